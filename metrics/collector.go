@@ -1,0 +1,186 @@
+package metrics
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Steady is the steady phase of a cell: the half-open time [From, To) of offsets from the Origin. The zero value is empty.
+//
+// In a closed loop a sample belongs to it when its End lies within, so that throughput counts what was finished in the time
+// that it is divided by. In an open loop (ByDue) a sample belongs to it when its Due lies within: work that was offered in the
+// steady phase is charged to it however late it ends, and a stall at its end cannot hide.
+type Steady struct {
+	From, To time.Duration
+	ByDue    bool
+}
+
+// Contains reports whether s belongs to the steady phase.
+func (w Steady) Contains(s Sample) bool {
+	at := s.End
+	if w.ByDue {
+		at = s.Due
+	}
+	return w.From <= at && at < w.To
+}
+
+// Interval is what was recorded between two calls of Rotate. A sample is in exactly one interval: the one in which it was
+// recorded, which is the one of its End or, if the rotation came in between, the next. Intervals add up to the totals.
+type Interval struct {
+	From, To time.Duration
+	Steady   *Set // samples of the steady phase
+	Other    *Set // samples of the warm-up and of the drain
+}
+
+// All is both phases together.
+func (i Interval) All() *Set {
+	all := &Set{}
+	all.Merge(i.Steady)
+	all.Merge(i.Other)
+	return all
+}
+
+// Collector turns the samples of many sessions into intervals and totals. Shards, not sessions, own histograms, because one
+// histogram is about 190 KiB and there are thousands of sessions.
+//
+// Recording takes an uncontended lock and no memory: BenchmarkCollectorRecord. Rotate exchanges the tables of each shard
+// against empty ones under its lock and adds them up outside, so recording never waits for a merge.
+type Collector struct {
+	shards []*shard
+	steady atomic.Pointer[Steady]
+
+	mu     sync.Mutex // serializes Rotate, Begin and Totals
+	from   time.Duration
+	totals *Set
+}
+
+// NewCollector makes a collector with so many shards; below 1 means one per processor.
+func NewCollector(shards int) *Collector {
+	if shards < 1 {
+		shards = runtime.GOMAXPROCS(0)
+	}
+	c := &Collector{shards: make([]*shard, shards), totals: &Set{}}
+	c.steady.Store(&Steady{})
+	for i := range c.shards {
+		c.shards[i] = &shard{steady: &c.steady, active: &tables{}, spare: &tables{}}
+	}
+	return c
+}
+
+// Shard is the recorder of session i: the shard i modulo their number. It may be called from many goroutines, but is cheapest
+// when the sessions are spread evenly.
+func (c *Collector) Shard(i int) Recorder { return c.shards[i%len(c.shards)] }
+
+// SetSteady says what the steady phase is, for the samples recorded from now on. Set it before the first sample that may
+// belong to it; samples recorded earlier stay where they are.
+func (c *Collector) SetSteady(w Steady) { c.steady.Store(&w) }
+
+// Begin starts a cell at now: the totals are empty again, and what was recorded since the last Rotate is forgotten. Call it
+// while no session records.
+func (c *Collector) Begin(now time.Duration, w Steady) {
+	c.Rotate(now)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.totals = &Set{}
+	c.SetSteady(w)
+}
+
+// Rotate ends the interval that the last Rotate or Begin began, and returns it. The interval belongs to the caller.
+func (c *Collector) Rotate(now time.Duration) Interval {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	iv := Interval{From: c.from, To: now, Steady: &Set{}, Other: &Set{}}
+	for _, s := range c.shards {
+		full := s.exchange()
+		full.steady.pour(iv.Steady)
+		full.other.pour(iv.Other)
+	}
+	c.from = now
+	c.totals.Merge(iv.Steady)
+	return iv
+}
+
+// Totals is the sum of the steady phase over all intervals since Begin. The caller gets a copy. Samples recorded after the last
+// Rotate are not in it: rotate once more when the sessions have finished.
+func (c *Collector) Totals() *Set {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := &Set{}
+	t.Merge(c.totals)
+	return t
+}
+
+// shard is the part of a Collector that some of the sessions record into.
+type shard struct {
+	steady *atomic.Pointer[Steady]
+
+	mu     sync.Mutex
+	active *tables
+	spare  *tables // empty; used by Rotate alone
+	_      [64]byte
+}
+
+type tables struct{ steady, other table }
+
+func (s *shard) Record(m Sample) {
+	steady := s.steady.Load().Contains(m)
+	s.mu.Lock()
+	if steady {
+		s.active.steady.add(m)
+	} else {
+		s.active.other.add(m)
+	}
+	s.mu.Unlock()
+}
+
+// exchange puts the empty tables in place of the full ones and returns those, for the caller to empty before the next call.
+func (s *shard) exchange() *tables {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.active, s.spare = s.spare, s.active
+	return s.spare
+}
+
+// table is a Set to record into. The tallies are made when first needed and kept.
+type table struct {
+	tallies  [Ops][Clocks]*tally
+	outcomes [Ops][Outcomes]int64
+}
+
+func (t *table) add(m Sample) {
+	op, outcome := known(m)
+	t.outcomes[op][outcome]++
+	if outcome != OK {
+		return
+	}
+	t.at(op, Service).record(m.Service())
+	if op.Has(Response) {
+		t.at(op, Response).record(m.Response())
+		t.at(op, Lag).record(m.Lag())
+	}
+}
+
+func (t *table) at(op Op, c Clock) *tally {
+	at := &t.tallies[op][c]
+	if *at == nil {
+		*at = newTally()
+	}
+	return *at
+}
+
+// pour moves everything into s.
+func (t *table) pour(s *Set) {
+	for op := range t.tallies {
+		for c, from := range t.tallies[op] {
+			if from != nil && !from.empty() {
+				from.pour(s.at(Key{Op(op), Clock(c)}))
+			}
+		}
+		for o, n := range t.outcomes[op] {
+			s.outcomes[op][o] += n
+		}
+	}
+	t.outcomes = [Ops][Outcomes]int64{}
+}

@@ -1,0 +1,110 @@
+package metrics
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	rtmetrics "runtime/metrics"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Footprint is what this process, the generator of the load, uses of its machine. CPU, GCPauses and GCPauseTotal grow from
+// the start of the process; Sub makes differences of them. A field that the platform does not tell is -1, never 0.
+type Footprint struct {
+	CPU          time.Duration // user and system time of all threads
+	GCs          int64
+	GCPauseTotal time.Duration // exact
+	GCPauseMax   time.Duration // upper edge of its slot in the runtime's histogram: at most a quarter too long, never too short
+	RSS          int64         // bytes resident now
+	MaxRSS       int64         // bytes resident at most since the process began
+	Sockets      int
+
+	pauses []uint64 // slots of the runtime's histogram
+	edges  []float64
+}
+
+// ReadFootprint takes a snapshot. It reads a line per open file: some milliseconds at thousands of sessions.
+func ReadFootprint() Footprint {
+	f := Footprint{Sockets: countSockets("/proc/self/fd"), RSS: residentBytes("/proc/self/statm")}
+	f.CPU, f.MaxRSS = usage()
+	var gc debug.GCStats
+	debug.ReadGCStats(&gc)
+	f.GCs, f.GCPauseTotal = gc.NumGC, gc.PauseTotal
+	sample := []rtmetrics.Sample{{Name: "/sched/pauses/total/gc:seconds"}}
+	rtmetrics.Read(sample)
+	if sample[0].Value.Kind() == rtmetrics.KindFloat64Histogram {
+		h := sample[0].Value.Float64Histogram()
+		f.pauses, f.edges = h.Counts, h.Buckets
+	}
+	f.GCPauseMax = longestPause(f.pauses, nil, f.edges)
+	return f
+}
+
+// Sub is what was used after before was taken: CPU and pauses are differences, memory and sockets those of f.
+func (f Footprint) Sub(before Footprint) Footprint {
+	if f.CPU >= 0 {
+		f.CPU -= before.CPU
+	}
+	f.GCs -= before.GCs
+	f.GCPauseTotal -= before.GCPauseTotal
+	f.GCPauseMax = longestPause(f.pauses, before.pauses, f.edges)
+	return f
+}
+
+// longestPause is the upper edge of the highest slot that counts more than before; the lower one where the upper is infinite;
+// -1 where there is no histogram.
+func longestPause(now, before []uint64, edges []float64) time.Duration {
+	if len(edges) != len(now)+1 {
+		return -1
+	}
+	for i := len(now) - 1; i >= 0; i-- {
+		had := uint64(0)
+		if i < len(before) {
+			had = before[i]
+		}
+		if now[i] <= had {
+			continue
+		}
+		edge := edges[i+1]
+		if math.IsInf(edge, 1) {
+			edge = edges[i]
+		}
+		return time.Duration(edge * float64(time.Second))
+	}
+	return 0
+}
+
+// countSockets counts the sockets among the links in dir; -1 where there is no such directory.
+func countSockets(dir string) int {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return -1
+	}
+	n := 0
+	for _, e := range entries {
+		if to, err := os.Readlink(filepath.Join(dir, e.Name())); err == nil && strings.HasPrefix(to, "socket:") {
+			n++
+		}
+	}
+	return n
+}
+
+// residentBytes reads the second field of Linux's statm, in pages; -1 where there is none.
+func residentBytes(statm string) int64 {
+	data, err := os.ReadFile(statm)
+	if err != nil {
+		return -1
+	}
+	fields := strings.Fields(string(data))
+	if len(fields) < 2 {
+		return -1
+	}
+	pages, err := strconv.ParseInt(fields[1], 10, 64)
+	if err != nil {
+		return -1
+	}
+	return pages * int64(os.Getpagesize())
+}

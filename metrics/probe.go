@@ -1,0 +1,58 @@
+package metrics
+
+import (
+	"sync"
+	"time"
+)
+
+// TimerProbe measures how late this machine and its Go runtime run a goroutine whose timer has fired: it sleeps over and over
+// and records by how much each sleep was too long. A generator whose probe is late is itself late.
+type TimerProbe struct {
+	stop chan struct{}
+	done chan struct{}
+	once sync.Once
+
+	mu   sync.Mutex
+	lags *Histogram
+}
+
+// StartTimerProbe starts the probe; every is the length of a sleep. At 1 ms it costs about a hundredth of a processor, at 10 ms
+// a thousandth; longer sleeps see fewer moments. The caller must Stop it.
+func StartTimerProbe(every time.Duration) *TimerProbe {
+	p := &TimerProbe{stop: make(chan struct{}), done: make(chan struct{}), lags: NewHistogram()}
+	go p.run(every)
+	return p
+}
+
+func (p *TimerProbe) run(every time.Duration) {
+	defer close(p.done)
+	timer := time.NewTimer(every)
+	defer timer.Stop()
+	for begun := time.Now(); ; begun = time.Now() {
+		timer.Reset(every)
+		select {
+		case <-p.stop:
+			return
+		case <-timer.C:
+		}
+		lag := time.Since(begun) - every
+		p.mu.Lock()
+		p.lags.Record(lag)
+		p.mu.Unlock()
+	}
+}
+
+// Take returns what was recorded since the last Take and starts again.
+func (p *TimerProbe) Take() *Histogram {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	h := p.lags
+	p.lags = NewHistogram()
+	return h
+}
+
+// Stop ends the probe and waits for it. It may be called more than once; Take works after it.
+func (p *TimerProbe) Stop() {
+	p.once.Do(func() { close(p.stop) })
+	<-p.done
+}

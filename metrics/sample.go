@@ -1,0 +1,137 @@
+package metrics
+
+import (
+	"fmt"
+	"time"
+)
+
+// Op says what a Sample measures.
+type Op uint8
+
+// The operations. The phases of an acquisition add up to its service time.
+const (
+	OpNone      Op = iota
+	Acquire        // asking for a grant -> holding it
+	Release        // Start: the release is issued, the hold ends there; End: the server has acknowledged it
+	HandOff        // the previous holder issues its release -> the next waiter holds
+	Enqueue        // phase: the create that takes a place in the queue; Token is its czxid, 0 if unknown
+	List           // phase: from the end of the create to the watch being armed, or to the grant if there is nothing to wait for
+	Wait           // phase: from the watch being armed to the event that let us go
+	Delivery       // phase: from that event at the socket to the recipe acting on it
+	Recheck        // phase: from there to the grant
+	Left           // after the run: one znode path looked at; OK: nothing of ours is left, Failed: something is
+	TryAcquire     // asking for a grant without waiting
+	ReadAcquire    // the shared side of a read/write lock
+	ReadRelease
+	Put
+	Take
+	Enter
+	Leave
+	Campaign
+	Resign
+	Propose
+	Vote
+	Decide
+	Deliver // a watch event: Start: the write that causes it is issued, End: received
+	Revoke  // asking for a grant, whose token it carries -> the grant's znode is gone
+	Drain   // after the run: one permit of an object asked for, with all others held; OK: it was there
+	Remain  // after the run: one item that is still in a queue, Value is the item; or with Value 0 that the whole queue was looked at
+	Detect  // phase: a leader is gone -> the event that tells the next one
+	Elect   // phase: from that event to leading
+	Choose  // phase of a take: the list that the item was chosen from; Token is its pzxid
+	Remove  // phase of a take: the request that removed the item; Token is the item's czxid
+	Finish  // of an item that was claimed: from the end of the work on it to its removal; Token is the claim's
+	Write   // the work of a grant, through a fence, whose token it carries; Value is its place in the order of what was written; Lost: rejected
+	Read    // of a register that a lock protects; Value is what was read
+	Update  // of such a register, read and then written under the lock; Token is what was read, Value what was written
+	Fault   // no operation: something was broken on purpose; Start: broken, End: by when its effects have to be over
+	Expire  // no operation: a session was expired on purpose; its client, which cannot know, holds nothing from Start on
+	Bar     // of a barrier: setting it
+	Unbar   // of a barrier: removing it
+	Pass    // waiting at a barrier until it is gone
+	Meet    // of a rendezvous: waiting until all members are there
+	Spread  // of one round of a barrier: from the first that was released to the last
+	Draw    // a number drawn from a counter or a generator of ids, which is Value; Token is the transaction, where it is known
+	Tally   // after the run: one counter read; Value is what it holds
+	See     // waiting for a view that is newer than the last, of members or of a setting; Token is its transaction; of a setting Value is which
+	Members // some members of such a view, as bits; Value is 48 of them, and above these how many times 48 come before
+	Change  // of a setting, to Value; Token is the transaction
+	Hold    // one of several locks that were acquired together: as Acquire, of the others
+	Unhold  // its release
+	Recall  // the decision of a transaction asked for again, by a site that knew it; Value is as of a Decide
+	ops
+)
+
+// Ops is the number of operations, for tables indexed by Op.
+const Ops = int(ops)
+
+func (o Op) String() string {
+	if o >= ops {
+		return fmt.Sprintf("op(%d)", uint8(o))
+	}
+	return [...]string{"none", "acquire", "release", "hand-off", "enqueue", "list", "wait", "delivery", "re-check", "left",
+		"try-acquire", "read-acquire", "read-release", "put", "take", "enter", "leave", "campaign", "resign", "propose", "vote",
+		"decide", "deliver", "revoke", "drain", "remain", "detect", "elect", "choose", "remove", "finish", "write", "read", "update",
+		"fault", "expire", "bar", "unbar", "pass", "meet", "spread", "draw", "tally", "see", "members", "change", "hold", "unhold", "recall"}[o]
+}
+
+// Outcome says how an operation ended. Only OK enters a histogram of successes.
+type Outcome uint8
+
+// The outcomes.
+const (
+	OK         Outcome = iota
+	Timeout            // the deadline of the operation passed
+	Lost               // the session or the grant was lost; of a Release: the hold ended at Start by the loss
+	Failed             // any other error
+	Unfinished         // the run ended while it waited: neither a success nor an error
+	InDoubt            // its reply was lost and nothing tells whether it was carried out: neither may be concluded from it
+	outcomes
+)
+
+// Outcomes is the number of outcomes.
+const Outcomes = int(outcomes)
+
+func (o Outcome) String() string {
+	if o >= outcomes {
+		return fmt.Sprintf("outcome(%d)", uint8(o))
+	}
+	return [...]string{"ok", "timeout", "lost", "failed", "unfinished", "in doubt"}[o]
+}
+
+// Sample is one finished operation of one session. The times are offsets from the run's Origin on one monotonic clock.
+type Sample struct {
+	Op              Op
+	Outcome         Outcome
+	Session, Object uint32 // who, on which lock, queue, barrier
+	Token           int64  // what orders it: zxid or sequence; 0 if none
+	Value           int64  // what it was about, where that is more than the object: an item, a round, a vote; 0 if nothing
+	Due, Start, End time.Duration
+}
+
+// Response is End-Due: what a user of the service would have waited.
+func (s Sample) Response() time.Duration { return s.End - s.Due }
+
+// Service is End-Start: what the operation took once it was begun.
+func (s Sample) Service() time.Duration { return s.End - s.Start }
+
+// Lag is Start-Due: how late the generator was, or how long the session was busy with earlier work.
+func (s Sample) Lag() time.Duration { return s.Start - s.Due }
+
+// Recorder takes samples. Record must not block; whether it may be called from many goroutines is said by each Recorder.
+type Recorder interface{ Record(Sample) }
+
+// Origin is the instant from which a run's offsets count, on the monotonic clock.
+type Origin struct{ t time.Time }
+
+// NewOrigin is an origin at t; take t from time.Now, so that it carries the monotonic clock.
+func NewOrigin(t time.Time) Origin { return Origin{t} }
+
+// Now is the offset of this instant.
+func (o Origin) Now() time.Duration { return time.Since(o.t) }
+
+// At is the offset of t.
+func (o Origin) At(t time.Time) time.Duration { return t.Sub(o.t) }
+
+// Time is the instant of an offset.
+func (o Origin) Time(d time.Duration) time.Time { return o.t.Add(d) }

@@ -1,0 +1,58 @@
+package metrics
+
+import "time"
+
+// Point is one interval of one operation or of several together, for the timeline and the progress line. Both phases count: warm-up and drain show.
+type Point struct {
+	From, To  time.Duration
+	Steady    bool  // at least one sample of the interval, of any operation, belongs to the steady phase
+	OK        int64 // samples of the operations that ended OK
+	Errors    int64 // of the operations: timeouts, lost and failed
+	PerSecond float64
+	P50, P99  time.Duration // response, or service where an operation has no response; 0 without samples in range
+	Max       time.Duration
+	Events    int64 // watch events received
+}
+
+// Series is the points of one operation, or of several, in the order of time. It is not safe for concurrent use.
+type Series struct {
+	ops    []Op
+	events int64
+	points []Point
+}
+
+// NewSeries makes an empty series of the operations together.
+func NewSeries(ops ...Op) *Series { return &Series{ops: ops} }
+
+// Add appends the point of an interval and returns it. Fanout is the counters as they stood at its end.
+func (s *Series) Add(iv Interval, fanout FanoutCounts) Point {
+	p := NewPoint(iv, s.ops...)
+	p.Events = fanout.AllEvents() - s.events
+	s.events += p.Events
+	s.points = append(s.points, p)
+	return p
+}
+
+// Points returns all points. They belong to the series.
+func (s *Series) Points() []Point { return s.points }
+
+// NewPoint sums up one interval of the operations.
+func NewPoint(iv Interval, ops ...Op) Point {
+	h := NewHistogram()
+	p := Point{From: iv.From, To: iv.To, Steady: iv.Steady.outcomes != [Ops][Outcomes]int64{}}
+	for _, op := range ops {
+		clock := Response
+		if !op.Has(clock) {
+			clock = Service
+		}
+		h.Merge(iv.Steady.Histogram(op, clock))
+		h.Merge(iv.Other.Histogram(op, clock))
+		p.OK += iv.Steady.Count(op, OK) + iv.Other.Count(op, OK)
+		p.Errors += iv.Steady.Errors(op) + iv.Other.Errors(op)
+	}
+	p.P50, p.P99, p.Max = h.Quantile(0.5), h.Quantile(0.99), h.Max()
+	if length := iv.To - iv.From; length > 0 {
+		p.PerSecond = float64(p.OK) / length.Seconds()
+	}
+	return p
+}
