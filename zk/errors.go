@@ -1,0 +1,131 @@
+package zk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// The definite noes: the server looked and refused. Nothing was applied, unless an earlier try of the same request was:
+// after a retried ErrMaybeApplied, ErrNodeExists, ErrNoNode and ErrBadVersion may be the echo of one's own success.
+var (
+	ErrNoNode                  = errors.New("no such znode")
+	ErrNodeExists              = errors.New("znode exists")
+	ErrBadVersion              = errors.New("version does not match")
+	ErrNotEmpty                = errors.New("znode has children")
+	ErrNoAuth                  = errors.New("not authorized by the znode's ACL")
+	ErrInvalidACL              = errors.New("invalid ACL")
+	ErrNoChildrenForEphemerals = errors.New("an ephemeral znode cannot have children")
+	ErrQuota                   = errors.New("quota exceeded")
+	ErrBadArguments            = errors.New("the server rejects the request as malformed")
+	ErrUnimplemented           = errors.New("the server does not know this request")
+	ErrReadOnly                = errors.New("the server is read-only")
+	ErrNoWatcher               = errors.New("no such watch")
+	ErrRolledBack              = errors.New("not applied because another operation of the multi failed")
+)
+
+// The rest of the classes.
+var (
+	// ErrMaybeApplied: the request was sent and its reply was lost; it may have been carried out or not.
+	ErrMaybeApplied = errors.New("reply lost, the operation may have been applied")
+	// ErrNotSent: the request has not left this process.
+	ErrNotSent = errors.New("not sent, no server is connected")
+	// ErrSessionExpired: the session is over on the servers; its ephemerals and watches are void.
+	ErrSessionExpired = errors.New("session expired")
+	// ErrThrottled: the server refuses for now because it has too many requests.
+	ErrThrottled = errors.New("throttled by the server")
+	// ErrClosed: Close was called on the session.
+	ErrClosed = errors.New("session closed")
+	// ErrAuthFailed: the server refused the credentials and closes the session.
+	ErrAuthFailed = errors.New("authentication failed")
+	// ErrWatchLost: the watch is gone though the session lives.
+	ErrWatchLost = errors.New("watch lost")
+)
+
+// Class sorts errors by what a recipe may do next.
+type Class int
+
+// The classes of errors.
+const (
+	ClassOK           Class = iota // no error
+	ClassDefiniteNo                // act on it
+	ClassMaybeApplied              // find out before trying a write again that is not idempotent
+	ClassNotSent                   // try again
+	ClassSessionGone               // ephemerals and watches are void
+	ClassThrottled                 // wait, then try again
+	ClassTerminal                  // closed or refused: return
+	ClassCanceled                  // the caller's context ended, and nothing was sent or it was a read
+)
+
+func (c Class) String() string {
+	return [...]string{"ok", "definite no", "maybe applied", "not sent", "session gone", "throttled", "terminal", "canceled"}[c]
+}
+
+// Classify sorts err. An error that is ErrMaybeApplied and the end of a context at once is ClassMaybeApplied. An error of no
+// known kind is ClassMaybeApplied too: the safe reading.
+func Classify(err error) Class {
+	switch {
+	case err == nil:
+		return ClassOK
+	case errors.Is(err, ErrSessionExpired):
+		return ClassSessionGone
+	case errors.Is(err, ErrClosed), errors.Is(err, ErrAuthFailed):
+		return ClassTerminal
+	case errors.Is(err, ErrMaybeApplied):
+		return ClassMaybeApplied
+	case errors.Is(err, ErrNotSent):
+		return ClassNotSent
+	case errors.Is(err, ErrThrottled):
+		return ClassThrottled
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return ClassCanceled
+	}
+	for _, no := range definiteNoes {
+		if errors.Is(err, no) {
+			return ClassDefiniteNo
+		}
+	}
+	return ClassMaybeApplied
+}
+
+var definiteNoes = []error{ErrNoNode, ErrNodeExists, ErrBadVersion, ErrNotEmpty, ErrNoAuth, ErrInvalidACL,
+	ErrNoChildrenForEphemerals, ErrQuota, ErrBadArguments, ErrUnimplemented, ErrReadOnly, ErrNoWatcher, ErrRolledBack}
+
+// FromCode turns an error code of the wire protocol into the sentinel, nil for 0. Codes that have none are ErrMaybeApplied
+// with the number: connection loss (-4) and operation timeout (-7) among them.
+func FromCode(code int32) error {
+	if code == 0 {
+		return nil
+	}
+	if err, ok := byCode[code]; ok {
+		return err
+	}
+	return fmt.Errorf("server error %d: %w", code, ErrMaybeApplied)
+}
+
+var byCode = map[int32]error{
+	-2: ErrRolledBack, -6: ErrUnimplemented, -8: ErrBadArguments, -101: ErrNoNode, -102: ErrNoAuth, -103: ErrBadVersion,
+	-108: ErrNoChildrenForEphemerals, -110: ErrNodeExists, -111: ErrNotEmpty, -112: ErrSessionExpired, -114: ErrInvalidACL,
+	-115: ErrAuthFailed, -119: ErrReadOnly, -121: ErrNoWatcher, -125: ErrQuota, -127: ErrThrottled,
+}
+
+// Error tells what was attempted. errors.Is sees through to the sentinel.
+type Error struct {
+	Op   Kind
+	Path string
+	Err  error
+}
+
+func (e *Error) Error() string { return e.Op.String() + " " + e.Path + ": " + e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Abandoned is the error of a request that was sent and whose caller's context ended before the reply: it is both the cause
+// and ErrMaybeApplied.
+func Abandoned(cause error) error { return abandoned{cause} }
+
+type abandoned struct{ cause error }
+
+func (a abandoned) Error() string   { return a.cause.Error() + ", " + ErrMaybeApplied.Error() }
+func (a abandoned) Unwrap() []error { return []error{a.cause, ErrMaybeApplied} }

@@ -1,0 +1,89 @@
+package zk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"testing"
+)
+
+func TestClassify(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		err  error
+		want Class
+	}{
+		{"no error", nil, ClassOK},
+		{"a refusal", ErrNodeExists, ClassDefiniteNo},
+		{"a refusal inside an Error", &Error{KindDelete, "/a", ErrNotEmpty}, ClassDefiniteNo},
+		{"a refusal wrapped twice", fmt.Errorf("acquire: %w", &Error{KindGet, "/a", ErrNoNode}), ClassDefiniteNo},
+		{"a lost reply", ErrMaybeApplied, ClassMaybeApplied},
+		{"a write given up: the doubt outweighs the context", Abandoned(context.Canceled), ClassMaybeApplied},
+		{"a write under which the session expired: the end outweighs the doubt", Abandoned(ErrSessionExpired), ClassSessionGone},
+		{"a write under which the session was closed", Abandoned(ErrClosed), ClassTerminal},
+		{"a write given up, inside an Error", &Error{KindSet, "/a", Abandoned(context.DeadlineExceeded)}, ClassMaybeApplied},
+		{"not sent", ErrNotSent, ClassNotSent},
+		{"throttled", ErrThrottled, ClassThrottled},
+		{"expired", ErrSessionExpired, ClassSessionGone},
+		{"closed", ErrClosed, ClassTerminal},
+		{"credentials refused", ErrAuthFailed, ClassTerminal},
+		{"canceled", context.Canceled, ClassCanceled},
+		{"too late", fmt.Errorf("get: %w", context.DeadlineExceeded), ClassCanceled},
+		{"an error of no known kind: the safe reading", io.ErrUnexpectedEOF, ClassMaybeApplied},
+	} {
+		if got := Classify(c.err); got != c.want {
+			t.Errorf("%s: Classify(%v) = %v, want %v", c.name, c.err, got, c.want)
+		}
+	}
+}
+
+func TestEveryRefusalIsADefiniteNo(t *testing.T) {
+	for _, err := range definiteNoes {
+		if got := Classify(&Error{KindMulti, "/a", err}); got != ClassDefiniteNo {
+			t.Errorf("Classify(%v) = %v, want %v", err, got, ClassDefiniteNo)
+		}
+	}
+}
+
+func TestFromCode(t *testing.T) {
+	for _, c := range []struct {
+		code int32
+		want error
+	}{
+		{0, nil}, {-2, ErrRolledBack}, {-4, ErrMaybeApplied}, {-6, ErrUnimplemented}, {-7, ErrMaybeApplied}, {-8, ErrBadArguments},
+		{-101, ErrNoNode}, {-102, ErrNoAuth}, {-103, ErrBadVersion}, {-108, ErrNoChildrenForEphemerals}, {-110, ErrNodeExists},
+		{-111, ErrNotEmpty}, {-112, ErrSessionExpired}, {-114, ErrInvalidACL}, {-115, ErrAuthFailed}, {-119, ErrReadOnly},
+		{-121, ErrNoWatcher}, {-125, ErrQuota}, {-127, ErrThrottled}, {-9999, ErrMaybeApplied},
+	} {
+		if got := FromCode(c.code); !errors.Is(got, c.want) {
+			t.Errorf("FromCode(%d) = %v, want %v", c.code, got, c.want)
+		}
+	}
+}
+
+func TestAnErrorTellsWhatWasAttempted(t *testing.T) {
+	err := &Error{KindChildren, "/locks", ErrNoNode}
+	if got, want := err.Error(), "list /locks: no such znode"; got != want {
+		t.Errorf("Error() = %q, want %q", got, want)
+	}
+	given := Abandoned(context.Canceled)
+	for _, want := range []error{context.Canceled, ErrMaybeApplied} {
+		if !errors.Is(given, want) {
+			t.Errorf("Abandoned(Canceled) is not %v", want)
+		}
+	}
+}
+
+func TestClassesAndKindsHaveNames(t *testing.T) {
+	for c := ClassOK; c <= ClassCanceled; c++ {
+		if c.String() == "" {
+			t.Errorf("class %d has no name", c)
+		}
+	}
+	for k := range Kinds {
+		if Kind(k).String() == "" {
+			t.Errorf("kind %d has no name", k)
+		}
+	}
+}

@@ -1,0 +1,190 @@
+package gozk
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/zkbench/zkbench/zk"
+)
+
+// request is what do needs to know of an operation.
+type request struct {
+	kind  zk.Kind
+	path  string
+	write bool // may change something: it is not sent twice
+	size  int  // at most so many bytes on the wire
+}
+
+// overhead is more than what a frame, or an operation in a multi, takes beside path and data: headers, lengths, ACL.
+const overhead = 128
+
+// reply is what any operation returns.
+type reply struct {
+	path    string
+	data    []byte
+	names   []string
+	stat    zk.Stat
+	found   bool
+	results []zk.OpResult
+	watch   *zk.Watch
+}
+
+// do carries out one operation as zk.Session promises it: it waits for a connection, sends a read again whose reply was lost,
+// and leaves when ctx ends. ask is the call of the library.
+func (s *Session) do(ctx context.Context, r request, ask func() (reply, error)) (reply, error) {
+	v, err := s.attempt(ctx, r, ask)
+	if err != nil {
+		err = &zk.Error{Op: r.kind, Path: r.path, Err: err}
+	}
+	return v, err
+}
+
+func (s *Session) attempt(ctx context.Context, r request, ask func() (reply, error)) (reply, error) {
+	for {
+		if err := ctx.Err(); err != nil {
+			return reply{}, err
+		}
+		if err := s.connection(ctx); err != nil {
+			return reply{}, err
+		}
+		if s.abandoned.Load() > 0 {
+			if err := s.settle(ctx); err != nil {
+				return reply{}, err
+			}
+		}
+		if size := int64(r.size); size > s.buffer.Load() {
+			if err := s.grow(ctx, size); err != nil {
+				return reply{}, err
+			}
+			continue // the connection may have broken meanwhile
+		}
+		v, err, left := s.call(ctx, ask)
+		if left {
+			if r.write {
+				err = zk.Abandoned(err)
+			}
+			return reply{}, err
+		}
+		became, err := translate(err)
+		switch {
+		case err == zk.ErrSessionExpired:
+			s.end(err)
+			return v, err
+		case became == answered:
+			return v, err
+		case became == lost && r.write:
+			if over := s.Err(); over != nil {
+				err = zk.Abandoned(over)
+			}
+			return v, err
+		}
+		if over := s.Err(); over != nil {
+			return reply{}, over
+		}
+	}
+}
+
+// grow makes room for a request of size bytes: it asks for a buffer of the next power of two and has the library write
+// something, because only then the buffer can be changed.
+func (s *Session) grow(ctx context.Context, size int64) error {
+	for want := int64(firstBuffer); ; want *= 2 {
+		if want < size {
+			continue
+		}
+		for old := s.wantBuffer.Load(); old < want && !s.wantBuffer.CompareAndSwap(old, want); {
+			old = s.wantBuffer.Load()
+		}
+		break
+	}
+	_, err, _ := s.call(ctx, func() (reply, error) {
+		s.conn.Exists("/") // what it answers does not matter
+		return reply{}, nil
+	})
+	return err
+}
+
+// call runs ask. When ctx ends before, left is true and err is the context's; ask then ends by itself, at the latest in Close.
+func (s *Session) call(ctx context.Context, ask func() (reply, error)) (v reply, err error, left bool) {
+	if ctx.Done() == nil {
+		v, err = ask()
+		return v, err, false
+	}
+	c := s.spare.Swap(nil) // most sessions have one call at a time
+	if c == nil {
+		c = &pending{done: make(chan struct{}, 1)}
+	}
+	go c.run(s, ask)
+	select {
+	case <-c.done:
+		return c.take(s)
+	case <-ctx.Done():
+	}
+	s.leave(1) // counted before run can take it back
+	if c.settled.Swap(true) {
+		s.leave(-1)
+		<-c.done
+		return c.take(s)
+	}
+	return reply{}, ctx.Err(), true
+}
+
+// pending is a call that may be abandoned.
+type pending struct {
+	done    chan struct{}
+	settled atomic.Bool // by the reply or by the caller's leaving, whichever is first
+	v       reply
+	err     error
+}
+
+func (c *pending) run(s *Session, ask func() (reply, error)) {
+	c.v, c.err = ask()
+	if !c.settled.Swap(true) {
+		c.done <- struct{}{}
+		return
+	}
+	if c.v.watch != nil {
+		c.v.watch.Stop()
+	}
+	s.leave(-1)
+}
+
+// take returns what run has left, and keeps c for the next call.
+func (c *pending) take(s *Session) (v reply, err error, left bool) {
+	v, err = c.v, c.err
+	c.v, c.err = reply{}, nil
+	c.settled.Store(false)
+	s.spare.Store(c)
+	return v, err, false
+}
+
+// leave counts abandoned calls.
+func (s *Session) leave(n int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.abandoned.Add(n) == 0 && s.settled != nil {
+		close(s.settled)
+		s.settled = nil
+	}
+}
+
+// settle waits until no abandoned call is left, which is after their replies: a server answers a session in order. A call made
+// after an abandoned write therefore never overtakes it on the way into the library, and after a Sync the write has been
+// carried out or never will be.
+func (s *Session) settle(ctx context.Context) error {
+	s.mu.Lock()
+	if s.abandoned.Load() == 0 {
+		s.mu.Unlock()
+		return nil
+	}
+	if s.settled == nil {
+		s.settled = make(chan struct{})
+	}
+	settled := s.settled
+	s.mu.Unlock()
+	select {
+	case <-settled:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,63 @@
+package zk
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// checkPath refuses what every server would refuse (PathUtils.validatePath of Apache ZooKeeper), because some servers drop
+// the connection over it.
+func checkPath(path string) error {
+	if path == "/" {
+		return nil
+	}
+	if path == "" || path[0] != '/' {
+		return ErrBadArguments
+	}
+	name := 0 // where the current name begins
+	for i := 1; i <= len(path); i++ {
+		switch {
+		case i == len(path) || path[i] == '/':
+			switch path[name+1 : i] {
+			case "", ".", "..":
+				return ErrBadArguments
+			}
+			name = i
+		case path[i] <= 0x1f || path[i] == 0x7f:
+			return ErrBadArguments
+		case path[i] >= utf8.RuneSelf:
+			return checkWide(path)
+		}
+	}
+	return nil
+}
+
+// checkWide is checkPath for a path with characters beyond ASCII. The server counts in UTF-16, so everything beyond the basic
+// plane is a pair of surrogates to it, which it refuses.
+func checkWide(path string) error {
+	if !utf8.ValidString(path) {
+		return ErrBadArguments
+	}
+	plain := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 0x7f && r <= 0x9f, r >= 0xd800 && r <= 0xf8ff, r >= 0xfff0:
+			return 0
+		case r >= utf8.RuneSelf:
+			return 'x'
+		}
+		return r
+	}, path)
+	return checkPath(plain)
+}
+
+// checkCreate is checkPath for a create: the number that the server appends belongs to the path, so a sequential one may end
+// in a slash.
+func checkCreate(path string, mode Mode) error {
+	switch {
+	case mode < Persistent || mode > Container:
+		return ErrBadArguments
+	case mode.Sequential() && strings.HasSuffix(path, "/"):
+		return checkPath(path + "1")
+	}
+	return checkPath(path)
+}

@@ -1,0 +1,100 @@
+package zk
+
+import (
+	"container/heap"
+	"sync"
+	"time"
+)
+
+// schedule visits every connection when its next ping or its end for silence is due: one goroutine and one timer for all.
+type schedule struct {
+	eng  *engine
+	mu   sync.Mutex
+	due  visits
+	wake chan struct{} // capacity 1: the earliest visit has changed
+	quit chan struct{}
+	done chan struct{}
+}
+
+type visit struct {
+	at int64 // on the engine's clock
+	cn *conn
+}
+
+// visits is a heap, the earliest first.
+type visits []visit
+
+func (v visits) Len() int           { return len(v) }
+func (v visits) Less(i, j int) bool { return v[i].at < v[j].at }
+func (v visits) Swap(i, j int)      { v[i], v[j] = v[j], v[i] }
+func (v *visits) Push(x any)        { *v = append(*v, x.(visit)) }
+func (v *visits) Pop() any {
+	last := len(*v) - 1
+	x := (*v)[last]
+	(*v)[last] = visit{}
+	*v = (*v)[:last]
+	return x
+}
+
+func newSchedule(e *engine) *schedule {
+	s := &schedule{eng: e, wake: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{})}
+	go s.run()
+	return s
+}
+
+// add has cn visited at the time at.
+func (s *schedule) add(cn *conn, at int64) {
+	s.mu.Lock()
+	heap.Push(&s.due, visit{at, cn})
+	first := s.due[0].cn == cn
+	s.mu.Unlock()
+	if first {
+		select {
+		case s.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func (s *schedule) stop() {
+	close(s.quit)
+	<-s.done
+}
+
+func (s *schedule) run() {
+	defer close(s.done)
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		timer.Reset(s.round())
+		select {
+		case <-timer.C:
+		case <-s.wake:
+		case <-s.quit:
+			return
+		}
+	}
+}
+
+// round visits what is due and returns how long it is until the next visit.
+func (s *schedule) round() time.Duration {
+	now := s.eng.now()
+	for {
+		s.mu.Lock()
+		if len(s.due) == 0 || s.due[0].at > now {
+			wait := time.Hour
+			if len(s.due) > 0 {
+				wait = time.Duration(s.due[0].at - now)
+			}
+			s.mu.Unlock()
+			return wait
+		}
+		v := heap.Pop(&s.due).(visit)
+		s.mu.Unlock()
+		if next := v.cn.visit(now); next > 0 {
+			s.mu.Lock()
+			heap.Push(&s.due, visit{max(next, now+1), v.cn})
+			s.mu.Unlock()
+		}
+	}
+}

@@ -1,0 +1,152 @@
+package zk
+
+import (
+	"context"
+	"time"
+)
+
+// Session is one ZooKeeper session and the unit of liveness of a simulated client. All methods may be called from many
+// goroutines. A method that takes a context returns when the context ends; a write whose outcome is then unknown returns an
+// error that is both the context's and [ErrMaybeApplied].
+//
+// While the connection is down, a call waits for it to come back, for as long as its context allows and the session lives;
+// a call that had already been sent when the connection broke fails with ErrMaybeApplied (a read is sent again).
+type Session interface {
+	// ID is the session's number as the server gave it, the EphemeralOwner of what it creates.
+	ID() int64
+	// Timeout is the session timeout negotiated with the server, or, where the engine cannot know it, the one asked for.
+	Timeout() time.Duration
+
+	// Create makes a znode. For sequential modes Created.Path carries the number that the server appended.
+	Create(ctx context.Context, path string, data []byte, mode Mode) (Created, error)
+	// Delete removes a znode whose version is the given one; AnyVersion for any.
+	Delete(ctx context.Context, path string, version int32) error
+	// Set replaces the data of a znode whose version is the given one; AnyVersion for any.
+	Set(ctx context.Context, path string, data []byte, version int32) (Stat, error)
+
+	// Get reads data and Stat. The data belong to the caller.
+	Get(ctx context.Context, path string) ([]byte, Stat, error)
+	// Exists reads the Stat; a missing znode is (Stat{}, false, nil).
+	Exists(ctx context.Context, path string) (Stat, bool, error)
+	// Children lists the names of the children in no particular order, with the Stat of the parent.
+	Children(ctx context.Context, path string) ([]string, Stat, error)
+
+	// GetW is Get, and arms a data watch atomically with the read. No watch is armed when the error is not nil.
+	GetW(ctx context.Context, path string) ([]byte, Stat, *Watch, error)
+	// ExistsW is Exists, and arms a watch also when the znode is missing (it then tells of the creation).
+	ExistsW(ctx context.Context, path string) (Stat, bool, *Watch, error)
+	// ChildrenW is Children, and arms a child watch atomically with the read. No watch is armed when the error is not nil.
+	ChildrenW(ctx context.Context, path string) ([]string, Stat, *Watch, error)
+
+	// Multi carries out all ops or none. The results are in the order of ops; when the error is not nil, none was applied
+	// (or, with ErrMaybeApplied, perhaps all) and the result of the op that failed carries its error.
+	Multi(ctx context.Context, ops ...Op) ([]OpResult, error)
+	// Sync waits until the server of this session has caught up with the leader as of the call: a read after it sees
+	// every write that was acknowledged before it.
+	Sync(ctx context.Context, path string) error
+
+	// Done is closed when the session is over: expired, or closed with Close. Its ephemeral znodes are gone or are
+	// being removed by the servers.
+	Done() <-chan struct{}
+	// Err is nil while the session lives, then ErrSessionExpired, ErrClosed or ErrAuthFailed.
+	Err() error
+	// Lease is closed when the session can no longer be relied on: it is over, or a third of its timeout passed without
+	// a connection. A server cannot have expired the session before that, because a silent connection is dropped after two
+	// thirds of the timeout. After the connection has come back, Lease returns a new channel; holders of the old one keep
+	// the loss.
+	Lease() <-chan struct{}
+	// Close ends the session on the server, which removes its ephemeral znodes, waits for the server's answer for a
+	// bounded time, and frees all goroutines and sockets. It may be called more than once.
+	Close() error
+}
+
+// AnyVersion as the version of Delete, Set or a check stands for any version.
+const AnyVersion int32 = -1
+
+// Mode says how long a znode lives and whether the server appends a number to its name: the flags of a create request.
+type Mode int32
+
+// The modes, with their numbers on the wire.
+const (
+	Persistent           Mode = 0
+	Ephemeral            Mode = 1
+	PersistentSequential Mode = 2
+	EphemeralSequential  Mode = 3
+	Container            Mode = 4
+)
+
+// Sequential reports whether the server appends a number to the name.
+func (m Mode) Sequential() bool { return m == PersistentSequential || m == EphemeralSequential }
+
+// Ephemeral reports whether the znode goes with its session.
+func (m Mode) Ephemeral() bool { return m == Ephemeral || m == EphemeralSequential }
+
+// Created tells of a new znode.
+type Created struct {
+	Path string // the whole path, with the number of a sequential znode
+	// Czxid is the transaction that created it: the token that orders grants. It is 0 when the engine's create request
+	// does not return it (go-zookeeper/zk has no create2); [Token] then reads it.
+	Czxid int64
+}
+
+// Stat is the record that ZooKeeper keeps of a znode.
+type Stat struct {
+	Czxid, Mzxid, Ctime, Mtime  int64 // times in milliseconds since 1970, by the leader's clock
+	Version, Cversion, Aversion int32
+	EphemeralOwner              int64 // session id, 0 for a persistent znode
+	DataLength, NumChildren     int32
+	Pzxid                       int64
+}
+
+// Op is one operation of a Multi; make it with CheckOp, CreateOp, SetOp or DeleteOp.
+type Op struct {
+	Kind    Kind
+	Path    string
+	Data    []byte
+	Version int32
+	Mode    Mode
+}
+
+// CheckOp fails the Multi unless the znode exists with the version.
+func CheckOp(path string, version int32) Op {
+	return Op{Kind: KindCheck, Path: path, Version: version}
+}
+
+// CreateOp is Session.Create inside a Multi.
+func CreateOp(path string, data []byte, mode Mode) Op {
+	return Op{Kind: KindCreate, Path: path, Data: data, Mode: mode}
+}
+
+// SetOp is Session.Set inside a Multi.
+func SetOp(path string, data []byte, version int32) Op {
+	return Op{Kind: KindSet, Path: path, Data: data, Version: version}
+}
+
+// DeleteOp is Session.Delete inside a Multi.
+func DeleteOp(path string, version int32) Op {
+	return Op{Kind: KindDelete, Path: path, Version: version}
+}
+
+// OpResult is the outcome of one Op.
+type OpResult struct {
+	Path string // of a create
+	Stat Stat   // of a set; of a create where the engine learns it
+	Err  error  // why this op stopped the Multi; nil for the ones that would have been fine
+}
+
+// Token returns the czxid of a znode that s created, and proves on the way that the znode is there and belongs to s: the
+// fence of a grant. It costs nothing when the create told the czxid already, one read otherwise. The error is ErrNoNode
+// when the znode is gone or belongs to another session.
+func Token(ctx context.Context, s Session, c Created) (int64, error) {
+	if c.Czxid != 0 {
+		return c.Czxid, nil
+	}
+	_, st, err := s.Get(ctx, c.Path)
+	if err != nil {
+		return 0, err
+	}
+	if st.EphemeralOwner != s.ID() {
+		return 0, &Error{Op: KindGet, Path: c.Path, Err: ErrNoNode}
+	}
+	return st.Czxid, nil
+}

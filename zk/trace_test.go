@@ -1,0 +1,128 @@
+package zk_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/zkbench/zkbench/zk"
+	"github.com/zkbench/zkbench/zk/zktest"
+)
+
+func TestObserveReportsEveryOperation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ens := zktest.New(zktest.Config{OpLatency: time.Millisecond})
+		below := ens.Dial()
+		defer below.Close()
+		var got []string
+		s := zk.Observe(below, &zk.Trace{Call: func(c zk.Call) {
+			got = append(got, fmt.Sprintf("%v %s watch=%v bytes=%d names=%d created=%q version=%d took=%v class=%v",
+				c.Kind, c.Path, c.Watch, c.Bytes, len(c.Names), c.Created.Path, c.Stat.Version, c.End.Sub(c.Start), zk.Classify(c.Err)))
+		}})
+		ctx := t.Context()
+		s.Create(ctx, "/a", []byte("abc"), zk.Persistent)
+		s.Create(ctx, "/a/n-", nil, zk.PersistentSequential)
+		s.Set(ctx, "/a", []byte("four"), 0)
+		s.Get(ctx, "/a")
+		s.Exists(ctx, "/a")
+		s.Children(ctx, "/a")
+		s.GetW(ctx, "/a")
+		s.ExistsW(ctx, "/a")
+		s.ChildrenW(ctx, "/a")
+		s.Sync(ctx, "/a")
+		s.Delete(ctx, "/a", 0)
+		s.Multi(ctx, zk.CheckOp("/a", 1))
+		want := []string{
+			`create /a watch=false bytes=0 names=0 created="/a" version=0 took=1ms class=ok`,
+			`create /a/n- watch=false bytes=0 names=0 created="/a/n-0000000000" version=0 took=1ms class=ok`,
+			`set /a watch=false bytes=0 names=0 created="" version=1 took=1ms class=ok`,
+			`get /a watch=false bytes=4 names=0 created="" version=1 took=1ms class=ok`,
+			`exists /a watch=false bytes=0 names=0 created="" version=1 took=1ms class=ok`,
+			`list /a watch=false bytes=16 names=1 created="" version=1 took=1ms class=ok`,
+			`get /a watch=true bytes=4 names=0 created="" version=1 took=1ms class=ok`,
+			`exists /a watch=true bytes=0 names=0 created="" version=1 took=1ms class=ok`,
+			`list /a watch=true bytes=16 names=1 created="" version=1 took=1ms class=ok`,
+			`sync /a watch=false bytes=0 names=0 created="" version=0 took=1ms class=ok`,
+			`delete /a watch=false bytes=0 names=0 created="" version=0 took=1ms class=definite no`,
+			`multi  watch=false bytes=0 names=0 created="" version=0 took=1ms class=ok`,
+		}
+		if !slices.Equal(got, want) {
+			for i := range max(len(got), len(want)) {
+				if i >= len(got) || i >= len(want) || got[i] != want[i] {
+					t.Errorf("call %d:\n got %q\nwant %q", i, got[i:min(i+1, len(got))], want[i:min(i+1, len(want))])
+				}
+			}
+		}
+	})
+}
+
+func TestObserveCountsEventsThatFired(t *testing.T) {
+	ens := zktest.New(zktest.Config{})
+	other := ens.Dial()
+	events := map[zk.EventType]int{}
+	s := zk.Observe(ens.Dial(), &zk.Trace{Event: func(e zk.Event) { events[e.Type]++ }})
+	ctx := t.Context()
+	watch := func() *zk.Watch {
+		_, _, w, err := s.ExistsW(ctx, "/a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w
+	}
+	watch()
+	watch().Stop()
+	other.Create(ctx, "/a", nil, zk.Persistent)
+	watch()
+	s.Close() // the loss of a watch is no event
+	if events[zk.EventCreated] != 1 || len(events) != 1 {
+		t.Errorf("events are %v, want one of creation", events)
+	}
+}
+
+func TestPersistentWatchesThroughObserve(t *testing.T) {
+	ens := zktest.New(zktest.Config{})
+	events := 0
+	twice := zk.Observe(zk.Observe(ens.Dial(), &zk.Trace{}), &zk.Trace{Event: func(zk.Event) { events++ }})
+	w, ok := zk.AsPersistentWatcher(twice)
+	if !ok {
+		t.Fatal("the power is not found through Observe")
+	}
+	st, err := w.AddWatch(t.Context(), "/", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	twice.Create(t.Context(), "/a", nil, zk.Persistent)
+	twice.Delete(t.Context(), "/a", 0)
+	if e, ok := st.Poll(); !ok || e.Type != zk.EventCreated || events != 2 {
+		t.Errorf("first event is %v, %d were counted, want created and 2", e.Type, events)
+	}
+	if _, ok := zk.AsPersistentWatcher(zk.Observe(struct{ zk.Session }{twice}, &zk.Trace{})); ok {
+		t.Error("a session without the power has it through Observe")
+	}
+}
+
+func TestToken(t *testing.T) {
+	ens := zktest.New(zktest.Config{})
+	s, other := ens.Dial(), ens.Dial()
+	ctx := t.Context()
+	mine, _ := s.Create(ctx, "/mine", nil, zk.Ephemeral)
+	for _, c := range []struct {
+		name    string
+		session zk.Session
+		created zk.Created
+		want    int64
+		class   zk.Class
+	}{
+		{"told by the create", s, mine, mine.Czxid, zk.ClassOK},
+		{"read", s, zk.Created{Path: "/mine"}, mine.Czxid, zk.ClassOK},
+		{"of another session", other, zk.Created{Path: "/mine"}, 0, zk.ClassDefiniteNo},
+		{"gone", s, zk.Created{Path: "/gone"}, 0, zk.ClassDefiniteNo},
+	} {
+		got, err := zk.Token(ctx, c.session, c.created)
+		if got != c.want || zk.Classify(err) != c.class {
+			t.Errorf("%s: Token() = %d, %v, want %d and %v", c.name, got, err, c.want, c.class)
+		}
+	}
+}

@@ -1,0 +1,66 @@
+package zktest
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/zkbench/zkbench/zk"
+)
+
+// TestConformanceInBubbles runs every promise in a bubble, where a call or an event that goes missing is a deadlock that fails
+// at once, with latencies in every relation.
+func TestConformanceInBubbles(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		cfg  Config
+	}{
+		{"at once", Config{}},
+		{"slow calls", Config{OpLatency: 10 * time.Millisecond}},
+		{"slow events", Config{EventLatency: 10 * time.Millisecond}},
+		{"slow", Config{OpLatency: 3 * time.Millisecond, EventLatency: 7 * time.Millisecond}},
+		{"a hook that looks on", Config{Hook: func(Op) Action { return Action{} }}},
+		{"slow with a hook", Config{OpLatency: 3 * time.Millisecond, EventLatency: time.Millisecond, Hook: func(Op) Action { return Action{} }}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for _, p := range promises() {
+				t.Run(p.sentence, func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) {
+						ens := New(c.cfg)
+						p.test(t, func(t *testing.T, cfg DialConfig) zk.Session { return ens.DialTimeout(cfg.Timeout) }, ens.powers())
+					})
+				})
+			}
+		})
+	}
+}
+
+// TestConformanceOnLaggingServers: only the promises that hold without Sync hold there, and all of them must.
+func TestConformanceOnLaggingServers(t *testing.T) {
+	for _, p := range promises() {
+		t.Run(p.sentence, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ens := New(Config{})
+				p.test(t, func(t *testing.T, cfg DialConfig) zk.Session {
+					s := ens.DialTimeout(cfg.Timeout)
+					ens.Lag(s, 3*time.Millisecond)
+					return s
+				}, ens.powers())
+			})
+		})
+	}
+}
+
+func (e *Ensemble) powers() Powers {
+	return Powers{Expire: e.Expire, Disconnect: e.Disconnect, Reconnect: e.Reconnect, Persistent: true, Create2: true,
+		ServerWatches: func(path string) int {
+			n := 0
+			for _, w := range e.Watches() {
+				if strings.HasPrefix(w.Path, path) {
+					n++
+				}
+			}
+			return n
+		}}
+}

@@ -1,0 +1,59 @@
+package zktest
+
+import (
+	"time"
+
+	"github.com/zkbench/zkbench/zk"
+)
+
+// endingPromises are those of zk.Mortal and zk.Disconnected.
+var endingPromises = []promise{
+	{"a session tells that it has lost its connection, and again the next time", canDisconnect, func(p *probe) {
+		for range 2 {
+			cut := zk.Disconnected(p.s)
+			p.open("Disconnected", cut)
+			p.powers.Disconnect(p.s)
+			p.closed("Disconnected", cut)
+			p.powers.Reconnect(p.s)
+			_, _, err := p.s.Get(p.ctx, p.root)
+			p.must(err)
+			p.closed("the old Disconnected", cut)
+		}
+		p.open("the new Disconnected", zk.Disconnected(p.s))
+	}},
+	{"a session that is over is disconnected", nil, func(p *probe) {
+		s := p.session()
+		cut := zk.Disconnected(s)
+		p.must(s.Close())
+		p.closed("Disconnected", cut)
+		p.closed("Disconnected after Close", zk.Disconnected(s))
+	}},
+	{"a crash tells the servers nothing: they expire the session in their time", nil, func(p *probe) {
+		s := p.dial(p.T, DialConfig{Timeout: 2 * time.Second})
+		p.Cleanup(func() { s.Close() })
+		e := p.create(s, p.root+"/e", "", zk.Ephemeral)
+		w := p.getW(s, e.Path)
+		p.must(p.s.Sync(p.ctx, p.root))
+		gone := p.getW(p.s, e.Path)
+		m, _ := zk.AsMortal(s)
+		p.must(m.Crash())
+		p.closed("Done", s.Done())
+		p.is(s.Err(), zk.ErrClosed)
+		p.loses(w, zk.ErrClosed)
+		equal(p, "the ephemeral exists", p.exists(p.s, e.Path), true)
+		p.refuses(s, zk.ErrClosed)
+		p.fires(gone, zk.EventDeleted, e.Path)
+		p.must(m.Crash())
+		p.must(s.Close())
+	}},
+	{"an expiry that is asked for ends the session on the servers, and its client hears of it", nil, func(p *probe) {
+		s := p.session()
+		e := p.create(s, p.root+"/e", "", zk.Ephemeral)
+		m, _ := zk.AsMortal(s)
+		p.must(m.Expire(p.ctx))
+		p.must(p.s.Sync(p.ctx, p.root))
+		equal(p, "the ephemeral exists", p.exists(p.s, e.Path), false)
+		p.closed("Done", s.Done())
+		p.is(s.Err(), zk.ErrSessionExpired)
+	}},
+}

@@ -1,0 +1,235 @@
+package zktest
+
+import (
+	"container/heap"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/zkbench/zkbench/zk"
+)
+
+// Config describes an ensemble. The zero value is one without latency.
+type Config struct {
+	// Timeout is the session timeout that Dial grants, 10 s if 0. Too low, and a short partition expires sessions; too high,
+	// and a test in real time waits long for an expiry.
+	Timeout time.Duration
+	// OpLatency is the time from a call to its reply; the server applies the operation halfway. 0 is at once.
+	OpLatency time.Duration
+	// EventLatency is the time from a change to the arrival of its event. Whatever it is, events and replies of one session
+	// arrive in the order in which its server sent them, so a late event delays the replies behind it.
+	EventLatency time.Duration
+	// Hook runs before and after every operation; see Hook. Nil for none.
+	Hook Hook
+}
+
+// Ensemble is a ZooKeeper service in memory. Its methods may be called from many goroutines.
+//
+// Trace hooks of zk.Observe run while the ensemble is locked and must not call it.
+type Ensemble struct {
+	cfg Config
+
+	mu       sync.Mutex
+	tree     tree
+	zxid     int64
+	lastID   int64
+	sessions []*Session // alive on the servers, in the order of Dial
+	hook     Hook
+	agenda   agenda
+	filed    int
+	counts   Counts
+}
+
+// New makes an ensemble that holds nothing but the znodes of the system.
+func New(cfg Config) *Ensemble {
+	if cfg.Timeout == 0 {
+		cfg.Timeout = 10 * time.Second
+	}
+	return &Ensemble{cfg: cfg, tree: newTree(), zxid: 1 << 32, lastID: 1 << 56, hook: cfg.Hook, counts: newCounts()}
+}
+
+// Dial opens a session with the timeout of the Config.
+func (e *Ensemble) Dial() *Session { return e.DialTimeout(e.cfg.Timeout) }
+
+// DialTimeout opens a session with a timeout of its own.
+func (e *Ensemble) DialTimeout(timeout time.Duration) *Session {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.lastID++
+	e.begin(e.lastID)
+	s := &Session{ens: e, id: e.lastID, timeout: timeout, waiting: newWaiting(), armed: newArmed(),
+		done: make(chan struct{}), lease: make(chan struct{}), up: make(chan struct{}),
+		down: make(chan struct{}), connected: true, arrived: closedChan()}
+	close(s.up)
+	e.sessions = append(e.sessions, s)
+	return s
+}
+
+// Expire ends a session on the servers, whatever its client does. A connected client learns it at once; one that is
+// disconnected learns it when it is connected again, like every ZooKeeper client.
+func (e *Ensemble) Expire(s zk.Session) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.expire(e.session(s))
+}
+
+func (e *Ensemble) expire(s *Session) {
+	e.removeSession(s)
+	if s.reachable(s.conn) {
+		s.end(zk.ErrSessionExpired)
+	}
+}
+
+// Disconnect cuts the connection of a session until Reconnect. Its client knows at once: requests that have not arrived at
+// the server are lost, the ones that have are carried out; the writes among both fail with zk.ErrMaybeApplied, the reads are
+// sent again. The server expires the session when its timeout has passed without a Reconnect. It does nothing to a session
+// that is disconnected or over.
+func (e *Ensemble) Disconnect(s zk.Session) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.disconnect(e.session(s))
+}
+
+func (e *Ensemble) disconnect(s *Session) {
+	if !s.connected || s.err != nil {
+		return
+	}
+	s.drop()
+	s.countdown(s.timeout/3, s.timeout)
+}
+
+// Partition cuts a session off without a sign, until Reconnect: what it and its server send each other is lost. Its client
+// notices when it has heard nothing for two thirds of the timeout, and only then do the calls on their way fail and the third
+// of Lease begin. It is the worst case that Lease allows for: the lease ends in the moment before the server expires the
+// session. It does nothing to a session that is disconnected or over.
+func (e *Ensemble) Partition(session zk.Session) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s := e.session(session)
+	if !s.reachable(s.conn) || s.err != nil {
+		return
+	}
+	s.silent = true
+	conn := s.conn
+	e.after(s.timeout/3*2, func() {
+		if s.silent && s.conn == conn && s.err == nil {
+			s.drop()
+		}
+	})
+	s.countdown(s.timeout, s.timeout)
+}
+
+// drop is the moment when the client knows that its connection is gone.
+func (s *Session) drop() {
+	s.connected, s.silent, s.up = false, false, make(chan struct{})
+	close(s.down)
+	s.disarm()
+	s.catchUp()
+	s.failPending(errLost)
+}
+
+// countdown files the end of the lease and the expiry on the server, unless a new connection comes before.
+func (s *Session) countdown(lease, expiry time.Duration) {
+	conn := s.conn
+	s.ens.after(lease, func() {
+		if !s.connected && s.conn == conn && s.err == nil {
+			s.endLease()
+		}
+	})
+	s.ens.after(expiry, func() {
+		if !s.reachable(conn) && s.conn == conn {
+			s.ens.removeSession(s)
+		}
+	})
+}
+
+// Reconnect gives a session its connection back: if it has expired it learns so, otherwise its watches are armed again and
+// tell what they have missed. Requests of the old connection that a Hook still holds up are not carried out any more.
+func (e *Ensemble) Reconnect(s zk.Session) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.reconnect(e.session(s))
+}
+
+func (e *Ensemble) reconnect(s *Session) {
+	if s.silent && s.err == nil { // what was lost meanwhile cannot come any more: the old connection is of no use
+		s.drop()
+	}
+	if s.connected || s.err != nil {
+		return
+	}
+	s.connected, s.down = true, make(chan struct{})
+	s.conn++
+	s.catchUp()
+	s.arrived = closedChan()
+	close(s.up)
+	if s.removed {
+		s.end(zk.ErrSessionExpired)
+		return
+	}
+	if s.leaseOver {
+		s.lease, s.leaseOver = make(chan struct{}), false
+	}
+	s.rearm()
+}
+
+// session finds the Session below zk.Observe; a test that passes a session of another engine is wrong.
+func (e *Ensemble) session(s zk.Session) *Session {
+	for {
+		switch t := s.(type) {
+		case *Session:
+			if t.ens == e {
+				return t
+			}
+		case interface{ Unwrap() zk.Session }:
+			s = t.Unwrap()
+			continue
+		}
+		panic(fmt.Sprintf("zktest: %T is no session of this ensemble", s))
+	}
+}
+
+// item is something that happens at a moment. Timers of one moment run in no certain order, so each of them only drains the
+// agenda, which keeps the order in which things were filed.
+type item struct {
+	due   time.Time
+	order int
+	do    func()
+}
+
+type agenda []item
+
+func (a agenda) Len() int { return len(a) }
+func (a agenda) Less(i, j int) bool {
+	return a[i].due.Before(a[j].due) || a[i].due.Equal(a[j].due) && a[i].order < a[j].order
+}
+func (a agenda) Swap(i, j int) { a[i], a[j] = a[j], a[i] }
+func (a *agenda) Push(x any)   { *a = append(*a, x.(item)) }
+func (a *agenda) Pop() any {
+	last := len(*a) - 1
+	x := (*a)[last]
+	(*a)[last] = item{}
+	*a = (*a)[:last]
+	return x
+}
+
+// after has do called, with the ensemble locked, when d has passed.
+func (e *Ensemble) after(d time.Duration, do func()) {
+	e.filed++
+	heap.Push(&e.agenda, item{due: time.Now().Add(d), order: e.filed, do: do})
+	time.AfterFunc(d, e.drain)
+}
+
+func (e *Ensemble) drain() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for now := time.Now(); len(e.agenda) > 0 && !e.agenda[0].due.After(now); {
+		heap.Pop(&e.agenda).(item).do()
+	}
+}
+
+func closedChan() chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}

@@ -1,0 +1,67 @@
+package zktest
+
+import (
+	"math"
+	"time"
+
+	"github.com/zkbench/zkbench/zk"
+)
+
+// UntilSync as a lag is one without end.
+const UntilSync time.Duration = math.MaxInt64
+
+// Lag puts the session on a server that lags: from a change on that another session makes, its reads, and the watches with
+// them, know nothing new until the session calls Sync, writes something itself (the reply to a write comes when the session's
+// server has applied it), is connected anew, or until lag has passed. Then its server has everything, and falls behind with
+// the next change. The changes that it learns late fire its watches late, in order. 0 puts it on a server that does not lag.
+func (e *Ensemble) Lag(session zk.Session, lag time.Duration) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s := e.session(session)
+	if s.lag = lag; lag == 0 {
+		s.catchUp()
+	}
+}
+
+// freezeViews keeps what lagging servers know, before the next change. Servers that stop at the same zxid share the copy.
+func (e *Ensemble) freezeViews() {
+	var view tree
+	for _, s := range e.sessions {
+		if s.lag == 0 || s.view != nil {
+			continue
+		}
+		if view == nil {
+			view = e.tree.clone()
+		}
+		s.view, s.viewZxid = view, e.zxid
+		if s.lag == UntilSync {
+			continue
+		}
+		frozen := e.zxid
+		e.after(s.lag, func() {
+			if s.view != nil && s.viewZxid == frozen {
+				s.catchUp()
+			}
+		})
+	}
+}
+
+// knows is the last zxid that the session's server has applied.
+func (s *Session) knows() int64 {
+	if s.view != nil {
+		return s.viewZxid
+	}
+	return s.ens.zxid
+}
+
+// catchUp brings the session's server up to date.
+func (s *Session) catchUp() {
+	if s.view == nil {
+		return
+	}
+	backlog := s.backlog
+	s.view, s.backlog = nil, nil
+	for _, t := range backlog {
+		s.trigger(t)
+	}
+}

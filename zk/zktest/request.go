@@ -1,0 +1,298 @@
+package zktest
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/zkbench/zkbench/zk"
+)
+
+// request is one operation on its way: sent, arrived, applied, answered.
+type request struct {
+	s     *Session
+	kind  zk.Kind
+	path  string
+	watch bool    // arm one; for KindOther, which is addWatch, a recursive one
+	ops   []zk.Op // what a write does; more than one of a Multi
+	conn  int     // the connection it was sent on
+
+	res  result
+	tab  table       // of res.watch
+	done chan result // capacity 1; nil when the caller has given up
+}
+
+// result is what the reply says, in the union of all operations.
+type result struct {
+	path    string
+	stat    zk.Stat
+	found   bool
+	data    []byte
+	names   []string
+	results []zk.OpResult
+	watch   *zk.Watch
+	stream  *stream
+	err     error
+	zxid    int64
+}
+
+// errLost says inside the package that the connection broke under a request.
+var errLost = errors.New("connection lost")
+
+func (r *request) write() bool { return len(r.ops) > 0 || r.kind == zk.KindMulti }
+
+// call sends a request and waits for its reply. A read whose connection breaks is sent again.
+func (s *Session) call(ctx context.Context, kind zk.Kind, path string, watch bool, ops ...zk.Op) (result, error) {
+	for {
+		r := &request{s: s, kind: kind, path: path, watch: watch, ops: ops, done: make(chan result, 1)}
+		if err := s.send(ctx, r); err != nil {
+			return result{}, &zk.Error{Op: kind, Path: path, Err: err}
+		}
+		res, err := r.await(ctx)
+		if err == errLost && !r.write() {
+			continue
+		}
+		if err != nil {
+			if kind == zk.KindMulti {
+				path = res.path
+			}
+			err = &zk.Error{Op: kind, Path: path, Err: err}
+		}
+		return res, err
+	}
+}
+
+// send waits for a connection and sends the request.
+func (s *Session) send(ctx context.Context, r *request) error {
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		s.ens.mu.Lock()
+		if s.err != nil {
+			defer s.ens.mu.Unlock()
+			return s.err
+		}
+		if s.connected {
+			defer s.ens.mu.Unlock()
+			r.conn = s.conn
+			s.pending = append(s.pending, r)
+			if half := s.ens.cfg.OpLatency / 2; half > 0 {
+				s.ens.after(half, r.arrive)
+			} else {
+				r.arrive()
+			}
+			return nil
+		}
+		up := s.up
+		s.ens.mu.Unlock()
+		select {
+		case <-up:
+		case <-s.done:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// await waits for the reply. A write that is given up is on its way all the same.
+func (r *request) await(ctx context.Context) (result, error) {
+	select {
+	case res := <-r.done:
+		return res, res.err
+	default:
+	}
+	select {
+	case res := <-r.done:
+		return res, res.err
+	case <-ctx.Done():
+	}
+	r.s.ens.mu.Lock()
+	defer r.s.ens.mu.Unlock()
+	select {
+	case res := <-r.done: // the reply came in the same moment
+		return res, res.err
+	default:
+	}
+	r.done = nil
+	if r.write() {
+		return result{}, zk.Abandoned(ctx.Err())
+	}
+	return result{}, ctx.Err()
+}
+
+// arrive is the moment when the request reaches the server.
+func (r *request) arrive() {
+	s := r.s
+	if !slices.Contains(s.pending, r) || !s.reachable(r.conn) { // lost on the way
+		return
+	}
+	busy := true
+	select {
+	case <-s.arrived:
+		busy = false
+	default:
+	}
+	if h := s.ens.hook; h != nil || busy {
+		if h == nil {
+			h = func(Op) Action { return Action{} }
+		}
+		before, arrived := s.arrived, make(chan struct{})
+		s.arrived = arrived
+		go s.ens.hooked(h, r, before, arrived)
+		return
+	}
+	if r.apply() {
+		r.reply()
+	}
+}
+
+// apply carries the request out on the server. It reports false for a request that a server would not take any more: its
+// session has ended or has moved on to another connection, or it is a read that nobody can hear the answer of.
+func (r *request) apply() bool {
+	s, e := r.s, r.s.ens
+	if s.removed || s.conn != r.conn || !s.connected && !r.write() {
+		return false
+	}
+	e.counts.Ops[r.kind]++
+	switch {
+	case r.kind == zk.KindSync:
+		s.catchUp()
+	case r.write():
+		r.transact()
+		s.catchUp()
+	default:
+		r.read()
+	}
+	r.res.zxid = s.knows()
+	return true
+}
+
+// transact carries out a write.
+func (r *request) transact() {
+	e := r.s.ens
+	st := e.begin(r.s.id)
+	if r.kind != zk.KindMulti {
+		res, fires, _, err := e.tree.change(r.ops[0], st)
+		r.res = result{path: res.Path, stat: res.Stat, err: err}
+		e.fire(fires)
+		return
+	}
+	results, fires, failed, err := e.tree.multi(r.ops, st)
+	r.res = result{results: results, err: err}
+	if err != nil {
+		r.res.path = r.ops[failed].Path
+	}
+	e.fire(fires)
+}
+
+// read answers a read from what the session's server knows, and arms the watch in the same moment.
+func (r *request) read() {
+	t := r.s.ens.tree
+	if r.s.view != nil {
+		t = r.s.view
+	}
+	if r.kind == zk.KindOther {
+		r.res.stream = r.s.follow(r.path, r.watch, r.s.knows())
+		return
+	}
+	n, ok := t[r.path]
+	r.res.found = ok
+	r.tab = dataTable
+	switch {
+	case !ok && r.kind == zk.KindExists:
+		r.tab = existTable
+	case !ok:
+		r.res.err = zk.ErrNoNode
+		return
+	default:
+		r.res.stat = n.record()
+	}
+	switch r.kind {
+	case zk.KindGet:
+		r.res.data = append([]byte{}, n.data...)
+	case zk.KindChildren:
+		r.res.names, r.tab = t.names(r.path), childTable
+	}
+	if r.watch {
+		r.res.watch = r.s.listen(r.tab, r.path, r.s.knows())
+	}
+}
+
+// reply sends the answer back over the connection the request came on.
+func (r *request) reply() {
+	latency := r.s.ens.cfg.OpLatency
+	r.s.wire(latency-latency/2, r.finish)
+}
+
+// finish is the moment when the reply arrives.
+func (r *request) finish() {
+	s := r.s
+	if !slices.Contains(s.pending, r) {
+		return
+	}
+	s.pending = remove(s.pending, r)
+	s.seen = max(s.seen, r.res.zxid)
+	if r.done == nil || r.res.err != nil {
+		r.unwatch()
+	}
+	if r.done != nil {
+		r.done <- r.res
+	}
+}
+
+// unwatch takes back the watch of a request whose caller will not learn of it.
+func (r *request) unwatch() {
+	if r.res.watch != nil {
+		r.s.forget(r.tab, r.path, r.res.watch)
+	}
+	if r.res.stream != nil {
+		r.s.unfollow(r.res.stream)
+	}
+	r.res.watch, r.res.stream = nil, nil
+}
+
+// wire delivers something to the session over its present connection: in order, and not at all if the connection is gone by
+// then.
+func (s *Session) wire(latency time.Duration, deliver func()) {
+	now := time.Now()
+	at := now.Add(latency)
+	if at.Before(s.lastArrival) {
+		at = s.lastArrival
+	}
+	s.lastArrival = at
+	conn := s.conn
+	if !at.After(now) && s.travelling == 0 {
+		if s.reachable(conn) {
+			deliver()
+		}
+		return
+	}
+	s.travelling++
+	s.ens.after(at.Sub(now), func() {
+		s.travelling--
+		if s.reachable(conn) && s.err == nil {
+			deliver()
+		}
+	})
+}
+
+// failPending answers everything that is on its way when the connection is lost (errLost) or the session over. A write may
+// have been applied, whatever the cause.
+func (s *Session) failPending(cause error) {
+	pending := s.pending
+	s.pending = nil
+	for _, r := range pending {
+		r.unwatch()
+		err := cause
+		switch {
+		case r.write() && cause == errLost:
+			err = zk.ErrMaybeApplied
+		case r.write():
+			err = zk.Abandoned(cause)
+		}
+		if r.done != nil {
+			r.done <- result{err: err}
+		}
+	}
+}

@@ -1,0 +1,243 @@
+package zktest
+
+import (
+	"context"
+	"time"
+
+	"github.com/zkbench/zkbench/zk"
+)
+
+// Session is a session with an [Ensemble]. It implements zk.Session and zk.PersistentWatcher.
+type Session struct {
+	ens     *Ensemble
+	id      int64
+	timeout time.Duration
+	done    chan struct{}
+
+	// The rest is guarded by ens.mu. First the client's side.
+	err         error
+	connected   bool
+	silent      bool          // connected as far as the client knows, but nothing gets through
+	conn        int           // counts connections
+	up          chan struct{} // closed while connected
+	lease       chan struct{}
+	leaseOver   bool
+	down        chan struct{} // closed while disconnected or over
+	seen        int64         // the zxid of the last reply
+	pending     []*request
+	waiting     waiting
+	lastArrival time.Time // of what travels to the client
+	travelling  int
+
+	// The server's side.
+	removed  bool          // closed or expired: the ephemerals are gone
+	armed    armed         // the watches of the connection
+	arrived  chan struct{} // closed when the last request that arrived has been dealt with
+	lag      time.Duration
+	view     tree // what a lagging server knows; nil if it knows everything
+	viewZxid int64
+	backlog  []trigger // changes that it does not know
+}
+
+var (
+	_ zk.Session           = (*Session)(nil)
+	_ zk.PersistentWatcher = (*Session)(nil)
+	_ zk.Mortal            = (*Session)(nil)
+)
+
+// ID is the session's number.
+func (s *Session) ID() int64 { return s.id }
+
+// Timeout is the session timeout.
+func (s *Session) Timeout() time.Duration { return s.timeout }
+
+// Create makes a znode.
+func (s *Session) Create(ctx context.Context, path string, data []byte, mode zk.Mode) (zk.Created, error) {
+	if err := checkCreate(path, mode); err != nil {
+		return zk.Created{}, &zk.Error{Op: zk.KindCreate, Path: path, Err: err}
+	}
+	r, err := s.call(ctx, zk.KindCreate, path, false, zk.CreateOp(path, data, mode))
+	if err != nil {
+		return zk.Created{}, err
+	}
+	return zk.Created{Path: r.path, Czxid: r.stat.Czxid}, nil
+}
+
+// Delete removes a znode.
+func (s *Session) Delete(ctx context.Context, path string, version int32) error {
+	_, err := s.checked(ctx, zk.KindDelete, path, false, zk.DeleteOp(path, version))
+	return err
+}
+
+// Set replaces the data of a znode.
+func (s *Session) Set(ctx context.Context, path string, data []byte, version int32) (zk.Stat, error) {
+	r, err := s.checked(ctx, zk.KindSet, path, false, zk.SetOp(path, data, version))
+	return r.stat, err
+}
+
+// Get reads data and Stat.
+func (s *Session) Get(ctx context.Context, path string) ([]byte, zk.Stat, error) {
+	r, err := s.checked(ctx, zk.KindGet, path, false)
+	return r.data, r.stat, err
+}
+
+// Exists reads the Stat.
+func (s *Session) Exists(ctx context.Context, path string) (zk.Stat, bool, error) {
+	r, err := s.checked(ctx, zk.KindExists, path, false)
+	return r.stat, r.found, err
+}
+
+// Children lists the names of the children, here in order.
+func (s *Session) Children(ctx context.Context, path string) ([]string, zk.Stat, error) {
+	r, err := s.checked(ctx, zk.KindChildren, path, false)
+	return r.names, r.stat, err
+}
+
+// GetW is Get with a data watch.
+func (s *Session) GetW(ctx context.Context, path string) ([]byte, zk.Stat, *zk.Watch, error) {
+	r, err := s.checked(ctx, zk.KindGet, path, true)
+	return r.data, r.stat, r.watch, err
+}
+
+// ExistsW is Exists with a watch.
+func (s *Session) ExistsW(ctx context.Context, path string) (zk.Stat, bool, *zk.Watch, error) {
+	r, err := s.checked(ctx, zk.KindExists, path, true)
+	return r.stat, r.found, r.watch, err
+}
+
+// ChildrenW is Children with a child watch.
+func (s *Session) ChildrenW(ctx context.Context, path string) ([]string, zk.Stat, *zk.Watch, error) {
+	r, err := s.checked(ctx, zk.KindChildren, path, true)
+	return r.names, r.stat, r.watch, err
+}
+
+// Multi carries out all ops or none. The ops before the one that failed have no error, the ones behind it ErrRolledBack.
+func (s *Session) Multi(ctx context.Context, ops ...zk.Op) ([]zk.OpResult, error) {
+	for _, op := range ops {
+		err := checkPath(op.Path)
+		if op.Kind == zk.KindCreate {
+			err = checkCreate(op.Path, op.Mode)
+		}
+		if err != nil {
+			return nil, &zk.Error{Op: zk.KindMulti, Path: op.Path, Err: err}
+		}
+	}
+	r, err := s.call(ctx, zk.KindMulti, "", false, ops...)
+	return r.results, err
+}
+
+// Sync waits until the session's server has caught up.
+func (s *Session) Sync(ctx context.Context, path string) error {
+	_, err := s.checked(ctx, zk.KindSync, path, false)
+	return err
+}
+
+// AddWatch arms a persistent watch.
+func (s *Session) AddWatch(ctx context.Context, path string, recursive bool) (*zk.Stream, error) {
+	r, err := s.checked(ctx, zk.KindOther, path, recursive)
+	if err != nil {
+		return nil, err
+	}
+	return r.stream.Stream, nil
+}
+
+func (s *Session) checked(ctx context.Context, kind zk.Kind, path string, watch bool, ops ...zk.Op) (result, error) {
+	if err := checkPath(path); err != nil {
+		return result{}, &zk.Error{Op: kind, Path: path, Err: err}
+	}
+	return s.call(ctx, kind, path, watch, ops...)
+}
+
+// Done is closed when the session is over and its client knows.
+func (s *Session) Done() <-chan struct{} { return s.done }
+
+// Err is nil while the session lives.
+func (s *Session) Err() error {
+	s.ens.mu.Lock()
+	defer s.ens.mu.Unlock()
+	return s.err
+}
+
+// Lease is closed when the session is over or a third of its timeout has passed without a connection.
+func (s *Session) Lease() <-chan struct{} {
+	s.ens.mu.Lock()
+	defer s.ens.mu.Unlock()
+	return s.lease
+}
+
+// Disconnected is closed while the session has no connection, and when it is over.
+func (s *Session) Disconnected() <-chan struct{} {
+	s.ens.mu.Lock()
+	defer s.ens.mu.Unlock()
+	return s.down
+}
+
+// Crash ends the session as the death of its process does: the server expires it in its time.
+func (s *Session) Crash() error {
+	s.ens.mu.Lock()
+	defer s.ens.mu.Unlock()
+	s.ens.disconnect(s)
+	s.end(zk.ErrClosed)
+	return nil
+}
+
+// Expire ends the session on the servers, and its client learns it when the servers can reach it.
+func (s *Session) Expire(context.Context) error {
+	s.ens.Expire(s)
+	return nil
+}
+
+// Close ends the session. When its client is disconnected the server cannot be told, and expires the session in its time.
+func (s *Session) Close() error {
+	s.ens.mu.Lock()
+	if s.err != nil {
+		s.ens.mu.Unlock()
+		return nil
+	}
+	latency := s.ens.cfg.OpLatency
+	if !s.reachable(s.conn) {
+		latency = 0
+	}
+	left := make(chan struct{})
+	leave := func() {
+		if s.reachable(s.conn) {
+			s.ens.removeSession(s)
+		}
+		close(left)
+	}
+	if latency > 0 {
+		s.ens.after(latency/2, leave)
+	} else {
+		leave()
+	}
+	s.end(zk.ErrClosed)
+	s.ens.mu.Unlock()
+	<-left
+	time.Sleep(latency - latency/2)
+	return nil
+}
+
+// reachable reports whether something that is sent on a connection arrives.
+func (s *Session) reachable(conn int) bool { return s.connected && !s.silent && s.conn == conn }
+
+// end tells the client that its session is over.
+func (s *Session) end(err error) {
+	if s.err != nil {
+		return
+	}
+	s.err = err
+	if s.connected {
+		close(s.down)
+	}
+	close(s.done)
+	s.endLease()
+	s.failPending(err)
+	s.waiting.lose(err)
+}
+
+func (s *Session) endLease() {
+	if !s.leaseOver {
+		s.leaseOver = true
+		close(s.lease)
+	}
+}
