@@ -1,0 +1,168 @@
+package broken_test
+
+import (
+	"cmp"
+	"context"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/zkbench/zkbench/check"
+	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/recipes"
+	"github.com/zkbench/zkbench/workloads"
+	"github.com/zkbench/zkbench/zk/zktest"
+)
+
+// load is the lock workload in memory, in the time of a bubble.
+type load struct {
+	seed     uint64
+	sessions int
+	length   time.Duration
+	hold     time.Duration
+	deadline time.Duration
+	request  time.Duration // latency of requests
+	event    time.Duration // latency of events
+	object   string        // what the sessions contend for; empty: /locks/lock-0
+	cut      bool          // what is under way at the end is cut at once
+	// stage arranges what the load alone does not bring about; it is called once all sessions are there.
+	stage func(ctx context.Context, st *stage)
+}
+
+// stage is what a staging can reach.
+type stage struct {
+	*zktest.Ensemble
+	t    *testing.T
+	lock string // the lock's directory
+}
+
+const (
+	sessionTimeout = 2 * time.Second
+	stallBound     = 2 * sessionTimeout
+)
+
+// run drives the variant and returns the verdict of every check.
+func (l load) run(t *testing.T, v recipes.Variant[recipes.Lock]) (verdicts map[string]check.Verdict) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { verdicts = l.inBubble(t, v) })
+	return verdicts
+}
+
+func (l load) inBubble(t *testing.T, v recipes.Variant[recipes.Lock]) map[string]check.Verdict {
+	return l.drive(t, workloads.NewLock(workloads.LockConfig{Variant: v, Dir: "/locks", Locks: 1, Sessions: l.sessions, Deadline: l.deadline,
+		Stall: stallBound, Hold: l.holds}))
+}
+
+// holds draws how long a grant is held.
+func (l load) holds(r *rand.Rand) time.Duration {
+	return l.hold/2 + time.Duration(r.Int64N(int64(l.hold)))
+}
+
+// drive carries a workload out in a bubble and returns the verdict of every check.
+func (l load) drive(t *testing.T, w workloads.Workload) map[string]check.Verdict {
+	ens := zktest.New(zktest.Config{Timeout: sessionTimeout, OpLatency: l.request, EventLatency: l.event})
+	admin := ens.Dial()
+	defer admin.Close()
+	if err := w.Setup(t.Context(), admin); err != nil {
+		t.Fatal(err)
+	}
+	history, fanout, origin := metrics.NewHistory(1), metrics.NewFanout(1), metrics.NewOrigin(time.Now())
+	ctx, cut := context.WithCancel(t.Context())
+	stop := make(chan struct{})
+	var seats, staging sync.WaitGroup
+	for i := range l.sessions {
+		seat := workloads.Seat{ID: uint32(i), Recorder: history.Shard(0), Fanout: fanout.Shard(0), Origin: origin,
+			Rand: rand.New(rand.NewPCG(l.seed, uint64(i)))}
+		seats.Go(func() { sit(ctx, stop, ens, w, seat) })
+	}
+	if l.stage != nil {
+		staging.Go(func() { l.stage(ctx, &stage{ens, t, cmp.Or(l.object, "/locks/lock-0")}) })
+	}
+	time.Sleep(l.length)
+	close(stop)
+	if !l.cut {
+		time.Sleep(time.Second)
+	}
+	cut()
+	seats.Wait()
+	staging.Wait()
+	ens.Hook(nil)
+	for _, s := range ens.Sessions() {
+		if s != admin {
+			s.Close()
+		}
+	}
+	if err := w.Inspect(t.Context(), admin, history.Shard(0)); err != nil {
+		t.Fatal(err)
+	}
+	verdicts := map[string]check.Verdict{}
+	for _, c := range w.Checks() {
+		verdicts[c.Name] = c.Judge(history.All())
+	}
+	return verdicts
+}
+
+// sit is one seat: work until stop, with a new session when one is lost.
+func sit(ctx context.Context, stop <-chan struct{}, ens *zktest.Ensemble, w workloads.Workload, seat workloads.Seat) {
+	for {
+		seat.Session = ens.Dial()
+		step := w.Join(seat)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			if step(ctx, seat.Origin.Now()) != nil {
+				break
+			}
+		}
+	}
+}
+
+// queue is the children of the lock in the order of their numbers.
+func (st *stage) queue() []string {
+	var all []string
+	for path := range st.Tree() {
+		if strings.HasPrefix(path, st.lock+"/") {
+			all = append(all, path)
+		}
+	}
+	tail := func(path string) int { n, _ := strconv.Atoi(path[len(path)-10:]); return n }
+	slices.SortFunc(all, func(a, b string) int { return tail(a) - tail(b) })
+	return all
+}
+
+// expire ends the session that owns the i-th place of the queue, if there is one.
+func (st *stage) expire(i int) {
+	queue := st.queue()
+	if i < len(queue) {
+		st.expireOwner(queue[i])
+	}
+}
+
+func (st *stage) expireOwner(path string) {
+	owner := st.Tree()[path].Stat.EphemeralOwner
+	for _, s := range st.Sessions() {
+		if owner != 0 && s.ID() == owner {
+			st.Expire(s)
+		}
+	}
+}
+
+// every calls do at intervals until the load has ended.
+func every(ctx context.Context, d time.Duration, do func()) {
+	for {
+		select {
+		case <-time.After(d):
+			do()
+		case <-ctx.Done():
+			return
+		}
+	}
+}

@@ -1,0 +1,201 @@
+package recipes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+
+	"github.com/zkbench/zkbench/zk"
+)
+
+// A lock on ZooKeeper is a lease: a client that is paused between the look at its grant and its write may write when somebody else
+// holds already, and no client can rule that out from inside. What can is the thing that is written to. Three of them are here: a
+// register that compares tokens, a transaction that the holder's znode has to be there for, and a znode that keeps the highest token
+// (M. Kleppmann, 'How to do distributed locking', 2016; C. Burrows, 'The Chubby lock service', OSDI 2006, section 2.4, sequencers).
+
+// Errors of fences.
+var (
+	// ErrStale: a write with a smaller token than one that was seen before. Its grant is over.
+	ErrStale = errors.New("the token is older than one seen before")
+	// ErrNoToken: a write with the grant of a lock that gives no tokens. No fence can tell it from a stale one.
+	ErrNoToken = errors.New("the grant has no token to fence with")
+	// ErrUnguarded: the name of the holder's znode is one that the next holder's has too, so that its being there proves nothing.
+	ErrUnguarded = errors.New("the holder's znode cannot be told from the next holder's: fence with the token")
+)
+
+// FencedRegister is a value in this process that holders of a lock write. It rejects tokens smaller than the highest it has seen; the
+// same token may write again. The zero value is ready, and may be used by many goroutines.
+type FencedRegister struct {
+	// Unfenced accepts what is stale, and counts it: what a store without a fence does. It is set before the first use.
+	Unfenced bool
+
+	mu     sync.Mutex
+	value  []byte
+	writer int64 // the token of value
+	seen   Seen
+}
+
+// Seen is what has come to a register.
+type Seen struct {
+	Highest       int64 // token
+	Accepted      int   // writes, the stale ones among them
+	StaleAccepted int   // 0 where there is a fence
+	StaleRejected int
+}
+
+// Write replaces the value. ErrStale and ErrNoToken mean that it did not; an unfenced register returns neither.
+func (r *FencedRegister) Write(token int64, value []byte) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	stale := token < r.seen.Highest
+	switch {
+	case r.Unfenced:
+	case token <= 0:
+		return ErrNoToken
+	case stale:
+		r.seen.StaleRejected++
+		return fmt.Errorf("write with token %#x after %#x: %w", token, r.seen.Highest, ErrStale)
+	}
+	r.seen.Accepted++
+	if stale {
+		r.seen.StaleAccepted++
+	}
+	r.seen.Highest = max(r.seen.Highest, token)
+	r.value, r.writer = append([]byte(nil), value...), token
+	return nil
+}
+
+// Read is the value and the token that it was written with; nil and 0 before the first write.
+func (r *FencedRegister) Read() (value []byte, token int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append([]byte(nil), r.value...), r.writer
+}
+
+// Seen is what has come to the register so far.
+func (r *FencedRegister) Seen() Seen {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.seen
+}
+
+// Guard carries out the operations of a holder as one transaction with a check that its znode is there. They are atomic with the grant:
+// all are applied while it stands, or none is and the error is ErrLockLost. The session may be any of the ensemble's, the lock's own
+// included. The results are those of ops.
+//
+// It is ErrUnguarded for single-node, whose holders all have a znode of the same path; SetFenced serves that one. After
+// zk.ErrMaybeApplied the operations may have been applied, all or none.
+func Guard(ctx context.Context, s zk.Session, g Grant, ops ...zk.Op) ([]zk.OpResult, error) {
+	if !numbered(base(g.Path)) {
+		return nil, fmt.Errorf("guard %s: %w", g.Path, ErrUnguarded)
+	}
+	results, err := s.Multi(ctx, append([]zk.Op{zk.CheckOp(g.Path, zk.AnyVersion)}, ops...)...)
+	if len(results) == 0 {
+		return nil, guardError(g, err)
+	}
+	if errors.Is(results[0].Err, zk.ErrNoNode) { // of the check, and not of an operation that names a missing znode
+		err = fmt.Errorf("%w: %w", ErrLockLost, err)
+	}
+	return results[1:], guardError(g, err)
+}
+
+// Fence is what a late write has to get past.
+type Fence string
+
+// The fences.
+const (
+	FenceNone        Fence = ""
+	FenceToken       Fence = "token"       // what is written keeps the highest token it has seen: FencedRegister, SetFenced
+	FenceTransaction Fence = "transaction" // the write is atomic with a check of the holder's znode: Guard
+)
+
+// Protect writes an existing znode through the fence that the grant allows, Guard's if the holder's znode has a name of its own, and
+// else SetFenced's, and tells which that was. The data are then the token and the value as ParseFenced reads them, so that the next
+// holder may come through the other one. The errors are theirs.
+func Protect(ctx context.Context, s zk.Session, g Grant, path string, value []byte) (Fence, zk.Stat, error) {
+	if !numbered(base(g.Path)) {
+		st, err := SetFenced(ctx, s, path, g.Token, value)
+		return FenceToken, st, err
+	}
+	results, err := Guard(ctx, s, g, zk.SetOp(path, fenced(g.Token, value), zk.AnyVersion))
+	if err != nil {
+		return FenceTransaction, zk.Stat{}, err
+	}
+	return FenceTransaction, results[0].Stat, nil
+}
+
+func guardError(g Grant, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("guard %s: %w", g.Path, err)
+}
+
+// numbered reports whether the server has put a number to the name, after the wrap of its counter at least nine digits of it: with the
+// guid before it no other znode ever has that name.
+func numbered(name string) bool {
+	if len(name) < digits {
+		return false
+	}
+	for _, c := range name[len(name)-digits+1:] {
+		if c < '0' || c > '9' {
+			return false
+		}
+	}
+	return true
+}
+
+// SetFenced is FencedRegister.Write on an existing znode, whose data are then the token, in sixteen hexadecimal digits, and the value.
+// Everybody who writes the znode has to write it so; ParseFenced reads it. It compares and sets: the token is read with the version,
+// and the write is made to that version, so it costs one read and one write, and more only while others write too. The fence closes
+// with the first write of the next holder, and not with its grant as Guard's does.
+//
+// After zk.ErrMaybeApplied the write may have been made; trying again is right, because the same token may write again.
+func SetFenced(ctx context.Context, s zk.Session, path string, token int64, value []byte) (zk.Stat, error) {
+	if token <= 0 {
+		return zk.Stat{}, fmt.Errorf("set %s: %w", path, ErrNoToken)
+	}
+	for {
+		data, st, err := s.Get(ctx, path)
+		if err != nil {
+			return zk.Stat{}, err
+		}
+		_, highest, err := ParseFenced(data)
+		if err != nil {
+			return zk.Stat{}, fmt.Errorf("set %s: %w", path, err)
+		}
+		if token < highest {
+			return zk.Stat{}, fmt.Errorf("set %s with token %#x after %#x: %w", path, token, highest, ErrStale)
+		}
+		st, err = s.Set(ctx, path, fenced(token, value), st.Version)
+		if !errors.Is(err, zk.ErrBadVersion) { // else somebody wrote between the read and the write
+			return st, err
+		}
+	}
+}
+
+// tokenWidth is the width of a token in the data of a znode.
+const tokenWidth = 16
+
+func fenced(token int64, value []byte) []byte {
+	return append(fmt.Appendf(nil, "%0*x", tokenWidth, token), value...)
+}
+
+// ParseFenced takes the data of a znode that SetFenced has written apart; empty data are no value with the token 0.
+func ParseFenced(data []byte) (value []byte, token int64, err error) {
+	if len(data) == 0 {
+		return nil, 0, nil
+	}
+	if len(data) < tokenWidth {
+		return nil, 0, errNoFence
+	}
+	n, err := strconv.ParseUint(string(data[:tokenWidth]), 16, 63)
+	if err != nil {
+		return nil, 0, errNoFence
+	}
+	return data[tokenWidth:], int64(n), nil
+}
+
+var errNoFence = errors.New("the data do not begin with a token")

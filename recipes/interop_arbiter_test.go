@@ -1,0 +1,265 @@
+package recipes_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/zkbench/zkbench/check"
+	"github.com/zkbench/zkbench/metrics"
+)
+
+// A party is contenders of one implementation, in this process or in another one.
+type party struct {
+	name       string
+	contenders int
+	// run ends when the arbiter, which listens at that address, has told all contenders to end.
+	run func(ctx context.Context, arbiter string) error
+}
+
+// A seat is one contender.
+type seat struct {
+	party  string
+	number uint32 // from 0, over all parties, in the order in which they join
+}
+
+// An arbiter tells the contenders of all parties what to do and keeps the history of what they did. Clocks of different processes
+// cannot be compared, so a contender asks at each step and goes on when it is answered, and time is the arbiter's count of
+// questions. Each contender has a connection of its own, on which it sends lines and gets one line for each:
+//
+//	join PARTY   ok, when all are there
+//	next         acquire, read or write; or end. What it released before is released
+//	enter ZNODE  ok. It holds, with this znode, since before the question
+//	leave        ok. It releases after the answer
+//
+// So a hold in the history lies within the true one, and two that overlap there are two that overlapped.
+type arbiter struct {
+	next func(ctx context.Context, s seat, round int) string // the answer to next; it may wait
+	hold func(ctx context.Context, s seat, round int)        // how long the answer to enter takes
+
+	joined *meeting
+	mu     sync.Mutex
+	asked  time.Duration
+	seats  []seat
+	past   []metrics.Sample
+	znodes []string // with which was held
+	inside map[string]int
+	most   int // readers that held at once
+}
+
+// verbs are the operations that an arbiter asks for, with those that end them.
+var verbs = map[string][2]metrics.Op{
+	"acquire": {metrics.Acquire, metrics.Release},
+	"write":   {metrics.Acquire, metrics.Release},
+	"read":    {metrics.ReadAcquire, metrics.ReadRelease},
+}
+
+// play has the parties contend until each contender was told to end. Any fault ends the test.
+func (a *arbiter) play(t *testing.T, parties ...party) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute) // a deadlock is a failure, and not a test without end
+	defer cancel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	ok(t, "Listen()", err)
+	defer listener.Close()
+	defer context.AfterFunc(ctx, func() { listener.Close() })()
+
+	total := 0
+	for _, p := range parties {
+		total += p.contenders
+	}
+	a.joined, a.inside = newMeeting(total), map[string]int{}
+
+	var all sync.WaitGroup
+	faults := make(chan error, 1+len(parties)+total)
+	try := func(what string, work func() error) {
+		all.Go(func() {
+			if err := work(); err != nil {
+				faults <- fmt.Errorf("%s: %w", what, err)
+				cancel()
+			}
+		})
+	}
+	for _, p := range parties {
+		try(p.name, func() error { return p.run(ctx, listener.Addr().String()) })
+	}
+	try("arbiter", func() error {
+		for range total {
+			conn, err := listener.Accept()
+			if err != nil {
+				return err
+			}
+			try("arbiter", func() error { return a.serve(ctx, conn) })
+		}
+		return nil
+	})
+	all.Wait()
+	close(faults)
+	for err := range faults {
+		t.Error(err) // the first is the cause
+	}
+	if t.Failed() {
+		t.FailNow()
+	}
+}
+
+// serve answers one contender.
+func (a *arbiter) serve(ctx context.Context, conn net.Conn) error {
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	lines := bufio.NewScanner(conn)
+	hear := func(question string) (rest string, err error) {
+		if !lines.Scan() {
+			return "", errors.Join(fmt.Errorf("a contender hung up instead of asking %s", question), lines.Err(), ctx.Err())
+		}
+		word, rest, _ := strings.Cut(lines.Text(), " ")
+		if word != question {
+			return "", fmt.Errorf("a contender asks %q instead of %s", lines.Text(), question)
+		}
+		return rest, nil
+	}
+	answer := func(text string) error {
+		_, err := fmt.Fprintln(conn, text)
+		return err
+	}
+
+	party, err := hear("join")
+	if err != nil {
+		return err
+	}
+	s := a.join(party)
+	a.joined.arrive(ctx)
+	if err := answer("ok"); err != nil {
+		return err
+	}
+	var released metrics.Sample
+	for round := 0; ; round++ {
+		if _, err := hear("next"); err != nil {
+			return err
+		}
+		if round > 0 {
+			released.End = a.now()
+			a.record(released)
+		}
+		verb := a.next(ctx, s, round)
+		asked := a.now()
+		if err := answer(verb); err != nil || verb == "end" {
+			return err
+		}
+		znode, err := hear("enter")
+		if err != nil {
+			return err
+		}
+		if err := a.enter(s, verb, asked, znode); err != nil {
+			return err
+		}
+		a.hold(ctx, s, round)
+		if err := answer("ok"); err != nil {
+			return err
+		}
+		if _, err := hear("leave"); err != nil {
+			return err
+		}
+		released = a.leave(s, verb)
+		if err := answer("ok"); err != nil {
+			return err
+		}
+	}
+}
+
+func (a *arbiter) join(party string) seat {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s := seat{party: party, number: uint32(len(a.seats))}
+	a.seats = append(a.seats, s)
+	return s
+}
+
+// now is the number of this question.
+func (a *arbiter) now() time.Duration {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.asked++
+	return a.asked
+}
+
+func (a *arbiter) record(s metrics.Sample) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.past = append(a.past, s)
+}
+
+// enter records a grant. Its token is the number of its znode: no test here makes the parent anew.
+func (a *arbiter) enter(s seat, verb string, asked time.Duration, znode string) error {
+	number, err := strconv.ParseInt(znode[max(0, len(znode)-10):], 10, 64)
+	if err != nil {
+		return fmt.Errorf("%s holds with znode %q: %w", s.party, znode, err)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.asked++
+	a.past = append(a.past, metrics.Sample{Op: verbs[verb][0], Session: s.number, Token: number + 1, Due: asked, Start: asked, End: a.asked})
+	a.znodes = append(a.znodes, znode)
+	a.inside[verb]++
+	a.most = max(a.most, a.inside["read"])
+	return nil
+}
+
+// leave is the release that follows; it is recorded when it is over.
+func (a *arbiter) leave(s seat, verb string) metrics.Sample {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.asked++
+	a.inside[verb]--
+	return metrics.Sample{Op: verbs[verb][1], Session: s.number, Due: a.asked, Start: a.asked}
+}
+
+// history is what the contenders did; for when they have ended.
+func (a *arbiter) history() iter.Seq[metrics.Sample] { return slices.Values(a.past) }
+
+// judge fails the test when a promise was not kept, or when it rests on another number of grants. A witness's times are questions.
+func (a *arbiter) judge(t *testing.T, grants int, promises ...check.Check) {
+	t.Helper()
+	for _, promise := range promises {
+		v := promise.Judge(a.history())
+		if v.Answer != check.Holds || v.Evidence != grants {
+			t.Errorf("%s is %v on %d grants, want holds on %d: %s\n%+v\nseats %v", promise.Name, v.Answer, v.Evidence, grants, v.Detail, v.Witness, a.seats)
+		}
+	}
+}
+
+// A meeting is where so many wait for each other.
+type meeting struct {
+	mu      sync.Mutex
+	missing int
+	full    chan struct{}
+}
+
+func newMeeting(size int) *meeting { return &meeting{missing: size, full: make(chan struct{})} }
+
+// arrive returns when all have arrived, or when the context ends.
+func (m *meeting) arrive(ctx context.Context) {
+	m.mu.Lock()
+	if m.missing--; m.missing == 0 {
+		close(m.full)
+	}
+	m.mu.Unlock()
+	m.wait(ctx)
+}
+
+// wait is arrive for who does not count.
+func (m *meeting) wait(ctx context.Context) {
+	select {
+	case <-m.full:
+	case <-ctx.Done():
+	}
+}

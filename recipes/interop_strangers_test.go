@@ -1,0 +1,79 @@
+package recipes_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/zkbench/zkbench/check"
+)
+
+// Curator's InterProcessMutex and kazoo's Lock on one path do not exclude each other. Curator orders names by what follows 'lock-', and a
+// name of kazoo's, which has '__lock__' in it, by the whole of it, so that its own znode comes first whoever holds; kazoo sees Curator's
+// znodes only when it is told of their pattern. One holds, the other one comes: it gets in, or it watches the holder's znode.
+func TestCuratorAndKazooOnOneLock(t *testing.T) {
+	in := newInterop(t)
+	for _, tt := range []struct {
+		why     string
+		holder  string
+		kazoo   func(path string, contenders int) party
+		getsIn  bool
+		verdict check.Answer
+	}{
+		{"Curator comes while kazoo holds", "kazoo", in.kazoo("-lock-"), true, check.Violated},
+		{"kazoo comes while Curator holds", "curator", in.kazoo(), true, check.Violated},
+		{"kazoo, told of Curator's pattern, comes while Curator holds", "curator", in.kazoo("-lock-"), false, check.Holds},
+	} {
+		t.Run(tt.why, func(t *testing.T) {
+			path := in.path(t)
+			held, second := make(chan struct{}), make(chan struct{})
+			gotIn := false
+			a := &arbiter{
+				next: func(ctx context.Context, s seat, round int) string {
+					if round > 0 {
+						return "end"
+					}
+					if s.party != tt.holder {
+						select {
+						case <-held:
+						case <-ctx.Done():
+						}
+					}
+					return "acquire"
+				},
+				hold: func(ctx context.Context, s seat, _ int) {
+					if s.party != tt.holder {
+						close(second)
+						return
+					}
+					close(held)
+					in.until(ctx, t, func() (bool, error) {
+						select {
+						case <-second:
+							gotIn = true
+							return true, nil
+						default:
+						}
+						return in.isWatched(ctx, path)
+					})
+				},
+			}
+			a.play(t, in.curator(path, 1), tt.kazoo(path, 1))
+			if v := check.MutualExclusion().Judge(a.history()); gotIn != tt.getsIn || v.Answer != tt.verdict || v.Evidence != 2 {
+				t.Errorf("the second got in beside the holder: %v; mutual exclusion is %v on %d grants: %s; want %v, %v", gotIn, v.Answer, v.Evidence, v.Detail,
+					tt.getsIn, tt.verdict)
+			}
+		})
+	}
+}
+
+// isWatched tells whether somebody waits for a znode of the queue.
+func (in interop) isWatched(ctx context.Context, path string) (bool, error) {
+	watchers, err := in.watchers(ctx)
+	for znode := range watchers {
+		if strings.HasPrefix(znode, path+"/") {
+			return true, err
+		}
+	}
+	return false, err
+}

@@ -1,0 +1,127 @@
+package recipes
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestItemNames(t *testing.T) {
+	for _, tt := range []struct {
+		why   string
+		names itemNames
+		name  string
+		at    rank
+		ok    bool
+	}{
+		{"an item of the recipe", fifoNames, "qn-0000000012", rank{0, 12}, true},
+		{"after the wrap of the counter", fifoNames, "qn--2147483648", rank{0, math.MinInt32}, true},
+		{"after the wrap, nine digits", fifoNames, "qn--000000001", rank{0, -1}, true},
+		{"the dash before the number belongs to the prefix", fifoNames, "qn-0000000001", rank{0, 1}, true},
+		{"a protected name, which the Java recipe passes over too", fifoNames, "_c_x-qn-0000000001", rank{}, false},
+		{"somebody's configuration", fifoNames, "config", rank{}, false},
+		{"no number", fifoNames, "qn-", rank{}, false},
+		{"too many digits", fifoNames, "qn-00000000012", rank{}, false},
+		{"Curator's priority 0", priorityNames, "queue-1000000000000000012", rank{0, 12}, true},
+		{"priority -1", priorityNames, "queue-0FFFFFFFF0000000012", rank{-1, 12}, true},
+		{"the smallest priority", priorityNames, "queue-0800000000000000012", rank{math.MinInt32, 12}, true},
+		{"the largest, after the wrap", priorityNames, "queue-17FFFFFFF-2147483648", rank{math.MaxInt32, math.MinInt32}, true},
+		{"a sign that contradicts the digits", priorityNames, "queue-0000000010000000012", rank{}, false},
+		{"an item that was put back without its priority", priorityNames, "queue-0000000012", rank{}, false},
+		{"a priority of free width", priorityNames, "queue-10000000012", rank{}, false},
+		{"lower-case digits are nobody's", priorityNames, "queue-0ffffffff0000000012", rank{}, false},
+		{"kazoo's entry", claimNames, "entry-100-0000000012", rank{100, 12}, true},
+		{"kazoo's entry of a better priority", claimNames, "entry-007-0000000012", rank{7, 12}, true},
+		{"kazoo's priority above 999 is wider than the others", claimNames, "entry-1000-0000000012", rank{}, false},
+		{"a word for a priority", claimNames, "entry-abc-0000000012", rank{}, false},
+		{"empty", claimNames, "", rank{}, false},
+	} {
+		at, ok := tt.names.parse(tt.name)
+		if ok != tt.ok || ok && at != tt.at {
+			t.Errorf("%s: parse(%q) = %v, %v, want %v, %v", tt.why, tt.name, at, ok, tt.at, tt.ok)
+		}
+	}
+}
+
+// What is written is read again, and the names sort as text in the order of the items: so other implementations take them in our order.
+func TestItemNamesSort(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	priorities := []int32{math.MinInt32, -100, -99, -10, -9, -1, 0, 1, 9, 10, 99, 100, math.MaxInt32}
+	for range 100 {
+		priorities = append(priorities, int32(r.Uint32()))
+	}
+	var names []string
+	for _, p := range priorities {
+		for _, number := range []string{"0000000009", "0000000010"} {
+			name := priorityNames.prefix(Item{Priority: p}) + number
+			if at, ok := priorityNames.parse(name); !ok || at.priority != p {
+				t.Errorf("priority %d is written %s and read %d, %v", p, name, at.priority, ok)
+			}
+			names = append(names, name)
+		}
+	}
+	sorted := slices.Sorted(slices.Values(names))
+	r.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+	if got := inOrder(names, priorityNames, func(name string) { t.Errorf("%s is foreign", name) }); !slices.Equal(got, sorted) {
+		t.Errorf("in order of the items %q\nin order of the text %q", got, sorted)
+	}
+}
+
+func TestInOrder(t *testing.T) {
+	for _, tt := range []struct {
+		why      string
+		names    itemNames
+		children []string
+		want     []string
+		foreign  int
+	}{
+		{"nothing", fifoNames, nil, nil, 0},
+		{"by number", fifoNames, []string{"qn-0000000010", "qn-0000000009"}, []string{"qn-0000000009", "qn-0000000010"}, 0},
+		{"over the wrap the older is still first", fifoNames, []string{"qn--2147483648", "qn-2147483647"}, []string{"qn-2147483647", "qn--2147483648"}, 0},
+		{"foreign children are passed over", fifoNames, []string{"config", "qn-0000000009", "lock-0000000001"}, []string{"qn-0000000009"}, 2},
+		{"by priority, then number", priorityNames,
+			[]string{"queue-1000000010000000001", "queue-1000000000000000003", "queue-0FFFFFFFF0000000004", "queue-1000000000000000002"},
+			[]string{"queue-0FFFFFFFF0000000004", "queue-1000000000000000002", "queue-1000000000000000003", "queue-1000000010000000001"}, 0},
+	} {
+		foreign := 0
+		got := inOrder(tt.children, tt.names, func(string) { foreign++ })
+		if !slices.Equal(got, tt.want) || foreign != tt.foreign {
+			t.Errorf("%s: inOrder(%q) = %q with %d foreign, want %q with %d", tt.why, tt.children, got, foreign, tt.want, tt.foreign)
+		}
+	}
+}
+
+func TestUnclaimed(t *testing.T) {
+	const a, b, c = "entry-100-0000000001", "entry-100-0000000002", "entry-100-0000000003"
+	for _, tt := range []struct {
+		why            string
+		entries, taken []string
+		want           []string
+	}{
+		{"nothing", nil, nil, nil},
+		{"none is claimed", []string{b, a}, nil, []string{a, b}},
+		{"the head is", []string{b, a}, []string{a}, []string{b}},
+		{"all are", []string{b, a}, []string{a, b}, nil},
+		{"a claim whose item is finished", []string{b}, []string{a, c}, []string{b}},
+	} {
+		if got := unclaimed(tt.entries, tt.taken, claimNames, func(string) {}); !slices.Equal(got, tt.want) {
+			t.Errorf("%s: unclaimed(%q, %q) = %q, want %q", tt.why, tt.entries, tt.taken, got, tt.want)
+		}
+	}
+}
+
+func FuzzItemNames(f *testing.F) {
+	f.Add("qn-0000000001")
+	f.Add("queue-1000000000000000012")
+	f.Add("entry-100-0000000012")
+	f.Fuzz(func(t *testing.T, name string) {
+		for _, n := range []itemNames{fifoNames, priorityNames} {
+			if at, ok := n.parse(name); ok && !strings.HasPrefix(name, n.prefix(Item{Priority: at.priority})) {
+				t.Errorf("parse(%q) = %v, whose names begin with %q", name, at, n.prefix(Item{Priority: at.priority}))
+			}
+		}
+		claimNames.parse(name)
+	})
+}

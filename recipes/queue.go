@@ -1,0 +1,123 @@
+package recipes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/zkbench/zkbench/zk"
+)
+
+// queue is what the sequential locks have in common: a place among the children of dir, and the end of a hold.
+type queue struct {
+	s    zk.Session
+	dir  string
+	o    Options
+	held zk.Created // Path is "" while nothing is held
+	own  *zk.Watch  // with Options.WatchOwn, on held
+}
+
+func newQueue(s zk.Session, dir string, o Options) queue {
+	if o.Layout == (Layout{}) {
+		o.Layout = LayoutGoZookeeper
+	}
+	return queue{s: s, dir: dir, o: o}
+}
+
+// acquire takes a place, has wait return when it is the first, and turns that into a grant.
+func (q *queue) acquire(ctx context.Context, wait func(ctx context.Context, self string) error) (Grant, error) {
+	if q.held.Path != "" {
+		return Grant{}, ErrHeld
+	}
+	g, err := q.tryAcquire(ctx, wait)
+	if err != nil {
+		return Grant{}, fmt.Errorf("acquire %s: %w", q.dir, err)
+	}
+	return g, nil
+}
+
+func (q *queue) tryAcquire(ctx context.Context, wait func(ctx context.Context, self string) error) (Grant, error) {
+	return q.tryAcquireAs(ctx, q.o.Layout, wait)
+}
+
+// tryAcquireAs is tryAcquire with the names of another layout, such as a reader's.
+func (q *queue) tryAcquireAs(ctx context.Context, layout Layout, wait func(ctx context.Context, self string) error) (Grant, error) {
+	c, err := enlist(ctx, q.s, q.dir, layout, nil, q.o)
+	if err != nil {
+		return Grant{}, err
+	}
+	q.o.pause(PauseCreated)
+	lease := q.s.Lease() // before the last look: a loss after it is never missed
+	if err := wait(ctx, base(c.Path)); err != nil {
+		return Grant{}, giveUp(ctx, q.s, c.Path, q.o, revoked(err))
+	}
+	g, err := q.grant(ctx, c, lease)
+	if err != nil {
+		return Grant{}, giveUp(ctx, q.s, c.Path, q.o, revoked(err))
+	}
+	return g, nil
+}
+
+// grant fences: the token is the czxid of the own znode, read from the servers if its create did not tell it.
+func (q *queue) grant(ctx context.Context, c zk.Created, lease <-chan struct{}) (Grant, error) {
+	lost := lease
+	if q.o.WatchOwn {
+		_, st, w, err := q.s.GetW(ctx, c.Path)
+		if err != nil {
+			return Grant{}, err
+		}
+		c.Czxid, q.own = st.Czxid, w
+		lost = either(lease, w)
+	} else {
+		token, err := zk.Token(ctx, q.s, c)
+		if err != nil {
+			return Grant{}, err
+		}
+		c.Czxid = token
+	}
+	q.held = c
+	q.o.pause(PauseGranted)
+	return Grant{Path: c.Path, Token: c.Czxid, Lost: lost}, nil
+}
+
+// either is closed when the lease is, or when the watch on the own znode says that it is gone. Its goroutine ends with the
+// watch's event, which the release causes at the latest.
+func either(lease <-chan struct{}, w *zk.Watch) <-chan struct{} {
+	lost := make(chan struct{})
+	go func() {
+		defer close(lost)
+		select {
+		case <-lease:
+		case <-w.C():
+		}
+	}()
+	return lost
+}
+
+// Release gives the lock up by deleting the own znode until the servers say that it is gone.
+func (q *queue) Release(ctx context.Context) error {
+	if q.held.Path == "" {
+		return ErrNotHeld
+	}
+	path := q.held.Path
+	q.held, q.own = zk.Created{}, nil
+	return releaseError(q.dir, remove(ctx, q.s, path, q.o))
+}
+
+func releaseError(dir string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, zk.ErrNoNode), zk.Classify(err) == zk.ClassSessionGone:
+		return fmt.Errorf("release %s: %w: %w", dir, ErrLockLost, err)
+	}
+	return fmt.Errorf("release %s: %w", dir, err)
+}
+
+// revoked turns the signs that the own znode was deleted by somebody else into ErrRevoked.
+func revoked(err error) error {
+	if errors.Is(err, errNotListed) || errors.Is(err, zk.ErrNoNode) {
+		return fmt.Errorf("%w: %w", ErrRevoked, err)
+	}
+	return err
+}

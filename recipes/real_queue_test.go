@@ -1,0 +1,115 @@
+package recipes_test
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/zkbench/zkbench/ensemble/proxy"
+	"github.com/zkbench/zkbench/recipes"
+	"github.com/zkbench/zkbench/zk"
+)
+
+func TestQueuesOnRealServers(t *testing.T) {
+	addresses := servers.Get(t, 3).Addresses()
+	for engine, open := range engines {
+		for name, k := range queues() {
+			t.Run(engine+"/"+name, func(t *testing.T) {
+				queueSuite(t, k, dialer(addresses, open), "/real/queue-"+engine+"-"+strings.ReplaceAll(name, " ", "-"), 12)
+			})
+		}
+	}
+}
+
+// ownDir is a directory that nobody used before, because items stay.
+func ownDir(s zk.Session) string { return fmt.Sprintf("/real/queue-of-%x", s.ID()) }
+
+// realItems is how many items are in a queue on real servers.
+func realItems(t *testing.T, s zk.Session, dir string) int {
+	t.Helper()
+	names, _, err := s.Children(t.Context(), dir)
+	ok(t, "Children()", err)
+	return len(names)
+}
+
+// The proxy cuts the connection after the servers have carried the request out and before the reply.
+func TestLostRepliesOfAQueueOnRealServers(t *testing.T) {
+	p, err := proxy.Start(t.Context(), proxy.Config{Upstreams: servers.Get(t, 3).Addresses()})
+	ok(t, "Start()", err)
+	t.Cleanup(func() { p.Close() })
+	for engine, open := range engines {
+		dial := dialer(p.Addresses(), open)
+		for _, exact := range []bool{false, true} {
+			name := engine + map[bool]string{false: " put again", true: " put exactly once"}[exact]
+			want := map[bool]int{false: 3, true: 2}[exact]
+			t.Run(name, func(t *testing.T) {
+				s := dial(t)
+				dir := ownDir(s)
+				q := recipes.Queues[0].New(s, dir, recipes.Options{Exact: exact})
+				ok(t, "Put()", second(q.Put(t.Context(), number(0))))
+				cut := p.Add(proxy.Rule{On: proxy.Reply, Session: s.ID(), Ops: []proxy.Op{proxy.Create, proxy.Create2, proxy.Multi}, Times: 1, Do: proxy.Cut})
+				defer cut.Remove()
+				ok(t, "Put()", second(q.Put(t.Context(), number(1))))
+				if n := realItems(t, s, dir); n != want || cut.Struck() != 1 {
+					t.Errorf("%d items after %d lost replies, want %d", n, cut.Struck(), want)
+				}
+			})
+		}
+		t.Run(engine+" take", func(t *testing.T) {
+			s := dial(t)
+			dir := ownDir(s)
+			q := recipes.Queues[0].New(s, dir, recipes.Options{})
+			for i := range 3 {
+				ok(t, "Put()", second(q.Put(t.Context(), number(i))))
+			}
+			cut := p.Add(proxy.Rule{On: proxy.Reply, Session: s.ID(), Ops: []proxy.Op{proxy.Delete}, Path: regexp.MustCompile("qn-"), Times: 1, Do: proxy.Cut})
+			defer cut.Remove()
+			_, err := q.Take(t.Context())
+			var doubt *recipes.InDoubtError
+			if !errors.As(err, &doubt) || string(doubt.Item.Data) != "0" {
+				t.Errorf("Take() = %v, want in doubt with item 0", err)
+			}
+			it, err := q.Take(t.Context())
+			got(t, "the next Take()", it, err, "1")
+			if n := realItems(t, s, dir); n != 1 || cut.Struck() != 1 {
+				t.Errorf("%d items after %d lost replies, want 1", n, cut.Struck())
+			}
+		})
+		t.Run(engine+" finish", func(t *testing.T) {
+			s := dial(t)
+			dir := ownDir(s)
+			v, _ := recipes.Find(recipes.Queues, "claim")
+			q := v.New(s, dir, recipes.Options{}).(recipes.Claimer)
+			ok(t, "Put()", second(q.Put(t.Context(), number(0))))
+			c, err := q.Claim(t.Context())
+			ok(t, "Claim()", err)
+			cut := p.Add(proxy.Rule{On: proxy.Reply, Session: s.ID(), Ops: []proxy.Op{proxy.Multi}, Times: 1, Do: proxy.Cut})
+			defer cut.Remove()
+			ok(t, "Finish()", q.Finish(t.Context(), c))
+			if n := realItems(t, s, dir+"/entries") + realItems(t, s, dir+"/taken"); n != 0 || cut.Struck() != 1 {
+				t.Errorf("%d znodes after %d lost replies, want none", n, cut.Struck())
+			}
+		})
+		t.Run(engine+" expired claimer", func(t *testing.T) {
+			s := dial(t)
+			dir := ownDir(s)
+			v, _ := recipes.Find(recipes.Queues, "claim")
+			q, other := v.New(s, dir, recipes.Options{}).(recipes.Claimer), v.New(dial(t), dir, recipes.Options{}).(recipes.Claimer)
+			ok(t, "Put()", second(q.Put(t.Context(), number(0))))
+			c, err := q.Claim(t.Context())
+			ok(t, "Claim()", err)
+			ok(t, "Expire()", p.Expire(t.Context(), s.ID()))
+			next, err := other.Claim(t.Context())
+			ok(t, "Claim() of another", err)
+			if err := q.Finish(t.Context(), c); !errors.Is(err, recipes.ErrClaimLost) {
+				t.Errorf("Finish() of the expired = %v, want ErrClaimLost", err)
+			}
+			if string(next.Data) != "0" || next.Token <= c.Token {
+				t.Errorf("the next claim is of %s with token %d after %d", next.Data, next.Token, c.Token)
+			}
+			ok(t, "Finish()", other.Finish(t.Context(), next))
+		})
+	}
+}

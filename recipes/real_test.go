@@ -1,0 +1,148 @@
+package recipes_test
+
+import (
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	lib "github.com/go-zookeeper/zk"
+
+	"github.com/zkbench/zkbench/ensemble/ensembletest"
+	"github.com/zkbench/zkbench/recipes"
+	"github.com/zkbench/zkbench/zk"
+	"github.com/zkbench/zkbench/zk/gozk"
+)
+
+var servers ensembletest.Shared
+
+func TestMain(m *testing.M) { os.Exit(servers.Run(m)) }
+
+// engines open a session on real servers.
+var engines = map[string]func(t *testing.T, addresses []string) (zk.Session, error){
+	"native": func(t *testing.T, addresses []string) (zk.Session, error) {
+		return zk.Dial(t.Context(), zk.Config{Servers: addresses, Timeout: 10 * time.Second})
+	},
+	"go-zookeeper": func(t *testing.T, addresses []string) (zk.Session, error) {
+		return gozk.Dial(t.Context(), gozk.Config{Servers: addresses, Timeout: 10 * time.Second})
+	},
+}
+
+func dialer(addresses []string, open func(*testing.T, []string) (zk.Session, error)) func(*testing.T) zk.Session {
+	return func(t *testing.T) zk.Session {
+		t.Helper()
+		s, err := open(t, addresses)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { s.Close() })
+		return s
+	}
+}
+
+func TestLocksOnRealServers(t *testing.T) {
+	addresses := servers.Get(t, 3).Addresses()
+	for engine, open := range engines {
+		for _, v := range recipes.Locks {
+			if v.Persistent && engine == "go-zookeeper" {
+				continue // the library has no addWatch
+			}
+			t.Run(engine+"/"+v.Name, func(t *testing.T) {
+				lockSuite(t, v, dialer(addresses, open), "/real/"+engine+"-"+v.Name)
+			})
+		}
+	}
+}
+
+// The library's own Lock and our locks stand in one queue: whoever holds, holds alone. This is what the layouts promise, and what
+// the variant go-zookeeper is compared with.
+func TestOurLocksContendWithTheLibrarysOwn(t *testing.T) {
+	addresses := servers.Get(t, 3).Addresses()
+	for _, v := range recipes.Locks {
+		if !v.FIFO {
+			continue // it does not stand in a queue
+		}
+		t.Run(v.Name, func(t *testing.T) {
+			path := "/interop/" + v.Name
+			var holders, grants atomic.Int64
+			hold := func() {
+				if n := holders.Add(1); n != 1 {
+					t.Errorf("%d holders at once", n)
+				}
+				grants.Add(1)
+				holders.Add(-1)
+			}
+			const contenders, rounds = 10, 5
+			var all sync.WaitGroup
+			dial := dialer(addresses, engines["native"])
+			for range contenders {
+				ours := v.New(dial(t), path, recipes.Options{})
+				conn, _, err := lib.Connect(addresses, 10*time.Second, lib.WithLogInfo(false))
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(conn.Close)
+				theirs := lib.NewLock(conn, path, lib.WorldACL(lib.PermAll))
+				all.Go(func() {
+					for range rounds {
+						if _, err := ours.Acquire(t.Context()); err != nil {
+							t.Errorf("ours: %v", err)
+							return
+						}
+						hold()
+						if err := ours.Release(t.Context()); err != nil {
+							t.Errorf("ours: %v", err)
+						}
+					}
+				})
+				all.Go(func() {
+					for range rounds {
+						if err := theirs.Lock(); err != nil {
+							t.Errorf("theirs: %v", err)
+							return
+						}
+						hold()
+						if err := theirs.Unlock(); err != nil {
+							t.Errorf("theirs: %v", err)
+						}
+					}
+				})
+			}
+			all.Wait()
+			if got, want := grants.Load(), int64(2*contenders*rounds); got != want {
+				t.Errorf("%d grants, want %d", got, want)
+			}
+		})
+	}
+}
+
+// The transcription makes the requests that the library makes: the znodes of both have the same shape.
+func TestTheLayoutIsTheLibrarys(t *testing.T) {
+	addresses := servers.Get(t, 3).Addresses()
+	conn, _, err := lib.Connect(addresses, 10*time.Second, lib.WithLogInfo(false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	if err := lib.NewLock(conn, "/interop/shape", lib.WorldACL(lib.PermAll)).Lock(); err != nil {
+		t.Fatal(err)
+	}
+	s := dialer(addresses, engines["native"])(t)
+	theirs, _, err := s.Children(t.Context(), "/interop/shape")
+	if err != nil || len(theirs) != 1 {
+		t.Fatalf("children %v, %v", theirs, err)
+	}
+	v, _ := recipes.Find(recipes.Locks, "predecessor")
+	g, err := v.New(s, "/interop/shape2", recipes.Options{}).Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	// everything but the guid
+	shape := func(name string) string { return name[:3] + name[35:] }
+	ours := g.Path[strings.LastIndexByte(g.Path, '/')+1:]
+	if len(ours) != len(theirs[0]) || shape(ours) != shape(theirs[0]) {
+		t.Errorf("our child is called %s, the library's %s", ours, theirs[0])
+	}
+}

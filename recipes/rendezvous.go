@@ -1,0 +1,45 @@
+package recipes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/zkbench/zkbench/zk"
+)
+
+// Rendezvous is one client's handle on a rendezvous: Options.Members of them start together, generation after generation. A handle is used by
+// one goroutine at a time. Generations are counted as at DoubleBarrier.
+type Rendezvous interface {
+	// Meet waits until all members of the generation are there; then all of them go on. Its errors are those of DoubleBarrier.Enter. After
+	// any return nothing of this call is left, or goes as soon as the session is connected again.
+	Meet(ctx context.Context) error
+	// Generation is the number of the generation that the handle meets in next.
+	Generation() int64
+}
+
+// rendezvous is the articles' 'synchronous queue', /synchronizing with member_i and start, made reusable: the entering half of a double
+// barrier. Members are counted without the marker, and their names are unique, where the article compares a number that each has been given.
+type rendezvous struct{ gathering }
+
+func newRendezvous(s zk.Session, path string, o Options) *rendezvous {
+	return &rendezvous{newGathering(s, path, "start", o)}
+}
+
+// Meet is described at Rendezvous. A member's znode stays until it has seen that all are there. The first to see that all members of a
+// generation are there knows that all of them are done with the one before, and clears it.
+func (r *rendezvous) Meet(ctx context.Context) error {
+	own, first, err := r.enter(ctx)
+	if err != nil {
+		return fmt.Errorf("meet at %s: %w", r.dir, err)
+	}
+	generation := r.next
+	r.next++
+	r.o.pause(PauseGranted)
+	// From here on the client has met, whatever becomes of its znode: what is left of it goes in the background.
+	if err := remove(ctx, r.s, own, r.o); err != nil && !errors.Is(err, zk.ErrNoNode) || !first {
+		return nil
+	}
+	r.clear(ctx, generation-1, "", false) // its error says that there is nothing to clear, or that a later one will
+	return nil
+}
