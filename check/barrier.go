@@ -1,0 +1,265 @@
+package check
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/zkbench/zkbench/metrics"
+)
+
+// round is what the sessions did at one barrier in one round; the Value of a sample is the number of the round.
+type round struct {
+	object uint32
+	number int64
+	enters []metrics.Sample // in the order of their ends
+	leaves []metrics.Sample
+}
+
+// roundsOf is the rounds of a history, in the order of objects and numbers.
+func roundsOf(history iter.Seq[metrics.Sample], enter metrics.Op) []*round {
+	type key struct {
+		object uint32
+		number int64
+	}
+	index := map[key]*round{}
+	for s := range history {
+		if s.Op != enter && s.Op != metrics.Leave {
+			continue
+		}
+		k := key{s.Object, s.Value}
+		r := index[k]
+		if r == nil {
+			r = &round{object: s.Object, number: s.Value}
+			index[k] = r
+		}
+		if s.Op == enter {
+			r.enters = append(r.enters, s)
+		} else {
+			r.leaves = append(r.leaves, s)
+		}
+	}
+	var all []*round
+	for _, r := range index {
+		byEnd := func(a, b metrics.Sample) int {
+			return cmp.Or(cmp.Compare(a.End, b.End), cmp.Compare(a.Session, b.Session))
+		}
+		slices.SortFunc(r.enters, byEnd)
+		slices.SortFunc(r.leaves, byEnd)
+		all = append(all, r)
+	}
+	slices.SortFunc(all, func(a, b *round) int { return cmp.Or(cmp.Compare(a.object, b.object), cmp.Compare(a.number, b.number)) })
+	return all
+}
+
+// begun is when each session first began to enter, by attempts that the filter takes, earliest first.
+func (r *round) begun(takes func(metrics.Outcome) bool) []metrics.Sample {
+	first := map[uint32]metrics.Sample{}
+	for _, s := range r.enters {
+		if f, known := first[s.Session]; takes(s.Outcome) && (!known || s.Start < f.Start) {
+			first[s.Session] = s
+		}
+	}
+	var all []metrics.Sample
+	for _, s := range first {
+		all = append(all, s)
+	}
+	slices.SortFunc(all, func(a, b metrics.Sample) int {
+		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Session, b.Session))
+	})
+	return all
+}
+
+// countBegun is how many of the samples, which are in the order of their starts, had begun at an instant.
+func countBegun(all []metrics.Sample, at time.Duration) int {
+	n, _ := slices.BinarySearchFunc(all, at, func(s metrics.Sample, at time.Duration) int {
+		if s.Start <= at {
+			return -1
+		}
+		return 1
+	})
+	return n
+}
+
+// offence adds a violation to v: the first by time is the one that is shown.
+func (v *Verdict) offence(at time.Duration, shown *time.Duration, detail string, samples ...metrics.Sample) {
+	v.Count++
+	if v.Answer == Violated && at >= *shown {
+		return
+	}
+	slices.SortStableFunc(samples, func(a, b metrics.Sample) int { return cmp.Compare(a.End, b.End) })
+	v.Answer, v.Witness, v.Detail, *shown = Violated, samples, detail, at
+}
+
+// settle says that v holds when there was evidence and no offence.
+func (v *Verdict) settle(silence string) Verdict {
+	switch {
+	case v.Answer == Violated:
+	case v.Evidence > 0:
+		v.Answer = Holds
+	default:
+		v.Detail = silence
+	}
+	return *v
+}
+
+// EnterSafety holds when nobody was let in before all members of the round had begun to enter. A member that has begun and not ended may be
+// counted, whatever became of it; one that has not begun cannot. Evidence is the number of entries by operation enter that succeeded; the
+// witness is the entry that came too early, and the member that began after it, if there was one.
+func EnterSafety(enter metrics.Op, members int) Check {
+	return Check{Name: "enter-safety", Judge: func(history iter.Seq[metrics.Sample]) (v Verdict) {
+		var shown time.Duration
+		for _, r := range roundsOf(history, enter) {
+			begun := r.begun(func(metrics.Outcome) bool { return true })
+			for _, s := range r.enters {
+				if s.Outcome != metrics.OK {
+					continue
+				}
+				v.Evidence++
+				n := countBegun(begun, s.End)
+				if n >= members {
+					continue
+				}
+				w := []metrics.Sample{s}
+				if n < len(begun) {
+					w = append(w, begun[n])
+				}
+				v.offence(s.End, &shown, fmt.Sprintf("session %d was let into round %d of object %d at %v, when %d of %d members had begun to enter",
+					s.Session, r.number, r.object, s.End, n, members), w...)
+			}
+		}
+		return v.settle("nobody entered")
+	}}
+}
+
+// EqualOutcome holds when nobody was let into a round with the help of a member that gave up and was told that nobody had gone in: an entry
+// with the outcome Timeout. Entries that came too early whatever became of the others are the matter of EnterSafety. Evidence is the
+// number of entries that succeeded or timed out; the witness is one that was let in, and one that was not.
+func EqualOutcome(enter metrics.Op, members int) Check {
+	return Check{Name: "equal-outcome", Judge: func(history iter.Seq[metrics.Sample]) (v Verdict) {
+		var shown time.Duration
+		for _, r := range roundsOf(history, enter) {
+			begun := r.begun(func(metrics.Outcome) bool { return true })
+			helped := r.begun(func(o metrics.Outcome) bool { return o != metrics.Timeout })
+			out := slices.IndexFunc(r.enters, func(s metrics.Sample) bool { return s.Outcome == metrics.Timeout })
+			for _, s := range r.enters {
+				if s.Outcome != metrics.OK && s.Outcome != metrics.Timeout {
+					continue
+				}
+				v.Evidence++
+				if s.Outcome == metrics.OK && out >= 0 && countBegun(begun, s.End) >= members && countBegun(helped, s.End) < members {
+					v.offence(s.End, &shown, fmt.Sprintf("session %d was let into round %d of object %d at %v by %d members, of which session %d "+
+						"had timed out", s.Session, r.number, r.object, s.End, members, r.enters[out].Session), s, r.enters[out])
+				}
+			}
+		}
+		return v.settle("nobody entered")
+	}}
+}
+
+// LeaveSafety holds when nobody's leaving ended before every member that was inside had begun to leave or was lost. A member whose Leave
+// has another outcome than OK, Timeout or Unfinished was lost at a time that nobody knows, and is waited for by nobody; nor is one that
+// began to enter when another had begun to leave. Evidence is the number of leavings that succeeded; the witness is the one that ended
+// too early and the entry and leaving of the member that was still inside.
+func LeaveSafety() Check {
+	return Check{Name: "leave-safety", Judge: func(history iter.Seq[metrics.Sample]) (v Verdict) {
+		var shown time.Duration
+		for _, r := range roundsOf(history, metrics.Enter) {
+			inside := r.inside()
+			for _, s := range r.leaves {
+				if s.Outcome != metrics.OK {
+					continue
+				}
+				v.Evidence++
+				for _, m := range inside { // the last that began to leave comes first
+					if !waited(m.leave.Outcome) || m.leave.Session == s.Session {
+						continue
+					}
+					if m.leave.Start > s.End {
+						v.offence(s.End, &shown, fmt.Sprintf("session %d left round %d of object %d at %v, while session %d was inside until %v",
+							s.Session, r.number, r.object, s.End, m.leave.Session, m.leave.Start), m.enter, s, m.leave)
+					}
+					break
+				}
+			}
+		}
+		return v.settle("nobody left")
+	}}
+}
+
+// A stay is a member's entry and its leaving.
+type stay struct{ enter, leave metrics.Sample }
+
+// inside is the members that were let in before anybody began to leave, and of which the leaving is known; the last to leave comes first. A
+// session that was in more than once was lost in between.
+func (r *round) inside() []stay {
+	leaves := map[uint32]metrics.Sample{}
+	first := forever
+	for _, s := range r.leaves {
+		first = min(first, s.Start)
+		if other, known := leaves[s.Session]; !known || waited(other.Outcome) {
+			leaves[s.Session] = s
+		}
+	}
+	var all []stay
+	for _, s := range r.enters {
+		if leave, known := leaves[s.Session]; known && s.Outcome == metrics.OK && s.Start < first {
+			all = append(all, stay{s, leave})
+		}
+	}
+	slices.SortFunc(all, func(a, b stay) int {
+		return cmp.Or(cmp.Compare(b.leave.Start, a.leave.Start), cmp.Compare(a.leave.Session, b.leave.Session))
+	})
+	return all
+}
+
+// Barred holds when nobody passed a barrier that was set for the whole of its wait: from before its Start to after its End. The barrier is
+// certainly set from the End of the operation Bar to the Start of the next Unbar. Evidence is the number of waits that passed.
+func Barred() Check {
+	return Check{Name: "barred", Judge: func(history iter.Seq[metrics.Sample]) (v Verdict) {
+		var passes []metrics.Sample
+		set := spans(func(yield func(metrics.Sample) bool) {
+			for s := range history {
+				if s.Op == metrics.Pass && s.Outcome == metrics.OK {
+					passes = append(passes, s)
+				}
+				if !yield(s) {
+					return
+				}
+			}
+		}, setting)
+		if len(set) == 0 {
+			return Verdict{Detail: "the barrier was never set"}
+		}
+		var shown time.Duration
+		for _, p := range passes {
+			v.Evidence++
+			i, _ := slices.BinarySearchFunc(set, p, func(s span, p metrics.Sample) int {
+				if cmp.Or(cmp.Compare(s.object, p.Object), cmp.Compare(s.from, p.Start)) <= 0 {
+					return -1
+				}
+				return 1
+			})
+			if i > 0 && set[i-1].object == p.Object && set[i-1].to >= p.End {
+				v.offence(p.End, &shown, fmt.Sprintf("session %d passed object %d at %v, which was set from %v to %v", p.Session, p.Object, p.End,
+					set[i-1].from, set[i-1].to), append(witness(set[i-1]), p)...)
+			}
+		}
+		return v.settle("nobody waited")
+	}}
+}
+
+// setting is the pairs of a single barrier.
+var setting = pairs{
+	begins: func(o metrics.Op) bool { return o == metrics.Bar },
+	ends:   func(o metrics.Op) bool { return o == metrics.Unbar },
+
+	lasting: true,
+}
+
+// PassLiveness is Liveness for a single barrier: nobody had to wait for longer than bound while it was not set.
+func PassLiveness(bound time.Duration) Check {
+	return liveness(bound, func(o metrics.Op) bool { return o == metrics.Pass }, whole, setting)
+}

@@ -1,0 +1,218 @@
+package check
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/zkbench/zkbench/metrics"
+)
+
+// Samples of the tables: sessions are letters, times are milliseconds.
+
+const ms = time.Millisecond
+
+func sample(op metrics.Op, session byte, object uint32, start, end int, token int64) metrics.Sample {
+	s := time.Duration(start) * ms
+	return metrics.Sample{Op: op, Session: uint32(session), Object: object, Token: token, Due: s, Start: s, End: time.Duration(end) * ms}
+}
+
+func acquire(session byte, start, end int, token int64) metrics.Sample {
+	return sample(metrics.Acquire, session, 0, start, end, token)
+}
+
+func release(session byte, start, end int) metrics.Sample {
+	return sample(metrics.Release, session, 0, start, end, 0)
+}
+
+func enqueue(session byte, start, end int) metrics.Sample {
+	return sample(metrics.Enqueue, session, 0, start, end, 0)
+}
+
+func with(o metrics.Outcome, s metrics.Sample) metrics.Sample { s.Outcome = o; return s }
+
+func on(object uint32, s metrics.Sample) metrics.Sample { s.Object = object; return s }
+
+type history []metrics.Sample
+
+type row struct {
+	name     string
+	history  history
+	answer   Answer
+	evidence int
+	count    int
+	witness  history
+}
+
+func judge(t *testing.T, c Check, rows []row) {
+	t.Helper()
+	for _, tc := range rows {
+		for _, direction := range []string{"forwards", "backwards"} { // the order of the samples is no evidence
+			h := slices.Clone(tc.history)
+			if direction == "backwards" {
+				slices.Reverse(h)
+			}
+			v := c.Judge(slices.Values(h))
+			if v.Answer != tc.answer || v.Evidence != tc.evidence || v.Count != tc.count {
+				t.Errorf("%s (%s): %s says %v, evidence %d, count %d (%s); want %v, %d, %d",
+					tc.name, direction, c.Name, v.Answer, v.Evidence, v.Count, v.Detail, tc.answer, tc.evidence, tc.count)
+			}
+			if !slices.Equal(v.Witness, tc.witness) {
+				t.Errorf("%s (%s): %s has witness %v, want %v", tc.name, direction, c.Name, v.Witness, tc.witness)
+			}
+			if (v.Detail == "") != (v.Answer == Holds) {
+				t.Errorf("%s: %s says %v with detail %q", tc.name, c.Name, v.Answer, v.Detail)
+			}
+		}
+	}
+}
+
+func TestMutualExclusion(t *testing.T) {
+	a, ra, b, rb := acquire('a', 0, 10, 0), release('a', 20, 22), acquire('b', 5, 21, 0), release('b', 30, 31)
+	early := acquire('b', 5, 19, 0)
+	judge(t, MutualExclusion(), []row{
+		{"no history is no evidence", nil, Unknown, 0, 0, nil},
+		{"nobody was granted anything", history{with(metrics.Timeout, a), with(metrics.Lost, b)}, Unknown, 0, 0, nil},
+		{"b is granted while a's release is under way, which may be", history{a, ra, b, rb}, Holds, 2, 0, nil},
+		{"b is granted while a still holds", history{a, ra, early, rb}, Violated, 2, 1, history{a, early, ra, rb}},
+		{"b is granted at the instant of a's release", history{a, ra, acquire('b', 5, 20, 0), rb}, Holds, 2, 0, nil},
+		{"another object is another lock", history{a, ra, on(1, early), on(1, rb)}, Holds, 2, 0, nil},
+		{"a never releases, so holds to the end", history{a, b, rb}, Violated, 2, 1, history{a, b, rb}},
+		{"a's hold ended with its session, before b's grant", history{a, with(metrics.Lost, release('a', 12, 12)), early, rb}, Holds, 2, 0, nil},
+		{"a's hold ended with its session, but after b's grant", history{a, with(metrics.Lost, ra), early, rb}, Violated, 2, 1, history{a, early, with(metrics.Lost, ra), rb}},
+		{"a release of unknown outcome ends the hold where it was issued", history{a, with(metrics.Timeout, ra), b, rb}, Holds, 2, 0, nil},
+		{"a failed acquire is no hold", history{a, ra, with(metrics.Failed, early)}, Holds, 1, 0, nil},
+		{"a granted try is a hold like any other", history{a, ra, sample(metrics.TryAcquire, 'b', 0, 11, 12, 0), rb}, Violated, 2, 1, history{a, sample(metrics.TryAcquire, 'b', 0, 11, 12, 0), ra, rb}},
+		{"one session granted twice without a release", history{a, acquire('a', 11, 12, 0), ra}, Violated, 2, 1, history{a, acquire('a', 11, 12, 0), ra, ra}},
+		{"an empty hold in the middle of another", history{a, ra, acquire('b', 5, 15, 0), release('b', 15, 16)}, Violated, 2, 1, history{a, acquire('b', 5, 15, 0), release('b', 15, 16), ra}},
+		{"an empty hold where another begins", history{a, ra, acquire('b', 5, 10, 0), release('b', 10, 11)}, Holds, 2, 0, nil},
+		{"the release of an earlier grant does not end a later one", history{acquire('a', 0, 1, 0), release('a', 2, 3), acquire('a', 4, 5, 0), acquire('b', 4, 6, 0)}, Violated, 3, 1, history{acquire('a', 4, 5, 0), acquire('b', 4, 6, 0)}},
+		{"two intruders into one hold count twice, the first is shown", history{a, release('a', 40, 41), early, rb, acquire('c', 5, 35, 0), release('c', 36, 37)}, Violated, 3, 2, history{a, early, rb, release('a', 40, 41)}},
+	})
+}
+
+func TestTokenOrder(t *testing.T) {
+	judge(t, TokenOrder(), []row{
+		{"no history is no evidence", nil, Unknown, 0, 0, nil},
+		{"one grant has no order", history{acquire('a', 0, 1, 7)}, Unknown, 0, 0, nil},
+		{"one grant an object has no order", history{acquire('a', 0, 1, 7), on(1, acquire('b', 0, 2, 6))}, Unknown, 0, 0, nil},
+		{"grants without tokens are no evidence", history{acquire('a', 0, 1, 0), acquire('b', 0, 2, 0)}, Unknown, 0, 0, nil},
+		{"tokens grow", history{acquire('a', 0, 1, 7), acquire('b', 0, 2, 8), acquire('a', 2, 3, 20)}, Holds, 3, 0, nil},
+		{"a later grant has a smaller token", history{acquire('a', 0, 1, 7), acquire('b', 0, 2, 6), acquire('a', 2, 3, 20)}, Violated, 3, 1, history{acquire('a', 0, 1, 7), acquire('b', 0, 2, 6)}},
+		{"a token twice", history{acquire('a', 0, 1, 7), acquire('b', 0, 2, 7)}, Violated, 2, 1, history{acquire('a', 0, 1, 7), acquire('b', 0, 2, 7)}},
+		{"below the largest before, though above the last", history{acquire('a', 0, 1, 9), acquire('b', 0, 2, 3), acquire('c', 0, 3, 5)}, Violated, 3, 2, history{acquire('a', 0, 1, 9), acquire('b', 0, 2, 3)}},
+		{"a grant without a token between two that have one", history{acquire('a', 0, 1, 7), acquire('b', 0, 2, 0), acquire('c', 0, 3, 8)}, Holds, 2, 0, nil},
+		{"at one instant either order will do", history{acquire('a', 0, 1, 8), acquire('b', 0, 1, 7)}, Holds, 2, 0, nil},
+		{"what was not granted has no place in the order", history{acquire('a', 0, 1, 7), with(metrics.Timeout, acquire('b', 0, 2, 6)), acquire('c', 0, 3, 8)}, Holds, 2, 0, nil},
+	})
+}
+
+func TestFIFO(t *testing.T) {
+	ea, eb := enqueue('a', 1, 2), enqueue('b', 3, 4)
+	a, b := acquire('a', 0, 10, 0), acquire('b', 0, 20, 0)
+	late := acquire('a', 0, 30, 0)
+	judge(t, FIFO(), []row{
+		{"no history is no evidence", nil, Unknown, 0, 0, nil},
+		{"one attempt has nobody to follow", history{ea, a}, Unknown, 0, 0, nil},
+		{"attempts that do not queue are no evidence", history{a, b}, Unknown, 0, 0, nil},
+		{"first come, first granted", history{ea, a, eb, b}, Holds, 1, 0, nil},
+		{"b came second and was granted first", history{ea, late, eb, b}, Violated, 1, 1, history{ea, eb, b, late}},
+		{"they came together, so either may be first", history{enqueue('a', 1, 3), late, eb, b}, Unknown, 0, 0, nil},
+		{"another object is another queue", history{ea, late, on(1, eb), on(1, b)}, Unknown, 0, 0, nil},
+		{"a gave up, so b did not overtake it", history{ea, with(metrics.Timeout, late), eb, b}, Unknown, 0, 0, nil},
+		{"a lost its place and took a new one behind b", history{ea, enqueue('a', 5, 6), late, eb, b}, Holds, 1, 0, nil},
+		{"an enqueue that failed took no place", history{with(metrics.Failed, ea), late, eb, b}, Unknown, 0, 0, nil},
+		{"the enqueue of an earlier attempt is not that of a later one", history{ea, a, acquire('a', 11, 12, 0), eb, b}, Holds, 1, 0, nil},
+		{"two overtake one", history{ea, late, eb, b, enqueue('c', 5, 6), acquire('c', 0, 25, 0)}, Violated, 2, 2, history{ea, eb, b, late}},
+	})
+}
+
+func TestNothingLeft(t *testing.T) {
+	clean, dirty := sample(metrics.Left, 0, 3, 50, 50, 0), with(metrics.Failed, sample(metrics.Left, 0, 4, 50, 51, 0))
+	blind := with(metrics.Timeout, clean)
+	judge(t, NothingLeft(), []row{
+		{"nobody looked", history{acquire('a', 0, 1, 0)}, Unknown, 0, 0, nil},
+		{"looked at and clean", history{clean, clean}, Holds, 2, 0, nil},
+		{"something is left", history{clean, dirty}, Violated, 2, 1, history{dirty}},
+		{"one path could not be looked at", history{clean, blind}, Unknown, 1, 0, nil},
+		{"what is left is left, whatever else is not known", history{dirty, blind}, Violated, 1, 1, history{dirty}},
+	})
+}
+
+func TestLiveness(t *testing.T) {
+	a, ra := acquire('a', 0, 2, 0), release('a', 10, 12)
+	judge(t, Liveness(5*ms), []row{
+		{"no history is no evidence", nil, Unknown, 0, 0, nil},
+		{"an attempt cut off by its session is no evidence", history{with(metrics.Lost, acquire('a', 0, 90, 0))}, Unknown, 0, 0, nil},
+		{"nobody was granted anything in a run shorter than the bound", history{with(metrics.Unfinished, acquire('b', 3, 6, 0))}, Unknown, 0, 0, nil},
+		{"granted soon", history{a, ra}, Holds, 1, 0, nil},
+		{"b waits long, but a holds", history{a, release('a', 80, 81), acquire('b', 3, 83, 0)}, Holds, 2, 0, nil},
+		{"b is granted at the bound after the release was answered", history{a, ra, acquire('b', 3, 17, 0)}, Holds, 2, 0, nil},
+		{"b is granted later than that", history{a, ra, acquire('b', 3, 18, 0)}, Violated, 2, 1, history{ra, acquire('b', 3, 18, 0)}},
+		{"the object is free for long, but nobody wants it", history{a, ra, acquire('b', 90, 92, 0)}, Holds, 2, 0, nil},
+		{"b waits for an object that nobody has held", history{acquire('b', 3, 18, 0)}, Violated, 1, 1, history{acquire('b', 3, 18, 0)}},
+		{"b waited in vain for a free object to the end of the run", history{a, ra, with(metrics.Unfinished, acquire('b', 3, 90, 0))}, Violated, 2, 1, history{ra, with(metrics.Unfinished, acquire('b', 3, 90, 0))}},
+		{"b waited in vain for a free object to its deadline", history{a, ra, with(metrics.Timeout, acquire('b', 3, 90, 0))}, Violated, 2, 1, history{ra, with(metrics.Timeout, acquire('b', 3, 90, 0))}},
+		{"b gave up while a held", history{a, release('a', 80, 81), with(metrics.Timeout, acquire('b', 3, 60, 0))}, Holds, 2, 0, nil},
+		{"nobody waits longer than the bound alone, but one after the other", history{a, ra, with(metrics.Timeout, acquire('b', 12, 15, 0)), with(metrics.Timeout, acquire('c', 15, 18, 0))}, Violated, 3, 1, history{ra, with(metrics.Timeout, acquire('b', 12, 15, 0))}},
+		{"the free times of two waits do not add up over a gap", history{a, ra, with(metrics.Timeout, acquire('b', 12, 15, 0)), with(metrics.Timeout, acquire('c', 16, 19, 0))}, Holds, 3, 0, nil},
+		{"an empty hold ends a stall", history{a, ra, acquire('b', 3, 16, 0), release('b', 16, 16), acquire('c', 3, 20, 0)}, Holds, 3, 0, nil},
+		{"a grant that is never released is held", history{a, with(metrics.Timeout, acquire('b', 3, 900, 0))}, Holds, 2, 0, nil},
+		{"the hold outlasts the wait in which it was granted", history{a, release('a', 90, 91), with(metrics.Timeout, acquire('b', 50, 80, 0))}, Holds, 2, 0, nil},
+		{"a lost hold is free from the loss", history{a, with(metrics.Lost, release('a', 10, 40)), acquire('b', 3, 18, 0)}, Violated, 2, 1, history{acquire('b', 3, 18, 0), with(metrics.Lost, release('a', 10, 40))}},
+		{"two stalls, the first is shown", history{a, ra, acquire('b', 3, 20, 0), release('b', 21, 22), acquire('c', 3, 40, 0)}, Violated, 3, 2, history{ra, acquire('b', 3, 20, 0)}},
+		{"a stall of another object", history{on(1, a), on(1, ra), acquire('c', 0, 1, 0), on(1, acquire('b', 3, 30, 0))}, Violated, 3, 1, history{on(1, ra), on(1, acquire('b', 3, 30, 0))}},
+	})
+}
+
+func TestFairness(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		history history
+		want    Fairness
+	}{
+		{"nothing", nil, Fairness{}},
+		{"nobody was granted anything", history{with(metrics.Timeout, acquire('a', 0, 9, 0))}, Fairness{Sessions: 1}},
+		{"even", history{acquire('a', 0, 1, 0), acquire('b', 2, 4, 0)}, Fairness{Sessions: 2, Grants: 2, Jain: 1, LongestWait: 2 * ms, MedianWait: ms}},
+		{"one starves", history{acquire('a', 0, 1, 0), acquire('a', 2, 4, 0), with(metrics.Timeout, acquire('b', 0, 90, 0))}, Fairness{Sessions: 2, Grants: 2, Jain: 0.5, LongestWait: 2 * ms, MedianWait: ms}},
+		{"b and c asked after a and were granted before it", history{acquire('a', 0, 9, 0), acquire('b', 1, 2, 0), acquire('c', 3, 4, 0)}, Fairness{Sessions: 3, Grants: 3, Jain: 1, LongestWait: 9 * ms, MedianWait: ms, Overtakes: 2, MaxOvertakes: 2}},
+		{"b asked later but took its place first", history{acquire('a', 0, 9, 0), enqueue('a', 3, 4), acquire('b', 1, 5, 0), enqueue('b', 1, 2)}, Fairness{Sessions: 2, Grants: 2, Jain: 1, LongestWait: 9 * ms, MedianWait: 4 * ms}},
+		{"on another object nobody is overtaken", history{acquire('a', 0, 9, 0), on(1, acquire('b', 1, 2, 0))}, Fairness{Sessions: 2, Grants: 2, Jain: 1, LongestWait: 9 * ms, MedianWait: ms}},
+	} {
+		if got := FairnessOf(slices.Values(tc.history)); got != tc.want {
+			t.Errorf("%s: FairnessOf = %+v, want %+v", tc.name, got, tc.want)
+		}
+	}
+}
+
+func TestAnswerOfZeroIsUnknown(t *testing.T) {
+	if got := (Verdict{}).Answer.String(); got != "unknown" {
+		t.Errorf("the zero verdict says %q, want unknown", got)
+	}
+}
+
+// Readers and permits are rules of the same sweep.
+func TestSweepRules(t *testing.T) {
+	at := func(from, to int, shared bool) span {
+		return span{from: time.Duration(from), to: time.Duration(to), shared: shared, begin: &metrics.Sample{}}
+	}
+	readers := func(next span, exclusive, shared int) bool { return exclusive > 0 || !next.shared && shared > 0 }
+	two := func(_ span, exclusive, shared int) bool { return exclusive+shared >= 2 }
+	for _, tc := range []struct {
+		name  string
+		rule  rule
+		spans []span
+		count int
+	}{
+		{"readers beside readers", readers, []span{at(0, 9, true), at(1, 9, true), at(2, 9, true)}, 0},
+		{"a writer beside a reader", readers, []span{at(0, 9, true), at(1, 3, false)}, 1},
+		{"a reader beside a writer, seen past another reader", readers, []span{at(0, 9, false), at(1, 5, true), at(2, 5, true)}, 2},
+		{"a writer after the readers", readers, []span{at(0, 2, true), at(1, 3, true), at(3, 9, false)}, 0},
+		{"two permits", two, []span{at(0, 5, false), at(1, 6, false), at(5, 9, false)}, 0},
+		{"a third beside two", two, []span{at(0, 5, false), at(1, 6, false), at(4, 9, false)}, 1},
+	} {
+		if got, first := sweep(tc.spans, tc.rule); got != tc.count || got > 0 && first.holder.begin == nil {
+			t.Errorf("%s: sweep counts %d, want %d", tc.name, got, tc.count)
+		}
+	}
+}

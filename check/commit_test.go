@@ -1,0 +1,177 @@
+package check
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/zkbench/zkbench/metrics"
+)
+
+func valued(op metrics.Op, session byte, start, end int, value int64) metrics.Sample {
+	s := sample(op, session, 0, start, end, 0)
+	s.Value = value
+	return s
+}
+
+func propose(n int64) metrics.Sample { return valued(metrics.Propose, 'a', 0, 1, n) }
+
+func votes(session byte, start, end int, value int64) metrics.Sample {
+	return valued(metrics.Vote, session, start, end, value)
+}
+
+func decides(session byte, start, end int, value int64) metrics.Sample {
+	return valued(metrics.Decide, session, start, end, value)
+}
+
+func TestAgreement(t *testing.T) {
+	a, b, no := decides('a', 5, 10, Commits), decides('b', 6, 11, Commits), decides('b', 6, 11, Aborts)
+	judge(t, Agreement(), []row{
+		{"no history is no evidence", nil, Unknown, 0, 0, nil},
+		{"votes are no decisions", history{votes('a', 1, 2, Commits)}, Unknown, 0, 0, nil},
+		{"a decision that was not told is none", history{with(metrics.InDoubt, a)}, Unknown, 0, 0, nil},
+		{"all commit", history{a, b}, Holds, 2, 0, nil},
+		{"one aborts", history{a, no, decides('c', 7, 12, Commits)}, Violated, 3, 1, history{a, no}},
+		{"two transactions", history{a, on(1, no)}, Holds, 2, 0, nil},
+	})
+}
+
+func TestCommitValidity(t *testing.T) {
+	p, va, vb, d := propose(2), votes('a', 1, 2, Commits), votes('b', 1, 3, Commits), decides('a', 2, 10, Commits)
+	judge(t, CommitValidity(), []row{
+		{"no history is no evidence", nil, Unknown, 0, 0, nil},
+		{"an abort needs no votes", history{p, va, decides('a', 2, 10, Aborts)}, Unknown, 0, 0, nil},
+		{"without its proposal nobody knows how many votes it needs", history{va, d}, Unknown, 0, 0, nil},
+		{"all have voted", history{p, va, vb, d}, Holds, 1, 0, nil},
+		{"a vote whose reply was lost may have been cast", history{p, va, with(metrics.InDoubt, vb), d}, Holds, 1, 0, nil},
+		{"one vote is missing", history{p, va, d}, Violated, 1, 1, history{p, d}},
+		{"one site has voted twice, the other not", history{p, va, votes('a', 3, 4, Commits), d}, Violated, 1, 1, history{p, d}},
+		{"a vote came after the decision", history{p, va, votes('b', 11, 12, Commits), d}, Violated, 1, 1, history{p, d}},
+	})
+}
+
+func TestAbortValidity(t *testing.T) {
+	no, d := votes('b', 1, 3, Aborts), decides('a', 2, 10, Commits)
+	judge(t, AbortValidity(), []row{
+		{"no history is no evidence", nil, Unknown, 0, 0, nil},
+		{"nobody votes to abort", history{votes('b', 1, 3, Commits), d}, Unknown, 0, 0, nil},
+		{"a vote in doubt may not have been cast", history{with(metrics.InDoubt, no), d}, Unknown, 0, 0, nil},
+		{"aborted", history{no, decides('a', 2, 10, Aborts)}, Holds, 1, 0, nil},
+		{"committed all the same", history{no, d}, Violated, 1, 1, history{no, d}},
+	})
+}
+
+func TestDecisionStands(t *testing.T) {
+	d := decides('a', 2, 10, Commits)
+	judge(t, DecisionStands(), []row{
+		{"told once is no evidence", history{d}, Unknown, 0, 0, nil},
+		{"told twice the same", history{d, decides('a', 11, 12, Commits)}, Holds, 1, 0, nil},
+		{"told otherwise", history{d, decides('a', 11, 12, Aborts)}, Violated, 1, 1, history{d, decides('a', 11, 12, Aborts)}},
+		{"another session is of another check", history{d, decides('b', 11, 12, Aborts)}, Unknown, 0, 0, nil},
+	})
+}
+
+func TestCommitProgress(t *testing.T) {
+	p, va, vb := propose(2), votes('a', 1, 2, Commits), votes('b', 1, 3, Commits)
+	yes, no := decides('a', 2, 10, Commits), decides('a', 2, 10, Aborts)
+	fault := sample(metrics.Fault, 0, 0, 9, 9, 0)
+	judge(t, CommitProgress(20*ms), []row{
+		{"no history is no evidence", nil, Unknown, 0, 0, nil},
+		{"all vote to commit and it is", history{p, va, vb, yes}, Holds, 1, 0, nil},
+		{"all vote to commit and it is not", history{p, va, vb, no}, Violated, 1, 1, history{p, no}},
+		{"one votes to abort", history{p, va, votes('b', 1, 3, Aborts), no}, Unknown, 0, 0, nil},
+		{"one does not vote", history{p, va, no}, Unknown, 0, 0, nil},
+		{"one votes late", history{p, va, votes('b', 1, 11, Commits), no}, Unknown, 0, 0, nil},
+		{"something went wrong", history{p, va, vb, no, with(metrics.Lost, decides('b', 3, 9, 0))}, Unknown, 0, 0, nil},
+		{"there was a fault", history{p, va, vb, no, fault}, Unknown, 0, 0, nil},
+	})
+}
+
+func TestDecisionLiveness(t *testing.T) {
+	v, quick, slow := votes('a', 1, 2, Commits), decides('a', 2, 10, Commits), decides('a', 2, 50, Commits)
+	judge(t, DecisionLiveness(20*ms), []row{
+		{"no history is no evidence", nil, Unknown, 0, 0, nil},
+		{"who is told in time", history{v, quick}, Holds, 1, 0, nil},
+		{"who is told late", history{v, slow}, Violated, 1, 1, history{v, slow}},
+		{"who is never told", history{v, with(metrics.Unfinished, slow)}, Violated, 1, 1, history{v, with(metrics.Unfinished, slow)}},
+		{"who never asks", history{v}, Violated, 1, 1, history{v}},
+		{"who is cut off", history{v, with(metrics.Lost, slow)}, Unknown, 0, 0, nil},
+		{"who has not voted", history{slow}, Unknown, 0, 0, nil},
+		{"a fault is not counted", history{v, slow, sample(metrics.Fault, 0, 0, 10, 45, 0)}, Holds, 1, 0, nil},
+	})
+}
+
+// validCommits plays transactions of n sites, of which some are told the decision again.
+func validCommits(r *rand.Rand, transactions, n int) []metrics.Sample {
+	var h []metrics.Sample
+	for tx := range transactions {
+		from := time.Duration(r.IntN(1000)) * ms
+		at := func(op metrics.Op, site int, start, took time.Duration, value int64) metrics.Sample {
+			start += from
+			return metrics.Sample{Op: op, Session: uint32(site), Object: uint32(tx), Value: value, Due: start, Start: start, End: start + took}
+		}
+		h = append(h, at(metrics.Propose, r.IntN(n), 0, ms, int64(n)))
+		decision := Commits
+		if tx%3 == 1 {
+			decision = Aborts
+		}
+		no := r.IntN(n)
+		for site := range n {
+			vote := Commits
+			if site == no {
+				vote = decision
+			}
+			h = append(h, at(metrics.Vote, site, 2*ms, time.Duration(r.IntN(5))*ms, vote),
+				at(metrics.Decide, site, 8*ms, time.Duration(1+r.IntN(5))*ms, decision), at(metrics.Decide, site, 15*ms, ms, decision))
+		}
+	}
+	r.Shuffle(len(h), func(i, j int) { h[i], h[j] = h[j], h[i] })
+	return h
+}
+
+func TestValidCommitsHoldAndPlantedFaultsAreFound(t *testing.T) {
+	const deadline = 50 * ms
+	find := func(h []metrics.Sample, op metrics.Op, commits bool) int { // of a transaction that commits, or of one that does not
+		return slices.IndexFunc(h, func(s metrics.Sample) bool { return s.Op == op && (s.Object%3 != 1) == commits })
+	}
+	all := func(h []metrics.Sample, op metrics.Op, change func(*metrics.Sample)) { // of the transaction of the first that commits
+		object := h[find(h, op, true)].Object
+		for i := range h {
+			if h[i].Op == op && h[i].Object == object {
+				change(&h[i])
+			}
+		}
+	}
+	plant := map[string]func(h []metrics.Sample){
+		"commit-agreement": func(h []metrics.Sample) { h[find(h, metrics.Decide, true)].Value = Aborts },
+		"commit-validity": func(h []metrics.Sample) {
+			h[find(h, metrics.Vote, true)].Outcome, h[find(h, metrics.Vote, true)].Value = metrics.Timeout, 0
+		},
+		"abort-validity":    func(h []metrics.Sample) { h[find(h, metrics.Decide, false)].Value = Commits },
+		"decision-stands":   func(h []metrics.Sample) { h[find(h, metrics.Decide, true)].Value = Aborts },
+		"commit-progress":   func(h []metrics.Sample) { all(h, metrics.Decide, func(s *metrics.Sample) { s.Value = Aborts }) },
+		"decision-liveness": func(h []metrics.Sample) { all(h, metrics.Decide, func(s *metrics.Sample) { s.End += deadline }) },
+	}
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		n, transactions := 2+r.IntN(5), 3+r.IntN(20)
+		h := validCommits(r, transactions, n)
+		for _, c := range AtomicCommit(deadline, ms) {
+			if v := c.Judge(slices.Values(h)); v.Answer != Holds || v.Evidence < n {
+				t.Fatalf("seed %d: %s of a valid history says %v with evidence %d: %s", seed, c.Name, v.Answer, v.Evidence, v.Detail)
+			}
+			bad := slices.Clone(h)
+			plant[c.Name](bad)
+			v := c.Judge(slices.Values(bad))
+			if v.Answer != Violated || v.Count < 1 || len(v.Witness) < 1 || v.Detail == "" {
+				t.Fatalf("seed %d: %s of a history with a planted violation says %v: %s", seed, c.Name, v.Answer, v.Detail)
+			}
+			for _, w := range v.Witness {
+				if !slices.Contains(bad, w) {
+					t.Fatalf("seed %d: the witness %v of %s is not in the history", seed, w, c.Name)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,253 @@
+package check
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/zkbench/zkbench/metrics"
+)
+
+// removal is when an item's znode was removed, as closely as a client can tell: between issuing the request and its answer. What is
+// left was not removed before it was looked at.
+type removal struct {
+	metrics.Sample       // a Remove or a Remain
+	asOf           int64 // pzxid of the list that the item was chosen from; 0: unknown
+}
+
+// turn is a session's dealing with an item.
+type turn struct {
+	identity
+	session uint32
+}
+
+func turnOf(s metrics.Sample) turn { return turn{identity{s.Object, s.Value}, s.Session} }
+
+// removals is the removals of znodes that a history has, by object. A znode is known by its Token, which one object gives once. A
+// Remove in doubt is none: its item may be there still, or another consumer's.
+func removals(history iter.Seq[metrics.Sample]) map[uint32][]removal {
+	all, lists := map[uint32][]removal{}, map[turn]int64{}
+	for s := range history {
+		if s.Value == 0 || s.Outcome != metrics.OK {
+			continue
+		}
+		switch s.Op {
+		case metrics.Remove, metrics.Remain:
+			if s.Token != 0 {
+				all[s.Object] = append(all[s.Object], removal{Sample: s})
+			}
+		case metrics.Choose:
+			if was, twice := lists[turnOf(s)]; !twice || s.Token < was { // of an item that is there twice the older
+				lists[turnOf(s)] = s.Token
+			}
+		}
+	}
+	for _, of := range all {
+		for i := range of {
+			if of[i].Op == metrics.Remove {
+				of[i].asOf = lists[turnOf(of[i].Sample)]
+			}
+		}
+	}
+	return all
+}
+
+// DeliveryOrder holds when the items of each queue were removed in the order in which they were put, with any number of consumers. A
+// consumer goes for an item only when all that were put before it are gone: they are in the list in which it found the item, unless
+// they were removed before. So no removal is issued (Start of its Remove) after that of a younger item has been answered (End), and no
+// item is left (Remain) that is older than one that was removed. Items are ordered by their Token, the czxid.
+//
+// Evidence is the number of removals in queues with two znodes or more; the witness is the removal of the younger item and what became
+// of the older; Count is the number of items that were removed too early.
+func DeliveryOrder() Check {
+	return Check{Name: "delivery-order", Judge: func(history iter.Seq[metrics.Sample]) Verdict {
+		var v Verdict
+		for _, all := range removals(history) {
+			if len(all) < 2 {
+				continue
+			}
+			// Backwards in time: late is what was removed after, and of it the oldest item.
+			late := slices.SortedFunc(slices.Values(all), func(a, b removal) int { return cmp.Or(cmp.Compare(b.Start, a.Start), inTime(a.Sample, b.Sample)) })
+			slices.SortFunc(all, func(a, b removal) int { return cmp.Or(cmp.Compare(b.End, a.End), inTime(a.Sample, b.Sample)) })
+			next, oldest := 0, -1
+			for _, r := range all {
+				if r.Op != metrics.Remove {
+					continue
+				}
+				v.Evidence++
+				for ; next < len(late) && late[next].Start > r.End; next++ {
+					if oldest < 0 || late[next].Token < late[oldest].Token {
+						oldest = next
+					}
+				}
+				if oldest >= 0 && late[oldest].Token < r.Token {
+					v.tooEarly(r.Sample, late[oldest].Sample)
+				}
+			}
+		}
+		return v.ordered("no queue has two items of which one was removed")
+	}}
+}
+
+// tooEarly notes that an item was removed though a better one was there.
+func (v *Verdict) tooEarly(removed, better metrics.Sample) {
+	v.Count++
+	if len(v.Witness) > 0 && inTime(removed, v.Witness[0]) >= 0 {
+		return
+	}
+	fate := fmt.Sprintf("session %d removed at %v", better.Session, better.End)
+	if better.Op == metrics.Remain {
+		fate = "is left"
+	}
+	v.Witness = []metrics.Sample{removed, better}
+	v.Detail = fmt.Sprintf("session %d removed item %d of object %d (czxid %d) at %v before item %d (czxid %d), which %s", removed.Session, removed.Value,
+		removed.Object, removed.Token, removed.End, better.Value, better.Token, fate)
+}
+
+// ordered is the verdict when all has been noted; silence is why there may be no evidence.
+func (v Verdict) ordered(silence string) Verdict {
+	switch {
+	case v.Count > 0:
+		v.Answer = Violated
+	case v.Evidence == 0:
+		v.Detail = silence
+	default:
+		v.Answer = Holds
+	}
+	return v
+}
+
+// Priority holds when no item was removed while a better one was there that its consumer had seen: of a smaller rank, or of the same
+// and older. What a consumer had seen is what the list shows that it chose from (Choose, whose Token is the list's pzxid): all that was
+// put by then. An item that comes between the list and the removal is an inversion, and allowed. When the item was removed is
+// described at DeliveryOrder.
+//
+// With synced the list is made after a sync, and has to show besides all that was put (Put, OK) before the take began: a list that is
+// older than it says, or that an old one stands for, shows there.
+//
+// Evidence is the number of removals whose list is known; witness and Count are those of DeliveryOrder.
+func Priority(rank func(value int64) int32, synced bool) Check {
+	return Check{Name: "priority", Judge: func(history iter.Seq[metrics.Sample]) Verdict {
+		var v Verdict
+		put, begun := map[identity]metrics.Sample{}, map[turn]metrics.Sample{}
+		for s := range history {
+			switch {
+			case !synced || s.Value == 0 || s.Outcome != metrics.OK:
+			case s.Op == metrics.Put:
+				put[identity{s.Object, s.Value}] = s
+			case s.Op == metrics.Take:
+				if was, twice := begun[turnOf(s)]; !twice || s.Start < was.Start {
+					begun[turnOf(s)] = s
+				}
+			}
+		}
+		for object, all := range removals(history) {
+			if len(all) < 2 {
+				continue
+			}
+			visible := func(r removal) int64 { return r.Token }
+			v.judgePriority(all, rank, visible, func(r removal) (int64, bool) { return r.asOf, r.asOf != 0 })
+			if !synced {
+				continue
+			}
+			known := slices.DeleteFunc(slices.Clone(all), func(r removal) bool {
+				_, ok := put[identity{object, r.Value}]
+				return !ok
+			})
+			w := Verdict{}
+			w.judgePriority(known, rank, func(r removal) int64 { return int64(put[identity{object, r.Value}].End) + 1 },
+				func(r removal) (int64, bool) {
+					take, ok := begun[turnOf(r.Sample)]
+					return int64(take.Start), ok
+				})
+			if w.Count > 0 && v.Count == 0 {
+				v.Count, v.Witness, v.Detail = w.Count, w.Witness, w.Detail
+			}
+		}
+		return v.ordered("no queue has two items of which one was removed with a list that is known")
+	}}
+}
+
+// judgePriority notes every removal whose consumer had seen a better item that was removed later. An item is seen when its visible is
+// at most the removal's horizon.
+func (v *Verdict) judgePriority(all []removal, rank func(int64) int32, visible func(removal) int64, horizon func(removal) (int64, bool)) {
+	better := func(a, b removal) int { // the order of taking
+		return cmp.Or(cmp.Compare(rank(a.Value), rank(b.Value)), cmp.Compare(a.Token, b.Token))
+	}
+	inOrder := slices.SortedFunc(slices.Values(all), better)
+	place := func(r removal) int { n, _ := slices.BinarySearchFunc(inOrder, r, better); return n }
+	late := slices.SortedFunc(slices.Values(all), func(a, b removal) int { return cmp.Or(cmp.Compare(b.Start, a.Start), inTime(a.Sample, b.Sample)) })
+	byEnd := slices.SortedFunc(slices.Values(all), func(a, b removal) int { return cmp.Or(cmp.Compare(b.End, a.End), inTime(a.Sample, b.Sample)) })
+	first := newPrefixMin(len(inOrder))
+	next := 0
+	for _, r := range byEnd {
+		seen, known := horizon(r)
+		if r.Op != metrics.Remove || !known {
+			continue
+		}
+		v.Evidence++
+		for ; next < len(late) && late[next].Start > r.End; next++ {
+			first.put(place(late[next]), visible(late[next]), next)
+		}
+		if which, at := first.before(place(r)); which >= 0 && at <= seen {
+			v.tooEarly(r.Sample, late[which].Sample)
+		}
+	}
+}
+
+// prefixMin answers what the smallest value is among the places before one: a Fenwick tree, which takes new values at any place in
+// O(log n) and answers in the same.
+type prefixMin struct {
+	value []int64
+	which []int
+}
+
+func newPrefixMin(n int) prefixMin {
+	p := prefixMin{make([]int64, n+1), make([]int, n+1)}
+	for i := range p.which {
+		p.which[i] = -1
+	}
+	return p
+}
+
+func (p prefixMin) put(place int, value int64, which int) {
+	for i := place + 1; i < len(p.value); i += i & -i {
+		if p.which[i] < 0 || value < p.value[i] {
+			p.value[i], p.which[i] = value, which
+		}
+	}
+}
+
+// before is the smallest value at the places before one, and which it is of; -1 if there is none.
+func (p prefixMin) before(place int) (which int, value int64) {
+	which = -1
+	for i := place; i > 0; i -= i & -i {
+		if p.which[i] >= 0 && (which < 0 || p.value[i] < value) {
+			which, value = p.which[i], p.value[i]
+		}
+	}
+	return which, value
+}
+
+// InversionsOf counts the items that were removed while a better one was there that their consumer had not seen: it was put (Put, OK)
+// between the list and the removal. They are what a list that is not quite fresh costs a priority queue, and no violation. of is the
+// number of removals.
+func InversionsOf(history iter.Seq[metrics.Sample], rank func(value int64) int32) (inversions, of int) {
+	put := map[identity]metrics.Sample{}
+	for s := range history {
+		if s.Op == metrics.Put && s.Outcome == metrics.OK {
+			put[identity{s.Object, s.Value}] = s
+		}
+	}
+	for object, all := range removals(history) {
+		known := slices.DeleteFunc(slices.Clone(all), func(r removal) bool { return put[identity{object, r.Value}].Op == 0 })
+		var there, seen Verdict
+		there.judgePriority(known, rank, func(r removal) int64 { return int64(put[identity{object, r.Value}].End) },
+			func(r removal) (int64, bool) { return int64(r.Start), r.asOf != 0 })
+		seen.judgePriority(known, rank, func(r removal) int64 { return r.Token }, func(r removal) (int64, bool) { return r.asOf, r.asOf != 0 })
+		inversions += max(there.Count-seen.Count, 0)
+		of += there.Evidence
+	}
+	return inversions, of
+}

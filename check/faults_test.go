@@ -1,0 +1,58 @@
+package check
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/zkbench/zkbench/metrics"
+)
+
+func fault(from, to int) metrics.Sample { return sample(metrics.Fault, 0, 0, from, to, 0) }
+
+// The bound is 5 ms.
+func TestLivenessBesideFaults(t *testing.T) {
+	a, ra, b := acquire('a', 0, 1, 0), release('a', 2, 3), acquire('b', 1, 20, 0)
+	judge(t, Liveness(5*ms), []row{
+		{"a stall of 17 ms without a fault", history{a, ra, b}, Violated, 2, 1, history{ra, b}},
+		{"a fault covers it", history{a, ra, b, fault(3, 20)}, Holds, 2, 0, nil},
+		{"a fault leaves 5 ms of it", history{a, ra, b, fault(8, 30)}, Holds, 2, 0, nil},
+		{"a fault leaves 6 ms of it", history{a, ra, b, fault(9, 30)}, Violated, 2, 1, history{ra, b}},
+		{"what is left of it on both sides counts together", history{a, ra, b, fault(6, 17)}, Violated, 2, 1, history{ra, b}},
+		{"two faults at once count once", history{a, ra, b, fault(4, 14), fault(5, 14)}, Violated, 2, 1, history{ra, b}},
+		{"two faults one after the other", history{a, ra, b, fault(4, 14), fault(14, 19)}, Holds, 2, 0, nil},
+		{"a fault before it", history{a, ra, b, fault(0, 3)}, Violated, 2, 1, history{ra, b}},
+		{"a fault after it", history{a, ra, b, fault(20, 90)}, Violated, 2, 1, history{ra, b}},
+	})
+}
+
+func TestExclusionBesideAnExpiry(t *testing.T) {
+	expired := func(session byte, from, to int) metrics.Sample {
+		return sample(metrics.Expire, session, 0, from, to, 0)
+	}
+	a, ra, b := acquire('a', 0, 5, 0), release('a', 20, 21), acquire('b', 1, 15, 0)
+	judge(t, MutualExclusion(), []row{
+		{"two hold at once", history{a, ra, b}, Violated, 2, 1, history{a, b, ra}},
+		{"the first was expired before the second held", history{a, ra, b, expired('a', 10, 12)}, Holds, 2, 0, nil},
+		{"somebody else was expired", history{a, ra, b, expired('c', 10, 12)}, Violated, 2, 1, history{a, b, ra}},
+		{"the first was expired after the second held", history{a, ra, b, expired('a', 16, 17)}, Violated, 2, 1, history{a, b, ra}},
+		{"an expiry before the first asked is of an older session", history{acquire('a', 4, 5, 0), ra, b, expired('a', 1, 3)}, Violated, 2, 1,
+			history{acquire('a', 4, 5, 0), b, ra}},
+		{"what the old session is told after its end is no hold", history{acquire('a', 0, 12, 0), ra, b, expired('a', 10, 11)}, Holds, 2, 0, nil},
+	})
+}
+
+// A barrier stays when the session that has set it ends.
+func TestABarrierOutlivesItsSession(t *testing.T) {
+	bar, unbar := sample(metrics.Bar, 'a', 0, 0, 1, 0), sample(metrics.Unbar, 'a', 0, 30, 31, 0)
+	pass := sample(metrics.Pass, 'b', 0, 2, 32, 0)
+	judge(t, PassLiveness(5*ms), []row{
+		{"its session expires", history{bar, unbar, pass, sample(metrics.Expire, 'a', 0, 3, 4, 0)}, Holds, 1, 0, nil},
+	})
+}
+
+func TestFaultTime(t *testing.T) {
+	h := history{fault(2, 6), fault(4, 8), fault(20, 90), acquire('a', 0, 50, 0)}
+	if got := FaultTime(slices.Values(h), 3*ms, 30*ms); got != 15*ms {
+		t.Errorf("FaultTime = %v, want 5 ms and 10 ms", got)
+	}
+}

@@ -1,0 +1,156 @@
+package check
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+
+	"github.com/zkbench/zkbench/metrics"
+)
+
+// drawn is the draws that ended OK, by object and number.
+func drawn(history iter.Seq[metrics.Sample]) []metrics.Sample {
+	var all []metrics.Sample
+	for s := range history {
+		if s.Op == metrics.Draw && s.Outcome == metrics.OK {
+			all = append(all, s)
+		}
+	}
+	slices.SortFunc(all, func(a, b metrics.Sample) int {
+		return cmp.Or(cmp.Compare(a.Object, b.Object), cmp.Compare(a.Value, b.Value), inTime(a, b))
+	})
+	return all
+}
+
+// UniqueNumbers holds when no number (the Value of a Draw) was given twice by one object. Evidence is the number of draws; the witness is
+// the first two draws of the same number, by the end of the second; Count is the number of draws too many. O(n log n).
+func UniqueNumbers() Check {
+	return Check{Name: "unique-numbers", Judge: func(history iter.Seq[metrics.Sample]) Verdict {
+		all := drawn(history)
+		v := Verdict{Answer: Holds, Evidence: len(all)}
+		for i := 1; i < len(all); i++ {
+			first, again := all[i-1], all[i]
+			if first.Object != again.Object || first.Value != again.Value {
+				continue
+			}
+			v.Answer = Violated
+			if v.Count++; v.Count == 1 || inTime(again, v.Witness[1]) < 0 {
+				v.Witness = []metrics.Sample{first, again}
+				v.Detail = fmt.Sprintf("number %d of object %d was given to session %d and to session %d", first.Value, first.Object, first.Session,
+					again.Session)
+			}
+		}
+		if len(all) == 0 {
+			return Verdict{Detail: "no number was drawn"}
+		}
+		return v
+	}}
+}
+
+// NumberOrder holds when numbers grow: whoever began to draw after another draw of the object had ended got a greater number. Draws that
+// overlap have no order. So the numbers of each client are monotone, and the draws of all of them are in the order of time. Evidence
+// is the number of draws; the witness is the earlier draw and the later one with the smaller number; Count is the number of draws that
+// got less than one that had ended before. O(n log n).
+func NumberOrder() Check {
+	return Check{Name: "number-order", Judge: func(history iter.Seq[metrics.Sample]) Verdict {
+		begins := drawn(history)
+		if len(begins) < 2 {
+			return Verdict{Detail: "fewer than two numbers were drawn", Evidence: len(begins)}
+		}
+		ends := slices.Clone(begins)
+		slices.SortFunc(begins, func(a, b metrics.Sample) int {
+			return cmp.Or(cmp.Compare(a.Object, b.Object), cmp.Compare(a.Start, b.Start), inTime(a, b))
+		})
+		slices.SortFunc(ends, func(a, b metrics.Sample) int { return cmp.Or(cmp.Compare(a.Object, b.Object), inTime(a, b)) })
+		v := Verdict{Answer: Holds, Evidence: len(begins)}
+		var highest *metrics.Sample // of those that have ended
+		next := 0
+		for _, s := range begins {
+			if highest != nil && highest.Object != s.Object {
+				highest = nil
+			}
+			for ; next < len(ends) && (ends[next].Object < s.Object || ends[next].Object == s.Object && ends[next].End < s.Start); next++ {
+				if e := &ends[next]; e.Object == s.Object && (highest == nil || e.Value > highest.Value) {
+					highest = e
+				}
+			}
+			if highest == nil || highest.Value < s.Value {
+				continue
+			}
+			v.Answer = Violated
+			if v.Count++; v.Count == 1 || inTime(s, v.Witness[1]) < 0 {
+				v.Witness = []metrics.Sample{*highest, s}
+				v.Detail = fmt.Sprintf("session %d drew %d from object %d after session %d had drawn %d", s.Session, s.Value, s.Object,
+					highest.Session, highest.Value)
+			}
+		}
+		return v
+	}}
+}
+
+// Total holds when each counter says in the end (Tally) what was counted: at least as much as draws ended OK, and at most as much as that
+// and the draws whose reply was lost or that the end of the run cut, each of which may have been made. All draws are of one. A counter
+// that was not looked at leaves the answer open. Evidence is the number of draws that ended OK; the witness is the tally of the first
+// object that is wrong and its last draw; Count is the number of such objects.
+func Total() Check {
+	return Check{Name: "total", Judge: func(history iter.Seq[metrics.Sample]) Verdict {
+		type account struct {
+			made, perhaps int64
+			last          metrics.Sample // draw
+			tally         *metrics.Sample
+		}
+		accounts := map[uint32]*account{}
+		of := func(object uint32) *account {
+			if accounts[object] == nil {
+				accounts[object] = &account{}
+			}
+			return accounts[object]
+		}
+		var v Verdict
+		for s := range history {
+			switch a := of(s.Object); {
+			case s.Op == metrics.Tally && s.Outcome == metrics.OK:
+				a.tally = &s
+			case s.Op != metrics.Draw:
+			case s.Outcome == metrics.OK:
+				v.Evidence++
+				a.made++
+				if a.made == 1 || inTime(s, a.last) > 0 {
+					a.last = s
+				}
+			case s.Outcome == metrics.InDoubt:
+				a.perhaps++
+			}
+		}
+		blind := 0
+		for _, object := range slices.Sorted(maps.Keys(accounts)) {
+			a := accounts[object]
+			switch {
+			case a.tally == nil && a.made > 0:
+				blind++
+			case a.tally != nil && (a.tally.Value < a.made || a.tally.Value > a.made+a.perhaps):
+				if v.Count++; v.Count == 1 {
+					v.Witness = []metrics.Sample{a.last, *a.tally}
+					if a.made == 0 {
+						v.Witness = v.Witness[1:]
+					}
+					v.Detail = fmt.Sprintf("object %d says %d, of which %d were counted for certain and %d perhaps", object, a.tally.Value, a.made,
+						a.perhaps)
+				}
+			}
+		}
+		switch {
+		case v.Count > 0:
+			v.Answer = Violated
+		case v.Evidence == 0:
+			v.Detail = "nothing was counted"
+		case blind > 0:
+			v.Detail = fmt.Sprintf("%d counters were not looked at in the end", blind)
+		default:
+			v.Answer = Holds
+		}
+		return v
+	}}
+}

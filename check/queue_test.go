@@ -1,0 +1,226 @@
+package check
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/zkbench/zkbench/metrics"
+)
+
+// Samples of queues: items are numbers, and in a queue of priorities their hundreds are their rank.
+
+func about(item int64, s metrics.Sample) metrics.Sample { s.Value = item; return s }
+
+func put(item int64, start, end int) metrics.Sample {
+	return about(item, sample(metrics.Put, 'p', 0, start, end, item))
+}
+
+func take(session byte, item int64, start, end int) metrics.Sample {
+	return about(item, sample(metrics.Take, session, 0, start, end, item))
+}
+
+func remove(session byte, item int64, start, end int) metrics.Sample {
+	return about(item, sample(metrics.Remove, session, 0, start, end, item))
+}
+
+func choose(session byte, item int64, asOf int64) metrics.Sample {
+	return about(item, sample(metrics.Choose, session, 0, 0, 0, asOf))
+}
+
+func finish(session byte, item, token int64, start, end int) metrics.Sample {
+	return about(item, sample(metrics.Finish, session, 0, start, end, token))
+}
+
+func claimed(session byte, item, token int64, start, end int) metrics.Sample {
+	return about(item, sample(metrics.Take, session, 0, start, end, token))
+}
+
+func left(item int64) metrics.Sample { return about(item, sample(metrics.Remain, 0, 0, 90, 90, item)) }
+
+func TestConservation(t *testing.T) {
+	looked := left(0)
+	p1, p2, t1, t2 := put(1, 0, 1), put(2, 2, 3), take('a', 1, 5, 6), take('b', 2, 5, 7)
+	maybe := func(s metrics.Sample) metrics.Sample { return with(metrics.InDoubt, s) }
+	judge(t, Conservation(metrics.Take), []row{
+		{"no history is no evidence", nil, Unknown, 0, 0, nil},
+		{"nothing was put", history{looked}, Unknown, 0, 0, nil},
+		{"all came out", history{p1, p2, t1, t2, looked}, Holds, 2, 0, nil},
+		{"one is left", history{p1, p2, t1, left(2), looked}, Holds, 2, 0, nil},
+		{"nobody looked at what is left", history{p1, p2, t1}, Unknown, 2, 0, nil},
+		{"one is lost", history{p1, p2, t1, looked}, Violated, 2, 1, history{p2}},
+		{"one came twice", history{p1, t1, take('b', 1, 5, 8), looked}, Violated, 1, 1, history{p1, t1, take('b', 1, 5, 8)}},
+		{"that is seen without a look at what is left", history{p1, t1, take('b', 1, 5, 8)}, Violated, 1, 1, history{p1, t1, take('b', 1, 5, 8)}},
+		{"one came and is left", history{p1, t1, left(1), looked}, Violated, 1, 1, history{p1, t1, left(1)}},
+		{"one came that nobody put", history{p1, t1, t2, looked}, Violated, 1, 1, history{t2}},
+		{"a put that failed is no put", history{with(metrics.Failed, p1), t1, looked}, Violated, 0, 1, history{with(metrics.Failed, p1), t1}},
+		{"a put in doubt may have been carried out", history{maybe(p1), t1, looked}, Holds, 1, 0, nil},
+		{"or not", history{maybe(p1), looked}, Holds, 1, 0, nil},
+		{"but not twice", history{maybe(p1), t1, left(1), looked}, Violated, 1, 1, history{maybe(p1), t1, left(1)}},
+		{"a put that was tried again may have been carried out twice", history{p1, maybe(p1), t1, left(1), looked}, Holds, 1, 0, nil},
+		{"and once at least", history{p1, maybe(p1), looked}, Violated, 1, 1, history{p1, maybe(p1)}},
+		{"a take in doubt may have been the one", history{p1, maybe(t1), looked}, Holds, 1, 0, nil},
+		{"or another's was", history{p1, maybe(t1), take('b', 1, 5, 8), looked}, Holds, 1, 0, nil},
+		{"another queue is another account", history{p1, on(1, t1), looked, on(1, looked)}, Violated, 1, 2, history{p1}},
+		{"of two faults the first by time", history{p1, p2, t2, take('c', 2, 5, 9), looked}, Violated, 2, 2, history{p1}},
+	})
+	judge(t, Conservation(metrics.Finish), []row{
+		{"an item may be delivered twice and is finished once", history{p1, claimed('a', 1, 5, 5, 6), claimed('b', 1, 7, 7, 8), finish('b', 1, 7, 9, 9), looked}, Holds, 1, 0, nil},
+		{"one that was delivered and not finished is left", history{p1, claimed('a', 1, 5, 5, 6), looked}, Violated, 1, 1, history{p1}},
+		{"one that was finished twice", history{p1, finish('a', 1, 5, 6, 7), finish('b', 1, 7, 8, 9), looked}, Violated, 1, 1, history{p1, finish('a', 1, 5, 6, 7), finish('b', 1, 7, 8, 9)}},
+	})
+}
+
+func TestClaims(t *testing.T) {
+	a, fa := claimed('a', 1, 5, 0, 10), finish('a', 1, 5, 20, 21)
+	lost := with(metrics.Lost, finish('a', 1, 5, 15, 15))
+	gone := about(1, with(metrics.OK, release('a', 15, 16)))
+	judge(t, Claims(), []row{
+		{"no history is no evidence", nil, Unknown, 0, 0, nil},
+		{"a put is no claim", history{put(1, 0, 1)}, Unknown, 0, 0, nil},
+		{"one", history{a, fa}, Holds, 1, 0, nil},
+		{"two items", history{a, fa, claimed('b', 2, 6, 0, 12), finish('b', 2, 6, 30, 31)}, Holds, 2, 0, nil},
+		{"again, after it was lost", history{a, lost, claimed('b', 1, 7, 0, 16)}, Holds, 2, 0, nil},
+		{"again, after it was released", history{a, gone, claimed('b', 1, 7, 0, 16)}, Holds, 2, 0, nil},
+		{"beside the first", history{a, fa, claimed('b', 1, 4, 0, 15)}, Violated, 2, 1, history{a, claimed('b', 1, 4, 0, 15), fa}},
+		{"after it was finished", history{a, fa, claimed('b', 1, 7, 0, 25)}, Violated, 2, 1, history{a, fa, claimed('b', 1, 7, 0, 25)}},
+		{"finished by the first though it was claimed again", history{a, claimed('b', 1, 7, 0, 20), fa}, Violated, 2, 1, history{a, claimed('b', 1, 7, 0, 20), fa}},
+		{"both faults are counted", history{a, fa, claimed('b', 1, 7, 0, 15)}, Violated, 2, 2, history{a, claimed('b', 1, 7, 0, 15), fa}},
+		{"an item that may be there twice", history{put(1, 0, 1), with(metrics.InDoubt, put(1, 0, 1)), a, fa, claimed('b', 1, 7, 0, 15)}, Unknown, 0, 0, nil},
+		{"another queue has other items", history{a, fa, on(1, claimed('b', 1, 7, 0, 15))}, Holds, 2, 0, nil},
+	})
+}
+
+func TestDeliveryOrder(t *testing.T) {
+	a, b := remove('a', 1, 10, 12), remove('b', 2, 11, 13)
+	early := remove('b', 2, 5, 9)
+	judge(t, DeliveryOrder(), []row{
+		{"no history is no evidence", nil, Unknown, 0, 0, nil},
+		{"one removal has no order", history{a}, Unknown, 0, 0, nil},
+		{"in order", history{a, b}, Holds, 2, 0, nil},
+		{"at the same time either order will do", history{remove('a', 2, 10, 12), remove('b', 1, 11, 13)}, Holds, 2, 0, nil},
+		{"at the same instant too", history{remove('a', 2, 10, 12), remove('b', 1, 12, 13)}, Holds, 2, 0, nil},
+		{"the younger was removed before the older was gone for", history{a, early}, Violated, 2, 1, history{early, a}},
+		{"the older is left", history{early, left(1)}, Violated, 1, 1, history{early, left(1)}},
+		{"the younger is left", history{a, left(2)}, Holds, 1, 0, nil},
+		{"in another queue", history{a, on(1, early)}, Unknown, 0, 0, nil},
+		{"a removal in doubt is none", history{a, with(metrics.InDoubt, early)}, Unknown, 0, 0, nil},
+		{"each that came too early is counted, the first is shown", history{remove('a', 1, 30, 31), remove('a', 2, 8, 9), remove('a', 3, 10, 11)}, Violated, 3, 2,
+			history{remove('a', 2, 8, 9), remove('a', 1, 30, 31)}},
+	})
+}
+
+func hundreds(value int64) int32 { return int32(value / 100) }
+
+func TestPriority(t *testing.T) {
+	// Tokens are the items' numbers: 101 was put before 102, and both before 205.
+	low, high := remove('a', 205, 5, 9), remove('b', 101, 10, 12)
+	rows := []row{
+		{"no history is no evidence", nil, Unknown, 0, 0, nil},
+		{"a removal whose list is unknown", history{low, high}, Unknown, 0, 0, nil},
+		{"the better first", history{remove('a', 101, 5, 9), choose('a', 101, 205), remove('a', 205, 10, 12), choose('a', 205, 205)}, Holds, 2, 0, nil},
+		{"the worse first, though it was listed beside the better", history{low, choose('a', 205, 205), high}, Violated, 1, 1, history{low, high}},
+		{"the better is left", history{low, choose('a', 205, 205), left(101)}, Violated, 1, 1, history{low, left(101)}},
+		{"the better came after the list", history{low, choose('a', 205, 100), high}, Holds, 1, 0, nil},
+		{"the better was gone for at the same time", history{low, choose('a', 205, 205), remove('b', 101, 9, 12)}, Holds, 1, 0, nil},
+		{"of one rank the older first", history{remove('a', 102, 5, 9), choose('a', 102, 300), remove('a', 101, 10, 12)}, Violated, 1, 1, history{remove('a', 102, 5, 9), remove('a', 101, 10, 12)}},
+		{"another queue", history{low, choose('a', 205, 205), on(1, high), remove('c', 206, 20, 21)}, Holds, 1, 0, nil},
+	}
+	judge(t, Priority(hundreds, false), rows)
+	judge(t, Priority(hundreds, true), append(rows,
+		row{"the list is older than it should be: the better was there before the take began",
+			history{put(101, 0, 2), put(205, 0, 1), take('a', 205, 3, 9), low, choose('a', 205, 100), high}, Violated, 1, 1, history{low, high}},
+		row{"the better came while the take was under way",
+			history{put(101, 0, 4), put(205, 0, 1), take('a', 205, 3, 9), low, choose('a', 205, 100), high}, Holds, 1, 0, nil}))
+}
+
+func TestInversionsOf(t *testing.T) {
+	low, high := remove('a', 205, 5, 9), remove('b', 101, 10, 12)
+	for _, tt := range []struct {
+		why            string
+		history        history
+		inversions, of int
+	}{
+		{"nothing", nil, 0, 0},
+		{"the better came after the list and before the removal", history{put(101, 1, 4), put(205, 0, 1), low, choose('a', 205, 100), high}, 1, 1},
+		{"it came when the removal was under way", history{put(101, 1, 6), put(205, 0, 1), low, choose('a', 205, 100), high}, 0, 1},
+		{"it was seen, which is a violation and no inversion", history{put(101, 1, 4), put(205, 0, 1), low, choose('a', 205, 205), high}, 0, 1},
+		{"it was worse", history{put(301, 1, 4), put(205, 0, 1), low, choose('a', 205, 100), remove('b', 301, 10, 12)}, 0, 1},
+	} {
+		if n, of := InversionsOf(slices.Values(tt.history), hundreds); n != tt.inversions || of != tt.of {
+			t.Errorf("%s: %d inversions of %d, want %d of %d", tt.why, n, of, tt.inversions, tt.of)
+		}
+	}
+}
+
+func TestQueueLiveness(t *testing.T) {
+	timeout := func(s metrics.Sample) metrics.Sample { return with(metrics.Timeout, about(0, s)) }
+	judge(t, QueueLiveness(5*ms), []row{
+		{"no history is no evidence", nil, Unknown, 0, 0, nil},
+		{"nobody waited", history{put(1, 0, 1)}, Unknown, 0, 0, nil},
+		{"nothing was put", history{timeout(take('a', 0, 0, 50))}, Unknown, 0, 0, nil},
+		{"taken at once", history{put(1, 0, 1), take('a', 1, 0, 3), remove('a', 1, 2, 3)}, Holds, 1, 0, nil},
+		{"waited long, but the queue was empty", history{put(1, 0, 51), take('a', 1, 0, 53)}, Holds, 1, 0, nil},
+		{"an item was there and the consumer slept", history{put(1, 0, 10), take('a', 1, 0, 43), remove('a', 1, 42, 43)}, Violated, 1, 1, history{put(1, 0, 10), take('a', 1, 0, 43)}},
+		{"the same without an end", history{put(1, 0, 10), timeout(take('a', 0, 0, 43))}, Violated, 1, 1, history{put(1, 0, 10), timeout(take('a', 0, 0, 43))}},
+		{"the consumer came late", history{put(1, 0, 10), take('a', 1, 40, 43), remove('a', 1, 42, 43)}, Holds, 1, 0, nil},
+		{"a backlog, from which others take", history{put(1, 0, 1), put(2, 0, 1), put(3, 0, 1), take('b', 1, 0, 4), take('b', 2, 4, 8), take('a', 3, 0, 12),
+			remove('b', 1, 3, 4), remove('b', 2, 7, 8), remove('a', 3, 11, 12)}, Holds, 3, 0, nil},
+		{"a take in doubt may have left nothing", history{put(1, 0, 10), with(metrics.InDoubt, take('b', 1, 8, 12)), timeout(take('a', 0, 0, 43))}, Holds, 1, 0, nil},
+		{"an item that is claimed is not there", history{put(1, 0, 1), claimed('b', 1, 7, 1, 2), finish('b', 1, 7, 60, 61), timeout(take('a', 0, 3, 55))}, Holds, 2, 0, nil},
+		{"an item whose claim is lost is there again", history{put(1, 0, 1), claimed('b', 1, 7, 1, 2), with(metrics.Lost, finish('b', 1, 7, 10, 10)), timeout(take('a', 0, 3, 55))}, Violated, 2, 1,
+			history{with(metrics.Lost, finish('b', 1, 7, 10, 10)), timeout(take('a', 0, 3, 55))}},
+		{"and claimed by who waited for it", history{put(1, 0, 1), claimed('b', 1, 7, 1, 2), with(metrics.Lost, finish('b', 1, 7, 10, 10)), claimed('a', 1, 8, 3, 13),
+			finish('a', 1, 8, 60, 61), timeout(take('c', 0, 3, 55))}, Holds, 3, 0, nil},
+	})
+}
+
+// The order of the removals and the priority, word by word and in quadratic time, on histories without any sense.
+func TestQueueChecksAgreeWithTheirDefinitions(t *testing.T) {
+	for seed := range uint64(5000) {
+		r := rand.New(rand.NewPCG(seed, 4))
+		var h history
+		tokens := r.Perm(20)
+		for i := range 2 + r.IntN(9) {
+			start := time.Duration(1 + r.IntN(20))
+			s := metrics.Sample{Op: metrics.Remove, Session: r.Uint32N(3), Object: r.Uint32N(2), Token: int64(tokens[i] + 1), Value: int64(1 + 100*r.IntN(3) + i),
+				Start: start, End: start + time.Duration(r.IntN(6))}
+			if r.IntN(5) == 0 {
+				s.Op, s.Start, s.End = metrics.Remain, 99, 99
+			} else if r.IntN(4) > 0 {
+				c := s
+				c.Op, c.Token = metrics.Choose, 1+r.Int64N(20)
+				h = append(h, c)
+			}
+			h = append(h, s)
+		}
+		order, priority := 0, 0
+		for _, b := range h {
+			tooEarly, worse := false, false
+			for _, a := range h {
+				later := (a.Op == metrics.Remove || a.Op == metrics.Remain) && a.Object == b.Object && a.Start > b.End && b.Op == metrics.Remove
+				tooEarly = tooEarly || later && a.Token < b.Token
+				better := hundreds(a.Value) < hundreds(b.Value) || hundreds(a.Value) == hundreds(b.Value) && a.Token < b.Token
+				worse = worse || later && better && slices.ContainsFunc(h, func(c metrics.Sample) bool {
+					return c.Op == metrics.Choose && c.Value == b.Value && c.Object == b.Object && a.Token <= c.Token
+				})
+			}
+			if tooEarly {
+				order++
+			}
+			if worse {
+				priority++
+			}
+		}
+		for _, tc := range []struct {
+			check Check
+			want  int
+		}{{DeliveryOrder(), order}, {Priority(hundreds, false), priority}} {
+			v := tc.check.Judge(slices.Values(h))
+			if v.Count != tc.want || (v.Answer == Violated) != (tc.want > 0) {
+				t.Fatalf("seed %d: %s says %v, %d times (%s), want %d\n%v", seed, tc.check.Name, v.Answer, v.Count, v.Detail, tc.want, h)
+			}
+		}
+	}
+}
