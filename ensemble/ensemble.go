@@ -1,0 +1,109 @@
+package ensemble
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// Ensemble is ZooKeeper servers that a run can use. Servers are numbered from 1, in the order of Addresses. All methods may
+// be called from several goroutines.
+type Ensemble interface {
+	// Addresses are host:port of the clients' ports, one per server, whether or not the server is up.
+	Addresses() []string
+	// Servers is the number of servers, whether or not they are up.
+	Servers() int
+	// Stats asks every server at the same time. Each has its own error: one that is down does not hide the others.
+	Stats(ctx context.Context) []ServerStats
+	// Preflight says what would spoil a run with these needs, fatal problems first. Nil means that nothing was found.
+	Preflight(ctx context.Context, need Need) []Problem
+	// Describe says what this ensemble is, as it was found by Start, Load or Connect.
+	Describe() Description
+	// Close ends servers that belong to this process, and only these; it may be called twice.
+	Close() error
+}
+
+// Breaker breaks and heals servers, which are addressed by number, 1 to N. Every method returns when its effect is there:
+// a killed server has ended, a paused one no longer runs.
+type Breaker interface {
+	Kill(ctx context.Context, server int) error    // SIGKILL: no goodbye, connections reset
+	Stop(ctx context.Context, server int) error    // SIGTERM: an orderly end
+	Restart(ctx context.Context, server int) error // starts a server that was killed or stopped, on its own data and ports
+	Pause(ctx context.Context, server int) error   // SIGSTOP: connections stay open and nothing answers
+	Resume(ctx context.Context, server int) error  // SIGCONT
+	// Leader is the number of the leader, or of the only server; ErrNoQuorum when no server says that it leads.
+	Leader(ctx context.Context) (int, error)
+	// Ready waits until a write has gone through every server that was not killed or stopped, for as long as ctx allows.
+	Ready(ctx context.Context) error
+}
+
+// Side is who a server is cut off from.
+type Side string
+
+// The sides.
+const (
+	Everybody Side = "everybody" // the other servers and the clients
+	Peers     Side = "servers"   // the other servers alone
+	Clients   Side = "clients"   // the clients alone
+)
+
+// Partitioner is a Breaker that can also cut servers off the network. Nothing goes through then, in either direction, and nobody is
+// told: connections stay open.
+type Partitioner interface {
+	Breaker
+	// Partitions says why servers cannot be cut off from that side here, with the remedy; nil: they can. It is asked before any load.
+	Partitions(ctx context.Context, from Side) error
+	Disconnect(ctx context.Context, server int, from Side) error
+	// Reconnect undoes every Disconnect of the server; one that is connected is left alone.
+	Reconnect(ctx context.Context, server int) error
+}
+
+// Degrader is a Breaker that can also make the network of servers worse: of what a server sends, to its peers and to the clients.
+type Degrader interface {
+	Breaker
+	// Degrades says why it cannot be done here, with the remedy; nil: it can. It is asked before any load.
+	Degrades(ctx context.Context) error
+	// SetLatency delays every packet; 0 ends it.
+	SetLatency(ctx context.Context, server int, delay time.Duration) error
+	// SetLoss lets percent of the packets vanish, 0 to 100; 0 ends it.
+	SetLoss(ctx context.Context, server int, percent float64) error
+}
+
+// Description is what a result says of the ensemble it was measured on.
+type Description struct {
+	Kind    string // local or external
+	Source  string // where the server's program came from; for an external ensemble its addresses
+	Version string // of ZooKeeper, such as 3.8.0; empty when no source tells it
+	Servers int
+	Fsync   string // on, off, or unknown: whether a write waits for the disk
+	Java    string // path and version; empty for an external ensemble
+	Tick    time.Duration
+	Heap    string // of each server's Java process
+	DataDir string
+}
+
+// The errors of this package. They are wrapped with what was attempted and with the remedy.
+var (
+	// ErrNoJava: there is no java program where JAVA_HOME or PATH point.
+	ErrNoJava = errors.New("no Java found")
+	// ErrNoZooKeeper: there is no server program where it was looked for.
+	ErrNoZooKeeper = errors.New("no ZooKeeper found")
+	// ErrPortTaken: a port that was asked for, or several sets of free ports one after the other, are in use.
+	ErrPortTaken = errors.New("port taken")
+	// ErrUnreachable: no server accepts a connection.
+	ErrUnreachable = errors.New("servers unreachable")
+	// ErrNoQuorum: servers answer, but none of them serves, because fewer than half and one agree on a leader.
+	ErrNoQuorum = errors.New("no quorum")
+	// ErrNotReady: local servers did not come to serve in time, or ended while they were starting.
+	ErrNotReady = errors.New("ensemble not ready")
+	// ErrWordsOff: the server does not carry out a four-letter word and its AdminServer does not help.
+	ErrWordsOff = errors.New("four-letter words off")
+	// ErrServerEnded: a local server ended though nobody asked for it.
+	ErrServerEnded = errors.New("server ended by itself")
+	// ErrNotRunning: the server that should be broken is not running.
+	ErrNotRunning = errors.New("server not running")
+	// ErrRunning: the server that should be started again is still running.
+	ErrRunning = errors.New("server already running")
+	// ErrClosed: Close or Down was called.
+	ErrClosed = errors.New("ensemble closed")
+)

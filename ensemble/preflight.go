@@ -1,0 +1,236 @@
+package ensemble
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Need is what a run asks of an ensemble.
+type Need struct {
+	Sessions       int           // open at the same time, spread evenly over the servers
+	SessionTimeout time.Duration // that the sessions ask for; 0 when any will do
+	Proxied        bool          // the sessions go through a proxy of this process, where each is two more connections
+	Down           int           // servers that the run itself takes down at the same time: their sessions go to the others
+}
+
+// Problem is something that would spoil a run.
+type Problem struct {
+	Fatal  bool // the run cannot work, or would measure something else; otherwise it can go on with less
+	What   string
+	Remedy string
+}
+
+func (p Problem) String() string { return p.What + "; " + p.Remedy }
+
+// Limits are the settings of a server that bound a run.
+type Limits struct {
+	MaxClientConnections                 int // from one host; 0 is no limit
+	MinSessionTimeout, MaxSessionTimeout time.Duration
+}
+
+// facts is what judge needs to know of one server.
+type facts struct {
+	Stats  ServerStats
+	Down   error  // why it serves nobody; nil while it serves
+	Limits Limits // if LimitsErr is nil
+	// LimitsErr: neither conf nor the AdminServer told the limits.
+	LimitsErr error
+}
+
+// here is what judge needs to know of this process.
+type here struct {
+	MaxFiles, OpenFiles int64
+	Err                 error // the system does not tell
+}
+
+// What zkbench opens beside the sessions: files and sockets of its own here; here-to-server connections for questions there.
+const (
+	spareFiles       = 64
+	spareConnections = 8
+)
+
+// examine asks every server for what judge needs.
+func examine(ctx context.Context, addresses []string, admin func(i int) string) []facts {
+	all := make([]facts, len(addresses))
+	var wait sync.WaitGroup
+	for i, address := range addresses {
+		wait.Go(func() { all[i] = examineOne(ctx, i+1, address, admin(i)) })
+	}
+	wait.Wait()
+	return all
+}
+
+func examineOne(ctx context.Context, number int, address, admin string) facts {
+	f := facts{Stats: ServerStats{Server: number, Address: address}}
+	f.Stats.Stats, f.Stats.Err = askStats(ctx, address, admin)
+	if errors.Is(f.Stats.Err, ErrWordsOff) {
+		// It is up and does not tell; whether it serves is asked with a session.
+		try, cancel := context.WithTimeout(ctx, askWithin)
+		defer cancel()
+		f.Down = probeSession(try, address)
+	} else {
+		f.Down = f.Stats.Err
+	}
+	if f.Down == nil {
+		f.Limits, f.LimitsErr = askLimits(ctx, address, admin)
+	}
+	return f
+}
+
+// askLimits reads conf, and where that is off the AdminServer.
+func askLimits(ctx context.Context, address, admin string) (Limits, error) {
+	ctx, cancel := context.WithTimeout(ctx, askWithin)
+	defer cancel()
+	text, err := askWord(ctx, address, "conf")
+	if err == nil {
+		return parseConf(text)
+	}
+	if !errors.Is(err, ErrWordsOff) || admin == "" {
+		return Limits{}, err
+	}
+	values, _, adminErr := askAdmin(ctx, admin, "configuration")
+	if adminErr != nil {
+		return Limits{}, errors.Join(err, adminErr)
+	}
+	number := func(name string) (int, bool) { v, ok := values[name]; return int(v), ok }
+	return limitsFrom(number, "max_client_cnxns", "min_session_timeout", "max_session_timeout")
+}
+
+// parseConf reads conf's lines, name=value.
+func parseConf(text string) (Limits, error) {
+	values := map[string]int{}
+	for line := range strings.Lines(text) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		if n, err := strconv.Atoi(value); err == nil {
+			values[name] = n
+		}
+	}
+	number := func(name string) (int, bool) { v, ok := values[name]; return v, ok }
+	return limitsFrom(number, "maxClientCnxns", "minSessionTimeout", "maxSessionTimeout")
+}
+
+func limitsFrom(number func(string) (int, bool), connections, minimum, maximum string) (Limits, error) {
+	c, ok1 := number(connections)
+	low, ok2 := number(minimum)
+	high, ok3 := number(maximum)
+	if !ok1 || !ok2 || !ok3 {
+		return Limits{}, fmt.Errorf("the server does not tell %s, %s and %s", connections, minimum, maximum)
+	}
+	return Limits{c, time.Duration(low) * time.Millisecond, time.Duration(high) * time.Millisecond}, nil
+}
+
+// judge compares the needs of a run with the servers and this process. Fatal problems come first.
+func judge(need Need, servers []facts, local here) []Problem {
+	var serving []facts
+	var problems []Problem
+	for _, f := range servers {
+		if f.Down == nil {
+			serving = append(serving, f)
+			continue
+		}
+		problems = append(problems, Problem{
+			What:   fmt.Sprintf("server %d of %d (%s) is down: %v", f.Stats.Server, len(servers), f.Stats.Address, f.Down),
+			Remedy: fmt.Sprintf("start it; otherwise the run measures an ensemble with a server missing of %d", len(servers)),
+		})
+	}
+	problems = append(problems, judgeHere(need, local)...)
+	if len(serving) == 0 {
+		problems = append(problems, Problem{Fatal: true,
+			What:   fmt.Sprintf("none of %d servers serves: no quorum", len(servers)),
+			Remedy: fmt.Sprintf("start at least %d servers of the ensemble and look at their logs", len(servers)/2+1)})
+	}
+	for _, f := range serving {
+		problems = append(problems, judgeServer(need, f, len(serving))...)
+	}
+	slices.SortStableFunc(problems, func(a, b Problem) int {
+		switch {
+		case a.Fatal == b.Fatal:
+			return 0
+		case a.Fatal:
+			return -1
+		}
+		return 1
+	})
+	return problems
+}
+
+func judgeHere(need Need, local here) []Problem {
+	wanted := int64(need.Sessions) + spareFiles
+	if need.Proxied {
+		wanted += 2 * int64(need.Sessions)
+	}
+	free := local.MaxFiles - local.OpenFiles
+	switch {
+	case local.Err != nil:
+		return []Problem{{
+			What:   fmt.Sprintf("how many files this process may open is unknown: %v", local.Err),
+			Remedy: fmt.Sprintf("see that ulimit -n allows %d", wanted)}}
+	case free < wanted:
+		return []Problem{{Fatal: true,
+			What: fmt.Sprintf("%d sessions need %d open files here, and %d are free (limit %d, open %d)",
+				need.Sessions, wanted, free, local.MaxFiles, local.OpenFiles),
+			Remedy: fmt.Sprintf("ulimit -n %d before zkbench, raising the hard limit in /etc/security/limits.conf if it is refused",
+				wanted+local.OpenFiles)}}
+	}
+	return nil
+}
+
+// judgeServer looks at one server of those that serve. The sessions are spread evenly; the limit on connections counts them
+// per host, and zkbench is one.
+func judgeServer(need Need, f facts, serving int) []Problem {
+	var problems []Problem
+	name := fmt.Sprintf("server %d (%s)", f.Stats.Server, f.Stats.Address)
+	left := max(serving-need.Down, 1)
+	share := (need.Sessions + left - 1) / left
+	wanted := share + spareConnections
+	if f.Stats.Err != nil {
+		problems = append(problems, Problem{
+			What:   fmt.Sprintf("%s does not tell its state: %v", name, f.Stats.Err),
+			Remedy: "add 4lw.commands.whitelist=mntr,srvr,conf to its zoo.cfg or enable its AdminServer; without it the result has no server side"})
+	} else if free := f.Stats.MaxFiles - f.Stats.OpenFiles; f.Stats.MaxFiles > 0 && free < int64(wanted) {
+		problems = append(problems, Problem{Fatal: true,
+			What: fmt.Sprintf("%s gets %d of %d sessions and can open %d more files (limit %d, open %d)",
+				name, share, need.Sessions, free, f.Stats.MaxFiles, f.Stats.OpenFiles),
+			Remedy: fmt.Sprintf("start the server with ulimit -n %d or more (LimitNOFILE of its systemd unit)", int64(wanted)+f.Stats.OpenFiles)})
+	}
+	if f.LimitsErr != nil {
+		return append(problems, Problem{
+			What:   fmt.Sprintf("%s does not tell maxClientCnxns and its session timeouts: %v", name, f.LimitsErr),
+			Remedy: "allow conf in 4lw.commands.whitelist, or see to these settings yourself"})
+	}
+	if most := f.Limits.MaxClientConnections; most > 0 && most < wanted {
+		problems = append(problems, Problem{Fatal: true,
+			What:   fmt.Sprintf("%s accepts %d connections from one host (maxClientCnxns), and gets %d of %d sessions", name, most, share, need.Sessions),
+			Remedy: fmt.Sprintf("set maxClientCnxns=0 (no limit) or at least %d in its zoo.cfg", wanted)})
+	}
+	if t := need.SessionTimeout; t > 0 && (t < f.Limits.MinSessionTimeout || t > f.Limits.MaxSessionTimeout) {
+		given := min(max(t, f.Limits.MinSessionTimeout), f.Limits.MaxSessionTimeout)
+		problems = append(problems, Problem{Fatal: true,
+			What: fmt.Sprintf("%s would make a session timeout of %v one of %v", name, t, given),
+			Remedy: fmt.Sprintf("ask for one between %v and %v, or change minSessionTimeout or maxSessionTimeout in its zoo.cfg",
+				f.Limits.MinSessionTimeout, f.Limits.MaxSessionTimeout)})
+	}
+	return problems
+}
+
+func lookHere() here {
+	limit, open, err := filesHere()
+	return here{MaxFiles: limit, OpenFiles: open, Err: err}
+}
+
+// Preflight looks at the servers, their data directory and this process.
+func (l *Local) Preflight(ctx context.Context, need Need) []Problem {
+	problems := judge(need, examine(ctx, l.Addresses(), l.admin), lookHere())
+	if !l.cfg.NoFsync && inMemory(l.dir) {
+		problems = append(problems, Problem{
+			What:   fmt.Sprintf("the servers' data directory %s lies in memory (tmpfs): a write does not wait for a disk", l.dir),
+			Remedy: "choose a directory on a disk, or read the latencies of writes as those of an ensemble without fsync"})
+	}
+	return problems
+}

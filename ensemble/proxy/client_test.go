@@ -1,0 +1,179 @@
+package proxy
+
+import (
+	"bufio"
+	"encoding/binary"
+	"net"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/zkbench/zkbench/ensemble/ensembletest"
+)
+
+var servers ensembletest.Shared
+
+func TestMain(m *testing.M) { os.Exit(servers.Run(m)) }
+
+// client speaks the protocol frame by frame, so that a test sees what was on the wire.
+type client struct {
+	t    testing.TB
+	conn *net.TCPConn
+	in   *bufio.Reader
+	credentials
+	xid int32
+}
+
+// open connects and opens a session, or resumes that of cr. The id of the client is 0 when cr has expired.
+func open(t testing.TB, address string, cr credentials) *client {
+	t.Helper()
+	c, err := tryOpen(t, address, cr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func tryOpen(t testing.TB, address string, cr credentials) (*client, error) {
+	t.Helper()
+	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	t.Cleanup(func() { conn.Close() })
+	c := &client{t: t, conn: conn.(*net.TCPConn), in: bufio.NewReader(conn)}
+	conn.SetDeadline(time.Now().Add(30 * time.Second)) // instead of hanging
+	if cr.password == nil {
+		cr = credentials{password: make([]byte, 16), timeout: 10 * time.Second}
+	}
+	if _, err := conn.Write(connectRequest(cr)); err != nil {
+		return nil, err
+	}
+	b, err := c.read()
+	if err != nil {
+		return nil, err
+	}
+	c.credentials = parseConnected(b)
+	return c, nil
+}
+
+func (c *client) read() (body, error) {
+	head := make([]byte, 4)
+	if err := readFull(c.in, head); err != nil {
+		return nil, err
+	}
+	b := make(body, binary.BigEndian.Uint32(head))
+	return b, readFull(c.in, b)
+}
+
+func readFull(in *bufio.Reader, b []byte) error {
+	for len(b) > 0 {
+		n, err := in.Read(b)
+		if err != nil {
+			return err
+		}
+		b = b[n:]
+	}
+	return nil
+}
+
+// send sends a request and returns its xid.
+func (c *client) send(op Op, fields ...any) int32 {
+	c.t.Helper()
+	c.xid++
+	xid := c.xid
+	if op == Ping {
+		xid = pingXid
+	}
+	b := make([]byte, 4)
+	b = binary.BigEndian.AppendUint32(b, uint32(xid))
+	b = binary.BigEndian.AppendUint32(b, uint32(op))
+	for _, f := range fields {
+		switch f := f.(type) {
+		case string:
+			b = binary.BigEndian.AppendUint32(b, uint32(len(f)))
+			b = append(b, f...)
+		case int:
+			b = binary.BigEndian.AppendUint32(b, uint32(f))
+		case bool:
+			b = append(b, map[bool]byte{true: 1}[f])
+		}
+	}
+	binary.BigEndian.PutUint32(b, uint32(len(b)-4))
+	if _, err := c.conn.Write(b); err != nil {
+		c.t.Fatal(err)
+	}
+	return xid
+}
+
+func (c *client) sendCreate(path string) int32 {
+	return c.send(Create, path, "", 1, 31, "world", "anyone", 0)
+}
+
+// receive reads the next frame.
+func (c *client) receive() (Frame, body, error) {
+	b, err := c.read()
+	if err != nil {
+		return Frame{}, nil, err
+	}
+	return parseReply(b), b, nil
+}
+
+// reply reads the next frame, which must be the reply with this xid.
+func (c *client) reply(xid int32) (Frame, body) {
+	c.t.Helper()
+	f, b, err := c.receive()
+	if err != nil || f.On != Reply || f.Xid != xid {
+		c.t.Fatalf("received %+v, %v, want the reply %d", f, err, xid)
+	}
+	b.take(16)
+	return f, b
+}
+
+// notified reads the next frame, which must be a notification of the path.
+func (c *client) notified(path string) {
+	c.t.Helper()
+	if f, _, err := c.receive(); err != nil || f.On != Notification || f.Path != path {
+		c.t.Fatalf("received %+v, %v, want a notification of %s", f, err, path)
+	}
+}
+
+// ended reads the end of the connection, with nothing before it, and returns the error.
+func (c *client) ended() error {
+	c.t.Helper()
+	f, _, err := c.receive()
+	if err == nil {
+		c.t.Fatalf("received %+v, want the end of the connection", f)
+	}
+	return err
+}
+
+// create makes a znode.
+func (c *client) create(path string) {
+	c.t.Helper()
+	if f, _ := c.reply(c.sendCreate(path)); f.Err != 0 {
+		c.t.Fatalf("create %s: error %d", path, f.Err)
+	}
+}
+
+func (c *client) exists(path string) bool {
+	c.t.Helper()
+	c.reply(c.send(Sync, path))
+	f, _ := c.reply(c.send(Exists, path, false))
+	return f.Err == 0
+}
+
+// watch arms a data watch.
+func (c *client) watch(path string) {
+	c.t.Helper()
+	if f, _ := c.reply(c.send(GetData, path, true)); f.Err != 0 {
+		c.t.Fatalf("get %s: error %d", path, f.Err)
+	}
+}
+
+func (c *client) set(path, data string) {
+	c.t.Helper()
+	if f, _ := c.reply(c.send(SetData, path, data, -1)); f.Err != 0 {
+		c.t.Fatalf("set %s: error %d", path, f.Err)
+	}
+}

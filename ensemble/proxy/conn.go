@@ -1,0 +1,281 @@
+package proxy
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// conn is one connection of a client, carried on to its server.
+//
+// Each direction has a goroutine that reads frames and decides, and one that writes (line). A direction that has come to its
+// end closes only the socket it writes to: the end must not overtake what is on its way, nor get through a partition of the
+// other direction.
+type conn struct {
+	p      *Proxy
+	server int
+	client *net.TCPConn
+	up     *net.TCPConn
+	lines  [2]*line // by direction
+
+	session atomic.Int64
+	text    atomic.Bool   // a four-letter word and its answer, no frames
+	torn    chan struct{} // closed by tear: everything ends at once
+	once    sync.Once
+	asides  sync.WaitGroup // frames that are held aside
+
+	mu      sync.Mutex
+	pending map[int32]Frame // requests whose reply is due, by xid
+}
+
+// Direction of a byte.
+type Direction int
+
+// The directions.
+const (
+	Upstream   Direction = iota // from the client to the server
+	Downstream                  // from the server to the client
+)
+
+func newConn(p *Proxy, client, up *net.TCPConn, server int, number uint64) *conn {
+	c := &conn{p: p, server: server, client: client, up: up, torn: make(chan struct{}), pending: map[int32]Frame{}}
+	c.lines[Upstream] = newLine(c, up, Upstream, number)
+	c.lines[Downstream] = newLine(c, client, Downstream, number)
+	return c
+}
+
+func (c *conn) run() {
+	var both sync.WaitGroup
+	both.Go(c.lines[Upstream].run)
+	both.Go(c.lines[Downstream].run)
+	both.Go(func() { c.read(c.client, Upstream) })
+	both.Go(func() { c.read(c.up, Downstream) })
+	both.Wait()
+	c.tear(false)
+	c.asides.Wait()
+}
+
+// tear ends the connection at once on both sides.
+func (c *conn) tear(reset bool) {
+	c.once.Do(func() {
+		if reset {
+			c.client.SetLinger(0)
+			c.up.SetLinger(0)
+		}
+		close(c.torn)
+		c.client.Close()
+		c.up.Close()
+	})
+}
+
+// read takes one direction frame by frame.
+func (c *conn) read(from net.Conn, d Direction) {
+	in := bufio.NewReaderSize(from, 4+inspected)
+	l := c.lines[d]
+	if !c.words(in, d) {
+		for handshake := true; ; handshake = false {
+			if !c.frame(in, d, handshake) {
+				break
+			}
+		}
+	}
+	c.held(d)
+	l.end()
+}
+
+// words passes a connection on that begins with four letters instead of a length: it asks for a four-letter word, and the
+// answer is text.
+func (c *conn) words(in *bufio.Reader, d Direction) bool {
+	head, err := in.Peek(4)
+	if err != nil {
+		return false
+	}
+	if d == Upstream {
+		c.text.Store(len(bytes.Trim(head, "abcdefghijklmnopqrstuvwxyz")) == 0)
+	}
+	if !c.text.Load() { // the answer cannot come before the question has been looked at
+		return false
+	}
+	for {
+		if _, err := in.Peek(1); err != nil || !c.forward(in, in.Buffered(), d, 0) {
+			return true
+		}
+	}
+}
+
+// frame passes one frame on, or does with it what a fault wants; false when the direction is at its end.
+func (c *conn) frame(in *bufio.Reader, d Direction, handshake bool) bool {
+	head, err := in.Peek(4)
+	if err != nil {
+		return false
+	}
+	size := int(binary.BigEndian.Uint32(head))
+	head, err = in.Peek(4 + min(size, inspected))
+	if err != nil {
+		return false
+	}
+	fr := c.look(body(head[4:]), d, handshake)
+	fr.Size = size
+	f := c.p.decide(fr)
+	if f == nil {
+		return c.forward(in, 4+size, d, 0)
+	}
+	if f.rule.Notify != nil {
+		f.rule.Notify(fr)
+	}
+	return c.strike(f, in, 4+size, d)
+}
+
+// look reads what is to be known of a frame, and learns from it.
+func (c *conn) look(b body, d Direction, handshake bool) Frame {
+	var fr Frame
+	switch {
+	case d == Upstream && handshake:
+		fr = Frame{On: Request, Op: Connect, Session: parseConnect(b)}
+		c.session.Store(fr.Session)
+	case d == Upstream:
+		fr = parseRequest(b)
+		c.mu.Lock()
+		c.pending[fr.Xid] = fr
+		c.mu.Unlock()
+	case handshake:
+		fr = Frame{On: Reply, Op: Connect}
+		if cr := parseConnected(b); cr.id != 0 {
+			c.p.opened(c, cr)
+		} else {
+			c.p.over(c.session.Load())
+		}
+	default:
+		fr = parseReply(b)
+		if fr.On == Reply {
+			c.mu.Lock()
+			asked := c.pending[fr.Xid]
+			delete(c.pending, fr.Xid)
+			c.mu.Unlock()
+			fr.Op, fr.Path = asked.Op, asked.Path
+			if fr.Xid == pingXid {
+				fr.Op = Ping
+			}
+			if fr.Op == Close {
+				c.p.over(c.session.Load())
+			}
+		}
+	}
+	fr.Server, fr.Session = c.server, c.session.Load()
+	return fr
+}
+
+// strike does with the next n bytes, which are a frame, what the fault wants.
+func (c *conn) strike(f *Fault, in *bufio.Reader, n int, d Direction) bool {
+	switch f.rule.Do {
+	case Cut, Reset:
+		// In its turn, so that everything before it arrives.
+		if c.lines[d].put(item{then: func() { c.tear(f.rule.Do == Reset) }}) {
+			<-c.torn
+		}
+		f.strike()
+		return false
+	case Drop:
+		_, err := io.CopyN(io.Discard, in, int64(n))
+		f.strike()
+		return err == nil
+	case Hold:
+		if f.rule.aside() && n <= in.Size() {
+			return c.aside(f, in, n, d)
+		}
+		f.strike()
+		c.wait(f.removed)
+		return c.forward(in, n, d, 0)
+	case Delay:
+		if f.rule.aside() && n <= in.Size() {
+			return c.aside(f, in, n, d)
+		}
+		f.strike()
+		return c.forward(in, n, d, f.rule.For)
+	case Repeat:
+		if n <= in.Size() {
+			frame, err := in.Peek(n)
+			if err != nil {
+				return false
+			}
+			for range f.rule.Copies {
+				c.lines[d].put(item{data: append([]byte(nil), frame...)})
+			}
+			f.strike()
+		}
+	}
+	return c.forward(in, n, d, 0)
+}
+
+// aside takes a frame out of the stream and puts it back later, wherever the stream is then.
+func (c *conn) aside(f *Fault, in *bufio.Reader, n int, d Direction) bool {
+	frame := make([]byte, n)
+	if _, err := io.ReadFull(in, frame); err != nil {
+		return false
+	}
+	c.asides.Go(func() {
+		if f.rule.Do == Hold {
+			c.wait(f.removed)
+		} else {
+			t := time.NewTimer(f.rule.For)
+			defer t.Stop()
+			select {
+			case <-t.C:
+			case <-c.torn:
+			}
+		}
+		l := c.lines[d]
+		l.whole.Lock()
+		defer l.whole.Unlock()
+		l.put(item{data: frame})
+	})
+	f.strike()
+	return true
+}
+
+// forward puts the next n bytes on the line in pieces.
+func (c *conn) forward(in *bufio.Reader, n int, d Direction, delay time.Duration) bool {
+	l := c.lines[d]
+	l.whole.Lock()
+	defer l.whole.Unlock()
+	for n > 0 {
+		piece := make([]byte, min(n, inspected))
+		if _, err := io.ReadFull(in, piece); err != nil {
+			return false
+		}
+		if !l.put(item{data: piece, delay: delay}) {
+			return false
+		}
+		n -= len(piece)
+	}
+	return true
+}
+
+// held waits while a partition keeps the end of the connection from getting through.
+func (c *conn) held(d Direction) {
+	fr := Frame{On: Request, Server: c.server, Session: c.session.Load()}
+	if d == Downstream {
+		fr.On = Reply
+	}
+	for {
+		f := c.p.partition(fr)
+		if f == nil || !c.wait(f.removed) {
+			return
+		}
+	}
+}
+
+// wait waits for the channel or for the end of the connection.
+func (c *conn) wait(done <-chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	case <-c.torn:
+		return false
+	}
+}

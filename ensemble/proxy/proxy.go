@@ -1,0 +1,292 @@
+package proxy
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// Config says what to stand in front of.
+type Config struct {
+	Upstreams []string // host:port of the servers; the first is server 1
+	Seed      uint64   // of the jitter
+}
+
+// Proxy listens at one address of this machine for each server. All methods may be called from many goroutines.
+type Proxy struct {
+	cfg       Config
+	listeners []net.Listener
+	latency   [2]atomic.Pointer[Latency] // by direction
+	running   sync.WaitGroup
+	quit      context.CancelFunc
+	ctx       context.Context // ends with Close, not with a caller
+
+	mu       sync.Mutex
+	closed   bool
+	faults   []*Fault
+	conns    map[*conn]struct{}
+	accepted uint64
+	sessions map[int64]*session
+}
+
+type session struct {
+	credentials
+	server int
+	conn   *conn // nil while not connected
+}
+
+// Start begins to listen. The addresses are on the loopback interface, with free ports. ctx has no meaning after the return.
+func Start(ctx context.Context, cfg Config) (*Proxy, error) {
+	if len(cfg.Upstreams) == 0 {
+		return nil, errors.New("proxy: no upstreams")
+	}
+	p := &Proxy{cfg: cfg, conns: map[*conn]struct{}{}, sessions: map[int64]*session{}}
+	p.cfg.Upstreams = slices.Clone(cfg.Upstreams)
+	p.ctx, p.quit = context.WithCancel(context.WithoutCancel(ctx))
+	for range cfg.Upstreams {
+		l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+		if err != nil {
+			p.Close()
+			return nil, fmt.Errorf("proxy: %w", err)
+		}
+		p.listeners = append(p.listeners, l)
+	}
+	for i, l := range p.listeners {
+		p.running.Go(func() { p.accept(l, i+1) })
+	}
+	return p, nil
+}
+
+// Addresses are what to hand to clients, in the order of the upstreams.
+func (p *Proxy) Addresses() []string {
+	addresses := make([]string, len(p.listeners))
+	for i, l := range p.listeners {
+		addresses[i] = l.Addr().String()
+	}
+	return addresses
+}
+
+// Close ends all connections and waits for all goroutines. It may be called more than once.
+func (p *Proxy) Close() error {
+	p.mu.Lock()
+	p.closed = true
+	faults := slices.Clone(p.faults)
+	p.mu.Unlock()
+	p.quit()
+	for _, f := range faults {
+		f.Remove()
+	}
+	for _, l := range p.listeners {
+		l.Close()
+	}
+	p.end(0, false)
+	p.running.Wait()
+	return nil
+}
+
+func (p *Proxy) accept(l net.Listener, server int) {
+	for {
+		client, err := l.Accept()
+		if err != nil {
+			if p.ctx.Err() != nil {
+				return
+			}
+			time.Sleep(time.Millisecond) // out of file descriptors, most likely: as net/http does
+			continue
+		}
+		p.running.Go(func() { p.serve(client.(*net.TCPConn), server) })
+	}
+}
+
+// serve carries one connection to its end.
+func (p *Proxy) serve(client *net.TCPConn, server int) {
+	upstream, err := new(net.Dialer).DialContext(p.ctx, "tcp", p.cfg.Upstreams[server-1])
+	if err != nil {
+		client.SetLinger(0) // as if nobody listened
+		client.Close()
+		return
+	}
+	c := p.newConn(client, upstream.(*net.TCPConn), server)
+	if c == nil {
+		client.Close()
+		upstream.Close()
+		return
+	}
+	c.run()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.conns, c)
+	if s := p.sessions[c.session.Load()]; s != nil && s.conn == c {
+		s.conn = nil
+	}
+}
+
+func (p *Proxy) newConn(client, upstream *net.TCPConn, server int) *conn {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil
+	}
+	p.accepted++
+	c := newConn(p, client, upstream, server, p.accepted)
+	p.conns[c] = struct{}{}
+	return c
+}
+
+// Session is one that was opened or resumed through the proxy and not closed since.
+type Session struct {
+	ID        int64
+	Timeout   time.Duration // as negotiated
+	Server    int           // the last one that it was connected to
+	Connected bool
+}
+
+// Sessions lists them by id.
+func (p *Proxy) Sessions() []Session {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var list []Session
+	for _, s := range p.sessions {
+		list = append(list, Session{ID: s.id, Timeout: s.timeout, Server: s.server, Connected: s.conn != nil})
+	}
+	slices.SortFunc(list, func(a, b Session) int { return cmp.Compare(a.ID, b.ID) })
+	return list
+}
+
+// opened notes that a handshake has succeeded. A session that was resumed through another connection is this one's now.
+func (p *Proxy) opened(c *conn, cr credentials) {
+	cr.password = slices.Clone(cr.password)
+	c.session.Store(cr.id)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.sessions[cr.id] = &session{credentials: cr, server: c.server, conn: c}
+}
+
+// over forgets a session that has been closed or has expired.
+func (p *Proxy) over(id int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.sessions, id)
+}
+
+// KeepAway cuts a session off and keeps it from coming back until the fault is removed. The fault strikes each attempt.
+func (p *Proxy) KeepAway(session int64) *Fault {
+	f := p.Add(Rule{On: Request, Ops: []Op{Connect}, Session: session, Do: Cut})
+	p.Cut(session)
+	return f
+}
+
+// Cut closes the connections of a session, of all with 0, and returns how many there were. Clients may come back at once.
+func (p *Proxy) Cut(session int64) int { return p.end(session, false) }
+
+// Reset is Cut with reset connections (RST).
+func (p *Proxy) Reset(session int64) int { return p.end(session, true) }
+
+func (p *Proxy) end(session int64, reset bool) int {
+	p.mu.Lock()
+	var ending []*conn
+	for c := range p.conns {
+		if session == 0 || c.session.Load() == session {
+			ending = append(ending, c)
+		}
+	}
+	p.mu.Unlock()
+	for _, c := range ending {
+		c.tear(reset)
+	}
+	return len(ending)
+}
+
+// ErrUnknownSession: no such session was opened through the proxy, or it is over.
+var ErrUnknownSession = errors.New("unknown session")
+
+// Expire ends a session on the servers as its expiry does, while its client knows nothing: it resumes the session through a
+// connection of its own, past all faults, and closes it. The client's connection is closed by the server; it hears of the
+// expiry when it comes back. The error is ErrUnknownSession also when the session is over already.
+func (p *Proxy) Expire(ctx context.Context, id int64) error {
+	// The client loses its connection when the session is resumed elsewhere, and would take the session back.
+	away := p.add(0, Rule{On: Request, Ops: []Op{Connect}, Session: id, Do: Hold})
+	defer away.Remove()
+	err := p.expire(ctx, id)
+	if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) {
+		err = p.expire(ctx, id) // a handshake was on its way past the rule
+	}
+	if err != nil {
+		return fmt.Errorf("proxy: expire 0x%x: %w", id, err)
+	}
+	p.over(id)
+	return nil
+}
+
+func (p *Proxy) expire(ctx context.Context, id int64) error {
+	p.mu.Lock()
+	s := p.sessions[id]
+	p.mu.Unlock()
+	if s == nil {
+		return ErrUnknownSession
+	}
+	server, err := new(net.Dialer).DialContext(ctx, "tcp", p.cfg.Upstreams[s.server-1])
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	defer context.AfterFunc(ctx, func() { server.Close() })()
+	if err := closeSession(server, s.credentials); err != nil {
+		if ctx.Err() != nil {
+			err = ctx.Err()
+		}
+		return err
+	}
+	return nil
+}
+
+// closeSession resumes a session and closes it.
+func closeSession(server net.Conn, c credentials) error {
+	if _, err := server.Write(connectRequest(c)); err != nil {
+		return err
+	}
+	answer, err := readFrame(server)
+	if err != nil {
+		return err
+	}
+	if got := parseConnected(answer); got.id != c.id {
+		return ErrUnknownSession
+	}
+	const xid = 1
+	if _, err := server.Write(closeRequest(xid)); err != nil {
+		return err
+	}
+	for {
+		answer, err := readFrame(server)
+		if err != nil {
+			return err
+		}
+		if f := parseReply(answer); f.On == Reply && f.Xid == xid {
+			return nil
+		}
+	}
+}
+
+// readFrame reads one small frame whole.
+func readFrame(r io.Reader) (body, error) {
+	head := make([]byte, 4)
+	if _, err := io.ReadFull(r, head); err != nil {
+		return nil, err
+	}
+	h := body(head)
+	n := h.int32()
+	if n < 0 || n > inspected {
+		return nil, fmt.Errorf("proxy: a frame of %d bytes in a handshake", n)
+	}
+	b := make([]byte, n)
+	_, err := io.ReadFull(r, b)
+	return b, err
+}

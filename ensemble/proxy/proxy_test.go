@@ -1,0 +1,337 @@
+package proxy
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"errors"
+	"io"
+	"net"
+	"regexp"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// bench is a proxy, a client behind it and one that speaks to the server directly.
+type bench struct {
+	*testing.T
+	p            *Proxy
+	c, direct    *client
+	path, server string
+}
+
+func newBench(t *testing.T) *bench {
+	t.Helper()
+	b := &bench{T: t, server: servers.Get(t, 1).Addresses()[0]}
+	base := runtime.NumGoroutine()
+	p, err := Start(t.Context(), Config{Upstreams: []string{b.server}, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		p.Close()
+		p.Close()
+		for deadline := time.Now().Add(30 * time.Second); runtime.NumGoroutine() > base; runtime.Gosched() {
+			if time.Now().After(deadline) {
+				t.Fatalf("%d goroutines after Close, %d before Start", runtime.NumGoroutine(), base)
+			}
+		}
+	})
+	b.p = p
+	b.c, b.direct = open(t, p.Addresses()[0], credentials{}), open(t, b.server, credentials{})
+	b.path = "/" + rand.Text()
+	b.direct.create(b.path)
+	return b
+}
+
+func (b *bench) struck(f *Fault, n int) {
+	b.Helper()
+	ctx, cancel := context.WithTimeout(b.Context(), 30*time.Second)
+	defer cancel()
+	if err := f.Wait(ctx, n); err != nil {
+		b.Fatal(err)
+	}
+}
+
+func TestEverythingPasses(t *testing.T) {
+	b := newBench(t)
+	large := strings.Repeat("0123456789", 90_000)
+	b.c.set(b.path, large)
+	_, got := b.c.reply(b.c.send(GetData, b.path, false))
+	if data := got.string(); data != large {
+		t.Errorf("read %d bytes, want the %d that were written", len(data), len(large))
+	}
+	b.c.reply(b.c.send(Ping))
+
+	want := Session{ID: b.c.id, Timeout: b.c.timeout, Server: 1, Connected: true}
+	if s := b.p.Sessions(); len(s) != 1 || s[0] != want {
+		t.Errorf("Sessions() = %+v, want %+v", s, want)
+	}
+	b.c.reply(b.c.send(Close))
+	if s := b.p.Sessions(); len(s) != 0 {
+		t.Errorf("after the close, Sessions() = %+v, want none", s)
+	}
+}
+
+func TestFourLetterWordsPass(t *testing.T) {
+	b := newBench(t)
+	conn, err := net.Dial("tcp", b.p.Addresses()[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	io.WriteString(conn, "srvr")
+	answer, err := io.ReadAll(bufio.NewReader(conn))
+	if err != nil || !strings.Contains(string(answer), "Zookeeper version") {
+		t.Errorf("srvr = %q, %v", answer, err)
+	}
+}
+
+func TestCutBeforeTheReply(t *testing.T) {
+	b := newBench(t)
+	f := b.p.Add(Rule{On: Reply, Ops: []Op{Create}, Path: regexp.MustCompile("/second$"), Times: 1, Do: Cut})
+	b.c.create(b.path + "/first")
+	b.c.sendCreate(b.path + "/second")
+	if err := b.c.ended(); err != io.EOF {
+		t.Errorf("the connection ends with %v, want EOF", err)
+	}
+	b.struck(f, 1)
+	if !b.direct.exists(b.path + "/second") {
+		t.Error("the server has not carried out the create")
+	}
+	again := open(t, b.p.Addresses()[0], b.c.credentials)
+	if again.id != b.c.id {
+		t.Errorf("resumed session 0x%x, want 0x%x", again.id, b.c.id)
+	}
+	again.create(b.path + "/second/second")
+	if n := f.Struck(); n != 1 {
+		t.Errorf("struck %d times, want 1", n)
+	}
+}
+
+func TestCutBeforeTheRequest(t *testing.T) {
+	b := newBench(t)
+	f := b.p.Add(Rule{On: Request, Ops: []Op{Create}, Skip: 2, Do: Cut})
+	b.c.create(b.path + "/1")
+	b.c.create(b.path + "/2")
+	b.c.sendCreate(b.path + "/3")
+	b.c.ended()
+	b.struck(f, 1)
+	if b.direct.exists(b.path + "/3") {
+		t.Error("the server has carried out the create")
+	}
+}
+
+func TestRepliesBeforeTheCutArrive(t *testing.T) {
+	b := newBench(t)
+	b.p.SetLatency(Downstream, Latency{Constant: 20 * time.Millisecond})
+	b.p.Add(Rule{On: Reply, Ops: []Op{Create}, Do: Cut})
+	sync := b.c.send(Sync, b.path)
+	b.c.sendCreate(b.path + "/x")
+	b.c.reply(sync)
+	b.c.ended()
+}
+
+func TestReset(t *testing.T) {
+	b := newBench(t)
+	f := b.p.Add(Rule{On: Request, Ops: []Op{Delete}, Do: Reset})
+	b.c.send(Delete, b.path, -1)
+	if err := b.c.ended(); !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("the connection ends with %v, want %v", err, syscall.ECONNRESET)
+	}
+	b.struck(f, 1)
+	if !b.direct.exists(b.path) {
+		t.Error("the server has carried out the delete")
+	}
+	other := open(t, b.p.Addresses()[0], credentials{})
+	if n := b.p.Reset(other.id); n != 1 {
+		t.Errorf("Reset = %d, want 1", n)
+	}
+	if err := other.ended(); !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("the connection ends with %v, want %v", err, syscall.ECONNRESET)
+	}
+}
+
+func TestExpire(t *testing.T) {
+	b := newBench(t)
+	b.c.reply(b.c.send(Create, b.path+"/e", "", 1, 31, "world", "anyone", 1))
+	if err := b.p.Expire(t.Context(), b.c.id); err != nil {
+		t.Fatal(err)
+	}
+	b.c.ended()
+	if b.direct.exists(b.path + "/e") {
+		t.Error("the ephemeral znode is still there")
+	}
+	if again := open(t, b.p.Addresses()[0], b.c.credentials); again.id != 0 {
+		t.Errorf("resumed session 0x%x, want an expired one", again.id)
+	}
+	if err := b.p.Expire(t.Context(), b.c.id); !errors.Is(err, ErrUnknownSession) {
+		t.Errorf("Expire again = %v, want %v", err, ErrUnknownSession)
+	}
+}
+
+func TestKeepAway(t *testing.T) {
+	b := newBench(t)
+	away := b.p.KeepAway(b.c.id)
+	b.c.ended()
+	if _, err := tryOpen(t, b.p.Addresses()[0], b.c.credentials); err == nil {
+		t.Error("the session was resumed")
+	}
+	b.struck(away, 1)
+	open(t, b.p.Addresses()[0], credentials{})
+	away.Remove()
+	if again := open(t, b.p.Addresses()[0], b.c.credentials); again.id != b.c.id {
+		t.Errorf("resumed session 0x%x, want 0x%x", again.id, b.c.id)
+	}
+}
+
+func TestSilence(t *testing.T) {
+	for _, test := range []struct {
+		what     string
+		on       Point
+		reaches  bool
+		toServer bool
+	}{
+		{"to the server, it never hears of the request", ToServer, false, true},
+		{"to the client, the request is carried out", ToClient, true, false},
+	} {
+		t.Run(test.what, func(t *testing.T) {
+			b := newBench(t)
+			silence := b.p.Add(Rule{On: test.on, Session: b.c.id, Do: Hold})
+			xid := b.c.sendCreate(b.path + "/x")
+			received := make(chan struct{})
+			go func() {
+				defer close(received)
+				b.c.reply(xid)
+			}()
+			b.struck(silence, 1)
+			if got := b.direct.exists(b.path + "/x"); got != test.reaches {
+				t.Errorf("the znode exists: %v, want %v", got, test.reaches)
+			}
+			select {
+			case <-received:
+				t.Error("the reply got through")
+			default:
+			}
+			silence.Remove()
+			silence.Remove()
+			<-received
+			if !b.direct.exists(b.path + "/x") {
+				t.Error("the create was lost")
+			}
+		})
+	}
+}
+
+func TestSilenceForATime(t *testing.T) {
+	b := newBench(t)
+	const long = 20 * time.Millisecond
+	before := time.Now()
+	b.p.Add(Rule{On: ToServer, Session: b.c.id, Do: Hold, For: long})
+	b.c.reply(b.c.send(Exists, b.path, false))
+	if took := time.Since(before); took < long {
+		t.Errorf("the reply came after %v, want at least %v", took, long)
+	}
+}
+
+func TestSilenceHidesTheEnd(t *testing.T) {
+	b := newBench(t)
+	b.c.reply(b.c.send(Create, b.path+"/e", "", 1, 31, "world", "anyone", 1))
+	silence := b.p.Add(Rule{On: ToServer, Session: b.c.id, Do: Hold})
+	b.c.send(Close)
+	b.c.conn.Close()
+	b.struck(silence, 1)
+	if !b.direct.exists(b.path + "/e") {
+		t.Error("the server has heard of the close")
+	}
+	b.direct.reply(b.direct.send(Exists, b.path+"/e", true))
+	silence.Remove()
+	b.direct.notified(b.path + "/e")
+}
+
+func TestNotifications(t *testing.T) {
+	t.Run("held, while replies go on", func(t *testing.T) {
+		b := newBench(t)
+		hold := b.p.Add(Rule{On: Notification, Path: regexp.MustCompile(b.path), Do: Hold})
+		b.c.watch(b.path)
+		b.direct.set(b.path, "1")
+		b.struck(hold, 1)
+		b.c.reply(b.c.send(Exists, b.path, false))
+		hold.Remove()
+		b.c.notified(b.path)
+	})
+	t.Run("delayed, while replies go on", func(t *testing.T) {
+		b := newBench(t)
+		delay := b.p.Add(Rule{On: Notification, Do: Delay, For: 10 * time.Millisecond})
+		b.c.watch(b.path)
+		before := time.Now()
+		b.direct.set(b.path, "1")
+		b.c.notified(b.path)
+		if took := time.Since(before); took < 10*time.Millisecond {
+			t.Errorf("the notification came after %v", took)
+		}
+		b.struck(delay, 1)
+	})
+	t.Run("repeated", func(t *testing.T) {
+		b := newBench(t)
+		repeat := b.p.Add(Rule{On: Notification, Do: Repeat, Copies: 2})
+		b.c.watch(b.path)
+		b.direct.set(b.path, "1")
+		for range 3 {
+			b.c.notified(b.path)
+		}
+		b.struck(repeat, 1)
+	})
+	t.Run("dropped", func(t *testing.T) {
+		b := newBench(t)
+		drop := b.p.Add(Rule{On: Notification, Do: Drop})
+		b.c.watch(b.path)
+		b.c.set(b.path, "1") // its reply comes behind the notification
+		b.struck(drop, 1)
+	})
+}
+
+func TestHeldReplyHoldsWhatIsBehind(t *testing.T) {
+	b := newBench(t)
+	var seen []Frame
+	hold := b.p.Add(Rule{On: Reply, Ops: []Op{Sync}, Do: Hold, Notify: func(f Frame) { seen = append(seen, f) }})
+	sync, exists := b.c.send(Sync, b.path), b.c.send(Exists, b.path, false)
+	b.struck(hold, 1)
+	hold.Remove()
+	b.c.reply(sync)
+	b.c.reply(exists)
+	if len(seen) != 1 || seen[0].Op != Sync || seen[0].Path != b.path || seen[0].Session != b.c.id || seen[0].Server != 1 {
+		t.Errorf("Notify saw %+v, want the sync of %s", seen, b.path)
+	}
+}
+
+func TestLatencyKeepsTheOrder(t *testing.T) {
+	b := newBench(t)
+	b.p.SetLatency(Upstream, Latency{Constant: 5 * time.Millisecond, Jitter: 3 * time.Millisecond})
+	b.p.SetLatency(Downstream, Latency{Constant: 5 * time.Millisecond, Jitter: 3 * time.Millisecond})
+	before := time.Now()
+	var sent []int32
+	for range 50 {
+		sent = append(sent, b.c.send(Exists, b.path, false))
+	}
+	for _, xid := range sent {
+		b.c.reply(xid)
+	}
+	if took := time.Since(before); took < 10*time.Millisecond {
+		t.Errorf("took %v, want at least 10ms", took)
+	}
+}
+
+func TestClosedServer(t *testing.T) {
+	p, err := Start(t.Context(), Config{Upstreams: []string{"127.0.0.1:1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if _, err := tryOpen(t, p.Addresses()[0], credentials{}); err == nil {
+		t.Error("opened a session without a server")
+	}
+}
