@@ -1,0 +1,71 @@
+package workloads
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/recipes"
+)
+
+// commitStand is a stand of the two-phase-commit workload.
+func commitStand(t *testing.T, variant string, sessions, participants, rounds int, aborts float64) *stand {
+	t.Helper()
+	v, ok := recipes.Find(recipes.Commits, variant)
+	if !ok {
+		t.Fatalf("no variant %s", variant)
+	}
+	return newStand(t, latency, NewCommit(CommitConfig{Participants: participants, Aborts: aborts, RoundsConfig: RoundsConfig[recipes.Commit]{
+		Variant: v, Dir: "/cell", Sessions: sessions, Rounds: rounds, Hold: constant(time.Millisecond), Deadline: 10 * time.Second, Stall: time.Minute}}), sessions)
+}
+
+func TestTwoPhaseCommitKeepsItsPromises(t *testing.T) {
+	for _, v := range recipes.Commits {
+		t.Run(v.Name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const rounds = 20
+				st := commitStand(t, v.Name, 7, 3, rounds, 0.3) // a group of 4 and one of 3
+				st.drive(rounds, seats(7)...)
+				all := st.end()
+				n := counts(all)
+				if n[metrics.Decide] != 7*rounds || n[metrics.Vote] != 7*rounds || n[metrics.Propose] != 2*rounds || n[metrics.Recall] != 4 {
+					t.Errorf("%d decisions of %d votes on %d proposals and %d asked again, want %d, %d, %d and 4", n[metrics.Decide], n[metrics.Vote],
+						n[metrics.Propose], n[metrics.Recall], 7*rounds, 7*rounds, 2*rounds)
+				}
+				st.holds(map[string]int{"commit-agreement": 7 * rounds, "decision-stands": 4, "decision-liveness": 7 * rounds, "nothing-left": 2,
+					"commit-validity": some, "commit-progress": some, "abort-validity": some})
+				for seat := range uint32(7) {
+					if !st.work.(Finite).Finished(seat) {
+						t.Errorf("seat %d is not finished", seat)
+					}
+				}
+			})
+		})
+	}
+}
+
+// What is measured is what theory says, when nobody is early.
+func TestTheCostOfATwoPhaseCommit(t *testing.T) {
+	for _, v := range recipes.Commits {
+		t.Run(v.Name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const sites, rounds = 10, 10
+				st := commitStand(t, v.Name, sites, sites, rounds, 0)
+				st.drive(rounds, seats(sites)...)
+				st.end()
+				got, want := CostOf(st.fanout.Snapshot()), st.work.(Costed).Cost()
+				for _, what := range Spents {
+					theory, known := want[what]
+					most := theory * 1.02
+					if what == Writes {
+						most += 0.9 // in step as they are here, all find that all have acknowledged
+					}
+					if measured := got[what] / (sites * rounds); known && (measured > most || measured < 0.5*theory) {
+						t.Errorf("%s: %.2f for each decision, want at most %.2f and not less than half of %.2f", what, measured, most, theory)
+					}
+				}
+			})
+		})
+	}
+}

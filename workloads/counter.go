@@ -1,0 +1,184 @@
+package workloads
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strconv"
+	"time"
+
+	"github.com/zkbench/zkbench/check"
+	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/recipes"
+	"github.com/zkbench/zkbench/zk"
+)
+
+// drawer gives numbers: a counter or a generator of ids, as the workload sees them.
+type drawer interface {
+	draw(ctx context.Context) (recipes.Count, error)
+}
+
+type counting struct{ recipes.Counter }
+
+func (c counting) draw(ctx context.Context) (recipes.Count, error) { return c.Add(ctx, 1) }
+
+type generating struct{ recipes.IDs }
+
+func (g generating) draw(ctx context.Context) (recipes.Count, error) {
+	id, err := g.Next(ctx)
+	return recipes.Count{Value: id}, err
+}
+
+// drawers is a catalogue as one of drawers. Those of it that count have tokens.
+func drawers[T any](all []recipes.Variant[T], counts bool, of func(T) drawer) []recipes.Variant[drawer] {
+	var out []recipes.Variant[drawer]
+	for _, v := range all {
+		out = append(out, recipes.Variant[drawer]{Name: v.Name, Source: v.Source, Doc: v.Doc, Tokens: counts, Unsafe: v.Unsafe, Watch: v.Watch,
+			New: func(s zk.Session, path string, o recipes.Options) drawer { return of(v.New(s, path, o)) }})
+	}
+	return out
+}
+
+// Counters is the workload 'counter' over a catalogue of counters and one of generators of ids.
+func Counters(counters []recipes.Variant[recipes.Counter], ids []recipes.Variant[recipes.IDs]) Kind {
+	all := append(drawers(counters, true, func(c recipes.Counter) drawer { return counting{c} }),
+		drawers(ids, false, func(g recipes.IDs) drawer { return generating{g} })...)
+	return catalogue("counter", "draw numbers: add one to a counter, or take an id", all,
+		func(v recipes.Variant[drawer]) choices {
+			if len(v.Watch) == 0 {
+				return choices{}
+			}
+			return choices{"watch": oneOf(v.Watch), "promote-after": promoteAfter}
+		},
+		func(v recipes.Variant[drawer], o recipes.Options, p Params) Workload {
+			return &counter{variant: v, options: o, places: places{p.Dir, "counter", p.Objects}, sessions: p.Sessions, deadline: p.Deadline}
+		})
+}
+
+func promoteAfter(o *recipes.Options, value string) (err error) {
+	if o.PromoteAfter, err = strconv.Atoi(value); err != nil || o.PromoteAfter < 1 {
+		return fmt.Errorf("%q is not a whole number of refusals from 1 on", value)
+	}
+	return nil
+}
+
+// counter is the workload.
+type counter struct {
+	places
+	variant  recipes.Variant[drawer]
+	options  recipes.Options
+	sessions int
+	deadline time.Duration // of one draw; 0: none
+}
+
+// counts reports whether the variant is a counter, whose end value says how often it was drawn from.
+func (w *counter) counts() bool { return w.variant.Tokens }
+
+// node is what numbers are drawn from.
+func (w *counter) node(object uint32) string { return w.path(object) + "/numbers" }
+
+// Setup makes the directories, and what the first draws would make, so that all cost the same.
+func (w *counter) Setup(ctx context.Context, s zk.Session) error {
+	if err := w.make(ctx, s); err != nil {
+		return err
+	}
+	for object := range uint32(w.n) {
+		if _, err := s.Create(ctx, w.node(object), nil, zk.Persistent); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Join gives the session a handle of its own.
+func (w *counter) Join(seat Seat) Step {
+	object := seat.ID % uint32(w.n)
+	handle := w.variant.New(zk.Observe(seat.Session, counted(seat.Fanout)), w.node(object), w.options)
+	return func(ctx context.Context, due time.Duration) error {
+		s := metrics.Sample{Op: metrics.Draw, Session: seat.ID, Object: object, Due: due, Start: seat.Origin.Now()}
+		actx := ctx
+		if w.deadline > 0 {
+			var cancel context.CancelFunc
+			actx, cancel = context.WithTimeout(ctx, w.deadline)
+			defer cancel()
+		}
+		n, err := handle.draw(actx)
+		s.End = seat.Origin.Now()
+		s.Outcome, s.Value, s.Token = outcome(ctx, err), n.Value, n.Token
+		seat.Recorder.Record(s)
+		return seat.Session.Err()
+	}
+}
+
+// Inspect reads the counters, and looks for znodes that are left of a lock or of ids.
+func (w *counter) Inspect(ctx context.Context, s zk.Session, r metrics.Recorder) error {
+	if err := s.Sync(ctx, w.dir); err != nil {
+		return err
+	}
+	for object := range uint32(w.n) {
+		if w.counts() {
+			n, err := w.variant.New(s, w.node(object), w.options).(counting).Value(ctx)
+			if err != nil {
+				return err
+			}
+			r.Record(metrics.Sample{Op: metrics.Tally, Object: object, Value: n, Due: end, Start: end, End: end})
+		}
+		left := metrics.Sample{Op: metrics.Left, Object: object}
+		for _, dir := range []string{w.node(object), w.node(object) + "-lock"} {
+			names, st, err := s.Children(ctx, dir)
+			if errors.Is(err, zk.ErrNoNode) {
+				continue // nobody needed it
+			}
+			if err != nil {
+				return err
+			}
+			if left.Token = max(left.Token, st.Pzxid); len(names) > 0 {
+				left.Outcome = metrics.Failed
+			}
+		}
+		r.Record(left)
+	}
+	return nil
+}
+
+// Checks are the promises of the variant.
+func (w *counter) Checks() []check.Check {
+	checks := []check.Check{check.UniqueNumbers(), check.NumberOrder()}
+	if w.counts() {
+		checks = append(checks, check.Total())
+	}
+	return append(checks, check.NothingLeft())
+}
+
+// Op of the workload is to draw.
+func (w *counter) Op() metrics.Op { return metrics.Draw }
+
+// Theory of events per release is none: there are no releases.
+func (w *counter) Theory() (release, arrival float64) { return 0, 0 }
+
+// Cost is that of a draw that nobody disturbs: of a counter the read and the write, of an id the write, or the creation and the deletion.
+// What the refusals of others add depends on how they meet; among clients that go in step it is as many attempts as there are clients.
+func (w *counter) Cost() Cost {
+	switch {
+	case w.counts():
+		return Cost{Writes: 1, Reads: 1}
+	case w.variant.Name == "id-version":
+		return Cost{Writes: 1}
+	}
+	return Cost{Writes: 2}
+}
+
+// Notes tell how many draws are in doubt, which the total may or may not contain.
+func (w *counter) Notes(history iter.Seq[metrics.Sample]) []string {
+	n := 0
+	for s := range history {
+		if s.Op == metrics.Draw && s.Outcome == metrics.InDoubt {
+			n++
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%d draws are in doubt: their replies were lost, and too many others followed to tell", n)}
+}

@@ -1,0 +1,91 @@
+package workloads
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/zkbench/zkbench/check"
+	"github.com/zkbench/zkbench/ensemble"
+	"github.com/zkbench/zkbench/ensemble/ensembletest"
+	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/recipes"
+	"github.com/zkbench/zkbench/zk"
+	"github.com/zkbench/zkbench/zk/gozk"
+)
+
+// Leaders that resign, expire and crash on real servers: every promise holds, and a crash is found out by the session's time-out alone.
+func TestLeadersEndOnRealServers(t *testing.T) {
+	const timeout, candidates, rounds = time.Second, 3, 2
+	addresses := ensembletest.Start(t, 3, func(c *ensemble.LocalConfig) { c.Tick = timeout / 2 }).Addresses()
+	ctx := context.WithoutCancel(t.Context())
+	engines := map[string]func() (zk.Session, error){
+		"native":       func() (zk.Session, error) { return zk.Dial(ctx, zk.Config{Servers: addresses, Timeout: timeout}) },
+		"go-zookeeper": func() (zk.Session, error) { return gozk.Dial(ctx, gozk.Config{Servers: addresses, Timeout: timeout}) },
+	}
+	for engine, open := range engines {
+		for i, by := range []Failover{ByResign, ByExpiry, ByCrash} {
+			t.Run(engine+"/"+string(by), func(t *testing.T) {
+				t.Parallel() // most of the time they wait for a session to time out
+				dial := func() zk.Session {
+					s, err := open()
+					if err != nil {
+						t.Fatal(err)
+					}
+					return s
+				}
+				w := NewElection(ElectionConfig{Variant: recipes.Elections[i], Dir: "/" + engine + "-" + string(by), Elections: 1, Sessions: candidates,
+					Failover: by, Stall: 30 * time.Second, Hold: func(r *rand.Rand) time.Duration { return time.Duration(r.Int64N(int64(timeout / 2))) }})
+				admin := dial()
+				defer admin.Close()
+				if err := w.Setup(ctx, admin); err != nil {
+					t.Fatal(err)
+				}
+				history, origin := metrics.NewHistory(1), metrics.NewOrigin(time.Now())
+				var seats sync.WaitGroup
+				for id := range uint32(candidates) {
+					seat := Seat{ID: id, Recorder: history.Shard(0), Fanout: metrics.NewFanout(1).Shard(0), Origin: origin,
+						Rand: rand.New(rand.NewPCG(1, uint64(id))), Session: dial()}
+					seats.Go(func() {
+						for range rounds {
+							if err := w.Join(seat)(ctx, origin.Now()); err != nil {
+								if !errors.Is(err, ErrEnded) {
+									t.Errorf("a session was lost: %v", err)
+								}
+								seat.Session.Close()
+								seat.Session = dial()
+							}
+						}
+						seat.Session.Close()
+					})
+				}
+				seats.Wait()
+				if err := w.Inspect(ctx, admin, history.Shard(0)); err != nil {
+					t.Fatal(err)
+				}
+				for _, c := range w.Checks() {
+					if v := c.Judge(history.All()); v.Answer == check.Violated {
+						t.Errorf("%s: %s; witness %+v", c.Name, v.Detail, v.Witness)
+					}
+				}
+				terms, failovers := 0, 0
+				for s := range history.All() {
+					switch {
+					case s.Op == metrics.Campaign && s.Outcome == metrics.OK:
+						terms++
+					case s.Op == metrics.HandOff:
+						if failovers++; by == ByCrash && s.Service() < timeout/2 { // the servers count from when they last heard of it
+							t.Errorf("a crash was found out after %v, with a session timeout of %v", s.Service(), timeout)
+						}
+					}
+				}
+				if terms != candidates*rounds || failovers < terms/2 {
+					t.Errorf("%d terms and %d fail-overs of %d candidates in %d rounds", terms, failovers, candidates, rounds)
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,129 @@
+package workloads
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/recipes"
+	"github.com/zkbench/zkbench/zk"
+)
+
+// Fence says what the work of a grant is: with none it is the hold alone, with one of the others each grant that excludes ends with a
+// write to the resource of its object, which rejects stale ones. Readers do not write.
+type Fence string
+
+// The fences.
+const (
+	NoFence       Fence = "none"
+	RegisterFence Fence = "register" // the resource is a recipes.FencedRegister in this process
+	ServerFence   Fence = "server"   // the resource is a znode beside the object, written with recipes.Protect
+)
+
+// fences is the catalogue.
+var fences = []string{string(NoFence), string(RegisterFence), string(ServerFence)}
+
+// checkFence says whether the grants of a variant can be fenced so; tokens tells whether they carry one.
+func checkFence(variant, fence string, tokens bool, permits int) error {
+	if fence == "" {
+		return nil
+	}
+	switch err := among(fences, fence); {
+	case err != nil:
+		return err
+	case Fence(fence) == NoFence:
+		return nil
+	case !tokens:
+		return fmt.Errorf("the grants of %s carry no token that a fence could compare; leave the variant out, or give fence: none", variant)
+	case Fence(fence) == RegisterFence && permits > 1:
+		return fmt.Errorf("a register compares tokens, and the holders of %d permits may write in any order; give fence: server", permits)
+	}
+	return nil
+}
+
+// guarded is the resources of the objects, by object, behind a fence.
+type guarded struct {
+	fence     Fence
+	dir       string
+	registers []register // of RegisterFence
+}
+
+func newGuarded(f Fence, dir string, objects int) *guarded {
+	g := &guarded{fence: f, dir: dir}
+	if f == RegisterFence {
+		g.registers = make([]register, objects)
+	}
+	return g
+}
+
+// on says whether grants write at all.
+func (g *guarded) on() bool { return g.fence == RegisterFence || g.fence == ServerFence }
+
+func (g *guarded) path(object uint32) string { return fmt.Sprintf("%s/resource-%d", g.dir, object) }
+
+// setup makes the znodes that are written; the directory is there.
+func (g *guarded) setup(ctx context.Context, s zk.Session, objects int) error {
+	if g.fence != ServerFence {
+		return nil
+	}
+	for i := range uint32(objects) {
+		if _, err := s.Create(ctx, g.path(i), nil, zk.Persistent); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// register is a resource in this process, and the order in which it took what was written.
+type register struct {
+	recipes.FencedRegister
+	mu    sync.Mutex
+	order int64
+}
+
+func (r *register) write(token int64, value []byte) (order int64, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.Write(token, value); err != nil {
+		return 0, err
+	}
+	r.order++
+	return r.order, nil
+}
+
+// written is what holders write: as much as a small record takes. Nobody changes it.
+var written = make([]byte, 64)
+
+// write makes the write of a grant and says which place it has in the order of the resource: of a znode the zxid.
+func (g *guarded) write(ctx context.Context, s zk.Session, object uint32, grant recipes.Grant) (order int64, err error) {
+	if g.fence == RegisterFence {
+		return g.registers[object].write(grant.Token, written)
+	}
+	_, st, err := recipes.Protect(ctx, s, grant, g.path(object), written)
+	return st.Mzxid, err
+}
+
+// protect does the work of a grant, and records it. It does not look at the grant before: a client that is paused after the look does
+// not either. The write is made also when the run is cut, like the release after it.
+func (j *holder) protect(ctx context.Context, grant recipes.Grant) {
+	if !j.guarded.on() {
+		return
+	}
+	w := metrics.Sample{Op: metrics.Write, Session: j.ID, Object: j.object, Token: grant.Token, Start: j.Origin.Now()}
+	w.Due = w.Start
+	wctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), j.Session.Timeout())
+	defer cancel()
+	order, err := j.guarded.write(wctx, j.observed, j.object, grant)
+	w.End, w.Value = j.Origin.Now(), order
+	switch {
+	case errors.Is(err, recipes.ErrStale):
+		w.Outcome = metrics.Lost
+	case errors.Is(err, zk.ErrMaybeApplied):
+		w.Outcome = metrics.InDoubt
+	default:
+		w.Outcome = outcome(context.WithoutCancel(ctx), err)
+	}
+	j.Recorder.Record(w)
+}

@@ -1,0 +1,159 @@
+package workloads
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/recipes"
+	"github.com/zkbench/zkbench/zk"
+)
+
+// places are the znodes at which the objects of a workload live: children of one directory.
+type places struct {
+	dir, name string
+	n         int
+}
+
+func (p places) path(object uint32) string { return fmt.Sprintf("%s/%s-%d", p.dir, p.name, object) }
+
+// Setup makes the objects' directories, so that the first arrivals measure the recipe and not the creation of parents.
+func (p places) Setup(ctx context.Context, s zk.Session) error { return p.make(ctx, s) }
+
+// make makes the directories, and some in each.
+func (p places) make(ctx context.Context, s zk.Session, inside ...string) error {
+	if _, err := s.Create(ctx, p.dir, nil, zk.Persistent); err != nil {
+		return err
+	}
+	for i := range uint32(p.n) {
+		for _, path := range append([]string{""}, inside...) {
+			if _, err := s.Create(ctx, p.path(i)+path, nil, zk.Persistent); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Inspect records for each object whether a znode is left.
+func (p places) Inspect(ctx context.Context, s zk.Session, r metrics.Recorder) error {
+	return p.look(ctx, s, r, "")
+}
+
+// look records for each object whether a znode is left in one of its directories.
+func (p places) look(ctx context.Context, s zk.Session, r metrics.Recorder, inside ...string) error {
+	if err := s.Sync(ctx, p.dir); err != nil {
+		return err
+	}
+	for i := range uint32(p.n) {
+		left := metrics.Sample{Op: metrics.Left, Object: i}
+		for _, path := range inside {
+			names, st, err := s.Children(ctx, p.path(i)+path)
+			if err != nil {
+				return err
+			}
+			if left.Token = max(left.Token, st.Pzxid); len(names) > 0 {
+				left.Outcome = metrics.Failed
+			}
+		}
+		r.Record(left)
+	}
+	return nil
+}
+
+// holder is a seat that acquires, holds and releases, whatever the recipe.
+type holder struct {
+	Seat
+	t        *tracker
+	object   uint32
+	deadline time.Duration                  // of one acquisition; 0: none
+	holdFor  func(*rand.Rand) time.Duration // how long a grant is held
+	guarded  *guarded                       // what the grant protects
+	observed zk.Session                     // the session, as the tracker sees it
+}
+
+// acquire asks for a grant and records it. handOff is when the release that may let us in was issued last, as an offset; it is asked
+// after the grant, and may be nil.
+func (j *holder) acquire(ctx context.Context, op metrics.Op, due time.Duration, handOff func() time.Duration,
+	ask func(context.Context) (recipes.Grant, error)) (recipes.Grant, bool) {
+	g, s, p, granted := j.request(ctx, op, due, ask)
+	if !granted {
+		return g, false
+	}
+	j.record(p.samples(s)...)
+	if handOff == nil {
+		return g, true
+	}
+	// A release that was issued while we asked is what let us in.
+	if r := handOff(); r > s.Start {
+		h := s
+		h.Op, h.Due, h.Start = metrics.HandOff, r, r
+		j.Recorder.Record(h)
+	}
+	return g, true
+}
+
+// request asks for a grant and records that, without its phases.
+func (j *holder) request(ctx context.Context, op metrics.Op, due time.Duration,
+	ask func(context.Context) (recipes.Grant, error)) (recipes.Grant, metrics.Sample, phases, bool) {
+	actx := ctx
+	if j.deadline > 0 {
+		var cancel context.CancelFunc
+		actx, cancel = context.WithTimeout(ctx, j.deadline)
+		defer cancel()
+	}
+	s := metrics.Sample{Op: op, Session: j.ID, Object: j.object, Due: due, Start: j.Origin.Now()}
+	j.t.begin()
+	g, err := ask(actx)
+	s.End = j.Origin.Now() // the measured hold lies within the true one, so an overlap of measured holds is a real one
+	p := j.t.end(err == nil)
+	s.Outcome, s.Token = outcome(ctx, err), g.Token
+	j.Recorder.Record(s)
+	return g, s, p, err == nil
+}
+
+func (j *holder) record(samples ...metrics.Sample) {
+	for _, s := range samples {
+		j.Recorder.Record(s)
+	}
+}
+
+// hold stands for the work that the grant protects. It ends early when the grant is lost or asked for, or the run is cut.
+func (j *holder) hold(ctx context.Context, g recipes.Grant) {
+	d := j.holdFor(j.Rand)
+	if d <= 0 {
+		return
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-g.Lost:
+	case <-g.Revoked:
+	case <-ctx.Done():
+	}
+}
+
+// release gives a grant up and records it. issued is told when, unless the grant has been lost.
+func (j *holder) release(ctx context.Context, op metrics.Op, g recipes.Grant, issued func(time.Duration), give func(context.Context) error) {
+	s := metrics.Sample{Op: op, Session: j.ID, Object: j.object, Token: g.Token}
+	s.Start = j.Origin.Now()
+	s.Due = s.Start
+	select {
+	case <-g.Lost:
+		s.Outcome = metrics.Lost
+	default:
+		issued(s.Start)
+	}
+	// The release is carried out also when the run is cut, bounded by the life that an unreleased lock would have.
+	rctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), j.Session.Timeout())
+	defer cancel()
+	err := give(rctx)
+	s.End = j.Origin.Now()
+	if s.Outcome == metrics.OK {
+		s.Outcome = outcome(context.WithoutCancel(ctx), err) // servers that do not answer are a timeout, not the end of the run
+	}
+	j.Recorder.Record(s)
+}

@@ -1,0 +1,247 @@
+package workloads
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/recipes"
+	"github.com/zkbench/zkbench/zk"
+)
+
+// identityBytes begin each item: the stamp of the cell and the item's Value.
+const identityBytes = 16
+
+// item makes the next item. Its Value has the priority in its upper half and a number, from 1, in the lower.
+func (w *queue) item(r *rand.Rand) (recipes.Item, int64) {
+	it := recipes.Item{Data: make([]byte, w.Payload)}
+	if w.Priorities > 0 {
+		it.Priority = int32(r.IntN(w.Priorities) - w.Priorities/2)
+	}
+	value := int64(it.Priority)<<32 | int64(w.items.Add(1))
+	binary.BigEndian.PutUint64(it.Data, w.stamp)
+	binary.BigEndian.PutUint64(it.Data[8:], uint64(value))
+	return it, value
+}
+
+// stranger is the Value of an item that is none of the cell's.
+const stranger = math.MaxInt64
+
+// valueOf is the Value of an item that came out.
+func (w *queue) valueOf(data []byte) int64 {
+	if len(data) != w.Payload || binary.BigEndian.Uint64(data) != w.stamp {
+		return stranger
+	}
+	return int64(binary.BigEndian.Uint64(data[8:]))
+}
+
+func priorityOf(value int64) int32 { return int32(value >> 32) }
+
+// queueSeat is a producer or a consumer.
+type queueSeat struct {
+	Seat
+	w        *queue
+	object   uint32
+	handle   recipes.Queue
+	requests *lastRequests
+	again    int // how often the create of a put was made again though it may have been carried out
+}
+
+// Join gives the session its part.
+func (w *queue) Join(seat Seat) Step {
+	w.told.Do(func() {
+		for _, put := range w.preloaded {
+			seat.Recorder.Record(put)
+		}
+	})
+	j := &queueSeat{Seat: seat, w: w, object: seat.ID % uint32(w.Queues), requests: &lastRequests{origin: seat.Origin}}
+	o := w.Options
+	o.Pick = seat.Rand.IntN
+	o.Trace = &recipes.Trace{Retry: func(op string, after zk.Class) {
+		if op == "create" && after == zk.ClassMaybeApplied && !o.Exact {
+			j.again++
+		}
+	}}
+	j.handle = w.Variant.New(zk.Observe(seat.Session, j.requests.trace(seat.Fanout)), w.path(j.object), o)
+	switch {
+	case w.produces(seat.ID):
+		return j.put
+	case w.claims():
+		return j.claim
+	}
+	return j.take
+}
+
+// begin is the sample of an operation, and its context.
+func (j *queueSeat) begin(ctx context.Context, op metrics.Op, due time.Duration) (metrics.Sample, context.Context, context.CancelFunc) {
+	s := metrics.Sample{Op: op, Session: j.ID, Object: j.object, Due: due, Start: j.Origin.Now()}
+	if j.w.Deadline > 0 {
+		ctx, cancel := context.WithTimeout(ctx, j.w.Deadline)
+		return s, ctx, cancel
+	}
+	return s, ctx, func() {}
+}
+
+func (j *queueSeat) put(ctx context.Context, due time.Duration) error {
+	it, value := j.w.item(j.Rand)
+	s, actx, cancel := j.begin(ctx, metrics.Put, due)
+	defer cancel()
+	j.again = 0
+	it, err := j.handle.Put(actx, it)
+	s.End = j.Origin.Now()
+	s.Outcome, s.Value, s.Token = outcome(ctx, err), value, it.Czxid
+	j.Recorder.Record(s)
+	for range j.again { // each may have put the item once more
+		s.Outcome, s.Token = metrics.InDoubt, 0
+		j.Recorder.Record(s)
+	}
+	return j.Session.Err()
+}
+
+func (j *queueSeat) take(ctx context.Context, due time.Duration) error {
+	s, actx, cancel := j.begin(ctx, metrics.Take, due)
+	defer cancel()
+	it, err := j.handle.Take(actx)
+	s.End = j.Origin.Now()
+	s.Outcome = outcome(ctx, err)
+	var doubt *recipes.InDoubtError
+	switch {
+	case err == nil:
+		s.Value, s.Token = j.w.valueOf(it.Data), it.Czxid
+	case errors.As(err, &doubt):
+		s.Value, s.Token = j.w.valueOf(doubt.Item.Data), doubt.Item.Czxid
+	}
+	j.Recorder.Record(s)
+	if err == nil {
+		list, removal := j.requests.last()
+		j.Recorder.Record(part(s, metrics.Choose, it.AsOf, list))
+		j.Recorder.Record(part(s, metrics.Remove, it.Czxid, removal))
+		j.work(ctx, nil)
+	}
+	return j.Session.Err()
+}
+
+// part is a phase of an operation.
+func part(whole metrics.Sample, op metrics.Op, token int64, of during) metrics.Sample {
+	whole.Op, whole.Token, whole.Due, whole.Start, whole.End = op, token, of.from, of.from, of.to
+	return whole
+}
+
+func (j *queueSeat) claim(ctx context.Context, due time.Duration) error {
+	s, actx, cancel := j.begin(ctx, metrics.Take, due)
+	defer cancel()
+	handle := j.handle.(recipes.Claimer)
+	c, err := handle.Claim(actx)
+	s.End = j.Origin.Now()
+	s.Outcome = outcome(ctx, err)
+	if err == nil {
+		s.Value, s.Token = j.w.valueOf(c.Data), c.Token
+	}
+	j.Recorder.Record(s)
+	if err != nil {
+		return j.Session.Err()
+	}
+	j.work(ctx, c.Lost)
+	s.Op, s.Start = metrics.Finish, j.Origin.Now()
+	s.Due = s.Start
+	// The item is finished also when the run is cut, bounded by the life that the claim would have.
+	fctx, stop := context.WithTimeout(context.WithoutCancel(ctx), j.Session.Timeout())
+	defer stop()
+	err = handle.Finish(fctx, c)
+	s.End = j.Origin.Now()
+	s.Outcome = outcome(context.WithoutCancel(ctx), err)
+	j.Recorder.Record(s)
+	return j.Session.Err()
+}
+
+// work stands for what a consumer does with an item. It ends early when the claim is lost or the run is cut.
+func (j *queueSeat) work(ctx context.Context, lost <-chan struct{}) {
+	d := j.w.Hold(j.Rand)
+	if d <= 0 {
+		return
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-lost:
+	case <-ctx.Done():
+	}
+}
+
+// during is from an offset to another.
+type during struct{ from, to time.Duration }
+
+// lastRequests remembers when a session last listed and last deleted, beside counting what it asks.
+type lastRequests struct {
+	origin metrics.Origin
+
+	mu             sync.Mutex
+	listed, delete during
+}
+
+func (l *lastRequests) trace(fanout *metrics.FanoutShard) *zk.Trace {
+	t := counted(fanout)
+	count := t.Call
+	t.Call = func(c zk.Call) {
+		count(c)
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		switch c.Kind {
+		case zk.KindChildren:
+			l.listed = during{l.origin.At(c.Start), l.origin.At(c.End)}
+		case zk.KindDelete:
+			l.delete = during{l.origin.At(c.Start), l.origin.At(c.End)}
+		}
+	}
+	return t
+}
+
+func (l *lastRequests) last() (list, removal during) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.listed, l.delete
+}
+
+// readers is how many items that are left are read at the same time.
+const readers = 64
+
+// readLeft records every item that is left in a queue, and that this is all.
+func (w *queue) readLeft(ctx context.Context, s zk.Session, r metrics.Recorder, object uint32) error {
+	dir := w.itemsDir(object)
+	names, st, err := s.Children(ctx, dir)
+	if err != nil {
+		return err
+	}
+	samples, faults := make([]metrics.Sample, len(names)), make([]error, min(readers, len(names)))
+	var reading sync.WaitGroup
+	for first := range faults {
+		reading.Go(func() {
+			for i := first; i < len(names) && faults[first] == nil; i += len(faults) {
+				data, st, err := s.Get(ctx, dir+"/"+names[i])
+				if err != nil {
+					faults[first] = fmt.Errorf("read what is left in %s: %w", dir, err)
+				}
+				samples[i] = metrics.Sample{Op: metrics.Remain, Object: object, Token: st.Czxid, Value: w.valueOf(data), Due: end, Start: end, End: end}
+			}
+		})
+	}
+	reading.Wait()
+	if err := errors.Join(faults...); err != nil {
+		return err
+	}
+	for _, sample := range samples {
+		r.Record(sample)
+	}
+	r.Record(metrics.Sample{Op: metrics.Remain, Object: object, Token: st.Pzxid, Due: end, Start: end, End: end})
+	return nil
+}
+
+// end is the time of what is seen after the run.
+const end = time.Duration(math.MaxInt64)

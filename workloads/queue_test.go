@@ -1,0 +1,249 @@
+package workloads
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/zkbench/zkbench/check"
+	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/recipes"
+	"github.com/zkbench/zkbench/zk/zktest"
+)
+
+func none(*rand.Rand) time.Duration { return 0 }
+
+// queueVariants are the queues with the options that change what an item costs.
+func queueVariants() map[string]QueueConfig {
+	fifo, claim, priority := recipes.Queues[0], recipes.Queues[1], recipes.PriorityQueues[0]
+	return map[string]QueueConfig{
+		"fifo":             {Variant: fifo},
+		"fifo exact":       {Variant: fifo, Options: recipes.Options{Exact: true}},
+		"fifo bounded":     {Variant: fifo, Options: recipes.Options{MaxItems: 1000}},
+		"fifo cached":      {Variant: fifo, Options: recipes.Options{List: recipes.ListCached}},
+		"claim":            {Variant: claim},
+		"priority":         {Variant: priority, Priorities: 10},
+		"priority watched": {Variant: priority, Priorities: 10, Options: recipes.Options{List: recipes.ListWatched}},
+		"priority synced":  {Variant: priority, Priorities: 10, Options: recipes.Options{List: recipes.ListSynced}},
+	}
+}
+
+// join sets a queue up with one producer and one consumer and a few items, and returns their steps.
+func join(t *testing.T, ens *zktest.Ensemble, c QueueConfig, r metrics.Recorder, fanout *metrics.Fanout) (w Workload, put, take Step) {
+	t.Helper()
+	c.Dir, c.Queues, c.Sessions, c.Producers, c.Preload, c.Payload, c.Hold, c.Stall = "/cell", 1, 2, 0.5, 5, 100, none, time.Minute
+	w = NewQueue(c)
+	admin := ens.Dial()
+	if err := w.Setup(t.Context(), admin); err != nil {
+		t.Fatal(err)
+	}
+	admin.Close()
+	steps := make([]Step, 2)
+	for i := range steps {
+		steps[i] = w.Join(Seat{ID: uint32(i), Session: ens.Dial(), Recorder: r, Fanout: fanout.Shard(0), Origin: metrics.NewOrigin(time.Now()),
+			Rand: rand.New(rand.NewPCG(1, uint64(i)))})
+	}
+	return w, steps[0], steps[1]
+}
+
+// One producer and one consumer, and always an item: what each item costs is the theory, to the request.
+func TestTheCostOfAnItemIsTheTheory(t *testing.T) {
+	for name, c := range queueVariants() {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ens, fanout, history := zktest.New(latency), metrics.NewFanout(1), metrics.NewHistory(1)
+				w, put, take := join(t, ens, c, history.Shard(0), fanout)
+				const rounds = 20
+				var before metrics.FanoutCounts
+				for round := range 5 + rounds {
+					if round == 5 { // markers are made and the preload is worked off
+						before = fanout.Snapshot()
+					}
+					for _, step := range []Step{put, take} {
+						if err := step(t.Context(), 0); err != nil {
+							t.Fatal(err)
+						}
+					}
+				}
+				measured, theory := CostOf(fanout.Snapshot().Sub(before)), w.(Costed).Cost()
+				lists := measured[Lists] / rounds
+				for spent, want := range theory {
+					got := measured[spent] / rounds
+					if spent == Reads && c.Options.List == recipes.ListCached {
+						got -= lists // one for several items
+					}
+					if got != want {
+						t.Errorf("%s: %v for each item, want %v", spent, got, want)
+					}
+				}
+				if c.Options.List == recipes.ListCached && lists > 0.4 {
+					t.Errorf("%v lists for each item of a cached list", lists)
+				}
+				closeAll(ens)
+			})
+		})
+	}
+}
+
+func closeAll(ens *zktest.Ensemble) {
+	for _, s := range ens.Sessions() {
+		s.Close()
+	}
+}
+
+// Every item is in the history, with what the checks need, and the checks hold.
+func TestTheHistoryOfAQueue(t *testing.T) {
+	for name, c := range queueVariants() {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ens, history := zktest.New(latency), metrics.NewHistory(1)
+				w, put, take := join(t, ens, c, history.Shard(0), metrics.NewFanout(1))
+				for i := range 30 {
+					step := put
+					if i%3 == 2 {
+						step = take
+					}
+					if err := step(t.Context(), 0); err != nil {
+						t.Fatal(err)
+					}
+				}
+				admin := ens.Dial()
+				for _, s := range ens.Sessions() {
+					if s != admin {
+						s.Close()
+					}
+				}
+				if err := w.Inspect(t.Context(), admin, history.Shard(0)); err != nil {
+					t.Fatal(err)
+				}
+				admin.Close()
+				count := map[string]int{}
+				for s := range history.All() {
+					key := s.Op.String()
+					if s.Op == metrics.Remain && s.Value == 0 {
+						key = "looked"
+					}
+					count[key]++
+					if s.Outcome != metrics.OK || s.Value == 0 && s.Op != metrics.Left && key != "looked" || s.Token == 0 && s.Op != metrics.Left && !c.Options.Exact {
+						t.Errorf("sample %+v", s)
+					}
+				}
+				if count["put"] != 5+20 || count["take"] != 10 || count["remain"] != 15 || count["looked"] != 1 {
+					t.Errorf("samples %v, want 25 puts, 10 takes, 15 items left", count)
+				}
+				checks := w.Checks()
+				if c.Variant.FIFO {
+					checks = append(checks, check.LinearizableQueue(time.Minute))
+				}
+				for _, k := range checks {
+					if v := k.Judge(history.All()); v.Answer != check.Holds {
+						t.Errorf("%s = %v: %s", k.Name, v.Answer, v.Detail)
+					}
+				}
+			})
+		})
+	}
+}
+
+// A consumer that is cut while it waits is unfinished, one whose deadline passes a timeout, and neither has an item.
+func TestAConsumerThatGetsNothing(t *testing.T) {
+	for _, deadline := range []time.Duration{0, time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			ens, history := zktest.New(latency), metrics.NewHistory(1)
+			_, _, take := join(t, ens, QueueConfig{Variant: recipes.Queues[0], Deadline: deadline}, history.Shard(0), metrics.NewFanout(1))
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			defer cancel()
+			for range 6 {
+				if err := take(ctx, 0); err != nil {
+					t.Fatal(err)
+				}
+			}
+			closeAll(ens)
+			want := map[time.Duration]metrics.Outcome{0: metrics.Unfinished, time.Second: metrics.Timeout}[deadline]
+			var last metrics.Sample
+			for s := range history.All() {
+				if s.Op == metrics.Take {
+					last = s
+				}
+			}
+			if last.Outcome != want || last.Value != 0 {
+				t.Errorf("the last take is %+v, want %v", last, want)
+			}
+		})
+	}
+}
+
+func TestWhoProduces(t *testing.T) {
+	for _, tt := range []struct {
+		sessions, queues int
+		share            float64
+		want             string // of each session in turn
+	}{
+		{1, 1, 0.5, "p"},
+		{2, 1, 0.5, "pc"},
+		{2, 1, 0.01, "pc"},
+		{2, 1, 0.99, "pc"},
+		{4, 1, 0, "cccc"},
+		{4, 1, 1, "pppp"},
+		{10, 1, 0.2, "ppcccccccc"},
+		{4, 2, 0.5, "ppcc"},
+		{5, 2, 0.5, "ppp" + "cc"}, // three sessions at the first queue, two at the second
+	} {
+		w := NewQueue(QueueConfig{Variant: recipes.Queues[0], Sessions: tt.sessions, Queues: tt.queues, Producers: tt.share}).(*queue)
+		got := ""
+		for _, id := range w.sessions() {
+			got += map[bool]string{true: "p", false: "c"}[w.produces(id)]
+		}
+		if got != tt.want {
+			t.Errorf("%d sessions at %d queues, share %v: %s, want %s", tt.sessions, tt.queues, tt.share, got, tt.want)
+		}
+		driven := slices.ContainsFunc(w.sessions(), w.IsDriven)
+		puts, takes := strings.Contains(got, "p"), strings.Contains(got, "c")
+		if !driven || (w.Offered() == metrics.Put) != puts || slices.Contains(w.Ops(), metrics.Take) != takes || slices.Contains(w.Ops(), metrics.Put) != puts {
+			t.Errorf("%s: driven %v, offered %v, operations %v", got, driven, w.Offered(), w.Ops())
+		}
+	}
+}
+
+func TestAnItemOfSomebodyElseIsAStranger(t *testing.T) {
+	w := NewQueue(QueueConfig{Variant: recipes.Queues[0], Payload: 100, Priorities: 10}).(*queue)
+	r := rand.New(rand.NewPCG(1, 1))
+	for range 100 {
+		it, value := w.item(r)
+		if got := w.valueOf(it.Data); got != value || priorityOf(got) != it.Priority || got == 0 || len(it.Data) != 100 {
+			t.Fatalf("item of priority %d with value %x is read as %x", it.Priority, value, got)
+		}
+	}
+	for _, data := range [][]byte{nil, make([]byte, 8), make([]byte, 100)} {
+		if got := w.valueOf(data); got != stranger {
+			t.Errorf("valueOf(%d bytes of nobody) = %d, want the stranger", len(data), got)
+		}
+	}
+}
+
+func TestQueueOptions(t *testing.T) {
+	kinds := map[string]Kind{"fifo": Queues(recipes.Queues), "claim": Queues(recipes.Queues), "priority": PriorityQueues(recipes.PriorityQueues)}
+	for _, tt := range []struct{ variant, name, value, fault string }{
+		{"fifo", "list", "cached", ""},
+		{"fifo", "list", "synced", "not one of fresh, cached"},
+		{"fifo", "window", "10", ""},
+		{"fifo", "window", "0", "not a whole number from 1 on"},
+		{"fifo", "offer", "exact", ""},
+		{"fifo", "offer", "at-least-once", ""},
+		{"fifo", "offer", "once", "not one of at-least-once, exact"},
+		{"fifo", "ephemeral-items", "true", ""},
+		{"claim", "list", "fresh", "unknown option"},
+		{"claim", "window", "2", "unknown option"},
+		{"priority", "list", "watched", ""},
+		{"priority", "window", "2", "unknown option"},
+	} {
+		err := kinds[tt.variant].CheckOption(tt.variant, tt.name, tt.value)
+		if (err == nil) != (tt.fault == "") || err != nil && !strings.Contains(err.Error(), tt.fault) {
+			t.Errorf("%s: option %s=%s: %v, want %q", tt.variant, tt.name, tt.value, err, tt.fault)
+		}
+	}
+}

@@ -1,0 +1,150 @@
+package workloads
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/recipes"
+	"github.com/zkbench/zkbench/zk"
+)
+
+// Finite is a Workload whose sessions have so much to do, and are finished then.
+type Finite interface {
+	Workload
+	// Finished tells whether a session has nothing more to do. It is called between the Steps of the session's seat.
+	Finished(session uint32) bool
+}
+
+// RoundsConfig describes sessions that pass barriers one after the other, all of them together.
+type RoundsConfig[T any] struct {
+	Variant  recipes.Variant[T]
+	Options  recipes.Options
+	Dir      string // the barrier is its child
+	Sessions int    // all of them members
+	Rounds   int    // barriers that each session passes
+	Hold     func(*rand.Rand) time.Duration
+	Deadline time.Duration // of each wait; 0: none
+	Stall    time.Duration // as in LockConfig
+}
+
+// progress is how far a session has come. Only its seat touches it.
+type progress struct {
+	round    int64 // from 0: that it is in
+	failures int   // one after the other
+}
+
+// patience is after how many failures of one round in succession a session gives up all that is left to do: its fellows then do so too,
+// for nobody waits with success without it.
+const patience = 3
+
+// course is the progress of all sessions.
+type course struct {
+	rounds   int
+	sessions []progress
+}
+
+func newCourse(sessions, rounds int) course {
+	return course{rounds: rounds, sessions: make([]progress, sessions)}
+}
+
+// Finished is described at Finite.
+func (c course) Finished(session uint32) bool {
+	p := c.sessions[session]
+	return p.round >= int64(c.rounds) || p.failures >= patience
+}
+
+// to tells that the session of p goes on with a round: the same one again after a failure.
+func (p *progress) to(round int64) {
+	if p.failures++; round > p.round {
+		p.round, p.failures = round, 0
+	}
+}
+
+// rounder is a seat that passes barriers.
+type rounder struct {
+	Seat
+	p        *progress
+	deadline time.Duration
+}
+
+// do carries one operation of a round out, within the deadline, and records it.
+func (j *rounder) do(ctx context.Context, op metrics.Op, due time.Duration, wait func(context.Context) error) (metrics.Sample, error) {
+	dctx := ctx
+	if j.deadline > 0 {
+		var cancel context.CancelFunc
+		dctx, cancel = context.WithTimeout(ctx, j.deadline)
+		defer cancel()
+	}
+	s := metrics.Sample{Op: op, Session: j.ID, Value: j.p.round + 1, Due: due, Start: j.Origin.Now()}
+	err := wait(dctx)
+	s.End = j.Origin.Now()
+	s.Outcome = outcome(ctx, err)
+	j.Recorder.Record(s)
+	return s, err
+}
+
+// pause stands for work; it ends early with the session or the run.
+func (j *rounder) pause(ctx context.Context, d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-j.Session.Done():
+	case <-ctx.Done():
+	}
+}
+
+// firstGeneration is the directory in which the first generation of a gathering meets.
+const firstGeneration = "/0000000000"
+
+// generations records whether a gathering has left more than the directory of its next generation, and of its last if keepsLast.
+func (p places) generations(ctx context.Context, s zk.Session, r metrics.Recorder, keepsLast bool) error {
+	if err := s.Sync(ctx, p.dir); err != nil {
+		return err
+	}
+	for i := range uint32(p.n) {
+		left := metrics.Sample{Op: metrics.Left, Object: i}
+		rooms, st, err := s.Children(ctx, p.path(i))
+		if err != nil {
+			return err
+		}
+		left.Token = st.Pzxid
+		slices.Sort(rooms)
+		for n, room := range rooms {
+			names, st, err := s.Children(ctx, p.path(i)+"/"+room)
+			if errors.Is(err, zk.ErrNoNode) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			allowed := 0 // the marker of the last
+			if keepsLast && n == len(rooms)-2 {
+				allowed = 1
+			}
+			if left.Token = max(left.Token, st.Pzxid); len(names) > allowed || n < len(rooms)-1 && allowed == 0 {
+				left.Outcome = metrics.Failed
+			}
+		}
+		r.Record(left)
+	}
+	return nil
+}
+
+// quantiles is a note on how long something took.
+func quantiles(what string, all []time.Duration) string {
+	if len(all) == 0 {
+		return ""
+	}
+	slices.Sort(all)
+	ms := func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+	return fmt.Sprintf("%s: median %.2f ms, longest %.2f ms, of %d", what, ms(all[len(all)/2]), ms(all[len(all)-1]), len(all))
+}

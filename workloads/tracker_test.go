@@ -1,0 +1,96 @@
+package workloads
+
+import (
+	"testing"
+	"time"
+
+	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/zk"
+)
+
+func TestCause(t *testing.T) {
+	// The cversion counts creates and deletes of children together.
+	for _, c := range []struct {
+		name    string
+		was, is zk.Stat
+		want    metrics.Cause
+	}{
+		{"nothing changed", zk.Stat{Cversion: 8, NumChildren: 4}, zk.Stat{Cversion: 8, NumChildren: 4}, metrics.ByOther},
+		{"one came", zk.Stat{Cversion: 8, NumChildren: 4}, zk.Stat{Cversion: 9, NumChildren: 5}, metrics.ByArrival},
+		{"one went", zk.Stat{Cversion: 8, NumChildren: 4}, zk.Stat{Cversion: 9, NumChildren: 3}, metrics.ByRelease},
+		{"one came and one went", zk.Stat{Cversion: 8, NumChildren: 4}, zk.Stat{Cversion: 10, NumChildren: 4}, metrics.ByBoth},
+		{"three came", zk.Stat{Cversion: 8, NumChildren: 4}, zk.Stat{Cversion: 11, NumChildren: 7}, metrics.ByArrival},
+		{"all went", zk.Stat{Cversion: 8, NumChildren: 4}, zk.Stat{Cversion: 12, NumChildren: 0}, metrics.ByRelease},
+		{"two came and one went", zk.Stat{Cversion: 8, NumChildren: 4}, zk.Stat{Cversion: 11, NumChildren: 5}, metrics.ByBoth},
+		{"the first ever", zk.Stat{}, zk.Stat{Cversion: 1, NumChildren: 1}, metrics.ByArrival},
+		{"the counter wraps", zk.Stat{Cversion: 1<<31 - 1, NumChildren: 4}, zk.Stat{Cversion: -1 << 31, NumChildren: 5}, metrics.ByArrival},
+	} {
+		if got := cause(c.was, c.is); got != c.want {
+			t.Errorf("%s: cause(%+v, %+v) = %v, want %v", c.name, c.was, c.is, got, c.want)
+		}
+	}
+}
+
+func TestPhasesAddUp(t *testing.T) {
+	whole := metrics.Sample{Op: metrics.Acquire, Session: 3, Object: 1, Token: 9, Due: 5, Start: 10, End: 100}
+	for _, c := range []struct {
+		name string
+		p    phases
+		want map[metrics.Op]time.Duration
+	}{
+		{"a wait", phases{created: 20, armed: 40, woken: 80, acted: 85},
+			map[metrics.Op]time.Duration{metrics.Enqueue: 10, metrics.List: 20, metrics.Wait: 40, metrics.Delivery: 5, metrics.Recheck: 15}},
+		{"no wait", phases{created: 20}, map[metrics.Op]time.Duration{metrics.Enqueue: 10, metrics.List: 80}},
+		{"a watch armed in vain", phases{created: 20, armed: 40}, map[metrics.Op]time.Duration{metrics.Enqueue: 10, metrics.List: 80}},
+		{"an event read before the caller that armed its watch ran", phases{created: 20, armed: 40, woken: 38, acted: 41},
+			map[metrics.Op]time.Duration{metrics.Enqueue: 10, metrics.List: 20, metrics.Wait: 0, metrics.Delivery: 1, metrics.Recheck: 59}},
+		{"acted on before it was armed, as far as the clocks say", phases{created: 20, armed: 40, woken: 30, acted: 35},
+			map[metrics.Op]time.Duration{metrics.Enqueue: 10, metrics.List: 20, metrics.Wait: 0, metrics.Delivery: 0, metrics.Recheck: 60}},
+		{"no create of its own", phases{}, map[metrics.Op]time.Duration{metrics.List: 90}},
+	} {
+		sum, at := time.Duration(0), whole.Start
+		got := c.p.samples(whole)
+		for _, s := range got {
+			if s.Start != at || s.Due != s.Start || s.Session != 3 || s.Object != 1 || s.Token != 9 {
+				t.Errorf("%s: %+v does not follow on %v", c.name, s, at)
+			}
+			if want, ok := c.want[s.Op]; !ok || s.Service() != want {
+				t.Errorf("%s: %v took %v, want %v", c.name, s.Op, s.Service(), want)
+			}
+			sum, at = sum+s.Service(), s.End
+		}
+		if sum != whole.Service() || len(got) != len(c.want) {
+			t.Errorf("%s: %d phases of %v, want %d of %v", c.name, len(got), sum, len(c.want), whole.Service())
+		}
+	}
+}
+
+// Only a create that the servers have answered says when a place was taken. Of two, the first counts, or in an election the second.
+func TestTheCreateThatCounts(t *testing.T) {
+	origin := metrics.NewOrigin(time.Now())
+	create := func(end time.Duration, err error) zk.Call {
+		return zk.Call{Kind: zk.KindCreate, End: origin.Time(end), Err: err}
+	}
+	for _, c := range []struct {
+		name  string
+		anew  bool
+		calls []zk.Call
+		want  time.Duration
+	}{
+		{"one", false, []zk.Call{create(3, nil)}, 3},
+		{"a lost reply says nothing", false, []zk.Call{create(3, zk.ErrMaybeApplied)}, 0},
+		{"nor that the parent is missing", false, []zk.Call{create(3, zk.ErrNoNode), create(5, nil)}, 5},
+		{"who finds somebody else there has asked", false, []zk.Call{create(3, zk.ErrNodeExists), create(5, nil)}, 3},
+		{"a permit after the place", false, []zk.Call{create(3, nil), create(5, nil)}, 3},
+		{"a candidate that stands again", true, []zk.Call{create(3, nil), create(5, nil)}, 5},
+	} {
+		tr := &tracker{origin: origin, fanout: metrics.NewFanout(1).Shard(0), anew: c.anew}
+		tr.begin()
+		for _, call := range c.calls {
+			tr.call(call)
+		}
+		if got := tr.end(true).created; got != c.want {
+			t.Errorf("%s: created at %d, want %d", c.name, got, c.want)
+		}
+	}
+}
