@@ -1,0 +1,160 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/zkbench/zkbench/zk"
+)
+
+// bounded is ctx until the run has failed, or stop is closed; a nil stop lets it go on after an interrupt. The caller calls end.
+func (r *runner) bounded(ctx context.Context, stop <-chan struct{}) (_ context.Context, end func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		select {
+		case <-stop:
+		case <-r.failed:
+		case <-ctx.Done():
+		}
+		cancel()
+	}()
+	return ctx, func() {
+		cancel()
+		<-over
+	}
+}
+
+// fail ends the run: it cannot go on. The first reason counts.
+func (r *runner) fail(why error) {
+	r.failing.Do(func() {
+		r.why = why
+		close(r.failed)
+	})
+}
+
+// adminTries is how often something that can be done again is tried before its failure ends the run.
+const adminTries = 3
+
+// admin lends the administrative session, which is opened again when it was lost. What is done with it may be done twice: it is tried
+// again when it failed with the session or the connection.
+func (r *runner) admin(ctx context.Context, do func(zk.Session) error) error {
+	for try := 1; ; try++ {
+		s, err := r.administrator(ctx)
+		if err != nil {
+			return err
+		}
+		err = do(s)
+		if err == nil || ctx.Err() != nil || try == adminTries {
+			return err
+		}
+		switch zk.Classify(err) {
+		case zk.ClassSessionGone, zk.ClassMaybeApplied, zk.ClassNotSent, zk.ClassThrottled:
+		default:
+			return err
+		}
+	}
+}
+
+// administrator is the administrative session.
+func (r *runner) administrator(ctx context.Context) (zk.Session, error) {
+	if r.session != nil && r.session.Err() == nil {
+		return r.session, nil
+	}
+	r.closeAdmin()
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	s, err := r.engine.Dial(ctx, r.Ensemble.Addresses(), r.profile.SessionTimeout, r.profile.Seed)
+	if err != nil {
+		return nil, fmt.Errorf("open a session at %v: %w", r.Ensemble.Addresses(), err)
+	}
+	r.session = s
+	if r.touched { // the mark of the living went with the session before
+		if _, err := s.Create(ctx, r.Root+"/"+aliveName, nil, zk.Ephemeral); err != nil && !errors.Is(err, zk.ErrNodeExists) && !errors.Is(err, zk.ErrNoNode) {
+			return nil, fmt.Errorf("mark %s as in use: %w", r.Root, err)
+		}
+	}
+	return s, nil
+}
+
+// dialTimeout bounds the opening of one session: an ensemble that takes longer does not serve.
+const dialTimeout = 20 * time.Second
+
+func (r *runner) closeAdmin() {
+	if r.session != nil {
+		r.session.Close() // its error says that the servers did not answer: the session then expires there
+		r.session = nil
+	}
+}
+
+func (r *runner) tell(message string) {
+	if r.Progress != nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.Progress(Update{Message: message})
+	}
+}
+
+// watch asks the servers for their figures once a second, and notices when the ensemble is no longer the one that is to be measured.
+// The caller calls stop.
+func (r *runner) watch(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		answered := time.Now()
+		for tick(ctx, time.Second) {
+			all := r.Ensemble.Stats(ctx)
+			if ctx.Err() != nil {
+				return
+			}
+			now := time.Now()
+			c := r.loaded.Load()
+			if serves(all) || c != nil && c.broken.Load().hurts(c.origin.At(now)) {
+				answered = now
+			}
+			if c != nil {
+				c.server.add(now, all, c.phase(c.origin.At(now)) == PhaseSteady)
+			}
+			if err := r.broken(now.Sub(answered)); err != nil {
+				if c != nil {
+					err = fmt.Errorf("in %s with %d sessions, %.1f s after its start: %w", c.variant, c.spec.sessions, c.origin.Now().Seconds(), err)
+				}
+				r.fail(err)
+				return
+			}
+		}
+	}()
+	return func() {
+		cancel()
+		<-over
+	}
+}
+
+// broken says why the ensemble, of which no server has answered for some time, is of no use any more; nil if it is.
+func (r *runner) broken(silent time.Duration) error {
+	if e, ok := r.Ensemble.(interface{ Ended() error }); ok {
+		if err := e.Ended(); err != nil {
+			return err
+		}
+	}
+	if silent > r.profile.SessionTimeout+5*time.Second {
+		return fmt.Errorf("no server has answered for %v", silent.Round(time.Second))
+	}
+	return nil
+}
+
+// tick waits; false when ctx ended before.
+func tick(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,157 @@
+package bench
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/zkbench/zkbench/profiles"
+)
+
+// dues are the due times of a session until the end.
+func dues(a arrivals, end time.Duration) []time.Duration {
+	var all []time.Duration
+	for due := a.next(0); due < end; due = a.next(due) {
+		all = append(all, due)
+	}
+	return all
+}
+
+func TestArrivalsFollowFromTheSeedAlone(t *testing.T) {
+	kinds := map[string]func(seed uint64, repetition int, session uint32) arrivals{
+		"poisson": func(seed uint64, repetition int, session uint32) arrivals {
+			return poisson(10*time.Millisecond, random(seed, repetition, session, streamArrivals))
+		},
+		"uniform": func(seed uint64, repetition int, session uint32) arrivals {
+			return uniform(10*time.Millisecond, random(seed, repetition, session, streamArrivals))
+		},
+	}
+	for name, of := range kinds {
+		t.Run(name, func(t *testing.T) {
+			first := dues(of(7, 1, 3), time.Minute)
+			if again := dues(of(7, 1, 3), time.Minute); !slices.Equal(first, again) {
+				t.Error("the same seed, repetition and session gave other due times")
+			}
+			for _, other := range []struct {
+				seed       uint64
+				repetition int
+				session    uint32
+			}{{8, 1, 3}, {7, 2, 3}, {7, 1, 4}} {
+				if slices.Equal(first, dues(of(other.seed, other.repetition, other.session), time.Minute)) {
+					t.Errorf("%+v has the due times of seed 7, repetition 1, session 3", other)
+				}
+			}
+		})
+	}
+}
+
+func TestStreamsOfASessionAreIndependent(t *testing.T) {
+	if random(7, 1, 3, streamArrivals).Uint64() == random(7, 1, 3, streamWork).Uint64() {
+		t.Error("the arrivals and the work of a session are drawn from one stream")
+	}
+}
+
+// The sessions together are a Poisson stream: the numbers of arrivals in equal times have a mean of rate times length, and a variance
+// equal to it.
+func TestSumOfSessionsIsPoisson(t *testing.T) {
+	const sessions, perSecond, seconds = 100, 1000.0, 20
+	const bin = 10 * time.Millisecond
+	counts := make([]float64, seconds*int(time.Second/bin))
+	for i := range uint32(sessions) {
+		mean := time.Duration(sessions / perSecond * float64(time.Second))
+		for _, due := range dues(poisson(mean, random(7, 1, i, streamArrivals)), seconds*time.Second) {
+			counts[due/bin]++
+		}
+	}
+	n, sum, squares := float64(len(counts)), 0.0, 0.0
+	for _, c := range counts {
+		sum += c
+	}
+	mean := sum / n
+	for _, c := range counts {
+		squares += (c - mean) * (c - mean)
+	}
+	variance := squares / (n - 1)
+	want := perSecond * bin.Seconds()
+	if tolerance := 4 * math.Sqrt(want/n); math.Abs(mean-want) > tolerance { // standard error of the mean
+		t.Errorf("mean %.3f arrivals in %v, want %.3f within %.3f", mean, bin, want, tolerance)
+	}
+	if tolerance := 4 * math.Sqrt(2/n); math.Abs(variance/mean-1) > tolerance { // of the index of dispersion
+		t.Errorf("variance %.3f times the mean, want 1 within %.3f", variance/mean, tolerance)
+	}
+}
+
+func TestUniformRateIsExact(t *testing.T) {
+	for _, gap := range []time.Duration{time.Millisecond, 7 * time.Millisecond, time.Second} {
+		for session := range uint32(20) {
+			all := dues(uniform(gap, random(7, 1, session, streamArrivals)), 1000*gap)
+			if len(all) != 1000 {
+				t.Errorf("session %d: %d arrivals in 1000 gaps of %v", session, len(all), gap)
+			}
+			for i := 1; i < len(all); i++ {
+				if all[i]-all[i-1] != gap {
+					t.Fatalf("session %d: gap %d is %v, want %v", session, i, all[i]-all[i-1], gap)
+				}
+			}
+			if all[0] < 0 || all[0] >= gap {
+				t.Errorf("session %d begins at %v, want within the first gap of %v", session, all[0], gap)
+			}
+		}
+	}
+}
+
+func TestGapsDoNotOverflow(t *testing.T) {
+	a := poisson(time.Duration(1e18), random(7, 1, 0, streamArrivals)) // a million sessions, one arrival in a thousand seconds
+	for range 3 {
+		if due := a.next(0); due < 0 {
+			t.Fatalf("due at %v", due)
+		}
+		a.due = 0
+	}
+}
+
+func TestClosedLoopThinks(t *testing.T) {
+	think := profiles.Distribution{Kind: profiles.Constant, Mean: 30 * time.Millisecond}
+	c := &closed{begin: 5 * time.Millisecond, think: think.Sample}
+	for i, step := range []struct{ now, want time.Duration }{{0, 5 * time.Millisecond}, {7 * time.Millisecond, 37 * time.Millisecond}, {time.Second, 1030 * time.Millisecond}} {
+		if got := c.next(step.now); got != step.want {
+			t.Errorf("unit %d is due at %v, want %v", i, got, step.want)
+		}
+	}
+}
+
+func TestPlan(t *testing.T) {
+	p := profiles.Profile{Workload: "read-write", Seed: 7, Variants: []string{"a", "b"}, Sessions: []int{1, 2, 3}, Rate: []float64{10, 20}, Readers: []int{50, 90}, Repetitions: 2}
+	cells := plan(p)
+	name := func(c spec) string { return fmt.Sprint(c.variant, c.sessions, c.rate, c.repetition, c.point.Own()) }
+	names := func(cells []spec) (all []string) {
+		for _, c := range cells {
+			all = append(all, name(c))
+		}
+		return all
+	}
+	seen := map[string]bool{}
+	for _, c := range names(cells) {
+		if seen[c] {
+			t.Errorf("%s is there twice", c)
+		}
+		seen[c] = true
+	}
+	if want := 2 * 3 * 2 * 2 * 2; len(seen) != want {
+		t.Errorf("%d combinations, want %d", len(seen), want)
+	}
+	same := p
+	same.Hold, same.Duration, same.Engine = profiles.Distribution{Mean: time.Second}, time.Hour, "other"
+	if !slices.Equal(names(cells), names(plan(same))) {
+		t.Error("the order depends on something beside the axes and the seed")
+	}
+	p.Seed = 8
+	if slices.Equal(names(cells), names(plan(p))) {
+		t.Error("another seed gives the same order")
+	}
+	if one := plan(profiles.Profile{Variants: []string{"a"}, Sessions: []int{5}}); len(one) != 1 || name(one[0]) != name(spec{variant: "a", sessions: 5, repetition: 1}) {
+		t.Errorf("plan of a single cell: %+v", one)
+	}
+}

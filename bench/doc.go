@@ -1,0 +1,2 @@
+// Package bench carries out one profile: arrivals, phases, sessions -> one results.Run.
+package bench

@@ -1,0 +1,238 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/zkbench/zkbench/ensemble"
+	"github.com/zkbench/zkbench/profiles"
+	"github.com/zkbench/zkbench/recipes"
+	"github.com/zkbench/zkbench/results"
+	"github.com/zkbench/zkbench/workloads"
+	"github.com/zkbench/zkbench/zk"
+	"github.com/zkbench/zkbench/zk/zktest"
+)
+
+// rig is a run on an ensemble in memory. It is the run's ensemble.Ensemble and its engine too. All of it belongs in a bubble, which
+// fails when a goroutine of the run is left at its end.
+type rig struct {
+	t      *testing.T
+	ens    *zktest.Ensemble
+	config Config
+	stop   chan struct{}
+
+	mu       sync.Mutex
+	silent   bool                              // no server answers
+	ended    error                             // a server ended by itself
+	problems []ensemble.Problem                // what the preflight finds
+	refuse   func(seat int) error              // why a session is not opened; the administrative one is seat -1
+	sessions map[int][]*zktest.Session         // opened, by seat
+	opened   func(seat int, s *zktest.Session) // told of each session
+	updates  []Update
+	on       func(Update)
+}
+
+const seed = 7
+
+// newRig makes a rig for a profile: lines of YAML, after the defaults of these tests.
+func newRig(t *testing.T, cfg zktest.Config, lines ...string) *rig {
+	t.Helper()
+	r := &rig{t: t, ens: zktest.New(cfg), stop: make(chan struct{}), sessions: map[int][]*zktest.Session{}}
+	text := append([]string{"name: test", "seed: 7", "engine: memory"}, lines...)
+	for _, def := range []string{"workload: lock", "variants: [predecessor]", "sessions: 4", "warmup: 1s", "duration: 4s", "hold: 5ms"} {
+		key, _, _ := strings.Cut(def, ":")
+		given := func(key string) bool {
+			return slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, key+":") })
+		}
+		if untimed := given("barriers") && (key == "warmup" || key == "duration"); !given(key) && !untimed {
+			text = append(text, def)
+		}
+	}
+	p, err := profiles.Parse("test.yaml", []byte(strings.Join(text, "\n")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := results.Create(t.TempDir()+"/run", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { dir.Close() })
+	r.config = Config{Profile: p, Ensemble: r, Name: "test-1", Out: dir, Version: "test", Stop: r.stop, Progress: r.update,
+		Setup: Setup{Workloads: []workloads.Kind{workloads.Locks(recipes.Locks), workloads.Queues(recipes.Queues),
+			workloads.PriorityQueues(recipes.PriorityQueues), workloads.Barriers(recipes.Barriers), workloads.DoubleBarriers(recipes.DoubleBarriers),
+			workloads.Rendezvouses(recipes.Rendezvouses)},
+			Engines: []Engine{{Name: "memory", Persistent: true, Dial: r.dial}}}}
+	return r
+}
+
+func (r *rig) dial(ctx context.Context, _ []string, timeout time.Duration, by uint64) (zk.Session, error) {
+	seat := int(by) - seed - 1
+	r.mu.Lock()
+	silent, refuse, opened := r.silent, r.refuse, r.opened
+	r.mu.Unlock()
+	if silent {
+		<-ctx.Done()
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("dial: %w", err)
+	}
+	if refuse != nil {
+		if err := refuse(seat); err != nil {
+			return nil, err
+		}
+	}
+	s := r.ens.DialTimeout(timeout)
+	r.mu.Lock()
+	r.sessions[seat] = append(r.sessions[seat], s)
+	r.mu.Unlock()
+	if opened != nil {
+		opened(seat, s)
+	}
+	return s, nil
+}
+
+// session is the first session of a seat.
+func (r *rig) session(seat int) zk.Session {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.sessions[seat][0]
+}
+
+// set changes the rig while the run goes on.
+func (r *rig) set(change func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	change()
+}
+
+// silence makes the servers stop answering for good.
+func (r *rig) silence() {
+	r.set(func() { r.silent = true })
+	for _, s := range r.ens.Sessions() {
+		r.ens.Partition(s)
+	}
+}
+
+func (r *rig) update(u Update) {
+	r.mu.Lock()
+	r.updates = append(r.updates, u)
+	on := r.on
+	r.mu.Unlock()
+	if on != nil {
+		on(u)
+	}
+}
+
+// at has do called once, when the run shows that it is in a phase and at least so far into its load.
+func (r *rig) at(phase string, elapsed time.Duration, do func()) {
+	var once sync.Once
+	r.on = func(u Update) {
+		if u.Phase == phase && u.Elapsed >= elapsed {
+			once.Do(do)
+		}
+	}
+}
+
+func (r *rig) interrupt() { close(r.stop) }
+
+// run carries the profile out, and holds the document against the one in the directory.
+func (r *rig) run() (*results.Run, error) {
+	r.t.Helper()
+	return r.runIn(r.t.Context())
+}
+
+func (r *rig) runIn(ctx context.Context) (*results.Run, error) {
+	r.t.Helper()
+	doc, err := Run(ctx, r.config)
+	if doc == nil {
+		return nil, err
+	}
+	kept, readErr := results.Read(r.config.Out.Path())
+	if readErr != nil {
+		r.t.Fatalf("no document was written: %v", readErr)
+	}
+	if kept.Exit != doc.Exit || kept.Partial != doc.Partial || len(kept.Cells) != len(doc.Cells) || !kept.Finished.Equal(doc.Finished) {
+		r.t.Errorf("written: exit %v, partial %v, %d cells; returned: exit %v, partial %v, %d cells",
+			kept.Exit, kept.Partial, len(kept.Cells), doc.Exit, doc.Partial, len(doc.Cells))
+	}
+	return doc, err
+}
+
+// mustRun is run where nothing goes wrong.
+func (r *rig) mustRun() *results.Run {
+	r.t.Helper()
+	doc, err := r.run()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if doc.Exit.Code != 0 || doc.Partial {
+		r.t.Fatalf("exit %d: %s, partial %v", doc.Exit.Code, doc.Exit.Reason, doc.Partial)
+	}
+	r.clean()
+	return doc
+}
+
+// clean asserts that nothing is left on the servers.
+func (r *rig) clean() {
+	r.t.Helper()
+	for path := range r.ens.Tree() {
+		r.t.Errorf("left on the servers: %s", path)
+	}
+	if n := len(r.ens.Sessions()); n > 0 {
+		r.t.Errorf("%d sessions are left open", n)
+	}
+}
+
+// The rig as an ensemble.Ensemble.
+
+func (r *rig) Addresses() []string { return []string{"memory:1"} }
+func (r *rig) Servers() int        { return 1 }
+func (r *rig) Close() error        { return nil }
+
+func (r *rig) Describe() ensemble.Description {
+	return ensemble.Description{Kind: "memory", Version: "3.9.0", Servers: 1, Fsync: "off"}
+}
+
+func (r *rig) Preflight(context.Context, ensemble.Need) []ensemble.Problem { return r.problems }
+
+func (r *rig) Stats(context.Context) []ensemble.ServerStats {
+	r.mu.Lock()
+	silent := r.silent
+	r.mu.Unlock()
+	st := ensemble.ServerStats{Server: 1, Address: "memory:1"}
+	if silent {
+		st.Err = ensemble.ErrUnreachable
+		return []ensemble.ServerStats{st}
+	}
+	ops := int64(0)
+	for _, n := range r.ens.Counts().Ops {
+		ops += int64(n)
+	}
+	st.Stats = ensemble.Stats{State: "standalone", Watches: int64(len(r.ens.Watches())), Ephemerals: int64(len(r.ens.Ephemerals())),
+		Znodes: int64(len(r.ens.Tree())), PacketsReceived: ops, PacketsSent: ops}
+	return []ensemble.ServerStats{st}
+}
+
+func (r *rig) Ended() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.ended
+}
+
+// checkOf finds a verdict of a cell.
+func checkOf(t *testing.T, c results.Cell, name string) results.Check {
+	t.Helper()
+	i := slices.IndexFunc(c.Checks, func(k results.Check) bool { return k.Name == name })
+	if i < 0 {
+		t.Fatalf("no check %s among %v", name, c.Checks)
+	}
+	return c.Checks[i]
+}
+
+var errRefused = errors.New("connection refused")

@@ -1,0 +1,41 @@
+package bench
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/zkbench/zkbench/recipes"
+	"github.com/zkbench/zkbench/zk/zktest"
+)
+
+// latency is one at which requests and events take time, and in which a bubble is exact.
+var latency = zktest.Config{OpLatency: 2 * time.Millisecond, EventLatency: time.Millisecond}
+
+func TestRunOfEachVariant(t *testing.T) {
+	for _, v := range recipes.Locks {
+		t.Run(v.Name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, latency, "variants: ["+v.Name+"]", "sessions: [1, 5]")
+				doc := r.mustRun()
+				if len(doc.Cells) != 2 {
+					t.Fatalf("%d cells, want 2", len(doc.Cells))
+				}
+				for _, c := range doc.Cells {
+					if c.Operations == 0 || c.ElapsedS != 4 || c.Throughput != float64(c.Operations)/4 || c.Loop != "closed" {
+						t.Errorf("%d operations in %v s, %v/s, loop %s", c.Operations, c.ElapsedS, c.Throughput, c.Loop)
+					}
+					if lag := c.Latency["acquire.lag"]; lag.Max > 0.001 {
+						t.Errorf("a closed loop is late: %+v", lag)
+					}
+					if got := c.Latency["acquire.response"]; got.Count != c.Operations {
+						t.Errorf("%d responses of %d operations", got.Count, c.Operations)
+					}
+					if c.Server["packets_received"] == 0 || c.Server["seconds"] < 3 {
+						t.Errorf("the servers' figures are not those of the steady phase: %v", c.Server)
+					}
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,184 @@
+package bench
+
+import (
+	"errors"
+	"iter"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/zkbench/zkbench/check"
+	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/profiles"
+	"github.com/zkbench/zkbench/recipes"
+	"github.com/zkbench/zkbench/results"
+	"github.com/zkbench/zkbench/workloads"
+	"github.com/zkbench/zkbench/zk"
+	"github.com/zkbench/zkbench/zk/zktest"
+)
+
+// judged is a workload with the checks of a test.
+type judged struct {
+	workloads.Workload
+	checks []check.Check
+}
+
+func (j judged) Checks() []check.Check { return j.checks }
+
+// judge replaces the checks of the run's workload.
+func (r *rig) judge(checks ...check.Check) {
+	kind := workloads.Locks(recipes.Locks)
+	makeOne := kind.New
+	kind.New = func(p workloads.Params) workloads.Workload { return judged{makeOne(p), checks} }
+	r.config.Workloads = []workloads.Kind{kind}
+}
+
+func says(name string, v check.Verdict) check.Check {
+	return check.Check{Name: name, Judge: func(iter.Seq[metrics.Sample]) check.Verdict { return v }}
+}
+
+func TestExitOfVerdicts(t *testing.T) {
+	holds := says("fine", check.Verdict{Answer: check.Holds, Evidence: 3})
+	unknown := says("open", check.Verdict{Detail: "nothing was seen"})
+	violated := says("broken", check.Verdict{Answer: check.Violated, Count: 2, Evidence: 9, Detail: "two held",
+		Witness: []metrics.Sample{{Op: metrics.Acquire, Session: 1, End: time.Second}, {Op: metrics.Acquire, Session: 2, End: 2 * time.Second}}})
+	for _, c := range []struct {
+		name   string
+		checks []check.Check
+		rig    func(r *rig)
+		code   int
+		reason string // each of its parts, by line
+	}{
+		{name: "all hold", checks: []check.Check{holds, holds}, code: 0},
+		{name: "one is unknown", checks: []check.Check{holds, unknown}, code: 5, reason: "no evidence: open of predecessor with 4 sessions"},
+		{name: "one is violated", checks: []check.Check{violated, unknown, holds}, code: 4,
+			reason: "violated: broken of predecessor with 4 sessions\nno evidence: open of predecessor"},
+		{name: "an interrupt is worse than no evidence", checks: []check.Check{unknown}, code: 130, reason: "interrupted\nno evidence: open",
+			rig: func(r *rig) { r.at(PhaseSteady, 2*time.Second, r.interrupt) }},
+		{name: "a violation is worse than an interrupt", checks: []check.Check{violated}, code: 4, reason: "interrupted\nviolated: broken",
+			rig: func(r *rig) { r.at(PhaseSteady, 2*time.Second, r.interrupt) }},
+		{name: "an error is worse than no evidence", checks: []check.Check{unknown}, code: 1, reason: "a server ended\nno evidence: open",
+			rig: func(r *rig) {
+				r.at(PhaseSteady, 2*time.Second, func() { r.set(func() { r.ended = errors.New("a server ended") }) })
+			}},
+		{name: "a violation is worse than an error", checks: []check.Check{violated}, code: 4, reason: "a server ended\nviolated: broken",
+			rig: func(r *rig) {
+				r.at(PhaseSteady, 2*time.Second, func() { r.set(func() { r.ended = errors.New("a server ended") }) })
+			}},
+		{name: "nothing but errors", checks: []check.Check{holds}, code: 1, reason: "nothing but errors: predecessor with 4 sessions",
+			rig: func(r *rig) {
+				r.ens.Hook(func(op zktest.Op) zktest.Action {
+					if !op.Applied && op.Kind == zk.KindCreate && strings.Contains(op.Path, "/lock-0/") {
+						time.Sleep(time.Millisecond)
+						return zktest.Action{Err: zk.ErrQuota}
+					}
+					return zktest.Action{}
+				})
+			}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, latency)
+				r.judge(c.checks...)
+				if c.rig != nil {
+					c.rig(r)
+				}
+				doc, _ := r.run()
+				if doc.Exit.Code != c.code {
+					t.Errorf("exit %+v, want %d", doc.Exit, c.code)
+				}
+				for part := range strings.Lines(c.reason) {
+					if !strings.Contains(doc.Exit.Reason, strings.TrimSpace(part)) {
+						t.Errorf("reason %q lacks %q", doc.Exit.Reason, part)
+					}
+				}
+				if c.code == 0 && doc.Exit.Reason != "" {
+					t.Errorf("reason %q of a run that went well", doc.Exit.Reason)
+				}
+				kept, err := results.Read(r.config.Out.Path())
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i, k := range kept.Cells[0].Checks {
+					v := c.checks[i].Judge(nil)
+					if k.Name != c.checks[i].Name || k.Verdict != v.Answer.String() || k.Evidence != v.Evidence || k.Count != v.Count ||
+						k.Detail != v.Detail || len(k.Witness) != len(v.Witness) {
+						t.Errorf("written: %+v, judged: %+v", k, v)
+					}
+				}
+			})
+		})
+	}
+}
+
+// Checks are given every sample of the cell, in the order of time, the warm-up and the drain included.
+func TestChecksSeeTheWholeHistory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, latency, "sessions: [5]", "duration: 3s")
+		var seen []metrics.Sample
+		r.judge(check.Check{Name: "all", Judge: func(history iter.Seq[metrics.Sample]) check.Verdict {
+			for s := range history {
+				seen = append(seen, s)
+			}
+			return check.Verdict{Answer: check.Holds, Evidence: len(seen)}
+		}})
+		c := r.mustRun().Cells[0]
+		grants, left := map[string]int64{}, 0
+		for i, s := range seen {
+			if i > 0 && s.End < seen[i-1].End {
+				t.Fatalf("sample %d is earlier than the one before it", i)
+			}
+			switch {
+			case s.Op == metrics.Left:
+				left++
+			case s.Op != metrics.Acquire:
+			case s.End < time.Second:
+				grants["warm-up"]++
+			case s.End < 4*time.Second:
+				grants["steady"]++
+			default:
+				grants["drain"]++
+			}
+		}
+		if grants["steady"] != c.Operations || grants["warm-up"] == 0 || grants["drain"] == 0 || left != 1 {
+			t.Errorf("%v grants, %d operations, %d objects looked at", grants, c.Operations, left)
+		}
+	})
+}
+
+func TestNotes(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		got  string
+		want string
+	}{
+		{"as many finished as due", saturated(1000, results.Cell{Throughput: 100, ElapsedS: 10, OfferedPerS: 100}), ""},
+		{"within the noise of a Poisson stream", saturated(100, results.Cell{Throughput: 8, ElapsedS: 10, OfferedPerS: 10}), ""},
+		{"a backlog grew", saturated(1000, results.Cell{Throughput: 80, ElapsedS: 10, OfferedPerS: 100}), "saturated: 100.0/s offered, 80.0/s achieved, 0 not"},
+		{"failures are errors, not a backlog", saturated(1000, results.Cell{Throughput: 80, ElapsedS: 10, Errors: map[string]int64{"failed": 200}}), ""},
+		{"something was not begun", saturated(1000, results.Cell{Throughput: 100, ElapsedS: 10, OfferedPerS: 100, Errors: map[string]int64{"unfinished": 1}}), "1 not begun or not finished"},
+		{"as in theory", departs(results.Fanout{EventsPerRelease: 9, TheoryPerRelease: 9, RatioToTheory: 1}, true), ""},
+		{"events at the holder are in no theory", departs(results.Fanout{EventsPerRelease: 3, EventsStale: 1, TheoryPerRelease: 2, RatioToTheory: 1.5}, true), ""},
+		{"too many", departs(results.Fanout{EventsPerRelease: 3, TheoryPerRelease: 2, RatioToTheory: 1.5}, true), "departs from theory: 3.00 events"},
+		{"too few", departs(results.Fanout{EventsPerRelease: 4, TheoryPerRelease: 10, RatioToTheory: 0.4}, true), "departs from theory"},
+		{"few, of sessions that think", departs(results.Fanout{EventsPerRelease: 4, TheoryPerRelease: 10, RatioToTheory: 0.4}, false), ""},
+	} {
+		if c.want == "" && c.got != "" || !strings.Contains(c.got, c.want) {
+			t.Errorf("%s: %q, want %q", c.name, c.got, c.want)
+		}
+	}
+}
+
+func TestMeanOfDistributions(t *testing.T) {
+	for _, d := range []profiles.Distribution{
+		{Kind: profiles.Constant, Mean: 10 * time.Millisecond},
+		{Kind: profiles.Uniform, Min: 5 * time.Millisecond, Max: 15 * time.Millisecond},
+		{Kind: profiles.Exponential, Mean: 10 * time.Millisecond},
+		{Kind: profiles.Lognormal, Mean: 10 * time.Millisecond, Sigma: 1},
+	} {
+		if got := mean(d); got != 10*time.Millisecond {
+			t.Errorf("mean of %s is %v", d, got)
+		}
+	}
+}

@@ -1,0 +1,60 @@
+package profiles
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Place is where a value was given: a file with line and column from 1, or a Source alone, such as '--set sessions'.
+type Place struct {
+	Source       string
+	Line, Column int
+}
+
+func (p Place) String() string {
+	if p.Line == 0 {
+		return p.Source
+	}
+	return fmt.Sprintf("%s:%d:%d", p.Source, p.Line, p.Column)
+}
+
+// Fault is one thing that is wrong with a profile, and what would be right.
+type Fault struct {
+	Place   Place
+	Message string
+}
+
+func (f Fault) Error() string { return f.Place.String() + ": " + f.Message }
+
+// Faults is everything that is wrong with a profile, in the order of the file: one line each.
+type Faults []Fault
+
+func (f Faults) Error() string {
+	lines := make([]string, len(f))
+	for i, fault := range f {
+		lines[i] = fault.Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Unwrap gives the faults to errors.As.
+func (f Faults) Unwrap() []error {
+	errs := make([]error, len(f))
+	for i, fault := range f {
+		errs[i] = fault
+	}
+	return errs
+}
+
+// err is nil if there are no faults; otherwise the faults by place.
+func (f Faults) err() error {
+	if len(f) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(f, func(a, b Fault) int {
+		return cmp.Or(cmp.Compare(a.Place.Line, b.Place.Line), cmp.Compare(a.Place.Column, b.Place.Column))
+	})
+	return f
+}

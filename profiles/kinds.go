@@ -1,0 +1,267 @@
+package profiles
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// kind is how the values of a field are written. The implementations hold nothing.
+type kind interface {
+	allowed(f field) string                            // in words, for messages and the reference
+	read(r *reader, f field, n *yaml.Node) (any, bool) // of one value; false when it has reported a fault
+	write(value any) *yaml.Node                        // the inverse of read
+	schema(f field) object                             // JSON Schema of one value
+}
+
+// The kinds of one scalar.
+type (
+	whole    struct{} // a count
+	rate     struct{} // per second
+	span     struct{} // a duration
+	name     struct{} // of something, by which it is looked up or stored
+	enum     struct{} // one of the field's words
+	truth    struct{}
+	ensemble struct{} // local:N
+	prose    struct{} // a paragraph; line breaks in it mean nothing
+)
+
+func (whole) allowed(f field) string {
+	return "a whole number from " + grouped(f.min) + " to " + grouped(f.max)
+}
+
+func (k whole) read(r *reader, f field, n *yaml.Node) (any, bool) {
+	if n.Kind != yaml.ScalarNode || quoted(n) || !regexp.MustCompile(`^-?[0-9]+$`).MatchString(n.Value) {
+		return nil, r.wrong(f, n, shown(n)+" is not a whole number")
+	}
+	u, err := strconv.ParseUint(n.Value, 10, 64)
+	if v, _ := strconv.ParseFloat(n.Value, 64); v < f.min {
+		return nil, r.wrong(f, n, n.Value+" is too small")
+	} else if v > f.max || err != nil && v > 0 {
+		return nil, r.wrong(f, n, n.Value+" is too large")
+	}
+	return u, true
+}
+
+func (whole) write(value any) *yaml.Node { return scalar("!!int", fmt.Sprint(value)) }
+
+func (whole) schema(f field) object {
+	return object{"type": "integer", "minimum": uint64(f.min), "maximum": bound(f.max)}
+}
+
+// bound is a maximum as an integer: the float64 nearest to the largest uint64 is one more than it.
+func bound(v float64) uint64 {
+	if v >= math.MaxUint64 {
+		return math.MaxUint64
+	}
+	return uint64(v)
+}
+
+// grouped writes a whole number with a comma between thousands.
+func grouped(v float64) string {
+	s := strconv.FormatUint(bound(v), 10)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+func (rate) allowed(f field) string {
+	return fmt.Sprintf("a rate from %v/s to %.0f/s, such as 200/s, 12000/min, or 200 for 200/s", f.min, f.max)
+}
+
+func (k rate) read(r *reader, f field, n *yaml.Node) (any, bool) {
+	if n.Kind != yaml.ScalarNode {
+		return nil, r.wrong(f, n, shown(n)+" is not a rate")
+	}
+	number, unit, _ := strings.Cut(n.Value, "/")
+	per, known := map[string]float64{"": 1, "s": 1, "min": 60, "h": 3600}[strings.TrimSpace(unit)]
+	v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	switch {
+	case err != nil || !isDecimal(number):
+		return nil, r.wrong(f, n, shown(n)+" is not a rate")
+	case !known:
+		return nil, r.wrong(f, n, fmt.Sprintf("%q is not a unit of time: say /s, /min or /h", unit))
+	case v/per < f.min:
+		return nil, r.wrong(f, n, n.Value+" is too small")
+	case v/per > f.max:
+		return nil, r.wrong(f, n, n.Value+" is too large")
+	}
+	return v / per, true
+}
+
+// isDecimal rejects what ParseFloat takes beyond decimal numbers: NaN, Inf, hexadecimal.
+func isDecimal(s string) bool { return !strings.ContainsAny(s, "xXnNiI_") }
+
+func (rate) write(value any) *yaml.Node {
+	return scalar("!!str", strconv.FormatFloat(value.(float64), 'f', -1, 64)+"/s")
+}
+
+func (rate) schema(f field) object {
+	return object{"anyOf": []any{
+		object{"type": "number", "minimum": f.min, "maximum": f.max},
+		object{"type": "string", "pattern": `^[0-9]+(\.[0-9]+)? */ *(s|min|h)$`},
+	}}
+}
+
+// timePattern is what time.ParseDuration takes of one sign and one or more numbers with units.
+const timePattern = `([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+`
+
+func (span) allowed(f field) string {
+	return fmt.Sprintf("a duration with its unit from %s to %s, such as 5ms, 1.5s or 1m30s", short(f.min), short(f.max))
+}
+
+// short writes a bound without the zero minutes and seconds that Duration.String gives it.
+func short(ns float64) string {
+	s := time.Duration(ns).String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
+
+func (k span) read(r *reader, f field, n *yaml.Node) (any, bool) {
+	if n.Kind != yaml.ScalarNode {
+		return nil, r.wrong(f, n, shown(n)+" is not a duration")
+	}
+	d, err := time.ParseDuration(n.Value)
+	if _, number := strconv.ParseFloat(n.Value, 64); number == nil && isDecimal(n.Value) {
+		return nil, r.wrong(f, n, fmt.Sprintf("%s has no unit: say '%sms'", n.Value, n.Value))
+	}
+	switch {
+	case err != nil:
+		return nil, r.wrong(f, n, shown(n)+" is not a duration")
+	case float64(d) < f.min:
+		return nil, r.wrong(f, n, n.Value+" is too short")
+	case float64(d) > f.max:
+		return nil, r.wrong(f, n, n.Value+" is too long")
+	}
+	return d, true
+}
+
+func (span) write(value any) *yaml.Node { return scalar("!!str", value.(time.Duration).String()) }
+
+func (span) schema(field) object { return object{"type": "string", "pattern": "^" + timePattern + "$"} }
+
+// namePattern keeps a name safe as part of a path, of a znode and of a tag in a log.
+const namePattern = `^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$`
+
+func (name) allowed(field) string {
+	return "a name of at most 64 letters, digits, '.', '_', '+' and '-', beginning with a letter or digit"
+}
+
+func (k name) read(r *reader, f field, n *yaml.Node) (any, bool) {
+	if n.Kind != yaml.ScalarNode || !regexp.MustCompile(namePattern).MatchString(n.Value) {
+		return nil, r.wrong(f, n, shown(n)+" is not a name")
+	}
+	return n.Value, true
+}
+
+func (name) write(value any) *yaml.Node { return scalar("!!str", value.(string)) }
+
+func (name) schema(field) object { return object{"type": "string", "pattern": namePattern} }
+
+func (enum) allowed(f field) string { return strings.Join(f.words, " or ") }
+
+func (k enum) read(r *reader, f field, n *yaml.Node) (any, bool) {
+	for _, word := range f.words {
+		if n.Kind == yaml.ScalarNode && n.Value == word {
+			return word, true
+		}
+	}
+	if near := Nearest(n.Value, f.words); near != "" {
+		return nil, r.wrong(f, n, shown(n)+" is not known: did you mean "+near+"?")
+	}
+	return nil, r.wrong(f, n, shown(n)+" is not known")
+}
+
+func (enum) write(value any) *yaml.Node { return scalar("!!str", value.(string)) }
+
+func (enum) schema(f field) object { return object{"enum": f.words} }
+
+func (truth) allowed(field) string { return "true or false" }
+
+func (k truth) read(r *reader, f field, n *yaml.Node) (any, bool) {
+	if n.Kind != yaml.ScalarNode || quoted(n) || n.Value != "true" && n.Value != "false" {
+		return nil, r.wrong(f, n, shown(n)+" is neither")
+	}
+	return n.Value == "true", true
+}
+
+func (truth) write(value any) *yaml.Node { return scalar("!!bool", fmt.Sprint(value)) }
+
+func (truth) schema(field) object { return object{"type": "boolean"} }
+
+func (ensemble) allowed(f field) string {
+	return fmt.Sprintf("local:N with N from %.0f to %.0f servers", f.min, f.max)
+}
+
+func (k ensemble) read(r *reader, f field, n *yaml.Node) (any, bool) {
+	servers, found := strings.CutPrefix(n.Value, "local:")
+	if n.Kind != yaml.ScalarNode || !found {
+		return nil, r.wrong(f, n, shown(n)+" is not an ensemble that zkbench can start")
+	}
+	count, err := strconv.ParseUint(servers, 10, 16)
+	if err != nil || float64(count) < f.min || float64(count) > f.max {
+		return nil, r.wrong(f, n, fmt.Sprintf("%q is not a number of servers", servers))
+	}
+	return fmt.Sprintf("local:%d", count), true
+}
+
+func (ensemble) write(value any) *yaml.Node { return scalar("!!str", value.(string)) }
+
+func (ensemble) schema(f field) object {
+	return object{"type": "string", "pattern": fmt.Sprintf("^local:[%.0f-%.0f]$", f.min, f.max)}
+}
+
+func (prose) allowed(field) string { return "text of at most 1,000 letters" }
+
+func (k prose) read(r *reader, f field, n *yaml.Node) (any, bool) {
+	text := strings.Join(strings.Fields(n.Value), " ")
+	unprintable := strings.ContainsFunc(text, func(c rune) bool { return c == unicode.ReplacementChar || !unicode.IsPrint(c) })
+	if n.Kind != yaml.ScalarNode || unprintable || len(text) > 1000 {
+		return nil, r.wrong(f, n, shown(n)+" is not that")
+	}
+	return text, true
+}
+
+func (prose) write(value any) *yaml.Node { return scalar("!!str", value.(string)) }
+
+func (prose) schema(field) object { return object{"type": "string", "maxLength": 1000} }
+
+// scalar is a node for the encoder, which quotes a string that would read as something else.
+func scalar(tag, value string) *yaml.Node {
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: value}
+}
+
+func quoted(n *yaml.Node) bool { return n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0 }
+
+// shown is a value as a message shows it: at most 40 letters.
+func shown(n *yaml.Node) string {
+	switch n.Kind {
+	case yaml.SequenceNode:
+		return "a list"
+	case yaml.MappingNode:
+		return "a map"
+	}
+	if n.Tag == "!!null" {
+		return "nothing"
+	}
+	text := []rune(n.Value)
+	if len(text) > 40 {
+		text = append(text[:37], []rune("...")...)
+	}
+	if quoted(n) || n.Tag == "!!str" {
+		return strconv.Quote(string(text))
+	}
+	return string(text)
+}

@@ -1,0 +1,50 @@
+package profiles
+
+import "strings"
+
+// Nearest is the one of known that word was probably meant to be, or "" if none is near: at most one edit in three letters,
+// and always one edit in a word of at least two. Of equally near ones the first wins.
+func Nearest(word string, known []string) string {
+	if len(word) > 64 {
+		return ""
+	}
+	best, nearest := max(len(word)/3, 1)+1, ""
+	for _, k := range known {
+		if d := edits(strings.ToLower(word), strings.ToLower(k)); d < best && d < len(k) {
+			best, nearest = d, k
+		}
+	}
+	return nearest
+}
+
+// edits counts the insertions, deletions, substitutions and swaps of neighbours that turn a into b: the optimal string
+// alignment distance, by rows of the dynamic programme of Wagner and Fischer (JACM 21, 1974).
+func edits(a, b string) int {
+	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			substitution := 1
+			if a[i-1] == b[j-1] {
+				substitution = 0
+			}
+			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+substitution)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		before, last, row = last, row, before
+	}
+	return last[len(b)]
+}
+
+// didYouMean ends a message about an unknown word: the nearest one, or all there are.
+func didYouMean(word string, known []string) string {
+	if near := Nearest(word, known); near != "" {
+		return "did you mean " + near + "?"
+	}
+	return "there are " + strings.Join(known, ", ")
+}

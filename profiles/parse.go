@@ -1,0 +1,237 @@
+package profiles
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Parse reads one profile from YAML. The file name begins every message and, without a name in the profile, names it. The
+// error is Faults with everything that is wrong.
+func Parse(file string, data []byte) (Profile, error) {
+	r := &reader{source: file, places: map[string][]Place{}}
+	root, ok := r.document(data)
+	if !ok || !r.plain(root) {
+		return Profile{}, r.faults.err()
+	}
+	p := r.resolve(r.entries(root), r.place(root))
+	p.source, p.places = file, r.places
+	if p.Name == "" {
+		p.Name = nameOf(file)
+	}
+	if err := r.faults.err(); err != nil {
+		return Profile{}, err
+	}
+	return p, nil
+}
+
+// nameOf is the name of a profile that has none: its file, without what a name may not have.
+func nameOf(file string) string {
+	base := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
+	base = strings.Trim(regexp.MustCompile(`[^A-Za-z0-9._+-]+`).ReplaceAllString(base, "-"), "._+-")
+	if base == "" {
+		return "profile"
+	}
+	return base[:min(len(base), 64)]
+}
+
+// entry is one key of a profile with its value, before it is understood.
+type entry struct {
+	key   string
+	at    Place
+	value *yaml.Node
+	keep  []Place // the places of the values, where they are known from an earlier reading
+}
+
+// reader turns entries into a Profile and gathers the faults and the places on the way.
+type reader struct {
+	source string
+	stated string // the place of all values, where they have none of their own: --set key
+	places map[string][]Place
+	faults Faults
+}
+
+func (r *reader) place(n *yaml.Node) Place {
+	if r.stated != "" {
+		return Place{Source: r.stated}
+	}
+	return Place{Source: r.source, Line: max(n.Line, 1), Column: max(n.Column, 1)}
+}
+
+// fault reports message at n. It is false, so that a read can return it.
+func (r *reader) fault(n *yaml.Node, message string) bool {
+	r.faults = append(r.faults, Fault{Place: r.place(n), Message: message})
+	return false
+}
+
+// wrong reports a value that field f cannot have.
+func (r *reader) wrong(f field, n *yaml.Node, what string) bool {
+	return r.fault(n, fmt.Sprintf("%s: %s; allowed is %s", f.key, what, f.kind.allowed(f)))
+}
+
+// document is the root map of the only document in data.
+func (r *reader) document(data []byte) (*yaml.Node, bool) {
+	top := &yaml.Node{Line: 1, Column: 1}
+	var doc, second yaml.Node
+	decoder := yaml.NewDecoder(bytes.NewReader(data))
+	err := decoder.Decode(&doc)
+	if err == io.EOF || err == nil && len(doc.Content) == 1 && doc.Content[0].Tag == "!!null" {
+		return nil, r.fault(top, "the profile is empty; it needs at least "+strings.Join(required(), ", "))
+	}
+	if err != nil {
+		return nil, r.syntax(data, err)
+	}
+	switch err := decoder.Decode(&second); {
+	case err == nil:
+		return nil, r.fault(&second, "a second document begins here; allowed is one profile in a file")
+	case err != io.EOF:
+		return nil, r.syntax(data, err)
+	}
+	if root := doc.Content[0]; root.Kind == yaml.MappingNode {
+		return root, true
+	}
+	return nil, r.fault(doc.Content[0], shown(doc.Content[0])+" is not a profile; allowed is a map of keys to values")
+}
+
+// syntax reports what the YAML parser says, which gives at most a line, and sometimes that of the enclosing block.
+func (r *reader) syntax(data []byte, err error) bool {
+	message := strings.TrimPrefix(err.Error(), "yaml: ")
+	at := &yaml.Node{Line: 1, Column: 1}
+	if found := regexp.MustCompile(`^(?:[a-z ]*error: )?line ([0-9]+): `).FindStringSubmatch(message); found != nil {
+		at.Line, _ = strconv.Atoi(found[1])
+		message = message[len(found[0]):]
+	}
+	for i, line := range bytes.Split(data, []byte("\n")) {
+		indent := line[:len(line)-len(bytes.TrimLeft(line, " \t"))]
+		if tab := bytes.IndexByte(indent, '\t'); tab >= 0 && len(indent) < len(line) {
+			at.Line, at.Column = i+1, tab+1
+			return r.fault(at, "a tab indents this line; allowed are spaces only")
+		}
+	}
+	return r.fault(at, "this is not YAML: "+message)
+}
+
+// plain reports the parts of YAML that a profile does without, since what is read should be what is written.
+func (r *reader) plain(n *yaml.Node) bool {
+	ok := true
+	switch {
+	case n.Kind == yaml.AliasNode:
+		return r.fault(n, "*"+n.Value+" is an alias; allowed is the value itself, written out")
+	case n.Anchor != "":
+		ok = r.fault(n, "&"+n.Anchor+" is an anchor; allowed is the value alone")
+	case n.Style&yaml.TaggedStyle != 0:
+		ok = r.fault(n, n.Tag+" is a tag; allowed is the value alone")
+	}
+	for _, inner := range n.Content {
+		ok = r.plain(inner) && ok
+	}
+	return ok
+}
+
+// entries of the root map; a key that stands twice is reported and counts once.
+func (r *reader) entries(root *yaml.Node) []entry {
+	var all []entry
+	workload := ""
+	for i := 0; i+1 < len(root.Content); i += 2 {
+		if root.Content[i].Value == "workload" {
+			workload = root.Content[i+1].Value
+		}
+	}
+	for i := 0; i+1 < len(root.Content); i += 2 {
+		key := root.Content[i]
+		stands := canonical(key.Value, workload)
+		if twin := slices.IndexFunc(all, func(e entry) bool { return e.key == stands }); twin >= 0 {
+			r.fault(key, fmt.Sprintf("%s stands twice, first in line %d; allowed is once", key.Value, all[twin].at.Line))
+			continue
+		}
+		all = append(all, entry{key: stands, at: r.place(key), value: root.Content[i+1]})
+	}
+	return all
+}
+
+// resolve is the profile of these entries with its defaults. It is meaningful when no faults were found.
+func (r *reader) resolve(given []entry, start Place) Profile {
+	var p Profile
+	table := fields()
+	read := map[string]bool{} // the keys that were understood
+	for _, e := range given {
+		i := slices.IndexFunc(table, func(f field) bool { return f.key == e.key })
+		if i < 0 {
+			r.faults = append(r.faults, Fault{e.at, fmt.Sprintf("%s is no key of a profile; %s", strconv.Quote(e.key),
+				didYouMean(e.key, keys(table, workloadOf(given))))})
+			continue
+		}
+		read[e.key] = r.field(table[i], e, &p)
+	}
+	r.rules(table, given, start, &p, read)
+	for _, f := range table {
+		if _, isGiven := read[f.key]; !isGiven && f.def != "" && f.applies(p) {
+			f.setDefault(&p)
+		}
+	}
+	if len(r.faults) == 0 {
+		r.counts(p, start)
+		r.planned(p, start)
+	}
+	return p
+}
+
+func workloadOf(given []entry) string {
+	for _, e := range given {
+		if e.key == "workload" {
+			return e.value.Value
+		}
+	}
+	return ""
+}
+
+// field reads one entry into p.
+func (r *reader) field(f field, e entry, p *Profile) bool {
+	if e.at.Line == 0 || e.keep != nil {
+		r.stated = e.at.String()
+		defer func() { r.stated = "" }()
+	}
+	into := reflect.ValueOf(f.at(p)).Elem()
+	items := []*yaml.Node{e.value}
+	if f.axis && e.value.Kind == yaml.SequenceNode {
+		items = e.value.Content
+	}
+	if len(items) == 0 {
+		return r.fault(e.value, fmt.Sprintf("%s: the list is empty; allowed is %s, or a list of them", f.key, f.kind.allowed(f)))
+	}
+	ok := true
+	seen := map[any]bool{}
+	var places []Place
+	for _, item := range items {
+		places = append(places, r.place(item))
+		if item.Tag == "!!null" {
+			ok = r.wrong(f, item, "it has no value")
+			continue
+		}
+		value, good := f.kind.read(r, f, item)
+		switch {
+		case !good:
+			ok = false
+		case !f.axis:
+			into.Set(reflect.ValueOf(value).Convert(into.Type()))
+		case seen[value]:
+			ok = r.fault(item, fmt.Sprintf("%s: %s stands twice; allowed is once", f.key, item.Value))
+		default:
+			seen[value] = true
+			into.Set(reflect.Append(into, reflect.ValueOf(value).Convert(into.Type().Elem())))
+		}
+	}
+	if e.keep != nil {
+		places = e.keep
+	}
+	r.places[f.key] = places
+	return ok
+}

@@ -1,0 +1,73 @@
+package profiles
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func mustParse(t *testing.T, yaml string) Profile {
+	t.Helper()
+	p, err := Parse("p.yaml", []byte(yaml))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestSet(t *testing.T) {
+	p := mustParse(t, least+"hold: 5ms\noptions: {watch: exists, layout: kazoo}\n")
+	next, err := Set(p, "locks=20", "sessions=[100,20]", "rate=200", "options.watch=data", "seed=7", "seed=8")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if next.Locks != 20 || len(next.Sessions) != 2 || next.Sessions[1] != 20 || next.Rate[0] != 200 || next.Arrivals != "poisson" ||
+		next.Think != (Distribution{}) || next.Hold.Mean != 5*time.Millisecond || next.Seed != 8 ||
+		next.Options["watch"] != "data" || next.Options["layout"] != "kazoo" {
+		t.Errorf("Set = %+v", next)
+	}
+	if p.Locks != 1 || p.Options["watch"] != "exists" || len(p.Sessions) != 1 {
+		t.Errorf("Set changed the profile that it was given: %+v", p)
+	}
+	for key, want := range map[string]string{"sessions": "--set sessions", "hold": "p.yaml:4:7", "options.watch": "--set options.watch",
+		"options.layout": "p.yaml:5:34", "variants": "p.yaml:2:11"} {
+		if got := next.At(key, 0); got != want {
+			t.Errorf("after Set, At(%s, 0) = %s, want %s", key, got, want)
+		}
+	}
+	twice, err := Set(next, "locks=5")
+	if err != nil || twice.At("sessions", 1) != "--set sessions" || twice.At("hold", 0) != "p.yaml:4:7" || twice.Locks != 5 {
+		t.Errorf("Set(Set(p)) = %+v, %v: the places of the first are lost", twice, err)
+	}
+}
+
+func TestSetFaults(t *testing.T) {
+	p := mustParse(t, least+"locks: 5\nthink: 1s\n")
+	for _, c := range []struct {
+		sentence    string
+		assignments []string
+		want        string
+	}{
+		{"no value", []string{"sessions"}, `--set sessions: "sessions" is not an assignment; allowed is key=value, such as sessions=[10,100]`},
+		{"an empty value", []string{"sessions="}, "--set sessions: sessions: it has no value"},
+		{"not YAML", []string{"sessions=[10"}, "--set sessions: this is not YAML: "},
+		{"an unknown key", []string{"session=10"}, `--set session: "session" is no key of a profile; did you mean sessions?`},
+		{"a wrong value", []string{"hold=5"}, "--set hold: hold: 5 has no unit: say '5ms'"},
+		{"a wrong option", []string{"options.watch=[a]"}, "--set options.watch: options.watch: a list is not text"},
+		{"too few sessions for the locks of the file", []string{"sessions=4"}, "p.yaml:4:8: locks: 5 locks for 4 sessions"},
+		{"too many locks for the sessions of the file", []string{"locks=40"}, "--set locks: locks: 40 locks for 10 sessions"},
+		{"a rate where the file thinks", []string{"rate=5"}, "p.yaml:5:8: think and rate exclude each other"},
+		{"another workload", []string{"workload=queue"}, "p.yaml:4:8: locks does not belong to the workload queue"},
+		{"two faults", []string{"hold=5", "locks=many"}, `--set locks: locks: "many" is not`},
+	} {
+		_, err := Set(p, c.assignments...)
+		if err == nil || !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("%s: Set(p, %q) = %v, want %s", c.sentence, c.assignments, err, c.want)
+		} else if faults := err.(Faults); len(faults) != len(c.assignments) {
+			t.Errorf("%s: Set(p, %q) = %v, want one fault for each assignment", c.sentence, c.assignments, err)
+		}
+	}
+	if _, err := Set(Profile{Name: "literal", Workload: "lock"}); err == nil || !strings.Contains(err.Error(), "profile: variants is missing") {
+		t.Errorf("Set of a literal without variants = %v", err)
+	}
+}

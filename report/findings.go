@@ -1,0 +1,97 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/zkbench/zkbench/results"
+)
+
+// findings is the table of a run that plays scenarios. What was expected to come through and did is only counted.
+func findings(all []results.Finding, look Look) (t table, counts string) {
+	if all[0].Fencing != nil {
+		return fencing(all, look)
+	}
+	t = table{below: []string{"variant", "scenario", "expected", "seen", "witness"},
+		text: []bool{true, true, true, true, true}}
+	t.markdown = t.below
+	through, shown := 0, 0
+	for _, f := range all {
+		code, _ := f.Fault()
+		if code == 0 && f.Seen == "" {
+			through++
+			continue
+		}
+		seen := dash(f.Seen)
+		switch code {
+		case 0:
+			shown++
+		default:
+			seen += " (!)"
+		}
+		witness := f.Witness
+		if f.Error != "" {
+			witness = "not played: " + f.Error
+		}
+		t.rows = append(t.rows, []string{f.Variant, f.Scenario, dash(f.Expected), seen, witness})
+	}
+	wrapLast(t, look)
+	return t, fmt.Sprintf("%d trials: %d showed the violation that was expected, %d came through as expected, %d did not do as expected.",
+		len(all), shown, through, len(all)-shown-through)
+}
+
+// through is who came through which scenarios, a line a variant.
+func through(all []results.Finding) []string {
+	var order []string
+	scenarios := map[string][]string{}
+	for _, f := range all {
+		if f.Seen != "" || f.Expected != "" || f.Error != "" || f.Fencing != nil {
+			continue
+		}
+		if scenarios[f.Variant] == nil {
+			order = append(order, f.Variant)
+		}
+		scenarios[f.Variant] = append(scenarios[f.Variant], f.Scenario)
+	}
+	var lines []string
+	for _, v := range order {
+		lines = append(lines, fmt.Sprintf("%s comes through %s.", v, strings.Join(scenarios[v], ", ")))
+	}
+	return lines
+}
+
+func dash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+// wrapLast breaks the last column so that the table fits, if there is room for one at all.
+func wrapLast(t table, look Look) {
+	last := len(t.below) - 1
+	room := look.width() - 2*len(t.below)
+	for i := range last {
+		widest := len(t.below[i])
+		for _, r := range t.rows {
+			widest = max(widest, len(r[i]))
+		}
+		room -= widest
+	}
+	for _, r := range t.rows {
+		r[last] = wrapped(r[last], max(room, 30))
+	}
+}
+
+func wrapped(text string, width int) string {
+	var lines []string
+	current := ""
+	for _, word := range strings.Fields(text) {
+		if current != "" && len(current)+1+len(word) > width {
+			lines = append(lines, current)
+			current = ""
+		}
+		current = strings.TrimSpace(current + " " + word)
+	}
+	return strings.Join(append(lines, current), "\n")
+}

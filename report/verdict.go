@@ -1,0 +1,169 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/zkbench/zkbench/results"
+)
+
+// verdict of all checks in all repetitions, the worst first: 'holds', or what does not and its name. A name breaks after its
+// hyphens, so that a violation does not push the table over the edge. A row without checks is unknown.
+func (r row) verdict() string {
+	checks := 0
+	var violated, unknown []string
+	for _, c := range r.cells {
+		for _, check := range c.Checks {
+			checks++
+			switch check.Verdict {
+			case "holds":
+			case "violated":
+				violated = append(violated, check.Name)
+			default:
+				unknown = append(unknown, check.Name)
+			}
+		}
+	}
+	if checks == 0 {
+		return "unknown"
+	}
+	var lines []string
+	for _, part := range []struct {
+		word  string
+		names []string
+	}{{"VIOLATED", violated}, {"unknown", unknown}} {
+		slices.Sort(part.names)
+		for _, name := range slices.Compact(part.names) {
+			lines = append(lines, part.word+"\n"+strings.ReplaceAll(name, "-", "-\n"))
+		}
+	}
+	if len(lines) == 0 {
+		return "holds"
+	}
+	return strings.Join(lines, "\n")
+}
+
+// judgements says for each check that is violated what shows it, and for each unknown one why.
+func judgements(rows []row) []string {
+	var violated, unknown []string
+	for _, r := range rows {
+		for _, c := range r.cells {
+			where := r.title()
+			if len(r.cells) > 1 {
+				where += fmt.Sprintf(", repetition %d", c.Repetition)
+			}
+			if len(c.Checks) == 0 {
+				unknown = append(unknown, fmt.Sprintf("unknown in %s: nothing was checked.", where))
+			}
+			for _, check := range c.Checks {
+				switch check.Verdict {
+				case "holds":
+				case "violated":
+					violated = append(violated, violation(where, check)...)
+				default:
+					unknown = append(unknown, fmt.Sprintf("unknown %s in %s: %s", check.Name, where, why(check)))
+				}
+			}
+		}
+	}
+	return append(violated, unknown...)
+}
+
+func why(check results.Check) string {
+	if check.Detail != "" {
+		return stop(check.Detail)
+	}
+	return fmt.Sprintf("%d operations are no evidence.", check.Evidence)
+}
+
+// violation in words: how often, and the samples that show the first.
+func violation(where string, check results.Check) []string {
+	times := "once"
+	if check.Count > 1 {
+		times = fmt.Sprintf("%d times", check.Count)
+	}
+	lines := []string{fmt.Sprintf("VIOLATED %s in %s, %s in %d operations: %s", check.Name, where, times, check.Evidence, stop(check.Detail))}
+	if words := overlap(check.Witness); words != "" {
+		return append(lines, "  "+words)
+	}
+	for _, s := range check.Witness {
+		token := ""
+		if s.Token != 0 {
+			token = fmt.Sprintf(", token %d", s.Token)
+		}
+		if s.Value != 0 {
+			token += fmt.Sprintf(", value %d", s.Value)
+		}
+		lines = append(lines, fmt.Sprintf("  session %d, object %d: %s %s%s, due %.3f ms, start %.3f ms, end %.3f ms", s.Session, s.Object, s.Op,
+			s.Outcome, token, s.Due, s.Start, s.End))
+	}
+	return lines
+}
+
+// hold is a grant in a witness: from the end of its acquire to the start of its release.
+type hold struct {
+	session  uint32
+	token    int64
+	from, to float64 // milliseconds; to is 0 while no release is in the witness
+}
+
+// overlap tells of two holders at once, if that is what the witness shows.
+func overlap(witness []results.WitnessSample) string {
+	var holds []hold
+	for _, s := range witness {
+		switch {
+		case (s.Op == "acquire" || s.Op == "try-acquire") && s.Outcome == "ok":
+			holds = append(holds, hold{session: s.Session, token: s.Token, from: s.End})
+		case s.Op == "release":
+			for i := range holds {
+				if holds[i].session == s.Session && holds[i].to == 0 && s.Start >= holds[i].from {
+					holds[i].to = s.Start
+				}
+			}
+		}
+	}
+	slices.SortStableFunc(holds, func(a, b hold) int {
+		if a.from < b.from {
+			return -1
+		}
+		return 1
+	})
+	if len(holds) < 2 || holds[0].session == holds[1].session || holds[0].to != 0 && holds[0].to <= holds[1].from {
+		return ""
+	}
+	first, second := holds[0], holds[1]
+	both := "Both held it from then on."
+	if end := earliest(first.to, second.to); end != 0 {
+		both = fmt.Sprintf("Both held it for %.3f ms.", end-second.from)
+	}
+	return fmt.Sprintf("%s; %s, while the first still held object %d. %s", first.words(), second.words(), witness[0].Object, both)
+}
+
+// earliest of two ends, of which 0 is none.
+func earliest(a, b float64) float64 {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}
+
+func (h hold) words() string {
+	end := "was not seen to release it"
+	if h.to != 0 {
+		end = fmt.Sprintf("released it at %.3f ms", h.to)
+	}
+	token := ""
+	if h.token != 0 {
+		token = fmt.Sprintf(" (token %d)", h.token)
+	}
+	return fmt.Sprintf("session %d%s held from %.3f ms and %s", h.session, token, h.from, end)
+}
+
+// stop ends a sentence that may lack its full stop.
+func stop(s string) string {
+	if s == "" || strings.HasSuffix(s, ".") {
+		return s
+	}
+	return s + "."
+}

@@ -1,0 +1,287 @@
+package results
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/zkbench/zkbench/metrics"
+)
+
+// The files of a run's directory.
+const (
+	RunFile       = "run.json"
+	IntervalsFile = "intervals.hlog"
+	TimelineFile  = "timeline.jsonl"
+	ProfileFile   = "profile.yaml"
+)
+
+// ErrExists: the directory holds a result already, which is never overwritten.
+var ErrExists = errors.New("there is a result already")
+
+// Dir is the directory of a run that goes on. Its methods may be called from many goroutines. Once an interval or a second could
+// not be written, the file has a hole: every later call returns that first error.
+type Dir struct {
+	path   string
+	made   []string // the directories that were not there before, the innermost first
+	mu     sync.Mutex
+	hlog   *os.File
+	log    *logWriter
+	series *os.File
+	closed bool
+	err    error // the first one of intervals.hlog or timeline.jsonl
+}
+
+// Create makes the directory of a run and writes the resolved profile into it. It fails, with the remedy, when the directory holds
+// a result already or cannot be written; then nothing has been measured yet.
+func Create(path string, profile []byte) (*Dir, error) {
+	d := &Dir{path: path, made: missing(path)}
+	if err := os.MkdirAll(path, 0o755); err != nil {
+		return nil, d.explain(err)
+	}
+	for _, name := range []string{RunFile, IntervalsFile, TimelineFile, ProfileFile} {
+		if _, err := os.Stat(filepath.Join(path, name)); err == nil {
+			return nil, fmt.Errorf("%w: %s; choose another directory with --out", ErrExists, filepath.Join(path, name))
+		}
+	}
+	if err := d.open(profile); err != nil {
+		return nil, errors.Join(d.explain(err), d.Discard())
+	}
+	return d, nil
+}
+
+// missing are the directories that a path needs and that are not there, the innermost first.
+func missing(path string) (all []string) {
+	for path = filepath.Clean(path); ; path = filepath.Dir(path) {
+		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) || path == filepath.Dir(path) {
+			return all
+		}
+		all = append(all, path)
+	}
+}
+
+func (d *Dir) open(profile []byte) (err error) {
+	if err = replace(filepath.Join(d.path, ProfileFile), profile); err != nil {
+		return err
+	}
+	if d.hlog, err = claim(filepath.Join(d.path, IntervalsFile)); err != nil {
+		return err
+	}
+	if d.series, err = claim(filepath.Join(d.path, TimelineFile)); err != nil {
+		return err
+	}
+	d.log = &logWriter{w: bufio.NewWriter(d.hlog)}
+	return nil
+}
+
+// claim makes a file that must not be there: of two runs that choose one directory at once, one fails.
+func claim(path string) (*os.File, error) {
+	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+}
+
+// Path of the directory.
+func (d *Dir) Path() string { return d.path }
+
+// Write writes run.json; a run that goes on writes it again and again, so that whatever ends it leaves a partial result. The old
+// document is there until the new one is complete.
+func (d *Dir) Write(r *Run) error {
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return fmt.Errorf("write the result: %w", err)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.keep(d.flush()) // what the document tells of is in the files beside it
+	return errors.Join(d.err, d.explain(replace(filepath.Join(d.path, RunFile), append(text, '\n'))))
+}
+
+// Interval appends the histograms of one interval of a cell to intervals.hlog, each under the tag CELL/OPERATION.CLOCK.
+func (d *Dir) Interval(cell string, from, to time.Time, s *metrics.Set) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for key, h := range s.All() {
+		if d.usable() {
+			d.keep(d.log.write(Tag(cell, key), from, to, h))
+		}
+	}
+	return d.err
+}
+
+// usable reports whether the files that grow may still be appended to.
+func (d *Dir) usable() bool {
+	if d.closed {
+		d.keep(fs.ErrClosed)
+	}
+	return d.err == nil
+}
+
+func (d *Dir) keep(err error) {
+	if d.err == nil {
+		d.err = d.explain(err)
+	}
+}
+
+// Second is one line of timeline.jsonl: what the clients and each server said of one second, or what was broken or healed at an instant.
+type Second struct {
+	Cell    string                        `json:"cell"`
+	At      time.Time                     `json:"at"`
+	Phase   string                        `json:"phase"`
+	Client  map[string]float64            `json:"client,omitempty"`
+	Servers map[string]map[string]float64 `json:"servers,omitempty"` // by address; one that did not tell is missing
+	Fault   *FaultEvent                   `json:"fault,omitempty"`   // of a line that tells of a fault, and has no figures
+}
+
+// Timeline appends one line to timeline.jsonl. Its error may be left to the next Write or Close, which return it too.
+func (d *Dir) Timeline(s Second) error {
+	line, err := json.Marshal(s)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err == nil && d.usable() {
+		_, err = d.series.Write(append(line, '\n'))
+	}
+	d.keep(err)
+	return d.err
+}
+
+// Close closes the files. It may be called more than once; the error is the first that the intervals or the timeline had.
+func (d *Dir) Close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return d.err
+	}
+	if d.log != nil {
+		d.keep(d.flush())
+	}
+	d.closed = true
+	for _, f := range []*os.File{d.hlog, d.series} {
+		if f != nil {
+			d.keep(f.Close())
+		}
+	}
+	return d.err
+}
+
+func (d *Dir) flush() error {
+	if d.closed {
+		return nil
+	}
+	return d.log.w.Flush()
+}
+
+// Discard removes what Create has made, for a run that measured nothing: the files, and the directories that were not there.
+func (d *Dir) Discard() error {
+	_ = d.Close() // what is thrown away need not be whole
+	var err error
+	for _, name := range []string{ProfileFile, IntervalsFile, TimelineFile} {
+		if e := os.Remove(filepath.Join(d.path, name)); e != nil && !errors.Is(e, fs.ErrNotExist) {
+			err = errors.Join(err, e)
+		}
+	}
+	for _, dir := range d.made {
+		if os.Remove(dir) != nil { // not empty: somebody else uses it by now
+			break
+		}
+	}
+	return err
+}
+
+// explain adds the remedy to an error of the file system.
+func (d *Dir) explain(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return fmt.Errorf("write the result to %s: %w: free some space, or choose another directory with --out", d.path, err)
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS), errors.Is(err, syscall.ENOTDIR):
+		return fmt.Errorf("write the result to %s: %w: choose another directory with --out", d.path, err)
+	}
+	return fmt.Errorf("write the result to %s: %w", d.path, err)
+}
+
+// replace writes a file under another name first, so that it is there whole or not at all.
+func replace(path string, text []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err == nil {
+		err = f.Chmod(0o644)
+	}
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		os.Remove(f.Name())
+		return fmt.Errorf("%s: %w", filepath.Base(path), err)
+	}
+	return nil
+}
+
+// Read reads the document of a run: the path of its directory, or of run.json itself. Fields that it does not know are skipped,
+// because fields are only ever added; a schema of another version is an error.
+func Read(path string) (*Run, error) {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		path = filepath.Join(path, RunFile)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read a result: %w", err)
+	}
+	r, err := parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("read a result: %s %w", path, err)
+	}
+	return r, nil
+}
+
+// parse looks at the schema first: what another version means by a field is not known.
+func parse(text []byte) (*Run, error) {
+	var head struct {
+		Schema string `json:"schema"`
+	}
+	if err := json.Unmarshal(text, &head); err != nil {
+		return nil, fmt.Errorf("is not a result of zkbench: %w", err)
+	}
+	switch head.Schema {
+	case Schema:
+	case "":
+		return nil, errors.New("has no schema: it is not a result of zkbench")
+	default:
+		return nil, fmt.Errorf("has the schema %q; this zkbench reads %q", head.Schema, Schema)
+	}
+	var r Run
+	if err := json.Unmarshal(text, &r); err != nil {
+		return nil, fmt.Errorf("is damaged: %w", err)
+	}
+	return &r, nil
+}
+
+// ReadTimeline reads timeline.jsonl. A line that an interrupted run left unfinished at the end is dropped.
+func ReadTimeline(r io.Reader) ([]Second, error) {
+	var all []Second
+	dec := json.NewDecoder(r)
+	for {
+		var s Second
+		err := dec.Decode(&s)
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return all, nil
+		}
+		if err != nil {
+			return all, fmt.Errorf("timeline, line %d: %w", len(all)+1, err)
+		}
+		all = append(all, s)
+	}
+}
