@@ -1,0 +1,13 @@
+//go:build !unix
+
+package fencing
+
+import (
+	"context"
+	"errors"
+)
+
+// Process needs SIGSTOP, which only Unix has.
+func Process(context.Context, string, ...string) (Client, error) {
+	return nil, errors.New("a process cannot be paused on this system")
+}

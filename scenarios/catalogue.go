@@ -1,0 +1,165 @@
+package scenarios
+
+import (
+	"slices"
+
+	"github.com/zkbench/zkbench/recipes"
+)
+
+// Violation is a broken promise of a lock.
+type Violation string
+
+// The violations; the package comment says how each is decided.
+const (
+	None      Violation = ""
+	Exclusion Violation = "exclusion"
+	Liveness  Violation = "liveness"
+	Reuse     Violation = "reuse"
+	Rest      Violation = "rest"
+)
+
+// Scenario is a situation that a lock has to come through.
+type Scenario struct {
+	Name string
+	Doc  string // one line
+	play func(*trial)
+}
+
+// Expectation is what a variant does in a scenario.
+type Expectation struct {
+	Variant, Scenario string
+	Expect            Violation // None: it comes through
+}
+
+// Control is the sound lock that every scenario of a lock is also played with; it must come through all of them.
+const Control = "predecessor"
+
+// Scenarios is the catalogue.
+var Scenarios = []Scenario{
+	{"plain-release", "the holder releases while another one waits", plainRelease},
+	{"predecessor-vanishes", "the holder releases between the waiter's list and its look at the holder's znode", predecessorVanishes},
+	{"middle-vanishes", "a waiter leaves between its successor's list and the look at its znode", middleVanishes},
+	{"middle-dies", "the session of a waiter expires while its successor watches it", middleDies},
+	{"middle-dies-seen", "a waiter leaves right after its successor has seen that it is there", middleDiesSeen},
+	{"lost-create-reply", "the servers make the znode, and the connection breaks before the reply", lostCreateReply},
+	{"lost-create-given-up", "the same, and the client that still waits after it gives up", lostCreateGivenUp},
+	{"lost-delete", "the connection breaks before the servers hear of a release", lostDelete},
+	{"lost-delete-reply", "the servers carry out a release, and the connection breaks before the reply", lostDeleteReply},
+	{"interrupted", "a waiter is interrupted and gives up", interrupted},
+	{"waiter-deleted", "somebody else deletes the znode of a waiter, then the holder releases", waiterDeleted},
+	{"waiter-expires", "the session of a waiter expires, then the holder releases", waiterExpires},
+	{"holder-deleted", "somebody else deletes the znode of the holder, who releases and acquires again", holderDeleted},
+	{"foreign-zero", "a child called '0' lies in the queue", foreignZero},
+	{"foreign-text", "a child called 'content' lies in the queue", foreignText},
+	{"foreign-suffix", "a child is called like the last digit of a waiter's number", foreignSuffix},
+	{"two-names", "two locks of different names lie side by side", twoNames},
+	{"wrap", "the server's counter of 32 bits wraps while the lock is held", wrap},
+	{"shared-session", "two handles of one session and a third of another", sharedSession},
+	{"shared-session-alone", "two handles of one session, and nobody else", sharedSessionAlone},
+	{"acquired-twice", "a handle that holds acquires again", acquiredTwice},
+	{"predecessor-data", "somebody else writes to the holder's znode, then the holder releases", predecessorData},
+	{"holder-expires", "the session of the holder expires while another one waits", holderExpires},
+	{"no-directory", "the directory is not there yet", noDirectory},
+}
+
+// Expectations is what the published variants do, by scenario. That a variant comes through is listed where it is claimed that it does
+// not, or that it does.
+var Expectations = []Expectation{
+	{"article-000-writelock", "predecessor-vanishes", Liveness},
+	{"article-000-writelock", "middle-vanishes", Liveness},
+	{"article-000-writelock", "lost-create-reply", Liveness},
+	{"article-000-writelock", "lost-create-given-up", Liveness},
+	{"article-000-writelock", "lost-delete", Liveness},
+	{"article-000-writelock", "waiter-deleted", Liveness},
+	{"article-000-writelock", "wrap", Exclusion},
+	{"article-000-writelock", "shared-session", Liveness},
+	{"article-000-writelock", "shared-session-alone", None},
+	{"article-000-writelock", "middle-dies", None},
+
+	{"article-001-exists-parent", "plain-release", Liveness},
+
+	{"article-003-zklockimpl", "middle-vanishes", Exclusion},
+	{"article-003-zklockimpl", "middle-dies", Exclusion},
+	{"article-003-zklockimpl", "middle-dies-seen", Rest},
+	{"article-003-zklockimpl", "lost-create-reply", Liveness},
+	{"article-003-zklockimpl", "lost-delete", None},
+	{"article-003-zklockimpl", "lost-delete-reply", Reuse},
+	{"article-003-zklockimpl", "waiter-deleted", Exclusion},
+	{"article-003-zklockimpl", "holder-deleted", Reuse},
+	{"article-003-zklockimpl", "foreign-zero", Liveness},
+	{"article-003-zklockimpl", "wrap", Exclusion},
+	{"article-003-zklockimpl", "predecessor-vanishes", None},
+
+	{"article-004-dzone", "lost-create-reply", Liveness},
+	{"article-004-dzone", "interrupted", Liveness},
+	{"article-004-dzone", "waiter-deleted", Liveness},
+	{"article-004-dzone", "foreign-zero", Liveness},
+	{"article-004-dzone", "foreign-text", Liveness},
+	{"article-004-dzone", "foreign-suffix", Exclusion},
+	{"article-004-dzone", "two-names", Liveness},
+	{"article-004-dzone", "wrap", Exclusion},
+	{"article-004-dzone", "acquired-twice", Liveness},
+	{"article-004-dzone", "predecessor-vanishes", None},
+	{"article-004-dzone", "waiter-expires", None},
+	{"article-004-dzone", "lost-delete", None},
+
+	{"article-000-election", "predecessor-vanishes", Liveness},
+	{"article-000-election", "middle-vanishes", Liveness},
+	{"article-000-election", "lost-create-reply", Liveness},
+	{"article-000-election", "lost-create-given-up", Liveness},
+	{"article-000-election", "waiter-deleted", Liveness},
+	{"article-000-election", "predecessor-data", Liveness},
+	{"article-000-election", "holder-expires", Exclusion},
+	{"article-000-election", "foreign-zero", Liveness},
+	{"article-000-election", "foreign-text", Liveness},
+	{"article-000-election", "wrap", Exclusion},
+	{"article-000-election", "acquired-twice", Liveness},
+	{"article-000-election", "no-directory", Liveness},
+	{"article-000-election", "plain-release", None},
+	{"article-000-election", "middle-dies", None},
+	{"article-000-election", "interrupted", None},
+	{"article-000-election", "lost-delete", None},
+	{"article-000-election", "lost-delete-reply", None},
+
+	{"go-zookeeper", "interrupted", Liveness},
+	{"go-zookeeper", "lost-delete-reply", Reuse},
+	{"go-zookeeper", "waiter-deleted", Exclusion},
+	{"go-zookeeper", "holder-deleted", Reuse},
+	{"go-zookeeper", "foreign-zero", Liveness},
+	{"go-zookeeper", "foreign-text", Liveness},
+	{"go-zookeeper", "wrap", Exclusion},
+	{"go-zookeeper", "lost-create-reply", None},
+	{"go-zookeeper", "lost-create-given-up", None},
+	{"go-zookeeper", "predecessor-vanishes", None},
+	{"go-zookeeper", "middle-dies", None},
+}
+
+// Variants are the names of the published variants that there are expectations of.
+func Variants() []string {
+	var all []string
+	for _, e := range Expectations {
+		if !slices.Contains(all, e.Variant) {
+			all = append(all, e.Variant)
+		}
+	}
+	return all
+}
+
+// plan is what is played for these variants: their expectations, and the control in each of their scenarios.
+func plan(variants []string) []Expectation {
+	var all, control []Expectation
+	for _, e := range Expectations {
+		if !slices.Contains(variants, e.Variant) {
+			continue
+		}
+		all = append(all, e)
+		if c := (Expectation{controlOf(e.Variant), e.Scenario, None}); !slices.Contains(control, c) {
+			control = append(control, c)
+		}
+	}
+	return append(all, control...)
+}
+
+func variant(name string) (recipes.Variant[recipes.Lock], bool) {
+	return recipes.Find(slices.Concat(recipes.Locks, recipes.Published, elections()), name)
+}

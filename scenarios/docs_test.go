@@ -1,0 +1,58 @@
+package scenarios_test
+
+import (
+	"cmp"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/zkbench/zkbench/scenarios"
+)
+
+// The table of docs/recipes.md says what the program expects, and its commands name variants that there are.
+func TestTheDocumentSaysWhatIsExpected(t *testing.T) {
+	text, err := os.ReadFile("../docs/recipes.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	documented := map[scenarios.Expectation]bool{}
+	var variants []string
+	for line := range strings.Lines(string(text)) {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
+		for i := range cells {
+			cells[i] = strings.Trim(cells[i], " `")
+		}
+		switch {
+		case !strings.HasPrefix(line, "|"):
+			variants = nil
+		case cells[0] == "scenario":
+			variants = cells[2:]
+		case len(cells) == len(variants)+2 && variants != nil:
+			known := slices.ContainsFunc(scenarios.Scenarios, func(s scenarios.Scenario) bool { return s.Name == cells[0] })
+			if !known && !strings.HasPrefix(cells[0], "---") {
+				t.Errorf("the document has a row for %s, which is no scenario", cells[0])
+			}
+			for i, v := range variants {
+				if seen := cells[i+2]; seen != "" && !strings.HasPrefix(seen, "---") {
+					documented[scenarios.Expectation{Variant: v, Scenario: cells[0], Expect: scenarios.Violation(strings.Trim(seen, "-"))}] = true
+				}
+			}
+		}
+	}
+	for _, e := range scenarios.Expectations {
+		if !documented[e] {
+			t.Errorf("the document lacks that %s in %s does %s", e.Variant, e.Scenario, cmp.Or(string(e.Expect), "come through"))
+		}
+		delete(documented, e)
+	}
+	for e := range documented {
+		t.Errorf("the document has %s in %s as %q, which nobody expects", e.Variant, e.Scenario, e.Expect)
+	}
+	for _, m := range regexp.MustCompile(`variants=\[([^]]*)\]`).FindAllSubmatch(text, -1) {
+		if !slices.Contains(scenarios.Variants(), string(m[1])) {
+			t.Errorf("a command names %s, which is no published variant", m[1])
+		}
+	}
+}
