@@ -1,0 +1,97 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/zkbench/zkbench/bench"
+	"github.com/zkbench/zkbench/ensemble"
+	"github.com/zkbench/zkbench/profiles"
+	"github.com/zkbench/zkbench/results"
+)
+
+// The leader of the run's own servers is killed and comes back, a session is expired, replies are lost: the lock keeps its promise, and
+// the result tells what each fault did.
+func TestFaultsOnRealServers(t *testing.T) {
+	dir := out(t)
+	o := zkbench(t, "run", small(t, "sessions: 12", "hold: 2ms", "warmup: 500ms", "duration: 9s", "drain: 10s", "ensemble: local:3",
+		"faults: [{at: 1s, kind: kill, server: leader, for: 2s}, {at: 5s, kind: expire, session: 3}, {at: 6s, kind: cut-reply, op: create, times: 2}, "+
+			"{at: 7s, kind: silence, session: 1, for: 500ms}, {at: 8s, kind: reset}]"), "--out", dir)
+	o.want(exitOK, "kill, leader (server", "expire, session 3", "cut-reply", "Faults: what was broken on purpose")
+	r := result(t, dir)
+	if len(r.Cells) != 1 || len(r.Cells[0].Faults) != 5 {
+		t.Fatalf("faults %+v, want five", r.Cells)
+	}
+	for _, c := range r.Cells[0].Checks {
+		if c.Verdict != "holds" {
+			t.Errorf("%s is %s: %s", c.Name, c.Verdict, c.Detail)
+		}
+	}
+	of := map[string]results.Fault{}
+	for _, f := range r.Cells[0].Faults {
+		of[f.Kind] = f
+		if f.Error != "" || f.HealedS == nil || *f.HealedS < f.AtS || f.Orphans != 0 || f.LongestPause == nil {
+			t.Errorf("%+v; want that it was carried out and healed, and left no orphans", f)
+		}
+	}
+	if f := of["kill"]; *f.HealedS < f.AtS+2 || f.SessionsMoved == nil || *f.SessionsMoved == 0 || *f.LongestPause <= *f.PauseBefore {
+		t.Errorf("the kill: %+v; want that its sessions moved, and a longer pause than before", f)
+	}
+	if f := of["expire"]; f.SessionsExpired != 1 {
+		t.Errorf("the expiry: %+v; want one session that expired", f)
+	}
+	if f := of["cut-reply"]; f.Strikes != 2 {
+		t.Errorf("the cut replies: %+v; want that it struck twice", f)
+	}
+}
+
+func TestFaultsThatTheEnsembleCannotDo(t *testing.T) {
+	zkbench(t, "run", "failover", "--ensemble", "local:3").want(exitUsage, "builtin:failover.yaml:",
+		"disconnect cannot be carried out on local:3", "--ensemble compose:3", "pause", "possible there are kill, stop, ")
+	zkbench(t, "run", small(t, "faults: [{at: 100ms, kind: stop, server: 1}]"), "--servers", "127.0.0.1:1").want(exitUsage,
+		"small.yaml:", "stop cannot be carried out on 127.0.0.1:1: zkbench does not break servers that somebody else runs")
+}
+
+// The table of docs/faults.md is the catalogue, and says of each kind where it can be carried out.
+func TestTheTableOfFaultsIsRight(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "faults.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows [][]string
+	for line := range strings.Lines(string(text)) {
+		if cells := strings.Split(strings.TrimSpace(line), "|"); len(cells) == 9 && !strings.HasPrefix(cells[1], "-") && cells[1] != " kind " {
+			for i := range cells {
+				cells[i] = strings.TrimSpace(cells[i])
+			}
+			rows = append(rows, cells[1:8])
+		}
+	}
+	kinds := profiles.FaultKinds()
+	if len(rows) != len(kinds) {
+		t.Fatalf("%d rows for %d kinds", len(rows), len(kinds))
+	}
+	can := func(kind string, driver ensemble.Ensemble) string {
+		p := profiles.Profile{Faults: []profiles.PlannedFault{{Kind: kind, Session: profiles.AnySession}}}
+		return map[bool]string{true: "yes", false: "no"}[bench.CheckFaults(p, bench.Ground{Servers: 3, Driver: driver}) == nil]
+	}
+	for i, k := range kinds {
+		want := []string{k.Name, strings.Join(k.Needs, ", "), strings.Join(k.May, ", "), rows[i][3], can(k.Name, (*ensemble.Local)(nil)), rows[i][5],
+			can(k.Name, (*ensemble.External)(nil))}
+		if !slices.Equal(rows[i], want) {
+			t.Errorf("row %q, want %q", rows[i], want)
+		}
+	}
+}
+
+// What a fault brings out is not excused by it: a waiter that is expired lets the one behind it in, if that does not look again.
+func TestAFaultBringsADefectOut(t *testing.T) {
+	address, dir := servers.Get(t, 1).Addresses()[0], out(t)
+	zkbench(t, "run", small(t, "variants: broken-no-recheck", "sessions: 8", "hold: 20ms", "duration: 2s",
+		"faults: [{at: 500ms, kind: expire, session: 1}, {at: 800ms, kind: expire, session: 2}, {at: 1100ms, kind: expire, session: 3}]"),
+		"--servers", address, "--out", dir).want(exitViolated, "VIOLATED mutual-exclusion in broken-no-recheck", "expire, session 2")
+	wantEmpty(t, address)
+}

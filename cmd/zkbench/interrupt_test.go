@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/zkbench/zkbench/zk"
+)
+
+// The first signal, in each phase of a run on servers of the user's: the run ends in good order, keeps what it has, says that it is
+// partial, and leaves no znode.
+func TestAnInterruptInEachPhase(t *testing.T) {
+	address := servers.Get(t, 1).Addresses()[0]
+	for _, test := range []struct {
+		phase   string
+		lines   []string // of the profile
+		at      string   // on standard error
+		cells   int      // in the result
+		partial bool     // the last of them
+	}{
+		{"warm-up", []string{"warmup: 60s"}, ", warm-up ", 1, true},
+		{"steady", []string{"duration: 60s"}, ", steady ", 1, true},
+		{"steady, while sessions hold and wait for long", []string{"hold: 30s", "duration: 60s", "session_timeout: 20s", "rate: 100/s"}, ", steady ", 1, true},
+		{"drain", []string{"hold: 30s", "drain: 60s", "session_timeout: 20s", "rate: 100/s"}, ", drain ", 1, true},
+		{"judge", []string{"repetitions: 2"}, ", judge", 1, false},
+	} {
+		t.Run(test.phase, func(t *testing.T) {
+			dir, goroutines := out(t), runtime.NumGoroutine()
+			o := newTerminal(t).interruptAt(test.at, 1).run("run", small(t, test.lines...), "--servers", address, "--out", dir)
+			o.want(exitInterrupted, "interrupted: finishing what is under way", "zkbench: interrupted", "PARTIAL RESULT: interrupted", "Result: "+dir)
+			r := result(t, dir)
+			if !r.Partial || r.Exit.Code != exitInterrupted || !strings.HasPrefix(r.Exit.Reason, "interrupted") {
+				t.Errorf("partial %v, exit %+v; want a partial result that says why", r.Partial, r.Exit)
+			}
+			if len(r.Cells) != test.cells || r.Cells[len(r.Cells)-1].Partial != test.partial {
+				t.Errorf("cells %+v, want %d, the last partial: %v", r.Cells, test.cells, test.partial)
+			}
+			wantGoroutines(t, goroutines)
+			wantEmpty(t, address)
+		})
+	}
+}
+
+// wantGoroutines waits until there are no more goroutines than there were.
+func wantGoroutines(t *testing.T, before int) {
+	t.Helper()
+	deadline := time.Now().Add(10 * time.Second)
+	for runtime.NumGoroutine() > before {
+		if time.Now().After(deadline) {
+			text := make([]byte, 1<<20)
+			t.Fatalf("%d goroutines, %d before:\n%s", runtime.NumGoroutine(), before, text[:runtime.Stack(text, true)])
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// While sessions are being opened nothing has been measured: the partial result has no cell.
+func TestAnInterruptWhileConnecting(t *testing.T) {
+	address, dir := servers.Get(t, 1).Addresses()[0], out(t)
+	m := newTerminal(t)
+	dial := m.setup.Engines[0].Dial
+	var once sync.Once
+	m.setup.Engines[0].Dial = func(ctx context.Context, servers []string, timeout time.Duration, seed uint64) (zk.Session, error) {
+		if strings.Contains(m.errors.String(), ", connect") { // servers that take their time
+			once.Do(func() { m.interrupt(1) })
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		return dial(ctx, servers, timeout, seed)
+	}
+	o := m.run("run", small(t), "--servers", address, "--out", dir)
+	o.want(exitInterrupted, "interrupted")
+	if r := result(t, dir); !r.Partial || len(r.Cells) != 0 || r.Exit.Code != exitInterrupted {
+		t.Errorf("result %+v, want a partial one without a cell", r)
+	}
+	wantEmpty(t, address)
+}
+
+// While the ensemble starts there is nothing to keep: no result, and no server.
+func TestAnInterruptWhileTheEnsembleStarts(t *testing.T) {
+	dir, before := out(t), javas(t)
+	newTerminal(t).interruptAt("starting 1 ZooKeeper servers", 1).run("run", small(t), "--out", dir).want(exitInterrupted, "interrupted")
+	wantMissing(t, dir)
+	if after := javas(t); len(after) != len(before) {
+		t.Errorf("servers %v run, before %v", after, before)
+	}
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	newTerminal(t).interruptAt("starting 1 ZooKeeper servers", 1).run("up", "-n", "1").want(exitInterrupted, "interrupted")
+	zkbench(t, "down").want(exitFailed, "no local ensemble is up")
+	if after := javas(t); len(after) != len(before) {
+		t.Errorf("servers %v run, before %v", after, before)
+	}
+}
+
+// What was measured to its end is not partial, also when an interrupt comes while the root is being removed. The exit code tells of it, and
+// the root goes.
+func TestAnInterruptWhileCleaningUp(t *testing.T) {
+	address, dir := servers.Get(t, 1).Addresses()[0], out(t)
+	newTerminal(t).interruptAt(", judge", 1).run("run", small(t), "--servers", address, "--out", dir).want(exitInterrupted, "interrupted: finishing what is under way", "zkbench: interrupted")
+	if r := result(t, dir); r.Partial || len(r.Cells) != 1 || r.Exit.Code != exitInterrupted {
+		t.Errorf("result %+v, want a whole one that tells of the interrupt", r)
+	}
+	wantEmpty(t, address)
+}
+
+// The second signal leaves at once: the partial result is there, the root stays, and clean removes it.
+func TestASecondSignalLeavesAtOnce(t *testing.T) {
+	address, dir := servers.Get(t, 1).Addresses()[0], out(t)
+	cmd := childCommand(t, "process", "", "run", small(t, "hold: 30s", "duration: 60s", "session_timeout: 20s"), "--servers", address, "--out", dir)
+	said := interruptProcess(t, cmd, ", steady ", syscall.SIGINT, syscall.SIGTERM)
+	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted {
+		t.Errorf("exit code %d, want %d", code, exitInterrupted)
+	}
+	for _, text := range []string{"once more leaves at once", "leaving at once", "'zkbench clean' removes what is left"} {
+		if !strings.Contains(said, text) {
+			t.Errorf("the command does not say %q:\n%s", text, said)
+		}
+	}
+	if r := result(t, dir); !r.Partial || r.Exit.Code != exitInterrupted {
+		t.Errorf("result %+v, want a partial one", r)
+	}
+	zkbench(t, "clean", "--servers", address).want(exitOK, "removing /zkbench/small-", "profile small")
+	wantEmpty(t, address)
+}
+
+// interruptProcess sends the signals when the process's standard error contains text, waits for its end and returns what it said.
+func interruptProcess(t *testing.T, cmd *exec.Cmd, text string, signals ...os.Signal) string {
+	t.Helper()
+	seen := make(chan struct{})
+	said := &console{on: text, do: func() { close(seen) }}
+	cmd.Stderr = said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() { cmd.Wait(); close(ended) }()
+	select {
+	case <-seen:
+	case <-ended:
+		t.Fatalf("the process ended before it said %q:\n%s", text, said.String())
+	}
+	for _, s := range signals {
+		if err := cmd.Process.Signal(s); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(20 * time.Millisecond) // two signals that are pending at once are in no order
+	}
+	<-ended
+	return said.String()
+}

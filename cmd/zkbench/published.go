@@ -1,0 +1,63 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/zkbench/zkbench/bench"
+	"github.com/zkbench/zkbench/ensemble/proxy"
+	"github.com/zkbench/zkbench/results"
+	"github.com/zkbench/zkbench/scenarios"
+)
+
+// trialsAtOnce is how many scenarios go on at a time, each with at most three sessions and one of its own.
+const trialsAtOnce = 10
+
+// published is the workload that plays the faults of published recipes, through a proxy that this process puts before the servers.
+func published() bench.Act {
+	return bench.Act{
+		Name: "published", Doc: "play the published recipes in the situations that bring their faults out; no load",
+		Variants: scenarios.Variants, Sessions: 4 * trialsAtOnce,
+		Do: func(ctx context.Context, s bench.Stage) error {
+			p, err := proxy.Start(ctx, proxy.Config{Upstreams: s.Addresses})
+			if err != nil {
+				return err
+			}
+			defer p.Close()
+			found, err := scenarios.Run(ctx, scenarios.Config{
+				Servers: scenarios.Proxied{Proxy: p, Open: s.Dial}, Dir: s.Root, Variants: s.Variants, Parallel: trialsAtOnce,
+				Played: func(n, of int, f scenarios.Finding) {
+					if ctx.Err() != nil {
+						return
+					}
+					s.Tell(fmt.Sprintf("[%d/%d] %s in %s: %s", n, of, f.Variant, f.Scenario, outcome(f)))
+				},
+			})
+			for _, f := range found {
+				if f.Err != nil && err != nil { // cut off by the end of the run
+					continue
+				}
+				s.Document.Findings = append(s.Document.Findings, finding(f))
+			}
+			return err
+		},
+	}
+}
+
+func outcome(f scenarios.Finding) string {
+	switch {
+	case f.Err != nil:
+		return f.Err.Error()
+	case f.Seen == scenarios.None:
+		return "comes through"
+	}
+	return "violates " + string(f.Seen)
+}
+
+func finding(f scenarios.Finding) results.Finding {
+	r := results.Finding{Variant: f.Variant, Scenario: f.Scenario, Expected: string(f.Expect), Seen: string(f.Seen), Witness: f.Witness}
+	if f.Err != nil {
+		r.Error = f.Err.Error()
+	}
+	return r
+}

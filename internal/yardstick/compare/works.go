@@ -1,0 +1,124 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+
+	"github.com/zkbench/zkbench/internal/yardstick"
+)
+
+// work is one row or more of the table: what the generators are asked to do and what is read off.
+type work struct {
+	title      string
+	generators []string
+	args       []string
+	figures    []figure
+	native     []string // what native is asked to do besides
+}
+
+// figure is one number of a work. The limit is for native: of its ratio to the floor where the floor measures the figure,
+// of the figure itself where it does not; 0: the figure is shown and has no limit.
+type figure struct {
+	title string
+	unit  string
+	of    func(yardstick.Result) float64
+	limit float64
+	least bool // the limit is the least that will do, not the most
+}
+
+func cpu(limit float64) figure {
+	return figure{"CPU per operation", "us", func(r yardstick.Result) float64 { return r.CPU }, limit, false}
+}
+
+var works = []work{
+	{"getData, 64 sessions", []string{"floor", "gozk", "native"}, []string{"-sessions", "64", "-ops", "200000"}, []figure{cpu(1.6)}, nil},
+	{"getData, 2000 sessions", []string{"floor", "gozk", "native"}, []string{"-sessions", "2000", "-ops", "200000"}, []figure{cpu(1.4),
+		{"rate", "/s", func(r yardstick.Result) float64 { return r.PerSecond }, 0.9, true}}, nil},
+	{"getChildren of 1008 names, 32 sessions", []string{"floor", "gozk", "native"},
+		[]string{"-sessions", "32", "-ops", "20000", "-children", "1008"}, []figure{cpu(1.5)}, nil},
+	{"a list that nobody has read before: each session of zkbench lists a znode of its own", []string{"floor", "native"},
+		[]string{"-sessions", "32", "-ops", "20000", "-children", "1008"}, []figure{cpu(0)}, []string{"-own"}},
+	{"idle, 5000 sessions", []string{"gozk", "native"}, []string{"-sessions", "5000", "-ops", "0"},
+		[]figure{{"resident memory per session", "KiB", func(r yardstick.Result) float64 { return r.IdleKiB }, 12, false}}, nil},
+	{"hand-off of a predecessor lock; floor: one delete and one list", []string{"floor", "native"}, []string{"-handoff", "500"},
+		[]figure{{"median time", "us", func(r yardstick.Result) float64 { return r.HandoffUs + r.DeleteList }, 1.3, false}}, nil},
+	{"predecessor lock, 10000 sessions in one process, 10 a lock", []string{"native"}, []string{"-sessions", "10000", "-lock", "2"},
+		[]figure{{"most resident memory", "MiB", func(r yardstick.Result) float64 { return r.PeakMiB }, 1024, false}}, nil},
+}
+
+// bench is the generators, built, and the servers.
+type bench struct {
+	dir     string
+	servers string
+}
+
+// build makes the programs. The floor and gozk are those of another module where elsewhere is its directory: yardsticks that the
+// same hands as the client did not make.
+func build(ctx context.Context, dir, elsewhere string) (*bench, error) {
+	const at = "github.com/zkbench/zkbench/internal/yardstick/"
+	builds := [][]string{{"build", "-o", dir, at + "floor", at + "gozk", at + "native"}}
+	if _, err := os.Stat(filepath.Join(elsewhere, "go.mod")); elsewhere != "" && err == nil {
+		fmt.Fprintln(os.Stderr, "the floor and gozk are those of", elsewhere)
+		builds = [][]string{{"build", "-o", dir, at + "native"}, {"build", "-C", elsewhere, "-o", dir, "./floor", "./gozk"}}
+	}
+	for _, args := range builds {
+		cmd := exec.CommandContext(ctx, "go", args...)
+		cmd.Stderr = os.Stderr
+		if err := cmd.Run(); err != nil {
+			return nil, fmt.Errorf("go build: %w", err)
+		}
+	}
+	return &bench{dir: dir}, nil
+}
+
+// measured is the figures of a work: by figure, by generator, one value a run.
+type measured struct {
+	work
+	values []map[string][]float64
+}
+
+// measure takes the generators in turn, each time in another order, so that what the machine does besides meets all alike.
+func (b *bench) measure(ctx context.Context, ws []work, runs int) ([]measured, error) {
+	var all []measured
+	for _, w := range ws {
+		m := measured{work: w, values: make([]map[string][]float64, len(w.figures))}
+		for i := range m.values {
+			m.values[i] = map[string][]float64{}
+		}
+		for run := range runs {
+			for i := range w.generators {
+				g := w.generators[(run+i)%len(w.generators)]
+				args := w.args
+				if g == "native" {
+					args = slices.Concat(args, w.native)
+				}
+				r, err := b.run(ctx, g, args)
+				if err != nil {
+					return nil, fmt.Errorf("%s: %s: %w", w.title, g, err)
+				}
+				for j, f := range w.figures {
+					m.values[j][g] = append(m.values[j][g], f.of(r))
+				}
+			}
+		}
+		all = append(all, m)
+	}
+	return all, nil
+}
+
+func (b *bench) run(ctx context.Context, generator string, args []string) (r yardstick.Result, err error) {
+	cmd := exec.CommandContext(ctx, filepath.Join(b.dir, generator), append([]string{"-servers", b.servers}, args...)...)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, os.Stderr
+	if err := cmd.Run(); err != nil {
+		return r, err
+	}
+	fmt.Fprint(os.Stderr, out.String())
+	return r, json.Unmarshal(out.Bytes(), &r)
+}
