@@ -31,9 +31,11 @@ func newThree(t *testing.T, lines ...string) *three {
 		refuse: map[string]error{}}
 	th.config.Ensemble = th
 	th.on = func(u Update) {
-		if th.began.IsZero() && u.Phase == PhaseSteady {
-			th.began = time.Now().Add(time.Second - u.Elapsed) // the warm-up takes a second
-		}
+		th.set(func() {
+			if th.began.IsZero() && u.Phase == PhaseSteady {
+				th.began = time.Now().Add(time.Second - u.Elapsed) // the warm-up takes a second
+			}
+		})
 	}
 	return th
 }
@@ -78,13 +80,17 @@ func (th *three) call(name string, server int, down bool) error {
 	return nil
 }
 
-func (th *three) Kill(_ context.Context, n int) error     { return th.call("kill", n, true) }
-func (th *three) Stop(_ context.Context, n int) error     { return th.call("stop", n, true) }
-func (th *three) Pause(_ context.Context, n int) error    { return th.call("pause", n, true) }
-func (th *three) Restart(_ context.Context, n int) error  { return th.call("restart", n, false) }
-func (th *three) Resume(_ context.Context, n int) error   { return th.call("resume", n, false) }
-func (th *three) Leader(ctx context.Context) (int, error) { return th.leads, nil }
-func (th *three) Ready(context.Context) error             { return th.call("ready", 0, false) }
+func (th *three) Kill(_ context.Context, n int) error    { return th.call("kill", n, true) }
+func (th *three) Stop(_ context.Context, n int) error    { return th.call("stop", n, true) }
+func (th *three) Pause(_ context.Context, n int) error   { return th.call("pause", n, true) }
+func (th *three) Restart(_ context.Context, n int) error { return th.call("restart", n, false) }
+func (th *three) Resume(_ context.Context, n int) error  { return th.call("resume", n, false) }
+func (th *three) Ready(context.Context) error            { return th.call("ready", 0, false) }
+
+func (th *three) Leader(context.Context) (leads int, err error) {
+	th.set(func() { leads = th.leads })
+	return leads, nil
+}
 
 func faultsOf(faults ...string) string { return "faults: [" + strings.Join(faults, ", ") + "]" }
 

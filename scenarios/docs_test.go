@@ -50,7 +50,7 @@ func TestTheDocumentSaysWhatIsExpected(t *testing.T) {
 	for e := range documented {
 		t.Errorf("the document has %s in %s as %q, which nobody expects", e.Variant, e.Scenario, e.Expect)
 	}
-	for _, m := range regexp.MustCompile(`variants=\[([^]]*)\]`).FindAllSubmatch(text, -1) {
+	for _, m := range regexp.MustCompile(`run published --set variants=\[([^]]*)\]`).FindAllSubmatch(text, -1) {
 		if !slices.Contains(scenarios.Variants(), string(m[1])) {
 			t.Errorf("a command names %s, which is no published variant", m[1])
 		}
