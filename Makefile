@@ -5,7 +5,7 @@ JAVA_NEEDS = default-jre-headless:java zookeeper:/usr/share/java/zookeeper.jar
 TEST_NEEDS = $(JAVA_NEEDS) libhdrhistogram-java:/usr/share/java/hdrhistogram.jar default-jdk-headless:javac \
 	libcurator-recipes-java:/usr/share/java/curator-recipes.jar python3-kazoo:/usr/lib/python3/dist-packages/kazoo
 
-.PHONY: demo build image test bench check clean
+.PHONY: demo build image generator-image test bench check clean
 
 demo: build ## install what is missing and run the quickstart profile on three servers started for the run
 	@scripts/need $(JAVA_NEEDS)
@@ -17,6 +17,10 @@ build: ## build ./bin/zkbench
 image: ## build the image zkbench/zookeeper:3.8.0 from Debian's packages, for Docker without a registry
 	@scripts/need mmdebstrap:mmdebstrap
 	@compose/image/build
+
+generator-image: ## build the image zkbench/zkbench of the load generator, from the binary alone
+	CGO_ENABLED=0 $(GO) build -trimpath -o compose/generator/zkbench ./cmd/zkbench
+	docker build --quiet --tag zkbench/zkbench compose/generator
 
 test: ## install what the tests need and run all of them, race detector on
 	@scripts/need $(TEST_NEEDS) gcc:gcc libc6-dev:/usr/include/stdlib.h
@@ -33,4 +37,4 @@ check: ## formatting and static checks
 	$(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
 
 clean: ## remove what was built
-	rm -rf bin
+	rm -rf bin compose/generator/zkbench
