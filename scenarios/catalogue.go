@@ -1,12 +1,8 @@
 package scenarios
 
-import (
-	"slices"
+import "slices"
 
-	"github.com/zkbench/zkbench/recipes"
-)
-
-// Violation is a broken promise of a lock.
+// Violation is a broken promise of a recipe.
 type Violation string
 
 // The violations; the package comment says how each is decided.
@@ -16,9 +12,12 @@ const (
 	Liveness  Violation = "liveness"
 	Reuse     Violation = "reuse"
 	Rest      Violation = "rest"
+	Enter     Violation = "enter"
+	Leave     Violation = "leave"
+	Atomicity Violation = "atomicity"
 )
 
-// Scenario is a situation that a lock has to come through.
+// Scenario is a situation that a recipe has to come through.
 type Scenario struct {
 	Name string
 	Doc  string // one line
@@ -30,9 +29,6 @@ type Expectation struct {
 	Variant, Scenario string
 	Expect            Violation // None: it comes through
 }
-
-// Control is the sound lock that every scenario of a lock is also played with; it must come through all of them.
-const Control = "predecessor"
 
 // Scenarios is the catalogue.
 var Scenarios = []Scenario{
@@ -60,6 +56,17 @@ var Scenarios = []Scenario{
 	{"predecessor-data", "somebody else writes to the holder's znode, then the holder releases", predecessorData},
 	{"holder-expires", "the session of the holder expires while another one waits", holderExpires},
 	{"no-directory", "the directory is not there yet", noDirectory},
+
+	{"all-meet", "three members of a double barrier come and go", allMeet},
+	{"slow-member", "the others have come, and begun to go, before a member looks who is there", slowMember},
+	{"lowest-dies", "the session of the lowest member expires; one has left, and one computes", lowestDies},
+	{"all-die-inside", "the sessions of all members expire inside, and others come", allDieInside},
+	{"enter-given-up", "a member gives up to wait, and two others come", enterGivenUp},
+
+	{"all-vote", "three sites of a transaction vote to commit", allVote},
+	{"late-vote", "a site waits in vain until its time-out; others, which learn of the transaction later, see all votes in time", lateVote},
+	{"vote-changed", "a site that has voted to commit comes back, when another has decided, and votes to abort", voteChanged},
+	{"proposer-dies", "the proposer's session expires when its first request is answered", proposerDies},
 }
 
 // Expectations is what the published variants do, by scenario. That a variant comes through is listed where it is claimed that it does
@@ -121,6 +128,22 @@ var Expectations = []Expectation{
 	{"article-000-election", "lost-delete", None},
 	{"article-000-election", "lost-delete-reply", None},
 
+	{"kazoo-double-barrier", "slow-member", Liveness},
+	{"kazoo-double-barrier", "lowest-dies", Leave},
+	{"kazoo-double-barrier", "all-die-inside", Enter},
+	{"kazoo-double-barrier", "all-meet", None},
+
+	{"curator-double-barrier", "slow-member", Liveness},
+	{"curator-double-barrier", "lowest-dies", Leave},
+	{"curator-double-barrier", "all-die-inside", Enter},
+	{"curator-double-barrier", "enter-given-up", Enter},
+	{"curator-double-barrier", "all-meet", None},
+
+	{"article-001-two-phase-commit", "late-vote", Atomicity},
+	{"article-001-two-phase-commit", "vote-changed", Atomicity},
+	{"article-001-two-phase-commit", "proposer-dies", Liveness},
+	{"article-001-two-phase-commit", "all-vote", None},
+
 	{"go-zookeeper", "interrupted", Liveness},
 	{"go-zookeeper", "lost-delete-reply", Reuse},
 	{"go-zookeeper", "waiter-deleted", Exclusion},
@@ -153,13 +176,10 @@ func plan(variants []string) []Expectation {
 			continue
 		}
 		all = append(all, e)
-		if c := (Expectation{controlOf(e.Variant), e.Scenario, None}); !slices.Contains(control, c) {
+		of, _ := subjectOf(e.Variant)
+		if c := (Expectation{of.control, e.Scenario, None}); !slices.Contains(control, c) {
 			control = append(control, c)
 		}
 	}
 	return append(all, control...)
-}
-
-func variant(name string) (recipes.Variant[recipes.Lock], bool) {
-	return recipes.Find(slices.Concat(recipes.Locks, recipes.Published, elections()), name)
 }

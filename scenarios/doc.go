@@ -1,7 +1,7 @@
 // Package scenarios is the published recipes' faults, each in the situation that shows it.
 //
 // A scenario is a script of a few sessions: one holds, one waits, a connection is cut between a create and its reply. It is the same
-// for every variant, so that it says as much of a sound lock, which must come through it, as of the one whose fault it was written
+// for every variant, so that it says as much of a sound recipe, which must come through it, as of the one whose fault it was written
 // for. After its steps the trial looks at the state, and at nothing else:
 //
 //   - exclusion is violated when two handles hold at once;
@@ -10,6 +10,14 @@
 //   - reuse is violated when a handle that holds nothing refuses to acquire because it holds;
 //   - rest is violated when a waiter goes on asking, hundreds of requests a second, though nothing changes.
 //
+// And of a double barrier, and of a two-phase commit:
+//
+//   - enter is violated when a member is inside before all have come: one that gave up, or died before it was inside, has not;
+//   - leave is violated when a member was let out while another one computes inside;
+//   - liveness is violated when a member waits to enter though all have come, or to leave though nobody computes, likewise; and when a
+//     site cannot vote on a transaction that it has learnt of, or cannot decide;
+//   - atomicity is violated when two sites of a transaction decide differently.
+//
 // Races are staged at pause points of the recipes and by a proxy that breaks connections at named requests. Time decides nothing but
-// how long silence is listened to.
+// how long silence is listened to, and in late-vote which of the sites runs into its time-out.
 package scenarios

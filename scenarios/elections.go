@@ -9,10 +9,6 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// ElectionControl is the sound election that the published ones are compared with: predecessor of recipes.Elections, under a name that
-// no lock has.
-const ElectionControl = "predecessor-election"
-
 // office is an election as what the scripts drive: to campaign is to acquire, to resign is to release.
 type office struct{ recipes.Election }
 
@@ -25,30 +21,10 @@ func (o office) Acquire(ctx context.Context) (recipes.Grant, error) {
 // Release resigns.
 func (o office) Release(ctx context.Context) error { return o.Resign(ctx) }
 
-// elections is the published elections, and their control, in the form of locks.
-func elections() []recipes.Variant[recipes.Lock] {
-	control, _ := recipes.Find(recipes.Elections, "predecessor")
-	control.Name = ElectionControl
-	var all []recipes.Variant[recipes.Lock]
-	for _, v := range append([]recipes.Variant[recipes.Election]{control}, recipes.PublishedElections...) {
-		all = append(all, recipes.Variant[recipes.Lock]{Name: v.Name, Source: v.Source, Doc: v.Doc, Unsafe: v.Unsafe,
-			New: func(s zk.Session, path string, o recipes.Options) recipes.Lock { return office{v.New(s, path, o)} }})
-	}
-	return all
-}
-
-// controlOf is the sound recipe that a variant is compared with.
-func controlOf(variant string) string {
-	if _, election := recipes.Find(elections(), variant); election {
-		return ElectionControl
-	}
-	return Control
-}
-
 // directory makes the znode that LeaderElectionSupport wants to be there, for elections alone: some published locks have faults in making
 // theirs.
 func (t *trial) directory() {
-	if _, election := recipes.Find(elections(), t.variant.Name); !election {
+	if t.subject.control != ElectionControl {
 		return
 	}
 	if _, err := t.admin.Create(t.ctx, t.dir+"/lock", nil, zk.Persistent); err != nil && !errors.Is(err, zk.ErrNodeExists) {

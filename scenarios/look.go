@@ -70,7 +70,7 @@ func (t *trial) sync() {
 	}
 }
 
-// look waits until nothing moves any more and judges the state, lock by lock.
+// look waits until nothing moves any more and judges the state: of locks, lock by lock; of a double barrier; of a two-phase commit.
 func (t *trial) look() {
 	t.settle(nil)
 	var paths []string
@@ -80,6 +80,8 @@ func (t *trial) look() {
 			t.judge(h.path)
 		}
 	}
+	t.judgeMembers()
+	t.judgeSites()
 }
 
 func (t *trial) judge(path string) {

@@ -81,16 +81,16 @@ func Run(ctx context.Context, c Config) ([]Finding, error) {
 // play plays one trial.
 func play(ctx context.Context, servers Servers, dir string, e Expectation) Finding {
 	f := Finding{Expectation: e}
-	v, ok := variant(e.Variant)
+	of, ok := subjectOf(e.Variant)
 	if !ok {
-		f.Err = fmt.Errorf("no lock is called %s", e.Variant)
+		f.Err = fmt.Errorf("no recipe is called %s", e.Variant)
 		return f
 	}
 	for _, s := range Scenarios {
 		if s.Name != e.Scenario {
 			continue
 		}
-		t, err := newTrial(ctx, servers, v, dir)
+		t, err := newTrial(ctx, servers, of, dir)
 		if err != nil {
 			f.Err = err
 			return f

@@ -184,7 +184,7 @@ func twoNames(t *trial) {
 
 // named adds a client of the lock of that name: a path of its own, or in article 004 the beginning of its znodes' names.
 func (t *trial) named(name, lock string) *handle {
-	if t.variant.Name != "article-004-dzone" {
+	if t.subject.name != "article-004-dzone" {
 		return t.clientOf(name, t.dir+"/"+lock, nil)
 	}
 	return t.clientWith(name, t.dir+"/"+lock, nil, func(s zk.Session, path string, o recipes.Options) recipes.Lock {

@@ -29,11 +29,13 @@ const patience = 30 * time.Second
 type trial struct {
 	ctx     context.Context
 	servers Servers
-	variant recipes.Variant[recipes.Lock]
+	subject subject
 	dir     string
 	admin   zk.Session
 	moves   atomic.Int64 // requests answered and events received by the handles
 	handles []*handle
+	members []*member // of a double barrier
+	sites   []*site   // of a two-phase commit
 
 	mu      sync.Mutex
 	seen    Violation
@@ -41,7 +43,7 @@ type trial struct {
 	err     error
 }
 
-func newTrial(ctx context.Context, servers Servers, v recipes.Variant[recipes.Lock], dir string) (*trial, error) {
+func newTrial(ctx context.Context, servers Servers, s subject, dir string) (*trial, error) {
 	admin, err := servers.Dial(ctx)
 	if err != nil {
 		return nil, err
@@ -49,7 +51,7 @@ func newTrial(ctx context.Context, servers Servers, v recipes.Variant[recipes.Lo
 	if _, err := admin.Create(ctx, dir, nil, zk.Persistent); err != nil {
 		return nil, errors.Join(err, admin.Close())
 	}
-	return &trial{ctx: ctx, servers: servers, variant: v, dir: dir, admin: admin}, nil
+	return &trial{ctx: ctx, servers: servers, subject: s, dir: dir, admin: admin}, nil
 }
 
 // end ends what still goes on, and the sessions.
@@ -88,28 +90,29 @@ func (t *trial) found(v Violation, format string, args ...any) {
 	}
 }
 
-// handle is a client in a scenario: a lock handle with its session.
+// handle is a client in a scenario: its session, and a handle on the recipe.
 type handle struct {
 	t       *trial
 	name    string
 	path    string
 	session zk.Session
-	lock    recipes.Lock
-	gone    bool // its session has been ended
+	lock    recipes.Lock // nil: the recipe is none
+	gone    bool         // its session has been ended
 
 	mu    sync.Mutex
 	place string // the znode of its latest attempt, as far as it was told
 	doubt bool   // the reply of a create was lost in the latest attempt
 	pause map[string]func()
 
-	asked *attempt // the latest
+	begun []*attempt
+	asked *attempt // the latest Acquire
 }
 
-// attempt is one Acquire.
+// attempt is one call that may have to wait.
 type attempt struct {
 	cancel context.CancelFunc
 	done   chan struct{}
-	grant  recipes.Grant
+	grant  *recipes.Grant // of an Acquire
 	err    error
 
 	released bool
@@ -129,30 +132,39 @@ func (t *trial) client(name string) *handle { return t.clientOf(name, t.dir+"/lo
 
 // clientOf adds a client of a lock. A nil session is a new one.
 func (t *trial) clientOf(name, path string, s zk.Session) *handle {
-	return t.clientWith(name, path, s, t.variant.New)
+	return t.clientWith(name, path, s, t.subject.lock)
 }
 
-func (t *trial) clientWith(name, path string, s zk.Session, lock func(zk.Session, string, recipes.Options) recipes.Lock) *handle {
+func (t *trial) clientWith(name, path string, s zk.Session, lock newLock) *handle {
+	h := t.handle(name, path, s)
+	t.with(h, func(s zk.Session, o recipes.Options) { h.lock = lock(s, path, o) })
+	return h
+}
+
+// handle is a client, which has no handle on a recipe yet. A nil session is a new one.
+func (t *trial) handle(name, path string, s zk.Session) *handle {
 	h := &handle{t: t, name: name, path: path, session: s, pause: map[string]func(){}}
-	if t.over() {
-		return h
-	}
-	if s == nil {
+	if s == nil && !t.over() {
 		var err error
-		if h.session, err = t.servers.Dial(t.ctx); err != nil {
-			t.fail(err)
-			return h
-		}
+		h.session, err = t.servers.Dial(t.ctx)
+		t.fail(err)
 	}
-	h.lock = lock(zk.Observe(h.session, &zk.Trace{
+	return h
+}
+
+// with gives a client its handle on the recipe, which make makes for a session that is observed.
+func (t *trial) with(h *handle, make func(zk.Session, recipes.Options)) {
+	if t.over() {
+		return
+	}
+	make(zk.Observe(h.session, &zk.Trace{
 		Call: func(c zk.Call) {
 			t.moves.Add(1)
 			h.created(c)
 		},
 		Event: func(zk.Event) { t.moves.Add(1) },
-	}), path, recipes.Options{Trace: &recipes.Trace{Pause: h.pauseAt}})
+	}), recipes.Options{Trace: &recipes.Trace{Pause: h.pauseAt}})
 	t.handles = append(t.handles, h)
-	return h
 }
 
 // at has do called, once, when the client comes to a point of its recipe.
@@ -178,7 +190,7 @@ func (h *handle) created(c zk.Call) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
-	case c.Kind != zk.KindCreate:
+	case c.Kind != zk.KindCreate, strings.HasSuffix(c.Path, "/"+marker):
 	case c.Err == nil:
 		h.place = c.Created.Path
 	case zk.Classify(c.Err) == zk.ClassMaybeApplied:
@@ -212,13 +224,21 @@ func (h *handle) start() *attempt {
 	h.mu.Lock()
 	h.place, h.doubt = "", false
 	h.mu.Unlock()
+	grant := new(recipes.Grant)
+	h.asked = h.begin(func(ctx context.Context) (err error) { *grant, err = h.lock.Acquire(ctx); return })
+	h.asked.grant = grant
+	return h.asked
+}
+
+// begin begins what may have to wait.
+func (h *handle) begin(do func(context.Context) error) *attempt {
 	ctx, cancel := context.WithCancel(h.t.ctx)
 	a := &attempt{cancel: cancel, done: make(chan struct{})}
 	go func() {
 		defer close(a.done)
-		a.grant, a.err = h.lock.Acquire(ctx)
+		a.err = do(ctx)
 	}()
-	h.asked = a
+	h.begun = append(h.begun, a)
 	return a
 }
 
@@ -258,11 +278,11 @@ func (h *handle) release() {
 	}
 }
 
-// abandon ends an acquisition that still waits, and waits for its end.
+// abandon ends what still waits, and waits for its end.
 func (h *handle) abandon() {
-	if h.asked != nil {
-		h.asked.cancel()
-		<-h.asked.done
+	for _, a := range h.begun {
+		a.cancel()
+		<-a.done
 	}
 }
 

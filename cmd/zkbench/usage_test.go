@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/zkbench/zkbench/recipes"
+	"github.com/zkbench/zkbench/scenarios"
 )
 
 // What is wrong before anything is started: exit code 2, and a message that names the place and what would be right.
@@ -78,6 +79,20 @@ func TestList(t *testing.T) {
 	for _, v := range recipes.Locks {
 		if !strings.Contains(o.stdout, "lock/"+v.Name) || !strings.Contains(o.stdout, v.Doc) {
 			t.Errorf("list does not tell of %s", v.Name)
+		}
+	}
+	variants := scenarios.Variants()
+	for _, k := range setup().Workloads {
+		variants = append(variants, k.Variants()...)
+	}
+	for _, name := range variants {
+		if !strings.Contains(o.stdout, "/"+name+" ") {
+			t.Errorf("list does not tell of %s, which a profile can name", name)
+		}
+	}
+	for _, name := range scenarios.Variants() {
+		if !strings.Contains(o.stdout, "UNSAFE, kept as it was published; its faults: zkbench run published --set variants=["+name+"]") {
+			t.Errorf("list does not tell that %s is unsafe", name)
 		}
 	}
 	if strings.Contains(o.stdout, "broken") {

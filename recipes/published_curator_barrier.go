@@ -1,0 +1,120 @@
+package recipes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/zkbench/zkbench/zk"
+)
+
+// curatorBarrier is Curator's DistributedDoubleBarrier. Its faults:
+//
+//   - who is to be woken by the marker's creation does not see that it has happened before it has counted: where fast members have made the
+//     marker and begun to leave by then, it counts too few and waits for ever, and they for it;
+//   - one that gives up stays counted, so that a later one enters without it (CURATOR-318);
+//   - a marker that was left behind lets everybody in at once;
+//   - when one member is left, whoever has left before takes it for itself, and is out (the lowest died, and another one computes).
+type curatorBarrier struct{ asPublished }
+
+// Enter is enter(), with the end of the context for its time-out.
+func (b *curatorBarrier) Enter(ctx context.Context) error {
+	if err := b.enter(ctx); err != nil {
+		return fmt.Errorf("enter %s: %w", b.dir, err)
+	}
+	b.o.pause(PauseGranted)
+	return nil
+}
+
+func (b *curatorBarrier) enter(ctx context.Context) error {
+	var there bool
+	var w *zk.Watch
+	err := insist(ctx, func() (err error) { _, there, w, err = b.s.ExistsW(ctx, b.opened()); return })
+	if err != nil {
+		return err
+	}
+	if err := insist(ctx, func() error { return b.make(ctx) }); err != nil || there {
+		return err
+	}
+	b.o.pause(PauseCreated)
+	early := false
+	select {
+	case e := <-w.C(): // notifies whoever waits, which nobody does
+		if e.Err != nil {
+			return e.Err
+		}
+		early = true
+	default:
+	}
+	members, err := b.list(ctx)
+	switch {
+	case err != nil:
+		return err
+	case len(members) >= b.members():
+		return insist(ctx, func() error { return b.open(ctx) })
+	}
+	b.o.pause(PauseListed)
+	if early {
+		return b.forEver(ctx)
+	}
+	return await(ctx, w)
+}
+
+// list is the members in the order of their names, and what others have put there.
+func (b *curatorBarrier) list(ctx context.Context) (members []string, err error) {
+	err = insist(ctx, func() (err error) { members, _, err = b.s.Children(ctx, b.dir); return })
+	slices.Sort(members)
+	return slices.DeleteFunc(members, func(name string) bool { return name == "ready" }), except(zk.ErrNoNode, err)
+}
+
+// Leave is leave(), with the end of the context for its time-out.
+func (b *curatorBarrier) Leave(ctx context.Context) error {
+	err := b.leave(ctx)
+	if err == nil || ctx.Err() != nil {
+		err = errors.Join(err, except(zk.ErrNoNode, insist(ctx, func() error { return b.s.Delete(ctx, b.opened(), zk.AnyVersion) })))
+	}
+	b.round++
+	if err != nil {
+		return fmt.Errorf("leave %s: %w", b.dir, err)
+	}
+	return nil
+}
+
+func (b *curatorBarrier) leave(ctx context.Context) error {
+	for inside := true; ; {
+		members, err := b.list(ctx)
+		if err != nil || len(members) == 0 {
+			return err
+		}
+		at := slices.Index(members, base(b.own))
+		switch {
+		case at < 0 && inside:
+			return ErrMemberLost
+		case len(members) == 1 && inside:
+			return remove(ctx, b.s, b.own, b.o)
+		case len(members) == 1: // whoever it is
+			return nil
+		}
+		other := members[0]
+		if at == 0 {
+			other = members[len(members)-1]
+		}
+		var there bool
+		var w *zk.Watch
+		err = insist(ctx, func() (err error) { _, there, w, err = b.s.ExistsW(ctx, b.dir+"/"+other); return })
+		if err == nil && at != 0 && inside {
+			err, inside = remove(ctx, b.s, b.own, b.o), false
+		}
+		if err != nil {
+			return err
+		}
+		if there {
+			b.o.pause(PauseArmed)
+			if err := await(ctx, w); err != nil {
+				return err
+			}
+			b.o.pause(PauseWoken)
+		}
+	}
+}

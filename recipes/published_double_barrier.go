@@ -1,0 +1,100 @@
+package recipes
+
+import (
+	"context"
+	"errors"
+
+	"github.com/zkbench/zkbench/zk"
+)
+
+// PublishedDoubleBarriers is double barriers as libraries have published them, as Published is of locks. Neither has generations, and both
+// keep the name of a handle's znode, so a handle's Generation only counts how often it has left.
+var PublishedDoubleBarriers = []Variant[DoubleBarrier]{
+	{
+		Name: "kazoo-double-barrier", Source: "kazoo 2.8.0, kazoo.recipe.barrier.DoubleBarrier",
+		Doc:    "counts the marker as a member, awaits the marker's creation alone, and takes the death of the lowest for the end",
+		Unsafe: true,
+		Wakes:  barrierWakes(leaveByLowestWakes),
+		New: func(s zk.Session, path string, o Options) DoubleBarrier {
+			return &kazooBarrier{newAsPublished(s, path, newGUID(), o)}
+		},
+	},
+	{
+		Name: "curator-double-barrier", Source: "Apache Curator 5.4.0, DistributedDoubleBarrier",
+		Doc:    "loses an event that comes early, stays counted when it gives up, and takes the last one inside for itself",
+		Unsafe: true,
+		Wakes:  barrierWakes(leaveByLowestWakes),
+		New: func(s zk.Session, path string, o Options) DoubleBarrier {
+			return &curatorBarrier{newAsPublished(s, path, dashed(newGUID()), o)}
+		},
+	},
+}
+
+// asPublished is what the published double barriers have in common: one directory with the members and the marker.
+type asPublished struct {
+	s     zk.Session
+	dir   string
+	o     Options
+	own   string // made once for each handle
+	round int64
+}
+
+func newAsPublished(s zk.Session, dir, name string, o Options) asPublished {
+	return asPublished{s: s, dir: dir, o: o, own: dir + "/" + name, round: o.Generation}
+}
+
+// Generation is described at DoubleBarrier.
+func (b *asPublished) Generation() int64 { return b.round }
+
+func (b *asPublished) opened() string { return b.dir + "/ready" }
+
+func (b *asPublished) members() int { return max(b.o.Members, 1) }
+
+// make makes the own znode, and the directory where it is missing.
+func (b *asPublished) make(ctx context.Context) error {
+	_, err := b.s.Create(ctx, b.own, nil, zk.Ephemeral)
+	if errors.Is(err, zk.ErrNoNode) {
+		if err := makeDirs(ctx, b.s, b.dir); err != nil {
+			return err
+		}
+		_, err = b.s.Create(ctx, b.own, nil, zk.Ephemeral)
+	}
+	return err
+}
+
+// open makes the marker.
+func (b *asPublished) open(ctx context.Context) error {
+	return except(zk.ErrNodeExists, second(b.s.Create(ctx, b.opened(), nil, zk.Persistent)))
+}
+
+// except makes success of the failure that is one.
+func except(success, err error) error {
+	if errors.Is(err, success) {
+		return nil
+	}
+	return err
+}
+
+// heed waits for the one event that matters, without an end once another one has consumed the watch.
+func (b *asPublished) heed(ctx context.Context, w *zk.Watch, want zk.EventType) error {
+	select {
+	case e := <-w.C():
+		if e.Err != nil || e.Type == want {
+			return e.Err
+		}
+	case <-ctx.Done():
+		w.Stop()
+		return ctx.Err()
+	}
+	return b.forEver(ctx)
+}
+
+// forEver waits for what does not come.
+func (b *asPublished) forEver(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-b.s.Done():
+		return b.s.Err()
+	}
+}

@@ -1,0 +1,55 @@
+package scenarios
+
+import (
+	"slices"
+
+	"github.com/zkbench/zkbench/recipes"
+	"github.com/zkbench/zkbench/zk"
+)
+
+// The sound recipes that every scenario of a published one is also played with; they must come through all of them. ElectionControl is
+// predecessor of recipes.Elections, under a name that no lock has.
+const (
+	Control         = "predecessor"
+	ElectionControl = "predecessor-election"
+	BarrierControl  = "double-barrier"
+	CommitControl   = "flat"
+)
+
+type (
+	newLock    = func(zk.Session, string, recipes.Options) recipes.Lock
+	newBarrier = func(zk.Session, string, recipes.Options) recipes.DoubleBarrier
+	newCommit  = func(zk.Session, string, recipes.Options) recipes.Commit
+)
+
+// subject is what a trial is of. Of its makers that of its kind is not nil; elections are in the form of locks.
+type subject struct {
+	name, control string
+	lock          newLock
+	barrier       newBarrier
+	commit        newCommit
+}
+
+func subjectOf(name string) (subject, bool) {
+	var all []subject
+	for _, v := range slices.Concat(recipes.Locks, recipes.Published) {
+		all = append(all, subject{name: v.Name, control: Control, lock: v.New})
+	}
+	control, _ := recipes.Find(recipes.Elections, Control)
+	control.Name = ElectionControl
+	for _, v := range slices.Concat(recipes.PublishedElections, []recipes.Variant[recipes.Election]{control}) {
+		all = append(all, subject{name: v.Name, control: ElectionControl,
+			lock: func(s zk.Session, path string, o recipes.Options) recipes.Lock { return office{v.New(s, path, o)} }})
+	}
+	for _, v := range slices.Concat(recipes.DoubleBarriers, recipes.PublishedDoubleBarriers) {
+		all = append(all, subject{name: v.Name, control: BarrierControl, barrier: v.New})
+	}
+	for _, v := range slices.Concat(recipes.Commits, recipes.PublishedCommits) {
+		all = append(all, subject{name: v.Name, control: CommitControl, commit: v.New})
+	}
+	i := slices.IndexFunc(all, func(s subject) bool { return s.name == name })
+	if i < 0 {
+		return subject{}, false
+	}
+	return all[i], true
+}
