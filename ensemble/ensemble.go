@@ -71,7 +71,7 @@ type Degrader interface {
 
 // Description is what a result says of the ensemble it was measured on.
 type Description struct {
-	Kind    string // local or external
+	Kind    string // local, compose or external
 	Source  string // where the server's program came from; for an external ensemble its addresses
 	Version string // of ZooKeeper, such as 3.8.0; empty when no source tells it
 	Servers int
@@ -88,6 +88,10 @@ var (
 	ErrNoJava = errors.New("no Java found")
 	// ErrNoZooKeeper: there is no server program where it was looked for.
 	ErrNoZooKeeper = errors.New("no ZooKeeper found")
+	// ErrNoDocker: Docker or Compose is not installed, does not run, or is not for this user.
+	ErrNoDocker = errors.New("no Docker")
+	// ErrNoImage: the image of the servers is not here and cannot be pulled.
+	ErrNoImage = errors.New("no image of ZooKeeper")
 	// ErrPortTaken: a port that was asked for, or several sets of free ports one after the other, are in use.
 	ErrPortTaken = errors.New("port taken")
 	// ErrUnreachable: no server accepts a connection.

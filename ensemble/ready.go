@@ -30,15 +30,22 @@ func (l *Local) up() []*server {
 }
 
 func (l *Local) ready(ctx context.Context, servers []*server) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, l.cfg.StartTimeout, fmt.Errorf("no write within %v", l.cfg.StartTimeout))
+	return awaitAll(ctx, l.cfg.StartTimeout, len(servers), func(ctx context.Context, i int) error {
+		return awaitWrite(ctx, servers[i].address, servers[i].process.Load().running, servers[i].explain)
+	})
+}
+
+// awaitAll waits for n servers at the same time, and gives up when one of them fails.
+func awaitAll(ctx context.Context, within time.Duration, n int, await func(ctx context.Context, i int) error) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, within, fmt.Errorf("no write within %v", within))
 	defer cancel()
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
-	faults := make([]error, len(servers))
+	faults := make([]error, n)
 	var wait sync.WaitGroup
-	for i, s := range servers {
+	for i := range n {
 		wait.Go(func() {
-			if faults[i] = l.awaitWrite(ctx, s); faults[i] != nil {
+			if faults[i] = await(ctx, i); faults[i] != nil {
 				fail(errors.New("given up because another server failed"))
 			}
 		})
@@ -59,15 +66,14 @@ func (l *Local) ready(ctx context.Context, servers []*server) error {
 }
 
 // awaitWrite asks the question that the run will ask, a write, until the server answers it, ends, or ctx does.
-func (l *Local) awaitWrite(ctx context.Context, s *server) error {
-	p := s.process.Load()
+func awaitWrite(ctx context.Context, address string, running func() bool, explain func(kind, cause error) error) error {
 	var last error
 	for {
-		if !p.running() {
-			return s.explain(ErrNotReady, ErrServerEnded)
+		if !running() {
+			return explain(ErrNotReady, ErrServerEnded)
 		}
 		try, cancel := context.WithTimeout(ctx, 2*time.Second)
-		err := serves(try, s.address)
+		err := serves(try, address)
 		cancel()
 		if err == nil {
 			return nil
@@ -78,7 +84,7 @@ func (l *Local) awaitWrite(ctx context.Context, s *server) error {
 		select {
 		case <-time.After(50 * time.Millisecond):
 		case <-ctx.Done():
-			return s.explain(ErrNotReady, errors.Join(context.Cause(ctx), last))
+			return explain(ErrNotReady, errors.Join(context.Cause(ctx), last))
 		}
 	}
 }

@@ -33,6 +33,7 @@ type state struct {
 	Java      string
 	Program   program
 	Servers   []serverState
+	Compose   *composeState `json:",omitempty"` // of an ensemble in containers, which has nothing of Dir to Program
 }
 
 type serverState struct {
@@ -74,23 +75,12 @@ func withLock(dir string, do func() error) error {
 	return do()
 }
 
-// startDetached refuses when an ensemble is up, and clears away one that is gone.
+// startDetached starts local servers that stay.
 func startDetached(ctx context.Context, cfg LocalConfig) (l *Local, err error) {
 	if cfg.StateDir, err = stateDir(cfg.StateDir); err != nil {
 		return nil, err
 	}
-	err = withLock(cfg.StateDir, func() error {
-		old, err := load(cfg.StateDir)
-		switch {
-		case err == nil:
-			return fmt.Errorf("%w at %s; zkbench down ends it", ErrUp, strings.Join(old.Addresses(), ","))
-		case errors.Is(err, ErrGone):
-			if err := clearAway(cfg.StateDir); err != nil {
-				return err
-			}
-		case !errors.Is(err, ErrNotUp):
-			return err
-		}
+	err = whenNoneIsUp(cfg.StateDir, func() error {
 		if l, err = startWith(ctx, cfg, systemFinder()); err != nil {
 			return err
 		}
@@ -103,6 +93,24 @@ func startDetached(ctx context.Context, cfg LocalConfig) (l *Local, err error) {
 		return nil, err
 	}
 	return l, nil
+}
+
+// whenNoneIsUp starts a detached ensemble. It refuses when one is up, and clears away one that is gone.
+func whenNoneIsUp(dir string, start func() error) error {
+	return withLock(dir, func() error {
+		old, err := find(dir)
+		switch {
+		case err == nil:
+			return fmt.Errorf("%w at %s; zkbench down ends it", ErrUp, strings.Join(old.Addresses(), ","))
+		case errors.Is(err, ErrGone):
+			if err := clearAway(dir); err != nil {
+				return err
+			}
+		case !errors.Is(err, ErrNotUp):
+			return err
+		}
+		return start()
+	})
 }
 
 // saveDetached records which processes a detached ensemble has now.
@@ -124,7 +132,7 @@ func (l *Local) forget() error {
 	return nil
 }
 
-// save writes the state file; a reader sees the old one or the new one whole.
+// save writes the state file.
 func (l *Local) save() error {
 	s := state{
 		Schema: stateSchema, Started: time.Now().UTC(), Dir: l.dir, Temporary: l.temporary, About: l.about,
@@ -134,15 +142,26 @@ func (l *Local) save() error {
 		p := server.process.Load()
 		s.Servers = append(s.Servers, serverState{server.address, l.ports[i], p.pid, p.start, server.down})
 	}
+	return s.write(l.cfg.StateDir)
+}
+
+// write replaces the state file; a reader sees the old one or the new one whole.
+func (s state) write(dir string) error {
 	text, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
 		return err
 	}
-	path := stateFile(l.cfg.StateDir)
+	path := stateFile(dir)
 	if err := os.WriteFile(path+".new", append(text, '\n'), 0o644); err != nil {
 		return err
 	}
 	return os.Rename(path+".new", path)
+}
+
+// gone is the error for an ensemble of which nothing runs any more.
+func (s state) gone() error {
+	return fmt.Errorf("%w: none of the %d servers of %s runs any more (a reboot, or they were ended by hand); zkbench down "+
+		"clears it away, zkbench up starts anew", ErrGone, len(s.Servers), s.Started.Local().Format(time.DateTime))
 }
 
 func readState(dir string) (state, error) {
@@ -163,21 +182,36 @@ func readState(dir string) (state, error) {
 	return s, nil
 }
 
-// Load finds the detached ensemble whose state file lies in dir, "" meaning the usual place. ErrNotUp when there is none,
-// ErrGone when its servers have all ended. Servers that are down while others run are no error: Preflight names them.
-func Load(dir string) (*Local, error) {
+// Load finds the detached ensemble whose state file lies in dir, "" meaning the usual place: a *Local or a *Compose. ErrNotUp when there is
+// none, ErrGone when its servers have all ended. Servers that are down while others run are no error: Preflight names them.
+func Load(dir string) (Ensemble, error) {
 	dir, err := stateDir(dir)
 	if err != nil {
 		return nil, err
 	}
-	return load(dir)
+	return find(dir)
 }
 
-func load(dir string) (*Local, error) {
+func find(dir string) (Ensemble, error) {
 	s, err := readState(dir)
 	if err != nil {
 		return nil, err
 	}
+	if s.Compose != nil {
+		c, err := loadCompose(context.Background(), dir, s)
+		if err != nil {
+			return nil, err
+		}
+		return c, nil
+	}
+	l, err := loadLocal(dir, s)
+	if err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+func loadLocal(dir string, s state) (*Local, error) {
 	l := &Local{cfg: s.Config, java: s.Java, program: s.Program, dir: s.Dir, temporary: s.Temporary, about: s.About}
 	l.cfg.StateDir = dir // the directory may have been moved
 	running := 0
@@ -194,8 +228,7 @@ func load(dir string) (*Local, error) {
 		l.ports = append(l.ports, saved.Ports)
 	}
 	if running == 0 {
-		return nil, fmt.Errorf("%w: none of the %d servers of %s runs any more (a reboot, or they were ended by hand); zkbench down "+
-			"clears it away, zkbench up starts anew", ErrGone, len(s.Servers), s.Started.Local().Format(time.DateTime))
+		return nil, s.gone()
 	}
 	return l, nil
 }
@@ -208,14 +241,16 @@ func Down(dir string) error {
 		return err
 	}
 	return withLock(dir, func() error {
-		l, err := load(dir)
-		if errors.Is(err, ErrGone) {
-			return clearAway(dir)
+		e, err := find(dir)
+		if err == nil {
+			switch e := e.(type) {
+			case *Local:
+				err = e.killAll()
+			case *Compose:
+				err = e.docker.remove(context.Background(), e.project)
+			}
 		}
-		if err != nil {
-			return err
-		}
-		if err := l.killAll(); err != nil {
+		if err != nil && !errors.Is(err, ErrGone) {
 			return err
 		}
 		return clearAway(dir)
@@ -238,6 +273,15 @@ func clearAway(dir string) error {
 	}
 	if err != nil {
 		return err
+	}
+	if s.Compose != nil { // stopped containers and volumes
+		d, err := findDocker(context.Background())
+		if err == nil {
+			err = d.remove(context.Background(), s.Compose.Project)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	if s.Temporary {
 		if err := os.RemoveAll(s.Dir); err != nil {

@@ -29,10 +29,7 @@ func TestDetached(t *testing.T) {
 		t.Errorf("second Start() = %v, want ErrUp", err)
 	}
 
-	l, err := Load(cfg.StateDir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := loaded(t, cfg.StateDir)
 	if l.Describe() != first.Describe() || l.Addresses()[0] != first.Addresses()[0] {
 		t.Errorf("Load() = %+v %v, want %+v %v", l.Describe(), l.Addresses(), first.Describe(), first.Addresses())
 	}
@@ -45,10 +42,7 @@ func TestDetached(t *testing.T) {
 	}
 	pid := l.servers[0].process.Load().pid
 
-	again, err := Load(cfg.StateDir) // the restart changed the pid, and the state file knows
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := loaded(t, cfg.StateDir) // the restart changed the pid, and the state file knows
 	if got := again.servers[0].process.Load().pid; got != pid {
 		t.Errorf("pid %d after Load, want %d", got, pid)
 	}
@@ -64,6 +58,15 @@ func TestDetached(t *testing.T) {
 	if err := Down(cfg.StateDir); !errors.Is(err, ErrNotUp) {
 		t.Errorf("second Down() = %v, want ErrNotUp", err)
 	}
+}
+
+func loaded(t *testing.T, dir string) *Local {
+	t.Helper()
+	e, err := Load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e.(*Local)
 }
 
 // After a reboot the pids of the state file belong to nobody, or to somebody else, who must not be harmed: here to this test.

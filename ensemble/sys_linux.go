@@ -19,6 +19,9 @@ func attachedAttr() *syscall.SysProcAttr {
 // detachedAttr: a session of its own, so that nothing that happens to the terminal or to zkbench reaches the server.
 func detachedAttr() (*syscall.SysProcAttr, error) { return &syscall.SysProcAttr{Setsid: true}, nil }
 
+// ownGroup: an interrupt typed at the terminal is for zkbench, which still needs the command.
+func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+
 const (
 	signalKill   = syscall.SIGKILL
 	signalStop   = syscall.SIGTERM

@@ -23,6 +23,7 @@ type procStat struct {
 	start uint64
 }
 
+func ownGroup() *syscall.SysProcAttr              { return &syscall.SysProcAttr{} }
 func attachedAttr() *syscall.SysProcAttr          { return &syscall.SysProcAttr{} }
 func detachedAttr() (*syscall.SysProcAttr, error) { return nil, errLinuxOnly }
 func readStat(pid int) (procStat, error)          { return procStat{}, errLinuxOnly }

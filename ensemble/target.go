@@ -4,46 +4,56 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/zkbench/zkbench/compose"
 )
 
-// Target is where a run goes: either servers to start here, or addresses of servers that run already.
+// Target is where a run goes: servers to start here, in processes or in containers, or addresses of servers that run already.
 type Target struct {
-	Local     int      // servers to start; 0 when Addresses is set
-	Addresses []string // host:port
+	Local     int      // servers to start as processes, or 0
+	Compose   int      // servers to start in containers, or 0
+	Addresses []string // host:port; none when servers are to be started
 }
 
 // String is the text that ParseTarget reads.
 func (t Target) String() string {
-	if t.Local > 0 {
+	switch {
+	case t.Local > 0:
 		return "local:" + strconv.Itoa(t.Local)
+	case t.Compose > 0:
+		return "compose:" + strconv.Itoa(t.Compose)
 	}
 	return strings.Join(t.Addresses, ",")
 }
 
-// ParseTarget reads "local" (three servers), "local:N" with N of 1, 3, 5 or 7, or a list "host:port,host:port". A host
-// without a port means port 2181. All faults of a list are reported together.
-func ParseTarget(text string) (Target, error) {
+// ParseTarget reads "local" or "compose" (three servers), "local:N" with N of 1, 3, 5 or 7, "compose:N" with N of 1, 3 or 5, or a list
+// "host:port,host:port". A host without a port means port 2181. All faults of a list are reported together.
+func ParseTarget(text string) (t Target, err error) {
 	text = strings.TrimSpace(text)
-	if text == "local" {
-		return Target{Local: 3}, nil
-	}
-	if number, ok := strings.CutPrefix(text, "local:"); ok {
-		n, err := strconv.Atoi(number)
-		if err != nil {
-			return Target{}, fmt.Errorf("target %q: %q is not a number of servers", text, number)
-		}
-		if err := checkServers(n); err != nil {
+	driver, number, counted := strings.Cut(text, ":")
+	servers, check := &t.Local, checkServers
+	switch driver {
+	case "local":
+	case "compose":
+		servers, check = &t.Compose, checkContainers
+	default:
+		if t.Addresses, err = parseAddresses(text); err != nil {
 			return Target{}, fmt.Errorf("target %q: %w", text, err)
 		}
-		return Target{Local: n}, nil
+		return t, nil
 	}
-	addresses, err := parseAddresses(text)
-	if err != nil {
+	if *servers = 3; counted {
+		if *servers, err = strconv.Atoi(number); err != nil {
+			return Target{}, fmt.Errorf("target %q: %q is not a number of servers", text, number)
+		}
+	}
+	if err := check(*servers); err != nil {
 		return Target{}, fmt.Errorf("target %q: %w", text, err)
 	}
-	return Target{Addresses: addresses}, nil
+	return t, nil
 }
 
 // checkServers refuses even numbers: they have one more server to fail and survive no more failures.
@@ -53,6 +63,14 @@ func checkServers(n int) error {
 		return nil
 	}
 	return fmt.Errorf("%d servers: a local ensemble has 1, 3, 5 or 7", n)
+}
+
+// checkContainers refuses numbers for which package compose has no file.
+func checkContainers(n int) error {
+	if !slices.Contains(compose.Sizes, n) {
+		return fmt.Errorf("%d servers: an ensemble in containers has 1, 3 or 5", n)
+	}
+	return nil
 }
 
 func parseAddresses(text string) ([]string, error) {

@@ -28,7 +28,7 @@ type (
 	name     struct{} // of something, by which it is looked up or stored
 	enum     struct{} // one of the field's words
 	truth    struct{}
-	ensemble struct{} // local:N
+	ensemble struct{} // local:N or compose:N
 	prose    struct{} // a paragraph; line breaks in it mean nothing
 )
 
@@ -201,26 +201,35 @@ func (truth) write(value any) *yaml.Node { return scalar("!!bool", fmt.Sprint(va
 
 func (truth) schema(field) object { return object{"type": "boolean"} }
 
-func (ensemble) allowed(f field) string {
-	return fmt.Sprintf("local:N with N from %.0f to %.0f servers", f.min, f.max)
+// drivers are the ways to start an ensemble, and the numbers of servers that each can have.
+var drivers = []struct{ name, sizes string }{{"local", "1357"}, {"compose", "135"}}
+
+func (ensemble) allowed(field) string {
+	return "local:N with N of 1, 3, 5 or 7 servers, or compose:N with 1, 3 or 5"
 }
 
 func (k ensemble) read(r *reader, f field, n *yaml.Node) (any, bool) {
-	servers, found := strings.CutPrefix(n.Value, "local:")
-	if n.Kind != yaml.ScalarNode || !found {
-		return nil, r.wrong(f, n, shown(n)+" is not an ensemble that zkbench can start")
+	driver, servers, _ := strings.Cut(n.Value, ":")
+	for _, d := range drivers {
+		switch {
+		case n.Kind != yaml.ScalarNode || driver != d.name:
+		case len(servers) != 1 || !strings.Contains(d.sizes, servers):
+			return nil, r.wrong(f, n, fmt.Sprintf("%q is not a number of servers", servers))
+		default:
+			return n.Value, true
+		}
 	}
-	count, err := strconv.ParseUint(servers, 10, 16)
-	if err != nil || float64(count) < f.min || float64(count) > f.max {
-		return nil, r.wrong(f, n, fmt.Sprintf("%q is not a number of servers", servers))
-	}
-	return fmt.Sprintf("local:%d", count), true
+	return nil, r.wrong(f, n, shown(n)+" is not an ensemble that zkbench can start")
 }
 
 func (ensemble) write(value any) *yaml.Node { return scalar("!!str", value.(string)) }
 
-func (ensemble) schema(f field) object {
-	return object{"type": "string", "pattern": fmt.Sprintf("^local:[%.0f-%.0f]$", f.min, f.max)}
+func (ensemble) schema(field) object {
+	var all []string
+	for _, d := range drivers {
+		all = append(all, d.name+":["+d.sizes+"]")
+	}
+	return object{"type": "string", "pattern": "^(" + strings.Join(all, "|") + ")$"}
 }
 
 func (prose) allowed(field) string { return "text of at most 1,000 letters" }

@@ -46,7 +46,7 @@ type Profile struct {
 	Repetitions    int
 	Seed           uint64
 	Engine         string // native or go-zookeeper
-	Ensemble       string // local:N; --servers replaces it
+	Ensemble       string // local:N or compose:N; --servers replaces it
 	Fsync          bool   // of a local ensemble
 	SessionTimeout time.Duration
 	Options        map[string]string // of the recipe: layout, watch, ...

@@ -24,11 +24,11 @@ It says what it will remove before it does. The root of a run that still goes on
 	if *servers == "" || f.NArg() > 0 {
 		return usagef("clean needs --servers and takes no arguments")
 	}
-	t, err := target(*servers, "")
+	t, err := ensemble.ParseTarget(*servers)
 	if err != nil {
-		return err
+		return usageError{err}
 	}
-	if t.Local > 0 {
+	if len(t.Addresses) == 0 {
 		return usagef("clean needs --servers with the addresses of running servers, not %s", t)
 	}
 	ctx, cancel := a.interruptible(ctx)

@@ -29,14 +29,14 @@ type runFlags struct {
 
 func (a *app) runProfile(ctx context.Context, args []string) error {
 	f := a.flags("run PROFILE [flags]", `Runs a profile, a built-in one by name or a YAML file ('-' reads standard input), and prints the result.
-Without --servers it starts a local ensemble for the run and stops it afterwards. With --servers everything lives under one
-znode, which is removed at the end, after an interrupt too.`)
+Without --servers it starts an ensemble for the run and removes it afterwards: local servers, or containers with --ensemble compose:3, or
+where only Docker is there. Everything lives under one znode, which is removed at the end, after an interrupt too.`)
 	var r runFlags
-	f.StringVar(&r.servers, "servers", "", "host:port of servers to load, comma separated, instead of a local ensemble")
+	f.StringVar(&r.servers, "servers", "", "host:port of servers to load, comma separated, instead of an ensemble for the run")
 	f.StringArrayVar(&r.sets, "set", nil, "change a field of the profile, as `key=value`; may be repeated")
 	f.StringVar(&r.out, "out", "", "directory of the result (default results/PROFILE-TIME)")
 	f.StringVar(&r.engine, "engine", "", "client library, instead of the profile's")
-	f.StringVar(&r.ensemble, "ensemble", "", "local:N, instead of the profile's")
+	f.StringVar(&r.ensemble, "ensemble", "", "local:N or compose:N, instead of the profile's")
 	f.StringVar(&r.root, "root", "", "znode to make and to remove at the end (default "+bench.DefaultBase+"/RUN)")
 	f.BoolVarP(&r.quiet, "quiet", "q", false, "no progress")
 	if err := parse(f, args); err != nil {
@@ -44,6 +44,9 @@ znode, which is removed at the end, after an interrupt too.`)
 	}
 	if f.NArg() != 1 {
 		return usagef("run takes one profile; 'zkbench list profiles' lists the built-in ones")
+	}
+	if f.Changed("servers") && r.servers == "" { // such as --servers "$(zkbench up --print-servers)" where nothing is up
+		return usagef("--servers is empty; give host:port of the servers to load, or leave it out to start an ensemble for the run")
 	}
 	if r.engine != "" {
 		r.sets = append(r.sets, "engine="+r.engine)
@@ -55,7 +58,7 @@ znode, which is removed at the end, after an interrupt too.`)
 	if err != nil {
 		return err
 	}
-	if r.target, err = target(r.servers, p.Ensemble); err != nil {
+	if r.target, err = a.target(ctx, r, p.Ensemble); err != nil {
 		return err
 	}
 	if err := checkRoot(r.root); err != nil {
