@@ -114,8 +114,8 @@ func (c *Compose) shape(ctx context.Context, s *container) error {
 	return c.inside(ctx, s, fmt.Sprintf("tc qdisc replace dev eth0 root netem limit 100000 delay %dus loss %g%%", s.delay.Microseconds(), s.loss))
 }
 
-// inside runs a script in the network of a server, as root: in its container if that has the tools, as the image built from Debian's
-// packages has, and otherwise in a container of that image which shares its network.
+// inside runs a script in the network of a server, as root with NET_ADMIN: in its container if that has the tools, as the image built from
+// Debian's packages has, and otherwise in a container of that image which shares its network.
 func (c *Compose) inside(ctx context.Context, s *container, script string) error {
 	if c.tools == nil {
 		if err := c.findTools(ctx, s); err != nil {
@@ -128,7 +128,7 @@ func (c *Compose) inside(ctx context.Context, s *container, script string) error
 
 func (c *Compose) findTools(ctx context.Context, s *container) error {
 	own := func(s *container, script string) []string {
-		return []string{"exec", "--privileged", "--user", "0", s.id, "sh", "-c", script}
+		return []string{"exec", "--user", "0", s.id, "sh", "-c", script}
 	}
 	const there = "command -v nft && command -v tc"
 	if _, err := c.docker.run(ctx, own(s, there)...); err == nil {
@@ -140,7 +140,7 @@ func (c *Compose) findTools(ctx context.Context, s *container) error {
 			"builds it", c.cfg.Image, BuiltImage)
 	}
 	c.tools = func(s *container, script string) []string {
-		return []string{"run", "--rm", "--privileged", "--user", "0", "--network", "container:" + s.id, "--entrypoint", "sh", BuiltImage,
+		return []string{"run", "--rm", "--cap-add", "NET_ADMIN", "--user", "0", "--network", "container:" + s.id, "--entrypoint", "sh", BuiltImage,
 			"-c", script}
 	}
 	return nil

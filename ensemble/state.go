@@ -14,11 +14,11 @@ import (
 
 var (
 	// ErrUp: a detached ensemble is up already.
-	ErrUp = errors.New("a local ensemble is up already")
+	ErrUp = errors.New("an ensemble is up already")
 	// ErrNotUp: there is no detached ensemble.
-	ErrNotUp = errors.New("no local ensemble is up")
+	ErrNotUp = errors.New("no ensemble is up")
 	// ErrGone: there was a detached ensemble, and none of its servers runs any more, as after a reboot.
-	ErrGone = errors.New("the local ensemble is gone")
+	ErrGone = errors.New("the ensemble is gone")
 )
 
 // state is the state file of a detached ensemble. Its pids are read together with the processes' start times, so that a pid

@@ -107,6 +107,13 @@ func (l *lease) acquire(ctx context.Context, n int) (grants []Grant, err error) 
 			return nil, err
 		}
 		taken = append(taken, c)
+	}
+	if isOver(lost) { // while others held; who finds a permit for the last of these leases has permits for all
+		if lost, err = leased(l.s, func() error { return l.wait(ctx, base(taken[n-1].Path)) }); err != nil {
+			return nil, err
+		}
+	}
+	for _, c := range taken {
 		grants = append(grants, Grant{Path: c.Path, Token: c.Czxid, Lost: lost})
 	}
 	// That the lock was lost meanwhile does no harm; and an unlock whose context ends goes on in the background.

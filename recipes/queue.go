@@ -47,8 +47,8 @@ func (q *queue) tryAcquireAs(ctx context.Context, layout Layout, wait func(ctx c
 		return Grant{}, err
 	}
 	q.o.pause(PauseCreated)
-	lease := q.s.Lease() // before the last look: a loss after it is never missed
-	if err := wait(ctx, base(c.Path)); err != nil {
+	lease, err := leased(q.s, func() error { return wait(ctx, base(c.Path)) })
+	if err != nil {
 		return Grant{}, giveUp(ctx, q.s, c.Path, q.o, revoked(err))
 	}
 	g, err := q.grant(ctx, c, lease)
@@ -56,6 +56,17 @@ func (q *queue) tryAcquireAs(ctx context.Context, layout Layout, wait func(ctx c
 		return Grant{}, giveUp(ctx, q.s, c.Path, q.o, revoked(err))
 	}
 	return g, nil
+}
+
+// leased carries a wait out under a lease that is taken before its last look, so that a loss after it is never missed, and that lasts when
+// it is over: one that ended while others held says nothing of what has been seen since, so the wait looks again under the next one.
+func leased(s zk.Session, wait func() error) (lease <-chan struct{}, err error) {
+	for {
+		lease = s.Lease()
+		if err := wait(); err != nil || !isOver(lease) {
+			return lease, err
+		}
+	}
 }
 
 // grant fences: the token is the czxid of the own znode, read from the servers if its create did not tell it.

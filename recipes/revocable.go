@@ -59,6 +59,9 @@ func (l *revocable) AcquireWrite(ctx context.Context) (Grant, error) {
 func (l *revocable) enterGuarded(ctx context.Context, reads bool) (Grant, error) {
 	var g *guard
 	grant, err := l.enter(ctx, reads, func(ctx context.Context, self string) error {
+		if g != nil { // it looks again, because its lease ended
+			g.end()
+		}
 		var err error
 		if g, err = l.protect(ctx, l.dir+"/"+self, l.s.Lease()); err != nil {
 			return err

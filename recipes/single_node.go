@@ -42,6 +42,9 @@ func (l *singleNode) acquire(ctx context.Context) (Grant, error) {
 		lease := l.s.Lease()
 		c, err := l.create(ctx, guid)
 		if err == nil {
+			if isOver(lease) { // the create took several tries; what the token says comes after the next one
+				lease, c.Czxid = l.s.Lease(), 0
+			}
 			token, err := zk.Token(ctx, l.s, c)
 			if err != nil {
 				return Grant{}, l.giveUp(ctx, guid, revoked(err))

@@ -93,7 +93,7 @@ func TestAnInterruptWhileTheEnsembleStarts(t *testing.T) {
 	}
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	newTerminal(t).interruptAt("starting 1 ZooKeeper servers", 1).run("up", "-n", "1").want(exitInterrupted, "interrupted")
-	zkbench(t, "down").want(exitFailed, "no local ensemble is up")
+	zkbench(t, "down").want(exitFailed, "no ensemble is up")
 	if after := javas(t); len(after) != len(before) {
 		t.Errorf("servers %v run, before %v", after, before)
 	}

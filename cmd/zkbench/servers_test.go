@@ -62,8 +62,8 @@ func TestCleanRemovesMarkedRootsOnly(t *testing.T) {
 func TestUpAndDown(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	before := javas(t)
-	zkbench(t, "up", "--print-servers").want(exitFailed, "no local ensemble is up", "zkbench up starts one")
-	zkbench(t, "down").want(exitFailed, "no local ensemble is up")
+	zkbench(t, "up", "--print-servers").want(exitFailed, "no ensemble is up", "zkbench up starts one")
+	zkbench(t, "down").want(exitFailed, "no ensemble is up")
 	o := zkbench(t, "up", "-n", "1").want(exitOK, "starting 1 ZooKeeper servers", "data and logs in")
 	address := strings.TrimSpace(o.stdout)
 	defer func() {
@@ -71,14 +71,14 @@ func TestUpAndDown(t *testing.T) {
 			zkbench(t, "down")
 		}
 	}()
-	zkbench(t, "up", "-n", "1").want(exitFailed, "a local ensemble is up already at "+address, "zkbench down ends it")
+	zkbench(t, "up", "-n", "1").want(exitFailed, "an ensemble is up already at "+address, "zkbench down ends it")
 	if o := zkbench(t, "up", "--print-servers").want(exitOK); o.stdout != address+"\n" {
 		t.Errorf("up --print-servers prints %q, want %q", o.stdout, address)
 	}
 	wantEmpty(t, address)
-	zkbench(t, "down").want(exitOK, "the local ensemble is down")
+	zkbench(t, "down").want(exitOK, "the ensemble is down")
 	if after := javas(t); len(after) != len(before) {
 		t.Errorf("servers %v run, before %v", after, before)
 	}
-	zkbench(t, "down").want(exitFailed, "no local ensemble is up")
+	zkbench(t, "down").want(exitFailed, "no ensemble is up")
 }
