@@ -10,7 +10,7 @@ import (
 
 // Files are the descriptions, the monitoring overlay's configuration among them.
 //
-//go:embed *.yml
+//go:embed *.yml monitoring
 var Files embed.FS
 
 // Sizes are the numbers of servers for which there is a file ensemble-N.yml.
