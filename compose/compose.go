@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 )
 
-// Files are the descriptions, the monitoring overlay's configuration among them.
+// Files are the descriptions, and in monitoring/ the configuration of Prometheus and Grafana.
 //
 //go:embed *.yml monitoring
 var Files embed.FS
@@ -19,7 +19,7 @@ var Sizes = []int{1, 3, 5}
 // Ensemble is the name of the file for so many servers.
 func Ensemble(servers int) string { return fmt.Sprintf("ensemble-%d.yml", servers) }
 
-// Write lays the files into a directory, which is there.
+// Write lays the files into a directory, and makes it if it is not there.
 func Write(dir string) error {
 	return fs.WalkDir(Files, ".", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
