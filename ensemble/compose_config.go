@@ -71,7 +71,7 @@ func (c *Compose) environment(ports []int) []string {
 }
 
 func (c *Compose) describe(ctx context.Context) {
-	c.about = Description{Kind: "compose", Servers: len(c.servers), Fsync: "on", Heap: "512m", DataDir: "volumes of " + c.project}
+	c.about = Description{Kind: "compose", Servers: len(c.servers), Fsync: "on", Heap: "512m", DataDir: "the containers of " + c.project}
 	c.about.Source = fmt.Sprintf("the image %s in containers (%s, Docker %s), reached through Docker's forwarding of ports",
 		c.cfg.Image, c.docker.tool, c.docker.daemon)
 	if c.cfg.NoFsync || os.Getenv("ZK_FORCE_SYNC") == "no" {

@@ -16,7 +16,16 @@ import (
 
 // TestMain lets the test binary play the process that is killed: with this variable it starts a server and waits.
 func TestMain(m *testing.M) {
-	if os.Getenv("ZKBENCH_TEST_VICTIM") != "" {
+	switch os.Getenv("ZKBENCH_TEST_VICTIM") {
+	case "":
+	case "compose":
+		if _, err := StartCompose(context.Background(), ComposeConfig{Servers: 1}); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		fmt.Println("up")
+		select {}
+	default:
 		victim()
 	}
 	os.Exit(m.Run())

@@ -56,7 +56,7 @@ containers of Docker's. The variables that containers heed (ZK_IMAGE, ZK_HEAP, .
 		return a.interrupted(ctx, err)
 	}
 	about := e.Describe()
-	fmt.Fprintf(a.stderr, "ZooKeeper %s from %s, data in %s\n", about.Version, about.Source, about.DataDir)
+	fmt.Fprintf(a.stderr, "ZooKeeper %s from %s, data and logs in %s\n", about.Version, about.Source, about.DataDir)
 	fmt.Fprintln(a.stdout, strings.Join(e.Addresses(), ","))
 	return nil
 }

@@ -64,7 +64,7 @@ func TestUpAndDown(t *testing.T) {
 	before := javas(t)
 	zkbench(t, "up", "--print-servers").want(exitFailed, "no ensemble is up", "zkbench up starts one")
 	zkbench(t, "down").want(exitFailed, "no ensemble is up")
-	o := zkbench(t, "up", "-n", "1").want(exitOK, "starting 1 ZooKeeper servers", "data and logs in")
+	o := zkbench(t, "up", "-n", "1").want(exitOK, "starting 1 ZooKeeper server\n", "data and logs in")
 	address := strings.TrimSpace(o.stdout)
 	defer func() {
 		if t.Failed() {
