@@ -24,6 +24,7 @@ generator-image: ## build the image zkbench/zkbench of the load generator, from 
 
 test: ## install what the tests need and run all of them, race detector on
 	@scripts/need $(TEST_NEEDS) gcc:gcc libc6-dev:/usr/include/stdlib.h
+	@if docker version >/dev/null 2>&1; then $(MAKE) --no-print-directory image; else echo "no Docker here: servers in containers are not tested"; fi
 	$(GO) test -race -timeout 30m ./...
 
 bench: ## the own client beside the floor and go-zookeeper/zk: ratios of medians of five alternating runs

@@ -306,7 +306,9 @@ func TestContainersOfAKilledProcess(t *testing.T) {
 	if now := left(t); len(now) <= before {
 		t.Fatal("nothing is left of the killed process: the test shows nothing")
 	}
-	inContainers(t, ensemble.ComposeConfig{Servers: 1}).Close()
+	c, err := ensemble.StartCompose(t.Context(), ensemble.ComposeConfig{Servers: 1})
+	must(t, "StartCompose()", err)
+	must(t, "Close()", c.Close())
 	if after := left(t); len(after) != before {
 		t.Errorf("%d containers, volumes and networks are left, %d before", len(after), before)
 	}

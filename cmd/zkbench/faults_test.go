@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/zkbench/zkbench/bench"
 	"github.com/zkbench/zkbench/ensemble"
+	"github.com/zkbench/zkbench/ensemble/ensembletest"
 	"github.com/zkbench/zkbench/profiles"
 	"github.com/zkbench/zkbench/results"
 )
@@ -46,6 +48,50 @@ func TestFaultsOnRealServers(t *testing.T) {
 	if f := of["cut-reply"]; f.Strikes != 2 {
 		t.Errorf("the cut replies: %+v; want that it struck twice", f)
 	}
+}
+
+// In containers the leader is killed and a follower is cut off from everybody, and the lock keeps its promise.
+func TestFaultsInContainers(t *testing.T) {
+	if !ensembletest.Docker(t) {
+		return
+	}
+	dir := out(t)
+	o := zkbench(t, "run", "failover", "--set", "sessions=[12]", "--set", "warmup=500ms", "--set", "duration=34s", "--out", dir,
+		"--set", "faults=[{at: 2s, kind: kill, server: leader, for: 3s}, {at: 14s, kind: disconnect, server: follower, for: 8s}]")
+	o.want(exitOK, "3 servers (compose, fsync on)", "kill, leader (server", "disconnect, follower (server")
+	r := result(t, dir)
+	if len(r.Cells) != 1 || len(r.Cells[0].Faults) != 2 {
+		t.Fatalf("cells %+v, want one with two faults", r.Cells)
+	}
+	for _, c := range r.Cells[0].Checks {
+		if c.Verdict != "holds" {
+			t.Errorf("%s is %s: %s", c.Name, c.Verdict, c.Detail)
+		}
+	}
+	for _, f := range r.Cells[0].Faults {
+		if f.Error != "" || f.HealedS == nil || f.SessionsMoved == nil || *f.SessionsMoved == 0 || f.SessionsExpired != 0 || f.Orphans != 0 {
+			t.Errorf("%+v; want that it was carried out and healed, moved sessions, ended none, and left no orphans", f)
+		}
+	}
+	if out, err := exec.Command("docker", "ps", "-aq", "--filter", "name=zkbench-run").Output(); err != nil || len(out) > 0 {
+		t.Errorf("containers are left: %s (%v)", out, err)
+	}
+}
+
+func TestUpAndDownInContainers(t *testing.T) {
+	zkbench(t, "up", "--driver", "vagrant").want(exitUsage, "drivers are local and compose")
+	zkbench(t, "up", "--driver", "compose", "-n", "7").want(exitUsage, "an ensemble in containers has 1, 3 or 5")
+	zkbench(t, "up", "--driver", "compose", "--zookeeper-home", "/x").want(exitUsage, "ZK_IMAGE")
+	zkbench(t, "run", "quickstart", "--servers", "").want(exitUsage, "--servers is empty")
+	if !ensembletest.Docker(t) {
+		return
+	}
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	o := zkbench(t, "up", "--driver", "compose", "-n", "1").want(exitOK, "starting 1 ZooKeeper server in containers")
+	defer func() { zkbench(t, "down").want(exitOK, "the ensemble is down") }()
+	zkbench(t, "up").want(exitFailed, "an ensemble is up already at "+strings.TrimSpace(o.stdout))
+	zkbench(t, "up", "--print-servers").want(exitOK, o.stdout)
+	zkbench(t, "run", small(t), "--servers", strings.TrimSpace(o.stdout), "--out", out(t)).want(exitOK, "holds")
 }
 
 func TestFaultsThatTheEnsembleCannotDo(t *testing.T) {
