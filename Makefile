@@ -8,7 +8,7 @@ TEST_NEEDS = $(JAVA_NEEDS) libhdrhistogram-java:/usr/share/java/hdrhistogram.jar
 .PHONY: demo build image generator-image test bench check clean
 
 demo: build ## install what is missing and run the quickstart profile on three servers started for the run
-	@scripts/need $(JAVA_NEEDS)
+	@scripts/need $(JAVA_NEEDS) || docker version >/dev/null 2>&1 || exit 1 # with Docker alone, the run takes containers
 	./bin/zkbench run quickstart
 
 build: ## build ./bin/zkbench
