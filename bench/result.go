@@ -46,7 +46,7 @@ func (c *cell) result() results.Cell {
 	}
 	if length > 0 {
 		out.Fanout, out.Cost = c.fanoutResult(totals)
-		out.Costs = c.costs(totals)
+		out.Costs, out.CostPer = c.costs(totals)
 		out.Generator = c.generator(length, done, totals)
 	}
 	out.Checks = c.judge()
@@ -244,18 +244,21 @@ func (c *cell) fanoutResult(t *metrics.Set) (*results.Fanout, map[string]float64
 	return f, cost
 }
 
-// costs puts what one success cost beside the theory.
-func (c *cell) costs(t *metrics.Set) []results.Cost {
-	done := float64(count(t, metrics.OK, c.work.Op()))
+// costs puts what one success cost beside the theory. per is what it is called where it is not one of the workload's operation.
+func (c *cell) costs(t *metrics.Set) (out []results.Cost, per string) {
+	op := c.work.Op()
+	if of, ok := c.work.(workloads.CostedPer); ok {
+		op, per = of.Per()
+	}
+	done := float64(count(t, metrics.OK, op))
 	if done == 0 {
-		return nil
+		return nil, ""
 	}
 	theory := workloads.Cost{}
 	if costed, ok := c.work.(workloads.Costed); ok {
 		theory = costed.Cost()
 	}
 	measured := workloads.CostOf(c.after.fanout.Sub(c.before.fanout))
-	var out []results.Cost
 	for _, spent := range workloads.Spents {
 		line := results.Cost{Of: string(spent), Measured: measured[spent] / done}
 		if expected, known := theory[spent]; known {
@@ -267,7 +270,7 @@ func (c *cell) costs(t *metrics.Set) []results.Cost {
 		}
 		out = append(out, line)
 	}
-	return out
+	return out, per
 }
 
 // The marks by which the generator is taken for what limited the cell: nearly all processors used by this process alone, or

@@ -65,6 +65,7 @@ type site struct {
 	o    Options
 
 	members  int
+	data     []byte    // of the transaction; nil: not known
 	deadline time.Time // when this site stops to wait for the others; zero: it has not learnt yet
 	proposed bool      // by this handle
 	voted    []byte    // what this handle has voted; nil: nothing
@@ -109,6 +110,7 @@ func (c *site) Propose(ctx context.Context, payload []byte) error {
 	if err := c.propose(ctx, ops, data); err != nil {
 		return fmt.Errorf("propose %s: %w", c.path, err)
 	}
+	c.data = data
 	return c.begun(ctx)
 }
 
@@ -203,7 +205,7 @@ func (c *site) learn(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.members, c.deadline = members, time.Now().Add(deadline)
+	c.members, c.data, c.deadline = members, data, time.Now().Add(deadline)
 	if c.o.Alive {
 		if err := c.live(ctx); err != nil {
 			return nil, gone(err)
@@ -280,65 +282,4 @@ func (c *site) cast(ctx context.Context, commit bool, version int32) error {
 	c.voted = word(commit)
 	c.o.pause(PauseVoted)
 	return nil
-}
-
-// Finish is described at Commit. Whoever's acknowledgement comes last finds all of them, because a session sees its own writes; so the
-// transaction is removed without anybody waiting for it. A site that is in doubt has not acknowledged, so what it asks for is there.
-func (c *site) Finish(ctx context.Context) error {
-	c.unwatch()
-	if c.o.Site == 0 {
-		return nil
-	}
-	if err := c.finish(ctx); err != nil {
-		return fmt.Errorf("finish %s: %w", c.path, err)
-	}
-	return nil
-}
-
-func (c *site) finish(ctx context.Context) error {
-	doubt := false
-	err := c.write(ctx, "create", &doubt, func() error { _, err := c.s.Create(ctx, c.ack(c.o.Site), nil, zk.Persistent); return err })
-	if errors.Is(err, zk.ErrNoNode) && doubt {
-		return nil // the acknowledgement whose reply was lost was the last
-	}
-	if err != nil && !errors.Is(err, zk.ErrNodeExists) {
-		return gone(err)
-	}
-	if c.o.Alive {
-		if err := remove(ctx, c.s, c.alive(c.o.Site), c.o); err != nil && !errors.Is(err, zk.ErrNoNode) {
-			return err
-		}
-	}
-	c.o.pause(PauseFinished)
-	for {
-		var names []string
-		err := insist(ctx, func() (err error) { names, _, err = c.s.Children(ctx, c.path); return })
-		if errors.Is(err, zk.ErrNoNode) {
-			return nil // another last one
-		}
-		if err != nil || acks(names) < c.members {
-			return err
-		}
-		var ops []zk.Op
-		for _, name := range names {
-			ops = append(ops, zk.DeleteOp(c.path+"/"+name, zk.AnyVersion))
-		}
-		err = insist(ctx, func() error { _, err := c.s.Multi(ctx, append(ops, zk.DeleteOp(c.path, zk.AnyVersion))...); return err })
-		switch {
-		case errors.Is(err, zk.ErrNoNode) && !c.o.Alive:
-			return nil // another has found all of them at the same time: nothing else of this goes
-		case errors.Is(err, zk.ErrNoNode), errors.Is(err, zk.ErrNotEmpty): // a znode of somebody's life has gone or come: look again
-		default:
-			return err
-		}
-	}
-}
-
-func acks(names []string) (n int) {
-	for _, name := range names {
-		if strings.HasPrefix(name, "ack_") {
-			n++
-		}
-	}
-	return n
 }

@@ -330,31 +330,6 @@ func TestTheCommitAndTheAbortOfTheDeadlineInBothOrders(t *testing.T) {
 	}
 }
 
-func TestRepliesThatAreLostAreFoundOut(t *testing.T) {
-	for _, applied := range []bool{true, false} {
-		for _, point := range []struct {
-			kind zk.Kind
-			path string
-		}{{zk.KindMulti, ""}, {zk.KindSet, tx + "/s_1"}, {zk.KindSet, tx + "/s_2"}, {zk.KindCreate, tx + "/decision"}, {zk.KindCreate, tx + "/ack_1"}} {
-			eachCommit(t, 2, func(t *testing.T, b ballot) {
-				lost := loseOnce(b.ens, point.kind, applied, func(path string) bool { return path == point.path })
-				sites := b.all(t)
-				sites[0].votes(t, true)
-				sites[1].votes(t, true)
-				d0, d1 := sites[0].decides(t), sites[1].decides(t)
-				<-d0.done
-				<-d1.done
-				d0.is(t, "the first", "commits")
-				d1.is(t, "the second", "commits")
-				finish(t, b, sites...)
-				if !*lost && !(b.v.Name == "coordinator" && point.path == tx+"/decision") { // there, it is made by a Multi
-					t.Errorf("nothing was lost of %v %s", point.kind, point.path)
-				}
-			})
-		}
-	}
-}
-
 func TestADuplicateTransaction(t *testing.T) {
 	eachCommit(t, 2, func(t *testing.T, b ballot) {
 		b.all(t)

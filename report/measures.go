@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,6 +23,10 @@ func measuresOf(group []row) table {
 		t.above, t.below, t.markdown, t.text = append(t.above, above), append(t.below, below), append(t.markdown, markdown), append(t.text, text)
 	}
 	measures := group[0].cells[0].Measures
+	agree := slices.ContainsFunc(group, row.agrees)
+	if agree {
+		add("", "participants", "participants", false)
+	}
 	offers := slices.ContainsFunc(group, func(r row) bool { return r.offered != group[0].offered })
 	if offers {
 		add("offered", "/s", "offered/s", false)
@@ -41,6 +46,9 @@ func measuresOf(group []row) table {
 	add("", "verdict", "verdict", true)
 	for _, r := range group {
 		line := []string{r.label() + map[bool]string{true: " *"}[r.partial()], fmt.Sprint(r.sessions)}
+		if agree {
+			line = append(line, fmt.Sprint(r.participants))
+		}
 		if offers {
 			line = append(line, offered(r))
 		}
@@ -55,6 +63,9 @@ func measuresOf(group []row) table {
 	}
 	return t
 }
+
+// agrees says whether the row has participants.
+func (r row) agrees() bool { return r.participants > 0 }
 
 // measured is rate, p50, p99 and maximum of an operation.
 func (r row) measured(op string) []string {
@@ -104,6 +115,10 @@ func costsOf(group []row) table {
 		t.above, t.below, t.text = append(t.above, above), append(t.below, below), append(t.text, false)
 		t.markdown = append(t.markdown, strings.TrimSpace(above+" "+below))
 	}
+	agree := slices.ContainsFunc(group, row.agrees)
+	if agree {
+		add("", "participants")
+	}
 	var spent []string // in the order of the first cell that has them
 	theories := map[string]bool{}
 	for _, r := range group {
@@ -123,6 +138,9 @@ func costsOf(group []row) table {
 	}
 	for _, r := range group {
 		line := []string{r.label(), fmt.Sprint(r.sessions)}
+		if agree {
+			line = append(line, fmt.Sprint(r.participants))
+		}
 		for _, of := range spent {
 			cost := func(pick func(results.Cost) *float64) string {
 				return r.figure(func(c results.Cell) (float64, bool) {
@@ -149,5 +167,5 @@ func costsOf(group []row) table {
 // costsCaption says what the costs are per.
 func costsCaption(group []row) string {
 	return fmt.Sprintf("What one %s cost all sessions together, beside the theory: requests, names listed, bytes of names and data, watch events.",
-		group[0].cells[0].Measures[0])
+		cmp.Or(group[0].cells[0].CostPer, group[0].cells[0].Measures[0]))
 }

@@ -28,6 +28,7 @@ type row struct {
 	offered                 float64 // per second; 0 in a closed loop
 	readers                 string  // percent of the acquisitions that only read; empty where there is no such thing
 	burden                  string  // what else is the load and no property of the variant, such as 'producers=50'
+	participants            int     // sites of each transaction; 0 where there is no such thing
 	cells                   []results.Cell
 
 	grants, handOff, p50, p99, p999, longest figure
@@ -35,14 +36,22 @@ type row struct {
 	errors                                   int64
 }
 
-// contenders for one object.
-func (r row) contenders() float64 { return float64(r.sessions) / float64(max(r.objects, 1)) }
+// contenders for one object: the sites of a transaction, or the sessions that share a lock, a queue and so on.
+func (r row) contenders() float64 {
+	if r.participants > 0 {
+		return float64(r.participants)
+	}
+	return float64(r.sessions) / float64(max(r.objects, 1))
+}
 
 // title names the row in a sentence.
 func (r row) title() string {
 	title := strings.TrimSpace(fmt.Sprintf("%s %s", r.variant, r.parameters)) + fmt.Sprintf(", %d sessions", r.sessions)
 	if r.objects > 1 {
 		title += fmt.Sprintf(" on %d objects", r.objects)
+	}
+	if r.participants > 0 {
+		title += fmt.Sprintf(", %d participants", r.participants)
 	}
 	if r.readers != "" {
 		title += fmt.Sprintf(", %s %% readers", r.readers)
@@ -75,7 +84,8 @@ func rowsOf(run results.Run) []row {
 			i = len(rows)
 			index[key] = i
 			rows = append(rows, row{workload: cell.Workload, variant: cell.Variant, loop: cell.Loop, sessions: cell.Sessions,
-				objects: cell.Objects, offered: cell.OfferedPerS, readers: readersOf(cell), burden: burdenOf(cell)})
+				objects: cell.Objects, offered: cell.OfferedPerS, readers: readersOf(cell), burden: burdenOf(cell),
+				participants: participantsOf(cell)})
 			parameters = append(parameters, cell.Parameters)
 		}
 		rows[i].cells = append(rows[i].cells, cell)
@@ -86,7 +96,7 @@ func rowsOf(run results.Run) []row {
 	}
 	slices.SortStableFunc(rows, func(a, b row) int {
 		return cmp.Or(cmp.Compare(a.workload, b.workload), cmp.Compare(a.offered, b.offered), cmp.Compare(a.objects, b.objects),
-			cmp.Compare(a.sessions, b.sessions), cmp.Compare(a.share(), b.share()), cmp.Compare(a.variant, b.variant), cmp.Compare(a.parameters, b.parameters))
+			cmp.Compare(a.sessions, b.sessions), cmp.Compare(a.participants, b.participants), cmp.Compare(a.share(), b.share()), cmp.Compare(a.variant, b.variant), cmp.Compare(a.parameters, b.parameters))
 	})
 	return rows
 }
@@ -101,8 +111,19 @@ func readersOf(c results.Cell) string {
 	return ""
 }
 
+// participantsKey is the parameter that says how many sessions have to agree.
+const participantsKey = "participants"
+
+func participantsOf(c results.Cell) int {
+	n, err := strconv.Atoi(fmt.Sprint(c.Parameters[participantsKey]))
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
 // burdenKeys are the parameters that are the load of a queue, of an election, of a barrier or of a two-phase commit.
-var burdenKeys = []string{"producers", "bound", "priorities", "payload", "preload", "failover", "participants", "aborts", "transactions", barriersKey}
+var burdenKeys = []string{"producers", "bound", "priorities", "payload", "preload", "failover", "aborts", "transactions", barriersKey}
 
 func burdenOf(c results.Cell) string {
 	var words []string
@@ -127,7 +148,7 @@ func (r row) share() float64 {
 func distinct(rows []row, parameters []map[string]any, i int) string {
 	var words []string
 	for key, value := range parameters[i] {
-		if key == readersKey {
+		if key == readersKey || key == participantsKey {
 			continue
 		}
 		for j := range rows {

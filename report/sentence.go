@@ -144,7 +144,7 @@ func pairsOf(load []row, a, b string) [][2]row {
 	var pairs [][2]row
 	for _, x := range load {
 		for _, y := range load {
-			if x.label() == a && y.label() == b && x.sessions == y.sessions {
+			if x.label() == a && y.label() == b && x.sessions == y.sessions && x.participants == y.participants {
 				pairs = append(pairs, [2]row{x, y})
 			}
 		}
@@ -199,8 +199,11 @@ func (r row) what() string {
 
 // who does it: the sessions of a lock contend.
 func (r row) who() string {
-	if r.givesGrants() {
+	switch {
+	case r.givesGrants():
 		return "contenders"
+	case r.participants > 0:
+		return "participants"
 	}
 	return "sessions an object"
 }

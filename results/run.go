@@ -60,7 +60,8 @@ type Cell struct {
 	Latency     map[string]Latency `json:"latency_ms"` // key: operation.clock, such as acquire.response
 	Fanout      *Fanout            `json:"fanout,omitempty"`
 	Costs       []Cost             `json:"cost_per_success,omitempty"`
-	Cost        map[string]float64 `json:"cost,omitempty"` // requests per success by kind, failed writes, fairness, and the shares that Costs has no place for
+	CostPer     string             `json:"cost_per,omitempty"` // what a success is there, where it is not one of the first of Measures
+	Cost        map[string]float64 `json:"cost,omitempty"`     // requests per success by kind, failed writes, fairness, and the shares that Costs has no place for
 	Errors      map[string]int64   `json:"errors"`
 	Generator   Generator          `json:"generator"`
 	Checks      []Check            `json:"checks"`

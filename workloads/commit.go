@@ -83,30 +83,29 @@ func (w *commit) Parts() []metrics.Op { return []metrics.Op{metrics.Propose, met
 // Theory of events per release is part of Cost.
 func (w *commit) Theory() (release, arrival float64) { return 0, 0 }
 
-// Cost is that of one decision of one site: a share of its transaction, when all of its sites have learnt of it and watch before the first
-// votes, and commit. Writes: the proposal, the votes, the decision, which in a flat one every site tries to make, the acknowledgements and
-// the removal. Reads: two to learn; a watched vote twice; a decision that another has made. It is the most there is: a vote that is cast
-// when it is looked at first needs no event and no second read. Beyond it are the writes of those that find all acknowledged at the same time:
-// all of these try to remove the transaction, and one does.
+// Per is a transaction: all of it is what theory knows of.
+func (w *commit) Per() (metrics.Op, string) { return metrics.Propose, "transaction" }
+
+// Cost is that of one transaction, when all of its sites have learnt of it and watch before the first votes, and commit. Writes: the
+// proposal, the votes, the decision, which in a flat one every site tries to make, the acknowledgements and the removal. Reads: two to
+// learn; a watched vote twice; a decision that another has made. The one that removes it all lists it. It is the most there is: a vote that is
+// cast when it is looked at first needs no event and no second read.
 func (w *commit) Cost() Cost {
 	n := float64(w.members(0))
 	after, proposal := w.Variant.Wakes(w.members(0))
 	again := float64((w.Rounds+recalled-1)/recalled) / float64(w.Rounds)
-	c := Cost{Writes: 1 + n + n + 1, Reads: 2*(n-1) + n, Lists: n, Events: after + proposal}
+	c := Cost{Writes: 1 + n + n + 1, Reads: 2*(n-1) + 1, Lists: 1, Names: 2*n + 1, Events: after + proposal}
 	switch {
 	case w.Options.Alive: // what its watches add depends on who is where
 		return Cost{}
 	case w.Variant.Unsafe:
-		return Cost{Events: (after + proposal) / n}
+		return Cost{Events: after + proposal}
 	case w.Variant.Name == "coordinator":
 		c[Writes]++
 		c[Reads] += 2*(n-1) + 2*(n-1) + 4*again
 	default:
 		c[Writes] += n
 		c[Reads] += 2*n*(n-1) + n - 1 + 4*again
-	}
-	for k := range c {
-		c[k] /= n
 	}
 	return c
 }

@@ -67,6 +67,13 @@ type Costed interface {
 	Cost() Cost
 }
 
+// CostedPer is a Costed whose Cost is that of something that several successes of Op make up, such as a transaction of many sites.
+type CostedPer interface {
+	Costed
+	// Per is the operation of which there is one for each, and its name for a reader.
+	Per() (op metrics.Op, name string)
+}
+
 // Cost is what something costs, by what is counted.
 type Cost map[Spent]float64
 
