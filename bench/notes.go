@@ -110,9 +110,9 @@ func departs(f results.Fanout, thoughtless bool) string {
 
 // censored says when the measured responses of a closed loop cannot be the real ones. By Little's law the mean cycle of a session is
 // sessions/throughput, whatever the distributions are; a cycle that was measured shorter is one of the grants that came early, while
-// the others still waited when the steady phase ended.
+// the others still waited when the steady phase ended. A cell that ends with its work is measured whole.
 func (c *cell) censored(t *metrics.Set, out results.Cell) string {
-	if c.rate > 0 || out.Operations == 0 {
+	if _, whole := c.work.(workloads.Finite); whole || c.rate > 0 || out.Operations == 0 {
 		return ""
 	}
 	cycle := time.Duration(float64(c.sessions) / out.Throughput * float64(time.Second))

@@ -50,7 +50,7 @@ func newRig(t *testing.T, cfg zktest.Config, lines ...string) *rig {
 		given := func(key string) bool {
 			return slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, key+":") })
 		}
-		if untimed := given("barriers") && (key == "warmup" || key == "duration"); !given(key) && !untimed {
+		if untimed := (given("barriers") || given("transactions")) && (key == "warmup" || key == "duration"); !given(key) && !untimed {
 			text = append(text, def)
 		}
 	}
@@ -66,7 +66,7 @@ func newRig(t *testing.T, cfg zktest.Config, lines ...string) *rig {
 	r.config = Config{Profile: p, Ensemble: r, Name: "test-1", Out: dir, Version: "test", Stop: r.stop, Progress: r.update,
 		Setup: Setup{Workloads: []workloads.Kind{workloads.Locks(recipes.Locks), workloads.Queues(recipes.Queues),
 			workloads.PriorityQueues(recipes.PriorityQueues), workloads.Barriers(recipes.Barriers), workloads.DoubleBarriers(recipes.DoubleBarriers),
-			workloads.Rendezvouses(recipes.Rendezvouses)},
+			workloads.Rendezvouses(recipes.Rendezvouses), workloads.Commits(recipes.Commits)},
 			Engines: []Engine{{Name: "memory", Persistent: true, Dial: r.dial}}}}
 	return r
 }

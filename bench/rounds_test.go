@@ -1,11 +1,13 @@
 package bench
 
 import (
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/zkbench/zkbench/results"
+	"github.com/zkbench/zkbench/zk"
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
@@ -21,7 +23,8 @@ func TestACellOfFixedWorkEndsWithIt(t *testing.T) {
 			map[string]int{"enter-safety": 6 * 20, "leave-safety": 6 * 20, "equal-outcome": 6 * 20, "nothing-left": 1, "liveness": 2 * 6 * 20}},
 		{"double-barrier", "double-barrier-all", 2 * 6 * 20,
 			map[string]int{"enter-safety": 6 * 20, "leave-safety": 6 * 20, "equal-outcome": 6 * 20, "nothing-left": 1, "liveness": 2 * 6 * 20}},
-		{"rendezvous", "rendezvous", 6 * 20, map[string]int{"enter-safety": 6 * 20, "equal-outcome": 6 * 20, "nothing-left": 1, "liveness": 6 * 20}},
+		{"rendezvous", "rendezvous", 6 * 20, map[string]int{"enter-safety": 6 * 20, "equal-outcome": 6 * 20, "nothing-left": 1,
+			"liveness": 6 * 20}},
 	} {
 		t.Run(tt.variant, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -57,6 +60,43 @@ func TestACellOfFixedWorkEndsWithIt(t *testing.T) {
 	}
 }
 
+// A cell of transactions is measured whole, so nothing is said of responses that are too short; and its costs are of transactions.
+func TestACellOfTransactionsEndsWithThem(t *testing.T) {
+	for _, variant := range []string{"flat", "coordinator"} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, zktest.Config{OpLatency: 2 * time.Millisecond, EventLatency: time.Millisecond}, "workload: two-phase-commit",
+				"variants: "+variant, "sessions: 6", "participants: 3", "transactions: 20", "hold: {uniform: [0s, 400ms]}")
+			r.ens.Hook(func(op zktest.Op) zktest.Action { // what follows a decision takes as long as it does
+				if op.Kind == zk.KindMulti && !op.Applied && strings.Contains(op.Ops[0].Path, "/ack_") {
+					time.Sleep(300 * time.Millisecond)
+				}
+				return zktest.Action{}
+			})
+			c := r.mustRun().Cells[0]
+			if c.Partial || c.Operations != 6*20 || c.CostPer != "transaction" {
+				t.Errorf("partial %v, %d operations, costs per %q", c.Partial, c.Operations, c.CostPer)
+			}
+			for name, evidence := range map[string]int{"commit-agreement": 6 * 20, "decision-liveness": 6 * 20, "decision-stands": 4,
+				"nothing-left": 2} {
+				if k := checkOf(t, c, name); k.Verdict != "holds" || k.Evidence != evidence {
+					t.Errorf("%s %s with evidence %d, want that it holds with %d: %s", name, k.Verdict, k.Evidence, evidence, k.Detail)
+				}
+			}
+			for _, cost := range c.Costs {
+				if cost.Of == "writes" && !near(*cost.Ratio, 1) {
+					t.Errorf("cost %+v, want the theory", ratioOf(cost))
+				}
+			}
+			for _, note := range c.Notes {
+				if strings.Contains(note, "too short") {
+					t.Errorf("note: %s", note)
+				}
+			}
+			r.clean()
+		})
+	}
+}
+
 func ratioOf(c results.Cost) [2]float64 {
 	if c.Theory == nil {
 		return [2]float64{c.Measured, 0}
@@ -67,7 +107,8 @@ func ratioOf(c results.Cost) [2]float64 {
 func TestACellOfFixedWorkThatIsInterruptedIsPartial(t *testing.T) {
 	for _, workload := range []string{"barrier", "double-barrier", "rendezvous"} {
 		synctest.Test(t, func(t *testing.T) {
-			r := newRig(t, zktest.Config{OpLatency: 2 * time.Millisecond, EventLatency: time.Millisecond}, "workload: "+workload, "variants: "+workload,
+			r := newRig(t, zktest.Config{OpLatency: 2 * time.Millisecond, EventLatency: time.Millisecond}, "workload: "+workload,
+				"variants: "+workload,
 				"sessions: 6", "barriers: 100000", "hold: 5ms")
 			r.at(PhaseSteady, 6*time.Second, r.interrupt)
 			doc, _ := r.run()

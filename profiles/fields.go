@@ -53,12 +53,14 @@ func fields() []field {
 			example: "[naive, predecessor]", doc: "Recipes to compare: 'zkbench list recipes'."},
 		{key: "sessions", kind: whole{}, axis: true, must: true, unlike: played, at: func(p *Profile) any { return &p.Sessions },
 			alias: "clients", aliased: barrier,
-			example: "[10, 100]", min: 1, max: 1e6, doc: "Simulated clients, each with a session of its own. In the workloads barrier, double-barrier and rendezvous, where all of them are " +
+			example: "[10, 100]", min: 1, max: 1e6, doc: "Simulated clients, each with a session of its own. In the workloads barrier, " +
+				"double-barrier and rendezvous, where all of them are " +
 				"members, the key may be written clients."},
 		{key: "barriers", kind: whole{}, axis: true, at: func(p *Profile) any { return &p.Barriers }, example: "[200, 400]", def: "100", min: 1,
 			max: 1e6, workloads: barrier, doc: "Barriers that each client passes, one after the other; the cell ends when all have."},
-		{key: "participants", kind: whole{}, axis: true, at: func(p *Profile) any { return &p.Participants }, example: "[3, 10]", def: "3", min: 2,
-			max: 1000, workloads: commit, doc: "Sites of each transaction. The sessions form groups of so many; what is left over makes some of them larger by one or more."},
+		{key: "participants", kind: whole{}, axis: true, at: func(p *Profile) any { return &p.Participants }, example: "[3, 10]", def: "3",
+			min: 2, max: 1000, workloads: commit,
+			doc: "Sites of each transaction. The sessions form groups of so many; what is left over makes some of them larger by one or more."},
 		{key: "transactions", kind: whole{}, axis: true, at: func(p *Profile) any { return &p.Transactions }, example: "200", def: "100", min: 1,
 			max: 1e6, workloads: commit, doc: "Transactions that each group carries out, one after the other; the cell ends when all have."},
 		{key: "aborts", kind: whole{}, axis: true, at: func(p *Profile) any { return &p.Aborts }, example: "10", def: "0", max: 100,
@@ -92,38 +94,46 @@ func fields() []field {
 		{key: "groups", kind: whole{}, at: func(p *Profile) any { return &p.Groups }, example: "4", def: "1", min: 1, max: 1e6,
 			workloads: []string{"membership"}, doc: "Groups; the sessions are spread over them evenly."},
 		{key: "members", kind: whole{}, axis: true, at: func(p *Profile) any { return &p.Members }, example: "[20, 80]", def: "50", max: 100,
-			workloads: []string{"membership"}, doc: "Percent of the sessions of each group that join and leave it; the others observe it. Of two and " +
-				"more each side gets one at least, unless it is 100."},
+			workloads: []string{"membership"}, doc: "Percent of the sessions of each group that join and leave it; the others observe it. Of two " +
+				"and more each side gets one at least, unless it is 100."},
 		{key: "settings", kind: whole{}, at: func(p *Profile) any { return &p.Settings }, example: "4", def: "1", min: 1, max: 1e6,
 			workloads: []string{"config"}, doc: "Settings; the sessions are spread over them evenly."},
 		{key: "writers", kind: whole{}, axis: true, at: func(p *Profile) any { return &p.Writers }, example: "[5, 50]", def: "10", max: 100,
 			workloads: []string{"config"}, doc: "Percent of the sessions of each setting that change it; the others keep a copy of it. Of two and " +
 				"more each side gets one at least, unless it is 100."},
-		{key: "rate", kind: rate{}, axis: true, unlike: slices.Concat(played, finite), at: func(p *Profile) any { return &p.Rate }, example: "[200/s, 500/s]",
-			min: 1e-3, max: 1e7, doc: "Acquisitions offered over all sessions (open loop); in a queue puts over all producers. Without it " +
+		{key: "rate", kind: rate{}, axis: true, unlike: slices.Concat(played, finite), at: func(p *Profile) any { return &p.Rate },
+			example: "[200/s, 500/s]", min: 1e-3, max: 1e7, doc: "Acquisitions offered over all sessions (open loop); in a queue puts over all producers. Without it " +
 				"each session asks again as soon as it may (closed loop)."},
-		{key: "arrivals", kind: enum{}, unlike: slices.Concat(played, finite), at: func(p *Profile) any { return &p.Arrivals }, example: "uniform", def: "poisson",
+		{key: "arrivals", kind: enum{}, unlike: slices.Concat(played, finite), at: func(p *Profile) any { return &p.Arrivals },
+			example: "uniform", def: "poisson",
 			words: []string{"poisson", "uniform"}, needs: "rate", doc: "Open loop: how the offered acquisitions are spread over time."},
 		{key: "hold", kind: distribution{}, at: func(p *Profile) any { return &p.Hold }, example: "{exponential: 5ms}", def: "0s",
-			max: float64(day), workloads: slices.Concat(lock, queue, election, finite, []string{"membership"}), doc: "How long a grant is held before it is released; in a revocation at most, " +
-				"which should be longer than revoking takes. Of a queue: how long a consumer works on an item; of an election: how long a leader leads. " +
-				"Of a barrier: how long it stays set once all wait, or how long each client computes between two barriers. Of a two-phase commit: how long each site works before it votes. Of a group: how long a member stays."},
+			max: float64(day), workloads: slices.Concat(lock, queue, election, finite, []string{"membership"}),
+			doc: "How long a grant is held before it is released; in a revocation at most, " +
+				"which should be longer than revoking takes. Of a queue: how long a consumer works on an item; of an election: how long a leader " +
+				"leads. Of a barrier: how long it stays set once all wait, or how long each client computes between two barriers. Of a two-phase " +
+				"commit: how long each site works before it votes. Of a group: how long a member stays."},
 		{key: "fence", kind: enum{}, axis: true, at: func(p *Profile) any { return &p.Fence }, example: "[none, server]",
 			words: []string{"none", "register", "server"}, workloads: lock, doc: "What each holder's write at the end of its hold goes through: " +
 				"none, which writes nothing; a register in zkbench that compares tokens; a znode, in one transaction with a check of the grant."},
 		{key: "think", kind: distribution{}, unlike: played, at: func(p *Profile) any { return &p.Think }, example: "{uniform: [1ms, 10ms]}",
 			def: "0s", max: float64(day), excludes: "rate",
 			doc: "Closed loop: pause of a session between a release and its next acquire."},
-		{key: "deadline", kind: span{}, unlike: played, at: func(p *Profile) any { return &p.Deadline }, example: "30s", def: "0s", max: float64(day),
+		{key: "deadline", kind: span{}, unlike: played, at: func(p *Profile) any { return &p.Deadline }, example: "30s", def: "0s",
+			max: float64(day),
 			doc: "Of one acquisition, after which it counts as a timeout; 0s: none. Of a two-phase commit: how long its sites wait for the votes; " +
 				"0s: two session timeouts."},
-		{key: "warmup", kind: span{}, unlike: slices.Concat(played, finite), at: func(p *Profile) any { return &p.Warmup }, example: "2s", def: "2s", max: float64(day),
+		{key: "warmup", kind: span{}, unlike: slices.Concat(played, finite), at: func(p *Profile) any { return &p.Warmup }, example: "2s",
+			def: "2s", max: float64(day),
 			doc: "Load before the steady phase of each cell; it is judged but not measured."},
-		{key: "duration", kind: span{}, unlike: slices.Concat(played, finite), at: func(p *Profile) any { return &p.Duration }, example: "1m", def: "10s",
+		{key: "duration", kind: span{}, unlike: slices.Concat(played, finite), at: func(p *Profile) any { return &p.Duration }, example: "1m",
+			def: "10s",
 			min: float64(time.Millisecond), max: float64(7 * day), doc: "Steady phase of each cell: what the numbers are from."},
-		{key: "drain", kind: span{}, unlike: slices.Concat(played, finite), at: func(p *Profile) any { return &p.Drain }, example: "10s", def: "10s", max: float64(day),
+		{key: "drain", kind: span{}, unlike: slices.Concat(played, finite), at: func(p *Profile) any { return &p.Drain }, example: "10s",
+			def: "10s", max: float64(day),
 			doc: "How long acquisitions under way at the end of a cell may take to finish; after it they count as timeouts."},
-		{key: "repetitions", kind: whole{}, unlike: []string{"published"}, at: func(p *Profile) any { return &p.Repetitions }, example: "5", def: "1", min: 1, max: 1000,
+		{key: "repetitions", kind: whole{}, unlike: []string{"published"}, at: func(p *Profile) any { return &p.Repetitions }, example: "5",
+			def: "1", min: 1, max: 1000,
 			doc: "Times each cell is run, with fresh sessions and a fresh root each time; in the workload fencing, rounds of each row."},
 		{key: "seed", kind: whole{}, at: func(p *Profile) any { return &p.Seed }, example: "7", def: "1", max: math.MaxUint64,
 			doc: "Fixes the arrivals, the draws and the order of the cells."},
@@ -140,8 +150,8 @@ func fields() []field {
 			doc: "Of the recipe, as text: layout, watch, ..."},
 		{key: "faults", kind: faultList{}, unlike: played, at: func(p *Profile) any { return &p.Faults },
 			example: "[{at: 2s, kind: kill, server: leader, for: 3s}, {at: 5s, kind: expire, session: 3}]",
-			doc: "What is broken on purpose in every cell, and when; 'at' counts from the begin of the steady phase. What 'for' does not heal before " +
-				"is healed when the steady phase ends."},
+			doc: "What is broken on purpose in every cell, and when; 'at' counts from the begin of the steady phase. What 'for' does not heal " +
+				"before is healed when the steady phase ends."},
 	}
 }
 

@@ -56,7 +56,8 @@ var DoubleBarriers = []Variant[DoubleBarrier]{
 // Rendezvouses is the catalogue of rendezvous.
 var Rendezvouses = []Variant[Rendezvous]{
 	{
-		Name: "rendezvous", Source: "the articles' 'synchronous queue', with a directory for each generation; the entering half of a double barrier",
+		Name: "rendezvous", Source: "the articles' 'synchronous queue', with a directory for each generation; the entering half of a double " +
+			"barrier",
 		Doc:   "members start when all are there: whoever comes last makes the znode that the others watch",
 		Wakes: barrierWakes(func(int) float64 { return 0 }),
 		New:   func(s zk.Session, path string, o Options) Rendezvous { return newRendezvous(s, path, o) },

@@ -8,7 +8,8 @@ import (
 )
 
 // undecided is the two-phase commit of article 001, section 11, read literally: the coordinator makes the transaction and, one after the
-// other, a child for each site; every site watches all children and votes by writing into its own; and who has seen all votes decides. Nothing is said of
+// other, a child for each site; every site watches all children and votes by writing into its own; and who has seen all votes decides.
+// Nothing is said of
 // a site that does not vote, and without a time-out the others would wait for ever; with one, which everybody who carries this out has to
 // add, a site gives up by itself what another, which saw the last vote in time, commits. A vote may be written again, and between the
 // first create and the last a site finds half a transaction.

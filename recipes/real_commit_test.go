@@ -2,10 +2,14 @@ package recipes_test
 
 import (
 	"fmt"
+	"slices"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/zkbench/zkbench/ensemble/proxy"
 	"github.com/zkbench/zkbench/recipes"
+	"github.com/zkbench/zkbench/zk"
 )
 
 func TestCommitsOnRealServers(t *testing.T) {
@@ -34,6 +38,74 @@ func TestLostRepliesOfACommitOnRealServers(t *testing.T) {
 					}
 				})
 			}
+		}
+	}
+}
+
+// Sites die on real servers: the coordinator after each number of votes, another one before its vote and after it. Those that live decide
+// the same, and so does the dead one when it comes back.
+func TestSitesOfACommitDieOnRealServers(t *testing.T) {
+	dial := dialer(servers.Get(t, 3).Addresses(), engines["native"])
+	const n = 3
+	for _, v := range recipes.Commits {
+		for _, tt := range []struct {
+			dies  int
+			votes []int // of sites, before it dies; those that live vote then
+		}{
+			{0, nil}, {0, []int{0}}, {0, []int{0, 1}}, {0, []int{0, 1, 2}}, {1, []int{0, 2}}, {1, []int{0, 1, 2}},
+		} {
+			t.Run(fmt.Sprintf("%s/site %d after %d votes", v.Name, tt.dies+1, len(tt.votes)), func(t *testing.T) {
+				t.Parallel() // most of the time they wait for the deadline
+				path := fmt.Sprintf("/real/deaths-%s-%d-%d", v.Name, tt.dies, len(tt.votes))
+				site := func(s zk.Session, i int) recipes.Commit {
+					return v.New(s, path, recipes.Options{Members: n, Site: i + 1, Deadline: 3 * time.Second})
+				}
+				sessions, sites := make([]zk.Session, n), make([]recipes.Commit, n)
+				for i := range n {
+					sessions[i] = dial(t)
+					sites[i] = site(sessions[i], i)
+					if i == 0 {
+						ok(t, "Propose()", sites[i].Propose(t.Context(), nil))
+						continue
+					}
+					_, err := sites[i].Learn(t.Context())
+					ok(t, "Learn()", err)
+				}
+				for _, i := range tt.votes {
+					ok(t, "Vote()", sites[i].Vote(t.Context(), true))
+				}
+				ok(t, "Close()", sessions[tt.dies].Close())
+				want := slices.Contains(tt.votes, tt.dies) && (v.Name == "flat" || tt.dies != 0)
+				var all sync.WaitGroup
+				for i, c := range sites {
+					if i == tt.dies {
+						continue
+					}
+					all.Go(func() {
+						if !slices.Contains(tt.votes, i) {
+							if err := c.Vote(t.Context(), true); err != nil {
+								t.Errorf("Vote() of site %d = %v", i+1, err)
+							}
+						}
+						if got, err := c.Decide(t.Context()); err != nil || got != want {
+							t.Errorf("site %d: Decide() = %v, %v, want %v", i+1, got, err, want)
+						}
+					})
+				}
+				all.Wait()
+				sites[tt.dies] = site(dial(t), tt.dies)
+				_, err := sites[tt.dies].Learn(t.Context())
+				ok(t, "Learn() of the one that comes back", err)
+				if got, err := sites[tt.dies].Decide(t.Context()); err != nil || got != want {
+					t.Errorf("the one that comes back: Decide() = %v, %v, want %v", got, err, want)
+				}
+				for _, c := range sites {
+					ok(t, "Finish()", c.Finish(t.Context()))
+				}
+				if _, there, err := dial(t).Exists(t.Context(), path); err != nil || there {
+					t.Errorf("Exists() = %v, %v, want that nothing is left", there, err)
+				}
+			})
 		}
 	}
 }

@@ -226,7 +226,8 @@ func enterGivenUp(t *trial) {
 	t.look()
 }
 
-// halt has a client stand still at a point of its recipe until it may go on. What it has not reached when the trial ends it does not halt at.
+// halt has a client stand still at a point of its recipe until it may go on. What it has not reached when the trial ends it does not halt
+// at.
 func (h *handle) halt(point string) (reached <-chan struct{}, goOn func()) {
 	there, gate := make(chan struct{}), make(chan struct{})
 	h.at(point, func() {

@@ -55,7 +55,8 @@ func (p *site) votes(commit bool) {
 		return
 	}
 	if err := p.commit.Vote(p.t.ctx, commit); err != nil {
-		p.t.found(Liveness, "nobody can decide: %s has learnt of the transaction and cannot vote: %v; listed: %s", p.name, err, p.t.listed(p.path))
+		p.t.found(Liveness, "nobody can decide: %s has learnt of the transaction and cannot vote: %v; listed: %s", p.name, err,
+			p.t.listed(p.path))
 	}
 }
 
@@ -98,7 +99,8 @@ func (t *trial) judgeSites() {
 		}
 	}
 	if slices.Contains(decisions, true) && slices.Contains(decisions, false) {
-		t.found(Atomicity, "the sites of one transaction decide differently: %s; listed: %s", strings.Join(told, ", "), t.listed(t.dir+"/transaction"))
+		t.found(Atomicity, "the sites of one transaction decide differently: %s; listed: %s", strings.Join(told, ", "),
+			t.listed(t.dir+"/transaction"))
 	}
 }
 

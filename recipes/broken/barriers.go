@@ -206,10 +206,11 @@ var DoubleBarriers = []Defect[recipes.DoubleBarrier]{
 	brokenHall(enterSafety, "one-short", "opens when one member is still missing", func(s *hallSteps) {
 		s.open = func(marker bool, members, size int) bool { return marker || members+1 >= size }
 	}),
-	brokenHall(liveness, "no-generations", "uses one directory for all rounds: who is still leaving one waits for those who enter the next", func(s *hallSteps) {
-		s.room = func(int64) string { return "/all" }
-		s.clear = func(ctx context.Context, h *hall) { h.s.Delete(ctx, h.path()+"/"+readyZnode, zk.AnyVersion) }
-	}),
+	brokenHall(liveness, "no-generations", "uses one directory for all rounds: who is still leaving one waits for those who enter the next",
+		func(s *hallSteps) {
+			s.room = func(int64) string { return "/all" }
+			s.clear = func(ctx context.Context, h *hall) { h.s.Delete(ctx, h.path()+"/"+readyZnode, zk.AnyVersion) }
+		}),
 	brokenHall(enterSafety, "stale-marker", "takes turns in two directories, and never removes the markers", func(s *hallSteps) {
 		s.room = func(generation int64) string { return fmt.Sprintf("/%d", generation%2) }
 		s.clear = func(context.Context, *hall) {}
@@ -220,17 +221,19 @@ var DoubleBarriers = []Defect[recipes.DoubleBarrier]{
 		s.counts = func(string) bool { return true }
 		s.clear = func(context.Context, *hall) {}
 	}),
-	brokenHall(liveness, "count-only", "looks for the members alone when it is woken: those that have left again are missed", func(s *hallSteps) {
-		s.open = func(_ bool, members, size int) bool { return members >= size }
-	}),
+	brokenHall(liveness, "count-only", "looks for the members alone when it is woken: those that have left again are missed",
+		func(s *hallSteps) {
+			s.open = func(_ bool, members, size int) bool { return members >= size }
+		}),
 	brokenHall(leaveSafety, "last-but-one", "is out when a single member is left, whoever that is", func(s *hallSteps) {
 		s.out = func(members []string, _ string, _ bool) bool { return len(members) <= 1 }
 	}),
-	brokenHall(leaveSafety, "second-pass", "is out when it is woken for the first time: its own znode is gone, and that is all it looks for", func(s *hallSteps) {
-		s.out = func(members []string, self string, gone bool) bool {
-			return gone || rightHall().out(members, self, gone)
-		}
-	}),
+	brokenHall(leaveSafety, "second-pass", "is out when it is woken for the first time: its own znode is gone, and that is all it looks for",
+		func(s *hallSteps) {
+			s.out = func(members []string, self string, gone bool) bool {
+				return gone || rightHall().out(members, self, gone)
+			}
+		}),
 	brokenHall(nothingLeft, "never-clears", "leaves the marker of each round behind", func(s *hallSteps) {
 		s.clear = func(context.Context, *hall) {}
 	}),
@@ -305,8 +308,9 @@ func brokenWall(caught, name, doc string, then func(zk.Event) (passes, waitsOn b
 
 // Barriers is the single barriers with a defect.
 var Barriers = []Defect[recipes.Barrier]{
-	brokenWall(liveness, "deleted-only", "reacts to the deletion alone and does not arm its watch again after another event", func(e zk.Event) (bool, bool) {
-		return e.Type == zk.EventDeleted, e.Type != zk.EventDeleted
-	}),
+	brokenWall(liveness, "deleted-only", "reacts to the deletion alone and does not arm its watch again after another event",
+		func(e zk.Event) (bool, bool) {
+			return e.Type == zk.EventDeleted, e.Type != zk.EventDeleted
+		}),
 	brokenWall(barredCheck, "any-event", "passes at any event", func(zk.Event) (bool, bool) { return true, false }),
 }
