@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/zkbench/zkbench/zk"
 )
@@ -123,6 +124,15 @@ func releaseError(dir string, err error) error {
 		return fmt.Errorf("release %s: %w: %w", dir, ErrLockLost, err)
 	}
 	return fmt.Errorf("release %s: %w", dir, err)
+}
+
+// releaseAll releases the last first. One release that fails does not keep the others, and its error is in what is returned.
+func releaseAll(ctx context.Context, held []*queue) error {
+	var faults []error
+	for _, q := range slices.Backward(held) {
+		faults = append(faults, q.Release(ctx))
+	}
+	return errors.Join(faults...)
 }
 
 // revoked turns the signs that the own znode was deleted by somebody else into ErrRevoked.

@@ -57,6 +57,9 @@ var Scenarios = []Scenario{
 	{"holder-expires", "the session of the holder expires while another one waits", holderExpires},
 	{"no-directory", "the directory is not there yet", noDirectory},
 
+	{"released-in-order", "of two permits the one that was granted first is released while a third client waits", releasedInOrder},
+	{"released-out-of-order", "of two permits the one that was granted last is released while a third client waits", releasedOutOfOrder},
+
 	{"all-meet", "three members of a double barrier come and go", allMeet},
 	{"slow-member", "the others have come, and begun to go, before a member looks who is there", slowMember},
 	{"lowest-dies", "the session of the lowest member expires; one has left, and one computes", lowestDies},
@@ -127,6 +130,9 @@ var Expectations = []Expectation{
 	{"article-000-election", "interrupted", None},
 	{"article-000-election", "lost-delete", None},
 	{"article-000-election", "lost-delete-reply", None},
+
+	{"index", "released-out-of-order", Liveness},
+	{"index", "released-in-order", None},
 
 	{"kazoo-double-barrier", "slow-member", Liveness},
 	{"kazoo-double-barrier", "lowest-dies", Leave},

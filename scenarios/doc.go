@@ -4,9 +4,9 @@
 // for every variant, so that it says as much of a sound recipe, which must come through it, as of the one whose fault it was written
 // for. After its steps the trial looks at the state, and at nothing else:
 //
-//   - exclusion is violated when two handles hold at once;
-//   - liveness is violated when somebody waits who can never be granted: nobody holds, or the waiter has no znode, and neither a
-//     request nor an event has come for a second, after which the waiter's own connection and the servers have answered a sync;
+//   - exclusion is violated when two handles hold at once, of a semaphore one more than it has permits;
+//   - liveness is violated when somebody waits who can never be granted: nobody holds, or a permit is free, or the waiter has no znode,
+//     and neither a request nor an event has come for a second, after which the waiter's own connection and the servers have answered a sync;
 //   - reuse is violated when a handle that holds nothing refuses to acquire because it holds;
 //   - rest is violated when a waiter goes on asking, hundreds of requests a second, though nothing changes.
 //

@@ -70,7 +70,7 @@ func (t *trial) sync() {
 	}
 }
 
-// look waits until nothing moves any more and judges the state: of locks, lock by lock; of a double barrier; of a two-phase commit.
+// look waits until nothing moves any more and judges the state: of locks and semaphores, path by path; of a double barrier; of a two-phase commit.
 func (t *trial) look() {
 	t.settle(nil)
 	var paths []string
@@ -98,7 +98,7 @@ func (t *trial) judge(path string) {
 			waiters = append(waiters, h)
 		}
 	}
-	if len(holders) > 1 {
+	if len(holders) > t.subject.permits {
 		t.found(Exclusion, "%d hold at once: %s", len(holders), t.state())
 		return
 	}
@@ -111,6 +111,8 @@ func (t *trial) judge(path string) {
 			t.found(Liveness, "%s waits and has no znode: %s", w.name, t.state())
 		case len(holders) == 0:
 			t.found(Liveness, "nobody holds: %s", t.state())
+		case len(holders) < t.subject.permits:
+			t.found(Liveness, "only %d of %d permits are held: %s", len(holders), t.subject.permits, t.state())
 		}
 	}
 }

@@ -10,10 +10,11 @@ import (
 // The sound recipes that every scenario of a published one is also played with; they must come through all of them. ElectionControl is
 // predecessor of recipes.Elections, under a name that no lock has.
 const (
-	Control         = "predecessor"
-	ElectionControl = "predecessor-election"
-	BarrierControl  = "double-barrier"
-	CommitControl   = "flat"
+	Control          = "predecessor"
+	SemaphoreControl = "lease"
+	ElectionControl  = "predecessor-election"
+	BarrierControl   = "double-barrier"
+	CommitControl    = "flat"
 )
 
 type (
@@ -22,9 +23,10 @@ type (
 	newCommit  = func(zk.Session, string, recipes.Options) recipes.Commit
 )
 
-// subject is what a trial is of. Of its makers that of its kind is not nil; elections are in the form of locks.
+// subject is what a trial is of. Of its makers that of its kind is not nil; elections and semaphores are in the form of locks.
 type subject struct {
 	name, control string
+	permits       int // that handles may hold at once
 	lock          newLock
 	barrier       newBarrier
 	commit        newCommit
@@ -34,6 +36,13 @@ func subjectOf(name string) (subject, bool) {
 	var all []subject
 	for _, v := range slices.Concat(recipes.Locks, recipes.Published) {
 		all = append(all, subject{name: v.Name, control: Control, lock: v.New})
+	}
+	for _, v := range slices.Concat(recipes.Semaphores, recipes.PublishedSemaphores) {
+		all = append(all, subject{name: v.Name, control: SemaphoreControl, permits: permits,
+			lock: func(s zk.Session, path string, o recipes.Options) recipes.Lock {
+				o.Permits = permits
+				return permit{v.New(s, path, o)}
+			}})
 	}
 	control, _ := recipes.Find(recipes.Elections, Control)
 	control.Name = ElectionControl
@@ -51,5 +60,6 @@ func subjectOf(name string) (subject, bool) {
 	if i < 0 {
 		return subject{}, false
 	}
+	all[i].permits = max(all[i].permits, 1)
 	return all[i], true
 }

@@ -47,7 +47,7 @@ func (a *app) list(_ context.Context, args []string) error {
 func (a *app) listRecipes(w io.Writer) error {
 	listVariants(w, "lock", slices.Concat(recipes.Locks, recipes.Published))
 	listVariants(w, "rw", recipes.RWLocks)
-	listVariants(w, "semaphore", recipes.Semaphores)
+	listVariants(w, "semaphore", slices.Concat(recipes.Semaphores, recipes.PublishedSemaphores))
 	listVariants(w, "queue", recipes.Queues)
 	listVariants(w, "priority-queue", recipes.PriorityQueues)
 	listVariants(w, "barrier", slices.Concat(recipes.Barriers, recipes.PublishedBarriers))

@@ -27,7 +27,8 @@ func setup() bench.Setup {
 		},
 		Workloads: []workloads.Kind{
 			workloads.Locks(slices.Concat(recipes.Locks, recipes.Published)), workloads.RWLocks(recipes.RWLocks),
-			workloads.Revocables(recipes.Revocables), workloads.Semaphores(recipes.Semaphores),
+			workloads.Revocables(recipes.Revocables),
+			workloads.Semaphores(slices.Concat(recipes.Semaphores, recipes.PublishedSemaphores)),
 			workloads.Queues(recipes.Queues), workloads.PriorityQueues(recipes.PriorityQueues),
 			workloads.Elections(slices.Concat(recipes.Elections, recipes.PublishedElections)),
 			workloads.Barriers(slices.Concat(recipes.Barriers, recipes.PublishedBarriers)),
