@@ -47,7 +47,7 @@ func (b *barrier) catchUp(ctx context.Context) error {
 	case bySync:
 		return insist(ctx, func() error { return b.s.Sync(ctx, b.path) })
 	case byWrite:
-		return insist(ctx, func() error { return second(b.s.Multi(ctx, zk.CheckOp(b.path, zk.AnyVersion))) })
+		return catchUp(ctx, b.s, b.path)
 	}
 	return nil
 }

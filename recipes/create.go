@@ -126,6 +126,42 @@ func remove(ctx context.Context, s zk.Session, path string, o Options) error {
 	}
 }
 
+// removeOwn is remove for a znode whose name somebody else may take as soon as it is gone: after a lost reply the delete is made again
+// only if the czxid is still that of ours.
+func removeOwn(ctx context.Context, s zk.Session, own zk.Created, o Options) error {
+	for {
+		err := s.Delete(ctx, own.Path, zk.AnyVersion)
+		if err == nil || over(err) || zk.Classify(err) == zk.ClassDefiniteNo {
+			return err
+		}
+		if ctx.Err() != nil {
+			go func(ctx context.Context) {
+				if gone, err := isGone(ctx, s, own); !gone && err == nil {
+					removeOwn(ctx, s, own, o)
+				}
+			}(context.WithoutCancel(ctx))
+			return err
+		}
+		o.retry("delete", zk.Classify(err))
+		if gone, err := isGone(ctx, s, own); gone || err != nil {
+			return err
+		}
+	}
+}
+
+// isGone reports whether a znode of ours is no more: missing, or somebody else's by its czxid.
+func isGone(ctx context.Context, s zk.Session, own zk.Created) (bool, error) {
+	var st zk.Stat
+	var there bool
+	err := insist(ctx, func() (err error) {
+		if err = s.Sync(ctx, own.Path); err == nil {
+			st, there, err = s.Exists(ctx, own.Path)
+		}
+		return
+	})
+	return !there || st.Czxid != own.Czxid, err
+}
+
 // giveUp removes the place of an acquisition that failed with cause, and returns cause.
 func giveUp(ctx context.Context, s zk.Session, path string, o Options, cause error) error {
 	if over(cause) {
@@ -181,6 +217,13 @@ func insist(ctx context.Context, read func() error) error {
 			return err
 		}
 	}
+}
+
+// catchUp makes the session's server know all that was acknowledged before the call, by a transaction that checks the znode: its reply
+// comes when the server has applied all before it. A sync would not do, which the leader answers without waiting for what it has not
+// applied itself. ErrNoNode says that there is no such znode.
+func catchUp(ctx context.Context, s zk.Session, path string) error {
+	return insist(ctx, func() error { return second(s.Multi(ctx, zk.CheckOp(path, zk.AnyVersion))) })
 }
 
 // over reports whether err means that the session is no more.

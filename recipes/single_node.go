@@ -176,41 +176,5 @@ func (l *singleNode) Release(ctx context.Context) error {
 	}
 	held := l.held
 	l.held = zk.Created{}
-	return releaseError(l.dir, l.remove(ctx, held))
-}
-
-func (l *singleNode) remove(ctx context.Context, held zk.Created) error {
-	for try := 1; ; try++ {
-		err := l.s.Delete(ctx, held.Path, zk.AnyVersion)
-		if err == nil || over(err) || zk.Classify(err) == zk.ClassDefiniteNo {
-			return err
-		}
-		if ctx.Err() != nil {
-			go l.removeLater(context.WithoutCancel(ctx), held)
-			return err
-		}
-		l.o.retry("delete", zk.Classify(err))
-		if gone, err := l.gone(ctx, held); gone || err != nil {
-			return err
-		}
-	}
-}
-
-func (l *singleNode) removeLater(ctx context.Context, held zk.Created) {
-	if gone, err := l.gone(ctx, held); !gone && err == nil {
-		l.remove(ctx, held)
-	}
-}
-
-// gone reports whether the holder's znode is no more: missing, or another holder's by its czxid.
-func (l *singleNode) gone(ctx context.Context, held zk.Created) (bool, error) {
-	var st zk.Stat
-	var there bool
-	err := insist(ctx, func() (err error) {
-		if err = l.s.Sync(ctx, held.Path); err == nil {
-			st, there, err = l.s.Exists(ctx, held.Path)
-		}
-		return
-	})
-	return !there || st.Czxid != held.Czxid, err
+	return releaseError(l.dir, removeOwn(ctx, l.s, held, l.o))
 }

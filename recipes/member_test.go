@@ -1,0 +1,162 @@
+package recipes_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/zkbench/zkbench/recipes"
+	"github.com/zkbench/zkbench/zk"
+	"github.com/zkbench/zkbench/zk/zktest"
+)
+
+// The session of a member dies without a word. Whoever comes back with its id, in a new session, has not joined already: it waits for
+// the end of the old one, and is a member with a later token. So it is when the data, and the client, are the same.
+func TestAMemberThatComesBackWaitsForItsFormerSession(t *testing.T) {
+	eachGroup(t, func(t *testing.T, v recipes.Variant[recipes.Group], ens *zktest.Ensemble) {
+		old := ens.Dial()
+		first := joining(t.Context(), v.New(old, dir, recipes.Options{}))
+		expect(t, "the first", first, "holds")
+		ens.Disconnect(old)
+		again := joining(t.Context(), v.New(ens.Dial(), dir, recipes.Options{}))
+		expect(t, "who comes back", again, "waits")
+		time.Sleep(old.Timeout() / 2)
+		if expect(t, "half-way", again, "waits"); !isClosed(first.grant.Lost) {
+			t.Errorf("the first still relies on its membership")
+		}
+		time.Sleep(old.Timeout())
+		if expect(t, "after the timeout", again, "holds"); again.grant.Token <= first.grant.Token {
+			t.Errorf("token %d after %d", again.grant.Token, first.grant.Token)
+		}
+	})
+}
+
+// After an expiry the member is told, leaves in vain, and joins anew with another session.
+func TestAMemberThatExpires(t *testing.T) {
+	eachGroup(t, func(t *testing.T, v recipes.Variant[recipes.Group], ens *zktest.Ensemble) {
+		s := ens.Dial()
+		g := v.New(s, dir, recipes.Options{})
+		a := joining(t.Context(), g)
+		expect(t, "the member", a, "holds")
+		ens.Expire(s)
+		<-a.grant.Lost
+		if err := g.Leave(t.Context()); !errors.Is(err, recipes.ErrMemberLost) {
+			t.Errorf("Leave() = %v, want ErrMemberLost", err)
+		}
+		if _, err := g.Join(t.Context(), "m", nil); !errors.Is(err, zk.ErrSessionExpired) {
+			t.Errorf("Join() with the old session = %v, want ErrSessionExpired", err)
+		}
+		expect(t, "the next", joining(t.Context(), v.New(ens.Dial(), dir, recipes.Options{})), "holds")
+	})
+}
+
+func TestAMemberWhoseZnodeIsDeleted(t *testing.T) {
+	eachGroup(t, func(t *testing.T, v recipes.Variant[recipes.Group], ens *zktest.Ensemble) {
+		g := v.New(ens.Dial(), dir, recipes.Options{WatchOwn: true})
+		a := joining(t.Context(), g)
+		expect(t, "the member", a, "holds")
+		ok(t, "Delete()", ens.Dial().Delete(t.Context(), a.grant.Path, zk.AnyVersion))
+		<-a.grant.Lost
+		if err := g.Leave(t.Context()); !errors.Is(err, recipes.ErrMemberLost) {
+			t.Errorf("Leave() = %v, want ErrMemberLost", err)
+		}
+	})
+}
+
+// A lost reply makes no ghost: the member is one, or has left, whether the servers had carried the request out or not.
+func TestAMemberWhoseRepliesAreLost(t *testing.T) {
+	for _, applied := range []bool{false, true} {
+		eachGroup(t, func(t *testing.T, v recipes.Variant[recipes.Group], ens *zktest.Ensemble) {
+			g := v.New(ens.Dial(), dir, recipes.Options{})
+			any := func(path string) bool { return path == dir+"/m" }
+			makeDir(t, ens.Dial())
+			lost := loseOnce(ens, zk.KindCreate, applied, any)
+			grant, err := g.Join(t.Context(), "m", nil)
+			ok(t, "Join()", err)
+			if st := ens.Tree()[dir+"/m"].Stat; !*lost || st.Czxid != grant.Token {
+				t.Errorf("the znode is %+v, the token %d", st, grant.Token)
+			}
+			lost = loseOnce(ens, zk.KindDelete, applied, any)
+			if err := g.Leave(t.Context()); !*lost || err != nil {
+				t.Errorf("Leave() = %v", err)
+			}
+			if left := ens.Ephemerals(); len(left) != 0 {
+				t.Errorf("left behind: %v", left)
+			}
+		})
+	}
+}
+
+// Who gives up in doubt leaves nothing behind, and what clears up does not touch the next membership.
+func TestAJoinThatIsGivenUpInDoubt(t *testing.T) {
+	for _, applied := range []bool{false, true} {
+		eachGroup(t, func(t *testing.T, v recipes.Variant[recipes.Group], ens *zktest.Ensemble) {
+			s := ens.Dial()
+			g := v.New(s, dir, recipes.Options{})
+			_, err := v.New(ens.Dial(), dir, recipes.Options{}).Join(t.Context(), "another", nil)
+			ok(t, "Join()", err)
+			ctx, cancel := context.WithCancel(t.Context())
+			ens.Hook(func(op zktest.Op) zktest.Action {
+				if op.Kind == zk.KindCreate && op.Applied == applied {
+					ens.Disconnect(s)
+				}
+				return zktest.Action{}
+			})
+			a := joining(ctx, g)
+			cancel()
+			expect(t, "the join", a, "failed")
+			ens.Hook(nil)
+			next := joining(t.Context(), g)
+			expect(t, "the next", next, "waits")
+			ens.Reconnect(s)
+			expect(t, "the next", next, "holds")
+			time.Sleep(time.Minute)
+			if left := ens.Ephemerals(); len(left) != 2 || ens.Tree()[dir+"/m"].Stat.Czxid != next.grant.Token {
+				t.Errorf("znodes %v, want the member's of token %d", left, next.grant.Token)
+			}
+			ok(t, "Leave()", g.Leave(t.Context()))
+		})
+	}
+}
+
+// A Leave goes on when its caller has gone. It deletes neither the next membership of the handle nor that of another client with the id.
+func TestALeaveThatIsGivenUp(t *testing.T) {
+	for _, applied := range []bool{false, true} {
+		for _, who := range []string{"the same", "another"} {
+			eachGroup(t, func(t *testing.T, v recipes.Variant[recipes.Group], ens *zktest.Ensemble) {
+				s := ens.Dial()
+				g := v.New(s, dir, recipes.Options{})
+				expect(t, "the member", joining(t.Context(), g), "holds")
+				heir := g
+				var next *attempt
+				if who == "another" {
+					heir = v.New(ens.Dial(), dir, recipes.Options{})
+					next = joining(t.Context(), heir)
+				}
+				ens.Hook(func(op zktest.Op) zktest.Action {
+					if op.Kind == zk.KindDelete && op.Applied == applied {
+						ens.Disconnect(s)
+					}
+					return zktest.Action{}
+				})
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				if err := g.Leave(ctx); !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("Leave() = %v, want the context's end", err)
+				}
+				ens.Hook(nil)
+				if who == "the same" {
+					next = joining(t.Context(), g)
+				}
+				ens.Reconnect(s)
+				time.Sleep(time.Minute)
+				expect(t, who, next, "holds")
+				if st := ens.Tree()[dir+"/m"].Stat; st.Czxid != next.grant.Token {
+					t.Errorf("the znode is %+v, want that of token %d", st, next.grant.Token)
+				}
+				ok(t, "Leave()", heir.Leave(t.Context()))
+			})
+		}
+	}
+}
