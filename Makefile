@@ -15,7 +15,7 @@ build: ## build ./bin/zkbench
 	$(GO) build -o bin/zkbench ./cmd/zkbench
 
 image: ## build the image zkbench/zookeeper:3.8.0 from Debian's packages, for Docker without a registry
-	@scripts/need mmdebstrap:mmdebstrap
+	@scripts/need mmdebstrap:mmdebstrap debian-archive-keyring:/usr/share/keyrings/debian-archive-keyring.gpg
 	@compose/image/build
 
 generator-image: ## build the image zkbench/zkbench of the load generator, from the binary alone

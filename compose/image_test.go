@@ -87,8 +87,8 @@ server.1=localhost:2888:3888;2181
 
 func TestTheEntrypointHonoursTheOfficialVariables(t *testing.T) {
 	e := newEntrypoint(t, "1000")
-	err := e.run(t, []string{"ZOO_MY_ID=3", "ZOO_SERVERS=server.2=b:1:2;3 server.3=c:1:2:observer;3", "ZOO_TICK_TIME=1000", "ZOO_INIT_LIMIT=11",
-		"ZOO_SYNC_LIMIT=6", "ZOO_AUTOPURGE_SNAPRETAINCOUNT=4", "ZOO_AUTOPURGE_PURGEINTERVAL=1", "ZOO_MAX_CLIENT_CNXNS=0",
+	err := e.run(t, []string{"ZOO_MY_ID=3", "ZOO_SERVERS=server.2=b:1:2;3 server.3=c:1:2:observer;3", "ZOO_TICK_TIME=1000",
+		"ZOO_INIT_LIMIT=11", "ZOO_SYNC_LIMIT=6", "ZOO_AUTOPURGE_SNAPRETAINCOUNT=4", "ZOO_AUTOPURGE_PURGEINTERVAL=1", "ZOO_MAX_CLIENT_CNXNS=0",
 		"ZOO_STANDALONE_ENABLED=false", "ZOO_ADMINSERVER_ENABLED=false", "ZOO_4LW_COMMANDS_WHITELIST=*",
 		"ZOO_CFG_EXTRA=snapCount=7 star=* metricsProvider.httpPort=7000"}, "true")
 	if err != nil {
