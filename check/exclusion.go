@@ -37,12 +37,19 @@ func exclusive(name string, of pairs, nothing, clash string) Check {
 // NothingLeft holds when every znode path looked at after the run (operation Left) was found clean. A path that could not be
 // looked at, whose outcome is neither OK nor Failed, leaves the answer open. Evidence is the number of paths looked at.
 func NothingLeft() Check {
-	return Check{Name: "nothing-left", Judge: func(history iter.Seq[metrics.Sample]) Verdict {
+	return examined("nothing-left", metrics.Left, "something is left under %d of %d paths, first of object %d",
+		"%d of %d paths could not be looked at", "no path was looked at")
+}
+
+// examined judges what an operation found when it looked after the run: OK is as it should be, Failed is what found, with the count, the
+// evidence and the object, says, and any other outcome leaves the answer open. blind has the counts of these and of all, nothing none.
+func examined(name string, op metrics.Op, found, blind, nothing string) Check {
+	return Check{Name: name, Judge: func(history iter.Seq[metrics.Sample]) Verdict {
 		var v Verdict
-		blind := 0
+		open := 0
 		for s := range history {
 			switch {
-			case s.Op != metrics.Left:
+			case s.Op != op:
 			case s.Outcome == metrics.OK:
 				v.Evidence++
 			case s.Outcome == metrics.Failed:
@@ -52,17 +59,17 @@ func NothingLeft() Check {
 					v.Witness = []metrics.Sample{s}
 				}
 			default:
-				blind++
+				open++
 			}
 		}
 		switch {
 		case v.Count > 0:
 			v.Answer = Violated
-			v.Detail = fmt.Sprintf("something is left under %d of %d paths, first of object %d", v.Count, v.Evidence, v.Witness[0].Object)
-		case blind > 0:
-			v.Detail = fmt.Sprintf("%d of %d paths could not be looked at", blind, blind+v.Evidence)
+			v.Detail = fmt.Sprintf(found, v.Count, v.Evidence, v.Witness[0].Object)
+		case open > 0:
+			v.Detail = fmt.Sprintf(blind, open, open+v.Evidence)
 		case v.Evidence == 0:
-			v.Detail = "no path was looked at"
+			v.Detail = nothing
 		default:
 			v.Answer = Holds
 		}

@@ -92,35 +92,6 @@ func taken(held []span, permits int) []span {
 // that nobody gave back. An asking that did not come to an end, whose outcome is neither OK nor Failed, leaves the answer open.
 // Evidence is the number of permits asked for.
 func Capacity() Check {
-	return Check{Name: "capacity", Judge: func(history iter.Seq[metrics.Sample]) Verdict {
-		var v Verdict
-		blind := 0
-		for s := range history {
-			switch {
-			case s.Op != metrics.Drain:
-			case s.Outcome == metrics.OK:
-				v.Evidence++
-			case s.Outcome == metrics.Failed:
-				v.Evidence++
-				v.Count++
-				if len(v.Witness) == 0 || s.End < v.Witness[0].End {
-					v.Witness = []metrics.Sample{s}
-				}
-			default:
-				blind++
-			}
-		}
-		switch {
-		case v.Count > 0:
-			v.Answer = Violated
-			v.Detail = fmt.Sprintf("%d of %d permits were not there after the run, first of object %d", v.Count, v.Evidence, v.Witness[0].Object)
-		case blind > 0:
-			v.Detail = fmt.Sprintf("%d of %d permits could not be asked for", blind, blind+v.Evidence)
-		case v.Evidence == 0:
-			v.Detail = "no permit was asked for after the run"
-		default:
-			v.Answer = Holds
-		}
-		return v
-	}}
+	return examined("capacity", metrics.Drain, "%d of %d permits were not there after the run, first of object %d",
+		"%d of %d permits could not be asked for", "no permit was asked for after the run")
 }
