@@ -33,17 +33,17 @@ type service struct {
 	labelled `yaml:",inline"`
 	Extends  struct{ File, Service string } `yaml:"extends"`
 
-	Image       string                                `yaml:"image"`
-	Hostname    string                                `yaml:"hostname"`
-	User        string                                `yaml:"user"`
-	Profiles    []string                              `yaml:"profiles"`
-	Command     []string                              `yaml:"command"`
-	Environment map[string]string                     `yaml:"environment"`
-	Ports       []string                              `yaml:"ports"`
-	Volumes     []string                              `yaml:"volumes"`
-	Tmpfs       string                                `yaml:"tmpfs"`
-	DependsOn   map[string]struct{ Condition string } `yaml:"depends_on"`
-	CapAdd      []string                              `yaml:"cap_add"`
+	Image       string            `yaml:"image"`
+	Hostname    string            `yaml:"hostname"`
+	User        string            `yaml:"user"`
+	Profiles    []string          `yaml:"profiles"`
+	Command     []string          `yaml:"command"`
+	Environment map[string]string `yaml:"environment"`
+	Ports       []string          `yaml:"ports"`
+	Volumes     []string          `yaml:"volumes"`
+	Tmpfs       string            `yaml:"tmpfs"`
+	DependsOn   any               `yaml:"depends_on"` // a list, or a map to conditions
+	CapAdd      []string          `yaml:"cap_add"`
 
 	MemLimit        string `yaml:"mem_limit"`
 	CPUs            string `yaml:"cpus"`
@@ -131,6 +131,9 @@ func TestTheServersOfAFileAgree(t *testing.T) {
 			}
 			if want := []string{fmt.Sprintf("127.0.0.1:${ZK_PORT_%d:-%d}:2181", i+1, 2181+i)}; !slices.Equal(s.Ports, want) {
 				t.Errorf("%s: %s: ports %q, want %q", name, which, s.Ports, want)
+			}
+			if got := fmt.Sprint(f.Services["zk1"].DependsOn); i > 0 && !strings.Contains(got, which) {
+				t.Errorf("%s: zk1 depends on %s: whoever starts it, such as the load generator, does not start %s", name, got, which)
 			}
 			if want := []string{fmt.Sprintf("data%d:/data", i+1), fmt.Sprintf("log%d:/datalog", i+1)}; !slices.Equal(s.Volumes, want) {
 				t.Errorf("%s: %s: volumes %q, want %q", name, which, s.Volumes, want)
