@@ -47,7 +47,7 @@ func newInterop(t *testing.T) interop {
 	}
 	classes := t.TempDir()
 	compile := exec.CommandContext(t.Context(), jdk("javac"), "-J-XX:+UseSerialGC", "-J-XX:TieredStopAtLevel=1", "-proc:none", "-cp", curatorJars,
-		"-d", classes, "testdata/interop/Contender.java", "testdata/interop/QueueParty.java")
+		"-d", classes, "testdata/interop/Contender.java", "testdata/interop/QueueParty.java", "testdata/interop/DoubleBarrierParty.java")
 	if said, err := compile.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %v (needs %s)\n%s", compile, err, interopRemedy, said)
 	}

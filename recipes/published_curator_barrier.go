@@ -12,7 +12,7 @@ import (
 // curatorBarrier is Curator's DistributedDoubleBarrier. Its faults:
 //
 //   - who is to be woken by the marker's creation does not see that it has happened before it has counted: where fast members have made the
-//     marker and begun to leave by then, it counts too few and waits for ever, and they for it;
+//     marker and begun to leave by then, it counts too few, though the marker counts as one, and waits for ever, and they for it;
 //   - one that gives up stays counted, so that a later one enters without it (CURATOR-318);
 //   - a marker that was left behind lets everybody in at once;
 //   - when one member is left, whoever has left before takes it for itself, and is out (the lowest died, and another one computes).
@@ -47,11 +47,12 @@ func (b *curatorBarrier) enter(ctx context.Context) error {
 		early = true
 	default:
 	}
-	members, err := b.list(ctx)
+	var children []string // the marker among them
+	err = insist(ctx, func() (err error) { children, _, err = b.s.Children(ctx, b.dir); return })
 	switch {
 	case err != nil:
 		return err
-	case len(members) >= b.members():
+	case len(children) >= b.members():
 		return insist(ctx, func() error { return b.open(ctx) })
 	}
 	b.o.pause(PauseListed)

@@ -60,11 +60,11 @@ var Scenarios = []Scenario{
 	{"released-in-order", "of two permits the one that was granted first is released while a third client waits", releasedInOrder},
 	{"released-out-of-order", "of two permits the one that was granted last is released while a third client waits", releasedOutOfOrder},
 
-	{"all-meet", "three members of a double barrier come and go", allMeet},
+	{"all-meet", "four members of a double barrier come and go", allMeet},
 	{"slow-member", "the others have come, and begun to go, before a member looks who is there", slowMember},
-	{"lowest-dies", "the session of the lowest member expires; one has left, and one computes", lowestDies},
+	{"lowest-dies", "the session of the lowest member expires; two have left, and one computes", lowestDies},
 	{"all-die-inside", "the sessions of all members expire inside, and others come", allDieInside},
-	{"enter-given-up", "a member gives up to wait, and two others come", enterGivenUp},
+	{"enter-given-up", "a member gives up to wait, and three others come", enterGivenUp},
 
 	{"all-vote", "three sites of a transaction vote to commit", allVote},
 	{"late-vote", "a site waits in vain until its time-out; others, which learn of the transaction later, see all votes in time", lateVote},

@@ -10,14 +10,14 @@ import (
 	"github.com/zkbench/zkbench/scenarios"
 )
 
-// trialsAtOnce is how many scenarios go on at a time, each with at most three sessions and one of its own.
+// trialsAtOnce is how many scenarios go on at a time, each with at most eight sessions and one of its own.
 const trialsAtOnce = 10
 
 // published is the workload that plays the faults of published recipes, through a proxy that this process puts before the servers.
 func published() bench.Act {
 	return bench.Act{
 		Name: "published", Doc: "play the published recipes in the situations that bring their faults out; no load",
-		Variants: scenarios.Variants, Sessions: 4 * trialsAtOnce,
+		Variants: scenarios.Variants, Sessions: 9 * trialsAtOnce,
 		Do: func(ctx context.Context, s bench.Stage) error {
 			p, err := proxy.Start(ctx, proxy.Config{Upstreams: s.Addresses})
 			if err != nil {
