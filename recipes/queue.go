@@ -48,13 +48,32 @@ func (q *queue) tryAcquireAs(ctx context.Context, layout Layout, wait func(ctx c
 		return Grant{}, err
 	}
 	q.o.pause(PauseCreated)
+	g, err := q.settle(ctx, c, wait)
+	if err != nil {
+		return Grant{}, giveUp(ctx, q.s, c.Path, q.o, err)
+	}
+	return g, nil
+}
+
+// settle turns a place into a grant.
+func (q *queue) settle(ctx context.Context, c zk.Created, wait func(ctx context.Context, self string) error) (Grant, error) {
 	lease, err := leased(q.s, func() error { return wait(ctx, base(c.Path)) })
 	if err != nil {
-		return Grant{}, giveUp(ctx, q.s, c.Path, q.o, revoked(err))
+		return Grant{}, revoked(err)
 	}
 	g, err := q.grant(ctx, c, lease)
+	return g, revoked(err)
+}
+
+// again looks whether what is held still stands, and gives a grant with a lease that lasts. After an error it is held all the same, to be
+// released.
+func (q *queue) again(ctx context.Context, wait func(ctx context.Context, self string) error) (Grant, error) {
+	if q.own != nil {
+		q.own.Stop()
+	}
+	g, err := q.settle(ctx, q.held, wait)
 	if err != nil {
-		return Grant{}, giveUp(ctx, q.s, c.Path, q.o, revoked(err))
+		return Grant{}, fmt.Errorf("acquire %s: %w", q.dir, err)
 	}
 	return g, nil
 }
