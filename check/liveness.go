@@ -24,6 +24,33 @@ func Liveness(bound time.Duration) Check {
 	return liveness(bound, asking, whole, locked)
 }
 
+// LivenessTogether is Liveness for locks that are acquired together, in sets drawn anew each time: nobody had to wait for longer than bound
+// while nobody held any lock at all. A set that is held in part is not held, so those who wait for each other hold nothing; and as any set may
+// be drawn, whoever works on comes to wait for them too. That a single lock is free proves nothing here: who is next at it may
+// rightly wait for another one.
+func LivenessTogether(bound time.Duration) Check {
+	asOne := Liveness(bound)
+	return Check{Name: asOne.Name, Judge: func(history iter.Seq[metrics.Sample]) Verdict {
+		v := asOne.Judge(func(yield func(metrics.Sample) bool) {
+			for s := range history {
+				s.Object, s.Value = 0, int64(s.Object)
+				if s.Op != metrics.Hold && s.Op != metrics.Unhold && !yield(s) { // as the Acquire and the Release beside it
+					return
+				}
+			}
+		})
+		for i, s := range v.Witness {
+			v.Witness[i].Object, v.Witness[i].Value = uint32(s.Value), 0
+		}
+		if v.Answer == Violated {
+			waiter := v.Witness[len(v.Witness)-1]
+			v.Detail = fmt.Sprintf("nobody held any lock for longer than %v though session %d waited from %v to %v for several, lock %d among them",
+				bound, waiter.Session, waiter.Start, waiter.End, waiter.Object)
+		}
+		return v
+	}}
+}
+
 // asking is the operation of who waits for a lock.
 func asking(o metrics.Op) bool { return o == metrics.Acquire }
 

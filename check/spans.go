@@ -42,10 +42,11 @@ type pairs struct {
 	lasting      bool // it does not go with the session that began it
 }
 
-// locked is the pairs of an exclusive lock. An attempt that does not wait gives the same hold; a refused one is not OK.
+// locked is the pairs of an exclusive lock. An attempt that does not wait gives the same hold; a refused one is not OK. Of locks that are
+// acquired together one has the Acquire and the Release, and each other one a Hold and an Unhold.
 var locked = pairs{
-	begins: func(o metrics.Op) bool { return o == metrics.Acquire || o == metrics.TryAcquire },
-	ends:   func(o metrics.Op) bool { return o == metrics.Release },
+	begins: func(o metrics.Op) bool { return o == metrics.Acquire || o == metrics.TryAcquire || o == metrics.Hold },
+	ends:   func(o metrics.Op) bool { return o == metrics.Release || o == metrics.Unhold },
 }
 
 // spans finds every hold in a history: from the End of a sample that begins one with OK to the Start of the next sample of the

@@ -35,6 +35,7 @@ const day = 24 * time.Hour
 // fields is the table, in the order in which a profile is written.
 func fields() []field {
 	lock := []string{"lock", "read-write", "revocation", "semaphore"}
+	multi := []string{"multi-lock"}
 	shared := []string{"read-write", "revocation"}
 	queue := []string{"queue", "priority-queue"}
 	election := []string{"election"}
@@ -66,7 +67,10 @@ func fields() []field {
 		{key: "aborts", kind: whole{}, axis: true, at: func(p *Profile) any { return &p.Aborts }, example: "10", def: "0", max: 100,
 			workloads: commit, doc: "Percent of the transactions in which one site, drawn by lot, votes to abort."},
 		{key: "locks", kind: whole{}, at: func(p *Profile) any { return &p.Locks }, example: "100", def: "1", min: 1, max: 1e6,
-			workloads: lock, doc: "Locks or semaphores; the sessions are spread over them evenly. Contenders = sessions / locks."},
+			workloads: slices.Concat(lock, multi), doc: "Locks or semaphores; the sessions are spread over them evenly. Contenders = sessions / locks. " +
+				"Of a multi-lock: the locks that each session draws from."},
+		{key: "together", kind: whole{}, axis: true, at: func(p *Profile) any { return &p.Together }, example: "[2, 5]", def: "2", min: 1,
+			max: 100, workloads: multi, needs: "locks", doc: "Locks that each session acquires at once, drawn anew each time."},
 		{key: "readers", kind: whole{}, axis: true, at: func(p *Profile) any { return &p.Readers }, example: "[0, 50, 90, 99]", def: "0",
 			max: 100, workloads: shared, doc: "Percent of the acquisitions that only read; each session draws for each of its own."},
 		{key: "permits", kind: whole{}, at: func(p *Profile) any { return &p.Permits }, example: "10", def: "1", min: 1, max: 1e6,
@@ -108,7 +112,7 @@ func fields() []field {
 			example: "uniform", def: "poisson",
 			words: []string{"poisson", "uniform"}, needs: "rate", doc: "Open loop: how the offered acquisitions are spread over time."},
 		{key: "hold", kind: distribution{}, at: func(p *Profile) any { return &p.Hold }, example: "{exponential: 5ms}", def: "0s",
-			max: float64(day), workloads: slices.Concat(lock, queue, election, finite, []string{"membership"}),
+			max: float64(day), workloads: slices.Concat(lock, multi, queue, election, finite, []string{"membership"}),
 			doc: "How long a grant is held before it is released; in a revocation at most, " +
 				"which should be longer than revoking takes. Of a queue: how long a consumer works on an item; of an election: how long a leader " +
 				"leads. Of a barrier: how long it stays set once all wait, or how long each client computes between two barriers. Of a two-phase " +

@@ -30,7 +30,7 @@ func TestBuiltin(t *testing.T) {
 			t.Errorf("%s does not survive Marshal: %v\n%s", p.Name, err, written)
 		}
 	}
-	if got := strings.Join(names, " "); got != "barrier-release barriers counters double-barriers elections failover faults fencing lock-5000 locks priority-queue published queue-faults queues quickstart rendezvous rw-locks two-phase-commit" {
+	if got := strings.Join(names, " "); got != "barrier-release barriers counters double-barriers elections failover faults fencing lock-5000 locks multi-locks priority-queue published queue-faults queues quickstart rendezvous rw-locks two-phase-commit" {
 		t.Errorf("Builtin() = %s", got)
 	}
 }

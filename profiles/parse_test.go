@@ -115,6 +115,10 @@ func TestFaults(t *testing.T) {
 		{"more queues than pairs of sessions", forQueues + "queues: 6\n", "p.yaml:4:9: queues: 6 queues for 10 sessions leave queues without a producer or a consumer"},
 		{"nothing to take", forQueues + "producers: [50, 0]\n", "p.yaml:4:17: producers: where nobody puts there is nothing to take"},
 		{"priorities of a queue that has none", forQueues + "priorities: 5\n", "p.yaml:4:1: priorities does not belong to the workload queue"},
+		{"more locks together than there are", "workload: multi-lock\nvariants: multi\nsessions: 10\nlocks: 4\ntogether: [2, 5]\n",
+			"p.yaml:5:15: together: 5 locks cannot be acquired together where there are 4; give locks, or allow fewer"},
+		{"locks together of none", "workload: multi-lock\nvariants: multi\nsessions: 10\n",
+			"p.yaml:1:1: together: 2 locks cannot be acquired together where there are 1; give locks, or allow fewer"},
 		{"more locks than sessions", least + "locks: 11\n", "p.yaml:4:8: locks: 11 locks for 10 sessions leave locks that nobody asks for"},
 	} {
 		_, err := Parse("p.yaml", []byte(c.yaml))

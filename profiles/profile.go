@@ -19,6 +19,7 @@ type Profile struct {
 	Participants   []int         // axis: sites of each group
 	Aborts         []int         // axis: percent of the transactions in which one site votes to abort
 	Locks          int           // locks or semaphores; the sessions are spread over them evenly
+	Together       []int         // axis: locks that each session acquires at once
 	Readers        []int         // axis: percent of the acquisitions that only read
 	Permits        int           // of each semaphore
 	Queues         int           // the sessions are spread over them evenly

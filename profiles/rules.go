@@ -99,6 +99,14 @@ func (r *reader) counts(p Profile, start Place) {
 			"locks: %d locks for %d sessions leave locks that nobody asks for; allowed is at most the smallest number of sessions, %d",
 			p.Locks, least, least)})
 	}
+	if i := slices.IndexFunc(p.Together, func(n int) bool { return n > p.Locks }); i >= 0 {
+		at := place("together")
+		if places := r.places["together"]; i < len(places) {
+			at = places[i]
+		}
+		r.faults = append(r.faults, Fault{at, fmt.Sprintf("together: %d locks cannot be acquired together where there are %d; give locks, or allow fewer",
+			p.Together[i], p.Locks)})
+	}
 	if least := slices.Min(p.Sessions); p.Queues > max(least/2, 1) {
 		r.faults = append(r.faults, Fault{place("queues"), fmt.Sprintf(
 			"queues: %d queues for %d sessions leave queues without a producer or a consumer; allowed is at most half the smallest number of "+

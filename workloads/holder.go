@@ -17,7 +17,9 @@ type places struct {
 	n         int
 }
 
-func (p places) path(object uint32) string { return fmt.Sprintf("%s/%s-%d", p.dir, p.name, object) }
+func (p places) path(object uint32) string { return p.dir + "/" + p.child(object) }
+
+func (p places) child(object uint32) string { return fmt.Sprintf("%s-%d", p.name, object) }
 
 // Setup makes the objects' directories, so that the first arrivals measure the recipe and not the creation of parents.
 func (p places) Setup(ctx context.Context, s zk.Session) error { return p.make(ctx, s) }
@@ -136,8 +138,9 @@ func (j *holder) hold(ctx context.Context, g recipes.Grant) {
 	}
 }
 
-// release gives a grant up and records it. issued is told when, unless the grant has been lost.
-func (j *holder) release(ctx context.Context, op metrics.Op, g recipes.Grant, issued func(time.Duration), give func(context.Context) error) {
+// release gives a grant up, records that, and returns what it has recorded. issued is told when, unless the grant has been lost.
+func (j *holder) release(ctx context.Context, op metrics.Op, g recipes.Grant, issued func(time.Duration),
+	give func(context.Context) error) metrics.Sample {
 	s := metrics.Sample{Op: op, Session: j.ID, Object: j.object, Token: g.Token}
 	s.Start = j.Origin.Now()
 	s.Due = s.Start
@@ -156,4 +159,5 @@ func (j *holder) release(ctx context.Context, op metrics.Op, g recipes.Grant, is
 		s.Outcome = outcome(context.WithoutCancel(ctx), err) // servers that do not answer are a timeout, not the end of the run
 	}
 	j.Recorder.Record(s)
+	return s
 }

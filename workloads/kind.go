@@ -32,6 +32,7 @@ type Params struct {
 	Readers  float64 // share of the acquisitions that read, 0 to 1
 	Active   float64 // share of the sessions that change a group or a setting, 0 to 1; the others observe it
 	Permits  int     // of each semaphore
+	Together int     // locks that are acquired at once
 	Queue    QueueParams
 	Failover Failover // of an election
 	Rounds   int      // barriers that each session passes, transactions that each group of sites carries out
@@ -99,6 +100,18 @@ func Locks(all []recipes.Variant[recipes.Lock]) Kind {
 		func(v recipes.Variant[recipes.Lock], o recipes.Options, p Params) Workload {
 			return NewLock(LockConfig{Variant: v, Options: o, Dir: p.Dir, Locks: p.Objects, Sessions: p.Sessions, Hold: p.Hold,
 				Deadline: p.Deadline, Stall: p.Stall, Fence: p.Fence})
+		})
+}
+
+// MultiLocks is the workload 'multi-lock' over a catalogue of locks that are acquired together.
+func MultiLocks(all []recipes.Variant[recipes.MultiLock]) Kind {
+	return catalogue("multi-lock", "acquire several locks together, all or none, hold them, release them", all,
+		func(v recipes.Variant[recipes.MultiLock]) choices {
+			return choices{"watch": oneOf(v.Watch), "layout": layouts(recipes.Layouts), "watch-own": watchOwn}
+		},
+		func(v recipes.Variant[recipes.MultiLock], o recipes.Options, p Params) Workload {
+			return NewMulti(MultiConfig{Variant: v, Options: o, Dir: p.Dir, Locks: p.Objects, Together: p.Together, Sessions: p.Sessions, Hold: p.Hold,
+				Deadline: p.Deadline, Stall: p.Stall})
 		})
 }
 

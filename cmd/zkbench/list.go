@@ -46,6 +46,7 @@ func (a *app) list(_ context.Context, args []string) error {
 
 func (a *app) listRecipes(w io.Writer) error {
 	listVariants(w, "lock", slices.Concat(recipes.Locks, recipes.Published))
+	listVariants(w, "multi-lock", recipes.MultiLocks)
 	listVariants(w, "rw", recipes.RWLocks)
 	listVariants(w, "semaphore", slices.Concat(recipes.Semaphores, recipes.PublishedSemaphores))
 	listVariants(w, "queue", recipes.Queues)

@@ -26,7 +26,7 @@ func setup() bench.Setup {
 			}},
 		},
 		Workloads: []workloads.Kind{
-			workloads.Locks(slices.Concat(recipes.Locks, recipes.Published)), workloads.RWLocks(recipes.RWLocks),
+			workloads.Locks(slices.Concat(recipes.Locks, recipes.Published)), workloads.MultiLocks(recipes.MultiLocks), workloads.RWLocks(recipes.RWLocks),
 			workloads.Revocables(recipes.Revocables),
 			workloads.Semaphores(slices.Concat(recipes.Semaphores, recipes.PublishedSemaphores)),
 			workloads.Queues(recipes.Queues), workloads.PriorityQueues(recipes.PriorityQueues),

@@ -1,0 +1,83 @@
+package workloads
+
+import (
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/recipes"
+	"github.com/zkbench/zkbench/recipes/broken"
+)
+
+func multiConfig(v recipes.Variant[recipes.MultiLock], locks, together, sessions int) MultiConfig {
+	return MultiConfig{Variant: v, Dir: "/cell", Locks: locks, Together: together, Sessions: sessions, Hold: constant(20 * time.Millisecond), Stall: time.Minute}
+}
+
+// Each set is one operation, and each of its locks a hold that is judged.
+func TestMultiLocksKeepTheirPromises(t *testing.T) {
+	const sessions, times, locks = 6, 10, 5
+	for _, v := range recipes.MultiLocks {
+		for _, together := range []int{1, 2, locks} {
+			synctest.Test(t, func(t *testing.T) {
+				st := newStand(t, latency, NewMulti(multiConfig(v, locks, together, sessions)), sessions)
+				st.drive(times, seats(sessions)...)
+				all := st.end()
+				n := counts(all)
+				if n[metrics.Acquire] != sessions*times || n[metrics.Release] != sessions*times ||
+					n[metrics.Hold] != sessions*times*(together-1) || n[metrics.Unhold] != n[metrics.Hold] {
+					t.Errorf("%d of %d together: %v, want %d sets", together, locks, n, sessions*times)
+				}
+				objects := map[uint32]bool{}
+				for _, s := range all {
+					objects[s.Object] = true
+				}
+				if len(objects) != locks {
+					t.Errorf("%d locks are drawn of %d", len(objects), locks)
+				}
+				st.holds(map[string]int{"mutual-exclusion": sessions * times * together, "token-order": some, "nothing-left": locks,
+					"liveness": sessions * times})
+			})
+		}
+	}
+}
+
+// Sets that do not meet are held at the same time, sets that do are not.
+func TestSetsAreHeldAtTheSameTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const sessions = 8
+		c := multiConfig(recipes.MultiLocks[0], 20, 2, sessions)
+		c.Hold = constant(time.Second)
+		st := newStand(t, latency, NewMulti(c), sessions)
+		st.drive(1, seats(sessions)...)
+		early := map[uint32]bool{} // locks held before anybody releases
+		for _, s := range st.end() {
+			if (s.Op == metrics.Acquire || s.Op == metrics.Hold) && s.End < c.Hold(nil)/2 {
+				if early[s.Object] {
+					t.Errorf("lock %d is held twice", s.Object)
+				}
+				early[s.Object] = true
+			}
+		}
+		if len(early) < 4 {
+			t.Errorf("%d locks are held at once, want two sets at least", len(early))
+		}
+	})
+}
+
+// Two sessions draw the same locks in either order, so that an unsorted lock crosses.
+func TestTheOrderOfASetIsDrawnToo(t *testing.T) {
+	d := defect(t, broken.MultiLocks, "broken-unsorted")
+	synctest.Test(t, func(t *testing.T) {
+		c := multiConfig(d.Variant, 2, 2, 4)
+		c.Deadline = 10 * time.Minute
+		st := newStand(t, latency, NewMulti(c), 4)
+		st.drive(5, seats(4)...)
+		timeouts := slices.ContainsFunc(st.end(), func(s metrics.Sample) bool { return s.Outcome == metrics.Timeout })
+		if !timeouts {
+			t.Error("nobody crossed")
+		}
+		st.violates("liveness")
+	})
+}
