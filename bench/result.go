@@ -290,11 +290,11 @@ func (c *cell) generator(length time.Duration, done int64, t *metrics.Set) resul
 		LagP99: ms(merged(t, metrics.Lag, ops...).Quantile(0.99)), TimerLagP99: ms(timer.Quantile(0.99)),
 		GCPauseTotal: ms(used.GCPauseTotal), GCPauseMax: ms(used.GCPauseMax), MaxRSSMiB: float64(used.MaxRSS) / (1 << 20), Sockets: used.Sockets,
 	}
-	if used.CPU >= 0 {
+	if used.CPU >= 0 && length >= time.Second { // a cell that was interrupted at its begin has no share worth telling
 		g.CPUShare = used.CPU.Seconds() / length.Seconds() / float64(runtime.NumCPU())
-		if done > 0 {
-			g.CPUPerOp = used.CPU.Seconds() * 1e6 / float64(done)
-		}
+	}
+	if used.CPU >= 0 && done > 0 {
+		g.CPUPerOp = used.CPU.Seconds() * 1e6 / float64(done)
 	}
 	median := merged(t, metrics.Response, ops...).Quantile(0.5)
 	late := timer.Quantile(0.99)
