@@ -115,7 +115,7 @@ func (c *cell) censored(t *metrics.Set, out results.Cell) string {
 	if _, whole := c.work.(workloads.Finite); whole || c.rate > 0 || out.Operations == 0 {
 		return ""
 	}
-	cycle := time.Duration(float64(c.sessions) / out.Throughput * float64(time.Second))
+	cycle := time.Duration(float64(c.busy()) / out.Throughput * float64(time.Second))
 	waited := merged(t, metrics.Response, workloads.Ops(c.work)...).Mean()
 	seen := waited + mean(c.profile.Hold) + mean(c.profile.Think) + merged(t, metrics.Service, metrics.Release, metrics.ReadRelease).Mean()
 	if waited < 100*time.Millisecond || float64(seen) > 0.8*float64(cycle) {
@@ -123,6 +123,20 @@ func (c *cell) censored(t *metrics.Set, out results.Cell) string {
 	}
 	return fmt.Sprintf("responses are too short: by Little's law a session's cycle takes %.1f s, and the measured one %.1f s; "+
 		"a longer warmup and duration would show the rest", cycle.Seconds(), seen.Seconds())
+}
+
+// busy is how many sessions the operations of the result are of: all, or those that do what is offered where that is all that is counted.
+func (c *cell) busy() (n int) {
+	w, some := c.work.(workloads.Driven)
+	if !some || !slices.Equal(workloads.Ops(w), []metrics.Op{w.Offered()}) {
+		return c.sessions
+	}
+	for id := range uint32(c.sessions) {
+		if w.IsDriven(id) {
+			n++
+		}
+	}
+	return n
 }
 
 // mean of a distribution.

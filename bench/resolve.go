@@ -147,6 +147,7 @@ func params(c spec, dir string) workloads.Params {
 		Failover: failover,
 		Dir:      dir, Variant: c.variant, Sessions: c.sessions, Objects: objects(p, c.sessions),
 		Active:  float64(only(p.Members)+only(p.Writers)) / 100, // no workload has both
+		Crashes: float64(only(p.Crashes)) / 100,
 		Readers: float64(only(p.Readers)) / 100, Permits: p.Permits, Together: only(p.Together), Rounds: max(only(p.Barriers), only(p.Transactions)),
 		Participants: only(p.Participants), Aborts: float64(only(p.Aborts)) / 100,
 		Queue: workloads.QueueParams{Producers: float64(only(p.Producers)) / 100, Payload: p.Payload, Bound: only(p.Bound), Preload: p.Preload,

@@ -191,6 +191,13 @@ func (c *cell) errors(t *metrics.Set) map[string]int64 {
 			out["write "+o.String()] = n
 		}
 	}
+	for _, op := range []metrics.Op{metrics.See, metrics.Leave} {
+		for _, o := range []metrics.Outcome{metrics.Failed, metrics.Timeout} {
+			if n := count(t, o, op); n > 0 && !slices.Contains(workloads.Ops(c.work), op) {
+				out[op.String()+" "+o.String()] = n
+			}
+		}
+	}
 	if n := c.crowd.lost.Load(); n > 0 {
 		out["session expired"] = n
 	}

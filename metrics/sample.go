@@ -32,11 +32,11 @@ const (
 	Propose
 	Vote
 	Decide
-	Deliver // a watch event: Start: the write that causes it is issued, End: received
+	Deliver // news reach who waits for them: Start: the write that makes them is issued, End: they are there
 	Revoke  // asking for a grant, whose token it carries -> the grant's znode is gone
 	Drain   // after the run: one permit of an object asked for, with all others held; OK: it was there
 	Remain  // after the run: one item that is still in a queue, Value is the item; or with Value 0 that the whole queue was looked at
-	Detect  // phase: a leader is gone -> the event that tells the next one
+	Detect  // phase: a leader is gone -> the event that tells the next one; of a group: a member is gone -> a view without it
 	Elect   // phase: from that event to leading
 	Choose  // phase of a take: the list that the item was chosen from; Token is its pzxid
 	Remove  // phase of a take: the request that removed the item; Token is the item's czxid
@@ -59,6 +59,7 @@ const (
 	Hold    // one of several locks that were acquired together: as Acquire, of the others
 	Unhold  // its release
 	Recall  // the decision of a transaction asked for again, by a site that knew it; Value is as of a Decide
+	Join    // becoming a member of a group; Token is the czxid of the znode, Value the number of the member, as of its Leave
 	ops
 )
 
@@ -72,7 +73,7 @@ func (o Op) String() string {
 	return [...]string{"none", "acquire", "release", "hand-off", "enqueue", "list", "wait", "delivery", "re-check", "left",
 		"try-acquire", "read-acquire", "read-release", "put", "take", "enter", "leave", "campaign", "resign", "propose", "vote",
 		"decide", "deliver", "revoke", "drain", "remain", "detect", "elect", "choose", "remove", "finish", "write", "read", "update",
-		"fault", "expire", "bar", "unbar", "pass", "meet", "spread", "draw", "tally", "see", "members", "change", "hold", "unhold", "recall"}[o]
+		"fault", "expire", "bar", "unbar", "pass", "meet", "spread", "draw", "tally", "see", "members", "change", "hold", "unhold", "recall", "join"}[o]
 }
 
 // Outcome says how an operation ended. Only OK enters a histogram of successes.

@@ -100,6 +100,9 @@ func fields() []field {
 		{key: "members", kind: whole{}, axis: true, at: func(p *Profile) any { return &p.Members }, example: "[20, 80]", def: "50", max: 100,
 			workloads: []string{"membership"}, doc: "Percent of the sessions of each group that join and leave it; the others observe it. Of two " +
 				"and more each side gets one at least, unless it is 100."},
+		{key: "crashes", kind: whole{}, axis: true, at: func(p *Profile) any { return &p.Crashes }, example: "[0, 20]", def: "0", max: 100,
+			workloads: []string{"membership"}, doc: "Percent of the memberships that end with the death of the member, drawn by lot: its " +
+				"session has to time out, and it comes back with another one. The other members leave."},
 		{key: "settings", kind: whole{}, at: func(p *Profile) any { return &p.Settings }, example: "4", def: "1", min: 1, max: 1e6,
 			workloads: []string{"config"}, doc: "Settings; the sessions are spread over them evenly."},
 		{key: "writers", kind: whole{}, axis: true, at: func(p *Profile) any { return &p.Writers }, example: "[5, 50]", def: "10", max: 100,

@@ -33,6 +33,7 @@ type Profile struct {
 	Groups         int           // the sessions are spread over them evenly
 	Settings       int           // the sessions are spread over them evenly
 	Members        []int         // axis: percent of the sessions that join and leave a group
+	Crashes        []int         // axis: percent of the memberships that end with a crash
 	Writers        []int         // axis: percent of the sessions that change a setting
 	Failover       []string      // axis: resign, crash or expire; empty: resign
 	Rate           []float64     // axis: offered acquisitions per second over all sessions (open loop); empty: closed loop

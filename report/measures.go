@@ -90,14 +90,24 @@ func (r row) measured(op string) []string {
 // isPart says whether an operation is a fail-over or a part of one: each comes with one of another operation, and has its rate.
 func isPart(op string) bool { return slices.Contains([]string{"hand-off", "detect", "elect"}, op) }
 
-// partsCaption says what the parts of a fail-over are, where there are any.
+// partsCaption says what the parts of a fail-over are, or what observers wait for, where there is any.
 func partsCaption(group []row) []string {
-	if !slices.Contains(group[0].cells[0].Measures, "detect") {
+	has := func(op string) bool { return slices.Contains(group[0].cells[0].Measures, op) }
+	switch {
+	case has("deliver") && has("detect"):
+		return []string{deliverCaption + " Detect is from the crash of a member to each view without it: its session has to time out first, and a " +
+			"member that comes back before waits for that too, which is in the response of its join."}
+	case has("deliver"):
+		return []string{deliverCaption}
+	case !has("detect"):
 		return nil
 	}
 	return []string{"A hand-off is from the end of a leader, or what ends it, to the beginning of the next one: it detects by an event of " +
 		"the servers that the leader's znode is gone, and elects itself by another look. A campaign is the whole wait of a candidate."}
 }
+
+const deliverCaption = "Deliver is from the issue of a change to its being in the hands of each who observes. What an observer sees at " +
+	"once costs it one event and one look, so that a ratio below 1 is changes that came together."
 
 // latencyOf is the response of an operation, or of what follows from one, which is due at no time, its length.
 func latencyOf(c results.Cell, op string) (results.Latency, bool) {

@@ -122,8 +122,9 @@ func participantsOf(c results.Cell) int {
 	return n
 }
 
-// burdenKeys are the parameters that are the load of a multi-lock, of a queue, of an election, of a barrier or of a two-phase commit.
-var burdenKeys = []string{"together", "producers", "bound", "priorities", "payload", "preload", "failover", "aborts", "transactions", barriersKey}
+// burdenKeys are the parameters that are the load of a workload and no property of its variant.
+var burdenKeys = []string{"together", "producers", "bound", "priorities", "payload", "preload", "failover", "aborts", "transactions", barriersKey,
+	"members", "crashes", "writers"}
 
 func burdenOf(c results.Cell) string {
 	var words []string

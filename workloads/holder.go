@@ -2,7 +2,9 @@ package workloads
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"time"
 
@@ -65,11 +67,63 @@ func (p places) look(ctx context.Context, s zk.Session, r metrics.Recorder, insi
 	return nil
 }
 
+// population is how many of a cell's sessions are at an object.
+func (p places) population(object uint32, all int) int { return (all - int(object) + p.n - 1) / p.n }
+
+// first tells whether a session is one of the first of its object: of a share of them, but of two or more at least one and not all, unless
+// the share is 0 or 1.
+func (p places) first(share float64, session uint32, all int) bool {
+	here := p.population(session%uint32(p.n), all)
+	n := int(math.Round(share * float64(here)))
+	if share > 0 && share < 1 && here > 1 {
+		n = min(max(n, 1), here-1)
+	}
+	return int(session)/p.n < n
+}
+
+// expired waits until nothing is left at the objects, or any session that has crashed is surely over: a session timeout and a tick, which
+// is half of a timeout at most.
+func (p places) expired(ctx context.Context, s zk.Session) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*s.Timeout())
+	defer cancel()
+	for i := range uint32(p.n) {
+		for {
+			names, _, changed, err := s.ChildrenW(ctx, p.path(i))
+			if err != nil {
+				return patient(ctx, err)
+			}
+			if len(names) == 0 {
+				changed.Stop()
+				break
+			}
+			select {
+			case e := <-changed.C():
+				if e.Err != nil {
+					return e.Err
+				}
+			case <-ctx.Done():
+				changed.Stop()
+				return nil // the look that follows finds what is left
+			}
+		}
+	}
+	return nil
+}
+
+// patient is no error when patience was what ended.
+func patient(ctx context.Context, err error) error {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return nil
+	}
+	return err
+}
+
 // holder is a seat that acquires, holds and releases, whatever the recipe.
 type holder struct {
 	Seat
 	t        *tracker
 	object   uint32
+	value    int64                          // of the samples
 	deadline time.Duration                  // of one acquisition; 0: none
 	holdFor  func(*rand.Rand) time.Duration // how long a grant is held
 	guarded  *guarded                       // what the grant protects
@@ -106,7 +160,7 @@ func (j *holder) request(ctx context.Context, op metrics.Op, due time.Duration,
 		actx, cancel = context.WithTimeout(ctx, j.deadline)
 		defer cancel()
 	}
-	s := metrics.Sample{Op: op, Session: j.ID, Object: j.object, Due: due, Start: j.Origin.Now()}
+	s := metrics.Sample{Op: op, Session: j.ID, Object: j.object, Value: j.value, Due: due, Start: j.Origin.Now()}
 	j.t.begin()
 	g, err := ask(actx)
 	s.End = j.Origin.Now() // the measured hold lies within the true one, so an overlap of measured holds is a real one
@@ -141,7 +195,7 @@ func (j *holder) hold(ctx context.Context, g recipes.Grant) {
 // release gives a grant up, records that, and returns what it has recorded. issued is told when, unless the grant has been lost.
 func (j *holder) release(ctx context.Context, op metrics.Op, g recipes.Grant, issued func(time.Duration),
 	give func(context.Context) error) metrics.Sample {
-	s := metrics.Sample{Op: op, Session: j.ID, Object: j.object, Token: g.Token}
+	s := metrics.Sample{Op: op, Session: j.ID, Object: j.object, Token: g.Token, Value: j.value}
 	s.Start = j.Origin.Now()
 	s.Due = s.Start
 	select {

@@ -31,6 +31,7 @@ type Params struct {
 	Objects  int     // locks, queues, ...
 	Readers  float64 // share of the acquisitions that read, 0 to 1
 	Active   float64 // share of the sessions that change a group or a setting, 0 to 1; the others observe it
+	Crashes  float64 // share of the memberships that end with a crash, 0 to 1
 	Permits  int     // of each semaphore
 	Together int     // locks that are acquired at once
 	Queue    QueueParams
@@ -191,6 +192,26 @@ func Barriers(all []recipes.Variant[recipes.Barrier]) Kind {
 // DoubleBarriers is the workload 'double-barrier' over a catalogue of double barriers.
 func DoubleBarriers(all []recipes.Variant[recipes.DoubleBarrier]) Kind {
 	return rounds("double-barrier", "all sessions enter together, compute, and leave together", all, NewDoubleBarrier)
+}
+
+// Groups is the workload 'membership' over a catalogue of groups.
+func Groups(all []recipes.Variant[recipes.Group]) Kind {
+	return catalogue("membership", "some sessions join a group, stay, and leave or crash; the others observe who is in it", all,
+		func(recipes.Variant[recipes.Group]) choices { return choices{"watch-own": watchOwn} },
+		func(v recipes.Variant[recipes.Group], o recipes.Options, p Params) Workload {
+			return NewMembership(MembershipConfig{Variant: v, Options: o, Dir: p.Dir, Groups: p.Objects, Sessions: p.Sessions, Members: p.Active,
+				Crashes: p.Crashes, Hold: p.Hold, Deadline: p.Deadline, Stall: p.Stall})
+		})
+}
+
+// Configs is the workload 'config' over a catalogue of caches of a setting.
+func Configs(all []recipes.Variant[recipes.Config]) Kind {
+	return catalogue("config", "some sessions change a setting, the others keep a copy of it", all,
+		func(v recipes.Variant[recipes.Config]) choices { return choices{"watch": oneOf(v.Watch)} },
+		func(v recipes.Variant[recipes.Config], o recipes.Options, p Params) Workload {
+			return NewConfig(SettingsConfig{Variant: v, Options: o, Dir: p.Dir, Settings: p.Objects, Sessions: p.Sessions, Writers: p.Active,
+				Deadline: p.Deadline, Stall: p.Stall})
+		})
 }
 
 // Commits is the workload 'two-phase-commit' over a catalogue of two-phase commits.

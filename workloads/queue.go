@@ -172,15 +172,7 @@ func (w *queue) sessions() []uint32 {
 }
 
 // produces tells whether a session puts.
-func (w *queue) produces(id uint32) bool {
-	object, place := int(id)%w.Queues, int(id)/w.Queues
-	here := (w.Sessions - object + w.Queues - 1) / w.Queues
-	producers := int(math.Round(w.Producers * float64(here)))
-	if w.Producers > 0 && w.Producers < 1 && here > 1 {
-		producers = min(max(producers, 1), here-1)
-	}
-	return place < producers
-}
+func (w *queue) produces(id uint32) bool { return w.first(w.Producers, id, w.Sessions) }
 
 // IsDriven tells whether the rate is offered to a session: to the producers, or to all when all take.
 func (w *queue) IsDriven(id uint32) bool { return w.Offered() == metrics.Take || w.produces(id) }

@@ -58,6 +58,8 @@ func (a *app) listRecipes(w io.Writer) error {
 	listVariants(w, "election", slices.Concat(recipes.Elections, recipes.PublishedElections))
 	listVariants(w, "counter", recipes.Counters)
 	listVariants(w, "counter", recipes.Generators)
+	listVariants(w, "membership", recipes.Groups)
+	listVariants(w, "config", recipes.Configs)
 	return nil
 }
 

@@ -34,6 +34,7 @@ func setup() bench.Setup {
 			workloads.Barriers(slices.Concat(recipes.Barriers, recipes.PublishedBarriers)),
 			workloads.DoubleBarriers(recipes.DoubleBarriers), workloads.Rendezvouses(recipes.Rendezvouses),
 			workloads.Counters(recipes.Counters, recipes.Generators),
+			workloads.Groups(recipes.Groups), workloads.Configs(recipes.Configs),
 			workloads.Commits(recipes.Commits),
 		},
 		Acts: []bench.Act{published(), fenced()},

@@ -1,0 +1,118 @@
+package check
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/zkbench/zkbench/metrics"
+)
+
+// Convergence holds when every change reaches every observer: nobody waits (See) for longer than bound with a view, or a version, that lacks
+// a Join or a Change which the servers have acknowledged, or that still has a member whose Leave they have acknowledged. An observer's
+// view is that of its last See that ended OK; how long it takes to read one is part of its waiting. So where nothing changes for
+// longer than bound at the end of a run, all views are in the end those of the group. Faults are not counted, as in Liveness. Evidence is
+// the number of changes that somebody saw; the witness is the last view, the change, and the wait.
+func Convergence(bound time.Duration) Check {
+	return Check{Name: "convergence", Judge: func(history iter.Seq[metrics.Sample]) Verdict {
+		return converged(history, bound, true, metrics.OK)
+	}}
+}
+
+// CrashesSeen is Convergence for members that crash, or lose their session: a Leave with the outcome Lost. The bound has to cover the session
+// timeout, which begins when the servers last heard of the member, and a tick, up to which they are late.
+func CrashesSeen(bound time.Duration) Check {
+	return Check{Name: "crashes-seen", Judge: func(history iter.Seq[metrics.Sample]) Verdict {
+		return converged(history, bound, false, metrics.Lost)
+	}}
+}
+
+// converged judges the changes that bring something, if they are wanted, and the leavings that ended so.
+func converged(history iter.Seq[metrics.Sample], bound time.Duration, arrivals bool, leaving metrics.Outcome) (v Verdict) {
+	var shown time.Duration
+	all, faults := watchedIn(history)
+	for _, w := range all {
+		if !arrivals {
+			w.changes = nil
+		}
+		if len(w.sightings) == 0 {
+			continue
+		}
+		last := w.sightings[len(w.sightings)-1]
+		v.Evidence += w.upTo(last.Token) + w.departed(last, leaving)
+		earliest := w.earliest()
+		var view sighting // the last of the session; zero Op: none
+		for _, wait := range w.sees {
+			if view.Op != 0 && view.Session == wait.Session && waited(wait.Outcome) {
+				change, at := w.lacking(view, earliest, leaving)
+				from := max(at, wait.Start)
+				if change.Op != 0 && wait.End-from-common(faults, from, wait.End) > bound {
+					v.offence(wait.End, &shown, fmt.Sprintf("session %d had not seen by %v what session %d had changed of object %d by %v", wait.Session,
+						wait.End, change.Session, change.Object, at), view.Sample, change, wait.Sample)
+				}
+			}
+			if wait.Outcome == metrics.OK {
+				view = wait
+			}
+		}
+	}
+	return v.settle("nobody saw a change")
+}
+
+// upTo is how many changes are not later than a token.
+func (w *watched) upTo(token int64) int {
+	n, _ := slices.BinarySearchFunc(w.changes, token, func(s metrics.Sample, token int64) int {
+		if s.Token <= token {
+			return -1
+		}
+		return 1
+	})
+	return n
+}
+
+// earliest is, for each change, which one of it and all later ones was acknowledged first.
+func (w *watched) earliest() []int {
+	first := make([]int, len(w.changes))
+	for i := len(first) - 1; i >= 0; i-- {
+		if first[i] = i; i+1 < len(first) && w.changes[first[i+1]].End < w.changes[i].End {
+			first[i] = first[i+1]
+		}
+	}
+	return first
+}
+
+// departed is how many memberships ended so and are not in the last view.
+func (w *watched) departed(last sighting, so metrics.Outcome) (n int) {
+	for member, stays := range w.stays {
+		for i, s := range stays {
+			if s.end != nil && s.end.Outcome == so && s.begin.Token <= last.Token &&
+				(!last.members[member] || i+1 < len(stays) && stays[i+1].begin.Token <= last.Token) {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// lacking is the first change by time that a view lacks, and since when it could have it; zero Op: it lacks none.
+func (w *watched) lacking(view sighting, earliest []int, leaving metrics.Outcome) (change metrics.Sample, at time.Duration) {
+	if i := w.upTo(view.Token); i < len(w.changes) {
+		change = w.changes[earliest[i]]
+		at = change.End
+	}
+	for member := range view.members {
+		s := w.stay(member, view.Token)
+		if s == nil || s.end == nil || s.end.Outcome != leaving {
+			continue
+		}
+		gone := s.end.End
+		if leaving == metrics.Lost { // the session is not heard of from then on
+			gone = s.end.Start
+		}
+		if change.Op == 0 || gone < at {
+			change, at = *s.end, gone
+		}
+	}
+	return change, at
+}
