@@ -108,7 +108,8 @@ func tickOf(conf string) time.Duration {
 }
 
 // Instead is the target in containers that takes the place of a local one where Java or ZooKeeper is missing and Docker is there, and why;
-// otherwise it is the target itself, with a nil reason. ctx bounds the questions to Docker.
+// otherwise it is the target itself, with a nil reason. Whoever names a place in JAVA_HOME or ZOOKEEPER_HOME wants that, and no containers.
+// ctx bounds the questions to Docker.
 func Instead(ctx context.Context, t Target) (Target, error) { return instead(ctx, t, systemFinder()) }
 
 func instead(ctx context.Context, t Target, find finder) (Target, error) {
@@ -116,7 +117,7 @@ func instead(ctx context.Context, t Target, find finder) (Target, error) {
 	if why == nil {
 		_, why = find.zookeeper("")
 	}
-	if why == nil || checkContainers(t.Local) != nil {
+	if why == nil || checkContainers(t.Local) != nil || find.getenv("JAVA_HOME") != "" || find.getenv("ZOOKEEPER_HOME") != "" {
 		return t, nil
 	}
 	if _, err := findDocker(ctx); err != nil {

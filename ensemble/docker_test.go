@@ -110,11 +110,13 @@ func TestContainersInsteadOfLocalServers(t *testing.T) {
 		{"all is there", with(java), []string{jar}, 3, Target{Local: 3}, nil},
 		{"no Java", with(nil), []string{jar}, 3, Target{Compose: 3}, ErrNoJava},
 		{"no ZooKeeper", with(java), nil, 5, Target{Compose: 5}, ErrNoZooKeeper},
+		{"no Java where it was named", with(map[string]string{"home": "/nowhere"}), []string{jar}, 3, Target{Local: 3}, nil},
 		{"no file for seven containers", with(nil), nil, 7, Target{Local: 7}, nil},
 		{"no Docker either", nil, nil, 3, Target{Local: 3}, nil},
 	} {
 		fakeDocker(t, c.scripts)
-		find := finder{getenv: func(name string) string { return map[string]string{"PATH": os.Getenv("PATH")}[name] }, places: c.places}
+		env := map[string]string{"PATH": os.Getenv("PATH"), "JAVA_HOME": c.scripts["home"]}
+		find := finder{getenv: func(name string) string { return env[name] }, places: c.places}
 		got, why := instead(context.Background(), Target{Local: c.local}, find)
 		if got.String() != c.want.String() || !errors.Is(why, c.why) {
 			t.Errorf("%s: instead() = %v, %v, want %v, %v", c.what, got, why, c.want, c.why)

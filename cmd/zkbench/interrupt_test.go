@@ -86,13 +86,13 @@ func TestAnInterruptWhileConnecting(t *testing.T) {
 // While the ensemble starts there is nothing to keep: no result, and no server.
 func TestAnInterruptWhileTheEnsembleStarts(t *testing.T) {
 	dir, before := out(t), javas(t)
-	newTerminal(t).interruptAt("starting 1 ZooKeeper servers", 1).run("run", small(t), "--out", dir).want(exitInterrupted, "interrupted")
+	newTerminal(t).interruptAt("starting 1 ZooKeeper server", 1).run("run", small(t), "--out", dir).want(exitInterrupted, "interrupted")
 	wantMissing(t, dir)
 	if after := javas(t); len(after) != len(before) {
 		t.Errorf("servers %v run, before %v", after, before)
 	}
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	newTerminal(t).interruptAt("starting 1 ZooKeeper servers", 1).run("up", "-n", "1").want(exitInterrupted, "interrupted")
+	newTerminal(t).interruptAt("starting 1 ZooKeeper server", 1).run("up", "-n", "1").want(exitInterrupted, "interrupted")
 	zkbench(t, "down").want(exitFailed, "no ensemble is up")
 	if after := javas(t); len(after) != len(before) {
 		t.Errorf("servers %v run, before %v", after, before)

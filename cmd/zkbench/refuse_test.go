@@ -39,6 +39,7 @@ func TestZooKeeperMissing(t *testing.T) {
 
 // In a mount namespace of its own the process sees empty files in the usual places.
 func TestZooKeeperNotInstalled(t *testing.T) {
+	t.Setenv("DOCKER_HOST", "unix:///nowhere") // otherwise the run would take containers
 	dir := out(t)
 	o := inChild(t, hidden+"/usr/share/java", "", "run", small(t), "--out", dir)
 	o.want(exitFailed, "no ZooKeeper found in /usr/share/java/zookeeper.jar", "sudo apt-get install zookeeper", "ZOOKEEPER_HOME")

@@ -34,7 +34,7 @@ func TestMistakes(t *testing.T) {
 		{"no session", []string{"run", yaml("workload: lock\nvariants: naive\nsessions: 0\n")}, []string{"p.yaml:3:11", "sessions", "0 is too small", "from 1 to"}},
 		{"fewer than none", []string{"run", "quickstart", "--set", "sessions=-5"}, []string{"--set sessions", "-5 is too small", "from 1 to"}},
 		{"a list with a zero", []string{"run", yaml("workload: lock\nvariants: naive\nsessions: [1, 0]\n")}, []string{"p.yaml:3:15"}},
-		{"an ensemble of two", []string{"run", "quickstart", "--ensemble", "local:2"}, []string{"2 servers", "1, 3, 5 or 7"}},
+		{"an ensemble of two", []string{"run", "quickstart", "--ensemble", "local:2"}, []string{`"2" is not a number of servers`, "1, 3, 5 or 7"}},
 		{"a server without a host", []string{"run", "quickstart", "--servers", ":2181"}, []string{`":2181"`, "the host is missing"}},
 		{"a port that is none", []string{"run", "quickstart", "--servers", "a:1,b:99999"}, []string{`"b:99999"`, "65535"}},
 		{"a root that is no path", []string{"run", "quickstart", "--root", "mine"}, []string{`--root "mine"`, "absolute path", "/zkbench/mine"}},
