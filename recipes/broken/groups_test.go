@@ -1,0 +1,164 @@
+package broken_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/zkbench/zkbench/check"
+	"github.com/zkbench/zkbench/recipes"
+	"github.com/zkbench/zkbench/recipes/broken"
+	"github.com/zkbench/zkbench/workloads"
+	"github.com/zkbench/zkbench/zk"
+	"github.com/zkbench/zkbench/zk/zktest"
+)
+
+func (l load) runGroup(t *testing.T, v recipes.Variant[recipes.Group], crashes float64) (verdicts map[string]check.Verdict) {
+	t.Helper()
+	stall := 500 * time.Millisecond
+	if crashes > 0 {
+		stall = stallBound
+	}
+	synctest.Test(t, func(t *testing.T) {
+		verdicts = l.drive(t, workloads.NewMembership(workloads.MembershipConfig{Variant: v, Dir: "/groups", Groups: 1, Sessions: l.sessions,
+			Members: 0.6, Crashes: crashes, Deadline: l.deadline, Stall: stall, Hold: l.holds}))
+	})
+	return verdicts
+}
+
+func (l load) runConfig(t *testing.T, v recipes.Variant[recipes.Config], o recipes.Options) (verdicts map[string]check.Verdict) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		verdicts = l.drive(t, workloads.NewConfig(workloads.SettingsConfig{Variant: v, Options: o, Dir: "/settings", Settings: 1,
+			Sessions: l.sessions, Writers: 0.4, Deadline: l.deadline, Stall: 500 * time.Millisecond}))
+	})
+	return verdicts
+}
+
+// losingDeletes is a stage on which some deletes are lost before the servers have carried them out.
+func losingDeletes(_ context.Context, st *stage) {
+	var seen atomic.Int64
+	st.Hook(func(op zktest.Op) zktest.Action {
+		return zktest.Action{Lose: op.Kind == zk.KindDelete && !op.Applied && seen.Add(1)%7 == 0}
+	})
+}
+
+// unequal is a stage on which some sessions are slower to read than others.
+func unequal(_ context.Context, st *stage) {
+	st.Hook(func(op zktest.Op) zktest.Action {
+		if op.Kind == zk.KindGet && !op.Applied {
+			time.Sleep(time.Duration(op.Session.ID()%5) * time.Millisecond)
+		}
+		return zktest.Action{}
+	})
+}
+
+// bursts is a stage on which the writes come one after the other, some milliseconds apart, and pause after every seventh.
+func bursts(_ context.Context, st *stage) {
+	turn, n := make(chan struct{}, 1), 0
+	st.Hook(func(op zktest.Op) zktest.Action {
+		if op.Kind == zk.KindSet && !op.Applied {
+			turn <- struct{}{}
+			n++
+			time.Sleep(time.Duration(n%9) * time.Millisecond)
+			if n%7 == 0 {
+				time.Sleep(time.Second)
+			}
+			<-turn
+		}
+		return zktest.Action{}
+	})
+}
+
+func TestEachDefectOfAGroupIsCaughtByItsCheck(t *testing.T) {
+	for _, d := range broken.Groups {
+		t.Run(d.Name, func(t *testing.T) {
+			l := load{sessions: 10, length: 12 * time.Second, hold: 60 * time.Millisecond, request: 2 * time.Millisecond, event: time.Millisecond}
+			crashes := 0.0
+			var also []string
+			switch d.Name {
+			case "broken-already-joined":
+				crashes, l.hold, l.length = 0.2, 3*sessionTimeout, time.Minute
+			case "broken-leaves-out":
+				l.stage = unequal
+			case "broken-leaves-once":
+				l.stage = losingDeletes
+			case "broken-persistent-member":
+				crashes, also = 0.2, []string{"nothing-left"}
+			}
+			caught(t, d.Caught, l.runGroup(t, d.Variant, crashes), also...)
+		})
+	}
+}
+
+func TestEachDefectOfASettingIsCaughtByItsCheck(t *testing.T) {
+	for _, d := range broken.Configs {
+		t.Run(d.Name, func(t *testing.T) {
+			l := load{sessions: 5, length: 2 * time.Second, request: 2 * time.Millisecond, event: time.Millisecond}
+			switch d.Name {
+			case "broken-writes-again":
+				l.stage = losing(7, zk.KindSet)
+			case "broken-arms-late", "broken-drops-late":
+				l.length, l.stage = 20*time.Second, bursts
+			}
+			caught(t, d.Caught, l.runConfig(t, d.Variant, recipes.Options{}))
+		})
+	}
+}
+
+// The checks that catch the defects say nothing against the right groups, whatever the latencies, with crashes, lost replies and lost sessions;
+// and they have seen something.
+func TestTheChecksOfGroupsRaiseNoFalseAlarm(t *testing.T) {
+	for seed := range uint64(24) {
+		r := rand.New(rand.NewPCG(seed, 4))
+		upTo := func(d time.Duration) time.Duration { return time.Duration(r.Int64N(int64(d))) }
+		l := load{seed: seed, sessions: 4 + r.IntN(8), length: 10 * time.Second, hold: 20*time.Millisecond + upTo(100*time.Millisecond),
+			request: upTo(5 * time.Millisecond), event: upTo(20 * time.Millisecond), cut: r.IntN(2) == 0}
+		crashes := 0.0
+		switch seed / 2 % 4 {
+		case 0:
+			crashes = 0.3
+		case 1:
+			l.stage = losing(5, zk.KindCreate, zk.KindDelete)
+		case 2:
+			l.stage = expiring(300 * time.Millisecond)
+		case 3:
+			l.deadline, crashes = 20*time.Millisecond, 0.1
+		}
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
+			for name, v := range l.runGroup(t, recipes.Groups[seed%2], crashes) {
+				if v.Answer != check.Holds || v.Evidence == 0 {
+					t.Errorf("%s is %v with evidence %d: %s\nwitness %+v\nload %+v", name, v.Answer, v.Evidence, v.Detail, v.Witness, l)
+				}
+			}
+		})
+	}
+}
+
+// And nothing against the right cache of a setting.
+func TestTheChecksOfSettingsRaiseNoFalseAlarm(t *testing.T) {
+	for seed := range uint64(16) {
+		r := rand.New(rand.NewPCG(seed, 5))
+		upTo := func(d time.Duration) time.Duration { return time.Duration(r.Int64N(int64(d))) }
+		l := load{seed: seed, sessions: 3 + r.IntN(8), length: 3 * time.Second, request: time.Millisecond + upTo(5*time.Millisecond),
+			event: upTo(20 * time.Millisecond), cut: r.IntN(2) == 0}
+		switch seed / 2 % 3 {
+		case 1:
+			l.stage = losing(5, zk.KindSet)
+		case 2:
+			l.stage = expiring(300 * time.Millisecond)
+		}
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
+			o := recipes.Options{Watch: recipes.Configs[0].Watch[seed%2]}
+			for name, v := range l.runConfig(t, recipes.Configs[0], o) {
+				if v.Answer != check.Holds || v.Evidence == 0 {
+					t.Errorf("%s is %v with evidence %d: %s\nwitness %+v\nload %+v", name, v.Answer, v.Evidence, v.Detail, v.Witness, l)
+				}
+			}
+		})
+	}
+}
