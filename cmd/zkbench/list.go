@@ -65,13 +65,13 @@ func (a *app) listRecipes(w io.Writer) error {
 
 func listVariants[T any](w io.Writer, kind string, all []recipes.Variant[T]) {
 	for _, v := range all {
-		fmt.Fprintf(w, "  %-30s %s\n  %-30s from: %s\n", kind+"/"+v.Name, v.Doc, "", v.Source)
+		fmt.Fprintf(w, "  %-23s %s\n      from: %s\n", kind+"/"+v.Name, v.Doc, v.Source)
 		if v.Unsafe {
 			profile := "barrier-release" // a server that lags behind is nothing that a scenario can stage: load shows it
 			if slices.Contains(scenarios.Variants(), v.Name) {
 				profile = "published"
 			}
-			fmt.Fprintf(w, "  %-30s UNSAFE, kept as it was published; its faults: zkbench run %s --set variants=[%s]\n", "", profile, v.Name)
+			fmt.Fprintf(w, "      UNSAFE, kept as it was published; its faults: zkbench run %s --set variants=[%s]\n", profile, v.Name)
 		}
 		var options []string
 		if len(v.Watch) > 0 {
@@ -84,7 +84,7 @@ func listVariants[T any](w io.Writer, kind string, all []recipes.Variant[T]) {
 			options = append(options, "list="+strings.Join(v.Lists, "|"))
 		}
 		if len(options) > 0 {
-			fmt.Fprintf(w, "  %-30s options: %s\n", "", strings.Join(options, ", "))
+			fmt.Fprintf(w, "      options: %s\n", strings.Join(options, ", "))
 		}
 	}
 }
