@@ -70,6 +70,9 @@ type Options struct {
 	Exact bool
 	// MaxItems bounds how many items a queue holds; 0: no bound. Producers may overshoot it, each by one item.
 	MaxItems int
+	// Clock tells a consumer of a delay queue what is due; nil: time.Now. An item comes as much too early as the clock is ahead of the one
+	// by which its producer has set the time.
+	Clock func() time.Time
 	// EphemeralItems makes items that go with their producer's session, as ZooKeeper's recipe page has them.
 	EphemeralItems bool
 	// ID is what the znode of a candidate tells those who ask for the leader; empty: the number of its session.

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/zkbench/zkbench/zk"
 )
 
 // ordered is the queue whose items are the children of one directory, taken in the order of their names: by arrival, or by priority
-// and then arrival. ZooKeeper's recipe page, 'Queues' and 'Priority Queues'; zookeeper-recipes-queue, DistributedQueue.
+// and then arrival, or from a time on and by that time. ZooKeeper's recipe page, 'Queues' and 'Priority Queues';
+// zookeeper-recipes-queue, DistributedQueue.
 //
 // Whoever deletes an item has taken it. So an item is taken at most once, consumers that go for the same one fail all but one, and
 // each of their failures costs the servers a transaction.
@@ -18,7 +20,8 @@ type ordered struct {
 	producer
 	list   itemList
 	window int
-	watch  *zk.Watch // of list mode 'watched': fires when the list is no longer what it was
+	watch  *zk.Watch        // of list mode 'watched': fires when the list is no longer what it was
+	clock  func() time.Time // of a delay queue; nil: items may always be taken
 }
 
 // itemList is what is left of a list.
@@ -102,7 +105,7 @@ func (q *ordered) head(ctx context.Context, use func(it Item, version int32) (It
 			continue
 		}
 		at, _ := q.names.parse(name)
-		it := Item{Data: data, Priority: at.priority, Path: q.dir + "/" + name, Czxid: st.Czxid, AsOf: q.list.asOf}
+		it := Item{Data: data, Priority: at.priority, Due: at.time(), Path: q.dir + "/" + name, Czxid: st.Czxid, AsOf: q.list.asOf}
 		q.o.pause(PauseRead)
 		it, done, err := use(it, st.Version)
 		if done || err != nil {
@@ -142,7 +145,8 @@ func (q *ordered) relist(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	q.list = itemList{inOrder(children, q.names, q.o.foreign), st.Pzxid, q.o.List == ListCached || q.o.List == ListWatched}
+	due, _ := q.ripe(inOrder(children, q.names, q.o.foreign))
+	q.list = itemList{due, st.Pzxid, q.o.List == ListCached || q.o.List == ListWatched}
 	if len(q.list.names) == 0 {
 		q.unwatch()
 		return ErrEmpty
@@ -216,12 +220,13 @@ func (q *ordered) waitForItem(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if len(inOrder(children, q.names, q.o.foreign)) > 0 {
+		due, next := q.ripe(inOrder(children, q.names, q.o.foreign))
+		if len(due) > 0 {
 			w.Stop()
 			return nil
 		}
 		q.o.pause(PauseArmed)
-		err = await(ctx, w)
+		err = q.awaitUntil(ctx, w, next)
 		q.o.pause(PauseWoken)
 		return err
 	}

@@ -12,6 +12,9 @@ type Item struct {
 	Data []byte
 	// Priority orders the items of a priority queue, the smallest first; other queues ignore it.
 	Priority int32
+	// Due is from when on a delay queue delivers the item, rounded up to a millisecond; the earlier come first, and the zero time is the
+	// earliest. Other queues ignore it.
+	Due time.Time
 	// Path is the item's znode. It is "" after an exact Put that succeeded though its reply was lost.
 	Path string
 	// Czxid is the transaction that put the item, by which the items of one queue are ordered even when the directory was made
@@ -105,12 +108,16 @@ type itemNames struct {
 
 // rank is an item's place in the order of its queue.
 type rank struct {
+	due      int64 // in milliseconds since 1970
 	priority int32
 	seq      int32
 }
 
-// before is the order of ranks: the better priority, then the earlier.
+// before is the order of ranks: what is due earlier, the better priority, then the earlier.
 func (r rank) before(other rank) bool {
+	if r.due != other.due {
+		return r.due < other.due
+	}
 	if r.priority != other.priority {
 		return r.priority < other.priority
 	}
@@ -149,7 +156,7 @@ var priorityNames = itemNames{
 		}
 		r, ok := suffixed(name, name[:width])
 		bits, hex := hexadecimal(name[width-8 : width])
-		r.priority = int32(bits)
+		r.priority = int32(uint32(bits))
 		sign := byte('1')
 		if r.priority < 0 {
 			sign = '0'
@@ -185,13 +192,13 @@ func suffixed(name, prefix string) (rank, bool) {
 }
 
 // hexadecimal reads upper-case digits.
-func hexadecimal(s string) (n uint32, ok bool) {
+func hexadecimal(s string) (n uint64, ok bool) {
 	for _, c := range []byte(s) {
 		switch {
 		case '0' <= c && c <= '9':
-			n = n<<4 | uint32(c-'0')
+			n = n<<4 | uint64(c-'0')
 		case 'A' <= c && c <= 'F':
-			n = n<<4 | uint32(c-'A'+10)
+			n = n<<4 | uint64(c-'A'+10)
 		default:
 			return 0, false
 		}

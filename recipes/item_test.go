@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestItemNames(t *testing.T) {
@@ -16,26 +17,34 @@ func TestItemNames(t *testing.T) {
 		at    rank
 		ok    bool
 	}{
-		{"an item of the recipe", fifoNames, "qn-0000000012", rank{0, 12}, true},
-		{"after the wrap of the counter", fifoNames, "qn--2147483648", rank{0, math.MinInt32}, true},
-		{"after the wrap, nine digits", fifoNames, "qn--000000001", rank{0, -1}, true},
-		{"the dash before the number belongs to the prefix", fifoNames, "qn-0000000001", rank{0, 1}, true},
+		{"an item of the recipe", fifoNames, "qn-0000000012", rank{0, 0, 12}, true},
+		{"after the wrap of the counter", fifoNames, "qn--2147483648", rank{0, 0, math.MinInt32}, true},
+		{"after the wrap, nine digits", fifoNames, "qn--000000001", rank{0, 0, -1}, true},
+		{"the dash before the number belongs to the prefix", fifoNames, "qn-0000000001", rank{0, 0, 1}, true},
 		{"a protected name, which the Java recipe passes over too", fifoNames, "_c_x-qn-0000000001", rank{}, false},
 		{"somebody's configuration", fifoNames, "config", rank{}, false},
 		{"no number", fifoNames, "qn-", rank{}, false},
 		{"too many digits", fifoNames, "qn-00000000012", rank{}, false},
-		{"Curator's priority 0", priorityNames, "queue-1000000000000000012", rank{0, 12}, true},
-		{"priority -1", priorityNames, "queue-0FFFFFFFF0000000012", rank{-1, 12}, true},
-		{"the smallest priority", priorityNames, "queue-0800000000000000012", rank{math.MinInt32, 12}, true},
-		{"the largest, after the wrap", priorityNames, "queue-17FFFFFFF-2147483648", rank{math.MaxInt32, math.MinInt32}, true},
+		{"Curator's priority 0", priorityNames, "queue-1000000000000000012", rank{0, 0, 12}, true},
+		{"priority -1", priorityNames, "queue-0FFFFFFFF0000000012", rank{0, -1, 12}, true},
+		{"the smallest priority", priorityNames, "queue-0800000000000000012", rank{0, math.MinInt32, 12}, true},
+		{"the largest, after the wrap", priorityNames, "queue-17FFFFFFF-2147483648", rank{0, math.MaxInt32, math.MinInt32}, true},
 		{"a sign that contradicts the digits", priorityNames, "queue-0000000010000000012", rank{}, false},
 		{"an item that was put back without its priority", priorityNames, "queue-0000000012", rank{}, false},
 		{"a priority of free width", priorityNames, "queue-10000000012", rank{}, false},
 		{"lower-case digits are nobody's", priorityNames, "queue-0ffffffff0000000012", rank{}, false},
-		{"kazoo's entry", claimNames, "entry-100-0000000012", rank{100, 12}, true},
-		{"kazoo's entry of a better priority", claimNames, "entry-007-0000000012", rank{7, 12}, true},
+		{"kazoo's entry", claimNames, "entry-100-0000000012", rank{0, 100, 12}, true},
+		{"kazoo's entry of a better priority", claimNames, "entry-007-0000000012", rank{0, 7, 12}, true},
 		{"kazoo's priority above 999 is wider than the others", claimNames, "entry-1000-0000000012", rank{}, false},
 		{"a word for a priority", claimNames, "entry-abc-0000000012", rank{}, false},
+		{"Curator's time, of 2024", delayNames, "queue-|18CC251F400|0000000012", rank{1704067200000, 0, 12}, true},
+		{"Curator's time in eight digits", delayNames, "queue-|0000000F|0000000012", rank{15, 0, 12}, true},
+		{"at once, after the wrap", delayNames, "queue-|00000000000|-2147483648", rank{0, 0, math.MinInt32}, true},
+		{"no time", delayNames, "queue-||0000000012", rank{}, false},
+		{"a time without an end", delayNames, "queue-|18CC251F4000000000012", rank{}, false},
+		{"a time beyond all times", delayNames, "queue-|FFFFFFFFFFFFFFFF|0000000012", rank{}, false},
+		{"a word for a time", delayNames, "queue-|tomorrow|0000000012", rank{}, false},
+		{"an item with a priority", delayNames, "queue-1000000000000000012", rank{}, false},
 		{"empty", claimNames, "", rank{}, false},
 	} {
 		at, ok := tt.names.parse(tt.name)
@@ -66,6 +75,26 @@ func TestItemNamesSort(t *testing.T) {
 	r.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 	if got := inOrder(names, priorityNames, func(name string) { t.Errorf("%s is foreign", name) }); !slices.Equal(got, sorted) {
 		t.Errorf("in order of the items %q\nin order of the text %q", got, sorted)
+	}
+}
+
+// A time is rounded up to the millisecond, and the names of times sort as text.
+func TestTimesInNames(t *testing.T) {
+	day := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
+	last := ""
+	for _, tt := range []struct {
+		due  time.Time
+		want int64
+	}{
+		{time.Time{}, 0}, {time.UnixMilli(-5), 0}, {time.Unix(0, 1), 1}, {day, day.UnixMilli()}, {day.Add(time.Nanosecond), day.UnixMilli() + 1},
+		{day.Add(time.Millisecond + 1), day.UnixMilli() + 2}, {time.Date(2527, 1, 1, 0, 0, 0, 0, time.UTC), 17577216000000},
+	} {
+		name := delayNames.prefix(Item{Due: tt.due}) + "0000000001"
+		at, ok := delayNames.parse(name)
+		if !ok || at.due != tt.want || name < last {
+			t.Errorf("%v is written %s after %s and read %d, %v, want %d", tt.due, name, last, at.due, ok, tt.want)
+		}
+		last = name
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 // queues is every queue, with a name for each choice of list.
 func queues() map[string]queueKind {
 	all := map[string]queueKind{}
-	for _, v := range slices.Concat(recipes.Queues, recipes.PriorityQueues) {
+	for _, v := range slices.Concat(recipes.Queues, recipes.PriorityQueues, recipes.DelayQueues) {
 		for _, list := range append([]string{""}, v.Lists...) {
 			all[v.Name+" "+list] = queueKind{v, recipes.Options{List: list}}
 		}
