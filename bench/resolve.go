@@ -143,6 +143,10 @@ func params(c spec, dir string) workloads.Params {
 	if len(p.Failover) > 0 {
 		failover = workloads.Failover(p.Failover[0])
 	}
+	var delay func(*rand.Rand) time.Duration
+	if p.Delay.Kind != "" { // a key of this workload
+		delay = p.Delay.Sample
+	}
 	return workloads.Params{
 		Failover: failover,
 		Dir:      dir, Variant: c.variant, Sessions: c.sessions, Objects: objects(p, c.sessions),
@@ -151,7 +155,7 @@ func params(c spec, dir string) workloads.Params {
 		Readers: float64(only(p.Readers)) / 100, Permits: p.Permits, Together: only(p.Together), Rounds: max(only(p.Barriers), only(p.Transactions)),
 		Participants: only(p.Participants), Aborts: float64(only(p.Aborts)) / 100,
 		Queue: workloads.QueueParams{Producers: float64(only(p.Producers)) / 100, Payload: p.Payload, Bound: only(p.Bound), Preload: p.Preload,
-			Priorities: p.Priorities},
+			Priorities: p.Priorities, Delay: delay},
 		Hold: func(r *rand.Rand) time.Duration { return p.Hold.Sample(r) }, Deadline: p.Deadline,
 		Stall: 2 * p.SessionTimeout, Fence: fence, Options: p.Options,
 	}

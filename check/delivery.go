@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"time"
 
 	"github.com/zkbench/zkbench/metrics"
 )
@@ -87,6 +88,30 @@ func DeliveryOrder() Check {
 			}
 		}
 		return v.ordered("no queue has two items of which one was removed")
+	}}
+}
+
+// NotBefore holds when no item came before its time, which due tells of an item's Value as an offset: a Take that had ended (End) by then is
+// too early, whatever its consumer's clock said. Evidence is the number of takes; the witness is the first take that was too early;
+// Count is how many were.
+func NotBefore(due func(value int64) time.Duration) Check {
+	return Check{Name: "not-before", Judge: func(history iter.Seq[metrics.Sample]) Verdict {
+		var v Verdict
+		for s := range history {
+			if s.Op != metrics.Take || s.Outcome != metrics.OK || s.Value == 0 {
+				continue
+			}
+			v.Evidence++
+			if s.End >= due(s.Value) {
+				continue
+			}
+			v.Count++
+			if len(v.Witness) == 0 || inTime(s, v.Witness[0]) < 0 {
+				v.Witness = []metrics.Sample{s}
+				v.Detail = fmt.Sprintf("session %d took item %d of object %d by %v, which was not due before %v", s.Session, s.Value, s.Object, s.End, due(s.Value))
+			}
+		}
+		return v.ordered("nothing was taken")
 	}}
 }
 

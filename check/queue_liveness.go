@@ -18,6 +18,16 @@ import (
 // Evidence is the number of waits; the witness is the put or the take before the stall and the consumer that waited first; Count is
 // the number of stalls.
 func QueueLiveness(bound time.Duration) Check {
+	return queueLiveness(bound, func(int64) time.Duration { return -forever })
+}
+
+// DelayLiveness is QueueLiveness for a queue whose items may be taken from a time on, which due tells of an item's Value as an offset: until
+// then an item is not there.
+func DelayLiveness(bound time.Duration, due func(value int64) time.Duration) Check {
+	return queueLiveness(bound, due)
+}
+
+func queueLiveness(bound time.Duration, due func(value int64) time.Duration) Check {
 	return Check{Name: "liveness", Judge: func(history iter.Seq[metrics.Sample]) Verdict {
 		var waits, busy, faults []span
 		items := map[identity][]metrics.Sample{}
@@ -46,7 +56,7 @@ func QueueLiveness(bound time.Duration) Check {
 		if !put {
 			return Verdict{Detail: "nothing was put"}
 		}
-		there := presence(items)
+		there := presence(items, due)
 		for object := range objects {
 			busy = append(busy, empty(object, there)...)
 		}
@@ -67,10 +77,10 @@ func QueueLiveness(bound time.Duration) Check {
 	}}
 }
 
-// presence is the times at which each item was surely there for any consumer to take, in the order of byTime.
-func presence(items map[identity][]metrics.Sample) []span {
+// presence is the times at which each item was surely there, and due, for any consumer to take, in the order of byTime.
+func presence(items map[identity][]metrics.Sample, due func(value int64) time.Duration) []span {
 	var there []span
-	for _, samples := range items {
+	for id, samples := range items {
 		slices.SortFunc(samples, inTime)
 		var from, until []metrics.Sample // what made the item available, and who went for it
 		removed := slices.ContainsFunc(samples, func(s metrics.Sample) bool { return s.Op == metrics.Remove })
@@ -89,6 +99,7 @@ func presence(items map[identity][]metrics.Sample) []span {
 			if from[i].Outcome == metrics.Lost {
 				at = from[i].Start
 			}
+			at = max(at, due(id.value))
 			s := span{from: at, to: forever, object: from[i].Object, begin: &from[i]}
 			for _, u := range until {
 				if u.End >= from[i].Start { // otherwise it was for an earlier time

@@ -176,6 +176,31 @@ func TestQueueLiveness(t *testing.T) {
 	})
 }
 
+// tens is a time that the item tells.
+func tens(value int64) time.Duration { return time.Duration(value%100) * ms }
+
+func TestNotBefore(t *testing.T) {
+	judge(t, NotBefore(tens), []row{
+		{"no history is no evidence", nil, Unknown, 0, 0, nil},
+		{"nothing was taken", history{put(110, 0, 1), with(metrics.Timeout, take('a', 110, 2, 9))}, Unknown, 0, 0, nil},
+		{"taken when it was due, and later", history{take('a', 110, 2, 10), take('a', 210, 10, 40)}, Holds, 2, 0, nil},
+		{"taken before", history{take('a', 110, 2, 10), take('b', 220, 3, 19), take('a', 230, 10, 29)}, Violated, 3, 2, history{take('b', 220, 3, 19)}},
+		{"in doubt it may not have been", history{with(metrics.InDoubt, take('b', 220, 3, 19))}, Unknown, 0, 0, nil},
+	})
+}
+
+func TestDelayLiveness(t *testing.T) {
+	timeout := func(s metrics.Sample) metrics.Sample { return with(metrics.Timeout, about(0, s)) }
+	judge(t, DelayLiveness(5*ms, tens), []row{
+		{"nothing was put", history{timeout(take('a', 0, 0, 50))}, Unknown, 0, 0, nil},
+		{"waited long, but nothing was due", history{put(150, 0, 1), take('a', 150, 0, 53)}, Holds, 1, 0, nil},
+		{"slept past its time", history{put(120, 0, 1), take('a', 120, 0, 43), remove('a', 120, 42, 43)}, Violated, 1, 1, history{put(120, 0, 1), take('a', 120, 0, 43)}},
+		{"slept past one that came later and was due earlier", history{put(160, 0, 1), put(220, 9, 10), take('a', 160, 0, 61)}, Violated, 1, 1,
+			history{put(220, 9, 10), take('a', 160, 0, 61)}},
+		{"put after its time", history{put(110, 0, 40), take('a', 110, 0, 43)}, Holds, 1, 0, nil},
+	})
+}
+
 // The order of the removals and the priority, word by word and in quadratic time, on histories without any sense.
 func TestQueueChecksAgreeWithTheirDefinitions(t *testing.T) {
 	for seed := range uint64(5000) {

@@ -37,7 +37,7 @@ func fields() []field {
 	lock := []string{"lock", "read-write", "revocation", "semaphore"}
 	multi := []string{"multi-lock"}
 	shared := []string{"read-write", "revocation"}
-	queue := []string{"queue", "priority-queue"}
+	queue := []string{"queue", "priority-queue", "delay-queue"}
 	election := []string{"election"}
 	barrier := []string{"barrier", "double-barrier", "rendezvous"} // a number of rounds, however long they take
 	commit := []string{"two-phase-commit"}                         // a number of transactions
@@ -81,7 +81,9 @@ func fields() []field {
 			max: 100, workloads: queue, doc: "Percent of the sessions of each queue that put items; the others take them. Of two and more " +
 				"each side gets one at least, unless it is 0 or 100."},
 		{key: "priorities", kind: whole{}, at: func(p *Profile) any { return &p.Priorities }, example: "100", def: "10", min: 1, max: 1e9,
-			workloads: queue[1:], doc: "How many priorities there are; each item draws one."},
+			workloads: queue[1:2], doc: "How many priorities there are; each item draws one."},
+		{key: "delay", kind: distribution{}, at: func(p *Profile) any { return &p.Delay }, example: "{exponential: 100ms}", def: "0s",
+			max: float64(day), workloads: queue[2:], doc: "From the put of an item to when it may be taken; each item draws one."},
 		{key: "payload", kind: whole{}, at: func(p *Profile) any { return &p.Payload }, example: "1000", def: "100", min: 16, max: 1e6,
 			workloads: queue, doc: "Bytes of each item; the first 16 say which it is."},
 		{key: "bound", kind: whole{}, axis: true, at: func(p *Profile) any { return &p.Bound }, example: "[10, 1000]", def: "0", max: 1e6,

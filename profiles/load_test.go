@@ -30,7 +30,7 @@ func TestBuiltin(t *testing.T) {
 			t.Errorf("%s does not survive Marshal: %v\n%s", p.Name, err, written)
 		}
 	}
-	if got := strings.Join(names, " "); got != "barrier-release barriers config counters double-barriers elections failover faults fencing lock-5000 locks membership multi-locks priority-queue published queue-faults queues quickstart rendezvous rw-locks two-phase-commit" {
+	if got := strings.Join(names, " "); got != "barrier-release barriers config counters delay-queue double-barriers elections failover faults fencing lock-5000 locks membership multi-locks priority-queue published queue-faults queues quickstart rendezvous rw-locks two-phase-commit" {
 		t.Errorf("Builtin() = %s", got)
 	}
 }
@@ -50,8 +50,8 @@ func TestLoad(t *testing.T) {
 		{name: file, want: "mine"},
 		{name: "-", stdin: least, want: "stdin"},
 		{name: "-", stdin: "sessions: none", fault: `stdin:1:11: sessions: "none" is not a whole number`},
-		{name: "quikstart", fault: `no built-in profile and no file is called "quikstart"; did you mean quickstart? built in are barrier-release, barriers, config, counters, double-barriers, elections, failover, faults, fencing, lock-5000, locks, `},
-		{name: "xyzzy", fault: `is called "xyzzy"; built in are barrier-release, barriers, config, counters, double-barriers, elections, failover, faults, fencing, lock-5000, locks, `},
+		{name: "quikstart", fault: `no built-in profile and no file is called "quikstart"; did you mean quickstart? built in are barrier-release, barriers, config, counters, delay-queue, double-barriers, elections, failover, faults, fencing, lock-5000, locks, `},
+		{name: "xyzzy", fault: `is called "xyzzy"; built in are barrier-release, barriers, config, counters, delay-queue, double-barriers, elections, failover, faults, fencing, lock-5000, locks, `},
 		{name: filepath.Join(dir, "none.yaml"), fault: "read profile: open"},
 		{name: dir, fault: "read profile " + dir},
 		{name: long, fault: "longer than 1 MiB"},

@@ -25,6 +25,7 @@ type Profile struct {
 	Queues         int           // the sessions are spread over them evenly
 	Producers      []int         // axis: percent of the sessions that put items
 	Priorities     int           // that items of a priority queue draw from
+	Delay          Distribution  // of an item of a delay queue: from its put to when it may be taken
 	Payload        int           // bytes of an item
 	Bound          []int         // axis: items that a queue may hold; 0: no bound
 	Preload        int           // items in each queue before the load begins

@@ -3,6 +3,7 @@ package recipes_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -204,7 +205,7 @@ func TestEphemeralItemsGoWithTheirProducer(t *testing.T) {
 }
 
 func TestABoundedQueue(t *testing.T) {
-	for _, v := range recipes.Queues {
+	for _, v := range slices.Concat(recipes.Queues, recipes.PriorityQueues, recipes.DelayQueues) {
 		bubble(t, v.Name, func(t *testing.T, ens *zktest.Ensemble) {
 			k := queueKind{v, recipes.Options{MaxItems: 2}}
 			q := k.on(ens.Dial(), dir)

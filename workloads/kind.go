@@ -51,6 +51,7 @@ type Params struct {
 type QueueParams struct {
 	Producers                           float64
 	Payload, Bound, Preload, Priorities int
+	Delay                               func(*rand.Rand) time.Duration // of the items of a delay queue; nil: items have no time
 }
 
 // catalogue makes the kind of a workload that drives the variants of one catalogue.
@@ -162,13 +163,18 @@ func PriorityQueues(all []recipes.Variant[recipes.Queue]) Kind {
 	return queues("priority-queue", "some sessions put items of several priorities, the others take them and work on them", all)
 }
 
+// DelayQueues is the workload 'delay-queue' over a catalogue of delay queues.
+func DelayQueues(all []recipes.Variant[recipes.Queue]) Kind {
+	return queues("delay-queue", "some sessions put items that may be taken later, the others take them then and work on them", all)
+}
+
 func queues(name, doc string, all []recipes.Variant[recipes.Queue]) Kind {
 	return catalogue(name, doc, all,
 		func(v recipes.Variant[recipes.Queue]) choices { return queueChoices(v) },
 		func(v recipes.Variant[recipes.Queue], o recipes.Options, p Params) Workload {
 			o.MaxItems = p.Queue.Bound
 			return NewQueue(QueueConfig{Variant: v, Options: o, Dir: p.Dir, Queues: p.Objects, Sessions: p.Sessions, Producers: p.Queue.Producers,
-				Payload: p.Queue.Payload, Preload: p.Queue.Preload, Priorities: p.Queue.Priorities, Hold: p.Hold, Deadline: p.Deadline, Stall: p.Stall})
+				Payload: p.Queue.Payload, Preload: p.Queue.Preload, Priorities: p.Queue.Priorities, Delay: p.Queue.Delay, Hold: p.Hold, Deadline: p.Deadline, Stall: p.Stall})
 		})
 }
 

@@ -31,6 +31,9 @@ type QueueConfig struct {
 	Preload    int // items in each queue before the load begins
 	Priorities int // of a priority queue: each item draws one of so many, from -n/2 on; 0: items have none
 
+	// Delay is how long after it was put an item of a delay queue may be taken; nil: items have no time.
+	Delay func(*rand.Rand) time.Duration
+
 	Hold     func(*rand.Rand) time.Duration // how long a consumer works on an item
 	Deadline time.Duration                  // of one put and one take; 0: none
 	Stall    time.Duration                  // as in LockConfig
@@ -83,7 +86,7 @@ func (w *queue) Setup(ctx context.Context, s zk.Session) error {
 	for object := range uint32(w.Queues) {
 		q := w.Variant.New(s, w.path(object), o)
 		for range w.Preload {
-			it, value := w.item(r)
+			it, value := w.item(r, 0)
 			it, err := q.Put(ctx, it)
 			if err != nil {
 				return fmt.Errorf("preload: %w", err)
@@ -112,6 +115,9 @@ func (w *queue) Checks() []check.Check {
 	switch {
 	case w.claims():
 		checks = append(checks, check.Claims())
+	case w.Delay != nil:
+		return append(checks, check.NotBefore(dueOf), check.Priority(priorityOf, w.Options.List == recipes.ListSynced),
+			check.DelayLiveness(w.Stall, dueOf))
 	case w.Priorities > 0:
 		checks = append(checks, check.Priority(priorityOf, w.Options.List == recipes.ListSynced))
 	case w.Variant.FIFO && w.Options.Window < 2:
@@ -126,6 +132,11 @@ func (w *queue) Notes(history iter.Seq[metrics.Sample]) []string {
 	if w.Priorities > 0 {
 		if n, of := check.InversionsOf(history, priorityOf); of > 0 {
 			notes = append(notes, fmt.Sprintf("%d of %d items were taken while a better one was there that had come after the list", n, of))
+		}
+	}
+	if w.Delay != nil {
+		if late := lateness(history); late != "" {
+			notes = append(notes, late)
 		}
 	}
 	delivered, again, left := map[int64]bool{}, 0, 0

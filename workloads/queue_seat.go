@@ -18,13 +18,16 @@ import (
 // identityBytes begin each item: the stamp of the cell and the item's Value.
 const identityBytes = 16
 
-// item makes the next item. Its Value has the priority in its upper half and a number, from 1, in the lower.
-func (w *queue) item(r *rand.Rand) (recipes.Item, int64) {
+// item makes the next item. Its Value has what it is ordered by in its upper half, the priority or the offset from which on it may be taken
+// in milliseconds, and a number, from 1, in the lower.
+func (w *queue) item(r *rand.Rand, due time.Duration) (recipes.Item, int64) {
 	it := recipes.Item{Data: make([]byte, w.Payload)}
+	upper := int32(due / time.Millisecond)
 	if w.Priorities > 0 {
 		it.Priority = int32(r.IntN(w.Priorities) - w.Priorities/2)
+		upper = it.Priority
 	}
-	value := int64(it.Priority)<<32 | int64(w.items.Add(1))
+	value := int64(upper)<<32 | int64(w.items.Add(1))
 	binary.BigEndian.PutUint64(it.Data, w.stamp)
 	binary.BigEndian.PutUint64(it.Data[8:], uint64(value))
 	return it, value
@@ -41,6 +44,7 @@ func (w *queue) valueOf(data []byte) int64 {
 	return int64(binary.BigEndian.Uint64(data[8:]))
 }
 
+// priorityOf is an item's place in the order of taking; in a delay queue the earlier is the better.
 func priorityOf(value int64) int32 { return int32(value >> 32) }
 
 // queueSeat is a producer or a consumer.
@@ -63,6 +67,7 @@ func (w *queue) Join(seat Seat) Step {
 	j := &queueSeat{Seat: seat, w: w, object: seat.ID % uint32(w.Queues), requests: &lastRequests{origin: seat.Origin}}
 	o := w.Options
 	o.Pick = seat.Rand.IntN
+	o.Clock = func() time.Time { return seat.Origin.Time(seat.Origin.Now()) } // one for all sessions, which nobody sets while they run
 	o.Trace = &recipes.Trace{Retry: func(op string, after zk.Class) {
 		if op == "create" && after == zk.ClassMaybeApplied && !o.Exact {
 			j.again++
@@ -89,7 +94,14 @@ func (j *queueSeat) begin(ctx context.Context, op metrics.Op, due time.Duration)
 }
 
 func (j *queueSeat) put(ctx context.Context, due time.Duration) error {
-	it, value := j.w.item(j.Rand)
+	var from time.Duration
+	if j.w.Delay != nil { // in whole milliseconds, so that the order of the Values is that of the names
+		from = (j.Origin.Now() + j.w.Delay(j.Rand) + time.Millisecond - 1).Truncate(time.Millisecond)
+	}
+	it, value := j.w.item(j.Rand, from)
+	if from > 0 {
+		it.Due = j.Origin.Time(from)
+	}
 	s, actx, cancel := j.begin(ctx, metrics.Put, due)
 	defer cancel()
 	j.again = 0

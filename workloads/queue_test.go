@@ -19,7 +19,7 @@ func none(*rand.Rand) time.Duration { return 0 }
 
 // queueVariants are the queues with the options that change what an item costs.
 func queueVariants() map[string]QueueConfig {
-	fifo, claim, priority := recipes.Queues[0], recipes.Queues[1], recipes.PriorityQueues[0]
+	fifo, claim, priority, delay := recipes.Queues[0], recipes.Queues[1], recipes.PriorityQueues[0], recipes.DelayQueues[0]
 	return map[string]QueueConfig{
 		"fifo":             {Variant: fifo},
 		"fifo exact":       {Variant: fifo, Options: recipes.Options{Exact: true}},
@@ -28,6 +28,9 @@ func queueVariants() map[string]QueueConfig {
 		"claim":            {Variant: claim},
 		"priority":         {Variant: priority, Priorities: 10},
 		"priority watched": {Variant: priority, Priorities: 10, Options: recipes.Options{List: recipes.ListWatched}},
+		"delay":            {Variant: delay, Delay: none},
+		"delay watched":    {Variant: delay, Delay: none, Options: recipes.Options{List: recipes.ListWatched}},
+		"delay synced":     {Variant: delay, Delay: none, Options: recipes.Options{List: recipes.ListSynced}},
 		"priority synced":  {Variant: priority, Priorities: 10, Options: recipes.Options{List: recipes.ListSynced}},
 	}
 }
@@ -213,7 +216,7 @@ func TestAnItemOfSomebodyElseIsAStranger(t *testing.T) {
 	w := NewQueue(QueueConfig{Variant: recipes.Queues[0], Payload: 100, Priorities: 10}).(*queue)
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 100 {
-		it, value := w.item(r)
+		it, value := w.item(r, 0)
 		if got := w.valueOf(it.Data); got != value || priorityOf(got) != it.Priority || got == 0 || len(it.Data) != 100 {
 			t.Fatalf("item of priority %d with value %x is read as %x", it.Priority, value, got)
 		}

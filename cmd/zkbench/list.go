@@ -51,6 +51,7 @@ func (a *app) listRecipes(w io.Writer) error {
 	listVariants(w, "semaphore", slices.Concat(recipes.Semaphores, recipes.PublishedSemaphores))
 	listVariants(w, "queue", recipes.Queues)
 	listVariants(w, "priority-queue", recipes.PriorityQueues)
+	listVariants(w, "delay-queue", recipes.DelayQueues)
 	listVariants(w, "barrier", slices.Concat(recipes.Barriers, recipes.PublishedBarriers))
 	listVariants(w, "double-barrier", slices.Concat(recipes.DoubleBarriers, recipes.PublishedDoubleBarriers))
 	listVariants(w, "rendezvous", recipes.Rendezvouses)

@@ -30,6 +30,7 @@ func setup() bench.Setup {
 			workloads.Revocables(recipes.Revocables),
 			workloads.Semaphores(slices.Concat(recipes.Semaphores, recipes.PublishedSemaphores)),
 			workloads.Queues(recipes.Queues), workloads.PriorityQueues(recipes.PriorityQueues),
+			workloads.DelayQueues(recipes.DelayQueues),
 			workloads.Elections(slices.Concat(recipes.Elections, recipes.PublishedElections)),
 			workloads.Barriers(slices.Concat(recipes.Barriers, recipes.PublishedBarriers)),
 			workloads.DoubleBarriers(recipes.DoubleBarriers), workloads.Rendezvouses(recipes.Rendezvouses),

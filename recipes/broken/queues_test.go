@@ -23,6 +23,7 @@ type queueLoad struct {
 	load
 	producers           float64
 	preload, priorities int
+	delay               func(*rand.Rand) time.Duration
 	o                   recipes.Options
 }
 
@@ -140,8 +141,20 @@ func stagedQueue(name string) queueLoad {
 	case "broken-watches-blindly": // an item comes between the list and the watch, and no other after it
 		l.sessions, l.length = 2, 8*time.Second
 		l.stage = meeting
+	case "broken-sleeps-past": // the first item is due long after all others, and the only one for a while
+		var drawn atomic.Int64
+		l.delay = func(*rand.Rand) time.Duration {
+			if drawn.Add(1) == 1 {
+				return time.Minute
+			}
+			return time.Millisecond
+		}
+		fallthrough
 	case "broken-watches-the-directory", "broken-never-lists-again": // producers are slow, so that the consumers wait
-		l.preload, l.length = 3, 8*time.Second
+		l.length = 8 * time.Second
+		if l.delay == nil {
+			l.preload = 3
+		}
 		l.stage = func(_ context.Context, st *stage) {
 			st.Hook(func(op zktest.Op) zktest.Action {
 				if op.Kind == zk.KindCreate && !op.Applied {
@@ -160,10 +173,12 @@ func stagedQueue(name string) queueLoad {
 func (l queueLoad) runQueue(t *testing.T, v recipes.Variant[recipes.Queue]) (verdicts map[string]check.Verdict) {
 	synctest.Test(t, func(t *testing.T) {
 		verdicts = l.drive(t, workloads.NewQueue(workloads.QueueConfig{Variant: v, Options: l.o, Dir: "/locks", Queues: 1, Sessions: l.sessions, Producers: l.producers,
-			Preload: l.preload, Priorities: l.priorities, Hold: l.holds, Deadline: l.deadline, Stall: stallBound}))
+			Preload: l.preload, Priorities: l.priorities, Delay: l.delay, Hold: l.holds, Deadline: l.deadline, Stall: stallBound}))
 	})
 	return verdicts
 }
+
+func upToASecond(r *rand.Rand) time.Duration { return time.Duration(r.Int64N(int64(time.Second))) }
 
 func TestEachDefectOfAQueueIsCaughtByItsCheck(t *testing.T) {
 	for _, d := range broken.Queues {
@@ -173,6 +188,15 @@ func TestEachDefectOfAQueueIsCaughtByItsCheck(t *testing.T) {
 		t.Run(d.Name, func(t *testing.T) {
 			l := stagedQueue(d.Name)
 			l.priorities = 20
+			caught(t, d.Caught, l.runQueue(t, d.Variant))
+		})
+	}
+	for _, d := range broken.DelayQueues {
+		t.Run(d.Name, func(t *testing.T) {
+			l := stagedQueue(d.Name)
+			if l.delay == nil {
+				l.delay = upToASecond
+			}
 			caught(t, d.Caught, l.runQueue(t, d.Variant))
 		})
 	}
@@ -197,8 +221,10 @@ func TestTheQueueChecksRaiseNoFalseAlarm(t *testing.T) {
 		{v: recipes.Queues[0], o: recipes.Options{Window: 5, MaxItems: 20}}, {v: recipes.Queues[1]}, {v: recipes.Queues[1], o: recipes.Options{Exact: true, MaxItems: 5}},
 		{v: recipes.PriorityQueues[0]}, {v: recipes.PriorityQueues[0], o: recipes.Options{List: recipes.ListWatched}},
 		{v: recipes.PriorityQueues[0], o: recipes.Options{List: recipes.ListSynced}},
+		{v: recipes.DelayQueues[0]}, {v: recipes.DelayQueues[0], o: recipes.Options{List: recipes.ListWatched, Exact: true}},
+		{v: recipes.DelayQueues[0], o: recipes.Options{List: recipes.ListSynced}},
 	}
-	for seed := range uint64(36) {
+	for seed := range uint64(48) {
 		k := all[seed%uint64(len(all))]
 		if k.o.MaxItems == 0 {
 			k.o.MaxItems = 30 // a backlog is a list, and a long one takes long
@@ -209,6 +235,9 @@ func TestTheQueueChecksRaiseNoFalseAlarm(t *testing.T) {
 			request: time.Millisecond + upTo(5*time.Millisecond), event: upTo(20 * time.Millisecond), cut: r.IntN(2) == 0}, preload: r.IntN(20), o: k.o}
 		if strings.HasPrefix(k.v.Name, "priority") {
 			l.priorities = 1 + r.IntN(20)
+		}
+		if k.v.Name == "delay" {
+			l.delay = upToASecond
 		}
 		switch r.IntN(4) {
 		case 0:

@@ -1,0 +1,35 @@
+package workloads
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/zkbench/zkbench/metrics"
+)
+
+// dueOf is from when on an item of a delay queue may be taken.
+func dueOf(value int64) time.Duration { return time.Duration(priorityOf(value)) * time.Millisecond }
+
+// lateness is how long after they were due the items came that were there by then, in words; "" if none was.
+func lateness(history iter.Seq[metrics.Sample]) string {
+	early := map[int64]bool{} // put before they were due
+	var late []time.Duration
+	for s := range history {
+		if s.Op == metrics.Put && s.Outcome == metrics.OK && s.End <= dueOf(s.Value) {
+			early[s.Value] = true
+		}
+	}
+	for s := range history {
+		if s.Op == metrics.Take && s.Outcome == metrics.OK && early[s.Value] {
+			late = append(late, s.End-dueOf(s.Value))
+		}
+	}
+	if len(late) == 0 {
+		return ""
+	}
+	slices.Sort(late)
+	return fmt.Sprintf("%d items waited for their time and came %v after it in the median, %v at most", len(late),
+		late[len(late)/2].Round(time.Millisecond/10), late[len(late)-1].Round(time.Millisecond/10))
+}
