@@ -17,7 +17,7 @@ func lateness(history iter.Seq[metrics.Sample]) string {
 	early := map[int64]bool{} // put before they were due
 	var late []time.Duration
 	for s := range history {
-		if s.Op == metrics.Put && s.Outcome == metrics.OK && s.End <= dueOf(s.Value) {
+		if due := dueOf(s.Value); s.Op == metrics.Put && s.Outcome == metrics.OK && due > 0 && s.End <= due {
 			early[s.Value] = true
 		}
 	}

@@ -74,6 +74,11 @@ func TestValidateTellsAllFaultsOfAllProfiles(t *testing.T) {
 	zkbench(t, "validate", good, "--set", "hold=1", "--set", "sed=2").want(exitUsage, "--set hold", "1 has no unit", "sed", "seed")
 }
 
+// catalogue is the names that users may rely on.
+const catalogue = `single-node naive predecessor reentrant persistent go-zookeeper multi read-write revocable lease index fifo priority rendezvous claim
+delay barrier double-barrier selector flat coordinator article-000-writelock article-000-election article-001-exists-parent
+article-001-two-phase-commit article-003-zklockimpl article-004-dzone`
+
 func TestList(t *testing.T) {
 	o := zkbench(t, "list").want(exitOK, "RECIPES", "WORKLOADS", "PROFILES", "quickstart")
 	for _, v := range recipes.Locks {
@@ -97,6 +102,11 @@ func TestList(t *testing.T) {
 	}
 	if strings.Contains(o.stdout, "broken") {
 		t.Error("list tells of the broken locks of the tests")
+	}
+	for name := range strings.FieldsSeq(catalogue) {
+		if !strings.Contains(o.stdout, "/"+name+" ") {
+			t.Errorf("list does not tell of %s, which the catalogue of recipes has", name)
+		}
 	}
 	for what, other := range map[string]string{"recipes": "quickstart", "workloads": "lock/naive", "profiles": "lock/naive"} {
 		if o := zkbench(t, "list", what).want(exitOK); strings.Contains(o.stdout, other) || o.stdout == "" {

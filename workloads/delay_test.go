@@ -1,0 +1,63 @@
+package workloads
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/recipes"
+	"github.com/zkbench/zkbench/zk/zktest"
+)
+
+// Items wait for their time and come then: the history tells each one's, all checks hold, and a note says how late they came.
+func TestItemsOfADelayQueueComeWhenTheyAreDue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ens, history := zktest.New(latency), metrics.NewHistory(1)
+		delays := func(r *rand.Rand) time.Duration { return time.Second + time.Duration(r.Int64N(int64(time.Minute))) }
+		w, put, take := join(t, ens, QueueConfig{Variant: recipes.DelayQueues[0], Delay: delays}, history.Shard(0), metrics.NewFanout(1))
+		const items, preloaded = 20, 5
+		for range items {
+			if err := put(t.Context(), 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range items + preloaded {
+			if err := take(t.Context(), 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		admin := ens.Dial()
+		if err := w.Inspect(t.Context(), admin, history.Shard(0)); err != nil {
+			t.Fatal(err)
+		}
+		last, waited := time.Duration(0), 0
+		for s := range history.All() {
+			switch due := dueOf(s.Value); {
+			case s.Op == metrics.Take && due > 0: // a request on its way to the server, the list, the item, its removal
+				if late := s.End - due; due < last || late < 0 || late > 20*time.Millisecond {
+					t.Errorf("an item that is due at %v, after one of %v, comes at %v", due, last, s.End)
+				}
+				last, waited = due, waited+1
+			case s.Op == metrics.Take && s.End > time.Second:
+				t.Errorf("what was there before, and has no time, comes at %v", s.End)
+			}
+		}
+		if waited != items {
+			t.Errorf("%d items waited for their time, want %d", waited, items)
+		}
+		for _, c := range w.Checks() {
+			if v := c.Judge(history.All()); v.Answer.String() != "holds" {
+				t.Errorf("%s is %v: %s", c.Name, v.Answer, v.Detail)
+			}
+		}
+		late := func(note string) bool { return strings.HasPrefix(note, "20 items waited for their time and came ") }
+		if notes := w.(Noting).Notes(history.All()); !slices.ContainsFunc(notes, late) {
+			t.Errorf("no note of how late the items came: %v", notes)
+		}
+		closeAll(ens)
+	})
+}
