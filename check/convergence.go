@@ -9,8 +9,8 @@ import (
 	"github.com/zkbench/zkbench/metrics"
 )
 
-// Convergence holds when every change reaches every observer: nobody waits (See) for longer than bound with a view, or a version, that lacks
-// a Join or a Change which the servers have acknowledged, or that still has a member whose Leave they have acknowledged. An observer's
+// Convergence holds when every change reaches every observer: nobody waits (See) for longer than bound with a view, or a version, that
+// lacks a Join or a Change which the servers have acknowledged, or that still has a member whose Leave they have acknowledged. An observer's
 // view is that of its last See that ended OK; how long it takes to read one is part of its waiting. So where nothing changes for
 // longer than bound at the end of a run, all views are in the end those of the group. Faults are not counted, as in Liveness. Evidence is
 // the number of changes that somebody saw; the witness is the last view, the change, and the wait.
@@ -20,8 +20,8 @@ func Convergence(bound time.Duration) Check {
 	}}
 }
 
-// CrashesSeen is Convergence for members that crash, or lose their session: a Leave with the outcome Lost. The bound has to cover the session
-// timeout, which begins when the servers last heard of the member, and a tick, up to which they are late.
+// CrashesSeen is Convergence for members that crash, or lose their session: a Leave with the outcome Lost. The bound has to cover the
+// session timeout, which begins when the servers last heard of the member, and a tick, up to which they are late.
 func CrashesSeen(bound time.Duration) Check {
 	return Check{Name: "crashes-seen", Judge: func(history iter.Seq[metrics.Sample]) Verdict {
 		return converged(history, bound, false, metrics.Lost)

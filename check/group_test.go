@@ -128,15 +128,17 @@ func TestConvergence(t *testing.T) {
 		{"a leaving is not seen", saw(views, a, la, first, cut('x', 3, 90)), Violated, 1, 1, history{first, la, cut('x', 3, 90)}},
 		{"it is seen too late", saw(views, a, la, first, sees('x', 3, 90, 25)), Violated, 2, 1, history{first, la, sees('x', 3, 90, 25)}},
 		{"nobody waited for it", saw(views, a, la, first, sees('x', 89, 90, 25)), Holds, 2, 0, nil},
-		{"of a fault it is not told", append(saw(views, a, la, first, sees('x', 3, 90, 25)), sample(metrics.Fault, 0, 9, 25, 60, 0)), Holds, 2, 0, nil},
+		{"of a fault it is not told", append(saw(views, a, la, first, sees('x', 3, 90, 25)), sample(metrics.Fault, 0, 9, 25, 60, 0)),
+			Holds, 2, 0, nil},
 		{"a leaving in doubt", saw(views, a, with(metrics.Timeout, la), first, cut('x', 3, 90)), Holds, 1, 0, nil},
 		{"a crash is another matter", saw(views, a, with(metrics.Lost, la), first, cut('x', 3, 90)), Holds, 1, 0, nil},
 		{"who comes back is there", saw(map[int64][]int64{10: {0}, 40: {0}}, a, la, join('a', 0, 30, 32, 40), first, sees('x', 3, 33, 40),
 			cut('x', 33, 900)), Holds, 3, 0, nil},
 		{"a setting is seen", history{c, d, sees('x', 0, 3, 10), sees('x', 3, 23, 20), cut('x', 23, 900)}, Holds, 2, 0, nil},
-		{"its last version is not", history{c, d, sees('x', 0, 3, 10), cut('x', 3, 90)}, Violated, 1, 1, history{sees('x', 0, 3, 10), d, cut('x', 3, 90)}},
-		{"by one of two", history{c, d, sees('x', 0, 3, 10), cut('x', 3, 90), sees('y', 0, 3, 10), sees('y', 3, 24, 20), cut('y', 24, 900)}, Violated, 2, 1,
+		{"its last version is not", history{c, d, sees('x', 0, 3, 10), cut('x', 3, 90)}, Violated, 1, 1,
 			history{sees('x', 0, 3, 10), d, cut('x', 3, 90)}},
+		{"by one of two", history{c, d, sees('x', 0, 3, 10), cut('x', 3, 90), sees('y', 0, 3, 10), sees('y', 3, 24, 20), cut('y', 24, 900)},
+			Violated, 2, 1, history{sees('x', 0, 3, 10), d, cut('x', 3, 90)}},
 	})
 	crash := with(metrics.Lost, leaves('a', 20, 20))
 	judge(t, CrashesSeen(50*ms), []row{

@@ -106,8 +106,8 @@ func WrittenValues() Check {
 			for i, s := range w.sightings {
 				v.Evidence++
 				tell := func(what string, other ...metrics.Sample) {
-					v.offence(s.End, &shown, fmt.Sprintf("session %d saw setting %d with value %d at transaction %d, %s", s.Session, s.Object, s.Value, s.Token,
-						what), append(other, s.Sample)...)
+					v.offence(s.End, &shown, fmt.Sprintf("session %d saw setting %d with value %d at transaction %d, %s", s.Session, s.Object,
+						s.Value, s.Token, what), append(other, s.Sample)...)
 				}
 				c, written := changes[identity{s.Object, s.Value}]
 				switch {

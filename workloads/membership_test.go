@@ -155,7 +155,8 @@ func TestWritersAndReaders(t *testing.T) {
 		})
 	}
 	synctest.Test(t, func(t *testing.T) {
-		w := NewConfig(SettingsConfig{Variant: recipes.Configs[0], Dir: "/cell", Settings: 1, Sessions: 8, Writers: 0.25, Stall: 10 * time.Second})
+		w := NewConfig(SettingsConfig{Variant: recipes.Configs[0], Dir: "/cell", Settings: 1, Sessions: 8, Writers: 0.25,
+			Stall: 10 * time.Second})
 		st := newStand(t, latency, w, 8)
 		st.observed(func(seat int) bool { return seat >= 2 }, 50, 0)
 		st.end()

@@ -110,8 +110,8 @@ func TestEachDefectOfASettingIsCaughtByItsCheck(t *testing.T) {
 	}
 }
 
-// The checks that catch the defects say nothing against the right groups, whatever the latencies, with crashes, lost replies and lost sessions;
-// and they have seen something.
+// The checks that catch the defects say nothing against the right groups, whatever the latencies, with crashes, lost replies and lost
+// sessions; and they have seen something.
 func TestTheChecksOfGroupsRaiseNoFalseAlarm(t *testing.T) {
 	for seed := range uint64(24) {
 		r := rand.New(rand.NewPCG(seed, 4))
