@@ -121,6 +121,12 @@ func (b Setup) workload(name string) (workloads.Kind, bool) {
 	return b.Workloads[i], true
 }
 
+// unsafe says whether a variant is kept with faults that are known.
+func (b Setup) unsafe(workload, variant string) bool {
+	kind, ok := b.workload(workload)
+	return ok && kind.Unsafe != nil && kind.Unsafe(variant)
+}
+
 // objects is how many locks, queues, ... the sessions are spread over.
 func objects(p profiles.Profile, sessions int) int {
 	return min(max(p.Locks, p.Queues, p.Elections, p.Counters, p.Groups, p.Settings, 1), sessions)

@@ -22,7 +22,8 @@ func (c *cell) result() results.Cell {
 	length := steady.to - steady.from
 	done := count(totals, metrics.OK, workloads.Ops(c.work)...)
 	out := results.Cell{
-		Workload: c.profile.Workload, Variant: c.variant, Sessions: c.sessions, Objects: objects(c.profile, c.sessions),
+		Workload: c.profile.Workload, Variant: c.variant, Unsafe: c.Setup.unsafe(c.profile.Workload, c.variant), Sessions: c.sessions,
+		Objects:    objects(c.profile, c.sessions),
 		Repetition: c.repetition, Parameters: c.parameters(), Loop: "closed", OfferedPerS: c.rate,
 		Started: c.started.UTC(), ElapsedS: max(length, 0).Seconds(), Operations: done, Partial: c.cut,
 		Latency: map[string]results.Latency{}, Errors: c.errors(totals), Server: c.server.summary(),

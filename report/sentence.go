@@ -103,7 +103,17 @@ func sentence(load []row, variants []string) string {
 	if len(fit) > 1 && slices.ContainsFunc(load, func(r row) bool { return r.grants.known && r.grants.of < 2 }) {
 		text += fmt.Sprintf(" With one repetition the spread is not known: a difference below %.0f %% counts as none.", 100*nominal)
 	}
+	for _, v := range variants {
+		if last := lastOf(load, v); last.isUnsafe() {
+			text += fmt.Sprintf(" %s is kept as it was published, with faults that are known: it is no choice, whatever its speed.", v)
+		}
+	}
 	return text
+}
+
+// isUnsafe says whether the variant has faults that are known.
+func (r row) isUnsafe() bool {
+	return slices.ContainsFunc(r.cells, func(c results.Cell) bool { return c.Unsafe })
 }
 
 // lastOf is the row of a variant with the most contenders.

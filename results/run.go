@@ -46,6 +46,7 @@ type Environment struct {
 type Cell struct {
 	Workload    string             `json:"workload"`
 	Variant     string             `json:"variant"`
+	Unsafe      bool               `json:"unsafe,omitempty"` // the variant is kept as it was published, with faults that are known
 	Sessions    int                `json:"sessions"`
 	Objects     int                `json:"objects"` // lock paths, queues, ...: the sessions are spread over them
 	Repetition  int                `json:"repetition"`

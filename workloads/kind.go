@@ -15,6 +15,8 @@ type Kind struct {
 	Variants func() []string
 	// Persistent says whether a variant needs sessions that can keep watches armed.
 	Persistent func(variant string) bool
+	// Unsafe says whether a variant is kept as it was published, with faults that are known.
+	Unsafe func(variant string) bool
 	// CheckOption says whether a variant takes an option of that name and value.
 	CheckOption func(variant, name, value string) error
 	// CheckFence says whether the grants of a variant, of so many permits, can write through a fence; nil: they write nothing.
@@ -69,6 +71,10 @@ func catalogue[T any](name, doc string, all []recipes.Variant[T], takes func(rec
 		Persistent: func(variant string) bool {
 			v, _ := recipes.Find(all, variant)
 			return v.Persistent
+		},
+		Unsafe: func(variant string) bool {
+			v, _ := recipes.Find(all, variant)
+			return v.Unsafe
 		},
 		CheckOption: func(variant, name, value string) error {
 			v, _ := recipes.Find(all, variant)
