@@ -17,11 +17,10 @@ const module = "github.com/zkbench/zkbench/"
 
 // allowed is the import DAG of docs/architecture.md: what the product code of each package may import of ours.
 var allowed = map[string][]string{
-	"zk":             {},
-	"metrics":        {},
-	"profiles":       {},
-	"compose":        {},
-	"internal/stats": {},
+	"zk":       {},
+	"metrics":  {},
+	"profiles": {},
+	"compose":  {},
 
 	"zk/gozk":        {"zk"},
 	"zk/zktest":      {"zk"},
@@ -37,7 +36,7 @@ var allowed = map[string][]string{
 	"scenarios": {"recipes", "zk", "ensemble/proxy"},
 	"fencing":   {"recipes", "zk"},
 	"bench":     {"profiles", "workloads", "ensemble", "ensemble/proxy", "results", "check", "metrics", "zk"},
-	"report":    {"results", "check", "metrics", "internal/stats"},
+	"report":    {"results", "check", "metrics"},
 }
 
 // testOnly packages are imported by tests alone.
