@@ -192,9 +192,15 @@ func LeaveSafety() Check {
 // A stay is a member's entry and its leaving.
 type stay struct{ enter, leave metrics.Sample }
 
-// inside is the members that were let in before anybody began to leave, and of which the leaving is known; the last to leave comes first. A
-// session that was in more than once was lost in between.
+// inside is the members that were let in before anybody began to leave, and of which the leaving is known; the last to leave comes first.
+// Who was lost and came back is none of them: the others may have gone in with his first znode, and be out when the second is made.
 func (r *round) inside() []stay {
+	back := map[uint32]int{} // attempts that were not given up
+	for _, s := range r.enters {
+		if s.Outcome != metrics.Timeout {
+			back[s.Session]++
+		}
+	}
 	leaves := map[uint32]metrics.Sample{}
 	first := forever
 	for _, s := range r.leaves {
@@ -205,7 +211,7 @@ func (r *round) inside() []stay {
 	}
 	var all []stay
 	for _, s := range r.enters {
-		if leave, known := leaves[s.Session]; known && s.Outcome == metrics.OK && s.Start < first {
+		if leave, known := leaves[s.Session]; known && s.Outcome == metrics.OK && s.Start < first && back[s.Session] == 1 {
 			all = append(all, stay{s, leave})
 		}
 	}

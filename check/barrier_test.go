@@ -59,6 +59,11 @@ func TestBarrierChecks(t *testing.T) {
 		{"one came when another had begun to leave", out, with(away(0, metrics.OK, 20, 29), away(1, metrics.OK, 21, 29), away(2, metrics.OK, 22, 29),
 			in(3, metrics.OK, 21, 25), away(3, metrics.OK, 40, 41)), Holds, 4, 0, 0},
 
+		{"one was lost and came back late", out, []metrics.Sample{in(0, metrics.OK, 0, 10), in(1, metrics.OK, 1, 11), in(2, metrics.Lost, 2, 9),
+			in(2, metrics.OK, 10, 30), away(0, metrics.OK, 20, 29), away(1, metrics.OK, 21, 29), away(2, metrics.OK, 40, 41)}, Holds, 3, 0, 0},
+		{"one gave up and came back in time", out, []metrics.Sample{in(0, metrics.OK, 0, 15), in(1, metrics.OK, 1, 15), in(2, metrics.Timeout, 2, 9),
+			in(2, metrics.OK, 10, 15), away(0, metrics.OK, 20, 29), away(1, metrics.OK, 21, 41), away(2, metrics.OK, 40, 41)}, Violated, 3, 1, 3},
+
 		{"nobody waited", alive, nil, Unknown, 0, 0, 0},
 		{"in time", alive, with(away(0, metrics.OK, 20, 31), away(1, metrics.OK, 21, 31), away(2, metrics.OK, 30, 31)), Holds, 6, 0, 0},
 		{"they were not all there", alive, []metrics.Sample{in(0, metrics.Timeout, 0, 100), in(1, metrics.Timeout, 0, 100), in(2, metrics.Lost, 0, 100)}, Holds, 2, 0, 0},
