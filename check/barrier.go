@@ -266,6 +266,18 @@ var setting = pairs{
 }
 
 // PassLiveness is Liveness for a single barrier: nobody had to wait for longer than bound while it was not set.
+// A removal that did not succeed may not have been made: the barrier is taken for set until one does.
 func PassLiveness(bound time.Duration) Check {
-	return liveness(bound, func(o metrics.Op) bool { return o == metrics.Pass }, whole, setting)
+	c := liveness(bound, func(o metrics.Op) bool { return o == metrics.Pass }, whole, setting)
+	judge := c.Judge
+	c.Judge = func(history iter.Seq[metrics.Sample]) Verdict {
+		return judge(func(yield func(metrics.Sample) bool) {
+			for s := range history {
+				if (s.Op != metrics.Unbar || s.Outcome == metrics.OK) && !yield(s) {
+					return
+				}
+			}
+		})
+	}
+	return c
 }

@@ -103,6 +103,8 @@ func TestBarred(t *testing.T) {
 		{"and never removed", Barred(), []metrics.Sample{set, pass(metrics.OK, 11, 99)}, Violated, 1},
 		{"a wait that timed out passed nothing", Barred(), []metrics.Sample{set, remove, pass(metrics.Timeout, 11, 29), pass(metrics.OK, 11, 31)}, Holds, 0},
 		{"told at once", PassLiveness(50 * ms), []metrics.Sample{set, remove, pass(metrics.OK, 11, 40)}, Holds, 0},
+		{"the removal was in doubt", PassLiveness(50 * ms), []metrics.Sample{set, at(metrics.Unbar, metrics.Timeout, 0, 1, 30*ms, 32*ms),
+			pass(metrics.Unfinished, 11, 90)}, Holds, 0},
 		{"told far too late", PassLiveness(50 * ms), []metrics.Sample{set, remove, pass(metrics.Unfinished, 11, 90)}, Violated, 1},
 	} {
 		if v := tt.check.Judge(slices.Values(tt.history)); v.Answer != tt.answer || v.Count != tt.count {

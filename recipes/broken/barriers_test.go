@@ -93,7 +93,7 @@ func TestEachDefectOfADoubleBarrierIsCaughtByItsCheck(t *testing.T) {
 				l.hold, l.event = time.Millisecond, 50*time.Millisecond
 				also = []string{"nothing-left"} // nobody clears what nobody leaves
 			case "broken-last-but-one", "broken-second-pass": // the lowest dies while others compute
-				l.stage = uneven(10*time.Millisecond, dying(137*time.Millisecond))
+				l.stage = uneven(10*time.Millisecond, dying(400*time.Millisecond))
 				also = []string{"nothing-left", "enter-safety"}
 			case "broken-counts-marker": // of two, the first that comes again meets its old marker, and takes it for the other
 				l.sessions = 2

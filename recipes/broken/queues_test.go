@@ -178,17 +178,28 @@ func (l queueLoad) runQueue(t *testing.T, v recipes.Variant[recipes.Queue]) (ver
 	return verdicts
 }
 
+// untilCaught runs a defect with other seeds where the first did not meet it: a session has to end between two of its requests.
+func (l queueLoad) untilCaught(t *testing.T, d broken.Defect[recipes.Queue]) (verdicts map[string]check.Verdict) {
+	for range 10 {
+		if verdicts = l.runQueue(t, d.Variant); verdicts[d.Caught].Answer == check.Violated {
+			break
+		}
+		l.seed++
+	}
+	return verdicts
+}
+
 func upToASecond(r *rand.Rand) time.Duration { return time.Duration(r.Int64N(int64(time.Second))) }
 
 func TestEachDefectOfAQueueIsCaughtByItsCheck(t *testing.T) {
 	for _, d := range broken.Queues {
-		t.Run(d.Name, func(t *testing.T) { caught(t, d.Caught, stagedQueue(d.Name).runQueue(t, d.Variant)) })
+		t.Run(d.Name, func(t *testing.T) { caught(t, d.Caught, stagedQueue(d.Name).untilCaught(t, d)) })
 	}
 	for _, d := range broken.PriorityQueues {
 		t.Run(d.Name, func(t *testing.T) {
 			l := stagedQueue(d.Name)
 			l.priorities = 20
-			caught(t, d.Caught, l.runQueue(t, d.Variant))
+			caught(t, d.Caught, l.untilCaught(t, d))
 		})
 	}
 	for _, d := range broken.DelayQueues {
@@ -197,7 +208,7 @@ func TestEachDefectOfAQueueIsCaughtByItsCheck(t *testing.T) {
 			if l.delay == nil {
 				l.delay = upToASecond
 			}
-			caught(t, d.Caught, l.runQueue(t, d.Variant))
+			caught(t, d.Caught, l.untilCaught(t, d))
 		})
 	}
 	for _, d := range broken.ClaimQueues {
