@@ -192,6 +192,8 @@ func (c *casCounter) add(ctx context.Context, delta int64, n *Count, enough func
 			}
 		case errors.Is(err, zk.ErrNoNode) && !missing:
 			return ErrCounterLost
+		case doubtful(err) && !errors.Is(err, ErrInDoubt): // the session ended with the write under way
+			return fmt.Errorf("%w: %w", ErrInDoubt, err)
 		default:
 			return err
 		}
