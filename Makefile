@@ -2,10 +2,14 @@
 
 GO ?= go
 JAVA_NEEDS = default-jre-headless:java zookeeper:/usr/share/java/zookeeper.jar
-TEST_NEEDS = $(JAVA_NEEDS) libhdrhistogram-java:/usr/share/java/hdrhistogram.jar default-jdk-headless:javac \
-	libcurator-recipes-java:/usr/share/java/curator-recipes.jar python3-kazoo:/usr/lib/python3/dist-packages/kazoo
+DRIVER_NEEDS = default-jdk-headless:javac libcurator-recipes-java:/usr/share/java/curator-recipes.jar \
+	libjackson2-databind-java:/usr/share/java/jackson-databind.jar python3-kazoo:/usr/lib/python3/dist-packages/kazoo \
+	redis-server:redis-server etcd-server:etcd
+RECIPES = $(addprefix ./recipes/,internal/znode lock semaphore queue barrier election commit membership counter setting published)
+TEST_NEEDS = $(JAVA_NEEDS) libhdrhistogram-java:/usr/share/java/hdrhistogram.jar $(DRIVER_NEEDS) \
+	chromium:chromium prometheus:promtool prometheus:prometheus tmux:tmux groff-base:groff libxml2-utils:xmllint
 
-.PHONY: demo build image generator-image test bench check clean
+.PHONY: demo build drivers image generator-image test defects clean-runs bench screenshot mutants check clean
 
 demo: build ## install what is missing and run the quickstart profile on three servers started for the run
 	@scripts/need $(JAVA_NEEDS) || docker version >/dev/null 2>&1 || exit 1 # with Docker alone, the run takes containers
@@ -13,6 +17,13 @@ demo: build ## install what is missing and run the quickstart profile on three s
 
 build: ## build ./bin/zkbench
 	$(GO) build -o bin/zkbench ./cmd/zkbench
+
+drivers: build ## install the libraries of the profile libraries, and build the drivers that are written in Go beside ./bin/zkbench
+	@scripts/need $(JAVA_NEEDS) $(DRIVER_NEEDS)
+	$(GO) build -o bin/zkbench-driver-null ./drivers/null
+	$(GO) build -o bin/zkbench-driver-go-zookeeper ./drivers/go-zookeeper
+	cd drivers/redis && $(GO) build -o ../../bin/zkbench-driver-redis . # modules of their own, whose libraries zkbench does not carry
+	cd drivers/etcd && $(GO) build -o ../../bin/zkbench-driver-etcd .
 
 image: ## build the image zkbench/zookeeper:3.8.0 from Debian's packages, for Docker without a registry
 	@scripts/need mmdebstrap:mmdebstrap debian-archive-keyring:/usr/share/keyrings/debian-archive-keyring.gpg
@@ -25,17 +36,38 @@ generator-image: ## build the image zkbench/zkbench of the load generator, from 
 test: ## install what the tests need and run all of them, race detector on
 	@scripts/need $(TEST_NEEDS) gcc:gcc libc6-dev:/usr/include/stdlib.h
 	@if docker version >/dev/null 2>&1; then $(MAKE) --no-print-directory image; else echo "no Docker here: servers in containers are not tested"; fi
-	$(GO) test -race -timeout 30m ./...
+	ZKBENCH_REQUIRE_PACKAGES=1 $(GO) test -race -timeout 45m ./...
+	for module in redis etcd; do (cd drivers/$$module && ZKBENCH_REQUIRE_PACKAGES=1 $(GO) test -race ./...) || exit 1; done
+
+defects: ## run every deliberately broken recipe as a user would; 'make test' runs one for each check of each workload
+	@scripts/need $(JAVA_NEEDS)
+	$(GO) test -timeout 60m -run TestDefectsThroughTheFrontDoor ./cmd/zkbench -v -defects
+
+clean-runs: ## look for false alarms: RUNS runs of right recipes from number FROM on, all built-in profiles, both engines
+	@scripts/need $(JAVA_NEEDS)
+	$(GO) test -timeout 120m -run TestCleanRuns ./cmd/zkbench -v -clean-runs $(or $(RUNS),200) -clean-from $(or $(FROM),0)
 
 bench: ## the own client beside the floor and go-zookeeper/zk: ratios of medians of five alternating runs
 	@scripts/need $(JAVA_NEEDS)
-	$(GO) test -run '^$$' -bench . -benchtime 200ms ./zk ./metrics ./check ./workloads
+	$(GO) test -run '^$$' -bench . -benchtime 200ms ./zk/... ./metrics ./check ./workloads
 	$(GO) run ./internal/yardstick/compare $(BENCHFLAGS)
+
+screenshot: build ## draw docs/images/report.png, the top of the page of the published result
+	@scripts/need chromium:chromium
+	./bin/zkbench report results/published/quickstart --html bin/report.html
+	chromium --headless=new --no-sandbox --disable-gpu --hide-scrollbars --window-size=1280,1080 --screenshot=docs/images/report.png file://$(CURDIR)/bin/report.html
+
+mutants: ## change the code of recipes, checks and the client in small ways and tell which changes no test notices (an hour or more)
+	@scripts/need $(TEST_NEEDS) gcc:gcc libc6-dev:/usr/include/stdlib.h
+	$(GO) run ./internal/mutants $(MUTANTFLAGS) ./check
+	$(GO) run ./internal/mutants -tests ./recipes/broken $(MUTANTFLAGS) ./recipes $(RECIPES)
+	$(GO) run ./internal/mutants $(MUTANTFLAGS) ./zk/wire ./internal/jute
 
 check: ## formatting and static checks
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "gofmt: $$unformatted"; exit 1; }
 	$(GO) vet ./...
 	$(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
+	for module in redis etcd; do (cd drivers/$$module && $(GO) vet ./... && $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...) || exit 1; done
 
 clean: ## remove what was built
 	rm -rf bin compose/generator/zkbench

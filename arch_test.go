@@ -2,6 +2,7 @@
 package zkbench_test
 
 import (
+	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
@@ -17,34 +18,96 @@ const module = "github.com/zkbench/zkbench/"
 
 // allowed is the import DAG of docs/architecture.md: what the product code of each package may import of ours.
 var allowed = map[string][]string{
-	"zk":       {},
-	"metrics":  {},
+	"zk":      {},
+	"metrics": {"internal/spill"},
+
+	"internal/spill": {},
+
+	"zk/internal/lease":      {},
+	"zk/internal/background": {},
+	"zk/internal/digestmd5":  {},
+
 	"profiles": {},
 	"compose":  {},
 
-	"zk/gozk":        {"zk"},
-	"zk/zktest":      {"zk"},
-	"recipes":        {"zk"},
-	"recipes/broken": {"recipes", "zk"},
-	"check":          {"metrics"},
-	"ensemble":       {"compose"},
-	"ensemble/proxy": {},
+	"internal/phrase": {},
+	"internal/jute":   {},
+	"internal/golden": {},
+	"internal/sleep":  {},
 
-	"workloads": {"recipes", "check", "metrics", "zk"},
-	"results":   {"check", "metrics"},
+	"stats": {},
+	"pairs": {"stats", "results", "metrics", "internal/phrase"},
 
-	"scenarios": {"recipes", "zk", "ensemble/proxy"},
-	"fencing":   {"recipes", "zk"},
-	"bench":     {"profiles", "workloads", "ensemble", "ensemble/proxy", "results", "check", "metrics", "zk"},
-	"report":    {"results", "check", "metrics"},
+	"bottleneck":                  {"results", "capacity", "internal/phrase"},
+	"capacity":                    {},
+	"capacity/internal/simulated": {"capacity"},
+
+	"zk/wire":   {"zk", "zk/internal/lease", "zk/internal/background", "zk/internal/digestmd5", "internal/jute", "internal/sleep"},
+	"zk/gozk":   {"zk", "zk/wire", "zk/internal/lease", "zk/internal/background", "internal/jute", "internal/sleep"}, // to end a session it presents its password on a connection of its own
+	"zk/zktest": {"zk", "zk/internal/lease", "zk/internal/background"},
+	"recipes":   {"zk"},
+
+	"recipes/internal/znode": {"recipes", "zk", "internal/sleep"},
+	"recipes/internal/seam":  {"recipes", "zk"},
+	"recipes/lock":           {"recipes", "recipes/internal/znode", "recipes/internal/seam", "zk"},
+	"recipes/semaphore":      {"recipes", "recipes/internal/znode", "zk", "recipes/lock"}, // whoever takes a permit holds a lock meanwhile
+	"recipes/queue":          {"recipes", "recipes/internal/znode", "recipes/internal/seam", "zk"},
+	"recipes/barrier":        {"recipes", "recipes/internal/znode", "recipes/internal/seam", "zk"},
+	"recipes/election":       {"recipes", "recipes/internal/znode", "zk"},
+	"recipes/commit":         {"recipes", "recipes/internal/znode", "zk"},
+	"recipes/membership":     {"recipes", "recipes/internal/znode", "zk"},
+	"recipes/counter":        {"recipes", "recipes/internal/znode", "zk", "recipes/lock"}, // counter-promoted goes on under a lock
+	"recipes/setting":        {"recipes", "recipes/internal/znode", "zk"},
+	"recipes/published":      {"recipes", "recipes/internal/znode", "recipes/internal/seam", "zk", "recipes/barrier"}, // one taken at its word
+	"recipes/broken": {"recipes", "recipes/internal/znode", "recipes/internal/seam", "zk", "recipes/lock", "recipes/semaphore", "recipes/queue",
+		"recipes/barrier", "recipes/election", "recipes/commit", "recipes/membership", "recipes/counter", "recipes/setting"}, // it alters all of them
+	"recipes/internal/bubble":  {"recipes", "zk", "zk/zktest"},
+	"recipes/internal/trouble": {"recipes", "recipes/internal/bubble", "zk", "zk/zktest"},
+	"recipes/recipestest":      {"recipes", "recipes/internal/bubble", "recipes/internal/trouble", "zk", "zk/zktest"}, // no implementation: it tests yours too
+
+	"check":                    {"metrics", "internal/spill"},
+	"ensemble":                 {"compose", "ensemble/internal/host", "internal/jute"},
+	"ensemble/internal/host":   {},
+	"ensemble/internal/driver": {"ensemble", "ensemble/internal/host"},
+	"ensemble/local":           {"ensemble", "ensemble/internal/driver", "ensemble/internal/host"},
+	"ensemble/compose":         {"ensemble", "ensemble/internal/driver", "ensemble/internal/host", "compose"},
+	"ensemble/drivers":         {"ensemble", "ensemble/internal/driver", "ensemble/local", "ensemble/compose"},
+	"ensemble/proxy":           {"internal/jute"},
+
+	"drivers":        {"recipes", "metrics", "zk"},
+	"drivers/serve":  {"drivers"},
+	"drivers/stores": {},
+
+	"workloads": {"recipes", "profiles", "check", "metrics", "zk", "internal/phrase", "internal/spill"},
+	"results":   {"check", "metrics", "internal/phrase"},
+	"gates":     {"results", "metrics", "stats", "internal/phrase"},
+
+	"scenarios/published": {"recipes", "recipes/lock", "recipes/semaphore", "recipes/election", "recipes/barrier", "recipes/commit", "recipes/published",
+		"zk", "ensemble/proxy", "internal/jute"},
+	"scenarios/fencing": {"recipes", "recipes/lock", "zk"},
+	"bench/root":        {"zk", "internal/phrase"},
+	"bench/faults":      {"profiles", "ensemble", "ensemble/proxy", "metrics", "zk", "internal/jute", "internal/sleep"},
+	"bench/access":      {"ensemble", "profiles", "zk"},
+	"fleet":             {"recipes", "recipes/barrier", "zk", "internal/sleep"},
+	"bench": {"recipes", "fleet", "bench/root", "bench/faults", "bench/access", "drivers", "drivers/stores", "profiles", "workloads", "ensemble", "ensemble/proxy", "results", "gates", "check", "metrics", "zk",
+		"internal/phrase", "internal/sleep", "internal/spill", "capacity"},
+	"limits":      {"ensemble", "results", "zk", "internal/phrase"},
+	"calibrate":   {"results", "metrics", "stats", "zk", "internal/phrase"},
+	"docs":        {},
+	"exporter":    {"bench", "metrics"},
+	"finished":    {"results", "stats", "internal/phrase"},
+	"export":      {"results", "metrics"},
+	"report":      {"results", "check", "metrics", "internal/phrase", "stats"},
+	"report/page": {"report", "results", "metrics", "internal/phrase"},
 }
 
 // testOnly packages are imported by tests alone.
-var testOnly = []string{"recipes/broken", "zk/zktest", "ensemble/ensembletest"}
+var testOnly = []string{"recipes/broken", "recipes/recipestest", "recipes/internal/bubble", "recipes/internal/trouble", "zk/zktest", "ensemble/ensembletest",
+	"internal/golden"}
 
 // free packages are commands, which may import any package that is not for tests.
 func free(pkg string) bool {
-	return strings.HasPrefix(pkg, "cmd/") || strings.HasPrefix(pkg, "internal/yardstick") || pkg == "ensemble/ensembletest"
+	return strings.HasPrefix(pkg, "cmd/") || strings.HasPrefix(pkg, "internal/yardstick") || pkg == "capacity/simulate" || pkg == "drivers/null" || pkg == "drivers/go-zookeeper" || pkg == "drivers/redis" || pkg == "drivers/etcd" || pkg == "internal/mutants" || pkg == "ensemble/ensembletest"
 }
 
 func TestImportsFollowTheDAG(t *testing.T) {
@@ -65,9 +128,38 @@ func TestImportsFollowTheDAG(t *testing.T) {
 	}
 }
 
+// The wire protocol is written once. Package workloads has byte orders of its own, in the data that it puts into znodes; what metrics and
+// check keep is theirs.
+func TestOnlyOneCodecOfTheWire(t *testing.T) {
+	for pkg, imports := range everyImport(t) {
+		server := strings.HasPrefix(pkg, "zk") || strings.HasPrefix(pkg, "ensemble") || strings.HasPrefix(pkg, "internal/yardstick") ||
+			strings.HasPrefix(pkg, "recipes") || strings.HasPrefix(pkg, "bench") || strings.HasPrefix(pkg, "cmd")
+		if server && slices.Contains(imports, "encoding/binary") {
+			t.Errorf("package %s imports encoding/binary: what goes over the wire is encoded by internal/jute", pkg)
+		}
+	}
+}
+
+// Closing a session waits for what Session.Go has begun; a goroutine of another kind in a recipe would be awaited by nobody.
+func TestRecipesStartNoGoroutinesOfTheirOwn(t *testing.T) {
+	for _, dir := range []string{"recipes", "workloads"} {
+		eachProductFile(t, dir, 0, func(file string, parsed *ast.File) {
+			if pkg := filepath.ToSlash(filepath.Dir(file)); slices.Contains(testOnly, pkg) && pkg != "recipes/broken" {
+				return // the callers of recipes
+			}
+			ast.Inspect(parsed, func(n ast.Node) bool {
+				if _, starts := n.(*ast.GoStmt); starts {
+					t.Errorf("%s starts a goroutine: let Session.Go do it", file)
+				}
+				return true
+			})
+		})
+	}
+}
+
 func TestEveryPackageSaysWhatItIs(t *testing.T) {
 	for pkg := range productImports(t) {
-		if strings.HasPrefix(pkg, "cmd/") || strings.HasPrefix(pkg, "internal/yardstick") {
+		if free(pkg) && pkg != "ensemble/ensembletest" {
 			continue
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(pkg, "doc.go"), nil, parser.ParseComments)
@@ -84,8 +176,37 @@ func TestEveryPackageSaysWhatItIs(t *testing.T) {
 // productImports maps each package to those of our own packages that its product code imports.
 func productImports(t *testing.T) map[string][]string {
 	t.Helper()
+	ours := map[string][]string{}
+	for pkg, imports := range everyImport(t) {
+		ours[pkg] = nil
+		for _, p := range imports {
+			if name, ok := strings.CutPrefix(p, module); ok {
+				ours[pkg] = append(ours[pkg], name)
+			}
+		}
+	}
+	return ours
+}
+
+// everyImport maps each package to all that its product code imports.
+func everyImport(t *testing.T) map[string][]string {
+	t.Helper()
 	imports := map[string][]string{}
-	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
+	eachProductFile(t, ".", parser.ImportsOnly, func(file string, parsed *ast.File) {
+		pkg := filepath.ToSlash(filepath.Dir(file))
+		imports[pkg] = imports[pkg][:len(imports[pkg]):len(imports[pkg])]
+		for _, i := range parsed.Imports {
+			p, _ := strconv.Unquote(i.Path.Value)
+			imports[pkg] = append(imports[pkg], p)
+		}
+	})
+	return imports
+}
+
+// eachProductFile parses the files below dir that are no tests.
+func eachProductFile(t *testing.T, dir string, mode parser.Mode, do func(file string, parsed *ast.File)) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(file string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -95,22 +216,13 @@ func productImports(t *testing.T) map[string][]string {
 		if !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
 			return nil
 		}
-		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
-		if err != nil {
-			return err
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, mode)
+		if err == nil {
+			do(file, parsed)
 		}
-		pkg := filepath.ToSlash(filepath.Dir(file))
-		imports[pkg] = imports[pkg][:len(imports[pkg]):len(imports[pkg])]
-		for _, i := range parsed.Imports {
-			p, _ := strconv.Unquote(i.Path.Value)
-			if ours, ok := strings.CutPrefix(p, module); ok {
-				imports[pkg] = append(imports[pkg], ours)
-			}
-		}
-		return nil
+		return err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return imports
 }

@@ -11,35 +11,61 @@ import (
 	"github.com/zkbench/zkbench/results"
 )
 
-var update = flag.Bool("update", false, "write the README's table anew from the published run")
+var update = flag.Bool("update", false, "rewrite tables of documents from the published runs")
 
-// The README's numbers are those of the run that it links to.
-func TestTheREADMEShowsThePublishedRun(t *testing.T) {
-	run, err := results.Read("results/published/quickstart")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var table bytes.Buffer
-	if err := report.Markdown(*run)(&table); err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile("README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, rest, found := strings.Cut(string(text), "<!-- quickstart -->\n")
-	_, after, closed := strings.Cut(rest, "<!-- /quickstart -->")
-	if !found || !closed {
-		t.Fatal("README.md has no place for the quickstart table")
-	}
-	want := before + "<!-- quickstart -->\n" + strings.TrimSpace(table.String()) + "\n<!-- /quickstart -->" + after
-	if *update {
-		if err := os.WriteFile("README.md", []byte(want), 0o644); err != nil {
+// Documents whose numbers are those of a published run that they link to.
+var shown = []struct {
+	file, run string
+	of        func(markdown string) string // the part of the report that is shown
+}{
+	{"README.md", "quickstart", strings.TrimSpace},
+	{"docs/libraries.md", "libraries", clients},
+	{"docs/redis.md", "redis-and-zookeeper", clients},
+}
+
+// clients is the table of what clients and servers used.
+func clients(markdown string) string {
+	_, table, _ := strings.Cut(markdown, "What the clients and the servers used.")
+	_, table, _ = strings.Cut(table, "\n\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	return strings.TrimSpace(table)
+}
+
+func TestDocumentsShowThePublishedRuns(t *testing.T) {
+	for _, s := range shown {
+		dir := "results/published/" + s.run
+		run, err := results.Read(dir)
+		if err != nil {
 			t.Fatal(err)
 		}
-		return
-	}
-	if string(text) != want {
-		t.Error("README.md does not show results/published/quickstart: go test . -update writes it anew")
+		contradictions, err := results.Validate(dir)
+		if err != nil || len(contradictions) > 0 {
+			t.Errorf("%s contradicts itself: %v, %q", dir, err, contradictions)
+		}
+		var table bytes.Buffer
+		if err := report.Markdown(*run)(&table); err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(s.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		begin, end := "<!-- "+s.run+" -->\n", "<!-- /"+s.run+" -->"
+		before, rest, found := strings.Cut(string(text), begin)
+		_, after, closed := strings.Cut(rest, end)
+		part := s.of(table.String())
+		if !found || !closed || part == "" {
+			t.Fatalf("%s has no place for the table of %s, or the report has none", s.file, dir)
+		}
+		want := before + begin + part + "\n" + end + after
+		if *update {
+			if err := os.WriteFile(s.file, []byte(want), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		if string(text) != want {
+			t.Errorf("%s does not show %s: go test . -update rewrites it", s.file, dir)
+		}
 	}
 }

@@ -2,10 +2,11 @@ package bench
 
 import (
 	"context"
-	"fmt"
 	"sync/atomic"
 	"time"
 
+	"github.com/zkbench/zkbench/profiles"
+	"github.com/zkbench/zkbench/recipes"
 	"github.com/zkbench/zkbench/results"
 	"github.com/zkbench/zkbench/workloads"
 	"github.com/zkbench/zkbench/zk"
@@ -18,8 +19,11 @@ type Act struct {
 	Variants  func() []string
 	// Persistent tells which variants need sessions that keep watches armed; nil: none.
 	Persistent func(variant string) bool
-	Sessions   int // that it opens at most at once
-	Do         func(ctx context.Context, s Stage) error
+	Once       bool // it has no repetitions
+	Sessions   int  // that it opens at most at once
+	// Znodes are the names of what it makes below the root.
+	Znodes recipes.Znodes
+	Do     func(ctx context.Context, s Stage) error
 }
 
 // Stage is what an act is carried out on. Its functions may be called from many goroutines.
@@ -39,9 +43,11 @@ type Stage struct {
 
 // kind is the act as far as a profile is checked against it: it has no options.
 func (a Act) kind() workloads.Kind {
-	return workloads.Kind{Name: a.Name, Doc: a.Doc, Variants: a.Variants,
-		Persistent:  func(variant string) bool { return a.Persistent != nil && a.Persistent(variant) },
-		CheckOption: func(_, name, _ string) error { return fmt.Errorf("option %s: there are no options here", name) }}
+	k := workloads.Kind{Doc: a.Doc, Workload: profiles.Workload{Name: a.Name, Shape: profiles.Played, Once: a.Once}}
+	for _, v := range a.Variants() {
+		k.Variants = append(k.Variants, workloads.Variant{Name: v, Persistent: a.Persistent != nil && a.Persistent(v)})
+	}
+	return k
 }
 
 // perform carries an act out. An interrupt ends its context.
@@ -54,10 +60,17 @@ func (r *runner) perform(ctx context.Context, a Act) error {
 		Dial: func(ctx context.Context, addresses []string) (zk.Session, error) {
 			ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 			defer cancel()
-			return r.engine.Dial(ctx, addresses, r.profile.SessionTimeout, r.profile.Seed+opened.Add(1))
+			s, err := r.engine.Dial(ctx, addresses, r.profile.SessionTimeout, r.profile.Seed+opened.Add(1))
+			if err != nil {
+				return nil, err
+			}
+			return zk.Within(s, r.Root), nil
 		}})
-	if err != nil {
-		return r.cause(err)
+	if err == nil {
+		r.checkRoot(ctx)
 	}
-	return nil
+	if r.uprooted() { // a trial may have taken it for its recipe's fault
+		r.doc.Findings = nil
+	}
+	return r.cause(err)
 }

@@ -2,10 +2,11 @@ package bench
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
+	"github.com/zkbench/zkbench/internal/phrase"
+	"github.com/zkbench/zkbench/results"
 	"github.com/zkbench/zkbench/zk"
 )
 
@@ -61,6 +62,12 @@ func (r *runner) admin(ctx context.Context, do func(zk.Session) error) error {
 
 // administrator is the administrative session.
 func (r *runner) administrator(ctx context.Context) (zk.Session, error) {
+	select {
+	case r.turn <- struct{}{}:
+		defer func() { <-r.turn }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 	if r.session != nil && r.session.Err() == nil {
 		return r.session, nil
 	}
@@ -72,9 +79,13 @@ func (r *runner) administrator(ctx context.Context) (zk.Session, error) {
 		return nil, fmt.Errorf("open a session at %v: %w", r.Ensemble.Addresses(), err)
 	}
 	r.session = s
-	if r.touched { // the mark of the living went with the session before
-		if _, err := s.Create(ctx, r.Root+"/"+aliveName, nil, zk.Ephemeral); err != nil && !errors.Is(err, zk.ErrNodeExists) && !errors.Is(err, zk.ErrNoNode) {
-			return nil, fmt.Errorf("mark %s as in use: %w", r.Root, err)
+	r.dialed.Store(s.ID(), true)
+	if r.stands { // the mark of the living went with the session before
+		err := r.home.Renew(ctx, s)
+		r.noteLoss(err)
+		r.stands = !isLoss(err)
+		if err != nil && r.stands {
+			return nil, err
 		}
 	}
 	return s, nil
@@ -90,11 +101,25 @@ func (r *runner) closeAdmin() {
 	}
 }
 
-func (r *runner) tell(message string) {
+func (r *runner) tell(message string) { r.report(Update{Message: message}) }
+
+// tellOf tells of an event.
+func (r *runner) tellOf(e Event, message string) { r.report(Update{Message: message, Event: &e}) }
+
+// tellViolations tells of a cell's violations at once: the run may go on for long.
+func (r *runner) tellViolations(c *cell, result results.Cell) {
+	for _, k := range result.Checks {
+		if k.Verdict == "violated" {
+			r.tellOf(Event{Kind: EventViolation, Name: k.Name}, fmt.Sprintf("VIOLATED %s in %s, %s: %s", k.Name, c.variant, phrase.Count(c.sessions, "session"), k.Detail))
+		}
+	}
+}
+
+func (r *runner) report(u Update) {
 	if r.Progress != nil {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.Progress(Update{Message: message})
+		r.Progress(u)
 	}
 }
 
@@ -106,22 +131,30 @@ func (r *runner) watch(ctx context.Context) (stop func()) {
 	go func() {
 		defer close(over)
 		answered := time.Now()
-		for tick(ctx, time.Second) {
+		second := time.NewTicker(time.Second)
+		defer second.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-second.C:
+			}
 			all := r.Ensemble.Stats(ctx)
 			if ctx.Err() != nil {
 				return
 			}
 			now := time.Now()
+			r.roll.call(all)
 			c := r.loaded.Load()
-			if serves(all) || c != nil && c.broken.Load().hurts(c.origin.At(now)) {
+			if serves(all) || c != nil && c.faults.ServersHurt(c.origin.At(now)) {
 				answered = now
 			}
 			if c != nil {
-				c.server.add(now, all, c.phase(c.origin.At(now)) == PhaseSteady)
+				c.told(all, polled)
 			}
 			if err := r.broken(now.Sub(answered)); err != nil {
 				if c != nil {
-					err = fmt.Errorf("in %s with %d sessions, %.1f s after its start: %w", c.variant, c.spec.sessions, c.origin.Now().Seconds(), err)
+					err = fmt.Errorf("in %s with %s, %s after its start: %w", c.variant, phrase.Count(c.spec.sessions, "session"), phrase.Duration(c.origin.Now()), err)
 				}
 				r.fail(err)
 				return
@@ -145,16 +178,4 @@ func (r *runner) broken(silent time.Duration) error {
 		return fmt.Errorf("no server has answered for %v", silent.Round(time.Second))
 	}
 	return nil
-}
-
-// tick waits; false when ctx ended before.
-func tick(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

@@ -123,7 +123,11 @@ func TestClosedLoopThinks(t *testing.T) {
 }
 
 func TestPlan(t *testing.T) {
-	p := profiles.Profile{Workload: "read-write", Seed: 7, Variants: []string{"a", "b"}, Sessions: []int{1, 2, 3}, Rate: []float64{10, 20}, Readers: []int{50, 90}, Repetitions: 2}
+	p, err := catalogue.Parse("p.yaml", []byte(
+		"workload: read-write\nseed: 7\nvariants: [a, b]\nsessions: [1, 2, 3]\nrate: [10, 20]\nreaders: [50, 90]\nrepetitions: 2\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	cells := plan(p)
 	name := func(c spec) string { return fmt.Sprint(c.variant, c.sessions, c.rate, c.repetition, c.point.Own()) }
 	names := func(cells []spec) (all []string) {
@@ -143,7 +147,7 @@ func TestPlan(t *testing.T) {
 		t.Errorf("%d combinations, want %d", len(seen), want)
 	}
 	same := p
-	same.Hold, same.Duration, same.Engine = profiles.Distribution{Mean: time.Second}, time.Hour, "other"
+	same.Think, same.Duration, same.Engine = profiles.Distribution{Mean: time.Second}, time.Hour, "other"
 	if !slices.Equal(names(cells), names(plan(same))) {
 		t.Error("the order depends on something beside the axes and the seed")
 	}

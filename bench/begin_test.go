@@ -3,11 +3,13 @@ package bench
 import (
 	"errors"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/zkbench/zkbench/bench/root"
 	"github.com/zkbench/zkbench/ensemble"
 	"github.com/zkbench/zkbench/zk"
 	"github.com/zkbench/zkbench/zk/zktest"
@@ -31,6 +33,9 @@ func TestRunThatCannotBegin(t *testing.T) {
 				return zktest.Action{}
 			})
 		}, "not authorized"},
+		{"servers that do not tell their limits grant a longer session timeout", func(r *rig) {
+			r.grants = func(int) time.Duration { return 17 * time.Second }
+		}, "the servers make a session timeout of 10s one of 17s: set session_timeout: 17s"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -54,8 +59,8 @@ func TestRunThatCannotBegin(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if doc, err := r.run(); doc != nil || !errors.Is(err, ErrRootExists) {
-			t.Errorf("document %v, error %v; want none and ErrRootExists", doc, err)
+		if doc, err := r.run(); doc != nil || !errors.Is(err, root.ErrExists) {
+			t.Errorf("document %v, error %v; want none and root.ErrExists", doc, err)
 		}
 		if n := len(r.ens.Tree()); n != 3 {
 			t.Errorf("%d znodes, want the 3 that were there", n)
@@ -142,5 +147,34 @@ func TestResultThatCannotBeWritten(t *testing.T) {
 			t.Errorf("error %v, document %+v", err, doc)
 		}
 		r.clean()
+	})
+}
+
+// The mark of the living comes back by itself when the administrative session has expired, while nothing is asked of that session.
+func TestTheRootIsMarkedAliveAgainAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, latency, "duration: 1m")
+		alive := func() bool { return slices.Contains(r.ens.Ephemerals(), "/zkbench/test-1/"+root.AliveName) }
+		r.at(PhaseSteady, 2*time.Second, func() {
+			r.ens.Expire(r.session(-1))
+			if alive() {
+				t.Error("the session has not expired")
+			}
+		})
+		looked := false
+		expire := r.on
+		r.on = func(u Update) {
+			expire(u)
+			if u.Phase == PhaseSteady && u.Elapsed >= 5*time.Second && !looked {
+				looked = true
+				if !alive() {
+					t.Error("3 s after the session expired nothing marks the root as in use")
+				}
+			}
+		}
+		r.mustRun()
+		if !looked {
+			t.Error("nobody looked")
+		}
 	})
 }

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/zkbench/zkbench/bench/faults"
+	"github.com/zkbench/zkbench/drivers"
 	"github.com/zkbench/zkbench/metrics"
 	"github.com/zkbench/zkbench/workloads"
 	"github.com/zkbench/zkbench/zk"
@@ -31,30 +33,50 @@ type cell struct {
 	of     int
 	work   workloads.Workload
 
-	origin    metrics.Origin
-	started   time.Time
-	steady    atomic.Pointer[span] // the steady phase: as planned, then as it was
-	warm      atomic.Bool          // the steady phase has begun
-	first     *countdown           // sessions that have not had their first turn
-	collector *metrics.Collector
-	history   *metrics.History
-	fanout    *metrics.Fanout
-	crowd     crowd
-	sharers   int           // sessions that the rate of an open loop is spread over
-	before    mark          // at the beginning of the steady phase
-	after     mark          // at its end
-	wakes     metrics.Phase // the steady phase, for what becomes of events
-	server    serverSeries
-	timers    *metrics.Histogram       // lag of this process's timers in the steady phase
-	cut       bool                     // interrupted, or the run failed
-	broken    atomic.Pointer[breaking] // the planned faults; nil before the steady phase
-	orphans   map[int64]int            // ephemeral znodes that were left, by session
+	origin        metrics.Origin
+	started       time.Time
+	steady        atomic.Pointer[span] // the steady phase: as planned, then as it was
+	warm          atomic.Bool          // the steady phase has begun
+	first         *countdown           // sessions that have not had their first turn
+	collector     *metrics.Collector
+	history       *metrics.History
+	fanout        *metrics.Fanout
+	clients       sessionPool
+	accounts      accounts
+	pauses        pauses
+	standings     *metrics.Standings
+	rest          time.Duration // that the cells after this one take, about; negative: nobody knows
+	set           time.Time     // when the cell was begun to be set up
+	sharers       int           // sessions that the rate of an open loop is spread over
+	before        mark          // at the start of the steady phase
+	after         mark          // at its end
+	server        serverSeries
+	trips         *metrics.RoundTrips // of the sessions' requests
+	asking        sync.WaitGroup      // questions to the servers at the marks
+	cutNow        chan struct{}       // ends an interval of the series at a mark
+	fresh         bool                // the most memory that is resident counts from the start of this cell
+	timers        *metrics.Histogram  // lag of this process's timers in the steady phase
+	cut           bool                // interrupted, or the run failed
+	keeps, passes bool                // something waits in the workload that no session waits for; it is timed from its put to its take
+	cutAt         atomic.Int64        // when what was under way was cut, as an offset; 0 before
+	faults        *faults.Schedule
+	driver        *drivers.Fleet // holds the sessions; nil: the profile's engine does
+	hello         drivers.Hello  // of driver
+	storms        *faults.Storms
+	ending        []faults.Place // of the sessions at the end of the steady phase
+	calls         calls
+	orphans       map[int64]int // ephemeral znodes that were left, by session
+	found         found         // by result
+	meets         []met         // with the other shares, in the order of time
+	merged        *mergedCell   // of several shares; nil: this process carried the cell out
 }
 
-// mark is everything that grows, at one instant.
+// mark is what grows, at one instant.
 type mark struct {
-	fanout    metrics.FanoutCounts
 	footprint metrics.Footprint
+	machine   machineMark
+	driver    driverMark
+	store     driverMark // the servers of its store, where that is not ZooKeeper and the run has started them
 }
 
 // grace is how long sessions get to end after the run has cut their work short.
@@ -66,63 +88,86 @@ func (c *cell) run(ctx context.Context) error {
 	if err := c.prepare(ctx); err != nil {
 		return err
 	}
+	defer c.storms.Close()
 	c.load(ctx)
-	mended := c.mended(ctx)
-	c.progress(PhaseJudge, 0, nil)
+	mended := c.awaitServers(ctx)
+	c.progress(PhaseJudge)
 	if mended != nil || ctx.Err() != nil || isClosed(c.failed) { // servers that do not answer keep each session waiting
-		c.crowd.close(c.sessions)
+		c.clients.close(c.seats())
 		return cmp.Or(ctx.Err(), mended)
 	}
-	c.crowd.close(atOnce)
-	if err := c.inspect(ctx); err != nil || c.broken.Load() == nil {
-		return err
-	}
-	return c.findOrphans(ctx)
+	return c.lookAfter(ctx)
 }
 
 // prepare makes the shared znodes and opens the sessions; an interrupt ends it at once.
 func (c *cell) prepare(ctx context.Context) error {
 	ctx, end := c.bounded(ctx, c.stop)
 	defer end()
-	err := c.admin(ctx, func(s zk.Session) error {
-		if err := removeTree(ctx, s, c.dir(c.number)); err != nil { // of a try that failed half-way
-			return err
-		}
-		return c.work.Setup(ctx, s)
+	err := c.byLowest(ctx, c.number, stageMade, func() error {
+		return c.admin(ctx, func(s zk.Session) error {
+			if err := c.home.RemoveBelow(ctx, s, c.dir(c.number), nil); err != nil { // of a try that failed half-way
+				return err
+			}
+			return c.work.Setup(ctx, zk.Within(s, c.Root))
+		})
 	})
 	if err != nil {
 		return fmt.Errorf("set up: %w", err)
 	}
-	c.progress(PhaseConnect, 0, nil)
-	return c.crowd.connect(ctx, c.sessions, c.connected)
+	c.progress(PhaseConnect)
+	c.fresh = metrics.ResetMaxRSS() == nil
+	if err := c.clients.connect(ctx, c.seats(), c.connected); err != nil {
+		return err
+	}
+	if err := c.prepareStorms(ctx); err != nil {
+		c.clients.close(c.seats())
+		return err
+	}
+	u := c.update(PhaseConnect)
+	u.Connected, u.Connects = c.seats(), c.clients.connects
+	c.report(u)
+	if err := c.meet(ctx, stageReady); err != nil {
+		c.clients.close(c.seats())
+		return err
+	}
+	return nil
 }
 
 // load runs the sessions through warm-up, steady phase and drain.
 func (c *cell) load(ctx context.Context) {
-	c.started = time.Now()
-	c.origin = metrics.NewOrigin(c.started)
-	c.collector.Begin(0, metrics.Steady{})
-	if c.rate > 0 {
-		c.collector.SetSteady(c.window())
-	}
-	probe := metrics.StartTimerProbe(10 * time.Millisecond)
-	defer probe.Stop()
-
-	work, cut := context.WithCancel(ctx)
-	defer cut()
-	stop := make(chan struct{})
-	var seats sync.WaitGroup
-	c.first = newCountdown(c.sessions)
 	for i := range c.sessions {
 		if c.driven(uint32(i)) {
 			c.sharers++
 		}
 	}
+	if c.Blocks != nil {
+		c.Blocks.plan(c)
+	}
+	c.started = time.Now()
+	c.origin = metrics.NewOrigin(c.started)
+	c.planFaults()
+	c.collector.Begin(0, metrics.Steady{})
+	defer c.watchConnecting()()
+	if c.rate > 0 {
+		c.setWindow()
+	}
+	lookout := c.newLookout(ctx)
+	probe := metrics.StartTimerProbe(10*time.Millisecond, lookout.lag)
+	defer probe.Stop()
+
+	work, cut := context.WithCancelCause(ctx)
+	defer cut(nil)
+	stop := make(chan struct{})
+	var seats sync.WaitGroup
+	c.first = newCountdown(c.seats())
 	if c.finite() { // all of it is measured
 		c.begin(0, never)
-		c.before, c.wakes = c.mark(), c.fanout.Next()
+		c.before = c.mark()
+		c.markServers(ctx, polledBefore)
+	} else {
+		c.markServers(ctx, polled)
 	}
-	for i := range c.sessions {
+	for i := range c.seats() {
 		s := c.seat(i)
 		seats.Go(func() { s.run(work, stop, func() time.Duration { return c.steady.Load().to }) })
 	}
@@ -135,30 +180,45 @@ func (c *cell) load(ctx context.Context) {
 	begun := c.finite() || c.warmUp(ctx)
 	probe.Take()
 	if !c.finite() {
-		c.before, c.wakes = c.mark(), c.fanout.Next()
+		c.before = c.mark()
+		c.atMark(ctx, begun, polledBefore)
 	}
-	heal, healed := func() {}, func() {}
+	recover, recovered := func() {}, func() {}
+	account := c.keepAccounts(ctx)
 	if begun && len(c.profile.Faults) > 0 {
-		heal, healed = c.breakThings(ctx)
+		recover, recovered = c.injectFaults(ctx)
 	}
-	if c.finite() {
+	switch {
+	case c.finite():
 		c.cut = !c.allOf(ctx, done)
-	} else {
+	case c.Blocks != nil:
+		c.cut = !begun || !c.Blocks.wait(ctx, c)
+	default:
 		c.cut = !begun || !c.until(ctx, c.steady.Load().to)
 	}
-	heal()
+	c.stillWaiting(c.rate == 0)
+	c.ending = c.clients.places()
+	recover()
 	c.after = c.mark()
-	c.fanout.Next()
+	c.atMark(ctx, begun, polledAfter)
 	c.timers = probe.Take()
-	if c.cut || c.finite() {
+	if c.cut || c.finite() || c.Blocks != nil {
 		c.shorten(begun)
 	}
 	close(stop)
 	c.drain(ctx, done, cut)
-	healed()
-	for _, s := range c.broken.Load().samples() {
+	account()
+	c.stillWaiting(c.rate > 0)
+	if c.Blocks != nil {
+		c.Blocks.settle()
+	}
+	c.asking.Wait()
+	recovered()
+	probe.Stop() // it tells the lookout
+	for _, s := range c.faults.Samples(c.lostLeaders()) {
 		c.history.Shard(0).Record(s)
 	}
+	lookout.stop()
 }
 
 // finite tells whether the cell ends when its work is done, and not at a time.
@@ -182,7 +242,7 @@ func (c *cell) allOf(ctx context.Context, done <-chan struct{}) bool {
 // begin begins the steady phase.
 func (c *cell) begin(from, to time.Duration) {
 	c.steady.Store(&span{from, to})
-	c.collector.SetSteady(c.window())
+	c.setWindow()
 	c.warm.Store(true)
 }
 
@@ -196,7 +256,7 @@ func (c *cell) shorten(begun bool) {
 		s.from = min(c.steady.Load().from, s.to)
 	}
 	c.steady.Store(&s)
-	c.collector.SetSteady(c.window())
+	c.setWindow()
 }
 
 // warmUp waits for the beginning of the steady phase; false when it is interrupted. In a closed loop a session that is granted
@@ -219,19 +279,28 @@ func (c *cell) warmUp(ctx context.Context) bool {
 	case <-ctx.Done():
 		return false
 	}
-	from := c.origin.Now()
+	if c.meet(ctx, stageWarm) != nil {
+		return false
+	}
+	from := c.origin.Now() + lead
 	c.begin(from, from+c.profile.Duration)
-	return true
+	return c.until(ctx, from)
 }
 
 const warmupPatience = 10
 
+// lead is how long before the steady phase of a closed loop its instant is set: whatever is counted from that instant on finds it set.
+const lead = time.Second / 64
+
 // span is from an offset to another.
 type span struct{ from, to time.Duration }
 
-func (c *cell) window() metrics.Steady {
+// setWindow tells those who count what the steady phase is.
+func (c *cell) setWindow() {
 	s := c.steady.Load()
-	return metrics.Steady{From: s.from, To: s.to, ByDue: c.rate > 0}
+	w := metrics.Steady{From: s.from, To: s.to, ByDue: c.rate > 0}
+	c.collector.SetSteady(w)
+	c.fanout.SetSteady(w)
 }
 
 // countdown closes done when so many have counted.
@@ -253,7 +322,7 @@ func (c *countdown) count() {
 }
 
 // drain lets what is under way finish, then cuts it. Who interrupts the run does not wait as long.
-func (c *cell) drain(ctx context.Context, finished <-chan struct{}, cut context.CancelFunc) {
+func (c *cell) drain(ctx context.Context, finished <-chan struct{}, cut context.CancelCauseFunc) {
 	patience, stop := time.After(c.profile.Drain), c.stop
 	if c.cut {
 		patience, stop = time.After(hurry), nil
@@ -273,7 +342,9 @@ func (c *cell) drain(ctx context.Context, finished <-chan struct{}, cut context.
 		waiting = false
 	}
 	c.cut = c.cut || interrupted
-	cut()
+	at := c.origin.Now()
+	c.cutAt.Store(int64(at))
+	cut(workloads.CutAt(at))
 	<-finished
 }
 
@@ -295,23 +366,39 @@ func (c *cell) until(ctx context.Context, at time.Duration) bool {
 }
 
 func (c *cell) mark() mark {
-	return mark{c.fanout.Snapshot(), metrics.ReadFootprint()}
+	return mark{metrics.ReadFootprint(), markMachine(c.Ensemble), markDriver(c.driver), c.markStore()}
 }
 
-// seat is the place of session i. In a closed loop the sessions begin spread over the first half of the warm-up.
+// seat is place i of the share. In a closed loop the sessions begin spread over the first half of the warm-up.
 func (c *cell) seat(i int) *seat {
-	id := uint32(i)
+	id := uint32(c.Share.Session(i))
 	r := random(c.profile.Seed, c.repetition, id, streamArrivals)
 	s := &seat{
 		Seat: workloads.Seat{
-			ID: id, Session: c.crowd.sessions[i], Origin: c.origin, Fanout: c.fanout.Shard(i),
-			Recorder: metrics.Tee(c.collector.Shard(i), c.history.Shard(i)),
+			ID: id, Session: c.observed(id, c.clients.sessions[i]), Origin: c.origin, Fanout: c.fanout.Shard(i),
+			Recorder: c.recorder(i),
 			Rand:     random(c.profile.Seed, c.repetition, id, streamWork),
+			Standing: c.standings.Of(id),
 		},
-		crowd: &c.crowd, work: c.work, loopOpen: c.rate > 0 && c.driven(id), first: c.first,
+		clients: &c.clients, observed: c.observed, work: c.work, loopOpen: c.rate > 0 && c.driven(id), first: c.first,
 	}
+	s.Open = s.open
+	s.stays, s.passes = c.rate > 0 && c.keeps && !s.loopOpen, c.passes
 	s.arrivals = c.arrivals(r, s.loopOpen)
+	if !s.loopOpen {
+		s.pausing = &pausing{Recorder: s.Recorder, of: &c.pauses}
+		s.Recorder = s.pausing
+	}
 	return s
+}
+
+// recorder is that of one seat.
+func (c *cell) recorder(i int) metrics.Recorder {
+	all := []metrics.Recorder{cutShort{c.collector.Shard(i), &c.cutAt}, c.history.Shard(i)}
+	if c.Blocks != nil {
+		all = append(all, c.Blocks)
+	}
+	return metrics.Tee(all...)
 }
 
 // driven tells whether the rate of an open loop is offered to the session.

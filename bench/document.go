@@ -5,31 +5,46 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/zkbench/zkbench/check"
-	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/ensemble"
+	"github.com/zkbench/zkbench/internal/phrase"
+	"github.com/zkbench/zkbench/profiles"
 	"github.com/zkbench/zkbench/results"
+	"github.com/zkbench/zkbench/workloads"
 	"github.com/zkbench/zkbench/zk"
 )
 
 // document is the result before the first cell.
 func (r *runner) document() *results.Run {
-	about := r.Ensemble.Describe()
+	return &results.Run{Schema: results.Schema, Profile: r.profile.Name, Seed: r.profile.Seed, Started: time.Now().UTC(), Partial: true,
+		Command: r.Command, Share: r.shareResult(), Root: r.Root, Environment: r.described(), Cells: []results.Cell{}, Exit: results.Exit{Code: 1, Reason: "the run did not end"}}
+}
+
+// described is the ensemble that is there, and this machine, as the document has them.
+func (r *runner) described() results.Environment {
+	about, env := r.Ensemble.Describe(), EnvironmentOf(r.Ensemble)
+	env.Zkbench, env.Engine, env.SessionTimeout = r.Version, r.engine.Name, float64(r.profile.SessionTimeout)/float64(time.Millisecond)
+	env.FileSystem, env.FsyncMs, env.Calibration = fileSystem(about.DataDir), fsyncTime(about.DataDir), r.Calibration.For(env)
+	return env
+}
+
+// EnvironmentOf is an ensemble and this machine as documents have them, without what belongs to one run and what has to be measured.
+func EnvironmentOf(e ensemble.Ensemble) results.Environment {
+	about := e.Describe()
 	env := results.Environment{
-		Zkbench: r.Version, Go: runtime.Version(), CPU: procField("/proc/cpuinfo", "model name"), Cores: runtime.NumCPU(),
-		MemoryMiB: memoryMiB(), Kernel: strings.TrimSpace(readFile("/proc/sys/kernel/osrelease")), Java: about.Java,
-		Engine: r.engine.Name, ZooKeeper: about.Version, Servers: about.Servers, Ensemble: about.Kind, Source: about.Source,
-		Addresses: r.Ensemble.Addresses(), SessionTimeout: float64(r.profile.SessionTimeout) / float64(time.Millisecond),
-		FileSystem: fileSystem(about.DataDir),
+		Go: runtime.Version(), CPU: procField("/proc/cpuinfo", "model name"), Cores: runtime.NumCPU(), MemoryMiB: memoryMiB(),
+		Kernel: strings.TrimSpace(readFile("/proc/sys/kernel/osrelease")), Java: about.Java, ZooKeeper: about.Version, Servers: about.Servers, Ensemble: about.Kind,
+		Source: about.Source, Addresses: e.Addresses(),
 	}
 	if about.Fsync == "on" || about.Fsync == "off" {
 		on := about.Fsync == "on"
 		env.Fsync = &on
 	}
-	return &results.Run{Schema: results.Schema, Profile: r.profile.Name, Seed: r.profile.Seed, Started: time.Now().UTC(), Partial: true,
-		Command: r.Command, Root: r.Root, Environment: env, Cells: []results.Cell{}, Exit: results.Exit{Code: 1, Reason: "the run did not end"}}
+	return env
 }
 
 // conclude says how the run ended: the worst of what could not be done, what was violated and what is not known. err is why the run
@@ -39,37 +54,46 @@ func (r *runner) conclude(err, left error) {
 	d.Finished = time.Now().UTC()
 	d.Partial = err != nil
 	if err == nil && isClosed(r.stop) { // while the root was being removed: the result is whole, and whoever waits for the run is told
-		err = errInterrupted
+		err = r.interruption()
 	}
 	codes, reasons := []int{0}, []string(nil)
 	for _, err := range []error{err, left} {
 		if err == nil {
 			continue
 		}
-		code := 1
-		if Interrupted(err) {
-			code = 130
-		}
+		code := r.ending(err)
 		why, _, _ := strings.Cut(err.Error(), "\n") // what follows is a server's log
 		codes, reasons = append(codes, code), append(reasons, strings.TrimSuffix(why, " ends:"))
 	}
-	for _, c := range d.Cells {
+	remedy := " (saturation: allowed in the profile accepts that)"
+	for i, c := range d.Cells {
 		for _, k := range c.Checks {
-			where := fmt.Sprintf("%s of %s with %d sessions", k.Name, c.Variant, c.Sessions)
+			where := fmt.Sprintf("%s of %s with %s", k.Name, c.Variant, phrase.Count(c.Sessions, "session"))
 			switch k.Verdict {
 			case check.Violated.String():
 				codes, reasons = append(codes, 4), append(reasons, "violated: "+where)
 			case check.Unknown.String():
+				if r.uprooted() { // said already
+					continue
+				}
 				codes, reasons = append(codes, 5), append(reasons, "no evidence: "+where)
 			}
 		}
 		for _, f := range c.Faults {
 			if f.Error != "" {
-				codes, reasons = append(codes, 1), append(reasons, fmt.Sprintf("fault %s of %s with %d sessions: %s", f.Kind, c.Variant, c.Sessions, f.Error))
+				codes, reasons = append(codes, 1), append(reasons, fmt.Sprintf("fault %s of %s with %s: %s", f.Kind, c.Variant, phrase.Count(c.Sessions, "session"), f.Error))
 			}
 		}
+		if c.Saturated && r.profile.Saturation != profiles.SaturationAllowed {
+			codes, reasons = append(codes, 5), append(reasons, fmt.Sprintf("the offered load was not sustained: %s with %s at %v/s: %s%s", c.Variant,
+				phrase.Count(c.Sessions, "session"), c.RatePerS, strings.TrimPrefix(saturatedNote(c), "saturated: "), remedy))
+			remedy = ""
+		}
 		if n := c.Errors["failed"]; n > 0 && c.Operations == 0 {
-			codes, reasons = append(codes, 1), append(reasons, fmt.Sprintf("nothing but errors: %s with %d sessions", c.Variant, c.Sessions))
+			codes, reasons = append(codes, 1), append(reasons, fmt.Sprintf("nothing but errors: %s with %s", c.Variant, phrase.Count(c.Sessions, "session")))
+		} else if c.Operations == 0 && c.Throughput == 0 && !c.Partial { // an open loop may have done what was due before
+			codes, reasons = append(codes, 5), append(reasons, fmt.Sprintf("no evidence: no operation of %s with %s in the steady phase: %s",
+				c.Variant, phrase.Count(c.Sessions, "session"), r.idle[i]))
 		}
 	}
 	for _, f := range d.Findings {
@@ -77,6 +101,8 @@ func (r *runner) conclude(err, left error) {
 			codes, reasons = append(codes, code), append(reasons, reason)
 		}
 	}
+	missed, why := r.judgeGates()
+	codes, reasons = append(codes, missed...), append(reasons, why...)
 	d.Exit = results.Exit{Code: results.Worst(codes...), Reason: strings.Join(reasons, "; ")}
 }
 
@@ -85,24 +111,39 @@ func (r *runner) dialer() func(ctx context.Context, id int) (zk.Session, error) 
 	return func(ctx context.Context, id int) (zk.Session, error) {
 		ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 		defer cancel()
-		addresses := r.Ensemble.Addresses()
-		if r.front != nil {
-			addresses = r.front.Addresses()
+		s, err := r.engine.Dial(ctx, r.addresses(), r.profile.SessionTimeout, r.profile.Seed+uint64(id)+1)
+		if err != nil {
+			return nil, err
 		}
-		return r.engine.Dial(ctx, addresses, r.profile.SessionTimeout, r.profile.Seed+uint64(id)+1)
+		r.dialed.Store(s.ID(), true)
+		return zk.Within(s, r.Root), nil
 	}
+}
+
+// addresses are where the sessions of the cells connect to.
+func (r *runner) addresses() []string {
+	if r.front != nil {
+		return r.front.Addresses()
+	}
+	return r.Ensemble.Addresses()
 }
 
 func (c *cell) update(phase string) Update {
-	return Update{Cell: c.number, Cells: c.of, Variant: c.variant, Sessions: c.spec.sessions, Phase: phase}
-}
-
-func (c *cell) report(u Update) {
-	if c.Progress != nil {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.Progress(u)
+	u := Update{Cell: c.number, Cells: c.of, Tag: c.tag(), Variant: c.variant, Sessions: c.seats(), Rate: c.rate, Load: c.loadText(), Phase: phase,
+		Timed: "response", Permits: workloads.Permits(c.work)}
+	for _, m := range c.work.Measures() {
+		switch {
+		case m.Role != workloads.Operation:
+		case u.Unit == "":
+			u.Unit = m.Unit
+		case u.Unit != m.Unit:
+			u.Unit = "operations"
+		}
+		if m.Timed && m.Role == workloads.Part {
+			u.Timed = strings.ReplaceAll(m.Op.String(), "-", " ")
+		}
 	}
+	return u
 }
 
 func (c *cell) connected(n int) {
@@ -111,13 +152,63 @@ func (c *cell) connected(n int) {
 	c.report(u)
 }
 
-// progress shows a phase, with the point of the last second if there is one.
-func (c *cell) progress(phase string, elapsed time.Duration, p *metrics.Point) {
+// progress shows a phase without a load.
+func (c *cell) progress(phase string) { c.report(c.during(phase, 0)) }
+
+// during is a phase at an offset from the origin: how much of it has passed, when it ends, and how much is left of the run.
+func (c *cell) during(phase string, now time.Duration) Update {
 	u := c.update(phase)
-	if u.Elapsed, u.Of, u.Point = elapsed, c.steady.Load().to, p; c.finite() {
-		u.Of = 0 // nobody knows
+	u.Elapsed = now
+	steady := *c.steady.Load()
+	switch {
+	case c.finite() && phase == PhaseSteady:
+		u.Passed = now // it ends when its work is done
+	case phase == PhaseWarmup:
+		u.Passed, u.Of = now, c.profile.Warmup
+		if c.rate == 0 && now >= c.profile.Warmup && c.first != nil && !c.warm.Load() { // it goes on until everybody has had a turn
+			u.FirstTurns, u.Of = int(c.first.left.Load()), warmupPatience*c.profile.Warmup
+		} else if c.warm.Load() {
+			u.Of = steady.from
+		}
+	case phase == PhaseSteady:
+		u.Passed, u.Of = now-steady.from, steady.to-steady.from
+	case phase == PhaseDrain:
+		u.Passed, u.Of = now-steady.to, c.profile.Drain
 	}
-	c.report(u)
+	if left := cellTook(c.spec) - time.Since(c.set); c.rest >= 0 && !c.finite() {
+		if phase == PhaseSteady {
+			left = max(left, u.Of-u.Passed)
+		}
+		u.Left = c.rest + max(left, 0)
+	} else if c.rest > 0 {
+		u.Left = c.rest
+	}
+	return u
+}
+
+// loadText is what the cell's load has beside its variant and sessions: 'rate 200/s, readers 90'.
+func (c *cell) loadText() string {
+	var words []string
+	if c.rate > 0 {
+		words = append(words, fmt.Sprintf("rate %s/s", strconv.FormatFloat(c.rate, 'f', -1, 64)))
+	}
+	for _, own := range append(c.apart, c.point.Own()...) {
+		if own.Axis || c.profile.Varied(own.Key) {
+			words = append(words, fmt.Sprintf("%s %v", own.Key, own.Value))
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+// connectedNow is how many sessions have a connection.
+func (c *cell) connectedNow() int {
+	n := 0
+	for _, s := range c.clients.all() {
+		if !isClosed(zk.Disconnected(s)) {
+			n++
+		}
+	}
+	return n
 }
 
 // procField is the first value of a field in one of Linux's tables; "" where there is none.

@@ -1,13 +1,14 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
+	"iter"
 	"slices"
 	"time"
 
-	"github.com/zkbench/zkbench/ensemble"
+	"github.com/zkbench/zkbench/bench/faults"
 	"github.com/zkbench/zkbench/metrics"
 	"github.com/zkbench/zkbench/results"
 	"github.com/zkbench/zkbench/workloads"
@@ -16,60 +17,122 @@ import (
 
 // faultResults is what came of the faults of the cell.
 func (c *cell) faultResults() []results.Fault {
-	b := c.broken.Load()
-	if b == nil {
-		return nil
-	}
 	steady := *c.steady.Load()
-	struck := b.struckInOrder()
-	successes := c.successes()
+	injected := append(c.faults.Injected(), c.lostLeaders()...)
+	slices.SortStableFunc(injected, func(a, b faults.Fault) int { return cmp.Compare(a.At, b.At) })
 	var out []results.Fault
-	for i, f := range struck {
-		next, after, lost := steady.to, b.ending, never // a loss may be noticed in the drain
-		if i+1 < len(struck) {
-			next, after, lost = struck[i+1].at, struck[i+1].places, struck[i+1].at
+	var windows []window
+	done, stop := newSuccesses(c.history.All(), workloads.Ops(c.work))
+	defer stop()
+	for i, f := range injected {
+		next, after, until := steady.to, c.ending, never // a loss may be noticed in the drain
+		if i+1 < len(injected) {
+			next, after, until = injected[i+1].At, injected[i+1].Places, injected[i+1].At
 		}
-		before := max(steady.from, f.at-beforeFault)
+		before := max(steady.from, f.At-beforeFault)
 		if i > 0 {
-			before = max(before, struck[i-1].at)
+			before = max(before, injected[i-1].At)
 		}
-		r := results.Fault{Kind: f.Kind, Target: f.target, AtS: (f.at - steady.from).Seconds(), Strikes: f.times,
-			NextGrant: untilNext(successes, f.at, next), LongestPause: longestPause(successes, f.at, next),
-			PauseBefore: longestPause(successes, before, f.at), ThroughputBefore: perSecond(successes, before, f.at),
-			ThroughputAfter: lowest(successes, f.at, next), SessionsMoved: moved(f.places, after),
-			SessionsExpired: len(c.crowd.lossesBetween(f.at, lost)), Orphans: c.orphansOf(f.at, lost)}
-		if f.over {
-			healed := (f.healed - steady.from).Seconds()
-			r.HealedS = &healed
+		successes := done.window(before, max(next, f.At))
+		r := results.Fault{Kind: f.Kind, Target: f.Target, AtS: (f.At - steady.from).Seconds(), Strikes: f.Times,
+			NextGrant: untilNext(successes, f.At, next), LongestPause: longestPause(successes, f.At, next),
+			PauseBefore: longestPause(successes, before, f.At), ThroughputBefore: perSecond(successes, before, f.At),
+			ThroughputAfter: lowest(successes, f.At, next), SessionsMoved: moved(f.Places, after),
+			SessionsExpired: len(c.clients.lossesBetween(f.At, until)), Orphans: c.orphansOf(f.At, until)}
+		if f.Unplanned != nil {
+			least, most := f.Unplanned.Lasted(c.origin.Time(steady.to))
+			r.NextGrant = untilNext(successes, c.origin.At(f.Unplanned.Noticed), next)
+			r.Unplanned, r.LeaderlessMinS, r.LeaderlessMaxS = true, &least, &most
 		}
-		if f.unhealed != nil {
-			r.Error = "not healed: " + f.unhealed.Error()
+		r.Restarts = restartsOf(f, steady.from)
+		if f.Recovered {
+			recovered := (f.RecoveredAt - steady.from).Seconds()
+			r.HealedS = &recovered
 		}
+		cut := steady.to
+		if i+1 < len(injected) {
+			cut = injected[i+1].Begun
+		}
+		c.clients.links.storm(f.Begun, cut, &r)
+		if r.SessionsCut != nil && *r.SessionsCut > 0 && f.Unplanned == nil {
+			all := never
+			if r.BackAll != nil {
+				all = f.Begun + time.Duration(*r.BackAll*float64(time.Millisecond))
+			}
+			r.Reconnecting = c.accounts.spent(f.Begun, all)
+		}
+		r.Storm = stormOf(f)
+		if until := lasted(f, cut, r); until > 0 {
+			windows = append(windows, window{len(out), max(before, f.Begun-beforeFault), f.Begun, until})
+		}
+		r.Error = f.Problem()
 		out = append(out, r)
 	}
-	for _, f := range b.all {
-		if f.err != nil {
-			out = append(out, results.Fault{Kind: f.Kind, Target: f.target, AtS: f.At.Seconds(), Error: "not carried out: " + f.err.Error()})
-		} else if !f.struck && !c.cut {
-			out = append(out, results.Fault{Kind: f.Kind, Target: f.target, AtS: f.At.Seconds(), Error: "not carried out: the steady phase was over"})
+	c.bystanders(windows, out)
+	for _, f := range c.faults.All() {
+		if f.Err == nil && (f.Injected || c.cut) {
+			continue
 		}
+		out = append(out, results.Fault{Kind: f.Kind, Target: f.Target, AtS: f.PlannedFault.At.Seconds(),
+			Error: cmp.Or(f.Problem(), "not injected: the steady phase was over")})
 	}
 	return out
+}
+
+// restartsOf are the servers that a rolling restart has restarted; from is the start of the steady phase.
+func restartsOf(f faults.Fault, from time.Duration) (all []results.Restart) {
+	for _, step := range f.Steps {
+		r := results.Restart{Server: step.Server, Leader: step.Leader, AtS: (step.Down - from).Seconds()}
+		if step.Up > 0 {
+			up := (step.Up - from).Seconds()
+			r.HealedS = &up
+		}
+		all = append(all, r)
+	}
+	return all
 }
 
 // beforeFault is how long before a fault what was usual is taken from.
 const beforeFault = 5 * time.Second
 
-// successes are the ends of what the workload did, by object and in order.
-func (c *cell) successes() map[uint32][]time.Duration {
-	ops := workloads.Ops(c.work)
-	all := map[uint32][]time.Duration{}
-	for s := range c.history.All() {
-		if s.Outcome == metrics.OK && slices.Contains(ops, s.Op) {
-			all[s.Object] = append(all[s.Object], s.End)
+// successes are the ends of what a workload did, by object and in order, in a window that moves on in time. Before the window each object
+// has the last one.
+type successes struct {
+	ends map[uint32][]time.Duration
+	next func() (metrics.Sample, bool)
+	head metrics.Sample // read, and not in the window
+	more bool
+}
+
+// newSuccesses begins before all. The caller calls stop.
+func newSuccesses(history iter.Seq[metrics.Sample], ops []metrics.Op) (s *successes, stop func()) {
+	s = &successes{ends: map[uint32][]time.Duration{}}
+	done := func(yield func(metrics.Sample) bool) {
+		for m := range history {
+			if m.Outcome == metrics.OK && slices.Contains(ops, m.Op) && !yield(m) {
+				return
+			}
 		}
 	}
-	return all
+	for m := range done { // an object that has its first one later has none before
+		s.ends[m.Object] = nil
+	}
+	s.next, stop = iter.Pull(done)
+	s.head, s.more = s.next()
+	return s, stop
+}
+
+// window is the successes from an offset on and before another. Neither may be earlier than the last time.
+func (s *successes) window(from, to time.Duration) map[uint32][]time.Duration {
+	for ; s.more && s.head.End < to; s.head, s.more = s.next() {
+		s.ends[s.head.Object] = append(s.ends[s.head.Object], s.head.End)
+	}
+	for object, ends := range s.ends {
+		if i, _ := slices.BinarySearch(ends, from); i > 1 {
+			s.ends[object] = slices.Clone(ends[i-1:])
+		}
+	}
+	return s.ends
 }
 
 // inside is the part of ordered offsets that is from an offset on and before another.
@@ -145,12 +208,12 @@ func millis(d time.Duration) *float64 {
 }
 
 // moved is how many sessions were at one server and are at another; nil when nobody tells.
-func moved(before, after []place) *int {
+func moved(before, after []faults.Place) *int {
 	told, n := false, 0
 	for i := range min(len(before), len(after)) {
 		b, a := before[i], after[i]
-		told = told || b.server != "" || a.server != ""
-		if b.id == a.id && b.server != "" && a.server != "" && b.server != a.server {
+		told = told || b.Server != "" || a.Server != ""
+		if b.ID == a.ID && b.Server != "" && a.Server != "" && b.Server != a.Server {
 			n++
 		}
 	}
@@ -163,7 +226,7 @@ func moved(before, after []place) *int {
 // orphansOf is how many of the znodes that were left belong to sessions that were lost between two offsets.
 func (c *cell) orphansOf(from, to time.Duration) int {
 	n := 0
-	for _, l := range c.crowd.lossesBetween(from, to) {
+	for _, l := range c.clients.lossesBetween(from, to) {
 		n += c.orphans[l.id]
 	}
 	return n
@@ -198,20 +261,4 @@ func owners(ctx context.Context, s zk.Session, path string, count map[int64]int)
 		return nil
 	}
 	return err
-}
-
-// mended waits until the servers serve again after the faults of the cell.
-func (c *cell) mended(ctx context.Context) error {
-	b := c.broken.Load()
-	if b == nil || !b.serversHurt() {
-		return nil
-	}
-	ctx, end := c.bounded(ctx, nil)
-	defer end()
-	ctx, cancel := context.WithTimeout(ctx, 2*strikeWithin)
-	defer cancel()
-	if err := c.Ensemble.(ensemble.Breaker).Ready(ctx); err != nil {
-		return fmt.Errorf("the servers do not serve again after their faults were healed: %w", err)
-	}
-	return nil
 }

@@ -1,11 +1,15 @@
 package bench
 
 import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/zkbench/zkbench/ensemble"
+	"github.com/zkbench/zkbench/bench/faults"
+	"github.com/zkbench/zkbench/metrics"
 	"github.com/zkbench/zkbench/zk"
 	"github.com/zkbench/zkbench/zk/zktest"
 )
@@ -47,29 +51,14 @@ func TestWhatFaultsCost(t *testing.T) {
 }
 
 func TestMoved(t *testing.T) {
-	before := []place{{1, "a"}, {2, "a"}, {3, ""}, {4, "b"}, {5, "b"}}
-	after := []place{{1, "b"}, {2, "a"}, {3, "b"}, {9, "a"}, {5, ""}}
+	at := func(id int64, server string) faults.Place { return faults.Place{ID: id, Server: server} }
+	before := []faults.Place{at(1, "a"), at(2, "a"), at(3, ""), at(4, "b"), at(5, "b")}
+	after := []faults.Place{at(1, "b"), at(2, "a"), at(3, "b"), at(9, "a"), at(5, "")}
 	if n := moved(before, after); n == nil || *n != 1 {
 		t.Errorf("moved = %v, want the one that was connected before and after, to different servers", n)
 	}
-	if n := moved([]place{{1, ""}}, []place{{1, ""}}); n != nil {
+	if n := moved([]faults.Place{at(1, "")}, []faults.Place{at(1, "")}); n != nil {
 		t.Errorf("moved = %d where nobody tells, want none", *n)
-	}
-}
-
-// A server that is started anew counts from zero again: what it has done is the sum of both lives.
-func TestFiguresOfARestartedServer(t *testing.T) {
-	var s serverSeries
-	for i, packets := range []int64{100, 150, 250, 10, 40} {
-		st := ensemble.ServerStats{Address: "a", Stats: ensemble.Stats{PacketsReceived: packets, PacketsSent: 2 * packets, Fsyncs: packets,
-			FsyncTotal: time.Duration(packets) * time.Millisecond, Usage: &ensemble.Usage{CPU: time.Duration(packets) * time.Second}}}
-		s.add(time.Unix(int64(i), 0), []ensemble.ServerStats{st}, true)
-	}
-	got := s.summary()
-	for name, want := range map[string]float64{"packets_received": 190, "packets_sent": 380, "fsync_mean_ms": 1, "cpu_s": 190, "seconds": 4} {
-		if got[name] != want {
-			t.Errorf("%s is %v, want %v", name, got[name], want)
-		}
 	}
 }
 
@@ -92,7 +81,7 @@ func TestOrphansByTheirSessions(t *testing.T) {
 		if err := owners(t.Context(), looker, "/cell", got); err != nil || got[one.ID()] != 2 || got[other.ID()] != 1 || len(got) != 2 {
 			t.Errorf("owners = %v, %v; want 2 of %d and 1 of %d", got, err, one.ID(), other.ID())
 		}
-		c := &cell{orphans: got, crowd: crowd{losses: []loss{{one.ID(), 3 * second}, {77, 4 * second}, {other.ID(), 5 * second}}}}
+		c := &cell{orphans: got, clients: sessionPool{losses: []loss{{one.ID(), 3 * second}, {77, 4 * second}, {other.ID(), 5 * second}}}}
 		if a, b, none := c.orphansOf(2*second, 5*second), c.orphansOf(5*second, never), c.orphansOf(0, 3*second); a != 2 || b != 1 || none != 0 {
 			t.Errorf("orphans %d, %d and %d; want 2, 1 and 0", a, b, none)
 		}
@@ -100,4 +89,42 @@ func TestOrphansByTheirSessions(t *testing.T) {
 			s.Close()
 		}
 	})
+}
+
+// What lies in a window is all that its figures need of a history.
+func TestWindowsTellWhatTheWholeHistoryTells(t *testing.T) {
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 5))
+		var h []metrics.Sample
+		whole := map[uint32][]time.Duration{}
+		for at := time.Duration(0); at < 20*second; at += time.Duration(r.Int64N(int64(second))) {
+			s := metrics.Sample{Op: []metrics.Op{metrics.Acquire, metrics.Release}[r.IntN(2)], Object: r.Uint32N(3), End: at}
+			if h = append(h, s); s.Op == metrics.Acquire {
+				whole[s.Object] = append(whole[s.Object], at)
+			}
+		}
+		done, stop := newSuccesses(slices.Values(h), []metrics.Op{metrics.Acquire})
+		for from := time.Duration(0); from < 20*second; {
+			at := from + time.Duration(r.Int64N(int64(5*second)))
+			to := at + time.Duration(r.Int64N(int64(5*second)))
+			got := done.window(from, to)
+			figures := func(s map[uint32][]time.Duration) string {
+				text := ""
+				for _, v := range []*float64{untilNext(s, at, to), longestPause(s, at, to), longestPause(s, from, at), perSecond(s, from, at), lowest(s, at, to)} {
+					if v == nil {
+						text += "none "
+						continue
+					}
+					text += fmt.Sprint(*v, " ")
+				}
+				return text
+			}
+			if a, b := figures(got), figures(whole); a != b {
+				t.Fatalf("seed %d, %v %v %v: %s, want %s", seed, from, at, to, a, b)
+			}
+			from += time.Duration(r.Int64N(int64(at - from + 1)))
+			from++
+		}
+		stop()
+	}
 }

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/zkbench/zkbench/bench/faults"
 	"github.com/zkbench/zkbench/ensemble"
 	"github.com/zkbench/zkbench/results"
 )
@@ -22,8 +23,9 @@ type three struct {
 	began  time.Time
 	leads  int // 0: nobody
 	down   map[int]bool
-	calls  []string // what was broken and healed, with the second
+	calls  []string // what was injected and taken back, with the second
 	refuse map[string]error
+	stops  time.Duration // what an orderly end takes, after the server has stopped leading
 }
 
 func newThree(t *testing.T, lines ...string) *three {
@@ -50,6 +52,7 @@ func (th *three) Stats(ctx context.Context) []ensemble.ServerStats {
 	for i := range 3 {
 		s := one
 		s.Server, s.Address, s.State = i+1, fmt.Sprintf("memory:%d", i+1), "follower"
+		s.Uptime = time.Since(time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC)) // a bubble's time begins in 2000
 		if th.leads == i+1 {
 			s.State = "leader"
 		}
@@ -80,8 +83,12 @@ func (th *three) call(name string, server int, down bool) error {
 	return nil
 }
 
-func (th *three) Kill(_ context.Context, n int) error    { return th.call("kill", n, true) }
-func (th *three) Stop(_ context.Context, n int) error    { return th.call("stop", n, true) }
+func (th *three) Kill(_ context.Context, n int) error { return th.call("kill", n, true) }
+func (th *three) Stop(_ context.Context, n int) error {
+	err := th.call("stop", n, true)
+	time.Sleep(th.stops)
+	return err
+}
 func (th *three) Pause(_ context.Context, n int) error   { return th.call("pause", n, true) }
 func (th *three) Restart(_ context.Context, n int) error { return th.call("restart", n, false) }
 func (th *three) Resume(_ context.Context, n int) error  { return th.call("resume", n, false) }
@@ -94,25 +101,31 @@ func (th *three) Leader(context.Context) (leads int, err error) {
 
 func faultsOf(faults ...string) string { return "faults: [" + strings.Join(faults, ", ") + "]" }
 
-func TestFaultsStrikeAndHealAtTheirTimes(t *testing.T) {
+func TestFaultsAreInjectedAndRecoverAtTheirTimes(t *testing.T) {
 	for _, c := range []struct {
 		sentence string
 		faults   []string
 		calls    []string
-		want     []string // kind, target, struck and healed
+		want     []string // kind, target, injected and recovered
 	}{
 		{"the leader is killed, and comes back as a follower", []string{"{at: 3s, kind: kill, server: leader, for: 5s}"},
 			[]string{"kill 2 at 3", "restart 2 at 8", "ready 0"}, []string{"kill leader (server 2) 3 8"}},
-		{"without a time it is healed at the end", []string{"{at: 3s, kind: pause, server: 3}"},
+		{"without a time it recovers at the end", []string{"{at: 3s, kind: pause, server: 3}"},
 			[]string{"pause 3 at 3", "resume 3 at 20", "ready 0"}, []string{"pause server 3 3 20"}},
 		{"the second leader is another server, and so is the follower", []string{"{at: 3s, kind: kill, server: leader, for: 9s}",
 			"{at: 5s, kind: stop, server: follower, for: 1s}"},
 			[]string{"kill 2 at 3", "stop 1 at 5", "restart 1 at 6", "restart 2 at 12", "ready 0"},
 			[]string{"kill leader (server 2) 3 12", "stop follower (server 1) 5 6"}},
-		{"a restart heals an earlier kill", []string{"{at: 3s, kind: kill, server: 1}", "{at: 7s, kind: restart, server: 1}"},
+		{"a restart ends an earlier kill", []string{"{at: 3s, kind: kill, server: 1}", "{at: 7s, kind: restart, server: 1}"},
 			[]string{"kill 1 at 3", "restart 1 at 7", "restart 1 at 20", "ready 0"}, []string{"kill server 1 3 7", "restart server 1 7 7"}},
 		{"a restart of a server that runs", []string{"{at: 3s, kind: restart, server: 1, for: 2s}", "{at: 9s, kind: restart, server: 1}"},
 			[]string{"stop 1 at 3", "restart 1 at 5", "stop 1 at 9", "restart 1 at 9", "ready 0"}, []string{"restart server 1 3 5", "restart server 1 9 9"}},
+		{"all servers one by one, the leader last", []string{"{at: 3s, kind: rolling-restart, for: 2s}"},
+			[]string{"stop 1 at 3", "restart 1 at 5", "ready 0", "stop 3 at 5", "restart 3 at 7", "ready 0", "stop 2 at 7", "restart 2 at 9", "ready 0", "ready 0"},
+			[]string{"rolling-restart  3 9"}},
+		{"one of which a fault has taken down", []string{"{at: 3s, kind: kill, server: 1}", "{at: 5s, kind: rolling-restart}"},
+			[]string{"kill 1 at 3", "restart 1 at 5", "ready 0", "stop 3 at 5", "restart 3 at 5", "ready 0", "stop 2 at 5", "restart 2 at 5", "ready 0", "restart 1 at 20", "ready 0"},
+			[]string{"kill server 1 3 5", "rolling-restart  5 5"}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			th := newThree(t, "duration: 20s", faultsOf(c.faults...))
@@ -134,6 +147,42 @@ func TestFaultsStrikeAndHealAtTheirTimes(t *testing.T) {
 	}
 }
 
+// A rolling restart that the end of the steady phase cuts short has started what it stopped, leaves the others alone, and is an error of the run.
+func TestARollingRestartThatIsNotThrough(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		th := newThree(t, "duration: 8s", faultsOf("{at: 3s, kind: rolling-restart, for: 4s}"))
+		doc, err := th.run()
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := doc.Cells[0].Faults[0]
+		if doc.Exit.Code != 1 || !strings.Contains(f.Error, "not finished: 2 of 3 servers had been restarted when the steady phase was over") {
+			t.Errorf("exit %d, error %q", doc.Exit.Code, f.Error)
+		}
+		if len(f.Restarts) != 2 || f.Restarts[0].Server != 1 || *f.Restarts[0].HealedS != 7 || f.Restarts[1].Server != 3 || f.Restarts[1].Leader {
+			t.Errorf("restarts %+v", f.Restarts)
+		}
+		if len(th.down) != 0 {
+			t.Errorf("left down: %v", th.down)
+		}
+	})
+}
+
+// Servers of a rolling restart that do not come back end it.
+func TestARollingRestartThatFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		th := newThree(t, "duration: 20s", faultsOf("{at: 3s, kind: rolling-restart}"))
+		th.refuse["stop"] = errors.New("no such process")
+		doc, err := th.run()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f := doc.Cells[0].Faults[0]; doc.Exit.Code != 1 || f.Error != "not injected: no such process" || len(f.Restarts) != 0 {
+			t.Errorf("exit %d, %+v", doc.Exit.Code, f)
+		}
+	})
+}
+
 // All servers may be down for longer than a run would wait for them without a fault.
 func TestServersThatAFaultTookDownDoNotEndTheRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -142,7 +191,7 @@ func TestServersThatAFaultTookDownDoNotEndTheRun(t *testing.T) {
 	})
 }
 
-func TestFaultsAreHealedAfterAnInterrupt(t *testing.T) {
+func TestServersRecoverAfterAnInterrupt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		th := newThree(t, "duration: 20s", faultsOf("{at: 3s, kind: kill, server: leader}", "{at: 15s, kind: kill, server: 3}"))
 		begin := th.on
@@ -157,7 +206,7 @@ func TestFaultsAreHealedAfterAnInterrupt(t *testing.T) {
 			t.Errorf("error %v after calls %q; want that the killed server was started again, and the other not touched", err, th.calls)
 		}
 		if faults := doc.Cells[0].Faults; len(faults) != 1 || faults[0].Error != "" {
-			t.Errorf("faults %+v, want the one that struck", faults)
+			t.Errorf("faults %+v, want the one that was injected", faults)
 		}
 		th.clean()
 	})
@@ -167,8 +216,8 @@ func TestFaultsThatFail(t *testing.T) {
 	for _, c := range []struct {
 		name, fault, refuse, want string
 	}{
-		{"cannot be carried out", "{at: 3s, kind: kill, server: 1}", "kill", "not carried out: operation not permitted"},
-		{"cannot be healed", "{at: 3s, kind: pause, server: 1, for: 2s}", "resume", "not healed: operation not permitted"},
+		{"cannot be injected", "{at: 3s, kind: kill, server: 1}", "kill", "not injected: operation not permitted"},
+		{"cannot recover", "{at: 3s, kind: pause, server: 1, for: 2s}", "resume", "not recovered: operation not permitted"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			th := newThree(t, "duration: 6s", faultsOf(c.fault))
@@ -204,8 +253,8 @@ func TestSessionsEndOnPurpose(t *testing.T) {
 		if pause := *cell.Faults[0].LongestPause; pause > 100 {
 			t.Errorf("the longest pause after the expiry is %v ms, want none", pause)
 		}
-		if events := timelineFaults(t, r); !slices.Equal(events, []string{"expire struck", "expire healed", "crash struck", "crash healed",
-			"expire struck", "expire healed"}) {
+		if events := timelineFaults(t, r); !slices.Equal(events, []string{"expire injected", "expire recovered", "crash injected", "crash recovered",
+			"expire injected", "expire recovered"}) {
 			t.Errorf("the timeline tells %q", events)
 		}
 	})
@@ -281,7 +330,7 @@ func TestTheNetworkOfServersIsBroken(t *testing.T) {
 		c := cutting{three: newThree(t, "duration: 20s", faults), not: errors.New("tc is missing in the containers; use an image that has it")}
 		c.config.Ensemble = c
 		doc, err := c.run()
-		if doc != nil || !errors.Is(err, ErrProfile) || strings.Count(err.Error(), "cannot be carried out here: tc is missing") != 4 || len(c.sessions) > 0 {
+		if doc != nil || !errors.Is(err, ErrProfile) || strings.Count(err.Error(), "cannot be injected here: tc is missing") != 4 || len(c.sessions) > 0 {
 			t.Errorf("document %v, %d sessions, error %v; want none, none, and each fault with its reason", doc, len(c.sessions), err)
 		}
 	})
@@ -298,4 +347,89 @@ func TestTooLittleTimeBesideTheFaultsIsTold(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A leader whose answer is missing once, as on a machine that is full, is no leader that was lost.
+func TestALeaderThatMissesAnAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		th := newThree(t, "duration: 20s")
+		shown := th.on
+		th.on = func(u Update) {
+			shown(u)
+			th.set(func() {
+				if delete(th.down, 2); u.Phase == PhaseSteady && u.Second != nil && u.Elapsed >= 6*second && u.Elapsed < 7*second {
+					th.down[2] = true
+				}
+			})
+		}
+		cell := th.mustRun().Cells[0]
+		if len(cell.Faults) != 0 {
+			t.Errorf("faults %+v, want none", cell.Faults)
+		}
+		var events []results.LeaderEvent
+		for _, s := range timeline(t, th.rig) {
+			if s.Leader != nil {
+				events = append(events, *s.Leader)
+			}
+		}
+		if want := []results.LeaderEvent{{Before: "memory:2"}, {Now: "memory:2", LedOn: true}}; !slices.Equal(events, want) {
+			t.Errorf("the timeline tells of the leaders %+v, want %+v", events, want)
+		}
+	})
+}
+
+// A leader that dies by itself is told with what it cost, and not as something that was broken on purpose; one that a planned fault kills is
+// told once.
+func TestALeaderThatDiesByItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		th := newThree(t, "duration: 20s")
+		shown := th.on
+		dies, back := false, false
+		th.on = func(u Update) {
+			shown(u)
+			th.set(func() {
+				switch {
+				case u.Phase == PhaseSteady && u.Elapsed >= 6*second && !dies:
+					dies, th.leads = true, 0
+				case u.Phase == PhaseSteady && u.Elapsed >= 9*second && !back:
+					back, th.leads = true, 3
+				}
+			})
+		}
+		cell := th.mustRun().Cells[0]
+		if len(cell.Faults) != 1 {
+			t.Fatalf("faults %+v, want the leader's end", cell.Faults)
+		}
+		f := cell.Faults[0]
+		if f.Kind != faults.LeaderLost || !f.Unplanned || f.Target != "memory:2, then memory:3" || f.LongestPause == nil || f.Error != "" || f.HealedS == nil {
+			t.Errorf("fault %+v", f)
+		}
+		if least, most := *f.LeaderlessMinS, *f.LeaderlessMaxS; least < 1 || least > 3 || most < 3 || most > 5 {
+			t.Errorf("no leader for %v to %v s, want about 3 between them", least, most)
+		}
+		var changes []results.LeaderEvent
+		for _, s := range timeline(t, th.rig) {
+			if s.Leader != nil {
+				changes = append(changes, *s.Leader)
+			}
+		}
+		if want := []results.LeaderEvent{{Before: "memory:2"}, {Now: "memory:3"}}; !slices.Equal(changes, want) {
+			t.Errorf("the timeline tells of the leaders %+v, want %+v", changes, want)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		th := newThree(t, "duration: 20s", faultsOf("{at: 3s, kind: kill, server: leader, for: 5s}"))
+		cell := th.mustRun().Cells[0]
+		if len(cell.Faults) != 1 || cell.Faults[0].Unplanned || cell.Faults[0].Kind != "kill" {
+			t.Errorf("faults %+v, want the planned one alone", cell.Faults)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) { // a server that is stopped leads no more before it has ended
+		th := newThree(t, "duration: 20s", faultsOf("{at: 3s, kind: restart, server: leader}"))
+		th.stops = 1500 * time.Millisecond
+		cell := th.mustRun().Cells[0]
+		if len(cell.Faults) != 1 || cell.Faults[0].Unplanned || cell.Faults[0].Kind != "restart" {
+			t.Errorf("faults %+v, want the planned one alone", cell.Faults)
+		}
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/zkbench/zkbench/internal/phrase"
 	"github.com/zkbench/zkbench/metrics"
 	"github.com/zkbench/zkbench/results"
 	"github.com/zkbench/zkbench/workloads"
@@ -19,29 +20,61 @@ const (
 )
 
 // generator says what zkbench itself has used in the steady phase, and whether that was what limited the cell.
-func (c *cell) generator(length time.Duration, done int64, t *metrics.Set) results.Generator {
+func (c *cell) generator(length time.Duration, done int64, t *metrics.Set, machine *results.Machine) results.Generator {
 	used := c.after.footprint.Sub(c.before.footprint)
 	ops := workloads.Ops(c.work)
 	ms := func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 	timer := c.timers
 	g := results.Generator{
-		LagP99: ms(merged(t, metrics.Lag, ops...).Quantile(0.99)), TimerLagP99: ms(timer.Quantile(0.99)),
-		GCPauseTotal: ms(used.GCPauseTotal), GCPauseMax: ms(used.GCPauseMax), MaxRSSMiB: float64(used.MaxRSS) / (1 << 20), Sockets: used.Sockets,
+		LagP99: ms(withUnserved(t, metrics.Lag, ops...).Quantile(0.99)), TimerLagP99: ms(timer.Quantile(0.99)),
+		GCPauseTotal: ms(used.GCPauseTotal), GCPauseMax: ms(used.GCPauseMax), Sockets: used.Sockets,
+	}
+	if c.fresh && used.MaxRSS >= 0 {
+		most := float64(used.MaxRSS) / (1 << 20)
+		g.MaxRSSMiB = &most
 	}
 	if used.CPU >= 0 && length >= time.Second { // a cell that was interrupted at its begin has no share worth telling
-		g.CPUShare = used.CPU.Seconds() / length.Seconds() / float64(runtime.NumCPU())
+		seconds := length.Seconds()
+		if machine != nil { // on a busy machine the marks are late
+			seconds = machine.Seconds
+		}
+		g.CPUShare = used.CPU.Seconds() / seconds / float64(runtime.NumCPU())
 	}
 	if used.CPU >= 0 && done > 0 {
 		g.CPUPerOp = used.CPU.Seconds() * 1e6 / float64(done)
 	}
-	median := merged(t, metrics.Response, ops...).Quantile(0.5)
-	late := timer.Quantile(0.99)
-	switch {
-	case g.CPUShare >= cpuMark:
-		g.SaturatedReason = fmt.Sprintf("zkbench itself used %.0f %% of the processors", 100*g.CPUShare)
-	case late >= timerMark && float64(late) >= responseMark*float64(median):
-		g.SaturatedReason = fmt.Sprintf("timers fired %.0f ms late at p99, beside a median response of %.0f ms", ms(late), ms(median))
+	timed := withUnserved(t, metrics.Response, workloads.Timed(c.work)...)
+	if timed.Count() == 0 {
+		timed = withUnserved(t, metrics.Response, ops...)
 	}
-	g.Saturated = g.SaturatedReason != ""
+	suspect(&g, machine, allowed(), timed.Quantile(0.5), timer.Quantile(0.99))
 	return g
+}
+
+// allowed is the share of the CPUs that this process may use.
+func allowed() float64 { return min(1, float64(runtime.GOMAXPROCS(0))/float64(runtime.NumCPU())) }
+
+// suspect says whether zkbench itself limited the cell, and otherwise whether its timers were late for another reason. It may use a share of the CPUs.
+func suspect(g *results.Generator, machine *results.Machine, allowed float64, median, late time.Duration) {
+	if g.CPUShare >= cpuMark*allowed {
+		g.Saturated, g.SaturatedReason = true, fmt.Sprintf("it used %.0f %% of the CPUs", 100*g.CPUShare)
+		if allowed < 1 {
+			g.SaturatedReason += fmt.Sprintf(", and may use %.0f %% (GOMAXPROCS)", 100*allowed)
+		}
+		return
+	}
+	if late < timerMark || float64(late) < responseMark*float64(median) {
+		return
+	}
+	own, why := accuse(machine)
+	beside := ""
+	if median > 0 { // 0: nothing was served
+		beside = fmt.Sprintf(", beside a median response of %s", phrase.Duration(median))
+	}
+	why = fmt.Sprintf("timers fired %s late at p99%s: %s", phrase.Duration(late), beside, why)
+	if own {
+		g.Saturated, g.SaturatedReason = true, why
+	} else {
+		g.Late, g.LateReason = true, why
+	}
 }

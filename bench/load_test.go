@@ -2,11 +2,13 @@ package bench
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/zkbench/zkbench/internal/phrase"
 	"github.com/zkbench/zkbench/results"
 	"github.com/zkbench/zkbench/zk/zktest"
 )
@@ -18,14 +20,23 @@ func near(got, want float64) bool { return math.Abs(got-want) <= 0.001*want+0.00
 func (r *rig) stall(from, to time.Duration) {
 	begin := time.Now()
 	r.ens.Hook(func(op zktest.Op) zktest.Action {
-		r.mu.Lock()
-		admin := len(r.sessions[-1]) > 0 && op.Session == r.sessions[-1][0]
-		r.mu.Unlock()
-		if now := time.Since(begin); !admin && now >= from && now < to {
+		if now := time.Since(begin); r.isSeat(op.Session) && now >= from && now < to {
 			time.Sleep(to - now)
 		}
 		return zktest.Action{}
 	})
+}
+
+// isSeat tells the session of a seat from the administrative one and those of the probes.
+func (r *rig) isSeat(s *zktest.Session) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for seat, all := range r.sessions {
+		if slices.Contains(all, s) {
+			return seat >= 0
+		}
+	}
+	return false
 }
 
 // total is how many operations of a cell were due in the steady phase, however they ended.
@@ -88,7 +99,7 @@ func TestCoordinatedOmission(t *testing.T) {
 // Work that is offered and not done when the drain ends is unfinished: begun or not, it is counted.
 func TestOpenLoopForgetsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, zktest.Config{}, "sessions: [10]", "locks: 10", "rate: 100/s", "hold: 0s", "duration: 4s", "drain: 2s")
+		r := newRig(t, zktest.Config{}, "sessions: [10]", "locks: 10", "rate: 100/s", "hold: 0s", "duration: 4s", "drain: 2s", "saturation: allowed")
 		r.stall(3*time.Second, time.Minute)
 		cell := r.mustRun().Cells[0]
 		time.Sleep(time.Minute) // for the requests that the servers hold up
@@ -103,7 +114,7 @@ func TestOpenLoopForgetsNothing(t *testing.T) {
 		if total(cell) != offered || cell.Errors["unfinished"] == 0 || cell.Operations == 0 {
 			t.Errorf("%d offered, %d done, errors %v", offered, cell.Operations, cell.Errors)
 		}
-		if !strings.Contains(strings.Join(cell.Notes, "\n"), "saturated: 100.0/s offered") {
+		if !strings.Contains(strings.Join(cell.Notes, "\n"), "saturated: "+phrase.Number(float64(offered)/4, 3)+"/s came due") {
 			t.Errorf("notes %q do not say saturated", cell.Notes)
 		}
 	})
@@ -112,7 +123,7 @@ func TestOpenLoopForgetsNothing(t *testing.T) {
 // A backlog that the drain works off was not achieved in the steady phase: the cell says saturated, and its rate is the service's.
 func TestBacklogIsNotThroughput(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, zktest.Config{}, "sessions: [10]", "rate: 150/s", "hold: 10ms", "duration: 5s", "drain: 1m")
+		r := newRig(t, zktest.Config{}, "sessions: [10]", "rate: 150/s", "hold: 10ms", "duration: 5s", "drain: 1m", "saturation: allowed")
 		cell := r.mustRun().Cells[0]
 		if math.Abs(cell.Throughput-100) > 1 {
 			t.Errorf("%v/s achieved, want the 100/s that a hold of 10ms allows", cell.Throughput)
@@ -126,6 +137,49 @@ func TestBacklogIsNotThroughput(t *testing.T) {
 	})
 }
 
+// A cell that was to measure an offered load, and could not, is no evidence, unless the profile says that this is what it is about. Its row
+// has one scope for each number: what went over the wire is divided by what was done meanwhile, and what came due is told.
+func TestALoadThatIsNotServed(t *testing.T) {
+	for allowed, code := range map[string]int{"refused": 5, "allowed": 0} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, latency, "sessions: [10]", "rate: 1000/s", "hold: 100ms", "duration: 10s", "drain: 1s", "saturation: "+allowed)
+			doc, err := r.run()
+			if err != nil || doc.Exit.Code != code || strings.Contains(doc.Exit.Reason, "the offered load was not sustained: predecessor with 10 sessions at 1000/s: 989/s came due, ") != (code == 5) {
+				t.Errorf("saturation %s: %v, exit %+v, want %d", allowed, err, doc.Exit, code)
+			}
+			c := doc.Cells[0]
+			due := int64(0)
+			for i := range uint32(10) {
+				for _, at := range dues(poisson(10*time.Millisecond, random(seed, 1, i, streamArrivals)), 11*time.Second) {
+					if at >= time.Second {
+						due++
+					}
+				}
+			}
+			if !c.Saturated || c.Due != due || c.OfferedPerS != float64(due)/10 || c.RatePerS != 1000 || c.Unserved+c.Operations != due || c.Unserved < due*9/10 {
+				t.Errorf("%d of %d unserved, %d done, %v/s offered at %v/s: want %d due", c.Unserved, c.Due, c.Operations, c.OfferedPerS, c.RatePerS, due)
+			}
+			// A grant costs two lists and a create; a hold and two round trips long.
+			if grants := c.Done["acquire"]; grants < 90 || grants > 100 || c.Throughput != float64(grants)/10 {
+				t.Errorf("%d grants in 10 s, %v/s", grants, c.Throughput)
+			}
+			for key, want := range map[string]float64{"create": 1, "delete": 1, "list": 2} {
+				if got := c.Cost[key]; math.Abs(got-want) > 0.02*want {
+					t.Errorf("%v of %s per grant, want %v", got, key, want)
+				}
+			}
+			if got := c.Fanout.EventsPerRelease; math.Abs(got-1) > 0.02 {
+				t.Errorf("%v events per release, want 1", got)
+			}
+			// Of the p50 nothing is known but that it is later than the end: who waited from the middle on has waited for 6 s by then.
+			l := c.Latency["acquire.response"]
+			if !slices.Equal(l.AtLeast, []string{"min", "mean", "p50", "p90", "p99", "p999", "max"}) || l.Unserved != c.Unserved || l.P50 < 5500 || l.P50 > 6500 || *l.P99 < 10_800 {
+				t.Errorf("response %+v", l)
+			}
+		})
+	}
+}
+
 func TestSustainedLoadIsNotSaturated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, latency, "variants: [predecessor, naive]", "sessions: [20]", "locks: 20", "rate: 100/s", "hold: 5ms", "duration: 10s")
@@ -134,8 +188,8 @@ func TestSustainedLoadIsNotSaturated(t *testing.T) {
 			t.Errorf("%s was offered %d, %s %d", cells[0].Variant, total(cells[0]), cells[1].Variant, total(cells[1]))
 		}
 		for _, cell := range cells {
-			if len(cell.Notes) > 0 || cell.Loop != "open" || cell.OfferedPerS != 100 || cell.Fanout.TheoryPerRelease != 0 {
-				t.Errorf("notes %q, loop %s, offered %v/s, theory %v", cell.Notes, cell.Loop, cell.OfferedPerS, cell.Fanout.TheoryPerRelease)
+			if len(cell.Notes) > 0 || cell.Saturated || cell.Loop != "open" || cell.RatePerS != 100 || cell.Due != total(cell) || cell.OfferedPerS != float64(cell.Due)/10 || cell.Fanout.TheoryPerRelease != 0 {
+				t.Errorf("notes %q, loop %s, rate %v/s, %d due, offered %v/s, theory %v", cell.Notes, cell.Loop, cell.RatePerS, cell.Due, cell.OfferedPerS, cell.Fanout.TheoryPerRelease)
 			}
 		}
 	})
@@ -184,6 +238,53 @@ func TestWarmUpWaitsForEverySession(t *testing.T) {
 		}
 		if cell.ElapsedS != 5 {
 			t.Errorf("the steady phase took %v s, want 5", cell.ElapsedS)
+		}
+	})
+}
+
+// Of a read/write lock a cost is per grant, to readers or writers, and each number says whose it is. The phases sum up to the services of both.
+func TestReadersAndWritersTogether(t *testing.T) {
+	for _, loop := range [][]string{{"think: 10ms"}, {"rate: 300/s", "saturation: allowed"}} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, latency, append(loop, "workload: read-write", "variants: [read-write]", "sessions: [8]", "readers: 80", "hold: 20ms", "duration: 10s")...)
+			c := r.mustRun().Cells[0]
+			writers, readers, both := c.Latency["acquire.response"], c.Latency["read-acquire.response"], c.Latency["both.response"]
+			if both.Count != writers.Count+readers.Count || both.Count != c.Operations || writers.Count == 0 || readers.Count < 2*writers.Count {
+				t.Errorf("%v: %d responses of both, %d of writers, %d of readers, %d operations", loop, both.Count, writers.Count, readers.Count, c.Operations)
+			}
+			if c.CostPer != "grant" || c.Costs[0].Of != "writes" || math.Abs(c.Costs[0].Measured-2) > 0.02 {
+				t.Errorf("%v: %+v per %s, want 2 writes per grant: a create and a delete", loop, c.Costs[0], c.CostPer)
+			}
+			if got := c.Cost["create"] + c.Cost["delete"]; math.Abs(got-c.Costs[0].Measured) > 0.001 {
+				t.Errorf("%v: %v creates and deletes per grant in cost, %v writes in cost_per_success", loop, got, c.Costs[0].Measured)
+			}
+			if jain, dealt := c.Cost["fairness_jain"], c.Cost["fairness_random"]; jain <= 0 || dealt <= 0.8 || dealt >= 1 {
+				t.Errorf("%v: fairness %v, %v where as many grants are dealt at random", loop, jain, dealt)
+			}
+			total := func(ops ...string) (ms float64) {
+				for _, op := range ops {
+					l, lost := c.Latency[op+".service"], c.Latency[op+".service.unserved"]
+					ms += l.Mean*float64(l.Count+l.Unserved) - lost.Mean*float64(lost.Count)
+				}
+				return ms
+			}
+			phases, service := total("enqueue", "list", "wait", "delivery", "re-check"), total("acquire", "read-acquire")
+			if service == 0 || math.Abs(phases/service-1) > 0.01 {
+				t.Errorf("%v: the phases sum up to %v ms of %v ms", loop, phases, service)
+			}
+		})
+	}
+}
+
+// What was never begun is of the side that it would have been of, so that writers do not get the waits of readers.
+func TestWhatWasNotServedHasItsSide(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, latency, "workload: read-write", "variants: [read-write]", "sessions: [8]", "rate: 1000/s", "readers: 80", "hold: 20ms", "saturation: allowed")
+		c := r.mustRun().Cells[0]
+		writers, readers := c.Latency["acquire.response"], c.Latency["read-acquire.response"]
+		all := writers.Count + writers.Unserved + readers.Count + readers.Unserved
+		if share := float64(readers.Count+readers.Unserved) / float64(all); c.Unserved < all/2 || share < 0.75 || share > 0.85 {
+			t.Errorf("%d of %d were not served; %.2f of all were readers, want 0.80", c.Unserved, all, share)
 		}
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/zkbench/zkbench/check"
+	"github.com/zkbench/zkbench/internal/phrase"
 	"github.com/zkbench/zkbench/metrics"
 	"github.com/zkbench/zkbench/profiles"
 	"github.com/zkbench/zkbench/results"
@@ -21,16 +22,29 @@ func (c *cell) notes(t *metrics.Set, out results.Cell) []string {
 			notes = append(notes, note)
 		}
 	}
-	if c.rate > 0 && !c.cut {
-		add(c.sustained(t, out))
+	add(c.sharedNote())
+	add(c.mergedNote())
+	if out.Saturated {
+		add(saturatedNote(out))
 	}
 	add(c.censored(t, out))
+	add(c.left(out))
 	add(c.blind())
-	if n := c.crowd.lost.Load(); n > 0 {
-		add(fmt.Sprintf("%d sessions expired and were opened again", n))
+	for _, k := range out.Checks {
+		add(untold(k))
 	}
-	if n := c.crowd.redials.Load(); n > 0 {
-		add(fmt.Sprintf("%d attempts to open a session again failed", n))
+	add(c.idle(out))
+	for _, note := range driverNotes(out.Driver) {
+		add(note)
+	}
+	if n := c.clients.lost.Load(); n > 0 {
+		add(phrase.Count(n, "session") + " expired and " + map[bool]string{true: "was", false: "were"}[n == 1] + " opened again")
+	}
+	if n := c.clients.redials.Load(); n > 0 {
+		add(phrase.Count(n, "attempt") + " to open a session again failed")
+	}
+	if p := out.Pauses; p != nil {
+		add(fmt.Sprintf("sessions paused %s after operations that failed, %s altogether", phrase.Times(p.Count), phrase.Seconds(p.Seconds)))
 	}
 	if f := out.Fanout; f != nil && f.TheoryPerRelease > 0 {
 		add(departs(*f, c.profile.Think == profiles.Distribution{Kind: c.profile.Think.Kind}))
@@ -43,12 +57,31 @@ func (c *cell) notes(t *metrics.Set, out results.Cell) []string {
 			add(fmt.Sprintf("%d negative durations of %s: a defect of the clock or of zkbench", n, key))
 		}
 	}
-	return append(notes, c.server.missing()...)
+	return append(notes, c.server.missing(c.steady.Load().to-c.steady.Load().from)...)
 }
 
-// blind says when the faults of the cell leave liveness so little time to judge that no stall could show.
+// left says that somebody waited to the end of the drain. Consumers of an empty queue do.
+func (c *cell) left(out results.Cell) string {
+	n := out.Errors[metrics.Unfinished.String()]
+	if n == 0 || c.cut || c.rate > 0 || slices.Contains(workloads.Ops(c.work), metrics.Take) {
+		return ""
+	}
+	return phrase.Count(n, "operation") + " had not ended when the drain did"
+}
+
+// untold says when the order of transactions could not judge a promise that it judges.
+func untold(k results.Check) string {
+	for _, j := range k.Judges {
+		if j.By == check.ByZxid && j.Evidence == 0 && k.Verdict != check.Unknown.String() {
+			return fmt.Sprintf("%s was judged by the clock alone, because the transactions of grants and releases are not known", k.Name)
+		}
+	}
+	return ""
+}
+
+// blind says when the faults of the cell leave so little time that no stall which they bring about could show.
 func (c *cell) blind() string {
-	if c.broken.Load() == nil {
+	if !c.faults.Started() {
 		return ""
 	}
 	ops, end := workloads.Ops(c.work), time.Duration(0)
@@ -58,22 +91,19 @@ func (c *cell) blind() string {
 		}
 	}
 	left := end - check.FaultTime(c.history.All(), 0, end)
-	if bound := params(c.spec, "").Stall; left <= bound {
+	if bound := load(c.spec, "").Stall; left <= bound {
 		return fmt.Sprintf("liveness is judged on %.1f s beside the faults, less than the %v that a stall takes to show: a longer duration would tell",
 			left.Seconds(), bound)
 	}
 	return ""
 }
 
-// sustained says when the offered load was not sustained: of what the rate offers, where that is not all that the sessions do.
-func (c *cell) sustained(t *metrics.Set, out results.Cell) string {
-	ops := workloads.Ops(c.work)
-	if w, some := c.work.(workloads.Driven); some && out.ElapsedS > 0 {
-		ops = []metrics.Op{w.Offered()}
-		out.Errors = errorsOf(t, ops)
-		out.Throughput = float64(c.finished(*c.steady.Load(), ops)) / out.ElapsedS
+// idle says when nothing succeeded in the steady phase, and what would do.
+func (c *cell) idle(out results.Cell) string {
+	if out.Operations > 0 || out.Throughput > 0 || c.cut {
+		return ""
 	}
-	return saturated(offered(t, ops), out)
+	return "nothing succeeded in the steady phase, which is not enough evidence of anything: " + c.wouldDo()
 }
 
 // offered is how much was due in the steady phase, however it ended.
@@ -85,17 +115,36 @@ func offered(t *metrics.Set, ops []metrics.Op) int64 {
 	return n
 }
 
-// saturated says when an open loop's load was not sustained: something was not even begun, or clearly less was finished in the steady
-// phase than was due in it, so that a backlog grew. A backlog that comes and goes is within three standard deviations of a Poisson
-// stream.
-func saturated(due int64, out results.Cell) string {
-	unfinished := out.Errors[metrics.Unfinished.String()]
-	failed := out.Errors[metrics.Timeout.String()] + out.Errors[metrics.Lost.String()] + out.Errors[metrics.Failed.String()]
-	behind := float64(due-failed) - out.Throughput*out.ElapsedS
-	if unfinished == 0 && (behind <= 0.05*float64(due) || behind <= 3*math.Sqrt(float64(due))) {
-		return ""
+// saturated says whether an open loop's load was not sustained: something was not even begun, or clearly less was done in the steady phase
+// than came due in it, so that a backlog grew or deadlines passed. A backlog that comes and goes is within three standard deviations of a
+// Poisson stream. What failed at once is an error, and no sign of too much load.
+func saturated(due, unserved, failed, done int64) bool {
+	behind := float64(due - failed - done)
+	return unserved > 0 || behind > 0.05*float64(due) && behind > 3*math.Sqrt(float64(due))
+}
+
+// untaken is how many items came due in the steady phase, were put, and had not been taken in the end. Those that may be taken only later are
+// no sign of too much load.
+func (c *cell) untaken(t *metrics.Set) int64 {
+	if workloads.Delays(c.work) {
+		return 0
 	}
-	return fmt.Sprintf("saturated: %.1f/s offered, %.1f/s achieved, %d not begun or not finished", out.OfferedPerS, out.Throughput, unfinished)
+	return t.Count(metrics.PutToTake, metrics.Unfinished)
+}
+
+// saturatedNote says how far a load was not sustained.
+func saturatedNote(out results.Cell) string {
+	if left := out.Latency[metrics.PutToTake.String()+".response"].Unserved; out.Unserved == 0 && left > 0 {
+		return fmt.Sprintf("saturated: %s items/s came due, %s/s were taken, and %d of %d had not been taken when the drain ended (%s %%)",
+			phrase.Number(out.OfferedPerS, 3), phrase.Number(float64(out.Done[metrics.Take.String()])/out.ElapsedS, 2), left, out.Due,
+			phrase.Number(100*float64(left)/float64(out.Due), 3))
+	}
+	done := int64(0)
+	for _, op := range out.Offered {
+		done += out.Done[op]
+	}
+	return fmt.Sprintf("saturated: %s/s came due, %s/s were achieved, %d of %d not begun or not finished (%s %%)", phrase.Number(out.OfferedPerS, 3),
+		phrase.Number(float64(done)/out.ElapsedS, 2), out.Unserved, out.Due, phrase.Number(100*float64(out.Unserved)/float64(out.Due), 3))
 }
 
 // departs says when the watch fan-out is not what theory says. Fewer events than in theory are changes that had coalesced, or, when
@@ -110,14 +159,15 @@ func departs(f results.Fanout, thoughtless bool) string {
 
 // censored says when the measured responses of a closed loop cannot be the real ones. By Little's law the mean cycle of a session is
 // sessions/throughput, whatever the distributions are; a cycle that was measured shorter is one of the grants that came early, while
-// the others still waited when the steady phase ended. A cell that ends with its work is measured whole.
+// the others still waited when the steady phase ended. A cell that ends with its work is measured whole, and a session that is alone in what is
+// counted has no others: what its cycle takes on top is what it waits for between its operations.
 func (c *cell) censored(t *metrics.Set, out results.Cell) string {
-	if _, whole := c.work.(workloads.Finite); whole || c.rate > 0 || out.Operations == 0 {
+	if _, whole := c.work.(workloads.Finite); whole || c.rate > 0 || out.Operations == 0 || c.busy() == 1 {
 		return ""
 	}
 	cycle := time.Duration(float64(c.busy()) / out.Throughput * float64(time.Second))
 	waited := merged(t, metrics.Response, workloads.Ops(c.work)...).Mean()
-	seen := waited + mean(c.profile.Hold) + mean(c.profile.Think) + merged(t, metrics.Service, metrics.Release, metrics.ReadRelease).Mean()
+	seen := waited + mean(load(c.spec, "").Hold()) + mean(c.profile.Think) + merged(t, metrics.Service, metrics.Release, metrics.ReadRelease).Mean()
 	if waited < 100*time.Millisecond || float64(seen) > 0.8*float64(cycle) {
 		return ""
 	}
@@ -128,11 +178,11 @@ func (c *cell) censored(t *metrics.Set, out results.Cell) string {
 // busy is how many sessions the operations of the result are of: all, or those that do what is offered where that is all that is counted.
 func (c *cell) busy() (n int) {
 	w, some := c.work.(workloads.Driven)
-	if !some || !slices.Equal(workloads.Ops(w), []metrics.Op{w.Offered()}) {
-		return c.sessions
+	if !some || !slices.Equal(workloads.Ops(w), workloads.Offered(w)) {
+		return c.seats()
 	}
-	for id := range uint32(c.sessions) {
-		if w.IsDriven(id) {
+	for i := range c.seats() {
+		if w.IsDriven(uint32(c.Share.Session(i))) {
 			n++
 		}
 	}

@@ -3,38 +3,71 @@ package bench
 import (
 	"context"
 	"fmt"
+	"runtime"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
+	"github.com/zkbench/zkbench/drivers"
 	"github.com/zkbench/zkbench/metrics"
 	"github.com/zkbench/zkbench/results"
 	"github.com/zkbench/zkbench/workloads"
 )
 
 // newCell prepares a cell; nothing has touched the ensemble yet.
-func (r *runner) newCell(s spec, number, of int) *cell {
+func (r *runner) newCell(s spec, number, of int) (*cell, error) {
 	kind, _ := r.workload(r.profile.Workload)
-	c := &cell{runner: r, spec: s, number: number, of: of,
-		work:      kind.New(params(s, r.dir(number))),
-		collector: metrics.NewCollector(0), history: metrics.NewHistory(0), fanout: metrics.NewFanout(0),
+	variant, known := kind.Find(s.variant)
+	if !known {
+		return nil, fmt.Errorf("workload %s has no variant %s", kind.Name, s.variant)
+	}
+	asked := load(s, r.dir(number))
+	asked.Shared = !r.Share.Whole()
+	if hello, driven := r.hellos[variant.Program]; driven {
+		asked.Foreign = &workloads.Foreign{Tokens: hello.Tokens, Znodes: hello.Store == drivers.ZooKeeper}
+	}
+	work, err := variant.New(asked, r.profile.Options)
+	if err != nil {
+		return nil, err
+	}
+	c := &cell{runner: r, spec: s, number: number, of: of, work: work,
+		collector: metrics.NewCollector(0), history: r.newHistory(), fanout: metrics.NewFanout(0), trips: r.newTrips(),
+		standings: metrics.NewStandings(s.sessions), set: time.Now(),
 	}
 	c.steady.Store(&span{r.profile.Warmup, r.profile.Warmup + r.profile.Duration})
-	c.crowd.dial = r.dialer()
-	return c
+	_, c.keeps = c.work.(workloads.Waiting)
+	c.passes = slices.Contains(workloads.Timed(c.work), metrics.PutToTake)
+	c.clients.dial, c.clients.share = r.dialer(), r.Share
+	if variant.Program == "" {
+		return c, nil
+	}
+	return c, c.drive(variant.Program, asked.Processes())
 }
 
-// observe looks at the cell once a second: it ends an interval, writes it down and shows the progress. The caller calls stop, which
-// takes a last look.
+// observe looks at the cell once a second, and when it is told to: it ends an interval, writes it down and shows the progress. The caller
+// calls stop, which takes a last look.
 func (c *cell) observe(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	over := make(chan struct{})
-	series := metrics.NewSeries(workloads.Ops(c.work)...)
+	own := newSelf()
+	series := metrics.NewSeries(workloads.Ops(c.work), workloads.Timed(c.work))
+	c.cutNow = make(chan struct{}, 2)
 	go func() {
 		defer close(over)
-		for tick(ctx, time.Second) {
-			c.look(series)
+		defer own.stop()
+		second := time.NewTicker(time.Second)
+		defer second.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				c.look(series, own)
+				return
+			case <-c.cutNow:
+			case <-second.C:
+			}
+			c.look(series, own)
 		}
-		c.look(series)
 	}()
 	return func() {
 		cancel()
@@ -42,29 +75,74 @@ func (c *cell) observe(ctx context.Context) (stop func()) {
 	}
 }
 
+// self is what zkbench itself used since the last look.
+type self struct {
+	probe *metrics.TimerProbe
+	at    time.Time
+	cpu   time.Duration
+}
+
+func newSelf() *self {
+	return &self{metrics.StartTimerProbe(10*time.Millisecond, nil), time.Now(), metrics.CPUTime()}
+}
+
+// take is the share of this machine's CPUs, negative where the system does not tell, and the lag of the timers.
+func (s *self) take() (share float64, lag *metrics.Histogram) {
+	now, cpu := time.Now(), metrics.CPUTime()
+	share = (cpu - s.cpu).Seconds() / max(now.Sub(s.at).Seconds(), 1e-9) / float64(runtime.NumCPU())
+	if cpu < 0 || s.cpu < 0 {
+		share = -1
+	}
+	s.at, s.cpu = now, cpu
+	return share, s.probe.Take()
+}
+
+func (s *self) stop() { s.probe.Stop() }
+
 // look ends an interval.
-func (c *cell) look(series *metrics.Series) {
+func (c *cell) look(series *metrics.Series, own *self) {
 	now := c.origin.Now()
 	iv := c.collector.Rotate(now)
 	p := series.Add(iv, c.fanout.Snapshot())
 	if err := c.Out.Interval(c.tag(), c.origin.Time(iv.From), c.origin.Time(iv.To), iv.Steady); err != nil {
 		c.fail(err)
 	}
-	c.Out.Timeline(results.Second{Cell: c.tag(), At: c.origin.Time(now).UTC(), Phase: c.phase(now), Client: clientSeries(p), Servers: c.server.now()})
-	c.progress(c.phase(now), now, &p)
+	c.lostHistory()
+	c.Out.Timeline(results.Second{Cell: c.tag(), At: c.origin.Time(now).UTC(), Phase: c.phase(iv.From), Client: clientFigures(p)})
+	together := c.tellFleet(now, p)
+	if c.Progress == nil {
+		return
+	}
+	u := c.during(c.phase(now), now)
+	u.Fleet = together
+	u.Second = &Second{Point: p, Interval: iv, Fanout: c.fanout.Snapshot(), Counted: workloads.Ops(c.work), Timed: workloads.Timed(c.work),
+		Stand: c.standings.Look(), Connected: c.connectedNow(), Leader: c.server.leader()}
+	u.Second.CPU, u.Second.Lag = own.take()
+	c.report(u)
 }
 
 // tag names the cell in the files beside the document.
 func (c *cell) tag() string {
-	tag := c.variant + "-" + strconv.Itoa(c.sessions)
+	tag := tagged.Replace(c.variant) + "-" + strconv.Itoa(c.sessions)
 	if c.rate > 0 {
 		tag += "-" + strconv.FormatFloat(c.rate, 'f', -1, 64) + "ps"
 	}
+	for _, there := range c.apart {
+		tag += tagged.Replace(fmt.Sprintf("-%v", there.Value))
+	}
 	for _, own := range c.point.Own() {
-		tag += fmt.Sprintf("-%v%s", own.Value, own.Key)
+		if _, number := own.Value.(int); own.Axis && number || c.profile.Varied(own.Key) {
+			tag += tagged.Replace(fmt.Sprintf("-%v%s", own.Value, own.Key))
+		}
+	}
+	if len(c.profile.Prefill) > 1 {
+		tag += fmt.Sprintf("-%dprefill", c.prefill())
 	}
 	return tag + "-r" + strconv.Itoa(c.repetition)
 }
+
+// tagged makes what a tag of a log of histograms may be.
+var tagged = strings.NewReplacer(":", "", ", ", "+", ",", "+", " ", "", "/", "_")
 
 func (c *cell) phase(now time.Duration) string {
 	switch s := c.steady.Load(); {
@@ -76,8 +154,35 @@ func (c *cell) phase(now time.Duration) string {
 	return PhaseDrain
 }
 
-func clientSeries(p metrics.Point) map[string]float64 {
-	ms := func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
-	return map[string]float64{"per_s": p.PerSecond, "p50_ms": ms(p.P50), "p99_ms": ms(p.P99), "max_ms": ms(p.Max),
-		"events": float64(p.Events), "errors": float64(p.Errors)}
+// clientFigures are a line of the timeline. A time that no operation tells is nil, and so are a p99 of too few and a rate over no time.
+func clientFigures(p metrics.Point) results.Figures {
+	f := results.Figures{"per_s": nil, "p50_ms": nil, "p99_ms": nil, "max_ms": nil}
+	f.Set("seconds", (p.To - p.From).Seconds())
+	if p.To > p.From {
+		f.Set("per_s", p.PerSecond)
+	}
+	f.Set("events", float64(p.Events))
+	f.Set("errors", float64(p.Errors))
+	if p.Timed > 0 {
+		f.Set("p50_ms", inMillis(p.P50))
+		f.Set("max_ms", inMillis(p.Max))
+	}
+	if p.Timed >= results.EnoughForP99 {
+		f.Set("p99_ms", inMillis(p.P99))
+	}
+	return f
+}
+
+// stillWaiting records what waits in the workload and no session waits for: in a closed loop at the end of the steady phase, in an open one
+// when the drain is over.
+func (c *cell) stillWaiting(now bool) {
+	w, some := c.work.(workloads.Waiting)
+	if !some || !now {
+		return
+	}
+	at := c.origin.Now()
+	if c.rate == 0 {
+		at = min(at, c.steady.Load().to-1)
+	}
+	w.StillWaiting(at, c.collector.Shard(0))
 }

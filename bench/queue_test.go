@@ -24,7 +24,7 @@ func TestTheRateOfAQueueIsItsPuts(t *testing.T) {
 			if puts < 598 || puts > 602 || takes < 595 || cell.Operations != puts+takes {
 				t.Errorf("%d puts and %d takes in 10 s at 60/s, %d operations", puts, takes, cell.Operations)
 			}
-			if !slices.Equal(cell.Measures, []string{"take", "put"}) || cell.Parameters["producers"] != 50 || cell.Parameters["payload"] != 100 {
+			if !slices.Equal(cell.Measures, []string{"take", "put", "put-to-take"}) || cell.Parameters["producers"] != 50 || cell.Parameters["payload"] != 100 {
 				t.Errorf("measures %v, parameters %v", cell.Measures, cell.Parameters)
 			}
 			for _, note := range cell.Notes {
@@ -44,7 +44,7 @@ func TestTheRateOfAQueueIsItsPuts(t *testing.T) {
 // Puts that are offered and not begun in the end are puts, and say that the load was not sustained.
 func TestAQueueWhosePutsAreTooSlowIsSaturated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, zktest.Config{}, "workload: priority-queue", "variants: [priority]", "sessions: [4]", "rate: 100/s", "drain: 1s", "hold: 0s")
+		r := newRig(t, zktest.Config{}, "workload: priority-queue", "variants: [priority]", "sessions: [4]", "rate: 100/s", "drain: 1s", "hold: 0s", "saturation: allowed")
 		r.ens.Hook(func(op zktest.Op) zktest.Action {
 			if op.Kind == zk.KindCreate && !op.Applied && strings.Contains(op.Path, "/queue-0/") {
 				time.Sleep(100 * time.Millisecond)
@@ -53,8 +53,9 @@ func TestAQueueWhosePutsAreTooSlowIsSaturated(t *testing.T) {
 		})
 		cell := r.mustRun().Cells[0]
 		time.Sleep(time.Second) // the hooks of requests that were cut end
-		saturated := slices.ContainsFunc(cell.Notes, func(note string) bool { return strings.HasPrefix(note, "saturated: 100.0/s offered, ") })
-		if !saturated || cell.Errors["unfinished"] < 100 {
+		saturated := slices.ContainsFunc(cell.Notes, func(note string) bool { return strings.HasPrefix(note, "saturated: 96.8/s came due, ") })
+		if !saturated || !cell.Saturated || cell.Due != 387 || cell.Unserved > cell.Errors["unfinished"] || cell.Unserved+2 < cell.Errors["unfinished"] ||
+			cell.Errors["unfinished"] < 100 || cell.Latency["put-to-take.response"].Unserved < cell.Unserved || cell.Errors["in doubt"] != 0 { // puts that the end cut are no errors
 			t.Errorf("notes %q, errors %v, want it saturated", cell.Notes, cell.Errors)
 		}
 	})
@@ -79,4 +80,90 @@ func TestTheCostOfAQueueIsInTheResult(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What a queue is judged by is the way of an item from its put to its take, whatever the time that its consumers idle: here each item comes
+// some 0.5 s after the one before, and is taken at once.
+func TestConsumersThatIdleDoNotMakeAQueueSlow(t *testing.T) {
+	for _, lines := range [][]string{{"workload: queue", "variants: [fifo]", "rate: 2/s", "arrivals: uniform"},
+		{"workload: priority-queue", "variants: [priority]", "rate: 2/s", "arrivals: uniform"}} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, zktest.Config{OpLatency: time.Millisecond, EventLatency: time.Millisecond}, append(slices.Clone(lines),
+				"sessions: [2]", "hold: 0s", "duration: 40s", "warmup: 1s", "drain: 1s")...)
+			var seen []Update
+			r.on = func(u Update) { seen = append(seen, u) }
+			cell := r.mustRun().Cells[0]
+			way, take := cell.Latency["put-to-take.response"], cell.Latency["take.response"]
+			if way.Count < 70 || way.Max > 20 || way.Unserved != 0 || cell.Done["put-to-take"] != cell.Done["take"] {
+				t.Errorf("%v: put to take %+v, done %v", lines, way, cell.Done)
+			}
+			if take.P50 < 300 {
+				t.Errorf("%v: takes %+v: the consumers were to idle", lines, take)
+			}
+			for _, u := range seen {
+				if u.Second != nil && (u.Timed != "put to take" || u.Second.P50 > 20*time.Millisecond) {
+					t.Fatalf("%v: progress %+v of %s", lines, u.Second.Point, u.Timed)
+				}
+			}
+		})
+	}
+}
+
+// Items that nobody comes to take have waited so long at least, in an open loop to the end of the drain, in a closed one to that of the
+// steady phase: they are no survivors that the figures could do without.
+func TestItemsThatNobodyTakesAreLowerBounds(t *testing.T) {
+	for _, load := range []string{"rate: 50/s", "think: 20ms"} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, zktest.Config{OpLatency: time.Millisecond, EventLatency: time.Millisecond}, "workload: priority-queue", "variants: [priority]",
+				"sessions: [2]", load, "hold: 100ms", "drain: 1s", "duration: 20s", "priorities: 10")
+			doc, err := r.run()
+			if err != nil {
+				t.Fatal(err)
+			}
+			cell, open := doc.Cells[0], strings.HasPrefix(load, "rate")
+			noted := slices.ContainsFunc(cell.Notes, func(note string) bool {
+				return strings.HasPrefix(note, "saturated: ") && strings.Contains(note, "had not been taken")
+			})
+			if cell.Saturated != open || noted != open || (doc.Exit.Code == 5) != open {
+				t.Errorf("%s: saturated %v, exit %+v, notes %q", load, cell.Saturated, doc.Exit, cell.Notes)
+			}
+			way := cell.Latency["put-to-take.response"]
+			if way.Count < 100 || way.Unserved < 300 || !slices.Contains(way.AtLeast, "p50") || way.Max < 15e3 || way.P50 < 500 {
+				t.Errorf("%s: put to take %+v: four of five items are not taken", load, way)
+			}
+		})
+	}
+}
+
+// A consumer goes on while what was offered is still put: what came due in the steady phase is taken, however late it was put.
+func TestConsumersStayForWhatWasOffered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, zktest.Config{OpLatency: 30 * time.Millisecond, EventLatency: time.Millisecond}, "workload: queue", "variants: [fifo]", "sessions: [4]",
+			"rate: 100/s", "duration: 2s", "drain: 20s", "hold: 0s", "saturation: allowed") // two producers put 33 in a second each
+		cell := r.mustRun().Cells[0]
+		way, put := cell.Latency["put-to-take.response"], cell.Latency["put.response"]
+		if put.Count < 150 || way.Count != put.Count || way.Unserved > 0 || way.Max < 500 {
+			t.Errorf("put %+v, put to take %+v", put, way)
+		}
+	})
+}
+
+// A take that the end of the run cuts while its removal is under way is in doubt: no error, and nothing that its session pauses after.
+func TestATakeThatIsCutHasNotFailed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, zktest.Config{OpLatency: time.Millisecond}, "workload: queue", "variants: [fifo]", "sessions: [2]", "rate: 50/s", "hold: 0s", "drain: 1s",
+			"saturation: allowed")
+		r.ens.Hook(func(op zktest.Op) zktest.Action {
+			if op.Kind == zk.KindDelete && op.Applied && strings.Contains(op.Path, "/queue-0/") {
+				time.Sleep(100 * time.Millisecond) // before the reply: the consumer is nearly always in the middle of it
+			}
+			return zktest.Action{}
+		})
+		cell := r.mustRun().Cells[0]
+		time.Sleep(time.Second)
+		paused := slices.ContainsFunc(cell.Notes, func(note string) bool { return strings.Contains(note, "paused") })
+		if way := cell.Latency["put-to-take.response"]; paused || cell.Errors["in doubt"] != 0 || way.Unserved < 50 {
+			t.Errorf("notes %q, errors %v, put to take %+v", cell.Notes, cell.Errors, way)
+		}
+	})
 }

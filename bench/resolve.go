@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/zkbench/zkbench/bench/access"
+	"github.com/zkbench/zkbench/bench/faults"
+	"github.com/zkbench/zkbench/bench/root"
 	"github.com/zkbench/zkbench/profiles"
+	"github.com/zkbench/zkbench/recipes"
 	"github.com/zkbench/zkbench/workloads"
 	"github.com/zkbench/zkbench/zk"
 )
@@ -21,6 +24,10 @@ type Engine struct {
 	Persistent bool
 	// Dial opens one session. The seed decides the order in which it tries the servers.
 	Dial func(ctx context.Context, servers []string, timeout time.Duration, seed uint64) (zk.Session, error)
+	// DialAs is Dial with an identity; nil: the engine has none.
+	DialAs func(ctx context.Context, servers []string, timeout time.Duration, seed uint64, id access.Identity) (zk.Session, error)
+	// SASL says that its sessions can authenticate by SASL and have a chroot.
+	SASL bool
 }
 
 // Setup is the names that a profile may use, and what they stand for.
@@ -30,56 +37,92 @@ type Setup struct {
 	Acts      []Act
 }
 
+// Names are those of all znodes that zkbench makes below a root, whichever run it is of: a removal may be of the remains of any.
+func (b Setup) Names() root.Names {
+	var all recipes.Znodes
+	for _, k := range b.Workloads {
+		all = all.And(k.AllZnodes(k.Variants...))
+	}
+	for _, a := range b.Acts {
+		all = all.And(a.Znodes)
+	}
+	return root.NewNames(all.Persistent, all.Ephemeral)
+}
+
 // ErrProfile: the profile asks for something that there is not. The error lists all such faults.
 var ErrProfile = errors.New("invalid profile")
 
 // Check reports everything in the profile that this zkbench does not know, with the places and the known names.
 func (b Setup) Check(p profiles.Profile) error {
-	var faults []error
-	fault := func(key string, i int, what, name string, known []string) {
+	var problems []error
+	problem := func(key string, i int, what, name string, known []string) {
 		hint := ""
 		if n := profiles.Nearest(name, known); n != "" {
 			hint = fmt.Sprintf("did you mean %q? ", n)
 		}
-		faults = append(faults, fmt.Errorf("%s: unknown %s %q; %sknown are %s", p.At(key, i), what, name, hint, strings.Join(known, ", ")))
+		problems = append(problems, fmt.Errorf("%s: unknown %s %q; %sexpected one of %s", p.At(key, i), what, name, hint, strings.Join(known, ", ")))
 	}
 	engine, ok := b.engine(p.Engine)
 	if !ok {
-		fault("engine", 0, "engine", p.Engine, names(b.Engines, func(e Engine) string { return e.Name }))
+		problem("engine", 0, "engine", p.Engine, names(b.Engines, func(e Engine) string { return e.Name }))
 	}
 	kind, known := b.workload(p.Workload)
 	if act, isAct := b.act(p.Workload); isAct {
 		kind = act.kind()
 	} else if !known {
-		fault("workload", 0, "workload", p.Workload, append(names(b.Workloads, func(k workloads.Kind) string { return k.Name }),
+		problem("workload", 0, "workload", p.Workload, append(names(b.Workloads, func(k workloads.Kind) string { return k.Name }),
 			names(b.Acts, func(a Act) string { return a.Name })...))
-		return joined(faults)
+		return joined(problems)
 	}
-	variants := kind.Variants()
-	for i, v := range p.Variants {
-		if !slices.Contains(variants, v) {
-			fault("variants", i, kind.Name+" variant", v, variants)
+	for i, name := range p.Variants {
+		v, known := kind.Find(name)
+		if !known {
+			problem("variants", i, kind.Name+" variant", name, names(kind.Variants, func(v workloads.Variant) string { return v.Name }))
 			continue
 		}
-		if ok && !engine.Persistent && kind.Persistent(v) {
-			faults = append(faults, fmt.Errorf("%s: variant %s needs persistent watches, which the engine %s does not have; choose another engine",
-				p.At("variants", i), v, engine.Name))
+		if v.Broken != "" {
+			problems = append(problems, fmt.Errorf("%s: variant %s cannot be used: %s", p.At("variants", i), name, v.Broken))
+			continue
 		}
-		for name, value := range p.Options {
-			if err := kind.CheckOption(v, name, value); err != nil {
-				faults = append(faults, fmt.Errorf("%s: variant %s: %w", p.At("options."+name, 0), v, err))
+		problems = append(problems, checkDriver(p, i, v)...)
+		if ok && !engine.Persistent && v.Persistent {
+			problems = append(problems, fmt.Errorf("%s: variant %s needs persistent watches, which the engine %s does not have (use another engine)",
+				p.At("variants", i), name, engine.Name))
+		}
+		for option, value := range p.Options {
+			if err := v.CheckOption(option, value); err != nil {
+				problems = append(problems, fmt.Errorf("%s: variant %s: %w", p.At("options."+option, 0), name, err))
 			}
 		}
-		for i, fence := range p.Fence {
-			if kind.CheckFence == nil {
-				continue
-			}
-			if err := kind.CheckFence(v, fence, p.Permits); err != nil {
-				faults = append(faults, fmt.Errorf("%s: fence %s: %w", p.At("fence", i), fence, err))
-			}
+		if v.Check != nil {
+			problems = append(problems, at(p, v.Check(p))...)
 		}
 	}
-	return joined(faults)
+	if kind.Drive != nil {
+		problems = append(problems, at(p, workloads.CheckDriven(p))...)
+	}
+	return joined(slices.Concat(problems, b.checkEnvironments(p), checkPrefill(p), checkGates(p, kind)))
+}
+
+// at are problems with their places in the profile.
+func at(p profiles.Profile, found []profiles.Problem) (problems []error) {
+	for _, one := range found {
+		problems = append(problems, fmt.Errorf("%s: %s: %s", p.At(one.Key, one.Index), one.Key, one.Message))
+	}
+	return problems
+}
+
+// Catalogue is the workloads of the setup as profiles name them.
+func (b Setup) Catalogue() profiles.Catalogue {
+	var all profiles.Catalogue
+	for _, k := range b.Workloads {
+		all = append(all, &k.Workload)
+	}
+	for _, a := range b.Acts {
+		k := a.kind()
+		all = append(all, &k.Workload)
+	}
+	return all
 }
 
 func (b Setup) act(name string) (Act, bool) {
@@ -90,11 +133,14 @@ func (b Setup) act(name string) (Act, bool) {
 	return b.Acts[i], true
 }
 
-func joined(faults []error) error {
-	if len(faults) == 0 {
+// CheckFaults reports every planned fault that cannot be injected there. The error is ErrProfile.
+func CheckFaults(p profiles.Profile, on faults.Environment) error { return joined(faults.Check(p, on)) }
+
+func joined(problems []error) error {
+	if len(problems) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%w:\n%w", ErrProfile, errors.Join(faults...))
+	return fmt.Errorf("%w:\n%w", ErrProfile, errors.Join(problems...))
 }
 
 func names[T any](of []T, name func(T) string) []string {
@@ -123,55 +169,32 @@ func (b Setup) workload(name string) (workloads.Kind, bool) {
 
 // unsafe says whether a variant is kept with faults that are known.
 func (b Setup) unsafe(workload, variant string) bool {
-	kind, ok := b.workload(workload)
-	return ok && kind.Unsafe != nil && kind.Unsafe(variant)
+	kind, _ := b.workload(workload)
+	v, _ := kind.Find(variant)
+	return v.Unsafe
 }
 
-// objects is how many locks, queues, ... the sessions are spread over.
-func objects(p profiles.Profile, sessions int) int {
-	return min(max(p.Locks, p.Queues, p.Elections, p.Counters, p.Groups, p.Settings, 1), sessions)
-}
-
-// params is what a workload needs to know of a cell.
-func params(c spec, dir string) workloads.Params {
+// load is what a workload is asked of in a cell.
+func load(c spec, dir string) workloads.Load {
 	p := c.point
-	only := func(axis []int) int { // a point has one value on each axis that its workload has
-		if len(axis) == 0 {
-			return 0
-		}
-		return axis[0]
-	}
-	fence := workloads.NoFence
-	if len(p.Fence) > 0 {
-		fence = workloads.Fence(p.Fence[0])
-	}
-	failover := workloads.ByResign
-	if len(p.Failover) > 0 {
-		failover = workloads.Failover(p.Failover[0])
-	}
-	var delay func(*rand.Rand) time.Duration
-	if p.Delay.Kind != "" { // a key of this workload
-		delay = p.Delay.Sample
-	}
-	return workloads.Params{
-		Failover: failover,
-		Dir:      dir, Variant: c.variant, Sessions: c.sessions, Objects: objects(p, c.sessions),
-		Active:  float64(only(p.Members)+only(p.Writers)) / 100, // no workload has both
-		Crashes: float64(only(p.Crashes)) / 100,
-		Readers: float64(only(p.Readers)) / 100, Permits: p.Permits, Together: only(p.Together), Rounds: max(only(p.Barriers), only(p.Transactions)),
-		Participants: only(p.Participants), Aborts: float64(only(p.Aborts)) / 100,
-		Queue: workloads.QueueParams{Producers: float64(only(p.Producers)) / 100, Payload: p.Payload, Bound: only(p.Bound), Preload: p.Preload,
-			Priorities: p.Priorities, Delay: delay},
-		Hold: func(r *rand.Rand) time.Duration { return p.Hold.Sample(r) }, Deadline: p.Deadline,
-		Stall: 2 * p.SessionTimeout, Fence: fence, Options: p.Options,
-	}
+	return workloads.Load{Dir: dir, Sessions: c.sessions, Open: c.rate > 0, Deadline: p.Deadline, Stall: 2 * p.SessionTimeout, Values: p.Values()}
 }
 
 // Open opens one session with the engine of that name.
 func (b Setup) Open(ctx context.Context, engine string, servers []string, timeout time.Duration) (zk.Session, error) {
+	return b.OpenAs(ctx, engine, servers, timeout, nil)
+}
+
+// OpenAs opens the administrative session of an access; nil: a plain one.
+func (b Setup) OpenAs(ctx context.Context, engine string, servers []string, timeout time.Duration, as *access.Access) (zk.Session, error) {
 	e, ok := b.engine(engine)
 	if !ok {
-		return nil, fmt.Errorf("unknown engine %q; known are %s", engine, strings.Join(names(b.Engines, func(e Engine) string { return e.Name }), ", "))
+		return nil, fmt.Errorf("unknown engine %q (expected one of %s)", engine, strings.Join(names(b.Engines, func(e Engine) string { return e.Name }), ", "))
 	}
-	return e.Dial(ctx, servers, timeout, 0)
+	e, err := e.as(as, 0)
+	if err != nil {
+		return nil, err
+	}
+	s, err := e.Dial(ctx, servers, timeout, 0)
+	return s, access.Explain(err)
 }

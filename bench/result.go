@@ -1,10 +1,11 @@
 package bench
 
 import (
-	"iter"
+	"fmt"
 	"slices"
-	"sync"
+	"time"
 
+	"github.com/zkbench/zkbench/bench/faults"
 	"github.com/zkbench/zkbench/check"
 	"github.com/zkbench/zkbench/metrics"
 	"github.com/zkbench/zkbench/results"
@@ -17,38 +18,56 @@ func (c *cell) result() results.Cell {
 	totals := c.collector.Totals()
 	steady := *c.steady.Load()
 	length := steady.to - steady.from
-	done := count(totals, metrics.OK, workloads.Ops(c.work)...)
+	ops := workloads.Ops(c.work)
+	done := doneOf(totals, ops...)
 	out := results.Cell{
-		Workload: c.profile.Workload, Variant: c.variant, Unsafe: c.Setup.unsafe(c.profile.Workload, c.variant), Sessions: c.sessions,
-		Objects:    objects(c.profile, c.sessions),
-		Repetition: c.repetition, Parameters: c.parameters(), Loop: "closed", OfferedPerS: c.rate,
-		Started: c.started.UTC(), ElapsedS: max(length, 0).Seconds(), Operations: done, Partial: c.cut,
-		Latency: map[string]results.Latency{}, Errors: c.errors(totals), Server: c.server.summary(),
+		Name: c.tag(), Workload: c.profile.Workload, Variant: c.variant, Unsafe: c.Setup.unsafe(c.profile.Workload, c.variant), Sessions: c.sessions,
+		Objects:    load(c.spec, "").Objects(),
+		Repetition: c.repetition, Environment: c.spec.environment, Parameters: c.parameters(), Loop: loopOf(c.rate), Scope: results.Scope{Operations: results.ScopeDone, PerOperation: results.ScopeDone},
+		Started: c.started.UTC(), Steady: results.Steady{From: steady.from.Seconds(), To: steady.to.Seconds()},
+		ElapsedS: max(length, 0).Seconds(), Operations: count(totals, metrics.OK, ops...), Done: map[string]int64{}, Partial: c.cut,
+		Latency: results.Latencies(totals, ops...), Errors: c.errors(totals), Server: c.server.summary(),
 	}
 	if c.rate > 0 {
-		out.Loop = "open"
-	}
-	if length > 0 {
-		out.Throughput = float64(c.finished(steady, workloads.Ops(c.work))) / length.Seconds()
-	}
-	for key, h := range totals.All() {
-		out.Latency[key.String()] = results.Summarize(h)
-	}
-	for _, op := range workloads.Ops(c.work) {
-		out.Measures = append(out.Measures, op.String())
-	}
-	if w, some := c.work.(workloads.Parted); some {
-		for _, op := range w.Parts() {
-			out.Measures = append(out.Measures, op.String())
+		out.Scope.Operations, out.RatePerS = results.ScopeDue, c.rate
+		offers := workloads.Offered(c.work)
+		out.Due, out.Unserved = offered(totals, offers), count(totals, metrics.Unfinished, offers...)
+		failed := count(totals, metrics.Lost, offers...) + count(totals, metrics.Failed, offers...) + count(totals, metrics.InDoubt, offers...)
+		out.Saturated = !c.cut && (saturated(out.Due, out.Unserved, failed, doneOf(totals, offers...)) ||
+			saturated(out.Due, 0, failed, out.Due-failed-c.untaken(totals)))
+		for _, op := range offers {
+			out.Offered = append(out.Offered, op.String())
 		}
 	}
 	if length > 0 {
+		out.Throughput, out.OfferedPerS = float64(done)/length.Seconds(), float64(out.Due)/length.Seconds()
+	}
+	for op := range metrics.Op(metrics.Ops) {
+		if n := totals.Done(op); n > 0 {
+			out.Done[op.String()] = n
+		}
+	}
+	out.Measured = measuredOf(c.work)
+	for _, m := range c.work.Measures() {
+		switch m.Role {
+		case workloads.Operation:
+			out.Counted, out.Measures = append(out.Counted, m.Op.String()), append(out.Measures, m.Op.String())
+		case workloads.Part:
+			out.Measures = append(out.Measures, m.Op.String())
+		}
+	}
+	if out.Driver = c.driverResult(done); length > 0 && out.Driver != nil { // what goes over its wire is not seen
+		out.Cost = map[string]float64{}
+	} else if length > 0 {
 		out.Fanout, out.Cost = c.fanoutResult(totals)
 		out.Costs, out.CostPer = c.costs(totals)
-		out.Generator = c.generator(length, done, totals)
+	}
+	if length > 0 && c.merged == nil {
+		out.Machine = machineBetween(c.before.machine, c.after.machine, c.after.footprint.Sub(c.before.footprint).CPU)
+		out.Generator = c.generator(length, done, totals, out.Machine)
 	}
 	out.Checks = c.judge()
-	if _, some := c.work.(workloads.Parted); some {
+	if out.Cost == nil && len(out.Measures) > len(out.Counted) {
 		out.Cost = map[string]float64{}
 	}
 	if out.Cost != nil {
@@ -56,29 +75,28 @@ func (c *cell) result() results.Cell {
 		c.ownerless(out.Cost, steady)
 		c.fenced(out.Cost, out.Checks)
 	}
+	if w, some := c.work.(workloads.Owned); some {
+		out.Ownerless = w.Ownerless()
+	}
+	if n := c.pauses.count.Load(); n > 0 {
+		out.Pauses = &results.Pauses{Count: n, Seconds: time.Duration(c.pauses.length.Load()).Seconds()}
+	}
 	out.Faults = c.faultResults()
-	out.Notes = c.notes(totals, out)
+	out.Notes = append(c.notes(totals, out), c.filledNote()...)
 	return out
 }
 
-// finished is how many operations succeeded in the steady phase. In an open loop the operations of the result are those that were due
-// in it, however late they ended: a throughput of these would call a backlog achieved.
-func (c *cell) finished(steady span, ops []metrics.Op) int64 {
-	n := int64(0)
-	for s := range c.history.All() {
-		if s.End >= steady.to {
-			break
-		}
-		if s.End >= steady.from && s.Outcome == metrics.OK && slices.Contains(ops, s.Op) {
-			n++
-		}
+// doneOf is how many of the operations were done in the steady phase.
+func doneOf(t *metrics.Set, ops ...metrics.Op) (n int64) {
+	for _, op := range ops {
+		n += t.Done(op)
 	}
 	return n
 }
 
 // parameters is what else makes the cell, in the words of the profile.
 func (c *cell) parameters() map[string]any {
-	p := map[string]any{"hold": c.profile.Hold.String()}
+	p := map[string]any{}
 	if !c.finite() {
 		p["warm-up"], p["duration"] = c.profile.Warmup.String(), c.profile.Duration.String()
 	}
@@ -88,18 +106,31 @@ func (c *cell) parameters() map[string]any {
 		p["think"] = c.profile.Think.String()
 	}
 	for _, own := range c.point.Own() {
-		p[own.Key] = own.Value
+		switch value := own.Value.(type) {
+		case fmt.Stringer:
+			p[own.Key] = value.String()
+		case int:
+			if own.Key != workloads.ObjectsKey && (own.Axis || value > 0) { // the objects are a field of the cell
+				p[own.Key] = value
+			}
+		default:
+			p[own.Key] = value
+		}
 	}
-	for key, n := range map[string]int{"permits": c.profile.Permits, "payload": c.profile.Payload, "preload": c.profile.Preload, "priorities": c.profile.Priorities} {
-		if n > 0 {
-			p[key] = n
+	for _, there := range c.apart {
+		p[there.Key] = there.Value
+	}
+	if len(c.profile.Prefill) > 0 {
+		p["prefill"], p["prefill_size"] = c.prefill(), c.profile.PrefillSize
+		if c.profile.PrefillWatches > 0 && c.prefill() > 0 {
+			p["prefill_watches"] = c.profile.PrefillWatches
 		}
 	}
 	if c.profile.Deadline > 0 {
 		p["deadline"] = c.profile.Deadline.String()
 	}
 	if len(c.profile.Faults) > 0 {
-		p["faults"] = plannedText(c.profile.Faults)
+		p["faults"] = faults.Text(c.profile.Faults)
 	}
 	for k, v := range c.profile.Options {
 		p["options."+k] = v
@@ -109,11 +140,18 @@ func (c *cell) parameters() map[string]any {
 
 // fairness adds how evenly the grants fell, warm-up and drain included. In a read/write lock it is of the writers, who exclude.
 func (c *cell) fairness(cost map[string]float64) {
-	f := check.FairnessOf(c.history.All())
-	if f.Grants == 0 {
+	f, deal := check.DealOf(c.history.All(), c.history.Room())
+	if c.found.deal = deal; f.Grants == 0 {
 		return
 	}
 	cost["fairness_jain"] = f.Jain
+	if slices.Contains(workloads.Ops(c.work), metrics.ReadAcquire) { // each session draws whether it reads or writes: even grants are not expected
+		cost["fairness_random"] = check.RandomJain(f.Grants, f.Sessions)
+	}
+	if c.merged != nil { // who came first is known within a host alone
+		c.found.deal = check.Deal{}
+		return
+	}
 	cost["overtakes_per_grant"] = float64(f.Overtakes) / float64(f.Grants)
 	cost["overtakes_max"] = float64(f.MaxOvertakes)
 	if f.MedianWait > 0 {
@@ -123,7 +161,15 @@ func (c *cell) fairness(cost map[string]float64) {
 
 // ownerless adds the share of the steady phase in which somebody waited for what nobody held.
 func (c *cell) ownerless(cost map[string]float64, steady span) {
-	o := check.OwnerlessOf(c.history.All(), c.profile.Permits, steady.from, steady.to)
+	if !c.Share.Whole() || c.merged != nil { // others may have held what nobody held here
+		return
+	}
+	steps := 0
+	if slices.Contains(workloads.Ops(c.work), metrics.Campaign) {
+		steps = vacancies
+	}
+	o := check.OwnershipOf(c.history.All(), c.history.Room(), workloads.Permits(c.work), steady.from, steady.to, steps)
+	c.found.owned = o
 	if o.Objects > 0 {
 		cost["ownerless_share"], cost["ownerless_share_worst"] = o.Share, o.Worst
 	}
@@ -165,10 +211,29 @@ func merged(t *metrics.Set, clock metrics.Clock, ops ...metrics.Op) *metrics.His
 	return h
 }
 
+// unserved is the lower bounds, by one clock, of what was not served of the operations together.
+func unserved(t *metrics.Set, clock metrics.Clock, ops ...metrics.Op) *metrics.Histogram {
+	h := metrics.NewHistogram()
+	for _, op := range ops {
+		h.Merge(t.Unserved(op, clock))
+	}
+	return h
+}
+
+// withUnserved is merged, and the lower bounds of what was not served: its quantiles are lower bounds.
+func withUnserved(t *metrics.Set, clock metrics.Clock, ops ...metrics.Op) *metrics.Histogram {
+	h := unserved(t, clock, ops...)
+	h.Merge(merged(t, clock, ops...))
+	return h
+}
+
 // errors counts what did not succeed in the steady phase. A hold or a wait that the end of the run cut is not an error, but is
 // counted too.
 func (c *cell) errors(t *metrics.Set) map[string]int64 {
 	out := errorsOf(t, workloads.Ops(c.work))
+	if c.rate == 0 { // what was never finished ends after the steady phase, if at all
+		out[metrics.Unfinished.String()] = c.unfinished()
+	}
 	for _, o := range []metrics.Outcome{metrics.Lost, metrics.Failed, metrics.Timeout, metrics.InDoubt} {
 		if n := count(t, o, metrics.Finish); n > 0 {
 			out["finish "+o.String()] = n
@@ -196,10 +261,21 @@ func (c *cell) errors(t *metrics.Set) map[string]int64 {
 			}
 		}
 	}
-	if n := c.crowd.lost.Load(); n > 0 {
+	if n := c.clients.lost.Load(); n > 0 {
 		out["session expired"] = n
 	}
 	return out
+}
+
+// unfinished is how many operations the end of the run cut short, whenever they began.
+func (c *cell) unfinished() (n int64) {
+	ops := workloads.Ops(c.work)
+	for s := range c.history.All() {
+		if s.Outcome == metrics.Unfinished && slices.Contains(ops, s.Op) {
+			n++
+		}
+	}
+	return n
 }
 
 func errorsOf(t *metrics.Set, ops []metrics.Op) map[string]int64 {
@@ -210,11 +286,11 @@ func errorsOf(t *metrics.Set, ops []metrics.Op) map[string]int64 {
 	return out
 }
 
-// fanoutResult puts what was counted beside the theory. The counts of requests are per success.
+// fanoutResult puts what was counted in the steady phase beside the theory, per what was done in it.
 func (c *cell) fanoutResult(t *metrics.Set) (*results.Fanout, map[string]float64) {
-	n := c.after.fanout.Sub(c.before.fanout)
-	releases := float64(count(t, metrics.OK, metrics.Release, metrics.ReadRelease))
-	acquired := float64(count(t, metrics.OK, metrics.Acquire, metrics.ReadAcquire))
+	n := c.fanout.Counts(metrics.InSteady)
+	releases := float64(doneOf(t, metrics.Release, metrics.ReadRelease))
+	acquired := float64(doneOf(t, metrics.Acquire, metrics.ReadAcquire))
 	if releases == 0 || acquired == 0 {
 		return nil, nil
 	}
@@ -237,9 +313,9 @@ func (c *cell) fanoutResult(t *metrics.Set) (*results.Fanout, map[string]float64
 		f.RatioToTheory = f.EventsPerRelease / f.TheoryPerRelease
 	}
 	cost := map[string]float64{"failed_writes": float64(n.FailedWrites) / acquired}
-	if woken := c.fanout.Wakes(c.wakes); woken.Events > 0 {
-		f.UsefulShare = float64(woken.Useful) / float64(woken.Events)
-		cost["wake_efficiency"] = float64(woken.Moved) / float64(woken.Events)
+	if events > 0 {
+		useful := float64(n.Useful) / events
+		f.UsefulShare, cost["wake_efficiency"] = &useful, float64(n.Moved)/events
 	}
 	for k := range zk.Kind(zk.Kinds) {
 		if r := n.Requests[k]; r > 0 {
@@ -251,11 +327,11 @@ func (c *cell) fanoutResult(t *metrics.Set) (*results.Fanout, map[string]float64
 
 // costs puts what one success cost beside the theory. per is what it is called where it is not one of the workload's operation.
 func (c *cell) costs(t *metrics.Set) (out []results.Cost, per string) {
-	op := c.work.Op()
+	ops := workloads.Ops(c.work)[:1]
 	if of, ok := c.work.(workloads.CostedPer); ok {
-		op, per = of.Per()
+		ops, per = of.Per()
 	}
-	done := float64(count(t, metrics.OK, op))
+	done := float64(doneOf(t, ops...))
 	if done == 0 {
 		return nil, ""
 	}
@@ -263,9 +339,13 @@ func (c *cell) costs(t *metrics.Set) (out []results.Cost, per string) {
 	if costed, ok := c.work.(workloads.Costed); ok {
 		theory = costed.Cost()
 	}
-	measured := workloads.CostOf(c.after.fanout.Sub(c.before.fanout))
+	least := workloads.Cost{}
+	if frugal, ok := c.work.(workloads.Frugal); ok {
+		least = frugal.Least()
+	}
+	measured := workloads.CostOf(c.fanout.Counts(metrics.InSteady))
 	for _, spent := range workloads.Spents {
-		line := results.Cost{Of: string(spent), Measured: measured[spent] / done}
+		line := results.Cost{Of: string(spent), Measured: measured[spent] / done, Least: least[spent]}
 		if expected, known := theory[spent]; known {
 			line.Theory = &expected
 			if expected > 0 {
@@ -276,41 +356,4 @@ func (c *cell) costs(t *metrics.Set) (out []results.Cost, per string) {
 		out = append(out, line)
 	}
 	return out, per
-}
-
-// evidence is the history for the checks. When the ensemble was lost, whoever still waited was cut off from it for a time that nobody
-// knows: not an attempt that the end of the run cut short, and no sign of the recipe.
-func (c *cell) evidence() iter.Seq[metrics.Sample] {
-	if !isClosed(c.failed) {
-		return c.history.All()
-	}
-	return func(yield func(metrics.Sample) bool) {
-		for s := range c.history.All() {
-			if s.Outcome == metrics.Unfinished {
-				s.Outcome = metrics.Failed
-			}
-			if !yield(s) {
-				return
-			}
-		}
-	}
-}
-
-// judge gives the verdicts, each check on a processor of its own: they only read.
-func (c *cell) judge() []results.Check {
-	checks := c.work.Checks()
-	verdicts := make([]check.Verdict, len(checks))
-	var wait sync.WaitGroup
-	for range c.history.All() { // sorts once, before many read
-		break
-	}
-	for i, k := range checks {
-		wait.Go(func() { verdicts[i] = k.Judge(c.evidence()) })
-	}
-	wait.Wait()
-	out := make([]results.Check, len(checks))
-	for i, v := range verdicts {
-		out[i] = results.FromVerdict(checks[i].Name, v)
-	}
-	return out
 }

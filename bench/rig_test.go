@@ -10,9 +10,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zkbench/zkbench/drivers"
 	"github.com/zkbench/zkbench/ensemble"
-	"github.com/zkbench/zkbench/profiles"
-	"github.com/zkbench/zkbench/recipes"
+	zkbarrier "github.com/zkbench/zkbench/recipes/barrier"
+	zkcommit "github.com/zkbench/zkbench/recipes/commit"
+	zkelection "github.com/zkbench/zkbench/recipes/election"
+	zklock "github.com/zkbench/zkbench/recipes/lock"
+	"github.com/zkbench/zkbench/recipes/published"
+	zkqueue "github.com/zkbench/zkbench/recipes/queue"
 	"github.com/zkbench/zkbench/results"
 	"github.com/zkbench/zkbench/workloads"
 	"github.com/zkbench/zkbench/zk"
@@ -29,9 +34,10 @@ type rig struct {
 
 	mu       sync.Mutex
 	silent   bool                              // no server answers
+	grants   func(seat int) time.Duration      // the session timeout, where it is not what is asked for
 	ended    error                             // a server ended by itself
 	problems []ensemble.Problem                // what the preflight finds
-	refuse   func(seat int) error              // why a session is not opened; the administrative one is seat -1
+	refuse   func(seat int) error              // why a session is not opened; the administrative one is seat -1, the probes are below
 	sessions map[int][]*zktest.Session         // opened, by seat
 	opened   func(seat int, s *zktest.Session) // told of each session
 	updates  []Update
@@ -54,7 +60,7 @@ func newRig(t *testing.T, cfg zktest.Config, lines ...string) *rig {
 			text = append(text, def)
 		}
 	}
-	p, err := profiles.Parse("test.yaml", []byte(strings.Join(text, "\n")))
+	p, err := catalogue.Parse("test.yaml", []byte(strings.Join(text, "\n")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,9 +70,9 @@ func newRig(t *testing.T, cfg zktest.Config, lines ...string) *rig {
 	}
 	t.Cleanup(func() { dir.Close() })
 	r.config = Config{Profile: p, Ensemble: r, Name: "test-1", Out: dir, Version: "test", Stop: r.stop, Progress: r.update,
-		Setup: Setup{Workloads: []workloads.Kind{workloads.Locks(recipes.Locks), workloads.Queues(recipes.Queues),
-			workloads.PriorityQueues(recipes.PriorityQueues), workloads.Barriers(recipes.Barriers), workloads.DoubleBarriers(recipes.DoubleBarriers),
-			workloads.Rendezvouses(recipes.Rendezvouses), workloads.Commits(recipes.Commits)},
+		Setup: Setup{Workloads: []workloads.Kind{workloads.DrivenLocks(workloads.Locks(slices.Concat(zklock.Variants(), published.Locks())), drivers.Lock), workloads.RWLocks(zklock.RWVariants()), workloads.Queues(zkqueue.Variants()),
+			workloads.PriorityQueues(zkqueue.PriorityVariants()), workloads.Barriers(zkbarrier.Variants()), workloads.DoubleBarriers(zkbarrier.DoubleVariants()),
+			workloads.Rendezvouses(zkbarrier.RendezvousVariants()), workloads.Commits(zkcommit.Variants()), workloads.Elections(zkelection.Variants())},
 			Engines: []Engine{{Name: "memory", Persistent: true, Dial: r.dial}}}}
 	return r
 }
@@ -74,7 +80,7 @@ func newRig(t *testing.T, cfg zktest.Config, lines ...string) *rig {
 func (r *rig) dial(ctx context.Context, _ []string, timeout time.Duration, by uint64) (zk.Session, error) {
 	seat := int(by) - seed - 1
 	r.mu.Lock()
-	silent, refuse, opened := r.silent, r.refuse, r.opened
+	silent, refuse, opened, grants := r.silent, r.refuse, r.opened, r.grants
 	r.mu.Unlock()
 	if silent {
 		<-ctx.Done()
@@ -86,6 +92,9 @@ func (r *rig) dial(ctx context.Context, _ []string, timeout time.Duration, by ui
 		if err := refuse(seat); err != nil {
 			return nil, err
 		}
+	}
+	if grants != nil {
+		timeout = grants(seat)
 	}
 	s := r.ens.DialTimeout(timeout)
 	r.mu.Lock()
@@ -161,7 +170,20 @@ func (r *rig) runIn(ctx context.Context) (*results.Run, error) {
 		r.t.Errorf("written: exit %v, partial %v, %d cells; returned: exit %v, partial %v, %d cells",
 			kept.Exit, kept.Partial, len(kept.Cells), doc.Exit, doc.Partial, len(doc.Cells))
 	}
+	consistent(r.t, r.config.Out.Path())
 	return doc, err
+}
+
+// consistent asserts that a result does not contradict itself.
+func consistent(t *testing.T, dir string) {
+	t.Helper()
+	contradictions, err := results.Validate(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range contradictions {
+		t.Errorf("the result contradicts itself: %s", c)
+	}
 }
 
 // mustRun is run where nothing goes wrong.
@@ -236,3 +258,9 @@ func checkOf(t *testing.T, c results.Cell, name string) results.Check {
 }
 
 var errRefused = errors.New("connection refused")
+
+// catalogue is all workloads as profiles name them.
+var catalogue = Setup{Workloads: []workloads.Kind{workloads.DrivenLocks(workloads.Locks(nil), nil), workloads.MultiLocks(nil), workloads.RWLocks(nil), workloads.Revocables(nil),
+	workloads.Semaphores(nil), workloads.Queues(nil), workloads.PriorityQueues(nil), workloads.DelayQueues(nil), workloads.Elections(nil),
+	workloads.Barriers(nil), workloads.DoubleBarriers(nil), workloads.Rendezvouses(nil), workloads.Counters(nil, nil), workloads.Groups(nil),
+	workloads.Configs(nil), workloads.Commits(nil)}}.Catalogue()

@@ -18,12 +18,12 @@ func TestACellOfFixedWorkEndsWithIt(t *testing.T) {
 		operations        int64 // of 6 sessions and 20 barriers
 		checks            map[string]int
 	}{
-		{"barrier", "barrier", 5 * 20, map[string]int{"barred": 5 * 20, "nothing-left": 1, "liveness": 5 * 20}},
+		{"barrier", "barrier", 5 * 20, map[string]int{"barred": 5 * 20, "nothing-left": 2, "liveness": 5 * 20}},
 		{"double-barrier", "double-barrier", 2 * 6 * 20,
-			map[string]int{"enter-safety": 6 * 20, "leave-safety": 6 * 20, "equal-outcome": 6 * 20, "nothing-left": 1, "liveness": 2 * 6 * 20}},
+			map[string]int{"enter-safety": 6 * 20, "leave-safety": 6 * 20, "equal-outcome": 6 * 20, "nothing-left": 2, "liveness": 2 * 6 * 20}},
 		{"double-barrier", "double-barrier-all", 2 * 6 * 20,
-			map[string]int{"enter-safety": 6 * 20, "leave-safety": 6 * 20, "equal-outcome": 6 * 20, "nothing-left": 1, "liveness": 2 * 6 * 20}},
-		{"rendezvous", "rendezvous", 6 * 20, map[string]int{"enter-safety": 6 * 20, "equal-outcome": 6 * 20, "nothing-left": 1,
+			map[string]int{"enter-safety": 6 * 20, "leave-safety": 6 * 20, "equal-outcome": 6 * 20, "nothing-left": 2, "liveness": 2 * 6 * 20}},
+		{"rendezvous", "rendezvous", 6 * 20, map[string]int{"enter-safety": 6 * 20, "equal-outcome": 6 * 20, "nothing-left": 2,
 			"liveness": 6 * 20}},
 	} {
 		t.Run(tt.variant, func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestACellOfTransactionsEndsWithThem(t *testing.T) {
 				t.Errorf("partial %v, %d operations, costs per %q", c.Partial, c.Operations, c.CostPer)
 			}
 			for name, evidence := range map[string]int{"commit-agreement": 6 * 20, "decision-liveness": 6 * 20, "decision-stands": 4,
-				"nothing-left": 2} {
+				"nothing-left": 4} {
 				if k := checkOf(t, c, name); k.Verdict != "holds" || k.Evidence != evidence {
 					t.Errorf("%s %s with evidence %d, want that it holds with %d: %s", name, k.Verdict, k.Evidence, evidence, k.Detail)
 				}

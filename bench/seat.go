@@ -4,24 +4,31 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/zkbench/zkbench/bench/faults"
+	"github.com/zkbench/zkbench/fleet"
 	"github.com/zkbench/zkbench/metrics"
 	"github.com/zkbench/zkbench/workloads"
 	"github.com/zkbench/zkbench/zk"
 )
 
-// crowd is the sessions of one cell.
-type crowd struct {
+// sessionPool is the sessions of one cell.
+type sessionPool struct {
 	dial     func(ctx context.Context, id int) (zk.Session, error)
-	sessions []zk.Session // by seat; replaced by its seat alone when a session is lost
+	share    fleet.Share
+	sessions []zk.Session // by their places in the share; replaced by its seat alone when a session is lost
 	lost     atomic.Int64 // sessions that expired
 	redials  atomic.Int64 // failed attempts to replace one
+	links    links
 
-	mu     sync.Mutex // guards what follows, and sessions against those who are not the seat
-	losses []loss     // by time
+	mu       sync.Mutex         // guards what follows, and sessions against those who are not the seat
+	losses   []loss             // by time
+	retired  zk.Traffic         // of sessions that others have replaced
+	connects *metrics.Histogram // how long the first sessions took to open; nil before the first
 }
 
 // loss is a session that was lost, and when its seat noticed.
@@ -31,34 +38,32 @@ type loss struct {
 }
 
 // session is the one that a seat has now.
-func (c *crowd) session(seat int) zk.Session {
+func (c *sessionPool) session(seat int) zk.Session {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.sessions[seat]
 }
 
-// place is where a session is connected: "" while it is not, or where the engine does not tell.
-type place struct {
-	id     int64
-	server string
+// all is the sessions that the seats have now.
+func (c *sessionPool) all() []zk.Session {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.sessions)
 }
 
 // places are where all sessions are, by seat.
-func (c *crowd) places() []place {
+func (c *sessionPool) places() []faults.Place {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	all := make([]place, len(c.sessions))
+	all := make([]faults.Place, len(c.sessions))
 	for i, s := range c.sessions {
-		all[i].id = s.ID()
-		if told, ok := s.(interface{ Server() string }); ok {
-			all[i].server = told.Server()
-		}
+		all[i] = faults.Place{ID: s.ID(), Server: zk.ServerOf(s)}
 	}
 	return all
 }
 
 // lossesBetween are the sessions whose loss was noticed from an offset on and before another.
-func (c *crowd) lossesBetween(from, to time.Duration) []loss {
+func (c *sessionPool) lossesBetween(from, to time.Duration) []loss {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var some []loss
@@ -75,7 +80,7 @@ func (c *crowd) lossesBetween(from, to time.Duration) []loss {
 const atOnce = 64
 
 // connect opens all sessions, and closes them again when one cannot be opened.
-func (c *crowd) connect(ctx context.Context, n int, opened func(int)) error {
+func (c *sessionPool) connect(ctx context.Context, n int, opened func(int)) error {
 	c.sessions = make([]zk.Session, n)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -84,12 +89,20 @@ func (c *crowd) connect(ctx context.Context, n int, opened func(int)) error {
 		if ctx.Err() != nil {
 			return
 		}
-		s, err := c.dial(ctx, i)
+		begun := time.Now()
+		s, err := c.dial(ctx, c.share.Session(i))
+		took := time.Since(begun)
 		if err != nil {
 			cancel(fmt.Errorf("open session %d of %d: %w", i+1, n, err))
 			return
 		}
 		c.sessions[i] = s
+		c.mu.Lock()
+		if c.connects == nil {
+			c.connects = metrics.NewHistogram()
+		}
+		c.connects.Record(took)
+		c.mu.Unlock()
 		opened(int(done.Add(1)))
 	})
 	if err := context.Cause(ctx); err != nil {
@@ -100,7 +113,7 @@ func (c *crowd) connect(ctx context.Context, n int, opened func(int)) error {
 }
 
 // close ends all sessions, so many of them at a time.
-func (c *crowd) close(atOnce int) {
+func (c *sessionPool) close(atOnce int) {
 	inParallel(len(c.sessions), atOnce, func(i int) {
 		if c.sessions[i] != nil {
 			c.sessions[i].Close() // its error says that the servers did not answer: the session then expires there
@@ -122,13 +135,17 @@ func inParallel(n, atOnce int, do func(int)) {
 	wait.Wait()
 }
 
-// seat is one session's life in a cell.
+// seat carries out what one simulated client does in a cell, with one session after the other.
 type seat struct {
 	workloads.Seat
-	crowd    *crowd
+	clients  *sessionPool
+	observed func(seat uint32, s zk.Session) zk.Session
 	work     workloads.Workload
 	arrivals arrivals
 	loopOpen bool
+	pausing  *pausing   // of a closed loop; nil: it does not pause
+	passes   bool       // what it puts others take
+	stays    bool       // it works until the cell is cut: others, whom the rate drives, may still make work for it
 	first    *countdown // to count this seat's first turn
 }
 
@@ -139,8 +156,14 @@ func (s *seat) run(ctx context.Context, stop <-chan struct{}, until func() time.
 	if s.finished() {
 		return
 	}
+	if s.stays {
+		stop = nil
+	}
+	if w, some := s.work.(workloads.Pipelined); some {
+		defer w.Await(s.ID)
+	}
 	step := s.work.Join(s.Seat)
-	for due := s.arrivals.next(0); ; due = s.arrivals.next(s.Origin.Now()) {
+	for due := s.arrivals.next(0); ; due = s.next(ctx) {
 		if offered := s.waitFor(ctx, stop, due); !offered && (!s.loopOpen || due >= until()) {
 			return
 		}
@@ -158,7 +181,9 @@ func (s *seat) run(ctx context.Context, stop <-chan struct{}, until func() time.
 		if !s.loopOpen {
 			due = s.Origin.Now() // a closed loop is never late
 		}
+		s.Standing.Waits() // unless the workload knows better
 		err := step(ctx, due)
+		s.Standing.Ends()
 		s.turn()
 		if s.finished() {
 			return
@@ -168,6 +193,16 @@ func (s *seat) run(ctx context.Context, stop <-chan struct{}, until func() time.
 			step = s.replace(ctx, stop)
 		}
 	}
+}
+
+// next is when the next unit of work is due. What has been cut short has not failed.
+func (s *seat) next(ctx context.Context) time.Duration {
+	now := s.Origin.Now()
+	due := s.arrivals.next(now)
+	if s.pausing != nil && ctx.Err() == nil {
+		due = max(due, now+s.pausing.next())
+	}
+	return due
 }
 
 // finished tells whether the seat has done all that there is to do, where that has an end.
@@ -186,11 +221,16 @@ func (s *seat) turn() {
 
 // giveUp records work that was offered and not begun when the cell was cut.
 func (s *seat) giveUp(due time.Duration) {
-	now, op := s.Origin.Now(), s.work.Op()
-	if w, some := s.work.(workloads.Driven); some {
-		op = w.Offered()
+	now, op := s.Origin.Now(), workloads.Offered(s.work)[0]
+	if w, some := s.work.(workloads.Drawing); some {
+		op = w.Draw(s.ID, s.Rand)
 	}
-	s.Recorder.Record(metrics.Sample{Op: op, Outcome: metrics.Unfinished, Session: s.ID, Due: due, Start: now, End: now})
+	lost := metrics.Sample{Op: op, Outcome: metrics.Unfinished, Session: s.ID, Due: due, Start: now, End: now}
+	s.Recorder.Record(lost)
+	if op == metrics.Put && s.passes { // an item that is not put is not taken
+		lost.Op = metrics.PutToTake
+		s.Recorder.Record(lost)
+	}
 }
 
 // waitFor waits until due; false when the offering stops before.
@@ -224,24 +264,32 @@ func (s *seat) lose(err error) {
 	if errors.Is(err, workloads.ErrEnded) {
 		return
 	}
-	s.crowd.lost.Add(1)
-	s.crowd.mu.Lock()
-	defer s.crowd.mu.Unlock()
-	s.crowd.losses = append(s.crowd.losses, loss{s.Session.ID(), s.Origin.Now()})
+	s.clients.lost.Add(1)
+	s.clients.mu.Lock()
+	defer s.clients.mu.Unlock()
+	s.clients.losses = append(s.clients.losses, loss{s.Session.ID(), s.Origin.Now()})
+}
+
+// open opens a session that takes the place of the seat's.
+func (s *seat) open(ctx context.Context) (zk.Session, error) {
+	fresh, err := s.clients.dial(ctx, int(s.ID))
+	if err != nil {
+		return nil, err
+	}
+	s.Session = s.observed(s.ID, fresh)
+	s.Fanout.Request(s.Origin.Now(), int(zk.KindConnect))
+	s.clients.links.replaced(s.ID, s.Origin.Now())
+	s.clients.retire(s.clients.share.Place(s.ID), fresh)
+	return s.Session, nil
 }
 
 // replace opens a new session for the seat, for as long as it takes, and joins with it; nil when the cell ends before.
 func (s *seat) replace(ctx context.Context, stop <-chan struct{}) workloads.Step {
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 2*time.Second) {
-		fresh, err := s.crowd.dial(ctx, int(s.ID))
-		if err == nil {
-			s.Session = fresh
-			s.crowd.mu.Lock()
-			s.crowd.sessions[s.ID] = fresh
-			s.crowd.mu.Unlock()
+		if _, err := s.open(ctx); err == nil {
 			return s.work.Join(s.Seat)
 		}
-		s.crowd.redials.Add(1)
+		s.clients.redials.Add(1)
 		t := time.NewTimer(wait)
 		select {
 		case <-t.C:

@@ -1,151 +1,339 @@
 package bench
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/zkbench/zkbench/bench/faults"
 	"github.com/zkbench/zkbench/ensemble"
+	"github.com/zkbench/zkbench/internal/phrase"
+	"github.com/zkbench/zkbench/results"
 )
 
-// serverSeries is the servers' figures over a cell: the latest, and what the steady phase amounts to.
+// serverSeries is the servers' figures over a cell: differences between answers, and what those of the steady phase amount to. Servers are
+// asked once a second, and at both marks of the steady phase.
 type serverSeries struct {
 	mu          sync.Mutex
-	latest      []ensemble.ServerStats
-	first, last map[string]told // of the steady phase, by address
-	outstanding float64         // the highest of any server
-	watches     float64         // the highest of all servers together
-	silent      map[string]error
+	last        map[string]*ensemble.ServerStats // the last answer of each server
+	steady      map[string]*covered
+	stage       pollStage
+	outstanding *float64 // the highest of any server in the steady phase
+	watches     *float64 // the highest of all servers together
+	silent      map[string]*silence
+	size        int // voting servers of the ensemble; 0: not told
+	leaders     faults.Leadership
+	followed    time.Time // the last answers that leaders knows of
 }
 
-// told is what a server said, and when.
-type told struct {
-	at time.Time
-	ensemble.ServerStats
+// pollStage is how far the polls of a cell have come.
+type pollStage uint8
+
+const (
+	polled       pollStage = iota // once a second
+	polledBefore                  // at the start of the steady phase
+	polledAfter                   // at its end
+)
+
+// covered is what a server counted in the steady phase, from its answer at the start to its answer at the end.
+type covered struct {
+	counted  results.Figures
+	closed   bool
+	restarts int // restarts of its counters: what it counted just before is lost
+}
+
+// silence is the failed questions to one server.
+type silence struct {
+	times, asked int
+	err          error // the last one
 }
 
 // serves reports whether at least one server answers that it serves.
-func serves(all []ensemble.ServerStats) bool {
-	return slices.ContainsFunc(all, func(st ensemble.ServerStats) bool {
-		return st.Err == nil || errors.Is(st.Err, ensemble.ErrWordsOff)
-	})
+func serves(all []ensemble.ServerStats) bool { return slices.ContainsFunc(all, answers) }
+
+// answers reports whether a server serves, whether or not it tells its figures.
+func answers(st ensemble.ServerStats) bool {
+	return st.Err == nil || errors.Is(st.Err, ensemble.ErrWordsOff)
 }
 
-func (s *serverSeries) add(at time.Time, all []ensemble.ServerStats, steady bool) {
+// add takes the answers of all servers, and gives each one's figures since its answer before: nil for a server that did not tell. from is
+// when the first of these differences starts, or zero.
+func (s *serverSeries) add(all []ensemble.ServerStats, stage pollStage) (figures map[string]results.Figures, from time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.first == nil {
-		s.first, s.last, s.silent = map[string]told{}, map[string]told{}, map[string]error{}
+	if s.last == nil {
+		s.last, s.steady, s.silent = map[string]*ensemble.ServerStats{}, map[string]*covered{}, map[string]*silence{}
 	}
-	s.latest = all
-	watches := 0.0
+	s.stage = max(s.stage, stage)
+	figures = map[string]results.Figures{}
+	watches, told := 0.0, false
 	for _, st := range all {
+		if s.silent[st.Address] == nil {
+			s.silent[st.Address] = &silence{}
+		}
+		s.silent[st.Address].asked++
 		if st.Err != nil {
-			s.silent[st.Address] = st.Err
+			s.silent[st.Address].times++
+			s.silent[st.Address].err = st.Err
+			figures[st.Address] = nil
 			continue
 		}
-		if !steady {
+		before := s.last[st.Address]
+		if before != nil && stale(*before, st) {
 			continue
 		}
-		first, ok := s.first[st.Address]
-		switch last := s.last[st.Address]; {
-		case !ok:
-			s.first[st.Address] = told{at, st}
-		case st.PacketsReceived < last.PacketsReceived: // started anew
-			s.first[st.Address] = told{first.at, since(first.ServerStats, last.ServerStats)}
+		s.last[st.Address] = &st
+		figures[st.Address] = inInterval(before, st)
+		if before != nil && (from.IsZero() || before.At.Before(from)) {
+			from = before.At
 		}
-		s.last[st.Address] = told{at, st}
-		s.outstanding = max(s.outstanding, float64(st.Outstanding))
-		watches += float64(st.Watches)
+		if s.stage < polledBefore || s.cover(before, st, stage) {
+			continue
+		}
+		if !st.Lacks("zk_outstanding_requests") {
+			s.outstanding = highest(s.outstanding, float64(st.Outstanding))
+		}
+		if !st.Lacks("zk_watch_count") {
+			watches, told = watches+float64(st.Watches), true
+		}
 	}
-	s.watches = max(s.watches, watches)
+	if told {
+		s.watches = highest(s.watches, watches)
+	}
+	return figures, from
 }
 
-// since is what a server that was started anew, and counts from zero, has to be compared with, so that the difference has what it counted
-// before its end too: what it had told last is lost since.
-func since(first, last ensemble.ServerStats) ensemble.ServerStats {
-	first.PacketsReceived -= last.PacketsReceived
-	first.PacketsSent -= last.PacketsSent
-	first.Fsyncs -= last.Fsyncs
-	first.FsyncTotal -= last.FsyncTotal
-	if first.Usage != nil && last.Usage != nil {
-		usage := *first.Usage
-		usage.CPU -= last.Usage.CPU
-		first.Usage = &usage
+// stale says whether a server's answer is older than the one before, by its contents: of two questions at the same time each may be answered
+// first, and either answer may be read first.
+func stale(before, st ensemble.ServerStats) bool {
+	if !st.At.After(before.At) {
+		return true
 	}
-	return first
+	return !st.Asked.IsZero() && st.Asked.Before(before.At) && (st.Uptime < before.Uptime || slices.ContainsFunc(counters, func(c counter) bool {
+		return c.of(st) < c.of(before)
+	}))
 }
 
-// missing says which servers' figures are not in the result: a missing source is said, never zero.
-func (s *serverSeries) missing() []string {
+// follow follows who leads, and returns the change if these answers tell of one. Answers to questions that were asked before the last ones were
+// there may be older than these.
+func (s *serverSeries) follow(at time.Time, all []ensemble.ServerStats, places func() []faults.Place) *results.LeaderEvent {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var notes []string
-	for address, err := range s.silent {
-		notes = append(notes, fmt.Sprintf("server %s did not tell its figures at some time: %v", address, err))
+	for _, st := range all {
+		s.size = max(s.size, st.QuorumSize)
 	}
-	slices.Sort(notes)
+	if at.Before(s.followed) || slices.ContainsFunc(all, func(st ensemble.ServerStats) bool { return !st.Asked.IsZero() && st.Asked.Before(s.followed) }) {
+		return nil
+	}
+	s.followed = at
+	before, losses := s.leaders.Now(), len(s.leaders.Outages)
+	s.leaders.See(at, all, s.size, places)
+	now, lost := s.leaders.Now(), len(s.leaders.Outages)
+	if lost == losses && (now == before || lost == 0) { // the first leader that is seen is no change
+		return nil
+	}
+	return &results.LeaderEvent{Now: now, Before: before, LedOn: lost < losses}
+}
+
+// leader is the server that leads; "" where none does, or none has said so.
+func (s *serverSeries) leader() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.leaders.Now()
+}
+
+// outages are the losses of a leader so far.
+func (s *serverSeries) outages() []faults.Outage {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.leaders.Outages)
+}
+
+// cover adds an answer to what the server counted in the steady phase; true when it had told the end of that already.
+func (s *serverSeries) cover(before *ensemble.ServerStats, st ensemble.ServerStats, stage pollStage) (over bool) {
+	c := s.steady[st.Address]
+	if c == nil {
+		if s.stage == polledAfter { // it told nothing before the end
+			return true
+		}
+		s.steady[st.Address] = &covered{}
+		return false
+	}
+	if c.closed || s.stage == polledAfter && stage != polledAfter {
+		return true
+	}
+	part := between(*before, st)
+	if c.counted == nil {
+		c.counted = part
+	} else {
+		c.counted.Add(part)
+	}
+	if otherProcess(*before, st) || st.Uptime < before.Uptime {
+		c.restarts++
+	}
+	c.closed = stage == polledAfter
+	return false
+}
+
+func highest(a *float64, b float64) *float64 {
+	if a == nil || *a < b {
+		return &b
+	}
+	return a
+}
+
+// missing says which servers' figures are not in the result, or not whole: a missing source is said, never zero. length is that of the
+// steady phase.
+func (s *serverSeries) missing(length time.Duration) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var notes, silent, restarted []string
+	for _, address := range slices.Sorted(maps.Keys(s.silent)) {
+		q := s.silent[address]
+		if q.times > 0 {
+			silent = append(silent, fmt.Sprintf("server %s did not tell its figures %d of %s: %v", address, q.times, phrase.Count(q.asked, "time"), q.err))
+		}
+		c := s.steady[address]
+		switch seconds := 0.0; {
+		case c == nil || c.counted == nil:
+			if q.times == 0 && length > 0 && s.stage == polledAfter {
+				notes = append(notes, fmt.Sprintf("server %s told no figures of the steady phase", address))
+			}
+		default:
+			if seconds, _ = c.counted.Get("seconds"); seconds < 0.95*length.Seconds() {
+				notes = append(notes, fmt.Sprintf("the figures of server %s are of %s of the steady phase's %s", address,
+					phrase.Seconds(seconds), phrase.Seconds(length.Seconds())))
+			}
+			if c.restarts > 0 {
+				restarted = append(restarted, fmt.Sprintf("server %s reset its counters %s", address, phrase.Times(c.restarts)))
+			}
+		}
+	}
+	if len(silent) > 0 {
+		notes = append(notes, strings.Join(silent, "; "))
+	}
+	if len(restarted) > 0 {
+		notes = append(notes, strings.Join(restarted, ", ")+": the figures are lower bounds")
+	}
 	return notes
 }
 
-// now is the latest figures, by address.
-func (s *serverSeries) now() map[string]map[string]float64 {
+// summary is the figures of the steady phase: totals over the servers that told of what grew from their answers at its start to those at
+// its end, the means that follow, and the highest of what goes up and down. 'seconds' is the shortest time between these two answers of a
+// server. A total of which one server does not tell its part is nil. The result is nil when no server told.
+func (s *serverSeries) summary() results.Figures {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := map[string]map[string]float64{}
-	for _, st := range s.latest {
-		if st.Err == nil {
-			out[st.Address] = figures(st)
+	var out results.Figures
+	servers, shortest := 0, 0.0
+	for _, c := range s.steady {
+		if c.counted == nil {
+			continue
 		}
+		seconds, _ := c.counted.Get("seconds")
+		if servers++; servers == 1 || seconds < shortest {
+			shortest = seconds
+		}
+		if out == nil {
+			out = results.Figures{}
+		}
+		out.Add(c.counted)
 	}
-	return out
-}
-
-func figures(st ensemble.ServerStats) map[string]float64 {
-	ms := func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
-	f := map[string]float64{
-		"outstanding": float64(st.Outstanding), "watches": float64(st.Watches), "znodes": float64(st.Znodes),
-		"ephemerals": float64(st.Ephemerals), "connections": float64(st.Connections), "leader": 0,
-		"packets_received": float64(st.PacketsReceived), "packets_sent": float64(st.PacketsSent),
-		"latency_avg_ms": ms(st.AvgLatency), "latency_max_ms": ms(st.MaxLatency), "fsync_avg_ms": ms(st.FsyncAvg), "fsync_max_ms": ms(st.FsyncMax),
-	}
-	if st.State == "leader" || st.State == "standalone" {
-		f["leader"] = 1
-	}
-	if st.Usage != nil {
-		f["cpu_s"], f["rss_mib"] = st.Usage.CPU.Seconds(), float64(st.Usage.RSS)/(1<<20)
-	}
-	return f
-}
-
-// summary is the figures of the steady phase: totals over the servers of what grew in seconds, the time between the first and the
-// last answer, and the highest of what goes up and down. It is nil when no server told.
-func (s *serverSeries) summary() map[string]float64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.last) == 0 {
+	if out == nil {
 		return nil
 	}
-	out := map[string]float64{"outstanding_max": s.outstanding, "watches_max": s.watches}
-	var syncs, syncTime, cpu float64
-	for address, b := range s.last {
-		a := s.first[address]
-		out["seconds"] = max(out["seconds"], b.at.Sub(a.at).Seconds())
-		out["packets_received"] += float64(b.PacketsReceived - a.PacketsReceived)
-		out["packets_sent"] += float64(b.PacketsSent - a.PacketsSent)
-		syncs += float64(b.Fsyncs - a.Fsyncs)
-		syncTime += float64(b.FsyncTotal-a.FsyncTotal) / float64(time.Millisecond)
-		if a.Usage != nil && b.Usage != nil {
-			cpu += (b.Usage.CPU - a.Usage.CPU).Seconds()
+	out.Set("seconds", shortest)
+	out.Set("servers", float64(servers))
+	means(out)
+	out["outstanding_max"], out["watches_max"] = s.outstanding, s.watches
+	return out
+}
+
+// rollCall is which servers answered at any time of the run, and of how many their ensemble is. Its methods may be called from several
+// goroutines.
+type rollCall struct {
+	mu       sync.Mutex
+	answered map[string]bool
+	voting   int // 0: no server has told
+}
+
+func (r *rollCall) call(all []ensemble.ServerStats) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.answered == nil {
+		r.answered = map[string]bool{}
+	}
+	for _, st := range all {
+		if answers(st) {
+			r.answered[st.Address] = true
+		}
+		if r.voting = max(r.voting, st.QuorumSize); r.voting == 0 && st.State == "standalone" && len(all) == 1 {
+			r.voting = 1
 		}
 	}
-	if syncs > 0 {
-		out["fsync_mean_ms"] = syncTime / syncs
+}
+
+func (r *rollCall) tell(e *results.Environment) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	answered, voting := len(r.answered), r.voting
+	if e.Answered = &answered; voting > 0 {
+		e.Voting = &voting
 	}
-	if cpu > 0 {
-		out["cpu_s"] = cpu
+}
+
+// ask asks the servers for their figures, and writes them onto the timeline: the differences since the answers before, and the state at
+// their end.
+func (c *cell) ask(ctx context.Context, stage pollStage) {
+	all := c.Ensemble.Stats(ctx)
+	if ctx.Err() == nil {
+		c.told(all, stage)
 	}
-	return out
+}
+
+// told takes the servers' answers into the cell.
+func (c *cell) told(all []ensemble.ServerStats, stage pollStage) {
+	now := time.Now()
+	for i := range all {
+		if all[i].At.IsZero() {
+			all[i].At = now
+		}
+	}
+	figures, from := c.server.add(all, stage)
+	if b := c.Blocks; b != nil && b.Polled != nil && c.phase(c.origin.At(now)) == PhaseSteady {
+		b.Polled(all)
+	}
+	if e := c.server.follow(now, all, c.clients.places); e != nil {
+		c.Out.Timeline(results.Second{Cell: c.tag(), At: now.UTC(), Phase: c.phase(c.origin.At(now)), Leader: e})
+		message := fmt.Sprintf("the leader is %s, and was %s", cmp.Or(e.Now, "nobody"), cmp.Or(e.Before, "nobody"))
+		if e.LedOn {
+			message = fmt.Sprintf("the leader is still %s, which had not answered", e.Now)
+		}
+		c.tellOf(Event{Kind: EventLeader, Name: e.Now, Ended: e.LedOn}, message)
+	}
+	phase := c.phase(c.origin.At(now))
+	if !from.IsZero() { // a line is of the phase in which it starts; the polls at the marks end one there
+		phase = c.phase(c.origin.At(from))
+	}
+	c.Out.Timeline(results.Second{Cell: c.tag(), At: now.UTC(), Phase: phase, Servers: figures})
+}
+
+// markServers asks the servers at a mark of the cell, while the load goes on.
+func (c *cell) markServers(ctx context.Context, stage pollStage) {
+	c.asking.Go(func() { c.ask(ctx, stage) })
+}
+
+// atMark ends the intervals of the timeline at a mark of the steady phase, if that has begun.
+func (c *cell) atMark(ctx context.Context, begun bool, stage pollStage) {
+	if !begun {
+		return
+	}
+	c.markServers(ctx, stage)
+	c.cutNow <- struct{}{}
 }

@@ -9,9 +9,10 @@ import (
 	"time"
 
 	"github.com/zkbench/zkbench/check"
+	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
 	"github.com/zkbench/zkbench/profiles"
-	"github.com/zkbench/zkbench/recipes"
+	zklock "github.com/zkbench/zkbench/recipes/lock"
 	"github.com/zkbench/zkbench/results"
 	"github.com/zkbench/zkbench/workloads"
 	"github.com/zkbench/zkbench/zk"
@@ -28,14 +29,18 @@ func (j judged) Checks() []check.Check { return j.checks }
 
 // judge replaces the checks of the run's workload.
 func (r *rig) judge(checks ...check.Check) {
-	kind := workloads.Locks(recipes.Locks)
-	makeOne := kind.New
-	kind.New = func(p workloads.Params) workloads.Workload { return judged{makeOne(p), checks} }
+	kind := workloads.Locks(zklock.Variants())
+	for i, v := range kind.Variants {
+		kind.Variants[i].New = func(l workloads.Load, o map[string]string) (workloads.Workload, error) {
+			w, err := v.New(l, o)
+			return judged{w, checks}, err
+		}
+	}
 	r.config.Workloads = []workloads.Kind{kind}
 }
 
 func says(name string, v check.Verdict) check.Check {
-	return check.Check{Name: name, Judge: func(iter.Seq[metrics.Sample]) check.Verdict { return v }}
+	return check.Check{Name: name, Judge: func(iter.Seq[metrics.Sample], *spill.Room) check.Verdict { return v }}
 }
 
 func TestExitOfVerdicts(t *testing.T) {
@@ -101,7 +106,7 @@ func TestExitOfVerdicts(t *testing.T) {
 					t.Fatal(err)
 				}
 				for i, k := range kept.Cells[0].Checks {
-					v := c.checks[i].Judge(nil)
+					v := c.checks[i].Judge(nil, nil)
 					if k.Name != c.checks[i].Name || k.Verdict != v.Answer.String() || k.Evidence != v.Evidence || k.Count != v.Count ||
 						k.Detail != v.Detail || len(k.Witness) != len(v.Witness) {
 						t.Errorf("written: %+v, judged: %+v", k, v)
@@ -117,7 +122,7 @@ func TestChecksSeeTheWholeHistory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, latency, "sessions: [5]", "duration: 3s")
 		var seen []metrics.Sample
-		r.judge(check.Check{Name: "all", Judge: func(history iter.Seq[metrics.Sample]) check.Verdict {
+		r.judge(check.Check{Name: "all", Judge: func(history iter.Seq[metrics.Sample], _ *spill.Room) check.Verdict {
 			for s := range history {
 				seen = append(seen, s)
 			}
@@ -133,15 +138,15 @@ func TestChecksSeeTheWholeHistory(t *testing.T) {
 			case s.Op == metrics.Left:
 				left++
 			case s.Op != metrics.Acquire:
-			case s.End < time.Second:
+			case s.End.Seconds() < c.Steady.From:
 				grants["warm-up"]++
-			case s.End < 4*time.Second:
+			case s.End.Seconds() < c.Steady.To:
 				grants["steady"]++
 			default:
 				grants["drain"]++
 			}
 		}
-		if grants["steady"] != c.Operations || grants["warm-up"] == 0 || grants["drain"] == 0 || left != 1 {
+		if grants["steady"] != c.Operations || grants["warm-up"] == 0 || grants["drain"] == 0 || left != 2 { // with the sessions open, and closed
 			t.Errorf("%v grants, %d operations, %d objects looked at", grants, c.Operations, left)
 		}
 	})
@@ -153,11 +158,6 @@ func TestNotes(t *testing.T) {
 		got  string
 		want string
 	}{
-		{"as many finished as due", saturated(1000, results.Cell{Throughput: 100, ElapsedS: 10, OfferedPerS: 100}), ""},
-		{"within the noise of a Poisson stream", saturated(100, results.Cell{Throughput: 8, ElapsedS: 10, OfferedPerS: 10}), ""},
-		{"a backlog grew", saturated(1000, results.Cell{Throughput: 80, ElapsedS: 10, OfferedPerS: 100}), "saturated: 100.0/s offered, 80.0/s achieved, 0 not"},
-		{"failures are errors, not a backlog", saturated(1000, results.Cell{Throughput: 80, ElapsedS: 10, Errors: map[string]int64{"failed": 200}}), ""},
-		{"something was not begun", saturated(1000, results.Cell{Throughput: 100, ElapsedS: 10, OfferedPerS: 100, Errors: map[string]int64{"unfinished": 1}}), "1 not begun or not finished"},
 		{"as in theory", departs(results.Fanout{EventsPerRelease: 9, TheoryPerRelease: 9, RatioToTheory: 1}, true), ""},
 		{"events at the holder are in no theory", departs(results.Fanout{EventsPerRelease: 3, EventsStale: 1, TheoryPerRelease: 2, RatioToTheory: 1.5}, true), ""},
 		{"too many", departs(results.Fanout{EventsPerRelease: 3, TheoryPerRelease: 2, RatioToTheory: 1.5}, true), "departs from theory: 3.00 events"},
@@ -166,6 +166,25 @@ func TestNotes(t *testing.T) {
 	} {
 		if c.want == "" && c.got != "" || !strings.Contains(c.got, c.want) {
 			t.Errorf("%s: %q, want %q", c.name, c.got, c.want)
+		}
+	}
+}
+
+func TestSaturated(t *testing.T) {
+	for _, c := range []struct {
+		name                        string
+		due, unserved, failed, done int64
+		want                        bool
+	}{
+		{"as many done as came due", 1000, 0, 0, 1000, false},
+		{"within the noise of a Poisson stream", 100, 0, 0, 80, false},
+		{"a backlog grew", 1000, 0, 0, 800, true},
+		{"failures are errors, not a backlog", 1000, 0, 200, 800, false},
+		{"something was not begun", 1000, 1, 0, 1000, true},
+		{"deadlines passed", 1000, 0, 0, 10, true},
+	} {
+		if got := saturated(c.due, c.unserved, c.failed, c.done); got != c.want {
+			t.Errorf("%s: saturated(%d, %d, %d, %d) = %v, want %v", c.name, c.due, c.unserved, c.failed, c.done, got, c.want)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
 )
 
@@ -18,40 +19,27 @@ type round struct {
 	leaves []metrics.Sample
 }
 
-// roundsOf is the rounds of a history, in the order of objects and numbers.
-func roundsOf(history iter.Seq[metrics.Sample], enter metrics.Op) []*round {
-	type key struct {
-		object uint32
-		number int64
+// roundsOf is the rounds of a history, in the order of objects and numbers, each for as long as it is looked at.
+func roundsOf(history iter.Seq[metrics.Sample], room *spill.Room, enter metrics.Op) iter.Seq[*round] {
+	takes := func(s *metrics.Sample) bool { return s.Op == enter || s.Op == metrics.Leave }
+	compare := func(a, b *metrics.Sample) int {
+		return cmp.Or(cmp.Compare(a.Object, b.Object), cmp.Compare(a.Value, b.Value), cmp.Compare(a.End, b.End), cmp.Compare(a.Session, b.Session))
 	}
-	index := map[key]*round{}
-	for s := range history {
-		if s.Op != enter && s.Op != metrics.Leave {
-			continue
-		}
-		k := key{s.Object, s.Value}
-		r := index[k]
-		if r == nil {
-			r = &round{object: s.Object, number: s.Value}
-			index[k] = r
-		}
-		if s.Op == enter {
-			r.enters = append(r.enters, s)
-		} else {
-			r.leaves = append(r.leaves, s)
+	return func(yield func(*round) bool) {
+		for group := range groups(history, room, takes, compare, sameItem) {
+			r := &round{object: group[0].Object, number: group[0].Value}
+			for _, s := range group {
+				if s.Op == enter {
+					r.enters = append(r.enters, s)
+				} else {
+					r.leaves = append(r.leaves, s)
+				}
+			}
+			if !yield(r) {
+				return
+			}
 		}
 	}
-	var all []*round
-	for _, r := range index {
-		byEnd := func(a, b metrics.Sample) int {
-			return cmp.Or(cmp.Compare(a.End, b.End), cmp.Compare(a.Session, b.Session))
-		}
-		slices.SortFunc(r.enters, byEnd)
-		slices.SortFunc(r.leaves, byEnd)
-		all = append(all, r)
-	}
-	slices.SortFunc(all, func(a, b *round) int { return cmp.Or(cmp.Compare(a.object, b.object), cmp.Compare(a.number, b.number)) })
-	return all
 }
 
 // begun is when each session first began to enter, by attempts that the filter takes, earliest first.
@@ -109,9 +97,9 @@ func (v *Verdict) settle(silence string) Verdict {
 // counted, whatever became of it; one that has not begun cannot. Evidence is the number of entries by operation enter that succeeded; the
 // witness is the entry that came too early, and the member that began after it, if there was one.
 func EnterSafety(enter metrics.Op, members int) Check {
-	return Check{Name: "enter-safety", Judge: func(history iter.Seq[metrics.Sample]) (v Verdict) {
+	return Check{Name: "enter-safety", Judge: func(history iter.Seq[metrics.Sample], room *spill.Room) (v Verdict) {
 		var shown time.Duration
-		for _, r := range roundsOf(history, enter) {
+		for r := range roundsOf(history, room, enter) {
 			begun := r.begun(func(metrics.Outcome) bool { return true })
 			for _, s := range r.enters {
 				if s.Outcome != metrics.OK {
@@ -138,9 +126,9 @@ func EnterSafety(enter metrics.Op, members int) Check {
 // with the outcome Timeout. Entries that came too early whatever became of the others are the matter of EnterSafety. Evidence is the
 // number of entries that succeeded or timed out; the witness is one that was let in, and one that was not.
 func EqualOutcome(enter metrics.Op, members int) Check {
-	return Check{Name: "equal-outcome", Judge: func(history iter.Seq[metrics.Sample]) (v Verdict) {
+	return Check{Name: "equal-outcome", Judge: func(history iter.Seq[metrics.Sample], room *spill.Room) (v Verdict) {
 		var shown time.Duration
-		for _, r := range roundsOf(history, enter) {
+		for r := range roundsOf(history, room, enter) {
 			begun := r.begun(func(metrics.Outcome) bool { return true })
 			helped := r.begun(func(o metrics.Outcome) bool { return o != metrics.Timeout })
 			out := slices.IndexFunc(r.enters, func(s metrics.Sample) bool { return s.Outcome == metrics.Timeout })
@@ -164,9 +152,9 @@ func EqualOutcome(enter metrics.Op, members int) Check {
 // began to enter when another had begun to leave. Evidence is the number of leavings that succeeded; the witness is the one that ended
 // too early and the entry and leaving of the member that was still inside.
 func LeaveSafety() Check {
-	return Check{Name: "leave-safety", Judge: func(history iter.Seq[metrics.Sample]) (v Verdict) {
+	return Check{Name: "leave-safety", Judge: func(history iter.Seq[metrics.Sample], room *spill.Room) (v Verdict) {
 		var shown time.Duration
-		for _, r := range roundsOf(history, metrics.Enter) {
+		for r := range roundsOf(history, room, metrics.Enter) {
 			inside := r.inside()
 			for _, s := range r.leaves {
 				if s.Outcome != metrics.OK {
@@ -193,7 +181,7 @@ func LeaveSafety() Check {
 type stay struct{ enter, leave metrics.Sample }
 
 // inside is the members that were let in before anybody began to leave, and of which the leaving is known; the last to leave comes first.
-// Who was lost and came back is none of them: the others may have gone in with his first znode, and be out when the second is made.
+// A member that was lost and came back is none of them: the others may have gone in with its first znode, and be out when the second is made.
 func (r *round) inside() []stay {
 	back := map[uint32]int{} // attempts that were not given up
 	for _, s := range r.enters {
@@ -205,7 +193,7 @@ func (r *round) inside() []stay {
 	first := forever
 	for _, s := range r.leaves {
 		first = min(first, s.Start)
-		if other, known := leaves[s.Session]; !known || waited(other.Outcome) {
+		if _, known := leaves[s.Session]; !known { // who gives up and tries again has begun to leave all the same
 			leaves[s.Session] = s
 		}
 	}
@@ -224,33 +212,36 @@ func (r *round) inside() []stay {
 // Barred holds when nobody passed a barrier that was set for the whole of its wait: from before its Start to after its End. The barrier is
 // certainly set from the End of the operation Bar to the Start of the next Unbar. Evidence is the number of waits that passed.
 func Barred() Check {
-	return Check{Name: "barred", Judge: func(history iter.Seq[metrics.Sample]) (v Verdict) {
-		var passes []metrics.Sample
+	return Check{Name: "barred", Judge: func(history iter.Seq[metrics.Sample], room *spill.Room) (v Verdict) {
+		passes := spill.New(room, byStart)
+		defer passes.Close()
 		set := spans(func(yield func(metrics.Sample) bool) {
 			for s := range history {
 				if s.Op == metrics.Pass && s.Outcome == metrics.OK {
-					passes = append(passes, s)
+					passes.Add(s)
 				}
 				if !yield(s) {
 					return
 				}
 			}
-		}, setting)
-		if len(set) == 0 {
+		}, room, setting)
+		defer set.close()
+		if set.len() == 0 {
 			return Verdict{Detail: "the barrier was never set"}
 		}
 		var shown time.Duration
-		for _, p := range passes {
+		last := map[uint32]span{} // that had been set when the wait began
+		next, stop := iter.Pull(set.all())
+		defer stop()
+		bar, more := next()
+		for p := range passes.All() {
+			for ; more && bar.from <= p.Start; bar, more = next() {
+				last[bar.object] = bar
+			}
 			v.Evidence++
-			i, _ := slices.BinarySearchFunc(set, p, func(s span, p metrics.Sample) int {
-				if cmp.Or(cmp.Compare(s.object, p.Object), cmp.Compare(s.from, p.Start)) <= 0 {
-					return -1
-				}
-				return 1
-			})
-			if i > 0 && set[i-1].object == p.Object && set[i-1].to >= p.End {
+			if s, known := last[p.Object]; known && s.to >= p.End {
 				v.offence(p.End, &shown, fmt.Sprintf("session %d passed object %d at %v, which was set from %v to %v", p.Session, p.Object, p.End,
-					set[i-1].from, set[i-1].to), append(witness(set[i-1]), p)...)
+					s.from, s.to), append(witness(s), p)...)
 			}
 		}
 		return v.settle("nobody waited")
@@ -268,16 +259,16 @@ var setting = pairs{
 // PassLiveness is Liveness for a single barrier: nobody had to wait for longer than bound while it was not set.
 // A removal that did not succeed may not have been made: the barrier is taken for set until one does.
 func PassLiveness(bound time.Duration) Check {
-	c := liveness(bound, func(o metrics.Op) bool { return o == metrics.Pass }, whole, setting)
+	c := liveness(bound, contenders{asks: func(o metrics.Op) bool { return o == metrics.Pass }, holds: []pairs{setting}, times: 2, whole: true})
 	judge := c.Judge
-	c.Judge = func(history iter.Seq[metrics.Sample]) Verdict {
+	c.Judge = func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
 		return judge(func(yield func(metrics.Sample) bool) {
 			for s := range history {
 				if (s.Op != metrics.Unbar || s.Outcome == metrics.OK) && !yield(s) {
 					return
 				}
 			}
-		})
+		}, room)
 	}
 	return c
 }

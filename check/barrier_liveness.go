@@ -7,52 +7,53 @@ import (
 	"slices"
 	"time"
 
+	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
 )
 
-// RoundLiveness holds when nobody waited for longer than bound to enter a round in which all members waited at the same time or into which
-// somebody had been let, nor to leave one whose members had all begun to leave. The bound has to cover what Liveness says. An attempt that
-// was lost or failed was cut off from the servers for a time that nobody knows, and is no evidence. Evidence is the number of waits.
+// wakesOfARound is how many wake-ups a round may take from the last that comes to the last that is let in: that one makes its znode, and
+// somebody tells all others.
+const wakesOfARound = 4
+
+// RoundLiveness holds when nobody waited for too long to enter a round in which all members waited at the same time or into which
+// somebody had been let, nor to leave one whose members had all begun to leave. What is too long, and what becomes of an attempt that was
+// lost or failed, is as in Liveness; whatever was late or away for any member counts. Evidence is the number of waits.
 func RoundLiveness(enter metrics.Op, members int, bound time.Duration) Check {
-	return Check{Name: "liveness", Judge: func(history iter.Seq[metrics.Sample]) (v Verdict) {
+	return Check{Name: "liveness", Judge: func(history iter.Seq[metrics.Sample], room *spill.Room) (v Verdict) {
 		var shown time.Duration
-		for _, r := range roundsOf(history, enter) {
-			open := r.complete(members)
-			for _, s := range r.enters {
-				if waited(s.Outcome) {
+		c := &conditions{}
+		for s := range history {
+			c.see(s)
+		}
+		c.settle(bound)
+		anybody := func(uint32) bool { return true }
+		judge := func(r *round, waits []metrics.Sample, free []stall, why string) {
+			for _, s := range waits {
+				for w := range c.hung(slices.Values([]metrics.Sample{s}), c.limit(bound, wakesOfARound)) { // at most once
 					v.Evidence++
-					v.stalled(s, r, open, bound, "all members of it were there", &shown)
+					i := slices.IndexFunc(free, func(f stall) bool {
+						return c.overdue(max(w.from, f.from), min(w.to, f.to), bound, wakesOfARound, anybody)
+					})
+					if i >= 0 {
+						v.offence(max(s.Start, free[i].from), &shown, fmt.Sprintf("session %d waited in %s of round %d of object %d from %v to %v, though from %v on %s",
+							s.Session, s.Op, r.number, r.object, s.Start, s.End, free[i].from, why), s)
+					}
 				}
 			}
-			gone := r.empty()
-			for _, s := range r.leaves {
-				if waited(s.Outcome) {
-					v.Evidence++
-					v.stalled(s, r, gone, bound, "all members of it had begun to leave", &shown)
-				}
-			}
+		}
+		for r := range roundsOf(history, room, enter) {
+			judge(r, r.enters, r.complete(members), "all members of it were there")
+			judge(r, r.leaves, r.empty(), "all members of it had begun to leave")
 		}
 		return v.settle("nobody waited")
 	}}
-}
-
-// stalled judges one wait against the times in which it should have come to an end.
-func (v *Verdict) stalled(s metrics.Sample, r *round, free []stall, bound time.Duration, why string, shown *time.Duration) {
-	for _, f := range free {
-		from := max(s.Start, f.from)
-		if min(s.End, f.to)-from > bound {
-			v.offence(from, shown, fmt.Sprintf("session %d waited in %s of round %d of object %d from %v to %v, though from %v on %s", s.Session, s.Op,
-				r.number, r.object, s.Start, s.End, f.from, why), s)
-			return
-		}
-	}
 }
 
 // complete is the times in which so many sessions were there, and from the first entry on all time: a round that is open stays so.
 func (r *round) complete(members int) []stall {
 	type edge struct {
 		at   time.Duration
-		step int
+		step int // 1: one more is there; -1: one less, which comes first of what is at one instant
 	}
 	var edges []edge
 	var times []stall
@@ -74,10 +75,10 @@ func (r *round) complete(members int) []stall {
 	slices.SortFunc(edges, func(a, b edge) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.step, b.step)) })
 	here := 0
 	for _, e := range edges {
-		if e.step < 0 && here == members {
+		if e.step == -1 && here == members {
 			times[len(times)-1].to = e.at
 		}
-		if here += e.step; e.step > 0 && here == members {
+		if here += e.step; e.step == 1 && here == members {
 			times = append(times, stall{from: e.at, to: forever})
 		}
 	}

@@ -66,7 +66,7 @@ func TestBarrierChecks(t *testing.T) {
 
 		{"nobody waited", alive, nil, Unknown, 0, 0, 0},
 		{"in time", alive, with(away(0, metrics.OK, 20, 31), away(1, metrics.OK, 21, 31), away(2, metrics.OK, 30, 31)), Holds, 6, 0, 0},
-		{"they were not all there", alive, []metrics.Sample{in(0, metrics.Timeout, 0, 100), in(1, metrics.Timeout, 0, 100), in(2, metrics.Lost, 0, 100)}, Holds, 2, 0, 0},
+		{"they were not all there", alive, []metrics.Sample{in(0, metrics.Timeout, 0, 100), in(1, metrics.Timeout, 0, 100), in(2, metrics.Lost, 0, 100)}, Holds, 3, 0, 0},
 		{"all there, and nobody let in", alive, []metrics.Sample{in(0, metrics.Timeout, 0, 100), in(1, metrics.Timeout, 10, 70), in(2, metrics.Timeout, 19, 90)}, Violated, 3, 3, 1},
 		{"all there for too short a time", alive, []metrics.Sample{in(0, metrics.Timeout, 0, 100), in(1, metrics.Timeout, 10, 60), in(2, metrics.Timeout, 19, 90)}, Holds, 3, 0, 0},
 		{"one is stuck where the others went in", alive, []metrics.Sample{in(0, metrics.OK, 0, 10), in(1, metrics.OK, 1, 11), in(2, metrics.Unfinished, 9, 61)}, Violated, 3, 1, 1},
@@ -74,7 +74,7 @@ func TestBarrierChecks(t *testing.T) {
 		{"it waits for one that computes", alive, with(away(0, metrics.Unfinished, 20, 99), away(1, metrics.Unfinished, 21, 99), away(2, metrics.Unfinished, 90, 99)), Holds, 6, 0, 0},
 	} {
 		t.Run(tt.check.Name+"/"+tt.why, func(t *testing.T) {
-			v := tt.check.Judge(slices.Values(tt.history))
+			v := tt.check.Judge(slices.Values(tt.history), nil)
 			if v.Answer != tt.answer || v.Evidence != tt.evidence || v.Count != tt.count || len(v.Witness) != tt.witness || (v.Answer != Holds) != (v.Detail != "") {
 				t.Errorf("%v, evidence %d, count %d, witness %v: %s; want %v, %d, %d, %d samples", v.Answer, v.Evidence, v.Count, v.Witness, v.Detail,
 					tt.answer, tt.evidence, tt.count, tt.witness)
@@ -107,7 +107,7 @@ func TestBarred(t *testing.T) {
 			pass(metrics.Unfinished, 11, 90)}, Holds, 0},
 		{"told far too late", PassLiveness(50 * ms), []metrics.Sample{set, remove, pass(metrics.Unfinished, 11, 90)}, Violated, 1},
 	} {
-		if v := tt.check.Judge(slices.Values(tt.history)); v.Answer != tt.answer || v.Count != tt.count {
+		if v := tt.check.Judge(slices.Values(tt.history), nil); v.Answer != tt.answer || v.Count != tt.count {
 			t.Errorf("%s: %v, %d: %s; want %v, %d", tt.why, v.Answer, v.Count, v.Detail, tt.answer, tt.count)
 		}
 	}
@@ -211,12 +211,12 @@ func TestValidRoundsHoldAndPlantedFaultsAreFound(t *testing.T) {
 				bad[in[r.IntN(len(in))]].End += 2 * bound
 			}},
 		} {
-			if v := f.check.Judge(slices.Values(h)); v.Answer != Holds || v.Count != 0 {
+			if v := f.check.Judge(slices.Values(h), nil); v.Answer != Holds || v.Count != 0 {
 				t.Fatalf("seed %d: %s of a valid history says %v: %s %v", seed, f.check.Name, v.Answer, v.Detail, v.Witness)
 			}
 			bad := slices.Clone(h)
 			f.plant(bad)
-			if v := f.check.Judge(slices.Values(bad)); v.Answer != Violated || v.Count < 1 || len(v.Witness) < 1 || v.Detail == "" {
+			if v := f.check.Judge(slices.Values(bad), nil); v.Answer != Violated || v.Count < 1 || len(v.Witness) < 1 || v.Detail == "" {
 				t.Fatalf("seed %d: %s of a history with a planted violation says %v: %s", seed, f.check.Name, v.Answer, v.Detail)
 			}
 		}

@@ -52,7 +52,7 @@ func judge(t *testing.T, c Check, rows []row) {
 			if direction == "backwards" {
 				slices.Reverse(h)
 			}
-			v := c.Judge(slices.Values(h))
+			v := c.Judge(slices.Values(h), nil)
 			if v.Answer != tc.answer || v.Evidence != tc.evidence || v.Count != tc.count {
 				t.Errorf("%s (%s): %s says %v, evidence %d, count %d (%s); want %v, %d, %d",
 					tc.name, direction, c.Name, v.Answer, v.Evidence, v.Count, v.Detail, tc.answer, tc.evidence, tc.count)
@@ -85,7 +85,8 @@ func TestMutualExclusion(t *testing.T) {
 		{"a granted try is a hold like any other", history{a, ra, sample(metrics.TryAcquire, 'b', 0, 11, 12, 0), rb}, Violated, 2, 1, history{a, sample(metrics.TryAcquire, 'b', 0, 11, 12, 0), ra, rb}},
 		{"one session granted twice without a release", history{a, acquire('a', 11, 12, 0), ra}, Violated, 2, 1, history{a, acquire('a', 11, 12, 0), ra, ra}},
 		{"an empty hold in the middle of another", history{a, ra, acquire('b', 5, 15, 0), release('b', 15, 16)}, Violated, 2, 1, history{a, acquire('b', 5, 15, 0), release('b', 15, 16), ra}},
-		{"an empty hold where another begins", history{a, ra, acquire('b', 5, 10, 0), release('b', 10, 11)}, Holds, 2, 0, nil},
+		{"an empty hold where another begins, which is no evidence", history{a, ra, acquire('b', 5, 10, 0), release('b', 10, 11)}, Holds, 1, 0, nil},
+		{"holds that are given up at once are no evidence", history{a, release('a', 10, 11), acquire('b', 5, 12, 0), release('b', 12, 13)}, Unknown, 0, 0, nil},
 		{"the release of an earlier grant does not end a later one", history{acquire('a', 0, 1, 0), release('a', 2, 3), acquire('a', 4, 5, 0), acquire('b', 4, 6, 0)}, Violated, 3, 1, history{acquire('a', 4, 5, 0), acquire('b', 4, 6, 0)}},
 		{"two intruders into one hold count twice, the first is shown", history{a, release('a', 40, 41), early, rb, acquire('c', 5, 35, 0), release('c', 36, 37)}, Violated, 3, 2, history{a, early, rb, release('a', 40, 41)}},
 	})
@@ -123,7 +124,43 @@ func TestFIFO(t *testing.T) {
 		{"a lost its place and took a new one behind b", history{ea, enqueue('a', 5, 6), late, eb, b}, Holds, 1, 0, nil},
 		{"an enqueue that failed took no place", history{with(metrics.Failed, ea), late, eb, b}, Unknown, 0, 0, nil},
 		{"the enqueue of an earlier attempt is not that of a later one", history{ea, a, acquire('a', 11, 12, 0), eb, b}, Holds, 1, 0, nil},
+		{"b was granted while a still waited, which gave up later", history{with(metrics.Timeout, ea), with(metrics.Timeout, acquire('a', 0, 41, 0)), waits('a', 2, 40), eb, b}, Violated, 1, 1,
+			history{with(metrics.Timeout, ea), eb, b, waits('a', 2, 40)}},
+		{"a had given up by then", history{with(metrics.Timeout, ea), with(metrics.Timeout, acquire('a', 0, 19, 0)), waits('a', 2, 18), eb, b}, Holds, 1, 0, nil},
+		{"a waiter behind it has not overtaken it", history{ea, a, with(metrics.Timeout, eb), waits('b', 4, 90)}, Unknown, 0, 0, nil},
 		{"two overtake one", history{ea, late, eb, b, enqueue('c', 5, 6), acquire('c', 0, 25, 0)}, Violated, 2, 2, history{ea, eb, b, late}},
+	})
+}
+
+// waits is how long an attempt that was not granted was seen to wait from when it had its place.
+func waits(session byte, start, end int) metrics.Sample {
+	return with(metrics.Timeout, sample(metrics.Wait, session, 0, start, end, 0))
+}
+
+func TestStarvation(t *testing.T) {
+	forgotten := history{with(metrics.Timeout, enqueue('z', 0, 1)), waits('z', 1, 900)}
+	idle := func(from int) metrics.Sample {
+		return with(metrics.Timeout, sample(metrics.Idle, 'z', 0, from, 900, 0))
+	}
+	others := func(n int) (h history) { // two by turns, from 10 ms on
+		h = history{with(metrics.Timeout, acquire('z', 0, 901, 0))}
+		for i := range n {
+			h = append(h, acquire(byte('a'+i%2), 10*i+10, 10*i+15, 0), release(byte('a'+i%2), 10*i+16, 10*i+17))
+		}
+		return h
+	}
+	last := func(n int) metrics.Sample { h := others(n); return h[len(h)-2] }
+	judge(t, Starvation(50*ms), []row{
+		{"no history is no evidence", nil, Unknown, 0, 0, nil},
+		{"too few grants to tell", slices.Concat(forgotten, others(19), history{idle(2)}), Unknown, 0, 0, nil},
+		{"few grants, but nobody waited in vain", others(19), Holds, 19, 0, nil},
+		{"twenty are enough", others(20), Holds, 20, 0, nil},
+		{"one alone is overtaken by nobody", history{acquire('a', 0, 1, 0)}, Holds, 1, 0, nil},
+		{"nothing reached it while twenty passed it", slices.Concat(forgotten, others(20), history{idle(2)}), Violated, 20, 1,
+			history{forgotten[0], last(20), idle(2)}},
+		{"it lost twenty times, and was told each time", slices.Concat(forgotten, others(20), history{idle(208)}), Holds, 20, 0, nil},
+		{"only nineteen passed it since it was told", slices.Concat(forgotten, others(20), history{idle(20)}), Holds, 20, 0, nil},
+		{"its session had no connection meanwhile", slices.Concat(forgotten, others(20), history{idle(2), down('z', 2, 899), sample(metrics.Bound, 0, 0, 0, 5, 0), fault(2, 899)}), Holds, 20, 0, nil},
 	})
 }
 
@@ -143,7 +180,12 @@ func TestLiveness(t *testing.T) {
 	a, ra := acquire('a', 0, 2, 0), release('a', 10, 12)
 	judge(t, Liveness(5*ms), []row{
 		{"no history is no evidence", nil, Unknown, 0, 0, nil},
-		{"an attempt cut off by its session is no evidence", history{with(metrics.Lost, acquire('a', 0, 90, 0))}, Unknown, 0, 0, nil},
+		{"an attempt that hung until its session was over", history{with(metrics.Lost, acquire('a', 0, 90, 0))}, Violated, 1, 1, history{with(metrics.Lost, acquire('a', 0, 90, 0))}},
+		{"one that hung until it failed", history{a, ra, with(metrics.Failed, acquire('b', 3, 90, 0))}, Violated, 2, 1, history{ra, with(metrics.Failed, acquire('b', 3, 90, 0))}},
+		{"one that failed soon waited for nothing", history{a, ra, with(metrics.Failed, acquire('b', 12, 15, 0)), with(metrics.Failed, acquire('b', 15, 19, 0))}, Holds, 1, 0, nil},
+		{"an attempt whose session had lost its connection", history{with(metrics.Lost, acquire('a', 0, 90, 0)), down('a', 4, 95)}, Unknown, 0, 0, nil},
+		{"that came too late to excuse it", history{with(metrics.Lost, acquire('a', 0, 90, 0)), down('a', 6, 95)}, Violated, 1, 1, history{with(metrics.Lost, acquire('a', 0, 90, 0))}},
+		{"somebody else's connection", history{with(metrics.Lost, acquire('a', 0, 90, 0)), down('b', 4, 95)}, Violated, 1, 1, history{with(metrics.Lost, acquire('a', 0, 90, 0))}},
 		{"nobody was granted anything in a run shorter than the bound", history{with(metrics.Unfinished, acquire('b', 3, 6, 0))}, Unknown, 0, 0, nil},
 		{"granted soon", history{a, ra}, Holds, 1, 0, nil},
 		{"b waits long, but a holds", history{a, release('a', 80, 81), acquire('b', 3, 83, 0)}, Holds, 2, 0, nil},
@@ -165,6 +207,43 @@ func TestLiveness(t *testing.T) {
 	})
 }
 
+func down(session byte, start, end int) metrics.Sample {
+	return sample(metrics.Down, session, 0, start, end, 0)
+}
+
+// The bound that is given is 50 ms, the one that was measured 5 ms.
+func TestLivenessByWhatWasMeasured(t *testing.T) {
+	within := sample(metrics.Bound, 0, 0, 0, 5, 0)
+	late := func(session byte, from, to int) metrics.Sample { return sample(metrics.Late, session, 0, from, to, 0) }
+	a, ra, b := acquire('a', 0, 2, 0), release('a', 10, 12), acquire('b', 3, 18, 0)
+	stall := history{ra, b}
+	last := history{acquire('c', 90, 90, 0), release('c', 90, 90)} // without which no wait could be longer than the bound that is given
+	judge(t, Liveness(50*ms), []row{
+		{"nothing was measured", append(history{a, ra, b}, last...), Holds, 3, 0, nil},
+		{"a stall of 6 ms", history{a, ra, b, within}, Violated, 2, 1, stall},
+		{"of 5 ms", history{a, ra, acquire('b', 3, 17, 0), within}, Holds, 2, 0, nil},
+		{"this machine or the servers were late for 1 ms of it", history{a, ra, b, within, everybodyLate(13, 14)}, Holds, 2, 0, nil},
+		{"late before it", history{a, ra, b, within, everybodyLate(9, 12)}, Violated, 2, 1, stall},
+		{"the servers stood still for as long as that", history{a, ra, acquire('b', 3, 2000, 0), within, everybodyLate(12, 1999)}, Holds, 2, 0, nil},
+		{"they were slow for as long, but went on", history{a, ra, acquire('b', 3, 2000, 0), within, everybodyLate(12, 1000), everybodyLate(1001, 1999)}, Violated, 2, 1,
+			history{ra, acquire('b', 3, 2000, 0)}},
+		{"always late, so that nobody can tell", history{a, ra, b, within, everybodyLate(0, 90)}, Unknown, 2, 0, nil},
+		{"its waiter had a slow request", history{a, ra, b, within, late('b', 15, 30)}, Holds, 2, 0, nil},
+		{"somebody who has to do with another lock had", history{a, ra, b, within, late('c', 15, 30), on(1, acquire('c', 0, 90, 0))}, Violated, 3, 2,
+			history{on(1, acquire('c', 0, 90, 0))}},
+		{"its waiter had no connection", history{a, ra, b, within, down('b', 8, 13)}, Holds, 2, 0, nil},
+		{"and had it again 5 ms before it began", history{a, ra, b, within, down('b', 2, 7)}, Violated, 2, 1, stall},
+		{"somebody who had held it was lost, and may be in the way", history{a, ra, b, within, acquire('d', 0, 0, 0), with(metrics.Lost, release('d', 1, 1))}, Holds, 3, 0, nil},
+		{"for no longer than the bound that is given", history{a, ra, acquire('b', 3, 66, 0), within, acquire('d', 0, 0, 0), with(metrics.Lost, release('d', 1, 1))}, Violated, 3, 1,
+			history{ra, acquire('b', 3, 66, 0)}},
+		{"somebody gave up so soon that he may not have been told", history{a, ra, b, within, with(metrics.Timeout, acquire('e', 9, 15, 0))}, Holds, 3, 0, nil},
+		{"a fault covers it", history{a, ra, b, within, fault(12, 16)}, Holds, 2, 0, nil},
+		{"dead from a grant to the end of the run", history{a, ra, with(metrics.Unfinished, acquire('b', 3, 40, 0)), within}, Violated, 2, 1,
+			history{ra, with(metrics.Unfinished, acquire('b', 3, 40, 0))}},
+		{"nobody could wait for so long", history{acquire('a', 0, 1, 0), release('a', 2, 3), within}, Unknown, 1, 0, nil},
+	})
+}
+
 func TestFairness(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
@@ -179,7 +258,7 @@ func TestFairness(t *testing.T) {
 		{"b asked later but took its place first", history{acquire('a', 0, 9, 0), enqueue('a', 3, 4), acquire('b', 1, 5, 0), enqueue('b', 1, 2)}, Fairness{Sessions: 2, Grants: 2, Jain: 1, LongestWait: 9 * ms, MedianWait: 4 * ms}},
 		{"on another object nobody is overtaken", history{acquire('a', 0, 9, 0), on(1, acquire('b', 1, 2, 0))}, Fairness{Sessions: 2, Grants: 2, Jain: 1, LongestWait: 9 * ms, MedianWait: ms}},
 	} {
-		if got := FairnessOf(slices.Values(tc.history)); got != tc.want {
+		if got := FairnessOf(slices.Values(tc.history), nil); got != tc.want {
 			t.Errorf("%s: FairnessOf = %+v, want %+v", tc.name, got, tc.want)
 		}
 	}
@@ -194,7 +273,7 @@ func TestAnswerOfZeroIsUnknown(t *testing.T) {
 // Readers and permits are rules of the same sweep.
 func TestSweepRules(t *testing.T) {
 	at := func(from, to int, shared bool) span {
-		return span{from: time.Duration(from), to: time.Duration(to), shared: shared, begin: &metrics.Sample{}}
+		return span{from: time.Duration(from), to: time.Duration(to), shared: shared, begin: metrics.Sample{Op: metrics.Acquire}}
 	}
 	readers := func(next span, exclusive, shared int) bool { return exclusive > 0 || !next.shared && shared > 0 }
 	two := func(_ span, exclusive, shared int) bool { return exclusive+shared >= 2 }
@@ -211,7 +290,7 @@ func TestSweepRules(t *testing.T) {
 		{"two permits", two, []span{at(0, 5, false), at(1, 6, false), at(5, 9, false)}, 0},
 		{"a third beside two", two, []span{at(0, 5, false), at(1, 6, false), at(4, 9, false)}, 1},
 	} {
-		if got, first := sweep(tc.spans, tc.rule); got != tc.count || got > 0 && first.holder.begin == nil {
+		if got, first := sweep(slices.Values(tc.spans), tc.rule); got != tc.count || got > 0 && len(first.held) == 0 {
 			t.Errorf("%s: sweep counts %d, want %d", tc.name, got, tc.count)
 		}
 	}

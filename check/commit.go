@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
 )
 
@@ -27,46 +28,49 @@ type transaction struct {
 	troubled       bool // something of it did not end OK
 }
 
-// transactions sorts a history by transaction, in the order of their numbers, and finds the times of faults. Votes and decisions are in the
-// order of their ends.
-func transactions(history iter.Seq[metrics.Sample]) (all []*transaction, faults []span) {
-	byObject := map[uint32]*transaction{}
-	for s := range history {
-		switch s.Op {
-		case metrics.Propose, metrics.Vote, metrics.Decide, metrics.Recall:
-		case metrics.Fault, metrics.Expire:
-			faults = append(faults, span{from: s.Start, to: s.End})
-			continue
-		default:
-			continue
-		}
-		t := byObject[s.Object]
-		if t == nil {
-			t = &transaction{object: s.Object}
-			byObject[s.Object] = t
-			all = append(all, t)
-		}
-		t.troubled = t.troubled || s.Outcome != metrics.OK
-		switch s.Op {
-		case metrics.Propose:
-			if t.proposed == nil || s.Start < t.proposed.Start {
-				t.proposed = &s
+// transactions is what a history tells of each, in the order of their numbers, each for as long as it is looked at. Votes and decisions are in
+// the order of their ends.
+func transactions(history iter.Seq[metrics.Sample], room *spill.Room) iter.Seq[*transaction] {
+	takes := func(s *metrics.Sample) bool {
+		return s.Op == metrics.Propose || s.Op == metrics.Vote || s.Op == metrics.Decide || s.Op == metrics.Recall
+	}
+	compare := func(a, b *metrics.Sample) int {
+		return cmp.Or(cmp.Compare(a.Object, b.Object), cmp.Compare(a.End, b.End), cmp.Compare(a.Session, b.Session))
+	}
+	together := func(a, b *metrics.Sample) bool { return a.Object == b.Object }
+	return func(yield func(*transaction) bool) {
+		for group := range groups(history, room, takes, compare, together) {
+			t := &transaction{object: group[0].Object}
+			for i := range group {
+				s := &group[i]
+				t.troubled = t.troubled || s.Outcome != metrics.OK
+				switch s.Op {
+				case metrics.Propose:
+					if t.proposed == nil || s.Start < t.proposed.Start {
+						t.proposed = s
+					}
+				case metrics.Vote:
+					t.votes = append(t.votes, *s)
+				case metrics.Decide, metrics.Recall:
+					t.decides = append(t.decides, *s)
+				}
 			}
-		case metrics.Vote:
-			t.votes = append(t.votes, s)
-		case metrics.Decide, metrics.Recall:
-			t.decides = append(t.decides, s)
+			if !yield(t) {
+				return
+			}
 		}
 	}
-	byEnd := func(a, b metrics.Sample) int {
-		return cmp.Or(cmp.Compare(a.End, b.End), cmp.Compare(a.Session, b.Session))
+}
+
+// breaks is the times of faults and of standstills.
+func breaks(history iter.Seq[metrics.Sample]) []period {
+	var all []period
+	for s := range history {
+		if s.Op == metrics.Fault || s.Op == metrics.Expire || isStandstill(s) {
+			all = append(all, period{from: s.Start, to: s.End})
+		}
 	}
-	for _, t := range all {
-		slices.SortStableFunc(t.votes, byEnd)
-		slices.SortStableFunc(t.decides, byEnd)
-	}
-	slices.SortFunc(all, func(a, b *transaction) int { return cmp.Compare(a.object, b.object) })
-	return all, united(faults)
+	return united(all)
 }
 
 // decided is the decisions that a site was told.
@@ -78,12 +82,6 @@ func (t *transaction) decided(yield func(metrics.Sample) bool) {
 	}
 }
 
-// AtomicCommit is the promises of an atomic commit, each a check of its own. deadline is how long the sites of a transaction wait for each
-// other, and slack what they may take beyond it to tell each other, or to find out what they are in doubt about.
-func AtomicCommit(deadline, slack time.Duration) []Check {
-	return []Check{Agreement(), CommitValidity(), AbortValidity(), DecisionStands(), CommitProgress(deadline), DecisionLiveness(deadline + slack)}
-}
-
 // offence is one violation: the samples that show it and a sentence.
 type offence struct {
 	witness []metrics.Sample
@@ -91,11 +89,11 @@ type offence struct {
 }
 
 // ofTransactions judges one transaction after the other. judge tells how much evidence it found, and what is wrong.
-func ofTransactions(name, nothing string, judge func(t *transaction, faults []span) (evidence int, wrong []offence)) Check {
-	return Check{Name: name, Judge: func(history iter.Seq[metrics.Sample]) Verdict {
+func ofTransactions(name, nothing string, judge func(t *transaction, faults []period) (evidence int, wrong []offence)) Check {
+	return Check{Name: name, Judge: func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
 		var v Verdict
-		all, faults := transactions(history)
-		for _, t := range all {
+		faults := breaks(history)
+		for t := range transactions(history, room) {
 			evidence, wrong := judge(t, faults)
 			v.Evidence += evidence
 			for _, o := range wrong {
@@ -134,7 +132,7 @@ func outcomeWord(value int64) string {
 // Agreement holds when all sites of a transaction that decided, decided the same: AC1. Evidence is the number of decisions, without those
 // that were asked for again; a violation is one that differs from the first of its transaction.
 func Agreement() Check {
-	return ofTransactions("commit-agreement", "nobody decided", func(t *transaction, _ []span) (evidence int, wrong []offence) {
+	return ofTransactions("commit-agreement", "nobody decided", func(t *transaction, _ []period) (evidence int, wrong []offence) {
 		var first metrics.Sample
 		for d := range t.decided {
 			if first.Op == 0 {
@@ -156,7 +154,7 @@ func Agreement() Check {
 // Votes that did not end OK count as cast. A transaction whose proposal is not in the history is not judged. Evidence is the number of
 // decisions to commit.
 func CommitValidity() Check {
-	return ofTransactions("commit-validity", "nobody committed", func(t *transaction, _ []span) (evidence int, wrong []offence) {
+	return ofTransactions("commit-validity", "nobody committed", func(t *transaction, _ []period) (evidence int, wrong []offence) {
 		if t.proposed == nil {
 			return 0, nil
 		}
@@ -183,7 +181,7 @@ func CommitValidity() Check {
 // AbortValidity holds when nothing was committed that a site had voted to abort: AC3. Evidence is the number of decisions in transactions
 // with such a vote.
 func AbortValidity() Check {
-	return ofTransactions("abort-validity", "nobody voted to abort, or nobody decided then", func(t *transaction, _ []span) (evidence int, wrong []offence) {
+	return ofTransactions("abort-validity", "nobody voted to abort, or nobody decided then", func(t *transaction, _ []period) (evidence int, wrong []offence) {
 		i := slices.IndexFunc(t.votes, func(v metrics.Sample) bool { return v.Outcome == metrics.OK && v.Value == Aborts })
 		if i < 0 {
 			return 0, nil
@@ -201,7 +199,7 @@ func AbortValidity() Check {
 // DecisionStands holds when a session that was told a decision more than once was told the same: AC4. Evidence is the number of decisions
 // told again.
 func DecisionStands() Check {
-	return ofTransactions("decision-stands", "nobody was told a decision twice", func(t *transaction, _ []span) (evidence int, wrong []offence) {
+	return ofTransactions("decision-stands", "nobody was told a decision twice", func(t *transaction, _ []period) (evidence int, wrong []offence) {
 		first := map[uint32]metrics.Sample{}
 		for d := range t.decided {
 			before, told := first[d.Session]
@@ -220,15 +218,24 @@ func DecisionStands() Check {
 
 // CommitProgress holds when a transaction that all participants voted to commit, in half the deadline and without a failure, was committed:
 // AC5. A failure is anything of the transaction that did not end OK, and a fault, or a session expired, while it was under way. The other
-// half is for reading the votes. Evidence is the number of decisions in such transactions.
+// half is for reading the votes: where something was late, or a session without a connection, for half of that, it may not have been enough.
+// Evidence is the number of decisions in such transactions.
 func CommitProgress(deadline time.Duration) Check {
-	return ofTransactions("commit-progress", "in no transaction did all vote to commit, in half its deadline and without a failure",
-		func(t *transaction, faults []span) (evidence int, wrong []offence) {
-			if t.proposed == nil || t.troubled || len(t.decides) == 0 {
+	const name, nothing = "commit-progress", "in no transaction did all vote to commit, in half its deadline and without a failure"
+	return Check{Name: name, Judge: func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
+		var delays []period
+		for s := range history {
+			if (s.Op == metrics.Late || s.Op == metrics.Down) && s.End-s.Start >= deadline/4 {
+				delays = append(delays, period{from: s.Start, to: s.End})
+			}
+		}
+		return ofTransactions(name, nothing, func(t *transaction, faults []period) (evidence int, wrong []offence) {
+			if t.proposed == nil || t.troubled || len(t.decides) == 0 || len(t.votes) == 0 {
 				return 0, nil
 			}
 			from, to := t.proposed.Start, t.decides[len(t.decides)-1].End
-			if slices.ContainsFunc(faults, func(f span) bool { return f.from <= to && f.to >= from }) {
+			beside := func(f period) bool { return f.from <= to && f.to >= from }
+			if slices.ContainsFunc(faults, beside) || slices.ContainsFunc(delays, beside) {
 				return 0, nil
 			}
 			sites := map[uint32]bool{}
@@ -248,41 +255,70 @@ func CommitProgress(deadline time.Duration) Check {
 				}
 			}
 			return evidence, wrong
-		})
+		}).Judge(history, room)
+	}}
 }
 
-// DecisionLiveness holds when every site that voted and lived was told the decision within bound of the beginning of its vote: AC6. The time
-// of faults is not counted. Whose Decide ended Lost, Failed or InDoubt was cut off, and is no evidence. Evidence is the number of votes whose
+// DecisionLiveness holds when every site that voted and lived was told the decision within bound of the beginning of its vote: AC6; and, once
+// somebody had been told, before it took too long (see conditions). The time
+// of faults and standstills is not counted. Whose Decide ended Lost, Failed or InDoubt was cut off, and is no evidence. Evidence is the number of votes whose
 // site waited for the decision, or should have.
 func DecisionLiveness(bound time.Duration) Check {
-	return ofTransactions("decision-liveness", "nobody who voted waited for the decision", func(t *transaction, faults []span) (evidence int, wrong []offence) {
-		seen := map[uint32]bool{}
-		for _, v := range t.votes {
-			if v.Outcome != metrics.OK || seen[v.Session] {
-				continue
-			}
-			seen[v.Session] = true
-			i := slices.IndexFunc(t.decides, func(d metrics.Sample) bool { return d.Session == v.Session })
-			if i < 0 {
-				evidence++
-				wrong = append(wrong, offence{[]metrics.Sample{v}, fmt.Sprintf("in transaction %d session %d voted at %v and never asked for the decision",
-					t.object, v.Session, v.End)})
-				continue
-			}
-			d := t.decides[i]
-			if !waited(d.Outcome) {
-				continue
-			}
-			evidence++
-			took := d.End - v.Start
-			for _, f := range faults {
-				took -= max(0, min(f.to, d.End)-max(f.from, v.Start))
-			}
-			if took > bound {
-				wrong = append(wrong, offence{[]metrics.Sample{v, d}, fmt.Sprintf("in transaction %d session %d voted at %v and waited for the decision until %v, for longer than %v",
-					t.object, v.Session, v.End, d.End, bound)})
-			}
+	const name = "decision-liveness"
+	return Check{Name: name, Judge: func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
+		c := &conditions{}
+		for s := range history {
+			c.see(s)
 		}
-		return evidence, wrong
-	})
+		c.settle(bound)
+		return ofTransactions(name, "nobody who voted waited for the decision", func(t *transaction, faults []period) (int, []offence) {
+			return t.late(c, bound, faults)
+		}).Judge(history, room)
+	}}
+}
+
+// wakesOfADecision is how many wake-ups may come between the first site that is told a decision and the last.
+const wakesOfADecision = 4
+
+// late is the votes whose sites waited for the decision, or should have, and those that waited for too long.
+func (t *transaction) late(c *conditions, bound time.Duration, faults []period) (evidence int, wrong []offence) {
+	seen := map[uint32]bool{}
+	known := forever // since when somebody knows the decision
+	for _, d := range t.decides {
+		if d.Outcome == metrics.OK {
+			known = min(known, d.End)
+		}
+	}
+	for _, v := range t.votes {
+		if v.Outcome != metrics.OK || seen[v.Session] {
+			continue
+		}
+		seen[v.Session] = true
+		i := slices.IndexFunc(t.decides, func(d metrics.Sample) bool { return d.Session == v.Session })
+		if i < 0 {
+			evidence++
+			wrong = append(wrong, offence{[]metrics.Sample{v}, fmt.Sprintf("in transaction %d session %d voted at %v and never asked for the decision",
+				t.object, v.Session, v.End)})
+			continue
+		}
+		d := t.decides[i]
+		if !waited(d.Outcome) {
+			continue
+		}
+		evidence++
+		took := d.End - v.Start
+		for _, f := range faults {
+			took -= max(0, min(f.to, d.End)-max(f.from, v.Start))
+		}
+		from := max(known, d.Start)
+		switch {
+		case took > bound:
+			wrong = append(wrong, offence{[]metrics.Sample{v, d}, fmt.Sprintf("in transaction %d session %d voted at %v and waited for the decision until %v, for longer than %v",
+				t.object, v.Session, v.End, d.End, bound)})
+		case c.overdue(from, d.End, bound, wakesOfADecision, func(uint32) bool { return true }):
+			wrong = append(wrong, offence{[]metrics.Sample{v, d}, fmt.Sprintf("in transaction %d session %d waited for the decision until %v, which others knew at %v",
+				t.object, v.Session, d.End, known)})
+		}
+	}
+	return evidence, wrong
 }

@@ -85,11 +85,15 @@ func TestCommitProgress(t *testing.T) {
 		{"one votes late", history{p, va, votes('b', 1, 11, Commits), no}, Unknown, 0, 0, nil},
 		{"something went wrong", history{p, va, vb, no, with(metrics.Lost, decides('b', 3, 9, 0))}, Unknown, 0, 0, nil},
 		{"there was a fault", history{p, va, vb, no, fault}, Unknown, 0, 0, nil},
+		{"a request took a quarter of the deadline", history{p, va, vb, no, sample(metrics.Late, 'a', 0, 4, 9, 0)}, Unknown, 0, 0, nil},
+		{"less than that", history{p, va, vb, no, sample(metrics.Late, 'a', 0, 5, 9, 0)}, Violated, 1, 1, history{p, no}},
+		{"a session had no connection for as long", history{p, va, vb, no, down('a', 4, 9)}, Unknown, 0, 0, nil},
 	})
 }
 
 func TestDecisionLiveness(t *testing.T) {
 	v, quick, slow := votes('a', 1, 2, Commits), decides('a', 2, 10, Commits), decides('a', 2, 50, Commits)
+	within := sample(metrics.Bound, 0, 0, 0, 1, 0)
 	judge(t, DecisionLiveness(20*ms), []row{
 		{"no history is no evidence", nil, Unknown, 0, 0, nil},
 		{"who is told in time", history{v, quick}, Holds, 1, 0, nil},
@@ -98,7 +102,11 @@ func TestDecisionLiveness(t *testing.T) {
 		{"who never asks", history{v}, Violated, 1, 1, history{v}},
 		{"who is cut off", history{v, with(metrics.Lost, slow)}, Unknown, 0, 0, nil},
 		{"who has not voted", history{slow}, Unknown, 0, 0, nil},
+		{"who is told long after others by what was measured", history{v, votes('b', 1, 2, Commits), decides('a', 2, 3, Commits), decides('b', 2, 8, Commits), within}, Violated, 2, 1,
+			history{votes('b', 1, 2, Commits), decides('b', 2, 8, Commits)}},
+		{"who is told soon after", history{v, votes('b', 1, 2, Commits), decides('a', 2, 3, Commits), decides('b', 2, 7, Commits), within}, Holds, 2, 0, nil},
 		{"a fault is not counted", history{v, slow, sample(metrics.Fault, 0, 0, 10, 45, 0)}, Holds, 1, 0, nil},
+		{"nor is a standstill", history{v, decides('a', 2, 1500, Commits), everybodyLate(10, 1490)}, Holds, 1, 0, nil},
 	})
 }
 
@@ -157,13 +165,13 @@ func TestValidCommitsHoldAndPlantedFaultsAreFound(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		n, transactions := 2+r.IntN(5), 3+r.IntN(20)
 		h := validCommits(r, transactions, n)
-		for _, c := range AtomicCommit(deadline, ms) {
-			if v := c.Judge(slices.Values(h)); v.Answer != Holds || v.Evidence < n {
+		for _, c := range atomicCommit(deadline, ms) {
+			if v := c.Judge(slices.Values(h), nil); v.Answer != Holds || v.Evidence < n {
 				t.Fatalf("seed %d: %s of a valid history says %v with evidence %d: %s", seed, c.Name, v.Answer, v.Evidence, v.Detail)
 			}
 			bad := slices.Clone(h)
 			plant[c.Name](bad)
-			v := c.Judge(slices.Values(bad))
+			v := c.Judge(slices.Values(bad), nil)
 			if v.Answer != Violated || v.Count < 1 || len(v.Witness) < 1 || v.Detail == "" {
 				t.Fatalf("seed %d: %s of a history with a planted violation says %v: %s", seed, c.Name, v.Answer, v.Detail)
 			}
@@ -174,4 +182,10 @@ func TestValidCommitsHoldAndPlantedFaultsAreFound(t *testing.T) {
 			}
 		}
 	}
+}
+
+// atomicCommit is the promises of an atomic commit, each a check of its own. deadline is how long the sites of a transaction wait for each
+// other, and slack what they may take beyond it to tell each other, or to find out what they are in doubt about.
+func atomicCommit(deadline, slack time.Duration) []Check {
+	return []Check{Agreement(), CommitValidity(), AbortValidity(), DecisionStands(), CommitProgress(deadline), DecisionLiveness(deadline + slack)}
 }

@@ -6,32 +6,37 @@ import (
 	"slices"
 	"time"
 
+	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
 )
 
-// Convergence holds when every change reaches every observer: nobody waits (See) for longer than bound with a view, or a version, that
+// Convergence holds when every change reaches every observer: nobody waits (See) for too long with a view, or a version, that
 // lacks a Join or a Change which the servers have acknowledged, or that still has a member whose Leave they have acknowledged. An observer's
 // view is that of its last See that ended OK; how long it takes to read one is part of its waiting. So where nothing changes for
-// longer than bound at the end of a run, all views are in the end those of the group. Faults are not counted, as in Liveness. Evidence is
+// so long at the end of a run, all views are in the end those of the group. What is too long is as in conditions; a view takes a request
+// for each member. Evidence is
 // the number of changes that somebody saw; the witness is the last view, the change, and the wait.
 func Convergence(bound time.Duration) Check {
-	return Check{Name: "convergence", Judge: func(history iter.Seq[metrics.Sample]) Verdict {
-		return converged(history, bound, true, metrics.OK)
+	return Check{Name: "convergence", Judge: func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
+		return converged(history, room, bound, true, metrics.OK)
 	}}
 }
 
 // CrashesSeen is Convergence for members that crash, or lose their session: a Leave with the outcome Lost. The bound has to cover the
 // session timeout, which begins when the servers last heard of the member, and a tick, up to which they are late.
 func CrashesSeen(bound time.Duration) Check {
-	return Check{Name: "crashes-seen", Judge: func(history iter.Seq[metrics.Sample]) Verdict {
-		return converged(history, bound, false, metrics.Lost)
+	return Check{Name: "crashes-seen", Judge: func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
+		return converged(history, room, bound, false, metrics.Lost)
 	}}
 }
 
 // converged judges the changes that bring something, if they are wanted, and the leavings that ended so.
-func converged(history iter.Seq[metrics.Sample], bound time.Duration, arrivals bool, leaving metrics.Outcome) (v Verdict) {
+func converged(history iter.Seq[metrics.Sample], room *spill.Room, bound time.Duration, arrivals bool, leaving metrics.Outcome) (v Verdict) {
 	var shown time.Duration
-	all, faults := watchedIn(history)
+	all, c := watchedIn(history, room)
+	if c.settle(bound); !arrivals {
+		c.quick = 0 // the servers tell when they have given the session up
+	}
 	for _, w := range all {
 		if !arrivals {
 			w.changes = nil
@@ -47,7 +52,8 @@ func converged(history iter.Seq[metrics.Sample], bound time.Duration, arrivals b
 			if view.Op != 0 && view.Session == wait.Session && waited(wait.Outcome) {
 				change, at := w.lacking(view, earliest, leaving)
 				from := max(at, wait.Start)
-				if change.Op != 0 && wait.End-from-common(faults, from, wait.End) > bound {
+				observer := func(session uint32) bool { return session == wait.Session }
+				if change.Op != 0 && c.overdue(from, wait.End, bound, 2+len(view.members), observer) {
 					v.offence(wait.End, &shown, fmt.Sprintf("session %d had not seen by %v what session %d had changed of object %d by %v", wait.Session,
 						wait.End, change.Session, change.Object, at), view.Sample, change, wait.Sample)
 				}
@@ -86,7 +92,7 @@ func (w *watched) earliest() []int {
 func (w *watched) departed(last sighting, so metrics.Outcome) (n int) {
 	for member, stays := range w.stays {
 		for i, s := range stays {
-			if s.end != nil && s.end.Outcome == so && s.begin.Token <= last.Token &&
+			if s.ended() && s.end.Outcome == so && s.begin.Token <= last.Token &&
 				(!last.members[member] || i+1 < len(stays) && stays[i+1].begin.Token <= last.Token) {
 				n++
 			}
@@ -103,7 +109,7 @@ func (w *watched) lacking(view sighting, earliest []int, leaving metrics.Outcome
 	}
 	for member := range view.members {
 		s := w.stay(member, view.Token)
-		if s == nil || s.end == nil || s.end.Outcome != leaving {
+		if s == nil || !s.ended() || s.end.Outcome != leaving {
 			continue
 		}
 		gone := s.end.End
@@ -111,7 +117,7 @@ func (w *watched) lacking(view sighting, earliest []int, leaving metrics.Outcome
 			gone = s.end.Start
 		}
 		if change.Op == 0 || gone < at {
-			change, at = *s.end, gone
+			change, at = s.end, gone
 		}
 	}
 	return change, at

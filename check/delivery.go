@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
 )
 
@@ -62,40 +63,60 @@ func removals(history iter.Seq[metrics.Sample]) map[uint32][]removal {
 // Evidence is the number of removals in queues with two znodes or more; the witness is the removal of the younger item and what became
 // of the older; Count is the number of items that were removed too early.
 func DeliveryOrder() Check {
-	return Check{Name: "delivery-order", Judge: func(history iter.Seq[metrics.Sample]) Verdict {
+	return Check{Name: "delivery-order", Judge: func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
+		late := sorted(history, room, removes, func(a, b *metrics.Sample) int { return cmp.Or(cmp.Compare(b.Start, a.Start), inTime(*a, *b)) })
+		defer late.Close()
+		all := sorted(history, room, removes, func(a, b *metrics.Sample) int { return cmp.Or(cmp.Compare(b.End, a.End), inTime(*a, *b)) })
+		defer all.Close()
 		var v Verdict
-		for _, all := range removals(history) {
-			if len(all) < 2 {
+		type queue struct {
+			n, removed int
+			oldest     metrics.Sample // of what was removed after
+		}
+		queues := map[uint32]*queue{}
+		of := func(object uint32) *queue {
+			if queues[object] == nil {
+				queues[object] = &queue{}
+			}
+			return queues[object]
+		}
+		next, stop := iter.Pull(late.All())
+		defer stop()
+		after, more := next()
+		for r := range all.All() { // backwards in time
+			q := of(r.Object)
+			if q.n++; r.Op != metrics.Remove {
 				continue
 			}
-			// Backwards in time: late is what was removed after, and of it the oldest item.
-			late := slices.SortedFunc(slices.Values(all), func(a, b removal) int { return cmp.Or(cmp.Compare(b.Start, a.Start), inTime(a.Sample, b.Sample)) })
-			slices.SortFunc(all, func(a, b removal) int { return cmp.Or(cmp.Compare(b.End, a.End), inTime(a.Sample, b.Sample)) })
-			next, oldest := 0, -1
-			for _, r := range all {
-				if r.Op != metrics.Remove {
-					continue
+			q.removed++
+			for ; more && after.Start > r.End; after, more = next() {
+				if o := of(after.Object); o.oldest.Op == metrics.OpNone || after.Token < o.oldest.Token {
+					o.oldest = after
 				}
-				v.Evidence++
-				for ; next < len(late) && late[next].Start > r.End; next++ {
-					if oldest < 0 || late[next].Token < late[oldest].Token {
-						oldest = next
-					}
-				}
-				if oldest >= 0 && late[oldest].Token < r.Token {
-					v.tooEarly(r.Sample, late[oldest].Sample)
-				}
+			}
+			if q.oldest.Op != metrics.OpNone && q.oldest.Token < r.Token {
+				v.tooEarly(r, q.oldest)
+			}
+		}
+		for _, q := range queues {
+			if q.n > 1 {
+				v.Evidence += q.removed
 			}
 		}
 		return v.ordered("no queue has two items of which one was removed")
 	}}
 }
 
+// removes reports whether a sample tells when a znode was removed, or that it was not.
+func removes(s *metrics.Sample) bool {
+	return (s.Op == metrics.Remove || s.Op == metrics.Remain) && s.Value != 0 && s.Token != 0 && s.Outcome == metrics.OK
+}
+
 // NotBefore holds when no item came before its time, which due tells of an item's Value as an offset: a Take that had ended (End) by then is
 // too early, whatever its consumer's clock said. Evidence is the number of takes; the witness is the first take that was too early;
 // Count is how many were.
 func NotBefore(due func(value int64) time.Duration) Check {
-	return Check{Name: "not-before", Judge: func(history iter.Seq[metrics.Sample]) Verdict {
+	return Check{Name: "not-before", Judge: func(history iter.Seq[metrics.Sample], _ *spill.Room) Verdict {
 		var v Verdict
 		for s := range history {
 			if s.Op != metrics.Take || s.Outcome != metrics.OK || s.Value == 0 {
@@ -106,7 +127,7 @@ func NotBefore(due func(value int64) time.Duration) Check {
 				continue
 			}
 			v.Count++
-			if len(v.Witness) == 0 || inTime(s, v.Witness[0]) < 0 {
+			if len(v.Witness) == 0 || sooner(s, v.Witness[0]) {
 				v.Witness = []metrics.Sample{s}
 				v.Detail = fmt.Sprintf("session %d took item %d of object %d by %v, which was not due before %v", s.Session, s.Value, s.Object, s.End, due(s.Value))
 			}
@@ -118,7 +139,7 @@ func NotBefore(due func(value int64) time.Duration) Check {
 // tooEarly notes that an item was removed though a better one was there.
 func (v *Verdict) tooEarly(removed, better metrics.Sample) {
 	v.Count++
-	if len(v.Witness) > 0 && inTime(removed, v.Witness[0]) >= 0 {
+	if len(v.Witness) > 0 && !sooner(removed, v.Witness[0]) {
 		return
 	}
 	fate := fmt.Sprintf("session %d removed at %v", better.Session, better.End)
@@ -145,20 +166,21 @@ func (v Verdict) ordered(silence string) Verdict {
 
 // Priority holds when no item was removed while a better one was there that its consumer had seen: of a smaller rank, or of the same
 // and older. What a consumer had seen is what the list shows that it chose from (Choose, whose Token is the list's pzxid): all that was
-// put by then. An item that comes between the list and the removal is an inversion, and allowed. When the item was removed is
-// described at DeliveryOrder.
+// put by then. An item that comes between the list and the removal is an inversion, and allowed. When the item was
+// removed: see DeliveryOrder.
 //
 // With synced the list is made after a sync, and has to show besides all that was put (Put, OK) before the take began: a list that is
 // older than it says, or that an old one stands for, shows there.
 //
 // Evidence is the number of removals whose list is known; witness and Count are those of DeliveryOrder.
 func Priority(rank func(value int64) int32, synced bool) Check {
-	return Check{Name: "priority", Judge: func(history iter.Seq[metrics.Sample]) Verdict {
+	return Check{Name: "priority", Judge: func(history iter.Seq[metrics.Sample], _ *spill.Room) Verdict {
 		var v Verdict
 		put, begun := map[identity]metrics.Sample{}, map[turn]metrics.Sample{}
+		var w Verdict // of the puts, which counts where the lists show nothing
 		for s := range history {
 			switch {
-			case !synced || s.Value == 0 || s.Outcome != metrics.OK:
+			case !synced || s.Outcome != metrics.OK:
 			case s.Op == metrics.Put:
 				put[identity{s.Object, s.Value}] = s
 			case s.Op == metrics.Take:
@@ -180,15 +202,14 @@ func Priority(rank func(value int64) int32, synced bool) Check {
 				_, ok := put[identity{object, r.Value}]
 				return !ok
 			})
-			w := Verdict{}
 			w.judgePriority(known, rank, func(r removal) int64 { return int64(put[identity{object, r.Value}].End) + 1 },
 				func(r removal) (int64, bool) {
 					take, ok := begun[turnOf(r.Sample)]
 					return int64(take.Start), ok
 				})
-			if w.Count > 0 && v.Count == 0 {
-				v.Count, v.Witness, v.Detail = w.Count, w.Witness, w.Detail
-			}
+		}
+		if v.Count == 0 {
+			v.Count, v.Witness, v.Detail = w.Count, w.Witness, w.Detail
 		}
 		return v.ordered("no queue has two items of which one was removed with a list that is known")
 	}}

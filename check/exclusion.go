@@ -3,15 +3,26 @@ package check
 import (
 	"fmt"
 	"iter"
+	"slices"
+	"time"
 
+	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
 )
 
-// MutualExclusion holds when no two grants of one object are held at the same time. A grant is held from the End of its
-// Acquire to the Start of the session's next Release of the object; a Release with outcome Lost ends the hold at its Start,
-// like any other, and without a Release the grant is held to the end of the history. Holds that only touch are fine, because
-// the measured hold lies within the true one. Evidence is the number of grants; the witness is the Acquire and Release samples
-// of the two holders; Count is the number of grants made while another was held.
+// MutualExclusion holds when no two grants of one object are held at the same time. There are two judges, and one that objects is
+// enough.
+//
+// By the clock a grant is held from the End of its Acquire to the Start of the session's next Release of the object; a Release with outcome
+// Lost ends the hold at its Start, like any other, and without a Release the grant is held to the end of the history. Holds that only touch
+// are fine, because the measured hold lies within the true one. What is let go at once proves nothing: the clock's evidence is what was
+// held for long enough that somebody could have been let in beside it.
+//
+// By zxid a grant is held from the state that it was given in to the removal of its znode, however long that took: see byZxid. Its
+// evidence is the grants of which both are known.
+//
+// Evidence is that of the judge who has more; the witness is the Acquire and Release samples of the two holders; Count is the number of
+// grants made while another was held.
 func MutualExclusion() Check {
 	return exclusive("mutual-exclusion", locked, "nothing was granted",
 		"session %d was granted object %d at %v while session %d had held it since %v")
@@ -19,32 +30,132 @@ func MutualExclusion() Check {
 
 // exclusive judges that no two of the spans of one object are there at once. clash tells who came when, and who was there since when.
 func exclusive(name string, of pairs, nothing, clash string) Check {
-	return Check{Name: name, Judge: func(history iter.Seq[metrics.Sample]) Verdict {
-		grants := spans(history, of)
-		if len(grants) == 0 {
-			return Verdict{Detail: nothing}
-		}
-		count, first := sweep(grants, alone)
-		if count == 0 {
-			return Verdict{Answer: Holds, Evidence: len(grants)}
-		}
-		holder, intruder := first.holder.begin, first.intruder.begin
-		return Verdict{Answer: Violated, Evidence: len(grants), Count: count, Witness: witness(first.holder, first.intruder),
-			Detail: fmt.Sprintf(clash, intruder.Session, intruder.Object, intruder.End, holder.Session, holder.End)}
-	}}
+	return exclusion{name: name, of: []pairs{of}, rule: alone, nothing: nothing, who: session, clash: func(holder, intruder span, _ int) string {
+		return fmt.Sprintf(clash, intruder.begin.Session, intruder.object, intruder.from, holder.begin.Session, holder.from)
+	}}.check()
 }
+
+// session is who has a span.
+func session(s span) string { return fmt.Sprintf("session %d", s.begin.Session) }
+
+// exclusion is the promise that the holds of an object keep a rule at all times.
+type exclusion struct {
+	name    string
+	of      []pairs
+	rule    rule
+	nothing string                                    // said when nothing was granted
+	who     func(span) string                         // has a span
+	clash   func(holder, intruder span, n int) string // says of a clash by the clock who came when, and whom of n was there since when
+	all     bool                                      // all n are shown, and not the holder alone
+}
+
+// instant is less than it takes any server to let somebody in: what is held for a shorter time is over before another could be beside it.
+const instant = 100 * time.Microsecond
+
+func (x exclusion) check() Check {
+	return Check{Name: x.name, Part: true, Judge: x.judge, Across: x.across}
+}
+
+func (x exclusion) judge(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
+	held := spans(history, room, x.of...)
+	defer held.close()
+	if held.len() == 0 {
+		return Verdict{Detail: x.nothing}
+	}
+	clock, v := x.byClock(held)
+	zxid, w := x.byZxid(held, room)
+	if clock.Answer != Violated {
+		v = w
+	}
+	v.Judges = []Judge{zxid, clock}
+	v.Evidence = max(clock.Evidence, zxid.Evidence)
+	switch {
+	case clock.Answer == Violated || zxid.Answer == Violated:
+		v.Answer = Violated
+	case v.Evidence > 0:
+		v.Answer = Holds
+	default:
+		v.Detail = fmt.Sprintf("%d grants were given up within %v, before anybody could have been let in beside them, and which transactions gave and ended them "+
+			"is not known: a hold of a millisecond would show more", held.len(), instant)
+	}
+	return v
+}
+
+// byClock is the judgement of the clock, and of a violation the verdict that shows it. A hold of a session that was expired counts again
+// from when its client had to know.
+func (x exclusion) byClock(held holds) (j Judge, v Verdict) {
+	j.By = ByClock
+	for s := range held.all() {
+		if s.to == forever {
+			j.Evidence++
+		} else if lasted := s.to - s.from; lasted >= instant {
+			j.Evidence++
+			j.Held += lasted
+		}
+	}
+	count, first := sweep(held.withLate(), x.rule)
+	if j.Count = count; count == 0 {
+		if j.Evidence > 0 {
+			j.Answer = Holds
+		}
+		return j, v
+	}
+	j.Answer, j.Evidence = Violated, held.len()
+	v.Count, v.Witness = count, x.witness(first)
+	v.Detail = x.clash(first.holder(), first.intruder, len(first.held))
+	return j, v
+}
+
+// byZxid is byClock by the order of transactions.
+func (x exclusion) byZxid(held holds, room *spill.Room) (j Judge, v Verdict) {
+	placed, known := byZxid(held, room)
+	defer placed.Close()
+	j = Judge{By: ByZxid, Evidence: known}
+	count, first := sweep(placed.All(), x.rule)
+	switch j.Count = count; {
+	case count > 0:
+		j.Answer, j.Evidence = Violated, placed.Len()
+	case known > 0:
+		j.Answer = Holds
+		return j, v
+	default:
+		return j, v
+	}
+	holder := first.holder()
+	v.Count, v.Witness = count, x.witness(first)
+	others := x.who(holder)
+	if x.all {
+		others = fmt.Sprintf("each of %d others", len(first.held))
+	}
+	v.Detail = fmt.Sprintf("%s was granted object %d as of transaction %#x, and %s had been granted it before and gave it up later, %s at %#x; "+
+		"by luck this showed at no instant", x.who(first.intruder), first.intruder.object, int64(first.intruder.from), others,
+		x.who(holder), int64(holder.to))
+	return j, v
+}
+
+func (x exclusion) witness(c clash) []metrics.Sample {
+	held := c.held
+	if !x.all {
+		held = []span{c.holder()}
+	}
+	return witness(append(slices.Clip(held), c.intruder)...)
+}
+
+// SessionsOpen is the Value of a Left or a Drain of a look that was taken while all sessions were still open and held nothing. What is
+// ephemeral is found only then.
+const SessionsOpen = 1
 
 // NothingLeft holds when every znode path looked at after the run (operation Left) was found clean. A path that could not be
 // looked at, whose outcome is neither OK nor Failed, leaves the answer open. Evidence is the number of paths looked at.
 func NothingLeft() Check {
 	return examined("nothing-left", metrics.Left, "something is left under %d of %d paths, first of object %d",
-		"%d of %d paths could not be looked at", "no path was looked at")
+		"%d of %d paths could not be looked at, or were not empty while sessions still had requests under way", "no path was looked at")
 }
 
 // examined judges what an operation found when it looked after the run: OK is as it should be, Failed is what found, with the count, the
 // evidence and the object, says, and any other outcome leaves the answer open. blind has the counts of these and of all, nothing none.
 func examined(name string, op metrics.Op, found, blind, nothing string) Check {
-	return Check{Name: name, Judge: func(history iter.Seq[metrics.Sample]) Verdict {
+	return Check{Name: name, Left: true, Judge: func(history iter.Seq[metrics.Sample], _ *spill.Room) Verdict {
 		var v Verdict
 		open := 0
 		for s := range history {
@@ -66,6 +177,9 @@ func examined(name string, op metrics.Op, found, blind, nothing string) Check {
 		case v.Count > 0:
 			v.Answer = Violated
 			v.Detail = fmt.Sprintf(found, v.Count, v.Evidence, v.Witness[0].Object)
+			if v.Witness[0].Value == SessionsOpen {
+				v.Detail += ", while the sessions were still open"
+			}
 		case open > 0:
 			v.Detail = fmt.Sprintf(blind, open, open+v.Evidence)
 		case v.Evidence == 0:

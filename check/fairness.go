@@ -3,9 +3,11 @@ package check
 import (
 	"cmp"
 	"iter"
+	"math/bits"
 	"slices"
 	"time"
 
+	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
 )
 
@@ -21,18 +23,31 @@ type Fairness struct {
 }
 
 // FairnessOf computes the figures. A grant came second when its Enqueue began after that of the other had ended; of a recipe
-// without a queue, when its Acquire began after the other's did. O(n log n).
-func FairnessOf(history iter.Seq[metrics.Sample]) Fairness {
-	var f Fairness
+// without a queue, when its Acquire began after the other's did.
+func FairnessOf(history iter.Seq[metrics.Sample], room *spill.Room) Fairness {
+	f, _ := DealOf(history, room)
+	return f
+}
+
+// Deal is what Fairness sums up.
+type Deal struct {
+	PerSession []int // grants of each session that asked, the least first
+	// Overtaken is how many grants were overtaken how often: [0] never, [k] at least 2^(k-1) times and less than 2^k.
+	Overtaken []int
+}
+
+// DealOf is FairnessOf, and what it sums up.
+func DealOf(history iter.Seq[metrics.Sample], room *spill.Room) (f Fairness, d Deal) {
 	grants := map[uint32]float64{}
-	var waits []time.Duration
-	all := attempts(func(yield func(metrics.Sample) bool) { // one pass over the history for all
+	waits := spill.New(room, func(a, b *time.Duration) int { return cmp.Compare(*a, *b) })
+	defer waits.Close()
+	all := attemptsOf(metrics.Acquire, func(yield func(metrics.Sample) bool) { // one pass over the history for all
 		for s := range history {
 			if s.Op == metrics.Acquire {
 				n := grants[s.Session]
 				if s.Outcome == metrics.OK {
 					n++
-					waits = append(waits, s.Response())
+					waits.Add(s.Response())
 				}
 				grants[s.Session] = n
 			}
@@ -40,24 +55,32 @@ func FairnessOf(history iter.Seq[metrics.Sample]) Fairness {
 				return
 			}
 		}
-	})
-	f.Sessions, f.Grants = len(grants), len(waits)
+	}, room, false)
+	defer all.Close()
+	f.Sessions, f.Grants = len(grants), waits.Len()
 	perSession := make([]float64, 0, len(grants))
 	for _, n := range grants {
 		perSession = append(perSession, n)
+		d.PerSession = append(d.PerSession, int(n))
 	}
+	slices.Sort(d.PerSession)
 	f.Jain = Jain(perSession)
-	if len(waits) > 0 {
-		slices.Sort(waits)
-		f.LongestWait, f.MedianWait = waits[len(waits)-1], waits[(len(waits)-1)/2]
-	}
-	for queue := range sameObject(all) {
-		for _, n := range overtakes(queue) {
-			f.Overtakes += n
-			f.MaxOvertakes = max(f.MaxOvertakes, n)
+	n := 0
+	for w := range waits.All() {
+		if n == (waits.Len()-1)/2 {
+			f.MedianWait = w
 		}
+		f.LongestWait = w
+		n++
 	}
-	return f
+	f.Overtakes, f.MaxOvertakes = overtakes(all, func(times int) {
+		k := bits.Len(uint(times))
+		for len(d.Overtaken) <= k {
+			d.Overtaken = append(d.Overtaken, 0)
+		}
+		d.Overtaken[k]++
+	})
+	return f, d
 }
 
 // Jain is the fairness index (sum x)^2 / (n * sum x^2) of Jain, Chiu and Hawe, "A quantitative measure of fairness and
@@ -74,32 +97,113 @@ func Jain(x []float64) float64 {
 	return sum * sum / (float64(len(x)) * squares)
 }
 
-// overtakes counts for every attempt, in the order of grants, how many came after it had its place and were granted before it.
-// It goes through the grants in their order and keeps the times of coming of those granted so far in a binary indexed tree
-// (Fenwick, "A new data structure for cumulative frequency tables", 1994): O(n log n).
-func overtakes(all []attempt) []int {
-	queue := pointers(all)
-	slices.SortFunc(queue, func(a, b *attempt) int { return cmp.Compare(a.granted.End, b.granted.End) })
-	came := make([]time.Duration, len(queue))
-	for i, a := range queue {
-		came[i] = a.came()
+// RandomJain is Jain's index of n grants that are dealt to k sessions at random, on average. Their counts are multinomial: the mean of the sum of
+// squares is n + n(n-1)/k, so the index is about n/(n+k-1).
+func RandomJain(n, k int) float64 {
+	if n == 0 || k == 0 {
+		return 0
 	}
-	slices.Sort(came)
-	tree := make([]int, len(queue)+1)
-	counts := make([]int, len(queue))
-	granted := 0 // how many are in the tree: all that were granted strictly before the attempt
-	for i, a := range queue {
-		for ; queue[granted].granted.End < a.granted.End; granted++ {
-			at, _ := slices.BinarySearch(came, queue[granted].came())
-			for at++; at < len(tree); at += at & -at {
-				tree[at]++
+	return float64(n) / float64(n+k-1)
+}
+
+// overtakes counts, for every attempt, the attempts that came after it had its place and were granted before it. It returns the total and the
+// most for one attempt. It goes through the attempts in the order of grants and keeps when those came that were granted so far, as long as somebody is to be granted
+// yet that had their place before: so what it keeps grows with the longest wait. It tells each how often every one was.
+func overtakes(all *spill.List[attempt], each func(times int)) (total, most int) {
+	const stretch = 4096
+	var earliest []time.Duration // the first place of the attempts from each stretch on, the last stretch first
+	n, first := all.Len(), forever
+	for i, a := range backward(all) {
+		if first = min(first, a.placed()); i%stretch == 0 {
+			earliest = append(earliest, first)
+		}
+	}
+	type object struct {
+		came arrivals
+		at   time.Duration // the instant of the last grant
+		now  []time.Duration
+	}
+	objects := map[uint32]*object{}
+	i := 0
+	for a := range all.All() {
+		if i%stretch == 0 {
+			needed := earliest[(n-1)/stretch-i/stretch]
+			for _, o := range objects {
+				o.came.forget(needed)
 			}
 		}
-		notAfter, _ := slices.BinarySearch(came, a.placed()+1)
-		counts[i] = granted
-		for ; notAfter > 0; notAfter &= notAfter - 1 {
-			counts[i] -= tree[notAfter]
+		i++
+		o := objects[a.granted.Object]
+		if o == nil {
+			o = &object{}
+			objects[a.granted.Object] = o
+		}
+		if a.granted.End != o.at { // what is granted at one instant overtakes nothing of it
+			for _, came := range o.now {
+				o.came.add(came)
+			}
+			o.at, o.now = a.granted.End, o.now[:0]
+		}
+		o.now = append(o.now, a.came())
+		overtaken := o.came.after(a.placed())
+		each(overtaken)
+		total += overtaken
+		most = max(most, overtaken)
+	}
+	return total, most
+}
+
+// backward yields the attempts from the last one on, with their places in the order of grants.
+func backward(all *spill.List[attempt]) iter.Seq2[int, attempt] {
+	return func(yield func(int, attempt) bool) {
+		i := all.Len()
+		for a := range all.Backward() {
+			if i--; !yield(i, a) {
+				return
+			}
 		}
 	}
-	return counts
+}
+
+// arrivals is times in order, in blocks that are short enough to take new ones at any place.
+type arrivals struct{ blocks [][]time.Duration }
+
+const longestBlock = 512
+
+func (a *arrivals) add(at time.Duration) {
+	if len(a.blocks) == 0 {
+		a.blocks = [][]time.Duration{make([]time.Duration, 0, longestBlock)}
+	}
+	i := len(a.blocks) - 1
+	for i > 0 && a.blocks[i][0] > at { // most come late
+		i--
+	}
+	place, _ := slices.BinarySearch(a.blocks[i], at)
+	if a.blocks[i] = slices.Insert(a.blocks[i], place, at); len(a.blocks[i]) < longestBlock {
+		return
+	}
+	half := append(make([]time.Duration, 0, longestBlock), a.blocks[i][longestBlock/2:]...)
+	a.blocks[i] = a.blocks[i][:longestBlock/2]
+	a.blocks = slices.Insert(a.blocks, i+1, half)
+}
+
+// after is how many times are after an instant.
+func (a *arrivals) after(at time.Duration) (n int) {
+	for i := len(a.blocks) - 1; i >= 0; i-- {
+		if b := a.blocks[i]; b[0] <= at {
+			place, _ := slices.BinarySearch(b, at+1)
+			return n + len(b) - place
+		}
+		n += len(a.blocks[i])
+	}
+	return n
+}
+
+// forget drops blocks of which no time is after an instant.
+func (a *arrivals) forget(upTo time.Duration) {
+	n := 0
+	for n < len(a.blocks) && a.blocks[n][len(a.blocks[n])-1] <= upTo {
+		n++
+	}
+	a.blocks = slices.Delete(a.blocks, 0, n)
 }

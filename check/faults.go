@@ -10,30 +10,70 @@ import (
 )
 
 // expire ends what a session held when it was expired on purpose. Its end on the servers lies between Start and End: what was asked for
-// before End may be the old session's.
-func expire(all []span, e metrics.Sample) {
-	for i, s := range all {
-		if s.begin.Session == e.Session && s.begin.Start < e.End && s.to > e.Start {
-			all[i].to = max(s.from, e.Start)
+// before End may be the old session's. Its client cannot know for a while, which is no fault of the recipe; but a Value after End, in
+// nanoseconds, it has to: see withLate. What is granted after that is the next session's, which may have asked before End, where the expiry
+// took its time. It returns whether there was such an expiry.
+func (h *holds) expire(s *span) (excused bool) {
+	for _, e := range h.late[s.begin.Session] {
+		knows := e.End + time.Duration(e.Value)
+		if s.begin.Start < e.End && s.to > e.Start && s.from <= knows {
+			s.to, s.excused = max(s.from, e.Start), knows
+			excused = true
+		}
+	}
+	return excused
+}
+
+// withLate is the spans and what clients went on to have of them after the time in which they could not know that their session had been
+// expired.
+func (h *holds) withLate() iter.Seq[span] {
+	if !h.excused {
+		return h.all()
+	}
+	var late []span
+	for s := range h.all() {
+		rest := s
+		rest.from, rest.to = s.excused, forever
+		if s.ended() {
+			rest.to = s.end.Start
+		}
+		if s.excused != 0 && rest.from < rest.to {
+			late = append(late, rest)
+		}
+	}
+	slices.SortStableFunc(late, func(a, b span) int { return earlierSpan(&a, &b) })
+	return func(yield func(span) bool) {
+		for s := range inOrder(h.all(), slices.Values(late)) {
+			if !yield(s) {
+				return
+			}
 		}
 	}
 }
 
 // FaultTime is how much of the time from an offset to another does not count for liveness, because of faults.
 func FaultTime(history iter.Seq[metrics.Sample], from, to time.Duration) time.Duration {
-	var faults []span
+	var faults []period
 	for s := range history {
 		if s.Op == metrics.Fault {
-			faults = append(faults, span{from: s.Start, to: s.End})
+			faults = append(faults, period{from: s.Start, to: s.End})
 		}
 	}
 	return common(united(faults), from, to)
 }
 
-// united is the times that any of the spans covers, whatever their objects, in order and apart from each other.
-func united(all []span) []span {
-	slices.SortFunc(all, func(a, b span) int { return cmp.Compare(a.from, b.from) })
-	var apart []span
+// period is a time of one session, or of all.
+type period struct {
+	from, to time.Duration
+	session  uint32
+}
+
+func (p period) meets(from, to time.Duration) bool { return p.from < to && p.to > from }
+
+// united is the times that any of the periods covers, whatever their sessions, in order and apart from each other.
+func united(all []period) []period {
+	slices.SortFunc(all, func(a, b period) int { return cmp.Compare(a.from, b.from) })
+	var apart []period
 	for _, s := range all {
 		if n := len(apart); n > 0 && s.from <= apart[n-1].to {
 			apart[n-1].to = max(apart[n-1].to, s.to)
@@ -44,13 +84,15 @@ func united(all []span) []span {
 	return apart
 }
 
-// common is how much of the time from an offset to another the united spans cover.
-func common(united []span, from, to time.Duration) time.Duration {
+// common is how much of the time from an offset to another the united periods cover.
+func common(united []period, from, to time.Duration) time.Duration {
 	total := time.Duration(0)
-	for _, s := range united {
-		if low, high := max(s.from, from), min(s.to, to); high > low {
-			total += high - low
+	first, _ := slices.BinarySearchFunc(united, from, func(p period, from time.Duration) int { return cmp.Compare(p.to, from) })
+	for _, s := range united[first:] {
+		if s.from >= to {
+			break
 		}
+		total += max(0, min(s.to, to)-max(s.from, from))
 	}
 	return total
 }

@@ -27,7 +27,9 @@ func TestLivenessBesideFaults(t *testing.T) {
 
 func TestExclusionBesideAnExpiry(t *testing.T) {
 	expired := func(session byte, from, to int) metrics.Sample {
-		return sample(metrics.Expire, session, 0, from, to, 0)
+		e := sample(metrics.Expire, session, 0, from, to, 0)
+		e.Value = int64(10 * ms)
+		return e
 	}
 	a, ra, b := acquire('a', 0, 5, 0), release('a', 20, 21), acquire('b', 1, 15, 0)
 	judge(t, MutualExclusion(), []row{
@@ -37,7 +39,40 @@ func TestExclusionBesideAnExpiry(t *testing.T) {
 		{"the first was expired after the second held", history{a, ra, b, expired('a', 16, 17)}, Violated, 2, 1, history{a, b, ra}},
 		{"an expiry before the first asked is of an older session", history{acquire('a', 4, 5, 0), ra, b, expired('a', 1, 3)}, Violated, 2, 1,
 			history{acquire('a', 4, 5, 0), b, ra}},
-		{"what the old session is told after its end is no hold", history{acquire('a', 0, 12, 0), ra, b, expired('a', 10, 11)}, Holds, 2, 0, nil},
+		{"what the old session is told after its end is no hold", history{acquire('a', 0, 12, 0), ra, b, expired('a', 10, 11)}, Holds, 1, 0, nil},
+		{"its client learns of it in time", history{a, release('a', 22, 23), b, expired('a', 10, 12)}, Holds, 2, 0, nil},
+		{"its client goes on for longer than it can be without knowing", history{a, release('a', 23, 24), b, expired('a', 10, 12)}, Violated, 2, 1,
+			history{a, b, release('a', 23, 24)}},
+		{"its client never learns of it, and another is granted late", history{a, acquire('b', 1, 40, 0), expired('a', 10, 12)}, Violated, 2, 1,
+			history{a, acquire('b', 1, 40, 0)}},
+		{"the next session asked while the expiry went on, and was granted after others", history{acquire('a', 11, 40, 0), release('a', 41, 42), b, release('b', 39, 39),
+			expired('a', 10, 12)}, Holds, 2, 0, nil},
+		{"and beside another one", history{acquire('a', 11, 40, 0), release('a', 50, 51), b, release('b', 45, 46), expired('a', 10, 12)}, Violated, 2, 1,
+			history{b, acquire('a', 11, 40, 0), release('b', 45, 46), release('a', 50, 51)}},
+		{"its client goes on, but nobody else is there by then", history{a, release('a', 60, 61), b, release('b', 20, 21), expired('a', 10, 12)}, Holds, 2, 0, nil},
+	})
+}
+
+// The claim of a session that was expired is the servers' to give again, while its client cannot know.
+func TestClaimsBesideAnExpiry(t *testing.T) {
+	take := func(session byte, start, end int, token int64) metrics.Sample {
+		s := sample(metrics.Take, session, 0, start, end, token)
+		s.Value = 7
+		return s
+	}
+	finish := func(session byte, start, end int, o metrics.Outcome) metrics.Sample {
+		s := with(o, sample(metrics.Finish, session, 0, start, end, 0))
+		s.Value = 7
+		return s
+	}
+	expired := sample(metrics.Expire, 'a', 0, 10, 12, 0)
+	expired.Value = int64(10 * ms)
+	a, fa, b, fb := take('a', 0, 5, 1), finish('a', 20, 21, metrics.Lost), take('b', 1, 15, 2), finish('b', 30, 31, metrics.OK)
+	late := finish('a', 25, 26, metrics.Lost)
+	judge(t, Claims(), []row{
+		{"two have an item", history{a, fa, b, fb}, Violated, 2, 1, history{a, b, fa, fb}},
+		{"the first was expired before the second had it", history{a, fa, b, fb, expired}, Holds, 2, 0, nil},
+		{"the first was expired, and went on for too long", history{a, late, b, fb, expired}, Violated, 2, 1, history{a, b, late, fb}},
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
 )
 
@@ -25,52 +26,71 @@ const FenceName = "fence"
 // Writes that ended otherwise, or that have no token, are no evidence. Evidence is the number of writes accepted and rejected; the witness
 // is the write, or the grant, that proves the first stale write, and that write; Count is the number of stale writes that were accepted.
 func Fence(permits int) Check {
-	return Check{Name: FenceName, Judge: func(history iter.Seq[metrics.Sample]) Verdict {
-		var writes []metrics.Sample
-		rejected := 0
+	judge := func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
+		compare := byPlace
+		if permits > 1 {
+			compare = byStart
+		}
+		writes, rejected := spill.New(room, compare), 0
+		defer writes.Close()
 		held := spans(func(yield func(metrics.Sample) bool) { // one pass over the history for both
 			for s := range history {
 				switch {
 				case s.Op != metrics.Write:
 				case s.Outcome == metrics.OK && s.Token != 0:
-					writes = append(writes, s)
+					writes.Add(s)
 				case s.Outcome == metrics.Lost:
 					rejected++
 				}
-				if !yield(s) {
+				if permits > 1 && !yield(s) {
 					return
 				}
 			}
-		}, locked, shared)
-		v := Verdict{Evidence: len(writes) + rejected}
-		stale := overtaken(writes)
+		}, room, locked, shared)
+		defer held.close()
+		v := Verdict{Evidence: writes.Len() + rejected}
 		if permits > 1 {
-			stale = barred(writes, held, permits)
+			v.barred(writes.All(), held.all(), permits)
+		} else {
+			v.behind(writes.All())
 		}
-		v.Count = len(stale)
 		switch {
 		case v.Count > 0:
 			v.Answer = Violated
-			v.first(writes, stale)
+			v.stale()
 		case v.Evidence == 0:
 			v.Detail = "nothing was written"
 		default:
 			v.Answer = Holds
 		}
 		return v
+	}
+	return Check{Name: FenceName, Part: true, Judge: judge, Across: func(hosts []Host, room *spill.Room) Verdict {
+		if permits > 1 { // who held all permits when something was written, one clock has to tell
+			return within(hosts, room, judge)
+		}
+		return judge(Together(hosts), room)
 	}}
 }
 
-// first makes the witness of the first stale write by its End.
-func (v *Verdict) first(writes []metrics.Sample, stale map[int]metrics.Sample) {
-	first := -1
-	for i := range stale {
-		if first < 0 || cmp.Or(cmp.Compare(writes[i].End, writes[first].End), cmp.Compare(i, first)) < 0 {
-			first = i
+// byPlace orders writes by their places in the order of their objects.
+func byPlace(a, b *metrics.Sample) int {
+	return cmp.Or(cmp.Compare(a.Value, b.Value), cmp.Compare(a.Object, b.Object), cmp.Compare(a.Token, b.Token))
+}
+
+// wrote counts a stale write and keeps the first by its End, with what proves it.
+func (v *Verdict) wrote(proof, write metrics.Sample) {
+	if v.Count++; v.Count > 1 {
+		if first := v.Witness[1]; cmp.Or(cmp.Compare(write.End, first.End), cmp.Compare(write.Object, first.Object)) >= 0 {
+			return
 		}
 	}
-	w, proof := writes[first], stale[first]
-	v.Witness = []metrics.Sample{proof, w}
+	v.Witness = []metrics.Sample{proof, write}
+}
+
+// stale says what the witness shows.
+func (v *Verdict) stale() {
+	proof, w := v.Witness[0], v.Witness[1]
 	if proof.Op == metrics.Write {
 		v.Detail = fmt.Sprintf("object %d took the write of session %d with token %d after that of session %d with token %d", w.Object, w.Session,
 			w.Token, proof.Session, proof.Token)
@@ -80,47 +100,41 @@ func (v *Verdict) first(writes []metrics.Sample, stale map[int]metrics.Sample) {
 		w.Object, w.Session, w.Start, w.End, proof.Session)
 }
 
-// overtaken sorts the writes by the order of their objects, finds those that one with a larger token is before, and one such write for
-// each.
-func overtaken(writes []metrics.Sample) map[int]metrics.Sample {
-	found := map[int]metrics.Sample{}
-	slices.SortFunc(writes, func(a, b metrics.Sample) int {
-		return cmp.Or(cmp.Compare(a.Object, b.Object), cmp.Compare(a.Value, b.Value), cmp.Compare(a.Token, b.Token))
-	})
-	largest := 0 // of the object so far
-	for i, w := range writes {
-		if w.Object != writes[largest].Object || w.Token >= writes[largest].Token {
-			largest = i
+// behind finds the writes that one with a larger token is before; they come in the order of byPlace.
+func (v *Verdict) behind(writes iter.Seq[metrics.Sample]) {
+	largest := map[uint32]metrics.Sample{} // of each object so far
+	for w := range writes {
+		if before, known := largest[w.Object]; known && w.Token < before.Token {
+			v.wrote(before, w)
 			continue
 		}
-		found[i] = writes[largest]
+		largest[w.Object] = w
 	}
-	return found
 }
 
-// barred sorts the writes by their objects and times, finds those during all of which so many others held the object, and the first of
-// their grants for each. The holds are in the order of byTime. O(n log n) while few hold at once.
-func barred(writes []metrics.Sample, held []span, permits int) map[int]metrics.Sample {
-	found := map[int]metrics.Sample{}
-	slices.SortFunc(writes, func(a, b metrics.Sample) int {
-		return cmp.Or(cmp.Compare(a.Object, b.Object), cmp.Compare(a.Start, b.Start))
-	})
-	var here []span // of the object, not over when the write begins
-	next := 0
-	for i, w := range writes {
-		for ; next < len(held) && cmp.Or(cmp.Compare(held[next].object, w.Object), cmp.Compare(held[next].from, w.Start)) <= 0; next++ {
-			here = append(here, held[next])
+// barred finds the writes during all of which so many others held the object. The writes are in the order of byStart, the holds in that of
+// earlierSpan. O(n log n) while few hold at once.
+func (v *Verdict) barred(writes iter.Seq[metrics.Sample], held iter.Seq[span], permits int) {
+	here := map[uint32][]span{} // of each object, those that are not over when the write begins
+	next, stop := iter.Pull(held)
+	defer stop()
+	hold, more := next()
+	for w := range writes {
+		for ; more && hold.from <= w.Start; hold, more = next() {
+			if some := here[hold.object]; len(some) > 2*permits { // of an object that is seldom written to
+				here[hold.object] = slices.DeleteFunc(some, func(s span) bool { return s.to < hold.from })
+			}
+			here[hold.object] = append(here[hold.object], hold)
 		}
-		here = slices.DeleteFunc(here, func(s span) bool { return s.object != w.Object || s.to < w.Start })
+		here[w.Object] = slices.DeleteFunc(here[w.Object], func(s span) bool { return s.to < w.Start })
 		var others []span
-		for _, s := range here {
-			if s.begin.Session != w.Session && s.to >= w.End && s.end != nil && s.end.Outcome == metrics.OK {
+		for _, s := range here[w.Object] {
+			if s.begin.Session != w.Session && s.to >= w.End && s.ended() && s.end.Outcome == metrics.OK {
 				others = append(others, s)
 			}
 		}
 		if len(others) >= permits {
-			found[i] = *others[0].begin
+			v.wrote(others[0].begin, w)
 		}
 	}
-	return found
 }

@@ -38,7 +38,7 @@ func TestFence(t *testing.T) {
 		{"one of the two others lets go meanwhile", history{a, b, release('b', 41, 42), c, dc, late}, Holds, 1, 0, nil},
 		{"who was cut off proves nothing", history{a, b, with(metrics.Lost, db), c, dc, late}, Holds, 1, 0, nil},
 		{"who never let go proves nothing", history{a, b, c, dc, late}, Holds, 1, 0, nil},
-		{"who holds another object proves nothing", history{a, on(1, b), on(1, db), c, dc, late}, Holds, 1, 0, nil},
+		{"a holder of another object proves nothing", history{a, on(1, b), on(1, db), c, dc, late}, Holds, 1, 0, nil},
 		{"nothing was written", history{a, b, db}, Unknown, 0, 0, nil},
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
 )
 
@@ -50,8 +51,9 @@ type watched struct {
 	unions    map[int64]bool // all members, of stays and of sightings
 }
 
-// watchedIn is the groups or settings of a history in the order of their objects, and the times of faults.
-func watchedIn(history iter.Seq[metrics.Sample]) (all []*watched, faults []span) {
+// watchedIn is the groups or settings of a history in the order of their objects, and the conditions.
+func watchedIn(history iter.Seq[metrics.Sample], room *spill.Room) (all []*watched, c *conditions) {
+	c = &conditions{}
 	index := map[uint32]*watched{}
 	of := func(object uint32) *watched {
 		if index[object] == nil {
@@ -86,15 +88,15 @@ func watchedIn(history iter.Seq[metrics.Sample]) (all []*watched, faults []span)
 				if first, known := w.doubts[s.Value]; !known || s.Start < first {
 					w.doubts[s.Value] = s.Start
 				}
-			case s.Op == metrics.Fault:
-				faults = append(faults, span{from: s.Start, to: s.End})
 			}
+			c.see(s)
 			if !yield(s) {
 				return
 			}
 		}
-	}, membership)
-	for _, s := range stays {
+	}, room, membership)
+	defer stays.close()
+	for s := range stays.all() {
 		w := of(s.object)
 		w.stays[s.begin.Value] = append(w.stays[s.begin.Value], s)
 		w.unions[s.begin.Value] = true
@@ -112,11 +114,11 @@ func watchedIn(history iter.Seq[metrics.Sample]) (all []*watched, faults []span)
 		slices.SortFunc(w.sightings, func(a, b sighting) int { return byToken(a.Sample, b.Sample) })
 		slices.SortFunc(w.changes, byToken)
 		for _, of := range w.stays {
-			slices.SortFunc(of, func(a, b span) int { return byToken(*a.begin, *b.begin) })
+			slices.SortFunc(of, func(a, b span) int { return byToken(a.begin, b.begin) })
 		}
 		all = append(all, w)
 	}
-	return all, united(faults)
+	return all, c
 }
 
 // stay is the last one of a member that had begun by a token; nil for none.

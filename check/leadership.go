@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"iter"
-	"slices"
 	"time"
 
+	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
 )
 
@@ -19,7 +19,7 @@ var led = pairs{begins: campaigning, ends: func(o metrics.Op) bool { return o ==
 func campaigning(o metrics.Op) bool { return o == metrics.Campaign }
 
 // Leadership holds when no two sessions lead at the same time, as MutualExclusion has it: a leader that is suspended does not lead.
-// Evidence is the number of times that somebody began to lead.
+// It is judged by the clock and by zxid, as MutualExclusion is.
 func Leadership() Check {
 	return exclusive("leadership", led, "nobody led", "session %d began to lead election %d at %v while session %d had led it since %v")
 }
@@ -36,71 +36,95 @@ func Terms() Check {
 func CampaignFIFO() Check { return fifo(metrics.Campaign) }
 
 // LeaderLiveness is Liveness for an election: no candidate waited for longer than bound while nobody led.
-func LeaderLiveness(bound time.Duration) Check { return liveness(bound, campaigning, whole, led) }
+func LeaderLiveness(bound time.Duration) Check {
+	return liveness(bound, contenders{asks: campaigning, holds: []pairs{led}})
+}
 
 // Alternation holds when each session is told by turns that it leads and that it does not: it never begins to lead while it leads, and
 // never ends what it has not begun. And a term that its leader has resigned, the Resign being OK, is over: none begins again with the token
 // of the one before. A beginning is the End of a Campaign with OK, an end the Start of a Resign; what is told at one instant
 // may have come in either order. Evidence is the number of both; the witness is the sample that is out of turn and the one before it.
 func Alternation() Check {
-	return Check{Name: "alternation", Judge: func(history iter.Seq[metrics.Sample]) Verdict {
-		var begins, ends []metrics.Sample
+	judge := func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
+		edges := spill.New(room, func(a, b *edge) int {
+			if c := cmp.Compare(a.at, b.at); c != 0 {
+				return c
+			}
+			return bySeat(a.Sample, b.Sample)
+		})
+		defer edges.Close()
 		for s := range history {
 			switch {
 			case led.ends(s.Op):
-				ends = append(ends, s)
+				edges.Add(edge{Sample: s, at: s.Start, ends: true})
 			case led.begins(s.Op) && s.Outcome == metrics.OK:
-				begins = append(begins, s)
+				edges.Add(edge{Sample: s, at: s.End})
 			}
 		}
-		if len(begins)+len(ends) == 0 {
+		if edges.Len() == 0 {
 			return Verdict{Detail: "nobody led"}
 		}
-		slices.SortFunc(begins, func(a, b metrics.Sample) int { return cmp.Or(bySeat(a, b), cmp.Compare(a.End, b.End)) })
-		slices.SortFunc(ends, func(a, b metrics.Sample) int { return cmp.Or(bySeat(a, b), cmp.Compare(a.Start, b.Start)) })
-		v := Verdict{Answer: Holds, Evidence: len(begins) + len(ends)}
-		var last, led metrics.Sample // of the seat; zero Op: none
-		for len(begins)+len(ends) > 0 {
-			var next metrics.Sample
-			switch order := earlier(begins, ends); {
-			case order < 0, order == 0 && !(last.Op == metrics.Campaign && bySeat(last, begins[0]) == 0):
-				next, begins = begins[0], begins[1:]
-			default:
-				next, ends = ends[0], ends[1:]
+		v := Verdict{Answer: Holds, Evidence: edges.Len()}
+		participants := map[participant]*turns{}
+		var begins, ends []metrics.Sample // of one participant at one instant
+		var at edge
+		flush := func() {
+			if len(begins)+len(ends) == 0 {
+				return
 			}
-			if last.Op == 0 || bySeat(last, next) != 0 {
-				led = metrics.Sample{}
-				last = metrics.Sample{Op: metrics.Resign, Session: next.Session, Object: next.Object} // nobody begins as a leader
+			of := participant{object: at.Object, session: at.Session}
+			if participants[of] == nil {
+				participants[of] = &turns{last: metrics.Sample{Op: metrics.Resign, Session: at.Session, Object: at.Object}} // nobody begins as a leader
 			}
-			again := next.Op == metrics.Campaign && last.Outcome == metrics.OK && next.Token != 0 && next.Token == led.Token
-			if next.Op == last.Op || again {
-				v.outOfTurn(last, next, again)
+			participants[of].take(&v, begins, ends)
+			begins, ends = begins[:0], ends[:0]
+		}
+		for e := range edges.All() {
+			if e.at != at.at || bySeat(e.Sample, at.Sample) != 0 {
+				flush()
 			}
-			if last = next; next.Op == metrics.Campaign {
-				led = next
+			if at = e; e.ends {
+				ends = append(ends, e.Sample)
+			} else {
+				begins = append(begins, e.Sample)
 			}
 		}
+		flush()
 		return v
-	}}
+	}
+	return Check{Name: "alternation", Judge: judge, Across: func(hosts []Host, room *spill.Room) Verdict { return within(hosts, room, judge) }}
 }
 
-// earlier compares the heads of beginnings and ends by seat and time; a list that is empty comes last.
-func earlier(begins, ends []metrics.Sample) int {
-	switch {
-	case len(ends) == 0:
-		return -1
-	case len(begins) == 0:
-		return 1
+// turns is what a session was told of an election last, and how it began to lead last.
+type turns struct{ last, led metrics.Sample }
+
+// take judges what is told at one instant.
+func (t *turns) take(v *Verdict, begins, ends []metrics.Sample) {
+	for len(begins)+len(ends) > 0 {
+		var next metrics.Sample
+		if len(ends) == 0 || len(begins) > 0 && t.last.Op != metrics.Campaign {
+			next, begins = begins[0], begins[1:]
+		} else {
+			next, ends = ends[0], ends[1:]
+		}
+		again := next.Op == metrics.Campaign && t.last.Outcome == metrics.OK && next.Token != 0 && next.Token == t.led.Token
+		if next.Op == t.last.Op || again {
+			v.outOfTurn(t.last, next, again)
+		}
+		if t.last = next; next.Op == metrics.Campaign {
+			t.led = next
+		}
 	}
-	return cmp.Or(bySeat(begins[0], ends[0]), cmp.Compare(begins[0].End, ends[0].Start))
 }
 
 // outOfTurn counts a sample that is of the same kind as the one before it, which is made up if it has no time.
 func (v *Verdict) outOfTurn(last, next metrics.Sample, again bool) {
 	v.Answer = Violated
 	v.Count++
-	if v.Count > 1 && next.End >= v.Witness[len(v.Witness)-1].End {
-		return
+	if v.Count > 1 {
+		if shown := v.Witness[len(v.Witness)-1]; cmp.Or(cmp.Compare(next.End, shown.End), bySeat(next, shown)) >= 0 {
+			return
+		}
 	}
 	v.Witness = []metrics.Sample{next}
 	if last.End > 0 {

@@ -92,7 +92,7 @@ func TestAlternation(t *testing.T) {
 // Of an election too, the time without a leader is what the candidates wait for.
 func TestOwnerlessOfAnElection(t *testing.T) {
 	h := history{campaign('a', 0, 10, 0), resign('a', 20, 22), campaign('b', 5, 30, 0), resign('b', 40, 41)}
-	if got := OwnerlessOf(slices.Values(h), 0, 0, 40*ms); got.Objects != 1 || got.Share != 0.5 {
+	if got := OwnerlessOf(slices.Values(h), nil, 0, 0, 40*ms); got.Objects != 1 || got.Share != 0.5 {
 		t.Errorf("OwnerlessOf() = %+v, want half of the time of one election", got)
 	}
 }
@@ -118,7 +118,7 @@ func TestChecksOfElectionsOnRandomHistories(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		h := elected(validHistory(r, 2+r.IntN(8), 1+r.IntN(3), 60))
 		for _, c := range checks {
-			if v := c.Judge(slices.Values(h)); v.Answer != Holds {
+			if v := c.Judge(slices.Values(h), nil); v.Answer != Holds {
 				t.Errorf("seed %d: %s says %v of a valid history: %s", seed, c.Name, v.Answer, v.Detail)
 			}
 		}
@@ -129,7 +129,7 @@ func TestChecksOfElectionsOnRandomHistories(t *testing.T) {
 			}
 			bad := validHistory(r, 2+r.IntN(8), 1+r.IntN(3), 60)
 			f.plant(r, bad)
-			if v := c.Judge(slices.Values(elected(bad))); v.Answer != Violated {
+			if v := c.Judge(slices.Values(elected(bad)), nil); v.Answer != Violated {
 				t.Errorf("seed %d: %s says %v of a planted fault", seed, c.Name, v.Answer)
 			}
 		}
@@ -137,14 +137,14 @@ func TestChecksOfElectionsOnRandomHistories(t *testing.T) {
 		grants := grantsOf(r, stale)
 		first, second := &stale[grants[0]].Token, &stale[grants[1]].Token
 		*first, *second = *second, *first // the same again may be a term that goes on
-		if v := Terms().Judge(slices.Values(elected(stale))); v.Answer != Violated {
+		if v := Terms().Judge(slices.Values(elected(stale)), nil); v.Answer != Violated {
 			t.Errorf("seed %d: terms says %v of a smaller token", seed, v.Answer)
 		}
 		at := slices.IndexFunc(h, func(s metrics.Sample) bool { return s.Op == metrics.Resign })
 		twice := append(slices.Clone(h), h[at])
 		twice[len(twice)-1].Start++
 		twice[len(twice)-1].End += time.Duration(2)
-		if v := Alternation().Judge(slices.Values(twice)); v.Answer != Violated {
+		if v := Alternation().Judge(slices.Values(twice), nil); v.Answer != Violated {
 			t.Errorf("seed %d: alternation says %v of an end that is told twice", seed, v.Answer)
 		}
 	}

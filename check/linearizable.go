@@ -11,6 +11,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
+	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
 )
 
@@ -36,7 +37,7 @@ func LinearizableQueue(limit time.Duration) Check {
 
 // LinearizableRegister holds when each register that a lock protects behaves as one to whoever reads it (Read) and to whoever reads it,
 // thinks, and writes it under the lock (Update, whose Token is what it had read): a read sees the last write, or 0 when there was none,
-// and no write replaces anything but what its writer had read. All the rest is as described at LinearizableQueue.
+// and no write replaces anything but what its writer had read. All the rest is as in LinearizableQueue.
 func LinearizableRegister(limit time.Duration) Check {
 	model := porcupine.NondeterministicModel{
 		Init: func() []any { return []any{int64(0)} },
@@ -90,7 +91,7 @@ func (e entry) register(held int64) []any {
 }
 
 func linearizable(limit time.Duration, model porcupine.Model, of func(iter.Seq[metrics.Sample]) map[uint32][]entry) Check {
-	return Check{Name: "linearizable", Judge: func(history iter.Seq[metrics.Sample]) Verdict {
+	return Check{Name: "linearizable", Judge: func(history iter.Seq[metrics.Sample], _ *spill.Room) Verdict {
 		var v Verdict
 		histories := of(history)
 		open := 0
@@ -102,7 +103,7 @@ func linearizable(limit time.Duration, model porcupine.Model, of func(iter.Seq[m
 				open++
 			case porcupine.Illegal:
 				v.Count++
-				if misfit := misfitOf(model, ops, limit); len(v.Witness) == 0 || inTime(misfit, v.Witness[0]) < 0 {
+				if misfit := misfitOf(model, ops, limit); len(v.Witness) == 0 || sooner(misfit, v.Witness[0]) {
 					v.Witness = []metrics.Sample{misfit}
 				}
 			}

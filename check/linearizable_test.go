@@ -30,7 +30,7 @@ func TestLinearizableQueue(t *testing.T) {
 			history{about(2, sample(metrics.Take, 'a', 0, 5, 6, 2))}},
 		{"of two queues", history{p1, on(1, take('a', 1, 5, 6))}, Violated, 2, 1, history{on(1, take('a', 1, 5, 6))}},
 	})
-	v := LinearizableQueue(time.Minute).Judge(slices.Values(history{p1, p2, left(2), looked}))
+	v := LinearizableQueue(time.Minute).Judge(slices.Values(history{p1, p2, left(2), looked}), nil)
 	if v.Answer != Violated {
 		t.Errorf("an item that is lost: %v, want violated", v.Answer)
 	}
@@ -70,7 +70,7 @@ func TestLinearizableGivesUp(t *testing.T) {
 		h = append(h, take('a', 40-i, 200, 300))
 	}
 	h = append(h, take('b', 99, 400, 500))
-	if v := LinearizableQueue(time.Millisecond).Judge(slices.Values(h)); v.Answer != Unknown || v.Detail == "" {
+	if v := LinearizableQueue(time.Millisecond).Judge(slices.Values(h), nil); v.Answer != Unknown || v.Detail == "" {
 		t.Errorf("LinearizableQueue = %v, %s, want unknown", v.Answer, v.Detail)
 	}
 }
@@ -92,8 +92,8 @@ func TestTheChecksAgreeWithTheModel(t *testing.T) {
 				}
 			}
 		}
-		order := DeliveryOrder().Judge(slices.Values(h)).Answer
-		model := LinearizableQueue(time.Minute).Judge(slices.Values(h)).Answer
+		order := DeliveryOrder().Judge(slices.Values(h), nil).Answer
+		model := LinearizableQueue(time.Minute).Judge(slices.Values(h), nil).Answer
 		if order == Violated {
 			violated++
 		}

@@ -4,178 +4,173 @@ import (
 	"cmp"
 	"fmt"
 	"iter"
-	"slices"
 	"time"
 
+	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
 )
 
-// Liveness holds when nobody had to wait on a free object for longer than bound: a lost wake-up, or the znode of somebody who
+// Liveness holds when nobody had to wait on a free object for too long: a lost wake-up, or the znode of somebody who
 // is not there any more, would make them. Somebody waits from the Start to the End of an Acquire that ended OK, in Timeout,
 // or Unfinished with the run; several who wait one after the other without a gap count as one wait, or a
-// stall would stay hidden behind short deadlines. An attempt that ended otherwise was cut off from the servers for a time
-// that nobody knows, and is no evidence. The object is free from the End of the Release, when the servers had answered it, or
-// from the Start of one with outcome Lost.
+// stall would stay hidden behind short deadlines. An attempt that ended otherwise, by the loss of its session or with an error, waited
+// up to when it lost its connection (Down), if that by itself was too long. The object is free from the End of the Release, when the
+// servers had answered it, or from the Start of one with outcome Lost.
 //
-// The bound has to cover what the servers take to tell the next waiter, and where sessions are lost, the session timeout and a
-// tick. What was broken on purpose (operation Fault) has its time not counted: a stall is as long as what of it is beside the faults. Evidence is the number of waits; the witness is the release before the stall, if there was one, and the first waiter;
+// What is too long: see conditions. The patient bound has to cover what the servers take to tell the next waiter, and where
+// sessions are lost, the session timeout and a tick; the quick one is measured. Deadlines so short that the waiters may have gone before they
+// can be told leave the patient one alone. Evidence is the number of waits; without one that could have been too long, because the history
+// ends before, the answer is Unknown where the bound was measured. The witness is the release before the stall, if there was one, and the first waiter;
 // Count is the number of stalls.
 func Liveness(bound time.Duration) Check {
-	return liveness(bound, asking, whole, locked)
+	return liveness(bound, contenders{asks: asking, holds: []pairs{locked}})
 }
 
-// LivenessTogether is Liveness for locks that are acquired together, in sets drawn anew each time: nobody had to wait for longer than bound
-// while nobody held any lock at all. A set that is held in part is not held, so those who wait for each other hold nothing; and as any set may
-// be drawn, whoever works on comes to wait for them too. That a single lock is free proves nothing here: who is next at it may
-// rightly wait for another one.
+// LivenessTogether is Liveness for locks that are acquired together, in sets drawn for each acquisition: nobody had to wait for too long
+// while nobody held any lock at all. A set that is held in part is not held, so sessions that wait for each other hold nothing; and as any set
+// may be drawn, a session that works on comes to wait for them too. That a single lock is free proves nothing here: the session that is next
+// at it may rightly wait for another one. A set takes as many wake-ups as it has locks.
 func LivenessTogether(bound time.Duration) Check {
-	asOne := Liveness(bound)
-	return Check{Name: asOne.Name, Judge: func(history iter.Seq[metrics.Sample]) Verdict {
-		v := asOne.Judge(func(yield func(metrics.Sample) bool) {
+	return Check{Name: "liveness", Judge: func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
+		locks, sets := 0, 0
+		for s := range history {
+			if s.Outcome == metrics.OK && s.Op == metrics.Hold {
+				locks++
+			}
+			if s.Outcome == metrics.OK && s.Op == metrics.Acquire {
+				sets++
+			}
+		}
+		times := 2
+		if sets > 0 {
+			times += (locks + sets - 1) / sets
+		}
+		v := liveness(bound, contenders{asks: asking, holds: []pairs{locked}, times: times}).Judge(func(yield func(metrics.Sample) bool) {
 			for s := range history {
 				s.Object, s.Value = 0, int64(s.Object)
 				if s.Op != metrics.Hold && s.Op != metrics.Unhold && !yield(s) { // as the Acquire and the Release beside it
 					return
 				}
 			}
-		})
+		}, room)
 		for i, s := range v.Witness {
 			v.Witness[i].Object, v.Witness[i].Value = uint32(s.Value), 0
 		}
 		if v.Answer == Violated {
 			waiter := v.Witness[len(v.Witness)-1]
-			v.Detail = fmt.Sprintf("nobody held any lock for longer than %v though session %d waited from %v to %v for several, lock %d among them",
-				bound, waiter.Session, waiter.Start, waiter.End, waiter.Object)
+			v.Detail = fmt.Sprintf("nobody held any lock for too long though session %d waited from %v to %v for several, lock %d among them",
+				waiter.Session, waiter.Start, waiter.End, waiter.Object)
 		}
 		return v
 	}}
 }
 
-// asking is the operation of who waits for a lock.
+// asking is the operation of a session that waits for a lock.
 func asking(o metrics.Op) bool { return o == metrics.Acquire }
 
-// whole is the times at which an object is not free, of one that a single hold takes: all holds.
-func whole(held []span) []span { return held }
-
-// liveness judges the waits of some operations against the holds that the pairs find. busy turns the holds, which it may change,
-// into the times at which nobody can be granted anything; both are in the order of byTime.
-func liveness(bound time.Duration, asks func(metrics.Op) bool, busy func([]span) []span, holds ...pairs) Check {
-	return Check{Name: "liveness", Judge: func(history iter.Seq[metrics.Sample]) Verdict {
-		waits, held, faults := contention(history, asks, holds...)
-		if len(waits) == 0 {
-			return Verdict{Detail: "nobody waited"}
-		}
-		for i, h := range held {
-			if h.end != nil && h.end.Outcome != metrics.Lost {
-				held[i].to = max(h.to, h.end.End)
-			}
-		}
-		count, first := stalls(waits, busy(held), faults, bound)
-		if count == 0 && len(held) == 0 {
-			return Verdict{Detail: fmt.Sprintf("nobody was granted anything, and nobody waited for longer than %v", bound)}
-		}
-		if count == 0 {
-			return Verdict{Answer: Holds, Evidence: len(waits)}
-		}
-		waiter := waits[slices.IndexFunc(waits, first.waits)]
-		v := Verdict{Answer: Violated, Evidence: len(waits), Count: count, Witness: witness(waiter),
-			Detail: fmt.Sprintf("object %d was free from %v to %v, for longer than %v, though session %d waited for it",
-				first.object, first.from, first.to, bound, waiter.begin.Session)}
-		if first.before != nil {
-			v.Witness = witness(span{begin: first.before}, waiter)
-		}
-		return v
-	}}
+// contenders tells which sessions wait for which lock.
+type contenders struct {
+	asks  func(metrics.Op) bool
+	holds []pairs
+	// busy turns the holds into the times at which nobody can be granted anything. nil: what a single hold takes.
+	busy func(held iter.Seq[span], room *spill.Room) *spill.List[span]
+	// times is how many wake-ups it may take from an object's being free to the next grant; 0: one.
+	times int
+	// whole says that no session is cut off before its wait has ended, so that one in vain shows however soon the others are done.
+	whole bool
 }
 
-// contention is who waited, the holds that the pairs find, and the times of faults, each in the order of byTime.
-func contention(history iter.Seq[metrics.Sample], asks func(metrics.Op) bool, holds ...pairs) (waits, held, faults []span) {
-	var asked []metrics.Sample
-	held = spans(func(yield func(metrics.Sample) bool) { // one pass over the history for both
-		for s := range history {
-			if asks(s.Op) && waited(s.Outcome) {
-				asked = append(asked, s)
+// liveness judges the waits of some operations against the holds that the pairs find.
+func liveness(patient time.Duration, who contenders) Check {
+	return Check{Name: "liveness", Judge: who.stalls(patient), Across: patiently(patient, func(patient, _ time.Duration) func(iter.Seq[metrics.Sample], *spill.Room) Verdict {
+		return who.stalls(patient)
+	})}
+}
+
+// stalls judges one history.
+func (who contenders) stalls(patient time.Duration) func(iter.Seq[metrics.Sample], *spill.Room) Verdict {
+	return func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
+		asked, held, c := contention(history, room, who.asks, who.holds...)
+		defer asked.Close()
+		defer held.close()
+		c.settle(patient)
+		j := stalling{c: c, patient: patient, times: max(who.times, 1)}
+		limit := c.limit(patient, j.times)
+		waits := c.hung(asked.All(), limit)
+		n, first, last := 0, forever, -forever
+		for w := range waits {
+			n, first, last = n+1, min(first, w.from), max(last, w.to)
+		}
+		if n == 0 {
+			return Verdict{Detail: "nobody waited"}
+		}
+		busy := lasting(held.all(), &last)
+		if who.busy != nil {
+			list := who.busy(busy, room)
+			defer list.Close()
+			busy = list.All()
+		}
+		count, stalled := j.judge(waits, busy, held.all())
+		if count == 0 && held.len() == 0 {
+			return Verdict{Detail: fmt.Sprintf("nobody was granted anything, and nobody waited for longer than %v", limit)}
+		}
+		if count == 0 {
+			if why := c.blind(first, last, patient, j.times); why != "" && !who.whole {
+				return Verdict{Evidence: n, Detail: why}
 			}
-			if s.Op == metrics.Fault {
-				faults = append(faults, span{from: s.Start, to: s.End})
+			return Verdict{Answer: Holds, Evidence: n}
+		}
+		waiter := stalled.waiter(waits)
+		return Verdict{Answer: Violated, Evidence: n, Count: count, Witness: witness(span{begin: stalled.before}, waiter),
+			Detail: fmt.Sprintf("object %d was free from %v to %v, for longer than %v, though session %d waited for it",
+				stalled.object, stalled.from, stalled.to, limit, waiter.begin.Session)}
+	}
+}
+
+// lasting is holds that last until the servers have answered their release; last becomes the end of the last one.
+func lasting(held iter.Seq[span], last *time.Duration) iter.Seq[span] {
+	return func(yield func(span) bool) {
+		for s := range held {
+			if s.ended() {
+				*last = max(*last, s.end.End)
+				if s.end.Outcome != metrics.Lost {
+					s.to = max(s.to, s.end.End)
+				}
 			}
 			if !yield(s) {
 				return
 			}
 		}
-	}, holds...)
-	waits = make([]span, len(asked))
-	for i, s := range asked {
-		waits[i] = span{from: s.Start, to: s.End, object: s.Object, begin: &asked[i]}
 	}
-	slices.SortFunc(waits, byTime)
-	return waits, held, united(faults)
+}
+
+// contention is the attempts, by whatever outcome, in the order of their starts, and the holds that the pairs find, and the conditions.
+func contention(history iter.Seq[metrics.Sample], room *spill.Room, asks func(metrics.Op) bool, of ...pairs) (asked *spill.List[metrics.Sample],
+	held holds, c *conditions) {
+	asked, c = spill.New(room, byStart), &conditions{}
+	held = spans(func(yield func(metrics.Sample) bool) { // one pass over the history for all
+		for s := range history {
+			if asks(s.Op) {
+				asked.Add(s)
+			}
+			c.see(s)
+			if !yield(s) {
+				return
+			}
+		}
+	}, room, of...)
+	return asked, held, c
+}
+
+// byStart orders samples by when they began; of an object at one instant by their ends.
+func byStart(a, b *metrics.Sample) int {
+	if c := cmp.Compare(a.Start, b.Start); c != 0 {
+		return c
+	}
+	return cmp.Or(cmp.Compare(a.Object, b.Object), cmp.Compare(a.End, b.End))
 }
 
 // waited reports whether an attempt that ended so was connected and waiting to its end.
 func waited(o metrics.Outcome) bool {
 	return o == metrics.OK || o == metrics.Timeout || o == metrics.Unfinished
-}
-
-// A stall is a time in which somebody waits for an object that nobody holds.
-type stall struct {
-	object   uint32
-	from, to time.Duration
-	before   *metrics.Sample // the release that freed the object; nil if there was none
-}
-
-// waits reports whether w was waiting in the stall.
-func (s stall) waits(w span) bool { return w.object == s.object && w.from < s.to && w.to > s.from }
-
-// stalls counts what of the waits is beside the holds for longer than bound, the time of faults apart, and returns the first of it by
-// time. Waits and holds are in the order of byTime, faults are united.
-func stalls(waits, held, faults []span, bound time.Duration) (count int, first stall) {
-	for s := range gaps(waits, held) {
-		if s.to-s.from-common(faults, s.from, s.to) <= bound {
-			continue
-		}
-		if count == 0 || s.from < first.from {
-			first = s
-		}
-		count++
-	}
-	return count, first
-}
-
-// gaps subtracts the holds from the waits: the times, none of them empty, in which somebody waits and nobody holds. Both are in the order
-// of byTime, and so are the gaps.
-func gaps(waits, held []span) iter.Seq[stall] {
-	return func(yield func(stall) bool) {
-		subtract(waits, held, func(s stall) bool { return s.to <= s.from || yield(s) })
-	}
-}
-
-// subtract tells every gap, also the empty ones, until it is told to stop.
-func subtract(waits, held []span, tell func(stall) bool) {
-	free := stall{from: -forever} // since when the object is free, as far as the holds looked at tell
-	next := 0
-	for i := 0; i < len(waits); {
-		object, from, to := waits[i].object, waits[i].from, waits[i].to
-		for i++; i < len(waits) && waits[i].object == object && waits[i].from <= to; i++ {
-			to = max(to, waits[i].to)
-		}
-		if free.object != object {
-			free = stall{object: object, from: -forever}
-		}
-		for ; next < len(held) && cmp.Or(cmp.Compare(held[next].object, object), cmp.Compare(held[next].from, to)) <= 0; next++ {
-			h := held[next]
-			if h.object != object {
-				continue
-			}
-			if !tell(stall{object, max(from, free.from), h.from, free.before}) {
-				return
-			}
-			if h.to >= free.from {
-				free.from, free.before = h.to, h.end
-			}
-		}
-		if !tell(stall{object, max(from, free.from), to, free.before}) {
-			return
-		}
-	}
 }

@@ -7,42 +7,33 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
 )
 
-// drawn is the draws that ended OK, by object and number.
-func drawn(history iter.Seq[metrics.Sample]) []metrics.Sample {
-	var all []metrics.Sample
-	for s := range history {
-		if s.Op == metrics.Draw && s.Outcome == metrics.OK {
-			all = append(all, s)
-		}
-	}
-	slices.SortFunc(all, func(a, b metrics.Sample) int {
-		return cmp.Or(cmp.Compare(a.Object, b.Object), cmp.Compare(a.Value, b.Value), inTime(a, b))
-	})
-	return all
-}
+// drawn reports whether a sample is a draw that ended OK.
+func drawn(s *metrics.Sample) bool { return s.Op == metrics.Draw && s.Outcome == metrics.OK }
 
 // UniqueNumbers holds when no number (the Value of a Draw) was given twice by one object. Evidence is the number of draws; the witness is
 // the first two draws of the same number, by the end of the second; Count is the number of draws too many. O(n log n).
 func UniqueNumbers() Check {
-	return Check{Name: "unique-numbers", Judge: func(history iter.Seq[metrics.Sample]) Verdict {
-		all := drawn(history)
-		v := Verdict{Answer: Holds, Evidence: len(all)}
-		for i := 1; i < len(all); i++ {
-			first, again := all[i-1], all[i]
-			if first.Object != again.Object || first.Value != again.Value {
-				continue
+	return Check{Name: "unique-numbers", Judge: func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
+		all := sorted(history, room, drawn, byItem)
+		defer all.Close()
+		v := Verdict{Answer: Holds, Evidence: all.Len()}
+		var first metrics.Sample
+		for again := range all.All() {
+			if first.Op != metrics.OpNone && sameItem(&first, &again) {
+				v.Answer = Violated
+				if v.Count++; v.Count == 1 || sooner(again, v.Witness[1]) {
+					v.Witness = []metrics.Sample{first, again}
+					v.Detail = fmt.Sprintf("number %d of object %d was given to session %d and to session %d", first.Value, first.Object, first.Session,
+						again.Session)
+				}
 			}
-			v.Answer = Violated
-			if v.Count++; v.Count == 1 || inTime(again, v.Witness[1]) < 0 {
-				v.Witness = []metrics.Sample{first, again}
-				v.Detail = fmt.Sprintf("number %d of object %d was given to session %d and to session %d", first.Value, first.Object, first.Session,
-					again.Session)
-			}
+			first = again
 		}
-		if len(all) == 0 {
+		if all.Len() == 0 {
 			return Verdict{Detail: "no number was drawn"}
 		}
 		return v
@@ -54,36 +45,34 @@ func UniqueNumbers() Check {
 // is the number of draws; the witness is the earlier draw and the later one with the smaller number; Count is the number of draws that
 // got less than one that had ended before. O(n log n).
 func NumberOrder() Check {
-	return Check{Name: "number-order", Judge: func(history iter.Seq[metrics.Sample]) Verdict {
-		begins := drawn(history)
-		if len(begins) < 2 {
-			return Verdict{Detail: "fewer than two numbers were drawn", Evidence: len(begins)}
+	return Check{Name: "number-order", Judge: func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
+		begins := sorted(history, room, drawn, func(a, b *metrics.Sample) int { return cmp.Or(cmp.Compare(a.Start, b.Start), inTime(*a, *b)) })
+		defer begins.Close()
+		if begins.Len() < 2 {
+			return Verdict{Detail: "fewer than two numbers were drawn", Evidence: begins.Len()}
 		}
-		ends := slices.Clone(begins)
-		slices.SortFunc(begins, func(a, b metrics.Sample) int {
-			return cmp.Or(cmp.Compare(a.Object, b.Object), cmp.Compare(a.Start, b.Start), inTime(a, b))
-		})
-		slices.SortFunc(ends, func(a, b metrics.Sample) int { return cmp.Or(cmp.Compare(a.Object, b.Object), inTime(a, b)) })
-		v := Verdict{Answer: Holds, Evidence: len(begins)}
-		var highest *metrics.Sample // of those that have ended
-		next := 0
-		for _, s := range begins {
-			if highest != nil && highest.Object != s.Object {
-				highest = nil
-			}
-			for ; next < len(ends) && (ends[next].Object < s.Object || ends[next].Object == s.Object && ends[next].End < s.Start); next++ {
-				if e := &ends[next]; e.Object == s.Object && (highest == nil || e.Value > highest.Value) {
-					highest = e
+		ends := sorted(history, room, drawn, func(a, b *metrics.Sample) int { return inTime(*a, *b) })
+		defer ends.Close()
+		v := Verdict{Answer: Holds, Evidence: begins.Len()}
+		highest := map[uint32]metrics.Sample{} // of each object, of those that have ended
+		next, stop := iter.Pull(ends.All())
+		defer stop()
+		end, more := next()
+		for s := range begins.All() {
+			for ; more && end.End < s.Start; end, more = next() {
+				if h, known := highest[end.Object]; !known || end.Value > h.Value {
+					highest[end.Object] = end
 				}
 			}
-			if highest == nil || highest.Value < s.Value {
+			h, known := highest[s.Object]
+			if !known || h.Value < s.Value {
 				continue
 			}
 			v.Answer = Violated
-			if v.Count++; v.Count == 1 || inTime(s, v.Witness[1]) < 0 {
-				v.Witness = []metrics.Sample{*highest, s}
+			if v.Count++; v.Count == 1 || sooner(s, v.Witness[1]) {
+				v.Witness = []metrics.Sample{h, s}
 				v.Detail = fmt.Sprintf("session %d drew %d from object %d after session %d had drawn %d", s.Session, s.Value, s.Object,
-					highest.Session, highest.Value)
+					h.Session, h.Value)
 			}
 		}
 		return v
@@ -95,7 +84,7 @@ func NumberOrder() Check {
 // that was not looked at leaves the answer open. Evidence is the number of draws that ended OK; the witness is the tally of the first
 // object that is wrong and its last draw; Count is the number of such objects.
 func Total() Check {
-	return Check{Name: "total", Judge: func(history iter.Seq[metrics.Sample]) Verdict {
+	return Check{Name: "total", Judge: func(history iter.Seq[metrics.Sample], _ *spill.Room) Verdict {
 		type account struct {
 			made, perhaps int64
 			last          metrics.Sample // draw
@@ -117,7 +106,7 @@ func Total() Check {
 			case s.Outcome == metrics.OK:
 				v.Evidence++
 				a.made++
-				if a.made == 1 || inTime(s, a.last) > 0 {
+				if a.made == 1 || sooner(a.last, s) {
 					a.last = s
 				}
 			case s.Outcome == metrics.InDoubt:

@@ -4,6 +4,7 @@ import (
 	"iter"
 	"time"
 
+	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
 )
 
@@ -15,52 +16,123 @@ type Ownerless struct {
 	Worst   float64 // of the object that had the most
 }
 
-// OwnerlessOf computes the figures for an interval of offsets. Somebody waits as is described at Liveness, readers and writers alike; an
+// Ownership is these figures, and where in the interval that time lies.
+type Ownership struct {
+	Ownerless
+	Longest   Gap // without an owner; empty where there is none
+	Vacancies []Vacancy
+}
+
+// Vacancy is the time without an owner in one of the equal steps of an interval.
+type Vacancy struct {
+	Until   time.Duration // the end of the step
+	Free    time.Duration // without an owner within the step, of all objects together
+	Gaps    int           // that began in the step
+	Longest time.Duration // of these, however long they lasted
+}
+
+// OwnerlessOf computes the figures for an interval of offsets. Somebody waits as in Liveness, readers and writers alike; an
 // object has an owner from the End of an Acquire or ReadAcquire to the Start of its release, so the release is part of the time without
 // one, and so is an acquisition of a free object. permits is the number that a semaphore has, whose permits must all be taken for it to
-// have its owners; 0 for everything else. Of an election the owner is the leader, and who waits is who campaigns. O(n log n).
-func OwnerlessOf(history iter.Seq[metrics.Sample], permits int, from, to time.Duration) Ownerless {
-	waits, held, _ := contention(history, func(o metrics.Op) bool { return asking(o) || o == metrics.ReadAcquire || campaigning(o) }, locked, shared, led)
-	var o Ownerless
+// have its owners; 0 for everything else. Of an election the owner is the leader, and the candidates wait. O(n log n).
+func OwnerlessOf(history iter.Seq[metrics.Sample], room *spill.Room, permits int, from, to time.Duration) Ownerless {
+	return OwnershipOf(history, room, permits, from, to, 0).Ownerless
+}
+
+// OwnershipOf is OwnerlessOf, the longest time without an owner, and the vacancies of so many steps.
+func OwnershipOf(history iter.Seq[metrics.Sample], room *spill.Room, permits int, from, to time.Duration, steps int) (o Ownership) {
 	if to <= from {
 		return o
 	}
-	waits = within(waits, from, to)
-	for i, w := range waits {
-		if i == 0 || w.object != waits[i-1].object {
-			o.Objects++
+	c := contestOf(history, room, permits)
+	defer c.close()
+	free := map[uint32]time.Duration{} // of the objects that somebody waited for
+	for w := range c.waits(from, to) {
+		free[w.object] += 0
+	}
+	length := to - from
+	for k := range steps {
+		o.Vacancies = append(o.Vacancies, Vacancy{Until: from + time.Duration(int64(length)*int64(k+1)/int64(steps))})
+	}
+	for gap := range c.gaps(from, to) {
+		free[gap.object] += gap.to - gap.from
+		if gap.to-gap.from > o.Longest.To-o.Longest.From {
+			o.Longest = Gap{gap.object, gap.from, gap.to}
+		}
+		if steps > 0 {
+			spread(o.Vacancies, gap, from, length)
 		}
 	}
-	if o.Objects == 0 {
+	if o.Objects = len(free); o.Objects == 0 {
 		return o
 	}
-	if permits > 0 {
-		held = taken(held, permits)
+	all := time.Duration(0)
+	for _, one := range free {
+		all += one
+		o.Worst = max(o.Worst, float64(one)/float64(length))
 	}
-	var all, one time.Duration
-	object := uint32(0)
-	length := float64(to - from)
-	for gap := range gaps(waits, held) {
-		if gap.object != object {
-			object, one = gap.object, 0
-		}
-		one += gap.to - gap.from
-		all += gap.to - gap.from
-		o.Worst = max(o.Worst, float64(one)/length)
-	}
-	o.Share = float64(all) / length / float64(o.Objects)
+	o.Share = float64(all) / float64(length) / float64(o.Objects)
 	return o
 }
 
-// within cuts spans to an interval and drops those outside. The order of byTime stays good enough: spans that begin at once may be in any
-// order of their ends.
-func within(all []span, from, to time.Duration) []span {
-	var inside []span
-	for _, s := range all {
-		if s.from < to && s.to > from {
-			s.from, s.to = max(s.from, from), min(s.to, to)
-			inside = append(inside, s)
+// spread adds a gap to the steps that it lies in.
+func spread(steps []Vacancy, gap stall, from, length time.Duration) {
+	k := min(int(int64(gap.from-from)*int64(len(steps))/int64(length)), len(steps)-1)
+	for gap.from >= steps[k].Until && k < len(steps)-1 { // a step begins where the one before ends, to the nanosecond
+		k++
+	}
+	steps[k].Gaps++
+	steps[k].Longest = max(steps[k].Longest, gap.to-gap.from)
+	for at := gap.from; at < gap.to && k < len(steps); k++ {
+		until := min(gap.to, steps[k].Until)
+		steps[k].Free += until - at
+		at = until
+	}
+}
+
+// contest is who asked for objects, and who had them.
+type contest struct {
+	asked *spill.List[metrics.Sample]
+	held  holds
+	full  *spill.List[span] // of a semaphore: when all permits were taken; nil otherwise
+}
+
+func contestOf(history iter.Seq[metrics.Sample], room *spill.Room, permits int) *contest {
+	c := &contest{}
+	c.asked, c.held, _ = contention(history, room, func(o metrics.Op) bool { return asking(o) || o == metrics.ReadAcquire || campaigning(o) }, locked, shared, led)
+	if permits > 0 {
+		c.full = taken(c.held.all(), permits, room)
+	}
+	return c
+}
+
+func (c *contest) close() {
+	c.asked.Close()
+	c.held.close()
+	if c.full != nil {
+		c.full.Close()
+	}
+}
+
+// waits are the waits of an interval, in the order of earlierSpan.
+func (c *contest) waits(from, to time.Duration) iter.Seq[span] {
+	return func(yield func(span) bool) {
+		for s := range c.asked.All() {
+			if !waited(s.Outcome) || s.Start >= to || s.End <= from {
+				continue
+			}
+			if !yield(span{from: max(s.Start, from), to: min(s.End, to), object: s.Object, begin: s}) {
+				return
+			}
 		}
 	}
-	return inside
+}
+
+// gaps are the times of an interval in which somebody waits for what nobody has.
+func (c *contest) gaps(from, to time.Duration) iter.Seq[stall] {
+	busy := c.held.all()
+	if c.full != nil {
+		busy = c.full.All()
+	}
+	return gaps(c.waits(from, to), busy)
 }

@@ -24,7 +24,7 @@ func TestOwnerless(t *testing.T) {
 		{"nobody waits while nobody holds", history{a, da, acquire('b', 80, 90, 0)}, 0, 20, Ownerless{1, 0.125, 0.125}},
 		{"a hand-off, from the issue of the release to the grant", history{a, da, acquire('b', 5, 70, 0)}, 0, 20, Ownerless{1, 0.125, 0.125}},
 		{"two who wait at once count once", history{a, da, acquire('b', 5, 70, 0), with(metrics.Unfinished, acquire('c', 6, 99, 0))}, 0, 20, Ownerless{1, 0.125, 0.125}},
-		{"who waits in vain waits", history{a, with(metrics.Lost, release('a', 60, 60)), with(metrics.Timeout, acquire('b', 5, 90, 0))}, 0, 20, Ownerless{1, 0.375, 0.375}},
+		{"a session that waits in vain waits", history{a, with(metrics.Lost, release('a', 60, 60)), with(metrics.Timeout, acquire('b', 5, 90, 0))}, 0, 20, Ownerless{1, 0.375, 0.375}},
 		{"who is cut off is no evidence", history{a, da, with(metrics.Failed, acquire('b', 5, 90, 0))}, 0, 20, Ownerless{}},
 		{"readers own too, one after the other", history{reads('r', 0, 10, 0), readDone('r', 50, 51), reads('s', 0, 40, 0), readDone('s', 80, 81), acquire('w', 12, 84, 0)}, 0, 20,
 			Ownerless{1, 0.05, 0.05}},
@@ -34,7 +34,7 @@ func TestOwnerless(t *testing.T) {
 		{"all permits are taken", history{a, da, acquire('b', 0, 10, 0), release('b', 60, 61), acquire('c', 20, 60, 0)}, 2, 20, Ownerless{1, 0, 0}},
 		{"an interval without length", history{a, da}, 0, 100, Ownerless{}},
 	} {
-		got := OwnerlessOf(slices.Values(tt.history), tt.permits, time.Duration(tt.from)*ms, 100*ms)
+		got := OwnerlessOf(slices.Values(tt.history), nil, tt.permits, time.Duration(tt.from)*ms, 100*ms)
 		if got.Objects != tt.want.Objects || math.Abs(got.Share-tt.want.Share) > 1e-9 || math.Abs(got.Worst-tt.want.Worst) > 1e-9 {
 			t.Errorf("%s: OwnerlessOf = %+v, want %+v", tt.why, got, tt.want)
 		}
@@ -96,7 +96,7 @@ func TestOwnerlessAgreesWithItsDefinition(t *testing.T) {
 			want.Share = float64(sum) / (to - from) / float64(objects)
 		}
 		r.Shuffle(len(h), func(i, j int) { h[i], h[j] = h[j], h[i] })
-		got := OwnerlessOf(slices.Values(h), permits, from*ms, to*ms)
+		got := OwnerlessOf(slices.Values(h), nil, permits, from*ms, to*ms)
 		if got.Objects != want.Objects || math.Abs(got.Share-want.Share) > 1e-9 || math.Abs(got.Worst-want.Worst) > 1e-9 {
 			t.Fatalf("OwnerlessOf = %+v, want %+v, of %d permits and %v", got, want, permits, h)
 		}

@@ -132,9 +132,15 @@ func TestValidHistoriesHoldAndPlantedFaultsAreFound(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		objects, n := 1+r.IntN(3), 10+r.IntN(200)
 		h := validHistory(r, 2+r.IntN(10), objects, n)
-		evidence := map[string]int{"mutual-exclusion": n, "liveness": n, "nothing-left": objects}
+		lasting := 0
+		for _, s := range spansOf(h, locked) {
+			if s.to-s.from >= instant {
+				lasting++
+			}
+		}
+		evidence := map[string]int{"mutual-exclusion": lasting, "liveness": n, "nothing-left": objects}
 		for _, f := range faults {
-			v := f.check.Judge(slices.Values(h))
+			v := f.check.Judge(slices.Values(h), nil)
 			if v.Answer != Holds || v.Count != 0 || v.Witness != nil {
 				t.Fatalf("seed %d: %s of a valid history says %v: %s %v", seed, f.check.Name, v.Answer, v.Detail, v.Witness)
 			}
@@ -143,7 +149,7 @@ func TestValidHistoriesHoldAndPlantedFaultsAreFound(t *testing.T) {
 			}
 			bad := slices.Clone(h)
 			f.plant(r, bad)
-			v = f.check.Judge(slices.Values(bad))
+			v = f.check.Judge(slices.Values(bad), nil)
 			if v.Answer != Violated || v.Count < 1 || len(v.Witness) < 1 || v.Detail == "" {
 				t.Fatalf("seed %d: %s of a history with a planted violation says %v: %s", seed, f.check.Name, v.Answer, v.Detail)
 			}
@@ -170,12 +176,12 @@ func TestChecksAgreeWithTheirDefinitions(t *testing.T) {
 			{FIFO(), fifoByDefinition(h)},
 			{Liveness(3), livenessByDefinition(h, 3)},
 		} {
-			v := tc.check.Judge(slices.Values(h))
+			v := tc.check.Judge(slices.Values(h), nil)
 			if v.Count != tc.want || (v.Answer == Violated) != (tc.want > 0) {
 				t.Fatalf("seed %d: %s says %v, %d times (%s), want %d\n%v", seed, tc.check.Name, v.Answer, v.Count, v.Detail, tc.want, h)
 			}
 		}
-		if got, want := FairnessOf(slices.Values(h)).Overtakes, overtakesByDefinition(h); got != want {
+		if got, want := FairnessOf(slices.Values(h), nil).Overtakes, overtakesByDefinition(h); got != want {
 			t.Fatalf("seed %d: %d overtakes, want %d\n%v", seed, got, want, h)
 		}
 	}
@@ -196,8 +202,14 @@ func nonsense(r *rand.Rand, n int) []metrics.Sample {
 	return h
 }
 
+// spansOf is the spans of a history, in the order of time.
+func spansOf(h []metrics.Sample, of ...pairs) []span {
+	held := spans(slices.Values(h), nil, of...)
+	return slices.Collect(held.all())
+}
+
 func exclusionByDefinition(h []metrics.Sample) int {
-	held := spans(slices.Values(h), locked)
+	held := spansOf(h, locked)
 	intruders := 0
 	for i, a := range held {
 		for j, b := range held {
@@ -230,7 +242,7 @@ func tokensByDefinition(h []metrics.Sample) int {
 
 func fifoByDefinition(h []metrics.Sample) int {
 	n := 0
-	all := attempts(slices.Values(h))
+	all := slices.Collect(attemptsOf(metrics.Acquire, slices.Values(h), nil, false).All())
 	for _, b := range all {
 		if slices.ContainsFunc(all, func(a attempt) bool {
 			return a.enqueued.Op != 0 && b.enqueued.Op != 0 && a.granted.Object == b.granted.Object &&
@@ -244,7 +256,7 @@ func fifoByDefinition(h []metrics.Sample) int {
 
 func overtakesByDefinition(h []metrics.Sample) int {
 	n := 0
-	all := attempts(slices.Values(h))
+	all := slices.Collect(attemptsOf(metrics.Acquire, slices.Values(h), nil, false).All())
 	for _, a := range all {
 		for _, b := range all {
 			if a.granted.Object == b.granted.Object && a.placed() < b.came() && b.granted.End < a.granted.End {
@@ -258,17 +270,17 @@ func overtakesByDefinition(h []metrics.Sample) int {
 // livenessByDefinition looks at every unit of time [t, t+1): somebody waits and nobody holds.
 func livenessByDefinition(h []metrics.Sample, bound int) int {
 	n := 0
-	held := spans(slices.Values(h), locked)
+	held := spansOf(h, locked)
 	for object := range uint32(2) {
 		run := 0
 		for t := time.Duration(0); t < 40; t++ {
 			waits := slices.ContainsFunc(h, func(s metrics.Sample) bool {
-				return s.Object == object && s.Op == metrics.Acquire && waited(s.Outcome) && s.Start <= t && t < s.End
+				return s.Object == object && s.Op == metrics.Acquire && (waited(s.Outcome) || s.Service() > time.Duration(bound)) && s.Start <= t && t < s.End
 			})
 			holds, granted := false, false
 			for _, s := range held {
 				to := s.to
-				if s.end != nil && s.end.Outcome != metrics.Lost {
+				if s.ended() && s.end.Outcome != metrics.Lost {
 					to = max(to, s.end.End)
 				}
 				holds = holds || s.object == object && s.from <= t && t < to
@@ -301,14 +313,15 @@ func FuzzChecks(f *testing.F) {
 			}
 			h = append(h, s)
 		}
-		for _, c := range append(AtomicCommit(3, 0), MutualExclusion(), TokenOrder(), FIFO(), NothingLeft(), Liveness(3), Liveness(-3), Conservation(metrics.Take),
-			Conservation(metrics.Finish), Claims(), DeliveryOrder(), Priority(func(v int64) int32 { return int32(v) }, true), QueueLiveness(3), QueueLiveness(-3)) {
-			v := c.Judge(slices.Values(h))
+		for _, c := range append(atomicCommit(3, 0), MutualExclusion(), TokenOrder(), FIFO(), NothingLeft(), Liveness(3), Liveness(-3), Conservation(metrics.Take),
+			Conservation(metrics.Finish), Claims(), DeliveryOrder(), Priority(func(v int64) int32 { return int32(v) }, true), QueueLiveness(3), QueueLiveness(-3),
+			Notifications(true, 3), Notifications(false, -3)) {
+			v := c.Judge(slices.Values(h), nil)
 			if (v.Answer == Violated) != (v.Count > 0) || (v.Answer == Violated) != (len(v.Witness) > 0) || v.Answer == Holds && v.Evidence == 0 {
 				t.Fatalf("%s says %v with count %d, evidence %d, witness %v", c.Name, v.Answer, v.Count, v.Evidence, v.Witness)
 			}
 		}
-		FairnessOf(slices.Values(h))
+		FairnessOf(slices.Values(h), nil)
 	})
 }
 
@@ -319,7 +332,7 @@ func BenchmarkChecks(b *testing.B) {
 		b.Run(c.Name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if v := c.Judge(slices.Values(h)); v.Answer != Holds {
+				if v := c.Judge(slices.Values(h), nil); v.Answer != Holds {
 					b.Fatal(v)
 				}
 			}
@@ -328,7 +341,7 @@ func BenchmarkChecks(b *testing.B) {
 	}
 	b.Run("fairness", func(b *testing.B) {
 		for b.Loop() {
-			FairnessOf(slices.Values(h))
+			FairnessOf(slices.Values(h), nil)
 		}
 		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(h)), "ns/sample")
 	})

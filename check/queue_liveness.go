@@ -1,19 +1,23 @@
 package check
 
 import (
-	"cmp"
 	"fmt"
 	"iter"
 	"slices"
 	"time"
 
+	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
 )
 
-// QueueLiveness holds when no consumer had to wait (Take) for longer than bound on a queue that was never empty meanwhile and from
+// QueueLiveness holds when no consumer had to wait (Take) for too long on a queue that was never empty meanwhile and from
 // which nobody took anything: a wake-up was lost, or an item is stuck. An item is there from the End of its Put until a consumer goes
 // for it: the Start of its Remove, or where there is none of its Take. An item whose claim was lost or released is there again from
-// then on. What bound has to cover is described at Liveness.
+// then on. What is too long: see Liveness; consumers that went for the same item may need two wake-ups.
+//
+// Nor was a consumer forgotten while others lived on: waited in vain to the end with nothing that told it to look again (Idle), too long, while
+// as many items as the queue has consumers, 20 at least, went to consumers that had all begun to wait after it. A queue may wake one consumer
+// for an item or all of them, in turn or not: neither passes one over so often.
 //
 // Evidence is the number of waits; the witness is the put or the take before the stall and the consumer that waited first; Count is
 // the number of stalls.
@@ -28,63 +32,78 @@ func DelayLiveness(bound time.Duration, due func(value int64) time.Duration) Che
 }
 
 func queueLiveness(bound time.Duration, due func(value int64) time.Duration) Check {
-	return Check{Name: "liveness", Judge: func(history iter.Seq[metrics.Sample]) Verdict {
-		var waits, busy, faults []span
-		items := map[identity][]metrics.Sample{}
-		objects, put := map[uint32]bool{}, false
+	return Check{Name: "liveness", Judge: func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
+		c := &conditions{}
+		asked, busy := spill.New(room, byStart), spill.New(room, earlierSpan)
+		defer asked.Close()
+		defer busy.Close()
+		consumers, put := map[uint32]map[uint32]bool{}, false
 		for s := range history {
-			if s.Op == metrics.Take && waited(s.Outcome) {
-				begin := s
-				waits = append(waits, span{from: s.Start, to: s.End, object: s.Object, begin: &begin})
-				objects[s.Object] = true
-				if s.Outcome == metrics.OK { // a sign of life
-					busy = append(busy, span{from: s.End, to: s.End, object: s.Object, begin: &begin, end: &begin})
-				}
+			c.see(s)
+			put = put || s.Op == metrics.Put && s.Outcome == metrics.OK && s.Value != 0
+			if s.Op != metrics.Take {
+				continue
 			}
-			if s.Op == metrics.Fault {
-				faults = append(faults, span{from: s.Start, to: s.End})
+			asked.Add(s)
+			if consumers[s.Object] == nil {
+				consumers[s.Object] = map[uint32]bool{}
 			}
-			if s.Value != 0 {
-				put = put || s.Op == metrics.Put && s.Outcome == metrics.OK
-				id := identity{s.Object, s.Value}
-				items[id] = append(items[id], s)
+			consumers[s.Object][s.Session] = true
+			if s.Outcome == metrics.OK { // a sign of life
+				busy.Add(span{from: s.End, to: s.End, object: s.Object, begin: s, end: s})
 			}
 		}
-		if len(waits) == 0 {
+		c.settle(bound)
+		waits := c.hung(asked.All(), c.limit(bound, 2))
+		n, begun, ended := 0, forever, -forever
+		for w := range waits {
+			n, begun, ended = n+1, min(begun, w.from), max(ended, w.to)
+		}
+		switch {
+		case n == 0:
 			return Verdict{Detail: "nobody waited"}
-		}
-		if !put {
+		case !put:
 			return Verdict{Detail: "nothing was put"}
 		}
-		there := presence(items, due)
-		for object := range objects {
-			busy = append(busy, empty(object, there)...)
+		there := presence(history, room, due)
+		empty(busy, there.All(), consumers)
+		there.Close()
+		j := stalling{c: c, patient: bound, times: 2, strict: true}
+		count, first := j.judge(waits, busy.All(), func(func(span) bool) {})
+		vain := func(yield func(attempt) bool) {
+			for s := range history {
+				if s.Op == metrics.Take && s.Outcome != metrics.OK && !yield(attempt{enqueued: s, granted: s}) {
+					return
+				}
+			}
 		}
-		slices.SortFunc(waits, byTime)
-		slices.SortFunc(busy, byTime)
-		count, first := stalls(waits, busy, united(faults), bound)
+		taken := func(s *metrics.Sample) bool { return s.Op == metrics.Take && s.Outcome == metrics.OK }
+		overlooked := forgotten(vain, history, taken, func(object uint32) int { return len(consumers[object]) }, c, bound, 0)
+		if count == 0 && overlooked.Count > 0 {
+			overlooked.Evidence = n
+			return overlooked
+		}
 		if count == 0 {
-			return Verdict{Answer: Holds, Evidence: len(waits)}
+			if why := c.blind(begun, ended, bound, 2); why != "" {
+				return Verdict{Evidence: n, Detail: why}
+			}
+			return Verdict{Answer: Holds, Evidence: n}
 		}
-		waiter := waits[slices.IndexFunc(waits, first.waits)]
-		v := Verdict{Answer: Violated, Evidence: len(waits), Count: count, Witness: witness(waiter),
+		waiter := first.waiter(waits)
+		return Verdict{Answer: Violated, Evidence: n, Count: count + overlooked.Count, Witness: witness(span{begin: first.before}, waiter),
 			Detail: fmt.Sprintf("queue %d had an item from %v to %v, for longer than %v, and nobody took one though session %d waited",
-				first.object, first.from, first.to, bound, waiter.begin.Session)}
-		if first.before != nil && *first.before != *waiter.begin {
-			v.Witness = witness(span{begin: first.before}, waiter)
-		}
-		return v
+				first.object, first.from, first.to, c.limit(bound, 2), waiter.begin.Session)}
 	}}
 }
 
-// presence is the times at which each item was surely there, and due, for any consumer to take, in the order of byTime.
-func presence(items map[identity][]metrics.Sample, due func(value int64) time.Duration) []span {
-	var there []span
-	for id, samples := range items {
-		slices.SortFunc(samples, inTime)
+// presence is the times at which each item was surely there, and due, for any consumer to take, in the order of earlierSpan.
+func presence(history iter.Seq[metrics.Sample], room *spill.Room, due func(value int64) time.Duration) *spill.List[span] {
+	there := spill.New(room, earlierSpan)
+	takes := func(s *metrics.Sample) bool { return s.Value != 0 }
+	for item := range groups(history, room, takes, byItem, sameItem) {
 		var from, until []metrics.Sample // what made the item available, and who went for it
-		removed := slices.ContainsFunc(samples, func(s metrics.Sample) bool { return s.Op == metrics.Remove })
-		for _, s := range samples {
+		removed := slices.ContainsFunc(item, func(s metrics.Sample) bool { return s.Op == metrics.Remove })
+		for _, s := range item {
 			back := s.Op == metrics.Release && (s.Outcome == metrics.OK || s.Outcome == metrics.Lost) || s.Op == metrics.Finish && s.Outcome == metrics.Lost
 			switch {
 			case back, s.Op == metrics.Put && s.Outcome == metrics.OK:
@@ -94,45 +113,41 @@ func presence(items map[identity][]metrics.Sample, due func(value int64) time.Du
 				until = append(until, s)
 			}
 		}
-		for i := range from {
-			at := from[i].End
-			if from[i].Outcome == metrics.Lost {
-				at = from[i].Start
+		for _, f := range from {
+			at := f.End
+			if f.Outcome == metrics.Lost {
+				at = f.Start
 			}
-			at = max(at, due(id.value))
-			s := span{from: at, to: forever, object: from[i].Object, begin: &from[i]}
+			at = max(at, due(f.Value))
+			s := span{from: at, to: forever, object: f.Object, begin: f}
 			for _, u := range until {
-				if u.End >= from[i].Start { // otherwise it was for an earlier time
+				if u.End >= f.Start { // otherwise it was for an earlier time
 					s.to = min(s.to, max(u.Start, at))
 				}
 			}
-			if s.to > s.from {
-				there = append(there, s)
-			}
+			there.Add(s)
 		}
 	}
-	slices.SortFunc(there, byTime)
 	return there
 }
 
-// empty is the times at which no item was there for sure, in one queue.
-func empty(object uint32, there []span) []span {
-	gap := span{from: -forever, object: object}
-	var gaps []span
-	for _, s := range there {
-		if s.object != object {
+// empty adds the times at which no item was there for sure, of each queue that has consumers.
+func empty(busy *spill.List[span], there iter.Seq[span], consumers map[uint32]map[uint32]bool) {
+	since := map[uint32]time.Duration{}
+	for object := range consumers {
+		since[object] = -forever
+	}
+	for s := range there {
+		from, consumed := since[s.object]
+		if !consumed {
 			continue
 		}
-		if s.from > gap.from {
-			gap.to, gap.end = s.from, s.begin
-			gaps = append(gaps, gap)
+		if s.from > from {
+			busy.Add(span{from: from, to: s.from, object: s.object, end: s.begin})
 		}
-		gap.from = max(gap.from, s.to)
+		since[s.object] = max(from, s.to)
 	}
-	if gap.from < forever {
-		gap.to, gap.end = forever, nil
-		gaps = append(gaps, gap)
+	for object, from := range since {
+		busy.Add(span{from: from, to: forever, object: object})
 	}
-	slices.SortFunc(gaps, func(a, b span) int { return cmp.Compare(a.from, b.from) })
-	return gaps
 }

@@ -88,6 +88,12 @@ func TestClaims(t *testing.T) {
 		{"finished by the first though it was claimed again", history{a, claimed('b', 1, 7, 0, 20), fa}, Violated, 2, 1, history{a, claimed('b', 1, 7, 0, 20), fa}},
 		{"both faults are counted", history{a, fa, claimed('b', 1, 7, 0, 15)}, Violated, 2, 2, history{a, claimed('b', 1, 7, 0, 15), fa}},
 		{"an item that may be there twice", history{put(1, 0, 1), with(metrics.InDoubt, put(1, 0, 1)), a, fa, claimed('b', 1, 7, 0, 15)}, Unknown, 0, 0, nil},
+		{"one claim given to two, the second after the first was done", history{a, fa, claimed('b', 1, 5, 0, 25)}, Violated, 2, 1,
+			history{a, fa, claimed('b', 1, 5, 0, 25)}},
+		{"one claim given to two, the second after the first had lost it", history{a, lost, claimed('b', 1, 5, 0, 16)}, Violated, 2, 1,
+			history{a, lost, claimed('b', 1, 5, 0, 16)}},
+		{"claims without tokens", history{claimed('a', 1, 0, 0, 10), lost, claimed('b', 1, 0, 0, 16)}, Holds, 2, 0, nil},
+		{"two items have a token each", history{a, fa, claimed('b', 2, 5, 0, 25)}, Holds, 2, 0, nil},
 		{"another queue has other items", history{a, fa, on(1, claimed('b', 1, 7, 0, 15))}, Holds, 2, 0, nil},
 	})
 }
@@ -156,6 +162,22 @@ func TestInversionsOf(t *testing.T) {
 
 func TestQueueLiveness(t *testing.T) {
 	timeout := func(s metrics.Sample) metrics.Sample { return with(metrics.Timeout, about(0, s)) }
+	idle := func(session byte, start, end int) metrics.Sample {
+		return sample(metrics.Idle, session, 0, start, end, 0)
+	}
+	still := history{timeout(take('a', 0, 0, 200)), with(metrics.Timeout, about(0, idle('a', 1, 200)))}
+	given := func(n int) (h history) { // one after the other, each to a consumer that has come for it
+		for i := 1; i <= n; i++ {
+			h = append(h, put(int64(i), 2*i-1, 2*i), take('b', int64(i), 2*i, 2*i+1), remove('b', int64(i), 2*i, 2*i+1))
+		}
+		return h
+	}
+	early := func(n int) (h history) { // to one that has asked for all of them since before
+		for i := 1; i <= n; i++ {
+			h = append(h, put(int64(i), 2*i-1, 2*i), take('b', int64(i), 0, 2*i+1), remove('b', int64(i), 2*i, 2*i+1))
+		}
+		return h
+	}
 	judge(t, QueueLiveness(5*ms), []row{
 		{"no history is no evidence", nil, Unknown, 0, 0, nil},
 		{"nobody waited", history{put(1, 0, 1)}, Unknown, 0, 0, nil},
@@ -171,6 +193,12 @@ func TestQueueLiveness(t *testing.T) {
 		{"an item that is claimed is not there", history{put(1, 0, 1), claimed('b', 1, 7, 1, 2), finish('b', 1, 7, 60, 61), timeout(take('a', 0, 3, 55))}, Holds, 2, 0, nil},
 		{"an item whose claim is lost is there again", history{put(1, 0, 1), claimed('b', 1, 7, 1, 2), with(metrics.Lost, finish('b', 1, 7, 10, 10)), timeout(take('a', 0, 3, 55))}, Violated, 2, 1,
 			history{with(metrics.Lost, finish('b', 1, 7, 10, 10)), timeout(take('a', 0, 3, 55))}},
+		{"forgotten, while others that came later were given as many as can be", append(given(20), still...), Violated, 21, 1,
+			history{take('b', 20, 40, 41), timeout(take('a', 0, 0, 200)), with(metrics.Timeout, about(0, idle('a', 1, 200)))}},
+		{"one less than that", append(given(19), still...), Holds, 20, 0, nil},
+		{"something told it to look again in between", append(given(20), still[0], with(metrics.Timeout, about(0, idle('a', 30, 200)))), Holds, 21, 0, nil},
+		{"it was told soon enough before the end", append(given(20), timeout(take('a', 0, 0, 44)), with(metrics.Timeout, about(0, idle('a', 39, 44)))), Holds, 21, 0, nil},
+		{"they had come before it", append(early(20), timeout(take('a', 0, 1, 200)), with(metrics.Timeout, about(0, idle('a', 2, 200)))), Holds, 21, 0, nil},
 		{"and claimed by who waited for it", history{put(1, 0, 1), claimed('b', 1, 7, 1, 2), with(metrics.Lost, finish('b', 1, 7, 10, 10)), claimed('a', 1, 8, 3, 13),
 			finish('a', 1, 8, 60, 61), timeout(take('c', 0, 3, 55))}, Holds, 3, 0, nil},
 	})
@@ -242,7 +270,7 @@ func TestQueueChecksAgreeWithTheirDefinitions(t *testing.T) {
 			check Check
 			want  int
 		}{{DeliveryOrder(), order}, {Priority(hundreds, false), priority}} {
-			v := tc.check.Judge(slices.Values(h))
+			v := tc.check.Judge(slices.Values(h), nil)
 			if v.Count != tc.want || (v.Answer == Violated) != (tc.want > 0) {
 				t.Fatalf("seed %d: %s says %v, %d times (%s), want %d\n%v", seed, tc.check.Name, v.Answer, v.Count, v.Detail, tc.want, h)
 			}

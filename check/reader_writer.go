@@ -1,12 +1,10 @@
 package check
 
 import (
-	"cmp"
 	"fmt"
-	"iter"
-	"slices"
 	"time"
 
+	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
 )
 
@@ -24,23 +22,15 @@ func writersAlone(next span, exclusive, shared int) bool {
 
 // ReaderWriter holds when no writer of an object held it beside another writer or a reader. Writers acquire and release, readers
 // read-acquire and read-release; a downgrade is the Release of a writer that ends where it begins, and a ReadAcquire. When a hold
-// begins and ends is described at MutualExclusion. Evidence is the number of grants; the witness is the samples of two that were
-// held together; Count is the number of grants made beside one that excluded them.
+// begins and ends, by which two judges, and what is evidence: see MutualExclusion. The witness is the samples of two that
+// were held together; Count is the number of grants made beside one that excluded them.
 func ReaderWriter() Check {
-	return Check{Name: "reader-writer-exclusion", Judge: func(history iter.Seq[metrics.Sample]) Verdict {
-		grants := spans(history, locked, shared)
-		if len(grants) == 0 {
-			return Verdict{Detail: "nothing was granted"}
-		}
-		count, first := sweep(grants, writersAlone)
-		if count == 0 {
-			return Verdict{Answer: Holds, Evidence: len(grants)}
-		}
-		holder, intruder := first.holder, first.intruder
-		return Verdict{Answer: Violated, Evidence: len(grants), Count: count, Witness: witness(holder, intruder),
-			Detail: fmt.Sprintf("%s of session %d was let in to object %d at %v while %s of session %d had held it since %v", intruder.side(),
-				intruder.begin.Session, intruder.object, intruder.from, holder.side(), holder.begin.Session, holder.from)}
-	}}
+	who := func(s span) string { return fmt.Sprintf("%s of session %d", s.side(), s.begin.Session) }
+	return exclusion{name: "reader-writer-exclusion", of: []pairs{locked, shared}, rule: writersAlone, nothing: "nothing was granted", who: who,
+		clash: func(holder, intruder span, _ int) string {
+			return fmt.Sprintf("%s was let in to object %d at %v while %s had held it since %v", who(intruder), intruder.object, intruder.from,
+				who(holder), holder.from)
+		}}.check()
 }
 
 // side is what the holder of a span of a read/write lock does.
@@ -57,24 +47,25 @@ func (s span) side() string {
 // is that of their End; at one instant they may be in either. Evidence is the number of grants with a token on objects that have two
 // of them or more, and a writer among them; the witness is two grants in the wrong order.
 func QueueOrder() Check {
-	return Check{Name: "token-order", Judge: func(history iter.Seq[metrics.Sample]) Verdict {
-		var grants []metrics.Sample
-		for s := range history {
-			if (locked.begins(s.Op) || shared.begins(s.Op)) && s.Outcome == metrics.OK && s.Token != 0 {
-				grants = append(grants, s)
+	return granting("token-order", func(o metrics.Op) bool { return locked.begins(o) || shared.begins(o) }, func(grants *spill.List[metrics.Sample]) Verdict {
+		var v Verdict
+		queues := map[uint32]*queued{}
+		for g := range grants.All() {
+			q := queues[g.Object]
+			if q == nil {
+				q = &queued{}
+				queues[g.Object] = q
+			}
+			if over, wrong := q.next(g); wrong {
+				if v.Count++; v.Count == 1 {
+					v.Witness = []metrics.Sample{over, g}
+				}
 			}
 		}
-		slices.SortFunc(grants, func(a, b metrics.Sample) int {
-			return cmp.Or(cmp.Compare(a.Object, b.Object), cmp.Compare(a.End, b.End), cmp.Compare(a.Token, b.Token))
-		})
-		var v Verdict
-		for len(grants) > 0 {
-			n := slices.IndexFunc(grants, func(s metrics.Sample) bool { return s.Object != grants[0].Object })
-			if n < 0 {
-				n = len(grants)
+		for _, q := range queues {
+			if q.n > 1 && q.writers.Op != metrics.OpNone {
+				v.Evidence += q.n
 			}
-			v.queue(grants[:n])
-			grants = grants[n:]
 		}
 		switch {
 		case v.Count > 0:
@@ -88,43 +79,36 @@ func QueueOrder() Check {
 			v.Answer = Holds
 		}
 		return v
-	}}
+	})
 }
 
-// queue judges the grants of one object, in their order.
-func (v *Verdict) queue(grants []metrics.Sample) {
-	var all, writers *metrics.Sample // those with the largest token so far
-	wrote := slices.ContainsFunc(grants, func(s metrics.Sample) bool { return locked.begins(s.Op) })
-	if len(grants) < 2 || !wrote {
-		return
+// queued is the grants of one object so far: how many, and which have the largest tokens.
+type queued struct {
+	n            int
+	all, writers metrics.Sample
+}
+
+// next takes a grant. It is wrong if it should have come before over.
+func (q *queued) next(g metrics.Sample) (over metrics.Sample, wrong bool) {
+	reads := shared.begins(g.Op)
+	switch {
+	case reads && q.writers.Op != metrics.OpNone && g.Token < q.writers.Token:
+		over, wrong = q.writers, true
+	case !reads && q.n > 0 && g.Token <= q.all.Token:
+		over, wrong = q.all, true
 	}
-	v.Evidence += len(grants)
-	for i := range grants {
-		g := &grants[i]
-		var over *metrics.Sample
-		switch reads := shared.begins(g.Op); {
-		case reads && writers != nil && g.Token < writers.Token:
-			over = writers
-		case !reads && all != nil && g.Token <= all.Token:
-			over = all
-		}
-		if over != nil {
-			if v.Count == 0 || g.End < v.Witness[1].End {
-				v.Witness = []metrics.Sample{*over, *g}
-			}
-			v.Count++
-		}
-		if all == nil || g.Token > all.Token {
-			all = g
-		}
-		if !shared.begins(g.Op) && (writers == nil || g.Token > writers.Token) {
-			writers = g
-		}
+	if q.n == 0 || g.Token > q.all.Token {
+		q.all = g
 	}
+	if !reads && (q.writers.Op == metrics.OpNone || g.Token > q.writers.Token) {
+		q.writers = g
+	}
+	q.n++
+	return over, wrong
 }
 
 // ReaderWriterLiveness is Liveness for a read/write lock: nobody, reader or writer, had to wait for longer than bound on an object
 // that nobody held.
 func ReaderWriterLiveness(bound time.Duration) Check {
-	return liveness(bound, func(o metrics.Op) bool { return o == metrics.Acquire || o == metrics.ReadAcquire }, whole, locked, shared)
+	return liveness(bound, contenders{asks: func(o metrics.Op) bool { return o == metrics.Acquire || o == metrics.ReadAcquire }, holds: []pairs{locked, shared}})
 }

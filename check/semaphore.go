@@ -1,90 +1,71 @@
 package check
 
 import (
-	"cmp"
 	"fmt"
 	"iter"
-	"slices"
 	"time"
 
+	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
 )
 
 // Permits holds when no more than so many grants of one object were held at the same time; an acquisition of several permits is as
-// many samples. When a hold begins and ends is described at MutualExclusion. Evidence is the number of grants; the witness is the
+// many samples. When a hold begins and ends, by which two judges, and what is evidence: see MutualExclusion. The witness is the
 // samples of all that were held when the first one too many was granted; Count is the number of grants made while all permits were
 // taken.
 func Permits(permits int) Check {
-	return Check{Name: "permits", Judge: func(history iter.Seq[metrics.Sample]) Verdict {
-		grants := spans(history, locked)
-		if len(grants) == 0 {
-			return Verdict{Detail: "nothing was granted"}
-		}
-		count, first := sweep(grants, func(_ span, exclusive, shared int) bool { return exclusive+shared >= permits })
-		if count == 0 {
-			return Verdict{Answer: Holds, Evidence: len(grants)}
-		}
-		intruder := first.intruder
-		var held []span
-		for _, s := range grants {
-			if s.begin == intruder.begin {
-				break
-			}
-			if s.object == intruder.object && s.to > intruder.from {
-				held = append(held, s)
-			}
-		}
-		return Verdict{Answer: Violated, Evidence: len(grants), Count: count, Witness: witness(append(held, intruder)...),
-			Detail: fmt.Sprintf("session %d was granted object %d at %v, which %d already held, of %d permits", intruder.begin.Session,
-				intruder.object, intruder.from, len(held), permits)}
-	}}
+	return exclusion{name: "permits", of: []pairs{locked}, nothing: "nothing was granted", who: session, all: true,
+		rule: func(_ span, exclusive, _ int) bool { return exclusive >= permits },
+		clash: func(_, intruder span, held int) string {
+			return fmt.Sprintf("session %d was granted object %d at %v, which %d already held, of %d permits", intruder.begin.Session,
+				intruder.object, intruder.from, held, permits)
+		}}.check()
 }
 
 // PermitsLiveness is Liveness for a semaphore: nobody had to wait for longer than bound on an object that had permits left while
-// nobody was granted one. Who wants several permits must want all there are.
+// nobody was granted one. A session that wants several permits must want all there are. A permit may take two wake-ups: of a lock before it, and its own.
 func PermitsLiveness(permits int, bound time.Duration) Check {
-	return liveness(bound, asking, func(held []span) []span { return taken(held, permits) }, locked)
+	busy := func(held iter.Seq[span], room *spill.Room) *spill.List[span] { return taken(held, permits, room) }
+	return liveness(bound, contenders{asks: asking, holds: []pairs{locked}, busy: busy, times: 2})
 }
 
-// taken is the times at which all permits are held, and the instants at which one is granted, which are signs of life. The order is
-// byTime.
-func taken(held []span, permits int) []span {
-	type edge struct {
-		at    time.Duration
-		ends  bool
-		which int
+// taken is the times at which all permits are held, and the instants at which one is granted, which are signs of life, in the order of
+// earlierSpan. The holds come in that order too.
+func taken(held iter.Seq[span], permits int, room *spill.Room) *spill.List[span] {
+	type object struct {
+		*present
+		full span
 	}
-	var edges []edge
-	var busy []span
-	for i, s := range held {
-		busy = append(busy, span{from: s.from, to: s.from, object: s.object, begin: s.begin, end: s.begin})
-		if s.to > s.from {
-			edges = append(edges, edge{s.from, false, i}, edge{s.to, true, i})
-		}
-	}
-	slices.SortFunc(edges, func(a, b edge) int { // a permit that goes and comes at one instant is free in between
-		order := cmp.Or(cmp.Compare(held[a.which].object, held[b.which].object), cmp.Compare(a.at, b.at))
-		if order == 0 && a.ends != b.ends {
-			return map[bool]int{true: -1, false: 1}[a.ends]
-		}
-		return cmp.Or(order, cmp.Compare(a.which, b.which))
-	})
-	here, full := 0, span{}
-	for _, e := range edges {
-		s := held[e.which]
-		if e.ends {
-			if here == permits {
-				full.to, full.end = e.at, s.end
-				busy = append(busy, full)
+	busy, objects, nth := spill.New(room, earlierSpan), map[uint32]*object{}, 0
+	end := func(o *object, by time.Duration) { // a permit that goes and comes at one instant is free in between: the session that gives it up came earlier
+		for len(o.spans.items) > 0 && o.spans.items[0].to <= by {
+			s := o.spans.pop()
+			if o.exclusive == permits {
+				o.full.to, o.full.end = s.to, s.end
+				busy.Add(o.full)
 			}
-			here--
+			o.exclusive--
+		}
+	}
+	for s := range held {
+		busy.Add(span{from: s.from, to: s.from, object: s.object, begin: s.begin, end: s.begin})
+		o := objects[s.object]
+		if o == nil {
+			o = &object{present: newPresent()}
+			objects[s.object] = o
+		}
+		if end(o, s.from); s.to <= s.from {
 			continue
 		}
-		if here++; here == permits {
-			full = span{from: e.at, object: s.object, begin: s.begin}
+		o.spans.push(standing{s, nth})
+		nth++
+		if o.exclusive++; o.exclusive == permits {
+			o.full = span{from: s.from, object: s.object, begin: s.begin}
 		}
 	}
-	slices.SortFunc(busy, byTime)
+	for _, o := range objects {
+		end(o, forever)
+	}
 	return busy
 }
 

@@ -141,8 +141,8 @@ func TestSharedChecksAgreeWithTheirDefinitions(t *testing.T) {
 			held  []span
 			rule  func([]span, span) bool
 		}{
-			{ReaderWriter(), spans(slices.Values(h), locked, shared), forbidden},
-			{Permits(2), spans(slices.Values(h), locked), third},
+			{ReaderWriter(), spansOf(h, locked, shared), forbidden},
+			{Permits(2), spansOf(h, locked), third},
 		} {
 			want := 0
 			for i, a := range tc.held {
@@ -157,7 +157,7 @@ func TestSharedChecksAgreeWithTheirDefinitions(t *testing.T) {
 					want++
 				}
 			}
-			if v := tc.check.Judge(slices.Values(h)); v.Count != want || (v.Answer == Violated) != (want > 0) {
+			if v := tc.check.Judge(slices.Values(h), nil); v.Count != want || (v.Answer == Violated) != (want > 0) {
 				t.Fatalf("seed %d: %s says %v, %d times (%s), want %d\n%v", seed, tc.check.Name, v.Answer, v.Count, v.Detail, want, h)
 			}
 		}
@@ -170,7 +170,7 @@ func TestValidSharedHistoriesHoldAndIntrudersAreFound(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 4))
 		h, groups := sharedHistory(r, 3+r.IntN(40))
 		for _, c := range []Check{ReaderWriter(), QueueOrder(), ReaderWriterLiveness(bound)} {
-			if v := c.Judge(slices.Values(h)); v.Answer != Holds {
+			if v := c.Judge(slices.Values(h), nil); v.Answer != Holds {
 				t.Fatalf("seed %d: %s of a valid history says %v: %s %v", seed, c.Name, v.Answer, v.Detail, v.Witness)
 			}
 		}
@@ -190,7 +190,7 @@ func TestValidSharedHistoriesHoldAndIntrudersAreFound(t *testing.T) {
 			}},
 		} {
 			at := groups[1+r.IntN(len(groups)-1)]
-			v := plant.check.Judge(slices.Values(append(slices.Clone(h), plant.fault(at))))
+			v := plant.check.Judge(slices.Values(append(slices.Clone(h), plant.fault(at))), nil)
 			if v.Answer != Violated || len(v.Witness) == 0 {
 				t.Fatalf("seed %d: %s of a history with an intruder at %v says %v: %s", seed, plant.check.Name, at, v.Answer, v.Detail)
 			}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
 )
 
@@ -16,19 +17,29 @@ const forever = time.Duration(math.MaxInt64)
 // A span is a time during which a session has something of an object.
 type span struct {
 	from, to time.Duration
-	object   uint32
-	shared   bool            // others that are shared may have it too
-	begin    *metrics.Sample // what began it
-	end      *metrics.Sample // what ended it; nil: nothing did
+	begin    metrics.Sample // what began it
+	end      metrics.Sample // what ended it, if it was ended
+	// excused, if not 0: the session was expired on purpose, which ended the span, and by then its client has to know.
+	excused time.Duration
+	object  uint32
+	shared  bool // others that are shared may have it too
 }
+
+// ended reports whether an operation ended the span.
+func (s *span) ended() bool { return s.end.Op != metrics.OpNone }
+
+// meets reports whether the span and the time from an offset to another have more than an instant in common.
+func (s span) meets(from, to time.Duration) bool { return s.from < to && s.to > from }
 
 // witness is the samples that show the spans, earliest first.
 func witness(spans ...span) []metrics.Sample {
 	var w []metrics.Sample
 	for _, s := range spans {
-		w = append(w, *s.begin)
-		if s.end != nil {
-			w = append(w, *s.end)
+		if s.begin.Op != metrics.OpNone {
+			w = append(w, s.begin)
+		}
+		if s.ended() {
+			w = append(w, s.end)
 		}
 	}
 	slices.SortStableFunc(w, func(a, b metrics.Sample) int { return cmp.Compare(a.End, b.End) })
@@ -49,139 +60,166 @@ var locked = pairs{
 	ends:   func(o metrics.Op) bool { return o == metrics.Release || o == metrics.Unhold },
 }
 
+// edge is a sample that begins or ends a span.
+type edge struct {
+	metrics.Sample
+	at   time.Duration
+	ends bool
+	of   uint32 // pairs
+}
+
+// byInstant orders edges by time. Of one instant beginnings come first, and each kind in the order of transactions.
+func byInstant(a, b *edge) int {
+	if c := cmp.Compare(a.at, b.at); c != 0 {
+		return c
+	}
+	if a.ends != b.ends {
+		if a.ends {
+			return 1
+		}
+		return -1
+	}
+	return cmp.Compare(a.Zxid, b.Zxid)
+}
+
 // spans finds every hold in a history: from the End of a sample that begins one with OK to the Start of the next sample of the
-// same session and object that ends one of its kind, whatever its outcome. O(n log n). The order is by object and then by time.
+// same session and object that ends one of its kind, whatever its outcome.
 //
 // The holder has the object before the End is measured and still has it when Start is: the measured hold lies within the
 // true one, so two measured holds that overlap prove that two true ones do, and a hold that begins at the instant at which
 // another ends proves nothing. A hold ends where its session was expired on purpose (operation Expire): the client of such a session
 // cannot know for a while, which is no fault of the recipe.
-func spans(history iter.Seq[metrics.Sample], of ...pairs) []span {
-	begins, ends := make([][]metrics.Sample, len(of)), make([][]metrics.Sample, len(of))
-	var expired []metrics.Sample
+//
+// It goes through the history backwards: what ends a hold is known then where the hold begins, and nothing has to be kept but the last end of
+// each session at an object.
+func spans(history iter.Seq[metrics.Sample], room *spill.Room, of ...pairs) holds {
+	edges := spill.New(room, byInstant)
+	defer edges.Close()
+	h := holds{list: spill.New(room, laterSpan), late: map[uint32][]metrics.Sample{}}
 	for s := range history {
 		if s.Op == metrics.Expire {
-			expired = append(expired, s)
+			h.late[s.Session] = append(h.late[s.Session], s)
+			continue
 		}
 		for i, p := range of {
 			switch {
 			case p.begins(s.Op) && s.Outcome == metrics.OK:
-				begins[i] = append(begins[i], s)
+				edges.Add(edge{Sample: s, at: s.End, of: uint32(i)})
 			case p.ends(s.Op):
-				ends[i] = append(ends[i], s)
+				edges.Add(edge{Sample: s, at: s.Start, ends: true, of: uint32(i)})
 			}
 		}
 	}
-	var all []span
-	for i, p := range of {
-		some := matched(begins[i], ends[i], p.shared)
-		for _, e := range expired {
-			if !p.lasting {
-				expire(some, e)
+	ends := map[participant]*ending{}
+	for e := range edges.Backward() {
+		at := participant{e.Object, e.Session, e.of}
+		after := ends[at]
+		switch {
+		case !e.ends:
+			s := span{from: e.End, to: forever, object: e.Object, begin: e.Sample, shared: of[e.of].shared}
+			if after != nil {
+				s.end = after.of(&e.Sample)
 			}
+			if s.ended() {
+				s.to = s.end.Start
+			}
+			if !of[e.of].lasting {
+				h.excused = h.expire(&s) || h.excused
+			}
+			h.list.Add(s)
+		case after == nil:
+			ends[at] = &ending{now: []metrics.Sample{e.Sample}}
+		default:
+			after.add(e.Sample)
 		}
-		all = append(all, some...)
 	}
-	slices.SortFunc(all, byTime)
-	return all
+	return h
 }
 
-// matched gives each begin its end. The order is that of begins.
-func matched(begins, ends []metrics.Sample, shared bool) []span {
-	slices.SortFunc(begins, func(a, b metrics.Sample) int { return cmp.Or(bySeat(a, b), cmp.Compare(a.End, b.End)) })
-	slices.SortFunc(ends, func(a, b metrics.Sample) int { return cmp.Or(bySeat(a, b), cmp.Compare(a.Start, b.Start)) })
+// participant is a session at an object, as one of several pairs has it.
+type participant struct{ object, session, of uint32 } // no padding: it is hashed in one piece
 
-	all := make([]span, 0, len(begins))
-	next := 0
-	for i, b := range begins {
-		for next < len(ends) && cmp.Or(bySeat(ends[next], b), cmp.Compare(ends[next].Start, b.End)) < 0 {
-			next++
-		}
-		s := span{from: b.End, to: forever, object: b.Object, begin: &begins[i], shared: shared}
-		if next < len(ends) && bySeat(ends[next], b) == 0 {
-			s.end, s.to = &ends[next], ends[next].Start
-		}
-		all = append(all, s)
-	}
-	return all
+// ending is what ended a hold of a participant next, of what has been seen from the end of the history.
+type ending struct {
+	now   []metrics.Sample // at one instant, the last in the order of transactions first
+	later metrics.Sample   // after it
 }
+
+func (e *ending) add(s metrics.Sample) {
+	if e.now[0].Start != s.Start {
+		e.later, e.now = e.now[len(e.now)-1], e.now[:0]
+	}
+	e.now = append(e.now, s)
+}
+
+// of is the end of what a sample began.
+func (e *ending) of(begin *metrics.Sample) metrics.Sample {
+	for i := len(e.now) - 1; i >= 0; i-- {
+		if !before(&e.now[i], begin) {
+			return e.now[i]
+		}
+	}
+	return e.later
+}
+
+// before reports whether an end belongs to something that began earlier. What comes at one instant has its order from the transactions.
+func before(end, begin *metrics.Sample) bool {
+	if end.Start == begin.End && end.Zxid > 0 {
+		return end.Zxid <= begin.Zxid
+	}
+	return end.Start < begin.End
+}
+
+// holds are spans.
+type holds struct {
+	list    *spill.List[span]           // the last first
+	late    map[uint32][]metrics.Sample // the expiries of each session
+	excused bool                        // there are spans that were ended by one
+}
+
+// all is the spans in the order of earlierSpan.
+func (h *holds) all() iter.Seq[span] { return h.list.Backward() }
+
+func (h *holds) len() int { return h.list.Len() }
+
+func (h *holds) close() { h.list.Close() }
+
+// earlierSpan orders spans by time; of two of an object that begin at once the shorter comes first, so that an empty one is taken as before the
+// other and not inside it.
+func earlierSpan(a, b *span) int {
+	if c := cmp.Compare(a.from, b.from); c != 0 {
+		return c
+	}
+	return cmp.Or(cmp.Compare(a.object, b.object), cmp.Compare(a.to, b.to))
+}
+
+func laterSpan(a, b *span) int { return earlierSpan(b, a) }
 
 // bySeat orders samples by object and session.
 func bySeat(a, b metrics.Sample) int {
 	return cmp.Or(cmp.Compare(a.Object, b.Object), cmp.Compare(a.Session, b.Session))
 }
 
-// byTime orders spans by object, then by time; of two that begin at once the shorter comes first, so that an empty one is
-// taken as before the other and not inside it.
-func byTime(a, b span) int {
-	return cmp.Or(cmp.Compare(a.object, b.object), cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to))
-}
-
-// A rule says whether a span may not begin beside those that are there: so many exclusive and so many shared ones.
-type rule func(next span, exclusive, shared int) (forbidden bool)
-
-// alone is the rule of a lock: one holder.
-func alone(_ span, exclusive, shared int) bool { return exclusive+shared > 0 }
-
-// A clash is a span that began although the rule forbade it, and one that was there.
-type clash struct{ holder, intruder span }
-
-// sweep goes through spans in the order of byTime and judges each against those of its object that are still there when it
-// begins. It returns the number of spans that break the rule, and the first of them by time. O(n log n).
-func sweep(all []span, forbidden rule) (count int, first clash) {
-	ending := make([]int32, len(all)) // by object and end; of those that end at once, first the one that began first
-	for i := range ending {
-		ending[i] = int32(i)
-	}
-	slices.SortFunc(ending, func(i, j int32) int {
-		a, b := &all[i], &all[j]
-		if a.object != b.object {
-			return cmp.Compare(a.object, b.object)
-		}
-		return cmp.Or(cmp.Compare(a.to, b.to), cmp.Compare(i, j))
-	})
-	intruder, gone := -1, 0
-	var here [2]int // exclusive, shared
-	for i := range all {
-		s := &all[i]
-		if i > 0 && all[i-1].object != s.object {
-			here, gone = [2]int{}, i
-		}
-		// What ends before s begins is gone; an empty span at that very instant only if it came before s.
-		for ; int(ending[gone]) < i && all[ending[gone]].to <= s.from; gone++ {
-			here[kind(all[ending[gone]])]--
-		}
-		if forbidden(*s, here[0], here[1]) {
-			if count == 0 || s.from < all[intruder].from {
-				intruder = i
+// inOrder yields what either of two lists of spans has, which are in the order of earlierSpan; first says which one it is of.
+func inOrder(a, b iter.Seq[span]) iter.Seq2[span, bool] {
+	return func(yield func(s span, first bool) bool) {
+		next, stop := iter.Pull(b)
+		defer stop()
+		other, more := next()
+		for s := range a {
+			for ; more && earlierSpan(&other, &s) < 0; other, more = next() {
+				if !yield(other, false) {
+					return
+				}
 			}
-			count++
+			if !yield(s, true) {
+				return
+			}
 		}
-		here[kind(*s)]++
-	}
-	if count > 0 {
-		first = clash{holder: against(all[:intruder], all[intruder]), intruder: all[intruder]}
-	}
-	return count, first
-}
-
-func kind(s span) int {
-	if s.shared {
-		return 1
-	}
-	return 0
-}
-
-// against is the span that shows best why next may not begin: the first that is there, an exclusive one if there is any.
-func against(before []span, next span) span {
-	found := -1
-	for i, s := range before {
-		if s.object == next.object && s.to > next.from && (found < 0 || before[found].shared && !s.shared) {
-			found = i
+		for ; more; other, more = next() {
+			if !yield(other, false) {
+				return
+			}
 		}
 	}
-	if found < 0 { // a rule that forbids a span beside nothing
-		return next
-	}
-	return before[found]
 }

@@ -7,18 +7,19 @@ import (
 	"slices"
 	"time"
 
+	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
 )
 
 // Views holds when every view of a group (a See, and the Members of it) is one that the group had, as far as the history can tell. Views
-// are ordered by their Token, the transaction that made them: two with one token are the same; nobody is seen before his Join; of one
-// membership nobody is seen again who was missing in between; and nobody is missing in a view that an observer had before the Leave was
-// begun. Who failed to join, in whatever way, may have been a member from then on. Evidence is the number of views; the witness is
+// are ordered by their Token, the transaction that made them: two with one token are the same; no member is seen before its Join; of one
+// membership no session is seen again that was missing in between; and nobody is missing in a view that an observer had before the Leave was
+// begun. A session that failed to join, in whatever way, may have been a member from then on. Evidence is the number of views; the witness is
 // the view, and what it contradicts.
 func Views() Check {
-	return Check{Name: "views", Judge: func(history iter.Seq[metrics.Sample]) (v Verdict) {
+	return Check{Name: "views", Judge: func(history iter.Seq[metrics.Sample], room *spill.Room) (v Verdict) {
 		var shown time.Duration
-		groups, _ := watchedIn(history)
+		groups, _ := watchedIn(history, room)
 		for _, g := range groups {
 			v.Evidence += len(g.sightings)
 			for i := 1; i < len(g.sightings); i++ {
@@ -55,7 +56,7 @@ func (w *watched) follow(v *Verdict, shown *time.Duration, member int64) {
 		case there && missing.Op != 0 && !uncertain:
 			tell("with member %d, which had gone by then", missing)
 		case !there && in != nil && s.End < in.to:
-			tell("without member %d, which was one", *in.begin)
+			tell("without member %d, which was one", in.begin)
 			fallthrough
 		case !there && in != nil && missing.Op == 0:
 			missing = s.Sample
@@ -66,9 +67,9 @@ func (w *watched) follow(v *Verdict, shown *time.Duration, member int64) {
 // ViewOrder holds when no observer goes back: each See that ended OK has a greater Token than the one of its session and object before it.
 // Evidence is the number of those that have one before them; the witness is the two.
 func ViewOrder() Check {
-	return Check{Name: "view-order", Judge: func(history iter.Seq[metrics.Sample]) (v Verdict) {
+	return Check{Name: "view-order", Judge: func(history iter.Seq[metrics.Sample], room *spill.Room) (v Verdict) {
 		var shown time.Duration
-		all, _ := watchedIn(history)
+		all, _ := watchedIn(history, room)
 		for _, w := range all {
 			var last sighting
 			for _, s := range w.sees {
@@ -93,7 +94,7 @@ func ViewOrder() Check {
 // Token where the Change ended OK, or 0, which was there before; and whoever saw one Token saw one Value. Evidence is the number of
 // versions seen; the witness is the See, and what it contradicts.
 func WrittenValues() Check {
-	return Check{Name: "written-values", Judge: func(history iter.Seq[metrics.Sample]) (v Verdict) {
+	return Check{Name: "written-values", Judge: func(history iter.Seq[metrics.Sample], room *spill.Room) (v Verdict) {
 		var shown time.Duration
 		changes := map[identity]metrics.Sample{}
 		for s := range history {
@@ -101,7 +102,7 @@ func WrittenValues() Check {
 				changes[identity{s.Object, s.Value}] = s
 			}
 		}
-		settings, _ := watchedIn(history)
+		settings, _ := watchedIn(history, room)
 		for _, w := range settings {
 			for i, s := range w.sightings {
 				v.Evidence++

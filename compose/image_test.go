@@ -8,8 +8,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/zkbench/zkbench/ensemble/ensembletest"
 )
 
 // entrypoint runs image/docker-entrypoint.sh as a container does, with the variables and a command; who it runs as is what id -u says.
@@ -203,22 +206,11 @@ func TestHealthyMeansServesAWrite(t *testing.T) {
 	}
 }
 
-// serve answers the requests of one connection with these bytes, and ends it.
+// serve answers the requests of each connection with these bytes, and ends it.
 func serve(t *testing.T, answers []string) (address string) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	served := make(chan struct{})
-	go func() {
-		defer close(served)
-		conn, err := listener.Accept()
-		if err != nil {
-			return
-		}
-		defer conn.Close()
-		for _, answer := range append(answers, "") {
+	return ensembletest.Listen(t, func(conn net.Conn) {
+		for _, answer := range slices.Concat(answers, []string{""}) {
 			var size [4]byte
 			if _, err := io.ReadFull(conn, size[:]); err != nil {
 				return
@@ -230,10 +222,5 @@ func serve(t *testing.T, answers []string) (address string) {
 				return
 			}
 		}
-	}()
-	t.Cleanup(func() {
-		listener.Close()
-		<-served
 	})
-	return listener.Addr().String()
 }

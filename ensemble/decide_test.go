@@ -2,7 +2,8 @@ package ensemble
 
 import (
 	"errors"
-	"reflect"
+	"net"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +19,8 @@ func TestParseTarget(t *testing.T) {
 		{"local:2", "!1, 3, 5 or 7"},
 		{"local:2181", "!1, 3, 5 or 7"},
 		{"local:x", "!not a number"},
+		{"local:0", "!0 servers"},
+		{"compose:7", "!1, 3 or 5"},
 		{"zk1:2181,zk2:2182", "zk1:2181,zk2:2182"},
 		{"zk1, zk2", "zk1:2181,zk2:2181"},
 		{"[::1]:2181", "[::1]:2181"},
@@ -126,17 +129,18 @@ func TestTyped(t *testing.T) {
 }
 
 func TestParseAdmin(t *testing.T) {
-	values, texts, err := parseAdmin(strings.NewReader(`{"version": "3.8.0-x", "watch_count": 3, "x": true, "command": "monitor", "error": null}`))
+	object, err := decodeAdmin(strings.NewReader(`{"version": "3.8.0-x", "watch_count": 3, "x": true, "command": "monitor", "error": null}`))
+	values, texts := flat(object)
 	if err != nil || values["watch_count"] != 3 || texts["version"] != "3.8.0-x" {
-		t.Errorf("parseAdmin() = %v, %v, %v", values, texts, err)
+		t.Errorf("decodeAdmin() = %v, %v, %v", values, texts, err)
 	}
-	_, _, err = parseAdmin(strings.NewReader(`{"command": "monitor", "error": "This ZooKeeper instance is not currently serving requests"}`))
+	_, err = decodeAdmin(strings.NewReader(`{"command": "monitor", "error": "This ZooKeeper instance is not currently serving requests"}`))
 	if !errors.Is(err, ErrNoQuorum) {
-		t.Errorf("parseAdmin(not serving) = %v, want ErrNoQuorum", err)
+		t.Errorf("decodeAdmin(not serving) = %v, want ErrNoQuorum", err)
 	}
 	for _, text := range []string{`{"error": "no such command"}`, `<html>`, ``} {
-		if _, _, err := parseAdmin(strings.NewReader(text)); err == nil {
-			t.Errorf("parseAdmin(%q) = nil, want an error", text)
+		if _, err := decodeAdmin(strings.NewReader(text)); err == nil {
+			t.Errorf("decodeAdmin(%q) = nil, want an error", text)
 		}
 	}
 }
@@ -151,50 +155,6 @@ func TestParseConf(t *testing.T) {
 	}
 }
 
-func TestLastLines(t *testing.T) {
-	tests := []struct{ text, want string }{
-		{"", "is empty"},
-		{"\n\n", "is empty"},
-		{"a\n", "ends:\n\ta"},
-		{"a\nb\nc\n", "ends:\n\tb\n\tc"},
-		{"a\ncause\n\tat x.y\n\tat y.z\nexit\n", "ends:\n\tcause\n\texit"},
-	}
-	for _, test := range tests {
-		if got := lastLines(test.text, 2); got != test.want {
-			t.Errorf("lastLines(%q, 2) = %q, want %q", test.text, got, test.want)
-		}
-	}
-}
-
-func TestLocalConfigValidate(t *testing.T) {
-	bad := LocalConfig{Servers: 4, Tick: 1, ClientPorts: []int{1}, LogLevel: "loud", MinSessionTimeout: 2, MaxSessionTimeout: 1,
-		Extra: map[string]string{"a=b": "c"}}
-	err := bad.validate()
-	for _, says := range []string{"4 servers", "tick", "client ports", "loud", "maximum", `"a=b"`} {
-		if err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("validate() = %v, does not say %q", err, says)
-		}
-	}
-	if err := (LocalConfig{}).withDefaults().validate(); err != nil {
-		t.Errorf("validate() of the defaults = %v", err)
-	}
-}
-
-func TestZooCfg(t *testing.T) {
-	cfg := LocalConfig{Tick: 100 * time.Millisecond, MinSessionTimeout: time.Second, Extra: map[string]string{"syncLimit": "9", "new": "1"}}
-	ports := []serverPorts{{Client: 1, Quorum: 2, Election: 3}, {Client: 4, Quorum: 5, Election: 6}}
-	text := "\n" + cfg.zooCfg(2, "/data", ports)
-	for _, line := range []string{"clientPort=4", "dataDir=/data", "initLimit=200", "syncLimit=9", "new=1", "minSessionTimeout=1000",
-		"server.1=127.0.0.1:2:3", "server.2=127.0.0.1:5:6", "admin.enableServer=false"} {
-		if !strings.Contains(text, "\n"+line+"\n") {
-			t.Errorf("zooCfg() lacks %q:%s", line, text)
-		}
-	}
-	if alone := cfg.zooCfg(1, "/data", ports[:1]); strings.Contains(alone, "server.1") {
-		t.Errorf("zooCfg() of one server alone has server lines:\n%s", alone)
-	}
-}
-
 func TestLeaderOf(t *testing.T) {
 	follower, leading := ServerStats{Server: 1, Stats: Stats{State: "follower"}}, ServerStats{Server: 2, Stats: Stats{State: "leader"}}
 	if n, err := leaderOf([]ServerStats{follower, leading}); n != 2 || err != nil {
@@ -205,8 +165,64 @@ func TestLeaderOf(t *testing.T) {
 	}
 }
 
-func TestUnique(t *testing.T) {
-	if got, want := unique([]string{"b", "a", "b"}), []string{"b", "a"}; !reflect.DeepEqual(got, want) {
-		t.Errorf("unique() = %v, want %v", got, want)
+func TestMntrOfARealFollower(t *testing.T) {
+	text, err := os.ReadFile("testdata/mntr-3.8.0-follower.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := typed(parseMntr(string(text)))
+	if len(s.Missing) != 0 || s.Version != "3.8.0" || s.State != "follower" || s.QuorumSize != 3 || s.Uptime != 7320*time.Millisecond {
+		t.Errorf("missing %v, version %q, state %q, quorum of %d, uptime %v", s.Missing, s.Version, s.State, s.QuorumSize, s.Uptime)
+	}
+	if s.PacketsReceived != 392 || s.PacketsSent != 475 || s.Watches != 8 || s.MaxLatency != 209*time.Millisecond {
+		t.Errorf("packets %d and %d, watches %d, longest latency %v", s.PacketsReceived, s.PacketsSent, s.Watches, s.MaxLatency)
+	}
+	if s.Requests != 158+221 || s.RequestTotal != (3156+489)*time.Millisecond {
+		t.Errorf("%d requests of %v, want the updates and the reads", s.Requests, s.RequestTotal)
+	}
+	if s.Fsyncs != 361 || s.FsyncTotal != 1106*time.Millisecond || s.Flushes != 361 || s.FlushTotal != 1327*time.Millisecond {
+		t.Errorf("%d fsyncs of %v, %d flushes of %v", s.Fsyncs, s.FsyncTotal, s.Flushes, s.FlushTotal)
+	}
+	if s.Lacks("zk_watch_count", "zk_cnt_fsynctime") || !typed(parseMntr("zk_version\t3.4.13\n")).Lacks("zk_watch_count", "zk_cnt_fsynctime") {
+		t.Error("Lacks does not tell what is missing")
+	}
+}
+
+func TestPlainVersion(t *testing.T) {
+	plain := []struct{ text, want string }{
+		{"3.8.0-${mvngit.commit.id}, built on 2024", "3.8.0"},
+		{" 3.5.9-83df9301aa5c2a5d284a9940177808c01bc35cef, built on 01/06/2021", "3.5.9"},
+		{"3.10.0-SNAPSHOT-abc", "3.10.0-SNAPSHOT"},
+		{"3.5.4-beta-7f51e5b68cf2f80176ff944a9ebd2abbc65e7327", "3.5.4-beta"},
+		{"unknown", ""},
+	}
+	for _, test := range plain {
+		if got := PlainVersion(test.text); got != test.want {
+			t.Errorf("PlainVersion(%q) = %q, want %q", test.text, got, test.want)
+		}
+	}
+}
+
+// A server that takes the question and says nothing, as one that has just begun to listen may, must not be waited for.
+func TestAServerThatSaysNothingDoesNotAnswer(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	if Dialer(nil).Answers(t.Context(), silent.Addr().String()) {
+		t.Error("it answers")
+	}
+}
+
+// The kind of an error is said once, however many servers have it.
+func TestNoServerIsReachable(t *testing.T) {
+	down := unreachable{errors.New("connection refused")}
+	err := oneServes([]facts{{Stats: ServerStats{Server: 1}, Down: down}, {Stats: ServerStats{Server: 2}, Down: down}})
+	if !errors.Is(err, ErrUnreachable) || !errors.Is(down, ErrUnreachable) {
+		t.Fatalf("%v is not ErrUnreachable", err)
+	}
+	if text := err.Error(); strings.Count(text, "unreachable") != 1 || strings.Count(text, "connection refused") != 2 {
+		t.Errorf("oneServes says %q", text)
 	}
 }

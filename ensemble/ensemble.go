@@ -17,15 +17,21 @@ type Ensemble interface {
 	Stats(ctx context.Context) []ServerStats
 	// Preflight says what would spoil a run with these needs, fatal problems first. Nil means that nothing was found.
 	Preflight(ctx context.Context, need Need) []Problem
-	// Describe says what this ensemble is, as it was found by Start, Load or Connect.
+	// Describe says what this ensemble is, as it was found when it was started, loaded or connected to.
 	Describe() Description
 	// Close ends servers that belong to this process, and only these; it may be called twice.
 	Close() error
 }
 
-// Breaker breaks and heals servers, which are addressed by number, 1 to N. Every method returns when its effect is there:
+// Accountant is an Ensemble whose servers' processes run on this machine, or may.
+type Accountant interface {
+	// Usage is what each server's process has used, without asking the server; nil for one that does not run, or not here.
+	Usage() []*Usage
+}
+
+// FaultInjector takes servers down and brings them back. They are addressed by number, 1 to N. Every method returns when its effect is there:
 // a killed server has ended, a paused one no longer runs.
-type Breaker interface {
+type FaultInjector interface {
 	Kill(ctx context.Context, server int) error    // SIGKILL: no goodbye, connections reset
 	Stop(ctx context.Context, server int) error    // SIGTERM: an orderly end
 	Restart(ctx context.Context, server int) error // starts a server that was killed or stopped, on its own data and ports
@@ -35,6 +41,34 @@ type Breaker interface {
 	Leader(ctx context.Context) (int, error)
 	// Ready waits until a write has gone through every server that was not killed or stopped, for as long as ctx allows.
 	Ready(ctx context.Context) error
+}
+
+// Credentials are files that clients of a secured ensemble need; "" where they do not.
+type Credentials struct {
+	CA        string // certificates that the servers' are signed by
+	Cert, Key string // of a client
+	Auth      string // lines SCHEME USER:PASSWORD
+	Resume    bool   // clients resume their TLS sessions
+}
+
+// Secured is an Ensemble that may be secured.
+type Secured interface {
+	// Credentials are the zero value where it is not.
+	Credentials() Credentials
+}
+
+// The ways to secure an ensemble that is started. All encrypt the connections of the clients.
+const (
+	SecureTLS     = "tls"
+	SecureResumed = "tls-resumed" // as tls, and clients resume their TLS sessions
+	SecureMTLS    = "mtls"        // clients need a certificate
+	SecureSASL    = "sasl"        // clients have to authenticate by DIGEST-MD5
+	SecureDigest  = "digest"      // clients have to authenticate with the scheme digest
+)
+
+// SecureWays are all of them.
+func SecureWays() []string {
+	return []string{SecureTLS, SecureResumed, SecureMTLS, SecureSASL, SecureDigest}
 }
 
 // Side is who a server is cut off from.
@@ -47,10 +81,10 @@ const (
 	Clients   Side = "clients"   // the clients alone
 )
 
-// Partitioner is a Breaker that can also cut servers off the network. Nothing goes through then, in either direction, and nobody is
+// Partitioner is a FaultInjector that can also cut servers off the network. Nothing goes through then, in either direction, and nobody is
 // told: connections stay open.
 type Partitioner interface {
-	Breaker
+	FaultInjector
 	// Partitions says why servers cannot be cut off from that side here, with the remedy; nil: they can. It is asked before any load.
 	Partitions(ctx context.Context, from Side) error
 	Disconnect(ctx context.Context, server int, from Side) error
@@ -58,9 +92,9 @@ type Partitioner interface {
 	Reconnect(ctx context.Context, server int) error
 }
 
-// Degrader is a Breaker that can also make the network of servers worse: of what a server sends, to its peers and to the clients.
+// Degrader is a FaultInjector that can also make the network of servers worse: of what a server sends, to its peers and to the clients.
 type Degrader interface {
-	Breaker
+	FaultInjector
 	// Degrades says why it cannot be done here, with the remedy; nil: it can. It is asked before any load.
 	Degrades(ctx context.Context) error
 	// SetLatency delays every packet; 0 ends it.
@@ -96,6 +130,8 @@ var (
 	ErrPortTaken = errors.New("port taken")
 	// ErrUnreachable: no server accepts a connection.
 	ErrUnreachable = errors.New("servers unreachable")
+	// ErrNoTLS: a server and this client do not agree on an encrypted connection.
+	ErrNoTLS = errors.New("no TLS connection")
 	// ErrNoQuorum: servers answer, but none of them serves, because fewer than half and one agree on a leader.
 	ErrNoQuorum = errors.New("no quorum")
 	// ErrNotReady: local servers did not come to serve in time, or ended while they were starting.
@@ -104,10 +140,20 @@ var (
 	ErrWordsOff = errors.New("four-letter words off")
 	// ErrServerEnded: a local server ended though nobody asked for it.
 	ErrServerEnded = errors.New("server ended by itself")
-	// ErrNotRunning: the server that should be broken is not running.
+	// ErrNotRunning: the server that a fault should be injected into is not running.
 	ErrNotRunning = errors.New("server not running")
 	// ErrRunning: the server that should be started again is still running.
 	ErrRunning = errors.New("server already running")
 	// ErrClosed: Close or Down was called.
 	ErrClosed = errors.New("ensemble closed")
+
+	// ErrUp: a detached ensemble is up already.
+	ErrUp = errors.New("an ensemble is up already")
+	// ErrNotUp: there is no detached ensemble.
+	ErrNotUp = errors.New("no ensemble is up")
+	// ErrGone: there was a detached ensemble, and none of its servers runs any more, as after a reboot.
+	ErrGone = errors.New("the ensemble is gone")
+	// ErrElsewhere: a detached ensemble whose processes cannot be seen from here may live, in another container or on another machine that
+	// share the directory. Nothing of it was touched.
+	ErrElsewhere = errors.New("the ensemble may live elsewhere")
 )

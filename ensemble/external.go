@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -15,13 +12,13 @@ type ExternalConfig struct {
 	Addresses []string // host:port of the clients' ports
 	// AdminPort of the servers' AdminServers, asked where four-letter words are off; 0 means 8080, ZooKeeper's default.
 	AdminPort int
+	Dial      Dialer // opens the connections to the servers; nil: plain ones
 }
 
-// External is servers that somebody else runs. zkbench looks at them and can neither end nor break them.
+// External is servers that somebody else runs. zkbench looks at them, and can neither end them nor inject faults into them.
 type External struct {
-	addresses []string
-	adminPort int
-	about     Description
+	Probe
+	about Description
 }
 
 var _ Ensemble = (*External)(nil)
@@ -34,11 +31,8 @@ func Connect(ctx context.Context, cfg ExternalConfig) (*External, error) {
 	if err != nil {
 		return nil, fmt.Errorf("servers: %w", err)
 	}
-	if cfg.AdminPort == 0 {
-		cfg.AdminPort = 8080
-	}
-	e := &External{addresses: addresses, adminPort: cfg.AdminPort}
-	all := examine(ctx, e.addresses, e.admin)
+	e := &External{Probe: Probe{Hosts: addresses, Dial: cfg.Dial, Admin: adminOf(addresses, cfg.AdminPort)}}
+	all := e.examine(ctx)
 	if err := oneServes(all); err != nil {
 		return nil, err
 	}
@@ -48,7 +42,10 @@ func Connect(ctx context.Context, cfg ExternalConfig) (*External, error) {
 			continue
 		}
 		if e.about.Version = f.Stats.Version; e.about.Version == "" {
-			e.about.Version, _ = askVersion(ctx, f.Stats.Address) // srvr may be on where mntr is off
+			e.about.Version, _ = cfg.Dial.Version(ctx, f.Stats.Address) // srvr may be on where mntr is off
+		}
+		if e.about.Tick == 0 {
+			e.about.Tick = cfg.Dial.Tick(ctx, f.Stats.Address)
 		}
 		if e.about.Version != "" {
 			break
@@ -68,34 +65,15 @@ func oneServes(all []facts) error {
 		reached = reached || !errors.Is(f.Down, ErrUnreachable)
 		causes = append(causes, fmt.Errorf("server %d: %w", f.Stats.Server, f.Down))
 	}
+	for _, f := range all {
+		if errors.Is(f.Down, ErrNoTLS) { // the addresses are right; the others say the same
+			return fmt.Errorf("server %d: %w", f.Stats.Server, f.Down)
+		}
+	}
 	if reached {
 		return fmt.Errorf("%w: none of %d servers serves; start at least %d of them%s", ErrNoQuorum, len(all), len(all)/2+1, listed(causes))
 	}
 	return fmt.Errorf("%w: none of %d accepts a connection; are the addresses right, do the servers run?%s", ErrUnreachable, len(all), listed(causes))
-}
-
-func (e *External) admin(i int) string {
-	host, _, err := net.SplitHostPort(e.addresses[i])
-	if err != nil {
-		return ""
-	}
-	return net.JoinHostPort(host, strconv.Itoa(e.adminPort))
-}
-
-// Addresses are the servers' addresses as they were given.
-func (e *External) Addresses() []string { return slices.Clone(e.addresses) }
-
-// Servers is the number of addresses.
-func (e *External) Servers() int { return len(e.addresses) }
-
-// Stats asks every server with mntr, or its AdminServer.
-func (e *External) Stats(ctx context.Context) []ServerStats {
-	return statsOf(ctx, e.addresses, e.admin)
-}
-
-// Preflight looks at the servers and at this process.
-func (e *External) Preflight(ctx context.Context, need Need) []Problem {
-	return judge(need, examine(ctx, e.addresses, e.admin), lookHere())
 }
 
 // Describe says what Connect found.

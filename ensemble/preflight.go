@@ -7,8 +7,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
+
+	"github.com/zkbench/zkbench/ensemble/internal/host"
 )
 
 // Need is what a run asks of an ensemble.
@@ -56,38 +57,34 @@ const (
 )
 
 // examine asks every server for what judge needs.
-func examine(ctx context.Context, addresses []string, admin func(i int) string) []facts {
-	all := make([]facts, len(addresses))
-	var wait sync.WaitGroup
-	for i, address := range addresses {
-		wait.Go(func() { all[i] = examineOne(ctx, i+1, address, admin(i)) })
-	}
-	wait.Wait()
+func (p Probe) examine(ctx context.Context) []facts {
+	all := make([]facts, len(p.Hosts))
+	p.each(func(i int, address string) { all[i] = p.Dial.examineOne(ctx, i+1, address, p.admin(i)) })
 	return all
 }
 
-func examineOne(ctx context.Context, number int, address, admin string) facts {
+func (d Dialer) examineOne(ctx context.Context, number int, address, admin string) facts {
 	f := facts{Stats: ServerStats{Server: number, Address: address}}
-	f.Stats.Stats, f.Stats.Err = askStats(ctx, address, admin)
+	f.Stats.Stats, f.Stats.Err = d.askStats(ctx, address, admin)
 	if errors.Is(f.Stats.Err, ErrWordsOff) {
 		// It is up and does not tell; whether it serves is asked with a session.
-		try, cancel := context.WithTimeout(ctx, askWithin)
+		try, cancel := context.WithTimeout(ctx, d.within())
 		defer cancel()
-		f.Down = probeSession(try, address)
+		f.Down = d.probeSession(try, address)
 	} else {
 		f.Down = f.Stats.Err
 	}
 	if f.Down == nil {
-		f.Limits, f.LimitsErr = askLimits(ctx, address, admin)
+		f.Limits, f.LimitsErr = d.askLimits(ctx, address, admin)
 	}
 	return f
 }
 
 // askLimits reads conf, and where that is off the AdminServer.
-func askLimits(ctx context.Context, address, admin string) (Limits, error) {
-	ctx, cancel := context.WithTimeout(ctx, askWithin)
+func (d Dialer) askLimits(ctx context.Context, address, admin string) (Limits, error) {
+	ctx, cancel := context.WithTimeout(ctx, d.within())
 	defer cancel()
-	text, err := askWord(ctx, address, "conf")
+	text, err := d.askWord(ctx, address, "conf")
 	if err == nil {
 		return parseConf(text)
 	}
@@ -219,18 +216,8 @@ func judgeServer(need Need, f facts, serving int) []Problem {
 	return problems
 }
 
-func lookHere() here {
-	limit, open, err := filesHere()
-	return here{MaxFiles: limit, OpenFiles: open, Err: err}
-}
-
-// Preflight looks at the servers, their data directory and this process.
-func (l *Local) Preflight(ctx context.Context, need Need) []Problem {
-	problems := judge(need, examine(ctx, l.Addresses(), l.admin), lookHere())
-	if !l.cfg.NoFsync && inMemory(l.dir) {
-		problems = append(problems, Problem{
-			What:   fmt.Sprintf("the servers' data directory %s lies in memory (tmpfs): a write does not wait for a disk", l.dir),
-			Remedy: "choose a directory on a disk, or read the latencies of writes as those of an ensemble without fsync"})
-	}
-	return problems
+// Preflight says what would spoil a run with these needs: it looks at the servers and at this process. Fatal problems come first.
+func (p Probe) Preflight(ctx context.Context, need Need) []Problem {
+	limit, open, err := host.Files()
+	return judge(need, p.examine(ctx), here{MaxFiles: limit, OpenFiles: open, Err: err})
 }

@@ -2,13 +2,13 @@ package ensemble
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net"
 	"time"
+
+	"github.com/zkbench/zkbench/internal/jute"
 )
 
 // A probe speaks just enough of ZooKeeper's client protocol to ask a server whether it serves: a session opens only with a
@@ -19,23 +19,17 @@ type probe struct {
 	timeout time.Duration // of the session, as negotiated
 }
 
-// Request types and flags of the protocol (org.apache.zookeeper.ZooDefs.OpCode, CreateMode).
 const (
-	opCreate    = 1
-	opDelete    = 2
-	opClose     = -11
-	ephemeral   = 1
-	allPerms    = 31
+	ephemeral   = 1 // CreateMode
 	probeWithin = 10 * time.Second
 )
 
 // openProbe opens a session at one server. A server that does not serve closes the connection without an answer: that is
 // ErrNoQuorum. No connection at all is ErrUnreachable.
-func openProbe(ctx context.Context, address string) (*probe, error) {
-	var dialer net.Dialer
-	conn, err := dialer.DialContext(ctx, "tcp", address)
+func (d Dialer) openProbe(ctx context.Context, address string) (*probe, error) {
+	conn, err := d.open(ctx, address)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
+		return nil, unreachable{err}
 	}
 	deadline, ok := ctx.Deadline()
 	if !ok {
@@ -43,21 +37,16 @@ func openProbe(ctx context.Context, address string) (*probe, error) {
 	}
 	conn.SetDeadline(deadline)
 	p := &probe{conn: conn}
-	hello := binary.BigEndian.AppendUint32(nil, 0)                                     // protocol version
-	hello = binary.BigEndian.AppendUint64(hello, 0)                                    // last zxid seen
-	hello = binary.BigEndian.AppendUint32(hello, uint32(probeWithin/time.Millisecond)) // session timeout
-	hello = binary.BigEndian.AppendUint64(hello, 0)                                    // session id: a new one
-	hello = append(binary.BigEndian.AppendUint32(hello, 16), make([]byte, 16)...)      // password
-	answer, err := p.exchange(append(hello, 0))                                        // not read-only
-	if err == nil && len(answer) < 16 {
-		err = fmt.Errorf("answer of %d bytes", len(answer))
+	answer, err := p.exchange(jute.Connect{Timeout: probeWithin}.Request())
+	var said jute.Connect
+	if err == nil {
+		said, err = jute.ParseConnectReply(answer)
 	}
 	if err != nil {
 		conn.Close()
 		return nil, fmt.Errorf("%s opens no session: %w (%w)", address, ErrNoQuorum, err)
 	}
-	p.timeout = time.Duration(binary.BigEndian.Uint32(answer[4:])) * time.Millisecond
-	if p.timeout == 0 {
+	if p.timeout = said.Timeout; p.timeout <= 0 {
 		conn.Close()
 		return nil, fmt.Errorf("%s refuses the session", address)
 	}
@@ -65,51 +54,47 @@ func openProbe(ctx context.Context, address string) (*probe, error) {
 }
 
 // exchange sends one frame and reads one.
-func (p *probe) exchange(body []byte) ([]byte, error) {
-	frame := binary.BigEndian.AppendUint32(nil, uint32(len(body)))
-	if _, err := p.conn.Write(append(frame, body...)); err != nil {
+func (p *probe) exchange(frame []byte) ([]byte, error) {
+	if _, err := p.conn.Write(frame); err != nil {
 		return nil, err
 	}
-	var size [4]byte
-	if _, err := io.ReadFull(p.conn, size[:]); err != nil {
-		return nil, err
-	}
-	n := binary.BigEndian.Uint32(size[:])
-	if n > 1<<20 {
-		return nil, fmt.Errorf("frame of %d bytes: this is not a ZooKeeper server's client port", n)
-	}
-	answer := make([]byte, n)
-	_, err := io.ReadFull(p.conn, answer)
-	return answer, err
+	return jute.ReadFrame(p.conn, jute.ReplyHeader, maxAnswer)
 }
 
 // call makes one request and gives the server's error code; it skips nothing, as a session without watches gets no events.
-func (p *probe) call(op int32, body []byte) error {
+func (p *probe) call(op jute.Op, body []byte) error {
 	p.xid++
-	head := binary.BigEndian.AppendUint32(nil, uint32(p.xid))
-	head = binary.BigEndian.AppendUint32(head, uint32(op))
-	answer, err := p.exchange(append(head, body...))
+	req := append(jute.BeginRequest(nil, op), body...)
+	jute.Seal(req, p.xid)
+	answer, err := p.exchange(req)
 	if err != nil {
 		return err
 	}
-	if len(answer) < 16 {
-		return errors.New("short reply")
-	}
-	if code := int32(binary.BigEndian.Uint32(answer[12:])); code != 0 {
+	if code := (&jute.Decoder{B: answer}).Reply().Code; code != 0 {
+		if code == jute.CodeAuthRequired {
+			return errAuthRequired
+		}
 		return fmt.Errorf("server's error %d", code)
 	}
 	return nil
 }
 
+// errAuthRequired: the server has opened the session, which the quorum agreed to, and carries nothing out without credentials. It has ended
+// the session by itself.
+var errAuthRequired = errors.New("the server requires authentication")
+
 // close ends the session at the server, and the connection.
 func (p *probe) close() error {
-	err := p.call(opClose, nil)
+	err := p.call(jute.OpClose, nil)
+	if errors.Is(err, errAuthRequired) {
+		err = nil
+	}
 	return errors.Join(err, p.conn.Close())
 }
 
 // probeSession opens a session at the server and closes it: a write through the quorum that leaves no znode.
-func probeSession(ctx context.Context, address string) error {
-	p, err := openProbe(ctx, address)
+func (d Dialer) probeSession(ctx context.Context, address string) error {
+	p, err := d.openProbe(ctx, address)
 	if err != nil {
 		return err
 	}
@@ -118,28 +103,23 @@ func probeSession(ctx context.Context, address string) error {
 
 // probeWrite creates a znode through the server and deletes it again. It is ephemeral, so that nothing is left behind when
 // the reply is lost.
-func probeWrite(ctx context.Context, address string) error {
-	p, err := openProbe(ctx, address)
+func (d Dialer) probeWrite(ctx context.Context, address string) error {
+	p, err := d.openProbe(ctx, address)
 	if err != nil {
 		return err
 	}
 	path := fmt.Sprintf("/zkbench-probe-%016x", rand.Uint64())
-	create := appendText(nil, path)
-	create = binary.BigEndian.AppendUint32(create, 0) // no data
-	create = binary.BigEndian.AppendUint32(create, 1) // one ACL: world:anyone
-	create = binary.BigEndian.AppendUint32(create, allPerms)
-	create = appendText(appendText(create, "world"), "anyone")
-	create = binary.BigEndian.AppendUint32(create, ephemeral)
-	if err = p.call(opCreate, create); err == nil {
-		err = p.call(opDelete, binary.BigEndian.AppendUint32(appendText(nil, path), ^uint32(0))) // any version
+	create := jute.AppendBuffer(jute.AppendString(nil, path), nil) // no data
+	create = jute.AppendInt32(append(create, jute.World...), ephemeral)
+	if err = p.call(jute.OpCreate, create); err == nil {
+		err = p.call(jute.OpDelete, jute.AppendInt32(jute.AppendString(nil, path), -1)) // any version
+	}
+	if errors.Is(err, errAuthRequired) {
+		return p.conn.Close()
 	}
 	if err != nil {
 		p.conn.Close()
 		return fmt.Errorf("write through %s: %w", address, err)
 	}
 	return p.close()
-}
-
-func appendText(b []byte, text string) []byte {
-	return append(binary.BigEndian.AppendUint32(b, uint32(len(text))), text...)
 }

@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/zkbench/zkbench/ensemble/internal/host"
 )
 
 // Stats is what one server said of itself. A number that this server does not report is in Missing and not a zero to trust:
@@ -26,56 +29,159 @@ type Stats struct {
 	DataSize                     int64 // bytes, approximate
 	OpenFiles, MaxFiles          int64
 
-	// Request latency as the server sees it, since its start; it counts in whole milliseconds.
+	// Uptime of what the server is now: it begins again with the process, and with each election, which also sets the packets to zero.
+	Uptime time.Duration
+	// QuorumSize is the number of voting servers of the ensemble; 0 where it is not told: before 3.6, and by a standalone server.
+	QuorumSize int
+
+	// Request latency as the server sees it, since its start, in whole milliseconds.
 	MinLatency, AvgLatency, MaxLatency time.Duration
-	// Syncs of the transaction log since the server's start: the mean of an interval is the difference of the totals over
-	// the difference of the counts.
-	Fsyncs             int64
-	FsyncTotal         time.Duration
-	FsyncAvg, FsyncMax time.Duration
+	// Requests and their latencies since the start of the process: the mean of an interval is the difference of the totals over
+	// the difference of the counts. Each latency is a difference of two readings of a clock of whole milliseconds, so that means are
+	// unbiased.
+	Requests     int64
+	RequestTotal time.Duration
+	// WatchEvents are the watches that changes have triggered since the start of the process, one for each watcher. Servers tell them from 3.6 on.
+	WatchEvents int64
+	// Syncs of the transaction log since the start of the process. The server cuts each one's time to whole milliseconds, so that the mean
+	// is between FsyncTotal/Fsyncs and that plus 1 ms.
+	Fsyncs     int64
+	FsyncTotal time.Duration
+	// Flushes of the transaction log since the start of the process: a write of what is buffered and a sync. Unlike FsyncTotal, their
+	// total is of differences of two readings of a clock of whole milliseconds: a mean over n of them is unbiased, with a standard error of
+	// at most 0.5 ms/sqrt(n).
+	Flushes    int64
+	FlushTotal time.Duration
 
 	Values  map[string]float64 // every number, by mntr's name
 	Texts   map[string]string  // what is no number
-	Missing []string           // mntr's names of the fields above that this server does not report
+	Missing []string           // mntr's names of the fields above that this server does not report, but for QuorumSize
 	Usage   *Usage             // of the server's process; nil where the server does not run here
 }
 
 // Usage is what a process has used.
 type Usage struct {
-	CPU time.Duration // user and system, since its start, in steps of 10 ms
-	RSS int64         // bytes
+	CPU   time.Duration // user and system, since its start, in steps of 10 ms
+	RSS   int64         // bytes
+	Start uint64        // clock ticks from the machine's start to the process's: it differs between a process and the next one of a server
 }
 
 // ServerStats is one server's answer.
 type ServerStats struct {
 	Server  int // 1 to N
 	Address string
+	Asked   time.Time
+	At      time.Time // when it had answered, or was given up
 	Stats
 	Err error // nil, or why Stats is empty: ErrUnreachable, ErrNoQuorum, ErrWordsOff
 }
 
+// Lacks reports whether the server does not tell one of these figures, by mntr's names: their fields are then 0 without meaning it.
+func (s Stats) Lacks(names ...string) bool {
+	return slices.ContainsFunc(names, func(name string) bool { return slices.Contains(s.Missing, name) })
+}
+
+// Leads reports whether a server says that it leads, or is alone.
+func (s Stats) Leads() bool { return s.State == "leader" || s.State == "standalone" }
+
 // askWithin bounds a question to one server, so that a paused one costs a known time.
 const askWithin = 2 * time.Second
 
-// statsOf asks all servers at the same time.
-func statsOf(ctx context.Context, addresses []string, admin func(i int) string) []ServerStats {
-	all := make([]ServerStats, len(addresses))
-	var wait sync.WaitGroup
-	for i, address := range addresses {
-		wait.Go(func() {
-			all[i] = ServerStats{Server: i + 1, Address: address}
-			all[i].Stats, all[i].Err = askStats(ctx, address, admin(i))
-		})
+// within is askWithin; more where a connection has to be encrypted first, for which it waits behind those of the sessions that connect.
+func (d Dialer) within() time.Duration {
+	if d != nil {
+		return 5 * askWithin
 	}
-	wait.Wait()
+	return askWithin
+}
+
+// Probe asks servers what they tell of themselves. It keeps nothing: every answer is of now.
+type Probe struct {
+	Hosts []string           // host:port of the clients' ports
+	Admin func(i int) string // host:port of the AdminServer of a server, counted from 0; nil, or "", where there is none
+	Dial  Dialer             // opens the connections of the questions
+	PID   func(i int) int    // of a server's process on this machine, likewise; nil where none runs here
+}
+
+func (p Probe) admin(i int) string {
+	if p.Admin == nil {
+		return ""
+	}
+	return p.Admin(i)
+}
+
+// Addresses are the clients' addresses of the servers.
+func (p Probe) Addresses() []string { return slices.Clone(p.Hosts) }
+
+// Servers is the number of servers.
+func (p Probe) Servers() int { return len(p.Hosts) }
+
+// Stats asks every server at the same time with mntr, or its AdminServer, and adds what its process has used. That is read when the server
+// has answered: another one may take longer.
+func (p Probe) Stats(ctx context.Context) []ServerStats {
+	all := make([]ServerStats, len(p.Hosts))
+	p.each(func(i int, address string) {
+		all[i] = ServerStats{Server: i + 1, Address: address, Asked: time.Now()}
+		all[i].Stats, all[i].Err = p.Dial.askStats(ctx, address, p.admin(i))
+		all[i].At = time.Now()
+		if all[i].Err != nil || p.PID == nil {
+			return
+		}
+		if all[i].Usage = UsageOf(p.PID(i)); all[i].Usage == nil {
+			all[i].Missing = append(all[i].Missing, "usage")
+		}
+	})
 	return all
 }
 
+// each does something for all servers at the same time.
+func (p Probe) each(do func(i int, address string)) {
+	var wait sync.WaitGroup
+	for i, address := range p.Hosts {
+		wait.Go(func() { do(i, address) })
+	}
+	wait.Wait()
+}
+
+// ReadUsage is what the servers' processes have used, read at once; nil for one that does not run here.
+func (p Probe) ReadUsage() []*Usage {
+	all := make([]*Usage, len(p.Hosts))
+	for i := range all {
+		all[i] = UsageOf(p.PID(i))
+	}
+	return all
+}
+
+// UsageOf is what a process of this machine has used; nil where it does not run here, or the system does not tell.
+func UsageOf(pid int) *Usage {
+	cpu, rss, start, err := host.ReadUsage(pid)
+	if err != nil {
+		return nil
+	}
+	return &Usage{CPU: cpu, RSS: rss, Start: start}
+}
+
+// Leader asks the servers which of them leads. A server that runs alone leads itself.
+func (p Probe) Leader(ctx context.Context) (int, error) { return leaderOf(p.Stats(ctx)) }
+
+func leaderOf(all []ServerStats) (int, error) {
+	var causes []error
+	for _, s := range all {
+		if s.Err == nil && s.Leads() {
+			return s.Server, nil
+		}
+		if s.Err != nil {
+			causes = append(causes, s.Err)
+		}
+	}
+	return 0, fmt.Errorf("no server leads: %w%s", ErrNoQuorum, listed(causes))
+}
+
 // askStats reads mntr, and where that is off the AdminServer.
-func askStats(ctx context.Context, address, admin string) (Stats, error) {
-	ctx, cancel := context.WithTimeout(ctx, askWithin)
+func (d Dialer) askStats(ctx context.Context, address, admin string) (Stats, error) {
+	ctx, cancel := context.WithTimeout(ctx, d.within())
 	defer cancel()
-	text, err := askWord(ctx, address, "mntr")
+	text, err := d.askWord(ctx, address, "mntr")
 	if err == nil {
 		stats := typed(parseMntr(text))
 		stats.From = "mntr"
@@ -112,7 +218,7 @@ func parseMntr(text string) (map[string]float64, map[string]string) {
 
 // typed fills the fields from mntr's names.
 func typed(values map[string]float64, texts map[string]string) Stats {
-	s := Stats{Values: values, Texts: texts, State: texts["zk_server_state"], Version: plainVersion(texts["zk_version"])}
+	s := Stats{Values: values, Texts: texts, State: texts["zk_server_state"], Version: PlainVersion(texts["zk_version"])}
 	number := func(name string) float64 {
 		value, ok := values[name]
 		if !ok {
@@ -135,35 +241,18 @@ func typed(values map[string]float64, texts map[string]string) Stats {
 	s.MinLatency = millis("zk_min_latency")
 	s.AvgLatency = millis("zk_avg_latency")
 	s.MaxLatency = millis("zk_max_latency")
+	s.Uptime = millis("zk_uptime")
+	s.QuorumSize = int(values["zk_quorum_size"])
+	for _, change := range []string{"node_created", "node_deleted", "node_changed", "node_children"} {
+		s.WatchEvents += count("zk_sum_" + change + "_watch_count")
+	}
+	s.Requests = count("zk_cnt_readlatency") + count("zk_cnt_updatelatency")
+	s.RequestTotal = millis("zk_sum_readlatency") + millis("zk_sum_updatelatency")
 	s.Fsyncs = count("zk_cnt_fsynctime")
 	s.FsyncTotal = millis("zk_sum_fsynctime")
-	s.FsyncAvg = millis("zk_avg_fsynctime")
-	s.FsyncMax = millis("zk_max_fsynctime")
+	s.Flushes = count("zk_cnt_sync_processor_queue_flush_time_ms")
+	s.FlushTotal = millis("zk_sum_sync_processor_queue_flush_time_ms")
 	return s
-}
-
-// Stats asks every server with mntr, or its AdminServer, and adds what its process has used.
-func (l *Local) Stats(ctx context.Context) []ServerStats {
-	all := statsOf(ctx, l.Addresses(), l.admin)
-	for i, s := range l.servers {
-		if all[i].Err != nil {
-			continue
-		}
-		if usage, err := readUsage(s.process.Load().pid); err == nil {
-			all[i].Usage = &usage
-		} else {
-			all[i].Missing = append(all[i].Missing, "usage")
-		}
-	}
-	return all
-}
-
-// admin is the address of a server's AdminServer, or empty.
-func (l *Local) admin(i int) string {
-	if !l.cfg.AdminServer {
-		return ""
-	}
-	return loopback(l.ports[i].Admin)
 }
 
 // listed puts causes behind a message.

@@ -16,6 +16,9 @@ type Target struct {
 	Local     int      // servers to start as processes, or 0
 	Compose   int      // servers to start in containers, or 0
 	Addresses []string // host:port; none when servers are to be started
+
+	Secure string // of servers to start: tls, mtls, sasl or digest; "": not secured
+	Dial   Dialer // opens connections to servers that run already; nil: plain ones
 }
 
 // String is the text that ParseTarget reads.
@@ -30,15 +33,15 @@ func (t Target) String() string {
 }
 
 // ParseTarget reads "local" or "compose" (three servers), "local:N" with N of 1, 3, 5 or 7, "compose:N" with N of 1, 3 or 5, or a list
-// "host:port,host:port". A host without a port means port 2181. All faults of a list are reported together.
+// "host:port,host:port". A host without a port means port 2181. All problems of a list are reported together.
 func ParseTarget(text string) (t Target, err error) {
 	text = strings.TrimSpace(text)
 	driver, number, counted := strings.Cut(text, ":")
-	servers, check := &t.Local, checkServers
+	servers := &t.Local
 	switch driver {
 	case "local":
 	case "compose":
-		servers, check = &t.Compose, checkContainers
+		servers = &t.Compose
 	default:
 		if t.Addresses, err = parseAddresses(text); err != nil {
 			return Target{}, fmt.Errorf("target %q: %w", text, err)
@@ -50,47 +53,53 @@ func ParseTarget(text string) (t Target, err error) {
 			return Target{}, fmt.Errorf("target %q: %q is not a number of servers", text, number)
 		}
 	}
-	if err := check(*servers); err != nil {
+	if err := checkSize(driver, *servers); err != nil {
 		return Target{}, fmt.Errorf("target %q: %w", text, err)
 	}
 	return t, nil
 }
 
-// checkServers refuses even numbers: they have one more server to fail and survive no more failures.
-func checkServers(n int) error {
-	switch n {
-	case 1, 3, 5, 7:
-		return nil
+// Check refuses numbers of servers that cannot be started.
+func (t Target) Check() error {
+	switch {
+	case t.Local != 0:
+		return checkSize("local", t.Local)
+	case t.Compose != 0:
+		return checkSize("compose", t.Compose)
 	}
-	return fmt.Errorf("%d servers: a local ensemble has 1, 3, 5 or 7", n)
+	return nil
 }
 
-// checkContainers refuses numbers for which package compose has no file.
-func checkContainers(n int) error {
-	if !slices.Contains(compose.Sizes, n) {
+// checkSize refuses even numbers, which have one more server to fail and survive no more failures, and in containers those for which package
+// compose has no file.
+func checkSize(driver string, n int) error {
+	switch {
+	case driver == "compose" && !slices.Contains(compose.Sizes, n):
 		return fmt.Errorf("%d servers: an ensemble in containers has 1, 3 or 5", n)
+	case driver == "local" && !slices.Contains([]int{1, 3, 5, 7}, n):
+		return fmt.Errorf("%d servers: a local ensemble has 1, 3, 5 or 7", n)
 	}
 	return nil
 }
 
 func parseAddresses(text string) ([]string, error) {
 	var addresses []string
-	var faults []error
+	var problems []error
 	seen := map[string]bool{}
 	for field := range strings.SplitSeq(text, ",") {
 		address, err := parseAddress(strings.TrimSpace(field))
 		switch {
 		case err != nil:
-			faults = append(faults, err)
+			problems = append(problems, err)
 		case seen[address]:
-			faults = append(faults, fmt.Errorf("%s is there twice", address))
+			problems = append(problems, fmt.Errorf("%s is there twice", address))
 		default:
 			seen[address] = true
 			addresses = append(addresses, address)
 		}
 	}
-	if len(faults) > 0 {
-		return nil, errors.Join(faults...)
+	if len(problems) > 0 {
+		return nil, errors.Join(problems...)
 	}
 	return addresses, nil
 }

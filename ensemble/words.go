@@ -3,34 +3,58 @@ package ensemble
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"regexp"
+	"strconv"
 	"strings"
+	"time"
 )
+
+// Dialer opens a connection to a server, as net.Dialer.DialContext does; nil is a plain one, others bring TLS.
+type Dialer func(ctx context.Context, network, address string) (net.Conn, error)
+
+func (d Dialer) open(ctx context.Context, address string) (net.Conn, error) {
+	if d == nil {
+		return new(net.Dialer).DialContext(ctx, "tcp", address)
+	}
+	return d(ctx, "tcp", address)
+}
 
 // askWord sends a four-letter word and returns the server's text. A server that does not know a quorum answers nearly every
 // word with the same sentence, and one whose whitelist lacks the word with another.
-func askWord(ctx context.Context, address, word string) (string, error) {
-	var dialer net.Dialer
-	conn, err := dialer.DialContext(ctx, "tcp", address)
+func (d Dialer) askWord(ctx context.Context, address, word string) (string, error) {
+	return d.askUpTo(ctx, address, word, maxAnswer)
+}
+
+// askUpTo is askWord of an answer of at most so many bytes.
+func (d Dialer) askUpTo(ctx context.Context, address, word string, most int) (string, error) {
+	conn, err := d.open(ctx, address)
 	if err != nil {
-		return "", fmt.Errorf("%w: %w", ErrUnreachable, err)
+		return "", unreachable{err}
 	}
 	defer conn.Close()
 	if deadline, ok := ctx.Deadline(); ok {
 		conn.SetDeadline(deadline)
 	}
 	if _, err := io.WriteString(conn, word); err != nil {
-		return "", fmt.Errorf("%s does not take %s: %w: %w", address, word, ErrUnreachable, err)
+		return "", unreachable{fmt.Errorf("%s does not take %s: %w", address, word, err)}
 	}
-	text, err := io.ReadAll(io.LimitReader(conn, 16<<20))
+	text, err := io.ReadAll(io.LimitReader(conn, int64(most)+1))
 	if err != nil {
-		return "", fmt.Errorf("%s does not answer %s: %w: %w", address, word, ErrUnreachable, err)
+		return "", unreachable{fmt.Errorf("%s does not answer %s: %w", address, word, err)}
+	}
+	if len(text) > most {
+		return "", fmt.Errorf("%s answers %s with more than %d KiB: %w: it is no ZooKeeper server", address, word, most>>10, ErrUnreachable)
 	}
 	return string(text), judgeWord(address, word, string(text))
 }
+
+// maxAnswer bounds what a server may say of itself: mntr is some 10 KiB.
+const maxAnswer = 1 << 20
 
 // judgeWord tells an answer from a refusal.
 func judgeWord(address, word, text string) error {
@@ -44,17 +68,17 @@ func judgeWord(address, word, text string) error {
 	return nil
 }
 
-// askVersion reads ZooKeeper's version from srvr, which every server carries out unless it was forbidden.
-func askVersion(ctx context.Context, address string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, askWithin)
+// Version reads ZooKeeper's version from srvr, which every server carries out unless it was forbidden.
+func (d Dialer) Version(ctx context.Context, address string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, d.within())
 	defer cancel()
-	text, err := askWord(ctx, address, "srvr")
+	text, err := d.askWord(ctx, address, "srvr")
 	if err != nil {
 		return "", err
 	}
 	line, _, _ := strings.Cut(text, "\n")
 	_, version, _ := strings.Cut(line, ":")
-	if version = plainVersion(version); version == "" {
+	if version = PlainVersion(version); version == "" {
 		return "", fmt.Errorf("%s: srvr says no version: %q", address, line)
 	}
 	return version, nil
@@ -62,31 +86,52 @@ func askVersion(ctx context.Context, address string) (string, error) {
 
 // askAdmin asks an AdminServer at host:port: /commands/monitor says what mntr says, /commands/configuration what conf says.
 func askAdmin(ctx context.Context, admin, command string) (map[string]float64, map[string]string, error) {
+	object, err := adminObject(ctx, admin, command)
+	if err != nil {
+		return nil, nil, err
+	}
+	values, texts := flat(object)
+	return values, texts, nil
+}
+
+// adminObject is the JSON object that an AdminServer answers with.
+func adminObject(ctx context.Context, admin, command string) (map[string]any, error) {
 	url := "http://" + admin + "/commands/" + command
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	// No connection is kept: who looks once a second must not occupy one of the server's few threads.
 	request.Close = true
 	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%w; start the server with admin.enableServer=true", err)
+		return nil, fmt.Errorf("%w; start the server with admin.enableServer=true", err)
 	}
 	defer response.Body.Close()
-	values, texts, err := parseAdmin(response.Body)
+	object, err := decodeAdmin(response.Body)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %s: %w", url, response.Status, err)
+		return nil, fmt.Errorf("%s: %s: %w", url, response.Status, err)
 	}
-	return values, texts, nil
+	return object, nil
 }
 
-// parseAdmin reads the AdminServer's JSON object. Its error field is null, or says why there is nothing else.
-func parseAdmin(body io.Reader) (map[string]float64, map[string]string, error) {
+// decodeAdmin reads the AdminServer's JSON object. Its error field is null, or says why there is nothing else.
+func decodeAdmin(body io.Reader) (map[string]any, error) {
 	var object map[string]any
-	if err := json.NewDecoder(io.LimitReader(body, 16<<20)).Decode(&object); err != nil {
-		return nil, nil, err
+	if err := json.NewDecoder(io.LimitReader(body, maxAnswer)).Decode(&object); err != nil {
+		return nil, err
 	}
+	if said, ok := object["error"].(string); ok && said != "" {
+		if strings.Contains(said, "not currently serving requests") {
+			return nil, fmt.Errorf("%w: %s", ErrNoQuorum, said)
+		}
+		return nil, fmt.Errorf("it says: %s", said)
+	}
+	return object, nil
+}
+
+// flat are the numbers and texts of an object, without what is nested.
+func flat(object map[string]any) (map[string]float64, map[string]string) {
 	values, texts := map[string]float64{}, map[string]string{}
 	for name, value := range object {
 		switch value := value.(type) {
@@ -96,13 +141,7 @@ func parseAdmin(body io.Reader) (map[string]float64, map[string]string, error) {
 			texts[name] = value
 		}
 	}
-	if fault, ok := texts["error"]; ok && fault != "" {
-		if strings.Contains(fault, "not currently serving requests") {
-			return nil, nil, fmt.Errorf("%w: %s", ErrNoQuorum, fault)
-		}
-		return nil, nil, fmt.Errorf("it says: %s", fault)
-	}
-	return values, texts, nil
+	return values, texts
 }
 
 // mntrNames gives the AdminServer's names mntr's prefix.
@@ -116,3 +155,48 @@ func mntrNames(values map[string]float64, texts map[string]string) (map[string]f
 	}
 	return named, words
 }
+
+// Tick reads a server's tickTime from conf; 0 where it does not tell.
+func (d Dialer) Tick(ctx context.Context, address string) time.Duration {
+	conf, err := d.askWord(ctx, address, "conf")
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(conf) {
+		if ms, ok := strings.CutPrefix(strings.TrimSpace(line), "tickTime="); ok {
+			n, _ := strconv.Atoi(ms)
+			return time.Duration(n) * time.Millisecond
+		}
+	}
+	return 0
+}
+
+// Answers reports whether a server answers within a second, though it may not serve. One that has just begun to listen may leave the first
+// question without an answer.
+func (d Dialer) Answers(ctx context.Context, address string) bool {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	_, err := d.askWord(ctx, address, "srvr")
+	return err == nil || errors.Is(err, ErrNoQuorum) || errors.Is(err, ErrWordsOff)
+}
+
+// Serves is nil when a write goes through the server. It asks srvr first, because a server without a quorum writes a stack
+// trace into its log for every session it turns away, and the log must stay readable for what is really wrong.
+func (d Dialer) Serves(ctx context.Context, address string) error {
+	if _, err := d.askWord(ctx, address, "srvr"); err != nil && !errors.Is(err, ErrWordsOff) {
+		return err
+	}
+	return d.probeWrite(ctx, address)
+}
+
+var leadingVersion = regexp.MustCompile(`^\d+\.\d+\.\d+(-alpha|-beta|-SNAPSHOT)?`)
+
+// PlainVersion cuts a build's decoration: "3.8.0-5a02a05, built on ..." is 3.8.0.
+func PlainVersion(text string) string {
+	return leadingVersion.FindString(strings.TrimSpace(text))
+}
+
+// unreachable is ErrUnreachable of one server, in the words of its cause: who tells of all servers says it once.
+type unreachable struct{ error }
+
+func (u unreachable) Unwrap() []error { return []error{ErrUnreachable, u.error} }

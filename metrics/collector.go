@@ -17,6 +17,9 @@ type Steady struct {
 	ByDue    bool
 }
 
+// Ended reports whether s was done in the steady phase, whenever it was due.
+func (w Steady) Ended(s Sample) bool { return w.From <= s.End && s.End < w.To }
+
 // Contains reports whether s belongs to the steady phase.
 func (w Steady) Contains(s Sample) bool {
 	at := s.End
@@ -87,6 +90,13 @@ func (c *Collector) Begin(now time.Duration, w Steady) {
 	c.SetSteady(w)
 }
 
+// Include adds what another collector has counted in the steady phase to the totals, and to no interval.
+func (c *Collector) Include(totals *Set) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.totals.Merge(totals)
+}
+
 // Rotate ends the interval that the last Rotate or Begin began, and returns it. The interval belongs to the caller.
 func (c *Collector) Rotate(now time.Duration) Interval {
 	c.mu.Lock()
@@ -124,15 +134,27 @@ type shard struct {
 
 type tables struct{ steady, other table }
 
-func (s *shard) Record(m Sample) {
-	steady := s.steady.Load().Contains(m)
+func (s *shard) Record(m Sample, parts ...Sample) {
+	steady := s.steady.Load()
 	s.mu.Lock()
-	if steady {
-		s.active.steady.add(m)
-	} else {
-		s.active.other.add(m)
+	defer s.mu.Unlock()
+	to := &s.active.other
+	if steady.Contains(m) {
+		to = &s.active.steady
 	}
-	s.mu.Unlock()
+	ended := steady.Ended(m)
+	s.file(to, m, ended)
+	for _, p := range parts {
+		s.file(to, p, ended)
+	}
+}
+
+// file adds a sample. What was done in the steady phase is counted there, wherever the sample is filed.
+func (s *shard) file(to *table, m Sample, ended bool) {
+	to.add(m)
+	if op, outcome := known(m); ended && outcome == OK {
+		s.active.steady.done[op]++
+	}
 }
 
 // exchange puts the empty tables in place of the full ones and returns those, for the caller to empty before the next call.
@@ -145,25 +167,29 @@ func (s *shard) exchange() *tables {
 
 // table is a Set to record into. The tallies are made when first needed and kept.
 type table struct {
-	tallies  [Ops][Clocks]*tally
+	tallies  [2][Ops][Clocks]*tally // of what was served, and of what was not
 	outcomes [Ops][Outcomes]int64
+	done     [Ops]int64
 }
 
 func (t *table) add(m Sample) {
 	op, outcome := known(m)
 	t.outcomes[op][outcome]++
-	if outcome != OK {
+	unserved := outcome.unserved()
+	if outcome != OK && (!unserved || !op.Has(Response)) {
 		return
 	}
-	t.at(op, Service).record(m.Service())
+	if !unserved || m.begun() {
+		t.at(Key{op, Service, unserved}).record(m.Service())
+	}
 	if op.Has(Response) {
-		t.at(op, Response).record(m.Response())
-		t.at(op, Lag).record(m.Lag())
+		t.at(Key{op, Response, unserved}).record(m.Response())
+		t.at(Key{op, Lag, unserved}).record(m.Lag())
 	}
 }
 
-func (t *table) at(op Op, c Clock) *tally {
-	at := &t.tallies[op][c]
+func (t *table) at(k Key) *tally {
+	at := &t.tallies[k.side()][k.Op][k.Clock]
 	if *at == nil {
 		*at = newTally()
 	}
@@ -172,15 +198,11 @@ func (t *table) at(op Op, c Clock) *tally {
 
 // pour moves everything into s.
 func (t *table) pour(s *Set) {
-	for op := range t.tallies {
-		for c, from := range t.tallies[op] {
-			if from != nil && !from.empty() {
-				from.pour(s.at(Key{Op(op), Clock(c)}))
-			}
-		}
-		for o, n := range t.outcomes[op] {
-			s.outcomes[op][o] += n
+	for key := range keys {
+		if from := t.tallies[key.side()][key.Op][key.Clock]; from != nil && !from.empty() {
+			from.pour(s.at(key))
 		}
 	}
-	t.outcomes = [Ops][Outcomes]int64{}
+	s.count(&t.outcomes, &t.done)
+	t.outcomes, t.done = [Ops][Outcomes]int64{}, [Ops]int64{}
 }

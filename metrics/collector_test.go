@@ -111,7 +111,7 @@ func TestClocksOfOperations(t *testing.T) {
 
 func TestCollectorFromManyGoroutines(t *testing.T) {
 	const sessions, each = 16, 2000
-	c, h := NewCollector(3), NewHistory(3)
+	c, h := NewCollector(3), NewHistory(3, nil)
 	c.SetSteady(Steady{To: time.Hour})
 	var wg sync.WaitGroup
 	for i := range sessions {
@@ -163,7 +163,7 @@ func BenchmarkCollectorRecord(b *testing.B) {
 	})
 	b.Run("with history", func(b *testing.B) {
 		b.ReportAllocs()
-		to := Tee(c.Shard(0), NewHistory(1).Shard(0))
+		to := Tee(c.Shard(0), NewHistory(1, nil).Shard(0))
 		for i := 0; b.Loop(); i++ {
 			to.Record(samples[i%1024])
 		}
@@ -208,14 +208,60 @@ func mustEqual(t *testing.T, what string, got, want *Set) {
 	if got.outcomes != want.outcomes {
 		t.Fatalf("%s: outcomes %v, want %v", what, got.outcomes, want.outcomes)
 	}
-	for op := range Op(Ops) {
-		for c := range clocks {
-			if got.histograms[op][c] == nil && want.histograms[op][c] == nil {
-				continue
+	for key := range keys {
+		if g, w := got.of(key), want.of(key); !g.Equal(w) {
+			t.Fatalf("%s: %v counts %d, want %d with the same slots", what, key, g.Count(), w.Count())
+		}
+	}
+}
+
+// Phases of an acquisition are filed where it is filed, by whatever clock, so that their sum is its service in every set.
+func TestPartsAreFiledWithTheWhole(t *testing.T) {
+	for _, tc := range []struct {
+		name        string
+		byDue       bool
+		due, s, end time.Duration
+		steady      bool
+	}{
+		{"an open loop's backlog: due in the steady phase, begun after it", true, 15, 25, 29, true},
+		{"due in the warm-up, begun and ended in the steady phase", true, 5, 12, 18, false},
+		{"a closed loop: begun in the warm-up, ended in the steady phase", false, 4, 4, 14, true},
+		{"ended in the drain", false, 14, 14, 24, false},
+	} {
+		c := NewCollector(1)
+		c.SetSteady(Steady{From: 10, To: 20, ByDue: tc.byDue})
+		middle := (tc.s + tc.end) / 2
+		whole := Sample{Op: Acquire, Due: tc.due, Start: tc.s, End: tc.end}
+		c.Shard(0).Record(whole, Sample{Op: Enqueue, Due: tc.s, Start: tc.s, End: middle}, Sample{Op: List, Due: middle, Start: middle, End: tc.end})
+		iv := c.Rotate(100)
+		filed, other := iv.Other, iv.Steady
+		if tc.steady {
+			filed, other = iv.Steady, iv.Other
+		}
+		for _, op := range []Op{Acquire, Enqueue, List} {
+			if filed.Count(op, OK) != 1 || other.Count(op, OK) != 0 {
+				t.Errorf("%s: %v is not where the acquisition is", tc.name, op)
 			}
-			if g, w := got.Histogram(op, c), want.Histogram(op, c); !g.Equal(w) {
-				t.Fatalf("%s: %v counts %d, want %d with the same slots", what, Key{op, c}, g.Count(), w.Count())
+			if want := map[bool]int64{true: 1}[tc.end >= 10 && tc.end < 20]; iv.Steady.Done(op) != want {
+				t.Errorf("%s: %d of %v done in the steady phase, want %d", tc.name, iv.Steady.Done(op), op, want)
 			}
 		}
+	}
+}
+
+// What is given up is in no histogram of successes, and its time so far is kept: it would have taken longer.
+func TestUnservedWorkIsALowerBound(t *testing.T) {
+	c := NewCollector(1)
+	c.SetSteady(Steady{From: 0, To: time.Minute, ByDue: true})
+	c.Shard(0).Record(Sample{Op: Put, Due: time.Second, Start: 2 * time.Second, End: 3 * time.Second})
+	c.Shard(0).Record(Sample{Op: Put, Outcome: Unfinished, Due: time.Second, Start: 9 * time.Second, End: 9 * time.Second})
+	c.Shard(0).Record(Sample{Op: Put, Outcome: Timeout, Due: time.Second, Start: time.Second, End: 31 * time.Second})
+	c.Shard(0).Record(Sample{Op: Put, Outcome: Failed, Due: time.Second, Start: time.Second, End: 5 * time.Second})
+	s := c.Rotate(time.Minute).Steady
+	if n, u := s.Histogram(Put, Response), s.Unserved(Put, Response); n.Count() != 1 || u.Count() != 2 || u.Min() > 8*time.Second || u.Max() < 30*time.Second {
+		t.Errorf("%d successes, %d lower bounds of %v to %v; want 1, and 2 of 8 and 30 s", n.Count(), u.Count(), u.Min(), u.Max())
+	}
+	if key := (Key{Put, Lag, true}); s.Unserved(Put, Lag).Max() < 8*time.Second || key.String() != "put.lag.unserved" {
+		t.Errorf("%s: at most %v", key, s.Unserved(Put, Lag).Max())
 	}
 }

@@ -3,6 +3,7 @@ package metrics
 import (
 	"runtime"
 	"sync/atomic"
+	"time"
 )
 
 // Cause says what a watch event told of.
@@ -13,7 +14,7 @@ const (
 	ByRelease Cause = iota // a grant or a place in the queue was given up
 	ByArrival              // a contender came
 	ByBoth                 // a release and an arrival had coalesced into one event
-	ByOther                // anything else, or nothing that could be told
+	ByOther                // anything else, or nothing that could be told, or an event that nobody waited for any more
 	causes
 )
 
@@ -23,84 +24,186 @@ const Causes = int(causes)
 func (c Cause) String() string { return [...]string{"release", "arrival", "both", "other"}[c] }
 
 // Kinds is how many kinds of request a Fanout tells apart; the caller numbers them, as zk.Kind does.
-const Kinds = 16
+const Kinds = 24
 
-// Fanout counts what a change sets off: events, lists and requests. Every counter only grows, so the steady phase is the
-// difference of two snapshots.
+// Phase is a part of a cell in which everything is counted for itself.
+type Phase uint8
+
+// The phases: before the steady phase, in it, and after it.
+const (
+	InWarmup Phase = iota
+	InSteady
+	InDrain
+	phases
+)
+
+// Fanout counts what goes over the wire, and what a change sets off: requests, events, lists. What is counted belongs to the phase of its
+// own time: a request of when it was sent, an event of when it was received, a list of when it was there. So the counts of the steady phase
+// are of exactly the time that the operations done in it are of. Every counter only grows.
 type Fanout struct {
 	shards []*FanoutShard
-	phase  atomic.Uint32
+	steady atomic.Pointer[Steady]
 }
 
-// NewFanout makes counters with so many shards; below 1 means one per processor.
+// NewFanout makes counters with so many shards; below 1 means one per processor. Until SetSteady everything is warm-up.
 func NewFanout(shards int) *Fanout {
 	if shards < 1 {
 		shards = runtime.GOMAXPROCS(0)
 	}
 	f := &Fanout{shards: make([]*FanoutShard, shards)}
+	f.SetSteady(Steady{From: forever, To: forever})
 	for i := range f.shards {
-		f.shards[i] = &FanoutShard{phase: &f.phase}
+		f.shards[i] = &FanoutShard{steady: &f.steady}
 	}
 	return f
 }
 
+// forever is an offset that no run comes to.
+const forever = time.Duration(1<<63 - 1)
+
+// SetSteady says what the steady phase is, for what is counted from now on. Set it before it begins.
+func (f *Fanout) SetSteady(w Steady) { f.steady.Store(&w) }
+
 // Shard is the part of session i: the shard i modulo their number.
 func (f *Fanout) Shard(i int) *FanoutShard { return f.shards[i%len(f.shards)] }
 
-// Snapshot adds up the shards. While others count, it is not one instant: each counter is read for itself.
-func (f *Fanout) Snapshot() FanoutCounts {
+// Counts is what has been counted of a phase so far. While others count, it is not one instant: each counter is read for itself.
+func (f *Fanout) Counts(p Phase) FanoutCounts {
 	var sum FanoutCounts
 	for _, s := range f.shards {
-		for i := range s.events {
-			sum.Events[i] += s.events[i].Load()
-		}
-		for i := range s.requests {
-			sum.Requests[i] += s.requests[i].Load()
-		}
-		for p := range s.wakes {
-			sum.Useful += s.wakes[p].useful.Load()
-		}
-		sum.Lists += s.lists.Load()
-		sum.Names += s.names.Load()
-		sum.Bytes += s.bytes.Load()
-		sum.ReadBytes += s.readBytes.Load()
-		sum.FailedWrites += s.failedWrites.Load()
+		s.counts[p].addTo(&sum)
 	}
 	return sum
 }
 
-// FanoutShard is the part of a Fanout that some of the sessions count in. All methods may be called from many goroutines.
-type FanoutShard struct {
-	phase                                        *atomic.Uint32 // of the Fanout
-	events                                       [Causes]atomic.Int64
-	requests                                     [Kinds]atomic.Int64
-	wakes                                        [phases]wakes
-	lists, names, bytes, readBytes, failedWrites atomic.Int64
-	_                                            [64]byte
+// Include adds what another Fanout has counted of a phase.
+func (f *Fanout) Include(p Phase, n FanoutCounts) {
+	c := &f.shards[0].counts[p]
+	c.events.Add(n.AllEvents())
+	for i := range c.causes {
+		c.causes[i].Add(n.Events[i])
+	}
+	for i := range c.requests {
+		c.requests[i].Add(n.Requests[i])
+	}
+	c.useful.Add(n.Useful)
+	c.moved.Add(n.Moved)
+	c.lists.Add(n.Lists)
+	c.names.Add(n.Names)
+	c.bytes.Add(n.Bytes)
+	c.readBytes.Add(n.ReadBytes)
+	c.failedWrites.Add(n.FailedWrites)
 }
 
+// Snapshot is the counts of all phases together.
+func (f *Fanout) Snapshot() FanoutCounts {
+	var sum FanoutCounts
+	for _, s := range f.shards {
+		for p := range s.counts {
+			s.counts[p].addTo(&sum)
+		}
+	}
+	return sum
+}
+
+// FanoutShard is the part of a Fanout that some of the sessions count in. All methods may be called from many goroutines; times are
+// offsets from the run's Origin.
+type FanoutShard struct {
+	steady *atomic.Pointer[Steady] // of the Fanout
+	counts [phases]counters
+	_      [64]byte
+}
+
+// counters are those of one phase.
+type counters struct {
+	events                                       atomic.Int64
+	causes                                       [ByOther]atomic.Int64 // those that are known; the rest is ByOther
+	requests                                     [Kinds]atomic.Int64
+	useful, moved                                atomic.Int64
+	lists, names, bytes, readBytes, failedWrites atomic.Int64
+}
+
+// addTo adds the counters to sum. What came of events is read before them: an event that comes in between counts without its use.
+func (c *counters) addTo(sum *FanoutCounts) {
+	sum.Useful += c.useful.Load()
+	sum.Moved += c.moved.Load()
+	told := int64(0)
+	for i := range c.causes {
+		n := c.causes[i].Load()
+		sum.Events[i] += n
+		told += n
+	}
+	sum.Events[ByOther] += c.events.Load() - told
+	for i := range c.requests {
+		sum.Requests[i] += c.requests[i].Load()
+	}
+	sum.Lists += c.lists.Load()
+	sum.Names += c.names.Load()
+	sum.Bytes += c.bytes.Load()
+	sum.ReadBytes += c.readBytes.Load()
+	sum.FailedWrites += c.failedWrites.Load()
+}
+
+// PhaseOf is the phase that an offset lies in.
+func (s *FanoutShard) PhaseOf(at time.Duration) Phase {
+	switch w := s.steady.Load(); {
+	case at < w.From:
+		return InWarmup
+	case at < w.To:
+		return InSteady
+	}
+	return InDrain
+}
+
+func (s *FanoutShard) at(t time.Duration) *counters { return &s.counts[s.PhaseOf(t)] }
+
 // List counts a list of children with so many names, which took so many bytes on the wire.
-func (s *FanoutShard) List(names, bytes int) {
-	s.lists.Add(1)
-	s.names.Add(int64(names))
-	s.bytes.Add(int64(bytes))
+func (s *FanoutShard) List(at time.Duration, names, bytes int) {
+	c := s.at(at)
+	c.lists.Add(1)
+	c.names.Add(int64(names))
+	c.bytes.Add(int64(bytes))
 }
 
 // Read counts so many bytes of data that were read.
-func (s *FanoutShard) Read(bytes int) { s.readBytes.Add(int64(bytes)) }
+func (s *FanoutShard) Read(at time.Duration, bytes int) { s.at(at).readBytes.Add(int64(bytes)) }
 
-// Request counts a request of a kind, 0 <= kind < Kinds.
-func (s *FanoutShard) Request(kind int) { s.requests[kind].Add(1) }
+// Request counts a request of a kind, 0 <= kind < Kinds, that was sent.
+func (s *FanoutShard) Request(at time.Duration, kind int) { s.at(at).requests[kind].Add(1) }
 
 // FailedWrite counts a write that the servers refused, which still costs them a transaction.
-func (s *FanoutShard) FailedWrite() { s.failedWrites.Add(1) }
+func (s *FanoutShard) FailedWrite(at time.Duration) { s.at(at).failedWrites.Add(1) }
 
-// FanoutCounts is what a Fanout had counted at some time, or between two times.
+// Event counts a watch event that was received, whoever waited for it, and returns the phase in which it is counted.
+func (s *FanoutShard) Event(at time.Duration) Phase {
+	p := s.PhaseOf(at)
+	s.counts[p].events.Add(1)
+	return p
+}
+
+// Cause says what an event of that phase, which has been counted, told of. It is called at most once for each; an event without is ByOther.
+func (s *FanoutShard) Cause(p Phase, c Cause) {
+	if c < ByOther {
+		s.counts[p].causes[c].Add(1)
+	}
+}
+
+// Useful counts that a session held after an event of that phase, however late.
+func (s *FanoutShard) Useful(p Phase) { s.counts[p].useful.Add(1) }
+
+// Moved counts that an event of that phase got a session further: it held, or waited for another znode than before.
+func (s *FanoutShard) Moved(p Phase) { s.counts[p].moved.Add(1) }
+
+// FanoutCounts is what a Fanout had counted at some time, of one phase or of all, or between two times. What came of an event is counted
+// in the phase of the event, so of one phase Useful and Moved are never more than the events.
 type FanoutCounts struct {
-	Events                                    [Causes]int64
-	Requests                                  [Kinds]int64
-	Useful, Lists, Names, Bytes, FailedWrites int64 // Bytes: of lists
-	ReadBytes                                 int64 // of data
+	Events              [Causes]int64
+	Requests            [Kinds]int64
+	Useful              int64 // events after which the session held
+	Moved               int64 // events after which the session held, or waited for another znode than before
+	Lists, Names, Bytes int64 // Bytes: of lists
+	ReadBytes           int64 // of data
+	FailedWrites        int64
 }
 
 // Sub is what was counted after before was taken.
@@ -112,6 +215,7 @@ func (f FanoutCounts) Sub(before FanoutCounts) FanoutCounts {
 		f.Requests[i] -= before.Requests[i]
 	}
 	f.Useful -= before.Useful
+	f.Moved -= before.Moved
 	f.Lists -= before.Lists
 	f.Names -= before.Names
 	f.Bytes -= before.Bytes

@@ -19,11 +19,17 @@ type Footprint struct {
 	GCPauseTotal time.Duration // exact
 	GCPauseMax   time.Duration // upper edge of its slot in the runtime's histogram: at most a quarter too long, never too short
 	RSS          int64         // bytes resident now
-	MaxRSS       int64         // bytes resident at most since the process began
+	MaxRSS       int64         // bytes resident at most since the process began, or since ResetMaxRSS
 	Sockets      int
 
 	pauses []uint64 // slots of the runtime's histogram
 	edges  []float64
+}
+
+// CPUTime is the CPU time that this process has used; negative where the system does not tell.
+func CPUTime() time.Duration {
+	cpu, _ := usage()
+	return cpu
 }
 
 // ReadFootprint takes a snapshot. It reads a line per open file: some milliseconds at thousands of sessions.
@@ -107,4 +113,10 @@ func residentBytes(statm string) int64 {
 		return -1
 	}
 	return pages * int64(os.Getpagesize())
+}
+
+// ResetMaxRSS makes MaxRSS count from now on; an error where the system cannot (other than Linux).
+func ResetMaxRSS() error {
+	const peak = "5" // proc(5), clear_refs
+	return os.WriteFile("/proc/self/clear_refs", []byte(peak), 0)
 }

@@ -20,11 +20,14 @@ func TestFanoutCountsEverythingOnce(t *testing.T) {
 			wg.Go(func() {
 				s := f.Shard(i)
 				for range 100 {
-					s.Event(ByRelease)
-					s.Useful(s.Event(ByBoth))
-					s.List(10, 240)
-					s.Request(5)
-					s.FailedWrite()
+					s.Event(0)
+					s.Cause(InWarmup, ByRelease)
+					s.Event(0)
+					s.Cause(InWarmup, ByBoth)
+					s.Useful(InWarmup)
+					s.List(0, 10, 240)
+					s.Request(0, 5)
+					s.FailedWrite(0)
 				}
 			})
 		}
@@ -47,7 +50,7 @@ func TestFanoutCountsEverythingOnce(t *testing.T) {
 func TestTimerProbe(t *testing.T) {
 	before := runtime.NumGoroutine()
 	synctest.Test(t, func(t *testing.T) {
-		p := StartTimerProbe(10 * time.Millisecond)
+		p := StartTimerProbe(10*time.Millisecond, nil)
 		time.Sleep(time.Second + time.Millisecond)
 		synctest.Wait()
 		h := p.Take()
@@ -129,7 +132,7 @@ func TestUnknownFootprintIsNotZero(t *testing.T) {
 func TestSeries(t *testing.T) {
 	c := NewCollector(2)
 	c.Begin(0, Steady{From: time.Second, To: 3 * time.Second})
-	s := NewSeries(Acquire)
+	s := NewSeries([]Op{Acquire}, []Op{Acquire})
 	var fanout FanoutCounts
 	for second := range 3 {
 		from := time.Duration(second) * time.Second
@@ -153,7 +156,7 @@ func TestSeries(t *testing.T) {
 			}
 		}
 	}
-	if p := NewPoint(Interval{Steady: &Set{}, Other: &Set{}}, Wait); p != (Point{}) {
+	if p := NewPoint(Interval{Steady: &Set{}, Other: &Set{}}, []Op{Wait}, []Op{Wait}); p != (Point{}) {
 		t.Errorf("an empty interval makes %+v, want nothing", p)
 	}
 }

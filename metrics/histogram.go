@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"fmt"
+	"iter"
 	"math"
 	"math/bits"
 	"time"
@@ -112,9 +113,18 @@ func (h *Histogram) Quantile(q float64) time.Duration {
 	return time.Duration(h.h.ValueAtPercentile(100 * (rank - 0.25) / n)) // which it takes for the nearest rank again
 }
 
-// Encode returns the V2 compressed payload of the HdrHistogram log format in base64.
-func (h *Histogram) Encode() ([]byte, error) {
-	return h.h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
+// AddSlot counts so many values of a slot that Slots or a Decoder has yielded.
+func (h *Histogram) AddSlot(slot [2]time.Duration, n int64) { h.add(slot[0], n) }
+
+// Slots yields the slots in use, the lowest first: the least value of each, the one above its largest, and how many are in it.
+func (h *Histogram) Slots() iter.Seq2[[2]time.Duration, int64] {
+	return func(yield func([2]time.Duration, int64) bool) {
+		for i, n := range h.h.Export().Counts {
+			if n > 0 && !yield([2]time.Duration{time.Duration(slotValue(i)), time.Duration(slotValue(i + 1))}, n) {
+				return
+			}
+		}
+	}
 }
 
 // DecodeHistogram is the inverse of Encode. It refuses histograms of another range or precision, because merging them could

@@ -4,76 +4,136 @@ import (
 	"cmp"
 	"iter"
 	"runtime"
-	"sort"
 	"sync"
+	"sync/atomic"
 	"unsafe"
+
+	"github.com/zkbench/zkbench/internal/spill"
 )
 
-// History keeps every sample for the checks, in memory: 56 bytes each, in chunks that are never copied when it grows.
-type History struct{ shards []*log }
+// History keeps every sample for the checks. It holds some in memory and writes the others to a temporary file, so that its memory does not
+// grow with the length of a run.
+type History struct {
+	shards []*log
+	room   *spill.Room
+	full   chan batch // on their way to the file; nil: there is no room
+	empty  sync.Pool  // chunks that have been written
+	writer sync.WaitGroup
+	n      atomic.Int64
 
-// chunk is how many samples are allocated at a time: 224 KiB.
-const chunk = 4096
+	mu     sync.Mutex
+	list   *spill.List[Sample] // what is no longer in the shards
+	closed bool
+}
 
-// NewHistory makes a history with so many shards; below 1 means one per processor.
-func NewHistory(shards int) *History {
+// batch is chunks of one shard, or a request to say when all batches before it are written.
+type batch struct {
+	chunks  []*[chunk]Sample
+	written chan<- struct{}
+}
+
+const (
+	// SampleBytes is how much memory, or disk, a sample takes.
+	SampleBytes = int(unsafe.Sizeof(Sample{}))
+	// Kept is how many samples the shards together hold in memory before they are written: 8 MiB. As many may be on their way. The collector
+	// lets garbage grow to several times of what is in use, so each megabyte here is more than one of the process.
+	Kept = 8 << 20 / SampleBytes
+	// chunk is how many samples are allocated at a time: 256 KiB, which are never copied while sessions wait.
+	chunk = 4096
+)
+
+// NewHistory makes a history with so many shards; below 1 means one per CPU. What does not fit into memory goes to the room; nil: everything
+// stays in memory. Close it.
+func NewHistory(shards int, room *spill.Room) *History {
 	if shards < 1 {
 		shards = runtime.GOMAXPROCS(0)
 	}
-	h := &History{shards: make([]*log, shards)}
+	h := &History{shards: make([]*log, shards), room: room, list: spill.New(room, order)}
+	h.empty.New = func() any { return new([chunk]Sample) }
 	for i := range h.shards {
-		h.shards[i] = &log{}
+		h.shards[i] = &log{of: h, limit: max(Kept/shards/chunk, 1)}
+	}
+	if room != nil {
+		h.full = make(chan batch, shards)
+		h.writer.Go(h.write)
 	}
 	return h
 }
 
-// Shard is the recorder of session i: the shard i modulo their number. It may be called from many goroutines.
+// write moves full shards to the file.
+func (h *History) write() {
+	var values []Sample
+	for b := range h.full {
+		if b.written != nil {
+			b.written <- struct{}{}
+			continue
+		}
+		values = values[:0]
+		for _, c := range b.chunks {
+			values = append(values, c[:]...)
+			h.empty.Put(c)
+		}
+		h.list.AddRun(values)
+	}
+}
+
+// Shard is the recorder of session i: the shard i modulo their number. It may be called from many goroutines. It blocks only when the disk is
+// so slow that twice Kept waits for it.
 func (h *History) Shard(i int) Recorder { return h.shards[i%len(h.shards)] }
 
 // Len is the number of samples.
-func (h *History) Len() int {
-	n := 0
-	for _, l := range h.shards {
-		l.mu.Lock()
-		n += l.n
-		l.mu.Unlock()
-	}
-	return n
-}
+func (h *History) Len() int { return int(h.n.Load()) }
 
-// Bytes is the memory that the samples take.
-func (h *History) Bytes() int64 {
-	n := 0
-	for _, l := range h.shards {
-		l.mu.Lock()
-		n += len(l.chunks)
-		l.mu.Unlock()
-	}
-	return int64(n) * chunk * int64(unsafe.Sizeof(Sample{}))
-}
+// Room is where the history spills, and what is made of it may; nil: everything stays in memory.
+func (h *History) Room() *spill.Room { return h.room }
 
-// All yields the samples in the order of End; among equal ones of Start, then of session and operation. It is for the time
-// after the run: nothing may be recorded while a sequence is read; several may be read at once. The first one sorts the shards
-// where they lie, later ones only merge them.
+// Err says that samples were lost, because they could not be written or read: then nothing may be concluded from those that are there.
+func (h *History) Err() error { return h.room.Err() }
+
+// All yields the samples in the order of End; among equal ones of Start, then of session and operation. It is for the time after the load:
+// nothing may be recorded while a sequence is read; several may be read at once.
 func (h *History) All() iter.Seq[Sample] {
 	return func(yield func(Sample) bool) {
-		for _, l := range h.shards {
-			l.sort()
-		}
-		next := make([]int, len(h.shards))
-		for {
-			first := -1
-			for i, l := range h.shards {
-				if next[i] < l.n && (first < 0 || order(l.at(next[i]), h.shards[first].at(next[first])) < 0) {
-					first = i
-				}
-			}
-			if first < 0 || !yield(*h.shards[first].at(next[first])) {
+		h.gather()
+		for s := range h.list.All() {
+			if !yield(s) {
 				return
 			}
-			next[first]++
 		}
 	}
+}
+
+// gather moves what is in the shards to the list.
+func (h *History) gather() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.full != nil && !h.closed {
+		written := make(chan struct{})
+		h.full <- batch{written: written}
+		<-written
+	}
+	for _, l := range h.shards {
+		l.mu.Lock()
+		var rest []Sample
+		for i, c := range l.chunks {
+			rest = append(rest, c[:min(chunk, l.n-i*chunk)]...)
+		}
+		h.list.Keep(rest)
+		l.chunks, l.n = nil, 0
+		l.mu.Unlock()
+	}
+}
+
+// Close gives the memory and the file back. Nothing may be recorded or read any more.
+func (h *History) Close() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.full != nil && !h.closed {
+		close(h.full)
+		h.writer.Wait()
+	}
+	h.closed = true
+	h.list.Close()
 }
 
 func order(a, b *Sample) int {
@@ -83,48 +143,45 @@ func order(a, b *Sample) int {
 	return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Session, b.Session), cmp.Compare(a.Op, b.Op))
 }
 
-// log is one shard of a History; it is a sort.Interface for itself.
+// log is one shard of a History.
 type log struct {
 	mu     sync.Mutex
+	of     *History
 	chunks []*[chunk]Sample
 	n      int
-	sorted bool
+	limit  int // chunks
 	_      [64]byte
 }
 
-func (l *log) Record(s Sample) {
+func (l *log) Record(s Sample, parts ...Sample) {
 	l.mu.Lock()
-	if l.n == len(l.chunks)*chunk {
-		l.chunks = append(l.chunks, new([chunk]Sample))
+	l.add(&s)
+	for i := range parts {
+		l.add(&parts[i])
 	}
-	*l.at(l.n) = s
-	l.n++
-	l.sorted = false
 	l.mu.Unlock()
+	l.of.n.Add(int64(1 + len(parts)))
 }
 
-func (l *log) sort() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !l.sorted {
-		sort.Sort(l)
-		l.sorted = true
+func (l *log) add(s *Sample) {
+	if l.n == len(l.chunks)*chunk {
+		if h := l.of; h.full != nil && len(l.chunks) >= l.limit {
+			h.full <- batch{chunks: l.chunks}
+			l.chunks, l.n = nil, 0
+		}
+		l.chunks = append(l.chunks, l.of.empty.Get().(*[chunk]Sample))
 	}
+	l.chunks[l.n/chunk][l.n%chunk] = *s
+	l.n++
 }
-
-func (l *log) at(i int) *Sample { return &l.chunks[i/chunk][i%chunk] }
-
-func (l *log) Len() int           { return l.n }
-func (l *log) Less(i, j int) bool { return order(l.at(i), l.at(j)) < 0 }
-func (l *log) Swap(i, j int)      { a, b := l.at(i), l.at(j); *a, *b = *b, *a }
 
 // Tee is a recorder that gives every sample to each of the recorders in turn. It may be called from as many goroutines as they.
 func Tee(to ...Recorder) Recorder { return tee(to) }
 
 type tee []Recorder
 
-func (t tee) Record(s Sample) {
+func (t tee) Record(s Sample, parts ...Sample) {
 	for _, r := range t {
-		r.Record(s)
+		r.Record(s, parts...)
 	}
 }

@@ -1,20 +1,19 @@
 package metrics
 
 import (
-	"bytes"
-	"errors"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 	"time"
-	"unsafe"
+
+	"github.com/zkbench/zkbench/internal/spill"
 )
 
 func TestHistoryKeepsEverySampleInOrderOfEnd(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
-	for _, n := range []int{0, 1, chunk - 1, chunk, 3*chunk + 5} {
-		h := NewHistory(3)
+	for _, n := range []int{0, 1, chunk - 1, chunk, 3*chunk + 5, Kept + 7*chunk} {
+		room := spill.NewRoom(t.TempDir(), 0)
+		h := NewHistory(3, room)
 		var want []Sample
 		for range n {
 			s := randomSample(r, time.Duration(r.IntN(n)))
@@ -31,15 +30,21 @@ func TestHistoryKeepsEverySampleInOrderOfEnd(t *testing.T) {
 		if again := slices.Collect(h.All()); !slices.Equal(again, got) {
 			t.Fatal("All yields another order the second time")
 		}
-		if n > 0 && h.Bytes() < int64(n)*int64(unsafe.Sizeof(Sample{})) {
-			t.Fatalf("Bytes() = %d for %d samples", h.Bytes(), n)
+		if spilled := room.Most() > 0; spilled != (n > Kept) || h.Err() != nil {
+			t.Fatalf("%d samples: spilled is %v, error %v", n, spilled, h.Err())
 		}
 		for range h.All() {
 			break // leaving early is allowed
 		}
+		s := randomSample(r, time.Hour)
+		h.Shard(1).Record(s)
+		if got := slices.Collect(h.All()); len(got) != n+1 || !slices.Contains(got, s) {
+			t.Fatalf("%d samples: what was recorded after All is missing", n)
+		}
+		h.Close()
 	}
-	if size := unsafe.Sizeof(Sample{}); size > 64 {
-		t.Errorf("a sample takes %d bytes, want at most 64", size)
+	if SampleBytes > 64 {
+		t.Errorf("a sample takes %d bytes, want at most 64", SampleBytes)
 	}
 }
 
@@ -67,7 +72,7 @@ func BenchmarkHistoryAll(b *testing.B) {
 	}
 	for b.Loop() {
 		b.StopTimer()
-		h := NewHistory(2)
+		h := NewHistory(2, spill.NewRoom(b.TempDir(), 0))
 		for _, s := range samples {
 			h.Shard(int(s.Session)).Record(s)
 		}
@@ -78,83 +83,15 @@ func BenchmarkHistoryAll(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/1e6, "ns/sample")
 }
 
-func TestRawLogRoundTrip(t *testing.T) {
-	r := rand.New(rand.NewPCG(11, 12))
-	var want []Sample
-	var file bytes.Buffer
-	log := NewRawLog(&file)
-	for op := range Op(Ops) {
-		s := randomSample(r, time.Second)
-		s.Op, s.Outcome, s.Token = op, Outcome(r.IntN(Outcomes)), r.Int64()-r.Int64()
-		want = append(want, s)
-		log.Record(s)
+func TestHistoryTellsOfALostSample(t *testing.T) {
+	h := NewHistory(1, spill.NewRoom(t.TempDir()+"/gone", 0))
+	defer h.Close()
+	for range Kept + 1 {
+		h.Shard(0).Record(Sample{Op: Acquire})
 	}
-	if err := log.Flush(); err != nil {
-		t.Fatal(err)
+	for range h.All() {
 	}
-	var got []Sample
-	for s, err := range ReadRawLog(&file) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		got = append(got, s)
+	if h.Err() == nil {
+		t.Error("Err() = nil, though what did not fit into memory could not be written")
 	}
-	if !slices.Equal(got, want) {
-		t.Errorf("read %v, want %v", got, want)
-	}
-}
-
-type fullDisk struct{}
-
-func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("no space") }
-
-func TestRawLogTellsOfALostWrite(t *testing.T) {
-	log := NewRawLog(fullDisk{})
-	for range 10_000 {
-		log.Record(Sample{Op: Acquire})
-	}
-	if err := log.Flush(); err == nil {
-		t.Error("Flush() = nil, though nothing could be written")
-	}
-}
-
-func TestReadRawLogRefuses(t *testing.T) {
-	for _, tc := range []struct{ name, text, want string }{
-		{"an empty file is not an empty log", "", "unexpected EOF"},
-		{"another file", "{}\n", "line 1"},
-		{"a missing field", rawHeader + "\nacquire,ok,1,2,3,4,5\n", "line 2: 7 fields"},
-		{"an operation that does not exist", rawHeader + "\nseize,ok,1,2,3,4,5,6,7\n", `no operation "seize"`},
-		{"a session that is no number", rawHeader + "\nacquire,ok,x,2,3,4,5,6,7\n", "line 2"},
-		{"a time that is no number", rawHeader + "\nacquire,ok,1,2,3,4,5,6,7s\n", "line 2"},
-	} {
-		var last error
-		for _, err := range ReadRawLog(strings.NewReader(tc.text)) {
-			last = err
-		}
-		if last == nil || !strings.Contains(last.Error(), tc.want) {
-			t.Errorf("%s: ReadRawLog error %v, want one that says %q", tc.name, last, tc.want)
-		}
-	}
-}
-
-func FuzzReadRawLog(f *testing.F) {
-	f.Add(rawHeader + "\nacquire,ok,1,2,3,4,5,6,7\n")
-	f.Fuzz(func(t *testing.T, text string) {
-		for s, err := range ReadRawLog(strings.NewReader(text)) {
-			if err != nil {
-				return
-			}
-			var b bytes.Buffer
-			log := NewRawLog(&b)
-			log.Record(s)
-			if err := log.Flush(); err != nil {
-				t.Fatal(err)
-			}
-			for back, err := range ReadRawLog(&b) {
-				if err != nil || back != s {
-					t.Fatalf("%v came back as %v, %v", s, back, err)
-				}
-			}
-		}
-	})
 }

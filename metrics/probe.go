@@ -11,15 +11,17 @@ type TimerProbe struct {
 	stop chan struct{}
 	done chan struct{}
 	once sync.Once
+	late func(due, woken time.Time)
 
 	mu   sync.Mutex
 	lags *Histogram
 }
 
 // StartTimerProbe starts the probe; every is the length of a sleep. At 1 ms it costs about a hundredth of a processor, at 10 ms
-// a thousandth; longer sleeps see fewer moments. The caller must Stop it.
-func StartTimerProbe(every time.Duration) *TimerProbe {
-	p := &TimerProbe{stop: make(chan struct{}), done: make(chan struct{}), lags: NewHistogram()}
+// a thousandth; longer sleeps see fewer moments. late, which may be nil, is told when a sleep that was too long should have ended and did. The
+// caller must Stop it.
+func StartTimerProbe(every time.Duration, late func(due, woken time.Time)) *TimerProbe {
+	p := &TimerProbe{stop: make(chan struct{}), done: make(chan struct{}), lags: NewHistogram(), late: late}
 	go p.run(every)
 	return p
 }
@@ -36,6 +38,9 @@ func (p *TimerProbe) run(every time.Duration) {
 		case <-timer.C:
 		}
 		lag := time.Since(begun) - every
+		if p.late != nil && lag > 0 {
+			p.late(begun.Add(every), begun.Add(every+lag))
+		}
 		p.mu.Lock()
 		p.lags.Record(lag)
 		p.mu.Unlock()

@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"fmt"
+	"math"
 	"time"
 )
 
@@ -32,7 +33,7 @@ const (
 	Propose
 	Vote
 	Decide
-	Deliver // news reach who waits for them: Start: the write that makes them is issued, End: they are there
+	Deliver // news reach those that wait for them: Start: the write that makes them is issued, End: they are there
 	Revoke  // asking for a grant, whose token it carries -> the grant's znode is gone
 	Drain   // after the run: one permit of an object asked for, with all others held; OK: it was there
 	Remain  // after the run: one item that is still in a queue, Value is the item; or with Value 0 that the whole queue was looked at
@@ -45,7 +46,7 @@ const (
 	Read    // of a register that a lock protects; Value is what was read
 	Update  // of such a register, read and then written under the lock; Token is what was read, Value what was written
 	Fault   // no operation: something was broken on purpose; Start: broken, End: by when its effects have to be over
-	Expire  // no operation: a session was expired on purpose; its client, which cannot know, holds nothing from Start on
+	Expire  // no operation: a session was expired on purpose; its client, which cannot know, holds nothing from Start on; Value ns after End it has to know
 	Bar     // of a barrier: setting it
 	Unbar   // of a barrier: removing it
 	Pass    // waiting at a barrier until it is gone
@@ -60,8 +61,54 @@ const (
 	Unhold  // its release
 	Recall  // the decision of a transaction asked for again, by a site that knew it; Value is as of a Decide
 	Join    // becoming a member of a group; Token is the czxid of the znode, Value the number of the member, as of its Leave
+	Late    // no operation: from Start to End a request, the servers or this machine were late; Session: whose request, Everybody: all are concerned
+	Down    // no operation: a session had no connection to a server
+	Bound   // no operation: Start to End is how long somebody may wait in vain where nothing was broken and nothing was late
+	Idle    // phase of an attempt that was not granted: from its last request or event to when it gave up; nothing told it to look again
+	// PutToTake is an item's way through a queue. Due, Start: those of its put; End: it has been taken for the first time, or Unfinished: it had
+	// not been by then.
+	PutToTake
+	Arm // asking for a watch -> it is armed
+	// Await is the wait of a watcher for one event. Start: the watch is armed, by a request that saw the state of transaction Token, or the event
+	// before it on the same watch has come; End: the event is received, of transaction Zxid where the server tells it. Lost: the connection, the
+	// watch or the session was lost instead. Value is 1 if the connection broke while it waited, and twice the events on top that met no watch.
+	Await
+	FirstEvent  // of one change: from its issue to the first watcher's event
+	MedianEvent // to that of the median watcher
+	LastEvent   // to that of the last watcher
+	// Requests of a load of plain operations. Object is the znode. Token is the transaction that a write made, or the last one that had changed
+	// what a read saw: mzxid, of Children pzxid. Zxid is what the header of the reply says. Value is a VersionOf.
+	GetData
+	SetData
+	Create // of a child of Object, as its removal
+	Delete
+	Exists
+	Children
+	Multi
+	Apply // of a Multi: one more znode that it changed
+	Sync
+	Open // asking for a session -> it is granted; Token is its id, Value the fingerprint of its password, 0: unknown
+	// Keep is a session's idling between its first requests and its end. Start: the last request that it is known to have been heard from was sent; Value:
+	// its timeout in ns; Token: its id. Lost: the servers expired it, which its client has been told at End.
+	Keep
+	Close // a session's close is issued -> it is acknowledged; Token is its id
+	// Phases of making a connection to a server, each from the end of the one before. They are in histograms alone, and in no history: no check is
+	// about them.
+	ConnectTCP        // until the socket is connected
+	ConnectTLS        // a full handshake of TLS
+	ConnectTLSResumed // one that went on with an earlier TLS session
+	ConnectSession    // the handshake of ZooKeeper's protocol
+	ConnectSASL       // the session has authenticated itself
 	ops
 )
+
+// Connects are the phases of making a connection, in their order.
+func Connects() []Op {
+	return []Op{ConnectTCP, ConnectTLS, ConnectTLSResumed, ConnectSession, ConnectSASL}
+}
+
+// Everybody as the Session of a Late stands for all sessions.
+const Everybody = math.MaxUint32
 
 // Ops is the number of operations, for tables indexed by Op.
 const Ops = int(ops)
@@ -73,7 +120,12 @@ func (o Op) String() string {
 	return [...]string{"none", "acquire", "release", "hand-off", "enqueue", "list", "wait", "delivery", "re-check", "left",
 		"try-acquire", "read-acquire", "read-release", "put", "take", "enter", "leave", "campaign", "resign", "propose", "vote",
 		"decide", "deliver", "revoke", "drain", "remain", "detect", "elect", "choose", "remove", "finish", "write", "read", "update",
-		"fault", "expire", "bar", "unbar", "pass", "meet", "spread", "draw", "tally", "see", "members", "change", "hold", "unhold", "recall", "join"}[o]
+		"fault", "expire", "bar", "unbar", "pass", "meet", "spread", "draw", "tally", "see", "members", "change", "hold", "unhold", "recall", "join",
+		"late", "down", "bound", "idle", "put-to-take", "arm", "await",
+		"first-event", "median-event", "last-event",
+		"get", "set", "create", "delete", "exists", "children", "multi", "apply", "sync",
+		"open", "keep", "close",
+		"connect-tcp", "connect-tls", "connect-tls-resumed", "connect-session", "connect-sasl"}[o]
 }
 
 // Outcome says how an operation ended. Only OK enters a histogram of successes.
@@ -100,6 +152,9 @@ func (o Outcome) String() string {
 	return [...]string{"ok", "timeout", "lost", "failed", "unfinished", "in doubt"}[o]
 }
 
+// unserved reports whether work was given up though it might have been served later: what it had taken by then is a lower bound.
+func (o Outcome) unserved() bool { return o == Timeout || o == Unfinished }
+
 // Sample is one finished operation of one session. The times are offsets from the run's Origin on one monotonic clock.
 type Sample struct {
 	Op              Op
@@ -107,11 +162,17 @@ type Sample struct {
 	Session, Object uint32 // who, on which lock, queue, barrier
 	Token           int64  // what orders it: zxid or sequence; 0 if none
 	Value           int64  // what it was about, where that is more than the object: an item, a round, a vote; 0 if nothing
+	// Zxid is the place of a grant and of its end in the order of all transactions: of what grants, the last one that the session had been
+	// told of; of what gives a grant up, the one that removed its znode. 0: unknown.
+	Zxid            int64
 	Due, Start, End time.Duration
 }
 
 // Response is End-Due: what a user of the service would have waited.
 func (s Sample) Response() time.Duration { return s.End - s.Due }
+
+// begun reports whether work that was given up had been begun before: otherwise it has no service.
+func (s Sample) begun() bool { return s.End > s.Start }
 
 // Service is End-Start: what the operation took once it was begun.
 func (s Sample) Service() time.Duration { return s.End - s.Start }
@@ -120,7 +181,11 @@ func (s Sample) Service() time.Duration { return s.End - s.Start }
 func (s Sample) Lag() time.Duration { return s.Start - s.Due }
 
 // Recorder takes samples. Record must not block; whether it may be called from many goroutines is said by each Recorder.
-type Recorder interface{ Record(Sample) }
+type Recorder interface {
+	// Record takes one sample, and those that are parts of it or follow from it, such as the phases of an acquisition and its hand-off. Where
+	// samples are filed by time, the parts are filed where the whole is: so the phases that were counted add up to the service that was.
+	Record(whole Sample, parts ...Sample)
+}
 
 // Origin is the instant from which a run's offsets count, on the monotonic clock.
 type Origin struct{ t time.Time }

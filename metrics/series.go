@@ -6,8 +6,9 @@ import "time"
 type Point struct {
 	From, To  time.Duration
 	Steady    bool  // at least one sample of the interval, of any operation, belongs to the steady phase
-	OK        int64 // samples of the operations that ended OK
-	Errors    int64 // of the operations: timeouts, lost and failed
+	OK        int64 // samples of the operations counted that ended OK
+	Errors    int64 // of these operations: timeouts, lost and failed
+	Timed     int64 // samples behind P50, P99 and Max: of the operations timed, those that ended OK and are in range
 	PerSecond float64
 	P50, P99  time.Duration // response, or service where an operation has no response; 0 without samples in range
 	Max       time.Duration
@@ -16,17 +17,17 @@ type Point struct {
 
 // Series is the points of one operation, or of several, in the order of time. It is not safe for concurrent use.
 type Series struct {
-	ops    []Op
-	events int64
-	points []Point
+	counted, timed []Op
+	events         int64
+	points         []Point
 }
 
-// NewSeries makes an empty series of the operations together.
-func NewSeries(ops ...Op) *Series { return &Series{ops: ops} }
+// NewSeries makes an empty series that counts some operations together and has the times of some.
+func NewSeries(counted, timed []Op) *Series { return &Series{counted: counted, timed: timed} }
 
 // Add appends the point of an interval and returns it. Fanout is the counters as they stood at its end.
 func (s *Series) Add(iv Interval, fanout FanoutCounts) Point {
-	p := NewPoint(iv, s.ops...)
+	p := NewPoint(iv, s.counted, s.timed)
 	p.Events = fanout.AllEvents() - s.events
 	s.events += p.Events
 	s.points = append(s.points, p)
@@ -36,20 +37,23 @@ func (s *Series) Add(iv Interval, fanout FanoutCounts) Point {
 // Points returns all points. They belong to the series.
 func (s *Series) Points() []Point { return s.points }
 
-// NewPoint sums up one interval of the operations.
-func NewPoint(iv Interval, ops ...Op) Point {
+// NewPoint sums up one interval: counts of some operations, and times of some.
+func NewPoint(iv Interval, counted, timed []Op) Point {
 	h := NewHistogram()
 	p := Point{From: iv.From, To: iv.To, Steady: iv.Steady.outcomes != [Ops][Outcomes]int64{}}
-	for _, op := range ops {
+	for _, op := range timed {
 		clock := Response
 		if !op.Has(clock) {
 			clock = Service
 		}
 		h.Merge(iv.Steady.Histogram(op, clock))
 		h.Merge(iv.Other.Histogram(op, clock))
+	}
+	for _, op := range counted {
 		p.OK += iv.Steady.Count(op, OK) + iv.Other.Count(op, OK)
 		p.Errors += iv.Steady.Errors(op) + iv.Other.Errors(op)
 	}
+	p.Timed = h.Count()
 	p.P50, p.P99, p.Max = h.Quantile(0.5), h.Quantile(0.99), h.Max()
 	if length := iv.To - iv.From; length > 0 {
 		p.PerSecond = float64(p.OK) / length.Seconds()

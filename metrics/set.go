@@ -3,7 +3,6 @@ package metrics
 import (
 	"fmt"
 	"iter"
-	"strings"
 	"time"
 )
 
@@ -43,7 +42,7 @@ func (c Clock) Of(s Sample) time.Duration {
 // time; the phases of an acquisition, hand-offs and deliveries follow from it and have a service time alone.
 func (o Op) Has(c Clock) bool {
 	switch o {
-	case OpNone, HandOff, Enqueue, List, Wait, Delivery, Recheck, Left, Deliver, Drain, Detect, Elect:
+	case OpNone, HandOff, Enqueue, List, Wait, Delivery, Recheck, Left, Deliver, Drain, Detect, Elect, Idle, Apply:
 		return c == Service
 	}
 	return c < clocks
@@ -53,38 +52,78 @@ func (o Op) Has(c Clock) bool {
 type Key struct {
 	Op    Op
 	Clock Clock
+	// Unserved: not of successes, but of work that was given up before it was served, at its deadline or at the end of the run. Each value is
+	// a lower bound of what the work would have taken.
+	Unserved bool
 }
 
-// String is operation.clock, such as acquire.response: the key of latency_ms in run.json.
-func (k Key) String() string { return k.Op.String() + "." + k.Clock.String() }
+// unserved ends the name of a histogram of lower bounds.
+const unserved = ".unserved"
+
+// String is operation.clock, such as acquire.response, or acquire.response.unserved: the key of latency_ms in run.json.
+func (k Key) String() string {
+	name := k.Op.String() + "." + k.Clock.String()
+	if k.Unserved {
+		name += unserved
+	}
+	return name
+}
+
+// side is 1 for Unserved, otherwise 0.
+func (k Key) side() int {
+	if k.Unserved {
+		return 1
+	}
+	return 0
+}
+
+// keys yields every key there is, in the order of Op and Clock, the served first.
+func keys(yield func(Key) bool) {
+	for op := range Op(Ops) {
+		for c := range clocks {
+			if !yield(Key{op, c, false}) || !yield(Key{op, c, true}) {
+				return
+			}
+		}
+	}
+}
 
 // ParseKey is the inverse of Key.String.
 func ParseKey(s string) (Key, error) {
-	op, clock, _ := strings.Cut(s, ".")
-	for o := range Op(Ops) {
-		for c := range clocks {
-			if o.String() == op && c.String() == clock {
-				return Key{o, c}, nil
-			}
+	for key := range keys {
+		if key.String() == s {
+			return key, nil
 		}
 	}
 	return Key{}, fmt.Errorf("%q is not operation.clock", s)
 }
 
-// Set is what a number of samples amounts to: a histogram of the successes per operation and clock, and how many samples
-// ended how. Sets add up. A Set is not safe for concurrent use; its zero value is empty.
+// Set is what a number of samples amounts to: a histogram of the successes per operation and clock, one of the lower bounds of what was not
+// served, how many samples ended how, and how many successes ended in the steady phase. Sets add up. A Set is not safe for concurrent
+// use; its zero value is empty.
 type Set struct {
-	histograms [Ops][Clocks]*Histogram
+	histograms [2][Ops][Clocks]*Histogram // by Key.side
 	outcomes   [Ops][Outcomes]int64
+	done       [Ops]int64
 }
 
 // Histogram of an operation by a clock; an empty one when nothing was recorded. It belongs to the set.
-func (s *Set) Histogram(op Op, c Clock) *Histogram {
-	if h := s.histograms[op][c]; h != nil {
+func (s *Set) Histogram(op Op, c Clock) *Histogram { return s.of(Key{op, c, false}) }
+
+// Unserved are the lower bounds, by a clock, of what was given up before it was served; an empty one when nothing was. It belongs to the
+// set.
+func (s *Set) Unserved(op Op, c Clock) *Histogram { return s.of(Key{op, c, true}) }
+
+func (s *Set) of(k Key) *Histogram {
+	if h := s.histograms[k.side()][k.Op][k.Clock]; h != nil {
 		return h
 	}
 	return NewHistogram()
 }
+
+// Done is the number of samples of op that ended OK in the steady phase, whenever they were due. In a closed loop these are the samples of
+// the steady phase; in an open loop they are what was achieved in it, also of what had been due before.
+func (s *Set) Done(op Op) int64 { return s.done[op] }
 
 // Count is the number of samples of op that ended with o, whether or not their times were in range.
 func (s *Set) Count(op Op, o Outcome) int64 { return s.outcomes[op][o] }
@@ -98,11 +137,9 @@ func (s *Set) Errors(op Op) int64 {
 // All yields the histograms in which anything was counted, in the order of Op and Clock.
 func (s *Set) All() iter.Seq2[Key, *Histogram] {
 	return func(yield func(Key, *Histogram) bool) {
-		for op := range s.histograms {
-			for c, h := range s.histograms[op] {
-				if h != nil && !yield(Key{Op(op), Clock(c)}, h) {
-					return
-				}
+		for key := range keys {
+			if h := s.histograms[key.side()][key.Op][key.Clock]; h != nil && !yield(key, h) {
+				return
 			}
 		}
 	}
@@ -113,29 +150,45 @@ func (s *Set) Merge(o *Set) {
 	for key, h := range o.All() {
 		s.at(key).Merge(h)
 	}
-	for op := range o.outcomes {
-		for i, n := range o.outcomes[op] {
+	s.count(&o.outcomes, &o.done)
+}
+
+// count adds counts.
+func (s *Set) count(outcomes *[Ops][Outcomes]int64, done *[Ops]int64) {
+	for op := range outcomes {
+		for i, n := range outcomes[op] {
 			s.outcomes[op][i] += n
 		}
+		s.done[op] += done[op]
 	}
 }
+
+// Fold adds a histogram to that of the key. It is of successes of which the set has no outcomes.
+func (s *Set) Fold(k Key, h *Histogram) { s.at(k).Merge(h) }
+
+// AddCounts adds samples of op that ended with o, whose times are folded apart.
+func (s *Set) AddCounts(op Op, o Outcome, n int64) { s.outcomes[op][o] += n }
+
+// AddDone adds samples of op that ended OK in the steady phase.
+func (s *Set) AddDone(op Op, n int64) { s.done[op] += n }
 
 // Add counts one sample, as a Collector does for many sessions.
 func (s *Set) Add(m Sample) {
 	op, outcome := known(m)
 	s.outcomes[op][outcome]++
-	if outcome != OK {
+	unserved := outcome.unserved()
+	if outcome != OK && (!unserved || !op.Has(Response)) {
 		return
 	}
 	for c := range clocks {
-		if op.Has(c) {
-			s.at(Key{op, c}).Record(c.Of(m))
+		if op.Has(c) && (c != Service || !unserved || m.begun()) {
+			s.at(Key{op, c, unserved}).Record(c.Of(m))
 		}
 	}
 }
 
 func (s *Set) at(k Key) *Histogram {
-	h := &s.histograms[k.Op][k.Clock]
+	h := &s.histograms[k.side()][k.Op][k.Clock]
 	if *h == nil {
 		*h = NewHistogram()
 	}

@@ -3,40 +3,42 @@ package metrics
 import (
 	"sync"
 	"testing"
+	"time"
 )
 
-// An event belongs to the phase in which it came, and what becomes of it too, however late.
-func TestWhatBecomesOfAnEventCountsInItsPhase(t *testing.T) {
+// What is counted belongs to the phase of its own time, and what becomes of an event to that of the event, however late.
+func TestWhatIsCountedBelongsToItsTime(t *testing.T) {
 	f := NewFanout(2)
-	warm := f.Shard(0).Event(ByRelease)
-	steady := f.Next()
-	f.Shard(0).Useful(warm)
-	f.Shard(0).Moved(warm)
-	late, idle := f.Shard(1).Event(ByArrival), f.Shard(0).Event(ByOther)
-	drain := f.Next()
-	f.Shard(1).Useful(late)
-	f.Shard(1).Moved(late)
-	if steady != 1 || drain != 2 || warm != 0 || late != steady || idle != steady {
-		t.Fatalf("phases %d, %d, %d, %d, %d", warm, steady, late, idle, drain)
+	f.SetSteady(Steady{From: 10, To: 20})
+	count := func(at time.Duration) {
+		f.Shard(0).Event(at)
+		f.Shard(1).Request(at, 3)
+		f.Shard(0).List(at, 2, 20)
+		f.Shard(1).Read(at, 7)
+		f.Shard(1).FailedWrite(at)
 	}
-	for p, want := range map[Phase]Wakes{warm: {1, 1, 1}, steady: {2, 1, 1}, drain: {}} {
-		if got := f.Wakes(p); got != want {
-			t.Errorf("Wakes(%d) = %+v, want %+v", p, got, want)
+	for _, at := range []time.Duration{20, 9, 0, 19, 10, 15, 30} { // in any order
+		count(at)
+	}
+	f.Shard(1).Useful(InWarmup)
+	f.Shard(1).Moved(InSteady)
+	f.Shard(0).Cause(InSteady, ByArrival)
+	f.Shard(0).Cause(InSteady, ByOther) // the rest, whatever is told
+	for p, n := range map[Phase]int64{InWarmup: 2, InSteady: 3, InDrain: 2} {
+		want := FanoutCounts{Lists: n, Names: 2 * n, Bytes: 20 * n, ReadBytes: 7 * n, FailedWrites: n}
+		want.Events[ByOther], want.Requests[3] = n, n
+		switch p {
+		case InWarmup:
+			want.Useful = 1
+		case InSteady:
+			want.Moved, want.Events[ByArrival], want.Events[ByOther] = 1, 1, n-1
+		}
+		if got := f.Counts(p); got != want {
+			t.Errorf("phase %d: %+v, want %+v", p, got, want)
 		}
 	}
-	if got := f.Snapshot(); got.Useful != 2 || got.AllEvents() != 3 {
-		t.Errorf("Snapshot() = %+v, want those of all phases", got)
-	}
-}
-
-func TestPhasesAfterTheLastCountInIt(t *testing.T) {
-	f := NewFanout(1)
-	for range 10 {
-		f.Next()
-	}
-	p := f.Shard(0).Event(ByOther)
-	if got := f.Wakes(p); p != phases-1 || got.Events != 1 {
-		t.Errorf("phase %d has %+v", p, got)
+	if got := f.Snapshot(); got.AllEvents() != 7 || got.Requests[3] != 7 || got.Useful != 1 || got.Moved != 1 {
+		t.Errorf("Snapshot() = %+v, want all phases", got)
 	}
 }
 
@@ -52,22 +54,24 @@ func TestNoMoreUsesThanEvents(t *testing.T) {
 				case <-stop:
 					return
 				default:
-					p := s.Event(ByRelease)
+					p := s.PhaseOf(5)
+					s.counts[p].events.Add(1)
+					s.Cause(p, ByRelease)
 					s.Useful(p)
 					s.Moved(p)
 				}
 			}
 		})
 	}
-	for range 3 {
+	for i := range 3 {
 		for range 2000 {
-			for p := range Phase(phases) {
-				if w := f.Wakes(p); w.Useful > w.Events || w.Moved > w.Events {
-					t.Fatalf("phase %d: %+v", p, w)
+			for p := range phases {
+				if n := f.Counts(p); n.Useful > n.AllEvents() || n.Moved > n.AllEvents() || n.Events[ByOther] < 0 {
+					t.Fatalf("phase %d: %+v", p, n)
 				}
 			}
 		}
-		f.Next()
+		f.SetSteady(Steady{From: time.Duration(4 * i), To: 20})
 	}
 	close(stop)
 	counting.Wait()

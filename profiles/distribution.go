@@ -39,6 +39,14 @@ func (d Distribution) Sample(r *rand.Rand) time.Duration {
 	return d.Mean
 }
 
+// Average is the mean of the durations, of every kind.
+func (d Distribution) Average() time.Duration {
+	if d.Kind == Uniform {
+		return d.Min + (d.Max-d.Min)/2
+	}
+	return d.Mean
+}
+
 // duration converts nanoseconds. A conversion beyond the range of int64 is undefined in Go: it becomes the longest one.
 func duration(ns float64) time.Duration {
 	if ns >= math.MaxInt64 {

@@ -26,7 +26,14 @@ type Fault struct {
 	Message string
 }
 
-func (f Fault) Error() string { return f.Place.String() + ": " + f.Message }
+// Error names the place once: that of --set has the key already.
+func (f Fault) Error() string {
+	message := f.Message
+	if key, set := strings.CutPrefix(f.Place.Source, setSource); set {
+		message = strings.TrimPrefix(message, key+": ")
+	}
+	return f.Place.String() + ": " + message
+}
 
 // Faults is everything that is wrong with a profile, in the order of the file: one line each.
 type Faults []Fault

@@ -2,190 +2,194 @@ package profiles
 
 import (
 	"math"
-	"slices"
+	"reflect"
 	"time"
 )
 
-// field is one row of the table that the parser, --set, the JSON Schema, the reference and Marshal all come from. A new
-// field of Profile needs its row here and nothing else.
-type field struct {
-	key     string
-	kind    kind
-	axis    bool               // a list, or one value for a list of one
-	at      func(*Profile) any // pointer to where the value goes
-	doc     string             // one line, with the unit where the kind does not say it
-	example string             // a YAML value that is right
-	def     string             // YAML of the default; "": the zero value
-	must    bool               // has no default: the profile has to give it
+// Field is one key of a profile: the parser, --set, the JSON Schema, the reference and Marshal all come from it. The fields that every
+// workload has are listed here; a workload declares its own (Workload.Fields).
+type Field struct {
+	Key         string
+	Type        Type
+	Axis        bool   // a list, or one value for a list of one
+	Aside       bool   // an axis that names a cell only where it has several values
+	Environment bool   // an axis whose values are carried out one after the other, each on an ensemble of its own
+	Doc         string // one line, with the unit where the type does not say it
+	Example     string // a YAML value that is right
+	Default     string // YAML of the default; "": the zero value
+	Required    bool   // has no default: the profile has to give it
 
-	min, max float64  // in items, nanoseconds or per second; of each item and of each duration of a distribution
-	words    []string // of an enum
+	Min, Max float64  // in items, nanoseconds or per second; of each item and of each duration of a distribution
+	Words    []string // of OneOf
 
-	alias   string   // another name of the key ...
-	aliased []string // ... in these workloads
+	Needs    string // the field means something only beside this key; of several, which '|' separates, beside one of them
+	Excludes string // ... only without this key, or without all of several
 
-	workloads []string // that the field belongs to; nil: all
-	unlike    []string // workloads that it does not belong to
-	needs     string   // the field means something only beside this key
-	excludes  string   // ... only without this key
+	scope scope
+	at    func(*Profile) any // pointer to where the value goes; nil: into the values of the workload's own fields
 }
+
+// scope is which workloads a common field belongs to.
+type scope int
+
+const (
+	ofAll      scope = iota
+	ofLoads          // those with a load
+	ofTimed          // loads that end at a time
+	ofRepeated       // all but those that are carried out once
+)
+
+// has reports whether a workload of this shape has the fields of the scope.
+func (s scope) has(w *Workload) bool {
+	switch {
+	case w == nil:
+		return true
+	case s == ofLoads:
+		return w.Shape != Played
+	case s == ofTimed:
+		return w.Shape == Timed
+	case s == ofRepeated:
+		return !w.Once
+	}
+	return true
+}
+
+// openLoop is the keys of which either makes an open loop.
+const openLoop = "rate|rate_per_session"
 
 const day = 24 * time.Hour
 
-// fields is the table, in the order in which a profile is written.
-func fields() []field {
-	lock := []string{"lock", "read-write", "revocation", "semaphore"}
-	multi := []string{"multi-lock"}
-	shared := []string{"read-write", "revocation"}
-	queue := []string{"queue", "priority-queue", "delay-queue"}
-	election := []string{"election"}
-	barrier := []string{"barrier", "double-barrier", "rendezvous"} // a number of rounds, however long they take
-	commit := []string{"two-phase-commit"}                         // a number of transactions
-	finite := slices.Concat(barrier, commit)
-	played := []string{"published", "fencing"} // played step by step: there is no load to describe
-	return []field{
-		{key: "name", kind: name{}, at: func(p *Profile) any { return &p.Name }, example: "quickstart",
-			doc: "Name of the profile and of its result directory; without it the name of the file."},
-		{key: "description", kind: prose{}, at: func(p *Profile) any { return &p.Description }, example: "Locks, before the rollout.",
-			doc: "What the run is for: a paragraph."},
-		{key: "workload", kind: name{}, must: true, at: func(p *Profile) any { return &p.Workload }, example: "lock",
-			doc: "What each session does: 'zkbench list workloads'."},
-		{key: "variants", kind: name{}, axis: true, must: true, at: func(p *Profile) any { return &p.Variants },
-			example: "[naive, predecessor]", doc: "Recipes to compare: 'zkbench list recipes'."},
-		{key: "sessions", kind: whole{}, axis: true, must: true, unlike: played, at: func(p *Profile) any { return &p.Sessions },
-			alias: "clients", aliased: barrier,
-			example: "[10, 100]", min: 1, max: 1e6, doc: "Simulated clients, each with a session of its own. In the workloads barrier, " +
-				"double-barrier and rendezvous, where all of them are " +
-				"members, the key may be written clients."},
-		{key: "barriers", kind: whole{}, axis: true, at: func(p *Profile) any { return &p.Barriers }, example: "[200, 400]", def: "100", min: 1,
-			max: 1e6, workloads: barrier, doc: "Barriers that each client passes, one after the other; the cell ends when all have."},
-		{key: "participants", kind: whole{}, axis: true, at: func(p *Profile) any { return &p.Participants }, example: "[3, 10]", def: "3",
-			min: 2, max: 1000, workloads: commit,
-			doc: "Sites of each transaction. The sessions form groups of so many; what is left over makes some of them larger by one or more."},
-		{key: "transactions", kind: whole{}, axis: true, at: func(p *Profile) any { return &p.Transactions }, example: "200", def: "100", min: 1,
-			max: 1e6, workloads: commit, doc: "Transactions that each group carries out, one after the other; the cell ends when all have."},
-		{key: "aborts", kind: whole{}, axis: true, at: func(p *Profile) any { return &p.Aborts }, example: "10", def: "0", max: 100,
-			workloads: commit, doc: "Percent of the transactions in which one site, drawn by lot, votes to abort."},
-		{key: "locks", kind: whole{}, at: func(p *Profile) any { return &p.Locks }, example: "100", def: "1", min: 1, max: 1e6,
-			workloads: slices.Concat(lock, multi), doc: "Locks or semaphores; the sessions are spread over them evenly. Contenders = sessions / locks. " +
-				"Of a multi-lock: the locks that each session draws from."},
-		{key: "together", kind: whole{}, axis: true, at: func(p *Profile) any { return &p.Together }, example: "[2, 5]", def: "2", min: 1,
-			max: 100, workloads: multi, needs: "locks", doc: "Locks that each session acquires at once, drawn anew each time."},
-		{key: "readers", kind: whole{}, axis: true, at: func(p *Profile) any { return &p.Readers }, example: "[0, 50, 90, 99]", def: "0",
-			max: 100, workloads: shared, doc: "Percent of the acquisitions that only read; each session draws for each of its own."},
-		{key: "permits", kind: whole{}, at: func(p *Profile) any { return &p.Permits }, example: "10", def: "1", min: 1, max: 1e6,
-			workloads: []string{"semaphore"}, doc: "Of each semaphore: how many may hold it at the same time."},
-		{key: "queues", kind: whole{}, at: func(p *Profile) any { return &p.Queues }, example: "4", def: "1", min: 1, max: 1e6,
-			workloads: queue, doc: "Queues; the sessions are spread over them evenly."},
-		{key: "producers", kind: whole{}, axis: true, at: func(p *Profile) any { return &p.Producers }, example: "[20, 50, 80]", def: "50",
-			max: 100, workloads: queue, doc: "Percent of the sessions of each queue that put items; the others take them. Of two and more " +
-				"each side gets one at least, unless it is 0 or 100."},
-		{key: "priorities", kind: whole{}, at: func(p *Profile) any { return &p.Priorities }, example: "100", def: "10", min: 1, max: 1e9,
-			workloads: queue[1:2], doc: "How many priorities there are; each item draws one."},
-		{key: "delay", kind: distribution{}, at: func(p *Profile) any { return &p.Delay }, example: "{exponential: 100ms}", def: "0s",
-			max: float64(day), workloads: queue[2:], doc: "From the put of an item to when it may be taken; each item draws one."},
-		{key: "payload", kind: whole{}, at: func(p *Profile) any { return &p.Payload }, example: "1000", def: "100", min: 16, max: 1e6,
-			workloads: queue, doc: "Bytes of each item; the first 16 say which it is."},
-		{key: "bound", kind: whole{}, axis: true, at: func(p *Profile) any { return &p.Bound }, example: "[10, 1000]", def: "0", max: 1e6,
-			workloads: queue, doc: "Items that a queue may hold before its producers wait; each producer may overshoot it by one. 0: no bound."},
-		{key: "preload", kind: whole{}, at: func(p *Profile) any { return &p.Preload }, example: "5000", def: "0", max: 1e6,
-			workloads: queue, doc: "Items in each queue before the load begins."},
-		{key: "elections", kind: whole{}, at: func(p *Profile) any { return &p.Elections }, example: "4", def: "1", min: 1, max: 1e6,
-			workloads: election, doc: "Elections; the sessions are spread over them evenly. Candidates = sessions / elections."},
-		{key: "failover", kind: enum{}, axis: true, at: func(p *Profile) any { return &p.Failover }, example: "[resign, crash]",
-			def: "resign", words: []string{"resign", "crash", "expire"}, workloads: election, doc: "How a leader ends: it resigns; it crashes, " +
-				"so that its session has to time out; or the servers are made to expire its session at once."},
-		{key: "counters", kind: whole{}, at: func(p *Profile) any { return &p.Counters }, example: "4", def: "1", min: 1, max: 1e6,
-			workloads: []string{"counter"}, doc: "Counters or generators of ids; the sessions are spread over them evenly."},
-		{key: "groups", kind: whole{}, at: func(p *Profile) any { return &p.Groups }, example: "4", def: "1", min: 1, max: 1e6,
-			workloads: []string{"membership"}, doc: "Groups; the sessions are spread over them evenly."},
-		{key: "members", kind: whole{}, axis: true, at: func(p *Profile) any { return &p.Members }, example: "[20, 80]", def: "50", max: 100,
-			workloads: []string{"membership"}, doc: "Percent of the sessions of each group that join and leave it; the others observe it. Of two " +
-				"and more each side gets one at least, unless it is 100."},
-		{key: "crashes", kind: whole{}, axis: true, at: func(p *Profile) any { return &p.Crashes }, example: "[0, 20]", def: "0", max: 100,
-			workloads: []string{"membership"}, doc: "Percent of the memberships that end with the death of the member, drawn by lot: its " +
-				"session has to time out, and it comes back with another one. The other members leave."},
-		{key: "settings", kind: whole{}, at: func(p *Profile) any { return &p.Settings }, example: "4", def: "1", min: 1, max: 1e6,
-			workloads: []string{"config"}, doc: "Settings; the sessions are spread over them evenly."},
-		{key: "writers", kind: whole{}, axis: true, at: func(p *Profile) any { return &p.Writers }, example: "[5, 50]", def: "10", max: 100,
-			workloads: []string{"config"}, doc: "Percent of the sessions of each setting that change it; the others keep a copy of it. Of two and " +
-				"more each side gets one at least, unless it is 100."},
-		{key: "rate", kind: rate{}, axis: true, unlike: slices.Concat(played, finite), at: func(p *Profile) any { return &p.Rate },
-			example: "[200/s, 500/s]", min: 1e-3, max: 1e7, doc: "Acquisitions offered over all sessions (open loop); in a queue puts over all producers. Without it " +
-				"each session asks again as soon as it may (closed loop)."},
-		{key: "arrivals", kind: enum{}, unlike: slices.Concat(played, finite), at: func(p *Profile) any { return &p.Arrivals },
-			example: "uniform", def: "poisson",
-			words: []string{"poisson", "uniform"}, needs: "rate", doc: "Open loop: how the offered acquisitions are spread over time."},
-		{key: "hold", kind: distribution{}, at: func(p *Profile) any { return &p.Hold }, example: "{exponential: 5ms}", def: "0s",
-			max: float64(day), workloads: slices.Concat(lock, multi, queue, election, finite, []string{"membership"}),
-			doc: "How long a grant is held before it is released; in a revocation at most, " +
-				"which should be longer than revoking takes. Of a queue: how long a consumer works on an item; of an election: how long a leader " +
-				"leads. Of a barrier: how long it stays set once all wait, or how long each client computes between two barriers. Of a two-phase " +
-				"commit: how long each site works before it votes. Of a group: how long a member stays."},
-		{key: "fence", kind: enum{}, axis: true, at: func(p *Profile) any { return &p.Fence }, example: "[none, server]",
-			words: []string{"none", "register", "server"}, workloads: lock, doc: "What each holder's write at the end of its hold goes through: " +
-				"none, which writes nothing; a register in zkbench that compares tokens; a znode, in one transaction with a check of the grant."},
-		{key: "think", kind: distribution{}, unlike: played, at: func(p *Profile) any { return &p.Think }, example: "{uniform: [1ms, 10ms]}",
-			def: "0s", max: float64(day), excludes: "rate",
-			doc: "Closed loop: pause of a session between a release and its next acquire."},
-		{key: "deadline", kind: span{}, unlike: played, at: func(p *Profile) any { return &p.Deadline }, example: "30s", def: "0s",
-			max: float64(day),
-			doc: "Of one acquisition, after which it counts as a timeout; 0s: none. Of a two-phase commit: how long its sites wait for the votes; " +
+// head are the common fields that a profile begins with.
+func head() []Field {
+	return []Field{
+		{Key: "name", Type: name{}, at: func(p *Profile) any { return &p.Name }, Example: "quickstart",
+			Doc: "Name of the profile and of its result directory; without it the name of the file."},
+		{Key: "description", Type: prose{}, at: func(p *Profile) any { return &p.Description }, Example: "Locks, before the rollout.",
+			Doc: "What the run is for: a paragraph."},
+		{Key: "workload", Type: name{}, Required: true, at: func(p *Profile) any { return &p.Workload }, Example: "lock",
+			Doc: "What each session does: 'zkbench list workloads'."},
+		{Key: "variants", Type: recipe{}, Axis: true, Required: true, at: func(p *Profile) any { return &p.Variants },
+			Example: "[naive, predecessor]", Doc: "Recipes to compare: 'zkbench list recipes'; driver:PROGRAM is a lock of another program, see docs/drivers.md."},
+		{Key: "sessions", Type: WholeNumber, Axis: true, Required: true, scope: ofLoads, at: func(p *Profile) any { return &p.Sessions },
+			Example: "[10, 100]", Min: 1, Max: 1e6, Doc: "Simulated clients, each with a session of its own."},
+	}
+}
+
+// tail are the common fields that come after those of the workload.
+func tail() []Field {
+	return []Field{
+		{Key: "rate", Type: rate{}, Axis: true, scope: ofTimed, at: func(p *Profile) any { return &p.Rate },
+			Example: "[200/s, 500/s]", Min: 1e-3, Max: 1e7, Doc: "Operations offered per second over all sessions (open loop); in a queue puts over all " +
+				"producers. Without it each session starts its next operation as soon as it may (closed loop)."},
+		{Key: "rate_per_session", Type: rate{}, Axis: true, scope: ofTimed, at: func(p *Profile) any { return &p.RatePerSession },
+			Example: "0.1/s", Min: 1e-6, Max: 1e6, Excludes: "rate", Doc: "Instead of a rate: operations offered per second for each session (open loop), so that " +
+				"the rate grows with the sessions."},
+		{Key: "arrivals", Type: OneOf, scope: ofTimed, at: func(p *Profile) any { return &p.Arrivals },
+			Example: "uniform", Default: "poisson",
+			Words: []string{"poisson", "uniform"}, Needs: openLoop, Doc: "Open loop: how the offered operations are spread over time."},
+		{Key: "saturation", Type: OneOf, scope: ofTimed, at: func(p *Profile) any { return &p.Saturation },
+			Example: "allowed", Default: "refused", Words: []string{"refused", "allowed"}, Needs: openLoop, Doc: "Open loop: whether a run may end well " +
+				"(exit code 0) though the offered load was not sustained. Refused: a cell that could not do what came due is no evidence (exit code 5)."},
+		{Key: "think", Type: DurationDistribution, scope: ofLoads, at: func(p *Profile) any { return &p.Think }, Example: "{uniform: [1ms, 10ms]}",
+			Default: "0s", Max: float64(day), Excludes: openLoop,
+			Doc: "Closed loop: pause of a session between two operations."},
+		{Key: "deadline", Type: span{}, scope: ofLoads, at: func(p *Profile) any { return &p.Deadline }, Example: "30s", Default: "0s",
+			Max: float64(day),
+			Doc: "Of one operation, after which it counts as a timeout; 0s: none. Of a two-phase commit: how long its sites wait for the votes; " +
 				"0s: two session timeouts."},
-		{key: "warmup", kind: span{}, unlike: slices.Concat(played, finite), at: func(p *Profile) any { return &p.Warmup }, example: "2s",
-			def: "2s", max: float64(day),
-			doc: "Load before the steady phase of each cell; it is judged but not measured."},
-		{key: "duration", kind: span{}, unlike: slices.Concat(played, finite), at: func(p *Profile) any { return &p.Duration }, example: "1m",
-			def: "10s",
-			min: float64(time.Millisecond), max: float64(7 * day), doc: "Steady phase of each cell: what the numbers are from."},
-		{key: "drain", kind: span{}, unlike: slices.Concat(played, finite), at: func(p *Profile) any { return &p.Drain }, example: "10s",
-			def: "10s", max: float64(day),
-			doc: "How long acquisitions under way at the end of a cell may take to finish; after it they count as timeouts."},
-		{key: "repetitions", kind: whole{}, unlike: []string{"published"}, at: func(p *Profile) any { return &p.Repetitions }, example: "5",
-			def: "1", min: 1, max: 1000,
-			doc: "Times each cell is run, with fresh sessions and a fresh root each time; in the workload fencing, rounds of each row."},
-		{key: "seed", kind: whole{}, at: func(p *Profile) any { return &p.Seed }, example: "7", def: "1", max: math.MaxUint64,
-			doc: "Fixes the arrivals, the draws and the order of the cells."},
-		{key: "engine", kind: name{}, at: func(p *Profile) any { return &p.Engine }, example: "go-zookeeper", def: "native",
-			doc: "Client library under the sessions."},
-		{key: "ensemble", kind: ensemble{}, at: func(p *Profile) any { return &p.Ensemble }, example: "local:1", def: "local:3",
-			doc: "Servers that the run starts and stops, as processes or in containers; --servers replaces it."},
-		{key: "fsync", kind: truth{}, at: func(p *Profile) any { return &p.Fsync }, example: "false", def: "true",
-			doc: "Of an ensemble that the run starts: whether its servers force their log to the disk before they answer."},
-		{key: "session_timeout", kind: span{}, at: func(p *Profile) any { return &p.SessionTimeout }, example: "30s", def: "10s",
-			min: float64(100 * time.Millisecond), max: float64(time.Hour),
-			doc: "Asked for by each session; the servers allow 2 to 20 of their ticks."},
-		{key: "options", kind: mapping{}, unlike: played, at: func(p *Profile) any { return &p.Options }, example: "{watch: exists}",
-			doc: "Of the recipe, as text: layout, watch, ..."},
-		{key: "faults", kind: faultList{}, unlike: played, at: func(p *Profile) any { return &p.Faults },
-			example: "[{at: 2s, kind: kill, server: leader, for: 3s}, {at: 5s, kind: expire, session: 3}]",
-			doc: "What is broken on purpose in every cell, and when; 'at' counts from the begin of the steady phase. What 'for' does not heal " +
-				"before is healed when the steady phase ends."},
+		{Key: "warmup", Type: span{}, scope: ofTimed, at: func(p *Profile) any { return &p.Warmup }, Example: "2s",
+			Default: "2s", Max: float64(day),
+			Doc: "Load before the steady phase of each cell; it is judged but not measured."},
+		{Key: "duration", Type: span{}, scope: ofTimed, at: func(p *Profile) any { return &p.Duration }, Example: "1m",
+			Default: "10s",
+			Min:     float64(time.Millisecond), Max: float64(7 * day), Doc: "Steady phase of each cell: what the numbers are from."},
+		{Key: "drain", Type: span{}, scope: ofTimed, at: func(p *Profile) any { return &p.Drain }, Example: "10s",
+			Default: "10s", Max: float64(day),
+			Doc: "How long operations in flight at the end of a cell may take to finish; after it they count as timeouts."},
+		{Key: "repetitions", Type: WholeNumber, scope: ofRepeated, at: func(p *Profile) any { return &p.Repetitions }, Example: "5",
+			Default: "1", Min: 1, Max: 1000,
+			Doc: "Times each cell is run, with fresh sessions and a fresh root each time; in the workload fencing, rounds of each row."},
+		{Key: "seed", Type: WholeNumber, at: func(p *Profile) any { return &p.Seed }, Example: "7", Default: "1", Max: math.MaxUint64,
+			Doc: "Fixes the arrivals, the draws and the order of the cells."},
+		{Key: "engine", Type: name{}, at: func(p *Profile) any { return &p.Engine }, Example: "go-zookeeper", Default: "native",
+			Doc: "Client library under the sessions."},
+		{Key: "ensemble", Type: ensemble{}, Axis: true, Environment: true, at: func(p *Profile) any { return &p.Ensemble }, Example: "[local:3, local:5]",
+			Default: "local:3", Doc: "Servers that the run starts and stops, as processes (5 is short for local:5) or in containers, or 'given', which --servers names; " +
+				"--servers replaces any. Of several, one is there at a time, for all cells with it."},
+		{Key: "fsync", Type: truth{}, at: func(p *Profile) any { return &p.Fsync }, Example: "false", Default: "true",
+			Doc: "Of an ensemble that the run starts: whether its servers force their log to the disk before they answer."},
+		{Key: "session_timeout", Type: span{}, at: func(p *Profile) any { return &p.SessionTimeout }, Example: "30s", Default: "10s",
+			Min: float64(100 * time.Millisecond), Max: float64(time.Hour),
+			Doc: "Asked for by each session; the servers allow 2 to 20 of their ticks."},
+		{Key: "secure", Type: OneOf, Axis: true, Environment: true, at: func(p *Profile) any { return &p.Secure }, Example: "[none, tls, tls-resumed]",
+			Words: []string{NotSecured, "tls", "tls-resumed", "mtls", "sasl", "digest"},
+			Doc: "Of an ensemble that the run starts: not at all, TLS, TLS whose sessions are resumed, TLS with certificates of the clients, TLS with SASL, TLS with " +
+				"digest; the sessions connect accordingly. Of several, one is there at a time, for all cells with it."},
+		{Key: "tls", Type: transport{}, at: func(p *Profile) any { return &p.TLS }, Example: "{ca: ca.pem, cert: client.pem, key: client.key}",
+			Doc: "Encrypts the connections: files with the certificates of the servers' authority ('system': this machine's), and with certificate and key of " +
+				"the client, or a directory of them as cert. server_name is what the servers' certificates are for, resume resumes TLS sessions."},
+		{Key: "auth", Type: credentials{}, at: func(p *Profile) any { return &p.Auth }, Example: `[{scheme: sasl, user: "bench-{session}", password: {file: secret}}]`,
+			Doc: "What every session presents: SASL (DIGEST-MD5) or digest. Secrets are named by {file: PATH} or {env: NAME}; {session} in a user name is the " +
+				"number of the session; {file: PATH} alone is a file of lines SCHEME USER:PASSWORD."},
+		{Key: "acl", Type: OneOf, at: func(p *Profile) any { return &p.ACL }, Example: "creator", Words: []string{ACLCreator, ACLShared, ACLWorld},
+			Doc: "Who may use the znodes of the run: their creator alone, all identities of the run, or the world. Without it shared where the sessions have an " +
+				"identity, else world."},
+		{Key: "chroot", Type: znode{}, at: func(p *Profile) any { return &p.Chroot }, Example: "/tenants/bench",
+			Doc: "An existing znode of the servers that all paths of the run are below, --root too."},
+		{Key: "prefill", Type: WholeNumber, Axis: true, scope: ofLoads, at: func(p *Profile) any { return &p.Prefill }, Example: "[0, 100000]", Max: 5e6,
+			Doc: "Znodes that are there before the load, beside those of the workload; made once for all cells of the same number, and removed at the end."},
+		{Key: "prefill_size", Type: WholeNumber, scope: ofLoads, at: func(p *Profile) any { return &p.PrefillSize }, Example: "1000", Default: "100", Max: 4e5,
+			Needs: "prefill", Doc: "Bytes of data of each znode of the prefill."},
+		{Key: "prefill_depth", Type: WholeNumber, scope: ofLoads, at: func(p *Profile) any { return &p.PrefillDepth }, Example: "3", Default: "2", Min: 2, Max: 10,
+			Needs: "prefill", Doc: "Levels of the tree that the znodes of the prefill make."},
+		{Key: "prefill_watches", Type: WholeNumber, scope: ofLoads, at: func(p *Profile) any { return &p.PrefillWatches }, Example: "10000", Default: "0", Max: 5e6,
+			Needs: "prefill", Doc: "Watches on the znodes of the prefill, which ten sessions of their own hold while its cells run, or more where a session cannot have as " +
+				"many: it has one on a znode."},
+		{Key: "options", Type: mapping{}, scope: ofLoads, at: func(p *Profile) any { return &p.Options }, Example: "{watch: exists}",
+			Doc: "Of the recipe, as text: layout, watch, ..."},
+		{Key: "faults", Type: faultList{}, scope: ofLoads, at: func(p *Profile) any { return &p.Faults },
+			Example: "[{at: 2s, kind: kill, server: leader, for: 3s}, {at: 5s, kind: expire, session: 3}]",
+			Doc: "What is broken on purpose in every cell, and when; 'at' counts from the start of the steady phase. What has not recovered by its " +
+				"'for' recovers when the steady phase ends."},
+		{Key: "gates", Type: gateList{}, scope: ofLoads, at: func(p *Profile) any { return &p.Gates },
+			Example: `["errors < 0.1%", "violations == 0"]`,
+			Doc: "Limits that every cell has to meet, or the cells of one variant: METRIC(VARIANT) and <, <=, ==, >= or > a limit. A missed gate is exit " +
+				"code 3, one without enough evidence 5. docs/results.md names the metrics."},
 	}
 }
 
-// belongs says whether the field is one of this workload's.
-func (f field) belongs(workload string) bool {
-	return (f.workloads == nil || slices.Contains(f.workloads, workload)) && !slices.Contains(f.unlike, workload)
+// get is the value of the field in p, of which the caller changes nothing.
+func (f Field) get(p Profile) reflect.Value {
+	if f.at != nil {
+		return reflect.ValueOf(f.at(&p)).Elem()
+	}
+	if v, given := p.values[f.Key]; given {
+		return reflect.ValueOf(v)
+	}
+	return reflect.Zero(f.goType())
 }
 
-// keys of the fields that belong to workload.
-func keys(table []field, workload string) []string {
-	var all []string
-	for _, f := range table {
-		if f.belongs(workload) {
-			all = append(all, f.key)
-		}
+// set makes v the value of the field in p. Copies of p keep theirs.
+func (f Field) set(p *Profile, v reflect.Value) {
+	if f.at != nil {
+		reflect.ValueOf(f.at(p)).Elem().Set(v)
+		return
 	}
-	return all
+	values := make(map[string]any, len(p.values)+1)
+	for key, value := range p.values {
+		values[key] = value
+	}
+	values[f.Key] = v.Interface()
+	p.values = values
 }
 
-// canonical is the key that a key of a profile stands for.
-func canonical(key, workload string) string {
-	for _, f := range fields() {
-		if f.alias == key && slices.Contains(f.aliased, workload) {
-			return f.key
-		}
+// goType is the type of the field's values in Go, or of the list of them.
+func (f Field) goType() reflect.Type {
+	if f.at != nil {
+		return reflect.TypeOf(f.at(&Profile{})).Elem()
 	}
-	return key
+	if f.Axis {
+		return reflect.SliceOf(goType(f.Type))
+	}
+	return goType(f.Type)
 }

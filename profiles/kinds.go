@@ -3,6 +3,7 @@ package profiles
 import (
 	"fmt"
 	"math"
+	"reflect"
 	"regexp"
 	"strconv"
 	"strings"
@@ -12,38 +13,66 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// kind is how the values of a field are written. The implementations hold nothing.
-type kind interface {
-	allowed(f field) string                            // in words, for messages and the reference
-	read(r *reader, f field, n *yaml.Node) (any, bool) // of one value; false when it has reported a fault
+// Type is how the values of a field are written. The implementations hold nothing.
+type Type interface {
+	allowed(f Field) string                            // in words, for messages and the reference
+	read(r *reader, f Field, n *yaml.Node) (any, bool) // of one value; false when it has reported a fault
 	write(value any) *yaml.Node                        // the inverse of read
-	schema(f field) object                             // JSON Schema of one value
+	schema(f Field) object                             // JSON Schema of one value
 }
 
-// The kinds of one scalar.
+// The types that the own fields of workloads may have.
+var (
+	WholeNumber          Type = whole{}        // int
+	OneOf                Type = enum{}         // string: one of Field.Words
+	DurationDistribution Type = distribution{} // Distribution
+	WordShares           Type = shares{}       // Shares, of Field.Words
+	SizeDistribution     Type = sizes{}        // Sizes
+	KeyPopularity        Type = popularity{}   // Popularity
+)
+
+// goType is the type in Go of the values of a workload's own field.
+func goType(t Type) reflect.Type {
+	switch t {
+	case WholeNumber:
+		return reflect.TypeFor[int]()
+	case DurationDistribution:
+		return reflect.TypeFor[Distribution]()
+	case WordShares:
+		return reflect.TypeFor[Shares]()
+	case SizeDistribution:
+		return reflect.TypeFor[Sizes]()
+	case KeyPopularity:
+		return reflect.TypeFor[Popularity]()
+	}
+	return reflect.TypeFor[string]()
+}
+
+// The types of one scalar.
 type (
 	whole    struct{} // a count
 	rate     struct{} // per second
 	span     struct{} // a duration
 	name     struct{} // of something, by which it is looked up or stored
+	recipe   struct{} // a name, or a driver
 	enum     struct{} // one of the field's words
 	truth    struct{}
-	ensemble struct{} // local:N or compose:N
+	ensemble struct{} // local:N, compose:N or given
 	prose    struct{} // a paragraph; line breaks in it mean nothing
 )
 
-func (whole) allowed(f field) string {
-	return "a whole number from " + grouped(f.min) + " to " + grouped(f.max)
+func (whole) allowed(f Field) string {
+	return "a whole number from " + grouped(f.Min) + " to " + grouped(f.Max)
 }
 
-func (k whole) read(r *reader, f field, n *yaml.Node) (any, bool) {
+func (k whole) read(r *reader, f Field, n *yaml.Node) (any, bool) {
 	if n.Kind != yaml.ScalarNode || quoted(n) || !regexp.MustCompile(`^-?[0-9]+$`).MatchString(n.Value) {
 		return nil, r.wrong(f, n, shown(n)+" is not a whole number")
 	}
 	u, err := strconv.ParseUint(n.Value, 10, 64)
-	if v, _ := strconv.ParseFloat(n.Value, 64); v < f.min {
+	if v, _ := strconv.ParseFloat(n.Value, 64); v < f.Min {
 		return nil, r.wrong(f, n, n.Value+" is too small")
-	} else if v > f.max || err != nil && v > 0 {
+	} else if v > f.Max || err != nil && v > 0 {
 		return nil, r.wrong(f, n, n.Value+" is too large")
 	}
 	return u, true
@@ -51,8 +80,8 @@ func (k whole) read(r *reader, f field, n *yaml.Node) (any, bool) {
 
 func (whole) write(value any) *yaml.Node { return scalar("!!int", fmt.Sprint(value)) }
 
-func (whole) schema(f field) object {
-	return object{"type": "integer", "minimum": uint64(f.min), "maximum": bound(f.max)}
+func (whole) schema(f Field) object {
+	return object{"type": "integer", "minimum": uint64(f.Min), "maximum": bound(f.Max)}
 }
 
 // bound is a maximum as an integer: the float64 nearest to the largest uint64 is one more than it.
@@ -72,11 +101,11 @@ func grouped(v float64) string {
 	return s
 }
 
-func (rate) allowed(f field) string {
-	return fmt.Sprintf("a rate from %v/s to %.0f/s, such as 200/s, 12000/min, or 200 for 200/s", f.min, f.max)
+func (rate) allowed(f Field) string {
+	return fmt.Sprintf("a rate from %v/s to %.0f/s, such as 200/s, 12000/min, 5/h, or 200 for 200/s", f.Min, f.Max)
 }
 
-func (k rate) read(r *reader, f field, n *yaml.Node) (any, bool) {
+func (k rate) read(r *reader, f Field, n *yaml.Node) (any, bool) {
 	if n.Kind != yaml.ScalarNode {
 		return nil, r.wrong(f, n, shown(n)+" is not a rate")
 	}
@@ -87,10 +116,10 @@ func (k rate) read(r *reader, f field, n *yaml.Node) (any, bool) {
 	case err != nil || !isDecimal(number):
 		return nil, r.wrong(f, n, shown(n)+" is not a rate")
 	case !known:
-		return nil, r.wrong(f, n, fmt.Sprintf("%q is not a unit of time: say /s, /min or /h", unit))
-	case v/per < f.min:
+		return nil, r.wrong(f, n, fmt.Sprintf("%q is not a unit of time", unit))
+	case v/per < f.Min:
 		return nil, r.wrong(f, n, n.Value+" is too small")
-	case v/per > f.max:
+	case v/per > f.Max:
 		return nil, r.wrong(f, n, n.Value+" is too large")
 	}
 	return v / per, true
@@ -103,9 +132,9 @@ func (rate) write(value any) *yaml.Node {
 	return scalar("!!str", strconv.FormatFloat(value.(float64), 'f', -1, 64)+"/s")
 }
 
-func (rate) schema(f field) object {
+func (rate) schema(f Field) object {
 	return object{"anyOf": []any{
-		object{"type": "number", "minimum": f.min, "maximum": f.max},
+		object{"type": "number", "minimum": f.Min, "maximum": f.Max},
 		object{"type": "string", "pattern": `^[0-9]+(\.[0-9]+)? */ *(s|min|h)$`},
 	}}
 }
@@ -113,8 +142,8 @@ func (rate) schema(f field) object {
 // timePattern is what time.ParseDuration takes of one sign and one or more numbers with units.
 const timePattern = `([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+`
 
-func (span) allowed(f field) string {
-	return fmt.Sprintf("a duration with its unit from %s to %s, such as 5ms, 1.5s or 1m30s", short(f.min), short(f.max))
+func (span) allowed(f Field) string {
+	return fmt.Sprintf("a duration with its unit from %s to %s, such as 5ms, 1.5s or 1m30s", short(f.Min), short(f.Max))
 }
 
 // short writes a bound without the zero minutes and seconds that Duration.String gives it.
@@ -129,20 +158,20 @@ func short(ns float64) string {
 	return s
 }
 
-func (k span) read(r *reader, f field, n *yaml.Node) (any, bool) {
+func (k span) read(r *reader, f Field, n *yaml.Node) (any, bool) {
 	if n.Kind != yaml.ScalarNode {
 		return nil, r.wrong(f, n, shown(n)+" is not a duration")
 	}
 	d, err := time.ParseDuration(n.Value)
 	if _, number := strconv.ParseFloat(n.Value, 64); number == nil && isDecimal(n.Value) {
-		return nil, r.wrong(f, n, fmt.Sprintf("%s has no unit: say '%sms'", n.Value, n.Value))
+		return nil, r.wrong(f, n, fmt.Sprintf("%s has no unit, did you mean %sms?", n.Value, n.Value))
 	}
 	switch {
 	case err != nil:
 		return nil, r.wrong(f, n, shown(n)+" is not a duration")
-	case float64(d) < f.min:
+	case float64(d) < f.Min:
 		return nil, r.wrong(f, n, n.Value+" is too short")
-	case float64(d) > f.max:
+	case float64(d) > f.Max:
 		return nil, r.wrong(f, n, n.Value+" is too long")
 	}
 	return d, true
@@ -150,17 +179,20 @@ func (k span) read(r *reader, f field, n *yaml.Node) (any, bool) {
 
 func (span) write(value any) *yaml.Node { return scalar("!!str", value.(time.Duration).String()) }
 
-func (span) schema(field) object { return object{"type": "string", "pattern": "^" + timePattern + "$"} }
+func (span) schema(Field) object { return object{"type": "string", "pattern": "^" + timePattern + "$"} }
 
 // namePattern keeps a name safe as part of a path, of a znode and of a tag in a log.
 const namePattern = `^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$`
 
-func (name) allowed(field) string {
-	return "a name of at most 64 letters, digits, '.', '_', '+' and '-', beginning with a letter or digit"
+func (name) allowed(Field) string {
+	return "a name of at most 64 letters, digits, '.', '_', '+' and '-', starting with a letter or digit"
 }
 
-func (k name) read(r *reader, f field, n *yaml.Node) (any, bool) {
+func (k name) read(r *reader, f Field, n *yaml.Node) (any, bool) {
 	if n.Kind != yaml.ScalarNode || !regexp.MustCompile(namePattern).MatchString(n.Value) {
+		if _, last, found := strings.Cut(n.Value, "/"); found && regexp.MustCompile(namePattern).MatchString(last) && f.Key == "variants" {
+			return nil, r.fault(n, fmt.Sprintf("%s: %s is not a name, did you mean %s?", f.Key, shown(n), last))
+		}
 		return nil, r.wrong(f, n, shown(n)+" is not a name")
 	}
 	return n.Value, true
@@ -168,84 +200,131 @@ func (k name) read(r *reader, f field, n *yaml.Node) (any, bool) {
 
 func (name) write(value any) *yaml.Node { return scalar("!!str", value.(string)) }
 
-func (name) schema(field) object { return object{"type": "string", "pattern": namePattern} }
+func (name) schema(Field) object { return object{"type": "string", "pattern": namePattern} }
 
-func (enum) allowed(f field) string { return strings.Join(f.words, " or ") }
+// DriverPrefix begins the name of a variant that a driver, a program that is not zkbench's, carries out. Its path or its name follows.
+const DriverPrefix = "driver:"
 
-func (k enum) read(r *reader, f field, n *yaml.Node) (any, bool) {
-	for _, word := range f.words {
+// recipePattern is that of a name, or of a driver with its arguments.
+const recipePattern = `^([A-Za-z0-9][A-Za-z0-9._+-]{0,63}|driver:[A-Za-z0-9._/~+-][A-Za-z0-9._/~+:=@ -]{0,199})$`
+
+func (recipe) allowed(f Field) string {
+	return name{}.allowed(f) + ", or driver: and a program with its arguments"
+}
+
+func (recipe) read(r *reader, f Field, n *yaml.Node) (any, bool) {
+	if n.Kind == yaml.ScalarNode && regexp.MustCompile(recipePattern).MatchString(n.Value) {
+		return n.Value, true
+	}
+	return name{}.read(r, f, n)
+}
+
+func (recipe) write(value any) *yaml.Node { return scalar("!!str", value.(string)) }
+
+func (recipe) schema(Field) object { return object{"type": "string", "pattern": recipePattern} }
+
+func (enum) allowed(f Field) string {
+	if len(f.Words) < 3 {
+		return strings.Join(f.Words, " or ")
+	}
+	return "one of " + strings.Join(f.Words, ", ")
+}
+
+func (k enum) read(r *reader, f Field, n *yaml.Node) (any, bool) {
+	for _, word := range f.Words {
 		if n.Kind == yaml.ScalarNode && n.Value == word {
 			return word, true
 		}
 	}
-	if near := Nearest(n.Value, f.words); near != "" {
-		return nil, r.wrong(f, n, shown(n)+" is not known: did you mean "+near+"?")
+	if near := Nearest(n.Value, f.Words); near != "" {
+		return nil, r.wrong(f, n, "unknown value "+shown(n)+", did you mean "+near+"?")
 	}
-	return nil, r.wrong(f, n, shown(n)+" is not known")
+	return nil, r.wrong(f, n, "unknown value "+shown(n))
 }
 
 func (enum) write(value any) *yaml.Node { return scalar("!!str", value.(string)) }
 
-func (enum) schema(f field) object { return object{"enum": f.words} }
+func (enum) schema(f Field) object { return object{"enum": f.Words} }
 
-func (truth) allowed(field) string { return "true or false" }
+func (truth) allowed(Field) string { return "true or false" }
 
-func (k truth) read(r *reader, f field, n *yaml.Node) (any, bool) {
+func (k truth) read(r *reader, f Field, n *yaml.Node) (any, bool) {
 	if n.Kind != yaml.ScalarNode || quoted(n) || n.Value != "true" && n.Value != "false" {
-		return nil, r.wrong(f, n, shown(n)+" is neither")
+		return nil, r.wrong(f, n, shown(n)+" is not a boolean")
 	}
 	return n.Value == "true", true
 }
 
 func (truth) write(value any) *yaml.Node { return scalar("!!bool", fmt.Sprint(value)) }
 
-func (truth) schema(field) object { return object{"type": "boolean"} }
+func (truth) schema(Field) object { return object{"type": "boolean"} }
+
+// Given is the ensemble of a profile that is for servers which somebody else runs: whoever runs it names them.
+const Given = "given"
 
 // drivers are the ways to start an ensemble, and the numbers of servers that each can have.
 var drivers = []struct{ name, sizes string }{{"local", "1357"}, {"compose", "135"}}
 
-func (ensemble) allowed(field) string {
-	return "local:N with N of 1, 3, 5 or 7 servers, or compose:N with 1, 3 or 5"
+func (ensemble) allowed(Field) string {
+	return "local:N, or N alone, with N of 1, 3, 5 or 7 servers, compose:N with 1, 3 or 5, or " + Given
 }
 
-func (k ensemble) read(r *reader, f field, n *yaml.Node) (any, bool) {
-	driver, servers, _ := strings.Cut(n.Value, ":")
+func (k ensemble) read(r *reader, f Field, n *yaml.Node) (any, bool) {
+	if n.Kind == yaml.ScalarNode && n.Value == Given {
+		return Given, true
+	}
+	driver, servers, counted := strings.Cut(n.Value, ":")
+	if _, err := strconv.Atoi(driver); err == nil && !counted {
+		driver, servers = drivers[0].name, driver
+	}
 	for _, d := range drivers {
 		switch {
 		case n.Kind != yaml.ScalarNode || driver != d.name:
 		case len(servers) != 1 || !strings.Contains(d.sizes, servers):
-			return nil, r.wrong(f, n, fmt.Sprintf("%q is not a number of servers", servers))
+			return nil, r.wrong(f, n, fmt.Sprintf("%q is not a number of servers%s", servers, evenHint(servers)))
 		default:
-			return n.Value, true
+			return driver + ":" + servers, true
 		}
 	}
 	return nil, r.wrong(f, n, shown(n)+" is not an ensemble that zkbench can start")
 }
 
+// evenHint says why no ensemble has an even number of servers.
+func evenHint(servers string) string {
+	if n, err := strconv.Atoi(servers); err != nil || n < 2 || n%2 != 0 {
+		return ""
+	}
+	return ": an even number survives no more failures than one server less"
+}
+
 func (ensemble) write(value any) *yaml.Node { return scalar("!!str", value.(string)) }
 
-func (ensemble) schema(field) object {
-	var all []string
+func (ensemble) schema(Field) object {
+	all := []string{Given}
 	for _, d := range drivers {
 		all = append(all, d.name+":["+d.sizes+"]")
 	}
-	return object{"type": "string", "pattern": "^(" + strings.Join(all, "|") + ")$"}
+	var sizes []int
+	for _, size := range drivers[0].sizes {
+		sizes = append(sizes, int(size-'0'))
+	}
+	return object{"anyOf": []any{object{"type": "string", "pattern": "^(" + strings.Join(all, "|") + ")$"}, object{"enum": sizes}}}
 }
 
-func (prose) allowed(field) string { return "text of at most 1,000 letters" }
+func (prose) allowed(Field) string { return "printable text of at most 1,000 characters" }
 
-func (k prose) read(r *reader, f field, n *yaml.Node) (any, bool) {
+func (k prose) read(r *reader, f Field, n *yaml.Node) (any, bool) {
 	text := strings.Join(strings.Fields(n.Value), " ")
 	unprintable := strings.ContainsFunc(text, func(c rune) bool { return c == unicode.ReplacementChar || !unicode.IsPrint(c) })
 	if n.Kind != yaml.ScalarNode || unprintable || len(text) > 1000 {
-		return nil, r.wrong(f, n, shown(n)+" is not that")
+		return nil, r.fault(n, f.Key+": must be "+prose{}.allowed(f))
 	}
 	return text, true
 }
 
 func (prose) write(value any) *yaml.Node { return scalar("!!str", value.(string)) }
 
-func (prose) schema(field) object { return object{"type": "string", "maxLength": 1000} }
+func (prose) schema(Field) object { return object{"type": "string", "maxLength": 1000} }
 
 // scalar is a node for the encoder, which quotes a string that would read as something else.
 func scalar(tag, value string) *yaml.Node {
@@ -254,7 +333,7 @@ func scalar(tag, value string) *yaml.Node {
 
 func quoted(n *yaml.Node) bool { return n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0 }
 
-// shown is a value as a message shows it: at most 40 letters.
+// shown is a value as a message shows it: at most 40 characters.
 func shown(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.SequenceNode:

@@ -3,6 +3,7 @@ package profiles
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -24,12 +25,12 @@ func shapes() map[string]string {
 	}
 }
 
-func (distribution) allowed(f field) string {
+func (distribution) allowed(f Field) string {
 	return fmt.Sprintf("a duration from %s to %s, such as 5ms, {exponential: 5ms}, {uniform: [1ms, 10ms]} or "+
-		"{lognormal: {mean: 5ms, sigma: 1}}", short(f.min), short(f.max))
+		"{lognormal: {mean: 5ms, sigma: 1}}", short(f.Min), short(f.Max))
 }
 
-func (k distribution) read(r *reader, f field, n *yaml.Node) (any, bool) {
+func (k distribution) read(r *reader, f Field, n *yaml.Node) (any, bool) {
 	if n.Kind == yaml.ScalarNode {
 		mean, ok := span{}.read(r, f, n)
 		if !ok {
@@ -54,11 +55,10 @@ func (k distribution) read(r *reader, f field, n *yaml.Node) (any, bool) {
 		return k.lognormal(r, f, value)
 	}
 	known := slices.Sorted(maps.Keys(shapes()))
-	return nil, r.fault(shape, fmt.Sprintf("%s: no distribution is called %q; %s", f.key, shape.Value,
-		didYouMean(shape.Value, known)))
+	return nil, r.fault(shape, fmt.Sprintf("%s: unknown distribution %q (%s)", f.Key, shape.Value, didYouMean(shape.Value, known)))
 }
 
-func (distribution) uniform(r *reader, f field, n *yaml.Node) (any, bool) {
+func (distribution) uniform(r *reader, f Field, n *yaml.Node) (any, bool) {
 	if n.Kind != yaml.SequenceNode || len(n.Content) != 2 {
 		return nil, r.wrong(f, n, "uniform takes the shortest and the longest duration")
 	}
@@ -74,40 +74,47 @@ func (distribution) uniform(r *reader, f field, n *yaml.Node) (any, bool) {
 	return d, true
 }
 
-func (distribution) lognormal(r *reader, f field, n *yaml.Node) (any, bool) {
-	if n.Kind != yaml.MappingNode {
-		return nil, r.wrong(f, n, "lognormal takes a mean and a sigma")
+func (distribution) lognormal(r *reader, f Field, n *yaml.Node) (any, bool) {
+	mean, sigma, ok := lognormal(r, f, n, span{})
+	if !ok {
+		return nil, false
 	}
-	d, seen, ok := Distribution{Kind: Lognormal}, map[string]bool{}, true
+	return Distribution{Kind: Lognormal, Mean: mean.(time.Duration), Sigma: sigma}, true
+}
+
+// lognormal reads the parameters of a lognormal distribution, of which the mean is of a type.
+func lognormal(r *reader, f Field, n *yaml.Node, of Type) (mean any, sigma float64, ok bool) {
+	if n.Kind != yaml.MappingNode {
+		return nil, 0, r.wrong(f, n, "lognormal takes a mean and a sigma")
+	}
+	seen := map[string]bool{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		if seen[key.Value] {
-			return nil, r.fault(key, fmt.Sprintf("%s: %s stands twice", f.key, key.Value))
+			return nil, 0, r.fault(key, fmt.Sprintf("%s: duplicate value %s", f.Key, key.Value))
 		}
 		seen[key.Value] = true
 		switch key.Value {
 		case "mean":
-			var mean any
-			if mean, ok = (span{}).read(r, f, value); !ok {
-				return nil, false
+			if mean, ok = of.read(r, f, value); !ok {
+				return nil, 0, false
 			}
-			d.Mean = mean.(time.Duration)
 		case "sigma":
-			sigma, err := strconv.ParseFloat(value.Value, 64)
+			var err error
+			sigma, err = strconv.ParseFloat(value.Value, 64)
 			// Past 3 a single draw decides the mean of a run: e^3 is twenty times the median for one draw in six.
 			if err != nil || value.Kind != yaml.ScalarNode || quoted(value) || !(sigma > 0 && sigma <= 3) {
-				return nil, r.fault(value, fmt.Sprintf("%s: sigma %s is wrong; allowed is a number above 0 up to 3", f.key, shown(value)))
+				return nil, 0, r.fault(value, fmt.Sprintf("%s: sigma must be a number above 0 and at most 3, got %s", f.Key, shown(value)))
 			}
-			d.Sigma = sigma
 		default:
-			return nil, r.fault(key, fmt.Sprintf("%s: lognormal has no %s; %s", f.key, key.Value,
+			return nil, 0, r.fault(key, fmt.Sprintf("%s: unknown field %q of lognormal (%s)", f.Key, key.Value,
 				didYouMean(key.Value, []string{"mean", "sigma"})))
 		}
 	}
 	if !seen["mean"] || !seen["sigma"] {
-		return nil, r.wrong(f, n, "lognormal takes a mean and a sigma")
+		return nil, 0, r.wrong(f, n, "lognormal takes a mean and a sigma")
 	}
-	return d, true
+	return mean, sigma, true
 }
 
 func (distribution) write(value any) *yaml.Node {
@@ -120,26 +127,26 @@ func (distribution) write(value any) *yaml.Node {
 		return flow(yaml.MappingNode, scalar("!!str", d.Kind), flow(yaml.SequenceNode, duration(d.Min), duration(d.Max)))
 	case Lognormal:
 		return flow(yaml.MappingNode, scalar("!!str", d.Kind), flow(yaml.MappingNode, scalar("!!str", "mean"), duration(d.Mean),
-			scalar("!!str", "sigma"), scalar("!!float", strconv.FormatFloat(d.Sigma, 'g', -1, 64))))
+			scalar("!!str", "sigma"), decimal(d.Sigma)))
 	}
 	return duration(d.Mean)
 }
 
-func (distribution) schema(f field) object {
+func (distribution) schema(f Field) object {
 	duration := span{}.schema(f)
-	one := func(shape string, value object) object {
-		return object{"type": "object", "properties": object{shape: value}, "required": []string{shape}, "additionalProperties": false}
-	}
-	return object{"oneOf": []any{duration, one(Constant, duration), one(Exponential, duration),
-		one(Uniform, object{"type": "array", "items": duration, "minItems": 2, "maxItems": 2}),
-		one(Lognormal, object{"type": "object", "additionalProperties": false, "required": []string{"mean", "sigma"},
-			"properties": object{"mean": duration, "sigma": object{"type": "number", "exclusiveMinimum": 0, "maximum": 3}}}),
-	}}
+	return object{"oneOf": []any{duration, only(Constant, duration), only(Exponential, duration),
+		only(Uniform, object{"type": "array", "items": duration, "minItems": 2, "maxItems": 2}), only(Lognormal, lognormalSchema(duration))}}
 }
 
-func (mapping) allowed(field) string { return "a map of names to values, such as {watch: exists}" }
+// lognormalSchema is that of the parameters of a lognormal distribution.
+func lognormalSchema(mean object) object {
+	return object{"type": "object", "additionalProperties": false, "required": []string{"mean", "sigma"},
+		"properties": object{"mean": mean, "sigma": object{"type": "number", "exclusiveMinimum": 0, "maximum": 3}}}
+}
 
-func (k mapping) read(r *reader, f field, n *yaml.Node) (any, bool) {
+func (mapping) allowed(Field) string { return "a map of names to values, such as {watch: exists}" }
+
+func (k mapping) read(r *reader, f Field, n *yaml.Node) (any, bool) {
 	if n.Kind != yaml.MappingNode {
 		return nil, r.wrong(f, n, shown(n)+" is not a map")
 	}
@@ -149,16 +156,16 @@ func (k mapping) read(r *reader, f field, n *yaml.Node) (any, bool) {
 		_, isName := name{}.read(r, f, key)
 		text, isText := any(nil), false
 		if value.Kind != yaml.ScalarNode || value.Tag == "!!null" {
-			r.fault(value, fmt.Sprintf("%s.%s: %s is not text; allowed is one word, number, or true or false", f.key, key.Value, shown(value)))
+			r.fault(value, fmt.Sprintf("%s.%s: %s is not text (expected one word, a number, true or false)", f.Key, key.Value, shown(value)))
 		} else {
 			text, isText = prose{}.read(r, f, value)
 		}
 		if _, twice := options[key.Value]; twice {
-			isName = r.fault(key, fmt.Sprintf("%s: %s stands twice", f.key, key.Value))
+			isName = r.fault(key, fmt.Sprintf("%s: duplicate value %s", f.Key, key.Value))
 		}
 		if ok = ok && isName && isText; ok {
 			options[key.Value] = text.(string)
-			r.places[f.key+"."+key.Value] = []Place{r.place(value)}
+			r.places[f.Key+"."+key.Value] = []Place{r.place(value)}
 		}
 	}
 	if len(options) == 0 {
@@ -176,7 +183,7 @@ func (mapping) write(value any) *yaml.Node {
 	return n
 }
 
-func (mapping) schema(field) object {
+func (mapping) schema(Field) object {
 	return object{"type": "object", "propertyNames": object{"pattern": namePattern},
 		"additionalProperties": object{"type": []string{"string", "number", "boolean"}}}
 }
@@ -184,4 +191,13 @@ func (mapping) schema(field) object {
 // flow is a list or a map on one line.
 func flow(kind yaml.Kind, content ...*yaml.Node) *yaml.Node {
 	return &yaml.Node{Kind: kind, Style: yaml.FlowStyle, Content: content}
+}
+
+// decimal is a number that is written with a point, and so needs no tag to be one.
+func decimal(v float64) *yaml.Node {
+	text := strconv.FormatFloat(v, 'f', -1, 64)
+	if v == math.Trunc(v) {
+		text += ".0"
+	}
+	return scalar("!!float", text)
 }

@@ -19,11 +19,11 @@ type (
 // mostServers is the highest number of a server: no ensemble that zkbench starts has more.
 const mostServers = 9
 
-func (serverName) allowed(field) string {
+func (serverName) allowed(Field) string {
 	return fmt.Sprintf("%s, %s, or a number from 1 to %d", Leader, Follower, mostServers)
 }
 
-func (k serverName) read(r *reader, f field, n *yaml.Node) (any, bool) {
+func (k serverName) read(r *reader, f Field, n *yaml.Node) (any, bool) {
 	number, err := strconv.Atoi(n.Value)
 	known := n.Value == Leader || n.Value == Follower || err == nil && number >= 1 && number <= mostServers && n.Value == strconv.Itoa(number)
 	if n.Kind != yaml.ScalarNode || !known {
@@ -39,15 +39,15 @@ func (serverName) write(value any) *yaml.Node {
 	return scalar("!!str", value.(string))
 }
 
-func (serverName) schema(field) object {
+func (serverName) schema(Field) object {
 	return object{"anyOf": []any{object{"enum": []string{Leader, Follower}}, object{"type": "integer", "minimum": 1, "maximum": mostServers}}}
 }
 
-func (faultList) allowed(field) string {
+func (faultList) allowed(Field) string {
 	return "a list of maps, such as [{at: 5s, kind: kill, server: leader, for: 5s}, {at: 8s, kind: expire, session: 3}]"
 }
 
-func (k faultList) read(r *reader, f field, n *yaml.Node) (any, bool) {
+func (k faultList) read(r *reader, f Field, n *yaml.Node) (any, bool) {
 	if n.Kind != yaml.SequenceNode {
 		return nil, r.wrong(f, n, shown(n)+" is not a list")
 	}
@@ -61,35 +61,35 @@ func (k faultList) read(r *reader, f field, n *yaml.Node) (any, bool) {
 }
 
 // one reads the i-th fault.
-func (faultList) one(r *reader, f field, i int, n *yaml.Node) (PlannedFault, bool) {
+func (faultList) one(r *reader, f Field, i int, n *yaml.Node) (PlannedFault, bool) {
 	p := PlannedFault{Session: AnySession}
 	if n.Kind != yaml.MappingNode {
-		return p, r.fault(n, fmt.Sprintf("%s: %s is not a fault; allowed is a map, such as {at: 5s, kind: kill, server: leader}", f.key, shown(n)))
+		return p, r.fault(n, fmt.Sprintf("%s: %s is not a fault (expected a map, such as {at: 5s, kind: kill, server: leader})", f.Key, shown(n)))
 	}
-	place := fmt.Sprintf("%s.%d", f.key, i)
+	place := fmt.Sprintf("%s.%d", f.Key, i)
 	r.places[place] = []Place{r.place(n)}
 	kind, known := faultKindOf(n)
 	table := faultKeys()
 	seen, ok := map[string]bool{}, true
 	for j := 0; j+1 < len(n.Content); j += 2 {
 		key, value := n.Content[j], n.Content[j+1]
-		at := slices.IndexFunc(table, func(k faultKey) bool { return k.key == key.Value })
+		at := slices.IndexFunc(table, func(k faultKey) bool { return k.Key == key.Value })
 		switch {
 		case at < 0:
-			ok = r.fault(key, fmt.Sprintf("%s: a fault has no %s; %s", f.key, strconv.Quote(key.Value), didYouMean(key.Value, faultKeyNames(kind))))
+			ok = r.fault(key, fmt.Sprintf("%s: unknown field %q of a fault (%s)", f.Key, key.Value, didYouMean(key.Value, faultKeyNames(kind))))
 			continue
 		case seen[key.Value]:
-			ok = r.fault(key, fmt.Sprintf("%s: %s stands twice", f.key, key.Value))
+			ok = r.fault(key, fmt.Sprintf("%s: duplicate field %s", f.Key, key.Value))
 			continue
 		case known && !kind.takes(key.Value):
-			ok = r.fault(key, fmt.Sprintf("%s: %s does not belong to %s; it takes %s", f.key, key.Value, kind.Name,
+			ok = r.fault(key, fmt.Sprintf("%s: %s is not a field of %s (expected %s)", f.Key, key.Value, kind.Name,
 				strings.Join(faultKeyNames(kind), ", ")))
 			continue
 		}
 		seen[key.Value] = true
-		row := table[at].field
-		row.key = f.key + ": " + row.key
-		read, good := row.kind.read(r, row, value)
+		row := table[at].Field
+		row.Key = f.Key + ": " + row.Key
+		read, good := row.Type.read(r, row, value)
 		if !good {
 			ok = false
 			continue
@@ -99,14 +99,14 @@ func (faultList) one(r *reader, f field, i int, n *yaml.Node) (PlannedFault, boo
 	}
 	for _, need := range append([]string{"at", "kind"}, kind.Needs...) {
 		if !seen[need] {
-			ok = r.fault(n, fmt.Sprintf("%s: %s is missing%s", f.key, need, ofKind(kind)))
+			ok = r.fault(n, fmt.Sprintf("%s: required field %s is missing%s", f.Key, need, ofKind(kind)))
 		}
 	}
 	for _, row := range table {
-		if row.def != "" && known && kind.takes(row.key) && !seen[row.key] {
+		if row.Default != "" && known && kind.takes(row.Key) && !seen[row.Key] {
 			var def yaml.Node
-			if err := yaml.Unmarshal([]byte(row.def), &def); err == nil {
-				value, _ := row.kind.read(r, row.field, def.Content[0])
+			if err := yaml.Unmarshal([]byte(row.Default), &def); err == nil {
+				value, _ := row.Type.read(r, row.Field, def.Content[0])
 				row.set(&p, value)
 			}
 		}
@@ -118,7 +118,7 @@ func ofKind(k FaultKind) string {
 	if k.Name == "" {
 		return ""
 	}
-	return "; " + k.Name + " needs it"
+	return " (" + k.Name + " needs it)"
 }
 
 // faultKindOf finds the kind that a fault says it is.
@@ -140,8 +140,8 @@ func faultKindOf(n *yaml.Node) (FaultKind, bool) {
 func faultKeyNames(kind FaultKind) []string {
 	var names []string
 	for _, k := range faultKeys() {
-		if kind.Name == "" || kind.takes(k.key) {
-			names = append(names, k.key)
+		if kind.Name == "" || kind.takes(k.Key) {
+			names = append(names, k.Key)
 		}
 	}
 	return names
@@ -153,7 +153,7 @@ func (faultList) write(value any) *yaml.Node {
 		one := flow(yaml.MappingNode)
 		for _, k := range faultKeys() {
 			if v := k.get(f); v != nil {
-				one.Content = append(one.Content, scalar("!!str", k.key), k.kind.write(v))
+				one.Content = append(one.Content, scalar("!!str", k.Key), k.Type.write(v))
 			}
 		}
 		list.Content = append(list.Content, one)
@@ -161,12 +161,12 @@ func (faultList) write(value any) *yaml.Node {
 	return list
 }
 
-func (faultList) schema(field) object {
+func (faultList) schema(Field) object {
 	properties, kinds := object{}, []any{}
 	for _, k := range faultKeys() {
-		s := k.kind.schema(k.field)
-		s["description"] = k.doc
-		properties[k.key] = s
+		s := k.Type.schema(k.Field)
+		s["description"] = k.Doc
+		properties[k.Key] = s
 	}
 	for _, kind := range FaultKinds() {
 		kinds = append(kinds, object{
@@ -191,13 +191,23 @@ func (r *reader) planned(p Profile, start Place) {
 		return
 	}
 	for i, f := range p.Faults {
-		if p.Duration > 0 && f.At >= p.Duration { // a cell of fixed work has no duration
+		if key, problem := f.storm(p); key != "" {
+			r.faults = append(r.faults, Fault{at(i, key), "faults: " + problem})
+			continue
+		}
+		switch lasts := slices.ContainsFunc(FaultKinds(), func(k FaultKind) bool { return k.Name == f.Kind && k.takes("for") }); {
+		case f.Every > 0 && p.Duration == 0:
+			r.faults = append(r.faults, Fault{at(i, "every"), "faults: every needs a steady phase with a duration, and this workload ends with its work"})
+		case f.Every > 0 && lasts && (f.For == 0 || f.For >= f.Every):
+			r.faults = append(r.faults, Fault{at(i, "every"), fmt.Sprintf("faults: every must be longer than for, which must be given, got every %v and for %v", f.Every, f.For)})
+		case f.Every > 0:
+		case p.Duration > 0 && f.At >= p.Duration: // a cell of fixed work has no duration
 			r.faults = append(r.faults, Fault{at(i, "at"), fmt.Sprintf(
-				"faults: at %v the steady phase of %v is over; allowed is less, or a longer duration", f.At, p.Duration)})
+				"faults: at must be before the end of the steady phase, %[2]v after its start, got %[1]v", f.At, p.Duration)})
 		}
 		if least := slices.Min(p.Sessions); f.Session >= least {
 			r.faults = append(r.faults, Fault{at(i, "session"), fmt.Sprintf(
-				"faults: there is no session %d in a cell of %d sessions; allowed is 0 to %d", f.Session, least, least-1)})
+				"faults: no session %d in a cell of %d sessions (expected 0 to %d)", f.Session, least, least-1)})
 		}
 	}
 }

@@ -15,21 +15,27 @@ import (
 //go:embed *.yaml
 var builtin embed.FS
 
+// The sources of profiles that are no files, in the places of messages: the first begins that of a built-in one.
+const (
+	BuiltinSource = "builtin:"
+	StdinSource   = "stdin"
+)
+
 // maxSize of a profile; what is longer is some other file.
 const maxSize = 1 << 20
 
 // Load reads a profile: a built-in one by its name, a file by its path, or standard input by '-'. What has a separator or
 // ends in .yaml or .yml is a path; of a built-in profile and a file with the same name the built-in wins.
-func Load(nameOrPath string) (Profile, error) { return load(nameOrPath, os.Stdin) }
+func (c Catalogue) Load(nameOrPath string) (Profile, error) { return c.load(nameOrPath, os.Stdin) }
 
-func load(nameOrPath string, stdin io.Reader) (Profile, error) {
+func (c Catalogue) load(nameOrPath string, stdin io.Reader) (Profile, error) {
 	if nameOrPath == "-" {
-		return parseFrom("stdin", stdin)
+		return c.parseFrom(StdinSource, stdin)
 	}
 	isPath := strings.ContainsAny(nameOrPath, `/\`) || strings.HasSuffix(nameOrPath, ".yaml") || strings.HasSuffix(nameOrPath, ".yml")
 	names := builtinNames()
 	if !isPath && slices.Contains(names, nameOrPath) {
-		return parseBuiltin(nameOrPath)
+		return c.parseBuiltin(nameOrPath)
 	}
 	f, err := os.Open(nameOrPath)
 	if err != nil {
@@ -40,14 +46,20 @@ func load(nameOrPath string, stdin io.Reader) (Profile, error) {
 		if near := Nearest(nameOrPath, names); near != "" {
 			hint = " did you mean " + near + "?"
 		}
-		return Profile{}, fmt.Errorf("no built-in profile and no file is called %q;%s built in are %s: %w", nameOrPath, hint,
-			strings.Join(names, ", "), fs.ErrNotExist)
+		return Profile{}, noProfile{fmt.Sprintf("no built-in profile and no file named %q;%s built-in profiles are %s", nameOrPath, hint,
+			strings.Join(names, ", "))}
 	}
 	defer f.Close()
-	return parseFrom(nameOrPath, f)
+	return c.parseFrom(nameOrPath, f)
 }
 
-func parseFrom(file string, r io.Reader) (Profile, error) {
+// noProfile says that there is none of a name. It is fs.ErrNotExist.
+type noProfile struct{ message string }
+
+func (n noProfile) Error() string { return n.message }
+func (n noProfile) Unwrap() error { return fs.ErrNotExist }
+
+func (c Catalogue) parseFrom(file string, r io.Reader) (Profile, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxSize+1))
 	if err != nil {
 		return Profile{}, fmt.Errorf("read profile %s: %w", file, err)
@@ -55,14 +67,14 @@ func parseFrom(file string, r io.Reader) (Profile, error) {
 	if len(data) > maxSize {
 		return Profile{}, fmt.Errorf("read profile %s: longer than 1 MiB, which no profile is", file)
 	}
-	return Parse(file, data)
+	return c.Parse(file, data)
 }
 
 // Builtin is every built-in profile, by name.
-func Builtin() ([]Profile, error) {
+func (c Catalogue) Builtin() ([]Profile, error) {
 	var all []Profile
 	for _, name := range builtinNames() {
-		p, err := parseBuiltin(name)
+		p, err := c.parseBuiltin(name)
 		if err != nil {
 			return nil, err
 		}
@@ -74,12 +86,12 @@ func Builtin() ([]Profile, error) {
 // Source is the YAML of a built-in profile with its comments, to be copied and changed.
 func Source(name string) ([]byte, error) { return builtin.ReadFile(name + ".yaml") }
 
-func parseBuiltin(name string) (Profile, error) {
+func (c Catalogue) parseBuiltin(name string) (Profile, error) {
 	data, err := Source(name)
 	if err != nil {
 		return Profile{}, fmt.Errorf("read built-in profile: %w", err)
 	}
-	return Parse("builtin:"+name+".yaml", data)
+	return c.Parse(BuiltinSource+name+".yaml", data)
 }
 
 // builtinNames in order. The directory is part of the program: it cannot fail to be read.
@@ -88,5 +100,6 @@ func builtinNames() []string {
 	for i, file := range files {
 		files[i] = strings.TrimSuffix(path.Base(file), ".yaml")
 	}
+	slices.Sort(files)
 	return files
 }

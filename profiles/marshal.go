@@ -10,9 +10,9 @@ import (
 // Marshal writes the whole profile, defaults included, as YAML that Parse reads back to an equal one.
 func Marshal(p Profile) ([]byte, error) {
 	root := &yaml.Node{Kind: yaml.MappingNode}
-	for _, f := range fields() {
-		if f.applies(p) && (f.def != "" || !reflect.ValueOf(f.at(&p)).Elem().IsZero()) {
-			root.Content = append(root.Content, scalar("!!str", f.key), f.node(p))
+	for _, f := range p.workload().table() {
+		if f.applies(p) && (f.Default != "" || !f.get(p).IsZero()) {
+			root.Content = append(root.Content, scalar("!!str", f.Key), f.node(p))
 		}
 	}
 	var out bytes.Buffer
@@ -24,14 +24,14 @@ func Marshal(p Profile) ([]byte, error) {
 }
 
 // node is the value of the field in p; a list of one is written as its item.
-func (f field) node(p Profile) *yaml.Node {
-	value := reflect.ValueOf(f.at(&p)).Elem()
-	if !f.axis {
-		return f.kind.write(value.Interface())
+func (f Field) node(p Profile) *yaml.Node {
+	value := f.get(p)
+	if !f.Axis {
+		return f.Type.write(value.Interface())
 	}
 	list := flow(yaml.SequenceNode)
 	for i := range value.Len() {
-		list.Content = append(list.Content, f.kind.write(value.Index(i).Interface()))
+		list.Content = append(list.Content, f.Type.write(value.Index(i).Interface()))
 	}
 	if len(list.Content) == 1 {
 		return list.Content[0]
@@ -40,15 +40,15 @@ func (f field) node(p Profile) *yaml.Node {
 }
 
 // isDefault says whether the field of p is what it would be if it were not given.
-func (f field) isDefault(p Profile) bool {
-	value := reflect.ValueOf(f.at(&p)).Elem()
-	if value.IsZero() && (f.def == "" || !f.applies(p)) {
+func (f Field) isDefault(p Profile) bool {
+	value := f.get(p)
+	if value.IsZero() && (f.Default == "" || !f.applies(p)) {
 		return true
 	}
-	fresh := Profile{Workload: p.Workload, Rate: p.Rate}
-	if f.def == "" {
+	if f.Default == "" {
 		return false
 	}
+	var fresh Profile
 	f.setDefault(&fresh)
-	return reflect.DeepEqual(value.Interface(), reflect.ValueOf(f.at(&fresh)).Elem().Interface())
+	return reflect.DeepEqual(value.Interface(), f.get(fresh).Interface())
 }

@@ -46,5 +46,5 @@ func didYouMean(word string, known []string) string {
 	if near := Nearest(word, known); near != "" {
 		return "did you mean " + near + "?"
 	}
-	return "there are " + strings.Join(known, ", ")
+	return "expected one of " + strings.Join(known, ", ")
 }

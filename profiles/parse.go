@@ -16,14 +16,14 @@ import (
 
 // Parse reads one profile from YAML. The file name begins every message and, without a name in the profile, names it. The
 // error is Faults with everything that is wrong.
-func Parse(file string, data []byte) (Profile, error) {
-	r := &reader{source: file, places: map[string][]Place{}}
+func (c Catalogue) Parse(file string, data []byte) (Profile, error) {
+	r := &reader{catalogue: c, source: file, places: map[string][]Place{}, written: map[string]string{}}
 	root, ok := r.document(data)
 	if !ok || !r.plain(root) {
 		return Profile{}, r.faults.err()
 	}
 	p := r.resolve(r.entries(root), r.place(root))
-	p.source, p.places = file, r.places
+	p.source, p.places, p.written = file, r.places, r.written
 	if p.Name == "" {
 		p.Name = nameOf(file)
 	}
@@ -45,18 +45,21 @@ func nameOf(file string) string {
 
 // entry is one key of a profile with its value, before it is understood.
 type entry struct {
-	key   string
-	at    Place
-	value *yaml.Node
-	keep  []Place // the places of the values, where they are known from an earlier reading
+	key     string
+	written string // the key as it is written: an alias of key, or key itself
+	at      Place
+	value   *yaml.Node
+	keep    []Place // the places of the values, where they are known from an earlier reading
 }
 
 // reader turns entries into a Profile and gathers the faults and the places on the way.
 type reader struct {
-	source string
-	stated string // the place of all values, where they have none of their own: --set key
-	places map[string][]Place
-	faults Faults
+	catalogue Catalogue
+	source    string
+	stated    string // the place of all values, where they have none of their own: --set key
+	places    map[string][]Place
+	written   map[string]string
+	faults    Faults
 }
 
 func (r *reader) place(n *yaml.Node) Place {
@@ -73,8 +76,8 @@ func (r *reader) fault(n *yaml.Node, message string) bool {
 }
 
 // wrong reports a value that field f cannot have.
-func (r *reader) wrong(f field, n *yaml.Node, what string) bool {
-	return r.fault(n, fmt.Sprintf("%s: %s; allowed is %s", f.key, what, f.kind.allowed(f)))
+func (r *reader) wrong(f Field, n *yaml.Node, what string) bool {
+	return r.fault(n, fmt.Sprintf("%s: %s (expected %s)", f.Key, what, f.Type.allowed(f)))
 }
 
 // document is the root map of the only document in data.
@@ -84,21 +87,21 @@ func (r *reader) document(data []byte) (*yaml.Node, bool) {
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	err := decoder.Decode(&doc)
 	if err == io.EOF || err == nil && len(doc.Content) == 1 && doc.Content[0].Tag == "!!null" {
-		return nil, r.fault(top, "the profile is empty; it needs at least "+strings.Join(required(), ", "))
+		return nil, r.fault(top, "the profile is empty (expected at least "+strings.Join(required(), ", ")+")")
 	}
 	if err != nil {
 		return nil, r.syntax(data, err)
 	}
 	switch err := decoder.Decode(&second); {
 	case err == nil:
-		return nil, r.fault(&second, "a second document begins here; allowed is one profile in a file")
+		return nil, r.fault(&second, "a second document starts here (expected one profile in a file)")
 	case err != io.EOF:
 		return nil, r.syntax(data, err)
 	}
 	if root := doc.Content[0]; root.Kind == yaml.MappingNode {
 		return root, true
 	}
-	return nil, r.fault(doc.Content[0], shown(doc.Content[0])+" is not a profile; allowed is a map of keys to values")
+	return nil, r.fault(doc.Content[0], shown(doc.Content[0])+" is not a profile (expected a map of fields to values)")
 }
 
 // syntax reports what the YAML parser says, which gives at most a line, and sometimes that of the enclosing block.
@@ -113,10 +116,10 @@ func (r *reader) syntax(data []byte, err error) bool {
 		indent := line[:len(line)-len(bytes.TrimLeft(line, " \t"))]
 		if tab := bytes.IndexByte(indent, '\t'); tab >= 0 && len(indent) < len(line) {
 			at.Line, at.Column = i+1, tab+1
-			return r.fault(at, "a tab indents this line; allowed are spaces only")
+			return r.fault(at, "this line is indented with a tab (expected spaces)")
 		}
 	}
-	return r.fault(at, "this is not YAML: "+message)
+	return r.fault(at, "invalid YAML: "+message)
 }
 
 // plain reports the parts of YAML that a profile does without, since what is read should be what is written.
@@ -124,11 +127,11 @@ func (r *reader) plain(n *yaml.Node) bool {
 	ok := true
 	switch {
 	case n.Kind == yaml.AliasNode:
-		return r.fault(n, "*"+n.Value+" is an alias; allowed is the value itself, written out")
+		return r.fault(n, "*"+n.Value+" is an alias (expected the value itself)")
 	case n.Anchor != "":
-		ok = r.fault(n, "&"+n.Anchor+" is an anchor; allowed is the value alone")
+		ok = r.fault(n, "&"+n.Anchor+" is an anchor (expected the value alone)")
 	case n.Style&yaml.TaggedStyle != 0:
-		ok = r.fault(n, n.Tag+" is a tag; allowed is the value alone")
+		ok = r.fault(n, n.Tag+" is a tag (expected the value alone)")
 	}
 	for _, inner := range n.Content {
 		ok = r.plain(inner) && ok
@@ -136,49 +139,52 @@ func (r *reader) plain(n *yaml.Node) bool {
 	return ok
 }
 
-// entries of the root map; a key that stands twice is reported and counts once.
+// entries of the root map; a key that is given twice is reported and counts once.
 func (r *reader) entries(root *yaml.Node) []entry {
 	var all []entry
-	workload := ""
+	var w *Workload
 	for i := 0; i+1 < len(root.Content); i += 2 {
 		if root.Content[i].Value == "workload" {
-			workload = root.Content[i+1].Value
+			w = r.catalogue.find(root.Content[i+1].Value)
 		}
 	}
 	for i := 0; i+1 < len(root.Content); i += 2 {
 		key := root.Content[i]
-		stands := canonical(key.Value, workload)
-		if twin := slices.IndexFunc(all, func(e entry) bool { return e.key == stands }); twin >= 0 {
-			r.fault(key, fmt.Sprintf("%s stands twice, first in line %d; allowed is once", key.Value, all[twin].at.Line))
+		e := entry{key: w.canonical(key.Value), written: key.Value, at: r.place(key), value: root.Content[i+1]}
+		if twin := slices.IndexFunc(all, func(other entry) bool { return other.key == e.key }); twin >= 0 {
+			r.fault(key, fmt.Sprintf("%s: duplicate field, first given in line %d as %s", key.Value, all[twin].at.Line, all[twin].written))
 			continue
 		}
-		all = append(all, entry{key: stands, at: r.place(key), value: root.Content[i+1]})
+		all = append(all, e)
 	}
 	return all
 }
 
 // resolve is the profile of these entries with its defaults. It is meaningful when no faults were found.
 func (r *reader) resolve(given []entry, start Place) Profile {
-	var p Profile
-	table := fields()
+	p := Profile{catalogue: r.catalogue}
+	w := r.catalogue.find(workloadOf(given))
+	table := w.table()
 	read := map[string]bool{} // the keys that were understood
 	for _, e := range given {
-		i := slices.IndexFunc(table, func(f field) bool { return f.key == e.key })
-		if i < 0 {
-			r.faults = append(r.faults, Fault{e.at, fmt.Sprintf("%s is no key of a profile; %s", strconv.Quote(e.key),
-				didYouMean(e.key, keys(table, workloadOf(given))))})
-			continue
+		if i := slices.IndexFunc(table, func(f Field) bool { return f.Key == e.key }); i >= 0 && w.canonical(e.written) == e.key {
+			if e.written != e.key {
+				r.written[e.key] = e.written
+			}
+			read[e.key] = r.field(table[i], e, &p)
+		} else {
+			r.strange(e, w)
 		}
-		read[e.key] = r.field(table[i], e, &p)
 	}
-	r.rules(table, given, start, &p, read)
+	r.known(given, w)
+	r.rules(table, given, start, w)
 	for _, f := range table {
-		if _, isGiven := read[f.key]; !isGiven && f.def != "" && f.applies(p) {
+		if _, isGiven := read[f.Key]; !isGiven && f.Default != "" && f.applies(p) {
 			f.setDefault(&p)
 		}
 	}
 	if len(r.faults) == 0 {
-		r.counts(p, start)
+		r.together(p, given, start)
 		r.planned(p, start)
 	}
 	return p
@@ -194,36 +200,45 @@ func workloadOf(given []entry) string {
 }
 
 // field reads one entry into p.
-func (r *reader) field(f field, e entry, p *Profile) bool {
+func (r *reader) field(f Field, e entry, p *Profile) bool {
 	if e.at.Line == 0 || e.keep != nil {
 		r.stated = e.at.String()
 		defer func() { r.stated = "" }()
 	}
-	into := reflect.ValueOf(f.at(p)).Elem()
+	into := reflect.New(f.goType()).Elem()
 	items := []*yaml.Node{e.value}
-	if f.axis && e.value.Kind == yaml.SequenceNode {
+	if f.Axis && e.value.Kind == yaml.SequenceNode {
 		items = e.value.Content
 	}
 	if len(items) == 0 {
-		return r.fault(e.value, fmt.Sprintf("%s: the list is empty; allowed is %s, or a list of them", f.key, f.kind.allowed(f)))
+		return r.fault(e.value, fmt.Sprintf("%s: the list is empty (expected %s, or a list of them)", e.written, f.Type.allowed(f)))
 	}
+	row := f
+	row.Key = e.written
 	ok := true
 	seen := map[any]bool{}
 	var places []Place
 	for _, item := range items {
 		places = append(places, r.place(item))
 		if item.Tag == "!!null" {
-			ok = r.wrong(f, item, "it has no value")
+			ok = r.wrong(row, item, "no value")
 			continue
 		}
-		value, good := f.kind.read(r, f, item)
+		if parts := strings.Split(item.Value, ","); f.Axis && item.Kind == yaml.ScalarNode && len(parts) > 1 {
+			for i := range parts {
+				parts[i] = strings.TrimSpace(parts[i])
+			}
+			ok = r.fault(item, fmt.Sprintf("%s: %s is one value, did you mean [%s]?", e.written, shown(item), strings.Join(parts, ", ")))
+			continue
+		}
+		value, good := f.Type.read(r, row, item)
 		switch {
 		case !good:
 			ok = false
-		case !f.axis:
+		case !f.Axis:
 			into.Set(reflect.ValueOf(value).Convert(into.Type()))
 		case seen[value]:
-			ok = r.fault(item, fmt.Sprintf("%s: %s stands twice; allowed is once", f.key, item.Value))
+			ok = r.fault(item, fmt.Sprintf("%s: duplicate value %s", e.written, item.Value))
 		default:
 			seen[value] = true
 			into.Set(reflect.Append(into, reflect.ValueOf(value).Convert(into.Type().Elem())))
@@ -232,6 +247,7 @@ func (r *reader) field(f field, e entry, p *Profile) bool {
 	if e.keep != nil {
 		places = e.keep
 	}
-	r.places[f.key] = places
+	r.places[f.Key] = places
+	f.set(p, into)
 	return ok
 }

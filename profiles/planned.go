@@ -1,6 +1,7 @@
 package profiles
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -15,6 +16,7 @@ type PlannedFault struct {
 	Server  string        // leader, follower, or a number from 1; "": not of one server
 	Session int           // from 0 to one below the number of sessions; AnySession: not of one session
 	For     time.Duration // until it is healed; 0: at the end of the cell's steady phase
+	Every   time.Duration // from one time to the next, for as long as the steady phase lasts; 0: once
 
 	From      string        // of disconnect: everybody, servers or clients
 	Delay     time.Duration // of latency and delay-events
@@ -23,6 +25,13 @@ type PlannedFault struct {
 	Times     int           // of cut-reply and cut-request: how often it strikes
 	Copies    int           // of repeat-events
 	Direction string        // of silence: both, to-server or to-client
+
+	// Of storms, which have sessions and znodes beside those of the load.
+	Sessions   int // that are lost, or that read
+	Ephemerals int // of each session that is lost
+	Watchers   int // of these
+	Znodes     int // that each session reads
+	Size       int // bytes of each of them
 }
 
 // AnySession as the session of a fault means that it is not about one.
@@ -30,22 +39,26 @@ const AnySession = -1
 
 // The kinds of faults.
 const (
-	Kill         = "kill"
-	StopServer   = "stop"
-	Pause        = "pause"
-	Restart      = "restart"
-	Disconnect   = "disconnect"
-	AddLatency   = "latency"
-	AddLoss      = "loss"
-	Expire       = "expire"
-	Crash        = "crash"
-	CutReply     = "cut-reply"
-	CutRequest   = "cut-request"
-	Silence      = "silence"
-	DelayEvents  = "delay-events"
-	HoldEvents   = "hold-events"
-	RepeatEvents = "repeat-events"
-	Reset        = "reset"
+	Kill           = "kill"
+	StopServer     = "stop"
+	Pause          = "pause"
+	Restart        = "restart"
+	RollingRestart = "rolling-restart"
+	Disconnect     = "disconnect"
+	AddLatency     = "latency"
+	AddLoss        = "loss"
+	Expire         = "expire"
+	Crash          = "crash"
+	CutReply       = "cut-reply"
+	CutRequest     = "cut-request"
+	Silence        = "silence"
+	DelayEvents    = "delay-events"
+	HoldEvents     = "hold-events"
+	RepeatEvents   = "repeat-events"
+	Reset          = "reset"
+	MassExpiry     = "mass-expiry"
+	ReadStorm      = "read-storm"
+	KillDriver     = "kill-driver"
 )
 
 // The servers that a fault may name by what they are.
@@ -54,7 +67,7 @@ const (
 	Follower = "follower"
 )
 
-// Who a server is cut off from.
+// What a server is cut off from.
 const (
 	FromEverybody = "everybody"
 	FromServers   = "servers"
@@ -70,7 +83,7 @@ type FaultKind struct {
 
 // takes says whether a fault of this kind may have the key.
 func (k FaultKind) takes(key string) bool {
-	return key == "at" || key == "kind" || slices.Contains(k.Needs, key) || slices.Contains(k.May, key)
+	return key == "at" || key == "kind" || key == "every" || slices.Contains(k.Needs, key) || slices.Contains(k.May, key)
 }
 
 // FaultKinds are all kinds. The servers' come first, the clients' after.
@@ -82,6 +95,8 @@ func FaultKinds() []FaultKind {
 		one(StopServer, "SIGTERM: the server ends in good order; healed by starting it again", server, []string{"for"}),
 		one(Pause, "the server stands still: its connections stay open and nothing answers; healed by letting it go on", server, []string{"for"}),
 		one(Restart, "the server is stopped, unless an earlier fault has taken it down, and started again, 'for' later", server, []string{"for"}),
+		one(RollingRestart, "all servers are restarted one by one, the leader last: each is stopped and started again, 'for' later, and the next one when a write "+
+			"has gone through every server", nil, []string{"for"}),
 		one(Disconnect, "the server is cut off the network, 'from' everybody, the other servers, or the clients; nobody is told", server,
 			[]string{"for", "from"}),
 		one(AddLatency, "every packet that the server sends is late by 'delay'", []string{"server", "delay"}, []string{"for"}),
@@ -99,26 +114,32 @@ func FaultKinds() []FaultKind {
 		one(HoldEvents, "watch events do not reach the clients until it is healed", nil, []string{"session", "server", "for"}),
 		one(RepeatEvents, "watch events reach the clients more than once, with 'copies' more", nil, []string{"session", "server", "copies", "for"}),
 		one(Reset, "the connections of the session, or of all, are reset", nil, session),
+		one(MassExpiry, "'sessions' clients beside those of the load, with 'ephemerals' znodes each, die without a word at once: the servers expire them, and "+
+			"tell as many 'watchers' of each znode", []string{"sessions"}, []string{"ephemerals", "watchers"}),
+		one(ReadStorm, "a znode changes that as many 'sessions' beside those of the load watch: each watches again, and reads 'znodes' of 'size' bytes",
+			[]string{"sessions", "znodes"}, []string{"size"}),
+		one(KillDriver, "SIGKILL: the process of the driver that holds the session is gone, or all of them, and its sessions with it: the servers keep their znodes "+
+			"until they expire; other processes and sessions take their places", nil, session),
 	}
 }
 
 // faultKey is a key of a planned fault: a row that is read, written and described like one of a profile.
 type faultKey struct {
-	field
+	Field
 	set func(*PlannedFault, any)
 	get func(PlannedFault) any // nil when it is not given
 }
 
-func durationKey(f field, of func(*PlannedFault) *time.Duration) faultKey {
+func durationKey(f Field, of func(*PlannedFault) *time.Duration) faultKey {
 	return faultKey{f, func(p *PlannedFault, v any) { *of(p) = v.(time.Duration) }, func(p PlannedFault) any {
-		if d := *of(&p); d > 0 || f.key == "at" {
+		if d := *of(&p); d > 0 || f.Key == "at" {
 			return d
 		}
 		return nil
 	}}
 }
 
-func wordKey(f field, of func(*PlannedFault) *string) faultKey {
+func wordKey(f Field, of func(*PlannedFault) *string) faultKey {
 	return faultKey{f, func(p *PlannedFault, v any) { *of(p) = v.(string) }, func(p PlannedFault) any {
 		if s := *of(&p); s != "" {
 			return s
@@ -128,7 +149,7 @@ func wordKey(f field, of func(*PlannedFault) *string) faultKey {
 }
 
 // numberKey is a key whose value is none where it is not given.
-func numberKey(f field, none int, of func(*PlannedFault) *int) faultKey {
+func numberKey(f Field, none int, of func(*PlannedFault) *int) faultKey {
 	return faultKey{f, func(p *PlannedFault, v any) { *of(p) = int(v.(uint64)) }, func(p PlannedFault) any {
 		if n := *of(&p); n != none {
 			return uint64(n)
@@ -144,31 +165,61 @@ func faultKeys() []faultKey {
 		kinds = append(kinds, k.Name)
 	}
 	return []faultKey{
-		durationKey(field{key: "at", kind: span{}, max: float64(7 * day), doc: "When, from the begin of the steady phase of each cell."},
+		durationKey(Field{Key: "at", Type: span{}, Max: float64(7 * day), Doc: "When, from the begin of the steady phase of each cell."},
 			func(f *PlannedFault) *time.Duration { return &f.At }),
-		wordKey(field{key: "kind", kind: enum{}, words: kinds, doc: "What breaks."}, func(f *PlannedFault) *string { return &f.Kind }),
-		wordKey(field{key: "server", kind: serverName{}, doc: "Which server, by what it is when the fault strikes."},
+		wordKey(Field{Key: "kind", Type: enum{}, Words: kinds, Doc: "What breaks."}, func(f *PlannedFault) *string { return &f.Kind }),
+		wordKey(Field{Key: "server", Type: serverName{}, Doc: "Which server, by what it is when the fault strikes."},
 			func(f *PlannedFault) *string { return &f.Server }),
-		numberKey(field{key: "session", kind: whole{}, max: 1e6 - 1, doc: "Which session, counted from 0."}, AnySession,
+		numberKey(Field{Key: "session", Type: whole{}, Max: 1e6 - 1, Doc: "Which session, counted from 0."}, AnySession,
 			func(f *PlannedFault) *int { return &f.Session }),
-		durationKey(field{key: "for", kind: span{}, min: float64(time.Millisecond), max: float64(7 * day),
-			doc: "How long until it is healed; without it at the end of the cell's steady phase."},
+		durationKey(Field{Key: "for", Type: span{}, Min: float64(time.Millisecond), Max: float64(7 * day),
+			Doc: "How long until it is healed; without it at the end of the cell's steady phase."},
 			func(f *PlannedFault) *time.Duration { return &f.For }),
-		wordKey(field{key: "from", kind: enum{}, words: []string{FromEverybody, FromServers, FromClients}, def: FromEverybody,
-			doc: "Who the server is cut off from."}, func(f *PlannedFault) *string { return &f.From }),
-		durationKey(field{key: "delay", kind: span{}, min: float64(time.Millisecond), max: float64(time.Hour), doc: "How late."},
+		durationKey(Field{Key: "every", Type: span{}, Min: float64(time.Second), Max: float64(7 * day),
+			Doc: "Again each time so long has passed, while the steady phase lasts; never where that ends before 'at'."},
+			func(f *PlannedFault) *time.Duration { return &f.Every }),
+		wordKey(Field{Key: "from", Type: enum{}, Words: []string{FromEverybody, FromServers, FromClients}, Default: FromEverybody,
+			Doc: "Who the server is cut off from."}, func(f *PlannedFault) *string { return &f.From }),
+		durationKey(Field{Key: "delay", Type: span{}, Min: float64(time.Millisecond), Max: float64(time.Hour), Doc: "How late."},
 			func(f *PlannedFault) *time.Duration { return &f.Delay }),
-		numberKey(field{key: "percent", kind: whole{}, min: 1, max: 100, doc: "How many of a hundred packets."}, 0,
+		numberKey(Field{Key: "percent", Type: whole{}, Min: 1, Max: 100, Doc: "How many of a hundred packets."}, 0,
 			func(f *PlannedFault) *int { return &f.Percent }),
-		wordKey(field{key: "op", kind: enum{}, words: []string{"create", "delete", "exists", "get", "set", "list", "sync", "multi"},
-			doc: "Of which operation; without it of any."}, func(f *PlannedFault) *string { return &f.Op }),
-		numberKey(field{key: "times", kind: whole{}, min: 1, max: 1e6, def: "1", doc: "How often it strikes."}, 0,
+		wordKey(Field{Key: "op", Type: enum{}, Words: []string{"create", "delete", "exists", "get", "set", "list", "sync", "multi"},
+			Doc: "Of which operation; without it of any."}, func(f *PlannedFault) *string { return &f.Op }),
+		numberKey(Field{Key: "times", Type: whole{}, Min: 1, Max: 1e6, Default: "1", Doc: "How often it strikes."}, 0,
 			func(f *PlannedFault) *int { return &f.Times }),
-		numberKey(field{key: "copies", kind: whole{}, min: 1, max: 100, def: "1", doc: "How many more of each event."}, 0,
+		numberKey(Field{Key: "copies", Type: whole{}, Min: 1, Max: 100, Default: "1", Doc: "How many more of each event."}, 0,
 			func(f *PlannedFault) *int { return &f.Copies }),
-		wordKey(field{key: "direction", kind: enum{}, words: []string{"both", "to-server", "to-client"}, def: "both", doc: "Which way is silent."},
+		numberKey(Field{Key: "sessions", Type: whole{}, Min: 1, Max: 1e5, Doc: "Of a storm, how many sessions beside those of the load are lost, or read."}, 0,
+			func(f *PlannedFault) *int { return &f.Sessions }),
+		numberKey(Field{Key: "ephemerals", Type: whole{}, Min: 1, Max: 5000, Default: "1", Doc: "Ephemeral znodes of each session that is lost. A session's end is one " +
+			"transaction that names all of them, and one above jute.maxbuffer would end the servers for good: so no more than fit with room to spare."}, 0,
+			func(f *PlannedFault) *int { return &f.Ephemerals }),
+		numberKey(Field{Key: "watchers", Type: whole{}, Min: 1, Max: 1e4, Default: "1", Doc: "Sessions that each watch all ephemeral znodes of those that are lost."}, 0,
+			func(f *PlannedFault) *int { return &f.Watchers }),
+		numberKey(Field{Key: "znodes", Type: whole{}, Min: 1, Max: 1e4, Doc: "Znodes that each session reads after the change, one after the other."}, 0,
+			func(f *PlannedFault) *int { return &f.Znodes }),
+		numberKey(Field{Key: "size", Type: whole{}, Min: 1, Max: 1e6, Default: "100", Doc: "Bytes of data of each of these znodes."}, 0,
+			func(f *PlannedFault) *int { return &f.Size }),
+		wordKey(Field{Key: "direction", Type: enum{}, Words: []string{"both", "to-server", "to-client"}, Default: "both", Doc: "Which way is silent."},
 			func(f *PlannedFault) *string { return &f.Direction }),
 	}
+}
+
+// Schedule is the planned faults of a cell, those that come again each time they do, in the order of time.
+func (p Profile) Schedule() []PlannedFault {
+	var all []PlannedFault
+	for _, f := range p.Faults {
+		if f.Every == 0 {
+			all = append(all, f)
+			continue
+		}
+		for ; f.At < p.Duration; f.At += f.Every {
+			all = append(all, f)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b PlannedFault) int { return cmp.Compare(a.At, b.At) })
+	return all
 }
 
 // Target is the session or the server that the fault names, "" for all of them.
@@ -180,4 +231,53 @@ func (f PlannedFault) Target() string {
 		return "server " + f.Server
 	}
 	return f.Server
+}
+
+// storms are the kinds of faults that have sessions of their own.
+var storms = []string{MassExpiry, ReadStorm}
+
+// IsStorm reports whether the fault has sessions beside those of the load, which are opened before it.
+func (f PlannedFault) IsStorm() bool { return slices.Contains(storms, f.Kind) }
+
+// Beside is how many sessions a cell needs for its storms, beside those of its load.
+func (p Profile) Beside() int {
+	n := 0
+	for _, f := range p.Schedule() {
+		if f.IsStorm() {
+			n += f.Sessions + max(f.Watchers, 1) // or the one that makes the change
+		}
+	}
+	return n
+}
+
+// mostWatches is how many watches a storm may arm.
+const mostWatches = 2_000_000
+
+// storm reports what is wrong with the numbers of a storm, with the key.
+func (f PlannedFault) storm(p Profile) (key, problem string) {
+	if watches := f.Sessions * f.Ephemerals * f.Watchers; f.Kind == MassExpiry && watches > mostWatches {
+		return "sessions", fmt.Sprintf("%d watches (sessions x ephemerals x watchers) are more than %d", watches, mostWatches)
+	}
+	return f.ExpiresTooLate(p, 0)
+}
+
+// ExpiresTooLate says why sessions of a mass expiry may not have expired when the steady phase ends, with the key to blame, where servers round a session
+// timeout up to a tick; "" if all will have, those of the last time it comes again included.
+func (f PlannedFault) ExpiresTooLate(p Profile, tick time.Duration) (key, problem string) {
+	if f.Kind != MassExpiry || p.Duration == 0 {
+		return "", ""
+	}
+	key, last := "at", f.At
+	for f.Every > 0 && last+f.Every < p.Duration {
+		key, last = "every", last+f.Every
+	}
+	if last+p.SessionTimeout+tick <= p.Duration {
+		return "", ""
+	}
+	why := "session_timeout"
+	if tick > 0 {
+		why += fmt.Sprintf(" and a tick of %v", tick)
+	}
+	return key, fmt.Sprintf("the sessions that are lost at %v expire up to %v later (%s), which is after the steady phase ends (raise duration, or lower at or session_timeout)", last,
+		p.SessionTimeout+tick, why)
 }

@@ -3,6 +3,7 @@ package profiles
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,8 +19,8 @@ func faulty(faults ...string) string {
 }
 
 // values that are right, of each key of a fault.
-var values = map[string]string{"at": "2s", "server": "2", "session": "3", "for": "1s", "from": "clients", "delay": "50ms", "percent": "5", "op": "create",
-	"times": "2", "copies": "3", "direction": "to-server"}
+var values = map[string]string{"at": "2s", "server": "2", "session": "3", "for": "1s", "every": "5s", "from": "clients", "delay": "50ms", "percent": "5", "op": "create",
+	"times": "2", "copies": "3", "direction": "to-server", "sessions": "20", "ephemerals": "3", "watchers": "2", "znodes": "5", "size": "10"}
 
 // A fault of every kind with every key that it takes is read, and is the same again after it was written.
 func TestFaultsOfEveryKind(t *testing.T) {
@@ -33,7 +34,8 @@ func TestFaultsOfEveryKind(t *testing.T) {
 				keys = append(keys, key+": "+values[key])
 			}
 		}
-		p, err := Parse("p.yaml", []byte(faulty("{"+strings.Join(keys, ", ")+"}")))
+		text := strings.Replace(faulty("{"+strings.Join(keys, ", ")+"}"), "duration: 10s", "duration: 15s\nsession_timeout: 3s", 1) // in which a session can expire
+		p, err := catalogue.Parse("p.yaml", []byte(text))
 		if err != nil {
 			t.Errorf("%s: %v", kind.Name, err)
 			continue
@@ -42,7 +44,7 @@ func TestFaultsOfEveryKind(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := Parse("p.yaml", written)
+		again, err := catalogue.Parse("p.yaml", written)
 		if err != nil || !reflect.DeepEqual(p.Faults, again.Faults) {
 			t.Errorf("%s: read again as %+v (%v), want %+v", kind.Name, again.Faults, err, p.Faults)
 		}
@@ -50,7 +52,7 @@ func TestFaultsOfEveryKind(t *testing.T) {
 }
 
 func TestFaultIsRead(t *testing.T) {
-	p, err := Parse("p.yaml", []byte(faulty("{at: 5s, kind: expire, session: 3}", "{at: 1s, kind: disconnect, server: follower, for: 3s}",
+	p, err := catalogue.Parse("p.yaml", []byte(faulty("{at: 5s, kind: expire, session: 3}", "{at: 1s, kind: disconnect, server: follower, for: 3s}",
 		"{at: 0s, kind: cut-reply, op: delete}")))
 	if err != nil {
 		t.Fatal(err)
@@ -82,34 +84,112 @@ func TestFaultIsRead(t *testing.T) {
 
 func TestFaultsOfFaults(t *testing.T) {
 	for _, c := range []struct{ fault, want string }{
-		{"kill", `7:5: faults: "kill" is not a fault; allowed is a map, such as`},
-		{"{kind: kill, server: leader}", "7:5: faults: at is missing; kill needs it"},
-		{"{at: 1s}", "7:5: faults: kind is missing\n"},
-		{"{at: 1s, kind: kil, server: 1}", `7:20: faults: kind: "kil" is not known: did you mean kill?`},
-		{"{at: 1s, kind: kill}", "7:5: faults: server is missing; kill needs it"},
-		{"{at: 1s, kind: kill, server: boss}", `7:34: faults: server: "boss" is not a server; allowed is leader, follower, or a number from 1 to 9`},
+		{"kill", `7:5: faults: "kill" is not a fault (expected a map, such as`},
+		{"{kind: kill, server: leader}", "7:5: faults: required field at is missing (kill needs it)"},
+		{"{at: 1s}", "7:5: faults: required field kind is missing\n"},
+		{"{at: 1s, kind: kil, server: 1}", `7:20: faults: kind: unknown value "kil", did you mean kill?`},
+		{"{at: 1s, kind: kill}", "7:5: faults: required field server is missing (kill needs it)"},
+		{"{at: 1s, kind: kill, server: boss}", `7:34: faults: server: "boss" is not a server (expected leader, follower, or a number from 1 to 9`},
 		{"{at: 1s, kind: kill, server: 10}", "7:34: faults: server: 10 is not a server"},
-		{"{at: 1s, kind: kill, server: 1, session: 2}", "7:37: faults: session does not belong to kill; it takes at, kind, server, for"},
-		{"{at: 1, kind: kill, server: 1}", "7:10: faults: at: 1 has no unit: say '1ms'"},
-		{"{at: 1s, at: 2s, kind: kill, server: 1}", "7:14: faults: at stands twice"},
-		{"{at: 1s, kind: expire, sesion: 1}", `7:28: faults: a fault has no "sesion"; did you mean session?`},
-		{"{at: 10s, kind: expire, session: 1}", "7:10: faults: at 10s the steady phase of 10s is over"},
-		{"{at: 1s, kind: expire, session: 10}", "7:37: faults: there is no session 10 in a cell of 10 sessions; allowed is 0 to 9"},
-		{"{at: 1s, kind: loss, server: 1, percent: 101}", "7:46: faults: percent: 101 is too large; allowed is a whole number from 1 to 100"},
-		{"{at: 1s, kind: cut-reply, op: rename}", `7:35: faults: op: "rename" is not known`},
+		{"{at: 1s, kind: kill, server: 1, session: 2}", "7:37: faults: session is not a field of kill (expected at, kind, server, for"},
+		{"{at: 1, kind: kill, server: 1}", "7:10: faults: at: 1 has no unit, did you mean 1ms?"},
+		{"{at: 1s, at: 2s, kind: kill, server: 1}", "7:14: faults: duplicate field at"},
+		{"{at: 1s, kind: expire, sesion: 1}", `7:28: faults: unknown field "sesion" of a fault (did you mean session?)`},
+		{"{at: 10s, kind: expire, session: 1}", "7:10: faults: at must be before the end of the steady phase, 10s after its start, got 10s"},
+		{"{at: 1s, kind: expire, session: 10}", "7:37: faults: no session 10 in a cell of 10 sessions (expected 0 to 9)"},
+		{"{at: 1s, kind: loss, server: 1, percent: 101}", "7:46: faults: percent: 101 is too large (expected a whole number from 1 to 100"},
+		{"{at: 1s, kind: cut-reply, op: rename}", `7:35: faults: op: unknown value "rename"`},
 	} {
-		_, err := Parse("p.yaml", []byte(faulty("{at: 1s, kind: pause, server: 1}", c.fault)))
+		_, err := catalogue.Parse("p.yaml", []byte(faulty("{at: 1s, kind: pause, server: 1}", c.fault)))
 		if err == nil || !strings.Contains(err.Error()+"\n", "p.yaml:"+c.want) {
 			t.Errorf("%s: %v\nwant %s", c.fault, err, c.want)
 		}
 	}
-	if _, err := Parse("p.yaml", []byte(least+"faults: {at: 1s}\n")); err == nil || !strings.Contains(err.Error(), "faults: a map is not a list") {
+	if _, err := catalogue.Parse("p.yaml", []byte(least+"faults: {at: 1s}\n")); err == nil || !strings.Contains(err.Error(), "faults: a map is not a list") {
 		t.Errorf("a map for a list: %v", err)
 	}
-	both := fmt.Sprint(func() error { _, err := Parse("p.yaml", []byte(faulty("{at: 1}", "{kind: kill}"))); return err }())
-	for _, want := range []string{"6:10: faults: at: 1 has no unit", "6:5: faults: kind is missing", "7:5: faults: server is missing", "7:5: faults: at is missing"} {
+	both := fmt.Sprint(func() error {
+		_, err := catalogue.Parse("p.yaml", []byte(faulty("{at: 1}", "{kind: kill}")))
+		return err
+	}())
+	for _, want := range []string{"6:10: faults: at: 1 has no unit", "6:5: faults: required field kind is missing", "7:5: faults: required field server is missing", "7:5: faults: required field at is missing"} {
 		if !strings.Contains(both, want) {
 			t.Errorf("all faults at once lack %q:\n%s", want, both)
+		}
+	}
+}
+
+// A fault that comes again does so as long as the steady phase lasts, and never where it is over before.
+func TestFaultsThatComeAgain(t *testing.T) {
+	p, err := catalogue.Parse("p.yaml", []byte(faulty("{at: 1s, kind: kill, server: leader, for: 1s, every: 4s}", "{at: 2s, kind: expire, session: 3}",
+		"{at: 1h, kind: pause, server: leader, for: 1s, every: 1m}")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Duration = 10 * time.Second
+	var got []string
+	for _, f := range p.Schedule() {
+		got = append(got, f.At.String()+" "+f.Kind)
+	}
+	if want := []string{"1s kill", "2s expire", "5s kill", "9s kill"}; !slices.Equal(got, want) {
+		t.Errorf("Schedule() = %v, want %v", got, want)
+	}
+	for _, tt := range []struct{ fault, want string }{
+		{"{at: 1s, kind: kill, server: leader, every: 4s}", "every must be longer than for, which must be given, got every 4s and for 0s"},
+		{"{at: 1s, kind: kill, server: leader, for: 5s, every: 4s}", "every must be longer than for, which must be given, got every 4s and for 5s"},
+		{"{at: 1s, kind: expire, session: 3, every: 1ms}", "from 1s to 168h"},
+	} {
+		if _, err := catalogue.Parse("p.yaml", []byte(faulty(tt.fault))); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v, want %q", tt.fault, err, tt.want)
+		}
+	}
+	finite := "name: x\nworkload: double-barrier\nvariants: [a]\nclients: 10\nfaults:\n  - {at: 1s, kind: expire, session: 3, every: 4s}\n"
+	if _, err := catalogue.Parse("p.yaml", []byte(finite)); err == nil || !strings.Contains(err.Error(), "every needs a steady phase with a duration") {
+		t.Errorf("of a cell that ends with its work: %v", err)
+	}
+}
+
+// The last time that a mass expiry comes counts, and a tick of the servers.
+func TestSessionsThatExpireTooLate(t *testing.T) {
+	p := Profile{Duration: time.Minute, SessionTimeout: 6 * time.Second}
+	for _, c := range []struct {
+		kind      string
+		at, every int
+		tick      time.Duration
+		key, want string
+	}{
+		{MassExpiry, 52, 0, 2 * time.Second, "", ""},
+		{MassExpiry, 53, 0, 2 * time.Second, "at", "lost at 53s expire up to 8s later (session_timeout and a tick of 2s)"},
+		{MassExpiry, 53, 0, time.Second, "", ""},
+		{MassExpiry, 4, 16, 2 * time.Second, "", ""}, // 4, 20, 36 and 52
+		{MassExpiry, 5, 16, 2 * time.Second, "every", "lost at 53s expire"},
+		{ReadStorm, 53, 0, 2 * time.Second, "", ""},
+	} {
+		f := PlannedFault{Kind: c.kind, At: time.Duration(c.at) * time.Second, Every: time.Duration(c.every) * time.Second}
+		if key, got := f.ExpiresTooLate(p, c.tick); key != c.key || !strings.Contains(got, c.want) || c.want == "" && got != "" {
+			t.Errorf("%s at %d s, again after %d s, tick %v: %q, %q, want %q, %q", c.kind, c.at, c.every, c.tick, key, got, c.key, c.want)
+		}
+	}
+}
+
+// A storm that cannot be over, or would arm too many watches, is refused; sessions are needed for each time that one comes.
+func TestStormsThatCannotBe(t *testing.T) {
+	for fault, want := range map[string]string{
+		"{at: 1s, kind: mass-expiry, sessions: 10}":                                          "",
+		"{at: 55s, kind: mass-expiry, sessions: 10}":                                         "the sessions that are lost at 55s expire up to 6s later (session_timeout)",
+		"{at: 1s, kind: mass-expiry, sessions: 10000, ephemerals: 100, watchers: 3}":         "3000000 watches (sessions x ephemerals x watchers) are more than 2000000",
+		"{at: 1s, kind: mass-expiry, sessions: 1, ephemerals: 5001}":                         "expected a whole number from 1 to 5,000",
+		"{at: 1s, kind: mass-expiry}":                                                        "required field sessions is missing (mass-expiry needs it)",
+		"{at: 1s, kind: read-storm, sessions: 10, znodes: 2, watchers: 2}":                   "watchers is not a field of read-storm",
+		"{at: 1s, kind: read-storm, sessions: 10, znodes: 2, every: 20s}":                    "",
+		"{at: 1s, kind: mass-expiry, sessions: 10, ephemerals: 2, watchers: 3, every: 100s}": "",
+	} {
+		p, err := catalogue.Parse("p.yaml", []byte(strings.Replace(faulty(fault), "duration: 10s", "duration: 1m\nsession_timeout: 6s", 1)))
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, want %q", fault, err, want)
+		}
+		if beside := map[bool]int{true: 13, false: 33}[strings.Contains(fault, "watchers: 3, every")]; strings.Contains(fault, "every") && p.Beside() != beside {
+			t.Errorf("%s needs %d sessions, want %d", fault, p.Beside(), beside)
 		}
 	}
 }

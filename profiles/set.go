@@ -2,6 +2,7 @@ package profiles
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -12,55 +13,69 @@ import (
 // options.watch=exists for one option. All are applied before the whole is judged, so their order means nothing, except that
 // the last of two for the same key wins. The error is Faults; p itself is not changed. Set(p) judges p as it is.
 func Set(p Profile, assignments ...string) (Profile, error) {
-	r := &reader{source: p.source, places: map[string][]Place{}}
+	r := &reader{catalogue: p.catalogue, source: p.source, places: map[string][]Place{}, written: map[string]string{}}
 	given := p.entries()
-	for _, assignment := range assignments {
+	ordered := slices.Clone(assignments) // the workload first: it says what the aliases of the others mean
+	slices.SortStableFunc(ordered, func(a, b string) int { return cmp.Compare(rank(a), rank(b)) })
+	for _, assignment := range ordered {
 		given = r.assign(given, assignment)
 	}
 	next := r.resolve(given, Place{Source: cmp.Or(p.source, "profile")})
 	if err := r.faults.err(); err != nil {
 		return Profile{}, err
 	}
-	next.source, next.places = p.source, r.places
+	next.source, next.places, next.written = p.source, r.places, r.written
 	for key, places := range p.places { // an option that kept its value keeps its place
 		if option, ok := strings.CutPrefix(key, "options."); ok && next.Options[option] == p.Options[option] {
 			next.places[key] = places
 		}
 	}
 	next.keepFaultPlaces(p)
+	next.keepGatePlaces(p)
 	return next, nil
+}
+
+// rank puts the assignment of the workload before the others.
+func rank(assignment string) int {
+	if key, _, _ := strings.Cut(assignment, "="); strings.TrimSpace(key) == "workload" {
+		return 0
+	}
+	return 1
 }
 
 // entries are the fields of p that differ from their default, with the places they were read at.
 func (p Profile) entries() []entry {
 	var all []entry
-	for _, f := range fields() {
+	for _, f := range p.workload().table() {
 		value := f.node(p)
-		if places := p.places[f.key]; !f.isDefault(p) {
+		if places := p.places[f.Key]; !f.isDefault(p) {
 			at := Place{Source: cmp.Or(p.source, "profile")}
 			if len(places) > 0 {
 				at = places[0]
 			}
-			all = append(all, entry{key: f.key, at: at, value: value, keep: places})
+			all = append(all, entry{key: f.Key, written: cmp.Or(p.written[f.Key], f.Key), at: at, value: value, keep: places})
 		}
 	}
 	return all
 }
 
+// setSource begins the Source of what an assignment gives.
+const setSource = "--set "
+
 // assign adds or replaces one entry.
 func (r *reader) assign(given []entry, assignment string) []entry {
 	key, text, found := strings.Cut(assignment, "=")
 	key = strings.TrimSpace(key)
-	at := Place{Source: "--set " + key}
+	at := Place{Source: setSource + key}
 	if !found || key == "" {
-		r.faults = append(r.faults, Fault{at, strconv.Quote(assignment) + " is not an assignment; allowed is key=value, such as sessions=[10,100]"})
+		r.faults = append(r.faults, Fault{at, strconv.Quote(assignment) + " is not an assignment (expected key=value, such as sessions=[10,100])"})
 		return given
 	}
 	r.stated = at.String()
 	defer func() { r.stated = "" }()
 	var doc yaml.Node
 	if err := yaml.Unmarshal([]byte(text), &doc); err != nil {
-		r.fault(&doc, "this is not YAML: "+strings.TrimPrefix(err.Error(), "yaml: "))
+		r.fault(&doc, "invalid YAML: "+strings.TrimPrefix(err.Error(), "yaml: "))
 		return given
 	}
 	value := scalar("!!null", "")
@@ -74,7 +89,8 @@ func (r *reader) assign(given []entry, assignment string) []entry {
 	if head, rest, nested := strings.Cut(key, "."); nested && head == "options" {
 		key, option = head, rest
 	}
-	key = canonical(key, workloadOf(given))
+	written := key
+	key = r.catalogue.find(workloadOf(given)).canonical(key)
 	for i, e := range given {
 		if e.key != key {
 			continue
@@ -82,13 +98,13 @@ func (r *reader) assign(given []entry, assignment string) []entry {
 		if option != "" {
 			value = with(e.value, option, value)
 		}
-		given[i] = entry{key: key, at: at, value: value}
+		given[i] = entry{key: key, written: written, at: at, value: value}
 		return given
 	}
 	if option != "" {
 		value = with(flow(yaml.MappingNode), option, value)
 	}
-	return append(given, entry{key: key, at: at, value: value})
+	return append(given, entry{key: key, written: written, at: at, value: value})
 }
 
 // with is the map n with one key set.

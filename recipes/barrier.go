@@ -3,106 +3,63 @@ package recipes
 import (
 	"context"
 	"errors"
-	"fmt"
-
-	"github.com/zkbench/zkbench/zk"
 )
 
-// Barrier is one client's handle on a barrier: while it is set nobody passes. It is level-triggered: who waits through a time in which
+// Barrier is one client's handle on a barrier: while it is set nobody passes. It is level-triggered: a client that waits through a time in which
 // it was removed and set again may or may not have passed. A handle may be used from many goroutines.
 type Barrier interface {
-	// Set sets the barrier; it is no error that it is set already.
+	// Set sets the barrier; it is no error that it is set already. A setting whose reply was lost is made again, also if somebody has removed
+	// the barrier meanwhile.
 	Set(ctx context.Context) error
 	// Wait returns nil when the barrier was not set at some instant since the call. Otherwise the error is the context's or the session's,
 	// and nothing of the call is left on the servers.
 	Wait(ctx context.Context) error
-	// Remove removes the barrier. ErrNotSet means that it was not there.
+	// Remove removes the barrier. ErrNotSet means that it was not there. ErrInDoubt: a reply was lost, and the barrier that is there now may
+	// be the one that was to be removed, or one that somebody has set since.
 	Remove(ctx context.Context) error
 }
 
 // ErrNotSet: the removal of a barrier that is not set.
 var ErrNotSet = errors.New("the barrier is not set")
 
-// barrier is the barrier of ZooKeeper's recipe page: one znode that outlives its maker. What first adds to the page's steps makes a wait know
-// everything that was acknowledged before it began: a server may lag behind, and who waits there would pass a barrier that is set.
-type barrier struct {
-	s     zk.Session
-	path  string
-	o     Options
-	first knowledge
+// DoubleBarrier is one client's handle on a double barrier: Options.Members of them begin a computation together and end it together,
+// generation after generation. A handle is used by one goroutine at a time. All clients count the generations alike, from
+// Options.Generation; a client that comes back with a new session begins with the generation that it was in.
+type DoubleBarrier interface {
+	// Enter waits until all members of the generation are there. After a nil error this client is inside, until Leave or until its session
+	// is over. After any other error it is not, and its znode is gone or goes as soon as the session is connected again:
+	// ErrBarrierBroken says that the others went in and may have counted it, ErrPassed that they are out again already, and with these two
+	// the handle goes on to the next generation. ErrInDoubt says that the servers could not be asked how it ended for the others. The
+	// context's error alone says that nobody went in with the help of this client, and the next Enter is of the same generation.
+	Enter(ctx context.Context) error
+	// Leave waits until every member has left or died. ErrMemberLost, or the error of a session that is over, says that this member was out
+	// before: the others may have ended without it. After any return the handle is out and its next Enter is of the next generation;
+	// if the context ends first, it has left without waiting for the others.
+	Leave(ctx context.Context) error
+	// Generation is the number of the generation that the handle is in, or else enters next.
+	Generation() int64
 }
 
-// knowledge is what a wait does before its first look.
-type knowledge uint8
-
-const (
-	byNothing knowledge = iota // the recipe page
-	bySync                     // which the leader answers without waiting for what it has not applied itself yet
-	byWrite                    // a transaction that checks the znode: its reply comes when the session's server has applied all before it
+// Errors of barriers.
+var (
+	// ErrBarrierBroken: the wait was given up, but the barrier has opened and the others went in: they may have counted this member.
+	ErrBarrierBroken = errors.New("the barrier opened for the others")
+	// ErrPassed: the others have passed this generation and it is over.
+	ErrPassed = errors.New("the generation is over")
+	// ErrMemberLost: the znode of a member was gone before it left.
+	ErrMemberLost = errors.New("the member's znode was gone before it left")
+	// ErrEntered: Enter on a handle that is inside already.
+	ErrEntered = errors.New("the handle is inside the barrier already")
+	// ErrNotEntered: Leave on a handle that is not inside.
+	ErrNotEntered = errors.New("the handle is not inside the barrier")
 )
 
-// catchUp makes the session's server know what was acknowledged before; ErrNoNode says that the barrier is not set.
-func (b *barrier) catchUp(ctx context.Context) error {
-	switch b.first {
-	case bySync:
-		return insist(ctx, func() error { return b.s.Sync(ctx, b.path) })
-	case byWrite:
-		return catchUp(ctx, b.s, b.path)
-	}
-	return nil
-}
-
-// Set is described at Barrier.
-func (b *barrier) Set(ctx context.Context) error {
-	err := insist(ctx, func() error {
-		_, err := b.s.Create(ctx, b.path, nil, zk.Persistent)
-		if !errors.Is(err, zk.ErrNoNode) {
-			return err
-		}
-		if err := makeParents(ctx, b.s, parent(b.path)); err != nil {
-			return err
-		}
-		_, err = b.s.Create(ctx, b.path, nil, zk.Persistent)
-		return err
-	})
-	if err != nil && !errors.Is(err, zk.ErrNodeExists) {
-		return fmt.Errorf("set %s: %w", b.path, err)
-	}
-	return nil
-}
-
-// Wait is described at Barrier, for what byWrite knows. Any change consumes the watch, also one of the data, and after a reconnect the removal and a new
-// setting arrive as a change of the data: so it looks again after each event and passes only where there is no znode.
-func (b *barrier) Wait(ctx context.Context) error {
-	if err := b.catchUp(ctx); errors.Is(err, zk.ErrNoNode) {
-		return nil
-	} else if err != nil {
-		return fmt.Errorf("wait at %s: %w", b.path, err)
-	}
-	for {
-		w, err := watchZnode(ctx, b.s, b.path, b.o.Watch)
-		if errors.Is(err, zk.ErrNoNode) {
-			return nil
-		}
-		if err == nil {
-			b.o.pause(PauseArmed)
-			err = await(ctx, w)
-			b.o.pause(PauseWoken)
-		}
-		if err != nil {
-			return fmt.Errorf("wait at %s: %w", b.path, err)
-		}
-	}
-}
-
-// Remove is described at Barrier.
-func (b *barrier) Remove(ctx context.Context) error {
-	err := remove(ctx, b.s, b.path, b.o)
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, zk.ErrNoNode):
-		return fmt.Errorf("remove %s: %w", b.path, ErrNotSet)
-	}
-	return fmt.Errorf("remove %s: %w", b.path, err)
+// Rendezvous is one client's handle on a rendezvous: Options.Members of them start together, generation after generation. A handle is used by
+// one goroutine at a time. Generations are counted as at DoubleBarrier.
+type Rendezvous interface {
+	// Meet waits until all members of the generation are there; then all of them go on. Its errors are those of DoubleBarrier.Enter. After
+	// any return nothing of this call is left, or goes as soon as the session is connected again.
+	Meet(ctx context.Context) error
+	// Generation is the number of the generation that the handle meets in next.
+	Generation() int64
 }

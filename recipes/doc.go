@@ -1,2 +1,3 @@
-// Package recipes is the published coordination recipes: one file per primitive, one type per variant.
+// Package recipes is the promises of the coordination recipes: what a lock, a queue or an election does for its caller, whoever keeps it.
+// The packages below keep them, each with the variants of one primitive.
 package recipes

@@ -3,8 +3,6 @@ package recipes
 import (
 	"context"
 	"errors"
-
-	"github.com/zkbench/zkbench/zk"
 )
 
 // Term is a leader's time in office.
@@ -15,8 +13,8 @@ type Term struct {
 	// Suspended is closed when the leader has no connection to a server. It must pause then: it can no longer know that it leads.
 	// Campaign goes on with the term when it can, or begins another.
 	Suspended <-chan struct{}
-	// Lost is closed when the term is over without a return: the session is over, a third of its timeout has passed without a
-	// server, or the leader's znode is gone, by Resign or by somebody else.
+	// Lost is closed when the term is over without a return: the lease of the session is over (see zk.Session.Lease), or the
+	// leader's znode is gone, by Resign or by somebody else.
 	Lost <-chan struct{}
 }
 
@@ -31,8 +29,8 @@ type Election interface {
 	// Resign ends the term. ErrTermLost means that the znode was gone already. When the context ends first, the delete goes on in
 	// the background until the servers have answered or the session is over. After any return the handle can campaign again.
 	Resign(ctx context.Context) error
-	// Leader is who leads, as far as the session's server knows: the first candidate, who leads or is about to. ErrNoLeader: nobody
-	// stands.
+	// Leader is the leader, as far as the session's server knows: the first candidate, which leads or is about to. ErrNoLeader: there is no
+	// candidate.
 	Leader(ctx context.Context) (Leader, error)
 }
 
@@ -58,49 +56,3 @@ var (
 	// ErrNoLeader: there is no candidate.
 	ErrNoLeader = errors.New("nobody leads")
 )
-
-// Stages of an election, named after the events of LeaderElectionSupport, for Trace.Stage.
-const (
-	StageStart         = "START"
-	StageOffer         = "OFFER_START"
-	StageOffered       = "OFFER_COMPLETE"
-	StageDetermine     = "DETERMINE_START"
-	StageDetermined    = "DETERMINE_COMPLETE"
-	StageReady         = "READY_START" // there is somebody before us
-	StageReadyComplete = "READY_COMPLETE"
-	StageElected       = "ELECTED_START"
-	StageElectedDone   = "ELECTED_COMPLETE"
-	StageFailed        = "FAILED"
-	StageStop          = "STOP_START"
-	StageStopped       = "STOP_COMPLETE"
-)
-
-func (o Options) stages(names ...string) {
-	if o.Trace != nil && o.Trace.Stage != nil {
-		for _, name := range names {
-			o.Trace.Stage(name)
-		}
-	}
-}
-
-// Elections is the catalogue of leader elections.
-var Elections = []Variant[Election]{
-	{
-		Name: "predecessor", Source: "ZooKeeper's recipe page, 'Leader Election'; the names and the rules of Apache Curator's LeaderLatch",
-		Doc:  "candidates are ephemeral sequential znodes, each of which watches the one before it: a leader that goes wakes one",
-		FIFO: true, Tokens: true, Wakes: wakesOne, Watch: []string{"get", "exists"},
-		New: func(s zk.Session, path string, o Options) Election { return newPredecessorElection(s, path, o) },
-	},
-	{
-		Name: "naive", Source: "ZooKeeper's recipe page, 'Leader Election', the solution that it calls trivial",
-		Doc:  "all candidates watch the znode of the leader: when it goes, all of them list all of them, and one leads",
-		FIFO: true, Tokens: true, Wakes: func(n int) (float64, float64) { return float64(n - 1), 0 }, Watch: []string{"get", "exists"},
-		New: func(s zk.Session, path string, o Options) Election { return &naiveElection{newCandidate(s, path, o)} },
-	},
-	{
-		Name: "selector", Source: "Apache Curator's LeaderSelector, over the candidates of predecessor",
-		Doc:  "runs a function while it leads, tells it to end when the connection is lost, resigns whatever becomes of it, and queues again",
-		FIFO: true, Tokens: true, Wakes: wakesOne, Watch: []string{"get", "exists"},
-		New: func(s zk.Session, path string, o Options) Election { return newSelected(s, path, o) },
-	},
-}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/zkbench/zkbench/zk"
@@ -88,7 +89,7 @@ func (r *FencedRegister) Seen() Seen {
 // It is ErrUnguarded for single-node, whose holders all have a znode of the same path; SetFenced serves that one. After
 // zk.ErrMaybeApplied the operations may have been applied, all or none.
 func Guard(ctx context.Context, s zk.Session, g Grant, ops ...zk.Op) ([]zk.OpResult, error) {
-	if !numbered(base(g.Path)) {
+	if !numbered(g.Path) {
 		return nil, fmt.Errorf("guard %s: %w", g.Path, ErrUnguarded)
 	}
 	results, err := s.Multi(ctx, append([]zk.Op{zk.CheckOp(g.Path, zk.AnyVersion)}, ops...)...)
@@ -115,7 +116,7 @@ const (
 // else SetFenced's, and tells which that was. The data are then the token and the value as ParseFenced reads them, so that the next
 // holder may come through the other one. The errors are theirs.
 func Protect(ctx context.Context, s zk.Session, g Grant, path string, value []byte) (Fence, zk.Stat, error) {
-	if !numbered(base(g.Path)) {
+	if !numbered(g.Path) {
 		st, err := SetFenced(ctx, s, path, g.Token, value)
 		return FenceToken, st, err
 	}
@@ -133,18 +134,12 @@ func guardError(g Grant, err error) error {
 	return fmt.Errorf("guard %s: %w", g.Path, err)
 }
 
-// numbered reports whether the server has put a number to the name, after the wrap of its counter at least nine digits of it: with the
-// guid before it no other znode ever has that name.
-func numbered(name string) bool {
-	if len(name) < digits {
-		return false
-	}
-	for _, c := range name[len(name)-digits+1:] {
-		if c < '0' || c > '9' {
-			return false
-		}
-	}
-	return true
+// numbered reports whether the server has put a number to the name of a znode, after the wrap of its counter at least nine digits of it:
+// with the guid before it no other znode ever has that name.
+func numbered(path string) bool {
+	const digits = 9
+	name := path[strings.LastIndexByte(path, '/')+1:]
+	return len(name) > digits && strings.Trim(name[len(name)-digits:], "0123456789") == ""
 }
 
 // SetFenced is FencedRegister.Write on an existing znode, whose data are then the token, in sixteen hexadecimal digits, and the value.

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/zkbench/zkbench/recipes"
+	"github.com/zkbench/zkbench/recipes/internal/bubble"
+	locks "github.com/zkbench/zkbench/recipes/lock"
 	"github.com/zkbench/zkbench/zk"
 	"github.com/zkbench/zkbench/zk/zktest"
 )
@@ -49,7 +51,7 @@ func TestFencedRegisterKeepsItsValue(t *testing.T) {
 		t.Errorf("Read() before the first write = %q, %d", value, token)
 	}
 	data := []byte("first")
-	ok(t, "Write()", r.Write(5, data))
+	bubble.OK(t, "Write()", r.Write(5, data))
 	data[0] = 'x'
 	if err := r.Write(4, []byte("stale")); !errors.Is(err, recipes.ErrStale) {
 		t.Errorf("Write() of a stale token = %v", err)
@@ -85,7 +87,7 @@ func resourceIn(t *testing.T, ens *zktest.Ensemble) *zktest.Session {
 	t.Helper()
 	s := ens.Dial()
 	_, err := s.Create(t.Context(), resource, nil, zk.Persistent)
-	ok(t, "Create()", err)
+	bubble.OK(t, "Create()", err)
 	return s
 }
 
@@ -104,23 +106,23 @@ func wantData(t *testing.T, what string, ens *zktest.Ensemble, value string) {
 
 // The write of a grant that has gone with its session is rejected at once: nobody else needs to hold, or to have written.
 func TestGuardStandsAndFallsWithTheGrant(t *testing.T) {
-	eachInBubble(t, queued(), func(t *testing.T, v recipes.Variant[recipes.Lock], ens *zktest.Ensemble) {
+	bubble.Each(t, bubble.InOrder(locks.Variants()), func(t *testing.T, v recipes.Variant[recipes.Lock], ens *zktest.Ensemble) {
 		data := resourceIn(t, ens)
-		holder := wait(t.Context(), v, ens.Dial(), recipes.Options{})
-		ok(t, "Guard() while it holds", guarded(t, data, holder.grant, "held"))
-		ok(t, "Guard() over the lock's own session", guarded(t, holder.session, holder.grant, "held, again"))
-		ens.Expire(holder.session)
-		if err := guarded(t, data, holder.grant, "late"); !errors.Is(err, recipes.ErrLockLost) {
+		holder := bubble.Wait(t.Context(), v, ens.Dial(), recipes.Options{})
+		bubble.OK(t, "Guard() while it holds", guarded(t, data, holder.Grant, "held"))
+		bubble.OK(t, "Guard() over the lock's own session", guarded(t, holder.Session, holder.Grant, "held, again"))
+		ens.Expire(holder.Session)
+		if err := guarded(t, data, holder.Grant, "late"); !errors.Is(err, recipes.ErrLockLost) {
 			t.Errorf("Guard() after the session has expired = %v, want ErrLockLost", err)
 		}
 		wantData(t, "after the late write", ens, "held, again")
-		next := wait(t.Context(), v, ens.Dial(), recipes.Options{})
-		ok(t, "Guard() of the next holder", guarded(t, data, next.grant, "next"))
-		if err := guarded(t, data, holder.grant, "late"); !errors.Is(err, recipes.ErrLockLost) {
+		next := bubble.Wait(t.Context(), v, ens.Dial(), recipes.Options{})
+		bubble.OK(t, "Guard() of the next holder", guarded(t, data, next.Grant, "next"))
+		if err := guarded(t, data, holder.Grant, "late"); !errors.Is(err, recipes.ErrLockLost) {
 			t.Errorf("Guard() while the next one holds = %v, want ErrLockLost", err)
 		}
-		release(t, next)
-		if err := guarded(t, data, next.grant, "late"); !errors.Is(err, recipes.ErrLockLost) {
+		bubble.Release(t, next)
+		if err := guarded(t, data, next.Grant, "late"); !errors.Is(err, recipes.ErrLockLost) {
 			t.Errorf("Guard() after the release = %v, want ErrLockLost", err)
 		}
 		wantData(t, "at the end", ens, "next")
@@ -129,16 +131,16 @@ func TestGuardStandsAndFallsWithTheGrant(t *testing.T) {
 
 // The check and the write are one transaction: the grant goes after the request was sent and before it is carried out.
 func TestGuardIsAtomicWithTheLossOfTheGrant(t *testing.T) {
-	eachInBubble(t, queued(), func(t *testing.T, v recipes.Variant[recipes.Lock], ens *zktest.Ensemble) {
+	bubble.Each(t, bubble.InOrder(locks.Variants()), func(t *testing.T, v recipes.Variant[recipes.Lock], ens *zktest.Ensemble) {
 		data := resourceIn(t, ens)
-		holder := wait(t.Context(), v, ens.Dial(), recipes.Options{})
+		holder := bubble.Wait(t.Context(), v, ens.Dial(), recipes.Options{})
 		ens.Hook(func(op zktest.Op) zktest.Action {
 			if op.Kind == zk.KindMulti && !op.Applied {
-				ens.Expire(holder.session)
+				ens.Expire(holder.Session)
 			}
 			return zktest.Action{}
 		})
-		if err := guarded(t, data, holder.grant, "late"); !errors.Is(err, recipes.ErrLockLost) {
+		if err := guarded(t, data, holder.Grant, "late"); !errors.Is(err, recipes.ErrLockLost) {
 			t.Errorf("Guard() = %v, want ErrLockLost", err)
 		}
 		ens.Hook(nil)
@@ -147,24 +149,24 @@ func TestGuardIsAtomicWithTheLossOfTheGrant(t *testing.T) {
 }
 
 func TestGuardTellsItsErrorsApart(t *testing.T) {
-	bubble(t, "predecessor", func(t *testing.T, ens *zktest.Ensemble) {
+	bubble.Run(t, "predecessor", func(t *testing.T, ens *zktest.Ensemble) {
 		data := resourceIn(t, ens)
-		holder := wait(t.Context(), find(t, "predecessor"), ens.Dial(), recipes.Options{})
-		_, err := recipes.Guard(t.Context(), data, holder.grant, zk.SetOp("/nowhere", nil, zk.AnyVersion))
+		holder := bubble.Wait(t.Context(), bubble.Find(t, locks.Variants(), "predecessor"), ens.Dial(), recipes.Options{})
+		_, err := recipes.Guard(t.Context(), data, holder.Grant, zk.SetOp("/nowhere", nil, zk.AnyVersion))
 		if !errors.Is(err, zk.ErrNoNode) || errors.Is(err, recipes.ErrLockLost) {
 			t.Errorf("Guard() of a missing resource = %v, want ErrNoNode, and the lock not lost", err)
 		}
-		_, err = recipes.Guard(t.Context(), data, holder.grant, zk.SetOp(resource, nil, 7))
+		_, err = recipes.Guard(t.Context(), data, holder.Grant, zk.SetOp(resource, nil, 7))
 		if !errors.Is(err, zk.ErrBadVersion) || errors.Is(err, recipes.ErrLockLost) {
 			t.Errorf("Guard() of a version = %v, want ErrBadVersion, and the lock not lost", err)
 		}
-		lost := loseOnce(ens, zk.KindMulti, true, func(string) bool { return true })
-		if err := guarded(t, data, holder.grant, "in doubt"); !errors.Is(err, zk.ErrMaybeApplied) || !*lost {
+		lost := bubble.LoseOnce(ens, zk.KindMulti, true, func(string) bool { return true })
+		if err := guarded(t, data, holder.Grant, "in doubt"); !errors.Is(err, zk.ErrMaybeApplied) || !*lost {
 			t.Errorf("Guard() with its reply lost = %v, want ErrMaybeApplied", err)
 		}
 		wantData(t, "carried out, reply lost", ens, "in doubt")
-		results, err := recipes.Guard(t.Context(), data, holder.grant, zk.SetOp(resource, nil, zk.AnyVersion), zk.CreateOp("/made", nil, zk.Persistent))
-		ok(t, "Guard() of two operations", err)
+		results, err := recipes.Guard(t.Context(), data, holder.Grant, zk.SetOp(resource, nil, zk.AnyVersion), zk.CreateOp("/made", nil, zk.Persistent))
+		bubble.OK(t, "Guard() of two operations", err)
 		if len(results) != 2 || results[1].Path != "/made" {
 			t.Errorf("results %+v, want those of the two operations", results)
 		}
@@ -173,64 +175,64 @@ func TestGuardTellsItsErrorsApart(t *testing.T) {
 
 // A znode that the next holder makes under the same name proves nothing.
 func TestGuardRefusesTheSingleNode(t *testing.T) {
-	bubble(t, "single-node", func(t *testing.T, ens *zktest.Ensemble) {
+	bubble.Run(t, "single-node", func(t *testing.T, ens *zktest.Ensemble) {
 		data := resourceIn(t, ens)
-		v := find(t, "single-node")
-		holder := wait(t.Context(), v, ens.Dial(), recipes.Options{})
-		if err := guarded(t, data, holder.grant, "x"); !errors.Is(err, recipes.ErrUnguarded) {
+		v := bubble.Find(t, locks.Variants(), "single-node")
+		holder := bubble.Wait(t.Context(), v, ens.Dial(), recipes.Options{})
+		if err := guarded(t, data, holder.Grant, "x"); !errors.Is(err, recipes.ErrUnguarded) {
 			t.Errorf("Guard() = %v, want ErrUnguarded", err)
 		}
 		set := func(g recipes.Grant, value string) error {
 			_, err := recipes.SetFenced(t.Context(), data, resource, g.Token, []byte(value))
 			return err
 		}
-		ok(t, "SetFenced()", set(holder.grant, "first"))
-		ens.Expire(holder.session)
-		next := wait(t.Context(), v, ens.Dial(), recipes.Options{})
-		if next.grant.Path != holder.grant.Path {
-			t.Fatalf("paths %s and %s, want one", holder.grant.Path, next.grant.Path)
+		bubble.OK(t, "SetFenced()", set(holder.Grant, "first"))
+		ens.Expire(holder.Session)
+		next := bubble.Wait(t.Context(), v, ens.Dial(), recipes.Options{})
+		if next.Grant.Path != holder.Grant.Path {
+			t.Fatalf("paths %s and %s, want one", holder.Grant.Path, next.Grant.Path)
 		}
-		ok(t, "SetFenced() of the next holder", set(next.grant, "next"))
-		if err := set(holder.grant, "late"); !errors.Is(err, recipes.ErrStale) {
+		bubble.OK(t, "SetFenced() of the next holder", set(next.Grant, "next"))
+		if err := set(holder.Grant, "late"); !errors.Is(err, recipes.ErrStale) {
 			t.Errorf("SetFenced() with the first token = %v, want ErrStale", err)
 		}
 	})
 }
 
 func TestGuardOverTheWrapOfTheCounter(t *testing.T) {
-	bubble(t, "predecessor", func(t *testing.T, ens *zktest.Ensemble) {
+	bubble.Run(t, "predecessor", func(t *testing.T, ens *zktest.Ensemble) {
 		data := resourceIn(t, ens)
-		v := find(t, "predecessor")
-		release(t, wait(t.Context(), v, ens.Dial(), recipes.Options{})) // makes the directory
-		ens.SetSequence(dir, math.MaxInt32)
+		v := bubble.Find(t, locks.Variants(), "predecessor")
+		bubble.Release(t, bubble.Wait(t.Context(), v, ens.Dial(), recipes.Options{})) // makes the directory
+		ens.SetSequence(bubble.Dir, math.MaxInt32)
 		for range 3 {
-			w := wait(t.Context(), v, ens.Dial(), recipes.Options{})
-			ok(t, "Guard() with "+w.grant.Path, guarded(t, data, w.grant, "held"))
-			release(t, w)
+			w := bubble.Wait(t.Context(), v, ens.Dial(), recipes.Options{})
+			bubble.OK(t, "Guard() with "+w.Grant.Path, guarded(t, data, w.Grant, "held"))
+			bubble.Release(t, w)
 		}
 	})
 }
 
 // A downgraded grant is guarded by the read znode; that of the write is gone.
 func TestGuardOfADowngradedGrant(t *testing.T) {
-	bubble(t, "read-write", func(t *testing.T, ens *zktest.Ensemble) {
+	bubble.Run(t, "read-write", func(t *testing.T, ens *zktest.Ensemble) {
 		data := resourceIn(t, ens)
-		v, _ := recipes.Find(recipes.RWLocks, "read-write")
-		lock := v.New(ens.Dial(), dir, recipes.Options{})
+		v, _ := recipes.Find(locks.RWVariants(), "read-write")
+		lock := v.New(ens.Dial(), bubble.Dir, recipes.Options{})
 		written, err := lock.AcquireWrite(t.Context())
-		ok(t, "AcquireWrite()", err)
+		bubble.OK(t, "AcquireWrite()", err)
 		read, err := lock.Downgrade(t.Context())
-		ok(t, "Downgrade()", err)
+		bubble.OK(t, "Downgrade()", err)
 		if err := guarded(t, data, written, "late"); !errors.Is(err, recipes.ErrLockLost) {
 			t.Errorf("Guard() with the write grant = %v, want ErrLockLost", err)
 		}
-		ok(t, "Guard() with the read grant", guarded(t, data, read, "read"))
-		ok(t, "Release()", lock.Release(t.Context()))
+		bubble.OK(t, "Guard() with the read grant", guarded(t, data, read, "read"))
+		bubble.OK(t, "Release()", lock.Release(t.Context()))
 	})
 }
 
 func TestSetFenced(t *testing.T) {
-	bubble(t, "znode", func(t *testing.T, ens *zktest.Ensemble) {
+	bubble.Run(t, "znode", func(t *testing.T, ens *zktest.Ensemble) {
 		s := resourceIn(t, ens)
 		set := func(token int64, value string) error {
 			_, err := recipes.SetFenced(t.Context(), s, resource, token, []byte(value))
@@ -254,7 +256,7 @@ func TestSetFenced(t *testing.T) {
 		_, err = recipes.SetFenced(t.Context(), s, "/nowhere", 9, nil)
 		is("a missing znode", err, zk.ErrNoNode)
 		_, err = s.Set(t.Context(), resource, []byte("somebody wrote this without a token"), zk.AnyVersion)
-		ok(t, "Set()", err)
+		bubble.OK(t, "Set()", err)
 		if err := set(math.MaxInt64, "e"); err == nil || errors.Is(err, recipes.ErrStale) {
 			t.Errorf("SetFenced() on data without a token = %v, want an error that says so", err)
 		}
@@ -272,7 +274,7 @@ func TestSetFencedComparesAndSets(t *testing.T) {
 		{"a newer token came in between", 5, 6, recipes.ErrStale, 2},
 		{"an older token came in between", 6, 5, nil, 2},
 	} {
-		bubble(t, tt.why, func(t *testing.T, ens *zktest.Ensemble) {
+		bubble.Run(t, tt.why, func(t *testing.T, ens *zktest.Ensemble) {
 			s, other := resourceIn(t, ens), ens.Dial()
 			reads := 0
 			ens.Hook(func(op zktest.Op) zktest.Action {
@@ -281,7 +283,7 @@ func TestSetFencedComparesAndSets(t *testing.T) {
 				}
 				if reads++; reads == 1 {
 					_, err := recipes.SetFenced(context.Background(), other, resource, tt.then, nil)
-					ok(t, "SetFenced() in between", err)
+					bubble.OK(t, "SetFenced() in between", err)
 				}
 				return zktest.Action{}
 			})
@@ -299,14 +301,14 @@ func TestSetFencedComparesAndSets(t *testing.T) {
 
 func TestSetFencedWhoseReplyIsLostMayBeTriedAgain(t *testing.T) {
 	for _, applied := range []bool{true, false} {
-		bubble(t, map[bool]string{true: "carried out", false: "not carried out"}[applied], func(t *testing.T, ens *zktest.Ensemble) {
+		bubble.Run(t, map[bool]string{true: "carried out", false: "not carried out"}[applied], func(t *testing.T, ens *zktest.Ensemble) {
 			s := resourceIn(t, ens)
-			lost := loseOnce(ens, zk.KindSet, applied, func(string) bool { return true })
+			lost := bubble.LoseOnce(ens, zk.KindSet, applied, func(string) bool { return true })
 			if _, err := recipes.SetFenced(t.Context(), s, resource, 5, []byte("v")); !errors.Is(err, zk.ErrMaybeApplied) || !*lost {
 				t.Errorf("SetFenced() with the connection lost = %v, want ErrMaybeApplied", err)
 			}
 			_, err := recipes.SetFenced(t.Context(), s, resource, 5, []byte("v"))
-			ok(t, "SetFenced() once more", err)
+			bubble.OK(t, "SetFenced() once more", err)
 		})
 	}
 }

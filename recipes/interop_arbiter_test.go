@@ -16,6 +16,7 @@ import (
 
 	"github.com/zkbench/zkbench/check"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/recipes/internal/bubble"
 )
 
 // A party is contenders of one implementation, in this process or in another one.
@@ -34,7 +35,7 @@ type seat struct {
 
 // An arbiter tells the contenders of all parties what to do and keeps the history of what they did. Clocks of different processes
 // cannot be compared, so a contender asks at each step and goes on when it is answered, and time is the arbiter's count of
-// questions. Each contender has a connection of its own, on which it sends lines and gets one line for each:
+// questions, a millisecond each. Each contender has a connection of its own, on which it sends lines and gets one line for each:
 //
 //	join PARTY   ok, when all are there
 //	next         acquire, read or write; or end. What it released before is released
@@ -69,7 +70,7 @@ func (a *arbiter) play(t *testing.T, parties ...party) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute) // a deadlock is a failure, and not a test without end
 	defer cancel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	ok(t, "Listen()", err)
+	bubble.OK(t, "Listen()", err)
 	defer listener.Close()
 	defer context.AfterFunc(ctx, func() { listener.Close() })()
 
@@ -188,7 +189,7 @@ func (a *arbiter) join(party string) seat {
 func (a *arbiter) now() time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.asked++
+	a.asked += time.Millisecond
 	return a.asked
 }
 
@@ -198,7 +199,7 @@ func (a *arbiter) record(s metrics.Sample) {
 	a.past = append(a.past, s)
 }
 
-// enter records a grant. Its token is the number of its znode: no test here makes the parent anew.
+// enter records a grant. Its token is the number of its znode: no test here recreates the parent.
 func (a *arbiter) enter(s seat, verb string, asked time.Duration, znode string) error {
 	number, err := strconv.ParseInt(znode[max(0, len(znode)-10):], 10, 64)
 	if err != nil {
@@ -206,7 +207,7 @@ func (a *arbiter) enter(s seat, verb string, asked time.Duration, znode string) 
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.asked++
+	a.asked += time.Millisecond
 	a.past = append(a.past, metrics.Sample{Op: verbs[verb][0], Session: s.number, Token: number + 1, Due: asked, Start: asked, End: a.asked})
 	a.znodes = append(a.znodes, znode)
 	a.inside[verb]++
@@ -218,7 +219,7 @@ func (a *arbiter) enter(s seat, verb string, asked time.Duration, znode string) 
 func (a *arbiter) leave(s seat, verb string) metrics.Sample {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.asked++
+	a.asked += time.Millisecond
 	a.inside[verb]--
 	return metrics.Sample{Op: verbs[verb][1], Session: s.number, Due: a.asked, Start: a.asked}
 }
@@ -230,7 +231,7 @@ func (a *arbiter) history() iter.Seq[metrics.Sample] { return slices.Values(a.pa
 func (a *arbiter) judge(t *testing.T, grants int, promises ...check.Check) {
 	t.Helper()
 	for _, promise := range promises {
-		v := promise.Judge(a.history())
+		v := promise.Judge(a.history(), nil)
 		if v.Answer != check.Holds || v.Evidence != grants {
 			t.Errorf("%s is %v on %d grants, want holds on %d: %s\n%+v\nseats %v", promise.Name, v.Answer, v.Evidence, grants, v.Detail, v.Witness, a.seats)
 		}

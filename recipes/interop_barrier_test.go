@@ -7,7 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/zkbench/zkbench/recipes/internal/bubble"
 )
 
 // theirs is four members and more of another library's own double barrier, each with a session of its own, in one process. They are told
@@ -44,18 +45,14 @@ func (in interop) theirs(t *testing.T, library string) theirs {
 // asks has a member do something, and returns the answer.
 func (b theirs) asks(verb, name string) string {
 	b.t.Helper()
-	fmt.Fprintln(b.in, verb, name)
-	if !b.out.Scan() {
-		b.t.Fatalf("%s %s: no answer", verb, name)
-	}
-	return b.out.Text()
+	return b.asked(verb + " " + name)
 }
 
 func (b theirs) members(names ...string) {
 	b.t.Helper()
 	for _, name := range names {
 		session, err := strconv.ParseInt(b.asks("member", name), 10, 64)
-		ok(b.t, "the session", err)
+		bubble.OK(b.t, "the session", err)
 		b.sessions[name] = session
 	}
 }
@@ -81,7 +78,7 @@ func (b theirs) become(state string, names ...string) {
 // comes waits until something is so.
 func (b theirs) comes(so func() (bool, error), otherwise func() string) {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(b.t.Context(), patience)
 	defer cancel()
 	b.until(ctx, b.t, so)
 	if ctx.Err() != nil {
@@ -178,9 +175,9 @@ func TestTheLibrariesHangOnASlowMember(t *testing.T) {
 		b.become("waiting", "first")
 		b.become("leaving", "second", "third", "fourth")
 		watched, err := b.watches("first")
-		ok(t, "watches()", err)
+		bubble.OK(t, "watches()", err)
 		_, opened, err := b.s.Exists(t.Context(), b.path+"/ready")
-		ok(t, "Exists()", err)
+		bubble.OK(t, "Exists()", err)
 		if hangs := len(watched) == 0 || !opened && slices.Equal(watched, []string{"ready"}); !hangs {
 			t.Errorf("%d members, the slow one watches %q, marker %v: want that nothing can end its wait", members, watched, opened)
 		}

@@ -17,7 +17,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zkbench/zkbench/ensemble/ensembletest"
+	"github.com/zkbench/zkbench/zk/wire"
+
 	"github.com/zkbench/zkbench/recipes"
+	"github.com/zkbench/zkbench/recipes/lock"
 	"github.com/zkbench/zkbench/zk"
 )
 
@@ -31,7 +35,6 @@ type interop struct {
 // What the other libraries need, as Debian has it. Debian's jars name the jars that they need themselves.
 const (
 	curatorJars   = "/usr/share/java/curator-recipes.jar:/usr/share/java/slf4j-simple.jar"
-	kazooPackage  = "/usr/lib/python3/dist-packages/kazoo"
 	interopRemedy = "apt-get install default-jdk-headless libcurator-recipes-java python3-kazoo"
 )
 
@@ -40,11 +43,8 @@ func newInterop(t *testing.T) interop {
 	if testing.Short() {
 		t.Skip("starts Java and Python")
 	}
-	for _, file := range append(strings.Split(curatorJars, ":"), kazooPackage) {
-		if _, err := os.Stat(file); err != nil {
-			t.Fatalf("%v: install the libraries to contend with: %s", err, interopRemedy)
-		}
-	}
+	ensembletest.Need(t, "libcurator-recipes-java:/usr/share/java/curator-recipes.jar", "libslf4j-java:/usr/share/java/slf4j-simple.jar",
+		"python3-kazoo:/usr/lib/python3/dist-packages/kazoo", "default-jdk-headless:"+jdk("javac"))
 	classes := t.TempDir()
 	compile := exec.CommandContext(t.Context(), jdk("javac"), "-J-XX:+UseSerialGC", "-J-XX:TieredStopAtLevel=1", "-proc:none", "-cp", curatorJars,
 		"-d", classes, "testdata/interop/Contender.java", "testdata/interop/QueueParty.java", "testdata/interop/DoubleBarrierParty.java")
@@ -114,7 +114,7 @@ type (
 
 // locks is contenders of an exclusive lock of ours.
 func (in interop) locks(variant, path string, layout recipes.Layout, contenders int) party {
-	v, _ := recipes.Find(recipes.Locks, variant)
+	v, _ := recipes.Find(lock.Variants(), variant)
 	return in.ours(contenders, func(s zk.Session) (entering, leaving) {
 		l := v.New(s, path, recipes.Options{Layout: layout})
 		return func(ctx context.Context, _ string) (recipes.Grant, error) { return l.Acquire(ctx) }, l.Release
@@ -123,7 +123,7 @@ func (in interop) locks(variant, path string, layout recipes.Layout, contenders 
 
 // readWriteLocks is contenders of a read/write lock of ours.
 func (in interop) readWriteLocks(variant, path string, layout recipes.Layout, contenders int) party {
-	v, _ := recipes.Find(recipes.RWLocks, variant)
+	v, _ := recipes.Find(lock.RWVariants(), variant)
 	return in.ours(contenders, func(s zk.Session) (entering, leaving) {
 		l := v.New(s, path, recipes.Options{Layout: layout})
 		return func(ctx context.Context, verb string) (recipes.Grant, error) {
@@ -138,7 +138,7 @@ func (in interop) readWriteLocks(variant, path string, layout recipes.Layout, co
 // ours is a party of this process. It does what the programs in testdata/interop do, over connections to the arbiter like theirs.
 func (in interop) ours(contenders int, handle func(zk.Session) (entering, leaving)) party {
 	contend := func(ctx context.Context, arbiter string) error {
-		s, err := zk.Dial(ctx, zk.Config{Servers: in.addresses, Timeout: 30 * time.Second})
+		s, err := wire.Dial(ctx, wire.Config{Servers: in.addresses, Timeout: 30 * time.Second})
 		if err != nil {
 			return err
 		}

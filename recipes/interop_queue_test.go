@@ -7,42 +7,74 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/zkbench/zkbench/recipes"
+	"github.com/zkbench/zkbench/recipes/internal/bubble"
+	"github.com/zkbench/zkbench/recipes/queue"
 )
 
 // other is another library's handle on a queue, in a process of its own.
 type other struct {
-	t   *testing.T
-	in  io.Writer
-	out *bufio.Scanner
+	t    *testing.T
+	in   io.Writer
+	said <-chan string // its lines, until it has ended
 }
 
 func startOther(t *testing.T, command ...string) other {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), command[0], command[1:]...)
+	cmd := exec.CommandContext(t.Context(), command[0], command[1:]...) // whose end kills it
+	cmd.WaitDelay = 10 * time.Second
 	in, err := cmd.StdinPipe()
-	ok(t, "StdinPipe()", err)
+	bubble.OK(t, "StdinPipe()", err)
 	out, err := cmd.StdoutPipe()
-	ok(t, "StdoutPipe()", err)
-	var said strings.Builder
-	cmd.Stderr = &said
-	ok(t, "Start()", cmd.Start())
+	bubble.OK(t, "StdoutPipe()", err)
+	var complaints strings.Builder
+	cmd.Stderr = &complaints
+	bubble.OK(t, "Start()", cmd.Start())
+	said, read := make(chan string), make(chan struct{})
+	go func() {
+		defer close(read)
+		defer close(said)
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			select {
+			case said <- lines.Text():
+			case <-t.Context().Done():
+				return
+			}
+		}
+	}()
 	t.Cleanup(func() {
 		in.Close()
+		<-read
 		if err := cmd.Wait(); err != nil && t.Context().Err() == nil {
-			t.Errorf("%v (needs %s)\n%s", err, interopRemedy, &said)
+			t.Errorf("%v (needs %s)\n%s", err, interopRemedy, &complaints)
 		}
 	})
-	return other{t, in, bufio.NewScanner(out)}
+	return other{t, in, said}
+}
+
+// asked has the other library do something, and is its answer.
+func (o other) asked(what string) string {
+	o.t.Helper()
+	fmt.Fprintln(o.in, what)
+	select {
+	case answer, more := <-o.said:
+		if !more {
+			o.t.Fatalf("%s: the program has ended", what)
+		}
+		return answer
+	case <-time.After(patience):
+		o.t.Fatalf("%s: no answer in %v", what, patience)
+	}
+	return ""
 }
 
 // does has the other library do something and compares its answer.
 func (o other) does(what, want string) {
 	o.t.Helper()
-	fmt.Fprintln(o.in, what)
-	if !o.out.Scan() || o.out.Text() != want {
-		o.t.Fatalf("%s: %q, want %q", what, o.out.Text(), want)
+	if answer := o.asked(what); answer != want {
+		o.t.Fatalf("%s: %q, want %q", what, answer, want)
 	}
 }
 
@@ -52,12 +84,12 @@ func TestAFIFOQueueIsCuratorsToo(t *testing.T) {
 	in := newInterop(t)
 	for _, exact := range []bool{false, true} {
 		path := fmt.Sprintf("%s-%v", in.path(t), exact)
-		ours := recipes.Queues[0].New(in.s, path, recipes.Options{Exact: exact})
+		ours := queue.Variants()[0].New(in.s, path, recipes.Options{Exact: exact})
 		theirs := startOther(t, jdk("java"), "-cp", curatorJars+":"+in.classes, "-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "-XX:+UseSerialGC",
 			"-XX:TieredStopAtLevel=1", "-Xmx128m", "QueueParty", strings.Join(in.addresses, ","), path)
 		for i := range 6 {
 			if i%2 == 0 {
-				ok(t, "Put()", second(ours.Put(t.Context(), number(i))))
+				bubble.OK(t, "Put()", bubble.Second(ours.Put(t.Context(), bubble.Item(i))))
 			} else {
 				theirs.does(fmt.Sprint("put ", i), "put")
 			}
@@ -68,7 +100,7 @@ func TestAFIFOQueueIsCuratorsToo(t *testing.T) {
 				theirs.does("get", fmt.Sprint(i))
 			} else {
 				it, err := ours.Take(t.Context())
-				got(t, "Take()", it, err, fmt.Sprint(i))
+				bubble.Got(t, "Take()", it, err, fmt.Sprint(i))
 			}
 		}
 	}
@@ -79,21 +111,21 @@ func TestAFIFOQueueIsCuratorsToo(t *testing.T) {
 func TestAQueueWithClaimsIsKazoosToo(t *testing.T) {
 	in := newInterop(t)
 	path := in.path(t)
-	v, _ := recipes.Find(recipes.Queues, "claim")
+	v, _ := recipes.Find(queue.Variants(), "claim")
 	ours := v.New(in.s, path, recipes.Options{}).(recipes.Claimer)
 	theirs := startOther(t, "/usr/bin/python3", "-I", "testdata/interop/queue.py", strings.Join(in.addresses, ","), path)
 	theirs.does("put 0", "put")
-	ok(t, "Put()", second(ours.Put(t.Context(), number(1))))
+	bubble.OK(t, "Put()", bubble.Second(ours.Put(t.Context(), bubble.Item(1))))
 	theirs.does("put 2", "put")
 	theirs.does("get", "0")
 	c, err := ours.Claim(t.Context())
-	ok(t, "Claim()", err)
+	bubble.OK(t, "Claim()", err)
 	if string(c.Data) != "1" {
 		t.Errorf("Claim() gives %s beside kazoo's claim of 0, want 1", c.Data)
 	}
 	theirs.does("consume", "True")
 	theirs.does("get", "2")
-	ok(t, "Release()", ours.Release(t.Context(), c))
+	bubble.OK(t, "Release()", ours.Release(t.Context(), c))
 	theirs.does("consume", "True")
 	theirs.does("get", "1")
 	theirs.does("consume", "True")

@@ -59,7 +59,7 @@ func TestCuratorAndKazooOnOneLock(t *testing.T) {
 				},
 			}
 			a.play(t, in.curator(path, 1), tt.kazoo(path, 1))
-			if v := check.MutualExclusion().Judge(a.history()); gotIn != tt.getsIn || v.Answer != tt.verdict || v.Evidence != 2 {
+			if v := check.MutualExclusion().Judge(a.history(), nil); gotIn != tt.getsIn || v.Answer != tt.verdict || v.Evidence != 2 {
 				t.Errorf("the second got in beside the holder: %v; mutual exclusion is %v on %d grants: %s; want %v, %v", gotIn, v.Answer, v.Evidence, v.Detail,
 					tt.getsIn, tt.verdict)
 			}

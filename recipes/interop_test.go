@@ -145,7 +145,7 @@ func TestLayoutsThatDoNotContend(t *testing.T) {
 				},
 			}
 			a.play(t, holder, other)
-			v := check.MutualExclusion().Judge(a.history())
+			v := check.MutualExclusion().Judge(a.history(), nil)
 			if v.Answer != check.Violated || v.Count != 1 || v.Evidence != 2 {
 				t.Errorf("mutual exclusion is %v, %d times on %d grants, want violated once on 2", v.Answer, v.Count, v.Evidence)
 			}

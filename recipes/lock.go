@@ -9,10 +9,12 @@ import (
 type Grant struct {
 	Path string // the holder's znode
 	// Token grows with every later grant of the same lock, so it can fence side effects: the czxid of the holder's znode. A
-	// sequence number would not do, because it starts again at 0 when the parent is made anew.
+	// sequence number would not do, because it starts again at 0 when the parent is recreated.
 	Token int64
-	// Lost is closed when the grant can no longer be relied on: the session is over, or a third of its timeout passed without
-	// a server, or (with Options.WatchOwn) the holder's znode was deleted by somebody else.
+	// Lost is closed when the grant can no longer be relied on: the lease of the session is over (see zk.Session.Lease, which
+	// gives the bound), or, with Options.WatchOwn, the holder's znode was deleted by somebody else. A grant is never given
+	// too late for its lease. A holder that may have been stopped calls Lease of its session before it looks at Lost; with
+	// Options.WatchOwn, and of a revocable lock, a goroutine passes the loss on, a moment later.
 	Lost <-chan struct{}
 	// Revoked, of a lock that can be revoked, is closed when somebody asks for the grant back. The holder keeps it until it
 	// releases. It is nil for all other locks.

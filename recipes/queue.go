@@ -4,160 +4,94 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-
-	"github.com/zkbench/zkbench/zk"
+	"time"
 )
 
-// queue is what the sequential locks have in common: a place among the children of dir, and the end of a hold.
-type queue struct {
-	s    zk.Session
-	dir  string
-	o    Options
-	held zk.Created // Path is "" while nothing is held
-	own  *zk.Watch  // with Options.WatchOwn, on held
+// The choices of Options.List.
+const (
+	ListFresh   = "fresh"   // a list for each item: an item that comes late is seen, and n items cost n*n/2 names
+	ListCached  = "cached"  // one list is worked off before the next
+	ListWatched = "watched" // one list is worked off until a watch says that it has changed
+	ListSynced  = "synced"  // as fresh, with a sync before it, so that nothing that was acknowledged is missed
+)
+
+// Item is what goes through a queue.
+type Item struct {
+	Data []byte
+	// Priority orders the items of a priority queue, the smallest first; other queues ignore it.
+	Priority int32
+	// Due is from when on a delay queue delivers the item, rounded up to a millisecond; the earlier come first, and the zero time is the
+	// earliest. Other queues ignore it.
+	Due time.Time
+	// Path is the item's znode. It is "" after an exact Put that succeeded though its reply was lost.
+	Path string
+	// Czxid is the transaction that put the item, by which the items of one queue are ordered even when the directory was made
+	// again. It is 0 of an item that was just put, when the engine's create does not tell it.
+	Czxid int64
+	// AsOf, of an item that was taken, is how recent the list was that it was chosen from: all items that were put by this
+	// transaction and not taken were in it.
+	AsOf int64
 }
 
-func newQueue(s zk.Session, dir string, o Options) queue {
-	if o.Layout == (Layout{}) {
-		o.Layout = LayoutGoZookeeper
-	}
-	return queue{s: s, dir: dir, o: o}
+// Queue is one client's handle on one queue. A handle is used by one goroutine at a time. The verbs are those of ZooKeeper's queue
+// recipe (zookeeper-recipes-queue, DistributedQueue), and Put and Take those that wait.
+type Queue interface {
+	// Put puts an item; in a bounded queue it waits for room. The error is an *InDoubtError when nothing tells whether the item is
+	// in the queue, and after every other error it is not.
+	Put(ctx context.Context, it Item) (Item, error)
+	// Offer is Put that does not wait: ErrFull when a bounded queue has no room.
+	Offer(ctx context.Context, it Item) (Item, error)
+	// Element reads the item at the head and leaves it there. ErrEmpty when there is none.
+	Element(ctx context.Context) (Item, error)
+	// Remove takes the item at the head. ErrEmpty when there is none. The error is an *InDoubtError when nothing tells whether
+	// this call or another consumer removed the item; after every other error none was removed.
+	Remove(ctx context.Context) (Item, error)
+	// Take is Remove that waits for an item.
+	Take(ctx context.Context) (Item, error)
 }
 
-// acquire takes a place, has wait return when it is the first, and turns that into a grant.
-func (q *queue) acquire(ctx context.Context, wait func(ctx context.Context, self string) error) (Grant, error) {
-	if q.held.Path != "" {
-		return Grant{}, ErrHeld
-	}
-	g, err := q.tryAcquire(ctx, wait)
-	if err != nil {
-		return Grant{}, fmt.Errorf("acquire %s: %w", q.dir, err)
-	}
-	return g, nil
+// Claim is an item that a consumer has until it finishes or releases it, or its session ends.
+type Claim struct {
+	Item
+	Znode string // that says whose the item is
+	// Token grows with every later claim of the same item, so it can fence what the consumer does: the czxid of Znode.
+	Token int64
+	// Lost is closed when the claim can no longer be relied on: the item may be delivered to somebody else.
+	Lost <-chan struct{}
 }
 
-func (q *queue) tryAcquire(ctx context.Context, wait func(ctx context.Context, self string) error) (Grant, error) {
-	return q.tryAcquireAs(ctx, q.o.Layout, wait)
+// Claimer is a Queue whose items can be processed before they are removed: each is delivered until somebody finishes it.
+type Claimer interface {
+	Queue
+	// Claim waits for an item that nobody has claimed, and claims it. After an error nothing is claimed.
+	Claim(ctx context.Context) (Claim, error)
+	// Finish removes the item for good, in one transaction with its claim. ErrClaimLost: the claim is gone, with the session or
+	// deleted by somebody, and the item will be delivered again, or has been. The error is an *InDoubtError when nothing tells.
+	// ErrNotHeld: the handle has no such claim. In every case the claim is over; an item that was not finished is delivered again.
+	Finish(ctx context.Context, c Claim) error
+	// Release gives the item back: it is delivered again at once. ErrClaimLost and ErrNotHeld as for Finish.
+	Release(ctx context.Context, c Claim) error
 }
 
-// tryAcquireAs is tryAcquire with the names of another layout, such as a reader's.
-func (q *queue) tryAcquireAs(ctx context.Context, layout Layout, wait func(ctx context.Context, self string) error) (Grant, error) {
-	c, err := enlist(ctx, q.s, q.dir, layout, nil, q.o)
-	if err != nil {
-		return Grant{}, err
-	}
-	q.o.pause(PauseCreated)
-	g, err := q.settle(ctx, c, wait)
-	if err != nil {
-		return Grant{}, giveUp(ctx, q.s, c.Path, q.o, err)
-	}
-	return g, nil
+// Errors of queues.
+var (
+	// ErrEmpty: there is no item.
+	ErrEmpty = errors.New("the queue is empty")
+	// ErrFull: a bounded queue has no room.
+	ErrFull = errors.New("the queue is full")
+	// ErrInDoubt: a reply was lost and nothing tells whether the item was put, or who removed it.
+	ErrInDoubt = errors.New("in doubt")
+	// ErrClaimLost: the claim was gone before its item was finished: the item is delivered again.
+	ErrClaimLost = errors.New("the claim was lost before the item was finished")
+)
+
+// InDoubtError is an ErrInDoubt that carries the item, because whoever has to find out needs it.
+type InDoubtError struct {
+	Item  Item
+	Cause error
 }
 
-// settle turns a place into a grant.
-func (q *queue) settle(ctx context.Context, c zk.Created, wait func(ctx context.Context, self string) error) (Grant, error) {
-	lease, err := leased(q.s, func() error { return wait(ctx, base(c.Path)) })
-	if err != nil {
-		return Grant{}, revoked(err)
-	}
-	g, err := q.grant(ctx, c, lease)
-	return g, revoked(err)
-}
+func (e *InDoubtError) Error() string { return fmt.Sprintf("%v: %v", ErrInDoubt, e.Cause) }
 
-// again looks whether what is held still stands, and gives a grant with a lease that lasts. After an error it is held all the same, to be
-// released.
-func (q *queue) again(ctx context.Context, wait func(ctx context.Context, self string) error) (Grant, error) {
-	if q.own != nil {
-		q.own.Stop()
-	}
-	g, err := q.settle(ctx, q.held, wait)
-	if err != nil {
-		return Grant{}, fmt.Errorf("acquire %s: %w", q.dir, err)
-	}
-	return g, nil
-}
-
-// leased carries a wait out under a lease that is taken before its last look, so that a loss after it is never missed, and that lasts when
-// it is over: one that ended while others held says nothing of what has been seen since, so the wait looks again under the next one.
-func leased(s zk.Session, wait func() error) (lease <-chan struct{}, err error) {
-	for {
-		lease = s.Lease()
-		if err := wait(); err != nil || !isOver(lease) {
-			return lease, err
-		}
-	}
-}
-
-// grant fences: the token is the czxid of the own znode, read from the servers if its create did not tell it.
-func (q *queue) grant(ctx context.Context, c zk.Created, lease <-chan struct{}) (Grant, error) {
-	lost := lease
-	if q.o.WatchOwn {
-		_, st, w, err := q.s.GetW(ctx, c.Path)
-		if err != nil {
-			return Grant{}, err
-		}
-		c.Czxid, q.own = st.Czxid, w
-		lost = either(lease, w)
-	} else {
-		token, err := zk.Token(ctx, q.s, c)
-		if err != nil {
-			return Grant{}, err
-		}
-		c.Czxid = token
-	}
-	q.held = c
-	q.o.pause(PauseGranted)
-	return Grant{Path: c.Path, Token: c.Czxid, Lost: lost}, nil
-}
-
-// either is closed when the lease is, or when the watch on the own znode says that it is gone. Its goroutine ends with the
-// watch's event, which the release causes at the latest.
-func either(lease <-chan struct{}, w *zk.Watch) <-chan struct{} {
-	lost := make(chan struct{})
-	go func() {
-		defer close(lost)
-		select {
-		case <-lease:
-		case <-w.C():
-		}
-	}()
-	return lost
-}
-
-// Release gives the lock up by deleting the own znode until the servers say that it is gone.
-func (q *queue) Release(ctx context.Context) error {
-	if q.held.Path == "" {
-		return ErrNotHeld
-	}
-	path := q.held.Path
-	q.held, q.own = zk.Created{}, nil
-	return releaseError(q.dir, remove(ctx, q.s, path, q.o))
-}
-
-func releaseError(dir string, err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, zk.ErrNoNode), zk.Classify(err) == zk.ClassSessionGone:
-		return fmt.Errorf("release %s: %w: %w", dir, ErrLockLost, err)
-	}
-	return fmt.Errorf("release %s: %w", dir, err)
-}
-
-// releaseAll releases the last first. One release that fails does not keep the others, and its error is in what is returned.
-func releaseAll(ctx context.Context, held []*queue) error {
-	var faults []error
-	for _, q := range slices.Backward(held) {
-		faults = append(faults, q.Release(ctx))
-	}
-	return errors.Join(faults...)
-}
-
-// revoked turns the signs that the own znode was deleted by somebody else into ErrRevoked.
-func revoked(err error) error {
-	if errors.Is(err, errNotListed) || errors.Is(err, zk.ErrNoNode) {
-		return fmt.Errorf("%w: %w", ErrRevoked, err)
-	}
-	return err
-}
+// Unwrap returns ErrInDoubt and the cause.
+func (e *InDoubtError) Unwrap() []error { return []error{ErrInDoubt, e.Cause} }

@@ -8,15 +8,21 @@ import (
 	"time"
 
 	"github.com/zkbench/zkbench/ensemble/proxy"
+	"github.com/zkbench/zkbench/internal/jute"
 	"github.com/zkbench/zkbench/recipes"
+	"github.com/zkbench/zkbench/recipes/commit"
+	"github.com/zkbench/zkbench/recipes/internal/bubble"
+	"github.com/zkbench/zkbench/recipes/recipestest"
 	"github.com/zkbench/zkbench/zk"
 )
 
 func TestCommitsOnRealServers(t *testing.T) {
 	addresses := servers.Get(t, 3).Addresses()
 	for engine, open := range engines {
-		for _, v := range recipes.Commits {
-			t.Run(engine+"/"+v.Name, func(t *testing.T) { commitSuite(t, v, dialer(addresses, open), "/real/"+v.Name+"-"+engine, 100) })
+		for _, v := range commit.Variants() {
+			t.Run(engine+"/"+v.Name, func(t *testing.T) {
+				recipestest.CommitOn(t, v, dialer(addresses, open), fresh()+"/"+v.Name+"-"+engine, 100)
+			})
 		}
 	}
 }
@@ -24,17 +30,17 @@ func TestCommitsOnRealServers(t *testing.T) {
 // The proxy cuts the connection of one site after the servers have carried its request out and before the reply.
 func TestLostRepliesOfACommitOnRealServers(t *testing.T) {
 	p, err := proxy.Start(t.Context(), proxy.Config{Upstreams: servers.Get(t, 3).Addresses()})
-	ok(t, "Start()", err)
+	bubble.OK(t, "Start()", err)
 	t.Cleanup(func() { p.Close() })
 	for engine, open := range engines {
-		for _, v := range recipes.Commits {
-			for _, ops := range [][]proxy.Op{{proxy.Create, proxy.Create2}, {proxy.Multi}, {proxy.SetData}} {
+		for _, v := range commit.Variants() {
+			for _, ops := range [][]jute.Op{{jute.OpCreate, jute.OpCreate2}, {jute.OpMulti}, {jute.OpSetData}} {
 				t.Run(fmt.Sprintf("%s/%s/%v", engine, v.Name, ops[0]), func(t *testing.T) {
 					cut := p.Add(proxy.Rule{On: proxy.Reply, Ops: ops, Times: 1, Do: proxy.Cut})
 					defer cut.Remove()
-					commitSuite(t, v, dialer(p.Addresses(), open), fmt.Sprintf("/real/cut-%s-%s-%v", v.Name, engine, ops[0]), 1)
-					if cut.Struck() != 1 {
-						t.Errorf("%d replies were lost, want 1", cut.Struck())
+					recipestest.CommitOn(t, v, dialer(p.Addresses(), open), fresh()+fmt.Sprintf("/cut-%s-%s-%v", v.Name, engine, ops[0]), 1)
+					if cut.Injected() != 1 {
+						t.Errorf("%d replies were lost, want 1", cut.Injected())
 					}
 				})
 			}
@@ -47,7 +53,7 @@ func TestLostRepliesOfACommitOnRealServers(t *testing.T) {
 func TestSitesOfACommitDieOnRealServers(t *testing.T) {
 	dial := dialer(servers.Get(t, 3).Addresses(), engines["native"])
 	const n = 3
-	for _, v := range recipes.Commits {
+	for _, v := range commit.Variants() {
 		for _, tt := range []struct {
 			dies  int
 			votes []int // of sites, before it dies; those that live vote then
@@ -56,7 +62,7 @@ func TestSitesOfACommitDieOnRealServers(t *testing.T) {
 		} {
 			t.Run(fmt.Sprintf("%s/site %d after %d votes", v.Name, tt.dies+1, len(tt.votes)), func(t *testing.T) {
 				t.Parallel() // most of the time they wait for the deadline
-				path := fmt.Sprintf("/real/deaths-%s-%d-%d", v.Name, tt.dies, len(tt.votes))
+				path := fresh() + fmt.Sprintf("/deaths-%s-%d-%d", v.Name, tt.dies, len(tt.votes))
 				site := func(s zk.Session, i int) recipes.Commit {
 					return v.New(s, path, recipes.Options{Members: n, Site: i + 1, Deadline: 3 * time.Second})
 				}
@@ -65,16 +71,16 @@ func TestSitesOfACommitDieOnRealServers(t *testing.T) {
 					sessions[i] = dial(t)
 					sites[i] = site(sessions[i], i)
 					if i == 0 {
-						ok(t, "Propose()", sites[i].Propose(t.Context(), nil))
+						bubble.OK(t, "Propose()", sites[i].Propose(t.Context(), nil))
 						continue
 					}
 					_, err := sites[i].Learn(t.Context())
-					ok(t, "Learn()", err)
+					bubble.OK(t, "Learn()", err)
 				}
 				for _, i := range tt.votes {
-					ok(t, "Vote()", sites[i].Vote(t.Context(), true))
+					bubble.OK(t, "Vote()", sites[i].Vote(t.Context(), true))
 				}
-				ok(t, "Close()", sessions[tt.dies].Close())
+				bubble.OK(t, "Close()", sessions[tt.dies].Close())
 				want := slices.Contains(tt.votes, tt.dies) && (v.Name == "flat" || tt.dies != 0)
 				var all sync.WaitGroup
 				for i, c := range sites {
@@ -95,12 +101,12 @@ func TestSitesOfACommitDieOnRealServers(t *testing.T) {
 				all.Wait()
 				sites[tt.dies] = site(dial(t), tt.dies)
 				_, err := sites[tt.dies].Learn(t.Context())
-				ok(t, "Learn() of the one that comes back", err)
+				bubble.OK(t, "Learn() of the one that comes back", err)
 				if got, err := sites[tt.dies].Decide(t.Context()); err != nil || got != want {
 					t.Errorf("the one that comes back: Decide() = %v, %v, want %v", got, err, want)
 				}
 				for _, c := range sites {
-					ok(t, "Finish()", c.Finish(t.Context()))
+					bubble.OK(t, "Finish()", c.Finish(t.Context()))
 				}
 				if _, there, err := dial(t).Exists(t.Context(), path); err != nil || there {
 					t.Errorf("Exists() = %v, %v, want that nothing is left", there, err)

@@ -5,16 +5,20 @@ import (
 	"testing"
 
 	"github.com/zkbench/zkbench/ensemble/proxy"
+	"github.com/zkbench/zkbench/internal/jute"
 	"github.com/zkbench/zkbench/recipes"
+	"github.com/zkbench/zkbench/recipes/election"
+	"github.com/zkbench/zkbench/recipes/internal/bubble"
+	"github.com/zkbench/zkbench/recipes/recipestest"
 	"github.com/zkbench/zkbench/zk"
 )
 
 func TestElectionsOnRealServers(t *testing.T) {
 	addresses := servers.Get(t, 3).Addresses()
 	for engine, open := range engines {
-		for _, v := range recipes.Elections {
+		for _, v := range election.Variants() {
 			t.Run(engine+"/"+v.Name, func(t *testing.T) {
-				electionSuite(t, v, dialer(addresses, open), "/real/election-"+engine+"-"+v.Name)
+				recipestest.ElectionOn(t, v, dialer(addresses, open), fresh()+"/election-"+engine+"-"+v.Name)
 			})
 		}
 	}
@@ -40,21 +44,21 @@ func campaign(t *testing.T, v recipes.Variant[recipes.Election], s zk.Session, d
 // What a fault does to a leader and to the candidate behind it, with the proxy between them and the servers.
 func TestFaultsOfAnElectionOnRealServers(t *testing.T) {
 	p, err := proxy.Start(t.Context(), proxy.Config{Upstreams: servers.Get(t, 3).Addresses()})
-	ok(t, "Start()", err)
+	bubble.OK(t, "Start()", err)
 	t.Cleanup(func() { p.Close() })
 	for engine, open := range engines {
 		dial := dialer(p.Addresses(), open)
-		for _, v := range recipes.Elections {
-			dir := "/real/election-faults-" + engine + "-" + v.Name
+		for _, v := range election.Variants() {
+			dir := fresh() + "/election-faults-" + engine + "-" + v.Name
 			t.Run(engine+"/"+v.Name+"/expiry", func(t *testing.T) {
 				s := dial(t)
 				leader := campaign(t, v, s, dir+"-expiry")
-				ok(t, "Campaign()", <-leader.done)
+				bubble.OK(t, "Campaign()", awaited(t, "Campaign()", leader.done))
 				next := campaign(t, v, dial(t), dir+"-expiry")
-				ok(t, "Expire()", p.Expire(t.Context(), s.ID()))
-				ok(t, "Campaign() of the next", <-next.done)
-				<-leader.term.Suspended
-				<-leader.term.Lost
+				bubble.OK(t, "Expire()", p.Expire(t.Context(), s.ID()))
+				bubble.OK(t, "Campaign() of the next", awaited(t, "Campaign() of the next", next.done))
+				awaited(t, "Suspended", leader.term.Suspended)
+				awaited(t, "Lost", leader.term.Lost)
 				if next.term.Token <= leader.term.Token {
 					t.Errorf("term %d after %d", next.term.Token, leader.term.Token)
 				}
@@ -64,39 +68,40 @@ func TestFaultsOfAnElectionOnRealServers(t *testing.T) {
 				if _, err := leader.election.Campaign(t.Context()); !errors.Is(err, zk.ErrSessionExpired) {
 					t.Errorf("Campaign() of the expired one = %v, want ErrSessionExpired", err)
 				}
-				ok(t, "Resign()", next.election.Resign(t.Context()))
+				bubble.OK(t, "Resign()", next.election.Resign(t.Context()))
 			})
 			t.Run(engine+"/"+v.Name+"/lost replies", func(t *testing.T) {
 				s, other := dial(t), dial(t)
-				cut := p.Add(proxy.Rule{On: proxy.Reply, Session: s.ID(), Ops: []proxy.Op{proxy.Create, proxy.Create2}, Times: 1, Do: proxy.Cut})
+				cut := p.Add(proxy.Rule{On: proxy.Reply, Session: s.ID(), Ops: []jute.Op{jute.OpCreate, jute.OpCreate2}, Times: 1, Do: proxy.Cut})
 				defer cut.Remove()
 				leader := campaign(t, v, s, dir+"-lost")
-				ok(t, "Campaign() with a lost reply", <-leader.done)
-				if names, _, err := other.Children(t.Context(), dir+"-lost"); err != nil || len(names) != 1 || cut.Struck() != 1 {
-					t.Errorf("candidates %v, %v after %d lost replies, want one", names, err, cut.Struck())
+				bubble.OK(t, "Campaign() with a lost reply", awaited(t, "Campaign() with a lost reply", leader.done))
+				bubble.OK(t, "Sync() of a server that may lag", other.Sync(t.Context(), dir+"-lost"))
+				if names, _, err := other.Children(t.Context(), dir+"-lost"); err != nil || len(names) != 1 || cut.Injected() != 1 {
+					t.Errorf("candidates %v, %v after %d lost replies, want one", names, err, cut.Injected())
 				}
 				next := campaign(t, v, other, dir+"-lost")
-				del := p.Add(proxy.Rule{On: proxy.Reply, Session: s.ID(), Ops: []proxy.Op{proxy.Delete}, Times: 1, Do: proxy.Cut})
+				del := p.Add(proxy.Rule{On: proxy.Reply, Session: s.ID(), Ops: []jute.Op{jute.OpDelete}, Times: 1, Do: proxy.Cut})
 				defer del.Remove()
 				if err := leader.election.Resign(t.Context()); err != nil && !errors.Is(err, recipes.ErrTermLost) {
 					t.Errorf("Resign() with a lost reply = %v", err)
 				}
-				ok(t, "Campaign() of the next", <-next.done)
-				ok(t, "Resign()", next.election.Resign(t.Context()))
+				bubble.OK(t, "Campaign() of the next", awaited(t, "Campaign() of the next", next.done))
+				bubble.OK(t, "Resign()", next.election.Resign(t.Context()))
 			})
 			t.Run(engine+"/"+v.Name+"/suspension", func(t *testing.T) {
 				s := dial(t)
 				leader := campaign(t, v, s, dir+"-suspended")
-				ok(t, "Campaign()", <-leader.done)
+				bubble.OK(t, "Campaign()", awaited(t, "Campaign()", leader.done))
 				before := leader.term
 				p.Cut(s.ID())
-				<-before.Suspended
+				awaited(t, "Suspended", before.Suspended)
 				after, err := leader.election.Campaign(t.Context())
-				ok(t, "Campaign() after the cut", err)
+				bubble.OK(t, "Campaign() after the cut", err)
 				if same := after.Token == before.Token; same != (v.Name != "selector") {
 					t.Errorf("term %d after %d", after.Token, before.Token)
 				}
-				ok(t, "Resign()", leader.election.Resign(t.Context()))
+				bubble.OK(t, "Resign()", leader.election.Resign(t.Context()))
 			})
 		}
 	}

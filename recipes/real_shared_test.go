@@ -4,14 +4,29 @@ import (
 	"testing"
 
 	"github.com/zkbench/zkbench/recipes"
+	"github.com/zkbench/zkbench/recipes/internal/bubble"
+	"github.com/zkbench/zkbench/recipes/lock"
+	"github.com/zkbench/zkbench/recipes/recipestest"
+	"github.com/zkbench/zkbench/recipes/semaphore"
 )
+
+func TestMultiLocksOnRealServers(t *testing.T) {
+	addresses := servers.Get(t, 3).Addresses()
+	for engine, open := range engines {
+		for _, v := range lock.MultiVariants() {
+			t.Run(engine+"/"+v.Name, func(t *testing.T) {
+				recipestest.MultiLockOn(t, v, dialer(addresses, open), fresh()+"/multi-"+engine+"-"+v.Name)
+			})
+		}
+	}
+}
 
 func TestReadWriteLocksOnRealServers(t *testing.T) {
 	addresses := servers.Get(t, 3).Addresses()
 	for engine, open := range engines {
-		for _, v := range recipes.RWLocks {
+		for _, v := range lock.RWVariants() {
 			t.Run(engine+"/"+v.Name, func(t *testing.T) {
-				sharedSuite(t, v, dialer(addresses, open), "/real/rw-"+engine+"-"+v.Name)
+				recipestest.RWLockOn(t, v, dialer(addresses, open), fresh()+"/rw-"+engine+"-"+v.Name)
 			})
 		}
 	}
@@ -20,9 +35,9 @@ func TestReadWriteLocksOnRealServers(t *testing.T) {
 func TestSemaphoresOnRealServers(t *testing.T) {
 	addresses := servers.Get(t, 3).Addresses()
 	for engine, open := range engines {
-		for _, v := range recipes.Semaphores {
+		for _, v := range semaphore.Variants() {
 			t.Run(engine+"/"+v.Name, func(t *testing.T) {
-				semaphoreSuite(t, v, dialer(addresses, open), "/real/semaphore-"+engine+"-"+v.Name)
+				recipestest.SemaphoreOn(t, v, dialer(addresses, open), fresh()+"/semaphore-"+engine+"-"+v.Name)
 			})
 		}
 	}
@@ -33,22 +48,22 @@ func TestARevocationOnRealServers(t *testing.T) {
 	for engine, open := range engines {
 		t.Run(engine, func(t *testing.T) {
 			dial := dialer(addresses, open)
-			path := "/real/revocation-" + engine
-			v := recipes.Revocables[0]
+			path := fresh() + "/revocation-" + engine
+			v := lock.RevocableVariants()[0]
 			holder, other := v.New(dial(t), path, recipes.Options{}), v.New(dial(t), path, recipes.Options{})
 			g, err := holder.AcquireWrite(t.Context())
-			ok(t, "AcquireWrite()", err)
+			bubble.OK(t, "AcquireWrite()", err)
 			done := make(chan error)
 			go func() {
 				_, err := other.Revoke(t.Context(), g.Path)
 				done <- err
 			}()
 			<-g.Revoked
-			ok(t, "Release()", holder.Release(t.Context()))
-			ok(t, "Revoke()", <-done)
+			bubble.OK(t, "Release()", holder.Release(t.Context()))
+			bubble.OK(t, "Revoke()", <-done)
 			_, err = other.AcquireRead(t.Context())
-			ok(t, "AcquireRead()", err)
-			ok(t, "Release()", other.Release(t.Context()))
+			bubble.OK(t, "AcquireRead()", err)
+			bubble.OK(t, "Release()", other.Release(t.Context()))
 		})
 	}
 }

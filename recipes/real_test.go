@@ -1,6 +1,7 @@
 package recipes_test
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"sync"
@@ -12,18 +13,41 @@ import (
 
 	"github.com/zkbench/zkbench/ensemble/ensembletest"
 	"github.com/zkbench/zkbench/recipes"
+	"github.com/zkbench/zkbench/recipes/lock"
+	zkpublished "github.com/zkbench/zkbench/recipes/published"
+	"github.com/zkbench/zkbench/recipes/recipestest"
 	"github.com/zkbench/zkbench/zk"
 	"github.com/zkbench/zkbench/zk/gozk"
+	"github.com/zkbench/zkbench/zk/wire"
 )
 
 var servers ensembletest.Shared
+
+// fresh is a directory that no test has used: an ensemble outlives a round of 'go test -count', and what that round has left.
+func fresh() string { return fmt.Sprintf("/real-%d", used.Add(1)) }
+
+var used atomic.Int64
+
+// patience is how long a test waits for what a busy machine may take long for, before it says what it has waited for in vain.
+const patience = 2 * time.Minute
+
+// awaited is what comes from a channel.
+func awaited[T any](t *testing.T, what string, c <-chan T) (v T) {
+	t.Helper()
+	select {
+	case v = <-c:
+	case <-time.After(patience):
+		t.Fatalf("%s: nothing in %v", what, patience)
+	}
+	return v
+}
 
 func TestMain(m *testing.M) { os.Exit(servers.Run(m)) }
 
 // engines open a session on real servers.
 var engines = map[string]func(t *testing.T, addresses []string) (zk.Session, error){
 	"native": func(t *testing.T, addresses []string) (zk.Session, error) {
-		return zk.Dial(t.Context(), zk.Config{Servers: addresses, Timeout: 10 * time.Second})
+		return wire.Dial(t.Context(), wire.Config{Servers: addresses, Timeout: 10 * time.Second})
 	},
 	"go-zookeeper": func(t *testing.T, addresses []string) (zk.Session, error) {
 		return gozk.Dial(t.Context(), gozk.Config{Servers: addresses, Timeout: 10 * time.Second})
@@ -45,12 +69,12 @@ func dialer(addresses []string, open func(*testing.T, []string) (zk.Session, err
 func TestLocksOnRealServers(t *testing.T) {
 	addresses := servers.Get(t, 3).Addresses()
 	for engine, open := range engines {
-		for _, v := range recipes.Locks {
+		for _, v := range append(lock.Variants(), zkpublished.Locks()[0]) {
 			if v.Persistent && engine == "go-zookeeper" {
 				continue // the library has no addWatch
 			}
 			t.Run(engine+"/"+v.Name, func(t *testing.T) {
-				lockSuite(t, v, dialer(addresses, open), "/real/"+engine+"-"+v.Name)
+				recipestest.LockOn(t, v, dialer(addresses, open), fresh()+"/"+engine+"-"+v.Name)
 			})
 		}
 	}
@@ -60,12 +84,12 @@ func TestLocksOnRealServers(t *testing.T) {
 // the variant go-zookeeper is compared with.
 func TestOurLocksContendWithTheLibrarysOwn(t *testing.T) {
 	addresses := servers.Get(t, 3).Addresses()
-	for _, v := range recipes.Locks {
+	for _, v := range append(lock.Variants(), zkpublished.Locks()[0]) {
 		if !v.FIFO {
 			continue // it does not stand in a queue
 		}
 		t.Run(v.Name, func(t *testing.T) {
-			path := "/interop/" + v.Name
+			path := fresh() + "/" + v.Name
 			var holders, grants atomic.Int64
 			hold := func() {
 				if n := holders.Add(1); n != 1 {
@@ -126,16 +150,17 @@ func TestTheLayoutIsTheLibrarys(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(conn.Close)
-	if err := lib.NewLock(conn, "/interop/shape", lib.WorldACL(lib.PermAll)).Lock(); err != nil {
+	dir := fresh()
+	if err := lib.NewLock(conn, dir+"/theirs", lib.WorldACL(lib.PermAll)).Lock(); err != nil {
 		t.Fatal(err)
 	}
 	s := dialer(addresses, engines["native"])(t)
-	theirs, _, err := s.Children(t.Context(), "/interop/shape")
+	theirs, _, err := s.Children(t.Context(), dir+"/theirs")
 	if err != nil || len(theirs) != 1 {
 		t.Fatalf("children %v, %v", theirs, err)
 	}
-	v, _ := recipes.Find(recipes.Locks, "predecessor")
-	g, err := v.New(s, "/interop/shape2", recipes.Options{}).Acquire(t.Context())
+	v, _ := recipes.Find(lock.Variants(), "predecessor")
+	g, err := v.New(s, dir+"/ours", recipes.Options{}).Acquire(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/zkbench/zkbench/internal/phrase"
+	"github.com/zkbench/zkbench/results"
 )
 
 // barriersKey is the parameter that says how many barriers each session passes before the cell ends.
@@ -42,17 +45,11 @@ func courses(group []row) []course {
 
 // seconds is how long a row took for each barrier; 1 for one in all.
 func seconds(r row, barriers int) figure {
-	f := figure{known: len(r.cells) > 0 && !r.partial()}
-	var all []float64
-	for _, c := range r.cells {
-		all = append(all, c.ElapsedS/float64(barriers))
+	if r.partial() {
+		return figure{}
 	}
-	if !f.known {
-		return f
-	}
-	slices.Sort(all)
-	f.median, f.lowest, f.highest, f.of = (all[(len(all)-1)/2]+all[len(all)/2])/2, all[0], all[len(all)-1], len(all)
-	return f
+	alike := func(results.Cell) float64 { return 1 }
+	return r.figure(alike, func(c results.Cell) (float64, bool) { return c.ElapsedS / float64(barriers), true })
 }
 
 // secondsOf is the total seconds of each number of barriers. It has no rows where cells do not end with their work.
@@ -64,14 +61,11 @@ func secondsOf(group []row) table {
 	}
 	slices.Sort(numbers)
 	numbers = slices.Compact(numbers)
-	t := table{above: []string{"", ""}, below: []string{"variant", "sessions"}, markdown: []string{"variant", "sessions"}, text: []bool{true, false}}
+	var t table
+	t.head("", "variant", "variant", true, partKeys)
+	t.head("", "sessions", "sessions", false, partKeys)
 	for i, n := range numbers {
-		above := ""
-		if i == 0 {
-			above = "barriers"
-		}
-		t.above, t.below, t.text = append(t.above, above), append(t.below, fmt.Sprint(n)), append(t.text, false)
-		t.markdown = append(t.markdown, fmt.Sprintf("%d barriers", n))
+		t.head("seconds for so many barriers", fmt.Sprint(n), phrase.Count(n, "barrier")+", s", false, partOfOp+part(i))
 	}
 	for _, c := range all {
 		line := []string{c.label, fmt.Sprint(c.sessions)}
@@ -80,7 +74,7 @@ func secondsOf(group []row) table {
 			if i := slices.Index(c.barriers, n); i >= 0 {
 				f = seconds(c.rows[i], 1)
 			}
-			line = append(line, f.text())
+			line = append(line, f.count())
 		}
 		t.rows = append(t.rows, line)
 	}
@@ -100,25 +94,25 @@ func growth(group []row) []string {
 		low, high := 0.0, 0.0
 		for i, n := range c.barriers {
 			f := seconds(c.rows[i], n)
-			if !f.known || f.median <= 0 {
+			if !f.known || f.value <= 0 {
 				continue
 			}
-			if len(each) == 0 || f.median < low {
-				low = f.median
+			if len(each) == 0 || f.value < low {
+				low = f.value
 			}
-			high = max(high, f.median)
-			each = append(each, fmt.Sprintf("%s ms at %d", number(1000*f.median), n))
+			high = max(high, f.value)
+			each = append(each, fmt.Sprintf("%s at %d", phrase.Seconds(f.value), n))
 		}
 		if len(each) < 2 {
 			continue
 		}
 		ratio := high / low
-		judged := fmt.Sprintf("the time grows linearly, for the longest is %s times the shortest", number(ratio))
+		judged := fmt.Sprintf("the time grows linearly, for the longest is %s times the shortest", phrase.Fixed(ratio, 3))
 		if ratio > 1+linear {
-			judged = fmt.Sprintf("the time does not grow linearly, for the longest is %s times the shortest, where %s would do", number(ratio),
-				number(1+linear))
+			judged = fmt.Sprintf("the time does not grow linearly, for the longest is %s times the shortest, where %s would do", phrase.Fixed(ratio, 3),
+				phrase.Fixed(1+linear, 3))
 		}
-		all = append(all, fmt.Sprintf("%s, %d sessions: each barrier took %s; %s.", c.label, c.sessions, strings.Join(each, ", "), judged))
+		all = append(all, fmt.Sprintf("%s, %s: each barrier took %s; %s.", c.label, phrase.Count(c.sessions, "session"), strings.Join(each, ", "), judged))
 	}
 	return all
 }

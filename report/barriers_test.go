@@ -33,7 +33,7 @@ func TestGrowthWithTheNumberOfBarriers(t *testing.T) {
 	if got := strings.Join(table.below, " "); got != "variant sessions 200 400 1600" || len(table.rows) != 3 {
 		t.Errorf("columns %s, %d rows", got, len(table.rows))
 	}
-	if got := strings.Join(table.rows[0], " "); got != "double-barrier 50 20 40 164" {
+	if got := strings.Join(table.rows[0], " "); got != "double-barrier 50 20.0 40.0 164" {
 		t.Errorf("row %s", got)
 	}
 	if lock := rowsOf(results.Run{Cells: []results.Cell{{Workload: "lock", Variant: "naive", Sessions: 5}}}); len(secondsOf(lock).rows) > 0 || growth(lock) != nil {

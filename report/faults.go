@@ -3,16 +3,37 @@ package report
 import (
 	"fmt"
 	"slices"
+	"strings"
 
+	"github.com/zkbench/zkbench/internal/phrase"
 	"github.com/zkbench/zkbench/results"
 )
 
 // faultsCaption says what the columns of the faults count.
 func faultsCaption(group []row) string {
-	return fmt.Sprintf("Faults: what was broken on purpose, seconds from the begin of the steady phase, and what came of it until the next one. "+
+	by := "what was broken on purpose"
+	if some, all := unplanned(group); all {
+		by = "nobody planned any; what broke by itself, as the servers' figures tell once a second"
+	} else if some {
+		by = "what was broken on purpose, and what broke 'by itself', as the servers' figures tell once a second"
+	}
+	return fmt.Sprintf("Faults: %s, seconds from the begin of the steady phase, and what came of it until the next one. "+
 		"'Next' is the time to the next %s, 'pause' the longest time without one at one object, beside the longest in the five seconds before; "+
 		"'lowest' the worst second. Moved sessions changed their server, expired ones ended; orphans are znodes of ended sessions that stayed.",
-		successOf(group))
+		by, successOf(group))
+}
+
+// unplanned says whether some of the faults, and whether all of them, broke by themselves.
+func unplanned(group []row) (some, all bool) {
+	all = true
+	for _, r := range group {
+		for _, c := range r.cells {
+			for _, f := range c.Faults {
+				some, all = some || f.Unplanned, all && f.Unplanned
+			}
+		}
+	}
+	return some, all && some
 }
 
 // successOf is what the workload of the rows succeeds in, as a noun.
@@ -20,32 +41,40 @@ func successOf(group []row) string {
 	if group[0].givesGrants() {
 		return "grant"
 	}
-	return group[0].cells[0].Measures[0]
+	return group[0].cells[0].Roles()[0].Op
 }
 
 // faultsOf is a line for each fault of each cell. It has no rows where nothing was broken.
 func faultsOf(group []row) table {
-	t := table{
-		above: []string{"", "", "", "at", "healed", "next", "pause", "before", "before", "lowest", "", "", ""},
-		below: []string{"variant", "sessions", "fault", "s", "s", "ms", "ms", "ms", "/s", "/s", "moved", "expired", "orphans"},
-		markdown: []string{"variant", "sessions", "fault", "at, s", "healed, s", "next, ms", "pause, ms", "pause before, ms", "before, /s", "lowest, /s",
-			"moved", "expired", "orphans"},
-		text: []bool{true, false, true, false, false, false, false, false, false, false, false, false, false},
+	var t table
+	first := t.faultHeads(group)
+	for _, h := range [][3]string{{"", "recovered s", "recovered, s"}, {"", "next ms", "next, ms"}, {"pause, ms", "longest", "pause, ms"}, {"pause, ms", "before", "pause before, ms"},
+		{"rate, /s", "before", "before, /s"}, {"rate, /s", "lowest", "lowest, /s"}} {
+		t.head(h[0], h[1], h[2], false, partOfOp)
+	}
+	for _, h := range [][2]string{{"sessions", "moved"}, {"sessions", "expired"}, {"", "orphans"}} {
+		t.head(h[0], h[1], h[1], false, partWaiting)
 	}
 	for _, r := range group {
 		for _, c := range r.cells {
 			for _, f := range c.Faults {
-				line := []string{repeated(r, c), fmt.Sprint(r.sessions), faultName(f), number(f.AtS)}
+				name := faultName(f)
+				if f.Unplanned { // the sentence below says which
+					name = f.Kind + " by itself"
+				}
+				line := append(cellsOf(first, r), name, maybe(&f.AtS, 3))
+				line[0] = repeated(r, c)
 				if f.Error != "" && f.LongestPause == nil {
-					t.rows = append(t.rows, append(line, "-", "-", "-", "-", "-", "-", "-", "-", "-"))
+					t.rows = append(t.rows, append(line, slices.Repeat([]string{"-"}, len(t.below)-len(line))...))
 					continue
 				}
 				moved := "-"
 				if f.SessionsMoved != nil {
 					moved = fmt.Sprint(*f.SessionsMoved)
 				}
-				t.rows = append(t.rows, append(line, maybe(f.HealedS), maybe(f.NextGrant), maybe(f.LongestPause), maybe(f.PauseBefore),
-					maybe(f.ThroughputBefore), maybe(f.ThroughputAfter), moved, fmt.Sprint(f.SessionsExpired), fmt.Sprint(f.Orphans)))
+				line = append(line, maybe(f.HealedS, 3), maybe(f.NextGrant, 2), maybe(f.LongestPause, 2), maybe(f.PauseBefore, 2),
+					maybe(f.ThroughputBefore, 2), maybe(f.ThroughputAfter, 2), moved, fmt.Sprint(f.SessionsExpired), fmt.Sprint(f.Orphans))
+				t.rows = append(t.rows, line)
 			}
 		}
 	}
@@ -61,17 +90,21 @@ func repeated(r row, c results.Cell) string {
 }
 
 func faultName(f results.Fault) string {
+	if f.Unplanned {
+		return f.Kind + " by itself, " + f.Target
+	}
 	if f.Target == "" {
 		return f.Kind
 	}
 	return f.Kind + ", " + f.Target
 }
 
-func maybe(v *float64) string {
+// maybe writes so many digits: three of an instant, two of what came of one fault.
+func maybe(v *float64, digits int) string {
 	if v == nil {
 		return "-"
 	}
-	return number(*v)
+	return phrase.Fixed(*v, digits)
 }
 
 // faultSentences say of each fault what it did to those who waited.
@@ -84,7 +117,11 @@ func faultSentences(group []row) []string {
 				where += fmt.Sprintf(", repetition %d", c.Repetition)
 			}
 			for _, f := range c.Faults {
-				all = append(all, fmt.Sprintf("%s, at %s s in %s: %s", faultName(f), number(f.AtS), where, stop(outcomeOf(f, successOf(group)))))
+				at := "at " + phrase.Seconds(f.AtS)
+				if f.Unplanned { // known to a second
+					at = "after " + phrase.Seconds(f.AtS)
+				}
+				all = append(all, fmt.Sprintf("%s, %s in %s: %s", faultName(f), at, where, stop(leaderless(f)+outcomeOf(f, successOf(group)))))
 			}
 		}
 	}
@@ -98,24 +135,66 @@ func outcomeOf(f results.Fault, success string) string {
 	}
 	var text string
 	switch {
+	case f.Storm != nil:
+		return strings.TrimPrefix(storm(f, success), "; ")
 	case f.LongestPause == nil:
 		return "there was no time to see what it did"
 	case f.NextGrant == nil:
-		text = fmt.Sprintf("no %s came any more, for %s ms", success, number(*f.LongestPause))
+		text = fmt.Sprintf("no %s came any more, for %s ms", success, phrase.Number(*f.LongestPause, 2))
 	case f.PauseBefore != nil && *f.LongestPause <= 1.5**f.PauseBefore:
-		text = fmt.Sprintf("no longer pause than before (%s ms, %s ms before)", number(*f.LongestPause), number(*f.PauseBefore))
+		text = fmt.Sprintf("no longer pause than before (%s ms, %s ms before)", phrase.Number(*f.LongestPause, 2), phrase.Number(*f.PauseBefore, 2))
 	case f.PauseBefore != nil && *f.PauseBefore > 0:
-		text = fmt.Sprintf("no %s for %s ms, %s times the longest pause before", success, number(*f.LongestPause), number(*f.LongestPause / *f.PauseBefore))
+		text = fmt.Sprintf("no %s for %s ms, %s times the longest pause before", success, phrase.Number(*f.LongestPause, 2), phrase.Number(*f.LongestPause / *f.PauseBefore, 2))
 	default:
-		text = fmt.Sprintf("no %s for %s ms at the longest", success, number(*f.LongestPause))
+		text = fmt.Sprintf("no %s for %s ms at the longest", success, phrase.Number(*f.LongestPause, 2))
 	}
 	if f.ThroughputBefore != nil && f.ThroughputAfter != nil && *f.ThroughputAfter < *f.ThroughputBefore {
 		text += fmt.Sprintf("; the worst second had %.0f %% of the rate before", 100**f.ThroughputAfter / *f.ThroughputBefore)
 	}
+	text += restarts(f) + storm(f, success)
 	if f.Orphans > 0 {
-		text += fmt.Sprintf("; %d orphans stayed", f.Orphans)
+		text += "; " + phrase.Count(f.Orphans, "orphan") + " stayed"
 	}
 	return text
+}
+
+// restarts says which servers a rolling restart has restarted, and how long each took.
+func restarts(f results.Fault) string {
+	var words []string
+	for _, r := range f.Restarts {
+		word := fmt.Sprintf("server %d", r.Server)
+		if r.Leader {
+			word += ", the leader,"
+		}
+		if r.HealedS == nil {
+			words = append(words, word+" did not serve again")
+			continue
+		}
+		words = append(words, fmt.Sprintf("%s after %s", word, phrase.Seconds(*r.HealedS-r.AtS)))
+	}
+	if len(words) == 0 {
+		return ""
+	}
+	return "; restarted one by one, and all serving again: " + strings.Join(words, ", ")
+}
+
+// leaderless is for how long there was no leader, and what became of the sessions, where nobody planned that.
+func leaderless(f results.Fault) string {
+	if !f.Unplanned || f.LeaderlessMinS == nil || f.LeaderlessMaxS == nil {
+		return ""
+	}
+	least, most := *f.LeaderlessMinS, *f.LeaderlessMaxS
+	text := fmt.Sprintf("no server led for %s to %s", phrase.Seconds(least), phrase.Seconds(most))
+	if least <= 0 {
+		text = "no server led for at most " + phrase.Seconds(most)
+	}
+	if f.HealedS == nil {
+		text = fmt.Sprintf("no server led any more, for at least %s", phrase.Seconds(least))
+	}
+	if f.SessionsMoved != nil {
+		text += ", " + phrase.Count(*f.SessionsMoved, "session") + " moved"
+	}
+	return text + ", " + phrase.Count(f.SessionsExpired, "session") + " expired; "
 }
 
 // anyFault reports whether something was broken on purpose in any cell.

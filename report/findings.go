@@ -79,7 +79,7 @@ func wrapLast(t table, look Look) {
 		room -= widest
 	}
 	for _, r := range t.rows {
-		r[last] = wrapped(r[last], max(room, 30))
+		r[last] = wrapped(r[last], max(room, 24))
 	}
 }
 

@@ -23,20 +23,17 @@ func TestRowsMergeRepetitionsAndKeepWhatDiffersApart(t *testing.T) {
 	for _, r := range rows {
 		got = append(got, fmt.Sprintf("%s %d/%d %s x%d", r.label(), r.sessions, r.objects, r.loop, len(r.cells)))
 	}
-	want := "naive hold=10ms 10/1 closed x3|naive hold=50ms think=0s 10/1 closed x1|naive hold=10ms 100/1 closed x1|" +
-		"predecessor hold=10ms 100/1 closed x1|naive hold=10ms 10/5 closed x1|naive hold=10ms 10/1 open x1"
+	want := "naive hold=10ms 10/1 closed x3|naive hold=10ms 100/1 closed x1|naive hold=10ms 10/5 closed x1|naive hold=10ms 10/1 open x1|" +
+		"naive hold=50ms think=0s 10/1 closed x1|predecessor hold=10ms 100/1 closed x1"
 	if s := strings.Join(got, "|"); s != want {
 		t.Errorf("rowsOf = %s\nwant %s", s, want)
 	}
 	merged := rows[0]
-	if merged.grants.median != 70 || merged.handOff.median != 3 || merged.grants.text()+merged.grants.mark(Look{}) != "70 +-14%" {
-		t.Errorf("grants %+v, hand-off %+v: want the medians 70 and 3", merged.grants, merged.handOff)
-	}
-	if merged.p99.text() != "-" || merged.p50.text() == "-" {
-		t.Errorf("p50 %s, p99 %s: a percentile that one repetition does not know is not known", merged.p50.text(), merged.p99.text())
+	if merged.grants.value != 70 || merged.handOff.known || merged.grants.rate()+merged.grants.mark(Look{}) != "70 +-14%" {
+		t.Errorf("grants %+v, hand-off %+v: want 70, and none that summaries could tell", merged.grants, merged.handOff)
 	}
 	var heads []string
-	for _, c := range columns(rows) {
+	for _, c := range columns(rows, true, Look{}) {
 		heads = append(heads, c.markdown)
 	}
 	if s := strings.Join(heads[:5], ", "); s != "variant, sessions, objects, offered/s, grants/s" {
@@ -49,19 +46,123 @@ func TestRowsMergeRepetitionsAndKeepWhatDiffersApart(t *testing.T) {
 
 func TestFigure(t *testing.T) {
 	for _, c := range []struct {
-		sentence string
-		values   []float64
-		want     string
+		sentence        string
+		values, weights []float64
+		want            string
 	}{
-		{"none is not known", nil, "-"},
-		{"one has no spread", []float64{5}, "5"},
-		{"of two the middle", []float64{4, 6}, "5 +-20%"},
-		{"of three the middle one, whatever the others", []float64{9, 1, 5}, "5 +-80%"},
-		{"zeros have no share", []float64{0, 0}, "0 +-0%"},
+		{"none is not known", nil, nil, "-"},
+		{"one has no spread", []float64{5}, []float64{1}, "5.0"},
+		{"of two the mean", []float64{4, 6}, []float64{1, 1}, "5.0 +-20%"},
+		{"the longer one counts for more", []float64{4, 6}, []float64{3, 1}, "4.5 +-22%"},
+		{"without weights all count alike", []float64{9, 1, 5}, []float64{0, 0, 0}, "5.0 +-80%"},
+		{"zeros have no share", []float64{0, 0}, []float64{1, 1}, "0 +-0%"},
 	} {
-		f := figureOf(c.values...)
-		if got := f.text() + f.mark(Look{}); got != c.want {
-			t.Errorf("%s: figureOf(%v) = %s, want %s", c.sentence, c.values, got, c.want)
+		f := figureOf(c.values, c.weights)
+		if got := f.rate() + f.mark(Look{}); got != c.want {
+			t.Errorf("%s: figureOf(%v, %v) = %s, want %s", c.sentence, c.values, c.weights, got, c.want)
 		}
+	}
+}
+
+// One rule for each column of repetitions: percentiles are of all operations together, which only the document's pools can tell; max is the
+// largest; errors are the sum; rates are over all of the time.
+func TestRepetitionsCountAsOneRun(t *testing.T) {
+	a, b := cell("naive", 10, 1, 80, 3), cell("naive", 10, 2, 70, 4)
+	b.ElapsedS = 12
+	a.Errors, b.Errors = map[string]int64{"timeout": 2}, map[string]int64{"timeout": 3, "unfinished": 9}
+	p99 := 777.0
+	run := results.Run{Cells: []results.Cell{a, b}}
+	pools := []results.Pool{{Cells: []int{0, 1}, Latency: map[string]results.Latency{"acquire.response": {Count: 900, P50: 130, P99: &p99, Max: 999},
+		"hand-off.service": {Count: 898, P50: 3.4}}}}
+	r := rowsOf(run)[0]
+	if r.p50.known || r.p99.known || !r.longest.known {
+		t.Errorf("without pools: p50 %+v, p99 %+v, max %+v; want the max alone", r.p50, r.p99, r.longest)
+	}
+	run.Pools = pools
+	r = rowsOf(run)[0]
+	if r.p50.value != 130 || r.p99.value != 777 || r.handOff.value != 3.4 || r.handOff.lowest != 3 || r.handOff.highest != 4 {
+		t.Errorf("p50 %+v, p99 %+v, hand-off %+v", r.p50, r.p99, r.handOff)
+	}
+	if largest := max(a.Latency["acquire.response"].Max, b.Latency["acquire.response"].Max); r.longest.value != largest || r.errors != 5 {
+		t.Errorf("max %v, errors %d; want %v, 5", r.longest.value, r.errors, largest)
+	}
+	if want := (80*6 + 70*12) / 18.0; r.grants.value != want {
+		t.Errorf("grants %v, want %v", r.grants.value, want)
+	}
+	if text := render(t, Text(run, Look{})); !strings.Contains(strings.Join(strings.Fields(text), " "), "percentiles of all of their operations, max is the largest, errors are the sum") {
+		t.Errorf("the rules are not said:\n%s", text)
+	}
+}
+
+// pool adds the pools of repeated cells: made up, as everything here.
+func pool(run *results.Run) {
+	for i := range run.Cells {
+		var cells []int
+		key := func(c results.Cell) string {
+			return fmt.Sprint(c.Workload, c.Variant, c.Sessions, c.Objects, c.Loop, c.OfferedPerS)
+		}
+		for j, c := range run.Cells {
+			if key(c) == key(run.Cells[i]) {
+				cells = append(cells, j)
+			}
+		}
+		if len(cells) > 1 && cells[0] == i {
+			run.Pools = append(run.Pools, results.Pool{Cells: cells, Latency: run.Cells[i].Latency})
+		}
+	}
+}
+
+// The caption tells the phases as they were, not as they were planned.
+func TestCaptionTellsThePhasesAsTheyWere(t *testing.T) {
+	run := quickstart()
+	for i := range run.Cells {
+		c := &run.Cells[i]
+		c.Parameters = map[string]any{"duration": "6s", "hold": "10ms", "warm-up": "200ms"}
+		c.Steady = results.Steady{From: 0.2001, To: 6.2001}
+	}
+	if got := caption(rowsOf(run)); !strings.Contains(got, "steady phase 6 s, hold 10ms, warm-up 200 ms, closed loop") {
+		t.Errorf("caption = %q", got)
+	}
+	run.Cells[0].Steady = results.Steady{From: 1.987, To: 7.987}
+	if got := caption(rowsOf(run)); !strings.Contains(got, "warm-up 200 ms to 2 s, closed loop") {
+		t.Errorf("caption = %q", got)
+	}
+	run.Cells[0].Steady = results.Steady{}
+	if got := caption(rowsOf(run)); !strings.Contains(got, "duration 6s, hold 10ms, warm-up 200ms") {
+		t.Errorf("caption of a document that does not tell = %q", got)
+	}
+}
+
+// The gravest violation is named in one line, and a table that has no room for it keeps the word.
+func TestTheVerdictOfARow(t *testing.T) {
+	for _, c := range []struct {
+		violated, unknown []string
+		want              string
+	}{
+		{nil, nil, "holds"},
+		{[]string{"fifo"}, nil, "VIOLATED fifo"},
+		{[]string{"liveness", "token-order", "mutual-exclusion", "fifo", "fifo"}, []string{"total"}, "VIOLATED mutual-exclusion +3"},
+		{[]string{"liveness", "token-order"}, nil, "VIOLATED token-order +1"},
+		{nil, []string{"starvation", "fifo"}, "unknown fifo +1"},
+	} {
+		checks := []results.Check{{Name: "claims", Verdict: "holds"}}
+		for _, name := range c.violated {
+			checks = append(checks, results.Check{Name: name, Verdict: "violated"})
+		}
+		for _, name := range c.unknown {
+			checks = append(checks, results.Check{Name: name, Verdict: "unknown"})
+		}
+		got := row{cells: []results.Cell{{Checks: checks}}}.verdict()
+		if got != c.want {
+			t.Errorf("%v violated, %v unknown: %q, want %q", c.violated, c.unknown, got, c.want)
+		}
+		tab := table{below: []string{"verdict"}, rows: [][]string{{got}}}
+		tab.shorten()
+		if first, _, _ := strings.Cut(c.want, " "); tab.rows[0][0] != first {
+			t.Errorf("%q is shortened to %q, want %q", got, tab.rows[0][0], first)
+		}
+	}
+	if got := (row{cells: []results.Cell{{}}}).verdict(); got != "unknown" {
+		t.Errorf("no checks: %q, want unknown", got)
 	}
 }

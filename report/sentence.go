@@ -3,10 +3,10 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
+	"github.com/zkbench/zkbench/internal/phrase"
 	"github.com/zkbench/zkbench/results"
 )
 
@@ -27,7 +27,7 @@ const (
 	mixed // more grants, longer hand-off; or the other way round
 )
 
-// sentences says for each load of a workload from how many contenders on which variant wins, and by what factor. It is
+// sentences says for each load of a workload from how many contenders on which variant was seen ahead, and by what factor. It is
 // empty where there is one variant only.
 func sentences(rows []row) []string {
 	var all []string
@@ -41,7 +41,7 @@ func sentences(rows []row) []string {
 			text = fmt.Sprintf("With %s %% readers: %s", load[0].readers, text)
 		}
 		if load[0].offered > 0 {
-			text = fmt.Sprintf("At %s/s offered: %s", number(load[0].offered), text)
+			text = fmt.Sprintf("At a rate of %s/s: %s", number(load[0].offered), text)
 		}
 		all = append(all, text)
 	}
@@ -86,8 +86,13 @@ func sentence(load []row, variants []string) string {
 		if last := lastOf(load, v); last.disqualified() == "" {
 			fit = append(fit, v)
 		} else {
-			clauses = append(clauses, fmt.Sprintf("%s is not comparable: it %s at %s", v, last.disqualified(), last.crowd()))
+			clauses = append(clauses, fmt.Sprintf("%s is not comparable: it %s at %s", v, last.disqualified(), last.contended()))
 		}
+	}
+	all := newTournament(load, fit)
+	if all.conclusive() {
+		text := strings.Join(append([]string{all.conclusions(load, fit)}, clauses...), "; ") + "."
+		return text + flawed(load, variants)
 	}
 	if len(fit) > 1 {
 		winner := winnerOf(load, fit)
@@ -103,6 +108,19 @@ func sentence(load []row, variants []string) string {
 	if len(fit) > 1 && slices.ContainsFunc(load, func(r row) bool { return r.grants.known && r.grants.of < 2 }) {
 		text += fmt.Sprintf(" With one repetition the spread is not known: a difference below %.0f %% counts as none.", 100*nominal)
 	}
+	text += flawed(load, variants)
+	if len(fit) > 1 {
+		runs := load[0].grants.of
+		for _, r := range load {
+			runs = min(runs, r.grants.of)
+		}
+		text += fmt.Sprintf(" Nothing follows from %s of each: fewer than %d cannot tell a difference from chance.", phrase.Count(max(runs, 1), "run"), all.design.MinRuns())
+	}
+	return text
+}
+
+// flawed names the variants that have faults that are known.
+func flawed(load []row, variants []string) (text string) {
 	for _, v := range variants {
 		if last := lastOf(load, v); last.isUnsafe() {
 			text += fmt.Sprintf(" %s is kept as it was published, with faults that are known: it is no choice, whatever its speed.", v)
@@ -137,7 +155,7 @@ func winnerOf(load []row, variants []string) string {
 				if result, _ := compare(last[0], last[1]); result == better {
 					wins++
 				}
-				grants = last[0].grants.median
+				grants = last[0].grants.value
 			}
 		}
 		return wins, grants
@@ -171,14 +189,17 @@ func duel(load []row, a, b string) string {
 		return fmt.Sprintf("%s and %s were not measured with the same number of %s", a, b, load[0].who())
 	}
 	last := pairs[len(pairs)-1]
-	at := last[0].crowd()
+	at := last[0].contended()
 	switch result, why := compare(last[0], last[1]); result {
 	case notComparable:
 		return fmt.Sprintf("%s and %s are not comparable at %s: %s", a, b, at, why)
 	case noDifference:
-		return fmt.Sprintf("%s and %s: no difference beyond the spread at %s", a, b, at)
+		return fmt.Sprintf("%s and %s: no difference was seen beyond the spread at %s", a, b, at)
 	case mixed:
-		return fmt.Sprintf("neither %s nor %s wins at %s: one has more %s per second, the other the shorter hand-off", a, b, at, last[0].what())
+		if last[0].offered > 0 {
+			return fmt.Sprintf("neither %s nor %s was seen ahead at %s: one has the shorter %s, the other the shorter hand-off", a, b, at, last[0].timed())
+		}
+		return fmt.Sprintf("neither %s nor %s was seen ahead at %s: one has more %s per second, the other the shorter hand-off", a, b, at, last[0].what())
 	case worse:
 		a, b, last = b, a, [2]row{last[1], last[0]}
 		for i, pair := range pairs {
@@ -192,19 +213,31 @@ func duel(load []row, a, b string) string {
 		}
 		from = pair[0]
 	}
-	text := fmt.Sprintf("%s beats %s from %s on: %s at %s", a, b, from.crowd(), factors(last[0], last[1]), number(last[0].contenders()))
+	text := fmt.Sprintf("%s was seen ahead of %s from %s on: %s at %s", a, b, from.contended(), factors(last[0], last[1]), number(last[0].contenders()))
+	if ahead, behind := last[0].p99, last[1].p99; ahead.known && behind.known && ahead.value > behind.value {
+		text += fmt.Sprintf(", but a longer p99 of the %s, %s against %s ms", last[0].timed(), ahead.digits(2), behind.digits(2))
+	}
 	if last[0].saturated() || last[1].saturated() {
 		text += " (where zkbench itself was the bottleneck, so the factor is not of the servers)"
+	} else if last[0].late() || last[1].late() {
+		text += " (while the machine was late, so the factor is not of the servers alone)"
 	}
 	return text
 }
 
 // what a row counts.
 func (r row) what() string {
-	if r.givesGrants() {
-		return "grants"
+	return r.unit()
+}
+
+// timed is what p50 and the tail are of.
+func (r row) timed() string {
+	for _, m := range r.shown() {
+		if m.Timed && m.Role == results.RolePart {
+			return "time from " + strings.ReplaceAll(m.Op, "-", " ")
+		}
 	}
-	return "operations"
+	return "response"
 }
 
 // who does it: the sessions of a lock contend.
@@ -218,21 +251,25 @@ func (r row) who() string {
 	return "sessions an object"
 }
 
-// crowd is how many do it.
-func (r row) crowd() string { return number(r.contenders()) + " " + r.who() }
+// contended is how many do it.
+func (r row) contended() string { return number(r.contenders()) + " " + r.who() }
 
 // factors by which a is better than b.
 func factors(a, b row) string {
 	var words []string
 	switch {
-	case beyond(a.grants, b.grants) > 0 && b.grants.median > 0:
-		words = append(words, times(a.grants.median/b.grants.median)+" times the "+a.what()+" per second")
+	case a.offered > 0 && beyond(b.p50, a.p50) > 0 && a.p50.value > 0:
+		words = append(words, "a "+times(b.p50.value/a.p50.value)+" times shorter "+a.timed())
+	case a.offered > 0:
+		words = append(words, "the same "+a.timed()+" within the spread")
+	case beyond(a.grants, b.grants) > 0 && b.grants.value > 0:
+		words = append(words, times(a.grants.value/b.grants.value)+" times the "+a.what()+" per second")
 	default:
 		words = append(words, "the same "+a.what()+" per second within the spread")
 	}
 	if a.handOff.known && b.handOff.known {
-		if beyond(b.handOff, a.handOff) > 0 && a.handOff.median > 0 {
-			words = append(words, "a "+times(b.handOff.median/a.handOff.median)+" times shorter hand-off")
+		if beyond(b.handOff, a.handOff) > 0 && a.handOff.value > 0 {
+			words = append(words, "a "+times(b.handOff.value/a.handOff.value)+" times shorter hand-off")
 		} else {
 			words = append(words, "the same hand-off within the spread")
 		}
@@ -249,88 +286,4 @@ func times(f float64) string {
 		return fmt.Sprintf("%.1f", f)
 	}
 	return fmt.Sprintf("%.0f", f)
-}
-
-// compare says how a stands to b on grants per second and hand-off, or why the two are not comparable.
-func compare(a, b row) (outcome, string) {
-	if a.cells[0].Parameters["failover"] == "crash" {
-		return notComparable, "after a crash nearly all of the hand-off is the session timeout, and the rate follows from it"
-	}
-	for _, r := range []row{a, b} {
-		if why := r.disqualified(); why != "" {
-			return notComparable, r.label() + " " + why
-		}
-	}
-	if shareA, shareB := a.errorShare(), b.errorShare(); math.Abs(shareA-shareB) > maxErrorGap {
-		return notComparable, fmt.Sprintf("%.1f %% of the operations of %s failed and %.1f %% of those of %s", 100*shareA, a.label(),
-			100*shareB, b.label())
-	}
-	grants, handOff := beyond(a.grants, b.grants), 0
-	if a.handOff.known && b.handOff.known {
-		handOff = beyond(b.handOff, a.handOff) // the shorter is the better
-	}
-	switch {
-	case grants*handOff < 0:
-		return mixed, ""
-	case grants+handOff > 0:
-		return better, ""
-	case grants+handOff < 0:
-		return worse, ""
-	}
-	return noDifference, ""
-}
-
-// beyond is 1 if a lies above b beyond the spread, -1 if below, 0 if neither: the ranges of the repetitions must not meet.
-// A figure of one repetition gets the nominal range.
-func beyond(a, b figure) int {
-	widen := func(f figure) (low, high float64) {
-		if f.of >= 2 {
-			return f.lowest, f.highest
-		}
-		half := f.median * nominal / 2
-		return f.median - half, f.median + half
-	}
-	lowA, highA := widen(a)
-	lowB, highB := widen(b)
-	switch {
-	case lowA > highB:
-		return 1
-	case highA < lowB:
-		return -1
-	}
-	return 0
-}
-
-// disqualified is why no number of the row may be compared, as the end of a sentence; empty if they may.
-func (r row) disqualified() string {
-	for _, c := range r.cells {
-		for _, check := range c.Checks {
-			if check.Verdict == "violated" {
-				return "violated " + check.Name
-			}
-		}
-	}
-	switch {
-	case !r.grants.known || r.grants.median == 0:
-		return map[bool]string{true: "was granted nothing", false: "did nothing"}[r.givesGrants()]
-	case r.partial():
-		return "was cut short"
-	}
-	return ""
-}
-
-// errorShare of the operations of all repetitions.
-func (r row) errorShare() float64 {
-	var operations int64
-	for _, c := range r.cells {
-		operations += c.Operations
-	}
-	if operations+r.errors == 0 {
-		return 0
-	}
-	return float64(r.errors) / float64(operations+r.errors)
-}
-
-func (r row) saturated() bool {
-	return slices.ContainsFunc(r.cells, func(c results.Cell) bool { return c.Generator.Saturated })
 }

@@ -1,8 +1,6 @@
 package report
 
 import (
-	"fmt"
-
 	"github.com/zkbench/zkbench/results"
 )
 
@@ -18,36 +16,30 @@ const sidesCaption = "Response by side, in ms: from asking to holding; of a revo
 // sidesOf is a line for each side of each row, so that a side that waits longer than the other shows. It has no lines where no row
 // has more than writers: then the table above says it all.
 func sidesOf(group []row) table {
-	t := table{
-		above:    []string{"", "", "", "", "response", "in ms", "", ""},
-		below:    []string{"variant", "sessions", "side", "/s", "p50", "p99", "p99.9", "max"},
-		markdown: []string{"variant", "sessions", "side", "/s", "response p50, ms", "p99, ms", "p99.9, ms", "max, ms"},
-		text:     []bool{true, false, true, false, false, false, false, false},
+	var t table
+	first := t.keyHeads(group)
+	t.head("", "side", "side", true, partKeys)
+	t.head("", "/s", "/s", false, partOfOp)
+	const response = "response, ms"
+	t.head(response, "p50", "response p50, ms", false, partOfOp)
+	for _, q := range []string{"p99", "p99.9", "max"} {
+		t.head(response, q, q+", ms", false, partOfOp)
 	}
 	several := false
 	for _, r := range group {
 		for i, side := range sides {
-			of := func(pick func(results.Latency) (float64, bool)) figure {
-				return r.figure(func(c results.Cell) (float64, bool) {
-					l, has := c.Latency[side.op+".response"]
-					if !has {
-						return 0, false
-					}
-					return pick(l)
-				})
-			}
-			longest := of(func(l results.Latency) (float64, bool) { return l.Max, l.Count > 0 })
+			key := side.op + ".response"
+			longest := r.maximum(key)
 			if !longest.known {
 				continue
 			}
 			several = several || i > 0
-			rate := r.figure(func(c results.Cell) (float64, bool) {
-				return float64(c.Latency[side.op+".response"].Count) / c.ElapsedS, c.ElapsedS > 0
+			rate := r.figure(byTime, func(c results.Cell) (float64, bool) {
+				return float64(doneOf(c, side.op)) / c.ElapsedS, c.ElapsedS > 0
 			})
-			t.rows = append(t.rows, []string{r.label(), fmt.Sprint(r.sessions), r.shareText() + side.name, rate.text(),
-				of(func(l results.Latency) (float64, bool) { return l.P50, l.Count >= leastForMedian }).text(),
-				of(func(l results.Latency) (float64, bool) { return known(l.P99) }).text(),
-				of(func(l results.Latency) (float64, bool) { return known(l.P999) }).text(), longest.text()})
+			p50 := r.percentile(median, key)
+			above := tails(p50, r.percentile(p99, key), r.percentile(p999, key), longest)
+			t.rows = append(t.rows, append(append(cellsOf(first, r), side.name, rate.rate(), p50.rate()), above...))
 		}
 	}
 	if !several {
@@ -56,10 +48,10 @@ func sidesOf(group []row) table {
 	return t
 }
 
-// shareText tells the loads of a read/write lock apart.
-func (r row) shareText() string {
-	if r.readers == "" {
-		return ""
+// cellsOf are the cells of a row in some columns.
+func cellsOf(columns []column, r row) (cells []string) {
+	for _, c := range columns {
+		cells = append(cells, c.cell(r))
 	}
-	return "at " + r.readers + " % readers: "
+	return cells
 }

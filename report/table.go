@@ -7,73 +7,206 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/olekukonko/tablewriter"
 	"github.com/olekukonko/tablewriter/renderer"
 	"github.com/olekukonko/tablewriter/tw"
+
+	"github.com/zkbench/zkbench/internal/phrase"
 )
 
-// column of the table: its head in two lines for the text, of which the first may read across columns, and in one line for
-// Markdown; every head says the unit.
+// column of a table: its head, which says the unit, in one line for Markdown and in two for the text, of which neighbours may share the upper
+// one; and its cells.
 type column struct {
-	above, below string
-	markdown     string
-	text         bool // words, on the left
-	cell         func(row, Look) string
+	above, below, markdown string
+	text                   bool // words, on the left
+	part                   part
+	cell                   func(row) string
 }
 
-// columns of these rows: what none of them has is left out, and so is what the caption says of all of them.
-func columns(rows []row) []column {
-	plain := func(of func(row) figure) func(row, Look) string {
-		return func(r row, _ Look) string { return of(r).text() }
+// part is what columns of a table belong to: where the table does not fit, it is divided between parts.
+type part int
+
+const (
+	partKeys    part = iota // what tells one row from every other one; in each of the tables
+	partEnd                 // what a row came to: as early as it fits
+	partWaiting             // what waiting was like
+	partOfOp                // the first operation; the second one's is the next number, and so on
+)
+
+// build is the table of these columns: those that have a value in no row are left out.
+func build(rows []row, columns []column) table {
+	t := table{rows: make([][]string, len(rows))}
+	for _, c := range columns {
+		t.head(c.above, c.below, c.markdown, c.text, c.part)
+		for i, r := range rows {
+			t.rows[i] = append(t.rows[i], c.cell(r))
+		}
 	}
-	some := func(has func(row) bool) bool { return slices.ContainsFunc(rows, has) }
+	return t
+}
+
+// head adds a column without cells.
+func (t *table) head(above, below, markdown string, text bool, in part) {
+	t.above, t.below, t.markdown = append(t.above, above), append(t.below, below), append(t.markdown, markdown)
+	t.text, t.part = append(t.text, text), append(t.part, in)
+}
+
+// keys are the columns that tell one row from every other one. They begin each table of rows.
+func keys(rows []row) []column {
 	all := []column{
-		{"", "variant", "variant", true, func(r row, _ Look) string { return r.label() + map[bool]string{true: " *"}[r.partial()] }},
-		{"", "sessions", "sessions", false, func(r row, _ Look) string { return strconv.Itoa(r.sessions) }},
+		{"", "variant", "variant", true, partKeys, func(r row) string { return r.label() + r.marks() }},
+		{"", "sessions", "sessions", false, partKeys, func(r row) string { return strconv.Itoa(r.sessions) }},
 	}
-	if some(func(r row) bool { return r.objects != rows[0].objects }) {
-		all = append(all, column{"", "objects", "objects", false, func(r row, _ Look) string { return strconv.Itoa(r.objects) }})
+	differ := func(of func(row) any) bool {
+		return slices.ContainsFunc(rows, func(r row) bool { return of(r) != of(rows[0]) })
 	}
-	if some(func(r row) bool { return r.readers != rows[0].readers }) {
-		all = append(all, column{"readers", "%", "readers, %", false, func(r row, _ Look) string { return r.readers }})
+	if slices.ContainsFunc(rows, row.agrees) {
+		all = append(all, column{"", "participants", "participants", false, partKeys, func(r row) string { return strconv.Itoa(r.participants) }})
 	}
-	if some(func(r row) bool { return r.offered != rows[0].offered }) {
-		all = append(all, column{"offered", "/s", "offered/s", false, func(r row, _ Look) string { return offered(r) }})
+	if differ(func(r row) any { return r.objects }) {
+		all = append(all, column{"", "objects", "objects", false, partKeys, func(r row) string { return strconv.Itoa(r.objects) }})
 	}
-	all = append(all,
-		column{"grants", "/s", "grants/s", false, func(r row, look Look) string { return r.grants.text() + r.grants.mark(look) }},
-		column{"hand-off", "p50 ms", "hand-off p50, ms", false, func(r row, look Look) string { return r.handOff.text() + r.handOff.mark(look) }},
-		column{"acquire", "p50", "acquire response p50, ms", false, plain(func(r row) figure { return r.p50 })},
-		column{"response", "p99", "p99, ms", false, plain(func(r row) figure { return r.p99 })},
-		column{"in ms", "p99.9", "p99.9, ms", false, plain(func(r row) figure { return r.p999 })},
-		column{"", "max", "max, ms", false, plain(func(r row) figure { return r.longest })})
-	if some(func(r row) bool { return r.events.known }) {
-		all = append(all,
-			column{"events/", "release", "events per release", false, plain(func(r row) figure { return r.events })},
-			column{"useful", "%", "useful, %", false, plain(func(r row) figure { return r.useful })},
-			column{"lists", "per", "lists per acquire", false, plain(func(r row) figure { return r.lists })},
-			column{"KiB", "acquire", "KiB listed per acquire", false, plain(func(r row) figure { return r.kib })})
+	if differ(func(r row) any { return r.readers }) {
+		all = append(all, column{"readers", "%", "readers, %", false, partKeys, func(r row) string { return r.readers }})
 	}
-	return append(all,
-		column{"", "errors", "errors", false, func(r row, _ Look) string { return strconv.FormatInt(r.errors, 10) }},
-		column{"", "verdict", "verdict", true, func(r row, _ Look) string { return r.verdict() }})
+	if slices.ContainsFunc(rows, offers(rows)) {
+		all = append(all, column{"", offeredHead, offeredHead, false, partKeys, row.cameDue})
+	}
+	return all
 }
 
-func offered(r row) string {
-	if r.offered == 0 {
-		return "-"
-	}
-	return number(r.offered)
+// keysBeside are the columns that tell the rows apart in a table beside the first one, which has shown what is the same in all of them.
+func keysBeside(rows []row) []column {
+	return slices.DeleteFunc(keys(rows), func(k column) bool {
+		switch k.below {
+		case "sessions":
+			return !slices.ContainsFunc(rows, func(r row) bool { return r.sessions != rows[0].sessions })
+		case offeredHead:
+			return !slices.ContainsFunc(rows, func(r row) bool { return r.offered != rows[0].offered })
+		}
+		return false
+	})
 }
 
-// text is the median, or '-' where there were too few samples.
-func (f figure) text() string {
+// keyHeads are the first columns of a table beside the first one.
+func (t *table) keyHeads(group []row) []column {
+	first := keysBeside(group)
+	for _, k := range first {
+		t.head(k.above, k.below, k.markdown, k.text, partKeys)
+	}
+	return first
+}
+
+// columns of rows of a recipe that gives grants; what the caption says of all of them is left out. Of what waiting was like the text has a table
+// of its own.
+func columns(rows []row, markdown bool, look Look) []column {
+	grant, response := "acquire", "acquire response"
+	rate := column{"", "grants/s", "grants/s", false, partOfOp, nil}
+	if slices.ContainsFunc(rows, row.hasSides) {
+		grant, response = "grant", "response of readers and writers"
+		rate = column{"readers and writers", "grants/s", "grants/s to readers and writers", false, partOfOp, nil}
+	}
+	rate.cell = func(r row) string { return r.grants.rate() + r.grants.mark(look) }
+	above := response + ", ms"
+	tail := func(n int) func(row) string {
+		return func(r row) string { return tails(r.p50, r.p99, r.p999, r.longest)[n] }
+	}
+	all := append(keys(rows), rate,
+		column{"hand-off", "p50 ms", "hand-off p50, ms", false, partOfOp, func(r row) string { return r.handOff.rate() + r.handOff.mark(look) }},
+		column{above, "p50", response + " p50, ms", false, partOfOp, func(r row) string { return r.p50.rate() }},
+		column{above, "p99", "p99, ms", false, partOfOp, tail(0)},
+		column{above, "p99.9", "p99.9, ms", false, partOfOp, tail(1)},
+		column{above, "max", "max, ms", false, partOfOp, tail(2)},
+		column{"not", "served %", "not served, %", false, partOfOp, func(r row) string { return r.unserved.count() }})
+	all = append(all, idle)
+	if markdown {
+		all = append(all, useful, column{"", "", "events per release", false, partWaiting, func(r row) string { return r.events.count() }},
+			column{"", "", "getChildren calls per " + grant, false, partWaiting, func(r row) string { return r.lists.count() }},
+			column{"", "", "KiB of names listed per " + grant, false, partWaiting, func(r row) string { return r.kib.count() }})
+	}
+	return append(all, outcomes...)
+}
+
+// outcomes are the last columns of a table of rows.
+var outcomes = []column{
+	{"", "errors", "errors", false, partEnd, func(r row) string { return strconv.FormatInt(r.errors, 10) }},
+	{"", verdictHead, verdictHead, true, partEnd, row.verdict},
+}
+
+// offeredHead is the head of a column of what came due.
+const offeredHead = "offered/s"
+
+// verdictHead is the head of a column of verdicts.
+const verdictHead = "verdict"
+
+// offers says of a row whether what was offered needs a column. Older documents do not tell what came due, only the rate.
+func offers(rows []row) func(row) bool {
+	return func(r row) bool { return r.due.known || r.offered != rows[0].offered }
+}
+
+// cameDue is what came due, per second.
+func (r row) cameDue() string {
+	if !r.due.known && r.offered > 0 {
+		return number(r.offered)
+	}
+	return r.due.count()
+}
+
+// marks are what the reader must know of a row: * that it was cut short, ! that its load was not served. The warnings tell more.
+func (r row) marks() string {
+	return map[bool]string{true: " *"}[r.partial()] + map[bool]string{true: " !"}[r.unsustained()]
+}
+
+// The digits that hold when a run is repeated: three of a count, two of a rate and of a median, one of the tail of one run.
+
+// count is a count, or '-' where it is not known.
+func (f figure) count() string { return f.digits(3) }
+
+// rate is a rate or a median, or '-' where there were too few samples.
+func (f figure) rate() string { return f.digits(2) }
+
+func (f figure) digits(n int) string {
 	if !f.known {
 		return "-"
 	}
-	return number(f.median)
+	return f.bound() + phrase.Fixed(f.rounded(n), n)
+}
+
+// rounded to so many digits; a lower bound is rounded down.
+func (f figure) rounded(digits int) float64 {
+	if f.atLeast {
+		return phrase.Least(f.value, digits)
+	}
+	return phrase.Digits(f.value, digits)
+}
+
+// bound says that a figure is a lower bound.
+func (f figure) bound() string { return map[bool]string{true: ">="}[f.atLeast] }
+
+// tails are percentiles above the median, and the maximum: of fewer than three runs with one digit, or two where the first is a 1 or a 2,
+// which is not finer by much. Where that would put one below the one before, it gets another digit.
+func tails(below figure, above ...figure) []string {
+	least := 0.0
+	if below.known {
+		least = below.rounded(2)
+	}
+	texts := make([]string, len(above))
+	for i, f := range above {
+		if !f.known {
+			texts[i] = "-"
+			continue
+		}
+		digits := 1
+		if first := strconv.FormatFloat(math.Abs(f.value), 'e', -1, 64)[0]; f.of >= 3 || first == '1' || first == '2' {
+			digits = 2
+		}
+		for digits < 3 && f.rounded(digits) < least {
+			digits++
+		}
+		texts[i], least = f.bound()+phrase.Number(f.rounded(digits), digits), max(least, f.rounded(digits))
+	}
+	return texts
 }
 
 // mark is the spread over the repetitions; nothing for one.
@@ -88,82 +221,60 @@ func (f figure) mark(look Look) string {
 	return fmt.Sprintf(" %s%.0f%%", sign, 100*f.spread())
 }
 
-// number writes about three digits: 0.012, 1.23, 12.3, 123, 12345.
-func number(v float64) string {
-	switch size := math.Abs(v); {
-	case v == math.Trunc(v):
-		return strconv.FormatFloat(v, 'f', 0, 64)
-	case size < 0.1:
-		return strconv.FormatFloat(v, 'g', 2, 64)
-	case size < 9.995:
-		return strconv.FormatFloat(v, 'f', 2, 64)
-	case size < 99.95:
-		return strconv.FormatFloat(v, 'f', 1, 64)
-	}
-	return strconv.FormatFloat(v, 'f', 0, 64)
-}
+// number writes what was set, or counted exactly, with at most three digits after the point.
+func number(v float64) string { return strconv.FormatFloat(math.Round(1000*v)/1000, 'f', -1, 64) }
 
 // table is heads and cells, ready to be drawn.
 type table struct {
 	above, below, markdown []string // above may be nil: heads of one line
 	text                   []bool
+	part                   []part // nil: the table is never divided, and none of its columns left out
 	rows                   [][]string
 }
 
-func tableOf(rows []row, look Look) table {
-	if !rows[0].givesGrants() {
-		return measuresOf(rows)
+func tableOf(rows []row, markdown bool, look Look) table {
+	switch {
+	case rows[0].givesGrants():
+	case tall(rows):
+		return operationsOf(rows)
+	default:
+		return build(rows, measuresOf(rows))
 	}
-	var t table
-	all := columns(rows)
-	t.rows = make([][]string, len(rows))
-	for _, c := range all {
-		t.above, t.below, t.markdown = append(t.above, c.above), append(t.below, c.below), append(t.markdown, c.markdown)
-		t.text = append(t.text, c.text)
-		for i, r := range rows {
-			t.rows[i] = append(t.rows[i], c.cell(r, look))
-		}
-	}
-	return t
+	return build(rows, columns(rows, markdown, look))
 }
 
-// width that the table has with this gap between its columns.
-func (t table) width(gap int) int {
-	total := gap * (len(t.below) - 1)
-	for i := range t.below {
-		widest := utf8.RuneCountInString(t.below[i])
-		if t.above != nil {
-			widest = max(widest, utf8.RuneCountInString(t.above[i]))
-		}
-		for _, r := range t.rows {
-			for line := range strings.SplitSeq(r[i], "\n") {
-				widest = max(widest, utf8.RuneCountInString(line))
-			}
-		}
-		total += widest
-	}
-	return total
-}
-
-// draw writes the table as text, with a narrow gap where a wide one does not fit.
+// draw writes the table as text: in one, or divided between its parts where it does not fit.
 func (t table) draw(w io.Writer, look Look) error {
 	gap := "  "
-	if t.width(len(gap)) > look.width() {
-		gap = " "
+	tables := []table{t}
+	switch whole := t.told(); {
+	case whole.width() <= look.width():
+		tables[0] = whole
+	case whole.part != nil:
+		tables = whole.divided(look.width())
+	default:
+		tables[0], gap = whole, " "
 	}
-	style := tw.StyleASCII
-	if look.Box {
-		style = tw.StyleLight
-	}
-	heads := make([]string, len(t.below))
-	for i := range heads {
-		heads[i] = t.below[i]
-		if t.above != nil {
-			heads[i] = t.above[i] + "\n" + heads[i]
+	for i, one := range tables {
+		if i > 0 {
+			if _, err := io.WriteString(w, "\n"); err != nil {
+				return err
+			}
+		}
+		if err := one.drawOne(w, gap, look.Box); err != nil {
+			return err
 		}
 	}
+	return nil
+}
+
+func (t table) drawOne(w io.Writer, gap string, box bool) error {
+	style := tw.StyleASCII
+	if box {
+		style = tw.StyleLight
+	}
 	var out strings.Builder
-	if err := t.render(&out, heads, tw.Padding{Right: gap, Overwrite: true}, renderer.NewBlueprint(tw.Rendition{
+	if err := t.render(&out, t.spread(), tw.Padding{Right: gap, Overwrite: true}, renderer.NewBlueprint(tw.Rendition{
 		Borders: tw.BorderNone,
 		Symbols: tw.NewSymbols(style),
 		Settings: tw.Settings{
@@ -173,7 +284,14 @@ func (t table) draw(w io.Writer, look Look) error {
 	})); err != nil {
 		return err
 	}
-	for line := range strings.Lines(out.String()) {
+	text := out.String()
+	if upper := t.upper(len(gap), box); upper != "" {
+		text = upper + "\n" + text
+	}
+	for line := range strings.Lines(text) {
+		if rule := []rune(strings.TrimRight(line, "\n")); strings.Trim(line, "-─\n") == "" { // without the gap behind the last column
+			line = string(rule[:max(len(rule)-len(gap), 0)])
+		}
 		if _, err := io.WriteString(w, strings.TrimRight(line, " \n")+"\n"); err != nil {
 			return err
 		}
@@ -181,11 +299,23 @@ func (t table) draw(w io.Writer, look Look) error {
 	return nil
 }
 
+// shorten leaves of each verdict its first word: which check it is about is said below the table, the gravest first.
+func (t table) shorten() {
+	i := slices.Index(t.below, verdictHead)
+	if i < 0 {
+		return
+	}
+	for _, r := range t.rows {
+		r[i], _, _ = strings.Cut(r[i], " ")
+	}
+}
+
 // drawMarkdown writes the table as a Markdown one.
 func (t table) drawMarkdown(w io.Writer) error {
+	t = t.told()
 	for _, r := range t.rows {
 		for i := range r {
-			r[i] = strings.ReplaceAll(strings.ReplaceAll(r[i], "-\n", "-"), "\n", " ")
+			r[i] = strings.ReplaceAll(r[i], "\n", " ")
 		}
 	}
 	return t.render(w, t.markdown, tw.Padding{Left: " ", Right: " "}, renderer.NewMarkdown())
@@ -199,12 +329,12 @@ func (t table) render(w io.Writer, heads []string, padding tw.Padding, r tw.Rend
 			aligns[i] = tw.AlignLeft
 		}
 	}
-	part := tw.CellConfig{
+	cells := tw.CellConfig{
 		Formatting: tw.CellFormatting{AutoFormat: tw.Off, AutoWrap: tw.WrapNone},
 		Alignment:  tw.CellAlignment{Global: tw.AlignRight, PerColumn: aligns},
 		Padding:    tw.CellPadding{Global: padding},
 	}
-	drawn := tablewriter.NewTable(w, tablewriter.WithRenderer(r), tablewriter.WithConfig(tablewriter.Config{Header: part, Row: part}))
+	drawn := tablewriter.NewTable(w, tablewriter.WithRenderer(r), tablewriter.WithConfig(tablewriter.Config{Header: cells, Row: cells, Behavior: tw.Behavior{TrimSpace: tw.Off}}))
 	drawn.Header(heads)
 	if err := drawn.Bulk(t.rows); err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/zkbench/zkbench/internal/phrase"
 	"github.com/zkbench/zkbench/results"
 )
 
@@ -31,7 +32,13 @@ func writeText(w io.Writer, run results.Run, look Look) error {
 		out.line("")
 		out.line(caption(group))
 		out.line("")
-		out.try(tableOf(group, look).draw(w, look))
+		out.try(tableOf(group, false, look).draw(w, look))
+		if text := repetitionsCaption(group); text != "" {
+			if !look.Box {
+				text = strings.ReplaceAll(text, "±", "+-")
+			}
+			out.paragraphs([]string{text})
+		}
 		if t := secondsOf(group); len(t.rows) > 0 {
 			out.line("")
 			out.line(secondsCaption)
@@ -52,19 +59,52 @@ func writeText(w io.Writer, run results.Run, look Look) error {
 			out.line("")
 			out.try(t.draw(w, look))
 		}
+		if t := clientsOf(group); len(t.rows) > 0 {
+			out.line("")
+			out.line(clientsCaption)
+			out.line("")
+			out.try(t.draw(w, look))
+		}
 		if anyFault(group) {
 			out.line("")
 			out.line(faultsCaption(group))
 			out.line("")
 			out.try(faultsOf(group).draw(w, look))
+			for _, t := range stormTables(group) {
+				out.line("")
+				out.line(t.caption)
+				out.line("")
+				out.try(t.draw(w, look))
+			}
 			out.paragraphs(faultSentences(group))
 		}
-		out.paragraphs(partsCaption(group))
+		for _, part := range reconnections(group) {
+			out.line("")
+			out.line(part.caption)
+			out.line("")
+			out.try(part.draw(w, look))
+		}
+		out.paragraphs(captionsOf(group))
 		out.paragraphs(waits(group))
 		out.fanout(group, look)
 		out.paragraphs(judgements(group))
 		out.paragraphs(warnings(group))
 	}
+	if len(run.Gates) > 0 {
+		out.line("")
+		out.line(gatesCaption(run))
+		out.line("")
+		out.try(gatesOf(run).draw(w, look))
+		out.paragraphs(gateSentences(run))
+	}
+	if p := besidePaper(run); p.caption != "" {
+		out.line("")
+		out.line(p.caption)
+		out.line("")
+		out.try(p.table.draw(w, look))
+		out.paragraphs(p.sentences)
+	}
+	out.paragraphs(calibration(run))
 	out.paragraphs(run.Notes)
 	if run.Exit.Reason != "" && !run.Partial {
 		out.paragraphs([]string{fmt.Sprintf("Exit code %d: %s", run.Exit.Code, stop(run.Exit.Reason))})
@@ -93,7 +133,11 @@ func writeMarkdown(w io.Writer, run results.Run) error {
 		out.line("")
 		out.line(caption(group))
 		out.line("")
-		out.try(tableOf(group, Look{Box: true}).drawMarkdown(w))
+		out.try(tableOf(group, true, Look{Box: true}).drawMarkdown(w))
+		if text := repetitionsCaption(group); text != "" {
+			out.line("")
+			out.line(text)
+		}
 		if t := secondsOf(group); len(t.rows) > 0 {
 			out.line("")
 			out.line(secondsCaption)
@@ -116,22 +160,53 @@ func writeMarkdown(w io.Writer, run results.Run) error {
 			out.line("")
 			out.try(t.drawMarkdown(w))
 		}
+		if t := clientsOf(group); len(t.rows) > 0 {
+			out.line("")
+			out.line(clientsCaption)
+			out.line("")
+			out.try(t.drawMarkdown(w))
+		}
 		if anyFault(group) {
 			out.line("")
 			out.line(faultsCaption(group))
 			out.line("")
 			out.try(faultsOf(group).drawMarkdown(w))
+			for _, t := range stormTables(group) {
+				out.line("")
+				out.line(t.caption)
+				out.line("")
+				out.try(t.drawMarkdown(w))
+			}
 			for _, text := range faultSentences(group) {
 				out.line("")
 				out.line(text)
 			}
 		}
-		for _, text := range append(append(sentences(group), judgements(group)...), warnings(group)...) {
+		for _, part := range reconnections(group) {
+			out.line("")
+			out.line(part.caption)
+			out.line("")
+			out.try(part.drawMarkdown(w))
+		}
+		for _, text := range slices.Concat(sentences(group), captionsOf(group), judgements(group), warnings(group)) {
 			out.line("")
 			out.line(strings.TrimSpace(text))
 		}
 	}
-	for _, note := range run.Notes {
+	if len(run.Gates) > 0 {
+		out.line("")
+		out.line(gatesCaption(run))
+		out.line("")
+		out.try(gatesInMarkdown(run).drawMarkdown(w))
+	}
+	paper := besidePaper(run)
+	if paper.caption != "" {
+		out.line("")
+		out.line(paper.caption)
+		out.line("")
+		out.try(paper.table.drawMarkdown(w))
+	}
+	for _, note := range slices.Concat(paper.sentences, gateSentences(run), calibration(run), run.Notes) {
 		out.line("")
 		out.line(note)
 	}
@@ -149,21 +224,49 @@ func heading(run results.Run) []string {
 		lines = append(lines, fmt.Sprintf("PARTIAL RESULT: %s Only what ran until then is here.", stop(reason)))
 	}
 	e := run.Environment
-	fsync := ""
-	if e.Fsync != nil {
-		fsync = map[bool]string{true: ", fsync on", false: ", fsync off"}[*e.Fsync]
-	}
-	servers := "servers"
-	if e.Servers == 1 {
-		servers = "server"
-	}
-	machine := fmt.Sprintf("%d cores", e.Cores)
+	machine := phrase.Count(e.Cores, "core")
 	if e.CPU != "" {
-		machine = fmt.Sprintf("%d cores of %s", e.Cores, e.CPU)
+		machine += " of " + e.CPU
 	}
-	return append(lines, fmt.Sprintf("%s: ZooKeeper %s, %d %s (%s%s); engine %s; %s; seed %d", run.Profile,
-		cmp.Or(e.ZooKeeper, "of unknown version"), e.Servers, servers, cmp.Or(e.Ensemble, "of unknown origin"), fsync,
-		cmp.Or(e.Engine, "unknown"), machine, run.Seed))
+	return append(lines, fmt.Sprintf("%s: ZooKeeper %s, %s; engine %s; %s; seed %d", run.Profile,
+		cmp.Or(e.ZooKeeper, "of unknown version"), ensembles(run), cmp.Or(e.Engine, "unknown"), machine, run.Seed))
+}
+
+// ensembles are the servers of a run, and of one ensemble after the other where there were several.
+func ensembles(run results.Run) string {
+	var all []string
+	for _, e := range run.Everywhere() {
+		fsync := ""
+		if e.Fsync != nil {
+			fsync = map[bool]string{true: ", fsync on", false: ", fsync off"}[*e.Fsync]
+		}
+		all = append(all, fmt.Sprintf("%s (%s%s)", servers(e), cmp.Or(e.Ensemble, "of unknown origin"), fsync))
+	}
+	if same := slices.Compact(slices.Clone(all)); len(all) > 1 && len(same) == 1 {
+		return fmt.Sprintf("%d ensembles of %s, one after the other", len(all), same[0])
+	}
+	return strings.Join(all, ", then ")
+}
+
+// servers is how many there are: of the ensemble, of those that were given, and of those that answered, where these differ.
+func servers(e results.Environment) string {
+	answered := e.Servers
+	if e.Answered != nil {
+		answered = *e.Answered
+	}
+	var text string
+	switch {
+	case e.Voting != nil && answered < *e.Voting:
+		text = fmt.Sprintf("%d of the ensemble's %s answered", answered, phrase.Count(*e.Voting, "server"))
+		if e.Servers != *e.Voting {
+			text += fmt.Sprintf(", %d given", e.Servers)
+		}
+	case answered < e.Servers:
+		text = fmt.Sprintf("%d of %s answered", answered, phrase.Count(e.Servers, "server"))
+	default:
+		text = phrase.Count(e.Servers, "server")
+	}
+	return text
 }
 
 // workloads are the rows of each workload.
@@ -186,18 +289,18 @@ func caption(group []row) string {
 	}
 	words := []string{first.workload}
 	if first.objects > 1 && same(func(r row) any { return r.objects }) {
-		words = append(words, fmt.Sprintf("%d objects", first.objects))
+		words = append(words, phrase.Count(first.objects, "object"))
 	}
 	words = append(words, common(group)...)
 	if !same(func(r row) any { return r.loop }) {
 		return strings.Join(append(words, "open and closed loops"), ", ")
 	}
 	if first.offered > 0 && same(func(r row) any { return r.offered }) {
-		words = append(words, number(first.offered)+"/s offered")
+		words = append(words, "rate "+number(first.offered)+"/s")
 	}
 	explained := map[string]string{
 		"closed": "closed loop: each session asks again as soon as it may",
-		"open":   "open loop: response counts from when an acquisition was due",
+		"open":   "open loop: response counts from when the work was due",
 	}
 	if text, known := explained[first.loop]; known {
 		words = append(words, text)
@@ -212,101 +315,48 @@ func common(group []row) []string {
 	for _, key := range slices.Sorted(maps.Keys(parameters)) {
 		value := fmt.Sprint(parameters[key])
 		differs := slices.ContainsFunc(group, func(r row) bool { return fmt.Sprint(r.cells[0].Parameters[key]) != value })
-		if !differs && value != "" && value != "map[]" {
+		if was := asItWas(group, key); was != "" {
+			words = append(words, was)
+		} else if !differs && key == "bound" && value == "0" {
+			words = append(words, "no bound")
+		} else if !differs && value != "" && value != "map[]" {
 			words = append(words, key+" "+value)
 		}
 	}
 	return words
 }
 
-// fanout explains the events per release.
-func (p *printer) fanout(group []row, look Look) {
-	t := table{
-		above: []string{"", "", "events/", "woken by", "woken by", "woken", "", "", "measured/"},
-		below: []string{"variant", "sessions", "release", "release", "arrival", "by both", "stale", "theory", "theory"},
-		text:  []bool{true, false, false, false, false, false, false, false, false},
+// asItWas is how long the warm-up and the steady phase of the cells really were, instead of what was planned; "" of other parameters, and
+// where the document does not tell.
+func asItWas(group []row, key string) string {
+	of, phases := map[string]func(results.Cell) float64{
+		"warm-up":  func(c results.Cell) float64 { return c.Steady.From },
+		"duration": func(c results.Cell) float64 { return c.ElapsedS },
+	}[key], map[string]string{"warm-up": "warm-up", "duration": "steady phase"}
+	if of == nil {
+		return ""
 	}
-	shares := slices.ContainsFunc(group, func(r row) bool { return r.readers != group[0].readers })
-	if shares {
-		t.above, t.below, t.text = slices.Insert(t.above, 2, "readers"), slices.Insert(t.below, 2, "%"), append(t.text, false)
-	}
+	var lengths []float64
 	for _, r := range group {
-		if !r.events.known {
-			continue
-		}
-		of := func(pick func(results.Fanout) float64) figure {
-			return r.figure(func(c results.Cell) (float64, bool) { return pick(*c.Fanout), true })
-		}
-		theory := of(func(f results.Fanout) float64 { return f.TheoryPerRelease })
-		ratio := of(func(f results.Fanout) float64 { return f.RatioToTheory })
-		if theory.median == 0 { // of an open loop: how many contend is not known beforehand
-			theory, ratio = figure{}, figure{}
-		}
-		line := []string{r.label(), fmt.Sprint(r.sessions)}
-		if shares {
-			line = append(line, r.readers)
-		}
-		t.rows = append(t.rows, append(line, r.events.text(),
-			of(func(f results.Fanout) float64 { return f.EventsByRelease }).text(),
-			of(func(f results.Fanout) float64 { return f.EventsByArrival }).text(),
-			of(func(f results.Fanout) float64 { return f.EventsByBoth }).text(),
-			of(func(f results.Fanout) float64 { return f.EventsStale }).text(), theory.text(), ratio.text()))
-	}
-	if len(t.rows) == 0 {
-		return
-	}
-	p.line("")
-	p.line("Watch fan-out: events per release, by what woke the waiter. 'Both' are a release and an arrival that came as one event, " +
-		"which theory counts as two; 'stale' ones reached a session that had no use for them.")
-	p.line("")
-	p.try(t.draw(p.w, look))
-}
-
-// warnings are what the reader must know before believing a row.
-func warnings(group []row) []string {
-	var all []string
-	for _, r := range group {
-		if r.errors > 0 {
-			all = append(all, fmt.Sprintf("errors in %s: %s.", r.title(), r.errorsByKind()))
-		}
 		for _, c := range r.cells {
-			if c.Generator.Saturated {
-				all = append(all, fmt.Sprintf("zkbench itself was the bottleneck in %s: %s", r.title(), stop(c.Generator.SaturatedReason)))
+			if c.Steady.To <= 0 {
+				return ""
 			}
-			if c.Partial {
-				all = append(all, fmt.Sprintf("* %s was cut short after %s s: its numbers are of fewer operations.", r.title(), number(c.ElapsedS)))
-			}
-			for _, key := range slices.Sorted(maps.Keys(c.Latency)) {
-				if l := c.Latency[key]; l.Overflow+l.Negative > 0 {
-					all = append(all, fmt.Sprintf("%s of %s: %d above the range and %d negative are in no percentile.", key, r.title(), l.Overflow,
-						l.Negative))
-				}
-			}
-			for _, note := range c.Notes {
-				all = append(all, r.title()+": "+stop(note))
-			}
+			lengths = append(lengths, phrase.Digits(of(c), 2))
 		}
 	}
-	return distinctLines(all)
-}
-
-// distinctLines leaves out what repetitions say again.
-func distinctLines(lines []string) []string {
-	seen := map[string]bool{}
-	var once []string
-	for _, line := range lines {
-		if !seen[line] {
-			seen[line] = true
-			once = append(once, line)
-		}
+	least, most := slices.Min(lengths), slices.Max(lengths)
+	if least == most {
+		return phases[key] + " " + phrase.Seconds(least)
 	}
-	return once
+	return fmt.Sprintf("%s %s to %s", phases[key], phrase.Seconds(least), phrase.Seconds(most))
 }
 
 // printer writes lines and keeps the first error.
 type printer struct {
 	w     io.Writer
 	width int
+	apart bool // an empty line between two paragraphs, as Markdown needs it
 	err   error
 }
 
@@ -340,7 +390,7 @@ func (p *printer) line(text string) {
 // paragraphs are lines below an empty one.
 func (p *printer) paragraphs(lines []string) {
 	for i, text := range lines {
-		if i == 0 {
+		if i == 0 || p.apart {
 			p.line("")
 		}
 		p.line(text)

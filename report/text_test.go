@@ -4,36 +4,15 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"flag"
 	"io"
-	"os"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
+	"github.com/zkbench/zkbench/internal/golden"
 	"github.com/zkbench/zkbench/results"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	file := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("%s: got\n%s\nwant\n%s\n(go test -update writes it anew)", name, got, want)
-	}
-}
 
 func render(t *testing.T, r Report) string {
 	t.Helper()
@@ -65,7 +44,7 @@ func cell(variant string, sessions, repetition int, grants, handOff float64) res
 			"hand-off.service": {Count: n - 1, P50: handOff, Max: 3 * handOff},
 		},
 		Fanout: &results.Fanout{EventsPerRelease: events, EventsByRelease: 0.7 * events, EventsByArrival: 0.1 * events, EventsByBoth: 0.19 * events, EventsStale: 0.01 * events,
-			TheoryPerRelease: events, RatioToTheory: 1, UsefulShare: useful, ListsPerAcquire: 1 + events,
+			TheoryPerRelease: events, RatioToTheory: 1, UsefulShare: &useful, ListsPerAcquire: 1 + events,
 			ChildrenNamesPerAcquire: events * float64(sessions), ChildrenBytesPerAcquire: 55 * events * float64(sessions)},
 		Errors: map[string]int64{"timeout": 0},
 		Checks: []results.Check{{Name: "mutual-exclusion", Verdict: "holds", Evidence: int(n)}, {Name: "order", Verdict: "holds", Evidence: int(n)}}}
@@ -88,8 +67,9 @@ func queues() results.Run {
 	theory := func(v, measured float64) (*float64, *float64) { ratio := measured / v; return &v, &ratio }
 	for i, variant := range []string{"fifo", "claim"} {
 		c := cell(variant, 10, 1, 200/float64(i+1), 0)
-		c.Workload, c.Fanout, c.Measures = "queue", nil, []string{"take", "put"}
-		c.Latency = map[string]results.Latency{"take.response": c.Latency["acquire.response"], "put.response": c.Latency["acquire.response"]}
+		c.Workload, c.Fanout, c.Measured = "queue", nil, ofQueue
+		idle := results.Latency{Count: 600, P50: 777, Max: 778}
+		c.Latency = map[string]results.Latency{"take.response": idle, "put.response": c.Latency["acquire.response"], "put-to-take.response": c.Latency["acquire.response"]}
 		c.Costs = []results.Cost{{Of: "writes", Measured: 2.5}, {Of: "events", Measured: 0.3}}
 		c.Costs[0].Theory, c.Costs[0].Ratio = theory(2, 2.5)
 		run.Cells = append(run.Cells, c)
@@ -105,7 +85,7 @@ func elections() results.Run {
 		for i, failover := range []string{"resign", "crash"} {
 			c := cell(variant, 48, 1, 40/(1+19*float64(i)), 0)
 			c.Workload, c.Objects, c.Fanout = "election", 12, nil
-			c.Measures = []string{"campaign", "hand-off", "detect", "elect"}
+			c.Measured, c.Ownerless = ofElection, "nobody led"
 			c.Parameters = map[string]any{"hold": "uniform 0s to 2s", "failover": failover}
 			detect := 4.2 + 5000*float64(i)
 			c.Latency = map[string]results.Latency{"campaign.response": c.Latency["acquire.response"], "elect.service": {Count: 24, P50: 2.1, Max: 9},
@@ -152,6 +132,7 @@ func troubled() results.Run {
 		}
 		run.Cells = append(run.Cells, open)
 	}
+	pool(&run)
 	return run
 }
 
@@ -161,6 +142,7 @@ func TestText(t *testing.T) {
 		c.Repetition, c.Throughput = 2, c.Throughput*1.1
 		repeated.Cells = append(repeated.Cells, c)
 	}
+	pool(&repeated)
 	for _, c := range []struct {
 		file string
 		run  results.Run
@@ -172,13 +154,15 @@ func TestText(t *testing.T) {
 		{"troubled.txt", troubled(), Look{}},
 		{"queues.txt", queues(), Look{}},
 		{"elections.txt", elections(), Look{}},
+		{"narrow.txt", repeated, Look{Width: 80}},
+		{"elections-narrow.txt", elections(), Look{Width: 80}},
 		{"empty.txt", results.Run{Profile: "none", Environment: results.Environment{Servers: 1}}, Look{}},
 	} {
 		text := render(t, Text(c.run, c.look))
-		golden(t, c.file, text)
+		golden.Compare(t, c.file, text)
 		for line := range strings.Lines(text) {
-			if utf8.RuneCountInString(strings.TrimSuffix(line, "\n")) > 120 {
-				t.Errorf("%s: wider than 120 columns: %s", c.file, line)
+			if utf8.RuneCountInString(strings.TrimSuffix(line, "\n")) > c.look.width() {
+				t.Errorf("%s: wider than %d columns: %s", c.file, c.look.width(), line)
 			}
 			if !c.look.Box && strings.ContainsFunc(line, func(r rune) bool { return r > 126 }) {
 				t.Errorf("%s: not ASCII: %s", c.file, line)
@@ -191,9 +175,9 @@ func TestText(t *testing.T) {
 }
 
 func TestMarkdown(t *testing.T) {
-	golden(t, "quickstart.md", render(t, Markdown(quickstart())))
-	golden(t, "troubled.md", render(t, Markdown(troubled())))
-	golden(t, "queues.md", render(t, Markdown(queues())))
+	golden.Compare(t, "quickstart.md", render(t, Markdown(quickstart())))
+	golden.Compare(t, "troubled.md", render(t, Markdown(troubled())))
+	golden.Compare(t, "queues.md", render(t, Markdown(queues())))
 }
 
 func TestJSONIsTheDocument(t *testing.T) {
@@ -214,6 +198,18 @@ func TestEveryReportSaysThatItCouldNotBeWritten(t *testing.T) {
 	for name, r := range map[string]Report{"Text": Text(quickstart(), Look{}), "Markdown": Markdown(quickstart()), "JSON": JSON(quickstart())} {
 		if err := r(io.Writer(fullDisk{})); !errors.Is(err, errFull) {
 			t.Errorf("%s = %v, want %v", name, err, errFull)
+		}
+	}
+}
+
+// A violation that only the transactions show has no overlap in time to tell of: the samples and their zxids are shown.
+func TestAViolationByZxidShowsTheTransactions(t *testing.T) {
+	got := strings.Join(violation("here", results.Check{Name: "mutual-exclusion", Verdict: "violated", Evidence: 2, Count: 1, Detail: "by luck",
+		Witness: []results.WitnessSample{{Op: "acquire", Outcome: "ok", Session: 1, Zxid: 0x64, End: 1}, {Op: "release", Outcome: "ok", Session: 1, Zxid: 0x78, Start: 1, End: 2},
+			{Op: "acquire", Outcome: "ok", Session: 2, Zxid: 0x6e, End: 3}, {Op: "release", Outcome: "ok", Session: 2, Zxid: 0x82, Start: 3, End: 4}}}), "\n")
+	for _, want := range []string{"zxid 0x64", "zxid 0x78", "zxid 0x6e", "zxid 0x82"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%s\nlacks %s", got, want)
 		}
 	}
 }

@@ -1,15 +1,17 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/zkbench/zkbench/internal/phrase"
 	"github.com/zkbench/zkbench/results"
 )
 
-// verdict of all checks in all repetitions, the worst first: 'holds', or what does not and its name. A name breaks after its
-// hyphens, so that a violation does not push the table over the edge. A row without checks is unknown.
+// verdict of all checks in all repetitions in one line: 'holds', or the gravest that does not and how many others there are. A row without
+// checks is unknown.
 func (r row) verdict() string {
 	checks := 0
 	var violated, unknown []string
@@ -25,26 +27,45 @@ func (r row) verdict() string {
 			}
 		}
 	}
-	if checks == 0 {
+	switch {
+	case checks == 0:
 		return "unknown"
+	case len(violated) > 0:
+		return "VIOLATED " + gravest(violated)
+	case len(unknown) > 0:
+		return "unknown " + gravest(unknown)
 	}
-	var lines []string
-	for _, part := range []struct {
-		word  string
-		names []string
-	}{{"VIOLATED", violated}, {"unknown", unknown}} {
-		slices.Sort(part.names)
-		for _, name := range slices.Compact(part.names) {
-			lines = append(lines, part.word+"\n"+strings.ReplaceAll(name, "-", "-\n"))
-		}
-	}
-	if len(lines) == 0 {
-		return "holds"
-	}
-	return strings.Join(lines, "\n")
+	return "holds"
 }
 
-// judgements says for each check that is violated what shows it, and for each unknown one why.
+// gravest is the name of the gravest of these checks, and the number of other ones.
+func gravest(names []string) string {
+	slices.SortFunc(names, byGravity)
+	names = slices.Compact(names)
+	if len(names) > 1 {
+		return fmt.Sprintf("%s +%d", names[0], len(names)-1)
+	}
+	return names[0]
+}
+
+// late are the checks of what came too late, never or in an unfair order. The others judge what was done, which nothing makes good.
+var late = []string{"commit-progress", "convergence", "crashes-seen", "decision-liveness", "fifo", "liveness", "no-lost-revoke", "starvation"}
+
+// byGravity puts exclusion first and what is late last.
+func byGravity(a, b string) int {
+	rank := func(name string) int {
+		switch {
+		case strings.HasSuffix(name, "exclusion"):
+			return 0
+		case slices.Contains(late, name):
+			return 2
+		}
+		return 1
+	}
+	return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a, b))
+}
+
+// judgements says for each check that is violated what shows it, the gravest of a cell first, and for each unknown one why.
 func judgements(rows []row) []string {
 	var violated, unknown []string
 	for _, r := range rows {
@@ -56,7 +77,7 @@ func judgements(rows []row) []string {
 			if len(c.Checks) == 0 {
 				unknown = append(unknown, fmt.Sprintf("unknown in %s: nothing was checked.", where))
 			}
-			for _, check := range c.Checks {
+			for _, check := range slices.SortedStableFunc(slices.Values(c.Checks), func(a, b results.Check) int { return byGravity(a.Name, b.Name) }) {
 				switch check.Verdict {
 				case "holds":
 				case "violated":
@@ -74,18 +95,17 @@ func why(check results.Check) string {
 	if check.Detail != "" {
 		return stop(check.Detail)
 	}
-	return fmt.Sprintf("%d operations are no evidence.", check.Evidence)
+	return phrase.Count(check.Evidence, "operation") + " seen: no evidence."
 }
 
 // violation in words: how often, and the samples that show the first.
 func violation(where string, check results.Check) []string {
-	times := "once"
-	if check.Count > 1 {
-		times = fmt.Sprintf("%d times", check.Count)
-	}
-	lines := []string{fmt.Sprintf("VIOLATED %s in %s, %s in %d operations: %s", check.Name, where, times, check.Evidence, stop(check.Detail))}
-	if words := overlap(check.Witness); words != "" {
-		return append(lines, "  "+words)
+	lines := []string{fmt.Sprintf("VIOLATED %s in %s, %s in %s: %s", check.Name, where, phrase.Times(max(check.Count, 1)),
+		phrase.Count(check.Evidence, "operation"), stop(check.Detail))}
+	if strings.HasSuffix(check.Name, "exclusion") { // other checks tell of operations that overlap, and may
+		if words := overlap(check.Witness); words != "" {
+			return append(lines, "  "+words)
+		}
 	}
 	for _, s := range check.Witness {
 		token := ""
@@ -94,6 +114,9 @@ func violation(where string, check results.Check) []string {
 		}
 		if s.Value != 0 {
 			token += fmt.Sprintf(", value %d", s.Value)
+		}
+		if s.Zxid != 0 {
+			token += fmt.Sprintf(", zxid %#x", s.Zxid)
 		}
 		lines = append(lines, fmt.Sprintf("  session %d, object %d: %s %s%s, due %.3f ms, start %.3f ms, end %.3f ms", s.Session, s.Object, s.Op,
 			s.Outcome, token, s.Due, s.Start, s.End))

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -32,6 +33,7 @@ var ErrExists = errors.New("there is a result already")
 type Dir struct {
 	path   string
 	made   []string // the directories that were not there before, the innermost first
+	files  []string // that Create has made
 	mu     sync.Mutex
 	hlog   *os.File
 	log    *logWriter
@@ -41,21 +43,52 @@ type Dir struct {
 }
 
 // Create makes the directory of a run and writes the resolved profile into it. It fails, with the remedy, when the directory holds
-// a result already or cannot be written; then nothing has been measured yet.
+// a result already or cannot be written; then nothing has been measured yet. Of two that choose one directory at once one fails: whoever
+// makes intervals.hlog owns the directory, and nobody else writes or deletes anything in it.
 func Create(path string, profile []byte) (*Dir, error) {
-	d := &Dir{path: path, made: missing(path)}
-	if err := os.MkdirAll(path, 0o755); err != nil {
-		return nil, d.explain(err)
-	}
-	for _, name := range []string{RunFile, IntervalsFile, TimelineFile, ProfileFile} {
-		if _, err := os.Stat(filepath.Join(path, name)); err == nil {
-			return nil, fmt.Errorf("%w: %s; choose another directory with --out", ErrExists, filepath.Join(path, name))
-		}
+	d := &Dir{path: path}
+	if err := d.claim(); err != nil {
+		return nil, err
 	}
 	if err := d.open(profile); err != nil {
 		return nil, errors.Join(d.explain(err), d.Discard())
 	}
 	return d, nil
+}
+
+// claim makes the directory and the file that the claim on it is.
+func (d *Dir) claim() (err error) {
+	for range claimTries {
+		d.made = append(missing(d.path), d.made...)
+		if err = os.MkdirAll(d.path, 0o755); errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) {
+			continue // another run, which gives its claim up, has removed a directory above, or this one as soon as it was there
+		} else if err != nil {
+			return d.explain(err)
+		}
+		for _, name := range []string{RunFile, IntervalsFile, TimelineFile, DetailsFile, PartFile, ProfileFile} {
+			if _, err := os.Lstat(filepath.Join(d.path, name)); err == nil {
+				return d.exists(name)
+			}
+		}
+		d.hlog, err = exclusive(filepath.Join(d.path, IntervalsFile))
+		switch {
+		case err == nil:
+			d.files = append(d.files, IntervalsFile)
+			return nil
+		case errors.Is(err, fs.ErrExist):
+			return d.exists(IntervalsFile)
+		case !errors.Is(err, fs.ErrNotExist): // another run has given its claim up, and removed the directory that it had made
+			return d.explain(err)
+		}
+	}
+	return d.explain(err)
+}
+
+// claimTries bounds how often the directory is made again.
+const claimTries = 100
+
+func (d *Dir) exists(name string) error {
+	return fmt.Errorf("%w: %s; choose another directory with --out", ErrExists, filepath.Join(d.path, name))
 }
 
 // missing are the directories that a path needs and that are not there, the innermost first.
@@ -69,22 +102,39 @@ func missing(path string) (all []string) {
 }
 
 func (d *Dir) open(profile []byte) (err error) {
-	if err = replace(filepath.Join(d.path, ProfileFile), profile); err != nil {
+	if d.series, err = exclusive(filepath.Join(d.path, TimelineFile)); err != nil {
 		return err
 	}
-	if d.hlog, err = claim(filepath.Join(d.path, IntervalsFile)); err != nil {
+	d.files = append(d.files, TimelineFile)
+	f, err := exclusive(filepath.Join(d.path, ProfileFile))
+	if err != nil {
 		return err
 	}
-	if d.series, err = claim(filepath.Join(d.path, TimelineFile)); err != nil {
-		return err
-	}
+	d.files = append(d.files, ProfileFile)
+	_, err = f.Write(profile)
 	d.log = &logWriter{w: bufio.NewWriter(d.hlog)}
-	return nil
+	return errors.Join(err, f.Close())
 }
 
-// claim makes a file that must not be there: of two runs that choose one directory at once, one fails.
-func claim(path string) (*os.File, error) {
+// exclusive makes a file that must not be there.
+func exclusive(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+}
+
+// CreateEmpty makes a directory for a document about several runs, each of which has a directory of its own below. It fails, with the
+// remedy, when something is in the directory already or it cannot be made. What discard removes is what was made here and is still empty.
+func CreateEmpty(path string) (discard func(), err error) {
+	d := &Dir{path: path, made: missing(path)}
+	discard = func() { _ = d.Discard() }
+	if err := os.MkdirAll(path, 0o755); err != nil {
+		discard()
+		return nil, d.explain(err)
+	}
+	entries, err := os.ReadDir(path)
+	if len(entries) > 0 {
+		return nil, fmt.Errorf("%s is not an empty directory; choose another one with --out", path)
+	}
+	return discard, d.explain(err)
 }
 
 // Path of the directory.
@@ -129,14 +179,17 @@ func (d *Dir) keep(err error) {
 	}
 }
 
-// Second is one line of timeline.jsonl: what the clients and each server said of one second, or what was broken or healed at an instant.
+// Second is one line of timeline.jsonl: what the clients saw of an interval, what the servers told of one, or what was broken or healed, or who
+// came to lead, at an instant. Intervals are of about a second; those at the marks of the steady phase end there, and a line is of the phase that its interval
+// starts in. The figure 'seconds' is the interval's length, which ends at At: rates are counts over it.
 type Second struct {
-	Cell    string                        `json:"cell"`
-	At      time.Time                     `json:"at"`
-	Phase   string                        `json:"phase"`
-	Client  map[string]float64            `json:"client,omitempty"`
-	Servers map[string]map[string]float64 `json:"servers,omitempty"` // by address; one that did not tell is missing
-	Fault   *FaultEvent                   `json:"fault,omitempty"`   // of a line that tells of a fault, and has no figures
+	Cell    string             `json:"cell"`
+	At      time.Time          `json:"at"`
+	Phase   string             `json:"phase"`
+	Client  Figures            `json:"client,omitempty"`
+	Servers map[string]Figures `json:"servers,omitempty"` // by address; null for one that did not tell
+	Fault   *FaultEvent        `json:"fault,omitempty"`   // of a line that tells of a fault, and has no figures
+	Leader  *LeaderEvent       `json:"leader,omitempty"`  // of a line that tells of another leader, and has no figures
 }
 
 // Timeline appends one line to timeline.jsonl. Its error may be left to the next Write or Close, which return it too.
@@ -181,7 +234,7 @@ func (d *Dir) flush() error {
 func (d *Dir) Discard() error {
 	_ = d.Close() // what is thrown away need not be whole
 	var err error
-	for _, name := range []string{ProfileFile, IntervalsFile, TimelineFile} {
+	for _, name := range slices.Backward(d.files) { // the claim last
 		if e := os.Remove(filepath.Join(d.path, name)); e != nil && !errors.Is(e, fs.ErrNotExist) {
 			err = errors.Join(err, e)
 		}

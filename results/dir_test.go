@@ -2,6 +2,7 @@ package results
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"math"
 	"os"
@@ -32,7 +33,8 @@ func TestDirKeepsARun(t *testing.T) {
 	if got, err := Read(dir.Path()); err != nil || !got.Partial {
 		t.Fatalf("Read of the partial result = %+v, %v", got, err)
 	}
-	second := Second{Cell: "naive-10-r1", At: run.Started, Phase: "steady", Client: map[string]float64{"per_s": 5}, Servers: map[string]map[string]float64{"h:1": {"zk_znode_count": 9}}}
+	second := Second{Cell: "naive-10-r1", At: run.Started, Phase: "steady", Client: Figures{"per_s": nil}, Servers: map[string]Figures{"h:1": {}, "h:2": nil}}
+	second.Servers["h:1"].Set("znodes", 9)
 	for range 2 {
 		if err := dir.Timeline(second); err != nil {
 			t.Fatal(err)
@@ -185,7 +187,9 @@ func TestAFailedAppendIsNotForgotten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := dir.Timeline(Second{Client: map[string]float64{"p99_ms": math.NaN()}}); err == nil {
+	notANumber := Figures{}
+	notANumber.Set("p99_ms", math.NaN())
+	if err := dir.Timeline(Second{Client: notANumber}); err == nil {
 		t.Error("Timeline with a number that JSON does not have: no error")
 	}
 	if err := dir.Write(&Run{Schema: Schema}); err == nil {
@@ -274,7 +278,7 @@ func TestSummarizeKnowsWhatItCannotKnow(t *testing.T) {
 		}
 		h.Record(-1)
 		h.Record(2 * time.Hour)
-		l := Summarize(h)
+		l := Summarize(h, nil)
 		if (l.P99 != nil) != tc.p99 || (l.P999 != nil) != tc.p999 || l.Count != int64(tc.n) || l.Overflow != 1 || l.Negative != 1 {
 			t.Errorf("Summarize of %d samples = %+v, want p99 known: %v, p99.9 known: %v", tc.n, l, tc.p99, tc.p999)
 		}
@@ -286,7 +290,7 @@ func TestSummarizeKnowsWhatItCannotKnow(t *testing.T) {
 		}
 	}
 	// The numbers are what the rule says: p^n is at most 2.5 %, and with one sample less it is not.
-	for p, n := range map[float64]float64{0.99: enoughForP99, 0.999: enoughForP999} {
+	for p, n := range map[float64]float64{0.99: EnoughForP99, 0.999: EnoughForP999} {
 		if math.Pow(p, n) > 0.025 || math.Pow(p, n-1) <= 0.025 {
 			t.Errorf("%v^%v = %v, %v^%v = %v, want 0.025 in between", p, n, math.Pow(p, n), p, n-1, math.Pow(p, n-1))
 		}
@@ -324,5 +328,67 @@ func TestWorst(t *testing.T) {
 		if got := Worst(tc.codes...); got != tc.want {
 			t.Errorf("%s: Worst(%v) = %d, want %d", tc.name, tc.codes, got, tc.want)
 		}
+	}
+}
+
+// What was not served would have taken longer than it had: a percentile that it can change is a lower bound, and says so; never that of
+// the survivors.
+func TestPercentilesOfWhatWasNotServed(t *testing.T) {
+	histogram := func(n int, d time.Duration) *metrics.Histogram {
+		h := metrics.NewHistogram()
+		for range n {
+			h.Record(d)
+		}
+		return h
+	}
+	for _, tc := range []struct {
+		name      string
+		unserved  *metrics.Histogram
+		p50, p99  float64
+		max, mean float64
+		atLeast   string
+	}{
+		{"all served", nil, 10, 10, 10, 10, ""},
+		{"17 % never finished, and had waited for longer than any", histogram(205, time.Second), 10, 1000, 1000, 178.7, "[mean p90 p99 max]"},
+		{"a few, which cannot reach the p99", histogram(5, time.Second), 10, 10, 1000, 14.9, "[mean max]"},
+		{"a few that had only begun could be anything", histogram(5, 0), 10, 10, 10, 9.95, "[min mean max]"},
+		{"most", histogram(4000, 2*time.Second), 2000, 2000, 2000, 1601, "[mean p50 p90 p99 p999 max]"},
+	} {
+		l := Summarize(histogram(1000, 10*time.Millisecond), tc.unserved)
+		near := func(got, want float64) bool { return math.Abs(got-want) <= 0.002*want+0.002 }
+		if !near(l.P50, tc.p50) || !near(*l.P99, tc.p99) || !near(l.Max, tc.max) || !near(l.Mean, tc.mean) || l.Count != 1000 {
+			t.Errorf("%s: %+v, want p50 %v, p99 %v, max %v, mean %v", tc.name, l, tc.p50, tc.p99, tc.max, tc.mean)
+		}
+		if got := strings.Trim(fmt.Sprint(l.AtLeast), "[]"); got != strings.Trim(tc.atLeast, "[]") {
+			t.Errorf("%s: at least %v, want %s", tc.name, got, tc.atLeast)
+		}
+	}
+}
+
+func TestCreateEmpty(t *testing.T) {
+	base := t.TempDir()
+	made, given := filepath.Join(base, "results", "search"), filepath.Join(base, "given")
+	if err := os.Mkdir(given, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{made, given} {
+		discard, err := CreateEmpty(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		discard()
+		if entries, err := os.ReadDir(base); err != nil || len(entries) != 1 || entries[0].Name() != "given" {
+			t.Errorf("after %s was discarded: %v, %v, want the directory that was there alone", path, entries, err)
+		}
+	}
+	if _, err := CreateEmpty(base); err == nil || !strings.Contains(err.Error(), "--out") {
+		t.Errorf("CreateEmpty of a directory with something in it: %v", err)
+	}
+	file := filepath.Join(base, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := CreateEmpty(filepath.Join(file, "below")); err == nil || !strings.Contains(err.Error(), "--out") {
+		t.Errorf("CreateEmpty below a file: %v", err)
 	}
 }

@@ -24,6 +24,7 @@ type Fencing struct {
 	Fence    string `json:"fence,omitempty"` // token, or transaction: a check of the holder's znode in the transaction that writes
 	Accepted int    `json:"accepted_stale"`
 	Rejected int    `json:"rejected_stale"`
+	Replayed int    `json:"replayed,omitempty"` // rounds that were played again, because a reply was lost or the machine was late
 }
 
 // Fault is the exit code that the finding calls for and why: 4 for a violation that was not expected, 3 for one that did not show, 1

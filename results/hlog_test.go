@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zkbench/zkbench/ensemble/ensembletest"
 	"github.com/zkbench/zkbench/metrics"
 )
 
@@ -143,9 +144,7 @@ func TestJavaReadsTheLog(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts Java")
 	}
-	if _, err := os.Stat(jar); err != nil {
-		t.Fatalf("%v: install the reference implementation: %s", err, jarRemedy)
-	}
+	ensembletest.Need(t, "libhdrhistogram-java:"+jar, "default-jre-headless:java")
 	r := rand.New(rand.NewPCG(1, 1))
 	dir, err := Create(filepath.Join(t.TempDir(), "run"), nil)
 	if err != nil {
@@ -170,7 +169,7 @@ func TestJavaReadsTheLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	for key, h := range whole.All() {
-		want := Summarize(h)
+		want := Summarize(h, nil)
 		rows := java(t, filepath.Join(dir.Path(), IntervalsFile), Tag("predecessor-100-r1", key))
 		if len(rows) != 5 || rows[0]["Timestamp"] != 1 || rows[4]["Timestamp"] != 5 {
 			t.Fatalf("%v: Java sees the intervals %v, want five that end 1 to 5 s after the start", key, rows)

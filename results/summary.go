@@ -1,6 +1,7 @@
 package results
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -11,23 +12,93 @@ import (
 // The number of samples from which on a percentile has a 95 % confidence interval that ends within the samples: the smallest n
 // with q^n below 2.5 %.
 const (
-	enoughForP99  = 368
-	enoughForP999 = 3688
+	EnoughForP99  = 368
+	EnoughForP999 = 3688
 )
 
-// Summarize reads the percentiles off a histogram. P99 and P999 are nil when there are too few samples to know them.
-func Summarize(h *metrics.Histogram) Latency {
-	l := Latency{Count: h.Count(), Min: ms(h.Min()), Mean: ms(h.Mean()), P50: ms(h.Quantile(0.5)), P90: ms(h.Quantile(0.9)), Max: ms(h.Max()),
-		Overflow: h.Overflow(), Negative: h.Negative()}
-	if l.Count >= enoughForP99 {
-		p := ms(h.Quantile(0.99))
+// Summarize reads the percentiles off a histogram and the lower bounds of what was not served, nil for none. P99 and P999 are nil when
+// there are too few samples to know them.
+func Summarize(served, unserved *metrics.Histogram) Latency {
+	l := Latency{Count: served.Count(), Overflow: served.Overflow(), Negative: served.Negative()}
+	all := served
+	if unserved != nil && unserved.Count() > 0 {
+		l.Unserved = unserved.Count()
+		all = served.Clone()
+		all.Merge(unserved)
+	}
+	// A percentile of all is a lower bound, unless it is the same if the unserved had taken forever.
+	quantile := func(name string, q float64) float64 {
+		v := all.Quantile(q)
+		if rank := max(math.Ceil(q*float64(all.Count())), 1); l.Unserved > 0 &&
+			(rank > float64(served.Count()) || served.Quantile(rank/float64(served.Count())) != v) {
+			l.AtLeast = append(l.AtLeast, name)
+		}
+		return ms(v)
+	}
+	l.Min = quantile("min", 0)
+	if l.Mean = ms(all.Mean()); l.Unserved > 0 {
+		l.AtLeast = append(l.AtLeast, "mean")
+	}
+	l.P50, l.P90 = quantile("p50", 0.5), quantile("p90", 0.9)
+	if all.Count() >= EnoughForP99 {
+		p := quantile("p99", 0.99)
 		l.P99 = &p
 	}
-	if l.Count >= enoughForP999 {
-		p := ms(h.Quantile(0.999))
+	if all.Count() >= EnoughForP999 {
+		p := quantile("p999", 0.999)
 		l.P999 = &p
 	}
+	l.Max = quantile("max", 1)
 	return l
+}
+
+// Response is the latency from when work was due, of the first operation that has one: of an open loop, what its rate is of.
+func (c Cell) Response() (l Latency, known bool) {
+	for _, op := range slices.Concat(c.Offered, c.Measures) {
+		if l, known := c.Latency[op+".response"]; known {
+			return l, true
+		}
+	}
+	return Latency{}, false
+}
+
+// Quantile is the percentile of 0.5, 0.9, 0.99 or 0.999 in milliseconds; NaN where the samples do not tell it, and for any other one.
+func (l Latency) Quantile(q float64) float64 {
+	for at, v := range map[float64]*float64{0.5: &l.P50, 0.9: &l.P90, 0.99: l.P99, 0.999: l.P999} {
+		if v != nil && math.Abs(q-at) < 1e-9 {
+			return *v
+		}
+	}
+	return math.NaN()
+}
+
+// Latencies are the summaries of all histograms of a set. Of several operations, such as readers and writers, there is one of both together.
+func Latencies(t *metrics.Set, ops ...metrics.Op) map[string]Latency {
+	out := map[string]Latency{}
+	for key, h := range t.All() {
+		if !key.Unserved {
+			out[key.String()] = Summarize(h, t.Unserved(key.Op, key.Clock))
+			continue
+		}
+		out[key.String()] = Summarize(h, nil)
+		if key.Unserved = false; out[key.String()].Count == 0 { // nothing was served
+			out[key.String()] = Summarize(t.Histogram(key.Op, key.Clock), h)
+		}
+	}
+	if !slices.Contains(ops, metrics.ReadAcquire) || len(ops) == 1 {
+		return out
+	}
+	for clock := range metrics.Clock(metrics.Clocks) {
+		served, unserved := metrics.NewHistogram(), metrics.NewHistogram()
+		for _, op := range ops {
+			served.Merge(t.Histogram(op, clock))
+			unserved.Merge(t.Unserved(op, clock))
+		}
+		if both := Summarize(served, unserved); both.Count+both.Unserved+both.Overflow+both.Negative > 0 {
+			out[BothSides+"."+clock.String()] = both
+		}
+	}
+	return out
 }
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
@@ -36,8 +107,11 @@ func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond)
 func FromVerdict(name string, v check.Verdict) Check {
 	c := Check{Name: name, Verdict: v.Answer.String(), Evidence: v.Evidence, Count: v.Count, Detail: v.Detail}
 	for _, s := range v.Witness {
-		c.Witness = append(c.Witness, WitnessSample{Op: s.Op.String(), Outcome: s.Outcome.String(), Session: s.Session, Object: s.Object,
+		c.Witness = append(c.Witness, WitnessSample{Op: s.Op.String(), Outcome: s.Outcome.String(), Session: s.Session, Object: s.Object, Zxid: s.Zxid,
 			Token: s.Token, Value: s.Value, Due: ms(s.Due), Start: ms(s.Start), End: ms(s.End)})
+	}
+	for _, j := range v.Judges {
+		c.Judges = append(c.Judges, Judge{By: j.By, Verdict: j.Answer.String(), Evidence: j.Evidence, Count: j.Count, Held: j.Held.Seconds()})
 	}
 	return c
 }

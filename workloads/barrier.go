@@ -3,25 +3,42 @@ package workloads
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
+	"math"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/zkbench/zkbench/check"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/profiles"
 	"github.com/zkbench/zkbench/recipes"
 	"github.com/zkbench/zkbench/zk"
 )
 
+// Barriers is the workload 'barrier' over a catalogue of single barriers.
+func Barriers(all []recipes.Variant[recipes.Barrier]) Kind {
+	return ofRounds("barrier", "one session sets a barrier and removes it, the others wait at it", "How long a barrier stays set once all wait.",
+		recipes.Znodes{Persistent: []string{`OBJECT/set`}}, all,
+		func(p profiles.Profile) []profiles.Problem {
+			if least := slices.Min(p.Sessions); least < 2 {
+				return []profiles.Problem{{Key: "sessions", Message: fmt.Sprintf("a barrier needs at least 2 sessions (one sets it, the others wait), got %d", least)}}
+			}
+			return nil
+		}, NewBarrier)
+}
+
 // NewBarrier returns the workload 'barrier': the first session sets the barrier, holds it, and removes it; all others wait and pass. Who has
 // passed waits again when the barrier has been set again, which the sessions tell each other within this process: that they all wait
 // before the removal is what makes the spread of their release mean something.
-func NewBarrier(c RoundsConfig[recipes.Barrier]) Workload {
-	return &barrier{RoundsConfig: c, places: places{c.Dir, "barrier", 1}, course: newCourse(c.Sessions, c.Rounds), turns: newTurns(c.Sessions - 1)}
+func NewBarrier(v recipes.Variant[recipes.Barrier], o recipes.Options, l Load) Workload {
+	return &barrier{driving: drive(v, o, l), places: places{l.Dir, "barrier", 1}, course: newCourse(l.Sessions, l.Int(barriers)),
+		turns: newTurns(l.Sessions - 1)}
 }
 
 type barrier struct {
-	RoundsConfig[recipes.Barrier]
+	driving[recipes.Barrier]
 	places
 	course
 	turns *turns
@@ -43,23 +60,21 @@ func (w *barrier) Checks() []check.Check {
 	return []check.Check{check.Barred(), check.NothingLeft(), check.PassLiveness(w.Stall)}
 }
 
-// Op is to pass.
-func (w *barrier) Op() metrics.Op { return metrics.Pass }
+// Measures are the passes.
+func (w *barrier) Measures() []Measure { return []Measure{operation(metrics.Pass, "passes")} }
 
 // Theory is that the removal wakes all who wait; their arrivals wake nobody.
 func (w *barrier) Theory() (release, arrival float64) { return float64(w.Sessions - 1), 0 }
 
-// Cost of one pass: a transaction, a look with a watch, its event, and a look after it; the setting and the removal are shared by all who
-// wait. The published variants begin with a sync, or with nothing, instead of the transaction.
+// Cost of one pass: the wait and its event; the setting and the removal are shared by all who wait.
 func (w *barrier) Cost() Cost {
-	c := Cost{Writes: 2 / float64(w.Sessions-1), Reads: 2, Lists: 0, Events: 1}
-	switch w.Variant.Name {
-	case "synced-barrier":
-		c[Reads]++
-	case "recipe-page-barrier":
-	default:
-		c[Writes]++
+	c := Cost{Writes: 2 / float64(w.Sessions-1), Lists: 0, Events: 1}
+	if w.variant.Requests == nil {
+		return Cost{Events: 1}
 	}
+	r := w.variant.Requests(w.Sessions)
+	c[Writes] += r.Writes
+	c[Reads] += r.Reads
 	return c
 }
 
@@ -88,7 +103,7 @@ func (w *barrier) Notes(history iter.Seq[metrics.Sample]) []string {
 // Join gives the session its part.
 func (w *barrier) Join(seat Seat) Step {
 	j := &rounder{Seat: seat, p: &w.sessions[seat.ID], deadline: w.Deadline}
-	handle := w.Variant.New(zk.Observe(seat.Session, counted(seat.Fanout)), w.node(), w.Options)
+	handle := w.variant.New(zk.Observe(seat.Session, counted(seat.Origin, seat.Fanout)), w.node(), w.options)
 	part := w.waits
 	if seat.ID == 0 {
 		part = w.sets
@@ -99,8 +114,8 @@ func (w *barrier) Join(seat Seat) Step {
 		} else {
 			j.p.to(j.p.round)
 		}
-		if left := int64(w.Rounds) - j.p.round; left > 0 && w.Finished(j.ID) {
-			w.turns.giveUp(j.ID == 0, left)
+		if left := int64(w.rounds) - j.p.round; left > 0 && w.Finished(j.ID) {
+			w.turns.giveUp(int(j.ID) - 1)
 		}
 		return j.Session.Err()
 	}
@@ -115,10 +130,10 @@ func (w *barrier) sets(ctx context.Context, j *rounder, handle recipes.Barrier) 
 			return false
 		}
 	}
-	if w.turns.isSet(round); !w.turns.await(ctx, func(t *turns) bool { return t.begun >= (round+1)*t.waiters }) {
+	if w.turns.isSet(round); !w.turns.await(ctx, func(t *turns) bool { return beyond(t.begun, round) }) {
 		return false
 	}
-	j.pause(ctx, w.Hold(j.Rand))
+	j.pause(ctx, w.holdFor(j.Rand))
 	w.turns.isRemoved(j.Origin.Now())
 	_, err := j.do(ctx, metrics.Unbar, j.Origin.Now(), func(ctx context.Context) error {
 		err := handle.Remove(ctx)
@@ -127,7 +142,7 @@ func (w *barrier) sets(ctx context.Context, j *rounder, handle recipes.Barrier) 
 		}
 		return err
 	})
-	return err == nil && w.turns.await(ctx, func(t *turns) bool { return t.passed >= (round+1)*t.waiters })
+	return err == nil && w.turns.await(ctx, func(t *turns) bool { return beyond(t.passed, round) })
 }
 
 // waits is one round of a session that waits.
@@ -136,14 +151,12 @@ func (w *barrier) waits(ctx context.Context, j *rounder, handle recipes.Barrier)
 	if !w.turns.await(ctx, func(t *turns) bool { return t.set > round }) {
 		return false
 	}
-	if j.p.failures == 0 {
-		w.turns.begin()
-	}
+	w.turns.begin(int(j.ID)-1, round)
 	pass, err := j.do(ctx, metrics.Pass, j.Origin.Now(), handle.Wait)
 	if err != nil {
 		return false
 	}
-	removed, first, last := w.turns.pass(pass.End)
+	removed, first, last := w.turns.pass(int(j.ID)-1, round, pass.End)
 	part := func(op metrics.Op, from time.Duration) {
 		s := pass
 		s.Op, s.Due, s.Start = op, from, from
@@ -152,7 +165,7 @@ func (w *barrier) waits(ctx context.Context, j *rounder, handle recipes.Barrier)
 	if removed > pass.Start {
 		part(metrics.HandOff, removed)
 	}
-	if last && w.turns.waiters > 1 {
+	if last && len(w.turns.passed) > 1 {
 		part(metrics.Spread, first)
 	}
 	return true
@@ -162,17 +175,17 @@ func (w *barrier) waits(ctx context.Context, j *rounder, handle recipes.Barrier)
 type turns struct {
 	mu      sync.Mutex
 	changed chan struct{} // closed at a change
-	waiters int64
+	waiters int           // that have not given up
 	set     int64         // rounds that have been set
-	begun   int64         // waits that have begun
-	passed  int64         // waits that have ended
+	begun   []int64       // by waiter: rounds in which it has begun to wait
+	passed  []int64       // by waiter: rounds that it has passed
 	removed time.Duration // when the removal of the current round was issued; 0: not yet
 	first   time.Duration // when the first of the current round was released
-	here    int64         // released in the current round
+	here    int           // released in the current round
 }
 
 func newTurns(waiters int) *turns {
-	return &turns{changed: make(chan struct{}), waiters: int64(waiters)}
+	return &turns{changed: make(chan struct{}), waiters: waiters, begun: make([]int64, waiters), passed: make([]int64, waiters)}
 }
 
 // change changes something, and wakes who waits for it.
@@ -217,17 +230,17 @@ func (t *turns) isRemoved(at time.Duration) {
 	})
 }
 
-func (t *turns) begin() { t.change(func() { t.begun++ }) }
+func (t *turns) begin(waiter int, round int64) { t.change(func() { t.begun[waiter] = round + 1 }) }
 
-// pass tells that one has been released at end. It returns when the removal was issued, when the first was released, and whether this was
-// the last.
-func (t *turns) pass(end time.Duration) (removed, first time.Duration, last bool) {
+// pass tells that a waiter has been released at end. It returns when the removal was issued, when the first was released, and whether this
+// was the last.
+func (t *turns) pass(waiter int, round int64, end time.Duration) (removed, first time.Duration, last bool) {
 	t.change(func() {
 		if t.here == 0 || end < t.first {
 			t.first = end
 		}
 		t.here++
-		t.passed++
+		t.passed[waiter] = round + 1
 		removed, first, last = t.removed, t.first, t.here == t.waiters
 	})
 	return removed, first, last
@@ -240,13 +253,25 @@ func (t *turns) removing(round int64) bool {
 	return t.set == round+1 && t.removed != 0
 }
 
-// giveUp tells that one session takes no part in so many rounds more. Where it is the one that sets, nobody waits for it.
-func (t *turns) giveUp(sets bool, rounds int64) {
+// beyond reports whether all are past a round.
+func beyond(all []int64, round int64) bool {
+	for _, n := range all {
+		if n <= round {
+			return false
+		}
+	}
+	return true
+}
+
+// giveUp tells that a waiter takes no part any more: no round waits for it. Where it is the session that sets, which is no waiter (-1),
+// nobody waits for it to set.
+func (t *turns) giveUp(waiter int) {
 	t.change(func() {
-		if sets {
-			t.set += rounds
+		if waiter < 0 {
+			t.set = math.MaxInt64
 			return
 		}
-		t.begun, t.passed = t.begun+rounds, t.passed+rounds
+		t.begun[waiter], t.passed[waiter] = math.MaxInt64, math.MaxInt64
+		t.waiters--
 	})
 }

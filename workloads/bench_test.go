@@ -2,23 +2,25 @@ package workloads
 
 import (
 	"context"
-	"math/rand/v2"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/zkbench/zkbench/metrics"
 	"github.com/zkbench/zkbench/recipes"
+	zklock "github.com/zkbench/zkbench/recipes/lock"
+	"github.com/zkbench/zkbench/zk"
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
 // What recording costs for each acquisition and release: the difference of the two. The servers are in memory and answer at once, so
 // the shares are far above those of a run; beside a real acquisition the difference should be at most 2 %.
 func BenchmarkRecording(b *testing.B) {
-	v, _ := recipes.Find(recipes.Locks, "predecessor")
-	setup := func(b *testing.B) (*zktest.Ensemble, LockConfig, Workload) {
+	v, _ := recipes.Find(zklock.Variants(), "predecessor")
+	setup := func(b *testing.B) (*zktest.Ensemble, Load, Workload) {
 		e := zktest.New(zktest.Config{})
-		c := LockConfig{Variant: v, Dir: "/cell", Locks: 1, Sessions: 1, Hold: func(*rand.Rand) time.Duration { return 0 }}
-		w := NewLock(c)
+		c := Load{Dir: "/cell", Sessions: 1}
+		w := NewLock(v, recipes.Options{}, c)
 		if err := w.Setup(b.Context(), e.Dial()); err != nil {
 			b.Fatal(err)
 		}
@@ -40,9 +42,13 @@ func BenchmarkRecording(b *testing.B) {
 	})
 	b.Run("recorded", func(b *testing.B) {
 		e, _, w := setup(b)
-		collector, history, fanout := metrics.NewCollector(0), metrics.NewHistory(0), metrics.NewFanout(0)
+		collector, history, fanout := metrics.NewCollector(0), metrics.NewHistory(0, nil), metrics.NewFanout(0)
 		origin := metrics.NewOrigin(time.Now())
-		step := w.Join(Seat{Session: e.Dial(), Recorder: metrics.Tee(collector.Shard(0), history.Shard(0)), Fanout: fanout.Shard(0), Origin: origin})
+		trips, pending := metrics.NewRoundTrips(0, nil), atomic.Int64{}
+		session := zk.Observe(e.Dial(), &zk.Trace{Pending: &pending, Call: func(c zk.Call) { // as a cell does
+			trips.Record(metrics.Trip{Start: origin.At(c.Start), End: origin.At(c.End)})
+		}})
+		step := w.Join(Seat{Session: session, Recorder: metrics.Tee(collector.Shard(0), history.Shard(0)), Fanout: fanout.Shard(0), Origin: origin})
 		ctx := context.Background()
 		b.ReportAllocs()
 		for b.Loop() {
@@ -55,19 +61,19 @@ func BenchmarkRecording(b *testing.B) {
 
 // What judging costs for each sample: a history of a million samples, of 250 thousand grants in turn.
 func BenchmarkJudging(b *testing.B) {
-	v, _ := recipes.Find(recipes.Locks, "predecessor")
-	w := NewLock(LockConfig{Variant: v, Dir: "/cell", Locks: 1, Sessions: 100, Stall: time.Minute})
+	v, _ := recipes.Find(zklock.Variants(), "predecessor")
+	w := NewLock(v, recipes.Options{}, Load{Dir: "/cell", Sessions: 100, Stall: time.Minute})
 	const samples, each = 1_000_000, 4 * time.Millisecond
-	h := metrics.NewHistory(2)
+	h := metrics.NewHistory(2, nil)
 	for i := range samples / 4 {
 		at := time.Duration(i) * each
 		s := metrics.Sample{Session: uint32(i % 100), Token: int64(i + 1), Due: at, Start: at, End: at + each/4, Op: metrics.Enqueue}
 		h.Shard(i).Record(s)
-		s.Op, s.End = metrics.Acquire, at+each/2
+		s.Op, s.End, s.Zxid = metrics.Acquire, at+each/2, int64(2*i+1)
 		h.Shard(i).Record(s)
 		s.Op = metrics.List
 		h.Shard(i).Record(s)
-		s.Op, s.Start, s.End = metrics.Release, at+each*3/4, at+each
+		s.Op, s.Start, s.End, s.Zxid = metrics.Release, at+each*3/4, at+each, int64(2*i+3)
 		h.Shard(i).Record(s)
 	}
 	for range h.All() {
@@ -76,7 +82,7 @@ func BenchmarkJudging(b *testing.B) {
 	for _, k := range w.Checks() {
 		b.Run(k.Name, func(b *testing.B) {
 			for b.Loop() {
-				k.Judge(h.All())
+				k.Judge(h.All(), nil)
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/samples, "ns/sample")
 		})

@@ -10,34 +10,57 @@ import (
 
 	"github.com/zkbench/zkbench/check"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/profiles"
 	"github.com/zkbench/zkbench/recipes"
 	"github.com/zkbench/zkbench/zk"
 )
 
-// CommitConfig describes the load on two-phase commits.
-type CommitConfig struct {
-	RoundsConfig[recipes.Commit]         // Rounds is the transactions of each group, Hold the work before a vote, Deadline that of the votes
-	Participants                 int     // of each transaction: the sessions are split into groups of about so many
-	Aborts                       float64 // share of the transactions in which one site votes to abort, 0 to 1
+// The fields that only two-phase commits have.
+var (
+	participants = profiles.Field{Key: "participants", Type: profiles.WholeNumber, Axis: true, Example: "[3, 10]", Default: "3", Min: 2, Max: 1000,
+		Doc: "Sites of each transaction. The sessions form groups of so many; what is left over makes some of them larger by one or more."}
+	transactions = rounds("transactions", "200", "Transactions that each group carries out, one after the other; the cell ends when all have.")
+	aborts       = profiles.Field{Key: "aborts", Type: profiles.WholeNumber, Axis: true, Example: "10", Default: "0", Max: 100,
+		Doc: "Percent of the transactions in which one site, drawn by lot, votes to abort."}
+)
+
+// Commits is the workload 'two-phase-commit' over a catalogue of two-phase commits.
+func Commits(all []recipes.Variant[recipes.Commit]) Kind {
+	return Kind{
+		Doc: "groups of sites commit or abort transactions, one after the other",
+		Workload: profiles.Workload{Name: "two-phase-commit", Shape: profiles.Finite, Ends: "when each group has carried out its transactions",
+			Fields: []profiles.Field{participants, transactions, aborts, described(hold, "How long each site works before it votes.")}},
+		Objects: "commit",
+		Znodes: recipes.Znodes{
+			Persistent: []string{`OBJECT/SEQ`, `SEQ/(decision|ack_.*|s_#)`},
+			Ephemeral:  []string{`SEQ/(alive_.*|s_#)`},
+		},
+		Variants: variantsOf(all, func(recipes.Variant[recipes.Commit]) []Option {
+			return []Option{boolean("alive", func(o *recipes.Options, on bool) { o.Alive = on })}
+		}, NewCommit),
+	}
 }
 
 // NewCommit returns the workload 'two-phase-commit': groups of sites carry out transactions one after the other, which the sites of a group
 // propose by turns. What a decision took is told from when its transaction was proposed. In every tenth transaction one site asks again, as
 // one does that has crashed and come back.
-func NewCommit(c CommitConfig) Workload {
-	if c.Deadline == 0 {
-		c.Deadline = c.Stall
+func NewCommit(v recipes.Variant[recipes.Commit], o recipes.Options, l Load) Workload {
+	if l.Deadline == 0 {
+		l.Deadline = l.Stall
 	}
-	groups := max(c.Sessions/max(c.Participants, 1), 1)
-	w := &commit{CommitConfig: c, places: places{c.Dir, "commit", groups}, course: newCourse(c.Sessions, c.Rounds),
-		decided: make([]bool, c.Sessions), proposed: make([]atomic.Int64, groups*c.Rounds)}
-	return w
+	n := l.Int(transactions)
+	groups := max(l.Sessions/l.Int(participants), 1)
+	return &commit{driving: drive(v, o, l), places: places{l.Dir, "commit", groups}, course: newCourse(l.Sessions, n),
+		participants: l.Int(participants), aborts: l.Share(aborts), decided: make([]bool, l.Sessions), proposed: make([]atomic.Int64, groups*n)}
 }
 
 type commit struct {
-	CommitConfig
+	driving[recipes.Commit]
 	places
 	course
+	participants int     // of each transaction: the sessions are split into groups of about so many
+	aborts       float64 // share of the transactions in which one site votes to abort
+
 	decided  []bool         // per session: it knows the decision of its round and has not finished it; only its seat touches it
 	proposed []atomic.Int64 // per transaction: when its proposal was due, as an offset and 1; 0 before
 }
@@ -56,7 +79,7 @@ func (w *commit) transaction(group uint32, round int64) uint32 {
 // dissenter is the site that votes to abort, 0 if none does. All sites of a transaction draw the same.
 func (w *commit) dissenter(transaction uint32, members int) int {
 	r := rand.New(rand.NewPCG(uint64(transaction), 0))
-	if r.Float64() >= w.Aborts {
+	if r.Float64() >= w.aborts {
 		return 0
 	}
 	return 1 + r.IntN(members)
@@ -65,56 +88,49 @@ func (w *commit) dissenter(transaction uint32, members int) int {
 // Checks are the promises of an atomic commit. Where nothing can be committed, or nothing aborted, there is nothing to judge.
 func (w *commit) Checks() []check.Check {
 	checks := []check.Check{check.Agreement(), check.DecisionStands(), check.DecisionLiveness(w.Deadline + w.Stall), check.NothingLeft()}
-	if w.Aborts < 1 {
+	if w.aborts < 1 {
 		checks = append(checks, check.CommitValidity(), check.CommitProgress(w.Deadline))
 	}
-	if w.Aborts > 0 {
+	if w.aborts > 0 {
 		checks = append(checks, check.AbortValidity())
 	}
 	return checks
 }
 
-// Op is to decide.
-func (w *commit) Op() metrics.Op { return metrics.Decide }
-
-// Parts are what goes before a decision.
-func (w *commit) Parts() []metrics.Op { return []metrics.Op{metrics.Propose, metrics.Vote} }
+// Measures are the decisions, and what goes before them.
+func (w *commit) Measures() []Measure {
+	return []Measure{operation(metrics.Decide, "decisions"), {Op: metrics.Propose, Role: Part, Unit: "transactions",
+		Caption: "Propose and vote are the writes of the coordinator and of each site; a decision is from the proposal's being due to each site's knowing it."},
+		{Op: metrics.Vote, Role: Part, Unit: "votes"}}
+}
 
 // Theory of events per release is part of Cost.
 func (w *commit) Theory() (release, arrival float64) { return 0, 0 }
 
 // Per is a transaction: all of it is what theory knows of.
-func (w *commit) Per() (metrics.Op, string) { return metrics.Propose, "transaction" }
+func (w *commit) Per() ([]metrics.Op, string) { return []metrics.Op{metrics.Propose}, "transaction" }
 
-// Cost is that of one transaction, when all of its sites have learnt of it and watch before the first votes, and commit. Writes: the
-// proposal, the votes, the decision, which in a flat one every site tries to make, the acknowledgements and the removal. Reads: two to
-// learn; a watched vote twice; a decision that another has made. The one that removes it all lists it. It is the most there is: a vote that is
-// cast when it is looked at first needs no event and no second read.
+// Cost is that of one transaction, when all of its sites have learnt of it and watch before the first votes, and commit; and what is asked
+// again of transactions that are over.
 func (w *commit) Cost() Cost {
-	n := float64(w.members(0))
-	after, proposal := w.Variant.Wakes(w.members(0))
-	again := float64((w.Rounds+recalled-1)/recalled) / float64(w.Rounds)
-	c := Cost{Writes: 1 + n + n + 1, Reads: 2*(n-1) + 1, Lists: 1, Names: 2*n + 1, Events: after + proposal}
+	n := w.members(0)
+	after, proposal := wakes(w.variant, recipes.Load{Sessions: int(n)})
 	switch {
-	case w.Options.Alive: // what its watches add depends on who is where
+	case w.options.Alive: // what its watches add depends on who is where
 		return Cost{}
-	case w.Variant.Unsafe:
+	case w.variant.Requests == nil:
 		return Cost{Events: after + proposal}
-	case w.Variant.Name == "coordinator":
-		c[Writes]++
-		c[Reads] += 2*(n-1) + 2*(n-1) + 4*again
-	default:
-		c[Writes] += n
-		c[Reads] += 2*n*(n-1) + n - 1 + 4*again
 	}
-	return c
+	r := w.variant.Requests(n)
+	again := float64((w.rounds+recalled-1)/recalled) / float64(w.rounds)
+	return Cost{Writes: r.Writes, Reads: r.Reads + 4*again, Lists: r.Lists, Names: 2*float64(n) + 1, Events: after + proposal}
 }
 
 // Join gives the session its part, at the transaction that its seat has come to.
 func (w *commit) Join(seat Seat) Step {
 	group := seat.ID % uint32(w.n)
 	j := &commitSeat{rounder: rounder{Seat: seat, p: &w.sessions[seat.ID]}, w: w, group: group, site: int(seat.ID)/w.n + 1,
-		members: w.members(group), observed: zk.Observe(seat.Session, counted(seat.Fanout))}
+		members: w.members(group), observed: zk.Observe(seat.Session, counted(seat.Origin, seat.Fanout))}
 	return func(ctx context.Context, due time.Duration) error {
 		next := j.p.round
 		if j.transact(ctx, due) {
@@ -137,9 +153,9 @@ type commitSeat struct {
 
 // handle is the site's part in the current transaction.
 func (j *commitSeat) handle() recipes.Commit {
-	o := j.w.Options
+	o := j.w.options
 	o.Members, o.Site, o.Deadline = j.members, j.site, j.w.Deadline
-	return j.w.Variant.New(j.observed, fmt.Sprintf("%s/%010d", j.w.path(j.group), j.p.round), o)
+	return j.w.variant.New(j.observed, fmt.Sprintf("%s/%010d", j.w.path(j.group), j.p.round), o)
 }
 
 // transact takes part in one transaction, from the beginning or from where an earlier session of this site has come to. It reports whether
@@ -156,7 +172,7 @@ func (j *commitSeat) transact(ctx context.Context, due time.Duration) bool {
 	if !j.begin(ctx, c, number, due) {
 		return false
 	}
-	j.pause(ctx, j.w.Hold(j.Rand))
+	j.pause(ctx, j.w.holdFor(j.Rand))
 	vote := j.site != j.w.dissenter(number, j.members)
 	cast := j.sample(metrics.Vote, number, j.Origin.Now())
 	cast.Value = value(vote)
@@ -187,7 +203,7 @@ func (j *commitSeat) begin(ctx context.Context, c recipes.Commit, number uint32,
 			return j.ended(ctx, s, err)
 		}
 	}
-	// Nobody waits for ever for a fellow that has given up.
+	// Nobody waits forever for a fellow that has given up.
 	lctx, cancel := context.WithTimeout(ctx, j.w.Deadline+j.w.Stall)
 	defer cancel()
 	_, err := c.Learn(lctx)
@@ -197,7 +213,10 @@ func (j *commitSeat) begin(ctx context.Context, c recipes.Commit, number uint32,
 // decide asks for the decision and records it.
 func (j *commitSeat) decide(ctx context.Context, op metrics.Op, c recipes.Commit, number uint32, due time.Duration) bool {
 	s := j.sample(op, number, min(due, j.Origin.Now()))
-	commits, err := c.Decide(ctx)
+	// A participant that is never told waits for as long as is too long by any measure, and not forever: the cell ends with its work.
+	dctx, cancel := context.WithTimeout(ctx, j.w.Deadline+2*j.w.Stall)
+	defer cancel()
+	commits, err := c.Decide(dctx)
 	if err == nil {
 		s.Value = value(commits)
 	}

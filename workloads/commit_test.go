@@ -6,22 +6,24 @@ import (
 	"time"
 
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/profiles"
 	"github.com/zkbench/zkbench/recipes"
+	commits "github.com/zkbench/zkbench/recipes/commit"
 )
 
 // commitStand is a stand of the two-phase-commit workload.
 func commitStand(t *testing.T, variant string, sessions, participants, rounds int, aborts float64) *stand {
 	t.Helper()
-	v, ok := recipes.Find(recipes.Commits, variant)
+	v, ok := recipes.Find(commits.Variants(), variant)
 	if !ok {
 		t.Fatalf("no variant %s", variant)
 	}
-	return newStand(t, latency, NewCommit(CommitConfig{Participants: participants, Aborts: aborts, RoundsConfig: RoundsConfig[recipes.Commit]{
-		Variant: v, Dir: "/cell", Sessions: sessions, Rounds: rounds, Hold: constant(time.Millisecond), Deadline: 10 * time.Second, Stall: time.Minute}}), sessions)
+	return newStand(t, latency, NewCommit(v, recipes.Options{}, Load{Dir: "/cell", Sessions: sessions, Deadline: 10 * time.Second, Stall: time.Minute,
+		Values: profiles.Values{"participants": participants, "aborts": int(100 * aborts), "transactions": rounds, "hold": constant(time.Millisecond)}}), sessions)
 }
 
 func TestTwoPhaseCommitKeepsItsPromises(t *testing.T) {
-	for _, v := range recipes.Commits {
+	for _, v := range commits.Variants() {
 		t.Run(v.Name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const rounds = 20
@@ -47,7 +49,7 @@ func TestTwoPhaseCommitKeepsItsPromises(t *testing.T) {
 
 // What is measured is what theory says, when nobody is early.
 func TestTheCostOfATwoPhaseCommit(t *testing.T) {
-	for _, v := range recipes.Commits {
+	for _, v := range commits.Variants() {
 		t.Run(v.Name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const sites, rounds = 10, 10

@@ -11,37 +11,41 @@ import (
 
 	"github.com/zkbench/zkbench/check"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/profiles"
 	"github.com/zkbench/zkbench/recipes"
 	"github.com/zkbench/zkbench/zk"
 )
 
-// SettingsConfig describes the load on settings.
-type SettingsConfig struct {
-	Variant  recipes.Variant[recipes.Config]
-	Options  recipes.Options
-	Dir      string // the settings are its children
-	Settings int    // the sessions are spread over them evenly
-	Sessions int
-	Writers  float64 // share of the sessions of each setting that write it; of two or more at least one, and not all unless it is 1
+var writers = profiles.Field{Key: "writers", Type: profiles.WholeNumber, Axis: true, Example: "[5, 50]", Default: "10", Max: 100,
+	Doc: "Percent of the sessions of each setting that change it; the others keep a copy of it. Of two and more each side gets one at least, unless it is 100."}
 
-	Deadline time.Duration // of one write; 0: none
-	Stall    time.Duration // as in LockConfig
+// Configs is the workload 'config' over a catalogue of caches of a setting.
+func Configs(all []recipes.Variant[recipes.Setting]) Kind {
+	return Kind{
+		Doc: "some sessions change a setting, the others keep a copy of it",
+		Workload: profiles.Workload{Name: "config", Alias: map[string]string{"settings": objects.Key},
+			Fields: []profiles.Field{described(objects, "Settings; the sessions are spread over them evenly."), writers},
+			Check:  func(p profiles.Profile) []profiles.Problem { return crowded(p, 2, "setting") }},
+		Objects:  "setting",
+		Variants: variantsOf(all, func(v recipes.Variant[recipes.Setting]) []Option { return watch(v.Watch) }, NewConfig),
+	}
 }
 
 // NewConfig returns the workload 'config': the writers change a setting, and the others keep a copy of it. Operation Deliver is from the
 // issue of a write to a reader's having it; versions that a reader never saw are counted apart.
-func NewConfig(c SettingsConfig) Workload {
-	return &config{SettingsConfig: c, places: places{c.Dir, "setting", c.Settings}, stamp: rand.Uint64(),
-		seen: make([]recipes.Setting, c.Sessions)}
+func NewConfig(v recipes.Variant[recipes.Setting], o recipes.Options, l Load) Workload {
+	return &config{driving: drive(v, o, l), places: places{l.Dir, "setting", l.Objects()}, writers: l.Share(writers), stamp: rand.Uint64(),
+		seen: make([]recipes.SettingValue, l.Sessions)}
 }
 
 type config struct {
-	SettingsConfig
+	driving[recipes.Setting]
 	places
-	stamp       uint64            // the values of this cell begin with it
-	values      atomic.Int64      // the last that was written
-	seen        []recipes.Setting // by each reader, in whichever session
-	got, missed atomic.Int64      // versions, by all readers together
+	writers     float64                // share of the sessions of each setting that write it
+	stamp       uint64                 // the values of this cell begin with it
+	values      atomic.Int64           // the last that was written
+	seen        []recipes.SettingValue // by each reader, in whichever session
+	got, missed atomic.Int64           // versions, by all readers together
 }
 
 // Setup makes the settings.
@@ -79,17 +83,16 @@ func (w *config) Checks() []check.Check {
 // Inspect has nothing to look for: what a setting leaves is the setting.
 func (w *config) Inspect(context.Context, zk.Session, metrics.Recorder) error { return nil }
 
-// Op of the workload is to write.
-func (w *config) Op() metrics.Op { return metrics.Change }
+// Measures are the writes, and what readers wait for.
+func (w *config) Measures() []Measure {
+	return []Measure{operation(metrics.Change, "changes"), {Op: metrics.Deliver, Role: Part, Unit: "deliveries", Caption: deliverCaption}}
+}
 
-// Parts are what readers wait for.
-func (w *config) Parts() []metrics.Op { return []metrics.Op{metrics.Deliver} }
+const deliverCaption = "Deliver is from the issue of a change to its being in the hands of each who observes. What an observer sees at " +
+	"once costs it one event and one look, so that a ratio below 1 is changes that came together."
 
 // IsDriven tells whether the rate is offered to a session: to the writers.
-func (w *config) IsDriven(id uint32) bool { return w.first(max(w.Writers, tiny), id, w.Sessions) }
-
-// Offered is to write.
-func (w *config) Offered() metrics.Op { return metrics.Change }
+func (w *config) IsDriven(id uint32) bool { return w.first(max(w.writers, tiny), id, w.Sessions) }
 
 // Theory of events per release is none: there are no releases.
 func (w *config) Theory() (release, arrival float64) { return 0, 0 }
@@ -103,9 +106,9 @@ func (w *config) Cost() Cost {
 			readers++
 		}
 	}
-	each := float64(readers) / float64(w.Settings)
+	each := float64(readers) / float64(w.n)
 	c := Cost{Writes: 1, Reads: each, Bytes: each * float64(len(w.data(0, 0))), Events: each}
-	if w.Options.Watch == "exists" {
+	if w.options.Watch == "exists" {
 		c[Reads] *= 2
 	}
 	return c
@@ -123,8 +126,8 @@ func (w *config) Notes(iter.Seq[metrics.Sample]) []string {
 
 // Join gives the session its part.
 func (w *config) Join(seat Seat) Step {
-	j := &configSeat{Seat: seat, w: w, object: seat.ID % uint32(w.Settings)}
-	j.handle = w.Variant.New(zk.Observe(seat.Session, counted(seat.Fanout)), w.path(j.object), w.Options)
+	j := &configSeat{Seat: seat, w: w, object: seat.ID % uint32(w.n)}
+	j.handle = w.variant.New(zk.Observe(seat.Session, counted(seat.Origin, seat.Fanout)), w.path(j.object), w.options)
 	if w.IsDriven(seat.ID) {
 		return j.write
 	}
@@ -136,7 +139,7 @@ type configSeat struct {
 	Seat
 	w      *config
 	object uint32
-	handle recipes.Config
+	handle recipes.Setting
 }
 
 func (j *configSeat) write(ctx context.Context, due time.Duration) error {
@@ -154,7 +157,7 @@ func (j *configSeat) write(ctx context.Context, due time.Duration) error {
 	return j.Session.Err()
 }
 
-func (j *configSeat) read(ctx context.Context, due time.Duration) error {
+func (j *configSeat) read(ctx context.Context, due time.Duration) (saw bool) {
 	last := &j.w.seen[j.ID]
 	s := metrics.Sample{Op: metrics.See, Session: j.ID, Object: j.object, Due: due, Start: j.Origin.Now()}
 	is, err := j.handle.Watch(ctx, *last)
@@ -173,5 +176,5 @@ func (j *configSeat) read(ctx context.Context, due time.Duration) error {
 	if err == nil {
 		*last = is
 	}
-	return j.Session.Err()
+	return err == nil
 }

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"strconv"
 	"time"
 
 	"github.com/zkbench/zkbench/check"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/profiles"
 	"github.com/zkbench/zkbench/recipes"
 	"github.com/zkbench/zkbench/zk"
 )
@@ -30,11 +30,12 @@ func (g generating) draw(ctx context.Context) (recipes.Count, error) {
 	return recipes.Count{Value: id}, err
 }
 
-// drawers is a catalogue as one of drawers. Those of it that count have tokens.
-func drawers[T any](all []recipes.Variant[T], counts bool, of func(T) drawer) []recipes.Variant[drawer] {
+// drawers is a catalogue as one of drawers.
+func drawers[T any](all []recipes.Variant[T], of func(T) drawer) []recipes.Variant[drawer] {
 	var out []recipes.Variant[drawer]
 	for _, v := range all {
-		out = append(out, recipes.Variant[drawer]{Name: v.Name, Source: v.Source, Doc: v.Doc, Tokens: counts, Unsafe: v.Unsafe, Watch: v.Watch,
+		out = append(out, recipes.Variant[drawer]{Name: v.Name, Source: v.Source, Doc: v.Doc, Tokens: v.Tokens, Counts: v.Counts, Requests: v.Requests,
+			Unsafe: v.Unsafe, Watch: v.Watch,
 			New: func(s zk.Session, path string, o recipes.Options) drawer { return of(v.New(s, path, o)) }})
 	}
 	return out
@@ -42,38 +43,37 @@ func drawers[T any](all []recipes.Variant[T], counts bool, of func(T) drawer) []
 
 // Counters is the workload 'counter' over a catalogue of counters and one of generators of ids.
 func Counters(counters []recipes.Variant[recipes.Counter], ids []recipes.Variant[recipes.IDs]) Kind {
-	all := append(drawers(counters, true, func(c recipes.Counter) drawer { return counting{c} }),
-		drawers(ids, false, func(g recipes.IDs) drawer { return generating{g} })...)
-	return catalogue("counter", "draw numbers: add one to a counter, or take an id", all,
-		func(v recipes.Variant[drawer]) choices {
-			if len(v.Watch) == 0 {
-				return choices{}
-			}
-			return choices{"watch": oneOf(v.Watch), "promote-after": promoteAfter}
+	all := append(drawers(counters, func(c recipes.Counter) drawer { return counting{c} }),
+		drawers(ids, func(g recipes.IDs) drawer { return generating{g} })...)
+	return Kind{
+		Doc: "draw numbers: add one to a counter, or take an id",
+		Workload: profiles.Workload{Name: "counter", Alias: map[string]string{"counters": objects.Key},
+			Fields: []profiles.Field{described(objects, "Counters or generators of ids; the sessions are spread over them evenly.")},
+			Check:  func(p profiles.Profile) []profiles.Problem { return crowded(p, 1, "counter") }},
+		Objects: "counter",
+		Znodes: recipes.Znodes{
+			Persistent: []string{`OBJECT/numbers(-lock)?`}, // the lock of a counter that takes it when it fails too often
+			Ephemeral:  []string{`numbers/(GUID-)?id-SEQ`, `numbers-lock/PROTECTED`},
 		},
-		func(v recipes.Variant[drawer], o recipes.Options, p Params) Workload {
-			return &counter{variant: v, options: o, places: places{p.Dir, "counter", p.Objects}, sessions: p.Sessions, deadline: p.Deadline}
-		})
-}
-
-func promoteAfter(o *recipes.Options, value string) (err error) {
-	if o.PromoteAfter, err = strconv.Atoi(value); err != nil || o.PromoteAfter < 1 {
-		return fmt.Errorf("%q is not a whole number of refusals from 1 on", value)
+		Variants: variantsOf(all, func(v recipes.Variant[drawer]) []Option {
+			if len(v.Watch) == 0 {
+				return nil
+			}
+			return append(watch(v.Watch), positive("promote-after", "number of refusals", func(o *recipes.Options, n int) { o.PromoteAfter = n }))
+		}, func(v recipes.Variant[drawer], o recipes.Options, l Load) Workload {
+			return &counter{driving: drive(v, o, l), places: places{l.Dir, "counter", l.Objects()}}
+		}),
 	}
-	return nil
 }
 
 // counter is the workload.
 type counter struct {
+	driving[drawer]
 	places
-	variant  recipes.Variant[drawer]
-	options  recipes.Options
-	sessions int
-	deadline time.Duration // of one draw; 0: none
 }
 
 // counts reports whether the variant is a counter, whose end value says how often it was drawn from.
-func (w *counter) counts() bool { return w.variant.Tokens }
+func (w *counter) counts() bool { return w.variant.Counts }
 
 // node is what numbers are drawn from.
 func (w *counter) node(object uint32) string { return w.path(object) + "/numbers" }
@@ -94,13 +94,13 @@ func (w *counter) Setup(ctx context.Context, s zk.Session) error {
 // Join gives the session a handle of its own.
 func (w *counter) Join(seat Seat) Step {
 	object := seat.ID % uint32(w.n)
-	handle := w.variant.New(zk.Observe(seat.Session, counted(seat.Fanout)), w.node(object), w.options)
+	handle := w.variant.New(zk.Observe(seat.Session, counted(seat.Origin, seat.Fanout)), w.node(object), w.options)
 	return func(ctx context.Context, due time.Duration) error {
 		s := metrics.Sample{Op: metrics.Draw, Session: seat.ID, Object: object, Due: due, Start: seat.Origin.Now()}
 		actx := ctx
-		if w.deadline > 0 {
+		if w.Deadline > 0 {
 			var cancel context.CancelFunc
-			actx, cancel = context.WithTimeout(ctx, w.deadline)
+			actx, cancel = context.WithTimeout(ctx, w.Deadline)
 			defer cancel()
 		}
 		n, err := handle.draw(actx)
@@ -109,6 +109,22 @@ func (w *counter) Join(seat Seat) Step {
 		seat.Recorder.Record(s)
 		return seat.Session.Err()
 	}
+}
+
+// InspectOpen records for each counter whether something is left of its lock. The znode of an id whose reply was lost goes with its session.
+func (w *counter) InspectOpen(ctx context.Context, s zk.Session, r metrics.Recorder) error {
+	if !w.counts() {
+		return nil
+	}
+	if err := s.Sync(ctx, w.dir); err != nil {
+		return err
+	}
+	for object := range uint32(w.n) {
+		if err := w.left(ctx, s, r, object, w.node(object)+"-lock"); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Inspect reads the counters, and looks for znodes that are left of a lock or of ids.
@@ -124,21 +140,29 @@ func (w *counter) Inspect(ctx context.Context, s zk.Session, r metrics.Recorder)
 			}
 			r.Record(metrics.Sample{Op: metrics.Tally, Object: object, Value: n, Due: end, Start: end, End: end})
 		}
-		left := metrics.Sample{Op: metrics.Left, Object: object}
-		for _, dir := range []string{w.node(object), w.node(object) + "-lock"} {
-			names, st, err := s.Children(ctx, dir)
-			if errors.Is(err, zk.ErrNoNode) {
-				continue // nobody needed it
-			}
-			if err != nil {
-				return err
-			}
-			if left.Token = max(left.Token, st.Pzxid); len(names) > 0 {
-				left.Outcome = metrics.Failed
-			}
+		if err := w.left(ctx, s, r, object, w.node(object), w.node(object)+"-lock"); err != nil {
+			return err
 		}
-		r.Record(left)
 	}
+	return nil
+}
+
+// left records whether a counter has znodes in some directories.
+func (w *counter) left(ctx context.Context, s zk.Session, r metrics.Recorder, object uint32, dirs ...string) error {
+	left := metrics.Sample{Op: metrics.Left, Object: object}
+	for _, dir := range dirs {
+		names, st, err := s.Children(ctx, dir)
+		if errors.Is(err, zk.ErrNoNode) {
+			continue // nobody needed it
+		}
+		if err != nil {
+			return err
+		}
+		if left.Token = max(left.Token, st.Pzxid); len(names) > 0 {
+			left.Outcome = metrics.Failed
+		}
+	}
+	r.Record(left)
 	return nil
 }
 
@@ -151,22 +175,23 @@ func (w *counter) Checks() []check.Check {
 	return append(checks, check.NothingLeft())
 }
 
-// Op of the workload is to draw.
-func (w *counter) Op() metrics.Op { return metrics.Draw }
+// Measures are the draws.
+func (w *counter) Measures() []Measure { return []Measure{operation(metrics.Draw, "numbers")} }
 
 // Theory of events per release is none: there are no releases.
 func (w *counter) Theory() (release, arrival float64) { return 0, 0 }
 
-// Cost is that of a draw that nobody disturbs: of a counter the read and the write, of an id the write, or the creation and the deletion.
-// What the refusals of others add depends on how they meet; among clients that go in step it is as many attempts as there are clients.
+// Cost is that of a draw that nobody disturbs.
 func (w *counter) Cost() Cost {
-	switch {
-	case w.counts():
-		return Cost{Writes: 1, Reads: 1}
-	case w.variant.Name == "id-version":
-		return Cost{Writes: 1}
+	if w.variant.Requests == nil {
+		return Cost{}
 	}
-	return Cost{Writes: 2}
+	r := w.variant.Requests(1)
+	c := Cost{Writes: r.Writes}
+	if r.Reads > 0 {
+		c[Reads] = r.Reads
+	}
+	return c
 }
 
 // Notes tell how many draws are in doubt, which the total may or may not contain.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/zkbench/zkbench/internal/phrase"
 	"github.com/zkbench/zkbench/metrics"
 )
 
@@ -30,6 +31,7 @@ func lateness(history iter.Seq[metrics.Sample]) string {
 		return ""
 	}
 	slices.Sort(late)
-	return fmt.Sprintf("%d items waited for their time and came %v after it in the median, %v at most", len(late),
-		late[len(late)/2].Round(time.Millisecond/10), late[len(late)-1].Round(time.Millisecond/10))
+	short := func(d time.Duration) string { return phrase.Seconds(phrase.Digits(d.Seconds(), 2)) }
+	return fmt.Sprintf("%s waited for their time; lateness median %s, max %s", phrase.Count(len(late), "item"), short(late[(len(late)-1)/2]),
+		short(late[len(late)-1]))
 }

@@ -1,7 +1,6 @@
 package workloads
 
 import (
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -9,16 +8,17 @@ import (
 	"time"
 
 	"github.com/zkbench/zkbench/metrics"
-	"github.com/zkbench/zkbench/recipes"
+	"github.com/zkbench/zkbench/profiles"
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
 // Items wait for their time and come then: the history tells each one's, all checks hold, and a note says how late they came.
 func TestItemsOfADelayQueueComeWhenTheyAreDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ens, history := zktest.New(latency), metrics.NewHistory(1)
-		delays := func(r *rand.Rand) time.Duration { return time.Second + time.Duration(r.Int64N(int64(time.Minute))) }
-		w, put, take := join(t, ens, QueueConfig{Variant: recipes.DelayQueues[0], Delay: delays}, history.Shard(0), metrics.NewFanout(1))
+		ens, history := zktest.New(latency), metrics.NewHistory(1, nil)
+		c := queueVariants()["delay"]
+		c.Values["delay"] = profiles.Distribution{Kind: profiles.Uniform, Min: time.Second, Max: 61 * time.Second}
+		w, put, take := join(t, ens, c, history.Shard(0), metrics.NewFanout(1))
 		const items, preloaded = 20, 5
 		for range items {
 			if err := put(t.Context(), 0); err != nil {
@@ -50,11 +50,13 @@ func TestItemsOfADelayQueueComeWhenTheyAreDue(t *testing.T) {
 			t.Errorf("%d items waited for their time, want %d", waited, items)
 		}
 		for _, c := range w.Checks() {
-			if v := c.Judge(history.All()); v.Answer.String() != "holds" {
+			if v := c.Judge(history.All(), nil); v.Answer.String() != "holds" {
 				t.Errorf("%s is %v: %s", c.Name, v.Answer, v.Detail)
 			}
 		}
-		late := func(note string) bool { return strings.HasPrefix(note, "20 items waited for their time and came ") }
+		late := func(note string) bool {
+			return strings.HasPrefix(note, "20 items waited for their time; lateness median ")
+		}
 		if notes := w.(Noting).Notes(history.All()); !slices.ContainsFunc(notes, late) {
 			t.Errorf("no note of how late the items came: %v", notes)
 		}

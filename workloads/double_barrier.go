@@ -10,15 +10,21 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
+// DoubleBarriers is the workload 'double-barrier' over a catalogue of double barriers.
+func DoubleBarriers(all []recipes.Variant[recipes.DoubleBarrier]) Kind {
+	return ofRounds("double-barrier", "all sessions enter together, compute, and leave together", "How long each client computes between entering "+
+		"and leaving.", gatheringZnodes, all, nil, NewDoubleBarrier)
+}
+
 // NewDoubleBarrier returns the workload 'double-barrier': all sessions enter together, compute for the hold time, and leave together, round
 // after round, as in table 3 of Hunt et al., USENIX ATC 2010.
-func NewDoubleBarrier(c RoundsConfig[recipes.DoubleBarrier]) Workload {
-	c.Options.Members = c.Sessions
-	return &doubleBarrier{RoundsConfig: c, places: places{c.Dir, "double-barrier", 1}, course: newCourse(c.Sessions, c.Rounds)}
+func NewDoubleBarrier(v recipes.Variant[recipes.DoubleBarrier], o recipes.Options, l Load) Workload {
+	o.Members = l.Sessions
+	return &doubleBarrier{driving: drive(v, o, l), places: places{l.Dir, "double-barrier", 1}, course: newCourse(l.Sessions, l.Int(barriers))}
 }
 
 type doubleBarrier struct {
-	RoundsConfig[recipes.DoubleBarrier]
+	driving[recipes.DoubleBarrier]
 	places
 	course
 }
@@ -31,7 +37,7 @@ func (w *doubleBarrier) Setup(ctx context.Context, s zk.Session) error {
 // Inspect records whether more is left than the directory of the next generation.
 func (w *doubleBarrier) Inspect(ctx context.Context, s zk.Session, r metrics.Recorder) error {
 	// Where the last to leave by all has died, its generation is cleared by a later one.
-	return w.generations(ctx, s, r, len(w.Variant.Watch) == 0)
+	return w.generations(ctx, s, r, w.variant.LeaveByAll)
 }
 
 // Checks are the promises of the variant.
@@ -40,25 +46,29 @@ func (w *doubleBarrier) Checks() []check.Check {
 		check.NothingLeft(), check.RoundLiveness(metrics.Enter, w.Sessions, w.Stall)}
 }
 
-// Op is to enter; what a round costs includes the leaving.
-func (w *doubleBarrier) Op() metrics.Op { return metrics.Enter }
-
-// Ops are both halves.
-func (w *doubleBarrier) Ops() []metrics.Op { return []metrics.Op{metrics.Enter, metrics.Leave} }
+// Measures are both halves of a round.
+func (w *doubleBarrier) Measures() []Measure {
+	return []Measure{operation(metrics.Enter, "entries"), operation(metrics.Leave, "leavings")}
+}
 
 // Theory is the variant's, for each member.
-func (w *doubleBarrier) Theory() (release, arrival float64) { return w.Variant.Wakes(w.Sessions) }
+func (w *doubleBarrier) Theory() (release, arrival float64) {
+	return wakes(w.variant, recipes.Load{Sessions: w.Sessions})
+}
 
 // Cost is that of one member in one round. Entering: a look with a watch, the member's znode, a list, and a look after the event for all but
 // the one that makes the marker. Leaving by the lowest: two lists, a delete and a watch on the lowest; the lowest itself watches and
 // lists again as often as it is woken, and clears with one read and one write. Leaving by all: a delete, and a list at first and
 // after each event; whoever is the last clears. The number of names depends on who meets whom.
 func (w *doubleBarrier) Cost() Cost {
+	if !hasTheory(w.variant) {
+		return Cost{}
+	}
 	n := float64(w.Sessions)
-	leaving, entering := w.Variant.Wakes(w.Sessions)
+	leaving, entering := w.Theory()
 	woken := leaving * n // the events of leaving, of all members
 	c := Cost{Events: leaving + entering}
-	if len(w.Variant.Watch) == 0 { // all
+	if w.variant.LeaveByAll {
 		lists := n + n + woken
 		c[Writes], c[Lists], c[Reads] = (2*n+2)/n, lists/n, (2*n-1+1+lists)/n
 		return c
@@ -72,12 +82,12 @@ func (w *doubleBarrier) Cost() Cost {
 // Join gives the session a handle, at the round that its seat has come to.
 func (w *doubleBarrier) Join(seat Seat) Step {
 	j := &rounder{Seat: seat, p: &w.sessions[seat.ID], deadline: w.Deadline}
-	o := w.Options
+	o := w.options
 	o.Generation = j.p.round
-	handle := w.Variant.New(zk.Observe(seat.Session, counted(seat.Fanout)), w.path(0), o)
+	handle := w.variant.New(zk.Observe(seat.Session, counted(seat.Origin, seat.Fanout)), w.path(0), o)
 	return func(ctx context.Context, due time.Duration) error {
 		if _, err := j.do(ctx, metrics.Enter, due, handle.Enter); err == nil {
-			j.pause(ctx, w.Hold(j.Rand))
+			j.pause(ctx, w.holdFor(j.Rand))
 			j.do(ctx, metrics.Leave, j.Origin.Now(), handle.Leave)
 		}
 		j.p.to(handle.Generation())
@@ -85,14 +95,20 @@ func (w *doubleBarrier) Join(seat Seat) Step {
 	}
 }
 
+// Rendezvouses is the workload 'rendezvous' over a catalogue of rendezvous.
+func Rendezvouses(all []recipes.Variant[recipes.Rendezvous]) Kind {
+	return ofRounds("rendezvous", "all sessions wait for each other, and start together", "How long each client works between two meetings.",
+		gatheringZnodes, all, nil, NewRendezvous)
+}
+
 // NewRendezvous returns the workload 'rendezvous': all sessions meet and start together, work for the hold time, and meet again.
-func NewRendezvous(c RoundsConfig[recipes.Rendezvous]) Workload {
-	c.Options.Members = c.Sessions
-	return &rendezvous{RoundsConfig: c, places: places{c.Dir, "rendezvous", 1}, course: newCourse(c.Sessions, c.Rounds)}
+func NewRendezvous(v recipes.Variant[recipes.Rendezvous], o recipes.Options, l Load) Workload {
+	o.Members = l.Sessions
+	return &rendezvous{driving: drive(v, o, l), places: places{l.Dir, "rendezvous", 1}, course: newCourse(l.Sessions, l.Int(barriers))}
 }
 
 type rendezvous struct {
-	RoundsConfig[recipes.Rendezvous]
+	driving[recipes.Rendezvous]
 	places
 	course
 }
@@ -113,31 +129,36 @@ func (w *rendezvous) Checks() []check.Check {
 		check.RoundLiveness(metrics.Meet, w.Sessions, w.Stall)}
 }
 
-// Op is to meet.
-func (w *rendezvous) Op() metrics.Op { return metrics.Meet }
+// Measures are the meetings.
+func (w *rendezvous) Measures() []Measure { return []Measure{operation(metrics.Meet, "meetings")} }
 
 // Theory is the variant's, for each member.
-func (w *rendezvous) Theory() (release, arrival float64) { return w.Variant.Wakes(w.Sessions) }
+func (w *rendezvous) Theory() (release, arrival float64) {
+	return wakes(w.variant, recipes.Load{Sessions: w.Sessions})
+}
 
 // Cost is that of one member in one round: as entering a double barrier, and the removal of its znode; and from the second round on one read
 // and one write, by whoever finds all there, clear the round before.
 func (w *rendezvous) Cost() Cost {
-	n, clears := float64(w.Sessions), float64(w.Rounds-1)/float64(w.Rounds)
-	_, events := w.Variant.Wakes(w.Sessions)
+	if !hasTheory(w.variant) {
+		return Cost{}
+	}
+	n, clears := float64(w.Sessions), float64(w.rounds-1)/float64(w.rounds)
+	_, events := w.Theory()
 	return Cost{Writes: (2*n + 1 + clears) / n, Reads: (3*n - 1 + clears) / n, Lists: 1, Events: events}
 }
 
 // Join gives the session a handle, at the round that its seat has come to.
 func (w *rendezvous) Join(seat Seat) Step {
 	j := &rounder{Seat: seat, p: &w.sessions[seat.ID], deadline: w.Deadline}
-	o := w.Options
+	o := w.options
 	o.Generation = j.p.round
-	handle := w.Variant.New(zk.Observe(seat.Session, counted(seat.Fanout)), w.path(0), o)
+	handle := w.variant.New(zk.Observe(seat.Session, counted(seat.Origin, seat.Fanout)), w.path(0), o)
 	return func(ctx context.Context, due time.Duration) error {
 		_, err := j.do(ctx, metrics.Meet, due, handle.Meet)
 		j.p.to(handle.Generation())
 		if err == nil {
-			j.pause(ctx, w.Hold(j.Rand))
+			j.pause(ctx, w.holdFor(j.Rand))
 		}
 		return j.Session.Err()
 	}

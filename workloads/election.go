@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
+	"slices"
 	"sync/atomic"
-	"time"
 
 	"github.com/zkbench/zkbench/check"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/profiles"
 	"github.com/zkbench/zkbench/recipes"
 	"github.com/zkbench/zkbench/zk"
 )
@@ -24,17 +24,26 @@ const (
 	ByExpiry Failover = "expire" // the servers are made to end its session at once
 )
 
-// ElectionConfig describes the load on elections.
-type ElectionConfig struct {
-	Variant   recipes.Variant[recipes.Election]
-	Options   recipes.Options
-	Dir       string // the elections are its children
-	Elections int    // the sessions are spread over them evenly
-	Sessions  int
-	Failover  Failover                       // empty: ByResign
-	Hold      func(*rand.Rand) time.Duration // how long a leader leads before it ends
-	Deadline  time.Duration                  // of one campaign; 0: none
-	Stall     time.Duration                  // as in LockConfig; of a crash it has to cover the session timeout and a tick
+var failover = profiles.Field{Key: "failover", Type: profiles.OneOf, Axis: true, Example: "[resign, crash]", Default: string(ByResign),
+	Words: []string{string(ByResign), string(ByCrash), string(ByExpiry)}, Doc: "How a leader ends: it resigns; it crashes, so that its session " +
+		"has to time out; or the servers are made to expire its session at once."}
+
+// Elections is the workload 'election' over a catalogue of elections.
+func Elections(all []recipes.Variant[recipes.Election]) Kind {
+	return Kind{
+		Doc: "campaign, lead, end: resign, crash or expire",
+		Workload: profiles.Workload{Name: "election", Alias: map[string]string{"elections": objects.Key},
+			Fields: []profiles.Field{
+				described(objects, "Elections; the sessions are spread over them evenly. Candidates = sessions / objects."),
+				failover, described(hold, "How long a leader leads."),
+			},
+			Check: func(p profiles.Profile) []profiles.Problem { return crowded(p, 1, "election") }},
+		Objects: "election",
+		Znodes:  recipes.Znodes{Ephemeral: []string{`OBJECT/PROTECTED`}},
+		Variants: variantsOf(all, func(v recipes.Variant[recipes.Election]) []Option {
+			return slices.Concat(watch(v.Watch), layout(recipes.ElectionLayouts))
+		}, NewElection),
+	}
 }
 
 // NewElection returns the workload 'election': every session campaigns, leads for a while, ends in the way of Failover, and campaigns
@@ -43,17 +52,16 @@ type ElectionConfig struct {
 //
 // A leader that is to crash or to expire stops leading before it is made to, as a process that dies does. How long one that lives on
 // takes to learn of its expiry is not what this measures.
-func NewElection(c ElectionConfig) Workload {
-	if c.Failover == "" {
-		c.Failover = ByResign
-	}
-	return &election{ElectionConfig: c, places: places{c.Dir, "election", c.Elections}, gone: make([]atomic.Int64, c.Elections)}
+func NewElection(v recipes.Variant[recipes.Election], o recipes.Options, l Load) Workload {
+	n := l.Objects()
+	return &election{driving: drive(v, o, l), places: places{l.Dir, "election", n}, failover: Failover(l.Word(failover)), gone: make([]atomic.Int64, n)}
 }
 
 type election struct {
-	ElectionConfig
+	driving[recipes.Election]
 	places
-	gone []atomic.Int64 // per election: when its last leader ended, as an offset; 0 before the first
+	failover Failover
+	gone     []atomic.Int64 // per election: when its last leader ended, as an offset; 0 before the first
 }
 
 // ErrEnded is the error of a Step that has ended its session on purpose: the seat needs a new one, and nothing was lost.
@@ -62,10 +70,10 @@ var ErrEnded = errors.New("the session was ended on purpose")
 // Checks are the promises of an election.
 func (w *election) Checks() []check.Check {
 	checks := []check.Check{check.Leadership(), check.Alternation()}
-	if w.Variant.Tokens {
+	if w.variant.Tokens {
 		checks = append(checks, check.Terms())
 	}
-	if w.Variant.FIFO {
+	if w.variant.FIFO {
 		checks = append(checks, check.CampaignFIFO())
 	}
 	return append(checks, check.NothingLeft(), check.LeaderLiveness(w.Stall))
@@ -73,40 +81,43 @@ func (w *election) Checks() []check.Check {
 
 // Setup makes the elections' directories.
 func (w *election) Setup(ctx context.Context, s zk.Session) error {
-	if _, canDie := zk.AsMortal(s); !canDie && w.Failover != ByResign {
-		return fmt.Errorf("failover %s: the sessions of this engine can only be closed", w.Failover)
+	if _, canDie := zk.AsKiller(s); !canDie && w.failover != ByResign {
+		return fmt.Errorf("failover %s: the sessions of this engine can only be closed", w.failover)
 	}
 	return w.make(ctx, s)
 }
 
-// Op of the workload is to campaign.
-func (w *election) Op() metrics.Op { return metrics.Campaign }
-
-// Parts are the fail-over, and what it consists of: until the next leader is told, and from there until it leads.
-func (w *election) Parts() []metrics.Op {
-	return []metrics.Op{metrics.HandOff, metrics.Detect, metrics.Elect}
+// Measures are the campaigns, and the fail-over with what it consists of: until the next leader is told, and from there until it leads.
+func (w *election) Measures() []Measure {
+	return append([]Measure{operation(metrics.Campaign, "terms"),
+		{Op: metrics.HandOff, Role: Part, Unit: "fail-overs", Caption: "A hand-off is from the end of a leader, or what ends it, to the start of the " +
+			"next one: it detects by an event of the servers that the leader's znode is gone, and elects itself by another look. A campaign is the " +
+			"whole wait of a candidate."},
+		{Op: metrics.Detect, Role: Part, Unit: "fail-overs"}, {Op: metrics.Elect, Role: Part, Unit: "fail-overs"}},
+		phased(metrics.Enqueue, metrics.List, metrics.Wait, metrics.Delivery, metrics.Recheck)...)
 }
+
+// Ownerless is an election without a leader.
+func (w *election) Ownerless() string { return "nobody led" }
 
 // Theory of events per release is part of Cost.
 func (w *election) Theory() (release, arrival float64) { return 0, 0 }
 
-// Cost is that of one term, when all candidates of an election stand: the create, a list when it comes and one for each event that it
-// is woken by, the watches that it arms, and the read that proves its znode to be its own; when it resigns, the delete and the event of
-// its own watch. Sessions that are opened again are not among it. How many names a list has depends on whether the last leader stands
+// Cost is that of one term, when all candidates of an election stand; when the leader resigns, the delete and the event of its own watch
+// too. Sessions that are opened again are not among it. How many names a list has depends on whether the last leader stands
 // again by then: no theory.
 func (w *election) Cost() Cost {
-	n := (w.Sessions + w.Elections - 1) / w.Elections
-	if w.Variant.Unsafe {
+	n := w.contenders()
+	if w.variant.Requests == nil {
 		return Cost{}
 	}
-	if w.Failover == ByCrash {
+	if w.failover == ByCrash {
 		n++ // who has crashed stands again, with a new session, long before the znode of the old one goes
 	}
-	woken, _ := w.Variant.Wakes(n)
-	lists := 1 + woken
-	watches := woken // each event takes a watch, and each watch is armed once
-	c := Cost{Writes: 1, Lists: lists, Reads: lists + watches + 1, Events: woken}
-	switch w.Failover {
+	woken, _ := wakes(w.variant, recipes.Load{Sessions: n})
+	r := w.variant.Requests(n)
+	c := Cost{Writes: r.Writes, Lists: r.Lists, Reads: r.Reads, Events: woken}
+	switch w.failover {
 	case ByResign:
 		c[Writes]++
 		c[Events]++
@@ -119,18 +130,18 @@ func (w *election) Cost() Cost {
 
 // Join gives the session a handle of its own.
 func (w *election) Join(seat Seat) Step {
-	t := &tracker{origin: seat.Origin, fanout: seat.Fanout, anew: true}
-	object := seat.ID % uint32(w.Elections)
-	j := &electionSeat{holder: holder{Seat: seat, t: t, object: object, deadline: w.Deadline, holdFor: w.Hold}, w: w, gone: &w.gone[object]}
-	o := w.Options
+	t := &tracker{origin: seat.Origin, fanout: seat.Fanout, again: true}
+	object := seat.ID % uint32(w.n)
+	j := &electionSeat{holder: holder{Seat: seat, t: t, object: object, deadline: w.Deadline, holdFor: w.holdFor}, w: w, gone: &w.gone[object]}
+	o := w.options
 	o.ID = fmt.Sprintf("seat %d", seat.ID)
-	j.handle = w.Variant.New(zk.Observe(seat.Session, t.trace()), w.path(object), o)
+	j.handle = w.variant.New(zk.Observe(seat.Session, t.trace()), w.path(object), o)
 	return j.step
 }
 
 // Inspect records for each election whether a znode is left, when the sessions that have crashed are over.
 func (w *election) Inspect(ctx context.Context, s zk.Session, r metrics.Recorder) error {
-	if w.Failover == ByCrash {
+	if w.failover == ByCrash {
 		if err := w.expired(ctx, s); err != nil {
 			return err
 		}

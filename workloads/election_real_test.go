@@ -8,11 +8,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zkbench/zkbench/zk/wire"
+
 	"github.com/zkbench/zkbench/check"
-	"github.com/zkbench/zkbench/ensemble"
 	"github.com/zkbench/zkbench/ensemble/ensembletest"
+	"github.com/zkbench/zkbench/ensemble/local"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/profiles"
 	"github.com/zkbench/zkbench/recipes"
+	zkelection "github.com/zkbench/zkbench/recipes/election"
 	"github.com/zkbench/zkbench/zk"
 	"github.com/zkbench/zkbench/zk/gozk"
 )
@@ -20,10 +24,10 @@ import (
 // Leaders that resign, expire and crash on real servers: every promise holds, and a crash is found out by the session's time-out alone.
 func TestLeadersEndOnRealServers(t *testing.T) {
 	const timeout, candidates, rounds = time.Second, 3, 2
-	addresses := ensembletest.Start(t, 3, func(c *ensemble.LocalConfig) { c.Tick = timeout / 2 }).Addresses()
+	addresses := ensembletest.Start(t, 3, func(c *local.Config) { c.Tick = timeout / 2 }).Addresses()
 	ctx := context.WithoutCancel(t.Context())
 	engines := map[string]func() (zk.Session, error){
-		"native":       func() (zk.Session, error) { return zk.Dial(ctx, zk.Config{Servers: addresses, Timeout: timeout}) },
+		"native":       func() (zk.Session, error) { return wire.Dial(ctx, wire.Config{Servers: addresses, Timeout: timeout}) },
 		"go-zookeeper": func() (zk.Session, error) { return gozk.Dial(ctx, gozk.Config{Servers: addresses, Timeout: timeout}) },
 	}
 	for engine, open := range engines {
@@ -37,37 +41,44 @@ func TestLeadersEndOnRealServers(t *testing.T) {
 					}
 					return s
 				}
-				w := NewElection(ElectionConfig{Variant: recipes.Elections[i], Dir: "/" + engine + "-" + string(by), Elections: 1, Sessions: candidates,
-					Failover: by, Stall: 30 * time.Second, Hold: func(r *rand.Rand) time.Duration { return time.Duration(r.Int64N(int64(timeout / 2))) }})
+				w := NewElection(zkelection.Variants()[i], recipes.Options{}, Load{Dir: "/" + engine + "-" + string(by), Sessions: candidates,
+					Stall: 30 * time.Second, Values: profiles.Values{"failover": string(by), "hold": constant(timeout / 2)}})
 				admin := dial()
 				defer admin.Close()
 				if err := w.Setup(ctx, admin); err != nil {
 					t.Fatal(err)
 				}
-				history, origin := metrics.NewHistory(1), metrics.NewOrigin(time.Now())
+				history, origin := metrics.NewHistory(1, nil), metrics.NewOrigin(time.Now())
 				var seats sync.WaitGroup
-				for id := range uint32(candidates) {
-					seat := Seat{ID: id, Recorder: history.Shard(0), Fanout: metrics.NewFanout(1).Shard(0), Origin: origin,
+				all := make([]Seat, candidates)
+				for i := range all {
+					id := uint32(i)
+					all[i] = Seat{ID: id, Recorder: history.Shard(0), Fanout: metrics.NewFanout(1).Shard(0), Origin: origin,
 						Rand: rand.New(rand.NewPCG(1, uint64(id))), Session: dial()}
-					seats.Go(func() {
-						for range rounds {
-							if err := w.Join(seat)(ctx, origin.Now()); err != nil {
+				}
+				for range rounds { // all are there while the first leads, so that each but the last has a successor
+					for i := range all {
+						seat := &all[i]
+						seats.Go(func() {
+							if err := w.Join(*seat)(ctx, origin.Now()); err != nil {
 								if !errors.Is(err, ErrEnded) {
 									t.Errorf("a session was lost: %v", err)
 								}
 								seat.Session.Close()
 								seat.Session = dial()
 							}
-						}
-						seat.Session.Close()
-					})
+						})
+					}
+					seats.Wait()
 				}
-				seats.Wait()
+				for _, seat := range all {
+					seat.Session.Close()
+				}
 				if err := w.Inspect(ctx, admin, history.Shard(0)); err != nil {
 					t.Fatal(err)
 				}
 				for _, c := range w.Checks() {
-					if v := c.Judge(history.All()); v.Answer == check.Violated {
+					if v := c.Judge(history.All(), nil); v.Answer == check.Violated {
 						t.Errorf("%s: %s; witness %+v", c.Name, v.Detail, v.Witness)
 					}
 				}

@@ -40,17 +40,17 @@ func (j *electionSeat) campaign(ctx context.Context, due time.Duration, last int
 		j.term, err = j.handle.Campaign(ctx)
 		return recipes.Grant{Path: j.term.Path, Token: j.term.Token, Lost: j.term.Lost}, err
 	})
-	if !elected || s.Token == last && last != 0 {
-		return elected
+	parts := p.waiting(s)
+	if elected && (s.Token != last || last == 0) {
+		parts = append(p.samples(s), handedOver(s, time.Duration(j.gone.Load()), p.woken)...)
 	}
-	j.record(p.samples(s)...)
-	j.record(failover(s, time.Duration(j.gone.Load()), p.woken)...)
-	return true
+	j.Recorder.Record(s, parts...)
+	return elected
 }
 
-// failover is the samples of a fail-over: from the end of the leader before, if it ended while we campaigned, to our beginning; and its
+// handedOver is the samples of a fail-over: from the end of the leader before, if it ended while we campaigned, to our beginning; and its
 // two parts, if it was an event that told us.
-func failover(elected metrics.Sample, gone, told time.Duration) []metrics.Sample {
+func handedOver(elected metrics.Sample, gone, told time.Duration) []metrics.Sample {
 	if gone <= elected.Start || gone > elected.End {
 		return nil
 	}
@@ -88,28 +88,28 @@ func (j *electionSeat) lead(ctx context.Context, d time.Duration) (suspended boo
 func (j *electionSeat) told(o metrics.Outcome) {
 	now := j.Origin.Now()
 	j.gone.Store(int64(now))
-	j.record(metrics.Sample{Op: metrics.Resign, Outcome: o, Session: j.ID, Object: j.object, Token: j.term.Token,
+	j.Recorder.Record(metrics.Sample{Op: metrics.Resign, Outcome: o, Session: j.ID, Object: j.object, Token: j.term.Token,
 		Due: now, Start: now, End: now})
 }
 
 // end ends the term in the way that the load has for it. When the run is cut, and when the term is lost anyway, nothing is broken on
 // purpose.
 func (j *electionSeat) end(ctx context.Context) error {
-	mortal, _ := zk.AsMortal(j.Session) // Setup has seen that there is
+	killer, _ := zk.AsKiller(j.Session) // Setup has seen that there is
 	switch {
-	case ctx.Err() != nil, isClosed(j.term.Lost), j.w.Failover == ByResign:
-		j.release(ctx, metrics.Resign, recipes.Grant{Token: j.term.Token, Lost: j.term.Lost},
+	case ctx.Err() != nil, isClosed(j.term.Lost), j.w.failover == ByResign:
+		j.release(ctx, metrics.Resign, recipes.Grant{Path: j.term.Path, Token: j.term.Token, Lost: j.term.Lost},
 			func(at time.Duration) { j.gone.Store(int64(at)) }, j.handle.Resign)
 		return j.Session.Err()
-	case j.w.Failover == ByCrash:
+	case j.w.failover == ByCrash:
 		j.told(metrics.Lost)
-		mortal.Crash()
+		killer.Crash()
 		return ErrEnded
 	}
 	j.told(metrics.Lost)
 	ctx, cancel := context.WithTimeout(ctx, j.Session.Timeout())
 	defer cancel()
-	if err := mortal.Expire(ctx); err != nil {
+	if err := killer.Expire(ctx); err != nil {
 		return err // the seat closes the session, and counts it as lost
 	}
 	return ErrEnded

@@ -12,14 +12,16 @@ import (
 
 	"github.com/zkbench/zkbench/check"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/profiles"
 	"github.com/zkbench/zkbench/recipes"
+	zkelection "github.com/zkbench/zkbench/recipes/election"
 	"github.com/zkbench/zkbench/zk"
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
 // electionLoad is an election in a bubble.
 type electionLoad struct {
-	ElectionConfig
+	driven[recipes.Election]
 	rounds   int
 	timeout  time.Duration
 	disturb  func(ens *zktest.Ensemble)
@@ -30,8 +32,8 @@ type electionLoad struct {
 }
 
 func candidates(v recipes.Variant[recipes.Election], by Failover, n, rounds int) *electionLoad {
-	return &electionLoad{ElectionConfig: ElectionConfig{Variant: v, Dir: "/elections", Elections: 1, Sessions: n, Failover: by,
-		Stall: time.Minute, Hold: func(*rand.Rand) time.Duration { return time.Second }}, rounds: rounds, timeout: 4 * time.Second}
+	return &electionLoad{driven: driven[recipes.Election]{variant: v, Load: Load{Dir: "/elections", Sessions: n, Stall: time.Minute,
+		Values: profiles.Values{"failover": string(by), "hold": constant(time.Second)}}}, rounds: rounds, timeout: 4 * time.Second}
 }
 
 // run has every seat lead so many rounds.
@@ -40,11 +42,11 @@ func (l *electionLoad) run(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ens := zktest.New(zktest.Config{Timeout: l.timeout, OpLatency: time.Millisecond})
 		admin := ens.DialTimeout(time.Hour)
-		l.work = NewElection(l.ElectionConfig)
+		l.work = l.of(NewElection)
 		if err := l.work.Setup(t.Context(), admin); err != nil {
 			t.Fatal(err)
 		}
-		l.history, l.fanout = metrics.NewHistory(1), metrics.NewFanout(1)
+		l.history, l.fanout = metrics.NewHistory(1, nil), metrics.NewFanout(1)
 		origin := metrics.NewOrigin(time.Now())
 		time.Sleep(time.Second)
 		var seats sync.WaitGroup
@@ -98,14 +100,14 @@ func (l *electionLoad) count(op metrics.Op, o metrics.Outcome) int {
 func (l *electionLoad) holds(t *testing.T) {
 	t.Helper()
 	for _, c := range l.work.Checks() {
-		if v := c.Judge(l.history.All()); v.Answer != check.Holds {
+		if v := c.Judge(l.history.All(), nil); v.Answer != check.Holds {
 			t.Errorf("%s is %v: %s", c.Name, v.Answer, v.Detail)
 		}
 	}
 }
 
 func eachFailover(t *testing.T, test func(*testing.T, recipes.Variant[recipes.Election], Failover)) {
-	for _, v := range recipes.Elections {
+	for _, v := range zkelection.Variants() {
 		for _, by := range []Failover{ByResign, ByExpiry, ByCrash} {
 			t.Run(v.Name+"/"+string(by), func(t *testing.T) { test(t, v, by) })
 		}
@@ -164,7 +166,7 @@ func TestAFailOverAndItsParts(t *testing.T) {
 
 // A leader whose connection breaks for a moment stops leading, goes on with the same term, and the history says so.
 func TestASuspendedLeaderIsNoLeader(t *testing.T) {
-	v, _ := recipes.Find(recipes.Elections, "predecessor")
+	v, _ := recipes.Find(zkelection.Variants(), "predecessor")
 	l := candidates(v, ByResign, 3, 1)
 	l.disturb = func(ens *zktest.Ensemble) {
 		leader := ens.Sessions()[1] // the first is the administrator's
@@ -195,7 +197,7 @@ func TestASuspendedLeaderIsNoLeader(t *testing.T) {
 
 // A leader of whose session the servers know no more is told, and its seat needs a new session.
 func TestALeaderWhoseSessionExpiresByItself(t *testing.T) {
-	v, _ := recipes.Find(recipes.Elections, "naive")
+	v, _ := recipes.Find(zkelection.Variants(), "naive")
 	l := candidates(v, ByResign, 3, 2)
 	l.disturb = func(ens *zktest.Ensemble) { ens.Expire(ens.Sessions()[1]) }
 	l.run(t)
@@ -213,7 +215,7 @@ func TestAnEngineWithoutCrashesIsRefused(t *testing.T) {
 		ens := zktest.New(zktest.Config{})
 		s := ens.Dial()
 		for by, refused := range map[Failover]bool{ByResign: false, ByCrash: true, ByExpiry: true} {
-			w := NewElection(ElectionConfig{Variant: recipes.Elections[0], Dir: "/" + string(by), Elections: 1, Sessions: 2, Failover: by})
+			w := NewElection(zkelection.Variants()[0], recipes.Options{}, Load{Dir: "/" + string(by), Sessions: 2, Values: profiles.Values{"failover": string(by)}})
 			if err := w.Setup(t.Context(), immortal{s}); (err != nil) != refused {
 				t.Errorf("Setup() with failover %s = %v, want an error: %v", by, err, refused)
 			}
@@ -237,7 +239,7 @@ func TestFailOverSamples(t *testing.T) {
 		{"the first of all", 0, 0, map[metrics.Op][2]time.Duration{}},
 	} {
 		got := map[metrics.Op][2]time.Duration{}
-		for _, s := range failover(elected, c.gone, c.told) {
+		for _, s := range handedOver(elected, c.gone, c.told) {
 			got[s.Op] = [2]time.Duration{s.Start, s.End}
 			if s.Due != s.Start || s.Token != 7 {
 				t.Errorf("%s: %+v", c.name, s)

@@ -8,14 +8,16 @@ import (
 
 	"github.com/zkbench/zkbench/check"
 	"github.com/zkbench/zkbench/metrics"
-	"github.com/zkbench/zkbench/recipes"
+	"github.com/zkbench/zkbench/profiles"
+	zklock "github.com/zkbench/zkbench/recipes/lock"
+	"github.com/zkbench/zkbench/recipes/published"
 )
 
 func TestPhasesOfEveryGrant(t *testing.T) {
-	for _, v := range recipes.Locks {
+	for _, v := range append(zklock.Variants(), published.Locks()[0]) {
 		t.Run(v.Name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				st := lockStand(t, latency, LockConfig{Sessions: 4}, v.Name)
+				st := lockStand(t, latency, cell(4, nil), v.Name)
 				var wait sync.WaitGroup
 				for i := range 4 {
 					st.start(&wait, i, 5, time.Duration(i)*time.Millisecond)
@@ -54,7 +56,7 @@ func TestPhasesOfEveryGrant(t *testing.T) {
 					}
 				}
 				for _, k := range st.work.Checks() {
-					if got := k.Judge(st.history.All()); got.Answer != check.Holds {
+					if got := k.Judge(st.history.All(), nil); got.Answer != check.Holds {
 						t.Errorf("%s is %v: %s", k.Name, got.Answer, got.Detail)
 					}
 				}
@@ -81,7 +83,7 @@ func TestFanoutOfOneChange(t *testing.T) {
 	} {
 		t.Run(c.variant, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				st := lockStand(t, latency, LockConfig{Sessions: n + 1, Hold: constant(10 * time.Second)}, c.variant)
+				st := lockStand(t, latency, cell(n+1, profiles.Values{"hold": constant(10 * time.Second)}), c.variant)
 				var wait sync.WaitGroup
 				for i := range n {
 					st.start(&wait, i, 1, time.Duration(i)*time.Second/2)
@@ -124,11 +126,11 @@ func TestFanoutOfOneChange(t *testing.T) {
 func TestWhatBecomesOfEvents(t *testing.T) {
 	for variant, herd := range map[string]bool{"naive": true, "single-node": true, "persistent": true, "predecessor": false, "reentrant": false} {
 		synctest.Test(t, func(t *testing.T) {
-			st := lockStand(t, latency, LockConfig{Sessions: 5}, variant)
+			st := lockStand(t, latency, cell(5, nil), variant)
 			st.drive(5, seats(5)...)
 			st.end()
-			w := st.fanout.Wakes(0)
-			if w.Useful == 0 || w.Moved != w.Useful || herd != (w.Useful < w.Events) {
+			w := st.fanout.Snapshot()
+			if w.Useful == 0 || w.Moved != w.Useful || herd != (w.Useful < w.AllEvents()) {
 				t.Errorf("%s: %+v, want as many that got somebody further as let somebody in, and a herd: %v", variant, w, herd)
 			}
 		})
@@ -138,7 +140,7 @@ func TestWhatBecomesOfEvents(t *testing.T) {
 // A waiter whose predecessor dies waits for another one from then on: it got further, and it does not hold.
 func TestAWakeByTheDeathOfAWaiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		st := lockStand(t, latency, LockConfig{Sessions: 3, Hold: constant(10 * time.Second)}, "predecessor")
+		st := lockStand(t, latency, cell(3, profiles.Values{"hold": constant(10 * time.Second)}), "predecessor")
 		var wait sync.WaitGroup
 		for i := range 3 {
 			wait.Go(func() {
@@ -149,12 +151,12 @@ func TestAWakeByTheDeathOfAWaiter(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		st.ens.Expire(st.seats[1].Session)
 		time.Sleep(time.Second)
-		if w := st.fanout.Wakes(0); w.Useful != 0 || w.Moved != 1 || w.Events != 1 {
+		if w := st.fanout.Snapshot(); w.Useful != 0 || w.Moved != 1 || w.AllEvents() != 1 {
 			t.Errorf("after the death: %+v, want one event that got the last one further", w)
 		}
 		wait.Wait()
 		st.end()
-		if w := st.fanout.Wakes(0); w.Useful != 1 || w.Moved != 2 || w.Events != 2 {
+		if w := st.fanout.Snapshot(); w.Useful != 1 || w.Moved != 2 || w.AllEvents() != 2 {
 			t.Errorf("at the end: %+v, want another one that let it in", w)
 		}
 	})

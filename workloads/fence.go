@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/profiles"
 	"github.com/zkbench/zkbench/recipes"
 	"github.com/zkbench/zkbench/zk"
 )
@@ -22,26 +24,39 @@ const (
 	ServerFence   Fence = "server"   // the resource is a znode beside the object, written with recipes.Protect
 )
 
-// fences is the catalogue.
-var fences = []string{string(NoFence), string(RegisterFence), string(ServerFence)}
+var fence = profiles.Field{Key: "fence", Type: profiles.OneOf, Axis: true, Example: "[none, server]",
+	Words: []string{string(NoFence), string(RegisterFence), string(ServerFence)}, Doc: "What each holder's write at the end of its hold goes " +
+		"through: none, which writes nothing; a register in zkbench that compares tokens; a znode, in one transaction with a check of the grant."}
 
-// checkFence says whether the grants of a variant can be fenced so; tokens tells whether they carry one.
-func checkFence(variant, fence string, tokens bool, permits int) error {
-	if fence == "" {
-		return nil
+// notRegister is Kind.Shared of a workload whose fence may be in this process.
+func notRegister(p profiles.Profile) (problems []profiles.Problem) {
+	if i := slices.Index(p.Words(fence), string(RegisterFence)); i >= 0 {
+		problems = append(problems, profiles.Problem{Key: fence.Key, Index: i, Message: "a register is in one process, and the sessions are in several (use server)"})
 	}
-	switch err := among(fences, fence); {
-	case err != nil:
-		return err
-	case Fence(fence) == NoFence:
-		return nil
-	case !tokens:
-		return fmt.Errorf("the grants of %s carry no token that a fence could compare; leave the variant out, or give fence: none", variant)
-	case Fence(fence) == RegisterFence && permits > 1:
-		return fmt.Errorf("a register compares tokens, and the holders of %d permits may write in any order; give fence: server", permits)
-	}
-	return nil
+	return problems
 }
+
+// fenceable are variants whose grants write through the fence of a profile: those with tokens can.
+func fenceable[T any](all []recipes.Variant[T], variants []Variant) []Variant {
+	for i, v := range all {
+		if v.Tokens {
+			continue
+		}
+		variants[i].Check = func(p profiles.Profile) (problems []profiles.Problem) {
+			for n, f := range p.Words(fence) {
+				if Fence(f) != NoFence {
+					problems = append(problems, profiles.Problem{Key: fence.Key, Index: n, Message: fmt.Sprintf(
+						"the grants of %s carry no token that a fence could compare (leave the variant out, or use none)", v.Name)})
+				}
+			}
+			return problems
+		}
+	}
+	return variants
+}
+
+// fenceZnodes are the names of the resources.
+var fenceZnodes = recipes.Znodes{Persistent: []string{`cell-#/resource-#`}}
 
 // guarded is the resources of the objects, by object, behind a fence.
 type guarded struct {
@@ -50,9 +65,9 @@ type guarded struct {
 	registers []register // of RegisterFence
 }
 
-func newGuarded(f Fence, dir string, objects int) *guarded {
-	g := &guarded{fence: f, dir: dir}
-	if f == RegisterFence {
+func newGuarded(l Load, objects int) *guarded {
+	g := &guarded{fence: Fence(l.Word(fence)), dir: l.Dir}
+	if g.fence == RegisterFence {
 		g.registers = make([]register, objects)
 	}
 	return g

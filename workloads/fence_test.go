@@ -1,7 +1,7 @@
 package workloads
 
 import (
-	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -9,8 +9,12 @@ import (
 
 	"github.com/zkbench/zkbench/check"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/profiles"
 	"github.com/zkbench/zkbench/recipes"
 	"github.com/zkbench/zkbench/recipes/broken"
+	zklock "github.com/zkbench/zkbench/recipes/lock"
+	"github.com/zkbench/zkbench/recipes/published"
+	zksemaphore "github.com/zkbench/zkbench/recipes/semaphore"
 	"github.com/zkbench/zkbench/zk"
 	"github.com/zkbench/zkbench/zk/zktest"
 )
@@ -21,19 +25,21 @@ var behind = []Fence{RegisterFence, ServerFence}
 // Each grant that excludes writes once, through its fence, and the writes are the evidence.
 func TestEveryLockCanWriteThroughAFence(t *testing.T) {
 	const sessions, times = 4, 5
-	for _, v := range recipes.Locks {
+	for _, v := range append(zklock.Variants(), published.Locks()[0]) {
 		for _, fence := range behind {
-			if checkFence(v.Name, string(fence), v.Tokens, 0) != nil {
+			if !v.Tokens {
 				continue
 			}
 			t.Run(v.Name+"/"+string(fence), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					st := lockStand(t, latency, LockConfig{Sessions: sessions, Locks: 2, Fence: fence}, v.Name)
+					st := lockStand(t, latency, cell(sessions, profiles.Values{"objects": 2, "fence": string(fence)}), v.Name)
 					st.drive(times, seats(sessions)...)
 					st.end()
 					want := map[string]int{"mutual-exclusion": sessions * times, "token-order": sessions * times, "fence": sessions * times, "liveness": some, "nothing-left": 2}
 					if v.FIFO {
 						want["fifo"] = some
+					} else {
+						want["starvation"] = sessions * times
 					}
 					st.holds(want)
 					requests := st.fanout.Snapshot().Requests
@@ -55,22 +61,10 @@ func TestWritersAndHoldersOfPermitsWriteThroughAFence(t *testing.T) {
 			checks map[string]int
 			writes func(map[metrics.Op]int) int
 		}{
-			"read-write": {NewReadWrite(func() SharedConfig {
-				c := sharedConfig(recipes.RWLocks[0], sessions, 0.5)
-				c.Fence = fence
-				return c
-			}()), map[string]int{"reader-writer-exclusion": sessions * times, "token-order": sessions * times, "fifo": some, "liveness": some, "nothing-left": 1},
+			"read-write": {shared(zklock.RWVariants()[0], sessions, 0.5, profiles.Values{"fence": string(fence)}).of(NewReadWrite), map[string]int{"reader-writer-exclusion": sessions * times, "token-order": sessions * times, "fifo": some, "liveness": some, "nothing-left": 1},
 				func(n map[metrics.Op]int) int { return n[metrics.Acquire] }},
-			"readers alone": {NewReadWrite(func() SharedConfig {
-				c := sharedConfig(recipes.RWLocks[0], sessions, 1)
-				c.Fence = fence
-				return c
-			}()), map[string]int{"reader-writer-exclusion": sessions * times, "liveness": some, "nothing-left": 1}, func(map[metrics.Op]int) int { return 0 }},
-			"semaphore": {NewSemaphore(func() SemaphoreConfig {
-				c := semaphoreConfig(recipes.Semaphores[0], sessions, map[Fence]int{RegisterFence: 1, ServerFence: 3}[fence])
-				c.Fence = fence
-				return c
-			}()), map[string]int{"permits": sessions * times, "capacity": some, "liveness": some, "nothing-left": 1},
+			"readers alone": {shared(zklock.RWVariants()[0], sessions, 1, profiles.Values{"fence": string(fence)}).of(NewReadWrite), map[string]int{"reader-writer-exclusion": sessions * times, "liveness": some, "nothing-left": 1}, func(map[metrics.Op]int) int { return 0 }},
+			"semaphore": {permitted(zksemaphore.Variants()[0], sessions, map[Fence]int{RegisterFence: 1, ServerFence: 3}[fence], profiles.Values{"fence": string(fence)}).of(NewSemaphore), map[string]int{"permits": sessions * times, "capacity": some, "liveness": some, "starvation": sessions * times, "nothing-left": 1},
 				func(n map[metrics.Op]int) int { return n[metrics.Acquire] }},
 		} {
 			t.Run(name+"/"+string(fence), func(t *testing.T) {
@@ -93,9 +87,7 @@ func TestWritersAndHoldersOfPermitsWriteThroughAFence(t *testing.T) {
 func TestHoldersThatAreRevokedWriteThroughAFence(t *testing.T) {
 	for _, fence := range behind {
 		synctest.Test(t, func(t *testing.T) {
-			c := revocationConfig(3, 0)
-			c.Fence = fence
-			st := newStand(t, latency, NewRevocation(c), 3)
+			st := newStand(t, latency, revoked(3, 0, profiles.Values{"fence": string(fence)}).of(NewRevocation), 3)
 			st.revoking(t, 1, 10)
 			n := counts(st.end())
 			if v := st.judged()["fence"]; v.Answer != check.Holds || v.Evidence != n[metrics.Acquire] || n[metrics.Acquire] < 10 {
@@ -108,7 +100,7 @@ func TestHoldersThatAreRevokedWriteThroughAFence(t *testing.T) {
 func TestWithoutAFenceNothingIsWritten(t *testing.T) {
 	for _, fence := range []Fence{"", NoFence} {
 		synctest.Test(t, func(t *testing.T) {
-			st := lockStand(t, latency, LockConfig{Sessions: 1, Fence: fence}, "predecessor")
+			st := lockStand(t, latency, cell(1, profiles.Values{"fence": string(fence)}), "predecessor")
 			st.drive(3, 0)
 			if n := counts(st.end()); n[metrics.Write] != 0 || n[metrics.Acquire] != 3 {
 				t.Errorf("%v", n)
@@ -126,9 +118,8 @@ func TestTwoHoldersAtOnceShowAtTheFence(t *testing.T) {
 	d := defect(t, broken.Locks, "broken-no-wait")
 	for fence, want := range map[Fence]string{RegisterFence: "rejected", ServerFence: "accepted"} {
 		synctest.Test(t, func(t *testing.T) {
-			c := LockConfig{Variant: d.Variant, Dir: "/cell", Locks: 1, Sessions: 6, Stall: time.Minute, Fence: fence,
-				Hold: func(r *rand.Rand) time.Duration { return time.Duration(r.IntN(40)) * time.Millisecond }}
-			st := newStand(t, latency, NewLock(c), 6)
+			l := cell(6, profiles.Values{"fence": string(fence), "hold": upTo(40 * time.Millisecond)})
+			st := newStand(t, latency, NewLock(d.Variant, recipes.Options{}, l), 6)
 			st.drive(20, seats(6)...)
 			rejected := 0
 			for _, s := range st.end() {
@@ -150,7 +141,7 @@ func TestTwoHoldersAtOnceShowAtTheFence(t *testing.T) {
 // The check does not believe the fence: a register that accepts everything is found out.
 func TestARegisterThatAcceptsEverythingIsCaught(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		st := lockStand(t, latency, LockConfig{Sessions: 2, Fence: RegisterFence, Hold: constant(time.Minute)}, "predecessor")
+		st := lockStand(t, latency, cell(2, profiles.Values{"fence": string(RegisterFence), "hold": constant(time.Minute)}), "predecessor")
 		st.work.(*lock).guarded.registers[0].Unfenced = true
 		stale(t, st)
 		st.violates("fence")
@@ -161,7 +152,7 @@ func TestARegisterThatAcceptsEverythingIsCaught(t *testing.T) {
 func stale(t *testing.T, st *stand) {
 	t.Helper()
 	l := st.work.(*lock)
-	first := l.Variant.New(st.seats[0].Session, l.path(0), l.Options)
+	first := l.variant.New(st.seats[0].Session, l.path(0), l.options)
 	g, err := first.Acquire(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -170,7 +161,7 @@ func stale(t *testing.T, st *stand) {
 	acquired := metrics.Sample{Op: metrics.Acquire, Token: g.Token, End: st.origin.Now()}
 	st.history.Shard(0).Record(acquired)
 	st.ens.Expire(st.seats[0].Session)
-	l.Hold = constant(time.Second)
+	l.holdFor = constant(time.Second).Sample
 	st.steps[1] = l.Join(st.seats[1])
 	st.drive(1, 1)
 	h.protect(t.Context(), g)
@@ -180,7 +171,7 @@ func TestALateWriteIsRejectedByEveryFence(t *testing.T) {
 	for _, fence := range behind {
 		for _, variant := range []string{"predecessor", "single-node"} {
 			synctest.Test(t, func(t *testing.T) {
-				st := lockStand(t, latency, LockConfig{Sessions: 2, Fence: fence}, variant)
+				st := lockStand(t, latency, cell(2, profiles.Values{"fence": string(fence)}), variant)
 				stale(t, st)
 				var late metrics.Sample
 				for s := range st.history.All() {
@@ -200,7 +191,7 @@ func TestALateWriteIsRejectedByEveryFence(t *testing.T) {
 func TestAWriteOverAnExpiredSession(t *testing.T) {
 	for _, variant := range []string{"predecessor", "single-node"} {
 		synctest.Test(t, func(t *testing.T) {
-			st := lockStand(t, latency, LockConfig{Sessions: 1, Fence: ServerFence, Hold: constant(time.Second)}, variant)
+			st := lockStand(t, latency, cell(1, profiles.Values{"fence": string(ServerFence), "hold": constant(time.Second)}), variant)
 			time.AfterFunc(500*time.Millisecond, func() { st.ens.Expire(st.seats[0].Session) })
 			st.steps[0](t.Context(), st.origin.Now())
 			var writes []metrics.Outcome
@@ -242,7 +233,7 @@ func TestOutcomesOfAWrite(t *testing.T) {
 		}, metrics.Failed},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			st := lockStand(t, latency, LockConfig{Sessions: 1, Fence: ServerFence}, "predecessor")
+			st := lockStand(t, latency, cell(1, profiles.Values{"fence": string(ServerFence)}), "predecessor")
 			st.ens.Hook(func(op zktest.Op) zktest.Action {
 				if op.Kind != zk.KindMulti {
 					return zktest.Action{}
@@ -264,26 +255,38 @@ func TestOutcomesOfAWrite(t *testing.T) {
 	}
 }
 
-func TestCheckFence(t *testing.T) {
+// A fence that a variant's grants cannot go through, or that makes no sense of several permits, is refused before anything starts.
+func TestFencesThatCannotBe(t *testing.T) {
+	kinds := []Kind{
+		Locks([]recipes.Variant[recipes.Lock]{{Name: "with", Tokens: true}, {Name: "without"}}),
+		Semaphores([]recipes.Variant[recipes.Semaphore]{{Name: "with", Tokens: true}}),
+	}
+	catalogue := profiles.Catalogue{&kinds[0].Workload, &kinds[1].Workload}
 	for _, tt := range []struct {
-		fence   string
-		tokens  bool
-		permits int
-		wrong   string // part of the error; "": none
+		workload, variant, more string
+		wrong                   string // part of the error; "": none
 	}{
-		{"", false, 0, ""},
-		{"none", false, 3, ""},
-		{"register", true, 0, ""},
-		{"server", true, 3, ""},
-		{"register", true, 1, ""},
-		{"register", true, 2, "give fence: server"},
-		{"register", false, 0, "carry no token"},
-		{"server", false, 0, "carry no token"},
-		{"moat", true, 0, `"moat" is not one of none, register, server`},
+		{"lock", "without", "", ""},
+		{"lock", "without", "fence: none", ""},
+		{"lock", "with", "fence: [none, register, server]", ""},
+		{"lock", "without", "fence: [none, register]", "the grants of without carry no token that a fence could compare"},
+		{"lock", "without", "fence: server", "carry no token"},
+		{"lock", "with", "fence: moat", `unknown value "moat" (expected one of none, register, server)`},
+		{"semaphore", "with", "permits: 3\nfence: server", ""},
+		{"semaphore", "with", "permits: 1\nfence: register", ""},
+		{"semaphore", "with", "permits: 2\nfence: register", "use server"},
 	} {
-		err := checkFence("variant", tt.fence, tt.tokens, tt.permits)
-		if (err == nil) != (tt.wrong == "") || err != nil && !strings.Contains(err.Error(), tt.wrong) {
-			t.Errorf("checkFence(%q, tokens %v, %d permits) = %v, want %q", tt.fence, tt.tokens, tt.permits, err, tt.wrong)
+		p, err := catalogue.Parse("p.yaml", []byte("workload: "+tt.workload+"\nvariants: "+tt.variant+"\nsessions: 3\n"+tt.more))
+		got := ""
+		if err != nil {
+			got = err.Error()
+		} else if v, _ := kinds[slices.IndexFunc(kinds, func(k Kind) bool { return k.Name == tt.workload })].Find(tt.variant); v.Check != nil {
+			for _, problem := range v.Check(p) {
+				got += problem.Message
+			}
+		}
+		if (got == "") != (tt.wrong == "") || !strings.Contains(got, tt.wrong) {
+			t.Errorf("%s %s with %q: %q, want %q", tt.workload, tt.variant, tt.more, got, tt.wrong)
 		}
 	}
 }

@@ -19,6 +19,9 @@ type places struct {
 	n         int
 }
 
+// queuedZnodes are the names of those that wait in line for an object, and hold it.
+var queuedZnodes = recipes.Znodes{Ephemeral: []string{`OBJECT/PROTECTED`}}
+
 func (p places) path(object uint32) string { return p.dir + "/" + p.child(object) }
 
 func (p places) child(object uint32) string { return fmt.Sprintf("%s-%d", p.name, object) }
@@ -127,6 +130,7 @@ type holder struct {
 	deadline time.Duration                  // of one acquisition; 0: none
 	holdFor  func(*rand.Rand) time.Duration // how long a grant is held
 	guarded  *guarded                       // what the grant protects
+	shared   bool                           // the release that lets us in may be of another process
 	observed zk.Session                     // the session, as the tracker sees it
 }
 
@@ -136,22 +140,23 @@ func (j *holder) acquire(ctx context.Context, op metrics.Op, due time.Duration, 
 	ask func(context.Context) (recipes.Grant, error)) (recipes.Grant, bool) {
 	g, s, p, granted := j.request(ctx, op, due, ask)
 	if !granted {
+		j.Recorder.Record(s, p.waiting(s)...)
 		return g, false
 	}
-	j.record(p.samples(s)...)
-	if handOff == nil {
-		return g, true
+	parts := p.samples(s)
+	if handOff != nil {
+		// A release that was issued while we asked is what let us in.
+		if r := handOff(); r > s.Start {
+			h := s
+			h.Op, h.Due, h.Start = metrics.HandOff, r, r
+			parts = append(parts, h)
+		}
 	}
-	// A release that was issued while we asked is what let us in.
-	if r := handOff(); r > s.Start {
-		h := s
-		h.Op, h.Due, h.Start = metrics.HandOff, r, r
-		j.Recorder.Record(h)
-	}
+	j.Recorder.Record(s, parts...)
 	return g, true
 }
 
-// request asks for a grant and records that, without its phases.
+// request asks for a grant. The sample of that is for the caller to record, with its phases.
 func (j *holder) request(ctx context.Context, op metrics.Op, due time.Duration,
 	ask func(context.Context) (recipes.Grant, error)) (recipes.Grant, metrics.Sample, phases, bool) {
 	actx := ctx
@@ -161,19 +166,35 @@ func (j *holder) request(ctx context.Context, op metrics.Op, due time.Duration,
 		defer cancel()
 	}
 	s := metrics.Sample{Op: op, Session: j.ID, Object: j.object, Value: j.value, Due: due, Start: j.Origin.Now()}
+	j.Standing.Waits()
 	j.t.begin()
 	g, err := ask(actx)
+	s.Zxid = j.t.granted()
 	s.End = j.Origin.Now() // the measured hold lies within the true one, so an overlap of measured holds is a real one
 	p := j.t.end(err == nil)
 	s.Outcome, s.Token = outcome(ctx, err), g.Token
-	j.Recorder.Record(s)
+	if err != nil {
+		j.Standing.Ends()
+		p.until = j.gaveUp(ctx, actx, s.Outcome)
+	} else {
+		j.Standing.Holds(j.object, op == metrics.ReadAcquire)
+	}
 	return g, s, p, err == nil
 }
 
-func (j *holder) record(samples ...metrics.Sample) {
-	for _, s := range samples {
-		j.Recorder.Record(s)
+// gaveUp is until when an attempt that ended so has surely waited: to its deadline, or to the end of the run; 0 if that is not known. ctx is
+// the run's, actx has the deadline.
+func (j *holder) gaveUp(ctx, actx context.Context, o metrics.Outcome) (until time.Duration) {
+	switch deadline, limited := actx.Deadline(); {
+	case o == metrics.Timeout && limited:
+		return j.Origin.At(deadline)
+	case o == metrics.Unfinished:
+		var cut CutAt
+		if errors.As(context.Cause(ctx), &cut) {
+			return time.Duration(cut)
+		}
 	}
+	return 0
 }
 
 // hold stands for the work that the grant protects. It ends early when the grant is lost or asked for, or the run is cut.
@@ -198,6 +219,7 @@ func (j *holder) release(ctx context.Context, op metrics.Op, g recipes.Grant, is
 	s := metrics.Sample{Op: op, Session: j.ID, Object: j.object, Token: g.Token, Value: j.value}
 	s.Start = j.Origin.Now()
 	s.Due = s.Start
+	j.Standing.Ends()
 	select {
 	case <-g.Lost:
 		s.Outcome = metrics.Lost
@@ -207,8 +229,11 @@ func (j *holder) release(ctx context.Context, op metrics.Op, g recipes.Grant, is
 	// The release is carried out also when the run is cut, bounded by the life that an unreleased lock would have.
 	rctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), j.Session.Timeout())
 	defer cancel()
+	j.t.releasing()
 	err := give(rctx)
 	s.End = j.Origin.Now()
+	j.t.released()
+	s.Zxid = j.t.removal(g.Path)
 	if s.Outcome == metrics.OK {
 		s.Outcome = outcome(context.WithoutCancel(ctx), err) // servers that do not answer are a timeout, not the end of the run
 	}

@@ -3,39 +3,49 @@ package workloads
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/zkbench/zkbench/check"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/profiles"
 	"github.com/zkbench/zkbench/recipes"
 	"github.com/zkbench/zkbench/zk"
 )
 
-// LockConfig describes the load on exclusive locks.
-type LockConfig struct {
-	Variant  recipes.Variant[recipes.Lock]
-	Options  recipes.Options
-	Dir      string // the locks are its children
-	Locks    int    // the sessions are spread over them evenly
-	Sessions int
-	Hold     func(*rand.Rand) time.Duration // how long a grant is held
-	Deadline time.Duration                  // of one acquisition; 0: none
-	// Stall is how long somebody may wait for a lock that nobody holds before liveness is violated. A lost wake-up stalls for
-	// ever and a crash for a session timeout and a tick, so two session timeouts tell them from a slow machine.
-	Stall time.Duration
-	Fence Fence // through which each grant writes; "": none
+// lockOptions are those of the exclusive locks.
+func lockOptions(watches []string) []Option {
+	return slices.Concat(watch(watches), layout(recipes.Layouts), []Option{watchOwn})
+}
+
+// Locks is the workload 'lock' over a catalogue of locks: that of recipes, or one with broken ones in a test.
+func Locks(all []recipes.Variant[recipes.Lock]) Kind {
+	return Kind{
+		Doc:     "acquire a lock, hold it, release it",
+		Shared:  notRegister,
+		Holders: func(l Load) float64 { return float64(l.Objects()) },
+		Workload: profiles.Workload{Name: "lock", Alias: map[string]string{"locks": objects.Key},
+			Fields: []profiles.Field{
+				described(objects, "Locks; the sessions are spread over them evenly. Contenders = sessions / objects."),
+				described(hold, "How long a grant is held before it is released."),
+				fence,
+			},
+			Check: func(p profiles.Profile) []profiles.Problem { return crowded(p, 1, "lock") }},
+		Objects:  "lock",
+		Znodes:   queuedZnodes.And(fenceZnodes),
+		Variants: fenceable(all, variantsOf(all, func(v recipes.Variant[recipes.Lock]) []Option { return lockOptions(v.Watch) }, NewLock)),
+	}
 }
 
 // NewLock returns the workload 'lock': acquire, hold, release.
-func NewLock(c LockConfig) Workload {
-	return &lock{LockConfig: c, places: places{c.Dir, "lock", c.Locks}, released: make([]atomic.Int64, c.Locks),
-		guarded: newGuarded(c.Fence, c.Dir, c.Locks)}
+func NewLock(v recipes.Variant[recipes.Lock], o recipes.Options, l Load) Workload {
+	n := l.Objects()
+	return &lock{driving: drive(v, o, l), places: places{l.Dir, "lock", n}, released: make([]atomic.Int64, n), guarded: newGuarded(l, n)}
 }
 
 type lock struct {
-	LockConfig
+	driving[recipes.Lock]
 	places
 	released []atomic.Int64 // per lock: when the last release was issued, as an offset; 0 before the first
 	guarded  *guarded
@@ -43,17 +53,22 @@ type lock struct {
 
 // Setup makes the locks' directories and what the fence needs.
 func (l *lock) Setup(ctx context.Context, s zk.Session) error {
-	return errors.Join(l.places.Setup(ctx, s), l.guarded.setup(ctx, s, l.Locks))
+	return errors.Join(l.places.Setup(ctx, s), l.guarded.setup(ctx, s, l.n))
 }
 
 // Checks are the promises of the variant.
 func (l *lock) Checks() []check.Check {
+	if l.Foreign != nil {
+		return l.foreignChecks()
+	}
 	checks := []check.Check{check.MutualExclusion()}
-	if l.Variant.Tokens {
+	if l.variant.Tokens {
 		checks = append(checks, check.TokenOrder())
 	}
-	if l.Variant.FIFO {
+	if l.variant.FIFO {
 		checks = append(checks, check.FIFO())
+	} else {
+		checks = append(checks, check.Starvation(l.Stall))
 	}
 	if l.guarded.on() {
 		checks = append(checks, check.Fence(0))
@@ -61,21 +76,39 @@ func (l *lock) Checks() []check.Check {
 	return append(checks, check.NothingLeft(), check.Liveness(l.Stall))
 }
 
-// Op of the workload is to acquire.
-func (l *lock) Op() metrics.Op { return metrics.Acquire }
+// foreignChecks are the promises of any lock that can be judged without its requests: who forgot whom, and what came before what, cannot.
+func (l *lock) foreignChecks() []check.Check {
+	checks := []check.Check{check.MutualExclusion(), check.Liveness(l.Stall)}
+	if l.Foreign.Tokens {
+		checks = append(checks, check.TokenOrder())
+	}
+	if l.Foreign.Znodes {
+		checks = append(checks, check.NothingLeft())
+	}
+	return checks
+}
+
+// Measures of a lock are its grants, and their phases where its requests are seen.
+func (l *lock) Measures() []Measure {
+	all := grants(metrics.Acquire)
+	if l.Foreign != nil {
+		all = slices.DeleteFunc(all, func(m Measure) bool { return m.Role == Phase })
+	}
+	return all
+}
 
 // Theory is the variant's, for the number of sessions that contend for one lock.
 func (l *lock) Theory() (release, arrival float64) {
-	return l.Variant.Wakes((l.Sessions + l.Locks - 1) / l.Locks)
+	return wakes(l.variant, recipes.Load{Sessions: l.contenders()})
 }
 
 // Join gives the session a lock handle of its own.
 func (l *lock) Join(seat Seat) Step {
-	t := &tracker{origin: seat.Origin, fanout: seat.Fanout}
-	object := seat.ID % uint32(l.Locks)
+	t := &tracker{origin: seat.Origin, fanout: seat.Fanout, blind: l.Foreign != nil}
+	object := seat.ID % uint32(l.n)
 	observed := zk.Observe(seat.Session, t.trace())
-	h := holder{Seat: seat, t: t, object: object, deadline: l.Deadline, holdFor: l.Hold, guarded: l.guarded, observed: observed}
-	j := &lockSeat{holder: h, released: &l.released[object], handle: l.Variant.New(observed, l.path(object), l.Options)}
+	h := holder{Seat: seat, t: t, object: object, deadline: l.Deadline, shared: l.Shared, holdFor: l.holdFor, guarded: l.guarded, observed: observed}
+	j := &lockSeat{holder: h, released: &l.released[object], handle: l.variant.New(observed, l.path(object), l.options)}
 	return j.step
 }
 
@@ -87,6 +120,9 @@ type lockSeat struct {
 
 func (j *lockSeat) step(ctx context.Context, due time.Duration) error {
 	released := func() time.Duration { return time.Duration(j.released.Load()) }
+	if j.shared {
+		released = nil
+	}
 	if g, granted := j.acquire(ctx, metrics.Acquire, due, released, j.handle.Acquire); granted {
 		j.hold(ctx, g)
 		j.protect(ctx, g)

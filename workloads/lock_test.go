@@ -8,12 +8,13 @@ import (
 	"time"
 
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/profiles"
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
 func TestHandOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		st := lockStand(t, latency, LockConfig{Sessions: 2, Hold: constant(100 * time.Millisecond)}, "predecessor")
+		st := lockStand(t, latency, cell(2, profiles.Values{"hold": constant(100 * time.Millisecond)}), "predecessor")
 		var wait sync.WaitGroup
 		st.start(&wait, 0, 1, 0)
 		st.start(&wait, 1, 1, 10*time.Millisecond) // waits: the release comes after it has asked
@@ -43,7 +44,7 @@ func TestHandOff(t *testing.T) {
 
 func TestSessionsAreSpreadOverTheLocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		st := lockStand(t, latency, LockConfig{Sessions: 6, Locks: 3}, "predecessor")
+		st := lockStand(t, latency, cell(6, profiles.Values{"objects": 3}), "predecessor")
 		var wait sync.WaitGroup
 		for i := range 6 {
 			st.start(&wait, i, 1, 0)
@@ -69,13 +70,13 @@ func TestSessionsAreSpreadOverTheLocks(t *testing.T) {
 
 func TestOutcomes(t *testing.T) {
 	for _, c := range []struct {
-		name string
-		cfg  LockConfig
-		do   func(st *stand) // while seat 0 holds and seat 1 waits
-		cut  bool            // the run ends then, too
-		want map[uint32]map[metrics.Op]metrics.Outcome
+		name     string
+		deadline time.Duration
+		do       func(st *stand) // while seat 0 holds and seat 1 waits
+		cut      bool            // the run ends then, too
+		want     map[uint32]map[metrics.Op]metrics.Outcome
 	}{
-		{name: "the deadline of a waiter passes", cfg: LockConfig{Deadline: 500 * time.Millisecond}, do: func(*stand) {},
+		{name: "the deadline of a waiter passes", deadline: 500 * time.Millisecond, do: func(*stand) {},
 			want: map[uint32]map[metrics.Op]metrics.Outcome{0: {metrics.Acquire: metrics.OK, metrics.Release: metrics.OK}, 1: {metrics.Acquire: metrics.Timeout}}},
 		{name: "the holder's session expires", do: func(st *stand) { st.ens.Expire(st.seats[0].Session) },
 			want: map[uint32]map[metrics.Op]metrics.Outcome{0: {metrics.Acquire: metrics.OK, metrics.Release: metrics.Lost}, 1: {metrics.Acquire: metrics.OK}}},
@@ -94,8 +95,9 @@ func TestOutcomes(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c.cfg.Sessions, c.cfg.Hold = 2, constant(time.Second)
-				st := lockStand(t, latency, c.cfg, "predecessor")
+				l := cell(2, profiles.Values{"hold": constant(time.Second)})
+				l.Deadline = c.deadline
+				st := lockStand(t, latency, l, "predecessor")
 				ctx, cancel := context.WithCancel(context.Background())
 				defer cancel()
 				var wait sync.WaitGroup

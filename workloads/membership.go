@@ -3,44 +3,54 @@ package workloads
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"strconv"
 	"sync/atomic"
 	"time"
 
 	"github.com/zkbench/zkbench/check"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/profiles"
 	"github.com/zkbench/zkbench/recipes"
 	"github.com/zkbench/zkbench/zk"
 )
 
-// MembershipConfig describes the load on groups.
-type MembershipConfig struct {
-	Variant  recipes.Variant[recipes.Group]
-	Options  recipes.Options
-	Dir      string // the groups are its children
-	Groups   int    // the sessions are spread over them evenly
-	Sessions int
-	Members  float64 // share of the sessions of each group that join and leave it; of two or more at least one, and not all unless it is 1
-	Crashes  float64 // share of the memberships that end with the death of the member, 0 to 1
+// The fields that only groups have.
+var (
+	members = profiles.Field{Key: "members", Type: profiles.WholeNumber, Axis: true, Example: "[20, 80]", Default: "50", Max: 100,
+		Doc: "Percent of the sessions of each group that join and leave it; the others observe it. Of two and more each side gets one at least, unless it is 100."}
+	crashes = profiles.Field{Key: "crashes", Type: profiles.WholeNumber, Axis: true, Example: "[0, 20]", Default: "0", Max: 100,
+		Doc: "Percent of the memberships that end with the death of the member, drawn by lot: its session has to time out, and it comes back with " +
+			"another one. The other members leave."}
+)
 
-	Hold     func(*rand.Rand) time.Duration // how long a member stays
-	Deadline time.Duration                  // of one join; 0: none
-	Stall    time.Duration                  // as in LockConfig; with crashes it has to cover the session timeout and a tick
+// Groups is the workload 'membership' over a catalogue of groups.
+func Groups(all []recipes.Variant[recipes.Group]) Kind {
+	return Kind{
+		Doc: "some sessions join a group, stay, and leave or crash; the others observe who is in it",
+		Workload: profiles.Workload{Name: "membership", Alias: map[string]string{"groups": objects.Key},
+			Fields: []profiles.Field{described(objects, "Groups; the sessions are spread over them evenly."), members, crashes,
+				described(hold, "How long a member stays.")},
+			Check: func(p profiles.Profile) []profiles.Problem { return crowded(p, 2, "group") }},
+		Objects:  "group",
+		Znodes:   recipes.Znodes{Ephemeral: []string{`OBJECT/#`}},
+		Variants: variantsOf(all, func(recipes.Variant[recipes.Group]) []Option { return []Option{watchOwn} }, NewMembership),
+	}
 }
 
 // NewMembership returns the workload 'membership': the members join, stay and leave or crash, and come back with the same id; the others
 // observe. How long a change takes to reach an observer is from the issue of the join or the leaving to the observer's view: operation
 // Deliver, or, of a crash, Detect. An observer that sees several changes at once has as many of them. What an observer's view lacks
 // because the member had come back by then is not among them.
-func NewMembership(c MembershipConfig) Workload {
-	return &membership{MembershipConfig: c, places: places{c.Dir, "group", c.Groups}, changes: make([]lastChange, c.Sessions),
-		seen: make([]recipes.View, c.Sessions)}
+func NewMembership(v recipes.Variant[recipes.Group], o recipes.Options, l Load) Workload {
+	return &membership{driving: drive(v, o, l), places: places{l.Dir, "group", l.Objects()}, members: l.Share(members), crashes: l.Share(crashes),
+		changes: make([]lastChange, l.Sessions), seen: make([]recipes.View, l.Sessions)}
 }
 
 type membership struct {
-	MembershipConfig
+	driving[recipes.Group]
 	places
+	members float64        // share of the sessions of each group that join and leave it
+	crashes float64        // share of the memberships that end with the death of the member
 	changes []lastChange   // of each session
 	seen    []recipes.View // by each observer, in whichever session
 }
@@ -53,7 +63,7 @@ type lastChange struct {
 
 // Setup makes the groups' directories.
 func (w *membership) Setup(ctx context.Context, s zk.Session) error {
-	if _, canDie := zk.AsMortal(s); !canDie && w.Crashes > 0 {
+	if _, canDie := zk.AsKiller(s); !canDie && w.crashes > 0 {
 		return fmt.Errorf("crashes: the sessions of this engine can only be closed")
 	}
 	return w.make(ctx, s)
@@ -62,7 +72,7 @@ func (w *membership) Setup(ctx context.Context, s zk.Session) error {
 // Checks are the promises of a group.
 func (w *membership) Checks() []check.Check {
 	checks := []check.Check{check.Views(), check.ViewOrder(), check.Convergence(w.Stall)}
-	if w.Crashes > 0 {
+	if w.crashes > 0 {
 		checks = append(checks, check.CrashesSeen(w.Stall))
 	}
 	return append(checks, check.NothingLeft())
@@ -70,7 +80,7 @@ func (w *membership) Checks() []check.Check {
 
 // Inspect records for each group whether a znode is left, when the members that have crashed are over.
 func (w *membership) Inspect(ctx context.Context, s zk.Session, r metrics.Recorder) error {
-	if w.Crashes > 0 {
+	if w.crashes > 0 {
 		if err := w.expired(ctx, s); err != nil {
 			return err
 		}
@@ -78,20 +88,19 @@ func (w *membership) Inspect(ctx context.Context, s zk.Session, r metrics.Record
 	return w.look(ctx, s, r, "")
 }
 
-// Op of the workload is to join.
-func (w *membership) Op() metrics.Op { return metrics.Join }
-
-// Parts are what observers wait for.
-func (w *membership) Parts() []metrics.Op { return []metrics.Op{metrics.Deliver, metrics.Detect} }
+// Measures are the joins, and what observers wait for.
+func (w *membership) Measures() []Measure {
+	return append([]Measure{operation(metrics.Join, "joins"), {Op: metrics.Deliver, Role: Part, Unit: "deliveries", Caption: deliverCaption},
+		{Op: metrics.Detect, Role: Part, Unit: "detections", Caption: "Detect is from the crash of a member to each view without it: its session " +
+			"has to time out first, and a member that comes back before waits for that too, which is in the response of its join."}},
+		phased(metrics.Enqueue, metrics.List, metrics.Wait, metrics.Delivery, metrics.Recheck)...)
+}
 
 // IsDriven tells whether the rate is offered to a session: to the members.
-func (w *membership) IsDriven(id uint32) bool { return w.first(max(w.Members, tiny), id, w.Sessions) }
+func (w *membership) IsDriven(id uint32) bool { return w.first(max(w.members, tiny), id, w.Sessions) }
 
 // tiny is a share that is not 0: of two sessions it is one.
 const tiny = 1e-9
-
-// Offered is to join.
-func (w *membership) Offered() metrics.Op { return metrics.Join }
 
 // Theory of events per release is part of Cost.
 func (w *membership) Theory() (release, arrival float64) { return 0, 0 }
@@ -106,10 +115,10 @@ func (w *membership) Cost() Cost {
 			observers++
 		}
 	}
-	seen := 2 * float64(observers) / float64(w.Groups)
-	c := Cost{Writes: 2, Lists: seen, Events: seen + w.Crashes}
-	if !w.Variant.Tokens {
-		c[Reads] = seen + w.Crashes
+	seen := 2 * float64(observers) / float64(w.n)
+	c := Cost{Writes: 2, Lists: seen, Events: seen + w.crashes}
+	if !w.variant.Data {
+		c[Reads] = seen + w.crashes
 	}
 	return c
 }
@@ -117,15 +126,11 @@ func (w *membership) Cost() Cost {
 // Join gives the session its part.
 func (w *membership) Join(seat Seat) Step {
 	t := &tracker{origin: seat.Origin, fanout: seat.Fanout}
-	j := &memberSeat{w: w, holder: holder{Seat: seat, t: t, object: seat.ID % uint32(w.Groups), value: int64(seat.ID) / int64(w.Groups),
-		deadline: w.Deadline, holdFor: w.Hold}}
-	o := w.Options
-	o.Trace = &recipes.Trace{Pause: func(point string) {
-		if point == recipes.PauseWoken && w.IsDriven(seat.ID) { // it has waited for the end of its former session
-			w.changes[seat.ID].joined.Store(int64(seat.Origin.Now()))
-		}
-	}}
-	j.handle = w.Variant.New(zk.Observe(seat.Session, t.trace()), w.path(j.object), o)
+	j := &memberSeat{w: w, holder: holder{Seat: seat, t: t, object: seat.ID % uint32(w.n), value: int64(seat.ID) / int64(w.n),
+		deadline: w.Deadline, holdFor: w.holdFor}}
+	o := w.options
+	o.Trace = &recipes.Trace{Vacated: func() { w.changes[seat.ID].joined.Store(int64(seat.Origin.Now())) }} // its former session has ended
+	j.handle = w.variant.New(zk.Observe(seat.Session, t.trace()), w.path(j.object), o)
 	if w.IsDriven(seat.ID) {
 		return j.member
 	}
@@ -133,17 +138,15 @@ func (w *membership) Join(seat Seat) Step {
 }
 
 // observing is the Step of who observes: its first look, so that the cell knows when all have begun, and then all there is to see until the
-// run is cut. Between two looks it does not think, nor wait for anything to be due.
-func observing(seat Seat, look Step) Step {
+// run is cut or a look fails, which is for the caller to pause after. Between two looks it does not think, nor wait for anything to be due.
+func observing(seat Seat, look func(ctx context.Context, due time.Duration) (saw bool)) Step {
 	begun := false
 	return func(ctx context.Context, due time.Duration) error {
-		for {
-			if err := look(ctx, due); err != nil || ctx.Err() != nil || !begun {
-				begun = true
-				return err
-			}
+		for look(ctx, due) && seat.Session.Err() == nil && ctx.Err() == nil && begun {
 			due = seat.Origin.Now()
 		}
+		begun = true
+		return seat.Session.Err()
 	}
 }
 
@@ -159,14 +162,15 @@ func (j *memberSeat) member(ctx context.Context, due time.Duration) error {
 	mine := &j.w.changes[j.ID]
 	id := strconv.FormatInt(j.value, 10)
 	mine.joined.Store(int64(j.Origin.Now()))
-	g, _, _, joined := j.request(ctx, metrics.Join, due, func(ctx context.Context) (recipes.Grant, error) {
+	g, s, p, joined := j.request(ctx, metrics.Join, due, func(ctx context.Context) (recipes.Grant, error) {
 		return j.handle.Join(ctx, id, []byte("member "+id))
 	})
+	j.Recorder.Record(s, p.waiting(s)...)
 	if !joined {
 		return j.Session.Err()
 	}
 	j.hold(ctx, g)
-	crash := j.Rand.Float64() < j.w.Crashes && ctx.Err() == nil && !isClosed(g.Lost)
+	crash := j.Rand.Float64() < j.w.crashes && ctx.Err() == nil && !isClosed(g.Lost)
 	mine.crashed.Store(crash)
 	if !crash {
 		j.release(ctx, metrics.Leave, g, func(at time.Duration) { mine.gone.Store(int64(at)) }, j.handle.Leave)
@@ -174,29 +178,30 @@ func (j *memberSeat) member(ctx context.Context, due time.Duration) error {
 	}
 	now := j.Origin.Now()
 	mine.gone.Store(int64(now))
-	j.record(metrics.Sample{Op: metrics.Leave, Outcome: metrics.Lost, Session: j.ID, Object: j.object, Token: g.Token, Value: j.value,
+	j.Recorder.Record(metrics.Sample{Op: metrics.Leave, Outcome: metrics.Lost, Session: j.ID, Object: j.object, Token: g.Token, Value: j.value,
 		Due: now, Start: now, End: now})
-	mortal, _ := zk.AsMortal(j.Session) // Setup has seen that there is
-	mortal.Crash()
+	killer, _ := zk.AsKiller(j.Session) // Setup has seen that there is
+	killer.Crash()
 	return ErrEnded
 }
 
 // observe is one view.
-func (j *memberSeat) observe(ctx context.Context, due time.Duration) error {
+func (j *memberSeat) observe(ctx context.Context, due time.Duration) (saw bool) {
 	last := &j.w.seen[j.ID]
 	s := metrics.Sample{Op: metrics.See, Session: j.ID, Object: j.object, Due: due, Start: j.Origin.Now()}
 	v, err := j.handle.Watch(ctx, last.Token)
 	s.End = j.Origin.Now()
 	s.Outcome, s.Token = outcome(ctx, err), v.Token
-	j.record(s)
-	if err == nil {
-		j.record(check.MembersOf(s, j.numbers(v))...)
+	if err != nil {
+		j.Recorder.Record(s)
+	} else {
+		j.Recorder.Record(s, check.MembersOf(s, j.numbers(v))...)
 		if last.Token != 0 {
 			j.deliver(s, *last, v)
 		}
 		*last = v
 	}
-	return j.Session.Err()
+	return err == nil
 }
 
 // numbers are the members of a view. Who is none of the cell's has the number after the last.
@@ -222,7 +227,7 @@ func (j *memberSeat) deliver(s metrics.Sample, was, is recipes.View) {
 		change[n]--
 	}
 	for n, c := range change {
-		member := int(n)*j.w.Groups + int(j.object)
+		member := int(n)*j.w.n + int(j.object)
 		if c == 0 || member >= len(j.w.changes) {
 			continue
 		}
@@ -236,7 +241,7 @@ func (j *memberSeat) deliver(s metrics.Sample, was, is recipes.View) {
 		}
 		news := metrics.Sample{Op: op, Session: j.ID, Object: j.object, Token: s.Token, Value: n, Start: time.Duration(issued), End: s.End}
 		if news.Due = news.Start; news.Start < s.End {
-			j.record(news)
+			j.Recorder.Record(news)
 		}
 	}
 }

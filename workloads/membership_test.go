@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"testing"
@@ -12,7 +11,10 @@ import (
 	"time"
 
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/profiles"
 	"github.com/zkbench/zkbench/recipes"
+	zkmembership "github.com/zkbench/zkbench/recipes/membership"
+	zksetting "github.com/zkbench/zkbench/recipes/setting"
 )
 
 // observed runs a stand: its observers watch from the beginning to the end, and the other seats do so many units of work each, one seat
@@ -67,11 +69,11 @@ func (st *stand) costs(spent Cost, successes float64) {
 // Every change is seen by every observer, at the price that the theory has, and as soon as an event and a list take.
 func TestMembersAndObservers(t *testing.T) {
 	const members, observers, times = 3, 5, 4
-	for _, v := range recipes.Groups {
+	for _, v := range zkmembership.Variants() {
 		t.Run(v.Name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := NewMembership(MembershipConfig{Variant: v, Dir: "/cell", Groups: 1, Sessions: members + observers, Members: 0.375,
-					Hold: func(*rand.Rand) time.Duration { return time.Second }, Stall: 10 * time.Second})
+				w := NewMembership(v, recipes.Options{}, Load{Dir: "/cell", Sessions: members + observers, Stall: 10 * time.Second,
+					Values: profiles.Values{"members": 38, "hold": constant(time.Second)}})
 				st := newStand(t, latency, w, members+observers)
 				spent := st.observed(func(seat int) bool { return !w.(Driven).IsDriven(uint32(seat)) }, times, time.Second)
 				const joins = members * times
@@ -107,11 +109,11 @@ func (st *stand) isJoin(all []metrics.Sample, news metrics.Sample) bool {
 // A crash is seen when the session has timed out.
 func TestMembersThatCrash(t *testing.T) {
 	const members, observers, times = 2, 2, 3
-	for _, v := range recipes.Groups {
+	for _, v := range zkmembership.Variants() {
 		t.Run(v.Name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := NewMembership(MembershipConfig{Variant: v, Dir: "/cell", Groups: 1, Sessions: members + observers, Members: 0.5, Crashes: 1,
-					Hold: func(*rand.Rand) time.Duration { return time.Second }, Stall: 20 * time.Second})
+				w := NewMembership(v, recipes.Options{}, Load{Dir: "/cell", Sessions: members + observers, Stall: 20 * time.Second,
+					Values: profiles.Values{"members": 50, "crashes": 100, "hold": constant(time.Second)}})
 				st := newStand(t, latency, w, members+observers)
 				st.observed(func(seat int) bool { return seat >= members }, times, 20*time.Second)
 				n := counts(st.end())
@@ -134,11 +136,11 @@ func TestMembersThatCrash(t *testing.T) {
 // Every version that a writer writes reaches every reader, at the price that the theory has; what comes in a burst is missed and counted.
 func TestWritersAndReaders(t *testing.T) {
 	const writers, readers, times = 2, 6, 5
-	for _, watch := range recipes.Configs[0].Watch {
+	for _, watch := range zksetting.Variants()[0].Watch {
 		t.Run(watch, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := NewConfig(SettingsConfig{Variant: recipes.Configs[0], Options: recipes.Options{Watch: watch}, Dir: "/cell", Settings: 1,
-					Sessions: writers + readers, Writers: 0.25, Stall: 10 * time.Second})
+				w := NewConfig(zksetting.Variants()[0], recipes.Options{Watch: watch}, Load{Dir: "/cell", Sessions: writers + readers, Stall: 10 * time.Second,
+					Values: profiles.Values{"writers": 25}})
 				st := newStand(t, latency, w, writers+readers)
 				spent := st.observed(func(seat int) bool { return seat >= writers }, times, time.Second)
 				const changes = writers * times
@@ -155,8 +157,8 @@ func TestWritersAndReaders(t *testing.T) {
 		})
 	}
 	synctest.Test(t, func(t *testing.T) {
-		w := NewConfig(SettingsConfig{Variant: recipes.Configs[0], Dir: "/cell", Settings: 1, Sessions: 8, Writers: 0.25,
-			Stall: 10 * time.Second})
+		w := NewConfig(zksetting.Variants()[0], recipes.Options{}, Load{Dir: "/cell", Sessions: 8, Stall: 10 * time.Second,
+			Values: profiles.Values{"writers": 25}})
 		st := newStand(t, latency, w, 8)
 		st.observed(func(seat int) bool { return seat >= 2 }, 50, 0)
 		st.end()

@@ -2,51 +2,69 @@ package workloads
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"time"
 
 	"github.com/zkbench/zkbench/check"
+	"github.com/zkbench/zkbench/internal/phrase"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/profiles"
 	"github.com/zkbench/zkbench/recipes"
 	"github.com/zkbench/zkbench/zk"
 )
 
-// MultiConfig describes the load on locks of which each session acquires several together.
-type MultiConfig struct {
-	Variant  recipes.Variant[recipes.MultiLock]
-	Options  recipes.Options
-	Dir      string // the locks are its children
-	Locks    int
-	Together int // how many a session acquires, drawn anew each time, in an order that is drawn too; at most Locks
-	Sessions int
-	Hold     func(*rand.Rand) time.Duration // how long the grants are held
-	Deadline time.Duration                  // of one acquisition; 0: none
-	Stall    time.Duration                  // as in LockConfig
+var together = profiles.Field{Key: "together", Type: profiles.WholeNumber, Axis: true, Example: "[2, 5]", Default: "2", Min: 1, Max: 100,
+	Doc: "Locks that each session acquires at once, drawn for each acquisition."}
+
+// MultiLocks is the workload 'multi-lock' over a catalogue of locks that are acquired together.
+func MultiLocks(all []recipes.Variant[recipes.MultiLock]) Kind {
+	return Kind{
+		Doc:     "acquire several locks together, all or none, hold them, release them",
+		Holders: func(l Load) float64 { return float64(l.Objects()) / float64(min(l.Int(together), l.Objects())) },
+		Workload: profiles.Workload{Name: "multi-lock", Alias: map[string]string{"locks": objects.Key},
+			Fields: []profiles.Field{described(objects, "Locks that each session draws from."), together,
+				described(hold, "How long the locks are held before they are released.")},
+			Check: func(p profiles.Profile) []profiles.Problem {
+				problems := crowded(p, 1, "lock")
+				for i, n := range p.Ints(together) {
+					if there := slices.Min(objectsOf(p)); n > there {
+						problems = append(problems, profiles.Problem{Key: together.Key, Index: i, Message: fmt.Sprintf(
+							"%s at once need at least as many locks, got %d (raise objects, or acquire fewer)", phrase.Count(n, "lock"), there)})
+					}
+				}
+				return problems
+			}},
+		Objects:  "lock",
+		Znodes:   queuedZnodes,
+		Variants: variantsOf(all, func(v recipes.Variant[recipes.MultiLock]) []Option { return lockOptions(v.Watch) }, NewMulti),
+	}
 }
 
 // NewMulti returns the workload 'multi-lock': acquire several locks together, hold them, release them.
-func NewMulti(c MultiConfig) Workload {
-	return &multi{MultiConfig: c, places: places{c.Dir, "lock", c.Locks}}
+func NewMulti(v recipes.Variant[recipes.MultiLock], o recipes.Options, l Load) Workload {
+	return &multi{driving: drive(v, o, l), places: places{l.Dir, "lock", l.Objects()}, together: min(l.Int(together), l.Objects())}
 }
 
 type multi struct {
-	MultiConfig
+	driving[recipes.MultiLock]
 	places
+	together int // how many a session acquires, drawn for each acquisition, in an order that is drawn too
 }
 
 // Checks are the promises of the variant, of each lock by itself. Liveness is that of the whole: that one of them is free while somebody
 // waits for it may be because its next holder waits for another.
 func (w *multi) Checks() []check.Check {
 	checks := []check.Check{check.MutualExclusion()}
-	if w.Variant.Tokens {
+	if w.variant.Tokens {
 		checks = append(checks, check.TokenOrder())
 	}
 	return append(checks, check.NothingLeft(), check.LivenessTogether(w.Stall))
 }
 
-// Op of the workload is to acquire a set of locks.
-func (w *multi) Op() metrics.Op { return metrics.Acquire }
+// Measures are the grants of whole sets.
+func (w *multi) Measures() []Measure { return grants(metrics.Acquire) }
 
 // Theory of events per release is none: how many wait for the locks of a set depends on how the sets meet.
 func (w *multi) Theory() (release, arrival float64) { return 0, 0 }
@@ -55,8 +73,8 @@ func (w *multi) Theory() (release, arrival float64) { return 0, 0 }
 func (w *multi) Join(seat Seat) Step {
 	t := &tracker{origin: seat.Origin, fanout: seat.Fanout}
 	observed := zk.Observe(seat.Session, t.trace())
-	j := &multiSeat{w: w, holder: holder{Seat: seat, t: t, deadline: w.Deadline, holdFor: w.Hold, observed: observed},
-		handle: w.Variant.New(observed, w.dir, w.Options)}
+	j := &multiSeat{w: w, holder: holder{Seat: seat, t: t, deadline: w.Deadline, holdFor: w.holdFor, observed: observed},
+		handle: w.variant.New(observed, w.dir, w.options)}
 	return j.step
 }
 
@@ -74,7 +92,7 @@ func (j *multiSeat) step(ctx context.Context, due time.Duration) error {
 	}
 	j.object = objects[0]
 	var grants []recipes.Grant
-	g, s, _, granted := j.request(ctx, metrics.Acquire, due, func(ctx context.Context) (recipes.Grant, error) {
+	g, s, p, granted := j.request(ctx, metrics.Acquire, due, func(ctx context.Context) (recipes.Grant, error) {
 		var err error
 		if grants, err = j.handle.Acquire(ctx, names...); err != nil {
 			return recipes.Grant{}, err
@@ -82,28 +100,33 @@ func (j *multiSeat) step(ctx context.Context, due time.Duration) error {
 		return grants[0], nil
 	})
 	if !granted {
+		j.Recorder.Record(s, p.waiting(s)...)
 		return j.Session.Err()
 	}
-	j.others(s, metrics.Hold, objects, grants)
+	j.Recorder.Record(s, others(s, metrics.Hold, objects, grants, func(recipes.Grant) int64 { return s.Zxid })...)
 	j.hold(ctx, g)
 	r := j.release(ctx, metrics.Release, g, func(time.Duration) {}, j.handle.Release)
-	j.others(r, metrics.Unhold, objects, grants)
+	for _, other := range others(r, metrics.Unhold, objects, grants, func(g recipes.Grant) int64 { return j.t.removal(g.Path) }) {
+		j.Recorder.Record(other)
+	}
 	return j.Session.Err()
 }
 
-// others records of the other locks what was recorded of the first.
-func (j *multiSeat) others(s metrics.Sample, op metrics.Op, objects []uint32, grants []recipes.Grant) {
+// others are the samples of the other locks, like that of the first.
+func others(s metrics.Sample, op metrics.Op, objects []uint32, grants []recipes.Grant, zxid func(recipes.Grant) int64) []metrics.Sample {
+	var all []metrics.Sample
 	for i, g := range grants[1:] {
-		s.Op, s.Object, s.Token = op, objects[i+1], g.Token
-		j.Recorder.Record(s)
+		s.Op, s.Object, s.Token, s.Zxid = op, objects[i+1], g.Token, zxid(g)
+		all = append(all, s)
 	}
+	return all
 }
 
 // draw is some of the locks, in an order as it comes.
 func (w *multi) draw(r *rand.Rand) []uint32 {
 	var drawn []uint32
-	for len(drawn) < w.Together {
-		if object := uint32(r.IntN(w.Locks)); !slices.Contains(drawn, object) {
+	for len(drawn) < w.together {
+		if object := uint32(r.IntN(w.n)); !slices.Contains(drawn, object) {
 			drawn = append(drawn, object)
 		}
 	}

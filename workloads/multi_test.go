@@ -9,19 +9,22 @@ import (
 	"github.com/zkbench/zkbench/metrics"
 	"github.com/zkbench/zkbench/recipes"
 	"github.com/zkbench/zkbench/recipes/broken"
+	zklock "github.com/zkbench/zkbench/recipes/lock"
 )
 
-func multiConfig(v recipes.Variant[recipes.MultiLock], locks, together, sessions int) MultiConfig {
-	return MultiConfig{Variant: v, Dir: "/cell", Locks: locks, Together: together, Sessions: sessions, Hold: constant(20 * time.Millisecond), Stall: time.Minute}
+func several(v recipes.Variant[recipes.MultiLock], locks, together, sessions int) driven[recipes.MultiLock] {
+	d := driven[recipes.MultiLock]{variant: v, Load: cell(sessions, nil)}
+	d.Values["objects"], d.Values["together"] = locks, together
+	return d
 }
 
 // Each set is one operation, and each of its locks a hold that is judged.
 func TestMultiLocksKeepTheirPromises(t *testing.T) {
 	const sessions, times, locks = 6, 10, 5
-	for _, v := range recipes.MultiLocks {
+	for _, v := range zklock.MultiVariants() {
 		for _, together := range []int{1, 2, locks} {
 			synctest.Test(t, func(t *testing.T) {
-				st := newStand(t, latency, NewMulti(multiConfig(v, locks, together, sessions)), sessions)
+				st := newStand(t, latency, several(v, locks, together, sessions).of(NewMulti), sessions)
 				st.drive(times, seats(sessions)...)
 				all := st.end()
 				n := counts(all)
@@ -47,13 +50,13 @@ func TestMultiLocksKeepTheirPromises(t *testing.T) {
 func TestSetsAreHeldAtTheSameTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const sessions = 8
-		c := multiConfig(recipes.MultiLocks[0], 20, 2, sessions)
-		c.Hold = constant(time.Second)
-		st := newStand(t, latency, NewMulti(c), sessions)
+		c := several(zklock.MultiVariants()[0], 20, 2, sessions)
+		c.Values["hold"] = constant(time.Second)
+		st := newStand(t, latency, c.of(NewMulti), sessions)
 		st.drive(1, seats(sessions)...)
 		early := map[uint32]bool{} // locks held before anybody releases
 		for _, s := range st.end() {
-			if (s.Op == metrics.Acquire || s.Op == metrics.Hold) && s.End < c.Hold(nil)/2 {
+			if (s.Op == metrics.Acquire || s.Op == metrics.Hold) && s.End < time.Second/2 {
 				if early[s.Object] {
 					t.Errorf("lock %d is held twice", s.Object)
 				}
@@ -70,9 +73,9 @@ func TestSetsAreHeldAtTheSameTime(t *testing.T) {
 func TestTheOrderOfASetIsDrawnToo(t *testing.T) {
 	d := defect(t, broken.MultiLocks, "broken-unsorted")
 	synctest.Test(t, func(t *testing.T) {
-		c := multiConfig(d.Variant, 2, 2, 4)
+		c := several(d.Variant, 2, 2, 4)
 		c.Deadline = 10 * time.Minute
-		st := newStand(t, latency, NewMulti(c), 4)
+		st := newStand(t, latency, c.of(NewMulti), 4)
 		st.drive(5, seats(4)...)
 		timeouts := slices.ContainsFunc(st.end(), func(s metrics.Sample) bool { return s.Outcome == metrics.Timeout })
 		if !timeouts {

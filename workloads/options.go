@@ -2,7 +2,6 @@ package workloads
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,16 +10,28 @@ import (
 	"github.com/zkbench/zkbench/recipes"
 )
 
-// choices are the options that a variant takes, by name: each sets one from its text, or says what is wrong with it.
-type choices map[string]func(o *recipes.Options, value string) error
+// Option is something that a user may choose of a recipe.
+type Option struct {
+	Name   string
+	Values []string // that it may have, the default first; or one in angle brackets that says what they are
+	set    func(o *recipes.Options, value string) error
+}
 
-// set sets one option.
-func (c choices) set(o recipes.Options, name, value string) (recipes.Options, error) {
-	choice, known := c[name]
-	if !known {
-		return o, fmt.Errorf("unknown option %q; known are %s", name, strings.Join(slices.Sorted(maps.Keys(c)), ", "))
+// set sets one of the options.
+func set(o recipes.Options, choices []Option, name, value string) (recipes.Options, error) {
+	i := slices.IndexFunc(choices, func(c Option) bool { return c.Name == name })
+	if i < 0 {
+		if len(choices) == 0 {
+			return o, fmt.Errorf("unknown option %q (it has no options)", name)
+		}
+		var names []string
+		for _, c := range choices {
+			names = append(names, c.Name)
+		}
+		slices.Sort(names)
+		return o, fmt.Errorf("unknown option %q (expected one of %s)", name, strings.Join(names, ", "))
 	}
-	if err := choice(&o, value); err != nil {
+	if err := choices[i].set(&o, value); err != nil {
 		return o, fmt.Errorf("option %s: %w", name, err)
 	}
 	return o, nil
@@ -34,95 +45,69 @@ func among(words []string, value string) error {
 	return fmt.Errorf("%q is not one of %s", value, strings.Join(words, ", "))
 }
 
-// oneOf is the choice of what a waiter watches.
-func oneOf(watches []string) func(*recipes.Options, string) error {
-	return func(o *recipes.Options, value string) error {
-		if len(watches) == 0 {
-			return fmt.Errorf("there is no choice of watches here")
+// word is an option of one of some words; of none where there are no words.
+func word(name string, words []string, put func(*recipes.Options, string)) []Option {
+	if len(words) == 0 {
+		return nil
+	}
+	return []Option{{name, words, func(o *recipes.Options, value string) error {
+		put(o, value)
+		return among(words, value)
+	}}}
+}
+
+// boolean is an option that is true or false.
+func boolean(name string, put func(*recipes.Options, bool)) Option {
+	return Option{name, []string{"false", "true"}, func(o *recipes.Options, value string) error {
+		if value != "true" && value != "false" {
+			return fmt.Errorf("%q is not a boolean (true or false)", value)
 		}
-		o.Watch = value
-		return among(watches, value)
-	}
+		put(o, value == "true")
+		return nil
+	}}
 }
 
-func layouts(all []recipes.Layout) func(*recipes.Options, string) error {
-	return func(o *recipes.Options, value string) error {
-		var names []string
-		for _, l := range all {
-			if names = append(names, l.Name()); l.Name() == value {
-				o.Layout = l
-			}
+// positive is an option that is a whole number from 1 on.
+func positive(name, what string, put func(*recipes.Options, int)) Option {
+	return Option{name, []string{"<" + what + ">"}, func(o *recipes.Options, value string) error {
+		n, err := strconv.Atoi(value)
+		if err != nil || n < 1 {
+			return fmt.Errorf("%q is not a %s from 1 on", value, what)
 		}
-		return among(names, value)
+		put(o, n)
+		return nil
+	}}
+}
+
+// watch is what a waiter watches, where there is a choice.
+func watch(watches []string) []Option {
+	return word("watch", watches, func(o *recipes.Options, value string) { o.Watch = value })
+}
+
+// layout is how the children of an object are named.
+func layout(all []recipes.Layout) []Option {
+	var names []string
+	for _, l := range all {
+		names = append(names, l.Name)
 	}
+	return word("layout", names, func(o *recipes.Options, value string) {
+		if i := slices.Index(names, value); i >= 0 {
+			o.Layout = all[i]
+		}
+	})
 }
 
-// sharedChoices are those of the read/write locks.
-func sharedChoices(watches, readerWatches []string) choices {
-	return choices{"watch": oneOf(watches), "layout": layouts(recipes.ReadWriteLayouts),
-		"reader-watch": func(o *recipes.Options, value string) error {
-			o.ReaderWatch = value
-			return among(readerWatches, value)
-		}}
+var watchOwn = boolean("watch-own", func(o *recipes.Options, on bool) { o.WatchOwn = on })
+
+// sharedOptions are those of the read/write locks.
+func sharedOptions(watches, readerWatches []string) []Option {
+	return slices.Concat(watch(watches), layout(recipes.ReadWriteLayouts),
+		word("reader-watch", readerWatches, func(o *recipes.Options, value string) { o.ReaderWatch = value }))
 }
 
-func isTrue(value string) (bool, error) {
-	if value != "true" && value != "false" {
-		return false, fmt.Errorf("%q is not true or false", value)
-	}
-	return value == "true", nil
-}
-
-func watchOwn(o *recipes.Options, value string) (err error) {
-	o.WatchOwn, err = isTrue(value)
-	return err
-}
-
-func alive(o *recipes.Options, value string) (err error) {
-	o.Alive, err = isTrue(value)
-	return err
-}
-
-func sharedPermits(o *recipes.Options, value string) (err error) {
-	o.SharedPermits, err = isTrue(value)
-	return err
-}
-
-func force(o *recipes.Options, value string) (err error) {
+var force = Option{"force", []string{"<duration>"}, func(o *recipes.Options, value string) (err error) {
 	if o.Force, err = time.ParseDuration(value); err != nil || o.Force <= 0 {
 		return fmt.Errorf("%q is not a duration above 0, such as 2s", value)
 	}
 	return nil
-}
-
-// queueChoices are those of the queues: of all how an item is put, and of some how they come by the names of the items.
-func queueChoices(v recipes.Variant[recipes.Queue]) choices {
-	c := choices{"offer": offer, "ephemeral-items": ephemeralItems}
-	if len(v.Lists) > 0 {
-		c["list"] = func(o *recipes.Options, value string) error {
-			o.List = value
-			return among(v.Lists, value)
-		}
-	}
-	if v.FIFO {
-		c["window"] = window
-	}
-	return c
-}
-
-func offer(o *recipes.Options, value string) error {
-	o.Exact = value == "exact"
-	return among([]string{"at-least-once", "exact"}, value)
-}
-
-func ephemeralItems(o *recipes.Options, value string) (err error) {
-	o.EphemeralItems, err = isTrue(value)
-	return err
-}
-
-func window(o *recipes.Options, value string) (err error) {
-	if o.Window, err = strconv.Atoi(value); err != nil || o.Window < 1 {
-		return fmt.Errorf("%q is not a whole number from 1 on", value)
-	}
-	return nil
-}
+}}

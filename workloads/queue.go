@@ -13,50 +13,130 @@ import (
 
 	"github.com/zkbench/zkbench/check"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/profiles"
 	"github.com/zkbench/zkbench/recipes"
 	"github.com/zkbench/zkbench/zk"
 )
 
-// QueueConfig describes the load on queues.
-type QueueConfig struct {
-	Variant  recipes.Variant[recipes.Queue]
-	Options  recipes.Options
-	Dir      string // the queues are its children
-	Queues   int    // the sessions are spread over them evenly
-	Sessions int
-	// Producers is the share of the sessions of each queue that put items, 0 to 1; the others take them. Unless it is 0 or 1, each
-	// queue with two sessions or more has one of each at least.
-	Producers  float64
-	Payload    int // bytes of an item, at least 16: its identity
-	Preload    int // items in each queue before the load begins
-	Priorities int // of a priority queue: each item draws one of so many, from -n/2 on; 0: items have none
+// The fields that only queues have.
+var (
+	producers = profiles.Field{Key: "producers", Type: profiles.WholeNumber, Axis: true, Example: "[20, 50, 80]", Default: "50", Max: 100,
+		Doc: "Percent of the sessions of each queue that put items; the others take them. Of two and more each side gets one at least, unless it is 0 or 100."}
+	priorities = profiles.Field{Key: "priorities", Type: profiles.WholeNumber, Example: "100", Default: "10", Min: 1, Max: 1e9,
+		Doc: "How many priorities there are; each item draws one."}
+	delay = profiles.Field{Key: "delay", Type: profiles.DurationDistribution, Example: "{exponential: 100ms}", Default: "0s", Max: float64(24 * time.Hour),
+		Doc: "From the put of an item to when it may be taken; each item draws one."}
+	payload = profiles.Field{Key: "payload", Type: profiles.WholeNumber, Axis: true, Aside: true, Example: "1000", Default: "100", Min: identityBytes, Max: 1e6,
+		Doc: "Bytes of each item; the first 16 say which it is."}
+	bound = profiles.Field{Key: "bound", Type: profiles.WholeNumber, Axis: true, Example: "[10, 1000]", Default: "0", Max: 1e6,
+		Doc: "Items that a queue may hold before its producers wait; each producer may overshoot it by one. 0: no bound."}
+	preload = profiles.Field{Key: "preload", Type: profiles.WholeNumber, Example: "5000", Default: "0", Max: 1e6,
+		Doc: "Items in each queue before the load starts."}
+)
 
-	// Delay is how long after it was put an item of a delay queue may be taken; nil: items have no time.
-	Delay func(*rand.Rand) time.Duration
+// Queues is the workload 'queue' over a catalogue of queues.
+func Queues(all []recipes.Variant[recipes.Queue]) Kind {
+	return queues("queue", "some sessions put items, the others take them and work on them", all, NewQueue)
+}
 
-	Hold     func(*rand.Rand) time.Duration // how long a consumer works on an item
-	Deadline time.Duration                  // of one put and one take; 0: none
-	Stall    time.Duration                  // as in LockConfig
+// PriorityQueues is the workload 'priority-queue' over a catalogue of priority queues.
+func PriorityQueues(all []recipes.Variant[recipes.Queue]) Kind {
+	return queues("priority-queue", "some sessions put items of several priorities, the others take them and work on them", all, NewPriorityQueue, priorities)
+}
+
+// DelayQueues is the workload 'delay-queue' over a catalogue of delay queues.
+func DelayQueues(all []recipes.Variant[recipes.Queue]) Kind {
+	return queues("delay-queue", "some sessions put items that may be taken later, the others take them then and work on them", all, NewDelayQueue, delay)
+}
+
+func queues(name, doc string, all []recipes.Variant[recipes.Queue], make func(recipes.Variant[recipes.Queue], recipes.Options, Load) Workload,
+	own ...profiles.Field) Kind {
+	fields := slices.Concat([]profiles.Field{described(objects, "Queues; the sessions are spread over them evenly."), producers}, own,
+		[]profiles.Field{payload, bound, preload, described(hold, "How long a consumer works on an item.")})
+	return Kind{
+		Doc: doc,
+		Workload: profiles.Workload{Name: name, Alias: map[string]string{"queues": objects.Key}, Fields: fields,
+			Check: func(p profiles.Profile) []profiles.Problem {
+				problems := crowded(p, 2, "queue")
+				if i := slices.Index(p.Ints(producers), 0); i >= 0 && p.Values().Int(preload) == 0 {
+					problems = append(problems, profiles.Problem{Key: producers.Key, Index: i,
+						Message: "without a producer there is nothing to take (add preload, or a producer)"})
+				}
+				return problems
+			}},
+		Objects: "queue",
+		Znodes: recipes.Znodes{
+			Persistent: []string{`OBJECT/(entries|taken)`, `(OBJECT|entries)/(qn-SEQ|queue-.*SEQ|entry-[0-9]{3}-SEQ)`}, // items last
+			Ephemeral:  []string{`taken/.*SEQ`},
+		},
+		Variants: variantsOf(all, queueOptions, make),
+	}
+}
+
+// queueOptions are those of the queues: of all how an item is put, and of some how they come by the names of the items.
+func queueOptions(v recipes.Variant[recipes.Queue]) []Option {
+	all := slices.Concat(
+		word("offer", []string{"at-least-once", "exact"}, func(o *recipes.Options, value string) { o.Exact = value == "exact" }),
+		[]Option{boolean("ephemeral-items", func(o *recipes.Options, on bool) { o.EphemeralItems = on })},
+		word("list", v.Lists, func(o *recipes.Options, value string) { o.List = value }))
+	if v.Window {
+		all = append(all, positive("window", "number", func(o *recipes.Options, n int) { o.Window = n }))
+	}
+	return all
 }
 
 // NewQueue returns the workload 'queue': producers put items and consumers take them, work on them and, where the queue has claims,
 // finish them. What is left after the run is read, so that every item is accounted for.
-func NewQueue(c QueueConfig) Workload {
-	c.Payload = max(c.Payload, identityBytes)
-	return &queue{QueueConfig: c, places: places{c.Dir, "queue", c.Queues}, stamp: rand.Uint64()}
+func NewQueue(v recipes.Variant[recipes.Queue], o recipes.Options, l Load) Workload {
+	return newQueue(v, o, l)
+}
+
+// NewPriorityQueue returns the workload 'priority-queue': as NewQueue, with items of several priorities.
+func NewPriorityQueue(v recipes.Variant[recipes.Queue], o recipes.Options, l Load) Workload {
+	w := newQueue(v, o, l)
+	w.priorities = l.Int(priorities)
+	return w
+}
+
+// NewDelayQueue returns the workload 'delay-queue': as NewQueue, with items that may be taken later.
+func NewDelayQueue(v recipes.Variant[recipes.Queue], o recipes.Options, l Load) Workload {
+	w := newQueue(v, o, l)
+	w.delay = l.Distribution(delay).Sample
+	return w
+}
+
+func newQueue(v recipes.Variant[recipes.Queue], o recipes.Options, l Load) *queue {
+	o.MaxItems = l.Int(bound)
+	w := &queue{driving: drive(v, o, l), places: places{l.Dir, "queue", l.Objects()}, stamp: rand.Uint64(), producers: l.Share(producers),
+		payload: l.Int(payload), preload: l.Int(preload)}
+	w.filled = slices.ContainsFunc(w.sessions(), w.produces)
+	w.emptied = slices.ContainsFunc(w.sessions(), func(id uint32) bool { return !w.produces(id) })
+	w.passed = w.filled && w.emptied
+	return w
 }
 
 type queue struct {
-	QueueConfig
+	driving[recipes.Queue]
 	places
-	stamp     uint64 // the items of this cell begin with it
-	items     atomic.Uint32
-	preloaded []metrics.Sample
-	told      sync.Once // the history of what is preloaded
+	// producers is the share of the sessions of each queue that put items; the others take them. Unless it is 0 or 1, each queue with two
+	// sessions or more has one of each at least.
+	producers  float64
+	payload    int                            // bytes of an item, at least 16: its identity
+	preload    int                            // items in each queue before the load starts
+	priorities int                            // of a priority queue: each item draws one of so many, from -n/2 on; 0: items have none
+	delay      func(*rand.Rand) time.Duration // how long after it was put an item may be taken; nil: items have no time
+	stamp      uint64                         // the items of this cell begin with it
+	items      atomic.Uint32
+	preloaded  []metrics.Sample
+	filled     bool // there are sessions that put
+	emptied    bool // there are sessions that take
+	passed     bool // both
+	inQueue    inQueue
+	told       sync.Once // the history of what is preloaded
 }
 
 // claims reports whether items are claimed before they are removed.
-func (w *queue) claims() bool { return w.Variant.Tokens }
+func (w *queue) claims() bool { return w.variant.Claims }
 
 // The directories of a queue whose items are claimed.
 const (
@@ -80,12 +160,12 @@ func (w *queue) Setup(ctx context.Context, s zk.Session) error {
 	if err := w.make(ctx, s, inside...); err != nil {
 		return err
 	}
-	r := rand.New(rand.NewPCG(1, uint64(w.Preload)))
-	o := w.Options
+	r := rand.New(rand.NewPCG(1, uint64(w.preload)))
+	o := w.options
 	o.MaxItems, o.Exact = 0, false // what is there before is no matter of the bound, and no markers are to be left
-	for object := range uint32(w.Queues) {
-		q := w.Variant.New(s, w.path(object), o)
-		for range w.Preload {
+	for object := range uint32(w.n) {
+		q := w.variant.New(s, w.path(object), o)
+		for range w.preload {
 			it, value := w.item(r, 0)
 			it, err := q.Put(ctx, it)
 			if err != nil {
@@ -106,21 +186,21 @@ func (w *queue) Checks() []check.Check {
 		out = metrics.Finish
 	}
 	checks := []check.Check{check.Conservation(out)}
-	if w.claims() || w.Options.Exact {
+	if w.claims() || w.options.Exact {
 		checks = append(checks, check.NothingLeft())
 	}
-	if w.Op() != metrics.Take {
+	if !w.has(metrics.Take) {
 		return checks
 	}
 	switch {
 	case w.claims():
 		checks = append(checks, check.Claims())
-	case w.Delay != nil:
-		return append(checks, check.NotBefore(dueOf), check.Priority(priorityOf, w.Options.List == recipes.ListSynced),
+	case w.delay != nil:
+		return append(checks, check.NotBefore(dueOf), check.Priority(priorityOf, w.options.List == recipes.ListSynced),
 			check.DelayLiveness(w.Stall, dueOf))
-	case w.Priorities > 0:
-		checks = append(checks, check.Priority(priorityOf, w.Options.List == recipes.ListSynced))
-	case w.Variant.FIFO && w.Options.Window < 2:
+	case w.priorities > 0:
+		checks = append(checks, check.Priority(priorityOf, w.options.List == recipes.ListSynced))
+	case w.variant.FIFO && w.options.Window < 2:
 		checks = append(checks, check.DeliveryOrder())
 	}
 	return append(checks, check.QueueLiveness(w.Stall))
@@ -129,12 +209,12 @@ func (w *queue) Checks() []check.Check {
 // Notes tell of what is allowed and costs all the same: items that a consumer got again, and better ones that came too late to be seen.
 func (w *queue) Notes(history iter.Seq[metrics.Sample]) []string {
 	var notes []string
-	if w.Priorities > 0 {
+	if w.priorities > 0 {
 		if n, of := check.InversionsOf(history, priorityOf); of > 0 {
 			notes = append(notes, fmt.Sprintf("%d of %d items were taken while a better one was there that had come after the list", n, of))
 		}
 	}
-	if w.Delay != nil {
+	if w.delay != nil {
 		if late := lateness(history); late != "" {
 			notes = append(notes, late)
 		}
@@ -160,18 +240,35 @@ func (w *queue) Notes(history iter.Seq[metrics.Sample]) []string {
 	return notes
 }
 
-// Op of the workload is to take, or to put when nobody takes.
-func (w *queue) Op() metrics.Op { return w.Ops()[0] }
-
-// Ops are to take and to put, as far as there are sessions that do.
-func (w *queue) Ops() []metrics.Op {
-	var ops []metrics.Op
-	for _, op := range []metrics.Op{metrics.Take, metrics.Put} {
-		if slices.ContainsFunc(w.sessions(), func(id uint32) bool { return w.produces(id) == (op == metrics.Put) }) {
-			ops = append(ops, op)
-		}
+// Measures are to take and to put, as far as there are sessions that do. How long a consumer waited for something to take is no time of a queue that is
+// filled: an item's way through it is.
+func (w *queue) Measures() []Measure {
+	takes, puts := operation(metrics.Take, "takes"), operation(metrics.Put, "puts")
+	takes.Offered = !w.has(metrics.Put)
+	var all []Measure
+	if w.has(metrics.Take) {
+		takes.Idles = w.has(metrics.Put)
+		takes.Timed = !takes.Idles
+		all = append(all, takes)
 	}
-	return ops
+	if w.has(metrics.Put) {
+		puts.Timed = !w.has(metrics.Take)
+		all = append(all, puts)
+	}
+	if w.passed {
+		all = append(all, Measure{Op: metrics.PutToTake, Role: Part, Unit: "items", Timed: true, Caption: "Put to take is from when the put of an item " +
+			"was due to the item's being taken for the first time; where items have a delay, that is part of it. Items that were there before the " +
+			"load are not among it; those that nobody had taken in the end are lower bounds."})
+	}
+	if w.has(metrics.Take) && !w.claims() {
+		all = append(all, phased(metrics.Choose, metrics.Remove)...)
+	}
+	return all
+}
+
+// has tells whether there are sessions that put, or that take.
+func (w *queue) has(op metrics.Op) bool {
+	return op == metrics.Put && w.filled || op == metrics.Take && w.emptied
 }
 
 func (w *queue) sessions() []uint32 {
@@ -183,18 +280,10 @@ func (w *queue) sessions() []uint32 {
 }
 
 // produces tells whether a session puts.
-func (w *queue) produces(id uint32) bool { return w.first(w.Producers, id, w.Sessions) }
+func (w *queue) produces(id uint32) bool { return w.first(w.producers, id, w.Sessions) }
 
 // IsDriven tells whether the rate is offered to a session: to the producers, or to all when all take.
-func (w *queue) IsDriven(id uint32) bool { return w.Offered() == metrics.Take || w.produces(id) }
-
-// Offered is what the rate offers.
-func (w *queue) Offered() metrics.Op {
-	if slices.Contains(w.Ops(), metrics.Put) {
-		return metrics.Put
-	}
-	return metrics.Take
-}
+func (w *queue) IsDriven(id uint32) bool { return !w.has(metrics.Put) || w.produces(id) }
 
 // Theory of events per release is none: a queue has no releases.
 func (w *queue) Theory() (release, arrival float64) { return 0, 0 }
@@ -203,23 +292,22 @@ func (w *queue) Theory() (release, arrival float64) { return 0, 0 }
 // that wait for one, add to it; how many names a list has is a matter of the backlog.
 func (w *queue) Cost() Cost {
 	puts, takes := 1.0, 1.0
-	if ops := w.Ops(); len(ops) == 1 {
-		if ops[0] == metrics.Put {
-			takes = 0
-		} else {
-			puts = 0
-		}
+	if !w.has(metrics.Take) {
+		takes = 0
+	}
+	if !w.has(metrics.Put) {
+		puts = 0
 	}
 	c := Cost{Writes: puts + takes, Reads: takes, Lists: takes} // a create, a delete; the data of the item
 	switch {
 	case w.claims(): // claim, and both deletes in one; two lists
 		c[Writes], c[Lists] = puts+2*takes, 2*takes
-	case w.Options.List == recipes.ListCached:
+	case w.options.List == recipes.ListCached:
 		delete(c, Lists) // one for as many items as it has
 		return w.bounded(c, puts)
-	case w.Options.List == recipes.ListSynced:
+	case w.options.List == recipes.ListSynced:
 		c[Reads] += takes
-	case w.Options.List == recipes.ListWatched: // each removal, one's own too, spends the watch
+	case w.options.List == recipes.ListWatched: // each removal, one's own too, spends the watch
 		c[Events] = takes
 	}
 	c[Reads] += c[Lists]
@@ -228,10 +316,18 @@ func (w *queue) Cost() Cost {
 
 // bounded adds the look whether there is room.
 func (w *queue) bounded(c Cost, puts float64) Cost {
-	if w.Options.MaxItems > 0 {
+	if w.options.MaxItems > 0 {
 		c[Reads] += puts
 	}
 	return c
+}
+
+// InspectOpen records for each queue with claims whether one is left. A producer keeps its marker for as long as its session lives.
+func (w *queue) InspectOpen(ctx context.Context, s zk.Session, r metrics.Recorder) error {
+	if !w.claims() {
+		return nil
+	}
+	return w.look(ctx, s, r, takenDir)
 }
 
 // Inspect reads the items that are left.
@@ -240,7 +336,7 @@ func (w *queue) Inspect(ctx context.Context, s zk.Session, r metrics.Recorder) e
 	switch {
 	case w.claims():
 		err = w.look(ctx, s, r, takenDir)
-	case w.Options.Exact:
+	case w.options.Exact:
 		err = w.lookAtMarkers(ctx, s, r)
 	default:
 		err = s.Sync(ctx, w.dir)
@@ -248,7 +344,7 @@ func (w *queue) Inspect(ctx context.Context, s zk.Session, r metrics.Recorder) e
 	if err != nil {
 		return err
 	}
-	for object := range uint32(w.Queues) {
+	for object := range uint32(w.n) {
 		if err := w.readLeft(ctx, s, r, object); err != nil {
 			return err
 		}
@@ -261,7 +357,7 @@ func (w *queue) lookAtMarkers(ctx context.Context, s zk.Session, r metrics.Recor
 	if err := s.Sync(ctx, w.dir); err != nil {
 		return err
 	}
-	for object := range uint32(w.Queues) {
+	for object := range uint32(w.n) {
 		st, _, err := s.Exists(ctx, w.path(object)+"-producers")
 		if err != nil {
 			return err

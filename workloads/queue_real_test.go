@@ -8,10 +8,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zkbench/zkbench/zk/wire"
+
 	"github.com/zkbench/zkbench/check"
 	"github.com/zkbench/zkbench/ensemble/ensembletest"
 	"github.com/zkbench/zkbench/ensemble/proxy"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/profiles"
 	"github.com/zkbench/zkbench/zk"
 )
 
@@ -24,7 +27,7 @@ func TestAQueueConservesItsItemsThroughFaults(t *testing.T) {
 	}
 	t.Cleanup(func() { p.Close() })
 	dial := func() zk.Session {
-		s, err := zk.Dial(context.WithoutCancel(t.Context()), zk.Config{Servers: p.Addresses(), Timeout: 4 * time.Second})
+		s, err := wire.Dial(context.WithoutCancel(t.Context()), wire.Config{Servers: p.Addresses(), Timeout: 4 * time.Second})
 		if err != nil {
 			t.Error(err)
 		}
@@ -35,19 +38,18 @@ func TestAQueueConservesItsItemsThroughFaults(t *testing.T) {
 		c := all[name]
 		t.Run(name, func(t *testing.T) {
 			const sessions = 5
-			c.Dir, c.Queues, c.Sessions, c.Producers, c.Payload, c.Stall = "/"+c.Variant.Name, 1, sessions, 0.4, 100, 20*time.Second
-			c.Options.MaxItems = 50
-			if c.Options.Exact {
+			c.Dir, c.Sessions, c.Stall = "/"+c.variant.Name, sessions, 2*time.Minute
+			if c.options.Exact {
 				c.Dir += "-exact"
 			}
-			c.Hold = constant(2 * time.Millisecond)
-			w := NewQueue(c)
+			c.Values = profiles.Values{"producers": 40, "bound": 50, "hold": constant(2 * time.Millisecond)}
+			w := c.of(c.make)
 			admin := dial()
 			defer admin.Close()
 			if err := w.Setup(t.Context(), admin); err != nil {
 				t.Fatal(err)
 			}
-			history, origin := metrics.NewHistory(1), metrics.NewOrigin(time.Now())
+			history, origin := metrics.NewHistory(1, nil), metrics.NewOrigin(time.Now())
 			consumer := new(atomic.Int64) // the session of one consumer
 			var taken atomic.Int64
 			ctx, cancel := context.WithCancel(t.Context())
@@ -69,9 +71,9 @@ func TestAQueueConservesItsItemsThroughFaults(t *testing.T) {
 				})
 			}
 			until := func(n int64) {
-				for deadline := time.Now().Add(time.Minute); taken.Load() < n; time.Sleep(5 * time.Millisecond) {
+				for deadline := time.Now().Add(5 * time.Minute); taken.Load() < n; time.Sleep(5 * time.Millisecond) {
 					if time.Now().After(deadline) {
-						t.Fatalf("%d items taken in a minute, want %d", taken.Load(), n)
+						t.Fatalf("%d items taken in five minutes, want %d", taken.Load(), n)
 					}
 				}
 			}
@@ -107,11 +109,11 @@ func TestAQueueConservesItsItemsThroughFaults(t *testing.T) {
 				}
 			}
 			checks := w.Checks()
-			if c.Variant.FIFO { // short enough for the model
+			if c.variant.FIFO { // short enough for the model
 				checks = append(checks, check.LinearizableQueue(10*time.Second))
 			}
 			for _, k := range checks {
-				v := k.Judge(history.All())
+				v := k.Judge(history.All(), nil)
 				t.Logf("%s: %v, %d operations, %d in doubt", k.Name, v.Answer, v.Evidence, doubts)
 				if v.Answer == check.Violated || k.Name == "conservation" && (v.Answer != check.Holds || v.Evidence < 150) {
 					t.Errorf("%s = %v with %d operations: %s %v", k.Name, v.Answer, v.Evidence, v.Detail, v.Witness)
@@ -136,7 +138,7 @@ type told struct {
 	taken *atomic.Int64
 }
 
-func (r told) Record(s metrics.Sample) {
+func (r told) Record(s metrics.Sample, parts ...metrics.Sample) {
 	if s.Op == metrics.Take && s.Outcome == metrics.OK {
 		r.taken.Add(1)
 	}

@@ -21,10 +21,10 @@ const identityBytes = 16
 // item makes the next item. Its Value has what it is ordered by in its upper half, the priority or the offset from which on it may be taken
 // in milliseconds, and a number, from 1, in the lower.
 func (w *queue) item(r *rand.Rand, due time.Duration) (recipes.Item, int64) {
-	it := recipes.Item{Data: make([]byte, w.Payload)}
+	it := recipes.Item{Data: make([]byte, w.payload)}
 	upper := int32(due / time.Millisecond)
-	if w.Priorities > 0 {
-		it.Priority = int32(r.IntN(w.Priorities) - w.Priorities/2)
+	if w.priorities > 0 {
+		it.Priority = int32(r.IntN(w.priorities) - w.priorities/2)
 		upper = it.Priority
 	}
 	value := int64(upper)<<32 | int64(w.items.Add(1))
@@ -38,7 +38,7 @@ const stranger = math.MaxInt64
 
 // valueOf is the Value of an item that came out.
 func (w *queue) valueOf(data []byte) int64 {
-	if len(data) != w.Payload || binary.BigEndian.Uint64(data) != w.stamp {
+	if len(data) != w.payload || binary.BigEndian.Uint64(data) != w.stamp {
 		return stranger
 	}
 	return int64(binary.BigEndian.Uint64(data[8:]))
@@ -53,6 +53,7 @@ type queueSeat struct {
 	w        *queue
 	object   uint32
 	handle   recipes.Queue
+	claimer  recipes.Claimer // the handle, where items are claimed
 	requests *lastRequests
 	again    int // how often the create of a put was made again though it may have been carried out
 }
@@ -64,20 +65,23 @@ func (w *queue) Join(seat Seat) Step {
 			seat.Recorder.Record(put)
 		}
 	})
-	j := &queueSeat{Seat: seat, w: w, object: seat.ID % uint32(w.Queues), requests: &lastRequests{origin: seat.Origin}}
-	o := w.Options
+	j := &queueSeat{Seat: seat, w: w, object: seat.ID % uint32(w.n), requests: &lastRequests{origin: seat.Origin}}
+	o := w.options
 	o.Pick = seat.Rand.IntN
 	o.Clock = func() time.Time { return seat.Origin.Time(seat.Origin.Now()) } // one for all sessions, which nobody sets while they run
-	o.Trace = &recipes.Trace{Retry: func(op string, after zk.Class) {
-		if op == "create" && after == zk.ClassMaybeApplied && !o.Exact {
-			j.again++
-		}
-	}}
-	j.handle = w.Variant.New(zk.Observe(seat.Session, j.requests.trace(seat.Fanout)), w.path(j.object), o)
+	o.Trace = &recipes.Trace{PutAgain: func() { j.again++ }}
+	j.handle = w.variant.New(zk.Observe(seat.Session, j.requests.trace(seat.Fanout)), w.path(j.object), o)
 	switch {
 	case w.produces(seat.ID):
 		return j.put
 	case w.claims():
+		claimer, ok := j.handle.(recipes.Claimer)
+		if !ok {
+			return func(context.Context, time.Duration) error {
+				return fmt.Errorf("variant %s says that it claims items, and cannot", w.variant.Name)
+			}
+		}
+		j.claimer = claimer
 		return j.claim
 	}
 	return j.take
@@ -95,8 +99,8 @@ func (j *queueSeat) begin(ctx context.Context, op metrics.Op, due time.Duration)
 
 func (j *queueSeat) put(ctx context.Context, due time.Duration) error {
 	var from time.Duration
-	if j.w.Delay != nil { // in whole milliseconds, so that the order of the Values is that of the names
-		from = (j.Origin.Now() + j.w.Delay(j.Rand) + time.Millisecond - 1).Truncate(time.Millisecond)
+	if j.w.delay != nil { // in whole milliseconds, so that the order of the Values is that of the names
+		from = (j.Origin.Now() + j.w.delay(j.Rand) + time.Millisecond - 1).Truncate(time.Millisecond)
 	}
 	it, value := j.w.item(j.Rand, from)
 	if from > 0 {
@@ -104,10 +108,13 @@ func (j *queueSeat) put(ctx context.Context, due time.Duration) error {
 	}
 	s, actx, cancel := j.begin(ctx, metrics.Put, due)
 	defer cancel()
+	s.Value = value
+	j.w.inQueue.begin(s)
 	j.again = 0
 	it, err := j.handle.Put(actx, it)
 	s.End = j.Origin.Now()
-	s.Outcome, s.Value, s.Token = outcome(ctx, err), value, it.Czxid
+	s.Outcome, s.Token = outcome(ctx, err), it.Czxid
+	j.w.inQueue.end(s, ctx.Err() != nil)
 	j.Recorder.Record(s)
 	for range j.again { // each may have put the item once more
 		s.Outcome, s.Token = metrics.InDoubt, 0
@@ -128,15 +135,31 @@ func (j *queueSeat) take(ctx context.Context, due time.Duration) error {
 		s.Value, s.Token = j.w.valueOf(it.Data), it.Czxid
 	case errors.As(err, &doubt):
 		s.Value, s.Token = j.w.valueOf(doubt.Item.Data), doubt.Item.Czxid
+		j.came(s)
 	}
-	j.Recorder.Record(s)
-	if err == nil {
-		list, removal := j.requests.last()
-		j.Recorder.Record(part(s, metrics.Choose, it.AsOf, list))
-		j.Recorder.Record(part(s, metrics.Remove, it.Czxid, removal))
-		j.work(ctx, nil)
+	if err != nil {
+		j.Recorder.Record(s, j.requests.idle(s)...)
+		return j.Session.Err()
 	}
+	list, removal := j.requests.last()
+	j.Recorder.Record(s, part(s, metrics.Choose, it.AsOf, list), part(s, metrics.Remove, it.Czxid, removal))
+	j.came(s)
+	j.work(ctx, nil)
 	return j.Session.Err()
+}
+
+// came records how long an item was on its way, which is filed by when its put was due: it is no part of the take. Of one whose take is in
+// doubt nothing more will be known than that nobody had it by then.
+func (j *queueSeat) came(take metrics.Sample) {
+	put, first := j.w.inQueue.take(take.Value)
+	if !first || !j.w.passed {
+		return
+	}
+	if take.Outcome != metrics.OK {
+		take.Outcome = metrics.Unfinished
+	}
+	take.Op, take.Token, take.Due, take.Start = metrics.PutToTake, 0, put.Due, put.Start
+	j.Recorder.Record(take)
 }
 
 // part is a phase of an operation.
@@ -148,24 +171,25 @@ func part(whole metrics.Sample, op metrics.Op, token int64, of during) metrics.S
 func (j *queueSeat) claim(ctx context.Context, due time.Duration) error {
 	s, actx, cancel := j.begin(ctx, metrics.Take, due)
 	defer cancel()
-	handle := j.handle.(recipes.Claimer)
-	c, err := handle.Claim(actx)
+	c, err := j.claimer.Claim(actx)
 	s.End = j.Origin.Now()
 	s.Outcome = outcome(ctx, err)
 	if err == nil {
 		s.Value, s.Token = j.w.valueOf(c.Data), c.Token
 	}
-	j.Recorder.Record(s)
 	if err != nil {
+		j.Recorder.Record(s, j.requests.idle(s)...)
 		return j.Session.Err()
 	}
+	j.Recorder.Record(s)
+	j.came(s)
 	j.work(ctx, c.Lost)
 	s.Op, s.Start = metrics.Finish, j.Origin.Now()
 	s.Due = s.Start
 	// The item is finished also when the run is cut, bounded by the life that the claim would have.
 	fctx, stop := context.WithTimeout(context.WithoutCancel(ctx), j.Session.Timeout())
 	defer stop()
-	err = handle.Finish(fctx, c)
+	err = j.claimer.Finish(fctx, c)
 	s.End = j.Origin.Now()
 	s.Outcome = outcome(context.WithoutCancel(ctx), err)
 	j.Recorder.Record(s)
@@ -174,7 +198,7 @@ func (j *queueSeat) claim(ctx context.Context, due time.Duration) error {
 
 // work stands for what a consumer does with an item. It ends early when the claim is lost or the run is cut.
 func (j *queueSeat) work(ctx context.Context, lost <-chan struct{}) {
-	d := j.w.Hold(j.Rand)
+	d := j.w.holdFor(j.Rand)
 	if d <= 0 {
 		return
 	}
@@ -190,21 +214,23 @@ func (j *queueSeat) work(ctx context.Context, lost <-chan struct{}) {
 // during is from an offset to another.
 type during struct{ from, to time.Duration }
 
-// lastRequests remembers when a session last listed and last deleted, beside counting what it asks.
+// lastRequests remembers when a session last listed and last deleted, and when it last did or was told anything, beside counting what it asks.
 type lastRequests struct {
 	origin metrics.Origin
 
 	mu             sync.Mutex
 	listed, delete during
+	busy           time.Duration // end of the last request, or the last event
 }
 
 func (l *lastRequests) trace(fanout *metrics.FanoutShard) *zk.Trace {
-	t := counted(fanout)
+	t := counted(l.origin, fanout)
 	count := t.Call
 	t.Call = func(c zk.Call) {
 		count(c)
 		l.mu.Lock()
 		defer l.mu.Unlock()
+		l.busy = max(l.busy, l.origin.At(c.End))
 		switch c.Kind {
 		case zk.KindChildren:
 			l.listed = during{l.origin.At(c.Start), l.origin.At(c.End)}
@@ -212,7 +238,23 @@ func (l *lastRequests) trace(fanout *metrics.FanoutShard) *zk.Trace {
 			l.delete = during{l.origin.At(c.Start), l.origin.At(c.End)}
 		}
 	}
+	t.Event = func(e zk.Event) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.busy = max(l.busy, l.origin.At(e.At))
+	}
 	return t
+}
+
+// idle is the end of a take that was in vain, in which nothing told the consumer to look again; none where that was at its very end.
+func (l *lastRequests) idle(take metrics.Sample) []metrics.Sample {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	take.Op, take.Start = metrics.Idle, max(l.busy, take.Start)
+	if take.Due = take.Start; take.Start >= take.End {
+		return nil
+	}
+	return []metrics.Sample{take}
 }
 
 func (l *lastRequests) last() (list, removal during) {
@@ -221,8 +263,8 @@ func (l *lastRequests) last() (list, removal during) {
 	return l.listed, l.delete
 }
 
-// readers is how many items that are left are read at the same time.
-const readers = 64
+// leftReaders is how many items that are left are read at the same time.
+const leftReaders = 64
 
 // readLeft records every item that is left in a queue, and that this is all.
 func (w *queue) readLeft(ctx context.Context, s zk.Session, r metrics.Recorder, object uint32) error {
@@ -231,7 +273,7 @@ func (w *queue) readLeft(ctx context.Context, s zk.Session, r metrics.Recorder, 
 	if err != nil {
 		return err
 	}
-	samples, faults := make([]metrics.Sample, len(names)), make([]error, min(readers, len(names)))
+	samples, faults := make([]metrics.Sample, len(names)), make([]error, min(leftReaders, len(names)))
 	var reading sync.WaitGroup
 	for first := range faults {
 		reading.Go(func() {

@@ -2,6 +2,7 @@ package workloads
 
 import (
 	"context"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -11,35 +12,47 @@ import (
 
 	"github.com/zkbench/zkbench/check"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/profiles"
 	"github.com/zkbench/zkbench/recipes"
+	zkqueue "github.com/zkbench/zkbench/recipes/queue"
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-func none(*rand.Rand) time.Duration { return 0 }
+// queueCase is a queue as tests describe it.
+type queueCase struct {
+	driven[recipes.Queue]
+	make func(recipes.Variant[recipes.Queue], recipes.Options, Load) Workload
+}
 
 // queueVariants are the queues with the options that change what an item costs.
-func queueVariants() map[string]QueueConfig {
-	fifo, claim, priority, delay := recipes.Queues[0], recipes.Queues[1], recipes.PriorityQueues[0], recipes.DelayQueues[0]
-	return map[string]QueueConfig{
-		"fifo":             {Variant: fifo},
-		"fifo exact":       {Variant: fifo, Options: recipes.Options{Exact: true}},
-		"fifo bounded":     {Variant: fifo, Options: recipes.Options{MaxItems: 1000}},
-		"fifo cached":      {Variant: fifo, Options: recipes.Options{List: recipes.ListCached}},
-		"claim":            {Variant: claim},
-		"priority":         {Variant: priority, Priorities: 10},
-		"priority watched": {Variant: priority, Priorities: 10, Options: recipes.Options{List: recipes.ListWatched}},
-		"delay":            {Variant: delay, Delay: none},
-		"delay watched":    {Variant: delay, Delay: none, Options: recipes.Options{List: recipes.ListWatched}},
-		"delay synced":     {Variant: delay, Delay: none, Options: recipes.Options{List: recipes.ListSynced}},
-		"priority synced":  {Variant: priority, Priorities: 10, Options: recipes.Options{List: recipes.ListSynced}},
+func queueVariants() map[string]queueCase {
+	fifo, claim, priority, delay := zkqueue.Variants()[0], zkqueue.Variants()[1], zkqueue.PriorityVariants()[0], zkqueue.DelayVariants()[0]
+	of := func(make func(recipes.Variant[recipes.Queue], recipes.Options, Load) Workload, v recipes.Variant[recipes.Queue], o recipes.Options) queueCase {
+		return queueCase{driven[recipes.Queue]{variant: v, options: o, Load: Load{Values: profiles.Values{}}}, make}
+	}
+	bounded := of(NewQueue, fifo, recipes.Options{})
+	bounded.Values["bound"] = 1000
+	return map[string]queueCase{
+		"fifo":             of(NewQueue, fifo, recipes.Options{}),
+		"fifo exact":       of(NewQueue, fifo, recipes.Options{Exact: true}),
+		"fifo bounded":     bounded,
+		"fifo cached":      of(NewQueue, fifo, recipes.Options{List: recipes.ListCached}),
+		"claim":            of(NewQueue, claim, recipes.Options{}),
+		"priority":         of(NewPriorityQueue, priority, recipes.Options{}),
+		"priority watched": of(NewPriorityQueue, priority, recipes.Options{List: recipes.ListWatched}),
+		"delay":            of(NewDelayQueue, delay, recipes.Options{}),
+		"delay watched":    of(NewDelayQueue, delay, recipes.Options{List: recipes.ListWatched}),
+		"delay synced":     of(NewDelayQueue, delay, recipes.Options{List: recipes.ListSynced}),
+		"priority synced":  of(NewPriorityQueue, priority, recipes.Options{List: recipes.ListSynced}),
 	}
 }
 
 // join sets a queue up with one producer and one consumer and a few items, and returns their steps.
-func join(t *testing.T, ens *zktest.Ensemble, c QueueConfig, r metrics.Recorder, fanout *metrics.Fanout) (w Workload, put, take Step) {
+func join(t *testing.T, ens *zktest.Ensemble, c queueCase, r metrics.Recorder, fanout *metrics.Fanout) (w Workload, put, take Step) {
 	t.Helper()
-	c.Dir, c.Queues, c.Sessions, c.Producers, c.Preload, c.Payload, c.Hold, c.Stall = "/cell", 1, 2, 0.5, 5, 100, none, time.Minute
-	w = NewQueue(c)
+	c.Dir, c.Sessions, c.Stall, c.Values = "/cell", 2, time.Minute, maps.Clone(c.Values)
+	c.Values["preload"] = 5
+	w = c.of(c.make)
 	admin := ens.Dial()
 	if err := w.Setup(t.Context(), admin); err != nil {
 		t.Fatal(err)
@@ -58,7 +71,7 @@ func TestTheCostOfAnItemIsTheTheory(t *testing.T) {
 	for name, c := range queueVariants() {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				ens, fanout, history := zktest.New(latency), metrics.NewFanout(1), metrics.NewHistory(1)
+				ens, fanout, history := zktest.New(latency), metrics.NewFanout(1), metrics.NewHistory(1, nil)
 				w, put, take := join(t, ens, c, history.Shard(0), fanout)
 				const rounds = 20
 				var before metrics.FanoutCounts
@@ -76,14 +89,14 @@ func TestTheCostOfAnItemIsTheTheory(t *testing.T) {
 				lists := measured[Lists] / rounds
 				for spent, want := range theory {
 					got := measured[spent] / rounds
-					if spent == Reads && c.Options.List == recipes.ListCached {
+					if spent == Reads && c.options.List == recipes.ListCached {
 						got -= lists // one for several items
 					}
 					if got != want {
 						t.Errorf("%s: %v for each item, want %v", spent, got, want)
 					}
 				}
-				if c.Options.List == recipes.ListCached && lists > 0.4 {
+				if c.options.List == recipes.ListCached && lists > 0.4 {
 					t.Errorf("%v lists for each item of a cached list", lists)
 				}
 				closeAll(ens)
@@ -103,7 +116,7 @@ func TestTheHistoryOfAQueue(t *testing.T) {
 	for name, c := range queueVariants() {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				ens, history := zktest.New(latency), metrics.NewHistory(1)
+				ens, history := zktest.New(latency), metrics.NewHistory(1, nil)
 				w, put, take := join(t, ens, c, history.Shard(0), metrics.NewFanout(1))
 				for i := range 30 {
 					step := put
@@ -131,7 +144,7 @@ func TestTheHistoryOfAQueue(t *testing.T) {
 						key = "looked"
 					}
 					count[key]++
-					if s.Outcome != metrics.OK || s.Value == 0 && s.Op != metrics.Left && key != "looked" || s.Token == 0 && s.Op != metrics.Left && !c.Options.Exact {
+					if s.Outcome != metrics.OK || s.Value == 0 && s.Op != metrics.Left && key != "looked" || s.Token == 0 && s.Op != metrics.Left && s.Op != metrics.PutToTake && !c.options.Exact {
 						t.Errorf("sample %+v", s)
 					}
 				}
@@ -139,11 +152,11 @@ func TestTheHistoryOfAQueue(t *testing.T) {
 					t.Errorf("samples %v, want 25 puts, 10 takes, 15 items left", count)
 				}
 				checks := w.Checks()
-				if c.Variant.FIFO {
+				if c.variant.FIFO {
 					checks = append(checks, check.LinearizableQueue(time.Minute))
 				}
 				for _, k := range checks {
-					if v := k.Judge(history.All()); v.Answer != check.Holds {
+					if v := k.Judge(history.All(), nil); v.Answer != check.Holds {
 						t.Errorf("%s = %v: %s", k.Name, v.Answer, v.Detail)
 					}
 				}
@@ -156,8 +169,8 @@ func TestTheHistoryOfAQueue(t *testing.T) {
 func TestAConsumerThatGetsNothing(t *testing.T) {
 	for _, deadline := range []time.Duration{0, time.Second} {
 		synctest.Test(t, func(t *testing.T) {
-			ens, history := zktest.New(latency), metrics.NewHistory(1)
-			_, _, take := join(t, ens, QueueConfig{Variant: recipes.Queues[0], Deadline: deadline}, history.Shard(0), metrics.NewFanout(1))
+			ens, history := zktest.New(latency), metrics.NewHistory(1, nil)
+			_, _, take := join(t, ens, queueCase{driven[recipes.Queue]{variant: zkqueue.Variants()[0], Load: Load{Deadline: deadline, Values: profiles.Values{}}}, NewQueue}, history.Shard(0), metrics.NewFanout(1))
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 			defer cancel()
 			for range 6 {
@@ -196,7 +209,8 @@ func TestWhoProduces(t *testing.T) {
 		{4, 2, 0.5, "ppcc"},
 		{5, 2, 0.5, "ppp" + "cc"}, // three sessions at the first queue, two at the second
 	} {
-		w := NewQueue(QueueConfig{Variant: recipes.Queues[0], Sessions: tt.sessions, Queues: tt.queues, Producers: tt.share}).(*queue)
+		w := NewQueue(zkqueue.Variants()[0], recipes.Options{}, Load{Sessions: tt.sessions,
+			Values: profiles.Values{"objects": tt.queues, "producers": int(100 * tt.share)}}).(*queue)
 		got := ""
 		for _, id := range w.sessions() {
 			got += map[bool]string{true: "p", false: "c"}[w.produces(id)]
@@ -206,14 +220,14 @@ func TestWhoProduces(t *testing.T) {
 		}
 		driven := slices.ContainsFunc(w.sessions(), w.IsDriven)
 		puts, takes := strings.Contains(got, "p"), strings.Contains(got, "c")
-		if !driven || (w.Offered() == metrics.Put) != puts || slices.Contains(w.Ops(), metrics.Take) != takes || slices.Contains(w.Ops(), metrics.Put) != puts {
-			t.Errorf("%s: driven %v, offered %v, operations %v", got, driven, w.Offered(), w.Ops())
+		if !driven || slices.Contains(Offered(w), metrics.Put) != puts || slices.Contains(Ops(w), metrics.Take) != takes || slices.Contains(Ops(w), metrics.Put) != puts {
+			t.Errorf("%s: driven %v, offered %v, operations %v", got, driven, Offered(w), Ops(w))
 		}
 	}
 }
 
 func TestAnItemOfSomebodyElseIsAStranger(t *testing.T) {
-	w := NewQueue(QueueConfig{Variant: recipes.Queues[0], Payload: 100, Priorities: 10}).(*queue)
+	w := NewPriorityQueue(zkqueue.PriorityVariants()[0], recipes.Options{}, Load{Sessions: 1}).(*queue)
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 100 {
 		it, value := w.item(r, 0)
@@ -229,12 +243,12 @@ func TestAnItemOfSomebodyElseIsAStranger(t *testing.T) {
 }
 
 func TestQueueOptions(t *testing.T) {
-	kinds := map[string]Kind{"fifo": Queues(recipes.Queues), "claim": Queues(recipes.Queues), "priority": PriorityQueues(recipes.PriorityQueues)}
+	kinds := map[string]Kind{"fifo": Queues(zkqueue.Variants()), "claim": Queues(zkqueue.Variants()), "priority": PriorityQueues(zkqueue.PriorityVariants())}
 	for _, tt := range []struct{ variant, name, value, fault string }{
 		{"fifo", "list", "cached", ""},
 		{"fifo", "list", "synced", "not one of fresh, cached"},
 		{"fifo", "window", "10", ""},
-		{"fifo", "window", "0", "not a whole number from 1 on"},
+		{"fifo", "window", "0", "not a number from 1 on"},
 		{"fifo", "offer", "exact", ""},
 		{"fifo", "offer", "at-least-once", ""},
 		{"fifo", "offer", "once", "not one of at-least-once, exact"},
@@ -244,7 +258,11 @@ func TestQueueOptions(t *testing.T) {
 		{"priority", "list", "watched", ""},
 		{"priority", "window", "2", "unknown option"},
 	} {
-		err := kinds[tt.variant].CheckOption(tt.variant, tt.name, tt.value)
+		v, known := kinds[tt.variant].Find(tt.variant)
+		if !known {
+			t.Fatal("no variant " + tt.variant)
+		}
+		err := v.CheckOption(tt.name, tt.value)
 		if (err == nil) != (tt.fault == "") || err != nil && !strings.Contains(err.Error(), tt.fault) {
 			t.Errorf("%s: option %s=%s: %v, want %q", tt.variant, tt.name, tt.value, err, tt.fault)
 		}

@@ -9,41 +9,51 @@ import (
 
 	"github.com/zkbench/zkbench/check"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/profiles"
 	"github.com/zkbench/zkbench/recipes"
 	"github.com/zkbench/zkbench/zk"
 )
 
-// SharedConfig describes the load on read/write locks.
-type SharedConfig struct {
-	Variant  recipes.Variant[recipes.RWLock]
-	Options  recipes.Options
-	Dir      string // the locks are its children
-	Locks    int    // the sessions are spread over them evenly
-	Sessions int
-	Readers  float64                        // share of the acquisitions that read, 0 to 1; each session draws for each of its own
-	Hold     func(*rand.Rand) time.Duration // how long a grant is held
-	Deadline time.Duration                  // of one acquisition; 0: none
-	Stall    time.Duration                  // as in LockConfig
-	Fence    Fence                          // through which each writer writes; "": none
+var readers = profiles.Field{Key: "readers", Type: profiles.WholeNumber, Axis: true, Example: "[0, 50, 90, 99]", Default: "0", Max: 100,
+	Doc: "Percent of the acquisitions that only read; each session draws for each of its own."}
+
+// RWLocks is the workload 'read-write' over a catalogue of read/write locks.
+func RWLocks(all []recipes.Variant[recipes.RWLock]) Kind {
+	return Kind{
+		Doc: "acquire a lock for reading or for writing, hold it, release it", Shared: notRegister,
+		Workload: profiles.Workload{Name: "read-write", Alias: map[string]string{"locks": objects.Key},
+			Fields: []profiles.Field{
+				described(objects, "Locks; the sessions are spread over them evenly. Contenders = sessions / objects."),
+				readers, described(hold, "How long a grant is held before it is released."), fence,
+			},
+			Check: func(p profiles.Profile) []profiles.Problem { return crowded(p, 1, "lock") }},
+		Objects: "lock",
+		Znodes:  queuedZnodes.And(fenceZnodes),
+		Variants: fenceable(all, variantsOf(all, func(v recipes.Variant[recipes.RWLock]) []Option {
+			return sharedOptions(v.Watch, v.ReaderWatch)
+		}, NewReadWrite)),
+	}
 }
 
 // NewReadWrite returns the workload 'read-write': acquire for reading or for writing, hold, release. Readers and writers are
 // recorded as operations of their own, so that a side that waits longer shows.
-func NewReadWrite(c SharedConfig) Workload {
-	return &readWrite{SharedConfig: c, places: places{c.Dir, "lock", c.Locks}, released: make([]releases, c.Locks),
-		guarded: newGuarded(c.Fence, c.Dir, c.Locks)}
+func NewReadWrite(v recipes.Variant[recipes.RWLock], o recipes.Options, l Load) Workload {
+	n := l.Objects()
+	return &readWrite{driving: drive(v, o, l), places: places{l.Dir, "lock", n}, released: make([]releases, n), guarded: newGuarded(l, n),
+		readers: l.Share(readers)}
 }
 
 type readWrite struct {
-	SharedConfig
+	driving[recipes.RWLock]
 	places
 	released []releases
 	guarded  *guarded
+	readers  float64 // share of the acquisitions that read
 }
 
 // Setup makes the locks' directories and what the fence needs.
 func (w *readWrite) Setup(ctx context.Context, s zk.Session) error {
-	return errors.Join(w.places.Setup(ctx, s), w.guarded.setup(ctx, s, w.Locks))
+	return errors.Join(w.places.Setup(ctx, s), w.guarded.setup(ctx, s, w.n))
 }
 
 // releases of one lock: when the last one was issued by anybody, and by a writer, as offsets; 0 before the first.
@@ -51,7 +61,7 @@ type releases struct{ any, writer atomic.Int64 }
 
 // Checks are the promises of the variant.
 func (w *readWrite) Checks() []check.Check {
-	return sharedChecks(promises{w.Variant.Tokens, w.Variant.FIFO, w.guarded.on()}, w.Readers, w.Stall)
+	return sharedChecks(promises{w.variant.Tokens, w.variant.FIFO, w.guarded.on()}, w.readers, w.Stall)
 }
 
 // promises are those that not every variant makes.
@@ -76,11 +86,14 @@ func sharedChecks(p promises, readers float64, stall time.Duration) []check.Chec
 	return append(checks, check.NothingLeft(), check.ReaderWriterLiveness(stall))
 }
 
-// Op of the workload is to acquire.
-func (w *readWrite) Op() metrics.Op { return w.Ops()[0] }
+// Measures are the grants to the two sides of the lock.
+func (w *readWrite) Measures() []Measure { return grants(sides(w.readers)...) }
 
-// Ops are the two sides of the lock.
-func (w *readWrite) Ops() []metrics.Op { return sides(w.Readers) }
+// Per is a grant to either side: a request at the lock cannot be told to be for readers or for writers.
+func (w *readWrite) Per() ([]metrics.Op, string) { return sides(w.readers), grant }
+
+// grant is what a cost is per where readers and writers share it.
+const grant = "grant"
 
 // sides are the operations that a load with this share of readers has.
 func sides(readers float64) []metrics.Op {
@@ -93,18 +106,29 @@ func sides(readers float64) []metrics.Op {
 	return []metrics.Op{metrics.Acquire, metrics.ReadAcquire}
 }
 
+// draw is the side that the next acquisition is of.
+func draw(readers float64, r *rand.Rand) metrics.Op {
+	if r.Float64() < readers {
+		return metrics.ReadAcquire
+	}
+	return metrics.Acquire
+}
+
+// Draw is the side that a session's next acquisition is of.
+func (w *readWrite) Draw(_ uint32, r *rand.Rand) metrics.Op { return draw(w.readers, r) }
+
 // Theory is the variant's, for the number of sessions that contend for one lock.
 func (w *readWrite) Theory() (release, arrival float64) {
-	return w.Variant.WakesUnder(recipes.Load{Sessions: (w.Sessions + w.Locks - 1) / w.Locks, Readers: w.Readers})
+	return wakes(w.variant, recipes.Load{Sessions: w.contenders(), Readers: w.readers})
 }
 
 // Join gives the session a lock handle of its own.
 func (w *readWrite) Join(seat Seat) Step {
 	t := &tracker{origin: seat.Origin, fanout: seat.Fanout}
-	object := seat.ID % uint32(w.Locks)
+	object := seat.ID % uint32(w.n)
 	observed := zk.Observe(seat.Session, t.trace())
-	h := holder{Seat: seat, t: t, object: object, deadline: w.Deadline, holdFor: w.Hold, guarded: w.guarded, observed: observed}
-	j := &sharedSeat{holder: h, readers: w.Readers, released: &w.released[object], handle: w.Variant.New(observed, w.path(object), w.Options)}
+	h := holder{Seat: seat, t: t, object: object, deadline: w.Deadline, shared: w.Shared, holdFor: w.holdFor, guarded: w.guarded, observed: observed}
+	j := &sharedSeat{holder: h, readers: w.readers, released: &w.released[object], handle: w.variant.New(observed, w.path(object), w.options)}
 	return j.step
 }
 
@@ -118,10 +142,14 @@ type sharedSeat struct {
 
 func (j *sharedSeat) step(ctx context.Context, due time.Duration) error {
 	get, give, ask, last := metrics.Acquire, metrics.Release, j.handle.AcquireWrite, &j.released.any
-	if j.Rand.Float64() < j.readers { // a reader is let in by writers alone
+	if draw(j.readers, j.Rand) == metrics.ReadAcquire { // a reader is let in by writers alone
 		get, give, ask, last = metrics.ReadAcquire, metrics.ReadRelease, j.handle.AcquireRead, &j.released.writer
 	}
-	if g, granted := j.acquire(ctx, get, due, func() time.Duration { return time.Duration(last.Load()) }, ask); granted {
+	released := func() time.Duration { return time.Duration(last.Load()) }
+	if j.shared {
+		released = nil
+	}
+	if g, granted := j.acquire(ctx, get, due, released, ask); granted {
 		j.hold(ctx, g)
 		if j.told != nil {
 			j.told(ctx, g)

@@ -9,22 +9,26 @@ import (
 	"time"
 
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/profiles"
 	"github.com/zkbench/zkbench/recipes"
 	"github.com/zkbench/zkbench/recipes/broken"
+	zklock "github.com/zkbench/zkbench/recipes/lock"
 )
 
-func sharedConfig(v recipes.Variant[recipes.RWLock], sessions int, readers float64) SharedConfig {
-	return SharedConfig{Variant: v, Dir: "/cell", Locks: 1, Sessions: sessions, Readers: readers, Hold: constant(20 * time.Millisecond), Stall: time.Minute}
+func shared(v recipes.Variant[recipes.RWLock], sessions int, readers float64, values profiles.Values) driven[recipes.RWLock] {
+	d := driven[recipes.RWLock]{variant: v, Load: cell(sessions, values)}
+	d.Values["readers"] = int(100 * readers)
+	return d
 }
 
 // Every grant is evidence, of readers and of writers. What only writers promise is not asked of readers alone.
 func TestReadWriteKeepsItsPromises(t *testing.T) {
 	const sessions, times = 6, 10
-	for _, v := range recipes.RWLocks {
+	for _, v := range zklock.RWVariants() {
 		for _, readers := range []float64{0, 0.5, 0.9, 1} {
 			t.Run(v.Name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					st := newStand(t, latency, NewReadWrite(sharedConfig(v, sessions, readers)), sessions)
+					st := newStand(t, latency, shared(v, sessions, readers, nil).of(NewReadWrite), sessions)
 					st.drive(times, seats(sessions)...)
 					n := counts(st.end())
 					grants := n[metrics.Acquire] + n[metrics.ReadAcquire]
@@ -45,11 +49,9 @@ func TestReadWriteKeepsItsPromises(t *testing.T) {
 // Each session draws for each of its own acquisitions, so the same seed gives every variant the same readers.
 func TestTheSplitOfReadersAndWriters(t *testing.T) {
 	const sessions, times, readers = 4, 25, 0.3
-	for _, v := range recipes.RWLocks {
+	for _, v := range zklock.RWVariants() {
 		synctest.Test(t, func(t *testing.T) {
-			c := sharedConfig(v, sessions, readers)
-			c.Locks = 2
-			st := newStand(t, latency, NewReadWrite(c), sessions)
+			st := newStand(t, latency, shared(v, sessions, readers, profiles.Values{"objects": 2}).of(NewReadWrite), sessions)
 			st.drive(times, seats(sessions)...)
 			got := map[uint32]int{}
 			for _, s := range st.end() {
@@ -74,9 +76,9 @@ func TestTheSplitOfReadersAndWriters(t *testing.T) {
 		})
 	}
 	for readers, want := range map[float64][]metrics.Op{0: {metrics.Acquire}, 0.5: {metrics.Acquire, metrics.ReadAcquire}, 1: {metrics.ReadAcquire}} {
-		w := NewReadWrite(sharedConfig(recipes.RWLocks[0], 1, readers))
-		if ops := Ops(w); len(ops) != len(want) || ops[0] != want[0] || w.Op() != want[0] {
-			t.Errorf("with %v readers the operations are %v, the first %v, want %v", readers, ops, w.Op(), want)
+		w := shared(zklock.RWVariants()[0], 1, readers, nil).of(NewReadWrite)
+		if ops := Ops(w); len(ops) != len(want) || ops[0] != want[0] {
+			t.Errorf("with %v readers the operations are %v, want %v", readers, ops, want)
 		}
 	}
 }
@@ -85,7 +87,7 @@ func TestTheSplitOfReadersAndWriters(t *testing.T) {
 func roles(st *stand, sides ...float64) {
 	for i, side := range sides {
 		w := *st.work.(*readWrite)
-		w.Readers = side
+		w.readers = side
 		st.steps[i] = w.Join(st.seats[i])
 	}
 }
@@ -95,9 +97,7 @@ func roles(st *stand, sides ...float64) {
 func TestHandOffsOfAReadWriteLock(t *testing.T) {
 	const writes, reads = 0, 1
 	synctest.Test(t, func(t *testing.T) {
-		c := sharedConfig(recipes.RWLocks[0], 5, 0.5)
-		c.Hold = constant(time.Second)
-		st := newStand(t, latency, NewReadWrite(c), 5)
+		st := newStand(t, latency, shared(zklock.RWVariants()[0], 5, 0.5, profiles.Values{"hold": constant(time.Second)}).of(NewReadWrite), 5)
 		roles(st, writes, reads, reads, writes, reads)
 		var wait sync.WaitGroup
 		for i := range 4 { // W R R W
@@ -134,12 +134,12 @@ func TestHandOffsOfAReadWriteLock(t *testing.T) {
 
 // A reader behind a writer, and a writer behind a reader, give up at their deadlines, and leave nothing.
 func TestDeadlinesOfAReadWriteLock(t *testing.T) {
-	for _, v := range recipes.RWLocks {
+	for _, v := range zklock.RWVariants() {
 		for _, first := range []float64{0, 1} {
 			synctest.Test(t, func(t *testing.T) {
-				c := sharedConfig(v, 2, 0.5)
-				c.Hold, c.Deadline = constant(time.Second), 500*time.Millisecond
-				st := newStand(t, latency, NewReadWrite(c), 2)
+				c := shared(v, 2, 0.5, profiles.Values{"hold": constant(time.Second)})
+				c.Deadline = 500 * time.Millisecond
+				st := newStand(t, latency, c.of(NewReadWrite), 2)
 				roles(st, first, 1-first)
 				st.drive(1, 0, 1)
 				st.steps[1](context.Background(), st.origin.Now()) // free again
@@ -168,9 +168,9 @@ func TestDefectsOfReadWriteLocksAreCaughtUnderLoad(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := defect(t, broken.RWLocks, name)
 			synctest.Test(t, func(t *testing.T) {
-				c := sharedConfig(d.Variant, 6, 0.5)
+				c := shared(d.Variant, 6, 0.5, nil)
 				c.Deadline = 50 * time.Millisecond
-				st := newStand(t, latency, NewReadWrite(c), 6)
+				st := newStand(t, latency, c.of(NewReadWrite), 6)
 				st.drive(10, seats(6)...)
 				st.end()
 				st.violates(d.Caught)
@@ -182,12 +182,10 @@ func TestDefectsOfReadWriteLocksAreCaughtUnderLoad(t *testing.T) {
 // Every event gets somebody further, though not all who are woken hold: a writer behind readers goes on to the next of them.
 func TestEveryWakeOfAReadWriteLockIsOfUse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := sharedConfig(recipes.RWLocks[0], 10, 0.9)
-		c.Hold = func(r *rand.Rand) time.Duration { return time.Duration(r.IntN(100)) * time.Millisecond }
-		st := newStand(t, latency, NewReadWrite(c), 10)
+		st := newStand(t, latency, shared(zklock.RWVariants()[0], 10, 0.9, profiles.Values{"hold": upTo(100 * time.Millisecond)}).of(NewReadWrite), 10)
 		st.drive(30, seats(10)...)
 		st.end()
-		if w := st.fanout.Wakes(0); w.Events == 0 || w.Moved != w.Events || w.Useful >= w.Events {
+		if w := st.fanout.Snapshot(); w.AllEvents() == 0 || w.Moved != w.AllEvents() || w.Useful >= w.AllEvents() {
 			t.Errorf("%+v, want that every event got somebody further, and not all of them to a grant", w)
 		}
 	})

@@ -3,59 +3,89 @@ package workloads
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/zkbench/zkbench/check"
+	"github.com/zkbench/zkbench/internal/phrase"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/profiles"
 	"github.com/zkbench/zkbench/recipes"
 	"github.com/zkbench/zkbench/zk"
 )
 
-// RevocationConfig describes the load on revocable locks.
-type RevocationConfig struct {
-	Variant  recipes.Variant[recipes.Revocable]
-	Options  recipes.Options
-	Dir      string // the locks are its children
-	Locks    int    // the first so many sessions revoke, one at each lock; the others are spread over the locks evenly
-	Sessions int
-	Readers  float64                        // share of the acquisitions that read, 0 to 1
-	Hold     func(*rand.Rand) time.Duration // how long a grant is held when nobody asks for it
-	Deadline time.Duration                  // of one acquisition, and of one revocation; 0: none
-	Stall    time.Duration                  // as in LockConfig
-	Fence    Fence                          // as in SharedConfig
-	Told     time.Duration                  // how long a holder may take to learn of a revocation: a session timeout, for it may be without a server
+// Revocables is the workload 'revocation' over a catalogue of revocable locks.
+func Revocables(all []recipes.Variant[recipes.Revocable]) Kind {
+	return Kind{
+		Doc: "hold a lock until somebody asks for it; one session at each lock asks",
+		Workload: profiles.Workload{Name: "revocation", Alias: map[string]string{"locks": objects.Key},
+			Fields: []profiles.Field{
+				described(objects, "Locks; one session at each revokes, the others are spread over them evenly."),
+				readers, described(hold, "How long a grant is held at most, which should be longer than revoking takes."), fence,
+			},
+			Check: func(p profiles.Profile) []profiles.Problem {
+				if n := slices.Max(objectsOf(p)); slices.Min(p.Sessions) < 2*n {
+					return []profiles.Problem{{Key: "sessions", Message: fmt.Sprintf("%s need at least %d sessions (one that asks and one that is "+
+						"asked at each), got %d", phrase.Count(n, "lock"), 2*n, slices.Min(p.Sessions))}}
+				}
+				return nil
+			}},
+		Objects: "lock",
+		Znodes:  queuedZnodes.And(fenceZnodes),
+		Variants: fenceable(all, variantsOf(all, func(v recipes.Variant[recipes.Revocable]) []Option {
+			return append(sharedOptions(v.Watch, v.ReaderWatch), force)
+		}, NewRevocation)),
+	}
 }
 
 // NewRevocation returns the workload 'revocation': sessions acquire a lock and hold it until it is asked for, and one session at
 // each lock asks whoever holds it, over and over. What is measured is the time from asking to the grant being gone.
-func NewRevocation(c RevocationConfig) Workload {
-	return &revocation{RevocationConfig: c, places: places{c.Dir, "lock", c.Locks}, released: make([]releases, c.Locks),
-		guarded: newGuarded(c.Fence, c.Dir, c.Locks)}
+func NewRevocation(v recipes.Variant[recipes.Revocable], o recipes.Options, l Load) Workload {
+	n := l.Objects()
+	return &revocation{driving: drive(v, o, l), places: places{l.Dir, "lock", n}, released: make([]releases, n), guarded: newGuarded(l, n),
+		readers: l.Share(readers), told: l.Stall / 2}
 }
 
 type revocation struct {
-	RevocationConfig
+	driving[recipes.Revocable]
 	places
 	released []releases
 	guarded  *guarded
+	readers  float64       // share of the acquisitions that read
+	told     time.Duration // how long a holder may take to learn of a revocation: a session timeout, for it may be without a server
 }
 
 // Setup makes the locks' directories and what the fence needs.
 func (w *revocation) Setup(ctx context.Context, s zk.Session) error {
-	return errors.Join(w.places.Setup(ctx, s), w.guarded.setup(ctx, s, w.Locks))
+	return errors.Join(w.places.Setup(ctx, s), w.guarded.setup(ctx, s, w.n))
 }
 
 // Checks are the promises of the variant, and that no revocation is lost.
 func (w *revocation) Checks() []check.Check {
-	return append(sharedChecks(promises{w.Variant.Tokens, w.Variant.FIFO, w.guarded.on()}, w.Readers, w.Stall), check.NoLostRevoke(w.Told))
+	return append(sharedChecks(promises{w.variant.Tokens, w.variant.FIFO, w.guarded.on()}, w.readers, w.Stall), check.NoLostRevoke(w.told))
 }
 
-// Op of the workload is to acquire.
-func (w *revocation) Op() metrics.Op { return w.Ops()[0] }
+// Measures are the grants to the two sides of the lock, and the revocations.
+func (w *revocation) Measures() []Measure {
+	return append(grants(sides(w.readers)...), Measure{Op: metrics.Revoke, Role: Part, Unit: "revocations",
+		Caption: "A revocation is from asking for a grant to its being gone."})
+}
 
-// Ops are the two sides of the lock.
-func (w *revocation) Ops() []metrics.Op { return sides(w.Readers) }
+// Per is a grant to either side.
+func (w *revocation) Per() ([]metrics.Op, string) { return sides(w.readers), grant }
+
+// Draw is to revoke, or the side that a session's next acquisition is of.
+func (w *revocation) Draw(session uint32, r *rand.Rand) metrics.Op {
+	if w.revokes(session) {
+		return metrics.Revoke
+	}
+	return draw(w.readers, r)
+}
+
+// revokes tells whether a session is the one that revokes at its lock.
+func (w *revocation) revokes(session uint32) bool { return int(session) < w.n }
 
 // Theory is none: how many events a release causes depends on how many revocations came before it.
 func (w *revocation) Theory() (release, arrival float64) { return 0, 0 }
@@ -63,14 +93,14 @@ func (w *revocation) Theory() (release, arrival float64) { return 0, 0 }
 // Join gives the session a handle of its own, and the work of a holder or of a revoker.
 func (w *revocation) Join(seat Seat) Step {
 	t := &tracker{origin: seat.Origin, fanout: seat.Fanout}
-	object := seat.ID % uint32(w.Locks)
+	object := seat.ID % uint32(w.n)
 	observed := zk.Observe(seat.Session, t.trace())
-	h := holder{Seat: seat, t: t, object: object, deadline: w.Deadline, holdFor: w.Hold, guarded: w.guarded, observed: observed}
-	handle := w.Variant.New(observed, w.path(object), w.Options)
-	if int(seat.ID) < w.Locks {
+	h := holder{Seat: seat, t: t, object: object, deadline: w.Deadline, holdFor: w.holdFor, guarded: w.guarded, observed: observed}
+	handle := w.variant.New(observed, w.path(object), w.options)
+	if w.revokes(seat.ID) {
 		return (&revokerSeat{holder: h, handle: handle}).step
 	}
-	j := &sharedSeat{holder: h, readers: w.Readers, released: &w.released[object], handle: handle}
+	j := &sharedSeat{holder: h, readers: w.readers, released: &w.released[object], handle: handle}
 	j.told = j.tell
 	return j.step
 }

@@ -8,13 +8,16 @@ import (
 	"time"
 
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/profiles"
 	"github.com/zkbench/zkbench/recipes"
+	zklock "github.com/zkbench/zkbench/recipes/lock"
 	"github.com/zkbench/zkbench/zk"
 )
 
-func revocationConfig(sessions int, readers float64) RevocationConfig {
-	return RevocationConfig{Variant: recipes.Revocables[0], Dir: "/cell", Locks: 1, Sessions: sessions, Readers: readers, Hold: constant(time.Minute),
-		Stall: time.Hour, Told: 10 * time.Second}
+func revoked(sessions int, readers float64, values profiles.Values) driven[recipes.Revocable] {
+	d := driven[recipes.Revocable]{variant: zklock.RevocableVariants()[0], Load: cell(sessions, values)}
+	d.Values["readers"], d.Values["hold"], d.Stall = int(100*readers), constant(time.Minute), 20*time.Second
+	return d
 }
 
 // revoking has the first seats revoke, so many rounds each, and the others hold until then.
@@ -44,7 +47,7 @@ func (st *stand) revoking(t *testing.T, revokers, rounds int) {
 func TestRevocationKeepsItsPromises(t *testing.T) {
 	for _, readers := range []float64{0, 0.5, 1} {
 		synctest.Test(t, func(t *testing.T) {
-			st := newStand(t, latency, NewRevocation(revocationConfig(4, readers)), 4)
+			st := newStand(t, latency, revoked(4, readers, nil).of(NewRevocation), 4)
 			st.revoking(t, 1, 20)
 			n := counts(st.end())
 			grants := n[metrics.Acquire] + n[metrics.ReadAcquire]
@@ -63,9 +66,7 @@ func TestRevocationKeepsItsPromises(t *testing.T) {
 // The first sessions ask, one at each lock; the others are spread over the locks.
 func TestWhoRevokes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := revocationConfig(6, 0)
-		c.Locks = 2
-		st := newStand(t, latency, NewRevocation(c), 6)
+		st := newStand(t, latency, revoked(6, 0, profiles.Values{"objects": 2}).of(NewRevocation), 6)
 		st.revoking(t, 2, 5)
 		grants, revocations := map[uint32]int{}, map[uint32]int{}
 		for _, s := range st.end() {
@@ -92,16 +93,16 @@ func TestWhoRevokes(t *testing.T) {
 // A revoker gives up at its deadline: on a holder that does not consent, and where there is nobody.
 func TestDeadlinesOfARevocation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := revocationConfig(2, 0)
+		c := revoked(2, 0, nil)
 		c.Deadline = 500 * time.Millisecond
-		st := newStand(t, latency, NewRevocation(c), 2)
+		st := newStand(t, latency, c.of(NewRevocation), 2)
 		began := time.Now()
 		st.steps[0](t.Context(), st.origin.Now())
 		if took := time.Since(began); took < c.Deadline || took > c.Deadline+50*time.Millisecond {
 			t.Errorf("a revoker that found nobody took %v, want its deadline of %v", took, c.Deadline)
 		}
 		stubborn := st.ens.Dial()
-		lock := recipes.Revocables[0].New(stubborn, "/cell/lock-0", recipes.Options{})
+		lock := zklock.RevocableVariants()[0].New(stubborn, "/cell/lock-0", recipes.Options{})
 		if _, err := lock.AcquireWrite(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -131,10 +132,10 @@ func (d deaf) AcquireWrite(ctx context.Context) (recipes.Grant, error) {
 
 func TestALostRevocationIsCaught(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := revocationConfig(2, 0)
-		sound := c.Variant.New
-		c.Variant.New = func(s zk.Session, path string, o recipes.Options) recipes.Revocable { return deaf{sound(s, path, o)} }
-		st := newStand(t, latency, NewRevocation(c), 2)
+		c := revoked(2, 0, nil)
+		sound := c.variant.New
+		c.variant.New = func(s zk.Session, path string, o recipes.Options) recipes.Revocable { return deaf{sound(s, path, o)} }
+		st := newStand(t, latency, c.of(NewRevocation), 2)
 		st.revoking(t, 1, 2)
 		st.end()
 		st.violates("no-lost-revoke")

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"time"
 
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/profiles"
 	"github.com/zkbench/zkbench/recipes"
 	"github.com/zkbench/zkbench/zk"
 )
@@ -20,17 +20,26 @@ type Finite interface {
 	Finished(session uint32) bool
 }
 
-// RoundsConfig describes sessions that pass barriers one after the other, all of them together.
-type RoundsConfig[T any] struct {
-	Variant  recipes.Variant[T]
-	Options  recipes.Options
-	Dir      string // the barrier is its child
-	Sessions int    // all of them members
-	Rounds   int    // barriers that each session passes
-	Hold     func(*rand.Rand) time.Duration
-	Deadline time.Duration // of each wait; 0: none
-	Stall    time.Duration // as in LockConfig
+// rounds is how many of something each session passes, one after the other.
+func rounds(key, example, doc string) profiles.Field {
+	return profiles.Field{Key: key, Type: profiles.WholeNumber, Axis: true, Example: example, Default: "100", Min: 1, Max: 1e6, Doc: doc}
 }
+
+var barriers = rounds("barriers", "[200, 400]", "Barriers that each client passes, one after the other; the cell ends when all have.")
+
+// ofRounds is the kind of a workload whose sessions, all of them members, pass barriers one after the other, with the names of what is below one.
+func ofRounds[T any](name, doc, holding string, below recipes.Znodes, all []recipes.Variant[T], check func(profiles.Profile) []profiles.Problem,
+	make func(recipes.Variant[T], recipes.Options, Load) Workload) Kind {
+	return Kind{
+		Doc: doc, Objects: name, Znodes: below,
+		Workload: profiles.Workload{Name: name, Shape: profiles.Finite, Ends: "when each client has passed its barriers",
+			Alias: map[string]string{"clients": "sessions"}, Fields: []profiles.Field{barriers, described(hold, holding)}, Check: check},
+		Variants: variantsOf(all, func(v recipes.Variant[T]) []Option { return watch(v.Watch) }, make),
+	}
+}
+
+// gatheringZnodes are the names below a barrier at which members gather, round by round.
+var gatheringZnodes = recipes.Znodes{Persistent: []string{`OBJECT/SEQ`}, Ephemeral: []string{`SEQ/(GUID|ready|start)`}}
 
 // progress is how far a session has come. Only its seat touches it.
 type progress struct {
@@ -52,7 +61,7 @@ func newCourse(sessions, rounds int) course {
 	return course{rounds: rounds, sessions: make([]progress, sessions)}
 }
 
-// Finished is described at Finite.
+// Finished reports whether a session has no round left to do, or has given up.
 func (c course) Finished(session uint32) bool {
 	p := c.sessions[session]
 	return p.round >= int64(c.rounds) || p.failures >= patience
@@ -146,5 +155,5 @@ func quantiles(what string, all []time.Duration) string {
 	}
 	slices.Sort(all)
 	ms := func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
-	return fmt.Sprintf("%s: median %.2f ms, longest %.2f ms, of %d", what, ms(all[len(all)/2]), ms(all[len(all)-1]), len(all))
+	return fmt.Sprintf("%s: median %.2f ms, longest %.2f ms, of %d", what, ms(all[(len(all)-1)/2]), ms(all[len(all)-1]), len(all))
 }

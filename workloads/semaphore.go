@@ -3,41 +3,64 @@ package workloads
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/zkbench/zkbench/check"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/profiles"
 	"github.com/zkbench/zkbench/recipes"
 	"github.com/zkbench/zkbench/zk"
 )
 
-// SemaphoreConfig describes the load on semaphores.
-type SemaphoreConfig struct {
-	Variant    recipes.Variant[recipes.Semaphore]
-	Options    recipes.Options
-	Dir        string // the semaphores are its children
-	Semaphores int    // the sessions are spread over them evenly
-	Sessions   int
-	Permits    int                            // of each semaphore
-	Hold       func(*rand.Rand) time.Duration // how long a permit is held
-	Deadline   time.Duration                  // of one acquisition; 0: none
-	Stall      time.Duration                  // as in LockConfig
-	Fence      Fence                          // through which each holder writes; "": none
+var permits = profiles.Field{Key: "permits", Type: profiles.WholeNumber, Example: "10", Default: "1", Min: 1, Max: 1e6,
+	Doc: "Of each semaphore: how many may hold it at the same time."}
+
+// Semaphores is the workload 'semaphore' over a catalogue of semaphores.
+func Semaphores(all []recipes.Variant[recipes.Semaphore]) Kind {
+	return Kind{
+		Doc:     "acquire a permit, hold it, release it",
+		Shared:  notRegister,
+		Holders: func(l Load) float64 { return float64(l.Objects() * l.Int(permits)) },
+		Workload: profiles.Workload{Name: "semaphore", Alias: map[string]string{"locks": objects.Key, "semaphores": objects.Key},
+			Fields: []profiles.Field{
+				described(objects, "Semaphores; the sessions are spread over them evenly. Contenders = sessions / objects."),
+				permits, described(hold, "How long a permit is held before it is released."), fence,
+			},
+			Check: func(p profiles.Profile) []profiles.Problem {
+				problems := crowded(p, 1, "semaphore")
+				if i := slices.Index(p.Words(fence), string(RegisterFence)); i >= 0 && p.Values().Int(permits) > 1 {
+					problems = append(problems, profiles.Problem{Key: fence.Key, Index: i, Message: fmt.Sprintf(
+						"a register compares tokens, and the holders of %d permits may write in any order (use server)", p.Values().Int(permits))})
+				}
+				return problems
+			}},
+		Objects: "semaphore",
+		Znodes: fenceZnodes.And(recipes.Znodes{
+			Persistent: []string{`OBJECT/(leases|locks|max)`},
+			Ephemeral:  []string{`(leases|locks)/PROTECTED`},
+		}),
+		Variants: fenceable(all, variantsOf(all, func(v recipes.Variant[recipes.Semaphore]) []Option {
+			return slices.Concat(watch(v.Watch), layout(recipes.SemaphoreLayouts),
+				[]Option{boolean("shared-permits", func(o *recipes.Options, on bool) { o.SharedPermits = on })})
+		}, NewSemaphore)),
+	}
 }
 
 // NewSemaphore returns the workload 'semaphore': acquire a permit, hold it, release it. After the run it asks for all permits at
 // once, which is how a lost one shows.
-func NewSemaphore(c SemaphoreConfig) Workload {
-	c.Options.Permits = c.Permits
-	return &semaphore{SemaphoreConfig: c, places: places{c.Dir, "semaphore", c.Semaphores},
-		guarded: newGuarded(c.Fence, c.Dir, c.Semaphores)}
+func NewSemaphore(v recipes.Variant[recipes.Semaphore], o recipes.Options, l Load) Workload {
+	n := l.Objects()
+	o.Permits = l.Int(permits)
+	return &semaphore{driving: drive(v, o, l), places: places{l.Dir, "semaphore", n}, guarded: newGuarded(l, n), permits: o.Permits}
 }
 
 type semaphore struct {
-	SemaphoreConfig
+	driving[recipes.Semaphore]
 	places
 	guarded *guarded
+	permits int // of each
 }
 
 // The directories in which the znodes of a semaphore live.
@@ -48,33 +71,39 @@ const (
 
 // Setup makes the semaphores' directories and what the fence needs.
 func (w *semaphore) Setup(ctx context.Context, s zk.Session) error {
-	return errors.Join(w.make(ctx, s, locksDir, leasesDir), w.guarded.setup(ctx, s, w.Semaphores))
+	return errors.Join(w.make(ctx, s, locksDir, leasesDir), w.guarded.setup(ctx, s, w.n))
 }
 
 // Checks are the promises of the variant.
 func (w *semaphore) Checks() []check.Check {
-	checks := []check.Check{check.Permits(w.Permits)}
+	checks := []check.Check{check.Permits(w.permits)}
 	if w.guarded.on() {
-		checks = append(checks, check.Fence(w.Permits))
+		checks = append(checks, check.Fence(w.permits))
 	}
-	return append(checks, check.Capacity(), check.NothingLeft(), check.PermitsLiveness(w.Permits, w.Stall))
+	return append(checks, check.Starvation(w.Stall), check.Capacity(), check.NothingLeft(), check.PermitsLiveness(w.permits, w.Stall))
 }
 
-// Op of the workload is to acquire.
-func (w *semaphore) Op() metrics.Op { return metrics.Acquire }
+// Ownerless is a semaphore of which a permit is free.
+func (w *semaphore) Ownerless() string { return "a permit was free" }
+
+// Permits of each semaphore.
+func (w *semaphore) Permits() int { return w.permits }
+
+// Measures of a semaphore are the grants of permits; which release lets somebody in is not told.
+func (w *semaphore) Measures() []Measure { return grants(metrics.Acquire) }
 
 // Theory is the variant's, for the number of sessions that contend for one semaphore.
 func (w *semaphore) Theory() (release, arrival float64) {
-	return w.Variant.WakesUnder(recipes.Load{Sessions: (w.Sessions + w.Semaphores - 1) / w.Semaphores, Permits: w.Permits})
+	return wakes(w.variant, recipes.Load{Sessions: w.contenders(), Permits: w.permits})
 }
 
 // Join gives the session a handle of its own.
 func (w *semaphore) Join(seat Seat) Step {
 	t := &tracker{origin: seat.Origin, fanout: seat.Fanout}
-	object := seat.ID % uint32(w.Semaphores)
+	object := seat.ID % uint32(w.n)
 	observed := zk.Observe(seat.Session, t.trace())
-	j := holder{Seat: seat, t: t, object: object, deadline: w.Deadline, holdFor: w.Hold, guarded: w.guarded, observed: observed}
-	handle := w.Variant.New(observed, w.path(object), w.Options)
+	j := holder{Seat: seat, t: t, object: object, deadline: w.Deadline, holdFor: w.holdFor, guarded: w.guarded, observed: observed}
+	handle := w.variant.New(observed, w.path(object), w.options)
 	ask := func(ctx context.Context) (recipes.Grant, error) {
 		grants, err := handle.Acquire(ctx, 1)
 		if err != nil {
@@ -97,12 +126,12 @@ func (w *semaphore) Inspect(ctx context.Context, s zk.Session, r metrics.Recorde
 	if err := w.look(ctx, s, r, locksDir, leasesDir); err != nil {
 		return err
 	}
-	for i := range uint32(w.Semaphores) {
+	for i := range uint32(w.n) {
 		had, err := w.drain(ctx, s, w.path(i))
 		if err != nil {
 			return err
 		}
-		for n := range w.Permits {
+		for n := range w.permits {
 			permit := metrics.Sample{Op: metrics.Drain, Object: i}
 			if n >= had {
 				permit.Outcome = metrics.Failed
@@ -123,15 +152,15 @@ func (w *semaphore) drain(ctx context.Context, s zk.Session, path string) (int, 
 		return 0, err
 	}
 	if len(leases) > 0 {
-		return max(w.Permits-len(leases), 0), nil
+		return max(w.permits-len(leases), 0), nil
 	}
 	patient, cancel := context.WithTimeout(ctx, drainPatience)
 	defer cancel()
-	all := w.Variant.New(s, path, w.Options)
-	_, err = all.Acquire(patient, w.Permits)
+	all := w.variant.New(s, path, w.options)
+	_, err = all.Acquire(patient, w.permits)
 	switch {
 	case err == nil:
-		return w.Permits, all.Release(ctx)
+		return w.permits, all.Release(ctx)
 	case ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded):
 		return 0, nil
 	}

@@ -9,29 +9,33 @@ import (
 
 	"github.com/zkbench/zkbench/check"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/profiles"
 	"github.com/zkbench/zkbench/recipes"
 	"github.com/zkbench/zkbench/recipes/broken"
+	zksemaphore "github.com/zkbench/zkbench/recipes/semaphore"
 	"github.com/zkbench/zkbench/zk"
 )
 
-func semaphoreConfig(v recipes.Variant[recipes.Semaphore], sessions, permits int) SemaphoreConfig {
-	return SemaphoreConfig{Variant: v, Dir: "/cell", Semaphores: 1, Sessions: sessions, Permits: permits, Hold: constant(20 * time.Millisecond), Stall: time.Minute}
+func permitted(v recipes.Variant[recipes.Semaphore], sessions, permits int, values profiles.Values) driven[recipes.Semaphore] {
+	d := driven[recipes.Semaphore]{variant: v, Load: cell(sessions, values)}
+	d.Values["permits"] = permits
+	return d
 }
 
 func TestSemaphoreKeepsItsPromises(t *testing.T) {
 	const sessions, times = 6, 10
-	for _, v := range recipes.Semaphores {
+	for _, v := range zksemaphore.Variants() {
 		for _, permits := range []int{1, 3, sessions} {
 			synctest.Test(t, func(t *testing.T) {
-				c := semaphoreConfig(v, sessions, permits)
-				c.Semaphores = 2
-				st := newStand(t, latency, NewSemaphore(c), sessions)
+				c := permitted(v, sessions, permits, nil)
+				c.Values["objects"] = 2
+				st := newStand(t, latency, c.of(NewSemaphore), sessions)
 				st.drive(times, seats(sessions)...)
 				n := counts(st.end())
 				if n[metrics.Acquire] != sessions*times || n[metrics.Release] != sessions*times {
 					t.Errorf("%v, want %d grants and releases", n, sessions*times)
 				}
-				st.holds(map[string]int{"permits": sessions * times, "liveness": sessions * times, "nothing-left": 2, "capacity": 2 * permits})
+				st.holds(map[string]int{"permits": sessions * times, "liveness": sessions * times, "starvation": sessions * times, "nothing-left": 2, "capacity": 2 * permits})
 			})
 		}
 	}
@@ -41,13 +45,13 @@ func TestSemaphoreKeepsItsPromises(t *testing.T) {
 func TestAllPermitsAreInUse(t *testing.T) {
 	const sessions, permits = 8, 3
 	synctest.Test(t, func(t *testing.T) {
-		c := semaphoreConfig(recipes.Semaphores[0], sessions, permits)
-		c.Hold = constant(time.Second)
-		st := newStand(t, latency, NewSemaphore(c), sessions)
+		c := permitted(zksemaphore.Variants()[0], sessions, permits, nil)
+		c.Values["hold"] = constant(time.Second)
+		st := newStand(t, latency, c.of(NewSemaphore), sessions)
 		st.drive(1, seats(sessions)...)
 		granted := 0
 		for _, s := range st.end() {
-			if s.Op == metrics.Acquire && s.End < c.Hold(nil)/2 {
+			if s.Op == metrics.Acquire && s.End < time.Second/2 {
 				granted++
 			}
 		}
@@ -55,7 +59,7 @@ func TestAllPermitsAreInUse(t *testing.T) {
 			t.Errorf("%d are granted before anybody releases, while %d ask, want %d", granted, sessions, permits)
 		}
 		// One wake for the lock and one for a permit, and the first gets its session further too.
-		if w := st.fanout.Wakes(0); w.Events == 0 || w.Moved != w.Events || w.Useful >= w.Events {
+		if w := st.fanout.Snapshot(); w.AllEvents() == 0 || w.Moved != w.AllEvents() || w.Useful >= w.AllEvents() {
 			t.Errorf("%+v, want that every event got somebody further, and not all of them to a permit", w)
 		}
 	})
@@ -63,9 +67,9 @@ func TestAllPermitsAreInUse(t *testing.T) {
 
 func TestDeadlinesOfASemaphore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := semaphoreConfig(recipes.Semaphores[0], 4, 2)
-		c.Hold, c.Deadline = constant(time.Second), 500*time.Millisecond
-		st := newStand(t, latency, NewSemaphore(c), 4)
+		c := permitted(zksemaphore.Variants()[0], 4, 2, nil)
+		c.Values["hold"], c.Deadline = constant(time.Second), 500*time.Millisecond
+		st := newStand(t, latency, c.of(NewSemaphore), 4)
 		st.drive(1, seats(4)...)
 		st.steps[3](context.Background(), st.origin.Now())
 		outcomes := map[metrics.Outcome]int{}
@@ -77,7 +81,7 @@ func TestDeadlinesOfASemaphore(t *testing.T) {
 		if outcomes[metrics.OK] != 3 || outcomes[metrics.Timeout] != 2 {
 			t.Errorf("outcomes %v, want two that hold, two that time out, and a third grant once there are permits again", outcomes)
 		}
-		st.holds(map[string]int{"permits": 3, "liveness": some, "nothing-left": 1, "capacity": 2})
+		st.holds(map[string]int{"permits": 3, "liveness": some, "starvation": unsettled, "nothing-left": 1, "capacity": 2})
 	})
 }
 
@@ -95,7 +99,7 @@ func TestDrain(t *testing.T) {
 	} {
 		t.Run(tt.why, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				st := newStand(t, latency, NewSemaphore(semaphoreConfig(recipes.Semaphores[0], 2, 3)), 2)
+				st := newStand(t, latency, permitted(zksemaphore.Variants()[0], 2, 3, nil).of(NewSemaphore), 2)
 				st.drive(2, 0, 1)
 				admin := st.ens.Dial()
 				for _, path := range tt.left {
@@ -125,9 +129,9 @@ func TestDefectsOfSemaphoresAreCaughtUnderLoad(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := defect(t, broken.Semaphores, name)
 			synctest.Test(t, func(t *testing.T) {
-				c := semaphoreConfig(d.Variant, 5, 2)
-				c.Hold = constant(200 * time.Millisecond)
-				st := newStand(t, latency, NewSemaphore(c), 5)
+				c := permitted(d.Variant, 5, 2, nil)
+				c.Values["hold"] = constant(200 * time.Millisecond)
+				st := newStand(t, latency, c.of(NewSemaphore), 5)
 				ctx, cut := context.WithCancel(t.Context())
 				var wait sync.WaitGroup
 				for i := range 5 {

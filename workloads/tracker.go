@@ -19,9 +19,11 @@ import (
 type tracker struct {
 	origin metrics.Origin
 	fanout *metrics.FanoutShard
+	blind  bool // the session shows no requests and no events: there are no phases
 
 	mu        sync.Mutex
 	acquiring bool
+	busy      time.Duration // end of the last request, or the last event, whichever is later
 	created   time.Duration // end of the first create that the servers answered, with yes or with 'there is one'
 	armed     time.Duration // end of the first request that armed a watch
 	event     time.Duration // the last event at the socket
@@ -30,70 +32,130 @@ type tracker struct {
 	acted     time.Duration // when it did
 	list      zk.Stat       // of the parent at the last list
 	unknown   bool          // a children event whose cause the next list will tell
-	anew      bool          // a second create means that the first place was lost
+	again     bool          // a second create means that the first place was lost
 	follows   bool          // the recipe keeps a watch armed and makes no request when it is woken
-	phase     metrics.Phase // in which the last event was counted
+	received  []receipt     // the last events from the servers that no watch has told yet
+	told      zk.Event      // the last event that a watch told: several watches tell one event of the servers
+	last      receipt       // of that one
+	useful    bool          // it has been counted as one after which we held
+	moved     bool          // it has been counted as one that got us further
 	stirred   bool          // an event has come, and no watch has been armed since
-	moved     bool          // the last event has been counted as one that got us further
 	stir      time.Duration // when
 	watched   []string      // what has been watched since the acquisition began
+	zxids     zxids
+}
+
+// receipt is an event that the servers have sent. What becomes of it is counted in the phase in which it was counted itself, whatever the
+// steady phase has been set to by then and whenever its watch tells; so nothing is ever counted of more events than have come.
+type receipt struct {
+	at      time.Duration
+	phase   metrics.Phase
+	counted bool // false: of an event that has come nobody knows when
 }
 
 // phases of one acquisition; the zero of a field means that it did not come to it.
-type phases struct{ created, armed, woken, acted time.Duration }
+type phases struct {
+	created, armed, woken, acted, busy time.Duration
+	until                              time.Duration // of an attempt that was not granted: so long it has surely waited
+	unknown                            bool          // nothing of all that can be known
+}
 
-func (t *tracker) trace() *zk.Trace { return &zk.Trace{Call: t.call, Event: t.fired} }
+func (t *tracker) trace() *zk.Trace {
+	trace := counted(t.origin, t.fanout)
+	trace.Call, trace.Event, trace.Received = t.call, t.fired, t.receive
+	return trace
+}
+
+// mostReceived is how many events a session may have received before a watch tells one of them.
+const mostReceived = 8
+
+func (t *tracker) receive(at time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	r := receipt{at: t.origin.At(at), counted: true}
+	r.phase = t.fanout.Event(r.at)
+	if len(t.received) == mostReceived {
+		t.received = slices.Delete(t.received, 0, 1)
+	}
+	t.received = append(t.received, r)
+}
+
+// receiptOf is the last event that had come by then and that no watch has told yet.
+func (t *tracker) receiptOf(at time.Duration) receipt {
+	for i := len(t.received) - 1; i >= 0; i-- {
+		if r := t.received[i]; r.at <= at {
+			t.received = slices.Delete(t.received, i, i+1)
+			return r
+		}
+	}
+	return receipt{}
+}
+
+// cause counts what the last event told of.
+func (t *tracker) cause(c metrics.Cause) {
+	if t.last.counted {
+		t.fanout.Cause(t.last.phase, c)
+	}
+}
+
+// progress counts that the last event got us further, or even let us in: each once at most.
+func (t *tracker) progress(held bool) {
+	if held && t.last.counted && !t.useful {
+		t.useful = true
+		t.fanout.Useful(t.last.phase)
+	}
+	if t.last.counted && !t.moved {
+		t.moved = true
+		t.fanout.Moved(t.last.phase)
+	}
+}
 
 func (t *tracker) begin() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.settle()
-	t.acquiring, t.pending = true, false
-	t.created, t.armed, t.event, t.woken, t.acted = 0, 0, 0, 0, 0
-	t.stirred, t.moved, t.watched = false, false, t.watched[:0]
+	t.acquiring, t.pending, t.unknown = true, false, false
+	t.created, t.armed, t.event, t.woken, t.acted, t.busy = 0, 0, 0, 0, 0, 0
+	t.stirred, t.watched = false, t.watched[:0]
 }
 
 // end returns the phases; granted says that the acquisition succeeded, and then its last event was a useful one.
 func (t *tracker) end(granted bool) phases {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.acquiring = false
-	t.settle()
+	t.acquiring, t.unknown = false, false
 	if granted && t.follows && t.pending {
 		t.woken, t.acted = t.event, t.origin.Now()
 	}
 	if granted && t.acted != 0 {
-		t.fanout.Useful(t.phase)
+		t.progress(true)
 	}
-	if granted && t.acted != 0 && !t.moved {
-		t.fanout.Moved(t.phase)
+	if t.blind {
+		return phases{unknown: true}
 	}
-	return phases{t.created, t.armed, t.woken, t.acted}
+	return phases{created: t.created, armed: t.armed, woken: t.woken, acted: t.acted, busy: t.busy}
 }
 
-// settle counts an event that no list followed: it reached a session that had no use for it, such as the holder.
-func (t *tracker) settle() {
-	if t.unknown {
-		t.unknown = false
-		t.phase = t.fanout.Event(metrics.ByOther)
-	}
-}
-
+// fired takes an event that a watch tells. That it came has been counted where it was received; here is only what it told of. A children
+// event that no list follows reached a session that had no use for it, such as the holder: its cause is not known.
 func (t *tracker) fired(e zk.Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	switch {
-	case e.Type == zk.EventChildrenChanged && t.acquiring:
-		t.settle()
-		t.unknown = true
-	case e.Type == zk.EventDeleted && t.acquiring:
-		t.phase = t.fanout.Event(metrics.ByRelease)
-	case e.Type == zk.EventCreated && t.acquiring:
-		t.phase = t.fanout.Event(metrics.ByArrival)
-	default:
-		t.phase = t.fanout.Event(metrics.ByOther)
+	t.zxids.fired(e)
+	t.stir = t.origin.At(e.At)
+	if !e.At.Equal(t.told.At) {
+		t.told, t.last, t.useful, t.moved = e, t.receiptOf(t.stir), false, false
+		switch {
+		case !t.acquiring:
+		case e.Type == zk.EventChildrenChanged:
+			t.unknown = true
+		case e.Type == zk.EventDeleted:
+			t.cause(metrics.ByRelease)
+		case e.Type == zk.EventCreated:
+			t.cause(metrics.ByArrival)
+		}
 	}
-	t.stirred, t.moved, t.stir = t.acquiring, false, t.origin.At(e.At)
+	t.stirred = t.acquiring
+	t.busy = max(t.busy, t.stir)
 	if !t.follows || e.Type == zk.EventDeleted {
 		t.event, t.pending = t.origin.At(e.At), true
 	}
@@ -102,18 +164,22 @@ func (t *tracker) fired(e zk.Event) {
 func (t *tracker) call(c zk.Call) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	spend(t.fanout, c)
+	spend(t.origin, t.fanout, &c)
+	t.zxids.call(&c)
 	if c.Kind == zk.KindChildren && c.Err == nil {
-		t.listed(c)
+		t.listed(&c)
 	}
-	t.follows = t.follows || c.Kind == zk.KindOther && c.Watch
+	t.follows = t.follows || c.Kind == zk.KindAddWatch
 	if !t.acquiring {
 		return
+	}
+	if c.Kind != zk.KindDelete { // which is how an attempt is given up
+		t.busy = max(t.busy, t.origin.At(c.End))
 	}
 	if t.pending && !t.follows {
 		t.pending, t.woken, t.acted = false, t.event, t.origin.At(c.Start)
 	}
-	if c.Kind == zk.KindCreate && (t.created == 0 || t.anew) && (c.Err == nil || errors.Is(c.Err, zk.ErrNodeExists)) {
+	if c.Kind == zk.KindCreate && (t.created == 0 || t.again) && (c.Err == nil || errors.Is(c.Err, zk.ErrNodeExists)) {
 		t.created = t.origin.At(c.End)
 	}
 	if (c.Watch || t.follows && c.Kind == zk.KindCreate) && c.Err == nil && t.armed == 0 {
@@ -134,45 +200,39 @@ func (t *tracker) watches(path string, asked time.Duration) {
 	if !t.stirred || asked < t.stir { // the event may have been read before the caller that had armed its watch went on
 		return
 	}
-	if t.stirred, t.moved = false, !known; t.moved {
-		t.fanout.Moved(t.phase)
+	if t.stirred = false; !known {
+		t.progress(false)
 	}
 }
 
-func (t *tracker) listed(c zk.Call) {
-	t.fanout.List(len(c.Names), c.Bytes)
+func (t *tracker) listed(c *zk.Call) {
 	if t.unknown {
 		t.unknown = false
-		t.phase = t.fanout.Event(cause(t.list, c.Stat))
+		t.cause(cause(t.list, c.Stat))
 	}
 	t.list = c.Stat
 }
 
-// spend counts what a request cost, apart from the names that it listed.
-func spend(f *metrics.FanoutShard, c zk.Call) {
-	if class := zk.Classify(c.Err); (class == zk.ClassSessionGone || class == zk.ClassTerminal) && !errors.Is(c.Err, zk.ErrMaybeApplied) {
-		return // the session was over: nothing was sent
-	}
-	f.Request(int(c.Kind))
-	if write(c.Kind) && zk.Classify(c.Err) == zk.ClassDefiniteNo {
-		f.FailedWrite()
-	}
-	if c.Kind == zk.KindGet {
-		f.Read(c.Bytes)
+// spend counts what the reply of a request brought, when it was there: names, data, a refusal.
+func spend(origin metrics.Origin, f *metrics.FanoutShard, c *zk.Call) {
+	at := origin.At(c.End)
+	switch {
+	case c.Kind == zk.KindChildren && c.Err == nil:
+		f.List(at, len(c.Names), c.Bytes)
+	case c.Kind == zk.KindGet && c.Err == nil:
+		f.Read(at, c.Bytes)
+	case write(c.Kind) && zk.Classify(c.Err) == zk.ClassDefiniteNo:
+		f.FailedWrite(at)
 	}
 }
 
-// counted is the trace of a session of which only the cost counts: requests, names, bytes and events, without the phases of an
-// acquisition.
-func counted(f *metrics.FanoutShard) *zk.Trace {
+// counted is the trace of a session of which only the cost counts: all requests and events that go over its wire, and what replies bring,
+// without the phases of an acquisition.
+func counted(origin metrics.Origin, f *metrics.FanoutShard) *zk.Trace {
 	return &zk.Trace{
-		Call: func(c zk.Call) {
-			spend(f, c)
-			if c.Kind == zk.KindChildren && c.Err == nil {
-				f.List(len(c.Names), c.Bytes)
-			}
-		},
-		Event: func(zk.Event) { f.Event(metrics.ByOther) },
+		Call:     func(c zk.Call) { spend(origin, f, &c) },
+		Sent:     func(k zk.Kind, at time.Time) { f.Request(origin.At(at), int(k)) },
+		Received: func(at time.Time) { f.Event(origin.At(at)) },
 	}
 }
 
@@ -200,8 +260,11 @@ func cause(was, is zk.Stat) metrics.Cause {
 	return metrics.ByOther
 }
 
-// samples splits an acquisition into its phases. Where the recipe never had to wait, all after the create is the list.
+// samples splits an acquisition into its phases, to be recorded with it. Where the recipe never had to wait, all after the create is the list.
 func (p phases) samples(whole metrics.Sample) []metrics.Sample {
+	if p.unknown {
+		return nil
+	}
 	created := clamp(p.created, whole.Start, whole.End)
 	part := func(op metrics.Op, from, to time.Duration) metrics.Sample {
 		s := whole
@@ -221,6 +284,23 @@ func (p phases) samples(whole metrics.Sample) []metrics.Sample {
 	acted := clamp(p.acted, woken, whole.End)
 	return append(all, part(metrics.List, created, armed), part(metrics.Wait, armed, woken),
 		part(metrics.Delivery, woken, acted), part(metrics.Recheck, acted, whole.End))
+}
+
+// waiting is the phases of an attempt that took its place and was not granted: what it has surely waited. They have the outcome of the
+// attempt, and are recorded with it.
+func (p phases) waiting(whole metrics.Sample) []metrics.Sample {
+	if p.created == 0 || p.created >= p.until {
+		return nil
+	}
+	place, wait := whole, whole
+	place.Op, place.Due, place.End = metrics.Enqueue, whole.Start, p.created
+	wait.Op, wait.Due, wait.Start, wait.End = metrics.Wait, p.created, p.created, min(p.until, whole.End)
+	if p.busy >= wait.End {
+		return []metrics.Sample{place, wait}
+	}
+	idle := wait
+	idle.Op, idle.Due, idle.Start = metrics.Idle, p.busy, p.busy
+	return []metrics.Sample{place, wait, idle}
 }
 
 func clamp(d, low, high time.Duration) time.Duration { return min(max(d, low), high) }

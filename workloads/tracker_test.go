@@ -73,7 +73,7 @@ func TestTheCreateThatCounts(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name  string
-		anew  bool
+		again bool
 		calls []zk.Call
 		want  time.Duration
 	}{
@@ -84,13 +84,83 @@ func TestTheCreateThatCounts(t *testing.T) {
 		{"a permit after the place", false, []zk.Call{create(3, nil), create(5, nil)}, 3},
 		{"a candidate that stands again", true, []zk.Call{create(3, nil), create(5, nil)}, 5},
 	} {
-		tr := &tracker{origin: origin, fanout: metrics.NewFanout(1).Shard(0), anew: c.anew}
+		tr := &tracker{origin: origin, fanout: metrics.NewFanout(1).Shard(0), again: c.again}
 		tr.begin()
 		for _, call := range c.calls {
 			tr.call(call)
 		}
 		if got := tr.end(true).created; got != c.want {
 			t.Errorf("%s: created at %d, want %d", c.name, got, c.want)
+		}
+	}
+}
+
+// No more events are told of, useful, or got somebody further than have come, in no phase: not when the steady phase is set after they have
+// come (a busy machine), not when an engine tells an event later than it has received it, not when two watches tell one event.
+func TestNothingIsCountedOfMoreEventsThanHaveCome(t *testing.T) {
+	origin := metrics.NewOrigin(time.Now())
+	deleted := func(at time.Duration) zk.Event { return zk.Event{Type: zk.EventDeleted, At: origin.Time(at)} }
+	watches := func(path string, at time.Duration) zk.Call {
+		return zk.Call{Kind: zk.KindExists, Watch: true, Path: path, Start: origin.Time(at), End: origin.Time(at)}
+	}
+	steady := metrics.Steady{From: 10, To: 20}
+	for _, c := range []struct {
+		sentence string
+		do       func(tr *tracker, set func())
+		phase    metrics.Phase
+		moved    int64
+	}{
+		{"the steady phase is set after its first event has come", func(tr *tracker, set func()) {
+			tr.receive(origin.Time(12))
+			set()
+			tr.fired(deleted(12))
+			tr.call(watches("/2", 13))
+		}, metrics.InWarmup, 1},
+		{"an event of the warm-up is told in the steady phase", func(tr *tracker, set func()) {
+			set()
+			tr.receive(origin.Time(9))
+			tr.fired(deleted(11))
+			tr.call(watches("/2", 13))
+		}, metrics.InWarmup, 1},
+		{"it lets two in, as far as anybody can tell", func(tr *tracker, set func()) {
+			set()
+			tr.receive(origin.Time(12))
+			tr.fired(deleted(12))
+			tr.call(watches("/2", 13))
+			tr.end(true)
+			tr.begin()
+			tr.fired(deleted(12))
+			tr.call(watches("/3", 14))
+			tr.end(true)
+		}, metrics.InSteady, 1},
+		{"two watches tell it, and each gets us further", func(tr *tracker, set func()) {
+			set()
+			tr.receive(origin.Time(12))
+			tr.fired(deleted(12))
+			tr.call(watches("/2", 13))
+			tr.fired(deleted(12))
+			tr.call(watches("/3", 14))
+		}, metrics.InSteady, 1},
+		{"one that nobody has received", func(tr *tracker, set func()) {
+			set()
+			tr.fired(deleted(12))
+			tr.call(watches("/2", 13))
+		}, metrics.InSteady, 0},
+	} {
+		f := metrics.NewFanout(1)
+		tr := &tracker{origin: origin, fanout: f.Shard(0)}
+		tr.begin()
+		tr.call(watches("/1", 1))
+		c.do(tr, func() { f.SetSteady(steady) })
+		tr.end(true)
+		for _, p := range []metrics.Phase{metrics.InWarmup, metrics.InSteady, metrics.InDrain} {
+			n, want := f.Counts(p), int64(0)
+			if p == c.phase {
+				want = c.moved
+			}
+			if n.Moved != want || n.Useful != want || n.Events[metrics.ByRelease] != want || n.AllEvents() != want {
+				t.Errorf("%s: phase %d: %+v, want %d of each", c.sentence, p, n, want)
+			}
 		}
 	}
 }

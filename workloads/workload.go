@@ -2,6 +2,7 @@ package workloads
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"math/rand/v2"
 	"time"
@@ -22,24 +23,10 @@ type Workload interface {
 	Inspect(ctx context.Context, s zk.Session, r metrics.Recorder) error
 	// Checks are the promises that the history of the cell is judged by.
 	Checks() []check.Check
-	// Op is what one Step does, whose successes are the operations of the result.
-	Op() metrics.Op
+	// Measures are what a result is about: one operation at least, which comes first.
+	Measures() []Measure
 	// Theory is the expected number of events for each release and for each arrival.
 	Theory() (release, arrival float64)
-}
-
-// Several is a Workload whose Steps are of several operations. Its Op is one of them.
-type Several interface {
-	Workload
-	// Ops are the operations whose successes, together, are the operations of the result.
-	Ops() []metrics.Op
-}
-
-// Parted is a Workload whose operations bring about others that a user waits for, such as the fail-over of an election. Their responses
-// are shown beside those of its operations.
-type Parted interface {
-	Workload
-	Parts() []metrics.Op
 }
 
 // Driven is a Workload of whose sessions an open loop drives only some, such as the producers of a queue. The others, whose work depends
@@ -48,8 +35,41 @@ type Driven interface {
 	Workload
 	// IsDriven tells whether a session, 0 to sessions-1, is one of those that the rate is spread over. At least one is.
 	IsDriven(session uint32) bool
-	// Offered is the operation that the rate is of.
-	Offered() metrics.Op
+}
+
+// Owned is a Workload of whose objects somebody may wait for more than that nobody holds them.
+type Owned interface {
+	Workload
+	// Ownerless says what an object is while it could be had: "nobody led".
+	Ownerless() string
+}
+
+// Divided is a Workload of whose objects each may be held by several at a time.
+type Divided interface {
+	Workload
+	Permits() int // of each object
+}
+
+// Permits is how many may hold an object of the workload at a time; 0: its operations say who excludes whom.
+func Permits(w Workload) int {
+	if d, some := w.(Divided); some {
+		return d.Permits()
+	}
+	return 0
+}
+
+// Drawing is a Workload whose sessions draw what each of their Steps does, such as whether to read or to write.
+type Drawing interface {
+	Workload
+	// Draw is what the next Step of a session does, or would have done.
+	Draw(session uint32, r *rand.Rand) metrics.Op
+}
+
+// Pipelined is a Workload whose Step may return while what it has begun is still under way, to be recorded later from another goroutine.
+type Pipelined interface {
+	Workload
+	// Await returns when nothing of a session is under way any more. No Step of it may be running.
+	Await(session uint32)
 }
 
 // Noting is a Workload that has something to say about a run that is no verdict.
@@ -67,11 +87,12 @@ type Costed interface {
 	Cost() Cost
 }
 
-// CostedPer is a Costed whose Cost is that of something that several successes of Op make up, such as a transaction of many sites.
+// CostedPer is a Workload whose cost is not that of a success of Op: of something that several of them make up, such as a transaction of
+// many sites, or of any of several operations, such as a grant to a reader or to a writer.
 type CostedPer interface {
-	Costed
-	// Per is the operation of which there is one for each, and its name for a reader.
-	Per() (op metrics.Op, name string)
+	Workload
+	// Per are the operations of which there is one for each, and its name for a reader.
+	Per() (ops []metrics.Op, name string)
 }
 
 // Cost is what something costs, by what is counted.
@@ -80,42 +101,45 @@ type Cost map[Spent]float64
 // Spent is one thing that is counted.
 type Spent string
 
-// What is counted. A Multi is one write; a list is a read too.
+// What is counted: everything that goes over the wire. A Multi is one write; a list is a read too.
 const (
-	Writes Spent = "writes"
-	Reads  Spent = "reads"
-	Lists  Spent = "lists"
-	Names  Spent = "names" // listed
-	Bytes  Spent = "bytes" // of names listed, 4 and their length each, and of data read
-	Events Spent = "events"
+	Writes  Spent = "writes"
+	Reads   Spent = "reads"
+	Lists   Spent = "lists"
+	Names   Spent = "names" // listed
+	Bytes   Spent = "bytes" // of names listed, 4 and their length each, and of data read
+	Events  Spent = "events"
+	Watches Spent = "watches" // requests that are about watches alone: to keep one armed, to remove them, to arm all again
+	Upkeep  Spent = "session" // requests that keep the session: pings, handshakes, credentials, the end
 )
 
 // Spents is all of them, in the order of reports.
-var Spents = []Spent{Writes, Reads, Lists, Names, Bytes, Events}
+var Spents = []Spent{Writes, Reads, Lists, Names, Bytes, Events, Watches, Upkeep}
 
 // CostOf is what was counted, altogether.
 func CostOf(n metrics.FanoutCounts) Cost {
 	c := Cost{Lists: float64(n.Lists), Names: float64(n.Names), Bytes: float64(n.Bytes + n.ReadBytes), Events: float64(n.AllEvents())}
 	for k := range zk.Kind(zk.Kinds) {
-		switch requests := float64(n.Requests[k]); {
-		case write(k):
-			c[Writes] += requests
-		case k != zk.KindOther:
-			c[Reads] += requests
-		}
+		c[spentOn(k)] += float64(n.Requests[k])
 	}
 	return c
 }
 
-// Ops are the operations of a workload.
-func Ops(w Workload) []metrics.Op {
-	if s, ok := w.(Several); ok {
-		return s.Ops()
+// spentOn is what a request of a kind counts as. That of no kind that recipes know counts as a read.
+func spentOn(k zk.Kind) Spent {
+	switch k {
+	case zk.KindAddWatch, zk.KindRemoveWatches, zk.KindSetWatches:
+		return Watches
+	case zk.KindPing, zk.KindConnect, zk.KindAuth, zk.KindClose:
+		return Upkeep
 	}
-	return []metrics.Op{w.Op()}
+	if write(k) {
+		return Writes
+	}
+	return Reads
 }
 
-// Seat is a simulated client's place in a cell.
+// Seat is one simulated client of a cell. It has one session at a time: a new one where one was lost.
 type Seat struct {
 	ID       uint32
 	Session  zk.Session
@@ -123,7 +147,15 @@ type Seat struct {
 	Fanout   *metrics.FanoutShard
 	Origin   metrics.Origin
 	Rand     *rand.Rand
+	Standing *metrics.Standing // what the session is doing, for whoever looks on; nil: nobody does
+	// Open opens a session in the place of Session, which has ended. It is Session from then on.
+	Open func(ctx context.Context) (zk.Session, error)
 }
+
+// CutAt is the cause of a context that cuts the work of a run short: when that was, as an offset.
+type CutAt time.Duration
+
+func (c CutAt) Error() string { return fmt.Sprintf("the run cut it at %v", time.Duration(c)) }
 
 // Step does one unit of work that was due at an offset from the origin, records it, and returns when the session is free again.
 // Its error says that the session is over and the seat needs a new one, or with ErrEnded that the step has ended it as it should;

@@ -1,6 +1,6 @@
 // Package zk is the session: what coordination recipes need from ZooKeeper, with contexts and zxids.
 //
-// [Session] is the one interface that recipes, workloads and tests are written against. Its engines are [Dial], zkbench's
+// [Session] is the one interface that recipes, workloads and tests are written against. Its engines are package wire, zkbench's
 // own wire client; package gozk, over github.com/go-zookeeper/zk; and package zktest, an ensemble in memory. One
 // conformance suite (zktest.Conformance) says what an engine must do, and all of them pass it.
 //

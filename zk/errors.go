@@ -38,6 +38,8 @@ var (
 	ErrClosed = errors.New("session closed")
 	// ErrAuthFailed: the server refused the credentials and closes the session.
 	ErrAuthFailed = errors.New("authentication failed")
+	// ErrAuthRequired: the server carries nothing out, pings included, before the session has authenticated, and closes it.
+	ErrAuthRequired = errors.New("the server requires authentication")
 	// ErrWatchLost: the watch is gone though the session lives.
 	ErrWatchLost = errors.New("watch lost")
 )
@@ -69,7 +71,7 @@ func Classify(err error) Class {
 		return ClassOK
 	case errors.Is(err, ErrSessionExpired):
 		return ClassSessionGone
-	case errors.Is(err, ErrClosed), errors.Is(err, ErrAuthFailed):
+	case errors.Is(err, ErrClosed), errors.Is(err, ErrAuthFailed), errors.Is(err, ErrAuthRequired), errors.Is(err, ErrNoAnswer):
 		return ClassTerminal
 	case errors.Is(err, ErrMaybeApplied):
 		return ClassMaybeApplied
@@ -89,7 +91,7 @@ func Classify(err error) Class {
 }
 
 var definiteNoes = []error{ErrNoNode, ErrNodeExists, ErrBadVersion, ErrNotEmpty, ErrNoAuth, ErrInvalidACL,
-	ErrNoChildrenForEphemerals, ErrQuota, ErrBadArguments, ErrUnimplemented, ErrReadOnly, ErrNoWatcher, ErrRolledBack}
+	ErrNoChildrenForEphemerals, ErrQuota, ErrBadArguments, ErrUnimplemented, ErrReadOnly, ErrNoWatcher, ErrRolledBack, ErrOutside}
 
 // FromCode turns an error code of the wire protocol into the sentinel, nil for 0. Codes that have none are ErrMaybeApplied
 // with the number: connection loss (-4) and operation timeout (-7) among them.
@@ -106,7 +108,7 @@ func FromCode(code int32) error {
 var byCode = map[int32]error{
 	-2: ErrRolledBack, -6: ErrUnimplemented, -8: ErrBadArguments, -101: ErrNoNode, -102: ErrNoAuth, -103: ErrBadVersion,
 	-108: ErrNoChildrenForEphemerals, -110: ErrNodeExists, -111: ErrNotEmpty, -112: ErrSessionExpired, -114: ErrInvalidACL,
-	-115: ErrAuthFailed, -119: ErrReadOnly, -121: ErrNoWatcher, -125: ErrQuota, -127: ErrThrottled,
+	-115: ErrAuthFailed, -119: ErrReadOnly, -121: ErrNoWatcher, -124: ErrAuthRequired, -125: ErrQuota, -127: ErrThrottled,
 }
 
 // Error tells what was attempted. errors.Is sees through to the sentinel.

@@ -28,6 +28,7 @@ func TestClassify(t *testing.T) {
 		{"expired", ErrSessionExpired, ClassSessionGone},
 		{"closed", ErrClosed, ClassTerminal},
 		{"credentials refused", ErrAuthFailed, ClassTerminal},
+		{"credentials missing", ErrAuthRequired, ClassTerminal},
 		{"canceled", context.Canceled, ClassCanceled},
 		{"too late", fmt.Errorf("get: %w", context.DeadlineExceeded), ClassCanceled},
 		{"an error of no known kind: the safe reading", io.ErrUnexpectedEOF, ClassMaybeApplied},
@@ -54,7 +55,7 @@ func TestFromCode(t *testing.T) {
 		{0, nil}, {-2, ErrRolledBack}, {-4, ErrMaybeApplied}, {-6, ErrUnimplemented}, {-7, ErrMaybeApplied}, {-8, ErrBadArguments},
 		{-101, ErrNoNode}, {-102, ErrNoAuth}, {-103, ErrBadVersion}, {-108, ErrNoChildrenForEphemerals}, {-110, ErrNodeExists},
 		{-111, ErrNotEmpty}, {-112, ErrSessionExpired}, {-114, ErrInvalidACL}, {-115, ErrAuthFailed}, {-119, ErrReadOnly},
-		{-121, ErrNoWatcher}, {-125, ErrQuota}, {-127, ErrThrottled}, {-9999, ErrMaybeApplied},
+		{-121, ErrNoWatcher}, {-124, ErrAuthRequired}, {-125, ErrQuota}, {-127, ErrThrottled}, {-9999, ErrMaybeApplied},
 	} {
 		if got := FromCode(c.code); !errors.Is(got, c.want) {
 			t.Errorf("FromCode(%d) = %v, want %v", c.code, got, c.want)

@@ -5,9 +5,9 @@ import (
 	"unicode/utf8"
 )
 
-// checkPath refuses what every server would refuse (PathUtils.validatePath of Apache ZooKeeper), because some servers drop
-// the connection over it.
-func checkPath(path string) error {
+// CheckPath is nil for a path that a znode can have, ErrBadArguments for others: relative ones, empty names, '.' and '..', and characters
+// that servers refuse (PathUtils.validatePath of Apache ZooKeeper). Some servers drop the connection over such a path.
+func CheckPath(path string) error {
 	if path == "/" {
 		return nil
 	}
@@ -32,7 +32,7 @@ func checkPath(path string) error {
 	return nil
 }
 
-// checkWide is checkPath for a path with characters beyond ASCII. The server counts in UTF-16, so everything beyond the basic
+// checkWide is CheckPath for a path with characters beyond ASCII. The server counts in UTF-16, so everything beyond the basic
 // plane is a pair of surrogates to it, which it refuses.
 func checkWide(path string) error {
 	if !utf8.ValidString(path) {
@@ -47,17 +47,17 @@ func checkWide(path string) error {
 		}
 		return r
 	}, path)
-	return checkPath(plain)
+	return CheckPath(plain)
 }
 
-// checkCreate is checkPath for a create: the number that the server appends belongs to the path, so a sequential one may end
+// CheckCreate is CheckPath for a create: the number that the server appends belongs to the path, so a sequential one may end
 // in a slash.
-func checkCreate(path string, mode Mode) error {
+func CheckCreate(path string, mode Mode) error {
 	switch {
 	case mode < Persistent || mode > Container:
 		return ErrBadArguments
 	case mode.Sequential() && strings.HasSuffix(path, "/"):
-		return checkPath(path + "1")
+		return CheckPath(path + "1")
 	}
-	return checkPath(path)
+	return CheckPath(path)
 }

@@ -9,6 +9,8 @@ import (
 // goroutines. A method that takes a context returns when the context ends; a write whose outcome is then unknown returns an
 // error that is both the context's and [ErrMaybeApplied].
 //
+// A context that is a [Reply] learns the zxid of the reply.
+//
 // While the connection is down, a call waits for it to come back, for as long as its context allows and the session lives;
 // a call that had already been sent when the connection broke fails with ErrMaybeApplied (a read is sent again).
 type Session interface {
@@ -48,15 +50,30 @@ type Session interface {
 	// Done is closed when the session is over: expired, or closed with Close. Its ephemeral znodes are gone or are
 	// being removed by the servers.
 	Done() <-chan struct{}
-	// Err is nil while the session lives, then ErrSessionExpired, ErrClosed or ErrAuthFailed.
+	// Err is nil while the session lives, then ErrSessionExpired, ErrClosed, ErrAuthFailed or ErrAuthRequired.
 	Err() error
-	// Lease is closed when the session can no longer be relied on: it is over, or a third of its timeout passed without
-	// a connection. A server cannot have expired the session before that, because a silent connection is dropped after two
-	// thirds of the timeout. After the connection has come back, Lease returns a new channel; holders of the old one keep
-	// the loss.
+	// Lease is closed when the session can no longer be relied on: it is over, or nine tenths of its timeout T have passed
+	// since the last request was sent that a server has answered. Requests are those of callers, pings (one for every third
+	// of T in which nothing else was sent) and the request that opens a connection; events and late replies count for
+	// nothing more. The server has heard that request when it was sent or later, and expires the session T after it at the
+	// soonest. When a younger request is answered, Lease returns a new channel; holders of the old one keep the loss.
+	//
+	// Lease looks at the clock, one that goes on while the process is stopped or, on Linux, the machine suspended: it never
+	// returns an open channel of a lease that is over, and when it returns, the channel that it returned for that lease
+	// before is closed too. A channel alone may tell late, because no timer runs in a stopped process. Whoever may have
+	// been stopped calls Lease before it relies on one; between that call and what it does then, only a fence helps.
+	//
+	// The tenth of T in reserve is for the holder to act in; clocks whose rates differ by one part in a thousand use a
+	// hundredth of it. What the bound does not cover: a clock that stands still with a virtual machine, and a server that
+	// answers without being in touch with its leader, which hears of sessions every half tick: one that dies right after
+	// its answer, or is cut off and has not noticed yet.
 	Lease() <-chan struct{}
+	// Go runs f in a goroutine of its own, for what goes on beside the caller: a watch over what is held, a removal in doubt. f has to end
+	// when the session is over, at the latest: then Lease is closed, every watch has told and every request fails. Close waits for
+	// it. After Close, f runs before Go returns. f must not call Close.
+	Go(f func())
 	// Close ends the session on the server, which removes its ephemeral znodes, waits for the server's answer for a
-	// bounded time, and frees all goroutines and sockets. It may be called more than once.
+	// bounded time, and frees all goroutines and sockets; then it waits for what Go has begun. It may be called more than once.
 	Close() error
 }
 

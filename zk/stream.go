@@ -3,11 +3,10 @@ package zk
 import (
 	"context"
 	"sync"
-	"time"
 )
 
 // PersistentWatcher is the optional power of a session to keep a watch armed (addWatch, servers from 3.6 on). Find it with
-// AsPersistentWatcher, which looks through Observe.
+// AsPersistentWatcher, which looks through Observe and Within.
 type PersistentWatcher interface {
 	// AddWatch arms a persistent watch on path, or on it and everything below it. A recursive one reports
 	// EventCreated, EventDeleted and EventDataChanged with the path that changed, never EventChildrenChanged.
@@ -16,6 +15,9 @@ type PersistentWatcher interface {
 
 // AsPersistentWatcher returns the power of s, or false.
 func AsPersistentWatcher(s Session) (PersistentWatcher, bool) {
+	if b, ok := s.(*bound); ok {
+		return AsPersistentWatcher(b.Session)
+	}
 	o, ok := s.(*observed)
 	if !ok {
 		p, ok := s.(PersistentWatcher)
@@ -25,22 +27,20 @@ func AsPersistentWatcher(s Session) (PersistentWatcher, bool) {
 	if !ok {
 		return nil, false
 	}
-	return observedWatcher{below, o.t}, true
+	return observedWatcher{below, o}, true
 }
 
 type observedWatcher struct {
 	PersistentWatcher
-	t *Trace
+	o *observed
 }
 
-func (o observedWatcher) AddWatch(ctx context.Context, path string, recursive bool) (*Stream, error) {
-	start := time.Now()
-	st, err := o.PersistentWatcher.AddWatch(ctx, path, recursive)
-	if o.t.Call != nil {
-		o.t.Call(Call{Kind: KindOther, Path: path, Watch: true, Start: start, End: time.Now(), Err: err})
-	}
-	if err == nil && o.t.Event != nil {
-		st.observe(o.t.Event)
+func (w observedWatcher) AddWatch(ctx context.Context, path string, recursive bool) (*Stream, error) {
+	start, r := w.o.begin(ctx)
+	st, err := w.PersistentWatcher.AddWatch(r, path, recursive)
+	w.o.call(r, Call{Kind: KindAddWatch, Path: path, Watch: true, Start: start, Err: err})
+	if err == nil {
+		st.observe(w.o.event)
 	}
 	return st, err
 }

@@ -2,6 +2,9 @@ package zk
 
 import (
 	"context"
+	"errors"
+	"slices"
+	"sync/atomic"
 	"time"
 )
 
@@ -20,6 +23,14 @@ const (
 	KindSync
 	KindCheck
 	KindOther
+	KindAddWatch
+	// What a session does of itself, beside what it is asked for.
+	KindRemoveWatches // watches that nobody wants any more
+	KindSetWatches    // all watches, on a new connection
+	KindPing
+	KindAuth
+	KindConnect // the handshake of a connection, which is no request to the servers but goes over the wire like one
+	KindClose
 	kinds
 )
 
@@ -27,7 +38,8 @@ const (
 const Kinds = int(kinds)
 
 func (k Kind) String() string {
-	return [...]string{"create", "delete", "set", "get", "exists", "list", "multi", "sync", "check", "request"}[k]
+	return [...]string{"create", "delete", "set", "get", "exists", "list", "multi", "sync", "check", "request", "add-watch", "remove-watches",
+		"set-watches", "ping", "auth", "connect", "close"}[k]
 }
 
 // Call is one finished operation.
@@ -41,41 +53,138 @@ type Call struct {
 	Names      []string // of a list; read only
 	Stat       Stat
 	Bytes      int // of the data read, or of the names of a list on the wire: 4 + length each
+	// Zxid is what the header of the reply says: the state that a read saw, or the transaction of a write, also of one that was
+	// refused. It is 0 when no reply has come, or when the engine cannot tell.
+	Zxid int64
+	Ops  []Op // of a multi; read only
 }
 
-// Trace receives what a session does. Both hooks may be nil, are called from many goroutines at once and must not block;
-// Event is called from the goroutine that reads the socket.
+// Trace receives what a session does. Every hook may be nil, is called from many goroutines at once and must not block or use the
+// session; Event and Received are called from the goroutine that reads the socket.
 type Trace struct {
 	Call  func(Call)
 	Event func(Event) // once per one-shot watch that fired; not for a watch that was lost
+	// Sent is called for each request that goes to the servers, whoever asked for it: also for those that the session makes of itself,
+	// and for each time that one is sent again.
+	Sent func(Kind, time.Time)
+	// Received is called for each event that comes from the servers, before Event, and also when no watch waits for it any more.
+	Received func(time.Time)
+	// Pending counts the calls that have begun and not ended.
+	Pending *atomic.Int64
+}
+
+// Tapped is the optional power of a session to tell what goes over its wire. Observe uses it; of a session without it, calls and watches
+// that fired stand for what is sent and received.
+type Tapped interface {
+	// Tap has sent and received called from now on, as in Trace; both may be nil. The last Tap counts.
+	Tap(sent func(Kind, time.Time), received func(time.Time))
+}
+
+// asTapped returns the power of s, or false; it looks through Observe and Within.
+func asTapped(s Session) (Tapped, bool) {
+	if w, wrapped := s.(wrapper); wrapped {
+		return asTapped(w.Unwrap())
+	}
+	t, ok := s.(Tapped)
+	return t, ok
 }
 
 // Observe returns a session that reports every operation of s to t, so that phases and costs are measured without touching
-// the recipes: the idea of net/http/httptrace.
+// the recipes: the idea of net/http/httptrace. A session that is observed already reports to both traces, the earlier one first, and what one
+// operation costs is paid once.
 func Observe(s Session, t *Trace) Session {
-	return &observed{Session: s, t: t}
+	wire, tapped := asTapped(s)
+	if tapped && (t.Sent != nil || t.Received != nil) {
+		wire.Tap(t.Sent, t.Received)
+	}
+	o := &observed{Session: s, tapped: tapped}
+	if below, already := s.(*observed); already {
+		o.Session, o.traces = below.Session, below.traces
+	}
+	o.traces = append(slices.Clip(o.traces), t)
+	for _, t := range o.traces {
+		o.events = o.events || t.Event != nil || t.Received != nil && !tapped
+	}
+	return o
 }
+
+// Reply is a context by which one request learns the zxid of its reply: the last transaction that the server had applied when it
+// answered. For a read that is the state that it saw; a write, also one that is refused, has a transaction of its own.
+type Reply struct {
+	context.Context
+	Zxid int64 // 0: no reply has come, or the engine cannot tell
+}
+
+// Replied tells whoever made a request with a Reply as its context what the header of the reply says. Engines call it before the
+// request returns, in the goroutine that made it.
+func Replied(ctx context.Context, zxid int64) {
+	if r, ok := ctx.(*Reply); ok {
+		r.Zxid = max(zxid, 0)
+		Replied(r.Context, zxid) // of an Observe above this one
+	}
+}
+
+// wrapper is a session around another one.
+type wrapper interface{ Unwrap() Session }
 
 type observed struct {
 	Session
-	t *Trace
+	traces []*Trace // the earliest first
+	tapped bool     // the session itself tells what is sent and received
+	events bool     // somebody wants to be told of them
 }
 
 // Unwrap returns the session below, for optional powers such as persistent watches.
 func (o *observed) Unwrap() Session { return o.Session }
 
-func (o *observed) call(c Call) {
-	if o.t.Call != nil {
-		c.End = time.Now()
-		o.t.Call(c)
+// begin is the start of each call; call its end.
+func (o *observed) begin(ctx context.Context) (time.Time, *Reply) {
+	for _, t := range o.traces {
+		if t.Pending != nil {
+			t.Pending.Add(1)
+		}
+	}
+	return time.Now(), &Reply{Context: ctx}
+}
+
+func (o *observed) call(r *Reply, c Call) {
+	c.End, c.Zxid = time.Now(), r.Zxid
+	for _, t := range o.traces {
+		if !o.tapped && t.Sent != nil && sent(&c) {
+			t.Sent(c.Kind, c.Start)
+		}
+		if t.Call != nil {
+			t.Call(c)
+		}
+		if t.Pending != nil {
+			t.Pending.Add(-1)
+		}
+	}
+}
+
+// sent reports whether a call to a session that has no tap stands for a request. Of a session that is over nothing was sent.
+func sent(c *Call) bool {
+	class := Classify(c.Err)
+	return class != ClassSessionGone && class != ClassTerminal || errors.Is(c.Err, ErrMaybeApplied)
+}
+
+// event hands an event on, and stands for the tap of a session that has none.
+func (o *observed) event(e Event) {
+	for _, t := range o.traces {
+		if !o.tapped && t.Received != nil {
+			t.Received(e.At)
+		}
+		if t.Event != nil {
+			t.Event(e)
+		}
 	}
 }
 
 func (o *observed) watch(w *Watch) *Watch {
-	if w != nil && o.t.Event != nil {
+	if w != nil && o.events {
 		w.observe(func(e Event) {
 			if e.Err == nil {
-				o.t.Event(e)
+				o.event(e)
 			}
 		})
 	}
@@ -83,79 +192,79 @@ func (o *observed) watch(w *Watch) *Watch {
 }
 
 func (o *observed) Create(ctx context.Context, path string, data []byte, mode Mode) (Created, error) {
-	start := time.Now()
-	c, err := o.Session.Create(ctx, path, data, mode)
-	o.call(Call{Kind: KindCreate, Path: path, Start: start, Err: err, Created: c})
+	start, r := o.begin(ctx)
+	c, err := o.Session.Create(r, path, data, mode)
+	o.call(r, Call{Kind: KindCreate, Path: path, Start: start, Err: err, Created: c})
 	return c, err
 }
 
 func (o *observed) Delete(ctx context.Context, path string, version int32) error {
-	start := time.Now()
-	err := o.Session.Delete(ctx, path, version)
-	o.call(Call{Kind: KindDelete, Path: path, Start: start, Err: err})
+	start, r := o.begin(ctx)
+	err := o.Session.Delete(r, path, version)
+	o.call(r, Call{Kind: KindDelete, Path: path, Start: start, Err: err})
 	return err
 }
 
 func (o *observed) Set(ctx context.Context, path string, data []byte, version int32) (Stat, error) {
-	start := time.Now()
-	st, err := o.Session.Set(ctx, path, data, version)
-	o.call(Call{Kind: KindSet, Path: path, Start: start, Err: err, Stat: st})
+	start, r := o.begin(ctx)
+	st, err := o.Session.Set(r, path, data, version)
+	o.call(r, Call{Kind: KindSet, Path: path, Start: start, Err: err, Stat: st})
 	return st, err
 }
 
 func (o *observed) Get(ctx context.Context, path string) ([]byte, Stat, error) {
-	start := time.Now()
-	data, st, err := o.Session.Get(ctx, path)
-	o.call(Call{Kind: KindGet, Path: path, Start: start, Err: err, Stat: st, Bytes: len(data)})
+	start, r := o.begin(ctx)
+	data, st, err := o.Session.Get(r, path)
+	o.call(r, Call{Kind: KindGet, Path: path, Start: start, Err: err, Stat: st, Bytes: len(data)})
 	return data, st, err
 }
 
 func (o *observed) Exists(ctx context.Context, path string) (Stat, bool, error) {
-	start := time.Now()
-	st, ok, err := o.Session.Exists(ctx, path)
-	o.call(Call{Kind: KindExists, Path: path, Start: start, Err: err, Stat: st})
+	start, r := o.begin(ctx)
+	st, ok, err := o.Session.Exists(r, path)
+	o.call(r, Call{Kind: KindExists, Path: path, Start: start, Err: err, Stat: st})
 	return st, ok, err
 }
 
 func (o *observed) Children(ctx context.Context, path string) ([]string, Stat, error) {
-	start := time.Now()
-	names, st, err := o.Session.Children(ctx, path)
-	o.call(Call{Kind: KindChildren, Path: path, Start: start, Err: err, Stat: st, Names: names, Bytes: listBytes(names)})
+	start, r := o.begin(ctx)
+	names, st, err := o.Session.Children(r, path)
+	o.call(r, Call{Kind: KindChildren, Path: path, Start: start, Err: err, Stat: st, Names: names, Bytes: listBytes(names)})
 	return names, st, err
 }
 
 func (o *observed) GetW(ctx context.Context, path string) ([]byte, Stat, *Watch, error) {
-	start := time.Now()
-	data, st, w, err := o.Session.GetW(ctx, path)
-	o.call(Call{Kind: KindGet, Path: path, Watch: true, Start: start, Err: err, Stat: st, Bytes: len(data)})
+	start, r := o.begin(ctx)
+	data, st, w, err := o.Session.GetW(r, path)
+	o.call(r, Call{Kind: KindGet, Path: path, Watch: true, Start: start, Err: err, Stat: st, Bytes: len(data)})
 	return data, st, o.watch(w), err
 }
 
 func (o *observed) ExistsW(ctx context.Context, path string) (Stat, bool, *Watch, error) {
-	start := time.Now()
-	st, ok, w, err := o.Session.ExistsW(ctx, path)
-	o.call(Call{Kind: KindExists, Path: path, Watch: true, Start: start, Err: err, Stat: st})
+	start, r := o.begin(ctx)
+	st, ok, w, err := o.Session.ExistsW(r, path)
+	o.call(r, Call{Kind: KindExists, Path: path, Watch: true, Start: start, Err: err, Stat: st})
 	return st, ok, o.watch(w), err
 }
 
 func (o *observed) ChildrenW(ctx context.Context, path string) ([]string, Stat, *Watch, error) {
-	start := time.Now()
-	names, st, w, err := o.Session.ChildrenW(ctx, path)
-	o.call(Call{Kind: KindChildren, Path: path, Watch: true, Start: start, Err: err, Stat: st, Names: names, Bytes: listBytes(names)})
+	start, r := o.begin(ctx)
+	names, st, w, err := o.Session.ChildrenW(r, path)
+	o.call(r, Call{Kind: KindChildren, Path: path, Watch: true, Start: start, Err: err, Stat: st, Names: names, Bytes: listBytes(names)})
 	return names, st, o.watch(w), err
 }
 
 func (o *observed) Multi(ctx context.Context, ops ...Op) ([]OpResult, error) {
-	start := time.Now()
-	res, err := o.Session.Multi(ctx, ops...)
-	o.call(Call{Kind: KindMulti, Start: start, Err: err})
+	start, r := o.begin(ctx)
+	res, err := o.Session.Multi(r, ops...)
+	o.call(r, Call{Kind: KindMulti, Start: start, Err: err, Ops: ops})
 	return res, err
 }
 
 func (o *observed) Sync(ctx context.Context, path string) error {
-	start := time.Now()
-	err := o.Session.Sync(ctx, path)
-	o.call(Call{Kind: KindSync, Path: path, Start: start, Err: err})
+	start, r := o.begin(ctx)
+	err := o.Session.Sync(r, path)
+	o.call(r, Call{Kind: KindSync, Path: path, Start: start, Err: err})
 	return err
 }
 

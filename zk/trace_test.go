@@ -3,6 +3,7 @@ package zk_test
 import (
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -125,4 +126,52 @@ func TestToken(t *testing.T) {
 			t.Errorf("%s: Token() = %d, %v, want %d and %v", c.name, got, err, c.want, c.class)
 		}
 	}
+}
+
+// A session that is observed twice reports each operation and each event to both, the first trace first, with the same times.
+func TestObserveTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ens := zktest.New(zktest.Config{OpLatency: time.Millisecond})
+		below := ens.Dial()
+		defer below.Close()
+		var told []string
+		var calls []zk.Call
+		var pending [2]atomic.Int64
+		trace := func(i int) *zk.Trace {
+			return &zk.Trace{Pending: &pending[i],
+				Call: func(c zk.Call) {
+					told, calls = append(told, fmt.Sprintf("%d: %v, %d pending", i, c.Kind, pending[i].Load())), append(calls, c)
+				},
+				Event: func(e zk.Event) { told = append(told, fmt.Sprintf("%d: %v", i, e.Type)) }}
+		}
+		first := zk.Observe(below, trace(0))
+		s := zk.Observe(first, trace(1))
+		must := func(err error) {
+			t.Helper()
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, err := s.Create(t.Context(), "/a", nil, zk.Persistent)
+		must(err)
+		_, _, w, err := s.GetW(t.Context(), "/a")
+		must(err)
+		_, err = first.Set(t.Context(), "/a", nil, zk.AnyVersion) // only the first is told what is not done through the second
+		must(err)
+		<-w.C()
+		want := []string{"0: create, 1 pending", "1: create, 1 pending", "0: get, 1 pending", "1: get, 1 pending", "0: data changed", "1: data changed", "0: set, 1 pending"}
+		slices.Sort(told[4:]) // the event and the end of the set come from different goroutines
+		slices.Sort(want[4:])
+		if !slices.Equal(told, want) {
+			t.Errorf("told %q, want %q", told, want)
+		}
+		for i := 0; i < 4; i += 2 {
+			if a, b := calls[i], calls[i+1]; a.Start != b.Start || a.End != b.End || a.Zxid != b.Zxid || a.Zxid == 0 {
+				t.Errorf("the traces differ: %+v and %+v", a, b)
+			}
+		}
+		if pending[0].Load() != 0 || pending[1].Load() != 0 {
+			t.Errorf("%d and %d calls pending at the end", pending[0].Load(), pending[1].Load())
+		}
+	})
 }

@@ -39,6 +39,9 @@ type Event struct {
 	Path string
 	At   time.Time // when it was read from the socket
 	Err  error     // ErrSessionExpired, ErrClosed or ErrWatchLost when the watch was lost; nil for a change
+	// Zxid is the transaction that made the change. It is 0 where that is unknown: servers before 3.9 do not tell, and none does of
+	// what changed while the session had no connection.
+	Zxid int64
 }
 
 // Watch is one armed one-shot watch. C yields exactly one event and is never closed.

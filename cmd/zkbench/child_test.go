@@ -13,6 +13,9 @@ import (
 // childEnv makes the test binary be zkbench itself, for tests that need a process of its own; its value is a mode.
 const childEnv = "ZKBENCH_TEST_CHILD"
 
+// withDefects is the mode of a child whose catalogue has the deliberately broken recipes too.
+const withDefects = "defects"
+
 // What a child's file systems are, before the directory that it says it of.
 const (
 	tiny   = "tiny:"   // of two pages
@@ -32,6 +35,12 @@ func child() int {
 		}
 	}
 	os.Args[0] = "zkbench"
+	if mode == withDefects {
+		return process(brokenSetup())
+	}
+	if mode == announcing {
+		return process(announce(setup()))
+	}
 	main()
 	return 98 // main does not return
 }

@@ -2,36 +2,51 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
-	"github.com/zkbench/zkbench/bench"
+	"github.com/zkbench/zkbench/bench/faults"
 	"github.com/zkbench/zkbench/ensemble"
+	"github.com/zkbench/zkbench/ensemble/drivers"
+	"github.com/zkbench/zkbench/internal/phrase"
+	"github.com/zkbench/zkbench/profiles"
 )
 
 func (a *app) up(ctx context.Context, args []string) error {
-	f := a.flags("up [-n N] [--driver local|compose]", `Starts an ensemble that stays until 'zkbench down', and prints its addresses: processes of this machine, or
+	f := a.flags("up [-n N] [--driver local|compose] [--secure tls|tls-resumed|mtls|sasl|digest]", `Starts an ensemble that stays until 'zkbench down', and prints its addresses: processes of this machine, or
 containers of Docker's. The variables that containers heed (ZK_IMAGE, ZK_HEAP, ...) are in docs/containers.md.`)
 	n := f.IntP("servers", "n", 3, "how many servers: 1, 3, 5 or, as processes, 7")
 	driver := f.String("driver", "local", "what the servers are: local, processes of this machine, or compose, containers")
 	noFsync := f.Bool("no-fsync", false, "answer writes before they are on disk: faster, and not what ZooKeeper promises")
 	home := f.String("zookeeper-home", "", "ZooKeeper's home directory or server jar (default: ZOOKEEPER_HOME, then the usual places); for local")
+	secure := f.String("secure", "", "encrypt the clients' port, and ask clients for more: tls, tls-resumed, mtls, sasl or digest; for local")
 	show := f.Bool("print-servers", false, "print the addresses of the ensemble that is up, and start nothing")
+	flags := f.Bool("print-flags", false, "print the flags with which other commands reach the ensemble that is up, and start nothing")
 	if err := parse(f, args); err != nil {
 		return err
 	}
 	if f.NArg() > 0 {
 		return usagef("up takes no arguments, only flags")
 	}
-	if *show {
-		e, err := ensemble.Load("")
+	if *show || *flags {
+		e, err := drivers.Load("")
 		if err != nil {
 			return err
 		}
-		fmt.Fprintln(a.stdout, strings.Join(e.Addresses(), ","))
+		if *flags {
+			fmt.Fprintln(a.stdout, reach(e))
+		} else {
+			fmt.Fprintln(a.stdout, strings.Join(e.Addresses(), ","))
+		}
 		return nil
+	}
+	if *secure != "" && !slices.Contains(ensemble.SecureWays(), *secure) {
+		return usagef("--secure %q: expected %s", *secure, strings.Join(ensemble.SecureWays(), ", "))
+	}
+	if *secure != "" && *driver == "compose" {
+		return usagef("--secure is for --driver local: servers in containers cannot be secured")
 	}
 	if *driver != "local" && *driver != "compose" {
 		return usagef("--driver %q: drivers are local and compose", *driver)
@@ -43,22 +58,40 @@ containers of Docker's. The variables that containers heed (ZK_IMAGE, ZK_HEAP, .
 	if err != nil {
 		return usageError{err}
 	}
+	t.Secure = *secure
 	ctx, cancel := a.interruptible(ctx)
 	defer cancel()
 	fmt.Fprintf(a.stderr, "starting %s\n", inWords(t))
-	var e ensemble.Ensemble
-	if t.Compose > 0 {
-		e, err = ensemble.StartCompose(ctx, ensemble.ComposeConfig{Servers: t.Compose, NoFsync: *noFsync, Detach: true})
-	} else {
-		e, err = ensemble.Start(ctx, ensemble.LocalConfig{Servers: t.Local, NoFsync: *noFsync, Home: *home, Detach: true})
-	}
+	e, err := drivers.Up(ctx, "", t, drivers.Options{NoFsync: *noFsync, Home: *home})
 	if err != nil {
 		return a.interrupted(ctx, err)
 	}
 	about := e.Describe()
 	fmt.Fprintf(a.stderr, "ZooKeeper %s from %s, data and logs in %s\n", about.Version, about.Source, about.DataDir)
+	if *secure != "" {
+		fmt.Fprintf(a.stderr, "to reach it: zkbench run PROFILE %s\n", reach(e))
+	}
 	fmt.Fprintln(a.stdout, strings.Join(e.Addresses(), ","))
 	return nil
+}
+
+// reach are the flags with which a verb reaches an ensemble.
+func reach(e ensemble.Ensemble) string {
+	text := "--servers " + strings.Join(e.Addresses(), ",")
+	s, ok := e.(ensemble.Secured)
+	if !ok {
+		return text
+	}
+	c := s.Credentials()
+	for _, f := range [][2]string{{"--tls-ca", c.CA}, {"--tls-cert", c.Cert}, {"--tls-key", c.Key}, {"--auth-file", c.Auth}} {
+		if f[1] != "" {
+			text += " " + f[0] + " " + f[1]
+		}
+	}
+	if c.Resume {
+		text += " --tls-resume"
+	}
+	return text
 }
 
 func (a *app) down(_ context.Context, args []string) error {
@@ -69,41 +102,11 @@ func (a *app) down(_ context.Context, args []string) error {
 	if f.NArg() > 0 {
 		return usagef("down takes no arguments")
 	}
-	if err := ensemble.Down(""); err != nil {
+	if err := drivers.Down(""); err != nil {
 		return err
 	}
 	fmt.Fprintln(a.stderr, "the ensemble is down, its data are removed")
 	return nil
-}
-
-// interruptible is a context that the first signal ends. The caller calls end.
-func (a *app) interruptible(ctx context.Context) (_ context.Context, end func()) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	over := make(chan struct{})
-	go func() {
-		defer close(over)
-		select {
-		case <-a.signals:
-			cancel(errSignal)
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, func() {
-		cancel(nil)
-		<-over
-	}
-}
-
-// errSignal is the cause of a context that a signal has ended.
-var errSignal = errors.New("interrupted")
-
-// interrupted is what a command ends with that failed with err under a context of interruptible.
-func (a *app) interrupted(ctx context.Context, err error) error {
-	if err == nil || !errors.Is(context.Cause(ctx), errSignal) {
-		return err
-	}
-	fmt.Fprintln(a.stderr, "zkbench: interrupted")
-	return exitError(exitInterrupted)
 }
 
 // target is where a run goes: the servers of the command line, or else what the profile says. Where that is local servers, and nobody asked
@@ -113,6 +116,10 @@ func (a *app) target(ctx context.Context, r runFlags, ofProfile string) (ensembl
 	if text == "" {
 		text = ofProfile
 	}
+	if text == profiles.Given {
+		return ensemble.Target{}, usagef("ensemble: the profile is for servers that are given: name them with --servers, or start some with --ensemble local:3 " +
+			"(of a finished run, run.json says which they were)")
+	}
 	t, err := ensemble.ParseTarget(text)
 	if err != nil {
 		return t, usageError{err}
@@ -120,19 +127,24 @@ func (a *app) target(ctx context.Context, r runFlags, ofProfile string) (ensembl
 	if t.Local == 0 || r.ensemble != "" {
 		return t, nil
 	}
-	instead, why := ensemble.Instead(ctx, t)
+	instead, why := drivers.Instead(ctx, t)
 	if why != nil {
-		fmt.Fprintf(a.stderr, "servers in containers, because local ones cannot be started here: %v\n", why)
+		fmt.Fprintf(a.stderr, "using containers: cannot start local servers: %v\n", why)
 	}
 	return instead, nil
 }
 
+// oneEnsemble is an error where a profile names several ensembles, for a verb that uses one; flag is what chooses one of them.
+func oneEnsemble(p profiles.Profile, name, flag string) error {
+	if n := len(p.Environments()); n > 1 {
+		return usagef("%s: %s names %s, and this is about one; choose it with %s ensemble=%s", p.At("ensemble", 0), name, phrase.Count(n, "ensemble"), flag, p.Ensemble[0])
+	}
+	return nil
+}
+
 // inWords are the servers of a target that are to be started, in words.
 func inWords(t ensemble.Target) string {
-	number, what := t.Local, "ZooKeeper server"
-	if t.Compose > 0 {
-		number = t.Compose
-	}
+	number, what := max(t.Local, t.Compose), "ZooKeeper server"
 	if number != 1 {
 		what += "s"
 	}
@@ -142,32 +154,21 @@ func inWords(t ensemble.Target) string {
 	return fmt.Sprint(number, " ", what)
 }
 
-// ground is what is known of an ensemble before it is there.
-func ground(t ensemble.Target) bench.Ground {
-	switch {
-	case t.Local > 0:
-		return bench.Ground{Name: t.String(), Servers: t.Local, Driver: (*ensemble.Local)(nil)}
-	case t.Compose > 0:
-		return bench.Ground{Name: t.String(), Servers: t.Compose, Driver: (*ensemble.Compose)(nil)}
-	}
-	return bench.Ground{Name: t.String(), Servers: len(t.Addresses), Driver: (*ensemble.External)(nil)}
+// environment is what is known of an ensemble before it is there.
+func environment(t ensemble.Target) faults.Environment {
+	return faults.Environment{Name: t.String(), Servers: max(t.Local, t.Compose, len(t.Addresses)), Driver: drivers.Kind(t),
+		Encrypted: t.Secure != ""}
 }
 
 // open is the ensemble of a run: the given servers, or some that are started for the run alone.
 func (a *app) open(ctx context.Context, t ensemble.Target, fsync bool, timeout time.Duration) (ensemble.Ensemble, error) {
-	if t.Local == 0 && t.Compose == 0 {
-		return ensemble.Connect(ctx, ensemble.ExternalConfig{Addresses: t.Addresses})
+	if len(t.Addresses) > 0 {
+		e, err := drivers.Start(ctx, t, drivers.Options{})
+		return e, unseen(ctx, t, err)
 	}
 	fmt.Fprintf(a.stderr, "starting %s for this run\n", inWords(t))
 	began := time.Now()
-	longest := max(timeout, 40*time.Second)
-	var e ensemble.Ensemble
-	var err error
-	if t.Compose > 0 {
-		e, err = ensemble.StartCompose(ctx, ensemble.ComposeConfig{Servers: t.Compose, NoFsync: !fsync, MaxSessionTimeout: longest})
-	} else {
-		e, err = ensemble.Start(ctx, ensemble.LocalConfig{Servers: t.Local, NoFsync: !fsync, MaxSessionTimeout: longest})
-	}
+	e, err := drivers.Start(ctx, t, drivers.Options{NoFsync: !fsync, MaxSessionTimeout: max(timeout, 40*time.Second)})
 	if err != nil {
 		return nil, err
 	}

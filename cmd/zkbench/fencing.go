@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"syscall"
+	"path"
 	"time"
 
 	"github.com/zkbench/zkbench/bench"
-	"github.com/zkbench/zkbench/fencing"
 	"github.com/zkbench/zkbench/results"
+	"github.com/zkbench/zkbench/scenarios/fencing"
 	"github.com/zkbench/zkbench/zk"
 )
 
@@ -24,11 +24,11 @@ const pausesAtOnce = 10
 // minDataTimeout is of the session that a paused client's write travels over: longer than any pause, if the servers allow it.
 const minDataTimeout = 40 * time.Second
 
-// fenced is the workload that pauses clients before they write, with and without a fence.
-func fenced() bench.Act {
+// playFencing is the workload that pauses clients before they write, with and without a fence.
+func playFencing() bench.Act {
 	return bench.Act{
 		Name: "fencing", Doc: "stop a client before its write until another one holds: unfenced writes must break in, fenced ones must not",
-		Variants: fencing.Variants, Persistent: fencing.Persistent, Sessions: 4 * pausesAtOnce,
+		Variants: fencing.Variants, Persistent: fencing.Persistent, Sessions: 4 * pausesAtOnce, Znodes: fencing.Znodes(),
 		Do: func(ctx context.Context, s bench.Stage) error {
 			self, err := os.Executable()
 			if err != nil {
@@ -66,7 +66,7 @@ func situation(r fencing.Row) string {
 func fenceFinding(r fencing.Row) results.Finding {
 	f := results.Finding{Variant: r.Variant, Scenario: situation(r), Witness: r.Witness,
 		Fencing: &results.Fencing{Resource: string(r.Resource), Fenced: r.Fenced, Fence: string(r.Fence),
-			Accepted: r.Accepted, Rejected: r.Rejected}}
+			Accepted: r.Accepted, Rejected: r.Rejected, Replayed: r.Replayed}}
 	if r.Expected() {
 		f.Expected = results.StaleWrite
 	}
@@ -81,8 +81,12 @@ func fenceFinding(r fencing.Row) results.Finding {
 
 // client carries clientVerb out. Signals end it as they end any process: its parent leads.
 func (a *app) client(ctx context.Context) error {
-	signal.Reset(os.Interrupt, syscall.SIGTERM)
+	signal.Reset()
 	return fencing.Serve(ctx, a.stdin, a.stdout, func(ctx context.Context, o fencing.Order, timeout time.Duration) (zk.Session, error) {
-		return a.setup.Open(ctx, o.Engine, o.Addresses, timeout)
+		s, err := a.setup.Open(ctx, o.Engine, o.Addresses, timeout)
+		if err != nil {
+			return nil, err
+		}
+		return zk.Within(s, path.Dir(o.Lock)), nil // the trial's directory
 	})
 }

@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/zkbench/zkbench/ensemble"
 	"github.com/zkbench/zkbench/ensemble/ensembletest"
-	"github.com/zkbench/zkbench/fencing"
+	"github.com/zkbench/zkbench/ensemble/local"
 	"github.com/zkbench/zkbench/results"
+	"github.com/zkbench/zkbench/scenarios/fencing"
 )
 
 // The exit code is 0 only if the late writes were accepted where there is no fence and rejected where there is one.
@@ -36,7 +36,7 @@ func TestFaultOfAFenceFinding(t *testing.T) {
 // quickServers tick fast, so that the pauses are short: a session of a second can expire.
 func quickServers(t *testing.T) string {
 	t.Helper()
-	local := ensembletest.Start(t, 1, func(c *ensemble.LocalConfig) { c.Tick = 250 * time.Millisecond; c.MaxSessionTimeout = 40 * time.Second })
+	local := ensembletest.Start(t, 1, func(c *local.Config) { c.Tick = 250 * time.Millisecond; c.MaxSessionTimeout = 40 * time.Second })
 	return local.Addresses()[0]
 }
 
@@ -139,10 +139,10 @@ func TestFencesThatCannotBe(t *testing.T) {
 		lines []string
 		says  []string
 	}{
-		{[]string{"variants: [predecessor, go-zookeeper]", "fence: [none, server]"}, []string{"small.yaml:", "go-zookeeper carry no token", "fence: none"}},
-		{[]string{"workload: semaphore", "variants: lease", "permits: 3", "fence: register"}, []string{"small.yaml:", "3 permits", "fence: server"}},
-		{[]string{"fence: moat"}, []string{"small.yaml:", "moat", "none or register or server"}},
-		{[]string{"workload: queue", "variants: fifo", "fence: server"}, []string{"small.yaml:", "fence does not belong to the workload queue"}},
+		{[]string{"variants: [predecessor, go-zookeeper]", "fence: [none, server]"}, []string{"small.yaml:", "go-zookeeper carry no token", "or use none"}},
+		{[]string{"workload: semaphore", "variants: lease", "permits: 3", "fence: register"}, []string{"small.yaml:", "3 permits", "use server"}},
+		{[]string{"fence: moat"}, []string{"small.yaml:", "moat", "one of none, register, server"}},
+		{[]string{"workload: queue", "variants: fifo", "fence: server"}, []string{"small.yaml:", "fence: not a field of workload queue"}},
 	} {
 		zkbench(t, "validate", small(t, tt.lines...)).want(exitUsage, tt.says...)
 	}

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bufio"
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"runtime"
@@ -9,8 +11,10 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/zkbench/zkbench/ensemble/ensembletest"
 	"github.com/zkbench/zkbench/zk"
 )
 
@@ -85,6 +89,7 @@ func TestAnInterruptWhileConnecting(t *testing.T) {
 
 // While the ensemble starts there is nothing to keep: no result, and no server.
 func TestAnInterruptWhileTheEnsembleStarts(t *testing.T) {
+	ensembletest.NeedServers(t)
 	dir, before := out(t), javas(t)
 	newTerminal(t).interruptAt("starting 1 ZooKeeper server", 1).run("run", small(t), "--out", dir).want(exitInterrupted, "interrupted")
 	wantMissing(t, dir)
@@ -110,24 +115,89 @@ func TestAnInterruptWhileCleaningUp(t *testing.T) {
 	wantEmpty(t, address)
 }
 
-// The second signal leaves at once: the partial result is there, the root stays, and clean removes it.
-func TestASecondSignalLeavesAtOnce(t *testing.T) {
-	address, dir := servers.Get(t, 1).Addresses()[0], out(t)
-	cmd := childCommand(t, "process", "", "run", small(t, "hold: 30s", "duration: 60s", "session_timeout: 20s"), "--servers", address, "--out", dir)
-	said := interruptProcess(t, cmd, ", steady ", syscall.SIGINT, syscall.SIGTERM)
-	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted {
-		t.Errorf("exit code %d, want %d", code, exitInterrupted)
+// Whatever asks the process to end, also twice at once, ends the run in good order: the partial result is there, and nothing is left.
+func TestEverySignalEndsARunInGoodOrder(t *testing.T) {
+	address := servers.Get(t, 1).Addresses()[0]
+	for name, signals := range map[string][]os.Signal{
+		"INT": {syscall.SIGINT}, "HUP": {syscall.SIGHUP}, "QUIT": {syscall.SIGQUIT}, "TERM twice, as timeout does": {syscall.SIGTERM, syscall.SIGTERM},
+		"INT and TERM": {syscall.SIGINT, syscall.SIGTERM}, "no reader of its output": nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir, at := out(t), "/signals-"+strings.ToLower(strings.Fields(name)[0])+fmt.Sprint(len(signals))
+			cmd := childCommand(t, "process", "", "run", small(t, "hold: 30s", "duration: 60s", "session_timeout: 20s"), "--servers", address, "--root", at, "--out", dir)
+			if signals == nil {
+				closeAt(t, cmd, ", steady ")
+			} else if said := interruptProcess(t, cmd, ", steady ", signals...); strings.Contains(said, "interrupted again") {
+				t.Errorf("a second signal at once counts:\n%s", said)
+			}
+			if code := cmd.ProcessState.ExitCode(); code != exitInterrupted {
+				t.Errorf("exit code %d, want %d", code, exitInterrupted)
+			}
+			if r := result(t, dir); !r.Partial || r.Exit.Code != exitInterrupted || r.LeftBehind != "" {
+				t.Errorf("result %+v, want a partial one, and nothing left behind", r)
+			}
+			if _, there, err := session(t, address).Exists(t.Context(), at); there || err != nil {
+				t.Errorf("the root is left: %v, %v", there, err)
+			}
+		})
 	}
-	for _, text := range []string{"once more leaves at once", "leaving at once", "'zkbench clean' removes what is left"} {
-		if !strings.Contains(said, text) {
-			t.Errorf("the command does not say %q:\n%s", text, said)
+}
+
+// closeAt runs the process with both outputs in one pipe, whose reader goes when it has read the text.
+func closeAt(t *testing.T, cmd *exec.Cmd, text string) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stdout, cmd.Stderr = w, w
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	for lines := bufio.NewScanner(r); lines.Scan() && !strings.Contains(lines.Text(), text); {
+	}
+	r.Close()
+	cmd.Wait()
+}
+
+// A second signal within a second of the first is the same one; a later one bounds the clean-up.
+func TestASecondSignalCountsAfterASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := make(chan os.Signal, 8)
+		said := &console{}
+		s := (&app{stderr: said, signals: c}).watchSignals(t.Context())
+		defer s.end()
+		c <- syscall.SIGTERM
+		synctest.Wait()
+		if !s.stopped() || s.starting.Err() == nil || s.working.Err() != nil {
+			t.Error("the first signal does not end the run in good order")
 		}
+		time.Sleep(sameSignal - time.Millisecond)
+		c <- syscall.SIGTERM
+		synctest.Wait()
+		if s.working.Err() != nil {
+			t.Error("the same signal counts twice")
+		}
+		time.Sleep(2 * time.Millisecond)
+		c <- syscall.SIGTERM
+		synctest.Wait()
+		if s.working.Err() == nil || !strings.Contains(said.String(), "interrupted again") {
+			t.Errorf("the second signal does not count: %s", said.String())
+		}
+	})
+}
+
+// nohup's choice stands.
+func TestAHangUpThatIsIgnoredStaysIgnored(t *testing.T) {
+	address := servers.Get(t, 1).Addresses()[0]
+	dir := out(t)
+	cmd := childCommand(t, "process", "trap '' HUP", "run", small(t, "duration: 1500ms"), "--servers", address, "--root", "/nohup", "--out", dir)
+	interruptProcess(t, cmd, ", steady ", syscall.SIGHUP)
+	if r := result(t, dir); cmd.ProcessState.ExitCode() != 0 || r.Partial {
+		t.Errorf("exit code %d, result %+v; want a whole run", cmd.ProcessState.ExitCode(), r)
 	}
-	if r := result(t, dir); !r.Partial || r.Exit.Code != exitInterrupted {
-		t.Errorf("result %+v, want a partial one", r)
-	}
-	zkbench(t, "clean", "--servers", address).want(exitOK, "removing /zkbench/small-", "profile small")
-	wantEmpty(t, address)
 }
 
 // interruptProcess sends the signals when the process's standard error contains text, waits for its end and returns what it said.
@@ -150,7 +220,6 @@ func interruptProcess(t *testing.T, cmd *exec.Cmd, text string, signals ...os.Si
 		if err := cmd.Process.Signal(s); err != nil {
 			t.Error(err)
 		}
-		time.Sleep(20 * time.Millisecond) // two signals that are pending at once are in no order
 	}
 	<-ended
 	return said.String()

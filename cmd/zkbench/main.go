@@ -8,20 +8,20 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"runtime/debug"
-	"syscall"
 
 	"github.com/spf13/pflag"
 
 	"github.com/zkbench/zkbench/bench"
+	"github.com/zkbench/zkbench/profiles"
 )
 
-// The exit codes, worst first: 4, 1, 3, 5. Code 3, a missed gate or a regression, belongs to comparisons.
+// The exit codes, worst first: 4, 1, 3, 5. Code 3 is a missed gate or a regression: see results.Worst.
 const (
 	exitOK          = 0
 	exitFailed      = 1 // could not run, or not to the end
 	exitUsage       = 2 // usage, or an invalid profile
+	exitRegression  = 3 // a regression, or a gate that was missed
 	exitViolated    = 4 // a recipe broke its promise
 	exitUnknown     = 5 // not enough evidence for a verdict
 	exitInterrupted = 130
@@ -41,14 +41,37 @@ type verb struct {
 	run             func(a *app, ctx context.Context, args []string) error
 }
 
+// start runs the verb. The manual page is made of all of them, so it cannot stand in their list.
+func (v verb) start(a *app, ctx context.Context, args []string) error {
+	if v.run == nil {
+		return a.man(ctx, args)
+	}
+	return v.run(a, ctx, args)
+}
+
 var verbs = []verb{
 	{"run", "PROFILE", "run a profile: a built-in one by name, or a YAML file", (*app).runProfile},
-	{"list", "[recipes|workloads|profiles]", "what this zkbench knows", (*app).list},
+	{"ab", "--a PROFILE --b PROFILE", "compare two profiles, engines or servers by runs in pairs", (*app).ab},
+	{"capacity", "PROFILE --goal GOAL", "search for the highest load that meets goals", (*app).capacity},
+	{"fleet", "swarm|slurm PROFILE", "print what starts one run on many hosts", (*app).fleet},
+	{"merge", "DIR... --out DIR", "make the results of the shares of one run the result of one", (*app).merge},
+	{"list", "[recipes|workloads|profiles|fields]", "what this zkbench knows", (*app).list},
+	{"explain", "[TERM]", "what a word of a report means, and when it misleads", (*app).explain},
 	{"validate", "PROFILE...", "check profiles without running them", (*app).validate},
+	{"validate-result", "DIR...", "check that results do not contradict themselves", (*app).validateResult},
+	{"report", "RUN...", "show finished runs and comparisons again: text, Markdown, JSON, HTML", (*app).report},
+	{"compare", "BASE NEW...", "compare finished runs, with a verdict", (*app).compare},
+	{"trend", "DIR...", "find where a series of runs became better or worse", (*app).trend},
+	{"export", "RUN... --format FORMAT", "write results for benchstat, a plotter, Prometheus or a spreadsheet", (*app).export},
 	{"schema", "", "print the JSON Schema of profiles, for editors", (*app).schema},
 	{"up", "", "start a local ensemble that stays", (*app).up},
 	{"down", "", "stop the local ensemble that 'up' started", (*app).down},
 	{"clean", "--servers HOST:PORT,...", "remove what interrupted runs left behind", (*app).clean},
+	{"calibrate", "", "measure which loads and differences can be trusted on this machine", (*app).calibrate},
+	{"driver", "check PROGRAM", "check that a driver, a lock of another program, can be relied on", (*app).driver},
+	{"limits", "--servers HOST:PORT,...", "tell how close the hard limits are, reading only", (*app).limits},
+	{"completion", "bash|zsh|fish", "print a script that completes commands in a shell", (*app).completion},
+	{"man", "", "print a manual page", nil},
 	{"version", "", "print the version", (*app).version},
 }
 
@@ -69,14 +92,18 @@ func (e exitError) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 // would be in what is measured.
 const gcPercent = 400
 
-func main() {
+func main() { os.Exit(process(setup())) }
+
+// process is zkbench as a process of its own, with a catalogue; it returns the exit code.
+func process(catalogue bench.Setup) int {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, signals: signals, setup: setup()}
-	os.Exit(a.main(context.Background(), os.Args[1:]))
+	signals := make(chan os.Signal, 8)
+	a := &app{stdin: os.Stdin, stdout: &output{file: os.Stdout, signals: signals}, stderr: &output{file: os.Stderr, signals: signals},
+		signals: signals, setup: catalogue}
+	notify(signals)
+	return a.main(context.Background(), os.Args[1:])
 }
 
 // main runs one command line and returns the exit code.
@@ -112,19 +139,29 @@ func (a *app) dispatch(ctx context.Context, args []string) error {
 		return nil
 	case "--version":
 		name = "version"
+	case completeVerb:
+		a.complete(ctx, args[1:])
+		return nil
 	case clientVerb:
 		return a.client(ctx)
 	}
 	for _, v := range verbs {
 		if v.name == name {
-			err := v.run(a, ctx, args[1:])
+			err := v.start(a, ctx, args[1:])
 			if errors.Is(err, pflag.ErrHelp) {
 				return nil
 			}
 			return err
 		}
 	}
-	return usagef("unknown command %q; 'zkbench help' lists the commands", name)
+	names := []string{"help"}
+	for _, v := range verbs {
+		names = append(names, v.name)
+	}
+	if near := profiles.Nearest(name, names); near != "" {
+		return usagef("unknown command %q, did you mean %s?", name, near)
+	}
+	return usagef("unknown command %q ('zkbench help' lists the commands)", name)
 }
 
 func (a *app) help(w io.Writer) {
@@ -167,5 +204,23 @@ func parse(f *pflag.FlagSet, args []string) error {
 	if err == nil || errors.Is(err, pflag.ErrHelp) {
 		return err
 	}
+	if unknown := (*pflag.NotExistError)(nil); errors.As(err, &unknown) {
+		var names []string
+		f.VisitAll(func(flag *pflag.Flag) { names = append(names, flag.Name) })
+		if near := profiles.Nearest(unknown.GetSpecifiedName(), names); near != "" {
+			return usagef("%v, did you mean --%s?", err, near)
+		}
+	}
 	return usageError{err}
+}
+
+// alone is parse of a command that takes no arguments.
+func alone(f *pflag.FlagSet, args []string) error {
+	if err := parse(f, args); err != nil {
+		return err
+	}
+	if f.NArg() > 0 {
+		return usagef("unexpected argument %q: the command takes none", f.Arg(0))
+	}
+	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,33 +16,22 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zkbench/zkbench/zk/wire"
+
 	"github.com/zkbench/zkbench/bench"
+	"github.com/zkbench/zkbench/bench/root"
 	"github.com/zkbench/zkbench/ensemble/ensembletest"
-	"github.com/zkbench/zkbench/recipes"
-	"github.com/zkbench/zkbench/recipes/broken"
 	"github.com/zkbench/zkbench/results"
-	"github.com/zkbench/zkbench/workloads"
 	"github.com/zkbench/zkbench/zk"
 )
 
-var servers ensembletest.Shared
+var servers = ensembletest.Shared{Strict: true}
 
 func TestMain(m *testing.M) {
 	if os.Getenv(childEnv) != "" {
 		os.Exit(child())
 	}
 	os.Exit(servers.Run(m))
-}
-
-// testSetup is the command's own setup with the broken locks beside the right ones.
-func testSetup() bench.Setup {
-	s := setup()
-	for i, k := range s.Workloads {
-		if k.Name == "lock" {
-			s.Workloads[i] = workloads.Locks(slices.Concat(recipes.Locks, broken.Variants(broken.Locks)))
-		}
-	}
-	return s
 }
 
 // terminal is a command with a user who looks at it.
@@ -53,7 +43,7 @@ type terminal struct {
 }
 
 func newTerminal(t *testing.T) *terminal {
-	return &terminal{t: t, setup: testSetup(), signals: make(chan os.Signal, 2)}
+	return &terminal{t: t, setup: brokenSetup(), signals: make(chan os.Signal, 2)}
 }
 
 // when has do called the first time that the command's standard error contains text.
@@ -93,14 +83,19 @@ func zkbench(t *testing.T, args ...string) ending {
 	return newTerminal(t).run(args...)
 }
 
-// want asserts the exit code, and that standard error and standard output together contain every text.
+// wrap is where a report goes on in the next line.
+var wrap = regexp.MustCompile(`\n +`)
+
+// want asserts the exit code, and that standard error and standard output together contain every text, wherever its lines are wrapped.
 func (o ending) want(code int, texts ...string) ending {
 	o.t.Helper()
 	if o.code != code {
 		o.t.Errorf("exit code %d, want %d", o.code, code)
 	}
+	said := o.stdout + o.stderr
+	unwrapped := wrap.ReplaceAllString(said, " ")
 	for _, text := range texts {
-		if !strings.Contains(o.stdout+o.stderr, text) {
+		if !strings.Contains(said, text) && !strings.Contains(unwrapped, text) {
 			o.t.Errorf("the command does not say %q", text)
 		}
 	}
@@ -110,14 +105,27 @@ func (o ending) want(code int, texts ...string) ending {
 	return o
 }
 
-// result reads the document that the command has written.
+// result reads the document that the command has written, which must not contradict itself.
 func result(t *testing.T, dir string) *results.Run {
 	t.Helper()
+	consistent(t, dir)
 	r, err := results.Read(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return r
+}
+
+// consistent asserts that a result does not contradict itself.
+func consistent(t *testing.T, dir string) {
+	t.Helper()
+	contradictions, err := results.Validate(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range contradictions {
+		t.Errorf("the result contradicts itself: %s", c)
+	}
 }
 
 // console keeps what is written.
@@ -183,7 +191,7 @@ func session(t *testing.T, address string) zk.Session {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	s, err := zk.Dial(ctx, zk.Config{Servers: []string{address}, Timeout: 10 * time.Second})
+	s, err := wire.Dial(ctx, wire.Config{Servers: []string{address}, Timeout: 10 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,9 +207,10 @@ func wantEmpty(t *testing.T, address string) {
 		t.Fatal(err)
 	}
 	names, _, err := s.Children(t.Context(), "/")
+	names = slices.DeleteFunc(names, func(name string) bool { return "/"+name == ensembletest.Garden })
 	if err != nil || !slices.Equal(names, []string{"zookeeper"}) {
-		runs, _, _ := s.Children(t.Context(), bench.DefaultBase)
-		t.Errorf("the servers' root holds %v (%v), want nothing but 'zookeeper'; below %s: %v", names, err, bench.DefaultBase, runs)
+		runs, _, _ := s.Children(t.Context(), root.DefaultBase)
+		t.Errorf("the servers' root holds %v (%v), want nothing but 'zookeeper'; below %s: %v", names, err, root.DefaultBase, runs)
 	}
 }
 

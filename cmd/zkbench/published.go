@@ -7,26 +7,26 @@ import (
 	"github.com/zkbench/zkbench/bench"
 	"github.com/zkbench/zkbench/ensemble/proxy"
 	"github.com/zkbench/zkbench/results"
-	"github.com/zkbench/zkbench/scenarios"
+	"github.com/zkbench/zkbench/scenarios/published"
 )
 
 // trialsAtOnce is how many scenarios go on at a time, each with at most eight sessions and one of its own.
 const trialsAtOnce = 10
 
-// published is the workload that plays the faults of published recipes, through a proxy that this process puts before the servers.
-func published() bench.Act {
+// playPublished is the workload that plays the faults of published recipes, through a proxy that this process puts before the servers.
+func playPublished() bench.Act {
 	return bench.Act{
 		Name: "published", Doc: "play the published recipes in the situations that bring their faults out; no load",
-		Variants: scenarios.Variants, Sessions: 9 * trialsAtOnce,
+		Once: true, Variants: published.Variants, Sessions: 9 * trialsAtOnce, Znodes: published.Znodes(),
 		Do: func(ctx context.Context, s bench.Stage) error {
 			p, err := proxy.Start(ctx, proxy.Config{Upstreams: s.Addresses})
 			if err != nil {
 				return err
 			}
 			defer p.Close()
-			found, err := scenarios.Run(ctx, scenarios.Config{
-				Servers: scenarios.Proxied{Proxy: p, Open: s.Dial}, Dir: s.Root, Variants: s.Variants, Parallel: trialsAtOnce,
-				Played: func(n, of int, f scenarios.Finding) {
+			found, err := published.Run(ctx, published.Config{
+				Servers: published.Proxied{Proxy: p, Open: s.Dial}, Dir: s.Root, Variants: s.Variants, Parallel: trialsAtOnce,
+				Played: func(n, of int, f published.Finding) {
 					if ctx.Err() != nil {
 						return
 					}
@@ -44,17 +44,17 @@ func published() bench.Act {
 	}
 }
 
-func outcome(f scenarios.Finding) string {
+func outcome(f published.Finding) string {
 	switch {
 	case f.Err != nil:
 		return f.Err.Error()
-	case f.Seen == scenarios.None:
+	case f.Seen == published.None:
 		return "comes through"
 	}
 	return "violates " + string(f.Seen)
 }
 
-func finding(f scenarios.Finding) results.Finding {
+func finding(f published.Finding) results.Finding {
 	r := results.Finding{Variant: f.Variant, Scenario: f.Scenario, Expected: string(f.Expect), Seen: string(f.Seen), Witness: f.Witness}
 	if f.Err != nil {
 		r.Error = f.Err.Error()

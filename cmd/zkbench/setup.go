@@ -7,8 +7,21 @@ import (
 	"slices"
 	"time"
 
+	"github.com/zkbench/zkbench/zk/wire"
+
 	"github.com/zkbench/zkbench/bench"
-	"github.com/zkbench/zkbench/recipes"
+	"github.com/zkbench/zkbench/bench/access"
+	"github.com/zkbench/zkbench/drivers"
+	"github.com/zkbench/zkbench/recipes/barrier"
+	"github.com/zkbench/zkbench/recipes/commit"
+	"github.com/zkbench/zkbench/recipes/counter"
+	"github.com/zkbench/zkbench/recipes/election"
+	"github.com/zkbench/zkbench/recipes/lock"
+	"github.com/zkbench/zkbench/recipes/membership"
+	known "github.com/zkbench/zkbench/recipes/published"
+	"github.com/zkbench/zkbench/recipes/queue"
+	"github.com/zkbench/zkbench/recipes/semaphore"
+	"github.com/zkbench/zkbench/recipes/setting"
 	"github.com/zkbench/zkbench/workloads"
 	"github.com/zkbench/zkbench/zk"
 	"github.com/zkbench/zkbench/zk/gozk"
@@ -18,28 +31,48 @@ import (
 func setup() bench.Setup {
 	return bench.Setup{
 		Engines: []bench.Engine{
-			{Name: "native", Persistent: true, Dial: func(ctx context.Context, servers []string, timeout time.Duration, seed uint64) (zk.Session, error) {
-				return zk.Dial(ctx, zk.Config{Servers: servers, Timeout: timeout, Seed: seed})
+			{Name: "native", Persistent: true, SASL: true, DialAs: nativeAs, Dial: func(ctx context.Context, servers []string, timeout time.Duration, seed uint64) (zk.Session, error) {
+				return wire.Dial(ctx, wire.Config{Servers: servers, Timeout: timeout, Seed: seed})
 			}},
-			{Name: "go-zookeeper", Dial: func(ctx context.Context, servers []string, timeout time.Duration, seed uint64) (zk.Session, error) {
+			{Name: "go-zookeeper", DialAs: goZooKeeperAs, Dial: func(ctx context.Context, servers []string, timeout time.Duration, seed uint64) (zk.Session, error) {
 				return gozk.Dial(ctx, gozk.Config{Servers: servers, Timeout: timeout, Seed: seed})
 			}},
 		},
 		Workloads: []workloads.Kind{
-			workloads.Locks(slices.Concat(recipes.Locks, recipes.Published)), workloads.MultiLocks(recipes.MultiLocks), workloads.RWLocks(recipes.RWLocks),
-			workloads.Revocables(recipes.Revocables),
-			workloads.Semaphores(slices.Concat(recipes.Semaphores, recipes.PublishedSemaphores)),
-			workloads.Queues(recipes.Queues), workloads.PriorityQueues(recipes.PriorityQueues),
-			workloads.DelayQueues(recipes.DelayQueues),
-			workloads.Elections(slices.Concat(recipes.Elections, recipes.PublishedElections)),
-			workloads.Barriers(slices.Concat(recipes.Barriers, recipes.PublishedBarriers)),
-			workloads.DoubleBarriers(recipes.DoubleBarriers), workloads.Rendezvouses(recipes.Rendezvouses),
-			workloads.Counters(recipes.Counters, recipes.Generators),
-			workloads.Groups(recipes.Groups), workloads.Configs(recipes.Configs),
-			workloads.Commits(recipes.Commits),
+			workloads.DrivenLocks(workloads.Locks(slices.Concat(lock.Variants(), known.Locks())), drivers.Lock), workloads.MultiLocks(lock.MultiVariants()), workloads.RWLocks(lock.RWVariants()),
+			workloads.Revocables(lock.RevocableVariants()),
+			workloads.Semaphores(slices.Concat(semaphore.Variants(), known.Semaphores())),
+			workloads.Queues(queue.Variants()), workloads.PriorityQueues(queue.PriorityVariants()),
+			workloads.DelayQueues(queue.DelayVariants()),
+			workloads.Elections(slices.Concat(election.Variants(), known.Elections())),
+			workloads.Barriers(slices.Concat(barrier.Variants(), known.Barriers())),
+			workloads.Playing(workloads.DoubleBarriers(barrier.DoubleVariants()), known.DoubleBarriers()), workloads.Rendezvouses(barrier.RendezvousVariants()),
+			workloads.Counters(counter.Variants(), counter.IDVariants()),
+			workloads.Groups(membership.Variants()), workloads.Configs(setting.Variants()), workloads.Watchers(), workloads.OperationMixes(), workloads.OpenedSessions(),
+			workloads.Playing(workloads.Commits(commit.Variants()), commit.PublishedVariants()),
 		},
-		Acts: []bench.Act{published(), fenced()},
+		Acts: []bench.Act{playPublished(), playFencing()},
 	}
+}
+
+// nativeAs opens a session of the own client with an identity.
+func nativeAs(ctx context.Context, servers []string, timeout time.Duration, seed uint64, id access.Identity) (zk.Session, error) {
+	cfg := wire.Config{Servers: servers, Timeout: timeout, Seed: seed, Chroot: id.Chroot, Dialer: id.Dial, Opened: id.Opened}
+	if id.User != "" {
+		cfg.SASL = &wire.SASL{User: id.User, Password: id.Password}
+	}
+	for _, digest := range id.Digests {
+		cfg.Auth = append(cfg.Auth, wire.Auth{Scheme: "digest", Credential: digest})
+	}
+	for _, owner := range id.Owners {
+		cfg.ACL = append(cfg.ACL, wire.ACL{Perms: wire.PermAll, Scheme: owner.Scheme, ID: owner.ID})
+	}
+	return wire.Dial(ctx, cfg)
+}
+
+// goZooKeeperAs opens a session of go-zookeeper/zk with an identity, which has neither SASL nor a chroot.
+func goZooKeeperAs(ctx context.Context, servers []string, timeout time.Duration, seed uint64, id access.Identity) (zk.Session, error) {
+	return gozk.Dial(ctx, gozk.Config{Servers: servers, Timeout: timeout, Seed: seed, Digests: id.Digests, Owners: id.Owners, Connect: id.Dial})
 }
 
 // release is set by the linker for released versions.
@@ -72,7 +105,7 @@ func versionText() string {
 }
 
 func (a *app) version(_ context.Context, args []string) error {
-	if err := parse(a.flags("version", "Prints the version of zkbench."), args); err != nil {
+	if err := alone(a.flags("version", "Prints the version of zkbench."), args); err != nil {
 		return err
 	}
 	fmt.Fprintln(a.stdout, "zkbench", versionText())

@@ -2,13 +2,13 @@ package proxy
 
 import (
 	"bufio"
-	"encoding/binary"
 	"net"
 	"os"
 	"testing"
 	"time"
 
 	"github.com/zkbench/zkbench/ensemble/ensembletest"
+	"github.com/zkbench/zkbench/internal/jute"
 )
 
 var servers ensembletest.Shared
@@ -20,12 +20,12 @@ type client struct {
 	t    testing.TB
 	conn *net.TCPConn
 	in   *bufio.Reader
-	credentials
+	jute.Connect
 	xid int32
 }
 
 // open connects and opens a session, or resumes that of cr. The id of the client is 0 when cr has expired.
-func open(t testing.TB, address string, cr credentials) *client {
+func open(t testing.TB, address string, cr jute.Connect) *client {
 	t.Helper()
 	c, err := tryOpen(t, address, cr)
 	if err != nil {
@@ -34,7 +34,7 @@ func open(t testing.TB, address string, cr credentials) *client {
 	return c
 }
 
-func tryOpen(t testing.TB, address string, cr credentials) (*client, error) {
+func tryOpen(t testing.TB, address string, cr jute.Connect) (*client, error) {
 	t.Helper()
 	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", address)
 	if err != nil {
@@ -43,63 +43,44 @@ func tryOpen(t testing.TB, address string, cr credentials) (*client, error) {
 	t.Cleanup(func() { conn.Close() })
 	c := &client{t: t, conn: conn.(*net.TCPConn), in: bufio.NewReader(conn)}
 	conn.SetDeadline(time.Now().Add(30 * time.Second)) // instead of hanging
-	if cr.password == nil {
-		cr = credentials{password: make([]byte, 16), timeout: 10 * time.Second}
+	if cr.Password == nil {
+		cr = jute.Connect{Timeout: 10 * time.Second}
 	}
-	if _, err := conn.Write(connectRequest(cr)); err != nil {
+	if _, err := conn.Write(cr.Request()); err != nil {
 		return nil, err
 	}
 	b, err := c.read()
 	if err != nil {
 		return nil, err
 	}
-	c.credentials = parseConnected(b)
+	if c.Connect, err = jute.ParseConnectReply(b); err != nil {
+		return nil, err
+	}
 	return c, nil
 }
 
-func (c *client) read() (body, error) {
-	head := make([]byte, 4)
-	if err := readFull(c.in, head); err != nil {
-		return nil, err
-	}
-	b := make(body, binary.BigEndian.Uint32(head))
-	return b, readFull(c.in, b)
-}
-
-func readFull(in *bufio.Reader, b []byte) error {
-	for len(b) > 0 {
-		n, err := in.Read(b)
-		if err != nil {
-			return err
-		}
-		b = b[n:]
-	}
-	return nil
-}
+func (c *client) read() ([]byte, error) { return jute.ReadFrame(c.in, 0, 2<<20) }
 
 // send sends a request and returns its xid.
-func (c *client) send(op Op, fields ...any) int32 {
+func (c *client) send(op jute.Op, fields ...any) int32 {
 	c.t.Helper()
 	c.xid++
 	xid := c.xid
-	if op == Ping {
-		xid = pingXid
+	if op == jute.OpPing {
+		xid = jute.XidPing
 	}
-	b := make([]byte, 4)
-	b = binary.BigEndian.AppendUint32(b, uint32(xid))
-	b = binary.BigEndian.AppendUint32(b, uint32(op))
+	b := jute.BeginRequest(nil, op)
 	for _, f := range fields {
 		switch f := f.(type) {
 		case string:
-			b = binary.BigEndian.AppendUint32(b, uint32(len(f)))
-			b = append(b, f...)
+			b = jute.AppendString(b, f)
 		case int:
-			b = binary.BigEndian.AppendUint32(b, uint32(f))
+			b = jute.AppendInt32(b, int32(f))
 		case bool:
-			b = append(b, map[bool]byte{true: 1}[f])
+			b = jute.AppendBool(b, f)
 		}
 	}
-	binary.BigEndian.PutUint32(b, uint32(len(b)-4))
+	jute.Seal(b, xid)
 	if _, err := c.conn.Write(b); err != nil {
 		c.t.Fatal(err)
 	}
@@ -107,11 +88,11 @@ func (c *client) send(op Op, fields ...any) int32 {
 }
 
 func (c *client) sendCreate(path string) int32 {
-	return c.send(Create, path, "", 1, 31, "world", "anyone", 0)
+	return c.send(jute.OpCreate, path, "", 1, 31, "world", "anyone", 0)
 }
 
 // receive reads the next frame.
-func (c *client) receive() (Frame, body, error) {
+func (c *client) receive() (Frame, []byte, error) {
 	b, err := c.read()
 	if err != nil {
 		return Frame{}, nil, err
@@ -120,14 +101,13 @@ func (c *client) receive() (Frame, body, error) {
 }
 
 // reply reads the next frame, which must be the reply with this xid.
-func (c *client) reply(xid int32) (Frame, body) {
+func (c *client) reply(xid int32) (Frame, []byte) {
 	c.t.Helper()
 	f, b, err := c.receive()
 	if err != nil || f.On != Reply || f.Xid != xid {
 		c.t.Fatalf("received %+v, %v, want the reply %d", f, err, xid)
 	}
-	b.take(16)
-	return f, b
+	return f, b[jute.ReplyHeader:]
 }
 
 // notified reads the next frame, which must be a notification of the path.
@@ -158,22 +138,22 @@ func (c *client) create(path string) {
 
 func (c *client) exists(path string) bool {
 	c.t.Helper()
-	c.reply(c.send(Sync, path))
-	f, _ := c.reply(c.send(Exists, path, false))
+	c.reply(c.send(jute.OpSync, path))
+	f, _ := c.reply(c.send(jute.OpExists, path, false))
 	return f.Err == 0
 }
 
 // watch arms a data watch.
 func (c *client) watch(path string) {
 	c.t.Helper()
-	if f, _ := c.reply(c.send(GetData, path, true)); f.Err != 0 {
+	if f, _ := c.reply(c.send(jute.OpGetData, path, true)); f.Err != 0 {
 		c.t.Fatalf("get %s: error %d", path, f.Err)
 	}
 }
 
 func (c *client) set(path, data string) {
 	c.t.Helper()
-	if f, _ := c.reply(c.send(SetData, path, data, -1)); f.Err != 0 {
+	if f, _ := c.reply(c.send(jute.OpSetData, path, data, -1)); f.Err != 0 {
 		c.t.Fatalf("set %s: error %d", path, f.Err)
 	}
 }

@@ -3,12 +3,13 @@ package proxy
 import (
 	"bufio"
 	"bytes"
-	"encoding/binary"
 	"io"
 	"net"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/zkbench/zkbench/internal/jute"
 )
 
 // conn is one connection of a client, carried on to its server.
@@ -77,7 +78,10 @@ func (c *conn) tear(reset bool) {
 func (c *conn) read(from net.Conn, d Direction) {
 	in := bufio.NewReaderSize(from, 4+inspected)
 	l := c.lines[d]
-	if !c.words(in, d) {
+	switch {
+	case c.p.cfg.Encrypted:
+		c.unread(in, d)
+	case !c.words(in, d):
 		for handshake := true; ; handshake = false {
 			if !c.frame(in, d, handshake) {
 				break
@@ -101,9 +105,15 @@ func (c *conn) words(in *bufio.Reader, d Direction) bool {
 	if !c.text.Load() { // the answer cannot come before the question has been looked at
 		return false
 	}
+	c.unread(in, d)
+	return true
+}
+
+// unread passes on whatever comes, until the end of the direction.
+func (c *conn) unread(in *bufio.Reader, d Direction) {
 	for {
 		if _, err := in.Peek(1); err != nil || !c.forward(in, in.Buffered(), d, 0) {
-			return true
+			return
 		}
 	}
 }
@@ -114,12 +124,12 @@ func (c *conn) frame(in *bufio.Reader, d Direction, handshake bool) bool {
 	if err != nil {
 		return false
 	}
-	size := int(binary.BigEndian.Uint32(head))
+	size := int(uint32(jute.Int32(head)))
 	head, err = in.Peek(4 + min(size, inspected))
 	if err != nil {
 		return false
 	}
-	fr := c.look(body(head[4:]), d, handshake)
+	fr := c.look(head[4:], d, handshake)
 	fr.Size = size
 	f := c.p.decide(fr)
 	if f == nil {
@@ -128,15 +138,16 @@ func (c *conn) frame(in *bufio.Reader, d Direction, handshake bool) bool {
 	if f.rule.Notify != nil {
 		f.rule.Notify(fr)
 	}
-	return c.strike(f, in, 4+size, d)
+	return c.inject(f, in, 4+size, d)
 }
 
 // look reads what is to be known of a frame, and learns from it.
-func (c *conn) look(b body, d Direction, handshake bool) Frame {
+func (c *conn) look(b []byte, d Direction, handshake bool) Frame {
 	var fr Frame
 	switch {
 	case d == Upstream && handshake:
-		fr = Frame{On: Request, Op: Connect, Session: parseConnect(b)}
+		asked, _ := jute.ParseConnectRequest(b)
+		fr = Frame{On: Request, Op: jute.OpConnect, Session: asked.Session}
 		c.session.Store(fr.Session)
 	case d == Upstream:
 		fr = parseRequest(b)
@@ -144,8 +155,8 @@ func (c *conn) look(b body, d Direction, handshake bool) Frame {
 		c.pending[fr.Xid] = fr
 		c.mu.Unlock()
 	case handshake:
-		fr = Frame{On: Reply, Op: Connect}
-		if cr := parseConnected(b); cr.id != 0 {
+		fr = Frame{On: Reply, Op: jute.OpConnect}
+		if cr, _ := jute.ParseConnectReply(b); cr.Session != 0 {
 			c.p.opened(c, cr)
 		} else {
 			c.p.over(c.session.Load())
@@ -158,10 +169,10 @@ func (c *conn) look(b body, d Direction, handshake bool) Frame {
 			delete(c.pending, fr.Xid)
 			c.mu.Unlock()
 			fr.Op, fr.Path = asked.Op, asked.Path
-			if fr.Xid == pingXid {
-				fr.Op = Ping
+			if fr.Xid == jute.XidPing {
+				fr.Op = jute.OpPing
 			}
-			if fr.Op == Close {
+			if fr.Op == jute.OpClose {
 				c.p.over(c.session.Load())
 			}
 		}
@@ -170,32 +181,32 @@ func (c *conn) look(b body, d Direction, handshake bool) Frame {
 	return fr
 }
 
-// strike does with the next n bytes, which are a frame, what the fault wants.
-func (c *conn) strike(f *Fault, in *bufio.Reader, n int, d Direction) bool {
+// inject does with the next n bytes, which are a frame, what the fault wants.
+func (c *conn) inject(f *Fault, in *bufio.Reader, n int, d Direction) bool {
 	switch f.rule.Do {
 	case Cut, Reset:
 		// In its turn, so that everything before it arrives.
 		if c.lines[d].put(item{then: func() { c.tear(f.rule.Do == Reset) }}) {
 			<-c.torn
 		}
-		f.strike()
+		f.count()
 		return false
 	case Drop:
 		_, err := io.CopyN(io.Discard, in, int64(n))
-		f.strike()
+		f.count()
 		return err == nil
 	case Hold:
 		if f.rule.aside() && n <= in.Size() {
 			return c.aside(f, in, n, d)
 		}
-		f.strike()
+		f.count()
 		c.wait(f.removed)
 		return c.forward(in, n, d, 0)
 	case Delay:
 		if f.rule.aside() && n <= in.Size() {
 			return c.aside(f, in, n, d)
 		}
-		f.strike()
+		f.count()
 		return c.forward(in, n, d, f.rule.For)
 	case Repeat:
 		if n <= in.Size() {
@@ -206,7 +217,7 @@ func (c *conn) strike(f *Fault, in *bufio.Reader, n int, d Direction) bool {
 			for range f.rule.Copies {
 				c.lines[d].put(item{data: append([]byte(nil), frame...)})
 			}
-			f.strike()
+			f.count()
 		}
 	}
 	return c.forward(in, n, d, 0)
@@ -234,7 +245,7 @@ func (c *conn) aside(f *Fault, in *bufio.Reader, n int, d Direction) bool {
 		defer l.whole.Unlock()
 		l.put(item{data: frame})
 	})
-	f.strike()
+	f.count()
 	return true
 }
 

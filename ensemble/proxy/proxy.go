@@ -1,23 +1,29 @@
 package proxy
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/zkbench/zkbench/internal/jute"
 )
 
 // Config says what to stand in front of.
 type Config struct {
 	Upstreams []string // host:port of the servers; the first is server 1
 	Seed      uint64   // of the jitter
+	// Encrypted connections are passed on unread: of the faults, Cut and Reset of all connections can be injected, and nothing is known of sessions.
+	Encrypted bool
 }
 
 // Proxy listens at one address of this machine for each server. All methods may be called from many goroutines.
@@ -35,12 +41,14 @@ type Proxy struct {
 	conns    map[*conn]struct{}
 	accepted uint64
 	sessions map[int64]*session
+	swept    time.Time // when sessions that cannot come back were last forgotten
 }
 
 type session struct {
-	credentials
-	server int
-	conn   *conn // nil while not connected
+	jute.Connect // what resumes it
+	server       int
+	conn         *conn     // nil while not connected
+	lost         time.Time // since when it is not
 }
 
 // Start begins to listen. The addresses are on the loopback interface, with free ports. ctx has no meaning after the return.
@@ -125,7 +133,7 @@ func (p *Proxy) serve(client *net.TCPConn, server int) {
 	defer p.mu.Unlock()
 	delete(p.conns, c)
 	if s := p.sessions[c.session.Load()]; s != nil && s.conn == c {
-		s.conn = nil
+		s.conn, s.lost = nil, time.Now()
 	}
 }
 
@@ -141,7 +149,8 @@ func (p *Proxy) newConn(client, upstream *net.TCPConn, server int) *conn {
 	return c
 }
 
-// Session is one that was opened or resumed through the proxy and not closed since.
+// Session is one that was opened or resumed through the proxy, and not closed since. One that has not been connected for twice its timeout
+// has expired, or lives without the proxy: it is forgotten, until it comes back.
 type Session struct {
 	ID        int64
 	Timeout   time.Duration // as negotiated
@@ -153,21 +162,31 @@ type Session struct {
 func (p *Proxy) Sessions() []Session {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.sweep(time.Now())
 	var list []Session
 	for _, s := range p.sessions {
-		list = append(list, Session{ID: s.id, Timeout: s.timeout, Server: s.server, Connected: s.conn != nil})
+		list = append(list, Session{ID: s.Connect.Session, Timeout: s.Timeout, Server: s.server, Connected: s.conn != nil})
 	}
 	slices.SortFunc(list, func(a, b Session) int { return cmp.Compare(a.ID, b.ID) })
 	return list
 }
 
 // opened notes that a handshake has succeeded. A session that was resumed through another connection is this one's now.
-func (p *Proxy) opened(c *conn, cr credentials) {
-	cr.password = slices.Clone(cr.password)
-	c.session.Store(cr.id)
+func (p *Proxy) opened(c *conn, cr jute.Connect) {
+	c.session.Store(cr.Session)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.sessions[cr.id] = &session{credentials: cr, server: c.server, conn: c}
+	cr.Password = bytes.Clone(cr.Password) // it lies in the buffer of the connection
+	p.sessions[cr.Session] = &session{Connect: cr, server: c.server, conn: c}
+	if now := time.Now(); now.Sub(p.swept) > time.Second {
+		p.sweep(now)
+	}
+}
+
+// sweep forgets the sessions that have not been connected for so long that they must have expired: of a client that died nobody else tells.
+func (p *Proxy) sweep(now time.Time) {
+	p.swept = now
+	maps.DeleteFunc(p.sessions, func(_ int64, s *session) bool { return s.conn == nil && now.Sub(s.lost) > 2*s.Timeout })
 }
 
 // over forgets a session that has been closed or has expired.
@@ -177,9 +196,9 @@ func (p *Proxy) over(id int64) {
 	delete(p.sessions, id)
 }
 
-// KeepAway cuts a session off and keeps it from coming back until the fault is removed. The fault strikes each attempt.
+// KeepAway cuts a session off and keeps it from coming back until the fault is removed. Each attempt is cut.
 func (p *Proxy) KeepAway(session int64) *Fault {
-	f := p.Add(Rule{On: Request, Ops: []Op{Connect}, Session: session, Do: Cut})
+	f := p.Add(Rule{On: Request, Ops: []jute.Op{jute.OpConnect}, Session: session, Do: Cut})
 	p.Cut(session)
 	return f
 }
@@ -213,7 +232,7 @@ var ErrUnknownSession = errors.New("unknown session")
 // expiry when it comes back. The error is ErrUnknownSession also when the session is over already.
 func (p *Proxy) Expire(ctx context.Context, id int64) error {
 	// The client loses its connection when the session is resumed elsewhere, and would take the session back.
-	away := p.add(0, Rule{On: Request, Ops: []Op{Connect}, Session: id, Do: Hold})
+	away := p.add(0, Rule{On: Request, Ops: []jute.Op{jute.OpConnect}, Session: id, Do: Hold})
 	defer away.Remove()
 	err := p.expire(ctx, id)
 	if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) {
@@ -239,7 +258,7 @@ func (p *Proxy) expire(ctx context.Context, id int64) error {
 	}
 	defer server.Close()
 	defer context.AfterFunc(ctx, func() { server.Close() })()
-	if err := closeSession(server, s.credentials); err != nil {
+	if err := closeSession(server, s.Connect); err != nil {
 		if ctx.Err() != nil {
 			err = ctx.Err()
 		}
@@ -249,23 +268,26 @@ func (p *Proxy) expire(ctx context.Context, id int64) error {
 }
 
 // closeSession resumes a session and closes it.
-func closeSession(server net.Conn, c credentials) error {
-	if _, err := server.Write(connectRequest(c)); err != nil {
+func closeSession(server net.Conn, c jute.Connect) error {
+	c.ReadOnly = false // says what the server was, and would ask for such a one
+	if _, err := server.Write(c.Request()); err != nil {
 		return err
 	}
-	answer, err := readFrame(server)
+	answer, err := jute.ReadFrame(server, 0, inspected)
 	if err != nil {
 		return err
 	}
-	if got := parseConnected(answer); got.id != c.id {
+	if got, _ := jute.ParseConnectReply(answer); got.Session != c.Session {
 		return ErrUnknownSession
 	}
 	const xid = 1
-	if _, err := server.Write(closeRequest(xid)); err != nil {
+	bye := jute.BeginRequest(nil, jute.OpClose)
+	jute.Seal(bye, xid)
+	if _, err := server.Write(bye); err != nil {
 		return err
 	}
 	for {
-		answer, err := readFrame(server)
+		answer, err := jute.ReadFrame(server, 0, inspected)
 		if err != nil {
 			return err
 		}
@@ -273,20 +295,4 @@ func closeSession(server net.Conn, c credentials) error {
 			return nil
 		}
 	}
-}
-
-// readFrame reads one small frame whole.
-func readFrame(r io.Reader) (body, error) {
-	head := make([]byte, 4)
-	if _, err := io.ReadFull(r, head); err != nil {
-		return nil, err
-	}
-	h := body(head)
-	n := h.int32()
-	if n < 0 || n > inspected {
-		return nil, fmt.Errorf("proxy: a frame of %d bytes in a handshake", n)
-	}
-	b := make([]byte, n)
-	_, err := io.ReadFull(r, b)
-	return b, err
 }

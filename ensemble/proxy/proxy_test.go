@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/zkbench/zkbench/internal/jute"
 )
 
 // bench is a proxy, a client behind it and one that speaks to the server directly.
@@ -41,13 +43,13 @@ func newBench(t *testing.T) *bench {
 		}
 	})
 	b.p = p
-	b.c, b.direct = open(t, p.Addresses()[0], credentials{}), open(t, b.server, credentials{})
+	b.c, b.direct = open(t, p.Addresses()[0], jute.Connect{}), open(t, b.server, jute.Connect{})
 	b.path = "/" + rand.Text()
 	b.direct.create(b.path)
 	return b
 }
 
-func (b *bench) struck(f *Fault, n int) {
+func (b *bench) injected(f *Fault, n int) {
 	b.Helper()
 	ctx, cancel := context.WithTimeout(b.Context(), 30*time.Second)
 	defer cancel()
@@ -60,19 +62,41 @@ func TestEverythingPasses(t *testing.T) {
 	b := newBench(t)
 	large := strings.Repeat("0123456789", 90_000)
 	b.c.set(b.path, large)
-	_, got := b.c.reply(b.c.send(GetData, b.path, false))
-	if data := got.string(); data != large {
+	_, got := b.c.reply(b.c.send(jute.OpGetData, b.path, false))
+	if data := string((&jute.Decoder{B: got}).Buffer()); data != large {
 		t.Errorf("read %d bytes, want the %d that were written", len(data), len(large))
 	}
-	b.c.reply(b.c.send(Ping))
+	b.c.reply(b.c.send(jute.OpPing))
 
-	want := Session{ID: b.c.id, Timeout: b.c.timeout, Server: 1, Connected: true}
+	want := Session{ID: b.c.Session, Timeout: b.c.Timeout, Server: 1, Connected: true}
 	if s := b.p.Sessions(); len(s) != 1 || s[0] != want {
 		t.Errorf("Sessions() = %+v, want %+v", s, want)
 	}
-	b.c.reply(b.c.send(Close))
+	b.c.reply(b.c.send(jute.OpClose))
 	if s := b.p.Sessions(); len(s) != 0 {
 		t.Errorf("after the close, Sessions() = %+v, want none", s)
+	}
+}
+
+// A client that dies closes nothing: its session is forgotten when it must have expired, and one that is connected is not.
+func TestSessionsThatCrashedAreForgotten(t *testing.T) {
+	b := newBench(t)
+	var dead *client
+	for range 3 {
+		dead = open(t, b.p.Addresses()[0], jute.Connect{Timeout: 4 * time.Second})
+		dead.conn.Close()
+	}
+	for deadline := time.Now().Add(20 * time.Second); len(b.p.Sessions()) > 1; time.Sleep(100 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("Sessions() = %+v, want the connected one alone", b.p.Sessions())
+		}
+		b.c.reply(b.c.send(jute.OpPing))
+	}
+	if s := b.p.Sessions(); len(s) != 1 || s[0].ID != b.c.Session {
+		t.Errorf("Sessions() = %+v, want the connected one", s)
+	}
+	if err := b.p.Expire(t.Context(), dead.Session); !errors.Is(err, ErrUnknownSession) {
+		t.Errorf("Expire() of one that is forgotten = %v, want ErrUnknownSession", err)
 	}
 }
 
@@ -92,34 +116,34 @@ func TestFourLetterWordsPass(t *testing.T) {
 
 func TestCutBeforeTheReply(t *testing.T) {
 	b := newBench(t)
-	f := b.p.Add(Rule{On: Reply, Ops: []Op{Create}, Path: regexp.MustCompile("/second$"), Times: 1, Do: Cut})
+	f := b.p.Add(Rule{On: Reply, Ops: []jute.Op{jute.OpCreate}, Path: regexp.MustCompile("/second$"), Times: 1, Do: Cut})
 	b.c.create(b.path + "/first")
 	b.c.sendCreate(b.path + "/second")
 	if err := b.c.ended(); err != io.EOF {
 		t.Errorf("the connection ends with %v, want EOF", err)
 	}
-	b.struck(f, 1)
+	b.injected(f, 1)
 	if !b.direct.exists(b.path + "/second") {
 		t.Error("the server has not carried out the create")
 	}
-	again := open(t, b.p.Addresses()[0], b.c.credentials)
-	if again.id != b.c.id {
-		t.Errorf("resumed session 0x%x, want 0x%x", again.id, b.c.id)
+	again := open(t, b.p.Addresses()[0], b.c.Connect)
+	if again.Session != b.c.Session {
+		t.Errorf("resumed session 0x%x, want 0x%x", again.Session, b.c.Session)
 	}
 	again.create(b.path + "/second/second")
-	if n := f.Struck(); n != 1 {
-		t.Errorf("struck %d times, want 1", n)
+	if n := f.Injected(); n != 1 {
+		t.Errorf("injected %d times, want 1", n)
 	}
 }
 
 func TestCutBeforeTheRequest(t *testing.T) {
 	b := newBench(t)
-	f := b.p.Add(Rule{On: Request, Ops: []Op{Create}, Skip: 2, Do: Cut})
+	f := b.p.Add(Rule{On: Request, Ops: []jute.Op{jute.OpCreate}, Skip: 2, Do: Cut})
 	b.c.create(b.path + "/1")
 	b.c.create(b.path + "/2")
 	b.c.sendCreate(b.path + "/3")
 	b.c.ended()
-	b.struck(f, 1)
+	b.injected(f, 1)
 	if b.direct.exists(b.path + "/3") {
 		t.Error("the server has carried out the create")
 	}
@@ -128,8 +152,8 @@ func TestCutBeforeTheRequest(t *testing.T) {
 func TestRepliesBeforeTheCutArrive(t *testing.T) {
 	b := newBench(t)
 	b.p.SetLatency(Downstream, Latency{Constant: 20 * time.Millisecond})
-	b.p.Add(Rule{On: Reply, Ops: []Op{Create}, Do: Cut})
-	sync := b.c.send(Sync, b.path)
+	b.p.Add(Rule{On: Reply, Ops: []jute.Op{jute.OpCreate}, Do: Cut})
+	sync := b.c.send(jute.OpSync, b.path)
 	b.c.sendCreate(b.path + "/x")
 	b.c.reply(sync)
 	b.c.ended()
@@ -137,17 +161,17 @@ func TestRepliesBeforeTheCutArrive(t *testing.T) {
 
 func TestReset(t *testing.T) {
 	b := newBench(t)
-	f := b.p.Add(Rule{On: Request, Ops: []Op{Delete}, Do: Reset})
-	b.c.send(Delete, b.path, -1)
+	f := b.p.Add(Rule{On: Request, Ops: []jute.Op{jute.OpDelete}, Do: Reset})
+	b.c.send(jute.OpDelete, b.path, -1)
 	if err := b.c.ended(); !errors.Is(err, syscall.ECONNRESET) {
 		t.Errorf("the connection ends with %v, want %v", err, syscall.ECONNRESET)
 	}
-	b.struck(f, 1)
+	b.injected(f, 1)
 	if !b.direct.exists(b.path) {
 		t.Error("the server has carried out the delete")
 	}
-	other := open(t, b.p.Addresses()[0], credentials{})
-	if n := b.p.Reset(other.id); n != 1 {
+	other := open(t, b.p.Addresses()[0], jute.Connect{})
+	if n := b.p.Reset(other.Session); n != 1 {
 		t.Errorf("Reset = %d, want 1", n)
 	}
 	if err := other.ended(); !errors.Is(err, syscall.ECONNRESET) {
@@ -155,36 +179,76 @@ func TestReset(t *testing.T) {
 	}
 }
 
+// What the proxy cannot read it passes on, whatever it looks like, and it can reset it.
+func TestEncryptedConnectionsPassUnread(t *testing.T) {
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		for conn, err := l.Accept(); err == nil; conn, err = l.Accept() {
+			go io.Copy(conn, conn)
+		}
+	}()
+	p, err := Start(t.Context(), Config{Upstreams: []string{l.Addr().String()}, Encrypted: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", p.Addresses()[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	conn.SetDeadline(time.Now().Add(30 * time.Second))
+	for _, text := range []string{"\x16", "ruok", "\xff\xff\xff\xff", strings.Repeat("\x00x", 20_000)} {
+		if _, err := conn.Write([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		back := make([]byte, len(text))
+		if _, err := io.ReadFull(conn, back); err != nil || string(back) != text {
+			t.Fatalf("of %d bytes came back others, %v", len(text), err)
+		}
+	}
+	if n := p.Reset(0); n != 1 {
+		t.Errorf("Reset = %d, want 1", n)
+	}
+	if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("the connection ends with %v, want %v", err, syscall.ECONNRESET)
+	}
+}
+
 func TestExpire(t *testing.T) {
 	b := newBench(t)
-	b.c.reply(b.c.send(Create, b.path+"/e", "", 1, 31, "world", "anyone", 1))
-	if err := b.p.Expire(t.Context(), b.c.id); err != nil {
+	b.c.reply(b.c.send(jute.OpCreate, b.path+"/e", "", 1, 31, "world", "anyone", 1))
+	if err := b.p.Expire(t.Context(), b.c.Session); err != nil {
 		t.Fatal(err)
 	}
 	b.c.ended()
 	if b.direct.exists(b.path + "/e") {
 		t.Error("the ephemeral znode is still there")
 	}
-	if again := open(t, b.p.Addresses()[0], b.c.credentials); again.id != 0 {
-		t.Errorf("resumed session 0x%x, want an expired one", again.id)
+	if again := open(t, b.p.Addresses()[0], b.c.Connect); again.Session != 0 {
+		t.Errorf("resumed session 0x%x, want an expired one", again.Session)
 	}
-	if err := b.p.Expire(t.Context(), b.c.id); !errors.Is(err, ErrUnknownSession) {
+	if err := b.p.Expire(t.Context(), b.c.Session); !errors.Is(err, ErrUnknownSession) {
 		t.Errorf("Expire again = %v, want %v", err, ErrUnknownSession)
 	}
 }
 
 func TestKeepAway(t *testing.T) {
 	b := newBench(t)
-	away := b.p.KeepAway(b.c.id)
+	away := b.p.KeepAway(b.c.Session)
 	b.c.ended()
-	if _, err := tryOpen(t, b.p.Addresses()[0], b.c.credentials); err == nil {
+	if _, err := tryOpen(t, b.p.Addresses()[0], b.c.Connect); err == nil {
 		t.Error("the session was resumed")
 	}
-	b.struck(away, 1)
-	open(t, b.p.Addresses()[0], credentials{})
+	b.injected(away, 1)
+	open(t, b.p.Addresses()[0], jute.Connect{})
 	away.Remove()
-	if again := open(t, b.p.Addresses()[0], b.c.credentials); again.id != b.c.id {
-		t.Errorf("resumed session 0x%x, want 0x%x", again.id, b.c.id)
+	if again := open(t, b.p.Addresses()[0], b.c.Connect); again.Session != b.c.Session {
+		t.Errorf("resumed session 0x%x, want 0x%x", again.Session, b.c.Session)
 	}
 }
 
@@ -200,14 +264,14 @@ func TestSilence(t *testing.T) {
 	} {
 		t.Run(test.what, func(t *testing.T) {
 			b := newBench(t)
-			silence := b.p.Add(Rule{On: test.on, Session: b.c.id, Do: Hold})
+			silence := b.p.Add(Rule{On: test.on, Session: b.c.Session, Do: Hold})
 			xid := b.c.sendCreate(b.path + "/x")
 			received := make(chan struct{})
 			go func() {
 				defer close(received)
 				b.c.reply(xid)
 			}()
-			b.struck(silence, 1)
+			b.injected(silence, 1)
 			if got := b.direct.exists(b.path + "/x"); got != test.reaches {
 				t.Errorf("the znode exists: %v, want %v", got, test.reaches)
 			}
@@ -230,8 +294,8 @@ func TestSilenceForATime(t *testing.T) {
 	b := newBench(t)
 	const long = 20 * time.Millisecond
 	before := time.Now()
-	b.p.Add(Rule{On: ToServer, Session: b.c.id, Do: Hold, For: long})
-	b.c.reply(b.c.send(Exists, b.path, false))
+	b.p.Add(Rule{On: ToServer, Session: b.c.Session, Do: Hold, For: long})
+	b.c.reply(b.c.send(jute.OpExists, b.path, false))
 	if took := time.Since(before); took < long {
 		t.Errorf("the reply came after %v, want at least %v", took, long)
 	}
@@ -239,15 +303,15 @@ func TestSilenceForATime(t *testing.T) {
 
 func TestSilenceHidesTheEnd(t *testing.T) {
 	b := newBench(t)
-	b.c.reply(b.c.send(Create, b.path+"/e", "", 1, 31, "world", "anyone", 1))
-	silence := b.p.Add(Rule{On: ToServer, Session: b.c.id, Do: Hold})
-	b.c.send(Close)
+	b.c.reply(b.c.send(jute.OpCreate, b.path+"/e", "", 1, 31, "world", "anyone", 1))
+	silence := b.p.Add(Rule{On: ToServer, Session: b.c.Session, Do: Hold})
+	b.c.send(jute.OpClose)
 	b.c.conn.Close()
-	b.struck(silence, 1)
+	b.injected(silence, 1)
 	if !b.direct.exists(b.path + "/e") {
 		t.Error("the server has heard of the close")
 	}
-	b.direct.reply(b.direct.send(Exists, b.path+"/e", true))
+	b.direct.reply(b.direct.send(jute.OpExists, b.path+"/e", true))
 	silence.Remove()
 	b.direct.notified(b.path + "/e")
 }
@@ -258,8 +322,8 @@ func TestNotifications(t *testing.T) {
 		hold := b.p.Add(Rule{On: Notification, Path: regexp.MustCompile(b.path), Do: Hold})
 		b.c.watch(b.path)
 		b.direct.set(b.path, "1")
-		b.struck(hold, 1)
-		b.c.reply(b.c.send(Exists, b.path, false))
+		b.injected(hold, 1)
+		b.c.reply(b.c.send(jute.OpExists, b.path, false))
 		hold.Remove()
 		b.c.notified(b.path)
 	})
@@ -273,7 +337,7 @@ func TestNotifications(t *testing.T) {
 		if took := time.Since(before); took < 10*time.Millisecond {
 			t.Errorf("the notification came after %v", took)
 		}
-		b.struck(delay, 1)
+		b.injected(delay, 1)
 	})
 	t.Run("repeated", func(t *testing.T) {
 		b := newBench(t)
@@ -283,27 +347,27 @@ func TestNotifications(t *testing.T) {
 		for range 3 {
 			b.c.notified(b.path)
 		}
-		b.struck(repeat, 1)
+		b.injected(repeat, 1)
 	})
 	t.Run("dropped", func(t *testing.T) {
 		b := newBench(t)
 		drop := b.p.Add(Rule{On: Notification, Do: Drop})
 		b.c.watch(b.path)
 		b.c.set(b.path, "1") // its reply comes behind the notification
-		b.struck(drop, 1)
+		b.injected(drop, 1)
 	})
 }
 
 func TestHeldReplyHoldsWhatIsBehind(t *testing.T) {
 	b := newBench(t)
 	var seen []Frame
-	hold := b.p.Add(Rule{On: Reply, Ops: []Op{Sync}, Do: Hold, Notify: func(f Frame) { seen = append(seen, f) }})
-	sync, exists := b.c.send(Sync, b.path), b.c.send(Exists, b.path, false)
-	b.struck(hold, 1)
+	hold := b.p.Add(Rule{On: Reply, Ops: []jute.Op{jute.OpSync}, Do: Hold, Notify: func(f Frame) { seen = append(seen, f) }})
+	sync, exists := b.c.send(jute.OpSync, b.path), b.c.send(jute.OpExists, b.path, false)
+	b.injected(hold, 1)
 	hold.Remove()
 	b.c.reply(sync)
 	b.c.reply(exists)
-	if len(seen) != 1 || seen[0].Op != Sync || seen[0].Path != b.path || seen[0].Session != b.c.id || seen[0].Server != 1 {
+	if len(seen) != 1 || seen[0].Op != jute.OpSync || seen[0].Path != b.path || seen[0].Session != b.c.Session || seen[0].Server != 1 {
 		t.Errorf("Notify saw %+v, want the sync of %s", seen, b.path)
 	}
 }
@@ -315,7 +379,7 @@ func TestLatencyKeepsTheOrder(t *testing.T) {
 	before := time.Now()
 	var sent []int32
 	for range 50 {
-		sent = append(sent, b.c.send(Exists, b.path, false))
+		sent = append(sent, b.c.send(jute.OpExists, b.path, false))
 	}
 	for _, xid := range sent {
 		b.c.reply(xid)
@@ -331,7 +395,7 @@ func TestClosedServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	if _, err := tryOpen(t, p.Addresses()[0], credentials{}); err == nil {
+	if _, err := tryOpen(t, p.Addresses()[0], jute.Connect{}); err == nil {
 		t.Error("opened a session without a server")
 	}
 }

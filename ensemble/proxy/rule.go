@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/zkbench/zkbench/internal/jute"
 )
 
 // Point is where on the way of a frame a rule waits for it.
@@ -45,19 +47,19 @@ const (
 	Drop
 )
 
-// Rule says which frames a fault strikes, and how. The zero value cuts the connection at every request.
+// Rule says which frames a fault is injected into, and how. The zero value cuts the connection at every request.
 type Rule struct {
 	On Point
 
 	// What must match. The zero value of each matches everything, except that no Ops means every operation but Ping and Connect,
 	// so that the count of matches does not depend on time. ToServer and ToClient look at Server and Session only.
-	Server  int   // number of the server, from 1
-	Session int64 // id of the session
-	Ops     []Op  // not of a Notification
+	Server  int       // number of the server, from 1
+	Session int64     // id of the session
+	Ops     []jute.Op // not of a Notification
 	Path    *regexp.Regexp
 
 	Skip  int // let so many matching frames pass first
-	Times int // strike so many times, then no more; 0 for ever
+	Times int // so many times, then no more; 0 means forever
 
 	Do     Action
 	For    time.Duration // of Delay; of Hold the time after which the fault removes itself, 0 for never
@@ -83,7 +85,7 @@ func (r *Rule) matches(f Frame) bool {
 		return false
 	}
 	if f.On != Notification {
-		if len(r.Ops) > 0 && !slices.Contains(r.Ops, f.Op) || len(r.Ops) == 0 && (f.Op == Ping || f.Op == Connect) {
+		if len(r.Ops) > 0 && !slices.Contains(r.Ops, f.Op) || len(r.Ops) == 0 && (f.Op == jute.OpPing || f.Op == jute.OpConnect) {
 			return false
 		}
 	}
@@ -98,13 +100,13 @@ type Fault struct {
 	rule    Rule
 	proxy   *Proxy
 	removed chan struct{}
-	heal    *time.Timer // removes a Hold that has a time; nil for none
+	remove  *time.Timer // removes a Hold that has a time; nil for none
 
-	mu      sync.Mutex
-	seen    int // matching frames
-	claimed int // of them, those that it strikes
-	struck  int // of them, those whose action has been taken
-	waiting []waiter
+	mu       sync.Mutex
+	seen     int // matching frames
+	claimed  int // of them, those that it takes
+	injected int // of them, those whose action has been taken
+	waiting  []waiter
 }
 
 type waiter struct {
@@ -112,7 +114,7 @@ type waiter struct {
 	done chan struct{}
 }
 
-// Add puts a rule to work. Of several that match a frame, the one added first strikes.
+// Add puts a rule to work. Of several that match a frame, the one added first counts.
 func (p *Proxy) Add(r Rule) *Fault { return p.add(-1, r) }
 
 // add puts a rule at the front of all for 0, at the end for -1.
@@ -125,36 +127,36 @@ func (p *Proxy) add(at int, r Rule) *Fault {
 	}
 	p.faults = slices.Insert(p.faults, at, f)
 	if r.Do == Hold && r.For > 0 {
-		f.heal = time.AfterFunc(r.For, f.Remove)
+		f.remove = time.AfterFunc(r.For, f.Remove)
 	}
 	return f
 }
 
-// Remove heals the fault: it strikes no more, and what it holds goes on its way. It may be called more than once.
+// Remove ends the fault: it takes no more frames, and what it holds goes on its way. It may be called more than once.
 func (f *Fault) Remove() {
 	f.proxy.mu.Lock()
 	defer f.proxy.mu.Unlock()
 	if i := slices.Index(f.proxy.faults, f); i >= 0 {
 		f.proxy.faults = slices.Delete(f.proxy.faults, i, i+1)
 		close(f.removed)
-		if f.heal != nil {
-			f.heal.Stop()
+		if f.remove != nil {
+			f.remove.Stop()
 		}
 	}
 }
 
-// Struck is how many frames the fault has struck. A frame counts when the action has been taken: the connection is closed, the
+// Injected is how many frames the fault was injected into. A frame counts when the action has been taken: the connection is closed, the
 // frame is held, delayed, repeated or gone.
-func (f *Fault) Struck() int {
+func (f *Fault) Injected() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.struck
+	return f.injected
 }
 
-// Wait waits until the fault has struck n times.
+// Wait waits until the fault was injected n times.
 func (f *Fault) Wait(ctx context.Context, n int) error {
 	f.mu.Lock()
-	if f.struck >= n {
+	if f.injected >= n {
 		f.mu.Unlock()
 		return nil
 	}
@@ -165,11 +167,11 @@ func (f *Fault) Wait(ctx context.Context, n int) error {
 	case <-w.done:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("proxy: the fault has struck %d times, not %d: %w", f.Struck(), n, ctx.Err())
+		return fmt.Errorf("proxy: the fault was injected %d times, not %d: %w", f.Injected(), n, ctx.Err())
 	}
 }
 
-// claim reports whether the fault strikes a frame.
+// claim reports whether the fault takes a frame.
 func (f *Fault) claim(fr Frame) bool {
 	if !f.rule.matches(fr) {
 		return false
@@ -184,20 +186,20 @@ func (f *Fault) claim(fr Frame) bool {
 	return true
 }
 
-// strike counts a frame whose action has been taken.
-func (f *Fault) strike() {
+// count counts a frame whose action has been taken.
+func (f *Fault) count() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.struck++
+	f.injected++
 	f.waiting = slices.DeleteFunc(f.waiting, func(w waiter) bool {
-		if f.struck >= w.n {
+		if f.injected >= w.n {
 			close(w.done)
 		}
-		return f.struck >= w.n
+		return f.injected >= w.n
 	})
 }
 
-// decide finds the fault that strikes a frame, nil for none.
+// decide finds the fault that takes a frame, nil for none.
 func (p *Proxy) decide(fr Frame) *Fault {
 	p.mu.Lock()
 	faults := slices.Clone(p.faults)

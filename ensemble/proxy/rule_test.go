@@ -4,13 +4,15 @@ import (
 	"bytes"
 	"regexp"
 	"testing"
+
+	"github.com/zkbench/zkbench/internal/jute"
 )
 
 func TestMatches(t *testing.T) {
-	create := Frame{On: Request, Server: 2, Session: 7, Op: Create, Path: "/locks/a"}
-	created := Frame{On: Reply, Server: 2, Session: 7, Op: Create, Path: "/locks/a"}
-	ping := Frame{On: Request, Server: 2, Session: 7, Op: Ping}
-	connect := Frame{On: Request, Server: 2, Op: Connect}
+	create := Frame{On: Request, Server: 2, Session: 7, Op: jute.OpCreate, Path: "/locks/a"}
+	created := Frame{On: Reply, Server: 2, Session: 7, Op: jute.OpCreate, Path: "/locks/a"}
+	ping := Frame{On: Request, Server: 2, Session: 7, Op: jute.OpPing}
+	connect := Frame{On: Request, Server: 2, Op: jute.OpConnect}
 	event := Frame{On: Notification, Server: 2, Session: 7, Path: "/locks/a"}
 	for _, c := range []struct {
 		what  string
@@ -22,11 +24,11 @@ func TestMatches(t *testing.T) {
 		{"but not about replies", Rule{}, created, false},
 		{"nor about pings", Rule{}, ping, false},
 		{"nor about handshakes", Rule{}, connect, false},
-		{"pings when asked for", Rule{Ops: []Op{Ping}}, ping, true},
-		{"handshakes when asked for", Rule{Ops: []Op{Connect}}, connect, true},
-		{"the operation", Rule{Ops: []Op{Delete, Create}}, create, true},
-		{"another operation", Rule{Ops: []Op{Delete}}, create, false},
-		{"the reply of the operation", Rule{On: Reply, Ops: []Op{Create}}, created, true},
+		{"pings when asked for", Rule{Ops: []jute.Op{jute.OpPing}}, ping, true},
+		{"handshakes when asked for", Rule{Ops: []jute.Op{jute.OpConnect}}, connect, true},
+		{"the operation", Rule{Ops: []jute.Op{jute.OpDelete, jute.OpCreate}}, create, true},
+		{"another operation", Rule{Ops: []jute.Op{jute.OpDelete}}, create, false},
+		{"the reply of the operation", Rule{On: Reply, Ops: []jute.Op{jute.OpCreate}}, created, true},
 		{"the path", Rule{Path: regexp.MustCompile("^/locks/")}, create, true},
 		{"another path", Rule{Path: regexp.MustCompile("^/queue/")}, create, false},
 		{"the server", Rule{Server: 2}, create, true},
@@ -58,21 +60,19 @@ func TestSkipAndTimes(t *testing.T) {
 		f := &Fault{rule: Rule{Skip: c.skip, Times: c.times}}
 		var got []byte
 		for range 5 {
-			got = append(got, ".x"[map[bool]int{true: 1}[f.claim(Frame{Op: Create})]])
+			got = append(got, ".x"[map[bool]int{true: 1}[f.claim(Frame{Op: jute.OpCreate})]])
 		}
 		if string(got) != c.want {
-			t.Errorf("Skip %d, Times %d strikes %s, want %s", c.skip, c.times, got, c.want)
+			t.Errorf("Skip %d, Times %d takes %s, want %s", c.skip, c.times, got, c.want)
 		}
 	}
 }
 
 func FuzzParse(f *testing.F) {
-	f.Add([]byte(connectRequest(credentials{id: 1, password: make([]byte, 16)})))
+	f.Add(jute.Connect{Session: 1}.Request()[4:])
 	f.Add([]byte{0, 0, 0, 1, 0, 0, 0, 14, 0, 0, 0, 1, 0, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 1, '/'})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		before := bytes.Clone(b)
-		parseConnect(b)
-		parseConnected(b)
 		if r := parseRequest(b); len(r.Path) > len(b) {
 			t.Errorf("a path of %d bytes from %d", len(r.Path), len(b))
 		}

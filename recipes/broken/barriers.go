@@ -5,312 +5,238 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
+	"strings"
 
 	"github.com/zkbench/zkbench/recipes"
+	"github.com/zkbench/zkbench/recipes/barrier"
+	"github.com/zkbench/zkbench/recipes/internal/seam"
 	"github.com/zkbench/zkbench/zk"
 )
 
-const enterSafety, leaveSafety, nothingLeft, barredCheck = "enter-safety", "leave-safety", "nothing-left", "barred"
-
-// hall is the double barrier in its shortest right form, cut into steps: a defect is one step replaced.
+// hall is what of the double barrier, and of the rendezvous, can be replaced.
 type hall struct {
-	s    zk.Session
-	dir  string
-	size int
-	next int64
-	made int
-	own  string
-	hallSteps
+	*altered
+	recipes.DoubleBarrier // the real one
+	o                     recipes.Options
+	room                  seam.Room
+	own                   string // the znode of the member
 }
 
-type hallSteps struct {
-	// room is the directory of a generation.
-	room func(generation int64) string
-	// trusts says that a marker that is there already lets in.
-	trusts bool
-	// counts says whether a child is counted as a member by who enters.
-	counts func(name string) bool
-	// open says whether a member that was woken is in.
-	open func(marker bool, members, size int) bool
-	// withdraw takes the znode of an attempt that failed.
-	withdraw func(ctx context.Context, h *hall)
-	// out says whether who leaves is out, among the members that are still there; gone says that its own znode is not.
-	out func(members []string, self string, gone bool) bool
-	// clear removes what a generation leaves.
-	clear func(ctx context.Context, h *hall)
+// Enter is the barrier's.
+func (h *hall) Enter(ctx context.Context) error {
+	defer h.during(acquiring)()
+	return h.DoubleBarrier.Enter(ctx)
+}
+
+// Leave is the barrier's.
+func (h *hall) Leave(ctx context.Context) error {
+	defer h.during(releasing)()
+	return h.DoubleBarrier.Leave(ctx)
 }
 
 const readyZnode = "ready"
 
-func rightHall() hallSteps {
-	return hallSteps{
-		room:     func(generation int64) string { return fmt.Sprintf("/%010d", generation) },
-		trusts:   true,
-		counts:   isMember,
-		open:     func(marker bool, members, size int) bool { return marker || members >= size },
-		withdraw: func(ctx context.Context, h *hall) { h.s.Delete(context.WithoutCancel(ctx), h.own, zk.AnyVersion) },
-		out: func(members []string, self string, gone bool) bool {
-			return len(members) == 0 || !gone && len(members) == 1 && members[0] == self
-		},
-		clear: func(ctx context.Context, h *hall) {
-			h.s.Delete(ctx, h.path()+"/"+readyZnode, zk.AnyVersion)
-			h.s.Delete(ctx, h.path(), zk.AnyVersion)
-		},
-	}
-}
+// isMarker reports whether a znode is the one that tells that a barrier has opened.
+func isMarker(path string) bool { return base(path) == readyZnode }
 
-func isMember(name string) bool { return name != readyZnode }
-
-func (h *hall) path() string { return h.dir + h.room(h.next) }
-
-// Generation is described at recipes.DoubleBarrier.
-func (h *hall) Generation() int64 { return h.next }
-
-// Enter is described at recipes.DoubleBarrier, less the defect.
-func (h *hall) Enter(ctx context.Context) error {
-	err := h.enter(ctx)
-	if err != nil && ctx.Err() != nil {
-		h.withdraw(ctx, h)
-	}
-	return err
-}
-
-func (h *hall) enter(ctx context.Context) error {
-	if _, err := h.s.Create(ctx, h.path(), nil, zk.Persistent); err != nil && !errors.Is(err, zk.ErrNodeExists) {
-		return err
-	}
-	h.made++
-	h.own = h.path() + "/" + strconv.FormatInt(h.s.ID(), 16) + "-" + strconv.Itoa(h.made)
-	_, there, w, err := h.s.ExistsW(ctx, h.path()+"/"+readyZnode)
-	if err != nil {
-		return err
-	}
-	defer func() { w.Stop() }()
-	if _, err := h.s.Create(ctx, h.own, nil, zk.Ephemeral); err != nil {
-		return err
-	}
-	there = there && h.trusts
-	for {
-		members, err := h.members(ctx, h.counts)
-		if err != nil {
-			return err
-		}
-		if h.open(there, len(members), h.size) {
-			_, err := h.s.Create(ctx, h.path()+"/"+readyZnode, nil, zk.Persistent)
-			if errors.Is(err, zk.ErrNodeExists) {
-				err = nil
+func brokenHall(caught, name, doc string, fault func(*hall)) Defect[recipes.DoubleBarrier] {
+	d := defective[recipes.DoubleBarrier](caught, name, doc)
+	d.Wakes, d.LeaveByAll = wakesNobody, true
+	d.New = func(s zk.Session, path string, o recipes.Options) recipes.DoubleBarrier {
+		h := &hall{altered: over(s), o: o, room: generations}
+		h.create = func(ctx context.Context, path string, data []byte, mode zk.Mode) (zk.Created, error) {
+			if mode == zk.Ephemeral {
+				h.own = path
 			}
-			return err
+			return h.Session.Create(ctx, path, data, mode)
 		}
-		select {
-		case e := <-w.C():
-			if e.Err != nil {
-				return e.Err
-			}
-		case <-ctx.Done():
-			return ctx.Err()
+		fault(h)
+		h.DoubleBarrier = barrier.NewDoubleWith(h.altered, path, h.o, h.room)
+		return h
+	}
+	return d
+}
+
+func generations(generation int64) string { return fmt.Sprintf("/%010d", generation) }
+
+func byTurns(generation int64) string { return generations(generation % 2) }
+
+// clearing reports whether a transaction ends a generation.
+func clearing(ops []zk.Op) bool {
+	return ops[len(ops)-1].Kind == zk.KindSet && slices.ContainsFunc(ops, func(op zk.Op) bool { return op.Kind == zk.KindDelete && isMarker(op.Path) })
+}
+
+// litters ends generations without removing the marker and the directory.
+func (h *hall) litters() {
+	h.multi = func(ctx context.Context, ops ...zk.Op) ([]zk.OpResult, error) {
+		if clearing(ops) {
+			ops = slices.DeleteFunc(slices.Clone(ops), func(op zk.Op) bool { return op.Kind == zk.KindDelete && op.Path != h.own })
 		}
-		var again *zk.Watch
-		if _, there, again, err = h.s.ExistsW(ctx, h.path()+"/"+readyZnode); err != nil {
-			return err
-		}
-		w = again
+		return h.Session.Multi(ctx, ops...)
 	}
 }
 
-// members is the sorted names of the children that are taken for members; of a directory that is gone there are none.
-func (h *hall) members(ctx context.Context, takes func(name string) bool) ([]string, error) {
-	children, _, err := h.s.Children(ctx, h.path())
-	if errors.Is(err, zk.ErrNoNode) {
-		return nil, nil
-	}
-	children = slices.DeleteFunc(children, func(name string) bool { return !takes(name) })
-	slices.Sort(children)
-	return children, err
-}
-
-// Leave is described at recipes.DoubleBarrier, less the defect.
-func (h *hall) Leave(ctx context.Context) error {
-	defer func() { h.next++ }()
-	gone := false
-	for {
-		members, err := h.members(ctx, isMember)
-		if err != nil {
-			return err
-		}
-		if h.out(members, base(h.own), gone) {
-			h.s.Delete(ctx, h.own, zk.AnyVersion)
-			h.clear(ctx, h)
-			return h.s.Err()
-		}
-		if len(members) == 0 {
-			return recipes.ErrMemberLost
-		}
-		other := members[0]
-		if other == base(h.own) {
-			other = members[len(members)-1]
-		} else if !gone {
-			h.s.Delete(ctx, h.own, zk.AnyVersion)
-			gone = true
-		}
-		_, _, w, err := h.s.GetW(ctx, h.path()+"/"+other)
-		if errors.Is(err, zk.ErrNoNode) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		select {
-		case e := <-w.C():
-			if e.Err != nil {
-				return e.Err
-			}
-		case <-ctx.Done():
-			w.Stop()
-			h.s.Delete(context.WithoutCancel(ctx), h.own, zk.AnyVersion)
-			return ctx.Err()
-		}
+// unmarked has the barrier look for the marker and find that it is not there.
+func (h *hall) unmarked() {
+	h.existsW = func(ctx context.Context, path string) (zk.Stat, bool, *zk.Watch, error) {
+		st, there, w, err := h.Session.ExistsW(ctx, path)
+		return st, there && !isMarker(path), w, err
 	}
 }
 
-// Meet makes a hall a rendezvous: who is in takes its znode away and goes on.
-func (h *hall) Meet(ctx context.Context) error {
-	if err := h.Enter(ctx); err != nil {
-		return err
+// listing has the barrier see other members than there are.
+func (h *hall) listing(see func(members []string) []string) {
+	h.children = func(ctx context.Context, path string) ([]string, zk.Stat, error) {
+		names, st, err := h.Session.Children(ctx, path)
+		slices.Sort(names)
+		return see(names), st, err
 	}
-	h.s.Delete(ctx, h.own, zk.AnyVersion)
-	h.next++
-	return nil
 }
-
-func newHall(s zk.Session, path string, o recipes.Options, fault func(*hallSteps)) *hall {
-	h := &hall{s: s, dir: path, size: max(o.Members, 1), next: o.Generation, hallSteps: rightHall()}
-	fault(&h.hallSteps)
-	return h
-}
-
-func brokenHall(caught, name, doc string, fault func(*hallSteps)) Defect[recipes.DoubleBarrier] {
-	return Defect[recipes.DoubleBarrier]{Caught: caught, Variant: recipes.Variant[recipes.DoubleBarrier]{
-		Name: "broken-" + name, Source: "a test", Doc: doc, Unsafe: true, Wakes: func(int) (float64, float64) { return 0, 0 },
-		New: func(s zk.Session, path string, o recipes.Options) recipes.DoubleBarrier {
-			return newHall(s, path, o, fault)
-		}}}
-}
-
-// RightDoubleBarrier is what the defects are made from: without one, it is right.
-var RightDoubleBarrier = brokenHall("", "not", "no defect", func(*hallSteps) {}).Variant
 
 // DoubleBarriers is the double barriers with a defect.
 var DoubleBarriers = []Defect[recipes.DoubleBarrier]{
-	brokenHall(enterSafety, "one-short", "opens when one member is still missing", func(s *hallSteps) {
-		s.open = func(marker bool, members, size int) bool { return marker || members+1 >= size }
-	}),
+	brokenHall(enterSafety, "one-short", "opens when one member is still missing", func(h *hall) { h.o.Members = max(h.o.Members-1, 1) }),
 	brokenHall(liveness, "no-generations", "uses one directory for all rounds: who is still leaving one waits for those who enter the next",
-		func(s *hallSteps) {
-			s.room = func(int64) string { return "/all" }
-			s.clear = func(ctx context.Context, h *hall) { h.s.Delete(ctx, h.path()+"/"+readyZnode, zk.AnyVersion) }
-		}),
-	brokenHall(enterSafety, "stale-marker", "takes turns in two directories, and never removes the markers", func(s *hallSteps) {
-		s.room = func(generation int64) string { return fmt.Sprintf("/%d", generation%2) }
-		s.clear = func(context.Context, *hall) {}
+		func(h *hall) { h.room = func(int64) string { return generations(0) } }),
+	brokenHall(enterSafety, "stale-marker", "takes turns in two directories, and never removes the markers", func(h *hall) {
+		h.room = byTurns
+		h.litters()
 	}),
-	brokenHall(enterSafety, "counts-marker", "keeps its markers, does not trust them, and counts them as members", func(s *hallSteps) {
-		s.room = func(generation int64) string { return fmt.Sprintf("/%d", generation%2) }
-		s.trusts = false
-		s.counts = func(string) bool { return true }
-		s.clear = func(context.Context, *hall) {}
+	brokenHall(enterSafety, "counts-marker", "keeps its markers, does not trust them, and counts them as members", func(h *hall) {
+		h.room = byTurns
+		h.litters()
+		h.unmarked()
+		h.listing(func(names []string) []string {
+			if i := slices.Index(names, readyZnode); i >= 0 && h.in(acquiring) {
+				names[i] = strings.Repeat("0", 32)
+			}
+			return names
+		})
 	}),
-	brokenHall(liveness, "count-only", "looks for the members alone when it is woken: those that have left again are missed",
-		func(s *hallSteps) {
-			s.open = func(_ bool, members, size int) bool { return members >= size }
-		}),
-	brokenHall(leaveSafety, "last-but-one", "is out when a single member is left, whoever that is", func(s *hallSteps) {
-		s.out = func(members []string, _ string, _ bool) bool { return len(members) <= 1 }
+	brokenHall(liveness, "count-only", "looks for the members alone when it is woken: those that have left again are missed", func(h *hall) {
+		h.unmarked()
+	}),
+	brokenHall(liveness, "all-but-one", "does not let one of its members into one round of fifty", func(h *hall) {
+		shut := func(names []string) bool { // for the highest of those that are there, which may have come as any of them
+			members := slices.DeleteFunc(slices.Clone(names), isMarker)
+			return h.in(acquiring) && h.Generation()%50 == 7 && len(members) > 1 && slices.Max(members) == base(h.own)
+		}
+		h.listing(func(names []string) []string {
+			if shut(names) {
+				return []string{base(h.own)}
+			}
+			return names
+		})
+		h.existsW = func(ctx context.Context, path string) (zk.Stat, bool, *zk.Watch, error) {
+			st, there, w, err := h.Session.ExistsW(ctx, path)
+			if there && isMarker(path) {
+				names, _, unlisted := h.Session.Children(ctx, strings.TrimSuffix(path, "/"+base(path)))
+				there = unlisted != nil || !shut(names)
+			}
+			return st, there, w, err
+		}
+	}),
+	brokenHall(leaveSafety, "last-but-one", "is out when one other member is left, though that one may still compute", func(h *hall) {
+		h.listing(func(names []string) []string {
+			own := base(h.own)
+			others := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return isMarker(name) || name == own })
+			if !h.in(releasing) || len(others) > 1 {
+				return names
+			}
+			return slices.DeleteFunc(names, func(name string) bool { return name != own })
+		})
+		h.pretends()
 	}),
 	brokenHall(leaveSafety, "second-pass", "is out when it is woken for the first time: its own znode is gone, and that is all it looks for",
-		func(s *hallSteps) {
-			s.out = func(members []string, self string, gone bool) bool {
-				return gone || rightHall().out(members, self, gone)
+		func(h *hall) {
+			watched := false
+			h.getW = func(ctx context.Context, path string) ([]byte, zk.Stat, *zk.Watch, error) {
+				data, st, w, err := h.Session.GetW(ctx, path)
+				watched = err == nil
+				return data, st, w, err
 			}
+			h.children = func(ctx context.Context, path string) ([]string, zk.Stat, error) {
+				names, st, err := h.Session.Children(ctx, path)
+				if h.in(releasing) && watched && !slices.Contains(names, base(h.own)) {
+					names = nil
+				}
+				watched = false
+				return names, st, err
+			}
+			h.pretends()
 		}),
-	brokenHall(nothingLeft, "never-clears", "leaves the marker of each round behind", func(s *hallSteps) {
-		s.clear = func(context.Context, *hall) {}
-	}),
+	brokenHall(nothingLeft, "never-clears", "leaves the marker of each round behind", func(h *hall) { h.litters() }),
+}
+
+// pretends takes a generation that cannot be ended yet for one that is over.
+func (h *hall) pretends() {
+	h.multi = func(ctx context.Context, ops ...zk.Op) ([]zk.OpResult, error) {
+		results, err := h.Session.Multi(ctx, ops...)
+		if clearing(ops) && errors.Is(err, zk.ErrNotEmpty) {
+			err = nil
+			if ops[0].Path == h.own {
+				err = h.Session.Delete(ctx, h.own, zk.AnyVersion)
+			}
+		}
+		return results, err
+	}
 }
 
 // Rendezvouses is the rendezvous with a defect.
-var Rendezvouses = []Defect[recipes.Rendezvous]{{Caught: enterSafety, Variant: recipes.Variant[recipes.Rendezvous]{
-	Name: "broken-keeps-member", Source: "a test", Doc: "leaves its znode behind when it gives up: others count it", Unsafe: true,
-	Wakes: func(int) (float64, float64) { return 0, 0 },
-	New: func(s zk.Session, path string, o recipes.Options) recipes.Rendezvous {
-		return newHall(s, path, o, func(s *hallSteps) { s.withdraw = func(context.Context, *hall) {} })
-	}}}}
-
-// wall is a single barrier in its shortest form; then says what becomes of a waiter that an event has woken.
-type wall struct {
-	s    zk.Session
-	path string
-	then func(e zk.Event) (passes, waitsOn bool)
-}
-
-// Set is described at recipes.Barrier.
-func (b *wall) Set(ctx context.Context) error {
-	_, err := b.s.Create(ctx, b.path, nil, zk.Persistent)
-	if errors.Is(err, zk.ErrNodeExists) {
-		return nil
-	}
-	return err
-}
-
-// Wait is described at recipes.Barrier, less the defect.
-func (b *wall) Wait(ctx context.Context) error {
-	for {
-		_, _, w, err := b.s.GetW(ctx, b.path)
-		if errors.Is(err, zk.ErrNoNode) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		for waiting := true; waiting; {
-			select {
-			case e := <-w.C():
-				if e.Err != nil {
-					return e.Err
-				}
-				passes, waitsOn := b.then(e)
-				if passes {
-					return nil
-				}
-				if waiting = waitsOn; waiting { // for an event that never comes
-					<-ctx.Done()
-					return ctx.Err()
-				}
-			case <-ctx.Done():
-				w.Stop()
-				return ctx.Err()
+var Rendezvouses = []Defect[recipes.Rendezvous]{func() Defect[recipes.Rendezvous] {
+	d := defective[recipes.Rendezvous](enterSafety, "keeps-member", "leaves its znode behind when it gives up: others count it")
+	d.Wakes = wakesNobody
+	d.New = func(s zk.Session, path string, o recipes.Options) recipes.Rendezvous {
+		a := over(s)
+		a.multi = func(ctx context.Context, ops ...zk.Op) ([]zk.OpResult, error) {
+			if len(ops) == 2 && ops[0].Kind == zk.KindDelete && ops[1].Kind == zk.KindSet { // withdraws
+				return make([]zk.OpResult, len(ops)), nil
 			}
+			return a.Session.Multi(ctx, ops...)
 		}
+		return barrier.RendezvousVariants()[0].New(a, path, o)
 	}
+	return d
+}()}
+
+// wall is what of the single barrier can be replaced: what becomes of an event.
+type wall struct {
+	recipes.Barrier // the real one
+	waits           int
+	events          int // of this wait
 }
 
-// Remove is described at recipes.Barrier.
-func (b *wall) Remove(ctx context.Context) error { return b.s.Delete(ctx, b.path, zk.AnyVersion) }
+// Wait is the barrier's.
+func (b *wall) Wait(ctx context.Context) error {
+	b.waits++
+	b.events = 0
+	return b.Barrier.Wait(ctx)
+}
 
-func brokenWall(caught, name, doc string, then func(zk.Event) (passes, waitsOn bool)) Defect[recipes.Barrier] {
-	return Defect[recipes.Barrier]{Caught: caught, Variant: recipes.Variant[recipes.Barrier]{
-		Name: "broken-" + name, Source: "a test", Doc: doc, Unsafe: true,
-		New: func(s zk.Session, path string, _ recipes.Options) recipes.Barrier {
-			return &wall{s: s, path: path, then: then}
-		}}}
+func brokenWall(caught, name, doc string, heeds func(b *wall, e zk.Event) bool) Defect[recipes.Barrier] {
+	d := defective[recipes.Barrier](caught, name, doc)
+	d.New = func(s zk.Session, path string, o recipes.Options) recipes.Barrier {
+		b, a := &wall{}, over(s)
+		a.getW = func(ctx context.Context, path string) ([]byte, zk.Stat, *zk.Watch, error) {
+			if b.events++; b.events > 1 && heeds == nil {
+				return nil, zk.Stat{}, nil, zk.ErrNoNode // what an event is taken for
+			}
+			data, st, w, err := s.GetW(ctx, path)
+			if err == nil && heeds != nil {
+				w = a.only(w, func(e zk.Event) bool { return heeds(b, e) })
+			}
+			return data, st, w, err
+		}
+		b.Barrier = barrier.Variants()[0].New(a, path, o)
+		return b
+	}
+	return d
 }
 
 // Barriers is the single barriers with a defect.
 var Barriers = []Defect[recipes.Barrier]{
 	brokenWall(liveness, "deleted-only", "reacts to the deletion alone and does not arm its watch again after another event",
-		func(e zk.Event) (bool, bool) {
-			return e.Type == zk.EventDeleted, e.Type != zk.EventDeleted
-		}),
-	brokenWall(barredCheck, "any-event", "passes at any event", func(zk.Event) (bool, bool) { return true, false }),
+		func(_ *wall, e zk.Event) bool { return deletion(e) }),
+	brokenWall(liveness, "misses-one", "sleeps through the removal at its twentieth wait", func(b *wall, e zk.Event) bool { return b.waits != 20 || !deletion(e) }),
+	brokenWall(barred, "any-event", "passes at any event", nil),
 }

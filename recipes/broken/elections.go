@@ -1,218 +1,171 @@
 package broken
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/zkbench/zkbench/recipes"
+	"github.com/zkbench/zkbench/recipes/election"
+	"github.com/zkbench/zkbench/recipes/internal/znode"
 	"github.com/zkbench/zkbench/zk"
 )
 
-const leadership, terms, alternation = "leadership", "terms", "alternation"
-
-// ballot is the predecessor election in its shortest right form: the queue of locks, whose steps a defect replaces, and what only an
-// election has.
+// ballot is what of the predecessor election can be replaced.
 type ballot struct {
-	*queue
-	id    string
-	first string // the own znode that was resigned last
-	ballotSteps
+	*altered
+	recipes.Election // the real one
+	turn             *znode.Turn
+	dir, id          string
+	elected          func(t recipes.Term) recipes.Term
+	// stand finds a znode to lead with before there is a campaign; "" for none.
+	stand    func(ctx context.Context) (path string, czxid int64)
+	standing string // what it has found
+	last     string // the znode of the last term
 }
 
-type ballotSteps struct {
-	// stand finds a znode to stand with before one is made; "" for none.
-	stand func(ctx context.Context, b *ballot) (path string, czxid int64)
-	// elected is the term of a leader.
-	elected func(b *ballot, t recipes.Term) recipes.Term
-	// resign ends a term.
-	resign func(ctx context.Context, b *ballot, path string) error
-}
+// errReset: the candidate is to begin again.
+var errReset = errors.New("begin again")
 
-func rightBallot() ballotSteps {
-	return ballotSteps{
-		stand:   func(context.Context, *ballot) (string, int64) { return "", 0 },
-		elected: func(_ *ballot, t recipes.Term) recipes.Term { return t },
-		resign:  func(ctx context.Context, b *ballot, path string) error { return b.remove(ctx, path) },
-	}
-}
-
-// errReset: the candidate is to begin anew.
-var errReset = errors.New("begin anew")
-
-// Campaign is described at recipes.Election, less the defect. A suspended term is given up.
+// Campaign is the election's, and what becomes of the term.
 func (b *ballot) Campaign(ctx context.Context) (recipes.Term, error) {
-	if b.held != "" {
-		if err := b.Resign(ctx); zk.Classify(err) != zk.ClassOK && !errors.Is(err, zk.ErrNoNode) {
-			return recipes.Term{}, err
+	defer b.during(acquiring)()
+	if b.stand != nil {
+		if path, czxid := b.stand(ctx); path != "" {
+			b.standing, b.last = path, path
+			return recipes.Term{Path: path, Token: czxid, Suspended: zk.Disconnected(b.Session), Lost: b.Session.Lease()}, nil
 		}
 	}
-	for {
-		if path, czxid := b.stand(ctx, b); path != "" {
-			return b.serve(path, czxid, b.s.Lease()), nil
-		}
-		g, err := b.Acquire(ctx)
-		switch {
-		case errors.Is(err, errReset):
-			continue
-		case err != nil:
-			return recipes.Term{}, err
-		}
-		return b.serve(g.Path, g.Token, g.Lost), nil
+	t, err := b.Election.Campaign(ctx)
+	for errors.Is(err, errReset) {
+		t, err = b.Election.Campaign(ctx)
 	}
+	if err == nil && b.elected != nil {
+		t = b.elected(t)
+	}
+	b.last = t.Path
+	return t, err
 }
 
-// serve is the term of a leader with that znode.
-func (b *ballot) serve(path string, czxid int64, lost <-chan struct{}) recipes.Term {
-	b.held = path
-	return b.elected(b, recipes.Term{Path: path, Token: czxid, Suspended: zk.Disconnected(b.s), Lost: lost})
-}
-
-// Resign is described at recipes.Election, less the defect.
+// Resign is the election's, also of a term that it does not know of.
 func (b *ballot) Resign(ctx context.Context) error {
-	if b.held == "" {
-		return recipes.ErrNotHeld
+	defer b.during(releasing)()
+	if path := b.standing; path != "" {
+		b.standing = ""
+		return b.Delete(ctx, path, zk.AnyVersion)
 	}
-	path := b.held
-	b.held, b.first = "", path
-	return b.resign(ctx, b, path)
-}
-
-// Leader is described at recipes.Election; no load asks.
-func (b *ballot) Leader(context.Context) (recipes.Leader, error) {
-	return recipes.Leader{}, fmt.Errorf("leader of %s: %w", b.dir, recipes.ErrNoLeader)
+	return b.Election.Resign(ctx)
 }
 
 // voting makes an entry from the election with one step replaced.
-func voting(caught, name, doc string, fault func(*steps, *ballotSteps)) Defect[recipes.Election] {
-	return Defect[recipes.Election]{Caught: caught, Variant: recipes.Variant[recipes.Election]{
-		Name: "broken-" + name, Source: "a test", Doc: doc, Tokens: caught != leadership, Unsafe: true, Wakes: wakesOne,
-		New: func(s zk.Session, path string, o recipes.Options) recipes.Election {
-			b := &ballot{queue: &queue{s: s, dir: path, steps: right()}, id: o.ID, ballotSteps: rightBallot()}
-			b.create = func(ctx context.Context, q *queue) (zk.Created, error) {
-				return b.announce(ctx, zk.EphemeralSequential)
-			}
-			fault(&b.steps, &b.ballotSteps)
-			return b
-		}}}
-}
-
-// announce makes a candidate that says whose it is.
-func (b *ballot) announce(ctx context.Context, mode zk.Mode) (zk.Created, error) {
-	c, err := b.enlist(ctx, mode)
-	if err == nil {
-		_, err = b.s.Set(ctx, c.Path, []byte(b.id), zk.AnyVersion)
+func voting(caught, name, doc string, fault func(*ballot)) Defect[recipes.Election] {
+	d := defective[recipes.Election](caught, name, doc)
+	d.Tokens, d.Wakes = caught != leadership, wakesOne
+	d.New = func(s zk.Session, dir string, o recipes.Options) recipes.Election {
+		b := &ballot{altered: over(s), dir: dir, id: o.ID}
+		b.Election = election.NewPredecessorWith(b.altered, dir, o, func(turn *znode.Turn) {
+			b.turn = turn
+			fault(b)
+		})
+		return b
 	}
-	return c, err
+	return d
 }
 
 // Elections is the elections with a defect.
 var Elections = []Defect[recipes.Election]{
-	voting(leadership, "missing-leads", "leads when its own znode is not listed", func(s *steps, _ *ballotSteps) {
-		ahead := s.ahead
-		s.ahead = func(children []string, self string) (string, error) {
-			a, err := ahead(children, self)
-			if errors.Is(err, errNotListed) {
-				return "", nil
+	voting(leadership, "missing-leads", "leads when its own znode is not listed, nor to be found", func(b *ballot) {
+		b.turn.Ahead = missingFirst(b.turn.Ahead)
+		var own zk.Created
+		b.create = func(ctx context.Context, path string, data []byte, mode zk.Mode) (c zk.Created, err error) {
+			c, err = b.Session.Create(ctx, path, data, mode)
+			own = c
+			return c, err
+		}
+		b.getW = func(ctx context.Context, path string) ([]byte, zk.Stat, *zk.Watch, error) {
+			data, st, w, err := b.Session.GetW(ctx, path)
+			if path == own.Path && errors.Is(err, zk.ErrNoNode) {
+				return nil, zk.Stat{Czxid: own.Czxid, EphemeralOwner: b.ID()}, zk.NewWatch(func() {}), nil
 			}
-			return a, err
+			return data, st, w, err
 		}
 	}),
-	voting(leadership, "blind-leader", "keeps leading when its session is over", func(_ *steps, b *ballotSteps) {
-		b.elected = func(_ *ballot, t recipes.Term) recipes.Term {
-			t.Suspended, t.Lost = nil, nil
-			return t
-		}
+	voting(leadership, "blind-leader", "keeps leading when its session is over", func(b *ballot) {
+		b.elected = func(t recipes.Term) recipes.Term { t.Suspended, t.Lost = nil, nil; return t }
 	}),
 	voting(leadership, "adopts-old", "takes up the znode of its client's former session, which goes when that session expires",
-		func(_ *steps, b *ballotSteps) { b.stand = oldCandidate }),
-	voting(liveness, "deleted-only",
-		"looks again at a deletion alone, though a change of data has consumed its watch", func(s *steps, _ *ballotSteps) {
-			watch := s.watch
-			s.watch = func(ctx context.Context, q *queue, ahead string) (*zk.Watch, error) {
-				w, err := watch(ctx, q, ahead)
-				if err != nil {
-					return nil, err
-				}
-				return deletionOf(q.s, w), nil
+		func(b *ballot) { b.stand = b.oldCandidate }),
+	voting(liveness, "deleted-only", "looks again at a deletion alone, though a change of data has consumed its watch", func(b *ballot) {
+		b.getW = func(ctx context.Context, path string) ([]byte, zk.Stat, *zk.Watch, error) {
+			data, st, w, err := b.Session.GetW(ctx, path)
+			if err == nil && st.EphemeralOwner != b.ID() {
+				w = b.only(w, deletion)
 			}
-		}),
-	voting(liveness, "resigns-another", "deletes the candidate behind it when it resigns", func(_ *steps, b *ballotSteps) {
-		b.resign = func(ctx context.Context, b *ballot, path string) error {
-			children, _, err := b.s.Children(ctx, b.dir)
-			slices.SortFunc(children, byNumber)
-			if i := slices.Index(children, base(path)); err == nil && i+1 < len(children) {
-				return b.remove(ctx, b.dir+"/"+children[i+1])
-			}
-			return b.remove(ctx, path)
+			return data, st, w, err
 		}
 	}),
-	voting(liveness, "resets",
-		"makes its candidature anew when the one before it has gone, and so does the one behind it: they chase each other",
-		func(s *steps, _ *ballotSteps) {
-			s.woken = func(e zk.Event) (bool, error) { return false, cmp.Or(e.Err, errReset) }
-		}),
-	voting(liveness, "stands-on",
-		"leaves its znode behind when it gives up, and stands behind it the next time", func(s *steps, _ *ballotSteps) {
-			s.leave = func(context.Context, *queue, string) {}
-		}),
-	voting(nothing, "persistent-candidate",
-		"stands with a persistent znode, which it leaves behind when it gives up", func(s *steps, _ *ballotSteps) {
-			s.create = func(ctx context.Context, q *queue) (zk.Created, error) { return q.enlist(ctx, zk.PersistentSequential) }
-			s.leave = func(context.Context, *queue, string) {}
-		}),
-	voting(terms, "sequence-term",
-		"numbers its terms like the znodes, whose numbers begin anew with the directory", func(_ *steps, b *ballotSteps) {
-			b.elected = func(_ *ballot, t recipes.Term) recipes.Term {
-				n, _ := number(base(t.Path))
-				t.Token = int64(n) + 1
-				return t
+	voting(liveness, "resigns-another", "deletes the candidate behind it when it resigns", func(b *ballot) {
+		b.remove = func(ctx context.Context, path string, version int32) error {
+			if b.in(releasing) {
+				children, _, err := b.Session.Children(ctx, b.dir)
+				slices.SortFunc(children, byNumber)
+				if i := slices.Index(children, base(path)); err == nil && i >= 0 && i+1 < len(children) {
+					path = b.dir + "/" + children[i+1]
+				}
+			}
+			return b.Session.Delete(ctx, path, version)
+		}
+	}),
+	voting(liveness, "resets", "makes another candidature when the one before it has gone, and so does the one behind it: they chase each other",
+		func(b *ballot) {
+			b.turn.Woken = func(e zk.Event) (bool, error) {
+				if e.Err != nil {
+					return false, e.Err
+				}
+				return false, errReset
 			}
 		}),
-	voting(alternation, "lingers",
-		"says that it has resigned, and leads on with the same znode when it campaigns again", func(_ *steps, b *ballotSteps) {
-			b.resign = func(context.Context, *ballot, string) error { return nil }
-			b.stand = func(ctx context.Context, b *ballot) (string, int64) {
-				if b.first == "" {
-					return "", 0
-				}
-				_, st, err := b.s.Get(ctx, b.first)
-				if err != nil {
-					return "", 0
-				}
-				return b.first, st.Czxid
+	voting(liveness, "stands-on", "leaves its znode behind when it gives up, and stands behind it the next time",
+		func(b *ballot) { b.keeps(acquiring, all) }),
+	voting(nothingLeft, "persistent-candidate", "stands with a persistent znode, which it leaves behind when it gives up", func(b *ballot) {
+		b.outliving()
+		b.keeps(acquiring, all)
+		b.getW = func(ctx context.Context, path string) ([]byte, zk.Stat, *zk.Watch, error) {
+			data, st, w, err := b.Session.GetW(ctx, path)
+			st.EphemeralOwner = b.ID() // as far as it knows
+			return data, st, w, err
+		}
+	}),
+	voting(terms, "sequence-term", "numbers its terms like the znodes, whose numbers begin again with the directory", func(b *ballot) {
+		b.elected = func(t recipes.Term) recipes.Term { t.Token = int64(number(base(t.Path))) + 1; return t }
+	}),
+	voting(alternation, "lingers", "says that it has resigned, and leads on with the same znode when it campaigns again", func(b *ballot) {
+		b.keeps(releasing, all)
+		b.stand = func(ctx context.Context) (string, int64) {
+			if b.last == "" {
+				return "", 0
 			}
-		}),
+			_, st, err := b.Session.Get(ctx, b.last)
+			if err != nil {
+				return "", 0
+			}
+			return b.last, st.Czxid
+		}
+	}),
 }
 
+func deletion(e zk.Event) bool { return e.Type == zk.EventDeleted }
+
 // oldCandidate is the first candidate when it is of this client, of whatever session.
-func oldCandidate(ctx context.Context, b *ballot) (string, int64) {
-	children, _, err := b.s.Children(ctx, b.dir)
+func (b *ballot) oldCandidate(ctx context.Context) (string, int64) {
+	children, _, err := b.Session.Children(ctx, b.dir)
 	if err != nil || len(children) == 0 {
 		return "", 0
 	}
-	first := slices.MinFunc(children, byNumber)
-	data, st, err := b.s.Get(ctx, b.dir+"/"+first)
+	first := b.dir + "/" + slices.MinFunc(children, byNumber)
+	data, st, err := b.Session.Get(ctx, first)
 	if err != nil || string(data) != b.id {
 		return "", 0
 	}
-	return b.dir + "/" + first, st.Czxid
-}
-
-// deletionOf is a watch that tells of a deletion alone.
-func deletionOf(s zk.Session, w *zk.Watch) *zk.Watch {
-	only := zk.NewWatch(w.Stop)
-	go func() {
-		select {
-		case e := <-w.C():
-			if e.Err != nil || e.Type == zk.EventDeleted {
-				only.Fire(e)
-			}
-		case <-s.Done():
-			only.Fire(zk.Event{Type: zk.EventLost, Err: s.Err()})
-		}
-	}()
-	return only
+	return first, st.Czxid
 }

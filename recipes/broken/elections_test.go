@@ -10,8 +10,10 @@ import (
 	"time"
 
 	"github.com/zkbench/zkbench/check"
+	"github.com/zkbench/zkbench/profiles"
 	"github.com/zkbench/zkbench/recipes"
 	"github.com/zkbench/zkbench/recipes/broken"
+	"github.com/zkbench/zkbench/recipes/election"
 	"github.com/zkbench/zkbench/workloads"
 	"github.com/zkbench/zkbench/zk"
 	"github.com/zkbench/zkbench/zk/zktest"
@@ -19,7 +21,7 @@ import (
 
 // stagedElection is the loads of the defects that need something to happen, and how their leaders end.
 func stagedElection(name string) (l load, by workloads.Failover) {
-	l, by = crowd, workloads.ByResign
+	l, by = contended, workloads.ByResign
 	switch name {
 	case "broken-missing-leads": // a server that lags does not list the newest
 		var lists atomic.Int64
@@ -45,7 +47,7 @@ func stagedElection(name string) (l load, by workloads.Failover) {
 				}
 			})
 		}
-	case "broken-sequence-term": // nobody waits, and the directory is made anew
+	case "broken-sequence-term": // nobody waits, and the directory is recreated
 		l.sessions = 1
 		l.stage = func(ctx context.Context, st *stage) { every(ctx, 3*time.Second, func() { st.SetSequence(st.lock, 0) }) }
 	case "broken-resets":
@@ -61,8 +63,7 @@ func stagedElection(name string) (l load, by workloads.Failover) {
 func (l load) runElection(t *testing.T, v recipes.Variant[recipes.Election], by workloads.Failover) (verdicts map[string]check.Verdict) {
 	l.object = "/locks/election-0"
 	synctest.Test(t, func(t *testing.T) {
-		verdicts = l.drive(t, workloads.NewElection(workloads.ElectionConfig{Variant: v, Dir: "/locks", Elections: 1, Sessions: l.sessions,
-			Failover: by, Deadline: l.deadline, Stall: stallBound, Hold: l.holds}))
+		verdicts = l.drive(t, workloads.NewElection(v, recipes.Options{}, l.cell("/locks", profiles.Values{"failover": string(by)})))
 	})
 	return verdicts
 }
@@ -103,7 +104,7 @@ func TestTheChecksOfElectionsRaiseNoFalseAlarm(t *testing.T) {
 			}
 		}
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
-			v := recipes.Elections[seed%3]
+			v := election.Variants()[seed%3]
 			for name, verdict := range l.runElection(t, v, ways[seed/3%3]) {
 				if verdict.Answer == check.Violated {
 					t.Errorf("%s of %s: %s\nwitness %+v\nload %+v", name, v.Name, verdict.Detail, verdict.Witness, l)

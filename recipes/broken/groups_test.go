@@ -10,8 +10,11 @@ import (
 	"time"
 
 	"github.com/zkbench/zkbench/check"
+	"github.com/zkbench/zkbench/profiles"
 	"github.com/zkbench/zkbench/recipes"
 	"github.com/zkbench/zkbench/recipes/broken"
+	"github.com/zkbench/zkbench/recipes/membership"
+	"github.com/zkbench/zkbench/recipes/setting"
 	"github.com/zkbench/zkbench/workloads"
 	"github.com/zkbench/zkbench/zk"
 	"github.com/zkbench/zkbench/zk/zktest"
@@ -24,17 +27,19 @@ func (l load) runGroup(t *testing.T, v recipes.Variant[recipes.Group], crashes f
 		stall = stallBound
 	}
 	synctest.Test(t, func(t *testing.T) {
-		verdicts = l.drive(t, workloads.NewMembership(workloads.MembershipConfig{Variant: v, Dir: "/groups", Groups: 1, Sessions: l.sessions,
-			Members: 0.6, Crashes: crashes, Deadline: l.deadline, Stall: stall, Hold: l.holds}))
+		c := l.cell("/groups", profiles.Values{"members": 60, "crashes": int(100 * crashes)})
+		c.Stall = stall
+		verdicts = l.drive(t, workloads.NewMembership(v, recipes.Options{}, c))
 	})
 	return verdicts
 }
 
-func (l load) runConfig(t *testing.T, v recipes.Variant[recipes.Config], o recipes.Options) (verdicts map[string]check.Verdict) {
+func (l load) runConfig(t *testing.T, v recipes.Variant[recipes.Setting], o recipes.Options) (verdicts map[string]check.Verdict) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		verdicts = l.drive(t, workloads.NewConfig(workloads.SettingsConfig{Variant: v, Options: o, Dir: "/settings", Settings: 1,
-			Sessions: l.sessions, Writers: 0.4, Deadline: l.deadline, Stall: 500 * time.Millisecond}))
+		c := l.cell("/settings", profiles.Values{"writers": 40})
+		c.Stall = 500 * time.Millisecond
+		verdicts = l.drive(t, workloads.NewConfig(v, o, c))
 	})
 	return verdicts
 }
@@ -130,7 +135,7 @@ func TestTheChecksOfGroupsRaiseNoFalseAlarm(t *testing.T) {
 			l.deadline, crashes = 20*time.Millisecond, 0.1
 		}
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
-			for name, v := range l.runGroup(t, recipes.Groups[seed%2], crashes) {
+			for name, v := range l.runGroup(t, membership.Variants()[seed%2], crashes) {
 				if v.Answer != check.Holds || v.Evidence == 0 {
 					t.Errorf("%s is %v with evidence %d: %s\nwitness %+v\nload %+v", name, v.Answer, v.Evidence, v.Detail, v.Witness, l)
 				}
@@ -153,8 +158,8 @@ func TestTheChecksOfSettingsRaiseNoFalseAlarm(t *testing.T) {
 			l.stage = expiring(300 * time.Millisecond)
 		}
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
-			o := recipes.Options{Watch: recipes.Configs[0].Watch[seed%2]}
-			for name, v := range l.runConfig(t, recipes.Configs[0], o) {
+			o := recipes.Options{Watch: setting.Variants()[0].Watch[seed%2]}
+			for name, v := range l.runConfig(t, setting.Variants()[0], o) {
 				if v.Answer != check.Holds || v.Evidence == 0 {
 					t.Errorf("%s is %v with evidence %d: %s\nwitness %+v\nload %+v", name, v.Answer, v.Evidence, v.Detail, v.Witness, l)
 				}

@@ -3,6 +3,7 @@ package broken_test
 import (
 	"cmp"
 	"context"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/zkbench/zkbench/check"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/profiles"
 	"github.com/zkbench/zkbench/recipes"
 	"github.com/zkbench/zkbench/workloads"
 	"github.com/zkbench/zkbench/zk/zktest"
@@ -30,6 +32,7 @@ type load struct {
 	event    time.Duration // latency of events
 	object   string        // what the sessions contend for; empty: /locks/lock-0
 	cut      bool          // what is under way at the end is cut at once
+	before39 bool          // the servers do not tell the zxids of events
 	// stage arranges what the load alone does not bring about; it is called once all sessions are there.
 	stage func(ctx context.Context, st *stage)
 }
@@ -54,25 +57,34 @@ func (l load) run(t *testing.T, v recipes.Variant[recipes.Lock]) (verdicts map[s
 }
 
 func (l load) inBubble(t *testing.T, v recipes.Variant[recipes.Lock]) map[string]check.Verdict {
-	return l.drive(t, workloads.NewLock(workloads.LockConfig{Variant: v, Dir: "/locks", Locks: 1, Sessions: l.sessions, Deadline: l.deadline,
-		Stall: stallBound, Hold: l.holds}))
+	return l.drive(t, workloads.NewLock(v, recipes.Options{}, l.cell("/locks", nil)))
 }
 
-// holds draws how long a grant is held.
-func (l load) holds(r *rand.Rand) time.Duration {
-	return l.hold/2 + time.Duration(r.Int64N(int64(l.hold)))
+// cell is the load as a workload takes it.
+func (l load) cell(dir string, values profiles.Values) workloads.Load {
+	c := workloads.Load{Dir: dir, Sessions: l.sessions, Deadline: l.deadline, Stall: stallBound, Values: profiles.Values{"hold": l.holds()}}
+	maps.Copy(c.Values, values)
+	return c
 }
 
-// drive carries a workload out in a bubble and returns the verdict of every check.
+// holds is how long a grant is held.
+func (l load) holds() profiles.Distribution {
+	if l.hold == 0 {
+		return profiles.Distribution{}
+	}
+	return profiles.Distribution{Kind: profiles.Uniform, Min: l.hold / 2, Max: l.hold/2 + l.hold - 1}
+}
+
+// drive carries a workload out in a bubble and returns the verdict of every check: on one host, and with the sessions spread over several.
 func (l load) drive(t *testing.T, w workloads.Workload) map[string]check.Verdict {
-	ens := zktest.New(zktest.Config{Timeout: sessionTimeout, OpLatency: l.request, EventLatency: l.event})
+	ens := zktest.New(zktest.Config{Timeout: sessionTimeout, OpLatency: l.request, EventLatency: l.event, Before39: l.before39})
 	admin := ens.Dial()
 	defer admin.Close()
 	if err := w.Setup(t.Context(), admin); err != nil {
 		t.Fatal(err)
 	}
-	history, fanout, origin := metrics.NewHistory(1), metrics.NewFanout(1), metrics.NewOrigin(time.Now())
-	ctx, cut := context.WithCancel(t.Context())
+	history, fanout, origin := metrics.NewHistory(1, nil), metrics.NewFanout(1), metrics.NewOrigin(time.Now())
+	ctx, cut := context.WithCancelCause(t.Context())
 	stop := make(chan struct{})
 	var seats, staging sync.WaitGroup
 	for i := range l.sessions {
@@ -88,10 +100,14 @@ func (l load) drive(t *testing.T, w workloads.Workload) map[string]check.Verdict
 	if !l.cut {
 		time.Sleep(time.Second)
 	}
-	cut()
+	cut(workloads.CutAt(origin.Now()))
 	seats.Wait()
 	staging.Wait()
 	ens.Hook(nil)
+	time.Sleep(stallBound) // what is cleaned up in the background
+	if err := workloads.InspectOpen(t.Context(), w, admin, history.Shard(0)); err != nil {
+		t.Fatal(err)
+	}
 	for _, s := range ens.Sessions() {
 		if s != admin {
 			s.Close()
@@ -101,8 +117,14 @@ func (l load) drive(t *testing.T, w workloads.Workload) map[string]check.Verdict
 		t.Fatal(err)
 	}
 	verdicts := map[string]check.Verdict{}
+	hosts := split(history.All(), 2+int(l.seed%3))
 	for _, c := range w.Checks() {
-		verdicts[c.Name] = c.Judge(history.All())
+		verdicts[c.Name] = c.Judge(history.All(), nil)
+		agree(t, verdicts[c.Name])
+		if c.Across != nil {
+			verdicts[c.Name+across] = c.Across(hosts, nil)
+			agree(t, verdicts[c.Name+across])
+		}
 	}
 	return verdicts
 }

@@ -4,141 +4,177 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync/atomic"
 
 	"github.com/zkbench/zkbench/recipes"
+	"github.com/zkbench/zkbench/recipes/internal/znode"
+	"github.com/zkbench/zkbench/recipes/lock"
 	"github.com/zkbench/zkbench/zk"
 )
 
-// The names of the checks, as package check gives them. They are repeated here because recipes know nothing of checks.
-const (
-	exclusion  = "mutual-exclusion"
-	tokenOrder = "token-order"
-	fifo       = "fifo"
-	nothing    = "nothing-left"
-	liveness   = "liveness"
-)
-
-// queued makes an entry from the lock of queue.go with one step replaced.
-func queued(caught, name, doc string, fault func(*steps)) Defect[recipes.Lock] {
-	ordered := caught != exclusion
-	return Defect[recipes.Lock]{Caught: caught, Variant: recipes.Variant[recipes.Lock]{
-		Name: "broken-" + name, Source: "a test", Doc: doc, FIFO: ordered, Tokens: ordered, Unsafe: true, Wakes: wakesOne, New: but(fault)}}
+// lockSteps is what of the predecessor lock can be replaced.
+type lockSteps struct {
+	*altered
+	turn    *znode.Turn
+	dir     string
+	lock    recipes.Lock // the real one
+	granted func(ctx context.Context, g recipes.Grant) (recipes.Grant, error)
+	release func(ctx context.Context) error
 }
 
-func wakesOne(n int) (release, arrival float64) { return min(float64(n-1), 1), 0 }
+// Acquire is the lock's, and what becomes of the grant.
+func (l *lockSteps) Acquire(ctx context.Context) (recipes.Grant, error) {
+	defer l.during(acquiring)()
+	g, err := l.lock.Acquire(ctx)
+	if err == nil && l.granted != nil {
+		return l.granted(ctx, g)
+	}
+	return g, err
+}
+
+// Release is the lock's, or the one in its place.
+func (l *lockSteps) Release(ctx context.Context) error {
+	defer l.during(releasing)()
+	if l.release != nil {
+		return l.release(ctx)
+	}
+	return l.lock.Release(ctx)
+}
+
+// but is the constructor of the predecessor lock with one fault.
+func but(fault func(*lockSteps)) func(zk.Session, string, recipes.Options) recipes.Lock {
+	return func(s zk.Session, dir string, o recipes.Options) recipes.Lock {
+		l := &lockSteps{altered: over(s), dir: dir}
+		l.lock = lock.NewPredecessorWith(l.altered, dir, o, func(turn *znode.Turn) {
+			l.turn = turn
+			fault(l)
+		})
+		return l
+	}
+}
+
+// queued makes an entry from the predecessor lock with one step replaced.
+func queued(caught, name, doc string, fault func(*lockSteps)) Defect[recipes.Lock] {
+	d := defective[recipes.Lock](caught, name, doc)
+	d.FIFO, d.Tokens, d.Wakes, d.New = caught != exclusion, caught != exclusion, wakesOne, but(fault)
+	d.Znodes = recipes.Znodes{Ephemeral: []string{`OBJECT/(leak-GUID|` + holder + `)`}}
+	return d
+}
+
+type aheadOf = func(children []string, self string, foreign func(string)) (string, error)
 
 // Locks is the exclusive locks with a defect.
 var Locks = []Defect[recipes.Lock]{
-	queued(exclusion, "no-wait", "takes the lock as soon as it has a place in the queue", func(s *steps) {
-		s.ahead = func([]string, string) (string, error) { return "", nil }
+	queued(exclusion, "no-wait", "takes the lock as soon as it has a place in the queue", func(l *lockSteps) {
+		l.turn.Ahead = func([]string, string, func(string)) (string, error) { return "", nil }
 	}),
-	queued(exclusion, "no-recheck", "holds when the znode before it has gone, though that may have been a waiter that gave up", func(s *steps) {
-		s.woken = func(e zk.Event) (bool, error) { return e.Err == nil, e.Err }
+	queued(exclusion, "no-recheck", "holds when the znode before it has gone, though that may have been a waiter that gave up",
+		func(l *lockSteps) { l.turn.Woken = holdsWhenWoken }),
+	queued(exclusion, "gone-holds", "holds when the znode before it went between the list and the watch", func(l *lockSteps) {
+		l.turn.Gone = func() bool { return true }
 	}),
-	queued(exclusion, "gone-holds", "holds when the znode before it went between the list and the watch", func(s *steps) {
-		s.gone = true
+	queued(exclusion, "lost-watch", "takes the loss of its watch for the event that it waited for, and knows of no lost session", func(l *lockSteps) {
+		l.turn.Woken = func(e zk.Event) (bool, error) { return e.Err != nil, nil }
+		l.blind()
 	}),
-	queued(exclusion, "lost-watch", "takes the loss of its watch for the event that it waited for, and knows of no lost session", func(s *steps) {
-		s.woken = func(e zk.Event) (bool, error) { return e.Err != nil, nil }
-		s.grant = blind
-	}),
-	queued(exclusion, "blind-holder", "does not tell the holder that its session is over", func(s *steps) {
-		s.grant = blind
-	}),
-	queued(exclusion, "string-order", "takes the smallest name for the first, whatever its number", func(s *steps) {
-		s.ahead = func(children []string, self string) (string, error) {
+	queued(exclusion, "blind-holder", "does not tell the holder that its session is over", func(l *lockSteps) { l.blind() }),
+	queued(exclusion, "string-order", "takes the smallest name for the first, whatever its number", func(l *lockSteps) {
+		l.turn.Ahead = func(children []string, self string, _ func(string)) (string, error) {
 			if first := slices.Min(children); first != self {
 				return first, nil
 			}
 			return "", nil
 		}
 	}),
-	queued(exclusion, "number-order", "compares numbers as if the server's counter never wrapped", func(s *steps) {
-		s.ahead = func(children []string, self string) (string, error) {
-			return nearest(children, self, func(a, b int32) bool { return a < b })
-		}
-	}),
-	queued(exclusion, "missing-first", "takes itself for the first when its own znode is not listed", func(s *steps) {
-		ahead := s.ahead
-		s.ahead = func(children []string, self string) (string, error) {
-			a, err := ahead(children, self)
-			if errors.Is(err, errNotListed) {
-				return "", nil
+	queued(exclusion, "number-order", "compares numbers as if the server's counter never wrapped", func(l *lockSteps) {
+		l.turn.Ahead = func(children []string, self string, _ func(string)) (ahead string, err error) {
+			for _, c := range children {
+				if number(c) < number(self) && (ahead == "" || number(c) > number(ahead)) {
+					ahead = c
+				}
 			}
-			return a, err
+			return ahead, nil
 		}
 	}),
-	queued(exclusion, "two-permits", "lets in whoever has at most one before it", func(s *steps) {
-		first := s.ahead
-		s.ahead = func(children []string, self string) (string, error) {
-			ahead, err := first(children, self)
+	queued(exclusion, "missing-first", "takes itself for the first when its own znode is not listed", func(l *lockSteps) {
+		l.turn.Ahead = missingFirst(l.turn.Ahead)
+	}),
+	queued(exclusion, "two-permits", "lets in whoever has at most one before it", func(l *lockSteps) {
+		first := l.turn.Ahead
+		l.turn.Ahead = func(children []string, self string, foreign func(string)) (string, error) {
+			ahead, err := first(children, self, foreign)
 			if err != nil || ahead == "" {
 				return "", err
 			}
-			return first(children, ahead) // who is before that one
+			return first(children, ahead, foreign) // who is before that one
 		}
 	}),
-	queued(exclusion, "early-release", "deletes its znode when it has the lock, not when it gives it up", func(s *steps) {
-		s.granted = func(ctx context.Context, q *queue) error { return q.remove(ctx, q.held) }
-		s.release = func(context.Context, *queue) error { return nil }
+	queued(exclusion, "early-release", "deletes its znode when it has the lock, not when it gives it up", func(l *lockSteps) {
+		l.granted = func(ctx context.Context, g recipes.Grant) (recipes.Grant, error) { return g, l.lock.Release(ctx) }
+		l.release = func(context.Context) error { return nil }
 	}),
-	{Caught: exclusion, Variant: recipes.Variant[recipes.Lock]{
-		Name: "broken-no-version", Source: "a test", Doc: "one word in one znode, read as 'free' and overwritten with 'held' without its version",
-		Unsafe: true, Wakes: func(n int) (float64, float64) { return float64(n - 1), 0 },
-		New: func(s zk.Session, path string, _ recipes.Options) recipes.Lock { return &word{s: s, path: path} },
-	}},
-
-	queued(tokenOrder, "constant-token", "gives every holder the same token", func(s *steps) {
-		s.grant = func(_ *queue, c zk.Created, _ int64, lease <-chan struct{}) recipes.Grant {
-			return recipes.Grant{Path: c.Path, Token: 1, Lost: lease}
+	oneWord,
+	queued(tokenOrder, "constant-token", "gives every holder the same token", func(l *lockSteps) {
+		l.granted = func(_ context.Context, g recipes.Grant) (recipes.Grant, error) { g.Token = 1; return g, nil }
+	}),
+	queued(tokenOrder, "sequence-token", "gives the sequence number as the token, which begins again with the directory", func(l *lockSteps) {
+		l.granted = func(_ context.Context, g recipes.Grant) (recipes.Grant, error) {
+			g.Token = int64(number(base(g.Path))) + 1
+			return g, nil
 		}
 	}),
-	queued(tokenOrder, "sequence-token", "gives the sequence number as the token, which begins anew with the directory", func(s *steps) {
-		s.grant = func(_ *queue, c zk.Created, _ int64, lease <-chan struct{}) recipes.Grant {
-			n, _ := number(base(c.Path))
-			return recipes.Grant{Path: c.Path, Token: int64(n) + 1, Lost: lease}
+	queued(fifo, "newest-first", "one holder at a time, but of those that wait the newest comes first", newestFirst),
+	queued(fifo, "forgets-some", "never wakes three of the first ten that come, and lets the others pass them", forgetting),
+	starving(),
+	queued(nothingLeft, "persistent", "waits with a persistent znode, which it leaves behind when it gives up", func(l *lockSteps) {
+		l.outliving()
+		l.keeps(acquiring, all)
+	}),
+	queued(nothingLeft, "leaks", "makes a znode beside its place once in a hundred times, which is in nobody's way, and forgets it", func(l *lockSteps) {
+		l.granted = func(ctx context.Context, g recipes.Grant) (recipes.Grant, error) {
+			if number(base(g.Path))%100 != 50 {
+				return g, nil
+			}
+			_, err := l.Session.Create(ctx, l.dir+"/leak-"+newGUID()[:16], nil, zk.Ephemeral)
+			return g, err
 		}
 	}),
-	{Caught: fifo, Variant: recipes.Variant[recipes.Lock]{
-		Name: "broken-newest-first", Source: "a test", Doc: "one holder at a time, but of those that wait the newest comes first",
-		FIFO: true, Tokens: true, Unsafe: true, Wakes: func(n int) (float64, float64) { return float64(n - 1), float64(n - 1) },
-		New: func(s zk.Session, path string, _ recipes.Options) recipes.Lock { return newNewestFirst(s, path) },
-	}},
-	queued(nothing, "persistent", "waits with a persistent znode, which it leaves behind when it gives up", func(s *steps) {
-		s.create = func(ctx context.Context, q *queue) (zk.Created, error) { return q.enlist(ctx, zk.PersistentSequential) }
-		s.leave = func(context.Context, *queue, string) {}
-	}),
-
-	queued(liveness, "watch-parent", "watches the directory with exists, which the coming and going of children does not fire", func(s *steps) {
-		s.watch = func(ctx context.Context, q *queue, _ string) (*zk.Watch, error) {
-			_, _, w, err := q.s.ExistsW(ctx, q.dir)
-			return w, err
+	queued(liveness, "watch-parent", "watches the directory with exists, which the coming and going of children does not fire", func(l *lockSteps) {
+		l.getW = func(ctx context.Context, _ string) ([]byte, zk.Stat, *zk.Watch, error) {
+			return existing(ctx, l.Session, l.dir)
 		}
 	}),
-	queued(liveness, "waits-for-the-gone", "waits with exists for a znode that is already gone", func(s *steps) {
-		s.watch = func(ctx context.Context, q *queue, ahead string) (*zk.Watch, error) {
-			_, _, w, err := q.s.ExistsW(ctx, q.dir+"/"+ahead)
-			return w, err
+	queued(liveness, "waits-for-the-gone", "waits with exists for a znode that is already gone", func(l *lockSteps) {
+		l.getW = func(ctx context.Context, path string) ([]byte, zk.Stat, *zk.Watch, error) {
+			return existing(ctx, l.Session, path)
 		}
 	}),
-	queued(liveness, "forgets-delete", "says that it has released and does not delete its znode", func(s *steps) {
-		s.release = func(context.Context, *queue) error { return nil }
+	queued(liveness, "dead", "grants the lock twenty times and then never again", func(l *lockSteps) {
+		neverIn(l, func(name string) bool { return number(name) >= 20 })
 	}),
-	queued(liveness, "stale-path", "deletes the znode of its first grant at every release", func(s *steps) {
-		s.release = func(ctx context.Context, q *queue) error {
-			if err := q.remove(ctx, q.once); !errors.Is(err, zk.ErrNoNode) {
+	queued(liveness, "forgets-delete", "says that it has released and does not delete its znode", func(l *lockSteps) { l.keeps(releasing, all) }),
+	queued(liveness, "stale-path", "deletes the znode of its first grant at every release", func(l *lockSteps) {
+		first := ""
+		l.remove = func(ctx context.Context, path string, version int32) error {
+			if !l.in(releasing) {
+				return l.Session.Delete(ctx, path, version)
+			}
+			if first == "" {
+				first = path
+			}
+			if err := l.Session.Delete(ctx, first, version); !errors.Is(err, zk.ErrNoNode) {
 				return err
 			}
 			return nil
 		}
 	}),
-	queued(liveness, "keeps-place", "leaves its znode in the queue when it gives up, and queues behind it the next time", func(s *steps) {
-		s.leave = func(context.Context, *queue, string) {}
+	queued(liveness, "keeps-place", "leaves its znode in the queue when it gives up, and queues behind it the next time", func(l *lockSteps) {
+		l.keeps(acquiring, all)
 	}),
-	queued(liveness, "no-guid", "creates again after a lost reply and waits behind the znode that it has already", func(s *steps) {
-		s.create = func(ctx context.Context, q *queue) (zk.Created, error) {
+	queued(liveness, "no-guid", "creates again after a lost reply and waits behind the znode that it has already", func(l *lockSteps) {
+		l.create = func(ctx context.Context, path string, data []byte, mode zk.Mode) (zk.Created, error) {
 			for {
-				c, err := q.s.Create(ctx, q.dir+"/"+marker, nil, zk.EphemeralSequential)
+				c, err := l.Session.Create(ctx, path, data, mode)
 				if zk.Classify(err) != zk.ClassMaybeApplied || ctx.Err() != nil {
 					return c, err
 				}
@@ -147,7 +183,107 @@ var Locks = []Defect[recipes.Lock]{
 	}),
 }
 
-// blind is a grant that never tells of its loss.
-func blind(_ *queue, c zk.Created, token int64, _ <-chan struct{}) recipes.Grant {
-	return recipes.Grant{Path: c.Path, Token: token}
+func holdsWhenWoken(e zk.Event) (bool, error) { return e.Err == nil, e.Err }
+
+// missingFirst takes a contender that is not listed for the first.
+func missingFirst(ahead aheadOf) aheadOf {
+	return func(children []string, self string, foreign func(string)) (string, error) {
+		a, err := ahead(children, self, foreign)
+		if errors.Is(err, znode.ErrNotListed) {
+			return "", nil
+		}
+		return a, err
+	}
 }
+
+// existing watches a znode whether or not it is there.
+func existing(ctx context.Context, s zk.Session, path string) ([]byte, zk.Stat, *zk.Watch, error) {
+	st, _, w, err := s.ExistsW(ctx, path)
+	return nil, st, w, err
+}
+
+// neverIn never lets those in that it is told.
+func neverIn(l *lockSteps, who func(name string) bool) {
+	const never = "never" // a znode that nobody makes
+	ahead := l.turn.Ahead
+	l.turn.Ahead = func(children []string, self string, foreign func(string)) (string, error) {
+		if who(self) {
+			return never, nil
+		}
+		return ahead(children, self, foreign)
+	}
+	l.getW = func(ctx context.Context, path string) ([]byte, zk.Stat, *zk.Watch, error) {
+		if base(path) == never {
+			return existing(ctx, l.Session, path)
+		}
+		return l.Session.GetW(ctx, path)
+	}
+}
+
+// forgetting is the defect that the third, the sixth and the ninth that come are passed by all others, and wait for nothing.
+func forgetting(l *lockSteps) {
+	forgotten := func(name string) bool { n := number(name); return n < 10 && n%3 == 2 }
+	ahead := l.turn.Ahead
+	l.turn.Ahead = func(children []string, self string, foreign func(string)) (string, error) {
+		if !forgotten(self) {
+			children = slices.DeleteFunc(slices.Clone(children), forgotten)
+		}
+		return ahead(children, self, foreign)
+	}
+	neverIn(l, forgotten)
+}
+
+func starving() Defect[recipes.Lock] {
+	d := queued(starvation, "starves", "promises no order, never wakes three of the first ten that come, and lets the others pass them", forgetting)
+	d.FIFO, d.Tokens = false, false
+	return d
+}
+
+// newestFirst has each waiter watch all of the queue, of which only the newest tries for a znode 'holder' that one can make: exclusion rests
+// on that one, and the order is turned round. The place goes first: a holder is not in the queue any more when the next may come.
+func newestFirst(l *lockSteps) {
+	var changes *zk.Watch
+	var held atomic.Bool
+	var token int64
+	l.children = func(ctx context.Context, path string) ([]string, zk.Stat, error) {
+		names, st, w, err := l.Session.ChildrenW(ctx, path)
+		changes = w
+		return names, st, err
+	}
+	l.turn.Ahead = func(children []string, self string, _ func(string)) (string, error) {
+		if held.Load() {
+			changes.Stop()
+			return "", nil
+		}
+		newest := slices.MaxFunc(slices.DeleteFunc(children, func(c string) bool { return c == holder }), byNumber)
+		if newest == self {
+			return holder, nil // if anybody is
+		}
+		return newest, nil
+	}
+	l.getW = func(ctx context.Context, path string) ([]byte, zk.Stat, *zk.Watch, error) {
+		if base(path) != holder {
+			return nil, zk.Stat{}, changes, nil
+		}
+		c, err := l.Session.Create(ctx, path, nil, zk.Ephemeral)
+		switch {
+		case err == nil:
+			held.Store(true)
+			token = c.Czxid
+			return nil, zk.Stat{}, nil, zk.ErrNoNode // looks again
+		case errors.Is(err, zk.ErrNodeExists):
+			return nil, zk.Stat{}, changes, nil
+		}
+		return nil, zk.Stat{}, nil, err
+	}
+	l.granted = func(_ context.Context, g recipes.Grant) (recipes.Grant, error) { g.Token = token; return g, nil }
+	l.remove = func(ctx context.Context, path string, version int32) error {
+		err := l.Session.Delete(ctx, path, version)
+		if held.CompareAndSwap(true, false) {
+			err = errors.Join(err, l.Session.Delete(ctx, l.dir+"/"+holder, zk.AnyVersion))
+		}
+		return err
+	}
+}
+
+const holder = "holder"

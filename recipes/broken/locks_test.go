@@ -12,16 +12,17 @@ import (
 	"github.com/zkbench/zkbench/check"
 	"github.com/zkbench/zkbench/recipes"
 	"github.com/zkbench/zkbench/recipes/broken"
+	"github.com/zkbench/zkbench/recipes/lock"
 	"github.com/zkbench/zkbench/zk"
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// crowd is the load under which most defects show by themselves.
-var crowd = load{sessions: 5, length: 10 * time.Second, hold: 10 * time.Millisecond, request: 2 * time.Millisecond, event: time.Millisecond}
+// contended is the load under which most defects show by themselves.
+var contended = load{sessions: 5, length: 10 * time.Second, hold: 10 * time.Millisecond, request: 2 * time.Millisecond, event: time.Millisecond}
 
 // staged is the loads of the defects that need something to happen.
 func staged(name string) load {
-	l := crowd
+	l := contended
 	switch name {
 	case "broken-no-recheck", "broken-keeps-place": // waiters give up in the middle of the queue
 		l.deadline = 40 * time.Millisecond
@@ -38,8 +39,10 @@ func staged(name string) load {
 		l.stage = func(ctx context.Context, st *stage) { every(ctx, time.Second, func() { st.expire(2) }) }
 	case "broken-blind-holder": // holders do
 		l.stage = func(ctx context.Context, st *stage) { every(ctx, time.Second, func() { st.expire(0) }) }
-	case "broken-number-order": // the server's counter wraps
-		l.stage = func(_ context.Context, st *stage) { st.SetSequence(st.lock, 1<<31-100) }
+	case "broken-number-order": // the server's counter wraps, again and again: a newcomer may be listed before the next in line has looked
+		l.stage = func(ctx context.Context, st *stage) {
+			every(ctx, 300*time.Millisecond, func() { st.SetSequence(st.lock, 1<<31-5) })
+		}
 	case "broken-missing-first": // a server that lags does not list the newest
 		var lists atomic.Int64
 		l.stage = func(_ context.Context, st *stage) {
@@ -50,7 +53,7 @@ func staged(name string) load {
 				return zktest.Action{}
 			})
 		}
-	case "broken-sequence-token": // nobody waits, and the directory is made anew
+	case "broken-sequence-token": // nobody waits, and the directory is recreated
 		l.sessions = 1
 		l.stage = func(ctx context.Context, st *stage) { every(ctx, 3*time.Second, func() { st.SetSequence(st.lock, 0) }) }
 	case "broken-waits-for-the-gone": // the holder releases just when the only other one comes
@@ -68,20 +71,30 @@ func staged(name string) load {
 	return l
 }
 
+// Each is caught on one host, and with its sessions spread over several whose clocks have nothing in common.
 func TestEachDefectIsCaughtByItsCheck(t *testing.T) {
 	for _, d := range broken.Locks {
 		t.Run(d.Name, func(t *testing.T) {
-			for name, v := range staged(d.Name).run(t, d.Variant) {
-				switch {
-				case name != d.Caught && v.Answer == check.Violated:
-					t.Errorf("%s is violated too: %s", name, v.Detail)
-				case name != d.Caught:
-				case v.Answer != check.Violated:
-					t.Errorf("%s = %v (%d operations, %s), want it violated", name, v.Answer, v.Evidence, v.Detail)
-				case len(v.Witness) == 0 || v.Count == 0 || v.Detail == "":
-					t.Errorf("%s is violated without a witness: %+v", name, v)
-				}
+			var also []string
+			if d.Name == "broken-sequence-token" { // the place that it tells across hosts is no transaction
+				also = append(also, "fifo")
 			}
+			verdicts := staged(d.Name).run(t, d.Variant)
+			several := func() check.Verdict { // what is found after the load has one verdict
+				if v, some := verdicts[d.Caught+across]; some {
+					return v
+				}
+				return verdicts[d.Caught]
+			}
+			for try := uint64(1); several().Answer == check.Unknown && try < 10; try++ { // where sessions were lost, others have to write in time
+				l := staged(d.Name)
+				l.seed = try
+				verdicts = l.run(t, d.Variant)
+			}
+			if v := several(); v.Answer == check.Unknown {
+				t.Errorf("%s is not caught across hosts: %s", d.Caught, v.Detail)
+			}
+			caught(t, d.Caught, verdicts, also...)
 		})
 	}
 }
@@ -89,8 +102,8 @@ func TestEachDefectIsCaughtByItsCheck(t *testing.T) {
 // right is the catalogue's locks that keep their promises when sessions expire and waiters give up.
 func right() []recipes.Variant[recipes.Lock] {
 	var all []recipes.Variant[recipes.Lock]
-	for _, v := range recipes.Locks {
-		if !v.Unsafe && v.Name != "go-zookeeper" {
+	for _, v := range lock.Variants() {
+		if !v.Unsafe {
 			all = append(all, v)
 		}
 	}
@@ -134,7 +147,7 @@ func TestTheCatalogue(t *testing.T) {
 			t.Errorf("entry %+v: want a name of its own that begins with broken-, a Doc that names the defect, and Unsafe", d)
 		}
 		seen[d.Name] = true
-		if _, ok := recipes.Find(recipes.Locks, d.Name); ok {
+		if _, ok := recipes.Find(lock.Variants(), d.Name); ok {
 			t.Errorf("%s is in the catalogue of recipes", d.Name)
 		}
 	}

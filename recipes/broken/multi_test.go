@@ -4,22 +4,22 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/zkbench/zkbench/check"
+	"github.com/zkbench/zkbench/profiles"
 	"github.com/zkbench/zkbench/recipes"
 	"github.com/zkbench/zkbench/recipes/broken"
+	"github.com/zkbench/zkbench/recipes/lock"
 	"github.com/zkbench/zkbench/workloads"
 	"github.com/zkbench/zkbench/zk"
 )
 
 func (l load) runMulti(t *testing.T, v recipes.Variant[recipes.MultiLock], locks, together int) (verdicts map[string]check.Verdict) {
 	synctest.Test(t, func(t *testing.T) {
-		verdicts = l.drive(t, workloads.NewMulti(workloads.MultiConfig{Variant: v, Dir: "/locks", Locks: locks, Together: together, Sessions: l.sessions,
-			Deadline: l.deadline, Stall: stallBound, Hold: l.holds}))
+		verdicts = l.drive(t, workloads.NewMulti(v, recipes.Options{}, l.cell("/locks", profiles.Values{"objects": locks, "together": together})))
 	})
 	return verdicts
 }
@@ -68,8 +68,8 @@ func TestTheChecksOfMultiLocksRaiseNoFalseAlarm(t *testing.T) {
 		}
 		locks := 1 + r.IntN(6)
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			for name, v := range l.runMulti(t, recipes.MultiLocks[0], locks, 1+r.IntN(locks)) {
-				if v.Answer == check.Violated || v.Answer == check.Unknown && strings.HasPrefix(name, "mutual") {
+			for name, v := range l.runMulti(t, lock.MultiVariants()[0], locks, 1+r.IntN(locks)) {
+				if v.Answer == check.Violated || v.Answer == check.Unknown && name == "mutual-exclusion" {
 					t.Errorf("%s = %v: %s\nwitness %+v\nload %+v", name, v.Answer, v.Detail, v.Witness, l)
 				}
 			}

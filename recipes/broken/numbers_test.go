@@ -12,6 +12,7 @@ import (
 	"github.com/zkbench/zkbench/check"
 	"github.com/zkbench/zkbench/recipes"
 	"github.com/zkbench/zkbench/recipes/broken"
+	"github.com/zkbench/zkbench/recipes/counter"
 	"github.com/zkbench/zkbench/workloads"
 	"github.com/zkbench/zkbench/zk"
 	"github.com/zkbench/zkbench/zk/zktest"
@@ -22,8 +23,11 @@ func (l load) runNumbers(t *testing.T, counters []recipes.Variant[recipes.Counte
 	name string) (verdicts map[string]check.Verdict) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := workloads.Counters(counters, ids).New(workloads.Params{Dir: "/counters", Variant: name, Sessions: l.sessions, Objects: 1,
-			Deadline: l.deadline})
+		v, _ := workloads.Counters(counters, ids).Find(name)
+		w, err := v.New(l.cell("/counters", nil), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
 		verdicts = l.drive(t, w)
 	})
 	return verdicts
@@ -44,12 +48,12 @@ func TestEachDefectOfNumbersIsCaughtByItsCheck(t *testing.T) {
 			l := race
 			var also []string
 			switch d.Name {
-			case "broken-any-version", "broken-takes-another's": // what one wrote over the other, both were told
+			case "broken-any-version", "broken-takes-anothers": // what one wrote over the other, both were told
 				also = []string{"unique-numbers", "number-order"}
 			}
 			switch d.Name {
 			case "broken-any-version", "broken-stale-value":
-			case "broken-takes-another's":
+			case "broken-takes-anothers":
 				l.stage = losingRequests
 			default:
 				l.stage = losing(7, zk.KindSet)
@@ -68,10 +72,10 @@ func TestEachDefectOfNumbersIsCaughtByItsCheck(t *testing.T) {
 // they have seen something.
 func TestTheChecksOfNumbersRaiseNoFalseAlarm(t *testing.T) {
 	var names []string
-	for _, v := range recipes.Counters {
+	for _, v := range counter.Variants() {
 		names = append(names, v.Name)
 	}
-	for _, v := range recipes.Generators {
+	for _, v := range counter.IDVariants() {
 		names = append(names, v.Name)
 	}
 	for seed := range uint64(20) {
@@ -87,7 +91,7 @@ func TestTheChecksOfNumbersRaiseNoFalseAlarm(t *testing.T) {
 			l.deadline = 20 * time.Millisecond
 		}
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
-			for name, v := range l.runNumbers(t, recipes.Counters, recipes.Generators, names[seed%5]) {
+			for name, v := range l.runNumbers(t, counter.Variants(), counter.IDVariants(), names[seed%5]) {
 				if v.Answer != check.Holds || v.Evidence == 0 {
 					t.Errorf("%s is %v with evidence %d: %s\nwitness %+v\nload %+v", name, v.Answer, v.Evidence, v.Detail, v.Witness, l)
 				}

@@ -11,8 +11,10 @@ import (
 	"time"
 
 	"github.com/zkbench/zkbench/check"
+	"github.com/zkbench/zkbench/profiles"
 	"github.com/zkbench/zkbench/recipes"
 	"github.com/zkbench/zkbench/recipes/broken"
+	zkqueue "github.com/zkbench/zkbench/recipes/queue"
 	"github.com/zkbench/zkbench/workloads"
 	"github.com/zkbench/zkbench/zk"
 	"github.com/zkbench/zkbench/zk/zktest"
@@ -23,7 +25,8 @@ type queueLoad struct {
 	load
 	producers           float64
 	preload, priorities int
-	delay               func(*rand.Rand) time.Duration
+	bound               int
+	delay               profiles.Distribution
 	o                   recipes.Options
 }
 
@@ -142,17 +145,11 @@ func stagedQueue(name string) queueLoad {
 		l.sessions, l.length = 2, 8*time.Second
 		l.stage = meeting
 	case "broken-sleeps-past": // the first item is due long after all others, and the only one for a while
-		var drawn atomic.Int64
-		l.delay = func(*rand.Rand) time.Duration {
-			if drawn.Add(1) == 1 {
-				return time.Minute
-			}
-			return time.Millisecond
-		}
+		l.delay = profiles.Distribution{Kind: profiles.Uniform, Min: time.Millisecond, Max: 20 * time.Second}
 		fallthrough
-	case "broken-watches-the-directory", "broken-never-lists-again": // producers are slow, so that the consumers wait
+	case "broken-watches-the-directory", "broken-never-lists-again", "broken-forgets-some": // producers are slow, so that the consumers wait
 		l.length = 8 * time.Second
-		if l.delay == nil {
+		if l.delay == (profiles.Distribution{}) {
 			l.preload = 3
 		}
 		l.stage = func(_ context.Context, st *stage) {
@@ -172,8 +169,14 @@ func stagedQueue(name string) queueLoad {
 
 func (l queueLoad) runQueue(t *testing.T, v recipes.Variant[recipes.Queue]) (verdicts map[string]check.Verdict) {
 	synctest.Test(t, func(t *testing.T) {
-		verdicts = l.drive(t, workloads.NewQueue(workloads.QueueConfig{Variant: v, Options: l.o, Dir: "/locks", Queues: 1, Sessions: l.sessions, Producers: l.producers,
-			Preload: l.preload, Priorities: l.priorities, Delay: l.delay, Hold: l.holds, Deadline: l.deadline, Stall: stallBound}))
+		make, values := workloads.NewQueue, profiles.Values{"producers": int(100 * l.producers), "payload": 16, "preload": l.preload, "bound": l.bound}
+		switch {
+		case l.priorities > 0:
+			make, values["priorities"] = workloads.NewPriorityQueue, l.priorities
+		case l.delay != (profiles.Distribution{}):
+			make, values["delay"] = workloads.NewDelayQueue, l.delay
+		}
+		verdicts = l.drive(t, make(v, l.o, l.cell("/locks", values)))
 	})
 	return verdicts
 }
@@ -189,11 +192,17 @@ func (l queueLoad) untilCaught(t *testing.T, d broken.Defect[recipes.Queue]) (ve
 	return verdicts
 }
 
-func upToASecond(r *rand.Rand) time.Duration { return time.Duration(r.Int64N(int64(time.Second))) }
+var upToASecond = profiles.Distribution{Kind: profiles.Uniform, Max: time.Second - 1}
 
 func TestEachDefectOfAQueueIsCaughtByItsCheck(t *testing.T) {
 	for _, d := range broken.Queues {
-		t.Run(d.Name, func(t *testing.T) { caught(t, d.Caught, stagedQueue(d.Name).untilCaught(t, d)) })
+		t.Run(d.Name, func(t *testing.T) {
+			var also []string
+			if d.Name == "broken-delivers-twice" { // what is delivered again comes late
+				also = []string{"delivery-order"}
+			}
+			caught(t, d.Caught, stagedQueue(d.Name).untilCaught(t, d), also...)
+		})
 	}
 	for _, d := range broken.PriorityQueues {
 		t.Run(d.Name, func(t *testing.T) {
@@ -205,7 +214,7 @@ func TestEachDefectOfAQueueIsCaughtByItsCheck(t *testing.T) {
 	for _, d := range broken.DelayQueues {
 		t.Run(d.Name, func(t *testing.T) {
 			l := stagedQueue(d.Name)
-			if l.delay == nil {
+			if l.delay == (profiles.Distribution{}) {
 				l.delay = upToASecond
 			}
 			caught(t, d.Caught, l.untilCaught(t, d))
@@ -225,25 +234,26 @@ func TestEachDefectOfAQueueIsCaughtByItsCheck(t *testing.T) {
 // The checks that catch the defects say nothing against the right queues, whatever the latencies, and with lost sessions and replies.
 func TestTheQueueChecksRaiseNoFalseAlarm(t *testing.T) {
 	all := []struct {
-		v recipes.Variant[recipes.Queue]
-		o recipes.Options
+		v     recipes.Variant[recipes.Queue]
+		o     recipes.Options
+		bound int
 	}{
-		{v: recipes.Queues[0]}, {v: recipes.Queues[0], o: recipes.Options{List: recipes.ListCached}}, {v: recipes.Queues[0], o: recipes.Options{Exact: true}},
-		{v: recipes.Queues[0], o: recipes.Options{Window: 5, MaxItems: 20}}, {v: recipes.Queues[1]}, {v: recipes.Queues[1], o: recipes.Options{Exact: true, MaxItems: 5}},
-		{v: recipes.PriorityQueues[0]}, {v: recipes.PriorityQueues[0], o: recipes.Options{List: recipes.ListWatched}},
-		{v: recipes.PriorityQueues[0], o: recipes.Options{List: recipes.ListSynced}},
-		{v: recipes.DelayQueues[0]}, {v: recipes.DelayQueues[0], o: recipes.Options{List: recipes.ListWatched, Exact: true}},
-		{v: recipes.DelayQueues[0], o: recipes.Options{List: recipes.ListSynced}},
+		{v: zkqueue.Variants()[0]}, {v: zkqueue.Variants()[0], o: recipes.Options{List: recipes.ListCached}}, {v: zkqueue.Variants()[0], o: recipes.Options{Exact: true}},
+		{v: zkqueue.Variants()[0], o: recipes.Options{Window: 5}, bound: 20}, {v: zkqueue.Variants()[1]}, {v: zkqueue.Variants()[1], o: recipes.Options{Exact: true}, bound: 5},
+		{v: zkqueue.PriorityVariants()[0]}, {v: zkqueue.PriorityVariants()[0], o: recipes.Options{List: recipes.ListWatched}},
+		{v: zkqueue.PriorityVariants()[0], o: recipes.Options{List: recipes.ListSynced}},
+		{v: zkqueue.DelayVariants()[0]}, {v: zkqueue.DelayVariants()[0], o: recipes.Options{List: recipes.ListWatched, Exact: true}},
+		{v: zkqueue.DelayVariants()[0], o: recipes.Options{List: recipes.ListSynced}},
 	}
 	for seed := range uint64(48) {
 		k := all[seed%uint64(len(all))]
-		if k.o.MaxItems == 0 {
-			k.o.MaxItems = 30 // a backlog is a list, and a long one takes long
+		if k.bound == 0 {
+			k.bound = 30 // a backlog is a list, and a long one takes long
 		}
 		r := rand.New(rand.NewPCG(seed, 5))
 		upTo := func(d time.Duration) time.Duration { return time.Duration(r.Int64N(int64(d))) }
 		l := queueLoad{producers: 0.3, load: load{seed: seed, sessions: 2 + r.IntN(8), length: 2 * time.Second, hold: time.Millisecond + upTo(10*time.Millisecond),
-			request: time.Millisecond + upTo(5*time.Millisecond), event: upTo(20 * time.Millisecond), cut: r.IntN(2) == 0}, preload: r.IntN(20), o: k.o}
+			request: time.Millisecond + upTo(5*time.Millisecond), event: upTo(20 * time.Millisecond), cut: r.IntN(2) == 0}, preload: r.IntN(20), o: k.o, bound: k.bound}
 		if strings.HasPrefix(k.v.Name, "priority") {
 			l.priorities = 1 + r.IntN(20)
 		}

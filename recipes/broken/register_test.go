@@ -46,7 +46,7 @@ func updates(t *testing.T, v recipes.Variant[recipes.Lock]) (verdict check.Verdi
 				t.Fatal(err)
 			}
 		}
-		history, origin := metrics.NewHistory(1), metrics.NewOrigin(time.Now())
+		history, origin := metrics.NewHistory(1, nil), metrics.NewOrigin(time.Now())
 		var all sync.WaitGroup
 		for id := range uint32(5) {
 			s := ens.Dial()
@@ -70,7 +70,7 @@ func updates(t *testing.T, v recipes.Variant[recipes.Lock]) (verdict check.Verdi
 			})
 		}
 		all.Wait()
-		verdict = check.LinearizableRegister(time.Minute).Judge(history.All())
+		verdict = check.LinearizableRegister(time.Minute).Judge(history.All(), nil)
 		for _, s := range ens.Sessions() {
 			s.Close()
 		}

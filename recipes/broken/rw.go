@@ -2,131 +2,114 @@ package broken
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 
 	"github.com/zkbench/zkbench/recipes"
+	"github.com/zkbench/zkbench/recipes/internal/znode"
+	"github.com/zkbench/zkbench/recipes/lock"
 	"github.com/zkbench/zkbench/zk"
 )
 
-const sharedExclusion = "reader-writer-exclusion"
-
-// The names of the children begin with the side that made them.
-const (
-	reader = "r"
-	writer = "w"
-)
-
-// shared is the read/write lock in its shortest right form: the queue of exclusive locks, in which readers see writers alone.
-type shared struct{ *queue }
-
-// AcquireRead is described at recipes.RWLock, less the defect.
-func (l shared) AcquireRead(ctx context.Context) (recipes.Grant, error) {
-	l.side = reader
-	return l.Acquire(ctx)
+// sharedSteps is what of the read/write lock can be replaced.
+type sharedSteps struct {
+	*altered
+	recipes.RWLock // the real one
+	turn           *znode.Turn
+	granted        func(g recipes.Grant) recipes.Grant
 }
 
-// AcquireWrite is described at recipes.RWLock, less the defect.
-func (l shared) AcquireWrite(ctx context.Context) (recipes.Grant, error) {
-	l.side = writer
-	return l.Acquire(ctx)
+// AcquireRead is the lock's, and what becomes of the grant.
+func (l *sharedSteps) AcquireRead(ctx context.Context) (recipes.Grant, error) {
+	return l.acquire(ctx, l.RWLock.AcquireRead)
 }
 
-// Downgrade is not part of the short form.
-func (l shared) Downgrade(context.Context) (recipes.Grant, error) {
-	return recipes.Grant{}, errors.ErrUnsupported
+// AcquireWrite is the lock's, and what becomes of the grant.
+func (l *sharedSteps) AcquireWrite(ctx context.Context) (recipes.Grant, error) {
+	return l.acquire(ctx, l.RWLock.AcquireWrite)
 }
 
-// writersBefore is the last of the children that self has to wait for: of all, or of the writers for a reader.
-func writersBefore(children []string, self string) (string, error) {
-	if strings.HasPrefix(self, reader) {
-		children = slices.DeleteFunc(slices.Clone(children), func(c string) bool { return strings.HasPrefix(c, reader) && c != self })
+func (l *sharedSteps) acquire(ctx context.Context, call func(context.Context) (recipes.Grant, error)) (recipes.Grant, error) {
+	defer l.during(acquiring)()
+	g, err := call(ctx)
+	if err == nil && l.granted != nil {
+		g = l.granted(g)
 	}
-	return nearest(children, self, func(a, b int32) bool { return a-b < 0 })
+	return g, err
 }
 
 // sharing makes an entry from the read/write lock with one step replaced.
-func sharing(caught, name, doc string, fault func(*steps)) Defect[recipes.RWLock] {
-	return Defect[recipes.RWLock]{Caught: caught, Variant: recipes.Variant[recipes.RWLock]{
-		Name: "broken-" + name, Source: "a test", Doc: doc, FIFO: caught != sharedExclusion && caught != tokenOrder, Tokens: caught != sharedExclusion,
-		Unsafe: true, WakesUnder: func(recipes.Load) (float64, float64) { return 0, 0 },
-		New: func(s zk.Session, path string, _ recipes.Options) recipes.RWLock {
-			q := &queue{s: s, dir: path, steps: right()}
-			q.ahead = writersBefore
-			fault(&q.steps)
-			return shared{q}
-		}}}
+func sharing(caught, name, doc string, fault func(*sharedSteps)) Defect[recipes.RWLock] {
+	d := defective[recipes.RWLock](caught, name, doc)
+	d.FIFO, d.Tokens = caught != sharedExclusion && caught != tokenOrder, caught != sharedExclusion
+	d.WakesUnder = func(recipes.Load) (float64, float64) { return 0, 0 }
+	d.New = func(s zk.Session, dir string, o recipes.Options) recipes.RWLock {
+		l := &sharedSteps{altered: over(s)}
+		if name == firstWriter {
+			o.ReaderWatch = "first"
+		}
+		l.RWLock = lock.NewReadWriteWith(l.altered, dir, o, func(turn *znode.Turn) {
+			l.turn = turn
+			fault(l)
+		})
+		return l
+	}
+	return d
+}
+
+const firstWriter = "reader-follows-the-first"
+
+func reads(name string) bool { return strings.Contains(name, recipes.LayoutReadWriteCurator.Shared) }
+
+// walkIn has some readers see nobody before them.
+func walkIn(who func(children []string, self string) bool) func(*sharedSteps) {
+	return func(l *sharedSteps) {
+		ahead := l.turn.Ahead
+		l.turn.Ahead = func(children []string, self string, foreign func(string)) (string, error) {
+			if reads(self) && who(children, self) {
+				return "", nil
+			}
+			return ahead(children, self, foreign)
+		}
+	}
 }
 
 // RWLocks is the read/write locks with a defect.
 var RWLocks = []Defect[recipes.RWLock]{
-	sharing(sharedExclusion, "readers-walk-in", "lets every reader in at once", func(s *steps) {
-		s.ahead = func(children []string, self string) (string, error) {
-			if strings.HasPrefix(self, reader) {
-				return "", nil
-			}
-			return writersBefore(children, self)
+	sharing(sharedExclusion, "readers-walk-in", "lets every reader in at once", walkIn(func([]string, string) bool { return true })),
+	sharing(sharedExclusion, "writers-see-writers", "has writers wait for writers alone", func(l *sharedSteps) {
+		ahead := l.turn.Ahead
+		l.turn.Ahead = func(children []string, self string, foreign func(string)) (string, error) {
+			return ahead(slices.DeleteFunc(slices.Clone(children), func(c string) bool { return reads(c) && c != self }), self, foreign)
 		}
 	}),
-	sharing(sharedExclusion, "writers-see-writers", "has writers wait for writers alone", func(s *steps) {
-		s.ahead = func(children []string, self string) (string, error) {
-			children = slices.DeleteFunc(slices.Clone(children), func(c string) bool { return strings.HasPrefix(c, reader) && c != self })
-			return nearest(children, self, func(a, b int32) bool { return a-b < 0 })
-		}
-	}),
-	sharing(sharedExclusion, "writer-follows-one-reader", "lets a writer in when the last reader before it has gone, whoever else reads", func(s *steps) {
-		s.woken = func(e zk.Event) (bool, error) { return e.Err == nil, e.Err }
-	}),
-	sharing(sharedExclusion, "reader-follows-the-first", "has a reader watch the writer at the head, and lets it in when that has gone", func(s *steps) {
-		s.ahead = func(children []string, self string) (string, error) {
-			ahead, err := writersBefore(children, self)
-			for first := ahead; err == nil && first != "" && strings.HasPrefix(self, reader); {
-				children = slices.DeleteFunc(slices.Clone(children), func(c string) bool { return c == first })
-				ahead = first
-				first, err = writersBefore(children, self)
-			}
-			return ahead, err
-		}
-		s.woken = func(e zk.Event) (bool, error) { return e.Err == nil, e.Err }
-	}),
-	sharing(sharedExclusion, "barging-readers", "lets a reader in whenever somebody reads, past the writers that wait", func(s *steps) {
-		s.ahead = func(children []string, self string) (string, error) {
-			first := slices.MinFunc(children, func(a, b string) int {
-				m, _ := number(a)
-				n, _ := number(b)
-				return int(m) - int(n)
-			})
-			if strings.HasPrefix(self, reader) && strings.HasPrefix(first, reader) {
-				return "", nil
-			}
-			return writersBefore(children, self)
-		}
-	}),
-	sharing(liveness, "readers-wait-for-all-writers", "has a reader wait for the writers behind it too, which wait for it (kazoo #649)", func(s *steps) {
-		s.ahead = func(children []string, self string) (string, error) {
-			if strings.HasPrefix(self, reader) {
-				for _, c := range children {
-					if strings.HasPrefix(c, writer) {
-						return c, nil
-					}
+	sharing(sharedExclusion, "writer-follows-one-reader", "lets a writer in when the last reader before it has gone, whoever else reads",
+		func(l *sharedSteps) { l.turn.Woken = holdsWhenWoken }),
+	sharing(sharedExclusion, firstWriter, "has a reader watch the writer at the head, and lets it in when that has gone",
+		func(l *sharedSteps) { l.turn.Woken = holdsWhenWoken }),
+	sharing(sharedExclusion, "few-readers-walk-in", "lets a few readers in a thousand in at once", walkIn(func(_ []string, self string) bool {
+		n := number(self) % 1000
+		return n >= 490 && n < 500
+	})),
+	sharing(sharedExclusion, "barging-readers", "lets a reader in whenever somebody reads, past the writers that wait",
+		walkIn(func(children []string, _ string) bool { return reads(slices.MinFunc(children, byNumber)) })),
+	sharing(liveness, "readers-wait-for-all-writers", "has a reader wait for the writers behind it too, which wait for it (kazoo #649)",
+		func(l *sharedSteps) {
+			ahead := l.turn.Ahead
+			l.turn.Ahead = func(children []string, self string, foreign func(string)) (string, error) {
+				if i := slices.IndexFunc(children, func(c string) bool { return !reads(c) }); i >= 0 && reads(self) {
+					return children[i], nil
 				}
+				return ahead(children, self, foreign)
 			}
-			return writersBefore(children, self)
-		}
-	}),
-	sharing(tokenOrder, "own-tokens", "counts the grants of each client for itself, and calls that the token", func(s *steps) {
+		}),
+	sharing(tokenOrder, "own-tokens", "counts the grants of each client for itself, and calls that the token", func(l *sharedSteps) {
 		n := int64(0)
-		s.grant = func(_ *queue, c zk.Created, _ int64, lease <-chan struct{}) recipes.Grant {
-			n++
-			return recipes.Grant{Path: c.Path, Token: n, Lost: lease}
-		}
+		l.granted = func(g recipes.Grant) recipes.Grant { n++; g.Token = n; return g }
 	}),
-	sharing(liveness, "shared-keeps-place", "leaves its znode behind when it gives up", func(s *steps) {
-		s.leave = func(context.Context, *queue, string) {}
-	}),
-	sharing(nothing, "shared-persistent", "makes znodes that outlive their sessions", func(s *steps) {
-		s.create = func(ctx context.Context, q *queue) (zk.Created, error) { return q.enlist(ctx, zk.PersistentSequential) }
-		s.leave = func(context.Context, *queue, string) {}
+	sharing(liveness, "shared-keeps-place", "leaves its znode behind when it gives up", func(l *sharedSteps) { l.keeps(acquiring, all) }),
+	sharing(nothingLeft, "shared-persistent", "makes znodes that outlive their sessions", func(l *sharedSteps) {
+		l.outliving()
+		l.keeps(acquiring, all)
 	}),
 }

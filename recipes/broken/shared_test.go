@@ -4,19 +4,23 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/zkbench/zkbench/check"
+	"github.com/zkbench/zkbench/profiles"
 	"github.com/zkbench/zkbench/recipes"
 	"github.com/zkbench/zkbench/recipes/broken"
+	"github.com/zkbench/zkbench/recipes/lock"
+	"github.com/zkbench/zkbench/recipes/semaphore"
 	"github.com/zkbench/zkbench/workloads"
 )
 
 // stagedShared is the loads of the defects that need something to happen.
 func stagedShared(name string) load {
-	l := crowd
+	l := contended
 	switch name {
 	case "broken-shared-keeps-place", "broken-keeps-lease", "broken-keeps-lock": // waiters give up
 		l.deadline = 40 * time.Millisecond
@@ -32,34 +36,40 @@ func stagedShared(name string) load {
 
 func (l load) runShared(t *testing.T, v recipes.Variant[recipes.RWLock], readers float64) (verdicts map[string]check.Verdict) {
 	synctest.Test(t, func(t *testing.T) {
-		verdicts = l.drive(t, workloads.NewReadWrite(workloads.SharedConfig{Variant: v, Dir: "/locks", Locks: 1, Sessions: l.sessions, Readers: readers,
-			Deadline: l.deadline, Stall: stallBound, Hold: l.holds}))
+		verdicts = l.drive(t, workloads.NewReadWrite(v, recipes.Options{}, l.cell("/locks", profiles.Values{"readers": int(100 * readers)})))
 	})
 	return verdicts
 }
 
 func (l load) runSemaphore(t *testing.T, v recipes.Variant[recipes.Semaphore], permits int) (verdicts map[string]check.Verdict) {
 	synctest.Test(t, func(t *testing.T) {
-		verdicts = l.drive(t, workloads.NewSemaphore(workloads.SemaphoreConfig{Variant: v, Dir: "/locks", Semaphores: 1, Sessions: l.sessions,
-			Permits: permits, Deadline: l.deadline, Stall: stallBound, Hold: l.holds}))
+		verdicts = l.drive(t, workloads.NewSemaphore(v, recipes.Options{}, l.cell("/locks", profiles.Values{"permits": permits})))
 	})
 	return verdicts
 }
 
+// ofOpenSessions reports whether a verdict is of what sessions had left while they were open: many a defect leaves something until its session has
+// closed, whatever else it does.
+func ofOpenSessions(v check.Verdict) bool {
+	return strings.HasSuffix(v.Detail, "while the sessions were still open")
+}
+
 func caught(t *testing.T, by string, verdicts map[string]check.Verdict, also ...string) {
 	t.Helper()
-	for name, v := range verdicts {
+	for full, v := range verdicts {
+		name := strings.TrimSuffix(full, across)
 		expected := name == by
 		for _, a := range also {
 			expected = expected || name == a
 		}
 		switch {
-		case v.Answer == check.Violated && !expected:
-			t.Errorf("%s is violated too: %s", name, v.Detail)
+		case v.Answer == check.Violated && !expected && !ofOpenSessions(v):
+			t.Errorf("%s is violated too: %s", full, v.Detail)
+		case name == by && name != full && v.Answer == check.Unknown && strings.Contains(v.Detail, "sessions were lost"): // nobody can tell
 		case name == by && v.Answer != check.Violated:
-			t.Errorf("%s = %v (%d operations, %s), want it violated", name, v.Answer, v.Evidence, v.Detail)
+			t.Errorf("%s = %v (%d operations, %s), want it violated", full, v.Answer, v.Evidence, v.Detail)
 		case name == by && (len(v.Witness) == 0 || v.Count == 0 || v.Detail == ""):
-			t.Errorf("%s is violated without a witness: %+v", name, v)
+			t.Errorf("%s is violated without a witness: %+v", full, v)
 		}
 	}
 }
@@ -105,9 +115,9 @@ func TestTheSharedChecksRaiseNoFalseAlarm(t *testing.T) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			var verdicts map[string]check.Verdict
 			if seed%3 == 2 {
-				verdicts = l.runSemaphore(t, recipes.Semaphores[0], 1+r.IntN(4))
+				verdicts = l.runSemaphore(t, semaphore.Variants()[0], 1+r.IntN(4))
 			} else {
-				verdicts = l.runShared(t, recipes.RWLocks[seed%3], r.Float64())
+				verdicts = l.runShared(t, lock.RWVariants()[seed%3], r.Float64())
 			}
 			for name, v := range verdicts {
 				if v.Answer == check.Violated {

@@ -27,6 +27,7 @@ type reply struct {
 	found   bool
 	results []zk.OpResult
 	watch   *zk.Watch
+	zxid    int64 // 0 when there was no reply, or it cannot be told
 }
 
 // do carries out one operation as zk.Session promises it: it waits for a connection, sends a read again whose reply was lost,
@@ -58,13 +59,14 @@ func (s *Session) attempt(ctx context.Context, r request, ask func() (reply, err
 			}
 			continue // the connection may have broken meanwhile
 		}
-		v, err, left := s.call(ctx, ask)
+		v, err, left := s.call(ctx, asked{r.kind, r.path}, ask)
 		if left {
 			if r.write {
 				err = zk.Abandoned(err)
 			}
 			return reply{}, err
 		}
+		zk.Replied(ctx, v.zxid)
 		became, err := translate(err)
 		switch {
 		case err == zk.ErrSessionExpired:
@@ -96,7 +98,7 @@ func (s *Session) grow(ctx context.Context, size int64) error {
 		}
 		break
 	}
-	_, err, _ := s.call(ctx, func() (reply, error) {
+	_, err, _ := s.call(ctx, asked{zk.KindExists, "/"}, func() (reply, error) {
 		s.conn.Exists("/") // what it answers does not matter
 		return reply{}, nil
 	})
@@ -104,16 +106,18 @@ func (s *Session) grow(ctx context.Context, size int64) error {
 }
 
 // call runs ask. When ctx ends before, left is true and err is the context's; ask then ends by itself, at the latest in Close.
-func (s *Session) call(ctx context.Context, ask func() (reply, error)) (v reply, err error, left bool) {
+func (s *Session) call(ctx context.Context, what asked, ask func() (reply, error)) (v reply, err error, left bool) {
+	zxid := s.zxids.expect(what)
 	if ctx.Done() == nil {
 		v, err = ask()
+		v.zxid = zxid()
 		return v, err, false
 	}
 	c := s.spare.Swap(nil) // most sessions have one call at a time
 	if c == nil {
 		c = &pending{done: make(chan struct{}, 1)}
 	}
-	go c.run(s, ask)
+	go c.run(s, ask, zxid)
 	select {
 	case <-c.done:
 		return c.take(s)
@@ -136,8 +140,9 @@ type pending struct {
 	err     error
 }
 
-func (c *pending) run(s *Session, ask func() (reply, error)) {
+func (c *pending) run(s *Session, ask func() (reply, error), zxid func() int64) {
 	c.v, c.err = ask()
+	c.v.zxid = zxid()
 	if !c.settled.Swap(true) {
 		c.done <- struct{}{}
 		return

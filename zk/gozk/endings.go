@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 
+	native "github.com/zkbench/zkbench/zk/wire"
+
 	"github.com/zkbench/zkbench/zk"
 )
 
-var _ zk.Mortal = (*Session)(nil)
+var _ zk.Killer = (*Session)(nil)
 
 // Disconnected is closed while the session has no connection, and when it is over.
 func (s *Session) Disconnected() <-chan struct{} {
@@ -16,7 +18,7 @@ func (s *Session) Disconnected() <-chan struct{} {
 	return s.cut
 }
 
-// Crash is described at zk.Mortal. The library would close the session on the server, so its connection goes first; it may then take a
+// Crash ends the session as the death of its process does: the servers are told nothing and expire it in their time. The library would close the session on the server, so its connection goes first; it may then take a
 // second to end.
 func (s *Session) Crash() error {
 	s.stopDials()
@@ -31,19 +33,29 @@ func (s *Session) Crash() error {
 	return s.Close()
 }
 
-// Expire is described at zk.Mortal.
+// Expire has the servers end the session while its client knows nothing: a second connection presents its id and password, and closes it.
 func (s *Session) Expire(ctx context.Context) error {
-	s.mu.Lock()
-	var password []byte
-	server := ""
-	if s.link != nil && s.link.live {
-		password, server = append(password, s.link.password()...), s.link.server
-	}
-	s.mu.Unlock()
+	password, server := s.claim()
 	if password == nil {
 		return fmt.Errorf("expire 0x%x: %w", s.ID(), zk.ErrNotSent)
 	}
-	return zk.CloseSession(ctx, server, s.ID(), password)
+	return native.CloseSession(ctx, server, s.ID(), password)
+}
+
+// claim is what the session can be claimed with, and its server; nil while it has no connection.
+func (s *Session) claim() (password []byte, server string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.link == nil || !s.link.live {
+		return nil, ""
+	}
+	return append(password, s.link.greeting().Password...), s.link.server
+}
+
+// Password is what the server gave the session, nil while it has no connection.
+func (s *Session) Password() []byte {
+	password, _ := s.claim()
+	return password
 }
 
 func isClosed(c <-chan struct{}) bool {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/zkbench/zkbench/ensemble/proxy"
+	"github.com/zkbench/zkbench/internal/jute"
 	"github.com/zkbench/zkbench/zk"
 	"github.com/zkbench/zkbench/zk/gozk"
 )
@@ -43,55 +44,55 @@ func (b broken) struck(f *proxy.Fault, n int) {
 
 func TestLostReplies(t *testing.T) {
 	for _, c := range []struct {
-		op    proxy.Op
+		op    jute.Op
 		write bool
 		call  func(ctx context.Context, s zk.Session, path string) error
 	}{
-		{proxy.Create, true, func(ctx context.Context, s zk.Session, path string) error {
+		{jute.OpCreate, true, func(ctx context.Context, s zk.Session, path string) error {
 			_, err := s.Create(ctx, path+"/new", nil, zk.Ephemeral)
 			return err
 		}},
-		{proxy.CreateContainer, true, func(ctx context.Context, s zk.Session, path string) error {
+		{jute.OpCreateContainer, true, func(ctx context.Context, s zk.Session, path string) error {
 			_, err := s.Create(ctx, path+"/box", nil, zk.Container)
 			return err
 		}},
-		{proxy.SetData, true, func(ctx context.Context, s zk.Session, path string) error {
+		{jute.OpSetData, true, func(ctx context.Context, s zk.Session, path string) error {
 			_, err := s.Set(ctx, path, nil, zk.AnyVersion)
 			return err
 		}},
-		{proxy.Delete, true, func(ctx context.Context, s zk.Session, path string) error {
+		{jute.OpDelete, true, func(ctx context.Context, s zk.Session, path string) error {
 			return s.Delete(ctx, path, zk.AnyVersion)
 		}},
-		{proxy.Multi, true, func(ctx context.Context, s zk.Session, path string) error {
+		{jute.OpMulti, true, func(ctx context.Context, s zk.Session, path string) error {
 			_, err := s.Multi(ctx, zk.SetOp(path, nil, zk.AnyVersion))
 			return err
 		}},
-		{proxy.GetData, false, func(ctx context.Context, s zk.Session, path string) error {
+		{jute.OpGetData, false, func(ctx context.Context, s zk.Session, path string) error {
 			_, _, err := s.Get(ctx, path)
 			return err
 		}},
-		{proxy.Exists, false, func(ctx context.Context, s zk.Session, path string) error {
+		{jute.OpExists, false, func(ctx context.Context, s zk.Session, path string) error {
 			_, _, _, err := s.ExistsW(ctx, path)
 			return err
 		}},
-		{proxy.GetChildren2, false, func(ctx context.Context, s zk.Session, path string) error {
+		{jute.OpGetChildren2, false, func(ctx context.Context, s zk.Session, path string) error {
 			_, _, err := s.Children(ctx, path)
 			return err
 		}},
-		{proxy.Sync, false, func(ctx context.Context, s zk.Session, path string) error { return s.Sync(ctx, path) }},
+		{jute.OpSync, false, func(ctx context.Context, s zk.Session, path string) error { return s.Sync(ctx, path) }},
 	} {
 		for _, point := range []proxy.Point{proxy.Request, proxy.Reply} {
 			t.Run(fmt.Sprintf("op %d, cut before the %v", c.op, point), func(t *testing.T) {
 				b := newBroken(t)
-				cut := b.net.Add(proxy.Rule{On: point, Ops: []proxy.Op{c.op}, Path: regexp.MustCompile(b.path), Times: 2, Do: proxy.Cut})
+				cut := b.net.Add(proxy.Rule{On: point, Ops: []jute.Op{c.op}, Path: regexp.MustCompile(b.path), Times: 2, Do: proxy.Cut})
 				err := c.call(t.Context(), b.s, b.path)
 				if c.write && !errors.Is(err, zk.ErrMaybeApplied) || !c.write && err != nil {
 					t.Errorf("error is %v; a write must be in doubt, a read sent again", err)
 				}
 				sent := map[bool]int{true: 1, false: 2}[c.write]
 				b.struck(cut, sent)
-				if _, _, err := b.s.Get(t.Context(), "/"); err != nil || cut.Struck() != sent {
-					t.Errorf("the request was sent %d times, want %d; then %v", cut.Struck(), sent, err)
+				if _, _, err := b.s.Get(t.Context(), "/"); err != nil || cut.Injected() != sent {
+					t.Errorf("the request was sent %d times, want %d; then %v", cut.Injected(), sent, err)
 				}
 				if err := b.s.Err(); err != nil {
 					t.Errorf("the session is over: %v", err)
@@ -103,7 +104,7 @@ func TestLostReplies(t *testing.T) {
 
 func TestAbandonedCalls(t *testing.T) {
 	b := newBroken(t)
-	hold := b.net.Add(proxy.Rule{On: proxy.Reply, Ops: []proxy.Op{proxy.Create, proxy.GetData}, Do: proxy.Hold})
+	hold := b.net.Add(proxy.Rule{On: proxy.Reply, Ops: []jute.Op{jute.OpCreate, jute.OpGetData}, Do: proxy.Hold})
 	ctx, cancel := context.WithCancel(t.Context())
 	wrote := make(chan error)
 	go func() {
@@ -180,7 +181,7 @@ func TestNoSecondSession(t *testing.T) {
 		waiting <- err
 	}()
 	b.net.expire(t, b.s)
-	handshakes := b.net.Add(proxy.Rule{On: proxy.Request, Ops: []proxy.Op{proxy.Connect}, Path: regexp.MustCompile("^$"), Do: proxy.Cut, Skip: 1})
+	handshakes := b.net.Add(proxy.Rule{On: proxy.Request, Ops: []jute.Op{jute.OpConnect}, Path: regexp.MustCompile("^$"), Do: proxy.Cut, Skip: 1})
 	b.net.reconnect(b.s)
 	<-b.s.Done()
 	if err := <-waiting; !errors.Is(err, zk.ErrSessionExpired) {
@@ -189,7 +190,7 @@ func TestNoSecondSession(t *testing.T) {
 	if err := b.s.Close(); err != nil {
 		t.Errorf("Close() = %v, want nil", err)
 	}
-	if n := handshakes.Struck(); n != 0 {
+	if n := handshakes.Injected(); n != 0 {
 		t.Errorf("%d handshakes after the one that told of the expiry", n)
 	}
 	if list := b.net.Sessions(); len(list) != 0 {
@@ -253,7 +254,7 @@ func TestMovesToAnotherServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	from := p.Sessions()[0].Server
-	p.Add(proxy.Rule{On: proxy.Request, Ops: []proxy.Op{proxy.Connect}, Server: from, Do: proxy.Reset})
+	p.Add(proxy.Rule{On: proxy.Request, Ops: []jute.Op{jute.OpConnect}, Server: from, Do: proxy.Reset})
 	p.Reset(s.ID())
 	st, found, err := s.Exists(t.Context(), path+"/e")
 	if err != nil || !found || st.EphemeralOwner != s.ID() {

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	lib "github.com/go-zookeeper/zk"
+
+	"github.com/zkbench/zkbench/internal/sleep"
 )
 
 // The pause before a round of attempts that follows n failed rounds is 10 ms * 2^(n-1), at most 1 s, of which the seed decides
@@ -75,7 +77,7 @@ func backoff(rounds int, spread float64) time.Duration {
 // dial is the library's Dialer. It is the one way to a server, so a session that is over never gets another connection.
 func (s *Session) dial(network, address string, timeout time.Duration) (net.Conn, error) {
 	lib.WithMaxBufferSize(firstBuffer)(s.conn) // the library's reader has ended, the next one makes its buffer by this
-	if !sleep(s.dialing, s.hosts.pause()) {
+	if sleep.For(s.dialing, s.hosts.pause()) != nil {
 		return nil, errOver
 	}
 	ctx, cancel := context.WithTimeout(s.dialing, timeout)
@@ -85,7 +87,8 @@ func (s *Session) dial(network, address string, timeout time.Duration) (net.Conn
 		return nil, err
 	}
 	c.SetDeadline(time.Now().Add(s.asked / time.Duration(len(s.hosts.servers))))
-	l := &link{Conn: c, s: s, server: address}
+	l := &link{Conn: c, s: s, server: address, wire: wire{z: &s.zxids}}
+	l.wire.answered = l.answered
 	if !s.use(l) {
 		c.Close()
 		return nil, errOver
@@ -94,15 +97,3 @@ func (s *Session) dial(network, address string, timeout time.Duration) (net.Conn
 }
 
 var errOver = errors.New("the session is over")
-
-func sleep(ctx context.Context, d time.Duration) bool {
-	if d > 0 {
-		t := time.NewTimer(d)
-		defer t.Stop()
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-		}
-	}
-	return ctx.Err() == nil
-}

@@ -1,12 +1,13 @@
 package gozk
 
 import (
-	"encoding/binary"
 	"net"
 	"sync/atomic"
 	"time"
 
 	lib "github.com/go-zookeeper/zk"
+
+	"github.com/zkbench/zkbench/internal/jute"
 )
 
 // The sizes of the library's buffers: what they are at first, and the length of a reply that is taken for a broken stream.
@@ -24,11 +25,24 @@ type link struct {
 	s *Session
 
 	live    bool // the handshake is done
+	greeted bool // the first frame has been written: the handshake, which has no type
 	raised  bool // the limit on replies has been raised
 	reply   [40]byte
 	replied int    // bytes of reply
 	server  string // host:port
+	wire    wire
 	broken  atomic.Bool
+
+	asked time.Duration // when the connect request was sent, on the session's clock
+	heard time.Time     // when the last reply came, or the handshake; used by the reader alone
+}
+
+// answered is told of each reply by the goroutine that reads.
+func (l *link) answered(sent time.Duration, known bool) {
+	l.heard = time.Now()
+	if known {
+		l.s.extend(l, sent)
+	}
 }
 
 // Read reads for the library. In the handshake it learns the negotiated timeout on the way.
@@ -39,7 +53,10 @@ func (l *link) Read(b []byte) (int, error) {
 		lib.WithMaxBufferSize(maxReply)(l.s.conn)
 	}
 	n, err := l.Conn.Read(b)
-	if !l.live {
+	l.s.received.Add(int64(n))
+	if l.live {
+		l.wire.read(b[:n])
+	} else {
 		l.replied += copy(l.reply[l.replied:], b[:n])
 	}
 	if err != nil {
@@ -50,22 +67,25 @@ func (l *link) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// timeout is what the server granted. The reply is length, protocol version, timeout, session, password.
-func (l *link) timeout() time.Duration {
-	return time.Duration(binary.BigEndian.Uint32(l.reply[8:])) * time.Millisecond
-}
-
-// password is what the session can be claimed with; nil before the handshake.
-func (l *link) password() []byte {
+// greeting is what the server granted, of which the password is what the session can be claimed with; zero before the handshake.
+func (l *link) greeting() jute.Connect {
 	if l.replied < len(l.reply) {
-		return nil
+		return jute.Connect{}
 	}
-	return l.reply[24:]
+	c, _ := jute.ParseConnectReply(l.reply[4:])
+	return c
 }
 
-// Write writes one whole frame for the library.
+// Write writes one whole frame for the library, pings among them.
 func (l *link) Write(b []byte) (int, error) {
+	l.tellSent(b)
+	if now := l.s.clock.Rough(); l.live { // before the reply can come, and not later than the request is sent
+		l.wire.wrote(b, now)
+	} else {
+		l.asked = now
+	}
 	n, err := l.Conn.Write(b)
+	l.s.sent.Add(int64(n))
 	// The library encodes the next frame in the goroutine that has called this Write, and is done with the present one.
 	if want := l.s.wantBuffer.Load(); want > l.s.buffer.Load() {
 		lib.WithMaxConnBufferSize(int(want))(l.s.conn)
@@ -75,10 +95,14 @@ func (l *link) Write(b []byte) (int, error) {
 }
 
 // SetReadDeadline leaves the deadline of the handshake, which dial has set, in force: the library's is 6.7 session timeouts
-// for the first four bytes and none for the rest.
+// for the first four bytes and none for the rest. Later, the library's are two thirds of the session timeout from whatever came last;
+// here they are counted from the last reply, because events may come from a server that hears nothing.
 func (l *link) SetReadDeadline(t time.Time) error {
 	if !l.live {
 		return nil
+	}
+	if silent := l.heard.Add(l.s.Timeout() * 2 / 3); silent.Before(t) {
+		t = silent
 	}
 	return l.Conn.SetReadDeadline(t)
 }

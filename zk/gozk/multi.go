@@ -19,7 +19,7 @@ func (s *Session) Multi(ctx context.Context, ops ...zk.Op) ([]zk.OpResult, error
 	for i, op := range ops {
 		r.size += len(op.Path) + len(op.Data) + overhead
 		var err error
-		if asked[i], err = libraryOp(op); err != nil { // the library checks no paths here
+		if asked[i], err = s.libraryOp(op); err != nil { // the library checks no paths here
 			return nil, &zk.Error{Op: zk.KindMulti, Path: op.Path, Err: err}
 		}
 	}
@@ -31,7 +31,7 @@ func (s *Session) Multi(ctx context.Context, ops ...zk.Op) ([]zk.OpResult, error
 }
 
 // libraryOp is op as the library wants it.
-func libraryOp(op zk.Op) (any, error) {
+func (s *Session) libraryOp(op zk.Op) (any, error) {
 	if !validPath(op.Path, op.Kind == zk.KindCreate && op.Mode.Sequential()) {
 		return nil, zk.ErrBadArguments
 	}
@@ -46,7 +46,7 @@ func libraryOp(op zk.Op) (any, error) {
 		if op.Mode == zk.Container {
 			return nil, zk.ErrUnimplemented
 		}
-		return &lib.CreateRequest{Path: op.Path, Data: op.Data, Acl: anyone(), Flags: int32(op.Mode)}, nil
+		return &lib.CreateRequest{Path: op.Path, Data: op.Data, Acl: s.acl, Flags: int32(op.Mode)}, nil
 	}
 	return nil, zk.ErrBadArguments
 }

@@ -8,17 +8,26 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// anyone is the ACL of everything that is created: world:anyone with all permissions.
-func anyone() []lib.ACL { return lib.WorldACL(lib.PermAll) }
+// aclOf is the ACL of everything that is created: all permissions for the owners, or without any for world:anyone.
+func aclOf(owners []zk.Identity) []lib.ACL {
+	if len(owners) == 0 {
+		return lib.WorldACL(lib.PermAll)
+	}
+	var acl []lib.ACL
+	for _, o := range owners {
+		acl = append(acl, lib.ACL{Perms: lib.PermAll, Scheme: o.Scheme, ID: o.ID})
+	}
+	return acl
+}
 
 // Create makes a znode. Created.Czxid is always 0.
 func (s *Session) Create(ctx context.Context, path string, data []byte, mode zk.Mode) (zk.Created, error) {
 	r := request{kind: zk.KindCreate, path: path, write: true, size: len(path) + len(data) + overhead}
 	v, err := s.do(ctx, r, func() (v reply, err error) {
 		if mode == zk.Container {
-			v.path, err = s.conn.CreateContainer(path, data, int32(mode), anyone())
+			v.path, err = s.conn.CreateContainer(path, data, int32(mode), s.acl)
 		} else {
-			v.path, err = s.conn.Create(path, data, int32(mode), anyone())
+			v.path, err = s.conn.Create(path, data, int32(mode), s.acl)
 		}
 		return v, err
 	})
@@ -138,7 +147,7 @@ func (s *Session) read(kind zk.Kind, path string) request {
 }
 
 // arming describes a read that arms a watch. There must be room for the request in which the library arms all of them again
-// after a reconnect: if there is not, it drops that request, and the watches are silent for ever. The caller must unreserve.
+// after a reconnect: if there is not, it drops that request, and the watches are silent forever. The caller must unreserve.
 func (s *Session) arming(kind zk.Kind, path string) request {
 	return request{kind: kind, path: path, size: s.watches.reserve(path) + overhead}
 }

@@ -11,6 +11,8 @@ import (
 	lib "github.com/go-zookeeper/zk"
 
 	"github.com/zkbench/zkbench/zk"
+	"github.com/zkbench/zkbench/zk/internal/background"
+	"github.com/zkbench/zkbench/zk/internal/lease"
 )
 
 // Config says which ensemble to connect to.
@@ -23,6 +25,10 @@ type Config struct {
 	// Seed decides the order in which the servers are tried and the pauses between attempts. Sessions should have different
 	// ones, or all of them use the same server first.
 	Seed uint64
+	// Digests are credentials of the scheme digest, USER:PASSWORD, that every connection presents.
+	Digests [][]byte
+	// Owners may do everything with what the session creates, and nobody else; none: everybody may.
+	Owners []zk.Identity
 	// Connect opens a connection; nil is TCP. TLS goes here.
 	Connect func(ctx context.Context, network, address string) (net.Conn, error)
 }
@@ -33,11 +39,13 @@ type Session struct {
 	hosts   *hosts
 	connect func(ctx context.Context, network, address string) (net.Conn, error)
 	asked   time.Duration
+	acl     []lib.ACL        // of what is created
 	ended   <-chan lib.Event // closed when the library's goroutines have ended
 
 	dialing    context.Context // ends with the session: not a caller's, but the library's dialling needs one
 	stopDials  context.CancelFunc
 	watches    watches
+	zxids      zxids
 	buffer     atomic.Int64 // size of the library's buffer for requests
 	wantBuffer atomic.Int64 // size it shall have after the next write
 
@@ -47,19 +55,24 @@ type Session struct {
 	id        atomic.Int64  // set by the first handshake, then constant
 	shut      chan struct{} // closed when the library has ended
 	running   sync.WaitGroup
+	beside    background.Work
 	abandoned atomic.Int64 // calls whose caller has left; changed under mu
 	spare     atomic.Pointer[pending]
-	closeErr  error // written before shut is closed
+	tap       atomic.Pointer[tap]
+	linked    atomic.Pointer[func(zk.Link, time.Time)]
+	sent      atomic.Int64 // bytes
+	received  atomic.Int64 // bytes
+	closeErr  error        // written before shut is closed
+	clock     lease.Clock
 
-	mu        sync.Mutex
-	err       error
-	link      *link         // the newest connection
-	up        chan struct{} // closed while connected
-	cut       chan struct{} // closed while it is not, and when the session is over
-	lease     chan struct{}
-	leaseLost bool
-	suspended *time.Timer   // ends the lease
-	settled   chan struct{} // closed when abandoned is 0 again; nil unless somebody waits
+	mu      sync.Mutex
+	err     error
+	link    *link         // the newest connection
+	up      chan struct{} // closed while connected
+	cut     chan struct{} // closed while it is not, and when the session is over
+	lease   lease.Lease   // on clock
+	telling *time.Timer   // closes the lease's channel; nil before the first connection
+	settled chan struct{} // closed when abandoned is 0 again; nil unless somebody waits
 }
 
 // Dial opens a session: it returns when a server has granted one, or at most a second after ctx ended. ctx has no meaning for the
@@ -77,11 +90,12 @@ func Dial(ctx context.Context, cfg Config) (*Session, error) {
 	s := &Session{
 		asked:   cfg.Timeout,
 		connect: cfg.Connect,
+		acl:     aclOf(cfg.Owners),
 		watches: watches{paths: make(map[string]*watched)},
+		zxids:   zxids{calls: make(map[asked]*heard)},
 		done:    make(chan struct{}),
 		up:      make(chan struct{}),
 		cut:     make(chan struct{}),
-		lease:   make(chan struct{}),
 		shut:    make(chan struct{}),
 	}
 	if s.connect == nil {
@@ -106,6 +120,13 @@ func Dial(ctx context.Context, cfg Config) (*Session, error) {
 	if err := s.connection(ctx); err != nil {
 		s.Close()
 		return nil, fmt.Errorf("dial %v: %w", cfg.Servers, err)
+	}
+	for _, digest := range cfg.Digests { // the library presents them again on each connection
+		if err := s.conn.AddAuth("digest", digest); err != nil {
+			_, err = translate(err)
+			s.Close()
+			return nil, fmt.Errorf("dial %v: %w", cfg.Servers, err)
+		}
 	}
 	return s, nil
 }
@@ -142,7 +163,33 @@ func (s *Session) Err() error {
 func (s *Session) Lease() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.lease
+	return s.lease.Check(s.clock.Now())
+}
+
+// extend notes that the server has answered, on l, a request that was sent at sent.
+func (s *Session) extend(l *link, sent time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.link != l || !s.connected.Load() || s.err != nil {
+		return
+	}
+	s.lease.Extend(sent, lease.Span(s.Timeout()))
+	if !s.lease.Open() {
+		now := s.clock.Now()
+		s.lease.Reopen(now)
+		s.telling.Reset(max(0, s.lease.Until()-now))
+	}
+}
+
+// tell closes the channel of a lease that is over, and otherwise comes again when it will be: one timer for a session, which goes off as
+// often as its lease is long. Called when that may be, on a timer of its own.
+func (s *Session) tell() {
+	now := s.clock.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.lease.Check(now); s.lease.Open() && s.err == nil {
+		s.telling.Reset(s.lease.Until() - now)
+	}
 }
 
 // Leaks is what the library could not give back.
@@ -160,7 +207,9 @@ func (s *Session) Leaks() Leaks {
 func (s *Session) event(e lib.Event) {
 	switch {
 	case e.Type > 0:
-		s.watches.fire(zk.EventType(e.Type), e.Path, time.Now())
+		at := time.Now()
+		s.tellReceived(at)
+		s.watches.fire(zk.Event{Type: zk.EventType(e.Type), Path: e.Path, At: at, Zxid: s.eventZxid()})
 	case e.Type != lib.EventSession:
 	case e.State == lib.StateHasSession:
 		s.connectedTo()
@@ -169,6 +218,14 @@ func (s *Session) event(e lib.Event) {
 	case e.State == lib.StateExpired:
 		s.end(zk.ErrSessionExpired)
 	}
+}
+
+// eventZxid is the zxid of the event that the library is handing on, in the goroutine that has read it from the newest link.
+func (s *Session) eventZxid() int64 {
+	s.mu.Lock()
+	l := s.link
+	s.mu.Unlock()
+	return max(l.wire.events, 0)
 }
 
 // use makes l the newest connection, unless the session is over.
@@ -186,24 +243,25 @@ func (s *Session) use(l *link) bool {
 func (s *Session) connectedTo() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.link.live = true
+	s.link.live, s.link.heard = true, time.Now()
 	s.id.CompareAndSwap(0, s.conn.SessionID()) // only reads an atomic
-	s.granted.Store(int64(s.link.timeout()))
+	s.granted.Store(int64(s.link.greeting().Timeout))
 	if s.err != nil {
 		return
 	}
-	if s.suspended != nil {
-		s.suspended.Stop()
-		s.suspended = nil
-	}
-	if s.leaseLost {
-		s.lease, s.leaseLost = make(chan struct{}), false
+	now := s.clock.Now()
+	s.lease.Begin(s.link.asked, lease.Span(s.Timeout()), now)
+	if again := max(0, s.lease.Until()-now); s.telling == nil {
+		s.telling = time.AfterFunc(again, s.tell)
+	} else {
+		s.telling.Reset(again)
 	}
 	if isClosed(s.cut) {
 		s.cut = make(chan struct{})
 	}
 	s.connected.Store(true)
 	close(s.up)
+	s.tellLink(zk.LinkMade)
 }
 
 // down notes that a connection is gone: l, or whichever it was.
@@ -216,16 +274,7 @@ func (s *Session) down(l *link) {
 	s.connected.Store(false)
 	s.up = make(chan struct{})
 	close(s.cut)
-	var t *time.Timer
-	t = time.AfterFunc(s.Timeout()/3, func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if s.suspended == t && s.err == nil { // not connected again in the meantime
-			close(s.lease)
-			s.leaseLost = true
-		}
-	})
-	s.suspended = t
+	s.tellLink(zk.LinkLost)
 }
 
 // connection waits until a server is connected.
@@ -254,12 +303,10 @@ func (s *Session) end(err error) {
 		return
 	}
 	s.err = err
-	if s.suspended != nil {
-		s.suspended.Stop()
+	if s.telling != nil {
+		s.telling.Stop()
 	}
-	if !s.leaseLost {
-		close(s.lease)
-	}
+	s.lease.End()
 	wasUp := s.connected.Swap(false)
 	if !isClosed(s.cut) {
 		close(s.cut)
@@ -291,10 +338,14 @@ func (s *Session) shutDown(live bool) {
 	close(s.shut)
 }
 
+// Go carries f out beside the callers of the session, and Close waits for its end.
+func (s *Session) Go(f func()) { s.beside.Go(f) }
+
 // Close ends the session on the server and frees everything. It takes up to a second when the server does not answer, which is
 // ErrMaybeApplied, or is not connected: then nothing is sent, and the servers expire the session.
 func (s *Session) Close() error {
 	s.end(zk.ErrClosed)
+	s.beside.Wait()
 	<-s.shut
 	s.running.Wait()
 	s.settle(context.Background()) // the library has answered them all

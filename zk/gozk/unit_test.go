@@ -115,7 +115,7 @@ func TestWatches(t *testing.T) {
 			ws := &watches{paths: map[string]*watched{}}
 			for kind := range watchKinds {
 				w, other := arm(t, ws, "/a", kind), arm(t, ws, "/b", kind)
-				ws.fire(typ, "/a", now)
+				ws.fire(zk.Event{Type: typ, Path: "/a", At: now})
 				if got, want := fired(w) == typ, slices.Contains(kinds, kind); got != want {
 					t.Errorf("kind %d fired: %v, want %v", kind, got, want)
 				}
@@ -128,7 +128,7 @@ func TestWatches(t *testing.T) {
 	t.Run("an event between ask and arm leaves it to the library", func(t *testing.T) {
 		ws := &watches{paths: map[string]*watched{}}
 		before := ws.ask("/a")
-		ws.fire(zk.EventDataChanged, "/a", now)
+		ws.fire(zk.Event{Type: zk.EventDataChanged, Path: "/a", At: now})
 		if _, certain := ws.arm("/a", dataWatch, before); certain {
 			t.Error("arm is certain")
 		}
@@ -143,7 +143,7 @@ func TestWatches(t *testing.T) {
 		if got := ws.leaked(); got != 1 {
 			t.Errorf("leaked %d, want 1", got)
 		}
-		ws.fire(zk.EventChildrenChanged, "/a", now)
+		ws.fire(zk.Event{Type: zk.EventChildrenChanged, Path: "/a", At: now})
 		if ws.leaked() != 0 || len(ws.paths) != 0 || ws.bytes != 0 || fired(w) != 0 {
 			t.Errorf("leaked %d, %d paths, %d bytes after the event, want none", ws.leaked(), len(ws.paths), ws.bytes)
 		}

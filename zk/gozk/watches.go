@@ -121,9 +121,9 @@ func (t *watches) arm(path string, kind watchKind, before uint64) (*zk.Watch, bo
 }
 
 // fire hands on an event of the server.
-func (t *watches) fire(typ zk.EventType, path string, at time.Time) {
-	for _, w := range t.take(typ, path) {
-		w.Fire(zk.Event{Type: typ, Path: path, At: at})
+func (t *watches) fire(e zk.Event) {
+	for _, w := range t.take(e.Type, e.Path) {
+		w.Fire(e)
 	}
 }
 

@@ -78,7 +78,7 @@ func (b broken) Multi(ctx context.Context, ops ...zk.Op) ([]zk.OpResult, error) 
 }
 
 func (b broken) Lease() <-chan struct{} {
-	if b.fault == "leases for ever" {
+	if b.fault == "leases forever" {
 		return make(chan struct{})
 	}
 	return b.Session.Lease()
@@ -104,7 +104,7 @@ var faults = []struct{ fault, sentence string }{
 	{"deaf to creation", "an exists watch on a missing znode tells of its creation"},
 	{"reads, then arms", "a watch is armed atomically with its read"},
 	{"half a multi", "a Multi that fails applies nothing and says which operation failed"},
-	{"leases for ever", "the lease ends without a connection, and a new one comes with it"},
+	{"leases forever", "the lease ends without a connection, and a new one comes with it"},
 	{"never closes", "Close ends the session for good and may be called again"},
 	{"leaks a goroutine", "Close ends every watch with an event"},
 }

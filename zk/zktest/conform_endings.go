@@ -1,12 +1,13 @@
 package zktest
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/zkbench/zkbench/zk"
 )
 
-// endingPromises are those of zk.Mortal and zk.Disconnected.
+// endingPromises are those of zk.Killer and zk.Disconnected.
 var endingPromises = []promise{
 	{"a session tells that it has lost its connection, and again the next time", canDisconnect, func(p *probe) {
 		for range 2 {
@@ -20,6 +21,39 @@ var endingPromises = []promise{
 			p.closed("the old Disconnected", cut)
 		}
 		p.open("the new Disconnected", zk.Disconnected(p.s))
+	}},
+	{"a session tells what happens to its connection, in order", canDisconnect, func(p *probe) {
+		told := make(chan zk.Link, 100)
+		equal(p, "the engine tells", zk.OnLink(p.s, func(what zk.Link, _ time.Time) { told <- what }), true)
+		for range 2 {
+			p.powers.Disconnect(p.s)
+			p.powers.Reconnect(p.s)
+			_, _, err := p.s.Get(p.ctx, p.root)
+			p.must(err)
+			equal(p, "first", <-told, zk.LinkLost)
+			tried := 0
+			for what := <-told; what != zk.LinkMade; what = <-told {
+				equal(p, "before it is back", what, zk.LinkTried)
+				tried++
+			}
+			equal(p, "a handshake went before", tried > 0, true)
+		}
+		p.must(p.s.Close())
+		equal(p, "told of its closing", len(told), 0)
+	}},
+	{"closing waits for what goes on beside the callers, and what begins after it is over at once", nil, func(p *probe) {
+		s := p.session()
+		var ended atomic.Bool
+		s.Go(func() {
+			<-s.Done()
+			time.Sleep(20 * time.Millisecond)
+			ended.Store(true)
+		})
+		p.must(s.Close())
+		equal(p, "what went on has ended", ended.Load(), true)
+		ran := false
+		s.Go(func() { ran = true })
+		equal(p, "what began after Close has ended", ran, true)
 	}},
 	{"a session that is over is disconnected", nil, func(p *probe) {
 		s := p.session()
@@ -35,7 +69,7 @@ var endingPromises = []promise{
 		w := p.getW(s, e.Path)
 		p.must(p.s.Sync(p.ctx, p.root))
 		gone := p.getW(p.s, e.Path)
-		m, _ := zk.AsMortal(s)
+		m, _ := zk.AsKiller(s)
 		p.must(m.Crash())
 		p.closed("Done", s.Done())
 		p.is(s.Err(), zk.ErrClosed)
@@ -49,7 +83,7 @@ var endingPromises = []promise{
 	{"an expiry that is asked for ends the session on the servers, and its client hears of it", nil, func(p *probe) {
 		s := p.session()
 		e := p.create(s, p.root+"/e", "", zk.Ephemeral)
-		m, _ := zk.AsMortal(s)
+		m, _ := zk.AsKiller(s)
 		p.must(m.Expire(p.ctx))
 		p.must(p.s.Sync(p.ctx, p.root))
 		equal(p, "the ephemeral exists", p.exists(p.s, e.Path), false)

@@ -131,7 +131,7 @@ var znodePromises = []promise{
 		}
 		p.delete(p.s, parent)
 		p.create(p.s, parent, "", zk.Persistent)
-		equal(p, "name under the parent made anew", p.create(p.s, parent+"/a-", "", zk.PersistentSequential).Path, parent+"/a-0000000000")
+		equal(p, "name under the parent recreated", p.create(p.s, parent+"/a-", "", zk.PersistentSequential).Path, parent+"/a-0000000000")
 	}},
 	{"the czxid of a create is right or left out, and grows", nil, func(p *probe) {
 		last := int64(0)

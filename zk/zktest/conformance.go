@@ -31,6 +31,8 @@ type Powers struct {
 	// Create2: Created.Czxid and, of a create in a Multi, OpResult.Stat.Czxid are filled in. (Servers answer a create in a
 	// Multi with its path alone; its czxid is the zxid of the reply.)
 	Create2 bool
+	// EventZxids: events tell the zxid of their change (servers from 3.9 on).
+	EventZxids bool
 	// ServerWatches, if not nil, counts the watches that the servers hold below a path, and Watch.Stop takes them off.
 	ServerWatches func(path string) int
 }
@@ -61,7 +63,7 @@ type promise struct {
 
 func promises() []promise {
 	return slices.Concat(znodePromises, failurePromises, watchPromises, multiPromises, sessionPromises, persistentPromises, faultPromises,
-		endingPromises)
+		endingPromises, zxidPromises)
 }
 
 func (p promise) test(t *testing.T, dial func(*testing.T, DialConfig) zk.Session, powers Powers) {
@@ -78,7 +80,7 @@ func (p promise) test(t *testing.T, dial func(*testing.T, DialConfig) zk.Session
 }
 
 // settle waits until the goroutines of the test have gone. In a bubble the deadline comes at once, and the runtime may just then run a
-// finalizer, which NumGoroutine counts: who is left must be on the stacks too.
+// finalizer, which NumGoroutine counts: a goroutine that is left must be on the stacks too.
 func settle(t *testing.T, base int) {
 	deadline := time.Now().Add(Patience)
 	for runtime.NumGoroutine() > base {

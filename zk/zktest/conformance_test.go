@@ -9,8 +9,18 @@ import (
 )
 
 func TestConformance(t *testing.T) {
-	ens := zktest.New(zktest.Config{})
-	zktest.Conformance(t, func(t *testing.T, cfg zktest.DialConfig) zk.Session { return ens.DialTimeout(cfg.Timeout) }, powers(ens))
+	conform(t, zktest.Config{}, true)
+}
+
+func TestConformanceOfServersBefore39(t *testing.T) {
+	conform(t, zktest.Config{Before39: true}, false)
+}
+
+func conform(t *testing.T, cfg zktest.Config, eventZxids bool) {
+	ens := zktest.New(cfg)
+	powers := powers(ens)
+	powers.EventZxids = eventZxids
+	zktest.Conformance(t, func(t *testing.T, cfg zktest.DialConfig) zk.Session { return ens.DialTimeout(cfg.Timeout) }, powers)
 	if n := len(ens.Tree()); n != 0 {
 		t.Errorf("%d znodes are left", n)
 	}

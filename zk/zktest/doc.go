@@ -9,8 +9,9 @@
 // duration is exact and takes no time. Without latency and without a hook an operation is carried out in the caller's goroutine.
 //
 // Races are staged with a [Hook]: a function that runs right before and right after the server applies an operation, where it
-// may let other sessions act, block, fail the operation or lose its request or its reply. [Ensemble.Disconnect] and its
-// relatives stage faults of connections, [Ensemble.Lag] stale reads, [Ensemble.SetSequence] the wrap of the counter.
+// may let other sessions act, block, fail the operation or lose its request or its reply. [Ensemble.Disconnect],
+// [Ensemble.Delay] and [Ensemble.Silence] stage faults of connections, the latter two in each direction, [Ensemble.Freeze] a
+// process that is stopped, [Ensemble.Lag] stale reads, [Ensemble.SetSequence] the wrap of the counter.
 //
 // [Conformance] is the suite that says what an engine of zk.Session must do; it runs on this ensemble and on real servers.
 //

@@ -19,15 +19,20 @@ type Config struct {
 	// EventLatency is the time from a change to the arrival of its event. Whatever it is, events and replies of one session
 	// arrive in the order in which its server sent them, so a late event delays the replies behind it.
 	EventLatency time.Duration
+	// Before39 has events carry no zxid, as those of servers before 3.9 do.
+	Before39 bool
 	// Hook runs before and after every operation; see Hook. Nil for none.
 	Hook Hook
+	// Created is told the path of each znode that is made, while the ensemble is locked: it must not call it. Nil for none.
+	Created func(path string)
 }
 
 // Ensemble is a ZooKeeper service in memory. Its methods may be called from many goroutines.
 //
 // Trace hooks of zk.Observe run while the ensemble is locked and must not call it.
 type Ensemble struct {
-	cfg Config
+	cfg   Config
+	start time.Time
 
 	mu       sync.Mutex
 	tree     tree
@@ -45,7 +50,7 @@ func New(cfg Config) *Ensemble {
 	if cfg.Timeout == 0 {
 		cfg.Timeout = 10 * time.Second
 	}
-	return &Ensemble{cfg: cfg, tree: newTree(), zxid: 1 << 32, lastID: 1 << 56, hook: cfg.Hook, counts: newCounts()}
+	return &Ensemble{cfg: cfg, start: time.Now(), tree: newTree(), zxid: 1 << 32, lastID: 1 << 56, hook: cfg.Hook, counts: newCounts()}
 }
 
 // Dial opens a session with the timeout of the Config.
@@ -58,7 +63,7 @@ func (e *Ensemble) DialTimeout(timeout time.Duration) *Session {
 	e.lastID++
 	e.begin(e.lastID)
 	s := &Session{ens: e, id: e.lastID, timeout: timeout, waiting: newWaiting(), armed: newArmed(),
-		done: make(chan struct{}), lease: make(chan struct{}), up: make(chan struct{}),
+		done: make(chan struct{}), up: make(chan struct{}),
 		down: make(chan struct{}), connected: true, arrived: closedChan()}
 	close(s.up)
 	e.sessions = append(e.sessions, s)
@@ -75,7 +80,11 @@ func (e *Ensemble) Expire(s zk.Session) {
 
 func (e *Ensemble) expire(s *Session) {
 	e.removeSession(s)
-	if s.reachable(s.conn) {
+	switch {
+	case !s.open(ToClient, s.conn):
+	case s.frozen:
+		s.arrivals = append(s.arrivals, s.drop)
+	default:
 		s.end(zk.ErrSessionExpired)
 	}
 }
@@ -83,7 +92,7 @@ func (e *Ensemble) expire(s *Session) {
 // Disconnect cuts the connection of a session until Reconnect. Its client knows at once: requests that have not arrived at
 // the server are lost, the ones that have are carried out; the writes among both fail with zk.ErrMaybeApplied, the reads are
 // sent again. The server expires the session when its timeout has passed without a Reconnect. It does nothing to a session
-// that is disconnected or over.
+// that is disconnected or over; a frozen one learns of it from Thaw.
 func (e *Ensemble) Disconnect(s zk.Session) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -94,57 +103,17 @@ func (e *Ensemble) disconnect(s *Session) {
 	if !s.connected || s.err != nil {
 		return
 	}
-	s.drop()
-	s.countdown(s.timeout/3, s.timeout)
-}
-
-// Partition cuts a session off without a sign, until Reconnect: what it and its server send each other is lost. Its client
-// notices when it has heard nothing for two thirds of the timeout, and only then do the calls on their way fail and the third
-// of Lease begin. It is the worst case that Lease allows for: the lease ends in the moment before the server expires the
-// session. It does nothing to a session that is disconnected or over.
-func (e *Ensemble) Partition(session zk.Session) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	s := e.session(session)
-	if !s.reachable(s.conn) || s.err != nil {
+	if s.frozen {
+		s.lanes[ToServer].silent, s.lanes[ToClient].silent = true, true
+		s.arrivals = append(s.arrivals, s.drop)
 		return
 	}
-	s.silent = true
-	conn := s.conn
-	e.after(s.timeout/3*2, func() {
-		if s.silent && s.conn == conn && s.err == nil {
-			s.drop()
-		}
-	})
-	s.countdown(s.timeout, s.timeout)
-}
-
-// drop is the moment when the client knows that its connection is gone.
-func (s *Session) drop() {
-	s.connected, s.silent, s.up = false, false, make(chan struct{})
-	close(s.down)
-	s.disarm()
-	s.catchUp()
-	s.failPending(errLost)
-}
-
-// countdown files the end of the lease and the expiry on the server, unless a new connection comes before.
-func (s *Session) countdown(lease, expiry time.Duration) {
-	conn := s.conn
-	s.ens.after(lease, func() {
-		if !s.connected && s.conn == conn && s.err == nil {
-			s.endLease()
-		}
-	})
-	s.ens.after(expiry, func() {
-		if !s.reachable(conn) && s.conn == conn {
-			s.ens.removeSession(s)
-		}
-	})
+	s.drop()
 }
 
 // Reconnect gives a session its connection back: if it has expired it learns so, otherwise its watches are armed again and
-// tell what they have missed. Requests of the old connection that a Hook still holds up are not carried out any more.
+// tell what they have missed. Requests of the old connection that a Hook still holds up are not carried out any more. It does nothing to
+// a frozen session.
 func (e *Ensemble) Reconnect(s zk.Session) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -152,10 +121,13 @@ func (e *Ensemble) Reconnect(s zk.Session) {
 }
 
 func (e *Ensemble) reconnect(s *Session) {
-	if s.silent && s.err == nil { // what was lost meanwhile cannot come any more: the old connection is of no use
-		s.drop()
+	if s.frozen || s.err != nil {
+		return
 	}
-	if s.connected || s.err != nil {
+	if s.connected && (s.lanes[ToServer].silent || s.lanes[ToClient].silent) {
+		s.drop() // what was lost meanwhile cannot come any more: the old connection is of no use
+	}
+	if s.connected {
 		return
 	}
 	s.connected, s.down = true, make(chan struct{})
@@ -163,13 +135,14 @@ func (e *Ensemble) reconnect(s *Session) {
 	s.catchUp()
 	s.arrived = closedChan()
 	close(s.up)
+	s.tellLink(zk.LinkTried)
 	if s.removed {
 		s.end(zk.ErrSessionExpired)
 		return
 	}
-	if s.leaseOver {
-		s.lease, s.leaseOver = make(chan struct{}), false
-	}
+	s.tellLink(zk.LinkMade)
+	s.strained = false
+	s.settle()
 	s.rearm()
 }
 

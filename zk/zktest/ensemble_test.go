@@ -122,8 +122,9 @@ func TestSessionsEndOnTime(t *testing.T) {
 		cut                   func(*zktest.Ensemble, zk.Session)
 		notices, lease, death time.Duration
 	}{
-		{"disconnected", (*zktest.Ensemble).Disconnect, 0, T / 3, T},
-		{"partitioned", (*zktest.Ensemble).Partition, 2 * T / 3, T, T},
+		{"disconnected", (*zktest.Ensemble).Disconnect, 0, T - T/10, T},
+		{"partitioned", (*zktest.Ensemble).Partition, 2 * T / 3, T - T/10, T},
+		{"deaf server", func(e *zktest.Ensemble, s zk.Session) { e.Silence(s, zktest.ToServer) }, 2 * T / 3, T - T/10, T},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -183,7 +184,9 @@ func TestCloseWithoutAConnectionLeavesTheSessionToExpire(t *testing.T) {
 		s := ens.Dial()
 		create(t, s, "/e", zk.Ephemeral)
 		ens.Partition(s)
-		must(t, s.Close())
+		if err := s.Close(); !errors.Is(err, zk.ErrMaybeApplied) {
+			t.Errorf("Close = %v, want that the session may live", err)
+		}
 		equal(t, "ephemerals after Close", len(ens.Ephemerals()), 1)
 		time.Sleep(9*time.Second + 1)
 		equal(t, "ephemerals after the timeout", len(ens.Ephemerals()), 0)
@@ -296,4 +299,21 @@ func TestNamesAndSessionsAreInOrder(t *testing.T) {
 	names, _, err := a.Children(context.Background(), "/")
 	must(t, err)
 	equal(t, "names", strings.Join(names, " "), "y z zookeeper")
+}
+
+// What has come while the process was stopped may be the end of its connection several times over.
+func TestAFrozenSessionLosesItsConnectionOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ens := zktest.New(zktest.Config{})
+		s := ens.Dial()
+		defer s.Close()
+		ens.Freeze(s)
+		ens.Disconnect(s)
+		ens.Disconnect(s)
+		ens.Thaw(s)
+		ens.Reconnect(s)
+		if _, _, err := s.Exists(t.Context(), "/"); err != nil {
+			t.Errorf("Exists() after the thaw = %v", err)
+		}
+	})
 }

@@ -84,7 +84,7 @@ func (e *Ensemble) interfere(r *request, act Action) {
 		r.reply()
 		return
 	}
-	if r.s.reachable(r.conn) {
+	if r.s.connected && r.s.conn == r.conn {
 		e.disconnect(r.s)
 		e.reconnect(r.s)
 	}

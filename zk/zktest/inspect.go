@@ -82,7 +82,7 @@ func (e *Ensemble) Zxid() int64 {
 
 // Counts are what the servers have done.
 type Counts struct {
-	Ops    map[zk.Kind]int      // operations applied or refused; addWatch is KindOther
+	Ops    map[zk.Kind]int      // operations applied or refused; addWatch is KindAddWatch
 	Events map[zk.EventType]int // events sent: one per session that a change reaches
 }
 

@@ -12,7 +12,7 @@ const UntilSync time.Duration = math.MaxInt64
 
 // Lag puts the session on a server that lags: from a change on that another session makes, its reads, and the watches with
 // them, know nothing new until the session calls Sync, writes something itself (the reply to a write comes when the session's
-// server has applied it), is connected anew, or until lag has passed. Then its server has everything, and falls behind with
+// server has applied it), is connected again, or until lag has passed. Then its server has everything, and falls behind with
 // the next change. The changes that it learns late fire its watches late, in order. 0 puts it on a server that does not lag.
 func (e *Ensemble) Lag(session zk.Session, lag time.Duration) {
 	e.mu.Lock()

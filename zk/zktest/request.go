@@ -14,9 +14,10 @@ type request struct {
 	s     *Session
 	kind  zk.Kind
 	path  string
-	watch bool    // arm one; for KindOther, which is addWatch, a recursive one
+	watch bool    // arm one; for KindAddWatch a recursive one
 	ops   []zk.Op // what a write does; more than one of a Multi
 	conn  int     // the connection it was sent on
+	sent  time.Duration
 
 	res  result
 	tab  table       // of res.watch
@@ -53,6 +54,7 @@ func (s *Session) call(ctx context.Context, kind zk.Kind, path string, watch boo
 		if err == errLost && !r.write() {
 			continue
 		}
+		zk.Replied(ctx, res.zxid)
 		if err != nil {
 			if kind == zk.KindMulti {
 				path = res.path
@@ -74,18 +76,21 @@ func (s *Session) send(ctx context.Context, r *request) error {
 			defer s.ens.mu.Unlock()
 			return s.err
 		}
-		if s.connected {
+		up := s.up
+		if s.frozen {
+			up = s.thawed
+		} else if s.connected {
 			defer s.ens.mu.Unlock()
-			r.conn = s.conn
+			s.sent = s.ens.now()
+			r.conn, r.sent = s.conn, s.sent
 			s.pending = append(s.pending, r)
-			if half := s.ens.cfg.OpLatency / 2; half > 0 {
-				s.ens.after(half, r.arrive)
+			if due := s.lanes[ToServer].due(s.ens.cfg.OpLatency / 2); due > 0 {
+				s.ens.after(due, r.arrive)
 			} else {
 				r.arrive()
 			}
 			return nil
 		}
-		up := s.up
 		s.ens.mu.Unlock()
 		select {
 		case <-up:
@@ -124,9 +129,10 @@ func (r *request) await(ctx context.Context) (result, error) {
 // arrive is the moment when the request reaches the server.
 func (r *request) arrive() {
 	s := r.s
-	if !slices.Contains(s.pending, r) || !s.reachable(r.conn) { // lost on the way
+	if !slices.Contains(s.pending, r) || !s.open(ToServer, r.conn) { // lost on the way
 		return
 	}
+	s.heard = s.ens.now()
 	busy := true
 	select {
 	case <-s.arrived:
@@ -192,7 +198,7 @@ func (r *request) read() {
 	if r.s.view != nil {
 		t = r.s.view
 	}
-	if r.kind == zk.KindOther {
+	if r.kind == zk.KindAddWatch {
 		r.res.stream = r.s.follow(r.path, r.watch, r.s.knows())
 		return
 	}
@@ -232,6 +238,7 @@ func (r *request) finish() {
 		return
 	}
 	s.pending = remove(s.pending, r)
+	s.extend(r.sent)
 	s.seen = max(s.seen, r.res.zxid)
 	if r.done == nil || r.res.err != nil {
 		r.unwatch()
@@ -255,25 +262,30 @@ func (r *request) unwatch() {
 // wire delivers something to the session over its present connection: in order, and not at all if the connection is gone by
 // then.
 func (s *Session) wire(latency time.Duration, deliver func()) {
-	now := time.Now()
-	at := now.Add(latency)
-	if at.Before(s.lastArrival) {
-		at = s.lastArrival
-	}
-	s.lastArrival = at
 	conn := s.conn
-	if !at.After(now) && s.travelling == 0 {
-		if s.reachable(conn) {
-			deliver()
+	arrive := func() {
+		if !s.open(ToClient, conn) || s.err != nil {
+			return
 		}
+		if !s.frozen {
+			deliver()
+			return
+		}
+		s.arrivals = append(s.arrivals, func() {
+			if s.connected && s.conn == conn && s.err == nil { // it had come before the client could take it
+				deliver()
+			}
+		})
+	}
+	due := s.lanes[ToClient].due(latency)
+	if due == 0 && s.travelling == 0 {
+		arrive()
 		return
 	}
 	s.travelling++
-	s.ens.after(at.Sub(now), func() {
+	s.ens.after(due, func() {
 		s.travelling--
-		if s.reachable(conn) && s.err == nil {
-			deliver()
-		}
+		arrive()
 	})
 }
 

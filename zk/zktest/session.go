@@ -2,9 +2,12 @@ package zktest
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/zkbench/zkbench/zk"
+	"github.com/zkbench/zkbench/zk/internal/background"
+	"github.com/zkbench/zkbench/zk/internal/lease"
 )
 
 // Session is a session with an [Ensemble]. It implements zk.Session and zk.PersistentWatcher.
@@ -13,21 +16,30 @@ type Session struct {
 	id      int64
 	timeout time.Duration
 	done    chan struct{}
+	beside  background.Work
 
 	// The rest is guarded by ens.mu. First the client's side.
-	err         error
-	connected   bool
-	silent      bool          // connected as far as the client knows, but nothing gets through
-	conn        int           // counts connections
-	up          chan struct{} // closed while connected
-	lease       chan struct{}
-	leaseOver   bool
-	down        chan struct{} // closed while disconnected or over
-	seen        int64         // the zxid of the last reply
-	pending     []*request
-	waiting     waiting
-	lastArrival time.Time // of what travels to the client
-	travelling  int
+	err        error
+	connected  bool          // as far as the client knows
+	conn       int           // counts connections
+	up         chan struct{} // closed while connected
+	lease      lease.Lease
+	down       chan struct{} // closed while disconnected or over
+	seen       int64         // the zxid of the last reply
+	pending    []*request
+	waiting    waiting
+	travelling int
+	linked     func(zk.Link, time.Time)
+
+	// The connection; see settle.
+	lanes          [2]lane
+	frozen         bool
+	thawed         chan struct{} // closed by the next Thaw
+	arrivals       []func()      // what has come while frozen
+	strained       bool
+	spell          int           // counts changes, so that a late timer knows that it is late
+	sent, answered time.Duration // the client's last request, ping or handshake, and its last reply
+	heard          time.Duration // the last request, ping or handshake at the server
 
 	// The server's side.
 	removed  bool          // closed or expired: the ephemerals are gone
@@ -42,11 +54,25 @@ type Session struct {
 var (
 	_ zk.Session           = (*Session)(nil)
 	_ zk.PersistentWatcher = (*Session)(nil)
-	_ zk.Mortal            = (*Session)(nil)
+	_ zk.Killer            = (*Session)(nil)
 )
 
 // ID is the session's number.
 func (s *Session) ID() int64 { return s.id }
+
+// OnLink has what happens to the connection told, as [zk.OnLink] says.
+func (s *Session) OnLink(told func(zk.Link, time.Time)) {
+	s.ens.mu.Lock()
+	defer s.ens.mu.Unlock()
+	s.linked = told
+}
+
+// tellLink tells what happens to the connection. Called with Ensemble.mu held.
+func (s *Session) tellLink(what zk.Link) {
+	if s.linked != nil {
+		s.linked(what, time.Now())
+	}
+}
 
 // Timeout is the session timeout.
 func (s *Session) Timeout() time.Duration { return s.timeout }
@@ -134,7 +160,7 @@ func (s *Session) Sync(ctx context.Context, path string) error {
 
 // AddWatch arms a persistent watch.
 func (s *Session) AddWatch(ctx context.Context, path string, recursive bool) (*zk.Stream, error) {
-	r, err := s.checked(ctx, zk.KindOther, path, recursive)
+	r, err := s.checked(ctx, zk.KindAddWatch, path, recursive)
 	if err != nil {
 		return nil, err
 	}
@@ -158,11 +184,15 @@ func (s *Session) Err() error {
 	return s.err
 }
 
-// Lease is closed when the session is over or a third of its timeout has passed without a connection.
+// Lease is closed when the session can no longer be relied on.
 func (s *Session) Lease() <-chan struct{} {
 	s.ens.mu.Lock()
 	defer s.ens.mu.Unlock()
-	return s.lease
+	now := s.ens.now()
+	if !s.strained {
+		s.extend(now)
+	}
+	return s.lease.Check(now)
 }
 
 // Disconnected is closed while the session has no connection, and when it is over.
@@ -174,6 +204,7 @@ func (s *Session) Disconnected() <-chan struct{} {
 
 // Crash ends the session as the death of its process does: the server expires it in its time.
 func (s *Session) Crash() error {
+	defer s.beside.Wait()
 	s.ens.mu.Lock()
 	defer s.ens.mu.Unlock()
 	s.ens.disconnect(s)
@@ -187,26 +218,31 @@ func (s *Session) Expire(context.Context) error {
 	return nil
 }
 
-// Close ends the session. When its client is disconnected the server cannot be told, and expires the session in its time.
+// Go carries f out beside the callers of the session, and Close waits for its end.
+func (s *Session) Go(f func()) { s.beside.Go(f) }
+
+// Close ends the session. When its client is disconnected the server cannot be told, and expires the session in its time: the error is
+// zk.ErrMaybeApplied.
 func (s *Session) Close() error {
+	defer s.beside.Wait()
 	s.ens.mu.Lock()
 	if s.err != nil {
 		s.ens.mu.Unlock()
 		return nil
 	}
 	latency := s.ens.cfg.OpLatency
-	if !s.reachable(s.conn) {
+	if !s.open(ToServer, s.conn) || !s.open(ToClient, s.conn) {
 		latency = 0
 	}
 	left := make(chan struct{})
 	leave := func() {
-		if s.reachable(s.conn) {
+		if s.open(ToServer, s.conn) {
 			s.ens.removeSession(s)
 		}
 		close(left)
 	}
-	if latency > 0 {
-		s.ens.after(latency/2, leave)
+	if due := s.lanes[ToServer].due(latency / 2); due > 0 {
+		s.ens.after(due, leave)
 	} else {
 		leave()
 	}
@@ -214,11 +250,13 @@ func (s *Session) Close() error {
 	s.ens.mu.Unlock()
 	<-left
 	time.Sleep(latency - latency/2)
+	s.ens.mu.Lock()
+	defer s.ens.mu.Unlock()
+	if !s.removed {
+		return fmt.Errorf("zktest: close session 0x%x: %w", s.id, zk.ErrMaybeApplied)
+	}
 	return nil
 }
-
-// reachable reports whether something that is sent on a connection arrives.
-func (s *Session) reachable(conn int) bool { return s.connected && !s.silent && s.conn == conn }
 
 // end tells the client that its session is over.
 func (s *Session) end(err error) {
@@ -230,14 +268,7 @@ func (s *Session) end(err error) {
 		close(s.down)
 	}
 	close(s.done)
-	s.endLease()
+	s.lease.End()
 	s.failPending(err)
 	s.waiting.lose(err)
-}
-
-func (s *Session) endLease() {
-	if !s.leaseOver {
-		s.leaseOver = true
-		close(s.lease)
-	}
 }

@@ -81,6 +81,9 @@ func (e *Ensemble) begin(session int64) stamp {
 // fire hands the changes of a transaction to the watches of every session, in the order of the sessions.
 func (e *Ensemble) fire(fires []trigger) {
 	for _, t := range fires {
+		if t.typ == zk.EventCreated && e.cfg.Created != nil {
+			e.cfg.Created(t.path)
+		}
 		for _, s := range e.sessions {
 			s.trigger(t)
 		}

@@ -127,6 +127,9 @@ func (w *waiting) lose(err error) {
 	w.streams = nil
 }
 
+// untold is the zxid of what a session has missed while it had no connection: servers do not tell it.
+const untold = math.MaxInt64
+
 // trigger shows one change to the session's server: the watch fires now, or, on a server that lags, when it has caught up.
 func (s *Session) trigger(t trigger) {
 	if s.view != nil {
@@ -142,7 +145,11 @@ func (s *Session) trigger(t trigger) {
 func (s *Session) notify(t trigger) {
 	s.ens.counts.Events[t.typ]++
 	s.wire(s.ens.cfg.EventLatency, func() {
-		s.waiting.deliver(zk.Event{Type: t.typ, Path: t.path, At: time.Now()}, t.zxid)
+		e := zk.Event{Type: t.typ, Path: t.path, At: time.Now()}
+		if t.zxid != untold && !s.ens.cfg.Before39 {
+			e.Zxid = t.zxid
+		}
+		s.waiting.deliver(e, t.zxid)
 	})
 }
 
@@ -194,7 +201,7 @@ func (s *Session) rearm() {
 	for tab, lists := range s.waiting.oneShot {
 		for _, path := range slices.Sorted(maps.Keys(lists)) {
 			if typ := missed(table(tab), t[path], s.seen); typ != 0 {
-				s.notify(trigger{typ, path, math.MaxInt64})
+				s.notify(trigger{typ, path, untold})
 			} else {
 				s.arm(table(tab), path)
 			}

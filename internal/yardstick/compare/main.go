@@ -18,7 +18,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/zkbench/zkbench/ensemble"
+	"github.com/zkbench/zkbench/ensemble/local"
 )
 
 func main() {
@@ -60,13 +60,13 @@ func run(ctx context.Context, servers string, runs int, only, update, elsewhere 
 	about := "given servers"
 	if b.servers = servers; servers == "" {
 		fmt.Fprintln(os.Stderr, "starting three servers")
-		local, err := ensemble.Start(ctx, ensemble.LocalConfig{Servers: 3, Extra: map[string]string{"maxClientCnxns": "0"}})
+		three, err := local.Start(ctx, local.Config{Servers: 3})
 		if err != nil {
 			return 0, err
 		}
-		defer func() { err = errors.Join(err, local.Close()) }()
-		b.servers = strings.Join(local.Addresses(), ",")
-		about = "three servers, ZooKeeper " + local.Describe().Version + ", on the same machine"
+		defer func() { err = errors.Join(err, three.Close()) }()
+		b.servers = strings.Join(three.Addresses(), ",")
+		about = "three servers, ZooKeeper " + three.Describe().Version + ", on the same machine"
 	}
 	results, err := b.measure(ctx, choose(only), runs)
 	if err != nil {

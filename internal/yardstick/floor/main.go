@@ -5,7 +5,6 @@
 package main
 
 import (
-	"encoding/binary"
 	"fmt"
 	"log"
 	"net"
@@ -13,14 +12,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/zkbench/zkbench/internal/jute"
 	"github.com/zkbench/zkbench/internal/yardstick"
-)
-
-const (
-	opCreate      = 1
-	opDelete      = 2
-	opGetData     = 4
-	opGetChildren = 12
 )
 
 // dial opens one blocking socket and one session on it.
@@ -39,11 +32,7 @@ func dial(addr string) int {
 		log.Fatal(err)
 	}
 	syscall.SetsockoptInt(fd, syscall.IPPROTO_TCP, syscall.TCP_NODELAY, 1)
-	b := make([]byte, 48)
-	binary.BigEndian.PutUint32(b, 44)
-	binary.BigEndian.PutUint32(b[16:], 30000)
-	binary.BigEndian.PutUint32(b[28:], 16)
-	syscall.Write(fd, b)
+	syscall.Write(fd, jute.Connect{Timeout: 30 * time.Second}.Request())
 	frame(fd, make([]byte, 256))
 	return fd
 }
@@ -51,7 +40,7 @@ func dial(addr string) int {
 // frame reads one whole reply into buf and returns its length with the 4 bytes of its size.
 func frame(fd int, buf []byte) int {
 	got := 0
-	for got < 4 || got < 4+int(binary.BigEndian.Uint32(buf)) {
+	for got < 4 || got < 4+int(jute.Int32(buf)) {
 		n, err := syscall.Read(fd, buf[got:])
 		if err == syscall.EAGAIN || err == syscall.EINTR {
 			continue
@@ -64,28 +53,17 @@ func frame(fd int, buf []byte) int {
 	return got
 }
 
-func packet(op uint32, path string, tail ...byte) []byte {
-	b := make([]byte, 16, 16+len(path)+len(tail))
-	binary.BigEndian.PutUint32(b[4:], 7)
-	binary.BigEndian.PutUint32(b[8:], op)
-	binary.BigEndian.PutUint32(b[12:], uint32(len(path)))
-	b = append(append(b, path...), tail...)
-	binary.BigEndian.PutUint32(b, uint32(len(b)-4))
+func packet(op jute.Op, path string, tail ...byte) []byte {
+	b := append(jute.AppendString(jute.BeginRequest(nil, op), path), tail...)
+	jute.Seal(b, 7)
 	return b
 }
 
 // create makes a persistent znode of 100 bytes that everybody may use; one that exists is fine.
 func create(fd int, path string, buf []byte) {
-	t := binary.BigEndian.AppendUint32(nil, 100)
-	t = append(t, make([]byte, 100)...)
-	t = binary.BigEndian.AppendUint32(t, 1)
-	t = binary.BigEndian.AppendUint32(t, 31)
-	for _, s := range []string{"world", "anyone"} {
-		t = binary.BigEndian.AppendUint32(t, uint32(len(s)))
-		t = append(t, s...)
-	}
-	t = binary.BigEndian.AppendUint32(t, 0)
-	syscall.Write(fd, packet(opCreate, path, t...))
+	t := append(jute.AppendBuffer(nil, make([]byte, 100)), jute.World...)
+	t = jute.AppendInt32(t, 0)
+	syscall.Write(fd, packet(jute.OpCreate, path, t...))
 	frame(fd, buf)
 }
 
@@ -113,9 +91,9 @@ func handoff(fd, n int, buf []byte) float64 {
 		p := fmt.Sprintf("/yardstick/handoff/%d", i)
 		create(fd, p, buf)
 		t := time.Now()
-		syscall.Write(fd, packet(opDelete, p, 0xff, 0xff, 0xff, 0xff))
+		syscall.Write(fd, packet(jute.OpDelete, p, 0xff, 0xff, 0xff, 0xff))
 		frame(fd, buf)
-		syscall.Write(fd, packet(opGetChildren, "/yardstick/handoff", 0))
+		syscall.Write(fd, packet(jute.OpGetChildren2, "/yardstick/handoff", 0))
 		frame(fd, buf)
 		took = append(took, time.Since(t))
 	}
@@ -125,14 +103,14 @@ func handoff(fd, n int, buf []byte) float64 {
 
 // load has every session do one operation after the other until all are done.
 func load(admin int, w yardstick.Work, buf []byte, out *yardstick.Result) {
-	req := packet(opGetData, "/yardstick", 0)
+	req := packet(jute.OpGetData, "/yardstick", 0)
 	if w.Children > 0 {
 		dir := fmt.Sprintf("/yardstick/children-%d", w.Children)
 		create(admin, dir, buf)
 		for i := range w.Children {
 			create(admin, dir+"/"+yardstick.ChildName(i), buf)
 		}
-		req = packet(opGetChildren, dir, 0)
+		req = packet(jute.OpGetChildren2, dir, 0)
 	}
 	ep, err := syscall.EpollCreate1(0)
 	if err != nil {
@@ -175,11 +153,11 @@ func load(admin int, w yardstick.Work, buf []byte, out *yardstick.Result) {
 
 // lowest finds the lowest sequence number among the names of a getChildren reply, as a lock must.
 func lowest(p []byte) uint64 {
-	n := int(binary.BigEndian.Uint32(p))
+	n := int(jute.Int32(p))
 	p = p[4:]
 	least := uint64(1 << 62)
 	for range n {
-		l := int(binary.BigEndian.Uint32(p))
+		l := int(jute.Int32(p))
 		var s uint64
 		for _, c := range p[4+l-10 : 4+l] {
 			s = s*10 + uint64(c-'0')

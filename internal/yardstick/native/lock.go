@@ -7,23 +7,26 @@ import (
 	"slices"
 	"time"
 
+	"github.com/zkbench/zkbench/zk/wire"
+
 	"github.com/zkbench/zkbench/internal/yardstick"
 	"github.com/zkbench/zkbench/recipes"
+	zklock "github.com/zkbench/zkbench/recipes/lock"
 	"github.com/zkbench/zkbench/zk"
 )
 
 // predecessor is the lock that the figures are about.
 func predecessor() (recipes.Variant[recipes.Lock], error) {
-	i := slices.IndexFunc(recipes.Locks, func(v recipes.Variant[recipes.Lock]) bool { return v.Name == "predecessor" })
+	i := slices.IndexFunc(zklock.Variants(), func(v recipes.Variant[recipes.Lock]) bool { return v.Name == "predecessor" })
 	if i < 0 {
 		return recipes.Variant[recipes.Lock]{}, errors.New("the catalogue has no predecessor lock")
 	}
-	return recipes.Locks[i], nil
+	return zklock.Variants()[i], nil
 }
 
 // handoffs measures the median time from a release being issued to the waiter's grant. Two sessions take turns: one holds,
 // the other waits and has its watch armed before the release, so that nothing else runs on the ensemble meanwhile.
-func handoffs(ctx context.Context, sessions []*zk.Client, n int, out *yardstick.Result) error {
+func handoffs(ctx context.Context, sessions []*wire.Client, n int, out *yardstick.Result) error {
 	v, err := predecessor()
 	if err != nil {
 		return err
@@ -78,7 +81,7 @@ func handoffs(ctx context.Context, sessions []*zk.Client, n int, out *yardstick.
 const perLock = 10
 
 // contend has every session acquire and release a lock.
-func contend(ctx context.Context, sessions []*zk.Client, times int, out *yardstick.Result) error {
+func contend(ctx context.Context, sessions []*wire.Client, times int, out *yardstick.Result) error {
 	v, err := predecessor()
 	if err != nil {
 		return err
@@ -87,7 +90,7 @@ func contend(ctx context.Context, sessions []*zk.Client, times int, out *yardsti
 		return err
 	}
 	m := yardstick.Start()
-	err = each(sessions, func(i int, s *zk.Client) error {
+	err = each(sessions, func(i int, s *wire.Client) error {
 		lock := v.New(s, fmt.Sprintf("/yardstick/locks/%d", i/perLock), recipes.Options{})
 		for range times {
 			if _, err := lock.Acquire(ctx); err != nil {

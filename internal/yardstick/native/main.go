@@ -14,6 +14,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/zkbench/zkbench/zk/wire"
+
 	"github.com/zkbench/zkbench/internal/yardstick"
 	"github.com/zkbench/zkbench/zk"
 )
@@ -87,7 +89,7 @@ func profiled(path string) (stop func() error, err error) {
 }
 
 // each does one thing with every session at once, and joins the errors.
-func each(sessions []*zk.Client, do func(i int, s *zk.Client) error) error {
+func each(sessions []*wire.Client, do func(i int, s *wire.Client) error) error {
 	errs := make([]error, len(sessions))
 	var wg sync.WaitGroup
 	for i, s := range sessions {
@@ -98,8 +100,8 @@ func each(sessions []*zk.Client, do func(i int, s *zk.Client) error) error {
 }
 
 // connect opens the sessions, 64 at a time, as the other generators do.
-func connect(ctx context.Context, w yardstick.Work) ([]*zk.Client, error) {
-	sessions := make([]*zk.Client, w.Sessions)
+func connect(ctx context.Context, w yardstick.Work) ([]*wire.Client, error) {
+	sessions := make([]*wire.Client, w.Sessions)
 	errs := make([]error, w.Sessions)
 	gate := make(chan struct{}, 64)
 	var wg sync.WaitGroup
@@ -107,15 +109,15 @@ func connect(ctx context.Context, w yardstick.Work) ([]*zk.Client, error) {
 		gate <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-gate }()
-			sessions[i], errs[i] = zk.Dial(ctx, zk.Config{Servers: w.Servers, Timeout: 30 * time.Second, Seed: uint64(i)})
+			sessions[i], errs[i] = wire.Dial(ctx, wire.Config{Servers: w.Servers, Timeout: 30 * time.Second, Seed: uint64(i)})
 		})
 	}
 	wg.Wait()
 	return sessions, errors.Join(errs...)
 }
 
-func closeAll(sessions []*zk.Client) error {
-	return each(sessions, func(_ int, s *zk.Client) error { return s.Close() })
+func closeAll(sessions []*wire.Client) error {
+	return each(sessions, func(_ int, s *wire.Client) error { return s.Close() })
 }
 
 // ensure creates a znode that may be there already.
@@ -139,8 +141,8 @@ func populate(ctx context.Context, s zk.Session, dir string, children int) error
 	return nil
 }
 
-func load(ctx context.Context, sessions []*zk.Client, w yardstick.Work, own bool, out *yardstick.Result) error {
-	op := func(_ int, s *zk.Client) error { _, _, err := s.Get(ctx, "/yardstick"); return err }
+func load(ctx context.Context, sessions []*wire.Client, w yardstick.Work, own bool, out *yardstick.Result) error {
+	op := func(_ int, s *wire.Client) error { _, _, err := s.Get(ctx, "/yardstick"); return err }
 	if w.Children > 0 {
 		dir := func(int) string { return fmt.Sprintf("/yardstick/children-%d", w.Children) }
 		listed := sessions[:1]
@@ -148,13 +150,13 @@ func load(ctx context.Context, sessions []*zk.Client, w yardstick.Work, own bool
 			dir = func(i int) string { return fmt.Sprintf("/yardstick/children-%d-of-%d", w.Children, i) }
 			listed = sessions
 		}
-		if err := each(listed, func(i int, s *zk.Client) error { return populate(ctx, s, dir(i), w.Children) }); err != nil {
+		if err := each(listed, func(i int, s *wire.Client) error { return populate(ctx, s, dir(i), w.Children) }); err != nil {
 			return err
 		}
-		op = func(i int, s *zk.Client) error { _, _, err := s.Children(ctx, dir(i)); return err }
+		op = func(i int, s *wire.Client) error { _, _, err := s.Children(ctx, dir(i)); return err }
 	}
 	m := yardstick.Start()
-	err := each(sessions, func(i int, s *zk.Client) error {
+	err := each(sessions, func(i int, s *wire.Client) error {
 		for range w.Ops / w.Sessions {
 			if err := op(i, s); err != nil {
 				return err

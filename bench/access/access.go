@@ -1,0 +1,360 @@
+package access
+
+import (
+	"context"
+	"crypto/sha1"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/zkbench/zkbench/ensemble"
+	"github.com/zkbench/zkbench/profiles"
+	"github.com/zkbench/zkbench/zk"
+)
+
+// Settings are what a profile says of it: references, no secrets.
+type Settings struct {
+	TLS    profiles.TLS
+	Auth   []profiles.Credential
+	ACL    string
+	Chroot string
+}
+
+// SettingsOf are those of a profile.
+func SettingsOf(p profiles.Profile) Settings {
+	return Settings{TLS: p.TLS, Auth: p.Auth, ACL: p.ACL, Chroot: p.Chroot}
+}
+
+// With are the settings with what clients of an ensemble need that was started for the run, where the profile does not say it: its authority is always its own.
+func (s Settings) With(c ensemble.Credentials) Settings {
+	if c.CA != "" {
+		s.TLS.CA, s.TLS.ServerName, s.TLS.Resume = c.CA, "localhost", s.TLS.Resume || c.Resume
+	}
+	if s.TLS.Cert == "" {
+		s.TLS.Cert, s.TLS.Key = c.Cert, c.Key
+	}
+	if len(s.Auth) == 0 && c.Auth != "" {
+		s.Auth = []profiles.Credential{{File: c.Auth}}
+	}
+	return s
+}
+
+// plain reports whether the settings ask for nothing.
+func (s Settings) plain() bool {
+	return s.TLS == profiles.TLS{} && len(s.Auth) == 0 && (s.ACL == "" || s.ACL == profiles.ACLWorld) && s.Chroot == ""
+}
+
+// Access makes the sessions of one run. Its methods may be called from many goroutines.
+type Access struct {
+	set   Settings
+	creds []credential
+	roots *x509.CertPool
+	certs []tls.Certificate // of the clients, in turn; none: clients have none
+	all   int               // sessions of the run, the administrative one included
+
+	phases phases
+
+	mu      sync.Mutex
+	configs map[configOf]*tls.Config
+	seen    string // TLS version and cipher of the latest connection
+}
+
+// configOf is what a tls.Config is for: a server, which has tickets of its own, and a certificate.
+type configOf struct {
+	address string
+	cert    int
+}
+
+// credential is one with its secret.
+type credential struct {
+	scheme, user string // the user may contain profiles.SessionNumber
+	password     secret
+}
+
+// secret tells one. It is a function because no format shows what a function returns, in whatever structure it lies.
+type secret func() string
+
+func keep(text string) secret { return func() string { return text } }
+
+// Load reads what the settings refer to, for a run of so many sessions. It is nil where the settings ask for nothing. The error names the
+// reference and what is wrong with it, and no secret.
+func Load(set Settings, sessions int) (*Access, error) {
+	if set.plain() {
+		return nil, nil
+	}
+	a := &Access{set: set, all: sessions + 1, configs: map[configOf]*tls.Config{}}
+	var problems []error
+	for _, c := range set.Auth {
+		read, err := readCredential(c)
+		problems = append(problems, err)
+		a.creds = append(a.creds, read...)
+	}
+	if sasl := slices.DeleteFunc(slices.Clone(a.creds), func(c credential) bool { return c.scheme != profiles.SASL }); len(sasl) > 1 {
+		problems = append(problems, errors.New("auth: a session has at most one SASL identity; keep one"))
+	}
+	problems = append(problems, a.readTLS())
+	if err := errors.Join(problems...); err != nil {
+		return nil, err
+	}
+	if a.set.ACL == "" {
+		a.set.ACL = profiles.ACLWorld
+		if a.identified() {
+			a.set.ACL = profiles.ACLShared
+		}
+	}
+	if a.set.ACL != profiles.ACLWorld {
+		if !a.identified() {
+			return nil, fmt.Errorf("acl: %s needs sessions with an identity: give auth (--auth-file), or tls with a certificate (--tls-cert)", a.set.ACL)
+		}
+		if _, err := a.shared(); err != nil {
+			return nil, err
+		}
+	}
+	return a, nil
+}
+
+// Plain is an Access whose sessions are nobody in particular and connect in the clear: it measures how their connections are made. It is for a run
+// of so many sessions.
+func Plain(sessions int) *Access {
+	return &Access{set: Settings{ACL: profiles.ACLWorld}, all: sessions + 1}
+}
+
+// IsPlain reports whether a is nil or what Plain makes.
+func (a *Access) IsPlain() bool { return a == nil || a.set.plain() }
+
+// identified reports whether the sessions prove who they are.
+func (a *Access) identified() bool { return len(a.creds)+len(a.certs) > 0 }
+
+// Identity is one session's.
+type Identity struct {
+	User, Password string        // of SASL; "": none
+	Digests        [][]byte      // USER:PASSWORD of the scheme digest
+	Owners         []zk.Identity // who may use what the session makes, beside nobody else; none: the world
+	Chroot         string
+	// Dial opens a connection, encrypted if the settings say so.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// Opened is told of each connection that came about how long the handshake of ZooKeeper's protocol took, and SASL; 0 for none.
+	Opened func(session, sasl time.Duration)
+}
+
+// Session is the identity of a session of the run by its number: 0 for the administrative one.
+func (a *Access) Session(number int) Identity {
+	if number < 0 || number >= a.all { // what looks on beside the sessions of the load
+		number = 0
+	}
+	i := Identity{Chroot: a.set.Chroot, Owners: a.owners(number)}
+	for _, c := range a.creds {
+		user := c.name(number)
+		if c.scheme == profiles.SASL {
+			i.User, i.Password = user, c.password()
+		} else {
+			i.Digests = append(i.Digests, []byte(user+":"+c.password()))
+		}
+	}
+	i.Opened = func(session, sasl time.Duration) {
+		proved := time.Now()
+		greeted := proved.Add(-sasl)
+		a.phases.note(Made{Session: number, Phase: ZooKeeper, Start: greeted.Add(-session), End: greeted})
+		if sasl > 0 {
+			a.phases.note(Made{Session: number, Phase: SASL, Start: greeted, End: proved})
+		}
+	}
+	i.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+		return a.dial(ctx, network, address, number)
+	}
+	return i
+}
+
+func (c credential) name(number int) string {
+	return strings.ReplaceAll(c.user, profiles.SessionNumber, strconv.Itoa(number))
+}
+
+// own reports whether the user differs from session to session.
+func (c credential) own() bool { return strings.Contains(c.user, profiles.SessionNumber) }
+
+// id is who the servers take a session for by the credential.
+func (c credential) id(number int) zk.Identity {
+	user := c.name(number)
+	if c.scheme == profiles.SASL {
+		return zk.Identity{Scheme: "sasl", ID: user}
+	}
+	sum := sha1.Sum([]byte(user + ":" + c.password()))
+	return zk.Identity{Scheme: "digest", ID: user + ":" + base64.StdEncoding.EncodeToString(sum[:])}
+}
+
+// whoever is the identity of the session that makes a znode, whatever the server takes it for.
+var whoever = zk.Identity{Scheme: "auth"}
+
+// identities are those that the servers take a session for, as far as they do not map names.
+func (a *Access) identities(number int) (all []zk.Identity) {
+	for _, c := range a.creds {
+		all = append(all, c.id(number))
+	}
+	if len(a.certs) > 0 {
+		all = append(all, zk.Identity{Scheme: "x509", ID: a.certs[a.certOf(number)].Leaf.Subject.String()})
+	}
+	return all
+}
+
+// owners are the entries of the ACLs of what a session makes. The administrative session makes the directories, which all need, and has to
+// remove what the others make.
+func (a *Access) owners(number int) []zk.Identity {
+	switch {
+	case a.set.ACL == profiles.ACLWorld:
+		return nil
+	case a.set.ACL == profiles.ACLShared || number == 0:
+		all, _ := a.shared()
+		return all
+	case !a.varied():
+		return []zk.Identity{whoever}
+	}
+	return append([]zk.Identity{whoever}, a.identities(0)...)
+}
+
+// varied reports whether sessions have identities of their own.
+func (a *Access) varied() bool {
+	return len(a.certs) > 1 || slices.ContainsFunc(a.creds, credential.own)
+}
+
+// maxShared is the longest ACL that names every identity of a run: each create request carries it.
+const maxShared = 64
+
+// shared are identities of which every session has one.
+func (a *Access) shared() ([]zk.Identity, error) {
+	if !a.varied() {
+		return []zk.Identity{whoever}, nil
+	}
+	var common []zk.Identity
+	for _, c := range a.creds {
+		if !c.own() {
+			common = append(common, c.id(0))
+		}
+	}
+	if len(a.certs) == 1 {
+		common = append(common, a.identities(0)[len(a.creds)])
+	}
+	if len(common) > 0 {
+		return common, nil
+	}
+	var all []zk.Identity
+	for number := range a.all {
+		for _, id := range a.identities(number) {
+			if !slices.Contains(all, id) {
+				all = append(all, id)
+			}
+		}
+		if len(all) > maxShared {
+			return nil, fmt.Errorf("acl: %d sessions with an identity each need an ACL of more than %d entries; add a digest credential to auth that all of them share, "+
+				"or set acl: world", a.all, maxShared)
+		}
+	}
+	return all, nil
+}
+
+// Encrypted reports whether connections have TLS.
+func (a *Access) Encrypted() bool { return a != nil && a.set.TLS != profiles.TLS{} }
+
+// Dialer opens the connections of whoever looks at the servers: those of the administrative session. It is nil for plain connections.
+func (a *Access) Dialer() func(ctx context.Context, network, address string) (net.Conn, error) {
+	if !a.Encrypted() {
+		return nil
+	}
+	return a.Session(0).Dial
+}
+
+// Unsupported says what of the settings an engine that has neither SASL nor a chroot cannot do; nil if it can do all.
+func (a *Access) Unsupported(engine string) error {
+	if slices.ContainsFunc(a.creds, func(c credential) bool { return c.scheme == profiles.SASL }) {
+		return fmt.Errorf("auth: the engine %s has no SASL; use engine: native, or a digest credential", engine)
+	}
+	if a.set.Chroot != "" {
+		return fmt.Errorf("chroot: the engine %s has none; use engine: native, or --root %s/zkbench", engine, a.set.Chroot)
+	}
+	return nil
+}
+
+// String says what the connections were like and who the sessions are, for the result.
+func (a *Access) String() string {
+	text := "plain connections"
+	if a.Encrypted() {
+		a.mu.Lock()
+		text = strings.TrimSpace("TLS " + a.seen)
+		a.mu.Unlock()
+		if a.set.TLS.Resume {
+			text += ", resumed where the servers allow it"
+		}
+	}
+	var who []string
+	for _, c := range a.creds {
+		who = append(who, c.scheme+":"+c.user)
+	}
+	switch n := len(a.certs); {
+	case n == 1:
+		who = append(who, "x509:"+a.certs[0].Leaf.Subject.String())
+	case n > 1:
+		who = append(who, fmt.Sprintf("x509 (%d certificates in turn)", n))
+	}
+	if len(who) > 0 {
+		text += "; sessions authenticate as " + strings.Join(who, " and ")
+	}
+	text += "; ACL of the znodes: " + a.set.ACL
+	if a.set.Chroot != "" {
+		text += "; chroot " + a.set.Chroot
+	}
+	return text
+}
+
+// Check asks who the server takes a session for, and says which identity of the settings it does not know. Servers that cannot tell are
+// taken at their word.
+func (a *Access) Check(ctx context.Context, s zk.Session) error {
+	if a.set.Chroot != "" {
+		if _, there, err := s.Exists(ctx, "/"); err != nil {
+			return fmt.Errorf("chroot %s: %w", a.set.Chroot, err)
+		} else if !there {
+			return fmt.Errorf("chroot %s: there is no such znode; create it, or choose another", a.set.Chroot)
+		}
+	}
+	asker, ok := zk.AsIntrospector(s)
+	if !ok || !a.identified() {
+		return nil
+	}
+	said, err := asker.WhoAmI(ctx)
+	if err != nil {
+		if errors.Is(err, zk.ErrUnimplemented) { // before ZooKeeper 3.7
+			return nil
+		}
+		return err
+	}
+	var missing []string
+	for _, want := range a.identities(0) {
+		known := func(got zk.Identity) bool {
+			// whoAmI shows names alone, and the server may shorten those of SASL.
+			user, _, _ := strings.Cut(want.ID, ":")
+			return got.Scheme == want.Scheme && (want.Scheme == "x509" || got.ID == user || strings.HasPrefix(got.ID, user))
+		}
+		if !slices.ContainsFunc(said, known) {
+			missing = append(missing, want.Scheme)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	return fmt.Errorf("the servers do not take the sessions for %s (%s); enable it there: authProvider.sasl and a JAAS file for SASL, authProvider.x509 and "+
+		"ssl.clientAuth=need for certificates", strings.Join(missing, " and "), says(said))
+}
+
+func says(all []zk.Identity) string {
+	var texts []string
+	for _, i := range all {
+		texts = append(texts, i.String())
+	}
+	return "they say " + strings.Join(texts, ", ")
+}

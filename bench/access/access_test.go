@@ -1,0 +1,288 @@
+package access
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha1"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/base64"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/zkbench/zkbench/ensemble"
+	"github.com/zkbench/zkbench/ensemble/ensembletest"
+	"github.com/zkbench/zkbench/profiles"
+	"github.com/zkbench/zkbench/zk"
+)
+
+const password = "correct-horse-battery"
+
+// write makes a file of a test.
+func write(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestReferencesAreRead(t *testing.T) {
+	t.Setenv("ZKBENCH_TEST_WHOLE", "ada:"+password)
+	a, err := Load(Settings{Auth: []profiles.Credential{
+		{Scheme: profiles.SASL, User: "bench-{session}", Password: profiles.Secret{File: write(t, "secret", password+"\n")}},
+		{Scheme: profiles.Digest, Whole: profiles.Secret{Env: "ZKBENCH_TEST_WHOLE"}},
+		{File: write(t, "auth", "# comment\n\ndigest bob:"+password+":with:colons\n")},
+	}}, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := a.Session(3)
+	if i.User != "bench-3" || i.Password != password || len(i.Digests) != 2 || string(i.Digests[0]) != "ada:"+password ||
+		string(i.Digests[1]) != "bob:"+password+":with:colons" {
+		t.Errorf("session 3 is %q %q %q", i.User, i.Password, i.Digests)
+	}
+	if user := a.Session(11).User; user != "bench-0" {
+		t.Errorf("what is beyond the sessions of the run is %q", user)
+	}
+	if text := fmt.Sprintf("%v %+v %#v %q %#v", a.creds, a.creds, a.creds, a, a); strings.Contains(text, password) {
+		t.Errorf("a format shows a secret: %s", text)
+	}
+}
+
+func TestABadReferenceIsToldWithoutTheSecret(t *testing.T) {
+	os.Unsetenv("ZKBENCH_TEST_UNSET")
+	secret := write(t, "secret", password)
+	for _, c := range []struct {
+		why  string
+		set  Settings
+		says string
+	}{
+		{"an environment variable that is not set", Settings{Auth: []profiles.Credential{{Scheme: "sasl", User: "u", Password: profiles.Secret{Env: "ZKBENCH_TEST_UNSET"}}}},
+			"ZKBENCH_TEST_UNSET is not set"},
+		{"a file that is missing", Settings{Auth: []profiles.Credential{{Scheme: "sasl", User: "u", Password: profiles.Secret{File: "/missing"}}}}, "/missing: no such file"},
+		{"a file that is empty", Settings{Auth: []profiles.Credential{{Scheme: "sasl", User: "u", Password: profiles.Secret{File: write(t, "e", "\n")}}}}, "is empty"},
+		{"a credential without a user", Settings{Auth: []profiles.Credential{{Scheme: "digest", Whole: profiles.Secret{File: secret}}}}, "is not USER:PASSWORD"},
+		{"a line that is none", Settings{Auth: []profiles.Credential{{File: write(t, "auth", "sasl u:p\n"+password)}}}, "auth:2: expected SCHEME USER:PASSWORD"},
+		{"a scheme that is none", Settings{Auth: []profiles.Credential{{File: write(t, "auth", "kerberos u:"+password)}}}, "auth:1: expected"},
+		{"two SASL identities", Settings{Auth: []profiles.Credential{{File: write(t, "auth", "sasl u:p\nsasl v:p")}}}, "at most one SASL"},
+		{"a CA that is none", Settings{TLS: profiles.TLS{CA: secret}}, "no certificate in PEM"},
+		{"a CA that is missing", Settings{TLS: profiles.TLS{CA: "/missing"}}, "/missing"},
+		{"a certificate that is none", Settings{TLS: profiles.TLS{CA: profiles.SystemCA, Cert: secret}}, "tls: cert"},
+		{"a directory without certificates", Settings{TLS: profiles.TLS{CA: profiles.SystemCA, Cert: t.TempDir()}}, "has no NAME.pem"},
+		{"an ACL without an identity", Settings{ACL: profiles.ACLCreator}, "needs sessions with an identity"},
+	} {
+		_, err := Load(c.set, 1)
+		if err == nil || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), password) {
+			t.Errorf("%s: error is %v, want %q", c.why, err, c.says)
+		}
+	}
+	if a, err := Load(Settings{ACL: profiles.ACLWorld}, 1); a != nil || err != nil {
+		t.Errorf("nothing asked for gives %v, %v", a, err)
+	}
+}
+
+func TestWhoOwnsWhatIsMade(t *testing.T) {
+	own := profiles.Credential{Scheme: "sasl", User: "u-{session}", Password: profiles.Secret{File: write(t, "p", password)}}
+	same := profiles.Credential{File: write(t, "auth", "digest all:secret")}
+	sum := sha1.Sum([]byte("all:secret"))
+	auth, all := zk.Identity{Scheme: "auth"}, zk.Identity{Scheme: "digest", ID: "all:" + base64.StdEncoding.EncodeToString(sum[:])}
+	id := func(n int) zk.Identity { return zk.Identity{Scheme: "sasl", ID: fmt.Sprint("u-", n)} }
+	for _, c := range []struct {
+		why          string
+		acl          string
+		auth         []profiles.Credential
+		admin, first []zk.Identity
+	}{
+		{"by default whoever has the identity", "", []profiles.Credential{same}, []zk.Identity{auth}, []zk.Identity{auth}},
+		{"the world", profiles.ACLWorld, []profiles.Credential{same}, nil, nil},
+		{"one identity for all is everybody's own", profiles.ACLCreator, []profiles.Credential{same}, []zk.Identity{auth}, []zk.Identity{auth}},
+		{"shared by those that there are", profiles.ACLShared, []profiles.Credential{own}, []zk.Identity{id(0), id(1), id(2)}, []zk.Identity{id(0), id(1), id(2)}},
+		{"shared by what is common", profiles.ACLShared, []profiles.Credential{own, same}, []zk.Identity{all}, []zk.Identity{all}},
+		{"directories for all, the rest for its creator and who cleans up", profiles.ACLCreator, []profiles.Credential{own}, []zk.Identity{id(0), id(1), id(2)},
+			[]zk.Identity{auth, id(0)}},
+	} {
+		a, err := Load(Settings{ACL: c.acl, Auth: c.auth}, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if admin, first := a.Session(0).Owners, a.Session(1).Owners; !reflect.DeepEqual(admin, c.admin) || !reflect.DeepEqual(first, c.first) {
+			t.Errorf("%s: %v and %v, want %v and %v", c.why, admin, first, c.admin, c.first)
+		}
+	}
+	if _, err := Load(Settings{ACL: profiles.ACLShared, Auth: []profiles.Credential{own}}, 1000); err == nil || !strings.Contains(err.Error(), "add a digest credential") {
+		t.Errorf("an ACL of a thousand entries: %v", err)
+	}
+}
+
+// issued is a certificate for a server or a client, signed by itself.
+func issued(t *testing.T, host string, until time.Time) (cert tls.Certificate, file, key string) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: host}, NotBefore: until.Add(-time.Hour), NotAfter: until,
+		IsCA: true, BasicConstraintsValid: true, DNSNames: []string{host}}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file = write(t, "cert.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})))
+	key = write(t, "cert.key", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})))
+	if cert, err = tls.LoadX509KeyPair(file, key); err != nil {
+		t.Fatal(err)
+	}
+	return cert, file, key
+}
+
+// listen answers connections with TLS as cfg says, or without where it is nil, until the end of the test.
+func listen(t *testing.T, cfg *tls.Config) string {
+	t.Helper()
+	return ensembletest.Listen(t, func(c net.Conn) {
+		if cfg != nil {
+			tls.Server(c, cfg).Handshake()
+		}
+	})
+}
+
+func TestARefusedHandshakeNamesTheRemedy(t *testing.T) {
+	now := time.Now()
+	good, ca, _ := issued(t, "zk.example", now.Add(time.Hour))
+	expired, expiredCA, _ := issued(t, "zk.example", now.Add(-time.Minute))
+	future, futureCA, _ := issued(t, "zk.example", now.Add(5*time.Hour))
+	_, strangerCA, strangerKey := issued(t, "client", now.Add(time.Hour))
+	serve := func(c tls.Certificate, auth tls.ClientAuthType) *tls.Config {
+		return &tls.Config{Certificates: []tls.Certificate{c}, ClientAuth: auth, ClientCAs: x509.NewCertPool(), MaxVersion: tls.VersionTLS12}
+	}
+	name := "zk.example"
+	for _, c := range []struct {
+		why    string
+		server *tls.Config
+		set    profiles.TLS
+		says   string
+	}{
+		{"an expired certificate", serve(expired, 0), profiles.TLS{CA: expiredCA, ServerName: name}, "has expired at"},
+		{"one that is not valid yet", serve(future, 0), profiles.TLS{CA: futureCA, ServerName: name}, "is valid from"},
+		{"one of another host", serve(good, 0), profiles.TLS{CA: ca, ServerName: "other.example"}, "--tls-server-name"},
+		{"one of another authority", serve(good, 0), profiles.TLS{CA: strangerCA, ServerName: name}, "--tls-ca"},
+		{"no certificate of the client", serve(good, tls.RequireAndVerifyClientCert), profiles.TLS{CA: ca, ServerName: name}, "--tls-cert and --tls-key"},
+		{"a certificate of a client that the server does not know", serve(good, tls.RequireAndVerifyClientCert),
+			profiles.TLS{CA: ca, ServerName: name, Cert: strangerCA, Key: strangerKey}, "refuses the client's certificate CN=client"},
+		{"a port without TLS", nil, profiles.TLS{CA: ca, ServerName: name}, "does not speak TLS"},
+		{"all is well", serve(good, 0), profiles.TLS{CA: ca, ServerName: name}, ""},
+	} {
+		a, err := Load(Settings{TLS: c.set}, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		address := listen(t, c.server)
+		conn, err := a.Dialer()(t.Context(), "tcp", address)
+		if err == nil {
+			conn.Close()
+		}
+		if (err == nil) != (c.says == "") || err != nil && (!errors.Is(err, ensemble.ErrNoTLS) || !strings.Contains(err.Error(), c.says)) {
+			t.Errorf("%s: %v, want %q", c.why, err, c.says)
+		}
+		if speaks := SpeaksTLS(t.Context(), address); speaks != (c.server != nil) {
+			t.Errorf("%s: SpeaksTLS is %v", c.why, speaks)
+		}
+	}
+}
+
+// A client resumes a TLS session only if it asks for that, and with the server that it was made with.
+func TestResumption(t *testing.T) {
+	cert, ca, _ := issued(t, "zk.example", time.Now().Add(time.Hour))
+	address := listen(t, &tls.Config{Certificates: []tls.Certificate{cert}, MaxVersion: tls.VersionTLS12})
+	for _, resume := range []bool{false, true} {
+		a, err := Load(Settings{TLS: profiles.TLS{CA: ca, ServerName: "zk.example", Resume: resume}}, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var resumed []bool
+		for number := range 2 {
+			conn, err := a.Session(number).Dial(context.Background(), "tcp", address)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resumed = append(resumed, conn.(*tls.Conn).ConnectionState().DidResume)
+			conn.Close()
+		}
+		if want := []bool{false, resume}; !reflect.DeepEqual(resumed, want) {
+			t.Errorf("resume: %v: connections were resumed %v, want %v", resume, resumed, want)
+		}
+		again := 0
+		if resume {
+			again = 1
+		}
+		if all, n := a.Phases(); n != again || len(all) != 2 || all[0].Phase != "tcp" || all[1].Phase != "tls" || all[1].Count != 2 || all[1].Max < all[1].P50 {
+			t.Errorf("resume: %v: phases are %v, %d resumed", resume, all, n)
+		}
+	}
+}
+
+// Sessions without an identity have sockets like any, which their transport reads for all of them, and their phases are told with their numbers.
+func TestPlainConnectionsAreCounted(t *testing.T) {
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	a := Plain(2)
+	var told []Made
+	a.Watch(func(m Made) { told = append(told, m) })
+	id := a.Session(2)
+	conn, err := id.Dial(t.Context(), "tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn.Close()
+	if _, plain := conn.(*net.TCPConn); !plain {
+		t.Errorf("the connection is a %T", conn)
+	}
+	if id.User != "" || id.Digests != nil || id.Owners != nil || id.Chroot != "" || !a.IsPlain() || a.Encrypted() {
+		t.Errorf("the session is somebody: %+v", id)
+	}
+	id.Opened(3*time.Millisecond, 2*time.Millisecond)
+	a.Watch(nil)
+	id.Opened(time.Millisecond, 0)
+	if len(told) != 3 || told[0].Phase != TCP || told[1].Phase != ZooKeeper || told[2].Phase != SASL || told[0].Session != 2 {
+		t.Fatalf("phases are %+v", told)
+	}
+	if session, sasl := told[1].End.Sub(told[1].Start), told[2].End.Sub(told[2].Start); session != 3*time.Millisecond || sasl != 2*time.Millisecond {
+		t.Errorf("the handshake took %v and SASL %v, want 3ms and 2ms", session, sasl)
+	}
+	if all, _ := a.Phases(); len(all) != 3 || all[1].Count != 2 {
+		t.Errorf("Phases() = %+v", all)
+	}
+}
+
+func TestAStartedEnsembleSaysWhatItsClientsNeed(t *testing.T) {
+	c := ensemble.Credentials{CA: "ca", Cert: "cert", Key: "key", Auth: "auth"}
+	own := profiles.Credential{File: "mine"}
+	got := Settings{TLS: profiles.TLS{CA: profiles.SystemCA, Resume: true}, Auth: []profiles.Credential{own}}.With(c)
+	want := Settings{TLS: profiles.TLS{CA: "ca", Cert: "cert", Key: "key", ServerName: "localhost", Resume: true}, Auth: []profiles.Credential{own}}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("With() = %+v, want %+v", got, want)
+	}
+	if got := (Settings{}).With(ensemble.Credentials{}); !got.plain() {
+		t.Errorf("an ensemble that is not secured asks for %+v", got)
+	}
+}

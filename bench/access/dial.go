@@ -1,0 +1,150 @@
+package access
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/zkbench/zkbench/ensemble"
+	"github.com/zkbench/zkbench/profiles"
+	"github.com/zkbench/zkbench/zk"
+)
+
+// tickets is how many TLS sessions are kept for each server: they are shared by all sessions of the run with the same certificate.
+const tickets = 64
+
+// certOf is the place of the certificate of a session.
+func (a *Access) certOf(number int) int { return number % len(a.certs) }
+
+// config is the tls.Config for a server and a session: one for all sessions with the same certificate.
+func (a *Access) config(address string, number int) *tls.Config {
+	of := configOf{address: address}
+	if len(a.certs) > 0 {
+		of.cert = a.certOf(number)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if c := a.configs[of]; c != nil {
+		return c
+	}
+	c := &tls.Config{RootCAs: a.roots, ServerName: a.set.TLS.ServerName, MinVersion: tls.VersionTLS12}
+	if c.ServerName == "" {
+		c.ServerName, _, _ = net.SplitHostPort(address)
+	}
+	if len(a.certs) > 0 {
+		c.Certificates = a.certs[of.cert : of.cert+1]
+	}
+	if a.set.TLS.Resume {
+		c.ClientSessionCache = tls.NewLRUClientSessionCache(tickets)
+	}
+	a.configs[of] = c
+	return c
+}
+
+// dial opens a connection.
+func (a *Access) dial(ctx context.Context, network, address string, number int) (net.Conn, error) {
+	start := time.Now()
+	conn, err := (&net.Dialer{KeepAlive: -1}).DialContext(ctx, network, address) // pings keep it alive
+	if err != nil {
+		return nil, err
+	}
+	connected := time.Now()
+	a.phases.note(Made{Session: number, Phase: TCP, Start: start, End: connected})
+	if !a.Encrypted() {
+		return conn, nil
+	}
+	t := tls.Client(conn, a.config(address, number))
+	if err := t.HandshakeContext(ctx); err != nil {
+		conn.Close()
+		if ctx.Err() != nil {
+			return nil, err
+		}
+		return nil, a.refused(address, err)
+	}
+	state := t.ConnectionState()
+	a.phases.note(Made{Session: number, Phase: TLS, Resumed: state.DidResume, Start: connected, End: time.Now()})
+	a.mu.Lock()
+	a.seen = strings.TrimPrefix(tls.VersionName(state.Version), "TLS ") + " with " + tls.CipherSuiteName(state.CipherSuite)
+	a.mu.Unlock()
+	return t, nil
+}
+
+// refused says why a handshake failed, and the remedy: ensemble.ErrNoTLS.
+func (a *Access) refused(address string, err error) error {
+	why := func(format string, args ...any) error {
+		return fmt.Errorf("%s: %w: %s", address, ensemble.ErrNoTLS, fmt.Sprintf(format, args...))
+	}
+	var host x509.HostnameError
+	var invalid x509.CertificateInvalidError
+	var unknown x509.UnknownAuthorityError
+	var record tls.RecordHeaderError
+	var alert *net.OpError
+	switch {
+	case errors.As(err, &host):
+		return why("%v; give the name that its certificate is for with --tls-server-name (tls: server_name), or have it issued for %s too", host, host.Host)
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		now := time.Now()
+		if now.Before(invalid.Cert.NotBefore) {
+			return why("the server's certificate is valid from %s on; set the clock of this machine, or have another one issued", invalid.Cert.NotBefore.Format(time.RFC3339))
+		}
+		return why("the server's certificate has expired at %s; renew it on the server", invalid.Cert.NotAfter.Format(time.RFC3339))
+	case errors.As(err, &unknown):
+		return why("the server's certificate is not signed by %s; give the servers' own authority with --tls-ca (tls: ca)", a.authority())
+	case errors.As(err, &record), errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
+		return why("the port does not speak TLS (%v); give the secureClientPort, or leave TLS out for the clientPort", err)
+	case errors.As(err, &alert) && alert.Op == "remote error" && len(a.certs) == 0:
+		return why("the server refuses (%v): it wants a certificate of the client; give --tls-cert and --tls-key (tls: cert, key)", alert.Err)
+	case errors.As(err, &alert) && alert.Op == "remote error":
+		return why("the server refuses the client's certificate %s (%v): it has to be valid and signed by an authority in the server's trust store",
+			a.certs[0].Leaf.Subject, alert.Err)
+	}
+	return why("%v", err)
+}
+
+// authority is who has to have signed the servers' certificates.
+func (a *Access) authority() string {
+	if a.set.TLS.CA == profiles.SystemCA {
+		return "an authority that this machine trusts"
+	}
+	return "the authority in " + a.set.TLS.CA
+}
+
+// SpeaksTLS reports whether a server answers a TLS handshake, whoever it is.
+func SpeaksTLS(ctx context.Context, address string) bool {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return false
+	}
+	defer conn.Close()
+	t := tls.Client(conn, &tls.Config{InsecureSkipVerify: true}) // nothing is sent on it
+	err = t.HandshakeContext(ctx)
+	var alert *net.OpError
+	return err == nil || errors.As(err, &alert) && alert.Op == "remote error"
+}
+
+// Explain adds the remedy to what the servers refuse.
+func Explain(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, zk.ErrAuthRequired):
+		return fmt.Errorf("%w (error -124: sessionRequireClientSASLAuth or enforce.auth.enabled is set there); give credentials of a scheme that the servers ask for, sasl or digest, with --auth-file (auth in the profile)", err)
+	case errors.Is(err, zk.ErrAuthFailed):
+		return fmt.Errorf("%w (error -115); correct the user or the password that --auth-file (auth in the profile) names, and see whether the servers "+
+			"have its scheme", err)
+	case errors.Is(err, zk.ErrInvalidACL):
+		return fmt.Errorf("%w (error -114): the servers know none of the sessions' identities; set acl: world, or see that they authenticate the scheme", err)
+	case errors.Is(err, zk.ErrNoAuth):
+		return fmt.Errorf("%w (error -102); have its owner grant this identity CREATE and DELETE there, or choose a znode where it has them with --root or --chroot", err)
+	}
+	return err
+}

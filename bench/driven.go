@@ -1,0 +1,195 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/zkbench/zkbench/drivers"
+	"github.com/zkbench/zkbench/ensemble"
+	"github.com/zkbench/zkbench/internal/phrase"
+	"github.com/zkbench/zkbench/profiles"
+	"github.com/zkbench/zkbench/results"
+	"github.com/zkbench/zkbench/workloads"
+	"github.com/zkbench/zkbench/zk"
+)
+
+// checkDriver reports what of a profile cannot be done with a driver, and whether its program is there.
+func checkDriver(p profiles.Profile, place int, v workloads.Variant) (problems []error) {
+	if v.Program == "" {
+		for i, f := range p.Faults {
+			if f.Kind == profiles.KillDriver {
+				problems = append(problems, fmt.Errorf("%s: %s ends processes of a driver, and %s is a recipe of zkbench's own (leave the fault out, or the variant; crash ends a "+
+					"session of zkbench's own)", p.AtFault(i, "kind"), f.Kind, v.Name))
+			}
+		}
+		return problems
+	}
+	if _, err := drivers.Find(v.Program); err != nil {
+		problems = append(problems, fmt.Errorf("%s: %w", p.At("variants", place), err))
+	}
+	for i, f := range p.Faults {
+		if f.Kind == profiles.Expire || f.Kind == profiles.Crash {
+			problems = append(problems, fmt.Errorf("%s: %s ends sessions of zkbench's own, and those of %s are not (leave the fault out, or run the variant without it)",
+				p.AtFault(i, "kind"), f.Kind, v.Name))
+		}
+	}
+	return problems
+}
+
+// drives tells whether a variant of a profile is a driver.
+func (b Setup) drives(p profiles.Profile) bool { return len(b.programs(p)) > 0 }
+
+// programs are the drivers of a profile.
+func (b Setup) programs(p profiles.Profile) (all []string) {
+	kind, _ := b.workload(p.Workload)
+	for _, name := range p.Variants {
+		if v, known := kind.Find(name); known && v.Program != "" && !slices.Contains(all, v.Program) {
+			all = append(all, v.Program)
+		}
+	}
+	return all
+}
+
+// greetDrivers starts each driver of the profile once and asks it who it is, before there is any load.
+func (r *runner) greetDrivers(ctx context.Context) error {
+	r.hellos = map[string]drivers.Hello{}
+	for _, program := range r.programs(r.profile) {
+		command, err := drivers.Find(program)
+		if err != nil {
+			return err
+		}
+		p, err := drivers.Start(ctx, command)
+		if err != nil {
+			return fmt.Errorf("%w\n'zkbench driver check %s' tells more", err, program)
+		}
+		r.hellos[program] = p.Hello
+		if err := p.Close(); err != nil {
+			return err
+		}
+	}
+	return r.needStores(ctx)
+}
+
+// drive has the sessions of the cell held by a driver, whose processes start when the first sessions are opened.
+func (c *cell) drive(program string, processes int) error {
+	c.hello = c.hellos[program]
+	fleet, err := drivers.NewFleet(drivers.Config{Program: program, Processes: processes, Servers: c.serversOf(c.hello), Timeout: c.profile.SessionTimeout, Broken: c.fail})
+	if err != nil {
+		return err
+	}
+	c.driver = fleet
+	c.clients.dial = func(ctx context.Context, id int) (zk.Session, error) {
+		ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+		defer cancel()
+		s, err := fleet.Dial(ctx, id)
+		if err == nil {
+			c.dialed.Store(s.ID(), true)
+		}
+		return s, err
+	}
+	return nil
+}
+
+// endDriver ends the processes of the cell's driver.
+func (c *cell) endDriver() error {
+	if c.driver == nil {
+		return nil
+	}
+	return c.driver.Close()
+}
+
+// killDriver ends the process of the cell's driver that holds the session of a seat, or all of them; nil where the cell has none.
+func (c *cell) killDriver() func(seat int) error {
+	if c.driver == nil {
+		return nil
+	}
+	return func(seat int) error {
+		if seat == profiles.AnySession {
+			return c.driver.Kill()
+		}
+		return c.driver.Kill(c.Share.Session(seat))
+	}
+}
+
+// driverResult is what is known of the cell's driver, of which so many operations were done in the steady phase; nil where it has none.
+func (c *cell) driverResult(done int64) *results.Driver {
+	if c.driver == nil {
+		return nil
+	}
+	f := c.driver.Figures()
+	d := &results.Driver{Name: f.Name, Version: f.Version, Store: f.Store, Processes: load(c.spec, "").Processes(), Ended: f.Ended, Killed: f.Killed,
+		Seam: results.Summarize(f.Seam, nil), ClockErrorUS: float64(f.Bound.Nanoseconds()) / 1e3}
+	if used, resident := c.after.driver.since(c.before.driver); used > 0 && resident > 0 && done > 0 {
+		cpu, kib := float64(used.Nanoseconds())/1e3/float64(done), float64(resident)/1024/float64(c.sessions)
+		d.CPUPerOp, d.KiBPerSession = &cpu, &kib
+	}
+	if s := c.stores[f.Store]; s != nil {
+		used, resident := c.after.store.since(c.before.store)
+		d.ServerCPUPerOp, d.Servers = perOp(used, resident > 0, done), s.text(f.Store)
+	}
+	return d
+}
+
+// driverMark is what the processes of a driver have used, by their numbers; those of which the system tells.
+type driverMark map[int]ensemble.Usage
+
+func markDriver(f *drivers.Fleet) driverMark {
+	if f == nil {
+		return nil
+	}
+	m := driverMark{}
+	for _, pid := range f.PIDs() {
+		if u := ensemble.UsageOf(pid); u != nil {
+			m[pid] = *u
+		}
+	}
+	return m
+}
+
+// since is the CPU time that the processes have used since an earlier mark, and the memory that they have now.
+func (m driverMark) since(before driverMark) (used time.Duration, resident int64) {
+	for pid, u := range m {
+		used += u.CPU
+		if b, some := before[pid]; some && b.Start == u.Start {
+			used -= b.CPU
+		}
+		resident += u.RSS
+	}
+	return used, resident
+}
+
+// driverNotes say what the figures of a driver's cell have in them, and what they do not have.
+func driverNotes(d *results.Driver) []string {
+	if d == nil {
+		return nil
+	}
+	seam := "its seam was not measured: no operation ended"
+	if d.Seam.Count > 0 {
+		seam = fmt.Sprintf("the way to it and back takes %s of each operation in the median", millisText(d.Seam.P50))
+		if d.Seam.P99 != nil {
+			seam += fmt.Sprintf(", %s at p99", millisText(*d.Seam.P99))
+		}
+		seam += ", which is in the times of this cell"
+	}
+	if d.CPUPerOp != nil {
+		seam += fmt.Sprintf("; it used %s of CPU time for each, and %s of memory for each session", millisText(*d.CPUPerOp/1e3), phrase.Bytes(int64(*d.KiBPerSession*1024)))
+	}
+	if d.Servers != "" {
+		seam += "; " + d.Servers
+	}
+	notes := []string{
+		fmt.Sprintf("driver %s %s in %s: %s", d.Name, d.Version, phrase.Count(d.Processes, "process"), seam),
+		"not judged, because the requests and events of a driver are not seen: fifo, starvation, and wake-ups lost for less than two session timeouts",
+	}
+	if d.Killed > 0 {
+		notes = append(notes, fmt.Sprintf("%s of the driver killed on purpose, with their sessions", phrase.Count(d.Killed, "process")))
+	}
+	if d.Ended > 0 {
+		notes = append(notes, fmt.Sprintf("%s of the driver ended by itself, and its sessions with it", phrase.Count(d.Ended, "process")))
+	}
+	return notes
+}
+
+func millisText(ms float64) string { return phrase.Number(ms, 2) + " ms" }

@@ -1,0 +1,173 @@
+package bench
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/zkbench/zkbench/drivers"
+	"github.com/zkbench/zkbench/ensemble/ensembletest"
+	"github.com/zkbench/zkbench/results"
+	"github.com/zkbench/zkbench/zk/zktest"
+)
+
+// nullDriver builds the null driver.
+func nullDriver(t *testing.T) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "null")
+	if out, err := exec.Command("go", "build", "-o", file, "../drivers/null").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return file
+}
+
+// script is a driver written in shell.
+func script(t *testing.T, text string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "script")
+	if err := os.WriteFile(file, []byte("#!/bin/sh\n"+text+"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// driven is the run of a driver, whose processes live in real time, on an ensemble in memory.
+func driven(t *testing.T, program string, lines ...string) (*results.Run, error) {
+	t.Helper()
+	r := newRig(t, zktest.Config{}, append([]string{"variants: ['driver:" + program + "']", "warmup: 100ms", "duration: 700ms", "hold: 2ms"}, lines...)...)
+	doc, err := Run(context.Background(), r.config)
+	if doc != nil {
+		consistent(t, r.config.Out.Path())
+		r.clean()
+	}
+	return doc, err
+}
+
+func TestCellOfADriver(t *testing.T) {
+	null := nullDriver(t)
+	doc, err := driven(t, null)
+	if err != nil || doc.Exit.Code != 0 {
+		t.Fatalf("exit %+v, %v", doc.Exit, err)
+	}
+	c := doc.Cells[0]
+	for _, name := range []string{"mutual-exclusion", "liveness", "token-order"} {
+		if k := checkOf(t, c, name); k.Verdict != "holds" {
+			t.Errorf("%+v", k)
+		}
+	}
+	if len(c.Checks) != 3 { // what cannot be seen is not said to hold
+		t.Errorf("checks: %+v", c.Checks)
+	}
+	if c.Fanout != nil || c.Costs != nil || c.Cost["create"] != 0 {
+		t.Errorf("what went over a wire that nobody sees: %+v, %+v, %v", c.Fanout, c.Costs, c.Cost)
+	}
+	if _, phase := c.Latency["list.service"]; phase || c.Latency["acquire.service"].Count == 0 || c.Latency["hand-off.service"].Count == 0 {
+		t.Errorf("latencies: %v", c.Latency)
+	}
+	d := c.Driver
+	if d == nil || d.Name != "null" || d.Store != drivers.OwnMemory || d.Processes != 1 || d.Ended != 0 || runtime.GOOS == "linux" && (d.CPUPerOp == nil || *d.KiBPerSession < 100) || d.ClockErrorUS <= 0 || d.Seam.Count < 2*c.Operations {
+		t.Errorf("driver: %+v", d)
+	}
+	if notes := strings.Join(c.Notes, "\n"); !strings.Contains(notes, "driver null 1 in 1 process: the way to it and back takes") || !strings.Contains(notes, "not judged") {
+		t.Errorf("notes: %s", notes)
+	}
+}
+
+// Two null drivers know nothing of each other's locks.
+func TestTwoProcessesThatDoNotExcludeAreConvicted(t *testing.T) {
+	doc, err := driven(t, nullDriver(t), "processes: 2")
+	if err != nil || doc.Exit.Code != 4 || checkOf(t, doc.Cells[0], "mutual-exclusion").Verdict != "violated" {
+		t.Errorf("exit %+v, %v", doc.Exit, err)
+	}
+}
+
+func TestADriverThatBreaksTheProtocolEndsTheRun(t *testing.T) {
+	doc, err := driven(t, script(t, nullDriver(t)+` | sed -u 's/"id":30,/"id":31,/'`))
+	if err == nil || doc.Exit.Code != 1 || !strings.Contains(doc.Exit.Reason, "breaks the protocol") {
+		t.Errorf("exit %+v, %v", doc.Exit, err)
+	}
+}
+
+// A driver that ends is a client that has crashed: its sessions are replaced.
+func TestADriverThatEndsIsStartedAgain(t *testing.T) {
+	doc, err := driven(t, script(t, "sed -u 30q | "+nullDriver(t))) // its input ends after hellos, opens and some grants
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := doc.Cells[0]
+	if c.Driver.Ended == 0 || c.Errors["session expired"] == 0 {
+		t.Errorf("%d processes ended, errors %v", c.Driver.Ended, c.Errors)
+	}
+	if k := checkOf(t, c, "token-order"); k.Verdict != "violated" { // each process counts from 1
+		t.Errorf("%+v", k)
+	}
+}
+
+// A killed driver is a client that has crashed: the run goes on with another process, and says that it was killed and not that it ended.
+func TestADriverIsKilled(t *testing.T) {
+	doc, err := driven(t, nullDriver(t), "faults: [{at: 150ms, kind: kill-driver, session: 0}, {at: 400ms, kind: kill-driver}]", "processes: 1", "sessions: 3", "session_timeout: 4s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := doc.Cells[0]
+	if d := c.Driver; d.Killed != 2 || d.Ended != 0 || c.Errors["session expired"] != 6 || len(c.Faults) != 2 || c.Faults[0].Error+c.Faults[1].Error != "" || c.Faults[0].SessionsExpired != 3 {
+		t.Errorf("driver %+v, errors %v, faults %+v", d, c.Errors, c.Faults)
+	}
+	if c.Faults[1].NextGrant == nil {
+		t.Errorf("nothing was granted after the second: %+v", c.Faults[1])
+	}
+	if k := checkOf(t, c, "mutual-exclusion"); k.Verdict != "holds" {
+		t.Errorf("%+v", k)
+	}
+	if notes := strings.Join(c.Notes, "\n"); !strings.Contains(notes, "2 processes of the driver killed on purpose") {
+		t.Errorf("notes: %s", notes)
+	}
+	r := newRig(t, zktest.Config{}, "variants: [predecessor]", "faults: [{at: 100ms, kind: kill-driver}]")
+	if _, err := Run(context.Background(), r.config); err == nil || !strings.Contains(err.Error(), "test.yaml:") || !strings.Contains(err.Error(), "predecessor is a recipe of zkbench's own") {
+		t.Error(err)
+	}
+}
+
+func TestADriverThatDoesNotStartIsRefused(t *testing.T) {
+	if doc, err := driven(t, script(t, "echo no license >&2")); err == nil || doc != nil || !strings.Contains(err.Error(), "no license") || !strings.Contains(err.Error(), "driver check") {
+		t.Errorf("%v, %v", doc, err)
+	}
+	if _, err := driven(t, "./gone"); err == nil || !strings.Contains(err.Error(), "test.yaml:") || !strings.Contains(err.Error(), "does not exist") {
+		t.Error(err)
+	}
+	if _, err := driven(t, nullDriver(t), "faults: [{at: 100ms, kind: expire, session: 1}]"); err == nil || !strings.Contains(err.Error(), "zkbench's own") {
+		t.Error(err)
+	}
+}
+
+// The servers of a driver's store are started for the run, and theirs is the CPU time of the cell's servers; given ones are only used.
+func TestADriverOfAnotherStore(t *testing.T) {
+	ensembletest.Need(t, "redis-server:redis-server")
+	program := script(t, nullDriver(t)+` | sed -u 's/"store":"memory"/"store":"redis","servers":2/'`)
+	doc, err := driven(t, program)
+	if err != nil || doc.Exit.Code != 0 {
+		t.Fatalf("exit %+v, %v", doc.Exit, err)
+	}
+	d := doc.Cells[0].Driver
+	if !strings.HasPrefix(d.Servers, "its locks are in redis 7") || !strings.Contains(d.Servers, "2 servers started for the run") && runtime.GOOS == "linux" || d.ServerCPUPerOp == nil {
+		t.Errorf("%+v", d)
+	}
+	if notes := strings.Join(doc.Cells[0].Notes, "\n"); !strings.Contains(notes, d.Servers) {
+		t.Errorf("notes: %s", notes)
+	}
+	for _, c := range []struct{ given, says string }{{"a:1,b:2", ""}, {"a:1", "needs 2 servers of redis, and --redis names 1"}} {
+		r := newRig(t, zktest.Config{}, "variants: ['driver:"+program+"']", "warmup: 100ms", "duration: 300ms")
+		r.config.Stores = map[string][]string{"redis": strings.Split(c.given, ",")}
+		doc, err := Run(context.Background(), r.config)
+		if c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
+			t.Errorf("--redis %s: %v, want %s", c.given, err, c.says)
+		}
+		if c.says == "" && (err != nil || doc.Cells[0].Driver.Servers != "its locks are in 2 servers of redis that were given" || doc.Cells[0].Driver.ServerCPUPerOp != nil) {
+			t.Errorf("--redis %s: %v, %+v", c.given, err, doc.Cells[0].Driver)
+		}
+	}
+}

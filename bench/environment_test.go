@@ -1,0 +1,108 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/zkbench/zkbench/ensemble"
+	"github.com/zkbench/zkbench/profiles"
+	"github.com/zkbench/zkbench/results"
+	"github.com/zkbench/zkbench/zk/zktest"
+)
+
+// another is a rig whose ensembles follow each other, each named as the profile names it.
+type another struct {
+	*rig
+	name string
+}
+
+func (m another) Describe() ensemble.Description {
+	return ensemble.Description{Kind: m.name, Version: "3.9.0", Servers: int(m.name[len(m.name)-1] - '0')}
+}
+
+// Each ensemble of the axis is there for all its cells, alone and in the order of the profile, and none keeps anything.
+func TestEnsemblesOneAfterTheOther(t *testing.T) {
+	for _, tc := range []struct {
+		name      string
+		interrupt int   // in this cell
+		next      error // of the second ensemble
+		cells     []string
+		exit      int
+	}{
+		{name: "all", cells: []string{"local:5", "local:5", "local:5", "local:5", "local:3", "local:3", "local:3", "local:3"}},
+		{name: "an interrupt in the first ends the run", interrupt: 2, cells: []string{"local:5", "local:5"}, exit: 130},
+		{name: "the second cannot be started", next: errRefused, cells: []string{"local:5", "local:5", "local:5", "local:5"}, exit: 1},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, zktest.Config{OpLatency: time.Millisecond}, "ensemble: [5, 3]", "prefill: [0, 10]", "repetitions: 2", "duration: 1s")
+				r.config.Ensemble = another{r, "local:5"}
+				r.config.Next = func(_ context.Context, p profiles.Profile) (ensemble.Ensemble, error) {
+					r.clean()
+					r.set(func() { r.ens = zktest.New(zktest.Config{OpLatency: time.Millisecond}) })
+					return another{r, p.Ensemble[0]}, tc.next
+				}
+				r.on = func(u Update) {
+					if u.Cell == tc.interrupt && u.Phase == PhaseSteady && !isClosed(r.stop) {
+						r.interrupt()
+					}
+				}
+				doc, err := r.run()
+				if doc == nil || doc.Exit.Code != tc.exit || (err != nil) != (tc.exit != 0) || tc.next != nil && !errors.Is(err, tc.next) {
+					t.Fatalf("Run = %v, exit %+v", err, doc.Exit)
+				}
+				r.clean()
+				checkPlaces(t, doc, tc.cells)
+			})
+		})
+	}
+}
+
+// checkPlaces asserts which ensemble each cell ran on.
+func checkPlaces(t *testing.T, doc *results.Run, want []string) {
+	t.Helper()
+	var got, names []string
+	for _, c := range doc.Cells {
+		there := doc.Environments[c.Environment]
+		if got = append(got, there.Ensemble); c.Parameters["ensemble"] != there.Ensemble {
+			t.Errorf("cell %s says ensemble %v, and is of %s", c.Name, c.Parameters["ensemble"], there.Ensemble)
+		}
+		if names = append(names, c.Name); !strings.Contains(c.Name, strings.ReplaceAll(there.Ensemble, ":", "")) {
+			t.Errorf("cell %s is of %s", c.Name, there.Ensemble)
+		}
+	}
+	slices.Sort(names)
+	if !slices.Equal(got, want) || len(slices.Compact(names)) != len(want) {
+		t.Errorf("cells %v ran on %v, want %v", names, got, want)
+	}
+	if first := doc.Environments[0]; first.Ensemble != doc.Environment.Ensemble || first.Answered == nil || *first.Answered != *doc.Environment.Answered {
+		t.Errorf("environment %+v is not the first of the environments, %+v", doc.Environment, first)
+	}
+	for _, p := range doc.Pools {
+		if a, b := doc.Cells[p.Cells[0]], doc.Cells[p.Cells[1]]; a.Environment != b.Environment {
+			t.Errorf("%s and %s are one pool", a.Name, b.Name)
+		}
+	}
+}
+
+// What cannot be done with several ensembles is said before any load.
+func TestSeveralEnsemblesRefused(t *testing.T) {
+	given := newRig(t, zktest.Config{}, "ensemble: [3, given]").config
+	played := newRig(t, zktest.Config{}, "ensemble: [3, 5]").config
+	played.Acts = []Act{{Name: "lock", Variants: func() []string { return []string{"predecessor"} }}}
+	alone := newRig(t, zktest.Config{}, "ensemble: [3, 5]").config
+	for want, c := range map[string]Config{
+		"test.yaml:4:15: ensemble: given cannot be one of several": given,
+		"test.yaml:4:15: workload lock is played on one ensemble":  played,
+		"test.yaml:4:15: several ensembles, and one to run on":     alone,
+	} {
+		if doc, err := Run(t.Context(), c); doc != nil || !errors.Is(err, ErrProfile) || !strings.Contains(err.Error(), want) {
+			t.Errorf("Run = %v, %v, want %s", doc, err, want)
+		}
+	}
+}

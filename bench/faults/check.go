@@ -1,0 +1,168 @@
+package faults
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/zkbench/zkbench/ensemble"
+	"github.com/zkbench/zkbench/profiles"
+)
+
+// Environment is what a run will go on, before it is there: enough to tell which faults can be injected.
+type Environment struct {
+	Name    string            // such as local:3
+	Servers int               // how many there are
+	Driver  ensemble.Ensemble // of the type that the ensemble will have; it may be a nil pointer
+	// Encrypted connections hide the protocol, which the proxy reads for most faults of clients. Those of a profile with tls are in any case.
+	Encrypted bool
+}
+
+// The kinds of faults by what they need.
+var (
+	// of the process of a server
+	ofProcesses = []string{profiles.Kill, profiles.StopServer, profiles.Pause, profiles.Restart, profiles.RollingRestart}
+	// of what a server sends
+	ofNetwork = []string{profiles.AddLatency, profiles.AddLoss}
+	// of a session, by its own means
+	ofSessions = []string{profiles.Expire, profiles.Crash}
+	// of the processes of a driver
+	ofDrivers = []string{profiles.KillDriver}
+	// of the connections of clients, by the proxy in front of the servers
+	ofConnections = []string{profiles.CutReply, profiles.CutRequest, profiles.Silence, profiles.DelayEvents, profiles.HoldEvents,
+		profiles.RepeatEvents, profiles.Reset}
+)
+
+// Check reports every planned fault that cannot be injected there, with its place and with what can be.
+func Check(p profiles.Profile, on Environment) []error {
+	var problems []error
+	on.Encrypted = on.Encrypted || p.TLS != profiles.TLS{}
+	for i, f := range p.Faults {
+		if why := on.impossible(f); why != "" {
+			problems = append(problems, fmt.Errorf("%s: %s cannot be injected on %s: %s; possible are %s", p.AtFault(i, "kind"), f.Kind, on.Name,
+				why, strings.Join(on.possible(), ", ")))
+			continue
+		}
+		if why := on.missing(f.Server); why != "" {
+			problems = append(problems, fmt.Errorf("%s: %s", p.AtFault(i, "server"), why))
+		}
+	}
+	return problems
+}
+
+// CheckThere is Check of an ensemble that is there by now. It asks the ensemble what the planned faults need of it.
+func CheckThere(ctx context.Context, p profiles.Profile, e ensemble.Ensemble) []error {
+	about := e.Describe()
+	problems := Check(p, Environment{Name: fmt.Sprintf("%s:%d", about.Kind, e.Servers()), Servers: e.Servers(), Driver: e, Encrypted: encrypted(e)})
+	if len(problems) > 0 {
+		return problems
+	}
+	for i, f := range p.Faults {
+		var err error
+		if key, why := f.ExpiresTooLate(p, tickOf(about)); key != "" {
+			problems = append(problems, fmt.Errorf("%s: faults: %s", p.AtFault(i, key), why))
+		}
+		switch {
+		case f.Kind == profiles.Disconnect:
+			err = e.(ensemble.Partitioner).Partitions(ctx, ensemble.Side(f.From))
+		case slices.Contains(ofNetwork, f.Kind):
+			err = e.(ensemble.Degrader).Degrades(ctx)
+		}
+		if err != nil {
+			problems = append(problems, fmt.Errorf("%s: %s cannot be injected here: %w", p.AtFault(i, "kind"), f.Kind, err))
+		}
+	}
+	return problems
+}
+
+// tickOf is the servers' unit of time, to which they round session timeouts up: by default where they do not tell.
+func tickOf(about ensemble.Description) time.Duration { return cmp.Or(about.Tick, 2*time.Second) }
+
+// encrypted reports whether the clients' port of an ensemble that the run has started is.
+func encrypted(e ensemble.Ensemble) bool {
+	s, ok := e.(ensemble.Secured)
+	return ok && s.Credentials().CA != ""
+}
+
+// possible are the kinds of faults that can be injected there.
+func (e Environment) possible() []string {
+	var all []string
+	for _, k := range profiles.FaultKinds() {
+		if e.impossible(profiles.PlannedFault{Kind: k.Name, Session: profiles.AnySession}) == "" {
+			all = append(all, k.Name)
+		}
+	}
+	return all
+}
+
+// impossible says why a fault cannot be injected there, and what to do; "" if it can.
+func (e Environment) impossible(f profiles.PlannedFault) string {
+	_, injects := e.Driver.(ensemble.FaultInjector)
+	_, cuts := e.Driver.(ensemble.Partitioner)
+	_, degrades := e.Driver.(ensemble.Degrader)
+	network := f.Kind == profiles.Disconnect || slices.Contains(ofNetwork, f.Kind)
+	switch {
+	case e.Encrypted && slices.Contains(ofConnections, f.Kind) && !unread(f):
+		return "it is injected by a proxy that reads the protocol, which TLS hides (use the plain port, or secure: none)"
+	case !injects && (network || slices.Contains(ofProcesses, f.Kind)):
+		return "zkbench injects no faults into servers that somebody else runs (let the run start its own: --ensemble compose:3 or local:3)"
+	case f.Kind == profiles.Disconnect && !cuts:
+		return "its servers share the network of one machine, and nothing cuts it between them (choose --ensemble compose:3, or another fault: " +
+			"pause, of a server that stands still, or silence, of one that its clients do not reach while its peers do)"
+	case network && !degrades:
+		return "its servers share the network of one machine (choose --ensemble compose:3)"
+	}
+	return ""
+}
+
+// unread reports whether the proxy can inject a fault into connections that it cannot read.
+func unread(f profiles.PlannedFault) bool {
+	return f.Kind == profiles.Reset && f.Session == profiles.AnySession
+}
+
+// missing says that there is no such server.
+func (e Environment) missing(server string) string {
+	number, err := strconv.Atoi(server)
+	switch {
+	case err == nil && number > e.Servers:
+		return fmt.Sprintf("there is no server %d on %s (expected 1 to %d)", number, e.Name, e.Servers)
+	case server == profiles.Follower && e.Servers < 3:
+		return fmt.Sprintf("there is no follower on %s, which needs three servers (expected leader, or a number from 1 to %d)", e.Name, e.Servers)
+	}
+	return ""
+}
+
+// MostDown is how many servers the planned faults take away from the sessions at the same time, at most.
+func MostDown(p profiles.Profile) int {
+	most, all := 0, p.Schedule()
+	for _, f := range all {
+		if !takesServer(f) {
+			continue
+		}
+		n := 0
+		for _, g := range all {
+			if takesServer(g) && g.At <= f.At && (g.For == 0 || g.At+g.For > f.At) {
+				n++
+			}
+		}
+		most = max(most, n)
+	}
+	return most
+}
+
+// takesServer reports whether sessions have to leave the server that a fault is injected into.
+func takesServer(f profiles.PlannedFault) bool {
+	return slices.Contains(ofProcesses, f.Kind) || f.Kind == profiles.Disconnect || f.Kind == profiles.Silence && f.Server != ""
+}
+
+// NeedsProxy reports whether a profile plans a fault of the connections between clients and servers.
+func NeedsProxy(p profiles.Profile) bool {
+	return slices.ContainsFunc(p.Faults, func(f profiles.PlannedFault) bool { return slices.Contains(ofConnections, f.Kind) })
+}
+
+// ProxyNote is what a reader must know of numbers that were measured through the proxy.
+const ProxyNote = "The sessions went through zkbench's fault proxy: what it takes is in every response, and its CPU time in zkbench's own."

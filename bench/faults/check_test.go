@@ -1,0 +1,81 @@
+package faults
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/zkbench/zkbench/ensemble"
+	"github.com/zkbench/zkbench/ensemble/local"
+	"github.com/zkbench/zkbench/profiles"
+	"github.com/zkbench/zkbench/recipes/lock"
+	"github.com/zkbench/zkbench/workloads"
+)
+
+// catalogue is what the profiles of the tests may name.
+var catalogue = func() profiles.Catalogue {
+	locks := workloads.Locks(lock.Variants())
+	return profiles.Catalogue{&locks.Workload}
+}()
+
+func TestFaultsThatCannotBeInjected(t *testing.T) {
+	three := Environment{Name: "local:3", Servers: 3, Driver: (*local.Local)(nil)}
+	alone := Environment{Name: "local:1", Servers: 1, Driver: (*local.Local)(nil)}
+	encrypted := three
+	encrypted.Encrypted = true
+	external := Environment{Name: "host:2181", Servers: 1, Driver: (*ensemble.External)(nil)}
+	for _, c := range []struct {
+		fault string
+		on    Environment
+		want  string // "": it can be injected
+	}{
+		{"{at: 1s, kind: kill, server: leader}", three, ""},
+		{"{at: 1s, kind: restart, server: 3}", three, ""},
+		{"{at: 1s, kind: rolling-restart}", alone, ""},
+		{"{at: 1s, kind: rolling-restart}", external, "rolling-restart cannot be injected on host:2181: zkbench injects no faults into servers that somebody else runs"},
+		{"{at: 1s, kind: cut-reply}", external, ""},
+		{"{at: 1s, kind: reset}", encrypted, ""},
+		{"{at: 1s, kind: reset, session: 1}", encrypted, "p.yaml:6:20: reset cannot be injected on local:3: it is injected by a proxy that reads the protocol, which TLS hides"},
+		{"{at: 1s, kind: silence}", encrypted, "possible are kill, stop, pause, restart, rolling-restart, expire, crash, reset"},
+		{"{at: 1s, kind: expire, session: 1}", external, ""},
+		{"{at: 1s, kind: kill, server: leader}", alone, ""},
+		{"{at: 1s, kind: kill, server: follower}", alone, "p.yaml:6:34: there is no follower on local:1"},
+		{"{at: 1s, kind: kill, server: 4}", three, "p.yaml:6:34: there is no server 4 on local:3 (expected 1 to 3)"},
+		{"{at: 1s, kind: silence, server: 2}", external, "p.yaml:6:37: there is no server 2 on host:2181"},
+		{"{at: 1s, kind: disconnect, server: 1}", three, "p.yaml:6:20: disconnect cannot be injected on local:3: its servers share the network"},
+		{"{at: 1s, kind: loss, server: 1, percent: 5}", three, "p.yaml:6:20: loss cannot be injected on local:3: its servers share the network of one " +
+			"machine (choose --ensemble compose:3); possible are kill, stop, pause, restart, rolling-restart, expire, "},
+		{"{at: 1s, kind: pause, server: 1}", external, "zkbench injects no faults into servers that somebody else runs (let the run start its own"},
+		{"{at: 1s, kind: latency, server: 1, delay: 5ms}", external, "possible are expire, crash, cut-reply, "},
+	} {
+		p, err := catalogue.Parse("p.yaml", []byte("workload: lock\nvariants: predecessor\nsessions: 5\nduration: 5s\nfaults:\n  - "+c.fault+"\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = errors.Join(Check(p, c.on)...)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s on %s: %v, want %q", c.fault, c.on.Name, err, c.want)
+		}
+	}
+}
+
+func TestServersThatFaultsTakeAwayAtOnce(t *testing.T) {
+	for _, c := range []struct {
+		faults string
+		want   int
+	}{
+		{"", 0},
+		{"{at: 1s, kind: expire, session: 1}, {at: 1s, kind: silence}", 0},
+		{"{at: 1s, kind: kill, server: 1, for: 1s}, {at: 2s, kind: pause, server: 2, for: 1s}", 1},
+		{"{at: 1s, kind: kill, server: 1, for: 2s}, {at: 2s, kind: disconnect, server: 2, for: 1s}", 2},
+		{"{at: 3s, kind: silence, server: 1}, {at: 2s, kind: stop, server: 2}", 2},
+	} {
+		p, err := catalogue.Parse("p.yaml", []byte("workload: lock\nvariants: predecessor\nsessions: 5\nduration: 5s\nfaults: ["+c.faults+"]\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := MostDown(p); got != c.want {
+			t.Errorf("%s: %d servers, want %d", c.faults, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,126 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/zkbench/zkbench/ensemble/proxy"
+	"github.com/zkbench/zkbench/internal/jute"
+	"github.com/zkbench/zkbench/profiles"
+)
+
+// proxied are the operations on the wire that an operation of a profile stands for.
+var proxied = map[string][]jute.Op{
+	"create": {jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer, jute.OpCreateTTL}, "delete": {jute.OpDelete}, "exists": {jute.OpExists},
+	"get": {jute.OpGetData}, "set": {jute.OpSetData}, "list": {jute.OpGetChildren, jute.OpGetChildren2}, "sync": {jute.OpSync}, "multi": {jute.OpMulti},
+}
+
+// disturb injects a fault of the connections between clients and servers.
+func (s *Schedule) disturb(steady context.Context, i int, f profiles.PlannedFault) (recovery, error) {
+	rule := proxy.Rule{Ops: proxied[f.Op], Times: f.Times, Copies: f.Copies}
+	if f.Session != profiles.AnySession {
+		rule.Session = s.target.Session(f.Session).ID()
+	}
+	if f.Server != "" {
+		number, err := s.find(steady, f.Server)
+		if err != nil {
+			return nil, err
+		}
+		rule.Server = number
+		s.name(i, f, number)
+	}
+	s.keepPlaces(i)
+	switch f.Kind {
+	case profiles.CutReply:
+		rule.On = proxy.Reply
+		return s.cut(steady, i, f, rule)
+	case profiles.CutRequest:
+		rule.On = proxy.Request
+		return s.cut(steady, i, f, rule)
+	case profiles.Reset:
+		at := s.target.Origin.Now()
+		if s.target.Proxy.Reset(rule.Session) == 0 {
+			return nil, errors.New("there was no connection to reset")
+		}
+		s.injected(i, at)
+		s.recovered(i, nil)
+		return nil, nil
+	}
+	rules := []proxy.Rule{rule}
+	switch f.Kind {
+	case profiles.Silence:
+		rules = nil
+		for on, way := range map[proxy.Point]string{proxy.ToServer: "to-server", proxy.ToClient: "to-client"} {
+			if f.Direction == "both" || f.Direction == way {
+				one := rule
+				one.On, one.Do = on, proxy.Hold
+				rules = append(rules, one)
+			}
+		}
+	case profiles.DelayEvents:
+		rules[0].On, rules[0].Do, rules[0].For = proxy.Notification, proxy.Delay, f.Delay
+	case profiles.HoldEvents:
+		rules[0].On, rules[0].Do = proxy.Notification, proxy.Hold
+	case profiles.RepeatEvents:
+		rules[0].On, rules[0].Do = proxy.Notification, proxy.Repeat
+	default:
+		return nil, fmt.Errorf("unknown kind %q", f.Kind)
+	}
+	var at []*proxy.Fault
+	for _, r := range rules {
+		at = append(at, s.target.Proxy.Add(r))
+	}
+	s.injected(i, s.target.Origin.Now())
+	return func(context.Context) error {
+		for _, f := range at {
+			f.Remove()
+		}
+		return nil
+	}, nil
+}
+
+// cut waits for the request that a rule is about: the connection is cut when it comes. The fault is over when that has happened as often as
+// it should, or its time is up.
+func (s *Schedule) cut(steady context.Context, i int, f profiles.PlannedFault, rule proxy.Rule) (recovery, error) {
+	rule.Do = proxy.Cut
+	waiting := steady
+	if f.For > 0 {
+		var cancel context.CancelFunc
+		waiting, cancel = context.WithTimeout(steady, f.For)
+		defer cancel()
+	}
+	at := s.target.Proxy.Add(rule)
+	defer at.Remove()
+	if at.Wait(waiting, 1) != nil {
+		return nil, errNoRequest
+	}
+	s.injected(i, s.target.Origin.Now())
+	if f.Times > 1 {
+		_ = at.Wait(waiting, f.Times) // how often until its time was up is in the result
+	}
+	s.count(i, at.Injected())
+	s.recovered(i, nil)
+	return nil, nil
+}
+
+// name notes which server has the role that a fault of connections names.
+func (s *Schedule) name(i int, f profiles.PlannedFault, number int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if f.Server == profiles.Leader || f.Server == profiles.Follower {
+		s.all[i].Target = fmt.Sprintf("clients of the %s (server %d)", f.Server, number)
+		return
+	}
+	s.all[i].Target = fmt.Sprintf("clients of server %d", number)
+}
+
+// count notes how often a fault took effect.
+func (s *Schedule) count(i, n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all[i].Times = n
+}
+
+// errNoRequest: a fault that waits for a request has met none.
+var errNoRequest = errors.New("no such request came")

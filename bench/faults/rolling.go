@@ -1,0 +1,135 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/zkbench/zkbench/ensemble"
+	"github.com/zkbench/zkbench/internal/sleep"
+	"github.com/zkbench/zkbench/profiles"
+)
+
+// Step is one server of a rolling restart. Times are offsets from the origin.
+type Step struct {
+	Server int
+	Leader bool // it led when its turn came
+	Down   time.Duration
+	Up     time.Duration // a write had gone through every server again; 0: that did not come about
+}
+
+// roll restarts all servers one by one, as operators do: the leader last, so that there is one election, and the next one when a write has gone
+// through every server again. When the steady phase ends, the server that is down is started, and the others are left alone.
+func (s *Schedule) roll(ctx, steady context.Context, i int, f profiles.PlannedFault) error {
+	if !s.rolling.TryLock() {
+		return errors.New("the rolling restart before it was not over")
+	}
+	defer s.rolling.Unlock()
+	s.keepPlaces(i)
+	left := make([]int, s.target.Ensemble.Servers())
+	for n := range left {
+		left[n] = n + 1
+	}
+	for of := len(left); len(left) > 0; {
+		if steady.Err() != nil {
+			s.recovered(i, unfinished{of - len(left), of})
+			return nil
+		}
+		number, err := s.restartOne(ctx, steady, i, f, left)
+		switch {
+		case err != nil && number == 0 && len(left) == of:
+			return err // nothing was done
+		case err != nil:
+			s.recovered(i, err)
+			return nil
+		}
+		left = slices.DeleteFunc(left, func(n int) bool { return n == number })
+	}
+	s.recovered(i, nil)
+	return nil
+}
+
+// restartOne restarts one of some servers and waits until it serves; 0 where none was stopped.
+func (s *Schedule) restartOne(ctx, steady context.Context, i int, f profiles.PlannedFault, left []int) (number int, err error) {
+	leader, err := s.find(steady, profiles.Leader)
+	if err != nil {
+		return 0, err
+	}
+	number = nextToRestart(left, leader)
+	injector := s.target.Ensemble.(ensemble.FaultInjector) // checked before any load
+	up, err := s.stopForRestart(ctx, i, injector, number, number == leader)
+	if err != nil {
+		return 0, err
+	}
+	if up != nil {
+		_ = sleep.For(steady, f.For)
+		if ctx.Err() != nil { // the run leaves at once, and so does its ensemble
+			return number, ctx.Err()
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, recoverWithin)
+	defer cancel()
+	if up != nil {
+		err = up(ctx)
+	}
+	if err == nil {
+		err = injector.Ready(ctx)
+	}
+	s.stepped(i, number, err == nil)
+	return number, err
+}
+
+// stopForRestart stops a server; what it returns starts it again, and is nil where a fault had taken the server down, and it has been started.
+func (s *Schedule) stopForRestart(ctx context.Context, i int, injector ensemble.FaultInjector, number int, leads bool) (recovery, error) {
+	ctx, cancel := context.WithTimeout(ctx, actWithin)
+	defer cancel()
+	s.servers.Lock()
+	defer s.servers.Unlock()
+	down := s.target.Origin.Now()
+	undo, err := s.takeDown(ctx, i, injector, number)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	f := &s.all[i]
+	f.Steps = append(f.Steps, Step{Server: number, Leader: leads, Down: down})
+	n := len(f.Steps)
+	s.mu.Unlock()
+	s.tell(i, fmt.Sprintf("server %d stopped, %d of %d", number, n, s.target.Ensemble.Servers()), s.target.Origin.Now())
+	return undo, nil
+}
+
+// stepped notes that a server of a rolling restart serves again, or will not.
+func (s *Schedule) stepped(i, number int, up bool) {
+	now := s.target.Origin.Now()
+	s.mu.Lock()
+	if last := &s.all[i].Steps[len(s.all[i].Steps)-1]; up {
+		last.Up = now
+	}
+	if s.impaired[number] == i+1 {
+		delete(s.impaired, number)
+	}
+	s.mu.Unlock()
+	if up {
+		s.tell(i, fmt.Sprintf("server %d serves again", number), now)
+	}
+}
+
+// nextToRestart is the first of the servers that does not lead, and the leader when no other is left.
+func nextToRestart(left []int, leader int) int {
+	for _, n := range left {
+		if n != leader {
+			return n
+		}
+	}
+	return left[0]
+}
+
+// unfinished is a rolling restart that the end of the steady phase cut short.
+type unfinished struct{ done, of int }
+
+func (u unfinished) Error() string {
+	return fmt.Sprintf("%d of %d servers had been restarted when the steady phase was over (raise duration)", u.done, u.of)
+}

@@ -1,0 +1,345 @@
+package faults
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/zkbench/zkbench/ensemble"
+	"github.com/zkbench/zkbench/ensemble/proxy"
+	"github.com/zkbench/zkbench/internal/sleep"
+	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/profiles"
+	"github.com/zkbench/zkbench/zk"
+)
+
+// Target is what the faults of a schedule are injected into: the sessions of a cell, and the ensemble they are connected to.
+type Target struct {
+	Ensemble       ensemble.Ensemble
+	Proxy          *proxy.Proxy // in front of the servers; nil when no fault needs it
+	Origin         metrics.Origin
+	SessionTimeout time.Duration // that the sessions ask for
+	Engine         string
+	Session        func(seat int) zk.Session
+	Places         func() []Place
+	Before         func()  // called before each fault; nil: nobody wants to know
+	Storms         *Storms // made ready; nil: none is planned
+	// KillDriver ends the process of a driver that holds the session of a seat, or all of its processes for profiles.AnySession; nil: no driver holds them.
+	KillDriver func(seat int) error
+	Tell       func(Event) // called from several goroutines
+}
+
+// Place is where a session is connected: Server is "" while it is not, or where the engine does not tell.
+type Place struct {
+	ID     int64
+	Server string
+}
+
+// Event is what happens with a fault: it was injected, the system recovered, or one of both failed.
+type Event struct {
+	Fault
+	What   string        // Injected, that it recovered, why it did neither, or what it has done so far
+	Offset time.Duration // from the origin
+}
+
+// Injected is what happened with a fault that was injected; all else that happens ends it.
+const Injected = "injected"
+
+// Fault is something that broke, and what became of it. Times are offsets from the origin.
+type Fault struct {
+	profiles.PlannedFault
+	Unplanned    *Outage // what the servers told of a fault that nobody planned; nil: it was planned
+	Target       string  // what it was injected into
+	Server       int     // the number of the server that it was injected into; 0: none
+	Injected     bool
+	Begun        time.Duration // when it began to be injected: its effects may come before that is done; At where nobody planned it
+	At           time.Duration // when it was injected
+	Recovered    bool          // it was taken back, or was over by itself
+	RecoveredAt  time.Duration
+	Times        int     // that it took effect, where that is counted
+	Err          error   // why it was not injected
+	NotRecovered error   // why it could not be taken back
+	Places       []Place // of the sessions when it was injected
+	Storm        *Storm  // what came of a storm; nil: it is none
+	Steps        []Step  // of a rolling restart
+
+	standing bool // it has its effects for as long as it lasts
+}
+
+// Schedule injects the planned faults of one cell, each in a goroutine of its own from its time to its recovery.
+type Schedule struct {
+	target Target
+	begin  time.Duration // of the steady phase
+	work   sync.WaitGroup
+
+	servers sync.Mutex // one server is chosen and impaired at a time
+	rolling sync.Mutex // one rolling restart goes on at a time
+
+	mu       sync.Mutex
+	started  bool
+	all      []Fault     // in the order of the profile
+	impaired map[int]int // servers that are down or out of reach, by number: the fault that did it, counted from 1
+}
+
+// New prepares the planned faults for a cell. Nothing is injected before Start.
+func New(planned []profiles.PlannedFault, t Target) *Schedule {
+	s := &Schedule{target: t, impaired: map[int]int{}}
+	for _, f := range planned {
+		s.all = append(s.all, Fault{PlannedFault: f, Target: f.Target()})
+	}
+	return s
+}
+
+const (
+	// actWithin bounds what injecting a fault may take: a server is found, or has ended.
+	actWithin = 30 * time.Second
+	// recoverWithin bounds the recovery: a server has started, has caught up with the leader and takes writes, though all sessions return to it
+	// at once. A run on an overloaded machine is slow and no failure.
+	recoverWithin = 2 * time.Minute
+)
+
+// Start injects each fault at its time after begin. steady ends with the steady phase, and before it when the run fails: nothing is injected
+// from then on, and everything recovers. The caller calls Wait after it.
+func (s *Schedule) Start(ctx, steady context.Context, begin time.Duration) {
+	s.mu.Lock()
+	s.started, s.begin = true, begin
+	s.mu.Unlock()
+	for i := range s.all {
+		s.work.Go(func() { s.carryOut(ctx, steady, i) })
+	}
+}
+
+// Wait waits until everything has recovered, or could not.
+func (s *Schedule) Wait() { s.work.Wait() }
+
+// Started reports whether there are faults, and the time in which they are injected has begun.
+func (s *Schedule) Started() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.started && len(s.all) > 0
+}
+
+// carryOut is the life of one fault.
+func (s *Schedule) carryOut(ctx, steady context.Context, i int) {
+	f := s.all[i].PlannedFault
+	if sleep.For(steady, s.begin+f.At-s.target.Origin.Now()) != nil {
+		return
+	}
+	undo, err := s.inject(ctx, steady, i, f)
+	if err != nil {
+		s.failed(i, err)
+		return
+	}
+	if undo == nil {
+		return
+	}
+	switch {
+	case f.For > 0:
+		sleep.For(steady, f.For) // or to the end of the steady phase
+	case f.Kind != profiles.Restart:
+		<-steady.Done()
+	}
+	if ctx.Err() != nil { // the run leaves at once, and so does its ensemble
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, recoverWithin)
+	defer cancel()
+	s.recovered(i, undo(ctx))
+}
+
+// recovery takes a fault back.
+type recovery func(context.Context) error
+
+// inject carries a fault out. The recovery is nil when there is nothing to take back.
+func (s *Schedule) inject(ctx, steady context.Context, i int, f profiles.PlannedFault) (recovery, error) {
+	if slices.Contains(ofConnections, f.Kind) {
+		return s.disturb(steady, i, f)
+	}
+	if f.IsStorm() {
+		return nil, s.storm(steady, i)
+	}
+	if f.Kind == profiles.RollingRestart {
+		return nil, s.roll(ctx, steady, i, f)
+	}
+	ctx, cancel := context.WithTimeout(ctx, actWithin)
+	defer cancel()
+	if slices.Contains(ofSessions, f.Kind) {
+		return nil, s.endSession(ctx, i, f)
+	}
+	if slices.Contains(ofDrivers, f.Kind) {
+		return nil, s.killDriver(i, f)
+	}
+	return s.impair(ctx, steady, i, f)
+}
+
+// killDriver has the clients of a driver's process die.
+func (s *Schedule) killDriver(i int, f profiles.PlannedFault) error {
+	if s.target.KillDriver == nil {
+		return errors.New("no driver holds the sessions")
+	}
+	s.keepPlaces(i)
+	from := s.target.Origin.Now()
+	if err := s.target.KillDriver(f.Session); err != nil {
+		return err
+	}
+	s.injected(i, from)
+	s.recovered(i, nil)
+	return nil
+}
+
+// endSession expires a session, or has its client die.
+func (s *Schedule) endSession(ctx context.Context, i int, f profiles.PlannedFault) error {
+	m, ok := zk.AsKiller(s.target.Session(f.Session))
+	if !ok {
+		return fmt.Errorf("sessions of the engine %s cannot be ended so", s.target.Engine)
+	}
+	s.keepPlaces(i)
+	from := s.target.Origin.Now()
+	end := m.Expire
+	if f.Kind == profiles.Crash {
+		end = func(context.Context) error { return m.Crash() }
+	}
+	if err := end(ctx); err != nil {
+		return err
+	}
+	s.injected(i, from)
+	s.recovered(i, nil)
+	return nil
+}
+
+// keepPlaces keeps where the sessions are before a fault is injected.
+func (s *Schedule) keepPlaces(i int) {
+	places := s.target.Places()
+	if s.target.Before != nil {
+		s.target.Before()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all[i].Places, s.all[i].Begun = places, s.target.Origin.Now()
+}
+
+// injected notes that a fault was injected, at an offset.
+func (s *Schedule) injected(i int, at time.Duration) {
+	s.mu.Lock()
+	f := &s.all[i]
+	f.Injected, f.At, f.RecoveredAt = true, at, at
+	f.standing = f.standing || lasts(f.PlannedFault)
+	s.mu.Unlock()
+	s.tell(i, Injected, at)
+}
+
+// recovered notes that a fault is over, or why it could not be taken back.
+func (s *Schedule) recovered(i int, err error) {
+	at := s.target.Origin.Now()
+	s.mu.Lock()
+	f := &s.all[i]
+	if f.Recovered {
+		s.mu.Unlock()
+		return
+	}
+	f.Recovered, f.RecoveredAt, f.NotRecovered = err == nil, at, err
+	if s.impaired[f.Server] == i+1 {
+		delete(s.impaired, f.Server)
+	}
+	s.mu.Unlock()
+	if err != nil {
+		s.tell(i, f.Problem(), at)
+		return
+	}
+	s.tell(i, "recovered", at)
+}
+
+// failed notes that a fault could not be injected.
+func (s *Schedule) failed(i int, err error) {
+	s.mu.Lock()
+	s.all[i].Err = err
+	problem := s.all[i].Problem()
+	s.mu.Unlock()
+	s.tell(i, problem, s.target.Origin.Now())
+}
+
+// Problem says what went wrong with the fault; "" if nothing did.
+func (f Fault) Problem() string {
+	switch {
+	case f.Err != nil:
+		return "not injected: " + f.Err.Error()
+	case errors.As(f.NotRecovered, new(unfinished)):
+		return "not finished: " + f.NotRecovered.Error()
+	case f.NotRecovered != nil:
+		return "not recovered: " + f.NotRecovered.Error()
+	}
+	return ""
+}
+
+func (s *Schedule) tell(i int, what string, at time.Duration) {
+	s.mu.Lock()
+	f := s.all[i]
+	s.mu.Unlock()
+	s.target.Tell(Event{f, what, at})
+}
+
+// String names the fault and what it is injected into.
+func (f Fault) String() string {
+	text := f.Kind
+	if f.Op != "" {
+		text += " of " + f.Op
+	}
+	if f.Target != "" {
+		text += ", " + f.Target
+	}
+	return text
+}
+
+// Text is the planned faults on a line.
+func Text(planned []profiles.PlannedFault) string {
+	words := make([]string, len(planned))
+	for i, f := range planned {
+		words[i] = fmt.Sprintf("%v %s", f.At, Fault{PlannedFault: f, Target: f.Target()})
+		if f.For > 0 {
+			words[i] += fmt.Sprintf(" for %v", f.For)
+		}
+		if f.Every > 0 {
+			words[i] += fmt.Sprintf(" every %v", f.Every)
+		}
+	}
+	return strings.Join(words, "; ")
+}
+
+// Injected are the faults that were injected, by time.
+func (s *Schedule) Injected() []Fault {
+	all := slices.DeleteFunc(s.All(), func(f Fault) bool { return !f.Injected })
+	slices.SortStableFunc(all, func(a, b Fault) int { return cmp.Compare(a.At, b.At) })
+	return all
+}
+
+// All are the planned faults, in the order of the profile.
+func (s *Schedule) All() []Fault {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.all)
+}
+
+// ServersHurt reports whether the servers may not serve at an offset because of a fault of theirs.
+func (s *Schedule) ServersHurt(now time.Duration) bool {
+	return slices.ContainsFunc(s.All(), func(f Fault) bool {
+		return f.Server > 0 && f.Injected && (!f.Recovered || now < f.RecoveredAt+s.aftermath())
+	})
+}
+
+// AwaitServers waits until the servers serve again after faults of theirs.
+func (s *Schedule) AwaitServers(ctx context.Context) error {
+	if !slices.ContainsFunc(s.All(), func(f Fault) bool { return f.Server > 0 && f.Injected }) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, recoverWithin)
+	defer cancel()
+	if err := s.target.Ensemble.(ensemble.FaultInjector).Ready(ctx); err != nil {
+		return fmt.Errorf("the servers do not serve again after their faults: %w", err)
+	}
+	return nil
+}

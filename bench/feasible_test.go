@@ -1,0 +1,31 @@
+package bench
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/zkbench/zkbench/zk/zktest"
+)
+
+// A load that cannot be is told by the check of a profile and before the load of a run; one that can be is not.
+func TestImpossibleLoads(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		lines []string
+		want  []string // parts of the warnings
+	}{
+		{"one lock", []string{"rate: 1000/s", "hold: 200ms"}, []string{"1000/s on 1 object held for 200 ms cannot be: at most 5/s"}},
+		{"one of two rates, of two holds and of two numbers of locks", []string{"rate: [4/s, 300/s]", "hold: [1ms, 10ms]", "objects: [1, 4]"},
+			[]string{"300/s on 1 object held for 10 ms cannot be: at most 100/s"}},
+		{"a rate of each session", []string{"sessions: [2, 4]", "rate_per_session: 30/s", "hold: {uniform: [5ms, 15ms]}"}, []string{"120/s on 1 object"}},
+		{"as much as there can be", []string{"rate: 100/s", "hold: 10ms"}, nil},
+		{"a closed loop", []string{"hold: 200ms"}, nil},
+	} {
+		r := newRig(t, zktest.Config{}, c.lines...)
+		got := r.config.Warnings(r.config.Profile)
+		if !slices.EqualFunc(got, c.want, strings.Contains) {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,88 @@
+package bench
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/zkbench/zkbench/check"
+	"github.com/zkbench/zkbench/results"
+	"github.com/zkbench/zkbench/zk"
+	"github.com/zkbench/zkbench/zk/zktest"
+)
+
+// exclusionOf is the check of a cell, by judge.
+func exclusionOf(t *testing.T, c results.Cell) (results.Check, map[string]results.Judge) {
+	t.Helper()
+	for _, k := range c.Checks {
+		if k.Name == "mutual-exclusion" {
+			by := map[string]results.Judge{}
+			for _, j := range k.Judges {
+				by[j.By] = j
+			}
+			return k, by
+		}
+	}
+	t.Fatalf("nothing judges exclusion: %+v", c.Checks)
+	return results.Check{}, nil
+}
+
+// At hold: 0 the clock has nothing to go by, and the order of transactions is evidence enough.
+func TestALockThatIsHeldForNoTimeIsJudgedByZxid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k, by := exclusionOf(t, newRig(t, latency, "hold: 0s").mustRun().Cells[0])
+		if by[check.ByZxid].Verdict != "holds" || by[check.ByClock].Verdict != "unknown" || k.Verdict != "holds" || k.Evidence != by[check.ByZxid].Evidence {
+			t.Errorf("the check is %+v, want it to hold by zxid alone", k)
+		}
+	})
+}
+
+// mute is a session whose engine cannot tell zxids.
+type mute struct{ zk.Session }
+
+func (m mute) Create(ctx context.Context, path string, data []byte, mode zk.Mode) (zk.Created, error) {
+	return m.Session.Create(context.WithoutCancel(ctx), path, data, mode)
+}
+
+func (m mute) Children(ctx context.Context, path string) ([]string, zk.Stat, error) {
+	return m.Session.Children(context.WithoutCancel(ctx), path)
+}
+
+func (m mute) GetW(ctx context.Context, path string) ([]byte, zk.Stat, *zk.Watch, error) {
+	return m.Session.GetW(context.WithoutCancel(ctx), path)
+}
+
+func (m mute) Delete(ctx context.Context, path string, version int32) error {
+	return m.Session.Delete(context.WithoutCancel(ctx), path, version)
+}
+
+// An engine that tells no zxids leaves the clock as the only judge, and the result says so.
+func TestAnEngineWithoutZxidsIsJudgedByTheClock(t *testing.T) {
+	for _, hold := range []string{"5ms", "0s"} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, zktest.Config{OpLatency: latency.OpLatency, EventLatency: latency.EventLatency, Before39: true}, "hold: "+hold)
+			engine := &r.config.Setup.Engines[0]
+			dial := engine.Dial
+			engine.Dial = func(ctx context.Context, servers []string, timeout time.Duration, seed uint64) (zk.Session, error) {
+				s, err := dial(ctx, servers, timeout, seed)
+				if err != nil {
+					return nil, err
+				}
+				return mute{s}, nil
+			}
+			doc, _ := r.run()
+			cell := doc.Cells[0]
+			k, by := exclusionOf(t, cell)
+			told := strings.Contains(strings.Join(cell.Notes, "\n"), "mutual-exclusion was judged by the clock alone")
+			want := map[string]string{"5ms": "holds", "0s": "unknown"}[hold]
+			if by[check.ByZxid].Evidence != 0 || k.Verdict != want || told != (want == "holds") {
+				t.Errorf("hold %s: the check is %+v, want it %s; the notes are %q", hold, k, want, cell.Notes)
+			}
+			if hold == "0s" && doc.Exit.Code != 5 {
+				t.Errorf("hold %s: exit %+v, want 5", hold, doc.Exit)
+			}
+		})
+	}
+}

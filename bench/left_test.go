@@ -1,0 +1,49 @@
+package bench
+
+import (
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/zkbench/zkbench/zk"
+	"github.com/zkbench/zkbench/zk/zktest"
+)
+
+// Servers that are too slow to remove in time what the end of the drain cut short leave it open whether a recipe forgets something. A place that
+// nobody removes is a leak all the same.
+func TestWhatIsLeftWhenReleasesAreCutShort(t *testing.T) {
+	for _, c := range []struct {
+		sentence string
+		removal  func(wait time.Duration) zktest.Action // of the first 30 s
+		want     string
+	}{
+		{"the servers take their time", func(wait time.Duration) zktest.Action { time.Sleep(wait); return zktest.Action{} }, "unknown"},
+		{"each try loses the connection", func(time.Duration) zktest.Action { time.Sleep(second / 2); return zktest.Action{Lose: true} }, "unknown"},
+		{"the servers refuse for good", func(time.Duration) zktest.Action { return zktest.Action{Err: zk.ErrNoAuth} }, "violated"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, latency, "sessions: [4]", "duration: 3s", "session_timeout: 4s", "drain: 5s")
+			began := time.Now()
+			var load sync.Map
+			r.opened = func(seat int, s *zktest.Session) { load.Store(s, seat >= 0) }
+			r.ens.Hook(func(op zktest.Op) zktest.Action {
+				ours, _ := load.Load(op.Session)
+				if at := time.Since(began); ours == true && op.Kind == zk.KindDelete && !op.Applied && at > 3900*time.Millisecond && at < 40*second {
+					return c.removal(40*second - at)
+				}
+				return zktest.Action{}
+			})
+			doc, err := r.run()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, v := range doc.Cells[0].Checks {
+				if v.Name == "nothing-left" && v.Verdict != c.want {
+					t.Errorf("%s: %s, %s, want %s", c.sentence, v.Verdict, v.Detail, c.want)
+				}
+			}
+			time.Sleep(time.Minute) // what the hook holds up
+		})
+	}
+}

@@ -1,0 +1,197 @@
+package bench
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/zkbench/zkbench/check"
+	"github.com/zkbench/zkbench/results"
+	"github.com/zkbench/zkbench/zk/zktest"
+)
+
+// dirs are those of the shares' results.
+func (f *ships) dirs() (all []string) {
+	for _, r := range f.all {
+		r.config.Out.Close()
+		all = append(all, r.config.Out.Path())
+	}
+	return all
+}
+
+// merge merges the results of shares; partial allows some to be missing.
+func (f *ships) merge(dirs []string, partial bool) (*results.Run, string, error) {
+	f.t.Helper()
+	shares, missing, err := results.ReadShares(dirs, partial)
+	if err != nil {
+		return nil, "", err
+	}
+	path := filepath.Join(f.t.TempDir(), "merged")
+	out, err := results.Create(path, []byte(shares[0].Profile))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	defer out.Close()
+	c := f.all[0].config
+	doc, err := Merge(f.t.Context(), Merged{Config: Config{Setup: c.Setup, Profile: c.Profile, Version: c.Version, Out: out}, Shares: shares, Missing: missing})
+	if err != nil {
+		return doc, path, err
+	}
+	contradictions, err := results.Validate(path)
+	if err != nil || len(contradictions) > 0 {
+		f.t.Errorf("the merged result contradicts itself: %q, %v", contradictions, err)
+	}
+	return doc, path, nil
+}
+
+// A merged run has the counts of a single one with the same seed, and all of its checks.
+func TestMergedSharesAreOneRun(t *testing.T) {
+	for _, profile := range [][]string{
+		{"variants: [predecessor]", "sessions: 10", "objects: 3", "rate: 40", "repetitions: 2", "duration: 4s", "hold: 2ms"},
+		{"variants: [predecessor]", "sessions: [7, 10]", "hold: 20ms", "duration: 4s"},
+		{"workload: read-write", "variants: [read-write]", "sessions: 9", "readers: 50", "rate: 30", "hold: 2ms", "duration: 4s"},
+	} {
+		t.Run(strings.Join(profile, "-"), func(t *testing.T) {
+			var whole *results.Run
+			for _, n := range []int{1, 3} {
+				synctest.Test(t, func(t *testing.T) {
+					f := newShips(t, n, zktest.Config{OpLatency: time.Millisecond}, profile...)
+					docs, errs := f.run(0, time.Second)
+					if n == 1 {
+						whole = docs[0]
+						return
+					}
+					for i, err := range errs {
+						if err != nil {
+							t.Fatalf("share %d: %v", i+1, err)
+						}
+					}
+					doc, _, err := f.merge(f.dirs(), false)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if doc.Exit.Code != 0 || doc.Partial || len(doc.Cells) != len(whole.Cells) || len(doc.Shares) != n || len(doc.Pools) != len(whole.Pools) {
+						t.Fatalf("exit %v, partial %v, %d cells of %d shares, %d pools", doc.Exit, doc.Partial, len(doc.Cells), len(doc.Shares), len(doc.Pools))
+					}
+					for i, c := range doc.Cells {
+						one := whole.Cells[i]
+						if c.Name != one.Name || c.Due != one.Due || c.Loop == "open" && c.Operations != one.Operations || c.Sessions != one.Sessions {
+							t.Errorf("%s: %d operations of %d due by %d sessions; one process has %d of %d by %d", c.Name, c.Operations, c.Due, c.Sessions, one.Operations, one.Due, one.Sessions)
+						}
+						sum := int64(0)
+						for _, s := range c.Shares {
+							sum += s.Operations
+							if s.SkewLow == nil || *s.SkewLow > 0 || *s.SkewHigh < 0 || *s.SkewHigh-*s.SkewLow > 50 {
+								t.Errorf("%s: share %d started %v to %v ms later, and they did at once", c.Name, s.Number, s.SkewLow, s.SkewHigh)
+							}
+						}
+						if sum != c.Operations || c.Operations == 0 {
+							t.Errorf("%s: %d operations, %d of the shares", c.Name, c.Operations, sum)
+						}
+						var names, want []string
+						for _, k := range c.Checks {
+							names = append(names, k.Name)
+							if k.Verdict != check.Holds.String() {
+								t.Errorf("%s: %s is %s: %s", c.Name, k.Name, k.Verdict, k.Detail)
+							}
+						}
+						for _, k := range one.Checks {
+							want = append(want, k.Name)
+						}
+						if strings.Join(names, ",") != strings.Join(want, ",") {
+							t.Errorf("%s: the checks are %v, of one process %v", c.Name, names, want)
+						}
+					}
+				})
+			}
+		})
+	}
+}
+
+// A result of which a share is missing, or was lost, is partial, and nothing holds in it.
+func TestAMergedRunWithoutAShareIsPartial(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newShips(t, 3, zktest.Config{OpLatency: time.Millisecond}, "sessions: 6", "rate: 30")
+		f.run()
+		dirs := f.dirs()
+		if _, _, err := f.merge(dirs[:2], false); err == nil || !strings.Contains(err.Error(), "share 3 of 3 missing") {
+			t.Errorf("merged without the third: %v", err)
+		}
+		doc, _, err := f.merge([]string{dirs[2], dirs[0]}, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if doc.Exit.Code != 5 || !doc.Partial || !doc.Cells[0].Partial || !doc.Shares[1].Missing || !strings.Contains(doc.Exit.Reason, "share 2 has no result") {
+			t.Errorf("exit %v, partial %v", doc.Exit, doc.Partial)
+		}
+		for _, k := range doc.Cells[0].Checks {
+			if k.Verdict != check.Unknown.String() {
+				t.Errorf("%s %s, though a share is missing", k.Name, k.Verdict)
+			}
+		}
+	})
+}
+
+// What cannot be merged is refused with the file and what to do.
+func TestSharesThatAreNotOfOneRunAreRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newShips(t, 2, zktest.Config{OpLatency: time.Millisecond}, "sessions: 6", "rate: 30")
+		f.run()
+		dirs := f.dirs()
+		change := func(do func(r *results.Run)) string {
+			dir := t.TempDir()
+			if err := os.CopyFS(dir, os.DirFS(dirs[1])); err != nil {
+				t.Fatal(err)
+			}
+			r, err := results.Read(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			do(r)
+			text, _ := json.Marshal(r)
+			if err := os.WriteFile(filepath.Join(dir, results.RunFile), text, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			return dir
+		}
+		without := func(file string, keep int64) string {
+			dir := change(func(*results.Run) {})
+			path := filepath.Join(dir, file)
+			if matches, _ := filepath.Glob(path); len(matches) == 1 {
+				path = matches[0]
+			}
+			if keep == 0 {
+				os.Remove(path)
+			} else if err := os.Truncate(path, keep); err != nil {
+				t.Fatal(err)
+			}
+			return dir
+		}
+		for want, second := range map[string]string{
+			"its meeting is other":             change(func(r *results.Run) { r.Share.Meeting = "other" }),
+			"its seed is 8, not 7":             change(func(r *results.Run) { r.Seed = 8 }),
+			"its zkbench is 9":                 change(func(r *results.Run) { r.Environment.Zkbench = "9" }),
+			"the run has no shares":            change(func(r *results.Run) { r.Share = nil }),
+			"are both share 1":                 change(func(r *results.Run) { r.Share.Number = 1 }),
+			"which belongs to share 2":         change(func(r *results.Run) { r.Share.Number, r.Share.Shares = 1, 2 }),
+			"part.jsonl is missing":            without(results.PartFile, 0),
+			"profile.yaml":                     without(results.ProfileFile, 10),
+			"not a whole file of samples":      without("history-*", 1000),
+			"copy the whole directory of the ": without("history-*", 0),
+			"no such file or directory":        filepath.Join(t.TempDir(), "none"),
+		} {
+			all := []string{dirs[0], second}
+			if strings.HasPrefix(want, "which belongs") {
+				all = []string{second, dirs[1]}
+			}
+			_, _, err := f.merge(all, false)
+			if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), filepath.Dir(second)) {
+				t.Errorf("%v, want %q and the directory in it", err, want)
+			}
+		}
+	})
+}

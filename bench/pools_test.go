@@ -1,0 +1,79 @@
+package bench
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/results"
+)
+
+// The repetitions of a cell are added up in the document: percentiles of all operations, which are those of the log's histograms together.
+func TestRepetitionsAreAddedUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, latency, "repetitions: 3", "variants: [naive, predecessor]", "duration: 8s")
+		doc := r.mustRun()
+		if len(doc.Pools) != 2 {
+			t.Fatalf("%d pools, want one of each variant", len(doc.Pools))
+		}
+		f, err := os.Open(filepath.Join(r.config.Out.Path(), results.IntervalsFile))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		log, err := results.ReadLog(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range doc.Pools {
+			variant, operations := doc.Cells[p.Cells[0]].Variant, int64(0)
+			for _, i := range p.Cells {
+				if doc.Cells[i].Variant != variant {
+					t.Errorf("a pool has the cells %v, of several variants", p.Cells)
+				}
+				operations += doc.Cells[i].Operations
+			}
+			all := metrics.NewHistogram()
+			for tag, h := range log {
+				if strings.HasPrefix(tag, variant+"-") && strings.HasSuffix(tag, "/acquire.response") {
+					all.Merge(h)
+				}
+			}
+			got := p.Latency["acquire.response"]
+			if len(p.Cells) != 3 || got.Count != operations || got.P99 == nil || *got.P99 != inMillis(all.Quantile(0.99)) || got.Max != inMillis(all.Max()) {
+				t.Errorf("%s: pool %+v of %v, want the p99 %v and the %d operations of all", variant, got, p.Cells, all.Quantile(0.99), operations)
+			}
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		if doc := newRig(t, latency).mustRun(); doc.Pools != nil {
+			t.Errorf("pools %+v of a run without repetitions", doc.Pools)
+		}
+	})
+}
+
+// What a pool keeps of a histogram between repetitions loses nothing.
+func TestPoolsLoseNothing(t *testing.T) {
+	var p pool
+	want := &metrics.Set{}
+	for i := range 3 {
+		s := &metrics.Set{}
+		for n := range time.Duration(500) {
+			s.Add(metrics.Sample{Op: metrics.Acquire, Due: -n * time.Microsecond, End: n * n * time.Microsecond})
+		}
+		s.Add(metrics.Sample{Op: metrics.Release, End: 5 * 3600 * second}) // out of range
+		s.Add(metrics.Sample{Op: metrics.Release, Start: second})          // negative
+		want.Merge(s)
+		if err := p.add(i, s, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := results.Latencies(want); !reflect.DeepEqual(p.latencies, got) {
+		t.Errorf("pool %+v, want %+v", p.latencies, got)
+	}
+}

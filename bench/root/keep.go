@@ -1,0 +1,88 @@
+package root
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/zkbench/zkbench/zk"
+)
+
+func (r *Root) lost(why error, how string) error {
+	return fmt.Errorf("%w while the run went on: %s: %s", why, r.Path, how)
+}
+
+// Renew marks the root as in use by this session, when the session that did so before is over. The error is ErrGone or ErrTaken when
+// the root is not the run's any more.
+func (r *Root) Renew(ctx context.Context, s zk.Session) error {
+	claim, alive := r.Path+"/"+claimName, r.Path+"/"+AliveName
+	for {
+		if err := r.Stands(ctx, s); err != nil {
+			return err
+		}
+		// The claim is made and removed to be sure that there is none: of a run and a removal that begin at once, one wins.
+		results, err := s.Multi(ctx, zk.CreateOp(claim, nil, zk.Ephemeral), zk.DeleteOp(claim, zk.AnyVersion), zk.CreateOp(alive, nil, zk.Ephemeral))
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, zk.ErrNodeExists) && len(results) > 0 && errors.Is(results[0].Err, zk.ErrNodeExists):
+			return r.lost(ErrTaken, "'zkbench clean' is removing it")
+		case errors.Is(err, zk.ErrNodeExists):
+			return nil // this session's, or that of a session of the run that is ending: Watch waits for its end
+		case errors.Is(err, zk.ErrNoNode), zk.Classify(err) == zk.ClassMaybeApplied && ctx.Err() == nil && s.Err() == nil:
+		default:
+			return fmt.Errorf("mark %s as in use: %w", r.Path, err)
+		}
+	}
+}
+
+// Watch waits until the root is not the run's any more, which is the error, ErrGone or ErrTaken, or until the session or ctx ends,
+// which is none. It costs the servers one watch.
+func (r *Root) Watch(ctx context.Context, s zk.Session) error {
+	for s.Err() == nil && ctx.Err() == nil {
+		err := r.watchOnce(ctx, s)
+		switch {
+		case errors.Is(err, ErrGone), errors.Is(err, ErrTaken):
+			return err
+		case err != nil: // of a server that is busy or leaves
+			pause(ctx, s)
+		}
+	}
+	return nil
+}
+
+func pause(ctx context.Context, s zk.Session) {
+	t := time.NewTimer(time.Second)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-s.Done():
+	case <-t.C:
+	}
+}
+
+func (r *Root) watchOnce(ctx context.Context, s zk.Session) error {
+	st, there, w, err := s.ExistsW(ctx, r.Path+"/"+AliveName)
+	if err != nil {
+		return err
+	}
+	defer w.Stop()
+	if !there {
+		return r.Renew(ctx, s)
+	}
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-s.Done():
+		return nil
+	case e := <-w.C():
+		if e.Type != zk.EventDeleted || st.EphemeralOwner != s.ID() {
+			return nil // look again
+		}
+	}
+	if err := r.Stands(ctx, s); err != nil {
+		return err
+	}
+	return r.lost(ErrTaken, AliveName+" was deleted, so somebody is removing it")
+}

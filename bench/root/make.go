@@ -1,0 +1,194 @@
+package root
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/zkbench/zkbench/zk"
+)
+
+// Make creates the root, its marker and the parents that are missing in one transaction: whatever ends the process, no parent is
+// without a root and no root without its marker. The same transaction makes and removes a znode where the topmost of them goes, so
+// that what cannot be removed is not made.
+//
+// Make may be called again after it failed, with another session too: a root that an earlier call made is recognised as the run's.
+// The errors ErrExists, ErrNested and ErrParent say that nothing was made.
+func (r *Root) Make(ctx context.Context, s zk.Session) error {
+	for {
+		missing, err := r.look(ctx, s)
+		if err != nil || missing == nil {
+			return err
+		}
+		ops, err := r.making(missing)
+		if err != nil {
+			return err
+		}
+		results, err := s.Multi(ctx, ops...)
+		switch {
+		case err == nil:
+			return r.made(ctx, s)
+		case errors.Is(err, zk.ErrNodeExists), errors.Is(err, zk.ErrNoNode): // another run has come, or gone
+		case zk.Classify(err) == zk.ClassMaybeApplied && ctx.Err() == nil: // its marker will tell
+		case errors.Is(err, zk.ErrNoAuth) && len(results) > 1 && results[1].Err != nil && !errors.Is(results[1].Err, zk.ErrRolledBack):
+			return fmt.Errorf("%w: %s: its ACL lets this client create znodes and not delete them, so the root could not be removed; "+
+				"grant DELETE, or choose another parent with --root", ErrParent, parent(missing[0]))
+		default:
+			return fmt.Errorf("make the root %s: %w", r.Path, err)
+		}
+	}
+}
+
+// look returns the znodes that are missing, from the topmost parent to the root; none when the root is there and the run's.
+func (r *Root) look(ctx context.Context, s zk.Session) (missing []string, err error) {
+	if err := syncAt(ctx, s, r.Path); err != nil {
+		return nil, err
+	}
+	if err := r.nested(ctx, s); err != nil {
+		return nil, err
+	}
+	above := zk.Stat{}
+	for _, path := range ancestors(r.Path) {
+		st, there, err := s.Exists(ctx, path)
+		switch {
+		case err != nil:
+			return nil, err
+		case !there:
+			missing = append(missing, path)
+		case missing == nil:
+			above = st
+		}
+	}
+	if _, there, err := s.Exists(ctx, r.Path); err != nil {
+		return nil, err
+	} else if there {
+		return nil, r.recognise(ctx, s)
+	}
+	missing = append(missing, r.Path)
+	if why := fleeting(above); why != "" {
+		return nil, fmt.Errorf("%w: %s is %s; choose another parent with --root", ErrParent, parent(missing[0]), why)
+	}
+	return missing, r.unused(ctx, s, parent(missing[0]), above)
+}
+
+// unused refuses a parent of somebody's that has never had a child. Servers show a container as a persistent znode, and so does one with a
+// time to live; but a container that has had a child, has none and is still there after a minute is none, and one that has others stays.
+func (r *Root) unused(ctx context.Context, s zk.Session, path string, st zk.Stat) error {
+	if path == "/" || r.UnusedParent || st.Cversion > 0 || st.NumChildren > 0 {
+		return nil
+	}
+	data, _, err := s.Get(ctx, path)
+	if err != nil && !errors.Is(err, zk.ErrNoAuth) {
+		return err
+	}
+	if err == nil && (string(data) == parentMark(path) || string(data) == olderParentMark) {
+		return nil
+	}
+	return fmt.Errorf("%w: %s has never had a child. If it is a container znode, which ZooKeeper does not tell, it is removed after the run, once it is empty; "+
+		"if it is none, say --unused-parent; or choose a parent that has children or is missing", ErrParent, path)
+}
+
+// nested looks for markers above the root. A marker is made with its znode or never, so a parent that has none now gets none.
+func (r *Root) nested(ctx context.Context, s zk.Session) error {
+	for _, path := range ancestors(r.Path) {
+		f, ok, err := read(ctx, s, path)
+		if err != nil {
+			return err
+		}
+		if ok {
+			return fmt.Errorf("%w: %s is the root of the run %s; choose another with --root, or remove that one with 'zkbench clean' if an "+
+				"interrupted run left it", ErrNested, path, f.Run)
+		}
+	}
+	return nil
+}
+
+// recognise takes the root over that a call of Make made whose reply was lost, perhaps with its session.
+func (r *Root) recognise(ctx context.Context, s zk.Session) error {
+	f, ok, err := read(ctx, s, r.Path)
+	if err != nil {
+		return err
+	}
+	if !ok || f.ID != r.ID {
+		return fmt.Errorf("%w: %s; choose another with --root, or remove it with 'zkbench clean' if an interrupted run left it", ErrExists, r.Path)
+	}
+	r.czxid = f.czxid
+	return r.Renew(ctx, s)
+}
+
+// isEphemeral tells whether a znode goes with its session: servers mark containers and znodes with a time to live in the same field.
+func isEphemeral(st zk.Stat) bool {
+	return st.EphemeralOwner != 0 && st.EphemeralOwner != container && uint64(st.EphemeralOwner)>>56 != ttl
+}
+
+// The EphemeralOwner of a container, and the highest byte of that of a znode with a time to live.
+const container, ttl = -1 << 63, 0xff
+
+// fleeting, for servers that tell what their znodes are, says why a znode without children does not stay.
+func fleeting(st zk.Stat) string {
+	switch {
+	case st.EphemeralOwner == container:
+		return "a container znode, which ZooKeeper removes once it is empty: it would go after the run"
+	case uint64(st.EphemeralOwner)>>56 == ttl:
+		return "a znode with a time to live, which ZooKeeper may remove once it is empty: it could go after the run"
+	case st.EphemeralOwner != 0:
+		return "an ephemeral znode, which cannot have children"
+	}
+	return ""
+}
+
+// making is the transaction. The first two operations show that what is made there can be removed.
+func (r *Root) making(missing []string) ([]zk.Op, error) {
+	marker, err := json.Marshal(r.Marker)
+	if err != nil {
+		return nil, err
+	}
+	ops := []zk.Op{zk.CreateOp(missing[0], nil, zk.Persistent), zk.DeleteOp(missing[0], zk.AnyVersion)}
+	for _, path := range missing[:len(missing)-1] {
+		ops = append(ops, zk.CreateOp(path, []byte(parentMark(path)), zk.Persistent))
+	}
+	return append(ops, zk.CreateOp(r.Path, nil, zk.Persistent), zk.CreateOp(r.Path+"/"+MarkerName, marker, zk.Persistent),
+		zk.CreateOp(r.Path+"/"+AliveName, nil, zk.Ephemeral)), nil
+}
+
+// made reads what the root is known by from now on, and looks above it once more: where a parent was removed and made again as the root
+// of another run in between, that one was first.
+func (r *Root) made(ctx context.Context, s zk.Session) error {
+	st, there, err := s.Exists(ctx, r.Path)
+	if err != nil {
+		return err
+	}
+	if !there {
+		return r.lost(ErrGone, "it is not there any more")
+	}
+	r.czxid = st.Czxid
+	if err := r.nested(ctx, s); err != nil {
+		if _, removal := r.Remove(ctx, s, nil); removal != nil {
+			return errors.Join(err, removal)
+		}
+		return err
+	}
+	return nil
+}
+
+// ancestors are the parents of a path, the topmost first, without "/".
+func ancestors(path string) (all []string) {
+	for path = parent(path); path != "/"; path = parent(path) {
+		all = append(all, path)
+	}
+	slices.Reverse(all)
+	return all
+}
+
+// base is the last name of a path.
+func base(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
+
+func parent(path string) string {
+	if i := strings.LastIndexByte(path, '/'); i > 0 {
+		return path[:i]
+	}
+	return "/"
+}

@@ -1,0 +1,310 @@
+package root
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/zkbench/zkbench/zk"
+)
+
+// Foreign is a znode below a root that zkbench did not make.
+type Foreign struct {
+	Path string
+	Why  string // it is told from zkbench's own
+}
+
+func (f Foreign) String() string { return f.Path + " (" + f.Why + ")" }
+
+// LeftError says what was left because zkbench did not make it, and how to remove it from these servers.
+func LeftError(left []Foreign, servers, path string) error {
+	const most = 10
+	some := left[:min(len(left), most)]
+	var text strings.Builder
+	fmt.Fprintf(&text, "znodes below %s that zkbench did not make are left, with those above them: %v", path, some[0])
+	for _, f := range some[1:] {
+		fmt.Fprintf(&text, ", %v", f)
+	}
+	if more := len(left) - most; more > 0 {
+		fmt.Fprintf(&text, " and %d more", more)
+	}
+	for _, f := range some {
+		fmt.Fprintf(&text, "\nif nobody needs it: zkCli.sh -server %s deleteall %s", servers, f.Path)
+	}
+	fmt.Fprintf(&text, "\nthen: zkbench clean --servers %s --root %s", servers, path)
+	return errors.New(text.String())
+}
+
+// Remove removes the root, all that zkbench made below it, and the parents that a run of zkbench had to make and that nobody uses. What
+// is foreign stays, with all above it, and is returned; the marker then says that the run is over. own tells which sessions are the
+// run's: an ephemeral znode of another one is foreign whatever its name; nil goes by names alone.
+//
+// The error is ErrGone or ErrTaken when the root is not the run's any more; nothing is touched then but empty parents. An interrupted
+// removal can be taken up again.
+func (r *Root) Remove(ctx context.Context, s zk.Session, own func(session int64) bool) ([]Foreign, error) {
+	if there, err := r.find(ctx, s); err != nil || !there {
+		return nil, errors.Join(err, r.removeAbove(ctx, s))
+	}
+	for {
+		x := &remover{s: s, names: r.Names, own: own}
+		if err := x.below(ctx, r.Path); err != nil {
+			return nil, err
+		}
+		if len(x.left) > 0 {
+			return x.left, r.leave(ctx, s)
+		}
+		err := r.finish(ctx, s)
+		if err == nil {
+			return nil, r.removeAbove(ctx, s)
+		}
+		if !again(ctx, s, err) {
+			return nil, err
+		}
+		switch err := r.Stands(ctx, s); {
+		case errors.Is(err, ErrGone):
+			return nil, r.removeAbove(ctx, s)
+		case err != nil:
+			return nil, err
+		}
+	}
+}
+
+// find makes sure that the znode at the path is the root; false when there was none by the time that it was to be made.
+func (r *Root) find(ctx context.Context, s zk.Session) (there bool, err error) {
+	if r.czxid != 0 {
+		return true, r.Stands(ctx, s)
+	}
+	if err := syncAt(ctx, s, r.Path); err != nil {
+		return false, err
+	}
+	f, ok, err := read(ctx, s, r.Path)
+	if err != nil || !ok || f.ID != r.ID {
+		return false, err
+	}
+	r.czxid = f.czxid
+	return true, nil
+}
+
+// finish removes what is left of the root, and the parents that are of no use without it, in one transaction.
+func (r *Root) finish(ctx context.Context, s zk.Session) error {
+	names, _, err := s.Children(ctx, r.Path)
+	if err != nil {
+		return err
+	}
+	var ops []zk.Op
+	for _, name := range []string{AliveName, claimName, MarkerName} {
+		if slices.Contains(names, name) {
+			ops = append(ops, zk.DeleteOp(r.Path+"/"+name, zk.AnyVersion))
+		}
+	}
+	ops = append(ops, zk.DeleteOp(r.Path, zk.AnyVersion))
+	alone := len(ops)
+	for path := parent(r.Path); path != "/"; path = parent(path) {
+		data, st, err := s.Get(ctx, path)
+		if err != nil || string(data) != parentMark(path) || st.NumChildren != 1 {
+			break // removeAbove looks again
+		}
+		ops = append(ops, zk.DeleteOp(path, st.Version))
+	}
+	_, err = s.Multi(ctx, ops...)
+	if len(ops) > alone && (errors.Is(err, zk.ErrNotEmpty) || errors.Is(err, zk.ErrBadVersion)) { // another run has come into a parent
+		_, err = s.Multi(ctx, ops[:alone]...)
+	}
+	return err
+}
+
+// removeAbove removes the parents of the root, from below, as far as they are empty and zkbench made them.
+func (r *Root) removeAbove(ctx context.Context, s zk.Session) error {
+	for path := parent(r.Path); path != "/"; path = parent(path) {
+		data, st, err := s.Get(ctx, path)
+		if errors.Is(err, zk.ErrNoNode) {
+			continue
+		}
+		if err == nil && (string(data) != parentMark(path) || st.NumChildren > 0) {
+			return nil
+		}
+		if err == nil {
+			err = s.Delete(ctx, path, st.Version)
+		}
+		switch {
+		case errors.Is(err, zk.ErrNotEmpty), errors.Is(err, zk.ErrBadVersion), errors.Is(err, zk.ErrNoAuth):
+			return nil // another run has come, or it is somebody else's by now
+		case err != nil && !errors.Is(err, zk.ErrNoNode):
+			return err
+		}
+	}
+	return nil
+}
+
+// leave says in the marker that the run is over, so that the rest can be removed at once.
+func (r *Root) leave(ctx context.Context, s zk.Session) error {
+	r.Ended = time.Now().UTC()
+	marker, err := json.Marshal(r.Marker)
+	if err != nil {
+		return err
+	}
+	if _, err = s.Set(ctx, r.Path+"/"+MarkerName, marker, zk.AnyVersion); errors.Is(err, zk.ErrNoNode) {
+		return nil
+	}
+	return err
+}
+
+// RemoveBelow removes a znode below the root, and what zkbench made below it. What is foreign stays; Remove tells of it.
+func (r *Root) RemoveBelow(ctx context.Context, s zk.Session, path string, own func(session int64) bool) error {
+	x := &remover{s: s, names: r.Names, own: own}
+	return x.tree(ctx, path)
+}
+
+// again reports whether a removal has to look again: its outcome is in doubt, or there are children that this session's server did
+// not list, because it lags or because they have come meanwhile.
+func again(ctx context.Context, s zk.Session, err error) bool {
+	return ctx.Err() == nil && s.Err() == nil && (errors.Is(err, zk.ErrNotEmpty) || errors.Is(err, zk.ErrNoNode) || zk.Classify(err) == zk.ClassMaybeApplied)
+}
+
+// remover removes what zkbench made and keeps what it left.
+type remover struct {
+	s     zk.Session
+	names Names
+	own   func(session int64) bool
+	left  []Foreign
+}
+
+// batch is how many deletes go into one transaction: below the servers' limit of 1 MiB for any name of ours.
+const batch = 200
+
+// below removes what is below a root, without the znodes that make it a root.
+func (x *remover) below(ctx context.Context, path string) error {
+	names, _, err := x.s.Children(ctx, path)
+	if errors.Is(err, zk.ErrNoNode) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	names = slices.DeleteFunc(names, isOfRoot)
+	return x.children(ctx, path, x.sort(path, names, isTop))
+}
+
+// oursBelow tells the names of zkbench's children of a znode.
+func (x *remover) oursBelow(path string) func(name string) bool {
+	return func(name string) bool { return x.names.isOurs(base(path), name) }
+}
+
+// sort keeps the names that can be ours, and remembers the others.
+func (x *remover) sort(path string, names []string, ours func(string) bool) (kept []string) {
+	for _, name := range names {
+		if ours(name) {
+			kept = append(kept, name)
+		} else {
+			x.left = append(x.left, Foreign{path + "/" + name, notOurName})
+		}
+	}
+	return kept
+}
+
+const (
+	notOurName    = "no name that zkbench gives"
+	anothersRoot  = "the root of another run"
+	notOurSession = "ephemeral, of session 0x%x, which is none of the run's"
+)
+
+// tree removes a znode and all of ours below it. Znodes that go in the meantime, as those of a dying session do, are fine.
+func (x *remover) tree(ctx context.Context, path string) error {
+	for {
+		names, _, err := x.s.Children(ctx, path)
+		if errors.Is(err, zk.ErrNoNode) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if slices.Contains(names, MarkerName) {
+			x.left = append(x.left, Foreign{path, anothersRoot})
+			return nil
+		}
+		before := len(x.left)
+		if err := x.children(ctx, path, x.sort(path, names, x.oursBelow(path))); err != nil || len(x.left) > before {
+			return err
+		}
+		err = x.s.Delete(ctx, path, zk.AnyVersion)
+		if err == nil || errors.Is(err, zk.ErrNoNode) {
+			return nil
+		}
+		if !again(ctx, x.s, err) {
+			return err
+		}
+		if err := syncAt(ctx, x.s, path); err != nil {
+			return err
+		}
+	}
+}
+
+// children removes children in batches.
+func (x *remover) children(ctx context.Context, path string, names []string) error {
+	for some := range slices.Chunk(names, batch) {
+		some, err := x.dropOthers(ctx, path, some)
+		if err != nil {
+			return err
+		}
+		if err := x.batch(ctx, path, some); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// batch removes some children at once, or, if they have children of their own or are gone, one by one.
+func (x *remover) batch(ctx context.Context, path string, names []string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	ops := make([]zk.Op, len(names))
+	for i, name := range names {
+		ops[i] = zk.DeleteOp(path+"/"+name, zk.AnyVersion)
+	}
+	_, err := x.s.Multi(ctx, ops...)
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return fmt.Errorf("%w: %w", ctx.Err(), err)
+	case x.s.Err() != nil:
+		return err
+	}
+	for _, name := range names {
+		if err := x.tree(ctx, path+"/"+name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dropOthers takes the ephemeral znodes of sessions that are none of the run's out of names.
+func (x *remover) dropOthers(ctx context.Context, path string, names []string) ([]string, error) {
+	if x.own == nil {
+		return names, nil
+	}
+	var kept []string
+	for _, name := range names {
+		if x.names.isPersistent(base(path), name) {
+			kept = append(kept, name)
+			continue
+		}
+		st, there, err := x.s.Exists(ctx, path+"/"+name)
+		if err != nil {
+			return nil, err
+		}
+		switch owner := st.EphemeralOwner; {
+		case !there:
+		case isEphemeral(st) && !x.own(owner):
+			x.left = append(x.left, Foreign{path + "/" + name, fmt.Sprintf(notOurSession, owner)})
+		default:
+			kept = append(kept, name)
+		}
+	}
+	return kept, nil
+}

@@ -1,0 +1,128 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/zkbench/zkbench/bench/access"
+	"github.com/zkbench/zkbench/ensemble"
+	"github.com/zkbench/zkbench/profiles"
+	"github.com/zkbench/zkbench/results"
+	"github.com/zkbench/zkbench/zk"
+)
+
+// most is how many sessions the largest cell of a profile has.
+func (b Setup) most(p profiles.Profile) (n int) {
+	for _, sessions := range p.Sessions {
+		n = max(n, sessions)
+	}
+	if act, ok := b.act(p.Workload); ok {
+		n = act.Sessions
+	}
+	return n + p.Beside()
+}
+
+// LoadAccess reads the secrets and certificates that a profile refers to, or with others in their place; nil where its sessions are plain. The
+// error is ErrProfile: what is wrong with a reference, or what cannot be done with an identity.
+func (b Setup) LoadAccess(p profiles.Profile, set access.Settings) (*access.Access, error) {
+	a, err := access.Load(set, b.most(p))
+	if err != nil || a == nil {
+		return nil, joined(present(err))
+	}
+	if e, ok := b.engine(p.Engine); ok {
+		if _, err := e.as(a, p.Seed); err != nil {
+			return nil, joined(present(err))
+		}
+	}
+	if _, isAct := b.act(p.Workload); isAct {
+		return nil, joined(present(fmt.Errorf("workload %s is played on servers without auth, tls, acl and chroot: it breaks connections in proxies of its own or "+
+			"has client processes; use another profile there", p.Workload)))
+	}
+	if b.drives(p) {
+		return nil, joined(present(fmt.Errorf("drivers open their sessions by themselves, without auth, tls, acl and chroot; leave the driver out of variants, or use the plain port")))
+	}
+	return a, nil
+}
+
+func present(err error) []error {
+	if err == nil {
+		return nil
+	}
+	return []error{err}
+}
+
+// refused reports whether the servers carried nothing out for who the session is, or is not.
+func refused(err error) bool {
+	for _, refusal := range []error{zk.ErrAuthRequired, zk.ErrAuthFailed, zk.ErrNoAuth, zk.ErrInvalidACL} {
+		if errors.Is(err, refusal) {
+			return true
+		}
+	}
+	return false
+}
+
+// as is the engine with sessions of an access. Their number follows from their seed, which counts from that of the profile.
+func (e Engine) as(a *access.Access, seed uint64) (Engine, error) {
+	if a == nil {
+		return e, nil
+	}
+	if e.DialAs == nil {
+		return e, fmt.Errorf("the engine %s has no sessions with an identity; use engine: native", e.Name)
+	}
+	if !e.SASL {
+		if err := a.Unsupported(e.Name); err != nil {
+			return e, err
+		}
+	}
+	e.Dial = func(ctx context.Context, servers []string, timeout time.Duration, by uint64) (zk.Session, error) {
+		return e.DialAs(ctx, servers, timeout, by, a.Session(int(by-seed)))
+	}
+	return e, nil
+}
+
+// secure gives the engine the access of the run.
+func (r *runner) secure() (err error) {
+	if r.access = r.Access; r.access == nil {
+		set := access.SettingsOf(r.profile)
+		if s, ok := r.Ensemble.(ensemble.Secured); ok {
+			set = set.With(s.Credentials())
+		}
+		if r.access, err = r.LoadAccess(r.profile, set); err != nil {
+			return err
+		}
+	}
+	if r.access == nil && r.several() && r.engine.DialAs != nil { // others may have connections to compare these with
+		r.access = access.Plain(r.most(r.profile))
+	}
+	r.engine, err = r.engine.as(r.access, r.profile.Seed)
+	return err
+}
+
+// tellConnecting puts the phases of the connections to the ensemble that is there into the document.
+func (r *runner) tellConnecting() {
+	if r.access == nil {
+		return
+	}
+	all, resumed := r.access.Phases()
+	ms := func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+	var texts []string
+	for _, p := range all {
+		c := results.Connecting{Phase: p.Phase, Environment: r.number, Count: p.Count, P50: ms(p.P50), P99: ms(p.P99), Max: ms(p.Max)}
+		text := fmt.Sprintf("%s %.3g ms and %.3g ms", p.Phase, c.P50, c.P99)
+		if p.Phase == "tls" {
+			c.Resumed = resumed
+			text = fmt.Sprintf("%s (%d of %d resumed)", text, resumed, p.Count)
+		}
+		r.doc.Connecting, texts = append(r.doc.Connecting, c), append(texts, text)
+	}
+	if len(texts) > 0 && (r.several() || !r.access.IsPlain()) {
+		there := ""
+		for _, s := range r.apart {
+			there += fmt.Sprintf(" with %s %v", s.Key, s.Value)
+		}
+		r.doc.Notes = append(r.doc.Notes, "Making a connection"+there+" took, p50 and p99: "+strings.Join(texts, "; ")+".")
+	}
+}

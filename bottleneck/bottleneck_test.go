@@ -1,0 +1,57 @@
+package bottleneck
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/zkbench/zkbench/capacity"
+	"github.com/zkbench/zkbench/results"
+)
+
+// What limits follows from what moved between half of the load and the end that failed; nothing is guessed.
+func TestFind(t *testing.T) {
+	failed := 100.0
+	probes := []results.CapacityProbe{{Load: 50, Decision: "pass"}, {Load: 100, Decision: "fail"}, {Load: 400, Decision: "invalid"}}
+	cell := func(throughput float64, figures map[string]float64, idle float64) results.Cell {
+		c := results.Cell{Objects: 2, Throughput: throughput, Parameters: map[string]any{"hold": "20ms"}, Server: results.Figures{},
+			Machine: &results.Machine{Seconds: 10, CPUs: 2, Idle: idle, Generator: 2}}
+		for name, v := range figures {
+			c.Server.Set(name, v)
+		}
+		return c
+	}
+	disturbed := cell(60, map[string]float64{"fsync_mean_high_ms": 21}, 1)
+	disturbed.Machine.Others = 15
+	for want, c := range map[string]struct {
+		half, top results.Cell
+		outcome   string
+	}{
+		"other processes on zkbench's machine": {half: cell(50, map[string]float64{"fsync_mean_high_ms": 3}, 15), top: disturbed},
+		"unknown":                              {half: cell(50, map[string]float64{"fsync_mean_high_ms": 3}, 15), top: cell(60, map[string]float64{"fsync_mean_high_ms": 4}, 10)},
+		"the disk":                             {half: cell(50, map[string]float64{"fsync_mean_high_ms": 3}, 15), top: cell(60, map[string]float64{"fsync_mean_high_ms": 21}, 10)},
+		"the followers":                        {half: cell(50, map[string]float64{"quorum_ack_mean_ms": 3}, 15), top: cell(60, map[string]float64{"quorum_ack_mean_ms": 21}, 1)},
+		"the CPUs of zkbench's machine":        {half: cell(50, nil, 15), top: cell(60, nil, 1)},
+		"the recipe itself, not the ensemble":  {half: cell(50, nil, 15), top: cell(95, nil, 1)},
+		"zkbench, the load generator":          {half: cell(50, nil, 15), top: cell(60, nil, 1), outcome: "limited"},
+	} {
+		doc := &results.Capacity{Outcome: c.outcome, Failed: &failed, Probes: probes}
+		got, evidence := Find(doc, []results.Cell{c.half, c.top, cell(1000, map[string]float64{"fsync_mean_high_ms": 900}, 0)})
+		if got != want || (got == "unknown") != (len(evidence) == 0) {
+			t.Errorf("limit %q for %q, want %q", got, evidence, want)
+		}
+	}
+	if got, _ := Find(&results.Capacity{Outcome: "at least", Probes: probes}, make([]results.Cell, 3)); got != "unknown" {
+		t.Errorf("every load passed, and the limit is %q", got)
+	}
+}
+
+// A search that the load generator limited says what the generator used, from the probe that it could not offer.
+func TestTheGeneratorIsQuoted(t *testing.T) {
+	doc := &results.Capacity{Outcome: string(capacity.Limited), Reason: "zkbench could not offer 400", Probes: []results.CapacityProbe{{Load: 200, Decision: "pass"},
+		{Load: 400, Decision: "invalid"}}}
+	cells := []results.Cell{{Generator: results.Generator{SaturatedReason: "not this one"}}, {Generator: results.Generator{SaturatedReason: "it used 48 % of the CPUs"}}}
+	limit, evidence := Find(doc, cells)
+	if want := []string{"zkbench could not offer 400", "it used 48 % of the CPUs"}; limit != "zkbench, the load generator" || !slices.Equal(evidence, want) {
+		t.Errorf("%s, %q; want zkbench, and %q", limit, evidence, want)
+	}
+}

@@ -1,0 +1,76 @@
+package calibrate
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/zkbench/zkbench/results"
+)
+
+// ErrNone says that this machine has no calibration: none was stored, or it is of another host or of before the last start.
+var ErrNone = errors.New("no calibration of this machine ('zkbench calibrate' makes one)")
+
+// File is where the calibration of this user is stored: zkbench/calibration.json in the cache directory.
+func File() (string, error) {
+	cache, err := os.UserCacheDir()
+	return filepath.Join(cache, "zkbench", "calibration.json"), err
+}
+
+// Here is the name of this host and the identity of its last start, "" where the kernel tells none.
+func Here() (host, boot string) {
+	host, _ = os.Hostname()
+	text, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	return host, strings.TrimSpace(string(text))
+}
+
+// Store replaces the stored calibration and returns its path. Whoever reads meanwhile gets the old one or the new one, whole.
+func Store(doc results.Calibration) (path string, err error) {
+	if path, err = File(); err != nil {
+		return "", err
+	}
+	text, err := json.MarshalIndent(doc, "", "  ")
+	if err != nil {
+		return path, err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return path, err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".calibration-*")
+	if err != nil {
+		return path, err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(append(text, '\n'))
+	if err = errors.Join(err, f.Close()); err != nil {
+		return path, err
+	}
+	return path, os.Rename(f.Name(), path)
+}
+
+// Read is the stored calibration. The error is ErrNone when there is none that holds here.
+func Read() (*results.Calibration, error) {
+	path, err := File()
+	if err != nil {
+		return nil, err
+	}
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, ErrNone
+	} else if err != nil {
+		return nil, err
+	}
+	var doc results.Calibration
+	if err := json.Unmarshal(text, &doc); err != nil {
+		return nil, fmt.Errorf("%s: %w; 'zkbench calibrate' replaces it", path, err)
+	}
+	host, boot := Here()
+	if doc.Schema != results.CalibrationSchema || doc.Host != host || doc.BootID != boot {
+		return nil, ErrNone
+	}
+	return &doc, nil
+}

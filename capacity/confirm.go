@@ -1,0 +1,216 @@
+package capacity
+
+import (
+	"math"
+	"time"
+)
+
+// maxConfirmations is how often a bracket is confirmed, where the budget allows: their spread is what runs differ by.
+const maxConfirmations = 3
+
+// confirmed is what fresh samples say of both ends of a bracket; where there is no upper end, of the lower one.
+type confirmed struct {
+	low, high Judgement    // of all rounds, pooled
+	rounds    [][2][]Block // of the low and the high end
+	wall      bool         // the load generator could not offer an end
+}
+
+// legs are what was measured at one end.
+type legs struct {
+	blocks []Block
+	values [][]float64
+	unsafe bool
+}
+
+func (l *legs) add(m Measurement) {
+	l.blocks = append(l.blocks, m.Blocks...)
+	if m.Values != nil {
+		l.values = append(l.values, m.Values)
+	}
+	l.unsafe = l.unsafe || m.Unsafe
+}
+
+// value is the geometric mean of a goal's metric over the legs, NaN if it is not known of all.
+func (l *legs) value(goal int) float64 {
+	if goal < 0 || len(l.values) == 0 {
+		return math.NaN()
+	}
+	sum := 0.0
+	for _, v := range l.values {
+		if goal >= len(v) {
+			return math.NaN()
+		}
+		sum += math.Log(v[goal])
+	}
+	return math.Exp(sum / float64(len(l.values)))
+}
+
+func (e *end) judge(w *walk) Judgement {
+	return judge(w.plan.Goals, Measurement{Blocks: e.fresh.blocks, Unsafe: e.fresh.unsafe}, w.bursts(e.load, nil))
+}
+
+// confirm is step 5: samples of fresh sessions, none of those that chose the bracket. What is confirmed once is confirmed again while there is
+// time, and judged by all fresh samples of its ends.
+func (w *walk) confirm() (confirmed, bool) {
+	var c confirmed
+	for range maxConfirmations {
+		if len(c.rounds) > 0 && (w.rare(w.low.load) || w.spent+2*w.confirmTime() > w.plan.Budget) { // as much again where it confirms no longer
+			break
+		}
+		if ok := w.round(&c); !ok || c.wall {
+			return c, ok
+		}
+		c.low = w.low.judge(w)
+		if w.upper != failed {
+			break
+		}
+		if c.high = w.high.judge(w); c.low.Decision != Pass || c.high.Decision != Fail {
+			break
+		}
+		if ok := w.watch(&c); !ok || c.low.Decision != Pass {
+			return c, ok
+		}
+		w.keep(c)
+	}
+	return c, true
+}
+
+// watch has a low end measured for longer where stops are rare: of few blocks most have none.
+func (w *walk) watch(c *confirmed) bool {
+	for left := w.vigil(); left > 0 && c.low.Decision == Pass; left = w.vigil() {
+		n := min(left, watchBlocks)
+		if _, ok := w.ask(Probe{Purpose: Confirm, Load: w.low.load, Min: n, Max: n, Confirmation: w.confirmations}); !ok {
+			return false
+		}
+		w.low.fresh.add(w.steps[len(w.steps)-1].Measurement)
+		c.low = w.low.judge(w)
+	}
+	return true
+}
+
+// watchBlocks is how many blocks a low end is measured before it is judged again.
+const watchBlocks = 8
+
+// leg is a probe of an end.
+type leg struct {
+	end    *end
+	blocks int
+}
+
+// round is one confirmation: low, high, high, low, so that a drift favours no end. In the first one an end that has its samples, because
+// only the other one moved, is left out.
+func (w *walk) round(c *confirmed) bool {
+	w.confirmations++
+	all := w.plan.Confirm
+	var order []leg
+	switch known := len(c.rounds) == 0; {
+	case w.upper != failed, known && w.high.fresh.blocks != nil:
+		order = []leg{{&w.low, all}}
+	case known && w.low.fresh.blocks != nil:
+		order = []leg{{&w.high, all}}
+	default:
+		order = []leg{{&w.low, all / 2}, {&w.high, all}, {&w.low, all - all/2}}
+	}
+	low, high := 0, 0
+	if len(c.rounds) > 0 {
+		low, high = len(w.low.fresh.blocks), len(w.high.fresh.blocks)
+	}
+	for _, leg := range order {
+		j, ok := w.ask(Probe{Purpose: Confirm, Load: leg.end.load, Min: leg.blocks, Max: leg.blocks, Confirmation: w.confirmations})
+		if !ok {
+			return false
+		}
+		if j.Decision == Invalid {
+			c.wall = true
+			w.high, w.upper = end{load: leg.end.load}, wall
+			if leg.end == &w.low {
+				w.low = end{load: w.low.load / (1 + w.plan.Width)}
+			}
+			return true
+		}
+		leg.end.fresh.add(w.steps[len(w.steps)-1].Measurement)
+	}
+	c.rounds = append(c.rounds, [2][]Block{w.low.fresh.blocks[low:], w.high.fresh.blocks[high:]})
+	return true
+}
+
+// confirmTime is what a confirmation takes at least.
+func (w *walk) confirmTime() time.Duration {
+	more := time.Duration(max(0, w.vigil()-w.plan.Confirm)) * w.plan.block(w.low.load, Confirm)
+	return more + 3*(settle+w.overhead()) + time.Duration(w.plan.Confirm)*(w.plan.block(w.low.load, Confirm)+w.plan.block(w.high.load, Confirm))
+}
+
+// bound ends a search that has no upper end.
+func (w *walk) bound(c confirmed, outcome Outcome, reason string) {
+	w.end(outcome, reason)
+	w.result.Binding = c.low.Binding
+	w.result.Low = End{Load: w.low.load, Decision: c.low.Decision, Value: w.low.fresh.value(c.low.Binding)}
+	if outcome == AtLeast {
+		w.result.High = End{}
+	}
+	w.result.Load, w.result.Interval = w.low.load, Interval{w.low.load, math.Inf(1)}
+	w.result.Confirmations = len(c.rounds)
+	w.soak()
+}
+
+// found is step 6: the figure between two confirmed ends.
+func (w *walk) found(c confirmed) {
+	w.answer(c)
+	w.soak()
+}
+
+// keep remembers what a confirmed bracket says: a later confirmation may contradict it.
+func (w *walk) keep(c confirmed) {
+	before := w.result
+	w.answer(c)
+	was := w.result
+	was.Steps = w.steps
+	w.result, w.was = before, &was
+}
+
+func (w *walk) answer(c confirmed) {
+	w.end(Found, "")
+	r := &w.result
+	f := figure{goals: w.plan.Goals, low: w.low.load, high: w.high.load, width: w.plan.Width, atOnce: c.high.Binding}
+	r.Load, r.Binding = f.between(c.low.Estimates, c.high.Estimates)
+	r.Interval = f.interval(c, w.plan.Seed)
+	r.Low = End{Load: w.low.load, Decision: c.low.Decision, Value: w.low.fresh.value(r.Binding)}
+	r.High = End{Load: w.high.load, Decision: c.high.Decision, Value: w.high.fresh.value(r.Binding)}
+	r.Elasticity = math.Log(r.High.Value/r.Low.Value) / math.Log(w.high.load/w.low.load)
+	r.Confirmations = len(c.rounds)
+}
+
+// soak is step 7, if asked for: a share of the figure for long, without a trend.
+func (w *walk) soak() {
+	if w.plan.Soak.Length == 0 {
+		return
+	}
+	load := w.plan.Soak.Share * w.result.Load
+	outcome, reason := w.result.Outcome, w.result.Reason
+	w.result.Outcome = Unfinished
+	j, ok := w.ask(Probe{Purpose: Soaking, Load: load, Confirmation: w.confirmations + 1})
+	if !ok {
+		return
+	}
+	w.result.Outcome, w.result.Reason = outcome, reason
+	s := &Soaked{Load: load, Decision: j.Decision, Reason: j.Reason}
+	if blocks := w.steps[len(w.steps)-1].Measurement.Blocks; j.Decision == Pass && grows(w.plan.Goals, blocks) {
+		s.Decision, s.Reason = Fail, "more operations missed the goal in the second half than in the first"
+	}
+	w.result.Soak = s
+}
+
+// grows reports whether the share of a goal is higher in the second half of the blocks, by two standard errors.
+func grows(goals []Goal, blocks []Block) bool {
+	half := len(blocks) / 2
+	for i, g := range goals {
+		if g.Share == 0 {
+			continue
+		}
+		a, b := estimate(blocks[:half], i, 0), estimate(blocks[half:], i, 0)
+		if a.Due > 0 && b.Due > 0 && b.P-a.P > sigmas*math.Hypot(a.SE, b.SE) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,144 @@
+package simulated
+
+import (
+	"math"
+	"time"
+
+	"github.com/zkbench/zkbench/capacity"
+)
+
+// Scenario is a server, a search of its capacity, and what it has to find.
+type Scenario struct {
+	Name   string
+	Server Server
+	Plan   capacity.Plan
+	Want   capacity.Outcome
+	Truth  float64 // the capacity, or the lower bound of it that the search has to give; 0 of other outcomes
+	// Hard says why the figure or its interval may be off more often than 5 in 100 times; empty of what the search promises.
+	Hard string
+	// Wide says that of a hard server the interval, at least, has to be right.
+	Wide bool
+}
+
+const limit = 0.050 // seconds
+
+const few = "six blocks of 200 operations a second have few independent late operations"
+
+const swaying = "the capacity is another one in each minute"
+
+const rare = "most late operations are of a few long stops, of which a probe meets one or none"
+
+const flat = "the share of late operations hardly depends on the load"
+
+var p99 = []capacity.Goal{{Name: "p99<50ms", Share: 0.01}}
+
+// exponential is the capacity of an M/M/1 queue: responses at a rate l are exponential with the rate mu-l.
+func exponential(mu float64) float64 { return mu - math.Log(100)/limit }
+
+// Scenarios are the servers that the search is judged by. A capacity without a closed form is that of Server.Capacity with 4,000,000 operations a
+// load; a test compares.
+func Scenarios() []Scenario {
+	quick := capacity.Plan{Goals: p99, From: 100, To: 50_000, Confirm: 4, Budget: capacity.DefaultBudget}
+	slow := capacity.Plan{Goals: p99, From: 20, To: 5000, Confirm: 6, Budget: 18 * time.Minute}
+	thorough := slow
+	thorough.Confirm, thorough.Budget = 12, 25*time.Minute
+	below, above, patient := quick, quick, quick
+	below.From, above.To, patient.Budget = 2500, 1000, 15*time.Minute
+	fast := Server{Mu: 2000, Limits: []float64{limit}}
+	with := func(change func(*Server)) Server {
+		s := fast
+		change(&s)
+		return s
+	}
+	deterministic := Server{Mu: 200, Fixed: true, Limits: []float64{limit}}
+	stalling := deterministic
+	stalling.StallEvery, stalling.StallFor = 7, 0.06
+	return []Scenario{
+		{Name: "M/M/1, 2000/s", Server: fast, Plan: quick, Want: capacity.Found, Truth: exponential(2000)},
+		{Name: "M/D/1, 2000/s", Server: with(func(s *Server) { s.Fixed = true }), Plan: quick, Want: capacity.Found, Truth: 1955},
+		{Name: "M/D/1, 200/s", Server: deterministic, Plan: slow, Want: capacity.Found, Truth: 154.5, Hard: few},
+		{Name: "M/D/1, 200/s, 12 blocks to confirm", Server: deterministic, Plan: thorough, Want: capacity.Found, Truth: 154.5},
+		{Name: "M/D/1, 200/s, stalls of 60 ms every 7 s", Server: stalling, Plan: slow, Want: capacity.Found, Truth: 128.7, Hard: flat},
+		{Name: "M/M/1, 2000/s, 15 minutes", Server: fast, Plan: patient, Want: capacity.Found, Truth: exponential(2000)},
+		{Name: "M/D/1, 2000/s, p99 < 100 ms, stalls of 60 ms every 7 s", Server: with(func(s *Server) {
+			s.Fixed, s.StallEvery, s.StallFor, s.Limits = true, 7, 0.06, []float64{0.1}
+		}), Plan: quick, Want: capacity.Found, Truth: 1951},
+		{Name: "M/M/1, 200/s", Server: Server{Mu: 200, Limits: []float64{limit}}, Plan: slow, Want: capacity.Found, Truth: exponential(200), Hard: flat},
+		{Name: "M/M/1, 2000/s, 3 % slower within 5 minutes", Server: with(func(s *Server) { s.Drift, s.DriftOver = -0.03, 300 }), Plan: quick,
+			Want: capacity.Found, Truth: exponential(2000 * 0.985)},
+		{Name: "M/M/1, 2000/s, 30 % faster in the first minute", Server: with(func(s *Server) { s.LuckyFor, s.Lucky = 60, 1.3 }), Plan: quick,
+			Want: capacity.Found, Truth: exponential(2000)},
+		{Name: "M/M/1, 2000/s, at first an eighth of it, warms within 2 minutes", Server: with(func(s *Server) { s.Cold, s.WarmsIn = 0.875, 40 }),
+			Plan: slower(quick), Want: capacity.Found, Truth: exponential(2000)},
+		{Name: "M/M/1, 2000/s, 12 % more and less, every 2 minutes", Server: with(func(s *Server) { s.Sway, s.SwayEvery = 0.12, 120 }),
+			Plan: slower(quick), Want: capacity.Found, Truth: 1726, Hard: swaying},
+		{Name: "M/M/1, 2000/s, stops for 100 ms about every 30 s", Server: with(func(s *Server) { s.StopEvery, s.StopFor = 30, 0.1 }),
+			Plan: slower(quick), Want: capacity.Found, Truth: 1550, Hard: rare, Wide: true},
+		{Name: "M/M/1, 2000/s, slow for 20 s after an overload", Server: with(func(s *Server) { s.TroubleAbove, s.TroubleFor = 5000, 20 }), Plan: quick,
+			Want: capacity.Found, Truth: exponential(2000)},
+		{Name: "M/M/1, 2000/s, an election in each twentieth probe", Server: with(func(s *Server) { s.Elections = 0.05 }), Plan: slower(quick),
+			Want: capacity.Found, Truth: exponential(2000)},
+		{Name: "M/M/1, 2000/s, fails between 380 and 420", Server: with(func(s *Server) { s.NotchFrom, s.NotchTo = 380, 420 }), Plan: slower(quick),
+			Want: capacity.Found, Truth: 380},
+		{Name: "capacity below the lowest load", Server: fast, Plan: below, Want: capacity.None},
+		{Name: "capacity above the highest load", Server: fast, Plan: above, Want: capacity.AtLeast, Truth: 1000},
+		{Name: "a generator that offers at most 1200", Server: with(func(s *Server) { s.Generator = 1200 }), Plan: quick, Want: capacity.Limited, Truth: 1200},
+		{Name: "never recovers from an overload", Server: with(func(s *Server) { s.TroubleAbove, s.TroubleFor = 5000, 3600 }), Plan: quick,
+			Want: capacity.Unstable},
+	}
+}
+
+// slower is a plan with more time.
+func slower(p capacity.Plan) capacity.Plan {
+	p.Budget = 10 * time.Minute
+	return p
+}
+
+// Tally is what many searches of one scenario found.
+type Tally struct {
+	Searches int
+	Outcomes map[capacity.Outcome]int
+	Within   int     // of those that ended as they have to: the figure is within 5 % of the truth
+	Covered  int     // the interval contains the truth, whatever the outcome
+	Bias     float64 // mean of ln(figure/truth)
+	Spread   float64 // root mean square of it
+	Took     time.Duration
+	Longest  time.Duration
+	Probes   float64
+}
+
+// Run searches with seeds from 0.
+func (s Scenario) Run(searches int) Tally {
+	return s.RunAs(searches, (*Server).Search)
+}
+
+// RunAs searches in a way of one's own.
+func (s Scenario) RunAs(searches int, search func(*Server, capacity.Plan) capacity.Result) Tally {
+	t := Tally{Searches: searches, Outcomes: map[capacity.Outcome]int{}}
+	for seed := range searches {
+		s.Plan.Seed = uint64(seed)
+		r := search(&s.Server, s.Plan)
+		t.Outcomes[r.Outcome]++
+		t.Took += r.Took / time.Duration(searches)
+		t.Longest = max(t.Longest, r.Took)
+		t.Probes += float64(len(r.Steps)) / float64(searches)
+		if s.Truth > 0 && r.Outcome == s.Want {
+			t.count(math.Log(r.Load / s.Truth))
+		}
+		if s.Truth > 0 && r.Interval.Low <= s.Truth && s.Truth <= r.Interval.High {
+			t.Covered++
+		}
+	}
+	if n := float64(t.Outcomes[s.Want]); n > 0 {
+		t.Bias, t.Spread = t.Bias/n, math.Sqrt(t.Spread/n)
+	}
+	return t
+}
+
+func (t *Tally) count(away float64) {
+	t.Bias += away
+	t.Spread += away * away
+	if math.Abs(away) <= math.Log(1.05) {
+		t.Within++
+	}
+}

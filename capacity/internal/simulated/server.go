@@ -1,0 +1,196 @@
+package simulated
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/zkbench/zkbench/capacity"
+)
+
+// Server is one queue with one server, first come, first served, whose arrivals are a Poisson stream. Times are in seconds. The zero value of
+// a field is a server that does not have it.
+type Server struct {
+	Mu     float64   // operations a second
+	Fixed  bool      // every operation takes 1/Mu (M/D/1); otherwise exponential (M/M/1)
+	Limits []float64 // the latency of each goal
+
+	StallEvery, StallFor float64 // nothing is served for so long, so often
+	StopEvery, StopFor   float64 // means of exponential distributions: the time between stops in which nothing is served, and their length
+	Drift                float64 // share by which Mu changes, evenly, over DriftOver
+	DriftOver            float64
+	Cold, WarmsIn        float64 // at first Mu is lower by the share Cold, of which a third is left after each WarmsIn
+	Sway, SwayEvery      float64 // Mu is higher and lower by the share Sway, as a sine of that period: somebody else's load
+	LuckyFor, Lucky      float64 // for so long from the start Mu is so many times higher
+	NotchFrom, NotchTo   float64 // loads between them find a server of an eighth of the speed
+	Generator            float64 // loads above it cannot be offered
+	Elections            float64 // the share of the probes whose operations are all late, and which are known to be invalid
+	TroubleAbove         int     // after more than so many unfinished operations the server is slower by a third for TroubleFor
+	TroubleFor           float64
+
+	now, free, trouble float64
+	stop, stopEnds     float64     // the next one, or the one under way
+	open               []operation // unfinished, in order
+	rand               *rand.Rand
+}
+
+// operation is due and ends.
+type operation struct{ due, end float64 }
+
+// Seed restarts the server.
+func (s *Server) Seed(seed uint64) {
+	s.now, s.free, s.trouble, s.open = 0, 0, 0, s.open[:0]
+	s.stop, s.stopEnds = 0, 0
+	s.rand = rand.New(rand.NewPCG(seed, 0x7365727665))
+}
+
+func (s *Server) mu(load float64) float64 {
+	mu := s.Mu
+	if s.DriftOver > 0 {
+		mu *= 1 + s.Drift*min(s.now/s.DriftOver, 1)
+	}
+	if s.WarmsIn > 0 {
+		mu *= 1 - s.Cold*math.Exp(-s.now/s.WarmsIn)
+	}
+	if s.SwayEvery > 0 {
+		mu *= 1 + s.Sway*math.Sin(2*math.Pi*s.now/s.SwayEvery)
+	}
+	if s.now < s.LuckyFor {
+		mu *= s.Lucky
+	}
+	if load > s.NotchFrom && load < s.NotchTo {
+		mu /= 8
+	}
+	if s.now < s.trouble {
+		mu /= 1.5
+	}
+	return mu
+}
+
+// serve offers a load for a time, and returns the counts of it.
+func (s *Server) serve(load float64, length time.Duration) capacity.Block {
+	b := capacity.Block{Length: length, Over: make([]int, len(s.Limits))}
+	end := s.now + length.Seconds()
+	unfinished, took := len(s.open), 0.0
+	for at := s.now + s.rand.ExpFloat64()/load; at < end; at += s.rand.ExpFloat64() / load {
+		s.now = at
+		service := 1 / s.mu(load)
+		if !s.Fixed {
+			service *= s.rand.ExpFloat64()
+		}
+		s.free = s.stall(max(s.free, at)) + service
+		s.open = append(s.open, operation{at, s.free})
+		b.Due++
+		took += s.free - at
+		for i, limit := range s.Limits {
+			if s.free-at > limit {
+				b.Over[i]++
+			}
+		}
+	}
+	s.now = end
+	b.Mean = seconds(took / float64(max(b.Due, 1)))
+	s.open = slices.DeleteFunc(s.open, func(o operation) bool { return o.end <= end })
+	b.Done = b.Due + unfinished - len(s.open)
+	for _, o := range s.open {
+		if o.due < end-slices.Max(s.Limits) {
+			b.Stuck++
+		}
+	}
+	if s.TroubleAbove > 0 && len(s.open) > s.TroubleAbove {
+		s.trouble = end + s.TroubleFor
+	}
+	return b
+}
+
+// stall is when a service that could start at a time does.
+func (s *Server) stall(at float64) float64 {
+	for s.StopEvery > 0 && at >= s.stop {
+		at = max(at, s.stopEnds)
+		s.stop = max(s.stop, s.stopEnds) + s.StopEvery*s.rand.ExpFloat64()
+		s.stopEnds = s.stop + s.StopFor*s.rand.ExpFloat64()
+	}
+	if s.StallEvery == 0 {
+		return at
+	}
+	if phase := math.Mod(at, s.StallEvery); phase < s.StallFor {
+		return at + s.StallFor - phase
+	}
+	return at
+}
+
+// patience is how long a probe waits for the server to recover.
+const patience = 60
+
+// Carry carries out a probe: waits until the queue is empty and the server has recovered, settles, and serves blocks until there are enough.
+func (s *Server) Carry(p capacity.Probe, enough func([]capacity.Block) bool) (m capacity.Measurement) {
+	begun := s.now
+	defer func() { m.Took = seconds(s.now - begun) }()
+	s.now = max(s.now, s.free)
+	if s.trouble > s.now+patience {
+		s.now += patience
+		return capacity.Measurement{Suspect: capacity.NotRecovered}
+	}
+	s.now = max(s.now, s.trouble)
+	m.Recovery = seconds(s.now - begun)
+	if s.Generator > 0 && p.Load > s.Generator {
+		s.serve(s.Generator, p.Settle)
+		m.Suspect = capacity.Generator
+		return m
+	}
+	s.serve(p.Load, p.Settle)
+	for !enough(m.Blocks) {
+		m.Blocks = append(m.Blocks, s.serve(p.Load, p.Block))
+	}
+	if s.Elections > 0 && s.rand.Float64() < s.Elections {
+		m.Suspect = capacity.LeaderChanged
+		for _, b := range m.Blocks {
+			for i := range b.Over {
+				b.Over[i] = b.Due
+			}
+		}
+	}
+	return m
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+
+// Search finds the capacity of the server as if it were new.
+func (s *Server) Search(plan capacity.Plan) capacity.Result {
+	s.Seed(plan.Seed)
+	search, err := capacity.New(plan)
+	if err != nil {
+		panic(err) // the plan of a simulation is a constant
+	}
+	for p, more := search.Next(); more; p, more = search.Next() {
+		search.Tell(s.Carry(p, search.Enough))
+	}
+	return search.Result()
+}
+
+// Share is the share of operations over each limit at a load, of so many operations after a warm-up: the brute-force reference.
+func (s *Server) Share(load float64, operations int, seed uint64) []float64 {
+	s.Seed(seed)
+	s.serve(load, seconds(float64(operations)/10/load))
+	b := s.serve(load, seconds(float64(operations)/load))
+	shares := make([]float64, len(b.Over))
+	for i, over := range b.Over {
+		shares[i] = float64(over) / float64(b.Due)
+	}
+	return shares
+}
+
+// Capacity is the load at which the share over the first limit is that of the goal, by bisection with so many operations each.
+func (s *Server) Capacity(share float64, operations int) float64 {
+	low, high := 0.0, s.Mu
+	for high-low > s.Mu/2000 {
+		middle := (low + high) / 2
+		if s.Share(middle, operations, 1)[0] > share {
+			high = middle
+		} else {
+			low = middle
+		}
+	}
+	return (low + high) / 2
+}

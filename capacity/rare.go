@@ -1,0 +1,121 @@
+package capacity
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"time"
+)
+
+// evidence is what was measured at each load between two, as far as the servers were warm; now is what is measured at one of them.
+func (w *walk) evidence(from, to float64) map[float64][]Block {
+	loads := map[float64][]Block{}
+	for _, s := range w.steps {
+		switch p := s.Probe; {
+		case p.Purpose == Warm:
+			clear(loads)
+		case p.Purpose != Base && s.Judgement.Decision != Invalid && from <= p.Load && p.Load <= to:
+			loads[p.Load] = append(loads[p.Load][:len(loads[p.Load]):len(loads[p.Load])], s.Measurement.Blocks...)
+		}
+	}
+	return loads
+}
+
+// bursts are those of each goal at a load: of all blocks there and at lower ones down to half of it.
+func (w *walk) bursts(load float64, now []Block) []float64 {
+	loads := w.evidence(load/2, load)
+	loads[load] = append(loads[load], now...)
+	return bursts(len(w.plan.Goals), loads)
+}
+
+// near is how far above a load the bursts were seen that it may have, too.
+const near = 1.3
+
+// rare reports whether blocks of one load from half of this one to twice as much differ as they do where rare stops make operations late: hardly any in one, many in
+// another.
+func (w *walk) rare(load float64) bool {
+	for _, blocks := range w.evidence(load/2, load*2) {
+		for i, g := range w.plan.Goals {
+			clean := func(b Block) bool { return float64(b.Over[i]) <= g.Share*float64(b.Due) }
+			bad := func(b Block) bool { return float64(b.Over[i]) > clearFail*g.Share*float64(b.Due) }
+			if g.Share > 0 && slices.ContainsFunc(blocks, clean) && slices.ContainsFunc(blocks, bad) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// vigilShare of the time that is left when a bracket is first confirmed, at least leastVigil of the budget and maxVigil at most, is how long its low end has to be watched where
+// stops are rare: one that comes every minute is missed by a quarter of the probes of a minute and a half, and by a 50th of those of four minutes.
+const (
+	vigilShare = 0.65
+	leastVigil = 0.2 // of the budget
+	maxVigil   = 4 * time.Minute
+)
+
+// vigil is how many blocks more the low end has to be watched.
+func (w *walk) vigil() int {
+	if !w.rare(w.low.load) {
+		return 0
+	}
+	begun := w.begun
+	if begun == 0 {
+		begun = w.spent
+	}
+	watch := min(max(vigilShare*float64(w.plan.Budget-begun), leastVigil*float64(w.plan.Budget)), float64(maxVigil))
+	return int(math.Ceil(watch/float64(w.plan.block(w.low.load, Confirm)))) - len(w.low.fresh.blocks)
+}
+
+// between ends a search that has no time left to confirm what rare stops do: all that was measured says between which loads the capacity is.
+func (w *walk) between() {
+	low, high := max(w.passing(), w.plan.From), w.failing()
+	if w.low.load == 0 || math.IsInf(high, 1) || !w.rare(high) {
+		return
+	}
+	w.result.Outcome, w.result.Interval = Between, Interval{low, high}
+	w.result.Low.Load, w.result.High.Load = low, high
+	w.result.Reason = fmt.Sprintf("late operations come together in stops too rare to tell more in %v", w.plan.Budget.Round(time.Second))
+}
+
+// passing is the highest load which the blocks there and at higher loads, where at least as many operations are late, say passes.
+func (w *walk) passing() (passes float64) {
+	w.ranges(func(from, to float64, blocks []Block) {
+		burst := bursts(len(w.plan.Goals), w.evidence(from/2, max(to, from*near)))
+		for i, g := range w.plan.Goals {
+			if e := estimate(blocks, i, burst[i]); g.Share > 0 && (e.ratio(g.Share) >= 0 || e.atMost(g.Share) > tail) {
+				return
+			}
+		}
+		passes = max(passes, from)
+	})
+	return passes
+}
+
+// failing is the lowest load which the blocks there and at lower loads say fails.
+func (w *walk) failing() float64 {
+	fails := math.Inf(1)
+	w.ranges(func(from, to float64, blocks []Block) {
+		burst := w.bursts(to, nil)
+		for i, g := range w.plan.Goals {
+			if e := estimate(blocks, i, burst[i]); g.Share > 0 && e.ratio(g.Share) > 0 && e.atLeast(g.Share) <= tail {
+				fails = min(fails, to)
+			}
+		}
+	})
+	return fails
+}
+
+// ranges visits each range of loads with all blocks in it.
+func (w *walk) ranges(visit func(from, to float64, blocks []Block)) {
+	all := w.evidence(0, math.Inf(1))
+	loads := slices.Sorted(maps.Keys(all))
+	for i, from := range loads {
+		var blocks []Block
+		for _, to := range loads[i:] {
+			blocks = append(blocks, all[to]...)
+			visit(from, to, blocks)
+		}
+	}
+}

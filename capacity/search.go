@@ -1,0 +1,354 @@
+package capacity
+
+import (
+	"fmt"
+	"math"
+	"time"
+)
+
+// Search finds a capacity. It holds the plan and what was measured, and nothing else: where it is follows from them each time.
+// It is not safe for concurrent use.
+type Search struct {
+	plan   Plan
+	told   []Measurement
+	judged []Judgement // of what was told: the same in each walk
+	walk   *walk       // of what was told so far
+}
+
+// New returns a search, or says what is wrong with the plan. Fields of the plan that are 0 have their defaults.
+func New(p Plan) (*Search, error) {
+	p = p.withDefaults()
+	if err := p.validate(); err != nil {
+		return nil, err
+	}
+	s := &Search{plan: p}
+	s.replay()
+	return s, nil
+}
+
+func (s *Search) replay() {
+	s.walk = &walk{plan: s.plan, told: s.told, judged: s.judged}
+	s.walk.search()
+	s.judged = s.walk.judged
+}
+
+// Next is the probe to carry out, the same until Tell; false when the search has ended.
+func (s *Search) Next() (Probe, bool) {
+	if s.walk.pending == nil {
+		return Probe{}, false
+	}
+	return *s.walk.pending, true
+}
+
+// Enough reports whether the probe to carry out has enough blocks. Blocks that confirm are as many as planned: to stop when they agree would
+// make them agree too often.
+func (s *Search) Enough(blocks []Block) bool {
+	p := s.walk.pending
+	switch {
+	case p == nil, len(blocks) >= p.Max:
+		return true
+	case len(blocks) == 0:
+		return false
+	case p.Purpose == Confirm || p.Purpose == Soaking:
+		return false
+	case p.Purpose == Warm:
+		return len(blocks) >= p.Min && steady(blocks)
+	case p.Purpose == Narrow && len(blocks) < events:
+		return false
+	case settled(s.plan.Goals, blocks, s.walk.bursts(p.Load, blocks)):
+		return true
+	}
+	return len(blocks) >= p.Min && judge(s.plan.Goals, Measurement{Blocks: blocks}, s.walk.bursts(p.Load, blocks)).Decision != Undecided
+}
+
+// Tell says what the probe of Next measured. It panics if no probe was asked for, or a block has not one count for each goal.
+func (s *Search) Tell(m Measurement) {
+	if s.walk.pending == nil {
+		panic("capacity: the search has ended, and is told of a probe")
+	}
+	for i, b := range m.Blocks {
+		if len(b.Over) != len(s.plan.Goals) {
+			panic(fmt.Sprintf("capacity: block %d has %d counts for %d goals", i, len(b.Over), len(s.plan.Goals)))
+		}
+	}
+	s.told = append(s.told, m)
+	s.replay()
+}
+
+// Result is what is known: at the end the result, before it the bracket so far with outcome Unfinished.
+func (s *Search) Result() Result {
+	r := s.walk.result
+	r.Goals, r.Steps, r.Took = s.plan.Goals, s.walk.steps, s.walk.spent
+	if r.Outcome == Unfinished {
+		r.Low.Load, r.High.Load = s.walk.low.load, s.walk.high.load
+	}
+	r.NotMonotone = notMonotone(r.Steps, s.plan.Width)
+	return r
+}
+
+// upper says what is known of the upper end of the bracket.
+type upper uint8
+
+const (
+	failed upper = iota // the load failed, or pointed that way
+	wall                // the load generator could not offer it
+	open                // every load up to the highest one passed
+)
+
+// walk plays the search from its beginning over what was told, until it needs a measurement that is not there. The numbers of its steps are
+// those of docs/capacity.md. They return false when the walk is over: a probe is pending, or there is a result.
+type walk struct {
+	plan    Plan
+	told    []Measurement
+	judged  []Judgement // as far as known
+	steps   []Step
+	spent   time.Duration // without the soak
+	pending *Probe
+	result  Result
+
+	low, high     end // the bracket
+	upper         upper
+	begun         time.Duration // when the confirmation of this bracket began; 0 before
+	confirmations int
+	refuted       int     // how often fresh samples refuted an end
+	widened       int     // how often an end stayed undecided
+	was           *Result // of a bracket that was confirmed, with the steps up to there
+}
+
+// end of the bracket: a load, 0 where there is none yet, and what was measured at it to confirm it.
+type end struct {
+	load  float64
+	fresh legs
+}
+
+// maxMoves is how often fresh samples may refute an end.
+const maxMoves = 4
+
+func (w *walk) search() {
+	if !w.base() || !w.climb(Climb, 2, 1) || !w.warm() || !w.narrow() {
+		return
+	}
+	for w.refuted <= maxMoves {
+		w.begun = w.spent
+		c, ok := w.confirm()
+		switch {
+		case !ok:
+			return
+		case c.wall:
+			w.refuted++
+			continue
+		case c.low.Decision == Pass && w.upper == wall:
+			w.bound(c, Limited, fmt.Sprintf("zkbench could not offer %.4g", w.high.load))
+			return
+		case c.low.Decision == Pass && w.upper == open:
+			w.bound(c, AtLeast, fmt.Sprintf("no load above %.4g was probed", w.plan.To))
+			return
+		case c.low.Decision == Pass && c.high.Decision == Fail:
+			w.found(c)
+			return
+		case c.low.Decision == Fail, w.upper == failed && c.high.Decision == Pass:
+			ok = w.follow(c)
+		default:
+			ok = w.widen(c)
+		}
+		if !ok {
+			return
+		}
+	}
+	w.end(Unstable, fmt.Sprintf("fresh samples refuted an end of the bracket %d times", maxMoves+1))
+}
+
+// base is step 1: the lowest load has to pass. One that failed is measured once more, afresh.
+func (w *walk) base() bool {
+	j, ok := w.ask(Probe{Purpose: Base, Load: w.plan.From, Settle: firstSettle, Min: 2, Max: searchBlocks})
+	if ok && j.Decision == Fail {
+		if !w.warmAt(w.plan.From) {
+			return false
+		}
+		w.confirmations++
+		j, ok = w.ask(Probe{Purpose: Confirm, Load: w.plan.From, Min: w.plan.Confirm, Max: w.plan.Confirm, Confirmation: w.confirmations})
+	}
+	switch {
+	case !ok:
+		return false
+	case j.Decision == Invalid:
+		return w.end(Limited, "zkbench could not offer the lowest load")
+	case j.Decision == Fail:
+		w.high = end{load: w.plan.From}
+		return w.end(None, j.Reason)
+	}
+	w.low = end{load: w.plan.From}
+	return true
+}
+
+const (
+	climbBlocks  = 3
+	searchBlocks = 6
+)
+
+// climb is step 2: upwards by a factor, which grows to the power of growth each time, until a load fails or the highest one has passed.
+func (w *walk) climb(purpose Purpose, factor, growth float64) bool {
+	for w.low.load < w.plan.To {
+		was := w.low.load
+		if !w.try(purpose, min(was*factor, w.plan.To), climbBlocks) {
+			return false
+		}
+		if w.low.load == was {
+			return true
+		}
+		factor = math.Pow(factor, growth)
+	}
+	w.high, w.upper = end{load: w.plan.To}, open
+	return true
+}
+
+// try probes a load and moves the end of the bracket that it decides; an undecided one gives the direction.
+func (w *walk) try(purpose Purpose, load float64, blocks int) bool {
+	j, ok := w.ask(Probe{Purpose: purpose, Load: load, Min: 2, Max: blocks})
+	switch {
+	case !ok:
+		return false
+	case j.Decision == Invalid:
+		w.high, w.upper = end{load: load}, wall
+	case j.Decision == Fail, j.Decision == Undecided && j.Above:
+		w.high, w.upper = end{load: load}, failed
+	default:
+		w.low = end{load: load}
+	}
+	return true
+}
+
+// narrow is step 4: bisecting in ln(load) until the bracket is as narrow as planned, or a load stays undecided: that one is close to the
+// capacity, its neighbours would be undecided too, and the ends are a width to each side of it. It ends with a wider bracket where the rest of the
+// budget is needed to confirm.
+func (w *walk) narrow() bool {
+	step := 1 + w.width()
+	for w.high.load > w.low.load*step*(1+1e-9) && w.mayNarrow() {
+		load := math.Sqrt(w.low.load * w.high.load)
+		if !w.try(Narrow, load, searchBlocks) {
+			return false
+		}
+		if w.steps[len(w.steps)-1].Judgement.Decision == Undecided {
+			if w.low.load < load/step {
+				w.low = end{load: load / step}
+			}
+			if w.high.load > load*step {
+				w.high, w.upper = end{load: load * step}, failed
+			}
+			return true
+		}
+	}
+	return true
+}
+
+// follow an end that fresh samples refuted: it becomes the other end, and keeps them; the search goes on beyond it, by one width first and
+// farther each time.
+func (w *walk) follow(c confirmed) bool {
+	w.refuted++
+	step := 1 + w.width()
+	if c.low.Decision == Fail {
+		w.moved("fresh samples failed at %.4g, which had passed (%s): the search went on below", w.low.load, c.low.Reason)
+		return w.descend(step, c.low.Reason) && w.narrow()
+	}
+	w.moved("fresh samples passed at %.4g, which had failed (%s): the search went on above", w.high.load, c.high.Reason)
+	w.low = w.high
+	return w.climb(Narrow, step, 2) && w.narrow()
+}
+
+// widen moves an end that stayed undecided outwards by a width, and by more after some times and where there is hardly time for another one:
+// farther from the goal it takes fewer samples to tell.
+func (w *walk) widen(c confirmed) bool {
+	if w.widened++; w.spent+w.confirmTime()*5/4 > w.plan.Budget {
+		w.widened = max(w.widened, lastWiden)
+	}
+	doublings := min(max(w.widened-3, 0), 3)
+	if w.rare(w.low.load) {
+		doublings = max(doublings, 1) // fewer loads to be lucky at
+	}
+	step := 1 + w.plan.Width*math.Pow(2, float64(doublings))
+	if c.low.Decision != Pass {
+		w.low = end{load: w.low.load / step}
+	}
+	if w.upper == failed && c.high.Decision != Fail {
+		if w.high = (end{load: w.high.load * step}); w.high.load > w.plan.To {
+			w.high, w.upper = end{load: w.plan.To}, open
+		}
+	}
+	return true
+}
+
+// lastWiden is the number of the widening that moves an end by four widths.
+const lastWiden = 5
+
+// descend finds a load that passes below the lower end, which has failed.
+func (w *walk) descend(step float64, reason string) bool {
+	w.high, w.upper, w.low = w.low, failed, end{}
+	for ; w.low.load == 0; step *= step {
+		if w.high.load <= w.plan.From {
+			return w.end(None, reason)
+		}
+		if !w.try(Narrow, max(w.high.load/step, w.plan.From), searchBlocks) {
+			return false
+		}
+	}
+	return true
+}
+
+// maxAttempts is how often a probe is carried out while it is invalid.
+const maxAttempts = 3
+
+// ask has a probe carried out, and repeated while it is invalid. It returns an invalid judgement only where the load generator is the limit,
+// or of a soak; other reasons that stay end the search.
+func (w *walk) ask(p Probe) (Judgement, bool) {
+	p.Block = w.plan.block(p.Load, p.Purpose)
+	p.Settle = max(p.Settle, settle)
+	if p.Purpose == Soaking {
+		p.Max = max(2, int(math.Ceil(float64(w.plan.Soak.Length)/float64(p.Block))))
+		p.Min = p.Max
+	}
+	for p.Attempt = 0; ; p.Attempt++ {
+		p.Number = len(w.steps)
+		p.Seed = w.plan.Seed + uint64(p.Number)*0x9e3779b97f4a7c15 // distinct for each number: the factor is odd
+		if left := w.plan.Budget - w.spent - p.Settle - w.overhead(); p.Purpose != Soaking {
+			if left < time.Duration(p.Min)*p.Block {
+				return Judgement{}, w.end(OutOfBudget, fmt.Sprintf("no time for the probe at %.4g (%s)", p.Load, p.Purpose))
+			}
+			p.Max = min(p.Max, int(left/p.Block))
+		}
+		if len(w.steps) == len(w.told) {
+			w.pending = &p
+			return Judgement{}, false
+		}
+		m := w.told[len(w.steps)]
+		if len(w.judged) == len(w.steps) {
+			w.judged = append(w.judged, judge(w.plan.Goals, m, w.bursts(p.Load, m.Blocks)))
+		}
+		j := w.judged[len(w.steps)]
+		w.steps = append(w.steps, Step{Probe: p, Measurement: m, Judgement: j})
+		if p.Purpose != Soaking {
+			w.spent += m.Took
+		}
+		switch {
+		case p.Purpose == Warm:
+			w.steps[len(w.steps)-1].Judgement = warmed(m)
+			return j, true
+		case j.Decision != Invalid, p.Attempt == maxAttempts-1 && (j.Suspect == Generator || p.Purpose == Soaking):
+			return j, true
+		case p.Attempt == maxAttempts-1:
+			return j, w.end(Unstable, fmt.Sprintf("%d probes at %.4g were invalid: %s", maxAttempts, p.Load, j.Suspect))
+		}
+	}
+}
+
+// end sets the result, and returns false: there is no next step.
+func (w *walk) end(outcome Outcome, reason string) bool {
+	w.result.Outcome, w.result.Reason = outcome, reason
+	w.result.Low.Load, w.result.High.Load = w.low.load, w.high.load
+	if outcome == OutOfBudget || outcome == Unstable {
+		w.fallBack(reason)
+	}
+	if w.result.Outcome == OutOfBudget {
+		w.between()
+	}
+	return false
+}

@@ -1,0 +1,363 @@
+package check
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"math"
+	"slices"
+
+	"github.com/zkbench/zkbench/internal/spill"
+	"github.com/zkbench/zkbench/metrics"
+)
+
+// Host is the history of one process of several that carried out one run. Its times are of its own clock, and no time of one host is ever
+// subtracted from that of another; where it is good enough, Skews says how far they are apart.
+type Host struct {
+	History iter.Seq[metrics.Sample]
+	Name    string // for sentences: "share 2"
+	// Cut says that the history is not whole: what seems never to have ended may have.
+	Cut bool
+	// Meets are the places at which all hosts waited for each other, in the same order for all.
+	Meets []Meet
+}
+
+// Together is the history of all hosts, one after the other. It is for checks that look at no times.
+func Together(hosts []Host) iter.Seq[metrics.Sample] {
+	return func(yield func(metrics.Sample) bool) {
+		for _, h := range hosts {
+			for s := range h.History {
+				if !yield(s) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// JudgeAcross judges a promise on the histories of several hosts. Where the order of transactions can judge it, that does; what is of each session
+// alone, and what was found after the load, is judged as on one host. judged is false of a check that needs one clock.
+func (c Check) JudgeAcross(hosts []Host, room *spill.Room) (v Verdict, judged bool) {
+	switch {
+	case len(hosts) == 1:
+		return c.Judge(hosts[0].History, room), true
+	case c.Across != nil:
+		return c.Across(hosts, room), true
+	case c.Left:
+		return c.Judge(Together(hosts), room), true
+	}
+	return v, false
+}
+
+// within judges each host by itself, and puts the verdicts together: violated if one is, and otherwise what they hold together, if one does.
+func within(hosts []Host, room *spill.Room, judge func(iter.Seq[metrics.Sample], *spill.Room) Verdict) (all Verdict) {
+	for i, h := range hosts {
+		v := judge(h.History, room)
+		if v.Answer == Violated && all.Answer != Violated {
+			all.Answer, all.Witness, all.Detail = Violated, v.Witness, h.say(v.Detail)
+		}
+		if v.Answer == Holds && all.Answer == Unknown {
+			all.Answer, all.Detail = Holds, ""
+		}
+		if all.Answer == Unknown && i == 0 {
+			all.Detail = v.Detail
+		}
+		all.Evidence += v.Evidence
+		all.Count += v.Count
+		for _, j := range v.Judges {
+			all.judge(j)
+		}
+	}
+	return all
+}
+
+func (h Host) say(detail string) string { return h.Name + ", by its own clock: " + detail }
+
+// judge adds what a judge says of one more host.
+func (v *Verdict) judge(j Judge) {
+	i := slices.IndexFunc(v.Judges, func(k Judge) bool { return k.By == j.By })
+	if i < 0 {
+		v.Judges = append(v.Judges, j)
+		return
+	}
+	k := &v.Judges[i]
+	k.Answer, k.Evidence, k.Count, k.Held = max(k.Answer, j.Answer), k.Evidence+j.Evidence, k.Count+j.Count, k.Held+j.Held
+}
+
+// Two holds h and k of different hosts clash if G(k) < R(h) and G(h) < R(k), as on one host: see zxid.go. What is not known there lies between
+// bounds here, because no clock tells:
+//
+//   - G of a grant that came of an event without a zxid is not below the place of its session, and below whatever its host sent after the grant.
+//   - R of a session that was lost, or of a release without a reply, is known to be above nothing but G: the session of a client that was stopped
+//     for long enough is gone before it knows. A session that let go holds nothing any more for sessions that are granted in a state that is
+//     not before the next write of its host.
+//
+// Holds that clash wherever they lie within their bounds are a violation. Those that clash somewhere within them are one if both are known to have
+// held at one instant (D), and otherwise nobody can tell.
+//
+//   - D, at once: of each of two holds, its host sent something at or after the grant that the other's host had seen when the other ended.
+//   - T, not at once: something that the host of the one sent when it gave up, or later, had been seen by the other's host when that was granted.
+
+// known is a hold as several hosts know it: its span is by the clock of its host.
+type known struct {
+	span
+	host     uint32
+	granted  [2]int64 // G: between these
+	removed  [2]int64 // R
+	exact    bool
+	doubtful bool // R is not known: only D convicts
+}
+
+// perhaps is the part of the order of transactions that a hold may take.
+func (k *known) perhaps() (from, to int64, some bool) { return k.granted[0], k.removed[1], true }
+
+// sure is the part that it is certain to take; false: there is none.
+func (k *known) sure() (from, to int64, some bool) {
+	return k.granted[1], k.removed[0], !k.doubtful && k.granted[1] < k.removed[0]
+}
+
+// across judges the holds of several hosts: within each as ever, and between them by the order of transactions.
+func (x exclusion) across(hosts []Host, room *spill.Room) Verdict {
+	own := within(hosts, room, x.judge)
+	all, horizons, exact := x.known(hosts, room)
+	defer all.Close()
+	found := clashed{of: x, hosts: hosts, horizons: horizons}
+	eachClash(all.All(), room, x.rule, (*known).sure, nil, func(k known, held []known) { found.add(k, held, found.when(k, held)) })
+	if exact < all.Len() {
+		eachClash(all.All(), room, x.rule, (*known).perhaps, undecided, func(k known, held []known) {
+			if certain(k, held, x.rule) {
+				return // counted
+			}
+			switch when := found.when(k, held); when {
+			case atOnce:
+				found.add(k, held, when)
+			case untold:
+				found.open++
+			}
+		})
+	}
+	return found.conclude(own, exact, all.Len())
+}
+
+// clashed is what the order of transactions shows of several hosts.
+type clashed struct {
+	of       exclusion
+	hosts    []Host
+	horizons []horizon
+	count    int
+	times    [atOnce + 1]int // by timing
+	open     int             // that may be clashes, and nobody can tell
+	best     clash           // the first of those that show most
+	detail   string
+}
+
+func (f *clashed) add(k known, held []known, when timing) {
+	f.count++
+	f.times[when]++
+	if f.count > 1 && f.times[when] > 1 || slices.Max(append(f.times[when+1:], 0)) > 0 {
+		return
+	}
+	f.best = clash{intruder: k.span}
+	for _, h := range held {
+		f.best.held = append(f.best.held, h.span)
+	}
+	h := held[max(slices.IndexFunc(held, func(h known) bool { return h.span == f.best.holder() }), 0)]
+	name := func(k known) string { return fmt.Sprintf("%s (%s)", f.of.who(k.span), f.hosts[k.host].Name) }
+	others := name(h)
+	if f.of.all {
+		others = fmt.Sprintf("each of %d others, %s among them,", len(held), others)
+	}
+	f.detail = fmt.Sprintf("%s was granted object %d as of transaction %#x, and %s had been granted it before and gave it up later, at %s: %s", name(k), k.object,
+		k.granted[1], others, h.gone(), when)
+}
+
+// conclude puts the verdicts within the hosts and between them together.
+func (f *clashed) conclude(own Verdict, exact, grants int) Verdict {
+	v := own
+	i := slices.IndexFunc(v.Judges, func(j Judge) bool { return j.By == ByZxid })
+	if i < 0 { // nothing was granted
+		return v
+	}
+	zxid := Judge{By: ByZxid, Evidence: exact, Count: max(f.count, v.Judges[i].Count)}
+	if zxid.Count > 0 {
+		zxid.Answer = Violated
+	} else if exact > 0 && f.open == 0 {
+		zxid.Answer = Holds
+	}
+	v.Judges[i] = zxid
+	switch {
+	case f.count > 0 && (own.Answer != Violated || f.count > own.Count):
+		v.Answer, v.Count, v.Evidence = Violated, f.count, max(exact, own.Evidence)
+		v.Witness, v.Detail = f.of.witness(f.best), f.detail
+		if f.count > 1 {
+			v.Detail += fmt.Sprintf("; of %d such grants %d were held at once, %d by luck not at once, and of %d it cannot be told", f.count, f.times[atOnce], f.times[notAtOnce], f.times[untold])
+		}
+	case own.Answer == Violated:
+	case f.open > 0:
+		v.Answer, v.Evidence, v.Detail = Unknown, exact, fmt.Sprintf("%d of %d grants may have been given while another host held: replies or sessions were lost, or servers before 3.9 told of "+
+			"events without their transactions", f.open, grants)
+	case exact == 0:
+		v.Answer, v.Evidence, v.Detail = Unknown, 0, "the transactions of grants and releases are not known, and the clocks of several hosts cannot be compared"
+	default:
+		v.Answer, v.Evidence, v.Detail = Holds, exact, ""
+	}
+	return v
+}
+
+// gone is where in the order of transactions a hold ended.
+func (k known) gone() string {
+	switch {
+	case k.removed[0] == math.MaxInt64:
+		return "no transaction"
+	case k.removed[0] == k.removed[1]:
+		return fmt.Sprintf("%#x", k.removed[0])
+	}
+	return fmt.Sprintf("%#x or later", k.removed[0])
+}
+
+// known finds the holds of all hosts, in the order of nothing. exact is how many rest on their own two transactions alone.
+func (x exclusion) known(hosts []Host, room *spill.Room) (all *spill.List[known], horizons []horizon, exact int) {
+	all = spill.New[known](room, nil)
+	for i, host := range hosts {
+		horizons = append(horizons, horizonOf(host.History))
+		held := spans(host.History, room, x.of...)
+		o, nth := ordering{again: places(held)}, 0
+		for s := range held.all() {
+			first, last := o.grant(&s, nth)
+			nth++
+			if !last || host.Cut && s.to == forever {
+				continue
+			}
+			s.begin = first
+			k := known{span: s, host: uint32(i)}
+			k.bound(&horizons[i])
+			if k.exact {
+				exact++
+			}
+			all.Add(k)
+		}
+		held.close()
+	}
+	return all, horizons, exact
+}
+
+// bound sets what is known of G and R.
+func (k *known) bound(h *horizon) {
+	g, r := k.begin.Zxid, removedAt(&k.span)
+	k.granted = [2]int64{g, g}
+	if g == 0 {
+		k.granted = [2]int64{k.begin.Token, max(h.after(k.begin.End)-1, k.begin.Token)}
+	}
+	k.removed = [2]int64{r, r}
+	if r <= k.granted[0] {
+		k.removed, k.doubtful = [2]int64{k.granted[0] + 1, max(h.after(k.to), k.granted[0]+1)}, true
+	}
+	k.exact = g > 0 && r > g
+}
+
+// certain reports whether the holds clash wherever they lie within their bounds.
+func certain(k known, held []known, forbidden rule) bool {
+	from, to, some := k.sure()
+	exclusive, shared := 0, 0
+	for _, h := range held {
+		if low, high, also := h.sure(); also && low < to && from < high {
+			if h.shared {
+				shared++
+			} else {
+				exclusive++
+			}
+		}
+	}
+	return some && forbidden(k.span, exclusive, shared)
+}
+
+// undecided reports whether two holds that may clash may have been held at once: of one host its clock tells.
+func undecided(a, b *known) bool { return a.host != b.host || a.from < b.to && b.from < a.to }
+
+// eachClash finds the holds that begin beside others that forbid it, where part says which part of the order of transactions a hold takes, and only
+// those of the others count that counts says do; nil: all. They are those that exclude the hold.
+func eachClash(all iter.Seq[known], room *spill.Room, forbidden rule, part func(*known) (from, to int64, some bool), counts func(a, b *known) bool,
+	do func(k known, held []known)) {
+	type placed struct {
+		known
+		low, high int64
+	}
+	list := spill.New(room, func(a, b *placed) int {
+		return cmp.Or(cmp.Compare(a.low, b.low), cmp.Compare(a.object, b.object), cmp.Compare(a.high, b.high))
+	})
+	defer list.Close()
+	for k := range all {
+		if low, high, some := part(&k); some {
+			list.Add(placed{k, low, high})
+		}
+	}
+	here := map[uint32][]placed{}
+	for p := range list.All() {
+		there := slices.DeleteFunc(here[p.object], func(o placed) bool { return o.high <= p.low })
+		exclusive, shared := 0, 0
+		var held []known
+		for i := range there {
+			o := &there[i].known
+			if counts != nil && !counts(o, &p.known) {
+				continue
+			}
+			if o.shared {
+				shared++
+			} else {
+				exclusive++
+			}
+			if !o.shared || !p.shared {
+				held = append(held, *o)
+			}
+		}
+		if forbidden(p.span, exclusive, shared) {
+			do(p.known, held)
+		}
+		here[p.object] = append(there, p)
+	}
+}
+
+// timing says whether those who clash held at one instant.
+type timing uint8
+
+const (
+	notAtOnce timing = iota
+	untold
+	atOnce
+)
+
+func (t timing) String() string {
+	return [...]string{"granted without right, by luck not held at once", "whether they held at once cannot be told", "both held at once"}[t]
+}
+
+// when tells whether an intruder and those who excluded it held at once: where one is enough to exclude, any of them; otherwise each two of all.
+func (f *clashed) when(k known, held []known) timing {
+	if !f.of.all {
+		found := notAtOnce
+		for i := range held {
+			found = max(found, f.meeting(&k, &held[i]))
+		}
+		return found
+	}
+	found, all := atOnce, append(slices.Clip(held), k)
+	for i := range all {
+		for j := range i {
+			found = min(found, f.meeting(&all[i], &all[j]))
+		}
+	}
+	return found
+}
+
+// meeting tells of two holds whether they were held at one instant: by the clock of their host, or by what their hosts had sent and seen.
+func (f *clashed) meeting(a, b *known) timing {
+	ha, hb := &f.horizons[a.host], &f.horizons[b.host]
+	switch {
+	case a.host == b.host && a.from < b.to && b.from < a.to:
+		return atOnce
+	case a.host == b.host, ha.after(a.to) <= hb.by(b.from), hb.after(b.to) <= ha.by(a.from):
+		return notAtOnce
+	case ha.after(a.from) <= hb.by(b.to) && hb.after(b.from) <= ha.by(a.to):
+		return atOnce
+	}
+	return untold
+}

@@ -1,0 +1,167 @@
+package check
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/zkbench/zkbench/metrics"
+)
+
+// grant is a hold by the clock of its host, and its two transactions.
+func grant(session byte, from, to int, g, r int64) history {
+	return history{zxid(g, acquire(session, from-1, from, 0)), zxid(r, release(session, to, to+1))}
+}
+
+// placed is a place taken in a transaction.
+func placed(session byte, start, end int, czxid int64) metrics.Sample {
+	s := enqueue(session, start, end)
+	s.Token = czxid
+	return s
+}
+
+func hostsOf(histories ...history) (all []Host) {
+	for i, h := range histories {
+		all = append(all, Host{Name: "share " + string(rune('1'+i)), History: slices.Values(h)})
+	}
+	return all
+}
+
+// The second host's clock is some seconds ahead: no time of it is before any of the first.
+func TestExclusionAcrossHosts(t *testing.T) {
+	lost := func(h history) history {
+		h = slices.Clone(h)
+		h[1] = zxid(0, with(metrics.Lost, h[1]))
+		return h
+	}
+	a, after := grant('a', 10, 20, 100, 120), grant('b', 5010, 5020, 120, 130)
+	within := grant('b', 5010, 5020, 110, 130)
+	for _, test := range []struct {
+		name        string
+		first, next history
+		answer      Answer
+		evidence    int
+		say         string
+	}{
+		{"one after the other", a, after, Holds, 2, ""},
+		{"one within the other, and nothing tells when", a, within, Violated, 2, "whether they held at once cannot be told"},
+		{"each host saw before its end what the other sent after its grant", slices.Concat(a, history{placed('c', 11, 12, 112), placed('c', 13, 19, 118)}),
+			slices.Concat(within, history{placed('d', 5011, 5012, 115)}), Violated, 2, "both held at once"},
+		{"the host of b had seen the removal when b was granted in an older state", a, slices.Concat(history{placed('d', 5000, 5002, 125)}, within), Violated, 2, "by luck not held at once"},
+		{"a was never released", a[:1], after, Violated, 2, "gave it up later, at no transaction"},
+		{"a was lost, and b granted after the next write of a's host", slices.Concat(lost(a), history{placed('c', 21, 22, 105)}), after, Holds, 1, ""},
+		{"a was lost, and its host wrote nothing any more", lost(a), within, Unknown, 1, "1 of 2 grants may have been given"},
+		{"a was lost, and both held at once", slices.Concat(lost(a), history{placed('c', 11, 12, 112), placed('c', 13, 19, 118), placed('c', 30, 31, 119)}),
+			slices.Concat(within, history{placed('d', 5011, 5012, 115)}), Violated, 1, "both held at once"},
+		{"the reply to a's release was lost, and b's host had seen what a's sent then", slices.Concat(history{a[0], zxid(0, a[1])}, history{placed('c', 20, 22, 121)}),
+			slices.Concat(history{placed('d', 5000, 5002, 125)}, within), Holds, 1, ""},
+		{"b was granted by an event without a zxid", a, grant('b', 5010, 5020, 0, 130), Unknown, 1, "1 of 2 grants may have been given"},
+		{"b was granted by an event without a zxid, and its host wrote soon", a, slices.Concat(history{placed('d', 5010, 5011, 111)}, grant('b', 5010, 5020, 0, 130)), Violated, 1,
+			"whether they held at once cannot be told"},
+		{"nobody tells a zxid", grant('a', 10, 20, 0, 0), grant('b', 5010, 5020, 0, 0), Unknown, 0, "1 of 2 grants may"},
+		{"two of one host by its clock", slices.Concat(a, grant('c', 15, 25, 120, 125)), after, Violated, 3, "share 1, by its own clock"},
+		{"nothing was granted", nil, nil, Unknown, 0, "nothing was granted"},
+		{"one host has no part in it", a, nil, Holds, 1, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			for _, turned := range []bool{false, true} {
+				hosts := hostsOf(test.first, test.next)
+				if turned {
+					slices.Reverse(hosts)
+				}
+				v, judged := MutualExclusion().JudgeAcross(hosts, nil)
+				if say := test.say; !judged || v.Answer != test.answer || v.Evidence != test.evidence && v.Answer != Violated || !strings.Contains(v.Detail, say) && test.name[:3] != "two" {
+					t.Errorf("turned=%v: %v (%d operations, %s), want %v (%d, %q)", turned, v.Answer, v.Evidence, v.Detail, test.answer, test.evidence, say)
+				}
+				if v.Answer == Violated && (v.Count == 0 || len(v.Witness) < 2) {
+					t.Errorf("%d violations, witness %v", v.Count, v.Witness)
+				}
+			}
+		})
+	}
+	cut := hostsOf(a[:1], after)
+	cut[0].Cut = true
+	if v, _ := MutualExclusion().JudgeAcross(cut, nil); v.Answer != Holds || v.Evidence != 1 {
+		t.Errorf("what a history that was cut has no end of counts as held forever: %+v", v)
+	}
+}
+
+func TestOrdersAcrossHosts(t *testing.T) {
+	token := func(t int64, h history) history {
+		h = slices.Clone(h)
+		h[0].Token = t
+		return h
+	}
+	first, next := grant('a', 10, 20, 100, 120), grant('b', 5010, 5020, 120, 130)
+	place := func(at int, czxid int64, h history) history {
+		p := placed(byte(h[0].Session), at, at+1, czxid)
+		h = slices.Clone(h)
+		h[0].Start = p.Start
+		return append(history{p}, h...)
+	}
+	for _, test := range []struct {
+		name   string
+		check  Check
+		a, b   history
+		answer Answer
+	}{
+		{"the later state has the larger token", TokenOrder(), token(7, first), token(8, next), Holds},
+		{"the later state has the smaller token", TokenOrder(), token(8, first), token(7, next), Violated},
+		{"two of one state", TokenOrder(), token(8, first), token(7, grant('b', 5010, 5020, 100, 130)), Holds},
+		{"no tokens", TokenOrder(), first, next, Unknown},
+		{"who came first was granted first", FIFO(), place(1, 90, first), place(5001, 95, next), Holds},
+		{"who came first was granted last", FIFO(), place(1, 95, first), place(5001, 90, next), Violated},
+		{"a place without a transaction", FIFO(), place(1, 0, first), place(5001, 90, next), Unknown},
+	} {
+		if v, judged := test.check.JudgeAcross(hostsOf(test.a, test.b), nil); !judged || v.Answer != test.answer {
+			t.Errorf("%s: %s is %v (%s), want %v", test.name, test.check.Name, v.Answer, v.Detail, test.answer)
+		}
+	}
+}
+
+// How far clocks are apart follows from what one sent and another had seen, and from where they waited for each other.
+func TestSkews(t *testing.T) {
+	// The second host's clock started 5 s after the first: its times are 5 s less.
+	a := history{placed('a', 6000, 6004, 100), placed('a', 6030, 6036, 140)}
+	b := history{placed('b', 1010, 1013, 120)}
+	hosts := hostsOf(a, b)
+	if s := Skews(hosts)[1]; !s.Known || s.Low != 4987*ms || s.High != 5026*ms || s.Low > 5*time.Second || s.High < 5*time.Second {
+		t.Errorf("the skew is %+v", s)
+	}
+	for i := range hosts {
+		hosts[i].Meets = []Meet{{Came: time.Duration(i) * -5001 * ms, Went: time.Duration(i) * -4999 * ms}}
+	}
+	if s := Skews(hosts)[1]; s.Low != 4999*ms && s.High != 5001*ms {
+		t.Errorf("with a place where they met the skew is %+v", s)
+	}
+	if s := Skews(hostsOf(a, nil))[1]; s.Known {
+		t.Errorf("of a host that tells nothing the skew is %+v", s)
+	}
+}
+
+// Waits in vain show across hosts: an object is free though somebody on another host than the last holder waits.
+func TestLivenessAcrossHosts(t *testing.T) {
+	meets := []Meet{{Came: -2 * ms, Went: 0}}
+	judge := func(a, b history) Verdict {
+		hosts := hostsOf(a, b)
+		hosts[0].Meets, hosts[1].Meets = meets, meets
+		v, _ := Liveness(50*ms).JudgeAcross(hosts, nil)
+		return v
+	}
+	held := history{acquire('a', 0, 10, 0), release('a', 20, 22)}
+	if v := judge(held, history{with(metrics.Timeout, acquire('b', 5, 200, 0))}); v.Answer != Violated {
+		t.Errorf("somebody waited on a free object of another host for long: %v", v)
+	}
+	if v := judge(held, history{acquire('b', 5, 60, 0)}); v.Answer != Holds {
+		t.Errorf("nobody waited for long: %v", v)
+	}
+	if v := judge(history{acquire('a', 0, 10, 0), release('a', 190, 192)}, history{acquire('b', 5, 200, 0)}); v.Answer != Holds {
+		t.Errorf("somebody waited for a holder of another host: %v", v)
+	}
+	hosts := hostsOf(held, nil)
+	hosts[1].Cut = true
+	if v, _ := Liveness(50*ms).JudgeAcross(hosts, nil); v.Answer != Unknown {
+		t.Errorf("a history was cut: %v", v)
+	}
+}

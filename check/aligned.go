@@ -1,0 +1,63 @@
+package check
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/zkbench/zkbench/internal/spill"
+	"github.com/zkbench/zkbench/metrics"
+)
+
+// aligned is the history of all hosts on the clock of the first, as far as the order of transactions tells how far their clocks are apart, and
+// by how much times may be off. problem says why it cannot be told.
+//
+// It is good for what takes long compared to that: for waits in vain, and not for who was first.
+func aligned(hosts []Host) (history iter.Seq[metrics.Sample], off time.Duration, problem string) {
+	for _, h := range hosts {
+		if h.Cut {
+			return nil, 0, fmt.Sprintf("the history of %s is not whole: what seems free may have been held there", h.Name)
+		}
+	}
+	skews := Skews(hosts)
+	if i := slices.IndexFunc(skews, func(s Skew) bool { return !s.Known }); i >= 0 {
+		return nil, 0, fmt.Sprintf("no transactions tell how far the clock of %s is from that of %s", hosts[i].Name, hosts[0].Name)
+	}
+	for _, s := range skews {
+		off = max(off, s.Error())
+	}
+	return func(yield func(metrics.Sample) bool) {
+		bound := metrics.Sample{}
+		for i, h := range hosts {
+			shift := skews[i].Middle()
+			for s := range h.History {
+				if s.Op == metrics.Bound { // the most that any of them allows
+					if s.Service()+2*off > bound.Service() {
+						bound = s
+						bound.End += 2 * off
+					}
+					continue
+				}
+				s.Due, s.Start, s.End = s.Due+shift, s.Start+shift, s.End+shift
+				if !yield(s) {
+					return
+				}
+			}
+		}
+		if bound.Op != metrics.OpNone {
+			yield(bound)
+		}
+	}, off, ""
+}
+
+// patiently makes the Across of a check of waits in vain, which gets a longer bound on a history whose times are off.
+func patiently(patient time.Duration, check func(patient, off time.Duration) func(iter.Seq[metrics.Sample], *spill.Room) Verdict) func([]Host, *spill.Room) Verdict {
+	return func(hosts []Host, room *spill.Room) Verdict {
+		history, off, problem := aligned(hosts)
+		if problem != "" {
+			return Verdict{Detail: problem}
+		}
+		return check(patient+2*off, off)(history, room)
+	}
+}

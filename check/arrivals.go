@@ -1,0 +1,88 @@
+package check
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/zkbench/zkbench/internal/spill"
+	"github.com/zkbench/zkbench/metrics"
+)
+
+// Arrivals is how the members of a barrier came and how they were let go, over all its rounds.
+type Arrivals struct {
+	Op     metrics.Op
+	Rounds int // that are summed up
+	Left   int // that are not: somebody did not pass, or passed before it was open
+	Ranks  []Rank
+}
+
+// Rank is when so many members of a round had come, and when so many had been let go: the distributions over the rounds, in time before and after
+// the instant at which nothing kept them any more.
+type Rank struct {
+	Members       int
+	Before, After *metrics.Histogram
+}
+
+// ArrivalsOf sums the rounds of a barrier up for each of the operations that wait at it, at ranks that are evenly apart, at most so many. A member
+// has come when it first begins to wait, and is let go when its wait ends well. A barrier opens when the last member has come; one at which waits
+// Pass when its removal is issued. It is not a verdict.
+func ArrivalsOf(history iter.Seq[metrics.Sample], room *spill.Room, ops []metrics.Op, members, ranks int) []Arrivals {
+	all := make([]Arrivals, len(ops))
+	for i, op := range ops {
+		all[i].Op = op
+		for k := range min(ranks, members) {
+			all[i].Ranks = append(all[i].Ranks, Rank{Members: members * (k + 1) / min(ranks, members), Before: metrics.NewHistogram(), After: metrics.NewHistogram()})
+		}
+	}
+	takes := func(s *metrics.Sample) bool { return slices.Contains(ops, s.Op) || s.Op == metrics.Unbar }
+	compare := func(a, b *metrics.Sample) int {
+		return cmp.Or(cmp.Compare(a.Object, b.Object), cmp.Compare(a.Value, b.Value), cmp.Compare(a.Start, b.Start), cmp.Compare(a.Session, b.Session))
+	}
+	for round := range groups(history, room, takes, compare, sameItem) {
+		for i := range all {
+			all[i].add(round, members)
+		}
+	}
+	return all
+}
+
+// add takes a round, whose samples are in the order of their starts.
+func (a *Arrivals) add(round []metrics.Sample, members int) {
+	var came, let []time.Duration
+	open := time.Duration(-1)
+	seen := map[uint32]bool{}
+	for _, s := range round {
+		switch {
+		case s.Op == metrics.Unbar && a.Op == metrics.Pass:
+			if open < 0 {
+				open = s.Start
+			}
+		case s.Op == a.Op:
+			if !seen[s.Session] {
+				seen[s.Session] = true
+				came = append(came, s.Start)
+			}
+			if s.Outcome == metrics.OK {
+				let = append(let, s.End)
+			}
+		}
+	}
+	if len(came) == 0 {
+		return
+	}
+	if a.Op != metrics.Pass {
+		open = came[len(came)-1]
+	}
+	slices.Sort(let)
+	if len(came) != members || len(let) != members || open < came[members-1] || let[0] < open {
+		a.Left++
+		return
+	}
+	a.Rounds++
+	for _, r := range a.Ranks {
+		r.Before.Record(open - came[r.Members-1])
+		r.After.Record(let[r.Members-1] - open)
+	}
+}

@@ -1,0 +1,136 @@
+package check
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/zkbench/zkbench/internal/spill"
+	"github.com/zkbench/zkbench/metrics"
+)
+
+// Claims holds when nobody had an item while another consumer had it, and nobody was given one that had been finished. An item may be
+// delivered again, but only after its claim was released or lost. A claim lasts from the End of its Take to the Start of the Finish or
+// Release of the same session and item; its Token is larger than that of every claim of the same item before it, so a claim that
+// finished its item with OK has the largest, and no two have the same: that would be one claim given twice. A claim of a session that was
+// expired on purpose (operation Expire) is the servers' to give again, as a hold of MutualExclusion is. An item that may have been put
+// twice is two znodes, which nothing tells apart, and no
+// evidence. Evidence is the number of claims; the witness is the samples of two claims that exclude
+// each other; Count is the number of claims that should not have been given.
+func Claims() Check {
+	return Check{Name: "claims", Judge: func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
+		var expired []metrics.Sample
+		for s := range history {
+			if s.Op == metrics.Expire {
+				expired = append(expired, s)
+			}
+		}
+		takes := func(s *metrics.Sample) bool {
+			switch s.Op {
+			case metrics.Put:
+				return s.Value != 0 && (s.Outcome == metrics.OK || s.Outcome == metrics.InDoubt)
+			case metrics.Take:
+				return s.Value != 0 && s.Outcome == metrics.OK
+			}
+			return s.Value != 0 && (s.Op == metrics.Finish || s.Op == metrics.Release)
+		}
+		evidence := 0
+		var beside, twice clashes
+		for item := range groups(history, room, takes, byItem, sameItem) {
+			claims := claimsOf(item, expired)
+			all := slices.Collect(claims.all())
+			evidence += len(all)
+			count, first := sweep(claims.withLate(), alone)
+			beside.add(count, first.holder(), first.intruder)
+			beside.add(claimedAfter(all))
+			twice.add(claimedTwice(all))
+			claims.close()
+		}
+		if beside.count == 0 { // the clocks show no two at once
+			beside = twice
+		}
+		switch {
+		case evidence == 0:
+			return Verdict{Detail: "nothing was claimed"}
+		case beside.count == 0:
+			return Verdict{Answer: Holds, Evidence: evidence}
+		}
+		a, b := beside.holder, beside.intruder
+		return Verdict{Answer: Violated, Evidence: evidence, Count: beside.count, Witness: witness(a, b),
+			Detail: fmt.Sprintf("item %d of object %d was given to session %d at %v, which session %d had been given at %v and had neither lost nor released",
+				b.begin.Value, b.begin.Object, b.begin.Session, b.from, a.begin.Session, a.from)}
+	}}
+}
+
+// clashes counts claims that should not have been given, and keeps the first by time, with the one that excluded it.
+type clashes struct {
+	count            int
+	holder, intruder span
+}
+
+func (c *clashes) add(count int, holder, intruder span) {
+	if count > 0 && (c.count == 0 || intruder.from < c.intruder.from) {
+		c.holder, c.intruder = holder, intruder
+	}
+	c.count += count
+}
+
+// claimsOf is the claims of one item: none if it may have been put twice.
+func claimsOf(item, expired []metrics.Sample) holds {
+	puts := 0
+	for _, s := range item {
+		if s.Op == metrics.Put {
+			puts++
+		}
+	}
+	if puts > 1 {
+		item = nil
+	}
+	return spans(slices.Values(slices.Concat(expired, item)), nil, claiming)
+}
+
+// claiming is the pairs of an item that is claimed.
+var claiming = pairs{
+	begins: func(o metrics.Op) bool { return o == metrics.Take },
+	ends:   func(o metrics.Op) bool { return o == metrics.Finish || o == metrics.Release },
+}
+
+// claimedTwice counts the claims that have the token of an earlier one of the same item, and finds the first by time: whoever made the
+// znode of a claim, it was given to two.
+func claimedTwice(claims []span) (count int, holder, intruder span) {
+	given := map[int64]span{} // by token
+	for _, c := range claims {
+		earlier, twice := given[c.begin.Token]
+		if !twice {
+			given[c.begin.Token] = c
+		}
+		if !twice || c.begin.Token == 0 { // the engine may not tell tokens
+			continue
+		}
+		if count++; count == 1 {
+			holder, intruder = earlier, c
+		}
+	}
+	return count, holder, intruder
+}
+
+// claimedAfter counts the claims with a larger token than one of the same item that finished it, and finds the first by time.
+func claimedAfter(claims []span) (count int, holder, intruder span) {
+	var done *span
+	for i := range claims {
+		c := &claims[i]
+		finished := c.end.Op == metrics.Finish && c.end.Outcome == metrics.OK && c.begin.Token != 0
+		if finished && (done == nil || c.begin.Token < done.begin.Token) {
+			done = c
+		}
+	}
+	for i := range claims {
+		if done == nil || claims[i].begin.Token <= done.begin.Token {
+			continue
+		}
+		if count++; count == 1 {
+			holder, intruder = *done, claims[i]
+		}
+	}
+	return count, holder, intruder
+}

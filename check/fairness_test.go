@@ -1,0 +1,29 @@
+package check
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// Jain's index of a random deal is the mean of what random deals show.
+func TestFairnessOfARandomDeal(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, c := range []struct{ grants, sessions int }{{20, 8}, {100, 8}, {1000, 50}, {50, 50}, {7, 1}} {
+		const deals = 2000
+		mean := 0.0
+		for range deals {
+			x := make([]float64, c.sessions)
+			for range c.grants {
+				x[r.IntN(c.sessions)]++
+			}
+			mean += Jain(x) / deals
+		}
+		if got := RandomJain(c.grants, c.sessions); math.Abs(got-mean) > 0.02 {
+			t.Errorf("RandomJain(%d, %d) = %.3f, %d deals show %.3f", c.grants, c.sessions, got, deals, mean)
+		}
+	}
+	if got := RandomJain(0, 4); got != 0 {
+		t.Errorf("randomDeal of nothing = %v", got)
+	}
+}

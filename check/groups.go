@@ -1,0 +1,45 @@
+package check
+
+import (
+	"iter"
+
+	"github.com/zkbench/zkbench/internal/spill"
+	"github.com/zkbench/zkbench/metrics"
+)
+
+// groups yields the samples of a history that belong together, a group after the other, each for as long as it is looked at. takes says
+// which samples count; compare orders them, those of a group beside each other.
+func groups(history iter.Seq[metrics.Sample], room *spill.Room, takes func(s *metrics.Sample) bool, compare func(a, b *metrics.Sample) int,
+	together func(a, b *metrics.Sample) bool) iter.Seq[[]metrics.Sample] {
+	return func(yield func([]metrics.Sample) bool) {
+		all := sorted(history, room, takes, compare)
+		defer all.Close()
+		var group []metrics.Sample
+		for s := range all.All() {
+			if len(group) > 0 && !together(&group[0], &s) {
+				if !yield(group) {
+					return
+				}
+				group = group[:0]
+			}
+			group = append(group, s)
+		}
+		if len(group) > 0 {
+			yield(group)
+		}
+	}
+}
+
+// sorted is the samples of a history that count, in an order. The caller closes it.
+func sorted(history iter.Seq[metrics.Sample], room *spill.Room, takes func(s *metrics.Sample) bool, compare func(a, b *metrics.Sample) int) *spill.List[metrics.Sample] {
+	all := spill.New(room, compare)
+	for s := range history {
+		if takes(&s) {
+			all.Add(s)
+		}
+	}
+	return all
+}
+
+// sameItem reports whether two samples are of one item, round or number: of one Value of one object.
+func sameItem(a, b *metrics.Sample) bool { return a.Object == b.Object && a.Value == b.Value }

@@ -1,0 +1,222 @@
+package check
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/zkbench/zkbench/internal/spill"
+	"github.com/zkbench/zkbench/metrics"
+)
+
+// Account is what became of the events that watchers had coming: one for each change that was made while a watch was armed, from the state that
+// it was armed in on. Due is the sum of Delivered to Undecided.
+type Account struct {
+	Watchers, Changes int
+	Due               int
+	Delivered         int // the event came
+	Coalesced         int // the change came between an event and the read that armed the watch again, which saw it
+	Missed            int // the change came while the watcher had no connection: the servers do not tell it then, or tell the first of several
+	Lost              int // the event did not come
+	Undecided         int // it had not come when the cell ended, and was not late yet
+	Duplicated        int // events on top, of nothing that was due
+}
+
+// Notifications holds when each watcher was told of each change once. The changes (Change) are in the order of their Token; a watch that was armed
+// in the state of a transaction (Await) tells of the first change after it. A one-shot watch (once) is armed again after its event: what the state of
+// that reading has in it needs no event of its own. A persistent watch tells of every change. A loss of the connection excuses what changed
+// meanwhile, as far as ZooKeeper's guarantees do: a watch that is armed again on the new connection tells that something has changed, if it can.
+//
+// Lost is an event that was passed over by a later one, and one that had not come by a time that is too long: bound after the change was
+// acknowledged, or what conditions measures, for a wake-up more of 500 watchers each. Duplicated is an event before any change that it could tell of, or of one that has been told; also one that met
+// no watch in the client. Servers before 3.9 do not say which change an event is of: it is then taken for the next one that is due, so that the
+// counts are right and a loss shows in the last event. Changes in doubt excuse as many events that nothing was due for. Evidence is the number of events
+// delivered; the witness is the Await and the Change.
+func Notifications(once bool, bound time.Duration) Check {
+	return Check{Name: "notifications", Judge: func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
+		l := follow(history, room, once, bound)
+		l.v.Evidence = l.Delivered
+		return l.v.settle("no event was delivered")
+	}}
+}
+
+// AccountOf is the account of a history by the rules of Notifications.
+func AccountOf(history iter.Seq[metrics.Sample], once bool, bound time.Duration) Account {
+	return follow(history, nil, once, bound).Account
+}
+
+// ledger is the account while it is made.
+type ledger struct {
+	Account
+	once    bool
+	bound   time.Duration
+	c       conditions
+	changes []metrics.Sample // that were made, by Token
+	doubts  []metrics.Sample // that may have been made, by Start
+	v       Verdict
+	shown   time.Duration
+}
+
+func follow(history iter.Seq[metrics.Sample], room *spill.Room, once bool, bound time.Duration) *ledger {
+	l, watchers := &ledger{once: once, bound: bound}, map[uint32]bool{}
+	for s := range history {
+		l.c.see(s)
+		switch {
+		case s.Op == metrics.Await:
+			watchers[s.Session] = true
+		case s.Op == metrics.Change && s.Token != 0:
+			l.changes = append(l.changes, s)
+		case s.Op == metrics.Change && s.Value != 0 && s.Outcome != metrics.Failed:
+			l.doubts = append(l.doubts, s)
+		}
+	}
+	l.c.settle(bound)
+	slices.SortFunc(l.changes, func(a, b metrics.Sample) int { return cmp.Compare(a.Token, b.Token) })
+	slices.SortFunc(l.doubts, func(a, b metrics.Sample) int { return cmp.Compare(a.Start, b.Start) })
+	l.Watchers, l.Changes = len(watchers), len(l.changes)
+	takes := func(s *metrics.Sample) bool { return s.Op == metrics.Await }
+	compare := func(a, b *metrics.Sample) int {
+		return cmp.Or(cmp.Compare(a.Session, b.Session), cmp.Compare(a.End, b.End), cmp.Compare(a.Token, b.Token), cmp.Compare(a.Zxid, b.Zxid))
+	}
+	together := func(a, b *metrics.Sample) bool { return a.Session == b.Session }
+	for all := range groups(history, room, takes, compare, together) {
+		w := watcher{ledger: l}
+		for i, s := range all {
+			w.wait(s, i, all)
+		}
+	}
+	return l
+}
+
+// after is the index of the first change after a transaction.
+func (l *ledger) after(zxid int64) int {
+	i, _ := slices.BinarySearchFunc(l.changes, zxid, func(s metrics.Sample, zxid int64) int {
+		if s.Token <= zxid {
+			return -1
+		}
+		return 1
+	})
+	return i
+}
+
+// watcher is one session's waits while they are followed.
+type watcher struct {
+	*ledger
+	next    int  // the first change that is not accounted for
+	blind   bool // the state in which it was armed is not known
+	lost    bool // the watch, or its connection, since it was armed
+	drained int  // events of a persistent watch after a gap whose changes the next reading tells
+	excused int  // changes in doubt that an event has been put down to
+}
+
+// wait takes the next wait of the session.
+func (w *watcher) wait(s metrics.Sample, i int, all []metrics.Sample) {
+	switch {
+	case s.Token == 0: // the engine cannot tell what it was due: nothing is
+		w.blind = true
+		return
+	case i == 0, w.blind:
+		w.next, w.blind = w.after(s.Token), false
+	case all[i-1].Token != s.Token:
+		w.armedAgain(s)
+	}
+	switch w.duplicated(s, int(s.Value>>1)); s.Outcome {
+	case metrics.OK:
+		w.event(s)
+	case metrics.Lost:
+		for w.lost = true; w.next < len(w.changes) && w.overdue(s); w.next++ {
+			w.lose(s)
+		}
+	default:
+		told := min(w.drained, len(w.changes)-w.next)
+		w.Due, w.Delivered, w.next, w.drained = w.Due+told, w.Delivered+told, w.next+told, 0
+		for ; w.next < len(w.changes); w.next++ {
+			if !w.lost && w.overdue(s) {
+				w.lose(s)
+			} else {
+				w.Due, w.Undecided = w.Due+1, w.Undecided+1
+			}
+		}
+	}
+}
+
+// armedAgain accounts for the changes up to the state in which a watch was armed again.
+func (w *watcher) armedAgain(s metrics.Sample) {
+	from := w.after(s.Token)
+	passed := max(from-w.next, 0)
+	told := min(w.drained, passed)
+	w.Due, w.Delivered = w.Due+told, w.Delivered+told
+	w.duplicated(s, w.drained-told)
+	w.drained = 0
+	w.next += told
+	switch {
+	case w.lost:
+		w.Due, w.Missed, w.next = w.Due+passed-told, w.Missed+passed-told, from
+	case w.once:
+		w.Due, w.Coalesced, w.next = w.Due+passed, w.Coalesced+passed, max(w.next, from)
+	default: // a persistent watch has no reason to be armed again
+		for ; w.next < from; w.next++ {
+			w.lose(s)
+		}
+	}
+	w.lost = false
+}
+
+// event accounts for an event.
+func (w *watcher) event(s metrics.Sample) {
+	broke := s.Value&1 != 0
+	if broke && !w.once && s.Zxid == 0 {
+		w.drained++
+		return
+	}
+	of := w.next
+	if s.Zxid != 0 {
+		if of = w.after(s.Zxid - 1); of < len(w.changes) && w.changes[of].Token != s.Zxid {
+			of = len(w.changes)
+		}
+	}
+	if of < w.next || of >= len(w.changes) || w.changes[of].Start > s.End {
+		if of >= w.next && w.excused < len(w.doubts) && w.doubts[w.excused].Start <= s.End {
+			w.excused++
+			return
+		}
+		w.duplicated(s, 1)
+		return
+	}
+	for ; w.next < of; w.next++ {
+		if broke {
+			w.Due, w.Missed = w.Due+1, w.Missed+1
+		} else {
+			w.lose(s)
+		}
+	}
+	w.Due, w.Delivered, w.next, w.lost = w.Due+1, w.Delivered+1, of+1, w.lost && broke
+}
+
+// overdue reports whether the event of the next change should have come before the wait ended.
+func (w *watcher) overdue(s metrics.Sample) bool {
+	return w.c.overdue(max(w.changes[w.next].End, s.Start), s.End, w.bound, 2+w.Watchers/wakesEach, func(session uint32) bool { return session == s.Session })
+}
+
+// wakesEach is how many watchers of one znode may take the time of a wake-up, for they are told one after the other.
+const wakesEach = 500
+
+// lose accounts for the next change as one whose event was lost.
+func (w *watcher) lose(s metrics.Sample) {
+	w.Due, w.Lost = w.Due+1, w.Lost+1
+	c := w.changes[w.next]
+	w.v.offence(s.End, &w.shown, fmt.Sprintf("session %d was not told of change %d (transaction %d), which was acknowledged at %v, by %v", s.Session, c.Value,
+		c.Token, c.End, s.End), c, s)
+}
+
+// duplicated accounts for events on top.
+func (w *watcher) duplicated(s metrics.Sample, n int) {
+	if n <= 0 {
+		return
+	}
+	w.Duplicated += n
+	w.v.offence(s.End, &w.shown, fmt.Sprintf("session %d received %d too many by %v: events of no change that was due", s.Session, n, s.End), s)
+	w.v.Count += n - 1
+}

@@ -1,0 +1,107 @@
+package check
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/zkbench/zkbench/metrics"
+)
+
+// madeAt is a change that was made by a transaction and acknowledged 1 ms after its issue; await the wait for an event of a watch that was armed in the state
+// of a transaction.
+func madeAt(zxid int64, at time.Duration) metrics.Sample {
+	return metrics.Sample{Op: metrics.Change, Value: zxid, Token: zxid, Due: at, Start: at, End: at + ms}
+}
+
+func await(o metrics.Outcome, armed, zxid, value int64, from, to time.Duration) metrics.Sample {
+	return metrics.Sample{Op: metrics.Await, Outcome: o, Session: 1, Token: armed, Zxid: zxid, Value: value, Due: from, Start: from, End: to}
+}
+
+func TestNotifications(t *testing.T) {
+	const ok, lost, cut = metrics.OK, metrics.Lost, metrics.Unfinished
+	const end = 10 * time.Second
+	changes := []metrics.Sample{madeAt(10, 10*ms), madeAt(20, 20*ms), madeAt(30, 30*ms)}
+	doubt := madeAt(0, 15*ms)
+	doubt.Value, doubt.Outcome = 4, metrics.InDoubt
+	fault := metrics.Sample{Op: metrics.Fault, Start: 0, End: end}
+	for _, tc := range []struct {
+		name   string
+		once   bool
+		want   Account
+		answer Answer
+		also   []metrics.Sample
+		waits  []metrics.Sample
+	}{
+		{"each event comes, and servers tell of which change", true, Account{Due: 3, Delivered: 3}, Holds, nil, []metrics.Sample{
+			await(ok, 5, 10, 0, 0, 11*ms), await(ok, 10, 20, 0, 12*ms, 21*ms), await(ok, 20, 30, 0, 22*ms, 31*ms), await(cut, 30, 0, 0, 32*ms, end)}},
+		{"each event comes, and servers do not tell", true, Account{Due: 3, Delivered: 3}, Holds, nil, []metrics.Sample{
+			await(ok, 5, 0, 0, 0, 11*ms), await(ok, 10, 0, 0, 12*ms, 21*ms), await(ok, 20, 0, 0, 22*ms, 31*ms), await(cut, 30, 0, 0, 32*ms, end)}},
+		{"a reading sees two changes at once", true, Account{Due: 3, Delivered: 2, Coalesced: 1}, Holds, nil, []metrics.Sample{
+			await(ok, 5, 0, 0, 0, 11*ms), await(ok, 20, 0, 0, 22*ms, 31*ms), await(cut, 30, 0, 0, 32*ms, end)}},
+		{"a persistent watch is armed again for no reason, and a change passed over", false, Account{Due: 3, Delivered: 2, Lost: 1}, Violated, nil,
+			[]metrics.Sample{await(ok, 5, 0, 0, 0, 11*ms), await(ok, 20, 0, 0, 22*ms, 31*ms), await(cut, 30, 0, 0, 32*ms, end)}},
+		{"the event of the last change has not come", true, Account{Due: 3, Delivered: 2, Lost: 1}, Violated, nil, []metrics.Sample{
+			await(ok, 5, 0, 0, 0, 11*ms), await(ok, 10, 0, 0, 12*ms, 21*ms), await(cut, 20, 0, 0, 22*ms, end)}},
+		{"it may still come", true, Account{Due: 3, Delivered: 2, Undecided: 1}, Holds, nil, []metrics.Sample{
+			await(ok, 5, 0, 0, 0, 11*ms), await(ok, 10, 0, 0, 12*ms, 21*ms), await(cut, 20, 0, 0, 22*ms, 40*ms)}},
+		{"it is late because of a fault", true, Account{Due: 3, Delivered: 2, Undecided: 1}, Holds, []metrics.Sample{fault}, []metrics.Sample{
+			await(ok, 5, 0, 0, 0, 11*ms), await(ok, 10, 0, 0, 12*ms, 21*ms), await(cut, 20, 0, 0, 22*ms, end)}},
+		{"the session of a watcher is lost before its event", true, Account{Due: 3, Delivered: 2, Missed: 1}, Holds, nil, []metrics.Sample{
+			await(ok, 5, 0, 0, 0, 11*ms), await(lost, 10, 0, 1, 12*ms, 21*ms), await(ok, 20, 0, 0, 22*ms, 31*ms), await(cut, 30, 0, 0, 32*ms, end)}},
+		{"an event before there was a change", true, Account{Due: 3, Delivered: 3, Duplicated: 1}, Violated, nil, []metrics.Sample{
+			await(ok, 5, 0, 0, 0, 5*ms), await(ok, 5, 0, 0, 6*ms, 11*ms), await(ok, 10, 0, 0, 12*ms, 21*ms), await(ok, 20, 0, 0, 22*ms, 31*ms),
+			await(cut, 30, 0, 0, 32*ms, end)}},
+		{"two events on top that met no watch", true, Account{Due: 3, Delivered: 3, Duplicated: 2}, Violated, nil, []metrics.Sample{
+			await(ok, 5, 0, 0, 0, 11*ms), await(ok, 10, 0, 4, 12*ms, 21*ms), await(ok, 20, 0, 0, 22*ms, 31*ms), await(cut, 30, 0, 0, 32*ms, end)}},
+		{"a persistent watch tells one change twice, and servers tell which", false, Account{Due: 3, Delivered: 3, Duplicated: 1}, Violated, nil, []metrics.Sample{
+			await(ok, 5, 10, 0, 0, 11*ms), await(ok, 5, 10, 0, 11*ms, 12*ms), await(ok, 5, 20, 0, 12*ms, 21*ms), await(ok, 5, 30, 0, 21*ms, 31*ms),
+			await(cut, 5, 0, 0, 31*ms, end)}},
+		{"a persistent watch passes a change over, and servers tell which", false, Account{Due: 3, Delivered: 2, Lost: 1}, Violated, nil, []metrics.Sample{
+			await(ok, 5, 10, 0, 0, 11*ms), await(ok, 5, 30, 0, 12*ms, 31*ms), await(cut, 5, 0, 0, 31*ms, 40*ms)}},
+		{"a persistent watch misses what changes without a connection", false, Account{Due: 3, Delivered: 2, Missed: 1}, Holds, nil, []metrics.Sample{
+			await(ok, 5, 0, 0, 0, 11*ms), await(lost, 5, 0, 1, 11*ms, 21*ms), await(lost, 5, 0, 1, 21*ms, 22*ms), await(ok, 20, 0, 0, 22*ms, 31*ms),
+			await(cut, 20, 0, 0, 31*ms, end)}},
+		{"it tells of the second of two before it is read where it stands", false, Account{Due: 3, Delivered: 2, Missed: 1}, Holds, nil, []metrics.Sample{
+			await(lost, 5, 0, 1, 0, 21*ms), await(ok, 5, 0, 1, 21*ms, 22*ms), await(lost, 5, 0, 1, 22*ms, 23*ms), await(ok, 20, 0, 0, 23*ms, 31*ms),
+			await(cut, 20, 0, 0, 31*ms, end)}},
+		{"it tells of a third of two", false, Account{Due: 3, Delivered: 3, Duplicated: 1}, Violated, nil, []metrics.Sample{
+			await(lost, 5, 0, 1, 0, 21*ms), await(ok, 5, 0, 1, 21*ms, 22*ms), await(ok, 5, 0, 1, 22*ms, 22*ms), await(ok, 5, 0, 1, 22*ms, 22*ms),
+			await(lost, 5, 0, 1, 22*ms, 23*ms), await(ok, 20, 0, 0, 23*ms, 31*ms), await(cut, 20, 0, 0, 31*ms, end)}},
+		{"an event of a change in doubt", true, Account{Due: 3, Delivered: 3}, Holds, []metrics.Sample{doubt}, []metrics.Sample{
+			await(ok, 5, 10, 0, 0, 11*ms), await(ok, 10, 15, 0, 12*ms, 16*ms), await(ok, 15, 20, 0, 17*ms, 21*ms), await(ok, 20, 30, 0, 22*ms, 31*ms),
+			await(cut, 30, 0, 0, 32*ms, end)}},
+		{"nobody knows the state in which a watch was armed", true, Account{Due: 2, Delivered: 2}, Holds, nil, []metrics.Sample{
+			await(ok, 0, 0, 0, 0, 11*ms), await(ok, 10, 0, 0, 12*ms, 21*ms), await(ok, 20, 0, 0, 22*ms, 31*ms), await(cut, 30, 0, 0, 32*ms, end)}},
+		{"a watch that was armed after all changes", true, Account{}, Unknown, nil, []metrics.Sample{await(cut, 30, 0, 0, 32*ms, end)}},
+	} {
+		h := slices.Concat(changes, tc.also, tc.waits)
+		tc.want.Watchers, tc.want.Changes = 1, 3
+		v := Notifications(tc.once, time.Second).Judge(slices.Values(h), nil)
+		if got := AccountOf(slices.Values(h), tc.once, time.Second); got != tc.want || v.Answer != tc.answer {
+			t.Errorf("%s: %+v, %v (%s), want %+v, %v", tc.name, got, v.Answer, v.Detail, tc.want, tc.answer)
+		}
+		if v.Count != tc.want.Lost+tc.want.Duplicated || (v.Answer == Violated) != (len(v.Witness) > 0) {
+			t.Errorf("%s: %d times, with witness %v, want %d", tc.name, v.Count, v.Witness, tc.want.Lost+tc.want.Duplicated)
+		}
+		if v.Answer != Unknown && v.Evidence != tc.want.Delivered {
+			t.Errorf("%s: evidence %d, want %d", tc.name, v.Evidence, tc.want.Delivered)
+		}
+	}
+}
+
+// Far fewer events than watchers may take a while: how long an event may be away follows from what the history measured, and from how many watch.
+func TestNotificationsAreOverdueByWhatWasMeasured(t *testing.T) {
+	for watchers, want := range map[int]Answer{1: Violated, 1000: Holds} {
+		h := []metrics.Sample{{Op: metrics.Bound, End: 10 * ms}, madeAt(10, 10*ms)}
+		for i := range watchers {
+			w := await(metrics.OK, 5, 0, 0, 0, 12*ms)
+			w.Session = uint32(2 + i)
+			h = append(h, w)
+		}
+		h = append(h, await(metrics.Unfinished, 5, 0, 0, 0, 45*ms)) // 34 ms after the reply
+		if v := Notifications(true, time.Minute).Judge(slices.Values(h), nil); v.Answer != want {
+			t.Errorf("with %d watchers it is %v (%s), want %v", watchers, v.Answer, v.Detail, want)
+		}
+	}
+}

@@ -1,0 +1,113 @@
+package check
+
+import (
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/zkbench/zkbench/internal/spill"
+	"github.com/zkbench/zkbench/metrics"
+)
+
+// everyCheck is all checks, with bounds that histories of some dozen nanoseconds can break.
+func everyCheck() []Check {
+	rank := func(v int64) int32 { return int32(v % 3) }
+	all := append(atomicCommit(9, 4), MutualExclusion(), ReaderWriter(), Permits(2), Leadership(), TokenOrder(), Terms(), QueueOrder(), FIFO(), CampaignFIFO(),
+		Starvation(3), Alternation(), Fence(0), Fence(2), NothingLeft(), Capacity(), NoLostRevoke(3), Conservation(metrics.Take), Conservation(metrics.Finish),
+		Claims(), DeliveryOrder(), Priority(rank, true), Priority(rank, false), NotBefore(func(v int64) time.Duration { return time.Duration(v) * 4 }),
+		UniqueNumbers(), NumberOrder(), Total(), Barred(), Views(), ViewOrder(), WrittenValues(), WriteOrder(), SessionOrder(), NoLostWrites(), SessionsOwn())
+	for _, bound := range []time.Duration{3, 8} {
+		all = append(all, Liveness(bound), LivenessTogether(bound), ReaderWriterLiveness(bound), PermitsLiveness(2, bound), LeaderLiveness(bound), PassLiveness(bound),
+			QueueLiveness(bound), DelayLiveness(bound, func(v int64) time.Duration { return time.Duration(v) * 4 }), Convergence(bound), CrashesSeen(bound))
+	}
+	for _, enter := range []metrics.Op{metrics.Enter, metrics.Meet} {
+		all = append(all, EnterSafety(enter, 2), EqualOutcome(enter, 2), RoundLiveness(enter, 2, 6))
+	}
+	return append(all, LeaveSafety())
+}
+
+// disorder is a history without any sense, of the operations of one family and of what befalls them.
+func disorder(r *rand.Rand, n int) []metrics.Sample {
+	families := [][]metrics.Op{
+		{metrics.Acquire, metrics.Acquire, metrics.Release, metrics.Release, metrics.Enqueue, metrics.Wait, metrics.Idle, metrics.TryAcquire, metrics.Write},
+		{metrics.Acquire, metrics.Release, metrics.Hold, metrics.Unhold, metrics.Left, metrics.Drain},
+		{metrics.Acquire, metrics.Release, metrics.ReadAcquire, metrics.ReadRelease, metrics.Enqueue, metrics.Revoke, metrics.Deliver, metrics.Write},
+		{metrics.Campaign, metrics.Resign, metrics.Enqueue, metrics.Wait},
+		{metrics.Put, metrics.Put, metrics.Take, metrics.Take, metrics.Remove, metrics.Choose, metrics.Finish, metrics.Release, metrics.Remain, metrics.Idle},
+		{metrics.Enter, metrics.Leave, metrics.Meet, metrics.Bar, metrics.Unbar, metrics.Pass},
+		{metrics.Propose, metrics.Vote, metrics.Decide, metrics.Recall},
+		{metrics.Draw, metrics.Draw, metrics.Tally, metrics.Open, metrics.Keep},
+		{metrics.SetData, metrics.SetData, metrics.GetData, metrics.Children, metrics.Create, metrics.Multi, metrics.Apply, metrics.Sync, metrics.Tally},
+		{metrics.Join, metrics.Leave, metrics.See, metrics.Members, metrics.Change},
+	}
+	ops := families[r.IntN(len(families))]
+	var h []metrics.Sample
+	zxid := func() int64 {
+		if r.IntN(3) == 0 {
+			return 0
+		}
+		return r.Int64N(40)
+	}
+	for range n {
+		start := time.Duration(r.IntN(20 + n/8))
+		s := metrics.Sample{Op: ops[r.IntN(len(ops))], Session: r.Uint32N(4), Object: r.Uint32N(3), Token: r.Int64N(8), Value: r.Int64N(4), Zxid: zxid(),
+			Start: start, End: start + time.Duration(r.IntN(9))}
+		switch s.Due = s.Start; {
+		case r.IntN(5) == 0:
+			s.Outcome = metrics.Outcome(r.IntN(metrics.Outcomes))
+		case r.IntN(40) == 0:
+			s.Op = []metrics.Op{metrics.Fault, metrics.Expire, metrics.Late, metrics.Down}[r.IntN(4)]
+			if s.Op == metrics.Late && r.IntN(2) == 0 {
+				s.Session = metrics.Everybody
+			}
+		}
+		h = append(h, s)
+	}
+	if r.IntN(2) == 0 {
+		h = append(h, metrics.Sample{Op: metrics.Bound, End: time.Duration(1 + r.IntN(5))})
+	}
+	return h
+}
+
+// What is kept on disk gives the verdicts, the evidence and the counterexamples that memory gives.
+func TestDiskAndMemoryJudgeAlike(t *testing.T) {
+	violated := map[string]int{}
+	for seed := range uint64(100) {
+		r := rand.New(rand.NewPCG(seed, 8))
+		h := disorder(r, 40+r.IntN(260))
+		if seed%4 == 0 {
+			h = validHistory(r, 2+r.IntN(10), 1+r.IntN(3), 40+r.IntN(200))
+			faults[r.IntN(len(faults))].plant(r, h)
+		}
+		kept := metrics.NewHistory(2, nil)
+		for i, s := range h {
+			kept.Shard(i).Record(s)
+		}
+		room := spill.NewRoom(t.TempDir(), 1)
+		for _, c := range everyCheck() {
+			memory, disk := c.Judge(kept.All(), nil), c.Judge(kept.All(), room)
+			if !reflect.DeepEqual(memory, disk) {
+				t.Fatalf("seed %d: %s in memory\n%+v\non disk\n%+v", seed, c.Name, memory, disk)
+			}
+			if memory.Answer == Violated {
+				violated[c.Name]++
+			}
+		}
+		fair, owned := FairnessOf(kept.All(), nil), OwnerlessOf(kept.All(), nil, 2, 3, 20)
+		if f, o := FairnessOf(kept.All(), room), OwnerlessOf(kept.All(), room, 2, 3, 20); f != fair || o != owned {
+			t.Fatalf("seed %d: on disk %+v %+v, in memory %+v %+v", seed, f, o, fair, owned)
+		}
+		if err := room.Err(); err != nil {
+			t.Fatal(err)
+		}
+		kept.Close()
+	}
+	for _, c := range everyCheck() {
+		seldom := slices.Contains([]string{"starvation", "commit-progress", "crashes-seen", "view-order"}, c.Name) // which takes more than chance
+		if violated[c.Name] == 0 && !seldom {
+			t.Errorf("%s was violated by no history: the test says nothing of it", c.Name)
+		}
+	}
+}

@@ -1,0 +1,92 @@
+package check
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+)
+
+// A rule says whether a span may not begin beside those that are there: so many exclusive and so many shared ones.
+type rule func(next span, exclusive, shared int) (forbidden bool)
+
+// alone is the rule of a lock: one holder.
+func alone(_ span, exclusive, _ int) bool { return exclusive > 0 }
+
+// A clash is a span that began although the rule forbade it, and those that were there, the first to begin first.
+type clash struct {
+	intruder span
+	held     []span
+}
+
+// holder is the span that shows best why the intruder may not begin: the first that is there, an exclusive one if there is any.
+func (c clash) holder() span {
+	if i := slices.IndexFunc(c.held, func(s span) bool { return !s.shared }); i >= 0 {
+		return c.held[i]
+	}
+	if len(c.held) > 0 {
+		return c.held[0]
+	}
+	return c.intruder // a rule that forbids a span beside nothing
+}
+
+// present is the spans of an object that are there.
+type present struct {
+	spans             heap[standing]
+	exclusive, shared int
+}
+
+// standing is a span with its place in the order.
+type standing struct {
+	span
+	nth int
+}
+
+func newPresent() *present {
+	return &present{spans: heap[standing]{before: func(a, b *standing) bool {
+		return cmp.Or(cmp.Compare(a.to, b.to), cmp.Compare(a.nth, b.nth)) < 0
+	}}}
+}
+
+func (p *present) count(shared bool, n int) {
+	if shared {
+		p.shared += n
+	} else {
+		p.exclusive += n
+	}
+}
+
+// sweep goes through spans in the order of earlierSpan and judges each against those of its object that are still there when it
+// begins. It returns the number of spans that break the rule, and the first of them by time.
+func sweep(all iter.Seq[span], forbidden rule) (count int, first clash) {
+	here, nth := map[uint32]*present{}, 0
+	for s := range all {
+		p := here[s.object]
+		if p == nil {
+			p = newPresent()
+			here[s.object] = p
+		}
+		for len(p.spans.items) > 0 && p.spans.items[0].to <= s.from { // an empty span at that very instant only if it came before s
+			p.count(p.spans.pop().shared, -1)
+		}
+		if forbidden(s, p.exclusive, p.shared) {
+			if count++; count == 1 {
+				first = clash{intruder: s, held: p.inOrder()}
+			}
+		}
+		p.count(s.shared, 1)
+		p.spans.push(standing{s, nth})
+		nth++
+	}
+	return count, first
+}
+
+// inOrder is what is there, the first to begin first.
+func (p *present) inOrder() []span {
+	items := slices.Clone(p.spans.items)
+	slices.SortFunc(items, func(a, b standing) int { return cmp.Compare(a.nth, b.nth) })
+	all := make([]span, len(items))
+	for i, s := range items {
+		all[i] = s.span
+	}
+	return all
+}

@@ -1,0 +1,410 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/zkbench/zkbench/bench"
+	"github.com/zkbench/zkbench/bench/root"
+	"github.com/zkbench/zkbench/bottleneck"
+	"github.com/zkbench/zkbench/calibrate"
+	"github.com/zkbench/zkbench/capacity"
+	"github.com/zkbench/zkbench/ensemble"
+	"github.com/zkbench/zkbench/exporter"
+	"github.com/zkbench/zkbench/gates"
+	"github.com/zkbench/zkbench/internal/phrase"
+	"github.com/zkbench/zkbench/profiles"
+	"github.com/zkbench/zkbench/report"
+	"github.com/zkbench/zkbench/results"
+)
+
+// capacityFlags is what 'zkbench capacity' was asked for.
+type capacityFlags struct {
+	runFlags
+	goals             []string
+	over, width, soak string
+	from, to, least   float64
+	budget            time.Duration
+	confirm           int
+	seed              uint64
+	profile           profiles.Profile
+	limits            []bench.Limit
+	axis              axis
+	rate, ratePerLoad float64 // operations a second at a load
+}
+
+func (a *app) capacity(ctx context.Context, args []string) error {
+	f := a.flags("capacity PROFILE --goal 'p99<50ms' [flags]", `Searches for the highest load at which all goals are met, with an interval from fresh samples. Each probe is a run with sessions and a root of
+its own, in an open loop, with the first variant of the profile, its largest number of sessions and the first value of everything else. docs/capacity.md tells the method.
+Exit codes: 0 found, or an interval where stops are too rare for a figure (and not below --min), 3 the interval is below --min, 5 no capacity could be told.`)
+	var r capacityFlags
+	f.StringArrayVar(&r.goals, "goal", nil, "what each load has to meet: p50, p90, p99 or p99.9 below a time, a share of errors, or expired==0; may be repeated")
+	f.StringVar(&r.over, "over", overRate, "what is varied: rate, or at the rate of the profile sessions, watches, payload, prefill or contenders")
+	f.Float64Var(&r.from, "from", 0, "lowest load (default 100 a second, 10 sessions or watches, 100 bytes, 1000 znodes of the prefill, 2 contenders)")
+	f.Float64Var(&r.to, "to", 0, "highest load (default 50000 a second, 10000 sessions or watches, 500000 bytes, 1000000 znodes, 2000 contenders)")
+	f.StringVar(&r.width, "width", "4%", "of the bracket in which the capacity is found")
+	f.DurationVar(&r.budget, "budget", capacity.DefaultBudget, "time that the search may take, without the soak")
+	f.IntVar(&r.confirm, "confirm", capacity.DefaultConfirm, "blocks with which each end of the bracket is confirmed")
+	f.StringVar(&r.soak, "soak", "", "a last probe at a share of the capacity, such as 75%:10m")
+	f.Float64Var(&r.least, "min", 0, "least capacity: exit code 3 where the interval is below it")
+	f.Uint64Var(&r.seed, "seed", 0, "of the search and its arrivals (default: the profile's)")
+	f.StringVar(&r.servers, "servers", "", "host:port of servers to load, comma separated, instead of an ensemble for the search")
+	f.StringVar(&r.ensemble, "ensemble", "", "local:N or compose:N, instead of the profile's")
+	f.StringArrayVar(&r.sets, "set", nil, "change a field of the profile, as `key=value`; may be repeated")
+	f.StringVar(&r.out, "out", "", "directory of the result and of its probes (default results/capacity-PROFILE-TIME)")
+	f.StringVar(&r.root, "root", "", "znode that each probe makes and removes at its end (default "+root.DefaultBase+"/RUN)")
+	r.told.flags(f, "the goals")
+	r.pages.flags(f)
+	r.access.add(f)
+	r.watching.flags(f)
+	if err := parse(f, args); err != nil {
+		return err
+	}
+	if err := r.watching.check(a); err != nil {
+		return err
+	}
+	if f.NArg() != 1 {
+		return usagef("capacity takes one profile; 'zkbench list profiles' lists the built-in ones")
+	}
+	if r.servers != "" && r.ensemble != "" {
+		return usagef("--servers and --ensemble together: leave one of them out")
+	}
+	if r.ensemble != "" {
+		r.sets = append(r.sets, "ensemble="+r.ensemble)
+	}
+	plan, err := a.planSearch(ctx, f.Arg(0), &r, f.Changed("seed"))
+	if err != nil {
+		return err
+	}
+	search, err := capacity.New(plan)
+	if err != nil {
+		return usageError{err}
+	}
+	return a.searchCapacity(ctx, r, search, plan, append([]string{"zkbench", "capacity"}, args...))
+}
+
+// planSearch checks everything that can be wrong with a search before any load.
+func (a *app) planSearch(ctx context.Context, name string, r *capacityFlags, seeded bool) (plan capacity.Plan, err error) {
+	plan = capacity.Plan{From: r.from, To: r.to, Confirm: r.confirm, Budget: r.budget}
+	if err := checkRoot(r.root); err != nil {
+		return plan, err
+	}
+	if plan.Width, err = effect(r.width); err != nil {
+		return plan, usagef("--width %q: expected a share such as 4%%", r.width)
+	}
+	if r.soak != "" {
+		share, length, found := strings.Cut(r.soak, ":")
+		at, err := effect(share)
+		d, wrong := time.ParseDuration(length)
+		if !found || err != nil || wrong != nil || d <= 0 {
+			return plan, usagef("--soak %q: expected a share of the capacity and a time, such as 75%%:10m", r.soak)
+		}
+		plan.Soak = capacity.Soak{Share: at, Length: d}
+	}
+	if r.axis, err = axisOf(r.over); err != nil {
+		return plan, err
+	}
+	plan.From, plan.To = orElse(plan.From, r.axis.from), orElse(plan.To, r.axis.to)
+	p, err := a.prepare(ctx, name, &r.runFlags)
+	if err != nil {
+		return plan, err
+	}
+	if err := oneEnsemble(p, name, "--set"); err != nil {
+		return plan, err
+	}
+	p.Gates, p.Repetitions = nil, 1
+	one := p.One()
+	if r.profile, err = r.axis.open(one); err != nil {
+		return plan, err
+	}
+	if r.rate, r.ratePerLoad, err = r.axis.rate(r.profile); err != nil {
+		return plan, usageError{err}
+	}
+	plan.Rate = linear(r.rate, r.ratePerLoad)
+	if n := len(p.Points()); n > 1 && r.axis.name != overSessions || n > len(p.Sessions) {
+		a.tell(r.quiet, "a search is about one cell, and the profile has %d: variant %s with %s (choose with --set)", n, one.Variants[0],
+			phrase.Count(one.Sessions[0], "session"))
+	}
+	if len(r.profile.Faults) > 0 {
+		return plan, usagef("the profile plans faults, and a capacity is of servers that are well (remove them)")
+	}
+	if plan.Seed = r.profile.Seed; seeded {
+		plan.Seed = r.seed
+	}
+	if len(r.goals) == 0 {
+		return plan, usagef("capacity needs a --goal, such as --goal 'p99<50ms'")
+	}
+	cells := a.setup.Outline(r.profile)
+	if len(cells) == 0 || cells[0].Loop != "open" {
+		return plan, usagef("workload %s has no open loop, whose load could be searched", r.profile.Workload)
+	}
+	for _, text := range r.goals {
+		goal, limit, err := goalOf(text, cells[0])
+		if err != nil {
+			return plan, usagef("--goal %q: %w", text, err)
+		}
+		plan.Goals, r.limits = append(plan.Goals, goal), append(r.limits, limit)
+	}
+	return plan, nil
+}
+
+func orElse(x, other float64) float64 {
+	if x == 0 {
+		return other
+	}
+	return x
+}
+
+// goalOf reads a goal, in the language of gates; p99<50ms is short for the response of whatever the rate is of.
+func goalOf(text string, cell results.Cell) (capacity.Goal, bench.Limit, error) {
+	goal := capacity.Goal{Name: strings.ReplaceAll(text, " ", "")}
+	if name, limit, short := strings.Cut(goal.Name, "<"); short && slices.Contains([]string{"p50", "p90", "p99", "p99.9"}, name) {
+		within, err := time.ParseDuration(limit)
+		if err != nil || within <= 0 {
+			return goal, bench.Limit{}, fmt.Errorf("limit %q: must be a duration such as 50ms", limit)
+		}
+		q, _ := strconv.ParseFloat(name[1:], 64)
+		goal.Share = (100 - q) / 100
+		return goal, bench.Limit{Response: within}, nil
+	}
+	if goal.Name == "expired==0" {
+		return goal, bench.Limit{Expired: true}, nil
+	}
+	g, err := gates.Parse(text)
+	if err != nil {
+		return goal, bench.Limit{}, err
+	}
+	if err := g.Check([]results.Cell{cell}); err != nil {
+		return goal, bench.Limit{}, err
+	}
+	if g.Metric.String() == "errors" && g.Compare == "<" && g.Limit < 1 {
+		goal.Share = g.Limit
+		return goal, bench.Limit{}, nil
+	}
+	return goal, bench.Limit{}, errors.New("expected p50, p90, p99 or p99.9 of the response below a time (p99<50ms), errors below a share (errors<0.1%), or expired==0")
+}
+
+// searchCapacity carries a planned search out.
+func (a *app) searchCapacity(ctx context.Context, r capacityFlags, search *capacity.Search, plan capacity.Plan, command []string) error {
+	if r.out == "" {
+		r.out = filepath.Join("results", runName("capacity-"+r.profile.Name, time.Now()))
+	}
+	r.told.name, r.told.profile = r.profile.Name, r.profile
+	if err := r.told.begin(); err != nil {
+		return err
+	}
+	discard, err := results.CreateEmpty(r.out)
+	if err != nil {
+		return err
+	}
+	p := r.profile
+	shown, err := a.watch(r.watching, exporter.Run{Name: filepath.Base(r.out), Profile: p.Name, Workload: p.Workload, Engine: p.Engine, Version: versionText()}, true)
+	if err != nil {
+		discard()
+		return err
+	}
+	defer shown.close()
+	s := a.watchSignals(ctx)
+	defer s.end()
+	e, err := a.open(s.starting, r.target, r.profile.Fsync, r.profile.SessionTimeout)
+	if err != nil {
+		discard()
+		if s.stopped() {
+			return exitError(exitInterrupted)
+		}
+		return err
+	}
+	a.calibrated(e, r.quiet, func(known results.Calibrated, env results.Environment) string {
+		return report.CalibrationOfLoads(known, env, env.Cores)
+	})
+	doc := &results.Capacity{Schema: results.CapacitySchema, Profile: r.profile.Name, Workload: r.profile.Workload, Variant: r.profile.Variants[0], Over: r.over,
+		Unit: r.axis.unit, Seed: plan.Seed, Started: time.Now().UTC(), Command: command,
+		Least: r.least, Plan: planKept(plan, r)}
+	for _, g := range plan.Goals {
+		doc.Goals = append(doc.Goals, g.Name)
+	}
+	var broken error
+	var dirs []string
+	var cells []results.Cell
+	for {
+		probe, more := search.Next()
+		if !more {
+			break
+		}
+		known := search.Result()
+		shown.tell("probe %d (%s): %.4g %s; %s; %s of at most %s", probe.Number+1, probe.Purpose, probe.Load, doc.Unit, bracketText(known),
+			time.Since(doc.Started).Round(time.Second), plan.Budget)
+		dir := filepath.Join(r.out, fmt.Sprintf("probe-%02d", probe.Number+1))
+		m, run, err := a.probe(s, r, search, probe, dir, e, shown.update)
+		if doc.Environment == nil && run != nil {
+			doc.Environment = &run.Environment
+		}
+		if err != nil {
+			broken = err
+			break
+		}
+		dirs, cells = append(dirs, filepath.Base(dir)), append(cells, run.Cells[0])
+		if len(cells[0].Offered) > 0 && r.over == overRate {
+			doc.Unit = strings.Join(cells[0].Offered, "+") + "/s"
+		}
+		search.Tell(m)
+		step := search.Result().Steps[probe.Number]
+		shown.tell("  %s: %s", step.Judgement.Decision, step.Judgement.Reason)
+	}
+	shown.shown.clear()
+	err = e.Close()
+	doc.Finished = time.Now().UTC()
+	conclude(doc, search.Result(), dirs, cells, broken)
+	if err := results.WriteCapacity(r.out, doc); err != nil {
+		return err
+	}
+	if err := errors.Join(report.Capacity(*doc, a.look())(a.stdout), r.told.end(a, report.CapacityTests(doc.Profile, *doc), report.CapacityMarkdown(*doc))); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.stdout, "\nResult: %s\n", r.out)
+	r.pages.in(a, a.stdout, results.Document{Dir: r.out, Capacity: doc})
+	if doc.Exit.Code != 0 {
+		fmt.Fprintf(a.stderr, "zkbench: %s\n", doc.Exit.Reason)
+		return exitError(doc.Exit.Code)
+	}
+	return err
+}
+
+// bracketText is what is known of the bracket so far.
+func bracketText(r capacity.Result) string {
+	switch low, high := r.Low.Load, r.High.Load; {
+	case low == 0 && high == 0:
+		return "no load known to pass or fail yet"
+	case high == 0:
+		return fmt.Sprintf("%.4g passed so far", low)
+	case low == 0:
+		return fmt.Sprintf("%.4g failed so far", high)
+	default:
+		return fmt.Sprintf("%.4g passed and %.4g failed so far", low, high)
+	}
+}
+
+// probe carries one probe out: a run of its own.
+func (a *app) probe(s *signals, r capacityFlags, search *capacity.Search, probe capacity.Probe, path string, e ensemble.Ensemble, look func(bench.Update)) (m capacity.Measurement, run *results.Run, err error) {
+	began := time.Now()
+	p, err := r.axis.at(r.profile, probe.Load)
+	if err != nil {
+		return m, nil, err
+	}
+	blocks := &bench.Blocks{Length: probe.Block, Max: probe.Max, Limits: r.limits, Enough: search.Enough}
+	p.Seed, p.Warmup, p.Duration, p.Drain, p.Saturation = probe.Seed, probe.Settle, blocks.Steady(), 2*time.Second, profiles.SaturationAllowed
+	resolved, err := profiles.Marshal(p)
+	if err != nil {
+		return m, nil, err
+	}
+	dir, err := results.Create(path, resolved)
+	if err != nil {
+		return m, nil, err
+	}
+	defer dir.Close()
+	known, _ := calibrate.Read() // what is wrong with it has been told
+	run, err = bench.Run(s.working, bench.Config{Setup: a.setup, Profile: p, Ensemble: e, Root: r.root, Name: runName(p.Name, time.Now()), Version: versionText(),
+		Out: dir, Stop: s.stop, Blocks: blocks, Progress: look, Calibration: known})
+	if run == nil {
+		return m, nil, errors.Join(err, dir.Discard())
+	}
+	if err != nil || len(run.Cells) != 1 {
+		return m, run, errors.Join(err, dir.Close())
+	}
+	cell := run.Cells[0]
+	m = capacity.Measurement{Blocks: blocks.Counted, Took: time.Since(began)}
+	for _, c := range cell.Checks {
+		m.Unsafe = m.Unsafe || c.Verdict == "violated"
+	}
+	if cell.Generator.Saturated {
+		m.Suspect = capacity.Generator
+	}
+	for _, f := range cell.Faults { // none was planned
+		if f.Kind != "" {
+			m.Suspect = capacity.LeaderChanged
+		}
+	}
+	for i, g := range r.limits {
+		value := math.NaN()
+		if g.Response > 0 {
+			if l, known := cell.Response(); known {
+				value = l.Quantile(1 - search.Result().Goals[i].Share)
+			}
+		}
+		m.Values = append(m.Values, value)
+	}
+	return m, run, dir.Close()
+}
+
+// Outcomes of a search that did not come to its end.
+const (
+	outcomeInterrupted = "interrupted"
+	outcomeFailed      = "failed"
+)
+
+// orNull is a figure of a document: null where it is not known.
+func orNull(x float64) *float64 {
+	if x == 0 || math.IsInf(x, 0) || math.IsNaN(x) {
+		return nil
+	}
+	return &x
+}
+
+// figures writes what a search found into the document.
+func figures(doc *results.Capacity, r capacity.Result) {
+	doc.Outcome, doc.Reason, doc.Confirmations, doc.NotMonotone, doc.Moves = string(r.Outcome), r.Reason, r.Confirmations, r.NotMonotone, r.Moves
+	doc.Load, doc.Passed, doc.Failed = orNull(r.Load), orNull(r.Low.Load), orNull(r.High.Load)
+	doc.Low, doc.High = orNull(r.Interval.Low), orNull(r.Interval.High)
+	if r.Outcome == capacity.Found {
+		doc.Elasticity = orNull(r.Elasticity)
+		if r.Binding >= 0 {
+			doc.Binding = doc.Goals[r.Binding]
+		}
+	}
+	if r.Soak != nil {
+		doc.Soak = fmt.Sprintf("%s at %.4g: %s", r.Soak.Decision, r.Soak.Load, r.Soak.Reason)
+	}
+}
+
+// conclude writes what was found into the document, with its probes, the bottleneck and the exit code.
+func conclude(doc *results.Capacity, r capacity.Result, dirs []string, cells []results.Cell, broken error) {
+	figures(doc, r)
+	unsafe := false
+	for i, step := range r.Steps {
+		p := results.CapacityProbe{Dir: dirs[i], Purpose: string(step.Probe.Purpose), Load: step.Probe.Load, Decision: step.Judgement.Decision.String(),
+			Reason: step.Judgement.Reason, Took: step.Measurement.Took.Seconds(), Suspect: string(step.Measurement.Suspect), Unsafe: step.Measurement.Unsafe}
+		for _, v := range step.Measurement.Values {
+			p.Values = append(p.Values, orNull(v))
+		}
+		if l, has := cells[i].Response(); has {
+			p.P50, p.P99 = orNull(l.P50), l.P99
+		}
+		for _, b := range step.Measurement.Blocks {
+			p.Blocks = append(p.Blocks, results.CapacityBlock{Seconds: b.Length.Seconds(), Mean: 1e3 * b.Mean.Seconds(), Due: b.Due, Done: b.Done, Stuck: b.Stuck, Over: b.Over})
+		}
+		doc.Probes, unsafe = append(doc.Probes, p), unsafe || step.Measurement.Unsafe
+	}
+	doc.Limit, doc.Evidence = bottleneck.Find(doc, cells)
+	lower := r.Load > 0 || r.Outcome == capacity.Between
+	switch {
+	case bench.Interrupted(broken):
+		doc.Outcome, doc.Reason, doc.Exit = outcomeInterrupted, outcomeInterrupted, results.Exit{Code: exitInterrupted, Reason: "interrupted"}
+	case broken != nil:
+		doc.Outcome, doc.Reason, doc.Exit = outcomeFailed, broken.Error(), results.Exit{Code: exitFailed, Reason: broken.Error()}
+	case unsafe:
+		doc.Exit = results.Exit{Code: exitViolated, Reason: "a probe violated a safety check"}
+	case doc.Least > 0 && ((r.Outcome == capacity.Found || r.Outcome == capacity.Between) && r.Interval.High < doc.Least || r.Outcome == capacity.None):
+		doc.Exit = results.Exit{Code: exitRegression, Reason: fmt.Sprintf("the capacity is below --min %v", doc.Least)}
+	case r.Outcome == capacity.Unstable || r.Outcome == capacity.OutOfBudget || r.Outcome == capacity.None && doc.Least == 0 || r.Outcome == capacity.Limited:
+		doc.Exit = results.Exit{Code: exitUnknown, Reason: report.CapacitySentence(*doc)}
+	case doc.Least > 0 && lower && r.Interval.Low < doc.Least:
+		doc.Exit = results.Exit{Code: exitUnknown, Reason: fmt.Sprintf("the interval contains --min %v", doc.Least)}
+	}
+}

@@ -1,0 +1,17 @@
+package main
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/zkbench/zkbench/results"
+)
+
+// The profile beside a result loads what the run has loaded: servers that were given are asked for again, and no others are started.
+func TestARunOnGivenServersIsRepeated(t *testing.T) {
+	address, first := servers.Get(t, 1).Addresses()[0], out(t)
+	zkbench(t, "run", small(t, "ensemble: local:3"), "--servers", address, "--out", first).want(exitOK)
+	profile := filepath.Join(first, results.ProfileFile)
+	zkbench(t, "run", profile).want(exitUsage, "the profile is for servers that are given", "--servers", "--ensemble local:3")
+	zkbench(t, "run", profile, "--servers", address, "--out", out(t)).want(exitOK, "holds")
+}

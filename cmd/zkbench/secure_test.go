@@ -1,0 +1,270 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/zkbench/zkbench/ensemble"
+	"github.com/zkbench/zkbench/ensemble/ensembletest"
+	"github.com/zkbench/zkbench/ensemble/local"
+	"github.com/zkbench/zkbench/ensemble/proxy"
+	"github.com/zkbench/zkbench/zk"
+	"github.com/zkbench/zkbench/zk/wire"
+)
+
+// An ensemble with TLS and SASL is loaded, refuses with a remedy, and no secret is anywhere but where its owner put it.
+func TestASecuredEnsemble(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // the calibration of it is nobody's
+	t.Setenv(childEnv, "1")                 // the driver that calibrate measures the way to is zkbench itself
+	e := ensembletest.Start(t, 1, func(cfg *local.Config) { cfg.Secure = ensemble.SecureSASL })
+	files, address := e.Credentials(), e.Addresses()[0]
+	text, err := os.ReadFile(files.Auth)
+	if err != nil {
+		t.Fatal(err)
+	}
+	user, secret, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(string(text)), "sasl "), ":")
+	wrong := filepath.Join(t.TempDir(), "wrong")
+	if err := os.WriteFile(wrong, []byte("sasl "+user+":x"+secret+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	digest := filepath.Join(t.TempDir(), "digest")
+	if err := os.WriteFile(digest, []byte("digest "+user+":"+secret+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := wire.Dial(t.Context(), wire.Config{Servers: e.Addresses(), SASL: &wire.SASL{User: user, Password: secret}, Dialer: e.Dial})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	anyone := wire.ACL{Perms: wire.PermRead, Scheme: "world", ID: "anyone"}
+	plant(t, s, "/tenant", "")
+	for path, perms := range map[string]wire.Perm{"/no-create": wire.PermAdmin, "/no-delete": wire.PermCreate} {
+		plant(t, s, path, "")
+		if _, err := s.SetACL(t.Context(), path, []wire.ACL{anyone, {Perms: perms, Scheme: "sasl", ID: user}}, zk.AnyVersion); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	known := slices.Clip([]string{"--servers", address, "--tls-ca", files.CA, "--auth-file", files.Auth})
+	load := slices.Clip([]string{"run", "barriers", "--set", "sessions=[3]", "--set", "barriers=2", "--set", "repetitions=1", "-q"})
+	silent := func(o ending) ending {
+		t.Helper()
+		if strings.Contains(o.stdout+o.stderr, secret) {
+			t.Error("the command shows the password")
+		}
+		return o
+	}
+	for _, c := range []struct {
+		why   string
+		args  []string
+		shown string
+	}{
+		{"with flags", append(load, known...), "sessions authenticate as sasl:" + user + "; ACL of the znodes: shared"},
+		{"below a chroot, each session as somebody else, whose znodes are his own", []string{"run", "quickstart", "-q", "--set", "variants=predecessor",
+			"--set", "sessions=3", "--set", "warmup=0s", "--set", "duration=1s", "--servers", address, "--tls-ca", files.CA, "--tls-resume", "--chroot", "/tenant",
+			"--root", "/mine", "--unused-parent", "--acl", "creator", "--set",
+			`auth=[{scheme: sasl, user: "bench-{session}", password: {file: "` + filepath.Join(filepath.Dir(files.Auth), "password") + `"}}]`},
+			"sessions authenticate as sasl:bench-{session}"},
+	} {
+		dir := filepath.Join(t.TempDir(), "out")
+		o := silent(newTerminal(t).run(append(c.args, "--out", dir)...))
+		if o.code != exitOK && o.code != exitUnknown { // on a slow machine a short load is no evidence
+			t.Errorf("%s: exit code %d\n%s", c.why, o.code, o.stderr)
+		}
+		if notes := strings.Join(result(t, dir).Notes, "\n"); !strings.Contains(notes, c.shown) {
+			t.Errorf("%s: the notes are %q, want %q", c.why, notes, c.shown)
+		}
+		withoutSecret(t, dir, secret)
+	}
+	silent(zkbench(t, append([]string{"clean", "--yes"}, known...)...)).want(exitOK, "no zkbench data under /zkbench")
+
+	for _, c := range []struct {
+		why  string
+		args []string
+		code int
+		says string
+	}{
+		{"plain connections", []string{"--servers", address}, exitFailed, "--tls-ca"},
+		{"no credentials", []string{"--servers", address, "--tls-ca", files.CA}, exitFailed, "--auth-file"},
+		{"a wrong password", []string{"--servers", address, "--tls-ca", files.CA, "--auth-file", wrong}, exitFailed, "wrong user or password"},
+		{"another scheme than the servers want", []string{"--servers", address, "--tls-ca", files.CA, "--auth-file", digest}, exitFailed, "credentials of a scheme that the servers ask for"},
+		{"another authority", []string{"--servers", address, "--tls-ca", "system", "--auth-file", files.Auth}, exitFailed, "give the servers' own authority"},
+		{"another host", append([]string{"--tls-server-name", "other.example"}, known...), exitFailed, "--tls-server-name"},
+		{"a chroot that is missing", append([]string{"--chroot", "/missing"}, known...), exitFailed, "there is no such znode"},
+		{"no CREATE", append([]string{"--root", "/no-create/mine", "--unused-parent"}, known...), exitFailed, "CREATE and DELETE"},
+		{"no DELETE", append([]string{"--root", "/no-delete/mine", "--unused-parent"}, known...), exitFailed, "grant DELETE"},
+		{"an engine without SASL", append([]string{"--engine", "go-zookeeper"}, known...), exitUsage, "has no SASL"},
+		{"a literal secret", append([]string{"--set", "auth=[{scheme: sasl, user: u, password: " + secret + "}]"}, known[:4]...), exitUsage, "a literal secret is refused"},
+		{"a fault that has to read the protocol", append([]string{"--set", "faults=[{at: 1s, kind: cut-reply}]"}, known...), exitUsage, "which TLS hides"},
+	} {
+		dir := filepath.Join(t.TempDir(), "out")
+		t.Run(c.why, func(t *testing.T) {
+			o := silent(newTerminal(t).run(append(append(load, c.args...), "--out", dir)...)).want(c.code, c.says)
+			if _, err := os.Stat(dir); err == nil || strings.Contains(o.stdout, "Result") {
+				t.Error("there is a result")
+			}
+		})
+	}
+	for _, path := range []string{"/", "/no-create", "/no-delete", "/tenant"} {
+		if left, _, err := s.Children(t.Context(), path); err != nil || strings.Contains(strings.Join(left, " "), "mine") || strings.Contains(strings.Join(left, " "), "zkbench") {
+			t.Errorf("%s has %v, %v", path, left, err)
+		}
+	}
+	silent(zkbench(t, append([]string{"limits", "--for", "1s"}, known...)...)).want(exitOK)
+	small := []string{"--set", "variants=predecessor", "--set", "sessions=2", "--set", "warmup=0s", "--set", "duration=300ms", "--set", "drain=5s"}
+	listen, scraped := freeAddress(t), make(chan string, 1)
+	go func() {
+		scraped <- get(t, "http://"+listen+"/metrics", func(text string) bool { return strings.Contains(text, "zkbench_run_info") })
+	}()
+	for _, c := range []struct {
+		args  []string
+		shown string
+	}{
+		{append([]string{"ab", "--a", "quickstart", "--b", "quickstart", "--pairs", "2", "-q", "--out", filepath.Join(t.TempDir(), "ab"), "--metrics-listen", listen},
+			sides(small)...), "INCONCLUSIVE"},
+		{[]string{"calibrate", "-q", "--runs", "3", "--for", "200ms", "--sessions", "2"}, "Loads: up to"},
+	} {
+		o := silent(zkbench(t, append(c.args, known...)...))
+		if !strings.Contains(o.stdout, c.shown) {
+			t.Errorf("%s: exit code %d, the output lacks %q:\n%s%s", c.args[0], o.code, c.shown, o.stdout, o.stderr)
+		}
+	}
+	if strings.Contains(<-scraped, secret) {
+		t.Error("the metrics have the password")
+	}
+	authenticatesAgain(t, e, user, secret)
+	notInArguments(t, secret)
+	withoutSecret(t, e.Describe().DataDir, secret) // logs of the servers among it
+}
+
+// sides gives both sides of a comparison the assignments of a run.
+func sides(sets []string) (all []string) {
+	for _, text := range sets {
+		if text != "--set" {
+			all = append(all, "--a-set", text, "--b-set", text)
+		}
+	}
+	return all
+}
+
+// authenticatesAgain cuts a session off that has made a znode for itself alone: after the reconnection, of which the server knows only that it goes on
+// with the session, it has to be the same user again.
+func authenticatesAgain(t *testing.T, e *local.Local, user, secret string) {
+	t.Helper()
+	p, err := proxy.Start(t.Context(), proxy.Config{Upstreams: e.Addresses(), Encrypted: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	s, err := wire.Dial(t.Context(), wire.Config{Servers: p.Addresses(), SASL: &wire.SASL{User: user, Password: secret}, Dialer: e.Dial,
+		ACL: []wire.ACL{{Perms: wire.PermAll, Scheme: "auth"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if _, err := s.Create(t.Context(), "/own", []byte("mine"), zk.Ephemeral); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if p.Reset(0) == 0 {
+			t.Error("there was no connection to reset")
+		}
+		data, _, err := s.Get(t.Context(), "/own")
+		for errors.Is(err, zk.ErrMaybeApplied) || errors.Is(err, zk.ErrNotSent) { // the connection broke meanwhile
+			data, _, err = s.Get(t.Context(), "/own")
+		}
+		if err != nil || string(data) != "mine" {
+			t.Fatalf("after a reconnection the session reads %q, %v", data, err)
+		}
+	}
+}
+
+// notInArguments searches the arguments of all processes, the servers among them.
+func notInArguments(t *testing.T, secret string) {
+	t.Helper()
+	found, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil || len(found) == 0 {
+		t.Skip("no process tells its arguments here")
+	}
+	for _, path := range found {
+		if text, err := os.ReadFile(path); err == nil && strings.Contains(string(text), secret) {
+			t.Errorf("%s has the password", path)
+		}
+	}
+}
+
+// withoutSecret searches all files below a directory, but for those that are there for secrets.
+func withoutSecret(t *testing.T, dir, secret string) {
+	t.Helper()
+	read := 0
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && d.Name() == "secrets" {
+			return fs.SkipDir
+		}
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if strings.Contains(string(text), secret) {
+			t.Errorf("%s has the password", path)
+		}
+		read++
+		return err
+	})
+	if err != nil || read < 3 {
+		t.Errorf("%d files of the result were searched, %v", read, err)
+	}
+}
+
+// Each value of the axis secure has an ensemble of its own, and what its connections cost stands in one table. Sessions that resume make fewer full
+// handshakes than connections.
+func TestWhatSecurityCosts(t *testing.T) {
+	ensembletest.NeedServers(t)
+	dir := filepath.Join(t.TempDir(), "out")
+	o := newTerminal(t).run("run", "quickstart", "-q", "--ensemble", "local:1", "--set", "secure=[none,tls-resumed]", "--set", "variants=predecessor", "--set", "sessions=8",
+		"--set", "warmup=0s", "--set", "duration=2s", "--set", "faults=[{at: 500ms, kind: reset}]", "--out", dir)
+	if o.code != exitOK && o.code != exitUnknown { // on a slow machine a short load is no evidence
+		t.Fatalf("exit code %d\n%s", o.code, o.stderr)
+	}
+	doc := result(t, dir)
+	if len(doc.Cells) != 2 || len(doc.Environments) != 2 {
+		t.Fatalf("%d cells on %d ensembles, want one on each of two", len(doc.Cells), len(doc.Environments))
+	}
+	for i, want := range []string{"none", "tls-resumed"} {
+		c := doc.Cells[i]
+		if c.Parameters["secure"] != want || c.Environment != i {
+			t.Errorf("cell %d is secured by %v on ensemble %d, want %s", i, c.Parameters["secure"], c.Environment, want)
+		}
+		count := func(op string) int64 { return c.Latency[op+".service"].Count }
+		if tcp, session := count("connect-tcp"), count("connect-session"); tcp < 8 || session < 8 {
+			t.Errorf("%s: %d and %d times a connection was made again, want 8 or more", want, tcp, session)
+		}
+		if full, resumed := count("connect-tls"), count("connect-tls-resumed"); (full+resumed > 0) != (i == 1) || i == 1 && resumed == 0 {
+			t.Errorf("%s: %d full handshakes of TLS, %d resumed", want, full, resumed)
+		}
+		if len(c.Faults) != 1 || c.Faults[0].SessionsCut == nil || *c.Faults[0].SessionsCut != 8 {
+			t.Errorf("%s: the faults are %+v, want one that cut 8 clients off", want, c.Faults)
+		}
+	}
+	if text := strings.Join(strings.Fields(o.stdout), " "); !strings.Contains(text, "predecessor secure=none reset 8 ") || !strings.Contains(text, "predecessor secure=tls-resumed reset 8 ") {
+		t.Errorf("the report has no table of both:\n%s", o.stdout)
+	}
+	zkbench(t, "validate-result", dir).want(exitOK)
+}
+
+func TestSecuringWhatCannotBe(t *testing.T) {
+	zkbench(t, "up", "--secure", "kerberos").want(exitUsage, "expected tls, tls-resumed, mtls, sasl, digest")
+	zkbench(t, "up", "--secure", "tls", "--driver", "compose").want(exitUsage, "servers in containers cannot be secured")
+	zkbench(t, "run", "quickstart", "--servers", "localhost:1", "--set", "secure=tls").want(exitUsage, "secure is for ensembles that zkbench starts")
+	zkbench(t, "run", "quickstart", "--servers", "localhost:1", "--set", "secure=[none,tls]").want(exitUsage, "leave --servers out")
+	zkbench(t, "run", "quickstart", "--set", "secure=tls", "--set", "faults=[{at: 1s, kind: cut-reply}]").want(exitUsage, "which TLS hides")
+	zkbench(t, "clean", "--servers", "localhost:1", "--tls-cert", "x").want(exitUsage, "need --tls-ca")
+	zkbench(t, "run", "quickstart", "--servers", "localhost:1", "--tls-key", "x").want(exitUsage, "required field ca is missing")
+	zkbench(t, "run", "published", "--servers", "localhost:1", "--tls-ca", "system").want(exitUsage, "is played on servers without auth")
+	zkbench(t, "ab", "--a", "quickstart", "--b", "quickstart", "--auth-file", "/missing").want(exitUsage, "/missing: no such file")
+}

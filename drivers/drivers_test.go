@@ -1,0 +1,404 @@
+package drivers_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/zkbench/zkbench/drivers"
+	"github.com/zkbench/zkbench/drivers/serve"
+	"github.com/zkbench/zkbench/recipes"
+	"github.com/zkbench/zkbench/zk"
+)
+
+// defectVariable makes the test binary a driver: a sound one, or one with a defect.
+const defectVariable = "ZKBENCH_TEST_DRIVER"
+
+func TestMain(m *testing.M) {
+	if defect := strings.ReplaceAll(os.Getenv(defectVariable), "-", " "); defect != "" {
+		if err := beDriver(defect); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// beDriver is the null driver with one defect.
+func beDriver(defect string) error {
+	l := serve.InMemory()
+	open := l.Open
+	l.Open = func(ctx context.Context, o serve.Opening) (serve.Client, int64, error) {
+		c, id, err := open(ctx, o)
+		return defective{c, defect}, id, err
+	}
+	switch defect {
+	case "another protocol":
+		fmt.Println(`{"id":1,"protocol":2,"name":"x","store":"memory","now":1,"can":["lock"]}`)
+	case "not JSON":
+		fmt.Println("Driver v1.0 is ready")
+	case "no locks":
+		l.Hello.Can = []string{"queue"}
+	case "dies at once":
+		return errors.New("no license")
+	}
+	out := &spoiler{defect: defect, out: os.Stdout}
+	err := serve.Run(os.Stdin, out, l)
+	if defect == "goes on after its input" {
+		time.Sleep(time.Hour)
+	}
+	return err
+}
+
+// defective breaks the promises of a lock.
+type defective struct {
+	serve.Client
+	defect string
+}
+
+func (d defective) Acquire(ctx context.Context, path string) (serve.Grant, error) {
+	switch d.defect {
+	case "grants twice":
+		return serve.Grant{Token: 1}, nil
+	case "ignores deadlines":
+		ctx = context.WithoutCancel(ctx)
+	case "keeps what was given up":
+		g, err := d.Client.Acquire(context.WithoutCancel(ctx), path)
+		if ctx.Err() != nil {
+			return serve.Grant{}, ctx.Err()
+		}
+		return g, err
+	case "dies":
+		os.Exit(3)
+	case "tells of a loss":
+		defer fmt.Println(`{"event":"suspended","session":9}`)
+	}
+	return d.Client.Acquire(ctx, path)
+}
+
+func (d defective) Release(ctx context.Context, path string) error {
+	if d.defect == "releases anything" {
+		d.Client.Release(ctx, path)
+		return nil
+	}
+	return d.Client.Release(ctx, path)
+}
+
+func (d defective) Close() error {
+	if d.defect == "keeps locks of the closed" {
+		return nil
+	}
+	return d.Client.Close()
+}
+
+// spoiler spoils what a driver says of its acquisitions.
+type spoiler struct {
+	defect string
+	out    *os.File
+}
+
+func (s *spoiler) Write(line []byte) (int, error) {
+	var r drivers.Reply
+	if err := json.Unmarshal(line, &r); err != nil || r.Start == 0 {
+		return s.out.Write(line)
+	}
+	switch s.defect {
+	case "never answers":
+		return len(line), nil
+	case "answers another request":
+		r.ID += 1000
+	case "answers twice":
+		s.out.Write(line)
+	case "clock ahead":
+		r.Start, r.End = r.Start+int64(time.Minute), r.End+int64(time.Minute)
+	case "clock behind":
+		r.Start -= int64(time.Minute)
+	case "clock backwards":
+		r.Start, r.End = r.End+1, r.Start
+	case "no clock":
+		r.Start, r.End = 0, 0
+	}
+	line, _ = json.Marshal(r)
+	s.out.Write(append(line, '\n'))
+	return len(line), nil
+}
+
+// driver is the command of this test binary as a driver.
+func driver(t *testing.T, defect string) []string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []string{"/usr/bin/env", "GORACE=atexit_sleep_ms=0", defectVariable + "=" + strings.ReplaceAll(defect, " ", "-"), self}
+}
+
+// findings runs the kit, up to a step; "": all.
+func findings(t *testing.T, defect, last string, patience time.Duration) map[string]drivers.Finding {
+	t.Helper()
+	all := map[string]drivers.Finding{}
+	ctx, enough := context.WithCancel(t.Context())
+	defer enough()
+	drivers.Check(ctx, drivers.Conformance{Command: driver(t, defect), Dir: "/d", Timeout: time.Second, Patience: patience}, func(f drivers.Finding) {
+		if all[f.Step] = f; f.Step == last {
+			enough()
+		}
+	})
+	return all
+}
+
+func TestNullDriverConforms(t *testing.T) {
+	t.Parallel()
+	all := findings(t, "none", "", time.Minute)
+	for step, f := range all {
+		if f.Err != nil || f.Skipped != "" && step != "death" {
+			t.Error(f)
+		}
+	}
+	if len(all) != 10 {
+		t.Errorf("%d findings, want 10", len(all))
+	}
+}
+
+func TestBrokenDriversAreCaught(t *testing.T) {
+	const short = 2 * time.Second
+	for _, c := range []struct {
+		defect, step string
+		kind         error // nil: any
+		says         string
+	}{
+		{"grants twice", "exclusion", drivers.ErrTwoHolders, "granted"},
+		{"never answers", "exclusion", nil, "not answered"},
+		{"answers another request", "exclusion", drivers.ErrProtocol, "answers request"},
+		{"answers twice", "exclusion", drivers.ErrProtocol, "has been answered"},
+		{"clock ahead", "exclusion", drivers.ErrProtocol, "after it was received"},
+		{"clock behind", "exclusion", drivers.ErrProtocol, "before the request was sent"},
+		{"clock backwards", "exclusion", drivers.ErrProtocol, "before it started"},
+		{"no clock", "exclusion", drivers.ErrProtocol, "no start"},
+		{"ignores deadlines", "deadline", nil, "not answered"},
+		{"keeps what was given up", "cancellation", nil, "not answered"},
+		{"releases anything", "requests", nil, "without an error"},
+		{"keeps locks of the closed", "close", nil, "nobody else gets the lock"},
+		{"dies", "exclusion", nil, "ended"},
+		{"goes on after its input", "end", nil, "has not ended"},
+		{"another protocol", "hello", drivers.ErrProtocol, "version 2"},
+		{"not JSON", "hello", drivers.ErrProtocol, "not a reply"},
+		{"no locks", "hello", nil, "cannot do locks"},
+		{"dies at once", "hello", drivers.ErrEnded, "no license"},
+	} {
+		t.Run(c.defect, func(t *testing.T) {
+			t.Parallel()
+			f := findings(t, c.defect, c.step, short)[c.step]
+			if f.Err == nil || c.kind != nil && !errors.Is(f.Err, c.kind) || !strings.Contains(f.Err.Error(), c.says) {
+				t.Errorf("%s: %v, want an error that says %q", c.step, f.Err, c.says)
+			}
+		})
+	}
+}
+
+// fleet is processes of a driver with a defect, and what broke the protocol.
+func fleet(t *testing.T, defect string, processes int) (*drivers.Fleet, chan error) {
+	t.Helper()
+	broken := make(chan error, 1)
+	f, err := drivers.NewFleet(drivers.Config{Program: strings.Join(driver(t, defect), " "), Processes: processes, Timeout: 10 * time.Second, Broken: func(err error) { broken <- err }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f, broken
+}
+
+func dial(t *testing.T, f *drivers.Fleet, client int) zk.Session {
+	t.Helper()
+	s, err := f.Dial(t.Context(), client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func lockOf(s zk.Session) recipes.Lock { return drivers.NewLock(s, "/l", recipes.Options{}) }
+
+func TestLock(t *testing.T) {
+	f, _ := fleet(t, "none", 1)
+	a, b := lockOf(zk.Within(dial(t, f, 0), "/")), lockOf(dial(t, f, 1))
+	if err := a.Release(t.Context()); !errors.Is(err, recipes.ErrNotHeld) {
+		t.Errorf("release before any grant: %v", err)
+	}
+	g, err := a.Acquire(t.Context())
+	if err != nil || g.Token != 1 || g.Lost == nil {
+		t.Fatalf("acquire: %+v, %v", g, err)
+	}
+	if _, err := a.Acquire(t.Context()); !errors.Is(err, recipes.ErrHeld) {
+		t.Errorf("acquire of a handle that holds: %v", err)
+	}
+	for range 2 { // the second shows that the first has left nothing
+		limited, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		if _, err := b.Acquire(limited); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("acquire up to a deadline: %v", err)
+		}
+		cancel()
+	}
+	canceled, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(50*time.Millisecond, cancel)
+	if _, err := b.Acquire(canceled); !errors.Is(err, context.Canceled) {
+		t.Errorf("acquire that is canceled: %v", err)
+	}
+	if err := a.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if g, err := b.Acquire(t.Context()); err != nil || g.Token != 2 {
+		t.Errorf("acquire after the release: %+v, %v", g, err)
+	}
+	if n := f.Figures().Seam.Count(); n != 6 {
+		t.Errorf("the seam was measured %d times, want 6: of four acquisitions that waited or not, one release and the last acquisition", n)
+	}
+}
+
+func TestDeathOfADriver(t *testing.T) {
+	f, broken := fleet(t, "dies", 2)
+	s, other := dial(t, f, 0), dial(t, f, 1)
+	if _, err := lockOf(s).Acquire(t.Context()); zk.Classify(err) != zk.ClassSessionGone || !errors.Is(err, drivers.ErrEnded) {
+		t.Errorf("acquire with a driver that dies: %v", err)
+	}
+	<-s.Done()
+	<-s.Lease()
+	if s.Err() == nil || other.Err() != nil {
+		t.Errorf("the session of the process that died: %v, that of the other one: %v", s.Err(), other.Err())
+	}
+	s.Close()
+	if fresh := dial(t, f, 0); fresh.Err() != nil { // in a process of its own
+		t.Error(fresh.Err())
+	}
+	f.Close()
+	if n := f.Figures().Ended; n != 1 || len(broken) > 0 {
+		t.Errorf("%d processes ended by themselves, want 1; protocol: %d", n, len(broken))
+	}
+}
+
+// A process that is killed takes its sessions with it, and did not end by itself; another one takes its place. Without a client all are killed.
+func TestKill(t *testing.T) {
+	f, broken := fleet(t, "none", 2)
+	if err := f.Kill(0); err == nil {
+		t.Error("a process that was never started was killed")
+	}
+	s, other := dial(t, f, 0), dial(t, f, 1)
+	if err := f.Kill(2); err != nil {
+		t.Fatal(err)
+	}
+	<-s.Done()
+	if _, err := lockOf(s).Acquire(t.Context()); zk.Classify(err) != zk.ClassSessionGone || other.Err() != nil {
+		t.Errorf("acquire with a driver that was killed: %v; the session of the other one: %v", err, other.Err())
+	}
+	fresh := dial(t, f, 0)
+	if err := f.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	<-fresh.Done()
+	<-other.Done()
+	f.Close()
+	if n := f.Figures(); n.Ended != 0 || n.Killed != 3 || len(broken) > 0 {
+		t.Errorf("%d processes ended by themselves, want 0, %d were killed, want 3; protocol: %d", n.Ended, n.Killed, len(broken))
+	}
+}
+
+func TestBrokenProtocolIsTold(t *testing.T) {
+	f, broken := fleet(t, "answers another request", 1)
+	if _, err := lockOf(dial(t, f, 0)).Acquire(t.Context()); !errors.Is(err, drivers.ErrProtocol) {
+		t.Errorf("acquire: %v", err)
+	}
+	if err := <-broken; !errors.Is(err, drivers.ErrProtocol) {
+		t.Error(err)
+	}
+}
+
+func TestManySessionsExclude(t *testing.T) {
+	f, broken := fleet(t, "none", 1)
+	excludes(t, f, 20, 20)
+	if len(broken) > 0 {
+		t.Error(<-broken)
+	}
+}
+
+// excludes has some sessions acquire the same lock so many times each, and looks that they exclude each other.
+func excludes(t *testing.T, f *drivers.Fleet, sessions, times int) {
+	t.Helper()
+	var wait sync.WaitGroup
+	var mu sync.Mutex
+	for i := range sessions {
+		s := dial(t, f, i)
+		l := lockOf(s)
+		wait.Go(func() {
+			defer s.Close()
+			for range times {
+				if _, err := l.Acquire(t.Context()); err != nil {
+					t.Error(err)
+				}
+				if !mu.TryLock() {
+					t.Error("two hold the lock")
+					return
+				}
+				mu.Unlock()
+				if err := l.Release(t.Context()); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wait.Wait()
+}
+
+func TestFind(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.MkdirAll("drivers/mine", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for file, mode := range map[string]os.FileMode{"drivers/mine/driver.py": 0o755, "plain": 0o644} {
+		if err := os.WriteFile(file, nil, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct{ program, want, says string }{
+		{"mine", "./drivers/mine/driver.py", ""},
+		{"mine --fast 1", "./drivers/mine/driver.py --fast 1", ""},
+		{"./drivers/mine/driver.py", "./drivers/mine/driver.py", ""},
+		{"./plain", "", "not executable"}, {"./drivers", "", "is a directory"}, {"./gone", "", "does not exist"}, {"other", "", "no driver other"}, {"", "", "no program"},
+	} {
+		got, err := drivers.Find(c.program)
+		if c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) || strings.Join(got, " ") != filepath.FromSlash(c.want) {
+			t.Errorf("Find(%q) = %q, %v, want %q, %q", c.program, got, err, c.want, c.says)
+		}
+	}
+}
+
+// The null driver's own command, as its users build it.
+func TestNullCommand(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "null")
+	if out, err := exec.Command("go", "build", "-o", file, "./null").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	c := exec.Command(file)
+	c.Stdin = strings.NewReader(`{"id":1,"op":"hello"}` + "\n" + `{"id":2,"op":"open","session":1}` + "\n")
+	out, err := c.Output()
+	lines := bufio.NewScanner(strings.NewReader(string(out)))
+	seen := map[int64]drivers.Reply{}
+	for lines.Scan() {
+		var r drivers.Reply
+		if json.Unmarshal(lines.Bytes(), &r) == nil {
+			seen[r.ID] = r
+		}
+	}
+	if err != nil || seen[1].Name != "null" || seen[1].Now == 0 || seen[2].Error != "" {
+		t.Errorf("%v: %s", err, out)
+	}
+}

@@ -1,0 +1,94 @@
+#!/usr/bin/python3
+"""A driver of zkbench for kazoo: docs/drivers.md."""
+import json, sys, threading, time
+
+try:
+    import kazoo
+except ImportError:
+    sys.exit("kazoo is not installed here ('make drivers' installs it; or apt-get install python3-kazoo, or pip install kazoo)")
+from kazoo.client import KazooClient, KazooState
+from kazoo.exceptions import CancelledError, ConnectionClosedError, LockTimeout, SessionExpiredError
+
+speaking, clients, waiting = threading.Lock(), {}, {}  # waiting: the acquisitions under way, by the id of their request
+
+
+def say(**reply):
+    with speaking:
+        print(json.dumps(reply), flush=True)
+
+
+class Client:
+    def __init__(self, number, request):
+        def listen(state):
+            say(event={KazooState.SUSPENDED: "suspended", KazooState.CONNECTED: "connected", KazooState.LOST: "lost"}[state], session=number)
+
+        self.listen, self.locks = listen, {}
+        self.zk = KazooClient(hosts=request["servers"], timeout=request["timeout_ms"] / 1000)
+        self.zk.start(timeout=20)
+        self.zk.add_listener(listen)
+
+    def lock(self, path):
+        if path not in self.locks:
+            self.locks[path] = self.zk.Lock(path)
+        return self.locks[path]
+
+    def acquire(self, request):
+        lock, deadline = self.lock(request["path"]), request.get("deadline_ms")
+        if not lock.acquire(timeout=deadline / 1000 if deadline else None):
+            return {"error": "timeout"}
+        return {"node": lock.path + "/" + lock.node}
+
+    def try_(self, request):
+        lock = self.lock(request["path"])
+        return {"node": lock.path + "/" + lock.node} if lock.acquire(blocking=False) else {"error": "held"}
+
+    def release(self, request):
+        return {} if self.lock(request["path"]).release() else {"error": "not-held"}
+
+    def close(self, request):
+        self.zk.remove_listener(self.listen)
+        self.zk.stop()
+        self.zk.close()
+        return {}
+
+
+def carry_out(request):
+    op, reply = request["op"], {"id": request["id"]}
+    client = clients.get(request.get("session"))
+    reply["start"] = time.monotonic_ns()
+    try:
+        if op == "open":
+            clients[request["session"]] = client = Client(request["session"], request)
+            reply["zk"] = client.zk.client_id[0]
+        elif op in ("acquire", "try", "release", "close"):
+            reply.update(getattr(client, "try_" if op == "try" else op)(request))
+        else:
+            reply["error"] = "unsupported"
+    except LockTimeout:
+        reply["error"] = "timeout"
+    except CancelledError:
+        reply["error"] = "canceled"
+    except (ConnectionClosedError, SessionExpiredError) as e:
+        reply.update(error="lost", message=repr(e))
+    except Exception as e:
+        reply.update(error="failed", message=repr(e))
+    reply["end"] = time.monotonic_ns()
+    waiting.pop(request["id"], None)
+    say(**reply)
+
+
+for line in sys.stdin:
+    request = json.loads(line)
+    if request["op"] == "hello":
+        say(id=request["id"], protocol=1, name="kazoo", version=kazoo.__version__, store="zookeeper", can=["lock", "try"], now=time.monotonic_ns())
+    elif request["op"] == "cancel":
+        lock = waiting.get(request["of"])
+        if lock:
+            lock.cancel()
+    else:
+        if request["op"] == "acquire" and request["session"] in clients:
+            waiting[request["id"]] = lock = clients[request["session"]].lock(request["path"])
+            lock.cancelled = False  # a cancellation that came after the last grant is still in the lock
+        threading.Thread(target=carry_out, args=(request,), daemon=True).start()
+for client in list(clients.values()):
+    client.zk.stop()

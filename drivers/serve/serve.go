@@ -1,0 +1,205 @@
+package serve
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/zkbench/zkbench/drivers"
+)
+
+// Client is one session of the library that is driven. Its methods may be called from several goroutines, of different locks.
+type Client interface {
+	// Acquire waits for the lock at a path until the context ends.
+	Acquire(ctx context.Context, path string) (Grant, error)
+	// TryAcquire takes it if it is free; ErrHeld says that it is not. A driver whose hello does not list it is not asked.
+	TryAcquire(ctx context.Context, path string) (Grant, error)
+	// Release gives it up; ErrNotHeld says that the client does not hold it, or does not any more.
+	Release(ctx context.Context, path string) error
+	// Close ends the session.
+	Close() error
+}
+
+// Grant is what is known of a grant: a token that grows with every later one, and its znode or key; zero where there is none.
+type Grant struct {
+	Token int64
+	Node  string
+}
+
+// Errors of clients. That of a context is a timeout or a cancellation.
+var (
+	ErrHeld    = errors.New("somebody else holds the lock")
+	ErrNotHeld = errors.New("the lock is not held")
+	ErrLost    = errors.New("the session is over")
+)
+
+// Opening is what a session is opened with.
+type Opening struct {
+	Servers string // host:port, separated by commas
+	Timeout time.Duration
+	// Event tells zkbench of the session: drivers.EventSuspended, EventConnected, EventLost. It may be called from any goroutine.
+	Event func(event string)
+}
+
+// Library opens sessions of the library that is driven.
+type Library struct {
+	Hello drivers.Hello // without Protocol and Now, which are filled in
+	// Open opens a session, and says which number it has at ZooKeeper; 0: not known.
+	Open func(ctx context.Context, o Opening) (Client, int64, error)
+}
+
+// Run answers requests until the end of the input, then closes all sessions.
+func Run(in io.Reader, out io.Writer, l Library) error {
+	s := &server{library: l, out: out, started: time.Now(), clients: map[int64]Client{}, cancels: map[int64]context.CancelFunc{}}
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, 1<<20)
+	var wait sync.WaitGroup
+	for lines.Scan() {
+		var r drivers.Request
+		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
+			return err
+		}
+		if r.Op == drivers.OpCancel {
+			s.cancel(r.Of)
+			continue
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		s.mu.Lock()
+		s.cancels[r.ID] = cancel
+		s.mu.Unlock()
+		wait.Go(func() {
+			s.say(s.answer(ctx, r))
+			s.cancel(r.ID)
+		})
+	}
+	s.mu.Lock()
+	for _, cancel := range s.cancels {
+		cancel()
+	}
+	s.mu.Unlock()
+	wait.Wait()
+	for _, c := range s.clients {
+		c.Close()
+	}
+	return lines.Err()
+}
+
+type server struct {
+	library Library
+	started time.Time
+
+	mu      sync.Mutex
+	out     io.Writer
+	clients map[int64]Client
+	cancels map[int64]context.CancelFunc // of the requests under way
+}
+
+// now is the monotonic clock, in nanoseconds since some instant before the first request.
+func (s *server) now() int64 { return int64(time.Since(s.started)) + 1 }
+
+func (s *server) cancel(id int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if cancel := s.cancels[id]; cancel != nil {
+		cancel()
+		delete(s.cancels, id)
+	}
+}
+
+func (s *server) say(r drivers.Reply) {
+	line, err := json.Marshal(r)
+	if err != nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.out.Write(append(line, '\n')) // zkbench that does not listen any more has closed the input too
+}
+
+// answer carries a request out.
+func (s *server) answer(ctx context.Context, r drivers.Request) drivers.Reply {
+	reply := drivers.Reply{ID: r.ID}
+	switch r.Op {
+	case drivers.OpHello:
+		reply.Hello = s.library.Hello
+		reply.Protocol, reply.Now = drivers.Protocol, s.now()
+	case drivers.OpOpen:
+		o := Opening{Servers: r.Servers, Timeout: time.Duration(r.TimeoutMS) * time.Millisecond,
+			Event: func(event string) { s.say(drivers.Reply{Event: event, Session: r.Session}) }}
+		c, id, err := s.library.Open(ctx, o)
+		if reply.ZK = id; err != nil {
+			return failed(ctx, reply, err)
+		}
+		s.mu.Lock()
+		s.clients[r.Session] = c
+		s.mu.Unlock()
+	default:
+		s.mu.Lock()
+		c := s.clients[r.Session]
+		s.mu.Unlock()
+		return s.carryOut(ctx, c, r, reply)
+	}
+	return reply
+}
+
+// carryOut carries a request to a session out.
+func (s *server) carryOut(ctx context.Context, c Client, r drivers.Request, reply drivers.Reply) drivers.Reply {
+	if c == nil {
+		reply.Error, reply.Message = drivers.ErrorLost, "no such session"
+		reply.Start, reply.End = s.now(), s.now()
+		return reply
+	}
+	if r.DeadlineMS > 0 {
+		var end context.CancelFunc
+		ctx, end = context.WithTimeout(ctx, time.Duration(r.DeadlineMS)*time.Millisecond)
+		defer end()
+	}
+	var g Grant
+	var err error
+	reply.Start = s.now()
+	switch r.Op {
+	case drivers.OpAcquire:
+		g, err = c.Acquire(ctx, r.Path)
+	case drivers.OpTry:
+		g, err = c.TryAcquire(ctx, r.Path)
+	case drivers.OpRelease:
+		err = c.Release(ctx, r.Path)
+	case drivers.OpClose:
+		err = c.Close()
+		s.mu.Lock()
+		delete(s.clients, r.Session)
+		s.mu.Unlock()
+	default:
+		reply.Error, reply.Message = drivers.ErrorUnsupported, "unknown operation "+r.Op
+	}
+	reply.End = s.now()
+	if err != nil {
+		return failed(ctx, reply, err)
+	}
+	reply.Token, reply.Node = g.Token, g.Node
+	return reply
+}
+
+// failed puts an error into a reply.
+func failed(ctx context.Context, r drivers.Reply, err error) drivers.Reply {
+	r.Message = err.Error()
+	switch {
+	case errors.Is(err, ErrHeld):
+		r.Error = drivers.ErrorHeld
+	case errors.Is(err, ErrNotHeld):
+		r.Error = drivers.ErrorNotHeld
+	case errors.Is(err, ErrLost):
+		r.Error = drivers.ErrorLost
+	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil:
+		r.Error = drivers.ErrorTimeout
+	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
+		r.Error = drivers.ErrorCanceled
+	default:
+		r.Error = drivers.ErrorFailed
+	}
+	return r
+}

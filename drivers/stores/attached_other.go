@@ -1,0 +1,8 @@
+//go:build !linux
+
+package stores
+
+import "syscall"
+
+// attached has nothing to tell other systems: a server there outlives a zkbench that is killed.
+func attached() *syscall.SysProcAttr { return nil }

@@ -1,0 +1,91 @@
+package compose
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/zkbench/zkbench/ensemble"
+	"github.com/zkbench/zkbench/ensemble/internal/driver"
+)
+
+// Config says which servers Start starts in containers. The zero value of every field is a usable default. The variables of
+// docs/containers.md (ZK_IMAGE, ZK_HEAP, ZK_CPUS, ...) are read from the environment.
+type Config struct {
+	Servers int    // 1, 3 or 5; 0 means 3
+	Image   string // "" is ZK_IMAGE, then the official image or BuiltImage, whichever is here, then the official one, pulled
+	// MaxSessionTimeout of the servers; 0 means 20 ticks.
+	MaxSessionTimeout time.Duration
+	// NoFsync answers writes before they are on disk. Faster, and not what ZooKeeper promises: results say so.
+	NoFsync bool
+	// ClientPorts of 127.0.0.1 to publish, one per server; none means free ones.
+	ClientPorts []int
+	// StartTimeout bounds the wait for the first write through every server; 0 means 2 min.
+	StartTimeout time.Duration
+
+	// Detach lets the containers outlive this process: see package drivers, which sees to it that there is one such ensemble at a time.
+	Detach bool
+	// StateDir holds the state file of a detached ensemble.
+	StateDir string
+}
+
+func (c Config) withDefaults() Config {
+	if c.Servers == 0 {
+		c.Servers = 3
+	}
+	if c.Image == "" {
+		c.Image = os.Getenv("ZK_IMAGE")
+	}
+	if c.StartTimeout == 0 {
+		c.StartTimeout = 2 * time.Minute
+	}
+	return c
+}
+
+func (c Config) validate() error {
+	return errors.Join(ensemble.Target{Compose: c.Servers}.Check(), driver.CheckPorts(c.ClientPorts, c.Servers))
+}
+
+// environment is the variables of the files in package compose that the configuration decides.
+func (c *Compose) environment(ports []int) []string {
+	env := []string{"ZK_IMAGE=" + c.cfg.Image}
+	for i, port := range ports {
+		env = append(env, fmt.Sprintf("ZK_PORT_%d=%d", i+1, port))
+	}
+	if c.cfg.NoFsync {
+		env = append(env, "ZK_FORCE_SYNC=no")
+	}
+	if c.cfg.MaxSessionTimeout != 0 {
+		lines := fmt.Sprintf("%s maxSessionTimeout=%d", os.Getenv("ZK_CFG_EXTRA"), c.cfg.MaxSessionTimeout.Milliseconds())
+		env = append(env, "ZK_CFG_EXTRA="+strings.TrimSpace(lines))
+	}
+	return env
+}
+
+func (c *Compose) describe(ctx context.Context) {
+	first := c.All()[0]
+	about := ensemble.Description{Kind: "compose", Servers: c.Servers(), Fsync: "on", Heap: "512m", DataDir: "the containers of " + c.project,
+		Tick: c.Dial.Tick(ctx, first.address)}
+	about.Source = fmt.Sprintf("the image %s in containers (%s, Docker %s), reached through Docker's forwarding of ports",
+		c.cfg.Image, c.docker.tool, c.docker.daemon)
+	if c.cfg.NoFsync || os.Getenv("ZK_FORCE_SYNC") == "no" {
+		about.Fsync = "off"
+	}
+	if heap := os.Getenv("ZK_HEAP"); heap != "" {
+		about.Heap = heap + "m"
+	}
+	if version, err := c.Dial.Version(ctx, first.address); err == nil {
+		about.Version = version
+	}
+	limits, err := c.docker.run(ctx, "inspect", "--format", "{{.HostConfig.NanoCpus}} {{.HostConfig.Memory}}", first.id)
+	if err == nil {
+		var cpus, memory float64
+		if _, err := fmt.Sscan(limits, &cpus, &memory); err == nil && cpus > 0 && memory > 0 {
+			about.Source += fmt.Sprintf("; each with %.3g CPU and %.4g MiB", cpus/1e9, memory/(1<<20))
+		}
+	}
+	c.About = about
+}

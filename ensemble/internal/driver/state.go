@@ -1,0 +1,103 @@
+package driver
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/zkbench/zkbench/ensemble"
+	"github.com/zkbench/zkbench/ensemble/internal/host"
+)
+
+// Head begins the state file of every ensemble that stays, whatever its driver.
+type Head struct {
+	Schema  string
+	Started time.Time
+	About   ensemble.Description
+}
+
+const schema = "zkbench.ensemble/1"
+
+// NewHead is the head of an ensemble that has been started now.
+func NewHead(about ensemble.Description) Head { return Head{schema, time.Now().UTC(), about} }
+
+// Gone is the error for an ensemble of which nothing runs any more.
+func (h Head) Gone(servers int) error {
+	return fmt.Errorf("%w: none of the %d servers of %s runs any more (a reboot, or they were ended by hand); zkbench down "+
+		"clears it away, zkbench up starts again", ensemble.ErrGone, servers, h.Started.Local().Format(time.DateTime))
+}
+
+// StateDir is where the state file lies: what was asked for, or zkbench in the user's cache directory.
+func StateDir(asked string) (string, error) {
+	if asked != "" {
+		return filepath.Abs(asked)
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("where to keep the state of the ensemble: %w", err)
+	}
+	return filepath.Join(cache, "zkbench"), nil
+}
+
+// StateFile is the state file in a directory.
+func StateFile(dir string) string { return filepath.Join(dir, "ensemble.json") }
+
+// WriteState replaces the state file; a reader sees the old one or the new one whole. state embeds a Head.
+func WriteState(dir string, state any) error {
+	text, err := json.MarshalIndent(state, "", "  ")
+	if err != nil {
+		return err
+	}
+	path := StateFile(dir)
+	if err := os.WriteFile(path+".new", append(text, '\n'), 0o644); err != nil {
+		return err
+	}
+	return os.Rename(path+".new", path)
+}
+
+// RemoveState removes the state file, if there is one.
+func RemoveState(dir string) error {
+	if err := os.Remove(StateFile(dir)); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// ReadState reads the state file into a struct that embeds a Head. ErrNotUp when there is none.
+func ReadState(dir string, state any) error {
+	text, err := os.ReadFile(StateFile(dir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w (there is no %s); zkbench up starts one", ensemble.ErrNotUp, StateFile(dir))
+	}
+	if err != nil {
+		return err
+	}
+	var head Head
+	if err := errors.Join(json.Unmarshal(text, &head), json.Unmarshal(text, state)); err != nil {
+		return fmt.Errorf("state file %s: %w", StateFile(dir), err)
+	}
+	if head.Schema != schema {
+		return fmt.Errorf("state file %s: schema %q, this zkbench reads %q", StateFile(dir), head.Schema, schema)
+	}
+	return nil
+}
+
+// WithLock keeps two processes from starting or ending an ensemble that stays at the same time.
+func WithLock(dir string, do func() error) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	lock, err := os.OpenFile(filepath.Join(dir, "ensemble.lock"), os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	if err := host.TryLock(lock); err != nil {
+		return fmt.Errorf("%s: another zkbench starts or ends the ensemble now: %w", lock.Name(), err)
+	}
+	return do()
+}

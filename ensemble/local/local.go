@@ -1,0 +1,213 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/zkbench/zkbench/ensemble"
+	"github.com/zkbench/zkbench/ensemble/internal/driver"
+	"github.com/zkbench/zkbench/ensemble/internal/host"
+)
+
+// Local is ZooKeeper servers on this machine, on the loopback address.
+type Local struct {
+	driver.Ensemble[*server]
+	cfg       Config
+	java      string
+	program   program
+	dir       string
+	temporary bool     // dir was made by Start and goes with the servers
+	hold      *os.File // its lock says that this process lives; nil when detached
+	ports     []serverPorts
+	nursery   *nursery // nil when detached
+}
+
+var (
+	_ ensemble.Ensemble      = (*Local)(nil)
+	_ ensemble.FaultInjector = (*Local)(nil)
+	_ ensemble.Accountant    = (*Local)(nil)
+)
+
+// Start starts servers and returns when a write went through every one of them. The servers live until Close, or with
+// cfg.Detach until they are ended; ctx bounds the start alone. When the start fails nothing is left running, the error names the
+// server, its log and the log's last lines, and the log stays.
+func Start(ctx context.Context, cfg Config) (*Local, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, fmt.Errorf("local ensemble: %w", err)
+	}
+	find := systemFinder()
+	java, err := find.java(cfg.Java)
+	if err != nil {
+		return nil, err
+	}
+	program, err := find.zookeeper(cfg.Home)
+	if err != nil {
+		return nil, err
+	}
+	dir, temporary, hold, err := prepareDir(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("data directory: %w", err)
+	}
+	var l *Local
+	err = driver.WithFreePorts(ctx, cfg.ClientPorts, func() error {
+		l = &Local{cfg: cfg, java: java, program: program, dir: dir, temporary: temporary, hold: hold}
+		return l.launchAll(ctx)
+	})
+	if err == nil {
+		l.describe(ctx)
+		if err = l.saveDetached(); err == nil {
+			return l, nil
+		}
+		err = errors.Join(err, l.killAll(), l.forget())
+	}
+	return nil, fmt.Errorf("start %d servers: %w", cfg.Servers, errors.Join(err, l.abandon(ctx)))
+}
+
+// abandon leaves the directory of a failed start to whoever reads its logs, and removes one that holds none, or that nobody
+// will read because the caller has cancelled the start.
+func (l *Local) abandon(ctx context.Context) error {
+	if l.temporary && (len(l.All()) == 0 || errors.Is(ctx.Err(), context.Canceled)) {
+		return os.RemoveAll(l.dir)
+	}
+	return keep(l.dir)
+}
+
+// launchAll starts the servers once. After an error none of them runs.
+func (l *Local) launchAll(ctx context.Context) error {
+	if err := l.choosePorts(); err != nil {
+		return err
+	}
+	if err := l.cfg.writeFiles(l.dir, l.ports); err != nil {
+		return fmt.Errorf("data directory: %w", err)
+	}
+	if !l.cfg.Detach {
+		l.nursery = newNursery()
+	}
+	var servers []*server
+	for i, p := range l.ports {
+		servers = append(servers, l.server(i+1, driver.Loopback(p.Client)))
+	}
+	if err := l.take(servers); err != nil {
+		return err
+	}
+	var err error
+	for _, s := range servers {
+		err = errors.Join(err, s.launch())
+	}
+	if err == nil {
+		// Before the wait: if zkbench is killed in it, zkbench down still finds the servers.
+		err = l.saveDetached()
+	}
+	if err == nil {
+		err = l.Ready(ctx)
+	}
+	if err != nil {
+		err = errors.Join(err, l.killAll(), l.forget())
+	}
+	return err
+}
+
+// take makes the servers those of the ensemble.
+func (l *Local) take(servers []*server) error {
+	dial, err := l.dialer()
+	if err != nil {
+		return fmt.Errorf("certificates: %w", err)
+	}
+	cfg := driver.Config[*server]{Servers: servers, Dial: dial, StartTimeout: l.cfg.StartTimeout, Changed: l.saveDetached}
+	if l.cfg.AdminServer {
+		cfg.Admin = func(i int) string { return driver.Loopback(l.ports[i].Admin) }
+	}
+	if !l.cfg.Detach {
+		cfg.Finish = l.finish
+	}
+	l.Init(cfg)
+	return nil
+}
+
+// choosePorts finds ports, and removes what a start with others has written.
+func (l *Local) choosePorts() error {
+	for _, port := range l.cfg.ClientPorts {
+		if err := driver.PortFree(port); err != nil {
+			return err
+		}
+	}
+	free, err := driver.FreePorts(4 * l.cfg.Servers)
+	if err != nil {
+		return err
+	}
+	for i, four := range slices.Collect(slices.Chunk(free, 4)) {
+		l.ports = append(l.ports, serverPorts{Client: four[0], Quorum: four[1], Election: four[2], Admin: four[3]})
+		if len(l.cfg.ClientPorts) > 0 {
+			l.ports[i].Client = l.cfg.ClientPorts[i]
+		}
+		if err := os.RemoveAll(filepath.Join(l.dir, serverDir(i+1))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// killAll ends every process and waits for it; the thread that kept them goes too.
+func (l *Local) killAll() error {
+	var failed []error
+	for _, s := range l.All() {
+		if p := s.process.Load(); p != nil {
+			failed = append(failed, p.signal(signalKill))
+		}
+	}
+	if err := errors.Join(failed...); err != nil {
+		return err // who was not signalled would be waited for in vain
+	}
+	for _, s := range l.All() {
+		if p := s.process.Load(); p != nil {
+			failed = append(failed, p.ended(context.Background())) // SIGKILL needs no deadline
+		}
+	}
+	if l.nursery != nil {
+		l.nursery.close()
+		l.nursery = nil
+	}
+	return errors.Join(failed...)
+}
+
+// finish ends the servers and removes a temporary directory, which stays when one of them had ended by itself.
+func (l *Local) finish(_ context.Context, unasked error) error {
+	if err := errors.Join(unasked, l.killAll()); err != nil {
+		return errors.Join(err, keep(l.dir))
+	}
+	if l.temporary {
+		return os.RemoveAll(l.dir)
+	}
+	return nil
+}
+
+// Preflight looks at the servers, their data directory and this process.
+func (l *Local) Preflight(ctx context.Context, need ensemble.Need) []ensemble.Problem {
+	problems := l.Probe.Preflight(ctx, need)
+	if !l.cfg.NoFsync && host.InMemory(l.dir) {
+		problems = append(problems, ensemble.Problem{
+			What:   fmt.Sprintf("the servers' data directory %s lies in memory (tmpfs): a write does not wait for a disk", l.dir),
+			Remedy: "choose a directory on a disk, or read the latencies of writes as those of an ensemble without fsync"})
+	}
+	return problems
+}
+
+func (l *Local) describe(ctx context.Context) {
+	l.About = ensemble.Description{
+		Kind: "local", Source: l.program.Source, Version: l.program.Version, Servers: l.Servers(), Fsync: "on",
+		Java: strings.TrimSpace(l.java + " " + javaVersion(l.java)), Tick: l.cfg.Tick, Heap: l.cfg.Heap, DataDir: l.dir,
+	}
+	if l.cfg.NoFsync {
+		l.About.Fsync = "off"
+	}
+	// What runs knows better than the name of its jar.
+	if version, err := l.Dial.Version(ctx, l.Hosts[0]); err == nil {
+		l.About.Version = version
+	}
+}

@@ -1,0 +1,112 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+
+	"github.com/zkbench/zkbench/ensemble"
+	"github.com/zkbench/zkbench/ensemble/internal/driver"
+	"github.com/zkbench/zkbench/ensemble/internal/host"
+)
+
+// server is one server of a Local.
+type server struct {
+	of      *Local
+	id      int
+	dir     string
+	address string
+	process atomic.Pointer[process] // the latest one
+	logged  int64                   // length of the log when process was started: what is older says nothing of it
+}
+
+func (l *Local) server(id int, address string) *server {
+	return &server{of: l, id: id, dir: filepath.Join(l.dir, serverDir(id)), address: address}
+}
+
+func (s *server) log() string { return filepath.Join(s.dir, logName) }
+
+func (s *server) Address() string { return s.address }
+
+func (s *server) PID() int { return s.process.Load().pid }
+
+func (s *server) State(context.Context) (driver.State, error) {
+	p := s.process.Load()
+	if !p.running() {
+		return driver.State{Text: "its process has ended"}, nil
+	}
+	stat, err := host.ReadStat(p.pid)
+	return driver.State{Up: true, Frozen: err == nil && stat.State == 'T', Text: "it runs"}, nil
+}
+
+func (s *server) End(ctx context.Context, kill bool, _ driver.State) error {
+	p := s.process.Load()
+	var err error
+	if kill {
+		err = p.signal(signalKill)
+	} else if err = p.signal(signalStop); err == nil {
+		err = p.signal(signalResume) // a paused server hears SIGTERM only when it runs again
+	}
+	if err != nil {
+		return err
+	}
+	if err := p.ended(ctx); err != nil {
+		return fmt.Errorf("has not ended: %w", err)
+	}
+	return nil
+}
+
+func (s *server) Start(context.Context) (reachable bool, err error) { return true, s.launch() }
+
+func (s *server) Freeze(ctx context.Context, freeze bool) error {
+	p, sig := s.process.Load(), signalResume
+	if freeze {
+		sig = signalPause
+	}
+	if err := p.signal(sig); err != nil {
+		return err
+	}
+	return p.paused(ctx, freeze)
+}
+
+// launch starts the server's process.
+func (s *server) launch() error {
+	log, err := os.OpenFile(s.log(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	host.LockShared(log) // the server inherits the lock with its output, and holds it as long as it lives; without it there is less to tell by
+	defer log.Close()
+	if info, err := log.Stat(); err == nil {
+		s.logged = info.Size()
+	}
+	l := s.of
+	args := l.cfg.javaArgs(l.program, l.dir, filepath.Join(s.dir, "zoo.cfg"))
+	var p *process
+	if l.nursery != nil {
+		p, err = l.nursery.launch(l.java, args, log)
+	} else {
+		p, err = launchDetached(l.java, args, log)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", l.java, err)
+	}
+	s.process.Store(p)
+	return nil
+}
+
+// Explain adds to an error what the server's log says of it.
+func (s *server) Explain(_ context.Context, kind, cause error) error {
+	text, err := os.ReadFile(s.log())
+	if err != nil {
+		return fmt.Errorf("%w: server %d: %w; its log cannot be read: %w", kind, s.id, cause, err)
+	}
+	text = text[min(s.logged, int64(len(text))):]
+	if bytes.Contains(text, []byte("Address already in use")) {
+		kind = ensemble.ErrPortTaken
+	}
+	return fmt.Errorf("%w: server %d: %w; the log %s %s", kind, s.id, cause, s.log(), driver.LastLines(string(text), 12))
+}

@@ -1,0 +1,138 @@
+package local
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/zkbench/zkbench/ensemble"
+	"github.com/zkbench/zkbench/ensemble/internal/driver"
+	"github.com/zkbench/zkbench/ensemble/internal/host"
+)
+
+// state is the state file of a detached ensemble. Its pids are read together with the processes' start times, so that a pid
+// that was used again is never signalled.
+type state struct {
+	driver.Head
+	Habitat   host.Habitat // where the pids mean something
+	Dir       string
+	Temporary bool
+	Config    Config // to restart a server
+	Java      string
+	Program   program
+	Servers   []serverState
+}
+
+type serverState struct {
+	Address string
+	Ports   serverPorts
+	PID     int
+	Start   uint64 // clock ticks since boot
+	Down    bool   // killed or stopped on purpose
+}
+
+// saveDetached records which processes a detached ensemble has now.
+func (l *Local) saveDetached() error {
+	if !l.cfg.Detach {
+		return nil
+	}
+	s := state{
+		Head: driver.NewHead(l.About), Habitat: host.Here(), Dir: l.dir, Temporary: l.temporary,
+		Config: l.cfg, Java: l.java, Program: l.program,
+	}
+	for i, server := range l.All() {
+		p := server.process.Load()
+		s.Servers = append(s.Servers, serverState{server.address, l.ports[i], p.pid, p.start, l.IsDown(i)})
+	}
+	return driver.WriteState(l.cfg.StateDir, s)
+}
+
+// forget removes the state file of a start that failed; the directory stays for its logs.
+func (l *Local) forget() error {
+	if !l.cfg.Detach {
+		return nil
+	}
+	return driver.RemoveState(l.cfg.StateDir)
+}
+
+// Load finds the detached ensemble whose state file lies in dir. ErrGone when its servers have all ended, ErrElsewhere when that cannot be
+// told. Servers that are down while others run are no error: Preflight names them.
+func Load(dir string) (*Local, error) {
+	var s state
+	if err := driver.ReadState(dir, &s); err != nil {
+		return nil, err
+	}
+	l := &Local{cfg: s.Config, java: s.Java, program: s.Program, dir: s.Dir, temporary: s.Temporary}
+	l.About = s.About
+	l.cfg.StateDir = dir // the directory may have been moved
+	running := 0
+	var servers []*server
+	for i, saved := range s.Servers {
+		var p *process
+		alive := false
+		if s.Habitat.Boot == "" || s.Habitat == host.Here() {
+			p, alive = adopt(saved.PID, saved.Start)
+		}
+		if alive {
+			running++
+		} else {
+			p = endedProcess(saved.PID)
+		}
+		server := l.server(i+1, saved.Address)
+		server.process.Store(p)
+		servers = append(servers, server)
+		l.ports = append(l.ports, saved.Ports)
+	}
+	if running == 0 {
+		if err := s.mayLive(); err != nil {
+			return nil, err
+		}
+		return nil, s.Gone(len(s.Servers))
+	}
+	if err := l.take(servers); err != nil {
+		return nil, err
+	}
+	for i, saved := range s.Servers {
+		if saved.Down {
+			l.SetDown(i)
+		}
+	}
+	return l, nil
+}
+
+// Down ends the detached ensemble whose state file lies in dir, and removes its data if they were temporary. One that is gone is no error.
+// ErrElsewhere, and nothing is removed, when it may live where its processes cannot be seen from here.
+func Down(dir string) error {
+	l, err := Load(dir)
+	if err == nil {
+		err = l.killAll()
+	}
+	if err != nil && !errors.Is(err, ensemble.ErrGone) {
+		return err
+	}
+	var s state
+	if err := driver.ReadState(dir, &s); err != nil || !s.Temporary {
+		return err
+	}
+	return os.RemoveAll(s.Dir)
+}
+
+// mayLive says why the ensemble of a state file, none of whose processes is found, may live all the same; nil when it does not.
+func (s state) mayLive() error {
+	for i, server := range s.Servers {
+		if host.Held(filepath.Join(s.Dir, serverDir(i+1), logName)) {
+			return fmt.Errorf("%w: server %d still writes its log in %s; end it where it was started", ensemble.ErrElsewhere, i+1, s.Dir)
+		}
+		if conn, err := net.DialTimeout("tcp", server.Address, time.Second); err == nil {
+			conn.Close()
+			return fmt.Errorf("%w: %s answers, though process %d is not its; end it where it was started", ensemble.ErrElsewhere, server.Address, server.PID)
+		}
+	}
+	if now := host.Here(); s.Habitat.Boot != "" && s.Habitat.Boot != now.Boot && s.Habitat.Host != now.Host {
+		return fmt.Errorf("%w: it was started on another machine; run zkbench down there, or remove the state file if that machine is gone", ensemble.ErrElsewhere)
+	}
+	return nil
+}

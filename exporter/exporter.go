@@ -1,0 +1,172 @@
+package exporter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/zkbench/zkbench/bench"
+	"github.com/zkbench/zkbench/metrics"
+)
+
+// Exporter is the metrics of one run. Its methods may be called from several goroutines.
+type Exporter struct {
+	info     prometheus.Metric
+	server   *http.Server
+	served   chan struct{}
+	listener net.Listener
+
+	mu sync.Mutex
+	state
+}
+
+// state is what is served.
+type state struct {
+	cell         string               // the one that goes on
+	fanout       metrics.FanoutCounts // of it, when it was last counted
+	began        time.Time
+	phase        string
+	waiting      int
+	holders      int
+	up, down     int // sessions
+	cpu          float64
+	hasCPU       bool
+	offered      float64
+	useful, vain int64
+	leaders      int64
+	operations   map[operation]int64
+	durations    map[duration]*metrics.Histogram
+	violations   map[string]int64
+	faults       map[string]int
+	lag, opened  *metrics.Histogram
+}
+
+type operation struct{ op, outcome, variant string }
+type duration struct{ op, clock, variant string }
+
+// Run is what zkbench_run_info tells.
+type Run struct{ Name, Profile, Workload, Engine, Version string }
+
+// Listen serves the metrics of a run at http://ADDRESS/metrics until Close. The error says that nobody can listen there.
+func Listen(address string, run Run) (*Exporter, error) {
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("listen for scrapers of metrics: %w", err)
+	}
+	e := &Exporter{listener: l, served: make(chan struct{}),
+		info: prometheus.MustNewConstMetric(describe("run_info", "The run that goes on; always 1.", "name", "profile", "workload", "engine", "version"),
+			prometheus.GaugeValue, 1, run.Name, run.Profile, run.Workload, run.Engine, run.Version)}
+	e.state = state{began: time.Now(), operations: map[operation]int64{}, durations: map[duration]*metrics.Histogram{}, violations: map[string]int64{},
+		faults: map[string]int{}, lag: metrics.NewHistogram(), opened: metrics.NewHistogram()}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(e)
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true}))
+	e.server = &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
+	go func() {
+		defer close(e.served)
+		e.server.Serve(l) // until Close
+	}()
+	return e, nil
+}
+
+// Address is where it listens.
+func (e *Exporter) Address() string { return e.listener.Addr().String() }
+
+// Close ends the serving. Scrapes that are under way get a second.
+func (e *Exporter) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	err := e.server.Shutdown(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = e.server.Close()
+	}
+	<-e.served
+	return err
+}
+
+// Update takes in a state of the run.
+func (e *Exporter) Update(u bench.Update) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if u.Event != nil {
+		e.happened(*u.Event)
+	}
+	if u.Message != "" {
+		return
+	}
+	next := u.Tag != e.cell || u.Phase == bench.PhaseConnect && e.phase != bench.PhaseConnect // of several runs with cells of the same name
+	if e.phase = u.Phase; next {
+		e.cell, e.fanout = u.Tag, metrics.FanoutCounts{}
+		e.faults = map[string]int{} // none outlives its cell
+	}
+	if u.Connects != nil {
+		e.opened.Merge(u.Connects)
+	}
+	s := u.Second
+	if s == nil {
+		e.waiting, e.holders, e.up, e.down = 0, 0, u.Connected, u.Sessions-u.Connected
+		return
+	}
+	e.waiting, e.holders, e.up, e.down = s.Stand.Waiting, s.Stand.Holders, s.Connected, u.Sessions-s.Connected
+	e.cpu, e.hasCPU = s.CPU, s.CPU >= 0
+	if s.Lag != nil {
+		e.lag.Merge(s.Lag)
+	}
+	e.count(u.Variant, s.Interval.Steady)
+	e.count(u.Variant, s.Interval.Other)
+	switch {
+	case u.Rate == 0:
+		e.offered += float64(s.OK + s.Errors)
+	case u.Phase != bench.PhaseDrain:
+		e.offered += u.Rate * (s.To - s.From).Seconds()
+	}
+	new := s.Fanout.Sub(e.fanout)
+	e.fanout = s.Fanout
+	e.useful, e.vain = e.useful+new.Moved, e.vain+max(new.AllEvents()-new.Moved, 0)
+}
+
+func (e *Exporter) happened(event bench.Event) {
+	switch event.Kind {
+	case bench.EventFault:
+		if event.Ended {
+			e.faults[event.Name] = max(e.faults[event.Name]-1, 0)
+		} else {
+			e.faults[event.Name]++
+		}
+	case bench.EventLeader:
+		if event.Name != "" && !event.Ended { // one that is lost is followed by the next
+			e.leaders++
+		}
+	case bench.EventViolation:
+		e.violations[event.Name]++
+	}
+}
+
+// count adds the samples of an interval.
+func (e *Exporter) count(variant string, set *metrics.Set) {
+	for key, h := range set.All() {
+		if key.Unserved {
+			continue // not an operation's duration but a lower bound
+		}
+		d := duration{key.Op.String(), key.Clock.String(), variant}
+		if e.durations[d] == nil {
+			e.durations[d] = metrics.NewHistogram()
+		}
+		e.durations[d].Merge(h)
+	}
+	for op := range metrics.Ops {
+		for outcome := range metrics.Outcomes {
+			if n := set.Count(metrics.Op(op), metrics.Outcome(outcome)); n > 0 {
+				e.operations[operation{metrics.Op(op).String(), metrics.Outcome(outcome).String(), variant}] += n
+			}
+		}
+	}
+}

@@ -1,0 +1,144 @@
+package finished
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/zkbench/zkbench/results"
+)
+
+// Run is a finished run and the directory of its result.
+type Run struct {
+	Dir string
+	*results.Run
+}
+
+// Read reads results. A path is that of a result, or of a directory whose subdirectories are results. They come in the order of time. A result that
+// is given twice would count twice, and is an error; so is a share of a run of several processes, whose figures are of a part of the sessions.
+func Read(paths ...string) ([]Run, error) {
+	var all []Run
+	for _, path := range paths {
+		dirs, err := resultsIn(path)
+		if err != nil {
+			return nil, err
+		}
+		for _, dir := range dirs {
+			r, err := results.Read(dir)
+			if err != nil {
+				return nil, err
+			}
+			if s := r.Share; s != nil {
+				return nil, fmt.Errorf("%s: share %d of %d of a run: its figures are of a part of the sessions, and not comparable with those of a run (compare runs of one process)", dir, s.Number, s.Shares)
+			}
+			for _, other := range all {
+				if other.Started.Equal(r.Started) && other.Root == r.Root {
+					return nil, fmt.Errorf("%s: the same run as %s (give each run once)", dir, other.Dir)
+				}
+			}
+			all = append(all, Run{dir, r})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Run) int { return a.Started.Compare(b.Started) })
+	return all, nil
+}
+
+// resultsIn is the path itself where it is a result, and otherwise the results in it.
+func resultsIn(path string) ([]string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("read a result: %w", err)
+	}
+	if _, err := os.Stat(filepath.Join(path, results.RunFile)); err == nil || !info.IsDir() {
+		return []string{path}, nil
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("read a result: %w", err)
+	}
+	found, err := filepath.Glob(filepath.Join(path, "*", results.RunFile))
+	if err != nil || len(found) == 0 {
+		return nil, fmt.Errorf("read a result: %s has no %s, and no directory in it has one", path, results.RunFile)
+	}
+	var dirs []string
+	for _, file := range found {
+		dirs = append(dirs, filepath.Dir(file))
+	}
+	return dirs, nil
+}
+
+// side describes runs.
+func side(runs []Run) results.Side {
+	s := results.Side{Environment: &runs[0].Environment}
+	for _, r := range runs {
+		s.Runs = append(s.Runs, r.Dir)
+	}
+	s.Name = s.Runs[0]
+	if len(runs) > 1 {
+		s.Name = fmt.Sprintf("%d runs from %s on", len(runs), s.Name)
+	}
+	return s
+}
+
+// fsyncFactor is by how much the times of a sync may differ, those of a side being their median. Kinds of disks differ by more than 10.
+const fsyncFactor = 4
+
+// EnvironmentError says in what two sets of runs differ that the numbers depend on.
+type EnvironmentError struct{ Fields []results.Differing }
+
+func (e EnvironmentError) Error() string {
+	var words []string
+	for _, f := range e.Fields {
+		words = append(words, fmt.Sprintf("%s: %s and %s", f.Name, f.Baseline, f.Candidate))
+	}
+	return "the runs are of different environments: " + strings.Join(words, "; ")
+}
+
+// differing are the fields of the fingerprint that are not the same in all runs, of whichever side. What a document does not tell differs from
+// nothing.
+func differing(baseline, candidate []Run) (all []results.Differing) {
+	values := func(runs []Run, i int) []string {
+		var found []string
+		for _, r := range runs {
+			if v := r.Environment.Fingerprint()[i].Value; v != "" && !slices.Contains(found, v) {
+				found = append(found, v)
+			}
+		}
+		return found
+	}
+	for i, f := range (results.Environment{}).Fingerprint() {
+		b, c := values(baseline, i), values(candidate, i)
+		if len(slices.Compact(slices.Sorted(slices.Values(slices.Concat(b, c))))) > 1 {
+			all = append(all, results.Differing{Name: f.Name, Baseline: orUnknown(b), Candidate: orUnknown(c)})
+		}
+	}
+	b, c := fsync(baseline), fsync(candidate)
+	if b > 0 && c > 0 && max(b/c, c/b) > fsyncFactor {
+		all = append(all, results.Differing{Name: "fsync_ms", Baseline: fmt.Sprintf("%.2g ms", b), Candidate: fmt.Sprintf("%.2g ms", c)})
+	}
+	return all
+}
+
+func orUnknown(values []string) string {
+	if len(values) == 0 {
+		return "unknown"
+	}
+	return strings.Join(values, ", ")
+}
+
+// fsync is the median time of a sync in ms; 0 where no run tells.
+func fsync(runs []Run) float64 {
+	var all []float64
+	for _, r := range runs {
+		if ms := r.Environment.FsyncMs; ms != nil {
+			all = append(all, *ms)
+		}
+	}
+	if len(all) == 0 {
+		return 0
+	}
+	slices.Sort(all)
+	return all[len(all)/2]
+}

@@ -1,0 +1,87 @@
+package fleet
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Plan is what all shares of a run have to have in common. The first that comes writes it down.
+type Plan struct {
+	Shares  int      `json:"shares"`
+	Version string   `json:"version"` // of zkbench
+	Seed    uint64   `json:"seed"`
+	Servers []string `json:"servers"` // under test
+	Profile string   `json:"profile"` // resolved, as YAML
+	Root    string   `json:"root"`    // under which all sessions work
+	Run     string   `json:"run"`     // its name
+	Nonce   string   `json:"nonce"`   // of this meeting alone
+}
+
+// differences are the lines in which the plan of this share differs from the one that stands. Name and nonce are those of whoever came first, and
+// so is a root that nobody chose.
+func (p Plan) differences(standing Plan, rootChosen bool) (all []string) {
+	add := func(what, there, here string) {
+		if there != here {
+			all = append(all, fmt.Sprintf("%s: %s in the plan, %s here", what, there, here))
+		}
+	}
+	servers := func(p Plan) string { return strings.Join(slices.Sorted(slices.Values(p.Servers)), ",") }
+	add("shares", fmt.Sprint(standing.Shares), fmt.Sprint(p.Shares))
+	add("version", standing.Version, p.Version)
+	add("servers", servers(standing), servers(p))
+	add("seed", fmt.Sprint(standing.Seed), fmt.Sprint(p.Seed))
+	if rootChosen {
+		add("root", standing.Root, p.Root)
+	}
+	there, here := lines(standing.Profile), lines(p.Profile)
+	for _, l := range there {
+		if !slices.Contains(here, l) {
+			all = append(all, fmt.Sprintf("profile: %q in the plan alone", l))
+		}
+	}
+	for _, l := range here {
+		if !slices.Contains(there, l) {
+			all = append(all, fmt.Sprintf("profile: %q here alone", l))
+		}
+	}
+	return all
+}
+
+func lines(text string) []string { return strings.Split(strings.TrimSpace(text), "\n") }
+
+// member is what a share says of itself.
+type member struct {
+	Host    string `json:"host"`
+	PID     int    `json:"pid"`
+	CPUs    int    `json:"cpus"`
+	Version string `json:"version"`
+}
+
+func (m member) String() string { return fmt.Sprintf("%s, pid %d", m.Host, m.PID) }
+
+// stopped is why the run was ended for all, and by whom.
+type stopped struct {
+	Share  int    `json:"share"`
+	Host   string `json:"host"`
+	Cause  Cause  `json:"cause"`
+	Reason string `json:"reason"`
+}
+
+// Outcome is how a share has ended.
+type Outcome struct {
+	Code   int    `json:"exit_code"`
+	Reason string `json:"reason,omitempty"`
+	Host   string `json:"host"`
+	Dir    string `json:"dir"`              // of its result, on its host
+	SHA256 string `json:"sha256,omitempty"` // of run.json
+}
+
+func encode(v any) []byte {
+	data, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // none of these types can fail
+	}
+	return data
+}

@@ -1,0 +1,57 @@
+package fleet
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// MostShares bounds the number of shares of a run.
+const MostShares = 1000
+
+// Share is the part of a run's sessions that one process carries out: those whose number leaves the remainder Index, from 0, when it is divided
+// by Count. So every object has contenders of every share. The zero value is all of them.
+type Share struct{ Index, Count int }
+
+// ParseShare reads '2/8', the second of eight shares, or 'index:1/8', which is the same one counted from 0.
+func ParseShare(text string) (Share, error) {
+	number, least := text, 1
+	if rest, zeroBased := strings.CutPrefix(text, "index:"); zeroBased {
+		number, least = rest, 0
+	}
+	i, n, _ := strings.Cut(number, "/")
+	index, err := strconv.Atoi(i)
+	count, err2 := strconv.Atoi(n)
+	switch {
+	case err != nil || err2 != nil:
+		return Share{}, fmt.Errorf("share %q: must be I/N, such as 2/8, or index:I/N with I from 0", text)
+	case count < 1 || count > MostShares:
+		return Share{}, fmt.Errorf("share %q: the number of shares must be 1 to %d", text, MostShares)
+	case index < least || index >= count+least:
+		return Share{}, fmt.Errorf("share %q: of %d shares I must be %d to %d", text, count, least, count+least-1)
+	}
+	return Share{index - least, count}, nil
+}
+
+// String is such as '2/8'.
+func (s Share) String() string { return fmt.Sprintf("%d/%d", s.Number(), s.count()) }
+
+// Number of the share, from 1.
+func (s Share) Number() int { return s.Index + 1 }
+
+func (s Share) count() int { return max(s.Count, 1) }
+
+// Whole tells whether the share is all there is.
+func (s Share) Whole() bool { return s.count() == 1 }
+
+// Lowest tells whether this share does what is done once for all: it makes the objects, looks at what is left, and removes the root.
+func (s Share) Lowest() bool { return s.Index == 0 }
+
+// Of is how many of so many sessions belong to the share.
+func (s Share) Of(sessions int) int { return max(sessions-s.Index+s.count()-1, 0) / s.count() }
+
+// Session is the number of the session that has a place in the share, both from 0.
+func (s Share) Session(place int) int { return place*s.count() + s.Index }
+
+// Place is where a session of the share is in it.
+func (s Share) Place(session uint32) int { return int(session) / s.count() }

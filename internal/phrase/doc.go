@@ -1,0 +1,2 @@
+// Package phrase writes counts and times for sentences.
+package phrase

@@ -1,0 +1,446 @@
+package limits
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/zkbench/zkbench/ensemble"
+	"github.com/zkbench/zkbench/internal/phrase"
+	"github.com/zkbench/zkbench/results"
+)
+
+// Seen is everything that was seen of an ensemble.
+type Seen struct {
+	Servers []ensemble.Inspection
+	// Later is each server's last transaction some time after Inspection.Zxid; LaterAt is when.
+	Later   []int64
+	LaterAt []time.Time
+	// Own are the transactions between the two that were zkbench's own: the opening of its session.
+	Own int64
+	// Tree is what a walk has seen; nil: there was none.
+	Tree *Tree
+	// Dumped are the ephemeral znodes that a server lists; nil: it does not.
+	Dumped    map[int64]ensemble.Owned
+	DumpErr   error
+	MaxBuffer int64 // jute.maxbuffer; 0: not known, and the servers' default is assumed
+	Before    *results.Limits
+}
+
+// defaultMaxBuffer is a server's jute.maxbuffer where nobody changed it.
+const defaultMaxBuffer = 0xfffff
+
+// tooClose is the share of a limit from which on a note tells of it.
+const tooClose = 0.8
+
+// Of tells how close the limits are, the closest first.
+func Of(s Seen, now time.Time) results.Limits {
+	j := &judge{Seen: s, now: now, out: results.Limits{Schema: results.LimitsSchema, Made: now, Notes: []string{}, Unseen: []string{}}}
+	for _, in := range s.Servers {
+		j.out.Servers = append(j.out.Servers, in.Address)
+		for _, word := range slices.Sorted(maps.Keys(in.Untold)) {
+			j.unseen("server %d does not tell %s: %v", in.Server, word, in.Untold[word])
+		}
+	}
+	j.buffer = defaultMaxBuffer
+	if s.MaxBuffer > 0 {
+		j.buffer = float64(s.MaxBuffer)
+	} else {
+		j.note("jute.maxbuffer is taken to be %d bytes, the servers' default: no server tells it, --jute-maxbuffer says what it is.", defaultMaxBuffer)
+	}
+	j.zxid()
+	j.tree()
+	j.ephemerals()
+	j.packets()
+	j.snapshots()
+	j.heap()
+	j.connections()
+	j.timeouts()
+	j.unseen("the watches of one session, which are sent again in one packet before 3.5: wchc would list them, at a cost that servers are not put to")
+	j.project()
+	for _, l := range j.out.Lines {
+		if used, some := l.Used(); some && used >= tooClose {
+			j.note("%s: %s %% of the limit is used.", titled(l), phrase.Number(100*used, 2))
+		}
+	}
+	slices.SortStableFunc(j.out.Lines, func(a, b results.Limit) int {
+		x, _ := a.Used()
+		y, _ := b.Used()
+		return cmp.Compare(y, x)
+	})
+	return j.out
+}
+
+func titled(l results.Limit) string {
+	if l.Subject == "" {
+		return l.Name
+	}
+	return l.Name + " (" + l.Subject + ")"
+}
+
+type judge struct {
+	Seen
+	now    time.Time
+	buffer float64
+	out    results.Limits
+}
+
+func (j *judge) note(format string, args ...any) {
+	j.out.Notes = append(j.out.Notes, fmt.Sprintf(format, args...))
+}
+func (j *judge) unseen(format string, args ...any) {
+	j.out.Unseen = append(j.out.Unseen, fmt.Sprintf(format, args...))
+}
+
+// add adds a line; a limit of 0 is none.
+func (j *judge) add(l results.Limit, limit float64) *results.Limit {
+	if limit > 0 {
+		l.Limit = &limit
+	}
+	j.out.Lines = append(j.out.Lines, l)
+	return &j.out.Lines[len(j.out.Lines)-1]
+}
+
+const day = 24 * time.Hour
+
+// zxid is how many transactions are left of the epoch: the lower 32 bits of a zxid count them, and when they are used up the leader gives up, and
+// the servers elect a leader again.
+func (j *judge) zxid() {
+	at := -1
+	for i, in := range j.Servers {
+		if in.Zxid > 0 && (at < 0 || in.Zxid > j.Servers[at].Zxid) {
+			at = i
+		}
+	}
+	if at < 0 {
+		j.unseen("transactions until the zxid rolls over: no server tells its zxid")
+		return
+	}
+	in := j.Servers[at]
+	latest := in.Zxid
+	if at < len(j.Later) {
+		latest = max(latest, j.Later[at])
+	}
+	l := j.add(results.Limit{Name: "transactions of this epoch", Now: float64(latest & math.MaxUint32), Unit: "transactions",
+		Note: fmt.Sprintf("epoch %d; at the end the servers elect a leader again", latest>>32)}, 1<<32)
+	if at < len(j.Later) && j.Later[at]>>32 == in.Zxid>>32 && j.Later[at] > 0 {
+		if between := j.LaterAt[at].Sub(in.ZxidAt); between > 0 {
+			made := max(j.Later[at]-in.Zxid-j.Own, 0)
+			perDay := float64(made) / between.Seconds() * day.Seconds()
+			l.PerDay = &perDay
+			l.Note = fmt.Sprintf("epoch %d; %s in %s, %s/s; at the end the servers elect a leader again", latest>>32, phrase.Count(made, "transaction"),
+				phrase.Duration(between), phrase.Number(float64(made)/between.Seconds(), 2))
+		}
+	}
+	for _, in := range j.Servers {
+		if in.Err != nil || !in.Leads() || in.Lacks("zk_uptime") || in.Uptime < time.Minute {
+			continue
+		}
+		if rate := float64(latest&math.MaxUint32) / in.Uptime.Seconds(); rate > 0 {
+			when := "not within a century"
+			if left := (1<<32 - float64(latest&math.MaxUint32)) / rate; left < 100*365*day.Seconds() {
+				when = "on " + j.now.Add(time.Duration(left*float64(time.Second))).Format(time.DateOnly)
+			}
+			j.note("Since this epoch began, %s ago, there were %s transactions/s: at that rate the zxid rolls over %s.", span(in.Uptime), phrase.Number(rate, 2), when)
+		}
+	}
+}
+
+// span is a long time in the unit that a reader would use.
+func span(d time.Duration) string {
+	switch {
+	case d >= 2*day:
+		return phrase.Number(d.Hours()/24, 2) + " days"
+	case d >= 2*time.Hour:
+		return phrase.Number(d.Hours(), 2) + " hours"
+	case d >= 2*time.Minute:
+		return phrase.Number(d.Minutes(), 2) + " minutes"
+	}
+	return phrase.Duration(d)
+}
+
+// tree is the longest list of children and the largest data.
+func (j *judge) tree() {
+	t := j.Tree
+	if t == nil {
+		j.unseen("children of one znode and the largest znode: no znode was read (--reads)")
+		return
+	}
+	if t.Err != nil {
+		j.unseen("what is below the znodes that were read: %v", t.Err)
+	}
+	if t.Denied > 0 {
+		j.unseen("what is below %s whose children may not be read without a permission", phrase.Count(t.Denied, "znode"))
+	}
+	if !t.Whole {
+		j.note("%s read: what the other znodes have is not known (--reads, --for).", phrase.Count(t.Znodes, "znode"))
+	}
+	const reply = 4 + 68 // the count of the list, and the Stat
+	children := t.Listed
+	if children.Path != "" {
+		j.add(results.Limit{Name: "list of one znode's children", Subject: children.Path, Now: float64(children.Bytes + reply), AtLeast: !t.Whole, Unit: "bytes",
+			Note: fmt.Sprintf("%s; room for %d with names as long as these", phrase.Count(children.Children, "child znode"), room(j.buffer-reply, children.Bytes, children.Children))}, j.buffer)
+	}
+	if t.Unlisted > 0 {
+		j.add(results.Limit{Name: "list of one znode's children", Subject: t.Longest.Path, Now: float64(5*t.Longest.Children + reply), AtLeast: true, Unit: "bytes",
+			Note: fmt.Sprintf("%d child znodes, which were not listed", t.Longest.Children)}, j.buffer)
+	}
+	j.add(results.Limit{Name: "data of one znode", Subject: t.Largest.Path, Now: float64(t.Largest.Bytes), AtLeast: !t.Whole, Unit: "bytes"}, j.buffer)
+}
+
+// room is how many fit into so many bytes if n take some.
+func room(limit float64, bytes int64, n int) int64 {
+	if bytes == 0 || n == 0 {
+		return 0
+	}
+	return int64(limit / (float64(bytes) / float64(n)))
+}
+
+// ephemerals is the session with the longest list of them: the transaction that ends it names all, and one that is too long to be read from the
+// log keeps servers from starting (ZOOKEEPER-4306).
+func (j *judge) ephemerals() {
+	owned, whole := j.Dumped, true
+	if owned == nil && j.Tree != nil {
+		owned, whole = j.Tree.Owned, j.Tree.Whole
+	}
+	if owned == nil {
+		j.unseen("ephemeral znodes of one session: no server tells dump (%v), and no znode was read", j.DumpErr)
+		return
+	}
+	var most ensemble.Owned
+	var who int64
+	for session, o := range owned {
+		if o.Bytes > most.Bytes || o.Bytes == most.Bytes && session < who {
+			most, who = o, session
+		}
+	}
+	l := results.Limit{Name: "ephemeral znodes of one session", Now: float64(most.Bytes), AtLeast: !whole, Unit: "bytes", Note: "no session has any"}
+	if most.Znodes > 0 {
+		l.Subject = fmt.Sprintf("0x%x", uint64(who))
+		l.Note = fmt.Sprintf("%s; room for %d with paths as long as these, in the transaction that ends the session", phrase.Count(most.Znodes, "znode"), room(j.buffer, most.Bytes, most.Znodes))
+	}
+	j.add(l, j.buffer)
+}
+
+// packets are the largest proposal and the largest reply that servers remember.
+func (j *judge) packets() {
+	if v, in := j.highest("zk_max_proposal_size"); in != nil && v > 0 {
+		j.add(results.Limit{Name: "largest transaction", Subject: serverName(in), Now: v, Unit: "bytes", Note: "since its start or the last election"}, j.buffer)
+	}
+	if v, in := j.highest("zk_max_client_response_size"); in != nil && v > 0 {
+		j.add(results.Limit{Name: "largest reply", Subject: serverName(in), Now: v, Unit: "bytes", Note: "since its start; the limit is the clients' own jute.maxbuffer, taken to be the servers'"}, j.buffer)
+	}
+}
+
+func serverName(in *ensemble.Inspection) string { return fmt.Sprintf("server %d", in.Server) }
+
+// highest is the highest value of a figure, and the server that has it; nil: none tells it.
+func (j *judge) highest(names ...string) (value float64, of *ensemble.Inspection) {
+	for i := range j.Servers {
+		in := &j.Servers[i]
+		sum, some := 0.0, false
+		for _, name := range names {
+			if v, told := in.Values[name]; told {
+				sum, some = sum+v, true
+			}
+		}
+		if some && (of == nil || sum > value) {
+			value, of = sum, in
+		}
+	}
+	return value, of
+}
+
+// setting is a number of a server's zoo.cfg.
+func setting(in *ensemble.Inspection, name string) float64 {
+	n, _ := strconv.ParseFloat(in.Settings[name], 64)
+	return n
+}
+
+// snapshots are their size, and the time to write and to load one. A follower has initLimit to load the leader's, and a leader that writes one while
+// it is elected keeps everybody waiting.
+func (j *judge) snapshots() {
+	const perZnode = 4 + 4 + 8 + 60 // lengths of path and data, ACL, Stat
+	var most *ensemble.Inspection
+	for i := range j.Servers {
+		if in := &j.Servers[i]; in.Err == nil && !in.Lacks("zk_approximate_data_size", "zk_znode_count") && (most == nil || in.DataSize > most.DataSize) {
+			most = in
+		}
+	}
+	if most == nil {
+		j.unseen("size of a snapshot: no server tells mntr")
+		return
+	}
+	j.add(results.Limit{Name: "znodes", Now: float64(most.Znodes), Unit: "znodes", Note: "no limit but the heap"}, 0)
+	j.add(results.Limit{Name: "snapshot", Now: float64(most.DataSize + perZnode*most.Znodes), Unit: "bytes", Note: "estimated: data and paths, and 76 bytes a znode; uncompressed"}, 0)
+	limit, source := 0.0, "initLimit is not told"
+	for i := range j.Servers {
+		if in := &j.Servers[i]; setting(in, "initlimit") > 0 && setting(in, "ticktime") > 0 {
+			limit, source = setting(in, "initlimit")*setting(in, "ticktime"), "initLimit"
+			break
+		}
+	}
+	if limit == 0 && len(j.Servers) > 1 {
+		j.unseen("initLimit, which bounds how long a follower may load a snapshot: no server tells it")
+	}
+	for _, s := range []struct {
+		name, note string
+		figures    []string
+	}{
+		{"time to load a snapshot", "and its log, when the server started", []string{"zk_max_startup_snap_load_time", "zk_max_startup_txns_load_time"}},
+		{"time to write a snapshot", "the longest since its start", []string{"zk_max_snapshottime"}},
+	} {
+		v, in := j.highest(s.figures...)
+		if in == nil {
+			j.unseen("%s: no server tells %s (3.6 and newer)", s.name, strings.Join(s.figures, ", "))
+			continue
+		}
+		j.add(results.Limit{Name: s.name, Subject: serverName(in), Now: v, Unit: "ms", Note: s.note + "; limit: " + source}, limit)
+	}
+}
+
+// heap is the server whose heap is fullest, with what lives there.
+func (j *judge) heap() {
+	var l results.Limit
+	limit := 0.0
+	for i := range j.Servers {
+		in := &j.Servers[i]
+		free, ok1 := megabytes(in.Java["os.memory.free"])
+		total, ok2 := megabytes(in.Java["os.memory.total"])
+		most, ok3 := megabytes(in.Java["os.memory.max"])
+		if !ok1 || !ok2 || !ok3 || most == 0 {
+			continue
+		}
+		if used := total - free; limit == 0 || used/most > l.Now/limit {
+			l, limit = results.Limit{Name: "heap", Subject: serverName(in), Now: used, Unit: "bytes", Note: "garbage included, so an upper bound"}, most
+		}
+	}
+	if limit == 0 {
+		j.unseen("heap: no server tells os.memory.max in envi (3.5 and newer)")
+	} else {
+		j.add(l, limit)
+	}
+	watches, told := 0.0, false
+	for _, in := range j.Servers {
+		if in.Err == nil && !in.Lacks("zk_watch_count") {
+			watches, told = watches+float64(in.Watches), true
+		}
+	}
+	if told {
+		j.add(results.Limit{Name: "watches", Now: watches, Unit: "watches", Note: "of all servers; no limit but the heap, of which each takes some 100 bytes"}, 0)
+	}
+}
+
+func megabytes(text string) (float64, bool) {
+	n, err := strconv.ParseFloat(strings.TrimSuffix(text, "MB"), 64)
+	return n * (1 << 20), err == nil
+}
+
+// connections are those of one client to one server, and the files of a server.
+func (j *judge) connections() {
+	var most, files results.Limit
+	limit, maxFiles, told := 0.0, 0.0, false
+	for i := range j.Servers {
+		in := &j.Servers[i]
+		if in.Clients != nil {
+			told = true
+			hosts := map[string]int{}
+			for _, c := range in.Clients {
+				hosts[c.Host]++
+			}
+			for _, host := range slices.Sorted(maps.Keys(hosts)) {
+				if n := float64(hosts[host]); n > most.Now {
+					most = results.Limit{Name: "connections of one client", Subject: host + " to " + serverName(in), Now: n, Unit: "connections"}
+					limit = setting(in, "maxclientcnxns")
+				}
+			}
+		}
+		if in.Err == nil && !in.Lacks("zk_open_file_descriptor_count", "zk_max_file_descriptor_count") && float64(in.OpenFiles) > files.Now {
+			files = results.Limit{Name: "open files", Subject: serverName(in), Now: float64(in.OpenFiles), Unit: "files"}
+			maxFiles = float64(in.MaxFiles)
+		}
+	}
+	switch {
+	case most.Name != "":
+		if most.Note = "limit: maxClientCnxns"; limit == 0 {
+			most.Note = "maxClientCnxns is 0: no limit, or not told"
+		}
+		j.add(most, limit)
+	case told:
+		j.note("No session is connected.")
+	default:
+		j.unseen("connections of one client: no server tells cons")
+	}
+	if files.Name != "" {
+		j.add(files, maxFiles)
+	}
+}
+
+// timeouts are the bounds between which servers move the session timeouts that clients ask for.
+func (j *judge) timeouts() {
+	type bounds struct{ low, high float64 }
+	var order []bounds
+	servers, clients := map[bounds][]string{}, map[bounds][]ensemble.Connection{}
+	for i := range j.Servers {
+		in := &j.Servers[i]
+		b := bounds{setting(in, "minsessiontimeout"), setting(in, "maxsessiontimeout")}
+		if b.high == 0 {
+			j.unseen("bounds of session timeouts of server %d: it does not tell minSessionTimeout and maxSessionTimeout", in.Server)
+			continue
+		}
+		if servers[b] == nil {
+			order = append(order, b)
+		}
+		servers[b], clients[b] = append(servers[b], strconv.Itoa(in.Server)), append(clients[b], in.Clients...)
+	}
+	for _, b := range order {
+		text := fmt.Sprintf("Session timeouts: %s %s allow %s to %s", phrase.Noun(len(servers[b]), "server"), strings.Join(servers[b], ", "),
+			phrase.Seconds(b.low/1000), phrase.Seconds(b.high/1000))
+		if all := clients[b]; len(all) > 0 {
+			slices.SortFunc(all, func(x, y ensemble.Connection) int { return cmp.Compare(x.Timeout, y.Timeout) })
+			text += fmt.Sprintf("; the connected sessions have %s to %s", phrase.Duration(all[0].Timeout), phrase.Duration(all[len(all)-1].Timeout))
+			bound := 0
+			for _, c := range all {
+				if ms := float64(c.Timeout.Milliseconds()); ms <= b.low || ms >= b.high {
+					bound++
+				}
+			}
+			if bound > 0 {
+				text += fmt.Sprintf(", %d of them one of the bounds: their clients may have asked for something else", bound)
+			}
+		}
+		j.note("%s.", text)
+	}
+}
+
+// project tells when limits will be reached, from the growth since an earlier look.
+func (j *judge) project() {
+	for i := range j.out.Lines {
+		l := &j.out.Lines[i]
+		if j.Before != nil && l.PerDay == nil && !l.AtLeast {
+			for _, b := range j.Before.Lines {
+				if apart := j.now.Sub(j.Before.Made); b.Name == l.Name && !b.AtLeast && apart > 0 {
+					perDay := (l.Now - b.Now) / apart.Seconds() * day.Seconds()
+					l.PerDay = &perDay
+				}
+			}
+		}
+		if l.Limit == nil || l.PerDay == nil || *l.PerDay <= 0 {
+			continue
+		}
+		if days := (*l.Limit - l.Now) / *l.PerDay; days < 100*365 { // a later one says nothing
+			at := j.now.Add(time.Duration(max(days, 0) * float64(day)))
+			l.Reached = &at
+		}
+	}
+	if j.Before != nil {
+		j.out.Since = j.Before.Made.Format(time.RFC3339)
+	} else {
+		j.note("How fast the others grow is told with --since FILE, an earlier output of --json.")
+	}
+}

@@ -1,0 +1,92 @@
+package metrics
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// ticks is how many percentiles WritePercentiles prints for each half of the distance to 100 %, as HistogramLogProcessor does.
+const ticks = 5
+
+// WritePercentiles writes the percentile distribution in milliseconds, to the last digit as outputPercentileDistribution of the reference
+// implementation of HdrHistogram does (org.HdrHistogram.AbstractHistogram and PercentileIterator): the format .hgrm, which its plotter reads.
+// Values out of range are in no line.
+func (h *Histogram) WritePercentiles(w io.Writer) error {
+	out := bufio.NewWriter(w)
+	fmt.Fprintf(out, "%12s %14s %10s %14s\n\n", "Value", "Percentile", "TotalCount", "1/(1-Percentile)")
+	const unit = float64(time.Millisecond)
+	n := float64(h.Count())
+	below, level, sum := int64(0), 0.0, 0.0
+	last := int64(0) // the upper edge of the last slot in use
+	bars := h.h.Distribution()
+	for _, bar := range bars {
+		if bar.Count == 0 {
+			continue
+		}
+		below += bar.Count
+		last = bar.To
+		sum += middle(bar.From, bar.To) * float64(bar.Count)
+		for share := 100 * float64(below) / n; share >= level && level < 100; level = next(level) {
+			fmt.Fprintf(out, "%12s %s %10d %14s\n", decimal(float64(bar.To)/unit, 3), decimal(level/100, 12), below, decimal(1/(1-level/100), 2))
+			if below == h.Count() {
+				break // of the last slot, one line at its own level, and the line of 100 %
+			}
+		}
+	}
+	if below > 0 {
+		fmt.Fprintf(out, "%12s %s %10d\n", decimal(float64(last)/unit, 3), decimal(1, 12), below)
+	}
+	mean, squares := 0.0, 0.0
+	if below > 0 {
+		mean = sum / n
+	}
+	for _, bar := range bars {
+		squares += (middle(bar.From, bar.To) - mean) * (middle(bar.From, bar.To) - mean) * float64(bar.Count)
+	}
+	deviation := 0.0
+	if below > 0 {
+		deviation = math.Sqrt(squares / n)
+	}
+	fmt.Fprintf(out, "#[Mean    = %12s, StdDeviation   = %12s]\n#[Max     = %12s, Total count    = %12d]\n#[Buckets = %12d, SubBuckets     = %12d]\n",
+		decimal(mean/unit, 3), decimal(deviation/unit, 3), decimal(float64(last)/unit, 3), below, slots>>halfBits-1, 2<<halfBits)
+	return out.Flush()
+}
+
+// middle is the value that stands for those of a slot.
+func middle(from, to int64) float64 { return float64(from + (to-from+1)/2) }
+
+// next is the percentile after one: the steps are halved whenever half of the distance to 100 % is left.
+func next(level float64) float64 {
+	halvings := math.Floor(math.Log(100/(100-level))/math.Log(2)) + 1
+	return level + 100/(ticks*math.Pow(2, halvings))
+}
+
+// decimal is x with so many digits after the point, as Java's Formatter rounds it: half up, from the shortest decimal that is x. Go rounds a
+// half of the exact binary value to even.
+func decimal(x float64, digits int) string {
+	text := strconv.FormatFloat(x, 'f', -1, 64)
+	point := strings.IndexByte(text, '.')
+	if point < 0 || len(text)-point-1 <= digits {
+		return strconv.FormatFloat(x, 'f', digits, 64)
+	}
+	kept, up := []byte(text[:point+1+digits]), text[point+1+digits] >= '5'
+	for i := len(kept) - 1; up && i >= 0; i-- {
+		switch kept[i] {
+		case '.':
+		case '9':
+			kept[i] = '0'
+		default:
+			kept[i]++
+			up = false
+		}
+	}
+	if up {
+		return "1" + string(kept)
+	}
+	return string(kept)
+}

@@ -1,0 +1,92 @@
+package metrics
+
+import "sync/atomic"
+
+// Standings are what the sessions of a cell are doing at the moment, for whoever looks on while it runs: each session notes its own, and
+// anybody may look. A note is one atomic store into a cache line of its own.
+type Standings struct{ all []Standing }
+
+// NewStandings is of so many sessions, all of them idle.
+func NewStandings(sessions int) *Standings { return &Standings{make([]Standing, sessions)} }
+
+// Of is that of one session.
+func (s *Standings) Of(session uint32) *Standing { return &s.all[session] }
+
+// Standing is what one session is doing. Its methods but Look are for that session's goroutine alone, and do nothing on nil.
+type Standing struct {
+	word atomic.Uint64 // a count of the notes, the object, and what is done to it
+	_    [56]byte
+}
+
+// What a session does.
+const (
+	standIdle uint64 = iota
+	standWaits
+	standHolds
+	standShares
+)
+
+// Waits notes that an operation is under way.
+func (s *Standing) Waits() { s.note(standWaits, 0) }
+
+// Holds notes that the session has been granted an object, shared with others if they hold it in the same way.
+func (s *Standing) Holds(object uint32, shared bool) {
+	if shared {
+		s.note(standShares, object)
+		return
+	}
+	s.note(standHolds, object)
+}
+
+// Ends notes that nothing is under way, or that the end of a hold has been issued.
+func (s *Standing) Ends() { s.note(standIdle, 0) }
+
+func (s *Standing) note(what uint64, object uint32) {
+	if s == nil {
+		return
+	}
+	s.word.Store((s.word.Load()>>34+1)<<34 | uint64(object)<<2 | what)
+}
+
+// Stand is what all sessions are doing at one instant.
+type Stand struct {
+	Waiting, Holding int
+	Holders          int  // of the object that most hold at once, not counting those who share it
+	Mixed            bool // some hold an object that others share
+}
+
+// Look tells what all are doing. Holders and Mixed are of those who did not move between two looks at all of them: these held together,
+// whatever the others did meanwhile.
+func (s *Standings) Look() Stand {
+	var out Stand
+	first := make([]uint64, len(s.all))
+	for i := range s.all {
+		first[i] = s.all[i].word.Load()
+		switch first[i] & 3 {
+		case standWaits:
+			out.Waiting++
+		case standHolds, standShares:
+			out.Holding++
+		}
+	}
+	type holders struct{ alone, shared int }
+	held := map[uint64]holders{}
+	for i := range s.all {
+		w := s.all[i].word.Load()
+		if w != first[i] {
+			continue
+		}
+		h := held[w>>2&0xffffffff]
+		switch w & 3 {
+		case standHolds:
+			h.alone++
+		case standShares:
+			h.shared++
+		default:
+			continue
+		}
+		held[w>>2&0xffffffff] = h
+		out.Holders, out.Mixed = max(out.Holders, h.alone), out.Mixed || h.alone > 0 && h.shared > 0
+	}
+	return out
+}

@@ -1,0 +1,61 @@
+package metrics
+
+import (
+	"sync"
+	"testing"
+)
+
+func TestStandings(t *testing.T) {
+	s := NewStandings(5)
+	s.Of(0).Holds(7, false)
+	s.Of(1).Waits()
+	s.Of(2).Holds(8, true)
+	s.Of(3).Holds(8, true)
+	if got := s.Look(); got != (Stand{Waiting: 1, Holding: 3, Holders: 1}) {
+		t.Errorf("Look() = %+v", got)
+	}
+	s.Of(1).Holds(7, false)
+	s.Of(4).Holds(8, false)
+	if got := s.Look(); got != (Stand{Holding: 5, Holders: 2, Mixed: true}) {
+		t.Errorf("Look() = %+v, want two holders of one object, and a holder among those who share", got)
+	}
+	for i := range uint32(5) {
+		s.Of(i).Ends()
+	}
+	if got := s.Look(); got != (Stand{}) {
+		t.Errorf("Look() = %+v of idle sessions", got)
+	}
+	var nobody *Standing
+	nobody.Waits() // of a workload that is driven by a test
+}
+
+// Sessions that hand an object on are never seen to hold it together, however the look falls.
+func TestStandingsAreOfOneInstant(t *testing.T) {
+	s := NewStandings(2)
+	var object sync.Mutex
+	var work sync.WaitGroup
+	quit := make(chan struct{})
+	for i := range uint32(2) {
+		work.Go(func() {
+			for {
+				select {
+				case <-quit:
+					return
+				default:
+				}
+				object.Lock()
+				s.Of(i).Holds(1, false)
+				s.Of(i).Ends()
+				object.Unlock()
+			}
+		})
+	}
+	for range 20_000 {
+		if got := s.Look(); got.Holders > 1 {
+			t.Errorf("Look() = %+v of a mutex", got)
+			break
+		}
+	}
+	close(quit)
+	work.Wait()
+}

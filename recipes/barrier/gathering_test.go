@@ -1,0 +1,139 @@
+package barrier
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/zkbench/zkbench/recipes"
+	"github.com/zkbench/zkbench/recipes/internal/znode"
+	"github.com/zkbench/zkbench/zk"
+	"github.com/zkbench/zkbench/zk/zktest"
+)
+
+func TestIsMember(t *testing.T) {
+	guid := znode.NewGUID()
+	for name, want := range map[string]bool{
+		guid: true, strings.ToUpper(guid): true, znode.Dashed(guid): true, "": false, "ready": false, "0000000001": false, guid[1:]: false, guid + "0": false,
+		guid[1:] + "g": false, strings.Repeat("x", 32): false,
+	} {
+		if got := isMember(name); got != want {
+			t.Errorf("isMember(%q) = %v, want %v", name, got, want)
+		}
+	}
+}
+
+// telling is a session that tells the results of the first operations of a multi alone, and runs meanwhile after its first.
+type telling struct {
+	zk.Session
+	results   int
+	multis    int
+	meanwhile func()
+}
+
+func (s *telling) Multi(ctx context.Context, ops ...zk.Op) ([]zk.OpResult, error) {
+	results, err := s.Session.Multi(ctx, ops...)
+	if s.multis++; s.multis == 1 && s.meanwhile != nil {
+		s.meanwhile()
+	}
+	return results[:min(s.results, len(results))], err
+}
+
+// Two open a generation at once, or somebody is a generation ahead, or both: the marker is there in the end, whatever the engine tells of the
+// operations that failed.
+func TestAGenerationIsOpenedOnce(t *testing.T) {
+	const room, marker, ahead = "/b/0000000000", "/b/0000000000/ready", "/b/0000000001"
+	for _, c := range []struct {
+		sentence  string
+		there     []string // beside the room
+		meanwhile string   // is made between the first transaction and the second
+		told      int
+		multis    int
+	}{
+		{"nobody else opens it", nil, "", 3, 1},
+		{"somebody else was as fast", []string{marker, ahead}, "", 3, 1},
+		{"somebody else was as fast, and the next room is gone", []string{marker}, "", 3, 1},
+		{"somebody is a generation ahead", []string{ahead}, "", 3, 2},
+		{"somebody is a generation ahead, and another one was faster", []string{ahead}, marker, 3, 2},
+		{"nothing is told: somebody else was as fast", []string{marker, ahead}, "", 0, 2},
+		{"nothing is told: somebody is a generation ahead", []string{ahead}, "", 0, 2},
+		{"one result is told: somebody else was as fast", []string{marker, ahead}, "", 1, 2},
+		{"two results are told: somebody else was as fast", []string{marker, ahead}, "", 2, 1},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			ens := zktest.New(zktest.Config{})
+			s := ens.Dial()
+			defer s.Close()
+			put := func(path string) {
+				if _, err := s.Create(t.Context(), path, nil, zk.Persistent); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, path := range append([]string{"/b", room}, c.there...) {
+				put(path)
+			}
+			l := &telling{Session: s, results: c.told}
+			if c.meanwhile != "" {
+				l.meanwhile = func() { put(c.meanwhile) }
+			}
+			g := newGathering(l, "/b", "ready", recipes.Options{})
+			again, err := g.open(t.Context(), 0)
+			if again || err != nil || l.multis != c.multis {
+				t.Errorf("%s: again %v, %v in %d transactions, want %d", c.sentence, again, err, l.multis, c.multis)
+			}
+			if _, there := ens.Tree()[marker]; !there {
+				t.Errorf("%s: it is not open", c.sentence)
+			}
+		})
+	}
+}
+
+// A member that has left is not told that somebody else has cleared the generation, or may not; but of the end of its session or its context.
+func TestWhatTheEndOfAnEmptyGenerationTells(t *testing.T) {
+	for err, told := range map[error]bool{
+		nil: false, zk.ErrNoNode: false, zk.ErrNoAuth: false, zk.ErrBadVersion: false,
+		zk.ErrSessionExpired: true, zk.ErrClosed: true, context.Canceled: true, zk.Abandoned(context.Canceled): true,
+	} {
+		if got := ended(err); told && !errors.Is(got, err) || !told && got != nil {
+			t.Errorf("ended(%v) = %v, want an error: %v", err, got, told)
+		}
+	}
+}
+
+// A removal that the servers refuse for their load is made again; at the end of its context it says that it was refused.
+func TestARemovalThatIsThrottledIsMadeAgain(t *testing.T) {
+	for _, cut := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			ens := zktest.New(zktest.Config{})
+			s := ens.Dial()
+			defer s.Close()
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			refused := 0
+			ens.Hook(func(op zktest.Op) zktest.Action {
+				if op.Kind != zk.KindDelete || op.Applied || refused == 2 {
+					return zktest.Action{}
+				}
+				if refused++; cut {
+					time.AfterFunc(znode.Backoff(1)/2, cancel)
+				}
+				return zktest.Action{Err: zk.ErrThrottled}
+			})
+			b := Variants()[0].New(s, "/b", recipes.Options{})
+			if err := b.Set(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			err := b.Remove(ctx)
+			_, there := ens.Tree()["/b"]
+			switch {
+			case cut && (err == nil || errors.Is(err, recipes.ErrInDoubt) || !there || refused != 1):
+				t.Errorf("Remove() whose context ends = %v, the barrier is there: %v; want an error without doubt", err, there)
+			case !cut && (err != nil || there || refused != 2):
+				t.Errorf("Remove() = %v, the barrier is there: %v", err, there)
+			}
+		})
+	}
+}

@@ -1,0 +1,90 @@
+package barrier
+
+import (
+	"github.com/zkbench/zkbench/recipes"
+	"github.com/zkbench/zkbench/recipes/internal/seam"
+	"github.com/zkbench/zkbench/recipes/internal/znode"
+	"github.com/zkbench/zkbench/zk"
+)
+
+// Variants is the catalogue of single barriers.
+func Variants() []recipes.Variant[recipes.Barrier] {
+	return []recipes.Variant[recipes.Barrier]{
+		{
+			Name: "barrier", Source: "ZooKeeper's recipe page, 'Barriers', and before the first look a transaction that checks the znode",
+			Doc:      "one znode: who finds it watches it, and passes when it is gone",
+			Watch:    []string{"get", "exists"},
+			Requests: WaitRequests(recipes.Requests{Writes: 1}),
+			New: func(s zk.Session, path string, o recipes.Options) recipes.Barrier {
+				return NewWith(s, path, o, znode.CatchUp)
+			},
+		},
+	}
+}
+
+// WaitRequests is what a wait costs: what it does first, a look with a watch, and a look after its event.
+func WaitRequests(first recipes.Requests) func(int) recipes.Requests {
+	return func(int) recipes.Requests { return recipes.Requests{Reads: first.Reads + 2, Writes: first.Writes} }
+}
+
+// NewWith is the barrier of the variant barrier that does something else before its first look, for published ones: only recipes can make a
+// CatchUp.
+func NewWith(s zk.Session, path string, o recipes.Options, first seam.CatchUp) recipes.Barrier {
+	return &barrier{s: s, path: path, o: o, first: first}
+}
+
+// DoubleVariants is the catalogue of double barriers. Their theory of events is for each member, leaving and entering, while n are inside.
+func DoubleVariants() []recipes.Variant[recipes.DoubleBarrier] {
+	return []recipes.Variant[recipes.DoubleBarrier]{
+		{
+			Name: "double-barrier", Source: "ZooKeeper's recipe page, 'Double Barriers', with a directory for each generation",
+			Doc:   "members enter when all are there; of those who leave the lowest waits for the highest and the others for the lowest",
+			Wakes: barrierWakes(leaveByLowestWakes),
+			Watch: []string{"get", "exists"},
+			New: func(s zk.Session, path string, o recipes.Options) recipes.DoubleBarrier {
+				return newDoubleBarrier(s, path, o, false)
+			},
+		},
+		{
+			Name: "double-barrier-all", Source: "ZooKeeper's tutorial, 'Programming with ZooKeeper', for leaving; entering is the recipe page's",
+			Doc:   "members enter when all are there; those who have left watch all who have not: each that leaves wakes all before it",
+			Wakes: barrierWakes(func(n int) float64 { return float64(n-1) / 2 }), LeaveByAll: true,
+			New: func(s zk.Session, path string, o recipes.Options) recipes.DoubleBarrier {
+				return newDoubleBarrier(s, path, o, true)
+			},
+		},
+	}
+}
+
+// RendezvousVariants is the catalogue of rendezvous.
+func RendezvousVariants() []recipes.Variant[recipes.Rendezvous] {
+	return []recipes.Variant[recipes.Rendezvous]{
+		{
+			Name: "rendezvous", Source: "the articles' 'synchronous queue', with a directory for each generation; the entering half of a double " +
+				"barrier",
+			Doc:   "members start when all are there: whoever comes last makes the znode that the others watch",
+			Wakes: barrierWakes(func(int) float64 { return 0 }),
+			New: func(s zk.Session, path string, o recipes.Options) recipes.Rendezvous {
+				return newRendezvous(s, path, o)
+			},
+		},
+	}
+}
+
+// barrierWakes is the theory of the events of one member among n: entering, the marker is told to all, also to the one that makes it.
+func barrierWakes(leaving func(n int) float64) func(n int) (release, arrival float64) {
+	return func(n int) (float64, float64) { return leaving(n), 1 }
+}
+
+// leaveByLowestWakes is the events of a member that leaves: the lowest that goes wakes all others; and itself it is woken whenever the
+// highest that it saw goes. Where members leave in any order, it begins to leave with k of the others still there, k from 0 to n-1 equally
+// likely, and is then woken as often as there are records from the high end in a random order, the harmonic number H(k). The mean over k
+// is H(n)-1.
+func leaveByLowestWakes(n int) float64 { return (float64(n-1) + harmonic(n) - 1) / float64(n) }
+
+func harmonic(n int) (h float64) {
+	for k := 1; k <= n; k++ {
+		h += 1 / float64(k)
+	}
+	return h
+}

@@ -1,0 +1,2 @@
+// Package commit is the two-phase commits.
+package commit

@@ -1,0 +1,72 @@
+package commit
+
+import (
+	"github.com/zkbench/zkbench/recipes"
+	"github.com/zkbench/zkbench/zk"
+)
+
+// Variants is the catalogue of two-phase commits. Their theory of events is for one transaction of n sites, all of which learn of it before
+// any of them votes, and commit: after it was proposed, and the proposal itself.
+func Variants() []recipes.Variant[recipes.Commit] {
+	return []recipes.Variant[recipes.Commit]{
+		{
+			Name: "flat", Source: "ZooKeeper's recipe page, 'Two-phased Commit', and a record of the decision",
+			Doc:      "every site watches the votes of all others; the first that knows the outcome writes it down",
+			Wakes:    flatWakes,
+			Requests: flatRequests,
+			New:      func(s zk.Session, path string, o recipes.Options) recipes.Commit { return flat{newSite(s, path, o)} },
+		},
+		{
+			Name: "coordinator", Source: "ZooKeeper's recipe page, 'Two-phased Commit', with its remedy for the number of messages",
+			Doc:      "who proposed the transaction watches the votes and writes down the decision, which the sites watch",
+			Wakes:    func(n int) (float64, float64) { return 2 * float64(n-1), float64(n - 1) },
+			Requests: coordinatedRequests,
+			New: func(s zk.Session, path string, o recipes.Options) recipes.Commit {
+				return coordinated{newSite(s, path, o)}
+			},
+		},
+	}
+}
+
+// PublishedVariants is two-phase commits as articles have published them, as Published is of locks.
+func PublishedVariants() []recipes.Variant[recipes.Commit] {
+	return []recipes.Variant[recipes.Commit]{
+		{
+			Name: "article-001-two-phase-commit", Source: "article 001, section 11, which tells ZooKeeper's recipe page 'Two-phased Commit'",
+			Doc:    "every site watches the votes of all others and decides for itself: the time-out of one aborts what the others commit",
+			Unsafe: true,
+			Wakes:  flatWakes,
+			New: func(s zk.Session, path string, o recipes.Options) recipes.Commit {
+				return undecided{newSite(s, path, o)}
+			},
+		},
+	}
+}
+
+// flatWakes is one event for each vote at each other site, and the proposal at each.
+func flatWakes(n int) (float64, float64) { return float64(n * (n - 1)), float64(n - 1) }
+
+// common is what the sites of both variants send for one transaction. Writes: the proposal, the votes, the acknowledgements and the removal.
+// Reads: two to learn; the one that removes it all lists it.
+func common(sites int) recipes.Requests {
+	n := float64(sites)
+	return recipes.Requests{Writes: 1 + n + n + 1, Reads: 2*(n-1) + 1, Lists: 1}
+}
+
+// flatRequests is the most there is: a vote that is cast when it is looked at first needs no second read. Beside what is common, every site
+// tries to make the decision, reads each watched vote twice, and a decision that another has made.
+func flatRequests(sites int) recipes.Requests {
+	n, r := float64(sites), common(sites)
+	r.Writes += n
+	r.Reads += 2*n*(n-1) + n - 1
+	return r
+}
+
+// coordinatedRequests is the most there is, as for flat: the coordinator makes the decision and reads each vote twice, and each site waits
+// for the decision and reads it.
+func coordinatedRequests(sites int) recipes.Requests {
+	n, r := float64(sites), common(sites)
+	r.Writes++
+	r.Reads += 2*(n-1) + 2*(n-1)
+	return r
+}

@@ -1,0 +1,2 @@
+// Package counter is the counters and the generators of ids.
+package counter

@@ -1,0 +1,64 @@
+package counter
+
+import (
+	"github.com/zkbench/zkbench/recipes"
+	"github.com/zkbench/zkbench/recipes/lock"
+	"github.com/zkbench/zkbench/zk"
+)
+
+// Variants is the catalogue of counters.
+func Variants() []recipes.Variant[recipes.Counter] {
+	return []recipes.Variant[recipes.Counter]{
+		{
+			Name: "counter", Source: "ZooKeeper's programmer's guide, conditional updates; Apache Curator's DistributedAtomicLong without a lock",
+			Doc:    "reads the value and writes it with the version that it read: of those who race one writes, the others try again",
+			Tokens: true, Counts: true, Requests: requests(1, 1),
+			New: func(s zk.Session, path string, o recipes.Options) recipes.Counter { return newCounter(s, path, o) },
+		},
+		{
+			Name: "counter-promoted", Source: "Apache Curator's DistributedAtomicLong with a PromotedToLock",
+			Doc:    "counter, whose client goes on under a lock after some refusals, so that no more than one of them writes in vain",
+			Tokens: true, Counts: true, Requests: requests(1, 1),
+			Watch: []string{"get", "exists"},
+			New: func(s zk.Session, path string, o recipes.Options) recipes.Counter {
+				return &promoted{casCounter: newCounter(s, path, o), lock: lock.NewPredecessor(s, path+lockSuffix, o), after: max(o.PromoteAfter, 1)}
+			},
+		},
+	}
+}
+
+// IDVariants is the catalogue of generators of ids.
+func IDVariants() []recipes.Variant[recipes.IDs] {
+	return []recipes.Variant[recipes.IDs]{
+		{
+			Name: "id-version", Source: "the version of a znode, which every write increments; ZooKeeper's programmer's guide",
+			Doc:      "writes a znode and takes its new version: one write each, 2^32 ids, as many requests under way as there are clients",
+			Requests: requests(0, 1),
+			New: func(s zk.Session, path string, o recipes.Options) recipes.IDs {
+				return &versionIDs{s: s, path: path, o: o}
+			},
+		},
+		{
+			Name: "id-sequential", Source: "sequential znodes, ZooKeeper's programmer's guide, 'Sequence Nodes -- Unique Naming'",
+			Doc:      "makes a sequential znode, takes the number in its name and deletes it: two writes each, 2^32 ids",
+			Requests: requests(0, 2),
+			New: func(s zk.Session, path string, o recipes.Options) recipes.IDs {
+				return &createdIDs{s: s, dir: path, o: o, number: numberOfName}
+			},
+		},
+		{
+			Name: "id-czxid", Source: "the transaction that made a znode, as Curator's and etcd's users take it for a fencing token",
+			Doc:      "makes a znode, takes its czxid and deletes it: two writes each, ids of 64 bits that outlive their directory, with gaps",
+			Requests: requests(0, 2),
+			New: func(s zk.Session, path string, o recipes.Options) recipes.IDs {
+				return &createdIDs{s: s, dir: path, o: o, number: czxidOf}
+			},
+		},
+	}
+}
+
+// requests of a draw that nobody disturbs. What refusals add depends on how the clients meet; where they go in step it is as many attempts as
+// there are clients.
+func requests(reads, writes float64) func(int) recipes.Requests {
+	return func(int) recipes.Requests { return recipes.Requests{Reads: reads, Writes: writes} }
+}

@@ -1,0 +1,2 @@
+// Package election is the leader elections.
+package election

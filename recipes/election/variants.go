@@ -1,0 +1,46 @@
+package election
+
+import (
+	"github.com/zkbench/zkbench/recipes"
+	"github.com/zkbench/zkbench/zk"
+)
+
+// Variants is the catalogue of leader elections.
+func Variants() []recipes.Variant[recipes.Election] {
+	return []recipes.Variant[recipes.Election]{
+		{
+			Name: "predecessor", Source: "ZooKeeper's recipe page, 'Leader Election'; the names and the rules of Apache Curator's LeaderLatch",
+			Doc:  "candidates are ephemeral sequential znodes, each of which watches the one before it: a leader that goes wakes one",
+			FIFO: true, Tokens: true, Wakes: recipes.WakesOne, Requests: termRequests(recipes.WakesOne), Watch: []string{"get", "exists"},
+			New: func(s zk.Session, path string, o recipes.Options) recipes.Election {
+				return newPredecessorElection(s, path, o)
+			},
+		},
+		{
+			Name: "naive", Source: "ZooKeeper's recipe page, 'Leader Election', the solution that it calls trivial",
+			Doc:  "all candidates watch the znode of the leader: when it goes, all of them list all of them, and one leads",
+			FIFO: true, Tokens: true, Wakes: wakesAll, Requests: termRequests(wakesAll), Watch: []string{"get", "exists"},
+			New: func(s zk.Session, path string, o recipes.Options) recipes.Election {
+				return newNaiveElection(s, path, o)
+			},
+		},
+		{
+			Name: "selector", Source: "Apache Curator's LeaderSelector, over the candidates of predecessor",
+			Doc:  "runs a function while it leads, tells it to end when the connection is lost, resigns whatever becomes of it, and queues again",
+			FIFO: true, Tokens: true, Wakes: recipes.WakesOne, Requests: termRequests(recipes.WakesOne), Watch: []string{"get", "exists"},
+			New: func(s zk.Session, path string, o recipes.Options) recipes.Election { return newSelected(s, path, o) },
+		},
+	}
+}
+
+func wakesAll(n int) (release, arrival float64) { return float64(n - 1), 0 }
+
+// termRequests is the requests of one term: the create, a list when the candidate comes and one for each event that it is woken by, the watches
+// that it arms, each of which takes one event, and the read that proves its znode to be its own.
+func termRequests(wakes func(n int) (release, arrival float64)) func(n int) recipes.Requests {
+	return func(n int) recipes.Requests {
+		woken, _ := wakes(n)
+		lists := 1 + woken
+		return recipes.Requests{Writes: 1, Lists: lists, Reads: lists + woken + 1}
+	}
+}

@@ -1,0 +1,148 @@
+package election
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/zkbench/zkbench/recipes"
+	"github.com/zkbench/zkbench/recipes/internal/znode"
+	"github.com/zkbench/zkbench/zk"
+)
+
+// contended is the election of ZooKeeper's recipe page, with what Apache Curator's LeaderLatch has learnt since: a guid in the
+// name, the owner of the znode checked before it leads, and no reset. Unlike LeaderLatch it looks again at every event, of whatever
+// type: there a change of the predecessor's data consumes the watch, and the deletion that follows is never heard of.
+type contended struct {
+	*candidate
+	turn znode.Turn
+}
+
+// newPredecessorElection is that in which each candidate watches the one before it.
+func newPredecessorElection(s zk.Session, dir string, o recipes.Options) *contended {
+	return newContended(s, dir, o, func(_ []string, ahead string) string { return ahead })
+}
+
+// newNaiveElection differs from it in its watch alone, so that what is compared is the herd.
+func newNaiveElection(s zk.Session, dir string, o recipes.Options) *contended {
+	return newContended(s, dir, o, func(names []string, _ string) string { return head(names, o.Foreign) })
+}
+
+// newContended has a candidate that is not the first watch the one that watched chooses, given the names and the nearest before it.
+func newContended(s zk.Session, dir string, o recipes.Options, watched func(names []string, ahead string) string) *contended {
+	turn := znode.InTurn(func(names []string, self string, foreign func(string)) (string, error) {
+		ahead, err := znode.Position(names, self, electionMarkers, foreign)
+		if err != nil || ahead == "" {
+			return "", err
+		}
+		return watched(names, ahead), nil
+	})
+	turn.Armed = func() { o.Stages(recipes.StageReady, recipes.StageReadyComplete) }
+	return &contended{newCandidate(s, dir, o), turn}
+}
+
+// NewPredecessorWith is the election of the variant predecessor with a step replaced, for tests: only recipes can make a Turn.
+func NewPredecessorWith(s zk.Session, dir string, o recipes.Options, replace func(*znode.Turn)) recipes.Election {
+	e := newPredecessorElection(s, dir, o)
+	replace(&e.turn)
+	return e
+}
+
+// Campaign waits until this client leads.
+func (e *contended) Campaign(ctx context.Context) (recipes.Term, error) {
+	return e.campaign(ctx, func(ctx context.Context, self string) error {
+		return e.turn.Wait(ctx, e.s, e.dir, self, e.o, nil)
+	})
+}
+
+// head is the first of the candidates, "" for none.
+func head(names []string, foreign func(string)) (first string) {
+	var lowest int32
+	for _, name := range names {
+		seq, ours := znode.Parse(name, electionMarkers)
+		switch {
+		case !ours:
+			foreign(name)
+		case first == "" || znode.Before(seq, lowest):
+			first, lowest = name, seq
+		}
+	}
+	return first
+}
+
+// Leader is who leads.
+func (c *candidate) Leader(ctx context.Context) (recipes.Leader, error) {
+	for {
+		names, _, err := c.s.Children(ctx, c.dir)
+		first := head(names, c.o.Foreign)
+		if errors.Is(err, zk.ErrNoNode) || err == nil && first == "" {
+			return recipes.Leader{}, fmt.Errorf("leader of %s: %w", c.dir, recipes.ErrNoLeader)
+		}
+		var data []byte
+		var st zk.Stat
+		if err == nil {
+			data, st, err = c.s.Get(ctx, c.dir+"/"+first)
+			if errors.Is(err, zk.ErrNoNode) {
+				continue // the next one leads
+			}
+		}
+		if err != nil {
+			return recipes.Leader{}, fmt.Errorf("leader of %s: %w", c.dir, err)
+		}
+		return recipes.Leader{ID: string(data), Path: c.dir + "/" + first, Token: st.Czxid}, nil
+	}
+}
+
+// Follow waits until another one leads. While somebody leads it watches that znode alone, so that candidates come and go without a word.
+func (c *candidate) Follow(ctx context.Context, token int64) (recipes.Leader, error) {
+	for {
+		l, w, err := c.look(ctx)
+		if err == nil && l.Token == token {
+			err = znode.Await(ctx, w)
+		} else if err == nil {
+			w.Stop()
+			return l, nil
+		}
+		if err != nil {
+			return recipes.Leader{}, fmt.Errorf("follow %s: %w", c.dir, err)
+		}
+	}
+}
+
+// look is who leads now, and the watch that tells when that may be over: on the leader, or on whatever is to come first.
+func (c *candidate) look(ctx context.Context) (recipes.Leader, *zk.Watch, error) {
+	for {
+		names, _, err := c.s.Children(ctx, c.dir)
+		if err != nil && !errors.Is(err, zk.ErrNoNode) {
+			return recipes.Leader{}, nil, err
+		}
+		var w *zk.Watch
+		if first := head(names, c.o.Foreign); first != "" {
+			var data []byte
+			var st zk.Stat
+			data, st, w, err = c.s.GetW(ctx, c.dir+"/"+first)
+			if err == nil {
+				return recipes.Leader{ID: string(data), Path: c.dir + "/" + first, Token: st.Czxid}, w, nil
+			}
+		} else if w, err = c.vacancy(ctx); err == nil && w != nil {
+			return recipes.Leader{}, w, nil
+		}
+		if err != nil && !errors.Is(err, zk.ErrNoNode) {
+			return recipes.Leader{}, nil, err
+		}
+	}
+}
+
+// vacancy is a watch on the arrival of a candidate; nil when there is one by now.
+func (c *candidate) vacancy(ctx context.Context) (*zk.Watch, error) {
+	names, _, w, err := c.s.ChildrenW(ctx, c.dir)
+	there := head(names, c.o.Foreign) != ""
+	if errors.Is(err, zk.ErrNoNode) {
+		_, there, w, err = c.s.ExistsW(ctx, c.dir)
+	}
+	if err == nil && there {
+		w.Stop()
+		return nil, nil
+	}
+	return w, err
+}

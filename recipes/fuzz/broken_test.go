@@ -1,0 +1,117 @@
+package fuzz_test
+
+import (
+	"path"
+	"strings"
+	"testing"
+
+	"github.com/zkbench/zkbench/recipes"
+	"github.com/zkbench/zkbench/recipes/broken"
+)
+
+// within is in how many seeds a defect is found.
+const within = 100
+
+// signs are what the referees say of a defect, by the check that catches it in a benchmark. The defective recipes are short: they leave
+// znodes behind and give up at any fault, which proves nothing here.
+var signs = map[string][]string{
+	"mutual-exclusion": {"held at once", "has not been told"},
+	"read-write":       {"held at once", "has not been told"},
+	"permits":          {"held at once", "has not been told"},
+	"leadership":       {"held at once", "has not been told"},
+	"conservation":     {"is lost", "came out"},
+	"claims":           {"held at once", "has not been told", "came out"},
+	"total":            {"the counter is", "twice"},
+	"unique":           {"had been given"},
+	"atomicity":        {"committed"},
+	"barred":           {"set all the time"},
+	"enter-safety":     {"have been there"},
+	"leave-safety":     {"is inside"},
+}
+
+// unseen are defects that the faults of these runs do not bring out in so few seeds, and why.
+var unseen = map[string]string{
+	"broken-missing-first":   "somebody has to delete the waiter's znode",
+	"broken-missing-leads":   "somebody has to delete the candidate's znode",
+	"broken-blind-leader":    "it still tells of the suspension that comes first",
+	"broken-blind-permit":    "the session has to expire in a long hold",
+	"broken-blind-claim":     "the session has to expire in a long hold",
+	"broken-protected-name":  "the item has to be taken before its producer looks for it",
+	"broken-finishes-in-two": "what it doubles is in doubt",
+	"broken-adopts-old":      "no candidate has an ID that outlives its session",
+	"broken-stale-marker":    "the referee judges who makes a marker, and nobody makes the old one",
+	"broken-counts-marker":   "the referee judges who makes a marker, and nobody makes the old one",
+	"broken-keeps-member":    "the referee counts znodes, and that of who has given up is there",
+	"broken-reads-first":     "the item has to be finished between a read and a claim",
+}
+
+// The referees find defects: in recipes that have one, in few seeds.
+func TestFuzzFindsDefects(t *testing.T) {
+	var all []flawed
+	all = append(all, broke(broken.Locks, lockGame, dir)...)
+	all = append(all, broke(broken.RWLocks, sharedGame, dir)...)
+	all = append(all, broke(broken.Semaphores, semaphoreGame, dir+"/locks", dir+"/leases")...)
+	all = append(all, broke(broken.MultiLocks, multiGame, dir+"/a", dir+"/b", dir+"/c")...)
+	all = append(all, broke(broken.Elections, electionGame, dir)...)
+	all = append(all, broke(broken.Groups, groupGame, dir)...)
+	all = append(all, broke(broken.Queues, queueGame, dir)...)
+	all = append(all, broke(broken.ClaimQueues, queueGame, dir+"/entries", dir+"/taken")...)
+	all = append(all, broke(broken.PriorityQueues, queueGame, dir)...)
+	all = append(all, broke(broken.DelayQueues, queueGame, dir)...)
+	all = append(all, broke(broken.Counters, counterGame, path.Dir(dir))...)
+	all = append(all, broke(broken.Generators, idGame, dir)...)
+	all = append(all, broke(broken.Configs, configGame, path.Dir(dir))...)
+	all = append(all, broke(broken.Commits, commitGame, dir)...)
+	all = append(all, broke(broken.Barriers, barrierGame, path.Dir(dir))...)
+	all = append(all, broke(broken.DoubleBarriers, doubleBarrierGame, dir)...)
+	all = append(all, broke(broken.Rendezvouses, rendezvousGame, dir)...)
+	for _, f := range all {
+		t.Run(f.name, func(t *testing.T) {
+			if why := unseen[path.Base(f.name)]; why != "" {
+				t.Skip(why)
+			}
+			if signs[f.caught] == nil {
+				t.Skipf("%s is not what these referees look for", f.caught)
+			}
+			for seed := uint64(1); seed <= within; seed++ {
+				w := play(t, seed, game{f.name, func(w *world) player {
+					w.lenient = true
+					for _, d := range f.dirs {
+						makeAll(w, d)
+					}
+					return f.make(w)
+				}})
+				for _, p := range w.problems {
+					if f.shows(p) {
+						t.Logf("%s: seed %d: %s", f.caught, seed, p)
+						return
+					}
+				}
+			}
+			t.Errorf("%s: not found in %d seeds", f.caught, within)
+		})
+	}
+}
+
+// flawed is a game with a defect.
+type flawed struct {
+	game
+	caught string
+	dirs   []string // that the recipe expects
+}
+
+func (f flawed) shows(problem string) bool {
+	for _, sign := range signs[f.caught] {
+		if strings.Contains(problem, sign) {
+			return true
+		}
+	}
+	return false
+}
+
+func broke[T any](defects []broken.Defect[T], make func(recipes.Variant[T]) game, dirs ...string) (all []flawed) {
+	for _, d := range defects {
+		all = append(all, flawed{make(d.Variant), d.Caught, dirs})
+	}
+	return all
+}

@@ -1,0 +1,54 @@
+package bubble
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/zkbench/zkbench/recipes"
+)
+
+// Attempt is a call that may have to wait, in a goroutine of its own.
+type Attempt struct {
+	Grant recipes.Grant
+	Err   error
+	Done  chan struct{}
+}
+
+// Begin begins a call, and returns when it has ended or waits.
+func Begin(acquire func() (recipes.Grant, error)) *Attempt {
+	a := &Attempt{Done: make(chan struct{})}
+	go func() {
+		defer close(a.Done)
+		a.Grant, a.Err = acquire()
+	}()
+	synctest.Wait()
+	return a
+}
+
+// State is "waits", "holds" or "failed".
+func (a *Attempt) State() string {
+	select {
+	case <-a.Done:
+		if a.Err != nil {
+			return "failed"
+		}
+		return "holds"
+	default:
+		return "waits"
+	}
+}
+
+// Failure is the error of a call that has ended.
+func (a *Attempt) Failure() error { return a.Err }
+
+// Expect fails the test unless an attempt, or who made it, is in this state when nothing goes on any more.
+func Expect(t *testing.T, what string, a interface {
+	State() string
+	Failure() error
+}, state string) {
+	t.Helper()
+	synctest.Wait()
+	if got := a.State(); got != state {
+		t.Fatalf("%s: the attempt %s (%v), want that it %s", what, got, a.Failure(), state)
+	}
+}

@@ -1,0 +1,160 @@
+package znode
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/zkbench/zkbench/zk"
+)
+
+// Doubtful reports whether the write that failed with err may have been carried out; the session may be over all the same.
+func Doubtful(err error) bool {
+	return errors.Is(err, zk.ErrMaybeApplied) || zk.Classify(err) == zk.ClassMaybeApplied
+}
+
+// A delete by name removes whatever has the name when it is carried out, and no request asks for a czxid: a znode that is recreated begins
+// with version 0 like the one before it. So there are two ways to delete a znode of ours until the servers say that it is gone.
+//
+// Remove is for names that nobody ever has again, because a guid is part of them. Whatever is repeated can hit nothing else.
+//
+// RemoveOwn is for names that the next one has too: the lock of single-node, a claim, a member's id. Its first delete can only hit ours,
+// because while the session lives nobody but an administrator removes it, and the request of a session that is over is refused. After a
+// lost reply that is no longer so. The delete is made again only after a read that shows the czxid of ours, made once the session's server
+// has applied all that was sent before: then no earlier delete was carried out, none ever will be, and ours stays until the next one.
+
+// Remove deletes a znode of ours whose name is never used again: a delete that is tried once is how locks leak. It gives ErrNoNode when
+// the znode was gone before any delete of ours can have removed it. When the context ends first, the delete goes on in the background,
+// at most as long as the session lives.
+func Remove(ctx context.Context, s zk.Session, path string) error {
+	r := removal{s: s, own: zk.Created{Path: path}}
+	return r.run(ctx)
+}
+
+// RemoveOwn is Remove for a znode whose name somebody else may take as soon as it is gone. Where its czxid is not known (0), it is ours as
+// long as it is this session's, which is enough where nobody else of this session uses the name.
+func RemoveOwn(ctx context.Context, s zk.Session, own zk.Created) error {
+	r := removal{s: s, own: own, reused: true}
+	return r.run(ctx)
+}
+
+// RemoveInDoubt is RemoveOwn after a request that may have removed the znode already.
+func RemoveInDoubt(ctx context.Context, s zk.Session, own zk.Created) error {
+	r := removal{s: s, own: own, reused: true, doubt: true}
+	return r.run(ctx)
+}
+
+// removal is one deletion, from its first request to the answer of the servers.
+type removal struct {
+	s      zk.Session
+	own    zk.Created
+	reused bool // others may have the name after us
+	doubt  bool // a delete may have been carried out
+}
+
+// run goes on in the background when ctx ends; closing the session waits for that.
+func (r *removal) run(ctx context.Context) error {
+	for try := 1; ; try++ {
+		err := r.try(ctx)
+		if err == nil || SessionOver(err) || zk.Classify(err) == zk.ClassDefiniteNo {
+			return err
+		}
+		if ctx.Err() == nil && try > 1 {
+			select {
+			case <-time.After(Backoff(try)):
+			case <-ctx.Done():
+			case <-r.s.Done():
+			}
+		}
+		if end := ctx.Err(); end != nil {
+			r.s.Go(func() { r.run(context.WithoutCancel(ctx)) })
+			if !errors.Is(err, end) {
+				err = fmt.Errorf("%w: %w", end, err)
+			}
+			return err
+		}
+	}
+}
+
+func (r *removal) try(ctx context.Context) error {
+	if r.doubt && r.reused {
+		gone, err := IsGone(ctx, r.s, r.own)
+		if gone || err != nil {
+			return err
+		}
+		r.doubt = false
+	}
+	err := r.s.Delete(ctx, r.own.Path, zk.AnyVersion)
+	if r.doubt && errors.Is(err, zk.ErrNoNode) {
+		return nil
+	}
+	r.doubt = r.doubt || Doubtful(err)
+	return err
+}
+
+// IsGone reports whether a znode is no more: missing, or another one by its czxid or its owner.
+func IsGone(ctx context.Context, s zk.Session, own zk.Created) (bool, error) {
+	_, st, there, err := Settled(ctx, s, own.Path)
+	same := there && st.Czxid == own.Czxid
+	if own.Czxid == 0 {
+		same = there && st.EphemeralOwner == s.ID()
+	}
+	return err == nil && !same, err
+}
+
+// Settled reads a znode after the session's server has applied what this session has sent before, or has dropped it forever.
+func Settled(ctx context.Context, s zk.Session, path string) (data []byte, st zk.Stat, there bool, err error) {
+	if err = CatchUp(ctx, s, path); err == nil {
+		err = Insist(ctx, func() (err error) { data, st, err = s.Get(ctx, path); return })
+	}
+	if errors.Is(err, zk.ErrNoNode) {
+		return nil, st, false, nil
+	}
+	return data, st, err == nil, err
+}
+
+// reclaim is the janitor: it deletes the znode of an attempt that was given up in doubt. It ends when the servers have said that there is
+// none, or with the session, which takes the znode along. find looks whether there is one of ours.
+func reclaim(ctx context.Context, s zk.Session, find func(context.Context) (own zk.Created, found bool, err error)) {
+	ctx = context.WithoutCancel(ctx)
+	for s.Err() == nil {
+		own, found, err := find(ctx)
+		if err == nil && found {
+			err = RemoveOwn(ctx, s, own)
+		}
+		if err == nil || errors.Is(err, zk.ErrNoNode) || SessionOver(err) || sessionPause(s, Backoff(5)) != nil {
+			return
+		}
+	}
+}
+
+// Sweep carries reclaim out in the background, for a child whose name has the guid in it.
+func Sweep(ctx context.Context, s zk.Session, dir, guid string) {
+	s.Go(func() {
+		reclaim(ctx, s, func(ctx context.Context) (zk.Created, bool, error) { return findOwn(ctx, s, dir, guid) })
+	})
+}
+
+// SweepMarked carries reclaim out in the background, for a znode of a fixed name whose data are the guid.
+func SweepMarked(ctx context.Context, s zk.Session, path, guid string) {
+	s.Go(func() {
+		reclaim(ctx, s, func(ctx context.Context) (zk.Created, bool, error) { return FindMarked(ctx, s, path, guid) })
+	})
+}
+
+// FindMarked looks for the znode of a fixed name that the attempt of this guid may have made. The session alone does not prove that it is
+// ours, because two handles may share one.
+func FindMarked(ctx context.Context, s zk.Session, path, guid string) (own zk.Created, found bool, err error) {
+	data, st, there, err := Settled(ctx, s, path)
+	return zk.Created{Path: path, Czxid: st.Czxid}, there && st.EphemeralOwner == s.ID() && string(data) == guid, err
+}
+
+// GiveUp removes the place of an acquisition that failed with cause, and returns cause.
+func GiveUp(ctx context.Context, s zk.Session, path string, cause error) error {
+	if SessionOver(cause) {
+		return cause // the znode went with the session
+	}
+	Remove(ctx, s, path) // its error says nothing new: with the context's end it goes on in the background
+	return cause
+}

@@ -1,0 +1,58 @@
+package znode
+
+import (
+	"context"
+	"time"
+
+	"github.com/zkbench/zkbench/internal/sleep"
+	"github.com/zkbench/zkbench/zk"
+)
+
+// Backoff is the pause before try n (from 1) of a request that the servers refused for now: 10 ms doubling to 1 s.
+func Backoff(n int) time.Duration {
+	return min(10*time.Millisecond<<min(n-1, 10), time.Second)
+}
+
+// Insist repeats a read until it is answered.
+func Insist(ctx context.Context, read func() error) error {
+	for try := 1; ; try++ {
+		err := read()
+		switch zk.Classify(err) {
+		case zk.ClassMaybeApplied, zk.ClassNotSent, zk.ClassThrottled:
+		default:
+			return err
+		}
+		if err := Sleep(ctx, Backoff(try)); err != nil {
+			return err
+		}
+	}
+}
+
+// CatchUp makes the session's server know all that was acknowledged before the call, by a transaction that checks the znode: its reply
+// comes when the server has applied all before it. A sync would not do, which the leader answers without waiting for what it has not
+// applied itself. ErrNoNode says that there is no such znode.
+func CatchUp(ctx context.Context, s zk.Session, path string) error {
+	return Insist(ctx, func() error { return ErrorOf(s.Multi(ctx, zk.CheckOp(path, zk.AnyVersion))) })
+}
+
+// SessionOver reports whether err means that the session is no more.
+func SessionOver(err error) bool {
+	c := zk.Classify(err)
+	return c == zk.ClassSessionGone || c == zk.ClassTerminal
+}
+
+// Sleep waits for a time, or until ctx ends, whose error it then returns.
+func Sleep(ctx context.Context, d time.Duration) error { return sleep.For(ctx, d) }
+
+func sessionPause(s zk.Session, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-s.Done():
+		return s.Err()
+	}
+}
+
+func ErrorOf[T any](_ T, err error) error { return err }

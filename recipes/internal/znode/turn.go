@@ -1,0 +1,82 @@
+package znode
+
+import (
+	"context"
+	"errors"
+
+	"github.com/zkbench/zkbench/recipes"
+	"github.com/zkbench/zkbench/zk"
+)
+
+// Turn is how a place in a queue waits until it is the first. Its steps are functions, so that tests can replace one of them and see who
+// notices.
+type Turn struct {
+	// Ahead decides, apart from all waiting, who has to go first: the name of a child, or "" when self holds.
+	Ahead func(children []string, self string, foreign func(string)) (ahead string, err error)
+	// Gone says whether self holds because the one ahead went between the list and the watch.
+	Gone func() bool
+	// Woken says whether self holds because of an event.
+	Woken func(e zk.Event) (holds bool, err error)
+	// Armed, when not nil, is called when the one ahead is watched.
+	Armed func()
+}
+
+// InTurn is the sound steps: whatever has happened, it lists again. The one ahead may have been a waiter that died in the middle of the
+// queue, and the event may be of a change of its data.
+func InTurn(ahead func(children []string, self string, foreign func(string)) (string, error)) Turn {
+	return Turn{
+		Ahead: ahead,
+		Gone:  func() bool { return false },
+		Woken: func(e zk.Event) (bool, error) { return false, e.Err },
+	}
+}
+
+// LockTurn is the turn of an exclusive lock: the lowest number holds, and each other one waits for the one before it.
+func LockTurn() Turn {
+	return InTurn(func(children []string, self string, foreign func(string)) (string, error) {
+		return Position(children, self, LockMarkers, foreign)
+	})
+}
+
+// Wait returns when self, a child of dir, holds. It gives up with what refused yields. The steps are numbered as on ZooKeeper's recipe page,
+// 'Locks', where step 1 is the create.
+func (t Turn) Wait(ctx context.Context, s zk.Session, dir, self string, o recipes.Options, refused <-chan error) error {
+	for {
+		children, _, err := s.Children(ctx, dir) // step 2, without a watch
+		if err != nil {
+			return err
+		}
+		ahead, err := t.Ahead(children, self, o.Foreign)
+		if err != nil || ahead == "" { // step 3
+			return err
+		}
+		o.Pause(recipes.PauseListed)
+		w, err := Watch(ctx, s, dir+"/"+ahead, o.Watch) // step 4
+		if errors.Is(err, zk.ErrNoNode) {
+			if t.Gone() {
+				return nil
+			}
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if t.Armed != nil {
+			t.Armed()
+		}
+		holds := false
+		select {
+		case e := <-w.C(): // step 5
+			holds, err = t.Woken(e)
+		case err = <-refused:
+			w.Stop()
+		case <-ctx.Done():
+			w.Stop()
+			err = ctx.Err()
+		}
+		if holds || err != nil {
+			return err
+		}
+		o.Pause(recipes.PauseWoken)
+	}
+}

@@ -1,0 +1,2 @@
+// Package lock is the locks: exclusive, read/write, revocable and several together.
+package lock

@@ -1,0 +1,113 @@
+package lock
+
+import (
+	"github.com/zkbench/zkbench/recipes"
+	"github.com/zkbench/zkbench/recipes/internal/znode"
+	"github.com/zkbench/zkbench/zk"
+)
+
+// Variants is the catalogue of exclusive locks.
+func Variants() []recipes.Variant[recipes.Lock] {
+	return []recipes.Variant[recipes.Lock]{
+		{
+			Name: "single-node", Source: "the 'exclusive lock' of the first ZooKeeper articles: one ephemeral znode",
+			Doc:    "one ephemeral znode; every waiter watches it and every waiter tries to create it again: unfair, a herd of failing writes",
+			Tokens: true,
+			Wakes:  func(n int) (float64, float64) { return float64(n - 1), 0 },
+			Watch:  []string{"exists", "children"},
+			Znodes: recipes.Znodes{Ephemeral: []string{`OBJECT/lock`}},
+			New: func(s zk.Session, path string, o recipes.Options) recipes.Lock {
+				return &singleNode{s: s, dir: path, o: o}
+			},
+		},
+		{
+			Name: "naive", Source: "the general implementation that articles teach: ephemeral sequential znodes, getChildren watch",
+			Doc:  "a queue of ephemeral sequential znodes; every waiter watches the whole queue: each release and each arrival wakes all",
+			FIFO: true, Tokens: true,
+			Wakes: func(n int) (float64, float64) { return float64(n - 1), float64(n - 1) },
+			New: func(s zk.Session, path string, o recipes.Options) recipes.Lock {
+				return &naive{Place: znode.NewPlace(s, path, o)}
+			},
+		},
+		{
+			Name: "predecessor", Source: "Hunt et al., USENIX ATC 2010, section 2.4, 'Simple Locks without Herd Effect'; ZooKeeper's recipe page 'Locks'",
+			Doc:  "a queue of ephemeral sequential znodes; every waiter watches the one before it: each release wakes one",
+			FIFO: true, Tokens: true,
+			Wakes: recipes.WakesOne,
+			Watch: []string{"get", "exists"},
+			New: func(s zk.Session, path string, o recipes.Options) recipes.Lock {
+				return NewPredecessor(s, path, o)
+			},
+		},
+		{
+			Name: "reentrant", Source: "the reentrant lock that articles ask for, as Apache Curator's InterProcessMutex is one",
+			Doc:  "predecessor with a count: its owner acquires again without a request; other owners of its process queue inside it",
+			FIFO: true, Tokens: true, Reentrant: true,
+			Wakes: recipes.WakesOne,
+			Watch: []string{"get", "exists"},
+			New:   func(s zk.Session, path string, o recipes.Options) recipes.Lock { return newOwned(s, path, o) },
+		},
+		{
+			Name: "persistent", Source: "persistent recursive watches, ZOOKEEPER-1416, put to a lock",
+			Doc:  "a queue that every client follows with one persistent watch: as many events as naive, no lists; needs the native engine",
+			FIFO: true, Tokens: true, Persistent: true,
+			Wakes: func(n int) (float64, float64) { return float64(n), float64(n) },
+			New:   func(s zk.Session, path string, o recipes.Options) recipes.Lock { return newPersistent(s, path, o) },
+		},
+	}
+}
+
+// RWVariants is the catalogue of read/write locks.
+func RWVariants() []recipes.Variant[recipes.RWLock] {
+	return []recipes.Variant[recipes.RWLock]{
+		{
+			Name: "read-write", Source: "ZooKeeper's recipe page, 'Shared Locks'; the layout and the downgrade of Apache Curator's InterProcessReadWriteLock",
+			Doc:  "a queue of readers and writers: a writer waits for the one before it, a reader for the writer before it",
+			FIFO: true, Tokens: true,
+			WakesUnder:  readWriteWakes,
+			Watch:       []string{"get", "exists"},
+			ReaderWatch: []string{"last", "first"},
+			New: func(s zk.Session, path string, o recipes.Options) recipes.RWLock {
+				return newReadWrite(s, path, o, sharedTurn(o.ReaderWatch == "first"))
+			},
+		},
+		{
+			Name: "revocable", Source: "ZooKeeper's recipe page, 'Revocable Shared Locks'; the articles' recoverable read/write lock; Curator's Revoker",
+			Doc:  "a read/write lock whose holder can be asked to give up: it watches its own znode, into which others write",
+			FIFO: true, Tokens: true,
+			WakesUnder:  revocableWakes,
+			Watch:       []string{"get", "exists"},
+			ReaderWatch: []string{"last", "first"},
+			New:         func(s zk.Session, path string, o recipes.Options) recipes.RWLock { return newRevocable(s, path, o) },
+		},
+	}
+}
+
+// RevocableVariants is the read/write locks whose grants can be asked back.
+func RevocableVariants() []recipes.Variant[recipes.Revocable] {
+	return []recipes.Variant[recipes.Revocable]{
+		{
+			Name: "revocable", Source: RWVariants()[1].Source, Doc: RWVariants()[1].Doc,
+			FIFO: true, Tokens: true,
+			WakesUnder:  revocableWakes,
+			Watch:       []string{"get", "exists"},
+			ReaderWatch: []string{"last", "first"},
+			New:         func(s zk.Session, path string, o recipes.Options) recipes.Revocable { return newRevocable(s, path, o) },
+		},
+	}
+}
+
+// MultiVariants is the catalogue of locks that are acquired together.
+func MultiVariants() []recipes.Variant[recipes.MultiLock] {
+	return []recipes.Variant[recipes.MultiLock]{
+		{
+			Name: "multi", Source: "Apache Curator's InterProcessMultiLock, which acquires in the order that it is given; here in the order of the names",
+			Doc:    "several predecessor locks, all or none: acquired in one order by everybody, so that no two wait for each other",
+			Tokens: true,
+			Watch:  []string{"get", "exists"},
+			New: func(s zk.Session, path string, o recipes.Options) recipes.MultiLock {
+				return newMulti(s, path, o)
+			},
+		},
+	}
+}

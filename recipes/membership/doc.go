@@ -1,0 +1,2 @@
+// Package membership is the groups.
+package membership

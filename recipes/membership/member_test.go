@@ -1,0 +1,164 @@
+package membership_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/zkbench/zkbench/recipes"
+	"github.com/zkbench/zkbench/recipes/internal/bubble"
+	"github.com/zkbench/zkbench/recipes/membership"
+	"github.com/zkbench/zkbench/zk"
+	"github.com/zkbench/zkbench/zk/zktest"
+)
+
+// The session of a member dies without a word. Whoever comes back with its id, in a new session, has not joined already: it waits for
+// the end of the old one, and is a member with a later token. So it is when the data, and the client, are the same.
+func TestAMemberThatComesBackWaitsForItsFormerSession(t *testing.T) {
+	bubble.Each(t, membership.Variants(), func(t *testing.T, v recipes.Variant[recipes.Group], ens *zktest.Ensemble) {
+		old := ens.Dial()
+		first := joining(t.Context(), v.New(old, bubble.Dir, recipes.Options{}))
+		bubble.Expect(t, "the first", first, "holds")
+		ens.Disconnect(old)
+		again := joining(t.Context(), v.New(ens.Dial(), bubble.Dir, recipes.Options{}))
+		bubble.Expect(t, "who comes back", again, "waits")
+		time.Sleep(old.Timeout() * 19 / 20)
+		if bubble.Expect(t, "shortly before the timeout", again, "waits"); !bubble.Closed(first.Grant.Lost) {
+			t.Errorf("the first still relies on its membership")
+		}
+		time.Sleep(old.Timeout())
+		if bubble.Expect(t, "after the timeout", again, "holds"); again.Grant.Token <= first.Grant.Token {
+			t.Errorf("token %d after %d", again.Grant.Token, first.Grant.Token)
+		}
+	})
+}
+
+// After an expiry the member is told, leaves in vain, and joins again with another session.
+func TestAMemberThatExpires(t *testing.T) {
+	bubble.Each(t, membership.Variants(), func(t *testing.T, v recipes.Variant[recipes.Group], ens *zktest.Ensemble) {
+		s := ens.Dial()
+		g := v.New(s, bubble.Dir, recipes.Options{})
+		a := joining(t.Context(), g)
+		bubble.Expect(t, "the member", a, "holds")
+		ens.Expire(s)
+		<-a.Grant.Lost
+		if err := g.Leave(t.Context()); !errors.Is(err, recipes.ErrMemberLost) {
+			t.Errorf("Leave() = %v, want ErrMemberLost", err)
+		}
+		if _, err := g.Join(t.Context(), "m", nil); !errors.Is(err, zk.ErrSessionExpired) {
+			t.Errorf("Join() with the old session = %v, want ErrSessionExpired", err)
+		}
+		bubble.Expect(t, "the next", joining(t.Context(), v.New(ens.Dial(), bubble.Dir, recipes.Options{})), "holds")
+	})
+}
+
+func TestAMemberWhoseZnodeIsDeleted(t *testing.T) {
+	bubble.Each(t, membership.Variants(), func(t *testing.T, v recipes.Variant[recipes.Group], ens *zktest.Ensemble) {
+		g := v.New(ens.Dial(), bubble.Dir, recipes.Options{WatchOwn: true})
+		a := joining(t.Context(), g)
+		bubble.Expect(t, "the member", a, "holds")
+		bubble.OK(t, "Delete()", ens.Dial().Delete(t.Context(), a.Grant.Path, zk.AnyVersion))
+		<-a.Grant.Lost
+		if err := g.Leave(t.Context()); !errors.Is(err, recipes.ErrMemberLost) {
+			t.Errorf("Leave() = %v, want ErrMemberLost", err)
+		}
+	})
+}
+
+// A lost reply makes no ghost: the member is one, or has left, whether the servers had carried the request out or not.
+func TestAMemberWhoseRepliesAreLost(t *testing.T) {
+	for _, applied := range []bool{false, true} {
+		bubble.Each(t, membership.Variants(), func(t *testing.T, v recipes.Variant[recipes.Group], ens *zktest.Ensemble) {
+			g := v.New(ens.Dial(), bubble.Dir, recipes.Options{})
+			any := func(path string) bool { return path == bubble.Dir+"/m" }
+			bubble.MakeDir(t, ens.Dial())
+			lost := bubble.LoseOnce(ens, zk.KindCreate, applied, any)
+			grant, err := g.Join(t.Context(), "m", nil)
+			bubble.OK(t, "Join()", err)
+			if st := ens.Tree()[bubble.Dir+"/m"].Stat; !*lost || st.Czxid != grant.Token {
+				t.Errorf("the znode is %+v, the token %d", st, grant.Token)
+			}
+			lost = bubble.LoseOnce(ens, zk.KindDelete, applied, any)
+			if err := g.Leave(t.Context()); !*lost || err != nil {
+				t.Errorf("Leave() = %v", err)
+			}
+			if left := ens.Ephemerals(); len(left) != 0 {
+				t.Errorf("left behind: %v", left)
+			}
+		})
+	}
+}
+
+// A member that gives up in doubt leaves nothing behind, and what clears up does not touch the next membership.
+func TestAJoinThatIsGivenUpInDoubt(t *testing.T) {
+	for _, applied := range []bool{false, true} {
+		bubble.Each(t, membership.Variants(), func(t *testing.T, v recipes.Variant[recipes.Group], ens *zktest.Ensemble) {
+			s := ens.Dial()
+			g := v.New(s, bubble.Dir, recipes.Options{})
+			_, err := v.New(ens.Dial(), bubble.Dir, recipes.Options{}).Join(t.Context(), "another", nil)
+			bubble.OK(t, "Join()", err)
+			ctx, cancel := context.WithCancel(t.Context())
+			ens.Hook(func(op zktest.Op) zktest.Action {
+				if op.Kind == zk.KindCreate && op.Applied == applied {
+					ens.Disconnect(s)
+				}
+				return zktest.Action{}
+			})
+			a := joining(ctx, g)
+			cancel()
+			bubble.Expect(t, "the join", a, "failed")
+			ens.Hook(nil)
+			next := joining(t.Context(), g)
+			bubble.Expect(t, "the next", next, "waits")
+			ens.Reconnect(s)
+			bubble.Expect(t, "the next", next, "holds")
+			time.Sleep(time.Minute)
+			if left := ens.Ephemerals(); len(left) != 2 || ens.Tree()[bubble.Dir+"/m"].Stat.Czxid != next.Grant.Token {
+				t.Errorf("znodes %v, want the member's of token %d", left, next.Grant.Token)
+			}
+			bubble.OK(t, "Leave()", g.Leave(t.Context()))
+		})
+	}
+}
+
+// A Leave goes on when its caller has gone. It deletes neither the next membership of the handle nor that of another client with the id.
+func TestALeaveThatIsGivenUp(t *testing.T) {
+	for _, applied := range []bool{false, true} {
+		for _, who := range []string{"the same", "another"} {
+			bubble.Each(t, membership.Variants(), func(t *testing.T, v recipes.Variant[recipes.Group], ens *zktest.Ensemble) {
+				s := ens.Dial()
+				g := v.New(s, bubble.Dir, recipes.Options{})
+				bubble.Expect(t, "the member", joining(t.Context(), g), "holds")
+				heir := g
+				var next *bubble.Attempt
+				if who == "another" {
+					heir = v.New(ens.Dial(), bubble.Dir, recipes.Options{})
+					next = joining(t.Context(), heir)
+				}
+				ens.Hook(func(op zktest.Op) zktest.Action {
+					if op.Kind == zk.KindDelete && op.Applied == applied {
+						ens.Disconnect(s)
+					}
+					return zktest.Action{}
+				})
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				if err := g.Leave(ctx); !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("Leave() = %v, want the context's end", err)
+				}
+				ens.Hook(nil)
+				if who == "the same" {
+					next = joining(t.Context(), g)
+				}
+				ens.Reconnect(s)
+				time.Sleep(time.Minute)
+				bubble.Expect(t, who, next, "holds")
+				if st := ens.Tree()[bubble.Dir+"/m"].Stat; st.Czxid != next.Grant.Token {
+					t.Errorf("the znode is %+v, want that of token %d", st, next.Grant.Token)
+				}
+				bubble.OK(t, "Leave()", heir.Leave(t.Context()))
+			})
+		}
+	}
+}

@@ -1,0 +1,42 @@
+package published
+
+import (
+	"context"
+
+	"github.com/zkbench/zkbench/recipes"
+	"github.com/zkbench/zkbench/recipes/barrier"
+	"github.com/zkbench/zkbench/recipes/internal/seam"
+	"github.com/zkbench/zkbench/recipes/internal/znode"
+	"github.com/zkbench/zkbench/zk"
+)
+
+// Barriers is the single barriers with the faults that they were published with. They lack the transaction by which a wait learns, before its
+// first look, everything that was acknowledged before it began.
+func Barriers() []recipes.Variant[recipes.Barrier] {
+	return []recipes.Variant[recipes.Barrier]{
+		{
+			Name: "recipe-page-barrier", Source: "ZooKeeper's recipe page, 'Barriers', taken at its word",
+			Doc:      "at a server that lags behind it lets pass who came after the barrier was set",
+			Unsafe:   true,
+			Watch:    []string{"get", "exists"},
+			Requests: barrier.WaitRequests(recipes.Requests{}),
+			New:      newBarrier(func(context.Context, zk.Session, string) error { return nil }),
+		},
+		{
+			Name: "synced-barrier", Source: "ZooKeeper's recipe page, 'Barriers', and the sync that its documentation advises before the first look",
+			Doc:      "the leader answers a sync at once, also while it has not applied what a follower has told its client: rarer, but the same",
+			Unsafe:   true,
+			Watch:    []string{"get", "exists"},
+			Requests: barrier.WaitRequests(recipes.Requests{Reads: 1}),
+			New: newBarrier(func(ctx context.Context, s zk.Session, path string) error {
+				return znode.Insist(ctx, func() error { return s.Sync(ctx, path) })
+			}),
+		},
+	}
+}
+
+func newBarrier(first seam.CatchUp) func(zk.Session, string, recipes.Options) recipes.Barrier {
+	return func(s zk.Session, path string, o recipes.Options) recipes.Barrier {
+		return barrier.NewWith(s, path, o, first)
+	}
+}

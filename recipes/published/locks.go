@@ -1,0 +1,64 @@
+package published
+
+import (
+	"github.com/zkbench/zkbench/recipes"
+	"github.com/zkbench/zkbench/zk"
+)
+
+// Locks is locks as a library and articles have published them: transcribed in behaviour, not in text, with their faults. None of them is safe;
+// package scenarios/published shows each fault in the situation that brings it out. The faults are told at the types.
+//
+// The articles' clients and a zk.Session differ in two points, which the transcriptions cannot show. A Java client tells every watcher
+// of a disconnection and fails the reads that are made in it; a session waits for the connection. And a session that has expired stays
+// expired, while ZkClient opens another one on its own.
+func Locks() []recipes.Variant[recipes.Lock] {
+	return []recipes.Variant[recipes.Lock]{
+		{
+			Name: "go-zookeeper", Source: "the Lock of github.com/go-zookeeper/zk v1.0.4, its algorithm carried out over any session",
+			Doc:  "the library's predecessor lock as it is: no contexts, keeps its znode after an error, takes a missing znode of its own for the lowest",
+			FIFO: true, Unsafe: true,
+			Wakes: recipes.WakesOne,
+			New: func(s zk.Session, path string, o recipes.Options) recipes.Lock {
+				return &goZookeeper{s: s, dir: path, o: o}
+			},
+		},
+		{
+			Name: "article-000-writelock", Source: "article 000, which prints WriteLock of ZooKeeper's own recipes (zookeeper-recipes-lock)",
+			Doc:  "a predecessor lock that looks at its predecessor once, names its znodes after the session and adopts what it finds",
+			FIFO: true, Unsafe: true,
+			Wakes:  recipes.WakesOne,
+			Znodes: recipes.Znodes{Ephemeral: []string{`OBJECT/x-[0-9-]+SEQ`}},
+			New: func(s zk.Session, path string, o recipes.Options) recipes.Lock {
+				return &writeLock{s: s, dir: path, o: o}
+			},
+		},
+		{
+			Name: "article-001-exists-parent", Source: "article 001, section 4, taken at its word: exists() on the lock's directory",
+			Doc:  "a queue whose waiters watch the directory with exists(), which no child of it ever fires",
+			FIFO: true, Unsafe: true,
+			Wakes:  func(int) (float64, float64) { return 0, 0 },
+			Znodes: recipes.Znodes{Ephemeral: []string{`OBJECT/lock-SEQ`}},
+			New: func(s zk.Session, path string, o recipes.Options) recipes.Lock {
+				return &existsParent{s: s, dir: path, o: o}
+			},
+		},
+		{
+			Name: "article-003-zklockimpl", Source: "article 003, ZkLockImpl over sgroschupf/zkclient",
+			Doc:  "a predecessor lock that takes the absence of its predecessor for its own turn",
+			FIFO: true, Unsafe: true,
+			Wakes:  recipes.WakesOne,
+			Znodes: recipes.Znodes{Ephemeral: []string{`OBJECT/SEQ`}},
+			New: func(s zk.Session, path string, o recipes.Options) recipes.Lock {
+				return &zkLockImpl{s: s, dir: path, o: o}
+			},
+		},
+		{
+			Name: "article-004-dzone", Source: "article 004, DistributedLock as DZone published it",
+			Doc:  "a naive queue shared by all locks of a base path, that compares whole names and leaves its znode behind after an error",
+			FIFO: true, Unsafe: true,
+			Wakes:  func(n int) (float64, float64) { return float64(n - 1), float64(n - 1) },
+			Znodes: recipes.Znodes{Ephemeral: []string{`OBJECT/lockSEQ`}},
+			New:    func(s zk.Session, path string, o recipes.Options) recipes.Lock { return NewDZone(s, path, "lock", o) },
+		},
+	}
+}

@@ -1,0 +1,104 @@
+package published
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/zkbench/zkbench/recipes"
+	"github.com/zkbench/zkbench/recipes/internal/znode"
+	"github.com/zkbench/zkbench/zk"
+)
+
+// Semaphores is semaphores as libraries have published them, like Published.
+func Semaphores() []recipes.Variant[recipes.Semaphore] {
+	return []recipes.Variant[recipes.Semaphore]{
+		{
+			Name: "index", Source: "Apache Curator's InterProcessSemaphore, deprecated for InterProcessSemaphoreV2, its algorithm",
+			Doc:    "a queue whose first so many hold; a waiter watches the one so many places before it, and sleeps while the others release",
+			Tokens: true, Unsafe: true,
+			WakesUnder: func(recipes.Load) (release, arrival float64) { return 0, 0 }, // how many watch the same znode depends on the order of releases
+			Watch:      []string{"get", "exists"},
+			New: func(s zk.Session, path string, o recipes.Options) recipes.Semaphore {
+				return &index{s: s, dir: path + "/leases", o: o}
+			},
+		},
+	}
+}
+
+// index is the semaphore that Apache Curator has deprecated (InterProcessSemaphore, over LockInternals and StandardLockInternalsDriver):
+// a lock whose first Permits places hold, each other one watching the znode Permits places before it. Its fault is in that choice: what
+// lets a waiter in is the release of any holder, and it watches one. With two permits, held by the first and the second, the third
+// watches the first; when the second releases, the third has come to a place that holds, and nothing tells it.
+//
+// All else is as sound as in the locks of Locks. Its queue is called 'leases', where lease has what is to be counted, and not the
+// semaphore's own znode.
+type index struct {
+	s    zk.Session
+	dir  string
+	o    recipes.Options
+	held []*znode.Place // each a permit
+}
+
+// Acquire waits for n permits, with the fault above.
+func (l *index) Acquire(ctx context.Context, n int) ([]recipes.Grant, error) {
+	switch {
+	case len(l.held) > 0:
+		return nil, recipes.ErrHeld
+	case n < 1, n > l.permits():
+		return nil, fmt.Errorf("acquire %d permits of %s: %w", n, l.dir, recipes.ErrPermits)
+	}
+	turn := znode.InTurn(func(children []string, self string, foreign func(string)) (string, error) {
+		return ahead(children, self, l.permits(), foreign)
+	})
+	var grants []recipes.Grant
+	for range n {
+		q := znode.NewPlace(l.s, l.dir, l.o)
+		g, err := q.Contend(ctx, func(ctx context.Context, self string) error {
+			return turn.Wait(ctx, l.s, l.dir, self, l.o, nil)
+		})
+		if err != nil {
+			znode.ReleaseAll(ctx, l.held)
+			l.held = nil
+			return nil, err
+		}
+		l.held, grants = append(l.held, &q), append(grants, g)
+	}
+	return grants, nil
+}
+
+func (l *index) permits() int { return max(l.o.Permits, 1) }
+
+// ahead is the child so many places before self; "" when self is among the first so many. The error is errNotListed when self is missing.
+func ahead(children []string, self string, places int, foreign func(string)) (string, error) {
+	type place struct {
+		name string
+		seq  int32
+	}
+	var line []place
+	for _, c := range children {
+		if seq, ok := znode.Parse(c, znode.LockMarkers); ok {
+			line = append(line, place{c, seq})
+		} else {
+			foreign(c)
+		}
+	}
+	slices.SortFunc(line, func(a, b place) int { return int(a.seq - b.seq) })
+	switch i := slices.IndexFunc(line, func(p place) bool { return p.name == self }); {
+	case i < 0:
+		return "", znode.ErrNotListed
+	case i >= places:
+		return line[i-places].name, nil
+	}
+	return "", nil
+}
+
+// Release gives all permits back.
+func (l *index) Release(ctx context.Context) error {
+	if len(l.held) == 0 {
+		return recipes.ErrNotHeld
+	}
+	held := l.held
+	l.held = nil
+	return znode.ReleaseAll(ctx, held)
+}

@@ -1,0 +1,226 @@
+package published
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/zkbench/zkbench/recipes"
+	"github.com/zkbench/zkbench/recipes/internal/znode"
+	"github.com/zkbench/zkbench/zk"
+)
+
+// writeLock is the WriteLock of ZooKeeper's own recipes (org.apache.zookeeper.recipes.lock), which article 000 prints. Its lock()
+// returns whether the lock is held; if not, a watch calls lock() again, and a listener tells of the grant in the end. Acquire is the
+// two together, and the end of its context is an application that calls unlock(). Its faults:
+//
+//   - a predecessor that is gone when it is looked at is only logged: no watch that could fire is armed, and the lock is never granted;
+//   - after a lost reply it finds its znode by the session's number, but keeps the name without the directory: as its own path sorts
+//     before that name, it watches itself, and no unlock can delete the znode;
+//   - two handles of one session and directory take each other's znode for their own;
+//   - a znode of its own that is not listed is not noticed, and nothing is watched any more;
+//   - unlock deletes once and forgets the znode whatever comes of it.
+type writeLock struct {
+	s     zk.Session
+	dir   string
+	o     recipes.Options
+	id    string // the own znode: a path after its create, a mere name after its recovery; "" for none
+	name  javaName
+	czxid int64
+	held  bool
+}
+
+// writeLockTries and writeLockDelay are ProtocolSupport's RETRY_COUNT and retryDelay.
+const (
+	writeLockTries = 10
+	writeLockDelay = 500 * time.Millisecond
+)
+
+// Acquire waits for the lock, with the faults above. On a handle that holds it succeeds again, as lock() does.
+func (l *writeLock) Acquire(ctx context.Context) (recipes.Grant, error) {
+	g, err := l.acquire(ctx)
+	if err != nil {
+		if ctx.Err() != nil {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.s.Timeout())
+			defer cancel()
+			l.unlock(ctx)
+		}
+		return recipes.Grant{}, fmt.Errorf("acquire %s: %w", l.dir, err)
+	}
+	l.held = true
+	return g, nil
+}
+
+func (l *writeLock) acquire(ctx context.Context) (recipes.Grant, error) {
+	for {
+		if err := l.ensureDir(ctx); err != nil {
+			return recipes.Grant{}, err
+		}
+		lease := l.s.Lease()
+		owner, w, err := l.lock(ctx)
+		if err != nil {
+			return recipes.Grant{}, err
+		}
+		if owner {
+			l.o.Pause(recipes.PauseGranted)
+			return recipes.Grant{Path: l.id, Token: l.czxid, Lost: lease}, nil
+		}
+		if w == nil { // nothing will call lock() again
+			select {
+			case <-ctx.Done():
+				return recipes.Grant{}, ctx.Err()
+			case <-l.s.Done():
+				return recipes.Grant{}, l.s.Err()
+			}
+		}
+		if err := znode.Await(ctx, w); err != nil {
+			return recipes.Grant{}, err
+		}
+		l.o.Pause(recipes.PauseWoken)
+	}
+}
+
+// ensureDir is ProtocolSupport's: what goes wrong is logged there, and met again at the next request.
+func (l *writeLock) ensureDir(ctx context.Context) error {
+	_, there, err := l.s.Exists(ctx, l.dir)
+	if err == nil && !there {
+		_, err = l.s.Create(ctx, l.dir, nil, zk.Persistent)
+	}
+	if znode.SessionOver(err) || ctx.Err() != nil {
+		return err
+	}
+	return nil
+}
+
+// lock is retryOperation around execute.
+func (l *writeLock) lock(ctx context.Context) (owner bool, w *zk.Watch, err error) {
+	for try := range writeLockTries {
+		owner, w, err = l.execute(ctx)
+		if ctx.Err() != nil || zk.Classify(err) != zk.ClassMaybeApplied {
+			return owner, w, err
+		}
+		if err := znode.Sleep(ctx, time.Duration(try)*writeLockDelay); err != nil {
+			return false, nil, err
+		}
+	}
+	return owner, w, err
+}
+
+// execute looks once whether the lock is ours. Without a watch in the answer nothing will make it look again.
+func (l *writeLock) execute(ctx context.Context) (owner bool, w *zk.Watch, err error) {
+	for {
+		if l.id == "" {
+			if err := l.findOrCreate(ctx); err != nil {
+				return false, nil, err
+			}
+			l.name = parseJavaName(l.id)
+			l.o.Pause(recipes.PauseCreated)
+		}
+		names, _, err := l.s.Children(ctx, l.dir)
+		if err != nil {
+			return false, nil, err
+		}
+		if len(names) == 0 {
+			l.id = "" // and again with a new one
+			continue
+		}
+		first, before := l.place(names)
+		if before == "" {
+			return first == l.id, nil, nil
+		}
+		l.o.Pause(recipes.PauseListed)
+		_, _, w, err = l.s.ExistsW(ctx, before) // missing or not, this is the only look at it
+		return false, w, err
+	}
+}
+
+// place is the path of the first child, and that of the nearest before the own one, "" for none.
+func (l *writeLock) place(names []string) (first, before string) {
+	sorted := make([]javaName, len(names))
+	for i, n := range names {
+		sorted[i] = parseJavaName(l.dir + "/" + n)
+	}
+	slices.SortFunc(sorted, javaName.compare)
+	for _, n := range sorted {
+		if n.compare(l.name) < 0 {
+			before = n.path
+		}
+	}
+	return sorted[0].path, before
+}
+
+// findOrCreate takes a znode of this session for the own one, or makes one.
+func (l *writeLock) findOrCreate(ctx context.Context) error {
+	prefix := "x-" + strconv.FormatInt(l.s.ID(), 10) + "-"
+	names, _, err := l.s.Children(ctx, l.dir)
+	if err != nil {
+		return err
+	}
+	for _, n := range names {
+		if strings.HasPrefix(n, prefix) {
+			l.id, l.czxid = n, 0 // a name, where a path is meant
+			return nil
+		}
+	}
+	c, err := l.s.Create(ctx, l.dir+"/"+prefix, []byte{0x12, 0x34}, zk.EphemeralSequential)
+	if err == nil {
+		l.id, l.czxid = c.Path, c.Czxid
+	}
+	return err
+}
+
+// Release gives the lock up, with the faults above: one delete, after which the znode is forgotten.
+func (l *writeLock) Release(ctx context.Context) error {
+	if !l.held {
+		return recipes.ErrNotHeld
+	}
+	l.held = false
+	return znode.ReleaseError(l.dir, l.unlock(ctx))
+}
+
+func (l *writeLock) unlock(ctx context.Context) error {
+	if l.id == "" {
+		return nil
+	}
+	err := l.s.Delete(ctx, l.id, zk.AnyVersion)
+	l.id = ""
+	if errors.Is(err, zk.ErrNoNode) {
+		return nil
+	}
+	return err
+}
+
+// javaName is a ZNodeName: what stands before the last '-', and the number behind it, if it is one.
+type javaName struct {
+	path, prefix string
+	seq          int32
+	numbered     bool
+}
+
+func parseJavaName(path string) javaName {
+	i := strings.LastIndexByte(path, '-')
+	if i < 0 {
+		return javaName{path: path, prefix: path}
+	}
+	n, err := strconv.ParseInt(path[i+1:], 10, 32)
+	return javaName{path: path, prefix: path[:i], seq: int32(n), numbered: err == nil}
+}
+
+// compare orders by number, those without one last, and then by what stands before it, directory included.
+func (n javaName) compare(m javaName) int {
+	switch {
+	case n.numbered != m.numbered:
+		if n.numbered {
+			return -1
+		}
+		return 1
+	case n.numbered && n.seq != m.seq:
+		return cmp.Compare(n.seq, m.seq)
+	}
+	return strings.Compare(n.prefix, m.prefix)
+}

@@ -1,0 +1,210 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/zkbench/zkbench/recipes"
+	"github.com/zkbench/zkbench/recipes/internal/seam"
+	"github.com/zkbench/zkbench/recipes/internal/znode"
+	"github.com/zkbench/zkbench/zk"
+)
+
+// producer puts items into a directory: the side of a queue that all of its variants share.
+type producer struct {
+	s     zk.Session
+	dir   string
+	names seam.Names
+	o     recipes.Options
+
+	marker  string // of exact puts; "" while there is none
+	version int32  // of the marker, as this handle left it
+}
+
+// Put puts an item, and waits for room in a bounded queue.
+func (p *producer) Put(ctx context.Context, it recipes.Item) (recipes.Item, error) {
+	return p.offer(ctx, "put into", it, true)
+}
+
+// Offer puts an item if there is room.
+func (p *producer) Offer(ctx context.Context, it recipes.Item) (recipes.Item, error) {
+	return p.offer(ctx, "offer to", it, false)
+}
+
+func (p *producer) offer(ctx context.Context, verb string, it recipes.Item, wait bool) (recipes.Item, error) {
+	err := p.room(ctx, wait)
+	if err == nil {
+		var c zk.Created
+		if p.o.Exact {
+			c, err = p.once(ctx, it)
+		} else {
+			c, err = p.atLeastOnce(ctx, it)
+		}
+		it.Path, it.Czxid = c.Path, c.Czxid
+	}
+	if err != nil {
+		return recipes.Item{}, fmt.Errorf("%s %s: %w", verb, p.dir, err)
+	}
+	return it, nil
+}
+
+// room returns when a bounded queue has room. The bound is soft: producers that look at the same time all find the last place, so
+// there may be as many items more as there are other producers. It costs one short read, and a list for each time that a producer
+// that has to wait is woken.
+func (p *producer) room(ctx context.Context, wait bool) error {
+	if p.o.MaxItems <= 0 {
+		return nil
+	}
+	for {
+		st, _, err := p.s.Exists(ctx, p.dir) // nothing is in a directory that is missing
+		if err != nil || int(st.NumChildren) < p.o.MaxItems {
+			return err
+		}
+		if !wait {
+			return recipes.ErrFull
+		}
+		_, st, w, err := p.s.ChildrenW(ctx, p.dir)
+		switch {
+		case errors.Is(err, zk.ErrNoNode):
+			return nil
+		case err != nil:
+			return err
+		case int(st.NumChildren) < p.o.MaxItems: // what the watch was armed with is newer than what was looked at
+			w.Stop()
+			return nil
+		}
+		p.o.Pause(recipes.PauseListed)
+		if err := znode.Await(ctx, w); err != nil {
+			return err
+		}
+		p.o.Pause(recipes.PauseWoken)
+	}
+}
+
+// mode is how long an item lives. The recipe page's items are ephemeral and go with their producer, which loses them.
+func (p *producer) mode() zk.Mode {
+	if p.o.EphemeralItems {
+		return zk.EphemeralSequential
+	}
+	return zk.PersistentSequential
+}
+
+// atLeastOnce puts the item again when the reply was lost: it may be there twice.
+//
+// A name with a guid, by which ephemeral znodes are found again after a lost reply, does not help here: an item that is not found
+// may have been put and taken already.
+func (p *producer) atLeastOnce(ctx context.Context, it recipes.Item) (zk.Created, error) {
+	var doubt error
+	for try := 1; ; try++ {
+		c, err := p.s.Create(ctx, p.dir+"/"+p.names.Prefix(it), it.Data, p.mode())
+		class := zk.Classify(err)
+		if znode.Doubtful(err) {
+			doubt = err
+		}
+		switch {
+		case err == nil:
+			return c, nil
+		case errors.Is(err, zk.ErrNoNode):
+			err = znode.MakeParents(ctx, p.s, p.dir)
+		case class == zk.ClassMaybeApplied, class == zk.ClassThrottled, class == zk.ClassNotSent:
+			if err = ctx.Err(); err == nil {
+				err = znode.Sleep(ctx, znode.Backoff(try))
+			}
+		}
+		switch {
+		case err == nil:
+			if class == zk.ClassMaybeApplied {
+				p.o.PutAgain()
+			}
+		case doubt != nil:
+			return zk.Created{}, &recipes.InDoubtError{Item: it, Cause: errors.Join(doubt, err)}
+		default:
+			return zk.Created{}, err
+		}
+	}
+}
+
+// once puts the item exactly once, in one transaction with a step of the version of the producer's own marker: a try whose reply was
+// lost has been carried out if and only if the version is no longer the one that it expected, whether or not the item has been taken
+// since. The marker is ephemeral, so that after the loss of the session the put is in doubt.
+func (p *producer) once(ctx context.Context, it recipes.Item) (zk.Created, error) {
+	var doubt error
+	for try := 1; ; try++ {
+		c, err := p.step(ctx, it)
+		class := zk.Classify(err)
+		if p.marker != "" && znode.Doubtful(err) {
+			doubt = err
+		}
+		switch {
+		case err == nil, errors.Is(err, zk.ErrBadVersion) && doubt != nil: // an earlier try was carried out
+			p.version++
+			return c, nil
+		case doubt == nil && (errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrBadVersion)): // queue or marker are not there
+			p.forget(ctx)
+			err = znode.MakeParents(ctx, p.s, p.dir)
+		case class == zk.ClassMaybeApplied, class == zk.ClassThrottled, class == zk.ClassNotSent:
+			if err = ctx.Err(); err == nil {
+				err = znode.Sleep(ctx, znode.Backoff(try))
+			}
+		}
+		switch {
+		case err == nil:
+		case doubt != nil:
+			p.forget(ctx)
+			return zk.Created{}, &recipes.InDoubtError{Item: it, Cause: errors.Join(doubt, err)}
+		default:
+			return zk.Created{}, err
+		}
+	}
+}
+
+// step is one try of once.
+func (p *producer) step(ctx context.Context, it recipes.Item) (zk.Created, error) {
+	if err := p.mark(ctx); err != nil {
+		return zk.Created{}, err
+	}
+	results, err := p.s.Multi(ctx, zk.SetOp(p.marker, nil, p.version), zk.CreateOp(p.dir+"/"+p.names.Prefix(it), it.Data, p.mode()))
+	if err != nil {
+		return zk.Created{}, err
+	}
+	return zk.Created{Path: results[1].Path, Czxid: results[1].Stat.Czxid}, nil
+}
+
+// mark makes the producer's marker. It stands beside the queue and not in it, where it would count as an item.
+func (p *producer) mark(ctx context.Context) error {
+	if p.marker != "" {
+		return nil
+	}
+	path, doubt := p.dir+"-producers/"+znode.NewGUID(), false
+	for try := 1; ; try++ {
+		_, err := p.s.Create(ctx, path, nil, zk.Ephemeral)
+		class := zk.Classify(err)
+		doubt = doubt || znode.Doubtful(err)
+		switch {
+		case err == nil, doubt && errors.Is(err, zk.ErrNodeExists):
+			p.marker, p.version = path, 0
+			return nil
+		case ctx.Err() != nil:
+		case errors.Is(err, zk.ErrNoNode):
+			err = znode.MakeDirs(ctx, p.s, znode.Parent(path))
+		case class == zk.ClassMaybeApplied, class == zk.ClassThrottled, class == zk.ClassNotSent:
+			err = znode.Sleep(ctx, znode.Backoff(try))
+		}
+		if err != nil {
+			if doubt && !znode.SessionOver(err) {
+				p.s.Go(func() { znode.Remove(context.WithoutCancel(ctx), p.s, path) })
+			}
+			return err
+		}
+	}
+}
+
+// forget gives a marker up whose version is not known any more. Its deletion also stops a try that is still on its way.
+func (p *producer) forget(ctx context.Context) {
+	if p.marker != "" {
+		marker := p.marker
+		p.s.Go(func() { znode.Remove(context.WithoutCancel(ctx), p.s, marker) })
+	}
+	p.marker = ""
+}

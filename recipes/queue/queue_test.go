@@ -1,0 +1,153 @@
+package queue_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+
+	"github.com/zkbench/zkbench/recipes"
+	"github.com/zkbench/zkbench/recipes/internal/bubble"
+	"github.com/zkbench/zkbench/recipes/queue"
+	"github.com/zkbench/zkbench/recipes/recipestest"
+	"github.com/zkbench/zkbench/zk"
+	"github.com/zkbench/zkbench/zk/zktest"
+)
+
+// queues is every queue, with a name for each choice of list.
+func queues() map[string]queueKind {
+	all := map[string]queueKind{}
+	for _, v := range slices.Concat(queue.Variants(), queue.PriorityVariants(), queue.DelayVariants()) {
+		for _, list := range append([]string{""}, v.Lists...) {
+			all[v.Name+" "+list] = queueKind{v, recipes.Options{List: list}}
+		}
+	}
+	exact, bounded := all["fifo "], all["fifo "]
+	exact.o.Exact, bounded.o.MaxItems = true, 1000
+	all["fifo exact"], all["fifo bounded"] = exact, bounded
+	return all
+}
+
+type queueKind struct {
+	v recipes.Variant[recipes.Queue]
+	o recipes.Options
+}
+
+func (k queueKind) on(s zk.Session, path string) recipes.Queue { return k.v.New(s, path, k.o) }
+
+func TestQueuesInMemory(t *testing.T) {
+	for name, k := range queues() {
+		t.Run(name, func(t *testing.T) { recipestest.Queue(t, k.v, k.o) })
+	}
+}
+
+// each runs a test for each queue in a bubble.
+func eachQueue(t *testing.T, test func(*testing.T, queueKind, *zktest.Ensemble)) {
+	for name, k := range queues() {
+		bubble.Run(t, name, func(t *testing.T, ens *zktest.Ensemble) { test(t, k, ens) })
+	}
+}
+
+// pending is a call on a queue in a goroutine of its own.
+type pending struct {
+	it   recipes.Item
+	err  error
+	done chan struct{}
+}
+
+func start(call func() (recipes.Item, error)) *pending {
+	p := &pending{done: make(chan struct{})}
+	go func() {
+		defer close(p.done)
+		p.it, p.err = call()
+	}()
+	synctest.Wait()
+	return p
+}
+
+func (p *pending) waits() bool {
+	synctest.Wait()
+	select {
+	case <-p.done:
+		return false
+	default:
+		return true
+	}
+}
+
+func (p *pending) expect(t *testing.T, what, want string) {
+	t.Helper()
+	if p.waits() {
+		t.Fatalf("%s waits, want %q", what, want)
+	}
+	bubble.Got(t, what, p.it, p.err, want)
+}
+
+func taking(t *testing.T, q recipes.Queue) *pending {
+	return start(func() (recipes.Item, error) { return q.Take(t.Context()) })
+}
+
+// An item that is put between the plain list and the watch is seen by the list that comes with the watch.
+func TestAnItemThatComesBeforeTheWatchIsNotMissed(t *testing.T) {
+	eachQueue(t, func(t *testing.T, k queueKind, ens *zktest.Ensemble) {
+		other, once := k.on(ens.Dial(), bubble.Dir), false
+		lists := 0
+		ens.Hook(func(op zktest.Op) zktest.Action {
+			if op.Kind == zk.KindChildren && op.Applied {
+				lists++
+			}
+			if op.Kind == zk.KindChildren && op.Watch && !op.Applied && lists > 0 && !once {
+				once = true
+				if _, err := other.Put(t.Context(), bubble.Item(7)); err != nil {
+					t.Errorf("Put() = %v", err)
+				}
+			}
+			return zktest.Action{}
+		})
+		bubble.OK(t, "Put()", bubble.Second(k.on(ens.Dial(), bubble.Dir).Put(t.Context(), bubble.Item(6))))
+		q := k.on(ens.Dial(), bubble.Dir)
+		p := taking(t, q)
+		p.expect(t, "Take()", "6")
+		taking(t, q).expect(t, "Take() of what came in between", "7")
+	})
+}
+
+// Somebody removes the directory under a blocked consumer: it is made again and watched (CURATOR-308).
+func TestATakerSurvivesTheRemovalOfTheDirectory(t *testing.T) {
+	eachQueue(t, func(t *testing.T, k queueKind, ens *zktest.Ensemble) {
+		p := taking(t, k.on(ens.Dial(), bubble.Dir))
+		admin := ens.Dial()
+		for range 2 {
+			for path := range ens.Tree() {
+				if len(path) > len(bubble.Dir) && path[:len(bubble.Dir)+1] == bubble.Dir+"/" {
+					bubble.OK(t, "Delete()", admin.Delete(t.Context(), path, zk.AnyVersion))
+				}
+			}
+			bubble.OK(t, "Delete()", admin.Delete(t.Context(), bubble.Dir, zk.AnyVersion))
+			if !p.waits() {
+				t.Fatalf("Take() = %v after the directory is gone", p.err)
+			}
+		}
+		bubble.OK(t, "Put()", bubble.Second(k.on(ens.Dial(), bubble.Dir).Put(t.Context(), bubble.Item(1))))
+		p.expect(t, "Take()", "1")
+	})
+}
+
+// A consumer whose session ends between reading and taking leaves the item to another.
+func TestADeadConsumerLeavesTheItem(t *testing.T) {
+	eachQueue(t, func(t *testing.T, k queueKind, ens *zktest.Ensemble) {
+		bubble.OK(t, "Put()", bubble.Second(k.on(ens.Dial(), bubble.Dir).Put(t.Context(), bubble.Item(1))))
+		dead := ens.Dial()
+		k.o.Trace = &recipes.Trace{Pause: func(point string) {
+			if point == recipes.PauseRead || point == recipes.PauseCreated {
+				ens.Expire(dead)
+			}
+		}}
+		p := taking(t, k.on(dead, bubble.Dir))
+		if p.waits() || !errors.Is(p.err, zk.ErrSessionExpired) || errors.Is(p.err, recipes.ErrInDoubt) {
+			t.Errorf("Take() of the dead = %v, want the session's end and no doubt", p.err)
+		}
+		k.o.Trace = nil
+		taking(t, k.on(ens.Dial(), bubble.Dir)).expect(t, "Take() of another", "1")
+	})
+}

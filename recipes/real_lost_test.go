@@ -1,0 +1,264 @@
+package recipes_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/zkbench/zkbench/ensemble/ensembletest"
+	"github.com/zkbench/zkbench/ensemble/local"
+	"github.com/zkbench/zkbench/ensemble/proxy"
+	"github.com/zkbench/zkbench/recipes"
+	"github.com/zkbench/zkbench/recipes/lock"
+	"github.com/zkbench/zkbench/zk"
+	"github.com/zkbench/zkbench/zk/gozk"
+	"github.com/zkbench/zkbench/zk/wire"
+)
+
+const (
+	roundsVariable = "ZKBENCH_LEASE_ROUNDS"
+	atOnce         = 25 // rounds that run side by side, with sessions and a lock of their own each
+	lossTimeout    = 4 * time.Second
+)
+
+// TestNoTwoHoldersAtTheEndOfALease has holders on real servers lose their sessions, in the three ways in which the end of a session reaches
+// the servers and its client at different times, while another client waits for the lock. It counts the rounds in which the holder, looking
+// at its lease, still relied on its grant when the other one had been granted.
+//
+// ZKBENCH_LEASE_ROUNDS is the number of rounds of each way, engine and lock; 2 unless it is set.
+func TestNoTwoHoldersAtTheEndOfALease(t *testing.T) {
+	rounds, err := strconv.Atoi(os.Getenv(roundsVariable))
+	if err != nil {
+		rounds = 2
+	}
+	local := ensembletest.Start(t, 1, func(c *local.Config) { c.Tick = lossTimeout / 20 }) // expiries are rounded up to a tick
+	var all sync.WaitGroup
+	for _, c := range []struct{ engine, lock string }{{"native", "predecessor"}, {"native", "persistent"}, {"go-zookeeper", "predecessor"}} {
+		all.Go(func() { // an engine and a lock beside the others, because most of the time is waiting
+			for name, way := range map[string]func(*lossRounds){
+				"replies late, then cut": (*lossRounds).lateThenCut, "servers deaf, events come": (*lossRounds).deaf,
+				"process stopped": (*lossRounds).stopped,
+			} {
+				t.Run(c.engine+"/"+c.lock+"/"+name, func(t *testing.T) {
+					lossTest(&lossRounds{T: t, direct: local.Addresses(), engine: c.engine, lock: c.lock}, way, rounds)
+				})
+			}
+		})
+	}
+	all.Wait()
+}
+
+// lossTest plays all rounds of one way.
+func lossTest(r *lossRounds, way func(*lossRounds), rounds int) {
+	sum := &r.tally
+	for r.from = 0; sum.rounds < rounds && r.from < 2*rounds; r.from += r.n { // some come to nothing
+		var err error
+		if r.p, err = proxy.Start(r.Context(), proxy.Config{Upstreams: r.direct}); err != nil {
+			r.Fatal(err)
+		}
+		r.n = min(atOnce, rounds-sum.rounds)
+		way(r)
+		r.p.Close()
+	}
+	r.Logf("%d rounds: two holders in %d, by at most %v; the channel told at most %v after the grant; %d rounds came to nothing", sum.rounds, sum.two,
+		sum.worst, sum.latest, sum.spoilt)
+	if sum.two > 0 {
+		r.Errorf("two holders in %d of %d rounds", sum.two, sum.rounds)
+	}
+	if sum.rounds == 0 {
+		r.Error("no round came to its end")
+	}
+}
+
+// lossRounds are rounds that run side by side.
+type lossRounds struct {
+	*testing.T
+	direct       []string
+	p            *proxy.Proxy
+	engine, lock string
+	from, n      int
+	tally        lossTally
+}
+
+type lossTally struct {
+	mu                  sync.Mutex
+	rounds, two, spoilt int
+	worst, latest       time.Duration // latest is negative when each was told before
+}
+
+// count takes one round: when the holder last found that it held, when its channel told, when the other one was granted.
+func (s *lossTally) count(held, told, granted time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.rounds++; held.After(granted) {
+		s.two++
+		s.worst = max(s.worst, held.Sub(granted))
+	}
+	if late := told.Sub(granted); s.rounds == 1 || late > s.latest {
+		s.latest = late
+	}
+}
+
+func (s *lossTally) spoil() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.spoilt++
+}
+
+func (r *lossRounds) path(i int) string {
+	return fmt.Sprintf("/%s-%s-%x/%d", r.engine, r.lock, r.Name()[len(r.Name())-6:], r.from+i)
+}
+
+// lossDial opens a session of four seconds.
+func lossDial(ctx context.Context, engine string, addresses []string) (zk.Session, error) {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	if engine == "native" {
+		return wire.Dial(ctx, wire.Config{Servers: addresses, Timeout: lossTimeout})
+	}
+	return gozk.Dial(ctx, gozk.Config{Servers: addresses, Timeout: lossTimeout})
+}
+
+func lossLock(s zk.Session, name, path string) recipes.Lock {
+	v, _ := recipes.Find(lock.Variants(), name)
+	return v.New(s, path, recipes.Options{})
+}
+
+// watchHolder looks at a grant every few milliseconds as long as it is held. Each look is of the time before it.
+func watchHolder(s zk.Session, g recipes.Grant) (held, told time.Time) {
+	var telling sync.WaitGroup
+	telling.Go(func() { <-g.Lost; told = time.Now() })
+	for {
+		now := time.Now()
+		if s.Lease(); isLost(g) {
+			telling.Wait()
+			return held, told
+		}
+		held = now
+		time.Sleep(2 * time.Millisecond)
+	}
+}
+
+func isLost(g recipes.Grant) bool {
+	select {
+	case <-g.Lost:
+		return true
+	default:
+		return false
+	}
+}
+
+// contend acquires the lock of a round through a connection of its own and says when.
+func (r *lossRounds) contend(i int) (granted time.Time, err error) {
+	s, err := lossDial(r.Context(), "native", r.direct)
+	if err != nil {
+		return granted, err
+	}
+	defer s.Close()
+	_, err = lossLock(s, r.lock, r.path(i)).Acquire(r.Context())
+	return time.Now(), err
+}
+
+// each has a holder lose its session in each round. lose begins the loss and returns what ends it.
+func (r *lossRounds) each(prepare func(i int, s zk.Session) error, lose func(i int, s zk.Session) (restore func())) {
+	var all sync.WaitGroup
+	for i := range r.n {
+		all.Go(func() {
+			s, err := lossDial(r.Context(), r.engine, r.p.Addresses())
+			if err != nil {
+				r.tally.spoil()
+				return
+			}
+			defer s.Close()
+			g, err := lossLock(s, r.lock, r.path(i)).Acquire(r.Context())
+			if err == nil && prepare != nil {
+				err = prepare(i, s)
+			}
+			if err != nil {
+				r.tally.spoil()
+				return
+			}
+			var held, told, granted time.Time
+			var both sync.WaitGroup
+			both.Go(func() { held, told = watchHolder(s, g) })
+			both.Go(func() { granted, err = r.contend(i) })
+			time.Sleep(time.Second + rand.N(lossTimeout/3))
+			restore := lose(i, s)
+			lost := time.Now()
+			both.Wait()
+			restore()
+			if err != nil || held.Before(lost) {
+				r.Logf("round %d: %v, the lock was lost %v before the fault", i, err, lost.Sub(held))
+				r.tally.spoil()
+				return
+			}
+			r.tally.count(held, told, granted)
+		})
+	}
+	all.Wait()
+}
+
+// silence loses both directions of a session.
+func (r *lossRounds) silence(id int64) (restore func()) {
+	a := r.p.Add(proxy.Rule{On: proxy.ToServer, Session: id, Do: proxy.Hold})
+	b := r.p.Add(proxy.Rule{On: proxy.ToClient, Session: id, Do: proxy.Hold})
+	return func() { a.Remove(); b.Remove() }
+}
+
+// lateThenCut has replies come a second late, and cuts the network right after one.
+func (r *lossRounds) lateThenCut() {
+	r.each(nil, func(_ int, s zk.Session) func() {
+		replies := make(chan time.Time, 1000)
+		late := r.p.Add(proxy.Rule{On: proxy.ToClient, Session: s.ID(), Do: proxy.Delay, For: time.Second, Notify: func(f proxy.Frame) {
+			if f.On == proxy.Reply {
+				replies <- time.Now()
+			}
+		}})
+		var last time.Time
+		for range 2 + rand.N(3) {
+			last = <-replies
+		}
+		time.Sleep(time.Until(last.Add(time.Second + 20*time.Millisecond)))
+		late.Remove()
+		return r.silence(s.ID())
+	})
+}
+
+// deaf loses what the holder sends, while events keep coming to it.
+func (r *lossRounds) deaf() {
+	const events = 40
+	busy := func(i, n int) string { return fmt.Sprintf("%s-event-%d", r.path(i), n) }
+	r.each(func(i int, s zk.Session) error {
+		for n := range events {
+			if _, _, _, err := s.ExistsW(r.Context(), busy(i, n)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, func(i int, s zk.Session) func() {
+		f := r.p.Add(proxy.Rule{On: proxy.ToServer, Session: s.ID(), Do: proxy.Hold})
+		quit := make(chan struct{})
+		var other sync.WaitGroup
+		other.Go(func() {
+			o, err := lossDial(r.Context(), "native", r.direct)
+			if err != nil {
+				return
+			}
+			defer o.Close()
+			for n := range events {
+				o.Create(r.Context(), busy(i, n), nil, zk.Ephemeral)
+				select {
+				case <-time.After(200 * time.Millisecond):
+				case <-quit:
+					return
+				}
+			}
+		})
+		return func() { close(quit); other.Wait(); f.Remove() }
+	})
+}

@@ -1,0 +1,16 @@
+// Package recipestest is the conformance suite of the recipes: it tests that a lock, a queue or an election keeps the promises of package recipes,
+// whoever wrote it. zkbench's own variants are tested with it, and yours can be:
+//
+//	func TestMyLock(t *testing.T) {
+//		recipestest.Lock(t, recipes.Variant[recipes.Lock]{Name: "mine", FIFO: true, Tokens: true, New: newMyLock})
+//	}
+//
+// [Lock] runs on an ensemble in memory, where sessions expire, connections break, replies get lost and processes stop at the points that matter, and no
+// time passes: it takes well under a second and needs no server. What the variant says of itself, in the fields of recipes.Variant, is held against it:
+// FIFO, Tokens, Reentrant.
+//
+// The functions that end in On run what can be tested with any ensemble, on whatever a function dials, of which real servers are one:
+// ensemble/ensembletest starts them, zk/wire and zk/gozk dial them.
+//
+// The package imports testing, and is for tests alone.
+package recipestest

@@ -1,0 +1,2 @@
+// Package semaphore is the counting semaphores.
+package semaphore

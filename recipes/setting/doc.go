@@ -1,0 +1,2 @@
+// Package setting is the caches of a setting.
+package setting

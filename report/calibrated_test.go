@@ -1,0 +1,80 @@
+package report
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/zkbench/zkbench/results"
+)
+
+// A stored calibration is named by the reports, which say what it means for their figures, and whether its rates are of these servers.
+func TestCalibrated(t *testing.T) {
+	c := results.Calibration{Made: time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC), Ensemble: "local:1", Servers: 1, ZooKeeper: "3.9.3", Here: true,
+		Work:        []results.Floor{{Name: "read", CPU: []float64{50, 40, 10}}, {Name: "write", CPU: []float64{1}}},
+		Conclusions: results.Trust{Reads: 9000, Writes: 1200, Shortest: 4000, Single: 0.25, Pairs: 0.1}}
+	on, off := true, false
+	same := results.Environment{Ensemble: "local", Servers: 1, ZooKeeper: "3.9.3", Fsync: &on, Cores: 2}
+	other, unsynced := same, same
+	other.Servers, unsynced.Fsync = 3, &off
+	for _, e := range []results.Environment{other, unsynced, {Ensemble: "external", Servers: 1, ZooKeeper: "3.9.3", Addresses: []string{"a:1"}}} {
+		if c.For(e).Same {
+			t.Errorf("%+v is taken for the ensemble of the calibration", e)
+		}
+	}
+	if given := (&results.Calibration{Ensemble: "a:1,b:1", Servers: 2, ZooKeeper: "3.9.3"}); !given.For(results.Environment{Ensemble: "external", Servers: 2, ZooKeeper: "3.9.3",
+		Addresses: []string{"a:1", "b:1"}}).Same {
+		t.Error("given servers are not taken for those of the calibration")
+	}
+	if none := (*results.Calibration)(nil); none.For(same) != nil {
+		t.Error("no calibration says something")
+	}
+	run := func(e results.Environment, cells ...results.Cell) results.Run {
+		e.Calibration = c.For(e)
+		return results.Run{Environment: e, Cells: cells}
+	}
+	quick := results.Cell{Workload: "lock", Variant: "v", Loop: "open", Sessions: 3, Measures: []string{"acquire"}, Counted: []string{"acquire"},
+		Latency: map[string]results.Latency{"acquire.response": {Count: 1000, P50: 3.9}}}
+	slow := quick
+	slow.Latency = map[string]results.Latency{"acquire.response": {Count: 1000, P50: 4.1}}
+	pairs := func(e results.Environment, n int, least float64) string {
+		return CalibrationOfPairs(*c.For(e), e, n, least)
+	}
+	several := func(all ...results.Environment) results.Run {
+		for i := range all {
+			all[i].Calibration = c.For(all[i])
+		}
+		quick, there := quick, quick
+		there.Environment, there.Variant = 1, "w"
+		return results.Run{Environment: all[0], Environments: all, Cells: []results.Cell{quick, there}}
+	}
+	five := other
+	five.Servers = 5
+	c2 := c
+	c2.Made, c2.Conclusions.Single = c.Made.Add(time.Hour), 0.5
+	two := several(other, five)
+	two.Environments[1].Calibration = c2.For(five)
+	const rates = "Its rates are of other servers than 3 servers (local)"
+	for _, tc := range []struct{ name, got, has, not string }{
+		{"a run", strings.Join(calibration(run(same, quick)), ""), "2026-01-02 03:04, with 1 server (local:1): one run against another shows no difference of throughput below 25 %.", rates},
+		{"short responses", strings.Join(calibration(run(same, quick)), ""), "below 4 ms are this machine's late timers as well: v, 3 sessions.", rates},
+		{"long responses", strings.Join(calibration(run(same, slow)), ""), "25 %", "late timers"},
+		{"other servers", strings.Join(calibration(run(other, slow)), ""), rates, "late timers"},
+		{"no calibration", strings.Join(calibration(results.Run{Environment: same, Cells: []results.Cell{quick}}), ""), "", "Calibration"},
+		{"several ensembles", strings.Join(calibration(several(same, other, five, other)), "|"), "than 3 servers (local), 5 servers (local): calibrate", "|"},
+		{"several that are alike", strings.Join(calibration(several(same, same)), "|"), "v, 3 sessions, w, 3 sessions.", "other servers"},
+		{"two calibrations", strings.Join(calibration(two), "|"), "below 25 %. Median responses below 4 ms are this machine's late timers as well: v, 3 sessions. Its rates are of other servers than " +
+			"3 servers (local): calibrate with these to know theirs.|Calibration of this machine, 2026-01-02 04:04, with 1 server (local:1): one run against another shows no difference of " +
+			"throughput below 50 %. Median responses below 4 ms are this machine's late timers as well: w, 3 sessions. Its rates are of other servers than 5 servers (local)", "5 servers (local), 3"},
+		{"enough pairs", pairs(same, 10, 0.1), "10 pairs should show differences of throughput from about 10 % on.", "would take"},
+		{"too few pairs", pairs(same, 10, 0.05), "the least that matters, 5 %, would take about 40 pairs", rates},
+		{"far too few pairs", pairs(same, 10, 0.01), "the least that matters, 1 %, needs a quieter machine or longer runs.", "would take"},
+		{"fewer pairs show less", pairs(other, 5, 0.2), "from about 14 % on. " + rates, "would take"},
+		{"loads", CalibrationOfLoads(*c.For(other), other, 2), "up to 9000 reads/s or 1200 writes/s", "late timers"},
+		{"the generator", CalibrationOfLoads(*c.For(other), other, 2), "uses 40 us of CPU a request, so on 2 cores it sends at most 50000/s. A goal below 4 ms", "late"},
+	} {
+		if !strings.Contains(tc.got, tc.has) || strings.Contains(tc.got, tc.not) && tc.not != "" {
+			t.Errorf("%s: %q has to say %q, and not %q", tc.name, tc.got, tc.has, tc.not)
+		}
+	}
+}

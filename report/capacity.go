@@ -1,0 +1,169 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/zkbench/zkbench/internal/phrase"
+	"github.com/zkbench/zkbench/results"
+)
+
+// plannedShare of a capacity is what to plan for at most.
+const plannedShare = 0.75
+
+// between is the outcome of a search that found an interval and no figure in it.
+const between = "between"
+
+// cliff is the elasticity above which a little more load costs a lot.
+const cliff = 3
+
+// Capacity is the result of a search for the highest load for a person at a terminal: the answer, and the table of all probes.
+func Capacity(doc results.Capacity, look Look) Report {
+	return func(w io.Writer) error {
+		out := &printer{w: w, width: look.width()}
+		writeCapacity(out, doc, func(t table) error {
+			wrapLast(t, look)
+			return t.draw(w, look)
+		})
+		return out.err
+	}
+}
+
+// CapacityMarkdown is the same for a ticket.
+func CapacityMarkdown(doc results.Capacity) Report {
+	return func(w io.Writer) error {
+		out := &printer{w: w, width: 1 << 20, apart: true}
+		writeCapacity(out, doc, func(t table) error { return t.drawMarkdown(w) })
+		return out.err
+	}
+}
+
+// CapacityJSON is the document itself.
+func CapacityJSON(doc results.Capacity) Report { return indented(doc) }
+
+func writeCapacity(out *printer, doc results.Capacity, draw func(table) error) {
+	if e := doc.Environment; e != nil {
+		out.line(fmt.Sprintf("%s, %s over %s: ZooKeeper %s, %s (%s); %s of %s; seed %d", doc.Profile, doc.Variant, doc.Over, e.ZooKeeper, phrase.Count(e.Servers, "server"),
+			e.Ensemble, phrase.Count(e.Cores, "core"), e.CPU, doc.Seed))
+		out.line("")
+	}
+	out.line(CapacitySentence(doc))
+	out.paragraphs(capacitySentences(doc))
+	if e := doc.Environment; e != nil && e.Calibration != nil {
+		out.paragraphs([]string{CalibrationOfLoads(*e.Calibration, *e, e.Cores)})
+	}
+	out.line("")
+	out.try(draw(probesOf(doc)))
+}
+
+// capacitySentences are what comes with the answer: the bracket, how steep it is there, what limits, how the soak went.
+func capacitySentences(doc results.Capacity) (lines []string) {
+	if doc.Outcome == "found" {
+		of, words := doc.Low, " of the lower end"
+		if of == nil {
+			of, words = doc.Load, ""
+		}
+		lines = append(lines, fmt.Sprintf("%s passed%s and %s failed%s, in %s of fresh samples. Plan for at most %s (%.0f %%%s).", loadText(doc.Passed), atP99(doc, doc.Passed, "pass"),
+			loadText(doc.Failed), atP99(doc, doc.Failed, "fail"), phrase.Count(doc.Confirmations, "confirmation"), phrase.Number(plannedShare**of, 3), 100*plannedShare, words))
+	}
+	if doc.Outcome == between && doc.Low != nil {
+		lines = append(lines, fmt.Sprintf("Stops that make many operations late at once are rarer than the probes are long. Plan for at most %s (%.0f %% of the lower end), find what stops the servers "+
+			"(garbage collection, a slow disk, a busy host), or search with a longer --budget.", phrase.Number(plannedShare**doc.Low, 3), 100*plannedShare))
+	}
+	if doc.Elasticity != nil {
+		kind := "Flat"
+		if *doc.Elasticity > cliff {
+			kind = "A cliff"
+		}
+		lines = append(lines, fmt.Sprintf("%s: 1 %% more load costs %s %% of the percentile in %s.", kind, phrase.Number(*doc.Elasticity, 2), doc.Binding))
+	}
+	if doc.Limit != "" {
+		lines = append(lines, "Limit: "+strings.Join(append([]string{doc.Limit}, doc.Evidence...), "; ")+".")
+	}
+	if doc.Soak != "" {
+		lines = append(lines, "Soak: "+doc.Soak)
+	}
+	for _, m := range doc.Moves {
+		lines = append(lines, "Moved: "+m+".")
+	}
+	if len(doc.NotMonotone) > 0 {
+		lines = append(lines, fmt.Sprintf("Loads that contradict each other, a lower one failed and a higher one passed: %v", doc.NotMonotone))
+	}
+	return lines
+}
+
+// probesOf is a line for each probe.
+func probesOf(doc results.Capacity) table {
+	t := table{below: []string{"probe", "purpose", "load", "due", "done", "over", "p99 ms", "decision", "reason"}, text: []bool{true, true, false, false, false, false, false, true, true}}
+	for i, p := range doc.Probes {
+		due, done, over := 0, 0, make([]int, len(doc.Goals))
+		for _, b := range p.Blocks {
+			due, done = due+b.Due, done+b.Done
+			for k, n := range b.Over {
+				over[k] += n
+			}
+		}
+		t.rows = append(t.rows, []string{fmt.Sprint(i + 1), p.Purpose, phrase.Number(p.Load, 4), fmt.Sprint(due), fmt.Sprint(done),
+			strings.Trim(fmt.Sprint(over), "[]"), milliseconds(p.P99), p.Decision, p.Reason})
+	}
+	t.markdown = t.below
+	return t
+}
+
+// CapacitySentence is the answer in one sentence.
+func CapacitySentence(doc results.Capacity) string {
+	goals := strings.Join(doc.Goals, " and ")
+	switch {
+	case doc.Outcome == "found":
+		return fmt.Sprintf("capacity %s %s (95 %%: %s to %s) within %s", loadText(doc.Load), doc.Unit, loadText(doc.Low), loadText(doc.High), goals)
+	case doc.Outcome == between:
+		return fmt.Sprintf("capacity between %s and %s %s within %s: %s", loadText(doc.Low), loadText(doc.High), doc.Unit, goals, doc.Reason)
+	case doc.Outcome == "none" && doc.Failed != nil:
+		return fmt.Sprintf("no capacity within %s: the lowest load, %s %s, fails already (%s)", goals, loadText(doc.Failed), doc.Unit, doc.Reason)
+	case doc.Load != nil:
+		return fmt.Sprintf("capacity at least %s %s within %s (%s: %s)", loadText(doc.Load), doc.Unit, goals, doc.Outcome, doc.Reason)
+	}
+	why := doc.Outcome
+	if doc.Reason != why {
+		why += " (" + doc.Reason + ")"
+	}
+	return fmt.Sprintf("no capacity within %s: %s; %s passed and %s failed, not confirmed", goals, why, loadText(doc.Passed), loadText(doc.Failed))
+}
+
+func loadText(x *float64) string {
+	if x == nil {
+		return "none"
+	}
+	return phrase.Number(*x, 4)
+}
+
+// atP99 is the p99 of the last probe of a load that decided so.
+func atP99(doc results.Capacity, load *float64, decision string) string {
+	for i := len(doc.Probes) - 1; load != nil && i >= 0; i-- {
+		if p := doc.Probes[i]; p.Load == *load && p.P99 != nil && p.Decision == decision {
+			return fmt.Sprintf(" (p99 %s ms)", milliseconds(p.P99))
+		}
+	}
+	return ""
+}
+
+func milliseconds(x *float64) string {
+	if x == nil {
+		return "-"
+	}
+	return phrase.Number(*x, 3)
+}
+
+// CapacityTests are what a search passes or does not: the goals at the load that was asked for, and that it came to its end.
+func CapacityTests(name string, doc results.Capacity) Tests {
+	c := Case{Suite: "capacity", Name: strings.Join(doc.Goals, " and "), Gate: -1, Variant: doc.Variant}
+	switch doc.Exit.Code {
+	case 0:
+	case 5:
+		c.Answer, c.Message = Unknown, doc.Exit.Reason
+	default:
+		c.Answer, c.Message = Failed, doc.Exit.Reason
+	}
+	return Tests{name, doc.Started, []Case{c, end("the search comes to its end", []Case{c}, doc.Exit, false, 0)}}
+}

@@ -1,0 +1,31 @@
+package report
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/zkbench/zkbench/results"
+)
+
+// The table of probes has reasons of any length, and fits the width all the same.
+func TestProbesFitTheWidth(t *testing.T) {
+	load, p99 := 195.7, 7880.0
+	reason := "no faster any more after 4 blocks: mean response 13.3 ms in the first, 48.3 ms in the last"
+	doc := results.Capacity{Outcome: "interrupted", Reason: "interrupted", Goals: []string{"p99<200ms"}, Probes: []results.CapacityProbe{
+		{Purpose: "confirm", Load: load, P99: &p99, Decision: "undecided", Reason: reason, Blocks: []results.CapacityBlock{{Due: 11901, Done: 11908, Over: []int{6423}}}}}}
+	for _, width := range []int{80, 100} {
+		var out strings.Builder
+		if err := Capacity(doc, Look{Width: width})(&out); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(out.String()) {
+			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > width {
+				t.Errorf("%d columns for %d: %s", n, width, line)
+			}
+		}
+		if said := strings.Join(strings.Fields(out.String()), " "); strings.Contains(said, "interrupted (") || !strings.Contains(said, "48.3") {
+			t.Errorf("at %d columns: %s", width, said)
+		}
+	}
+}

@@ -1,0 +1,66 @@
+package report
+
+import (
+	"slices"
+
+	"github.com/zkbench/zkbench/results"
+)
+
+const clientsCaption = "What the clients and the servers used. Client CPU is that of the driver's processes, and of zkbench itself where it holds the sessions: its measuring " +
+	"included. Memory is resident, all of a driver's processes by all of their sessions. Requests and watch events are counted by the servers of ZooKeeper. Fairness is Jain's index of the " +
+	"grants per session: 1 is even."
+
+// clientsOf is what clients that are not zkbench's used, beside those that are. It has no rows where no cell has a driver.
+func clientsOf(group []row) table {
+	if !slices.ContainsFunc(group, func(r row) bool { return r.cells[0].Driver != nil }) {
+		return table{}
+	}
+	all := append(keys(group),
+		column{"", "grants/s", "grants/s", false, partOfOp, func(r row) string { return r.grants.rate() }},
+		column{"hand-off", "p50 ms", "hand-off p50, ms", false, partOfOp, func(r row) string { return r.handOff.rate() }})
+	add := func(above, below, markdown string, of func(results.Cell) (float64, bool)) {
+		all = append(all, column{above, below, markdown, false, partOfOp + 1, func(r row) string { return r.figure(byOperations, of).rate() }})
+	}
+	add("client", "CPU us/grant", "client CPU, us per grant", clientCPU)
+	add("client", "KiB/session", "client memory, KiB per session", func(c results.Cell) (float64, bool) {
+		if c.Driver == nil {
+			return 0, false
+		}
+		return known(c.Driver.KiBPerSession)
+	})
+	served := func(name string, times float64) func(results.Cell) (float64, bool) {
+		return func(c results.Cell) (float64, bool) {
+			v, known := c.Server.Get(name)
+			done := byOperations(c)
+			return times * v / max(done, 1), known && done > 0 && !elsewhere(c)
+		}
+	}
+	add("server", "CPU us/grant", "server CPU, us per grant", func(c results.Cell) (float64, bool) {
+		if d := c.Driver; d != nil && elsewhere(c) {
+			return known(d.ServerCPUPerOp)
+		}
+		return served("cpu_s", 1e6)(c)
+	})
+	add("server", "requests/grant", "requests per grant", served("requests", 1))
+	add("server", "events/grant", "watch events per grant", served("watch_events", 1))
+	all = append(all, column{"", "fairness", "fairness", false, partOfOp, func(r row) string {
+		return r.figure(byOperations, func(c results.Cell) (float64, bool) {
+			v, known := c.Cost["fairness_jain"]
+			return v, known && c.Sessions > 1
+		}).count()
+	}})
+	return build(group, append(all, outcomes[len(outcomes)-1]))
+}
+
+// elsewhere says whether the locks of the cell are not in ZooKeeper, whose servers then tell nothing of them.
+func elsewhere(c results.Cell) bool { return c.Driver != nil && c.Driver.Store != zookeeper }
+
+const zookeeper = "zookeeper" // the store of drivers whose locks are znodes
+
+// clientCPU is the CPU time, in microseconds, that the process of the client used for an operation.
+func clientCPU(c results.Cell) (float64, bool) {
+	if c.Driver != nil {
+		return known(c.Driver.CPUPerOp)
+	}
+	return c.Generator.CPUPerOp, c.Generator.CPUPerOp > 0
+}

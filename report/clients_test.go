@@ -1,0 +1,30 @@
+package report
+
+import (
+	"testing"
+
+	"github.com/zkbench/zkbench/internal/golden"
+	"github.com/zkbench/zkbench/results"
+)
+
+// A driver's cell stands beside one of zkbench's own: what is not known of one of them is '-', and without a driver there is no table.
+func TestClientsTable(t *testing.T) {
+	run := quickstart()
+	if got := clientsOf(rowsOf(run)); len(got.rows) > 0 {
+		t.Errorf("without a driver: %v", got.rows)
+	}
+	cpu, kib := 812.5, 640.0
+	own, driven, silent := cell("predecessor", 10, 1, 78.4, 2.61), cell("driver:kazoo", 10, 1, 61.5, 4.2), cell("driver:./mine", 1, 1, 61.5, 4.2)
+	own.Generator.CPUPerOp, own.Cost = 120, map[string]float64{"fairness_jain": 0.9991}
+	own.Server = results.Figures{}
+	own.Server.Set("cpu_s", 0.9)
+	own.Server.Set("requests", 6*78.4*5)
+	own.Server["watch_events"] = nil
+	driven.Driver = &results.Driver{Name: "kazoo", Store: "zookeeper", CPUPerOp: &cpu, KiBPerSession: &kib}
+	driven.Cost = map[string]float64{"fairness_jain": 0.87}
+	silent.Server = own.Server // of ZooKeeper, where its locks are not
+	silent.Driver, silent.Cost = &results.Driver{Name: "mine", Store: "redis", ServerCPUPerOp: &cpu}, map[string]float64{"fairness_jain": 1}
+	run.Profile, run.Cells = "libraries", []results.Cell{own, driven, silent}
+	golden.Compare(t, "clients.md", render(t, Markdown(run)))
+	golden.Compare(t, "clients.txt", render(t, Text(run, Look{Width: 120})))
+}

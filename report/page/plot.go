@@ -1,0 +1,214 @@
+package page
+
+import (
+	"fmt"
+	"math"
+)
+
+// plot is one figure of the page: a question, what answers it, and the numbers behind it.
+type plot struct {
+	id       string
+	question string // the caption
+	note     string // n, and what is excluded
+	desc     string // for who does not see it
+	x, y     axis
+	height   float64 // of the area; 0: usual
+	inset    float64 // of the area, at its top, which is not of the axis
+	legend   []key
+	draw     func(c *canvas, p *plot)
+	head     []string
+	rows     [][]string
+	drawn    string
+}
+
+// key is an entry of the legend.
+type key struct {
+	series int
+	label  string
+	kind   keyKind
+}
+
+type keyKind uint8
+
+const (
+	lineKey   keyKind = iota // line and marker
+	plainKey                 // line alone
+	boxKey                   // filled area
+	dashKey                  // a reference, dashed and grey
+	hollowKey                // a hollow marker
+	thinKey                  // a thin line without dashes
+	spotKey                  // a marker alone
+	emptyKey                 // the same, hollow
+)
+
+// The measures of a plot, in units of its view box. Two plots stand side by side on a screen, and one on a phone, where a unit is 0.77 pixels.
+const (
+	wide    = 480.0
+	left    = 50.0
+	right   = 12.0
+	usual   = 210.0
+	rowHigh = 17.0
+)
+
+// render writes the SVG of the plot.
+func (p *plot) render() string {
+	if p.drawn != "" {
+		return p.drawn
+	}
+	c := &canvas{}
+	top := 8.0
+	var rows [][]key
+	x := left
+	for _, k := range p.legend {
+		w := 30 + width(k.label) + 14
+		if len(rows) == 0 || x+w > wide-right+14 && x > left {
+			rows, x = append(rows, nil), left
+		}
+		rows[len(rows)-1] = append(rows[len(rows)-1], k)
+		x += w
+	}
+	top += rowHigh * float64(len(rows))
+	if p.y.label != "" {
+		top += rowHigh
+	}
+	high := p.height
+	if high == 0 {
+		high = usual
+	}
+	p.x.from, p.x.to, p.y.from, p.y.to = left, wide-right, top+6+high, top+6+p.inset
+	total := p.y.from + 20
+	if p.x.label != "" {
+		total += 18
+	}
+	c.open("svg", "xmlns", "http://www.w3.org/2000/svg", "viewBox", fmt.Sprintf("0 0 %s %s", num(wide), num(total)), "role", "img", "aria-labelledby",
+		p.id+"-t "+p.id+"-d", "font-family", "system-ui, sans-serif", "font-size", "12", "fill", "#444444")
+	c.element("title", p.question, "id", p.id+"-t")
+	c.element("desc", p.desc, "id", p.id+"-d")
+	for i, row := range rows {
+		x := left
+		for _, k := range row {
+			c.key(k, x, 12+rowHigh*float64(i))
+			x += 30 + width(k.label) + 14
+		}
+	}
+	if p.y.label != "" {
+		c.words(2, top-5, "start", "label", p.y.label)
+	}
+	p.axes(c)
+	p.draw(c, p)
+	c.end("svg")
+	p.drawn = c.b.String()
+	return p.drawn
+}
+
+func (c *canvas) key(k key, x, y float64) {
+	switch k.kind {
+	case dashKey:
+		c.line(x, y-4, x+24, y-4, "class", "ref", "stroke", "#777777", "stroke-width", "1.3", "stroke-dasharray", "4 4")
+	case boxKey:
+		c.ink(k.series)
+		c.box(k.series, x+4, y-10, 16, 11)
+		c.end("g")
+	case thinKey:
+		c.ink(k.series)
+		c.line(x, y-4, x+24, y-4, "stroke-width", "1")
+		c.end("g")
+	case spotKey, emptyKey:
+		c.ink(k.series)
+		c.marker(k.series, x+12, y-4, k.kind == emptyKey)
+		c.end("g")
+	case hollowKey:
+		c.open("g", "class", "ref", "color", "#777777", "stroke", "currentColor", "fill", "currentColor")
+		c.marker(k.series, x+12, y-4, true)
+		c.end("g")
+	default:
+		c.ink(k.series)
+		c.polyline([][2]float64{{x, y - 4}, {x + 24, y - 4}}, stroke(k.series)...)
+		if k.kind == lineKey {
+			c.marker(k.series, x+12, y-4, false)
+		}
+		c.end("g")
+	}
+	c.words(x+30, y, "start", "key", k.label)
+}
+
+// box is a filled area of series i. The outline keeps boxes side by side apart without colour.
+func (c *canvas) box(i int, x, y, w, h float64) {
+	opacity := []string{"0.85", "0.6", "0.95", "0.45", "0.75", "0.3", "0.55"}[i%7]
+	c.empty("rect", "x", x, "y", y, "width", math.Max(w, 0.4), "height", h, "fill-opacity", opacity, "stroke-width", "0.6")
+}
+
+// axes are the grid, the ticks and their labels. Labels that would touch the one before are left out.
+func (p *plot) axes(c *canvas) {
+	c.open("g", "class", "grid", "stroke", "#dddddd", "stroke-width", "1")
+	for _, t := range p.y.ticks {
+		if y := p.y.at(t.at); !math.IsNaN(y) {
+			c.line(p.x.from, y, p.x.to, y)
+		}
+	}
+	c.end("g")
+	last := math.Inf(1)
+	for _, t := range p.y.ticks {
+		if y := p.y.at(t.at); last-y >= 15 && t.label != "" {
+			c.words(left-7, y+4, "end", "tick", t.label)
+			last = y
+		}
+	}
+	edge := math.Inf(-1)
+	c.line(p.x.from, p.y.from, p.x.to, p.y.from, "class", "axis", "stroke", "#888888", "stroke-width", "1")
+	for _, t := range p.x.ticks {
+		x := p.x.at(t.at)
+		if math.IsNaN(x) {
+			continue
+		}
+		half := width(t.label) / 2
+		at := math.Min(math.Max(x, half), wide-half)
+		if at-half < edge+6 {
+			continue
+		}
+		c.line(x, p.y.from, x, p.y.from+4, "class", "axis", "stroke", "#888888", "stroke-width", "1")
+		c.words(at, p.y.from+17, "middle", "tick", t.label)
+		edge = at + half
+	}
+	if p.x.label != "" {
+		c.words(p.x.to, p.y.from+34, "end", "label", p.x.label)
+	}
+}
+
+// point is a value of a series, with the range of its repetitions.
+type point struct {
+	x, y, low, high float64
+	hollow          bool
+}
+
+// line draws a series with markers, and whiskers where its points have ranges.
+func (p *plot) line(c *canvas, series int, points []point) {
+	var path [][2]float64
+	for _, q := range points {
+		path = append(path, [2]float64{p.x.at(q.x), p.y.at(q.y)})
+	}
+	c.ink(series)
+	c.polyline(path, stroke(series)...)
+	for i, q := range points {
+		x, y := path[i][0], path[i][1]
+		if math.IsNaN(y) || math.IsNaN(x) {
+			continue
+		}
+		if low, high := p.y.at(q.low), p.y.at(q.high); q.high > q.low && !math.IsNaN(low) {
+			c.line(x, low, x, high, "stroke-width", "1.2")
+			c.line(x-3, low, x+3, low, "stroke-width", "1.2")
+			c.line(x-3, high, x+3, high, "stroke-width", "1.2")
+		}
+		c.marker(series, x, y, q.hollow)
+	}
+	c.end("g")
+}
+
+// reference is a dashed grey line through points.
+func (p *plot) reference(c *canvas, points [][2]float64) {
+	var path [][2]float64
+	for _, q := range points {
+		path = append(path, [2]float64{p.x.at(q[0]), p.y.at(q[1])})
+	}
+	c.polyline(path, "class", "ref", "stroke", "#777777", "stroke-width", "1.3", "stroke-dasharray", "4 4")
+}

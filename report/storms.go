@@ -1,0 +1,208 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/zkbench/zkbench/internal/phrase"
+	"github.com/zkbench/zkbench/results"
+)
+
+// stormTables are the tables of what many sessions did at once, and of those who stood by; none where nothing of that kind happened.
+func stormTables(group []row) (all []captioned) {
+	if t := arrivalsOf(group); len(t.rows) > 0 {
+		all = append(all, captioned{t, arrivalsCaption(group)})
+	}
+	if t := bystandersOf(group); len(t.rows) > 0 {
+		all = append(all, captioned{t, "Bystanders: responses of the load while that lasted, and in up to five seconds before, by when the work was due."})
+	}
+	return all
+}
+
+// arrivalsCaption explains the words that the lines have, and no others.
+func arrivalsCaption(group []row) string {
+	var there, words []string
+	for _, r := range group {
+		for _, c := range r.cells {
+			for _, f := range c.Faults {
+				for _, step := range steps(f) {
+					there = append(there, step.name)
+				}
+			}
+		}
+	}
+	for _, w := range [][2]string{{"gone", "ephemeral znodes of lost sessions, at the latest when the first watcher was told"}, {"told", "events that reached a watcher"},
+		{"read", "sessions that had read all they had to"}} {
+		if slices.Contains(there, w[0]) {
+			words = append(words, w[0]+": "+w[1])
+		}
+	}
+	return "Storms: what many sessions did at once, in milliseconds from the fault until the first, half, 99 % and all of what was due had come; " + strings.Join(words, "; ") + "."
+}
+
+// eachFault is what happened in the cells, with the first columns of its line.
+func eachFault(group []row, first []column, do func(f results.Fault, line []string)) {
+	for _, r := range group {
+		for _, c := range r.cells {
+			for _, f := range c.Faults {
+				line := append(cellsOf(first, r), faultName(f), maybe(&f.AtS, 3))
+				line[0] = repeated(r, c)
+				do(f, line)
+			}
+		}
+	}
+}
+
+// faultHeads are the first columns of a table of faults.
+func (t *table) faultHeads(group []row) []column {
+	first := t.keyHeads(group)
+	t.head("", "fault", "fault", true, partKeys)
+	t.head("", "at s", "at, s", false, partKeys)
+	return first
+}
+
+// arrivalsOf has a line for each thing that many sessions did at once.
+func arrivalsOf(group []row) table {
+	var t table
+	first := t.faultHeads(group)
+	t.head("", "what", "what", true, partKeys)
+	for _, h := range [][3]string{{"", "due", "due"}, {"", "came", "came"}, {"until, ms", "first", "first, ms"}, {"until, ms", "half", "half, ms"},
+		{"until, ms", "99 %", "99 %, ms"}, {"until, ms", "all", "all, ms"}} {
+		t.head(h[0], h[1], h[2], false, partOfOp)
+	}
+	eachFault(group, first, func(f results.Fault, line []string) {
+		for _, step := range steps(f) {
+			a := step.Arrivals
+			t.rows = append(t.rows, append(slices.Clone(line), step.name, fmt.Sprint(a.Due), fmt.Sprint(a.Came), maybe(a.First, 2), maybe(a.Half, 2), maybe(a.P99, 2),
+				maybe(a.All, 2)))
+		}
+	})
+	return t
+}
+
+// step is something that came of a fault for many.
+type step struct {
+	name string
+	*results.Arrivals
+}
+
+// steps are what came of a storm.
+func steps(f results.Fault) (all []step) {
+	if s := f.Storm; s != nil {
+		for _, one := range []step{{"gone", s.Gone}, {"told", s.Told}, {"read", s.Read}} {
+			if one.Arrivals != nil {
+				all = append(all, one)
+			}
+		}
+	}
+	return all
+}
+
+// bystandersOf has a line for each fault beside which the load stood.
+func bystandersOf(group []row) table {
+	var t table
+	first := t.faultHeads(group)
+	for _, h := range []string{"meanwhile", "before"} {
+		t.head(h+", ms", "count", h+", count", false, partOfOp)
+		for _, k := range []string{"p50", "p99", "max"} {
+			t.head(h+", ms", k, h+", "+k+" ms", false, partOfOp)
+		}
+	}
+	eachFault(group, first, func(f results.Fault, line []string) {
+		if f.Bystanders == nil {
+			return
+		}
+		for _, r := range []results.Responses{f.Bystanders.During, f.Bystanders.Before} {
+			line = append(line, fmt.Sprint(r.Count), maybe(r.P50, 2), maybe(r.P99, 2), maybe(r.Max, 2))
+		}
+		t.rows = append(t.rows, line)
+	})
+	return t
+}
+
+// storm is what many sessions did at once, in words; "" where none did.
+func storm(f results.Fault, success string) string {
+	var text string
+	if f.SessionsCut != nil && *f.SessionsCut > 0 {
+		text += "; " + phrase.Count(*f.SessionsCut, "client") + " lost the connection" + oftener(f) + ", " + until(&results.Arrivals{Half: f.BackHalf, P99: f.Back99, All: f.BackAll}, "back")
+		if f.Handshakes != nil {
+			text += ", with " + phrase.Count(*f.Handshakes, "handshake")
+		}
+		if r := f.Reconnecting; r != nil {
+			text += "; until then the load's sessions sent " + phrase.Count(r.Requests, "request")
+			if r.Watches > 0 {
+				text += fmt.Sprintf(" (%d setWatches)", r.Watches)
+			}
+			if r.SentBytes != nil && r.ReceivedBytes != nil {
+				text += fmt.Sprintf(", %s, and received %s", phrase.Bytes(*r.SentBytes), phrase.Bytes(*r.ReceivedBytes))
+			}
+		}
+	}
+	if s := f.Storm; s != nil {
+		if s.Expired != nil {
+			text += fmt.Sprintf("; %s were lost, %d expired: %s, %s, and %s, %s", phrase.Count(s.Sessions, "session"), *s.Expired,
+				phrase.Count(s.Gone.Due, "ephemeral znode"), until(s.Gone, "gone"), phrase.Count(s.Told.Due, "event")+" to "+phrase.Count(s.Watchers, "watcher"), until(s.Told, "there"))
+		} else if s.Read != nil {
+			text += fmt.Sprintf("; %s, %s, %s", phrase.Count(s.Sessions, "reader"), until(s.Told, "told"), until(s.Read, "done reading"))
+		}
+		text += "; it cost " + spent(s.Cost)
+	}
+	if b := f.Bystanders; b != nil {
+		text += beside(*b, success)
+	}
+	return text
+}
+
+// oftener says how often clients lost their connection where that was more than once each.
+func oftener(f results.Fault) string {
+	if f.LinksCut == nil || *f.LinksCut <= *f.SessionsCut {
+		return ""
+	}
+	return fmt.Sprintf(", %d times in all", *f.LinksCut)
+}
+
+// until says when half, 99 % and all had come.
+func until(a *results.Arrivals, done string) (text string) {
+	for i, share := range []struct {
+		who string
+		ms  *float64
+	}{{"half", a.Half}, {"99 %", a.P99}, {"all", a.All}} {
+		if i > 0 {
+			text += ", "
+		}
+		if share.ms == nil {
+			return text + share.who + " were not " + done
+		}
+		if text += share.who; i == 0 {
+			text += " were " + done
+		}
+		text += " after " + phrase.Number(*share.ms, 2) + " ms"
+	}
+	return text
+}
+
+// spent is a cost in words.
+func spent(c results.StormCost) string {
+	text := phrase.Count(c.Requests, "request") + " and " + phrase.Count(c.Events, "event")
+	if c.SentBytes != nil && c.ReceivedBytes != nil {
+		return text + fmt.Sprintf(", %s sent and %s received", phrase.Bytes(*c.SentBytes), phrase.Bytes(*c.ReceivedBytes))
+	}
+	return text + ", " + phrase.Bytes(c.ReadBytes) + " of data read"
+}
+
+// beside compares the load meanwhile with before: by the 99th percentile where both have one, and by the median and the longest otherwise.
+func beside(b results.Bystanders, success string) string {
+	during, before := b.During, b.Before
+	switch {
+	case during.Count == 0 || during.Max == nil:
+		return fmt.Sprintf("; no %s was due meanwhile", success)
+	case before.Count == 0 || before.Max == nil:
+		return fmt.Sprintf("; the longest response of %s due meanwhile was %s ms", phrase.Count(during.Count, success), phrase.Number(*during.Max, 2))
+	case during.P99 != nil && before.P99 != nil:
+		return fmt.Sprintf("; of %s due meanwhile the p99 of the response was %s ms, and before it %s ms", phrase.Count(during.Count, success),
+			phrase.Number(*during.P99, 2), phrase.Number(*before.P99, 2))
+	}
+	return fmt.Sprintf("; the longest response of %s due meanwhile was %s ms, and before it, of %d, %s ms", phrase.Count(during.Count, success),
+		phrase.Number(*during.Max, 2), before.Count, phrase.Number(*before.Max, 2))
+}

@@ -1,0 +1,47 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/zkbench/zkbench/results"
+)
+
+// What is so in all repetitions is said once, what is so in some says in which.
+func TestWarningsSayOfWhichRepetitionTheyAre(t *testing.T) {
+	var cells []results.Cell
+	for i, notes := range [][]string{{"the same"}, {"the same", "saturated: by far"}, {"the same"}} {
+		c := cell("naive", 10, i+1, 80, 3)
+		c.Notes = notes
+		cells = append(cells, c)
+	}
+	want := []string{"naive, 10 sessions: the same.", "! naive, 10 sessions, repetition 2: saturated: by far."}
+	if got := warnings(rowsOf(results.Run{Cells: cells})); !slices.Equal(got, want) {
+		t.Errorf("warnings() = %q, want %q", got, want)
+	}
+	want = []string{"! naive, 10 sessions: saturated: by far."}
+	cells[1].Notes = []string{"saturated: by far"}
+	if got := warnings(rowsOf(results.Run{Cells: cells[1:2]})); !slices.Equal(got, want) {
+		t.Errorf("warnings() of one repetition = %q, want %q", got, want)
+	}
+}
+
+// Of many late cells the worst is told.
+func TestManyLateCellsAreToldTogether(t *testing.T) {
+	var cells []results.Cell
+	for i, lag := range []float64{0, 30, 50, 40} {
+		c := cell("naive", 10, i+1, 80, 3)
+		c.Generator = results.Generator{Late: lag > 0, TimerLagP99: lag, LateReason: fmt.Sprintf("by %v", lag)}
+		cells = append(cells, c)
+	}
+	for n, want := range map[int][]string{
+		1: nil,
+		3: {"zkbench was late in naive, 10 sessions, repetition 2, and not of its own doing: by 30.", "zkbench was late in naive, 10 sessions, repetition 3, and not of its own doing: by 50."},
+		4: {"zkbench was late in 3 of 4 cells, and not of its own doing; most in naive, 10 sessions, repetition 3: by 50."},
+	} {
+		if got := warnings(rowsOf(results.Run{Cells: cells[:n]})); !slices.Equal(got, want) {
+			t.Errorf("of %d cells: %q, want %q", n, got, want)
+		}
+	}
+}

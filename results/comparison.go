@@ -1,0 +1,102 @@
+package results
+
+import "time"
+
+// ComparisonSchema is the version of the document of a comparison.
+const ComparisonSchema = "zkbench.comparison/1"
+
+// Comparison is what two sets of runs say of each other, a baseline and a candidate. Ratios and differences are of the candidate to the baseline.
+// Fields are only ever added.
+type Comparison struct {
+	Schema    string           `json:"schema"`
+	Design    string           `json:"design"` // pairs: interleaved by 'zkbench ab'; runs: finished ones, compared as independent samples; searches: two capacities with their intervals
+	Made      time.Time        `json:"made"`
+	Baseline  Side             `json:"baseline"`
+	Candidate Side             `json:"candidate"`
+	Seed      uint64           `json:"seed,omitempty"`  // of the order of the pairs
+	Alpha     float64          `json:"alpha"`           // probability of a false REGRESSION or IMPROVEMENT among all metrics
+	MinEffect float64          `json:"min_effect"`      // the least relative difference that matters, such as 0.05
+	Looks     []int            `json:"looks,omitempty"` // numbers of pairs at which the comparison could end
+	Differing []Differing      `json:"environment_differences,omitempty"`
+	Cells     []CellComparison `json:"cells"`
+	Notes     []string         `json:"notes,omitempty"`
+	Exit      Exit             `json:"exit"`
+}
+
+// The designs.
+const (
+	DesignPairs = "pairs"
+	DesignRuns  = "runs"
+	// DesignSearches is two searches for a capacity, compared by their intervals.
+	DesignSearches = "searches"
+)
+
+// Side is the baseline or the candidate.
+type Side struct {
+	Name        string       `json:"name"`
+	Runs        []string     `json:"runs"` // their directories, in the order of time
+	Environment *Environment `json:"environment,omitempty"`
+}
+
+// Differing is something that the numbers depend on and that is not the same on both sides.
+type Differing struct {
+	Name      string `json:"name"` // of the fingerprint, or fsync_ms
+	Baseline  string `json:"baseline"`
+	Candidate string `json:"candidate"`
+}
+
+// CellComparison is a cell of the baseline and the one of the candidate that it is compared with.
+type CellComparison struct {
+	Workload   string             `json:"workload"`
+	Variant    string             `json:"variant"` // of the baseline
+	Against    string             `json:"against,omitempty"`
+	Conditions map[string]string  `json:"conditions,omitempty"` // the load, which is the same on both sides
+	Baseline   CellSide           `json:"baseline"`
+	Candidate  CellSide           `json:"candidate"`
+	Metrics    []MetricComparison `json:"metrics"`
+}
+
+// CellSide is what is told of a cell before its metrics, over all of its runs.
+type CellSide struct {
+	Runs       int      `json:"runs"`
+	Operations int64    `json:"operations"`
+	Failed     int64    `json:"failed"`              // operations
+	Saturated  int      `json:"saturated,omitempty"` // runs that did not sustain their load
+	Violated   []string `json:"violated,omitempty"`  // checks
+	Unknown    []string `json:"unknown,omitempty"`   // checks without enough evidence in at least one run
+}
+
+// MetricComparison is one metric of both sides. What is not known is null.
+type MetricComparison struct {
+	Metric    string       `json:"metric"` // see Metric
+	Unit      string       `json:"unit,omitempty"`
+	Better    string       `json:"better"` // lower or higher
+	Scale     string       `json:"scale"`  // ratio, or difference of what may be 0
+	Baseline  MetricValues `json:"baseline"`
+	Candidate MetricValues `json:"candidate"`
+	Effect    *float64     `json:"effect"` // the estimate on the scale
+	Low       *float64     `json:"low"`    // its interval
+	High      *float64     `json:"high"`
+	Level     float64      `json:"level,omitempty"` // of the interval
+	P         *float64     `json:"p"`
+	Adjusted  *float64     `json:"p_adjusted"`           // after Holm
+	Least     *float64     `json:"detectable,omitempty"` // the least true ratio above 1 that would have been shown with a probability of 0.8
+	Missing   int          `json:"missing,omitempty"`    // further pairs, or runs a side, until a verdict is to be expected; -1: more than can be told
+	Verdict   string       `json:"verdict"`              // REGRESSION, IMPROVEMENT, EQUIVALENT, INCONCLUSIVE
+	Reason    string       `json:"reason,omitempty"`     // why it is inconclusive, where the numbers do not say it
+}
+
+// The scales of a MetricComparison.
+const (
+	ScaleRatio      = "ratio"
+	ScaleDifference = "difference"
+)
+
+// MetricValues are the values of one side, one a run, and their median with its interval.
+type MetricValues struct {
+	Values  []*float64 `json:"values"` // in the order of the runs
+	AtLeast bool       `json:"at_least,omitempty"`
+	Median  *float64   `json:"median"`
+	Low     *float64   `json:"low"`
+	High    *float64   `json:"high"`
+}

@@ -1,0 +1,268 @@
+package results
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/zkbench/zkbench/metrics"
+)
+
+// The files of a share of a run that are there for its merging alone: a line for each cell, and the history of each.
+const (
+	PartFile      = "part.jsonl"
+	historyPrefix = "history-"
+	historySuffix = ".gz"
+)
+
+// Part is what run.json and intervals.hlog of a share do not tell of a cell, and adding it up with other shares takes. All counts are of the
+// steady phase, unless said otherwise; times are in nanoseconds since the start of the cell, by the clock of the share.
+type Part struct {
+	Cell     string                      `json:"cell"`     // its Name
+	Outcomes map[string]map[string]int64 `json:"outcomes"` // operations by how they ended
+	Fanout   metrics.FanoutCounts        `json:"fanout"`
+	Expired  int64                       `json:"expired,omitempty"` // sessions, in the whole cell
+	Redials  int64                       `json:"redials,omitempty"` // failed attempts to open one again
+	Pauses   int64                       `json:"pauses_ns,omitempty"`
+	CPU      int64                       `json:"cpu_ns"` // of the generator; negative where the system does not tell
+	From     int64                       `json:"from_ns"`
+	To       int64                       `json:"to_ns"`
+	Meets    []PartMeet                  `json:"meets"`            // where the shares waited for each other, in the order of time
+	Samples  int                         `json:"samples"`          // in the file of the history
+	Left     int                         `json:"left,omitempty"`   // samples that the file had no room for
+	CutAt    int64                       `json:"cut_ns,omitempty"` // the End of the first of these
+}
+
+// PartMeet is when a share came to a place where all wait for each other, and when it went on.
+type PartMeet struct {
+	Stage string `json:"stage"`
+	Came  int64  `json:"came_ns"`
+	Went  int64  `json:"went_ns"`
+}
+
+// MostHistory is how many bytes the history of a cell of a share may take in its directory: some twenty million samples.
+const MostHistory = 256 << 20
+
+// afterwards are the operations that are no part of the load: they are kept however long the history is.
+var afterwards = []metrics.Op{metrics.Left, metrics.Drain, metrics.Remain, metrics.Tally, metrics.Fault, metrics.Expire, metrics.Late, metrics.Down, metrics.Bound}
+
+// Part writes what merging takes of a cell: the history, up to so many bytes, and the line of part.jsonl, into which it puts how much of the history was kept.
+func (d *Dir) Part(p Part, history func(yield func(metrics.Sample) bool), most int64) error {
+	name := historyPrefix + p.Cell + historySuffix
+	f, err := exclusive(filepath.Join(d.path, name))
+	if err != nil {
+		return d.explain(err)
+	}
+	d.mu.Lock()
+	d.files = append(d.files, name)
+	d.mu.Unlock()
+	p.Samples, err = metrics.WriteSamples(f, history, func(s *metrics.Sample, written int64) bool {
+		if written < most && p.Left == 0 || slices.Contains(afterwards, s.Op) {
+			return true
+		}
+		if p.Left++; p.Left == 1 {
+			p.CutAt = int64(s.End)
+		}
+		return false
+	})
+	if err = errors.Join(err, f.Close()); err != nil {
+		return d.explain(err)
+	}
+	line, err := json.Marshal(p)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err == nil && d.usable() {
+		err = d.appendTo(PartFile, append(line, '\n'))
+	}
+	d.keep(err)
+	return d.err
+}
+
+// Counts takes the outcomes and successes of a set.
+func (p *Part) Counts(s *metrics.Set) {
+	p.Outcomes = map[string]map[string]int64{}
+	add := func(op metrics.Op, name string, n int64) {
+		if n != 0 {
+			if p.Outcomes[op.String()] == nil {
+				p.Outcomes[op.String()] = map[string]int64{}
+			}
+			p.Outcomes[op.String()][name] = n
+		}
+	}
+	for op := range metrics.Op(metrics.Ops) {
+		for o := range metrics.Outcome(metrics.Outcomes) {
+			add(op, o.String(), s.Count(op, o))
+		}
+		add(op, doneName, s.Done(op))
+	}
+}
+
+// doneName stands for the successes that ended in the steady phase, whenever they were due.
+const doneName = "done"
+
+// Set is what Counts took.
+func (p *Part) Set() *metrics.Set {
+	s := &metrics.Set{}
+	for op := range metrics.Op(metrics.Ops) {
+		counts := p.Outcomes[op.String()]
+		for o := range metrics.Outcome(metrics.Outcomes) {
+			s.AddCounts(op, o, counts[o.String()])
+		}
+		s.AddDone(op, counts[doneName])
+	}
+	return s
+}
+
+// ShareResult is the directory of a share, read.
+type ShareResult struct {
+	Dir     string
+	Run     *Run
+	Profile string          // the text of profile.yaml
+	Parts   map[string]Part // by the names of the cells
+}
+
+// Part of a cell; false: the share did not come to its end.
+func (s *ShareResult) Part(cell string) (c Cell, p Part, there bool) {
+	p, there = s.Parts[cell]
+	i := slices.IndexFunc(s.Run.Cells, func(c Cell) bool { return c.Name == cell })
+	if !there || i < 0 {
+		return c, p, false
+	}
+	return s.Run.Cells[i], p, true
+}
+
+// History gives do the samples of a cell.
+func (s *ShareResult) History(cell string, do func(metrics.Sample)) error {
+	path := filepath.Join(s.Dir, historyPrefix+cell+historySuffix)
+	f, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("%w: copy the whole directory of the share", err)
+	}
+	defer f.Close()
+	n := s.Run.Share
+	var stray error
+	err = metrics.ReadSamples(f, func(m metrics.Sample) {
+		if m.Session != metrics.Everybody && !slices.Contains(afterwards, m.Op) && int(m.Session)%max(n.Shares, 1) != n.Number-1 && stray == nil {
+			stray = fmt.Errorf("%s: has a sample of session %d, which belongs to share %d: give each share its own directory", path, m.Session, int(m.Session)%n.Shares+1)
+		}
+		do(m)
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w: copy it from the share's host again", path, err)
+	}
+	return stray
+}
+
+// ReadShare reads the directory of a share. The error names the file and the remedy.
+func ReadShare(dir string) (*ShareResult, error) {
+	run, err := Read(dir)
+	if err != nil {
+		return nil, err
+	}
+	s := &ShareResult{Dir: dir, Run: run, Parts: map[string]Part{}}
+	if run.Share == nil {
+		return nil, fmt.Errorf("%s: the run has no shares (expected the directory of 'zkbench run --share')", filepath.Join(dir, RunFile))
+	}
+	text, err := os.ReadFile(filepath.Join(dir, ProfileFile))
+	if err != nil {
+		return nil, fmt.Errorf("read a share: %w: copy the whole directory of the share", err)
+	}
+	s.Profile = string(text)
+	_, err = readFile(dir, PartFile, func(r io.Reader) (none struct{}, err error) {
+		for dec := json.NewDecoder(r); ; {
+			var p Part
+			err := dec.Decode(&p)
+			if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) { // the share was killed
+				return none, nil
+			}
+			if err != nil {
+				return none, fmt.Errorf("line %d: %w", len(s.Parts)+1, err)
+			}
+			s.Parts[p.Cell] = p
+		}
+	})
+	if errors.Is(err, fs.ErrNotExist) && len(run.Cells) > 0 {
+		return nil, fmt.Errorf("%s is missing: copy the whole directory of the share, which a zkbench that can merge has to have written", filepath.Join(dir, PartFile))
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	return s, nil
+}
+
+// ReadShares reads the directories of the shares of one run, the lowest first. The error says in which file something is not as it has to be, and
+// what to do: shares of different runs, versions, profiles, seeds or servers, one share twice, and, unless missing ones are allowed, a share that is not there.
+// missing are the numbers of these.
+func ReadShares(dirs []string, allowMissing bool) (shares []*ShareResult, missing []int, err error) {
+	for _, dir := range dirs {
+		s, err := ReadShare(dir)
+		if err != nil {
+			return nil, nil, err
+		}
+		shares = append(shares, s)
+	}
+	first := shares[0]
+	for _, s := range shares[1:] {
+		if err := s.differs(first); err != nil {
+			return nil, nil, err
+		}
+	}
+	slices.SortStableFunc(shares, func(a, b *ShareResult) int { return a.Run.Share.Number - b.Run.Share.Number })
+	for i, s := range shares[1:] {
+		if before := shares[i]; s.Run.Share.Number == before.Run.Share.Number {
+			return nil, nil, fmt.Errorf("%s and %s are both share %d: give each share once", before.Dir, s.Dir, s.Run.Share.Number)
+		}
+	}
+	for n := range first.Run.Share.Shares {
+		if !slices.ContainsFunc(shares, func(s *ShareResult) bool { return s.Run.Share.Number == n+1 }) {
+			missing = append(missing, n+1)
+		}
+	}
+	if len(missing) > 0 && !allowMissing {
+		return nil, nil, fmt.Errorf("%s of %d missing: give the directories of all shares, or say --partial for a result that counts as partial", numbered(missing), first.Run.Share.Shares)
+	}
+	return shares, missing, nil
+}
+
+// numbered are shares for a sentence.
+func numbered(shares []int) string {
+	var words []string
+	for _, n := range shares {
+		words = append(words, fmt.Sprint(n))
+	}
+	if len(words) == 1 {
+		return "share " + words[0]
+	}
+	return "shares " + strings.Join(words, ", ")
+}
+
+// differs is why two shares are not of one run.
+func (s *ShareResult) differs(from *ShareResult) error {
+	file := func(s *ShareResult, name string) string { return filepath.Join(s.Dir, name) }
+	a, b := s.Run, from.Run
+	for _, d := range []struct {
+		what        string
+		this, other any
+	}{
+		{"zkbench", a.Environment.Zkbench, b.Environment.Zkbench}, {"profile", a.Profile, b.Profile}, {"seed", a.Seed, b.Seed}, {"number of shares", a.Share.Shares, b.Share.Shares},
+		{"root", a.Root, b.Root}, {"meeting", a.Share.Meeting, b.Share.Meeting},
+	} {
+		if d.this != d.other {
+			return fmt.Errorf("%s is of another run than %s: its %s is %v, not %v (give the directories of one run)", file(s, RunFile), file(from, RunFile), d.what, d.this, d.other)
+		}
+	}
+	if s.Profile != from.Profile {
+		return fmt.Errorf("%s differs from %s (give the directories of one run, as their shares wrote them)", file(s, ProfileFile), file(from, ProfileFile))
+	}
+	return nil
+}
+
+// Length of the steady phase.
+func (p Part) Length() time.Duration { return time.Duration(p.To - p.From) }

@@ -1,0 +1,370 @@
+package fencing
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/zkbench/zkbench/bench/root"
+	"github.com/zkbench/zkbench/recipes"
+	"github.com/zkbench/zkbench/zk"
+	"github.com/zkbench/zkbench/zk/zktest"
+)
+
+// inMemory is a client in this process, on an ensemble in memory. To pause it, its lock session is cut off and what it is told is kept
+// until it goes on.
+type inMemory struct {
+	io.Reader
+	ens    *zktest.Ensemble
+	told   *io.PipeWriter
+	says   *io.PipeReader
+	served chan struct{}
+	defect defect
+
+	mu     sync.Mutex
+	lock   zk.Session // the first session that it opens
+	paused bool
+	kept   [][]byte
+}
+
+// defect is what is wrong with a client; the zero value is a right one.
+type defect struct {
+	order   func(*Order)  // changes what it is told
+	report  func(*Report) // changes what it says
+	restive bool          // it goes on while it is paused
+	mute    bool          // it ends instead of saying anything
+}
+
+func startIn(ctx context.Context, ens *zktest.Ensemble, d defect) *inMemory {
+	in, told := io.Pipe()
+	says, out := io.Pipe()
+	c := &inMemory{Reader: says, ens: ens, told: told, says: says, served: make(chan struct{}), defect: d}
+	context.AfterFunc(ctx, func() { // as a process is killed
+		told.Close()
+		out.Close()
+	})
+	go func() {
+		defer close(c.served)
+		Serve(ctx, in, writer(func(b []byte) (int, error) { return c.say(out, b) }), c.open)
+		out.Close()
+	}()
+	return c
+}
+
+type writer func([]byte) (int, error)
+
+func (w writer) Write(b []byte) (int, error) { return w(b) }
+
+func (c *inMemory) open(_ context.Context, _ Order, timeout time.Duration) (zk.Session, error) {
+	s := c.ens.DialTimeout(timeout)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.lock == nil {
+		c.lock = s
+	}
+	return s, nil
+}
+
+func (c *inMemory) say(out *io.PipeWriter, b []byte) (int, error) {
+	if c.defect.mute {
+		out.Close()
+		return len(b), nil
+	}
+	if c.defect.report != nil {
+		var r Report
+		if err := json.Unmarshal(b, &r); err != nil {
+			return 0, err
+		}
+		c.defect.report(&r)
+		altered, err := json.Marshal(r)
+		if err != nil {
+			return 0, err
+		}
+		_, err = out.Write(altered)
+		return len(b), err
+	}
+	return out.Write(b)
+}
+
+func (c *inMemory) Write(b []byte) (int, error) {
+	if c.defect.order != nil {
+		var o Order
+		if err := json.Unmarshal(b, &o); err != nil {
+			return 0, err
+		}
+		c.defect.order(&o)
+		b, _ = json.Marshal(o)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.paused {
+		c.kept = append(c.kept, append([]byte(nil), b...))
+		return len(b), nil
+	}
+	return c.told.Write(b)
+}
+
+func (c *inMemory) Pause() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.paused = true
+	if !c.defect.restive {
+		c.ens.Partition(c.lock)
+	}
+	return nil
+}
+
+func (c *inMemory) Resume() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.paused = false
+	for _, b := range c.kept {
+		if _, err := c.told.Write(b); err != nil {
+			return err
+		}
+	}
+	c.ens.Reconnect(c.lock)
+	return nil
+}
+
+func (c *inMemory) Close() error {
+	c.told.Close()
+	c.says.Close()
+	<-c.served
+	return nil
+}
+
+// runIn plays trials on an ensemble in memory with clients of this defect, in a bubble, and looks for what they leave.
+func runIn(t *testing.T, d defect, change func(*Config, context.CancelFunc), judge func(*testing.T, []Row, error)) {
+	synctest.Test(t, func(t *testing.T) {
+		znodes := Znodes()
+		names := root.NewNames(znodes.Persistent, znodes.Ephemeral)
+		ens := zktest.New(zktest.Config{Timeout: 4 * time.Second, Created: func(path string) {
+			rest, below := strings.CutPrefix(path, "/fencing/")
+			if below && !names.AllOurs(strings.Split(rest, "/")) {
+				t.Errorf("%s is made, and Znodes do not declare it: its removal would take it for somebody else's", path)
+			}
+		}})
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		admin := ens.Dial()
+		if _, err := admin.Create(t.Context(), "/fencing", nil, zk.Persistent); err != nil {
+			t.Fatal(err)
+		}
+		c := Config{Order: Order{Timeout: 4 * time.Second, DataTimeout: time.Minute}, Dir: "/fencing", Variants: []string{"predecessor"}, Rounds: 1, Parallel: 4,
+			Start: func(ctx context.Context) (Client, error) { return startIn(ctx, ens, d), nil },
+			Dial:  func(context.Context) (zk.Session, error) { return ens.Dial(), nil }}
+		if change != nil {
+			change(&c, cancel)
+		}
+		rows, err := Run(ctx, c)
+		judge(t, rows, err)
+		admin.Close()
+		time.Sleep(time.Minute) // of the bubble: sessions that a client left behind expire
+		if left := ens.Sessions(); len(left) != 0 {
+			t.Errorf("%d sessions are left", len(left))
+		}
+	})
+}
+
+func TestEveryLockLetsALateWriteInUnlessItIsFenced(t *testing.T) {
+	const rounds = 3
+	played := 0
+	runIn(t, defect{}, func(c *Config, _ context.CancelFunc) {
+		c.Variants, c.Rounds = Variants(), rounds
+		c.Played = func(n, of int, _ Row) {
+			if played++; n != played || of != 4*len(Variants()) {
+				t.Errorf("Played(%d, %d), want %d of %d", n, of, played, 4*len(Variants()))
+			}
+		}
+	}, func(t *testing.T, rows []Row, err error) {
+		if err != nil || len(rows) != 4*len(Variants()) || len(rows) == 0 {
+			t.Fatalf("Run() = %d rows, %v, want four of each of %v", len(rows), err, Variants())
+		}
+		for _, r := range rows {
+			want := Row{Variant: r.Variant, Resource: r.Resource, Fenced: r.Fenced, Witness: r.Witness}
+			switch {
+			case !r.Fenced:
+				want.Accepted = rounds
+			case r.Resource == Znode && r.Variant != "single-node":
+				want.Rejected, want.Fence = rounds, recipes.FenceTransaction
+			default:
+				want.Rejected, want.Fence = rounds, recipes.FenceToken
+			}
+			if r != want {
+				t.Errorf("%+v, want %+v", r, want)
+			}
+			if word := map[bool]string{true: "rejected", false: "written"}[r.Fenced]; !strings.HasPrefix(r.Witness, word+": token 0x") {
+				t.Errorf("%s, %s: the witness is %q, want one that begins with %q", r.Variant, r.Resource, r.Witness, word)
+			}
+		}
+	})
+	if played == 0 {
+		t.Error("Played was never called")
+	}
+}
+
+// What is wrong with a client shows: as a violation where a late write got in, as an error where nothing is known. It is never taken for a
+// fence that holds, nor for a violation that showed.
+func TestWhatIsWrongWithAClientShows(t *testing.T) {
+	for _, tt := range []struct {
+		why    string
+		defect defect
+		// want says of a row: the late write was accepted or rejected, or the error has these words.
+		want func(Row) string
+	}{
+		{"it writes past the fence", defect{order: func(o *Order) { o.Fenced = false }}, func(r Row) string {
+			if r.Resource == Register && r.Fenced {
+				return "rejected" // that fence is not in the client's hands
+			}
+			return "accepted"
+		}},
+		{"it forges its token", defect{report: func(r *Report) { r.Token += 1 << 32 }}, func(Row) string { return "the next holder's token" }},
+		{"it forges a token when it writes", defect{report: func(r *Report) {
+			if r.Wrote {
+				r.Token += 1 << 32
+			}
+		}}, func(r Row) string {
+			if r.Resource == Znode && r.Fenced {
+				return "rejected" // its own znode is gone
+			}
+			return "accepted"
+		}},
+		{"it says that it wrote, and did not", defect{
+			order:  func(o *Order) { o.Fenced = o.Lock == "" || o.Resource != "" },
+			report: func(r *Report) { r.Wrote, r.Rejected = r.Path == "", "" },
+		}, func(r Row) string {
+			switch {
+			case r.Resource == Register && r.Fenced:
+				return "rejected"
+			case r.Resource == Register:
+				return "accepted"
+			}
+			return "the client reports"
+		}},
+		{"it says that it was rejected, and wrote", defect{
+			order: func(o *Order) { o.Fenced = false },
+			report: func(r *Report) {
+				if r.Wrote {
+					r.Wrote, r.Rejected = false, "by nobody"
+				}
+			},
+		}, func(r Row) string {
+			if r.Resource == Register { // without its word nothing is written there
+				return "rejected"
+			}
+			return "the client reports"
+		}},
+		{"it cannot be stopped", defect{restive: true}, func(Row) string { return context.DeadlineExceeded.Error() }},
+		{"it ends", defect{mute: true}, func(Row) string { return "the client has ended" }},
+		{"it knows no such lock", defect{order: func(o *Order) { o.Variant = "none" }}, func(Row) string { return "no lock is called none" }},
+	} {
+		t.Run(tt.why, func(t *testing.T) {
+			runIn(t, tt.defect, nil, func(t *testing.T, rows []Row, err error) {
+				if err != nil || len(rows) != 4 {
+					t.Fatalf("Run() = %d rows, %v", len(rows), err)
+				}
+				for _, r := range rows {
+					got := "nothing"
+					switch {
+					case r.Err != nil && r.Accepted+r.Rejected == 0:
+						got = r.Err.Error()
+					case r.Accepted == 1 && r.Rejected == 0:
+						got = "accepted"
+					case r.Rejected == 1 && r.Accepted == 0:
+						got = "rejected"
+					}
+					if want := tt.want(r); !strings.Contains(got, want) {
+						t.Errorf("%s, fenced %v: %s (%+v), want %s", r.Resource, r.Fenced, got, r, want)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestRunTellsWhatItCouldNotStart(t *testing.T) {
+	broken := errors.New("no more processes")
+	runIn(t, defect{}, func(c *Config, _ context.CancelFunc) {
+		c.Start = func(context.Context) (Client, error) { return nil, broken }
+	}, func(t *testing.T, rows []Row, err error) {
+		for _, r := range rows {
+			if !errors.Is(r.Err, broken) || r.Accepted+r.Rejected != 0 {
+				t.Errorf("%+v, want the error", r)
+			}
+		}
+	})
+	runIn(t, defect{}, func(c *Config, _ context.CancelFunc) {
+		c.Dial = func(context.Context) (zk.Session, error) { return nil, broken }
+	}, func(t *testing.T, rows []Row, err error) {
+		for _, r := range rows {
+			if !errors.Is(r.Err, broken) {
+				t.Errorf("%+v, want the error", r)
+			}
+		}
+	})
+}
+
+// A round that cannot be played to its end is played again.
+func TestARoundIsPlayedAgain(t *testing.T) {
+	runIn(t, defect{}, func(c *Config, _ context.CancelFunc) {
+		start := c.Start
+		var failed atomic.Bool
+		c.Start = func(ctx context.Context) (Client, error) {
+			if failed.CompareAndSwap(false, true) {
+				return nil, errors.New("the machine is too slow")
+			}
+			return start(ctx)
+		}
+	}, func(t *testing.T, rows []Row, err error) {
+		replayed := 0
+		for _, r := range rows {
+			replayed += r.Replayed
+			if r.Err != nil {
+				t.Errorf("%+v, want no error", r)
+			}
+		}
+		if replayed != 1 {
+			t.Errorf("%d rounds were played again, want one", replayed)
+		}
+	})
+}
+
+// The end of the context ends the trials under way and begins no more; what had been played by then counts.
+func TestRunEndsWithItsContext(t *testing.T) {
+	runIn(t, defect{}, func(c *Config, cancel context.CancelFunc) {
+		c.Rounds = 100
+		c.Played = func(n, _ int, _ Row) { t.Errorf("%d rows are complete after the end", n) }
+		dial, n := c.Dial, 0
+		var mu sync.Mutex
+		c.Dial = func(ctx context.Context) (zk.Session, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			if n++; n == 50 {
+				cancel()
+			}
+			return dial(ctx)
+		}
+	}, func(t *testing.T, rows []Row, err error) {
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("Run() = %v, want the end of its context", err)
+		}
+		played := 0
+		for _, r := range rows {
+			played += r.Accepted + r.Rejected
+			if r.Err != nil && !errors.Is(r.Err, context.Canceled) {
+				t.Errorf("%+v, want the end of the context", r)
+			}
+		}
+		if played == 0 || played >= 50 {
+			t.Errorf("%d rounds were played, want those before the end", played)
+		}
+	})
+}

@@ -1,0 +1,71 @@
+package published
+
+import (
+	"slices"
+
+	"github.com/zkbench/zkbench/recipes"
+	"github.com/zkbench/zkbench/recipes/barrier"
+	"github.com/zkbench/zkbench/recipes/commit"
+	"github.com/zkbench/zkbench/recipes/election"
+	"github.com/zkbench/zkbench/recipes/lock"
+	"github.com/zkbench/zkbench/recipes/published"
+	"github.com/zkbench/zkbench/recipes/semaphore"
+	"github.com/zkbench/zkbench/zk"
+)
+
+// The sound recipes that every scenario of a published one is also played with; they must come through all of them. ElectionControl is
+// predecessor of recipes.Elections, under a name that no lock has.
+const (
+	Control          = "predecessor"
+	SemaphoreControl = "lease"
+	ElectionControl  = "predecessor-election"
+	BarrierControl   = "double-barrier"
+	CommitControl    = "flat"
+)
+
+type (
+	newLock    = func(zk.Session, string, recipes.Options) recipes.Lock
+	newBarrier = func(zk.Session, string, recipes.Options) recipes.DoubleBarrier
+	newCommit  = func(zk.Session, string, recipes.Options) recipes.Commit
+)
+
+// subject is what a trial is of. Of its makers that of its kind is not nil; elections and semaphores are in the form of locks.
+type subject struct {
+	name, control string
+	permits       int // that handles may hold at once
+	lock          newLock
+	barrier       newBarrier
+	commit        newCommit
+}
+
+func subjectOf(name string) (subject, bool) {
+	var all []subject
+	for _, v := range slices.Concat(lock.Variants(), published.Locks()) {
+		all = append(all, subject{name: v.Name, control: Control, lock: v.New})
+	}
+	for _, v := range slices.Concat(semaphore.Variants(), published.Semaphores()) {
+		all = append(all, subject{name: v.Name, control: SemaphoreControl, permits: permits,
+			lock: func(s zk.Session, path string, o recipes.Options) recipes.Lock {
+				o.Permits = permits
+				return permit{v.New(s, path, o)}
+			}})
+	}
+	control, _ := recipes.Find(election.Variants(), Control)
+	control.Name = ElectionControl
+	for _, v := range slices.Concat(published.Elections(), []recipes.Variant[recipes.Election]{control}) {
+		all = append(all, subject{name: v.Name, control: ElectionControl,
+			lock: func(s zk.Session, path string, o recipes.Options) recipes.Lock { return office{v.New(s, path, o)} }})
+	}
+	for _, v := range slices.Concat(barrier.DoubleVariants(), published.DoubleBarriers()) {
+		all = append(all, subject{name: v.Name, control: BarrierControl, barrier: v.New})
+	}
+	for _, v := range slices.Concat(commit.Variants(), commit.PublishedVariants()) {
+		all = append(all, subject{name: v.Name, control: CommitControl, commit: v.New})
+	}
+	i := slices.IndexFunc(all, func(s subject) bool { return s.name == name })
+	if i < 0 {
+		return subject{}, false
+	}
+	all[i].permits = max(all[i].permits, 1)
+	return all[i], true
+}

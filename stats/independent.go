@@ -1,0 +1,110 @@
+package stats
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	moremath "github.com/aclements/go-moremath/stats"
+)
+
+// Shift estimates by how much a candidate's values lie above a baseline's, from two independent samples: the median of all differences
+// between a value of one and a value of the other, and the distribution-free interval between two of these differences, which contains
+// exactly the shifts that the exact U test does not reject (Hodges and Lehmann 1963, 'Estimates of location based on rank tests'; Lehmann 1975,
+// Nonparametrics, section 2.5). Samples too small for the level have an infinite interval, and no sample at all no estimate: NaN. With ties
+// the interval is wider than it had to be.
+func Shift(baseline, candidate []float64, level float64) (estimate float64, in Interval) {
+	var differences []float64
+	for _, b := range baseline {
+		for _, c := range candidate {
+			differences = append(differences, c-b)
+		}
+	}
+	slices.Sort(differences)
+	in = Interval{math.Inf(-1), math.Inf(1), 1}
+	u := moremath.UDist{N1: len(baseline), N2: len(candidate)}
+	for k := 1; 2*k <= len(differences) && 2*u.CDF(float64(k-1)) <= 1-level+rounding; k++ {
+		in = Interval{differences[k-1], differences[len(differences)-k], 1 - 2*u.CDF(float64(k-1))}
+	}
+	return Median(differences), in
+}
+
+// Effect is a metric of two independent samples.
+type Effect struct {
+	Baseline, Candidate []float64 // logarithms where Additive is false
+	Higher              bool      // is better
+	// Additive: the metric may be 0, and a difference of AbsoluteEffect matters, instead of the ratio MinEffect of the design.
+	Additive       bool
+	AbsoluteEffect float64
+	P              float64 // of the U test
+}
+
+// Judgement is what two independent samples say of one metric, on the scale of their values: log ratios, or differences.
+type Judgement struct {
+	Estimate float64
+	Interval Interval
+	Adjusted float64 // the U test's P after Holm
+	Verdict  Verdict
+	Missing  int // further values a side until a verdict is to be expected, as in Comparison
+}
+
+// JudgeIndependent judges several metrics of finished runs at once, as Compare does those of pairs: a difference needs an interval wholly beyond the
+// minimum effect and a test that rejects among all metrics.
+func JudgeIndependent(d Design, effects []Effect) []Judgement {
+	if !(d.Alpha > 0 && d.Alpha < 1 && d.MinEffect > 1) {
+		panic(fmt.Sprintf("stats: %+v is no design", d))
+	}
+	all, p := make([]Judgement, len(effects)), make([]float64, len(effects))
+	for i, e := range effects {
+		p[i] = e.P
+		all[i].Estimate, all[i].Interval = Shift(e.Baseline, e.Candidate, 1-d.Alpha)
+	}
+	for i, adjusted := range Holm(p) {
+		e, j := effects[i], &all[i]
+		j.Adjusted = adjusted
+		limit := math.Log(d.MinEffect)
+		if e.Additive {
+			limit = e.AbsoluteEffect
+		}
+		switch {
+		case j.Interval.Low >= limit && adjusted <= d.Alpha:
+			j.Verdict = map[bool]Verdict{true: Improvement, false: Regression}[e.Higher]
+		case j.Interval.High <= -limit && adjusted <= d.Alpha:
+			j.Verdict = map[bool]Verdict{true: Regression, false: Improvement}[e.Higher]
+		case j.Interval.Low > -limit && j.Interval.High < limit:
+			j.Verdict = Equivalent
+		}
+		if j.Verdict == Inconclusive {
+			j.Missing = d.missingRuns(e, math.Abs(math.Abs(j.Estimate)-limit))
+		}
+	}
+	return all
+}
+
+// MinRuns is the number of runs a side below which no difference can be shown, because even samples that do not overlap have a p-value above
+// Alpha after Holm's adjustment of the smallest: the U test's least is 2/C(2n,n).
+func (d Design) MinRuns() int {
+	least := 1.0
+	for n := 1; ; n++ {
+		if least <= d.Alpha/float64(max(d.Metrics, 1))+rounding {
+			return n
+		}
+		least *= float64(n+1) / float64(4*n+2)
+	}
+}
+
+// missingRuns is for equal numbers of runs a side: by the normal approximation of the U test, whose efficiency is 3/pi where values are normal.
+func (d Design) missingRuns(e Effect, margin float64) int {
+	have := min(len(e.Baseline), len(e.Candidate))
+	if least := d.MinRuns(); have < least {
+		return least - have
+	}
+	scale := math.Hypot(spread(e.Baseline), spread(e.Candidate)) / math.Sqrt2
+	z := normalQuantile(1-d.Alpha/2/float64(max(d.Metrics, 1))) + normalQuantile(Power)
+	for n := have + 1; n <= MaxPairs; n++ {
+		if scale*z*math.Sqrt(2/float64(n)*math.Pi/3) <= margin {
+			return n - have
+		}
+	}
+	return -1
+}

@@ -1,0 +1,117 @@
+package stats
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+// maxExact is the number of differences up to which a sign-flip test counts all sign patterns: two lists of 2^20 sums, half a second.
+const maxExact = 40
+
+// randomFlips is how many sign patterns are drawn where there are too many to count.
+const randomFlips = 200_000
+
+// PValue is the result of a test.
+type PValue struct {
+	P float64
+	// Exact: every sign pattern was counted. Otherwise P is from patterns drawn at random, with the observed one among them, so that a
+	// test by it keeps its level (Phipson and Smyth 2010, 'Permutation p-values should never be zero'); Error is its standard error.
+	Exact bool
+	Error float64
+}
+
+// SignFlip tests whether the differences of pairs lie symmetrically around 0, two-sided, by their sum: P is the share of the 2^n ways to
+// give them signs whose sum is at least as far from 0 as the one observed (Fisher 1935, The Design of Experiments, section 21; Good 2005,
+// Permutation, Parametric and Bootstrap Tests of Hypotheses, section 3.2). Where A and B of a pair were put in order by chance and there is no
+// difference between them, each sign pattern is as likely as any other, so P <= alpha has a probability of at most alpha, whatever the
+// distribution. Up to 40 differences all patterns are counted: half of the differences have 2^(n/2) sums, and two sorted lists tell how many
+// pairs are beyond a threshold in one pass (Horowitz and Sahni 1974). Beyond that patterns are drawn with the seed. No differences: P is 1.
+// A difference that is not finite has no sum; it panics.
+func SignFlip(d []float64, seed uint64) PValue {
+	size, observed := 0.0, 0.0
+	for _, x := range d {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			panic("stats: a difference that is not finite")
+		}
+		size, observed = size+math.Abs(x), observed+x
+	}
+	least := math.Abs(observed) - size*1e-12 // sums of the same numbers in another order are equal
+	if len(d) <= maxExact {
+		return PValue{P: exactFlips(d, least), Exact: true}
+	}
+	r := rand.New(rand.NewPCG(seed, uint64(len(d))))
+	beyond := 1
+	for range randomFlips {
+		sum, bits := 0.0, uint64(0)
+		for i, x := range d {
+			if i%64 == 0 {
+				bits = r.Uint64()
+			}
+			if bits>>(i%64)&1 == 0 {
+				x = -x
+			}
+			sum += x
+		}
+		if math.Abs(sum) >= least {
+			beyond++
+		}
+	}
+	p := float64(beyond) / (randomFlips + 1)
+	return PValue{P: p, Error: math.Sqrt(p * (1 - p) / randomFlips)}
+}
+
+// exactFlips is the share of all sign patterns whose sum is at least so far from 0.
+func exactFlips(d []float64, least float64) float64 {
+	if least <= 0 {
+		return 1
+	}
+	a, b := signedSums(d[:len(d)/2]), signedSums(d[len(d)/2:])
+	// The sums are symmetric: those at or below -least are as many as those at or above it.
+	count, j := 0.0, len(b)
+	for _, x := range a { // ascending, so ever more of b reach the threshold with it
+		for j > 0 && x+b[j-1] >= least {
+			j--
+		}
+		count += float64(len(b) - j)
+	}
+	return 2 * count / math.Exp2(float64(len(d)))
+}
+
+// signedSums are the sums of d under all sign patterns, ascending.
+func signedSums(d []float64) []float64 {
+	sums := []float64{0}
+	for _, x := range d {
+		next := make([]float64, 0, 2*len(sums))
+		for _, s := range sums {
+			next = append(next, s-x, s+x)
+		}
+		sums = next
+	}
+	slices.Sort(sums)
+	return sums
+}
+
+// Holm adjusts p-values of several tests, so that rejecting all of at most alpha makes a single false rejection among them with a probability
+// of at most alpha, however they depend on each other (Holm 1979, 'A simple sequentially rejective multiple test procedure').
+func Holm(p []float64) []float64 {
+	ascending := make([]int, len(p))
+	for i := range ascending {
+		ascending[i] = i
+	}
+	slices.SortStableFunc(ascending, func(i, j int) int {
+		switch {
+		case p[i] < p[j]:
+			return -1
+		case p[i] > p[j]:
+			return 1
+		}
+		return 0
+	})
+	adjusted, highest := make([]float64, len(p)), 0.0
+	for rank, i := range ascending {
+		highest = max(highest, min(1, float64(len(p)-rank)*p[i]))
+		adjusted[i] = highest
+	}
+	return adjusted
+}

@@ -1,0 +1,37 @@
+package workloads
+
+import (
+	"context"
+
+	"github.com/zkbench/zkbench/check"
+	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/zk"
+)
+
+// Keeping is a Workload whose sessions may rightly have znodes while they live though they hold nothing.
+type Keeping interface {
+	Workload
+	// InspectOpen is Inspect without these.
+	InspectOpen(ctx context.Context, s zk.Session, r metrics.Recorder) error
+}
+
+// InspectOpen looks at what is left of the recipe's znodes while the sessions are still open and hold nothing, and records it for the checks: what
+// is ephemeral goes with its session, and is not seen after it. Of items and sums, which have one account, it records nothing.
+func InspectOpen(ctx context.Context, w Workload, s zk.Session, r metrics.Recorder) error {
+	inspect := w.Inspect
+	if k, some := w.(Keeping); some {
+		inspect = k.InspectOpen
+	}
+	return inspect(ctx, s, whileOpen{r})
+}
+
+type whileOpen struct{ metrics.Recorder }
+
+func (o whileOpen) Record(s metrics.Sample, parts ...metrics.Sample) {
+	for _, s := range append([]metrics.Sample{s}, parts...) {
+		if s.Op == metrics.Left || s.Op == metrics.Drain {
+			s.Value = check.SessionsOpen
+			o.Recorder.Record(s)
+		}
+	}
+}

@@ -1,0 +1,92 @@
+package workloads
+
+import (
+	"sync"
+	"time"
+
+	"github.com/zkbench/zkbench/metrics"
+)
+
+// Waiting is a Workload in which something waits that no session waits for, such as an item in a queue. How long it waited is known when it
+// is over; what still waits in the end has waited so long at least.
+type Waiting interface {
+	Workload
+	// StillWaiting records what waits at an offset as unfinished. It may be called while sessions work.
+	StillWaiting(at time.Duration, r metrics.Recorder)
+}
+
+// Delays tells whether the items of a workload may be taken only some time after their put.
+func Delays(w Workload) bool {
+	q, is := w.(*queue)
+	return is && q.delay != nil
+}
+
+// StillWaiting tells of the items that have been put and not been taken, and of those whose puts the end has cut.
+func (w *queue) StillWaiting(at time.Duration, r metrics.Recorder) {
+	if !w.passed {
+		return
+	}
+	for _, put := range w.inQueue.all() {
+		if put.End <= at {
+			put.Op, put.Outcome, put.Token, put.End = metrics.PutToTake, metrics.Unfinished, 0, at
+			r.Record(put)
+		}
+	}
+}
+
+// inQueue is the puts of the items that may be in a queue, by Value. What has been there before the load is not among them. It may be used
+// from many goroutines.
+type inQueue struct {
+	mu   sync.Mutex
+	puts map[int64]underWay
+}
+
+type underWay struct {
+	metrics.Sample
+	expected bool // the item is in the queue, or would have been if the end of the run had not cut its put; otherwise nobody knows
+}
+
+// begin notes a put that is about to begin: somebody may take the item before its put has ended.
+func (w *inQueue) begin(put metrics.Sample) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.puts == nil {
+		w.puts = map[int64]underWay{}
+	}
+	w.puts[put.Value] = underWay{Sample: put}
+}
+
+// end notes how a put ended, unless its item has been taken already. One that failed has put nothing; cut says that the run has ended before it.
+func (w *inQueue) end(put metrics.Sample, cut bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if _, there := w.puts[put.Value]; !there {
+		return
+	}
+	if put.Outcome == metrics.Failed {
+		delete(w.puts, put.Value)
+		return
+	}
+	w.puts[put.Value] = underWay{put, put.Outcome == metrics.OK || cut}
+}
+
+// take is the put of an item that has been taken for the first time; false for one that was taken before, or that was there before the load.
+func (w *inQueue) take(value int64) (put metrics.Sample, first bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p, first := w.puts[value]
+	delete(w.puts, value)
+	return p.Sample, first
+}
+
+// all are the puts of the items that have to come out of the queue.
+func (w *inQueue) all() (puts []metrics.Sample) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, p := range w.puts {
+		if p.expected {
+			puts = append(puts, p.Sample)
+		}
+	}
+	return puts
+}

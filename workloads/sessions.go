@@ -1,0 +1,212 @@
+package workloads
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/zkbench/zkbench/check"
+	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/profiles"
+	"github.com/zkbench/zkbench/recipes"
+	"github.com/zkbench/zkbench/zk"
+)
+
+// Fields of the workload 'sessions'.
+var (
+	idling = profiles.Field{Key: "idle", Type: profiles.DurationDistribution, Axis: true, Example: "{exponential: 1s}", Default: "0s", Max: float64(24 * time.Hour),
+		Doc: "How long a session does nothing between its opening and its close. A client has one session at a time, so a rate needs rate x idle clients at least."}
+	ephemerals = profiles.Field{Key: "ephemerals", Type: profiles.WholeNumber, Axis: true, Example: "[1, 10]", Default: "1", Max: 1000,
+		Doc: "Ephemeral znodes that each session creates, at the paths of those of the client's session before it; without one nothing tells whether a close removes them."}
+)
+
+// OpenedSessions is the workload 'sessions'.
+func OpenedSessions() Kind {
+	return Kind{
+		Doc:      "clients that open a session, idle, and close it",
+		Objects:  "sessions",
+		Znodes:   recipes.Znodes{Ephemeral: []string{`OBJECT/held-#-#`}},
+		Workload: profiles.Workload{Name: "sessions", Fields: []profiles.Field{idling, ephemerals}},
+		Variants: []Variant{{Name: "close", Source: "ZooKeeper Programmer's Guide, ZooKeeper Sessions", Doc: "each session is closed by its client",
+			New: func(l Load, options map[string]string) (Workload, error) {
+				for name := range options {
+					return nil, fmt.Errorf("variant close: unknown option %q (it has no options)", name)
+				}
+				return &sessions{Load: l, places: places{l.Dir, "sessions", 1}, idle: l.Distribution(idling), before: make([]openerState, l.Sessions)}, nil
+			}}},
+	}
+}
+
+// sessions is the workload 'sessions': each client opens a session, creates its ephemeral znodes, idles and closes it.
+type sessions struct {
+	Load
+	places
+	idle   profiles.Distribution
+	before []openerState
+}
+
+// openerState is what a client keeps over its sessions.
+type openerState struct {
+	closed int64 // the last session, if its close was acknowledged; 0: nothing has to be gone
+}
+
+// opener is a client.
+type opener struct {
+	Seat
+	w     *sessions
+	state *openerState
+	s     zk.Session    // as it is counted; nil before the first that is measured
+	heard time.Duration // when the last request was sent that was answered
+}
+
+// Join gives the session its part.
+func (w *sessions) Join(seat Seat) Step {
+	j := &opener{Seat: seat, w: w, state: &w.before[seat.ID]}
+	return j.step
+}
+
+// held is a znode of a client.
+func (j *opener) held(i int) string { return fmt.Sprintf("%s/held-%d-%d", j.w.path(0), j.ID, i) }
+
+// step is the life of one session. What the client was given to begin with is closed first, and measured by nobody.
+func (j *opener) step(ctx context.Context, due time.Duration) error {
+	if j.s == nil {
+		j.Session.Close()
+	}
+	if !j.open(ctx, due) {
+		return nil
+	}
+	if j.create(ctx) {
+		j.keep(ctx)
+	}
+	return j.finish()
+}
+
+// open opens the session; false: there is none.
+func (j *opener) open(ctx context.Context, due time.Duration) bool {
+	actx, cancel := j.w.within(ctx)
+	defer cancel()
+	s := metrics.Sample{Op: metrics.Open, Session: j.ID, Due: due, Start: j.Origin.Now()}
+	fresh, err := j.Seat.Open(actx)
+	s.End, s.Outcome = j.Origin.Now(), outcome(ctx, err)
+	if err == nil {
+		j.Session, j.s, j.heard = fresh, zk.Observe(fresh, counted(j.Origin, j.Fanout)), s.Start
+		s.Token = fresh.ID()
+		if print, known := zk.Fingerprint(fresh); known {
+			s.Value = int64(print)
+		}
+	}
+	j.Recorder.Record(s)
+	return err == nil
+}
+
+// within bounds one operation.
+func (w *sessions) within(ctx context.Context) (context.Context, context.CancelFunc) {
+	if w.Deadline > 0 {
+		return context.WithTimeout(ctx, w.Deadline)
+	}
+	return context.WithCancel(ctx)
+}
+
+// create creates the ephemeral znodes, and looks thereby whether those of the session before are gone: the paths are the same. False: it failed.
+func (j *opener) create(ctx context.Context) bool {
+	for i := range j.w.Int(ephemerals) {
+		actx, cancel := j.w.within(ctx)
+		s := metrics.Sample{Op: metrics.Create, Session: j.ID, Start: j.Origin.Now()}
+		s.Due = s.Start
+		_, err := j.s.Create(actx, j.held(i), nil, zk.Ephemeral)
+		cancel()
+		s.End, s.Outcome = j.Origin.Now(), outcome(ctx, err)
+		j.Recorder.Record(s)
+		answered := err == nil || zk.Classify(err) == zk.ClassDefiniteNo
+		if answered {
+			j.heard = s.Start
+		}
+		if answered && j.state.closed != 0 {
+			j.Recorder.Record(j.left(ctx, i, err))
+		}
+		if err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// left is whether a znode of the session before, whose close was acknowledged, is still there: err is how the creation of the same ended.
+func (j *opener) left(ctx context.Context, i int, err error) metrics.Sample {
+	s := metrics.Sample{Op: metrics.Left, Session: j.ID, Token: j.state.closed, Start: j.Origin.Now()}
+	if err != nil {
+		st, there, found := j.s.Exists(ctx, j.held(i))
+		if there && st.EphemeralOwner == j.state.closed {
+			s.Outcome = metrics.Failed
+		} else if found != nil {
+			s.Outcome = outcome(ctx, found)
+		}
+	}
+	s.End = j.Origin.Now()
+	s.Due = s.Start
+	return s
+}
+
+// keep idles.
+func (j *opener) keep(ctx context.Context) {
+	d := j.w.idle.Sample(j.Rand)
+	if d <= 0 {
+		return
+	}
+	s := metrics.Sample{Op: metrics.Keep, Session: j.ID, Token: j.Session.ID(), Value: int64(j.Session.Timeout()), Start: j.heard}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-j.Session.Done():
+		s.Outcome = metrics.Lost
+	case <-ctx.Done():
+	}
+	s.Due, s.End = s.Start, j.Origin.Now()
+	j.Recorder.Record(s)
+}
+
+// finish closes the session. The error says that it is over already.
+func (j *opener) finish() error {
+	j.state.closed = 0
+	if err := j.Session.Err(); err != nil {
+		return err
+	}
+	s := metrics.Sample{Op: metrics.Close, Session: j.ID, Token: j.Session.ID(), Start: j.Origin.Now()}
+	if err := j.Session.Close(); err == nil {
+		j.state.closed = s.Token
+	} else { // no server has answered: it may live until it expires
+		s.Outcome = metrics.InDoubt
+	}
+	s.Due, s.End = s.Start, j.Origin.Now()
+	j.Recorder.Record(s)
+	return nil
+}
+
+// Checks are what the servers promise of sessions.
+func (w *sessions) Checks() []check.Check {
+	all := []check.Check{check.SessionsOwn()}
+	if w.Int(ephemerals) > 0 {
+		all = append(all, check.NothingLeft())
+	}
+	return all
+}
+
+// Measures are the sessions that were opened, what they created, and their ends.
+func (w *sessions) Measures() []Measure {
+	all := []Measure{operation(metrics.Open, "sessions"),
+		{Op: metrics.Close, Role: Part, Unit: "closes", Caption: "Close is from a session's close to the answer of a server, by which its ephemeral znodes are gone."}}
+	if w.Int(ephemerals) > 0 {
+		all = append(all, Measure{Op: metrics.Create, Role: Part, Unit: "creates"})
+	}
+	return all
+}
+
+// Theory of events per release is none: there are no releases.
+func (w *sessions) Theory() (release, arrival float64) { return 0, 0 }
+
+// Cost is that of one session. Its pings depend on how long it idles, and are left out with the handshake and the close, which are of the same kind.
+func (w *sessions) Cost() Cost {
+	return Cost{Writes: float64(w.Int(ephemerals)), Reads: 0, Lists: 0, Names: 0, Bytes: 0, Events: 0, Watches: 0}
+}

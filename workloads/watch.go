@@ -1,0 +1,199 @@
+package workloads
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/zkbench/zkbench/check"
+	"github.com/zkbench/zkbench/internal/phrase"
+	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/profiles"
+	"github.com/zkbench/zkbench/recipes"
+	"github.com/zkbench/zkbench/zk"
+)
+
+var watchedBytes = profiles.Field{Key: "payload", Type: profiles.WholeNumber, Axis: true, Aside: true, Example: "1000", Default: "100", Max: 1e6,
+	Doc: "Bytes of the data of the znode that is watched."}
+
+// watching is a way to watch a znode: a variant of the workload 'watch'.
+type watching struct {
+	name, doc string
+	once      bool // a watch tells of one change, and is armed again by a read
+	recursive bool
+	below     bool // what changes is a child of the znode below that of the cell; a watch of the child or its parent tells of it
+	comes     bool // it comes and goes; otherwise its data change
+	cost      Cost // of one event that is told, beside the event
+	// arm arms a one-shot watch by a read; at is the znode of the cell.
+	arm func(ctx context.Context, s zk.Session, at string) (*zk.Watch, error)
+}
+
+// watchings are the variants.
+func watchings(payload int) []watching {
+	data := Cost{Reads: 1, Bytes: float64(payload)}
+	return []watching{
+		{name: "data", doc: "one-shot watches of a znode's data (getData), which change", once: true, cost: data,
+			arm: func(ctx context.Context, s zk.Session, at string) (*zk.Watch, error) {
+				_, _, w, err := s.GetW(ctx, at)
+				return w, err
+			}},
+		{name: "children", doc: "one-shot watches of a znode's children (getChildren), of which one comes and goes", once: true, below: true, comes: true,
+			cost: Cost{Reads: 1, Lists: 1, Names: 0.5, Bytes: float64(4+len(child)) / 2},
+			arm: func(ctx context.Context, s zk.Session, at string) (*zk.Watch, error) {
+				_, _, w, err := s.ChildrenW(ctx, at)
+				return w, err
+			}},
+		{name: "exists", doc: "one-shot watches of a znode that comes and goes (exists)", once: true, below: true, comes: true, cost: Cost{Reads: 1},
+			arm: func(ctx context.Context, s zk.Session, at string) (*zk.Watch, error) {
+				_, _, w, err := s.ExistsW(ctx, at+"/"+child)
+				return w, err
+			}},
+		{name: "persistent-data", doc: "persistent watches of a znode (addWatch), whose data change"},
+		{name: "recursive-data", doc: "persistent recursive watches of a znode (addWatch), of whose child the data change", recursive: true, below: true},
+	}
+}
+
+const child = "child"
+
+// Watchers is the workload 'watch'.
+func Watchers() Kind {
+	k := Kind{
+		Doc:     "one session changes a znode, the others watch it",
+		Objects: "watch",
+		Znodes:  recipes.Znodes{Persistent: []string{`OBJECT/child`}},
+		Workload: profiles.Workload{Name: "watch", Fields: []profiles.Field{watchedBytes}, Check: func(p profiles.Profile) []profiles.Problem {
+			if least := slices.Min(p.Sessions); least < 2 {
+				return []profiles.Problem{{Key: "sessions", Message: fmt.Sprintf("a watch needs at least 2 sessions (one changes the znode, the others watch it), got %d", least)}}
+			}
+			return nil
+		}},
+	}
+	for i, v := range watchings(0) {
+		k.Variants = append(k.Variants, Variant{Name: v.name, Source: "ZooKeeper Programmer's Guide, Watches", Doc: v.doc, Persistent: !v.once,
+			New: func(l Load, options map[string]string) (Workload, error) {
+				for name := range options {
+					return nil, fmt.Errorf("variant %s: unknown option %q (it has no options)", v.name, name)
+				}
+				return newWatch(watchings(l.Int(watchedBytes))[i], l), nil
+			}})
+	}
+	return k
+}
+
+// newWatch returns the workload 'watch': session 0 changes a znode, all others watch it. In a closed loop the next change waits until all watchers
+// have the event and watch again, for as long as Stall; in an open one it does not.
+func newWatch(v watching, l Load) *watchLoad {
+	return &watchLoad{Load: l, watching: v, places: places{l.Dir, "watch", 1}, fanOuts: newFanOuts(l.Sessions - 1), watchers: make([]watcherState, l.Sessions)}
+}
+
+type watchLoad struct {
+	Load
+	watching
+	places
+	*fanOuts
+	watchers []watcherState // by session; the first is not used
+	writer   writerState
+}
+
+// at is the znode of the cell, and node what changes.
+func (w *watchLoad) at() string { return w.path(0) }
+func (w *watchLoad) node() string {
+	if w.below {
+		return w.at() + "/" + child
+	}
+	return w.at()
+}
+
+// Setup makes the znode, unless it is one that comes.
+func (w *watchLoad) Setup(ctx context.Context, s zk.Session) error {
+	if err := w.make(ctx, s); err != nil {
+		return err
+	}
+	if w.comes {
+		return nil
+	}
+	data := make([]byte, w.Int(watchedBytes))
+	if w.below {
+		_, err := s.Create(ctx, w.node(), data, zk.Persistent)
+		return err
+	}
+	_, err := s.Set(ctx, w.node(), data, zk.AnyVersion)
+	return err
+}
+
+// Checks are the promise of watches.
+func (w *watchLoad) Checks() []check.Check {
+	return []check.Check{check.Notifications(w.once, w.Stall)}
+}
+
+// Inspect has nothing to look for: the znode belongs to the workload.
+func (w *watchLoad) Inspect(context.Context, zk.Session, metrics.Recorder) error { return nil }
+
+// Measures are the changes, their way to the watchers, and what it costs to arm a watch.
+func (w *watchLoad) Measures() []Measure {
+	return []Measure{operation(metrics.Change, "changes"),
+		{Op: metrics.Deliver, Role: Part, Unit: "events", Caption: "Deliver is from the issue of a change to a watcher's event, as it is read from the socket; " +
+			"first-event, median-event and last-event are those of all watchers of one change."},
+		{Op: metrics.FirstEvent, Role: Part}, {Op: metrics.MedianEvent, Role: Part}, {Op: metrics.LastEvent, Role: Part},
+		{Op: metrics.Arm, Role: Part, Unit: "watches", Caption: "Arm is a request that arms a watch: after each event of a one-shot watch, once for a persistent one."}}
+}
+
+// IsDriven tells that the changes are offered.
+func (w *watchLoad) IsDriven(id uint32) bool { return id == 0 }
+
+// Theory of events per release is none: there are no releases.
+func (w *watchLoad) Theory() (release, arrival float64) { return 0, 0 }
+
+// Cost is that of one change: an event for each watcher, and for a one-shot watch the read that arms it again. Changes that come together cost less.
+func (w *watchLoad) Cost() Cost {
+	watchers := float64(w.Sessions - 1)
+	c := Cost{Writes: 1, Reads: 0, Events: watchers}
+	for spent, n := range w.cost {
+		c[spent] = n * watchers
+	}
+	return c
+}
+
+// Notes are the account of all events.
+func (w *watchLoad) Notes(history iter.Seq[metrics.Sample]) []string {
+	a := check.AccountOf(history, w.once, w.Stall)
+	if a.Due == 0 {
+		return nil
+	}
+	some := func(n int, what string) string {
+		if n == 0 {
+			return ""
+		}
+		return fmt.Sprintf(", %d %s", n, what)
+	}
+	return []string{fmt.Sprintf("%s to %s, %s due: %d delivered, %d lost, %d duplicated", phrase.Count(a.Changes, "change"), phrase.Count(a.Watchers, "watcher"),
+		phrase.Count(a.Due, "event"), a.Delivered, a.Lost, a.Duplicated) +
+		some(a.Coalesced, "coalesced with the one before") + some(a.Missed, "missed without a connection") + some(a.Undecided, "undecided at the end")}
+}
+
+// StillWaiting tells of the changes whose events have not come to all.
+func (w *watchLoad) StillWaiting(at time.Duration, r metrics.Recorder) {
+	for _, f := range w.pending() {
+		if f.issued < at {
+			f.unserved(metrics.Unfinished, at, r)
+		}
+	}
+}
+
+// Join gives the session its part.
+func (w *watchLoad) Join(seat Seat) Step {
+	if seat.ID == 0 {
+		j := &watchWriter{Seat: seat, w: w, s: zk.Observe(seat.Session, counted(seat.Origin, seat.Fanout))}
+		return j.step
+	}
+	j := &watcherSeat{Seat: seat, w: w, state: &w.watchers[seat.ID]}
+	trace := counted(seat.Origin, seat.Fanout)
+	trace.Received = func(at time.Time) {
+		j.received.Add(1)
+		seat.Fanout.Event(seat.Origin.At(at))
+	}
+	j.s = zk.Observe(seat.Session, trace)
+	return observing(seat, func(ctx context.Context, _ time.Duration) bool { return j.step(ctx) })
+}

@@ -1,0 +1,299 @@
+package workloads
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/zk"
+)
+
+// watcherSeat is a session that watches. Its fields but received belong to its goroutine.
+type watcherSeat struct {
+	Seat
+	w     *watchLoad
+	s     zk.Session
+	state *watcherState
+
+	watch  *zk.Watch // armed; nil: not
+	stream *zk.Stream
+	gap    bool            // events of the stream may be missing, and nothing has been read since
+	token  int64           // the state in which it was armed
+	since  time.Duration   // when it was armed, or its last event came
+	down   <-chan struct{} // closed when the connection has broken since
+	told   int64           // the change of the last event
+
+	received atomic.Int64 // events that the session has received
+	seen     int64        // of these, accounted for
+}
+
+// step arms the watch, or waits for one event and arms it again; false: that went wrong.
+func (j *watcherSeat) step(ctx context.Context) bool {
+	switch {
+	case j.gap:
+		return j.catchUp(ctx)
+	case j.watch == nil && j.stream == nil:
+		return j.arm(ctx)
+	case j.watch != nil:
+		var e zk.Event
+		select {
+		case e = <-j.watch.C():
+		case <-ctx.Done():
+			j.await(metrics.Unfinished, zk.Event{At: time.Now()}, false)
+			return true
+		}
+		j.watch = nil
+		return j.take(e) && j.arm(ctx)
+	}
+	e, err := j.stream.Next(ctx)
+	if err != nil {
+		j.await(metrics.Unfinished, zk.Event{At: time.Now()}, false)
+		return true
+	}
+	return j.take(e) && (!j.gap || j.catchUp(ctx))
+}
+
+// arm arms the watch.
+func (j *watcherSeat) arm(ctx context.Context) bool {
+	s := metrics.Sample{Op: metrics.Arm, Session: j.ID, Start: j.Origin.Now()}
+	s.Due = s.Start
+	r := &zk.Reply{Context: ctx}
+	j.down = zk.Disconnected(j.Session)
+	var err error
+	if j.w.once {
+		j.watch, err = j.w.arm(r, j.s, j.w.at())
+	} else if p, can := zk.AsPersistentWatcher(j.s); can {
+		j.stream, err = p.AddWatch(r, j.w.at(), j.w.recursive)
+	} else {
+		err = zk.ErrUnimplemented
+	}
+	s.End, s.Token = j.Origin.Now(), r.Zxid
+	if s.Outcome = outcome(ctx, err); err == nil {
+		j.armed(r.Zxid)
+	}
+	j.Recorder.Record(s)
+	return err == nil
+}
+
+// armed notes that the watch is armed, in the state of a transaction.
+func (j *watcherSeat) armed(zxid int64) {
+	if isClosed(j.down) { // the request that was answered was sent on a new connection
+		j.down = zk.Disconnected(j.Session)
+	}
+	j.token, j.since = zxid, j.Origin.Now()
+	j.w.armedAt(j.state)
+}
+
+// take accounts for what the watch tells; false: it is lost, or the connection was and events may be missing.
+func (j *watcherSeat) take(e zk.Event) bool {
+	if e.Err == nil {
+		j.await(metrics.OK, e, isClosed(j.down) && j.w.once)
+		return true
+	}
+	j.await(metrics.Lost, e, true)
+	j.record(j.w.disarm(j.state, j.w.once))
+	if j.stream != nil && errors.Is(e.Err, zk.ErrWatchLost) {
+		j.gap = true
+		return true
+	}
+	j.stream = nil
+	return false
+}
+
+// catchUp reads where a persistent watch stands whose connection was lost, until a reading came between which and its request the watch told nothing:
+// all that it has told since is of changes that this reading saw, and what it will tell is not. A server that does not say what an event is of leaves
+// no other way to know.
+func (j *watcherSeat) catchUp(ctx context.Context) bool {
+	for {
+		j.down = zk.Disconnected(j.Session)
+		r := &zk.Reply{Context: ctx}
+		if _, _, err := j.s.Exists(r, j.w.at()); err != nil {
+			return false
+		}
+		quiet := true
+		for e, some := j.stream.Poll(); some; e, some = j.stream.Poll() {
+			quiet = false
+			if e.Err == nil {
+				j.await(metrics.OK, e, true)
+			} else if !j.take(e) {
+				j.gap = false
+				return false
+			}
+		}
+		if quiet {
+			j.gap = false
+			j.armed(r.Zxid)
+			return true
+		}
+	}
+}
+
+// await records how the wait for an event ended. broke says that the connection broke while it lasted.
+func (j *watcherSeat) await(o metrics.Outcome, e zk.Event, broke bool) {
+	s := metrics.Sample{Op: metrics.Await, Outcome: o, Session: j.ID, Token: j.token, Zxid: e.Zxid, Due: j.since, Start: j.since, End: j.Origin.At(e.At)}
+	if broke {
+		s.Value = 1
+	}
+	if o == metrics.OK {
+		j.seen++
+	}
+	if j.w.once { // a persistent watch tells all that it receives
+		extra := j.received.Load() - j.seen
+		if o == metrics.Unfinished && extra > 0 { // the one that it waited for may be between the socket and here
+			extra--
+		}
+		if extra > 0 {
+			s.Value += 2 * extra
+			j.seen += extra
+		}
+	}
+	s.Start = min(s.Start, s.End)
+	s.Due = s.Start
+	j.Recorder.Record(s)
+	if j.since = s.End; o != metrics.OK || broke && !j.w.once && e.Zxid == 0 {
+		return
+	}
+	of, parts := j.w.tell(j.state, j.token, e.Zxid, &j.told, j.w.once, s.End)
+	if of != nil {
+		d := of.part(metrics.Deliver, metrics.OK, s.End)
+		d.Session, d.Zxid = j.ID, e.Zxid
+		j.Recorder.Record(d)
+	}
+	j.record(parts)
+}
+
+func (j *watcherSeat) record(all []metrics.Sample) {
+	for _, s := range all {
+		j.Recorder.Record(s)
+	}
+}
+
+// writerState is what the session that changes the znode knows of it, in whichever session of ZooKeeper.
+type writerState struct {
+	zxid  int64   // of the last change; 0: not known
+	there bool    // what comes and goes is there
+	doubt *fanOut // a change that may have been made
+}
+
+// watchWriter is the session that changes.
+type watchWriter struct {
+	Seat
+	w *watchLoad
+	s zk.Session
+}
+
+// step is one change, and in a closed loop the wait for its events and for all to watch again.
+func (j *watchWriter) step(ctx context.Context, due time.Duration) error {
+	if j.w.writer.zxid == 0 {
+		j.until(ctx, j.w.allArmed())
+	}
+	s := metrics.Sample{Op: metrics.Change, Session: j.ID, Due: due, Start: j.Origin.Now()}
+	if st := &j.w.writer; st.zxid == 0 || st.doubt != nil {
+		if err := j.settle(ctx); err != nil {
+			s.End, s.Outcome = j.Origin.Now(), outcome(ctx, err)
+			j.Recorder.Record(s)
+			return j.Session.Err()
+		}
+		s.Start = j.Origin.Now()
+	}
+	out := j.w.issue(due, s.Start, j.w.once, j.w.watchers)
+	s.Value = out.number
+	err := j.change(ctx, out)
+	s.End, s.Outcome = j.Origin.Now(), outcome(ctx, err)
+	switch st := &j.w.writer; {
+	case st.doubt != nil:
+		if s.Outcome == metrics.Failed {
+			s.Outcome = metrics.InDoubt
+		}
+	case j.w.zxidOf(out) > 0:
+		if s.Token = j.w.zxidOf(out); s.Outcome == metrics.Failed { // the reply was lost, and what is there tells
+			s.Outcome = metrics.OK
+		}
+	default:
+		s.Outcome = metrics.Failed
+	}
+	j.Recorder.Record(s)
+	if s.Token == 0 || j.w.Open {
+		return j.Session.Err()
+	}
+	if j.until(ctx, out.done) {
+		j.until(ctx, j.w.allArmed())
+	} else if ctx.Err() == nil {
+		j.w.giveUp(out, j.Origin.Now(), j.Recorder)
+	}
+	return j.Session.Err()
+}
+
+// until waits, for as long as Stall; false: in vain.
+func (j *watchWriter) until(ctx context.Context, done <-chan struct{}) bool {
+	t := time.NewTimer(j.w.Stall)
+	defer t.Stop()
+	select {
+	case <-done:
+		return true
+	case <-t.C:
+	case <-ctx.Done():
+	}
+	return false
+}
+
+// change makes a change, and finds out whether it was made when the reply is lost.
+func (j *watchWriter) change(ctx context.Context, out *fanOut) error {
+	st, actx := &j.w.writer, ctx
+	if j.w.Deadline > 0 {
+		var cancel context.CancelFunc
+		actx, cancel = context.WithTimeout(ctx, j.w.Deadline)
+		defer cancel()
+	}
+	r := &zk.Reply{Context: actx}
+	var err error
+	switch {
+	case !j.w.comes:
+		_, err = j.s.Set(r, j.w.node(), make([]byte, j.w.Int(watchedBytes)), zk.AnyVersion)
+	case st.there:
+		err = j.s.Delete(r, j.w.node(), zk.AnyVersion)
+	default:
+		_, err = j.s.Create(r, j.w.node(), nil, zk.Persistent)
+	}
+	if err == nil && r.Zxid != 0 {
+		st.zxid, st.there = r.Zxid, !st.there
+		j.w.made(out, r.Zxid)
+		return nil
+	}
+	st.doubt = out
+	if found := j.settle(ctx); found != nil {
+		return errors.Join(err, found)
+	}
+	return err
+}
+
+// settle finds out which change was the last, and so whether one in doubt was made.
+func (j *watchWriter) settle(ctx context.Context) error {
+	if err := j.s.Sync(ctx, j.w.at()); err != nil {
+		return err
+	}
+	path := j.w.node()
+	if j.w.comes {
+		path = j.w.at()
+	}
+	is, there, err := j.s.Exists(ctx, path)
+	switch {
+	case err != nil:
+		return err
+	case !there:
+		return &zk.Error{Op: zk.KindExists, Path: path, Err: zk.ErrNoNode}
+	}
+	st, last := &j.w.writer, is.Mzxid
+	if j.w.comes {
+		last = is.Pzxid
+	}
+	if st.doubt != nil && last > st.zxid {
+		j.w.made(st.doubt, last)
+	} else if st.doubt != nil {
+		j.w.void(st.doubt)
+	}
+	st.zxid, st.there, st.doubt = last, is.NumChildren > 0, nil
+	return nil
+}

@@ -1,0 +1,210 @@
+package wire
+
+import (
+	"cmp"
+	"errors"
+	"sync"
+	"sync/atomic"
+
+	"github.com/zkbench/zkbench/internal/jute"
+	"github.com/zkbench/zkbench/zk"
+)
+
+// shape says how the body of a reply is taken out of the read buffer, which is used again at once.
+type shape uint8
+
+const (
+	shapeNone      shape = iota
+	shapeStat            // Stat
+	shapeDataStat        // buffer, Stat
+	shapePathStat        // string, Stat
+	shapeNamesStat       // vector of strings, Stat
+	shapeBody            // anything, for the caller to decode
+)
+
+// The fate of a call, decided once: by the reader of the socket or by the caller whose context ends.
+const (
+	callPending   uint32 = iota
+	callDone             // the result is in the call, which belongs to its caller
+	callAbandoned        // the caller has gone; whoever finishes the call disposes of it
+)
+
+// call is one request and its reply. Calls of waiting callers are pooled; a call sits in at most one queue.
+type call struct {
+	next, prev *call
+	in         *queue // the queue it sits in; guarded by Client.mu
+	fate       atomic.Uint32
+	sent       int64 // on the engine's clock, not later than the true time
+	xid        int32
+	op         jute.Op
+	kind       zk.Kind
+	shape      shape
+	arm        class
+	again      bool // may be sent again when the reply is lost with the connection: it changes nothing, or nothing more
+
+	ready chan struct{} // capacity 1; nil for a request of the client itself, which nobody waits for
+	req   []byte        // the whole packet
+	path  string
+
+	err   error
+	code  int32
+	zxid  int64
+	data  []byte
+	stat  zk.Stat
+	name  string
+	body  string
+	names []string
+	same  []string // instead of names: to copy
+
+	watch     *zk.Watch // to be armed by the reply
+	tape      *zk.Stream
+	recursive bool        // the mode of tape
+	answered  func(error) // for a request of the client itself: called by the reader, must not block
+}
+
+// keepRequest is the largest request buffer that a pooled call keeps, in bytes.
+const keepRequest = 4 << 10
+
+var calls = sync.Pool{New: func() any { return &call{ready: make(chan struct{}, 1)} }}
+
+// newCall begins a request for one path. A path that is malformed shows in err, which do returns.
+func newCall(op jute.Op, kind zk.Kind, path string, s shape) *call {
+	k := newBare(op, kind, s)
+	k.path, k.err = path, zk.CheckPath(path)
+	return k
+}
+
+// newBare begins a request that is not for one path.
+func newBare(op jute.Op, kind zk.Kind, s shape) *call {
+	k := calls.Get().(*call)
+	k.op, k.kind, k.shape = op, kind, s
+	k.req = jute.BeginRequest(k.req, op)
+	return k
+}
+
+// free gives a call back whose results have been taken.
+func (k *call) free() {
+	*k = call{req: reusable(k.req, keepRequest), ready: k.ready}
+	calls.Put(k)
+}
+
+// finish hands a call that no queue holds any more to its caller, or disposes of it.
+func (k *call) finish(err error) {
+	k.err = err
+	if k.ready == nil {
+		if k.answered != nil {
+			k.answered(err)
+		}
+		return
+	}
+	if k.fate.CompareAndSwap(callPending, callDone) {
+		k.ready <- struct{}{}
+		return
+	}
+	w, t := k.watch, k.tape
+	k.free()
+	if w != nil {
+		w.Stop()
+	}
+	if t != nil {
+		t.Stop()
+	}
+}
+
+// resolve gives a call its reply. The body is read in place and its memory used again, unless kept is true.
+func (k *call) resolve(r *reader, zxid int64, code int32, body []byte, own bool) (kept bool, err error) {
+	k.zxid, k.code = zxid, code
+	if code != 0 && !(k.op == jute.OpMulti && len(body) > 0) {
+		k.finish(zk.FromCode(code))
+		return false, nil
+	}
+	if kept, err = k.settle(r, body, own); err != nil {
+		k.finish(lost{err})
+		return kept, err
+	}
+	k.finish(nil)
+	return kept, nil
+}
+
+// settle takes the reply's body into the call. own says that the bytes are this frame's alone and may be kept.
+func (k *call) settle(r *reader, body []byte, own bool) (kept bool, err error) {
+	d := jute.Decoder{B: body}
+	switch k.shape {
+	case shapeStat:
+		takeStat(&d, &k.stat)
+	case shapeDataStat:
+		k.data = d.Buffer()
+		if kept = own; !own {
+			k.data = append([]byte(nil), k.data...)
+		}
+		takeStat(&d, &k.stat)
+	case shapePathStat:
+		k.name = d.String()
+		takeStat(&d, &k.stat)
+	case shapeNamesStat:
+		wire := d.Take(len(body) - jute.StatLength)
+		takeStat(&d, &k.stat)
+		if !d.Bad {
+			k.names, k.same, err = r.lists.decode(k.path, wire)
+		}
+	case shapeBody:
+		k.body = string(body)
+	}
+	return kept, cmp.Or(err, d.Err())
+}
+
+// queue is a list of calls in the order of the wire.
+type queue struct{ head, tail *call }
+
+func (q *queue) push(k *call) {
+	k.in, k.prev, k.next = q, q.tail, nil
+	if q.tail == nil {
+		q.head = k
+	} else {
+		q.tail.next = k
+	}
+	q.tail = k
+}
+
+func (q *queue) remove(k *call) {
+	if k.prev == nil {
+		q.head = k.next
+	} else {
+		k.prev.next = k.next
+	}
+	if k.next == nil {
+		q.tail = k.prev
+	} else {
+		k.next.prev = k.prev
+	}
+	k.in, k.prev, k.next = nil, nil, nil
+}
+
+func (q *queue) pop() *call {
+	k := q.head
+	if k != nil {
+		q.remove(k)
+	}
+	return k
+}
+
+// take empties q.
+func (q *queue) take() []*call {
+	var all []*call
+	for k := q.pop(); k != nil; k = q.pop() {
+		all = append(all, k)
+	}
+	return all
+}
+
+// lost is the error of a write whose reply went down with its connection.
+type lost struct{ cause error }
+
+func (l lost) Error() string {
+	if errors.Is(l.cause, zk.ErrMaybeApplied) {
+		return l.cause.Error()
+	}
+	return zk.ErrMaybeApplied.Error() + " (" + l.cause.Error() + ")"
+}
+
+func (l lost) Unwrap() []error { return []error{zk.ErrMaybeApplied, l.cause} }

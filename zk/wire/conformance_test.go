@@ -1,0 +1,239 @@
+package wire_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/zkbench/zkbench/ensemble"
+	"github.com/zkbench/zkbench/ensemble/ensembletest"
+	"github.com/zkbench/zkbench/ensemble/local"
+	"github.com/zkbench/zkbench/internal/jute"
+	"github.com/zkbench/zkbench/zk"
+	"github.com/zkbench/zkbench/zk/wire"
+	"github.com/zkbench/zkbench/zk/zktest"
+)
+
+var servers ensembletest.Shared
+
+func TestMain(m *testing.M) { os.Exit(servers.Run(m)) }
+
+// words lets tests ask servers for their watches.
+func words(cfg *local.Config) {
+	cfg.Tick = 500 * time.Millisecond
+	cfg.Extra = map[string]string{"4lw.commands.whitelist": "*"}
+}
+
+func TestConformance(t *testing.T) {
+	conform(t, ensembletest.Start(t, 1, words).Addresses(), nil, nil)
+}
+
+// A connection with TLS cannot be read by a poller, so this is the suite of stream connections too.
+func TestConformanceOverTLSAndSASL(t *testing.T) {
+	near := ensembletest.Start(t, 1, words, func(cfg *local.Config) { cfg.Secure = ensemble.SecureSASL })
+	files := near.Credentials()
+	text, err := os.ReadFile(files.Auth)
+	if err != nil {
+		t.Fatal(err)
+	}
+	user, password, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(string(text)), "sasl "), ":")
+	who := &wire.SASL{User: user, Password: password}
+	conform(t, near.Addresses(), who, near.Dial)
+	costOfASession(t, wire.Config{Servers: near.Addresses(), SASL: who, Dialer: near.Dial})
+
+	stranger, err := wire.Dial(limited(t), wire.Config{Servers: near.Addresses(), Dialer: near.Dial})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stranger.Close()
+	if _, _, err := stranger.Get(limited(t), "/"); !errors.Is(err, zk.ErrAuthRequired) {
+		t.Errorf("a session without SASL: Get gives %v, want ErrAuthRequired", err)
+	}
+	_, err = wire.Dial(limited(t), wire.Config{Servers: near.Addresses(), Dialer: near.Dial, SASL: &wire.SASL{User: user, Password: "no" + password}})
+	if !errors.Is(err, zk.ErrAuthFailed) || strings.Contains(err.Error(), password) {
+		t.Errorf("a wrong password: %v, want ErrAuthFailed", err)
+	}
+	s := dial(t, wire.Config{Servers: near.Addresses(), SASL: who, Dialer: near.Dial})
+	all, err := s.WhoAmI(limited(t))
+	if err != nil || !slices.Contains(all, zk.Identity{Scheme: "sasl", ID: user}) {
+		t.Errorf("WhoAmI gives %v, %v, want sasl:%s", all, err, user)
+	}
+	if err := s.Expire(limited(t)); err != nil {
+		t.Errorf("Expire: %v", err)
+	}
+	if <-s.Done(); !errors.Is(s.Err(), zk.ErrSessionExpired) {
+		t.Errorf("after Expire the session is over by %v", s.Err())
+	}
+}
+
+// costOfASession bounds the memory that an idle session over TLS takes in this process: heap and stacks.
+func costOfASession(t *testing.T, cfg wire.Config) {
+	const n, most = 64, 40 << 10
+	memory := func() uint64 {
+		runtime.GC()
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc + m.StackInuse
+	}
+	before := memory()
+	for seed := range uint64(n) {
+		cfg.Seed = seed
+		s := dial(t, cfg)
+		if _, _, err := s.Get(limited(t), "/"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if each := (memory() - before) / n; each > most {
+		t.Errorf("an idle session over TLS takes %d bytes, want at most %d", each, most)
+	} else {
+		t.Logf("an idle session over TLS takes %d bytes", each)
+	}
+}
+
+func TestConformanceOnThreeServers(t *testing.T) {
+	conform(t, ensembletest.Start(t, 3, words).Addresses(), nil, nil)
+}
+
+// plain dials connections that a poller cannot read, as TLS ones are.
+func plain(ctx context.Context, network, address string) (net.Conn, error) {
+	var d net.Dialer
+	c, err := d.DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	return struct{ net.Conn }{c}, nil
+}
+
+// conform runs the suite with every session behind proxies of its own.
+func conform(t *testing.T, addresses []string, who *wire.SASL, dialer ensemble.Dialer) {
+	var mu sync.Mutex
+	behind := map[zk.Session][]*proxy{}
+	each := func(s zk.Session, do func(*proxy)) {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, p := range behind[s] {
+			do(p)
+		}
+	}
+	seed := uint64(0)
+	dial := func(t *testing.T, cfg zktest.DialConfig) zk.Session {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), zktest.Patience)
+		defer cancel()
+		var ps []*proxy
+		var near []string
+		for _, a := range addresses {
+			p := newProxy(t, a)
+			ps, near = append(ps, p), append(near, p.address())
+		}
+		seed++
+		s, err := wire.Dial(ctx, wire.Config{Servers: near, Timeout: cfg.Timeout, Seed: seed, SASL: who, Dialer: dialer})
+		if err != nil {
+			t.Fatal(err)
+		}
+		mu.Lock()
+		behind[s] = ps
+		mu.Unlock()
+		return &proxied{s, ps}
+	}
+	below := func(s zk.Session) zk.Session { return s.(*proxied).Client }
+	zktest.Conformance(t, dial, zktest.Powers{
+		Persistent: true,
+		Create2:    true,
+		Expire: func(s zk.Session) {
+			each(below(s), (*proxy).block) // or the session would be claimed back
+			if who == nil {
+				claim(t, addresses[0], below(s).(*wire.Client))
+			} else if err := claimProved(t, addresses[0], below(s).(*wire.Client)); err != nil {
+				t.Error(err)
+			}
+			each(below(s), (*proxy).unblock)
+		},
+		Disconnect:    func(s zk.Session) { each(below(s), (*proxy).block) },
+		Reconnect:     func(s zk.Session) { each(below(s), (*proxy).unblock) },
+		ServerWatches: func(string) int { return watchCount(t, addresses, dialer) },
+	})
+}
+
+// proxied closes the proxies after the session, so that the suite can count goroutines.
+type proxied struct {
+	*wire.Client
+	proxies []*proxy
+}
+
+func (p *proxied) Close() error {
+	err := p.Client.Close()
+	for _, x := range p.proxies {
+		x.close()
+	}
+	return err
+}
+
+// claim ends a session by claiming it on a second connection and closing it there.
+func claim(t *testing.T, address string, session *wire.Client) {
+	t.Helper()
+	c, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	b := jute.Connect{Timeout: 10 * time.Second, Session: session.ID(), Password: session.Secret()}.Request()
+	bye := jute.BeginRequest(nil, jute.OpClose)
+	jute.Seal(bye, 1)
+	b = append(b, bye...)
+	if _, err := c.Write(b); err != nil {
+		t.Fatal(err)
+	}
+	io.Copy(io.Discard, c)
+}
+
+// claimProved is claim on a server that wants credentials: the session's own, at the server itself and not at its proxies.
+func claimProved(t *testing.T, address string, session *wire.Client) error {
+	return session.ExpireAt(limited(t), address)
+}
+
+// watchCount is how many watches the servers hold, from their mntr.
+func watchCount(t *testing.T, addresses []string, dialer ensemble.Dialer) int {
+	n := 0
+	for _, a := range addresses {
+		for line := range strings.Lines(word(t, a, "mntr", dialer)) {
+			if value, ok := strings.CutPrefix(line, "zk_watch_count\t"); ok {
+				held, err := strconv.Atoi(strings.TrimSpace(value))
+				if err != nil {
+					t.Error(err)
+				}
+				n += held
+			}
+		}
+	}
+	return n
+}
+
+func word(t *testing.T, address, word string, dialer ensemble.Dialer) string {
+	t.Helper()
+	if dialer == nil {
+		dialer = new(net.Dialer).DialContext
+	}
+	c, err := dialer(t.Context(), "tcp", address)
+	if err != nil {
+		t.Error(err)
+		return ""
+	}
+	defer c.Close()
+	fmt.Fprint(c, word)
+	text, err := io.ReadAll(c)
+	if err != nil {
+		t.Error(err)
+	}
+	return string(text)
+}

@@ -1,0 +1,153 @@
+package wire
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/zkbench/zkbench/internal/jute"
+	"github.com/zkbench/zkbench/zk"
+)
+
+// do sends a request and waits for its reply, or for the end of ctx. When the error is not nil the call is gone; otherwise
+// the caller frees it.
+func (c *Client) do(ctx context.Context, k *call) error {
+	if k.err != nil {
+		return discard(k, k.err)
+	}
+	if err := ctx.Err(); err != nil {
+		return discard(k, err)
+	}
+	if len(k.req) > c.limit {
+		return discard(k, fmt.Errorf("a request of %d bytes: %w", len(k.req), zk.ErrBadArguments))
+	}
+	if err := c.send(k); err != nil {
+		return discard(k, err)
+	}
+	if done := ctx.Done(); done == nil {
+		<-k.ready
+	} else {
+		select {
+		case <-k.ready:
+		case <-done:
+			if err := c.abandon(k, ctx.Err()); err != nil {
+				return err
+			}
+		}
+	}
+	zk.Replied(ctx, k.zxid)
+	if k.err != nil {
+		return discard(k, k.err)
+	}
+	return nil
+}
+
+// discard frees a call that failed and tells what was attempted.
+func discard(k *call, err error) error {
+	e := &zk.Error{Op: k.kind, Path: k.path, Err: err}
+	k.free()
+	return e
+}
+
+// send gives a request its place and writes it; while the session is disconnected it waits in line.
+func (c *Client) send(k *call) error {
+	c.wmu.Lock()
+	c.mu.Lock()
+	if err := c.over(k); err != nil {
+		c.mu.Unlock()
+		c.wmu.Unlock()
+		return err
+	}
+	cn := c.conn
+	if cn == nil {
+		c.waiting.push(k)
+		c.mu.Unlock()
+		c.wmu.Unlock()
+		return nil
+	}
+	c.enlist(k)
+	c.mu.Unlock()
+	cn.sent.Store(k.sent)
+	err := cn.send(k.req)
+	c.wmu.Unlock()
+	if err != nil {
+		cn.broken(err)
+	}
+	return nil
+}
+
+// over says why no more requests are taken, if so. Called with mu held.
+func (c *Client) over(k *call) error {
+	if c.err != nil {
+		return c.err
+	}
+	if c.shut && k.op != jute.OpClose {
+		return zk.ErrClosed
+	}
+	return nil
+}
+
+// enlist puts a request at the end of those that wait for replies. Called with wmu and mu held, before the write.
+func (c *Client) enlist(k *call) {
+	if k.op == jute.OpSetWatches || k.op == jute.OpSetWatches2 {
+		k.xid = jute.XidSetWatches
+	} else {
+		c.xid = max(c.xid+1, 1) // 1 follows the largest number
+		k.xid = c.xid
+	}
+	k.sent = c.eng.clock.Load()
+	jute.Seal(k.req, k.xid)
+	c.pending.push(k)
+	c.tap.tellSent(k.kind)
+	if k.arm != armNone {
+		c.sites.begin(k.path, k.arm)
+	}
+}
+
+// abandon is for a caller whose context has ended. It returns nil when the reply has won the race.
+func (c *Client) abandon(k *call, cause error) error {
+	c.mu.Lock()
+	if k.in == &c.waiting && k.fate.CompareAndSwap(callPending, callDone) { // never sent, or a read
+		c.waiting.remove(k)
+		c.mu.Unlock()
+		return discard(k, cause)
+	}
+	e := &zk.Error{Op: k.kind, Path: k.path, Err: cause}
+	if !k.again {
+		e.Err = zk.Abandoned(cause)
+	}
+	gone := k.fate.CompareAndSwap(callPending, callAbandoned)
+	c.mu.Unlock()
+	if gone {
+		return e
+	}
+	<-k.ready
+	return nil
+}
+
+// post sends a request of the client itself, which nobody waits for, unless it is of no use any more by the time it would be
+// sent: choose decides that, with wmu and mu held, so that its reason still holds on the wire.
+func (c *Client) post(choose func() []*call) {
+	c.wmu.Lock()
+	c.mu.Lock()
+	cn := c.conn
+	if cn == nil {
+		c.mu.Unlock()
+		c.wmu.Unlock()
+		return
+	}
+	ks := choose()
+	for _, k := range ks {
+		c.enlist(k)
+	}
+	c.mu.Unlock()
+	var err error
+	for _, k := range ks {
+		if err == nil {
+			err = cn.send(k.req)
+		}
+	}
+	c.wmu.Unlock()
+	if err != nil {
+		cn.broken(err)
+	}
+}

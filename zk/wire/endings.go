@@ -1,0 +1,153 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/zkbench/zkbench/internal/jute"
+	"github.com/zkbench/zkbench/zk"
+)
+
+// Disconnected is closed while the session has no connection, and when it is over; after a reconnect a call returns a new channel.
+func (c *Client) Disconnected() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.conn == nil {
+		closed := make(chan struct{})
+		close(closed)
+		return closed
+	}
+	if c.down == nil {
+		c.down = make(chan struct{})
+	}
+	return c.down
+}
+
+// cutOff tells those who wait for a disconnection. Called with mu held.
+func (c *Client) cutOff() {
+	if c.down != nil {
+		close(c.down)
+		c.down = nil
+	}
+}
+
+// Crash ends the session as the death of its process does: the servers are told nothing and expire it in their time. After it, Close has
+// nothing to do.
+func (c *Client) Crash() error {
+	c.closing.Do(func() {
+		c.end(zk.ErrClosed)
+		c.release()
+	})
+	<-c.freed
+	return nil
+}
+
+// Expire has the servers end the session while its client knows nothing: a second connection presents the session's id and password, and closes it.
+// While servers are down or without a leader it tries one after the other, for as long as the context allows.
+func (c *Client) Expire(ctx context.Context) error {
+	c.mu.Lock()
+	hello := c.hello()
+	c.mu.Unlock()
+	within := claimed
+	if cn := c.current(); cn != nil {
+		if _, encrypted := cn.link.(*streamLink); encrypted {
+			within = proving
+		}
+	}
+	for i, host := -1, c.Server(); ; host = c.cfg.Servers[i] {
+		i = (i + 1) % len(c.cfg.Servers)
+		if host == "" {
+			continue
+		}
+		err := closeElsewhere(ctx, func(ctx context.Context) (net.Conn, error) { return c.open(ctx, host) }, hello, c.prove, within)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-time.After(expirePause):
+		case <-ctx.Done():
+			return fmt.Errorf("expire 0x%x: %w", c.ID(), err)
+		}
+	}
+}
+
+// expirePause is between two attempts to expire a session.
+const expirePause = 200 * time.Millisecond
+
+// CloseSession ends a session of somebody else, of whom it is enough to know id and password, at one server. It is a nil error also
+// when the session was over before.
+func CloseSession(ctx context.Context, server string, id int64, password []byte) error {
+	c := Client{id: id, secret: password, cfg: Config{Timeout: 10 * time.Second}} // only to write the request
+	var d net.Dialer
+	err := closeElsewhere(ctx, func(ctx context.Context) (net.Conn, error) { return d.DialContext(ctx, "tcp", server) }, c.hello(), c.prove, claimed)
+	if err != nil {
+		return fmt.Errorf("close session 0x%x: %w", id, err)
+	}
+	return nil
+}
+
+// A session is claimed by closeElsewhere while its client claims it back: it reconnects when it is claimed, at once. The servers then close
+// the connection of whoever had it before, or, when it has moved to another server, may leave a request without an answer. So it is claimed
+// again, this often, and each time it has so long.
+const (
+	claims  = 40
+	claimed = 300 * time.Millisecond
+	proving = 3 * time.Second // where the connection has to be encrypted or authenticated first
+)
+
+func closeElsewhere(ctx context.Context, open func(context.Context) (net.Conn, error), hello []byte, prove func(net.Conn) error, within time.Duration) (err error) {
+	claimedBack := []error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE}
+	for range claims {
+		once, cancel := context.WithTimeout(ctx, within)
+		err = claim(once, open, hello, prove)
+		late := once.Err() != nil
+		cancel()
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil && late {
+			continue
+		}
+		if !slices.ContainsFunc(claimedBack, func(sign error) bool { return errors.Is(err, sign) }) {
+			return err
+		}
+	}
+	return err
+}
+
+// claim goes on with a session on a connection of its own, and closes it.
+func claim(ctx context.Context, open func(context.Context) (net.Conn, error), hello []byte, prove func(net.Conn) error) error {
+	nc, err := open(ctx)
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+	defer context.AfterFunc(ctx, func() { nc.Close() })()
+	if _, err := exchange(nc, hello, true); err != nil {
+		if errors.Is(err, zk.ErrSessionExpired) {
+			return nil
+		}
+		return err
+	}
+	if err := prove(nc); err != nil {
+		return err
+	}
+	req := jute.BeginRequest(nil, jute.OpClose)
+	const xid = 1
+	jute.Seal(req, xid)
+	if _, err := nc.Write(req); err != nil {
+		return err
+	}
+	for {
+		answer, err := jute.ReadFrame(nc, jute.ReplyHeader, defaultMaxReply)
+		if err != nil || jute.Int32(answer) == xid {
+			return err
+		}
+	}
+}

@@ -1,0 +1,132 @@
+package wire
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/zkbench/zkbench/internal/jute"
+	"github.com/zkbench/zkbench/zk"
+)
+
+// Multi carries out all ops or none.
+func (c *Client) Multi(ctx context.Context, ops ...zk.Op) ([]zk.OpResult, error) {
+	k := newBare(jute.OpMulti, zk.KindMulti, shapeBody)
+	if len(ops) > 0 {
+		k.path = ops[0].Path
+	}
+	for _, op := range ops {
+		if err := checkOp(op); err != nil {
+			k.path = op.Path
+			return nil, discard(k, err)
+		}
+		k.req = c.putOp(k.req, op)
+	}
+	k.req = putMultiHeader(k.req, jute.OpError, true)
+	return c.results(ctx, k, ops)
+}
+
+func putMultiHeader(b []byte, op jute.Op, done bool) []byte {
+	return jute.AppendInt32(jute.AppendBool(jute.AppendInt32(b, int32(op)), done), -1)
+}
+
+func checkOp(op zk.Op) error {
+	switch op.Kind {
+	case zk.KindCreate:
+		return zk.CheckCreate(op.Path, op.Mode)
+	case zk.KindCheck, zk.KindDelete, zk.KindSet:
+		return zk.CheckPath(op.Path)
+	}
+	return fmt.Errorf("a multi cannot %v: %w", op.Kind, zk.ErrBadArguments)
+}
+
+func (c *Client) putOp(b []byte, op zk.Op) []byte {
+	switch op.Kind {
+	case zk.KindCheck:
+		b = putPath(putMultiHeader(b, jute.OpCheck, false), c.root, op.Path)
+		return jute.AppendInt32(b, op.Version)
+	case zk.KindDelete:
+		b = putPath(putMultiHeader(b, jute.OpDelete, false), c.root, op.Path)
+		return jute.AppendInt32(b, op.Version)
+	case zk.KindSet:
+		b = putPath(putMultiHeader(b, jute.OpSetData, false), c.root, op.Path)
+		return jute.AppendInt32(jute.AppendBuffer(b, op.Data), op.Version)
+	}
+	code := jute.OpCreate2
+	if op.Mode == zk.Container {
+		code = jute.OpCreateContainer
+	}
+	b = putPath(putMultiHeader(b, code, false), c.root, op.Path)
+	return jute.AppendInt32(append(jute.AppendBuffer(b, op.Data), c.acl...), int32(op.Mode))
+}
+
+// results sends a multi. The czxid of what it created is the zxid of its reply, because servers leave the Stat out. A refused one comes as a reply whose header is 0 and whose results are errors, or (from some
+// servers) as one with an error in the header.
+func (c *Client) results(ctx context.Context, k *call, ops []zk.Op) ([]zk.OpResult, error) {
+	err := c.do(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	body, path := []byte(k.body), k.path
+	code, zxid := k.code, k.zxid
+	k.free()
+	res, failed, err := parseMulti(body, len(ops))
+	switch {
+	case err != nil:
+		return nil, &zk.Error{Op: zk.KindMulti, Path: path, Err: lost{err}}
+	case failed >= 0:
+		return res, &zk.Error{Op: zk.KindMulti, Path: ops[failed].Path, Err: res[failed].Err}
+	case code != 0:
+		return res, &zk.Error{Op: zk.KindMulti, Path: path, Err: zk.FromCode(code)}
+	}
+	for i := range res {
+		if r := &res[i]; ops[i].Kind == zk.KindCreate {
+			r.Path = c.outside(r.Path)
+			r.Stat.Czxid = zxid
+		}
+	}
+	return res, nil
+}
+
+// parseMulti reads the results of n operations and finds the one that failed, -1 for none. The others of a failed multi carry
+// ErrRolledBack, or nil for the ones before the failure.
+func parseMulti(body []byte, n int) (res []zk.OpResult, failed int, err error) {
+	d := jute.Decoder{B: body}
+	failed = -1
+	for {
+		op, done := jute.Op(d.Int32()), d.Bool()
+		d.Int32() // the error, which the body of an error repeats
+		if d.Bad {
+			return nil, failed, jute.ErrProtocol
+		}
+		if done {
+			break
+		}
+		var r zk.OpResult
+		switch op {
+		case jute.OpError:
+			if code := d.Int32(); code != 0 {
+				r.Err = zk.FromCode(code)
+			}
+			if r.Err != nil && r.Err != zk.ErrRolledBack && failed < 0 {
+				failed = len(res)
+			}
+		case jute.OpCreate: // what servers make of a create2 in a multi
+			r.Path = d.String()
+		case jute.OpCreate2, jute.OpCreateContainer, jute.OpCreateTTL:
+			r.Path = d.String()
+			takeStat(&d, &r.Stat)
+		case jute.OpSetData:
+			takeStat(&d, &r.Stat)
+		case jute.OpDelete, jute.OpCheck:
+		default:
+			return nil, failed, jute.ErrProtocol
+		}
+		if res = append(res, r); len(res) > n {
+			return nil, failed, jute.ErrProtocol
+		}
+	}
+	if len(res) != n {
+		return nil, failed, jute.ErrProtocol
+	}
+	return res, failed, nil
+}

@@ -1,0 +1,306 @@
+package wire
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/zkbench/zkbench/internal/jute"
+	"github.com/zkbench/zkbench/zk"
+	"github.com/zkbench/zkbench/zk/internal/lease"
+)
+
+// pair is two ends of a connection, one of them a link of a poller.
+func pair(t *testing.T, c *Client) (*conn, net.Conn) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	here, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	there, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { there.Close() })
+	cn, err := newConn(c, "", here)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cn, there
+}
+
+// TestALinkThatWasNeverAdded: it can be closed, as when a session ends while its connection is being adopted.
+func TestALinkThatWasNeverAdded(t *testing.T) {
+	e, err := newEngine(1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.stop()
+	cn, _ := pair(t, &Client{eng: e})
+	cn.close()
+}
+
+// unpolled is a link that no poller reads, for the test to do it.
+func unpolled(t *testing.T) (*epollLink, net.Conn) {
+	e := &engine{}
+	p := &poller{eng: e}
+	e.pollers = []*poller{p}
+	c := &Client{eng: e, timeout: ten, cfg: Config{MaxReply: 1 << 20}, done: make(chan struct{}), hosts: []string{""}, rand: rand.New(rand.NewPCG(1, 0))}
+	c.cfg.Dialer = func(ctx context.Context, _, _ string) (net.Conn, error) { <-ctx.Done(); return nil, ctx.Err() }
+	e.dialing = make(chan struct{}, 1)
+	cn, there := pair(t, c)
+	c.conn = cn
+	t.Cleanup(func() { c.end(zk.ErrClosed); c.work.Wait() })
+	return cn.link.(*epollLink), there
+}
+
+// unread is how many bytes lie in the socket of a link.
+func (l *epollLink) unread() (n int32) {
+	syscall.Syscall(syscall.SYS_IOCTL, uintptr(l.fd), syscall.TIOCINQ, uintptr(unsafe.Pointer(&n)))
+	return n
+}
+
+// await waits until the socket of a link has so many bytes, and the end behind them.
+func (l *epollLink) await(t *testing.T, bytes int, end bool) {
+	t.Helper()
+	for deadline := time.Now().Add(ten); l.unread() < int32(bytes); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d bytes have come, want %d", l.unread(), bytes)
+		}
+	}
+	if !end {
+		return
+	}
+	ep, err := syscall.EpollCreate1(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Close(ep)
+	err = syscall.EpollCtl(ep, syscall.EPOLL_CTL_ADD, l.fd, &syscall.EpollEvent{Events: syscall.EPOLLRDHUP})
+	for n := 0; n == 0 && err == nil || err == syscall.EINTR; {
+		n, err = syscall.EpollWait(ep, make([]syscall.EpollEvent, 1), int(ten.Milliseconds()))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What one event has the poller read: all that there is, but no more than maxReads times, and after a read that leaves room only when the
+// server has ended the connection.
+func TestWhatAnEventHasThePollerRead(t *testing.T) {
+	const one = 4 + jute.ReplyHeader // the reply to a ping
+	for _, c := range []struct {
+		sentence    string
+		pongs, room int
+		events      uint32
+		left        int
+		empty       bool
+		ended       bool // the server has ended the connection, and the session knows
+	}{
+		{"it can be written to", 1, one, syscall.EPOLLOUT, one, true, false},
+		{"nothing is there", 0, one, syscall.EPOLLIN, 0, true, false},
+		{"less than there is room for", 1, one + 1, syscall.EPOLLIN, 0, true, false},
+		{"as much as there is room for", 1, one, syscall.EPOLLIN, 0, true, false},
+		{"twice as much", 2, one, syscall.EPOLLIN | syscall.EPOLLOUT, 0, true, false},
+		{"more than it reads in a row", maxReads + 1, one, syscall.EPOLLIN, one, false, false},
+		{"the end", 0, one, syscall.EPOLLIN | syscall.EPOLLRDHUP, 0, true, true},
+		{"the end after less than there is room for", 1, one + 1, syscall.EPOLLIN | syscall.EPOLLRDHUP, 0, true, true},
+	} {
+		l, there := unpolled(t)
+		there.Write(bytes.Repeat(reply(jute.XidPing, 0, 0), c.pongs))
+		if c.ended {
+			there.Close()
+		}
+		l.await(t, c.pongs*one, c.ended)
+		empty := l.drain(newReader(c.room), 1, c.events)
+		if ended := l.c.current() == nil; empty != c.empty || ended != c.ended || !ended && l.unread() != int32(c.left) {
+			t.Errorf("%s: all was read: %v, the connection has ended: %v (%v), %d bytes are left", c.sentence, empty, ended, l.c.Trouble(), l.unread())
+		}
+	}
+}
+
+// A poller that has read enough of one connection for now comes back to it without another event.
+func TestALinkThatIsReadAgain(t *testing.T) {
+	e := &engine{time: new(lease.Clock)}
+	p, err := startPoller(e, newReader(4+jute.ReplyHeader)) // has room for one reply
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.stop()
+	e.pollers = []*poller{p}
+	c := &Client{eng: e, timeout: time.Hour, cfg: Config{MaxReply: 1 << 20}}
+	c.lease.Begin(0, time.Hour, 0)
+	cn, there := pair(t, c)
+	c.conn = cn
+	defer cn.close()
+	c.mu.Lock() // where the poller waits, with the first reply
+	if err := cn.link.start(); err != nil {
+		t.Fatal(err)
+	}
+	there.Write(reply(jute.XidPing, 0, 0))
+	for cn.heard.Load() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	k := &call{xid: 1, ready: make(chan struct{}, 1)}
+	c.pending.push(k)
+	all := slices.Concat(bytes.Repeat(reply(jute.XidPing, 0, 0), 3*maxReads), reply(1, 1, 0))
+	there.Write(all)
+	cn.link.(*epollLink).await(t, len(all), false)
+	c.mu.Unlock()
+	select {
+	case <-k.ready:
+	case <-time.After(ten):
+		t.Error("the last reply stays in the socket")
+	}
+}
+
+// What a socket does not take at once is kept, and sent when it takes more, in order; nothing stays behind.
+func TestWhatASocketDoesNotTake(t *testing.T) {
+	l, there := unpolled(t)
+	var sent []byte
+	for i := 0; !l.backlog.Load(); i++ {
+		b := bytes.Repeat([]byte{byte(i)}, 100_000)
+		if err := l.write(b); err != nil {
+			t.Fatal(err)
+		}
+		sent = append(sent, b...)
+	}
+	more := []byte("behind what waits")
+	if err := l.write(more); err != nil {
+		t.Fatal(err)
+	}
+	sent = append(sent, more...)
+	got := make(chan []byte)
+	go func() {
+		b := make([]byte, len(sent))
+		n, _ := io.ReadFull(there, b)
+		got <- b[:n]
+	}()
+	for deadline := time.Now().Add(ten); l.backlog.Load() && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		l.drain(nil, 0, syscall.EPOLLOUT)
+	}
+	if l.out != nil {
+		t.Errorf("%d bytes are kept", len(l.out))
+	}
+	there.SetReadDeadline(time.Now().Add(ten))
+	if b := <-got; !bytes.Equal(b, sent) {
+		t.Errorf("%d bytes have come, want the %d that were written", len(b), len(sent))
+	}
+}
+
+// Events of links that were closed meanwhile, whose places may be others', are left out.
+func TestEventsOfFormerLinks(t *testing.T) {
+	a, b := &epollLink{turn: 7}, &epollLink{turn: 9}
+	p := &poller{links: []*epollLink{a, nil, b}}
+	events := []syscall.EpollEvent{{Fd: 1, Pad: 8}, {Fd: 0, Pad: 6}, {Fd: 2, Pad: 9, Events: 1}, {Fd: 0, Pad: 7, Events: 2}}
+	got := p.resolve(events, make([]*epollLink, 0, 4))
+	if !slices.Equal(got, []*epollLink{b, a}) || events[0].Events != 1 || events[1].Events != 2 {
+		t.Errorf("resolve() = %v with %+v", got, events)
+	}
+}
+
+// The place of a link that was closed is the next one's, and nobody's is taken by one that was never added.
+func TestThePlacesOfLinks(t *testing.T) {
+	e, err := newEngine(1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.stop()
+	p := e.pollers[0]
+	link := func(start bool) *epollLink {
+		cn, _ := pair(t, &Client{eng: e})
+		if start {
+			if err := cn.link.start(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		t.Cleanup(cn.close)
+		return cn.link.(*epollLink)
+	}
+	first, second := link(true), link(true)
+	link(false).close()
+	if p.links[0] != first || p.links[1] != second || len(p.free) != 0 {
+		t.Errorf("places %v, %v are free", p.links, p.free)
+	}
+	first.close()
+	first.close()
+	if p.links[0] != nil || !slices.Equal(p.free, []int32{0}) {
+		t.Errorf("places %v, %v are free; want the first", p.links, p.free)
+	}
+	if third := link(true); p.links[0] != third || third.turn == first.turn || len(p.links) != 2 || len(p.free) != 0 {
+		t.Errorf("places %v, %v are free; want the first to be the third's", p.links, p.free)
+	}
+	if _, err := first.read(make([]byte, 1)); err != errUnlinked {
+		t.Errorf("a read of a link that is closed: %v", err)
+	}
+	if err := first.write([]byte{1}); err != errUnlinked {
+		t.Errorf("a write to a link that is closed: %v", err)
+	}
+}
+
+// A connection whose socket is closed by now cannot be polled.
+func TestASocketThatIsClosed(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	nc, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	nc.Close()
+	if _, err := newConn(&Client{eng: &engine{pollers: []*poller{{}}}}, "", nc); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("newConn() = %v, want %v", err, net.ErrClosed)
+	}
+}
+
+// TestThePollerClosesItsDescriptor: stop leaves the descriptor open while the poller may still use it, because its number may be another
+// file's as soon as it is closed.
+func TestThePollerClosesItsDescriptor(t *testing.T) {
+	e, err := newEngine(1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := e.pollers[0]
+	c := &Client{eng: e, cfg: Config{MaxReply: 1 << 20}}
+	cn, there := pair(t, c)
+	if err := cn.link.start(); err != nil {
+		t.Fatal(err)
+	}
+	c.mu.Lock() // the poller waits for it with the reply
+	there.Write(append([]byte{0, 0, 0, 16, 0, 0, 0, 1}, make([]byte, 12)...))
+	for cn.heard.Load() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	stopped := make(chan struct{})
+	go func() { e.stop(); close(stopped) }()
+	for !p.quit.Load() {
+		time.Sleep(time.Millisecond)
+	}
+	time.Sleep(20 * time.Millisecond) // for a stop that closes it to do so
+	if to, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(p.ep)); err != nil || to != "anon_inode:[eventpoll]" {
+		t.Errorf("the descriptor that the poller uses is %q, %v", to, err)
+	}
+	c.mu.Unlock()
+	<-stopped
+	if to, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(p.ep)); err == nil && to == "anon_inode:[eventpoll]" {
+		t.Error("the poller has ended and its descriptor is open")
+	}
+	cn.close()
+}

@@ -1,0 +1,326 @@
+package wire
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+	"unsafe"
+)
+
+// poller reads the sockets of many sessions: one goroutine, one epoll set, one buffer. It waits by having the Go runtime
+// watch the epoll descriptor, so that it takes no thread of its own, and gives way after every few replies: the callers that
+// it has woken write their next requests, and often are answered by the time it looks again.
+type poller struct {
+	eng  *engine
+	file *os.File // the epoll descriptor, in the hands of the runtime
+	raw  syscall.RawConn
+	ep   int
+	quit atomic.Bool
+	done chan struct{}
+
+	mu    sync.Mutex
+	links []*epollLink // by slot, nil for a free one
+	free  []int32
+	turns int32 // counts registrations: an event of an earlier user of a slot is known by it
+}
+
+const (
+	readBuffer = 128 << 10 // of a poller; larger frames are read into memory of their own
+	batch      = 32        // events taken at once, after which the callers that were woken run while their memory is warm
+	maxReads   = 8         // of one socket in a row, so that no server can keep the others waiting
+)
+
+func newPoller(e *engine) (*poller, error) { return startPoller(e, newReader(readBuffer)) }
+
+func startPoller(e *engine, r *reader) (*poller, error) {
+	ep, err := syscall.EpollCreate1(syscall.EPOLL_CLOEXEC)
+	if err != nil {
+		return nil, os.NewSyscallError("epoll_create1", err)
+	}
+	if err := syscall.SetNonblock(ep, true); err != nil { // or the runtime would not watch it
+		syscall.Close(ep)
+		return nil, os.NewSyscallError("fcntl", err)
+	}
+	p := &poller{eng: e, ep: ep, file: os.NewFile(uintptr(ep), "epoll"), done: make(chan struct{})}
+	if p.raw, err = p.file.SyscallConn(); err != nil {
+		p.file.Close()
+		return nil, err
+	}
+	go p.run(r)
+	return p, nil
+}
+
+// stop ends run, which alone closes the descriptor: its number may be another file's as soon as it is closed.
+func (p *poller) stop() {
+	p.quit.Store(true)
+	p.file.SetReadDeadline(time.Unix(1, 0))
+	<-p.done
+}
+
+func (p *poller) run(r *reader) {
+	defer close(p.done)
+	defer p.file.Close()
+	events := make([]syscall.EpollEvent, batch)
+	ready := make([]*epollLink, batch)
+	var again []*epollLink // read maxReads times and perhaps not empty
+	n := 0
+	look := func(uintptr) bool {
+		n = p.poll(events)
+		return n != 0
+	}
+	for !p.quit.Load() {
+		if n = p.poll(events); n == 0 && len(again) == 0 {
+			if err := p.raw.Read(look); err != nil {
+				return
+			}
+		}
+		if n < 0 {
+			return
+		}
+		now := p.eng.now()
+		more := again
+		again = nil
+		for _, l := range more {
+			if !l.drain(r, now, syscall.EPOLLIN) {
+				again = append(again, l)
+			}
+		}
+		for i, l := range p.resolve(events[:n], ready[:0]) {
+			if !l.drain(r, now, events[i].Events) {
+				again = append(again, l)
+			}
+		}
+		clear(ready)
+		runtime.Gosched()
+	}
+}
+
+// poll asks for events without waiting. It returns -1 when the descriptor is of no use any more.
+func (p *poller) poll(events []syscall.EpollEvent) int {
+	for {
+		n, _, e := syscall.RawSyscall6(syscall.SYS_EPOLL_PWAIT, uintptr(p.ep), uintptr(unsafe.Pointer(&events[0])),
+			uintptr(len(events)), 0, 0, 0)
+		switch e {
+		case 0:
+			return int(n)
+		case syscall.EINTR:
+		default:
+			return -1
+		}
+	}
+}
+
+// resolve appends the links of events to ready, and moves these events to the front; those of links that are closed by now it leaves out.
+func (p *poller) resolve(events []syscall.EpollEvent, ready []*epollLink) []*epollLink {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, e := range events {
+		if l := p.links[e.Fd]; l != nil && l.turn == e.Pad {
+			events[len(ready)] = e
+			ready = append(ready, l)
+		}
+	}
+	return ready
+}
+
+// add registers a link, edge-triggered, for reading and writing: with edges an idle socket costs nothing either way.
+func (p *poller) add(l *epollLink) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if last := len(p.free) - 1; last >= 0 {
+		l.slot, p.free = p.free[last], p.free[:last]
+	} else {
+		l.slot, p.links = int32(len(p.links)), append(p.links, nil)
+	}
+	p.turns++
+	l.turn = p.turns
+	p.links[l.slot] = l
+	ev := syscall.EpollEvent{Events: syscall.EPOLLIN | syscall.EPOLLOUT | syscall.EPOLLRDHUP | edge, Fd: l.slot, Pad: l.turn}
+	if err := syscall.EpollCtl(p.ep, syscall.EPOLL_CTL_ADD, l.fd, &ev); err != nil {
+		p.links[l.slot], p.free = nil, append(p.free, l.slot)
+		return os.NewSyscallError("epoll_ctl", err)
+	}
+	return nil
+}
+
+// edge is EPOLLET, which package syscall has as a negative number.
+const edge = 1 << 31
+
+// remove forgets a link, which may never have been added.
+func (p *poller) remove(l *epollLink) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if int(l.slot) < len(p.links) && p.links[l.slot] == l {
+		p.links[l.slot], p.free = nil, append(p.free, l.slot)
+	}
+}
+
+// epollLink is a plain socket that a poller reads. It is one piece of memory with its conn, and both with what every request
+// touches in front: with thousands of sessions each cache line that a request needs has gone cold since the last one.
+type epollLink struct {
+	fd      int
+	reading sync.Mutex  // held for a read, so that the descriptor is not closed under it
+	closed  bool        // changed with reading and Client.wmu held
+	turn    int32       // see poller.turns
+	backlog atomic.Bool // out is not empty
+	ended   bool        // the server has sent its last byte, which an edge tells only once; used by the poller alone
+	conn
+
+	p    *poller
+	slot int32
+	out  []byte // what the socket did not take; guarded by Client.wmu
+}
+
+// newConn takes over nc. A plain TCP socket goes to a poller, everything else gets goroutines.
+func newConn(c *Client, addr string, nc net.Conn) (*conn, error) {
+	tcp, ok := nc.(*net.TCPConn)
+	if !ok {
+		return newStreamConn(c, addr, nc), nil
+	}
+	raw, err := tcp.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	fd := -1
+	// A duplicate leaves the runtime's own epoll set, which would otherwise be woken for every reply, too.
+	if cerr := raw.Control(func(s uintptr) {
+		r, _, e := syscall.Syscall(syscall.SYS_FCNTL, s, syscall.F_DUPFD_CLOEXEC, 0)
+		if fd = int(r); e != 0 {
+			fd, err = -1, os.NewSyscallError("fcntl", e)
+		}
+	}); cerr != nil || err != nil {
+		return nil, errors.Join(cerr, err)
+	}
+	tcp.Close()
+	l := &epollLink{fd: fd, p: c.eng.poller()}
+	l.c, l.addr, l.link = c, addr, l
+	return &l.conn, nil
+}
+
+func (l *epollLink) start() error { return l.p.add(l) }
+
+// drain takes what one event announces. It reports false when there may be more to read.
+func (l *epollLink) drain(r *reader, now int64, events uint32) bool {
+	if l.backlog.Load() {
+		l.flush()
+	}
+	if events&^syscall.EPOLLOUT == 0 {
+		return true
+	}
+	l.ended = l.ended || events&(syscall.EPOLLRDHUP|syscall.EPOLLHUP|syscall.EPOLLERR) != 0
+	for range maxReads {
+		room := l.room(r)
+		n, err := l.read(room)
+		if err == syscall.EAGAIN {
+			return true
+		}
+		if err == nil && n == 0 {
+			err = io.EOF
+		}
+		if err == nil {
+			err = l.feed(r, room[:n], now)
+		}
+		if err != nil {
+			l.broken(err)
+			return true
+		}
+		if n < len(room) && !l.ended { // a short read has emptied the socket; what comes later is a new edge
+			return true
+		}
+	}
+	return false
+}
+
+var errUnlinked = errors.New("link closed")
+
+func (l *epollLink) read(b []byte) (int, error) {
+	l.reading.Lock()
+	defer l.reading.Unlock()
+	if l.closed {
+		return 0, errUnlinked
+	}
+	n, _, e := syscall.RawSyscall6(syscall.SYS_RECVFROM, uintptr(l.fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)),
+		syscall.MSG_DONTWAIT, 0, 0)
+	switch e {
+	case 0:
+		return int(n), nil
+	case syscall.EAGAIN:
+		return 0, syscall.EAGAIN
+	}
+	return 0, e
+}
+
+// write sends p at once as far as the socket takes it.
+func (l *epollLink) write(p []byte) error {
+	if len(l.out) > 0 {
+		l.out = append(l.out, p...)
+		return nil
+	}
+	n, err := l.send(p)
+	if err != nil || n == len(p) {
+		return err
+	}
+	l.out = append(l.out, p[n:]...)
+	l.backlog.Store(true)
+	return l.sendOut() // the socket may have got room before the poller could know that somebody waits for it
+}
+
+// flush sends what an earlier write could not, now that the socket takes more.
+func (l *epollLink) flush() {
+	c := l.c
+	c.wmu.Lock()
+	err := l.sendOut()
+	c.wmu.Unlock()
+	if err != nil {
+		l.broken(err)
+	}
+}
+
+func (l *epollLink) sendOut() error {
+	n, err := l.send(l.out)
+	if l.out = l.out[n:]; len(l.out) == 0 {
+		l.out = nil
+		l.backlog.Store(false)
+	}
+	return err
+}
+
+// send writes until the socket takes no more.
+func (l *epollLink) send(p []byte) (sent int, err error) {
+	if l.closed {
+		return 0, errUnlinked
+	}
+	for sent < len(p) {
+		rest := p[sent:]
+		n, _, e := syscall.RawSyscall6(syscall.SYS_SENDTO, uintptr(l.fd), uintptr(unsafe.Pointer(&rest[0])), uintptr(len(rest)),
+			syscall.MSG_DONTWAIT|syscall.MSG_NOSIGNAL, 0, 0)
+		switch e {
+		case 0:
+			sent += int(n)
+		case syscall.EINTR:
+		case syscall.EAGAIN:
+			return sent, nil
+		default:
+			return sent, e
+		}
+	}
+	return sent, nil
+}
+
+// close shadows conn.close, which calls it.
+func (l *epollLink) close() {
+	l.reading.Lock()
+	defer l.reading.Unlock()
+	if !l.closed {
+		l.p.remove(l)
+		syscall.Close(l.fd) // which takes it out of the epoll set
+		l.closed = true
+	}
+	l.out = nil
+}

@@ -1,0 +1,16 @@
+//go:build !linux
+
+package wire
+
+import "net"
+
+// poller is nothing where there is no epoll: every session reads its own socket.
+type poller struct{}
+
+func newPoller(*engine) (*poller, error) { return &poller{}, nil }
+
+func (*poller) stop() {}
+
+func newConn(c *Client, addr string, nc net.Conn) (*conn, error) {
+	return newStreamConn(c, addr, nc), nil
+}

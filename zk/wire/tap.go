@@ -1,0 +1,77 @@
+package wire
+
+import (
+	"net"
+	"sync/atomic"
+	"time"
+
+	"github.com/zkbench/zkbench/zk"
+)
+
+// tap is what a client tells of its wire; the zero value tells nobody. It is read and changed with Client.mu held.
+type tap struct {
+	sent     func(zk.Kind, time.Time)
+	received func(time.Time)
+	linked   func(zk.Link, time.Time)
+}
+
+// Tap implements Tapped.
+func (c *Client) Tap(sent func(zk.Kind, time.Time), received func(time.Time)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.tap.sent, c.tap.received = sent, received
+}
+
+// OnLink has what happens to the connection told, as [zk.OnLink] says.
+func (c *Client) OnLink(told func(zk.Link, time.Time)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.tap.linked = told
+}
+
+// tellLink tells what happens to the connection. Called with Client.mu held.
+func (t *tap) tellLink(what zk.Link) {
+	if t.linked != nil {
+		t.linked(what, time.Now())
+	}
+}
+
+// tellSent tells that a request goes to the socket now. Called with Client.mu held.
+func (t *tap) tellSent(k zk.Kind) {
+	if t.sent != nil {
+		t.sent(k, time.Now())
+	}
+}
+
+// tellPing is for the ping, which is in no queue. Called without mu.
+func (c *Client) tellPing() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.tap.tellSent(zk.KindPing)
+}
+
+// traffic is the bytes of a session, over all its connections.
+type traffic struct{ sent, received atomic.Int64 }
+
+// Traffic is what has gone over the connections of the session, as [zk.TrafficOf] says. What a broken connection has not sent counts too.
+func (c *Client) Traffic() zk.Traffic {
+	return zk.Traffic{Sent: c.traffic.sent.Load(), Received: c.traffic.received.Load()}
+}
+
+// metered is a connection whose bytes are counted, for what goes over it before it is a conn.
+type metered struct {
+	net.Conn
+	traffic *traffic
+}
+
+func (m metered) Read(b []byte) (int, error) {
+	n, err := m.Conn.Read(b)
+	m.traffic.received.Add(int64(n))
+	return n, err
+}
+
+func (m metered) Write(b []byte) (int, error) {
+	n, err := m.Conn.Write(b)
+	m.traffic.sent.Add(int64(n))
+	return n, err
+}

@@ -1,0 +1,64 @@
+package wire_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/zkbench/zkbench/zk"
+	"github.com/zkbench/zkbench/zk/zktest"
+)
+
+// tapped is a session that tells what goes over its wire, and sends something of itself with each create.
+type tapped struct {
+	zk.Session
+	sent     func(zk.Kind, time.Time)
+	received func(time.Time)
+}
+
+func (s *tapped) Tap(sent func(zk.Kind, time.Time), received func(time.Time)) {
+	s.sent, s.received = sent, received
+}
+
+func (s *tapped) Create(ctx context.Context, path string, data []byte, mode zk.Mode) (zk.Created, error) {
+	s.sent(zk.KindCreate, time.Now())
+	s.sent(zk.KindPing, time.Now())
+	s.received(time.Now())
+	return s.Session.Create(ctx, path, data, mode)
+}
+
+// Observe hears of everything that goes over the wire from the session itself, whatever is wrapped around it; of a session that cannot tell,
+// its calls and the watches that fired stand for that.
+func TestObserveTapsTheWire(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, tells := range []bool{false, true} {
+			ens := zktest.New(zktest.Config{})
+			var s zk.Session = ens.Dial()
+			if tells {
+				s = &tapped{Session: s}
+			}
+			var sent, want []zk.Kind
+			received := 0
+			inner := zk.Observe(zk.Within(s, "/"), &zk.Trace{Call: func(zk.Call) {}}) // asks for nothing of the wire
+			outer := zk.Observe(inner, &zk.Trace{Sent: func(k zk.Kind, _ time.Time) { sent = append(sent, k) }, Received: func(time.Time) { received++ }})
+			_, _, w, err := outer.ExistsW(t.Context(), "/a")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := outer.Create(t.Context(), "/a", nil, zk.Persistent); err != nil {
+				t.Fatal(err)
+			}
+			<-w.C()
+			synctest.Wait()
+			if want = []zk.Kind{zk.KindExists, zk.KindCreate}; tells {
+				want = []zk.Kind{zk.KindCreate, zk.KindPing}
+			}
+			if !slices.Equal(sent, want) || received != 1 {
+				t.Errorf("tells %v: sent %v, %d received; want %v and 1", tells, sent, received, want)
+			}
+			outer.Close()
+		}
+	})
+}

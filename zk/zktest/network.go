@@ -1,0 +1,220 @@
+package zktest
+
+import (
+	"time"
+
+	"github.com/zkbench/zkbench/zk"
+	"github.com/zkbench/zkbench/zk/internal/lease"
+)
+
+// Direction is one of the two ways between a session and its server.
+type Direction int
+
+// The directions.
+const (
+	ToServer Direction = iota // requests and pings
+	ToClient                  // replies and events
+)
+
+// lane is one direction of a session's connection.
+type lane struct {
+	silent bool // what is sent is lost
+	delay  time.Duration
+	last   time.Time // when the last of what is on its way arrives: nothing overtakes
+}
+
+// due is how long from now something takes that is sent with a latency.
+func (l *lane) due(latency time.Duration) time.Duration {
+	now := time.Now()
+	if at := now.Add(latency + l.delay); at.After(l.last) {
+		l.last = at
+	}
+	return l.last.Sub(now)
+}
+
+// Delay has everything in one direction of a session's connection, pings and their replies too, arrive later by that much, also after a
+// Reconnect, until the next Delay; 0 ends it. Delay of what the server sends is how a server is seen that is slow to answer.
+func (e *Ensemble) Delay(session zk.Session, d Direction, by time.Duration) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s := e.session(session)
+	s.lanes[d].delay = by
+	s.settle()
+}
+
+// Silence loses what is sent in the directions, and what is on its way, until Reconnect. Its client notices when no reply has come for
+// two thirds of the timeout, its server when no request has come for the whole of it. It does nothing to a session that is disconnected
+// or over.
+func (e *Ensemble) Silence(session zk.Session, directions ...Direction) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s := e.session(session)
+	if !s.connected || s.err != nil {
+		return
+	}
+	for _, d := range directions {
+		s.lanes[d].silent = true
+	}
+	s.settle()
+}
+
+// Partition is Silence in both directions.
+func (e *Ensemble) Partition(s zk.Session) { e.Silence(s, ToServer, ToClient) }
+
+// Freeze stops the process of a session, as SIGSTOP does, until Thaw: nothing reaches the session, it sends nothing, its timers do not
+// tell; calls wait. Servers and network go on. Of the caller's own goroutines, those that wait for the session stand still with it.
+func (e *Ensemble) Freeze(session zk.Session) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s := e.session(session)
+	if !s.frozen {
+		s.frozen, s.thawed = true, make(chan struct{})
+		s.settle()
+	}
+}
+
+// Thaw lets the process go on. What has come for it arrives at once; its timers tell in the next moment, and not before Thaw returns.
+func (e *Ensemble) Thaw(session zk.Session) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s := e.session(session)
+	if !s.frozen {
+		return
+	}
+	arrivals := s.arrivals
+	s.frozen, s.arrivals = false, nil
+	close(s.thawed)
+	for _, arrive := range arrivals {
+		arrive()
+	}
+	e.after(0, func() { s.settle() })
+}
+
+// settle follows a change of the connection.
+//
+// While nothing is wrong with it, the session needs no heartbeat: its server hears it all the time, and its lease is a whole one whenever
+// somebody asks. While something is, pings, their replies, the lease and the expiry are played as they happen, from a last ping that was
+// heard and answered in the moment of the change.
+func (s *Session) settle() {
+	now := s.ens.now()
+	strained := !s.connected || s.frozen
+	var late time.Duration // what was delayed and is still on its way
+	for _, l := range s.lanes {
+		strained = strained || l.silent || l.delay > 0
+		late = max(late, time.Until(l.last))
+	}
+	strained = strained || s.strained && late > 0
+	if !s.strained {
+		s.sent, s.heard, s.answered = now, now, now
+		s.extend(now)
+	}
+	s.strained = strained
+	s.spell++
+	if strained {
+		if late > 0 {
+			s.later(late, s.settle)
+		}
+		s.keepLease()
+		s.keepAlive()
+		s.keepSession()
+	}
+}
+
+// extend notes the reply to a request that was sent at sent.
+func (s *Session) extend(sent time.Duration) {
+	s.answered = s.ens.now()
+	s.lease.Extend(sent, lease.Span(s.timeout))
+	if s.lease.Open() || s.err != nil {
+		return
+	}
+	if s.lease.Reopen(s.answered); s.strained {
+		s.keepLease()
+	}
+}
+
+// later has do called in d, unless the connection changes before.
+func (s *Session) later(d time.Duration, do func()) {
+	spell := s.spell
+	s.ens.after(max(d, 0), func() {
+		if s.spell == spell {
+			do()
+		}
+	})
+}
+
+// keepLease is the client's timer of the lease.
+func (s *Session) keepLease() {
+	if s.frozen || !s.lease.Open() {
+		return
+	}
+	s.later(s.lease.Until()-s.ens.now(), func() {
+		s.lease.Check(s.ens.now())
+		s.keepLease()
+	})
+}
+
+// keepAlive is the client's timer of pings and of silence.
+func (s *Session) keepAlive() {
+	if s.frozen || !s.connected || s.err != nil {
+		return
+	}
+	now, third := s.ens.now(), s.timeout/3
+	if now-s.answered >= 2*third {
+		s.drop()
+		return
+	}
+	if now-s.sent >= third {
+		s.ping()
+	}
+	s.later(min(s.answered+2*third, s.sent+third)-now, s.keepAlive)
+}
+
+func (s *Session) ping() {
+	sent, conn := s.ens.now(), s.conn
+	s.sent = sent
+	s.ens.after(s.lanes[ToServer].due(0), func() {
+		if s.open(ToServer, conn) && !s.removed {
+			s.heard = s.ens.now()
+			s.wire(0, func() { s.extend(sent) })
+		}
+	})
+}
+
+// keepSession is the server's timer of the session. A server that has expired a session closes its connection.
+func (s *Session) keepSession() {
+	if s.removed {
+		return
+	}
+	now := s.ens.now()
+	if now-s.heard < s.timeout {
+		s.later(s.heard+s.timeout-now, s.keepSession)
+		return
+	}
+	s.ens.removeSession(s)
+	if s.connected && s.err == nil {
+		s.wire(0, s.drop)
+	}
+}
+
+// drop is the moment when the client knows that its connection is gone, if it is not already.
+func (s *Session) drop() {
+	if !s.connected || s.err != nil {
+		return
+	}
+	s.connected, s.up = false, make(chan struct{})
+	s.lanes[ToServer].silent, s.lanes[ToClient].silent = false, false
+	close(s.down)
+	s.tellLink(zk.LinkLost)
+	s.disarm()
+	s.catchUp()
+	s.failPending(errLost)
+	s.settle()
+}
+
+// open reports whether something that is sent on a connection in a direction arrives.
+func (s *Session) open(d Direction, conn int) bool {
+	return s.connected && s.conn == conn && !s.lanes[d].silent
+}
+
+// now is the time on the clock of leases and expiries.
+func (e *Ensemble) now() time.Duration { return time.Since(e.start) }
