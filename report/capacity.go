@@ -84,6 +84,7 @@ func capacitySentences(doc results.Capacity) (lines []string) {
 	if doc.Soak != "" {
 		lines = append(lines, "Soak: "+doc.Soak)
 	}
+	lines = append(lines, recovery(doc)...)
 	for _, m := range doc.Moves {
 		lines = append(lines, "Moved: "+m+".")
 	}
@@ -91,6 +92,27 @@ func capacitySentences(doc results.Capacity) (lines []string) {
 		lines = append(lines, fmt.Sprintf("Loads that contradict each other, a lower one failed and a higher one passed: %v", doc.NotMonotone))
 	}
 	return lines
+}
+
+// slowRecovery is how long the base latency may take to come back before that is worth a sentence.
+const slowRecovery = 10
+
+// recovery tells how long the servers had to do with a probe that was too much.
+func recovery(doc results.Capacity) []string {
+	longest := 0
+	for i, p := range doc.Probes {
+		if p.Recovery > doc.Probes[longest].Recovery {
+			longest = i
+		}
+	}
+	if longest == 0 || doc.Probes[longest].Recovery < slowRecovery {
+		return nil
+	}
+	p := doc.Probes[longest]
+	if p.Decision == "invalid" && len(p.Blocks) == 0 {
+		return []string{fmt.Sprintf("Hysteresis: %s s after a load that was too much the latency of the lowest load had not come back (before probe %d).", phrase.Number(p.Recovery, 2), longest+1)}
+	}
+	return []string{fmt.Sprintf("After a load that was too much the latency of the lowest load took up to %s s to come back (before probe %d).", phrase.Number(p.Recovery, 2), longest+1)}
 }
 
 // probesOf is a line for each probe.

@@ -29,3 +29,18 @@ func TestProbesFitTheWidth(t *testing.T) {
 		}
 	}
 }
+
+// The longest wait for the base latency is told where it was long, and as hysteresis where it was in vain.
+func TestRecoveryIsTold(t *testing.T) {
+	blocks := []results.CapacityBlock{{Due: 1000}}
+	for want, last := range map[string]results.CapacityProbe{
+		"": {Recovery: 4, Blocks: blocks},
+		"the latency of the lowest load took up to 34 s to come back (before probe 2)": {Recovery: 34, Blocks: blocks, Decision: "pass"},
+		"Hysteresis: 62 s after a load that was too much":                              {Recovery: 62, Decision: "invalid"},
+	} {
+		doc := results.Capacity{Outcome: "unstable", Goals: []string{"p99<50ms"}, Probes: []results.CapacityProbe{{Blocks: blocks}, last}}
+		if got := strings.Join(recovery(doc), "\n"); !strings.Contains(got, want) || (got == "") != (want == "") {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

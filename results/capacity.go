@@ -69,7 +69,8 @@ type CapacityProbe struct {
 	P50      *float64        `json:"p50_ms"` // of the response that the rate is of
 	P99      *float64        `json:"p99_ms"`
 	Took     float64         `json:"took_s"`
-	Suspect  string          `json:"suspect,omitempty"` // why it is invalid
+	Recovery float64         `json:"recovery_s,omitempty"` // of that, until the base latency was back after the probe before
+	Suspect  string          `json:"suspect,omitempty"`    // why it is invalid
 	Unsafe   bool            `json:"unsafe,omitempty"`
 	Values   []*float64      `json:"values_ms,omitempty"` // the percentile of each goal
 	Blocks   []CapacityBlock `json:"blocks"`

@@ -14,9 +14,7 @@ import (
 	"github.com/zkbench/zkbench/bench"
 	"github.com/zkbench/zkbench/bench/root"
 	"github.com/zkbench/zkbench/bottleneck"
-	"github.com/zkbench/zkbench/calibrate"
 	"github.com/zkbench/zkbench/capacity"
-	"github.com/zkbench/zkbench/ensemble"
 	"github.com/zkbench/zkbench/exporter"
 	"github.com/zkbench/zkbench/gates"
 	"github.com/zkbench/zkbench/internal/phrase"
@@ -230,6 +228,7 @@ func (a *app) searchCapacity(ctx context.Context, r capacityFlags, search *capac
 	for _, g := range plan.Goals {
 		doc.Goals = append(doc.Goals, g.Name)
 	}
+	probes := &prober{a: a, s: s, r: r, search: search, from: plan.From, rate: plan.Rate(plan.From), ensemble: e, look: shown.update, tell: shown.tell, patience: patience}
 	var broken error
 	var dirs []string
 	var cells []results.Cell
@@ -242,7 +241,7 @@ func (a *app) searchCapacity(ctx context.Context, r capacityFlags, search *capac
 		shown.tell("probe %d (%s): %.4g %s; %s; %s of at most %s", probe.Number+1, probe.Purpose, probe.Load, doc.Unit, bracketText(known),
 			time.Since(doc.Started).Round(time.Second), plan.Budget)
 		dir := filepath.Join(r.out, fmt.Sprintf("probe-%02d", probe.Number+1))
-		m, run, err := a.probe(s, r, search, probe, dir, e, shown.update)
+		m, run, err := probes.carry(probe, dir)
 		if doc.Environment == nil && run != nil {
 			doc.Environment = &run.Environment
 		}
@@ -256,6 +255,7 @@ func (a *app) searchCapacity(ctx context.Context, r capacityFlags, search *capac
 		}
 		search.Tell(m)
 		step := search.Result().Steps[probe.Number]
+		probes.judged(step.Judgement)
 		shown.tell("  %s: %s", step.Judgement.Decision, step.Judgement.Reason)
 	}
 	shown.shown.clear()
@@ -289,58 +289,6 @@ func bracketText(r capacity.Result) string {
 	default:
 		return fmt.Sprintf("%.4g passed and %.4g failed so far", low, high)
 	}
-}
-
-// probe carries one probe out: a run of its own.
-func (a *app) probe(s *signals, r capacityFlags, search *capacity.Search, probe capacity.Probe, path string, e ensemble.Ensemble, look func(bench.Update)) (m capacity.Measurement, run *results.Run, err error) {
-	began := time.Now()
-	p, err := r.axis.at(r.profile, probe.Load)
-	if err != nil {
-		return m, nil, err
-	}
-	blocks := &bench.Blocks{Length: probe.Block, Max: probe.Max, Limits: r.limits, Enough: search.Enough}
-	p.Seed, p.Warmup, p.Duration, p.Drain, p.Saturation = probe.Seed, probe.Settle, blocks.Steady(), 2*time.Second, profiles.SaturationAllowed
-	resolved, err := profiles.Marshal(p)
-	if err != nil {
-		return m, nil, err
-	}
-	dir, err := results.Create(path, resolved)
-	if err != nil {
-		return m, nil, err
-	}
-	defer dir.Close()
-	known, _ := calibrate.Read() // what is wrong with it has been told
-	run, err = bench.Run(s.working, bench.Config{Setup: a.setup, Profile: p, Ensemble: e, Root: r.root, Name: runName(p.Name, time.Now()), Version: versionText(),
-		Out: dir, Stop: s.stop, Blocks: blocks, Progress: look, Calibration: known})
-	if run == nil {
-		return m, nil, errors.Join(err, dir.Discard())
-	}
-	if err != nil || len(run.Cells) != 1 {
-		return m, run, errors.Join(err, dir.Close())
-	}
-	cell := run.Cells[0]
-	m = capacity.Measurement{Blocks: blocks.Counted, Took: time.Since(began)}
-	for _, c := range cell.Checks {
-		m.Unsafe = m.Unsafe || c.Verdict == "violated"
-	}
-	if cell.Generator.Saturated {
-		m.Suspect = capacity.Generator
-	}
-	for _, f := range cell.Faults { // none was planned
-		if f.Kind != "" {
-			m.Suspect = capacity.LeaderChanged
-		}
-	}
-	for i, g := range r.limits {
-		value := math.NaN()
-		if g.Response > 0 {
-			if l, known := cell.Response(); known {
-				value = l.Quantile(1 - search.Result().Goals[i].Share)
-			}
-		}
-		m.Values = append(m.Values, value)
-	}
-	return m, run, dir.Close()
 }
 
 // Outcomes of a search that did not come to its end.
@@ -379,7 +327,8 @@ func conclude(doc *results.Capacity, r capacity.Result, dirs []string, cells []r
 	unsafe := false
 	for i, step := range r.Steps {
 		p := results.CapacityProbe{Dir: dirs[i], Purpose: string(step.Probe.Purpose), Load: step.Probe.Load, Decision: step.Judgement.Decision.String(),
-			Reason: step.Judgement.Reason, Took: step.Measurement.Took.Seconds(), Suspect: string(step.Measurement.Suspect), Unsafe: step.Measurement.Unsafe}
+			Reason: step.Judgement.Reason, Took: step.Measurement.Took.Seconds(), Recovery: step.Measurement.Recovery.Seconds(), Suspect: string(step.Measurement.Suspect),
+			Unsafe: step.Measurement.Unsafe}
 		for _, v := range step.Measurement.Values {
 			p.Values = append(p.Values, orNull(v))
 		}

@@ -94,7 +94,7 @@ func duration(seconds float64) time.Duration {
 
 // measured is what a probe of a document measured.
 func measured(p results.CapacityProbe) capacity.Measurement {
-	m := capacity.Measurement{Took: duration(p.Took), Suspect: capacity.Suspect(p.Suspect), Unsafe: p.Unsafe}
+	m := capacity.Measurement{Took: duration(p.Took), Recovery: duration(p.Recovery), Suspect: capacity.Suspect(p.Suspect), Unsafe: p.Unsafe}
 	for _, v := range p.Values {
 		x := math.NaN()
 		if v != nil {

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/zkbench/zkbench/bench"
+	"github.com/zkbench/zkbench/calibrate"
+	"github.com/zkbench/zkbench/capacity"
+	"github.com/zkbench/zkbench/ensemble"
+	"github.com/zkbench/zkbench/internal/phrase"
+	"github.com/zkbench/zkbench/profiles"
+	"github.com/zkbench/zkbench/results"
+)
+
+// prober carries out the probes of a search, one after the other: each is a run of its own.
+type prober struct {
+	a        *app
+	s        *signals
+	r        capacityFlags
+	search   *capacity.Search
+	from     float64 // the lowest load
+	rate     float64 // operations a second there
+	ensemble ensemble.Ensemble
+	look     func(bench.Update)
+	tell     func(format string, args ...any)
+	patience time.Duration // for the base latency
+	base     time.Duration // p99 at the lowest load, the lowest that was measured; 0: none was yet
+	troubled bool          // the probe before was too much, or said nothing
+}
+
+// patience is how long the servers have to get over a probe.
+const patience = time.Minute
+
+// run carries one load out.
+func (p *prober) run(load float64, seed uint64, warmup time.Duration, blocks *bench.Blocks, path string) (*results.Run, error) {
+	profile, err := p.r.axis.at(p.r.profile, load)
+	if err != nil {
+		return nil, err
+	}
+	profile.Seed, profile.Warmup, profile.Duration, profile.Drain, profile.Saturation = seed, warmup, blocks.Steady(), 2*time.Second, profiles.SaturationAllowed
+	resolved, err := profiles.Marshal(profile)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := results.Create(path, resolved)
+	if err != nil {
+		return nil, err
+	}
+	known, _ := calibrate.Read() // what is wrong with it has been told
+	run, err := bench.Run(p.s.working, bench.Config{Setup: p.a.setup, Profile: profile, Ensemble: p.ensemble, Root: p.r.root, Name: runName(profile.Name, time.Now()),
+		Version: versionText(), Out: dir, Stop: p.s.stop, Blocks: blocks, Progress: p.look, Calibration: known})
+	if run == nil {
+		return nil, errors.Join(err, dir.Discard())
+	}
+	return run, errors.Join(err, dir.Close())
+}
+
+// carry carries a probe out, after the base latency is back where the probe before may have raised it. The run is of the probe, or, where it was not begun
+// because the latency did not come back, the one that waited.
+func (p *prober) carry(probe capacity.Probe, path string) (m capacity.Measurement, run *results.Run, err error) {
+	began := time.Now()
+	defer func() { m.Took = time.Since(began) }()
+	recovery, unsafe := time.Duration(0), false
+	if p.troubled && p.base > 0 {
+		back, waited, err := p.recover(probe.Seed+1, path+"-recovery")
+		if recovery = time.Since(began); err != nil || len(waited.Cells) != 1 {
+			return m, waited, err
+		}
+		if m = measurement(waited.Cells[0]); !back {
+			m.Recovery = recovery
+			if m.Suspect == capacity.Trusted {
+				m.Suspect = capacity.NotRecovered
+			}
+			return m, waited, nil
+		}
+		unsafe = m.Unsafe
+	}
+	blocks := &bench.Blocks{Length: probe.Block, Max: probe.Max, Limits: p.r.limits, Enough: p.search.Enough}
+	if run, err = p.run(probe.Load, probe.Seed, probe.Settle, blocks, path); err != nil || len(run.Cells) != 1 {
+		return m, run, err
+	}
+	cell := run.Cells[0]
+	m = measurement(cell)
+	m.Blocks, m.Recovery, m.Unsafe = blocks.Counted, recovery, m.Unsafe || unsafe
+	l, known := cell.Response()
+	for i, g := range p.r.limits {
+		value := math.NaN()
+		if g.Response > 0 && known {
+			value = l.Quantile(1 - p.search.Result().Goals[i].Share)
+		}
+		m.Values = append(m.Values, value)
+	}
+	if known && probe.Load == p.from && m.Suspect == capacity.Trusted {
+		p.learn(l)
+	}
+	return m, run, nil
+}
+
+// measurement is what the result of a probe says of its circumstances.
+func measurement(cell results.Cell) (m capacity.Measurement) {
+	for _, c := range cell.Checks {
+		m.Unsafe = m.Unsafe || c.Verdict == "violated"
+	}
+	if cell.Generator.Saturated {
+		m.Suspect = capacity.Generator
+	}
+	for _, f := range cell.Faults { // none was planned
+		if f.Kind != "" {
+			m.Suspect = capacity.LeaderChanged
+		}
+	}
+	return m
+}
+
+// learn takes the response at the lowest load for the base latency, if it is the shortest so far: servers are cold at first.
+func (p *prober) learn(l results.Latency) {
+	ms := l.Max
+	if l.P99 != nil {
+		ms = *l.P99
+	}
+	if at := time.Duration(ms * float64(time.Millisecond)); at > 0 && (p.base == 0 || at < p.base) {
+		p.base = at
+	}
+}
+
+// judged says whether servers may still have to do with a probe that was judged so: it failed, pointed that way, or was invalid.
+func (p *prober) judged(j capacity.Judgement) {
+	p.troubled = j.Decision == capacity.Fail || j.Decision == capacity.Invalid || j.Decision == capacity.Undecided && j.Above
+}
+
+const (
+	backFactor = 2    // the base latency is back when the responses are within so many times of it,
+	backShare  = 0.02 // but for so many of them: of few responses the p99 is one or two
+	backBlock  = 2 * time.Second
+	backLeast  = 100 // operations in a block
+)
+
+// recover offers the lowest load until the base latency is back, for as long as there is patience.
+func (p *prober) recover(seed uint64, path string) (back bool, run *results.Run, err error) {
+	limit := max(backFactor*p.base, time.Millisecond)
+	length := max(backBlock, time.Duration(backLeast/p.rate*float64(time.Second)))
+	blocks := &bench.Blocks{Length: length, Max: max(int(p.patience/length), 1), Limits: []bench.Limit{{Response: limit}},
+		Enough: func(all []capacity.Block) bool { back = recovered(all[len(all)-1]); return back }}
+	began := time.Now()
+	run, err = p.run(p.from, seed, time.Second, blocks, path)
+	if took := time.Since(began); err == nil && !back {
+		p.tell("  the base latency, a p99 of %s at %.4g, did not come back within %s", phrase.Duration(p.base), p.from, took.Round(time.Second))
+	} else if err == nil && len(blocks.Counted) > 1 {
+		p.tell("  the base latency, a p99 of %s at %.4g, was back after %s", phrase.Duration(p.base), p.from, took.Round(time.Second))
+	}
+	if err == nil && len(run.Cells) != 1 {
+		err = fmt.Errorf("%s: the run that waits for the base latency has %d cells", path, len(run.Cells))
+	}
+	return back, run, err
+}
+
+// recovered reports whether the responses of a block of the lowest load are those of the start.
+func recovered(b capacity.Block) bool {
+	return b.Due > 0 && float64(b.Over[0]) <= backShare*float64(b.Due)
+}

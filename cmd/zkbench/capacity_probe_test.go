@@ -1,0 +1,98 @@
+package main
+
+import (
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/zkbench/zkbench/bench"
+	"github.com/zkbench/zkbench/capacity"
+)
+
+// memorySearch is a search of the capacity of a server in memory, with its prober.
+func memorySearch(t *testing.T, over string, plan capacity.Plan, sets ...string) (*oneByOne, *prober) {
+	t.Helper()
+	m, a := newOneByOne(t)
+	p, err := a.profile("locks-open", append([]string{"engine=memory", "sessions=[20]", "objects=[20]", "hold=0s"}, sets...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := capacityFlags{limits: []bench.Limit{{Response: 50 * time.Millisecond}}}
+	if r.axis, err = axisOf(over); err == nil {
+		r.profile, err = r.axis.open(p.One())
+	}
+	if err == nil {
+		r.rate, r.ratePerLoad, err = r.axis.rate(r.profile)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan.Goals, plan.Rate = []capacity.Goal{{Name: "p99<50ms", Share: 0.01}}, linear(r.rate, r.ratePerLoad)
+	search, err := capacity.New(plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m, &prober{a: a, s: &signals{working: t.Context(), stop: make(chan struct{})}, r: r, search: search, from: plan.From, rate: plan.Rate(plan.From), ensemble: m,
+		tell: func(format string, args ...any) { t.Logf(format, args...) }, patience: patience}
+}
+
+// After a probe that was too much the next one begins when the latency of the lowest load is what it was, and not at all where that takes too long.
+func TestAProbeWaitsForTheBaseLatency(t *testing.T) {
+	for name, c := range map[string]struct {
+		before   capacity.Judgement // of the probe before
+		slow     time.Duration      // how long the server has to do with it
+		least    time.Duration      // of the recovery
+		most     time.Duration
+		suspect  capacity.Suspect
+		measured bool
+	}{
+		"it passed":                        {capacity.Judgement{Decision: capacity.Pass}, 0, 0, 0, "", true},
+		"it was undecided, and pointed up": {capacity.Judgement{Decision: capacity.Undecided}, 0, 0, 0, "", true},
+		"it failed, and is over":           {capacity.Judgement{Decision: capacity.Fail}, 0, 5 * time.Second, 8 * time.Second, "", true},
+		"undecided, and pointed down":      {capacity.Judgement{Decision: capacity.Undecided, Above: true}, 0, 5 * time.Second, 8 * time.Second, "", true},
+		"it was invalid":                   {capacity.Judgement{Decision: capacity.Invalid}, 0, 5 * time.Second, 8 * time.Second, "", true},
+		"slow for half a minute":           {capacity.Judgement{Decision: capacity.Fail}, 30 * time.Second, 30 * time.Second, 42 * time.Second, "", true},
+		"slow for ever":                    {capacity.Judgement{Decision: capacity.Fail}, time.Hour, time.Minute, 66 * time.Second, capacity.NotRecovered, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m, p := memorySearch(t, overRate, capacity.Plan{From: 20, To: 1000})
+				m.service = time.Millisecond
+				dir := t.TempDir()
+				first, _ := p.search.Next()
+				got, _, err := p.carry(first, filepath.Join(dir, "probe-01"))
+				if err != nil || got.Recovery != 0 || got.Suspect != "" || p.base == 0 || p.base > 50*time.Millisecond {
+					t.Fatalf("the lowest load: %+v, base latency %v, %v", got, p.base, err)
+				}
+				p.search.Tell(got)
+				p.judged(c.before)
+				if c.slow > 0 {
+					m.service *= 6
+					time.AfterFunc(c.slow, func() { m.mu.Lock(); m.service /= 6; m.mu.Unlock() })
+				}
+				next, _ := p.search.Next()
+				got, run, err := p.carry(next, filepath.Join(dir, "probe-02"))
+				if err != nil || run == nil || got.Suspect != c.suspect || got.Recovery < c.least || got.Recovery > c.most || (len(got.Blocks) > 0) != c.measured || got.Took < got.Recovery {
+					t.Errorf("recovery %v of %v, %d blocks, suspect %q, %v; want from %v to %v, %q", got.Recovery, got.Took, len(got.Blocks), got.Suspect, err, c.least, c.most, c.suspect)
+				}
+				p.search.Tell(got)
+				if j := p.search.Result().Steps[1].Judgement; (j.Decision == capacity.Invalid) != !c.measured {
+					t.Errorf("judged %s: %s", j.Decision, j.Reason)
+				}
+			})
+		})
+	}
+}
+
+// Two in a hundred responses may be longer than twice the base latency.
+func TestRecovered(t *testing.T) {
+	for _, c := range []struct {
+		due, over int
+		want      bool
+	}{{200, 0, true}, {200, 4, true}, {200, 5, false}, {200, 200, false}, {0, 0, false}} {
+		if got := recovered(capacity.Block{Due: c.due, Over: []int{c.over}}); got != c.want {
+			t.Errorf("%d of %d late: recovered = %v", c.over, c.due, got)
+		}
+	}
+}
