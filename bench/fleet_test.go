@@ -76,6 +76,7 @@ func TestSharesCarryOutOneRun(t *testing.T) {
 		{"variants: [predecessor]", "sessions: 10", "objects: 3", "rate: 40", "repetitions: 2", "duration: 2s"},
 		{"variants: [persistent]", "sessions: [7, 10]", "hold: 50ms", "duration: 2s"},
 		{"workload: read-write", "variants: [read-write]", "sessions: 9", "readers: 50", "hold: 50ms", "duration: 2s"},
+		{"workload: election", "variants: [predecessor]", "sessions: 9", "failover: resign", "hold: 50ms", "duration: 2s"},
 	} {
 		t.Run(strings.Join(profile, "-"), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -287,6 +288,7 @@ func TestWhatCannotBeShared(t *testing.T) {
 		{"the sessions of workload queue cannot be shared between processes", []string{"workload: queue", "variants: [fifo]"}},
 		{"2 sessions cannot be shared by 3 processes", []string{"sessions: [6, 2]"}},
 		{"fence: a register is in one process", []string{"fence: [none, register]"}},
+		{"failover: the transaction that ends a leader by crash is not known", []string{"workload: election", "variants: [naive]", "failover: [resign, crash]"}},
 		{"faults are not injected", []string{"faults: [{at: 1s, kind: expire, session: 1}]"}},
 		{"which a gate cannot be held against", []string{"gates: errors < 1%"}},
 	} {

@@ -54,6 +54,9 @@ func TestMergedSharesAreOneRun(t *testing.T) {
 		{"variants: [predecessor]", "sessions: 10", "objects: 3", "rate: 40", "repetitions: 2", "duration: 4s", "hold: 2ms"},
 		{"variants: [predecessor]", "sessions: [7, 10]", "hold: 20ms", "duration: 4s"},
 		{"workload: read-write", "variants: [read-write]", "sessions: 9", "readers: 50", "rate: 30", "hold: 2ms", "duration: 4s"},
+		{"workload: election", "variants: [predecessor]", "sessions: 9", "failover: resign", "objects: 2", "rate: 30", "hold: 2ms", "duration: 4s"},
+		{"workload: multi-lock", "variants: [multi]", "sessions: 8", "objects: 4", "together: 2", "rate: 30", "hold: 2ms", "duration: 4s"},
+		{"workload: semaphore", "variants: [lease]", "sessions: 8", "permits: 2", "fence: server", "rate: 30", "hold: 2ms", "duration: 4s"},
 	} {
 		t.Run(strings.Join(profile, "-"), func(t *testing.T) {
 			var whole *results.Run

@@ -18,6 +18,7 @@ import (
 	zklock "github.com/zkbench/zkbench/recipes/lock"
 	"github.com/zkbench/zkbench/recipes/published"
 	zkqueue "github.com/zkbench/zkbench/recipes/queue"
+	zksemaphore "github.com/zkbench/zkbench/recipes/semaphore"
 	"github.com/zkbench/zkbench/results"
 	"github.com/zkbench/zkbench/workloads"
 	"github.com/zkbench/zkbench/zk"
@@ -72,7 +73,8 @@ func newRig(t *testing.T, cfg zktest.Config, lines ...string) *rig {
 	r.config = Config{Profile: p, Ensemble: r, Name: "test-1", Out: dir, Version: "test", Stop: r.stop, Progress: r.update,
 		Setup: Setup{Workloads: []workloads.Kind{workloads.DrivenLocks(workloads.Locks(slices.Concat(zklock.Variants(), published.Locks())), drivers.Lock), workloads.RWLocks(zklock.RWVariants()), workloads.Queues(zkqueue.Variants()),
 			workloads.PriorityQueues(zkqueue.PriorityVariants()), workloads.Barriers(zkbarrier.Variants()), workloads.DoubleBarriers(zkbarrier.DoubleVariants()),
-			workloads.Rendezvouses(zkbarrier.RendezvousVariants()), workloads.Commits(zkcommit.Variants()), workloads.Elections(zkelection.Variants())},
+			workloads.Rendezvouses(zkbarrier.RendezvousVariants()), workloads.Commits(zkcommit.Variants()), workloads.Elections(zkelection.Variants()),
+			workloads.MultiLocks(zklock.MultiVariants()), workloads.Semaphores(zksemaphore.Variants())},
 			Engines: []Engine{{Name: "memory", Persistent: true, Dial: r.dial}}}}
 	return r
 }

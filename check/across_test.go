@@ -165,3 +165,25 @@ func TestLivenessAcrossHosts(t *testing.T) {
 		t.Errorf("a history was cut: %v", v)
 	}
 }
+
+// The holders of two permits write in transactions: the fence lets no write through while two others hold.
+func TestFenceOfPermitsAcrossHosts(t *testing.T) {
+	a, b, c := grant('a', 10, 20, 100, 140), grant('b', 5010, 5020, 105, 150), grant('c', 5015, 5030, 106, 160)
+	for _, test := range []struct {
+		name        string
+		first, next history
+		answer      Answer
+	}{
+		{"one writes beside one other", slices.Concat(a, history{write('a', 12, 13, 5, 130)}), b, Holds},
+		{"one writes while two others hold", slices.Concat(a, history{write('a', 12, 13, 5, 130)}), slices.Concat(b, c), Violated},
+		{"it writes before they hold both", slices.Concat(a, history{write('a', 12, 13, 5, 104)}), slices.Concat(b, c), Holds},
+		{"one of them had let go", slices.Concat(a, history{write('a', 42, 43, 5, 155)}), slices.Concat(b, c), Holds},
+		{"one of them was lost", slices.Concat(a, history{write('a', 12, 13, 5, 130)}), slices.Concat(b, history{c[0], with(metrics.Lost, c[1])}), Holds},
+		{"nobody tells a transaction of a grant", history{acquire('a', 9, 10, 5), write('a', 12, 13, 5, 130)}, history{acquire('b', 9, 10, 5), release('b', 20, 21)}, Unknown},
+		{"nothing was written", a, b, Unknown},
+	} {
+		if v, judged := Fence(2).JudgeAcross(hostsOf(test.first, test.next), nil); !judged || v.Answer != test.answer || v.Answer == Violated && len(v.Witness) != 2 {
+			t.Errorf("%s: %v (%s, %d operations), want %v", test.name, v.Answer, v.Detail, v.Evidence, test.answer)
+		}
+	}
+}

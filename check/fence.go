@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"time"
 
 	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
@@ -21,7 +22,7 @@ const FenceName = "fence"
 //     holder's write comes after it.
 //   - The holders of several permits may write in any order. There a write is stale when others held all permits from its Start to its End.
 //     Of the others those count whose release succeeded: they had held until then, while somebody who was paused or cut off held for a
-//     time that nobody knows.
+//     time that nobody knows. Between several hosts a write is stale when others held all permits in its transaction, which is its place.
 //
 // Writes that ended otherwise, or that have no token, are no evidence. Evidence is the number of writes accepted and rejected; the witness
 // is the write, or the grant, that proves the first stale write, and that write; Count is the number of stale writes that were accepted.
@@ -50,7 +51,13 @@ func Fence(permits int) Check {
 		defer held.close()
 		v := Verdict{Evidence: writes.Len() + rejected}
 		if permits > 1 {
-			v.barred(writes.All(), held.all(), permits)
+			v.barred(func(yield func(span) bool) {
+				for w := range writes.All() {
+					if !yield(span{from: w.Start, to: w.End, object: w.Object, begin: w}) {
+						return
+					}
+				}
+			}, held.all(), permits)
 		} else {
 			v.behind(writes.All())
 		}
@@ -66,11 +73,51 @@ func Fence(permits int) Check {
 		return v
 	}
 	return Check{Name: FenceName, Part: true, Judge: judge, Across: func(hosts []Host, room *spill.Room) Verdict {
-		if permits > 1 { // who held all permits when something was written, one clock has to tell
-			return within(hosts, room, judge)
+		if permits > 1 {
+			return between(within(hosts, room, judge), barredBetween(hosts, room, permits))
 		}
 		return judge(Together(hosts), room)
 	}}
+}
+
+// barredBetween judges the writes of holders of several permits by the order of transactions: what was held then had been granted in a state before
+// it, and its znode was removed after it.
+func barredBetween(hosts []Host, room *spill.Room, permits int) (v Verdict) {
+	holds, _, exact := exclusion{of: []pairs{locked, shared}}.known(hosts, room)
+	defer holds.Close()
+	held, writes := spill.New(room, earlierSpan), spill.New(room, earlierSpan)
+	defer held.Close()
+	defer writes.Close()
+	for k := range holds.All() {
+		if k.exact {
+			k.from, k.to = time.Duration(k.granted[0]), time.Duration(k.removed[0])
+			held.Add(k.span)
+		}
+	}
+	rejected := 0
+	for s := range Together(hosts) {
+		switch {
+		case s.Op == metrics.Write && s.Outcome == metrics.OK && s.Token != 0:
+			writes.Add(span{from: time.Duration(s.Value), to: time.Duration(s.Value), object: s.Object, begin: s})
+		case s.Op == metrics.Write && s.Outcome == metrics.Lost:
+			rejected++
+		}
+	}
+	v.Evidence = writes.Len() + rejected
+	v.barred(writes.All(), held.All(), permits)
+	switch {
+	case v.Count > 0:
+		w := v.Witness[1]
+		v.Answer, v.Detail = Violated, fmt.Sprintf("object %d took the write of session %d in transaction %#x, while others held all permits, session %d one of them",
+			w.Object, w.Session, w.Value, v.Witness[0].Session)
+	case v.Evidence == 0:
+		v.Detail = "nothing was written"
+	case exact == 0:
+		v.Evidence, v.Detail = 0, "the transactions of grants and releases are not known, and the clocks of several hosts cannot be compared"
+	default:
+		v.Answer = Holds
+	}
+	return v
 }
 
 // byPlace orders writes by their places in the order of their objects.
@@ -112,29 +159,29 @@ func (v *Verdict) behind(writes iter.Seq[metrics.Sample]) {
 	}
 }
 
-// barred finds the writes during all of which so many others held the object. The writes are in the order of byStart, the holds in that of
-// earlierSpan. O(n log n) while few hold at once.
-func (v *Verdict) barred(writes iter.Seq[metrics.Sample], held iter.Seq[span], permits int) {
+// barred finds the writes during all of which so many others held the object. Writes and holds are in the order of their beginnings. O(n log n) while
+// few hold at once.
+func (v *Verdict) barred(writes, held iter.Seq[span], permits int) {
 	here := map[uint32][]span{} // of each object, those that are not over when the write begins
 	next, stop := iter.Pull(held)
 	defer stop()
 	hold, more := next()
 	for w := range writes {
-		for ; more && hold.from <= w.Start; hold, more = next() {
+		for ; more && hold.from <= w.from; hold, more = next() {
 			if some := here[hold.object]; len(some) > 2*permits { // of an object that is seldom written to
 				here[hold.object] = slices.DeleteFunc(some, func(s span) bool { return s.to < hold.from })
 			}
 			here[hold.object] = append(here[hold.object], hold)
 		}
-		here[w.Object] = slices.DeleteFunc(here[w.Object], func(s span) bool { return s.to < w.Start })
+		here[w.object] = slices.DeleteFunc(here[w.object], func(s span) bool { return s.to < w.from })
 		var others []span
-		for _, s := range here[w.Object] {
-			if s.begin.Session != w.Session && s.to >= w.End && s.ended() && s.end.Outcome == metrics.OK {
+		for _, s := range here[w.object] {
+			if s.begin.Session != w.begin.Session && s.to >= w.to && s.ended() && s.end.Outcome == metrics.OK {
 				others = append(others, s)
 			}
 		}
 		if len(others) >= permits {
-			v.wrote(others[0].begin, w)
+			v.wrote(others[0].begin, w.begin)
 		}
 	}
 }

@@ -92,7 +92,7 @@ func Alternation() Check {
 		flush()
 		return v
 	}
-	return Check{Name: "alternation", Judge: judge, Across: func(hosts []Host, room *spill.Room) Verdict { return within(hosts, room, judge) }}
+	return Check{Name: "alternation", Part: true, Judge: judge, Across: func(hosts []Host, room *spill.Room) Verdict { return within(hosts, room, judge) }}
 }
 
 // turns is what a session was told of an election last, and how it began to lead last.

@@ -31,7 +31,11 @@ func Liveness(bound time.Duration) Check {
 // may be drawn, a session that works on comes to wait for them too. That a single lock is free proves nothing here: the session that is next
 // at it may rightly wait for another one. A set takes as many wake-ups as it has locks.
 func LivenessTogether(bound time.Duration) Check {
-	return Check{Name: "liveness", Judge: func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
+	return Check{Name: "liveness", Judge: stalledTogether(bound, 0), Across: patiently(bound, stalledTogether)}
+}
+
+func stalledTogether(bound, _ time.Duration) func(iter.Seq[metrics.Sample], *spill.Room) Verdict {
+	return func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
 		locks, sets := 0, 0
 		for s := range history {
 			if s.Outcome == metrics.OK && s.Op == metrics.Hold {
@@ -62,7 +66,7 @@ func LivenessTogether(bound time.Duration) Check {
 				waiter.Session, waiter.Start, waiter.End, waiter.Object)
 		}
 		return v
-	}}
+	}
 }
 
 // asking is the operation of a session that waits for a lock.

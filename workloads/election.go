@@ -31,7 +31,8 @@ var failover = profiles.Field{Key: "failover", Type: profiles.OneOf, Axis: true,
 // Elections is the workload 'election' over a catalogue of elections.
 func Elections(all []recipes.Variant[recipes.Election]) Kind {
 	return Kind{
-		Doc: "campaign, lead, end: resign, crash or expire",
+		Doc:    "campaign, lead, end: resign, crash or expire",
+		Shared: resigning,
 		Workload: profiles.Workload{Name: "election", Alias: map[string]string{"elections": objects.Key},
 			Fields: []profiles.Field{
 				described(objects, "Elections; the sessions are spread over them evenly. Candidates = sessions / objects."),
@@ -44,6 +45,18 @@ func Elections(all []recipes.Variant[recipes.Election]) Kind {
 			return slices.Concat(watch(v.Watch), layout(recipes.ElectionLayouts))
 		}, NewElection),
 	}
+}
+
+// resigning is Kind.Shared of elections: when the znode of a leader goes that does not delete it, no process is told, and between several nothing
+// else could tell who led when.
+func resigning(p profiles.Profile) (problems []profiles.Problem) {
+	for i, word := range p.Words(failover) {
+		if Failover(word) != ByResign {
+			problems = append(problems, profiles.Problem{Key: failover.Key, Index: i, Message: fmt.Sprintf(
+				"the transaction that ends a leader by %s is not known, which several processes need to judge leadership (use %s)", word, ByResign)})
+		}
+	}
+	return problems
 }
 
 // NewElection returns the workload 'election': every session campaigns, leads for a while, ends in the way of Failover, and campaigns
@@ -132,7 +145,7 @@ func (w *election) Cost() Cost {
 func (w *election) Join(seat Seat) Step {
 	t := &tracker{origin: seat.Origin, fanout: seat.Fanout, again: true}
 	object := seat.ID % uint32(w.n)
-	j := &electionSeat{holder: holder{Seat: seat, t: t, object: object, deadline: w.Deadline, holdFor: w.holdFor}, w: w, gone: &w.gone[object]}
+	j := &electionSeat{holder: holder{Seat: seat, t: t, object: object, deadline: w.Deadline, shared: w.Shared, holdFor: w.holdFor}, w: w, gone: &w.gone[object]}
 	o := w.options
 	o.ID = fmt.Sprintf("seat %d", seat.ID)
 	j.handle = w.variant.New(zk.Observe(seat.Session, t.trace()), w.path(object), o)

@@ -42,7 +42,10 @@ func (j *electionSeat) campaign(ctx context.Context, due time.Duration, last int
 	})
 	parts := p.waiting(s)
 	if elected && (s.Token != last || last == 0) {
-		parts = append(p.samples(s), handedOver(s, time.Duration(j.gone.Load()), p.woken)...)
+		parts = p.samples(s)
+		if !j.shared {
+			parts = append(parts, handedOver(s, time.Duration(j.gone.Load()), p.woken)...)
+		}
 	}
 	j.Recorder.Record(s, parts...)
 	return elected

@@ -30,6 +30,9 @@ type Kind struct {
 	Drive func(program string) Variant
 }
 
+// anywhere is Kind.Shared of a workload whose sessions may be in any process, whatever the profile.
+func anywhere(profiles.Profile) []profiles.Problem { return nil }
+
 // Variant is a recipe that a workload can drive.
 type Variant struct {
 	Name, Source, Doc string

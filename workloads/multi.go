@@ -22,6 +22,7 @@ var together = profiles.Field{Key: "together", Type: profiles.WholeNumber, Axis:
 func MultiLocks(all []recipes.Variant[recipes.MultiLock]) Kind {
 	return Kind{
 		Doc:     "acquire several locks together, all or none, hold them, release them",
+		Shared:  anywhere,
 		Holders: func(l Load) float64 { return float64(l.Objects()) / float64(min(l.Int(together), l.Objects())) },
 		Workload: profiles.Workload{Name: "multi-lock", Alias: map[string]string{"locks": objects.Key},
 			Fields: []profiles.Field{described(objects, "Locks that each session draws from."), together,

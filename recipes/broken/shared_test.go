@@ -16,6 +16,7 @@ import (
 	"github.com/zkbench/zkbench/recipes/lock"
 	"github.com/zkbench/zkbench/recipes/semaphore"
 	"github.com/zkbench/zkbench/workloads"
+	"github.com/zkbench/zkbench/zk"
 )
 
 // stagedShared is the loads of the defects that need something to happen.
@@ -42,10 +43,39 @@ func (l load) runShared(t *testing.T, v recipes.Variant[recipes.RWLock], readers
 }
 
 func (l load) runSemaphore(t *testing.T, v recipes.Variant[recipes.Semaphore], permits int) (verdicts map[string]check.Verdict) {
+	return l.runFenced(t, v, permits, workloads.NoFence)
+}
+
+func (l load) runFenced(t *testing.T, v recipes.Variant[recipes.Semaphore], permits int, fence workloads.Fence) (verdicts map[string]check.Verdict) {
 	synctest.Test(t, func(t *testing.T) {
-		verdicts = l.drive(t, workloads.NewSemaphore(v, recipes.Options{}, l.cell("/locks", profiles.Values{"permits": permits})))
+		verdicts = l.drive(t, workloads.NewSemaphore(v, recipes.Options{}, l.cell("/locks", profiles.Values{"permits": permits, "fence": string(fence)})))
 	})
 	return verdicts
+}
+
+// What is written while others hold all permits shows, also where nobody's clock tells that they do.
+func TestAWriteBesideAllPermitsIsCaught(t *testing.T) {
+	l := contended
+	l.hold = 60 * time.Millisecond
+	for seed := range uint64(3) { // two hosts to four
+		l.seed = seed
+		verdicts := l.runFenced(t, generous(semaphore.Variants()[0]), 2, workloads.ServerFence)
+		for _, name := range []string{"fence", "fence" + across} {
+			if v := verdicts[name]; v.Answer != check.Violated || len(v.Witness) != 2 || v.Count == 0 {
+				t.Errorf("seed %d: %s is %v: %s %v", seed, name, v.Answer, v.Detail, v.Witness)
+			}
+		}
+	}
+}
+
+// generous gives a permit more than it is asked to.
+func generous(v recipes.Variant[recipes.Semaphore]) recipes.Variant[recipes.Semaphore] {
+	sound := v.New
+	v.New = func(s zk.Session, path string, o recipes.Options) recipes.Semaphore {
+		o.Permits++
+		return sound(s, path, o)
+	}
+	return v
 }
 
 // ofOpenSessions reports whether a verdict is of what sessions had left while they were open: many a defect leaves something until its session has
@@ -115,7 +145,7 @@ func TestTheSharedChecksRaiseNoFalseAlarm(t *testing.T) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			var verdicts map[string]check.Verdict
 			if seed%3 == 2 {
-				verdicts = l.runSemaphore(t, semaphore.Variants()[0], 1+r.IntN(4))
+				verdicts = l.runFenced(t, semaphore.Variants()[0], 1+r.IntN(4), []workloads.Fence{workloads.NoFence, workloads.ServerFence}[seed/3%2])
 			} else {
 				verdicts = l.runShared(t, lock.RWVariants()[seed%3], r.Float64())
 			}

@@ -61,12 +61,6 @@ func TestDefectsAreCaughtByZxidThoughNothingIsHeld(t *testing.T) {
 			})
 		}
 		t.Run(fmt.Sprintf("a permit too many before39=%v", before39), func(t *testing.T) {
-			v := semaphore.Variants()[0]
-			generous := v
-			generous.New = func(s zk.Session, path string, o recipes.Options) recipes.Semaphore {
-				o.Permits++
-				return v.New(s, path, o)
-			}
 			l := l
 			l.stage = func(_ context.Context, st *stage) { // what is given back takes its time to go, or the permits are never scarce
 				st.Hook(func(op zktest.Op) zktest.Action {
@@ -76,7 +70,7 @@ func TestDefectsAreCaughtByZxidThoughNothingIsHeld(t *testing.T) {
 					return zktest.Action{}
 				})
 			}
-			if verdict := l.runSemaphore(t, generous, 2)["permits"]; by(verdict, check.ByZxid).Answer != check.Violated {
+			if verdict := l.runSemaphore(t, generous(semaphore.Variants()[0]), 2)["permits"]; by(verdict, check.ByZxid).Answer != check.Violated {
 				t.Errorf("permits = %v: %+v, want it violated by zxid", verdict.Answer, verdict.Judges)
 			}
 		})
