@@ -85,6 +85,7 @@ var allowed = map[string][]string{
 	"scenarios/published": {"recipes", "recipes/lock", "recipes/semaphore", "recipes/election", "recipes/barrier", "recipes/commit", "recipes/published",
 		"zk", "ensemble/proxy", "internal/jute"},
 	"scenarios/fencing": {"recipes", "recipes/lock", "zk"},
+	"scenarios/stores":  {"recipes", "drivers", "drivers/stores"},
 	"bench/root":        {"zk", "internal/phrase"},
 	"bench/faults":      {"profiles", "ensemble", "ensemble/proxy", "metrics", "zk", "internal/jute", "internal/sleep"},
 	"bench/access":      {"ensemble", "profiles", "zk"},

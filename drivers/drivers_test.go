@@ -402,3 +402,49 @@ func TestNullCommand(t *testing.T) {
 		t.Errorf("%v: %s", err, out)
 	}
 }
+
+// A try takes a lock that is free; a process that is stopped answers when it goes on, and one that is killed never.
+func TestTryPauseAndKill(t *testing.T) {
+	p, err := drivers.Start(t.Context(), driver(t, "none"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Kill()
+	var locks []recipes.Lock
+	for range 2 {
+		s, err := p.Open(t.Context(), nil, time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		locks = append(locks, lockOf(s))
+	}
+	if g, taken, err := drivers.Try(t.Context(), locks[0]); !taken || err != nil || g.Token != 1 {
+		t.Fatalf("a try of a free lock: %+v, %v, %v", g, taken, err)
+	}
+	if _, taken, err := drivers.Try(t.Context(), locks[1]); taken || err != nil {
+		t.Errorf("a try of a lock that is held: %v, %v", taken, err)
+	}
+	if err := p.Pause(); err != nil {
+		t.Fatal(err)
+	}
+	released := make(chan error)
+	go func() { released <- locks[0].Release(t.Context()) }()
+	select {
+	case err := <-released:
+		t.Fatalf("a process that is stopped answers: %v", err)
+	case <-time.After(100 * time.Millisecond):
+	}
+	if err := p.Resume(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-released; err != nil {
+		t.Error(err)
+	}
+	p.Kill()
+	if _, _, err := drivers.Try(t.Context(), locks[1]); zk.Classify(err) != zk.ClassSessionGone {
+		t.Errorf("a try with a process that was killed: %v", err)
+	}
+	if err := p.Pause(); !errors.Is(err, drivers.ErrEnded) {
+		t.Errorf("a process that was killed is stopped: %v", err)
+	}
+}

@@ -150,8 +150,7 @@ func (f *Fleet) Kill(clients ...int) error {
 		f.mu.Lock()
 		f.killed[p] = true
 		f.mu.Unlock()
-		p.end(fmt.Errorf("%w: it was killed", ErrEnded))
-		<-p.Ended()
+		p.Kill()
 		n++
 	}
 	if n == 0 {

@@ -2,9 +2,16 @@
 
 package drivers
 
-import "os/exec"
+import (
+	"errors"
+	"os/exec"
+)
 
 func ownGroup(*exec.Cmd) {}
 
 // killGroup ends a process, if it is there.
 func killGroup(c *exec.Cmd) { c.Process.Kill() }
+
+func stopGroup(*exec.Cmd) error { return errors.ErrUnsupported }
+
+func continueGroup(*exec.Cmd) error { return errors.ErrUnsupported }

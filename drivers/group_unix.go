@@ -12,3 +12,8 @@ func ownGroup(c *exec.Cmd) { c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 
 // killGroup ends a process and those that it started, if any are there.
 func killGroup(c *exec.Cmd) { syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
+
+// stopGroup has a process and those that it started do nothing until continueGroup.
+func stopGroup(c *exec.Cmd) error { return syscall.Kill(-c.Process.Pid, syscall.SIGSTOP) }
+
+func continueGroup(c *exec.Cmd) error { return syscall.Kill(-c.Process.Pid, syscall.SIGCONT) }

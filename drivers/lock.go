@@ -64,6 +64,24 @@ func (l *lock) Acquire(ctx context.Context) (recipes.Grant, error) {
 	return recipes.Grant{Path: reply.Node, Token: reply.Token, Lost: lost}, nil
 }
 
+// Try takes a lock of NewLock if it is free; false: it is not. The driver has to know of tries.
+func Try(ctx context.Context, of recipes.Lock) (recipes.Grant, bool, error) {
+	l := of.(*lock)
+	if l.held {
+		return recipes.Grant{}, false, recipes.ErrHeld
+	}
+	lost := l.s.Lease()
+	reply, err := l.s.ask(ctx, Request{Op: OpTry, Path: l.path})
+	switch {
+	case errors.Is(err, errTaken):
+		return recipes.Grant{}, false, nil
+	case err != nil:
+		return recipes.Grant{}, false, err
+	}
+	l.held = true
+	return recipes.Grant{Path: reply.Node, Token: reply.Token, Lost: lost}, true, nil
+}
+
 func (l *lock) Release(ctx context.Context) error {
 	if !l.held {
 		return recipes.ErrNotHeld

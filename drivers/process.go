@@ -264,6 +264,27 @@ func (p *Process) end(why error) {
 	}
 }
 
+// Kill ends the process at once and waits until it is gone: its sessions are those of a client that has crashed.
+func (p *Process) Kill() {
+	p.end(fmt.Errorf("%w: it was killed", ErrEnded))
+	<-p.ended
+}
+
+// Pause stops the process: it does nothing until Resume, and what is asked of it waits.
+func (p *Process) Pause() error { return p.signal(stopGroup) }
+
+// Resume has it go on.
+func (p *Process) Resume() error { return p.signal(continueGroup) }
+
+func (p *Process) signal(send func(*exec.Cmd) error) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.gone {
+		return ErrEnded
+	}
+	return send(p.cmd)
+}
+
 // why is why the process is gone, or is ending.
 func (p *Process) why() error {
 	p.mu.Lock()

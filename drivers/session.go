@@ -15,6 +15,9 @@ import (
 // errGone ends the sessions of a process that is gone: as those of a client that has crashed, they are over for it at once.
 var errGone = zk.ErrSessionExpired
 
+// errTaken answers a try of a lock that somebody else holds.
+var errTaken = errors.New("somebody else holds the lock")
+
 // Session is a session that a driver holds: a zk.Session that can be ended, and relied on or not. What goes over its wire is the driver's
 // matter, so it refuses requests of its own. Locks on it are made with NewLock.
 type Session struct {
@@ -225,6 +228,8 @@ func (s *Session) failure(r Reply) error {
 		return context.DeadlineExceeded
 	case ErrorCanceled:
 		return context.Canceled
+	case ErrorHeld:
+		return errTaken
 	case ErrorNotHeld:
 		return recipes.ErrLockLost
 	case ErrorLost:

@@ -30,7 +30,7 @@ func playPublished() bench.Act {
 					if ctx.Err() != nil {
 						return
 					}
-					s.Tell(fmt.Sprintf("[%d/%d] %s in %s: %s", n, of, f.Variant, f.Scenario, outcome(f)))
+					s.Tell(fmt.Sprintf("[%d/%d] %s in %s: %s", n, of, f.Variant, f.Scenario, outcome(string(f.Seen), f.Err)))
 				},
 			})
 			for _, f := range found {
@@ -44,14 +44,14 @@ func playPublished() bench.Act {
 	}
 }
 
-func outcome(f published.Finding) string {
+func outcome(seen string, err error) string {
 	switch {
-	case f.Err != nil:
-		return f.Err.Error()
-	case f.Seen == published.None:
+	case err != nil:
+		return err.Error()
+	case seen == "":
 		return "comes through"
 	}
-	return "violates " + string(f.Seen)
+	return "violates " + seen
 }
 
 func finding(f published.Finding) results.Finding {
