@@ -20,9 +20,11 @@ var cleanRuns = flag.Int("clean-runs", 0, "how many runs of right recipes, a few
 
 var cleanFrom = flag.Int("clean-from", 0, "the number of the first of them: each number is a run of its own")
 
-// cleanProfiles are the built-in profiles that this machine can run: all but those whose servers are containers.
+// cleanProfiles are the built-in profiles that this machine can run: all but those whose servers are containers, and the one that plays drivers.
 func cleanProfiles(t *testing.T) []profiles.Profile {
-	return slices.DeleteFunc(builtins(t, ""), func(p profiles.Profile) bool { return strings.HasPrefix(p.Ensemble[0], "compose:") })
+	return slices.DeleteFunc(builtins(t, ""), func(p profiles.Profile) bool {
+		return strings.HasPrefix(p.Ensemble[0], "compose:") || p.Workload == playStores().Name
+	})
 }
 
 // Every built-in profile can be shortened, in every turn of its variants, and is valid then.
