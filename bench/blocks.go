@@ -2,13 +2,18 @@ package bench
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/zkbench/zkbench/capacity"
 	"github.com/zkbench/zkbench/ensemble"
+	"github.com/zkbench/zkbench/internal/phrase"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/results"
 	"github.com/zkbench/zkbench/workloads"
 )
 
@@ -21,8 +26,6 @@ type Blocks struct {
 	Limits []Limit
 	// Enough is asked at the end of each block, when whatever came due in it has had the time of the longest limit.
 	Enough func([]capacity.Block) bool
-	// Polled is given what the servers said in the steady phase, once a second; may be nil.
-	Polled func([]ensemble.ServerStats)
 	// Counted are the blocks, counted again when all work had ended.
 	Counted []capacity.Block
 
@@ -40,6 +43,9 @@ type Blocks struct {
 	stuck   []int            // at the end of each block that is over
 	lost    []int64          // sessions, by the end of each
 	expired func() int64     // sessions so far
+
+	mu    sync.Mutex
+	marks []string // what else happened in each block; guarded by mu
 }
 
 // Limit is what each operation has to meet.
@@ -75,6 +81,7 @@ func (b *Blocks) plan(c *cell) {
 	b.longest = min(b.grace()-slack, b.Length)
 	b.due, b.early = make([]int64, b.Max), make([]int64, b.Max)
 	b.within, b.settled, b.done = make([][]atomic.Int64, b.Max), make([]atomic.Int64, b.Max), make([]atomic.Int64, b.Max)
+	b.marks = make([]string, b.Max)
 	b.ended, b.took = make([]atomic.Int64, b.Max), make([]atomic.Int64, b.Max)
 	for k := range b.within {
 		b.within[k] = make([]atomic.Int64, len(b.Limits))
@@ -146,7 +153,7 @@ func (b *Blocks) count(s metrics.Sample) {
 
 // block is what is known of a block.
 func (b *Blocks) block(k int) capacity.Block {
-	out := capacity.Block{Length: b.Length, Due: int(b.due[k]), Done: int(b.done[k].Load()), Stuck: b.stuck[k]}
+	out := capacity.Block{Length: b.Length, Due: int(b.due[k]), Done: int(b.done[k].Load()), Stuck: b.stuck[k], Mark: b.markOf(k)}
 	if n := b.ended[k].Load(); n > 0 {
 		out.Mean = time.Duration(b.took[k].Load() / n)
 	}
@@ -161,6 +168,42 @@ func (b *Blocks) block(k int) capacity.Block {
 		out.Over = append(out.Over, max(over, 0))
 	}
 	return out
+}
+
+// told marks the blocks in which servers took snapshots, as far as they tell: from 3.6 on, how many they took since their answer before and how long all of them
+// took. They count a snapshot when it ends.
+func (b *Blocks) told(all []ensemble.ServerStats, figures map[string]results.Figures, at func(time.Time) time.Duration) {
+	for _, st := range all {
+		f := figures[st.Address]
+		if n, known := f.Get("snapshots"); !known || n == 0 {
+			continue
+		}
+		took, _ := f.Get("snapshot_ms")
+		since, _ := f.Get("seconds")
+		role := ""
+		if st.Leads() {
+			role = ", the leader"
+		}
+		lasted := time.Duration(took * float64(time.Millisecond))
+		b.mark(at(st.At)-time.Duration(since*float64(time.Second))-lasted, at(st.At), fmt.Sprintf("snapshot of %s%s (%s)", st.Address, role, phrase.Duration(lasted)))
+	}
+}
+
+// mark notes what happened between two offsets, in each block that it may have been in.
+func (b *Blocks) mark(from, to time.Duration, what string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for k := range b.marks {
+		if begin := b.from + time.Duration(k)*b.Length; from < begin+b.Length && to > begin {
+			b.marks[k] = strings.TrimPrefix(b.marks[k]+", "+what, ", ")
+		}
+	}
+}
+
+func (b *Blocks) markOf(k int) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.marks[k]
 }
 
 // wait waits for one block after the other, until they are enough; false when the run is interrupted or has failed before.

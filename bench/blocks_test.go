@@ -60,3 +60,40 @@ func TestBlocksCountWhatCameDue(t *testing.T) {
 		})
 	}
 }
+
+// A block in which a server took a snapshot is marked, from when it may have begun to when the server told of it; one of the warm-up marks none.
+func TestSnapshotsMarkBlocks(t *testing.T) {
+	const S = time.Second
+	for name, c := range map[string]struct {
+		ends []time.Duration // of snapshots, each of 400 ms
+		want []bool          // of each block of 2 s: from 1 s to 3 s, and so on
+	}{
+		"none":                           {nil, []bool{false, false, false}},
+		"within the second block":        {[]time.Duration{4400 * time.Millisecond}, []bool{false, true, false}},
+		"within the warm-up":             {[]time.Duration{300 * time.Millisecond}, []bool{false, false, false}},
+		"in the first, and in the third": {[]time.Duration{2500 * time.Millisecond, 6500 * time.Millisecond}, []bool{true, false, true}},
+		"around the start of the second": {[]time.Duration{3200 * time.Millisecond}, []bool{true, true, false}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, zktest.Config{}, "sessions: [4]", "objects: 4", "rate: 200/s", "hold: 0s", "duration: 20s", "drain: 1s", "saturation: allowed")
+			b := &Blocks{Length: 2 * S, Max: 8, Limits: []Limit{{Response: 50 * time.Millisecond}}, Enough: func(all []capacity.Block) bool { return len(all) == 3 }}
+			r.config.Blocks, r.config.Profile.Duration = b, b.Steady()
+			r.values = map[string]float64{"zk_cnt_snapshottime": 1, "zk_sum_snapshottime": 400}
+			for i, end := range c.ends {
+				time.AfterFunc(end, func() {
+					r.set(func() {
+						r.values = map[string]float64{"zk_cnt_snapshottime": float64(i + 2), "zk_sum_snapshottime": float64(400 * (i + 2))}
+					})
+				})
+			}
+			if _, err := r.run(); err != nil {
+				t.Fatal(err)
+			}
+			for k, block := range b.Counted {
+				if want := "snapshot of memory:1, the leader (400 ms)"; (block.Mark == want) != c.want[k] || block.Mark != "" && !c.want[k] {
+					t.Errorf("%s: block %d has the mark %q, want one: %v", name, k+1, block.Mark, c.want[k])
+				}
+			}
+		})
+	}
+}

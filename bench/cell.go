@@ -209,10 +209,10 @@ func (c *cell) load(ctx context.Context) {
 	c.drain(ctx, done, cut)
 	account()
 	c.stillWaiting(c.rate > 0)
+	c.asking.Wait()
 	if c.Blocks != nil {
 		c.Blocks.settle()
 	}
-	c.asking.Wait()
 	recovered()
 	probe.Stop() // it tells the lookout
 	for _, s := range c.faults.Samples(c.lostLeaders()) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -35,6 +36,7 @@ type rig struct {
 
 	mu       sync.Mutex
 	silent   bool                              // no server answers
+	values   map[string]float64                // that the server tells beside the others
 	grants   func(seat int) time.Duration      // the session timeout, where it is not what is asked for
 	ended    error                             // a server ended by itself
 	problems []ensemble.Problem                // what the preflight finds
@@ -227,7 +229,7 @@ func (r *rig) Preflight(context.Context, ensemble.Need) []ensemble.Problem { ret
 
 func (r *rig) Stats(context.Context) []ensemble.ServerStats {
 	r.mu.Lock()
-	silent := r.silent
+	silent, values := r.silent, maps.Clone(r.values)
 	r.mu.Unlock()
 	st := ensemble.ServerStats{Server: 1, Address: "memory:1"}
 	if silent {
@@ -239,7 +241,7 @@ func (r *rig) Stats(context.Context) []ensemble.ServerStats {
 		ops += int64(n)
 	}
 	st.Stats = ensemble.Stats{State: "standalone", Watches: int64(len(r.ens.Watches())), Ephemerals: int64(len(r.ens.Ephemerals())),
-		Znodes: int64(len(r.ens.Tree())), PacketsReceived: ops, PacketsSent: ops}
+		Znodes: int64(len(r.ens.Tree())), PacketsReceived: ops, PacketsSent: ops, Values: values}
 	return []ensemble.ServerStats{st}
 }
 

@@ -306,8 +306,8 @@ func (c *cell) told(all []ensemble.ServerStats, stage pollStage) {
 		}
 	}
 	figures, from := c.server.add(all, stage)
-	if b := c.Blocks; b != nil && b.Polled != nil && c.phase(c.origin.At(now)) == PhaseSteady {
-		b.Polled(all)
+	if c.Blocks != nil {
+		c.Blocks.told(all, figures, c.origin.At)
 	}
 	if e := c.server.follow(now, all, c.clients.places); e != nil {
 		c.Out.Timeline(results.Second{Cell: c.tag(), At: now.UTC(), Phase: c.phase(c.origin.At(now)), Leader: e})

@@ -54,7 +54,7 @@ func judge(goals []Goal, m Measurement, burst []float64) Judgement {
 		return j
 	}
 	if reason, goal, failed := atOnce(goals, m); failed {
-		j.Decision, j.Reason, j.Binding = Fail, reason, goal
+		j.Decision, j.Reason, j.Binding = Fail, reason+marked(goals, m.Blocks), goal
 		return j
 	}
 	passed, hardest := 0, math.Inf(-1) // the hardest goal: of those that failed, if any
@@ -84,7 +84,26 @@ func judge(goals []Goal, m Measurement, burst []float64) Judgement {
 	} else {
 		j.Reason = fmt.Sprintf("none of %d missed %s", j.Estimates[0].Due, goals[0].Name)
 	}
+	j.Reason += marked(goals, m.Blocks)
 	return j
+}
+
+// marked tells what else happened in the blocks that missed a goal.
+func marked(goals []Goal, blocks []Block) (text string) {
+	missed := func(b Block) bool {
+		for i, g := range goals {
+			if float64(b.Over[i]) > g.Share*float64(b.Due) {
+				return true
+			}
+		}
+		return false
+	}
+	for k, b := range blocks {
+		if b.Mark != "" && missed(b) {
+			text += fmt.Sprintf("; in block %d, which missed it: %s", k+1, b.Mark)
+		}
+	}
+	return text
 }
 
 // suspect is why a measurement is invalid.

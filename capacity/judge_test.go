@@ -3,6 +3,7 @@ package capacity
 import (
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 )
@@ -82,6 +83,32 @@ func TestSeveralGoals(t *testing.T) {
 		if j := judge(goals, m, nil); j.Decision != c.want || j.Binding != c.binding {
 			t.Errorf("%s: %v by %d, want %v by %d", name, j.Decision, j.Binding, c.want, c.binding)
 		}
+	}
+}
+
+// What else happened in a block that missed the goal is in the reason, and changes no decision.
+func TestABadBlockNamesItsMark(t *testing.T) {
+	for name, c := range map[string]struct {
+		over []int
+		at   int // the block that is marked
+		want string
+	}{
+		"the bad block":  {[]int{0, 0, 200}, 2, "; in block 3, which missed it: snapshot"},
+		"a good block":   {[]int{0, 0, 200}, 1, ""},
+		"all fail":       {[]int{200, 210, 200}, 0, "; in block 1, which missed it: snapshot"},
+		"nothing is bad": {[]int{0, 0, 0}, 0, ""},
+	} {
+		all := blocks(c.over...)
+		plain := judge(p99, Measurement{Blocks: all}, nil)
+		all[c.at].Mark = "snapshot"
+		if got := judge(p99, Measurement{Blocks: all}, nil); got.Decision != plain.Decision || got.Reason != plain.Reason+c.want {
+			t.Errorf("%s: %s (%s), want %s (%s)", name, got.Decision, got.Reason, plain.Decision, plain.Reason+c.want)
+		}
+	}
+	stuck := blocks(900)
+	stuck[0].Stuck, stuck[0].Mark = 900, "snapshot"
+	if j := judge(p99, Measurement{Blocks: stuck}, nil); j.Decision != Fail || !strings.Contains(j.Reason, "stuck") || !strings.Contains(j.Reason, "snapshot") {
+		t.Errorf("stuck work: %s (%s)", j.Decision, j.Reason)
 	}
 }
 

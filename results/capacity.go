@@ -84,6 +84,7 @@ type CapacityBlock struct {
 	Done    int     `json:"done"`
 	Stuck   int     `json:"stuck"`
 	Over    []int   `json:"over"` // of due, for each goal, what missed it
+	Mark    string  `json:"mark,omitempty"`
 }
 
 // WriteCapacity writes the document into a directory as run.json.

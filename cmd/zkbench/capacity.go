@@ -336,7 +336,7 @@ func conclude(doc *results.Capacity, r capacity.Result, dirs []string, cells []r
 			p.P50, p.P99 = orNull(l.P50), l.P99
 		}
 		for _, b := range step.Measurement.Blocks {
-			p.Blocks = append(p.Blocks, results.CapacityBlock{Seconds: b.Length.Seconds(), Mean: 1e3 * b.Mean.Seconds(), Due: b.Due, Done: b.Done, Stuck: b.Stuck, Over: b.Over})
+			p.Blocks = append(p.Blocks, results.CapacityBlock{Seconds: b.Length.Seconds(), Mean: 1e3 * b.Mean.Seconds(), Due: b.Due, Done: b.Done, Stuck: b.Stuck, Over: b.Over, Mark: b.Mark})
 		}
 		doc.Probes, unsafe = append(doc.Probes, p), unsafe || step.Measurement.Unsafe
 	}

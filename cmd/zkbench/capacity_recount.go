@@ -103,7 +103,7 @@ func measured(p results.CapacityProbe) capacity.Measurement {
 		m.Values = append(m.Values, x)
 	}
 	for _, b := range p.Blocks {
-		m.Blocks = append(m.Blocks, capacity.Block{Length: duration(b.Seconds), Mean: duration(b.Mean / 1e3), Due: b.Due, Done: b.Done, Stuck: b.Stuck, Over: b.Over})
+		m.Blocks = append(m.Blocks, capacity.Block{Length: duration(b.Seconds), Mean: duration(b.Mean / 1e3), Due: b.Due, Done: b.Done, Stuck: b.Stuck, Over: b.Over, Mark: b.Mark})
 	}
 	return m
 }
