@@ -31,7 +31,7 @@ type Account struct {
 //
 // Lost is an event that was passed over by a later one, and one that had not come by a time that is too long: bound after the change was
 // acknowledged, or what conditions measures, for a wake-up more of 500 watchers each. Duplicated is an event before any change that it could tell of, or of one that has been told; also one that met
-// no watch in the client. Servers before 3.9 do not say which change an event is of: it is then taken for the next one that is due, so that the
+// no watch in the client. An event that a watcher does not wait for any more (Timeout) is lost if no such event comes later. Servers before 3.9 do not say which change an event is of: it is then taken for the next one that is due, so that the
 // counts are right and a loss shows in the last event. Changes in doubt excuse as many events that nothing was due for. Evidence is the number of events
 // delivered; the witness is the Await and the Change.
 func Notifications(once bool, bound time.Duration) Check {
@@ -86,6 +86,7 @@ func follow(history iter.Seq[metrics.Sample], room *spill.Room, once bool, bound
 		for i, s := range all {
 			w.wait(s, i, all)
 		}
+		w.settle()
 	}
 	return l
 }
@@ -109,6 +110,13 @@ type watcher struct {
 	lost    bool // the watch, or its connection, since it was armed
 	drained int  // events of a persistent watch after a gap whose changes the next reading tells
 	excused int  // changes in doubt that an event has been put down to
+	given   []givenUp
+}
+
+// givenUp is a change whose event has not come, and is not waited for any more: it may still come.
+type givenUp struct {
+	change int
+	wait   metrics.Sample
 }
 
 // wait takes the next wait of the session.
@@ -122,7 +130,12 @@ func (w *watcher) wait(s metrics.Sample, i int, all []metrics.Sample) {
 	case all[i-1].Token != s.Token:
 		w.armedAgain(s)
 	}
+	if s.Outcome == metrics.Timeout && w.next < len(w.changes) {
+		w.given = append(w.given, givenUp{w.next, s})
+		w.next++
+	}
 	switch w.duplicated(s, int(s.Value>>1)); s.Outcome {
+	case metrics.Timeout:
 	case metrics.OK:
 		w.event(s)
 	case metrics.Lost:
@@ -138,6 +151,17 @@ func (w *watcher) wait(s metrics.Sample, i int, all []metrics.Sample) {
 			} else {
 				w.Due, w.Undecided = w.Due+1, w.Undecided+1
 			}
+		}
+	}
+}
+
+// settle accounts for the events that were given up and have not come since.
+func (w *watcher) settle() {
+	for _, g := range w.given {
+		if g.wait.Value&1 != 0 {
+			w.Due, w.Missed = w.Due+1, w.Missed+1
+		} else {
+			w.loseAt(g.change, g.wait)
 		}
 	}
 }
@@ -204,15 +228,21 @@ func (w *watcher) overdue(s metrics.Sample) bool {
 const wakesEach = 500
 
 // lose accounts for the next change as one whose event was lost.
-func (w *watcher) lose(s metrics.Sample) {
+func (w *watcher) lose(s metrics.Sample) { w.loseAt(w.next, s) }
+
+func (w *watcher) loseAt(change int, s metrics.Sample) {
 	w.Due, w.Lost = w.Due+1, w.Lost+1
-	c := w.changes[w.next]
+	c := w.changes[change]
 	w.v.offence(s.End, &w.shown, fmt.Sprintf("session %d was not told of change %d (transaction %d), which was acknowledged at %v, by %v", s.Session, c.Value,
 		c.Token, c.End, s.End), c, s)
 }
 
-// duplicated accounts for events on top.
+// duplicated accounts for events on top: as many as were given up are late instead.
 func (w *watcher) duplicated(s metrics.Sample, n int) {
+	for ; n > 0 && len(w.given) > 0; n-- {
+		w.given = w.given[1:]
+		w.Due, w.Delivered = w.Due+1, w.Delivered+1
+	}
 	if n <= 0 {
 		return
 	}

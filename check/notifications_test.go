@@ -19,7 +19,7 @@ func await(o metrics.Outcome, armed, zxid, value int64, from, to time.Duration) 
 }
 
 func TestNotifications(t *testing.T) {
-	const ok, lost, cut = metrics.OK, metrics.Lost, metrics.Unfinished
+	const ok, lost, cut, late = metrics.OK, metrics.Lost, metrics.Unfinished, metrics.Timeout
 	const end = 10 * time.Second
 	changes := []metrics.Sample{madeAt(10, 10*ms), madeAt(20, 20*ms), madeAt(30, 30*ms)}
 	doubt := madeAt(0, 15*ms)
@@ -43,6 +43,17 @@ func TestNotifications(t *testing.T) {
 			[]metrics.Sample{await(ok, 5, 0, 0, 0, 11*ms), await(ok, 20, 0, 0, 22*ms, 31*ms), await(cut, 30, 0, 0, 32*ms, end)}},
 		{"the event of the last change has not come", true, Account{Due: 3, Delivered: 2, Lost: 1}, Violated, nil, []metrics.Sample{
 			await(ok, 5, 0, 0, 0, 11*ms), await(ok, 10, 0, 0, 12*ms, 21*ms), await(cut, 20, 0, 0, 22*ms, end)}},
+		{"an event is not waited for any more, and the watch armed again", true, Account{Due: 3, Delivered: 1, Coalesced: 1, Lost: 1}, Violated,
+			[]metrics.Sample{fault}, []metrics.Sample{await(late, 5, 0, 0, 0, 25*ms), await(ok, 20, 0, 0, 26*ms, 31*ms), await(cut, 30, 0, 0, 32*ms, end)}},
+		{"it comes when the watch has been armed again", true, Account{Due: 3, Delivered: 3}, Holds, nil, []metrics.Sample{
+			await(late, 5, 0, 0, 0, 15*ms), await(ok, 10, 20, 0, 16*ms, 21*ms), await(ok, 20, 10, 0, 22*ms, 23*ms), await(ok, 23, 30, 0, 24*ms, 31*ms),
+			await(cut, 30, 0, 0, 32*ms, end)}},
+		{"it comes when the watcher was about to arm the watch again", true, Account{Due: 3, Delivered: 3}, Holds, nil, []metrics.Sample{
+			await(late, 5, 0, 2, 0, 15*ms), await(ok, 10, 0, 0, 16*ms, 21*ms), await(ok, 20, 0, 0, 22*ms, 31*ms), await(cut, 30, 0, 0, 32*ms, end)}},
+		{"it comes twice after all", true, Account{Due: 3, Delivered: 3, Duplicated: 1}, Violated, nil, []metrics.Sample{
+			await(late, 5, 0, 4, 0, 15*ms), await(ok, 10, 0, 0, 16*ms, 21*ms), await(ok, 20, 0, 0, 22*ms, 31*ms), await(cut, 30, 0, 0, 32*ms, end)}},
+		{"it is not waited for any more, and the connection had been lost", true, Account{Due: 3, Delivered: 2, Missed: 1}, Holds, nil, []metrics.Sample{
+			await(late, 5, 0, 1, 0, 15*ms), await(ok, 10, 0, 0, 16*ms, 21*ms), await(ok, 20, 0, 0, 22*ms, 31*ms), await(cut, 30, 0, 0, 32*ms, end)}},
 		{"it may still come", true, Account{Due: 3, Delivered: 2, Undecided: 1}, Holds, nil, []metrics.Sample{
 			await(ok, 5, 0, 0, 0, 11*ms), await(ok, 10, 0, 0, 12*ms, 21*ms), await(cut, 20, 0, 0, 22*ms, 40*ms)}},
 		{"it is late because of a fault", true, Account{Due: 3, Delivered: 2, Undecided: 1}, Holds, []metrics.Sample{fault}, []metrics.Sample{

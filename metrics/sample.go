@@ -71,7 +71,7 @@ const (
 	Arm // asking for a watch -> it is armed
 	// Await is the wait of a watcher for one event. Start: the watch is armed, by a request that saw the state of transaction Token, or the event
 	// before it on the same watch has come; End: the event is received, of transaction Zxid where the server tells it. Lost: the connection, the
-	// watch or the session was lost instead. Value is 1 if the connection broke while it waited, and twice the events on top that met no watch.
+	// watch or the session was lost instead. Timeout: it has not come for too long, and the watch is armed again. Value is 1 if the connection broke while it waited, and twice the events on top that met no watch.
 	Await
 	FirstEvent  // of one change: from its issue to the first watcher's event
 	MedianEvent // to that of the median watcher

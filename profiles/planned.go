@@ -55,6 +55,7 @@ const (
 	DelayEvents    = "delay-events"
 	HoldEvents     = "hold-events"
 	RepeatEvents   = "repeat-events"
+	DropEvents     = "drop-events"
 	Reset          = "reset"
 	MassExpiry     = "mass-expiry"
 	ReadStorm      = "read-storm"
@@ -113,6 +114,7 @@ func FaultKinds() []FaultKind {
 			[]string{"session", "server", "for"}),
 		one(HoldEvents, "watch events do not reach the clients until it is healed", nil, []string{"session", "server", "for"}),
 		one(RepeatEvents, "watch events reach the clients more than once, with 'copies' more", nil, []string{"session", "server", "copies", "for"}),
+		one(DropEvents, "watch events do not reach the clients, neither then nor later: nobody is told that they are lost", nil, []string{"session", "server", "for"}),
 		one(Reset, "the connections of the session, or of all, are reset", nil, session),
 		one(MassExpiry, "'sessions' clients beside those of the load, with 'ephemerals' znodes each, die without a word at once: the servers expire them, and "+
 			"tell as many 'watchers' of each znode", []string{"sessions"}, []string{"ephemerals", "watchers"}),

@@ -14,7 +14,7 @@ type Fault struct {
 	Unplanned      bool     `json:"unplanned,omitempty"`
 	LeaderlessMinS *float64 `json:"leaderless_min_s,omitempty"`
 	LeaderlessMaxS *float64 `json:"leaderless_max_s,omitempty"`
-	Strikes        int      `json:"strikes,omitempty"` // of a fault of requests: how often it took effect
+	Strikes        int      `json:"strikes,omitempty"` // of a fault of requests or of events: how many of them it was injected into
 	// Restarts are the servers of a rolling restart, in its order.
 	Restarts []Restart `json:"restarts,omitempty"`
 	// NextGrant is from the fault, or from when the servers told of one that was not planned, to the next success, of whatever object.

@@ -85,7 +85,11 @@ func Watchers() Kind {
 // newWatch returns the workload 'watch': session 0 changes a znode, all others watch it. In a closed loop the next change waits until all watchers
 // have the event and watch again, for as long as Stall; in an open one it does not.
 func newWatch(v watching, l Load) *watchLoad {
-	return &watchLoad{Load: l, watching: v, places: places{l.Dir, "watch", 1}, fanOuts: newFanOuts(l.Sessions - 1), watchers: make([]watcherState, l.Sessions)}
+	w := &watchLoad{Load: l, watching: v, places: places{l.Dir, "watch", 1}, fanOuts: newFanOuts(l.Sessions - 1), watchers: make([]watcherState, l.Sessions)}
+	for i := range w.watchers {
+		w.watchers[i].late = make(chan struct{}, 1)
+	}
+	return w
 }
 
 type watchLoad struct {

@@ -11,7 +11,9 @@ import (
 // watcherState is what the fan-out knows of a watcher. fanOuts guards it.
 type watcherState struct {
 	armed bool
-	from  int64 // the change that had been issued last when the watch was armed, or of which it told last
+	token int64         // the transaction in whose state it was armed
+	from  int64         // the change that had been issued last when the watch was armed, or of which it told last
+	late  chan struct{} // of a one-shot watch, with room for one: its event has been given up
 }
 
 // fanOuts are the changes that are on their way to the watchers. It may be used from many goroutines.
@@ -121,12 +123,37 @@ func (f *fanOuts) giveUp(out *fanOut, at time.Duration, r metrics.Recorder) {
 	}
 }
 
-// armedAt notes that a watch has been armed.
-func (f *fanOuts) armedAt(w *watcherState) {
+// armedAt notes that a watch has been armed, in the state of a transaction.
+func (f *fanOuts) armedAt(w *watcherState, zxid int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	w.from = f.last
+	w.token, w.from = zxid, f.last
+	select {
+	case <-w.late: // it was about the watch before
+	default:
+	}
 	f.set(w, true)
+}
+
+// expel gives up the one-shot watches that have not told of a change that was issued by some time: they have to be armed again, or would tell of none.
+func (f *fanOuts) expel(issued time.Duration, watchers []watcherState) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var made int64 // the last of these changes
+	for n, of := range f.open {
+		if of.issued <= issued {
+			made = max(made, f.zxids[n])
+		}
+	}
+	for i := range watchers {
+		if w := &watchers[i]; w.armed && w.token < made {
+			f.set(w, false)
+			select {
+			case w.late <- struct{}{}:
+			default:
+			}
+		}
+	}
 }
 
 // tell notes that an event has come to a watcher whose watch was armed in the state of a transaction, and finds the change: by the zxid of the

@@ -17,6 +17,7 @@ type watcherSeat struct {
 	s     zk.Session
 	state *watcherState
 
+	synced bool
 	watch  *zk.Watch // armed; nil: not
 	stream *zk.Stream
 	gap    bool            // events of the stream may be missing, and nothing has been read since
@@ -40,6 +41,8 @@ func (j *watcherSeat) step(ctx context.Context) bool {
 		var e zk.Event
 		select {
 		case e = <-j.watch.C():
+		case <-j.state.late:
+			return j.abandon(ctx)
 		case <-ctx.Done():
 			j.await(metrics.Unfinished, zk.Event{At: time.Now()}, false)
 			return true
@@ -55,8 +58,31 @@ func (j *watcherSeat) step(ctx context.Context) bool {
 	return j.take(e) && (!j.gap || j.catchUp(ctx))
 }
 
-// arm arms the watch.
+// abandon arms a one-shot watch again whose event has not come for too long, as an application would not that knows of no other way to learn of a change:
+// without it the watcher would be told nothing for the rest of the cell. Whether the event was lost or is late, the account tells.
+func (j *watcherSeat) abandon(ctx context.Context) bool {
+	if isClosed(zk.Disconnected(j.Session)) {
+		return true // the next connection arms it again, or the session is over, which the watch tells
+	}
+	w := j.watch
+	w.Stop()
+	j.watch = nil
+	select {
+	case e := <-w.C():
+		return j.take(e) && j.arm(ctx)
+	default:
+	}
+	j.await(metrics.Timeout, zk.Event{At: time.Now()}, isClosed(j.down))
+	return j.arm(ctx)
+}
+
+// arm arms the watch. The server may lag behind what Setup has done, which is no change to be told of: so the first time it is made to catch up.
 func (j *watcherSeat) arm(ctx context.Context) bool {
+	if !j.synced {
+		if j.synced = j.s.Sync(ctx, j.w.at()) == nil; !j.synced {
+			return false
+		}
+	}
 	s := metrics.Sample{Op: metrics.Arm, Session: j.ID, Start: j.Origin.Now()}
 	s.Due = s.Start
 	r := &zk.Reply{Context: ctx}
@@ -83,7 +109,7 @@ func (j *watcherSeat) armed(zxid int64) {
 		j.down = zk.Disconnected(j.Session)
 	}
 	j.token, j.since = zxid, j.Origin.Now()
-	j.w.armedAt(j.state)
+	j.w.armedAt(j.state, zxid)
 }
 
 // take accounts for what the watch tells; false: it is lost, or the connection was and events may be missing.
@@ -141,7 +167,7 @@ func (j *watcherSeat) await(o metrics.Outcome, e zk.Event, broke bool) {
 	}
 	if j.w.once { // a persistent watch tells all that it receives
 		extra := j.received.Load() - j.seen
-		if o == metrics.Unfinished && extra > 0 { // the one that it waited for may be between the socket and here
+		if o != metrics.OK && extra > 0 { // the one that it waited for may be between the socket and here
 			extra--
 		}
 		if extra > 0 {
@@ -175,6 +201,8 @@ type writerState struct {
 	zxid  int64   // of the last change; 0: not known
 	there bool    // what comes and goes is there
 	doubt *fanOut // a change that may have been made
+
+	expelled time.Duration // up to when changes were issued of whom no watch is waited for any more
 }
 
 // watchWriter is the session that changes.
@@ -215,15 +243,33 @@ func (j *watchWriter) step(ctx context.Context, due time.Duration) error {
 		s.Outcome = metrics.Failed
 	}
 	j.Recorder.Record(s)
-	if s.Token == 0 || j.w.Open {
-		return j.Session.Err()
-	}
-	if j.until(ctx, out.done) {
-		j.until(ctx, j.w.allArmed())
-	} else if ctx.Err() == nil {
-		j.w.giveUp(out, j.Origin.Now(), j.Recorder)
+	if j.w.Open {
+		j.expel(s.End - j.w.Stall)
+	} else if s.Token != 0 {
+		j.reached(ctx, out)
 	}
 	return j.Session.Err()
+}
+
+// reached waits until a change has come to all and all watch again.
+func (j *watchWriter) reached(ctx context.Context, out *fanOut) {
+	if !j.until(ctx, out.done) {
+		if ctx.Err() != nil {
+			return
+		}
+		now := j.Origin.Now()
+		j.w.giveUp(out, now, j.Recorder)
+		j.expel(now)
+	}
+	j.until(ctx, j.w.allArmed())
+}
+
+// expel gives up one-shot watches that have not told of changes issued by some time, a few times in Stall.
+func (j *watchWriter) expel(issued time.Duration) {
+	if st := &j.w.writer; j.w.once && issued >= st.expelled+j.w.Stall/4 {
+		st.expelled = issued
+		j.w.fanOuts.expel(issued, j.w.watchers)
+	}
 }
 
 // until waits, for as long as Stall; false: in vain.

@@ -34,7 +34,7 @@ var (
 	ofDrivers = []string{profiles.KillDriver}
 	// of the connections of clients, by the proxy in front of the servers
 	ofConnections = []string{profiles.CutReply, profiles.CutRequest, profiles.Silence, profiles.DelayEvents, profiles.HoldEvents,
-		profiles.RepeatEvents, profiles.Reset}
+		profiles.RepeatEvents, profiles.DropEvents, profiles.Reset}
 )
 
 // Check reports every planned fault that cannot be injected there, with its place and with what can be.

@@ -48,9 +48,11 @@ func (s *Schedule) disturb(steady context.Context, i int, f profiles.PlannedFaul
 		return nil, nil
 	}
 	rules := []proxy.Rule{rule}
+	events := &rules[0]
+	events.On = proxy.Notification
 	switch f.Kind {
 	case profiles.Silence:
-		rules = nil
+		rules, events = nil, nil
 		for on, way := range map[proxy.Point]string{proxy.ToServer: "to-server", proxy.ToClient: "to-client"} {
 			if f.Direction == "both" || f.Direction == way {
 				one := rule
@@ -59,17 +61,22 @@ func (s *Schedule) disturb(steady context.Context, i int, f profiles.PlannedFaul
 			}
 		}
 	case profiles.DelayEvents:
-		rules[0].On, rules[0].Do, rules[0].For = proxy.Notification, proxy.Delay, f.Delay
+		events.Do, events.For = proxy.Delay, f.Delay
 	case profiles.HoldEvents:
-		rules[0].On, rules[0].Do = proxy.Notification, proxy.Hold
+		events.Do = proxy.Hold
 	case profiles.RepeatEvents:
-		rules[0].On, rules[0].Do = proxy.Notification, proxy.Repeat
+		events.Do = proxy.Repeat
+	case profiles.DropEvents:
+		events.Do = proxy.Drop
 	default:
 		return nil, fmt.Errorf("unknown kind %q", f.Kind)
 	}
 	var at []*proxy.Fault
 	for _, r := range rules {
 		at = append(at, s.target.Proxy.Add(r))
+	}
+	if events != nil {
+		s.counts(i, at[0].Injected)
 	}
 	s.injected(i, s.target.Origin.Now())
 	return func(context.Context) error {
@@ -99,7 +106,7 @@ func (s *Schedule) cut(steady context.Context, i int, f profiles.PlannedFault, r
 	if f.Times > 1 {
 		_ = at.Wait(waiting, f.Times) // how often until its time was up is in the result
 	}
-	s.count(i, at.Injected())
+	s.counts(i, at.Injected)
 	s.recovered(i, nil)
 	return nil, nil
 }
@@ -115,11 +122,11 @@ func (s *Schedule) name(i int, f profiles.PlannedFault, number int) {
 	s.all[i].Target = fmt.Sprintf("clients of server %d", number)
 }
 
-// count notes how often a fault took effect.
-func (s *Schedule) count(i, n int) {
+// counts has a count tell how often a fault has taken effect.
+func (s *Schedule) counts(i int, effects func() int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.all[i].Times = n
+	s.all[i].effects = effects
 }
 
 // errNoRequest: a fault that waits for a request has met none.

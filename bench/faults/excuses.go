@@ -9,9 +9,9 @@ import (
 )
 
 // brief are the kinds of faults that whoever is hit gets over while they last: it finds another server, or another session is granted. The
-// effects of the other kinds last as long as they do.
+// effects of the other kinds last as long as they do; those of dropped events last for good, so no time is excused for whoever waits for one.
 var brief = slices.Concat(ofProcesses, ofSessions, ofDrivers, []string{profiles.Disconnect, profiles.CutReply, profiles.CutRequest, profiles.Reset,
-	profiles.MassExpiry, profiles.ReadStorm})
+	profiles.MassExpiry, profiles.ReadStorm, profiles.DropEvents})
 
 // lasts reports whether a fault has its effects for as long as it lasts. A session that is silent is ended by the servers, and the clients
 // of a silent server find another one: only silence for all lasts.

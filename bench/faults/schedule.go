@@ -68,7 +68,8 @@ type Fault struct {
 	Storm        *Storm  // what came of a storm; nil: it is none
 	Steps        []Step  // of a rolling restart
 
-	standing bool // it has its effects for as long as it lasts
+	standing bool       // it has its effects for as long as it lasts
+	effects  func() int // counts Times; nil: that is not counted
 }
 
 // Schedule injects the planned faults of one cell, each in a goroutine of its own from its time to its recovery.
@@ -321,7 +322,13 @@ func (s *Schedule) Injected() []Fault {
 func (s *Schedule) All() []Fault {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Clone(s.all)
+	all := slices.Clone(s.all)
+	for i := range all {
+		if count := all[i].effects; count != nil {
+			all[i].Times = count()
+		}
+	}
+	return all
 }
 
 // ServersHurt reports whether the servers may not serve at an offset because of a fault of theirs.
