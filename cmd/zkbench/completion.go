@@ -154,7 +154,7 @@ func (a *app) argumentsOf(verb string) (all []string) {
 			all = append(all, p.Name)
 		}
 		if verb == "fleet" {
-			all = append(all, "swarm", "slurm")
+			all = append(all, "swarm", "kubernetes", "slurm")
 		}
 		if verb == "list" {
 			all = append(all, "recipes", "workloads", "profiles", "fields")

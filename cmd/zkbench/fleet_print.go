@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"text/template"
@@ -25,6 +26,14 @@ type manifest struct {
 	Image       string // of zkbench; of containers
 	Coordinator string // image of the server that the shares meet on, which is started with them; "": Meet is there
 	Meet        string
+	Ship        string // the address that results are sent to; "": they stay
+
+	// Of Kubernetes:
+	Name         string // of the objects
+	Text         string // of the resolved profile
+	Claim        string // of the volume for results
+	CPUs, Memory string // that each share asks for
+	Deadline     int64  // in seconds; 0: nobody knows how long the run takes
 }
 
 // swarmStack is a stack for 'docker stack deploy'. Slots are counted from 1, and templates are rendered in the environment, not in a command. In
@@ -49,6 +58,9 @@ services:
     environment:
       ZKBENCH_SHARE: "{{"{{.Task.Slot}}"}}/{{.Shares}}"
       ZKBENCH_MEET: {{json .Meet}}
+{{- if .Ship}}
+      ZKBENCH_SHIP: {{json .Ship}}
+{{- end}}
     volumes: ["results:/results"]
     stop_grace_period: 60s
     deploy:
@@ -70,12 +82,18 @@ var slurmScript = template.Must(template.New("slurm").Funcs(template.FuncMap{"sh
 #SBATCH --ntasks={{.Shares}}
 #SBATCH --ntasks-per-node=1
 export ZKBENCH_MEET={{shell .Meet}}-"$SLURM_JOB_ID"
+{{- if .Ship}}
+export ZKBENCH_SHIP={{shell .Ship}}
+{{- end}}
 exec srun --nodes={{.Shares}} --ntasks={{.Shares}} --ntasks-per-node=1 --kill-on-bad-exit=0 \
   bash -c 'ZKBENCH_SHARE="index:$SLURM_PROCID/$SLURM_NTASKS" exec zkbench "$@"' zkbench {{shell (arguments .)}}
 `))
 
 // arguments are those of each share.
 func arguments(m manifest) []string {
+	if m.Text != "" {
+		return []string{"run", "/profile/profile.yaml", "--servers", m.Servers, "--quiet"}
+	}
 	all := []string{"run", m.Profile, "--servers", m.Servers, "--quiet"}
 	for _, set := range m.Sets {
 		all = append(all, "--set", set)
@@ -83,7 +101,7 @@ func arguments(m manifest) []string {
 	return all
 }
 
-// quoted is a value in YAML, of which JSON is a part. A stack replaces variables, so a dollar is doubled.
+// quoted is a value in YAML, of which JSON is a part. Stacks, and arguments and variables of pods, replace variables, so a dollar is doubled.
 func quoted(v any) (string, error) {
 	var text strings.Builder
 	e := json.NewEncoder(&text)
@@ -109,45 +127,65 @@ func shellWords(v any) string {
 	return strings.Join(out, " ")
 }
 
+// engines are what starts all shares of a run.
+var engines = map[string]*template.Template{"swarm": swarmStack, "kubernetes": kubernetesJob, "slurm": slurmScript}
+
+// ofEngines are the flags that only some engines take.
+var ofEngines = map[string][]string{"image": {"swarm", "kubernetes"}, "coordinator-image": {"swarm", "kubernetes"}, "claim": {"kubernetes"}, "cpus": {"kubernetes"}, "memory": {"kubernetes"}}
+
 // fleet prints what starts all shares of a run.
 func (a *app) fleet(ctx context.Context, args []string) error {
-	f := a.flags("fleet swarm|slurm PROFILE --shares N --servers HOST:PORT,...", `Prints what starts one run on many hosts: a stack for Docker Swarm, or a script for Slurm's sbatch.
-  zkbench fleet swarm locks --shares 4 --servers zk1:2181 | docker stack deploy --resolve-image never -c - bench`)
+	f := a.flags("fleet swarm|kubernetes|slurm PROFILE --shares N --servers HOST:PORT,...", `Prints what starts one run on many hosts: a stack for Docker Swarm, an Indexed Job for Kubernetes, or a script for Slurm's sbatch.
+  zkbench fleet swarm locks --shares 4 --servers zk1:2181 | docker stack deploy --resolve-image never -c - bench
+  zkbench fleet kubernetes locks --shares 4 --servers zk1:2181 --claim results > job.yml; kubectl create -f job.yml`)
 	var m manifest
 	f.IntVar(&m.Shares, "shares", 0, "how many processes share the sessions")
 	f.StringVar(&m.Servers, "servers", "", "host:port of the servers to load, comma separated, as the shares reach them")
 	f.StringArrayVar(&m.Sets, "set", nil, "change a field of the profile, as `key=value`; may be repeated")
-	f.StringVar(&m.Meet, "meet", "", "`zk://host:port/path` where the shares meet (default for swarm: a server of the stack; for slurm the job's number is added)")
-	f.StringVar(&m.Image, "image", "zkbench/zkbench", "image of zkbench, as 'make generator-image' builds it; for swarm")
-	f.StringVar(&m.Coordinator, "coordinator-image", "zookeeper:3.8", "image of the server that the shares meet on, without --meet; for swarm")
+	f.StringVar(&m.Meet, "meet", "", "`zk://host:port/path` where the shares meet (default: a server that is started with them; for slurm the job's number is added)")
+	f.StringVar(&m.Ship, "ship", "", "`URL` to which each share sends its result at the end, as run --ship does")
+	f.StringVar(&m.Image, "image", "zkbench/zkbench", "image of zkbench, as 'make generator-image' builds it; for swarm and kubernetes")
+	f.StringVar(&m.Coordinator, "coordinator-image", "zookeeper:3.8", "image of the server that the shares meet on, without --meet; for swarm and kubernetes")
+	f.StringVar(&m.Claim, "claim", "", "`name` of the persistent volume claim for results, which all nodes can write; for kubernetes, unless --ship is given")
+	f.StringVar(&m.CPUs, "cpus", "2", "CPUs that each share asks for; for kubernetes")
+	f.StringVar(&m.Memory, "memory", "2Gi", "memory that each share asks for, and its limit; for kubernetes")
 	if err := parse(f, args); err != nil {
 		return err
 	}
 	if f.NArg() != 2 {
-		return usagef("fleet takes an engine, swarm or slurm, and a profile")
+		return usagef("fleet takes an engine, swarm, kubernetes or slurm, and a profile")
 	}
 	engine := f.Arg(0)
 	m.Profile = f.Arg(1)
 	if err := a.checkManifest(f, engine, &m); err != nil {
 		return err
 	}
-	return map[string]*template.Template{"swarm": swarmStack, "slurm": slurmScript}[engine].Execute(a.stdout, m)
+	return engines[engine].Execute(a.stdout, m)
 }
 
 // checkManifest checks all that the shares would check, so that it is not found out on every host, and completes m.
 func (a *app) checkManifest(f *pflag.FlagSet, engine string, m *manifest) error {
 	switch {
-	case engine != "swarm" && engine != "slurm":
-		return usagef("fleet %s: expected swarm or slurm", engine)
+	case engines[engine] == nil:
+		return usagef("fleet %s: expected swarm, kubernetes or slurm", engine)
 	case m.Shares < 2 || m.Shares > fleet.MostShares:
 		return usagef("--shares %d: must be 2 to %d", m.Shares, fleet.MostShares)
 	case m.Meet == "" && engine == "slurm":
 		return usagef("--meet is missing: Slurm starts no server that the shares could meet on (such as --meet zk://host:2181/bench)")
+	case !cpuAmount.MatchString(m.CPUs):
+		return usagef("--cpus %q: must be a number of CPUs, such as 2, 0.5 or 500m", m.CPUs)
+	case !memAmount.MatchString(m.Memory):
+		return usagef("--memory %q: must be a number of bytes, such as 2Gi or 512Mi", m.Memory)
+	case m.Claim != "" && !claimName.MatchString(m.Claim):
+		return usagef("--claim %q: must be the name of a persistent volume claim", m.Claim)
 	}
-	for _, name := range []string{"image", "coordinator-image"} {
-		if f.Changed(name) && engine != "swarm" {
-			return usagef("--%s is of containers: leave it out for %s", name, engine)
+	for _, name := range slices.Sorted(maps.Keys(ofEngines)) {
+		if all := ofEngines[name]; f.Changed(name) && !slices.Contains(all, engine) {
+			return usagef("--%s is for %s: leave it out for %s", name, strings.Join(all, " and "), engine)
 		}
+	}
+	if engine == "kubernetes" && m.Claim == "" && m.Ship == "" {
+		return usagef("--claim or --ship is missing: where do the results go? What a pod leaves to itself is gone with it")
 	}
 	if t, err := ensemble.ParseTarget(m.Servers); err != nil || len(t.Addresses) == 0 {
 		return usagef("--servers %q: must be host:port of the servers to load, comma separated", m.Servers)
@@ -163,13 +201,30 @@ func (a *app) checkManifest(f *pflag.FlagSet, engine string, m *manifest) error 
 	if err != nil {
 		return err
 	}
-	if engine == "swarm" && !slices.ContainsFunc(builtin, func(b profiles.Profile) bool { return b.Name == m.Profile }) {
+	run, coordinator := runName(p.Name, time.Now()), "coordinator"
+	switch {
+	case engine == "swarm" && !slices.ContainsFunc(builtin, func(b profiles.Profile) bool { return b.Name == m.Profile }):
 		return usagef("profile %s: the image has the built-in profiles alone (take one of them, and change it with --set)", m.Profile)
+	case engine == "kubernetes" && (len(p.Auth) > 0 || p.TLS.Cert != "" || p.TLS.CA != "" && p.TLS.CA != profiles.SystemCA):
+		return usagef("profile %s: it reads secrets or certificates of this machine, which pods do not have", m.Profile)
+	case engine == "kubernetes":
+		text, err := profiles.Marshal(p)
+		if err != nil {
+			return err
+		}
+		m.Profile, m.Text, m.Name = p.Name, string(text), kubernetesName(p.Name, run)
+		coordinator = m.Name + "-coordinator"
+		if took := a.setup.Estimate(p).Took; took > 0 {
+			m.Deadline = int64((deadlinePatience + 2*took).Seconds())
+		}
 	}
 	if m.Meet == "" {
-		m.Meet = "zk://coordinator:2181/" + runName(p.Name, time.Now())
+		m.Meet = "zk://" + coordinator + ":2181/" + run
 	} else {
 		m.Coordinator = ""
 	}
-	return (&fleetFlags{share: "1/2", meet: m.Meet, onLoss: "stop", patience: time.Minute}).check(f, m.Servers)
+	return (&fleetFlags{share: "1/2", meet: m.Meet, onLoss: "stop", ship: m.Ship, patience: time.Minute}).check(f, m.Servers)
 }
+
+// deadlinePatience is what pods have to be placed, to get their images and to meet, beside twice the time of the run.
+const deadlinePatience = 15 * time.Minute

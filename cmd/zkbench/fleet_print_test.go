@@ -84,16 +84,23 @@ func TestFleetRefusesWhatTheSharesWould(t *testing.T) {
 		want string
 		args []string
 	}{
-		{"fleet takes an engine, swarm or slurm, and a profile", []string{"swarm", "--shares", "2"}},
-		{"fleet nomad: expected swarm or slurm", []string{"nomad", "locks", "--shares", "2"}},
+		{"fleet takes an engine, swarm, kubernetes or slurm, and a profile", []string{"swarm", "--shares", "2"}},
+		{"fleet nomad: expected swarm, kubernetes or slurm", []string{"nomad", "locks", "--shares", "2"}},
 		{"--shares 1: must be 2 to 1000", []string{"swarm", "locks", "--shares", "1"}},
 		{"--meet is missing", []string{"slurm", "locks", "--shares", "2", "--servers", "a:1"}},
-		{"--image is of containers", []string{"slurm", "locks", "--shares", "2", "--servers", "a:1", "--meet", "zk://c/x", "--image", "i"}},
+		{"--image is for swarm and kubernetes: leave it out for slurm", []string{"slurm", "locks", "--shares", "2", "--servers", "a:1", "--meet", "zk://c/x", "--image", "i"}},
 		{"--servers \"\": must be", []string{"swarm", "locks", "--shares", "2"}},
 		{"lockz", []string{"swarm", "lockz", "--shares", "2", "--servers", "a:1"}},
 		{"must be zk://host:port/path", []string{"swarm", "locks", "--shares", "2", "--servers", "a:1", "--meet", "c:2181"}},
 		{"10 sessions cannot be shared by 11 processes", []string{"swarm", "locks", "--shares", "11", "--servers", "a:1"}},
 		{"cannot be shared between processes", []string{"swarm", "delay-queue", "--shares", "2", "--servers", "a:1"}},
+		{"--claim or --ship is missing", []string{"kubernetes", "locks", "--shares", "2", "--servers", "a:1"}},
+		{"--cpus \"two\": must be", []string{"kubernetes", "locks", "--shares", "2", "--servers", "a:1", "--claim", "c", "--cpus", "two"}},
+		{"--memory \"2GB\": must be", []string{"kubernetes", "locks", "--shares", "2", "--servers", "a:1", "--claim", "c", "--memory", "2GB"}},
+		{"--claim \"A\": must be", []string{"kubernetes", "locks", "--shares", "2", "--servers", "a:1", "--claim", "A"}},
+		{"--claim is for kubernetes: leave it out for swarm", []string{"swarm", "locks", "--shares", "2", "--servers", "a:1", "--claim", "c"}},
+		{"--ship: must be http", []string{"kubernetes", "locks", "--shares", "2", "--servers", "a:1", "--ship", "store"}},
+		{"reads secrets or certificates of this machine", []string{"kubernetes", "locks", "--shares", "2", "--servers", "a:1", "--claim", "c", "--set", "auth=[{scheme: digest, user: u, password: {env: SECRET}}]"}},
 		{"the image has the built-in profiles alone", []string{"swarm", small(t), "--shares", "2", "--servers", "a:1"}},
 	} {
 		zkbench(t, append([]string{"fleet"}, test.args...)...).want(exitUsage, test.want)

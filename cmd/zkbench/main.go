@@ -53,7 +53,7 @@ var verbs = []verb{
 	{"run", "PROFILE", "run a profile: a built-in one by name, or a YAML file", (*app).runProfile},
 	{"ab", "--a PROFILE --b PROFILE", "compare two profiles, engines or servers by runs in pairs", (*app).ab},
 	{"capacity", "PROFILE --goal GOAL", "search for the highest load that meets goals", (*app).capacity},
-	{"fleet", "swarm|slurm PROFILE", "print what starts one run on many hosts", (*app).fleet},
+	{"fleet", "swarm|kubernetes|slurm PROFILE", "print what starts one run on many hosts", (*app).fleet},
 	{"merge", "DIR... --out DIR", "make the results of the shares of one run the result of one", (*app).merge},
 	{"list", "[recipes|workloads|profiles|fields]", "what this zkbench knows", (*app).list},
 	{"explain", "[TERM]", "what a word of a report means, and when it misleads", (*app).explain},
