@@ -20,6 +20,15 @@ func TestImpossibleLoads(t *testing.T) {
 			[]string{"300/s on 1 object held for 10 ms cannot be: at most 100/s"}},
 		{"a rate of each session", []string{"sessions: [2, 4]", "rate_per_session: 30/s", "hold: {uniform: [5ms, 15ms]}"}, []string{"120/s on 1 object"}},
 		{"as much as there can be", []string{"rate: 100/s", "hold: 10ms"}, nil},
+		{"locks that are only written", []string{"workload: read-write", "variants: [read-write]", "objects: 2", "rate: 100/s", "hold: 50ms"}, []string{"100/s on 2 objects held for 50 ms cannot be: at most 40/s"}},
+		{"a fifth of it reads", []string{"workload: read-write", "variants: [read-write]", "readers: 20", "rate: 101/s", "hold: 12500us"}, []string{"101/s on 1 object held for 12.5 ms cannot be: at most 100/s"}},
+		{"as much as the writers can", []string{"workload: read-write", "variants: [read-write]", "readers: 20", "rate: 100/s", "hold: 12500us"}, nil},
+		{"readers alone", []string{"workload: read-write", "variants: [read-write]", "readers: 100", "rate: 1000/s", "hold: 50ms"}, nil},
+		{"three consumers", []string{"workload: queue", "variants: [fifo]", "producers: 25", "rate: 100/s", "hold: 50ms"},
+			[]string{"100/s for 3 consumers that work for 50 ms on each cannot be: at most 60/s can be taken"}},
+		{"one consumer of each of two queues", []string{"workload: queue", "variants: [fifo]", "objects: 2", "producers: 99", "rate: 100/s", "hold: 50ms"}, []string{"100/s for 2 consumers"}},
+		{"as much as they can work on", []string{"workload: queue", "variants: [fifo]", "producers: 25", "rate: 60/s", "hold: 50ms"}, nil},
+		{"nobody takes", []string{"workload: queue", "variants: [fifo]", "producers: 100", "rate: 1000/s", "hold: 50ms"}, nil},
 		{"a closed loop", []string{"hold: 200ms"}, nil},
 	} {
 		r := newRig(t, zktest.Config{}, c.lines...)

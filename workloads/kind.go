@@ -16,7 +16,9 @@ type Kind struct {
 	profiles.Workload
 	Doc string
 	// Holders is how many grants there can be at a time, each for as long as the hold; nil or 0: any number.
-	Holders  func(Load) float64
+	Holders func(Load) float64
+	// Works says that nothing is held: the sessions that Holders counts work on something for as long as the hold.
+	Works    bool
 	Variants []Variant
 	// Objects is the name of its objects' znodes, NAME-0 and so on in the directory of a cell, and Znodes are the names of what it and all its recipes
 	// make. The removal of a run, and 'zkbench clean', leave everything else to others.

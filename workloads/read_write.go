@@ -21,6 +21,13 @@ var readers = profiles.Field{Key: "readers", Type: profiles.WholeNumber, Axis: t
 func RWLocks(all []recipes.Variant[recipes.RWLock]) Kind {
 	return Kind{
 		Doc: "acquire a lock for reading or for writing, hold it, release it", Shared: notRegister,
+		// Writers alone take all of a lock's time between them; however many readers can share the rest.
+		Holders: func(l Load) float64 {
+			if writes := 1 - l.Share(readers); writes > 0 {
+				return float64(l.Objects()) / writes
+			}
+			return 0
+		},
 		Workload: profiles.Workload{Name: "read-write", Alias: map[string]string{"locks": objects.Key},
 			Fields: []profiles.Field{
 				described(objects, "Locks; the sessions are spread over them evenly. Contenders = sessions / objects."),
