@@ -108,8 +108,9 @@ func wantNoClients(t *testing.T) {
 
 // A load whose grants write: in one run without a fence, through a register and through the servers.
 func TestRunLocksBehindFences(t *testing.T) {
-	address, dir := servers.Get(t, 1).Addresses()[0], out(t)
-	zkbench(t, "run", small(t, "variants: [predecessor, single-node]", "fence: [none, register, server]"), "--servers", address, "--out", dir).want(exitOK, "fence=server")
+	address := servers.Get(t, 1).Addresses()[0]
+	o, dir := evident(t, "run", small(t, "variants: [predecessor, single-node]", "fence: [none, register, server]"), "--servers", address)
+	o.want(exitOK, "fence=server")
 	r := result(t, dir)
 	if len(r.Cells) != 6 {
 		t.Fatalf("%d cells, want six", len(r.Cells))

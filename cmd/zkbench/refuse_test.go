@@ -86,8 +86,8 @@ func TestAServerWithoutQuorum(t *testing.T) {
 // Without four-letter words the run is carried out, and says what its result lacks.
 func TestFourLetterWordsOff(t *testing.T) {
 	e := ensembletest.Start(t, 1, func(c *local.Config) { c.Extra = map[string]string{"4lw.commands.whitelist": "ruok"} })
-	dir := out(t)
-	zkbench(t, "run", small(t, "duration: 1500ms"), "--servers", e.Addresses()[0], "--out", dir).want(exitOK, "warning: server 1", "four-letter words off",
+	o, dir := evident(t, "run", small(t, "duration: 1500ms"), "--servers", e.Addresses()[0])
+	o.want(exitOK, "warning: server 1", "four-letter words off",
 		"4lw.commands.whitelist=mntr,srvr,conf")
 	r := result(t, dir)
 	if r.Partial || len(r.Cells) != 1 || r.Cells[0].Server != nil || !strings.Contains(strings.Join(r.Cells[0].Notes, "\n"), "did not tell its figures") {

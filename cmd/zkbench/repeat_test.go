@@ -9,9 +9,11 @@ import (
 
 // The profile beside a result loads what the run has loaded: servers that were given are asked for again, and no others are started.
 func TestARunOnGivenServersIsRepeated(t *testing.T) {
-	address, first := servers.Get(t, 1).Addresses()[0], out(t)
-	zkbench(t, "run", small(t, "ensemble: local:3"), "--servers", address, "--out", first).want(exitOK)
+	address := servers.Get(t, 1).Addresses()[0]
+	o, first := evident(t, "run", small(t, "ensemble: local:3"), "--servers", address)
+	o.want(exitOK)
 	profile := filepath.Join(first, results.ProfileFile)
 	zkbench(t, "run", profile).want(exitUsage, "the profile is for servers that are given", "--servers", "--ensemble local:3")
-	zkbench(t, "run", profile, "--servers", address, "--out", out(t)).want(exitOK, "holds")
+	again, _ := evident(t, "run", profile, "--servers", address)
+	again.want(exitOK, "holds")
 }

@@ -23,12 +23,12 @@ func TestStreams(t *testing.T) {
 	address := servers.Get(t, 1).Addresses()[0]
 	for _, quiet := range []bool{false, true} {
 		t.Run(fmt.Sprintf("quiet %v", quiet), func(t *testing.T) {
-			dir := out(t)
-			args := []string{"run", small(t, "variants: [naive, predecessor]", "duration: 1500ms"), "--servers", address, "--out", dir}
+			args := []string{"run", small(t, "variants: [naive, predecessor]", "duration: 1500ms"), "--servers", address}
 			if quiet {
 				args = append(args, "--quiet")
 			}
-			o := zkbench(t, args...).want(exitOK, "predecessor", "naive", "Result: "+dir)
+			o, dir := evident(t, args...)
+			o.want(exitOK, "predecessor", "naive", "Result: "+dir)
 			for _, phase := range []string{", connect", ", judge", "cell 1 of 2", "cell 2 of 2", "grants/s, "} {
 				if strings.Contains(o.stdout, phase) {
 					t.Errorf("standard output has progress: %q\n%s", phase, o.stdout)
@@ -171,9 +171,14 @@ func TestTheReferenceImplementationReadsTheLog(t *testing.T) {
 	keys := []string{"acquire.response", "acquire.service", "hand-off.service", "release.service"}
 	var dir string
 	var c results.Cell
-	for _, length := range []string{"2500ms", "20s", "120s"} { // what a slow machine needs for a p99
+	lengths := []string{"2500ms", "20s", "120s"} // what a slow machine needs for a p99
+	for _, length := range lengths {
 		dir = out(t)
-		zkbench(t, "run", small(t, "hold: 0s", "sessions: 64", "locks: 32", "duration: "+length), "--servers", servers.Get(t, 1).Addresses()[0], "--out", dir).want(exitOK)
+		o := zkbench(t, "run", small(t, "hold: 0s", "sessions: 64", "locks: 32", "duration: "+length), "--servers", servers.Get(t, 1).Addresses()[0], "--out", dir)
+		if o.code == exitUnknown && length != lengths[len(lengths)-1] {
+			continue
+		}
+		o.want(exitOK)
 		c = result(t, dir).Cells[0]
 		if !slices.ContainsFunc(keys, func(key string) bool { return c.Latency[key].P99 == nil }) {
 			break
