@@ -77,6 +77,7 @@ func TestSharesCarryOutOneRun(t *testing.T) {
 		{"variants: [persistent]", "sessions: [7, 10]", "hold: 50ms", "duration: 2s"},
 		{"workload: read-write", "variants: [read-write]", "sessions: 9", "readers: 50", "hold: 50ms", "duration: 2s"},
 		{"workload: election", "variants: [predecessor]", "sessions: 9", "failover: resign", "hold: 50ms", "duration: 2s"},
+		{"workload: queue", "variants: [fifo]", "sessions: 9", "rate: 40", "payload: 16", "hold: 2ms", "duration: 2s"},
 	} {
 		t.Run(strings.Join(profile, "-"), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -101,7 +102,7 @@ func TestSharesCarryOutOneRun(t *testing.T) {
 							t.Errorf("share %d began cell %d %v after the first", i+1, n+1, skew)
 						}
 						for _, k := range c.Checks {
-							if k.Name == "liveness" || k.Name == "nothing-left" && i > 0 {
+							if k.Name == "liveness" || k.Name == "conservation" || k.Name == "nothing-left" && i > 0 {
 								t.Errorf("share %d judges %s", i+1, k.Name)
 							}
 						}
@@ -285,7 +286,7 @@ func TestWhatCannotBeShared(t *testing.T) {
 		want  string
 		lines []string
 	}{
-		{"the sessions of workload queue cannot be shared between processes", []string{"workload: queue", "variants: [fifo]"}},
+		{"the sessions of workload barrier cannot be shared between processes", []string{"workload: barrier", "variants: [barrier]", "barriers: 3"}},
 		{"2 sessions cannot be shared by 3 processes", []string{"sessions: [6, 2]"}},
 		{"fence: a register is in one process", []string{"fence: [none, register]"}},
 		{"failover: the transaction that ends a leader by crash is not known", []string{"workload: election", "variants: [naive]", "failover: [resign, crash]"}},

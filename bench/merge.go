@@ -45,7 +45,7 @@ func Merge(ctx context.Context, m Merged) (*results.Run, error) {
 		return nil, err
 	}
 	first := m.Shares[0].Run
-	r := &runner{Config: m.Config, planned: plan(m.Profile), failed: make(chan struct{}), idle: map[int]string{}}
+	r := &runner{Config: m.Config, merges: true, planned: plan(m.Profile), failed: make(chan struct{}), idle: map[int]string{}}
 	r.Root, r.environment = first.Root, &environment{profile: m.Profile.Environments()[0]}
 	r.engine, _ = r.engineOf()
 	doc := *first

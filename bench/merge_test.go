@@ -115,6 +115,45 @@ func TestMergedSharesAreOneRun(t *testing.T) {
 	}
 }
 
+// Items that one share puts and another takes are neither lost nor came twice, and are taken in order.
+func TestMergedSharesKeepTheirItems(t *testing.T) {
+	for _, profile := range [][]string{
+		{"workload: queue", "variants: [fifo]", "sessions: 10", "objects: 2", "preload: 4", "payload: 16", "rate: 40", "hold: 2ms", "duration: 4s"},
+		{"workload: queue", "variants: [claim]", "sessions: 7", "producers: 30", "payload: 16", "hold: 20ms", "bound: 20", "duration: 4s"},
+		{"workload: priority-queue", "variants: [priority]", "sessions: 8", "payload: 16", "rate: 40", "hold: 2ms", "duration: 4s"},
+	} {
+		t.Run(strings.Join(profile[:2], "-"), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newShips(t, 3, zktest.Config{OpLatency: time.Millisecond}, profile...)
+				docs, errs := f.run(0, time.Second)
+				due := int64(0)
+				for i, err := range errs {
+					if err != nil {
+						t.Fatalf("share %d: %v", i+1, err)
+					}
+					due += docs[i].Cells[0].Due
+				}
+				doc, _, err := f.merge(f.dirs(), false)
+				if err != nil {
+					t.Fatal(err)
+				}
+				c := doc.Cells[0]
+				if doc.Exit.Code != 0 || c.Operations == 0 || c.Due != due {
+					t.Errorf("exit %v, %d operations, %d of %d that were due", doc.Exit, c.Operations, c.Due, due)
+				}
+				if _, told := c.Latency["put-to-take.response"]; told {
+					t.Error("the way of an item from one process to another is timed")
+				}
+				for _, k := range c.Checks {
+					if k.Verdict != check.Holds.String() || k.Evidence == 0 {
+						t.Errorf("%s is %s with evidence %d: %s", k.Name, k.Verdict, k.Evidence, k.Detail)
+					}
+				}
+			})
+		})
+	}
+}
+
 // A result of which a share is missing, or was lost, is partial, and nothing holds in it.
 func TestAMergedRunWithoutAShareIsPartial(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -23,7 +23,7 @@ func (r *runner) newCell(s spec, number, of int) (*cell, error) {
 		return nil, fmt.Errorf("workload %s has no variant %s", kind.Name, s.variant)
 	}
 	asked := load(s, r.dir(number))
-	asked.Shared = !r.Share.Whole()
+	asked.Shared = r.merges || !r.Share.Whole()
 	if hello, driven := r.hellos[variant.Program]; driven {
 		asked.Foreign = &workloads.Foreign{Tokens: hello.Tokens, Znodes: hello.Store == drivers.ZooKeeper}
 	}

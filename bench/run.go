@@ -131,6 +131,7 @@ type runner struct {
 	*environment
 	doc     *results.Run
 	planned []spec
+	merges  bool // the results of several shares
 	pace    *pace
 	stop    <-chan struct{}
 	failed  chan struct{} // closed when the run cannot go on: the ensemble no longer serves, or the result cannot be written

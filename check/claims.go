@@ -18,25 +18,16 @@ import (
 // evidence. Evidence is the number of claims; the witness is the samples of two claims that exclude
 // each other; Count is the number of claims that should not have been given.
 func Claims() Check {
-	return Check{Name: "claims", Judge: func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
+	judge := func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
 		var expired []metrics.Sample
 		for s := range history {
 			if s.Op == metrics.Expire {
 				expired = append(expired, s)
 			}
 		}
-		takes := func(s *metrics.Sample) bool {
-			switch s.Op {
-			case metrics.Put:
-				return s.Value != 0 && (s.Outcome == metrics.OK || s.Outcome == metrics.InDoubt)
-			case metrics.Take:
-				return s.Value != 0 && s.Outcome == metrics.OK
-			}
-			return s.Value != 0 && (s.Op == metrics.Finish || s.Op == metrics.Release)
-		}
 		evidence := 0
 		var beside, twice clashes
-		for item := range groups(history, room, takes, byItem, sameItem) {
+		for item := range groups(history, room, claims, byItem, sameItem) {
 			claims := claimsOf(item, expired)
 			all := slices.Collect(claims.all())
 			evidence += len(all)
@@ -59,7 +50,19 @@ func Claims() Check {
 		return Verdict{Answer: Violated, Evidence: evidence, Count: beside.count, Witness: witness(a, b),
 			Detail: fmt.Sprintf("item %d of object %d was given to session %d at %v, which session %d had been given at %v and had neither lost nor released",
 				b.begin.Value, b.begin.Object, b.begin.Session, b.from, a.begin.Session, a.from)}
-	}}
+	}
+	return Check{Name: "claims", Judge: judge, Across: func(hosts []Host, room *spill.Room) Verdict { return claimedAcross(hosts, room, judge) }}
+}
+
+// claims reports whether a sample is of an item that is claimed.
+func claims(s *metrics.Sample) bool {
+	switch s.Op {
+	case metrics.Put:
+		return s.Value != 0 && (s.Outcome == metrics.OK || s.Outcome == metrics.InDoubt)
+	case metrics.Take:
+		return s.Value != 0 && s.Outcome == metrics.OK
+	}
+	return s.Value != 0 && (s.Op == metrics.Finish || s.Op == metrics.Release)
 }
 
 // clashes counts claims that should not have been given, and keeps the first by time, with the one that excluded it.

@@ -37,8 +37,34 @@ func (a account) multiplied() bool { return a.out+a.left > a.put+a.putInDoubt }
 // Items are known by their Value; samples whose Value is 0 are of no item, except that a Remain with Value 0 says that the queue was
 // looked at to its end: without it nothing can be said to be lost, and the answer is Unknown. Evidence is the number of items that
 // were put; the witness is all samples of the first item that is wrong; Count is the number of such items.
+//
+// Of several hosts it takes all samples together: it looks at no times. Where the history of one is not whole, nothing can be said to be lost, and what its
+// sessions put may come out any number of times.
 func Conservation(out metrics.Op) Check {
-	return Check{Name: "conservation", Judge: func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
+	return Check{Name: "conservation", Judge: conserved(out, false), Across: func(hosts []Host, room *spill.Room) Verdict {
+		i := slices.IndexFunc(hosts, func(h Host) bool { return h.Cut })
+		if i < 0 {
+			return conserved(out, false)(Together(hosts), room)
+		}
+		v := conserved(out, true)(func(yield func(metrics.Sample) bool) {
+			for _, h := range hosts {
+				for s := range h.History {
+					if !(h.Cut && s.Op == metrics.Put) && !yield(s) {
+						return
+					}
+				}
+			}
+		}, room)
+		if v.Answer != Violated {
+			v = Verdict{Detail: fmt.Sprintf("the history of %s is not whole", hosts[i].Name)}
+		}
+		return v
+	}}
+}
+
+// conserved judges the items of a history; of one that is partial only those of which the puts are there, and only whether they came too often.
+func conserved(out metrics.Op, partial bool) func(iter.Seq[metrics.Sample], *spill.Room) Verdict {
+	return func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
 		looked := map[uint32]bool{}
 		for s := range history {
 			if s.Op == metrics.Remain && s.Outcome == metrics.OK && s.Value == 0 {
@@ -56,6 +82,9 @@ func Conservation(out metrics.Op) Check {
 				v.Evidence++
 			}
 			wrong := a.multiplied() || a.lost() && looked[object]
+			if partial {
+				wrong = a.multiplied() && a.put+a.putInDoubt > 0
+			}
 			if a.put > 0 && !looked[object] {
 				blind++
 			}
@@ -84,7 +113,7 @@ func Conservation(out metrics.Op) Check {
 			v.Answer = Holds
 		}
 		return v
-	}}
+	}
 }
 
 // byItem orders samples by their items, and those of one by inTime.

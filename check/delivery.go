@@ -63,7 +63,7 @@ func removals(history iter.Seq[metrics.Sample]) map[uint32][]removal {
 // Evidence is the number of removals in queues with two znodes or more; the witness is the removal of the younger item and what became
 // of the older; Count is the number of items that were removed too early.
 func DeliveryOrder() Check {
-	return Check{Name: "delivery-order", Judge: func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
+	return removing("delivery-order", false, func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
 		late := sorted(history, room, removes, func(a, b *metrics.Sample) int { return cmp.Or(cmp.Compare(b.Start, a.Start), inTime(*a, *b)) })
 		defer late.Close()
 		all := sorted(history, room, removes, func(a, b *metrics.Sample) int { return cmp.Or(cmp.Compare(b.End, a.End), inTime(*a, *b)) })
@@ -104,7 +104,7 @@ func DeliveryOrder() Check {
 			}
 		}
 		return v.ordered("no queue has two items of which one was removed")
-	}}
+	})
 }
 
 // removes reports whether a sample tells when a znode was removed, or that it was not.
@@ -174,7 +174,17 @@ func (v Verdict) ordered(silence string) Verdict {
 //
 // Evidence is the number of removals whose list is known; witness and Count are those of DeliveryOrder.
 func Priority(rank func(value int64) int32, synced bool) Check {
-	return Check{Name: "priority", Judge: func(history iter.Seq[metrics.Sample], _ *spill.Room) Verdict {
+	judge := prior(rank, synced)
+	p := removing("priority", synced, prior(rank, false))
+	inOrder := p.Across
+	p.Judge, p.Across = judge, func(hosts []Host, room *spill.Room) Verdict {
+		return between(within(hosts, room, judge), inOrder(hosts, room))
+	}
+	return p
+}
+
+func prior(rank func(value int64) int32, synced bool) func(iter.Seq[metrics.Sample], *spill.Room) Verdict {
+	return func(history iter.Seq[metrics.Sample], _ *spill.Room) Verdict {
 		var v Verdict
 		put, begun := map[identity]metrics.Sample{}, map[turn]metrics.Sample{}
 		var w Verdict // of the puts, which counts where the lists show nothing
@@ -212,7 +222,7 @@ func Priority(rank func(value int64) int32, synced bool) Check {
 			v.Count, v.Witness, v.Detail = w.Count, w.Witness, w.Detail
 		}
 		return v.ordered("no queue has two items of which one was removed with a list that is known")
-	}}
+	}
 }
 
 // judgePriority notes every removal whose consumer had seen a better item that was removed later. An item is seen when its visible is

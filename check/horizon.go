@@ -25,8 +25,8 @@ type moment struct {
 	zxid int64
 }
 
-// horizonOf reads one process's history. A session has seen the transaction of a grant by its End, and has sent a release, and the create that took a
-// place, at its Start or later. O(n log n), and 32 bytes in memory for each sample with a transaction.
+// horizonOf reads one process's history. A session has seen the transaction of a grant by its End, and has sent a release, the create that took a
+// place, and what puts or removes an item, at its Start or later. O(n log n), and 32 bytes in memory for each sample with a transaction.
 func horizonOf(history iter.Seq[metrics.Sample]) (h horizon) {
 	write := func(s *metrics.Sample, zxid int64) {
 		h.seen = append(h.seen, moment{s.End, zxid})
@@ -34,10 +34,13 @@ func horizonOf(history iter.Seq[metrics.Sample]) (h horizon) {
 	}
 	for s := range history {
 		switch {
-		case s.Op == metrics.Enqueue && s.Outcome == metrics.OK && s.Token > 0:
+		case s.Session == metrics.Everybody: // from before the load
+		case (s.Op == metrics.Enqueue || s.Op == metrics.Put) && s.Outcome == metrics.OK && s.Token > 0:
 			write(&s, s.Token)
+		case s.Op == metrics.Take && s.Outcome == metrics.OK && s.Token > 0:
+			h.seen = append(h.seen, moment{s.End, s.Token})
 		case s.Zxid <= 0:
-		case gives(s.Op):
+		case gives(s.Op), s.Op == metrics.Remove:
 			write(&s, s.Zxid)
 		case s.Outcome == metrics.OK && (locked.begins(s.Op) || shared.begins(s.Op) || led.begins(s.Op)):
 			h.seen = append(h.seen, moment{s.End, s.Zxid})

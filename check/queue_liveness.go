@@ -22,17 +22,21 @@ import (
 // Evidence is the number of waits; the witness is the put or the take before the stall and the consumer that waited first; Count is
 // the number of stalls.
 func QueueLiveness(bound time.Duration) Check {
-	return queueLiveness(bound, func(int64) time.Duration { return -forever })
+	judge := func(bound, off time.Duration) func(iter.Seq[metrics.Sample], *spill.Room) Verdict {
+		return queueLiveness(bound, off, func(int64) time.Duration { return -forever })
+	}
+	return Check{Name: "liveness", Judge: judge(bound, 0), Across: patiently(bound, judge)}
 }
 
 // DelayLiveness is QueueLiveness for a queue whose items may be taken from a time on, which due tells of an item's Value as an offset: until
 // then an item is not there.
 func DelayLiveness(bound time.Duration, due func(value int64) time.Duration) Check {
-	return queueLiveness(bound, due)
+	return Check{Name: "liveness", Judge: queueLiveness(bound, 0, due)}
 }
 
-func queueLiveness(bound time.Duration, due func(value int64) time.Duration) Check {
-	return Check{Name: "liveness", Judge: func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
+// queueLiveness judges a history whose times of different sessions may be off by so much.
+func queueLiveness(bound, off time.Duration, due func(value int64) time.Duration) func(iter.Seq[metrics.Sample], *spill.Room) Verdict {
+	return func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
 		c := &conditions{}
 		asked, busy := spill.New(room, byStart), spill.New(room, earlierSpan)
 		defer asked.Close()
@@ -78,7 +82,7 @@ func queueLiveness(bound time.Duration, due func(value int64) time.Duration) Che
 			}
 		}
 		taken := func(s *metrics.Sample) bool { return s.Op == metrics.Take && s.Outcome == metrics.OK }
-		overlooked := forgotten(vain, history, taken, func(object uint32) int { return len(consumers[object]) }, c, bound, 0)
+		overlooked := forgotten(vain, history, taken, func(object uint32) int { return len(consumers[object]) }, c, bound, off)
 		if count == 0 && overlooked.Count > 0 {
 			overlooked.Evidence = n
 			return overlooked
@@ -93,7 +97,7 @@ func queueLiveness(bound time.Duration, due func(value int64) time.Duration) Che
 		return Verdict{Answer: Violated, Evidence: n, Count: count + overlooked.Count, Witness: witness(span{begin: first.before}, waiter),
 			Detail: fmt.Sprintf("queue %d had an item from %v to %v, for longer than %v, and nobody took one though session %d waited",
 				first.object, first.from, first.to, c.limit(bound, 2), waiter.begin.Session)}
-	}}
+	}
 }
 
 // presence is the times at which each item was surely there, and due, for any consumer to take, in the order of earlierSpan.

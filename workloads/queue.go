@@ -3,12 +3,12 @@ package workloads
 import (
 	"context"
 	"fmt"
+	"hash/fnv"
 	"iter"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/zkbench/zkbench/check"
@@ -36,12 +36,18 @@ var (
 
 // Queues is the workload 'queue' over a catalogue of queues.
 func Queues(all []recipes.Variant[recipes.Queue]) Kind {
-	return queues("queue", "some sessions put items, the others take them and work on them", all, NewQueue)
+	return shareable(queues("queue", "some sessions put items, the others take them and work on them", all, NewQueue))
 }
 
 // PriorityQueues is the workload 'priority-queue' over a catalogue of priority queues.
 func PriorityQueues(all []recipes.Variant[recipes.Queue]) Kind {
-	return queues("priority-queue", "some sessions put items of several priorities, the others take them and work on them", all, NewPriorityQueue, priorities)
+	return shareable(queues("priority-queue", "some sessions put items of several priorities, the others take them and work on them", all, NewPriorityQueue, priorities))
+}
+
+// shareable are queues whose items are nobody's but the queue's. Those of a delay queue are due by the clock of whoever puts them.
+func shareable(k Kind) Kind {
+	k.Shared = anywhere
+	return k
 }
 
 // DelayQueues is the workload 'delay-queue' over a catalogue of delay queues.
@@ -116,11 +122,11 @@ func NewDelayQueue(v recipes.Variant[recipes.Queue], o recipes.Options, l Load) 
 
 func newQueue(v recipes.Variant[recipes.Queue], o recipes.Options, l Load) *queue {
 	o.MaxItems = l.Int(bound)
-	w := &queue{driving: drive(v, o, l), places: places{l.Dir, "queue", l.Objects()}, stamp: rand.Uint64(), producers: l.Share(producers),
-		payload: l.Int(payload), preload: l.Int(preload)}
+	w := &queue{driving: drive(v, o, l), places: places{l.Dir, "queue", l.Objects()}, stamp: stampOf(l), producers: l.Share(producers),
+		payload: l.Int(payload), preload: l.Int(preload), items: make([]uint32, l.Sessions+1)}
 	w.filled = slices.ContainsFunc(w.sessions(), w.produces)
 	w.emptied = slices.ContainsFunc(w.sessions(), func(id uint32) bool { return !w.produces(id) })
-	w.passed = w.filled && w.emptied
+	w.passed = w.filled && w.emptied && !l.Shared
 	return w
 }
 
@@ -135,13 +141,23 @@ type queue struct {
 	priorities int                            // of a priority queue: each item draws one of so many, from -n/2 on; 0: items have none
 	delay      func(*rand.Rand) time.Duration // how long after it was put an item may be taken; nil: items have no time
 	stamp      uint64                         // the items of this cell begin with it
-	items      atomic.Uint32
+	items      []uint32                       // that each session has made, and in the end those that are there before the load
 	preloaded  []metrics.Sample
 	filled     bool // there are sessions that put
 	emptied    bool // there are sessions that take
-	passed     bool // both
+	passed     bool // both, so that items pass through this process
 	inQueue    inQueue
 	told       sync.Once // the history of what is preloaded
+}
+
+// stampOf is what the items of a cell begin with. Processes that share the cell have one.
+func stampOf(l Load) uint64 {
+	if !l.Shared {
+		return rand.Uint64()
+	}
+	h := fnv.New64a()
+	h.Write([]byte(l.Dir))
+	return h.Sum64()
 }
 
 // claims reports whether items are claimed before they are removed.
@@ -175,7 +191,7 @@ func (w *queue) Setup(ctx context.Context, s zk.Session) error {
 	for object := range uint32(w.n) {
 		q := w.variant.New(s, w.path(object), o)
 		for range w.preload {
-			it, value := w.item(r, 0)
+			it, value := w.item(r, w.Sessions, 0)
 			it, err := q.Put(ctx, it)
 			if err != nil {
 				return fmt.Errorf("preload: %w", err)
@@ -218,7 +234,7 @@ func (w *queue) Checks() []check.Check {
 // Notes tell of what is allowed and costs all the same: items that a consumer got again, and better ones that came too late to be seen.
 func (w *queue) Notes(history iter.Seq[metrics.Sample]) []string {
 	var notes []string
-	if w.priorities > 0 {
+	if w.priorities > 0 && !w.Shared {
 		if n, of := check.InversionsOf(history, priorityOf); of > 0 {
 			notes = append(notes, fmt.Sprintf("%d of %d items were taken while a better one was there that had come after the list", n, of))
 		}
@@ -261,7 +277,7 @@ func (w *queue) Measures() []Measure {
 		all = append(all, takes)
 	}
 	if w.has(metrics.Put) {
-		puts.Timed = !w.has(metrics.Take)
+		puts.Timed = !w.has(metrics.Take) || w.Shared
 		all = append(all, puts)
 	}
 	if w.passed {

@@ -18,16 +18,17 @@ import (
 // identityBytes begin each item: the stamp of the cell and the item's Value.
 const identityBytes = 16
 
-// item makes the next item. Its Value has what it is ordered by in its upper half, the priority or the offset from which on it may be taken
-// in milliseconds, and a number, from 1, in the lower.
-func (w *queue) item(r *rand.Rand, due time.Duration) (recipes.Item, int64) {
+// item makes the next item of a session. Its Value has what it is ordered by in its upper half, the priority or the offset from which on it may be taken
+// in milliseconds, and a number, from 1, in the lower: that of no item of another session, in whichever process.
+func (w *queue) item(r *rand.Rand, session int, due time.Duration) (recipes.Item, int64) {
 	it := recipes.Item{Data: make([]byte, w.payload)}
 	upper := int32(due / time.Millisecond)
 	if w.priorities > 0 {
 		it.Priority = int32(r.IntN(w.priorities) - w.priorities/2)
 		upper = it.Priority
 	}
-	value := int64(upper)<<32 | int64(w.items.Add(1))
+	value := int64(upper)<<32 | int64(w.items[session]*uint32(len(w.items))+uint32(session)+1)
+	w.items[session]++
 	binary.BigEndian.PutUint64(it.Data, w.stamp)
 	binary.BigEndian.PutUint64(it.Data[8:], uint64(value))
 	return it, value
@@ -102,7 +103,7 @@ func (j *queueSeat) put(ctx context.Context, due time.Duration) error {
 	if j.w.delay != nil { // in whole milliseconds, so that the order of the Values is that of the names
 		from = (j.Origin.Now() + j.w.delay(j.Rand) + time.Millisecond - 1).Truncate(time.Millisecond)
 	}
-	it, value := j.w.item(j.Rand, from)
+	it, value := j.w.item(j.Rand, int(j.ID), from)
 	if from > 0 {
 		it.Due = j.Origin.Time(from)
 	}
@@ -142,7 +143,9 @@ func (j *queueSeat) take(ctx context.Context, due time.Duration) error {
 		return j.Session.Err()
 	}
 	list, removal := j.requests.last()
-	j.Recorder.Record(s, part(s, metrics.Choose, it.AsOf, list), part(s, metrics.Remove, it.Czxid, removal))
+	remove := part(s, metrics.Remove, it.Czxid, removal)
+	remove.Zxid = removal.zxid
+	j.Recorder.Record(s, part(s, metrics.Choose, it.AsOf, list), remove)
 	j.came(s)
 	j.work(ctx, nil)
 	return j.Session.Err()
@@ -212,7 +215,10 @@ func (j *queueSeat) work(ctx context.Context, lost <-chan struct{}) {
 }
 
 // during is from an offset to another.
-type during struct{ from, to time.Duration }
+type during struct {
+	from, to time.Duration
+	zxid     int64 // of what was carried out; 0: unknown
+}
 
 // lastRequests remembers when a session last listed and last deleted, and when it last did or was told anything, beside counting what it asks.
 type lastRequests struct {
@@ -233,9 +239,12 @@ func (l *lastRequests) trace(fanout *metrics.FanoutShard) *zk.Trace {
 		l.busy = max(l.busy, l.origin.At(c.End))
 		switch c.Kind {
 		case zk.KindChildren:
-			l.listed = during{l.origin.At(c.Start), l.origin.At(c.End)}
+			l.listed = during{from: l.origin.At(c.Start), to: l.origin.At(c.End)}
 		case zk.KindDelete:
-			l.delete = during{l.origin.At(c.Start), l.origin.At(c.End)}
+			l.delete = during{from: l.origin.At(c.Start), to: l.origin.At(c.End)}
+			if c.Err == nil {
+				l.delete.zxid = c.Zxid
+			}
 		}
 	}
 	t.Event = func(e zk.Event) {

@@ -230,7 +230,7 @@ func TestAnItemOfSomebodyElseIsAStranger(t *testing.T) {
 	w := NewPriorityQueue(zkqueue.PriorityVariants()[0], recipes.Options{}, Load{Sessions: 1}).(*queue)
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 100 {
-		it, value := w.item(r, 0)
+		it, value := w.item(r, 0, 0)
 		if got := w.valueOf(it.Data); got != value || priorityOf(got) != it.Priority || got == 0 || len(it.Data) != 100 {
 			t.Fatalf("item of priority %d with value %x is read as %x", it.Priority, value, got)
 		}
@@ -239,6 +239,27 @@ func TestAnItemOfSomebodyElseIsAStranger(t *testing.T) {
 		if got := w.valueOf(data); got != stranger {
 			t.Errorf("valueOf(%d bytes of nobody) = %d, want the stranger", len(data), got)
 		}
+	}
+}
+
+// Processes that share a cell know each other's items, and no two are the same.
+func TestItemsOfAllProcessesAreToldApart(t *testing.T) {
+	load := Load{Dir: "/run/cell-1", Sessions: 5, Shared: true}
+	r, seen := rand.New(rand.NewPCG(1, 1)), map[int64]bool{}
+	one, other := newQueue(zkqueue.Variants()[0], recipes.Options{}, load), newQueue(zkqueue.Variants()[0], recipes.Options{}, load)
+	for id := range load.Sessions + 1 { // the last makes what is there before the load
+		w := []*queue{one, other}[id%2]
+		for range 10 {
+			it, value := w.item(r, id, 0)
+			if one.valueOf(it.Data) != value || other.valueOf(it.Data) != value || seen[value] || value == 0 {
+				t.Errorf("item %d of session %d is read as %d and %d, or came twice", value, id, one.valueOf(it.Data), other.valueOf(it.Data))
+			}
+			seen[value] = true
+		}
+	}
+	load.Dir = "/run/cell-2"
+	if it, _ := one.item(r, 0, 0); newQueue(zkqueue.Variants()[0], recipes.Options{}, load).valueOf(it.Data) != stranger {
+		t.Error("an item of another cell is none of a stranger")
 	}
 }
 

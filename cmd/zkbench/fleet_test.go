@@ -102,8 +102,8 @@ func TestFleetFlagsAreReadBeforeAnythingElse(t *testing.T) {
 		{"must be zk://host:port/path", []string{"--share", "1/2", "--meet", "zk:///x", "--servers", "localhost:1"}},
 		{"--on-loss \"wait\": must be stop or finish", []string{"--share", "1/2", "--meet", "zk://localhost/x", "--servers", "localhost:1", "--on-loss", "wait"}},
 		{"--on-loss is of a run of several shares", []string{"--on-loss", "stop"}},
-		{"cannot be shared between processes", []string{"--share", "1/2", "--meet", "zk://localhost/x", "--servers", "localhost:1", "--set", "workload=queue",
-			"--set", "variants=[fifo]"}},
+		{"cannot be shared between processes", []string{"--share", "1/2", "--meet", "zk://localhost/x", "--servers", "localhost:1", "--set", "workload=delay-queue",
+			"--set", "variants=[delay]"}},
 	} {
 		zkbench(t, append([]string{"run", profile, "--out", out(t)}, test.args...)...).want(exitUsage, test.want)
 	}

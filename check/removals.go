@@ -1,0 +1,130 @@
+package check
+
+import (
+	"fmt"
+	"iter"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/zkbench/zkbench/internal/spill"
+	"github.com/zkbench/zkbench/metrics"
+)
+
+// removing is a check of the order in which items were removed. Of several hosts the removals come in the order of their transactions.
+func removing(name string, synced bool, judge func(iter.Seq[metrics.Sample], *spill.Room) Verdict) Check {
+	return Check{Name: name, Part: true, Judge: judge, Across: func(hosts []Host, room *spill.Room) Verdict {
+		v := judge(inTransactions(hosts, synced), room)
+		if v.Answer == Violated {
+			v.Witness = inHistory(v.Witness, hosts)
+			v.Detail = outOfOrder(v.Witness)
+		}
+		return between(within(hosts, room, judge), v)
+	}}
+}
+
+// inTransactions is the histories of several hosts on the clock of the transactions: each item is removed at the one that removed it, and what is left never
+// is. What was removed in a transaction that is not known is left out. With synced the list of a take shows what its host had seen when the take began.
+func inTransactions(hosts []Host, synced bool) iter.Seq[metrics.Sample] {
+	return func(yield func(metrics.Sample) bool) {
+		for _, h := range hosts {
+			var seen horizon
+			begun := map[turn]time.Duration{}
+			if synced {
+				seen = horizonOf(h.History)
+				for s := range h.History {
+					if at, twice := begun[turnOf(s)]; s.Op == metrics.Take && s.Outcome == metrics.OK && (!twice || s.Start < at) {
+						begun[turnOf(s)] = s.Start
+					}
+				}
+			}
+			for s := range h.History {
+				switch s.Op {
+				case metrics.Remove:
+					if s.Zxid == 0 {
+						continue
+					}
+					s.Start, s.End = time.Duration(s.Zxid), time.Duration(s.Zxid)
+				case metrics.Remain:
+					s.Start, s.End = math.MaxInt64, math.MaxInt64
+				case metrics.Choose:
+					if at, known := begun[turnOf(s)]; known && s.Token != 0 {
+						s.Token = max(s.Token, seen.by(at))
+					}
+				default:
+					continue
+				}
+				if !yield(s) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// inHistory is samples as their hosts recorded them.
+func inHistory(witness []metrics.Sample, hosts []Host) (all []metrics.Sample) {
+	for _, w := range witness {
+		for s := range Together(hosts) {
+			if s.Op == w.Op && s.Session == w.Session && s.Object == w.Object && s.Value == w.Value && s.Token == w.Token && s.Zxid == w.Zxid {
+				all = append(all, s)
+				break
+			}
+		}
+	}
+	return all
+}
+
+// outOfOrder says what an item that was removed too early and one before it show.
+func outOfOrder(witness []metrics.Sample) string {
+	removed, better := witness[0], witness[1]
+	fate := fmt.Sprintf("session %d removed in transaction %#x", better.Session, better.Zxid)
+	if better.Op == metrics.Remain {
+		fate = "is left"
+	}
+	return fmt.Sprintf("session %d removed item %d of object %d (czxid %d) in transaction %#x before item %d (czxid %d), which %s", removed.Session, removed.Value,
+		removed.Object, removed.Token, removed.Zxid, better.Value, better.Token, fate)
+}
+
+// claimedAcross is Claims of several hosts: the tokens of claims are transactions, and clocks judge within each host. How often an item was put all hosts have to
+// tell.
+func claimedAcross(hosts []Host, room *spill.Room, judge func(iter.Seq[metrics.Sample], *spill.Room) Verdict) Verdict {
+	if i := slices.IndexFunc(hosts, func(h Host) bool { return h.Cut }); i >= 0 {
+		return Verdict{Detail: fmt.Sprintf("the history of %s is not whole: how often its items were put is not known", hosts[i].Name)}
+	}
+	own := make([]Host, len(hosts))
+	for i, h := range hosts {
+		own[i] = h
+		own[i].History = func(yield func(metrics.Sample) bool) {
+			for n, other := range hosts {
+				for s := range other.History {
+					if (n == i || s.Op == metrics.Put) && !yield(s) {
+						return
+					}
+				}
+			}
+		}
+	}
+	var all Verdict
+	var wrong clashes
+	for item := range groups(Together(hosts), room, claims, byItem, sameItem) {
+		given := claimsOf(item, nil)
+		each := slices.Collect(given.all())
+		all.Evidence += len(each)
+		wrong.add(claimedAfter(each))
+		wrong.add(claimedTwice(each))
+		given.close()
+	}
+	switch {
+	case wrong.count > 0:
+		a, b := wrong.holder, wrong.intruder
+		all.Answer, all.Count, all.Witness = Violated, wrong.count, witness(a, b)
+		all.Detail = fmt.Sprintf("item %d of object %d was given to session %d as claim %d, though session %d had it as claim %d and finished it", b.begin.Value, b.begin.Object,
+			b.begin.Session, b.begin.Token, a.begin.Session, a.begin.Token)
+	case all.Evidence == 0:
+		all.Detail = "nothing was claimed"
+	default:
+		all.Answer = Holds
+	}
+	return between(within(own, room, judge), all)
+}
