@@ -278,10 +278,13 @@ func (j *judge) snapshots() {
 	}
 	j.add(results.Limit{Name: "znodes", Now: float64(most.Znodes), Unit: "znodes", Note: "no limit but the heap"}, 0)
 	j.add(results.Limit{Name: "snapshot", Now: float64(most.DataSize + perZnode*most.Znodes), Unit: "bytes", Note: "estimated: data and paths, and 76 bytes a znode; uncompressed"}, 0)
-	limit, source := 0.0, "initLimit is not told"
+	limit, source := 0.0, "limit: initLimit, which is not told"
+	if most.State == "standalone" {
+		source = "no limit for a standalone server, which has no followers"
+	}
 	for i := range j.Servers {
 		if in := &j.Servers[i]; setting(in, "initlimit") > 0 && setting(in, "ticktime") > 0 {
-			limit, source = setting(in, "initlimit")*setting(in, "ticktime"), "initLimit"
+			limit, source = setting(in, "initlimit")*setting(in, "ticktime"), "limit: initLimit"
 			break
 		}
 	}
@@ -300,7 +303,7 @@ func (j *judge) snapshots() {
 			j.unseen("%s: no server tells %s (3.6 and newer)", s.name, strings.Join(s.figures, ", "))
 			continue
 		}
-		j.add(results.Limit{Name: s.name, Subject: serverName(in), Now: v, Unit: "ms", Note: s.note + "; limit: " + source}, limit)
+		j.add(results.Limit{Name: s.name, Subject: serverName(in), Now: v, Unit: "ms", Note: s.note + "; " + source}, limit)
 	}
 }
 
@@ -339,83 +342,6 @@ func (j *judge) heap() {
 func megabytes(text string) (float64, bool) {
 	n, err := strconv.ParseFloat(strings.TrimSuffix(text, "MB"), 64)
 	return n * (1 << 20), err == nil
-}
-
-// connections are those of one client to one server, and the files of a server.
-func (j *judge) connections() {
-	var most, files results.Limit
-	limit, maxFiles, told := 0.0, 0.0, false
-	for i := range j.Servers {
-		in := &j.Servers[i]
-		if in.Clients != nil {
-			told = true
-			hosts := map[string]int{}
-			for _, c := range in.Clients {
-				hosts[c.Host]++
-			}
-			for _, host := range slices.Sorted(maps.Keys(hosts)) {
-				if n := float64(hosts[host]); n > most.Now {
-					most = results.Limit{Name: "connections of one client", Subject: host + " to " + serverName(in), Now: n, Unit: "connections"}
-					limit = setting(in, "maxclientcnxns")
-				}
-			}
-		}
-		if in.Err == nil && !in.Lacks("zk_open_file_descriptor_count", "zk_max_file_descriptor_count") && float64(in.OpenFiles) > files.Now {
-			files = results.Limit{Name: "open files", Subject: serverName(in), Now: float64(in.OpenFiles), Unit: "files"}
-			maxFiles = float64(in.MaxFiles)
-		}
-	}
-	switch {
-	case most.Name != "":
-		if most.Note = "limit: maxClientCnxns"; limit == 0 {
-			most.Note = "maxClientCnxns is 0: no limit, or not told"
-		}
-		j.add(most, limit)
-	case told:
-		j.note("No session is connected.")
-	default:
-		j.unseen("connections of one client: no server tells cons")
-	}
-	if files.Name != "" {
-		j.add(files, maxFiles)
-	}
-}
-
-// timeouts are the bounds between which servers move the session timeouts that clients ask for.
-func (j *judge) timeouts() {
-	type bounds struct{ low, high float64 }
-	var order []bounds
-	servers, clients := map[bounds][]string{}, map[bounds][]ensemble.Connection{}
-	for i := range j.Servers {
-		in := &j.Servers[i]
-		b := bounds{setting(in, "minsessiontimeout"), setting(in, "maxsessiontimeout")}
-		if b.high == 0 {
-			j.unseen("bounds of session timeouts of server %d: it does not tell minSessionTimeout and maxSessionTimeout", in.Server)
-			continue
-		}
-		if servers[b] == nil {
-			order = append(order, b)
-		}
-		servers[b], clients[b] = append(servers[b], strconv.Itoa(in.Server)), append(clients[b], in.Clients...)
-	}
-	for _, b := range order {
-		text := fmt.Sprintf("Session timeouts: %s %s allow %s to %s", phrase.Noun(len(servers[b]), "server"), strings.Join(servers[b], ", "),
-			phrase.Seconds(b.low/1000), phrase.Seconds(b.high/1000))
-		if all := clients[b]; len(all) > 0 {
-			slices.SortFunc(all, func(x, y ensemble.Connection) int { return cmp.Compare(x.Timeout, y.Timeout) })
-			text += fmt.Sprintf("; the connected sessions have %s to %s", phrase.Duration(all[0].Timeout), phrase.Duration(all[len(all)-1].Timeout))
-			bound := 0
-			for _, c := range all {
-				if ms := float64(c.Timeout.Milliseconds()); ms <= b.low || ms >= b.high {
-					bound++
-				}
-			}
-			if bound > 0 {
-				text += fmt.Sprintf(", %d of them one of the bounds: their clients may have asked for something else", bound)
-			}
-		}
-		j.note("%s.", text)
-	}
 }
 
 // project tells when limits will be reached, from the growth since an earlier look.

@@ -63,7 +63,7 @@ func TestOf(t *testing.T) {
 	if l := find(t, doc, "transactions of this epoch"); l.Reached == nil || l.Reached.Sub(now).Round(time.Hour) != 398*time.Hour {
 		t.Errorf("transactions: reached %v, want 398 hours after %v", l.Reached, now)
 	}
-	for _, want := range []string{"data of one znode (/large): 86 % of the limit is used.", "server 1 allow 4 s to 40 s; the connected sessions have 30 s to 40 s, 1 of them one of the bounds"} {
+	for _, want := range []string{"data of one znode (/large): 86 % of the limit is used.", "server 1 allows 4 s to 40 s; the connected sessions have 30 s to 40 s, 1 of them one of the bounds"} {
 		if !strings.Contains(strings.Join(doc.Notes, "\n"), want) {
 			t.Errorf("notes %q, want %q", doc.Notes, want)
 		}
@@ -90,6 +90,26 @@ func TestWhatIsNotToldIsSaid(t *testing.T) {
 	for _, l := range doc.Lines {
 		if !l.AtLeast {
 			t.Errorf("%+v, want a lower bound", l)
+		}
+	}
+}
+
+// A number that is not told is told apart from one that is none.
+func TestSettingsThatSetNoLimit(t *testing.T) {
+	in := server(1, map[string]float64{"zk_max_snapshottime": 500})
+	delete(in.Settings, "initlimit")
+	in.State = "standalone"
+	for name, want := range map[string]string{"connections of one client": "no limit: maxClientCnxns is 0", "time to write a snapshot": "no limit for a standalone server"} {
+		in.Settings["maxclientcnxns"] = "0"
+		if l := find(t, Of(Seen{Servers: []ensemble.Inspection{in}}, now), name); l.Limit != nil || !strings.Contains(l.Note, want) {
+			t.Errorf("%+v, want no limit, and %q", l, want)
+		}
+		delete(in.Settings, "maxclientcnxns")
+	}
+	in.State = "follower"
+	for name, want := range map[string]string{"connections of one client": "maxClientCnxns, which is not told", "time to write a snapshot": "initLimit, which is not told"} {
+		if l := find(t, Of(Seen{Servers: []ensemble.Inspection{in}}, now), name); l.Limit != nil || !strings.Contains(l.Note, want) {
+			t.Errorf("%+v, want no limit, and %q", l, want)
 		}
 	}
 }

@@ -34,7 +34,7 @@ func Limits(doc results.Limits, look Look) Report {
 				}
 			}
 			if l.PerDay != nil {
-				if reached, perDay = "never", amount(*l.PerDay, l.Unit); l.Reached != nil {
+				if reached, perDay = "never", amount(phrase.Digits(*l.PerDay, 3), l.Unit); l.Reached != nil {
 					reached = l.Reached.Format(time.DateOnly)
 				}
 			}
