@@ -166,3 +166,21 @@ func TestQuantile(t *testing.T) {
 		}
 	}
 }
+
+// The interval is that of 95 % to both sides: of two ends with the same error in their logarithms, as far to each side of the goal, the middle varies by
+// that error times sqrt(1/2) over the distance of the ends.
+func TestTheIntervalIsOf95Percent(t *testing.T) {
+	end := func(p float64) []Estimate {
+		return []Estimate{{Due: 1e6, Over: int(p * 1e6), Blocks: 60, P: p, SE: 0.1 * p, Burst: 1}}
+	}
+	c := confirmed{low: Judgement{Estimates: end(0.005)}, high: Judgement{Estimates: end(0.02)}}
+	f := figure{goals: p99, low: 1000, high: 1040, width: 0.04, atOnce: -1}
+	load, _ := f.between(c.low.Estimates, c.high.Estimates)
+	want := 1.96 * 0.1 * math.Sqrt(0.5) / math.Log(4) * (1040 - 1000)
+	for seed := range uint64(3) {
+		i := f.interval(c, seed)
+		if down, up := (load-i.Low)/want, (i.High-load)/want; down < 0.9 || down > 1.15 || up < 0.9 || up > 1.15 {
+			t.Errorf("seed %d: %v around %v: %.2f and %.2f times what 95 %% are", seed, i, load, down, up)
+		}
+	}
+}

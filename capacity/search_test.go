@@ -284,6 +284,17 @@ func withoutNaN(r Result) Result {
 	return r
 }
 
+// Each probe has arrivals of its own: those that confirm are not those that chose the bracket.
+func TestEachProbeHasItsOwnSeed(t *testing.T) {
+	seen := map[uint64]int{}
+	for _, s := range carry(t, Plan{Goals: p99, From: 20, Confirm: 4, Budget: time.Hour}, exact(400, 0.05)).Steps {
+		if before, again := seen[s.Probe.Seed]; again {
+			t.Errorf("probes %d and %d have the seed %d", before, s.Probe.Number, s.Probe.Seed)
+		}
+		seen[s.Probe.Seed] = s.Probe.Number
+	}
+}
+
 func TestNotMonotone(t *testing.T) {
 	step := func(load float64, d Decision) Step {
 		return Step{Probe: Probe{Load: load}, Judgement: Judgement{Decision: d}}

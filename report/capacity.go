@@ -84,7 +84,7 @@ func capacitySentences(doc results.Capacity) (lines []string) {
 	if doc.Soak != "" {
 		lines = append(lines, "Soak: "+doc.Soak)
 	}
-	lines = append(lines, recovery(doc)...)
+	lines = append(append(lines, recovery(doc)...), leftovers(doc)...)
 	for _, m := range doc.Moves {
 		lines = append(lines, "Moved: "+m+".")
 	}
@@ -113,6 +113,16 @@ func recovery(doc results.Capacity) []string {
 		return []string{fmt.Sprintf("Hysteresis: %s s after a load that was too much the latency of the lowest load had not come back (before probe %d).", phrase.Number(p.Recovery, 2), longest+1)}
 	}
 	return []string{fmt.Sprintf("After a load that was too much the latency of the lowest load took up to %s s to come back (before probe %d).", phrase.Number(p.Recovery, 2), longest+1)}
+}
+
+// leftovers tells where a probe began with more znodes than the first one did: what those before it left makes the tree larger.
+func leftovers(doc results.Capacity) []string {
+	for i, p := range doc.Probes {
+		if first := doc.Probes[0].Znodes; first != nil && p.Znodes != nil && *p.Znodes > *first {
+			return []string{fmt.Sprintf("Before probe %d there were %s, and %.0f before the first: what is left makes them differ.", i+1, phrase.Count(int(*p.Znodes), "znode"), *first)}
+		}
+	}
+	return nil
 }
 
 // probesOf is a line for each probe.

@@ -44,3 +44,17 @@ func TestRecoveryIsTold(t *testing.T) {
 		}
 	}
 }
+
+// A search whose probes left znodes says so.
+func TestLeftoversAreTold(t *testing.T) {
+	few, more := 5.0, 105.0
+	for want, znodes := range map[string][]*float64{"": {&few, &few, nil}, "Before probe 3 there were 105 znodes, and 5 before the first": {&few, nil, &more}} {
+		doc := results.Capacity{}
+		for _, n := range znodes {
+			doc.Probes = append(doc.Probes, results.CapacityProbe{Znodes: n})
+		}
+		if got := strings.Join(leftovers(doc), "\n"); !strings.Contains(got, want) || (got == "") != (want == "") {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -70,6 +70,7 @@ type CapacityProbe struct {
 	P99      *float64        `json:"p99_ms"`
 	Took     float64         `json:"took_s"`
 	Recovery float64         `json:"recovery_s,omitempty"` // of that, until the base latency was back after the probe before
+	Znodes   *float64        `json:"znodes,omitempty"`     // that were there before it
 	Suspect  string          `json:"suspect,omitempty"`    // why it is invalid
 	Unsafe   bool            `json:"unsafe,omitempty"`
 	Values   []*float64      `json:"values_ms,omitempty"` // the percentile of each goal

@@ -262,6 +262,9 @@ func (a *app) searchCapacity(ctx context.Context, r capacityFlags, search *capac
 	err = e.Close()
 	doc.Finished = time.Now().UTC()
 	conclude(doc, search.Result(), dirs, cells, broken)
+	for i := range doc.Probes {
+		doc.Probes[i].Znodes = orNull(probes.znodes[i])
+	}
 	if err := results.WriteCapacity(r.out, doc); err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/zkbench/zkbench/bench"
+	"github.com/zkbench/zkbench/ensemble"
 	"github.com/zkbench/zkbench/zk"
 	"github.com/zkbench/zkbench/zk/zktest"
 )
@@ -48,4 +49,8 @@ func (m *oneByOne) serve(op zktest.Op) zktest.Action {
 		time.Sleep(wait)
 	}
 	return zktest.Action{}
+}
+
+func (m *oneByOne) Stats(context.Context) []ensemble.ServerStats {
+	return []ensemble.ServerStats{{Server: 1, Address: "memory:1", Stats: ensemble.Stats{State: "standalone", Znodes: int64(len(m.Tree()))}}}
 }

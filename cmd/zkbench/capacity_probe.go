@@ -29,6 +29,7 @@ type prober struct {
 	patience time.Duration // for the base latency
 	base     time.Duration // p99 at the lowest load, the lowest that was measured; 0: none was yet
 	troubled bool          // the probe before was too much, or said nothing
+	znodes   []float64     // that were there before each probe, NaN where no server tells
 }
 
 // patience is how long the servers have to get over a probe.
@@ -63,6 +64,7 @@ func (p *prober) run(load float64, seed uint64, warmup time.Duration, blocks *be
 func (p *prober) carry(probe capacity.Probe, path string) (m capacity.Measurement, run *results.Run, err error) {
 	began := time.Now()
 	defer func() { m.Took = time.Since(began) }()
+	p.count()
 	recovery, unsafe := time.Duration(0), false
 	if p.troubled && p.base > 0 {
 		back, waited, err := p.recover(probe.Seed+1, path+"-recovery")
@@ -97,6 +99,19 @@ func (p *prober) carry(probe capacity.Probe, path string) (m capacity.Measuremen
 		p.learn(l)
 	}
 	return m, run, nil
+}
+
+// count notes how many znodes are there before a probe: each removes what it made, and what it could not remove shows.
+func (p *prober) count() {
+	there := math.NaN()
+	for _, st := range p.ensemble.Stats(p.s.working) {
+		if st.Err == nil && !st.Lacks("zk_znode_count") && !(float64(st.Znodes) <= there) {
+			there = float64(st.Znodes)
+		}
+	}
+	if p.znodes = append(p.znodes, there); there > p.znodes[0] {
+		p.tell("  %.0f znodes are there before this probe, %.0f were before the first", there, p.znodes[0])
+	}
 }
 
 // measurement is what the result of a probe says of its circumstances.

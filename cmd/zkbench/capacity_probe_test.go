@@ -8,6 +8,7 @@ import (
 
 	"github.com/zkbench/zkbench/bench"
 	"github.com/zkbench/zkbench/capacity"
+	"github.com/zkbench/zkbench/zk"
 )
 
 // memorySearch is a search of the capacity of a server in memory, with its prober.
@@ -76,6 +77,9 @@ func TestAProbeWaitsForTheBaseLatency(t *testing.T) {
 				if err != nil || run == nil || got.Suspect != c.suspect || got.Recovery < c.least || got.Recovery > c.most || (len(got.Blocks) > 0) != c.measured || got.Took < got.Recovery {
 					t.Errorf("recovery %v of %v, %d blocks, suspect %q, %v; want from %v to %v, %q", got.Recovery, got.Took, len(got.Blocks), got.Suspect, err, c.least, c.most, c.suspect)
 				}
+				if p.znodes[1] != p.znodes[0] {
+					t.Errorf("the second probe began with %v znodes, the first one with %v", p.znodes[1], p.znodes[0])
+				}
 				p.search.Tell(got)
 				if j := p.search.Result().Steps[1].Judgement; (j.Decision == capacity.Invalid) != !c.measured {
 					t.Errorf("judged %s: %s", j.Decision, j.Reason)
@@ -95,4 +99,20 @@ func TestRecovered(t *testing.T) {
 			t.Errorf("%d of %d late: recovered = %v", c.over, c.due, got)
 		}
 	}
+}
+
+// What is left of a probe is counted before the next one.
+func TestZnodesBeforeEachProbeAreCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, p := memorySearch(t, overRate, capacity.Plan{From: 20, To: 1000})
+		p.count()
+		s := m.Dial()
+		defer s.Close()
+		if _, err := s.Create(t.Context(), "/left", nil, zk.Persistent); err != nil {
+			t.Fatal(err)
+		}
+		if p.count(); len(p.znodes) != 2 || p.znodes[1] != p.znodes[0]+1 {
+			t.Errorf("counted %v, want one more", p.znodes)
+		}
+	})
 }
