@@ -173,7 +173,12 @@ func (w *walk) answer(c confirmed) {
 	r := &w.result
 	f := figure{goals: w.plan.Goals, low: w.low.load, high: w.high.load, width: w.plan.Width, atOnce: c.high.Binding}
 	r.Load, r.Binding = f.between(c.low.Estimates, c.high.Estimates)
-	r.Interval = f.interval(c, w.plan.Seed)
+	interval, known := w.intervals[len(w.steps)]
+	if !known { // what was told up to here fixes it
+		interval = f.interval(c, w.plan.Seed)
+		w.intervals[len(w.steps)] = interval
+	}
+	r.Interval = interval
 	r.Low = End{Load: w.low.load, Decision: c.low.Decision, Value: w.low.fresh.value(r.Binding)}
 	r.High = End{Load: w.high.load, Decision: c.high.Decision, Value: w.high.fresh.value(r.Binding)}
 	r.Elasticity = math.Log(r.High.Value/r.Low.Value) / math.Log(w.high.load/w.low.load)

@@ -23,6 +23,8 @@ type Plan struct {
 	// Soak asks for a last probe at a share of the capacity, for a time; none if its length is 0.
 	Soak Soak
 	Seed uint64
+
+	least []int // operations that carry each goal with two over
 }
 
 // Soak is a long probe at a share of the capacity that has to pass without a trend.
@@ -57,6 +59,12 @@ func (p Plan) withDefaults() Plan {
 	}
 	if p.Rate == nil {
 		p.Rate = func(load float64) float64 { return load }
+	}
+	p.least = make([]int, len(p.Goals))
+	for i, g := range p.Goals {
+		if g.Share < 1 {
+			p.least[i] = MinOperations(g.Share, 2)
+		}
 	}
 	return p
 }
@@ -125,11 +133,11 @@ const (
 // lowest loads need only show that they pass.
 func (p Plan) block(load float64, purpose Purpose) time.Duration {
 	length := shortBlock
-	for _, g := range p.Goals {
+	for i, g := range p.Goals {
 		if g.Share == 0 {
 			continue
 		}
-		seconds := float64(MinOperations(g.Share, 2)) * 1.1 / 2 / p.Rate(load)
+		seconds := float64(p.least[i]) * 1.1 / 2 / p.Rate(load)
 		if purpose != Base && purpose != Climb && purpose != Warm {
 			seconds = max(seconds, min(enoughOver/(p.Rate(load)*g.Share), longBlock.Seconds()))
 		}

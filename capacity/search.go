@@ -13,6 +13,8 @@ type Search struct {
 	told   []Measurement
 	judged []Judgement // of what was told: the same in each walk
 	walk   *walk       // of what was told so far
+
+	intervals map[int]Interval // of brackets that were confirmed, by the number of steps: the same in each walk
 }
 
 // New returns a search, or says what is wrong with the plan. Fields of the plan that are 0 have their defaults.
@@ -21,13 +23,13 @@ func New(p Plan) (*Search, error) {
 	if err := p.validate(); err != nil {
 		return nil, err
 	}
-	s := &Search{plan: p}
+	s := &Search{plan: p, intervals: map[int]Interval{}}
 	s.replay()
 	return s, nil
 }
 
 func (s *Search) replay() {
-	s.walk = &walk{plan: s.plan, told: s.told, judged: s.judged}
+	s.walk = &walk{plan: s.plan, told: s.told, judged: s.judged, intervals: s.intervals}
 	s.walk.search()
 	s.judged = s.walk.judged
 }
@@ -113,6 +115,7 @@ type walk struct {
 	refuted       int     // how often fresh samples refuted an end
 	widened       int     // how often an end stayed undecided
 	was           *Result // of a bracket that was confirmed, with the steps up to there
+	intervals     map[int]Interval
 }
 
 // end of the bracket: a load, 0 where there is none yet, and what was measured at it to confirm it.

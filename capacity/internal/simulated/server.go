@@ -73,6 +73,7 @@ func (s *Server) serve(load float64, length time.Duration) capacity.Block {
 	b := capacity.Block{Length: length, Over: make([]int, len(s.Limits))}
 	end := s.now + length.Seconds()
 	unfinished, took := len(s.open), 0.0
+	var late []operation
 	for at := s.now + s.rand.ExpFloat64()/load; at < end; at += s.rand.ExpFloat64() / load {
 		s.now = at
 		service := 1 / s.mu(load)
@@ -80,7 +81,9 @@ func (s *Server) serve(load float64, length time.Duration) capacity.Block {
 			service *= s.rand.ExpFloat64()
 		}
 		s.free = s.stall(max(s.free, at)) + service
-		s.open = append(s.open, operation{at, s.free})
+		if s.free > end { // all others end in this block
+			late = append(late, operation{at, s.free})
+		}
 		b.Due++
 		took += s.free - at
 		for i, limit := range s.Limits {
@@ -91,7 +94,7 @@ func (s *Server) serve(load float64, length time.Duration) capacity.Block {
 	}
 	s.now = end
 	b.Mean = seconds(took / float64(max(b.Due, 1)))
-	s.open = slices.DeleteFunc(s.open, func(o operation) bool { return o.end <= end })
+	s.open = append(slices.DeleteFunc(s.open, func(o operation) bool { return o.end <= end }), late...)
 	b.Done = b.Due + unfinished - len(s.open)
 	for _, o := range s.open {
 		if o.due < end-slices.Max(s.Limits) {
