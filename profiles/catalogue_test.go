@@ -36,4 +36,5 @@ var catalogue = Catalogue{
 		Fields: []Field{testBarriers, testHold}},
 	{Name: "published", Shape: Played, Once: true},
 	{Name: "fencing", Shape: Played},
+	{Name: "secured", Shape: Played, Once: true},
 }

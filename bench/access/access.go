@@ -358,3 +358,30 @@ func says(all []zk.Identity) string {
 	}
 	return "they say " + strings.Join(texts, ", ")
 }
+
+// As is the identity with a digest credential besides, USER:PASSWORD, whose owner alone may use what the session makes.
+func (i Identity) As(digest []byte) Identity {
+	user, password, _ := strings.Cut(string(digest), ":")
+	i.Digests = append(slices.Clone(i.Digests), digest)
+	i.Owners = []zk.Identity{credential{scheme: profiles.Digest, user: user, password: keep(password)}.id(0)}
+	return i
+}
+
+// Nobody connects as the identity does, and proves nothing.
+func (i Identity) Nobody() Identity {
+	i.User, i.Password, i.Digests, i.Owners = "", "", nil, nil
+	return i
+}
+
+// Through is the identity whose connections pass through wrap, in the clear.
+func (i Identity) Through(wrap func(net.Conn) net.Conn) Identity {
+	dial := i.Dial
+	i.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+		c, err := dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return wrap(c), nil
+	}
+	return i
+}

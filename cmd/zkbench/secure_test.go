@@ -81,6 +81,10 @@ func TestASecuredEnsemble(t *testing.T) {
 		}
 		withoutSecret(t, dir, secret)
 	}
+	dir := filepath.Join(t.TempDir(), "played")
+	o := silent(zkbench(t, append([]string{"run", "secured", "--set", "secure=none", "--out", dir}, known...)...))
+	o.want(exitOK, "8 trials: ")
+	withoutSecret(t, dir, secret)
 	silent(zkbench(t, append([]string{"clean", "--yes"}, known...)...)).want(exitOK, "no zkbench data under /zkbench")
 
 	for _, c := range []struct {

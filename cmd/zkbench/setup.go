@@ -51,7 +51,7 @@ func setup() bench.Setup {
 			workloads.Groups(membership.Variants()), workloads.Configs(setting.Variants()), workloads.Watchers(), workloads.OperationMixes(), workloads.OpenedSessions(),
 			workloads.Playing(workloads.Commits(commit.Variants()), commit.PublishedVariants()),
 		},
-		Acts: []bench.Act{playPublished(), playFencing(), playStores()},
+		Acts: []bench.Act{playPublished(), playFencing(), playStores(), playSecured()},
 	}
 }
 

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+
+	"github.com/zkbench/zkbench/bench"
+	"github.com/zkbench/zkbench/results"
+	"github.com/zkbench/zkbench/scenarios/secured"
+	"github.com/zkbench/zkbench/zk"
+)
+
+// identitiesAtOnce is how many scenarios of identities go on at a time, each with three sessions.
+const identitiesAtOnce = 8
+
+// playSecured is the workload that plays what goes wrong with identities, on secured servers.
+func playSecured() bench.Act {
+	return bench.Act{
+		Name: "secured", Doc: "play what goes wrong with identities: locks whose znodes are their creator's alone, clients that come back as nobody; no load",
+		Once: true, Secured: true, Variants: secured.Variants, Persistent: secured.Persistent, Sessions: 3*identitiesAtOnce + 4, Znodes: secured.Znodes(),
+		Do: func(ctx context.Context, s bench.Stage) error {
+			rules, found, err := secured.Run(ctx, secured.Config{
+				Servers: stagedServers{s}, Dir: s.Root, Variants: s.Variants, Parallel: identitiesAtOnce,
+				Played: func(n, of int, f secured.Finding) {
+					if ctx.Err() == nil {
+						s.Tell(fmt.Sprintf("[%d/%d] %s in %s: %s", n, of, f.Variant, f.Scenario, outcome(string(f.Seen), f.Err)))
+					}
+				},
+			})
+			if err == nil || len(found) > 0 {
+				s.Document.Notes = append(s.Document.Notes, rulesNote(rules))
+			}
+			for _, f := range found {
+				if f.Err != nil && err != nil { // cut off by the end of the run
+					continue
+				}
+				s.Document.Findings = append(s.Document.Findings, securedFinding(f))
+			}
+			return err
+		},
+	}
+}
+
+// rulesNote says what the servers ask for, from which follows what is expected.
+func rulesNote(r secured.Rules) string {
+	need := func(asked bool) string {
+		if asked {
+			return "needs READ of the znode"
+		}
+		return "needs no permission"
+	}
+	text := "Asked by trial, the servers let in"
+	if r.Enforced {
+		text += " nobody without credentials"
+	} else {
+		text += " whoever has no credentials, so the scenario ping-first is not played"
+	}
+	return fmt.Sprintf("%s; exists %s, and an event of a watch %s.", text, need(r.ReadLook), need(r.ReadTold))
+}
+
+func securedFinding(f secured.Finding) results.Finding {
+	r := results.Finding{Variant: f.Variant, Scenario: f.Scenario, Expected: string(f.Expect), Seen: string(f.Seen), Witness: f.Witness}
+	if f.Err != nil {
+		r.Error = f.Err.Error()
+	}
+	return r
+}
+
+// stagedServers are those of a stage.
+type stagedServers struct{ bench.Stage }
+
+func (s stagedServers) Dial(ctx context.Context) (zk.Session, error) {
+	return s.Stage.Dial(ctx, s.Addresses)
+}
+
+func (s stagedServers) DialAs(ctx context.Context, credential []byte, wrap func(net.Conn) net.Conn) (zk.Session, error) {
+	who := s.Identity.As(credential)
+	if wrap != nil {
+		who = who.Through(wrap)
+	}
+	return s.Stage.DialAs(ctx, who)
+}
+
+func (s stagedServers) DialNobody(ctx context.Context) (zk.Session, error) {
+	return s.Stage.DialAs(ctx, s.Identity.Nobody())
+}

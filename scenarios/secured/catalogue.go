@@ -1,0 +1,110 @@
+package secured
+
+import (
+	"slices"
+
+	"github.com/zkbench/zkbench/recipes"
+	"github.com/zkbench/zkbench/recipes/lock"
+)
+
+// Violation is a broken promise; the package comment says how each is decided.
+type Violation string
+
+// The violations.
+const (
+	None     Violation = ""
+	Liveness Violation = "liveness"
+	Session  Violation = "session"
+)
+
+// Rules are what the servers ask for.
+type Rules struct {
+	Enforced bool // credentials before anything else: everything before them ends the session (-124)
+	ReadLook bool // READ of a znode for exists: since ZooKeeper 3.7.3, 3.8.4 and 3.9.2
+	ReadTold bool // READ of a znode for events of a watch: since ZooKeeper 3.8.4 and 3.9.2
+}
+
+// subject is what a trial is of.
+type subject struct {
+	name, doc string
+	scenarios []string
+	lock      string // its variant
+	watch     string // how a waiter watches; "": as the variant does by default
+	fault     Fault  // of the holder's client
+	expect    func(scenario string, r Rules) Violation
+}
+
+func comes(string, Rules) Violation { return None }
+
+func fails(string, Rules) Violation { return Liveness }
+
+// The scenarios.
+const (
+	creatorOnly = "creator-only"
+	reconnect   = "reconnect"
+	pingFirst   = "ping-first"
+)
+
+var subjects = []subject{
+	{name: "predecessor", doc: "the lock, which watches the znode before its own with getData: that asks for READ", scenarios: []string{creatorOnly},
+		lock: "predecessor", expect: fails},
+	{name: "predecessor-exists", doc: "the same with exists (watch: exists), which asked for nothing until ZooKeeper 3.8.3", scenarios: []string{creatorOnly},
+		lock: "predecessor", watch: "exists", expect: func(_ string, r Rules) Violation {
+			if r.ReadLook || r.ReadTold {
+				return Liveness
+			}
+			return None
+		}},
+	{name: "persistent", doc: "a lock that follows the queue with one recursive watch, whose events are filtered since ZooKeeper 3.8.4", scenarios: []string{creatorOnly},
+		lock: "persistent", expect: func(_ string, r Rules) Violation {
+			if r.ReadTold {
+				return Liveness
+			}
+			return None
+		}},
+	{name: "naive", doc: "a lock that watches the directory, which both may read", scenarios: []string{creatorOnly}, lock: "naive", expect: comes},
+	{name: "engine", doc: "the engine of the run, which proves itself on each connection before anything else", scenarios: []string{reconnect, pingFirst},
+		lock: "naive", expect: comes},
+	{name: "forgetful", doc: "the same, which presents its credential on the first connection alone", scenarios: []string{reconnect}, lock: "naive",
+		fault: Forgetful, expect: fails},
+	{name: "hasty", doc: "the same, whose ping overtakes the credentials when it comes back", scenarios: []string{pingFirst}, lock: "naive",
+		fault: Hasty, expect: func(string, Rules) Violation { return Session }},
+}
+
+// Variants are the names of what can be played.
+func Variants() (all []string) {
+	for _, s := range subjects {
+		all = append(all, s.name)
+	}
+	return all
+}
+
+// Persistent reports whether a variant needs sessions that keep watches armed.
+func Persistent(variant string) bool { return variant == "persistent" }
+
+// Znodes are the names of what the scenarios make: a directory each, with the lock.
+func Znodes() recipes.Znodes {
+	all := recipes.Znodes{Persistent: []string{`trial-[0-9]+/(lock|own|last)`}}
+	for _, v := range lock.Variants() {
+		all = all.And(v.Znodes.Of("lock"))
+	}
+	return all
+}
+
+// Trial is one that is played.
+type Trial struct {
+	Variant, Scenario string
+	Expect            Violation // None: it comes through
+}
+
+// Plan is what can be played of these variants on servers with these rules. Where nothing is enforced, nobody can be hasty.
+func Plan(variants []string, r Rules) (all []Trial) {
+	for _, s := range subjects {
+		for _, scenario := range s.scenarios {
+			if slices.Contains(variants, s.name) && (scenario != pingFirst || r.Enforced) {
+				all = append(all, Trial{s.name, scenario, s.expect(scenario, r)})
+			}
+		}
+	}
+	return all
+}

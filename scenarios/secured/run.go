@@ -1,0 +1,174 @@
+package secured
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/zkbench/zkbench/zk"
+)
+
+// Servers opens sessions on the servers of the run.
+type Servers interface {
+	// Dial opens one that proves what the sessions of the run prove.
+	Dial(ctx context.Context) (zk.Session, error)
+	// DialAs opens one that proves a digest credential besides, USER:PASSWORD, whose owner alone may use what it makes. Each of its connections
+	// passes through wrap, in the clear, unless it is nil.
+	DialAs(ctx context.Context, credential []byte, wrap func(net.Conn) net.Conn) (zk.Session, error)
+	// DialNobody opens one that proves nothing.
+	DialNobody(ctx context.Context) (zk.Session, error)
+}
+
+// Config is one run.
+type Config struct {
+	Servers  Servers
+	Dir      string   // an existing znode; each trial makes one below it, and leaves it
+	Variants []string // of Variants()
+	Parallel int      // trials that go on at once; 0: one
+	// Played, if not nil, is told of each trial that is over, from one goroutine at a time.
+	Played func(n, of int, f Finding)
+}
+
+// Finding is what came of one trial.
+type Finding struct {
+	Trial
+	Seen    Violation
+	Witness string
+	Err     error // why it could not be played; nothing was found then
+}
+
+// tries is how often a trial is played until the situation comes about: a session may be lost on a machine that is too slow.
+const tries = 3
+
+// Run asks the servers for their rules, and plays what Plan says. The error says why the servers could not be asked, or is the end of ctx.
+func Run(ctx context.Context, c Config) (Rules, []Finding, error) {
+	rules, err := ask(ctx, c.Servers, c.Dir+"/trial-0")
+	if err != nil {
+		return rules, nil, fmt.Errorf("ask the servers for their rules: %w", err)
+	}
+	trials := Plan(c.Variants, rules)
+	findings := make([]Finding, len(trials))
+	places := make(chan struct{}, max(c.Parallel, 1))
+	played := 0
+	var told sync.Mutex
+	var workers sync.WaitGroup
+	for i, t := range trials {
+		places <- struct{}{}
+		workers.Go(func() {
+			defer func() { <-places }()
+			for try := 0; try == 0 || try < tries && findings[i].Err != nil && ctx.Err() == nil; try++ {
+				findings[i] = play(ctx, c.Servers, t, fmt.Sprintf("%s/trial-%d", c.Dir, 1+i+try*len(trials)))
+			}
+			told.Lock()
+			defer told.Unlock()
+			if played++; c.Played != nil {
+				c.Played(played, len(trials), findings[i])
+			}
+		})
+	}
+	workers.Wait()
+	return rules, findings, ctx.Err()
+}
+
+// credential is a new one of a user. Servers know digest credentials from those who present them.
+func credential(user string) []byte { return []byte(user + ":" + rand.Text()) }
+
+// ask tries out what the servers ask for.
+func ask(ctx context.Context, servers Servers, dir string) (r Rules, err error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if r.Enforced, err = enforced(ctx, servers); err != nil {
+		return r, err
+	}
+	admin, err := servers.Dial(ctx)
+	if err != nil {
+		return r, err
+	}
+	defer admin.Close()
+	owner, err := servers.DialAs(ctx, credential("owner"), nil)
+	if err != nil {
+		return r, err
+	}
+	defer owner.Close()
+	other, err := servers.DialAs(ctx, credential("other"), nil)
+	if err != nil {
+		return r, err
+	}
+	defer other.Close()
+	if _, err := admin.Create(ctx, dir, nil, zk.Persistent); err != nil {
+		return r, err
+	}
+	if err := other.Sync(ctx, dir); err != nil {
+		return r, err
+	}
+	var told *zk.Stream
+	if w, ok := zk.AsPersistentWatcher(other); ok {
+		if told, err = w.AddWatch(ctx, dir, true); err != nil {
+			return r, err
+		}
+		defer told.Stop()
+	}
+	own, last := dir+"/own", dir+"/last"
+	if _, err := owner.Create(ctx, own, nil, zk.Persistent); err != nil {
+		return r, err
+	}
+	if err := other.Sync(ctx, own); err != nil {
+		return r, err
+	}
+	switch _, there, err := other.Exists(ctx, own); {
+	case errors.Is(err, zk.ErrNoAuth):
+		r.ReadLook = true
+	case err != nil:
+		return r, err
+	case !there:
+		return r, fmt.Errorf("%s is not there after a sync", own)
+	}
+	if err := owner.Delete(ctx, own, zk.AnyVersion); err != nil || told == nil {
+		return r, err
+	}
+	if _, err := admin.Create(ctx, last, nil, zk.Persistent); err != nil {
+		return r, err
+	}
+	r.ReadTold, err = filtered(ctx, told, own, last)
+	return r, err
+}
+
+// enforced reports whether a session that has proved nothing is refused everything.
+func enforced(ctx context.Context, servers Servers) (bool, error) {
+	nobody, err := servers.DialNobody(ctx)
+	if err == nil {
+		defer nobody.Close()
+		_, _, err = nobody.Exists(ctx, "/")
+	}
+	switch {
+	case errors.Is(err, zk.ErrAuthRequired):
+		return true, nil
+	case errors.Is(err, zk.ErrNoAuth): // it was asked for READ, and so let in
+		return false, nil
+	}
+	return false, err
+}
+
+// filtered reports whether the deletion of own is kept from a watch that hears of what came after it.
+func filtered(ctx context.Context, told *zk.Stream, own, last string) (bool, error) {
+	for {
+		e, err := told.Next(ctx)
+		switch {
+		case err != nil:
+			return false, err
+		case e.Err != nil:
+			return false, e.Err
+		case e.Type == zk.EventDeleted && e.Path == own:
+			return false, nil
+		case e.Path == last:
+			return true, nil
+		}
+	}
+}
+
+// patience bounds one step: servers that take longer do not serve.
+const patience = 30 * time.Second
