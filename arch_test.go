@@ -65,14 +65,15 @@ var allowed = map[string][]string{
 	"recipes/internal/trouble": {"recipes", "recipes/internal/bubble", "zk", "zk/zktest"},
 	"recipes/recipestest":      {"recipes", "recipes/internal/bubble", "recipes/internal/trouble", "zk", "zk/zktest"}, // no implementation: it tests yours too
 
-	"check":                    {"metrics", "internal/spill"},
-	"ensemble":                 {"compose", "ensemble/internal/host", "internal/jute"},
-	"ensemble/internal/host":   {},
-	"ensemble/internal/driver": {"ensemble", "ensemble/internal/host"},
-	"ensemble/local":           {"ensemble", "ensemble/internal/driver", "ensemble/internal/host"},
-	"ensemble/compose":         {"ensemble", "ensemble/internal/driver", "ensemble/internal/host", "compose"},
-	"ensemble/drivers":         {"ensemble", "ensemble/internal/driver", "ensemble/local", "ensemble/compose"},
-	"ensemble/proxy":           {"internal/jute"},
+	"check":                     {"metrics", "internal/spill"},
+	"ensemble":                  {"compose", "ensemble/internal/host", "internal/jute"},
+	"ensemble/internal/host":    {},
+	"ensemble/internal/secrets": {"ensemble"},
+	"ensemble/internal/driver":  {"ensemble", "ensemble/internal/host"},
+	"ensemble/local":            {"ensemble", "ensemble/internal/driver", "ensemble/internal/host", "ensemble/internal/secrets"},
+	"ensemble/compose":          {"ensemble", "ensemble/internal/driver", "ensemble/internal/host", "ensemble/internal/secrets", "compose"},
+	"ensemble/drivers":          {"ensemble", "ensemble/internal/driver", "ensemble/local", "ensemble/compose"},
+	"ensemble/proxy":            {"internal/jute"},
 
 	"drivers":        {"recipes", "metrics", "zk"},
 	"drivers/serve":  {"drivers"},

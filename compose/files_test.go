@@ -115,10 +115,10 @@ func TestTheServersOfAFileAgree(t *testing.T) {
 		}
 		var want []string
 		for i := range size {
-			want = append(want, fmt.Sprintf("server.%d=zk%[1]d:2888:3888;2181", i+1))
+			want = append(want, fmt.Sprintf("server.%d=zk%[1]d:2888:3888;${ZK_PLAIN_ADDRESS:-}2181", i+1))
 		}
 		if name == "observer.yml" {
-			want[3] = "server.4=zk4:2888:3888:observer;2181"
+			want[3] = "server.4=zk4:2888:3888:observer;${ZK_PLAIN_ADDRESS:-}2181"
 		}
 		for i := range size {
 			which := fmt.Sprint("zk", i+1)
@@ -129,7 +129,7 @@ func TestTheServersOfAFileAgree(t *testing.T) {
 			if id := s.Environment["ZOO_MY_ID"]; id != fmt.Sprint(i+1) || s.Hostname != which {
 				t.Errorf("%s: %s has the number %s and the name %s", name, which, id, s.Hostname)
 			}
-			if want := []string{fmt.Sprintf("127.0.0.1:${ZK_PORT_%d:-%d}:2181", i+1, 2181+i)}; !slices.Equal(s.Ports, want) {
+			if want := []string{fmt.Sprintf("127.0.0.1:${ZK_PORT_%d:-%d}:${ZK_CLIENT_PORT:-2181}", i+1, 2181+i)}; !slices.Equal(s.Ports, want) {
 				t.Errorf("%s: %s: ports %q, want %q", name, which, s.Ports, want)
 			}
 			if got := fmt.Sprint(f.Services["zk1"].DependsOn); i > 0 && !strings.Contains(got, which) {

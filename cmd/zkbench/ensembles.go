@@ -21,7 +21,7 @@ containers of Docker's. The variables that containers heed (ZK_IMAGE, ZK_HEAP, .
 	driver := f.String("driver", "local", "what the servers are: local, processes of this machine, or compose, containers")
 	noFsync := f.Bool("no-fsync", false, "answer writes before they are on disk: faster, and not what ZooKeeper promises")
 	home := f.String("zookeeper-home", "", "ZooKeeper's home directory or server jar (default: ZOOKEEPER_HOME, then the usual places); for local")
-	secure := f.String("secure", "", "encrypt the clients' port, and ask clients for more: tls, tls-resumed, mtls, sasl or digest; for local")
+	secure := f.String("secure", "", "encrypt the clients' port, and ask clients for more: tls, tls-resumed, mtls, sasl or digest")
 	show := f.Bool("print-servers", false, "print the addresses of the ensemble that is up, and start nothing")
 	flags := f.Bool("print-flags", false, "print the flags with which other commands reach the ensemble that is up, and start nothing")
 	if err := parse(f, args); err != nil {
@@ -44,9 +44,6 @@ containers of Docker's. The variables that containers heed (ZK_IMAGE, ZK_HEAP, .
 	}
 	if *secure != "" && !slices.Contains(ensemble.SecureWays(), *secure) {
 		return usagef("--secure %q: expected %s", *secure, strings.Join(ensemble.SecureWays(), ", "))
-	}
-	if *secure != "" && *driver == "compose" {
-		return usagef("--secure is for --driver local: servers in containers cannot be secured")
 	}
 	if *driver != "local" && *driver != "compose" {
 		return usagef("--driver %q: drivers are local and compose", *driver)

@@ -263,7 +263,6 @@ func TestWhatSecurityCosts(t *testing.T) {
 
 func TestSecuringWhatCannotBe(t *testing.T) {
 	zkbench(t, "up", "--secure", "kerberos").want(exitUsage, "expected tls, tls-resumed, mtls, sasl, digest")
-	zkbench(t, "up", "--secure", "tls", "--driver", "compose").want(exitUsage, "servers in containers cannot be secured")
 	zkbench(t, "run", "quickstart", "--servers", "localhost:1", "--set", "secure=tls").want(exitUsage, "secure is for ensembles that zkbench starts")
 	zkbench(t, "run", "quickstart", "--servers", "localhost:1", "--set", "secure=[none,tls]").want(exitUsage, "leave --servers out")
 	zkbench(t, "run", "quickstart", "--set", "secure=tls", "--set", "faults=[{at: 1s, kind: cut-reply}]").want(exitUsage, "which TLS hides")

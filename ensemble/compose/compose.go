@@ -14,6 +14,7 @@ import (
 	files "github.com/zkbench/zkbench/compose"
 	"github.com/zkbench/zkbench/ensemble"
 	"github.com/zkbench/zkbench/ensemble/internal/driver"
+	"github.com/zkbench/zkbench/ensemble/internal/secrets"
 )
 
 // Compose is ZooKeeper servers in containers of a Docker daemon on this machine, each with an address of its own; clients reach them at
@@ -23,6 +24,7 @@ type Compose struct {
 	cfg     Config
 	docker  docker
 	project string      // of Compose: all that belongs to this ensemble has it for a label
+	secrets string      // the directory of what a secured ensemble and its clients need to know; "": none
 	silent  atomic.Bool // a server that should be up did not answer the last Stats
 
 	tools func(c *container, script string) []string // how a script runs in the network of a container; nil: not found yet
@@ -33,6 +35,7 @@ var (
 	_ ensemble.Partitioner = (*Compose)(nil)
 	_ ensemble.Degrader    = (*Compose)(nil)
 	_ ensemble.Accountant  = (*Compose)(nil)
+	_ ensemble.Secured     = (*Compose)(nil)
 )
 
 // Start starts servers in containers and returns when a write went through every one of them. They live until Close, or with
@@ -69,7 +72,7 @@ func Start(ctx context.Context, cfg Config) (*Compose, error) {
 			err = c.saveDetached()
 		}
 		if err != nil {
-			err = errors.Join(err, d.remove(context.WithoutCancel(ctx), project))
+			err = errors.Join(err, d.remove(context.WithoutCancel(ctx), project), c.removeSecrets())
 		}
 		return err
 	})
@@ -88,6 +91,9 @@ func (c *Compose) create(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := c.writeSecrets(); err != nil {
+		return err
+	}
 	dir, err := os.MkdirTemp("", "zkbench-compose-*")
 	if err != nil {
 		return err
@@ -97,8 +103,17 @@ func (c *Compose) create(ctx context.Context) error {
 		return err
 	}
 	file := filepath.Join(dir, files.Ensemble(c.cfg.Servers))
-	args := append(slices.Clone(c.docker.compose[1:]), "--project-name", c.project, "--file", file, "up", "--detach")
-	if _, err := command(ctx, c.environment(ports), c.docker.compose[0], args...); err != nil {
+	env := c.environment(ports)
+	compose := func(how ...string) error {
+		args := append(slices.Clone(c.docker.compose[1:]), "--project-name", c.project, "--file", file)
+		_, err := command(ctx, env, c.docker.compose[0], append(args, how...)...)
+		return err
+	}
+	start := "--detach"
+	if c.cfg.Secure != "" {
+		start = "--no-start" // what a server has to know goes into its container first
+	}
+	if err := compose("up", start); err != nil {
 		return err
 	}
 	ids, err := c.docker.lines(ctx, "ps", "-a", "--no-trunc", "--filter", "label=com.docker.compose.project="+c.project,
@@ -113,17 +128,31 @@ func (c *Compose) create(ctx context.Context) error {
 	var servers []*container
 	for i, line := range ids {
 		_, id, _ := strings.Cut(line, "=")
+		if c.cfg.Secure != "" {
+			if err := c.give(ctx, id); err != nil {
+				return err
+			}
+		}
 		servers = append(servers, &container{of: c, number: i + 1, id: id, address: driver.Loopback(ports[i])})
+	}
+	if c.cfg.Secure != "" {
+		if err := compose("up", "--detach"); err != nil {
+			return err
+		}
 	}
 	return c.take(ctx, servers)
 }
 
 // take makes the containers the servers of the ensemble, and learns their processes.
 func (c *Compose) take(ctx context.Context, servers []*container) error {
-	cfg := driver.Config[*container]{Servers: servers, StartTimeout: c.cfg.StartTimeout, Look: time.Second} // it takes as long as ten questions to a server
+	dial, err := secrets.Dialer(c.Credentials())
+	if err != nil {
+		return fmt.Errorf("certificates: %w", err)
+	}
+	cfg := driver.Config[*container]{Servers: servers, Dial: dial, StartTimeout: c.cfg.StartTimeout, Look: time.Second} // it takes as long as ten questions to a server
 	if !c.cfg.Detach {
 		cfg.Finish = func(ctx context.Context, unasked error) error {
-			return errors.Join(unasked, c.docker.remove(ctx, c.project))
+			return errors.Join(unasked, c.docker.remove(ctx, c.project), c.removeSecrets())
 		}
 	}
 	c.Init(cfg)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/zkbench/zkbench/ensemble"
 	"github.com/zkbench/zkbench/ensemble/internal/driver"
+	"github.com/zkbench/zkbench/ensemble/internal/secrets"
 )
 
 // Config says which servers Start starts in containers. The zero value of every field is a usable default. The variables of
@@ -19,6 +20,8 @@ type Config struct {
 	Image   string // "" is ZK_IMAGE, then the official image or BuiltImage, whichever is here, then the official one, pulled
 	// MaxSessionTimeout of the servers; 0 means 20 ticks.
 	MaxSessionTimeout time.Duration
+	// Secure is one of ensemble.SecureWays; "" means plain connections and no authentication.
+	Secure string
 	// NoFsync answers writes before they are on disk. Faster, and not what ZooKeeper promises: results say so.
 	NoFsync bool
 	// ClientPorts of 127.0.0.1 to publish, one per server; none means free ones.
@@ -46,7 +49,7 @@ func (c Config) withDefaults() Config {
 }
 
 func (c Config) validate() error {
-	return errors.Join(ensemble.Target{Compose: c.Servers}.Check(), driver.CheckPorts(c.ClientPorts, c.Servers))
+	return errors.Join(ensemble.Target{Compose: c.Servers}.Check(), driver.CheckPorts(c.ClientPorts, c.Servers), secrets.Check(c.Secure))
 }
 
 // environment is the variables of the files in package compose that the configuration decides.
@@ -58,11 +61,14 @@ func (c *Compose) environment(ports []int) []string {
 	if c.cfg.NoFsync {
 		env = append(env, "ZK_FORCE_SYNC=no")
 	}
+	lines := c.secureLines()
 	if c.cfg.MaxSessionTimeout != 0 {
-		lines := fmt.Sprintf("%s maxSessionTimeout=%d", os.Getenv("ZK_CFG_EXTRA"), c.cfg.MaxSessionTimeout.Milliseconds())
-		env = append(env, "ZK_CFG_EXTRA="+strings.TrimSpace(lines))
+		lines = append(lines, fmt.Sprintf("maxSessionTimeout=%d", c.cfg.MaxSessionTimeout.Milliseconds()))
 	}
-	return env
+	if len(lines) > 0 {
+		env = append(env, "ZK_CFG_EXTRA="+strings.TrimSpace(os.Getenv("ZK_CFG_EXTRA")+" "+strings.Join(lines, " ")))
+	}
+	return append(env, c.secureVariables()...)
 }
 
 func (c *Compose) describe(ctx context.Context) {

@@ -3,11 +3,14 @@ package compose_test
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -289,5 +292,37 @@ func TestContainersOfAKilledProcess(t *testing.T) {
 	must(t, "Close()", c.Close())
 	if after := left(t); len(after) != before {
 		t.Errorf("%d containers, volumes and networks are left, %d before", len(after), before)
+	}
+}
+
+// Servers in containers are secured as processes are: a write goes through each over TLS, once with a client's certificate; without it they refuse the client. Nothing
+// of the secrets stays behind.
+func TestSecuredServersInContainers(t *testing.T) {
+	ensembletest.NeedDocker(t)
+	var dir string
+	t.Run("up", func(t *testing.T) {
+		c := inContainers(t, compose.Config{Servers: 1, Secure: ensemble.SecureMTLS}) // Ready: a write went through it
+		files := c.Credentials()
+		dir = filepath.Dir(files.CA)
+		pair, err := tls.LoadX509KeyPair(files.Cert, files.Key)
+		must(t, "the client's certificate", err)
+		authority, err := os.ReadFile(files.CA)
+		must(t, "the authority", err)
+		cfg := &tls.Config{RootCAs: x509.NewCertPool(), ServerName: "localhost", Certificates: []tls.Certificate{pair}}
+		cfg.RootCAs.AppendCertsFromPEM(authority)
+		dial := ensemble.Dialer((&tls.Dialer{Config: cfg}).DialContext)
+		if version, err := dial.Version(t.Context(), c.Addresses()[0]); err != nil || version != "3.8.0" {
+			t.Errorf("Version() over TLS = %q, %v", version, err)
+		}
+		if answers(t.Context(), c.Addresses()[0]) {
+			t.Error("the server answers a client without TLS")
+		}
+		if out, err := exec.Command("docker", "ps", "--no-trunc", "--filter", "label=zkbench=ensemble", "--format", "{{.Command}} {{.Labels}}").CombinedOutput(); err != nil ||
+			strings.Contains(string(out), "PRIVATE KEY") {
+			t.Errorf("docker ps: %v\n%s", err, out)
+		}
+	})
+	if _, err := os.Stat(dir); dir == "" || !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%s is left: %v", dir, err)
 	}
 }

@@ -3,6 +3,7 @@ package compose
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"os"
 	"regexp"
@@ -22,6 +23,7 @@ type state struct {
 		Project    string
 		Config     Config
 		Containers []string // ids
+		Secrets    string   // the directory of a secured ensemble
 	}
 }
 
@@ -31,7 +33,7 @@ func (c *Compose) saveDetached() error {
 		return nil
 	}
 	s := state{Head: driver.NewHead(c.About)}
-	s.Compose.Project, s.Compose.Config = c.project, c.cfg
+	s.Compose.Project, s.Compose.Config, s.Compose.Secrets = c.project, c.cfg, c.secrets
 	for _, one := range c.All() {
 		s.Servers = append(s.Servers, struct{ Address string }{one.address})
 		s.Compose.Containers = append(s.Compose.Containers, one.id)
@@ -50,7 +52,7 @@ func Load(dir string) (*Compose, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Compose{cfg: s.Compose.Config, docker: d, project: s.Compose.Project}
+	c := &Compose{cfg: s.Compose.Config, docker: d, project: s.Compose.Project, secrets: s.Compose.Secrets}
 	c.About = s.About
 	c.cfg.StateDir = dir
 	var servers []*container
@@ -83,7 +85,8 @@ func Down(dir string) error {
 	if err != nil {
 		return err
 	}
-	return d.remove(ctx, s.Compose.Project)
+	c := Compose{secrets: s.Compose.Secrets}
+	return errors.Join(d.remove(ctx, s.Compose.Project), c.removeSecrets())
 }
 
 // detachedName is the Compose project of an ensemble that stays.
@@ -115,7 +118,7 @@ func (d docker) sweep(ctx context.Context) error {
 			continue
 		}
 		swept[project] = true
-		if err := d.remove(ctx, project); err != nil {
+		if err := errors.Join(d.remove(ctx, project), os.RemoveAll(secretsOf(project))); err != nil {
 			return err
 		}
 	}

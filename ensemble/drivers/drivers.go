@@ -43,10 +43,8 @@ func start(ctx context.Context, t ensemble.Target, o Options, dir string) (ensem
 	case t.Local > 0:
 		return made(local.Start(ctx, local.Config{Servers: t.Local, NoFsync: o.NoFsync, MaxSessionTimeout: o.MaxSessionTimeout, Home: o.Home, Secure: t.Secure,
 			Detach: dir != "", StateDir: dir}))
-	case t.Compose > 0 && t.Secure != "":
-		return nil, fmt.Errorf("secure: %s: servers in containers cannot be secured; use local:%d", t.Secure, t.Compose)
 	case t.Compose > 0:
-		return made(compose.Start(ctx, compose.Config{Servers: t.Compose, NoFsync: o.NoFsync, MaxSessionTimeout: o.MaxSessionTimeout,
+		return made(compose.Start(ctx, compose.Config{Servers: t.Compose, Secure: t.Secure, NoFsync: o.NoFsync, MaxSessionTimeout: o.MaxSessionTimeout,
 			Detach: dir != "", StateDir: dir}))
 	}
 	return made(ensemble.Connect(ctx, ensemble.ExternalConfig{Addresses: t.Addresses, Dial: t.Dial}))
@@ -141,7 +139,7 @@ func Instead(ctx context.Context, t ensemble.Target) (ensemble.Target, error) {
 }
 
 func instead(ctx context.Context, t ensemble.Target, missing error) (ensemble.Target, error) {
-	containers := ensemble.Target{Compose: t.Local}
+	containers := ensemble.Target{Compose: t.Local, Secure: t.Secure}
 	if missing == nil || containers.Check() != nil || os.Getenv("JAVA_HOME") != "" || os.Getenv("ZOOKEEPER_HOME") != "" ||
 		compose.Available(ctx) != nil {
 		return t, nil

@@ -12,6 +12,7 @@ import (
 
 	"github.com/zkbench/zkbench/ensemble"
 	"github.com/zkbench/zkbench/ensemble/internal/driver"
+	"github.com/zkbench/zkbench/ensemble/internal/secrets"
 )
 
 // Config says which servers Start starts. The zero value of every field is a usable default.
@@ -74,7 +75,7 @@ func (c Config) withDefaults() Config {
 
 // validate reports all problems of a configuration with its defaults filled in.
 func (c Config) validate() error {
-	problems := []error{ensemble.Target{Local: c.Servers}.Check(), driver.CheckPorts(c.ClientPorts, c.Servers), checkSecure(c.Secure)}
+	problems := []error{ensemble.Target{Local: c.Servers}.Check(), driver.CheckPorts(c.ClientPorts, c.Servers), secrets.Check(c.Secure)}
 	if c.Tick < time.Millisecond {
 		problems = append(problems, fmt.Errorf("tick %v: at least 1 ms", c.Tick))
 	}
@@ -158,7 +159,7 @@ func (c Config) javaArgs(p program, base, cfg string) []string {
 		"-Dorg.slf4j.simpleLogger.showDateTime=true",
 		"-Dorg.slf4j.simpleLogger.dateTimeFormat=yyyy-MM-dd'T'HH:mm:ss.SSSZ",
 	}
-	args = append(append(args, c.secureArgs(base)...), c.JavaArgs...)
+	args = append(append(args, secrets.JavaArgs(filepath.Join(base, secrets.Dir), c.Secure)...), c.JavaArgs...)
 	return append(args, "-cp", strings.Join(p.ClassPath, string(os.PathListSeparator)),
 		"org.apache.zookeeper.server.quorum.QuorumPeerMain", cfg)
 }
@@ -181,7 +182,7 @@ log4j.appender.out.layout.ConversionPattern=%d{ISO8601} [%t] %-5p %c - %m%n
 `,
 	}
 	if c.Secure != "" {
-		if err := c.writeSecrets(base); err != nil {
+		if err := secrets.Write(filepath.Join(base, secrets.Dir), c.Secure); err != nil {
 			return err
 		}
 	}

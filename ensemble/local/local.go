@@ -12,6 +12,7 @@ import (
 	"github.com/zkbench/zkbench/ensemble"
 	"github.com/zkbench/zkbench/ensemble/internal/driver"
 	"github.com/zkbench/zkbench/ensemble/internal/host"
+	"github.com/zkbench/zkbench/ensemble/internal/secrets"
 )
 
 // Local is ZooKeeper servers on this machine, on the loopback address.
@@ -115,7 +116,7 @@ func (l *Local) launchAll(ctx context.Context) error {
 
 // take makes the servers those of the ensemble.
 func (l *Local) take(servers []*server) error {
-	dial, err := l.dialer()
+	dial, err := secrets.Dialer(l.Credentials())
 	if err != nil {
 		return fmt.Errorf("certificates: %w", err)
 	}

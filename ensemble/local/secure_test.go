@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/zkbench/zkbench/ensemble"
+	"github.com/zkbench/zkbench/ensemble/internal/secrets"
 )
 
 // Only the owner may read what an ensemble keeps secret, and it is in no other file and in no argument of a process.
@@ -23,7 +24,7 @@ func TestSecretsAreTheOwnersAlone(t *testing.T) {
 		if err := cfg.writeFiles(base, ports); err != nil {
 			t.Fatal(err)
 		}
-		text, err := os.ReadFile(filepath.Join(base, secrets, passwordFile))
+		text, err := os.ReadFile(filepath.Join(base, secrets.Dir, "password"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -36,7 +37,7 @@ func TestSecretsAreTheOwnersAlone(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			inside := strings.Contains(path, string(filepath.Separator)+secrets)
+			inside := strings.Contains(path, string(filepath.Separator)+secrets.Dir)
 			if inside && info.Mode().Perm()&0o077 != 0 {
 				t.Errorf("%s: %s has mode %v", way, path, info.Mode())
 			}
@@ -64,7 +65,7 @@ func TestSecretsAreTheOwnersAlone(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if _, err := tls.LoadX509KeyPair(filepath.Join(base, secrets, clientFile), filepath.Join(base, secrets, clientKey)); err != nil {
+		if _, err := tls.LoadX509KeyPair(filepath.Join(base, secrets.Dir, "client.pem"), filepath.Join(base, secrets.Dir, "client.key")); err != nil {
 			t.Error(err)
 		}
 	}
