@@ -301,7 +301,9 @@ func TestSecuredServersInContainers(t *testing.T) {
 	ensembletest.NeedDocker(t)
 	var dir string
 	t.Run("up", func(t *testing.T) {
-		c := inContainers(t, compose.Config{Servers: 1, Secure: ensemble.SecureMTLS}) // Ready: a write went through it
+		c, err := compose.Start(t.Context(), compose.Config{Servers: 1, Secure: ensemble.SecureMTLS})
+		must(t, "Start(): a write went through it", err)
+		defer func() { must(t, "Close()", c.Close()) }()
 		files := c.Credentials()
 		dir = filepath.Dir(files.CA)
 		pair, err := tls.LoadX509KeyPair(files.Cert, files.Key)
