@@ -371,7 +371,7 @@ func TestTogether(t *testing.T) {
 
 // The runs that the documents cite do not contradict themselves.
 func TestPublishedResultsAreConsistent(t *testing.T) {
-	for _, dir := range []string{"published/quickstart", "published/storm-tls", "published/libraries", "published/redis-and-zookeeper"} {
+	for _, dir := range []string{"published/quickstart", "published/storm-tls", "published/libraries", "published/redis-and-zookeeper", "published/published-stores"} {
 		if contradictions, err := Validate(dir); err != nil || len(contradictions) > 0 {
 			t.Errorf("%s: %v, %q", dir, err, contradictions)
 		}
