@@ -3,6 +3,7 @@ package workloads
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -185,6 +186,25 @@ func TestAWatcherWhoseSessionExpires(t *testing.T) {
 		})
 		st.end()
 		st.accounted(check.Account{Watchers: 2, Changes: 4, Due: 8, Delivered: 8})
+	})
+}
+
+// What is due to nobody is told, so that the numbers of a note add up to all changes of all watchers.
+func TestTheNoteTellsOfWatchersWithoutAWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := watchStand(t, latency, Watchers().Variants[0], 2, false)
+		st.watched(func() {
+			st.change(2)
+			st.seats[1].Session.Close()
+			st.steps[1] = func(context.Context, time.Duration) error { time.Sleep(time.Minute); return nil }
+			time.Sleep(time.Second)
+			st.change(2)
+		})
+		st.end()
+		notes := st.work.(*watchLoad).Notes(st.history.All())
+		if want := ", 2 not due, to watchers without a watch at the time"; len(notes) != 1 || !strings.Contains(notes[0], want) {
+			t.Errorf("%q, want %q", notes, want)
+		}
 	})
 }
 
