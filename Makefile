@@ -9,7 +9,7 @@ RECIPES = $(addprefix ./recipes/,internal/znode lock semaphore queue barrier ele
 TEST_NEEDS = $(JAVA_NEEDS) libhdrhistogram-java:/usr/share/java/hdrhistogram.jar $(DRIVER_NEEDS) \
 	chromium:chromium prometheus:promtool prometheus:prometheus tmux:tmux groff-base:groff libxml2-utils:xmllint
 
-.PHONY: demo build drivers image generator-image test defects clean-runs bench screenshot mutants check clean
+.PHONY: demo build drivers image generator-image test manifests defects clean-runs bench screenshot mutants check clean
 
 demo: build ## install what is missing and run the quickstart profile on three servers started for the run
 	@scripts/need $(JAVA_NEEDS) || docker version >/dev/null 2>&1 || exit 1 # with Docker alone, the run takes containers
@@ -38,6 +38,9 @@ test: ## install what the tests need and run all of them, race detector on
 	@if docker version >/dev/null 2>&1; then $(MAKE) --no-print-directory image; else echo "no Docker here: servers in containers are not tested"; fi
 	ZKBENCH_REQUIRE_PACKAGES=1 $(GO) test -race -timeout 45m ./...
 	for module in redis etcd; do (cd drivers/$$module && ZKBENCH_REQUIRE_PACKAGES=1 $(GO) test -race ./...) || exit 1; done
+
+manifests: ## have the API server's own code read what 'zkbench fleet kubernetes' prints; not in 'make test', because it takes minutes to compile the first time
+	cd compose/kubernetes && $(GO) vet . && $(GO) test -count=1 .
 
 defects: ## run every deliberately broken recipe as a user would; 'make test' runs one for each check of each workload
 	@scripts/need $(JAVA_NEEDS)
