@@ -115,12 +115,13 @@ func TestMergedSharesAreOneRun(t *testing.T) {
 	}
 }
 
-// Items that one share puts and another takes are neither lost nor came twice, and are taken in order.
-func TestMergedSharesKeepTheirItems(t *testing.T) {
+// What one share puts or writes others take or see: items are neither lost nor taken twice nor out of order, and values are those that were written.
+func TestMergedSharesJudgeWhatTheyGiveEachOther(t *testing.T) {
 	for _, profile := range [][]string{
 		{"workload: queue", "variants: [fifo]", "sessions: 10", "objects: 2", "preload: 4", "payload: 16", "rate: 40", "hold: 2ms", "duration: 4s"},
 		{"workload: queue", "variants: [claim]", "sessions: 7", "producers: 30", "payload: 16", "hold: 20ms", "bound: 20", "duration: 4s"},
 		{"workload: priority-queue", "variants: [priority]", "sessions: 8", "payload: 16", "rate: 40", "hold: 2ms", "duration: 4s"},
+		{"workload: config", "variants: [cache]", "sessions: 9", "objects: 2", "writers: 40", "rate: 30", "duration: 4s"},
 	} {
 		t.Run(strings.Join(profile[:2], "-"), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -141,8 +142,10 @@ func TestMergedSharesKeepTheirItems(t *testing.T) {
 				if doc.Exit.Code != 0 || c.Operations == 0 || c.Due != due {
 					t.Errorf("exit %v, %d operations, %d of %d that were due", doc.Exit, c.Operations, c.Due, due)
 				}
-				if _, told := c.Latency["put-to-take.response"]; told {
-					t.Error("the way of an item from one process to another is timed")
+				for _, op := range []string{"put-to-take.response", "deliver.response"} {
+					if l, told := c.Latency[op]; told {
+						t.Errorf("%s from one process to another is timed: %+v", op, l)
+					}
 				}
 				for _, k := range c.Checks {
 					if k.Verdict != check.Holds.String() || k.Evidence == 0 {

@@ -20,6 +20,7 @@ import (
 	"github.com/zkbench/zkbench/recipes/published"
 	zkqueue "github.com/zkbench/zkbench/recipes/queue"
 	zksemaphore "github.com/zkbench/zkbench/recipes/semaphore"
+	zksetting "github.com/zkbench/zkbench/recipes/setting"
 	"github.com/zkbench/zkbench/results"
 	"github.com/zkbench/zkbench/workloads"
 	"github.com/zkbench/zkbench/zk"
@@ -59,6 +60,9 @@ func newRig(t *testing.T, cfg zktest.Config, lines ...string) *rig {
 		given := func(key string) bool {
 			return slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, key+":") })
 		}
+		if key == "hold" && slices.Contains(lines, "workload: config") {
+			continue
+		}
 		if untimed := (given("barriers") || given("transactions")) && (key == "warmup" || key == "duration"); !given(key) && !untimed {
 			text = append(text, def)
 		}
@@ -76,7 +80,7 @@ func newRig(t *testing.T, cfg zktest.Config, lines ...string) *rig {
 		Setup: Setup{Workloads: []workloads.Kind{workloads.DrivenLocks(workloads.Locks(slices.Concat(zklock.Variants(), published.Locks())), drivers.Lock), workloads.RWLocks(zklock.RWVariants()), workloads.Queues(zkqueue.Variants()),
 			workloads.PriorityQueues(zkqueue.PriorityVariants()), workloads.Barriers(zkbarrier.Variants()), workloads.DoubleBarriers(zkbarrier.DoubleVariants()),
 			workloads.Rendezvouses(zkbarrier.RendezvousVariants()), workloads.Commits(zkcommit.Variants()), workloads.Elections(zkelection.Variants()),
-			workloads.MultiLocks(zklock.MultiVariants()), workloads.Semaphores(zksemaphore.Variants())},
+			workloads.MultiLocks(zklock.MultiVariants()), workloads.Semaphores(zksemaphore.Variants()), workloads.Configs(zksetting.Variants())},
 			Engines: []Engine{{Name: "memory", Persistent: true, Dial: r.dial}}}}
 	return r
 }

@@ -187,3 +187,39 @@ func TestFenceOfPermitsAcrossHosts(t *testing.T) {
 		}
 	}
 }
+
+// A value that is seen has been written, by whichever host.
+func TestWrittenValuesAcrossHosts(t *testing.T) {
+	change := func(session byte, start, end int, token, value int64) metrics.Sample {
+		s := sample(metrics.Change, session, 0, start, end, token)
+		s.Value = value
+		return s
+	}
+	see := func(session byte, end int, token, value int64) metrics.Sample {
+		s := sample(metrics.See, session, 0, end-1, end, token)
+		s.Value = value
+		return s
+	}
+	late := with(metrics.InDoubt, change('a', 30, 40, 0, 2))
+	for _, test := range []struct {
+		name        string
+		first, next history
+		answer      Answer
+	}{
+		{"written, and seen elsewhere", history{change('a', 10, 20, 100, 1)}, history{see('b', 5, 100, 1)}, Holds},
+		{"nobody wrote it", history{change('a', 10, 20, 100, 1)}, history{see('b', 5, 100, 3)}, Violated},
+		{"written in another transaction", history{change('a', 10, 20, 100, 1)}, history{see('b', 5, 101, 1)}, Violated},
+		{"a write in doubt was seen", history{late}, history{see('b', 5, 101, 2)}, Holds},
+		{"it was there before its write began", history{see('c', 25, 105, 7), change('d', 1, 2, 105, 7), late}, history{see('b', 5, 101, 2)}, Violated},
+		{"two saw one version with two values", history{change('a', 10, 20, 100, 1), see('c', 25, 100, 1)}, history{see('b', 5, 100, 0)}, Violated},
+	} {
+		if v, judged := WrittenValues().JudgeAcross(hostsOf(test.first, test.next), nil); !judged || v.Answer != test.answer {
+			t.Errorf("%s: %v (%s), want %v", test.name, v.Answer, v.Detail, test.answer)
+		}
+	}
+	cut := hostsOf(nil, history{see('b', 5, 100, 3)})
+	cut[0].Cut = true
+	if v, _ := WrittenValues().JudgeAcross(cut, nil); v.Answer != Unknown {
+		t.Errorf("what a host wrote is not known: %+v", v)
+	}
+}

@@ -17,9 +17,12 @@ import (
 // for each member. Evidence is
 // the number of changes that somebody saw; the witness is the last view, the change, and the wait.
 func Convergence(bound time.Duration) Check {
-	return Check{Name: "convergence", Judge: func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
-		return converged(history, room, bound, true, metrics.OK)
-	}}
+	judge := func(bound, _ time.Duration) func(iter.Seq[metrics.Sample], *spill.Room) Verdict {
+		return func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
+			return converged(history, room, bound, true, metrics.OK)
+		}
+	}
+	return Check{Name: "convergence", Judge: judge(bound, 0), Across: patiently(bound, judge)}
 }
 
 // CrashesSeen is Convergence for members that crash, or lose their session: a Leave with the outcome Lost. The bound has to cover the

@@ -35,9 +35,9 @@ func horizonOf(history iter.Seq[metrics.Sample]) (h horizon) {
 	for s := range history {
 		switch {
 		case s.Session == metrics.Everybody: // from before the load
-		case (s.Op == metrics.Enqueue || s.Op == metrics.Put) && s.Outcome == metrics.OK && s.Token > 0:
+		case (s.Op == metrics.Enqueue || s.Op == metrics.Put || s.Op == metrics.Change) && s.Outcome == metrics.OK && s.Token > 0:
 			write(&s, s.Token)
-		case s.Op == metrics.Take && s.Outcome == metrics.OK && s.Token > 0:
+		case (s.Op == metrics.Take || s.Op == metrics.See) && s.Outcome == metrics.OK && s.Token > 0:
 			h.seen = append(h.seen, moment{s.End, s.Token})
 		case s.Zxid <= 0:
 		case gives(s.Op), s.Op == metrics.Remove:

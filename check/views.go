@@ -67,7 +67,7 @@ func (w *watched) follow(v *Verdict, shown *time.Duration, member int64) {
 // ViewOrder holds when no observer goes back: each See that ended OK has a greater Token than the one of its session and object before it.
 // Evidence is the number of those that have one before them; the witness is the two.
 func ViewOrder() Check {
-	return Check{Name: "view-order", Judge: func(history iter.Seq[metrics.Sample], room *spill.Room) (v Verdict) {
+	judge := func(history iter.Seq[metrics.Sample], room *spill.Room) (v Verdict) {
 		var shown time.Duration
 		all, _ := watchedIn(history, room)
 		for _, w := range all {
@@ -87,14 +87,43 @@ func ViewOrder() Check {
 			}
 		}
 		return v.settle("nobody saw two views")
-	}}
+	}
+	return Check{Name: "view-order", Part: true, Judge: judge, Across: func(hosts []Host, room *spill.Room) Verdict { return within(hosts, room, judge) }}
 }
 
 // WrittenValues holds when every version of a setting that was seen was written: its Value is that of a Change which had begun, of the same
 // Token where the Change ended OK, or 0, which was there before; and whoever saw one Token saw one Value. Evidence is the number of
 // versions seen; the witness is the See, and what it contradicts.
+//
+// Of several hosts it takes all samples together. That a version was there before the Change of its value had begun on another host shows by the
+// transactions: that host had seen it by then, or a later one.
 func WrittenValues() Check {
-	return Check{Name: "written-values", Judge: func(history iter.Seq[metrics.Sample], room *spill.Room) (v Verdict) {
+	return Check{Name: "written-values", Judge: written(func(change, see *metrics.Sample) bool { return change.Start > see.End }), Across: writtenAcross}
+}
+
+// writtenAcross is WrittenValues of several hosts.
+func writtenAcross(hosts []Host, room *spill.Room) Verdict {
+	if i := slices.IndexFunc(hosts, func(h Host) bool { return h.Cut }); i >= 0 {
+		return Verdict{Detail: fmt.Sprintf("the history of %s is not whole: what its sessions wrote is not known", hosts[i].Name)}
+	}
+	horizons, of := make([]horizon, len(hosts)), map[uint32]int{}
+	for i, h := range hosts {
+		horizons[i] = horizonOf(h.History)
+		for s := range h.History {
+			if s.Op == metrics.Change || s.Op == metrics.See {
+				of[s.Session] = i
+			}
+		}
+	}
+	return written(func(change, see *metrics.Sample) bool {
+		writer := of[change.Session]
+		return writer == of[see.Session] && change.Start > see.End || horizons[writer].by(change.Start) >= see.Token
+	})(Together(hosts), room)
+}
+
+// written judges a history; early says of a Change and a See of its value that the Change had not begun when the See ended.
+func written(early func(change, see *metrics.Sample) bool) func(iter.Seq[metrics.Sample], *spill.Room) Verdict {
+	return func(history iter.Seq[metrics.Sample], room *spill.Room) (v Verdict) {
 		var shown time.Duration
 		changes := map[identity]metrics.Sample{}
 		for s := range history {
@@ -117,7 +146,7 @@ func WrittenValues() Check {
 				case s.Value == 0:
 				case !written:
 					tell("which nobody wrote")
-				case c.Start > s.End:
+				case early(&c, &s.Sample):
 					tell("before it was written", c)
 				case c.Outcome == metrics.OK && c.Token != 0 && c.Token != s.Token:
 					tell(fmt.Sprintf("which was written at transaction %d", c.Token), c)
@@ -125,5 +154,5 @@ func WrittenValues() Check {
 			}
 		}
 		return v.settle("nobody saw a setting")
-	}}
+	}
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"iter"
-	"math/rand/v2"
 	"sync/atomic"
 	"time"
 
@@ -22,7 +21,8 @@ var writers = profiles.Field{Key: "writers", Type: profiles.WholeNumber, Axis: t
 // Configs is the workload 'config' over a catalogue of caches of a setting.
 func Configs(all []recipes.Variant[recipes.Setting]) Kind {
 	return Kind{
-		Doc: "some sessions change a setting, the others keep a copy of it",
+		Doc:    "some sessions change a setting, the others keep a copy of it",
+		Shared: anywhere,
 		Workload: profiles.Workload{Name: "config", Alias: map[string]string{"settings": objects.Key},
 			Fields: []profiles.Field{described(objects, "Settings; the sessions are spread over them evenly."), writers},
 			Check:  func(p profiles.Profile) []profiles.Problem { return crowded(p, 2, "setting") }},
@@ -34,8 +34,8 @@ func Configs(all []recipes.Variant[recipes.Setting]) Kind {
 // NewConfig returns the workload 'config': the writers change a setting, and the others keep a copy of it. Operation Deliver is from the
 // issue of a write to a reader's having it; versions that a reader never saw are counted apart.
 func NewConfig(v recipes.Variant[recipes.Setting], o recipes.Options, l Load) Workload {
-	return &config{driving: drive(v, o, l), places: places{l.Dir, "setting", l.Objects()}, writers: l.Share(writers), stamp: rand.Uint64(),
-		seen: make([]recipes.SettingValue, l.Sessions)}
+	return &config{driving: drive(v, o, l), places: places{l.Dir, "setting", l.Objects()}, writers: l.Share(writers), stamp: stampOf(l),
+		values: make([]int64, l.Sessions), seen: make([]recipes.SettingValue, l.Sessions)}
 }
 
 type config struct {
@@ -43,7 +43,7 @@ type config struct {
 	places
 	writers     float64                // share of the sessions of each setting that write it
 	stamp       uint64                 // the values of this cell begin with it
-	values      atomic.Int64           // the last that was written
+	values      []int64                // that each session has written: how many
 	seen        []recipes.SettingValue // by each reader, in whichever session
 	got, missed atomic.Int64           // versions, by all readers together
 }
@@ -75,6 +75,12 @@ func (w *config) read(data []byte) (value int64, issued time.Duration) {
 	return int64(binary.BigEndian.Uint64(data[8:])), time.Duration(binary.BigEndian.Uint64(data[16:]))
 }
 
+// next is the next value of a session: no other one writes it, in whichever process.
+func (w *config) next(session uint32) int64 {
+	w.values[session]++
+	return (w.values[session]-1)*int64(w.Sessions) + int64(session) + 1
+}
+
 // Checks are the promises of a setting.
 func (w *config) Checks() []check.Check {
 	return []check.Check{check.WrittenValues(), check.ViewOrder(), check.Convergence(w.Stall)}
@@ -83,9 +89,13 @@ func (w *config) Checks() []check.Check {
 // Inspect has nothing to look for: what a setting leaves is the setting.
 func (w *config) Inspect(context.Context, zk.Session, metrics.Recorder) error { return nil }
 
-// Measures are the writes, and what readers wait for.
+// Measures are the writes, and what readers wait for: between processes no clock tells how long.
 func (w *config) Measures() []Measure {
-	return []Measure{operation(metrics.Change, "changes"), {Op: metrics.Deliver, Role: Part, Unit: "deliveries", Caption: deliverCaption}}
+	all := []Measure{operation(metrics.Change, "changes")}
+	if !w.Shared {
+		all = append(all, Measure{Op: metrics.Deliver, Role: Part, Unit: "deliveries", Caption: deliverCaption})
+	}
+	return all
 }
 
 const deliverCaption = "Deliver is from the issue of a change to its being in the hands of each who observes. What an observer sees at " +
@@ -143,7 +153,7 @@ type configSeat struct {
 }
 
 func (j *configSeat) write(ctx context.Context, due time.Duration) error {
-	s := metrics.Sample{Op: metrics.Change, Session: j.ID, Object: j.object, Value: j.w.values.Add(1), Due: due, Start: j.Origin.Now()}
+	s := metrics.Sample{Op: metrics.Change, Session: j.ID, Object: j.object, Value: j.w.next(j.ID), Due: due, Start: j.Origin.Now()}
 	actx := ctx
 	if j.w.Deadline > 0 {
 		var cancel context.CancelFunc
@@ -170,8 +180,10 @@ func (j *configSeat) read(ctx context.Context, due time.Duration) (saw bool) {
 	if err == nil && last.Token != 0 {
 		j.w.got.Add(1)
 		j.w.missed.Add(is.Missed)
-		s.Op, s.Due, s.Start = metrics.Deliver, issued, issued
-		j.Recorder.Record(s)
+		if !j.w.Shared { // it was issued by the clock of whoever wrote it
+			s.Op, s.Due, s.Start = metrics.Deliver, issued, issued
+			j.Recorder.Record(s)
+		}
 	}
 	if err == nil {
 		*last = is
