@@ -218,6 +218,9 @@ func (t *trial) leave(ctx context.Context, dir string) error {
 	if t.line != nil {
 		t.line.Mend() // a session that cannot connect cannot be closed
 	}
+	if t.waiter != nil && t.holder.Err() != nil && t.grant.Path != "" { // who has ended without its servers leaves its znode to its identity
+		t.waiter.Delete(ctx, t.grant.Path, zk.AnyVersion)
+	}
 	for _, s := range []zk.Session{t.holder, t.waiter} {
 		if s != nil {
 			s.Close()
