@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/zkbench/zkbench/bench"
+	"github.com/zkbench/zkbench/bench/access"
 	"github.com/zkbench/zkbench/bench/root"
 	"github.com/zkbench/zkbench/ensemble"
 	"github.com/zkbench/zkbench/fleet"
@@ -118,13 +119,17 @@ func (a *app) meetAs(ctx context.Context, f fleetFlags, p profiles.Profile, quie
 	if err != nil {
 		return nil, err
 	}
+	as, err := a.meetingAccess(ctx, f, p)
+	if err != nil {
+		return nil, err
+	}
 	plan := fleet.Plan{Shares: max(f.part.Count, 1), Version: c.Version, Seed: p.Seed, Servers: slices.Clone(c.Ensemble.Addresses()), Profile: string(resolved),
 		Root: cmp.Or(c.Root, root.DefaultBase+"/"+c.Name), Run: c.Name, Nonce: rand.Text()}
 	m, err := fleet.Join(ctx, fleet.Config{Path: f.path, Share: f.part, Plan: plan, RootChosen: c.Root != "", Patience: f.patience, Finish: f.onLoss == "finish",
 		Dial: func(ctx context.Context) (zk.Session, error) {
 			ctx, cancel := context.WithTimeout(ctx, 2*coordinatorTimeout)
 			defer cancel()
-			return a.setup.Open(ctx, "native", f.coordinator, coordinatorTimeout)
+			return a.setup.OpenAs(ctx, "native", f.coordinator, coordinatorTimeout, as)
 		},
 		Tell: func(message string) { a.tell(quiet, "%s", message) }})
 	if err != nil {
@@ -132,4 +137,23 @@ func (a *app) meetAs(ctx context.Context, f fleetFlags, p profiles.Profile, quie
 	}
 	c.Share, c.Meeting, c.AllowShared, c.Root, c.Name = f.part, m, f.allowShared, m.Plan().Root, m.Plan().Run
 	return m, nil
+}
+
+// meetingAccess is how the shares speak to the coordinator: in plain text, for no credentials go to an ensemble that they were not given for, and on the
+// servers under test as the run does.
+func (a *app) meetingAccess(ctx context.Context, f fleetFlags, p profiles.Profile) (*access.Access, error) {
+	if f.allowShared {
+		as, err := a.setup.LoadAccess(p, access.SettingsOf(p))
+		if err != nil {
+			return nil, usageError{err}
+		}
+		return as, nil
+	}
+	for _, address := range f.coordinator {
+		if access.SpeaksTLS(ctx, address) {
+			return nil, fmt.Errorf("meet at %s: the coordinator %s speaks TLS, and the shares meet in plain text: name a plain port of it or another coordinator; --allow-shared lets them meet on the servers under test with the run's own access",
+				f.path, address)
+		}
+	}
+	return nil, nil
 }

@@ -52,6 +52,8 @@ func TestASecuredEnsemble(t *testing.T) {
 
 	known := slices.Clip([]string{"--servers", address, "--tls-ca", files.CA, "--auth-file", files.Auth})
 	load := slices.Clip([]string{"run", "barriers", "--set", "sessions=[3]", "--set", "barriers=2", "--set", "repetitions=1", "-q"})
+	share := slices.Clip(append([]string{"run", "quickstart", "-q", "--set", "variants=predecessor", "--set", "sessions=3", "--set", "warmup=0s", "--set", "duration=1s",
+		"--share", "1/1", "--meet", "zk://" + address + "/meeting"}, known...))
 	silent := func(o ending) ending {
 		t.Helper()
 		if strings.Contains(o.stdout+o.stderr, secret) {
@@ -65,6 +67,7 @@ func TestASecuredEnsemble(t *testing.T) {
 		shown string
 	}{
 		{"with flags", append(load, known...), "sessions authenticate as sasl:" + user + "; ACL of the znodes: shared"},
+		{"as a share that meets on the servers under test", append(share, "--allow-shared"), "sessions authenticate as sasl:" + user},
 		{"below a chroot, each session as somebody else, whose znodes are his own", []string{"run", "quickstart", "-q", "--set", "variants=predecessor",
 			"--set", "sessions=3", "--set", "warmup=0s", "--set", "duration=1s", "--servers", address, "--tls-ca", files.CA, "--tls-resume", "--chroot", "/tenant",
 			"--root", "/mine", "--unused-parent", "--acl", "creator", "--set",
@@ -81,6 +84,7 @@ func TestASecuredEnsemble(t *testing.T) {
 		}
 		withoutSecret(t, dir, secret)
 	}
+	silent(zkbench(t, append(share, "--out", filepath.Join(t.TempDir(), "out"))...)).want(exitFailed, "the coordinator "+address+" speaks TLS", "--allow-shared")
 	dir := filepath.Join(t.TempDir(), "played")
 	o := silent(zkbench(t, append([]string{"run", "secured", "--set", "secure=none", "--out", dir}, known...)...))
 	o.want(exitOK, "8 trials: ")
