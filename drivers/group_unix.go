@@ -13,7 +13,23 @@ func ownGroup(c *exec.Cmd) { c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 // killGroup ends a process and those that it started, if any are there.
 func killGroup(c *exec.Cmd) { syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
 
-// stopGroup has a process and those that it started do nothing until continueGroup.
-func stopGroup(c *exec.Cmd) error { return syscall.Kill(-c.Process.Pid, syscall.SIGSTOP) }
+// stopGroup has a process and those that it started do nothing until continueGroup. It returns when all threads of the process have stopped: the signal is
+// delivered some time after it was sent.
+func stopGroup(c *exec.Cmd) error {
+	if err := syscall.Kill(-c.Process.Pid, syscall.SIGSTOP); err != nil {
+		return err
+	}
+	for {
+		var status syscall.WaitStatus
+		_, err := syscall.Wait4(c.Process.Pid, &status, syscall.WUNTRACED, nil)
+		switch {
+		case err == syscall.EINTR:
+		case err != nil, !status.Stopped():
+			return ErrEnded
+		default:
+			return nil
+		}
+	}
+}
 
 func continueGroup(c *exec.Cmd) error { return syscall.Kill(-c.Process.Pid, syscall.SIGCONT) }

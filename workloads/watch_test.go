@@ -193,10 +193,22 @@ func TestAWatcherWhoseSessionExpires(t *testing.T) {
 func TestTheNoteTellsOfWatchersWithoutAWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := watchStand(t, latency, Watchers().Variants[0], 2, false)
+		var away atomic.Bool
+		watch := st.steps[1]
+		st.steps[1] = func(ctx context.Context, due time.Duration) error {
+			if away.Load() {
+				time.Sleep(time.Minute)
+				return nil
+			}
+			if err := watch(ctx, due); !away.Load() {
+				return err
+			}
+			return nil
+		}
 		st.watched(func() {
 			st.change(2)
+			away.Store(true)
 			st.seats[1].Session.Close()
-			st.steps[1] = func(context.Context, time.Duration) error { time.Sleep(time.Minute); return nil }
 			time.Sleep(time.Second)
 			st.change(2)
 		})

@@ -67,10 +67,12 @@ func (m *member) goes() {
 func (m *member) entered() bool { return m.enters != nil && m.enters.over() && m.enters.err == nil }
 
 // came reports whether the member counts: it is inside, or was, or waits to be.
-func (m *member) came() bool { return m.entered() || m.enters != nil && !m.enters.over() && !m.gone }
+func (m *member) came() bool {
+	return m.entered() || m.enters != nil && !m.enters.over() && !m.gone.Load()
+}
 
 // inside reports whether it computes.
-func (m *member) inside() bool { return m.entered() && m.leaves == nil && !m.gone }
+func (m *member) inside() bool { return m.entered() && m.leaves == nil && !m.gone.Load() }
 
 // left reports whether it was let out.
 func (m *member) left() bool { return m.leaves != nil && m.leaves.over() && m.leaves.err == nil }
@@ -78,7 +80,7 @@ func (m *member) left() bool { return m.leaves != nil && m.leaves.over() && m.le
 // does tells what it does, "" if nothing.
 func (m *member) does() string {
 	switch {
-	case m.gone || m.enters == nil:
+	case m.gone.Load() || m.enters == nil:
 		return ""
 	case m.inside():
 		return "computes inside"

@@ -90,7 +90,7 @@ func (t *trial) judgeSites() {
 	var decisions []bool
 	for _, p := range t.sites {
 		switch {
-		case p.decides == nil || !p.decides.over() || p.gone:
+		case p.decides == nil || !p.decides.over() || p.gone.Load():
 		case p.decides.err != nil:
 			t.found(Liveness, "%s cannot decide: %v", p.name, p.decides.err)
 		default:

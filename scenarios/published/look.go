@@ -15,26 +15,22 @@ import (
 // has then answered a sync: replies and events of a connection arrive in the order in which its server sent them, so whatever the
 // servers had to say to the client until then has come, and it did nothing about it.
 func (t *trial) settle(a *attempt) {
-	busy := 0
-	for limit := time.Now().Add(patience); !t.over(); {
+	made := int64(0)
+	for begun, silences := time.Now(), 1; !t.over(); silences++ {
 		moved := t.moves.Load()
 		if t.listen(a) {
 			return
 		}
 		t.sync()
 		n := t.moves.Load() - moved
+		made += n
 		switch {
 		case n == 0:
 			return
-		case n < restless:
-			busy = 0
-		default:
-			if busy++; busy == 3 {
-				t.found(Rest, "%d requests in %v though nothing changes, without an end: %s", n, silence, t.state())
-				return
-			}
-		}
-		if busy == 0 && time.Now().After(limit) {
+		case silences >= 3 && made >= restless:
+			t.found(Rest, "%d requests in %v though nothing changes, without an end: %s", made, time.Since(begun).Round(silence), t.state())
+			return
+		case time.Since(begun) > patience:
 			t.fail(fmt.Errorf("%w: still moving after %v", errNotStaged, patience))
 		}
 	}
@@ -61,7 +57,7 @@ func (t *trial) listen(a *attempt) (over bool) {
 // sync asks on the connection of each live client.
 func (t *trial) sync() {
 	for _, h := range t.handles {
-		if h.gone {
+		if h.gone.Load() {
 			continue
 		}
 		if err := h.session.Sync(t.ctx, "/"); err != nil && h.session.Err() == nil {

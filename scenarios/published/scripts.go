@@ -58,7 +58,7 @@ func middleDiesSeen(t *trial) {
 	middle.ask()
 	last.at(published.PauseSeen, middle.leave)
 	last.ask()
-	if !middle.gone {
+	if !middle.gone.Load() {
 		middle.leave()
 	}
 	t.look()

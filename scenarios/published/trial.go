@@ -18,8 +18,8 @@ import (
 // silence is how long nothing must have moved before the state counts as final.
 const silence = time.Second
 
-// A waiter that makes restless requests or more in each of three silences never rests.
-const restless = 100
+// Clients that make restless requests or more, some in each of three silences and more, never rest: a count, for how fast they are is the machine's.
+const restless = 300
 
 // patience bounds one step: servers that take longer do not serve.
 const patience = 30 * time.Second
@@ -97,7 +97,7 @@ type handle struct {
 	path    string
 	session zk.Session
 	lock    recipes.Lock // nil: the recipe is none
-	gone    bool         // its session has been ended
+	gone    atomic.Bool  // its session has been ended, at a point of its recipe perhaps
 
 	mu    sync.Mutex
 	place string // the znode of its latest attempt, as far as it was told
@@ -291,7 +291,7 @@ func (h *handle) leave() {
 	if h.t.over() {
 		return
 	}
-	h.gone = true
+	h.gone.Store(true)
 	h.session.Close()
 }
 
@@ -300,7 +300,7 @@ func (h *handle) expire() {
 	if h.t.over() {
 		return
 	}
-	h.gone = true
+	h.gone.Store(true)
 	h.t.fail(h.t.servers.Expire(h.t.ctx, h.session))
 }
 
@@ -321,11 +321,11 @@ func (t *trial) litter(beside *handle, name string) {
 
 // holds reports whether the client believes that it holds.
 func (h *handle) holds() bool {
-	return h.asked != nil && !h.gone && h.asked.over() && h.asked.err == nil && !h.asked.released
+	return h.asked != nil && !h.gone.Load() && h.asked.over() && h.asked.err == nil && !h.asked.released
 }
 
 // waits reports whether the client waits for a grant.
-func (h *handle) waits() bool { return h.asked != nil && !h.gone && !h.asked.over() }
+func (h *handle) waits() bool { return h.asked != nil && !h.gone.Load() && !h.asked.over() }
 
 // list is what the servers list beside the znode of a client.
 func (t *trial) list(h *handle) string {
