@@ -54,7 +54,7 @@ func TestAProbeWaitsForTheBaseLatency(t *testing.T) {
 		"undecided, and pointed down":      {capacity.Judgement{Decision: capacity.Undecided, Above: true}, 0, 5 * time.Second, 8 * time.Second, "", true},
 		"it was invalid":                   {capacity.Judgement{Decision: capacity.Invalid}, 0, 5 * time.Second, 8 * time.Second, "", true},
 		"slow for half a minute":           {capacity.Judgement{Decision: capacity.Fail}, 30 * time.Second, 30 * time.Second, 42 * time.Second, "", true},
-		"slow for ever":                    {capacity.Judgement{Decision: capacity.Fail}, time.Hour, time.Minute, 66 * time.Second, capacity.NotRecovered, false},
+		"slow forever":                     {capacity.Judgement{Decision: capacity.Fail}, time.Hour, time.Minute, 66 * time.Second, capacity.NotRecovered, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
