@@ -222,8 +222,17 @@ func (v *validation) items(c Cell) {
 var writing = []string{"acquire", "release", "read-acquire", "read-release", "put", "take", "draw", "campaign", "resign", "join", "leave",
 	"enter", "meet", "change", "propose", "vote", "bar", "unbar"}
 
-// requests: what was sent in the steady phase is at least what no recipe can do without. Of each session one operation may have been under
-// way when the steady phase began.
+// underWay is how many operations a cell has under way at one instant at most: one of each session, or as many as its profile lets it have outstanding.
+func underWay(c Cell) int64 {
+	each := int64(1)
+	if n, some := c.Parameters["outstanding"]; some {
+		fmt.Sscan(fmt.Sprint(n), &each)
+	}
+	return each * int64(c.Sessions)
+}
+
+// requests: what was sent in the steady phase is at least what no recipe can do without, but for the operations that were under way when the steady
+// phase began.
 func (v *validation) requests(c Cell) {
 	cost := map[string]float64{} // altogether
 	per := v.costedPer(c)
@@ -233,11 +242,11 @@ func (v *validation) requests(c Cell) {
 		if line.Measured < 0 || math.IsNaN(line.Measured) {
 			v.add("cost_per_success of %s is %v", line.Of, line.Measured)
 		}
-		if least := line.Least * float64(per-int64(c.Sessions)); !broken && cost[line.Of] < least-0.5 {
+		if least := line.Least * float64(per-underWay(c)); !broken && cost[line.Of] < least-0.5 {
 			v.add("%.0f %s for %d successes: fewer than %.0f is impossible", cost[line.Of], line.Of, per, least)
 		}
 	}
-	if least := sum(c.Done, writing...) - int64(c.Sessions); !broken && len(c.Costs) > 0 && cost["writes"] < float64(least)-0.5 {
+	if least := sum(c.Done, writing...) - underWay(c); !broken && len(c.Costs) > 0 && cost["writes"] < float64(least)-0.5 {
 		v.add("%.0f writes, and %v were done: fewer than %d is impossible", cost["writes"], c.Done, least)
 	}
 	if cost["bytes"] < 5*cost["names"]*(1-1e-9) {

@@ -180,7 +180,7 @@ func (v *validation) unknown(f Figures) {
 }
 
 // seconds holds the clients' intervals of each cell against what was done in its steady phase: they follow each other, those that lie within it
-// have no more, and those that meet it no less. An operation that ends at a mark may be in the interval after it: one of each session.
+// have no more, and those that meet it no less. An operation that ends at a mark may be in the interval after it: all that are under way then.
 func (v *validation) seconds(lines []Second) {
 	of := map[string][]Second{}
 	for _, s := range lines {
@@ -207,8 +207,8 @@ func (v *validation) seconds(lines []Second) {
 				meeting += perS * length
 			}
 		}
-		done, sessions := float64(sum(c.Done, c.Counted...)), float64(c.Sessions)
-		if _, told := of[c.Name]; told && (within > done+sessions+0.5 || meeting < done-sessions-0.5) {
+		done, late := float64(sum(c.Done, c.Counted...)), float64(underWay(c))
+		if _, told := of[c.Name]; told && (within > done+late+0.5 || meeting < done-late-0.5) {
 			v.add("%.0f of %v were done in the steady phase, and its intervals have %.0f to %.0f", done, c.Counted, within, meeting)
 		}
 	}

@@ -298,6 +298,13 @@ func TestContradictionsOfIntervals(t *testing.T) {
 			t.Errorf("%s: Validate = %v, %q, want %q", c.name, err, all, c.want)
 		}
 	}
+	late := []Second{interval(1, 1, 90), interval(5, 4, 450), interval(6, 1, 80)}
+	got, err := Validate(sound(t, func(_ *Run, _, c *Cell) {
+		c.Started, c.Parameters = time.Unix(100, 0), map[string]any{"outstanding": 50}
+	}, late...))
+	if err != nil || len(got) > 0 {
+		t.Errorf("of 50 operations that each session has under way some end at a mark: Validate = %v, %q", err, got)
+	}
 }
 
 // A directory without all of its files is no result.
