@@ -21,7 +21,8 @@ const wakesOfARound = 4
 func RoundLiveness(enter metrics.Op, members int, bound time.Duration) Check {
 	return Check{Name: "liveness", Judge: func(history iter.Seq[metrics.Sample], room *spill.Room) (v Verdict) {
 		var shown time.Duration
-		c := &conditions{}
+		c := newConditions(room)
+		defer c.close()
 		for s := range history {
 			c.see(s)
 		}

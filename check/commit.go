@@ -266,7 +266,8 @@ func CommitProgress(deadline time.Duration) Check {
 func DecisionLiveness(bound time.Duration) Check {
 	const name = "decision-liveness"
 	return Check{Name: name, Judge: func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
-		c := &conditions{}
+		c := newConditions(room)
+		defer c.close()
 		for s := range history {
 			c.see(s)
 		}

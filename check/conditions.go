@@ -1,11 +1,12 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
-	"slices"
 	"time"
 
+	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
 )
 
@@ -20,34 +21,51 @@ import (
 // servers or this machine were late (Late of Everybody), and without the time in which one of those concerned had a request that took
 // long (Late), had no connection (Down), or in which a znode of its own may have been in the way though it was gone, for as long as the patient
 // bound after what ended with outcome Lost.
+//
+// All of it is on disk as far as it does not fit into memory: see table.
 type conditions struct {
-	quick time.Duration // 0: none
-	still []period      // everybody, and nothing went on
-	late  []period      // everybody
-	own   []period      // of one session, which is the object
-	down  []period      // of own, when it had no connection
-	lost  []period      // of own, from when it may have left a znode, until the patient bound is known
+	quick time.Duration        // 0: none
+	seen  *spill.List[trouble] // until settle
+	all   *table
+}
+
+// trouble is one of the circumstances.
+type trouble struct {
+	period
+	of kind
+}
+
+type kind uint8
+
+const (
+	still kind = iota // everybody, and nothing went on
+	late              // one session, which is the object, or everybody
+	away              // a session, when it had no connection
+	lost              // a session may have left a znode then, which is in the way until the patient bound
+)
+
+func newConditions(room *spill.Room) *conditions {
+	return &conditions{seen: spill.New(room, func(a, b *trouble) int { return cmp.Compare(a.from, b.from) }), all: newTable(room)}
 }
 
 // see takes one sample in.
 func (c *conditions) see(s metrics.Sample) {
+	add := func(of kind, from time.Duration) {
+		c.seen.Add(trouble{period{from: from, to: s.End, session: s.Session}, of})
+	}
 	switch {
 	case s.Op == metrics.Bound:
 		c.quick = s.End - s.Start
-	case s.Op == metrics.Fault:
-		c.still = append(c.still, period{from: s.Start, to: s.End})
-	case isStandstill(s):
-		c.still = append(c.still, period{from: s.Start, to: s.End})
-	case s.Op == metrics.Late && s.Session == metrics.Everybody:
-		c.late = append(c.late, period{from: s.Start, to: s.End})
+	case s.Op == metrics.Fault, isStandstill(s):
+		add(still, s.Start)
 	case s.Op == metrics.Late:
-		c.own = append(c.own, period{from: s.Start, to: s.End, session: s.Session})
+		add(late, s.Start)
 	case s.Op == metrics.Down:
-		c.down = append(c.down, period{from: s.Start, to: s.End, session: s.Session})
+		add(away, s.Start)
 	case s.Op == metrics.Expire, s.Outcome == metrics.Lost && gives(s.Op): // it was over when that was issued
-		c.lost = append(c.lost, period{from: s.Start, session: s.Session})
+		add(lost, s.Start)
 	case s.Outcome == metrics.Lost, s.Outcome != metrics.OK && gives(s.Op):
-		c.lost = append(c.lost, period{from: s.End, session: s.Session})
+		add(lost, s.End)
 	}
 }
 
@@ -69,17 +87,22 @@ func gives(o metrics.Op) bool {
 
 // settle is to be called when all samples have been seen.
 func (c *conditions) settle(patient time.Duration) {
-	for _, s := range c.lost {
-		s.to = s.from + max(patient, 0)
-		c.own = append(c.own, s)
+	for t := range c.seen.All() {
+		switch t.of {
+		case away: // what waits for it to come back may take a wake-up more
+			t.to += c.quick
+		case lost:
+			t.to = t.from + max(patient, 0)
+		}
+		c.all.add(t)
 	}
-	for _, s := range c.down { // what waits for it to come back may take a wake-up more
-		s.to += c.quick
-		c.own = append(c.own, s)
-	}
-	c.lost = nil
-	c.still = united(c.still)
-	c.late = united(slices.Concat(c.late, c.still))
+	c.seen.Close()
+}
+
+// close gives back what the conditions keep.
+func (c *conditions) close() {
+	c.seen.Close()
+	c.all.list.Close()
 }
 
 // limit is the tighter of the bounds, for so many wake-ups.
@@ -93,38 +116,38 @@ func (c *conditions) limit(patient time.Duration, times int) time.Duration {
 // overdue reports whether it is too long to wait in vain from an offset to another. times is how many wake-ups the quick bound has to
 // cover, 0: it does not count; whom says which sessions are concerned.
 func (c *conditions) overdue(from, to, patient time.Duration, times int, whom func(session uint32) bool) bool {
-	if to-from <= patient && (c.quick == 0 || times == 0 || to-from <= c.quick*time.Duration(times)) {
-		return false
-	}
-	if to-from-common(c.still, from, to) > patient {
-		return true
-	}
 	quick := c.quick * time.Duration(times)
-	if quick == 0 || to-from-common(c.late, from, to) <= quick {
+	if to-from <= patient && (quick == 0 || to-from <= quick) {
 		return false
 	}
-	var excused []period
-	for _, s := range c.own {
-		if s.meets(from, to) && whom(s.session) {
-			excused = append(excused, s)
+	stood, excused := c.disturbed(from, to, whom)
+	return to-from-stood > patient || quick != 0 && to-from-excused > quick
+}
+
+// disturbed is for how long of the time from an offset to another nothing went on, and for how long that was so, or somebody was late, or lost, or away,
+// whom it concerns.
+func (c *conditions) disturbed(from, to time.Duration, whom func(session uint32) bool) (stood, excused time.Duration) {
+	nothing, something := cover{from: from, to: to}, cover{from: from, to: to}
+	for t := range c.all.within(from, to) {
+		if t.of == still {
+			nothing.add(t.period)
+		}
+		if t.of == still || t.of == late && t.session == metrics.Everybody || whom(t.session) {
+			something.add(t.period)
 		}
 	}
-	if len(excused) == 0 {
-		return true
-	}
-	for _, s := range c.late {
-		if s.meets(from, to) {
-			excused = append(excused, s)
-		}
-	}
-	return to-from-common(united(excused), from, to) > quick
+	return nothing.total, something.total
 }
 
 // blind says why a session that waited in vain from one offset to the other could not have been told from one that did not; "" if it could, or
 // if nothing was measured.
 func (c *conditions) blind(from, to, patient time.Duration, times int) string {
-	need, quiet := c.limit(patient, times), to-from-common(c.late, from, to)
-	if c.quick == 0 || to-from-common(c.still, from, to) > patient || quiet > need {
+	if c.quick == 0 {
+		return ""
+	}
+	stood, late := c.disturbed(from, to, func(uint32) bool { return false })
+	need, quiet := c.limit(patient, times), to-from-late
+	if to-from-stood > patient || quiet > need {
 		return ""
 	}
 	return fmt.Sprintf("the waits took place in %v in which nothing was broken or late, and one in vain shows after %v: a duration of at least %v would tell",
@@ -137,9 +160,10 @@ func (c *conditions) hung(waits iter.Seq[metrics.Sample], limit time.Duration) i
 		for s := range waits {
 			w := span{from: s.Start, to: s.End, object: s.Object, begin: s}
 			if !waited(s.Outcome) {
-				for _, d := range c.down {
-					if d.session == s.Session && d.meets(w.from, w.to) {
+				for d := range c.all.within(w.from, w.to) {
+					if d.of == away && d.session == s.Session && d.to-c.quick > w.from {
 						w.to = max(w.from, d.from)
+						break
 					}
 				}
 				if w.to-w.from <= limit {

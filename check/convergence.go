@@ -36,7 +36,9 @@ func CrashesSeen(bound time.Duration) Check {
 // converged judges the changes that bring something, if they are wanted, and the leavings that ended so.
 func converged(history iter.Seq[metrics.Sample], room *spill.Room, bound time.Duration, arrivals bool, leaving metrics.Outcome) (v Verdict) {
 	var shown time.Duration
-	all, c := watchedIn(history, room)
+	c := newConditions(room)
+	defer c.close()
+	all := watchedIn(history, room, c)
 	if c.settle(bound); !arrivals {
 		c.quick = 0 // the servers tell when they have given the session up
 	}

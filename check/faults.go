@@ -59,7 +59,11 @@ func FaultTime(history iter.Seq[metrics.Sample], from, to time.Duration) time.Du
 			faults = append(faults, period{from: s.Start, to: s.End})
 		}
 	}
-	return common(united(faults), from, to)
+	all := cover{from: from, to: to}
+	for _, f := range united(faults) {
+		all.add(f)
+	}
+	return all.total
 }
 
 // period is a time of one session, or of all.
@@ -82,17 +86,4 @@ func united(all []period) []period {
 		apart = append(apart, s)
 	}
 	return apart
-}
-
-// common is how much of the time from an offset to another the united periods cover.
-func common(united []period, from, to time.Duration) time.Duration {
-	total := time.Duration(0)
-	first, _ := slices.BinarySearchFunc(united, from, func(p period, from time.Duration) int { return cmp.Compare(p.to, from) })
-	for _, s := range united[first:] {
-		if s.from >= to {
-			break
-		}
-		total += max(0, min(s.to, to)-max(s.from, from))
-	}
-	return total
 }

@@ -51,9 +51,8 @@ type watched struct {
 	unions    map[int64]bool // all members, of stays and of sightings
 }
 
-// watchedIn is the groups or settings of a history in the order of their objects, and the conditions.
-func watchedIn(history iter.Seq[metrics.Sample], room *spill.Room) (all []*watched, c *conditions) {
-	c = &conditions{}
+// watchedIn is the groups or settings of a history in the order of their objects. The conditions, unless they are nil, see the history too.
+func watchedIn(history iter.Seq[metrics.Sample], room *spill.Room, c *conditions) (all []*watched) {
 	index := map[uint32]*watched{}
 	of := func(object uint32) *watched {
 		if index[object] == nil {
@@ -89,7 +88,9 @@ func watchedIn(history iter.Seq[metrics.Sample], room *spill.Room) (all []*watch
 					w.doubts[s.Value] = s.Start
 				}
 			}
-			c.see(s)
+			if c != nil {
+				c.see(s)
+			}
 			if !yield(s) {
 				return
 			}
@@ -118,7 +119,7 @@ func watchedIn(history iter.Seq[metrics.Sample], room *spill.Room) (all []*watch
 		}
 		all = append(all, w)
 	}
-	return all, c
+	return all
 }
 
 // stay is the last one of a member that had begun by a token; nil for none.

@@ -34,7 +34,7 @@ func saw(views map[int64][]int64, h ...metrics.Sample) history {
 func TestMembersOfManyWords(t *testing.T) {
 	members := []int64{0, 47, 48, 1000, 95}
 	h := append(history{sees('x', 0, 1, 5)}, MembersOf(sees('x', 0, 1, 5), members)...)
-	all, _ := watchedIn(slices.Values(h), nil)
+	all := watchedIn(slices.Values(h), nil, nil)
 	if got := all[0].sightings[0].members; len(got) != len(members) || len(h) != 4 {
 		t.Fatalf("members %v in %d samples", got, len(h))
 	}

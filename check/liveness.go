@@ -94,9 +94,11 @@ func liveness(patient time.Duration, who contenders) Check {
 // stalls judges one history.
 func (who contenders) stalls(patient time.Duration) func(iter.Seq[metrics.Sample], *spill.Room) Verdict {
 	return func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
-		asked, held, c := contention(history, room, who.asks, who.holds...)
+		c := newConditions(room)
+		asked, held := contention(history, room, c, who.asks, who.holds...)
 		defer asked.Close()
 		defer held.close()
+		defer c.close()
 		c.settle(patient)
 		j := stalling{c: c, patient: patient, times: max(who.times, 1)}
 		limit := c.limit(patient, j.times)
@@ -148,22 +150,25 @@ func lasting(held iter.Seq[span], last *time.Duration) iter.Seq[span] {
 	}
 }
 
-// contention is the attempts, by whatever outcome, in the order of their starts, and the holds that the pairs find, and the conditions.
-func contention(history iter.Seq[metrics.Sample], room *spill.Room, asks func(metrics.Op) bool, of ...pairs) (asked *spill.List[metrics.Sample],
-	held holds, c *conditions) {
-	asked, c = spill.New(room, byStart), &conditions{}
+// contention is the attempts, by whatever outcome, in the order of their starts, and the holds that the pairs find. The conditions, unless they are
+// nil, see the history too.
+func contention(history iter.Seq[metrics.Sample], room *spill.Room, c *conditions, asks func(metrics.Op) bool,
+	of ...pairs) (asked *spill.List[metrics.Sample], held holds) {
+	asked = spill.New(room, byStart)
 	held = spans(func(yield func(metrics.Sample) bool) { // one pass over the history for all
 		for s := range history {
 			if asks(s.Op) {
 				asked.Add(s)
 			}
-			c.see(s)
+			if c != nil {
+				c.see(s)
+			}
 			if !yield(s) {
 				return
 			}
 		}
 	}, room, of...)
-	return asked, held, c
+	return asked, held
 }
 
 // byStart orders samples by when they began; of an object at one instant by their ends.

@@ -52,7 +52,7 @@ type ledger struct {
 	Account
 	once    bool
 	bound   time.Duration
-	c       conditions
+	c       *conditions
 	changes []metrics.Sample // that were made, by Token
 	doubts  []metrics.Sample // that may have been made, by Start
 	v       Verdict
@@ -60,7 +60,8 @@ type ledger struct {
 }
 
 func follow(history iter.Seq[metrics.Sample], room *spill.Room, once bool, bound time.Duration) *ledger {
-	l, watchers := &ledger{once: once, bound: bound}, map[uint32]bool{}
+	l, watchers := &ledger{once: once, bound: bound, c: newConditions(room)}, map[uint32]bool{}
+	defer l.c.close()
 	for s := range history {
 		l.c.see(s)
 		switch {

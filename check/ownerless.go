@@ -99,7 +99,7 @@ type contest struct {
 
 func contestOf(history iter.Seq[metrics.Sample], room *spill.Room, permits int) *contest {
 	c := &contest{}
-	c.asked, c.held, _ = contention(history, room, func(o metrics.Op) bool { return asking(o) || o == metrics.ReadAcquire || campaigning(o) }, locked, shared, led)
+	c.asked, c.held = contention(history, room, nil, func(o metrics.Op) bool { return asking(o) || o == metrics.ReadAcquire || campaigning(o) }, locked, shared, led)
 	if permits > 0 {
 		c.full = taken(c.held.all(), permits, room)
 	}

@@ -37,7 +37,8 @@ func DelayLiveness(bound time.Duration, due func(value int64) time.Duration) Che
 // queueLiveness judges a history whose times of different sessions may be off by so much.
 func queueLiveness(bound, off time.Duration, due func(value int64) time.Duration) func(iter.Seq[metrics.Sample], *spill.Room) Verdict {
 	return func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
-		c := &conditions{}
+		c := newConditions(room)
+		defer c.close()
 		asked, busy := spill.New(room, byStart), spill.New(room, earlierSpan)
 		defer asked.Close()
 		defer busy.Close()

@@ -17,7 +17,8 @@ import (
 // the Release or ReadRelease that ended the grant, if there was one.
 func NoLostRevoke(bound time.Duration) Check {
 	return Check{Name: "no-lost-revoke", Judge: func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
-		c := &conditions{}
+		c := newConditions(room)
+		defer c.close()
 		for s := range history {
 			c.see(s)
 		}

@@ -27,7 +27,8 @@ func Starvation(patient time.Duration) Check {
 // starved judges a history whose times of different sessions may be off by so much: a session came after another one only if it came that much later.
 func starved(patient, off time.Duration) func(iter.Seq[metrics.Sample], *spill.Room) Verdict {
 	return func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
-		c := &conditions{}
+		c := newConditions(room)
+		defer c.close()
 		rivals, contend, grants := 0, map[uint32]map[uint32]bool{}, map[uint32]int{}
 		for s := range history {
 			c.see(s)

@@ -19,7 +19,7 @@ import (
 func Views() Check {
 	return Check{Name: "views", Judge: func(history iter.Seq[metrics.Sample], room *spill.Room) (v Verdict) {
 		var shown time.Duration
-		groups, _ := watchedIn(history, room)
+		groups := watchedIn(history, room, nil)
 		for _, g := range groups {
 			v.Evidence += len(g.sightings)
 			for i := 1; i < len(g.sightings); i++ {
@@ -69,7 +69,7 @@ func (w *watched) follow(v *Verdict, shown *time.Duration, member int64) {
 func ViewOrder() Check {
 	judge := func(history iter.Seq[metrics.Sample], room *spill.Room) (v Verdict) {
 		var shown time.Duration
-		all, _ := watchedIn(history, room)
+		all := watchedIn(history, room, nil)
 		for _, w := range all {
 			var last sighting
 			for _, s := range w.sees {
@@ -131,7 +131,7 @@ func written(early func(change, see *metrics.Sample) bool) func(iter.Seq[metrics
 				changes[identity{s.Object, s.Value}] = s
 			}
 		}
-		settings, _ := watchedIn(history, room)
+		settings := watchedIn(history, room, nil)
 		for _, w := range settings {
 			for i, s := range w.sightings {
 				v.Evidence++

@@ -2,6 +2,7 @@ package spill
 
 import (
 	"fmt"
+	"io"
 	"iter"
 	"reflect"
 	"slices"
@@ -31,6 +32,18 @@ type run[T any] struct {
 	memory      []T
 	at          int64
 	n, number   int
+}
+
+// read reads values that are in the file, from the i-th on; false: they cannot be read.
+func (r *run[T]) read(f *file, i int, into []T) bool {
+	_, err := f.f.ReadAt(bytesOf(into), r.at+int64(i)*int64(unsafe.Sizeof(*new(T))))
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		f.room.fail(err)
+	}
+	return err == nil
 }
 
 // New makes an empty list that spills into a room. compare is the order; nil: that of adding.
@@ -134,6 +147,23 @@ func (l *List[T]) Close() {
 		l.file.close()
 	}
 	l.closed, l.tail, l.runs, l.n = true, nil, nil, 0
+}
+
+// Read copies values of a list that has the order of adding, from the i-th on, and returns how many there were.
+func (l *List[T]) Read(i int, into []T) (n int) {
+	for _, r := range l.settle() {
+		if i < r.n && n < len(into) {
+			part := into[n:min(n+r.n-i, len(into))]
+			if r.memory != nil {
+				copy(part, r.memory[i:])
+			} else if !r.read(l.file, i, part) {
+				return n
+			}
+			n += len(part)
+		}
+		i = max(i-r.n, 0)
+	}
+	return n
 }
 
 // All yields the values in order.

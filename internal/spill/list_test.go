@@ -53,6 +53,10 @@ func TestListIsAStableSort(t *testing.T) {
 		if got := slices.Collect(plain.All()); !slices.Equal(got, want) {
 			t.Fatalf("seed %d: a list without an order does not keep that of adding", seed)
 		}
+		from, some := r.IntN(len(want)+1), make([]item, r.IntN(len(want)+50))
+		if got := some[:plain.Read(from, some)]; !slices.Equal(got, want[from:min(from+len(some), len(want))]) {
+			t.Fatalf("seed %d: Read(%d) of %d gives %d values, or others", seed, from, len(some), len(got))
+		}
 		back := slices.Clone(want)
 		slices.Reverse(back)
 		if got := slices.Collect(plain.Backward()); !slices.Equal(got, back) {
@@ -137,6 +141,13 @@ func TestErrorsAreKept(t *testing.T) {
 	}
 	if short.Err() == nil {
 		t.Error("a file that has lost its end: no error")
+	}
+	shorter := NewRoom(t.TempDir(), 1)
+	l = New[item](shorter, nil)
+	fill(l)
+	l.file.f.Truncate(100)
+	if l.Read(500, make([]item, 100)); shorter.Err() == nil {
+		t.Error("a part of a file that has lost its end: no error")
 	}
 }
 

@@ -1,7 +1,6 @@
 package spill
 
 import (
-	"io"
 	"slices"
 	"unsafe"
 )
@@ -133,11 +132,7 @@ func (m *merge[T]) read(c *cursor[T]) bool {
 	if m.direction < 0 {
 		from = c.left - n
 	}
-	if _, err := m.file.f.ReadAt(bytesOf(values), c.at+int64(from)*int64(unsafe.Sizeof(*new(T)))); err != nil {
-		if err == io.EOF {
-			err = io.ErrUnexpectedEOF
-		}
-		m.room.fail(err)
+	if !c.run.read(m.file, from, values) {
 		return false
 	}
 	c.values, c.left = values, c.left-n

@@ -1,0 +1,62 @@
+package check
+
+import (
+	"iter"
+	"time"
+
+	"github.com/zkbench/zkbench/internal/spill"
+)
+
+// table is troubles in the order of their beginnings, found by time. What does not fit into memory is on disk; of each page of it the memory
+// has the first beginning and the last end. A query reads the pages that may have something of its time.
+type table struct {
+	list  *spill.List[trouble]
+	pages []period
+}
+
+// pageLength is how many troubles a page has.
+const pageLength = 1024
+
+func newTable(room *spill.Room) *table { return &table{list: spill.New[trouble](room, nil)} }
+
+// add takes the next.
+func (t *table) add(v trouble) {
+	if t.list.Len()%pageLength == 0 {
+		t.pages = append(t.pages, v.period)
+	}
+	t.list.Add(v)
+	last := &t.pages[len(t.pages)-1]
+	last.to = max(last.to, v.to)
+}
+
+// within yields those that have more than an instant in common with the time from an offset to another, in their order.
+func (t *table) within(from, to time.Duration) iter.Seq[trouble] {
+	return func(yield func(trouble) bool) {
+		var page []trouble
+		for i, p := range t.pages {
+			if p.from >= to {
+				return
+			}
+			if !p.meets(from, to) {
+				continue
+			}
+			if page == nil {
+				page = make([]trouble, min(pageLength, t.list.Len()))
+			}
+			for _, v := range page[:t.list.Read(i*pageLength, page)] {
+				if v.meets(from, to) && !yield(v) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// cover is how much of the time from an offset to another periods cover, which are added in the order of their beginnings.
+type cover struct{ from, to, total time.Duration } // from: up to where it is counted
+
+func (c *cover) add(p period) {
+	if from, to := max(p.from, c.from), min(p.to, c.to); from < to {
+		c.total, c.from = c.total+to-from, to
+	}
+}
