@@ -7,6 +7,7 @@ import (
 	"github.com/zkbench/zkbench/bench"
 	"github.com/zkbench/zkbench/ensemble/proxy"
 	"github.com/zkbench/zkbench/results"
+	"github.com/zkbench/zkbench/scenarios"
 	"github.com/zkbench/zkbench/scenarios/published"
 )
 
@@ -24,37 +25,43 @@ func playPublished() bench.Act {
 				return err
 			}
 			defer p.Close()
-			found, err := published.Run(ctx, published.Config{
-				Servers: published.Proxied{Proxy: p, Open: s.Dial}, Dir: s.Root, Variants: s.Variants, Parallel: trialsAtOnce,
-				Played: func(n, of int, f published.Finding) {
-					if ctx.Err() != nil {
-						return
-					}
-					s.Tell(fmt.Sprintf("[%d/%d] %s in %s: %s", n, of, f.Variant, f.Scenario, outcome(string(f.Seen), f.Err)))
-				},
-			})
-			for _, f := range found {
-				if f.Err != nil && err != nil { // cut off by the end of the run
-					continue
-				}
-				s.Document.Findings = append(s.Document.Findings, finding(f))
-			}
+			found, err := published.Run(ctx, published.Config{Config: trials(ctx, s, trialsAtOnce),
+				Servers: published.Proxied{Proxy: p, Open: s.Dial}, Dir: s.Root})
+			note(s, found, err)
 			return err
 		},
 	}
 }
 
-func outcome(seen string, err error) string {
-	switch {
-	case err != nil:
-		return err.Error()
-	case seen == "":
-		return "comes through"
-	}
-	return "violates " + seen
+// trials is how those of a stage are played, which is told of each.
+func trials(ctx context.Context, s bench.Stage, atOnce int) scenarios.Config {
+	return scenarios.Config{Variants: s.Variants, Parallel: atOnce, Played: func(n, of int, f scenarios.Finding) {
+		if ctx.Err() == nil {
+			s.Tell(fmt.Sprintf("[%d/%d] %s in %s: %s", n, of, f.Variant, f.Scenario, outcome(f)))
+		}
+	}}
 }
 
-func finding(f published.Finding) results.Finding {
+func outcome(f scenarios.Finding) string {
+	switch {
+	case f.Err != nil:
+		return f.Err.Error()
+	case f.Seen == scenarios.None:
+		return "comes through"
+	}
+	return "violates " + string(f.Seen)
+}
+
+// note puts what was found into the document; err is how the trials ended.
+func note(s bench.Stage, found []scenarios.Finding, err error) {
+	for _, f := range found {
+		if f.Err == nil || err == nil { // or else it was cut off by the end of the run
+			s.Document.Findings = append(s.Document.Findings, finding(f))
+		}
+	}
+}
+
+func finding(f scenarios.Finding) results.Finding {
 	r := results.Finding{Variant: f.Variant, Scenario: f.Scenario, Expected: string(f.Expect), Seen: string(f.Seen), Witness: f.Witness}
 	if f.Err != nil {
 		r.Error = f.Err.Error()

@@ -6,7 +6,6 @@ import (
 	"net"
 
 	"github.com/zkbench/zkbench/bench"
-	"github.com/zkbench/zkbench/results"
 	"github.com/zkbench/zkbench/scenarios/secured"
 	"github.com/zkbench/zkbench/zk"
 )
@@ -20,23 +19,11 @@ func playSecured() bench.Act {
 		Name: "secured", Doc: "play what goes wrong with identities: locks whose znodes are their creator's alone, clients that come back as nobody; no load",
 		Once: true, Secured: true, Variants: secured.Variants, Persistent: secured.Persistent, Sessions: 3*identitiesAtOnce + 4, Znodes: secured.Znodes(),
 		Do: func(ctx context.Context, s bench.Stage) error {
-			rules, found, err := secured.Run(ctx, secured.Config{
-				Servers: stagedServers{s}, Dir: s.Root, Variants: s.Variants, Parallel: identitiesAtOnce,
-				Played: func(n, of int, f secured.Finding) {
-					if ctx.Err() == nil {
-						s.Tell(fmt.Sprintf("[%d/%d] %s in %s: %s", n, of, f.Variant, f.Scenario, outcome(string(f.Seen), f.Err)))
-					}
-				},
-			})
+			rules, found, err := secured.Run(ctx, secured.Config{Config: trials(ctx, s, identitiesAtOnce), Servers: stagedServers{s}, Dir: s.Root})
 			if err == nil || len(found) > 0 {
 				s.Document.Notes = append(s.Document.Notes, rulesNote(rules))
 			}
-			for _, f := range found {
-				if f.Err != nil && err != nil { // cut off by the end of the run
-					continue
-				}
-				s.Document.Findings = append(s.Document.Findings, securedFinding(f))
-			}
+			note(s, found, err)
 			return err
 		},
 	}
@@ -57,14 +44,6 @@ func rulesNote(r secured.Rules) string {
 		text += " whoever has no credentials, so the scenario ping-first is not played"
 	}
 	return fmt.Sprintf("%s; exists %s, and an event of a watch %s.", text, need(r.ReadLook), need(r.ReadTold))
-}
-
-func securedFinding(f secured.Finding) results.Finding {
-	r := results.Finding{Variant: f.Variant, Scenario: f.Scenario, Expected: string(f.Expect), Seen: string(f.Seen), Witness: f.Witness}
-	if f.Err != nil {
-		r.Error = f.Err.Error()
-	}
-	return r
 }
 
 // stagedServers are those of a stage.

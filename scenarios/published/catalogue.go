@@ -1,15 +1,19 @@
 package published
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/zkbench/zkbench/scenarios"
+)
 
 // Violation is a broken promise of a recipe.
-type Violation string
+type Violation = scenarios.Violation
 
 // The violations; the package comment says how each is decided.
 const (
-	None      Violation = ""
-	Exclusion Violation = "exclusion"
-	Liveness  Violation = "liveness"
+	None                = scenarios.None
+	Exclusion           = scenarios.Exclusion
+	Liveness            = scenarios.Liveness
 	Reuse     Violation = "reuse"
 	Rest      Violation = "rest"
 	Enter     Violation = "enter"
@@ -22,12 +26,6 @@ type Scenario struct {
 	Name string
 	Doc  string // one line
 	play func(*trial)
-}
-
-// Expectation is what a variant does in a scenario.
-type Expectation struct {
-	Variant, Scenario string
-	Expect            Violation // None: it comes through
 }
 
 // Scenarios is the catalogue.
@@ -74,7 +72,7 @@ var Scenarios = []Scenario{
 
 // Expectations is what the published variants do, by scenario. That a variant comes through is listed where it is claimed that it does
 // not, or that it does.
-var Expectations = []Expectation{
+var Expectations = scenarios.Trials([]expectation{
 	{"article-000-writelock", "predecessor-vanishes", Liveness},
 	{"article-000-writelock", "middle-vanishes", Liveness},
 	{"article-000-writelock", "lost-create-reply", Liveness},
@@ -161,29 +159,20 @@ var Expectations = []Expectation{
 	{"go-zookeeper", "lost-create-given-up", None},
 	{"go-zookeeper", "predecessor-vanishes", None},
 	{"go-zookeeper", "middle-dies", None},
-}
+})
+
+type expectation scenarios.Trial
 
 // Variants are the names of the published variants that there are expectations of.
-func Variants() []string {
-	var all []string
-	for _, e := range Expectations {
-		if !slices.Contains(all, e.Variant) {
-			all = append(all, e.Variant)
-		}
-	}
-	return all
-}
+func Variants() []string { return scenarios.Variants(Expectations) }
 
 // plan is what is played for these variants: their expectations, and the control in each of their scenarios.
-func plan(variants []string) []Expectation {
-	var all, control []Expectation
-	for _, e := range Expectations {
-		if !slices.Contains(variants, e.Variant) {
-			continue
-		}
-		all = append(all, e)
+func plan(variants []string) []scenarios.Trial {
+	all := scenarios.Of(Expectations, variants)
+	var control []scenarios.Trial
+	for _, e := range all {
 		of, _ := subjectOf(e.Variant)
-		if c := (Expectation{of.control, e.Scenario, None}); !slices.Contains(control, c) {
+		if c := (scenarios.Trial{Variant: of.control, Scenario: e.Scenario}); !slices.Contains(control, c) {
 			control = append(control, c)
 		}
 	}

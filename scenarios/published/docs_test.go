@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/zkbench/zkbench/scenarios"
 	"github.com/zkbench/zkbench/scenarios/published"
 )
 
@@ -17,7 +18,7 @@ func TestTheDocumentSaysWhatIsExpected(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	documented := map[published.Expectation]bool{}
+	documented := map[scenarios.Trial]bool{}
 	var variants []string
 	for line := range strings.Lines(string(text)) {
 		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
@@ -36,7 +37,7 @@ func TestTheDocumentSaysWhatIsExpected(t *testing.T) {
 			}
 			for i, v := range variants {
 				if seen := cells[i+2]; seen != "" && !strings.HasPrefix(seen, "---") {
-					documented[published.Expectation{Variant: v, Scenario: cells[0], Expect: published.Violation(strings.Trim(seen, "-"))}] = true
+					documented[scenarios.Trial{Variant: v, Scenario: cells[0], Expect: scenarios.Violation(strings.Trim(seen, "-"))}] = true
 				}
 			}
 		}

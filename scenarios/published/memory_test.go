@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/zkbench/zkbench/bench/root"
+	"github.com/zkbench/zkbench/scenarios"
 	"github.com/zkbench/zkbench/scenarios/published"
 	"github.com/zkbench/zkbench/zk"
 	"github.com/zkbench/zkbench/zk/zktest"
@@ -45,7 +46,7 @@ func TestScenariosInMemory(t *testing.T) {
 				if _, err := s.Create(t.Context(), "/s", nil, zk.Persistent); err != nil {
 					t.Fatal(err)
 				}
-				found, err := published.Run(t.Context(), published.Config{Servers: memory{ens}, Dir: "/s", Variants: []string{v}})
+				found, err := published.Run(t.Context(), published.Config{Servers: memory{ens}, Dir: "/s", Config: scenarios.Config{Variants: []string{v}}})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -71,7 +72,7 @@ func zkbenchs(t *testing.T, dir string) func(path string) {
 	}
 }
 
-func judge(t *testing.T, found []published.Finding) {
+func judge(t *testing.T, found []scenarios.Finding) {
 	t.Helper()
 	for _, f := range found {
 		if f.Err != nil || f.Seen != f.Expect {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/zkbench/zkbench/ensemble/ensembletest"
 	"github.com/zkbench/zkbench/ensemble/proxy"
+	"github.com/zkbench/zkbench/scenarios"
 	"github.com/zkbench/zkbench/scenarios/published"
 	"github.com/zkbench/zkbench/zk"
 	"github.com/zkbench/zkbench/zk/gozk"
@@ -50,7 +51,7 @@ func TestScenariosOnRealServers(t *testing.T) {
 				t.Fatal(err)
 			}
 			found, err := published.Run(t.Context(), published.Config{Servers: published.Proxied{Proxy: p, Open: open}, Dir: dir,
-				Variants: published.Variants(), Parallel: 20})
+				Config: scenarios.Config{Variants: published.Variants(), Parallel: 20}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
+	"slices"
 
+	"github.com/zkbench/zkbench/scenarios"
 	"github.com/zkbench/zkbench/zk"
 )
 
@@ -23,83 +24,38 @@ type Servers interface {
 
 // Config is one run of the scenarios.
 type Config struct {
-	Servers  Servers
-	Dir      string   // an existing znode; each trial makes one below it, and leaves it
-	Variants []string // of Variants()
-	// Parallel is how many trials go on at once; 0: one. Most of their time they listen to silence.
-	Parallel int
-	// Played, if not nil, is told of each trial that is over, from one goroutine at a time.
-	Played func(n, of int, f Finding)
-}
-
-// Finding is what came of one trial.
-type Finding struct {
-	Expectation
-	Seen    Violation
-	Witness string // what shows it, or that there is nothing to show
-	// Err is why the trial could not be played to its end; nothing was found then.
-	Err error
+	scenarios.Config // with Variants(); most of the time of a trial it listens to silence
+	Servers          Servers
+	Dir              string // an existing znode; each trial makes one below it, and leaves it
 }
 
 // Run plays the scenarios of the variants, and each of these with the control. The findings are in the order of Expectations. The
 // error is the end of ctx.
-func Run(ctx context.Context, c Config) ([]Finding, error) {
+func Run(ctx context.Context, c Config) ([]scenarios.Finding, error) {
 	trials := plan(c.Variants)
-	findings := make([]Finding, len(trials))
-	next := make(chan int)
-	var workers sync.WaitGroup
-	var told sync.Mutex
-	played := 0
-	for range max(c.Parallel, 1) {
-		workers.Go(func() {
-			for i := range next {
-				findings[i] = play(ctx, c.Servers, fmt.Sprintf("%s/trial-%d", c.Dir, i), trials[i])
-				told.Lock()
-				played++
-				if c.Played != nil {
-					c.Played(played, len(trials), findings[i])
-				}
-				told.Unlock()
-			}
-		})
-	}
-	for i := range trials {
-		select {
-		case next <- i:
-		case <-ctx.Done():
-			findings[i] = Finding{Expectation: trials[i], Err: ctx.Err()}
-		}
-	}
-	close(next)
-	workers.Wait()
-	return findings, ctx.Err()
+	return scenarios.Run(ctx, c.Config, trials, 1, func(ctx context.Context, i, _ int) (Violation, string, error) {
+		return play(ctx, c.Servers, fmt.Sprintf("%s/trial-%d", c.Dir, i), trials[i])
+	})
 }
 
 // play plays one trial.
-func play(ctx context.Context, servers Servers, dir string, e Expectation) Finding {
-	f := Finding{Expectation: e}
+func play(ctx context.Context, servers Servers, dir string, e scenarios.Trial) (seen Violation, witness string, err error) {
 	of, ok := subjectOf(e.Variant)
 	if !ok {
-		f.Err = fmt.Errorf("no recipe is called %s", e.Variant)
-		return f
+		return None, "", fmt.Errorf("no recipe is called %s", e.Variant)
 	}
-	for _, s := range Scenarios {
-		if s.Name != e.Scenario {
-			continue
-		}
-		t, err := newTrial(ctx, servers, of, dir)
-		if err != nil {
-			f.Err = err
-			return f
-		}
-		t.directory()
-		s.play(t)
-		t.end()
-		f.Seen, f.Witness, f.Err = t.seen, t.witness, t.err
-		return f
+	i := slices.IndexFunc(Scenarios, func(s Scenario) bool { return s.Name == e.Scenario })
+	if i < 0 {
+		return None, "", fmt.Errorf("no scenario is called %s", e.Scenario)
 	}
-	f.Err = fmt.Errorf("no scenario is called %s", e.Scenario)
-	return f
+	t, err := newTrial(ctx, servers, of, dir)
+	if err != nil {
+		return None, "", err
+	}
+	t.directory()
+	Scenarios[i].play(t)
+	t.end()
+	return t.seen, t.witness, t.err
 }
 
 // errNotStaged: the situation did not come about.

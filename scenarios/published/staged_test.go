@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/zkbench/zkbench/scenarios"
 	"github.com/zkbench/zkbench/scenarios/published"
 	"github.com/zkbench/zkbench/zk"
 	"github.com/zkbench/zkbench/zk/zktest"
@@ -26,7 +27,7 @@ func TestWhatIsNotStagedIsAnError(t *testing.T) {
 		if _, err := s.Create(t.Context(), "/s", nil, zk.Persistent); err != nil {
 			t.Fatal(err)
 		}
-		found, err := published.Run(t.Context(), published.Config{Servers: uncut{memory{ens}}, Dir: "/s", Variants: published.Variants()})
+		found, err := published.Run(t.Context(), published.Config{Servers: uncut{memory{ens}}, Dir: "/s", Config: scenarios.Config{Variants: published.Variants()}})
 		if err != nil {
 			t.Fatal(err)
 		}

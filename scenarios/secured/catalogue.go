@@ -5,15 +5,16 @@ import (
 
 	"github.com/zkbench/zkbench/recipes"
 	"github.com/zkbench/zkbench/recipes/lock"
+	"github.com/zkbench/zkbench/scenarios"
 )
 
 // Violation is a broken promise; the package comment says how each is decided.
-type Violation string
+type Violation = scenarios.Violation
 
 // The violations.
 const (
-	None     Violation = ""
-	Liveness Violation = "liveness"
+	None               = scenarios.None
+	Liveness           = scenarios.Liveness
 	Session  Violation = "session"
 )
 
@@ -91,18 +92,12 @@ func Znodes() recipes.Znodes {
 	return all
 }
 
-// Trial is one that is played.
-type Trial struct {
-	Variant, Scenario string
-	Expect            Violation // None: it comes through
-}
-
 // Plan is what can be played of these variants on servers with these rules. Where nothing is enforced, nobody can be hasty.
-func Plan(variants []string, r Rules) (all []Trial) {
+func Plan(variants []string, r Rules) (all []scenarios.Trial) {
 	for _, s := range subjects {
 		for _, scenario := range s.scenarios {
 			if slices.Contains(variants, s.name) && (scenario != pingFirst || r.Enforced) {
-				all = append(all, Trial{s.name, scenario, s.expect(scenario, r)})
+				all = append(all, scenarios.Trial{Variant: s.name, Scenario: scenario, Expect: s.expect(scenario, r)})
 			}
 		}
 	}

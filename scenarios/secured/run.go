@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"sync"
 	"time"
 
+	"github.com/zkbench/zkbench/scenarios"
 	"github.com/zkbench/zkbench/zk"
 )
 
@@ -25,53 +25,25 @@ type Servers interface {
 
 // Config is one run.
 type Config struct {
-	Servers  Servers
-	Dir      string   // an existing znode; each trial makes one below it, and leaves it
-	Variants []string // of Variants()
-	Parallel int      // trials that go on at once; 0: one
-	// Played, if not nil, is told of each trial that is over, from one goroutine at a time.
-	Played func(n, of int, f Finding)
-}
-
-// Finding is what came of one trial.
-type Finding struct {
-	Trial
-	Seen    Violation
-	Witness string
-	Err     error // why it could not be played; nothing was found then
+	scenarios.Config // with Variants()
+	Servers          Servers
+	Dir              string // an existing znode; each trial makes one below it, and leaves it
 }
 
 // tries is how often a trial is played until the situation comes about: a session may be lost on a machine that is too slow.
 const tries = 3
 
 // Run asks the servers for their rules, and plays what Plan says. The error says why the servers could not be asked, or is the end of ctx.
-func Run(ctx context.Context, c Config) (Rules, []Finding, error) {
+func Run(ctx context.Context, c Config) (Rules, []scenarios.Finding, error) {
 	rules, err := ask(ctx, c.Servers, c.Dir+"/trial-0")
 	if err != nil {
 		return rules, nil, fmt.Errorf("ask the servers for their rules: %w", err)
 	}
 	trials := Plan(c.Variants, rules)
-	findings := make([]Finding, len(trials))
-	places := make(chan struct{}, max(c.Parallel, 1))
-	played := 0
-	var told sync.Mutex
-	var workers sync.WaitGroup
-	for i, t := range trials {
-		places <- struct{}{}
-		workers.Go(func() {
-			defer func() { <-places }()
-			for try := 0; try == 0 || try < tries && findings[i].Err != nil && ctx.Err() == nil; try++ {
-				findings[i] = play(ctx, c.Servers, t, fmt.Sprintf("%s/trial-%d", c.Dir, 1+i+try*len(trials)))
-			}
-			told.Lock()
-			defer told.Unlock()
-			if played++; c.Played != nil {
-				c.Played(played, len(trials), findings[i])
-			}
-		})
-	}
-	workers.Wait()
-	return rules, findings, ctx.Err()
+	findings, err := scenarios.Run(ctx, c.Config, trials, tries, func(ctx context.Context, i, try int) (Violation, string, error) {
+		return play(ctx, c.Servers, trials[i], fmt.Sprintf("%s/trial-%d", c.Dir, 1+i+try*len(trials)))
+	})
+	return rules, findings, err
 }
 
 // credential is a new one of a user. Servers know digest credentials from those who present them.

@@ -1,6 +1,7 @@
 package secured
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"github.com/zkbench/zkbench/internal/sleep"
 	"github.com/zkbench/zkbench/recipes"
 	"github.com/zkbench/zkbench/recipes/lock"
+	"github.com/zkbench/zkbench/scenarios"
 	"github.com/zkbench/zkbench/zk"
 )
 
@@ -33,18 +35,14 @@ type trial struct {
 }
 
 // play plays one trial, and leaves no session.
-func play(ctx context.Context, servers Servers, of Trial, dir string) Finding {
-	f := Finding{Trial: of}
+func play(ctx context.Context, servers Servers, of scenarios.Trial, dir string) (seen Violation, witness string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 4*patience)
 	defer cancel()
 	t := &trial{of: subjects[slices.IndexFunc(subjects, func(s subject) bool { return s.name == of.Variant })], asked: make(chan error, 1)}
-	if f.Err = t.open(ctx, servers, of.Scenario == creatorOnly); f.Err == nil {
-		f.Seen, f.Witness, f.Err = t.script(ctx, of.Scenario, dir)
+	if err = t.open(ctx, servers, of.Scenario == creatorOnly); err == nil {
+		seen, witness, err = t.script(ctx, of.Scenario, dir)
 	}
-	if err := t.leave(ctx, dir); f.Err == nil {
-		f.Err = err
-	}
-	return f
+	return seen, witness, cmp.Or(err, t.leave(ctx, dir))
 }
 
 // open opens the sessions: the clients are two identities, or one.

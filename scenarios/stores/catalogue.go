@@ -6,16 +6,17 @@ import (
 	"time"
 
 	"github.com/zkbench/zkbench/drivers/stores"
+	"github.com/zkbench/zkbench/scenarios"
 )
 
 // Violation is a broken promise of a lock.
-type Violation string
+type Violation = scenarios.Violation
 
 // The violations; the package comment says how each is decided.
 const (
-	None       Violation = ""
-	Exclusion  Violation = "exclusion"
-	Liveness   Violation = "liveness"
+	None                 = scenarios.None
+	Exclusion            = scenarios.Exclusion
+	Liveness             = scenarios.Liveness
 	StaleWrite Violation = "stale-write"
 )
 
@@ -24,12 +25,6 @@ type Scenario struct {
 	Name string
 	Doc  string // one line
 	play script
-}
-
-// Expectation is what a variant does in a scenario.
-type Expectation struct {
-	Variant, Scenario string
-	Expect            Violation // None: it comes through
 }
 
 // Scenarios is the catalogue.
@@ -50,7 +45,7 @@ var Scenarios = []Scenario{
 }
 
 // Expectations say what each variant does in the scenarios that concern it. A lock whose time cannot run out is not asked what it does then.
-var Expectations = []Expectation{
+var Expectations = scenarios.Trials([]expectation{
 	{"setnx", "holder-dies", Liveness}, {"setnx", "dies-acquiring", Liveness}, {"setnx", "holds-too-long", None},
 
 	{"setnx-expire", "holder-dies", None}, {"setnx-expire", "dies-acquiring", Liveness}, {"setnx-expire", "holds-too-long", Exclusion},
@@ -78,28 +73,12 @@ var Expectations = []Expectation{
 
 	{"etcd", "holder-dies", None}, {"etcd", "holds-too-long", None}, {"etcd", "late-release", None}, {"etcd", "paused", StaleWrite}, {"etcd", "paused-fenced", None},
 	{"etcd", "server-restarted", None},
-}
+})
+
+type expectation scenarios.Trial
 
 // Variants are the locks that there are expectations of, in their order.
-func Variants() []string {
-	var all []string
-	for _, e := range Expectations {
-		if !slices.Contains(all, e.Variant) {
-			all = append(all, e.Variant)
-		}
-	}
-	return all
-}
-
-// plan is the trials of some variants.
-func plan(variants []string) (all []Expectation) {
-	for _, e := range Expectations {
-		if slices.Contains(variants, e.Variant) {
-			all = append(all, e)
-		}
-	}
-	return all
-}
+func Variants() []string { return scenarios.Variants(Expectations) }
 
 // variant is a lock as a trial needs it.
 type variant struct {

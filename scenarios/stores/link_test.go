@@ -6,6 +6,8 @@ import (
 	"net"
 	"strings"
 	"testing"
+
+	"github.com/zkbench/zkbench/scenarios"
 )
 
 // echo is a server that says what it gets.
@@ -94,7 +96,7 @@ func TestExpectations(t *testing.T) {
 	for name := range seen {
 		t.Errorf("no scenario is called %s", name)
 	}
-	if _, err := Run(t.Context(), Config{Drivers: map[string]string{"redis": "./gone"}, Variants: []string{"lua"}}); err == nil || !strings.Contains(err.Error(), "does not exist") {
+	if _, err := Run(t.Context(), Config{Drivers: map[string]string{"redis": "./gone"}, Config: scenarios.Config{Variants: []string{"lua"}}}); err == nil || !strings.Contains(err.Error(), "does not exist") {
 		t.Errorf("without a driver: %v", err)
 	}
 }

@@ -5,29 +5,17 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/zkbench/zkbench/drivers"
+	"github.com/zkbench/zkbench/scenarios"
 )
 
 // Config is one run of the scenarios.
 type Config struct {
+	scenarios.Config // with Variants()
 	// Drivers are the programs that drive the locks of a store, as drivers.Find takes them; one that is not here has the store's name.
-	Drivers  map[string]string
-	Variants []string // of Variants()
-	Parallel int      // trials that go on at once; 0: one
-	// Played, if not nil, is told of each trial that is over, from one goroutine at a time.
-	Played func(n, of int, f Finding)
-}
-
-// Finding is what came of one trial.
-type Finding struct {
-	Expectation
-	Seen    Violation
-	Witness string // what shows it, or that there is nothing to show
-	// Err is why the trial could not be played to its end; nothing was found then.
-	Err error
+	Drivers map[string]string
 }
 
 // tries is how often a trial is played until it comes to its end: a machine that is too slow may let a lock expire too early for what is to be staged.
@@ -37,8 +25,8 @@ const tries = 3
 const patience = time.Minute
 
 // Run plays the scenarios of the variants. The findings are in the order of Expectations. The error says that a driver is not there, or is the end of ctx.
-func Run(ctx context.Context, c Config) ([]Finding, error) {
-	trials := plan(c.Variants)
+func Run(ctx context.Context, c Config) ([]scenarios.Finding, error) {
+	trials := scenarios.Of(Expectations, c.Variants)
 	commands := map[string][]string{}
 	for _, e := range trials {
 		store := variantOf(e.Variant).store
@@ -51,42 +39,13 @@ func Run(ctx context.Context, c Config) ([]Finding, error) {
 		}
 		commands[store] = command
 	}
-	findings := make([]Finding, len(trials))
-	next := make(chan int)
-	var workers sync.WaitGroup
-	var told sync.Mutex
-	played := 0
-	for range max(c.Parallel, 1) {
-		workers.Go(func() {
-			for i := range next {
-				f := Finding{Expectation: trials[i]}
-				for try := 0; try < tries && (try == 0 || f.Err != nil && ctx.Err() == nil); try++ {
-					f.Seen, f.Witness, f.Err = play(ctx, commands, trials[i])
-				}
-				findings[i] = f
-				told.Lock()
-				played++
-				if c.Played != nil {
-					c.Played(played, len(trials), f)
-				}
-				told.Unlock()
-			}
-		})
-	}
-	for i := range trials {
-		select {
-		case next <- i:
-		case <-ctx.Done():
-			findings[i] = Finding{Expectation: trials[i], Err: ctx.Err()}
-		}
-	}
-	close(next)
-	workers.Wait()
-	return findings, ctx.Err()
+	return scenarios.Run(ctx, c.Config, trials, tries, func(ctx context.Context, i, _ int) (Violation, string, error) {
+		return play(ctx, commands, trials[i])
+	})
 }
 
 // play plays one trial, and leaves neither a process nor a server.
-func play(ctx context.Context, commands map[string][]string, e Expectation) (seen Violation, witness string, err error) {
+func play(ctx context.Context, commands map[string][]string, e scenarios.Trial) (seen Violation, witness string, err error) {
 	i := slices.IndexFunc(Scenarios, func(s Scenario) bool { return s.Name == e.Scenario })
 	if i < 0 {
 		return None, "", fmt.Errorf("no scenario is called %s", e.Scenario)
