@@ -383,6 +383,7 @@ func (c *cell) seat(i int) *seat {
 		clients: &c.clients, observed: c.observed, work: c.work, loopOpen: c.rate > 0 && c.driven(id), first: c.first,
 	}
 	s.Open = s.open
+	s.MayLead = func() bool { return c.mayLead(c.clients.session(i)) }
 	s.stays, s.passes = c.rate > 0 && c.keeps && !s.loopOpen, c.passes
 	s.arrivals = c.arrivals(r, s.loopOpen)
 	if !s.loopOpen {

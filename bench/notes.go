@@ -32,6 +32,9 @@ func (c *cell) notes(t *metrics.Set, out results.Cell) []string {
 	add(c.blind())
 	for _, k := range out.Checks {
 		add(untold(k))
+		if k.Verdict == check.Holds.String() && k.Detail != "" {
+			add(k.Name + " holds, though " + k.Detail)
+		}
 	}
 	add(c.idle(out))
 	for _, note := range driverNotes(out.Driver) {

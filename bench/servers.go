@@ -15,6 +15,7 @@ import (
 	"github.com/zkbench/zkbench/ensemble"
 	"github.com/zkbench/zkbench/internal/phrase"
 	"github.com/zkbench/zkbench/results"
+	"github.com/zkbench/zkbench/zk"
 )
 
 // serverSeries is the servers' figures over a cell: differences between answers, and what those of the steady phase amount to. Servers are
@@ -27,7 +28,8 @@ type serverSeries struct {
 	outstanding *float64 // the highest of any server in the steady phase
 	watches     *float64 // the highest of all servers together
 	silent      map[string]*silence
-	size        int // voting servers of the ensemble; 0: not told
+	size        int  // voting servers of the ensemble; 0: not told
+	alone       bool // the ensemble is one server that needs no others
 	leaders     faults.Leadership
 	followed    time.Time // the last answers that leaders knows of
 }
@@ -127,6 +129,7 @@ func (s *serverSeries) follow(at time.Time, all []ensemble.ServerStats, places f
 	defer s.mu.Unlock()
 	for _, st := range all {
 		s.size = max(s.size, st.QuorumSize)
+		s.alone = s.alone || st.State == "standalone"
 	}
 	if at.Before(s.followed) || slices.ContainsFunc(all, func(st ensemble.ServerStats) bool { return !st.Asked.IsZero() && st.Asked.Before(s.followed) }) {
 		return nil
@@ -146,6 +149,19 @@ func (s *serverSeries) leader() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.leaders.Now()
+}
+
+// mayLead tells whether a session may be connected to the leader: its server is not known to be another one, nor to be alone.
+func (c *cell) mayLead(s zk.Session) bool {
+	servers := c.Ensemble.Addresses()
+	if c.front != nil {
+		servers = c.front.Addresses()
+	}
+	at := slices.Index(servers, zk.ServerOf(s))
+	c.server.mu.Lock()
+	defer c.server.mu.Unlock()
+	leader := c.server.leaders.Now()
+	return !c.server.alone && (at < 0 || leader == "" || leader == c.Ensemble.Addresses()[at])
 }
 
 // outages are the losses of a leader so far.

@@ -54,6 +54,8 @@ func TestRequestsOfZnodes(t *testing.T) {
 			asked(get, 2, 1, 4*ms, 5*ms, 10, 10, 1)}},
 		{"it has called sync, and is answered in an older state", NoLostWrites(), Violated, 2, []metrics.Sample{write(1, 1, 0, 10, 1), asked(sync, 2, 9, 2*ms, 3*ms, 0, 0, -1),
 			asked(get, 2, 1, 4*ms, 5*ms, 5, 9, 0)}},
+		{"the leader answered its sync, which proves nothing", NoLostWrites(), Holds, 0, []metrics.Sample{write(1, 1, 0, 10, 1), asked(get, 3, 1, 2*ms, 3*ms, 10, 10, 1),
+			asked(sync, 2, 9, 2*ms, 3*ms, 9, 9, AtLeader), asked(get, 2, 1, 4*ms, 5*ms, 5, 9, 0)}},
 		{"the sync began before the write had ended", NoLostWrites(), Unknown, 0, []metrics.Sample{write(1, 1, 2*ms, 10, 1), asked(sync, 2, 9, 2*ms, 4*ms, 9, 9, -1),
 			asked(get, 2, 1, 4*ms, 5*ms, 5, 9, 0)}},
 		{"it was another session that called sync", NoLostWrites(), Unknown, 0, []metrics.Sample{write(1, 1, 0, 10, 1), asked(sync, 3, 9, 2*ms, 3*ms, 10, 10, -1),
@@ -67,6 +69,8 @@ func TestRequestsOfZnodes(t *testing.T) {
 			asked(get, 2, 1, 4*ms, 5*ms, 10, 0, 1), write(1, 1, 6*ms, 20, 2)}},
 		{"a read after a sync misses a write", LinearizableZnodes(time.Minute), Violated, 1, []metrics.Sample{write(1, 1, 0, 10, 1), asked(sync, 2, 9, 2*ms, 3*ms, 0, 0, -1),
 			asked(get, 2, 1, 4*ms, 5*ms, 5, 0, 0)}},
+		{"it does so after a sync that the leader answered", LinearizableZnodes(time.Minute), Holds, 0, []metrics.Sample{write(1, 1, 0, 10, 1),
+			asked(sync, 2, 9, 2*ms, 3*ms, 0, 0, AtLeader), asked(get, 2, 1, 4*ms, 5*ms, 5, 0, 0)}},
 		{"a version is made twice", LinearizableZnodes(time.Minute), Violated, 1, []metrics.Sample{write(1, 1, 0, 10, 1), write(2, 1, 2*ms, 20, 1)}},
 		{"a write in doubt was made", LinearizableZnodes(time.Minute), Holds, 0, []metrics.Sample{write(1, 1, 0, 10, 1), doubtful, write(2, 1, 4*ms, 30, 3)}},
 	} {

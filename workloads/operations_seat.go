@@ -93,6 +93,9 @@ func (j *requester) carryOut(ctx context.Context, r request) {
 	if r.Outcome == metrics.Failed && errors.Is(err, zk.ErrMaybeApplied) {
 		r.Outcome = metrics.InDoubt
 	}
+	if r.Op == metrics.Sync && j.MayLead != nil && j.MayLead() {
+		version = check.AtLeader
+	}
 	r.Value = check.Seen(j.session, version)
 	if err == nil {
 		r.Token = cmp.Or(token, reply.Zxid)

@@ -150,6 +150,8 @@ type Seat struct {
 	Standing *metrics.Standing // what the session is doing, for whoever looks on; nil: nobody does
 	// Open opens a session in the place of Session, which has ended. It is Session from then on.
 	Open func(ctx context.Context) (zk.Session, error)
+	// MayLead tells whether the server of the session may be the leader: it is not known to be a follower, an observer or alone. nil: none may.
+	MayLead func() bool
 }
 
 // CutAt is the cause of a context that cuts the work of a run short: when that was, as an offset.
