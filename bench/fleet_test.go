@@ -289,7 +289,7 @@ func TestWhatCannotBeShared(t *testing.T) {
 		{"the sessions of workload barrier cannot be shared between processes", []string{"workload: barrier", "variants: [barrier]", "barriers: 3"}},
 		{"2 sessions cannot be shared by 3 processes", []string{"sessions: [6, 2]"}},
 		{"fence: a register is in one process", []string{"fence: [none, register]"}},
-		{"failover: the transaction that ends a leader by crash is not known", []string{"workload: election", "variants: [naive]", "failover: [resign, crash]"}},
+		{"the sessions of workload delay-queue cannot be shared between processes", []string{"workload: delay-queue", "variants: [delay]"}},
 		{"faults are not injected", []string{"faults: [{at: 1s, kind: expire, session: 1}]"}},
 		{"which a gate cannot be held against", []string{"gates: errors < 1%"}},
 	} {

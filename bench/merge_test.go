@@ -55,6 +55,8 @@ func TestMergedSharesAreOneRun(t *testing.T) {
 		{"variants: [predecessor]", "sessions: [7, 10]", "hold: 20ms", "duration: 4s"},
 		{"workload: read-write", "variants: [read-write]", "sessions: 9", "readers: 50", "rate: 30", "hold: 2ms", "duration: 4s"},
 		{"workload: election", "variants: [predecessor]", "sessions: 9", "failover: resign", "objects: 2", "rate: 30", "hold: 2ms", "duration: 4s"},
+		{"workload: election", "variants: [predecessor]", "sessions: 6", "failover: crash", "hold: 20ms", "duration: 30s"},
+		{"workload: election", "variants: [predecessor]", "sessions: 6", "failover: expire", "objects: 2", "rate: 10", "hold: 2ms", "duration: 4s"},
 		{"workload: multi-lock", "variants: [multi]", "sessions: 8", "objects: 4", "together: 2", "rate: 30", "hold: 2ms", "duration: 4s"},
 		{"workload: semaphore", "variants: [lease]", "sessions: 8", "permits: 2", "fence: server", "rate: 30", "hold: 2ms", "duration: 4s"},
 	} {
@@ -121,6 +123,8 @@ func TestMergedSharesJudgeWhatTheyGiveEachOther(t *testing.T) {
 		{"workload: queue", "variants: [fifo]", "sessions: 10", "objects: 2", "preload: 4", "payload: 16", "rate: 40", "hold: 2ms", "duration: 4s"},
 		{"workload: queue", "variants: [claim]", "sessions: 7", "producers: 30", "payload: 16", "hold: 20ms", "bound: 20", "duration: 4s"},
 		{"workload: priority-queue", "variants: [priority]", "sessions: 8", "payload: 16", "rate: 40", "hold: 2ms", "duration: 4s"},
+		{"workload: membership", "variants: [shallow]", "sessions: 10", "objects: 2", "members: 60", "rate: 10", "hold: 20ms", "duration: 4s"},
+		{"workload: membership", "variants: [named]", "sessions: 9", "crashes: 30", "hold: 20ms", "duration: 30s"},
 		{"workload: config", "variants: [cache]", "sessions: 9", "objects: 2", "writers: 40", "rate: 30", "duration: 4s"},
 	} {
 		t.Run(strings.Join(profile[:2], "-"), func(t *testing.T) {
@@ -142,7 +146,7 @@ func TestMergedSharesJudgeWhatTheyGiveEachOther(t *testing.T) {
 				if doc.Exit.Code != 0 || c.Operations == 0 || c.Due != due {
 					t.Errorf("exit %v, %d operations, %d of %d that were due", doc.Exit, c.Operations, c.Due, due)
 				}
-				for _, op := range []string{"put-to-take.response", "deliver.response"} {
+				for _, op := range []string{"put-to-take.response", "deliver.response", "detect.response"} {
 					if l, told := c.Latency[op]; told {
 						t.Errorf("%s from one process to another is timed: %+v", op, l)
 					}

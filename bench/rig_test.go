@@ -17,6 +17,7 @@ import (
 	zkcommit "github.com/zkbench/zkbench/recipes/commit"
 	zkelection "github.com/zkbench/zkbench/recipes/election"
 	zklock "github.com/zkbench/zkbench/recipes/lock"
+	zkmembership "github.com/zkbench/zkbench/recipes/membership"
 	"github.com/zkbench/zkbench/recipes/published"
 	zkqueue "github.com/zkbench/zkbench/recipes/queue"
 	zksemaphore "github.com/zkbench/zkbench/recipes/semaphore"
@@ -80,7 +81,8 @@ func newRig(t *testing.T, cfg zktest.Config, lines ...string) *rig {
 		Setup: Setup{Workloads: []workloads.Kind{workloads.DrivenLocks(workloads.Locks(slices.Concat(zklock.Variants(), published.Locks())), drivers.Lock), workloads.RWLocks(zklock.RWVariants()), workloads.Queues(zkqueue.Variants()),
 			workloads.PriorityQueues(zkqueue.PriorityVariants()), workloads.Barriers(zkbarrier.Variants()), workloads.DoubleBarriers(zkbarrier.DoubleVariants()),
 			workloads.Rendezvouses(zkbarrier.RendezvousVariants()), workloads.Commits(zkcommit.Variants()), workloads.Elections(zkelection.Variants()),
-			workloads.MultiLocks(zklock.MultiVariants()), workloads.Semaphores(zksemaphore.Variants()), workloads.Configs(zksetting.Variants())},
+			workloads.MultiLocks(zklock.MultiVariants()), workloads.Semaphores(zksemaphore.Variants()), workloads.Configs(zksetting.Variants()),
+			workloads.Groups(zkmembership.Variants()), workloads.DelayQueues(zkqueue.DelayVariants())},
 			Engines: []Engine{{Name: "memory", Persistent: true, Dial: r.dial}}}}
 	return r
 }

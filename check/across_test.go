@@ -223,3 +223,67 @@ func TestWrittenValuesAcrossHosts(t *testing.T) {
 		t.Errorf("what a host wrote is not known: %+v", v)
 	}
 }
+
+// Who is in a view was a member by the transactions, of whichever host.
+func TestViewsAcrossHosts(t *testing.T) {
+	a, la := join('a', 0, 10, 20, 100), zxid(130, leaves('a', 40, 42))
+	lost := with(metrics.Lost, leaves('a', 40, 40))
+	views := map[int64][]int64{110: {0}, 120: nil, 121: {0}, 130: nil, 140: {0}}
+	failed := with(metrics.Timeout, join('b', 60, 30, 35, 0))
+	with60 := map[int64][]int64{105: {0, 60}}
+	for _, test := range []struct {
+		name        string
+		first, next history
+		answer      Answer
+	}{
+		{"seen by another host", history{a, la}, saw(views, sees('x', 5, 6, 110), sees('x', 6, 7, 130)), Holds},
+		{"nobody saw anything", history{a, la}, nil, Unknown},
+		{"a member is missing before the transaction that ended it", history{a, la}, saw(views, sees('x', 5, 6, 120)), Violated},
+		{"a member is missing, and nothing tells when it went", history{a, lost}, saw(views, sees('x', 5, 6, 120)), Holds},
+		{"a member is missing, and its host had seen as much while it was one", history{a, lost, placed('c', 30, 31, 125)}, saw(views, sees('x', 5, 6, 120)), Violated},
+		{"it is back without joining", history{a, lost}, saw(views, sees('x', 5, 6, 120), sees('y', 5, 6, 121)), Violated},
+		{"two hosts saw two sets at one transaction", append(saw(views, sees('x', 5, 6, 110)), a, la), saw(map[int64][]int64{110: nil}, sees('y', 5, 6, 110)), Violated},
+		{"who never joined", history{a, la}, saw(with60, sees('x', 5, 6, 105)), Violated},
+		{"who may have joined", history{a, la, failed}, saw(with60, sees('x', 5, 6, 105)), Holds},
+		{"who tried when its host had seen as much", history{a, la, placed('c', 25, 26, 105), failed}, saw(with60, sees('x', 5, 6, 105)), Violated},
+	} {
+		for _, turned := range []bool{false, true} {
+			hosts := hostsOf(test.first, test.next)
+			if turned {
+				slices.Reverse(hosts)
+			}
+			if v, judged := Views().JudgeAcross(hosts, nil); !judged || v.Answer != test.answer {
+				t.Errorf("%s, turned=%v: %v (%s), want %v", test.name, turned, v.Answer, v.Detail, test.answer)
+			}
+		}
+	}
+	cut := hostsOf(nil, saw(views, sees('x', 5, 6, 110)))
+	cut[0].Cut = true
+	if v, _ := Views().JudgeAcross(cut, nil); v.Answer != Unknown {
+		t.Errorf("who was a member on a host is not known: %+v", v)
+	}
+}
+
+// Observers on one host see who has crashed on another.
+func TestCrashesSeenAcrossHosts(t *testing.T) {
+	meets := []Meet{{Came: -2 * ms, Went: 0}}
+	views := map[int64][]int64{10: {0}, 25: nil}
+	crashed := history{join('a', 0, 0, 2, 10), with(metrics.Lost, leaves('a', 20, 20))}
+	first := sees('x', 0, 3, 10)
+	for _, test := range []struct {
+		name   string
+		next   history
+		answer Answer
+	}{
+		{"in time", saw(views, first, sees('x', 3, 60, 25)), Holds},
+		{"too late", saw(views, first, sees('x', 3, 90, 25)), Violated},
+		{"never", saw(views, first, with(metrics.Unfinished, sees('x', 3, 200, 0))), Violated},
+		{"nobody looked", nil, Unknown},
+	} {
+		hosts := hostsOf(crashed, test.next)
+		hosts[0].Meets, hosts[1].Meets = meets, meets
+		if v, judged := CrashesSeen(50*ms).JudgeAcross(hosts, nil); !judged || v.Answer != test.answer {
+			t.Errorf("%s: %v (%s), want %v", test.name, v.Answer, v.Detail, test.answer)
+		}
+	}
+}

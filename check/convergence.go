@@ -28,9 +28,12 @@ func Convergence(bound time.Duration) Check {
 // CrashesSeen is Convergence for members that crash, or lose their session: a Leave with the outcome Lost. The bound has to cover the
 // session timeout, which begins when the servers last heard of the member, and a tick, up to which they are late.
 func CrashesSeen(bound time.Duration) Check {
-	return Check{Name: "crashes-seen", Judge: func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
-		return converged(history, room, bound, false, metrics.Lost)
-	}}
+	judge := func(bound, _ time.Duration) func(iter.Seq[metrics.Sample], *spill.Room) Verdict {
+		return func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
+			return converged(history, room, bound, false, metrics.Lost)
+		}
+	}
+	return Check{Name: "crashes-seen", Judge: judge(bound, 0), Across: patiently(bound, judge)}
 }
 
 // converged judges the changes that bring something, if they are wanted, and the leavings that ended so.

@@ -5,7 +5,6 @@ import (
 	"iter"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
@@ -43,12 +42,12 @@ type sighting struct {
 
 // watched is what was done to a group or a setting, and what was seen of it.
 type watched struct {
-	sees      []sighting       // however they ended, by session, then by end
-	sightings []sighting       // that ended OK, by token
-	changes   []metrics.Sample // Joins and Changes that ended OK, by token
-	stays     map[int64][]span // of each member, by token
-	doubts    map[int64]time.Duration
-	unions    map[int64]bool // all members, of stays and of sightings
+	sees      []sighting               // however they ended, by session, then by end
+	sightings []sighting               // that ended OK, by token
+	changes   []metrics.Sample         // Joins and Changes that ended OK, by token
+	stays     map[int64][]span         // of each member, by token
+	doubts    map[int64]metrics.Sample // of each member the first Join that failed: since then it may be one
+	unions    map[int64]bool           // all members, of stays and of sightings
 }
 
 // watchedIn is the groups or settings of a history in the order of their objects. The conditions, unless they are nil, see the history too.
@@ -56,7 +55,7 @@ func watchedIn(history iter.Seq[metrics.Sample], room *spill.Room, c *conditions
 	index := map[uint32]*watched{}
 	of := func(object uint32) *watched {
 		if index[object] == nil {
-			index[object] = &watched{stays: map[int64][]span{}, doubts: map[int64]time.Duration{}, unions: map[int64]bool{}}
+			index[object] = &watched{stays: map[int64][]span{}, doubts: map[int64]metrics.Sample{}, unions: map[int64]bool{}}
 		}
 		return index[object]
 	}
@@ -84,8 +83,8 @@ func watchedIn(history iter.Seq[metrics.Sample], room *spill.Room, c *conditions
 			case (s.Op == metrics.Join || s.Op == metrics.Change) && s.Outcome == metrics.OK:
 				w.changes = append(w.changes, s)
 			case s.Op == metrics.Join:
-				if first, known := w.doubts[s.Value]; !known || s.Start < first {
-					w.doubts[s.Value] = s.Start
+				if first, known := w.doubts[s.Value]; !known || s.Start < first.Start {
+					w.doubts[s.Value] = s
 				}
 			}
 			if c != nil {

@@ -26,7 +26,7 @@ type moment struct {
 }
 
 // horizonOf reads one process's history. A session has seen the transaction of a grant by its End, and has sent a release, the create that took a
-// place, and what puts or removes an item, at its Start or later. O(n log n), and 32 bytes in memory for each sample with a transaction.
+// place or made a member, and what puts or removes an item, at its Start or later. O(n log n), and 32 bytes in memory for each sample with a transaction.
 func horizonOf(history iter.Seq[metrics.Sample]) (h horizon) {
 	write := func(s *metrics.Sample, zxid int64) {
 		h.seen = append(h.seen, moment{s.End, zxid})
@@ -35,7 +35,7 @@ func horizonOf(history iter.Seq[metrics.Sample]) (h horizon) {
 	for s := range history {
 		switch {
 		case s.Session == metrics.Everybody: // from before the load
-		case (s.Op == metrics.Enqueue || s.Op == metrics.Put || s.Op == metrics.Change) && s.Outcome == metrics.OK && s.Token > 0:
+		case (s.Op == metrics.Enqueue || s.Op == metrics.Put || s.Op == metrics.Change || s.Op == metrics.Join) && s.Outcome == metrics.OK && s.Token > 0:
 			write(&s, s.Token)
 		case (s.Op == metrics.Take || s.Op == metrics.See) && s.Outcome == metrics.OK && s.Token > 0:
 			h.seen = append(h.seen, moment{s.End, s.Token})

@@ -13,11 +13,22 @@ import (
 
 // Views holds when every view of a group (a See, and the Members of it) is one that the group had, as far as the history can tell. Views
 // are ordered by their Token, the transaction that made them: two with one token are the same; no member is seen before its Join; of one
-// membership no session is seen again that was missing in between; and nobody is missing in a view that an observer had before the Leave was
-// begun. A session that failed to join, in whatever way, may have been a member from then on. Evidence is the number of views; the witness is
-// the view, and what it contradicts.
+// membership no session is seen again that was missing in between; and nobody is missing in a view from before the transaction of the Leave (its
+// Zxid), or that an observer had before the Leave was begun. A session that failed to join, in whatever way, may have been a member from then on.
+// Evidence is the number of views; the witness is the view, and what it contradicts.
+//
+// Of several hosts it takes all samples together. That a view was there before a Leave or a Join that failed had begun on another host shows by the
+// transactions: that host had seen it by then, or a later one.
 func Views() Check {
-	return Check{Name: "views", Judge: func(history iter.Seq[metrics.Sample], room *spill.Room) (v Verdict) {
+	judge := viewed(byClock)
+	return Check{Name: "views", Judge: judge, Across: acrossViews("was a member", func(o origins) func(iter.Seq[metrics.Sample], *spill.Room) Verdict {
+		return viewed(o.before)
+	})}
+}
+
+// viewed judges a history; before says whether a See had ended when something else began, at the offset of its clock.
+func viewed(before func(see, begun *metrics.Sample) bool) func(iter.Seq[metrics.Sample], *spill.Room) Verdict {
+	return func(history iter.Seq[metrics.Sample], room *spill.Room) (v Verdict) {
 		var shown time.Duration
 		groups := watchedIn(history, room, nil)
 		for _, g := range groups {
@@ -29,15 +40,15 @@ func Views() Check {
 				}
 			}
 			for _, member := range slices.Sorted(maps.Keys(g.unions)) {
-				g.follow(&v, &shown, member)
+				g.follow(&v, &shown, member, before)
 			}
 		}
 		return v.settle("nobody saw a group")
-	}}
+	}
 }
 
 // follow judges one member in all views.
-func (w *watched) follow(v *Verdict, shown *time.Duration, member int64) {
+func (w *watched) follow(v *Verdict, shown *time.Duration, member int64, before func(see, begun *metrics.Sample) bool) {
 	doubt, doubted := w.doubts[member]
 	var in *span               // the membership
 	var missing metrics.Sample // the first view of it without the member; zero Op: none
@@ -45,7 +56,7 @@ func (w *watched) follow(v *Verdict, shown *time.Duration, member int64) {
 		if stay := w.stay(member, s.Token); stay != in {
 			in, missing = stay, metrics.Sample{}
 		}
-		uncertain := doubted && doubt <= s.End
+		uncertain := doubted && !before(&s.Sample, &doubt)
 		tell := func(what string, other ...metrics.Sample) {
 			v.offence(s.End, shown, fmt.Sprintf("session %d saw group %d at transaction %d %s", s.Session, s.Object, s.Token,
 				fmt.Sprintf(what, member)), append(other, s.Sample)...)
@@ -55,12 +66,62 @@ func (w *watched) follow(v *Verdict, shown *time.Duration, member int64) {
 			tell("with member %d, which had not joined")
 		case there && missing.Op != 0 && !uncertain:
 			tell("with member %d, which had gone by then", missing)
-		case !there && in != nil && s.End < in.to:
+		case !there && in != nil && in.outlasts(&s.Sample, before):
 			tell("without member %d, which was one", in.begin)
 			fallthrough
 		case !there && in != nil && missing.Op == 0:
 			missing = s.Sample
 		}
+	}
+}
+
+// outlasts reports whether a membership that had begun by the transaction of a view had surely not ended by it.
+func (s *span) outlasts(see *metrics.Sample, before func(see, begun *metrics.Sample) bool) bool {
+	if s.ended() && s.end.Zxid > s.begin.Token && see.Token < s.end.Zxid {
+		return true
+	}
+	end := s.begin
+	end.Start = s.to
+	return before(see, &end)
+}
+
+// byClock is whether a See had ended when something else began, on one host.
+func byClock(see, begun *metrics.Sample) bool { return see.End < begun.Start }
+
+// origins are the hosts of sessions, and what they knew when.
+type origins struct {
+	horizons []horizon
+	of       map[uint32]int // by session
+}
+
+func originsOf(hosts []Host) origins {
+	o := origins{make([]horizon, len(hosts)), map[uint32]int{}}
+	for i, h := range hosts {
+		o.horizons[i] = horizonOf(h.History)
+		for s := range h.History {
+			switch s.Op {
+			case metrics.Change, metrics.See, metrics.Join, metrics.Leave:
+				o.of[s.Session] = i
+			}
+		}
+	}
+	return o
+}
+
+// before reports whether a See had surely ended when something else began: by their own clock if they are of one host, or because that of the other
+// had seen the transaction of the See, or a later one.
+func (o origins) before(see, begun *metrics.Sample) bool {
+	host := o.of[begun.Session]
+	return host == o.of[see.Session] && byClock(see, begun) || o.horizons[host].by(begun.Start-1) >= see.Token
+}
+
+// acrossViews judges what was seen of groups and settings on several hosts; of one whose history is cut it is not known who did what.
+func acrossViews(what string, judge func(origins) func(iter.Seq[metrics.Sample], *spill.Room) Verdict) func([]Host, *spill.Room) Verdict {
+	return func(hosts []Host, room *spill.Room) Verdict {
+		if i := slices.IndexFunc(hosts, func(h Host) bool { return h.Cut }); i >= 0 {
+			return Verdict{Detail: fmt.Sprintf("the history of %s is not whole: which of its sessions %s is not known", hosts[i].Name, what)}
+		}
+		return judge(originsOf(hosts))(Together(hosts), room)
 	}
 }
 
@@ -98,31 +159,13 @@ func ViewOrder() Check {
 // Of several hosts it takes all samples together. That a version was there before the Change of its value had begun on another host shows by the
 // transactions: that host had seen it by then, or a later one.
 func WrittenValues() Check {
-	return Check{Name: "written-values", Judge: written(func(change, see *metrics.Sample) bool { return change.Start > see.End }), Across: writtenAcross}
+	return Check{Name: "written-values", Judge: written(byClock), Across: acrossViews("wrote what", func(o origins) func(iter.Seq[metrics.Sample], *spill.Room) Verdict {
+		return written(o.before)
+	})}
 }
 
-// writtenAcross is WrittenValues of several hosts.
-func writtenAcross(hosts []Host, room *spill.Room) Verdict {
-	if i := slices.IndexFunc(hosts, func(h Host) bool { return h.Cut }); i >= 0 {
-		return Verdict{Detail: fmt.Sprintf("the history of %s is not whole: what its sessions wrote is not known", hosts[i].Name)}
-	}
-	horizons, of := make([]horizon, len(hosts)), map[uint32]int{}
-	for i, h := range hosts {
-		horizons[i] = horizonOf(h.History)
-		for s := range h.History {
-			if s.Op == metrics.Change || s.Op == metrics.See {
-				of[s.Session] = i
-			}
-		}
-	}
-	return written(func(change, see *metrics.Sample) bool {
-		writer := of[change.Session]
-		return writer == of[see.Session] && change.Start > see.End || horizons[writer].by(change.Start) >= see.Token
-	})(Together(hosts), room)
-}
-
-// written judges a history; early says of a Change and a See of its value that the Change had not begun when the See ended.
-func written(early func(change, see *metrics.Sample) bool) func(iter.Seq[metrics.Sample], *spill.Room) Verdict {
+// written judges a history; before says whether a See had ended when a Change of its value began.
+func written(before func(see, change *metrics.Sample) bool) func(iter.Seq[metrics.Sample], *spill.Room) Verdict {
 	return func(history iter.Seq[metrics.Sample], room *spill.Room) (v Verdict) {
 		var shown time.Duration
 		changes := map[identity]metrics.Sample{}
@@ -146,7 +189,7 @@ func written(early func(change, see *metrics.Sample) bool) func(iter.Seq[metrics
 				case s.Value == 0:
 				case !written:
 					tell("which nobody wrote")
-				case early(&c, &s.Sample):
+				case before(&s.Sample, &c):
 					tell("before it was written", c)
 				case c.Outcome == metrics.OK && c.Token != 0 && c.Token != s.Token:
 					tell(fmt.Sprintf("which was written at transaction %d", c.Token), c)

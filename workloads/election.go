@@ -32,7 +32,7 @@ var failover = profiles.Field{Key: "failover", Type: profiles.OneOf, Axis: true,
 func Elections(all []recipes.Variant[recipes.Election]) Kind {
 	return Kind{
 		Doc:    "campaign, lead, end: resign, crash or expire",
-		Shared: resigning,
+		Shared: anywhere,
 		Workload: profiles.Workload{Name: "election", Alias: map[string]string{"elections": objects.Key},
 			Fields: []profiles.Field{
 				described(objects, "Elections; the sessions are spread over them evenly. Candidates = sessions / objects."),
@@ -47,24 +47,15 @@ func Elections(all []recipes.Variant[recipes.Election]) Kind {
 	}
 }
 
-// resigning is Kind.Shared of elections: when the znode of a leader goes that does not delete it, no process is told, and between several nothing
-// else could tell who led when.
-func resigning(p profiles.Profile) (problems []profiles.Problem) {
-	for i, word := range p.Words(failover) {
-		if Failover(word) != ByResign {
-			problems = append(problems, profiles.Problem{Key: failover.Key, Index: i, Message: fmt.Sprintf(
-				"the transaction that ends a leader by %s is not known, which several processes need to judge leadership (use %s)", word, ByResign)})
-		}
-	}
-	return problems
-}
-
 // NewElection returns the workload 'election': every session campaigns, leads for a while, ends in the way of Failover, and campaigns
 // again, with a new session if it has ended the old one. What the service is without a leader is told twice: as the fail-over from the
 // end of one leader to the beginning of the next, in two parts, and as the time without a leader while somebody campaigns.
 //
 // A leader that is to crash or to expire stops leading before it is made to, as a process that dies does. How long one that lives on
 // takes to learn of its expiry is not what this measures.
+//
+// When its znode goes no process is told. Of sessions that are spread over several a leader therefore writes to the election's directory when it has
+// stopped leading, before it is made to end: for the others it led up to that transaction.
 func NewElection(v recipes.Variant[recipes.Election], o recipes.Options, l Load) Workload {
 	n := l.Objects()
 	return &election{driving: drive(v, o, l), places: places{l.Dir, "election", n}, failover: Failover(l.Word(failover)), gone: make([]atomic.Int64, n)}
@@ -137,6 +128,10 @@ func (w *election) Cost() Cost {
 	case ByExpiry: // by chance the ended session still hears of its own znode, and asks for its deletion
 		delete(c, Writes)
 		delete(c, Events)
+	case ByCrash:
+		if w.Shared { // its last write
+			c[Writes]++
+		}
 	}
 	return c
 }
@@ -145,10 +140,11 @@ func (w *election) Cost() Cost {
 func (w *election) Join(seat Seat) Step {
 	t := &tracker{origin: seat.Origin, fanout: seat.Fanout, again: true}
 	object := seat.ID % uint32(w.n)
-	j := &electionSeat{holder: holder{Seat: seat, t: t, object: object, deadline: w.Deadline, shared: w.Shared, holdFor: w.holdFor}, w: w, gone: &w.gone[object]}
+	observed := zk.Observe(seat.Session, t.trace())
+	j := &electionSeat{holder: holder{Seat: seat, t: t, object: object, deadline: w.Deadline, shared: w.Shared, holdFor: w.holdFor, observed: observed}, w: w, gone: &w.gone[object]}
 	o := w.options
 	o.ID = fmt.Sprintf("seat %d", seat.ID)
-	j.handle = w.variant.New(zk.Observe(seat.Session, t.trace()), w.path(object), o)
+	j.handle = w.variant.New(observed, w.path(object), o)
 	return j.step
 }
 

@@ -95,6 +95,24 @@ func (j *electionSeat) told(o metrics.Outcome) {
 		Due: now, Start: now, End: now})
 }
 
+// quit is told when the leader is about to be ended on purpose. Other processes know by a last write of its session up to when it led; where that fails
+// they do not.
+func (j *electionSeat) quit(ctx context.Context) {
+	if !j.shared {
+		j.told(metrics.Lost)
+		return
+	}
+	now := j.Origin.Now()
+	s := metrics.Sample{Op: metrics.Resign, Outcome: metrics.Lost, Session: j.ID, Object: j.object, Token: j.term.Token, Due: now, Start: now}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), j.Session.Timeout())
+	defer cancel()
+	if st, err := j.observed.Set(ctx, j.w.path(j.object), nil, zk.AnyVersion); err == nil {
+		s.Zxid = st.Mzxid
+	}
+	s.End = j.Origin.Now()
+	j.Recorder.Record(s)
+}
+
 // end ends the term in the way that the load has for it. When the run is cut, and when the term is lost anyway, nothing is broken on
 // purpose.
 func (j *electionSeat) end(ctx context.Context) error {
@@ -105,11 +123,11 @@ func (j *electionSeat) end(ctx context.Context) error {
 			func(at time.Duration) { j.gone.Store(int64(at)) }, j.handle.Resign)
 		return j.Session.Err()
 	case j.w.failover == ByCrash:
-		j.told(metrics.Lost)
+		j.quit(ctx)
 		killer.Crash()
 		return ErrEnded
 	}
-	j.told(metrics.Lost)
+	j.quit(ctx)
 	ctx, cancel := context.WithTimeout(ctx, j.Session.Timeout())
 	defer cancel()
 	if err := killer.Expire(ctx); err != nil {

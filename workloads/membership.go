@@ -26,7 +26,8 @@ var (
 // Groups is the workload 'membership' over a catalogue of groups.
 func Groups(all []recipes.Variant[recipes.Group]) Kind {
 	return Kind{
-		Doc: "some sessions join a group, stay, and leave or crash; the others observe who is in it",
+		Doc:    "some sessions join a group, stay, and leave or crash; the others observe who is in it",
+		Shared: anywhere,
 		Workload: profiles.Workload{Name: "membership", Alias: map[string]string{"groups": objects.Key},
 			Fields: []profiles.Field{described(objects, "Groups; the sessions are spread over them evenly."), members, crashes,
 				described(hold, "How long a member stays.")},
@@ -88,12 +89,15 @@ func (w *membership) Inspect(ctx context.Context, s zk.Session, r metrics.Record
 	return w.look(ctx, s, r, "")
 }
 
-// Measures are the joins, and what observers wait for.
+// Measures are the joins, and what observers wait for: between processes no clock tells how long.
 func (w *membership) Measures() []Measure {
-	return append([]Measure{operation(metrics.Join, "joins"), {Op: metrics.Deliver, Role: Part, Unit: "deliveries", Caption: deliverCaption},
-		{Op: metrics.Detect, Role: Part, Unit: "detections", Caption: "Detect is from the crash of a member to each view without it: its session " +
-			"has to time out first, and a member that comes back before waits for that too, which is in the response of its join."}},
-		phased(metrics.Enqueue, metrics.List, metrics.Wait, metrics.Delivery, metrics.Recheck)...)
+	all := []Measure{operation(metrics.Join, "joins")}
+	if !w.Shared {
+		all = append(all, Measure{Op: metrics.Deliver, Role: Part, Unit: "deliveries", Caption: deliverCaption},
+			Measure{Op: metrics.Detect, Role: Part, Unit: "detections", Caption: "Detect is from the crash of a member to each view without it: its session " +
+				"has to time out first, and a member that comes back before waits for that too, which is in the response of its join."})
+	}
+	return append(all, phased(metrics.Enqueue, metrics.List, metrics.Wait, metrics.Delivery, metrics.Recheck)...)
 }
 
 // IsDriven tells whether the rate is offered to a session: to the members.
@@ -196,7 +200,7 @@ func (j *memberSeat) observe(ctx context.Context, due time.Duration) (saw bool) 
 		j.Recorder.Record(s)
 	} else {
 		j.Recorder.Record(s, check.MembersOf(s, j.numbers(v))...)
-		if last.Token != 0 {
+		if last.Token != 0 && !j.w.Shared { // the member may be of another process
 			j.deliver(s, *last, v)
 		}
 		*last = v

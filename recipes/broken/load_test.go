@@ -33,6 +33,7 @@ type load struct {
 	object   string        // what the sessions contend for; empty: /locks/lock-0
 	cut      bool          // what is under way at the end is cut at once
 	before39 bool          // the servers do not tell the zxids of events
+	shared   bool          // the sessions know that others are in other processes
 	// stage arranges what the load alone does not bring about; it is called once all sessions are there.
 	stage func(ctx context.Context, st *stage)
 }
@@ -62,7 +63,7 @@ func (l load) inBubble(t *testing.T, v recipes.Variant[recipes.Lock]) map[string
 
 // cell is the load as a workload takes it.
 func (l load) cell(dir string, values profiles.Values) workloads.Load {
-	c := workloads.Load{Dir: dir, Sessions: l.sessions, Deadline: l.deadline, Stall: stallBound, Values: profiles.Values{"hold": l.holds()}}
+	c := workloads.Load{Dir: dir, Sessions: l.sessions, Deadline: l.deadline, Stall: stallBound, Shared: l.shared, Values: profiles.Values{"hold": l.holds()}}
 	maps.Copy(c.Values, values)
 	return c
 }
