@@ -7,6 +7,7 @@ import (
 	"math"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,13 +26,13 @@ type ships struct {
 	t       *testing.T
 	all     []*rig
 	meets   *zktest.Ensemble
-	seen    []*zktest.Session // with the coordinator, by share
+	seen    []atomic.Pointer[zktest.Session] // with the coordinator, by share
 	finish  bool
 	allowed bool
 }
 
 func newShips(t *testing.T, n int, cfg zktest.Config, lines ...string) *ships {
-	f := &ships{t: t, meets: zktest.New(zktest.Config{Timeout: 4 * time.Second}), seen: make([]*zktest.Session, n)}
+	f := &ships{t: t, meets: zktest.New(zktest.Config{Timeout: 4 * time.Second}), seen: make([]atomic.Pointer[zktest.Session], n)}
 	for i := range n {
 		r := newRig(t, cfg, lines...)
 		if i > 0 {
@@ -52,12 +53,7 @@ func (f *ships) run(delays ...time.Duration) (docs []*results.Run, errs []error)
 			if i < len(delays) {
 				time.Sleep(delays[i])
 			}
-			m, err := fleet.Join(f.t.Context(), fleet.Config{Path: "/m/1", Share: r.config.Share, Patience: time.Minute, Finish: f.finish,
-				Plan: fleet.Plan{Shares: len(f.all), Root: "/zkbench/fleet", Run: "fleet", Nonce: fmt.Sprint("nonce", i)},
-				Dial: func(context.Context) (zk.Session, error) {
-					f.seen[i] = f.meets.Dial()
-					return f.seen[i], nil
-				}})
+			m, err := f.join(f.t.Context(), i, func(s *zktest.Session) { f.seen[i].Store(s) })
 			if err != nil {
 				errs[i] = err
 				return
@@ -70,6 +66,9 @@ func (f *ships) run(delays ...time.Duration) (docs []*results.Run, errs []error)
 	wait.Wait()
 	return docs, errs
 }
+
+// session is that of a share with the coordinator.
+func (f *ships) session(i int) *zktest.Session { return f.seen[i].Load() }
 
 func TestSharesCarryOutOneRun(t *testing.T) {
 	for _, profile := range [][]string{
@@ -202,11 +201,11 @@ func TestASharesEndIsThatOfAll(t *testing.T) {
 		said   string
 	}{
 		{"an interrupt", false, func(f *ships) { f.all[2].interrupt() }, [3]int{130, 130, 130}, "interrupted at share 3"},
-		{"the loss of a share", false, func(f *ships) { f.meets.Partition(f.seen[2]) }, [3]int{5, 5, 5}, "a share was lost: share 3"},
-		{"the loss of a share, and the cell is finished", true, func(f *ships) { f.meets.Partition(f.seen[2]) }, [3]int{5, 5, 5}, "a share was lost: share 3"},
+		{"the loss of a share", false, func(f *ships) { f.meets.Partition(f.session(2)) }, [3]int{5, 5, 5}, "a share was lost: share 3"},
+		{"the loss of a share, and the cell is finished", true, func(f *ships) { f.meets.Partition(f.session(2)) }, [3]int{5, 5, 5}, "a share was lost: share 3"},
 		{"the loss of the coordinator", false, func(f *ships) {
-			for _, s := range f.seen {
-				f.meets.Partition(s)
+			for i := range f.all {
+				f.meets.Partition(f.session(i))
 			}
 		}, [3]int{5, 5, 5}, "the coordinator was lost"},
 	} {

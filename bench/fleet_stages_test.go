@@ -1,0 +1,197 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/zkbench/zkbench/check"
+	"github.com/zkbench/zkbench/fleet"
+	"github.com/zkbench/zkbench/results"
+	"github.com/zkbench/zkbench/zk"
+	"github.com/zkbench/zkbench/zk/zktest"
+)
+
+// steps are the znodes of the meeting that a share makes on its way, in their order: of the run, of its only cell, and at its end.
+var steps = []string{"cells/0/" + stageRoot, "cells/1/" + stageMade, "cells/1/" + stageReady, "cells/1/" + stageWarm, "cells/1/" + stageDrained,
+	"cells/1/" + stageSeen, "cells/1/" + stageClosed, "done"}
+
+// begun reports whether the load had begun at a step.
+func begun(step int) bool { return step > slices.Index(steps, "cells/1/"+stageReady) }
+
+// onceAt does something when the first session that is among some comes to a step.
+func (f *ships) onceAt(step int, among func(s *zktest.Session) bool, do func()) {
+	var once sync.Once
+	f.meets.Hook(func(op zktest.Op) zktest.Action {
+		if op.Kind == zk.KindCreate && !op.Applied && strings.HasPrefix(op.Path, "/m/1/"+steps[step]+"/") && among(op.Session) {
+			once.Do(do)
+		}
+		return zktest.Action{}
+	})
+}
+
+// kill makes a share one of a process that is gone: nothing of it reaches a server any more.
+func (f *ships) kill(i int) {
+	r := f.all[i]
+	r.mu.Lock()
+	r.silent = true
+	var all []*zktest.Session
+	for _, some := range r.sessions {
+		all = append(all, some...)
+	}
+	r.mu.Unlock()
+	for _, s := range all {
+		r.ens.Partition(s)
+	}
+	f.meets.Partition(f.session(i))
+}
+
+// Wherever a share is killed, the others end, claim nothing that it may have broken, and leave nothing behind.
+func TestAShareIsKilledAtEachStep(t *testing.T) {
+	for step := range steps {
+		t.Run(strings.ReplaceAll(steps[step], "/", "-"), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newShips(t, 3, zktest.Config{OpLatency: time.Millisecond}, "sessions: 6", "duration: 4s", "session_timeout: 4s", "hold: 20ms")
+				f.onceAt(step, func(s *zktest.Session) bool { return s == f.session(1) }, func() { f.kill(1) })
+				docs, errs := f.run()
+				var dirs []string
+				for _, i := range []int{0, 2} {
+					doc := docs[i]
+					switch {
+					case !begun(step):
+						if errs[i] == nil || !strings.Contains(errs[i].Error(), "a share was lost: share 2") || doc != nil && (doc.Exit.Code != 1 || len(doc.Cells) > 0) {
+							t.Errorf("share %d: %v, want it to end before its first cell, for the lost share", i+1, errs[i])
+						}
+						continue
+					case steps[step] == "done": // all of its work was done, and its result is missing at worst
+						if doc.Exit.Code != 0 || doc.Partial {
+							t.Errorf("share %d: exit %v, partial %v", i+1, doc.Exit, doc.Partial)
+						}
+					case doc.Exit.Code != 5 || !doc.Partial || !strings.Contains(doc.Exit.Reason, "share 2"):
+						t.Errorf("share %d: exit %v, partial %v", i+1, doc.Exit, doc.Partial)
+					}
+					f.all[i].config.Out.Close()
+					dirs = append(dirs, f.all[i].config.Out.Path())
+				}
+				if begun(step) {
+					f.claimNothing(dirs)
+				}
+				time.Sleep(time.Minute) // what was cut off expires
+				f.all[0].clean()
+			})
+		})
+	}
+}
+
+// claimNothing merges what is left of a run: it is partial, and nothing holds in it.
+func (f *ships) claimNothing(dirs []string) {
+	f.t.Helper()
+	doc, _, err := f.merge(dirs, true)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	if doc.Exit.Code != 5 || !doc.Partial {
+		f.t.Errorf("merged: exit %v, partial %v", doc.Exit, doc.Partial)
+	}
+	for _, c := range doc.Cells {
+		for _, k := range c.Checks {
+			if k.Verdict != check.Unknown.String() {
+				f.t.Errorf("merged: %s %s, though a share is missing", k.Name, k.Verdict)
+			}
+		}
+	}
+}
+
+// Whenever a second process comes for a share, it is refused, and the run goes on as if it had not come.
+func TestAShareIsDoubledAtEachStep(t *testing.T) {
+	for step := -1; step < len(steps); step++ {
+		name := "before-all-are-there"
+		if step >= 0 {
+			name = strings.ReplaceAll(steps[step], "/", "-")
+		}
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newShips(t, 3, zktest.Config{OpLatency: time.Millisecond}, "sessions: 6", "hold: 20ms")
+				var second error
+				var wait sync.WaitGroup
+				double := func() {
+					wait.Go(func() {
+						m, err := f.join(f.t.Context(), 1, func(*zktest.Session) {})
+						if second = err; err == nil {
+							m.Close()
+						}
+					})
+				}
+				if step >= 0 {
+					f.onceAt(step, func(*zktest.Session) bool { return true }, double)
+				} else {
+					wait.Go(func() { time.Sleep(time.Second); double() })
+				}
+				docs, errs := f.run(3 * time.Second) // the first comes last
+				wait.Wait()
+				for i, doc := range docs {
+					if errs[i] != nil || doc.Exit.Code != 0 || doc.Partial {
+						t.Errorf("share %d: %v, exit %v", i+1, errs[i], doc.Exit)
+					}
+				}
+				want := "has begun already"
+				if step < 0 {
+					want = "share 2/3 is taken by"
+				}
+				if second == nil || !strings.Contains(second.Error(), want) {
+					t.Errorf("the second process for share 2: %v, want %q in it", second, want)
+				}
+				f.all[0].clean()
+			})
+		})
+	}
+}
+
+// Eight shares are one run.
+func TestEightSharesAreOneRun(t *testing.T) {
+	var whole *results.Run
+	for _, n := range []int{1, 8} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newShips(t, n, zktest.Config{OpLatency: time.Millisecond}, "sessions: 24", "objects: 3", "rate: 60", "hold: 2ms")
+			docs, errs := f.run()
+			for i, err := range errs {
+				if err != nil {
+					t.Fatalf("share %d: %v", i+1, err)
+				}
+			}
+			if whole == nil {
+				whole = docs[0]
+				return
+			}
+			doc, _, err := f.merge(f.dirs(), false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, want := doc.Cells[0], whole.Cells[0]
+			if doc.Exit.Code != 0 || got.Operations != want.Operations || got.Due != want.Due || len(got.Shares) != n {
+				t.Errorf("exit %v, %d operations of %d, %d shares; one process has %d of %d", doc.Exit, got.Operations, got.Due, len(got.Shares), want.Operations, want.Due)
+			}
+			for _, k := range got.Checks {
+				if k.Verdict != check.Holds.String() {
+					t.Errorf("%s is %s: %s", k.Name, k.Verdict, k.Detail)
+				}
+			}
+		})
+	}
+}
+
+// join has share i meet, with a session that met is told.
+func (f *ships) join(ctx context.Context, i int, met func(*zktest.Session)) (*fleet.Meeting, error) {
+	return fleet.Join(ctx, fleet.Config{Path: "/m/1", Share: f.all[i].config.Share, Patience: time.Minute, Finish: f.finish,
+		Plan: fleet.Plan{Shares: len(f.all), Root: "/zkbench/fleet", Run: "fleet", Nonce: fmt.Sprint("nonce", i)},
+		Dial: func(context.Context) (zk.Session, error) {
+			s := f.meets.Dial()
+			met(s)
+			return s, nil
+		}})
+}
