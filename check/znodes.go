@@ -270,7 +270,7 @@ func atLeader(history iter.Seq[metrics.Sample], room *spill.Room, older preceden
 	if missed == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d of %d reads after a sync that the leader answered, or may have answered, were older than a write that had been acknowledged before the sync began: "+
+	return fmt.Sprintf("%d of %d reads after a sync that the leader answered, or may have answered, missed a write that had been acknowledged before the sync began: "+
 		"the leader's own sessions do not wait for what it has not applied yet", missed, all)
 }
 
