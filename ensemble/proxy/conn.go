@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"io"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -28,10 +29,17 @@ type conn struct {
 	text    atomic.Bool   // a four-letter word and its answer, no frames
 	torn    chan struct{} // closed by tear: everything ends at once
 	once    sync.Once
-	asides  sync.WaitGroup // frames that are held aside
+	running sync.WaitGroup // asides
 
 	mu      sync.Mutex
 	pending map[int32]Frame // requests whose reply is due, by xid
+	asides  []*aside        // notifications that are out of the stream, in the order of the server
+}
+
+// aside is a notification that has been taken out of the stream.
+type aside struct {
+	fault *Fault        // that took it; nil: it waits for others
+	done  chan struct{} // closed when it is back in the stream, or the connection is torn
 }
 
 // Direction of a byte.
@@ -58,7 +66,7 @@ func (c *conn) run() {
 	both.Go(func() { c.read(c.up, Downstream) })
 	both.Wait()
 	c.tear(false)
-	c.asides.Wait()
+	c.running.Wait()
 }
 
 // tear ends the connection at once on both sides.
@@ -133,6 +141,9 @@ func (c *conn) frame(in *bufio.Reader, d Direction, handshake bool) bool {
 	fr.Size = size
 	f := c.p.decide(fr)
 	if f == nil {
+		if fr.On == Notification && 4+size <= in.Size() && c.isBehind() {
+			return c.aside(nil, in, 4+size, d)
+		}
 		return c.forward(in, 4+size, d, 0)
 	}
 	if f.rule.Notify != nil {
@@ -223,30 +234,79 @@ func (c *conn) inject(f *Fault, in *bufio.Reader, n int, d Direction) bool {
 	return c.forward(in, n, d, 0)
 }
 
-// aside takes a frame out of the stream and puts it back later, wherever the stream is then.
+// aside takes a notification out of the stream and puts it back later, wherever the stream is then. Those that one fault takes keep their order, as
+// ZooKeeper promises it; and none overtakes those whose fault is over or lasts a while (Delay), or they would come in another order than they were sent.
 func (c *conn) aside(f *Fault, in *bufio.Reader, n int, d Direction) bool {
 	frame := make([]byte, n)
 	if _, err := io.ReadFull(in, frame); err != nil {
 		return false
 	}
-	c.asides.Go(func() {
-		if f.rule.Do == Hold {
+	c.mu.Lock()
+	before, a := c.before(f), &aside{f, make(chan struct{})}
+	c.asides = append(c.asides, a)
+	c.mu.Unlock()
+	read := time.Now()
+	c.running.Go(func() {
+		defer close(a.done)
+		switch {
+		case f == nil:
+		case f.rule.Do == Hold:
 			c.wait(f.removed)
-		} else {
-			t := time.NewTimer(f.rule.For)
+		default:
+			t := time.NewTimer(time.Until(read.Add(f.rule.For)))
 			defer t.Stop()
 			select {
 			case <-t.C:
 			case <-c.torn:
 			}
 		}
+		for _, b := range before {
+			c.wait(b.done)
+		}
 		l := c.lines[d]
 		l.whole.Lock()
-		defer l.whole.Unlock()
 		l.put(item{data: frame})
+		l.whole.Unlock()
+		c.mu.Lock()
+		c.asides = slices.DeleteFunc(c.asides, func(b *aside) bool { return b == a })
+		c.mu.Unlock()
 	})
-	f.count()
+	if f != nil {
+		f.count()
+	}
 	return true
+}
+
+// before are asides that a notification which f takes must not overtake, nil for one that no fault takes: all but those that a fault at work holds that
+// has not taken this one. Of those of one fault the last stands for all. c.mu is held.
+func (c *conn) before(f *Fault) (last []*aside) {
+	for _, a := range c.asides {
+		if a.fault != nil && a.fault != f && a.fault.rule.Do == Hold && !isClosed(a.fault.removed) {
+			continue
+		}
+		if i := slices.IndexFunc(last, func(b *aside) bool { return b.fault == a.fault }); i >= 0 {
+			last[i] = a
+		} else {
+			last = append(last, a)
+		}
+	}
+	return last
+}
+
+// isBehind reports whether a notification that no fault takes has to wait for others.
+func (c *conn) isBehind() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.before(nil)) > 0
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
 }
 
 // forward puts the next n bytes on the line in pieces.

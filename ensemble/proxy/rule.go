@@ -37,7 +37,8 @@ const (
 	// Reset is Cut, and both sides see a reset connection (RST).
 	Reset
 	// Hold keeps the frame until the fault is removed. Everything behind it waits too, as behind a lost packet; but
-	// notifications are held aside by a rule on Notification, and later replies overtake them.
+	// notifications are held aside by a rule on Notification, and later replies overtake them. Those that it holds stay in their
+	// order, and later ones overtake them only while the fault is at work and does not take them.
 	Hold
 	// Delay is Hold for a time.
 	Delay
