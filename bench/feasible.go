@@ -9,7 +9,7 @@ import (
 )
 
 // Warnings are what cannot be in the load of a checked profile, however fast the servers are, in sentences: more operations offered than its
-// objects can be held for, or its consumers work on.
+// objects can be held for, or its sessions have time for.
 func (b Setup) Warnings(p profiles.Profile) (all []string) {
 	kind, known := b.workload(p.Workload)
 	if !known || kind.Holders == nil {
@@ -17,15 +17,15 @@ func (b Setup) Warnings(p profiles.Profile) (all []string) {
 	}
 	for _, s := range plan(p) {
 		l := load(s, "")
-		held, holders := l.Hold().Average(), kind.Holders(l)
+		held, holders := kind.Held(l), kind.Holders(l)
 		if s.rate == 0 || held <= 0 || holders <= 0 || s.rate*held.Seconds() <= holders {
 			continue
 		}
 		text := fmt.Sprintf("%s/s on %s held for %s cannot be: at most %s/s can be granted, however fast the servers are (lower the rate, raise objects, or shorten hold)",
 			phrase.Number(s.rate, 4), phrase.Count(l.Objects(), "object"), phrase.Duration(held), phrase.Number(holders/held.Seconds(), 3))
-		if kind.Works {
-			text = fmt.Sprintf("%s/s for %s that work for %s on each cannot be: at most %s/s can be taken, however fast the servers are (lower the rate or producers, raise sessions, or shorten hold)",
-				phrase.Number(s.rate, 4), phrase.Count(int(holders), "consumer"), phrase.Duration(held), phrase.Number(holders/held.Seconds(), 3))
+		if b := kind.Busy; b != nil {
+			text = fmt.Sprintf("%s/s for %s with %s %s cannot be: at most %s/s can %s, however fast the servers are (%s)",
+				phrase.Number(s.rate, 4), phrase.Count(int(holders), b.Who), phrase.Duration(held), b.With, phrase.Number(holders/held.Seconds(), 3), b.Can, b.Remedy)
 		}
 		if !slices.Contains(all, text) {
 			all = append(all, text)

@@ -61,7 +61,7 @@ func newRig(t *testing.T, cfg zktest.Config, lines ...string) *rig {
 		given := func(key string) bool {
 			return slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, key+":") })
 		}
-		if key == "hold" && slices.Contains(lines, "workload: config") {
+		if key == "hold" && (slices.Contains(lines, "workload: config") || slices.Contains(lines, "workload: sessions")) {
 			continue
 		}
 		if untimed := (given("barriers") || given("transactions")) && (key == "warmup" || key == "duration"); !given(key) && !untimed {
@@ -82,7 +82,7 @@ func newRig(t *testing.T, cfg zktest.Config, lines ...string) *rig {
 			workloads.PriorityQueues(zkqueue.PriorityVariants()), workloads.Barriers(zkbarrier.Variants()), workloads.DoubleBarriers(zkbarrier.DoubleVariants()),
 			workloads.Rendezvouses(zkbarrier.RendezvousVariants()), workloads.Commits(zkcommit.Variants()), workloads.Elections(zkelection.Variants()),
 			workloads.MultiLocks(zklock.MultiVariants()), workloads.Semaphores(zksemaphore.Variants()), workloads.Configs(zksetting.Variants()),
-			workloads.Groups(zkmembership.Variants()), workloads.DelayQueues(zkqueue.DelayVariants())},
+			workloads.Groups(zkmembership.Variants()), workloads.DelayQueues(zkqueue.DelayVariants()), workloads.Revocables(zklock.RevocableVariants()), workloads.OpenedSessions()},
 			Engines: []Engine{{Name: "memory", Persistent: true, Dial: r.dial}}}}
 	return r
 }
@@ -273,4 +273,4 @@ var errRefused = errors.New("connection refused")
 var catalogue = Setup{Workloads: []workloads.Kind{workloads.DrivenLocks(workloads.Locks(nil), nil), workloads.MultiLocks(nil), workloads.RWLocks(nil), workloads.Revocables(nil),
 	workloads.Semaphores(nil), workloads.Queues(nil), workloads.PriorityQueues(nil), workloads.DelayQueues(nil), workloads.Elections(nil),
 	workloads.Barriers(nil), workloads.DoubleBarriers(nil), workloads.Rendezvouses(nil), workloads.Counters(nil, nil), workloads.Groups(nil),
-	workloads.Configs(nil), workloads.Commits(nil)}}.Catalogue()
+	workloads.Configs(nil), workloads.Commits(nil), workloads.OpenedSessions()}}.Catalogue()

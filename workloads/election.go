@@ -31,8 +31,9 @@ var failover = profiles.Field{Key: "failover", Type: profiles.OneOf, Axis: true,
 // Elections is the workload 'election' over a catalogue of elections.
 func Elections(all []recipes.Variant[recipes.Election]) Kind {
 	return Kind{
-		Doc:    "campaign, lead, end: resign, crash or expire",
-		Shared: anywhere,
+		Doc:     "campaign, lead, end: resign, crash or expire",
+		Shared:  anywhere,
+		Holders: func(l Load) float64 { return float64(l.Objects()) },
 		Workload: profiles.Workload{Name: "election", Alias: map[string]string{"elections": objects.Key},
 			Fields: []profiles.Field{
 				described(objects, "Elections; the sessions are spread over them evenly. Candidates = sessions / objects."),

@@ -84,6 +84,16 @@ func (p places) first(share float64, session uint32, all int) bool {
 	return int(session)/p.n < n
 }
 
+// firsts is how many sessions are of the share that first tells.
+func (p places) firsts(share float64, all int) (n int) {
+	for i := range uint32(all) {
+		if p.first(share, i, all) {
+			n++
+		}
+	}
+	return n
+}
+
 // expired waits until nothing is left at the objects, or any session that has crashed is surely over: a session timeout and a tick, which
 // is half of a timeout at most.
 func (p places) expired(ctx context.Context, s zk.Session) error {

@@ -17,8 +17,8 @@ type Kind struct {
 	Doc string
 	// Holders is how many grants there can be at a time, each for as long as the hold; nil or 0: any number.
 	Holders func(Load) float64
-	// Works says that nothing is held: the sessions that Holders counts work on something for as long as the hold.
-	Works    bool
+	// Busy says that Holders counts sessions which one operation keeps busy, and not grants; nil: it counts grants.
+	Busy     *Busy
 	Variants []Variant
 	// Objects is the name of its objects' znodes, NAME-0 and so on in the directory of a cell, and Znodes are the names of what it and all its recipes
 	// make. The removal of a run, and 'zkbench clean', leave everything else to others.
@@ -30,6 +30,22 @@ type Kind struct {
 	Played []Variant // published ones with faults, which scenes bring out and no load drives
 	// Drive is the variant of a driver, the program of that name; nil: no driver can do what the workload needs.
 	Drive func(program string) Variant
+}
+
+// Busy is what keeps a session from its next operation, in the words of a warning: 100/s for 3 consumers with 50 ms of work on each.
+type Busy struct {
+	Who, With string // "consumer", "of work on each"
+	Can       string // what can be done so often: "be taken"
+	Remedy    string
+	For       profiles.Field // how long
+}
+
+// Held is how long what Holders counts lasts, on average.
+func (k Kind) Held(l Load) time.Duration {
+	if k.Busy != nil {
+		return l.Distribution(k.Busy.For).Average()
+	}
+	return l.Hold().Average()
 }
 
 // anywhere is Kind.Shared of a workload whose sessions may be in any process, whatever the profile.

@@ -28,6 +28,10 @@ func Groups(all []recipes.Variant[recipes.Group]) Kind {
 	return Kind{
 		Doc:    "some sessions join a group, stay, and leave or crash; the others observe who is in it",
 		Shared: anywhere,
+		Holders: func(l Load) float64 {
+			return float64(places{n: l.Objects()}.firsts(max(l.Share(members), tiny), l.Sessions))
+		},
+		Busy: &Busy{"member", "in the group each time", "join", "lower the rate, raise sessions or members, or shorten hold", hold},
 		Workload: profiles.Workload{Name: "membership", Alias: map[string]string{"groups": objects.Key},
 			Fields: []profiles.Field{described(objects, "Groups; the sessions are spread over them evenly."), members, crashes,
 				described(hold, "How long a member stays.")},
@@ -113,12 +117,7 @@ func (w *membership) Theory() (release, arrival float64) { return 0, 0 }
 // that come at once cost less. Who has crashed comes back to the znode of its former session, and so needs one more request that is
 // refused, a look, and the event that tells of the end; it saves the leaving. How many members there are to read is chance: no theory.
 func (w *membership) Cost() Cost {
-	observers := 0
-	for id := range uint32(w.Sessions) {
-		if !w.IsDriven(id) {
-			observers++
-		}
-	}
+	observers := w.Sessions - w.firsts(max(w.members, tiny), w.Sessions)
 	seen := 2 * float64(observers) / float64(w.n)
 	c := Cost{Writes: 2, Lists: seen, Events: seen + w.crashes}
 	if !w.variant.Data {

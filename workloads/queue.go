@@ -60,15 +60,10 @@ func queues(name, doc string, all []recipes.Variant[recipes.Queue], make func(re
 	fields := slices.Concat([]profiles.Field{described(objects, "Queues; the sessions are spread over them evenly."), producers}, own,
 		[]profiles.Field{payload, bound, preload, described(hold, "How long a consumer works on an item.")})
 	return Kind{
-		Doc: doc, Works: true,
+		Doc:  doc,
+		Busy: &Busy{"consumer", "of work on each", "be taken", "lower the rate or producers, raise sessions, or shorten hold", hold},
 		Holders: func(l Load) float64 {
-			at, consumers := places{n: l.Objects()}, 0
-			for i := range uint32(l.Sessions) {
-				if !at.first(l.Share(producers), i, l.Sessions) {
-					consumers++
-				}
-			}
-			return float64(consumers)
+			return float64(l.Sessions - places{n: l.Objects()}.firsts(l.Share(producers), l.Sessions))
 		},
 		Workload: profiles.Workload{Name: name, Alias: map[string]string{"queues": objects.Key}, Fields: fields,
 			Check: func(p profiles.Profile) []profiles.Problem {

@@ -20,6 +20,14 @@ import (
 func Revocables(all []recipes.Variant[recipes.Revocable]) Kind {
 	return Kind{
 		Doc: "hold a lock until somebody asks for it; one session at each lock asks",
+		// A writer has the lock to itself until its hold is over or it is asked, and each that asks ends one of them at most.
+		Holders: func(l Load) float64 {
+			n, all := float64(l.Objects()), float64(l.Sessions)
+			if over := (all-n)*(1-l.Share(readers)) - n; over > 0 { // of so many of all operations
+				return n * all / over
+			}
+			return 0
+		},
 		Workload: profiles.Workload{Name: "revocation", Alias: map[string]string{"locks": objects.Key},
 			Fields: []profiles.Field{
 				described(objects, "Locks; one session at each revokes, the others are spread over them evenly."),

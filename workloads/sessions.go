@@ -24,6 +24,8 @@ var (
 func OpenedSessions() Kind {
 	return Kind{
 		Doc:      "clients that open a session, idle, and close it",
+		Holders:  func(l Load) float64 { return float64(l.Sessions) },
+		Busy:     &Busy{"client", "between opening and close", "be opened", "lower the rate, raise sessions, or shorten idle", idling},
 		Objects:  "sessions",
 		Znodes:   recipes.Znodes{Ephemeral: []string{`OBJECT/held-#-#`}},
 		Workload: profiles.Workload{Name: "sessions", Fields: []profiles.Field{idling, ephemerals}},
