@@ -137,7 +137,7 @@ func (w *walk) round(c *confirmed) bool {
 // confirmTime is what a confirmation takes at least.
 func (w *walk) confirmTime() time.Duration {
 	more := time.Duration(max(0, w.vigil()-w.plan.Confirm)) * w.plan.block(w.low.load, Confirm)
-	return more + 3*(settle+w.overhead()) + time.Duration(w.plan.Confirm)*(w.plan.block(w.low.load, Confirm)+w.plan.block(w.high.load, Confirm))
+	return more + 3*(w.plan.settle()+w.overhead()) + time.Duration(w.plan.Confirm)*(w.plan.block(w.low.load, Confirm)+w.plan.block(w.high.load, Confirm))
 }
 
 // bound ends a search that has no upper end.

@@ -16,6 +16,8 @@ type Plan struct {
 	Rate func(load float64) float64
 	// Width of the bracket in which the capacity is found, as a share: 0.04. Finer costs probes, and more of them undecided.
 	Width float64
+	// Block is the length of the shortest blocks. That of the longest and the time to settle are in proportion to it; what the percentile needs is not.
+	Block time.Duration
 	// Confirm is the number of blocks with which each end of the bracket is confirmed, at least 2; more tell finer ends apart.
 	Confirm int
 	// Budget is the time that the search may take, without the soak. It is checked before each probe.
@@ -36,6 +38,7 @@ type Soak struct {
 // Defaults of a Plan, where a field is 0.
 const (
 	DefaultWidth   = 0.04
+	DefaultBlock   = 5 * time.Second
 	DefaultConfirm = 6
 	DefaultBudget  = 10 * time.Minute
 	DefaultFrom    = 100
@@ -51,6 +54,9 @@ func (p Plan) withDefaults() Plan {
 	set(&p.Width, DefaultWidth)
 	set(&p.From, DefaultFrom)
 	set(&p.To, DefaultTo)
+	if p.Block == 0 {
+		p.Block = DefaultBlock
+	}
 	if p.Confirm == 0 {
 		p.Confirm = DefaultConfirm
 	}
@@ -85,6 +91,7 @@ func (p Plan) validate() error {
 	expect(p.From > 0 && !math.IsInf(p.From, 1), "from: must be above 0, got %v", p.From)
 	expect(p.To > p.From && !math.IsInf(p.To, 1), "to: must be above from (%v), got %v", p.From, p.To)
 	expect(p.Width >= 0.005 && p.Width <= 0.5, "width: must be between 0.5 %% and 50 %%, got %v %%", 100*p.Width)
+	expect(p.Block >= leastBlock, "block: must be at least %v, got %v", leastBlock, p.Block)
 	expect(p.Confirm >= 2, "confirm: must be at least 2 blocks, got %d", p.Confirm)
 	expect(p.Budget > 0, "budget: must be above 0, got %v", p.Budget)
 	expect(p.Soak.Length >= 0, "soak: must not be negative, got %v", p.Soak.Length)
@@ -120,26 +127,29 @@ type Probe struct {
 	Seed         uint64 // of the arrivals
 }
 
-const (
-	settle      = 3 * time.Second
-	firstSettle = 10 * time.Second // sessions, and what servers do at first
-	shortBlock  = 5 * time.Second
-	longBlock   = 10 * time.Second
-	// enoughOver is how many operations over the limit a block should have at the capacity, so that they tell a little more or less.
-	enoughOver = 50
-)
+// leastBlock is the shortest Plan.Block: a run has to be ended a block later, and counts its seconds.
+const leastBlock = 200 * time.Millisecond
 
-// block is the length of a block at a load: 5 s at kHz rates, up to 10 s below, and longer where two blocks would not carry the percentile. The
+// settle is how long a probe has to settle: 3 s for blocks of 5 s.
+func (p Plan) settle() time.Duration { return p.Block * 3 / 5 }
+
+// firstSettle is how long the first probe has to settle: sessions, and what servers do at first.
+func (p Plan) firstSettle() time.Duration { return 2 * p.Block }
+
+// enoughOver is how many operations over the limit a block should have at the capacity, so that they tell a little more or less.
+const enoughOver = 50
+
+// block is the length of a block at a load: 5 s by default at kHz rates, up to twice as long below, and longer where two blocks would not carry the percentile. The
 // lowest loads need only show that they pass.
 func (p Plan) block(load float64, purpose Purpose) time.Duration {
-	length := shortBlock
+	length := p.Block
 	for i, g := range p.Goals {
 		if g.Share == 0 {
 			continue
 		}
 		seconds := float64(p.least[i]) * 1.1 / 2 / p.Rate(load)
 		if purpose != Base && purpose != Climb && purpose != Warm {
-			seconds = max(seconds, min(enoughOver/(p.Rate(load)*g.Share), longBlock.Seconds()))
+			seconds = max(seconds, min(enoughOver/(p.Rate(load)*g.Share), 2*p.Block.Seconds()))
 		}
 		length = max(length, time.Duration(min(seconds, maxBlock.Seconds())*float64(time.Second)))
 	}

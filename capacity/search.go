@@ -77,6 +77,9 @@ func (s *Search) Tell(m Measurement) {
 	s.replay()
 }
 
+// Block is the length of the shortest blocks.
+func (s *Search) Block() time.Duration { return s.plan.Block }
+
 // Result is what is known: at the end the result, before it the bracket so far with outcome Unfinished.
 func (s *Search) Result() Result {
 	r := s.walk.result
@@ -163,7 +166,7 @@ func (w *walk) search() {
 
 // base is step 1: the lowest load has to pass. One that failed is measured once more, afresh.
 func (w *walk) base() bool {
-	j, ok := w.ask(Probe{Purpose: Base, Load: w.plan.From, Settle: firstSettle, Min: 2, Max: searchBlocks})
+	j, ok := w.ask(Probe{Purpose: Base, Load: w.plan.From, Settle: w.plan.firstSettle(), Min: 2, Max: searchBlocks})
 	if ok && j.Decision == Fail {
 		if !w.warmAt(w.plan.From) {
 			return false
@@ -304,7 +307,7 @@ const maxAttempts = 3
 // or of a soak; other reasons that stay end the search.
 func (w *walk) ask(p Probe) (Judgement, bool) {
 	p.Block = w.plan.block(p.Load, p.Purpose)
-	p.Settle = max(p.Settle, settle)
+	p.Settle = max(p.Settle, w.plan.settle())
 	if p.Purpose == Soaking {
 		p.Max = max(2, int(math.Ceil(float64(w.plan.Soak.Length)/float64(p.Block))))
 		p.Min = p.Max

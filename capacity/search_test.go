@@ -217,7 +217,7 @@ func TestAnyMeasurementsEndASearch(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 1))
 			truth, noise := math.Exp(r.Float64()*6+3), r.Float64()*2
 			return carry(t, plan, func(p Probe, enough func([]Block) bool) Measurement {
-				if p.Load < plan.From/2 || p.Load > plan.To || p.Min > p.Max || p.Block < shortBlock || p.Settle < settle {
+				if p.Load < plan.From/2 || p.Load > plan.To || p.Min > p.Max || p.Block < DefaultBlock || p.Settle < 3*time.Second {
 					t.Fatalf("seed %d: probe %+v", seed, p)
 				}
 				m := Measurement{Took: p.Settle}

@@ -79,7 +79,7 @@ func (w *walk) width() float64 {
 // to be time for a confirmation that refutes it, too.
 func (w *walk) mayNarrow() bool {
 	load := math.Sqrt(w.low.load * w.high.load)
-	need := settle + w.overhead() + climbBlocks*w.plan.block(load, Narrow) + w.confirmTime()
+	need := w.plan.settle() + w.overhead() + climbBlocks*w.plan.block(load, Narrow) + w.confirmTime()
 	if w.high.load <= w.low.load*(1+2*w.width()) {
 		need += w.confirmTime()
 	}

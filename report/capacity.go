@@ -31,12 +31,50 @@ func Capacity(doc results.Capacity, look Look) Report {
 }
 
 // CapacityMarkdown is the same for a ticket.
-func CapacityMarkdown(doc results.Capacity) Report {
+func CapacityMarkdown(doc results.Capacity) Report { return LadderMarkdown([]Rung{{"", doc}}) }
+
+// Rung is a search on one of several ensembles.
+type Rung struct {
+	Name string // of the ensemble
+	results.Capacity
+}
+
+// Ladder is a table of searches for the same on several ensembles, each beside the first.
+func Ladder(rungs []Rung, look Look) Report {
+	return func(w io.Writer) error {
+		t := ladderOf(rungs)
+		wrapLast(t, look)
+		return t.draw(w, look)
+	}
+}
+
+// LadderMarkdown is the searches and their table.
+func LadderMarkdown(rungs []Rung) Report {
 	return func(w io.Writer) error {
 		out := &printer{w: w, width: 1 << 20, apart: true}
-		writeCapacity(out, doc, func(t table) error { return t.drawMarkdown(w) })
+		for _, r := range rungs {
+			writeCapacity(out, r.Capacity, func(t table) error { return t.drawMarkdown(w) })
+		}
+		if len(rungs) > 1 {
+			out.line("")
+			out.try(ladderOf(rungs).drawMarkdown(w))
+		}
 		return out.err
 	}
+}
+
+func ladderOf(rungs []Rung) table {
+	t := table{below: []string{"ensemble", "outcome", "capacity", "from", "to", "of the first", "limit"}, text: []bool{true, true, false, false, false, false, true}}
+	for i, r := range rungs {
+		of := "-"
+		if first := rungs[0].Load; i > 0 && first != nil && r.Load != nil {
+			of = phrase.Number(100**r.Load / *first, 3) + " %"
+		}
+		t.rows = append(t.rows, []string{r.Name, r.Outcome, loadText(r.Load), loadText(r.Low), loadText(r.High), of, r.Limit})
+		t.below[2] = r.Unit
+	}
+	t.markdown = t.below
+	return t
 }
 
 // CapacityJSON is the document itself.
@@ -187,15 +225,26 @@ func milliseconds(x *float64) string {
 	return phrase.Number(*x, 3)
 }
 
-// CapacityTests are what a search passes or does not: the goals at the load that was asked for, and that it came to its end.
-func CapacityTests(name string, doc results.Capacity) Tests {
-	c := Case{Suite: "capacity", Name: strings.Join(doc.Goals, " and "), Gate: -1, Variant: doc.Variant}
-	switch doc.Exit.Code {
-	case 0:
-	case 5:
-		c.Answer, c.Message = Unknown, doc.Exit.Reason
-	default:
-		c.Answer, c.Message = Failed, doc.Exit.Reason
+// CapacityTests are what searches pass or do not: the goals at the load that was asked for, and that each came to its end.
+func CapacityTests(name string, rungs []Rung) Tests {
+	t := Tests{Name: name}
+	for _, r := range rungs {
+		c := Case{Suite: strings.TrimSpace("capacity " + r.Name), Name: strings.Join(r.Goals, " and "), Gate: -1, Variant: r.Variant}
+		switch r.Exit.Code {
+		case 0:
+		case 5:
+			c.Answer, c.Message = Unknown, r.Exit.Reason
+		default:
+			c.Answer, c.Message = Failed, r.Exit.Reason
+		}
+		last := end("the search comes to its end", []Case{c}, r.Exit, false, 0)
+		if r.Name != "" {
+			last.Name += " on " + r.Name
+		}
+		t.Cases = append(t.Cases, c, last)
 	}
-	return Tests{name, doc.Started, []Case{c, end("the search comes to its end", []Case{c}, doc.Exit, false, 0)}}
+	if len(rungs) > 0 {
+		t.Started = rungs[0].Started
+	}
+	return t
 }

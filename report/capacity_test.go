@@ -1,6 +1,7 @@
 package report
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -28,6 +29,44 @@ func TestProbesFitTheWidth(t *testing.T) {
 			t.Errorf("at %d columns: %s", width, said)
 		}
 	}
+}
+
+// Searches on several ensembles are beside each other, and each is a test case by its name.
+func TestLadder(t *testing.T) {
+	figure := func(x float64) *float64 { return &x }
+	rungs := []Rung{{"local-1", results.Capacity{Outcome: "found", Unit: "acquire/s", Goals: []string{"p99<50ms"}, Load: figure(2000), Low: figure(1900), High: figure(2100), Limit: "the disk"}},
+		{"local-3", results.Capacity{Outcome: "found", Unit: "acquire/s", Goals: []string{"p99<50ms"}, Load: figure(1500), Low: figure(1400), High: figure(1600), Limit: "unknown"}},
+		{"local-5", results.Capacity{Outcome: "out of budget", Unit: "acquire/s", Goals: []string{"p99<50ms"}, Exit: results.Exit{Code: 5, Reason: "no time"}}}}
+	var out, markdown strings.Builder
+	if err := errors.Join(Ladder(rungs, Look{Width: 100})(&out), LadderMarkdown(rungs)(&markdown)); err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{out.String(), markdown.String()} {
+		for _, want := range [][]string{{"local-1", "found", "2000", "1900", "2100", "-", "the disk"}, {"local-3", "found", "1500", "1400", "1600", "75 %"}, {"local-5", "out of budget", "none", "-"}} {
+			if !containsInLine(text, want) {
+				t.Errorf("no line has %q:\n%s", want, text)
+			}
+		}
+	}
+	tests := CapacityTests("locks-open", rungs)
+	if n := len(tests.Cases); n != 6 || tests.Cases[2].Suite != "capacity local-3" || tests.Cases[4].Answer != Unknown {
+		t.Errorf("%+v", tests)
+	}
+}
+
+// containsInLine reports whether a line has all of some texts, one after the other.
+func containsInLine(text string, want []string) bool {
+	for line := range strings.Lines(text) {
+		all := true
+		for _, w := range want {
+			_, rest, found := strings.Cut(line, w)
+			all, line = all && found, rest
+		}
+		if all {
+			return true
+		}
+	}
+	return false
 }
 
 // The longest wait for the base latency is told where it was long, and as hysteresis where it was in vain.

@@ -50,7 +50,8 @@ type CapacityPlan struct {
 	From        float64   `json:"from"`
 	To          float64   `json:"to"`
 	Width       float64   `json:"width"`
-	Confirm     int       `json:"confirm"` // blocks
+	Confirm     int       `json:"confirm"`           // blocks
+	Block       float64   `json:"block_s,omitempty"` // the shortest blocks; 0: 5 s
 	Budget      float64   `json:"budget_s"`
 	SoakShare   float64   `json:"soak_share,omitempty"`
 	Soak        float64   `json:"soak_s,omitempty"`

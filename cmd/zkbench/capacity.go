@@ -15,6 +15,7 @@ import (
 	"github.com/zkbench/zkbench/bench/root"
 	"github.com/zkbench/zkbench/bottleneck"
 	"github.com/zkbench/zkbench/capacity"
+	"github.com/zkbench/zkbench/ensemble"
 	"github.com/zkbench/zkbench/exporter"
 	"github.com/zkbench/zkbench/gates"
 	"github.com/zkbench/zkbench/internal/phrase"
@@ -29,18 +30,28 @@ type capacityFlags struct {
 	goals             []string
 	over, width, soak string
 	from, to, least   float64
-	budget            time.Duration
+	budget, block     time.Duration
 	confirm           int
 	seed              uint64
-	profile           profiles.Profile
-	limits            []bench.Limit
 	axis              axis
+	limits            []bench.Limit
+	plan              capacity.Plan // but for what differs between ensembles: its Rate
+}
+
+// rung is the search on one of the profile's ensembles.
+type rung struct {
+	capacityFlags
+	name              string // of the ensemble, in file names; "" where there is one
+	profile           profiles.Profile
 	rate, ratePerLoad float64 // operations a second at a load
+	search            *capacity.Search
+	command           []string
 }
 
 func (a *app) capacity(ctx context.Context, args []string) error {
 	f := a.flags("capacity PROFILE --goal 'p99<50ms' [flags]", `Searches for the highest load at which all goals are met, with an interval from fresh samples. Each probe is a run with sessions and a root of
-its own, in an open loop, with the first variant of the profile, its largest number of sessions and the first value of everything else. docs/capacity.md tells the method.
+its own, in an open loop, with the first variant of the profile, its largest number of sessions and the first value of everything else. On each of several
+ensembles (--set ensemble=[local:1,local:3,local:5]) there is a search of its own, and a table of all of them at the end. docs/capacity.md tells the method.
 Exit codes: 0 found, or an interval where stops are too rare for a figure (and not below --min), 3 the interval is below --min, 5 no capacity could be told.`)
 	var r capacityFlags
 	f.StringArrayVar(&r.goals, "goal", nil, "what each load has to meet: p50, p90, p99 or p99.9 below a time, a share of errors, or expired==0; may be repeated")
@@ -48,6 +59,7 @@ Exit codes: 0 found, or an interval where stops are too rare for a figure (and n
 	f.Float64Var(&r.from, "from", 0, "lowest load (default 100 a second, 10 sessions or watches, 100 bytes, 1000 znodes of the prefill, 2 contenders)")
 	f.Float64Var(&r.to, "to", 0, "highest load (default 50000 a second, 10000 sessions or watches, 500000 bytes, 1000000 znodes, 2000 contenders)")
 	f.StringVar(&r.width, "width", "4%", "of the bracket in which the capacity is found")
+	f.DurationVar(&r.block, "block", capacity.DefaultBlock, "length of the shortest blocks; shorter ones make a short search, which does not see rare stops")
 	f.DurationVar(&r.budget, "budget", capacity.DefaultBudget, "time that the search may take, without the soak")
 	f.IntVar(&r.confirm, "confirm", capacity.DefaultConfirm, "blocks with which each end of the bracket is confirmed")
 	f.StringVar(&r.soak, "soak", "", "a last probe at a share of the capacity, such as 75%:10m")
@@ -77,80 +89,156 @@ Exit codes: 0 found, or an interval where stops are too rare for a figure (and n
 	if r.ensemble != "" {
 		r.sets = append(r.sets, "ensemble="+r.ensemble)
 	}
-	plan, err := a.planSearch(ctx, f.Arg(0), &r, f.Changed("seed"))
+	rungs, err := a.planSearches(ctx, f.Arg(0), &r, f.Changed("seed"))
 	if err != nil {
 		return err
 	}
-	search, err := capacity.New(plan)
-	if err != nil {
-		return usageError{err}
+	for i := range rungs {
+		rungs[i].command = append([]string{"zkbench", "capacity"}, args...)
 	}
-	return a.searchCapacity(ctx, r, search, plan, append([]string{"zkbench", "capacity"}, args...))
+	return a.climb(ctx, r, rungs)
 }
 
-// planSearch checks everything that can be wrong with a search before any load.
-func (a *app) planSearch(ctx context.Context, name string, r *capacityFlags, seeded bool) (plan capacity.Plan, err error) {
-	plan = capacity.Plan{From: r.from, To: r.to, Confirm: r.confirm, Budget: r.budget}
+// climb carries out the search on each ensemble, and tells of all.
+func (a *app) climb(ctx context.Context, r capacityFlags, rungs []rung) error {
+	r.told.name, r.told.profile = rungs[0].profile.Name, rungs[0].profile
+	if err := r.told.begin(); err != nil {
+		return err
+	}
+	if r.out == "" {
+		r.out = filepath.Join("results", runName("capacity-"+rungs[0].profile.Name, time.Now()))
+	}
+	var all []report.Rung
+	var failed error
+	worst := results.Exit{}
+	for i, one := range rungs {
+		if one.out = r.out; one.name != "" {
+			one.out = filepath.Join(r.out, one.name)
+			a.tell(r.quiet, "search %d of %d: %s", i+1, len(rungs), one.name)
+		}
+		doc, err := a.searchCapacity(ctx, one)
+		if doc == nil {
+			if len(all) == 0 {
+				return err
+			}
+			failed = err
+			break
+		}
+		all = append(all, report.Rung{Name: one.name, Capacity: *doc})
+		if worst = worseExit(worst, doc.Exit); doc.Exit.Code == exitInterrupted || doc.Exit.Code == exitFailed || err != nil {
+			failed = err
+			break
+		}
+	}
+	if len(rungs) > 1 {
+		fmt.Fprintln(a.stdout)
+		failed = errors.Join(failed, report.Ladder(all, a.look())(a.stdout))
+	}
+	failed = errors.Join(failed, r.told.end(a, report.CapacityTests(rungs[0].profile.Name, all), report.LadderMarkdown(all)))
+	if worst.Code != 0 {
+		fmt.Fprintf(a.stderr, "zkbench: %s\n", worst.Reason)
+		return errors.Join(failed, exitError(worst.Code))
+	}
+	return failed
+}
+
+// worseExit is the exit of two searches together.
+func worseExit(a, b results.Exit) results.Exit {
+	for _, code := range []int{exitInterrupted, exitFailed, exitViolated, exitRegression, exitUnknown} {
+		for _, e := range []results.Exit{a, b} {
+			if e.Code == code {
+				return e
+			}
+		}
+	}
+	return a
+}
+
+// planSearches checks everything that can be wrong with a search before any load.
+func (a *app) planSearches(ctx context.Context, name string, r *capacityFlags, seeded bool) (rungs []rung, err error) {
+	plan := capacity.Plan{From: r.from, To: r.to, Confirm: r.confirm, Budget: r.budget, Block: r.block}
 	if err := checkRoot(r.root); err != nil {
-		return plan, err
+		return nil, err
 	}
 	if plan.Width, err = effect(r.width); err != nil {
-		return plan, usagef("--width %q: expected a share such as 4%%", r.width)
+		return nil, usagef("--width %q: expected a share such as 4%%", r.width)
 	}
 	if r.soak != "" {
 		share, length, found := strings.Cut(r.soak, ":")
 		at, err := effect(share)
 		d, wrong := time.ParseDuration(length)
 		if !found || err != nil || wrong != nil || d <= 0 {
-			return plan, usagef("--soak %q: expected a share of the capacity and a time, such as 75%%:10m", r.soak)
+			return nil, usagef("--soak %q: expected a share of the capacity and a time, such as 75%%:10m", r.soak)
 		}
 		plan.Soak = capacity.Soak{Share: at, Length: d}
 	}
 	if r.axis, err = axisOf(r.over); err != nil {
-		return plan, err
+		return nil, err
 	}
 	plan.From, plan.To = orElse(plan.From, r.axis.from), orElse(plan.To, r.axis.to)
 	p, err := a.prepare(ctx, name, &r.runFlags)
 	if err != nil {
-		return plan, err
-	}
-	if err := oneEnsemble(p, name, "--set"); err != nil {
-		return plan, err
+		return nil, err
 	}
 	p.Gates, p.Repetitions = nil, 1
-	one := p.One()
-	if r.profile, err = r.axis.open(one); err != nil {
-		return plan, err
+	if len(p.Faults) > 0 {
+		return nil, usagef("the profile plans faults, and a capacity is of servers that are well (remove them)")
 	}
-	if r.rate, r.ratePerLoad, err = r.axis.rate(r.profile); err != nil {
-		return plan, usageError{err}
-	}
-	plan.Rate = linear(r.rate, r.ratePerLoad)
-	if n := len(p.Points()); n > 1 && r.axis.name != overSessions || n > len(p.Sessions) {
-		a.tell(r.quiet, "a search is about one cell, and the profile has %d: variant %s with %s (choose with --set)", n, one.Variants[0],
-			phrase.Count(one.Sessions[0], "session"))
-	}
-	if len(r.profile.Faults) > 0 {
-		return plan, usagef("the profile plans faults, and a capacity is of servers that are well (remove them)")
-	}
-	if plan.Seed = r.profile.Seed; seeded {
+	if plan.Seed = p.Seed; seeded {
 		plan.Seed = r.seed
 	}
 	if len(r.goals) == 0 {
-		return plan, usagef("capacity needs a --goal, such as --goal 'p99<50ms'")
+		return nil, usagef("capacity needs a --goal, such as --goal 'p99<50ms'")
 	}
-	cells := a.setup.Outline(r.profile)
+	environments := p.Environments()
+	if n := len(environments[0].Points()); n > 1 && r.axis.name != overSessions || n > len(p.Sessions) {
+		one := environments[0].One()
+		a.tell(r.quiet, "a search is about one cell, and the profile has %d: variant %s with %s (choose with --set)", n, one.Variants[0],
+			phrase.Count(one.Sessions[0], "session"))
+	}
+	rungs = make([]rung, len(environments))
+	for i, one := range environments {
+		if rungs[i], err = a.planRung(*r, one.One(), r.targets[i], p.Apart(one)); err != nil {
+			return nil, err
+		}
+	}
+	cells := a.setup.Outline(rungs[0].profile)
 	if len(cells) == 0 || cells[0].Loop != "open" {
-		return plan, usagef("workload %s has no open loop, whose load could be searched", r.profile.Workload)
+		return nil, usagef("workload %s has no open loop, whose load could be searched", p.Workload)
 	}
 	for _, text := range r.goals {
 		goal, limit, err := goalOf(text, cells[0])
 		if err != nil {
-			return plan, usagef("--goal %q: %w", text, err)
+			return nil, usagef("--goal %q: %w", text, err)
 		}
 		plan.Goals, r.limits = append(plan.Goals, goal), append(r.limits, limit)
 	}
-	return plan, nil
+	r.plan = plan
+	for i := range rungs {
+		plan.Rate = linear(rungs[i].rate, rungs[i].ratePerLoad)
+		rungs[i].plan, rungs[i].limits = plan, r.limits
+		if rungs[i].search, err = capacity.New(plan); err != nil {
+			return nil, usageError{err}
+		}
+	}
+	return rungs, nil
+}
+
+// planRung is what a search on one ensemble has of its own.
+func (a *app) planRung(r capacityFlags, p profiles.Profile, to ensemble.Target, apart []profiles.Setting) (one rung, err error) {
+	one.capacityFlags = r
+	one.target = to
+	var names []string
+	for _, s := range apart {
+		names = append(names, strings.ReplaceAll(fmt.Sprint(s.Value), ":", "-"))
+	}
+	one.name = strings.Join(names, "-")
+	if one.profile, err = r.axis.open(p); err == nil {
+		if one.rate, one.ratePerLoad, err = r.axis.rate(one.profile); err != nil {
+			err = usageError{err}
+		}
+	}
+	return one, err
 }
 
 func orElse(x, other float64) float64 {
@@ -189,24 +277,18 @@ func goalOf(text string, cell results.Cell) (capacity.Goal, bench.Limit, error) 
 	return goal, bench.Limit{}, errors.New("expected p50, p90, p99 or p99.9 of the response below a time (p99<50ms), errors below a share (errors<0.1%), or expired==0")
 }
 
-// searchCapacity carries a planned search out.
-func (a *app) searchCapacity(ctx context.Context, r capacityFlags, search *capacity.Search, plan capacity.Plan, command []string) error {
-	if r.out == "" {
-		r.out = filepath.Join("results", runName("capacity-"+r.profile.Name, time.Now()))
-	}
-	r.told.name, r.told.profile = r.profile.Name, r.profile
-	if err := r.told.begin(); err != nil {
-		return err
-	}
+// searchCapacity carries a planned search out. The document, nil where there is none, is in its directory too, and has been told.
+func (a *app) searchCapacity(ctx context.Context, r rung) (*results.Capacity, error) {
+	search, plan := r.search, r.plan
 	discard, err := results.CreateEmpty(r.out)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	p := r.profile
 	shown, err := a.watch(r.watching, exporter.Run{Name: filepath.Base(r.out), Profile: p.Name, Workload: p.Workload, Engine: p.Engine, Version: versionText()}, true)
 	if err != nil {
 		discard()
-		return err
+		return nil, err
 	}
 	defer shown.close()
 	s := a.watchSignals(ctx)
@@ -215,16 +297,16 @@ func (a *app) searchCapacity(ctx context.Context, r capacityFlags, search *capac
 	if err != nil {
 		discard()
 		if s.stopped() {
-			return exitError(exitInterrupted)
+			return nil, exitError(exitInterrupted)
 		}
-		return err
+		return nil, err
 	}
 	a.calibrated(e, r.quiet, func(known results.Calibrated, env results.Environment) string {
 		return report.CalibrationOfLoads(known, env, env.Cores)
 	})
 	doc := &results.Capacity{Schema: results.CapacitySchema, Profile: r.profile.Name, Workload: r.profile.Workload, Variant: r.profile.Variants[0], Over: r.over,
-		Unit: r.axis.unit, Seed: plan.Seed, Started: time.Now().UTC(), Command: command,
-		Least: r.least, Plan: planKept(plan, r)}
+		Unit: r.axis.unit, Seed: plan.Seed, Started: time.Now().UTC(), Command: r.command,
+		Least: r.least, Plan: planKept(plan, r.rate, r.ratePerLoad)}
 	for _, g := range plan.Goals {
 		doc.Goals = append(doc.Goals, g.Name)
 	}
@@ -240,7 +322,7 @@ func (a *app) searchCapacity(ctx context.Context, r capacityFlags, search *capac
 		known := search.Result()
 		shown.tell("probe %d (%s): %.4g %s; %s; %s of at most %s", probe.Number+1, probe.Purpose, probe.Load, doc.Unit, bracketText(known),
 			time.Since(doc.Started).Round(time.Second), plan.Budget)
-		dir := filepath.Join(r.out, fmt.Sprintf("probe-%02d", probe.Number+1))
+		dir := filepath.Join(r.out, fmt.Sprintf("%s%02d", probeDir, probe.Number+1))
 		m, run, err := probes.carry(probe, dir)
 		if doc.Environment == nil && run != nil {
 			doc.Environment = &run.Environment
@@ -265,19 +347,12 @@ func (a *app) searchCapacity(ctx context.Context, r capacityFlags, search *capac
 	for i := range doc.Probes {
 		doc.Probes[i].Znodes = orNull(probes.znodes[i])
 	}
-	if err := results.WriteCapacity(r.out, doc); err != nil {
-		return err
-	}
-	if err := errors.Join(report.Capacity(*doc, a.look())(a.stdout), r.told.end(a, report.CapacityTests(doc.Profile, *doc), report.CapacityMarkdown(*doc))); err != nil {
-		return err
+	if err := errors.Join(results.WriteCapacity(r.out, doc), report.Capacity(*doc, a.look())(a.stdout)); err != nil {
+		return nil, err
 	}
 	fmt.Fprintf(a.stdout, "\nResult: %s\n", r.out)
 	r.pages.in(a, a.stdout, results.Document{Dir: r.out, Capacity: doc})
-	if doc.Exit.Code != 0 {
-		fmt.Fprintf(a.stderr, "zkbench: %s\n", doc.Exit.Reason)
-		return exitError(doc.Exit.Code)
-	}
-	return err
+	return doc, err
 }
 
 // bracketText is what is known of the bracket so far.

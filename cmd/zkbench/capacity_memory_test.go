@@ -12,12 +12,35 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// oneByOne is one server in memory whose requests are served one after the other, each in the same time: for bubbles.
+// turns are those of requests which are served one after the other, each in the same time.
+type turns struct {
+	mu           sync.Mutex
+	service      time.Duration // of one request; 0: none
+	ahead        time.Duration // what may be served at once after a pause: the depth of a bucket of tokens
+	still, every time.Duration // it serves nothing for so long, so often
+	free         time.Time     // when there is nothing left to do
+}
+
+// take returns when the request that comes now has been served.
+func (s *turns) take() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if full := time.Now().Add(-s.ahead); s.free.Before(full) {
+		s.free = full
+	}
+	if s.every > 0 {
+		if into := time.Duration(s.free.UnixNano() % int64(s.every)); into < s.still {
+			s.free = s.free.Add(s.still - into)
+		}
+	}
+	s.free = s.free.Add(s.service)
+	return s.free
+}
+
+// oneByOne is one server in memory whose requests take turns: for bubbles.
 type oneByOne struct {
 	memory
-	mu      sync.Mutex
-	service time.Duration // of one request; 0: none
-	free    time.Time     // when the server has nothing left to do
+	turns
 }
 
 // newOneByOne returns one, and a command that knows it as the engine 'memory'.
@@ -35,18 +58,8 @@ func newOneByOne(t *testing.T) (*oneByOne, *app) {
 
 // serve holds a request up until the server has served it.
 func (m *oneByOne) serve(op zktest.Op) zktest.Action {
-	m.mu.Lock()
-	now := time.Now()
-	if m.free.Before(now) {
-		m.free = now
-	}
 	if !op.Applied {
-		m.free = m.free.Add(m.service)
-	}
-	wait := m.free.Sub(now)
-	m.mu.Unlock()
-	if !op.Applied {
-		time.Sleep(wait)
+		time.Sleep(time.Until(m.take()))
 	}
 	return zktest.Action{}
 }

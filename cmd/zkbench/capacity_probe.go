@@ -19,7 +19,7 @@ import (
 type prober struct {
 	a        *app
 	s        *signals
-	r        capacityFlags
+	r        rung
 	search   *capacity.Search
 	from     float64 // the lowest load
 	rate     float64 // operations a second there
@@ -35,13 +35,22 @@ type prober struct {
 // patience is how long the servers have to get over a probe.
 const patience = time.Minute
 
+// The directory of a probe has a number behind this, and that of the wait for the base latency before it has this behind the number.
+const (
+	probeDir = "probe-"
+	waitDir  = "-recovery"
+)
+
+// short is a time to drain, and to look at the base latency: 2 s for blocks of 5 s.
+func (p *prober) short() time.Duration { return p.search.Block() * 2 / 5 }
+
 // run carries one load out.
 func (p *prober) run(load float64, seed uint64, warmup time.Duration, blocks *bench.Blocks, path string) (*results.Run, error) {
 	profile, err := p.r.axis.at(p.r.profile, load)
 	if err != nil {
 		return nil, err
 	}
-	profile.Seed, profile.Warmup, profile.Duration, profile.Drain, profile.Saturation = seed, warmup, blocks.Steady(), 2*time.Second, profiles.SaturationAllowed
+	profile.Seed, profile.Warmup, profile.Duration, profile.Drain, profile.Saturation = seed, warmup, blocks.Steady(), p.short(), profiles.SaturationAllowed
 	resolved, err := profiles.Marshal(profile)
 	if err != nil {
 		return nil, err
@@ -67,7 +76,7 @@ func (p *prober) carry(probe capacity.Probe, path string) (m capacity.Measuremen
 	p.count()
 	recovery, unsafe := time.Duration(0), false
 	if p.troubled && p.base > 0 {
-		back, waited, err := p.recover(probe.Seed+1, path+"-recovery")
+		back, waited, err := p.recover(probe.Seed+1, path+waitDir)
 		if recovery = time.Since(began); err != nil || len(waited.Cells) != 1 {
 			return m, waited, err
 		}
@@ -101,11 +110,11 @@ func (p *prober) carry(probe capacity.Probe, path string) (m capacity.Measuremen
 	return m, run, nil
 }
 
-// count notes how many znodes are there before a probe: each removes what it made, and what it could not remove shows.
+// count notes how many znodes are there before a probe. Each removes what it made, and one that cannot ends the search: what there is more of is somebody else's.
 func (p *prober) count() {
 	there := math.NaN()
 	for _, st := range p.ensemble.Stats(p.s.working) {
-		if st.Err == nil && !st.Lacks("zk_znode_count") && !(float64(st.Znodes) <= there) {
+		if st.Err == nil && !st.Lacks("zk_znode_count") && !(float64(st.Znodes) >= there) { // one that lags behind has not removed all yet
 			there = float64(st.Znodes)
 		}
 	}
@@ -149,18 +158,17 @@ func (p *prober) judged(j capacity.Judgement) {
 const (
 	backFactor = 2    // the base latency is back when the responses are within so many times of it,
 	backShare  = 0.02 // but for so many of them: of few responses the p99 is one or two
-	backBlock  = 2 * time.Second
-	backLeast  = 100 // operations in a block
+	backLeast  = 100  // operations in a block
 )
 
 // recover offers the lowest load until the base latency is back, for as long as there is patience.
 func (p *prober) recover(seed uint64, path string) (back bool, run *results.Run, err error) {
 	limit := max(backFactor*p.base, time.Millisecond)
-	length := max(backBlock, time.Duration(backLeast/p.rate*float64(time.Second)))
+	length := max(p.short(), time.Duration(backLeast/p.rate*float64(time.Second)))
 	blocks := &bench.Blocks{Length: length, Max: max(int(p.patience/length), 1), Limits: []bench.Limit{{Response: limit}},
 		Enough: func(all []capacity.Block) bool { back = recovered(all[len(all)-1]); return back }}
 	began := time.Now()
-	run, err = p.run(p.from, seed, time.Second, blocks, path)
+	run, err = p.run(p.from, seed, p.short()/2, blocks, path)
 	if took := time.Since(began); err == nil && !back {
 		p.tell("  the base latency, a p99 of %s at %.4g, did not come back within %s", phrase.Duration(p.base), p.from, took.Round(time.Second))
 	} else if err == nil && len(blocks.Counted) > 1 {

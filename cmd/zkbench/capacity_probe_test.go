@@ -2,6 +2,7 @@ package main
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,7 +20,7 @@ func memorySearch(t *testing.T, over string, plan capacity.Plan, sets ...string)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := capacityFlags{limits: []bench.Limit{{Response: 50 * time.Millisecond}}}
+	r := rung{capacityFlags: capacityFlags{limits: []bench.Limit{{Response: 50 * time.Millisecond}}}}
 	if r.axis, err = axisOf(over); err == nil {
 		r.profile, err = r.axis.open(p.One())
 	}
@@ -101,7 +102,26 @@ func TestRecovered(t *testing.T) {
 	}
 }
 
-// What is left of a probe is counted before the next one.
+// A probe that cannot remove its root, because somebody has put something there, ends the search: the next would have another tree.
+func TestAProbeThatLeavesZnodesEndsTheSearch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, p := memorySearch(t, overRate, capacity.Plan{From: 20, To: 1000})
+		p.r.root = "/search"
+		time.AfterFunc(8*time.Second, func() {
+			s := m.Dial()
+			defer s.Close()
+			if _, err := s.Create(t.Context(), p.r.root+"/theirs", nil, zk.Persistent); err != nil {
+				t.Error(err)
+			}
+		})
+		probe, _ := p.search.Next()
+		if _, run, err := p.carry(probe, filepath.Join(t.TempDir(), "probe-01")); err == nil || run == nil || run.LeftBehind == "" || !strings.Contains(err.Error(), "/search/theirs") {
+			t.Errorf("carry = %v, want what was left behind", err)
+		}
+	})
+}
+
+// What is there is counted before each probe.
 func TestZnodesBeforeEachProbeAreCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, p := memorySearch(t, overRate, capacity.Plan{From: 20, To: 1000})

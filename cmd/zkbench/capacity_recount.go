@@ -2,8 +2,10 @@ package main
 
 import (
 	"fmt"
+	"io/fs"
 	"math"
 	"os"
+	"path"
 	"path/filepath"
 	"time"
 
@@ -18,9 +20,9 @@ func linear(fixed, each float64) func(float64) float64 {
 }
 
 // planKept is a plan as the document keeps it.
-func planKept(p capacity.Plan, r capacityFlags) *results.CapacityPlan {
-	kept := &results.CapacityPlan{From: p.From, To: p.To, Width: p.Width, Confirm: p.Confirm, Budget: p.Budget.Seconds(), SoakShare: p.Soak.Share,
-		Soak: p.Soak.Length.Seconds(), Rate: r.rate, RatePerLoad: r.ratePerLoad}
+func planKept(p capacity.Plan, rate, ratePerLoad float64) *results.CapacityPlan {
+	kept := &results.CapacityPlan{From: p.From, To: p.To, Width: p.Width, Confirm: p.Confirm, Block: p.Block.Seconds(), Budget: p.Budget.Seconds(), SoakShare: p.Soak.Share,
+		Soak: p.Soak.Length.Seconds(), Rate: rate, RatePerLoad: ratePerLoad}
 	for _, g := range p.Goals {
 		kept.Shares = append(kept.Shares, g.Share)
 	}
@@ -29,7 +31,7 @@ func planKept(p capacity.Plan, r capacityFlags) *results.CapacityPlan {
 
 // again makes the search of a document once more from what its probes measured; contradictions are what comes out differently.
 func again(doc *results.Capacity) (contradictions []string, err error) {
-	plan := capacity.Plan{From: doc.Plan.From, To: doc.Plan.To, Width: doc.Plan.Width, Confirm: doc.Plan.Confirm, Budget: duration(doc.Plan.Budget),
+	plan := capacity.Plan{From: doc.Plan.From, To: doc.Plan.To, Width: doc.Plan.Width, Block: duration(doc.Plan.Block), Confirm: doc.Plan.Confirm, Budget: duration(doc.Plan.Budget),
 		Soak: capacity.Soak{Share: doc.Plan.SoakShare, Length: duration(doc.Plan.Soak)}, Seed: doc.Seed, Rate: linear(doc.Plan.Rate, doc.Plan.RatePerLoad)}
 	if len(doc.Goals) != len(doc.Plan.Shares) {
 		return []string{fmt.Sprintf("%d goals, and the shares of %d", len(doc.Goals), len(doc.Plan.Shares))}, nil
@@ -119,26 +121,25 @@ func (a *app) recounted(dir string, doc *results.Capacity) (bad bool) {
 			all = append(all, "plan: "+err.Error())
 		}
 	}
-	runs := 0
-	for _, p := range doc.Probes {
-		path := filepath.Join(dir, p.Dir)
-		if _, err := os.Stat(filepath.Join(path, results.RunFile)); err != nil {
-			continue
-		}
-		runs++
-		found, err := results.Validate(path)
+	runs, err := fs.Glob(os.DirFS(dir), probeDir+"*/"+results.RunFile) // the waits for the base latency, and what was interrupted, among them
+	if err != nil {
+		all = append(all, err.Error())
+	}
+	for _, file := range runs {
+		probe := path.Dir(file)
+		found, err := results.Validate(filepath.Join(dir, probe))
 		if err != nil {
 			found = append(found, err.Error())
 		}
 		for _, c := range found {
-			all = append(all, p.Dir+": "+c)
+			all = append(all, probe+": "+c)
 		}
 	}
 	for _, c := range all {
 		fmt.Fprintf(a.stdout, "%s: %s\n", dir, c)
 	}
 	if len(all) == 0 {
-		fmt.Fprintf(a.stdout, "%s: consistent (%s, %s checked as runs)\n", dir, phrase.Count(len(doc.Probes), "probe"), phrase.Count(runs, "probe"))
+		fmt.Fprintf(a.stdout, "%s: consistent (%s, %s of them checked)\n", dir, phrase.Count(len(doc.Probes), "probe"), phrase.Count(len(runs), "run"))
 	}
 	return len(all) > 0
 }

@@ -35,7 +35,7 @@ func simulatedSearch(t *testing.T, mu float64, seed uint64) *results.Capacity {
 		search.Tell(m)
 	}
 	r := search.Result()
-	doc := &results.Capacity{Schema: results.CapacitySchema, Workload: "lock", Over: overRate, Unit: "acquire/s", Goals: []string{"p99<50ms"}, Seed: seed, Plan: planKept(plan, capacityFlags{ratePerLoad: 1})}
+	doc := &results.Capacity{Schema: results.CapacitySchema, Workload: "lock", Over: overRate, Unit: "acquire/s", Goals: []string{"p99<50ms"}, Seed: seed, Plan: planKept(plan, 0, 1)}
 	conclude(doc, r, slices.Repeat([]string{"probe"}, len(r.Steps)), make([]results.Cell, len(r.Steps)), nil)
 	text, err := json.Marshal(doc)
 	if err != nil {
@@ -81,7 +81,7 @@ func TestSearchesAreCompared(t *testing.T) {
 		return dir
 	}
 	slow, fast, again := write(1000, 1), write(2000, 2), write(2000, 3)
-	zkbench(t, "validate-result", slow).want(exitOK, "consistent (", "0 probes checked as runs")
+	zkbench(t, "validate-result", slow).want(exitOK, "consistent (", "0 runs of them checked")
 	zkbench(t, "compare", fast, slow).want(exitRegression, "capacity", "REGRESSION", "Each side is one search")
 	zkbench(t, "compare", slow, fast, "--markdown").want(exitOK, "IMPROVEMENT")
 	if o := zkbench(t, "compare", fast, again); o.code == exitRegression || strings.Contains(o.stdout, "IMPROVEMENT") {
@@ -97,4 +97,22 @@ func TestSearchesAreCompared(t *testing.T) {
 		t.Fatal(err)
 	}
 	zkbench(t, "validate-result", fast).want(exitFailed, "its counts say pass")
+}
+
+// The runs of a search that are no probes, waits for the base latency, are checked with it.
+func TestWaitsForTheBaseLatencyAreValidated(t *testing.T) {
+	dir := t.TempDir()
+	wait := filepath.Join(dir, "probe-02"+waitDir)
+	err := results.WriteCapacity(dir, simulatedSearch(t, 1000, 1))
+	if err == nil {
+		err = os.CopyFS(wait, os.DirFS(quickstartResult))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	zkbench(t, "validate-result", dir).want(exitOK, "1 run of them checked")
+	if err := os.Truncate(filepath.Join(wait, "intervals.hlog"), 0); err != nil {
+		t.Fatal(err)
+	}
+	zkbench(t, "validate-result", dir).want(exitFailed, "probe-02"+waitDir+": ")
 }

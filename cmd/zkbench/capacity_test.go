@@ -50,6 +50,33 @@ func TestCapacityExit(t *testing.T) {
 	}
 }
 
+// On each of several ensembles there is a search of its own, with the same plan; together they end as the worst of them.
+func TestCapacityOnSeveralEnsembles(t *testing.T) {
+	a := &app{setup: setup()}
+	r := capacityFlags{goals: []string{"p99<50ms"}, over: overRate, width: "4%", runFlags: runFlags{sets: []string{"ensemble=[local:1,local:3]", "secure=[none,tls]"}}}
+	rungs, err := a.planSearches(t.Context(), "locks-open", &r, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []struct {
+		name    string
+		servers int
+		secure  string
+	}{{"local-1-none", 1, ""}, {"local-1-tls", 1, "tls"}, {"local-3-none", 3, ""}, {"local-3-tls", 3, "tls"}} {
+		if got := rungs[i]; got.name != want.name || got.target.Local != want.servers || got.target.Secure != want.secure || len(got.profile.Environments()) != 1 || len(got.plan.Goals) != 1 {
+			t.Errorf("%d: %s on %+v with %d goals, want %+v", i, got.name, got.target, len(got.plan.Goals), want)
+		}
+	}
+	for _, c := range []struct{ a, b, want int }{{exitOK, exitOK, exitOK}, {exitOK, exitUnknown, exitUnknown}, {exitRegression, exitUnknown, exitRegression},
+		{exitRegression, exitViolated, exitViolated}, {exitInterrupted, exitViolated, exitInterrupted}} {
+		for _, e := range [][2]int{{c.a, c.b}, {c.b, c.a}} {
+			if got := worseExit(results.Exit{Code: e[0]}, results.Exit{Code: e[1]}); got.Code != c.want {
+				t.Errorf("%v: %d, want %d", e, got.Code, c.want)
+			}
+		}
+	}
+}
+
 // Goals say which responses, errors and sessions count against a load.
 func TestGoals(t *testing.T) {
 	cell := results.Cell{Workload: "lock", Variant: "predecessor", Loop: "open"}
