@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/zkbench/zkbench/drivers"
@@ -55,6 +56,7 @@ func (b Setup) programs(p profiles.Profile) (all []string) {
 // greetDrivers starts each driver of the profile once and asks it who it is, before there is any load.
 func (r *runner) greetDrivers(ctx context.Context) error {
 	r.hellos = map[string]drivers.Hello{}
+	kind, _ := r.workload(r.profile.Workload)
 	for _, program := range r.programs(r.profile) {
 		command, err := drivers.Find(program)
 		if err != nil {
@@ -67,6 +69,9 @@ func (r *runner) greetDrivers(ctx context.Context) error {
 		r.hellos[program] = p.Hello
 		if err := p.Close(); err != nil {
 			return err
+		}
+		if v, _ := kind.Find(profiles.DriverPrefix + program); !p.Hello.Knows(v.Can) {
+			return fmt.Errorf("driver %s cannot do what the workload %s is about: its hello lists %s (expected %s among it)", program, kind.Name, strings.Join(p.Hello.Can, ", "), v.Can)
 		}
 	}
 	return r.needStores(ctx)

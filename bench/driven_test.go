@@ -85,6 +85,39 @@ func TestTwoProcessesThatDoNotExcludeAreConvicted(t *testing.T) {
 	}
 }
 
+// other is what a run of another workload than 'lock' shows of a driver: its exit code, and a check.
+func other(t *testing.T, program, workload, check, verdict string, code int, lines ...string) {
+	t.Helper()
+	doc, err := driven(t, program, append(lines, "workload: "+workload, "sessions: 6")...)
+	if err != nil || doc.Exit.Code != code {
+		t.Fatalf("exit %+v, %v", doc.Exit, err)
+	}
+	c := doc.Cells[0]
+	if k := checkOf(t, c, check); k.Verdict != verdict {
+		t.Errorf("%+v", k)
+	}
+	if code == 0 {
+		for _, k := range c.Checks {
+			if k.Verdict != "holds" {
+				t.Errorf("%+v", k)
+			}
+		}
+	}
+	if c.Fanout != nil || c.Costs != nil {
+		t.Errorf("what went over a wire that nobody sees: %+v, %+v", c.Fanout, c.Costs)
+	}
+}
+
+// The locks of a driver that take readers, and those of one that takes a writer for a reader.
+func TestReadWriteLocksOfADriver(t *testing.T) {
+	null := nullDriver(t)
+	other(t, null, "read-write", "reader-writer-exclusion", "holds", 0, "readers: 50")
+	other(t, script(t, `sed -u 's/"mode":"write"/"mode":"read"/' | `+null), "read-write", "reader-writer-exclusion", "violated", 4, "readers: 50")
+	if _, err := driven(t, script(t, null+` | sed -u 's/"read-write"/"other"/'`), "workload: read-write"); err == nil || !strings.Contains(err.Error(), "cannot do what the workload read-write is about") {
+		t.Error(err)
+	}
+}
+
 func TestADriverThatBreaksTheProtocolEndsTheRun(t *testing.T) {
 	doc, err := driven(t, script(t, nullDriver(t)+` | sed -u 's/"id":30,/"id":31,/'`))
 	if err == nil || doc.Exit.Code != 1 || !strings.Contains(doc.Exit.Reason, "breaks the protocol") {

@@ -78,7 +78,8 @@ func newRig(t *testing.T, cfg zktest.Config, lines ...string) *rig {
 	}
 	t.Cleanup(func() { dir.Close() })
 	r.config = Config{Profile: p, Ensemble: r, Name: "test-1", Out: dir, Version: "test", Stop: r.stop, Progress: r.update,
-		Setup: Setup{Workloads: []workloads.Kind{workloads.DrivenLocks(workloads.Locks(slices.Concat(zklock.Variants(), published.Locks())), drivers.Lock), workloads.RWLocks(zklock.RWVariants()), workloads.Queues(zkqueue.Variants()),
+		Setup: Setup{Workloads: []workloads.Kind{workloads.Driving(workloads.Locks(slices.Concat(zklock.Variants(), published.Locks())), drivers.CanLock, drivers.Lock, workloads.NewLock),
+			workloads.Driving(workloads.RWLocks(zklock.RWVariants()), drivers.CanReadWrite, drivers.ReadWrite, workloads.NewReadWrite), workloads.Queues(zkqueue.Variants()),
 			workloads.PriorityQueues(zkqueue.PriorityVariants()), workloads.Barriers(zkbarrier.Variants()), workloads.DoubleBarriers(zkbarrier.DoubleVariants()),
 			workloads.Rendezvouses(zkbarrier.RendezvousVariants()), workloads.Commits(zkcommit.Variants()), workloads.Elections(zkelection.Variants()),
 			workloads.MultiLocks(zklock.MultiVariants()), workloads.Semaphores(zksemaphore.Variants()), workloads.Configs(zksetting.Variants()),
@@ -270,7 +271,8 @@ func checkOf(t *testing.T, c results.Cell, name string) results.Check {
 var errRefused = errors.New("connection refused")
 
 // catalogue is all workloads as profiles name them.
-var catalogue = Setup{Workloads: []workloads.Kind{workloads.DrivenLocks(workloads.Locks(nil), nil), workloads.MultiLocks(nil), workloads.RWLocks(nil), workloads.Revocables(nil),
+var catalogue = Setup{Workloads: []workloads.Kind{workloads.Driving(workloads.Locks(nil), "", drivers.Lock, workloads.NewLock),
+	workloads.MultiLocks(nil), workloads.Driving(workloads.RWLocks(nil), "", drivers.ReadWrite, workloads.NewReadWrite), workloads.Revocables(nil),
 	workloads.Semaphores(nil), workloads.Queues(nil), workloads.PriorityQueues(nil), workloads.DelayQueues(nil), workloads.Elections(nil),
 	workloads.Barriers(nil), workloads.DoubleBarriers(nil), workloads.Rendezvouses(nil), workloads.Counters(nil, nil), workloads.Groups(nil),
 	workloads.Configs(nil), workloads.Commits(nil), workloads.OpenedSessions()}}.Catalogue()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -44,14 +45,21 @@ type kit struct {
 	own   []*Process
 }
 
+// step is one of the kit, for drivers that can do one of some things; none: for all.
 type step struct {
 	name string
 	run  func(k *kit, ctx context.Context) (detail string, err error)
+	of   []string
 }
 
+// holds is what can be held by one alone.
+var holds = []string{CanLock, CanReadWrite}
+
 var steps = []step{
-	{"hello", (*kit).hellos}, {"requests", (*kit).requests}, {"exclusion", (*kit).exclusion}, {"turmoil", (*kit).turmoil}, {"try", (*kit).try},
-	{"deadline", (*kit).deadline}, {"cancellation", (*kit).cancellation}, {"close", (*kit).closing}, {"death", (*kit).death}, {"end", (*kit).ending},
+	{"hello", (*kit).hellos, nil}, {"requests", (*kit).requests, nil}, {"exclusion", (*kit).exclusion, holds}, {"turmoil", (*kit).turmoil, holds}, {"try", (*kit).try, holds},
+	{"deadline", (*kit).deadline, holds}, {"cancellation", (*kit).cancellation, holds}, {"close", (*kit).closing, holds}, {"death", (*kit).death, holds},
+	{"read-write", (*kit).readWrite, []string{CanReadWrite}}, {"rw-turmoil", (*kit).rwTurmoil, []string{CanReadWrite}},
+	{"end", (*kit).ending, nil},
 }
 
 func (f Finding) String() string {
@@ -70,10 +78,13 @@ type errSkipped string
 func (e errSkipped) Error() string { return string(e) }
 
 // Check runs the conformance kit: each step with processes and a lock of its own. told gets each finding when it is there. It ends after the
-// first step that fails, if that is the hello.
+// first step that fails, if that is the hello. What a driver does not say that it can do has no steps.
 func Check(ctx context.Context, c Conformance, told func(Finding)) {
 	var hello Hello
 	for i, s := range steps {
+		if len(s.of) > 0 && !slices.ContainsFunc(s.of, hello.Knows) {
+			continue
+		}
 		k := &kit{Conformance: c, path: fmt.Sprintf("%s/lock-%d", c.Dir, i), hello: hello}
 		f := Finding{Step: s.name}
 		if c.Child != nil {
@@ -168,19 +179,87 @@ func (k *kit) answer(ctx context.Context, s *Session, c *call, d time.Duration) 
 	return s.p.await(ctx, c)
 }
 
+// alone is what one alone can hold: the lock, or what comes nearest to it of what the driver can do.
+func (k *kit) alone() Request {
+	if k.hello.Knows(CanLock) {
+		return Request{}
+	}
+	return writing
+}
+
+// of is a request of that operation, for what another one is for.
+func (r Request) of(op string) Request {
+	r.Op = op
+	return r
+}
+
 // granted asks for a lock that is free, or is about to be.
 func (k *kit) granted(ctx context.Context, s *Session, d time.Duration) error {
-	r, err := k.ask(ctx, s, Request{Op: OpAcquire}, d)
+	return k.grantedAs(ctx, s, k.alone(), d)
+}
+
+func (k *kit) grantedAs(ctx context.Context, s *Session, what Request, d time.Duration) error {
+	r, err := k.ask(ctx, s, what.of(OpAcquire), d)
 	if err == nil && r.Error != "" {
 		err = fmt.Errorf("acquire of a free lock is refused: %s: %s", r.Error, r.Message)
 	}
 	return err
 }
 
-func (k *kit) release(ctx context.Context, s *Session) error {
-	r, err := k.ask(ctx, s, Request{Op: OpRelease}, k.Patience)
+func (k *kit) release(ctx context.Context, s *Session) error { return k.releaseAs(ctx, s, k.alone()) }
+
+func (k *kit) releaseAs(ctx context.Context, s *Session, what Request) error {
+	r, err := k.ask(ctx, s, what.of(OpRelease), k.Patience)
 	if err == nil && r.Error != "" {
 		err = fmt.Errorf("release of a lock that is held is refused: %s: %s", r.Error, r.Message)
 	}
 	return err
+}
+
+// stillWaits looks that a request that has to wait is not answered for a while. overtakes says what is wrong if it is granted.
+func (k *kit) stillWaits(c *call, overtakes string) error {
+	time.Sleep(settle)
+	if len(c.reply) == 0 {
+		return nil
+	}
+	r := <-c.reply
+	if r.Error != "" {
+		return fmt.Errorf("an acquire that waits is answered with %s: %s", r.Error, r.Message)
+	}
+	return fmt.Errorf("%w: %s", ErrTwoHolders, overtakes)
+}
+
+// endsWith looks that a request that cannot be granted is given up as it should.
+func (k *kit) endsWith(ctx context.Context, s *Session, c *call, want string) error {
+	r, err := k.answer(ctx, s, c, settle+k.Patience)
+	switch {
+	case err != nil:
+		return err
+	case r.Error == "":
+		return fmt.Errorf("%w: an acquire that was to end without it was granted", ErrTwoHolders)
+	case r.Error != want:
+		return fmt.Errorf("it is answered with %s: %s (expected %s)", r.Error, r.Message, want)
+	}
+	return nil
+}
+
+// mayTry tries to take something, and gives it back; free says whether it has to be granted.
+func (k *kit) mayTry(ctx context.Context, s *Session, what Request, free bool, trying string) error {
+	if !k.hello.Knows(CanTry) {
+		return nil
+	}
+	r, err := k.ask(ctx, s, what.of(OpTry), k.Patience)
+	switch {
+	case err != nil:
+		return err
+	case free && r.Error != "":
+		return fmt.Errorf("%s is answered with %s: %s", trying, r.Error, r.Message)
+	case free:
+		return k.releaseAs(ctx, s, what)
+	case r.Error == "":
+		return fmt.Errorf("%w: %s was granted", ErrTwoHolders, trying)
+	case r.Error != ErrorHeld:
+		return fmt.Errorf("%s is answered with %s: %s (expected %s)", trying, r.Error, r.Message, ErrorHeld)
+	}
+	return nil
 }

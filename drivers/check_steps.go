@@ -29,7 +29,7 @@ func (k *kit) requests(ctx context.Context) (string, error) {
 		return "", err
 	}
 	for _, c := range []struct{ op, why string }{{"no-such-operation", "an operation that does not exist"}, {OpRelease, "the release of a lock that is not held"}} {
-		r, err := k.ask(ctx, all[0], Request{Op: c.op}, k.Patience)
+		r, err := k.ask(ctx, all[0], k.alone().of(c.op), k.Patience)
 		if err != nil {
 			return "", err
 		}
@@ -51,7 +51,7 @@ func (k *kit) exclusion(ctx context.Context) (string, error) {
 	}
 	waiting := make([]*call, len(all))
 	for i, s := range all[1:] {
-		if waiting[i+1], err = k.begin(s, Request{Op: OpAcquire}); err != nil {
+		if waiting[i+1], err = k.begin(s, k.alone().of(OpAcquire)); err != nil {
 			return "", err
 		}
 	}
@@ -107,30 +107,42 @@ const (
 
 // turmoil has all acquire and release as fast as they can.
 func (k *kit) turmoil(ctx context.Context) (string, error) {
+	var holders atomic.Int32
+	err := k.storm(ctx, func(int) Request { return k.alone() }, func(_ Request, in int32) error {
+		if holders.Add(in) > 1 && in > 0 {
+			return fmt.Errorf("%w: a session was granted it while another one held it", ErrTwoHolders)
+		}
+		return nil
+	})
+	return fmt.Sprintf("%d grants to %d sessions, one at a time", turmoilClients*turmoilRounds, turmoilClients), err
+}
+
+// storm has sessions acquire and release, over and over, what each wants in a round. seen is told of each grant, with 1, and before its release, with -1.
+func (k *kit) storm(ctx context.Context, wants func(round int) Request, seen func(what Request, in int32) error) error {
 	all, err := k.clients(ctx, turmoilClients)
 	if err != nil {
-		return "", err
+		return err
 	}
-	var holders atomic.Int32
 	failed := make([]error, len(all))
 	var wait sync.WaitGroup
 	for i, s := range all {
 		wait.Go(func() {
 			for round := 0; round < turmoilRounds && failed[i] == nil; round++ {
-				if failed[i] = k.granted(ctx, s, turmoilClients*turmoilRounds*k.Patience/10); failed[i] != nil {
+				what := wants(i + round)
+				if failed[i] = k.grantedAs(ctx, s, what, turmoilClients*turmoilRounds*k.Patience/10); failed[i] != nil {
 					return
 				}
-				if holders.Add(1) > 1 {
-					failed[i] = fmt.Errorf("%w: session %d was granted it in round %d while another one held it", ErrTwoHolders, i+1, round+1)
+				if err := seen(what, 1); err != nil {
+					failed[i] = fmt.Errorf("session %d in round %d: %w", i+1, round+1, err)
 				}
 				time.Sleep(time.Millisecond)
-				holders.Add(-1)
-				failed[i] = errors.Join(failed[i], k.release(ctx, s))
+				seen(what, -1)
+				failed[i] = errors.Join(failed[i], k.releaseAs(ctx, s, what))
 			}
 		})
 	}
 	wait.Wait()
-	return fmt.Sprintf("%d grants to %d sessions, one at a time", turmoilClients*turmoilRounds, turmoilClients), errors.Join(failed...)
+	return errors.Join(failed...)
 }
 
 // try asks for a lock without waiting.
@@ -145,26 +157,17 @@ func (k *kit) try(ctx context.Context) (string, error) {
 	if err := k.granted(ctx, all[0], k.Patience); err != nil {
 		return "", err
 	}
-	r, err := k.ask(ctx, all[1], Request{Op: OpTry}, k.Patience)
-	switch {
-	case err != nil:
+	if err := k.mayTry(ctx, all[1], k.alone(), false, "a try of a lock that is held"); err != nil {
 		return "", err
-	case r.Error == "":
-		return "", fmt.Errorf("%w: a try was granted it", ErrTwoHolders)
-	case r.Error != ErrorHeld:
-		return "", fmt.Errorf("a try of a lock that is held is answered with %s: %s (expected %s)", r.Error, r.Message, ErrorHeld)
 	}
 	if err := k.release(ctx, all[0]); err != nil {
 		return "", err
 	}
-	if r, err = k.ask(ctx, all[1], Request{Op: OpTry}, k.Patience); err == nil && r.Error != "" {
-		err = fmt.Errorf("a try of a free lock is answered with %s: %s", r.Error, r.Message)
-	}
-	return "refused while the lock is held, granted when it is free", err
+	return "refused while the lock is held, granted when it is free", k.mayTry(ctx, all[1], k.alone(), true, "a try of a free lock")
 }
 
-// giveUp has somebody wait for a lock in vain, and looks that nothing of the attempt stays.
-func (k *kit) giveUp(ctx context.Context, r Request, cancel bool, want string) error {
+// giveUp has somebody wait for a lock in vain, up to a deadline or without one until canceled, and looks that nothing of the attempt stays.
+func (k *kit) giveUp(ctx context.Context, deadline time.Duration, want string) error {
 	all, err := k.clients(ctx, 3)
 	if err != nil {
 		return err
@@ -172,24 +175,20 @@ func (k *kit) giveUp(ctx context.Context, r Request, cancel bool, want string) e
 	if err := k.granted(ctx, all[0], k.Patience); err != nil {
 		return err
 	}
-	c, err := k.begin(all[1], r)
+	what := k.alone().of(OpAcquire)
+	what.DeadlineMS = deadline.Milliseconds()
+	c, err := k.begin(all[1], what)
 	if err != nil {
 		return err
 	}
-	if cancel {
+	if deadline == 0 {
 		time.Sleep(settle)
 		if _, err := all[1].p.send(Request{Op: OpCancel, Of: c.id}); err != nil {
 			return err
 		}
 	}
-	reply, err := k.answer(ctx, all[1], c, settle+k.Patience)
-	switch {
-	case err != nil:
+	if err := k.endsWith(ctx, all[1], c, want); err != nil {
 		return err
-	case reply.Error == "":
-		return fmt.Errorf("%w: an acquire that was to end without it was granted", ErrTwoHolders)
-	case reply.Error != want:
-		return fmt.Errorf("it is answered with %s: %s (expected %s)", reply.Error, reply.Message, want)
 	}
 	if err := k.release(ctx, all[0]); err != nil {
 		return err
@@ -201,11 +200,11 @@ func (k *kit) giveUp(ctx context.Context, r Request, cancel bool, want string) e
 }
 
 func (k *kit) deadline(ctx context.Context) (string, error) {
-	return "a deadline ends a wait and leaves nothing behind", k.giveUp(ctx, Request{Op: OpAcquire, DeadlineMS: settle.Milliseconds()}, false, ErrorTimeout)
+	return "a deadline ends a wait and leaves nothing behind", k.giveUp(ctx, settle, ErrorTimeout)
 }
 
 func (k *kit) cancellation(ctx context.Context) (string, error) {
-	return "a cancellation ends a wait and leaves nothing behind", k.giveUp(ctx, Request{Op: OpAcquire}, true, ErrorCanceled)
+	return "a cancellation ends a wait and leaves nothing behind", k.giveUp(ctx, 0, ErrorCanceled)
 }
 
 // closing closes the session of a holder.

@@ -40,7 +40,7 @@ func beDriver(defect string) error {
 	open := l.Open
 	l.Open = func(ctx context.Context, o serve.Opening) (serve.Client, int64, error) {
 		c, id, err := open(ctx, o)
-		return defective{c, defect}, id, err
+		return defective{c.(whole), defect}, id, err
 	}
 	switch defect {
 	case "another protocol":
@@ -48,7 +48,9 @@ func beDriver(defect string) error {
 	case "not JSON":
 		fmt.Println("Driver v1.0 is ready")
 	case "no locks":
-		l.Hello.Can = []string{"queue"}
+		l.Hello.Can = []string{"fly", drivers.CanTry}
+	case "read write alone":
+		l.Hello.Can = []string{drivers.CanReadWrite}
 	case "dies at once":
 		return errors.New("no license")
 	}
@@ -60,10 +62,33 @@ func beDriver(defect string) error {
 	return err
 }
 
-// defective breaks the promises of a lock.
-type defective struct {
+// whole is a client of a library that can do everything.
+type whole interface {
 	serve.Client
+	serve.ReadWriter
+}
+
+// defective breaks the promises of a library.
+type defective struct {
+	whole
 	defect string
+}
+
+func (d defective) AcquireMode(ctx context.Context, path, mode string) (serve.Grant, error) {
+	switch {
+	case d.defect == "lets writers in beside readers" && mode == drivers.ModeWrite:
+		mode = drivers.ModeRead
+	case d.defect == "lets readers wait for readers":
+		mode = drivers.ModeWrite
+	}
+	return d.whole.AcquireMode(ctx, path, mode)
+}
+
+func (d defective) ReleaseMode(ctx context.Context, path, mode string) error {
+	if err := d.whole.ReleaseMode(ctx, path, mode); !errors.Is(err, serve.ErrNotHeld) || d.defect == "none" {
+		return err
+	}
+	return d.whole.ReleaseMode(ctx, path, map[string]string{drivers.ModeRead: drivers.ModeWrite, drivers.ModeWrite: drivers.ModeRead}[mode]) // what it took instead
 }
 
 func (d defective) Acquire(ctx context.Context, path string) (serve.Grant, error) {
@@ -73,7 +98,7 @@ func (d defective) Acquire(ctx context.Context, path string) (serve.Grant, error
 	case "ignores deadlines":
 		ctx = context.WithoutCancel(ctx)
 	case "keeps what was given up":
-		g, err := d.Client.Acquire(context.WithoutCancel(ctx), path)
+		g, err := d.whole.Acquire(context.WithoutCancel(ctx), path)
 		if ctx.Err() != nil {
 			return serve.Grant{}, ctx.Err()
 		}
@@ -83,22 +108,22 @@ func (d defective) Acquire(ctx context.Context, path string) (serve.Grant, error
 	case "tells of a loss":
 		defer fmt.Println(`{"event":"suspended","session":9}`)
 	}
-	return d.Client.Acquire(ctx, path)
+	return d.whole.Acquire(ctx, path)
 }
 
 func (d defective) Release(ctx context.Context, path string) error {
 	if d.defect == "releases anything" {
-		d.Client.Release(ctx, path)
+		d.whole.Release(ctx, path)
 		return nil
 	}
-	return d.Client.Release(ctx, path)
+	return d.whole.Release(ctx, path)
 }
 
 func (d defective) Close() error {
 	if d.defect == "keeps locks of the closed" {
 		return nil
 	}
-	return d.Client.Close()
+	return d.whole.Close()
 }
 
 // spoiler spoils what a driver says of its acquisitions.
@@ -165,8 +190,22 @@ func TestNullDriverConforms(t *testing.T) {
 			t.Error(f)
 		}
 	}
-	if len(all) != 10 {
-		t.Errorf("%d findings, want 10", len(all))
+	if len(all) != 12 {
+		t.Errorf("%d findings, want 12", len(all))
+	}
+}
+
+// A driver of read/write locks alone passes the steps of locks with its writers.
+func TestAPartConforms(t *testing.T) {
+	t.Parallel()
+	all := findings(t, "read write alone", "", time.Minute)
+	for step, f := range all {
+		if f.Err != nil || (f.Skipped != "") != (step == "death" || step == "try") {
+			t.Error(f)
+		}
+	}
+	if len(all) != 12 {
+		t.Errorf("%d findings, want 12", len(all))
 	}
 }
 
@@ -193,7 +232,10 @@ func TestBrokenDriversAreCaught(t *testing.T) {
 		{"goes on after its input", "end", nil, "has not ended"},
 		{"another protocol", "hello", drivers.ErrProtocol, "version 2"},
 		{"not JSON", "hello", drivers.ErrProtocol, "not a reply"},
-		{"no locks", "hello", nil, "cannot do locks"},
+		{"no locks", "hello", nil, "can do nothing"},
+		{"lets writers in beside readers", "read-write", drivers.ErrTwoHolders, "a writer was let in"},
+		{"lets writers in beside readers", "rw-turmoil", drivers.ErrTwoHolders, "wrote and"},
+		{"lets readers wait for readers", "read-write", nil, "beside readers: acquire was not answered"},
 		{"dies at once", "hello", drivers.ErrEnded, "no license"},
 	} {
 		t.Run(c.defect, func(t *testing.T) {

@@ -10,13 +10,25 @@ import (
 )
 
 // Lock is the catalogue's entry, of that name, for the exclusive lock of a driver.
-func Lock(name string) recipes.Variant[recipes.Lock] {
-	return recipes.Variant[recipes.Lock]{Name: name, Source: "a driver: docs/drivers.md", Doc: "the lock of a program that is not zkbench's", New: NewLock}
+func Lock(name string) recipes.Variant[recipes.Lock] { return entry(name, "lock", NewLock) }
+
+// ReadWrite is the catalogue's entry for the read/write lock of a driver.
+func ReadWrite(name string) recipes.Variant[recipes.RWLock] {
+	return entry(name, "read/write lock", NewReadWrite)
+}
+
+func entry[T any](name, what string, make func(zk.Session, string, recipes.Options) T) recipes.Variant[T] {
+	return recipes.Variant[T]{Name: name, Source: "a driver: docs/drivers.md", Doc: "the " + what + " of a program that is not zkbench's", New: make}
 }
 
 // NewLock is a handle on the lock at a path, of a session that a driver holds.
 func NewLock(s zk.Session, path string, _ recipes.Options) recipes.Lock {
-	return &lock{s: sessionOf(s), path: path}
+	return &lock{handle{s: sessionOf(s), path: path}}
+}
+
+// NewReadWrite is a handle on the read/write lock at a path, of a session that a driver holds. It cannot downgrade.
+func NewReadWrite(s zk.Session, path string, _ recipes.Options) recipes.RWLock {
+	return &readWrite{handle{s: sessionOf(s), path: path}}
 }
 
 // sessionOf looks through Observe and Within; nil for a session of another kind.
@@ -35,58 +47,82 @@ func sessionOf(s zk.Session) *Session {
 
 var errNoDriver = errors.New("the session is not one of a driver")
 
-type lock struct {
+// handle is one client's, on whatever can be acquired and released.
+type handle struct {
 	s    *Session
 	path string
-	held bool
+	held *Request // gives back what is held; nil: nothing is
 }
 
-func (l *lock) Acquire(ctx context.Context) (recipes.Grant, error) {
+// acquire waits for what a request is for.
+func (h *handle) acquire(ctx context.Context, what Request) (recipes.Grant, error) {
+	what.Op = OpAcquire
+	if deadline, limited := ctx.Deadline(); limited {
+		what.DeadlineMS = max(time.Until(deadline).Milliseconds(), 1)
+	}
+	return h.take(ctx, what)
+}
+
+// take carries an acquire or a try out.
+func (h *handle) take(ctx context.Context, r Request) (recipes.Grant, error) {
 	switch {
-	case l.s == nil:
+	case h.s == nil:
 		return recipes.Grant{}, errNoDriver
-	case l.held:
+	case h.held != nil:
 		return recipes.Grant{}, recipes.ErrHeld
 	}
-	r := Request{Op: OpAcquire, Path: l.path}
-	if deadline, limited := ctx.Deadline(); limited {
-		r.DeadlineMS = max(time.Until(deadline).Milliseconds(), 1)
-	}
-	lost := l.s.Lease() // what is suspended during the acquisition makes the grant doubtful
-	reply, err := l.s.ask(ctx, r)
+	r.Path = h.path
+	lost := h.s.Lease() // what is suspended during the acquisition makes the grant doubtful
+	reply, err := h.s.ask(ctx, r)
 	if err != nil {
 		return recipes.Grant{}, err
 	}
-	if closed(lost) {
-		lost = l.s.Lease()
+	if r.Op == OpAcquire && closed(lost) {
+		lost = h.s.Lease()
 	}
-	l.held = true
+	r.Op, r.DeadlineMS = OpRelease, 0
+	h.held = &r
 	return recipes.Grant{Path: reply.Node, Token: reply.Token, Lost: lost}, nil
 }
 
-// Try takes a lock of NewLock if it is free; false: it is not. The driver has to know of tries.
-func Try(ctx context.Context, of recipes.Lock) (recipes.Grant, bool, error) {
-	l := of.(*lock)
-	if l.held {
-		return recipes.Grant{}, false, recipes.ErrHeld
-	}
-	lost := l.s.Lease()
-	reply, err := l.s.ask(ctx, Request{Op: OpTry, Path: l.path})
-	switch {
-	case errors.Is(err, errTaken):
-		return recipes.Grant{}, false, nil
-	case err != nil:
-		return recipes.Grant{}, false, err
-	}
-	l.held = true
-	return recipes.Grant{Path: reply.Node, Token: reply.Token, Lost: lost}, true, nil
-}
-
-func (l *lock) Release(ctx context.Context) error {
-	if !l.held {
+// Release is recipes.Lock's.
+func (h *handle) Release(ctx context.Context) error {
+	if h.held == nil {
 		return recipes.ErrNotHeld
 	}
-	l.held = false
-	_, err := l.s.ask(ctx, Request{Op: OpRelease, Path: l.path})
+	r := *h.held
+	h.held = nil
+	_, err := h.s.ask(ctx, r)
 	return err
+}
+
+type lock struct{ handle }
+
+func (l *lock) Acquire(ctx context.Context) (recipes.Grant, error) { return l.acquire(ctx, Request{}) }
+
+// Try takes a lock of NewLock if it is free; false: it is not. The driver has to know of tries.
+func Try(ctx context.Context, of recipes.Lock) (recipes.Grant, bool, error) {
+	g, err := of.(*lock).take(ctx, Request{Op: OpTry})
+	if errors.Is(err, errTaken) {
+		return recipes.Grant{}, false, nil
+	}
+	return g, err == nil, err
+}
+
+type readWrite struct{ handle }
+
+func (l *readWrite) AcquireRead(ctx context.Context) (recipes.Grant, error) {
+	return l.acquire(ctx, Request{Mode: ModeRead})
+}
+
+func (l *readWrite) AcquireWrite(ctx context.Context) (recipes.Grant, error) {
+	if l.held != nil && l.held.Mode == ModeRead {
+		return recipes.Grant{}, recipes.ErrUpgrade
+	}
+	return l.acquire(ctx, Request{Mode: ModeWrite})
+}
+
+// Downgrade is nothing that the protocol has.
+func (l *readWrite) Downgrade(context.Context) (recipes.Grant, error) {
+	return recipes.Grant{}, zk.ErrUnimplemented
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -115,8 +116,8 @@ func (p *Process) greet(ctx context.Context) error {
 			return fmt.Errorf("%w: it speaks version %d (expected %d)", ErrProtocol, r.Protocol, Protocol)
 		case r.Name == "" || r.Now <= 0 || r.Store == "":
 			return fmt.Errorf("%w: its hello lacks the name, the store or now, the time of its clock", ErrProtocol)
-		case !r.Knows(CanLock):
-			return fmt.Errorf("it cannot do locks: its hello lists %q, without %q", r.Can, CanLock)
+		case !slices.ContainsFunc(whole, r.Knows):
+			return fmt.Errorf("it can do nothing that zkbench asks for: its hello lists %q (expected one at least of %s)", r.Can, strings.Join(whole, ", "))
 		}
 		p.Hello = r.Hello
 		p.clock.measure(c.sent, c.received, r.Now)

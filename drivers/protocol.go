@@ -9,7 +9,7 @@ const Protocol = 1
 const (
 	OpHello   = "hello"   // who are you, and what does your clock say
 	OpOpen    = "open"    // open a session
-	OpAcquire = "acquire" // wait for a lock
+	OpAcquire = "acquire" // wait for a lock, or to read or write under one
 	OpTry     = "try"     // take a lock if it is free
 	OpRelease = "release" // give a lock up
 	OpCancel  = "cancel"  // end the wait of another request; it has no reply of its own
@@ -20,8 +20,8 @@ const (
 const (
 	ErrorTimeout     = "timeout"     // the deadline of the request passed; nothing is held
 	ErrorCanceled    = "canceled"    // the request was canceled; nothing is held
-	ErrorHeld        = "held"        // of a try: somebody else holds the lock
-	ErrorNotHeld     = "not-held"    // of a release: the session does not hold the lock, or does not any more
+	ErrorHeld        = "held"        // of a try: it is not free
+	ErrorNotHeld     = "not-held"    // of a release: the session does not hold it, or does not any more
 	ErrorLost        = "lost"        // the session is over
 	ErrorFailed      = "failed"      // anything else; the message says what
 	ErrorUnsupported = "unsupported" // the driver does not know the operation
@@ -36,8 +36,18 @@ const (
 
 // What a driver says that it can do, beside holding sessions.
 const (
-	CanLock = "lock" // acquire and release
-	CanTry  = "try"
+	CanLock      = "lock"       // acquire and release
+	CanReadWrite = "read-write" // acquire and release with a mode
+	CanTry       = "try"        // of whatever it can acquire
+)
+
+// whole is what makes a program a driver: one of them at least.
+var whole = []string{CanLock, CanReadWrite}
+
+// The modes of a read/write lock.
+const (
+	ModeRead  = "read"  // beside other readers
+	ModeWrite = "write" // alone
 )
 
 // ZooKeeper is the store of a driver whose locks are znodes below the path of a request.
@@ -52,6 +62,7 @@ type Request struct {
 	Servers    string `json:"servers,omitempty"`     // of open: host:port, separated by commas
 	TimeoutMS  int64  `json:"timeout_ms,omitempty"`  // of open: the session timeout to ask for
 	Path       string `json:"path,omitempty"`        // of acquire, try and release: the lock
+	Mode       string `json:"mode,omitempty"`        // of the same: to read or to write under a read/write lock; "": the lock excludes everybody
 	DeadlineMS int64  `json:"deadline_ms,omitempty"` // of acquire: how long to wait at most; 0: until canceled
 	Of         int64  `json:"of,omitempty"`          // of cancel: the id of the request
 }

@@ -21,7 +21,7 @@ func Seam(ctx context.Context, command []string, n int, atMost time.Duration) (t
 		return nil, err
 	}
 	defer s.Close()
-	l := lock{s: s, path: "/seam"}
+	l := lock{handle{s: s, path: "/seam"}}
 	for end := time.Now().Add(atMost); n > 0 && time.Now().Before(end); n-- {
 		if _, err := l.Acquire(ctx); err != nil {
 			return nil, err

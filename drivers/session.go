@@ -15,11 +15,11 @@ import (
 // errGone ends the sessions of a process that is gone: as those of a client that has crashed, they are over for it at once.
 var errGone = zk.ErrSessionExpired
 
-// errTaken answers a try of a lock that somebody else holds.
-var errTaken = errors.New("somebody else holds the lock")
+// errTaken answers a try of what is not free.
+var errTaken = errors.New("somebody else holds it")
 
 // Session is a session that a driver holds: a zk.Session that can be ended, and relied on or not. What goes over its wire is the driver's
-// matter, so it refuses requests of its own. Locks on it are made with NewLock.
+// matter, so it refuses requests of its own. Handles on it are made with NewLock and NewReadWrite.
 type Session struct {
 	requests
 	p       *Process
@@ -202,7 +202,8 @@ func (s *Session) ask(ctx context.Context, r Request) (Reply, error) {
 	case late.Error == "" && r.Op == OpRelease:
 		return late, nil
 	case late.Error == "":
-		if _, err := s.ask(patience, Request{Op: OpRelease, Path: r.Path}); err != nil {
+		r.Op, r.DeadlineMS = OpRelease, 0
+		if _, err := s.ask(patience, r); err != nil {
 			s.Close()
 		}
 	case late.Error != ErrorTimeout && late.Error != ErrorCanceled && late.Error != ErrorHeld:

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/zkbench/zkbench/check"
 	"github.com/zkbench/zkbench/profiles"
 	"github.com/zkbench/zkbench/recipes"
 )
@@ -22,24 +23,44 @@ var processes = profiles.Field{Key: "processes", Type: profiles.WholeNumber, Exa
 // Processes is how many processes a driver has for the sessions of a cell.
 func (l Load) Processes() int { return max(l.Int(processes), 1) }
 
-// DrivenLocks is the kind with the locks of drivers beside its own: lock makes the one of a name.
-func DrivenLocks(k Kind, lock func(name string) recipes.Variant[recipes.Lock]) Kind {
+// Driving is the kind with what drivers have beside its own recipes: of those whose hello lists a word, entry is the catalogue's of a name.
+func Driving[T any](k Kind, can string, entry func(name string) recipes.Variant[T], workload func(recipes.Variant[T], recipes.Options, Load) Workload) Kind {
 	k.Fields = append(k.Fields, processes)
 	own := k.Check
 	k.Check = func(p profiles.Profile) []profiles.Problem { return append(own(p), checkProcesses(p)...) }
 	k.Drive = func(program string) Variant {
-		all := []recipes.Variant[recipes.Lock]{lock(profiles.DriverPrefix + program)}
-		v := fenceable(all, variantsOf(all, func(recipes.Variant[recipes.Lock]) []Option { return nil }, NewLock))[0]
-		make := v.New
-		v.Program, v.New = program, func(l Load, options map[string]string) (Workload, error) {
+		all := []recipes.Variant[T]{entry(profiles.DriverPrefix + program)}
+		v := fenceable(all, variantsOf(all, func(recipes.Variant[T]) []Option { return nil }, workload))[0]
+		create := v.New
+		v.Program, v.Can, v.New = program, can, func(l Load, options map[string]string) (Workload, error) {
 			if l.Foreign == nil { // nobody has asked it yet
 				l.Foreign = &Foreign{}
 			}
-			return make(l, options)
+			return create(l, options)
 		}
 		return v
 	}
 	return k
+}
+
+// foreignChecks are the promises that can be judged without the requests of a driver: who forgot whom, and what came before what, cannot. Those of
+// tokens are judged if its grants have them.
+func (l Load) foreignChecks(tokens []check.Check, promises ...check.Check) []check.Check {
+	if l.Foreign.Tokens {
+		promises = append(promises, tokens...)
+	}
+	if l.Foreign.Znodes {
+		promises = append(promises, check.NothingLeft())
+	}
+	return promises
+}
+
+// seen are those of some measures that can be had: there are no phases where requests are not seen.
+func (l Load) seen(all []Measure) []Measure {
+	if l.Foreign != nil {
+		all = slices.DeleteFunc(all, func(m Measure) bool { return m.Role == Phase })
+	}
+	return all
 }
 
 // checkProcesses are the problems of a number of processes.

@@ -62,6 +62,7 @@ type Variant struct {
 	Check func(profiles.Profile) []profiles.Problem
 	// Program is the driver that holds the variant's sessions; "": the engine of the profile does.
 	Program string
+	Can     string // what the driver's hello has to list
 	// Broken says why the entry of the catalogue cannot be used; "": it can.
 	Broken string
 	// New makes the workload of one cell. The error is of an option that CheckOption refuses.

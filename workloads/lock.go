@@ -59,7 +59,7 @@ func (l *lock) Setup(ctx context.Context, s zk.Session) error {
 // Checks are the promises of the variant.
 func (l *lock) Checks() []check.Check {
 	if l.Foreign != nil {
-		return l.foreignChecks()
+		return l.foreignChecks([]check.Check{check.TokenOrder()}, check.MutualExclusion(), check.Liveness(l.Stall))
 	}
 	checks := []check.Check{check.MutualExclusion()}
 	if l.variant.Tokens {
@@ -76,26 +76,8 @@ func (l *lock) Checks() []check.Check {
 	return append(checks, check.NothingLeft(), check.Liveness(l.Stall))
 }
 
-// foreignChecks are the promises of any lock that can be judged without its requests: who forgot whom, and what came before what, cannot.
-func (l *lock) foreignChecks() []check.Check {
-	checks := []check.Check{check.MutualExclusion(), check.Liveness(l.Stall)}
-	if l.Foreign.Tokens {
-		checks = append(checks, check.TokenOrder())
-	}
-	if l.Foreign.Znodes {
-		checks = append(checks, check.NothingLeft())
-	}
-	return checks
-}
-
 // Measures of a lock are its grants, and their phases where its requests are seen.
-func (l *lock) Measures() []Measure {
-	all := grants(metrics.Acquire)
-	if l.Foreign != nil {
-		all = slices.DeleteFunc(all, func(m Measure) bool { return m.Role == Phase })
-	}
-	return all
-}
+func (l *lock) Measures() []Measure { return l.seen(grants(metrics.Acquire)) }
 
 // Theory is the variant's, for the number of sessions that contend for one lock.
 func (l *lock) Theory() (release, arrival float64) {

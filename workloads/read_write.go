@@ -68,6 +68,13 @@ type releases struct{ any, writer atomic.Int64 }
 
 // Checks are the promises of the variant.
 func (w *readWrite) Checks() []check.Check {
+	if w.Foreign != nil {
+		var order []check.Check
+		if w.readers < 1 {
+			order = append(order, check.QueueOrder())
+		}
+		return w.foreignChecks(order, check.ReaderWriter(), check.ReaderWriterLiveness(w.Stall))
+	}
 	return sharedChecks(promises{w.variant.Tokens, w.variant.FIFO, w.guarded.on()}, w.readers, w.Stall)
 }
 
@@ -94,7 +101,7 @@ func sharedChecks(p promises, readers float64, stall time.Duration) []check.Chec
 }
 
 // Measures are the grants to the two sides of the lock.
-func (w *readWrite) Measures() []Measure { return grants(sides(w.readers)...) }
+func (w *readWrite) Measures() []Measure { return w.seen(grants(sides(w.readers)...)) }
 
 // Per is a grant to either side: a request at the lock cannot be told to be for readers or for writers.
 func (w *readWrite) Per() ([]metrics.Op, string) { return sides(w.readers), grant }
@@ -131,7 +138,7 @@ func (w *readWrite) Theory() (release, arrival float64) {
 
 // Join gives the session a lock handle of its own.
 func (w *readWrite) Join(seat Seat) Step {
-	t := &tracker{origin: seat.Origin, fanout: seat.Fanout}
+	t := &tracker{origin: seat.Origin, fanout: seat.Fanout, blind: w.Foreign != nil}
 	object := seat.ID % uint32(w.n)
 	observed := zk.Observe(seat.Session, t.trace())
 	h := holder{Seat: seat, t: t, object: object, deadline: w.Deadline, shared: w.Shared, holdFor: w.holdFor, guarded: w.guarded, observed: observed}

@@ -39,7 +39,9 @@ func setup() bench.Setup {
 			}},
 		},
 		Workloads: []workloads.Kind{
-			workloads.DrivenLocks(workloads.Locks(slices.Concat(lock.Variants(), known.Locks())), drivers.Lock), workloads.MultiLocks(lock.MultiVariants()), workloads.RWLocks(lock.RWVariants()),
+			workloads.Driving(workloads.Locks(slices.Concat(lock.Variants(), known.Locks())), drivers.CanLock, drivers.Lock, workloads.NewLock),
+			workloads.MultiLocks(lock.MultiVariants()),
+			workloads.Driving(workloads.RWLocks(lock.RWVariants()), drivers.CanReadWrite, drivers.ReadWrite, workloads.NewReadWrite),
 			workloads.Revocables(lock.RevocableVariants()),
 			workloads.Semaphores(slices.Concat(semaphore.Variants(), known.Semaphores())),
 			workloads.Queues(queue.Variants()), workloads.PriorityQueues(queue.PriorityVariants()),

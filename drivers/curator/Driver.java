@@ -13,9 +13,10 @@ import java.util.concurrent.TimeUnit;
 import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.CuratorFrameworkFactory;
 import org.apache.curator.framework.recipes.locks.InterProcessMutex;
+import org.apache.curator.framework.recipes.locks.InterProcessReadWriteLock;
 import org.apache.curator.retry.ExponentialBackoffRetry;
 
-/** A driver of zkbench for Apache Curator's InterProcessMutex. */
+/** A driver of zkbench for Apache Curator's InterProcessMutex and InterProcessReadWriteLock. */
 public class Driver {
     static final ObjectMapper JSON = new ObjectMapper();
     static final Map<Long, Client> CLIENTS = new ConcurrentHashMap<>();
@@ -34,6 +35,7 @@ public class Driver {
     static class Client {
         final ExecutorService thread = Executors.newSingleThreadExecutor(Driver::daemon);
         final Map<String, InterProcessMutex> mutexes = new ConcurrentHashMap<>();
+        final Map<String, InterProcessReadWriteLock> shared = new ConcurrentHashMap<>();
         CuratorFramework zk;
 
         void open(long session, JsonNode request) throws Exception {
@@ -56,9 +58,19 @@ public class Driver {
             });
         }
 
+        /** The lock that a request is about. */
+        InterProcessMutex mutex(JsonNode request) {
+            String path = request.get("path").asText();
+            if (!request.has("mode")) {
+                return mutexes.computeIfAbsent(path, at -> new InterProcessMutex(zk, at));
+            }
+            InterProcessReadWriteLock both = shared.computeIfAbsent(path, at -> new InterProcessReadWriteLock(zk, at));
+            return request.get("mode").asText().equals("read") ? both.readLock() : both.writeLock();
+        }
+
         /** Carries a request out, and says what went wrong; null: nothing. */
         String carryOut(JsonNode request) throws Exception {
-            InterProcessMutex mutex = mutexes.computeIfAbsent(request.get("path").asText(), path -> new InterProcessMutex(zk, path));
+            InterProcessMutex mutex = mutex(request);
             switch (request.get("op").asText()) {
                 case "acquire":
                     if (!request.has("deadline_ms")) {
@@ -163,7 +175,7 @@ public class Driver {
         switch (request.get("op").asText()) {
             case "hello":
                 ObjectNode hello = reply(request).put("protocol", 1).put("name", "curator").put("version", version()).put("store", "zookeeper");
-                hello.putArray("can").add("lock").add("try");
+                hello.putArray("can").add("lock").add("read-write").add("try");
                 say(hello.put("now", System.nanoTime()));
                 break;
             case "cancel":

@@ -27,23 +27,24 @@ class Client:
         self.zk.start(timeout=20)
         self.zk.add_listener(listen)
 
-    def lock(self, path):
-        if path not in self.locks:
-            self.locks[path] = self.zk.Lock(path)
-        return self.locks[path]
+    def lock(self, request):
+        kind, path = request.get("mode"), request["path"]
+        if (kind, path) not in self.locks:
+            self.locks[kind, path] = {"read": self.zk.ReadLock, "write": self.zk.WriteLock, None: self.zk.Lock}[kind](path)
+        return self.locks[kind, path]
 
     def acquire(self, request):
-        lock, deadline = self.lock(request["path"]), request.get("deadline_ms")
+        lock, deadline = self.lock(request), request.get("deadline_ms")
         if not lock.acquire(timeout=deadline / 1000 if deadline else None):
             return {"error": "timeout"}
         return {"node": lock.path + "/" + lock.node}
 
     def try_(self, request):
-        lock = self.lock(request["path"])
+        lock = self.lock(request)
         return {"node": lock.path + "/" + lock.node} if lock.acquire(blocking=False) else {"error": "held"}
 
     def release(self, request):
-        return {} if self.lock(request["path"]).release() else {"error": "not-held"}
+        return {} if self.lock(request).release() else {"error": "not-held"}
 
     def close(self, request):
         self.zk.remove_listener(self.listen)
@@ -80,14 +81,14 @@ def carry_out(request):
 for line in sys.stdin:
     request = json.loads(line)
     if request["op"] == "hello":
-        say(id=request["id"], protocol=1, name="kazoo", version=kazoo.__version__, store="zookeeper", can=["lock", "try"], now=time.monotonic_ns())
+        say(id=request["id"], protocol=1, name="kazoo", version=kazoo.__version__, store="zookeeper", can=["lock", "read-write", "try"], now=time.monotonic_ns())
     elif request["op"] == "cancel":
         lock = waiting.get(request["of"])
         if lock:
             lock.cancel()
     else:
         if request["op"] == "acquire" and request["session"] in clients:
-            waiting[request["id"]] = lock = clients[request["session"]].lock(request["path"])
+            waiting[request["id"]] = lock = clients[request["session"]].lock(request)
             lock.cancelled = False  # a cancellation that came after the last grant is still in the lock
         threading.Thread(target=carry_out, args=(request,), daemon=True).start()
 for client in list(clients.values()):

@@ -2,99 +2,186 @@ package serve
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/zkbench/zkbench/drivers"
 )
 
-// InMemory is a library whose locks are in the memory of the process.
+// InMemory is a library whose locks are in the memory of the process. Whoever asks first is granted first.
 func InMemory() Library {
-	m := &memory{locks: map[string]*memoryLock{}}
+	m := &memory{locks: map[string]*shares{}}
 	return Library{
-		Hello: drivers.Hello{Name: "null", Version: "1", Store: "memory", Tokens: true, Can: []string{drivers.CanLock, drivers.CanTry}},
+		Hello: drivers.Hello{Name: "null", Version: "1", Store: "memory", Tokens: true, Can: []string{drivers.CanLock, drivers.CanReadWrite, drivers.CanTry}},
 		Open: func(context.Context, Opening) (Client, int64, error) {
-			return &memoryClient{m: m, held: map[string]bool{}}, 0, nil
+			return &memoryClient{m: m, held: map[string]int{}}, 0, nil
 		},
 	}
 }
 
 type memory struct {
 	mu    sync.Mutex
-	locks map[string]*memoryLock
+	locks map[string]*shares
 }
 
-// memoryLock is free while free has something in it.
-type memoryLock struct {
-	free  chan struct{}
-	token int64 // of the last grant; whoever holds the lock changes it
-}
-
-func (m *memory) lock(path string) *memoryLock {
+// lock is the lock at a path, which has so many shares: a lock that excludes everybody has one.
+func (m *memory) lock(path string, all int) *shares {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	l := m.locks[path]
 	if l == nil {
-		l = &memoryLock{free: make(chan struct{}, 1)}
-		l.free <- struct{}{}
+		l = &shares{free: all}
 		m.locks[path] = l
 	}
 	return l
 }
 
+// everybody is how many readers there may be: a writer takes the place of all of them.
+const everybody = 1 << 30
+
+// modes are how many of the shares of a read/write lock each mode takes.
+var modes = map[string]int{drivers.ModeRead: 1, drivers.ModeWrite: everybody}
+
+// shares is of something that is taken in parts.
+type shares struct {
+	mu      sync.Mutex
+	free    int
+	token   int64 // of the last grant
+	waiting []*asker
+}
+
+type asker struct {
+	n       int
+	granted chan int64 // the token; with room for it
+}
+
+// take waits for so many shares.
+func (s *shares) take(ctx context.Context, n int) (token int64, err error) {
+	a := &asker{n, make(chan int64, 1)}
+	s.mu.Lock()
+	s.waiting = append(s.waiting, a)
+	s.next()
+	s.mu.Unlock()
+	select {
+	case token := <-a.granted:
+		return token, nil
+	case <-ctx.Done():
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case token := <-a.granted: // too late to leave
+		return token, nil
+	default:
+	}
+	s.waiting = slices.DeleteFunc(s.waiting, func(o *asker) bool { return o == a })
+	s.next()
+	return 0, ctx.Err()
+}
+
+// try takes so many shares if nobody has to be waited for.
+func (s *shares) try(n int) (token int64, taken bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.waiting) > 0 || n > s.free {
+		return 0, false
+	}
+	s.free -= n
+	s.token++
+	return s.token, true
+}
+
+func (s *shares) give(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.free += n
+	s.next()
+}
+
+// next grants those who are first and can have what they ask for; s.mu is held.
+func (s *shares) next() {
+	for len(s.waiting) > 0 && s.waiting[0].n <= s.free {
+		a := s.waiting[0]
+		s.waiting = s.waiting[1:]
+		s.free -= a.n
+		s.token++
+		a.granted <- s.token
+	}
+}
+
 type memoryClient struct {
 	m    *memory
 	mu   sync.Mutex
-	held map[string]bool
+	held map[string]int // how many shares, by path; nil: closed
 }
 
-func (c *memoryClient) granted(l *memoryLock, path string) (Grant, error) {
+func (c *memoryClient) granted(l *shares, path string, n int, token int64) (Grant, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.held == nil { // closed meanwhile
-		l.free <- struct{}{}
+		l.give(n)
 		return Grant{}, ErrLost
 	}
-	l.token++
-	c.held[path] = true
-	return Grant{Token: l.token}, nil
+	c.held[path] = n
+	return Grant{Token: token}, nil
 }
 
-func (c *memoryClient) Acquire(ctx context.Context, path string) (Grant, error) {
-	l := c.m.lock(path)
-	select {
-	case <-l.free:
-		return c.granted(l, path)
-	case <-ctx.Done():
-		return Grant{}, ctx.Err()
+func (c *memoryClient) acquire(ctx context.Context, path string, n, all int) (Grant, error) {
+	l := c.m.lock(path, all)
+	token, err := l.take(ctx, n)
+	if err != nil {
+		return Grant{}, err
 	}
+	return c.granted(l, path, n, token)
 }
 
-func (c *memoryClient) TryAcquire(_ context.Context, path string) (Grant, error) {
-	l := c.m.lock(path)
-	select {
-	case <-l.free:
-		return c.granted(l, path)
-	default:
+func (c *memoryClient) try(path string, n, all int) (Grant, error) {
+	l := c.m.lock(path, all)
+	token, taken := l.try(n)
+	if !taken {
 		return Grant{}, ErrHeld
 	}
+	return c.granted(l, path, n, token)
 }
 
-func (c *memoryClient) Release(_ context.Context, path string) error {
+func (c *memoryClient) release(path string, n, all int) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.held[path] {
+	if c.held[path] != n {
 		return ErrNotHeld
 	}
 	delete(c.held, path)
-	c.m.lock(path).free <- struct{}{}
+	c.m.lock(path, all).give(n)
 	return nil
+}
+
+func (c *memoryClient) Acquire(ctx context.Context, path string) (Grant, error) {
+	return c.acquire(ctx, path, 1, 1)
+}
+
+func (c *memoryClient) TryAcquire(_ context.Context, path string) (Grant, error) {
+	return c.try(path, 1, 1)
+}
+
+func (c *memoryClient) Release(_ context.Context, path string) error { return c.release(path, 1, 1) }
+
+func (c *memoryClient) AcquireMode(ctx context.Context, path, mode string) (Grant, error) {
+	return c.acquire(ctx, path, modes[mode], everybody)
+}
+
+func (c *memoryClient) TryMode(_ context.Context, path, mode string) (Grant, error) {
+	return c.try(path, modes[mode], everybody)
+}
+
+func (c *memoryClient) ReleaseMode(_ context.Context, path, mode string) error {
+	return c.release(path, modes[mode], everybody)
 }
 
 func (c *memoryClient) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for path := range c.held {
-		c.m.lock(path).free <- struct{}{}
+	for path, n := range c.held {
+		c.m.lock(path, n).give(n)
 	}
 	c.held = nil
 	return nil

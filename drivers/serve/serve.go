@@ -12,7 +12,8 @@ import (
 	"github.com/zkbench/zkbench/drivers"
 )
 
-// Client is one session of the library that is driven. Its methods may be called from several goroutines, of different locks.
+// Client is one session of the library that is driven. Its methods may be called from several goroutines, of different locks. A driver whose hello
+// does not list locks is not asked for them.
 type Client interface {
 	// Acquire waits for the lock at a path until the context ends.
 	Acquire(ctx context.Context, path string) (Grant, error)
@@ -22,6 +23,14 @@ type Client interface {
 	Release(ctx context.Context, path string) error
 	// Close ends the session.
 	Close() error
+}
+
+// ReadWriter is a Client that has read/write locks: that of a driver whose hello lists read-write. The mode is drivers.ModeRead or
+// drivers.ModeWrite, and that of the release is the one that is held.
+type ReadWriter interface {
+	AcquireMode(ctx context.Context, path, mode string) (Grant, error)
+	TryMode(ctx context.Context, path, mode string) (Grant, error)
+	ReleaseMode(ctx context.Context, path, mode string) error
 }
 
 // Grant is what is known of a grant: a token that grows with every later one, and its znode or key; zero where there is none.
@@ -161,18 +170,21 @@ func (s *server) carryOut(ctx context.Context, c Client, r drivers.Request, repl
 	var g Grant
 	var err error
 	reply.Start = s.now()
-	switch r.Op {
-	case drivers.OpAcquire:
-		g, err = c.Acquire(ctx, r.Path)
-	case drivers.OpTry:
-		g, err = c.TryAcquire(ctx, r.Path)
-	case drivers.OpRelease:
-		err = c.Release(ctx, r.Path)
-	case drivers.OpClose:
+	of, known := acquired(c, r)
+	switch {
+	case r.Op == drivers.OpClose:
 		err = c.Close()
 		s.mu.Lock()
 		delete(s.clients, r.Session)
 		s.mu.Unlock()
+	case !known:
+		reply.Error, reply.Message = drivers.ErrorUnsupported, "unknown mode "+r.Mode
+	case r.Op == drivers.OpAcquire:
+		g, err = of.Acquire(ctx, r.Path)
+	case r.Op == drivers.OpTry:
+		g, err = of.TryAcquire(ctx, r.Path)
+	case r.Op == drivers.OpRelease:
+		err = of.Release(ctx, r.Path)
 	default:
 		reply.Error, reply.Message = drivers.ErrorUnsupported, "unknown operation "+r.Op
 	}
@@ -182,6 +194,40 @@ func (s *server) carryOut(ctx context.Context, c Client, r drivers.Request, repl
 	}
 	reply.Token, reply.Node = g.Token, g.Node
 	return reply
+}
+
+// acquirer is what a request acquires or releases something of.
+type acquirer interface {
+	Acquire(ctx context.Context, path string) (Grant, error)
+	TryAcquire(ctx context.Context, path string) (Grant, error)
+	Release(ctx context.Context, path string) error
+}
+
+// acquired is what a request is about; false: the client has no such thing.
+func acquired(c Client, r drivers.Request) (acquirer, bool) {
+	if r.Mode == "" {
+		return c, true
+	}
+	shared, can := c.(ReadWriter)
+	return inMode{shared, r.Mode}, can && (r.Mode == drivers.ModeRead || r.Mode == drivers.ModeWrite)
+}
+
+// inMode is a read/write lock in one mode.
+type inMode struct {
+	ReadWriter
+	mode string
+}
+
+func (m inMode) Acquire(ctx context.Context, path string) (Grant, error) {
+	return m.AcquireMode(ctx, path, m.mode)
+}
+
+func (m inMode) TryAcquire(ctx context.Context, path string) (Grant, error) {
+	return m.TryMode(ctx, path, m.mode)
+}
+
+func (m inMode) Release(ctx context.Context, path string) error {
+	return m.ReleaseMode(ctx, path, m.mode)
 }
 
 // failed puts an error into a reply.
