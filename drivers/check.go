@@ -16,6 +16,7 @@ type Conformance struct {
 	Timeout time.Duration
 	// Patience is how long the driver may take for what it should do at once.
 	Patience time.Duration
+	Steps    []string // to take beside hello; none: all that concern the driver
 	// Child makes a lock's directory, where the store needs one.
 	Child func(ctx context.Context, path string) error
 }
@@ -50,16 +51,18 @@ type step struct {
 	name string
 	run  func(k *kit, ctx context.Context) (detail string, err error)
 	of   []string
+	then string // the step without which it makes no sense; "": none
 }
 
 // holds is what can be held by one alone.
 var holds = []string{CanLock, CanReadWrite}
 
 var steps = []step{
-	{"hello", (*kit).hellos, nil}, {"requests", (*kit).requests, nil}, {"exclusion", (*kit).exclusion, holds}, {"turmoil", (*kit).turmoil, holds}, {"try", (*kit).try, holds},
-	{"deadline", (*kit).deadline, holds}, {"cancellation", (*kit).cancellation, holds}, {"close", (*kit).closing, holds}, {"death", (*kit).death, holds},
-	{"read-write", (*kit).readWrite, []string{CanReadWrite}}, {"rw-turmoil", (*kit).rwTurmoil, []string{CanReadWrite}},
-	{"end", (*kit).ending, nil},
+	{"hello", (*kit).hellos, nil, ""}, {"requests", (*kit).requests, nil, ""}, {"exclusion", (*kit).exclusion, holds, ""}, {"turmoil", (*kit).turmoil, holds, ""},
+	{"try", (*kit).try, holds, ""}, {"deadline", (*kit).deadline, holds, ""}, {"cancellation", (*kit).cancellation, holds, ""}, {"close", (*kit).closing, holds, ""},
+	{"death", (*kit).death, holds, ""},
+	{"read-write", (*kit).readWrite, []string{CanReadWrite}, ""}, {"rw-turmoil", (*kit).rwTurmoil, []string{CanReadWrite}, "read-write"},
+	{"end", (*kit).ending, nil, ""},
 }
 
 func (f Finding) String() string {
@@ -81,8 +84,13 @@ func (e errSkipped) Error() string { return string(e) }
 // first step that fails, if that is the hello. What a driver does not say that it can do has no steps.
 func Check(ctx context.Context, c Conformance, told func(Finding)) {
 	var hello Hello
+	failed := map[string]bool{}
 	for i, s := range steps {
-		if len(s.of) > 0 && !slices.ContainsFunc(s.of, hello.Knows) {
+		if len(s.of) > 0 && !slices.ContainsFunc(s.of, hello.Knows) || len(c.Steps) > 0 && s.name != "hello" && !slices.Contains(c.Steps, s.name) {
+			continue
+		}
+		if failed[s.then] {
+			told(Finding{Step: s.name, Skipped: s.then + " failed"})
 			continue
 		}
 		k := &kit{Conformance: c, path: fmt.Sprintf("%s/lock-%d", c.Dir, i), hello: hello}
@@ -108,6 +116,7 @@ func Check(ctx context.Context, c Conformance, told func(Finding)) {
 			f.Err, f.Skipped = nil, string(skipped)
 		}
 		told(f)
+		failed[s.name] = f.Err != nil
 		if f.Err != nil && s.name == "hello" || ctx.Err() != nil {
 			return
 		}

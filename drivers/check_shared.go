@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 )
 
 // The two sides of a read/write lock.
@@ -68,8 +69,24 @@ func (k *kit) readWrite(ctx context.Context) (string, error) {
 			return "", err
 		}
 	}
+	waiting := make([]*call, len(all))
+	for i, waits := range []Request{reading, writing} { // a reader, and behind it a writer
+		if waiting[i], err = k.begin(all[i], waits.of(OpAcquire)); err != nil {
+			return "", err
+		}
+		time.Sleep(settle)
+	}
 	if err := k.releaseAs(ctx, all[2], writing); err != nil {
 		return "", err
+	}
+	for range waiting[:2] {
+		i, err := k.next(ctx, waiting)
+		if err != nil {
+			return "", fmt.Errorf("a reader waits behind a writer, and another writer behind it: %w", err)
+		}
+		if err := k.releaseAs(ctx, all[i], []Request{reading, writing}[i]); err != nil {
+			return "", err
+		}
 	}
 	for _, s := range all[:2] { // nothing of the attempts is in their way
 		if err := k.grantedAs(ctx, s, reading, k.Patience); err != nil {

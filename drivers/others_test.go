@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -89,8 +90,25 @@ func kazoo(t *testing.T, e *local.Local) {
 	if err := child(t.Context(), "/kit"); err != nil {
 		t.Fatal(err)
 	}
-	conforms(t, drivers.Conformance{Command: []string{"./kazoo/driver.py"}, Servers: e.Addresses(), Dir: "/kit", Timeout: 4 * time.Second,
-		Patience: time.Minute, Child: child})
+	c := drivers.Conformance{Command: []string{"./kazoo/driver.py"}, Servers: e.Addresses(), Dir: "/kit", Timeout: 4 * time.Second, Patience: time.Minute, Child: child,
+		Steps: []string{"requests", "exclusion", "turmoil", "try", "deadline", "cancellation", "close", "death", "end"}}
+	conforms(t, c)
+	// kazoo's reader waits for the writer behind it, which waits for the reader: https://github.com/python-zk/kazoo/issues/649, in all versions before 2.9.0.
+	c.Dir, c.Steps, c.Patience = "/shared", []string{"read-write"}, 5*time.Second
+	if err := child(t.Context(), c.Dir); err != nil {
+		t.Fatal(err)
+	}
+	deadlocks := true
+	drivers.Check(t.Context(), c, func(f drivers.Finding) {
+		switch {
+		case f.Step == "hello":
+			deadlocks = regexp.MustCompile(`kazoo 2\.[0-8]\.`).MatchString(f.Detail)
+		case deadlocks && (f.Err == nil || !strings.Contains(f.Err.Error(), "a reader waits behind a writer, and another writer behind it: nobody was granted")):
+			t.Errorf("%v, want that they wait for each other", f)
+		case !deadlocks && f.Err != nil:
+			t.Error(f)
+		}
+	})
 }
 
 // conforms runs the kit on a driver that passes all of it.
