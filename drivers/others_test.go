@@ -94,7 +94,7 @@ func kazoo(t *testing.T, e *local.Local) {
 		Steps: []string{"requests", "exclusion", "turmoil", "try", "deadline", "cancellation", "close", "death", "end"}}
 	conforms(t, c)
 	// kazoo's reader waits for the writer behind it, which waits for the reader: https://github.com/python-zk/kazoo/issues/649, in all versions before 2.9.0.
-	c.Dir, c.Steps, c.Patience = "/shared", []string{"read-write"}, 5*time.Second
+	c.Dir, c.Steps, c.Patience = "/shared", []string{"read-write"}, 10*time.Second
 	if err := child(t.Context(), c.Dir); err != nil {
 		t.Fatal(err)
 	}
