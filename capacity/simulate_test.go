@@ -1,3 +1,8 @@
+//go:build !race
+
+// Simulations are arithmetic without goroutines that share anything: the race detector has nothing to find in them, and makes them twenty times as
+// slow. 'make test' runs them without it.
+
 package capacity_test
 
 import (

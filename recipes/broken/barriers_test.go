@@ -141,7 +141,7 @@ func TestTheDeathOfTheLowestAccusesNoRightBarrier(t *testing.T) {
 func TestEachDefectOfARendezvousIsCaughtByItsCheck(t *testing.T) {
 	for _, d := range broken.Rendezvouses {
 		t.Run(d.Name, func(t *testing.T) {
-			l := load{seed: 1, sessions: 4, length: 2 * time.Minute, hold: 60 * time.Millisecond, deadline: 15 * time.Millisecond, request: 2 * time.Millisecond}
+			l := load{seed: 1, sessions: 4, length: 20 * time.Second, hold: 60 * time.Millisecond, deadline: 15 * time.Millisecond, request: 2 * time.Millisecond}
 			caught(t, d.Caught, runBarrier(t, l, workloads.NewRendezvous, d.Variant), "equal-outcome", "nothing-left", "liveness")
 		})
 	}
