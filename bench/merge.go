@@ -68,6 +68,10 @@ func Merge(ctx context.Context, m Merged) (*results.Run, error) {
 			return nil, err
 		}
 	}
+	if len(first.Connecting) > 0 {
+		doc.Notes = slices.DeleteFunc(slices.Clone(doc.Notes), func(note string) bool { return strings.HasPrefix(note, connectingNote) })
+		doc.Notes = append(doc.Notes, "How long connections took to make is told in the result of each share, for all of its own.")
+	}
 	r.conclude(m.whyPartial(), nil)
 	doc.Finished = first.Finished
 	return r.doc, r.Out.Write(r.doc)
@@ -298,10 +302,36 @@ func (c *cell) mergedNote() string {
 	if len(c.merged.gone) > 0 {
 		note += fmt.Sprintf("; of %s there is nothing", phrase.Count(len(c.merged.gone), "share"))
 	}
+	if untold := c.untold(); len(untold) > 0 {
+		note += "; not told, because one clock has to tell: " + strings.Join(untold, ", ")
+	}
 	if len(c.merged.open) > 0 {
 		note += "; not judged, because one clock has to tell: " + strings.Join(c.merged.open, ", ")
 	}
 	return note
+}
+
+// untold is what the result of one process has of such a cell, and the merged one has not.
+func (c *cell) untold() (all []string) {
+	ops := workloads.Ops(c.work)
+	for _, of := range []struct {
+		by   []metrics.Op
+		what []string
+	}{
+		{[]metrics.Op{metrics.Acquire, metrics.ReadAcquire}, []string{"hand-offs"}},
+		{[]metrics.Op{metrics.Campaign}, []string{"fail-overs"}},
+		{[]metrics.Op{metrics.Acquire, metrics.ReadAcquire, metrics.Campaign}, []string{"how long objects were idle while wanted", "what happened around the longest such time"}},
+		{[]metrics.Op{metrics.Put}, []string{"the way of items through the queues"}},
+		{[]metrics.Op{metrics.Change, metrics.Join}, []string{"how long a change takes to whoever observes it"}},
+	} {
+		if slices.ContainsFunc(of.by, func(op metrics.Op) bool { return slices.Contains(ops, op) }) {
+			all = append(all, of.what...)
+		}
+	}
+	if slices.Contains(ops, metrics.Acquire) && len(c.found.deal.Overtaken) == 0 {
+		all = append(all, "overtakes")
+	}
+	return all
 }
 
 // unjudged notes a check that several clocks cannot judge.

@@ -87,6 +87,12 @@ func TestMergedSharesAreOneRun(t *testing.T) {
 						if c.Name != one.Name || c.Due != one.Due || c.Loop == "open" && c.Operations != one.Operations || c.Sessions != one.Sessions {
 							t.Errorf("%s: %d operations of %d due by %d sessions; one process has %d of %d by %d", c.Name, c.Operations, c.Due, c.Sessions, one.Operations, one.Due, one.Sessions)
 						}
+						for _, figure := range []string{"overtakes_per_grant", "overtakes_max"} {
+							got, told := c.Cost[figure]
+							if want, wanted := one.Cost[figure]; c.Variant != "multi" && (told != wanted || got != want) { // which takes places in several queues
+								t.Errorf("%s: %s is %v (%v), of one process %v (%v)", c.Name, figure, got, told, want, wanted)
+							}
+						}
 						sum := int64(0)
 						for _, s := range c.Shares {
 							sum += s.Operations

@@ -140,20 +140,24 @@ func (c *cell) parameters() map[string]any {
 
 // fairness adds how evenly the grants fell, warm-up and drain included. In a read/write lock it is of the writers, who exclude.
 func (c *cell) fairness(cost map[string]float64) {
-	f, deal := check.DealOf(c.history.All(), c.history.Room())
-	if c.found.deal = deal; f.Grants == 0 {
+	deal := func() (check.Fairness, check.Deal) { return check.DealOf(c.history.All(), c.history.Room()) }
+	if c.merged != nil {
+		deal = func() (check.Fairness, check.Deal) { return check.DealAcross(c.merged.hosts(), c.history.Room()) }
+	}
+	f, d := deal()
+	if c.found.deal = d; f.Grants == 0 {
 		return
 	}
 	cost["fairness_jain"] = f.Jain
 	if slices.Contains(workloads.Ops(c.work), metrics.ReadAcquire) { // each session draws whether it reads or writes: even grants are not expected
 		cost["fairness_random"] = check.RandomJain(f.Grants, f.Sessions)
 	}
-	if c.merged != nil { // who came first is known within a host alone
-		c.found.deal = check.Deal{}
-		return
+	if told := len(d.Overtaken) > 0 && (c.merged == nil || !c.merged.partial()); told {
+		cost["overtakes_per_grant"] = float64(f.Overtakes) / float64(f.Grants)
+		cost["overtakes_max"] = float64(f.MaxOvertakes)
+	} else {
+		c.found.deal.Overtaken = nil
 	}
-	cost["overtakes_per_grant"] = float64(f.Overtakes) / float64(f.Grants)
-	cost["overtakes_max"] = float64(f.MaxOvertakes)
 	if f.MedianWait > 0 {
 		cost["longest_wait_per_median"] = float64(f.LongestWait) / float64(f.MedianWait)
 	}

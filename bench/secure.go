@@ -101,6 +101,9 @@ func (r *runner) secure() (err error) {
 	return err
 }
 
+// connectingNote begins the note of how long connections took to make.
+const connectingNote = "Making a connection"
+
 // tellConnecting puts the phases of the connections to the ensemble that is there into the document.
 func (r *runner) tellConnecting() {
 	if r.access == nil {
@@ -123,6 +126,6 @@ func (r *runner) tellConnecting() {
 		for _, s := range r.apart {
 			there += fmt.Sprintf(" with %s %v", s.Key, s.Value)
 		}
-		r.doc.Notes = append(r.doc.Notes, "Making a connection"+there+" took, p50 and p99: "+strings.Join(texts, "; ")+".")
+		r.doc.Notes = append(r.doc.Notes, connectingNote+there+" took, p50 and p99: "+strings.Join(texts, "; ")+".")
 	}
 }

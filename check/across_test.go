@@ -287,3 +287,25 @@ func TestCrashesSeenAcrossHosts(t *testing.T) {
 		}
 	}
 }
+
+// Who was overtaken shows by the transactions of places and the states of grants.
+func TestOvertakesAcrossHosts(t *testing.T) {
+	of := func(session byte, at int, place, state, gone int64) history {
+		h := grant(session, at+5, at+10, state, gone)
+		h[0].Start, h[0].Due = time.Duration(at)*ms, time.Duration(at)*ms
+		return append(history{placed(session, at, at+1, place)}, h...)
+	}
+	a, b, c := of('a', 0, 90, 130, 140), of('b', 5000, 95, 100, 110), of('c', 5100, 97, 115, 120)
+	f, d := DealAcross(hostsOf(a, slices.Concat(b, c)), nil)
+	if f.Overtakes != 2 || f.MaxOvertakes != 2 || f.Grants != 3 || f.Sessions != 3 || !slices.Equal(d.Overtaken, []int{2, 0, 1}) || f.LongestWait != 5*ms {
+		t.Errorf("one was overtaken by two of another host: %+v, %+v", f, d)
+	}
+	f, d = DealAcross(hostsOf(of('a', 0, 90, 100, 110), slices.Concat(of('b', 5000, 95, 120, 125), c)), nil)
+	if f.Overtakes != 1 || f.MaxOvertakes != 1 {
+		t.Errorf("one of a host was overtaken by another: %+v", f)
+	}
+	c[1].Zxid = 0
+	if f, d = DealAcross(hostsOf(a, slices.Concat(b, c)), nil); len(d.Overtaken) > 0 || f.Grants != 3 || f.LongestWait != 5*ms {
+		t.Errorf("of one grant the state is not known: %+v, %+v", f, d)
+	}
+}

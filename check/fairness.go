@@ -38,6 +38,21 @@ type Deal struct {
 
 // DealOf is FairnessOf, and what it sums up.
 func DealOf(history iter.Seq[metrics.Sample], room *spill.Room) (f Fairness, d Deal) {
+	return dealOf(history, room, nil)
+}
+
+// DealAcross is DealOf of several hosts. A grant came second when it took its place in a later transaction, and was granted first when that was in an
+// earlier state. Where one of them is not known of a grant nothing is told of overtakes: Overtaken is empty.
+func DealAcross(hosts []Host, room *spill.Room) (f Fairness, d Deal) {
+	byTransaction := spill.New(room, func(a, b *attempt) int {
+		return cmp.Or(cmp.Compare(a.granted.End, b.granted.End), cmp.Compare(a.placed(), b.placed()))
+	})
+	defer byTransaction.Close()
+	return dealOf(Together(hosts), room, byTransaction)
+}
+
+// dealOf takes the order of overtakes from the clock, or from transactions: into the list for them.
+func dealOf(history iter.Seq[metrics.Sample], room *spill.Room, byTransaction *spill.List[attempt]) (f Fairness, d Deal) {
 	grants := map[uint32]float64{}
 	waits := spill.New(room, func(a, b *time.Duration) int { return cmp.Compare(*a, *b) })
 	defer waits.Close()
@@ -56,7 +71,7 @@ func DealOf(history iter.Seq[metrics.Sample], room *spill.Room) (f Fairness, d D
 			}
 		}
 	}, room, false)
-	defer all.Close()
+	defer func(own *spill.List[attempt]) { own.Close() }(all)
 	f.Sessions, f.Grants = len(grants), waits.Len()
 	perSession := make([]float64, 0, len(grants))
 	for _, n := range grants {
@@ -72,6 +87,17 @@ func DealOf(history iter.Seq[metrics.Sample], room *spill.Room) (f Fairness, d D
 		}
 		f.LongestWait = w
 		n++
+	}
+	if byTransaction != nil {
+		for a := range all.All() {
+			if a.enqueued.Token == 0 || a.granted.Zxid == 0 {
+				return f, d
+			}
+			a.enqueued.Start, a.enqueued.End = time.Duration(a.enqueued.Token), time.Duration(a.enqueued.Token)
+			a.granted.End = time.Duration(a.granted.Zxid)
+			byTransaction.Add(a)
+		}
+		all = byTransaction
 	}
 	f.Overtakes, f.MaxOvertakes = overtakes(all, func(times int) {
 		k := bits.Len(uint(times))
