@@ -105,7 +105,7 @@ func (r *runner) end(ctx context.Context) error {
 	})
 	switch {
 	case err == nil && len(left) > 0:
-		err = root.LeftError(left, r.servers(), r.Root)
+		err = root.LeftError(left, r.servers(), r.Root, r.access.Flags())
 		r.doc.LeftBehind = err.Error()
 		return err
 	case err == nil, isLoss(err) && r.uprooted():
@@ -115,7 +115,7 @@ func (r *runner) end(ctx context.Context) error {
 		r.touched = false
 		return err
 	}
-	r.doc.LeftBehind = fmt.Sprintf("%s was left behind: %v\nremove it with: zkbench clean --servers %s --root %s", r.Root, err, r.servers(), r.Root)
+	r.doc.LeftBehind = fmt.Sprintf("%s was left behind: %v\nremove it with: %s", r.Root, err, root.CleanCommand(r.servers(), r.Root, r.access.Flags()))
 	first, _, _ := strings.Cut(r.doc.LeftBehind, "\n")
 	r.doc.Notes = append(r.doc.Notes, first)
 	if isClosed(r.failed) || ctx.Err() != nil { // why the run ended says more

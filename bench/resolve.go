@@ -185,7 +185,7 @@ func (b Setup) Open(ctx context.Context, engine string, servers []string, timeou
 	return b.OpenAs(ctx, engine, servers, timeout, nil)
 }
 
-// OpenAs opens the administrative session of an access; nil: a plain one.
+// OpenAs opens the administrative session of an access, and has it checked; nil: a plain one.
 func (b Setup) OpenAs(ctx context.Context, engine string, servers []string, timeout time.Duration, as *access.Access) (zk.Session, error) {
 	e, ok := b.engine(engine)
 	if !ok {
@@ -196,5 +196,11 @@ func (b Setup) OpenAs(ctx context.Context, engine string, servers []string, time
 		return nil, err
 	}
 	s, err := e.Dial(ctx, servers, timeout, 0)
+	if err == nil && !as.IsPlain() {
+		if err = as.Check(ctx, s); err != nil {
+			s.Close()
+			s = nil
+		}
+	}
 	return s, access.Explain(err)
 }

@@ -163,3 +163,26 @@ func TestWalk(t *testing.T) {
 		})
 	}
 }
+
+// Since ZooKeeper 3.7.3 exists needs READ too: a znode that may not be looked at does not end the walk.
+func TestWalkPastWhatIsDenied(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ens := zktest.New(zktest.Config{})
+		s := ens.Dial()
+		defer s.Close()
+		for _, path := range []string{"/closed", "/unlisted", "/unlisted/a", "/z"} {
+			if _, err := s.Create(t.Context(), path, nil, zk.Persistent); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ens.Hook(func(op zktest.Op) zktest.Action {
+			if op.Path == "/closed" || op.Path == "/unlisted" && op.Kind == zk.KindChildren {
+				return zktest.Action{Err: zk.ErrNoAuth}
+			}
+			return zktest.Action{}
+		})
+		if tree := Walk(t.Context(), s, 100, time.Minute); tree.Err != nil || tree.Denied != 2 || tree.Whole || tree.Znodes < 3 {
+			t.Errorf("Walk() = %+v, want two znodes that are denied", tree)
+		}
+	})
+}

@@ -15,7 +15,7 @@ type Tree struct {
 	Reads    int
 	Znodes   int  // whose Stat was read
 	Whole    bool // every znode was seen
-	Denied   int  // lists that the servers did not give, for want of a permission
+	Denied   int  // znodes whose Stat or list the servers did not give, for want of a permission
 	Unlisted int  // znodes with more children than are listed
 	Listed   List // the longest list of children, in bytes
 	Longest  List // the most children, of znodes that were not listed
@@ -118,12 +118,23 @@ func (w *walk) read(ctx context.Context) error {
 	return nil
 }
 
+// deny counts a znode that the servers do not show.
+func (w *walk) deny() {
+	w.mu.Lock()
+	w.tree.Denied++
+	w.mu.Unlock()
+}
+
 // visit looks at a znode, and returns its children.
 func (w *walk) visit(ctx context.Context, path string) (below []string, err error) {
 	if err := w.read(ctx); err != nil {
 		return nil, err
 	}
 	st, there, err := w.s.Exists(ctx, path)
+	if errors.Is(err, zk.ErrNoAuth) { // since ZooKeeper 3.7.3, 3.8.4 and 3.9.2
+		w.deny()
+		return nil, nil
+	}
 	if err != nil || !there {
 		return nil, err
 	}
@@ -153,15 +164,15 @@ func (w *walk) visit(ctx context.Context, path string) (below []string, err erro
 	if errors.Is(err, zk.ErrNoNode) {
 		return nil, nil
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	if errors.Is(err, zk.ErrNoAuth) {
-		w.tree.Denied++
+		w.deny()
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	list := List{Path: path, Children: len(names)}
 	for _, name := range names {
 		list.Bytes += 4 + int64(len(name))

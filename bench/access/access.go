@@ -47,6 +47,28 @@ func (s Settings) With(c ensemble.Credentials) Settings {
 	return s
 }
 
+// Flags are those with which a verb reaches servers by these settings, each with a space before it. FILE stands for credentials that are not in one file
+// as --auth-file takes it.
+func (s Settings) Flags() (text string) {
+	auth := ""
+	if len(s.Auth) > 0 {
+		auth = "FILE"
+	}
+	if len(s.Auth) == 1 && s.Auth[0].File != "" {
+		auth = s.Auth[0].File
+	}
+	for _, f := range [][2]string{{"--tls-ca", s.TLS.CA}, {"--tls-cert", s.TLS.Cert}, {"--tls-key", s.TLS.Key}, {"--tls-server-name", s.TLS.ServerName},
+		{"--auth-file", auth}, {"--chroot", s.Chroot}} {
+		if f[1] != "" {
+			text += " " + f[0] + " " + f[1]
+		}
+	}
+	if s.TLS.Resume {
+		text += " --tls-resume"
+	}
+	return text
+}
+
 // plain reports whether the settings ask for nothing.
 func (s Settings) plain() bool {
 	return s.TLS == profiles.TLS{} && len(s.Auth) == 0 && (s.ACL == "" || s.ACL == profiles.ACLWorld) && s.Chroot == ""
@@ -279,6 +301,14 @@ func (a *Access) Unsupported(engine string) error {
 		return fmt.Errorf("chroot: the engine %s has none; use engine: native, or --root %s/zkbench", engine, a.set.Chroot)
 	}
 	return nil
+}
+
+// Flags are those of Settings; none for plain sessions.
+func (a *Access) Flags() string {
+	if a == nil {
+		return ""
+	}
+	return a.set.Flags()
 }
 
 // String says what the connections were like and who the sessions are, for the result.

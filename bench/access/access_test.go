@@ -13,6 +13,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"io"
 	"math/big"
 	"net"
 	"os"
@@ -163,48 +164,75 @@ func listen(t *testing.T, cfg *tls.Config) string {
 	})
 }
 
+// Over TLS 1.3 the handshake is over for the client before the server has looked at its certificate, so that the refusal comes later.
 func TestARefusedHandshakeNamesTheRemedy(t *testing.T) {
 	now := time.Now()
 	good, ca, _ := issued(t, "zk.example", now.Add(time.Hour))
 	expired, expiredCA, _ := issued(t, "zk.example", now.Add(-time.Minute))
 	future, futureCA, _ := issued(t, "zk.example", now.Add(5*time.Hour))
 	_, strangerCA, strangerKey := issued(t, "client", now.Add(time.Hour))
-	serve := func(c tls.Certificate, auth tls.ClientAuthType) *tls.Config {
-		return &tls.Config{Certificates: []tls.Certificate{c}, ClientAuth: auth, ClientCAs: x509.NewCertPool(), MaxVersion: tls.VersionTLS12}
-	}
+	_, formerCert, formerKey := issued(t, "former", now.Add(-time.Minute))
 	name := "zk.example"
 	for _, c := range []struct {
 		why    string
-		server *tls.Config
+		server tls.Certificate
+		asks   tls.ClientAuthType
 		set    profiles.TLS
 		says   string
 	}{
-		{"an expired certificate", serve(expired, 0), profiles.TLS{CA: expiredCA, ServerName: name}, "has expired at"},
-		{"one that is not valid yet", serve(future, 0), profiles.TLS{CA: futureCA, ServerName: name}, "is valid from"},
-		{"one of another host", serve(good, 0), profiles.TLS{CA: ca, ServerName: "other.example"}, "--tls-server-name"},
-		{"one of another authority", serve(good, 0), profiles.TLS{CA: strangerCA, ServerName: name}, "--tls-ca"},
-		{"no certificate of the client", serve(good, tls.RequireAndVerifyClientCert), profiles.TLS{CA: ca, ServerName: name}, "--tls-cert and --tls-key"},
-		{"a certificate of a client that the server does not know", serve(good, tls.RequireAndVerifyClientCert),
+		{"an expired certificate", expired, 0, profiles.TLS{CA: expiredCA, ServerName: name}, "has expired at"},
+		{"one that is not valid yet", future, 0, profiles.TLS{CA: futureCA, ServerName: name}, "is valid from"},
+		{"one of another host", good, 0, profiles.TLS{CA: ca, ServerName: "other.example"}, "--tls-server-name"},
+		{"one of another authority", good, 0, profiles.TLS{CA: strangerCA, ServerName: name}, "--tls-ca"},
+		{"no certificate of the client", good, tls.RequireAndVerifyClientCert, profiles.TLS{CA: ca, ServerName: name}, "--tls-cert and --tls-key"},
+		{"a certificate of a client that the server does not know", good, tls.RequireAndVerifyClientCert,
 			profiles.TLS{CA: ca, ServerName: name, Cert: strangerCA, Key: strangerKey}, "refuses the client's certificate CN=client"},
-		{"a port without TLS", nil, profiles.TLS{CA: ca, ServerName: name}, "does not speak TLS"},
-		{"all is well", serve(good, 0), profiles.TLS{CA: ca, ServerName: name}, ""},
+		{"a client's that has expired", good, tls.RequireAndVerifyClientCert,
+			profiles.TLS{CA: ca, ServerName: name, Cert: formerCert, Key: formerKey}, "have another one issued"},
+		{"all is well", good, 0, profiles.TLS{CA: ca, ServerName: name}, ""},
 	} {
-		a, err := Load(Settings{TLS: c.set}, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		address := listen(t, c.server)
-		conn, err := a.Dialer()(t.Context(), "tcp", address)
-		if err == nil {
-			conn.Close()
-		}
-		if (err == nil) != (c.says == "") || err != nil && (!errors.Is(err, ensemble.ErrNoTLS) || !strings.Contains(err.Error(), c.says)) {
-			t.Errorf("%s: %v, want %q", c.why, err, c.says)
-		}
-		if speaks := SpeaksTLS(t.Context(), address); speaks != (c.server != nil) {
-			t.Errorf("%s: SpeaksTLS is %v", c.why, speaks)
+		for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
+			address := listen(t, &tls.Config{Certificates: []tls.Certificate{c.server}, ClientAuth: c.asks, ClientCAs: x509.NewCertPool(),
+				MinVersion: version, MaxVersion: version})
+			if err := refusalOf(t, c.set, address); (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
+				t.Errorf("%s, %s: %v, want %q", c.why, tls.VersionName(version), err, c.says)
+			}
+			if !SpeaksTLS(t.Context(), address) {
+				t.Errorf("%s, %s: SpeaksTLS is false", c.why, tls.VersionName(version))
+			}
 		}
 	}
+	here := profiles.TLS{CA: ca, ServerName: name}
+	address := listen(t, nil)
+	if err := refusalOf(t, here, address); err == nil || !strings.Contains(err.Error(), "does not speak TLS") || SpeaksTLS(t.Context(), address) {
+		t.Errorf("a port without TLS: %v, want that it does not speak TLS", err)
+	}
+	old := listen(t, &tls.Config{Certificates: []tls.Certificate{good}, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11})
+	if err := refusalOf(t, here, old); err == nil || !strings.Contains(err.Error(), "ssl.enabledProtocols") {
+		t.Errorf("TLS 1.1: %v, want the remedy", err)
+	}
+}
+
+// refusalOf is why a client cannot speak to a server, nil if it can; it is told by the first answer at the latest.
+func refusalOf(t *testing.T, set profiles.TLS, address string) error {
+	t.Helper()
+	a, err := Load(Settings{TLS: set}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := a.Dialer()(t.Context(), "tcp", address)
+	if err == nil {
+		defer conn.Close()
+		if _, err = conn.Write([]byte("ruok")); err == nil {
+			_, err = io.ReadAll(conn)
+		}
+		if !errors.Is(err, ensemble.ErrNoTLS) { // the server has nothing to say
+			return nil
+		}
+	} else if !errors.Is(err, ensemble.ErrNoTLS) {
+		t.Errorf("%v is not ErrNoTLS", err)
+	}
+	return err
 }
 
 // A client resumes a TLS session only if it asks for that, and with the server that it was made with.
@@ -284,5 +312,25 @@ func TestAStartedEnsembleSaysWhatItsClientsNeed(t *testing.T) {
 	}
 	if got := (Settings{}).With(ensemble.Credentials{}); !got.plain() {
 		t.Errorf("an ensemble that is not secured asks for %+v", got)
+	}
+}
+
+// What a message prints as the way to the servers is what the flags say.
+func TestFlags(t *testing.T) {
+	for _, c := range []struct {
+		set  Settings
+		want string
+	}{
+		{Settings{}, ""},
+		{Settings{TLS: profiles.TLS{CA: "ca", Cert: "cert", Key: "key", ServerName: "zk", Resume: true}, Auth: []profiles.Credential{{File: "auth"}}, Chroot: "/tenant"},
+			" --tls-ca ca --tls-cert cert --tls-key key --tls-server-name zk --auth-file auth --chroot /tenant --tls-resume"},
+		{Settings{Auth: []profiles.Credential{{Scheme: "sasl", User: "u", Password: profiles.Secret{File: "p"}}}}, " --auth-file FILE"},
+	} {
+		if got := c.set.Flags(); got != c.want {
+			t.Errorf("Flags() = %q, want %q", got, c.want)
+		}
+	}
+	if got := (*Access)(nil).Flags(); got != "" {
+		t.Errorf("Flags() of plain sessions = %q", got)
 	}
 }

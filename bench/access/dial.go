@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -66,18 +67,60 @@ func (a *Access) dial(ctx context.Context, network, address string, number int) 
 		if ctx.Err() != nil {
 			return nil, err
 		}
-		return nil, a.refused(address, err)
+		return nil, a.refused(address, number, err)
 	}
 	state := t.ConnectionState()
 	a.phases.note(Made{Session: number, Phase: TLS, Resumed: state.DidResume, Start: connected, End: time.Now()})
 	a.mu.Lock()
 	a.seen = strings.TrimPrefix(tls.VersionName(state.Version), "TLS ") + " with " + tls.CipherSuiteName(state.CipherSuite)
 	a.mu.Unlock()
+	if state.Version >= tls.VersionTLS13 {
+		return &unjudged{Conn: t, refused: func(err error) error { return a.refused(address, number, err) }}, nil
+	}
 	return t, nil
 }
 
+// unjudged is a connection over TLS 1.3, where the client's handshake is over before the server has looked at its certificate: a refusal is the first that
+// is read. It may be used as any connection.
+type unjudged struct {
+	net.Conn
+	refused func(error) error
+	heard   atomic.Bool // the server has sent something
+}
+
+func (u *unjudged) Read(b []byte) (int, error) {
+	n, err := u.Conn.Read(b)
+	if n > 0 {
+		u.heard.Store(true)
+	} else if !u.heard.Load() && refusal(err) != nil {
+		err = u.refused(err)
+	}
+	return n, err
+}
+
+// Write reads the refusal of a server that has closed the connection already.
+func (u *unjudged) Write(b []byte) (int, error) {
+	n, err := u.Conn.Write(b)
+	if (errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)) && !u.heard.Load() {
+		var none [1]byte
+		if _, said := u.Read(none[:]); errors.Is(said, ensemble.ErrNoTLS) {
+			err = said
+		}
+	}
+	return n, err
+}
+
+// refusal is the alert with which a server has ended a handshake; nil: err is something else.
+func refusal(err error) error {
+	var alert *net.OpError
+	if errors.As(err, &alert) && alert.Op == "remote error" {
+		return alert.Err
+	}
+	return nil
+}
+
 // refused says why a handshake failed, and the remedy: ensemble.ErrNoTLS.
-func (a *Access) refused(address string, err error) error {
+func (a *Access) refused(address string, number int, err error) error {
 	why := func(format string, args ...any) error {
 		return fmt.Errorf("%s: %w: %s", address, ensemble.ErrNoTLS, fmt.Sprintf(format, args...))
 	}
@@ -85,7 +128,7 @@ func (a *Access) refused(address string, err error) error {
 	var invalid x509.CertificateInvalidError
 	var unknown x509.UnknownAuthorityError
 	var record tls.RecordHeaderError
-	var alert *net.OpError
+	alert := refusal(err)
 	switch {
 	case errors.As(err, &host):
 		return why("%v; give the name that its certificate is for with --tls-server-name (tls: server_name), or have it issued for %s too", host, host.Host)
@@ -99,11 +142,17 @@ func (a *Access) refused(address string, err error) error {
 		return why("the server's certificate is not signed by %s; give the servers' own authority with --tls-ca (tls: ca)", a.authority())
 	case errors.As(err, &record), errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
 		return why("the port does not speak TLS (%v); give the secureClientPort, or leave TLS out for the clientPort", err)
-	case errors.As(err, &alert) && alert.Op == "remote error" && len(a.certs) == 0:
-		return why("the server refuses (%v): it wants a certificate of the client; give --tls-cert and --tls-key (tls: cert, key)", alert.Err)
-	case errors.As(err, &alert) && alert.Op == "remote error":
+	case alert != nil && strings.Contains(alert.Error(), "protocol version"):
+		return why("the server refuses (%v): it speaks none of TLS 1.2 and 1.3; add TLSv1.2 to its ssl.enabledProtocols", alert)
+	case alert != nil && len(a.certs) == 0:
+		return why("the server refuses (%v): it wants a certificate of the client; give --tls-cert and --tls-key (tls: cert, key)", alert)
+	case alert != nil:
+		own := a.certs[a.certOf(number)].Leaf
+		if until := own.NotAfter; time.Now().After(until) {
+			return why("the server refuses the client's certificate %s (%v): it has expired at %s; have another one issued", own.Subject, alert, until.Format(time.RFC3339))
+		}
 		return why("the server refuses the client's certificate %s (%v): it has to be valid and signed by an authority in the server's trust store",
-			a.certs[0].Leaf.Subject, alert.Err)
+			own.Subject, alert)
 	}
 	return why("%v", err)
 }
@@ -127,24 +176,31 @@ func SpeaksTLS(ctx context.Context, address string) bool {
 	defer conn.Close()
 	t := tls.Client(conn, &tls.Config{InsecureSkipVerify: true}) // nothing is sent on it
 	err = t.HandshakeContext(ctx)
-	var alert *net.OpError
-	return err == nil || errors.As(err, &alert) && alert.Op == "remote error"
+	return err == nil || refusal(err) != nil
 }
 
-// Explain adds the remedy to what the servers refuse.
+// explained is an error that tells the remedy.
+type explained struct{ error }
+
+func (e explained) Unwrap() error { return e.error }
+
+// Explain adds the remedy to what the servers refuse, once.
 func Explain(err error) error {
+	remedy := ""
 	switch {
-	case err == nil:
-		return nil
+	case errors.As(err, new(explained)):
 	case errors.Is(err, zk.ErrAuthRequired):
-		return fmt.Errorf("%w (error -124: sessionRequireClientSASLAuth or enforce.auth.enabled is set there); give credentials of a scheme that the servers ask for, sasl or digest, with --auth-file (auth in the profile)", err)
+		remedy = "(error -124: sessionRequireClientSASLAuth or enforce.auth.enabled is set there); give credentials of a scheme that the servers ask for, sasl or digest, " +
+			"with --auth-file (auth in the profile)"
 	case errors.Is(err, zk.ErrAuthFailed):
-		return fmt.Errorf("%w (error -115); correct the user or the password that --auth-file (auth in the profile) names, and see whether the servers "+
-			"have its scheme", err)
+		remedy = "(error -115); correct the user or the password that --auth-file (auth in the profile) names, and see whether the servers have its scheme"
 	case errors.Is(err, zk.ErrInvalidACL):
-		return fmt.Errorf("%w (error -114): the servers know none of the sessions' identities; set acl: world, or see that they authenticate the scheme", err)
+		remedy = "(error -114): the servers know none of the sessions' identities; set acl: world, or see that they authenticate the scheme"
 	case errors.Is(err, zk.ErrNoAuth):
-		return fmt.Errorf("%w (error -102); have its owner grant this identity CREATE and DELETE there, or choose a znode where it has them with --root or --chroot", err)
+		remedy = "(error -102); have its owner grant this identity READ, CREATE and DELETE there, or choose a znode where it has them with --root or --chroot"
 	}
-	return err
+	if remedy == "" {
+		return err
+	}
+	return explained{fmt.Errorf("%w %s", err, remedy)}
 }

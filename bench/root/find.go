@@ -18,6 +18,7 @@ type Findings struct {
 	Roots   []Found  // the innermost first, so that they can be removed in this order
 	Parents []string // empty znodes that runs had to make above their roots, the innermost first
 	Older   []string // of these, by a zkbench whose parents did not name their path: nothing tells that they are no copies
+	Denied  []string // znodes whose children the servers do not list for this session
 }
 
 // Find lists the marked roots at path: path itself or its children; with deep, all that are there or below. A missing znode has none.
@@ -28,7 +29,7 @@ func Find(ctx context.Context, s zk.Session, names Names, path string, deep bool
 	}
 	var f Findings
 	var faults []error
-	err := walk(ctx, s, path, func(at string, st zk.Stat, children []string) []string {
+	denied, err := walk(ctx, s, path, func(at string, st zk.Stat, children []string) []string {
 		marked := slices.Contains(children, MarkerName)
 		if marked && at != "/" {
 			found, ok, err := read(ctx, s, at)
@@ -46,6 +47,7 @@ func Find(ctx context.Context, s zk.Session, names Names, path string, deep bool
 		}
 		return children
 	})
+	f.Denied = denied
 	innermost := func(a, b string) int { return strings.Count(b, "/") - strings.Count(a, "/") }
 	slices.SortStableFunc(f.Roots, func(a, b Found) int { return innermost(a.Path, b.Path) })
 	slices.SortStableFunc(f.Parents, innermost)
@@ -100,7 +102,7 @@ type Survey struct {
 func (f Found) Survey(ctx context.Context, s zk.Session) (Survey, error) {
 	var v Survey
 	x := &remover{s: s, names: f.Names}
-	err := walk(ctx, s, f.Path, func(path string, st zk.Stat, names []string) []string {
+	_, err := walk(ctx, s, f.Path, func(path string, st zk.Stat, names []string) []string {
 		ours := x.oursBelow(path)
 		if path == f.Path {
 			names = slices.DeleteFunc(names, func(name string) bool { return name == claimName }) // of this very removal
@@ -186,8 +188,9 @@ func (f Found) Release(ctx context.Context, s zk.Session) error {
 const width = 24
 
 // walk visits the znode at path and those below it, level by level, but for ZooKeeper's own. visit gets the names of the children and
-// returns those to go on with; it is called by one goroutine at a time. A znode that has gone, or that may not be read, is left out.
-func walk(ctx context.Context, s zk.Session, path string, visit func(path string, st zk.Stat, names []string) []string) error {
+// returns those to go on with; it is called by one goroutine at a time. A znode that has gone is left out, and so are those
+// that may not be read, which it returns.
+func walk(ctx context.Context, s zk.Session, path string, visit func(path string, st zk.Stat, names []string) []string) (denied []string, err error) {
 	type listed struct {
 		st    zk.Stat
 		names []string
@@ -205,15 +208,18 @@ func walk(ctx context.Context, s zk.Session, path string, visit func(path string
 		}
 		wait.Wait()
 		if err := ctx.Err(); err != nil {
-			return err
+			return denied, err
 		}
 		var next []string
 		for i, at := range level {
 			switch err := seen[i].err; {
-			case errors.Is(err, zk.ErrNoNode), errors.Is(err, zk.ErrNoAuth):
+			case errors.Is(err, zk.ErrNoNode):
+				continue
+			case errors.Is(err, zk.ErrNoAuth):
+				denied = append(denied, at)
 				continue
 			case err != nil:
-				return err
+				return denied, err
 			}
 			for _, name := range visit(at, seen[i].st, seen[i].names) {
 				if child := strings.TrimSuffix(at, "/") + "/" + name; child != "/zookeeper" {
@@ -223,5 +229,5 @@ func walk(ctx context.Context, s zk.Session, path string, visit func(path string
 		}
 		level = next
 	}
-	return nil
+	return denied, nil
 }

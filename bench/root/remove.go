@@ -20,8 +20,13 @@ type Foreign struct {
 
 func (f Foreign) String() string { return f.Path + " (" + f.Why + ")" }
 
-// LeftError says what was left because zkbench did not make it, and how to remove it from these servers.
-func LeftError(left []Foreign, servers, path string) error {
+// CleanCommand is the command that removes a root; flags, from a space on, say how its servers are reached.
+func CleanCommand(servers, path, flags string) string {
+	return fmt.Sprintf("zkbench clean --servers %s --root %s%s", servers, path, flags)
+}
+
+// LeftError says what was left because zkbench did not make it, and how to remove it from these servers, which are reached with the flags.
+func LeftError(left []Foreign, servers, path, flags string) error {
 	const most = 10
 	some := left[:min(len(left), most)]
 	var text strings.Builder
@@ -35,7 +40,7 @@ func LeftError(left []Foreign, servers, path string) error {
 	for _, f := range some {
 		fmt.Fprintf(&text, "\nif nobody needs it: zkCli.sh -server %s deleteall %s", servers, f.Path)
 	}
-	fmt.Fprintf(&text, "\nthen: zkbench clean --servers %s --root %s", servers, path)
+	fmt.Fprintf(&text, "\nthen: %s", CleanCommand(servers, path, flags))
 	return errors.New(text.String())
 }
 

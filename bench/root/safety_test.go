@@ -120,7 +120,7 @@ func TestWhatIsForeignStaysWithItsParents(t *testing.T) {
 			t.Errorf("%s was touched", path)
 		}
 	}
-	said := LeftError(left, "h:1", r.Path).Error()
+	said := LeftError(left, "h:1", r.Path, " --tls-ca ca").Error()
 	for _, path := range foreign {
 		if !strings.Contains(said, "zkCli.sh -server h:1 deleteall "+path) {
 			t.Errorf("nobody says how to remove %s: %s", path, said)
@@ -321,6 +321,25 @@ func TestDeepFindsEveryRootAndEmptyParents(t *testing.T) {
 		}
 	}
 	wantTree(t, e, "/copied")
+}
+
+// What a session may not read is no reason to see nothing of the rest, and is told.
+func TestFindTellsWhatItMayNotRead(t *testing.T) {
+	e := zktest.New(zktest.Config{})
+	s := e.Dial()
+	defer s.Close()
+	newRoot(t, s, "/zkbench/theirs", "r")
+	newRoot(t, s, "/zkbench/ours", "r")
+	e.Hook(func(op zktest.Op) zktest.Action {
+		if op.Path == "/zkbench/theirs" {
+			return zktest.Action{Err: zk.ErrNoAuth}
+		}
+		return zktest.Action{}
+	})
+	f, err := Find(t.Context(), s, testNames, "/zkbench", false)
+	if err != nil || len(f.Roots) != 1 || f.Roots[0].Path != "/zkbench/ours" || !slices.Equal(f.Denied, []string{"/zkbench/theirs"}) {
+		t.Errorf("found %v, denied %v, %v", f.Roots, f.Denied, err)
+	}
 }
 
 // The mark of the living is renewed by whoever watches; a removal that has begun, and a run that comes back, exclude each other.

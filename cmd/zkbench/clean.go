@@ -102,6 +102,9 @@ func (c *cleaning) carryOut(ctx context.Context, e ensemble.Ensemble) (err error
 	if err != nil {
 		return err
 	}
+	if err := c.denied(found.Denied); err != nil {
+		return err
+	}
 	switch {
 	case len(found.Roots)+len(found.Parents)+len(found.Older) == 0:
 		fmt.Fprintf(c.stdout, "no zkbench data under %s\n", c.base)
@@ -120,6 +123,19 @@ func (c *cleaning) carryOut(ctx context.Context, e ensemble.Ensemble) (err error
 		faults = append(faults, root.RemoveParent(ctx, c.s, path))
 	}
 	return errors.Join(faults...)
+}
+
+// denied says what the servers do not show to this client. The error says that this is everything.
+func (c *cleaning) denied(paths []string) error {
+	if len(paths) == 0 {
+		return nil
+	}
+	const remedy = "give the credentials of the run that made it (--auth-file, or --tls-cert with --tls-key)"
+	if slices.Contains(paths, c.base) {
+		return fmt.Errorf("%s: its ACL does not let this client list it: %s", c.base, remedy)
+	}
+	fmt.Fprintf(c.stdout, "not looked into, because the ACL does not let this client: %s, such as %s; %s\n", counted(len(paths), "znode"), paths[0], remedy)
+	return nil
 }
 
 // find looks for roots; with --wait again and again, for as long as those of runs that are over need to show it.
@@ -247,7 +263,7 @@ func (c *cleaning) remove(ctx context.Context, f root.Found) error {
 		return fmt.Errorf("remove %s: %w", f.Path, err)
 	}
 	if len(left) > 0 {
-		return errors.Join(root.LeftError(left, c.servers, f.Path), f.Release(ctx, c.s))
+		return errors.Join(root.LeftError(left, c.servers, f.Path, c.access.Flags()), f.Release(ctx, c.s))
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zkbench/zkbench/bench/access"
 	"github.com/zkbench/zkbench/bench/faults"
 	"github.com/zkbench/zkbench/ensemble"
 	"github.com/zkbench/zkbench/ensemble/drivers"
@@ -79,16 +80,9 @@ func reach(e ensemble.Ensemble) string {
 	if !ok {
 		return text
 	}
-	c := s.Credentials()
-	for _, f := range [][2]string{{"--tls-ca", c.CA}, {"--tls-cert", c.Cert}, {"--tls-key", c.Key}, {"--auth-file", c.Auth}} {
-		if f[1] != "" {
-			text += " " + f[0] + " " + f[1]
-		}
-	}
-	if c.Resume {
-		text += " --tls-resume"
-	}
-	return text
+	set := access.Settings{}.With(s.Credentials())
+	set.TLS.ServerName = "" // the addresses are in the servers' certificates
+	return text + set.Flags()
 }
 
 func (a *app) down(_ context.Context, args []string) error {

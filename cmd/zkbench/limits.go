@@ -110,6 +110,7 @@ func (a *app) seeLimits(ctx context.Context, probe ensemble.Probe, as *access.Ac
 	end := time.After(within)
 	if s != nil {
 		tree := limits.Walk(ctx, zk.Prompt(s, cleanTimeout), reads, within)
+		tree.Err = access.Explain(tree.Err)
 		seen.Tree = &tree
 	}
 	select {

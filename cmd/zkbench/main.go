@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/zkbench/zkbench/bench"
+	"github.com/zkbench/zkbench/bench/access"
 	"github.com/zkbench/zkbench/profiles"
 )
 
@@ -120,7 +121,7 @@ func (a *app) main(ctx context.Context, args []string) int {
 		fmt.Fprintf(a.stderr, "zkbench: %v\n", err)
 		return exitUsage
 	}
-	fmt.Fprintf(a.stderr, "zkbench: %v\n", err)
+	fmt.Fprintf(a.stderr, "zkbench: %v\n", access.Explain(err))
 	return exitFailed
 }
 
