@@ -154,7 +154,7 @@ func TestTheSameSeedOffersTheSame(t *testing.T) {
 	address := servers.Get(t, 1).Addresses()[0]
 	offered := func(seed string) int64 {
 		dir := out(t)
-		zkbench(t, "run", small(t, "rate: 300/s", "hold: 0s", "duration: 700ms", "saturation: allowed", "seed: "+seed), "--servers", address, "--out", dir).want(exitOK)
+		zkbench(t, "run", small(t, "rate: 300/s", "hold: 0s", "duration: 700ms", "saturation: allowed", "seed: "+seed), "--servers", address, "--out", dir).wantEnd()
 		return result(t, dir).Cells[0].Due
 	}
 	first, again, other := offered("7"), offered("7"), offered("8")
