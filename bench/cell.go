@@ -37,6 +37,7 @@ type cell struct {
 	started       time.Time
 	steady        atomic.Pointer[span] // the steady phase: as planned, then as it was
 	warm          atomic.Bool          // the steady phase has begun
+	ripening      time.Duration        // that the warm-up is longer for servers that are young
 	first         *countdown           // sessions that have not had their first turn
 	collector     *metrics.Collector
 	history       *metrics.History
@@ -143,6 +144,7 @@ func (c *cell) load(ctx context.Context) {
 	if c.Blocks != nil {
 		c.Blocks.plan(c)
 	}
+	c.ripen()
 	c.started = time.Now()
 	c.origin = metrics.NewOrigin(c.started)
 	c.planFaults()
@@ -261,9 +263,10 @@ func (c *cell) shorten(begun bool) {
 
 // warmUp waits for the beginning of the steady phase; false when it is interrupted. In a closed loop a session that is granted
 // after a short time has not waited behind a whole queue: before every session has had its first turn the measured responses are
-// shorter than the real ones. So the warm-up goes on until then, up to warmupPatience times its length.
+// shorter than the real ones. So the warm-up goes on until then, up to warmupPatience times its length; and it is longer where the servers
+// are young (ripen).
 func (c *cell) warmUp(ctx context.Context) bool {
-	if !c.until(ctx, c.profile.Warmup) {
+	if !c.until(ctx, c.profile.Warmup+c.ripening) {
 		return false
 	}
 	if c.rate > 0 {
@@ -288,6 +291,21 @@ func (c *cell) warmUp(ctx context.Context) bool {
 }
 
 const warmupPatience = 10
+
+// ripen lengthens the warm-up of the first cell on young servers in a closed loop by the length of the steady phase, at most mostRipening: such servers
+// do a third of what they do after ten seconds under load, so that the cell that happened to be the first could not be compared with the others.
+// A trial of less than leastMeasured is not lengthened.
+func (c *cell) ripen() {
+	if c.young && c.rate == 0 && !c.finite() && c.profile.Duration >= leastMeasured {
+		c.ripening = min(c.profile.Duration, mostRipening)
+	}
+	c.young = false
+}
+
+const (
+	leastMeasured = 5 * time.Second
+	mostRipening  = 15 * time.Second
+)
 
 // lead is how long before the steady phase of a closed loop its instant is set: whatever is counted from that instant on finds it set.
 const lead = time.Second / 64

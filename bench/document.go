@@ -164,8 +164,8 @@ func (c *cell) during(phase string, now time.Duration) Update {
 	case c.finite() && phase == PhaseSteady:
 		u.Passed = now // it ends when its work is done
 	case phase == PhaseWarmup:
-		u.Passed, u.Of = now, c.profile.Warmup
-		if c.rate == 0 && now >= c.profile.Warmup && c.first != nil && !c.warm.Load() { // it goes on until everybody has had a turn
+		u.Passed, u.Of = now, c.profile.Warmup+c.ripening
+		if c.rate == 0 && now >= u.Of && c.first != nil && !c.warm.Load() { // it goes on until everybody has had a turn
 			u.FirstTurns, u.Of = int(c.first.left.Load()), warmupPatience*c.profile.Warmup
 		} else if c.warm.Load() {
 			u.Of = steady.from

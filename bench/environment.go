@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/zkbench/zkbench/bench/access"
 	"github.com/zkbench/zkbench/bench/faults"
 	"github.com/zkbench/zkbench/bench/root"
+	"github.com/zkbench/zkbench/ensemble"
 	"github.com/zkbench/zkbench/ensemble/proxy"
 	"github.com/zkbench/zkbench/internal/phrase"
 	"github.com/zkbench/zkbench/profiles"
@@ -25,6 +27,7 @@ type environment struct {
 	touched bool         // there may be something of ours at Root
 	mute    bool         // the servers did not answer when the root was to be made
 	stands  bool         // the root has been made, and nothing is known of its loss; guarded by turn
+	young   bool         // the servers have been up for so short a time that they get faster yet, and have had no cell
 	front   *proxy.Proxy // in front of the servers for the sessions of the cells; nil when no fault needs it
 
 	roll    rollCall
@@ -76,9 +79,16 @@ func (r *runner) enter(ctx context.Context, p profiles.Profile, number int) (lea
 		r.front, leave = front, func() { front.Close() }
 	}
 	r.describe()
-	r.roll.call(r.Ensemble.Stats(ctx))
+	stats := r.Ensemble.Stats(ctx)
+	r.young = slices.ContainsFunc(stats, func(st ensemble.ServerStats) bool {
+		return st.Err == nil && st.Uptime > 0 && st.Uptime < youth
+	})
+	r.roll.call(stats)
 	return leave, nil
 }
+
+// youth is how long a server counts as young: Java compiles what runs often only after it has run for a while.
+const youth = time.Minute
 
 // describe puts the ensemble into the document.
 func (r *runner) describe() {

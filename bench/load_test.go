@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"context"
 	"math"
 	"slices"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/zkbench/zkbench/ensemble"
 	"github.com/zkbench/zkbench/internal/phrase"
 	"github.com/zkbench/zkbench/results"
 	"github.com/zkbench/zkbench/zk/zktest"
@@ -287,4 +289,46 @@ func TestWhatWasNotServedHasItsSide(t *testing.T) {
 			t.Errorf("%d of %d were not served; %.2f of all were readers, want 0.80", c.Unserved, all, share)
 		}
 	})
+}
+
+// Servers that have just been started get faster: the first cell of a closed loop warms up for longer, the second does not, nor does a short trial.
+func TestYoungServersAreWarmedUp(t *testing.T) {
+	for _, tc := range []struct {
+		uptime, duration, longer time.Duration
+	}{{3 * time.Second, 8 * time.Second, 8 * time.Second}, {3 * time.Second, 40 * time.Second, 15 * time.Second}, {3 * time.Second, 2 * time.Second, 0}, {time.Hour, 8 * time.Second, 0}} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, latency, "warmup: 2s", "duration: "+tc.duration.String(), "sessions: [2, 3]")
+			r.config.Ensemble = up{r, tc.uptime}
+			doc, err := r.run()
+			if err != nil || len(doc.Cells) != 2 {
+				t.Fatalf("%v, %d cells", err, len(doc.Cells))
+			}
+			for i, c := range doc.Cells {
+				want := 2 * time.Second
+				if i == 0 {
+					want += tc.longer
+				}
+				if from := time.Duration(c.Steady.From * float64(time.Second)); from < want || from > want+time.Second {
+					t.Errorf("up for %v, %v of steady phase, cell %d: it began after %v, want about %v", tc.uptime, tc.duration, i+1, from, want)
+				}
+				if told := slices.ContainsFunc(c.Notes, func(n string) bool { return strings.Contains(n, "Java gets faster") }); told != (i == 0 && tc.longer > 0) {
+					t.Errorf("up for %v, %v of steady phase, cell %d: notes %q", tc.uptime, tc.duration, i+1, c.Notes)
+				}
+			}
+		})
+	}
+}
+
+// up is an ensemble whose server has been up for a time.
+type up struct {
+	*rig
+	uptime time.Duration
+}
+
+func (u up) Stats(ctx context.Context) []ensemble.ServerStats {
+	all := u.rig.Stats(ctx)
+	for i := range all {
+		all[i].Uptime = u.uptime
+	}
+	return all
 }

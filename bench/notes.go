@@ -23,6 +23,9 @@ func (c *cell) notes(t *metrics.Set, out results.Cell) []string {
 		}
 	}
 	add(c.sharedNote())
+	if c.ripening > 0 {
+		add(fmt.Sprintf("the servers had been up for less than a minute, in which Java gets faster: their first cell warmed up for %v more", c.ripening))
+	}
 	add(c.mergedNote())
 	if out.Saturated {
 		add(saturatedNote(out))
