@@ -22,6 +22,7 @@ drivers: build ## install the libraries of the profile libraries, and build the 
 	@scripts/need $(JAVA_NEEDS) $(DRIVER_NEEDS)
 	$(GO) build -o bin/zkbench-driver-null ./drivers/null
 	$(GO) build -o bin/zkbench-driver-go-zookeeper ./drivers/go-zookeeper
+	$(GO) build -o bin/zkbench-driver-recipes ./drivers/recipes
 	cd drivers/redis && $(GO) build -o ../../bin/zkbench-driver-redis . # modules of their own, whose libraries zkbench does not carry
 	cd drivers/etcd && $(GO) build -o ../../bin/zkbench-driver-etcd .
 

@@ -111,7 +111,7 @@ var testOnly = []string{"recipes/broken", "recipes/recipestest", "recipes/intern
 
 // free packages are commands, which may import any package that is not for tests.
 func free(pkg string) bool {
-	return strings.HasPrefix(pkg, "cmd/") || strings.HasPrefix(pkg, "internal/yardstick") || pkg == "capacity/simulate" || pkg == "drivers/null" || pkg == "drivers/go-zookeeper" || pkg == "drivers/redis" || pkg == "drivers/etcd" || pkg == "internal/mutants" || pkg == "ensemble/ensembletest"
+	return strings.HasPrefix(pkg, "cmd/") || strings.HasPrefix(pkg, "internal/yardstick") || pkg == "capacity/simulate" || pkg == "drivers/null" || pkg == "drivers/go-zookeeper" || pkg == "drivers/recipes" || pkg == "drivers/redis" || pkg == "drivers/etcd" || pkg == "internal/mutants" || pkg == "ensemble/ensembletest"
 }
 
 func TestImportsFollowTheDAG(t *testing.T) {

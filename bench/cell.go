@@ -18,11 +18,12 @@ import (
 
 // Phases of a cell, as the progress names them.
 const (
-	PhaseConnect = "connect"
-	PhaseWarmup  = "warm-up"
-	PhaseSteady  = "steady"
-	PhaseDrain   = "drain"
-	PhaseJudge   = "judge"
+	PhaseConnect  = "connect"
+	PhaseWarmup   = "warm-up"
+	PhaseSteady   = "steady"
+	PhaseOvertime = "overtime"
+	PhaseDrain    = "drain"
+	PhaseJudge    = "judge"
 )
 
 // cell is one point of the matrix while it is carried out.
@@ -49,6 +50,7 @@ type cell struct {
 	rest          time.Duration // that the cells after this one take, about; negative: nobody knows
 	set           time.Time     // when the cell was begun to be set up
 	sharers       int           // sessions that the rate of an open loop is spread over
+	offered       time.Duration // when the load ended, as an offset; 0: with the steady phase
 	before        mark          // at the start of the steady phase
 	after         mark          // at its end
 	server        serverSeries
@@ -199,13 +201,23 @@ func (c *cell) load(ctx context.Context) {
 		c.cut = !begun || !c.until(ctx, c.steady.Load().to)
 	}
 	c.stillWaiting(c.rate == 0)
-	c.ending = c.clients.places()
-	recover()
+	goesOn := !c.cut && c.overtime() > 0
+	mend := func() { c.ending = c.clients.places(); recover() }
+	if !goesOn {
+		mend()
+	}
 	c.after = c.mark()
 	c.atMark(ctx, begun, polledAfter)
 	c.timers = probe.Take()
 	if c.cut || c.finite() || c.Blocks != nil {
 		c.shorten(begun)
+	}
+	if goesOn {
+		c.offered = c.steady.Load().to + c.overtime()
+		if c.cut = !c.until(ctx, c.offered); c.cut {
+			c.offered = c.origin.Now()
+		}
+		mend()
 	}
 	close(stop)
 	c.drain(ctx, done, cut)
@@ -221,6 +233,14 @@ func (c *cell) load(ctx context.Context) {
 		c.history.Shard(0).Record(s)
 	}
 	lookout.stop()
+}
+
+// overtime is how long the load goes on after the steady phase.
+func (c *cell) overtime() time.Duration {
+	if c.finite() || c.rate > 0 || c.Blocks != nil { // blocks say themselves when the load ends
+		return 0
+	}
+	return c.profile.Overtime
 }
 
 // finite tells whether the cell ends when its work is done, and not at a time.
@@ -402,6 +422,9 @@ func (c *cell) seat(i int) *seat {
 	}
 	s.Open = s.open
 	s.MayLead = func() bool { return c.mayLead(c.clients.session(i)) }
+	if c.driver != nil {
+		s.Work = func(ctx context.Context) (func(), bool) { return drivers.Work(ctx, s.Session) }
+	}
 	s.stays, s.passes = c.rate > 0 && c.keeps && !s.loopOpen, c.passes
 	s.arrivals = c.arrivals(r, s.loopOpen)
 	if !s.loopOpen {

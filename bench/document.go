@@ -172,8 +172,10 @@ func (c *cell) during(phase string, now time.Duration) Update {
 		}
 	case phase == PhaseSteady:
 		u.Passed, u.Of = now-steady.from, steady.to-steady.from
+	case phase == PhaseOvertime:
+		u.Passed, u.Of = now-steady.to, c.overtime()
 	case phase == PhaseDrain:
-		u.Passed, u.Of = now-steady.to, c.profile.Drain
+		u.Passed, u.Of = now-steady.to-c.overtime(), c.profile.Drain
 	}
 	if left := cellTook(c.spec) - time.Since(c.set); c.rest >= 0 && !c.finite() {
 		if phase == PhaseSteady {

@@ -2,14 +2,17 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/zkbench/zkbench/bench/faults"
 	"github.com/zkbench/zkbench/drivers"
 	"github.com/zkbench/zkbench/ensemble"
 	"github.com/zkbench/zkbench/internal/phrase"
+	"github.com/zkbench/zkbench/internal/sleep"
 	"github.com/zkbench/zkbench/profiles"
 	"github.com/zkbench/zkbench/results"
 	"github.com/zkbench/zkbench/workloads"
@@ -20,9 +23,9 @@ import (
 func checkDriver(p profiles.Profile, place int, v workloads.Variant) (problems []error) {
 	if v.Program == "" {
 		for i, f := range p.Faults {
-			if f.Kind == profiles.KillDriver {
-				problems = append(problems, fmt.Errorf("%s: %s ends processes of a driver, and %s is a recipe of zkbench's own (leave the fault out, or the variant; crash ends a "+
-					"session of zkbench's own)", p.AtFault(i, "kind"), f.Kind, v.Name))
+			if f.Kind == profiles.KillDriver || f.Kind == profiles.KillHolder || f.Kind == profiles.PauseHolder {
+				problems = append(problems, fmt.Errorf("%s: %s is about processes of a driver, and %s is a recipe of zkbench's own (leave the fault out, or the variant; crash ends a "+
+					"session of zkbench's own; 'driver:recipes LOCK' has locks of its own in a driver)", p.AtFault(i, "kind"), f.Kind, v.Name))
 			}
 		}
 		return problems
@@ -115,6 +118,38 @@ func (c *cell) killDriver() func(seat int) error {
 			return c.driver.Kill()
 		}
 		return c.driver.Kill(c.Share.Session(seat))
+	}
+}
+
+// stopHolder stops a process of the cell's driver while one of its sessions holds a lock; nil where the cell has none.
+func (c *cell) stopHolder() func(context.Context) (faults.Holder, error) {
+	if c.driver == nil {
+		return nil
+	}
+	return func(ctx context.Context) (faults.Holder, error) {
+		for {
+			if hold, some := c.standings.Holder(); some {
+				client := int(hold.Session)
+				resume, err := c.driver.Pause(client)
+				switch {
+				case err == nil && c.standings.Still(hold): // it has not been told to release, and hears of nothing now
+					h := faults.Holder{Session: client, Object: int(hold.Object), Resume: resume, Kill: func() error { return c.driver.Kill(client) }}
+					for other := range c.sessions {
+						if c.driver.Together(client, other) {
+							h.Sessions = append(h.Sessions, other)
+						}
+					}
+					return h, nil
+				case err == nil:
+					if err := resume(); err != nil {
+						return faults.Holder{}, err
+					}
+				}
+			}
+			if sleep.For(ctx, time.Millisecond) != nil {
+				return faults.Holder{}, errors.New("nobody held a lock for long enough to be stopped meanwhile (hold: 10ms would be)")
+			}
+		}
 	}
 }
 

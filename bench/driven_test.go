@@ -16,10 +16,13 @@ import (
 )
 
 // nullDriver builds the null driver.
-func nullDriver(t *testing.T) string {
+func nullDriver(t *testing.T) string { return built(t, "../drivers/null") }
+
+// built is the program of a package.
+func built(t *testing.T, pkg string) string {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "null")
-	if out, err := exec.Command("go", "build", "-o", file, "../drivers/null").CombinedOutput(); err != nil {
+	file := filepath.Join(t.TempDir(), filepath.Base(pkg))
+	if out, err := exec.Command("go", "build", "-o", file, pkg).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return file

@@ -45,7 +45,7 @@ func (b Setup) Estimate(p profiles.Profile) Estimate {
 
 // cellTook is about how long a cell lasts.
 func cellTook(s spec) time.Duration {
-	took := s.point.Warmup + s.point.Duration + cellOverhead + time.Duration(s.sessions)*sessionOverhead
+	took := s.point.Warmup + s.point.Duration + s.point.Overtime + cellOverhead + time.Duration(s.sessions)*sessionOverhead
 	if first := time.Duration(s.sessions) * firstOperation; s.rate == 0 {
 		took += min(first, (warmupPatience-1)*s.point.Warmup) + min(first, s.point.Drain)
 	}

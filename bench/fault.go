@@ -12,7 +12,7 @@ import (
 func (c *cell) planFaults() {
 	c.faults = faults.New(c.profile.Schedule(), faults.Target{
 		Ensemble: c.Ensemble, Proxy: c.front, Origin: c.origin, SessionTimeout: c.profile.SessionTimeout, Engine: c.engine.Name,
-		Session: c.clients.session, Places: c.clients.places, Before: c.take, Storms: c.storms, Tell: c.tellFault, KillDriver: c.killDriver(),
+		Session: c.clients.session, Places: c.clients.places, Before: c.take, Storms: c.storms, Tell: c.tellFault, KillDriver: c.killDriver(), StopHolder: c.stopHolder(),
 	})
 }
 

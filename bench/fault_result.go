@@ -18,6 +18,7 @@ import (
 // faultResults is what came of the faults of the cell.
 func (c *cell) faultResults() []results.Fault {
 	steady := *c.steady.Load()
+	end := cmp.Or(c.offered, steady.to)
 	injected := append(c.faults.Injected(), c.lostLeaders()...)
 	slices.SortStableFunc(injected, func(a, b faults.Fault) int { return cmp.Compare(a.At, b.At) })
 	var out []results.Fault
@@ -25,7 +26,7 @@ func (c *cell) faultResults() []results.Fault {
 	done, stop := newSuccesses(c.history.All(), workloads.Ops(c.work))
 	defer stop()
 	for i, f := range injected {
-		next, after, until := steady.to, c.ending, never // a loss may be noticed in the drain
+		next, after, until := end, c.ending, never // a loss may be noticed in the drain
 		if i+1 < len(injected) {
 			next, after, until = injected[i+1].At, injected[i+1].Places, injected[i+1].At
 		}
@@ -39,8 +40,12 @@ func (c *cell) faultResults() []results.Fault {
 			PauseBefore: longestPause(successes, before, f.At), ThroughputBefore: perSecond(successes, before, f.At),
 			ThroughputAfter: lowest(successes, f.At, next), SessionsMoved: moved(f.Places, after),
 			SessionsExpired: len(c.clients.lossesBetween(f.At, until)), Orphans: c.orphansOf(f.At, until)}
+		if f.Holder != nil {
+			of := map[uint32][]time.Duration{uint32(f.Holder.Object): successes[uint32(f.Holder.Object)]}
+			r.Object, r.LockFree = &f.Holder.Object, untilNext(of, f.At, next)
+		}
 		if f.Unplanned != nil {
-			least, most := f.Unplanned.Lasted(c.origin.Time(steady.to))
+			least, most := f.Unplanned.Lasted(c.origin.Time(end))
 			r.NextGrant = untilNext(successes, c.origin.At(f.Unplanned.Noticed), next)
 			r.Unplanned, r.LeaderlessMinS, r.LeaderlessMaxS = true, &least, &most
 		}
@@ -49,7 +54,7 @@ func (c *cell) faultResults() []results.Fault {
 			recovered := (f.RecoveredAt - steady.from).Seconds()
 			r.HealedS = &recovered
 		}
-		cut := steady.to
+		cut := end
 		if i+1 < len(injected) {
 			cut = injected[i+1].Begun
 		}
@@ -74,7 +79,7 @@ func (c *cell) faultResults() []results.Fault {
 			continue
 		}
 		out = append(out, results.Fault{Kind: f.Kind, Target: f.Target, AtS: f.PlannedFault.At.Seconds(),
-			Error: cmp.Or(f.Problem(), "not injected: the steady phase was over")})
+			Error: cmp.Or(f.Problem(), "not injected: the load was over")})
 	}
 	return out
 }

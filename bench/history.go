@@ -101,7 +101,7 @@ func disk(p profiles.Profile) int64 {
 		} else if pause := mean(load(spec{point: point}, "").Hold()) + mean(p.Think); pause > 0 {
 			rate = min(rate, float64(point.Sessions[0])/pause.Seconds())
 		}
-		most = max(most, rate*(p.Warmup+p.Duration+p.Drain).Seconds())
+		most = max(most, rate*(p.Warmup+p.Duration+p.Overtime+p.Drain).Seconds())
 	}
 	if most*samplesEach <= float64(metrics.Kept) {
 		return 0

@@ -150,6 +150,8 @@ func (c *cell) phase(now time.Duration) string {
 		return PhaseWarmup
 	case now < s.to:
 		return PhaseSteady
+	case now < s.to+c.overtime():
+		return PhaseOvertime
 	}
 	return PhaseDrain
 }

@@ -99,6 +99,9 @@ func (c *cell) parameters() map[string]any {
 	p := map[string]any{}
 	if !c.finite() {
 		p["warm-up"], p["duration"] = c.profile.Warmup.String(), c.profile.Duration.String()
+		if c.overtime() > 0 {
+			p["overtime"] = c.overtime().String()
+		}
 	}
 	if c.rate > 0 {
 		p["arrivals"] = c.profile.Arrivals
@@ -181,6 +184,11 @@ func (c *cell) ownerless(cost map[string]float64, steady span) {
 
 // fenced adds what became of stale writes, warm-up and drain included.
 func (c *cell) fenced(cost map[string]float64, checks []results.Check) {
+	if w, some := c.work.(workloads.Unfenced); some && c.merged == nil {
+		if stale, written := w.Unfenced(); written {
+			cost["stale_writes_unfenced"] = float64(stale)
+		}
+	}
 	i := slices.IndexFunc(checks, func(k results.Check) bool { return k.Name == check.FenceName })
 	if i < 0 {
 		return

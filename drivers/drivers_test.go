@@ -470,12 +470,13 @@ func TestTryPauseAndKill(t *testing.T) {
 	}
 	defer p.Kill()
 	var locks []recipes.Lock
+	var session zk.Session
 	for range 2 {
 		s, err := p.Open(t.Context(), nil, time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}
-		locks = append(locks, lockOf(s))
+		session, locks = s, append(locks, lockOf(s))
 	}
 	if g, taken, err := drivers.Try(t.Context(), locks[0]); !taken || err != nil || g.Token != 1 {
 		t.Fatalf("a try of a free lock: %+v, %v, %v", g, taken, err)
@@ -493,8 +494,26 @@ func TestTryPauseAndKill(t *testing.T) {
 		t.Fatalf("a process that is stopped answers: %v", err)
 	case <-time.After(100 * time.Millisecond):
 	}
+	if err := p.Pause(); err == nil {
+		t.Error("a process that is stopped is stopped again")
+	}
+	given, giveUp := context.WithCancel(t.Context())
+	giveUp()
+	if _, alive := drivers.Work(given, session); alive {
+		t.Error("an application of a process that is stopped does something")
+	}
+	worked := make(chan bool)
+	go func() {
+		end, alive := drivers.Work(t.Context(), session)
+		if worked <- alive; alive {
+			end()
+		}
+	}()
 	if err := p.Resume(); err != nil {
 		t.Fatal(err)
+	}
+	if !<-worked {
+		t.Error("an application of a process that goes on does nothing")
 	}
 	if err := <-released; err != nil {
 		t.Error(err)
@@ -502,6 +521,9 @@ func TestTryPauseAndKill(t *testing.T) {
 	p.Kill()
 	if _, _, err := drivers.Try(t.Context(), locks[1]); zk.Classify(err) != zk.ClassSessionGone {
 		t.Errorf("a try with a process that was killed: %v", err)
+	}
+	if _, alive := drivers.Work(t.Context(), session); alive {
+		t.Error("an application of a process that was killed does something")
 	}
 	if err := p.Pause(); !errors.Is(err, drivers.ErrEnded) {
 		t.Errorf("a process that was killed is stopped: %v", err)

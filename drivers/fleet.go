@@ -130,6 +130,39 @@ func (f *Fleet) Figures() Figures {
 	return out
 }
 
+var errNoneRuns = errors.New("no process of the driver runs")
+
+// running is the process whose turn a client is.
+func (f *Fleet) running(client int) (*Process, error) {
+	s := &f.slots[client%len(f.slots)]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.p == nil || closed(s.p.Ended()) {
+		return nil, errNoneRuns
+	}
+	return s.p, nil
+}
+
+// Together tells whether the turns of two clients are those of one process.
+func (f *Fleet) Together(client, other int) bool { return client%len(f.slots) == other%len(f.slots) }
+
+// Pause stops the process whose turn a client is, as Process.Pause does, until resume is called. One that is killed meanwhile needs no resuming.
+func (f *Fleet) Pause(client int) (resume func() error, err error) {
+	p, err := f.running(client)
+	if err == nil {
+		err = p.Pause()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return func() error {
+		if err := p.Resume(); !errors.Is(err, ErrEnded) {
+			return err
+		}
+		return nil
+	}, nil
+}
+
 // Kill ends the process whose turn a client is, or all of them if no client is given, at once, and waits until they are gone: their sessions are those of
 // clients that have crashed. The error says that none runs.
 func (f *Fleet) Kill(clients ...int) error {
@@ -154,7 +187,7 @@ func (f *Fleet) Kill(clients ...int) error {
 		n++
 	}
 	if n == 0 {
-		return errors.New("no process of the driver runs")
+		return errNoneRuns
 	}
 	return nil
 }

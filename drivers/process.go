@@ -46,6 +46,9 @@ type Process struct {
 	write sync.Mutex
 	in    *os.File
 
+	work    sync.RWMutex  // held by what its applications do, and while it is stopped and goes on
+	stopped chan struct{} // closed when it goes on; nil: it does
+
 	mu       sync.Mutex
 	calls    map[int64]*call // nil: nobody waits for the reply any more
 	sessions map[int64]*Session
@@ -271,11 +274,31 @@ func (p *Process) Kill() {
 	<-p.ended
 }
 
-// Pause stops the process: it does nothing until Resume, and what is asked of it waits.
-func (p *Process) Pause() error { return p.signal(stopGroup) }
+// Pause stops the process, when what its applications do has ended (Session.Work): it does nothing until Resume, and what is asked of it waits.
+func (p *Process) Pause() error {
+	p.work.Lock()
+	defer p.work.Unlock()
+	if p.stopped != nil {
+		return errors.New("the process of the driver is stopped already")
+	}
+	err := p.signal(stopGroup)
+	if err == nil {
+		p.stopped = make(chan struct{})
+	}
+	return err
+}
 
 // Resume has it go on.
-func (p *Process) Resume() error { return p.signal(continueGroup) }
+func (p *Process) Resume() error {
+	p.work.Lock()
+	defer p.work.Unlock()
+	err := p.signal(continueGroup)
+	if p.stopped != nil {
+		close(p.stopped)
+		p.stopped = nil
+	}
+	return err
+}
 
 func (p *Process) signal(send func(*exec.Cmd) error) error {
 	p.mu.Lock()

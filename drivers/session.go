@@ -93,6 +93,27 @@ func (s *Session) Lease() <-chan struct{} {
 	return s.lease
 }
 
+// Work begins something that an application with a session of NewLock does in the process of the driver; end ends it, and has to be called soon. zkbench stands in for the
+// applications: while the process is stopped nothing begins. False: the process is gone, or ctx has ended.
+func Work(ctx context.Context, s zk.Session) (end func(), alive bool) {
+	of := sessionOf(s)
+	for of != nil && !closed(of.p.ended) {
+		of.p.work.RLock()
+		stopped := of.p.stopped
+		if stopped == nil {
+			return of.p.work.RUnlock, true
+		}
+		of.p.work.RUnlock()
+		select {
+		case <-stopped:
+		case <-of.p.ended:
+		case <-ctx.Done():
+			return nil, false
+		}
+	}
+	return nil, false
+}
+
 // Go runs f beside the caller; Close waits for it.
 func (s *Session) Go(f func()) { s.work.Go(f) }
 

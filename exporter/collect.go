@@ -75,7 +75,7 @@ func (e *Exporter) Collect(to chan<- prometheus.Metric) {
 		gauge(generatorCPU, e.cpu)
 	}
 	to <- e.histogram(timerLag, e.lag)
-	for _, p := range []string{bench.PhaseConnect, bench.PhaseWarmup, bench.PhaseSteady, bench.PhaseDrain, bench.PhaseJudge} {
+	for _, p := range []string{bench.PhaseConnect, bench.PhaseWarmup, bench.PhaseSteady, bench.PhaseOvertime, bench.PhaseDrain, bench.PhaseJudge} {
 		v := 0.0
 		if p == e.phase {
 			v = 1

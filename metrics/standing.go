@@ -48,6 +48,25 @@ func (s *Standing) note(what uint64, object uint32) {
 	s.word.Store((s.word.Load()>>34+1)<<34 | uint64(object)<<2 | what)
 }
 
+// Holding is one hold of an object by a session that shares it with nobody.
+type Holding struct {
+	Session, Object uint32
+	word            uint64
+}
+
+// Holder is a hold at the moment; false: there is none.
+func (s *Standings) Holder() (Holding, bool) {
+	for i := range s.all {
+		if w := s.all[i].word.Load(); w&3 == standHolds {
+			return Holding{uint32(i), uint32(w >> 2), w}, true
+		}
+	}
+	return Holding{}, false
+}
+
+// Still tells whether a hold of Holder goes on: its end has not been issued.
+func (s *Standings) Still(h Holding) bool { return s.all[h.Session].word.Load() == h.word }
+
 // Stand is what all sessions are doing at one instant.
 type Stand struct {
 	Waiting, Holding int

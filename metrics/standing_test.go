@@ -25,6 +25,21 @@ func TestStandings(t *testing.T) {
 	if got := s.Look(); got != (Stand{}) {
 		t.Errorf("Look() = %+v of idle sessions", got)
 	}
+	if h, some := s.Holder(); some {
+		t.Errorf("Holder() = %+v of idle sessions", h)
+	}
+	s.Of(1).Holds(3, true)
+	s.Of(2).Holds(9, false)
+	h, some := s.Holder()
+	if !some || h.Session != 2 || h.Object != 9 || !s.Still(h) {
+		t.Errorf("Holder() = %+v, %v, still %v", h, some, s.Still(h))
+	}
+	if s.Of(2).Ends(); s.Still(h) {
+		t.Error("a hold goes on that has ended")
+	}
+	if s.Of(2).Holds(9, false); s.Still(h) {
+		t.Error("a later hold of the same object is taken for it")
+	}
 	var nobody *Standing
 	nobody.Waits() // of a workload that is driven by a test
 }

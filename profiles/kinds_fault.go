@@ -190,6 +190,10 @@ func (r *reader) planned(p Profile, start Place) {
 	if len(p.Sessions) == 0 {
 		return
 	}
+	phase := "steady phase"
+	if p.Overtime > 0 {
+		phase += " and its overtime"
+	}
 	for i, f := range p.Faults {
 		if key, problem := f.storm(p); key != "" {
 			r.faults = append(r.faults, Fault{at(i, key), "faults: " + problem})
@@ -201,9 +205,9 @@ func (r *reader) planned(p Profile, start Place) {
 		case f.Every > 0 && lasts && (f.For == 0 || f.For >= f.Every):
 			r.faults = append(r.faults, Fault{at(i, "every"), fmt.Sprintf("faults: every must be longer than for, which must be given, got every %v and for %v", f.Every, f.For)})
 		case f.Every > 0:
-		case p.Duration > 0 && f.At >= p.Duration: // a cell of fixed work has no duration
+		case p.Duration > 0 && f.At >= p.Duration+p.Overtime: // a cell of fixed work has no duration
 			r.faults = append(r.faults, Fault{at(i, "at"), fmt.Sprintf(
-				"faults: at must be before the end of the steady phase, %[2]v after its start, got %[1]v", f.At, p.Duration)})
+				"faults: at must be before the end of the %[3]s, %[2]v after its start, got %[1]v", f.At, p.Duration+p.Overtime, phase)})
 		}
 		if least := slices.Min(p.Sessions); f.Session >= least {
 			r.faults = append(r.faults, Fault{at(i, "session"), fmt.Sprintf(

@@ -60,6 +60,8 @@ const (
 	MassExpiry     = "mass-expiry"
 	ReadStorm      = "read-storm"
 	KillDriver     = "kill-driver"
+	KillHolder     = "kill-holder"
+	PauseHolder    = "pause-holder"
 )
 
 // The servers that a fault may name by what they are.
@@ -122,6 +124,9 @@ func FaultKinds() []FaultKind {
 			[]string{"sessions", "znodes"}, []string{"size"}),
 		one(KillDriver, "SIGKILL: the process of the driver that holds the session is gone, or all of them, and its sessions with it: the servers keep their znodes "+
 			"until they expire; other processes and sessions take their places", nil, session),
+		one(KillHolder, "kill-driver of a process in which somebody holds a lock at that moment, which is stopped before, so that it is certain", nil, nil),
+		one(PauseHolder, "SIGSTOP: a process of the driver in which somebody holds a lock at that moment stands still, and its applications with it; healed by letting "+
+			"it go on", nil, []string{"for"}),
 	}
 }
 

@@ -22,6 +22,7 @@ type Profile struct {
 	Deadline       time.Duration // of one operation; 0: none
 	Warmup         time.Duration
 	Duration       time.Duration // of the steady phase of each cell
+	Overtime       time.Duration // of the load after the steady phase
 	Drain          time.Duration // how long operations in flight at the end may take to finish
 	Repetitions    int
 	Seed           uint64

@@ -8,7 +8,7 @@ import (
 
 const clientsCaption = "What the clients and the servers used. Client CPU is that of the driver's processes, and of zkbench itself where it holds the sessions: its measuring " +
 	"included. Memory is resident, all of a driver's processes by all of their sessions. Requests and watch events are counted by the servers of ZooKeeper. Fairness is Jain's index of the " +
-	"grants per session: 1 is even."
+	"grants per session: 1 is even. A stale write comes after one of a later grant; 'lock free' is from the end, or the stop, of its holder to the next grant of a lock."
 
 // clientsOf is what clients that are not zkbench's used, beside those that are. It has no rows where no cell has a driver.
 func clientsOf(group []row) table {
@@ -49,7 +49,25 @@ func clientsOf(group []row) table {
 			return v, known && c.Sessions > 1
 		}).count()
 	}})
+	for _, c := range [][3]string{{"unfenced", "stale writes taken without a fence", "stale_writes_unfenced"}, {"fenced", "stale writes taken with a fence", "stale_writes_accepted"}} {
+		of := func(cell results.Cell) (float64, bool) { v, known := cell.Cost[c[2]]; return v, known }
+		all = append(all, column{"stale", c[0], c[1], false, partOfOp + 1, func(r row) string { return r.figure(byOperations, of).count() }})
+	}
+	for _, c := range [][3]string{{"killed ms", "lock free after its holder was killed, ms", "kill-holder"}, {"stopped ms", "lock free after its holder was stopped, ms", "pause-holder"}} {
+		add("lock free", c[0], c[1], func(cell results.Cell) (float64, bool) { return lockFree(cell, c[2]) })
+	}
 	return build(group, append(all, outcomes[len(outcomes)-1]))
+}
+
+// lockFree is from a fault of that kind to the next grant of the lock, in the mean of the cell.
+func lockFree(c results.Cell, kind string) (ms float64, known bool) {
+	n := 0.0
+	for _, f := range c.Faults {
+		if f.Kind == kind && f.LockFree != nil {
+			ms, n = ms+*f.LockFree, n+1
+		}
+	}
+	return ms / max(n, 1), n > 0
 }
 
 // elsewhere says whether the locks of the cell are not in ZooKeeper, whose servers then tell nothing of them.

@@ -21,7 +21,10 @@ func TestClientsTable(t *testing.T) {
 	own.Server.Set("requests", 6*78.4*5)
 	own.Server["watch_events"] = nil
 	driven.Driver = &results.Driver{Name: "kazoo", Store: "zookeeper", CPUPerOp: &cpu, KiBPerSession: &kib}
-	driven.Cost = map[string]float64{"fairness_jain": 0.87}
+	driven.Cost = map[string]float64{"fairness_jain": 0.87, "stale_writes_unfenced": 1, "stale_writes_accepted": 0, "stale_writes_rejected": 1}
+	free, pause, object := 5120.0, 5300.0, 0
+	driven.Faults = []results.Fault{{Kind: "kill-holder", Target: "session 3, holder of object 0", AtS: 9, Object: &object, LockFree: &free, LongestPause: &pause},
+		{Kind: "pause-holder", Target: "session 1, holder of object 0", AtS: 20, Object: &object, LongestPause: &pause}}
 	silent.Server = own.Server // of ZooKeeper, where its locks are not
 	silent.Driver, silent.Cost = &results.Driver{Name: "mine", Store: "redis", ServerCPUPerOp: &cpu}, map[string]float64{"fairness_jain": 1}
 	run.Profile, run.Cells = "libraries", []results.Cell{own, driven, silent}

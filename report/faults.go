@@ -48,7 +48,7 @@ func successOf(group []row) string {
 func faultsOf(group []row) table {
 	var t table
 	first := t.faultHeads(group)
-	for _, h := range [][3]string{{"", "recovered s", "recovered, s"}, {"", "next ms", "next, ms"}, {"pause, ms", "longest", "pause, ms"}, {"pause, ms", "before", "pause before, ms"},
+	for _, h := range [][3]string{{"", "recovered s", "recovered, s"}, {"", "next ms", "next, ms"}, {"", "lock free ms", "lock free, ms"}, {"pause, ms", "longest", "pause, ms"}, {"pause, ms", "before", "pause before, ms"},
 		{"rate, /s", "before", "before, /s"}, {"rate, /s", "lowest", "lowest, /s"}} {
 		t.head(h[0], h[1], h[2], false, partOfOp)
 	}
@@ -72,7 +72,7 @@ func faultsOf(group []row) table {
 				if f.SessionsMoved != nil {
 					moved = fmt.Sprint(*f.SessionsMoved)
 				}
-				line = append(line, maybe(f.HealedS, 3), maybe(f.NextGrant, 2), maybe(f.LongestPause, 2), maybe(f.PauseBefore, 2),
+				line = append(line, maybe(f.HealedS, 3), maybe(f.NextGrant, 2), maybe(f.LockFree, 2), maybe(f.LongestPause, 2), maybe(f.PauseBefore, 2),
 					maybe(f.ThroughputBefore, 2), maybe(f.ThroughputAfter, 2), moved, fmt.Sprint(f.SessionsExpired), fmt.Sprint(f.Orphans))
 				t.rows = append(t.rows, line)
 			}
@@ -150,6 +150,11 @@ func outcomeOf(f results.Fault, success string) string {
 	}
 	if f.ThroughputBefore != nil && f.ThroughputAfter != nil && *f.ThroughputAfter < *f.ThroughputBefore {
 		text += fmt.Sprintf("; the worst second had %.0f %% of the rate before", 100**f.ThroughputAfter / *f.ThroughputBefore)
+	}
+	if f.LockFree != nil {
+		text += fmt.Sprintf("; its lock was granted again after %s ms", phrase.Number(*f.LockFree, 2))
+	} else if f.Object != nil {
+		text += "; its lock was not granted again"
 	}
 	text += restarts(f) + storm(f, success)
 	if f.Orphans > 0 {

@@ -19,6 +19,9 @@ type Fault struct {
 	Restarts []Restart `json:"restarts,omitempty"`
 	// NextGrant is from the fault, or from when the servers told of one that was not planned, to the next success, of whatever object.
 	NextGrant *float64 `json:"next_grant_ms"`
+	// LockFree is from the fault of a holder to the next grant of its lock, Object; absent where there was none.
+	Object   *int     `json:"object,omitempty"`
+	LockFree *float64 `json:"lock_free_ms,omitempty"`
 	// LongestPause is the longest time without a success of one object, of all objects the worst; PauseBefore the same of the seconds
 	// before the fault.
 	LongestPause *float64 `json:"longest_pause_ms"`

@@ -273,7 +273,8 @@ var requestKinds = []string{"create", "delete", "set", "get", "exists", "list", 
 
 // otherCosts are the other keys of cost. docs/results.md has the unit and the scope of each.
 var otherCosts = []string{"failed_writes", "wake_efficiency", "ownerless_share", "ownerless_share_worst", "fairness_jain", "fairness_random",
-	"overtakes_per_grant", "overtakes_max", "longest_wait_per_median", "stale_writes_accepted", "stale_writes_rejected"}
+	"overtakes_per_grant", "overtakes_max", "longest_wait_per_median", "stale_writes_accepted", "stale_writes_rejected",
+	"stale_writes_unfenced"}
 
 // costedPer is how many cost_per_success is per.
 func (v *validation) costedPer(c Cell) int64 {

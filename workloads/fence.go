@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/zkbench/zkbench/metrics"
 	"github.com/zkbench/zkbench/profiles"
@@ -22,15 +23,21 @@ const (
 	NoFence       Fence = "none"
 	RegisterFence Fence = "register" // the resource is a recipes.FencedRegister in this process
 	ServerFence   Fence = "server"   // the resource is a znode beside the object, written with recipes.Protect
+	// BothFences: each grant writes to two resources in this process, a recipes.FencedRegister, if it has a token, and one that takes every write.
+	BothFences Fence = "both"
 )
 
 var fence = profiles.Field{Key: "fence", Type: profiles.OneOf, Axis: true, Example: "[none, server]",
 	Words: []string{string(NoFence), string(RegisterFence), string(ServerFence)}, Doc: "What each holder's write at the end of its hold goes " +
 		"through: none, which writes nothing; a register in zkbench that compares tokens; a znode, in one transaction with a check of the grant."}
 
+// lockFence is the fence of an exclusive lock, whose unfenced writes can be judged by the order of its grants.
+var lockFence = profiles.Field{Key: fence.Key, Type: fence.Type, Axis: true, Example: "[none, both]", Words: append(slices.Clone(fence.Words), string(BothFences)),
+	Doc: fence.Doc + " With both the write goes to that register, if the grant has a token, and to one that takes all and counts the stale ones."}
+
 // notRegister is Kind.Shared of a workload whose fence may be in this process.
 func notRegister(p profiles.Profile) (problems []profiles.Problem) {
-	if i := slices.Index(p.Words(fence), string(RegisterFence)); i >= 0 {
+	if i := slices.IndexFunc(p.Words(fence), func(f string) bool { return Fence(f) == RegisterFence || Fence(f) == BothFences }); i >= 0 {
 		problems = append(problems, profiles.Problem{Key: fence.Key, Index: i, Message: "a register is in one process, and the sessions are in several (use server)"})
 	}
 	return problems
@@ -44,9 +51,9 @@ func fenceable[T any](all []recipes.Variant[T], variants []Variant) []Variant {
 		}
 		variants[i].Check = func(p profiles.Profile) (problems []profiles.Problem) {
 			for n, f := range p.Words(fence) {
-				if Fence(f) != NoFence {
+				if Fence(f) != NoFence && Fence(f) != BothFences {
 					problems = append(problems, profiles.Problem{Key: fence.Key, Index: n, Message: fmt.Sprintf(
-						"the grants of %s carry no token that a fence could compare (leave the variant out, or use none)", v.Name)})
+						"the grants of %s carry no token that a fence could compare (leave the variant out, or use none; a lock may use both)", v.Name)})
 				}
 			}
 			return problems
@@ -61,20 +68,40 @@ var fenceZnodes = recipes.Znodes{Persistent: []string{`cell-#/resource-#`}}
 // guarded is the resources of the objects, by object, behind a fence.
 type guarded struct {
 	fence     Fence
+	tokens    bool // of BothFences: the grants have some
 	dir       string
-	registers []register // of RegisterFence
+	registers []register // in this process
 }
 
 func newGuarded(l Load, objects int) *guarded {
 	g := &guarded{fence: Fence(l.Word(fence)), dir: l.Dir}
-	if g.fence == RegisterFence {
+	if g.fence == RegisterFence || g.fence == BothFences {
 		g.registers = make([]register, objects)
 	}
 	return g
 }
 
 // on says whether grants write at all.
-func (g *guarded) on() bool { return g.fence == RegisterFence || g.fence == ServerFence }
+func (g *guarded) on() bool { return g.fence != NoFence && g.fence != "" }
+
+// compares says whether what they write is fenced.
+func (g *guarded) compares() bool { return g.on() && (g.fence != BothFences || g.tokens) }
+
+// granted gives a grant its place in the order of the grants of an object: that in which they were heard of.
+func (g *guarded) granted(object uint32) (place int64) {
+	if g == nil || g.fence != BothFences {
+		return 0
+	}
+	return g.registers[object].granted.Add(1)
+}
+
+// unfenced is how many stale writes the resources without a fence have taken; false: there are none.
+func (g *guarded) unfenced() (stale int64, some bool) {
+	for i := range g.registers {
+		stale += g.registers[i].stale.Load()
+	}
+	return stale, g.fence == BothFences
+}
 
 func (g *guarded) path(object uint32) string { return fmt.Sprintf("%s/resource-%d", g.dir, object) }
 
@@ -91,11 +118,14 @@ func (g *guarded) setup(ctx context.Context, s zk.Session, objects int) error {
 	return nil
 }
 
-// register is a resource in this process, and the order in which it took what was written.
+// register is a resource in this process, and the order in which it took what was written; beside it is one without a fence.
 type register struct {
 	recipes.FencedRegister
-	mu    sync.Mutex
-	order int64
+	mu      sync.Mutex
+	order   int64
+	latest  int64        // place of the latest grant that has written to the one without a fence
+	granted atomic.Int64 // grants
+	stale   atomic.Int64 // writes that the one without a fence took after one of a later grant
 }
 
 func (r *register) write(token int64, value []byte) (order int64, err error) {
@@ -108,12 +138,29 @@ func (r *register) write(token int64, value []byte) (order int64, err error) {
 	return r.order, nil
 }
 
+// writeUnfenced writes to the one without a fence.
+func (r *register) writeUnfenced(place int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if place < r.latest {
+		r.stale.Add(1)
+	}
+	r.latest = max(r.latest, place)
+}
+
 // written is what holders write: as much as a small record takes. Nobody changes it.
 var written = make([]byte, 64)
 
-// write makes the write of a grant and says which place it has in the order of the resource: of a znode the zxid.
-func (g *guarded) write(ctx context.Context, s zk.Session, object uint32, grant recipes.Grant) (order int64, err error) {
-	if g.fence == RegisterFence {
+// write makes the write of a grant, of that place, and says which place it has in the order of the resource: of a znode the zxid.
+func (g *guarded) write(ctx context.Context, s zk.Session, object uint32, place int64, grant recipes.Grant) (order int64, err error) {
+	switch g.fence {
+	case BothFences:
+		g.registers[object].writeUnfenced(place)
+		if !g.tokens {
+			return place, nil
+		}
+		fallthrough
+	case RegisterFence:
 		return g.registers[object].write(grant.Token, written)
 	}
 	_, st, err := recipes.Protect(ctx, s, grant, g.path(object), written)
@@ -126,11 +173,19 @@ func (j *holder) protect(ctx context.Context, grant recipes.Grant) {
 	if !j.guarded.on() {
 		return
 	}
+	if j.Work != nil {
+		end, alive := j.Work(ctx)
+		if !alive { // who died has written nothing
+			return
+		}
+		defer end()
+		defer j.Standing.Ends() // whose process is stopped while it holds has not written
+	}
 	w := metrics.Sample{Op: metrics.Write, Session: j.ID, Object: j.object, Token: grant.Token, Start: j.Origin.Now()}
 	w.Due = w.Start
 	wctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), j.Session.Timeout())
 	defer cancel()
-	order, err := j.guarded.write(wctx, j.observed, j.object, grant)
+	order, err := j.guarded.write(wctx, j.observed, j.object, j.place, grant)
 	w.End, w.Value = j.Origin.Now(), order
 	switch {
 	case errors.Is(err, recipes.ErrStale):

@@ -168,11 +168,14 @@ func stale(t *testing.T, st *stand) {
 }
 
 func TestALateWriteIsRejectedByEveryFence(t *testing.T) {
-	for _, fence := range behind {
+	for _, fence := range append(slices.Clone(behind), BothFences) {
 		for _, variant := range []string{"predecessor", "single-node"} {
 			synctest.Test(t, func(t *testing.T) {
 				st := lockStand(t, latency, cell(2, profiles.Values{"fence": string(fence)}), variant)
 				stale(t, st)
+				if n, some := st.work.(Unfenced).Unfenced(); some != (fence == BothFences) || some && n != 1 {
+					t.Errorf("%s, %s: without a fence %d stale writes, %v", fence, variant, n, some)
+				}
 				var late metrics.Sample
 				for s := range st.history.All() {
 					if s.Op == metrics.Write && s.Session == 0 {
@@ -271,7 +274,9 @@ func TestFencesThatCannotBe(t *testing.T) {
 		{"lock", "with", "fence: [none, register, server]", ""},
 		{"lock", "without", "fence: [none, register]", "the grants of without carry no token that a fence could compare"},
 		{"lock", "without", "fence: server", "carry no token"},
-		{"lock", "with", "fence: moat", `unknown value "moat" (expected one of none, register, server)`},
+		{"lock", "without", "fence: [none, both]", ""},
+		{"semaphore", "with", "permits: 1\nfence: both", "unknown value"},
+		{"lock", "with", "fence: moat", `unknown value "moat" (expected one of none, register, server, both)`},
 		{"semaphore", "with", "permits: 3\nfence: server", ""},
 		{"semaphore", "with", "permits: 1\nfence: register", ""},
 		{"semaphore", "with", "permits: 2\nfence: register", "use server"},

@@ -140,6 +140,7 @@ type holder struct {
 	deadline time.Duration                  // of one acquisition; 0: none
 	holdFor  func(*rand.Rand) time.Duration // how long a grant is held
 	guarded  *guarded                       // what the grant protects
+	place    int64                          // of the last grant, in the order of guarded
 	shared   bool                           // the release that lets us in may be of another process
 	observed zk.Session                     // the session, as the tracker sees it
 }
@@ -187,6 +188,7 @@ func (j *holder) request(ctx context.Context, op metrics.Op, due time.Duration,
 		j.Standing.Ends()
 		p.until = j.gaveUp(ctx, actx, s.Outcome)
 	} else {
+		j.place = j.guarded.granted(j.object)
 		j.Standing.Holds(j.object, op == metrics.ReadAcquire)
 	}
 	return g, s, p, err == nil

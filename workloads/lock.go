@@ -29,7 +29,7 @@ func Locks(all []recipes.Variant[recipes.Lock]) Kind {
 			Fields: []profiles.Field{
 				described(objects, "Locks; the sessions are spread over them evenly. Contenders = sessions / objects."),
 				described(hold, "How long a grant is held before it is released."),
-				fence,
+				lockFence,
 			},
 			Check: func(p profiles.Profile) []profiles.Problem { return crowded(p, 1, "lock") }},
 		Objects:  "lock",
@@ -41,7 +41,9 @@ func Locks(all []recipes.Variant[recipes.Lock]) Kind {
 // NewLock returns the workload 'lock': acquire, hold, release.
 func NewLock(v recipes.Variant[recipes.Lock], o recipes.Options, l Load) Workload {
 	n := l.Objects()
-	return &lock{driving: drive(v, o, l), places: places{l.Dir, "lock", n}, released: make([]atomic.Int64, n), guarded: newGuarded(l, n)}
+	g := newGuarded(l, n)
+	g.tokens = v.Tokens || l.Foreign != nil && l.Foreign.Tokens
+	return &lock{driving: drive(v, o, l), places: places{l.Dir, "lock", n}, released: make([]atomic.Int64, n), guarded: g}
 }
 
 type lock struct {
@@ -59,7 +61,11 @@ func (l *lock) Setup(ctx context.Context, s zk.Session) error {
 // Checks are the promises of the variant.
 func (l *lock) Checks() []check.Check {
 	if l.Foreign != nil {
-		return l.foreignChecks([]check.Check{check.TokenOrder()}, check.MutualExclusion(), check.Liveness(l.Stall))
+		tokens := []check.Check{check.TokenOrder()}
+		if l.guarded.compares() {
+			tokens = append(tokens, check.Fence(0))
+		}
+		return l.foreignChecks(tokens, check.MutualExclusion(), check.Liveness(l.Stall))
 	}
 	checks := []check.Check{check.MutualExclusion()}
 	if l.variant.Tokens {
@@ -70,11 +76,14 @@ func (l *lock) Checks() []check.Check {
 	} else {
 		checks = append(checks, check.Starvation(l.Stall))
 	}
-	if l.guarded.on() {
+	if l.guarded.compares() {
 		checks = append(checks, check.Fence(0))
 	}
 	return append(checks, check.NothingLeft(), check.Liveness(l.Stall))
 }
+
+// Unfenced is how many stale writes were taken without a fence.
+func (l *lock) Unfenced() (stale int64, some bool) { return l.guarded.unfenced() }
 
 // Measures of a lock are its grants, and their phases where its requests are seen.
 func (l *lock) Measures() []Measure { return l.seen(grants(metrics.Acquire)) }

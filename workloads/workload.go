@@ -37,6 +37,13 @@ type Driven interface {
 	IsDriven(session uint32) bool
 }
 
+// Unfenced is a Workload whose grants may write to a resource without a fence.
+type Unfenced interface {
+	Workload
+	// Unfenced is how many writes it took after one of a later grant; false: nothing is written there.
+	Unfenced() (stale int64, some bool)
+}
+
 // Owned is a Workload of whose objects somebody may wait for more than that nobody holds them.
 type Owned interface {
 	Workload
@@ -148,6 +155,9 @@ type Seat struct {
 	Origin   metrics.Origin
 	Rand     *rand.Rand
 	Standing *metrics.Standing // what the session is doing, for whoever looks on; nil: nobody does
+	// Work begins, and end ends, something short that the client does beside its requests: it waits while the process of the client is stopped. False: that is gone, or
+	// ctx has ended. Nil: the client is in this process.
+	Work func(ctx context.Context) (end func(), alive bool)
 	// Open opens a session in the place of Session, which has ended. It is Session from then on.
 	Open func(ctx context.Context) (zk.Session, error)
 	// MayLead tells whether the server of the session may be the leader: it is not known to be a follower, an observer or alone. nil: none may.

@@ -31,7 +31,7 @@ var (
 	// of a session, by its own means
 	ofSessions = []string{profiles.Expire, profiles.Crash}
 	// of the processes of a driver
-	ofDrivers = []string{profiles.KillDriver}
+	ofDrivers = []string{profiles.KillDriver, profiles.KillHolder, profiles.PauseHolder}
 	// of the connections of clients, by the proxy in front of the servers
 	ofConnections = []string{profiles.CutReply, profiles.CutRequest, profiles.Silence, profiles.DelayEvents, profiles.HoldEvents,
 		profiles.RepeatEvents, profiles.DropEvents, profiles.Reset}

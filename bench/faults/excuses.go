@@ -51,7 +51,9 @@ func (s *Schedule) excused(f Fault) [][2]time.Duration {
 		return all
 	case ofServer:
 		return [][2]time.Duration{{f.Begun, f.At + s.aftermath()}, {f.RecoveredAt, f.RecoveredAt + electionAllowance}}
-	case f.Kind == profiles.Crash, f.Kind == profiles.KillDriver, f.Kind == profiles.Silence: // its znodes are in the way until it expires
+	case f.Kind == profiles.PauseHolder:
+		return [][2]time.Duration{{f.Begun, f.RecoveredAt + s.expiry()}}
+	case f.Kind == profiles.Crash, f.Kind == profiles.KillDriver, f.Kind == profiles.KillHolder, f.Kind == profiles.Silence: // its znodes are in the way until it expires
 		return [][2]time.Duration{{f.At, f.At + s.expiry()}}
 	}
 	return nil // the session is connected again at once, or its znodes are gone
@@ -76,6 +78,11 @@ func (s *Schedule) Samples(unplanned []Fault) []metrics.Sample {
 	for _, f := range append(s.Injected(), unplanned...) {
 		if f.Kind == profiles.Expire {
 			add(metrics.Expire, f.Session, f.At, f.RecoveredAt, s.learning(f.Session))
+		}
+		if f.Kind == profiles.PauseHolder { // who stands still does nothing with what it holds, and knows no better until it is told
+			for _, session := range f.Holder.Sessions {
+				add(metrics.Expire, session, f.Begun, f.RecoveredAt, s.learning(session))
+			}
 		}
 		for _, time := range s.excused(f) {
 			add(metrics.Fault, 0, time[0], time[1], 0)

@@ -31,6 +31,8 @@ type Target struct {
 	Storms         *Storms // made ready; nil: none is planned
 	// KillDriver ends the process of a driver that holds the session of a seat, or all of its processes for profiles.AnySession; nil: no driver holds them.
 	KillDriver func(seat int) error
+	// StopHolder stops a process of a driver while one of its sessions holds a lock, when there is one; nil: no driver holds them.
+	StopHolder func(ctx context.Context) (Holder, error)
 	Tell       func(Event) // called from several goroutines
 }
 
@@ -38,6 +40,13 @@ type Target struct {
 type Place struct {
 	ID     int64
 	Server string
+}
+
+// Holder is a session of a driver that holds a lock, in a process that is stopped.
+type Holder struct {
+	Session, Object int
+	Sessions        []int // all of the process
+	Kill, Resume    func() error
 }
 
 // Event is what happens with a fault: it was injected, the system recovered, or one of both failed.
@@ -67,6 +76,7 @@ type Fault struct {
 	Places       []Place // of the sessions when it was injected
 	Storm        *Storm  // what came of a storm; nil: it is none
 	Steps        []Step  // of a rolling restart
+	Holder       *Holder // that it was injected into; nil: it is about none
 
 	standing bool       // it has its effects for as long as it lasts
 	effects  func() int // counts Times; nil: that is not counted
@@ -167,6 +177,9 @@ func (s *Schedule) inject(ctx, steady context.Context, i int, f profiles.Planned
 	if f.Kind == profiles.RollingRestart {
 		return nil, s.roll(ctx, steady, i, f)
 	}
+	if f.Kind == profiles.KillHolder || f.Kind == profiles.PauseHolder {
+		return s.hitHolder(steady, i)
+	}
 	ctx, cancel := context.WithTimeout(ctx, actWithin)
 	defer cancel()
 	if slices.Contains(ofSessions, f.Kind) {
@@ -191,6 +204,35 @@ func (s *Schedule) killDriver(i int, f profiles.PlannedFault) error {
 	s.injected(i, from)
 	s.recovered(i, nil)
 	return nil
+}
+
+// hitHolder kills the process of a driver in which somebody holds a lock, or has it stand still until the recovery.
+func (s *Schedule) hitHolder(steady context.Context, i int) (recovery, error) {
+	if s.target.StopHolder == nil {
+		return nil, errors.New("no driver holds the sessions")
+	}
+	s.keepPlaces(i)
+	h, err := s.target.StopHolder(steady)
+	if err != nil {
+		return nil, err
+	}
+	at := s.target.Origin.Now()
+	s.mu.Lock()
+	f := &s.all[i]
+	f.Begun, f.Holder, f.Target = at, &h, fmt.Sprintf("session %d, holder of object %d", h.Session, h.Object)
+	kills := f.Kind == profiles.KillHolder
+	s.mu.Unlock()
+	if kills {
+		if err := h.Kill(); err != nil {
+			return nil, errors.Join(err, h.Resume())
+		}
+	}
+	s.injected(i, at)
+	if kills {
+		s.recovered(i, nil)
+		return nil, nil
+	}
+	return func(context.Context) error { return h.Resume() }, nil
 }
 
 // endSession expires a session, or has its client die.
