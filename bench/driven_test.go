@@ -121,6 +121,14 @@ func TestReadWriteLocksOfADriver(t *testing.T) {
 	}
 }
 
+// The semaphores of a driver, of one that has a permit more than it should, and of one that forgets to give permits back.
+func TestSemaphoresOfADriver(t *testing.T) {
+	null := nullDriver(t)
+	other(t, null, "semaphore", "permits", "holds", 0, "permits: 2")
+	other(t, null, "semaphore", "capacity", "holds", 0, "permits: 2")
+	other(t, script(t, `sed -u 's/"permits":2/"permits":3/' | `+null), "semaphore", "permits", "violated", 4, "permits: 2")
+}
+
 func TestADriverThatBreaksTheProtocolEndsTheRun(t *testing.T) {
 	doc, err := driven(t, script(t, nullDriver(t)+` | sed -u 's/"id":30,/"id":31,/'`))
 	if err == nil || doc.Exit.Code != 1 || !strings.Contains(doc.Exit.Reason, "breaks the protocol") {

@@ -13,6 +13,7 @@ import (
 	"github.com/zkbench/zkbench/metrics"
 	"github.com/zkbench/zkbench/results"
 	"github.com/zkbench/zkbench/workloads"
+	"github.com/zkbench/zkbench/zk"
 )
 
 // newCell prepares a cell; nothing has touched the ensemble yet.
@@ -24,14 +25,16 @@ func (r *runner) newCell(s spec, number, of int) (*cell, error) {
 	}
 	asked := load(s, r.dir(number))
 	asked.Shared = r.merges || !r.Share.Whole()
+	var c *cell
 	if hello, driven := r.hellos[variant.Program]; driven {
-		asked.Foreign = &workloads.Foreign{Tokens: hello.Tokens, Znodes: hello.Store == drivers.ZooKeeper}
+		asked.Foreign = &workloads.Foreign{Tokens: hello.Tokens, Znodes: hello.Store == drivers.ZooKeeper,
+			Open: func(ctx context.Context, client int) (zk.Session, error) { return c.clients.dial(ctx, client) }}
 	}
 	work, err := variant.New(asked, r.profile.Options)
 	if err != nil {
 		return nil, err
 	}
-	c := &cell{runner: r, spec: s, number: number, of: of, work: work,
+	c = &cell{runner: r, spec: s, number: number, of: of, work: work,
 		collector: metrics.NewCollector(0), history: r.newHistory(), fanout: metrics.NewFanout(0), trips: r.newTrips(),
 		standings: metrics.NewStandings(s.sessions), set: time.Now(),
 	}

@@ -82,7 +82,7 @@ func newRig(t *testing.T, cfg zktest.Config, lines ...string) *rig {
 			workloads.Driving(workloads.RWLocks(zklock.RWVariants()), drivers.CanReadWrite, drivers.ReadWrite, workloads.NewReadWrite), workloads.Queues(zkqueue.Variants()),
 			workloads.PriorityQueues(zkqueue.PriorityVariants()), workloads.Barriers(zkbarrier.Variants()), workloads.DoubleBarriers(zkbarrier.DoubleVariants()),
 			workloads.Rendezvouses(zkbarrier.RendezvousVariants()), workloads.Commits(zkcommit.Variants()), workloads.Elections(zkelection.Variants()),
-			workloads.MultiLocks(zklock.MultiVariants()), workloads.Semaphores(zksemaphore.Variants()), workloads.Configs(zksetting.Variants()),
+			workloads.MultiLocks(zklock.MultiVariants()), workloads.Driving(workloads.Semaphores(zksemaphore.Variants()), drivers.CanSemaphore, drivers.Semaphore, workloads.NewSemaphore), workloads.Configs(zksetting.Variants()),
 			workloads.Groups(zkmembership.Variants()), workloads.DelayQueues(zkqueue.DelayVariants()), workloads.Revocables(zklock.RevocableVariants()), workloads.OpenedSessions()},
 			Engines: []Engine{{Name: "memory", Persistent: true, Dial: r.dial}}}}
 	return r
@@ -273,6 +273,6 @@ var errRefused = errors.New("connection refused")
 // catalogue is all workloads as profiles name them.
 var catalogue = Setup{Workloads: []workloads.Kind{workloads.Driving(workloads.Locks(nil), "", drivers.Lock, workloads.NewLock),
 	workloads.MultiLocks(nil), workloads.Driving(workloads.RWLocks(nil), "", drivers.ReadWrite, workloads.NewReadWrite), workloads.Revocables(nil),
-	workloads.Semaphores(nil), workloads.Queues(nil), workloads.PriorityQueues(nil), workloads.DelayQueues(nil), workloads.Elections(nil),
+	workloads.Driving(workloads.Semaphores(nil), "", drivers.Semaphore, workloads.NewSemaphore), workloads.Queues(nil), workloads.PriorityQueues(nil), workloads.DelayQueues(nil), workloads.Elections(nil),
 	workloads.Barriers(nil), workloads.DoubleBarriers(nil), workloads.Rendezvouses(nil), workloads.Counters(nil, nil), workloads.Groups(nil),
 	workloads.Configs(nil), workloads.Commits(nil), workloads.OpenedSessions()}}.Catalogue()

@@ -29,8 +29,24 @@ type Finding struct {
 	Err     error
 }
 
-// ErrTwoHolders: a lock was granted while somebody else held it.
-var ErrTwoHolders = errors.New("two hold the lock at once")
+// Errors of drivers that do not keep what they promise.
+var (
+	// ErrTwoHolders: a lock was granted while somebody else held it.
+	ErrTwoHolders = errors.New("two hold the lock at once")
+	// ErrTooMany: a permit was granted while all were held.
+	ErrTooMany = errors.New("more hold permits than there are")
+)
+
+// Unsafe reports whether an error is one of these.
+func Unsafe(err error) bool { return errors.Is(err, ErrTwoHolders) || errors.Is(err, ErrTooMany) }
+
+// breach is what it is when a request is granted that excludes somebody who holds.
+func (r Request) breach() error {
+	if r.Permits > 0 {
+		return ErrTooMany
+	}
+	return ErrTwoHolders
+}
 
 // OwnMemory is the store of a driver whose locks are known to one process alone.
 const OwnMemory = "memory"
@@ -55,13 +71,14 @@ type step struct {
 }
 
 // holds is what can be held by one alone.
-var holds = []string{CanLock, CanReadWrite}
+var holds = []string{CanLock, CanReadWrite, CanSemaphore}
 
 var steps = []step{
 	{"hello", (*kit).hellos, nil, ""}, {"requests", (*kit).requests, nil, ""}, {"exclusion", (*kit).exclusion, holds, ""}, {"turmoil", (*kit).turmoil, holds, ""},
 	{"try", (*kit).try, holds, ""}, {"deadline", (*kit).deadline, holds, ""}, {"cancellation", (*kit).cancellation, holds, ""}, {"close", (*kit).closing, holds, ""},
 	{"death", (*kit).death, holds, ""},
 	{"read-write", (*kit).readWrite, []string{CanReadWrite}, ""}, {"rw-turmoil", (*kit).rwTurmoil, []string{CanReadWrite}, "read-write"},
+	{"semaphore", (*kit).semaphore, []string{CanSemaphore}, ""}, {"sem-turmoil", (*kit).semaphoreTurmoil, []string{CanSemaphore}, "semaphore"},
 	{"end", (*kit).ending, nil, ""},
 }
 
@@ -183,17 +200,20 @@ func (k *kit) begin(s *Session, r Request) (*call, error) {
 
 // answer waits for the answer of a request.
 func (k *kit) answer(ctx context.Context, s *Session, c *call, d time.Duration) (Reply, error) {
-	ctx, cancel := k.within(ctx, d, c.op+" was not answered")
+	ctx, cancel := k.within(ctx, d, c.r.Op+" was not answered")
 	defer cancel()
 	return s.p.await(ctx, c)
 }
 
 // alone is what one alone can hold: the lock, or what comes nearest to it of what the driver can do.
 func (k *kit) alone() Request {
-	if k.hello.Knows(CanLock) {
+	switch {
+	case k.hello.Knows(CanLock):
 		return Request{}
+	case k.hello.Knows(CanReadWrite):
+		return writing
 	}
-	return writing
+	return Request{Permits: 1}
 }
 
 // of is a request of that operation, for what another one is for.
@@ -235,7 +255,30 @@ func (k *kit) stillWaits(c *call, overtakes string) error {
 	if r.Error != "" {
 		return fmt.Errorf("an acquire that waits is answered with %s: %s", r.Error, r.Message)
 	}
-	return fmt.Errorf("%w: %s", ErrTwoHolders, overtakes)
+	return fmt.Errorf("%w: %s", c.r.breach(), overtakes)
+}
+
+// inVain has a session ask for what is not free, once until it is canceled and once up to a deadline.
+func (k *kit) inVain(ctx context.Context, s *Session, what Request, overtakes string) error {
+	c, err := k.begin(s, what.of(OpAcquire))
+	if err != nil {
+		return err
+	}
+	if err := k.stillWaits(c, overtakes); err != nil {
+		return err
+	}
+	if _, err := s.p.send(Request{Op: OpCancel, Of: c.id}); err != nil {
+		return err
+	}
+	if err := k.endsWith(ctx, s, c, ErrorCanceled); err != nil {
+		return err
+	}
+	short := what.of(OpAcquire)
+	short.DeadlineMS = settle.Milliseconds()
+	if c, err = k.begin(s, short); err != nil {
+		return err
+	}
+	return k.endsWith(ctx, s, c, ErrorTimeout)
 }
 
 // endsWith looks that a request that cannot be granted is given up as it should.
@@ -245,7 +288,7 @@ func (k *kit) endsWith(ctx context.Context, s *Session, c *call, want string) er
 	case err != nil:
 		return err
 	case r.Error == "":
-		return fmt.Errorf("%w: an acquire that was to end without it was granted", ErrTwoHolders)
+		return fmt.Errorf("%w: an acquire that was to end without it was granted", c.r.breach())
 	case r.Error != want:
 		return fmt.Errorf("it is answered with %s: %s (expected %s)", r.Error, r.Message, want)
 	}
@@ -266,7 +309,7 @@ func (k *kit) mayTry(ctx context.Context, s *Session, what Request, free bool, t
 	case free:
 		return k.releaseAs(ctx, s, what)
 	case r.Error == "":
-		return fmt.Errorf("%w: %s was granted", ErrTwoHolders, trying)
+		return fmt.Errorf("%w: %s was granted", what.breach(), trying)
 	case r.Error != ErrorHeld:
 		return fmt.Errorf("%s is answered with %s: %s (expected %s)", trying, r.Error, r.Message, ErrorHeld)
 	}

@@ -47,25 +47,7 @@ func (k *kit) readWrite(ctx context.Context) (string, error) {
 		return "", errors.Join(err, fmt.Errorf("a writer is not let in when nobody reads any more: %s %s", r.Error, r.Message))
 	}
 	for _, waits := range []Request{reading, writing} {
-		late, err := k.begin(all[3], waits.of(OpAcquire))
-		if err != nil {
-			return "", err
-		}
-		if err := k.stillWaits(late, fmt.Sprintf("a session was let in to %s while another one wrote", waits.Mode)); err != nil {
-			return "", err
-		}
-		if _, err := all[3].p.send(Request{Op: OpCancel, Of: late.id}); err != nil {
-			return "", err
-		}
-		if err := k.endsWith(ctx, all[3], late, ErrorCanceled); err != nil {
-			return "", err
-		}
-		short := waits.of(OpAcquire)
-		short.DeadlineMS = settle.Milliseconds()
-		if late, err = k.begin(all[3], short); err != nil {
-			return "", err
-		}
-		if err := k.endsWith(ctx, all[3], late, ErrorTimeout); err != nil {
+		if err := k.inVain(ctx, all[3], waits, fmt.Sprintf("a session was let in to %s while another one wrote", waits.Mode)); err != nil {
 			return "", err
 		}
 	}

@@ -66,6 +66,7 @@ func beDriver(defect string) error {
 type whole interface {
 	serve.Client
 	serve.ReadWriter
+	serve.Semaphore
 }
 
 // defective breaks the promises of a library.
@@ -82,6 +83,23 @@ func (d defective) AcquireMode(ctx context.Context, path, mode string) (serve.Gr
 		mode = drivers.ModeWrite
 	}
 	return d.whole.AcquireMode(ctx, path, mode)
+}
+
+func (d defective) AcquirePermit(ctx context.Context, path string, permits int) (serve.Grant, error) {
+	switch d.defect {
+	case "gives one permit too many":
+		permits++
+	case "gives one permit too few":
+		permits--
+	}
+	return d.whole.AcquirePermit(ctx, path, permits)
+}
+
+func (d defective) ReleasePermit(ctx context.Context, path string, permits int) error {
+	if d.defect == "loses permits" {
+		return nil
+	}
+	return d.whole.ReleasePermit(ctx, path, permits)
 }
 
 func (d defective) ReleaseMode(ctx context.Context, path, mode string) error {
@@ -190,8 +208,8 @@ func TestNullDriverConforms(t *testing.T) {
 			t.Error(f)
 		}
 	}
-	if len(all) != 12 {
-		t.Errorf("%d findings, want 12", len(all))
+	if len(all) != 14 {
+		t.Errorf("%d findings, want 14", len(all))
 	}
 }
 
@@ -234,6 +252,9 @@ func TestBrokenDriversAreCaught(t *testing.T) {
 		{"not JSON", "hello", drivers.ErrProtocol, "not a reply"},
 		{"no locks", "hello", nil, "can do nothing"},
 		{"lets writers in beside readers", "read-write", drivers.ErrTwoHolders, "a writer was let in"},
+		{"gives one permit too many", "semaphore", drivers.ErrTooMany, "one more session"},
+		{"gives one permit too few", "semaphore", nil, "permit 2 of 2"},
+		{"loses permits", "semaphore", nil, "given back"},
 		{"lets readers wait for readers", "read-write", nil, "beside readers: acquire was not answered"},
 		{"dies at once", "hello", drivers.ErrEnded, "no license"},
 	} {
@@ -255,6 +276,7 @@ func TestTurmoil(t *testing.T) {
 		says         string
 	}{
 		{"lets writers in beside readers", "rw-turmoil", drivers.ErrTwoHolders, "wrote and"},
+		{"gives one permit too many", "sem-turmoil", drivers.ErrTooMany, "3 of 2"},
 	} {
 		t.Run(c.defect, func(t *testing.T) {
 			t.Parallel()

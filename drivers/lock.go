@@ -17,6 +17,11 @@ func ReadWrite(name string) recipes.Variant[recipes.RWLock] {
 	return entry(name, "read/write lock", NewReadWrite)
 }
 
+// Semaphore is the catalogue's entry for the semaphore of a driver.
+func Semaphore(name string) recipes.Variant[recipes.Semaphore] {
+	return entry(name, "semaphore", NewSemaphore)
+}
+
 func entry[T any](name, what string, make func(zk.Session, string, recipes.Options) T) recipes.Variant[T] {
 	return recipes.Variant[T]{Name: name, Source: "a driver: docs/drivers.md", Doc: "the " + what + " of a program that is not zkbench's", New: make}
 }
@@ -29,6 +34,11 @@ func NewLock(s zk.Session, path string, _ recipes.Options) recipes.Lock {
 // NewReadWrite is a handle on the read/write lock at a path, of a session that a driver holds. It cannot downgrade.
 func NewReadWrite(s zk.Session, path string, _ recipes.Options) recipes.RWLock {
 	return &readWrite{handle{s: sessionOf(s), path: path}}
+}
+
+// NewSemaphore is a handle on the semaphore at a path, of a session that a driver holds. It gives one permit at a time.
+func NewSemaphore(s zk.Session, path string, o recipes.Options) recipes.Semaphore {
+	return &semaphore{handle{s: sessionOf(s), path: path}, max(o.Permits, 1)}
 }
 
 // sessionOf looks through Observe and Within; nil for a session of another kind.
@@ -125,4 +135,20 @@ func (l *readWrite) AcquireWrite(ctx context.Context) (recipes.Grant, error) {
 // Downgrade is nothing that the protocol has.
 func (l *readWrite) Downgrade(context.Context) (recipes.Grant, error) {
 	return recipes.Grant{}, zk.ErrUnimplemented
+}
+
+type semaphore struct {
+	handle
+	permits int
+}
+
+func (l *semaphore) Acquire(ctx context.Context, n int) ([]recipes.Grant, error) {
+	if n != 1 {
+		return nil, recipes.ErrPermits
+	}
+	g, err := l.acquire(ctx, Request{Permits: l.permits})
+	if err != nil {
+		return nil, err
+	}
+	return []recipes.Grant{g}, nil
 }

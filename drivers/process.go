@@ -62,7 +62,7 @@ type Process struct {
 // call is a request under way.
 type call struct {
 	id       int64
-	op       string
+	r        Request
 	sent     time.Time
 	received time.Time
 	reply    chan Reply // with room for one
@@ -137,7 +137,7 @@ func (p *Process) send(r Request) (*call, error) {
 	}
 	p.next++
 	r.ID = p.next
-	c := &call{id: r.ID, op: r.Op, reply: make(chan Reply, 1)}
+	c := &call{id: r.ID, r: r, reply: make(chan Reply, 1)}
 	if r.Op != OpCancel {
 		p.calls[r.ID] = c
 	}
@@ -245,10 +245,10 @@ func (p *Process) take(line []byte, at time.Time) error {
 		return nil
 	}
 	c.received = at
-	switch c.op {
+	switch c.r.Op {
 	case OpAcquire, OpTry, OpRelease:
 		if err := p.clock.lie(r, c.sent, at); err != nil {
-			return fmt.Errorf("%w: %s of request %d: %v; its clock and that of zkbench are known to agree within %v", ErrProtocol, c.op, r.ID, err, p.clock.bound)
+			return fmt.Errorf("%w: %s of request %d: %v; its clock and that of zkbench are known to agree within %v", ErrProtocol, c.r.Op, r.ID, err, p.clock.bound)
 		}
 		p.seam.Record(at.Sub(c.sent) - time.Duration(r.End-r.Start))
 	}

@@ -9,7 +9,7 @@ const Protocol = 1
 const (
 	OpHello   = "hello"   // who are you, and what does your clock say
 	OpOpen    = "open"    // open a session
-	OpAcquire = "acquire" // wait for a lock, or to read or write under one
+	OpAcquire = "acquire" // wait for a lock, to read or to write under one, or for a permit
 	OpTry     = "try"     // take a lock if it is free
 	OpRelease = "release" // give a lock up
 	OpCancel  = "cancel"  // end the wait of another request; it has no reply of its own
@@ -38,11 +38,12 @@ const (
 const (
 	CanLock      = "lock"       // acquire and release
 	CanReadWrite = "read-write" // acquire and release with a mode
+	CanSemaphore = "semaphore"  // acquire and release with permits
 	CanTry       = "try"        // of whatever it can acquire
 )
 
 // whole is what makes a program a driver: one of them at least.
-var whole = []string{CanLock, CanReadWrite}
+var whole = []string{CanLock, CanReadWrite, CanSemaphore}
 
 // The modes of a read/write lock.
 const (
@@ -63,6 +64,7 @@ type Request struct {
 	TimeoutMS  int64  `json:"timeout_ms,omitempty"`  // of open: the session timeout to ask for
 	Path       string `json:"path,omitempty"`        // of acquire, try and release: the lock
 	Mode       string `json:"mode,omitempty"`        // of the same: to read or to write under a read/write lock; "": the lock excludes everybody
+	Permits    int    `json:"permits,omitempty"`     // of the same: how many permits the semaphore has, of which it is about one; 0: it is about a lock
 	DeadlineMS int64  `json:"deadline_ms,omitempty"` // of acquire: how long to wait at most; 0: until canceled
 	Of         int64  `json:"of,omitempty"`          // of cancel: the id of the request
 }

@@ -19,7 +19,7 @@ var errGone = zk.ErrSessionExpired
 var errTaken = errors.New("somebody else holds it")
 
 // Session is a session that a driver holds: a zk.Session that can be ended, and relied on or not. What goes over its wire is the driver's
-// matter, so it refuses requests of its own. Handles on it are made with NewLock and NewReadWrite.
+// matter, so it refuses requests of its own. Handles on it are made with NewLock, NewReadWrite and NewSemaphore.
 type Session struct {
 	requests
 	p       *Process

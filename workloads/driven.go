@@ -1,6 +1,7 @@
 package workloads
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,12 +9,30 @@ import (
 	"github.com/zkbench/zkbench/check"
 	"github.com/zkbench/zkbench/profiles"
 	"github.com/zkbench/zkbench/recipes"
+	"github.com/zkbench/zkbench/zk"
 )
 
 // Foreign is what a driver says of itself that its workload has to know. Of its sessions zkbench sees neither requests nor events.
 type Foreign struct {
 	Tokens bool // its grants carry tokens
 	Znodes bool // its locks are znodes below the path that it is given
+	// Open opens a session of the driver beside those of the load, for a look at what is left, in the process whose turn it is; nil: it cannot be asked.
+	Open func(ctx context.Context, client int) (zk.Session, error)
+}
+
+// open opens some sessions. close ends those that are open, also after an error.
+func (f *Foreign) open(ctx context.Context, n int) (all []zk.Session, close func(), err error) {
+	for i := 0; i < n && err == nil; i++ {
+		var s zk.Session
+		if s, err = f.Open(ctx, i); err == nil {
+			all = append(all, s)
+		}
+	}
+	return all, func() {
+		for _, s := range all {
+			s.Close()
+		}
+	}, err
 }
 
 // processes has no default, so that what does not concern it does not show it.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"github.com/zkbench/zkbench/metrics"
@@ -68,6 +69,53 @@ func (p places) look(ctx context.Context, s zk.Session, r metrics.Recorder, insi
 		r.Record(left)
 	}
 	return nil
+}
+
+// lookBelow records for each object whether a znode of a session is left anywhere below it, or below what is beside it with its name before a dash:
+// where a driver's recipe has what, only its library knows.
+func (p places) lookBelow(ctx context.Context, s zk.Session, r metrics.Recorder) error {
+	if err := s.Sync(ctx, p.dir); err != nil {
+		return err
+	}
+	names, _, err := s.Children(ctx, p.dir)
+	if err != nil {
+		return err
+	}
+	for i := range uint32(p.n) {
+		left := metrics.Sample{Op: metrics.Left, Object: i}
+		for _, name := range names {
+			if name != p.child(i) && !strings.HasPrefix(name, p.child(i)+"-") {
+				continue
+			}
+			if err := sessionsBelow(ctx, s, p.dir+"/"+name, &left); err != nil {
+				return err
+			}
+		}
+		r.Record(left)
+	}
+	return nil
+}
+
+// sessionsBelow looks whether there is a znode of a session below another one. What goes meanwhile is not there.
+func sessionsBelow(ctx context.Context, s zk.Session, path string, left *metrics.Sample) error {
+	names, st, err := s.Children(ctx, path)
+	if errors.Is(err, zk.ErrNoNode) {
+		return nil
+	}
+	left.Token = max(left.Token, st.Pzxid)
+	for _, name := range names {
+		child := path + "/" + name
+		is, there, found := s.Exists(ctx, child)
+		switch {
+		case found != nil:
+			return found
+		case there && is.EphemeralOwner != 0:
+			left.Outcome = metrics.Failed
+		case there && is.NumChildren > 0:
+			err = errors.Join(err, sessionsBelow(ctx, s, child, left))
+		}
+	}
+	return err
 }
 
 // population is how many of a cell's sessions are at an object.

@@ -37,9 +37,9 @@ func Semaphores(all []recipes.Variant[recipes.Semaphore]) Kind {
 				return problems
 			}},
 		Objects: "semaphore",
-		Znodes: fenceZnodes.And(recipes.Znodes{
-			Persistent: []string{`OBJECT/(leases|locks|max)`},
-			Ephemeral:  []string{`(leases|locks)/PROTECTED`},
+		Znodes: fenceZnodes.And(recipes.Znodes{ // kazoo has the leases in the object, and its lock beside it
+			Persistent: []string{`OBJECT/(leases|locks|max)`, `cell-#/OBJECT-__lock__`},
+			Ephemeral:  []string{`(leases|locks)/PROTECTED`, `OBJECT/GUID`, `OBJECT-__lock__/PROTECTED`},
 		}),
 		Variants: fenceable(all, variantsOf(all, func(v recipes.Variant[recipes.Semaphore]) []Option {
 			return slices.Concat(watch(v.Watch), layout(recipes.SemaphoreLayouts),
@@ -71,11 +71,22 @@ const (
 
 // Setup makes the semaphores' directories and what the fence needs.
 func (w *semaphore) Setup(ctx context.Context, s zk.Session) error {
-	return errors.Join(w.make(ctx, s, locksDir, leasesDir), w.guarded.setup(ctx, s, w.n))
+	inside := []string{locksDir, leasesDir}
+	if w.Foreign != nil {
+		inside = nil
+	}
+	return errors.Join(w.make(ctx, s, inside...), w.guarded.setup(ctx, s, w.n))
 }
 
 // Checks are the promises of the variant.
 func (w *semaphore) Checks() []check.Check {
+	if w.Foreign != nil {
+		checks := w.foreignChecks(nil, check.Permits(w.permits), check.PermitsLiveness(w.permits, w.Stall))
+		if w.drains() {
+			checks = append(checks, check.Capacity())
+		}
+		return checks
+	}
 	checks := []check.Check{check.Permits(w.permits)}
 	if w.guarded.on() {
 		checks = append(checks, check.Fence(w.permits))
@@ -90,7 +101,7 @@ func (w *semaphore) Ownerless() string { return "a permit was free" }
 func (w *semaphore) Permits() int { return w.permits }
 
 // Measures of a semaphore are the grants of permits; which release lets somebody in is not told.
-func (w *semaphore) Measures() []Measure { return grants(metrics.Acquire) }
+func (w *semaphore) Measures() []Measure { return w.seen(grants(metrics.Acquire)) }
 
 // Theory is the variant's, for the number of sessions that contend for one semaphore.
 func (w *semaphore) Theory() (release, arrival float64) {
@@ -99,7 +110,7 @@ func (w *semaphore) Theory() (release, arrival float64) {
 
 // Join gives the session a handle of its own.
 func (w *semaphore) Join(seat Seat) Step {
-	t := &tracker{origin: seat.Origin, fanout: seat.Fanout}
+	t := &tracker{origin: seat.Origin, fanout: seat.Fanout, blind: w.Foreign != nil}
 	object := seat.ID % uint32(w.n)
 	observed := zk.Observe(seat.Session, t.trace())
 	j := holder{Seat: seat, t: t, object: object, deadline: w.Deadline, holdFor: w.holdFor, guarded: w.guarded, observed: observed}
@@ -123,11 +134,27 @@ func (w *semaphore) Join(seat Seat) Step {
 
 // Inspect records for each semaphore whether a znode is left, and for each permit whether it can be had.
 func (w *semaphore) Inspect(ctx context.Context, s zk.Session, r metrics.Recorder) error {
-	if err := w.look(ctx, s, r, locksDir, leasesDir); err != nil {
+	drain := func(path string) (int, error) { return w.drain(ctx, s, path) }
+	look := func() error { return w.look(ctx, s, r, locksDir, leasesDir) }
+	if w.Foreign != nil {
+		look = func() error { return w.lookBelow(ctx, s, r) }
+	}
+	if err := look(); err != nil {
 		return err
 	}
+	if w.Foreign != nil {
+		if !w.drains() {
+			return nil
+		}
+		all, close, err := w.Foreign.open(ctx, w.permits)
+		defer close()
+		if err != nil {
+			return err
+		}
+		drain = func(path string) (int, error) { return w.drainBy(ctx, all, path) }
+	}
 	for i := range uint32(w.n) {
-		had, err := w.drain(ctx, s, w.path(i))
+		had, err := drain(w.path(i))
 		if err != nil {
 			return err
 		}
@@ -140,6 +167,30 @@ func (w *semaphore) Inspect(ctx context.Context, s zk.Session, r metrics.Recorde
 		}
 	}
 	return nil
+}
+
+// mostDrained is how many permits of a driver's semaphore are asked for in the end: each by a session of its own.
+const mostDrained = 32
+
+// drains tells whether the permits of a driver can be asked for.
+func (w *semaphore) drains() bool { return w.Foreign.Open != nil && w.permits <= mostDrained }
+
+// drainBy is how many permits some sessions can have at the same time, one each.
+func (w *semaphore) drainBy(ctx context.Context, all []zk.Session, path string) (had int, err error) {
+	patient, cancel := context.WithTimeout(ctx, drainPatience)
+	defer cancel()
+	for _, s := range all {
+		one := w.variant.New(s, path, w.options)
+		_, err := one.Acquire(patient, 1)
+		switch {
+		case err == nil:
+			had++
+			defer func() { one.Release(ctx) }()
+		case ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded):
+			return 0, err
+		}
+	}
+	return had, nil
 }
 
 // drainPatience is how long all permits of a semaphore that nobody uses may take to be had.

@@ -23,7 +23,7 @@ const (
 func (a *app) driver(ctx context.Context, args []string) error {
 	f := a.flags("driver check PROGRAM [flags]", `Checks that a driver, a program that holds sessions and locks for 'variants: [driver:PROGRAM]', keeps the protocol and its promises:
 requests, exclusion, tries, deadlines, cancellation, the end of a session, of a process and of the input. PROGRAM is a path with a slash in it, or the
-name of a driver such as kazoo, and in quotes its arguments. Exit code 4: two held a lock at once; 1: something else is wrong.
+name of a driver such as kazoo, and in quotes its arguments. Exit code 4: two held a lock at once, or too many a permit; 1: something else is wrong.
 docs/drivers.md specifies the protocol. 'zkbench driver null' is a driver itself, whose locks are in its memory: what it costs is what the seam costs.`)
 	var r runFlags
 	f.StringVar(&r.servers, "servers", "", "host:port of servers to use, comma separated, instead of one started for the check")
@@ -103,7 +103,7 @@ func (a *app) checkDriver(ctx context.Context, c drivers.Conformance) error {
 	drivers.Check(ctx, c, func(f drivers.Finding) {
 		fmt.Fprintln(a.stdout, strings.ReplaceAll(f.String(), "\n", "\n  "))
 		switch {
-		case errors.Is(f.Err, drivers.ErrTwoHolders):
+		case drivers.Unsafe(f.Err):
 			code = exitViolated
 		case f.Err != nil && code == exitOK:
 			code = exitFailed

@@ -43,7 +43,7 @@ func setup() bench.Setup {
 			workloads.MultiLocks(lock.MultiVariants()),
 			workloads.Driving(workloads.RWLocks(lock.RWVariants()), drivers.CanReadWrite, drivers.ReadWrite, workloads.NewReadWrite),
 			workloads.Revocables(lock.RevocableVariants()),
-			workloads.Semaphores(slices.Concat(semaphore.Variants(), known.Semaphores())),
+			workloads.Driving(workloads.Semaphores(slices.Concat(semaphore.Variants(), known.Semaphores())), drivers.CanSemaphore, drivers.Semaphore, workloads.NewSemaphore),
 			workloads.Queues(queue.Variants()), workloads.PriorityQueues(queue.PriorityVariants()),
 			workloads.DelayQueues(queue.DelayVariants()),
 			workloads.Elections(slices.Concat(election.Variants(), known.Elections())),

@@ -14,9 +14,11 @@ import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.CuratorFrameworkFactory;
 import org.apache.curator.framework.recipes.locks.InterProcessMutex;
 import org.apache.curator.framework.recipes.locks.InterProcessReadWriteLock;
+import org.apache.curator.framework.recipes.locks.InterProcessSemaphoreV2;
+import org.apache.curator.framework.recipes.locks.Lease;
 import org.apache.curator.retry.ExponentialBackoffRetry;
 
-/** A driver of zkbench for Apache Curator's InterProcessMutex and InterProcessReadWriteLock. */
+/** A driver of zkbench for Apache Curator's InterProcessMutex, InterProcessReadWriteLock and InterProcessSemaphoreV2. */
 public class Driver {
     static final ObjectMapper JSON = new ObjectMapper();
     static final Map<Long, Client> CLIENTS = new ConcurrentHashMap<>();
@@ -36,6 +38,8 @@ public class Driver {
         final ExecutorService thread = Executors.newSingleThreadExecutor(Driver::daemon);
         final Map<String, InterProcessMutex> mutexes = new ConcurrentHashMap<>();
         final Map<String, InterProcessReadWriteLock> shared = new ConcurrentHashMap<>();
+        final Map<String, InterProcessSemaphoreV2> semaphores = new ConcurrentHashMap<>();
+        final Map<String, Lease> leases = new ConcurrentHashMap<>();
         CuratorFramework zk;
 
         void open(long session, JsonNode request) throws Exception {
@@ -68,8 +72,42 @@ public class Driver {
             return request.get("mode").asText().equals("read") ? both.readLock() : both.writeLock();
         }
 
+        /** Carries a request out that is about a permit. */
+        String permit(JsonNode request) throws Exception {
+            String path = request.get("path").asText();
+            InterProcessSemaphoreV2 semaphore =
+                semaphores.computeIfAbsent(path, at -> new InterProcessSemaphoreV2(zk, at, request.get("permits").asInt()));
+            Lease lease;
+            switch (request.get("op").asText()) {
+                case "acquire":
+                    if (!request.has("deadline_ms")) {
+                        lease = semaphore.acquire();
+                    } else {
+                        lease = semaphore.acquire(request.get("deadline_ms").asLong(), TimeUnit.MILLISECONDS);
+                    }
+                    break;
+                case "try":
+                    lease = semaphore.acquire(0, TimeUnit.MILLISECONDS);
+                    break;
+                default:
+                    lease = leases.remove(path);
+                    if (lease != null) {
+                        semaphore.returnLease(lease);
+                    }
+                    return lease == null ? "not-held" : null;
+            }
+            if (lease != null) {
+                leases.put(path, lease);
+                return null;
+            }
+            return request.get("op").asText().equals("try") ? "held" : "timeout";
+        }
+
         /** Carries a request out, and says what went wrong; null: nothing. */
         String carryOut(JsonNode request) throws Exception {
+            if (request.has("permits")) {
+                return permit(request);
+            }
             InterProcessMutex mutex = mutex(request);
             switch (request.get("op").asText()) {
                 case "acquire":
@@ -175,7 +213,7 @@ public class Driver {
         switch (request.get("op").asText()) {
             case "hello":
                 ObjectNode hello = reply(request).put("protocol", 1).put("name", "curator").put("version", version()).put("store", "zookeeper");
-                hello.putArray("can").add("lock").add("read-write").add("try");
+                hello.putArray("can").add("lock").add("read-write").add("semaphore").add("try");
                 say(hello.put("now", System.nanoTime()));
                 break;
             case "cancel":

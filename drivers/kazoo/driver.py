@@ -7,6 +7,7 @@ try:
 except ImportError:
     sys.exit("kazoo is not installed here ('make drivers' installs it; or apt-get install python3-kazoo, or pip install kazoo)")
 from kazoo.client import KazooClient, KazooState
+from kazoo.recipe.lock import Semaphore
 from kazoo.exceptions import CancelledError, ConnectionClosedError, LockTimeout, SessionExpiredError
 
 speaking, clients, waiting = threading.Lock(), {}, {}  # waiting: the acquisitions under way, by the id of their request
@@ -15,6 +16,31 @@ speaking, clients, waiting = threading.Lock(), {}, {}  # waiting: the acquisitio
 def say(**reply):
     with speaking:
         print(json.dumps(reply), flush=True)
+
+
+class Permit:
+    """A Semaphore with the attributes of a Lock. It stands between the Semaphore and the client, because only there the lock that each acquisition
+    waits for first can be had, to cancel it."""
+
+    def __init__(self, zk, path, permits):
+        self.zk, self.cancelled, self.first = zk, False, None
+        self.semaphore = Semaphore(self, path, max_leases=permits)
+        self.path, self.node = self.semaphore.create_path.rsplit("/", 1)
+        self.acquire, self.release = self.semaphore.acquire, self.semaphore.release
+
+    def __getattr__(self, name):
+        return getattr(self.zk, name)
+
+    def Lock(self, *args):
+        self.first = self.zk.Lock(*args)
+        self.first.cancelled = self.cancelled
+        return self.first
+
+    def cancel(self):
+        self.cancelled = True
+        self.semaphore.cancel()
+        if self.first:
+            self.first.cancel()
 
 
 class Client:
@@ -28,9 +54,12 @@ class Client:
         self.zk.add_listener(listen)
 
     def lock(self, request):
-        kind, path = request.get("mode"), request["path"]
+        kind, path, permits = request.get("mode"), request["path"], request.get("permits")
         if (kind, path) not in self.locks:
-            self.locks[kind, path] = {"read": self.zk.ReadLock, "write": self.zk.WriteLock, None: self.zk.Lock}[kind](path)
+            if permits:
+                self.locks[kind, path] = Permit(self.zk, path, permits)
+            else:
+                self.locks[kind, path] = {"read": self.zk.ReadLock, "write": self.zk.WriteLock, None: self.zk.Lock}[kind](path)
         return self.locks[kind, path]
 
     def acquire(self, request):
@@ -81,7 +110,7 @@ def carry_out(request):
 for line in sys.stdin:
     request = json.loads(line)
     if request["op"] == "hello":
-        say(id=request["id"], protocol=1, name="kazoo", version=kazoo.__version__, store="zookeeper", can=["lock", "read-write", "try"], now=time.monotonic_ns())
+        say(id=request["id"], protocol=1, name="kazoo", version=kazoo.__version__, store="zookeeper", can=["lock", "read-write", "semaphore", "try"], now=time.monotonic_ns())
     elif request["op"] == "cancel":
         lock = waiting.get(request["of"])
         if lock:

@@ -12,7 +12,8 @@ import (
 func InMemory() Library {
 	m := &memory{locks: map[string]*shares{}}
 	return Library{
-		Hello: drivers.Hello{Name: "null", Version: "1", Store: "memory", Tokens: true, Can: []string{drivers.CanLock, drivers.CanReadWrite, drivers.CanTry}},
+		Hello: drivers.Hello{Name: "null", Version: "1", Store: "memory", Tokens: true,
+			Can: []string{drivers.CanLock, drivers.CanReadWrite, drivers.CanSemaphore, drivers.CanTry}},
 		Open: func(context.Context, Opening) (Client, int64, error) {
 			return &memoryClient{m: m, held: map[string]int{}}, 0, nil
 		},
@@ -175,6 +176,18 @@ func (c *memoryClient) TryMode(_ context.Context, path, mode string) (Grant, err
 
 func (c *memoryClient) ReleaseMode(_ context.Context, path, mode string) error {
 	return c.release(path, modes[mode], everybody)
+}
+
+func (c *memoryClient) AcquirePermit(ctx context.Context, path string, permits int) (Grant, error) {
+	return c.acquire(ctx, path, 1, permits)
+}
+
+func (c *memoryClient) TryPermit(_ context.Context, path string, permits int) (Grant, error) {
+	return c.try(path, 1, permits)
+}
+
+func (c *memoryClient) ReleasePermit(_ context.Context, path string, permits int) error {
+	return c.release(path, 1, permits)
 }
 
 func (c *memoryClient) Close() error {

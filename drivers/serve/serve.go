@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"sync"
 	"time"
@@ -31,6 +32,14 @@ type ReadWriter interface {
 	AcquireMode(ctx context.Context, path, mode string) (Grant, error)
 	TryMode(ctx context.Context, path, mode string) (Grant, error)
 	ReleaseMode(ctx context.Context, path, mode string) error
+}
+
+// Semaphore is a Client that has semaphores: that of a driver whose hello lists semaphore. Each call is about one permit of so many that the
+// semaphore has, which all of its clients say alike.
+type Semaphore interface {
+	AcquirePermit(ctx context.Context, path string, permits int) (Grant, error)
+	TryPermit(ctx context.Context, path string, permits int) (Grant, error)
+	ReleasePermit(ctx context.Context, path string, permits int) error
 }
 
 // Grant is what is known of a grant: a token that grows with every later one, and its znode or key; zero where there is none.
@@ -178,7 +187,7 @@ func (s *server) carryOut(ctx context.Context, c Client, r drivers.Request, repl
 		delete(s.clients, r.Session)
 		s.mu.Unlock()
 	case !known:
-		reply.Error, reply.Message = drivers.ErrorUnsupported, "unknown mode "+r.Mode
+		reply.Error, reply.Message = drivers.ErrorUnsupported, fmt.Sprintf("nothing of mode %q and %d permits", r.Mode, r.Permits)
 	case r.Op == drivers.OpAcquire:
 		g, err = of.Acquire(ctx, r.Path)
 	case r.Op == drivers.OpTry:
@@ -205,11 +214,15 @@ type acquirer interface {
 
 // acquired is what a request is about; false: the client has no such thing.
 func acquired(c Client, r drivers.Request) (acquirer, bool) {
-	if r.Mode == "" {
-		return c, true
+	switch {
+	case r.Permits != 0:
+		semaphore, can := c.(Semaphore)
+		return ofPermits{semaphore, r.Permits}, can && r.Permits > 0
+	case r.Mode != "":
+		shared, can := c.(ReadWriter)
+		return inMode{shared, r.Mode}, can && (r.Mode == drivers.ModeRead || r.Mode == drivers.ModeWrite)
 	}
-	shared, can := c.(ReadWriter)
-	return inMode{shared, r.Mode}, can && (r.Mode == drivers.ModeRead || r.Mode == drivers.ModeWrite)
+	return c, true
 }
 
 // inMode is a read/write lock in one mode.
@@ -228,6 +241,24 @@ func (m inMode) TryAcquire(ctx context.Context, path string) (Grant, error) {
 
 func (m inMode) Release(ctx context.Context, path string) error {
 	return m.ReleaseMode(ctx, path, m.mode)
+}
+
+// ofPermits is a semaphore of so many permits.
+type ofPermits struct {
+	Semaphore
+	permits int
+}
+
+func (p ofPermits) Acquire(ctx context.Context, path string) (Grant, error) {
+	return p.AcquirePermit(ctx, path, p.permits)
+}
+
+func (p ofPermits) TryAcquire(ctx context.Context, path string) (Grant, error) {
+	return p.TryPermit(ctx, path, p.permits)
+}
+
+func (p ofPermits) Release(ctx context.Context, path string) error {
+	return p.ReleasePermit(ctx, path, p.permits)
 }
 
 // failed puts an error into a reply.
