@@ -21,7 +21,7 @@ import (
 // transactions: that host had seen it by then, or a later one.
 func Views() Check {
 	judge := viewed(byClock)
-	return Check{Name: "views", Judge: judge, Across: acrossViews("was a member", func(o origins) func(iter.Seq[metrics.Sample], *spill.Room) Verdict {
+	return Check{Name: "views", Judge: judge, Across: acrossViews("were members", func(o origins) func(iter.Seq[metrics.Sample], *spill.Room) Verdict {
 		return viewed(o.before)
 	})}
 }
