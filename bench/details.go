@@ -67,7 +67,10 @@ func (r *runner) keepDetails(c *cell) error {
 
 // inSteady reports whether a sample belongs to the steady phase.
 func (c *cell) inSteady(s metrics.Sample) bool {
-	steady := c.steady.Load()
+	steady := *c.steady.Load()
+	if c.merged != nil {
+		steady = c.merged.steadyOf(s.Session)
+	}
 	return metrics.Steady{From: steady.from, To: steady.to, ByDue: c.rate > 0}.Contains(s)
 }
 

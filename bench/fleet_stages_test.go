@@ -12,6 +12,7 @@ import (
 
 	"github.com/zkbench/zkbench/check"
 	"github.com/zkbench/zkbench/fleet"
+	"github.com/zkbench/zkbench/metrics"
 	"github.com/zkbench/zkbench/results"
 	"github.com/zkbench/zkbench/zk"
 	"github.com/zkbench/zkbench/zk/zktest"
@@ -200,4 +201,21 @@ func (f *ships) join(ctx context.Context, i int, met func(*zktest.Session)) (*fl
 			met(s)
 			return s, nil
 		}})
+}
+
+// A sample belongs to the steady phase of its own share, by its clock.
+func TestEachShareHasItsSteadyPhase(t *testing.T) {
+	share := func(number int, from, to time.Duration) mergedShare {
+		return mergedShare{ShareResult: &results.ShareResult{Run: &results.Run{Share: &results.FleetShare{Number: number, Shares: 3}}},
+			part: results.Part{From: int64(from), To: int64(to)}}
+	}
+	c := &cell{merged: &mergedCell{shares: []mergedShare{share(1, 10, 20), share(3, 13, 23)}}}
+	c.steady.Store(&span{10, 20})
+	for session, want := range map[uint32][2]bool{0: {true, false}, 1: {false, false}, 2: {false, true}, 5: {false, true}} {
+		for i, at := range []time.Duration{11, 21} {
+			if got := c.inSteady(metrics.Sample{Session: session, End: at}); got != want[i] {
+				t.Errorf("session %d at %d: %v", session, at, got)
+			}
+		}
+	}
 }

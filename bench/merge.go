@@ -311,6 +311,16 @@ func (c *cell) mergedNote() string {
 	return note
 }
 
+// steadyOf is the steady phase of the share that a session belongs to, by its clock; empty if the share is missing.
+func (m *mergedCell) steadyOf(session uint32) (of span) {
+	for _, s := range m.shares {
+		if share := s.Run.Share; int(session)%share.Shares == share.Number-1 {
+			of = span{time.Duration(s.part.From), time.Duration(s.part.To)}
+		}
+	}
+	return of
+}
+
 // untold is what the result of one process has of such a cell, and the merged one has not.
 func (c *cell) untold() (all []string) {
 	ops := workloads.Ops(c.work)
