@@ -7,7 +7,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/zkbench/zkbench/ensemble"
 	"github.com/zkbench/zkbench/ensemble/ensembletest"
@@ -48,6 +50,16 @@ func TestASecuredEnsemble(t *testing.T) {
 		if _, err := s.SetACL(t.Context(), path, []wire.ACL{anyone, {Perms: perms, Scheme: "sasl", ID: user}}, zk.AnyVersion); err != nil {
 			t.Fatal(err)
 		}
+	}
+
+	watched := watchArguments(t, secret)
+	other := filepath.Join(t.TempDir(), "other")
+	if err := os.WriteFile(other, []byte("sasl "+user+"-1:"+secret+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	plant(t, s, "/hidden", "")
+	if _, err := s.SetACL(t.Context(), "/hidden", []wire.ACL{{Perms: wire.PermAll, Scheme: "sasl", ID: user}}, zk.AnyVersion); err != nil {
+		t.Fatal(err)
 	}
 
 	known := slices.Clip([]string{"--servers", address, "--tls-ca", files.CA, "--auth-file", files.Auth})
@@ -121,8 +133,25 @@ func TestASecuredEnsemble(t *testing.T) {
 			t.Errorf("%s has %v, %v", path, left, err)
 		}
 	}
+	encrypted, stranger := slices.Clip(known[:4]), append(slices.Clip(known[:4]), "--auth-file", other)
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{append([]string{"clean"}, encrypted...), "--auth-file"},
+		{append([]string{"clean", "--chroot", "/missing"}, known...), "there is no such znode"},
+		{append([]string{"clean", "--root", "/hidden"}, stranger...), "give the credentials of the run that made it"},
+		{append([]string{"calibrate", "-q", "--runs", "3", "--for", "100ms", "--sessions", "1"}, encrypted...), "--auth-file"},
+	} {
+		silent(zkbench(t, c.args...)).want(exitFailed, c.says)
+	}
+	silent(zkbench(t, append([]string{"clean", "--root", "/", "--dry-run"}, stranger...)...)).want(exitOK, "not looked into", "/hidden")
+	if o := silent(zkbench(t, append([]string{"limits", "--for", "1s"}, encrypted...)...)); !strings.Contains(strings.Join(strings.Fields(o.stdout), " "), "credentials of a scheme") {
+		t.Errorf("limits without credentials: %s%s", o.stdout, o.stderr)
+	}
 	silent(zkbench(t, append([]string{"limits", "--for", "1s"}, known...)...)).want(exitOK)
 	small := []string{"--set", "variants=predecessor", "--set", "sessions=2", "--set", "warmup=0s", "--set", "duration=300ms", "--set", "drain=5s"}
+	compared, searched := filepath.Join(t.TempDir(), "ab"), filepath.Join(t.TempDir(), "capacity")
 	listen, scraped := freeAddress(t), make(chan string, 1)
 	go func() {
 		scraped <- get(t, "http://"+listen+"/metrics", func(text string) bool { return strings.Contains(text, "zkbench_run_info") })
@@ -131,9 +160,10 @@ func TestASecuredEnsemble(t *testing.T) {
 		args  []string
 		shown string
 	}{
-		{append([]string{"ab", "--a", "quickstart", "--b", "quickstart", "--pairs", "2", "-q", "--out", filepath.Join(t.TempDir(), "ab"), "--metrics-listen", listen},
+		{append([]string{"ab", "--a", "quickstart", "--b", "quickstart", "--pairs", "2", "-q", "--out", compared, "--junit", filepath.Join(t.TempDir(), "junit.xml"), "--metrics-listen", listen},
 			sides(small)...), "INCONCLUSIVE"},
 		{[]string{"calibrate", "-q", "--runs", "3", "--for", "200ms", "--sessions", "2"}, "Loads: up to"},
+		{[]string{"capacity", "locks-open", "--goal", "p99<50ms", "-q", "--budget", "1s", "--out", searched}, "Result: "}, // no time for a probe: what is written before
 	} {
 		o := silent(zkbench(t, append(c.args, known...)...))
 		if !strings.Contains(o.stdout, c.shown) {
@@ -143,8 +173,13 @@ func TestASecuredEnsemble(t *testing.T) {
 	if strings.Contains(<-scraped, secret) {
 		t.Error("the metrics have the password")
 	}
+	withoutSecret(t, compared, secret) // its runs and their pages among it
+	withoutSecret(t, searched, secret)
+	withoutSecret(t, os.Getenv("XDG_CACHE_HOME"), secret)
 	authenticatesAgain(t, e, user, secret)
-	notInArguments(t, secret)
+	if n := watched(); n == 0 {
+		t.Error("no arguments of a process were searched")
+	}
 	withoutSecret(t, e.Describe().DataDir, secret) // logs of the servers among it
 }
 
@@ -190,18 +225,44 @@ func authenticatesAgain(t *testing.T, e *local.Local, user, secret string) {
 	}
 }
 
-// notInArguments searches the arguments of all processes, the servers among them.
-func notInArguments(t *testing.T, secret string) {
+// watchArguments searches the arguments of all processes again and again, those of the servers and of whatever a verb starts among them, until stop is
+// called, which tells how many it has read.
+func watchArguments(t *testing.T, secret string) (stop func() int) {
 	t.Helper()
-	found, err := filepath.Glob("/proc/[0-9]*/cmdline")
-	if err != nil || len(found) == 0 {
+	if found, _ := filepath.Glob("/proc/[0-9]*/cmdline"); len(found) == 0 {
 		t.Skip("no process tells its arguments here")
 	}
-	for _, path := range found {
-		if text, err := os.ReadFile(path); err == nil && strings.Contains(string(text), secret) {
-			t.Errorf("%s has the password", path)
+	done, read := make(chan struct{}), make(chan int, 1)
+	go func() {
+		n := 0
+		for ended := false; !ended; {
+			select {
+			case <-done:
+				ended = true // after a last look
+			case <-time.After(200 * time.Millisecond):
+			}
+			found, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+			for _, path := range found {
+				text, err := os.ReadFile(path)
+				if err == nil {
+					n++
+				}
+				if strings.Contains(string(text), secret) {
+					t.Errorf("%s has the password", path)
+				}
+			}
 		}
+		read <- n
+	}()
+	var once sync.Once
+	end := func() int {
+		once.Do(func() { close(done) })
+		n := <-read
+		read <- n
+		return n
 	}
+	t.Cleanup(func() { end() }) // a test that ends before
+	return end
 }
 
 // withoutSecret searches all files below a directory, but for those that are there for secrets.
@@ -222,7 +283,7 @@ func withoutSecret(t *testing.T, dir, secret string) {
 		read++
 		return err
 	})
-	if err != nil || read < 3 {
+	if err != nil || read == 0 {
 		t.Errorf("%d files of the result were searched, %v", read, err)
 	}
 }
@@ -259,6 +320,57 @@ func TestWhatSecurityCosts(t *testing.T) {
 		t.Errorf("the report has no table of both:\n%s", o.stdout)
 	}
 	zkbench(t, "validate-result", dir).want(exitOK)
+}
+
+// Servers that want a certificate of the client and a digest credential: the verbs load them, and say what is missing.
+func TestCertificatesAndDigests(t *testing.T) {
+	e := ensembletest.Start(t, 1, func(cfg *local.Config) {
+		cfg.Secure = ensemble.SecureMTLS
+		cfg.Extra = map[string]string{"enforce.auth.enabled": "true", "enforce.auth.schemes": "digest"}
+	})
+	files, address := e.Credentials(), e.Addresses()[0]
+	dir := t.TempDir()
+	auth, sasl := filepath.Join(dir, "auth"), filepath.Join(dir, "sasl")
+	for path, text := range map[string]string{auth: "digest ada:sesame\n", sasl: "sasl ada:sesame\n"} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	plain := []string{"--servers", address, "--tls-ca", files.CA}
+	certified := slices.Concat(plain, []string{"--tls-cert", filepath.Join(filepath.Dir(files.CA), "clients")})
+	known := slices.Concat(certified, []string{"--auth-file", auth})
+	small := []string{"-q", "--set", "variants=predecessor", "--set", "sessions=3", "--set", "warmup=0s", "--set", "duration=300ms", "--set", "repetitions=1"}
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{nil, "x509 (4 certificates in turn)"},
+		{[]string{"--acl", "creator"}, "ACL of the znodes: creator"},
+		{[]string{"--engine", "go-zookeeper"}, "sessions authenticate as digest:ada and x509"},
+		{[]string{"--share", "1/1", "--meet", "zk://" + address + "/meeting", "--allow-shared"}, "sessions authenticate as digest:ada and x509"},
+	} {
+		dir := out(t)
+		o := zkbench(t, slices.Concat([]string{"run", "quickstart", "--out", dir}, small, known, c.args)...)
+		if o.code != exitOK && o.code != exitUnknown { // on a slow machine a short load is no evidence
+			t.Fatalf("%v: exit code %d\n%s", c.args, o.code, o.stderr)
+		}
+		if notes := strings.Join(result(t, dir).Notes, "\n"); !strings.Contains(notes, c.says) {
+			t.Errorf("%v: the notes are %q, want %q", c.args, notes, c.says)
+		}
+	}
+	zkbench(t, slices.Concat([]string{"clean", "--yes"}, known)...).want(exitOK, "no zkbench data under /zkbench")
+	zkbench(t, slices.Concat([]string{"limits", "--for", "1s"}, known)...).want(exitOK)
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{plain, "it wants a certificate of the client; give --tls-cert"},
+		{certified, "requires authentication (error -124"},
+		{slices.Concat(certified, []string{"--engine", "go-zookeeper"}), "requires authentication (error -124"},
+		{slices.Concat(certified, []string{"--auth-file", sasl}), "--auth-file"},
+	} {
+		zkbench(t, slices.Concat([]string{"run", "quickstart", "--out", out(t)}, small, c.args)...).want(exitFailed, c.says)
+	}
 }
 
 func TestSecuringWhatCannotBe(t *testing.T) {

@@ -11,13 +11,17 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/zkbench/zkbench/bench/access"
 	"github.com/zkbench/zkbench/ensemble"
 	"github.com/zkbench/zkbench/ensemble/compose"
 	"github.com/zkbench/zkbench/ensemble/ensembletest"
+	"github.com/zkbench/zkbench/zk"
+	"github.com/zkbench/zkbench/zk/wire"
 )
 
 // TestMain lets the test binary play the process that is killed: with this variable it starts a server and waits.
@@ -292,6 +296,53 @@ func TestContainersOfAKilledProcess(t *testing.T) {
 	must(t, "Close()", c.Close())
 	if after := left(t); len(after) != before {
 		t.Errorf("%d containers, volumes and networks are left, %d before", len(after), before)
+	}
+}
+
+// Servers in containers ask for SASL as processes do: with the credentials that they come with a client is who it says, and without, or with
+// others, it is refused. No password is in the arguments, the variables or the labels of a container.
+func TestServersInContainersAskForSASL(t *testing.T) {
+	ensembletest.NeedDocker(t)
+	c := inContainers(t, compose.Config{Servers: 1, Secure: ensemble.SecureSASL})
+	files := c.Credentials()
+	set := access.Settings{}.With(files)
+	text, err := os.ReadFile(files.Auth)
+	must(t, "the credentials", err)
+	_, password, _ := strings.Cut(strings.TrimSpace(string(text)), ":")
+	dial := func(change func(*access.Identity)) (*wire.Client, error) {
+		a, err := access.Load(set, 1)
+		must(t, "Load()", err)
+		id := a.Session(0)
+		change(&id)
+		cfg := wire.Config{Servers: c.Addresses(), Dialer: id.Dial}
+		if id.User != "" {
+			cfg.SASL = &wire.SASL{User: id.User, Password: id.Password}
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		return wire.Dial(ctx, cfg)
+	}
+	known, err := dial(func(*access.Identity) {})
+	must(t, "a session with the credentials", err)
+	defer known.Close()
+	if all, err := known.WhoAmI(t.Context()); err != nil || !slices.Contains(all, zk.Identity{Scheme: "sasl", ID: "bench"}) {
+		t.Errorf("WhoAmI gives %v, %v, want sasl:bench", all, err)
+	}
+	if _, err := dial(func(id *access.Identity) { id.Password += "x" }); !errors.Is(err, zk.ErrAuthFailed) {
+		t.Errorf("a wrong password: %v, want ErrAuthFailed", err)
+	}
+	stranger, err := dial(func(id *access.Identity) { *id = id.Nobody() })
+	must(t, "a session without credentials", err)
+	defer stranger.Close()
+	if _, _, err := stranger.Get(t.Context(), "/"); !errors.Is(err, zk.ErrAuthRequired) {
+		t.Errorf("without credentials Get gives %v, want ErrAuthRequired", err)
+	}
+	ids, err := exec.Command("docker", "ps", "-q", "--filter", "label=zkbench=ensemble").Output()
+	must(t, "docker ps", err)
+	for _, id := range strings.Fields(string(ids)) {
+		if said, err := exec.Command("docker", "inspect", id).Output(); err == nil && strings.Contains(string(said), password) {
+			t.Errorf("docker inspect of %s has the password", id)
+		}
 	}
 }
 
