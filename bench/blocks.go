@@ -18,8 +18,8 @@ import (
 )
 
 // Blocks cuts the steady phase of the only cell of an open loop into blocks, and ends it when they are enough. Each block counts what came
-// due in it, however late it ends, from the schedule of the arrivals: work that was never begun counts too. Its results are read when Run has
-// returned.
+// due in it, however late it ends, from the schedule of the arrivals: work that was never begun counts too. Those of a share count
+// its own operations. Its results are read when Run has returned.
 type Blocks struct {
 	Length time.Duration
 	Max    int // blocks at most
@@ -94,11 +94,12 @@ func (b *Blocks) plan(c *cell) {
 		b.ops = append(b.ops, ops)
 	}
 	end := b.from + time.Duration(b.Max)*b.Length
-	for i := range c.sessions {
-		if !c.driven(uint32(i)) {
+	for i := range c.seats() {
+		id := uint32(c.Share.Session(i))
+		if !c.driven(id) {
 			continue
 		}
-		stream := c.arrivals(random(c.profile.Seed, c.repetition, uint32(i), streamArrivals), true)
+		stream := c.arrivals(random(c.profile.Seed, c.repetition, id, streamArrivals), true)
 		for due := stream.next(0); due < end; due = stream.next(0) {
 			if k, in := b.at(due); in {
 				b.due[k]++
@@ -155,7 +156,7 @@ func (b *Blocks) count(s metrics.Sample) {
 func (b *Blocks) block(k int) capacity.Block {
 	out := capacity.Block{Length: b.Length, Due: int(b.due[k]), Done: int(b.done[k].Load()), Stuck: b.stuck[k], Mark: b.markOf(k)}
 	if n := b.ended[k].Load(); n > 0 {
-		out.Mean = time.Duration(b.took[k].Load() / n)
+		out.Mean, out.Ended = time.Duration(b.took[k].Load()/n), int(n)
 	}
 	for i, l := range b.Limits {
 		over := int(b.due[k] - b.within[k][i].Load())

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/zkbench/zkbench/capacity"
 	"github.com/zkbench/zkbench/check"
 	"github.com/zkbench/zkbench/fleet"
 	"github.com/zkbench/zkbench/metrics"
@@ -300,5 +301,39 @@ func TestWhatCannotBeShared(t *testing.T) {
 		if err := r.config.CheckShare(r.config.Profile, fleet.Share{}); err != nil {
 			t.Errorf("%v, not shared: %v", test.lines, err)
 		}
+	}
+}
+
+// The blocks of all shares together are those of one process.
+func TestBlocksOfSharesAreThoseOfOne(t *testing.T) {
+	var whole []capacity.Block
+	for _, n := range []int{1, 3} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newShips(t, n, zktest.Config{OpLatency: time.Millisecond}, "sessions: 10", "objects: 10", "rate: 60", "hold: 2ms", "saturation: allowed")
+			var parts [][]capacity.Block
+			for _, r := range f.all {
+				b := &Blocks{Length: 2 * time.Second, Max: 4, Limits: []Limit{{Response: 4 * time.Millisecond}}, Enough: func(all []capacity.Block) bool { return len(all) == 2 }}
+				r.config.Blocks, r.config.Profile.Duration = b, b.Steady()
+			}
+			_, errs := f.run()
+			if err := errors.Join(errs...); err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range f.all {
+				parts = append(parts, r.config.Blocks.Counted)
+			}
+			sum := capacity.Together(parts[0], parts[1:]...)
+			if n == 1 {
+				whole = sum
+			}
+			if len(sum) != 2 || len(whole) != 2 {
+				t.Fatalf("%d blocks of %d shares, %d of one", len(sum), n, len(whole))
+			}
+			for k, b := range sum {
+				if b.Due != whole[k].Due || b.Due < 90 || b.Ended != b.Due || b.Mean <= 0 || n > 1 && b.Due == parts[0][k].Due {
+					t.Errorf("block %d of %d shares: %+v, of one %+v", k+1, n, b, whole[k])
+				}
+			}
+		})
 	}
 }

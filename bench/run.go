@@ -56,6 +56,8 @@ type Config struct {
 	Meeting *fleet.Meeting
 	// AllowShared allows the shares to meet on the servers under test.
 	AllowShared bool
+	// MostHistory is how many bytes the history of a cell of a share may take in its directory; 0: results.MostHistory.
+	MostHistory int64
 	// Stop, when closed, ends the run in good order: nothing new is offered, what is under way finishes, the root is removed, the
 	// verdicts are given and the partial result is written.
 	Stop <-chan struct{}

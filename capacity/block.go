@@ -22,8 +22,35 @@ type Block struct {
 	Over []int
 	// Mean is the mean response of the operations of Due that ended well; 0 if it is not known. It tells servers that still warm up.
 	Mean time.Duration
+	// Ended is how many these were; Together alone needs it.
+	Ended int
 	// Mark says what else happened meanwhile (a snapshot), for the record; it changes no decision.
 	Mark string
+}
+
+// Together adds up the blocks that several load generators counted at the same time, each of its part of the operations: the blocks of one that offered all of
+// them. Where one of them has fewer blocks, these count. Marks are those of the first.
+func Together(first []Block, others ...[]Block) (all []Block) {
+	for k, sum := range first {
+		sum.Over = slices.Clone(sum.Over)
+		took := float64(sum.Mean) * float64(sum.Ended)
+		for _, blocks := range others {
+			if k >= len(blocks) {
+				return all
+			}
+			b := blocks[k]
+			sum.Due, sum.Done, sum.Stuck, sum.Ended = sum.Due+b.Due, sum.Done+b.Done, sum.Stuck+b.Stuck, sum.Ended+b.Ended
+			took += float64(b.Mean) * float64(b.Ended)
+			for goal, n := range b.Over {
+				sum.Over[goal] += n
+			}
+		}
+		if sum.Ended > 0 {
+			sum.Mean = time.Duration(took / float64(sum.Ended))
+		}
+		all = append(all, sum)
+	}
+	return all
 }
 
 // Suspect is why a probe says nothing about the servers.

@@ -271,26 +271,10 @@ func (m *Meeting) Await(ctx context.Context, cell int, stage string) error {
 	if err := m.Err(); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	over := make(chan struct{})
-	var watch sync.WaitGroup
-	watch.Go(func() {
-		select {
-		case <-m.broken:
-		case <-over:
-		}
-		cancel()
-	})
-	defer func() { close(over); watch.Wait() }()
+	ctx, end := m.While(ctx)
+	defer end()
 	variant := barrier.RendezvousVariants()[0]
-	err := variant.New(m.s, m.at("cells", cell, stage), recipes.Options{Members: m.cfg.Share.count()}).Meet(ctx)
-	if why := m.Err(); err != nil && why != nil {
-		return why
-	}
-	if err != nil && m.s.Err() != nil {
-		return m.breakOff(ErrCoordinator)
-	}
-	return err
+	return m.failure(variant.New(m.s, m.at("cells", cell, stage), recipes.Options{Members: m.cfg.Share.count()}).Meet(ctx))
 }
 
 // Stop ends the run for all shares. A meeting that is over already stays as it is.

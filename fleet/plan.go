@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -10,7 +11,8 @@ import (
 // Plan is what all shares of a run have to have in common. The first that comes writes it down.
 type Plan struct {
 	Shares  int      `json:"shares"`
-	Version string   `json:"version"` // of zkbench
+	Version string   `json:"version"`        // of zkbench
+	Task    string   `json:"task,omitempty"` // what is done with the profile; "": it is run once
 	Seed    uint64   `json:"seed"`
 	Servers []string `json:"servers"` // under test
 	Profile string   `json:"profile"` // resolved, as YAML
@@ -30,6 +32,7 @@ func (p Plan) differences(standing Plan, rootChosen bool) (all []string) {
 	servers := func(p Plan) string { return strings.Join(slices.Sorted(slices.Values(p.Servers)), ",") }
 	add("shares", fmt.Sprint(standing.Shares), fmt.Sprint(p.Shares))
 	add("version", standing.Version, p.Version)
+	add("task", cmp.Or(standing.Task, "run"), cmp.Or(p.Task, "run"))
 	add("servers", servers(standing), servers(p))
 	add("seed", fmt.Sprint(standing.Seed), fmt.Sprint(p.Seed))
 	if rootChosen {

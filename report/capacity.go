@@ -82,8 +82,12 @@ func CapacityJSON(doc results.Capacity) Report { return indented(doc) }
 
 func writeCapacity(out *printer, doc results.Capacity, draw func(table) error) {
 	if e := doc.Environment; e != nil {
-		out.line(fmt.Sprintf("%s, %s over %s: ZooKeeper %s, %s (%s); %s of %s; seed %d", doc.Profile, doc.Variant, doc.Over, e.ZooKeeper, phrase.Count(e.Servers, "server"),
-			e.Ensemble, phrase.Count(e.Cores, "core"), e.CPU, doc.Seed))
+		together := ""
+		if doc.Shares > 0 {
+			together = "; " + phrase.Count(doc.Shares, "share")
+		}
+		out.line(fmt.Sprintf("%s, %s over %s: ZooKeeper %s, %s (%s); %s of %s; seed %d%s", doc.Profile, doc.Variant, doc.Over, e.ZooKeeper, phrase.Count(e.Servers, "server"),
+			e.Ensemble, phrase.Count(e.Cores, "core"), e.CPU, doc.Seed, together))
 		out.line("")
 	}
 	out.line(CapacitySentence(doc))

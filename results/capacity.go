@@ -20,11 +20,12 @@ type Capacity struct {
 	Unit          string          `json:"unit"` // of the load
 	Goals         []string        `json:"goals"`
 	Seed          uint64          `json:"seed"`
+	Shares        int             `json:"shares,omitempty"` // processes that carried it out together
 	Started       time.Time       `json:"started"`
 	Finished      time.Time       `json:"finished"`
 	Command       []string        `json:"command,omitempty"`
 	Environment   *Environment    `json:"environment"`
-	Outcome       string          `json:"outcome"` // found, between, at least, none, unstable, out of budget, limited, interrupted, failed
+	Outcome       string          `json:"outcome"` // found, between, at least, none, unstable, out of budget, limited, interrupted, failed, lost
 	Reason        string          `json:"reason,omitempty"`
 	Load          *float64        `json:"capacity"` // a lower bound where the outcome is at least or limited
 	Low           *float64        `json:"interval_low"`

@@ -13,10 +13,11 @@ type Comparison struct {
 	Made      time.Time        `json:"made"`
 	Baseline  Side             `json:"baseline"`
 	Candidate Side             `json:"candidate"`
-	Seed      uint64           `json:"seed,omitempty"`  // of the order of the pairs
-	Alpha     float64          `json:"alpha"`           // probability of a false REGRESSION or IMPROVEMENT among all metrics
-	MinEffect float64          `json:"min_effect"`      // the least relative difference that matters, such as 0.05
-	Looks     []int            `json:"looks,omitempty"` // numbers of pairs at which the comparison could end
+	Seed      uint64           `json:"seed,omitempty"`   // of the order of the pairs
+	Alpha     float64          `json:"alpha"`            // probability of a false REGRESSION or IMPROVEMENT among all metrics
+	Shares    int              `json:"shares,omitempty"` // processes that carried each run out together
+	MinEffect float64          `json:"min_effect"`       // the least relative difference that matters, such as 0.05
+	Looks     []int            `json:"looks,omitempty"`  // numbers of pairs at which the comparison could end
 	Differing []Differing      `json:"environment_differences,omitempty"`
 	Cells     []CellComparison `json:"cells"`
 	Notes     []string         `json:"notes,omitempty"`

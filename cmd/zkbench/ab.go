@@ -6,7 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -45,6 +46,7 @@ type abFlags struct {
 	told               automation
 	access             accessFlags
 	pages              pages
+	fleet              fleetFlags
 	watching
 }
 
@@ -52,7 +54,8 @@ func (a *app) ab(ctx context.Context, args []string) error {
 	f := a.flags("ab --a PROFILE --b PROFILE [flags]", `Compares a baseline (--a) with a candidate (--b): runs of both in pairs, in random order, each with fresh sessions and a root of its own,
 and a verdict from an exact test over the pairs: REGRESSION (exit code 3), IMPROVEMENT or EQUIVALENT (0), INCONCLUSIVE (5).
 A side is a profile, a profile with other fields (--b-set engine=go-zookeeper), or servers of its own (--b-servers). Sides without servers
-share one ensemble that is started for the comparison, unless their profiles ask for different ones. docs/comparing.md tells more.`)
+share one ensemble that is started for the comparison, unless their profiles ask for different ones. docs/comparing.md tells more.
+With --share and --meet several processes carry each run out together, which the first share plans. Where one is lost there is no verdict (exit code 5).`)
 	r := abFlags{sides: [2]abSide{{flag: "--a"}, {flag: "--b"}}}
 	for i, side := range []string{"baseline", "candidate"} {
 		s := &r.sides[i]
@@ -73,6 +76,7 @@ share one ensemble that is started for the comparison, unless their profiles ask
 	f.BoolVar(&r.jsonOutput, "json", false, "print comparison.json instead of the table")
 	r.told.flags(f, "a metric")
 	r.pages.flags(f)
+	r.fleet.addMeeting(f)
 	r.watching.flags(f)
 	if err := parse(f, args); err != nil {
 		return err
@@ -82,6 +86,13 @@ share one ensemble that is started for the comparison, unless their profiles ask
 	}
 	if f.NArg() > 0 {
 		return usagef("unexpected argument %q: the sides are given with --a and --b", f.Arg(0))
+	}
+	given := r.servers // for both sides
+	if given == "" && r.sides[0].servers != "" {
+		given = r.sides[1].servers
+	}
+	if err := r.fleet.check(f, given); err != nil {
+		return err
 	}
 	r.seeded = f.Changed("seed")
 	c, err := a.plan(ctx, &r)
@@ -121,7 +132,7 @@ func (a *app) plan(ctx context.Context, r *abFlags) (c pairs.Config, err error) 
 			return c, usagef("--servers is empty")
 		}
 		s.access = r.access
-		p, err := a.prepare(ctx, s.profile, &s.runFlags)
+		p, err := a.prepareWhole(ctx, s.profile, &s.runFlags)
 		if err != nil {
 			return c, err
 		}
@@ -134,6 +145,9 @@ func (a *app) plan(ctx context.Context, r *abFlags) (c pairs.Config, err error) 
 			r.seed = p.Seed
 		}
 		s.asked, s.points = p, p.Points()
+		if err := a.canShare(r.fleet, p); err != nil {
+			return c, err
+		}
 	}
 	if c.Seed, c.Cells = r.seed, len(r.sides[0].points); c.Cells != len(r.sides[1].points) {
 		return c, usagef("--a has %d cells and --b %d: the first of one is compared with the first of the other, and so on, so both need as many", c.Cells, len(r.sides[1].points))
@@ -179,8 +193,17 @@ func (a *app) metrics(r *abFlags, c *pairs.Config) error {
 			cell := cells[0]
 			if len(c.Metrics) == 0 {
 				c.Metrics = pairs.Defaults(cell)
+				if r.fleet.on() {
+					c.Metrics = slices.DeleteFunc(c.Metrics, ofOneClock)
+				}
+				if len(c.Metrics) == 0 {
+					return usagef("%s %s: what is compared by default takes one clock, and each share has its own: name metrics, such as --metric %s.response.p50", s.flag, s.profile, cell.Roles()[0].Op)
+				}
 			}
 			for _, m := range c.Metrics {
+				if r.fleet.on() && ofOneClock(m) {
+					return usagef("--metric %s: it takes one clock, and each share has its own (leave it out)", m)
+				}
 				if err := m.In(&cell); err != nil {
 					return usagef("--metric %s: %s %s: %w", m, s.flag, s.profile, err)
 				}
@@ -190,10 +213,16 @@ func (a *app) metrics(r *abFlags, c *pairs.Config) error {
 	return nil
 }
 
+// untold are the names that merged results of several shares do not have.
+var untold = regexp.MustCompile(`\b(hand-off|put-to-take|deliver|ownerless_share|ownerless_share_worst|overtakes_per_grant|overtakes_max|longest_wait_per_median)\b`)
+
+// ofOneClock tells whether a metric is of what begins at one session and ends at another, or of all sessions at one instant.
+func ofOneClock(m results.Metric) bool { return untold.MatchString(m.String()) }
+
 // compareSides carries a planned comparison out: the directory first, so that a result that cannot be kept is never measured.
 func (a *app) compareSides(ctx context.Context, r abFlags, c pairs.Config) error {
 	if r.out == "" {
-		r.out = filepath.Join("results", runName("ab-"+r.sides[0].points[0].Name, time.Now()))
+		r.out = r.fleet.out(runName("ab-"+r.sides[0].points[0].Name, time.Now()))
 	}
 	discard, err := results.CreateEmpty(r.out)
 	if err != nil {
@@ -214,20 +243,15 @@ func (a *app) compareSides(ctx context.Context, r abFlags, c pairs.Config) error
 		trusted = report.CalibrationOfPairs(known, env, c.Pairs, c.MinEffect)
 		return trusted
 	})
-	doc, err := a.runPairs(s, r, c, e)
-	if trusted != "" {
-		doc.Notes = append(doc.Notes, trusted)
-	}
+	doc, err := a.runTogether(s, r, c, e, trusted)
 	err = errors.Join(err, e.close())
-	name := func(side *results.Side, s abSide) {
-		side.Name = strings.TrimSpace(s.profile + " " + strings.Join(s.sets, " "))
-		if s.servers != "" {
-			side.Name += " on " + s.servers
+	if doc == nil {
+		discard()
+		if s.stopped() {
+			err = exitError(exitInterrupted)
 		}
+		return r.told.failed(a, err)
 	}
-	name(&doc.Baseline, r.sides[0])
-	name(&doc.Candidate, r.sides[1])
-	doc.Made = time.Now().UTC()
 	if err := errors.Join(results.WriteComparison(r.out, doc), a.showComparison(*doc, r),
 		r.told.end(a, report.ComparisonTests(r.told.name, *doc), report.ComparisonMarkdown(*doc))); err != nil {
 		return err

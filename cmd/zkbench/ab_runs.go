@@ -2,17 +2,17 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"time"
 
-	"github.com/zkbench/zkbench/bench"
-	"github.com/zkbench/zkbench/calibrate"
 	"github.com/zkbench/zkbench/ensemble"
 	"github.com/zkbench/zkbench/exporter"
+	"github.com/zkbench/zkbench/fleet"
 	"github.com/zkbench/zkbench/pairs"
-	"github.com/zkbench/zkbench/profiles"
 	"github.com/zkbench/zkbench/results"
 )
 
@@ -52,8 +52,9 @@ func (a *app) openSides(s *signals, r abFlags) (*ensembles, error) {
 	return e, nil
 }
 
-// runPairs warms servers up that have just been started, and carries the pairs out.
-func (a *app) runPairs(s *signals, r abFlags, c pairs.Config, e *ensembles) (*results.Comparison, error) {
+// runTogether carries a comparison out, together with the other shares where there are some, and writes into its document what it is of. There is none
+// where the shares have not met.
+func (a *app) runTogether(s *signals, r abFlags, c pairs.Config, e *ensembles, note string) (*results.Comparison, error) {
 	b, candidate := r.sides[0].asked, r.sides[1].asked
 	shown, err := a.watch(r.watching, exporter.Run{Name: filepath.Base(r.out), Profile: both(b.Name, candidate.Name), Workload: both(b.Workload, candidate.Workload),
 		Engine: both(b.Engine, candidate.Engine), Version: versionText()}, true)
@@ -61,22 +62,67 @@ func (a *app) runPairs(s *signals, r abFlags, c pairs.Config, e *ensembles) (*re
 		return nil, err
 	}
 	defer shown.close()
-	run := func(ctx context.Context, side, pair, cell int, dir string) (*results.Run, error) {
+	plan := fleet.Plan{Task: fmt.Sprintf("ab of %d pairs, looks %v, effect %v, of %v", c.Pairs, c.Looks, c.MinEffect, c.Metrics), Seed: c.Seed, Root: r.root}
+	for _, side := range r.sides {
+		plan.Servers = append(plan.Servers, side.flag+" "+strings.Join(side.target.Addresses, " "))
+	}
+	mates, err := a.newCrew(s, r.fleet, plan, r.out, shown, b, candidate)
+	if err != nil {
+		return nil, err
+	}
+	var doc *results.Comparison
+	if mates.leads() {
+		doc, err = a.runPairs(s, r, c, e, mates, shown)
+		if mates != nil && err != nil && doc.Exit.Code == exitFailed { // between two runs
+			doc.Exit = brokenExit(err)
+		}
+		if doc.Shares = r.fleet.part.Count; note != "" {
+			doc.Notes = append(doc.Notes, note)
+		}
+		for i, side := range []*results.Side{&doc.Baseline, &doc.Candidate} {
+			if side.Name = strings.TrimSpace(r.sides[i].profile + " " + strings.Join(r.sides[i].sets, " ")); r.sides[i].servers != "" {
+				side.Name += " on " + r.sides[i].servers
+			}
+		}
+		doc.Made = time.Now().UTC()
+	} else {
+		var text []byte
+		if text, err = mates.follow(e.sides[:]...); err == nil {
+			err = json.Unmarshal(text, &doc)
+		}
+		if err != nil {
+			doc = cutShort(c, brokenExit(err))
+		}
+	}
+	return doc, errors.Join(err, mates.finish(doc, doc.Exit, err))
+}
+
+// runPairs warms servers up that have just been started, and carries the pairs out.
+func (a *app) runPairs(s *signals, r abFlags, c pairs.Config, e *ensembles, mates *crew, shown *watcher) (*results.Comparison, error) {
+	run := func(side, pair, cell int, dir string) (*results.Run, error) {
 		p := r.sides[side].points[cell]
 		p.Seed = c.Seed + uint64(pair) // both runs of a pair meet the same arrivals
-		return a.record(ctx, s, p, dir, r.root, e.sides[side], shown.update)
+		said, _ := filepath.Rel(r.out, dir)
+		return mates.record(a, s, load{profile: p, path: dir, root: r.root, ensemble: e.sides[side], side: side, look: shown.update, said: said})
 	}
 	for side, cold := range e.started {
 		if !cold {
 			continue
 		}
 		shown.tell("warming up %s: a run that is in no pair", e.sides[side].Describe().Kind)
-		doc, err := run(s.working, side, 0, 0, filepath.Join(r.out, fmt.Sprintf("warm-up-%c", 'a'+side)))
+		doc, err := run(side, 0, 0, filepath.Join(r.out, fmt.Sprintf("warm-up-%c", 'a'+side)))
 		if err != nil || doc.Exit.Code == exitViolated {
-			return cutShort(c, doc, err), err
+			exit := results.Exit{Code: exitFailed}
+			if err != nil {
+				exit.Reason = "warm-up: " + err.Error()
+			}
+			if doc != nil && doc.Exit.Code != 0 {
+				exit = results.Exit{Code: doc.Exit.Code, Reason: "warm-up: " + doc.Exit.Reason}
+			}
+			return cutShort(c, exit), err
 		}
 	}
-	c.Run = func(ctx context.Context, t pairs.Turn) (*results.Run, string, error) {
+	c.Run = func(_ context.Context, t pairs.Turn) (*results.Run, string, error) {
 		side := 0
 		if t.Candidate {
 			side = 1
@@ -85,7 +131,10 @@ func (a *app) runPairs(s *signals, r abFlags, c pairs.Config, e *ensembles) (*re
 		if c.Cells > 1 {
 			dir += fmt.Sprintf("-cell-%d", t.Cell+1)
 		}
-		doc, err := run(ctx, side, t.Pair, t.Cell, dir)
+		doc, err := run(side, t.Pair, t.Cell, dir)
+		if err != nil && mates != nil { // there is this share of it alone
+			dir = mates.ownPath(dir)
+		}
 		return doc, dir, err
 	}
 	c.Told = func(pair, cell int, line string) {
@@ -113,35 +162,7 @@ func (a *app) tell(quiet bool, format string, args ...any) {
 }
 
 // cutShort is the document of a comparison that ended before its first pair.
-func cutShort(c pairs.Config, run *results.Run, err error) *results.Comparison {
-	doc := &results.Comparison{Schema: results.ComparisonSchema, Design: results.DesignPairs, Seed: c.Seed, Alpha: c.Alpha, MinEffect: c.MinEffect,
-		Looks: c.LookPoints(), Cells: []results.CellComparison{}, Exit: results.Exit{Code: exitFailed}}
-	if err != nil {
-		doc.Exit.Reason = "warm-up: " + err.Error()
-	}
-	if run != nil && run.Exit.Code != 0 {
-		doc.Exit = results.Exit{Code: run.Exit.Code, Reason: "warm-up: " + run.Exit.Reason}
-	}
-	return doc
-}
-
-// record carries one run of a profile out and leaves its directory. There is no document where the run could not begin and left nothing.
-func (a *app) record(ctx context.Context, s *signals, p profiles.Profile, path, root string, e ensemble.Ensemble, look func(bench.Update)) (*results.Run, error) {
-	resolved, err := profiles.Marshal(p)
-	if err != nil {
-		return nil, err
-	}
-	dir, err := results.Create(path, resolved)
-	if err != nil {
-		return nil, err
-	}
-	defer dir.Close()
-	known, _ := calibrate.Read() // what is wrong with it has been told
-	doc, err := bench.Run(ctx, bench.Config{Setup: a.setup, Profile: p, Ensemble: e, Root: root, Name: runName(p.Name, time.Now()),
-		Command: []string{"zkbench", "run", filepath.Join(path, results.ProfileFile)}, Version: versionText(), Out: dir, Progress: look, Stop: s.stop,
-		Calibration: known})
-	if doc == nil {
-		return nil, errors.Join(err, dir.Discard())
-	}
-	return doc, errors.Join(err, dir.Close())
+func cutShort(c pairs.Config, exit results.Exit) *results.Comparison {
+	return &results.Comparison{Schema: results.ComparisonSchema, Design: results.DesignPairs, Seed: c.Seed, Alpha: c.Alpha, MinEffect: c.MinEffect,
+		Looks: c.LookPoints(), Cells: []results.CellComparison{}, Exit: exit}
 }

@@ -52,6 +52,7 @@ func (a *app) capacity(ctx context.Context, args []string) error {
 	f := a.flags("capacity PROFILE --goal 'p99<50ms' [flags]", `Searches for the highest load at which all goals are met, with an interval from fresh samples. Each probe is a run with sessions and a root of
 its own, in an open loop, with the first variant of the profile, its largest number of sessions and the first value of everything else. On each of several
 ensembles (--set ensemble=[local:1,local:3,local:5]) there is a search of its own, and a table of all of them at the end. docs/capacity.md tells the method.
+With --share and --meet several processes search together: the first share plans, and all end with its answer. Where one is lost there is none (exit code 5).
 Exit codes: 0 found, or an interval where stops are too rare for a figure (and not below --min), 3 the interval is below --min, 5 no capacity could be told.`)
 	var r capacityFlags
 	f.StringArrayVar(&r.goals, "goal", nil, "what each load has to meet: p50, p90, p99 or p99.9 below a time, a share of errors, or expired==0; may be repeated")
@@ -73,6 +74,7 @@ Exit codes: 0 found, or an interval where stops are too rare for a figure (and n
 	r.told.flags(f, "the goals")
 	r.pages.flags(f)
 	r.access.add(f)
+	r.fleet.addMeeting(f)
 	r.watching.flags(f)
 	if err := parse(f, args); err != nil {
 		return err
@@ -85,6 +87,9 @@ Exit codes: 0 found, or an interval where stops are too rare for a figure (and n
 	}
 	if r.servers != "" && r.ensemble != "" {
 		return usagef("--servers and --ensemble together: leave one of them out")
+	}
+	if err := r.fleet.check(f, r.servers); err != nil {
+		return err
 	}
 	if r.ensemble != "" {
 		r.sets = append(r.sets, "ensemble="+r.ensemble)
@@ -106,7 +111,7 @@ func (a *app) climb(ctx context.Context, r capacityFlags, rungs []rung) error {
 		return err
 	}
 	if r.out == "" {
-		r.out = filepath.Join("results", runName("capacity-"+rungs[0].profile.Name, time.Now()))
+		r.out = r.fleet.out(runName("capacity-"+rungs[0].profile.Name, time.Now()))
 	}
 	var all []report.Rung
 	var failed error
@@ -176,7 +181,7 @@ func (a *app) planSearches(ctx context.Context, name string, r *capacityFlags, s
 		return nil, err
 	}
 	plan.From, plan.To = orElse(plan.From, r.axis.from), orElse(plan.To, r.axis.to)
-	p, err := a.prepare(ctx, name, &r.runFlags)
+	p, err := a.prepareWhole(ctx, name, &r.runFlags)
 	if err != nil {
 		return nil, err
 	}
@@ -199,6 +204,13 @@ func (a *app) planSearches(ctx context.Context, name string, r *capacityFlags, s
 	rungs = make([]rung, len(environments))
 	for i, one := range environments {
 		if rungs[i], err = a.planRung(*r, one.One(), r.targets[i], p.Apart(one)); err != nil {
+			return nil, err
+		}
+		lowest, err := r.axis.at(rungs[i].profile, plan.From)
+		if err != nil {
+			return nil, err
+		}
+		if err := a.canShare(r.fleet, lowest); err != nil {
 			return nil, err
 		}
 	}
@@ -306,47 +318,25 @@ func (a *app) searchCapacity(ctx context.Context, r rung) (*results.Capacity, er
 	})
 	doc := &results.Capacity{Schema: results.CapacitySchema, Profile: r.profile.Name, Workload: r.profile.Workload, Variant: r.profile.Variants[0], Over: r.over,
 		Unit: r.axis.unit, Seed: plan.Seed, Started: time.Now().UTC(), Command: r.command,
-		Least: r.least, Plan: planKept(plan, r.rate, r.ratePerLoad)}
+		Least: r.least, Plan: planKept(plan, r.rate, r.ratePerLoad), Shares: r.fleet.part.Count}
 	for _, g := range plan.Goals {
 		doc.Goals = append(doc.Goals, g.Name)
 	}
 	probes := &prober{a: a, s: s, r: r, search: search, from: plan.From, rate: plan.Rate(plan.From), ensemble: e, look: shown.update, tell: shown.tell, patience: patience}
-	var broken error
-	var dirs []string
-	var cells []results.Cell
-	for {
-		probe, more := search.Next()
-		if !more {
-			break
+	if probes.crew, err = a.searchCrew(s, r, shown); err != nil {
+		discard()
+		if err = errors.Join(err, e.Close()); s.stopped() {
+			return nil, exitError(exitInterrupted)
 		}
-		known := search.Result()
-		shown.tell("probe %d (%s): %.4g %s; %s; %s of at most %s", probe.Number+1, probe.Purpose, probe.Load, doc.Unit, bracketText(known),
-			time.Since(doc.Started).Round(time.Second), plan.Budget)
-		dir := filepath.Join(r.out, fmt.Sprintf("%s%02d", probeDir, probe.Number+1))
-		m, run, err := probes.carry(probe, dir)
-		if doc.Environment == nil && run != nil {
-			doc.Environment = &run.Environment
-		}
-		if err != nil {
-			broken = err
-			break
-		}
-		dirs, cells = append(dirs, filepath.Base(dir)), append(cells, run.Cells[0])
-		if len(cells[0].Offered) > 0 && r.over == overRate {
-			doc.Unit = strings.Join(cells[0].Offered, "+") + "/s"
-		}
-		search.Tell(m)
-		step := search.Result().Steps[probe.Number]
-		probes.judged(step.Judgement)
-		shown.tell("  %s: %s", step.Judgement.Decision, step.Judgement.Reason)
+		return nil, err
+	}
+	if probes.crew.leads() {
+		probes.all(doc, plan.Budget)
+	} else {
+		probes.follow(doc)
 	}
 	shown.shown.clear()
-	err = e.Close()
-	doc.Finished = time.Now().UTC()
-	conclude(doc, search.Result(), dirs, cells, broken)
-	for i := range doc.Probes {
-		doc.Probes[i].Znodes = orNull(probes.znodes[i])
-	}
+	err = errors.Join(probes.crew.finish(doc, doc.Exit, probes.broken), e.Close())
 	if err := errors.Join(results.WriteCapacity(r.out, doc), report.Capacity(*doc, a.look())(a.stdout)); err != nil {
 		return nil, err
 	}
@@ -373,7 +363,19 @@ func bracketText(r capacity.Result) string {
 const (
 	outcomeInterrupted = "interrupted"
 	outcomeFailed      = "failed"
+	outcomeLost        = "lost" // a share, or the coordinator
 )
+
+// brokenOutcome is the outcome of a search that ended with an exit code of brokenExit.
+func brokenOutcome(code int) string {
+	switch code {
+	case exitInterrupted:
+		return outcomeInterrupted
+	case exitUnknown:
+		return outcomeLost
+	}
+	return outcomeFailed
+}
 
 // orNull is a figure of a document: null where it is not known.
 func orNull(x float64) *float64 {
@@ -421,10 +423,9 @@ func conclude(doc *results.Capacity, r capacity.Result, dirs []string, cells []r
 	doc.Limit, doc.Evidence = bottleneck.Find(doc, cells)
 	lower := r.Load > 0 || r.Outcome == capacity.Between
 	switch {
-	case bench.Interrupted(broken):
-		doc.Outcome, doc.Reason, doc.Exit = outcomeInterrupted, outcomeInterrupted, results.Exit{Code: exitInterrupted, Reason: "interrupted"}
 	case broken != nil:
-		doc.Outcome, doc.Reason, doc.Exit = outcomeFailed, broken.Error(), results.Exit{Code: exitFailed, Reason: broken.Error()}
+		doc.Exit = brokenExit(broken)
+		doc.Outcome, doc.Reason = brokenOutcome(doc.Exit.Code), doc.Exit.Reason
 	case unsafe:
 		doc.Exit = results.Exit{Code: exitViolated, Reason: "a probe violated a safety check"}
 	case doc.Least > 0 && ((r.Outcome == capacity.Found || r.Outcome == capacity.Between) && r.Interval.High < doc.Least || r.Outcome == capacity.None):

@@ -1,13 +1,12 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"math"
+	"path/filepath"
 	"time"
 
 	"github.com/zkbench/zkbench/bench"
-	"github.com/zkbench/zkbench/calibrate"
 	"github.com/zkbench/zkbench/capacity"
 	"github.com/zkbench/zkbench/ensemble"
 	"github.com/zkbench/zkbench/internal/phrase"
@@ -24,11 +23,13 @@ type prober struct {
 	from     float64 // the lowest load
 	rate     float64 // operations a second there
 	ensemble ensemble.Ensemble
+	crew     *crew // nil: this process carries all of each probe out
 	look     func(bench.Update)
 	tell     func(format string, args ...any)
 	patience time.Duration // for the base latency
 	base     time.Duration // p99 at the lowest load, the lowest that was measured; 0: none was yet
 	troubled bool          // the probe before was too much, or said nothing
+	broken   error         // why the search did not come to its end
 	znodes   []float64     // that were there before each probe, NaN where no server tells
 }
 
@@ -45,27 +46,14 @@ const (
 func (p *prober) short() time.Duration { return p.search.Block() * 2 / 5 }
 
 // run carries one load out.
-func (p *prober) run(load float64, seed uint64, warmup time.Duration, blocks *bench.Blocks, path string) (*results.Run, error) {
-	profile, err := p.r.axis.at(p.r.profile, load)
+func (p *prober) run(at float64, seed uint64, warmup time.Duration, blocks *bench.Blocks, path string) (*results.Run, error) {
+	profile, err := p.r.axis.at(p.r.profile, at)
 	if err != nil {
 		return nil, err
 	}
 	profile.Seed, profile.Warmup, profile.Duration, profile.Drain, profile.Saturation = seed, warmup, blocks.Steady(), p.short(), profiles.SaturationAllowed
-	resolved, err := profiles.Marshal(profile)
-	if err != nil {
-		return nil, err
-	}
-	dir, err := results.Create(path, resolved)
-	if err != nil {
-		return nil, err
-	}
-	known, _ := calibrate.Read() // what is wrong with it has been told
-	run, err := bench.Run(p.s.working, bench.Config{Setup: p.a.setup, Profile: profile, Ensemble: p.ensemble, Root: p.r.root, Name: runName(profile.Name, time.Now()),
-		Version: versionText(), Out: dir, Stop: p.s.stop, Blocks: blocks, Progress: p.look, Calibration: known})
-	if run == nil {
-		return nil, errors.Join(err, dir.Discard())
-	}
-	return run, errors.Join(err, dir.Close())
+	return p.crew.record(p.a, p.s, load{profile: profile, path: path, root: p.r.root, ensemble: p.ensemble, blocks: blocks, look: p.look,
+		said: fmt.Sprintf("%s: %.4g %s", filepath.Base(path), at, p.r.axis.unit)})
 }
 
 // carry carries a probe out, after the base latency is back where the probe before may have raised it. The run is of the probe, or, where it was not begun

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/zkbench/zkbench/capacity"
@@ -63,7 +64,7 @@ func again(doc *results.Capacity) (contradictions []string, err error) {
 			differ("%s: its counts say %s (%s), the document says %s", p.Dir, j.Decision, j.Reason, p.Decision)
 		}
 	}
-	if doc.Outcome == outcomeInterrupted || doc.Outcome == outcomeFailed {
+	if slices.Contains([]string{outcomeInterrupted, outcomeFailed, outcomeLost}, doc.Outcome) {
 		return contradictions, nil
 	}
 	recounted := &results.Capacity{Goals: doc.Goals, Least: doc.Least}

@@ -42,11 +42,16 @@ type fleetFlags struct {
 }
 
 func (f *fleetFlags) add(set *pflag.FlagSet) {
+	f.addMeeting(set)
+	set.StringVar(&f.ship, "ship", os.Getenv(shipVariable), "`URL` to which the directory of a share's result is sent at the end, as one PUT of a tar; one that ends with / gets its name (default $"+shipVariable+")")
+}
+
+// addMeeting adds those of every command whose loads can be shared.
+func (f *fleetFlags) addMeeting(set *pflag.FlagSet) {
 	set.StringVar(&f.share, "share", os.Getenv(shareVariable), "carry out one `I/N` of the sessions, such as 2/8, or index:1/8 counted from 0 (default $"+shareVariable+")")
 	set.StringVar(&f.meet, "meet", os.Getenv(meetVariable), "`zk://host:port/path` on an ensemble apart, where the shares of a run wait for each other (default $"+meetVariable+")")
 	set.DurationVar(&f.patience, "meet-timeout", 5*time.Minute, "how long the shares wait for the last of them")
 	set.StringVar(&f.onLoss, "on-loss", "stop", "when a share is lost: stop ends the cell at once, finish lets it come to its end; the run ends after it")
-	set.StringVar(&f.ship, "ship", os.Getenv(shipVariable), "`URL` to which the directory of a share's result is sent at the end, as one PUT of a tar; one that ends with / gets its name (default $"+shipVariable+")")
 	set.BoolVar(&f.allowShared, "allow-shared", false, "let the shares meet on the servers under test")
 }
 
@@ -119,24 +124,30 @@ func (a *app) meetAs(ctx context.Context, f fleetFlags, p profiles.Profile, quie
 	if err != nil {
 		return nil, err
 	}
-	as, err := a.meetingAccess(ctx, f, p)
+	cfg, err := a.meetingOf(ctx, f, p)
 	if err != nil {
 		return nil, err
 	}
-	plan := fleet.Plan{Shares: max(f.part.Count, 1), Version: c.Version, Seed: p.Seed, Servers: slices.Clone(c.Ensemble.Addresses()), Profile: string(resolved),
+	cfg.Plan = fleet.Plan{Shares: max(f.part.Count, 1), Version: c.Version, Seed: p.Seed, Servers: slices.Clone(c.Ensemble.Addresses()), Profile: string(resolved),
 		Root: cmp.Or(c.Root, root.DefaultBase+"/"+c.Name), Run: c.Name, Nonce: rand.Text()}
-	m, err := fleet.Join(ctx, fleet.Config{Path: f.path, Share: f.part, Plan: plan, RootChosen: c.Root != "", Patience: f.patience, Finish: f.onLoss == "finish",
-		Dial: func(ctx context.Context) (zk.Session, error) {
-			ctx, cancel := context.WithTimeout(ctx, 2*coordinatorTimeout)
-			defer cancel()
-			return a.setup.OpenAs(ctx, "native", f.coordinator, coordinatorTimeout, as)
-		},
-		Tell: func(message string) { a.tell(quiet, "%s", message) }})
+	cfg.RootChosen, cfg.Tell = c.Root != "", func(message string) { a.tell(quiet, "%s", message) }
+	m, err := fleet.Join(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
 	c.Share, c.Meeting, c.AllowShared, c.Root, c.Name = f.part, m, f.allowShared, m.Plan().Root, m.Plan().Run
 	return m, nil
+}
+
+// meetingOf is how this share comes to the meeting of the flags. The plan is to be filled in.
+func (a *app) meetingOf(ctx context.Context, f fleetFlags, p profiles.Profile) (fleet.Config, error) {
+	as, err := a.meetingAccess(ctx, f, p)
+	return fleet.Config{Path: f.path, Share: f.part, Patience: f.patience, Finish: f.onLoss == "finish",
+		Dial: func(ctx context.Context) (zk.Session, error) {
+			ctx, cancel := context.WithTimeout(ctx, 2*coordinatorTimeout)
+			defer cancel()
+			return a.setup.OpenAs(ctx, "native", f.coordinator, coordinatorTimeout, as)
+		}}, err
 }
 
 // meetingAccess is how the shares speak to the coordinator: in plain text, for no credentials go to an ensemble that they were not given for, and on the

@@ -121,6 +121,23 @@ func (a *app) prepare(ctx context.Context, name string, r *runFlags) (profiles.P
 	return p, nil
 }
 
+// prepareWhole is prepare for a plan of many loads, each of which is shared by itself: see canShare.
+func (a *app) prepareWhole(ctx context.Context, name string, r *runFlags) (profiles.Profile, error) {
+	whole := *r
+	whole.fleet = fleetFlags{}
+	p, err := a.prepare(ctx, name, &whole)
+	r.target, r.targets = whole.target, whole.targets
+	return p, err
+}
+
+// canShare says what of a load the shares cannot carry out.
+func (a *app) canShare(f fleetFlags, p profiles.Profile) error {
+	if err := a.setup.CheckShare(p, f.part); err != nil {
+		return usageError{err}
+	}
+	return nil
+}
+
 // targetOf is where a profile with one ensemble goes, checked against it.
 func (a *app) targetOf(ctx context.Context, r runFlags, p profiles.Profile) (ensemble.Target, error) {
 	t, err := a.target(ctx, r, p.Ensemble[0])

@@ -2,7 +2,11 @@ package main
 
 import (
 	"archive/tar"
+	"bytes"
+	"cmp"
+	"compress/gzip"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -191,4 +195,41 @@ func (a *app) shipped(ctx context.Context, f fleetFlags, dir *results.Dir, quiet
 	u, _ := shipTarget(f.ship, dir.Path())
 	a.tell(quiet, "shipped the result to %s", public(u))
 	return nil
+}
+
+// packedBytes is a directory as a compressed tar.
+func packedBytes(dir string) ([]byte, error) {
+	var text bytes.Buffer
+	z := gzip.NewWriter(&text)
+	w := tar.NewWriter(z)
+	err := cmp.Or(addAll(w, dir), w.Close(), z.Close())
+	return text.Bytes(), err
+}
+
+// unpacked writes the files of packedBytes into a directory.
+func unpacked(data []byte, dir string) error {
+	z, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for r := tar.NewReader(z); ; {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		f, err := os.OpenFile(filepath.Join(dir, filepath.Base(h.Name)), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(f, r)
+		if err := errors.Join(err, f.Close()); err != nil {
+			return err
+		}
+	}
 }
