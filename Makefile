@@ -9,7 +9,7 @@ RECIPES = $(addprefix ./recipes/,internal/znode lock semaphore queue barrier ele
 TEST_NEEDS = $(JAVA_NEEDS) libhdrhistogram-java:/usr/share/java/hdrhistogram.jar $(DRIVER_NEEDS) \
 	chromium:chromium prometheus:promtool prometheus:prometheus tmux:tmux groff-base:groff libxml2-utils:xmllint
 
-.PHONY: demo build drivers image generator-image test manifests defects clean-runs bench screenshot mutants check clean
+.PHONY: demo build drivers image generator-image test manifests long defects clean-runs bench screenshot mutants check clean
 
 demo: build ## install what is missing and run the quickstart profile on three servers started for the run
 	@scripts/need $(JAVA_NEEDS) || docker version >/dev/null 2>&1 || exit 1 # with Docker alone, the run takes containers
@@ -51,6 +51,10 @@ defects: ## run every deliberately broken recipe as a user would; 'make test' ru
 clean-runs: ## look for false alarms: RUNS runs of right recipes from number FROM on, all built-in profiles, both engines
 	@scripts/need $(JAVA_NEEDS)
 	$(GO) test -timeout 120m -run TestCleanRuns ./cmd/zkbench -v -clean-runs $(or $(RUNS),200) -clean-from $(or $(FROM),0)
+
+long: ## tests that take minutes on a quiet machine: planted capacities on real servers, a starved generator, 10,000 watchers
+	@scripts/need $(JAVA_NEEDS)
+	$(GO) test -timeout 60m -run 'TestAPlantedCapacityIsFound$$|TestAStarved|TestTenThousandWatchers' ./cmd/zkbench -v -long
 
 bench: ## the own client beside the floor and go-zookeeper/zk: ratios of medians of five alternating runs
 	@scripts/need $(JAVA_NEEDS)

@@ -12,11 +12,18 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// memorySearch is a search of the capacity of a server in memory, with its prober.
+// memorySearch is a search of how many locks a server in memory can grant, with its prober.
 func memorySearch(t *testing.T, over string, plan capacity.Plan, sets ...string) (*oneByOne, *prober) {
 	t.Helper()
+	plan.Goals = []capacity.Goal{{Name: "p99<50ms", Share: 0.01}}
+	return memorySearchOf(t, "locks-open", over, plan, append([]string{"sessions=[20]", "objects=[20]", "hold=0s"}, sets...)...)
+}
+
+// memorySearchOf is a search of the capacity of a server in memory for a profile, with a goal of 50 ms.
+func memorySearchOf(t *testing.T, profile, over string, plan capacity.Plan, sets ...string) (*oneByOne, *prober) {
+	t.Helper()
 	m, a := newOneByOne(t)
-	p, err := a.profile("locks-open", append([]string{"engine=memory", "sessions=[20]", "objects=[20]", "hold=0s"}, sets...))
+	p, err := a.profile(profile, append([]string{"engine=memory"}, sets...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +37,7 @@ func memorySearch(t *testing.T, over string, plan capacity.Plan, sets ...string)
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan.Goals, plan.Rate = []capacity.Goal{{Name: "p99<50ms", Share: 0.01}}, linear(r.rate, r.ratePerLoad)
+	plan.Rate = linear(r.rate, r.ratePerLoad)
 	search, err := capacity.New(plan)
 	if err != nil {
 		t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -15,6 +16,9 @@ const childEnv = "ZKBENCH_TEST_CHILD"
 
 // withDefects is the mode of a child whose catalogue has the deliberately broken recipes too.
 const withDefects = "defects"
+
+// starved is the mode of a child that has one CPU, and something else to do with it.
+const starved = "starved"
 
 // What a child's file systems are, before the directory that it says it of.
 const (
@@ -35,6 +39,13 @@ func child() int {
 		}
 	}
 	os.Args[0] = "zkbench"
+	if mode == starved {
+		runtime.GOMAXPROCS(1)
+		go func() {
+			for {
+			}
+		}()
+	}
 	if mode == withDefects {
 		return process(brokenSetup())
 	}

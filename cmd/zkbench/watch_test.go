@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -179,6 +180,29 @@ faults: [{%sreset}, {%ssilence, session: 1, for: 300ms}, {%scut-reply, op: set, 
 	}
 	if err != nil || len(leaders) != 2 {
 		t.Errorf("the timeline tells of leaders %v, %v; want a change in each cell", leaders, err)
+	}
+}
+
+// Each of 10,000 watchers of a znode on a real server is told of each change, once.
+func TestTenThousandWatchersAreEachToldOnce(t *testing.T) {
+	if !*long {
+		t.Skip("takes minutes, on a quiet machine: -long")
+	}
+	const watchers = 10_000
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil || limit.Max < watchers+500 {
+		t.Skipf("a process may have %d open files (%v), and each watcher needs one", limit.Max, err)
+	}
+	o, dir := evident(t, "run", "watch-fanout", "--servers", strings.Join(servers.Get(t, 1).Addresses(), ","), "--set", fmt.Sprintf("sessions=[%d]", watchers+1),
+		"--set", "variants=[data]", "--set", "duration=1s", "--no-html")
+	o.want(exitOK)
+	cell := result(t, dir).Cells[0]
+	a := accountOf(t, cell.Notes)
+	if made := a["changes"] + a["change"]; made == 0 || a["due"] != made*watchers || a["delivered"]+a["undecided"] != a["due"] || a["delivered"] < watchers || a["lost"] != 0 || a["duplicated"] != 0 {
+		t.Errorf("%v, %q: want each of the changes delivered to each of the watchers", a, cell.Notes)
+	}
+	if len(cell.Checks) != 1 || cell.Checks[0].Verdict != "holds" || cell.Checks[0].Evidence != a["delivered"] {
+		t.Errorf("%+v, want that notifications holds", cell.Checks)
 	}
 }
 
