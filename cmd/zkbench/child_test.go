@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 )
@@ -42,7 +43,8 @@ func child() int {
 	if mode == starved {
 		runtime.GOMAXPROCS(1)
 		go func() {
-			for {
+			for spins := new(atomic.Int64); ; {
+				spins.Add(1)
 			}
 		}()
 	}

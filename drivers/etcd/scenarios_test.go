@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/zkbench/zkbench/scenarios"
 	scenes "github.com/zkbench/zkbench/scenarios/stores"
 )
 
@@ -21,7 +22,7 @@ func TestScenarios(t *testing.T) {
 	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	found, err := scenes.Run(t.Context(), scenes.Config{Drivers: map[string]string{"etcd": program}, Variants: []string{"etcd"}, Parallel: 3})
+	found, err := scenes.Run(t.Context(), scenes.Config{Drivers: map[string]string{"etcd": program}, Config: scenarios.Config{Variants: []string{"etcd"}, Parallel: 3}})
 	if err != nil || len(found) == 0 {
 		t.Fatal(found, err)
 	}

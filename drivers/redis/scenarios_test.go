@@ -4,16 +4,17 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/zkbench/zkbench/scenarios"
 	scenes "github.com/zkbench/zkbench/scenarios/stores"
 )
 
 // Each stage does in each scenario what is expected of it: what it does wrong shows, and what the next one mends does not.
 func TestScenarios(t *testing.T) {
 	started(t, 1)
-	redis := slices.DeleteFunc(scenes.Variants(), func(v string) bool { return v == "etcd" })
+	redis := slices.DeleteFunc(scenarios.Variants(scenes.Expectations), func(v string) bool { return v == "etcd" })
 	played := 0
-	found, err := scenes.Run(t.Context(), scenes.Config{Drivers: map[string]string{"redis": program}, Variants: redis, Parallel: 6,
-		Played: func(int, int, scenes.Finding) { played++ }})
+	found, err := scenes.Run(t.Context(), scenes.Config{Drivers: map[string]string{"redis": program}, Config: scenarios.Config{Variants: redis, Parallel: 6,
+		Played: func(int, int, scenarios.Finding) { played++ }}})
 	if err != nil {
 		t.Fatal(err)
 	}
