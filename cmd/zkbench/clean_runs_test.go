@@ -20,10 +20,11 @@ var cleanRuns = flag.Int("clean-runs", 0, "how many runs of right recipes, a few
 
 var cleanFrom = flag.Int("clean-from", 0, "the number of the first of them: each number is a run of its own")
 
-// cleanProfiles are the built-in profiles that this machine can run: all but those whose servers are containers, and the one that plays drivers.
+// cleanProfiles are the built-in profiles that this machine can run: all but those whose servers are containers, and those of drivers alone.
 func cleanProfiles(t *testing.T) []profiles.Profile {
 	return slices.DeleteFunc(builtins(t, ""), func(p profiles.Profile) bool {
-		return strings.HasPrefix(p.Ensemble[0], "compose:") || p.Workload == playStores().Name
+		own := func(variant string) bool { return !strings.HasPrefix(variant, "driver:") }
+		return strings.HasPrefix(p.Ensemble[0], "compose:") || p.Workload == playStores().Name || !slices.ContainsFunc(p.Variants, own)
 	})
 }
 

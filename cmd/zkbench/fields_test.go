@@ -96,7 +96,7 @@ func TestFieldsOfWorkloads(t *testing.T) {
 
 func TestBuiltinProfiles(t *testing.T) {
 	installed := t.TempDir() // what 'make drivers' builds and installs
-	for _, name := range []string{"kazoo", "curator", "go-zookeeper", "redis", "etcd"} {
+	for _, name := range []string{"kazoo", "curator", "go-zookeeper", "recipes", "redis", "etcd"} {
 		if err := os.WriteFile(filepath.Join(installed, "zkbench-driver-"+name), nil, 0o755); err != nil {
 			t.Fatal(err)
 		}
