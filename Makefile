@@ -37,7 +37,7 @@ generator-image: ## build the image zkbench/zkbench of the load generator, from 
 test: ## install what the tests need and run all of them, race detector on
 	@scripts/need $(TEST_NEEDS) gcc:gcc libc6-dev:/usr/include/stdlib.h
 	@if docker version >/dev/null 2>&1; then $(MAKE) --no-print-directory image; else echo "no Docker here: servers in containers are not tested"; fi
-	ZKBENCH_REQUIRE_PACKAGES=1 $(GO) test -race -timeout 45m ./cmd/zkbench ./... # what takes longest begins first
+	ZKBENCH_REQUIRE_PACKAGES=1 $(GO) test -race -timeout 45m ./internal/command ./... # what takes longest begins first
 	$(GO) test ./capacity # its simulations, which the race detector would make slow
 	for module in redis etcd; do (cd drivers/$$module && ZKBENCH_REQUIRE_PACKAGES=1 $(GO) test -race ./...) || exit 1; done
 
@@ -46,15 +46,15 @@ manifests: ## have the API server's own code read what 'zkbench fleet kubernetes
 
 defects: ## run every deliberately broken recipe as a user would; 'make test' runs one for each check of each workload
 	@scripts/need $(JAVA_NEEDS)
-	$(GO) test -timeout 60m -run TestDefectsThroughTheFrontDoor ./cmd/zkbench -v -defects
+	$(GO) test -timeout 60m -run TestDefectsThroughTheFrontDoor ./internal/command -v -defects
 
 clean-runs: ## look for false alarms: RUNS runs of right recipes from number FROM on, all built-in profiles, both engines
 	@scripts/need $(JAVA_NEEDS)
-	$(GO) test -timeout 120m -run TestCleanRuns ./cmd/zkbench -v -clean-runs $(or $(RUNS),200) -clean-from $(or $(FROM),0)
+	$(GO) test -timeout 120m -run TestCleanRuns ./internal/command -v -clean-runs $(or $(RUNS),200) -clean-from $(or $(FROM),0)
 
 long: ## tests that take minutes on a quiet machine: planted capacities on real servers, a starved generator, 10,000 watchers
 	@scripts/need $(JAVA_NEEDS)
-	$(GO) test -timeout 60m -run 'TestAPlantedCapacityIsFound$$|TestAStarved|TestTenThousandWatchers' ./cmd/zkbench -v -long
+	$(GO) test -timeout 60m -run 'TestAPlantedCapacityIsFound$$|TestAStarved|TestTenThousandWatchers' ./internal/command -v -long
 
 bench: ## the own client beside the floor and go-zookeeper/zk: ratios of medians of five alternating runs
 	@scripts/need $(JAVA_NEEDS)

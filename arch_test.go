@@ -18,6 +18,8 @@ const module = "github.com/zkbench/zkbench/"
 
 // allowed is the import DAG of docs/architecture.md: what the product code of each package may import of ours.
 var allowed = map[string][]string{
+	".": {"internal/command", "recipes"},
+
 	"zk":      {},
 	"metrics": {"internal/spill"},
 
@@ -30,16 +32,17 @@ var allowed = map[string][]string{
 	"profiles": {},
 	"compose":  {},
 
-	"internal/phrase": {},
-	"internal/jute":   {},
-	"internal/golden": {},
-	"internal/sleep":  {},
+	"internal/phrase":  {},
+	"internal/jute":    {},
+	"internal/golden":  {},
+	"internal/sleep":   {},
+	"internal/sharing": {},
 
 	"stats": {},
 	"pairs": {"stats", "results", "metrics", "internal/phrase"},
 
 	"bottleneck":                  {"results", "capacity", "internal/phrase"},
-	"capacity":                    {},
+	"capacity":                    {"internal/phrase"},
 	"capacity/internal/simulated": {"capacity"},
 
 	"zk/wire":   {"zk", "zk/internal/lease", "zk/internal/background", "zk/internal/digestmd5", "internal/jute", "internal/sleep"},
@@ -80,7 +83,7 @@ var allowed = map[string][]string{
 	"drivers/stores": {},
 
 	"workloads": {"recipes", "profiles", "check", "metrics", "zk", "internal/phrase", "internal/spill"},
-	"results":   {"check", "metrics", "internal/phrase"},
+	"results":   {"check", "metrics", "internal/phrase", "internal/sharing"},
 	"gates":     {"results", "metrics", "stats", "internal/phrase"},
 
 	"scenarios": {},
@@ -94,7 +97,7 @@ var allowed = map[string][]string{
 	"bench/access":      {"ensemble", "profiles", "zk"},
 	"fleet":             {"recipes", "recipes/barrier", "zk", "internal/sleep"},
 	"bench": {"recipes", "fleet", "bench/root", "bench/faults", "bench/access", "drivers", "drivers/stores", "profiles", "workloads", "ensemble", "ensemble/proxy", "results", "gates", "check", "metrics", "zk",
-		"internal/phrase", "internal/sleep", "internal/spill", "capacity"},
+		"internal/phrase", "internal/sharing", "internal/sleep", "internal/spill", "capacity"},
 	"limits":      {"ensemble", "results", "zk", "internal/phrase"},
 	"calibrate":   {"results", "metrics", "stats", "zk", "internal/phrase"},
 	"docs":        {},
@@ -111,7 +114,7 @@ var testOnly = []string{"recipes/broken", "recipes/recipestest", "recipes/intern
 
 // free packages are commands, which may import any package that is not for tests.
 func free(pkg string) bool {
-	return strings.HasPrefix(pkg, "cmd/") || strings.HasPrefix(pkg, "internal/yardstick") || pkg == "capacity/simulate" || pkg == "drivers/null" || pkg == "drivers/go-zookeeper" || pkg == "drivers/recipes" || pkg == "drivers/redis" || pkg == "drivers/etcd" || pkg == "internal/mutants" || pkg == "ensemble/ensembletest"
+	return pkg == "internal/command" || strings.HasPrefix(pkg, "cmd/") || strings.HasPrefix(pkg, "internal/yardstick") || pkg == "capacity/simulate" || pkg == "drivers/null" || pkg == "drivers/go-zookeeper" || pkg == "drivers/recipes" || pkg == "drivers/redis" || pkg == "drivers/etcd" || pkg == "internal/mutants" || pkg == "ensemble/ensembletest"
 }
 
 func TestImportsFollowTheDAG(t *testing.T) {
@@ -137,7 +140,7 @@ func TestImportsFollowTheDAG(t *testing.T) {
 func TestOnlyOneCodecOfTheWire(t *testing.T) {
 	for pkg, imports := range everyImport(t) {
 		server := strings.HasPrefix(pkg, "zk") || strings.HasPrefix(pkg, "ensemble") || strings.HasPrefix(pkg, "internal/yardstick") ||
-			strings.HasPrefix(pkg, "recipes") || strings.HasPrefix(pkg, "bench") || strings.HasPrefix(pkg, "cmd")
+			strings.HasPrefix(pkg, "recipes") || strings.HasPrefix(pkg, "bench") || pkg == "internal/command"
 		if server && slices.Contains(imports, "encoding/binary") {
 			t.Errorf("package %s imports encoding/binary: what goes over the wire is encoded by internal/jute", pkg)
 		}
@@ -171,7 +174,11 @@ func TestEveryPackageSaysWhatItIs(t *testing.T) {
 			t.Errorf("package %s has no readable doc.go: %v", pkg, err)
 			continue
 		}
-		if want := "Package " + path.Base(pkg) + " "; !strings.HasPrefix(file.Doc.Text(), want) {
+		name := path.Base(pkg)
+		if pkg == "." {
+			name = path.Base(module)
+		}
+		if want := "Package " + name + " "; !strings.HasPrefix(file.Doc.Text(), want) {
 			t.Errorf("%s/doc.go begins with %.40q, want %q", pkg, file.Doc.Text(), want)
 		}
 	}

@@ -24,7 +24,7 @@ import (
 	"github.com/zkbench/zkbench/recipes/setting"
 )
 
-// mayName is who may mention a variant by its name beside the package that makes it and cmd/zkbench, which wires them; it should only shrink.
+// mayName is who may mention a variant by its name beside the package that makes it and internal/command, which wires them; it should only shrink.
 var mayName = map[string]string{
 	"scenarios/published":       "its table tells which published recipe fails in which situation, and which sound one is the control",
 	"scenarios/secured":         "its table tells which lock waits forever, and under which rules of the servers",
@@ -44,7 +44,7 @@ func TestNobodyAsksForTheNameOfAVariant(t *testing.T) {
 			return err
 		}
 		pkg := filepath.ToSlash(filepath.Dir(file))
-		if strings.HasPrefix(pkg, "recipes/") || pkg == "cmd/zkbench" {
+		if strings.HasPrefix(pkg, "recipes/") || pkg == "internal/command" {
 			return nil
 		}
 		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)

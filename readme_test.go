@@ -20,12 +20,13 @@ var shown = []struct {
 }{
 	{"README.md", "quickstart", strings.TrimSpace},
 	{"docs/libraries.md", "libraries", clients},
+	{"docs/libraries.md", "libraries-read-write", clients},
 	{"docs/redis.md", "redis-and-zookeeper", clients},
 }
 
 // clients is the table of what clients and servers used.
 func clients(markdown string) string {
-	_, table, _ := strings.Cut(markdown, "What the clients and the servers used.")
+	_, table, _ := strings.Cut(markdown, "Resources that clients and servers used.")
 	_, table, _ = strings.Cut(table, "\n\n")
 	table, _, _ = strings.Cut(table, "\n\n")
 	return strings.TrimSpace(table)

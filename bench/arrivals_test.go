@@ -139,7 +139,7 @@ func TestPlan(t *testing.T) {
 	seen := map[string]bool{}
 	for _, c := range names(cells) {
 		if seen[c] {
-			t.Errorf("%s is there twice", c)
+			t.Errorf("duplicate address %s", c)
 		}
 		seen[c] = true
 	}

@@ -35,7 +35,7 @@ func TestRunThatCannotBegin(t *testing.T) {
 		}, "not authorized"},
 		{"servers that do not tell their limits grant a longer session timeout", func(r *rig) {
 			r.grants = func(int) time.Duration { return 17 * time.Second }
-		}, "the servers make a session timeout of 10s one of 17s: set session_timeout: 17s"},
+		}, "the servers change a session timeout of 10s to 17s: set session_timeout: 17s"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

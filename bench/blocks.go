@@ -95,7 +95,7 @@ func (b *Blocks) plan(c *cell) {
 	}
 	end := b.from + time.Duration(b.Max)*b.Length
 	for i := range c.seats() {
-		id := uint32(c.Share.Session(i))
+		id := uint32(c.session(i))
 		if !c.driven(id) {
 			continue
 		}

@@ -33,6 +33,7 @@ type cell struct {
 	number int // from 1, in the order of running
 	of     int
 	work   workloads.Workload
+	own    bool // the variant is none of zkbench's
 
 	origin        metrics.Origin
 	started       time.Time
@@ -409,7 +410,7 @@ func (c *cell) mark() mark {
 
 // seat is place i of the share. In a closed loop the sessions begin spread over the first half of the warm-up.
 func (c *cell) seat(i int) *seat {
-	id := uint32(c.Share.Session(i))
+	id := uint32(c.session(i))
 	r := random(c.profile.Seed, c.repetition, id, streamArrivals)
 	s := &seat{
 		Seat: workloads.Seat{
@@ -418,7 +419,7 @@ func (c *cell) seat(i int) *seat {
 			Rand:     random(c.profile.Seed, c.repetition, id, streamWork),
 			Standing: c.standings.Of(id),
 		},
-		clients: &c.clients, observed: c.observed, work: c.work, loopOpen: c.rate > 0 && c.driven(id), first: c.first,
+		clients: &c.clients, place: i, observed: c.observed, work: c.work, loopOpen: c.rate > 0 && c.driven(id), first: c.first,
 	}
 	s.Open = s.open
 	s.MayLead = func() bool { return c.mayLead(c.clients.session(i)) }

@@ -126,7 +126,7 @@ func inMs(d time.Duration) float64 { return float64(d.Round(time.Microsecond)/ti
 // places are how long grants took by how many were before them.
 func (c *cell) places() (out []results.Place) {
 	granted := []metrics.Op{metrics.Acquire, metrics.ReadAcquire, metrics.Campaign}
-	if !c.Share.Whole() || c.merged != nil || !slices.ContainsFunc(workloads.Ops(c.work), func(op metrics.Op) bool { return slices.Contains(granted, op) }) {
+	if !c.Share.Whole() || c.merged != nil && !c.merged.oneClock() || !slices.ContainsFunc(workloads.Ops(c.work), func(op metrics.Op) bool { return slices.Contains(granted, op) }) {
 		return nil
 	}
 	for _, p := range check.PlacesOf(c.history.All(), c.history.Room(), func(s metrics.Sample) bool { return slices.Contains(granted, s.Op) && c.inSteady(s) }) {
@@ -153,7 +153,7 @@ func portionsOf(grants []int) (out []results.Portion) {
 
 // strips are what happened around the longest time without an owner, and around the first counterexample that shows two holders.
 func (c *cell) strips() (out []results.Strip) {
-	if c.merged != nil {
+	if c.merged != nil && !c.merged.oneClock() {
 		return nil
 	}
 	add := func(why, name string, at check.Gap) {
@@ -166,11 +166,22 @@ func (c *cell) strips() (out []results.Strip) {
 			last.Idle = append(last.Idle, results.Stretch{FromMs: inMs(g.From), ToMs: inMs(g.To)})
 		}
 	}
-	checks, _ := c.checks()
-	for i, k := range checks {
+	var names []string
+	if c.merged != nil {
+		names = c.merged.names
+	} else {
+		checks, _ := c.checks()
+		for _, k := range checks {
+			names = append(names, k.Name)
+		}
+	}
+	for i, name := range names {
 		v := c.found.verdicts[i]
+		if c.merged != nil {
+			v.Witness = c.merged.atOneClock(v.Witness)
+		}
 		if at, shown := check.Witnessed(v.Witness); shown && v.Answer == check.Violated {
-			add(results.StripCounterexample, k.Name, at)
+			add(results.StripCounterexample, name, at)
 			break
 		}
 	}

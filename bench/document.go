@@ -21,7 +21,7 @@ import (
 // document is the result before the first cell.
 func (r *runner) document() *results.Run {
 	return &results.Run{Schema: results.Schema, Profile: r.profile.Name, Seed: r.profile.Seed, Started: time.Now().UTC(), Partial: true,
-		Command: r.Command, Share: r.shareResult(), Root: r.Root, Environment: r.described(), Cells: []results.Cell{}, Exit: results.Exit{Code: 1, Reason: "the run did not end"}}
+		Command: r.Command, Share: r.shareResult(), Root: r.Root, Environment: r.described(), Cells: []results.Cell{}, Exit: results.Exit{Code: 1, Reason: "the run did not finish"}}
 }
 
 // described is the ensemble that is there, and this machine, as the document has them.
@@ -38,7 +38,7 @@ func EnvironmentOf(e ensemble.Ensemble) results.Environment {
 	env := results.Environment{
 		Go: runtime.Version(), CPU: procField("/proc/cpuinfo", "model name"), Cores: runtime.NumCPU(), MemoryMiB: memoryMiB(),
 		Kernel: strings.TrimSpace(readFile("/proc/sys/kernel/osrelease")), Java: about.Java, ZooKeeper: about.Version, Servers: about.Servers, Ensemble: about.Kind,
-		Source: about.Source, Addresses: e.Addresses(),
+		Source: about.Source, Addresses: e.Addresses(), Encrypted: about.Encrypted,
 	}
 	if about.Fsync == "on" || about.Fsync == "off" {
 		on := about.Fsync == "on"
@@ -53,7 +53,7 @@ func (r *runner) conclude(err, left error) {
 	d := r.doc
 	d.Finished = time.Now().UTC()
 	d.Partial = err != nil
-	if err == nil && isClosed(r.stop) { // while the root was being removed: the result is whole, and whoever waits for the run is told
+	if err == nil && isClosed(r.stop) { // while the root was being removed: the result is whole, and the caller is told
 		err = r.interruption()
 	}
 	codes, reasons := []int{0}, []string(nil)

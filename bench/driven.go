@@ -24,8 +24,8 @@ func checkDriver(p profiles.Profile, place int, v workloads.Variant) (problems [
 	if v.Program == "" {
 		for i, f := range p.Faults {
 			if f.Kind == profiles.KillDriver || f.Kind == profiles.KillHolder || f.Kind == profiles.PauseHolder {
-				problems = append(problems, fmt.Errorf("%s: %s is about processes of a driver, and %s is a recipe of zkbench's own (leave the fault out, or the variant; crash ends a "+
-					"session of zkbench's own; 'driver:recipes LOCK' has locks of its own in a driver)", p.AtFault(i, "kind"), f.Kind, v.Name))
+				problems = append(problems, fmt.Errorf("%s: %s needs processes of a driver, but %s is one of zkbench's own recipes (remove the fault or the variant; crash ends a "+
+					"session of zkbench's own; 'driver:recipes LOCK' runs zkbench's locks in a driver)", p.AtFault(i, "kind"), f.Kind, v.Name))
 			}
 		}
 		return problems
@@ -35,7 +35,7 @@ func checkDriver(p profiles.Profile, place int, v workloads.Variant) (problems [
 	}
 	for i, f := range p.Faults {
 		if f.Kind == profiles.Expire || f.Kind == profiles.Crash {
-			problems = append(problems, fmt.Errorf("%s: %s ends sessions of zkbench's own, and those of %s are not (leave the fault out, or run the variant without it)",
+			problems = append(problems, fmt.Errorf("%s: %s ends zkbench's own sessions, but those of %s are the driver's (remove the fault or the variant)",
 				p.AtFault(i, "kind"), f.Kind, v.Name))
 		}
 	}
@@ -74,7 +74,7 @@ func (r *runner) greetDrivers(ctx context.Context) error {
 			return err
 		}
 		if v, _ := kind.Find(profiles.DriverPrefix + program); !p.Hello.Knows(v.Can) {
-			return fmt.Errorf("driver %s cannot do what the workload %s is about: its hello lists %s (expected %s among it)", program, kind.Name, strings.Join(p.Hello.Can, ", "), v.Can)
+			return fmt.Errorf("driver %s does not support the workload %s: its hello lists %s (expected %s)", program, kind.Name, strings.Join(p.Hello.Can, ", "), v.Can)
 		}
 	}
 	return r.needStores(ctx)
@@ -117,7 +117,7 @@ func (c *cell) killDriver() func(seat int) error {
 		if seat == profiles.AnySession {
 			return c.driver.Kill()
 		}
-		return c.driver.Kill(c.Share.Session(seat))
+		return c.driver.Kill(c.session(seat))
 	}
 }
 
@@ -147,7 +147,7 @@ func (c *cell) stopHolder() func(context.Context) (faults.Holder, error) {
 				}
 			}
 			if sleep.For(ctx, time.Millisecond) != nil {
-				return faults.Holder{}, errors.New("nobody held a lock for long enough to be stopped meanwhile (hold: 10ms would be)")
+				return faults.Holder{}, errors.New("nobody held a lock long enough to be stopped (set hold: 10ms or more)")
 			}
 		}
 	}
@@ -161,9 +161,9 @@ func (c *cell) driverResult(done int64) *results.Driver {
 	f := c.driver.Figures()
 	d := &results.Driver{Name: f.Name, Version: f.Version, Store: f.Store, Processes: load(c.spec, "").Processes(), Ended: f.Ended, Killed: f.Killed,
 		Seam: results.Summarize(f.Seam, nil), ClockErrorUS: float64(f.Bound.Nanoseconds()) / 1e3}
-	if used, resident := c.after.driver.since(c.before.driver); used > 0 && resident > 0 && done > 0 {
-		cpu, kib := float64(used.Nanoseconds())/1e3/float64(done), float64(resident)/1024/float64(c.sessions)
-		d.CPUPerOp, d.KiBPerSession = &cpu, &kib
+	if used, resident := c.after.driver.since(c.before.driver); resident > 0 {
+		kib := float64(resident) / 1024 / float64(c.sessions)
+		d.CPUPerOp, d.KiBPerSession = perOp(used, used > 0, done), &kib // the system tells CPU time in ticks: of a little work there may be none
 	}
 	if s := c.stores[f.Store]; s != nil {
 		used, resident := c.after.store.since(c.before.store)
@@ -205,15 +205,15 @@ func driverNotes(d *results.Driver) []string {
 	if d == nil {
 		return nil
 	}
-	seam := "its seam was not measured: no operation ended"
+	seam := "the round trip to it was not measured: no operation ended"
 	if d.Seam.Count > 0 {
-		seam = fmt.Sprintf("the way to it and back takes %s of each operation in the median", millisText(d.Seam.P50))
+		seam = fmt.Sprintf("the round trip to it takes %s of each operation in the median", millisText(d.Seam.P50))
 		if d.Seam.P99 != nil {
 			seam += fmt.Sprintf(", %s at p99", millisText(*d.Seam.P99))
 		}
-		seam += ", which is in the times of this cell"
+		seam += ", included in the times of this cell"
 	}
-	if d.CPUPerOp != nil {
+	if d.CPUPerOp != nil && d.KiBPerSession != nil {
 		seam += fmt.Sprintf("; it used %s of CPU time for each, and %s of memory for each session", millisText(*d.CPUPerOp/1e3), phrase.Bytes(int64(*d.KiBPerSession*1024)))
 	}
 	if d.Servers != "" {
@@ -221,7 +221,7 @@ func driverNotes(d *results.Driver) []string {
 	}
 	notes := []string{
 		fmt.Sprintf("driver %s %s in %s: %s", d.Name, d.Version, phrase.Count(d.Processes, "process"), seam),
-		"not judged, because the requests and events of a driver are not seen: fifo, starvation, and wake-ups lost for less than two session timeouts",
+		"not judged, because the requests and events of a driver are not seen: fifo among those who wait, starvation, and wake-ups lost for less than two session timeouts",
 	}
 	if d.Killed > 0 {
 		notes = append(notes, fmt.Sprintf("%s of the driver killed on purpose, with their sessions", phrase.Count(d.Killed, "process")))

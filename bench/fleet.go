@@ -14,6 +14,7 @@ import (
 	"github.com/zkbench/zkbench/check"
 	"github.com/zkbench/zkbench/fleet"
 	"github.com/zkbench/zkbench/internal/phrase"
+	"github.com/zkbench/zkbench/internal/sharing"
 	"github.com/zkbench/zkbench/internal/sleep"
 	"github.com/zkbench/zkbench/metrics"
 	"github.com/zkbench/zkbench/profiles"
@@ -64,9 +65,6 @@ func (b Setup) CheckShare(p profiles.Profile, s fleet.Share) error {
 	}
 	if len(p.Faults) > 0 {
 		problem(p.AtFault(0, "kind"), "faults are not injected into a run of several shares (leave them out)")
-	}
-	if len(p.Gates) > 0 {
-		problem(p.AtGate(0).String(), "a share has a part of the operations only, which a gate cannot be held against (leave it out)")
 	}
 	return joined(problems)
 }
@@ -123,7 +121,7 @@ func (r *runner) elsewhere(ctx context.Context, s zk.Session) error {
 	}
 	same, err := r.Meeting.MeetsOn(ctx, s)
 	if same {
-		return errors.New("the shares meet on the servers under test: give --meet another ensemble, or say --allow-shared")
+		return errors.New("the shares meet on the servers under test: give --meet another ensemble, or use --allow-shared")
 	}
 	return err
 }
@@ -206,6 +204,11 @@ func (r *runner) uprooting() error {
 // seats is how many of the sessions this process carries out: its share of them.
 func (c *cell) seats() int { return c.Share.Of(c.sessions) }
 
+// session is the number of the session at a place of this share.
+func (c *cell) session(place int) int {
+	return sharing.Deal{Sessions: c.sessions, Objects: load(c.spec, "").Objects(), Shares: max(c.Share.Count, 1)}.Session(place, c.Share.Index)
+}
+
 // lookAfter closes the sessions of a cell, and looks at what they leave before that and after it. The shares of a fleet wait for each other to
 // give back what they hold, and to close; of a cell that was cut short they do not know where the others are.
 func (c *cell) lookAfter(ctx context.Context) error {
@@ -252,6 +255,9 @@ func (c *cell) sharedNote() string {
 		return ""
 	}
 	note := fmt.Sprintf("share %v: figures and verdicts are of %d of the %s", c.Share, c.seats(), phrase.Count(c.sessions, "session"))
+	if len(c.profile.Gates) > 0 {
+		note += "; its gates are for all shares together, and judged when they are merged"
+	}
 	if len(others) > 0 {
 		note += "; not judged on this share: " + strings.Join(others, ", ")
 	}

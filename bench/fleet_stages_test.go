@@ -146,12 +146,10 @@ func TestAShareIsDoubledAtEachStep(t *testing.T) {
 						t.Errorf("share %d: %v, exit %v", i+1, errs[i], doc.Exit)
 					}
 				}
-				want := "has begun already"
-				if step < 0 {
-					want = "share 2/3 is taken by"
-				}
-				if second == nil || !strings.Contains(second.Error(), want) {
-					t.Errorf("the second process for share 2: %v, want %q in it", second, want)
+				taken := second != nil && strings.Contains(second.Error(), "share 2/3 is taken by")
+				begun := second != nil && strings.Contains(second.Error(), "has begun already")
+				if !taken && (step < 0 || !begun) { // which of the two it finds first is up to the moment
+					t.Errorf("the second process for share 2: %v", second)
 				}
 				f.all[0].clean()
 			})
@@ -206,7 +204,7 @@ func (f *ships) join(ctx context.Context, i int, met func(*zktest.Session)) (*fl
 // A sample belongs to the steady phase of its own share, by its clock.
 func TestEachShareHasItsSteadyPhase(t *testing.T) {
 	share := func(number int, from, to time.Duration) mergedShare {
-		return mergedShare{ShareResult: &results.ShareResult{Run: &results.Run{Share: &results.FleetShare{Number: number, Shares: 3}}},
+		return mergedShare{ShareResult: &results.ShareResult{Run: &results.Run{Share: &results.FleetShare{Number: number, Shares: 3}}}, cell: results.Cell{Sessions: 6, Objects: 1},
 			part: results.Part{From: int64(from), To: int64(to)}}
 	}
 	c := &cell{merged: &mergedCell{shares: []mergedShare{share(1, 10, 20), share(3, 13, 23)}}}

@@ -291,7 +291,6 @@ func TestWhatCannotBeShared(t *testing.T) {
 		{"fence: a register is in one process", []string{"fence: [none, register]"}},
 		{"the sessions of workload delay-queue cannot be shared between processes", []string{"workload: delay-queue", "variants: [delay]"}},
 		{"faults are not injected", []string{"faults: [{at: 1s, kind: expire, session: 1}]"}},
-		{"which a gate cannot be held against", []string{"gates: errors < 1%"}},
 	} {
 		r := newRig(t, zktest.Config{}, test.lines...)
 		err := r.config.CheckShare(r.config.Profile, fleet.Share{Index: 1, Count: 3})

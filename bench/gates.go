@@ -17,7 +17,7 @@ func checkGates(p profiles.Profile, kind workloads.Kind) (problems []error) {
 		return nil
 	}
 	if len(p.Sessions) == 0 {
-		return []error{fmt.Errorf("%s: gates: workload %s has no cells that a gate could be about", p.AtGate(0), p.Workload)}
+		return []error{fmt.Errorf("%s: gates: workload %s has no cells to judge", p.AtGate(0), p.Workload)}
 	}
 	cells := blank(p, kind)
 	for i, text := range p.Gates {
@@ -75,6 +75,9 @@ func loopOf(rate float64) string {
 // judgeGates gives the answers to the gates of the profile, and what they make of the exit.
 func (r *runner) judgeGates() (codes []int, reasons []string) {
 	r.doc.Gates = nil
+	if !r.Share.Whole() {
+		return nil, nil
+	}
 	for i, text := range r.profile.Gates {
 		gate, err := gates.Parse(text)
 		if err != nil { // a profile that was not checked

@@ -20,7 +20,7 @@ func TestGatesDecideTheExit(t *testing.T) {
 	}{
 		{met, 0, ""}, {missed, 3, "gate missed: events_per_release < 0.5: predecessor with 4 sessions: 1"},
 		{unknown, 5, "not enough evidence for the gate p99.9(acquire.service) < 10s: predecessor with 4 sessions"},
-		{met + "," + unknown + "," + missed, 3, "gate missed"}, {met + "," + unknown, 5, "p99.9 needs 3688"},
+		{met + "," + unknown + "," + missed, 3, "gate missed"}, {met + "," + unknown, 5, "p99.9 needs at least 3688"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			r := newRig(t, zktest.Config{}, "gates: ["+c.gates+"]")
@@ -60,7 +60,7 @@ func TestGatesOfARunThatIsCutShort(t *testing.T) {
 func TestGatesAreCheckedBeforeTheLoad(t *testing.T) {
 	for _, c := range []struct{ profile, says string }{
 		{`gates: ["p99(put) < 5ms"]`, `gate "p99(put) < 5ms": variant predecessor: unknown metric p99(put.response) of workload lock (known are throughput, errors, violations`},
-		{`gates: ["p99(acquire) < 5ms"]`, "the loop is closed"},
+		{`gates: ["p99(acquire) < 5ms"]`, "in a closed loop, where"},
 		{`gates: ["violations == 0", "errors(naive) < 1%"]`, "test.yaml:4:28: gate"},
 		{`gates: ["latency < 5ms"]`, `test.yaml:4:9: gate "latency < 5ms": metric "latency": unknown name "latency"`},
 	} {

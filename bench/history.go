@@ -35,7 +35,7 @@ func (c *cell) lostHistory() error {
 	return err
 }
 
-// evidence is the history for the checks. When the ensemble was lost, whoever still waited was cut off from it for a time that nobody
+// evidence is the history for the checks. When the ensemble was lost, a session that still waited was cut off from it for a time that nobody
 // knows: not an attempt that the end of the run cut short, and no sign of the recipe, so it is left out.
 func (c *cell) evidence() iter.Seq[metrics.Sample] {
 	if !isClosed(c.failed) {

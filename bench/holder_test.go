@@ -66,7 +66,7 @@ func TestStaleWritesOfALockWithoutTokens(t *testing.T) {
 func TestFaultsOfHoldersAreOfDriversAlone(t *testing.T) {
 	for _, kind := range []string{"kill-holder", "pause-holder"} {
 		r := newRig(t, zktest.Config{}, "variants: [predecessor]", "faults: [{at: 100ms, kind: "+kind+"}]")
-		if _, err := Run(context.Background(), r.config); err == nil || !strings.Contains(err.Error(), "predecessor is a recipe of zkbench's own") {
+		if _, err := Run(context.Background(), r.config); err == nil || !strings.Contains(err.Error(), "predecessor is one of zkbench's own recipes") {
 			t.Error(err)
 		}
 	}

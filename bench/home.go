@@ -58,7 +58,7 @@ func (r *runner) checkRoot(ctx context.Context) {
 	r.noteLoss(r.admin(ctx, func(s zk.Session) error { return r.home.Stands(ctx, s) }))
 }
 
-// unjudge takes verdicts back: whoever removes the root removes what the recipes rely on.
+// unjudge takes verdicts back: without the root the recipes have nothing to rely on.
 func unjudge(checks []results.Check) {
 	for i, k := range checks {
 		checks[i] = results.Check{Name: k.Name, Verdict: check.Unknown.String(), Detail: "not judged: another client removed the root of the run"}

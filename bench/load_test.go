@@ -311,7 +311,7 @@ func TestYoungServersAreWarmedUp(t *testing.T) {
 				if from := time.Duration(c.Steady.From * float64(time.Second)); from < want || from > want+time.Second {
 					t.Errorf("up for %v, %v of steady phase, cell %d: it began after %v, want about %v", tc.uptime, tc.duration, i+1, from, want)
 				}
-				if told := slices.ContainsFunc(c.Notes, func(n string) bool { return strings.Contains(n, "Java gets faster") }); told != (i == 0 && tc.longer > 0) {
+				if told := slices.ContainsFunc(c.Notes, func(n string) bool { return strings.Contains(n, "Java is still getting faster") }); told != (i == 0 && tc.longer > 0) {
 					t.Errorf("up for %v, %v of steady phase, cell %d: notes %q", tc.uptime, tc.duration, i+1, c.Notes)
 				}
 			}

@@ -123,7 +123,7 @@ func (l *lookout) connections(ctx context.Context) {
 			}
 			if st.away && (!away || ended) {
 				st.away = false
-				l.record(metrics.Sample{Op: metrics.Down, Session: uint32(l.c.Share.Session(i)), Due: st.from, Start: st.from, End: now})
+				l.record(metrics.Sample{Op: metrics.Down, Session: uint32(l.c.session(i)), Due: st.from, Start: st.from, End: now})
 			}
 			connected = connected || !away
 		}

@@ -86,7 +86,7 @@ func sharesOf(m *results.Machine) (generator, servers, others, stolen, idle floa
 // otherwise those who did.
 func accuse(m *results.Machine) (generator bool, reason string) {
 	if m == nil {
-		return false, "who used the CPUs is not known here"
+		return false, "CPU usage is not known on this system"
 	}
 	own, servers, others, stolen, idle := sharesOf(m)
 	used := fmt.Sprintf("zkbench used %s of the CPU time, %sother processes %s%s, %s was idle", percent(own), serversShare(m, servers),

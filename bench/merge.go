@@ -27,6 +27,10 @@ type Merged struct {
 type mergedCell struct {
 	shares []mergedShare // those that have the cell
 	skews  []check.Skew
+	off    time.Duration // times on the clock of the first share may be off by so much
+	apart  bool          // of some share nobody knows how far its clock is from that
+	timed  *spill.List[timed]
+	names  []string // of the checks that were judged
 	gone   []int    // numbers of the shares that have not
 	open   []string // checks that several clocks cannot judge
 }
@@ -36,6 +40,7 @@ type mergedShare struct {
 	cell    results.Cell
 	part    results.Part
 	history *metrics.History
+	shift   time.Duration // to the clock of the first
 }
 
 // Merge adds the results of shares up, judges what they did together, and writes the result of one run into Out. Counts and histograms are sums:
@@ -68,9 +73,8 @@ func Merge(ctx context.Context, m Merged) (*results.Run, error) {
 			return nil, err
 		}
 	}
-	if len(first.Connecting) > 0 {
-		doc.Notes = slices.DeleteFunc(slices.Clone(doc.Notes), func(note string) bool { return strings.HasPrefix(note, connectingNote) })
-		doc.Notes = append(doc.Notes, "How long connections took to make is told in the result of each share, for all of its own.")
+	if err := r.mergeConnecting(m.Shares); err != nil {
+		return nil, err
 	}
 	r.conclude(m.whyPartial(), nil)
 	doc.Finished = first.Finished
@@ -130,7 +134,7 @@ func (r *runner) mergeCell(m Merged, s spec, number int) error {
 			c.merged.gone = append(c.merged.gone, share.Run.Share.Number)
 			continue
 		}
-		c.merged.shares = append(c.merged.shares, mergedShare{share, cell, part, metrics.NewHistory(1, spill.NewRoom(r.Out.Path(), 0))})
+		c.merged.shares = append(c.merged.shares, mergedShare{ShareResult: share, cell: cell, part: part, history: metrics.NewHistory(1, spill.NewRoom(r.Out.Path(), 0))})
 	}
 	if len(c.merged.shares) == 0 {
 		return nil
@@ -138,6 +142,9 @@ func (r *runner) mergeCell(m Merged, s spec, number int) error {
 	defer func() {
 		for _, s := range c.merged.shares {
 			s.history.Close()
+		}
+		if c.merged.timed != nil {
+			c.merged.timed.Close()
 		}
 	}()
 	if err := c.include(); err != nil {
@@ -150,7 +157,7 @@ func (r *runner) mergeCell(m Merged, s spec, number int) error {
 	c.spread(&result)
 	if c.merged.partial() {
 		result.Partial = true
-		unaccounted(&result, "a share did not come to the end of the cell")
+		unaccounted(&result, "a share did not finish the cell")
 	}
 	if result.Operations == 0 {
 		r.idle[len(r.doc.Cells)] = c.wouldDo()
@@ -189,17 +196,21 @@ func (c *cell) include() error {
 			c.pauses.count.Add(p.Count)
 			c.pauses.length.Add(s.part.Pauses)
 		}
-		if err := s.History(c.tag(), func(m metrics.Sample) {
-			s.history.Shard(0).Record(m)
-			c.history.Shard(0).Record(m)
-		}); err != nil {
+		if err := s.History(c.tag(), func(m metrics.Sample) { s.history.Shard(0).Record(m) }); err != nil {
+			return err
+		}
+		if c.clients.connects == nil {
+			c.clients.connects = metrics.NewHistogram()
+		}
+		if err := s.part.Opening.AddTo(c.clients.connects); err != nil {
 			return err
 		}
 	}
 	c.steady.Store(&steady)
 	c.setWindow()
 	c.warm.Store(true)
-	c.merged.skews = check.Skews(c.merged.hosts())
+	c.align()
+	c.timeBetween()
 	return nil
 }
 
@@ -245,9 +256,9 @@ func (c *cell) judgeMerged() []results.Check {
 			continue
 		}
 		if i := slices.IndexFunc(hosts, func(h check.Host) bool { return h.Cut }); i >= 0 && v.Answer == check.Holds && !k.Left {
-			v = check.Verdict{Detail: fmt.Sprintf("not judged: the history of %s is not whole", hosts[i].Name), Judges: v.Judges}
+			v = check.Verdict{Detail: fmt.Sprintf("not judged: the history of %s is incomplete", hosts[i].Name), Judges: v.Judges}
 		}
-		c.found.verdicts = append(c.found.verdicts, v)
+		c.found.verdicts, c.merged.names = append(c.found.verdicts, v), append(c.merged.names, k.Name)
 		out = append(out, results.FromVerdict(k.Name, v))
 	}
 	if err := c.lostHistory(); err != nil {
@@ -261,6 +272,7 @@ func (c *cell) judgeMerged() []results.Check {
 // spread puts what each share had into the result of the cell, and takes what there is once from the lowest.
 func (c *cell) spread(out *results.Cell) {
 	first := c.merged.shares[0].cell
+	out.Shares = nil
 	out.Server, out.Faults = first.Server, first.Faults
 	g := results.Generator{}
 	cpu, known := 0.0, true
@@ -300,46 +312,56 @@ func (c *cell) mergedNote() string {
 	}
 	note := fmt.Sprintf("merged from %s, each in the steady phase of its own clock", phrase.Count(len(c.merged.shares), "share"))
 	if len(c.merged.gone) > 0 {
-		note += fmt.Sprintf("; of %s there is nothing", phrase.Count(len(c.merged.gone), "share"))
+		note += fmt.Sprintf("; nothing from %s", phrase.Count(len(c.merged.gone), "share"))
 	}
-	if untold := c.untold(); len(untold) > 0 {
-		note += "; not told, because one clock has to tell: " + strings.Join(untold, ", ")
+	for _, text := range c.between() {
+		note += "; " + text
 	}
 	if len(c.merged.open) > 0 {
-		note += "; not judged, because one clock has to tell: " + strings.Join(c.merged.open, ", ")
+		note += "; not judged, because it needs a single clock: " + strings.Join(c.merged.open, ", ")
 	}
 	return note
 }
 
-// steadyOf is the steady phase of the share that a session belongs to, by its clock; empty if the share is missing.
+// steadyOf is the steady phase of the share that a session belongs to, on the clock of the first; empty if the share is missing.
 func (m *mergedCell) steadyOf(session uint32) (of span) {
 	for _, s := range m.shares {
-		if share := s.Run.Share; int(session)%share.Shares == share.Number-1 {
-			of = span{time.Duration(s.part.From), time.Duration(s.part.To)}
+		if s.Run.Share.Has(s.cell, session) {
+			of = span{time.Duration(s.part.From) + s.shift, time.Duration(s.part.To) + s.shift}
 		}
 	}
 	return of
 }
 
-// untold is what the result of one process has of such a cell, and the merged one has not.
-func (c *cell) untold() (all []string) {
+// between says of which samples the times are that begin at one session and end at another, and on which clock others are.
+func (c *cell) between() (all []string) {
+	add := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	ops := workloads.Ops(c.work)
-	for _, of := range []struct {
-		by   []metrics.Op
-		what []string
-	}{
-		{[]metrics.Op{metrics.Acquire, metrics.ReadAcquire}, []string{"hand-offs"}},
-		{[]metrics.Op{metrics.Campaign}, []string{"fail-overs"}},
-		{[]metrics.Op{metrics.Acquire, metrics.ReadAcquire, metrics.Campaign}, []string{"how long objects were idle while wanted", "what happened around the longest such time"}},
-		{[]metrics.Op{metrics.Put}, []string{"the way of items through the queues"}},
-		{[]metrics.Op{metrics.Change, metrics.Join}, []string{"how long a change takes to whoever observes it"}},
-	} {
-		if slices.ContainsFunc(of.by, func(op metrics.Op) bool { return slices.Contains(ops, op) }) {
-			all = append(all, of.what...)
+	has := func(some ...metrics.Op) bool {
+		return slices.ContainsFunc(some, func(op metrics.Op) bool { return slices.Contains(ops, op) })
+	}
+	if len(c.merged.shares) > 1 {
+		for _, of := range []struct {
+			told bool
+			what string
+		}{{workloads.HandsOver(c.work), "hand-offs"}, {c.passes, "times of items in the queues"}, {has(metrics.Change, metrics.Join), "times until a change reaches its observers"}} {
+			if of.told {
+				add("%s are measured where both sessions belong to one share, about 1 in %d, by its clock", of.what, len(c.merged.shares))
+			}
+		}
+	}
+	if has(metrics.Acquire, metrics.ReadAcquire, metrics.Campaign, metrics.Take) && len(c.merged.shares) > 1 {
+		switch {
+		case c.merged.partial():
+			add("idle while wanted is not reported, because what the missing share held is unknown")
+		case c.merged.apart:
+			add("idle while wanted is not reported, because no transactions show how far apart the clocks of the shares are")
+		default:
+			add("idle while wanted, the order of arrivals and strips use the clock of the first share, to within %s for the others", phrase.Duration(c.merged.off))
 		}
 	}
 	if slices.Contains(ops, metrics.Acquire) && len(c.found.deal.Overtaken) == 0 {
-		all = append(all, "overtakes")
+		add("overtakes are not reported, because the transactions of places or grants are not all known")
 	}
 	return all
 }

@@ -45,11 +45,17 @@ func (c *cell) mergeSeries() error {
 		}
 		logs = append(logs, readLog(s.ShareResult, c.tag(), s.cell.Started))
 	}
+	pull, stop := iter.Pull(c.merged.timed.All())
+	defer stop()
+	t, more := pull()
 	next := 0
 	for _, line := range lines {
 		if line.Client != nil {
 			b := &buckets[next]
 			set := &metrics.Set{}
+			for ; more && (t.End <= b.to || next == len(buckets)-1); t, more = pull() {
+				t.into(set)
+			}
 			for _, l := range logs {
 				if err := l.until(b.to, next == len(buckets)-1, set); err != nil {
 					return err

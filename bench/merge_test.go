@@ -2,14 +2,18 @@ package bench
 
 import (
 	"encoding/json"
+	"fmt"
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/zkbench/zkbench/check"
+	"github.com/zkbench/zkbench/metrics"
 	"github.com/zkbench/zkbench/results"
 	"github.com/zkbench/zkbench/zk/zktest"
 )
@@ -93,6 +97,16 @@ func TestMergedSharesAreOneRun(t *testing.T) {
 								t.Errorf("%s: %s is %v (%v), of one process %v (%v)", c.Name, figure, got, told, want, wanted)
 							}
 						}
+						for _, op := range []string{"hand-off", "detect", "elect"} { // those within a share, where there are any
+							got, want := c.Done[op], one.Done[op]
+							if c.Objects == 1 && want > 20 && (got < want/10 || got > want*2/3) || got > want {
+								t.Errorf("%s: %d times of %s are told, of one process %d", c.Name, got, op, want)
+							}
+						}
+						got, told := c.Cost["ownerless_share"]
+						if want, wanted := one.Cost["ownerless_share"]; told != wanted || math.Abs(got-want) > 0.02+want/4 {
+							t.Errorf("%s: idle while wanted %v (%v), of one process %v (%v)", c.Name, got, told, want, wanted)
+						}
 						sum := int64(0)
 						for _, s := range c.Shares {
 							sum += s.Operations
@@ -152,15 +166,85 @@ func TestMergedSharesJudgeWhatTheyGiveEachOther(t *testing.T) {
 				if doc.Exit.Code != 0 || c.Operations == 0 || c.Due != due {
 					t.Errorf("exit %v, %d operations, %d of %d that were due", doc.Exit, c.Operations, c.Due, due)
 				}
-				for _, op := range []string{"put-to-take.response", "deliver.response", "detect.response"} {
-					if l, told := c.Latency[op]; told {
-						t.Errorf("%s from one process to another is timed: %+v", op, l)
+				for op, of := range map[string]int64{"put-to-take.response": c.Done["take"], "deliver.service": c.Done["deliver"]} {
+					l, told := c.Latency[op]
+					if wanted := slices.Contains(c.Measures, strings.Split(op, ".")[0]); wanted && (l.Count == 0 || l.Min <= 0 || l.Negative > 0) || told != wanted {
+						t.Errorf("%s is told: %v, %+v", op, told, l)
+					}
+					if strings.HasPrefix(op, "put") && told && (l.Count < of/5 || l.Count > of/2) { // one in three shares
+						t.Errorf("%s is told of %d items of %d", op, l.Count, of)
 					}
 				}
 				for _, k := range c.Checks {
 					if k.Verdict != check.Holds.String() || k.Evidence == 0 {
 						t.Errorf("%s is %s with evidence %d: %s", k.Name, k.Verdict, k.Evidence, k.Detail)
 					}
+				}
+			})
+		})
+	}
+}
+
+// What let a grant in is by the order of transactions the same as by the clock of the one process that saw it all, and so is the way of each item.
+func TestWhatSharesTimeIsWhatOneProcessTimes(t *testing.T) {
+	for _, profile := range [][]string{
+		{"variants: [predecessor]", "sessions: 10", "objects: 2", "hold: 5ms", "duration: 4s"},
+		{"workload: read-write", "variants: [read-write]", "sessions: 9", "readers: 50", "hold: 5ms", "duration: 4s"},
+		{"workload: election", "variants: [predecessor]", "sessions: 6", "failover: resign", "hold: 5ms", "duration: 4s"},
+		{"workload: election", "variants: [predecessor]", "sessions: 6", "failover: expire", "hold: 5ms", "duration: 10s"},
+		{"workload: queue", "variants: [fifo]", "sessions: 10", "payload: 16", "rate: 40", "hold: 2ms", "duration: 4s"},
+	} {
+		t.Run(strings.Join(profile, "-"), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newShips(t, 1, zktest.Config{OpLatency: time.Millisecond}, profile...)
+				if _, errs := f.run(); errs[0] != nil {
+					t.Fatal(errs[0])
+				}
+				shares, _, err := results.ReadShares(f.dirs(), false)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var all []metrics.Sample
+				if err := shares[0].History(shares[0].Run.Cells[0].Name, func(s metrics.Sample) { all = append(all, s) }); err != nil {
+					t.Fatal(err)
+				}
+				told, found := map[string]int{}, map[string]int{}
+				note := func(in map[string]int, s metrics.Sample) {
+					in[fmt.Sprintf("%v %v of session %d: %v to %v", s.Op, s.Outcome, s.Session, s.Start, s.End)]++
+				}
+				until := time.Duration(0)
+				for _, s := range all {
+					switch s.Op {
+					case metrics.HandOff, metrics.Detect, metrics.Elect, metrics.PutToTake:
+						note(told, s)
+						until = max(until, s.End)
+					}
+				}
+				hosts := []check.Host{{Name: "share 1", History: slices.Values(all)}}
+				check.HandOffs(hosts, nil, func(_ int, _ metrics.Sample, parts []metrics.Sample) {
+					for _, p := range parts {
+						note(found, p)
+					}
+				})
+				check.PutToTake(hosts, []time.Duration{until}, nil, func(_ int, way metrics.Sample) { note(found, way) })
+				if len(told) < 50 {
+					t.Errorf("only %d times were told", len(told))
+				}
+				wrong := 0
+				for what, n := range told {
+					if found[what] != n {
+						wrong++
+						t.Logf("told %d times, found %d: %s", n, found[what], what)
+					}
+				}
+				for what, n := range found {
+					if told[what] == 0 {
+						wrong++
+						t.Logf("told never, found %d: %s", n, what)
+					}
+				}
+				if wrong > 0 {
+					t.Errorf("%d of %d times differ", wrong, len(told))
 				}
 			})
 		})
@@ -227,20 +311,20 @@ func TestSharesThatAreNotOfOneRunAreRefused(t *testing.T) {
 			return dir
 		}
 		for want, second := range map[string]string{
-			"its meeting is other":             change(func(r *results.Run) { r.Share.Meeting = "other" }),
-			"its seed is 8, not 7":             change(func(r *results.Run) { r.Seed = 8 }),
-			"its zkbench is 9":                 change(func(r *results.Run) { r.Environment.Zkbench = "9" }),
+			"meeting is other":                 change(func(r *results.Run) { r.Share.Meeting = "other" }),
+			"seed is 8, not 7":                 change(func(r *results.Run) { r.Seed = 8 }),
+			"zkbench is 9":                     change(func(r *results.Run) { r.Environment.Zkbench = "9" }),
 			"the run has no shares":            change(func(r *results.Run) { r.Share = nil }),
 			"are both share 1":                 change(func(r *results.Run) { r.Share.Number = 1 }),
-			"which belongs to share 2":         change(func(r *results.Run) { r.Share.Number, r.Share.Shares = 1, 2 }),
+			"belongs to another share":         change(func(r *results.Run) { r.Share.Number, r.Share.Shares = 1, 2 }),
 			"part.jsonl is missing":            without(results.PartFile, 0),
 			"profile.yaml":                     without(results.ProfileFile, 10),
-			"not a whole file of samples":      without("history-*", 1000),
+			"incomplete file of samples":       without("history-*", 1000),
 			"copy the whole directory of the ": without("history-*", 0),
 			"no such file or directory":        filepath.Join(t.TempDir(), "none"),
 		} {
 			all := []string{dirs[0], second}
-			if strings.HasPrefix(want, "which belongs") {
+			if strings.HasPrefix(want, "belongs to another") {
 				all = []string{second, dirs[1]}
 			}
 			_, _, err := f.merge(all, false)

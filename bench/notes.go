@@ -24,7 +24,7 @@ func (c *cell) notes(t *metrics.Set, out results.Cell) []string {
 	}
 	add(c.sharedNote())
 	if c.ripening > 0 {
-		add(fmt.Sprintf("the servers had been up for less than a minute, in which Java gets faster: their first cell warmed up for %v more", c.ripening))
+		add(fmt.Sprintf("the servers had been up for less than a minute, while Java is still getting faster: the warm-up of their first cell was %v longer", c.ripening))
 	}
 	add(c.mergedNote())
 	if out.Saturated {
@@ -98,7 +98,7 @@ func (c *cell) blind() string {
 	}
 	left := end - check.FaultTime(c.history.All(), 0, end)
 	if bound := load(c.spec, "").Stall; left <= bound {
-		return fmt.Sprintf("liveness is judged on %.1f s beside the faults, less than the %v that a stall takes to show: a longer duration would tell",
+		return fmt.Sprintf("liveness is judged on %.1f s outside the faults, less than the %v that a stall takes to show: use a longer duration",
 			left.Seconds(), bound)
 	}
 	return ""
@@ -109,7 +109,7 @@ func (c *cell) idle(out results.Cell) string {
 	if out.Operations > 0 || out.Throughput > 0 || c.cut {
 		return ""
 	}
-	return "nothing succeeded in the steady phase, which is not enough evidence of anything: " + c.wouldDo()
+	return "nothing succeeded in the steady phase, so there is no evidence: " + c.wouldDo()
 }
 
 // offered is how much was due in the steady phase, however it ended.
@@ -135,12 +135,16 @@ func (c *cell) untaken(t *metrics.Set) int64 {
 	if workloads.Delays(c.work) {
 		return 0
 	}
-	return t.Count(metrics.PutToTake, metrics.Unfinished)
+	n := t.Count(metrics.PutToTake, metrics.Unfinished)
+	if c.merged != nil { // one of so many is counted there
+		n *= int64(len(c.merged.shares))
+	}
+	return n
 }
 
 // saturatedNote says how far a load was not sustained.
 func saturatedNote(out results.Cell) string {
-	if left := out.Latency[metrics.PutToTake.String()+".response"].Unserved; out.Unserved == 0 && left > 0 {
+	if left := out.Latency[metrics.PutToTake.String()+".response"].Unserved * int64(max(len(out.Shares), 1)); out.Unserved == 0 && left > 0 {
 		return fmt.Sprintf("saturated: %s items/s came due, %s/s were taken, and %d of %d had not been taken when the drain ended (%s %%)",
 			phrase.Number(out.OfferedPerS, 3), phrase.Number(float64(out.Done[metrics.Take.String()])/out.ElapsedS, 2), left, out.Due,
 			phrase.Number(100*float64(left)/float64(out.Due), 3))
@@ -149,7 +153,7 @@ func saturatedNote(out results.Cell) string {
 	for _, op := range out.Offered {
 		done += out.Done[op]
 	}
-	return fmt.Sprintf("saturated: %s/s came due, %s/s were achieved, %d of %d not begun or not finished (%s %%)", phrase.Number(out.OfferedPerS, 3),
+	return fmt.Sprintf("saturated: %s/s came due, %s/s were achieved, %d of %d not started or not finished (%s %%)", phrase.Number(out.OfferedPerS, 3),
 		phrase.Number(float64(done)/out.ElapsedS, 2), out.Unserved, out.Due, phrase.Number(100*float64(out.Unserved)/float64(out.Due), 3))
 }
 
@@ -160,7 +164,7 @@ func departs(f results.Fanout, thoughtless bool) string {
 	if needed <= 1.1*f.TheoryPerRelease && (!thoughtless || f.RatioToTheory >= 0.45) {
 		return ""
 	}
-	return fmt.Sprintf("departs from theory: %.2f events per release, %.0f expected", f.EventsPerRelease, f.TheoryPerRelease)
+	return fmt.Sprintf("differs from theory: %.2f events per release, %.0f expected", f.EventsPerRelease, f.TheoryPerRelease)
 }
 
 // censored says when the measured responses of a closed loop cannot be the real ones. By Little's law the mean cycle of a session is
@@ -188,7 +192,7 @@ func (c *cell) busy() (n int) {
 		return c.seats()
 	}
 	for i := range c.seats() {
-		if w.IsDriven(uint32(c.Share.Session(i))) {
+		if w.IsDriven(uint32(c.session(i))) {
 			n++
 		}
 	}

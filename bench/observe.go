@@ -24,24 +24,24 @@ func (r *runner) newCell(s spec, number, of int) (*cell, error) {
 		return nil, fmt.Errorf("workload %s has no variant %s", kind.Name, s.variant)
 	}
 	asked := load(s, r.dir(number))
-	asked.Shared = r.merges || !r.Share.Whole()
+	asked.Shared, asked.Merged = r.merges || !r.Share.Whole(), r.merges
 	var c *cell
 	if hello, driven := r.hellos[variant.Program]; driven {
-		asked.Foreign = &workloads.Foreign{Tokens: hello.Tokens, Znodes: hello.Store == drivers.ZooKeeper,
+		asked.Foreign = &workloads.Foreign{Tokens: hello.Tokens, Znodes: hello.Store == drivers.ZooKeeper, Claims: hello.Claims, FIFO: hello.FIFO,
 			Open: func(ctx context.Context, client int) (zk.Session, error) { return c.clients.dial(ctx, client) }}
 	}
 	work, err := variant.New(asked, r.profile.Options)
 	if err != nil {
 		return nil, err
 	}
-	c = &cell{runner: r, spec: s, number: number, of: of, work: work,
+	c = &cell{runner: r, spec: s, number: number, of: of, work: work, own: variant.Own,
 		collector: metrics.NewCollector(0), history: r.newHistory(), fanout: metrics.NewFanout(0), trips: r.newTrips(),
 		standings: metrics.NewStandings(s.sessions), set: time.Now(),
 	}
 	c.steady.Store(&span{r.profile.Warmup, r.profile.Warmup + r.profile.Duration})
 	_, c.keeps = c.work.(workloads.Waiting)
 	c.passes = slices.Contains(workloads.Timed(c.work), metrics.PutToTake)
-	c.clients.dial, c.clients.share = r.dialer(), r.Share
+	c.clients.dial, c.clients.number = r.dialer(), c.session
 	if variant.Program == "" {
 		return c, nil
 	}

@@ -34,6 +34,7 @@ func (r *runner) keepPart(c *cell) error {
 	p := results.Part{Cell: c.tag(), Fanout: c.fanout.Counts(metrics.InSteady), Expired: c.clients.lost.Load(), Redials: c.clients.redials.Load(), Pauses: c.pauses.length.Load(),
 		CPU: int64(c.after.footprint.Sub(c.before.footprint).CPU), From: int64(steady.from), To: int64(steady.to)}
 	p.Counts(c.collector.Totals())
+	p.Opening = results.PartTimesOf(c.clients.connects)
 	for _, m := range c.meets {
 		p.Meets = append(p.Meets, results.PartMeet{Stage: m.stage, Came: int64(c.origin.At(m.came)), Went: int64(c.origin.At(m.went))})
 	}

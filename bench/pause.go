@@ -8,7 +8,7 @@ import (
 	"github.com/zkbench/zkbench/metrics"
 )
 
-// A closed loop asks again as soon as it may: a session whose operations fail at once would do nothing but fail. After a step that failed it
+// A closed loop asks again at once: a session whose operations fail at once would do nothing but fail. After a step that failed it
 // pauses, whatever its think time, and longer after each further one.
 const (
 	firstPause = 10 * time.Millisecond

@@ -38,6 +38,10 @@ func (c *cell) result() results.Cell {
 		for _, op := range offers {
 			out.Offered = append(out.Offered, op.String())
 		}
+		if len(offers) > 1 {
+			l := results.Summarize(merged(totals, metrics.Response, offers...), unserved(totals, metrics.Response, offers...))
+			out.Together = &l
+		}
 	}
 	if length > 0 {
 		out.Throughput, out.OfferedPerS = float64(done)/length.Seconds(), float64(out.Due)/length.Seconds()
@@ -65,6 +69,9 @@ func (c *cell) result() results.Cell {
 	if length > 0 && c.merged == nil {
 		out.Machine = machineBetween(c.before.machine, c.after.machine, c.after.footprint.Sub(c.before.footprint).CPU)
 		out.Generator = c.generator(length, done, totals, out.Machine)
+	}
+	if c.merged != nil {
+		out.Shares = make([]results.CellShare, len(c.merged.shares)) // to be filled in
 	}
 	out.Checks = c.judge()
 	if out.Cost == nil && len(out.Measures) > len(out.Counted) {
@@ -168,7 +175,7 @@ func (c *cell) fairness(cost map[string]float64) {
 
 // ownerless adds the share of the steady phase in which somebody waited for what nobody held.
 func (c *cell) ownerless(cost map[string]float64, steady span) {
-	if !c.Share.Whole() || c.merged != nil { // others may have held what nobody held here
+	if !c.Share.Whole() || c.merged != nil && !c.merged.oneClock() { // others may have held what nobody held here
 		return
 	}
 	steps := 0
@@ -352,7 +359,7 @@ func (c *cell) costs(t *metrics.Set) (out []results.Cost, per string) {
 		theory = costed.Cost()
 	}
 	least := workloads.Cost{}
-	if frugal, ok := c.work.(workloads.Frugal); ok {
+	if frugal, ok := c.work.(workloads.Frugal); ok && !c.own {
 		least = frugal.Least()
 	}
 	measured := workloads.CostOf(c.fanout.Counts(metrics.InSteady))

@@ -79,7 +79,7 @@ func newRig(t *testing.T, cfg zktest.Config, lines ...string) *rig {
 	t.Cleanup(func() { dir.Close() })
 	r.config = Config{Profile: p, Ensemble: r, Name: "test-1", Out: dir, Version: "test", Stop: r.stop, Progress: r.update,
 		Setup: Setup{Workloads: []workloads.Kind{workloads.Driving(workloads.Locks(slices.Concat(zklock.Variants(), published.Locks())), drivers.CanLock, drivers.Lock, workloads.NewLock),
-			workloads.Driving(workloads.RWLocks(zklock.RWVariants()), drivers.CanReadWrite, drivers.ReadWrite, workloads.NewReadWrite), workloads.Queues(zkqueue.Variants()),
+			workloads.Driving(workloads.RWLocks(zklock.RWVariants()), drivers.CanReadWrite, drivers.ReadWrite, workloads.NewReadWrite), workloads.Driving(workloads.Queues(zkqueue.Variants()), drivers.CanQueue, drivers.Queue, workloads.NewQueue),
 			workloads.PriorityQueues(zkqueue.PriorityVariants()), workloads.Barriers(zkbarrier.Variants()), workloads.DoubleBarriers(zkbarrier.DoubleVariants()),
 			workloads.Rendezvouses(zkbarrier.RendezvousVariants()), workloads.Commits(zkcommit.Variants()), workloads.Elections(zkelection.Variants()),
 			workloads.MultiLocks(zklock.MultiVariants()), workloads.Driving(workloads.Semaphores(zksemaphore.Variants()), drivers.CanSemaphore, drivers.Semaphore, workloads.NewSemaphore), workloads.Configs(zksetting.Variants()),
@@ -273,6 +273,6 @@ var errRefused = errors.New("connection refused")
 // catalogue is all workloads as profiles name them.
 var catalogue = Setup{Workloads: []workloads.Kind{workloads.Driving(workloads.Locks(nil), "", drivers.Lock, workloads.NewLock),
 	workloads.MultiLocks(nil), workloads.Driving(workloads.RWLocks(nil), "", drivers.ReadWrite, workloads.NewReadWrite), workloads.Revocables(nil),
-	workloads.Driving(workloads.Semaphores(nil), "", drivers.Semaphore, workloads.NewSemaphore), workloads.Queues(nil), workloads.PriorityQueues(nil), workloads.DelayQueues(nil), workloads.Elections(nil),
+	workloads.Driving(workloads.Semaphores(nil), "", drivers.Semaphore, workloads.NewSemaphore), workloads.Driving(workloads.Queues(nil), "", drivers.Queue, workloads.NewQueue), workloads.PriorityQueues(nil), workloads.DelayQueues(nil), workloads.Elections(nil),
 	workloads.Barriers(nil), workloads.DoubleBarriers(nil), workloads.Rendezvouses(nil), workloads.Counters(nil, nil), workloads.Groups(nil),
 	workloads.Configs(nil), workloads.Commits(nil), workloads.OpenedSessions()}}.Catalogue()

@@ -63,7 +63,7 @@ type Config struct {
 	Stop <-chan struct{}
 }
 
-// Update is the state of a run, for whoever looks on.
+// Update is the state of a run, for progress displays.
 type Update struct {
 	Cell, Cells int // from 1
 	Variant     string
@@ -98,7 +98,7 @@ type Fleet struct {
 	WorstOf       int     // its number
 }
 
-// Second is what was measured between two looks at a cell. Whoever gets it may keep it; the histograms belong to all who get it, and are not
+// Second is what was measured between two looks at a cell. Receivers may keep it; they share the histograms, which are not
 // changed.
 type Second struct {
 	metrics.Point
@@ -231,7 +231,7 @@ func (r *runner) begin(ctx context.Context) error {
 	err := r.admin(ctx, func(s zk.Session) error {
 		// The bounds of the checks count in session timeouts. The preflight has looked, where servers tell their limits.
 		if asked, granted := r.profile.SessionTimeout, s.Timeout(); granted != asked {
-			return fmt.Errorf("the servers make a session timeout of %v one of %v: set session_timeout: %v, or change minSessionTimeout or maxSessionTimeout in their zoo.cfg",
+			return fmt.Errorf("the servers change a session timeout of %v to %v: set session_timeout: %v, or change minSessionTimeout or maxSessionTimeout in their zoo.cfg",
 				asked, granted, granted)
 		}
 		if !r.access.IsPlain() {

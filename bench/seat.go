@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/zkbench/zkbench/bench/faults"
-	"github.com/zkbench/zkbench/fleet"
 	"github.com/zkbench/zkbench/metrics"
 	"github.com/zkbench/zkbench/workloads"
 	"github.com/zkbench/zkbench/zk"
@@ -19,10 +18,10 @@ import (
 // sessionPool is the sessions of one cell.
 type sessionPool struct {
 	dial     func(ctx context.Context, id int) (zk.Session, error)
-	share    fleet.Share
-	sessions []zk.Session // by their places in the share; replaced by its seat alone when a session is lost
-	lost     atomic.Int64 // sessions that expired
-	redials  atomic.Int64 // failed attempts to replace one
+	number   func(place int) int // of the session at a place
+	sessions []zk.Session        // by their places in the share; replaced by its seat alone when a session is lost
+	lost     atomic.Int64        // sessions that expired
+	redials  atomic.Int64        // failed attempts to replace one
 	links    links
 
 	mu       sync.Mutex         // guards what follows, and sessions against those who are not the seat
@@ -90,9 +89,13 @@ func (c *sessionPool) connect(ctx context.Context, n int, opened func(int)) erro
 			return
 		}
 		begun := time.Now()
-		s, err := c.dial(ctx, c.share.Session(i))
+		s, err := c.dial(ctx, c.number(i))
 		took := time.Since(begun)
 		if err != nil {
+			if errors.Is(err, context.DeadlineExceeded) {
+				err = fmt.Errorf("%w: no session after %v: the servers or this machine are too busy for so many at once, the more so with TLS (lower sessions)",
+					err, took.Round(time.Second))
+			}
 			cancel(fmt.Errorf("open session %d of %d: %w", i+1, n, err))
 			return
 		}
@@ -139,6 +142,7 @@ func inParallel(n, atOnce int, do func(int)) {
 type seat struct {
 	workloads.Seat
 	clients  *sessionPool
+	place    int // of its session there
 	observed func(seat uint32, s zk.Session) zk.Session
 	work     workloads.Workload
 	arrivals arrivals
@@ -279,7 +283,7 @@ func (s *seat) open(ctx context.Context) (zk.Session, error) {
 	s.Session = s.observed(s.ID, fresh)
 	s.Fanout.Request(s.Origin.Now(), int(zk.KindConnect))
 	s.clients.links.replaced(s.ID, s.Origin.Now())
-	s.clients.retire(s.clients.share.Place(s.ID), fresh)
+	s.clients.retire(s.place, fresh)
 	return s.Session, nil
 }
 

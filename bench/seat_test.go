@@ -1,6 +1,8 @@
 package bench
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +12,7 @@ import (
 
 	"github.com/zkbench/zkbench/recipes/lock"
 	"github.com/zkbench/zkbench/results"
+	"github.com/zkbench/zkbench/zk"
 )
 
 // assertRejoined asserts that the seats lost so many sessions in all, that the cell says so, and that its promises held.
@@ -122,4 +125,15 @@ func TestOpenLoopWithoutSessionAtTheEnd(t *testing.T) {
 			t.Errorf("notes %q", c.Notes)
 		}
 	})
+}
+
+// A session that cannot be opened in time is told with what helps; what else went wrong is told as it is.
+func TestSessionsThatCannotBeOpenedInTimeAreToldWithARemedy(t *testing.T) {
+	for err, remedy := range map[error]bool{context.DeadlineExceeded: true, errors.New("wrong password"): false} {
+		pool := sessionPool{number: func(i int) int { return i }, dial: func(context.Context, int) (zk.Session, error) { return nil, err }}
+		got := pool.connect(t.Context(), 3, func(int) {})
+		if !errors.Is(got, err) || strings.Contains(got.Error(), "lower sessions") != remedy {
+			t.Errorf("%v is told as %v", err, got)
+		}
+	}
 }

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/zkbench/zkbench/bench/access"
 	"github.com/zkbench/zkbench/ensemble"
+	"github.com/zkbench/zkbench/internal/phrase"
+	"github.com/zkbench/zkbench/metrics"
 	"github.com/zkbench/zkbench/profiles"
 	"github.com/zkbench/zkbench/results"
 	"github.com/zkbench/zkbench/zk"
@@ -101,6 +104,11 @@ func (r *runner) secure() (err error) {
 	return err
 }
 
+// tookText is a phase of connections with its median and its 99th percentile.
+func tookText(p access.Took) string {
+	return fmt.Sprintf("%s %s and %s", p.Phase, phrase.Duration(p.P50), phrase.Duration(p.P99))
+}
+
 // connectingNote begins the note of how long connections took to make.
 const connectingNote = "Making a connection"
 
@@ -110,18 +118,64 @@ func (r *runner) tellConnecting() {
 		return
 	}
 	all, resumed := r.access.Phases()
+	if r.Meeting != nil {
+		var parts []results.PartPhase
+		for _, p := range all {
+			h := metrics.NewHistogram()
+			for _, took := range p.Each {
+				h.Record(took)
+			}
+			part := results.PartPhase{Phase: p.Phase, Times: results.PartTimesOf(h)}
+			if p.Phase == "tls" {
+				part.Resumed = resumed
+			}
+			parts = append(parts, part)
+		}
+		_ = r.Out.Phases(parts) // which the document's being written tells
+	}
+	r.sayConnecting(all, resumed)
+}
+
+// mergeConnecting adds up the phases of the connections of all shares.
+func (r *runner) mergeConnecting(shares []*results.ShareResult) error {
+	r.doc.Notes = slices.DeleteFunc(slices.Clone(r.doc.Notes), func(note string) bool { return strings.HasPrefix(note, connectingNote) })
+	var all []access.Took
+	var sums []*metrics.Histogram
+	resumed := 0
+	for _, s := range shares {
+		for _, p := range s.Parts[""].Connecting {
+			i := slices.IndexFunc(all, func(t access.Took) bool { return t.Phase == p.Phase })
+			if i < 0 {
+				i = len(all)
+				all, sums = append(all, access.Took{Phase: p.Phase}), append(sums, metrics.NewHistogram())
+			}
+			if err := p.Times.AddTo(sums[i]); err != nil {
+				return fmt.Errorf("%s: %w", s.Dir, err)
+			}
+			resumed += p.Resumed
+		}
+	}
+	for i, h := range sums {
+		all[i].Count, all[i].P50, all[i].P99, all[i].Max = int(h.Count()), h.Quantile(0.5), h.Quantile(0.99), h.Max()
+	}
+	r.sayConnecting(all, resumed)
+	return nil
+}
+
+// sayConnecting puts phases of connections into the document.
+func (r *runner) sayConnecting(all []access.Took, resumed int) {
 	ms := func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 	var texts []string
 	for _, p := range all {
 		c := results.Connecting{Phase: p.Phase, Environment: r.number, Count: p.Count, P50: ms(p.P50), P99: ms(p.P99), Max: ms(p.Max)}
-		text := fmt.Sprintf("%s %.3g ms and %.3g ms", p.Phase, c.P50, c.P99)
+		text := tookText(p)
 		if p.Phase == "tls" {
 			c.Resumed = resumed
 			text = fmt.Sprintf("%s (%d of %d resumed)", text, resumed, p.Count)
 		}
 		r.doc.Connecting, texts = append(r.doc.Connecting, c), append(texts, text)
 	}
-	if len(texts) > 0 && (r.several() || !r.access.IsPlain()) {
+	if len(texts) > 0 && (r.merges || r.several() || !r.access.IsPlain()) {
 		there := ""
 		for _, s := range r.apart {
 			there += fmt.Sprintf(" with %s %v", s.Key, s.Value)

@@ -22,11 +22,15 @@ var counters = []counter{
 	{"requests", requestNames, false, func(s ensemble.ServerStats) float64 { return float64(s.Requests) }},
 	{"watch_events", []string{"zk_sum_node_deleted_watch_count"}, false, func(s ensemble.ServerStats) float64 { return float64(s.WatchEvents) }},
 	{"request_ms", requestNames, false, func(s ensemble.ServerStats) float64 { return inMillis(s.RequestTotal) }},
+	{"throttled", []string{throttledName}, false, func(s ensemble.ServerStats) float64 { return s.Values[throttledName] }},
 	{"fsyncs", fsyncNames, false, func(s ensemble.ServerStats) float64 { return float64(s.Fsyncs) }},
 	{"fsync_ms", fsyncNames, false, func(s ensemble.ServerStats) float64 { return inMillis(s.FsyncTotal) }},
 	{"flushes", flushNames, false, func(s ensemble.ServerStats) float64 { return float64(s.Flushes) }},
 	{"flush_ms", flushNames, false, func(s ensemble.ServerStats) float64 { return inMillis(s.FlushTotal) }},
 }
+
+// throttledName is how often a request waited because the server had more than it accepts (requestThrottleLimit).
+const throttledName = "zk_request_throttle_wait_count"
 
 var (
 	requestNames = []string{"zk_cnt_readlatency", "zk_sum_readlatency", "zk_cnt_updatelatency", "zk_sum_updatelatency"}

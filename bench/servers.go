@@ -213,17 +213,17 @@ func (s *serverSeries) missing(length time.Duration) []string {
 	for _, address := range slices.Sorted(maps.Keys(s.silent)) {
 		q := s.silent[address]
 		if q.times > 0 {
-			silent = append(silent, fmt.Sprintf("server %s did not tell its figures %d of %s: %v", address, q.times, phrase.Count(q.asked, "time"), q.err))
+			silent = append(silent, fmt.Sprintf("server %s failed to report its figures %d of %s: %v", address, q.times, phrase.Count(q.asked, "time"), q.err))
 		}
 		c := s.steady[address]
 		switch seconds := 0.0; {
 		case c == nil || c.counted == nil:
 			if q.times == 0 && length > 0 && s.stage == polledAfter {
-				notes = append(notes, fmt.Sprintf("server %s told no figures of the steady phase", address))
+				notes = append(notes, fmt.Sprintf("server %s reported no figures for the steady phase", address))
 			}
 		default:
 			if seconds, _ = c.counted.Get("seconds"); seconds < 0.95*length.Seconds() {
-				notes = append(notes, fmt.Sprintf("the figures of server %s are of %s of the steady phase's %s", address,
+				notes = append(notes, fmt.Sprintf("the figures of server %s cover %s of the steady phase's %s", address,
 					phrase.Seconds(seconds), phrase.Seconds(length.Seconds())))
 			}
 			if c.restarts > 0 {
@@ -327,7 +327,7 @@ func (c *cell) told(all []ensemble.ServerStats, stage pollStage) {
 	}
 	if e := c.server.follow(now, all, c.clients.places); e != nil {
 		c.Out.Timeline(results.Second{Cell: c.tag(), At: now.UTC(), Phase: c.phase(c.origin.At(now)), Leader: e})
-		message := fmt.Sprintf("the leader is %s, and was %s", cmp.Or(e.Now, "nobody"), cmp.Or(e.Before, "nobody"))
+		message := fmt.Sprintf("the leader is %s, it was %s", cmp.Or(e.Now, "nobody"), cmp.Or(e.Before, "nobody"))
 		if e.LedOn {
 			message = fmt.Sprintf("the leader is still %s, which had not answered", e.Now)
 		}

@@ -75,7 +75,7 @@ func TestServerFiguresOfASilentServer(t *testing.T) {
 	figure(t, got, "seconds", 1)
 	figure(t, got, "packets_received", 100)
 	notes := strings.Join(s.missing(4*second), "\n")
-	if !strings.Contains(notes, "server a did not tell its figures 1 of 3 times") || !strings.Contains(notes, "figures of server a are of 1 s of the steady phase's 4 s") {
+	if !strings.Contains(notes, "server a failed to report its figures 1 of 3 times") || !strings.Contains(notes, "figures of server a cover 1 s of the steady phase's 4 s") {
 		t.Errorf("missing() = %q", notes)
 	}
 	var never serverSeries

@@ -160,8 +160,8 @@ func TestNotes(t *testing.T) {
 	}{
 		{"as in theory", departs(results.Fanout{EventsPerRelease: 9, TheoryPerRelease: 9, RatioToTheory: 1}, true), ""},
 		{"events at the holder are in no theory", departs(results.Fanout{EventsPerRelease: 3, EventsStale: 1, TheoryPerRelease: 2, RatioToTheory: 1.5}, true), ""},
-		{"too many", departs(results.Fanout{EventsPerRelease: 3, TheoryPerRelease: 2, RatioToTheory: 1.5}, true), "departs from theory: 3.00 events"},
-		{"too few", departs(results.Fanout{EventsPerRelease: 4, TheoryPerRelease: 10, RatioToTheory: 0.4}, true), "departs from theory"},
+		{"too many", departs(results.Fanout{EventsPerRelease: 3, TheoryPerRelease: 2, RatioToTheory: 1.5}, true), "differs from theory: 3.00 events"},
+		{"too few", departs(results.Fanout{EventsPerRelease: 4, TheoryPerRelease: 10, RatioToTheory: 0.4}, true), "differs from theory"},
 		{"few, of sessions that think", departs(results.Fanout{EventsPerRelease: 4, TheoryPerRelease: 10, RatioToTheory: 0.4}, false), ""},
 	} {
 		if c.want == "" && c.got != "" || !strings.Contains(c.got, c.want) {

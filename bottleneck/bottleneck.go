@@ -14,22 +14,36 @@ import (
 // Unknown is the bottleneck where no figure shows one.
 const Unknown = "unknown"
 
-// signs are the figures of the servers that show a bottleneck, the first one that moved first.
+// signs are the figures of the servers that show a bottleneck, the first one that moved first. Sums are divided by the time of the probe.
 var signs = []struct {
-	figure, limit, label string
-	factor, least        float64 // by which it has to grow, and what it has to reach
+	figure, limit, label, unit string
+	sum                        bool
+	factor, least              float64 // by which it has to grow, and what it has to reach
 }{
-	{"fsync_mean_high_ms", "the disk", "a sync takes %s ms, and %s ms", 2, 2},
-	{"sync_queue_mean", "the disk", "%s requests waited for a sync, and %s", 4, 4},
-	{"prep_queue_mean", "the leader's request thread", "%s requests waited in its queue, and %s", 4, 4},
-	{"quorum_ack_mean_ms", "the followers", "a quorum acknowledged after %s ms, and after %s ms", 2, 2},
-	{"jvm_pause_ms", "garbage collection of the servers", "pauses of %s ms, and of %s ms", 3, 100},
-	{"snapshot_ms", "snapshots of the servers", "they took %s ms, and %s ms", 3, 100},
+	{"fsync_mean_high_ms", "the disk", "mean time of a sync", " ms", false, 2, 2},
+	{"sync_queue_mean", "the disk", "requests that waited for a sync", "", false, 4, 4},
+	{"prep_queue_mean", "the leader's request thread", "requests in its queue", "", false, 4, 4},
+	{"write_commit_queue_mean", "the commit of writes", "writes that waited for it", "", false, 4, 4},
+	{"read_commit_queue_mean", "the commit of writes", "reads that waited behind it", "", false, 4, 4},
+	{"throttled", "throttling by the servers", "requests that were held back", "/s", true, 4, 1},
+	{"outstanding_max", "throttling by the servers", "most outstanding requests of a server (globalOutstandingLimit is 1000 by default)", "", false, 2, 900},
+	{"quorum_ack_mean_ms", "the followers", "mean time to the acknowledgement of a quorum", " ms", false, 2, 2},
+	{"jvm_pause_ms", "garbage collection of the servers", "pauses", " ms/s", true, 3, 5},
+	{"snapshot_ms", "snapshots of the servers", "time taken by them", " ms/s", true, 3, 5},
+}
+
+// read is the value of a figure in a cell.
+func read(cell results.Cell, figure string, sum bool) (value float64, known bool) {
+	value, known = cell.Server.Get(figure)
+	if seconds, timed := cell.Server.Get("seconds"); sum {
+		return value / seconds, known && timed && seconds > 0
+	}
+	return value, known
 }
 
 // Find tells the bottleneck of a search, with its evidence in sentences: what moved between about half of the load and the lowest load that
 // failed. The cells are those of the probes of the document, in their order. The bottleneck is Unknown, without evidence, where nothing moved,
-// and where no load failed.
+// and where no load failed. Where servers share CPUs with zkbench that were never idle, these are it, whatever else moved: it moved for want of them.
 func Find(doc *results.Capacity, cells []results.Cell) (limit string, evidence []string) {
 	if doc.Outcome == string(capacity.Limited) {
 		return "zkbench, the load generator", append([]string{doc.Reason}, accused(doc, cells)...)
@@ -46,20 +60,23 @@ func Find(doc *results.Capacity, cells []results.Cell) (limit string, evidence [
 	if m := top.Machine; m != nil && m.Seconds > 0 && m.Idle < 0.1*m.Seconds*float64(m.CPUs) && m.Others+m.Stolen > 0.3*m.Seconds*float64(m.CPUs) {
 		limit = "other processes on zkbench's machine" // whatever else moved, they may have moved it
 	}
+	machine, text, busy := cpus(top.Machine, load)
+	if busy && top.Machine.Servers != nil { // servers that wait for a CPU are late with everything
+		limit, evidence = cmp.Or(limit, machine), append(evidence, text)
+	}
 	if half := halfOf(doc, high); half >= 0 {
 		for _, s := range signs {
-			from, knownFrom := cells[half].Server.Get(s.figure)
-			to, knownTo := top.Server.Get(s.figure)
+			from, knownFrom := read(cells[half], s.figure, s.sum)
+			to, knownTo := read(top, s.figure, s.sum)
 			if knownFrom && knownTo && to > s.factor*from && to >= s.least {
-				text := fmt.Sprintf(s.label, phrase.Number(from, 2), phrase.Number(to, 2))
-				evidence = append(evidence, fmt.Sprintf("%s at %s and %s", text, number(doc.Probes[half].Load), load))
+				evidence = append(evidence, fmt.Sprintf("%s: %s%s at %s, %s%s at %s", s.label, phrase.Number(from, 2), s.unit, number(doc.Probes[half].Load),
+					phrase.Number(to, 2), s.unit, load))
 				limit = cmp.Or(limit, s.limit)
 			}
 		}
 	}
-	if machine, text, busy := cpus(top.Machine, load); busy {
-		evidence = append(evidence, text)
-		limit = cmp.Or(limit, machine)
+	if busy && top.Machine.Servers == nil {
+		limit, evidence = cmp.Or(limit, machine), append(evidence, text)
 	}
 	return cmp.Or(limit, Unknown), evidence
 }

@@ -70,7 +70,7 @@ func deviation(x []float64) float64 {
 
 func sentences(doc results.Calibration, trust results.Trust) (all []string) {
 	say := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
-	say("Loads: up to %s reads/s or %s writes/s in an open loop, half of the slowest run of a closed one; above that, responses contain queues of the machine itself.",
+	say("Loads: up to %s reads/s or %s writes/s in an open loop, half of the slowest run of a closed one; above that, responses include queueing on this machine.",
 		phrase.Number(trust.Reads, 2), phrase.Number(trust.Writes, 2))
 	for _, w := range doc.Work {
 		if w.Name == "read" {
@@ -83,10 +83,10 @@ func sentences(doc results.Calibration, trust results.Trust) (all []string) {
 		say("The servers share these cores with zkbench: more servers answer no faster here, and the loads are those of both together.")
 	}
 	runs := len(doc.Work[0].Rates)
-	say("Differences: of %d identical runs the fastest had %s more throughput than the slowest; one run against another shows nothing below that.", runs, percent(trust.Single))
-	say("Ten pairs of 'zkbench ab', with runs of %s, should show differences of throughput from about %s on.", phrase.Seconds(doc.RunSeconds), percent(trust.Pairs))
+	say("Differences: of %d identical runs the fastest had %s more throughput than the slowest; comparing two single runs shows nothing below that.", runs, percent(trust.Single))
+	say("Ten pairs of 'zkbench ab', with runs of %s, should show throughput differences of about %s and more.", phrase.Seconds(doc.RunSeconds), percent(trust.Pairs))
 	if trust.Single > busy {
-		say("That is much: the machine does other work as well, or its disk is slow at times. Calibrate again when it is quiet; loads and differences are of the time of the measurement.")
+		say("That is a lot: the machine has other work, or its disk is slow at times. Calibrate again when it is quiet; loads and differences hold for the time of the measurement.")
 	}
 	var worst float64
 	for _, w := range doc.Work {
@@ -96,14 +96,14 @@ func sentences(doc results.Calibration, trust results.Trust) (all []string) {
 		return int(math.Copysign(1, a.Apart.Median-b.Apart.Median))
 	}).Apart.Median))
 	if doc.LoadedLag.P99 != nil && doc.RoundTrip.Median != nil {
-		say("Times: with the load, one timer of a hundred was %s late or more, so that medians below %s of an open loop tell of this machine too; a request to a server of this machine takes about %s at least.",
+		say("Times: under load, one timer in a hundred was at least %s late, so open-loop medians below %s also reflect this machine; a request to a server on it takes at least about %s.",
 			phrase.Seconds(*doc.LoadedLag.P99/1e6), phrase.Seconds(trust.Shortest/1e6), phrase.Seconds(*doc.RoundTrip.Median/1e6))
 	}
 	if s := doc.Seam.Median; s != nil {
-		say("Drivers: %s of each of their times is the way to the driver and back; a difference to zkbench's own recipes below that is none.", phrase.Seconds(*s/1e6))
+		say("Drivers: %s of each of their times is the round trip to the driver; ignore smaller differences to zkbench's own recipes.", phrase.Seconds(*s/1e6))
 	}
 	if s := doc.Fsync.Median; s != nil && *s < quickSync {
-		say("A sync in %s takes %s: no disk is that quick, so writes of servers there are not those of a disk.", doc.Dir, phrase.Seconds(*s/1e6))
+		say("A sync in %s takes %s: no disk is that fast, so writes of servers there do not measure a disk.", doc.Dir, phrase.Seconds(*s/1e6))
 	}
 	return all
 }

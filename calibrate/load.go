@@ -65,10 +65,10 @@ func Measure(ctx context.Context, p Plan) (doc results.Calibration, err error) {
 		return doc, err
 	}
 	if p.Seam != nil {
-		p.Tell("the way to a driver")
+		p.Tell("the round trip to a driver")
 		took, err := p.Seam(ctx, roundTrips, atMost)
 		if err != nil {
-			return doc, fmt.Errorf("the way to a driver: %w", err)
+			return doc, fmt.Errorf("the round trip to a driver: %w", err)
 		}
 		doc.Seam = spent(took)
 	}

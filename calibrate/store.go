@@ -28,7 +28,7 @@ func Here() (host, boot string) {
 	return host, strings.TrimSpace(string(text))
 }
 
-// Store replaces the stored calibration and returns its path. Whoever reads meanwhile gets the old one or the new one, whole.
+// Store replaces the stored calibration and returns its path. A concurrent reader gets the old one or the new one, whole.
 func Store(doc results.Calibration) (path string, err error) {
 	if path, err = File(); err != nil {
 		return "", err

@@ -172,7 +172,7 @@ func (w *walk) answer(c confirmed) {
 	w.end(Found, "")
 	r := &w.result
 	f := figure{goals: w.plan.Goals, low: w.low.load, high: w.high.load, width: w.plan.Width, atOnce: c.high.Binding}
-	r.Load, r.Binding = f.between(c.low.Estimates, c.high.Estimates)
+	r.Load, r.Binding, _ = f.point(c.low.Estimates, c.high.Estimates)
 	interval, known := w.intervals[len(w.steps)]
 	if !known { // what was told up to here fixes it
 		interval = f.interval(c, w.plan.Seed)

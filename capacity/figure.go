@@ -18,9 +18,21 @@ type figure struct {
 	redraw    *rand.Rand // draws the distances again; nil for those that were measured
 }
 
+// point is the figure, and whether the share of a goal tells it: both ends are confirmed, and the capacity is between them. Where no share crosses its
+// goal there, the high end failed for another reason (a session was lost, work was left undone): between which loads is all that is known, and the figure is the low end.
+func (f figure) point(low, high []Estimate) (load float64, binding int, told bool) {
+	if load, binding = f.between(low, high); load > f.high || f.lost() {
+		return f.low, f.atOnce, false
+	}
+	return max(load, f.low), binding, true
+}
+
+// lost reports whether the high end failed by a goal that allows no miss.
+func (f figure) lost() bool { return f.atOnce >= 0 && f.goals[f.atOnce].Share == 0 }
+
 // between interpolates the logarithm of the share of late operations, which in an M/M/1 queue is exactly linear in the load: the share of
 // responses above t at a rate l is exp(-(mu-l)t) (Kleinrock, Queueing Systems I, section 5.11). Of several goals the one that is missed first
-// binds. Where no share crosses its goal the high end failed for another reason, and the low end is all that is known.
+// binds. It may be a width outside of the ends; of shares that do not rise it is the low end.
 func (f figure) between(low, high []Estimate) (load float64, binding int) {
 	load, binding = math.Inf(1), f.atOnce
 	for i, g := range f.goals {
@@ -31,7 +43,7 @@ func (f figure) between(low, high []Estimate) (load float64, binding int) {
 			load, binding = at, i
 		}
 	}
-	if math.IsInf(load, 1) || f.atOnce >= 0 && f.goals[f.atOnce].Share == 0 {
+	if math.IsInf(load, 1) || f.lost() {
 		return f.low, f.atOnce
 	}
 	return load, binding
@@ -82,6 +94,10 @@ const draws = 2000
 // interval redraws the shares of both ends from what their errors allow and takes the middle 95 % of the figures. (A bootstrap of four blocks
 // knows four values and is too narrow.) Confirmations that differ by more than that widen it by their own standard error.
 func (f figure) interval(c confirmed, seed uint64) Interval {
+	load, _, told := f.point(c.low.Estimates, c.high.Estimates)
+	if !told {
+		return Interval{f.low, f.high}
+	}
 	r := rand.New(rand.NewPCG(seed, 0x696e74657276616c))
 	figures := make([]float64, draws)
 	for i := range figures {
@@ -91,7 +107,6 @@ func (f figure) interval(c confirmed, seed uint64) Interval {
 		figures[i] = math.Log(at)
 	}
 	slices.Sort(figures)
-	load, _ := f.between(c.low.Estimates, c.high.Estimates)
 	middle := math.Log(load)
 	extra := f.betweenRounds(c, variance(figures))
 	down := math.Hypot(middle-quantile(figures, 0.025), extra)

@@ -80,7 +80,7 @@ func judge(goals []Goal, m Measurement, burst []float64) Judgement {
 	}
 	if j.Binding >= 0 {
 		e, g := j.Estimates[j.Binding], goals[j.Binding]
-		j.Reason = fmt.Sprintf("%s: %.3g %% ± %.2g %% of %d over, %.3g %% may be", g.Name, 100*float64(e.Over)/float64(e.Due), 100*e.SE, e.Due, 100*g.Share)
+		j.Reason = fmt.Sprintf("%s: missed by %.3g %% ± %.2g %%, %.3g %% may miss it", g.Name, 100*float64(e.Over)/float64(e.Due), 100*e.SE, 100*g.Share)
 	} else {
 		j.Reason = fmt.Sprintf("none of %d missed %s", j.Estimates[0].Due, goals[0].Name)
 	}

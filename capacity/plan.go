@@ -10,6 +10,8 @@ import (
 // Plan is what is fixed before a search begins.
 type Plan struct {
 	Goals []Goal // all of them have to be met
+	// Curve are other limits, easier to miss than the goals, of which the same samples tell the critical loads. They decide nothing.
+	Curve []Goal
 	// From and To bound the loads that are probed, in operations a second or any other unit whose number can be varied.
 	From, To float64
 	// Rate is how many operations a second there are at a load; the load itself if nil. It sets the length of blocks.
@@ -88,6 +90,11 @@ func (p Plan) validate() error {
 			all = append(all, fmt.Errorf("goals[%d]: %w", i, err))
 		}
 	}
+	for i, g := range p.Curve {
+		if err := g.validate(); err != nil {
+			all = append(all, fmt.Errorf("curve[%d]: %w", i, err))
+		}
+	}
 	expect(p.From > 0 && !math.IsInf(p.From, 1), "from: must be above 0, got %v", p.From)
 	expect(p.To > p.From && !math.IsInf(p.To, 1), "to: must be above from (%v), got %v", p.From, p.To)
 	expect(p.Width >= 0.005 && p.Width <= 0.5, "width: must be between 0.5 %% and 50 %%, got %v %%", 100*p.Width)
@@ -129,6 +136,9 @@ type Probe struct {
 
 // leastBlock is the shortest Plan.Block: a run has to be ended a block later, and counts its seconds.
 const leastBlock = 200 * time.Millisecond
+
+// leastSteady is how long all blocks of a probe are together at least: in less, what the load generator used of its CPUs is not known.
+const leastSteady = time.Second
 
 // settle is how long a probe has to settle: 3 s for blocks of 5 s.
 func (p Plan) settle() time.Duration { return p.Block * 3 / 5 }

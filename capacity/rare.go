@@ -8,13 +8,15 @@ import (
 	"time"
 )
 
-// evidence is what was measured at each load between two, as far as the servers were warm; now is what is measured at one of them.
+// evidence is what was measured at each load between two, as far as the servers were warm, or cold are as good; now is what is measured at one of them.
 func (w *walk) evidence(from, to float64) map[float64][]Block {
 	loads := map[float64][]Block{}
 	for _, s := range w.steps {
 		switch p := s.Probe; {
 		case p.Purpose == Warm:
-			clear(loads)
+			if !w.cold {
+				clear(loads)
+			}
 		case p.Purpose != Base && s.Judgement.Decision != Invalid && from <= p.Load && p.Load <= to:
 			loads[p.Load] = append(loads[p.Load][:len(loads[p.Load]):len(loads[p.Load])], s.Measurement.Blocks...)
 		}
@@ -80,11 +82,14 @@ func (w *walk) between() {
 }
 
 // passing is the highest load which the blocks there and at higher loads, where at least as many operations are late, say passes.
-func (w *walk) passing() (passes float64) {
+func (w *walk) passing() float64 { return w.passes(0, w.plan.Goals) }
+
+// passes is passing for goals whose counts are from a place on.
+func (w *walk) passes(place int, goals []Goal) (passes float64) {
 	w.ranges(func(from, to float64, blocks []Block) {
-		burst := bursts(len(w.plan.Goals), w.evidence(from/2, max(to, from*near)))
-		for i, g := range w.plan.Goals {
-			if e := estimate(blocks, i, burst[i]); g.Share > 0 && (e.ratio(g.Share) >= 0 || e.atMost(g.Share) > tail) {
+		burst := bursts(place+len(goals), w.evidence(from/2, max(to, from*near)))
+		for i, g := range goals {
+			if e := estimate(blocks, place+i, burst[place+i]); g.Share > 0 && (e.ratio(g.Share) >= 0 || e.atMost(g.Share) > tail) {
 				return
 			}
 		}
@@ -94,17 +99,53 @@ func (w *walk) passing() (passes float64) {
 }
 
 // failing is the lowest load which the blocks there and at lower loads say fails.
-func (w *walk) failing() float64 {
+func (w *walk) failing() float64 { return w.fails(0, w.plan.Goals) }
+
+// fails is failing for goals whose counts are from a place on.
+func (w *walk) fails(place int, goals []Goal) float64 {
 	fails := math.Inf(1)
 	w.ranges(func(from, to float64, blocks []Block) {
-		burst := w.bursts(to, nil)
-		for i, g := range w.plan.Goals {
-			if e := estimate(blocks, i, burst[i]); g.Share > 0 && e.ratio(g.Share) > 0 && e.atLeast(g.Share) <= tail {
+		burst := bursts(place+len(goals), w.evidence(to/2, to))
+		for i, g := range goals {
+			if e := estimate(blocks, place+i, burst[place+i]); g.Share > 0 && e.ratio(g.Share) > 0 && e.atLeast(g.Share) <= tail {
 				fails = min(fails, to)
 			}
 		}
 	})
 	return fails
+}
+
+// curve is where the limits of the curve are just met: between a load that passes and one that fails by all blocks at it, and above or below it. What cold
+// servers carry, warm ones do.
+func (w *walk) curve() (all []Critical) {
+	early := *w
+	early.cold = true
+	for i, g := range w.plan.Curve {
+		place := len(w.plan.Goals) + i
+		at := Interval{early.passes(place, []Goal{g}), w.fails(place, []Goal{g})}
+		c := Critical{Goal: g, Interval: at}
+		if at.Low > 0 && at.Low < at.High && !math.IsInf(at.High, 1) {
+			c.Load = early.crossing(place, g, at)
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+// crossing is where a limit is just met, interpolated between the highest load between two that does not miss it and the next one.
+func (w *walk) crossing(place int, g Goal, at Interval) float64 {
+	all := w.evidence(at.Low, at.High)
+	f := figure{goals: []Goal{g}, low: at.Low, high: at.High, width: w.plan.Width, atOnce: -1}
+	of := func(load float64) []Estimate { return []Estimate{estimate(all[load], place, 0)} }
+	for _, load := range slices.Backward(slices.Sorted(maps.Keys(all))) {
+		if of(load)[0].ratio(g.Share) < 0 {
+			f.low = load
+			break
+		}
+		f.high = load
+	}
+	load, _, _ := f.point(of(f.low), of(f.high))
+	return load
 }
 
 // ranges visits each range of loads with all blocks in it.

@@ -46,9 +46,20 @@ type Result struct {
 	NotMonotone []float64
 	// Moves tells, a sentence each, how fresh samples contradicted the bracket and where the search went on.
 	Moves []string
+	// Curve has the critical load of each limit of the plan's curve.
+	Curve []Critical
 	Soak  *Soaked
 	Steps []Step
 	Took  time.Duration // without the soak
+}
+
+// Critical is where a limit that was not searched for is just met, by all samples and without fresh ones.
+type Critical struct {
+	Goal Goal
+	// Load is between both ends of the interval; 0 where one of them is not known.
+	Load float64
+	// Interval is from a load that meets the limit to one that misses it; Low is 0 where none meets it, and High infinite where none misses it.
+	Interval Interval
 }
 
 // Soaked is how the soak went.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"github.com/zkbench/zkbench/internal/phrase"
 )
 
 // Search finds a capacity. It holds the plan and what was measured, and nothing else: where it is follows from them each time.
@@ -49,7 +51,7 @@ func (s *Search) Enough(blocks []Block) bool {
 	switch {
 	case p == nil, len(blocks) >= p.Max:
 		return true
-	case len(blocks) == 0:
+	case len(blocks) == 0, time.Duration(len(blocks))*p.Block < leastSteady:
 		return false
 	case p.Purpose == Confirm || p.Purpose == Soaking:
 		return false
@@ -63,14 +65,14 @@ func (s *Search) Enough(blocks []Block) bool {
 	return len(blocks) >= p.Min && judge(s.plan.Goals, Measurement{Blocks: blocks}, s.walk.bursts(p.Load, blocks)).Decision != Undecided
 }
 
-// Tell says what the probe of Next measured. It panics if no probe was asked for, or a block has not one count for each goal.
+// Tell says what the probe of Next measured. It panics if no probe was asked for, or a block has not one count for each goal and each limit of the curve.
 func (s *Search) Tell(m Measurement) {
 	if s.walk.pending == nil {
 		panic("capacity: the search has ended, and is told of a probe")
 	}
 	for i, b := range m.Blocks {
-		if len(b.Over) != len(s.plan.Goals) {
-			panic(fmt.Sprintf("capacity: block %d has %d counts for %d goals", i, len(b.Over), len(s.plan.Goals)))
+		if all := len(s.plan.Goals) + len(s.plan.Curve); len(b.Over) != all {
+			panic(fmt.Sprintf("capacity: block %d has %d counts for %d goals", i, len(b.Over), all))
 		}
 	}
 	s.told = append(s.told, m)
@@ -86,8 +88,14 @@ func (s *Search) Result() Result {
 	r.Goals, r.Steps, r.Took = s.plan.Goals, s.walk.steps, s.walk.spent
 	if r.Outcome == Unfinished {
 		r.Low.Load, r.High.Load = s.walk.low.load, s.walk.high.load
+		if r.High.Load <= r.Low.Load { // that passed since, and what is above it has to be probed again
+			r.High.Load = 0
+		}
 	}
 	r.NotMonotone = notMonotone(r.Steps, s.plan.Width)
+	if r.Outcome != Unfinished {
+		r.Curve = s.walk.curve()
+	}
 	return r
 }
 
@@ -110,6 +118,8 @@ type walk struct {
 	spent   time.Duration // without the soak
 	pending *Probe
 	result  Result
+
+	cold bool // evidence of before the servers were warm counts
 
 	low, high     end // the bracket
 	upper         upper
@@ -144,10 +154,10 @@ func (w *walk) search() {
 			w.refuted++
 			continue
 		case c.low.Decision == Pass && w.upper == wall:
-			w.bound(c, Limited, fmt.Sprintf("zkbench could not offer %.4g", w.high.load))
+			w.bound(c, Limited, "zkbench could not offer "+number(w.high.load))
 			return
 		case c.low.Decision == Pass && w.upper == open:
-			w.bound(c, AtLeast, fmt.Sprintf("no load above %.4g was probed", w.plan.To))
+			w.bound(c, AtLeast, fmt.Sprintf("no load above %s was probed", number(w.plan.To)))
 			return
 		case c.low.Decision == Pass && c.high.Decision == Fail:
 			w.found(c)
@@ -253,10 +263,10 @@ func (w *walk) follow(c confirmed) bool {
 	w.refuted++
 	step := 1 + w.width()
 	if c.low.Decision == Fail {
-		w.moved("fresh samples failed at %.4g, which had passed (%s): the search went on below", w.low.load, c.low.Reason)
+		w.moved("fresh samples failed at %s, which had passed (%s): the search went on below", number(w.low.load), c.low.Reason)
 		return w.descend(step, c.low.Reason) && w.narrow()
 	}
-	w.moved("fresh samples passed at %.4g, which had failed (%s): the search went on above", w.high.load, c.high.Reason)
+	w.moved("fresh samples passed at %s, which had failed (%s): the search went on above", number(w.high.load), c.high.Reason)
 	w.low = w.high
 	return w.climb(Narrow, step, 2) && w.narrow()
 }
@@ -308,6 +318,8 @@ const maxAttempts = 3
 func (w *walk) ask(p Probe) (Judgement, bool) {
 	p.Block = w.plan.block(p.Load, p.Purpose)
 	p.Settle = max(p.Settle, w.plan.settle())
+	least := int((leastSteady + p.Block - 1) / p.Block)
+	p.Min, p.Max = max(p.Min, least), max(p.Max, least)
 	if p.Purpose == Soaking {
 		p.Max = max(2, int(math.Ceil(float64(w.plan.Soak.Length)/float64(p.Block))))
 		p.Min = p.Max
@@ -317,7 +329,7 @@ func (w *walk) ask(p Probe) (Judgement, bool) {
 		p.Seed = w.plan.Seed + uint64(p.Number)*0x9e3779b97f4a7c15 // distinct for each number: the factor is odd
 		if left := w.plan.Budget - w.spent - p.Settle - w.overhead(); p.Purpose != Soaking {
 			if left < time.Duration(p.Min)*p.Block {
-				return Judgement{}, w.end(OutOfBudget, fmt.Sprintf("no time for the probe at %.4g (%s)", p.Load, p.Purpose))
+				return Judgement{}, w.end(OutOfBudget, fmt.Sprintf("no time for the probe at %s (%s)", number(p.Load), p.Purpose))
 			}
 			p.Max = min(p.Max, int(left/p.Block))
 		}
@@ -341,7 +353,7 @@ func (w *walk) ask(p Probe) (Judgement, bool) {
 		case j.Decision != Invalid, p.Attempt == maxAttempts-1 && (j.Suspect == Generator || p.Purpose == Soaking):
 			return j, true
 		case p.Attempt == maxAttempts-1:
-			return j, w.end(Unstable, fmt.Sprintf("%d probes at %.4g were invalid: %s", maxAttempts, p.Load, j.Suspect))
+			return j, w.end(Unstable, fmt.Sprintf("%d probes at %s were invalid: %s", maxAttempts, number(p.Load), j.Suspect))
 		}
 	}
 }
@@ -358,3 +370,6 @@ func (w *walk) end(outcome Outcome, reason string) bool {
 	}
 	return false
 }
+
+// number is a load in a sentence.
+func number(load float64) string { return phrase.Number(load, 4) }

@@ -284,6 +284,21 @@ func withoutNaN(r Result) Result {
 	return r
 }
 
+// However short the blocks are, those of a probe are long enough together to tell what the load generator used of its CPUs.
+func TestShortBlocksAreMore(t *testing.T) {
+	for _, block := range []time.Duration{leastBlock, 300 * time.Millisecond, 5 * time.Second} {
+		r := carry(t, Plan{Goals: p99, From: 2000, To: 50_000, Confirm: 2, Block: block, Budget: time.Minute * 20}, exact(9000, 0.05))
+		if r.Outcome != Found {
+			t.Errorf("blocks of %v: %s (%s)", block, r.Outcome, r.Reason)
+		}
+		for _, s := range r.Steps {
+			if steady := time.Duration(len(s.Measurement.Blocks)) * s.Probe.Block; steady < time.Second {
+				t.Errorf("blocks of %v: probe %d (%s) lasts %v", block, s.Probe.Number, s.Probe.Purpose, steady)
+			}
+		}
+	}
+}
+
 // Each probe has arrivals of its own: those that confirm are not those that chose the bracket.
 func TestEachProbeHasItsOwnSeed(t *testing.T) {
 	seen := map[uint64]int{}

@@ -9,6 +9,7 @@ import (
 	"flag"
 	"math"
 	"testing"
+	"time"
 
 	"github.com/zkbench/zkbench/capacity"
 	"github.com/zkbench/zkbench/capacity/internal/simulated"
@@ -48,6 +49,57 @@ func TestCapacitiesAreFound(t *testing.T) {
 				t.Errorf("a search took %v, its budget is %v", tally.Longest, budget)
 			}
 		})
+	}
+}
+
+// The figure is between both ends, however wide a bracket was asked for: also where the high end fails because work is left undone, before half of it is late.
+func TestAFigureIsInItsBracket(t *testing.T) {
+	const mu = 250
+	server := simulated.Server{Mu: mu, Fixed: true, Limits: []float64{0.2}}
+	found, held := 0, 0
+	for seed := range uint64(50) {
+		r := server.Search(capacity.Plan{Goals: []capacity.Goal{{Name: "p50<200ms", Share: 0.5}}, From: 107.5, To: 50_000, Width: 0.45, Confirm: 2, Block: 500 * time.Millisecond,
+			Budget: time.Minute, Seed: seed})
+		if r.Outcome != capacity.Found {
+			continue
+		}
+		if found++; r.Interval.Low < mu*1.01 && mu*0.99 < r.Interval.High {
+			held++
+		}
+		if r.Load < r.Low.Load || r.Load > r.High.Load || r.Interval.Low > r.Load || r.Interval.High < r.Load || r.Interval.Low == r.Interval.High {
+			t.Errorf("seed %d: %v in %v, between %v and %v", seed, r.Load, r.Interval, r.Low, r.High)
+		}
+	}
+	if found < 45 || held < found*9/10 {
+		t.Errorf("%d of 50 found, %d intervals hold", found, held)
+	}
+}
+
+// The samples of a search for one limit tell where shorter ones are just met, too: M/M/1, in closed form.
+func TestTheCurveOfCriticalLoads(t *testing.T) {
+	const mu = 2000
+	limits := []float64{0.1, 0.025, 0.05} // the first is searched for
+	plan := capacity.Plan{Goals: []capacity.Goal{{Name: "p99<100ms", Share: 0.01}}, Curve: []capacity.Goal{{Name: "p99<25ms", Share: 0.01}, {Name: "p99<50ms", Share: 0.01}}, Confirm: 4}
+	server := simulated.Server{Mu: mu, Limits: limits}
+	told, held := 0, 0
+	for seed := range uint64(40) {
+		plan.Seed = seed
+		r := server.Search(plan)
+		for i, c := range r.Curve {
+			want := mu - math.Log(100)/limits[1+i]
+			if c.Interval.Low < want && want < c.Interval.High {
+				held++
+			}
+			if c.Load == 0 {
+				continue
+			}
+			if told++; math.Abs(c.Load/want-1) > 0.15 || c.Load < c.Interval.Low || c.Load > c.Interval.High || c.Goal.Name != plan.Curve[i].Name {
+				t.Errorf("seed %d: %+v, want %v", seed, c, want)
+			}
+		}
+	}
+	if told < 70 || held < 72 {
+		t.Errorf("of 80 critical loads %d are told, and %d intervals hold", told, held)
 	}
 }
 

@@ -40,7 +40,7 @@ func (w *walk) warm() bool {
 		if w.low.load != again {
 			return true
 		}
-		w.moved("%.4g failed at first and passed when the servers were warm: the climb went on", again)
+		w.moved("%s failed at first and passed when the servers were warm: the climb went on", number(again))
 		if !w.climb(Climb, 2, 1) {
 			return false
 		}
@@ -120,7 +120,7 @@ func (w *walk) fallBack(reason string) {
 			high = max(high, s.Probe.Load)
 		}
 	}
-	w.moved("%.4g was found first; later samples contradicted its bracket and %s: the interval contains both", w.was.Load, reason)
+	w.moved("%s was found first; later samples contradicted its bracket and %s: the interval contains both", number(w.was.Load), reason)
 	moves := w.result.Moves
 	w.result = *w.was
 	w.result.Interval, w.result.Moves, w.result.Steps = Interval{low, high}, moves, nil

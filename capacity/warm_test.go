@@ -72,6 +72,28 @@ func TestColdServersAreWarmedFirst(t *testing.T) {
 	}
 }
 
+// While a search goes on a load that has passed is not told as one that failed before the servers were warm.
+func TestABracketIsOfTwoLoads(t *testing.T) {
+	s, err := New(Plan{Goals: p99, From: 20, To: 5000, Confirm: 4, Budget: 20 * time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	measure, known := warming(900, 30), 0
+	for p, more := s.Next(); more; p, more = s.Next() {
+		r := s.Result()
+		if r.High.Load > 0 && r.High.Load <= r.Low.Load {
+			t.Errorf("before probe %d: between %v and %v", p.Number+1, r.Low.Load, r.High.Load)
+		}
+		if r.High.Load > 0 {
+			known++
+		}
+		s.Tell(measure(p, s.Enough))
+	}
+	if known == 0 {
+		t.Error("no load ever failed")
+	}
+}
+
 // A search that runs out of time after it had confirmed a bracket, which fresh samples contradict, gives an interval that contains both.
 func TestWhatContradictsAFigureWidensIt(t *testing.T) {
 	plan := Plan{Goals: p99, From: 20, To: 5000, Confirm: 4, Width: 0.16, Budget: 8 * time.Minute}

@@ -87,7 +87,8 @@ func (v *Verdict) judge(j Judge) {
 // Two holds h and k of different hosts clash if G(k) < R(h) and G(h) < R(k), as on one host: see zxid.go. What is not known there lies between
 // bounds here, because no clock tells:
 //
-//   - G of a grant that came of an event without a zxid is not below the place of its session, and below whatever its host sent after the grant.
+//   - G of a grant that came of an event without a zxid is not below the place of its session, nor below what that had been told of by then, and below whatever
+//     its host sent after the grant.
 //   - R of a session that was lost, or of a release without a reply, is known to be above nothing but G: the session of a client that was stopped
 //     for long enough is gone before it knows. A session that let go holds nothing any more for sessions that are granted in a state that is
 //     not before the next write of its host.
@@ -121,6 +122,7 @@ func (x exclusion) across(hosts []Host, room *spill.Room) Verdict {
 	own := within(hosts, room, x.judge)
 	all, horizons, exact := x.known(hosts, room)
 	defer all.Close()
+	defer closeAll(horizons)
 	found := clashed{of: x, hosts: hosts, horizons: horizons}
 	eachClash(all.All(), room, x.rule, (*known).sure, nil, func(k known, held []known) { found.add(k, held, found.when(k, held)) })
 	if exact < all.Len() {
@@ -190,11 +192,11 @@ func (f *clashed) conclude(own Verdict, exact, grants int) Verdict {
 		v.Answer, v.Count, v.Evidence = Violated, f.count, max(exact, own.Evidence)
 		v.Witness, v.Detail = f.of.witness(f.best), f.detail
 		if f.count > 1 {
-			v.Detail += fmt.Sprintf("; of %d such grants %d were held at once, %d by luck not at once, and of %d it cannot be told", f.count, f.times[atOnce], f.times[notAtOnce], f.times[untold])
+			v.Detail += fmt.Sprintf("; of %d such grants %d were held at once, %d by luck were not, and %d are undecided", f.count, f.times[atOnce], f.times[notAtOnce], f.times[untold])
 		}
 	case own.Answer == Violated:
 	case f.open > 0:
-		v.Answer, v.Evidence, v.Detail = Unknown, exact, fmt.Sprintf("%d of %d grants may have been given while another host held: replies or sessions were lost, or servers before 3.9 told of "+
+		v.Answer, v.Evidence, v.Detail = Unknown, exact, fmt.Sprintf("%d of %d grants may have been given while another host held: replies or sessions were lost, or servers before 3.9 sent "+
 			"events without their transactions", f.open, grants)
 	case exact == 0:
 		v.Answer, v.Evidence, v.Detail = Unknown, 0, "the transactions of grants and releases are not known, and the clocks of several hosts cannot be compared"
@@ -219,7 +221,7 @@ func (k known) gone() string {
 func (x exclusion) known(hosts []Host, room *spill.Room) (all *spill.List[known], horizons []horizon, exact int) {
 	all = spill.New[known](room, nil)
 	for i, host := range hosts {
-		horizons = append(horizons, horizonOf(host.History))
+		horizons = append(horizons, horizonOf(host.History, room))
 		held := spans(host.History, room, x.of...)
 		o, nth := ordering{again: places(held)}, 0
 		for s := range held.all() {
@@ -245,8 +247,9 @@ func (x exclusion) known(hosts []Host, room *spill.Room) (all *spill.List[known]
 func (k *known) bound(h *horizon) {
 	g, r := k.begin.Zxid, removedAt(&k.span)
 	k.granted = [2]int64{g, g}
-	if g == 0 {
-		k.granted = [2]int64{k.begin.Token, max(h.after(k.begin.End)-1, k.begin.Token)}
+	if g <= 0 {
+		from := max(k.begin.Token, -g)
+		k.granted = [2]int64{from, max(h.after(k.begin.End)-1, from)}
 	}
 	k.removed = [2]int64{r, r}
 	if r <= k.granted[0] {
@@ -327,7 +330,7 @@ const (
 )
 
 func (t timing) String() string {
-	return [...]string{"granted without right, by luck not held at once", "whether they held at once cannot be told", "both held at once"}[t]
+	return [...]string{"granted wrongly, by luck not held at once", "whether both held it at once is unknown", "both held at once"}[t]
 }
 
 // when tells whether an intruder and those who excluded it held at once: where one is enough to exclude, any of them; otherwise each two of all.

@@ -14,15 +14,15 @@ import (
 // by how much times may be off. problem says why it cannot be told.
 //
 // It is good for what takes long compared to that: for waits in vain, and not for who was first.
-func aligned(hosts []Host) (history iter.Seq[metrics.Sample], off time.Duration, problem string) {
+func aligned(hosts []Host, room *spill.Room) (history iter.Seq[metrics.Sample], off time.Duration, problem string) {
 	for _, h := range hosts {
 		if h.Cut {
-			return nil, 0, fmt.Sprintf("the history of %s is not whole: what seems free may have been held there", h.Name)
+			return nil, 0, fmt.Sprintf("the history of %s is incomplete: what seems free may have been held there", h.Name)
 		}
 	}
-	skews := Skews(hosts)
+	skews := Skews(hosts, room)
 	if i := slices.IndexFunc(skews, func(s Skew) bool { return !s.Known }); i >= 0 {
-		return nil, 0, fmt.Sprintf("no transactions tell how far the clock of %s is from that of %s", hosts[i].Name, hosts[0].Name)
+		return nil, 0, fmt.Sprintf("no transactions show how far apart the clocks of %s and %s are", hosts[i].Name, hosts[0].Name)
 	}
 	for _, s := range skews {
 		off = max(off, s.Error())
@@ -54,7 +54,7 @@ func aligned(hosts []Host) (history iter.Seq[metrics.Sample], off time.Duration,
 // patiently makes the Across of a check of waits in vain, which gets a longer bound on a history whose times are off.
 func patiently(patient time.Duration, check func(patient, off time.Duration) func(iter.Seq[metrics.Sample], *spill.Room) Verdict) func([]Host, *spill.Room) Verdict {
 	return func(hosts []Host, room *spill.Room) Verdict {
-		history, off, problem := aligned(hosts)
+		history, off, problem := aligned(hosts, room)
 		if problem != "" {
 			return Verdict{Detail: problem}
 		}

@@ -94,7 +94,7 @@ func (v *Verdict) settle(silence string) Verdict {
 }
 
 // EnterSafety holds when nobody was let in before all members of the round had begun to enter. A member that has begun and not ended may be
-// counted, whatever became of it; one that has not begun cannot. Evidence is the number of entries by operation enter that succeeded; the
+// counted, whatever its outcome; one that has not begun cannot. Evidence is the number of entries by operation enter that succeeded; the
 // witness is the entry that came too early, and the member that began after it, if there was one.
 func EnterSafety(enter metrics.Op, members int) Check {
 	return Check{Name: "enter-safety", Judge: func(history iter.Seq[metrics.Sample], room *spill.Room) (v Verdict) {

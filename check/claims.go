@@ -98,7 +98,7 @@ var claiming = pairs{
 	ends:   func(o metrics.Op) bool { return o == metrics.Finish || o == metrics.Release },
 }
 
-// claimedTwice counts the claims that have the token of an earlier one of the same item, and finds the first by time: whoever made the
+// claimedTwice counts the claims that have the token of an earlier one of the same item, and finds the first by time: no matter who made the
 // znode of a claim, it was given to two.
 func claimedTwice(claims []span) (count int, holder, intruder span) {
 	given := map[int64]span{} // by token

@@ -62,11 +62,16 @@ func transactions(history iter.Seq[metrics.Sample], room *spill.Room) iter.Seq[*
 	}
 }
 
-// breaks is the times of faults and of standstills.
+// breaks is the times of faults and of standstills, united as they come: many sessions may tell of one.
 func breaks(history iter.Seq[metrics.Sample]) []period {
 	var all []period
+	full := 1024
 	for s := range history {
 		if s.Op == metrics.Fault || s.Op == metrics.Expire || isStandstill(s) {
+			if len(all) == full {
+				all = united(all)
+				full = max(full, 2*len(all))
+			}
 			all = append(all, period{from: s.Start, to: s.End})
 		}
 	}
@@ -221,7 +226,7 @@ func DecisionStands() Check {
 // half is for reading the votes: where something was late, or a session without a connection, for half of that, it may not have been enough.
 // Evidence is the number of decisions in such transactions.
 func CommitProgress(deadline time.Duration) Check {
-	const name, nothing = "commit-progress", "in no transaction did all vote to commit, in half its deadline and without a failure"
+	const name, nothing = "commit-progress", "no transaction had all votes to commit within half its deadline and without a failure"
 	return Check{Name: name, Judge: func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
 		var delays []period
 		for s := range history {
@@ -272,7 +277,7 @@ func DecisionLiveness(bound time.Duration) Check {
 			c.see(s)
 		}
 		c.settle(bound)
-		return ofTransactions(name, "nobody who voted waited for the decision", func(t *transaction, faults []period) (int, []offence) {
+		return ofTransactions(name, "no voter waited for the decision", func(t *transaction, faults []period) (int, []offence) {
 			return t.late(c, bound, faults)
 		}).Judge(history, room)
 	}}

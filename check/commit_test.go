@@ -2,6 +2,7 @@ package check
 
 import (
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -188,4 +189,26 @@ func TestValidCommitsHoldAndPlantedFaultsAreFound(t *testing.T) {
 // other, and slack what they may take beyond it to tell each other, or to find out what they are in doubt about.
 func atomicCommit(deadline, slack time.Duration) []Check {
 	return []Check{Agreement(), CommitValidity(), AbortValidity(), DecisionStands(), CommitProgress(deadline), DecisionLiveness(deadline + slack)}
+}
+
+// However many sessions tell of a standstill, what is kept of them is the time that they cover.
+func TestBreaksTakeTheMemoryOfWhatTheyCover(t *testing.T) {
+	told := func(yield func(metrics.Sample) bool) {
+		for i := range 1_000_000 {
+			at := time.Duration(i/100_000) * time.Hour
+			if !yield(metrics.Sample{Op: metrics.Expire, Session: uint32(i), Start: at, End: at + time.Minute + time.Duration(i%1000)}) {
+				return
+			}
+		}
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	all := breaks(told)
+	runtime.ReadMemStats(&after)
+	if bytes := after.TotalAlloc - before.TotalAlloc; bytes > 4<<20 {
+		t.Errorf("%d bytes were allocated", bytes)
+	}
+	if len(all) != 10 || all[9] != (period{from: 9 * time.Hour, to: 9*time.Hour + time.Minute + 999, session: all[9].session}) {
+		t.Errorf("%d periods: %v", len(all), all)
+	}
 }

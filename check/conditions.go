@@ -150,7 +150,7 @@ func (c *conditions) blind(from, to, patient time.Duration, times int) string {
 	if to-from-stood > patient || quiet > need {
 		return ""
 	}
-	return fmt.Sprintf("the waits took place in %v in which nothing was broken or late, and one in vain shows after %v: a duration of at least %v would tell",
+	return fmt.Sprintf("the waits cover %v without faults and delays, but a lost wake-up shows only after %v: use a duration of at least %v",
 		max(quiet, 0).Round(time.Millisecond), need.Round(time.Millisecond), (to-from+2*need).Round(time.Second)+time.Second)
 }
 

@@ -23,8 +23,11 @@ type account struct {
 	left            int
 }
 
-// lost reports whether the item was put more often than it can have been taken and is left.
-func (a account) lost() bool { return a.out+a.outInDoubt+a.left < a.put }
+// missing is how much more often the item was put than it can have been taken and is left.
+func (a account) missing() int { return max(a.put-a.out-a.outInDoubt-a.left, 0) }
+
+// lost reports whether the item is missing.
+func (a account) lost() bool { return a.missing() > 0 }
 
 // multiplied reports whether the item was taken and is left more often than it can have been put.
 func (a account) multiplied() bool { return a.out+a.left > a.put+a.putInDoubt }
@@ -37,6 +40,9 @@ func (a account) multiplied() bool { return a.out+a.left > a.put+a.putInDoubt }
 // Items are known by their Value; samples whose Value is 0 are of no item, except that a Remain with Value 0 says that the queue was
 // looked at to its end: without it nothing can be said to be lost, and the answer is Unknown. Evidence is the number of items that
 // were put; the witness is all samples of the first item that is wrong; Count is the number of such items.
+//
+// A removal in doubt of which nobody can say what it removed, as that of a driver that died, has the Value 0. It may have removed any one item of its queue:
+// as many items of a queue may be missing as there are of these, and of more all count.
 //
 // Of several hosts it takes all samples together: it looks at no times. Where the history of one is not whole, nothing can be said to be lost, and what its
 // sessions put may come out any number of times.
@@ -56,7 +62,7 @@ func Conservation(out metrics.Op) Check {
 			}
 		}, room)
 		if v.Answer != Violated {
-			v = Verdict{Detail: fmt.Sprintf("the history of %s is not whole", hosts[i].Name)}
+			v = Verdict{Detail: fmt.Sprintf("the history of %s is incomplete", hosts[i].Name)}
 		}
 		return v
 	}}
@@ -65,8 +71,11 @@ func Conservation(out metrics.Op) Check {
 // conserved judges the items of a history; of one that is partial only those of which the puts are there, and only whether they came too often.
 func conserved(out metrics.Op, partial bool) func(iter.Seq[metrics.Sample], *spill.Room) Verdict {
 	return func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
-		looked := map[uint32]bool{}
+		looked, doubts := map[uint32]bool{}, map[uint32]int{} // doubts: the removals of nobody knows what
 		for s := range history {
+			if s.Op == out && s.Value == 0 && s.Outcome == metrics.InDoubt {
+				doubts[s.Object]++
+			}
 			if s.Op == metrics.Remain && s.Outcome == metrics.OK && s.Value == 0 {
 				looked[s.Object] = true
 			}
@@ -76,10 +85,19 @@ func conserved(out metrics.Op, partial bool) func(iter.Seq[metrics.Sample], *spi
 		}
 		var v Verdict
 		blind := 0
+		missing := map[uint32]int{}
+		if len(doubts) > 0 {
+			for item := range groups(history, room, takes, byItem, sameItem) {
+				missing[item[0].Object] += accountOf(item, out).missing()
+			}
+		}
 		for item := range groups(history, room, takes, byItem, sameItem) {
 			a, object := accountOf(item, out), item[0].Object
 			if a.put+a.putInDoubt > 0 {
 				v.Evidence++
+			}
+			if n := missing[object]; n > 0 && n <= doubts[object] { // any of the doubtful removals may have been of this one
+				a.outInDoubt += a.missing()
 			}
 			wrong := a.multiplied() || a.lost() && looked[object]
 			if partial {
@@ -100,6 +118,9 @@ func conserved(out metrics.Op, partial bool) func(iter.Seq[metrics.Sample], *spi
 				}
 				v.Detail = fmt.Sprintf("item %d of object %d %s: put %d times and perhaps %d more, taken %d times and perhaps %d more, left %d times",
 					item[0].Value, object, fate, a.put, a.putInDoubt, a.out, a.outInDoubt, a.left)
+				if missing[object] > 0 && !a.multiplied() {
+					v.Detail += fmt.Sprintf("; %d are missing of the object, and %d takes in doubt may have removed one each", missing[object], doubts[object])
+				}
 			}
 		}
 		switch {
@@ -108,7 +129,7 @@ func conserved(out metrics.Op, partial bool) func(iter.Seq[metrics.Sample], *spi
 		case v.Evidence == 0:
 			v.Detail = "nothing was put"
 		case blind > 0:
-			v.Detail = fmt.Sprintf("what is left was not looked at, of queues into which %d items were put", blind)
+			v.Detail = fmt.Sprintf("%d items were put into queues whose remaining items were not read", blind)
 		default:
 			v.Answer = Holds
 		}

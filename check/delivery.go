@@ -107,6 +107,92 @@ func DeliveryOrder() Check {
 	})
 }
 
+// TakingOrder holds when the items of each queue were taken in the order in which they were put, as far as that shows from outside: no item was taken (End
+// of its Take) before another one began to be taken (Start) or was left (Remain), that had been put (End of its Put) before the put of the former began
+// (Start). It needs no Token, and judges what takes an item for good. An item that was put or taken more than once, or that nobody knows the end of, is not
+// judged, and neither is one whose put is in doubt as the older of two.
+//
+// Evidence is the number of items that were taken from queues that had two or more; the witness is the take of the younger item and what became of the
+// older; Count is the number of items that were overtaken. Of several hosts each item counts that one host put and took.
+func TakingOrder() Check {
+	judge := func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
+		out := spill.New(room, func(a, b *passage) int { return cmp.Or(cmp.Compare(a.out.Start, b.out.Start), inTime(a.out, b.out)) })
+		first := spill.New(room, func(a, b *passage) int { return cmp.Or(cmp.Compare(a.out.End, b.out.End), inTime(a.out, b.out)) })
+		defer out.Close()
+		defer first.Close()
+		passes := func(s *metrics.Sample) bool {
+			return s.Value != 0 && (s.Op == metrics.Put || s.Op == metrics.Take || s.Op == metrics.Remain)
+		}
+		all := map[uint32]int{}
+		for item := range groups(history, room, passes, byItem, sameItem) {
+			p, once := passageOf(item)
+			if !once {
+				continue
+			}
+			all[item[0].Object]++
+			out.Add(p)
+			if p.out.Op == metrics.Take {
+				first.Add(p)
+			}
+		}
+		var v Verdict
+		youngest := map[uint32]passage{} // of what had been taken by then
+		next, stop := iter.Pull(first.All())
+		defer stop()
+		taken, more := next()
+		for p := range out.All() { // in the order in which their takes began
+			for ; more && taken.out.End < p.out.Start; taken, more = next() {
+				if y, some := youngest[taken.out.Object]; !some || taken.put.Start > y.put.Start {
+					youngest[taken.out.Object] = taken
+				}
+			}
+			if p.out.Op == metrics.Take && all[p.out.Object] > 1 {
+				v.Evidence++
+			}
+			y, some := youngest[p.out.Object]
+			if some && p.put.Outcome == metrics.OK && p.put.End < y.put.Start {
+				v.jumped(p, y)
+			}
+		}
+		return v.ordered("no queue has two items of which one was taken")
+	}
+	return Check{Name: "delivery-order", Part: true, Judge: judge, Across: func(hosts []Host, room *spill.Room) Verdict { return within(hosts, room, judge) }}
+}
+
+// passage is an item's way through a queue: its put, and its take or that it was left.
+type passage struct{ put, out metrics.Sample }
+
+// passageOf is that of an item; false: it was put or came more than once, or one of both is not known.
+func passageOf(item []metrics.Sample) (p passage, once bool) {
+	puts, outs := 0, 0
+	for _, s := range item {
+		switch {
+		case s.Op == metrics.Put && (s.Outcome == metrics.OK || s.Outcome == metrics.InDoubt):
+			p.put = s
+			puts++
+		case s.Op != metrics.Put && s.Outcome == metrics.OK:
+			p.out = s
+			outs++
+		}
+	}
+	return p, puts == 1 && outs == 1
+}
+
+// jumped notes that an item was taken or is left after a younger one had been taken.
+func (v *Verdict) jumped(older, younger passage) {
+	v.Count++
+	if len(v.Witness) > 0 && !sooner(older.out, v.Witness[1]) {
+		return
+	}
+	fate := fmt.Sprintf("session %d began to take at %v", older.out.Session, older.out.Start)
+	if older.out.Op == metrics.Remain {
+		fate = "is left"
+	}
+	v.Witness = []metrics.Sample{younger.out, older.out}
+	v.Detail = fmt.Sprintf("session %d had taken item %d of object %d at %v, which was put from %v on, before item %d, which had been put at %v and %s", younger.out.Session,
+		younger.out.Value, younger.out.Object, younger.out.End, younger.put.Start, older.out.Value, older.put.End, fate)
+}
+
 // removes reports whether a sample tells when a znode was removed, or that it was not.
 func removes(s *metrics.Sample) bool {
 	return (s.Op == metrics.Remove || s.Op == metrics.Remain) && s.Value != 0 && s.Token != 0 && s.Outcome == metrics.OK

@@ -75,8 +75,8 @@ func (x exclusion) judge(history iter.Seq[metrics.Sample], room *spill.Room) Ver
 	case v.Evidence > 0:
 		v.Answer = Holds
 	default:
-		v.Detail = fmt.Sprintf("%d grants were given up within %v, before anybody could have been let in beside them, and which transactions gave and ended them "+
-			"is not known: a hold of a millisecond would show more", held.len(), instant)
+		v.Detail = fmt.Sprintf("%d grants were given up within %v, too soon to overlap with another, and their transactions "+
+			"are not known: use a hold of at least a millisecond", held.len(), instant)
 	}
 	return v
 }
@@ -128,7 +128,7 @@ func (x exclusion) byZxid(held holds, room *spill.Room) (j Judge, v Verdict) {
 		others = fmt.Sprintf("each of %d others", len(first.held))
 	}
 	v.Detail = fmt.Sprintf("%s was granted object %d as of transaction %#x, and %s had been granted it before and gave it up later, %s at %#x; "+
-		"by luck this showed at no instant", x.who(first.intruder), first.intruder.object, int64(first.intruder.from), others,
+		"by luck they never held it at the same instant", x.who(first.intruder), first.intruder.object, int64(first.intruder.from), others,
 		x.who(holder), int64(holder.to))
 	return j, v
 }
@@ -149,7 +149,7 @@ const SessionsOpen = 1
 // looked at, whose outcome is neither OK nor Failed, leaves the answer open. Evidence is the number of paths looked at.
 func NothingLeft() Check {
 	return examined("nothing-left", metrics.Left, "something is left under %d of %d paths, first of object %d",
-		"%d of %d paths could not be looked at, or were not empty while sessions still had requests under way", "no path was looked at")
+		"%d of %d paths could not be read, or were not empty while sessions still had requests in flight", "no path was read")
 }
 
 // examined judges what an operation found when it looked after the run: OK is as it should be, Failed is what found, with the count, the

@@ -90,7 +90,7 @@ func dealOf(history iter.Seq[metrics.Sample], room *spill.Room, byTransaction *s
 	}
 	if byTransaction != nil {
 		for a := range all.All() {
-			if a.enqueued.Token == 0 || a.granted.Zxid == 0 {
+			if a.enqueued.Token == 0 || a.granted.Zxid <= 0 {
 				return f, d
 			}
 			a.enqueued.Start, a.enqueued.End = time.Duration(a.enqueued.Token), time.Duration(a.enqueued.Token)

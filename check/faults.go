@@ -74,10 +74,10 @@ type period struct {
 
 func (p period) meets(from, to time.Duration) bool { return p.from < to && p.to > from }
 
-// united is the times that any of the periods covers, whatever their sessions, in order and apart from each other.
+// united is the times that any of the periods covers, whatever their sessions, in order and apart from each other. They take the place of the periods.
 func united(all []period) []period {
 	slices.SortFunc(all, func(a, b period) int { return cmp.Compare(a.from, b.from) })
-	var apart []period
+	apart := all[:0]
 	for _, s := range all {
 		if n := len(apart); n > 0 && s.from <= apart[n-1].to {
 			apart[n-1].to = max(apart[n-1].to, s.to)

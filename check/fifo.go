@@ -114,7 +114,7 @@ func fifo(op metrics.Op) Check {
 					before.granted.Session, before.placed(), before.granted.End, first.granted.Session, first.came(), first.granted.End)
 			}
 		case v.Evidence == 0:
-			v.Detail = "no attempt began to queue when another already had its place"
+			v.Detail = "no attempt joined a queue behind another"
 		default:
 			v.Answer = Holds
 		}
@@ -125,7 +125,7 @@ func fifo(op metrics.Op) Check {
 	}}
 }
 
-// placesKept is FIFO of several hosts: whoever took a place in an earlier transaction than another was granted in an earlier state. Attempts of
+// placesKept is FIFO of several hosts: an attempt that took its place in an earlier transaction than another was granted in an earlier state. Attempts of
 // which place or grant has no transaction, or that were not granted, are judged within their hosts alone. Evidence is the number of attempts
 // on objects that have two of them or more.
 func placesKept(op metrics.Op, hosts []Host, room *spill.Room) (v Verdict) {

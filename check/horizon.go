@@ -5,9 +5,9 @@ import (
 	"iter"
 	"math"
 	"slices"
-	"sort"
 	"time"
 
+	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
 )
 
@@ -15,8 +15,8 @@ import (
 // to come. Two horizons are compared by transactions alone: what one process sent at or after an instant, and another had seen by an instant of
 // its own, puts the first instant before the second, whatever their clocks say.
 type horizon struct {
-	seen []moment // rising
-	sent []moment // each with the lowest transaction of itself and all after it
+	seen *stairs // the highest transaction seen so far, rising
+	sent *stairs // backward in time, which is negative: the lowest transaction sent from then on, falling
 }
 
 // moment is a transaction and an offset of one clock.
@@ -26,11 +26,16 @@ type moment struct {
 }
 
 // horizonOf reads one process's history. A session has seen the transaction of a grant by its End, and has sent a release, the create that took a
-// place or made a member, and what puts or removes an item, at its Start or later. O(n log n), and 32 bytes in memory for each sample with a transaction.
-func horizonOf(history iter.Seq[metrics.Sample]) (h horizon) {
+// place or made a member, and what puts or removes an item, at its Start or later. O(n log n); what does not fit into memory is on disk.
+func horizonOf(history iter.Seq[metrics.Sample], room *spill.Room) horizon {
+	byTime := func(a, b *moment) int { return cmp.Compare(a.at, b.at) }
+	seen, sent := spill.New(room, byTime), spill.New(room, byTime)
+	defer seen.Close()
+	defer sent.Close()
+	see := func(s *metrics.Sample, zxid int64) { seen.Add(moment{s.End, zxid}) }
 	write := func(s *metrics.Sample, zxid int64) {
-		h.seen = append(h.seen, moment{s.End, zxid})
-		h.sent = append(h.sent, moment{s.Start, zxid})
+		see(s, zxid)
+		sent.Add(moment{-s.Start, zxid})
 	}
 	for s := range history {
 		switch {
@@ -38,43 +43,94 @@ func horizonOf(history iter.Seq[metrics.Sample]) (h horizon) {
 		case (s.Op == metrics.Enqueue || s.Op == metrics.Put || s.Op == metrics.Change || s.Op == metrics.Join) && s.Outcome == metrics.OK && s.Token > 0:
 			write(&s, s.Token)
 		case (s.Op == metrics.Take || s.Op == metrics.See) && s.Outcome == metrics.OK && s.Token > 0:
-			h.seen = append(h.seen, moment{s.End, s.Token})
-		case s.Zxid <= 0:
-		case gives(s.Op), s.Op == metrics.Remove:
+			see(&s, s.Token)
+		case s.Zxid > 0 && (gives(s.Op) || s.Op == metrics.Remove):
 			write(&s, s.Zxid)
-		case s.Outcome == metrics.OK && (locked.begins(s.Op) || shared.begins(s.Op) || led.begins(s.Op)):
-			h.seen = append(h.seen, moment{s.End, s.Zxid})
+		case s.Zxid != 0 && s.Outcome == metrics.OK && (locked.begins(s.Op) || shared.begins(s.Op) || led.begins(s.Op)):
+			see(&s, max(s.Zxid, -s.Zxid))
 		}
 	}
-	byTime := func(a, b moment) int { return cmp.Compare(a.at, b.at) }
-	slices.SortFunc(h.seen, byTime)
-	slices.SortFunc(h.sent, byTime)
-	for i := 1; i < len(h.seen); i++ {
-		h.seen[i].zxid = max(h.seen[i].zxid, h.seen[i-1].zxid)
+	return horizon{
+		seen: climb(seen.All(), room, func(zxid, last int64) bool { return zxid > last }),
+		sent: climb(sent.All(), room, func(zxid, last int64) bool { return zxid < last }),
 	}
-	for i := len(h.sent) - 2; i >= 0; i-- {
-		h.sent[i].zxid = min(h.sent[i].zxid, h.sent[i+1].zxid)
+}
+
+func (h horizon) close() {
+	h.seen.list.Close()
+	h.sent.list.Close()
+}
+
+func closeAll(horizons []horizon) {
+	for _, h := range horizons {
+		h.close()
 	}
-	return h
 }
 
 // by is the highest transaction that the process had seen at an instant; 0 if none.
 func (h *horizon) by(at time.Duration) int64 {
-	i := sort.Search(len(h.seen), func(i int) bool { return h.seen[i].at > at })
-	if i == 0 {
-		return 0
-	}
-	return h.seen[i-1].zxid
+	zxid, _ := h.seen.at(at)
+	return zxid
 }
 
 // after is the lowest transaction that the process sent at or after an instant: whatever is not below it had not been committed then. MaxInt64 if there
 // is none.
 func (h *horizon) after(at time.Duration) int64 {
-	i := sort.Search(len(h.sent), func(i int) bool { return h.sent[i].at >= at })
-	if i == len(h.sent) {
-		return math.MaxInt64
+	if zxid, ok := h.sent.at(-at); ok {
+		return zxid
 	}
-	return h.sent[i].zxid
+	return math.MaxInt64
+}
+
+// stairs are the moments, rising in time, at which a transaction went further than all before it. What does not fit into memory is on disk, and of each
+// page the memory has the first moment. It is for one goroutine.
+type stairs struct {
+	list  *spill.List[moment]
+	first []moment // of each page
+	page  []moment // that was read last
+	nth   int      // its number
+}
+
+// climb keeps those of moments, rising in time, that go further than the last kept.
+func climb(moments iter.Seq[moment], room *spill.Room, further func(zxid, last int64) bool) *stairs {
+	s := &stairs{list: spill.New[moment](room, nil), nth: -1}
+	var last moment
+	for m := range moments {
+		if s.list.Len() > 0 && !further(m.zxid, last.zxid) {
+			continue
+		}
+		if s.list.Len()%pageLength == 0 {
+			s.first = append(s.first, m)
+		}
+		s.list.Add(m)
+		last = m
+	}
+	return s
+}
+
+// at is the transaction of the last moment that is not after an instant; false: there is none.
+func (s *stairs) at(instant time.Duration) (zxid int64, some bool) {
+	after := func(m moment, at time.Duration) int { // never equal: of moments at one instant the last counts
+		if m.at <= at {
+			return -1
+		}
+		return 1
+	}
+	i, _ := slices.BinarySearchFunc(s.first, instant, after)
+	if i == 0 {
+		return 0, false
+	}
+	if i-1 != s.nth {
+		if s.page == nil {
+			s.page = make([]moment, min(pageLength, s.list.Len()))
+		}
+		s.nth, s.page = i-1, s.page[:cap(s.page)]
+		s.page = s.page[:s.list.Read(s.nth*pageLength, s.page)]
+	}
+	if i, _ = slices.BinarySearchFunc(s.page, instant, after); i == 0 { // it could not be read, which the room tells
+		return 0, false
+	}
+	return s.page[i-1].zxid, true
 }
 
 // Skew is how much later than that of the first the clock of a process started, at least and at most. It follows from the order of transactions: what
@@ -94,17 +150,19 @@ func (s Skew) Error() time.Duration { return (s.High-s.Low).Abs()/2 + 1 }
 type Meet struct{ Came, Went time.Duration }
 
 // Skews are those of the processes, the first of which has none.
-func Skews(hosts []Host) []Skew {
+func Skews(hosts []Host, room *spill.Room) []Skew {
 	all := make([]Skew, len(hosts))
 	if len(hosts) == 0 {
 		return all
 	}
-	first := horizonOf(hosts[0].History)
+	first := horizonOf(hosts[0].History, room)
+	defer first.close()
 	all[0].Known = true
 	for i := 1; i < len(hosts); i++ {
-		other := horizonOf(hosts[i].History)
+		other := horizonOf(hosts[i].History, room)
 		high, above := soonest(&other, &first) // other sent at s, first had seen it at r: s + skew <= r
 		low, below := soonest(&first, &other)
+		other.close()
 		for n := range min(len(hosts[0].Meets), len(hosts[i].Meets)) {
 			a, b := hosts[0].Meets[n], hosts[i].Meets[n]
 			if d := a.Went - b.Came; !above || d < high {
@@ -121,12 +179,17 @@ func Skews(hosts []Host) []Skew {
 
 // soonest is the least time, by both clocks, from a transaction's being sent in one process to another's having seen it or a later one.
 func soonest(from, to *horizon) (least time.Duration, known bool) {
-	for _, m := range from.sent {
-		i := sort.Search(len(to.seen), func(i int) bool { return to.seen[i].zxid >= m.zxid })
-		if i == len(to.seen) {
-			continue
+	next, stop := iter.Pull(to.seen.list.All())
+	defer stop()
+	seen, more := next()
+	for sent := range from.sent.list.Backward() {
+		for more && seen.zxid < sent.zxid {
+			seen, more = next()
 		}
-		if d := to.seen[i].at - m.at; !known || d < least {
+		if !more {
+			break
+		}
+		if d := seen.at + sent.at; !known || d < least { // sent.at is negative
 			least, known = d, true
 		}
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/zkbench/zkbench/metrics"
 )
 
-// LinearizableQueue holds when each queue is a FIFO queue to whoever looks at it: its puts and removals can be put into an order in which
+// LinearizableQueue holds when each queue behaves as a FIFO queue: its puts and removals can be put into an order in which
 // each happened at one instant between its Start and its End, and every removal took the oldest item; what is left (Remain) is what
 // such a queue holds in the end. Puts whose Token, the czxid, is known are in the order of the servers' transactions. A put or take in
 // doubt may have happened at any time after its Start, or never.
@@ -35,8 +35,8 @@ func LinearizableQueue(limit time.Duration) Check {
 	return linearizable(limit, model.ToModel(), queueHistory)
 }
 
-// LinearizableRegister holds when each register that a lock protects behaves as one to whoever reads it (Read) and to whoever reads it,
-// thinks, and writes it under the lock (Update, whose Token is what it had read): a read sees the last write, or 0 when there was none,
+// LinearizableRegister holds when each register that a lock protects behaves as one to sessions that read it (Read) and to sessions that read it,
+// think, and write it under the lock (Update, whose Token is what was read): a read sees the last write, or 0 when there was none,
 // and no write replaces anything but what its writer had read. All the rest is as in LinearizableQueue.
 func LinearizableRegister(limit time.Duration) Check {
 	model := porcupine.NondeterministicModel{
@@ -112,7 +112,7 @@ func linearizable(limit time.Duration, model porcupine.Model, of func(iter.Seq[m
 		case v.Count > 0:
 			v.Answer = Violated
 			w := v.Witness[0]
-			v.Detail = fmt.Sprintf("the history of object %d has no order that explains it: %v of %d by session %d, which ended at %v, fits nowhere", w.Object,
+			v.Detail = fmt.Sprintf("no order explains the history of object %d: %v of %d by session %d, which ended at %v, fits nowhere", w.Object,
 				w.Op, w.Value, w.Session, w.End)
 		case open > 0:
 			v.Detail = fmt.Sprintf("no answer within %v for %d of %d histories, of %d operations in all", limit, open, len(histories), v.Evidence)

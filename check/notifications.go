@@ -248,6 +248,6 @@ func (w *watcher) duplicated(s metrics.Sample, n int) {
 		return
 	}
 	w.Duplicated += n
-	w.v.offence(s.End, &w.shown, fmt.Sprintf("session %d received %d too many by %v: events of no change that was due", s.Session, n, s.End), s)
+	w.v.offence(s.End, &w.shown, fmt.Sprintf("session %d received %d events too many by %v, without a change that was due", s.Session, n, s.End), s)
 	w.v.Count += n - 1
 }

@@ -40,7 +40,7 @@ func UniqueNumbers() Check {
 	}}
 }
 
-// NumberOrder holds when numbers grow: whoever began to draw after another draw of the object had ended got a greater number. Draws that
+// NumberOrder holds when numbers grow: a draw that began after another draw of the object had ended got a greater number. Draws that
 // overlap have no order. So the numbers of each client are monotone, and the draws of all of them are in the order of time. Evidence
 // is the number of draws; the witness is the earlier draw and the later one with the smaller number; Count is the number of draws that
 // got less than one that had ended before. O(n log n).
@@ -125,7 +125,7 @@ func Total() Check {
 					if a.made == 0 {
 						v.Witness = v.Witness[1:]
 					}
-					v.Detail = fmt.Sprintf("object %d says %d, of which %d were counted for certain and %d perhaps", object, a.tally.Value, a.made,
+					v.Detail = fmt.Sprintf("object %d has the value %d, but %d were counted for certain and %d more perhaps", object, a.tally.Value, a.made,
 						a.perhaps)
 				}
 			}
@@ -136,7 +136,7 @@ func Total() Check {
 		case v.Evidence == 0:
 			v.Detail = "nothing was counted"
 		case blind > 0:
-			v.Detail = fmt.Sprintf("%d counters were not looked at in the end", blind)
+			v.Detail = fmt.Sprintf("%d counters were not read at the end", blind)
 		default:
 			v.Answer = Holds
 		}

@@ -80,7 +80,7 @@ func tokens(history iter.Seq[metrics.Sample], room *spill.Room, begins func(metr
 }
 
 // granting is a check of the order in which something was granted. Of several hosts the grants come in the order of the states that they were
-// given in: whoever was granted before and gave up had done both when the next one was granted.
+// given in: a session that was granted earlier and gave up had done both when the next one was granted.
 func granting(name string, begins func(metrics.Op) bool, ordered func(*spill.List[metrics.Sample]) Verdict) Check {
 	judge := func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
 		grants := tokens(history, room, begins)

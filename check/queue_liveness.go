@@ -13,7 +13,7 @@ import (
 // QueueLiveness holds when no consumer had to wait (Take) for too long on a queue that was never empty meanwhile and from
 // which nobody took anything: a wake-up was lost, or an item is stuck. An item is there from the End of its Put until a consumer goes
 // for it: the Start of its Remove, or where there is none of its Take. An item whose claim was lost or released is there again from
-// then on. What is too long: see Liveness; consumers that went for the same item may need two wake-ups.
+// then on. One that nobody has seen again may have gone with a take in doubt of which nobody knows what it took. What is too long: see Liveness; consumers that went for the same item may need two wake-ups.
 //
 // Nor was a consumer forgotten while others lived on: waited in vain to the end with nothing that told it to look again (Idle), too long, while
 // as many items as the queue has consumers, 20 at least, went to consumers that had all begun to wait after it. A queue may wake one consumer
@@ -104,6 +104,12 @@ func queueLiveness(bound, off time.Duration, due func(value int64) time.Duration
 // presence is the times at which each item was surely there, and due, for any consumer to take, in the order of earlierSpan.
 func presence(history iter.Seq[metrics.Sample], room *spill.Room, due func(value int64) time.Duration) *spill.List[span] {
 	there := spill.New(room, earlierSpan)
+	doubts := map[uint32][]metrics.Sample{} // takes of nobody knows what
+	for s := range history {
+		if s.Op == metrics.Take && s.Value == 0 && s.Outcome == metrics.InDoubt {
+			doubts[s.Object] = append(doubts[s.Object], s)
+		}
+	}
 	takes := func(s *metrics.Sample) bool { return s.Value != 0 }
 	for item := range groups(history, room, takes, byItem, sameItem) {
 		var from, until []metrics.Sample // what made the item available, and who went for it
@@ -117,6 +123,9 @@ func presence(history iter.Seq[metrics.Sample], room *spill.Room, due func(value
 				s.Op == metrics.Finish, s.Op == metrics.Release: // in doubt: it may be gone
 				until = append(until, s)
 			}
+		}
+		if len(until) == 0 && len(item) > 0 && !slices.ContainsFunc(item, func(s metrics.Sample) bool { return s.Op == metrics.Remain }) {
+			until = doubts[item[0].Object]
 		}
 		for _, f := range from {
 			at := f.End

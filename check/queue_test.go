@@ -39,6 +39,76 @@ func claimed(session byte, item, token int64, start, end int) metrics.Sample {
 
 func left(item int64) metrics.Sample { return about(item, sample(metrics.Remain, 0, 0, 90, 90, item)) }
 
+// picked are rows whose witnesses are places in their histories.
+type picked []struct {
+	what            string
+	history         history
+	answer          Answer
+	evidence, count int
+	witness         []int
+}
+
+func (p picked) rows() (all []row) {
+	for _, r := range p {
+		var w history
+		for _, i := range r.witness {
+			w = append(w, r.history[i])
+		}
+		all = append(all, row{r.what, r.history, r.answer, r.evidence, r.count, w})
+	}
+	return all
+}
+
+// Takes of which nobody knows what they took excuse as many missing items as there are of them, and nothing else.
+func TestConservationWithTakesOfNobodyKnowsWhat(t *testing.T) {
+	looked := left(0)
+	p1, p2, p3, t1 := put(1, 0, 1), put(2, 2, 3), put(3, 2, 3), take('a', 1, 5, 6)
+	doubt := with(metrics.InDoubt, take('b', 0, 4, 7))
+	elsewhere := doubt
+	elsewhere.Object++
+	judge(t, Conservation(metrics.Take), picked{
+		{"one is missing, one take is in doubt", history{p1, p2, t1, doubt, looked}, Holds, 2, 0, nil},
+		{"nothing is missing", history{p1, t1, doubt, looked}, Holds, 1, 0, nil},
+		{"two are missing, one take is in doubt", history{p1, p2, p3, t1, doubt, looked}, Violated, 3, 2, []int{1}},
+		{"two are missing, two takes are in doubt", history{p1, p2, p3, t1, doubt, doubt, looked}, Holds, 3, 0, nil},
+		{"one is missing, a take of another queue is in doubt", history{p1, p2, t1, elsewhere, looked}, Violated, 2, 1, []int{1}},
+		{"one came twice", history{p1, t1, take('c', 1, 8, 9), doubt, looked}, Violated, 1, 1, []int{0, 1, 2}},
+		{"one came twice and one is missing", history{p1, p2, t1, take('c', 1, 8, 9), doubt, looked}, Violated, 2, 1, []int{0, 2, 3}},
+		{"one that nobody put", history{p1, t1, take('c', 5, 8, 9), doubt, looked}, Violated, 1, 1, []int{2}},
+	}.rows())
+}
+
+// The order of takes as it shows from outside.
+func TestTakingOrder(t *testing.T) {
+	p1, p2, beside := put(1, 0, 1), put(2, 2, 3), put(2, 0, 3)
+	judge(t, TakingOrder(), picked{
+		{"no history is no evidence", nil, Unknown, 0, 0, nil},
+		{"one item shows no order", history{p1, take('a', 1, 5, 6)}, Unknown, 0, 0, nil},
+		{"in order", history{p1, p2, take('a', 1, 5, 6), take('a', 2, 7, 8)}, Holds, 2, 0, nil},
+		{"the younger one first", history{p1, p2, take('a', 2, 5, 6), take('b', 1, 7, 8)}, Violated, 2, 1, []int{2, 3}},
+		{"takes beside each other", history{p1, p2, take('a', 2, 5, 6), take('b', 1, 6, 8)}, Holds, 2, 0, nil},
+		{"puts beside each other", history{p1, beside, take('a', 2, 5, 6), take('b', 1, 7, 8)}, Holds, 2, 0, nil},
+		{"a take that waited since before", history{p1, p2, take('a', 2, 5, 6), take('b', 1, 0, 8)}, Holds, 2, 0, nil},
+		{"the older one is left", history{p1, p2, take('a', 2, 5, 6), left(1), left(0)}, Violated, 1, 1, []int{2, 3}},
+		{"the older one was perhaps not there", history{with(metrics.InDoubt, p1), p2, take('a', 2, 5, 6), take('b', 1, 7, 8)}, Holds, 2, 0, nil},
+		{"the younger one is in doubt, and came", history{p1, with(metrics.InDoubt, p2), take('a', 2, 5, 6), take('b', 1, 7, 8)}, Violated, 2, 1, []int{2, 3}},
+		{"the older one is gone, nobody knows where", history{p1, p2, take('a', 2, 5, 6)}, Unknown, 0, 0, nil},
+		{"three, two of them overtaken", history{p1, p2, put(3, 4, 5), take('a', 3, 6, 7), take('b', 1, 8, 9), take('b', 2, 10, 11)}, Violated, 3, 2, []int{3, 4}},
+	}.rows())
+}
+
+// An item that nobody saw again may have gone with a take in doubt: nobody waited for it in vain.
+func TestLivenessWithTakesOfNobodyKnowsWhat(t *testing.T) {
+	waits := with(metrics.Timeout, take('a', 0, 2, 60))
+	doubt := with(metrics.InDoubt, take('b', 0, 0, 3))
+	judge(t, QueueLiveness(20), picked{
+		{"an item that nobody takes", history{put(1, 0, 1), waits}, Violated, 1, 1, []int{0, 1}},
+		{"it may have been taken", history{put(1, 0, 1), doubt, waits}, Holds, 2, 0, nil},
+		{"not by a take that was over", history{put(1, 5, 6), doubt, waits}, Violated, 2, 1, []int{0, 2}},
+		{"it is left", history{put(1, 0, 1), doubt, waits, left(1)}, Violated, 2, 1, []int{0, 1}},
+	}.rows())
+}
+
 func TestConservation(t *testing.T) {
 	looked := left(0)
 	p1, p2, t1, t2 := put(1, 0, 1), put(2, 2, 3), take('a', 1, 5, 6), take('b', 2, 5, 7)

@@ -14,7 +14,7 @@ import (
 // removing is a check of the order in which items were removed. Of several hosts the removals come in the order of their transactions.
 func removing(name string, synced bool, judge func(iter.Seq[metrics.Sample], *spill.Room) Verdict) Check {
 	return Check{Name: name, Part: true, Judge: judge, Across: func(hosts []Host, room *spill.Room) Verdict {
-		v := judge(inTransactions(hosts, synced), room)
+		v := judge(inTransactions(hosts, synced, room), room)
 		if v.Answer == Violated {
 			v.Witness = inHistory(v.Witness, hosts)
 			v.Detail = outOfOrder(v.Witness)
@@ -25,13 +25,14 @@ func removing(name string, synced bool, judge func(iter.Seq[metrics.Sample], *sp
 
 // inTransactions is the histories of several hosts on the clock of the transactions: each item is removed at the one that removed it, and what is left never
 // is. What was removed in a transaction that is not known is left out. With synced the list of a take shows what its host had seen when the take began.
-func inTransactions(hosts []Host, synced bool) iter.Seq[metrics.Sample] {
+func inTransactions(hosts []Host, synced bool, room *spill.Room) iter.Seq[metrics.Sample] {
 	return func(yield func(metrics.Sample) bool) {
 		for _, h := range hosts {
 			var seen horizon
 			begun := map[turn]time.Duration{}
 			if synced {
-				seen = horizonOf(h.History)
+				seen = horizonOf(h.History, room)
+				defer seen.close()
 				for s := range h.History {
 					if at, twice := begun[turnOf(s)]; s.Op == metrics.Take && s.Outcome == metrics.OK && (!twice || s.Start < at) {
 						begun[turnOf(s)] = s.Start
@@ -90,7 +91,7 @@ func outOfOrder(witness []metrics.Sample) string {
 // tell.
 func claimedAcross(hosts []Host, room *spill.Room, judge func(iter.Seq[metrics.Sample], *spill.Room) Verdict) Verdict {
 	if i := slices.IndexFunc(hosts, func(h Host) bool { return h.Cut }); i >= 0 {
-		return Verdict{Detail: fmt.Sprintf("the history of %s is not whole: how often its items were put is not known", hosts[i].Name)}
+		return Verdict{Detail: fmt.Sprintf("the history of %s is incomplete: how often its items were put is not known", hosts[i].Name)}
 	}
 	own := make([]Host, len(hosts))
 	for i, h := range hosts {

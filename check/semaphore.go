@@ -73,6 +73,6 @@ func taken(held iter.Seq[span], permits int, room *spill.Room) *spill.List[span]
 // that nobody gave back. An asking that did not come to an end, whose outcome is neither OK nor Failed, leaves the answer open.
 // Evidence is the number of permits asked for.
 func Capacity() Check {
-	return examined("capacity", metrics.Drain, "%d of %d permits were not there after the run, first of object %d",
-		"%d of %d permits could not be asked for", "no permit was asked for after the run")
+	return examined("capacity", metrics.Drain, "%d of %d permits were missing after the run, first of object %d",
+		"%d of %d permits could not be checked", "no permit was checked after the run")
 }

@@ -60,7 +60,7 @@ func starved(patient, off time.Duration) func(iter.Seq[metrics.Sample], *spill.R
 				v.Evidence += n
 			}
 		}
-		return v.settle(fmt.Sprintf("somebody waited to the end, and no object was granted %d times: a longer duration would tell", max(leastOvertakes, rivals)))
+		return v.settle(fmt.Sprintf("somebody waited to the end, but no object was granted %d times: use a longer duration", max(leastOvertakes, rivals)))
 	}
 }
 

@@ -65,9 +65,9 @@ func (w *watched) follow(v *Verdict, shown *time.Duration, member int64, before 
 		case there && in == nil && !uncertain:
 			tell("with member %d, which had not joined")
 		case there && missing.Op != 0 && !uncertain:
-			tell("with member %d, which had gone by then", missing)
+			tell("with member %d, which had left by then", missing)
 		case !there && in != nil && in.outlasts(&s.Sample, before):
-			tell("without member %d, which was one", in.begin)
+			tell("without member %d, which had joined", in.begin)
 			fallthrough
 		case !there && in != nil && missing.Op == 0:
 			missing = s.Sample
@@ -94,10 +94,10 @@ type origins struct {
 	of       map[uint32]int // by session
 }
 
-func originsOf(hosts []Host) origins {
+func originsOf(hosts []Host, room *spill.Room) origins {
 	o := origins{make([]horizon, len(hosts)), map[uint32]int{}}
 	for i, h := range hosts {
-		o.horizons[i] = horizonOf(h.History)
+		o.horizons[i] = horizonOf(h.History, room)
 		for s := range h.History {
 			switch s.Op {
 			case metrics.Change, metrics.See, metrics.Join, metrics.Leave:
@@ -119,9 +119,11 @@ func (o origins) before(see, begun *metrics.Sample) bool {
 func acrossViews(what string, judge func(origins) func(iter.Seq[metrics.Sample], *spill.Room) Verdict) func([]Host, *spill.Room) Verdict {
 	return func(hosts []Host, room *spill.Room) Verdict {
 		if i := slices.IndexFunc(hosts, func(h Host) bool { return h.Cut }); i >= 0 {
-			return Verdict{Detail: fmt.Sprintf("the history of %s is not whole: which of its sessions %s is not known", hosts[i].Name, what)}
+			return Verdict{Detail: fmt.Sprintf("the history of %s is incomplete: which of its sessions %s is not known", hosts[i].Name, what)}
 		}
-		return judge(originsOf(hosts))(Together(hosts), room)
+		o := originsOf(hosts, room)
+		defer closeAll(o.horizons)
+		return judge(o)(Together(hosts), room)
 	}
 }
 
@@ -153,7 +155,7 @@ func ViewOrder() Check {
 }
 
 // WrittenValues holds when every version of a setting that was seen was written: its Value is that of a Change which had begun, of the same
-// Token where the Change ended OK, or 0, which was there before; and whoever saw one Token saw one Value. Evidence is the number of
+// Token where the Change ended OK, or 0, which was there before; and all that saw one Token saw one Value. Evidence is the number of
 // versions seen; the witness is the See, and what it contradicts.
 //
 // Of several hosts it takes all samples together. That a version was there before the Change of its value had begun on another host shows by the
@@ -185,7 +187,7 @@ func written(before func(see, change *metrics.Sample) bool) func(iter.Seq[metric
 				c, written := changes[identity{s.Object, s.Value}]
 				switch {
 				case i > 0 && w.sightings[i-1].Token == s.Token && w.sightings[i-1].Value != s.Value:
-					tell("where another saw another value", w.sightings[i-1].Sample)
+					tell("where another session saw a different value", w.sightings[i-1].Sample)
 				case s.Value == 0:
 				case !written:
 					tell("which nobody wrote")

@@ -19,6 +19,9 @@ var Sizes = []int{1, 3, 5}
 // Ensemble is the name of the file for so many servers.
 func Ensemble(servers int) string { return fmt.Sprintf("ensemble-%d.yml", servers) }
 
+// Observer is the name of the file for three voters and an observer.
+const Observer = "observer.yml"
+
 // Write lays the files into a directory, and makes it if it is not there.
 func Write(dir string) error {
 	return fs.WalkDir(Files, ".", func(path string, entry fs.DirEntry, err error) error {

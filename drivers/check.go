@@ -35,10 +35,20 @@ var (
 	ErrTwoHolders = errors.New("two hold the lock at once")
 	// ErrTooMany: a permit was granted while all were held.
 	ErrTooMany = errors.New("more hold permits than there are")
+	// ErrLostItem: nobody is given an item that was put.
+	ErrLostItem = errors.New("an item is lost")
+	// ErrTakenTwice: an item was given to two, or again.
+	ErrTakenTwice = errors.New("an item is taken twice")
+	// ErrStranger: a take is answered with what nobody put.
+	ErrStranger = errors.New("an item is taken that nobody put")
+	// ErrOutOfOrder: an item was taken before an older one, of a queue that promises their order.
+	ErrOutOfOrder = errors.New("items are taken in another order")
 )
 
 // Unsafe reports whether an error is one of these.
-func Unsafe(err error) bool { return errors.Is(err, ErrTwoHolders) || errors.Is(err, ErrTooMany) }
+func Unsafe(err error) bool {
+	return slices.ContainsFunc([]error{ErrTwoHolders, ErrTooMany, ErrLostItem, ErrTakenTwice, ErrStranger, ErrOutOfOrder}, func(one error) bool { return errors.Is(err, one) })
+}
 
 // breach is what it is when a request is granted that excludes somebody who holds.
 func (r Request) breach() error {
@@ -73,12 +83,16 @@ type step struct {
 // holds is what can be held by one alone.
 var holds = []string{CanLock, CanReadWrite, CanSemaphore}
 
+var queues = []string{CanQueue}
+
 var steps = []step{
 	{"hello", (*kit).hellos, nil, ""}, {"requests", (*kit).requests, nil, ""}, {"exclusion", (*kit).exclusion, holds, ""}, {"turmoil", (*kit).turmoil, holds, ""},
 	{"try", (*kit).try, holds, ""}, {"deadline", (*kit).deadline, holds, ""}, {"cancellation", (*kit).cancellation, holds, ""}, {"close", (*kit).closing, holds, ""},
 	{"death", (*kit).death, holds, ""},
 	{"read-write", (*kit).readWrite, []string{CanReadWrite}, ""}, {"rw-turmoil", (*kit).rwTurmoil, []string{CanReadWrite}, "read-write"},
 	{"semaphore", (*kit).semaphore, []string{CanSemaphore}, ""}, {"sem-turmoil", (*kit).semaphoreTurmoil, []string{CanSemaphore}, "semaphore"},
+	{"queue", (*kit).queue, queues, ""}, {"q-turmoil", (*kit).queueTurmoil, queues, "queue"}, {"q-claims", (*kit).claims, queues, "queue"},
+	{"q-death", (*kit).queueDeath, queues, "queue"},
 	{"end", (*kit).ending, nil, ""},
 }
 

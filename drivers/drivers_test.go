@@ -2,6 +2,7 @@ package drivers_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,8 +10,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -37,6 +40,9 @@ func TestMain(m *testing.M) {
 // beDriver is the null driver with one defect.
 func beDriver(defect string) error {
 	l := serve.InMemory()
+	if strings.HasPrefix(defect, "claims") {
+		l = serve.InMemoryClaims()
+	}
 	open := l.Open
 	l.Open = func(ctx context.Context, o serve.Opening) (serve.Client, int64, error) {
 		c, id, err := open(ctx, o)
@@ -49,6 +55,8 @@ func beDriver(defect string) error {
 		fmt.Println("Driver v1.0 is ready")
 	case "no locks":
 		l.Hello.Can = []string{"fly", drivers.CanTry}
+	case "queues alone":
+		l.Hello.Can = []string{drivers.CanQueue}
 	case "read write alone":
 		l.Hello.Can = []string{drivers.CanReadWrite}
 	case "dies at once":
@@ -67,6 +75,7 @@ type whole interface {
 	serve.Client
 	serve.ReadWriter
 	serve.Semaphore
+	serve.Finisher
 }
 
 // defective breaks the promises of a library.
@@ -100,6 +109,87 @@ func (d defective) ReleasePermit(ctx context.Context, path string, permits int) 
 		return nil
 	}
 	return d.whole.ReleasePermit(ctx, path, permits)
+}
+
+// taken counts the items that were taken, of all sessions.
+var taken atomic.Int64
+
+func (d defective) Put(ctx context.Context, path string, item []byte) (string, error) {
+	switch d.defect {
+	case "dies with items":
+		os.Exit(3)
+	case "loses an item":
+		if bytes.HasPrefix(item, []byte("item 3 ")) {
+			return "3", nil
+		}
+	case "puts an item twice":
+		if bytes.HasPrefix(item, []byte("item 3 ")) {
+			defer d.whole.Put(ctx, path, item)
+		}
+	case "puts text":
+		item = []byte(strings.ToValidUTF8(string(item), "?"))
+	}
+	return d.whole.Put(ctx, path, item)
+}
+
+func (d defective) Take(ctx context.Context, path string) (serve.Item, error) {
+	switch d.defect {
+	case "dies with items":
+		os.Exit(3)
+	case "answers a take at once":
+		return serve.Item{}, nil
+	case "ignores deadlines":
+		ctx = context.WithoutCancel(ctx)
+	case "swaps items":
+		return d.swap(ctx, path)
+	case "claims for good":
+		it, err := d.whole.Take(ctx, path)
+		if err == nil {
+			err = d.whole.Finish(ctx, path)
+		}
+		return it, err
+	case "claims for nobody":
+		it, err := d.whole.Take(ctx, path)
+		if err == nil {
+			d.whole.Put(ctx, path, it.Data)
+		}
+		it.Node = ""
+		return it, err
+	}
+	it, err := d.whole.Take(ctx, path)
+	if n := taken.Add(1); err == nil && n == 20 && d.defect == "hands an item out twice under load" {
+		d.whole.Put(ctx, path, it.Data)
+	}
+	return it, err
+}
+
+// swap takes the second item if there is one.
+func (d defective) swap(ctx context.Context, path string) (serve.Item, error) {
+	first, err := d.whole.Take(ctx, path)
+	if err != nil {
+		return first, err
+	}
+	at, cancel := context.WithTimeout(ctx, time.Millisecond)
+	defer cancel()
+	second, err := d.whole.Take(at, path)
+	if err != nil {
+		first.Node = "" // it may have been put again
+		return first, nil
+	}
+	d.whole.Put(ctx, path, first.Data)
+	second.Node = ""
+	return second, nil
+}
+
+func (d defective) Finish(ctx context.Context, path string) error {
+	switch d.defect {
+	case "dies with items":
+		os.Exit(3)
+	case "claims and finishes anything":
+		d.whole.Finish(ctx, path)
+		return nil
+	}
+	return d.whole.Finish(ctx, path)
 }
 
 func (d defective) ReleaseMode(ctx context.Context, path, mode string) error {
@@ -138,7 +228,7 @@ func (d defective) Release(ctx context.Context, path string) error {
 }
 
 func (d defective) Close() error {
-	if d.defect == "keeps locks of the closed" {
+	if strings.HasSuffix(d.defect, "keeps locks of the closed") {
 		return nil
 	}
 	return d.whole.Close()
@@ -204,12 +294,36 @@ func TestNullDriverConforms(t *testing.T) {
 	t.Parallel()
 	all := findings(t, "none", "", time.Minute)
 	for step, f := range all {
-		if f.Err != nil || f.Skipped != "" && step != "death" {
+		if f.Err != nil || f.Skipped != "" && step != "death" && step != "q-death" && step != "q-claims" {
 			t.Error(f)
 		}
 	}
-	if len(all) != 14 {
-		t.Errorf("%d findings, want 14", len(all))
+	if len(all) != 18 {
+		t.Errorf("%d findings, want 18", len(all))
+	}
+}
+
+// A driver of queues alone has no steps of locks, and one whose takes claim passes those of claims.
+func TestQueuesConform(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		defect  string
+		skipped []string
+		of      int
+		steps   []string
+	}{
+		{"queues alone", []string{"q-claims", "q-death"}, 7, nil},
+		{"claims", []string{"q-death"}, 5, []string{"queue", "q-turmoil", "q-claims", "q-death"}},
+	} {
+		all := findings(t, c.defect, "", time.Minute, c.steps...)
+		for step, f := range all {
+			if f.Err != nil || (f.Skipped != "") != slices.Contains(c.skipped, step) {
+				t.Errorf("%s: %v", c.defect, f)
+			}
+		}
+		if len(all) != c.of {
+			t.Errorf("%s: %d findings, want %d", c.defect, len(all), c.of)
+		}
 	}
 }
 
@@ -256,6 +370,16 @@ func TestBrokenDriversAreCaught(t *testing.T) {
 		{"gives one permit too few", "semaphore", nil, "permit 2 of 2"},
 		{"loses permits", "semaphore", nil, "given back"},
 		{"lets readers wait for readers", "read-write", nil, "beside readers: acquire was not answered"},
+		{"loses an item", "queue", drivers.ErrLostItem, "take 6 of 6"},
+		{"puts an item twice", "queue", drivers.ErrTakenTwice, "item 3"},
+		{"puts text", "queue", drivers.ErrStranger, "item 1"},
+		{"answers a take at once", "queue", drivers.ErrStranger, `""`},
+		{"ignores deadlines", "queue", nil, "not answered"},
+		{"swaps items", "queue", drivers.ErrOutOfOrder, "item 3 is taken before item 2"},
+		{"claims for good", "queue", nil, "finish of an item that was taken is refused"},
+		{"claims for nobody", "queue", drivers.ErrTakenTwice, "item 1"},
+		{"claims and finishes anything", "q-claims", nil, "a finish of nothing"},
+		{"claims, keeps locks of the closed", "q-claims", drivers.ErrLostItem, "the item of a session that was closed"},
 		{"dies at once", "hello", drivers.ErrEnded, "no license"},
 	} {
 		t.Run(c.defect, func(t *testing.T) {
@@ -277,6 +401,7 @@ func TestTurmoil(t *testing.T) {
 	}{
 		{"lets writers in beside readers", "rw-turmoil", drivers.ErrTwoHolders, "wrote and"},
 		{"gives one permit too many", "sem-turmoil", drivers.ErrTooMany, "3 of 2"},
+		{"hands an item out twice under load", "q-turmoil", drivers.ErrTakenTwice, "item"},
 	} {
 		t.Run(c.defect, func(t *testing.T) {
 			t.Parallel()
@@ -343,6 +468,103 @@ func TestLock(t *testing.T) {
 	}
 	if n := f.Figures().Seam.Count(); n != 6 {
 		t.Errorf("the seam was measured %d times, want 6: of four acquisitions that waited or not, one release and the last acquisition", n)
+	}
+}
+
+func queueOf(s zk.Session) recipes.Claimer {
+	return drivers.NewQueue(s, "/q", recipes.Options{}).(recipes.Claimer)
+}
+
+func TestQueue(t *testing.T) {
+	f, _ := fleet(t, "none", 1)
+	a, b := queueOf(zk.Within(dial(t, f, 0), "/")), queueOf(dial(t, f, 1))
+	item := recipes.Item{Data: []byte{0, 0xff, '\n', '"'}}
+	put, err := a.Put(t.Context(), item)
+	if err != nil || put.Path == "" {
+		t.Fatalf("put: %+v, %v", put, err)
+	}
+	if it, err := b.Take(t.Context()); err != nil || !bytes.Equal(it.Data, item.Data) || it.Path != put.Path {
+		t.Errorf("take: %+v, %v, want %+v", it, err, put)
+	}
+	limited, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := b.Take(limited); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, recipes.ErrInDoubt) {
+		t.Errorf("take of nothing: %v, want that the deadline has passed, and no doubt", err)
+	}
+	if _, err := a.Put(t.Context(), item); err != nil {
+		t.Error(err)
+	}
+	if it, err := b.Take(t.Context()); err != nil || !bytes.Equal(it.Data, item.Data) { // nothing of the attempt is in its way
+		t.Errorf("take: %+v, %v", it, err)
+	}
+	if n := f.Figures().Seam.Count(); n != 5 {
+		t.Errorf("the seam was measured %d times, want 5", n)
+	}
+	waiting := make(chan error, 1)
+	go func() {
+		_, err := b.Take(t.Context())
+		waiting <- err
+	}()
+	for len(waiting) == 0 { // until it is killed while it waits
+		if err := f.Kill(); err != nil {
+			break
+		}
+	}
+	var doubt *recipes.InDoubtError
+	if err := <-waiting; zk.Classify(err) != zk.ClassSessionGone || errors.As(err, &doubt) && doubt.Item.Data != nil {
+		t.Errorf("take with a driver that was killed: %v", err)
+	}
+	if _, err := a.Put(t.Context(), item); zk.Classify(err) != zk.ClassSessionGone || errors.Is(err, recipes.ErrInDoubt) {
+		t.Errorf("put with a session that is over: %v, want no doubt", err)
+	}
+}
+
+func TestClaims(t *testing.T) {
+	f, _ := fleet(t, "claims", 1)
+	first, second := dial(t, f, 0), dial(t, f, 1)
+	a, b := queueOf(first), queueOf(second)
+	if err := a.Finish(t.Context(), recipes.Claim{}); !errors.Is(err, recipes.ErrClaimLost) {
+		t.Errorf("finish of nothing: %v", err)
+	}
+	if _, err := b.Put(t.Context(), recipes.Item{Data: []byte("1")}); err != nil {
+		t.Fatal(err)
+	}
+	c, err := a.Claim(t.Context())
+	if err != nil || string(c.Data) != "1" || c.Token == 0 || c.Lost == nil {
+		t.Fatalf("claim: %+v, %v", c, err)
+	}
+	first.Close()
+	<-c.Lost
+	if err := a.Finish(t.Context(), c); !errors.Is(err, recipes.ErrClaimLost) {
+		t.Errorf("finish with a session that is over: %v", err)
+	}
+	again, err := b.Claim(t.Context())
+	if err != nil || string(again.Data) != "1" || again.Token <= c.Token {
+		t.Errorf("claim of what somebody did not finish: %+v, %v", again, err)
+	}
+	if err := b.Finish(t.Context(), again); err != nil {
+		t.Error(err)
+	}
+}
+
+// A take, a put and a finish of a driver that dies while it carries them out are in doubt, and a claim is not: it is over with its session.
+func TestDoubt(t *testing.T) {
+	for op, ask := range map[string]func(context.Context, recipes.Claimer) error{
+		"put": func(ctx context.Context, q recipes.Claimer) error {
+			_, err := q.Put(ctx, recipes.Item{Data: []byte("1")})
+			return err
+		},
+		"take":   func(ctx context.Context, q recipes.Claimer) error { _, err := q.Take(ctx); return err },
+		"claim":  func(ctx context.Context, q recipes.Claimer) error { _, err := q.Claim(ctx); return err },
+		"finish": func(ctx context.Context, q recipes.Claimer) error { return q.Finish(ctx, recipes.Claim{}) },
+	} {
+		t.Run(op, func(t *testing.T) {
+			f, _ := fleet(t, "dies with items", 1)
+			err := ask(t.Context(), queueOf(dial(t, f, 0)))
+			if zk.Classify(err) != zk.ClassSessionGone || errors.Is(err, recipes.ErrInDoubt) != (op != "claim") {
+				t.Error(err)
+			}
+		})
 	}
 }
 

@@ -113,7 +113,7 @@ type Figures struct {
 	Hello
 	Ended  int                // processes that ended before they were to, but for those that Kill ended
 	Killed int                // processes that Kill ended
-	Seam   *metrics.Histogram // what the way to the driver and back took, of acquisitions and releases
+	Seam   *metrics.Histogram // what the way to the driver and back took: Process.Seam
 	Bound  time.Duration      // the largest error of the offsets between the clocks
 }
 

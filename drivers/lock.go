@@ -66,11 +66,17 @@ type handle struct {
 
 // acquire waits for what a request is for.
 func (h *handle) acquire(ctx context.Context, what Request) (recipes.Grant, error) {
-	what.Op = OpAcquire
-	if deadline, limited := ctx.Deadline(); limited {
-		what.DeadlineMS = max(time.Until(deadline).Milliseconds(), 1)
-	}
+	what.Op, what.DeadlineMS = OpAcquire, deadlineOf(ctx)
 	return h.take(ctx, what)
+}
+
+// deadlineOf is how long a request may wait, in milliseconds; 0: until it is canceled.
+func deadlineOf(ctx context.Context) int64 {
+	deadline, limited := ctx.Deadline()
+	if !limited {
+		return 0
+	}
+	return max(time.Until(deadline).Milliseconds(), 1)
 }
 
 // take carries an acquire or a try out.

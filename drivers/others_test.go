@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +15,7 @@ import (
 	"github.com/zkbench/zkbench/drivers"
 	"github.com/zkbench/zkbench/ensemble/ensembletest"
 	"github.com/zkbench/zkbench/ensemble/local"
+	"github.com/zkbench/zkbench/recipes"
 	"github.com/zkbench/zkbench/zk"
 	"github.com/zkbench/zkbench/zk/wire"
 )
@@ -30,7 +33,7 @@ func TestDocumentedDriver(t *testing.T) {
 	if err := os.WriteFile(file, code[1], 0o755); err != nil {
 		t.Fatal(err)
 	}
-	conforms(t, drivers.Conformance{Command: []string{"/usr/bin/env", "TMPDIR=" + t.TempDir(), file}, Dir: "/d", Timeout: time.Second, Patience: time.Minute})
+	conforms(t, drivers.Conformance{Command: []string{"/usr/bin/env", "TMPDIR=" + t.TempDir(), file}, Dir: "/d", Timeout: time.Second, Patience: time.Minute}, 10)
 }
 
 // The drivers of libraries on a real server. That of Curator, whose virtual machine takes seconds to start, has to do with one process; 'zkbench
@@ -40,6 +43,57 @@ func TestLibraries(t *testing.T) {
 	e := ensembletest.Start(t, 1)
 	t.Run("kazoo", func(t *testing.T) { kazoo(t, e) })
 	t.Run("curator", func(t *testing.T) { curator(t, e) })
+	t.Run("recipes", func(t *testing.T) { ownLocks(t, e) })
+}
+
+// onServer is the kit's view of a driver whose locks are znodes below a directory, which it makes.
+func onServer(t *testing.T, e *local.Local, dir string, command ...string) drivers.Conformance {
+	t.Helper()
+	s, err := wire.Dial(t.Context(), wire.Config{Servers: e.Addresses(), Timeout: 10 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	child := func(ctx context.Context, path string) error {
+		_, err := s.Create(ctx, path, nil, zk.Persistent)
+		return err
+	}
+	if err := child(t.Context(), dir); err != nil {
+		t.Fatal(err)
+	}
+	return drivers.Conformance{Command: command, Servers: e.Addresses(), Dir: dir, Timeout: 4 * time.Second, Patience: time.Minute, Child: child}
+}
+
+// zkbench's own locks, as a driver has them: the kit on one that queues, and the others by name.
+func ownLocks(t *testing.T, e *local.Local) {
+	file := filepath.Join(t.TempDir(), "recipes")
+	if out, err := exec.Command("go", "build", "-o", file, "./recipes").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	c := onServer(t, e, "/own", file, "predecessor")
+	var passed, skipped []string
+	drivers.Check(t.Context(), c, func(f drivers.Finding) {
+		switch {
+		case f.Err != nil:
+			t.Error(f)
+		case f.Skipped != "":
+			skipped = append(skipped, f.Step)
+		default:
+			passed = append(passed, f.Step)
+		}
+		if f.Step == "hello" && !strings.Contains(f.Detail, "predecessor") {
+			t.Errorf("hello: %s", f.Detail)
+		}
+	})
+	if want := []string{"hello", "requests", "exclusion", "turmoil", "deadline", "cancellation", "close", "death", "end"}; !slices.Equal(passed, want) || !slices.Equal(skipped, []string{"try"}) {
+		t.Errorf("passed %q, skipped %q", passed, skipped)
+	}
+	for _, args := range [][]string{nil, {"no-such-lock"}} {
+		out, err := exec.Command(file, args...).CombinedOutput()
+		if err == nil || !strings.Contains(string(out), "expected the name of one lock") || !strings.Contains(string(out), "predecessor") {
+			t.Errorf("recipes %q: %v, %s", args, err, out)
+		}
+	}
 }
 
 func curator(t *testing.T, e *local.Local) {
@@ -71,31 +125,81 @@ func curator(t *testing.T, e *local.Local) {
 	if _, err := waiter.Acquire(t.Context()); err != nil { // nothing of the attempts is in its way
 		t.Error(err)
 	}
+	curatorShares(t, f)
 	if known := f.Figures(); known.Name != "curator" || known.Version == "" || known.Ended != 0 {
 		t.Errorf("%+v", known)
 	}
 }
 
+// curatorShares tests which sessions may hold Curator's read/write lock and its semaphore at the same time.
+func curatorShares(t *testing.T, f *drivers.Fleet) {
+	var rw []recipes.RWLock
+	var sem []recipes.Semaphore
+	for i := range 3 {
+		s := dial(t, f, i)
+		rw = append(rw, drivers.NewReadWrite(s, "/rw", recipes.Options{}))
+		sem = append(sem, drivers.NewSemaphore(s, "/permits", recipes.Options{Permits: 2}))
+	}
+	granted := func(what string, acquire func(context.Context) (recipes.Grant, error)) {
+		t.Helper()
+		if g, err := acquire(t.Context()); err != nil {
+			t.Fatalf("%s: %+v, %v", what, g, err)
+		}
+	}
+	refused := func(what string, acquire func(context.Context) (recipes.Grant, error)) {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		defer cancel()
+		if g, err := acquire(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("%s: %+v, %v", what, g, err)
+		}
+	}
+	released := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	granted("the first reader", rw[0].AcquireRead)
+	granted("a reader beside a reader", rw[1].AcquireRead)
+	refused("a writer beside readers", rw[2].AcquireWrite)
+	released(rw[0].Release(t.Context()))
+	refused("a writer beside a reader", rw[2].AcquireWrite)
+	released(rw[1].Release(t.Context()))
+	granted("a writer alone", rw[2].AcquireWrite)
+	refused("a reader beside a writer", rw[0].AcquireRead)
+	refused("a writer beside a writer", rw[1].AcquireWrite)
+	released(rw[2].Release(t.Context()))
+	granted("a reader after a writer", rw[0].AcquireRead)
+	released(rw[0].Release(t.Context()))
+
+	permit := func(i int) func(context.Context) (recipes.Grant, error) {
+		return func(ctx context.Context) (recipes.Grant, error) {
+			g, err := sem[i].Acquire(ctx, 1)
+			if err != nil {
+				return recipes.Grant{}, err
+			}
+			return g[0], nil
+		}
+	}
+	granted("the first permit", permit(0))
+	granted("the second permit", permit(1))
+	refused("a third permit of two", permit(2))
+	released(sem[0].Release(t.Context()))
+	granted("a permit that was given back", permit(2))
+	refused("a permit while two are held", permit(0))
+	released(sem[1].Release(t.Context()))
+	released(sem[2].Release(t.Context()))
+}
+
 func kazoo(t *testing.T, e *local.Local) {
 	ensembletest.Need(t, "python3-kazoo:/usr/lib/python3/dist-packages/kazoo")
-	s, err := wire.Dial(t.Context(), wire.Config{Servers: e.Addresses(), Timeout: 10 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	child := func(ctx context.Context, path string) error {
-		_, err := s.Create(ctx, path, nil, zk.Persistent)
-		return err
-	}
-	if err := child(t.Context(), "/kit"); err != nil {
-		t.Fatal(err)
-	}
-	c := drivers.Conformance{Command: []string{"./kazoo/driver.py"}, Servers: e.Addresses(), Dir: "/kit", Timeout: 4 * time.Second, Patience: time.Minute, Child: child,
-		Steps: []string{"requests", "exclusion", "turmoil", "try", "deadline", "cancellation", "close", "death", "end"}}
-	conforms(t, c)
+	c := onServer(t, e, "/kit", "./kazoo/driver.py")
+	c.Steps = []string{"requests", "exclusion", "turmoil", "try", "deadline", "cancellation", "close", "death", "queue", "q-turmoil", "q-claims", "q-death", "end"}
+	conforms(t, c, 14)
 	// kazoo's reader waits for the writer behind it, which waits for the reader: https://github.com/python-zk/kazoo/issues/649, in all versions before 2.9.0.
 	c.Dir, c.Steps, c.Patience = "/shared", []string{"read-write"}, 10*time.Second
-	if err := child(t.Context(), c.Dir); err != nil {
+	if err := c.Child(t.Context(), c.Dir); err != nil {
 		t.Fatal(err)
 	}
 	deadlocks := true
@@ -111,8 +215,8 @@ func kazoo(t *testing.T, e *local.Local) {
 	})
 }
 
-// conforms runs the kit on a driver that passes all of it.
-func conforms(t *testing.T, c drivers.Conformance) {
+// conforms runs the kit on a driver that passes all of it, so many steps.
+func conforms(t *testing.T, c drivers.Conformance, steps int) {
 	t.Helper()
 	n := 0
 	drivers.Check(t.Context(), c, func(f drivers.Finding) {
@@ -120,7 +224,7 @@ func conforms(t *testing.T, c drivers.Conformance) {
 			t.Error(f)
 		}
 	})
-	if n != 10 {
-		t.Errorf("%d findings, want 10", n)
+	if n != steps {
+		t.Errorf("%d findings, want %d", n, steps)
 	}
 }

@@ -28,8 +28,8 @@ const (
 	helloWithin = 30 * time.Second // a virtual machine may have to start
 	writeWithin = 10 * time.Second // a line fits the pipe of a driver that reads
 	endWithin   = 5 * time.Second
-	longestLine = 1 << 20
-	hellos      = 8 // the closest of which measures the clock
+	longestLine = 2 << 20 // an item of a million bytes in base64 fits
+	hellos      = 8       // the closest of which measures the clock
 	longestTail = 2048
 )
 
@@ -246,7 +246,7 @@ func (p *Process) take(line []byte, at time.Time) error {
 	}
 	c.received = at
 	switch c.r.Op {
-	case OpAcquire, OpTry, OpRelease:
+	case OpAcquire, OpTry, OpRelease, OpPut, OpTake, OpFinish:
 		if err := p.clock.lie(r, c.sent, at); err != nil {
 			return fmt.Errorf("%w: %s of request %d: %v; its clock and that of zkbench are known to agree within %v", ErrProtocol, c.r.Op, r.ID, err, p.clock.bound)
 		}
@@ -343,7 +343,7 @@ func (p *Process) Ended() <-chan struct{} { return p.ended }
 // ClockBound is how far the offset between the clocks may be from the true one.
 func (p *Process) ClockBound() time.Duration { return p.clock.bound }
 
-// Seam is what the way to the driver and back took, of its acquisitions and releases so far.
+// Seam is what the way to the driver and back took, of its acquisitions, releases and what it did with items so far.
 func (p *Process) Seam() *metrics.Histogram {
 	p.mu.Lock()
 	defer p.mu.Unlock()

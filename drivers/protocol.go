@@ -12,18 +12,21 @@ const (
 	OpAcquire = "acquire" // wait for a lock, to read or to write under one, or for a permit
 	OpTry     = "try"     // take a lock if it is free
 	OpRelease = "release" // give a lock up
+	OpPut     = "put"     // put an item into a queue
+	OpTake    = "take"    // wait for an item of a queue and take it
+	OpFinish  = "finish"  // remove an item for good that a take has claimed
 	OpCancel  = "cancel"  // end the wait of another request; it has no reply of its own
 	OpClose   = "close"   // end a session
 )
 
 // The errors of replies.
 const (
-	ErrorTimeout     = "timeout"     // the deadline of the request passed; nothing is held
-	ErrorCanceled    = "canceled"    // the request was canceled; nothing is held
+	ErrorTimeout     = "timeout"     // the deadline of the request passed; nothing is held, put or taken
+	ErrorCanceled    = "canceled"    // the request was canceled; nothing is held, put or taken
 	ErrorHeld        = "held"        // of a try: it is not free
-	ErrorNotHeld     = "not-held"    // of a release: the session does not hold it, or does not any more
+	ErrorNotHeld     = "not-held"    // of a release or a finish: the session does not hold it, or does not any more
 	ErrorLost        = "lost"        // the session is over
-	ErrorFailed      = "failed"      // anything else; the message says what
+	ErrorFailed      = "failed"      // anything else; the message says what. A put, take or finish that lost its session or failed may have been carried out
 	ErrorUnsupported = "unsupported" // the driver does not know the operation
 )
 
@@ -39,11 +42,12 @@ const (
 	CanLock      = "lock"       // acquire and release
 	CanReadWrite = "read-write" // acquire and release with a mode
 	CanSemaphore = "semaphore"  // acquire and release with permits
+	CanQueue     = "queue"      // put and take, and finish if its takes claim
 	CanTry       = "try"        // of whatever it can acquire
 )
 
 // whole is what makes a program a driver: one of them at least.
-var whole = []string{CanLock, CanReadWrite, CanSemaphore}
+var whole = []string{CanLock, CanReadWrite, CanSemaphore, CanQueue}
 
 // The modes of a read/write lock.
 const (
@@ -62,10 +66,11 @@ type Request struct {
 	Session    int64  `json:"session,omitempty"`     // of all but hello and cancel: a number that zkbench gives
 	Servers    string `json:"servers,omitempty"`     // of open: host:port, separated by commas
 	TimeoutMS  int64  `json:"timeout_ms,omitempty"`  // of open: the session timeout to ask for
-	Path       string `json:"path,omitempty"`        // of acquire, try and release: the lock
-	Mode       string `json:"mode,omitempty"`        // of the same: to read or to write under a read/write lock; "": the lock excludes everybody
+	Path       string `json:"path,omitempty"`        // of acquire, try and release: the lock; of put, take and finish: the queue
+	Mode       string `json:"mode,omitempty"`        // of acquire, try and release: to read or to write under a read/write lock; "": the lock excludes everybody
 	Permits    int    `json:"permits,omitempty"`     // of the same: how many permits the semaphore has, of which it is about one; 0: it is about a lock
-	DeadlineMS int64  `json:"deadline_ms,omitempty"` // of acquire: how long to wait at most; 0: until canceled
+	Item       []byte `json:"item,omitempty"`        // of put: base64 in JSON
+	DeadlineMS int64  `json:"deadline_ms,omitempty"` // of acquire, put and take: how long to wait at most; 0: until canceled
 	Of         int64  `json:"of,omitempty"`          // of cancel: the id of the request
 }
 
@@ -78,8 +83,9 @@ type Reply struct {
 	Message string `json:"message,omitempty"` // of an error, for a person
 	Start   int64  `json:"start,omitempty"`   // when the library was called, in nanoseconds of the driver's clock
 	End     int64  `json:"end,omitempty"`     // when it returned
-	Token   int64  `json:"token,omitempty"`   // of a grant: grows with every later grant of the lock; 0: there is none
-	Node    string `json:"node,omitempty"`    // of a grant: its znode or key
+	Token   int64  `json:"token,omitempty"`   // of a grant: grows with every later grant of the lock, or of an item's claims with every later one; 0: there is none
+	Node    string `json:"node,omitempty"`    // of a grant or an item: its znode or key
+	Item    []byte `json:"item,omitempty"`    // of take: what was taken, as it was put
 	ZK      int64  `json:"zk,omitempty"`      // of open: the number of the ZooKeeper session; 0: not known
 	Hello
 }
@@ -92,6 +98,8 @@ type Hello struct {
 	Can      []string `json:"can,omitempty"`
 	Store    string   `json:"store,omitempty"` // where its locks are: zookeeper, or another word
 	Tokens   bool     `json:"tokens,omitempty"`
+	Claims   bool     `json:"claims,omitempty"`  // of queues: a take claims an item, which is there again when its session ends before the finish
+	FIFO     bool     `json:"fifo,omitempty"`    // of queues: items are taken in the order in which they were put
 	Servers  int      `json:"servers,omitempty"` // of a store that zkbench starts: how many it wants; 0 is 1
 	Now      int64    `json:"now,omitempty"`     // its clock, in nanoseconds
 }

@@ -19,7 +19,7 @@ var errGone = zk.ErrSessionExpired
 var errTaken = errors.New("somebody else holds it")
 
 // Session is a session that a driver holds: a zk.Session that can be ended, and relied on or not. What goes over its wire is the driver's
-// matter, so it refuses requests of its own. Handles on it are made with NewLock, NewReadWrite and NewSemaphore.
+// matter, so it refuses requests of its own. Handles on it are made with NewLock, NewReadWrite, NewSemaphore and NewQueue.
 type Session struct {
 	requests
 	p       *Process
@@ -196,22 +196,28 @@ func closed(c <-chan struct{}) bool {
 }
 
 // ask carries a request out that may wait. When the context ends it is canceled; a driver that does not answer that within a session timeout
-// has lost the session. What is granted all the same is released.
+// has lost the session. What is granted all the same is released, and what is put, taken or finished all the same is.
 func (s *Session) ask(ctx context.Context, r Request) (Reply, error) {
+	reply, _, err := s.carry(ctx, r)
+	return reply, err
+}
+
+// carry is ask. doubt says, beside an error, that nothing tells whether what was asked for was done.
+func (s *Session) carry(ctx context.Context, r Request) (_ Reply, doubt bool, _ error) {
 	if err := s.Err(); err != nil {
-		return Reply{}, err
+		return Reply{}, false, err
 	}
 	r.Session = s.number
 	c, err := s.p.send(r)
 	if err != nil {
-		return Reply{}, s.over(err)
+		return Reply{}, false, s.over(err)
 	}
 	reply, err := s.p.await(ctx, c)
 	switch {
 	case err == nil:
-		return reply, s.failure(reply)
+		return reply, reply.doubtful(), s.failure(reply)
 	case ctx.Err() == nil:
-		return reply, s.over(err)
+		return reply, true, s.over(err)
 	}
 	s.p.send(Request{Op: OpCancel, Of: c.id})
 	patience, end := context.WithTimeout(context.WithoutCancel(ctx), s.timeout)
@@ -220,18 +226,22 @@ func (s *Session) ask(ctx context.Context, r Request) (Reply, error) {
 	case err != nil:
 		s.p.abandon(c)
 		s.Close() // what it holds, if anything, is free then
-	case late.Error == "" && r.Op == OpRelease:
-		return late, nil
+		doubt = true
+	case late.Error == "" && r.Op != OpAcquire && r.Op != OpTry:
+		return late, false, nil
 	case late.Error == "":
 		r.Op, r.DeadlineMS = OpRelease, 0
 		if _, err := s.ask(patience, r); err != nil {
 			s.Close()
 		}
 	case late.Error != ErrorTimeout && late.Error != ErrorCanceled && late.Error != ErrorHeld:
-		return late, s.failure(late)
+		return late, late.doubtful(), s.failure(late)
 	}
-	return Reply{}, ctx.Err()
+	return Reply{}, doubt, ctx.Err()
 }
+
+// doubtful tells whether what a reply refuses may have been done.
+func (r Reply) doubtful() bool { return r.Error == ErrorLost || r.Error == ErrorFailed }
 
 // over is the error of a session whose process is gone.
 func (s *Session) over(err error) error {

@@ -1,4 +1,4 @@
-// Package ensemble is what an ensemble of ZooKeeper servers is to whoever uses one: its addresses, its figures, what would spoil a run on it,
+// Package ensemble describes an ensemble of ZooKeeper servers to those who use it: its addresses, its figures, what would spoil a run on it,
 // and which faults can be injected into it.
 //
 // [Connect] takes servers that somebody else runs; packages local and compose start some, as processes and in containers, and package

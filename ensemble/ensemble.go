@@ -114,6 +114,8 @@ type Description struct {
 	Tick    time.Duration
 	Heap    string // of each server's Java process
 	DataDir string
+	// Encrypted: clients connect with TLS.
+	Encrypted bool
 }
 
 // The errors of this package. They are wrapped with what was attempted and with the remedy.
@@ -148,7 +150,7 @@ var (
 	ErrClosed = errors.New("ensemble closed")
 
 	// ErrUp: a detached ensemble is up already.
-	ErrUp = errors.New("an ensemble is up already")
+	ErrUp = errors.New("an ensemble is already up")
 	// ErrNotUp: there is no detached ensemble.
 	ErrNotUp = errors.New("no ensemble is up")
 	// ErrGone: there was a detached ensemble, and none of its servers runs any more, as after a reboot.

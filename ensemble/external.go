@@ -36,7 +36,7 @@ func Connect(ctx context.Context, cfg ExternalConfig) (*External, error) {
 	if err := oneServes(all); err != nil {
 		return nil, err
 	}
-	e.about = Description{Kind: "external", Source: strings.Join(addresses, ","), Servers: len(addresses), Fsync: "unknown"}
+	e.about = Description{Kind: "external", Source: strings.Join(addresses, ","), Servers: len(addresses), Fsync: "unknown", Encrypted: cfg.Dial != nil}
 	for _, f := range all {
 		if f.Down != nil {
 			continue
@@ -73,7 +73,7 @@ func oneServes(all []facts) error {
 	if reached {
 		return fmt.Errorf("%w: none of %d servers serves; start at least %d of them%s", ErrNoQuorum, len(all), len(all)/2+1, listed(causes))
 	}
-	return fmt.Errorf("%w: none of %d accepts a connection; are the addresses right, do the servers run?%s", ErrUnreachable, len(all), listed(causes))
+	return fmt.Errorf("%w: none of %d accepts a connection; check the addresses and that the servers run%s", ErrUnreachable, len(all), listed(causes))
 }
 
 // Describe says what Connect found.

@@ -108,14 +108,14 @@ func (d Dialer) zxidOf(ctx context.Context, address, admin string) (int64, error
 	defer cancel()
 	object, adminErr := adminObject(ctx, admin, "server_stats")
 	if adminErr != nil {
-		return 0, fmt.Errorf("%w; the AdminServer does not help either: %w", err, adminErr)
+		return 0, fmt.Errorf("%w; the AdminServer failed too: %w", err, adminErr)
 	}
 	if stats, ok := object["server_stats"].(map[string]any); ok {
 		if zxid, ok := stats["last_processed_zxid"].(float64); ok {
 			return int64(zxid), nil
 		}
 	}
-	return 0, fmt.Errorf("%w; the AdminServer at %s does not tell last_processed_zxid", err, admin)
+	return 0, fmt.Errorf("%w; the AdminServer at %s does not report last_processed_zxid", err, admin)
 }
 
 // parseZxid reads srvr's line 'Zxid: 0x100000002'.
@@ -125,7 +125,7 @@ func parseZxid(srvr string) (int64, error) {
 			return strconv.ParseInt(number, 16, 64)
 		}
 	}
-	return 0, errors.New("srvr tells no zxid")
+	return 0, errors.New("srvr reports no zxid")
 }
 
 // pairsOf reads a word of lines 'name=value', or the AdminServer's object that says the same. Names are in lower case, without underscores:
@@ -142,7 +142,7 @@ func (d Dialer) pairsOf(ctx context.Context, address, word, admin, command strin
 	defer cancel()
 	values, texts, adminErr := askAdmin(ctx, admin, command)
 	if adminErr != nil {
-		return nil, fmt.Errorf("%w; the AdminServer does not help either: %w", err, adminErr)
+		return nil, fmt.Errorf("%w; the AdminServer failed too: %w", err, adminErr)
 	}
 	pairs := map[string]string{}
 	for name, value := range values {

@@ -117,7 +117,7 @@ func limitsFrom(number func(string) (int, bool), connections, minimum, maximum s
 	low, ok2 := number(minimum)
 	high, ok3 := number(maximum)
 	if !ok1 || !ok2 || !ok3 {
-		return Limits{}, fmt.Errorf("the server does not tell %s, %s and %s", connections, minimum, maximum)
+		return Limits{}, fmt.Errorf("the server does not report %s, %s and %s", connections, minimum, maximum)
 	}
 	return Limits{c, time.Duration(low) * time.Millisecond, time.Duration(high) * time.Millisecond}, nil
 }
@@ -167,7 +167,7 @@ func judgeHere(need Need, local here) []Problem {
 	case local.Err != nil:
 		return []Problem{{
 			What:   fmt.Sprintf("how many files this process may open is unknown: %v", local.Err),
-			Remedy: fmt.Sprintf("see that ulimit -n allows %d", wanted)}}
+			Remedy: fmt.Sprintf("make sure that ulimit -n allows %d", wanted)}}
 	case free < wanted:
 		return []Problem{{Fatal: true,
 			What: fmt.Sprintf("%d sessions need %d open files here, and %d are free (limit %d, open %d)",
@@ -188,7 +188,7 @@ func judgeServer(need Need, f facts, serving int) []Problem {
 	wanted := share + spareConnections
 	if f.Stats.Err != nil {
 		problems = append(problems, Problem{
-			What:   fmt.Sprintf("%s does not tell its state: %v", name, f.Stats.Err),
+			What:   fmt.Sprintf("%s does not report its state: %v", name, f.Stats.Err),
 			Remedy: "add 4lw.commands.whitelist=mntr,srvr,conf to its zoo.cfg or enable its AdminServer; without it the result has no server side"})
 	} else if free := f.Stats.MaxFiles - f.Stats.OpenFiles; f.Stats.MaxFiles > 0 && free < int64(wanted) {
 		problems = append(problems, Problem{Fatal: true,
@@ -198,7 +198,7 @@ func judgeServer(need Need, f facts, serving int) []Problem {
 	}
 	if f.LimitsErr != nil {
 		return append(problems, Problem{
-			What:   fmt.Sprintf("%s does not tell maxClientCnxns and its session timeouts: %v", name, f.LimitsErr),
+			What:   fmt.Sprintf("%s does not report maxClientCnxns and its session timeouts: %v", name, f.LimitsErr),
 			Remedy: "allow conf in 4lw.commands.whitelist, or see to these settings yourself"})
 	}
 	if most := f.Limits.MaxClientConnections; most > 0 && most < wanted {
@@ -209,7 +209,7 @@ func judgeServer(need Need, f facts, serving int) []Problem {
 	if t := need.SessionTimeout; t > 0 && (t < f.Limits.MinSessionTimeout || t > f.Limits.MaxSessionTimeout) {
 		given := min(max(t, f.Limits.MinSessionTimeout), f.Limits.MaxSessionTimeout)
 		problems = append(problems, Problem{Fatal: true,
-			What: fmt.Sprintf("%s would make a session timeout of %v one of %v", name, t, given),
+			What: fmt.Sprintf("%s would change a session timeout of %v to %v", name, t, given),
 			Remedy: fmt.Sprintf("ask for one between %v and %v, or change minSessionTimeout or maxSessionTimeout in its zoo.cfg",
 				f.Limits.MinSessionTimeout, f.Limits.MaxSessionTimeout)})
 	}

@@ -174,7 +174,7 @@ func leaderOf(all []ServerStats) (int, error) {
 			causes = append(causes, s.Err)
 		}
 	}
-	return 0, fmt.Errorf("no server leads: %w%s", ErrNoQuorum, listed(causes))
+	return 0, fmt.Errorf("no leader: %w%s", ErrNoQuorum, listed(causes))
 }
 
 // askStats reads mntr, and where that is off the AdminServer.
@@ -192,7 +192,7 @@ func (d Dialer) askStats(ctx context.Context, address, admin string) (Stats, err
 	}
 	values, texts, adminErr := askAdmin(ctx, admin, "monitor")
 	if adminErr != nil {
-		return Stats{}, fmt.Errorf("%w; the AdminServer does not help either: %w", err, adminErr)
+		return Stats{}, fmt.Errorf("%w; the AdminServer failed too: %w", err, adminErr)
 	}
 	stats := typed(mntrNames(values, texts))
 	stats.From = "AdminServer"

@@ -14,7 +14,8 @@ import (
 // Target is where a run goes: servers to start here, in processes or in containers, or addresses of servers that run already.
 type Target struct {
 	Local     int      // servers to start as processes, or 0
-	Compose   int      // servers to start in containers, or 0
+	Compose   int      // servers to start in containers, observers included, or 0
+	Observers int      // of Compose, how many have no vote
 	Addresses []string // host:port; none when servers are to be started
 
 	Secure string // of servers to start: tls, mtls, sasl or digest; "": not secured
@@ -26,14 +27,16 @@ func (t Target) String() string {
 	switch {
 	case t.Local > 0:
 		return "local:" + strconv.Itoa(t.Local)
+	case t.Compose > 0 && t.Observers > 0:
+		return fmt.Sprintf("compose:%d+%d", t.Compose-t.Observers, t.Observers)
 	case t.Compose > 0:
 		return "compose:" + strconv.Itoa(t.Compose)
 	}
 	return strings.Join(t.Addresses, ",")
 }
 
-// ParseTarget reads "local" or "compose" (three servers), "local:N" with N of 1, 3, 5 or 7, "compose:N" with N of 1, 3 or 5, or a list
-// "host:port,host:port". A host without a port means port 2181. All problems of a list are reported together.
+// ParseTarget reads "local" or "compose" (three servers), "local:N" with N of 1, 3, 5 or 7, "compose:N" with N of 1, 3 or 5, "compose:3+1" with
+// an observer beside three voters, or a list "host:port,host:port". A host without a port means port 2181. All problems of a list are reported together.
 func ParseTarget(text string) (t Target, err error) {
 	text = strings.TrimSpace(text)
 	driver, number, counted := strings.Cut(text, ":")
@@ -49,11 +52,19 @@ func ParseTarget(text string) (t Target, err error) {
 		return t, nil
 	}
 	if *servers = 3; counted {
-		if *servers, err = strconv.Atoi(number); err != nil {
+		voters, observers, some := strings.Cut(number, "+")
+		if *servers, err = strconv.Atoi(voters); err == nil && some {
+			t.Observers, err = strconv.Atoi(observers)
+		}
+		if err != nil {
 			return Target{}, fmt.Errorf("target %q: %q is not a number of servers", text, number)
 		}
+		*servers += t.Observers
 	}
-	if err := checkSize(driver, *servers); err != nil {
+	if err = t.Check(); *servers == 0 {
+		err = checkSize(driver, 0)
+	}
+	if err != nil {
 		return Target{}, fmt.Errorf("target %q: %w", text, err)
 	}
 	return t, nil
@@ -62,6 +73,10 @@ func ParseTarget(text string) (t Target, err error) {
 // Check refuses numbers of servers that cannot be started.
 func (t Target) Check() error {
 	switch {
+	case t.Observers != 0 && (t.Compose != 4 || t.Observers != 1):
+		return errors.New("observers: there is compose:3+1, of one observer beside three voters, alone")
+	case t.Observers != 0:
+		return nil
 	case t.Local != 0:
 		return checkSize("local", t.Local)
 	case t.Compose != 0:
@@ -92,7 +107,7 @@ func parseAddresses(text string) ([]string, error) {
 		case err != nil:
 			problems = append(problems, err)
 		case seen[address]:
-			problems = append(problems, fmt.Errorf("%s is there twice", address))
+			problems = append(problems, fmt.Errorf("duplicate address %s", address))
 		default:
 			seen[address] = true
 			addresses = append(addresses, address)
@@ -106,10 +121,10 @@ func parseAddresses(text string) ([]string, error) {
 
 func parseAddress(text string) (string, error) {
 	if text == "" {
-		return "", errors.New("an address is empty")
+		return "", errors.New("empty address")
 	}
 	if strings.Contains(text, "/") {
-		return "", fmt.Errorf("%q: an address is host:port, a path does not belong to it", text)
+		return "", fmt.Errorf("%q: must be host:port, without a path", text)
 	}
 	host, port, err := net.SplitHostPort(text)
 	if err != nil {
@@ -119,10 +134,10 @@ func parseAddress(text string) (string, error) {
 		}
 	}
 	if number, err := strconv.Atoi(port); err != nil || number < 1 || number > 65535 {
-		return "", fmt.Errorf("%q: port %q is not within 1 and 65535", text, port)
+		return "", fmt.Errorf("%q: port %q must be from 1 to 65535", text, port)
 	}
 	if host == "" {
-		return "", fmt.Errorf("%q: the host is missing", text)
+		return "", fmt.Errorf("%q: no host (expected host:port)", text)
 	}
 	return net.JoinHostPort(host, port), nil
 }

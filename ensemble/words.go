@@ -48,7 +48,7 @@ func (d Dialer) askUpTo(ctx context.Context, address, word string, most int) (st
 		return "", unreachable{fmt.Errorf("%s does not answer %s: %w", address, word, err)}
 	}
 	if len(text) > most {
-		return "", fmt.Errorf("%s answers %s with more than %d KiB: %w: it is no ZooKeeper server", address, word, most>>10, ErrUnreachable)
+		return "", fmt.Errorf("%s answers %s with more than %d KiB: %w: it is not a ZooKeeper server", address, word, most>>10, ErrUnreachable)
 	}
 	return string(text), judgeWord(address, word, string(text))
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // openMetrics writes what runs measured as OpenMetrics text, which parsers of Prometheus' own format read too. Times are in seconds. A quantile
-// that is only a lower bound is in a metric of its own, and what is not known is left out. Samples have no time stamps: whoever scrapes
+// that is only a lower bound is in a metric of its own, and what is not known is left out. Samples have no time stamps: a scraper
 // them says when.
 func openMetrics(w io.Writer, runs []Source) error {
 	e := &exposition{families: map[string]*family{}}

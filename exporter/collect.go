@@ -21,7 +21,7 @@ var (
 		"op", "clock", "variant")
 	operations      = describe("operations_total", "Operations and their phases that ended, by outcome.", "op", "outcome", "variant")
 	offered         = describe("offered_total", "Operations offered: of an open loop by its rate, of a closed one those that ended.")
-	waiting         = describe("waiting", "Sessions whose operation is under way and that hold nothing.")
+	waiting         = describe("waiting", "Sessions with an operation in flight that hold nothing.")
 	holders         = describe("holders", "Sessions that hold one object at one instant, of the object that most hold; readers are not counted.")
 	watchEvents     = describe("watch_events_total", "Watch events received, by whether the session made progress after it.", "useful")
 	violations      = describe("violations_total", "Checks that were violated, one for each cell.", "check")

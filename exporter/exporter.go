@@ -61,7 +61,7 @@ func Listen(address string, run Run) (*Exporter, error) {
 		return nil, fmt.Errorf("listen for scrapers of metrics: %w", err)
 	}
 	e := &Exporter{listener: l, served: make(chan struct{}),
-		info: prometheus.MustNewConstMetric(describe("run_info", "The run that goes on; always 1.", "name", "profile", "workload", "engine", "version"),
+		info: prometheus.MustNewConstMetric(describe("run_info", "The current run; always 1.", "name", "profile", "workload", "engine", "version"),
 			prometheus.GaugeValue, 1, run.Name, run.Profile, run.Workload, run.Engine, run.Version)}
 	e.state = state{began: time.Now(), operations: map[operation]int64{}, durations: map[duration]*metrics.Histogram{}, violations: map[string]int64{},
 		faults: map[string]int{}, lag: metrics.NewHistogram(), opened: metrics.NewHistogram()}

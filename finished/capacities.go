@@ -23,7 +23,7 @@ func Capacities(baseline, candidate results.Document, o Options) (*results.Compa
 		{"variant", b.Variant, c.Variant},
 	} {
 		if same.b != same.c && !slices.Contains(o.Ignore, same.what) {
-			return nil, fmt.Errorf("the searches are not about the same: %s is %s in %s, and %s in %s", same.what, same.b, baseline.Dir, same.c, candidate.Dir)
+			return nil, fmt.Errorf("the searches are not comparable: %s is %s in %s, and %s in %s", same.what, same.b, baseline.Dir, same.c, candidate.Dir)
 		}
 	}
 	doc := &results.Comparison{Schema: results.ComparisonSchema, Design: results.DesignSearches, Made: time.Now().UTC(), Alpha: Alpha, MinEffect: o.MinEffect,

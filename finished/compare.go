@@ -48,11 +48,11 @@ func Runs(baseline, candidate []Run, o Options) (*results.Comparison, error) {
 		return nil, err
 	}
 	if len(pairs) == 0 {
-		return nil, fmt.Errorf("no cell of the one side is comparable with one of the other: the baseline has %s; the candidate has %s",
+		return nil, fmt.Errorf("no cells are comparable: the baseline has %s; the candidate has %s",
 			strings.Join(missing, "; "), strings.Join(added, "; "))
 	}
 	for _, k := range missing {
-		doc.Notes = append(doc.Notes, "Only the baseline has "+k+": nothing is known of it now.")
+		doc.Notes = append(doc.Notes, "Only the baseline has "+k+": not measured by the candidate.")
 	}
 	for _, k := range added {
 		doc.Notes = append(doc.Notes, "Only the candidate has "+k+".")
@@ -208,7 +208,7 @@ func withBounds(mc *results.MetricComparison) {
 	if !b && !c || c && !b && mc.Verdict == worse || b && !c && mc.Verdict == better || mc.Verdict == stats.Inconclusive.String() {
 		return
 	}
-	mc.Verdict, mc.Reason = stats.Inconclusive.String(), "some values are only lower bounds, because of what was not served"
+	mc.Verdict, mc.Reason = stats.Inconclusive.String(), "some values are only lower bounds, because work was not served"
 }
 
 // conclude tells what comes before any latency, and the exit code.

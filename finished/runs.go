@@ -33,7 +33,7 @@ func Read(paths ...string) ([]Run, error) {
 				return nil, err
 			}
 			if s := r.Share; s != nil {
-				return nil, fmt.Errorf("%s: share %d of %d of a run: its figures are of a part of the sessions, and not comparable with those of a run (compare runs of one process)", dir, s.Number, s.Shares)
+				return nil, fmt.Errorf("%s: share %d of %d of a run: its figures cover only part of the sessions (compare whole runs)", dir, s.Number, s.Shares)
 			}
 			for _, other := range all {
 				if other.Started.Equal(r.Started) && other.Root == r.Root {

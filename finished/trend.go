@@ -80,7 +80,7 @@ func addSeries(doc *results.Trend, cells []*results.Cell, o Options) (better []r
 			}
 		}
 		if bounds > 0 {
-			doc.Notes = append(doc.Notes, fmt.Sprintf("%s of %s: %s only lower bounds, because of what was not served.", s.Metric, s.Variant, phrase.Count(bounds, "value")))
+			doc.Notes = append(doc.Notes, fmt.Sprintf("%s of %s: %s only lower bounds, because work was not served.", s.Metric, s.Variant, phrase.Count(bounds, "value")))
 		}
 		doc.Series = append(doc.Series, s)
 		better = append(better, m.Better())
@@ -116,7 +116,7 @@ func changes(doc *results.Trend, s *results.Series, better results.Direction, ru
 		}
 	}
 	if s.Used = len(values); s.Used < s.Needed {
-		doc.Notes = append(doc.Notes, fmt.Sprintf("%s of %s: %s; a change needs %d at least.", s.Metric, s.Variant, phrase.Count(len(values), "value"), s.Needed))
+		doc.Notes = append(doc.Notes, fmt.Sprintf("%s of %s: %s; a change needs at least %d.", s.Metric, s.Variant, phrase.Count(len(values), "value"), s.Needed))
 		return
 	}
 	higher := better == results.HigherIsBetter

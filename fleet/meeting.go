@@ -301,6 +301,22 @@ func (m *Meeting) Done(ctx context.Context, o Outcome) error {
 	return err
 }
 
+// Outcomes is how the shares have ended that are done, by their numbers.
+func (m *Meeting) Outcomes(ctx context.Context) (map[int]Outcome, error) {
+	all := map[int]Outcome{}
+	for i := range m.cfg.Share.count() {
+		var o Outcome
+		there, err := m.read(ctx, m.at("done", i+1), &o)
+		if err != nil {
+			return nil, err
+		}
+		if there {
+			all[i+1] = o
+		}
+	}
+	return all, nil
+}
+
 // AwaitOthers waits until every other share is done or lost, which is ErrLost.
 func (m *Meeting) AwaitOthers(ctx context.Context) error {
 	for {

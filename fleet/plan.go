@@ -77,8 +77,9 @@ type Outcome struct {
 	Code   int    `json:"exit_code"`
 	Reason string `json:"reason,omitempty"`
 	Host   string `json:"host"`
-	Dir    string `json:"dir"`              // of its result, on its host
-	SHA256 string `json:"sha256,omitempty"` // of run.json
+	Dir    string `json:"dir"`                     // of its result, on its host
+	SHA256 string `json:"sha256,omitempty"`        // of run.json
+	Answer string `json:"answer_sha256,omitempty"` // of what all shares of a search or a comparison end with
 }
 
 func encode(v any) []byte {

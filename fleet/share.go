@@ -9,8 +9,8 @@ import (
 // MostShares bounds the number of shares of a run.
 const MostShares = 1000
 
-// Share is the part of a run's sessions that one process carries out: those whose number leaves the remainder Index, from 0, when it is divided
-// by Count. So every object has contenders of every share. The zero value is all of them.
+// Share is the part of a run's sessions that one process carries out: one of every Count, beginning with that at Index, from 0, in the order of internal/sharing.
+// So every object has contenders of every share. The zero value is all of them.
 type Share struct{ Index, Count int }
 
 // ParseShare reads '2/8', the second of eight shares, or 'index:1/8', which is the same one counted from 0.
@@ -49,9 +49,3 @@ func (s Share) Lowest() bool { return s.Index == 0 }
 
 // Of is how many of so many sessions belong to the share.
 func (s Share) Of(sessions int) int { return max(sessions-s.Index+s.count()-1, 0) / s.count() }
-
-// Session is the number of the session that has a place in the share, both from 0.
-func (s Share) Session(place int) int { return place*s.count() + s.Index }
-
-// Place is where a session of the share is in it.
-func (s Share) Place(session uint32) int { return int(session) / s.count() }

@@ -153,7 +153,7 @@ func TestRepetitionsAreOneCell(t *testing.T) {
 		{"p50(acquire) < 20ms", repeated(three, 500, 13, nil), results.GateMet, ""}, // of their mean 27 ms, and of the worst 60 ms, it would be missed
 		{"p50(acquire) < 12ms", repeated(three, 500, 13, nil), results.GateMissed, ""},
 		{"p99(acquire) < 70ms", repeated(three, 200, 13, known(60)), results.GateMet, ""}, // none of them has the samples, all together have
-		{"p99(acquire) < 70ms", repeated(three, 100, 13, nil), results.GateUnknown, "p99 needs 368"},
+		{"p99(acquire) < 70ms", repeated(three, 100, 13, nil), results.GateUnknown, "p99 needs at least 368"},
 		{"p50(acquire) < 70ms", repeated(six, 500, 13, nil), results.GateMet, ""},
 		{"p50(acquire) < 9ms", repeated(six, 500, 13, nil), results.GateMissed, ""},
 		{"p50(acquire) < 20ms", repeated(six, 500, 13, nil), results.GateUnknown, "between 10 ms and 60 ms"},
@@ -204,7 +204,7 @@ func TestLimits(t *testing.T) {
 func TestGatesThatAreNone(t *testing.T) {
 	for _, c := range [][2]string{
 		{"", "no comparison"}, {"errors", "no comparison"}, {"errors = 0", `unknown comparison "="`}, {"errors != 0", `unknown comparison "!="`}, {"errors =< 0", "unknown comparison"},
-		{"< 5", "has no name"}, {"latency < 5ms", `unknown name "latency"`}, {"p99(acquire) <", "must be a number"}, {"p99(acquire) < fast", "must be a number"},
+		{"< 5", "no name"}, {"latency < 5ms", `unknown name "latency"`}, {"p99(acquire) <", "must be a number"}, {"p99(acquire) < fast", "must be a number"},
 		{"p99(acquire) < 50", "did you mean 50ms?"}, {"p99(acquire) < 50%", "must be a duration"}, {"p99(acquire) < -5ms", "must be a number"}, {"errors < 5ms", "must be a share"},
 		{"errors < 150%", "at most 100%"}, {"errors < 2", "at most 100%"}, {"throughput > 5ms", "must be a rate"}, {"writes < 5%", "without a unit"}, {"writes < NaN", "must be a number"},
 		{"violations >= 0", "every value meets it"}, {"errors <= 100%", "every value meets it"}, {"errors < 0", "no value can meet it"}, {"errors > 100%", "no value can meet it"},
@@ -220,10 +220,10 @@ func TestGatesThatDoNotFitTheCells(t *testing.T) {
 	open, closed := lockCell("mine"), lockCell("other")
 	closed.Loop = "closed"
 	for _, c := range []struct{ gate, says string }{
-		{"p99(acquire) < 5ms", "the loop is closed"}, {"p99(acquire, mine) < 5ms", ""}, {"p99(acquire, other) < 5ms in a closed loop", ""},
-		{"p99(acquire, mine) < 5ms in a closed loop", "the loop is open"}, {"errors(other) < 1% in a closed loop", "only the response"},
+		{"p99(acquire) < 5ms", "in a closed loop, where"}, {"p99(acquire, mine) < 5ms", ""}, {"p99(acquire, other) < 5ms in a closed loop", ""},
+		{"p99(acquire, mine) < 5ms in a closed loop", "the loop is open"}, {"errors(other) < 1% in a closed loop", "only a response"},
 		{"p99(acquire.service) < 5ms", ""}, {"p99(put) < 5ms", "unknown metric p99(put.response) of workload lock (known are throughput"},
-		{"errors(absent) < 1%", "no variant absent in the profile (expected one of mine, other)"}, {"unserved(other) < 1%", "unknown metric"},
+		{"errors(absent) < 1%", "unknown variant absent (expected one of mine, other)"}, {"unserved(other) < 1%", "unknown metric"},
 	} {
 		g, err := Parse(c.gate)
 		if err != nil {

@@ -27,12 +27,12 @@ func (g Gate) Check(cells []results.Cell) error {
 		switch {
 		case response && c.Loop != loopOpen && !g.Closed:
 			service := strings.TrimSuffix(g.Metric.Histogram(), metrics.Response.String()) + metrics.Service.String()
-			return fmt.Errorf("gate %q: the loop is closed, where nothing is due before it starts and a stall hides most of itself: response is "+
-				"service (limit %s, add '%s' to the gate, or offer a rate)", g.Text, service, closedLoop)
+			return fmt.Errorf("gate %q: in a closed loop, where a stall hides most of its effect, response is the same as "+
+				"service (limit %s with '%s' in the gate, or set a rate)", g.Text, service, closedLoop)
 		case g.Closed && c.Loop == loopOpen:
-			return fmt.Errorf("gate %q: the loop is open (leave out '%s')", g.Text, closedLoop)
+			return fmt.Errorf("gate %q: the loop is open (remove '%s')", g.Text, closedLoop)
 		case g.Closed && !response:
-			return fmt.Errorf("gate %q: only the response depends on the loop (leave out '%s')", g.Text, closedLoop)
+			return fmt.Errorf("gate %q: only a response depends on the loop (remove '%s')", g.Text, closedLoop)
 		}
 	}
 	if !applies {
@@ -42,7 +42,7 @@ func (g Gate) Check(cells []results.Cell) error {
 				variants = append(variants, c.Variant)
 			}
 		}
-		return fmt.Errorf("gate %q: no variant %s in the profile (expected one of %s)", g.Text, g.Metric.Variant(), strings.Join(variants, ", "))
+		return fmt.Errorf("gate %q: unknown variant %s (expected one of %s)", g.Text, g.Metric.Variant(), strings.Join(variants, ", "))
 	}
 	return nil
 }
@@ -102,7 +102,7 @@ func (g Gate) judge(c *results.Cell) results.GateCell {
 	out.Value, out.Text = &v.X, g.Metric.Format(v.X)
 	switch out.Verdict = g.answer(v); {
 	case out.Verdict == results.GateUnknown:
-		out.Why = "a lower bound, which does not decide it"
+		out.Why = "the figure is a lower bound, which does not decide the gate"
 	case out.Verdict == results.GateMissed && c.Generator.Saturated:
 		out.Why = "zkbench itself was the bottleneck"
 	case out.Verdict == results.GateMet && c.Partial:
@@ -147,7 +147,7 @@ func (g Gate) judgeAll(pool *results.Cell, repeated []*results.Cell) (answers []
 		whole.Low, whole.High = &i.Low, &i.High
 		met := whole.Verdict == results.GateMet
 		if whole.Verdict != results.GateUnknown && (g.meets(i.Low) != met || g.meets(i.High) != met) {
-			whole.Verdict, whole.Why = results.GateUnknown, fmt.Sprintf("the median of the repetitions is between %s and %s, so that the next run may answer otherwise",
+			whole.Verdict, whole.Why = results.GateUnknown, fmt.Sprintf("the median of the repetitions is between %s and %s: the next run may decide differently",
 				g.Metric.Format(i.Low), g.Metric.Format(i.High))
 		}
 	}

@@ -70,7 +70,7 @@ func limitOf(unit results.Unit, text string) (float64, error) {
 	switch unit {
 	case results.Milliseconds, results.Microseconds:
 		if suffix == "" {
-			return 0, fmt.Errorf("limit %s has no unit, did you mean %sms?", text, text)
+			return 0, fmt.Errorf("limit %s: no unit, did you mean %sms?", text, text)
 		}
 		d, err := time.ParseDuration(found[1] + suffix)
 		if err != nil {
@@ -87,7 +87,7 @@ func limitOf(unit results.Unit, text string) (float64, error) {
 			return 0, fmt.Errorf("limit %q: must be a share such as 0.1%% or 0.001", text)
 		}
 		if x > 1 {
-			return 0, fmt.Errorf("limit %q: a share is at most 100%% (such as 0.1%% or 0.001)", text)
+			return 0, fmt.Errorf("limit %q: must be at most 100%% (such as 0.1%% or 0.001)", text)
 		}
 		return x, nil
 	case results.PerSecond:
@@ -108,7 +108,7 @@ func (g Gate) decides() error {
 	unit := g.Metric.Unit()
 	switch {
 	case g.Compare == ">=" && g.Limit == 0, g.Compare == "<=" && g.Limit == 1 && unit == results.Share:
-		return errors.New("every value meets it: a gate must be able to fail")
+		return errors.New("every value meets it (expected a limit that can be missed)")
 	case g.Compare == "<" && g.Limit == 0, g.Compare == ">" && g.Limit == 1 && unit == results.Share:
 		return errors.New("no value can meet it")
 	case g.Compare == "==" && (unit != results.Plain && unit != results.Share):

@@ -30,7 +30,7 @@ func (j *judge) connections() {
 					most = results.Limit{Name: "connections of one client", Subject: host + " to " + serverName(in), Now: n, Unit: "connections"}
 					limit, most.Note = setting(in, "maxclientcnxns"), "limit: maxClientCnxns"
 					if _, told := in.Settings["maxclientcnxns"]; !told {
-						most.Note = "limit: maxClientCnxns, which is not told"
+						most.Note = "limit: maxClientCnxns, not reported"
 					} else if limit == 0 {
 						most.Note = "no limit: maxClientCnxns is 0"
 					}
@@ -48,7 +48,7 @@ func (j *judge) connections() {
 	case told:
 		j.note("No session is connected.")
 	default:
-		j.unseen("connections of one client: no server tells cons")
+		j.unseen("connections of one client: no server answers cons")
 	}
 	if files.Name != "" {
 		j.add(files, maxFiles)
@@ -64,7 +64,7 @@ func (j *judge) timeouts() {
 		in := &j.Servers[i]
 		b := bounds{setting(in, "minsessiontimeout"), setting(in, "maxsessiontimeout")}
 		if b.high == 0 {
-			j.unseen("bounds of session timeouts of server %d: it does not tell minSessionTimeout and maxSessionTimeout", in.Server)
+			j.unseen("bounds of session timeouts of server %d: it does not report minSessionTimeout and maxSessionTimeout", in.Server)
 			continue
 		}
 		if servers[b] == nil {

@@ -44,14 +44,14 @@ func Of(s Seen, now time.Time) results.Limits {
 	for _, in := range s.Servers {
 		j.out.Servers = append(j.out.Servers, in.Address)
 		for _, word := range slices.Sorted(maps.Keys(in.Untold)) {
-			j.unseen("server %d does not tell %s: %v", in.Server, word, in.Untold[word])
+			j.unseen("server %d does not report %s: %v", in.Server, word, in.Untold[word])
 		}
 	}
 	j.buffer = defaultMaxBuffer
 	if s.MaxBuffer > 0 {
 		j.buffer = float64(s.MaxBuffer)
 	} else {
-		j.note("jute.maxbuffer is taken to be %d bytes, the servers' default: no server tells it, --jute-maxbuffer says what it is.", defaultMaxBuffer)
+		j.note("jute.maxbuffer is assumed to be %d bytes, the servers' default: no server reports it; --jute-maxbuffer sets it.", defaultMaxBuffer)
 	}
 	j.zxid()
 	j.tree()
@@ -61,7 +61,7 @@ func Of(s Seen, now time.Time) results.Limits {
 	j.heap()
 	j.connections()
 	j.timeouts()
-	j.unseen("the watches of one session, which are sent again in one packet before 3.5: wchc would list them, at a cost that servers are not put to")
+	j.unseen("the watches of one session, which are sent again in one packet before 3.5: wchc would list them, but is too expensive for the servers")
 	j.project()
 	for _, l := range j.out.Lines {
 		if used, some := l.Used(); some && used >= tooClose {
@@ -118,7 +118,7 @@ func (j *judge) zxid() {
 		}
 	}
 	if at < 0 {
-		j.unseen("transactions until the zxid rolls over: no server tells its zxid")
+		j.unseen("transactions until the zxid rolls over: no server reports its zxid")
 		return
 	}
 	in := j.Servers[at]
@@ -209,7 +209,7 @@ func (j *judge) ephemerals() {
 		owned, whole = j.Tree.Owned, j.Tree.Whole
 	}
 	if owned == nil {
-		j.unseen("ephemeral znodes of one session: no server tells dump (%v), and no znode was read", j.DumpErr)
+		j.unseen("ephemeral znodes of one session: no server answers dump (%v), and no znode was read", j.DumpErr)
 		return
 	}
 	var most ensemble.Owned
@@ -233,7 +233,7 @@ func (j *judge) packets() {
 		j.add(results.Limit{Name: "largest transaction", Subject: serverName(in), Now: v, Unit: "bytes", Note: "since its start or the last election"}, j.buffer)
 	}
 	if v, in := j.highest("zk_max_client_response_size"); in != nil && v > 0 {
-		j.add(results.Limit{Name: "largest reply", Subject: serverName(in), Now: v, Unit: "bytes", Note: "since its start; the limit is the clients' own jute.maxbuffer, taken to be the servers'"}, j.buffer)
+		j.add(results.Limit{Name: "largest reply", Subject: serverName(in), Now: v, Unit: "bytes", Note: "since its start; the limit is the clients' own jute.maxbuffer, assumed to equal the servers'"}, j.buffer)
 	}
 }
 
@@ -273,12 +273,12 @@ func (j *judge) snapshots() {
 		}
 	}
 	if most == nil {
-		j.unseen("size of a snapshot: no server tells mntr")
+		j.unseen("size of a snapshot: no server answers mntr")
 		return
 	}
 	j.add(results.Limit{Name: "znodes", Now: float64(most.Znodes), Unit: "znodes", Note: "no limit but the heap"}, 0)
 	j.add(results.Limit{Name: "snapshot", Now: float64(most.DataSize + perZnode*most.Znodes), Unit: "bytes", Note: "estimated: data and paths, and 76 bytes a znode; uncompressed"}, 0)
-	limit, source := 0.0, "limit: initLimit, which is not told"
+	limit, source := 0.0, "limit: initLimit, not reported"
 	if most.State == "standalone" {
 		source = "no limit for a standalone server, which has no followers"
 	}
@@ -289,7 +289,7 @@ func (j *judge) snapshots() {
 		}
 	}
 	if limit == 0 && len(j.Servers) > 1 {
-		j.unseen("initLimit, which bounds how long a follower may load a snapshot: no server tells it")
+		j.unseen("initLimit, which bounds how long a follower may load a snapshot: no server reports it")
 	}
 	for _, s := range []struct {
 		name, note string
@@ -300,7 +300,7 @@ func (j *judge) snapshots() {
 	} {
 		v, in := j.highest(s.figures...)
 		if in == nil {
-			j.unseen("%s: no server tells %s (3.6 and newer)", s.name, strings.Join(s.figures, ", "))
+			j.unseen("%s: no server reports %s (3.6 and newer)", s.name, strings.Join(s.figures, ", "))
 			continue
 		}
 		j.add(results.Limit{Name: s.name, Subject: serverName(in), Now: v, Unit: "ms", Note: s.note + "; " + source}, limit)
@@ -324,7 +324,7 @@ func (j *judge) heap() {
 		}
 	}
 	if limit == 0 {
-		j.unseen("heap: no server tells os.memory.max in envi (3.5 and newer)")
+		j.unseen("heap: no server reports os.memory.max in envi (3.5 and newer)")
 	} else {
 		j.add(l, limit)
 	}
@@ -367,6 +367,6 @@ func (j *judge) project() {
 	if j.Before != nil {
 		j.out.Since = j.Before.Made.Format(time.RFC3339)
 	} else {
-		j.note("How fast the others grow is told with --since FILE, an earlier output of --json.")
+		j.note("To see how fast the others grow, give --since FILE, an earlier output of --json.")
 	}
 }

@@ -107,7 +107,7 @@ func TestSettingsThatSetNoLimit(t *testing.T) {
 		delete(in.Settings, "maxclientcnxns")
 	}
 	in.State = "follower"
-	for name, want := range map[string]string{"connections of one client": "maxClientCnxns, which is not told", "time to write a snapshot": "initLimit, which is not told"} {
+	for name, want := range map[string]string{"connections of one client": "maxClientCnxns, not reported", "time to write a snapshot": "initLimit, not reported"} {
 		if l := find(t, Of(Seen{Servers: []ensemble.Inspection{in}}, now), name); l.Limit != nil || !strings.Contains(l.Note, want) {
 			t.Errorf("%+v, want no limit, and %q", l, want)
 		}

@@ -99,7 +99,7 @@ func (w *walk) run(ctx context.Context) {
 	}
 }
 
-var errEnough = errors.New("no reads are left")
+var errEnough = errors.New("no reads left")
 
 // read takes one of the reads, and waits for its time.
 func (w *walk) read(ctx context.Context) error {

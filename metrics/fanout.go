@@ -174,7 +174,7 @@ func (s *FanoutShard) Request(at time.Duration, kind int) { s.at(at).requests[ki
 // FailedWrite counts a write that the servers refused, which still costs them a transaction.
 func (s *FanoutShard) FailedWrite(at time.Duration) { s.at(at).failedWrites.Add(1) }
 
-// Event counts a watch event that was received, whoever waited for it, and returns the phase in which it is counted.
+// Event counts a received watch event, no matter who waited for it, and returns the phase in which it is counted.
 func (s *FanoutShard) Event(at time.Duration) Phase {
 	p := s.PhaseOf(at)
 	s.counts[p].events.Add(1)

@@ -163,7 +163,8 @@ type Sample struct {
 	Token           int64  // what orders it: zxid or sequence; 0 if none
 	Value           int64  // what it was about, where that is more than the object: an item, a round, a vote; 0 if nothing
 	// Zxid is the place of a grant and of its end in the order of all transactions: of what grants, the last one that the session had been
-	// told of; of what gives a grant up, the one that removed its znode. 0: unknown.
+	// told of; of what gives a grant up, the one that removed its znode. 0: unknown. Below 0, of a grant: unknown, and not before -Zxid, because servers before
+	// 3.9 tell of an event without its transaction.
 	Zxid            int64
 	Due, Start, End time.Duration
 }

@@ -15,7 +15,7 @@ import (
 const samplesMark = "zkbench samples 1\n"
 
 // ErrSamples: what is read is no whole file of samples.
-var ErrSamples = errors.New("not a whole file of samples")
+var ErrSamples = errors.New("incomplete file of samples")
 
 // WriteSamples writes samples for ReadSamples: differences as integers of variable length, compressed, about 12 bytes for each. keep is asked for
 // each sample before it is written, with how many bytes have been so far, a buffer's length less; false leaves it out.

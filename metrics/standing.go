@@ -2,7 +2,7 @@ package metrics
 
 import "sync/atomic"
 
-// Standings are what the sessions of a cell are doing at the moment, for whoever looks on while it runs: each session notes its own, and
+// Standings are what the sessions of a cell are doing at the moment, for progress displays: each session notes its own, and
 // anybody may look. A note is one atomic store into a cache line of its own.
 type Standings struct{ all []Standing }
 

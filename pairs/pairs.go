@@ -92,7 +92,7 @@ func Run(ctx context.Context, c Config) (*results.Comparison, error) {
 			broken = broken || run.Exit.Code != 0 && run.Exit.Code != codeMissed && run.Exit.Code != codeUnknown
 		}
 		if err == nil && (run == nil || len(run.Cells) != 1) {
-			err = fmt.Errorf("%s: %s where one cell was to be measured", turn, phrase.Count(cellsOf(run), "cell"))
+			err = fmt.Errorf("%s: %s instead of one", turn, phrase.Count(cellsOf(run), "cell"))
 		}
 		if err != nil && (run == nil || run.Exit.Code == 0) {
 			fail(codeFailed, fmt.Sprintf("%s: %v", turn, err))

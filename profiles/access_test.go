@@ -51,7 +51,7 @@ func TestALiteralSecretIsRefusedWithItsPlace(t *testing.T) {
 		{`auth: [{scheme: sasl, user: u}]`, "4:8", "user and password are required"},
 		{`auth: [{user: u, password: {env: P}}]`, "4:8", "scheme is missing"},
 		{`auth: [{scheme: digest, user: u, credential: {env: P}}]`, "4:8", "excludes user"},
-		{`auth: [{file: f, scheme: sasl}]`, "4:8", "file stands alone"},
+		{`auth: [{file: f, scheme: sasl}]`, "4:8", "file excludes the other fields"},
 		{`auth: hunter2`, "4:7", "expected a list of credentials"},
 		{`auth: [hunter2]`, "4:8", "expected a list of credentials"},
 		{`auth: []`, "4:7", "expected a list of credentials"},

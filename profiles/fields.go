@@ -63,7 +63,7 @@ const day = 24 * time.Hour
 func head() []Field {
 	return []Field{
 		{Key: "name", Type: name{}, at: func(p *Profile) any { return &p.Name }, Example: "quickstart",
-			Doc: "Name of the profile and of its result directory; without it the name of the file."},
+			Doc: "Name of the profile and of its result directory; by default the name of the file."},
 		{Key: "description", Type: prose{}, at: func(p *Profile) any { return &p.Description }, Example: "Locks, before the rollout.",
 			Doc: "What the run is for: a paragraph."},
 		{Key: "workload", Type: name{}, Required: true, at: func(p *Profile) any { return &p.Workload }, Example: "lock",
@@ -71,7 +71,7 @@ func head() []Field {
 		{Key: "variants", Type: recipe{}, Axis: true, Required: true, at: func(p *Profile) any { return &p.Variants },
 			Example: "[naive, predecessor]", Doc: "Recipes to compare: 'zkbench list recipes'; driver:PROGRAM is a lock of another program, see docs/drivers.md."},
 		{Key: "sessions", Type: WholeNumber, Axis: true, Required: true, scope: ofLoads, at: func(p *Profile) any { return &p.Sessions },
-			Example: "[10, 100]", Min: 1, Max: 1e6, Doc: "Simulated clients, each with a session of its own."},
+			Example: "[10, 100]", Min: 1, Max: 1e6, Doc: "Simulated clients, each with its own session."},
 	}
 }
 
@@ -80,7 +80,7 @@ func tail() []Field {
 	return []Field{
 		{Key: "rate", Type: rate{}, Axis: true, scope: ofTimed, at: func(p *Profile) any { return &p.Rate },
 			Example: "[200/s, 500/s]", Min: 1e-3, Max: 1e7, Doc: "Operations offered per second over all sessions (open loop); in a queue puts over all " +
-				"producers. Without it each session starts its next operation as soon as it may (closed loop)."},
+				"producers. Without a rate each session starts its next operation when the last one has ended (closed loop)."},
 		{Key: "rate_per_session", Type: rate{}, Axis: true, scope: ofTimed, at: func(p *Profile) any { return &p.RatePerSession },
 			Example: "0.1/s", Min: 1e-6, Max: 1e6, Excludes: "rate", Doc: "Instead of a rate: operations offered per second for each session (open loop), so that " +
 				"the rate grows with the sessions."},
@@ -105,7 +105,7 @@ func tail() []Field {
 			Min:     float64(time.Millisecond), Max: float64(7 * day), Doc: "Steady phase of each cell: what the numbers are from."},
 		{Key: "overtime", Type: span{}, scope: ofTimed, at: func(p *Profile) any { return &p.Overtime }, Example: "20s",
 			Default: "0s", Max: float64(7 * day), Excludes: openLoop,
-			Doc: "Closed loop: how long the load goes on after the steady phase, for faults planned in this time: what they do is judged, and in no figure of the steady phase."},
+			Doc: "Closed loop: how long the load goes on after the steady phase, for faults planned in this time: their effects are judged, but not part of the steady phase's figures."},
 		{Key: "drain", Type: span{}, scope: ofTimed, at: func(p *Profile) any { return &p.Drain }, Example: "10s",
 			Default: "10s", Max: float64(day),
 			Doc: "How long operations in flight at the end of a cell may take to finish; after it they count as timeouts."},
@@ -113,21 +113,21 @@ func tail() []Field {
 			Default: "1", Min: 1, Max: 1000,
 			Doc: "Times each cell is run, with fresh sessions and a fresh root each time; in the workload fencing, rounds of each row."},
 		{Key: "seed", Type: WholeNumber, at: func(p *Profile) any { return &p.Seed }, Example: "7", Default: "1", Max: math.MaxUint64,
-			Doc: "Fixes the arrivals, the draws and the order of the cells."},
+			Doc: "Determines the arrivals, the draws and the order of the cells."},
 		{Key: "engine", Type: name{}, at: func(p *Profile) any { return &p.Engine }, Example: "go-zookeeper", Default: "native",
 			Doc: "Client library under the sessions."},
 		{Key: "ensemble", Type: ensemble{}, Axis: true, Environment: true, at: func(p *Profile) any { return &p.Ensemble }, Example: "[local:3, local:5]",
 			Default: "local:3", Doc: "Servers that the run starts and stops, as processes (5 is short for local:5) or in containers, or 'given', which --servers names; " +
-				"--servers replaces any. Of several, one is there at a time, for all cells with it."},
+				"--servers replaces any. Several run one after the other, each with all of its cells."},
 		{Key: "fsync", Type: truth{}, at: func(p *Profile) any { return &p.Fsync }, Example: "false", Default: "true",
-			Doc: "Of an ensemble that the run starts: whether its servers force their log to the disk before they answer."},
+			Doc: "For an ensemble that the run starts: whether its servers force their log to disk before they answer."},
 		{Key: "session_timeout", Type: span{}, at: func(p *Profile) any { return &p.SessionTimeout }, Example: "30s", Default: "10s",
 			Min: float64(100 * time.Millisecond), Max: float64(time.Hour),
-			Doc: "Asked for by each session; the servers allow 2 to 20 of their ticks."},
+			Doc: "Requested by each session; the servers allow 2 to 20 of their ticks."},
 		{Key: "secure", Type: OneOf, Axis: true, Environment: true, at: func(p *Profile) any { return &p.Secure }, Example: "[none, tls, tls-resumed]",
 			Words: []string{NotSecured, "tls", "tls-resumed", "mtls", "sasl", "digest"},
-			Doc: "Of an ensemble that the run starts: not at all, TLS, TLS whose sessions are resumed, TLS with certificates of the clients, TLS with SASL, TLS with " +
-				"digest; the sessions connect accordingly. Of several, one is there at a time, for all cells with it."},
+			Doc: "For an ensemble that the run starts: no security, TLS, TLS whose sessions are resumed, TLS with certificates of the clients, TLS with SASL, TLS with " +
+				"digest; the sessions connect accordingly. Several run one after the other, each with all of its cells."},
 		{Key: "tls", Type: transport{}, at: func(p *Profile) any { return &p.TLS }, Example: "{ca: ca.pem, cert: client.pem, key: client.key}",
 			Doc: "Encrypts the connections: files with the certificates of the servers' authority ('system': this machine's), and with certificate and key of " +
 				"the client, or a directory of them as cert. server_name is what the servers' certificates are for, resume resumes TLS sessions."},
@@ -135,18 +135,18 @@ func tail() []Field {
 			Doc: "What every session presents: SASL (DIGEST-MD5) or digest. Secrets are named by {file: PATH} or {env: NAME}; {session} in a user name is the " +
 				"number of the session; {file: PATH} alone is a file of lines SCHEME USER:PASSWORD."},
 		{Key: "acl", Type: OneOf, at: func(p *Profile) any { return &p.ACL }, Example: "creator", Words: []string{ACLCreator, ACLShared, ACLWorld},
-			Doc: "Who may use the znodes of the run: their creator alone, all identities of the run, or the world. Without it shared where the sessions have an " +
+			Doc: "Who may use the znodes of the run: their creator alone, all identities of the run, or the world. By default shared where the sessions have an " +
 				"identity, else world."},
 		{Key: "chroot", Type: znode{}, at: func(p *Profile) any { return &p.Chroot }, Example: "/tenants/bench",
 			Doc: "An existing znode of the servers that all paths of the run are below, --root too."},
 		{Key: "prefill", Type: WholeNumber, Axis: true, scope: ofLoads, at: func(p *Profile) any { return &p.Prefill }, Example: "[0, 100000]", Max: 5e6,
-			Doc: "Znodes that are there before the load, beside those of the workload; made once for all cells of the same number, and removed at the end."},
+			Doc: "Znodes that exist before the load, besides those of the workload; created once for all cells of the same number, and removed at the end."},
 		{Key: "prefill_size", Type: WholeNumber, scope: ofLoads, at: func(p *Profile) any { return &p.PrefillSize }, Example: "1000", Default: "100", Max: 4e5,
 			Needs: "prefill", Doc: "Bytes of data of each znode of the prefill."},
 		{Key: "prefill_depth", Type: WholeNumber, scope: ofLoads, at: func(p *Profile) any { return &p.PrefillDepth }, Example: "3", Default: "2", Min: 2, Max: 10,
 			Needs: "prefill", Doc: "Levels of the tree that the znodes of the prefill make."},
 		{Key: "prefill_watches", Type: WholeNumber, scope: ofLoads, at: func(p *Profile) any { return &p.PrefillWatches }, Example: "10000", Default: "0", Max: 5e6,
-			Needs: "prefill", Doc: "Watches on the znodes of the prefill, which ten sessions of their own hold while its cells run, or more where a session cannot have as " +
+			Needs: "prefill", Doc: "Watches on the znodes of the prefill, held by ten sessions of their own while its cells run, or by more where a session cannot have as " +
 				"many: it has one on a znode."},
 		{Key: "options", Type: mapping{}, scope: ofLoads, at: func(p *Profile) any { return &p.Options }, Example: "{watch: exists}",
 			Doc: "Of the recipe, as text: layout, watch, ..."},

@@ -10,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// gateList is a list of gates. What a gate may say is not known here: whoever carries the profile out checks it.
+// gateList is a list of gates. What a gate may say is not known here: the package that runs the profile checks it.
 type gateList struct{}
 
 // longestGate is the most characters of one gate.

@@ -5,6 +5,7 @@ import (
 	"math"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -184,6 +185,9 @@ func (span) schema(Field) object { return object{"type": "string", "pattern": "^
 // namePattern keeps a name safe as part of a path, of a znode and of a tag in a log.
 const namePattern = `^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$`
 
+// IsName reports whether a profile can name a variant so.
+func IsName(s string) bool { return regexp.MustCompile(namePattern).MatchString(s) }
+
 func (name) allowed(Field) string {
 	return "a name of at most 64 letters, digits, '.', '_', '+' and '-', starting with a letter or digit"
 }
@@ -259,14 +263,17 @@ func (truth) write(value any) *yaml.Node { return scalar("!!bool", fmt.Sprint(va
 
 func (truth) schema(Field) object { return object{"type": "boolean"} }
 
-// Given is the ensemble of a profile that is for servers which somebody else runs: whoever runs it names them.
+// Given is the ensemble of a profile that is for servers that zkbench does not start: --servers names them.
 const Given = "given"
 
 // drivers are the ways to start an ensemble, and the numbers of servers that each can have.
-var drivers = []struct{ name, sizes string }{{"local", "1357"}, {"compose", "135"}}
+var drivers = []struct {
+	name  string
+	sizes []string // 3+1 is three voters and an observer
+}{{"local", []string{"1", "3", "5", "7"}}, {"compose", []string{"1", "3", "3+1", "5"}}}
 
 func (ensemble) allowed(Field) string {
-	return "local:N, or N alone, with N of 1, 3, 5 or 7 servers, compose:N with 1, 3 or 5, or " + Given
+	return "local:N, or N alone, with N of 1, 3, 5 or 7 servers, compose:N with 1, 3, 5, or 3+1 for an observer, or " + Given
 }
 
 func (k ensemble) read(r *reader, f Field, n *yaml.Node) (any, bool) {
@@ -280,7 +287,7 @@ func (k ensemble) read(r *reader, f Field, n *yaml.Node) (any, bool) {
 	for _, d := range drivers {
 		switch {
 		case n.Kind != yaml.ScalarNode || driver != d.name:
-		case len(servers) != 1 || !strings.Contains(d.sizes, servers):
+		case !slices.Contains(d.sizes, servers):
 			return nil, r.wrong(f, n, fmt.Sprintf("%q is not a number of servers%s", servers, evenHint(servers)))
 		default:
 			return driver + ":" + servers, true
@@ -302,11 +309,12 @@ func (ensemble) write(value any) *yaml.Node { return scalar("!!str", value.(stri
 func (ensemble) schema(Field) object {
 	all := []string{Given}
 	for _, d := range drivers {
-		all = append(all, d.name+":["+d.sizes+"]")
+		all = append(all, d.name+":("+strings.ReplaceAll(strings.Join(d.sizes, "|"), "+", `\+`)+")")
 	}
 	var sizes []int
 	for _, size := range drivers[0].sizes {
-		sizes = append(sizes, int(size-'0'))
+		n, _ := strconv.Atoi(size) // a constant
+		sizes = append(sizes, n)
 	}
 	return object{"anyOf": []any{object{"type": "string", "pattern": "^(" + strings.Join(all, "|") + ")$"}, object{"enum": sizes}}}
 }

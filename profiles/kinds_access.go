@@ -71,7 +71,7 @@ func (k credentials) one(r *reader, f Field, n *yaml.Node) (c Credential, ok boo
 	switch {
 	case c.File != "":
 		if c != (Credential{File: c.File}) {
-			return c, r.fault(n, f.Key+": file stands alone: each of its lines has a scheme, a user and a password")
+			return c, r.fault(n, f.Key+": file excludes the other fields: each of its lines has a scheme, a user and a password")
 		}
 	case c.Scheme == "":
 		return c, r.fault(n, fmt.Sprintf("%s: required field scheme is missing (%s or %s)", f.Key, SASL, Digest))
@@ -89,7 +89,7 @@ var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // secret reads the reference to a secret. A literal one is refused, and not repeated.
 func (credentials) secret(r *reader, key string, n *yaml.Node, into *Secret) bool {
-	const remedy = " (expected {file: PATH} or {env: NAME}; the secret itself does not belong into a profile)"
+	const remedy = " (expected {file: PATH} or {env: NAME}; the secret itself does not belong in a profile)"
 	if n.Kind != yaml.MappingNode {
 		return r.fault(n, key+": a literal secret is refused"+remedy)
 	}

@@ -65,7 +65,7 @@ func (c Catalogue) parseFrom(file string, r io.Reader) (Profile, error) {
 		return Profile{}, fmt.Errorf("read profile %s: %w", file, err)
 	}
 	if len(data) > maxSize {
-		return Profile{}, fmt.Errorf("read profile %s: longer than 1 MiB, which no profile is", file)
+		return Profile{}, fmt.Errorf("read profile %s: must be at most 1 MiB", file)
 	}
 	return c.Parse(file, data)
 }

@@ -28,7 +28,7 @@ func TestLoad(t *testing.T) {
 		{name: "xyzzy", fault: `named "xyzzy"; built-in profiles are `},
 		{name: filepath.Join(dir, "none.yaml"), fault: "read profile: open"},
 		{name: dir, fault: "read profile " + dir},
-		{name: long, fault: "longer than 1 MiB"},
+		{name: long, fault: "must be at most 1 MiB"},
 	} {
 		p, err := catalogue.load(c.name, strings.NewReader(c.stdin))
 		switch {

@@ -94,7 +94,7 @@ func (r *reader) document(data []byte) (*yaml.Node, bool) {
 	}
 	switch err := decoder.Decode(&second); {
 	case err == nil:
-		return nil, r.fault(&second, "a second document starts here (expected one profile in a file)")
+		return nil, r.fault(&second, "a second document starts here (expected one profile per file)")
 	case err != io.EOF:
 		return nil, r.syntax(data, err)
 	}

@@ -11,18 +11,18 @@ import (
 // PlannedFault is one thing that is broken on purpose in every cell of a run. Which of its fields mean something depends on the kind;
 // FaultKinds tells.
 type PlannedFault struct {
-	At      time.Duration // from the begin of the cell's steady phase
+	At      time.Duration // from the start of the cell's steady phase
 	Kind    string
 	Server  string        // leader, follower, or a number from 1; "": not of one server
 	Session int           // from 0 to one below the number of sessions; AnySession: not of one session
-	For     time.Duration // until it is healed; 0: at the end of the cell's steady phase
+	For     time.Duration // until it recovers; 0: at the end of the cell's steady phase
 	Every   time.Duration // from one time to the next, for as long as the steady phase lasts; 0: once
 
 	From      string        // of disconnect: everybody, servers or clients
 	Delay     time.Duration // of latency and delay-events
 	Percent   int           // of loss
 	Op        string        // of cut-reply and cut-request: the operation; "": any
-	Times     int           // of cut-reply and cut-request: how often it strikes
+	Times     int           // of cut-reply and cut-request: how many times it is injected
 	Copies    int           // of repeat-events
 	Direction string        // of silence: both, to-server or to-client
 
@@ -94,39 +94,38 @@ func FaultKinds() []FaultKind {
 	one := func(name, doc string, needs, may []string) FaultKind { return FaultKind{name, doc, needs, may} }
 	server, session := []string{"server"}, []string{"session"}
 	return []FaultKind{
-		one(Kill, "SIGKILL: the server is gone, its connections are reset; healed by starting it again", server, []string{"for"}),
-		one(StopServer, "SIGTERM: the server ends in good order; healed by starting it again", server, []string{"for"}),
-		one(Pause, "the server stands still: its connections stay open and nothing answers; healed by letting it go on", server, []string{"for"}),
+		one(Kill, "SIGKILL: the server is gone, its connections are reset; recovers by being started again", server, []string{"for"}),
+		one(StopServer, "SIGTERM: the server shuts down cleanly; recovers by being started again", server, []string{"for"}),
+		one(Pause, "the server is suspended: its connections stay open and nothing answers; recovers by being resumed", server, []string{"for"}),
 		one(Restart, "the server is stopped, unless an earlier fault has taken it down, and started again, 'for' later", server, []string{"for"}),
 		one(RollingRestart, "all servers are restarted one by one, the leader last: each is stopped and started again, 'for' later, and the next one when a write "+
 			"has gone through every server", nil, []string{"for"}),
-		one(Disconnect, "the server is cut off the network, 'from' everybody, the other servers, or the clients; nobody is told", server,
+		one(Disconnect, "the server is cut off from the network, 'from' everybody, the other servers, or the clients, without notice", server,
 			[]string{"for", "from"}),
-		one(AddLatency, "every packet that the server sends is late by 'delay'", []string{"server", "delay"}, []string{"for"}),
-		one(AddLoss, "'percent' of the packets that the server sends vanish", []string{"server", "percent"}, []string{"for"}),
+		one(AddLatency, "every packet that the server sends is delayed by 'delay'", []string{"server", "delay"}, []string{"for"}),
+		one(AddLoss, "'percent' of the packets that the server sends are lost", []string{"server", "percent"}, []string{"for"}),
 		one(Expire, "the servers end the session at once, its client hears of it later", session, nil),
-		one(Crash, "the session's client dies without a word: the servers keep its znodes until it expires", session, nil),
+		one(Crash, "the session's client dies silently: the servers keep its znodes until it expires", session, nil),
 		one(CutReply, "the next request of 'op' reaches the server, and the connection breaks before its reply", nil,
 			[]string{"op", "session", "server", "times", "for"}),
 		one(CutRequest, "the connection breaks before the next request of 'op' reaches the server", nil,
 			[]string{"op", "session", "server", "times", "for"}),
 		one(Silence, "nothing goes through between clients and servers, in one 'direction' or both; connections stay open. Of one session, of the "+
 			"clients of one server (the other servers still reach it), or of all", nil, []string{"session", "server", "direction", "for"}),
-		one(DelayEvents, "watch events reach the clients late by 'delay', and later replies overtake them", []string{"delay"},
+		one(DelayEvents, "watch events reach the clients 'delay' late, and later replies overtake them", []string{"delay"},
 			[]string{"session", "server", "for"}),
-		one(HoldEvents, "watch events do not reach the clients until it is healed", nil, []string{"session", "server", "for"}),
+		one(HoldEvents, "watch events do not reach the clients until it recovers", nil, []string{"session", "server", "for"}),
 		one(RepeatEvents, "watch events reach the clients more than once, with 'copies' more", nil, []string{"session", "server", "copies", "for"}),
-		one(DropEvents, "watch events do not reach the clients, neither then nor later: nobody is told that they are lost", nil, []string{"session", "server", "for"}),
+		one(DropEvents, "watch events never reach the clients, and nobody learns that they are lost", nil, []string{"session", "server", "for"}),
 		one(Reset, "the connections of the session, or of all, are reset", nil, session),
-		one(MassExpiry, "'sessions' clients beside those of the load, with 'ephemerals' znodes each, die without a word at once: the servers expire them, and "+
-			"tell as many 'watchers' of each znode", []string{"sessions"}, []string{"ephemerals", "watchers"}),
+		one(MassExpiry, "'sessions' clients beside those of the load, with 'ephemerals' znodes each, die silently at once: the servers expire them, and "+
+			"notify as many 'watchers' of each znode", []string{"sessions"}, []string{"ephemerals", "watchers"}),
 		one(ReadStorm, "a znode changes that as many 'sessions' beside those of the load watch: each watches again, and reads 'znodes' of 'size' bytes",
 			[]string{"sessions", "znodes"}, []string{"size"}),
 		one(KillDriver, "SIGKILL: the process of the driver that holds the session is gone, or all of them, and its sessions with it: the servers keep their znodes "+
 			"until they expire; other processes and sessions take their places", nil, session),
-		one(KillHolder, "kill-driver of a process in which somebody holds a lock at that moment, which is stopped before, so that it is certain", nil, nil),
-		one(PauseHolder, "SIGSTOP: a process of the driver in which somebody holds a lock at that moment stands still, and its applications with it; healed by letting "+
-			"it go on", nil, []string{"for"}),
+		one(KillHolder, "kill-driver of a process in which somebody holds a lock at that moment; it is suspended first, to make sure", nil, nil),
+		one(PauseHolder, "SIGSTOP: a process of the driver in which somebody holds a lock at that moment is suspended, and its applications with it; recovers by being resumed", nil, []string{"for"}),
 	}
 }
 
@@ -172,43 +171,43 @@ func faultKeys() []faultKey {
 		kinds = append(kinds, k.Name)
 	}
 	return []faultKey{
-		durationKey(Field{Key: "at", Type: span{}, Max: float64(7 * day), Doc: "When, from the begin of the steady phase of each cell."},
+		durationKey(Field{Key: "at", Type: span{}, Max: float64(7 * day), Doc: "When, from the start of the steady phase of each cell."},
 			func(f *PlannedFault) *time.Duration { return &f.At }),
 		wordKey(Field{Key: "kind", Type: enum{}, Words: kinds, Doc: "What breaks."}, func(f *PlannedFault) *string { return &f.Kind }),
-		wordKey(Field{Key: "server", Type: serverName{}, Doc: "Which server, by what it is when the fault strikes."},
+		wordKey(Field{Key: "server", Type: serverName{}, Doc: "Which server, by its role when the fault is injected."},
 			func(f *PlannedFault) *string { return &f.Server }),
 		numberKey(Field{Key: "session", Type: whole{}, Max: 1e6 - 1, Doc: "Which session, counted from 0."}, AnySession,
 			func(f *PlannedFault) *int { return &f.Session }),
 		durationKey(Field{Key: "for", Type: span{}, Min: float64(time.Millisecond), Max: float64(7 * day),
-			Doc: "How long until it is healed; without it at the end of the cell's steady phase."},
+			Doc: "How long until it recovers; by default at the end of the cell's steady phase."},
 			func(f *PlannedFault) *time.Duration { return &f.For }),
 		durationKey(Field{Key: "every", Type: span{}, Min: float64(time.Second), Max: float64(7 * day),
-			Doc: "Again each time so long has passed, while the steady phase lasts; never where that ends before 'at'."},
+			Doc: "Repeat after this time, while the steady phase lasts; never if that ends before 'at'."},
 			func(f *PlannedFault) *time.Duration { return &f.Every }),
 		wordKey(Field{Key: "from", Type: enum{}, Words: []string{FromEverybody, FromServers, FromClients}, Default: FromEverybody,
 			Doc: "Who the server is cut off from."}, func(f *PlannedFault) *string { return &f.From }),
-		durationKey(Field{Key: "delay", Type: span{}, Min: float64(time.Millisecond), Max: float64(time.Hour), Doc: "How late."},
+		durationKey(Field{Key: "delay", Type: span{}, Min: float64(time.Millisecond), Max: float64(time.Hour), Doc: "How much delay."},
 			func(f *PlannedFault) *time.Duration { return &f.Delay }),
-		numberKey(Field{Key: "percent", Type: whole{}, Min: 1, Max: 100, Doc: "How many of a hundred packets."}, 0,
+		numberKey(Field{Key: "percent", Type: whole{}, Min: 1, Max: 100, Doc: "Percentage of the packets."}, 0,
 			func(f *PlannedFault) *int { return &f.Percent }),
 		wordKey(Field{Key: "op", Type: enum{}, Words: []string{"create", "delete", "exists", "get", "set", "list", "sync", "multi"},
-			Doc: "Of which operation; without it of any."}, func(f *PlannedFault) *string { return &f.Op }),
-		numberKey(Field{Key: "times", Type: whole{}, Min: 1, Max: 1e6, Default: "1", Doc: "How often it strikes."}, 0,
+			Doc: "Which operation; any by default."}, func(f *PlannedFault) *string { return &f.Op }),
+		numberKey(Field{Key: "times", Type: whole{}, Min: 1, Max: 1e6, Default: "1", Doc: "How many times it is injected."}, 0,
 			func(f *PlannedFault) *int { return &f.Times }),
-		numberKey(Field{Key: "copies", Type: whole{}, Min: 1, Max: 100, Default: "1", Doc: "How many more of each event."}, 0,
+		numberKey(Field{Key: "copies", Type: whole{}, Min: 1, Max: 100, Default: "1", Doc: "How many extra copies of each event."}, 0,
 			func(f *PlannedFault) *int { return &f.Copies }),
 		numberKey(Field{Key: "sessions", Type: whole{}, Min: 1, Max: 1e5, Doc: "Of a storm, how many sessions beside those of the load are lost, or read."}, 0,
 			func(f *PlannedFault) *int { return &f.Sessions }),
 		numberKey(Field{Key: "ephemerals", Type: whole{}, Min: 1, Max: 5000, Default: "1", Doc: "Ephemeral znodes of each session that is lost. A session's end is one " +
-			"transaction that names all of them, and one above jute.maxbuffer would end the servers for good: so no more than fit with room to spare."}, 0,
+			"transaction that names all of them, and one above jute.maxbuffer would take the servers down for good: the maximum fits with room to spare."}, 0,
 			func(f *PlannedFault) *int { return &f.Ephemerals }),
-		numberKey(Field{Key: "watchers", Type: whole{}, Min: 1, Max: 1e4, Default: "1", Doc: "Sessions that each watch all ephemeral znodes of those that are lost."}, 0,
+		numberKey(Field{Key: "watchers", Type: whole{}, Min: 1, Max: 1e4, Default: "1", Doc: "Sessions that each watch all ephemeral znodes of the lost sessions."}, 0,
 			func(f *PlannedFault) *int { return &f.Watchers }),
 		numberKey(Field{Key: "znodes", Type: whole{}, Min: 1, Max: 1e4, Doc: "Znodes that each session reads after the change, one after the other."}, 0,
 			func(f *PlannedFault) *int { return &f.Znodes }),
 		numberKey(Field{Key: "size", Type: whole{}, Min: 1, Max: 1e6, Default: "100", Doc: "Bytes of data of each of these znodes."}, 0,
 			func(f *PlannedFault) *int { return &f.Size }),
-		wordKey(Field{Key: "direction", Type: enum{}, Words: []string{"both", "to-server", "to-client"}, Default: "both", Doc: "Which way is silent."},
+		wordKey(Field{Key: "direction", Type: enum{}, Words: []string{"both", "to-server", "to-client"}, Default: "both", Doc: "Which direction is silent."},
 			func(f *PlannedFault) *string { return &f.Direction }),
 	}
 }

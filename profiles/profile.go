@@ -27,7 +27,7 @@ type Profile struct {
 	Repetitions    int
 	Seed           uint64
 	Engine         string   // native or go-zookeeper
-	Ensemble       []string // axis: local:N, compose:N or Given; --servers replaces the only one
+	Ensemble       []string // axis: local:N, compose:N, compose:3+1 or Given; --servers replaces the only one
 	Fsync          bool     // of a local ensemble
 	SessionTimeout time.Duration
 	Secure         []string          // axis, of an ensemble that is started: how it is secured, or NotSecured; none: not at all

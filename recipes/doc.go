@@ -1,3 +1,3 @@
-// Package recipes is the promises of the coordination recipes: what a lock, a queue or an election does for its caller, whoever keeps it.
+// Package recipes declares the promises of the coordination recipes: what a lock, a queue or an election does for its caller, in any implementation.
 // The packages below keep them, each with the variants of one primitive.
 package recipes

@@ -85,7 +85,7 @@ var (
 	ErrClaimLost = errors.New("the claim was lost before the item was finished")
 )
 
-// InDoubtError is an ErrInDoubt that carries the item, because whoever has to find out needs it.
+// InDoubtError is an ErrInDoubt that carries the item, which the caller needs to find out what happened to it.
 type InDoubtError struct {
 	Item  Item
 	Cause error

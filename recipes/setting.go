@@ -2,7 +2,7 @@ package recipes
 
 import "context"
 
-// SettingValue is a version of a znode's data. The zero value is that of one who has seen nothing yet.
+// SettingValue is a version of a znode's data. The zero value is that of a session that has seen nothing yet.
 type SettingValue struct {
 	Data    []byte
 	Exists  bool  // false: the znode is missing

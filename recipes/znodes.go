@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Znodes are the names that a recipe, or whoever drives it, gives to znodes, each with the name of the parent: PARENT/NAME. They are regular
+// Znodes are the names that a recipe, or its caller, gives to znodes, each with the name of the parent: PARENT/NAME. They are regular
 // expressions of the whole, in which OBJECT is the znode that the recipe was given, # a number, SEQ the number that a server appends, GUID that of
 // an attempt to create, and PROTECTED a name with both, in any layout. Below the root of a run, what no such name fits is taken for somebody
 // else's, and stays.

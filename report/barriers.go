@@ -65,7 +65,7 @@ func secondsOf(group []row) table {
 	t.head("", "variant", "variant", true, partKeys)
 	t.head("", "sessions", "sessions", false, partKeys)
 	for i, n := range numbers {
-		t.head("seconds for so many barriers", fmt.Sprint(n), phrase.Count(n, "barrier")+", s", false, partOfOp+part(i))
+		t.head("seconds for this many barriers", fmt.Sprint(n), phrase.Count(n, "barrier")+", s", false, partOfOp+part(i))
 	}
 	for _, c := range all {
 		line := []string{c.label, fmt.Sprint(c.sessions)}
@@ -81,7 +81,7 @@ func secondsOf(group []row) table {
 	return t
 }
 
-const secondsCaption = "Seconds in all, from the first step of any session to the end of the last, for each to pass so many barriers."
+const secondsCaption = "Total seconds, from the first step of any session to the end of the last, for each session to pass this many barriers."
 
 // linear is by how much the time for a barrier may differ between numbers of barriers for the growth to be called linear.
 const linear = 0.20
@@ -107,9 +107,9 @@ func growth(group []row) []string {
 			continue
 		}
 		ratio := high / low
-		judged := fmt.Sprintf("the time grows linearly, for the longest is %s times the shortest", phrase.Fixed(ratio, 3))
+		judged := fmt.Sprintf("the time grows linearly: the longest is %s times the shortest", phrase.Fixed(ratio, 3))
 		if ratio > 1+linear {
-			judged = fmt.Sprintf("the time does not grow linearly, for the longest is %s times the shortest, where %s would do", phrase.Fixed(ratio, 3),
+			judged = fmt.Sprintf("the time does not grow linearly: the longest is %s times the shortest, where %s would count as linear", phrase.Fixed(ratio, 3),
 				phrase.Fixed(1+linear, 3))
 		}
 		all = append(all, fmt.Sprintf("%s, %s: each barrier took %s; %s.", c.label, phrase.Count(c.sessions, "session"), strings.Join(each, ", "), judged))

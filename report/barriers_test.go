@@ -19,8 +19,8 @@ func TestGrowthWithTheNumberOfBarriers(t *testing.T) {
 	}})
 	got := strings.Join(growth(rows), "\n")
 	for _, want := range []string{
-		"double-barrier, 50 sessions: each barrier took 100 ms at 200, 100 ms at 400, 102 ms at 1600; the time grows linearly, for the longest is 1.02",
-		"double-barrier, 100 sessions: each barrier took 100 ms at 200, 150 ms at 400; the time does not grow linearly, for the longest is 1.50",
+		"double-barrier, 50 sessions: each barrier took 100 ms at 200, 100 ms at 400, 102 ms at 1600; the time grows linearly: the longest is 1.02",
+		"double-barrier, 100 sessions: each barrier took 100 ms at 200, 150 ms at 400; the time does not grow linearly: the longest is 1.50",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("growth:\n%s\nwant in it\n%s", got, want)

@@ -12,7 +12,16 @@ import (
 
 // calibratedBy names a calibration.
 func calibratedBy(c results.Calibrated) string {
-	return fmt.Sprintf("Calibration of this machine, %s, with %s (%s)", c.Made.Format("2006-01-02 15:04"), phrase.Count(c.Servers, "server"), c.Ensemble)
+	return fmt.Sprintf("Calibration of this machine, %s, with %s", c.Made.Format("2006-01-02 15:04"), namedServers(c.Servers, c.Ensemble, c.Encrypted))
+}
+
+// namedServers names the servers of a calibration or a run.
+func namedServers(n int, ensemble string, encrypted bool) string {
+	text := fmt.Sprintf("%s (%s)", phrase.Count(n, "server"), ensemble)
+	if encrypted {
+		text += " over TLS"
+	}
+	return text
 }
 
 // like reports whether a calibration was made on servers like those of an environment: as that says, or else as the calibration was read for it.
@@ -27,14 +36,14 @@ func like(c results.Calibrated, e results.Environment) bool {
 func otherServers(c results.Calibrated, all ...results.Environment) string {
 	var others []string
 	for _, e := range all {
-		if one := fmt.Sprintf("%s (%s)", phrase.Count(e.Servers, "server"), e.Ensemble); !like(c, e) && !slices.Contains(others, one) {
+		if one := namedServers(e.Servers, e.Ensemble, e.Encrypted); !like(c, e) && !slices.Contains(others, one) {
 			others = append(others, one)
 		}
 	}
 	if len(others) == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" Its rates are of other servers than %s: calibrate with these to know theirs.", strings.Join(others, ", "))
+	return fmt.Sprintf(" Its rates were measured on servers other than %s: calibrate on these to get theirs.", strings.Join(others, ", "))
 }
 
 // calibration is what stored calibrations say of a run, a paragraph each; nothing where none was stored. The ensembles of a run may have several, where one
@@ -49,9 +58,9 @@ func calibration(run results.Run) (all []string) {
 			continue
 		}
 		its := func(e results.Environment) bool { return e.Calibration != nil && e.Calibration.SameAs(*c) }
-		text := fmt.Sprintf("%s: one run against another shows no difference of throughput below %s.", calibratedBy(*c), inPercent(c.Trust.Single))
+		text := fmt.Sprintf("%s: comparing two single runs cannot show a throughput difference below %s.", calibratedBy(*c), inPercent(c.Trust.Single))
 		if short := shorter(run, its, c.Trust.Shortest/1e3); len(short) > 0 {
-			text += fmt.Sprintf(" Median responses below %s are this machine's late timers as well: %s.", phrase.Seconds(c.Trust.Shortest/1e6), strings.Join(short, ", "))
+			text += fmt.Sprintf(" Median responses below %s include this machine's late timers: %s.", phrase.Seconds(c.Trust.Shortest/1e6), strings.Join(short, ", "))
 		}
 		all = append(all, text+otherServers(*c, slices.DeleteFunc(slices.Clone(everywhere), func(e results.Environment) bool { return !its(e) })...))
 	}
@@ -74,27 +83,27 @@ const manyPairs = 100
 // CalibrationOfPairs says which difference a comparison of so many pairs can be trusted with, and what the least difference that matters needs.
 func CalibrationOfPairs(c results.Calibrated, e results.Environment, pairs int, least float64) string {
 	visible := c.Trust.Pairs * math.Sqrt(10/float64(pairs))
-	text := fmt.Sprintf("%s: %s should show differences of throughput from about %s on", calibratedBy(c), phrase.Count(pairs, "pair"), inPercent(visible))
+	text := fmt.Sprintf("%s: %s should show throughput differences of about %s and more", calibratedBy(c), phrase.Count(pairs, "pair"), inPercent(visible))
 	switch need := int(math.Ceil(10 * math.Pow(c.Trust.Pairs/least, 2))); {
 	case visible <= least:
 	case need > manyPairs:
-		text += fmt.Sprintf("; the least that matters, %s, needs a quieter machine or longer runs", inPercent(least))
+		text += fmt.Sprintf("; the minimum effect, %s, needs a quieter machine or longer runs", inPercent(least))
 	default:
-		text += fmt.Sprintf("; the least that matters, %s, would take about %s, or a quieter machine", inPercent(least), phrase.Count(max(need, pairs+1), "pair"))
+		text += fmt.Sprintf("; the minimum effect, %s, would take about %s, or a quieter machine", inPercent(least), phrase.Count(max(need, pairs+1), "pair"))
 	}
 	return text + "." + otherServers(c, e)
 }
 
 // CalibrationOfLoads says which loads a search can be trusted with, and what zkbench itself can send.
 func CalibrationOfLoads(c results.Calibrated, e results.Environment, cores int) string {
-	text := fmt.Sprintf("%s: up to %s reads/s or %s writes/s are trusted, counted in requests; above that, responses contain queues of the machine itself.", calibratedBy(c),
+	text := fmt.Sprintf("%s: up to %s reads/s or %s writes/s can be trusted, counted in requests; above that, responses include queueing on this machine.", calibratedBy(c),
 		phrase.Number(c.Trust.Reads, 2), phrase.Number(c.Trust.Writes, 2))
 	if c.CPU > 0 {
-		text += fmt.Sprintf(" zkbench uses %s of CPU a request, so on %s it sends at most %s/s.", phrase.Seconds(c.CPU/1e6), phrase.Count(cores, "core"),
+		text += fmt.Sprintf(" zkbench uses %s of CPU per request, so on %s it sends at most %s/s.", phrase.Seconds(c.CPU/1e6), phrase.Count(cores, "core"),
 			phrase.Number(float64(cores)*1e6/c.CPU, 2))
 	}
 	if c.Trust.Shortest > 0 {
-		text += fmt.Sprintf(" A goal below %s is of this machine's timers too.", phrase.Seconds(c.Trust.Shortest/1e6))
+		text += fmt.Sprintf(" A goal below %s also measures this machine's timers.", phrase.Seconds(c.Trust.Shortest/1e6))
 	}
 	return text + otherServers(c, e)
 }

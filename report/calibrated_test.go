@@ -15,9 +15,9 @@ func TestCalibrated(t *testing.T) {
 		Conclusions: results.Trust{Reads: 9000, Writes: 1200, Shortest: 4000, Single: 0.25, Pairs: 0.1}}
 	on, off := true, false
 	same := results.Environment{Ensemble: "local", Servers: 1, ZooKeeper: "3.9.3", Fsync: &on, Cores: 2}
-	other, unsynced := same, same
-	other.Servers, unsynced.Fsync = 3, &off
-	for _, e := range []results.Environment{other, unsynced, {Ensemble: "external", Servers: 1, ZooKeeper: "3.9.3", Addresses: []string{"a:1"}}} {
+	other, unsynced, encrypted := same, same, same
+	other.Servers, unsynced.Fsync, encrypted.Encrypted = 3, &off, true
+	for _, e := range []results.Environment{other, unsynced, encrypted, {Ensemble: "external", Servers: 1, ZooKeeper: "3.9.3", Addresses: []string{"a:1"}}} {
 		if c.For(e).Same {
 			t.Errorf("%+v is taken for the ensemble of the calibration", e)
 		}
@@ -54,24 +54,24 @@ func TestCalibrated(t *testing.T) {
 	c2.Made, c2.Conclusions.Single = c.Made.Add(time.Hour), 0.5
 	two := several(other, five)
 	two.Environments[1].Calibration = c2.For(five)
-	const rates = "Its rates are of other servers than 3 servers (local)"
+	const rates = "Its rates were measured on servers other than 3 servers (local)"
 	for _, tc := range []struct{ name, got, has, not string }{
-		{"a run", strings.Join(calibration(run(same, quick)), ""), "2026-01-02 03:04, with 1 server (local:1): one run against another shows no difference of throughput below 25 %.", rates},
-		{"short responses", strings.Join(calibration(run(same, quick)), ""), "below 4 ms are this machine's late timers as well: v, 3 sessions.", rates},
+		{"a run", strings.Join(calibration(run(same, quick)), ""), "2026-01-02 03:04, with 1 server (local:1): comparing two single runs cannot show a throughput difference below 25 %.", rates},
+		{"short responses", strings.Join(calibration(run(same, quick)), ""), "below 4 ms include this machine's late timers: v, 3 sessions.", rates},
 		{"long responses", strings.Join(calibration(run(same, slow)), ""), "25 %", "late timers"},
 		{"other servers", strings.Join(calibration(run(other, slow)), ""), rates, "late timers"},
+		{"other connections", strings.Join(calibration(run(encrypted, slow)), ""), "on servers other than 1 server (local) over TLS: calibrate", "late timers"},
 		{"no calibration", strings.Join(calibration(results.Run{Environment: same, Cells: []results.Cell{quick}}), ""), "", "Calibration"},
 		{"several ensembles", strings.Join(calibration(several(same, other, five, other)), "|"), "than 3 servers (local), 5 servers (local): calibrate", "|"},
 		{"several that are alike", strings.Join(calibration(several(same, same)), "|"), "v, 3 sessions, w, 3 sessions.", "other servers"},
-		{"two calibrations", strings.Join(calibration(two), "|"), "below 25 %. Median responses below 4 ms are this machine's late timers as well: v, 3 sessions. Its rates are of other servers than " +
-			"3 servers (local): calibrate with these to know theirs.|Calibration of this machine, 2026-01-02 04:04, with 1 server (local:1): one run against another shows no difference of " +
-			"throughput below 50 %. Median responses below 4 ms are this machine's late timers as well: w, 3 sessions. Its rates are of other servers than 5 servers (local)", "5 servers (local), 3"},
-		{"enough pairs", pairs(same, 10, 0.1), "10 pairs should show differences of throughput from about 10 % on.", "would take"},
-		{"too few pairs", pairs(same, 10, 0.05), "the least that matters, 5 %, would take about 40 pairs", rates},
-		{"far too few pairs", pairs(same, 10, 0.01), "the least that matters, 1 %, needs a quieter machine or longer runs.", "would take"},
-		{"fewer pairs show less", pairs(other, 5, 0.2), "from about 14 % on. " + rates, "would take"},
+		{"two calibrations", strings.Join(calibration(two), "|"), "below 25 %. Median responses below 4 ms include this machine's late timers: v, 3 sessions. Its rates were measured on servers other than " +
+			"3 servers (local): calibrate on these to get theirs.|Calibration of this machine, 2026-01-02 04:04, with 1 server (local:1): comparing two single runs cannot show a throughput difference below 50 %. Median responses below 4 ms include this machine's late timers: w, 3 sessions. Its rates were measured on servers other than 5 servers (local)", "5 servers (local), 3"},
+		{"enough pairs", pairs(same, 10, 0.1), "10 pairs should show throughput differences of about 10 % and more.", "would take"},
+		{"too few pairs", pairs(same, 10, 0.05), "the minimum effect, 5 %, would take about 40 pairs", rates},
+		{"far too few pairs", pairs(same, 10, 0.01), "the minimum effect, 1 %, needs a quieter machine or longer runs.", "would take"},
+		{"fewer pairs show less", pairs(other, 5, 0.2), "of about 14 % and more. " + rates, "would take"},
 		{"loads", CalibrationOfLoads(*c.For(other), other, 2), "up to 9000 reads/s or 1200 writes/s", "late timers"},
-		{"the generator", CalibrationOfLoads(*c.For(other), other, 2), "uses 40 us of CPU a request, so on 2 cores it sends at most 50000/s. A goal below 4 ms", "late"},
+		{"the generator", CalibrationOfLoads(*c.For(other), other, 2), "uses 40 us of CPU per request, so on 2 cores it sends at most 50000/s. A goal below 4 ms", "late"},
 	} {
 		if !strings.Contains(tc.got, tc.has) || strings.Contains(tc.got, tc.not) && tc.not != "" {
 			t.Errorf("%s: %q has to say %q, and not %q", tc.name, tc.got, tc.has, tc.not)

@@ -14,14 +14,18 @@ import (
 func Calibration(doc results.Calibration, look Look) Report {
 	return func(w io.Writer) error {
 		out := &printer{w: w, width: look.width()}
-		out.line(fmt.Sprintf("Calibration of %s on %s: %s, %s of ZooKeeper %s (%s)", doc.Host, doc.Made.Format("2006-01-02 15:04"),
-			phrase.Count(doc.Cores, "core"), phrase.Count(doc.Servers, "server"), doc.ZooKeeper, doc.Ensemble))
+		over := ""
+		if doc.Encrypted {
+			over = " over TLS"
+		}
+		out.line(fmt.Sprintf("Calibration of %s on %s: %s, %s of ZooKeeper %s (%s)%s", doc.Host, doc.Made.Format("2006-01-02 15:04"),
+			phrase.Count(doc.Cores, "core"), phrase.Count(doc.Servers, "server"), doc.ZooKeeper, doc.Ensemble, over))
 		out.line("")
 		times := table{below: []string{"this machine", "p50", "p99", "max", "samples"}, text: []bool{true}}
 		for _, row := range []struct {
 			name string
 			s    results.Spent
-		}{{"timer lag, idle", doc.TimerLag}, {"timer lag, with the load", doc.LoadedLag}, {"socket round trip", doc.RoundTrip}, {"way to a driver and back", doc.Seam}, {"fsync in " + doc.Dir, doc.Fsync}} {
+		}{{"timer lag, idle", doc.TimerLag}, {"timer lag, under load", doc.LoadedLag}, {"socket round trip", doc.RoundTrip}, {"round trip to a driver", doc.Seam}, {"fsync in " + doc.Dir, doc.Fsync}} {
 			times.rows = append(times.rows, []string{row.name, told(row.s.Median), told(row.s.P99), told(row.s.Max), fmt.Sprint(row.s.Count)})
 		}
 		whole := Look{Box: look.Box, Width: math.MaxInt}
@@ -40,7 +44,7 @@ func Calibration(doc results.Calibration, look Look) Report {
 		}
 		t.rows = append(t.rows, []string{"connections", phrase.Number(doc.Connections, 3), "-", "-", "-", "-", "-", "-", "-"})
 		out.try(t.draw(w, whole))
-		out.line(fmt.Sprintf("Medians of %s of %s each; the spread is the greatest over the smallest of them, less 1.", phrase.Count(len(doc.Work[0].Rates), "run"), phrase.Seconds(doc.RunSeconds)))
+		out.line(fmt.Sprintf("Medians of %s of %s each; the spread is the largest divided by the smallest, minus 1.", phrase.Count(len(doc.Work[0].Rates), "run"), phrase.Seconds(doc.RunSeconds)))
 		out.line("")
 		for _, text := range doc.InPlainWords {
 			out.line(text)

@@ -15,6 +15,9 @@ const plannedShare = 0.75
 // between is the outcome of a search that found an interval and no figure in it.
 const between = "between"
 
+// atLeast is the outcome of a search whose highest load passed.
+const atLeast = "at least"
+
 // cliff is the elasticity above which a little more load costs a lot.
 const cliff = 3
 
@@ -86,6 +89,9 @@ func writeCapacity(out *printer, doc results.Capacity, draw func(table) error) {
 		if doc.Shares > 0 {
 			together = "; " + phrase.Count(doc.Shares, "share")
 		}
+		if len(doc.Probes) > 0 && doc.Probes[0].Znodes != nil {
+			together += "; " + phrase.Count(int(*doc.Probes[0].Znodes), "znode") + " before the load"
+		}
 		out.line(fmt.Sprintf("%s, %s over %s: ZooKeeper %s, %s (%s); %s of %s; seed %d%s", doc.Profile, doc.Variant, doc.Over, e.ZooKeeper, phrase.Count(e.Servers, "server"),
 			e.Ensemble, phrase.Count(e.Cores, "core"), e.CPU, doc.Seed, together))
 		out.line("")
@@ -113,6 +119,9 @@ func capacitySentences(doc results.Capacity) (lines []string) {
 		lines = append(lines, fmt.Sprintf("Stops that make many operations late at once are rarer than the probes are long. Plan for at most %s (%.0f %% of the lower end), find what stops the servers "+
 			"(garbage collection, a slow disk, a busy host), or search with a longer --budget.", phrase.Number(plannedShare**doc.Low, 3), 100*plannedShare))
 	}
+	if doc.Outcome == "limited" {
+		lines = append(lines, "More load needs more of zkbench: more CPUs for it, servers that do not share its machine, or several hosts that search together (--share and --meet, docs/fleet.md).")
+	}
 	if doc.Elasticity != nil {
 		kind := "Flat"
 		if *doc.Elasticity > cliff {
@@ -120,9 +129,12 @@ func capacitySentences(doc results.Capacity) (lines []string) {
 		}
 		lines = append(lines, fmt.Sprintf("%s: 1 %% more load costs %s %% of the percentile in %s.", kind, phrase.Number(*doc.Elasticity, 2), doc.Binding))
 	}
-	if doc.Limit != "" {
+	if doc.Outcome == atLeast {
+		lines = append(lines, "No load failed, so nothing tells what will limit. A higher --to searches on.")
+	} else if doc.Limit != "" {
 		lines = append(lines, "Limit: "+strings.Join(append([]string{doc.Limit}, doc.Evidence...), "; ")+".")
 	}
+	lines = append(lines, curve(doc)...)
 	if doc.Soak != "" {
 		lines = append(lines, "Soak: "+doc.Soak)
 	}
@@ -131,9 +143,30 @@ func capacitySentences(doc results.Capacity) (lines []string) {
 		lines = append(lines, "Moved: "+m+".")
 	}
 	if len(doc.NotMonotone) > 0 {
-		lines = append(lines, fmt.Sprintf("Loads that contradict each other, a lower one failed and a higher one passed: %v", doc.NotMonotone))
+		lines = append(lines, "Loads that contradict each other, a lower one failed and a higher one passed: "+figures(doc.NotMonotone))
 	}
 	return lines
+}
+
+// curve tells the critical loads of other limits.
+func curve(doc results.Capacity) []string {
+	var all []string
+	for _, c := range doc.Curve {
+		text := "none known"
+		switch {
+		case c.Load != nil:
+			text = fmt.Sprintf("%s (%s to %s)", loadText(c.Load), loadText(c.Low), loadText(c.High))
+		case c.Low != nil:
+			text = "at least " + loadText(c.Low)
+		case c.High != nil:
+			text = "less than " + loadText(c.High)
+		}
+		all = append(all, c.Goal+": "+text)
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return []string{"By the same samples, not confirmed by fresh ones: " + strings.Join(all, "; ") + "."}
 }
 
 // slowRecovery is how long the base latency may take to come back before that is worth a sentence.
@@ -170,19 +203,31 @@ func leftovers(doc results.Capacity) []string {
 // probesOf is a line for each probe.
 func probesOf(doc results.Capacity) table {
 	t := table{below: []string{"probe", "purpose", "load", "due", "done", "over", "p99 ms", "decision", "reason"}, text: []bool{true, true, false, false, false, false, false, true, true}}
+	only := "" // goal, which needs no naming
+	if len(doc.Goals) == 1 {
+		only = doc.Goals[0] + ": "
+	}
 	for i, p := range doc.Probes {
 		due, done, over := 0, 0, make([]int, len(doc.Goals))
 		for _, b := range p.Blocks {
 			due, done = due+b.Due, done+b.Done
-			for k, n := range b.Over {
-				over[k] += n
+			for k := range min(len(over), len(b.Over)) {
+				over[k] += b.Over[k]
 			}
 		}
 		t.rows = append(t.rows, []string{fmt.Sprint(i + 1), p.Purpose, phrase.Number(p.Load, 4), fmt.Sprint(due), fmt.Sprint(done),
-			strings.Trim(fmt.Sprint(over), "[]"), milliseconds(p.P99), p.Decision, p.Reason})
+			strings.Trim(fmt.Sprint(over), "[]"), milliseconds(p.P99), decided(p), strings.TrimPrefix(p.Reason, only)})
 	}
 	t.markdown = t.below
 	return t
+}
+
+// decided is what a probe says of its load; a warm-up says nothing.
+func decided(p results.CapacityProbe) string {
+	if p.Purpose == "warm-up" {
+		return "-"
+	}
+	return p.Decision
 }
 
 // CapacitySentence is the answer in one sentence.
@@ -195,6 +240,8 @@ func CapacitySentence(doc results.Capacity) string {
 		return fmt.Sprintf("capacity between %s and %s %s within %s: %s", loadText(doc.Low), loadText(doc.High), doc.Unit, goals, doc.Reason)
 	case doc.Outcome == "none" && doc.Failed != nil:
 		return fmt.Sprintf("no capacity within %s: the lowest load, %s %s, fails already (%s)", goals, loadText(doc.Failed), doc.Unit, doc.Reason)
+	case doc.Outcome == atLeast && doc.Load != nil:
+		return fmt.Sprintf("capacity at least %s %s within %s: the highest load allowed (--to) passes", loadText(doc.Load), doc.Unit, goals)
 	case doc.Load != nil:
 		return fmt.Sprintf("capacity at least %s %s within %s (%s: %s)", loadText(doc.Load), doc.Unit, goals, doc.Outcome, doc.Reason)
 	}
@@ -241,7 +288,7 @@ func CapacityTests(name string, rungs []Rung) Tests {
 		default:
 			c.Answer, c.Message = Failed, r.Exit.Reason
 		}
-		last := end("the search comes to its end", []Case{c}, r.Exit, false, 0)
+		last := end("the search finishes", []Case{c}, r.Exit, false, 0)
 		if r.Name != "" {
 			last.Name += " on " + r.Name
 		}
@@ -251,4 +298,13 @@ func CapacityTests(name string, rungs []Rung) Tests {
 		t.Started = rungs[0].Started
 	}
 	return t
+}
+
+// figures is a list of them with four digits.
+func figures(all []float64) string {
+	var texts []string
+	for _, load := range all {
+		texts = append(texts, phrase.Number(load, 4))
+	}
+	return strings.Join(texts, ", ")
 }

@@ -14,7 +14,8 @@ func TestProbesFitTheWidth(t *testing.T) {
 	load, p99 := 195.7, 7880.0
 	reason := "no faster any more after 4 blocks: mean response 13.3 ms in the first, 48.3 ms in the last"
 	doc := results.Capacity{Outcome: "interrupted", Reason: "interrupted", Goals: []string{"p99<200ms"}, Probes: []results.CapacityProbe{
-		{Purpose: "confirm", Load: load, P99: &p99, Decision: "undecided", Reason: reason, Blocks: []results.CapacityBlock{{Due: 11901, Done: 11908, Over: []int{6423}}}}}}
+		{Purpose: "confirm", Load: load, P99: &p99, Decision: "undecided", Reason: reason, Blocks: []results.CapacityBlock{{Due: 11901, Done: 11908, Over: []int{6423}}}}},
+		NotMonotone: []float64{106.60994547120254, 141.4213562373095}}
 	for _, width := range []int{80, 100} {
 		var out strings.Builder
 		if err := Capacity(doc, Look{Width: width})(&out); err != nil {
@@ -25,7 +26,7 @@ func TestProbesFitTheWidth(t *testing.T) {
 				t.Errorf("%d columns for %d: %s", n, width, line)
 			}
 		}
-		if said := strings.Join(strings.Fields(out.String()), " "); strings.Contains(said, "interrupted (") || !strings.Contains(said, "48.3") {
+		if said := strings.Join(strings.Fields(out.String()), " "); strings.Contains(said, "interrupted (") || !strings.Contains(said, "48.3") || !strings.Contains(said, "passed: 106.6, 141.4") {
 			t.Errorf("at %d columns: %s", width, said)
 		}
 	}
@@ -81,6 +82,15 @@ func TestRecoveryIsTold(t *testing.T) {
 		if got := strings.Join(recovery(doc), "\n"); !strings.Contains(got, want) || (got == "") != (want == "") {
 			t.Errorf("%q, want %q", got, want)
 		}
+	}
+}
+
+// Critical loads of limits that were not searched for are told, as far as they are known.
+func TestTheCurveIsTold(t *testing.T) {
+	low, load, high := 100., 150., 200.
+	doc := results.Capacity{Curve: []results.CriticalLoad{{Goal: "p99<1ms"}, {Goal: "p99<2ms", High: &high}, {Goal: "p99<5ms", Low: &low, Load: &load, High: &high}, {Goal: "p99<9ms", Low: &low}}}
+	if got, want := strings.Join(curve(doc), "\n"), "p99<1ms: none known; p99<2ms: less than 200; p99<5ms: 150 (100 to 200); p99<9ms: at least 100."; !strings.HasSuffix(got, want) {
+		t.Errorf("%s, want %s", got, want)
 	}
 }
 

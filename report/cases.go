@@ -94,7 +94,7 @@ func RunTests(run results.Run) Tests {
 		all = append(all, c)
 	}
 	seconds := max(run.Finished.Sub(run.Started).Seconds(), 0)
-	return Tests{run.Profile, run.Started, append(all, end("the run comes to its end", all, run.Exit, run.Partial, seconds))}
+	return Tests{run.Profile, run.Started, append(all, end("the run finishes", all, run.Exit, run.Partial, seconds))}
 }
 
 // end is the case of a result's end. It fails where no other case says why the exit code is not 0.
@@ -139,7 +139,7 @@ func ComparisonTests(name string, doc results.Comparison) Tests {
 			all = append(all, c)
 		}
 	}
-	return Tests{name, doc.Made, append(all, end("the comparison comes to its end", all, doc.Exit, false, 0))}
+	return Tests{name, doc.Made, append(all, end("the comparison finishes", all, doc.Exit, false, 0))}
 }
 
 // TrendTests are what a series of runs passes or does not: one a metric of each cell, which fails where its last change is a regression and is an error
@@ -154,9 +154,9 @@ func TrendTests(name string, doc results.Trend) Tests {
 			c.Message = fmt.Sprintf("regression of %s: %s from %s on, %s before, %s", s.Metric, valueText(s.Metric, last.To), doc.Runs[last.After].Dir,
 				valueText(s.Metric, last.From), effectText(results.MetricComparison{Scale: s.Scale}, &last.Effect))
 		} else if s.Used < s.Needed {
-			c.Answer, c.Message = Unknown, fmt.Sprintf("%s of %s: a change needs %d at least", s.Metric, phrase.Count(s.Used, "run"), s.Needed)
+			c.Answer, c.Message = Unknown, fmt.Sprintf("%s of %s: finding a change needs at least %d", s.Metric, phrase.Count(s.Used, "run"), s.Needed)
 		}
 		all = append(all, c)
 	}
-	return Tests{name, doc.Made, append(all, end("the trend comes to its end", all, doc.Exit, false, 0))}
+	return Tests{name, doc.Made, append(all, end("the trend finishes", all, doc.Exit, false, 0))}
 }

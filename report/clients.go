@@ -2,26 +2,30 @@ package report
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/zkbench/zkbench/results"
 )
 
-const clientsCaption = "What the clients and the servers used. Client CPU is that of the driver's processes, and of zkbench itself where it holds the sessions: its measuring " +
-	"included. Memory is resident, all of a driver's processes by all of their sessions. Requests and watch events are counted by the servers of ZooKeeper. Fairness is Jain's index of the " +
-	"grants per session: 1 is even. A stale write comes after one of a later grant; 'lock free' is from the end, or the stop, of its holder to the next grant of a lock."
+const clientsCaption = "Resources that clients and servers used. Client CPU is that of the driver's processes, or of zkbench itself, measuring included, where it holds " +
+	"the sessions. Memory is the resident memory of all of a driver's processes, divided by their sessions. Requests and watch events are counted by the ZooKeeper servers. Fairness is Jain's index of " +
+	"grants per session: 1 is even. A stale write comes after a write of a later grant; 'lock free' is the time from the holder's death, or stop, to the next grant of its lock."
 
 // clientsOf is what clients that are not zkbench's used, beside those that are. It has no rows where no cell has a driver.
 func clientsOf(group []row) table {
 	if !slices.ContainsFunc(group, func(r row) bool { return r.cells[0].Driver != nil }) {
 		return table{}
 	}
+	units := group[0].unit()
+	of := strings.TrimSuffix(units, "s")
+	short := map[bool]string{true: "op", false: of}[of == "operation"]
 	all := append(keys(group),
-		column{"", "grants/s", "grants/s", false, partOfOp, func(r row) string { return r.grants.rate() }},
+		column{"", units + "/s", units + "/s", false, partOfOp, func(r row) string { return r.grants.rate() }},
 		column{"hand-off", "p50 ms", "hand-off p50, ms", false, partOfOp, func(r row) string { return r.handOff.rate() }})
-	add := func(above, below, markdown string, of func(results.Cell) (float64, bool)) {
-		all = append(all, column{above, below, markdown, false, partOfOp + 1, func(r row) string { return r.figure(byOperations, of).rate() }})
+	add := func(above, below, markdown string, figure func(results.Cell) (float64, bool)) {
+		all = append(all, column{above, below, markdown, false, partOfOp + 1, func(r row) string { return r.figure(byOperations, figure).rate() }})
 	}
-	add("client", "CPU us/grant", "client CPU, us per grant", clientCPU)
+	add("client", "CPU us/"+short, "client CPU, us per "+of, clientCPU)
 	add("client", "KiB/session", "client memory, KiB per session", func(c results.Cell) (float64, bool) {
 		if c.Driver == nil {
 			return 0, false
@@ -35,14 +39,14 @@ func clientsOf(group []row) table {
 			return times * v / max(done, 1), known && done > 0 && !elsewhere(c)
 		}
 	}
-	add("server", "CPU us/grant", "server CPU, us per grant", func(c results.Cell) (float64, bool) {
+	add("server", "CPU us/"+short, "server CPU, us per "+of, func(c results.Cell) (float64, bool) {
 		if d := c.Driver; d != nil && elsewhere(c) {
 			return known(d.ServerCPUPerOp)
 		}
 		return served("cpu_s", 1e6)(c)
 	})
-	add("server", "requests/grant", "requests per grant", served("requests", 1))
-	add("server", "events/grant", "watch events per grant", served("watch_events", 1))
+	add("server", "requests/"+short, "requests per "+of, served("requests", 1))
+	add("server", "events/"+short, "watch events per "+of, served("watch_events", 1))
 	all = append(all, column{"", "fairness", "fairness", false, partOfOp, func(r row) string {
 		return r.figure(byOperations, func(c results.Cell) (float64, bool) {
 			v, known := c.Cost["fairness_jain"]
@@ -50,8 +54,8 @@ func clientsOf(group []row) table {
 		}).count()
 	}})
 	for _, c := range [][3]string{{"unfenced", "stale writes taken without a fence", "stale_writes_unfenced"}, {"fenced", "stale writes taken with a fence", "stale_writes_accepted"}} {
-		of := func(cell results.Cell) (float64, bool) { v, known := cell.Cost[c[2]]; return v, known }
-		all = append(all, column{"stale", c[0], c[1], false, partOfOp + 1, func(r row) string { return r.figure(byOperations, of).count() }})
+		taken := func(cell results.Cell) (float64, bool) { v, known := cell.Cost[c[2]]; return v, known }
+		all = append(all, column{"stale", c[0], c[1], false, partOfOp + 1, func(r row) string { return r.figure(byOperations, taken).count() }})
 	}
 	for _, c := range [][3]string{{"killed ms", "lock free after its holder was killed, ms", "kill-holder"}, {"stopped ms", "lock free after its holder was stopped, ms", "pause-holder"}} {
 		add("lock free", c[0], c[1], func(cell results.Cell) (float64, bool) { return lockFree(cell, c[2]) })

@@ -1,6 +1,8 @@
 package report
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/zkbench/zkbench/internal/golden"
@@ -30,4 +32,15 @@ func TestClientsTable(t *testing.T) {
 	run.Profile, run.Cells = "libraries", []results.Cell{own, driven, silent}
 	golden.Compare(t, "clients.md", render(t, Markdown(run)))
 	golden.Compare(t, "clients.txt", render(t, Text(run, Look{Width: 120})))
+}
+
+// What is neither a grant nor of one kind alone, such as what queues do, is counted in operations.
+func TestClientsOfQueues(t *testing.T) {
+	c := cell("driver:kazoo", 10, 1, 61.5, 4.2)
+	c.Driver, c.Measured = &results.Driver{Name: "kazoo", Store: "zookeeper"}, []results.Measure{{Op: "put", Role: results.RoleOperation, Unit: "puts"}, {Op: "take", Role: results.RoleOperation, Unit: "takes"}}
+	run := quickstart()
+	run.Cells = []results.Cell{c}
+	if heads := clientsOf(rowsOf(run)).markdown; !slices.Contains(heads, "operations/s") || slices.ContainsFunc(heads, func(h string) bool { return strings.Contains(h, "grant") }) {
+		t.Errorf("the heads are %q", heads)
+	}
 }

@@ -23,7 +23,7 @@ func TestTransactionsAreComparedByTheirParticipants(t *testing.T) {
 		cell("flat", 3, 200), cell("coordinator", 3, 100), cell("flat", 10, 100), cell("coordinator", 10, 200),
 	}})
 	got := strings.Join(sentences(rows), "\n")
-	want := "coordinator was seen ahead of flat from 10 participants on: 4.0 times the operations per second at 30."
+	want := "coordinator was ahead of flat at 10 participants and above: 4.0 times the operations per second at 30."
 	if !strings.HasPrefix(got, want) || strings.Contains(got, "\n") {
 		t.Errorf("sentences:\n%s\nwant the one\n%s", got, want)
 	}
@@ -39,7 +39,7 @@ func TestTransactionsAreComparedByTheirParticipants(t *testing.T) {
 			t.Errorf("columns %s, first row %s", heads, first)
 		}
 	}
-	if got := costsCaption(rows); !strings.HasPrefix(got, "What one transaction cost all sessions together") {
+	if got := costsCaption(rows); !strings.HasPrefix(got, "Cost of one transaction to all sessions together") {
 		t.Errorf("caption %q", got)
 	}
 	if title := rows[0].title(); title != "coordinator, 30 sessions, 3 participants" {

@@ -34,7 +34,7 @@ func compare(a, b row) (outcome, string) {
 // incomparable is why two rows may not be compared; empty if they may.
 func incomparable(a, b row) string {
 	if a.cells[0].Parameters["failover"] == "crash" {
-		return "after a crash nearly all of the hand-off is the session timeout, and the rate follows from it"
+		return "after a crash the hand-off is almost entirely the session timeout, which also determines the rate"
 	}
 	for _, r := range []row{a, b} {
 		if why := r.disqualified(); why != "" {
@@ -47,7 +47,7 @@ func incomparable(a, b row) string {
 	}
 	if a.offered > 0 {
 		if !a.p50.known || !b.p50.known {
-			return "a response of all operations is not known, and the rate is the profile's"
+			return "the response of all operations is not known, and the rate is set by the profile"
 		}
 		for _, r := range []row{a, b} {
 			if r.p50.atLeast {
@@ -90,7 +90,7 @@ func (r row) disqualified() string {
 	}
 	switch {
 	case !r.grants.known || r.grants.value == 0:
-		return map[bool]string{true: "was granted nothing", false: "did nothing"}[r.givesGrants()]
+		return map[bool]string{true: "got no grant", false: "completed nothing"}[r.givesGrants()]
 	case r.partial():
 		return "was cut short"
 	}

@@ -62,15 +62,15 @@ func writeComparison(out *printer, doc results.Comparison, draw func(table) erro
 		if slices.ContainsFunc(doc.Cells, func(c results.CellComparison) bool {
 			return slices.ContainsFunc(c.Metrics, func(m results.MetricComparison) bool { return m.Least != nil })
 		}) {
-			median += ", and 'could show' is the difference that so many pairs with this spread would have shown in 4 of 5 comparisons"
+			median += ", and 'could show' is the difference that this many pairs with this spread would show in 4 of 5 comparisons"
 		}
 	}
 	if doc.Design == results.DesignSearches {
-		out.paragraphs([]string{fmt.Sprintf("Each side is one search; the interval of the ratio is made of both of theirs (%s %%). Below %s %% a difference does not matter.",
+		out.paragraphs([]string{fmt.Sprintf("Each side is one search; the interval of the ratio combines both of theirs (%s %%). Differences below %s %% do not matter.",
 			phrase.Number(100*cmp.Or(IntervalLevel(doc), 1-doc.Alpha), 3), phrase.Number(100*doc.MinEffect, 3))})
 	} else if metricsIn(doc) > 0 {
-		out.paragraphs([]string{fmt.Sprintf("Effects are of the candidate to the baseline, with their interval of %s %%%s; p is of %s, after Holm's adjustment over %s. "+
-			"Below %s %% a difference does not matter.", phrase.Number(100*cmp.Or(IntervalLevel(doc), 1-doc.Alpha), 3), median, test,
+		out.paragraphs([]string{fmt.Sprintf("Effects compare the candidate with the baseline, with %s %% intervals%s; p is from %s, with Holm's adjustment over %s. "+
+			"Differences below %s %% do not matter.", phrase.Number(100*cmp.Or(IntervalLevel(doc), 1-doc.Alpha), 3), median, test,
 			phrase.Count(metricsIn(doc), "metric"), phrase.Number(100*doc.MinEffect, 3))})
 	}
 	if doc.Exit.Code != 0 {
@@ -133,7 +133,7 @@ func comesFirst(c results.CellComparison) (lines []string) {
 		}
 	}
 	if c.Baseline.Failed > 0 || c.Candidate.Failed > 0 {
-		lines = append(lines, fmt.Sprintf("Failed: %s of the baseline and %s of the candidate. Times are of what succeeded.", failures(c.Baseline), failures(c.Candidate)))
+		lines = append(lines, fmt.Sprintf("Failed: %s of the baseline and %s of the candidate. Times cover successful operations only.", failures(c.Baseline), failures(c.Candidate)))
 	}
 	if c.Baseline.Saturated > 0 || c.Candidate.Saturated > 0 {
 		lines = append(lines, fmt.Sprintf("The offered load was not sustained in %d of %s of the baseline and %d of %s of the candidate.",
@@ -145,7 +145,7 @@ func comesFirst(c results.CellComparison) (lines []string) {
 func failures(s results.CellSide) string {
 	all := s.Operations + s.Failed
 	if all == 0 {
-		return "nothing of nothing"
+		return "0 of 0"
 	}
 	return fmt.Sprintf("%d of %d (%s %%)", s.Failed, all, phrase.Number(100*float64(s.Failed)/float64(all), 2))
 }
@@ -240,22 +240,22 @@ func reasons(c results.CellComparison, inPairs bool) (lines []string) {
 		case m.Reason != "":
 			text += m.Reason + "."
 		case inPairs && m.Missing > 0:
-			text += fmt.Sprintf("about %s more would bring a verdict in 4 of 5 comparisons, if ratio and spread stay as they are.", phrase.Count(m.Missing, "pair"))
+			text += fmt.Sprintf("about %s more would give a verdict in 4 of 5 comparisons, if ratio and spread stay the same.", phrase.Count(m.Missing, "pair"))
 		case inPairs:
-			text += "the ratio is so near to the least difference that matters that no affordable number of pairs would bring a verdict."
+			text += "the ratio is too close to the minimum effect for any affordable number of pairs to give a verdict."
 		case m.Low == nil && m.Missing > 0:
 			few = append(few, m.Metric)
 			need = max(need, m.Missing)
 			continue
 		case m.Missing > 0:
-			text += fmt.Sprintf("%s a side more would probably tell.", phrase.Count(m.Missing, "run"))
+			text += fmt.Sprintf("%s more per side would probably decide it.", phrase.Count(m.Missing, "run"))
 		default:
-			text += "no number of runs that can be made would tell."
+			text += "no practical number of runs would decide it."
 		}
 		lines = append(lines, text)
 	}
 	if len(few) > 0 {
-		lines = append([]string{fmt.Sprintf("Nothing follows from %s and %s: at least %s a side more are needed for %s. What is in parentheses was seen.",
+		lines = append([]string{fmt.Sprintf("No conclusion from %s and %s: at least %s more per side needed for %s. Parentheses show the range seen.",
 			phrase.Count(c.Baseline.Runs, "run"), phrase.Count(c.Candidate.Runs, "run"), phrase.Count(need, "run"), strings.Join(few, ", "))}, lines...)
 	}
 	return lines

@@ -45,7 +45,7 @@ func TestComparisonsTellTheWorstFirst(t *testing.T) {
 		for _, want := range []string{"DIFFERENT ENVIRONMENTS, kernel: 6.1 and 6.2", "lock, predecessor against naive, 50 sessions, 100/s, open loop, hold 5ms",
 			"VIOLATED by the candidate: fifo.", "Failed: 10 of 1000 (1 %) of the baseline and 0 of 100 (0 %) of the candidate.",
 			"not sustained in 0 of 2 runs of the baseline and 1 of 1 run of the candidate", "p50(acquire.response)", "REGRESSION",
-			"Nothing follows from 2 runs and 1 run: at least 3 runs a side more are needed for throughput.", "errors: 7 runs a side more would probably tell.",
+			"No conclusion from 2 runs and 1 run: at least 3 runs more per side needed for throughput.", "errors: 7 runs more per side would probably decide it.",
 			"p99(acquire.response): 100 samples.", "Only the candidate has x.", "Exit code 4: violated by the candidate: fifo."} {
 			at := strings.Index(out, want)
 			if at < place {
@@ -96,8 +96,8 @@ func TestPairs(t *testing.T) {
 		"lock, two against one, 50 sessions", "VIOLATED by the candidate: mutual-exclusion.", "No evidence in some runs of the candidate: liveness.",
 		"Failed: 0 of 1000 (0 %) of the baseline and 10 of 1000 (1 %) of the candidate.", "not sustained in 0 of 6 runs of the baseline and 2 of 6 runs of the candidate",
 		"could show", "p50(hand-off.service)", "18.1 ms", "6.24 ms", "-64 %", "-82 %..-45 %", "0.062", "120 %", "IMPROVEMENT", "throughput", "69.2/s", "INCONCLUSIVE",
-		"throughput: about 14 pairs more", "errors: one value is 0", "p50(acquire.response): the ratio is so near", "Ended at the planned look.",
-		"interval of 96.9 %", "p is of the sign-flip test", "Exit code 4: violated: mutual-exclusion."} {
+		"throughput: about 14 pairs more", "errors: one value is 0", "p50(acquire.response): the ratio is too close", "Ended at the planned look.",
+		"96.9 % intervals", "p is from the sign-flip test", "Exit code 4: violated: mutual-exclusion."} {
 		at := strings.Index(text.String()[last:], want)
 		if at < 0 {
 			t.Fatalf("the text does not say %q after its first %d bytes:\n%s", want, last, text.String())

@@ -97,7 +97,7 @@ func logs(values []float64) (all []float64) {
 type decision struct {
 	at      row
 	outcome outcome
-	decided bool // otherwise nothing follows
+	decided bool // otherwise there is no conclusion
 	of      []contest
 }
 
@@ -168,7 +168,7 @@ func (t tournament) conclusions(load []row, variants []string) string {
 			clauses = append(clauses, t.conclusion(load, winner, other))
 		}
 	}
-	return strings.Join(clauses, "; ") + fmt.Sprintf(" (%s of each, at most %.0f %% for a wrong one among %s: U test, Holm)", phrase.Count(t.runs, "run"),
+	return strings.Join(clauses, "; ") + fmt.Sprintf(" (%s of each, at most a %.0f %% chance of a wrong conclusion in %s: U test, Holm)", phrase.Count(t.runs, "run"),
 		100*alpha, phrase.Count(len(t.contests), "comparison"))
 }
 
@@ -185,7 +185,7 @@ func (t tournament) conclusion(load []row, a, b string) string {
 	at := last.at.contended()
 	switch {
 	case !last.decided:
-		return fmt.Sprintf("of %s and %s nothing follows at %s: %s", a, b, at, last.factors())
+		return fmt.Sprintf("no conclusion about %s and %s at %s: %s", a, b, at, last.factors())
 	case last.outcome == noDifference:
 		return fmt.Sprintf("%s and %s are equivalent within %.0f %% at %s", a, b, 100*(minEffect-1), at)
 	case last.outcome == mixed:
@@ -195,9 +195,12 @@ func (t tournament) conclusion(load []row, a, b string) string {
 	for from > 0 && all[from-1].outcome == better {
 		from--
 	}
-	text := fmt.Sprintf("%s is better than %s from %s on%s: %s at %s", a, b, all[from].at.contended(), crossing(all[:from], all[from]), last.factors(), number(last.at.contenders()))
+	text := fmt.Sprintf("%s is better than %s at %s%s: %s", a, b, all[from].at.andAbove(last.at), crossing(all[:from], all[from]), last.factors())
+	if from < len(all)-1 {
+		text += " at " + number(last.at.contenders())
+	}
 	if ahead, behind := last.at.p99, last.of[0].b.p99; ahead.known && behind.known && ahead.value > behind.value {
-		text += fmt.Sprintf(", but a longer p99 of the %s was seen, %s against %s ms", last.at.timed(), ahead.digits(2), behind.digits(2))
+		text += fmt.Sprintf(", but a longer p99 of the %s, %s against %s ms", last.at.timed(), ahead.digits(2), behind.digits(2))
 	}
 	return text
 }
@@ -207,11 +210,11 @@ func (t tournament) conclusion(load []row, a, b string) string {
 func crossing(below []decision, from decision) string {
 	for _, d := range slices.Backward(below) {
 		if d.decided {
-			return fmt.Sprintf(" (and not at %s: they cross in between)", number(d.at.contenders()))
+			return fmt.Sprintf(" (but not at %s: they cross in between)", number(d.at.contenders()))
 		}
 	}
 	if len(below) > 0 {
-		return fmt.Sprintf(" (or from fewer on: nothing follows from %s on)", number(below[0].at.contenders()))
+		return fmt.Sprintf(" (possibly from fewer: inconclusive from %s on)", number(below[0].at.contenders()))
 	}
 	return ""
 }

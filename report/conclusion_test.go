@@ -23,29 +23,29 @@ func TestConclusions(t *testing.T) {
 		{"equal at 10, better from 100 on", []row{at("naive", 10, about(70), about(3)), at("predecessor", 10, about(70), about(3)),
 			at("naive", 100, about(50), about(8)), at("predecessor", 100, about(75), about(3)),
 			at("naive", 300, about(20), about(15)), at("predecessor", 300, about(64), about(3))},
-			"predecessor is better than naive from 100 contenders on (and not at 10: they cross in between): " +
+			"predecessor is better than naive at 100 contenders and above (but not at 10: they cross in between): " +
 				"3.2 times the grants per second (3.2 to 3.2) and 5.0 times shorter hand-off (4.9 to 5.1) at 300 " +
-				"(5 runs of each, at most 5 % for a wrong one among 6 comparisons: U test, Holm)."},
+				"(5 runs of each, at most a 5 % chance of a wrong conclusion in 6 comparisons: U test, Holm)."},
 		{"nothing follows below", []row{at("naive", 10, wild(70), nil), at("predecessor", 10, wild(71), nil),
 			at("naive", 100, about(50), nil), at("predecessor", 100, about(75), nil)},
-			"predecessor is better than naive from 100 contenders on (or from fewer on: nothing follows from 10 on): 1.5 times the grants per second (1.5 to 1.5) at 100 " +
-				"(5 runs of each, at most 5 % for a wrong one among 2 comparisons: U test, Holm)."},
+			"predecessor is better than naive at 100 contenders (possibly from fewer: inconclusive from 10 on): 1.5 times the grants per second (1.5 to 1.5) " +
+				"(5 runs of each, at most a 5 % chance of a wrong conclusion in 2 comparisons: U test, Holm)."},
 		{"the first variant is the better one", []row{at("a", 10, about(90), nil), at("b", 10, about(45), nil)},
-			"a is better than b from 10 contenders on: 2.0 times the grants per second (2.0 to 2.0) at 10 (5 runs of each, at most 5 % for a wrong one among 1 comparison: U test, Holm)."},
+			"a is better than b at 10 contenders: 2.0 times the grants per second (2.0 to 2.0) (5 runs of each, at most a 5 % chance of a wrong conclusion in 1 comparison: U test, Holm)."},
 		{"the better one turns at the end", []row{at("a", 10, about(90), nil), at("b", 10, about(45), nil), at("a", 20, about(45), nil), at("b", 20, about(90), nil)},
-			"b is better than a from 20 contenders on (and not at 10: they cross in between): 2.0 times the grants per second (2.0 to 2.0) at 20 " +
-				"(5 runs of each, at most 5 % for a wrong one among 2 comparisons: U test, Holm)."},
-		{"noise", []row{at("a", 10, wild(70), nil), at("b", 10, wild(72), nil)}, "of a and b nothing follows at 10 contenders: "},
+			"b is better than a at 20 contenders (but not at 10: they cross in between): 2.0 times the grants per second (2.0 to 2.0) " +
+				"(5 runs of each, at most a 5 % chance of a wrong conclusion in 2 comparisons: U test, Holm)."},
+		{"noise", []row{at("a", 10, wild(70), nil), at("b", 10, wild(72), nil)}, "no conclusion about a and b at 10 contenders: "},
 		{"more and later", []row{at("a", 10, about(90), about(6)), at("b", 10, about(45), about(3))},
 			"neither a nor b is better at 10 contenders: 2.0 times the grants per second (2.0 to 2.0) and 2.0 times longer hand-off (2.0 to 2.0) (5 runs"},
 		{"three runs are too few", []row{at("a", 10, about(90)[:3], nil), at("b", 10, about(45)[:3], nil)},
-			"a was seen ahead of b from 10 contenders on: 2.0 times the grants per second at 10. Nothing follows from 3 runs of each: fewer than 4 cannot tell"},
+			"a was ahead of b at 10 contenders: 2.0 times the grants per second. No conclusion from 3 runs of each: fewer than 4 cannot tell a difference from chance"},
 		{"more comparisons need more runs", []row{at("a", 10, about(90)[:4], about(3)[:4]), at("b", 10, about(45)[:4], about(6)[:4])},
-			"Nothing follows from 4 runs of each: fewer than 5 cannot tell"},
+			"No conclusion from 4 runs of each: fewer than 5 cannot tell a difference from chance"},
 		{"errors first", []row{failing(at("naive", 10, about(50), nil), 10_000_000), at("predecessor", 10, about(100), nil)},
 			"predecessor and naive are not comparable at 10 contenders: 0.0 % of the operations of predecessor failed and 9"},
 		{"who violates is compared with nobody", []row{violated(at("broken", 10, about(900), nil)), at("a", 10, about(90), nil), at("b", 10, about(45), nil)},
-			"a is better than b from 10 contenders on: 2.0 times the grants per second (2.0 to 2.0) at 10 (5 runs of each, at most 5 % for a wrong one among 1 comparison: " +
+			"a is better than b at 10 contenders: 2.0 times the grants per second (2.0 to 2.0) (5 runs of each, at most a 5 % chance of a wrong conclusion in 1 comparison: " +
 				"U test, Holm); broken is not comparable: it violated mutual-exclusion at 10 contenders."},
 	} {
 		if got := strings.Join(sentences(c.rows), ""); !strings.Contains(got, c.want) {

@@ -15,8 +15,8 @@ var connectPhases = []struct{ op, name string }{
 	{"connect-sasl", "SASL"},
 }
 
-const connectingCaption = "Connections that the sessions made in the steady phase, by phase, in ms: the socket, the handshake of TLS, that of ZooKeeper's protocol, " +
-	"and SASL. Those that they began with are not among them."
+const connectingCaption = "Connections that the sessions made in the steady phase, by phase, in ms: the socket, the TLS handshake, the ZooKeeper handshake, " +
+	"and SASL. Their first connections are not included."
 
 // connectingOf is a line for each phase of the connections that the sessions of each row made in the steady phase; no rows where they made none.
 func connectingOf(group []row) table {
@@ -45,8 +45,8 @@ func connectingOf(group []row) table {
 	return t
 }
 
-const stormsCaption = "Clients that lost their connection by a fault, and when they had one again: 'back after' is the time from the fault until so many of them " +
-	"had one. Expired sessions ended in the time until the next fault."
+const stormsCaption = "Clients that lost their connection to a fault, and when they reconnected: 'back after' is the time from the fault until that share of them " +
+	"was connected again. Expired sessions are those that ended before the next fault."
 
 // stormsOf is a line for each fault by which clients lost their connection; no rows where none did, or the engine does not tell.
 func stormsOf(group []row) table {
@@ -74,8 +74,8 @@ func stormsOf(group []row) table {
 	return t
 }
 
-const reconnectingCaption = "What it cost until all of them were back: what the sessions of the load sent and received from the fault until then, their work included. " +
-	"setWatches are requests that arm all watches of a session again; pings are no requests here, and their bytes count."
+const reconnectingCaption = "Traffic until all of them were back: what the sessions of the load sent and received from the fault until then, their normal work included. " +
+	"setWatches are requests that restore all watches of a session; pings do not count as requests, but their bytes do."
 
 // reconnectingOf is a line for each fault by which clients lost their connection, with what they sent until they were back; no rows where nobody tells.
 func reconnectingOf(group []row) table {

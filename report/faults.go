@@ -13,13 +13,13 @@ import (
 func faultsCaption(group []row) string {
 	by := "what was broken on purpose"
 	if some, all := unplanned(group); all {
-		by = "nobody planned any; what broke by itself, as the servers' figures tell once a second"
+		by = "none was planned; these happened by themselves, as seen in the servers' figures once a second"
 	} else if some {
-		by = "what was broken on purpose, and what broke 'by itself', as the servers' figures tell once a second"
+		by = "injected ones, and unplanned ones as seen in the servers' figures once a second"
 	}
-	return fmt.Sprintf("Faults: %s, seconds from the begin of the steady phase, and what came of it until the next one. "+
-		"'Next' is the time to the next %s, 'pause' the longest time without one at one object, beside the longest in the five seconds before; "+
-		"'lowest' the worst second. Moved sessions changed their server, expired ones ended; orphans are znodes of ended sessions that stayed.",
+	return fmt.Sprintf("Faults: %s. Times are in seconds from the start of the steady phase, effects are measured until the next fault. "+
+		"'next' is the time to the next %s, 'pause' the longest time without one at any one object, after the fault and in the five seconds before it; "+
+		"'lowest' is the worst second. Moved sessions changed servers, expired ones ended; orphans are znodes left behind by ended sessions.",
 		by, successOf(group))
 }
 
@@ -60,7 +60,7 @@ func faultsOf(group []row) table {
 			for _, f := range c.Faults {
 				name := faultName(f)
 				if f.Unplanned { // the sentence below says which
-					name = f.Kind + " by itself"
+					name = f.Kind + " (unplanned)"
 				}
 				line := append(cellsOf(first, r), name, maybe(&f.AtS, 3))
 				line[0] = repeated(r, c)
@@ -91,7 +91,7 @@ func repeated(r row, c results.Cell) string {
 
 func faultName(f results.Fault) string {
 	if f.Unplanned {
-		return f.Kind + " by itself, " + f.Target
+		return f.Kind + " (unplanned), " + f.Target
 	}
 	if f.Target == "" {
 		return f.Kind
@@ -138,15 +138,15 @@ func outcomeOf(f results.Fault, success string) string {
 	case f.Storm != nil:
 		return strings.TrimPrefix(storm(f, success), "; ")
 	case f.LongestPause == nil:
-		return "there was no time to see what it did"
+		return "there was no time to see its effect"
 	case f.NextGrant == nil:
-		text = fmt.Sprintf("no %s came any more, for %s ms", success, phrase.Number(*f.LongestPause, 2))
+		text = fmt.Sprintf("no further %s, for %s ms", success, phrase.Number(*f.LongestPause, 2))
 	case f.PauseBefore != nil && *f.LongestPause <= 1.5**f.PauseBefore:
-		text = fmt.Sprintf("no longer pause than before (%s ms, %s ms before)", phrase.Number(*f.LongestPause, 2), phrase.Number(*f.PauseBefore, 2))
+		text = fmt.Sprintf("the longest pause was as before (%s ms, %s ms before)", phrase.Number(*f.LongestPause, 2), phrase.Number(*f.PauseBefore, 2))
 	case f.PauseBefore != nil && *f.PauseBefore > 0:
 		text = fmt.Sprintf("no %s for %s ms, %s times the longest pause before", success, phrase.Number(*f.LongestPause, 2), phrase.Number(*f.LongestPause / *f.PauseBefore, 2))
 	default:
-		text = fmt.Sprintf("no %s for %s ms at the longest", success, phrase.Number(*f.LongestPause, 2))
+		text = fmt.Sprintf("no %s for up to %s ms", success, phrase.Number(*f.LongestPause, 2))
 	}
 	if f.ThroughputBefore != nil && f.ThroughputAfter != nil && *f.ThroughputAfter < *f.ThroughputBefore {
 		text += fmt.Sprintf("; the worst second had %.0f %% of the rate before", 100**f.ThroughputAfter / *f.ThroughputBefore)
@@ -158,7 +158,7 @@ func outcomeOf(f results.Fault, success string) string {
 	}
 	text += restarts(f) + storm(f, success)
 	if f.Orphans > 0 {
-		text += "; " + phrase.Count(f.Orphans, "orphan") + " stayed"
+		text += "; " + phrase.Count(f.Orphans, "orphan") + " left behind"
 	}
 	return text
 }
@@ -172,7 +172,7 @@ func restarts(f results.Fault) string {
 			word += ", the leader,"
 		}
 		if r.HealedS == nil {
-			words = append(words, word+" did not serve again")
+			words = append(words, word+" did not come back")
 			continue
 		}
 		words = append(words, fmt.Sprintf("%s after %s", word, phrase.Seconds(*r.HealedS-r.AtS)))
@@ -180,7 +180,7 @@ func restarts(f results.Fault) string {
 	if len(words) == 0 {
 		return ""
 	}
-	return "; restarted one by one, and all serving again: " + strings.Join(words, ", ")
+	return "; restarted one by one, serving again: " + strings.Join(words, ", ")
 }
 
 // leaderless is for how long there was no leader, and what became of the sessions, where nobody planned that.
@@ -189,12 +189,12 @@ func leaderless(f results.Fault) string {
 		return ""
 	}
 	least, most := *f.LeaderlessMinS, *f.LeaderlessMaxS
-	text := fmt.Sprintf("no server led for %s to %s", phrase.Seconds(least), phrase.Seconds(most))
+	text := fmt.Sprintf("no leader for %s to %s", phrase.Seconds(least), phrase.Seconds(most))
 	if least <= 0 {
-		text = "no server led for at most " + phrase.Seconds(most)
+		text = "no leader for at most " + phrase.Seconds(most)
 	}
 	if f.HealedS == nil {
-		text = fmt.Sprintf("no server led any more, for at least %s", phrase.Seconds(least))
+		text = fmt.Sprintf("no leader until the end, for at least %s", phrase.Seconds(least))
 	}
 	if f.SessionsMoved != nil {
 		text += ", " + phrase.Count(*f.SessionsMoved, "session") + " moved"

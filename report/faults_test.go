@@ -51,8 +51,8 @@ func TestALeaderLostByItself(t *testing.T) {
 	run.Cells[0].Faults = []results.Fault{{Kind: "leader lost", Unplanned: true, Target: "10.0.0.1:2181, then 10.0.0.2:2181", AtS: 4.01, HealedS: of(7.01),
 		LeaderlessMinS: of(1), LeaderlessMaxS: of(3), NextGrant: of(2600), LongestPause: of(2620), PauseBefore: of(31), SessionsMoved: &moved}}
 	text := strings.Join(strings.Fields(render(t, Text(run, Look{Width: 160}))), " ")
-	for _, want := range []string{"leader lost by itself, 10.0.0.1:2181, then 10.0.0.2:2181, after 4.01 s",
-		"no server led for 1 s to 3 s, 1 session moved, 0 sessions expired; no grant for 2600 ms", "nobody planned any"} {
+	for _, want := range []string{"leader lost (unplanned), 10.0.0.1:2181, then 10.0.0.2:2181, after 4.01 s",
+		"no leader for 1 s to 3 s, 1 session moved, 0 sessions expired; no grant for 2600 ms", "none was planned"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the text lacks %q:\n%s", want, text)
 		}
@@ -71,9 +71,9 @@ func TestAStorm(t *testing.T) {
 		want  string
 	}{
 		{results.Fault{SessionsCut: &cut, BackHalf: of(410), Back99: of(1900), BackAll: of(2100), Handshakes: &handshakes},
-			"; 300 clients lost the connection, half were back after 410 ms, 99 % after 1900 ms, all after 2100 ms, with 412 handshakes"},
+			"; 300 clients lost their connection, half were back after 410 ms, 99 % after 1900 ms, all after 2100 ms, with 412 handshakes"},
 		{results.Fault{SessionsCut: &cut, BackHalf: of(410), Handshakes: &handshakes},
-			"; 300 clients lost the connection, half were back after 410 ms, 99 % were not back, with 412 handshakes"},
+			"; 300 clients lost their connection, half were back after 410 ms, 99 % were not back, with 412 handshakes"},
 		{results.Fault{SessionsCut: &none}, ""},
 		{results.Fault{}, ""},
 	} {
@@ -108,14 +108,14 @@ func TestServersThatAnswered(t *testing.T) {
 func TestALateMachineIsNotTheGenerator(t *testing.T) {
 	run := quickstart()
 	run.Cells[0].Generator.Late = true // of the larger number of sessions
-	if text := strings.ReplaceAll(render(t, Text(run, Look{})), "\n  ", " "); !strings.Contains(text, "(while the machine was late, so the factor is not of the servers alone)") {
+	if text := strings.ReplaceAll(render(t, Text(run, Look{})), "\n  ", " "); !strings.Contains(text, "(but the machine was late: this does not measure the servers alone)") {
 		t.Errorf("the sentence does not say that the machine was late:\n%s", text)
 	}
 	run.Cells = run.Cells[:1]
 	run.Cells[0].Sessions, run.Cells[0].Partial, run.Cells[0].ElapsedS = 1, true, 6e-8
 	run.Cells[0].Generator = results.Generator{Late: true, LateReason: "the machine was busy with other processes"}
 	text := strings.Join(strings.Fields(render(t, Text(run, Look{Width: 160}))), " ")
-	for _, want := range []string{"not of its own doing: the machine was busy with other processes.", "cut short after 60 ns", "1 session "} {
+	for _, want := range []string{"zkbench was late in naive, 1 session, but did not cause it: the machine was busy with other processes.", "cut short after 60 ns", "1 session "} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the text lacks %q:\n%s", want, text)
 		}

@@ -12,9 +12,9 @@ import (
 // fencing is the table of a run that pauses clients before they write: a row a lock and resource, without a fence and with one.
 func fencing(all []results.Finding, look Look) (t table, counts string) {
 	t = table{above: []string{"", "", "", "", "", "accepted", "rejected", ""},
-		below: []string{"variant", "resource", "fence", "expected", "seen", "stale", "stale", "witness"},
+		below: []string{"variant", "resource", "fence", "expected", "seen", "stale", "stale", "counterexample"},
 		text:  []bool{true, true, true, true, true, false, false, true}}
-	t.markdown = []string{"variant", "resource", "fence", "expected", "seen", "accepted stale", "rejected stale", "witness"}
+	t.markdown = []string{"variant", "resource", "fence", "expected", "seen", "accepted stale", "rejected stale", "counterexample"}
 	open, closed, rejected := 0, 0, 0
 	for _, f := range all {
 		fence, accepted := "none", &open
@@ -38,8 +38,8 @@ func fencing(all []results.Finding, look Look) (t table, counts string) {
 	}
 	wrapLast(t, look)
 	return t, fmt.Sprintf("Late writes of paused clients: without a fence %d were accepted, with one %d were accepted and %d rejected. "+
-		"The fence 'token' is kept by what is written: the highest token so far; 'transaction' is the write in one transaction with a check "+
-		"that the holder's znode is there.", open, closed, rejected)
+		"The fence 'token' is enforced by the resource, which remembers the highest token; 'transaction' writes in one transaction with a check "+
+		"that the holder's znode exists.", open, closed, rejected)
 }
 
 func verdictOn(violation string) check.Answer {

@@ -12,7 +12,7 @@ func findings(all []results.Finding, look Look) (t table, counts string) {
 	if all[0].Fencing != nil {
 		return fencing(all, look)
 	}
-	t = table{below: []string{"variant", "scenario", "expected", "seen", "witness"},
+	t = table{below: []string{"variant", "scenario", "expected", "seen", "counterexample"},
 		text: []bool{true, true, true, true, true}}
 	t.markdown = t.below
 	through, shown := 0, 0
@@ -36,7 +36,7 @@ func findings(all []results.Finding, look Look) (t table, counts string) {
 		t.rows = append(t.rows, []string{f.Variant, f.Scenario, dash(f.Expected), seen, witness})
 	}
 	wrapLast(t, look)
-	return t, fmt.Sprintf("%d trials: %d showed the violation that was expected, %d came through as expected, %d did not do as expected.",
+	return t, fmt.Sprintf("%d trials: %d showed the expected violation, %d passed as expected, %d did not behave as expected.",
 		len(all), shown, through, len(all)-shown-through)
 }
 
@@ -55,7 +55,7 @@ func through(all []results.Finding) []string {
 	}
 	var lines []string
 	for _, v := range order {
-		lines = append(lines, fmt.Sprintf("%s comes through %s.", v, strings.Join(scenarios[v], ", ")))
+		lines = append(lines, fmt.Sprintf("%s passes %s.", v, strings.Join(scenarios[v], ", ")))
 	}
 	return lines
 }

@@ -23,8 +23,8 @@ func TestFindings(t *testing.T) {
 	if err := Markdown(run)(&markdown); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"exclusion  - (!)", "liveness (!)", "not played: no servers", "control comes through s, r.",
-		"6 trials: 1 showed the violation that was expected, 2 came through as expected, 3 did not do as expected."} {
+	for _, want := range []string{"exclusion  - (!)", "liveness (!)", "not played: no servers", "control passes s, r.",
+		"6 trials: 1 showed the expected violation, 2 passed as expected, 3 did not behave as expected."} {
 		if !strings.Contains(strings.Join(strings.Fields(text.String()), " "), strings.Join(strings.Fields(want), " ")) {
 			t.Errorf("the text lacks %q:\n%s", want, &text)
 		}

@@ -6,8 +6,8 @@ import (
 	"github.com/zkbench/zkbench/internal/phrase"
 )
 
-const fleetCaption = "Shares of the run: what each host had of it. 'started' is how much later than the first share, between two bounds that no clock was compared for: " +
-	"transactions that one sent and another saw, and the places at which they waited for each other. CPU is of the host's CPUs; lag is how late operations began, p99."
+const fleetCaption = "Shares of the run, one per host. 'started' bounds how much later than the first share each one started, without comparing clocks: from " +
+	"transactions that one sent and another saw, and from the points where they waited for each other. CPU is a percentage of the host's CPUs; lag is how late operations started, p99."
 
 // fleetOf is a line for each share of a merged run; no rows of any other.
 func fleetOf(group []row) table {

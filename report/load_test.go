@@ -21,7 +21,7 @@ func overloaded() results.Run {
 			P999: p(6010), Max: 6020, AtLeast: all}},
 		Fanout: &results.Fanout{EventsPerRelease: 19, ListsPerAcquire: 20, ChildrenBytesPerAcquire: 4096},
 		Checks: []results.Check{{Name: "exclusion", Verdict: "holds", Evidence: 34}},
-		Notes:  []string{"saturated: 996/s came due, 5/s were achieved, 1958 of 1992 not begun or not finished (98.3 %)"}}
+		Notes:  []string{"saturated: 996/s came due, 5/s were achieved, 1958 of 1992 not started or not finished (98.3 %)"}}
 	queue := results.Cell{Workload: "queue", Variant: "fifo", Sessions: 4, Objects: 1, Repetition: 1, Loop: "open", RatePerS: 5000, OfferedPerS: 4990,
 		Offered: []string{"put"}, Due: 9980, Unserved: 1700, Saturated: true, ElapsedS: 2, Operations: 9000, Throughput: 1060,
 		Measured: ofQueue, Done: map[string]int64{"put": 1061, "take": 1059, "put-to-take": 1059},

@@ -126,7 +126,7 @@ func costsOf(group []row) table {
 
 // costsCaption says what the costs are per.
 func costsCaption(group []row) string {
-	return fmt.Sprintf("What one %s cost all sessions together, beside the theory: requests, names listed, bytes of names and data, watch events.%s",
+	return fmt.Sprintf("Cost of one %s to all sessions together, compared with theory: requests, names listed, bytes of names and data, watch events.%s",
 		cmp.Or(group[0].cells[0].CostPer, group[0].cells[0].Roles()[0].Op), upkeepCaption(group))
 }
 
@@ -137,5 +137,5 @@ func upkeepCaption(group []row) string {
 	}) {
 		return ""
 	}
-	return " 'Watches' are requests about watches alone, such as their removal; 'session' are pings and what opens and closes sessions."
+	return " 'watches' are requests that only manage watches, such as removing them; 'session' are pings and the opening and closing of sessions."
 }

@@ -41,7 +41,7 @@ func besidePaper(run results.Run) (p paperPart) {
 		table, about = "2", "znodes of 1 KiB created per second, while as many are deleted"
 		p = createsBesidePaper(run, rows)
 	case "double-barriers":
-		table, about = "3", "seconds in which all clients pass so many double barriers"
+		table, about = "3", "seconds for all clients to pass this many double barriers"
 		p = barriersBesidePaper(rows)
 	}
 	if len(p.table.rows) == 0 {
@@ -49,10 +49,10 @@ func besidePaper(run results.Run) (p paperPart) {
 	}
 	p.caption = fmt.Sprintf("Table %s of the ZooKeeper paper (Hunt et al., USENIX ATC 2010) beside this run: %s.", table, about)
 	if others := othersOf(rows); others > disturbing {
-		p.sentences = []string{fmt.Sprintf("Other processes used up to %s %% of this machine's CPU time in a cell: a difference between cells may be theirs, so nothing is said of the shape. "+
+		p.sentences = []string{fmt.Sprintf("Other processes used up to %s %% of this machine's CPU time in a cell: differences between cells may come from them, so the shape is not judged. "+
 			"Repeat the run when the machine is quiet.", phrase.Number(100*others, 2))}
 		if table == "1" && slices.ContainsFunc(run.Everywhere(), sharesCores) {
-			p.sentences = append(p.sentences, "In the paper writes fall with the number of servers, and reads rise. Servers that share the cores of one machine cannot show the second.")
+			p.sentences = append(p.sentences, "In the paper, more servers mean fewer writes and more reads. Servers that share the cores of one machine cannot show the second.")
 		}
 	}
 	if slices.ContainsFunc(run.Everywhere(), sharesCores) {

@@ -72,7 +72,7 @@ func TestBesideThePaper(t *testing.T) {
 			[][]string{{"mine", "7", "-", "3.00", "-", "-", "-", "-", "-", "-"}, {"mine", "50", "9.4", "10.0", "16.4", "25.0", "28.9", "-", "54", "-"}},
 			[]string{"1950 to 3100 times a second; here 930 to 2000 times"}, ""},
 		{"a busy machine", "paper-creates", local, []results.Cell{paperCell(0, 1, "create 50, delete 50", 0, 4000), disturbed(paperCell(0, 10, "create 50, delete 50", 0, 9000))},
-			[][]string{{"3", "1", "776", "400"}, {"3", "10", "2074", "900"}}, []string{"used up to 40 % of this machine's CPU time", "nothing is said of the shape"}, "As in the paper"},
+			[][]string{{"3", "1", "776", "400"}, {"3", "10", "2074", "900"}}, []string{"used up to 40 % of this machine's CPU time", "the shape is not judged"}, "As in the paper"},
 		{"another profile", "operations", local, []results.Cell{paperCell(0, 1, "create 50, delete 50", 0, 9000)}, nil, nil, "paper"},
 	} {
 		run := results.Run{Profile: tc.profile, Environment: tc.there[0], Cells: tc.cells}

@@ -219,8 +219,8 @@ func repetitionsCaption(group []row) string {
 	if !slices.ContainsFunc(group, func(r row) bool { return len(r.cells) > 1 }) {
 		return ""
 	}
-	return "Repetitions count as one long run: rates and counts are over all of their time, percentiles of all of their operations, max is the " +
-		"largest, errors are the sum. ± is half of the range of the repetitions."
+	return "Repetitions are pooled: rates and counts are over their total time, percentiles over all of their operations, max is the largest, errors " +
+		"the sum. ± is half the range of the repetitions."
 }
 
 // The weights by which repetitions count.

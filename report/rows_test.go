@@ -89,7 +89,7 @@ func TestRepetitionsCountAsOneRun(t *testing.T) {
 	if want := (80*6 + 70*12) / 18.0; r.grants.value != want {
 		t.Errorf("grants %v, want %v", r.grants.value, want)
 	}
-	if text := render(t, Text(run, Look{})); !strings.Contains(strings.Join(strings.Fields(text), " "), "percentiles of all of their operations, max is the largest, errors are the sum") {
+	if text := render(t, Text(run, Look{})); !strings.Contains(strings.Join(strings.Fields(text), " "), "percentiles over all of their operations, max is the largest, errors the sum") {
 		t.Errorf("the rules are not said:\n%s", text)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/zkbench/zkbench/results"
 )
 
-// Section is a part of a report for whoever draws it otherwise than as text: a caption, tables, and below them what these cannot say.
+// Section is a part of a report for formats other than text: a caption, tables, and below them what these cannot say.
 type Section struct {
 	Caption   string
 	Tables    []Table
@@ -93,7 +93,7 @@ func Headline(run results.Run) string {
 	}
 	for _, r := range rows {
 		if promise, broken := strings.CutPrefix(r.verdict(), "VIOLATED"); broken {
-			return fmt.Sprintf("%s broke its promise: %s.", r.title(), strings.TrimSpace(promise))
+			return fmt.Sprintf("%s violated its guarantees: %s.", r.title(), strings.TrimSpace(promise))
 		}
 	}
 	if all := sentences(rows); len(all) > 0 {
@@ -103,7 +103,7 @@ func Headline(run results.Run) string {
 		return all[0]
 	}
 	if len(rows) == 0 {
-		return "No cell was measured: there is nothing to show."
+		return "No cell was measured."
 	}
 	r := slices.MaxFunc(rows, func(a, b row) int { return cmp.Compare(a.grants.value, b.grants.value) })
 	text := fmt.Sprintf("%s: %s %s per second", r.title(), r.grants.rate(), r.unit())
@@ -153,7 +153,10 @@ func ComparisonSections(doc results.Comparison) (all []Section) {
 	return all
 }
 
-// CapacitySections are the probes of a search, and what Capacity says of them.
-func CapacitySections(doc results.Capacity) []Section {
-	return []Section{{Tables: []Table{probesOf(doc).export("")}, Sentences: capacitySentences(doc)}}
+// CapacityAnswer is what comes with the answer of a search: its bracket, what limits, and what to plan for.
+func CapacityAnswer(doc results.Capacity) Section { return Section{Sentences: capacitySentences(doc)} }
+
+// CapacityProbes is the table of its probes.
+func CapacityProbes(doc results.Capacity) Section {
+	return Section{Tables: []Table{probesOf(doc).export("")}}
 }

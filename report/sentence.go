@@ -27,7 +27,7 @@ const (
 	mixed // more grants, longer hand-off; or the other way round
 )
 
-// sentences says for each load of a workload from how many contenders on which variant was seen ahead, and by what factor. It is
+// sentences says for each load of a workload from how many contenders on which variant was ahead, and by what factor. It is
 // empty where there is one variant only.
 func sentences(rows []row) []string {
 	var all []string
@@ -106,7 +106,7 @@ func sentence(load []row, variants []string) string {
 	}
 	text := strings.Join(clauses, "; ") + "."
 	if len(fit) > 1 && slices.ContainsFunc(load, func(r row) bool { return r.grants.known && r.grants.of < 2 }) {
-		text += fmt.Sprintf(" With one repetition the spread is not known: a difference below %.0f %% counts as none.", 100*nominal)
+		text += fmt.Sprintf(" With one repetition the spread is unknown: differences below %.0f %% are ignored.", 100*nominal)
 	}
 	text += flawed(load, variants)
 	if len(fit) > 1 {
@@ -114,7 +114,7 @@ func sentence(load []row, variants []string) string {
 		for _, r := range load {
 			runs = min(runs, r.grants.of)
 		}
-		text += fmt.Sprintf(" Nothing follows from %s of each: fewer than %d cannot tell a difference from chance.", phrase.Count(max(runs, 1), "run"), all.design.MinRuns())
+		text += fmt.Sprintf(" No conclusion from %s of each: fewer than %d cannot tell a difference from chance.", phrase.Count(max(runs, 1), "run"), all.design.MinRuns())
 	}
 	return text
 }
@@ -123,7 +123,7 @@ func sentence(load []row, variants []string) string {
 func flawed(load []row, variants []string) (text string) {
 	for _, v := range variants {
 		if last := lastOf(load, v); last.isUnsafe() {
-			text += fmt.Sprintf(" %s is kept as it was published, with faults that are known: it is no choice, whatever its speed.", v)
+			text += fmt.Sprintf(" %s is kept as published, with known defects: do not use it, however fast it is.", v)
 		}
 	}
 	return text
@@ -194,12 +194,12 @@ func duel(load []row, a, b string) string {
 	case notComparable:
 		return fmt.Sprintf("%s and %s are not comparable at %s: %s", a, b, at, why)
 	case noDifference:
-		return fmt.Sprintf("%s and %s: no difference was seen beyond the spread at %s", a, b, at)
+		return fmt.Sprintf("%s and %s: no difference beyond the spread at %s", a, b, at)
 	case mixed:
 		if last[0].offered > 0 {
-			return fmt.Sprintf("neither %s nor %s was seen ahead at %s: one has the shorter %s, the other the shorter hand-off", a, b, at, last[0].timed())
+			return fmt.Sprintf("neither %s nor %s was ahead at %s: one has the shorter %s, the other the shorter hand-off", a, b, at, last[0].timed())
 		}
-		return fmt.Sprintf("neither %s nor %s was seen ahead at %s: one has more %s per second, the other the shorter hand-off", a, b, at, last[0].what())
+		return fmt.Sprintf("neither %s nor %s was ahead at %s: one has more %s per second, the other the shorter hand-off", a, b, at, last[0].what())
 	case worse:
 		a, b, last = b, a, [2]row{last[1], last[0]}
 		for i, pair := range pairs {
@@ -213,14 +213,17 @@ func duel(load []row, a, b string) string {
 		}
 		from = pair[0]
 	}
-	text := fmt.Sprintf("%s was seen ahead of %s from %s on: %s at %s", a, b, from.contended(), factors(last[0], last[1]), number(last[0].contenders()))
+	text := fmt.Sprintf("%s was ahead of %s at %s: %s", a, b, from.andAbove(last[0]), factors(last[0], last[1]))
+	if from.contenders() != last[0].contenders() {
+		text += " at " + number(last[0].contenders())
+	}
 	if ahead, behind := last[0].p99, last[1].p99; ahead.known && behind.known && ahead.value > behind.value {
 		text += fmt.Sprintf(", but a longer p99 of the %s, %s against %s ms", last[0].timed(), ahead.digits(2), behind.digits(2))
 	}
 	if last[0].saturated() || last[1].saturated() {
-		text += " (where zkbench itself was the bottleneck, so the factor is not of the servers)"
+		text += " (but zkbench itself was the bottleneck: this does not measure the servers)"
 	} else if last[0].late() || last[1].late() {
-		text += " (while the machine was late, so the factor is not of the servers alone)"
+		text += " (but the machine was late: this does not measure the servers alone)"
 	}
 	return text
 }
@@ -248,11 +251,24 @@ func (r row) who() string {
 	case r.participants > 0:
 		return "participants"
 	}
-	return "sessions an object"
+	return "sessions per object"
 }
 
 // contended is how many do it.
-func (r row) contended() string { return number(r.contenders()) + " " + r.who() }
+func (r row) contended() string {
+	if r.contenders() == 1 {
+		return "1 " + strings.Replace(r.who(), "s", "", 1)
+	}
+	return number(r.contenders()) + " " + r.who()
+}
+
+// andAbove is how many do it, and that the same is true of every larger number up to that of the last row.
+func (r row) andAbove(last row) string {
+	if r.contenders() == last.contenders() {
+		return r.contended()
+	}
+	return r.contended() + " and above"
+}
 
 // factors by which a is better than b.
 func factors(a, b row) string {

@@ -64,9 +64,9 @@ func TestOpenLoopsAreComparedByKnownResponses(t *testing.T) {
 		a, b     row
 		want     string
 	}{
-		{"both are known", offered("fifo", p50(10)), offered("claim", p50(40)), "a 4.0 times shorter response at 10"},
-		{"of queues it is the time from put to take", passing(offered("fifo", p50(10))), passing(offered("claim", p50(40))), "a 4.0 times shorter time from put to take at 10"},
-		{"one is not known", offered("fifo", p50(10)), offered("claim", figure{}), "not comparable at 10 contenders: a response of all operations is not known"},
+		{"both are known", offered("fifo", p50(10)), offered("claim", p50(40)), "10 contenders: a 4.0 times shorter response."},
+		{"of queues it is the time from put to take", passing(offered("fifo", p50(10))), passing(offered("claim", p50(40))), "10 sessions per object: a 4.0 times shorter time from put to take."},
+		{"one is not known", offered("fifo", p50(10)), offered("claim", figure{}), "not comparable at 10 contenders: the response of all operations is not known"},
 		{"the longer one is a lower bound", offered("fifo", p50(10)), offered("claim", least), "claim did not serve all of the load, so its response is a lower bound"},
 		{"the shorter one is a lower bound", offered("fifo", least), offered("claim", p50(4000)), "fifo did not serve all of the load, so its response is a lower bound"},
 	} {
@@ -100,7 +100,7 @@ func TestWhatARowIsComparedBy(t *testing.T) {
 
 func TestSentences(t *testing.T) {
 	type f = []float64
-	const once = " With one repetition the spread is not known: a difference below 10 % counts as none."
+	const once = " With one repetition the spread is unknown: differences below 10 % are ignored."
 	for _, c := range []struct {
 		sentence string
 		rows     []row
@@ -111,40 +111,40 @@ func TestSentences(t *testing.T) {
 			[]row{at("naive", 10, f{77, 78}, f{2.8, 3}), at("predecessor", 10, f{77.5, 79}, f{2.9, 3}),
 				at("naive", 100, f{50, 55}, f{8, 9}), at("predecessor", 100, f{70, 75}, f{2.9, 3}),
 				at("naive", 300, f{20, 21}, f{14, 15}), at("predecessor", 300, f{64, 67.2}, f{2.8, 2.9})},
-			"predecessor was seen ahead of naive from 100 contenders on: 3.2 times the grants per second and a 5.1 times shorter hand-off at 300."},
+			"predecessor was ahead of naive at 100 contenders and above: 3.2 times the grants per second and a 5.1 times shorter hand-off at 300."},
 		{"a win at 10 does not count, since there is none at 100",
 			[]row{at("naive", 10, f{50, 50}, nil), at("predecessor", 10, f{70, 70}, nil),
 				at("naive", 100, f{50, 60}, nil), at("predecessor", 100, f{55, 65}, nil),
 				at("naive", 300, f{30, 30}, nil), at("predecessor", 300, f{60, 60}, nil)},
-			"predecessor was seen ahead of naive from 300 contenders on: 2.0 times the grants per second at 300."},
+			"predecessor was ahead of naive at 300 contenders: 2.0 times the grants per second."},
 		{"ranges that meet are no difference",
 			[]row{at("naive", 10, f{60, 70, 80}, f{3, 4}), at("predecessor", 10, f{78, 90, 99}, f{2, 3})},
-			"predecessor and naive: no difference was seen beyond the spread at 10 contenders."},
+			"predecessor and naive: no difference beyond the spread at 10 contenders."},
 		{"without repetitions five per cent are none",
 			[]row{at("naive", 10, f{100}, f{3}), at("predecessor", 10, f{105}, f{3})},
-			"predecessor and naive: no difference was seen beyond the spread at 10 contenders." + once},
+			"predecessor and naive: no difference beyond the spread at 10 contenders." + once},
 		{"without repetitions a half more is one",
 			[]row{at("naive", 10, f{100}, f{3}), at("predecessor", 10, f{150}, f{3})},
-			"predecessor was seen ahead of naive from 10 contenders on: 1.5 times the grants per second and the same hand-off within the spread at 10." + once},
+			"predecessor was ahead of naive at 10 contenders: 1.5 times the grants per second and the same hand-off within the spread." + once},
 		{"the shorter hand-off alone wins too",
 			[]row{at("naive", 10, f{100, 101}, f{6, 6}), at("predecessor", 10, f{100, 101}, f{3, 3})},
-			"predecessor was seen ahead of naive from 10 contenders on: the same grants per second within the spread and a 2.0 times shorter hand-off at 10."},
+			"predecessor was ahead of naive at 10 contenders: the same grants per second within the spread and a 2.0 times shorter hand-off."},
 		{"more grants and a longer hand-off is no win",
 			[]row{at("naive", 10, f{100, 101}, f{3, 3}), at("predecessor", 10, f{200, 201}, f{6, 6})},
-			"neither predecessor nor naive was seen ahead at 10 contenders: one has more grants per second, the other the shorter hand-off."},
+			"neither predecessor nor naive was ahead at 10 contenders: one has more grants per second, the other the shorter hand-off."},
 		{"who violates safety is compared with nobody, however fast",
 			[]row{violated(at("broken", 10, f{900, 900}, f{1, 1})), at("naive", 10, f{50, 50}, f{6, 6}), at("predecessor", 10, f{100, 100}, f{3, 3})},
-			"predecessor was seen ahead of naive from 10 contenders on: 2.0 times the grants per second and a 2.0 times shorter hand-off at 10; " +
+			"predecessor was ahead of naive at 10 contenders: 2.0 times the grants per second and a 2.0 times shorter hand-off; " +
 				"broken is not comparable: it violated mutual-exclusion at 10 contenders."},
 		{"a published fault that did not show is told all the same",
 			[]row{unsafe(at("index", 10, f{100, 100}, f{3, 3})), at("lease", 10, f{50, 50}, f{6, 6})},
-			"index was seen ahead of lease from 10 contenders on: 2.0 times the grants per second and a 2.0 times shorter hand-off at 10. " +
-				"index is kept as it was published, with faults that are known: it is no choice, whatever its speed."},
+			"index was ahead of lease at 10 contenders: 2.0 times the grants per second and a 2.0 times shorter hand-off. " +
+				"index is kept as published, with known defects: do not use it, however fast it is."},
 		{"nobody is left when the other violates",
 			[]row{violated(at("broken", 10, f{900}, f{1})), at("naive", 10, f{50}, f{6})},
 			"broken is not comparable: it violated mutual-exclusion at 10 contenders."},
 		{"who was granted nothing", []row{at("naive", 10, f{0}, nil), at("predecessor", 10, f{50}, nil)},
-			"naive is not comparable: it was granted nothing at 10 contenders."},
+			"naive is not comparable: it got no grant at 10 contenders."},
 		{"who was cut short", []row{partial(at("naive", 10, f{50}, nil)), at("predecessor", 10, f{50}, nil)},
 			"naive is not comparable: it was cut short at 10 contenders."},
 		{"different shares of errors come before any number",
@@ -152,15 +152,15 @@ func TestSentences(t *testing.T) {
 			"predecessor and naive are not comparable at 10 contenders: 0.0 % of the operations of predecessor failed and 9.1 % of those of naive."},
 		{"errors in like shares do not matter",
 			[]row{failing(at("naive", 10, f{50, 50}, f{6, 6}), 1000), failing(at("predecessor", 10, f{100, 100}, f{3, 3}), 2000)},
-			"predecessor was seen ahead of naive from 10 contenders on: 2.0 times the grants per second and a 2.0 times shorter hand-off at 10."},
+			"predecessor was ahead of naive at 10 contenders: 2.0 times the grants per second and a 2.0 times shorter hand-off."},
 		{"a saturated generator bounds what the factor says",
 			[]row{saturated(at("naive", 10, f{50, 50}, f{6, 6})), at("predecessor", 10, f{100, 100}, f{3, 3})},
-			"predecessor was seen ahead of naive from 10 contenders on: 2.0 times the grants per second and a 2.0 times shorter hand-off at 10 " +
-				"(where zkbench itself was the bottleneck, so the factor is not of the servers)."},
+			"predecessor was ahead of naive at 10 contenders: 2.0 times the grants per second and a 2.0 times shorter hand-off " +
+				"(but zkbench itself was the bottleneck: this does not measure the servers)."},
 		{"three variants, one sentence",
 			[]row{at("naive", 100, f{50, 50}, f{6, 6}), at("predecessor", 100, f{100, 100}, f{3, 3}), at("single-node", 100, f{99, 101}, f{3, 3})},
-			"predecessor was seen ahead of naive from 100 contenders on: 2.0 times the grants per second and a 2.0 times shorter hand-off at 100; " +
-				"predecessor and single-node: no difference was seen beyond the spread at 100 contenders."},
+			"predecessor was ahead of naive at 100 contenders: 2.0 times the grants per second and a 2.0 times shorter hand-off; " +
+				"predecessor and single-node: no difference beyond the spread at 100 contenders."},
 		{"no number of contenders in common", []row{at("naive", 10, f{50, 50}, nil), at("predecessor", 100, f{50, 50}, nil)},
 			"naive and predecessor were not measured with the same number of contenders."},
 	} {
@@ -168,7 +168,7 @@ func TestSentences(t *testing.T) {
 		for _, s := range sentences(c.rows) {
 			got += s
 		}
-		if got, _, _ = strings.Cut(got, " Nothing follows from "); got != c.want {
+		if got, _, _ = strings.Cut(got, " No conclusion from "); got != c.want {
 			t.Errorf("%s: sentences(...) = \n%s\nwant\n%s", c.sentence, got, c.want)
 		}
 	}
@@ -191,18 +191,18 @@ func TestNothingIsConcludedFromNoise(t *testing.T) {
 		want     string
 	}{
 		{"two runs are too few", []row{at("naive", 10, f{50, 50}, nil), at("predecessor", 10, f{100, 100}, nil)},
-			" at 10. Nothing follows from 2 runs of each: fewer than 4 cannot tell a difference from chance."},
-		{"one run of equal ones too", []row{at("naive", 10, f{50}, nil), at("predecessor", 10, f{50}, nil)}, " Nothing follows from 1 run of each: "},
+			" per second. No conclusion from 2 runs of each: fewer than 4 cannot tell a difference from chance."},
+		{"one run of equal ones too", []row{at("naive", 10, f{50}, nil), at("predecessor", 10, f{50}, nil)}, " No conclusion from 1 run of each: "},
 		{"the tail is longer", []row{with(at("naive", 10, f{50, 50}, nil), 0, 9, 20), with(at("predecessor", 10, f{100, 100}, nil), 0, 5, 40)},
-			" at 10, but a longer p99 of the response, 40 against 20 ms."},
+			" per second, but a longer p99 of the response, 40 against 20 ms."},
 		{"as much as was offered, and sooner", []row{with(at("naive", 10, six, nil), 100, 9, 20), with(at("predecessor", 10, six, nil), 100, 3, 15)},
-			"predecessor is better than naive from 10 contenders on: 3.0 times shorter response (3.0 to 3.0) at 10 " +
-				"(6 runs of each, at most 5 % for a wrong one among 1 comparison: U test, Holm)."},
+			"predecessor is better than naive at 10 contenders: 3.0 times shorter response (3.0 to 3.0) " +
+				"(6 runs of each, at most a 5 % chance of a wrong conclusion in 1 comparison: U test, Holm)."},
 		{"more than the other, as late", []row{with(at("naive", 10, six, nil), 100, 9, 20), with(at("predecessor", 10, f{150, 150, 150, 150, 150, 150}, nil), 100, 9, 20)},
 			"naive and predecessor are equivalent within 5 % at 10 contenders"},
 	} {
 		got := strings.Join(sentences(c.rows), "")
-		if !strings.Contains(got, c.want) || (c.rows[0].grants.of >= 6) == strings.Contains(got, "Nothing follows") {
+		if !strings.Contains(got, c.want) || (c.rows[0].grants.of >= 6) == strings.Contains(got, "No conclusion") {
 			t.Errorf("%s: %q, want %q", c.sentence, got, c.want)
 		}
 	}
@@ -224,11 +224,9 @@ func TestOverlap(t *testing.T) {
 		{"one holder is no overlap", []results.WitnessSample{acquire(1, 10), release(1, 20)}, ""},
 		{"one after the other is no overlap", []results.WitnessSample{acquire(1, 10), release(1, 20), acquire(2, 20), release(2, 30)}, ""},
 		{"the second begins before the first ends", []results.WitnessSample{acquire(1, 10), acquire(2, 15), release(1, 20), release(2, 30)},
-			"session 1 held from 10.000 ms and released it at 20.000 ms; session 2 held from 15.000 ms and released it at 30.000 ms, " +
-				"while the first still held object 4. Both held it for 5.000 ms."},
+			"object 4: session 1 held it from 10.000 ms to 20.000 ms; session 2 held it from 15.000 ms to 30.000 ms. Both held it for 5.000 ms."},
 		{"neither was seen to release", []results.WitnessSample{acquire(2, 15), acquire(1, 10)},
-			"session 1 held from 10.000 ms and was not seen to release it; session 2 held from 15.000 ms and was not seen to release it, " +
-				"while the first still held object 4. Both held it from then on."},
+			"object 4: session 1 held it from 10.000 ms with no release recorded; session 2 held it from 15.000 ms with no release recorded. Both held it from then on."},
 		{"a failed acquire holds nothing", []results.WitnessSample{acquire(1, 10), {Op: "acquire", Outcome: "timeout", Session: 2, End: 15}}, ""},
 	} {
 		if got := overlap(c.witness); got != c.want {

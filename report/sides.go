@@ -11,7 +11,7 @@ var sides = []struct{ op, name string }{
 	{"revoke", "revocations"},
 }
 
-const sidesCaption = "Response by side, in ms: from asking to holding; of a revocation from asking for a grant to its being gone."
+const sidesCaption = "Response by side, in ms: from the request to the grant; for a revocation, from the request until the grant is gone."
 
 // sidesOf is a line for each side of each row, so that a side that waits longer than the other shows. It has no lines where no row
 // has more than writers: then the table above says it all.

@@ -15,7 +15,7 @@ func stormTables(group []row) (all []captioned) {
 		all = append(all, captioned{t, arrivalsCaption(group)})
 	}
 	if t := bystandersOf(group); len(t.rows) > 0 {
-		all = append(all, captioned{t, "Bystanders: responses of the load while that lasted, and in up to five seconds before, by when the work was due."})
+		all = append(all, captioned{t, "Bystanders: responses of the load while the fault lasted and in up to five seconds before it, by due time."})
 	}
 	return all
 }
@@ -32,13 +32,13 @@ func arrivalsCaption(group []row) string {
 			}
 		}
 	}
-	for _, w := range [][2]string{{"gone", "ephemeral znodes of lost sessions, at the latest when the first watcher was told"}, {"told", "events that reached a watcher"},
-		{"read", "sessions that had read all they had to"}} {
+	for _, w := range [][2]string{{"gone", "removed ephemeral znodes of lost sessions, as seen by the first watcher at the latest"}, {"told", "events that reached a watcher"},
+		{"read", "sessions that had finished reading"}} {
 		if slices.Contains(there, w[0]) {
 			words = append(words, w[0]+": "+w[1])
 		}
 	}
-	return "Storms: what many sessions did at once, in milliseconds from the fault until the first, half, 99 % and all of what was due had come; " + strings.Join(words, "; ") + "."
+	return "Storms: what many sessions did at once, in milliseconds from the fault until the first, half, 99 % and all of what was due had happened; " + strings.Join(words, "; ") + "."
 }
 
 // eachFault is what happened in the cells, with the first columns of its line.
@@ -125,7 +125,7 @@ func bystandersOf(group []row) table {
 func storm(f results.Fault, success string) string {
 	var text string
 	if f.SessionsCut != nil && *f.SessionsCut > 0 {
-		text += "; " + phrase.Count(*f.SessionsCut, "client") + " lost the connection" + oftener(f) + ", " + until(&results.Arrivals{Half: f.BackHalf, P99: f.Back99, All: f.BackAll}, "back")
+		text += "; " + phrase.Count(*f.SessionsCut, "client") + " lost their connection" + oftener(f) + ", " + until(&results.Arrivals{Half: f.BackHalf, P99: f.Back99, All: f.BackAll}, "back")
 		if f.Handshakes != nil {
 			text += ", with " + phrase.Count(*f.Handshakes, "handshake")
 		}
@@ -142,11 +142,11 @@ func storm(f results.Fault, success string) string {
 	if s := f.Storm; s != nil {
 		if s.Expired != nil {
 			text += fmt.Sprintf("; %s were lost, %d expired: %s, %s, and %s, %s", phrase.Count(s.Sessions, "session"), *s.Expired,
-				phrase.Count(s.Gone.Due, "ephemeral znode"), until(s.Gone, "gone"), phrase.Count(s.Told.Due, "event")+" to "+phrase.Count(s.Watchers, "watcher"), until(s.Told, "there"))
+				phrase.Count(s.Gone.Due, "ephemeral znode"), until(s.Gone, "gone"), phrase.Count(s.Told.Due, "event")+" to "+phrase.Count(s.Watchers, "watcher"), until(s.Told, "delivered"))
 		} else if s.Read != nil {
 			text += fmt.Sprintf("; %s, %s, %s", phrase.Count(s.Sessions, "reader"), until(s.Told, "told"), until(s.Read, "done reading"))
 		}
-		text += "; it cost " + spent(s.Cost)
+		text += "; cost: " + spent(s.Cost)
 	}
 	if b := f.Bystanders; b != nil {
 		text += beside(*b, success)

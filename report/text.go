@@ -26,7 +26,7 @@ func writeText(w io.Writer, run results.Run, look Look) error {
 		out.paragraphs(append([]string{counts}, through(run.Findings)...))
 	} else if len(rows) == 0 {
 		out.line("")
-		out.line("No cell was measured: there is nothing to show.")
+		out.line("No cell was measured.")
 	}
 	for _, group := range workloads(rows) {
 		out.line("")
@@ -221,7 +221,7 @@ func heading(run results.Run) []string {
 		if reason == "" {
 			reason = "the run was cut short"
 		}
-		lines = append(lines, fmt.Sprintf("PARTIAL RESULT: %s Only what ran until then is here.", stop(reason)))
+		lines = append(lines, fmt.Sprintf("PARTIAL RESULT: %s It covers only what ran until then.", stop(reason)))
 	}
 	e := run.Environment
 	machine := phrase.Count(e.Cores, "core")
@@ -299,8 +299,8 @@ func caption(group []row) string {
 		words = append(words, "rate "+number(first.offered)+"/s")
 	}
 	explained := map[string]string{
-		"closed": "closed loop: each session asks again as soon as it may",
-		"open":   "open loop: response counts from when the work was due",
+		"closed": "closed loop: each session asks again after its last operation",
+		"open":   "open loop: response is measured from when the work was due",
 	}
 	if text, known := explained[first.loop]; known {
 		words = append(words, text)

@@ -156,11 +156,11 @@ func overlap(witness []results.WitnessSample) string {
 		return ""
 	}
 	first, second := holds[0], holds[1]
-	both := "Both held it from then on."
+	both := "from then on"
 	if end := earliest(first.to, second.to); end != 0 {
-		both = fmt.Sprintf("Both held it for %.3f ms.", end-second.from)
+		both = fmt.Sprintf("for %.3f ms", end-second.from)
 	}
-	return fmt.Sprintf("%s; %s, while the first still held object %d. %s", first.words(), second.words(), witness[0].Object, both)
+	return fmt.Sprintf("object %d: %s; %s. Both held it %s.", witness[0].Object, first.words(), second.words(), both)
 }
 
 // earliest of two ends, of which 0 is none.
@@ -172,15 +172,15 @@ func earliest(a, b float64) float64 {
 }
 
 func (h hold) words() string {
-	end := "was not seen to release it"
+	end := "with no release recorded"
 	if h.to != 0 {
-		end = fmt.Sprintf("released it at %.3f ms", h.to)
+		end = fmt.Sprintf("to %.3f ms", h.to)
 	}
 	token := ""
 	if h.token != 0 {
 		token = fmt.Sprintf(" (token %d)", h.token)
 	}
-	return fmt.Sprintf("session %d%s held from %.3f ms and %s", h.session, token, h.from, end)
+	return fmt.Sprintf("session %d%s held it from %.3f ms %s", h.session, token, h.from, end)
 }
 
 // stop ends a sentence that may lack its full stop.

@@ -25,7 +25,7 @@ func (r row) fairness() string {
 	if !seen.known || !dealt.known || seen.value >= uneven*dealt.value {
 		return ""
 	}
-	return fmt.Sprintf("Jain's fairness index of the writers' grants per session is %s, and %s on average where as many are dealt at random", seen.count(), dealt.count())
+	return fmt.Sprintf("Jain's fairness index of the writers' grants per session is %s; dealing out as many at random gives %s on average", seen.count(), dealt.count())
 }
 
 // idle and useful are the columns on what waiting was like.
@@ -62,7 +62,7 @@ func waits(group []row) []string {
 	for _, r := range group {
 		var clauses []string
 		if share := r.idleWanted(); share.known && share.value >= remarkable {
-			clause := fmt.Sprintf("for %s %% of the time %s while somebody waited", share.rate(), cmp.Or(r.cells[0].Ownerless, "nobody held"))
+			clause := fmt.Sprintf("for %s %% of the time %s while somebody waited", share.rate(), cmp.Or(r.cells[0].Ownerless, "nobody held the object"))
 			if slices.ContainsFunc(r.shown(), func(m results.Measure) bool { return m.Unit == "fail-overs" }) {
 				hour := r.figure(byTime, func(c results.Cell) (float64, bool) { return 3600 * c.Cost["ownerless_share"], true })
 				clause += fmt.Sprintf(", which is %s s of every hour at this rate of fail-overs", hour.rate())

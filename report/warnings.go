@@ -49,11 +49,11 @@ func warningsOf(title string, c results.Cell) (all []string) {
 		add("zkbench itself was the bottleneck in %s: %s", title, stop(c.Generator.SaturatedReason))
 	}
 	if c.Partial {
-		add("* %s was cut short after %s: its numbers are of fewer operations.", title, phrase.Seconds(c.ElapsedS))
+		add("* %s was cut short after %s: its numbers cover fewer operations.", title, phrase.Seconds(c.ElapsedS))
 	}
 	for _, key := range slices.Sorted(maps.Keys(c.Latency)) {
 		if l := c.Latency[key]; l.Overflow+l.Negative > 0 {
-			add("%s of %s: %d above the range and %d negative are in no percentile.", key, title, l.Overflow, l.Negative)
+			add("%s of %s: percentiles leave out %d values above the range and %d negative ones.", key, title, l.Overflow, l.Negative)
 		}
 	}
 	for _, note := range c.Notes {
@@ -77,14 +77,14 @@ func lateness(group []row) (all []string) {
 			if len(r.cells) > 1 {
 				title += fmt.Sprintf(", repetition %d", c.Repetition)
 			}
-			all = append(all, fmt.Sprintf("zkbench was late in %s, and not of its own doing: %s", title, stop(c.Generator.LateReason)))
+			all = append(all, fmt.Sprintf("zkbench was late in %s, but did not cause it: %s", title, stop(c.Generator.LateReason)))
 			if where == "" || c.Generator.TimerLagP99 > worst.TimerLagP99 {
 				worst, where = c.Generator, title
 			}
 		}
 	}
 	if len(all) > 2 {
-		all = []string{fmt.Sprintf("zkbench was late in %d of %d cells, and not of its own doing; most in %s: %s", len(all), cells, where, stop(worst.LateReason))}
+		all = []string{fmt.Sprintf("zkbench was late in %d of %d cells, but did not cause it; worst in %s: %s", len(all), cells, where, stop(worst.LateReason))}
 	}
 	return all
 }

@@ -37,8 +37,8 @@ func TestManyLateCellsAreToldTogether(t *testing.T) {
 	}
 	for n, want := range map[int][]string{
 		1: nil,
-		3: {"zkbench was late in naive, 10 sessions, repetition 2, and not of its own doing: by 30.", "zkbench was late in naive, 10 sessions, repetition 3, and not of its own doing: by 50."},
-		4: {"zkbench was late in 3 of 4 cells, and not of its own doing; most in naive, 10 sessions, repetition 3: by 50."},
+		3: {"zkbench was late in naive, 10 sessions, repetition 2, but did not cause it: by 30.", "zkbench was late in naive, 10 sessions, repetition 3, but did not cause it: by 50."},
+		4: {"zkbench was late in 3 of 4 cells, but did not cause it; worst in naive, 10 sessions, repetition 3: by 50."},
 	} {
 		if got := warnings(rowsOf(results.Run{Cells: cells[:n]})); !slices.Equal(got, want) {
 			t.Errorf("of %d cells: %q, want %q", n, got, want)

@@ -21,7 +21,8 @@ type Calibration struct {
 	Ensemble  string `json:"ensemble"` // local:1, external, ...
 	ZooKeeper string `json:"zookeeper"`
 	Servers   int    `json:"servers"`
-	Here      bool   `json:"servers_here"` // they were started for it, and share this machine
+	Encrypted bool   `json:"encrypted,omitempty"` // clients connect with TLS
+	Here      bool   `json:"servers_here"`        // they were started for it, and share this machine
 
 	TimerLag  Spent  `json:"timer_lag"`        // how late a sleep of 1 ms ended, while zkbench did nothing else
 	LoadedLag Spent  `json:"timer_lag_loaded"` // the same during the runs
@@ -82,6 +83,7 @@ type Calibrated struct {
 	Ensemble  string    `json:"ensemble"` // that it was made on
 	Servers   int       `json:"servers"`
 	ZooKeeper string    `json:"zookeeper"`
+	Encrypted bool      `json:"encrypted,omitempty"` // with TLS
 	// Same: that ensemble is like the one of the run. Otherwise what it says of the machine holds, and its rates are of other servers.
 	Same bool `json:"same_ensemble"`
 	// CPU is what zkbench used for a request, the median of the runs with reads, in microseconds.
@@ -101,8 +103,8 @@ func (c *Calibration) For(e Environment) *Calibrated {
 	}
 	driver, _, _ := strings.Cut(c.Ensemble, ":")
 	kind, _, _ := strings.Cut(e.Ensemble, ":")
-	out := &Calibrated{Made: c.Made, Ensemble: c.Ensemble, Servers: c.Servers, ZooKeeper: c.ZooKeeper, Trust: c.Conclusions}
-	out.Same = c.Servers == e.Servers && c.ZooKeeper == e.ZooKeeper && (!c.Here && c.Ensemble == strings.Join(e.Addresses, ",") ||
+	out := &Calibrated{Made: c.Made, Ensemble: c.Ensemble, Servers: c.Servers, ZooKeeper: c.ZooKeeper, Encrypted: c.Encrypted, Trust: c.Conclusions}
+	out.Same = c.Servers == e.Servers && c.Encrypted == e.Encrypted && c.ZooKeeper == e.ZooKeeper && (!c.Here && c.Ensemble == strings.Join(e.Addresses, ",") ||
 		c.Here && driver == kind && e.Fsync != nil && *e.Fsync) // it measures with syncs
 	for _, w := range c.Work {
 		if cpu := slices.Sorted(slices.Values(w.CPU)); w.Name == "read" && len(cpu) > 0 {

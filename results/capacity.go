@@ -37,6 +37,7 @@ type Capacity struct {
 	Confirmations int             `json:"confirmations"`
 	NotMonotone   []float64       `json:"not_monotone,omitempty"` // loads that contradict each other
 	Moves         []string        `json:"moves,omitempty"`        // how fresh samples contradicted the bracket, and where the search went on
+	Curve         []CriticalLoad  `json:"curve,omitempty"`        // of limits that were not searched for, from the same samples
 	Soak          string          `json:"soak,omitempty"`         // how the soak ended
 	Limit         string          `json:"limit"`                  // what limits; unknown where nothing moved
 	Evidence      []string        `json:"evidence,omitempty"`     // for that
@@ -44,6 +45,15 @@ type Capacity struct {
 	Plan          *CapacityPlan   `json:"plan,omitempty"`
 	Probes        []CapacityProbe `json:"probes"`
 	Exit          Exit            `json:"exit"`
+}
+
+// CriticalLoad is where a limit that was not searched for is just met, by all samples of a search and without fresh ones.
+type CriticalLoad struct {
+	Goal  string   `json:"goal"`
+	Share float64  `json:"share"`         // of operations that may miss it
+	Load  *float64 `json:"capacity"`      // null where an end of the interval is not known
+	Low   *float64 `json:"interval_low"`  // a load that meets it
+	High  *float64 `json:"interval_high"` // one that misses it
 }
 
 // CapacityPlan is what fixed a search: with what its probes measured it makes the same search once more.
@@ -86,7 +96,7 @@ type CapacityBlock struct {
 	Due     int     `json:"due"`
 	Done    int     `json:"done"`
 	Stuck   int     `json:"stuck"`
-	Over    []int   `json:"over"` // of due, for each goal, what missed it
+	Over    []int   `json:"over"` // of due, for each goal and each limit of the curve, what missed it
 	Mark    string  `json:"mark,omitempty"`
 }
 

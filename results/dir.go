@@ -26,7 +26,7 @@ const (
 )
 
 // ErrExists: the directory holds a result already, which is never overwritten.
-var ErrExists = errors.New("there is a result already")
+var ErrExists = errors.New("a result exists already")
 
 // Dir is the directory of a run that goes on. Its methods may be called from many goroutines. Once an interval or a second could
 // not be written, the file has a hole: every later call returns that first error.
@@ -43,7 +43,7 @@ type Dir struct {
 }
 
 // Create makes the directory of a run and writes the resolved profile into it. It fails, with the remedy, when the directory holds
-// a result already or cannot be written; then nothing has been measured yet. Of two that choose one directory at once one fails: whoever
+// a result already or cannot be written; then nothing has been measured yet. If two processes choose one directory at once, one fails: the one that
 // makes intervals.hlog owns the directory, and nobody else writes or deletes anything in it.
 func Create(path string, profile []byte) (*Dir, error) {
 	d := &Dir{path: path}
@@ -179,7 +179,7 @@ func (d *Dir) keep(err error) {
 	}
 }
 
-// Second is one line of timeline.jsonl: what the clients saw of an interval, what the servers told of one, or what was broken or healed, or who
+// Second is one line of timeline.jsonl: what the clients saw of an interval, what the servers told of one, or what was broken or recovered, or who
 // came to lead, at an instant. Intervals are of about a second; those at the marks of the steady phase end there, and a line is of the phase that its interval
 // starts in. The figure 'seconds' is the interval's length, which ends at At: rates are counts over it.
 type Second struct {

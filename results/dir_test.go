@@ -26,7 +26,7 @@ func TestDirKeepsARun(t *testing.T) {
 	p99 := 12.5
 	run := &Run{Schema: Schema, Profile: "quickstart", Seed: 7, Started: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Partial: true,
 		Cells: []Cell{{Workload: "lock", Variant: "naive", Loop: "closed", Latency: map[string]Latency{"acquire.response": {Count: 400, P99: &p99}}, Errors: map[string]int64{}}},
-		Exit:  Exit{Code: 1, Reason: "the run did not end"}}
+		Exit:  Exit{Code: 1, Reason: "the run did not finish"}}
 	if err := dir.Write(run); err != nil { // a partial one, in the middle of the run
 		t.Fatal(err)
 	}

@@ -1,7 +1,7 @@
 package results
 
-// Fault is something that broke, on purpose or by itself, and what came of it until the next fault was injected or the steady phase ended. Offsets are
-// from the begin of the steady phase. What there was nothing to tell from is null.
+// Fault is something that broke, on purpose or by itself, and its effects until the next fault was injected or the steady phase ended. Offsets are
+// from the start of the steady phase. What there was nothing to tell from is null.
 type Fault struct {
 	Kind   string `json:"kind"`
 	Target string `json:"target,omitempty"` // the session, or the server with its role and number; empty: all
@@ -85,7 +85,7 @@ type FaultEvent struct {
 	Kind   string  `json:"kind"`
 	Target string  `json:"target,omitempty"`
 	Event  string  `json:"event"`
-	AtS    float64 `json:"at_s"` // from the begin of the steady phase
+	AtS    float64 `json:"at_s"` // from the start of the steady phase
 }
 
 // Storm is what came of sessions beside those of the load, which were lost or read at once. Times are from the fault.

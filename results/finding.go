@@ -37,7 +37,7 @@ func (f Finding) Fault() (code int, reason string) {
 	case f.Seen == f.Expected:
 		return 0, ""
 	case f.Seen == "":
-		return 3, fmt.Sprintf("not shown: the violation of %s by %s", f.Expected, where)
+		return 3, fmt.Sprintf("not shown: %s violated by %s", f.Expected, where)
 	}
-	return 4, fmt.Sprintf("violated: %s by %s, which was not expected", f.Seen, where)
+	return 4, fmt.Sprintf("unexpected violation: %s by %s", f.Seen, where)
 }

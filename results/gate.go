@@ -48,7 +48,7 @@ func (v *validation) gates() {
 		worst := GateMet
 		for _, c := range g.Cells {
 			if !slices.Contains([]string{GateMet, GateUnknown, GateMissed}, c.Verdict) {
-				v.add("%s: the verdict is %q", c.Cell, c.Verdict)
+				v.add("%s: unknown verdict %q", c.Cell, c.Verdict)
 				return
 			}
 			worst = WorseGate(worst, c.Verdict)
@@ -57,10 +57,10 @@ func (v *validation) gates() {
 			}
 		}
 		if g.Verdict != worst && (g.Verdict != GateUnknown || g.Why == "") || g.Verdict == GateMet && len(g.Cells) == 0 {
-			v.add("it is %s, and the worst of its %d cells is %s", g.Verdict, len(g.Cells), worst)
+			v.add("it is %s, but the worst of its %d cells is %s", g.Verdict, len(g.Cells), worst)
 		}
 		if code := v.r.Exit.Code; g.Verdict == GateMissed && !slices.Contains([]int{exitMissed, 1, 4, 130}, code) || g.Verdict == GateUnknown && code == 0 {
-			v.add("it is %s, and the exit code is %d", g.Verdict, code)
+			v.add("it is %s, but the exit code is %d", g.Verdict, code)
 		}
 	}
 }

@@ -29,7 +29,7 @@ type logWriter struct {
 
 func (l *logWriter) write(tag string, from, to time.Time, h *metrics.Histogram) error {
 	if strings.ContainsAny(tag, ", \t\r\n") {
-		return fmt.Errorf("the tag %q has a comma or a space", tag)
+		return fmt.Errorf("tag %q: must not contain a comma or a space", tag)
 	}
 	outside := h.Overflow() != 0 || h.Negative() != 0
 	if h.Count() == 0 && !outside {
@@ -72,7 +72,7 @@ func ReadLog(r io.Reader) (map[string]*metrics.Histogram, error) {
 			return nil, err
 		}
 		if n == 1 && line != logVersion {
-			return nil, fmt.Errorf("histogram log: it begins with %.60q, want %q", line, logVersion)
+			return nil, fmt.Errorf("histogram log: starts with %.60q (expected %q)", line, logVersion)
 		}
 		if strings.HasPrefix(line, "#[Outside:") {
 			if _, err := fmt.Sscanf(line, outsideFormat, &overflow, &negative); err != nil {
@@ -101,7 +101,7 @@ func parseLine(line string) (tag string, h *metrics.Histogram, err error) {
 		tag, f = rest, f[1:]
 	}
 	if len(f) != 4 {
-		return "", nil, fmt.Errorf("%d fields, want start, length, maximum and payload", len(f))
+		return "", nil, fmt.Errorf("%d fields (expected start, length, maximum and payload)", len(f))
 	}
 	h, err = metrics.DecodeHistogram([]byte(f[3]))
 	return tag, h, err

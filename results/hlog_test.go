@@ -88,8 +88,8 @@ func readLog(t *testing.T, dir *Dir) map[string]*metrics.Histogram {
 
 func TestReadLogRefuses(t *testing.T) {
 	for _, tc := range []struct{ name, text, want string }{
-		{"another file", "{}\n", "begins with"},
-		{"another version", "#[Histogram log format version 2.0]\n", "begins with"},
+		{"another file", "{}\n", "starts with"},
+		{"another version", "#[Histogram log format version 2.0]\n", "starts with"},
 		{"a payload that is none", logVersion + "Tag=a/b,1.000,1.000,1.000,HISTxx\n", "line 2"},
 		{"a missing field", logVersion + "Tag=a/b,1.000,1.000\n", "line 2"},
 		{"a damaged comment of ours", logVersion + "#[Outside: x]\n", "line 2"},

@@ -30,7 +30,7 @@ func (v *validation) document() {
 		v.requests(c)
 		v.shares(c)
 		if v.unknown(c.Server); c.Generator.CPUShare < 0 || c.Generator.CPUPerOp < 0 {
-			v.add("the CPU time of the generator is below 0: %+v", c.Generator)
+			v.add("negative CPU time of the generator: %+v", c.Generator)
 		}
 		for _, k := range c.Checks {
 			v.verdict(k)
@@ -44,11 +44,11 @@ func (v *validation) document() {
 	v.where = RunFile
 	for i, c := range v.r.Cells {
 		if c.Environment < 0 || c.Environment >= len(v.r.Everywhere()) {
-			v.add("cell %d is of environment %d of %d", i, c.Environment, len(v.r.Everywhere()))
+			v.add("cell %d: environment %d of %d", i, c.Environment, len(v.r.Everywhere()))
 		}
 	}
 	if code := v.r.Exit.Code; violated && code != 4 || unknown && code == 0 {
-		v.add("the exit code is %d, with checks that are violated: %v, that have no evidence: %v", code, violated, unknown)
+		v.add("exit code %d, but checks are violated: %v, lack evidence: %v", code, violated, unknown)
 	}
 }
 
@@ -58,34 +58,34 @@ func (v *validation) verdict(k Check) {
 	case k.Verdict == "holds" && (k.Evidence <= 0 || k.Count != 0),
 		k.Verdict == "violated" && k.Count <= 0,
 		!slices.Contains([]string{"holds", "violated", "unknown"}, k.Verdict):
-		v.add("check %s: %s, with %d pieces of evidence and %d violations", k.Name, k.Verdict, k.Evidence, k.Count)
+		v.add("check %s: verdict %s with evidence %d and %d violations", k.Name, k.Verdict, k.Evidence, k.Count)
 	}
 }
 
 // scope: operations are throughput x length, and what came due is what was offered.
 func (v *validation) scope(c Cell) {
 	if length := max(c.Steady.To-c.Steady.From, 0); math.Abs(length-c.ElapsedS) > 1e-6 {
-		v.add("the steady phase lasts from %v s to %v s, and elapsed_s is %v", c.Steady.From, c.Steady.To, c.ElapsedS)
+		v.add("the steady phase lasts from %v s to %v s, but elapsed_s is %v", c.Steady.From, c.Steady.To, c.ElapsedS)
 	}
 	done := sum(c.Done, c.Counted...)
 	if got := c.Throughput * c.ElapsedS; math.Abs(got-float64(done)) > 1e-6*float64(done)+1e-6 {
-		v.add("throughput_per_s x elapsed_s is %.3f, and %d of %v were done", got, done, c.Counted)
+		v.add("throughput_per_s x elapsed_s is %.3f, but %d of %v were done", got, done, c.Counted)
 	}
 	open := c.Loop == "open"
 	if want := map[bool]string{true: ScopeDue, false: ScopeDone}[open]; c.Scope.Operations != want || c.Scope.PerOperation != ScopeDone {
-		v.add("the scope of a loop that is %s is %+v", c.Loop, c.Scope)
+		v.add("loop %s, but scope %+v", c.Loop, c.Scope)
 	}
 	if !open {
 		if c.Operations != done {
-			v.add("%d operations, and %d of %v were done in a closed loop", c.Operations, done, c.Counted)
+			v.add("%d operations in a closed loop, but %d of %v were done", c.Operations, done, c.Counted)
 		}
 		return
 	}
 	if got := c.OfferedPerS * c.ElapsedS; math.Abs(got-float64(c.Due)) > 1e-6*float64(c.Due)+1e-6 {
-		v.add("offered_per_s x elapsed_s is %.3f, and %d came due", got, c.Due)
+		v.add("offered_per_s x elapsed_s is %.3f, but %d came due", got, c.Due)
 	}
 	if c.Unserved < 0 || c.Unserved > c.Due || c.Unserved > 0 && !c.Saturated && !c.Partial {
-		v.add("%d of %d that came due were not served, and saturated is %v", c.Unserved, c.Due, c.Saturated)
+		v.add("%d of %d due operations were not served, but saturated is %v", c.Unserved, c.Due, c.Saturated)
 	}
 }
 
@@ -101,20 +101,20 @@ func (v *validation) outcomes(c Cell) {
 		}
 	}
 	if served != c.Operations {
-		v.add("the histograms of %v are of %d, and there are %d operations", c.Counted, served, c.Operations)
+		v.add("the histograms of %v have %d, but there are %d operations", c.Counted, served, c.Operations)
 	}
 	given, cut := c.Errors["timeout"], c.Errors["unfinished"]
 	open := c.Loop == "open"
 	// In a closed loop errors.unfinished is also of what was cut after the steady phase.
 	if unserved > given+cut || unserved < given || open && unserved != given+cut {
-		v.add("the histograms of %v have %d that were not served, and there are %d timeouts and %d unfinished", c.Counted, unserved, given, cut)
+		v.add("the histograms of %v have %d unserved, but there are %d timeouts and %d unfinished", c.Counted, unserved, given, cut)
 	}
 	if all := c.Operations + sum(c.Errors, "timeout", "lost", "failed", "unfinished", "in doubt"); open && same(c.Offered, c.Counted) && all != c.Due {
-		v.add("%d came due, and %d ended somehow", c.Due, all)
+		v.add("%d came due, but %d ended", c.Due, all)
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Errors)) {
 		if c.Errors[name] < 0 {
-			v.add("%d errors %s", c.Errors[name], name)
+			v.add("negative count of errors: %d %s", c.Errors[name], name)
 		}
 	}
 }
@@ -136,14 +136,14 @@ func (v *validation) clocks(all map[string]Latency) {
 		l := all[key]
 		n := l.Count + l.Unserved
 		if n <= 0 {
-			v.add("%s has times, and is of nothing", key)
+			v.add("%s has times, but no samples", key)
 			continue
 		}
 		if l.Negative > 0 {
 			v.add("%s has %d negative times", key, l.Negative)
 		}
 		if (l.P99 != nil) != (n >= EnoughForP99) || (l.P999 != nil) != (n >= EnoughForP999) {
-			v.add("%s is of %d, and p99 known: %v, p99.9 known: %v", key, n, l.P99 != nil, l.P999 != nil)
+			v.add("%s has %d samples, but p99 known: %v, p99.9 known: %v", key, n, l.P99 != nil, l.P999 != nil)
 		}
 		rising := []float64{l.Min, l.P50, l.P90}
 		for _, p := range []*float64{l.P99, l.P999, &l.Max} {
@@ -152,10 +152,10 @@ func (v *validation) clocks(all map[string]Latency) {
 			}
 		}
 		if !slices.IsSorted(rising) || l.Mean < l.Min*(1-slot)-resolution || l.Mean > l.Max {
-			v.add("%s: the percentiles %v do not rise, or the mean %v is outside of them", key, rising, l.Mean)
+			v.add("%s: the percentiles %v are not ascending, or the mean %v is outside them", key, rising, l.Mean)
 		}
 		if (l.Unserved > 0) != (len(l.AtLeast) > 0) {
-			v.add("%s: %d were not served, and lower bounds are %v", key, l.Unserved, l.AtLeast)
+			v.add("%s: %d were not served, but lower bounds are %v", key, l.Unserved, l.AtLeast)
 		}
 		if op, isResponse := strings.CutSuffix(key, ".response"); isResponse && (op != BothSides || l.Unserved == 0) {
 			v.near(op+": response and service and lag", total(all, op, metrics.Response), total(all, op, metrics.Service)+total(all, op, metrics.Lag), n)
@@ -173,7 +173,7 @@ func total(all map[string]Latency, op string, clock metrics.Clock) float64 {
 // near wants two sums of so many times to be the same.
 func (v *validation) near(what string, got, want float64, n int64) {
 	if math.Abs(got-want) > tolerance*math.Abs(want)+resolution*float64(n) {
-		v.add("%s sum up to %.3f ms and %.3f ms", what, got, want)
+		v.add("%s: sums of %.3f ms and %.3f ms differ", what, got, want)
 	}
 }
 
@@ -198,8 +198,8 @@ func (v *validation) phases(c Cell) {
 	}
 }
 
-// items: of a queue, whoever takes an item ends its way, and in an open loop each item whose put came due in the steady phase was taken, or
-// waits still. Items from before the load have no way, and what broke may have let an item be taken twice, or unseen.
+// items: in a queue a take ends an item's time in it, and in an open loop each item whose put came due in the steady phase was taken, or
+// still waits. Items from before the load have no such time, and what broke may have let an item be taken twice, or unseen.
 func (v *validation) items(c Cell) {
 	if !slices.Contains(c.Measures, "put-to-take") {
 		return
@@ -208,13 +208,14 @@ func (v *validation) items(c Cell) {
 	if n, some := c.Parameters["preload"]; some {
 		fmt.Sscan(fmt.Sprint(n), &before)
 	}
-	broken := len(c.Faults) > 0 || c.Partial || sum(c.Errors, "lost", "in doubt", "session expired") > 0
+	broken := len(c.Faults) > 0 || c.Partial || len(c.Shares) > 1 || // which time the items of which they know both ends
+		sum(c.Errors, "lost", "in doubt", "session expired") > 0
 	if ways > takes || !broken && ways < takes-before*int64(c.Objects) {
-		v.add("%d items were taken, and %d came from put to take", takes, ways)
+		v.add("%d items were taken, but %d have a time from put to take", takes, ways)
 	}
 	l, puts := c.Latency["put-to-take.response"], c.Latency["put.response"]
 	if n := l.Count + l.Overflow + l.Unserved; c.Loop == "open" && !broken && c.Errors["timeout"] == 0 && n != puts.Count+puts.Overflow+puts.Unserved {
-		v.add("%d items came due in the steady phase, and %d came from put to take or wait", puts.Count+puts.Overflow+puts.Unserved, n)
+		v.add("%d items came due in the steady phase, but %d were taken or still wait", puts.Count+puts.Overflow+puts.Unserved, n)
 	}
 }
 
@@ -243,17 +244,17 @@ func (v *validation) requests(c Cell) {
 			v.add("cost_per_success of %s is %v", line.Of, line.Measured)
 		}
 		if least := line.Least * float64(per-underWay(c)); !broken && cost[line.Of] < least-0.5 {
-			v.add("%.0f %s for %d successes: fewer than %.0f is impossible", cost[line.Of], line.Of, per, least)
+			v.add("%.0f %s for %d successes: at least %.0f are needed", cost[line.Of], line.Of, per, least)
 		}
 	}
 	if least := sum(c.Done, writing...) - underWay(c); !broken && len(c.Costs) > 0 && cost["writes"] < float64(least)-0.5 {
-		v.add("%.0f writes, and %v were done: fewer than %d is impossible", cost["writes"], c.Done, least)
+		v.add("%.0f writes for %v: at least %d are needed", cost["writes"], c.Done, least)
 	}
 	if cost["bytes"] < 5*cost["names"]*(1-1e-9) {
-		v.add("%.0f names have %.0f bytes: each has a length of 4 and a letter", cost["names"], cost["bytes"])
+		v.add("%.0f names have %.0f bytes: each needs at least 5", cost["names"], cost["bytes"])
 	}
 	if cost["names"] > 0 && cost["lists"] == 0 {
-		v.add("%.0f names, and no list", cost["names"])
+		v.add("%.0f names, but no getChildren call", cost["names"])
 	}
 	if c.Fanout == nil {
 		return
@@ -263,7 +264,7 @@ func (v *validation) requests(c Cell) {
 		requests += c.Cost[key] * grants
 	}
 	if all := sum(cost, "writes", "reads", "watches", "session"); math.Abs(requests-all) > 0.5+1e-6*all {
-		v.add("%.1f requests by kind, and %.1f writes, reads, watches and session", requests, all)
+		v.add("%.1f requests by kind, but %.1f in writes, reads, watches and session", requests, all)
 	}
 }
 
@@ -279,7 +280,7 @@ var otherCosts = []string{"failed_writes", "wake_efficiency", "ownerless_share",
 // costedPer is how many cost_per_success is per.
 func (v *validation) costedPer(c Cell) int64 {
 	if c.CostPer != "" && c.CostPer != "grant" && c.CostPer != "transaction" && c.CostPer != "request" {
-		v.add("cost_per is %q, which nothing is known of", c.CostPer)
+		v.add("unknown cost_per %q", c.CostPer)
 		return 0
 	}
 	return costedOf(c)

@@ -81,7 +81,7 @@ func (i Interval) Histogram() (*metrics.Histogram, error) {
 func parseInterval(fields string) (i Interval, err error) {
 	f := strings.Split(fields, ",")
 	if len(f) != 4 {
-		return i, fmt.Errorf("%d fields, want start, length, maximum and payload", len(f))
+		return i, fmt.Errorf("%d fields (expected start, length, maximum and payload)", len(f))
 	}
 	start, err := strconv.ParseFloat(f[0], 64)
 	if err != nil {

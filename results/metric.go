@@ -131,12 +131,12 @@ func ParseMetric(s string) (Metric, error) {
 		}
 	}
 	if head == "" {
-		return Metric{}, fmt.Errorf("metric %q: it has no name (expected one such as p99(acquire.response) or throughput)", s)
+		return Metric{}, fmt.Errorf("metric %q: no name (expected one such as p99(acquire.response) or throughput)", s)
 	}
 	m, err := Metric{}, error(nil)
 	if stat, is := findStatistic(head); is {
 		if len(arguments) == 0 {
-			return Metric{}, fmt.Errorf("metric %q: of which operation (such as %s(acquire.response))", s, stat.name)
+			return Metric{}, fmt.Errorf("metric %q: no operation (expected one such as %s(acquire.response))", s, stat.name)
 		}
 		m.stat = stat.name
 		m.key, err = histogram(arguments[0])
@@ -184,7 +184,7 @@ func dotted(head string) (Metric, error) {
 		return Metric{key: head}, nil
 	}
 	if op, _, _ := strings.Cut(head, "."); op == BothSides || isOp(op) {
-		return Metric{}, fmt.Errorf("it needs a statistic (%s)", strings.Join(Statistics(), ", "))
+		return Metric{}, fmt.Errorf("no statistic (expected %s)", strings.Join(Statistics(), ", "))
 	}
 	return Metric{}, fmt.Errorf("unknown name %q", head)
 }

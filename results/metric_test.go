@@ -53,9 +53,9 @@ func TestMetricsHaveOneName(t *testing.T) {
 
 func TestMetricsThatAreNone(t *testing.T) {
 	for _, c := range [][2]string{
-		{"", "no name"}, {"p95(acquire.response)", `unknown name "p95"`}, {"p99", "of which operation"}, {"p99(acquire.respnse)", "unknown clock"},
-		{"p99(acqire)", `unknown operation "acqire"`}, {"hand-off.response.p50", "it has service"}, {"acquire.response", "needs a statistic"},
-		{"acquire", "needs a statistic"}, {"p99(acquire, a, b)", "2 arguments"}, {"errors(a", "parenthesis"}, {"errors(a) x", "parenthesis"},
+		{"", "no name"}, {"p95(acquire.response)", `unknown name "p95"`}, {"p99", "no operation"}, {"p99(acquire.respnse)", "unknown clock"},
+		{"p99(acqire)", `unknown operation "acqire"`}, {"hand-off.response.p50", "it has service"}, {"acquire.response", "no statistic"},
+		{"acquire", "no statistic"}, {"p99(acquire, a, b)", "2 arguments"}, {"errors(a", "parenthesis"}, {"errors(a) x", "parenthesis"},
 		{"errors()", "empty argument"}, {"cost.writes", "unknown figure"}, {"latency", `unknown name "latency"`}, {"nothing.throughput", "unknown operation"},
 	} {
 		if _, err := ParseMetric(c[0]); err == nil || !strings.Contains(err.Error(), c[1]) {
@@ -133,13 +133,13 @@ func TestMetricsWithoutEvidence(t *testing.T) {
 		alter  func(*Cell)
 		why    string // empty: known
 	}{
-		{"p99(acquire)", fewer(367), "367 samples of acquire.response: p99 needs 368"}, {"p99(acquire)", fewer(368), ""},
-		{"p99.9(acquire)", fewer(3687), "p99.9 needs 3688"}, {"p99.9(acquire)", fewer(3688), ""},
-		{"p90(acquire)", fewer(35), "p90 needs 36"}, {"p90(acquire)", fewer(36), ""}, {"p50(acquire)", fewer(5), "p50 needs 6"}, {"p50(acquire)", fewer(6), ""},
+		{"p99(acquire)", fewer(367), "367 samples of acquire.response: p99 needs at least 368"}, {"p99(acquire)", fewer(368), ""},
+		{"p99.9(acquire)", fewer(3687), "p99.9 needs at least 3688"}, {"p99.9(acquire)", fewer(3688), ""},
+		{"p90(acquire)", fewer(35), "p90 needs at least 36"}, {"p90(acquire)", fewer(36), ""}, {"p50(acquire)", fewer(5), "p50 needs at least 6"}, {"p50(acquire)", fewer(6), ""},
 		{"max(acquire)", fewer(0), "no samples"}, {"mean(wait)", nil, "no samples of wait.service"}, {"p50(release)", nil, "no samples"},
-		{"p99(acquire)", func(c *Cell) { c.Latency["acquire.response"] = Latency{Count: 400} }, "needs 368"},
+		{"p99(acquire)", func(c *Cell) { c.Latency["acquire.response"] = Latency{Count: 400} }, "needs at least 368"},
 		{"throughput", func(c *Cell) { c.Done = map[string]int64{}; c.Throughput = 400 }, "no operation"},
-		{"throughput", func(c *Cell) { c.ElapsedS = 0 }, "no length"},
+		{"throughput", func(c *Cell) { c.ElapsedS = 0 }, "has length 0"},
 		{"errors", func(c *Cell) { c.Operations, c.Errors = 0, map[string]int64{"unfinished": 9} }, "no operation"},
 		{"errors", func(c *Cell) { c.Operations = 0 }, ""},
 		{"violations", func(c *Cell) { c.Checks = nil }, "no check"},

@@ -34,10 +34,13 @@ type Part struct {
 	CPU      int64                       `json:"cpu_ns"` // of the generator; negative where the system does not tell
 	From     int64                       `json:"from_ns"`
 	To       int64                       `json:"to_ns"`
-	Meets    []PartMeet                  `json:"meets"`            // where the shares waited for each other, in the order of time
-	Samples  int                         `json:"samples"`          // in the file of the history
-	Left     int                         `json:"left,omitempty"`   // samples that the file had no room for
-	CutAt    int64                       `json:"cut_ns,omitempty"` // the End of the first of these
+	Opening  PartTimes                   `json:"opening,omitempty"` // how long the sessions took to open
+	// Connecting is the phases of making connections, of all cells of the run: then there is nothing else, and no Cell.
+	Connecting []PartPhase `json:"connecting,omitempty"`
+	Meets      []PartMeet  `json:"meets"`            // where the shares waited for each other, in the order of time
+	Samples    int         `json:"samples"`          // in the file of the history
+	Left       int         `json:"left,omitempty"`   // samples that the file had no room for
+	CutAt      int64       `json:"cut_ns,omitempty"` // the End of the first of these
 }
 
 // PartMeet is when a share came to a place where all wait for each other, and when it went on.
@@ -45,6 +48,53 @@ type PartMeet struct {
 	Stage string `json:"stage"`
 	Came  int64  `json:"came_ns"`
 	Went  int64  `json:"went_ns"`
+}
+
+// PartPhase is one phase of making connections.
+type PartPhase struct {
+	Phase   string    `json:"phase"`
+	Resumed int       `json:"resumed,omitempty"`
+	Times   PartTimes `json:"times"`
+}
+
+// PartTimes is a histogram as in intervals.hlog; "": there is nothing in it.
+type PartTimes string
+
+// PartTimesOf is a histogram, which may be nil.
+func PartTimesOf(h *metrics.Histogram) PartTimes {
+	if h == nil || h.Count() == 0 {
+		return ""
+	}
+	text, err := h.Encode()
+	if err != nil {
+		return "" // of a buffer in memory
+	}
+	return PartTimes(text)
+}
+
+// AddTo adds the times to a histogram.
+func (t PartTimes) AddTo(h *metrics.Histogram) error {
+	if t == "" {
+		return nil
+	}
+	more, err := metrics.DecodeHistogram([]byte(t))
+	if err != nil {
+		return fmt.Errorf("%s: %w (copy it from the share's host again)", PartFile, err)
+	}
+	h.Merge(more)
+	return nil
+}
+
+// Phases writes the line of the connections.
+func (d *Dir) Phases(all []PartPhase) error {
+	line, err := json.Marshal(Part{Connecting: all})
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err == nil && d.usable() {
+		err = d.appendTo(PartFile, append(line, '\n'))
+	}
+	d.keep(err)
+	return d.err
 }
 
 // MostHistory is how many bytes the history of a cell of a share may take in its directory: some twenty million samples.
@@ -146,11 +196,11 @@ func (s *ShareResult) History(cell string, do func(metrics.Sample)) error {
 		return fmt.Errorf("%w: copy the whole directory of the share", err)
 	}
 	defer f.Close()
-	n := s.Run.Share
+	of, _, _ := s.Part(cell)
 	var stray error
 	err = metrics.ReadSamples(f, func(m metrics.Sample) {
-		if m.Session != metrics.Everybody && !slices.Contains(afterwards, m.Op) && int(m.Session)%max(n.Shares, 1) != n.Number-1 && stray == nil {
-			stray = fmt.Errorf("%s: has a sample of session %d, which belongs to share %d: give each share its own directory", path, m.Session, int(m.Session)%n.Shares+1)
+		if m.Session != metrics.Everybody && !slices.Contains(afterwards, m.Op) && !s.Run.Share.Has(of, m.Session) && stray == nil {
+			stray = fmt.Errorf("%s: a sample of session %d belongs to another share: give each share its own directory", path, m.Session)
 		}
 		do(m)
 	})
@@ -189,7 +239,7 @@ func ReadShare(dir string) (*ShareResult, error) {
 		}
 	})
 	if errors.Is(err, fs.ErrNotExist) && len(run.Cells) > 0 {
-		return nil, fmt.Errorf("%s is missing: copy the whole directory of the share, which a zkbench that can merge has to have written", filepath.Join(dir, PartFile))
+		return nil, fmt.Errorf("%s is missing: copy the whole directory of the share, written by a zkbench that supports merging", filepath.Join(dir, PartFile))
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -226,7 +276,7 @@ func ReadShares(dirs []string, allowMissing bool) (shares []*ShareResult, missin
 		}
 	}
 	if len(missing) > 0 && !allowMissing {
-		return nil, nil, fmt.Errorf("%s of %d missing: give the directories of all shares, or say --partial for a result that counts as partial", numbered(missing), first.Run.Share.Shares)
+		return nil, nil, fmt.Errorf("%s of %d missing: give the directories of all shares, or --partial for a partial result", numbered(missing), first.Run.Share.Shares)
 	}
 	return shares, missing, nil
 }
@@ -255,11 +305,11 @@ func (s *ShareResult) differs(from *ShareResult) error {
 		{"root", a.Root, b.Root}, {"meeting", a.Share.Meeting, b.Share.Meeting},
 	} {
 		if d.this != d.other {
-			return fmt.Errorf("%s is of another run than %s: its %s is %v, not %v (give the directories of one run)", file(s, RunFile), file(from, RunFile), d.what, d.this, d.other)
+			return fmt.Errorf("%s and %s are of different runs: %s is %v, not %v (give the directories of one run)", file(s, RunFile), file(from, RunFile), d.what, d.this, d.other)
 		}
 	}
 	if s.Profile != from.Profile {
-		return fmt.Errorf("%s differs from %s (give the directories of one run, as their shares wrote them)", file(s, ProfileFile), file(from, ProfileFile))
+		return fmt.Errorf("%s differs from %s (give the unchanged directories of one run)", file(s, ProfileFile), file(from, ProfileFile))
 	}
 	return nil
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/zkbench/zkbench/internal/sharing"
 )
 
 // Schema is the version of the document that this package writes.
@@ -34,7 +36,7 @@ type Run struct {
 	Exit         Exit          `json:"exit"`
 }
 
-// FleetShare is the part of a run that one process carries out: the sessions whose number leaves the remainder Number-1 when it is divided by Of.
+// FleetShare is the part of a run that one process carries out: one of every Shares of its sessions.
 type FleetShare struct {
 	Number  int    `json:"number"` // from 1
 	Shares  int    `json:"of"`
@@ -64,6 +66,11 @@ type CellShare struct {
 	Samples    int       `json:"samples"`           // of its history
 	Cut        bool      `json:"cut,omitempty"`     // the history was longer than a share may keep
 	Partial    bool      `json:"partial,omitempty"` // it did not come to the end of the cell
+}
+
+// Has tells whether a session of a cell belongs to the share: every one where there is none.
+func (s *FleetShare) Has(c Cell, session uint32) bool {
+	return s == nil || sharing.Deal{Sessions: c.Sessions, Objects: c.Objects, Shares: s.Shares}.Of(int(session)) == s.Number-1
 }
 
 // Of is how many of so many sessions belong to the share: all where there is none.
@@ -103,6 +110,7 @@ type Environment struct {
 	Ensemble       string   `json:"ensemble"`                   // local:3, external, ...
 	Source         string   `json:"source,omitempty"`
 	Addresses      []string `json:"addresses,omitempty"`
+	Encrypted      bool     `json:"encrypted,omitempty"` // clients connect with TLS
 	Fsync          *bool    `json:"fsync,omitempty"`
 	FsyncMs        *float64 `json:"fsync_ms,omitempty"` // of a sync before the first cell: the shortest; null where the servers' disks are not here
 	SessionTimeout float64  `json:"session_timeout_ms"`
@@ -155,6 +163,7 @@ type Cell struct {
 	Done        map[string]int64   `json:"done,omitempty"`     // successes that ended in the steady phase, whenever they were due, by operation
 	Throughput  float64            `json:"throughput_per_s"`   // Done of all that are counted, per second
 	Latency     map[string]Latency `json:"latency_ms"`         // key: operation.clock, such as acquire.response; Scope.Operations
+	Together    *Latency           `json:"-"`                  // of an open loop with several operations: the response of all that its rate is of; nil in a document that was read
 	Fanout      *Fanout            `json:"fanout,omitempty"`
 	Costs       []Cost             `json:"cost_per_success,omitempty"`
 	Ownerless   string             `json:"ownerless,omitempty"` // what cost.ownerless_share is the time of, where that is not "nobody held"

@@ -16,7 +16,7 @@ func (v *validation) shares(c Cell) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(c.Cost)) {
 		if !slices.Contains(requestKinds, key) && !slices.Contains(otherCosts, key) {
-			v.add("cost.%s is described nowhere", key)
+			v.add("cost.%s is undocumented", key)
 		}
 	}
 	f := c.Fanout
@@ -24,7 +24,7 @@ func (v *validation) shares(c Cell) {
 		return
 	}
 	if parts := f.EventsByRelease + f.EventsByArrival + f.EventsByBoth + f.EventsStale; math.Abs(parts-f.EventsPerRelease) > 1e-6*parts+1e-9 {
-		v.add("%.4f events per release, and by cause %.4f", f.EventsPerRelease, parts)
+		v.add("%.4f events per release, but %.4f by cause", f.EventsPerRelease, parts)
 	}
 	if u := f.UsefulShare; u != nil && (*u < 0 || *u > 1) || (u != nil) != (f.EventsPerRelease > 0) {
 		v.add("fanout.useful_share is %v, of %v events per release", text(u), f.EventsPerRelease)

@@ -52,8 +52,12 @@ func Summarize(served, unserved *metrics.Histogram) Latency {
 	return l
 }
 
-// Response is the latency from when work was due, of the first operation that has one: of an open loop, what its rate is of.
+// Response is the latency from when work was due: of an open loop, of all operations that its rate is of. In a document that was read it is that of the first
+// operation that has one.
 func (c Cell) Response() (l Latency, known bool) {
+	if c.Together != nil {
+		return *c.Together, true
+	}
 	for _, op := range slices.Concat(c.Offered, c.Measures) {
 		if l, known := c.Latency[op+".response"]; known {
 			return l, true
@@ -107,7 +111,7 @@ func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond)
 func FromVerdict(name string, v check.Verdict) Check {
 	c := Check{Name: name, Verdict: v.Answer.String(), Evidence: v.Evidence, Count: v.Count, Detail: v.Detail}
 	for _, s := range v.Witness {
-		c.Witness = append(c.Witness, WitnessSample{Op: s.Op.String(), Outcome: s.Outcome.String(), Session: s.Session, Object: s.Object, Zxid: s.Zxid,
+		c.Witness = append(c.Witness, WitnessSample{Op: s.Op.String(), Outcome: s.Outcome.String(), Session: s.Session, Object: s.Object, Zxid: max(s.Zxid, 0),
 			Token: s.Token, Value: s.Value, Due: ms(s.Due), Start: ms(s.Start), End: ms(s.End)})
 	}
 	for _, j := range v.Judges {

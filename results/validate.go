@@ -73,7 +73,7 @@ func (v *validation) intervals(log map[string]*metrics.Histogram) {
 	for i, c := range v.r.Cells {
 		v.where = cellName(i, c)
 		if c.Name == "" {
-			v.add("it has no name to find it in %s by", IntervalsFile)
+			v.add("no name to look up in %s", IntervalsFile)
 			continue
 		}
 		delete(left, c.Name)
@@ -84,7 +84,7 @@ func (v *validation) intervals(log map[string]*metrics.Histogram) {
 		all := &metrics.Set{}
 		for _, i := range p.Cells {
 			if i < 0 || i >= len(v.r.Cells) {
-				v.add("there is no cell %d", i)
+				v.add("no cell %d", i)
 				return
 			}
 			all.Merge(setOf(sets, v.r.Cells[i]))
@@ -96,7 +96,7 @@ func (v *validation) intervals(log map[string]*metrics.Histogram) {
 	for _, name := range slices.Sorted(maps.Keys(left)) {
 		if !v.r.Partial { // a cell that was broken off is in no document
 			v.where = IntervalsFile
-			v.add("%s is no cell of %s", name, RunFile)
+			v.add("%s is not a cell of %s", name, RunFile)
 		}
 	}
 }
@@ -115,13 +115,13 @@ func (v *validation) equal(source string, got map[string]Latency, set *metrics.S
 		b, inLog := want[key]
 		switch {
 		case !inLog:
-			v.add("%s of %d is not in %s", key, a.Count, source)
+			v.add("%s (%d samples) is missing in %s", key, a.Count, source)
 		case !inDocument:
-			v.add("%s of %d is in %s alone", key, b.Count, source)
+			v.add("%s (%d samples) is only in %s", key, b.Count, source)
 		case a.Count != b.Count:
-			v.add("%s is of %d, in %s of %d", key, a.Count, source, b.Count)
+			v.add("%s has %d samples, but in %s %d", key, a.Count, source, b.Count)
 		case !reflect.DeepEqual(a, b):
-			v.add("%s is %v, by %s %v", key, brief(a), source, brief(b))
+			v.add("%s is %v, but by %s %v", key, brief(a), source, brief(b))
 		}
 	}
 }
@@ -164,12 +164,12 @@ func (v *validation) unknown(f Figures) {
 	for _, name := range slices.Sorted(maps.Keys(averages)) {
 		n, counted := f.Get(averages[name])
 		if _, told := f.Get(name); told && counted && n == 0 {
-			v.add("%s is told of no %s", name, averages[name])
+			v.add("%s is given without any %s", name, averages[name])
 		}
 	}
 	if low, known := f.Get("fsync_mean_low_ms"); known {
 		if high, _ := f.Get("fsync_mean_high_ms"); high < low {
-			v.add("fsync_mean_low_ms is %v, and high %v", low, high)
+			v.add("fsync_mean_low_ms is %v, above high %v", low, high)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(f)) {
@@ -197,7 +197,7 @@ func (v *validation) seconds(lines []Second) {
 			to := s.At.Sub(c.Started).Seconds()
 			from := to - length
 			if !math.IsInf(before, 0) && math.Abs(from-before) > 1e-3 {
-				v.add("an interval starts at %.3f s, and the one before ends at %.3f s", from, before)
+				v.add("an interval starts at %.3f s, but the one before ends at %.3f s", from, before)
 			}
 			before = to
 			if from >= c.Steady.From && to <= c.Steady.To {
@@ -209,7 +209,7 @@ func (v *validation) seconds(lines []Second) {
 		}
 		done, late := float64(sum(c.Done, c.Counted...)), float64(underWay(c))
 		if _, told := of[c.Name]; told && (within > done+late+0.5 || meeting < done-late-0.5) {
-			v.add("%.0f of %v were done in the steady phase, and its intervals have %.0f to %.0f", done, c.Counted, within, meeting)
+			v.add("%.0f of %v were done in the steady phase, but its intervals have %.0f to %.0f", done, c.Counted, within, meeting)
 		}
 	}
 }
@@ -230,7 +230,7 @@ func (v *validation) timeline(lines []Second) {
 			v.unknown(f)
 			if _, known := f.Get("seconds"); f != nil && !known {
 				if _, counted := f.Get("requests"); counted {
-					v.add("%s tells of requests, but not since when", address)
+					v.add("%s counts requests without a time span", address)
 				}
 			}
 		}

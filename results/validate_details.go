@@ -20,7 +20,7 @@ func (v *validation) details(all map[string]Details, log map[string]*metrics.His
 		}
 		v.where = cellName(i, c) + " in " + DetailsFile
 		if o := d.Opening; o != nil && o.Count != int64(v.r.Share.Of(c.Sessions)) {
-			v.add("%d sessions were opened, and there are %d", o.Count, v.r.Share.Of(c.Sessions))
+			v.add("%d sessions were opened, but there are %d", o.Count, v.r.Share.Of(c.Sessions))
 		}
 		v.cohorts(c, d, log)
 		v.places(c, d)
@@ -28,7 +28,7 @@ func (v *validation) details(all map[string]Details, log map[string]*metrics.His
 		v.strips(d)
 		for k, q := range d.Depths {
 			if q.Items < 0 || q.Taken < 0 || (q.P50 != nil) != (q.Taken > 0) || k > 0 && q.AtMs < d.Depths[k-1].AtMs {
-				v.add("depth %d is %+v", k, q)
+				v.add("invalid depth %d: %+v", k, q)
 			}
 		}
 		v.leaderless(c, d)
@@ -37,7 +37,7 @@ func (v *validation) details(all map[string]Details, log map[string]*metrics.His
 	for _, name := range slices.Sorted(maps.Keys(left)) {
 		if !v.r.Partial {
 			v.where = DetailsFile
-			v.add("%s is no cell of %s", name, RunFile)
+			v.add("%s is not a cell of %s", name, RunFile)
 		}
 	}
 }
@@ -57,10 +57,10 @@ func (v *validation) cohorts(c Cell, d Details, log map[string]*metrics.Histogra
 			parts += p
 		}
 		if n != x.Count {
-			v.add("the cohort of p%v of %s is of %d, and %s has %d with such responses", x.Percentile, x.Op, x.Count, IntervalsFile, n)
+			v.add("the cohort of p%v of %s has %d, but %s has %d with such responses", x.Percentile, x.Op, x.Count, IntervalsFile, n)
 		}
 		if parts > x.ResponseMs*(1+tolerance)+resolution {
-			v.add("the parts of the cohort of p%v of %s sum up to %v ms, and its responses are %v ms", x.Percentile, x.Op, parts, x.ResponseMs)
+			v.add("the parts of the cohort of p%v of %s sum to %v ms, but its responses to %v ms", x.Percentile, x.Op, parts, x.ResponseMs)
 		}
 	}
 }
@@ -71,7 +71,7 @@ func (v *validation) places(c Cell, d Details) {
 	for _, p := range d.Places {
 		n += p.Count
 		if (p.P99 != nil) != (p.Count >= EnoughForP99) {
-			v.add("the places %d to %d are of %d, and p99 known: %v", p.From, p.To, p.Count, p.P99 != nil)
+			v.add("places %d to %d have %d samples, but p99 known: %v", p.From, p.To, p.Count, p.P99 != nil)
 		}
 	}
 	for _, op := range wholes {
@@ -79,7 +79,7 @@ func (v *validation) places(c Cell, d Details) {
 		want += l.Count + l.Overflow + l.Negative
 	}
 	if len(d.Places) > 0 && n != want {
-		v.add("%d grants have a place, and there are %d", n, want)
+		v.add("%d grants have a place, but there are %d", n, want)
 	}
 }
 
@@ -92,7 +92,7 @@ func (v *validation) deal(c Cell, d Details) {
 	if n := len(d.Overtaken); n > 0 {
 		last := d.Overtaken[n-1]
 		if most := int(c.Cost["overtakes_max"]); most < last.From || most > last.To {
-			v.add("the most overtakes are %d, and %d to %d by the last line", most, last.From, last.To)
+			v.add("at most %d overtakes, but %d to %d by the last line", most, last.From, last.To)
 		}
 	}
 	if len(d.Shares) == 0 {
@@ -100,7 +100,7 @@ func (v *validation) deal(c Cell, d Details) {
 	}
 	last := d.Shares[len(d.Shares)-1]
 	if last.Grants != grants {
-		v.add("the sessions had %d grants, and %d were overtaken or not", last.Grants, grants)
+		v.add("the sessions had %d grants, but %d were judged for overtaking", last.Grants, grants)
 	}
 	if last.Sessions != len(d.Shares) { // not all of them are told one by one
 		return
@@ -111,7 +111,7 @@ func (v *validation) deal(c Cell, d Details) {
 		before, squares = float64(s.Grants), squares+own*own
 	}
 	if jain := before * before / (float64(last.Sessions) * squares); squares > 0 && math.Abs(jain-c.Cost["fairness_jain"]) > 1e-9 {
-		v.add("the fairness of the sessions is %v, and fairness_jain is %v", jain, c.Cost["fairness_jain"])
+		v.add("the sessions' fairness is %v, but fairness_jain is %v", jain, c.Cost["fairness_jain"])
 	}
 }
 
@@ -125,7 +125,7 @@ func (v *validation) leaderless(c Cell, d Details) {
 	for k, x := range d.Leaderless {
 		free, longest = free+x.FreeMs, max(longest, x.LongestMs)
 		if x.UntilMs < at || x.FreeMs < 0 || x.FreeMs > (x.UntilMs-at+resolution)*float64(c.Objects) || (x.Gaps > 0) != (x.LongestMs > 0) {
-			v.add("step %d without a leader is %+v after %v ms", k, x, at)
+			v.add("invalid step %d without a leader: %+v after %v ms", k, x, at)
 		}
 		at = x.UntilMs
 	}
@@ -133,12 +133,12 @@ func (v *validation) leaderless(c Cell, d Details) {
 	if share := c.Cost["ownerless_share"]; share > 0 {
 		if elections := free / length / share; math.Abs(at-1e3*c.Steady.To) > resolution || elections > float64(c.Objects)*(1+tolerance)+resolution ||
 			math.Abs(elections-math.Round(elections)) > tolerance*elections+resolution {
-			v.add("nobody led for %v ms of %v ms, and ownerless_share of %d elections is %v", free, length, c.Objects, share)
+			v.add("nobody led for %v ms of %v ms, but ownerless_share of %d elections is %v", free, length, c.Objects, share)
 		}
 	}
 	for _, s := range d.Strips {
 		if s.Why == StripGap && math.Abs(s.UntilMs-s.AtMs-longest) > resolution {
-			v.add("nobody led for %v ms at most, and the longest gap is %v ms", longest, s.UntilMs-s.AtMs)
+			v.add("nobody led for at most %v ms, but the longest gap is %v ms", longest, s.UntilMs-s.AtMs)
 		}
 	}
 }
@@ -147,12 +147,12 @@ func (v *validation) leaderless(c Cell, d Details) {
 func (v *validation) arrivals(c Cell, d Details) {
 	for _, a := range d.Arrivals {
 		if n := c.Latency[a.Op+".response"].Count; n < int64(a.Rounds) {
-			v.add("%d rounds of %s are summed up, and it ended well %d times", a.Rounds, a.Op, n)
+			v.add("%d rounds of %s are summarized, but %d succeeded", a.Rounds, a.Op, n)
 		}
 		for k, r := range a.Ranks {
 			if r.BeforeP50 < 0 || r.AfterP50 < 0 || r.BeforeP90 < r.BeforeP50 || r.AfterP90 < r.AfterP50 || k > 0 && (r.Members <= a.Ranks[k-1].Members ||
 				r.BeforeP50 > a.Ranks[k-1].BeforeP50 || r.AfterP50 < a.Ranks[k-1].AfterP50) {
-				v.add("rank %d of %s is %+v", k, a.Op, r)
+				v.add("invalid rank %d of %s: %+v", k, a.Op, r)
 			}
 		}
 	}
@@ -167,7 +167,7 @@ func (v *validation) strips(d Details) {
 		}
 		for _, t := range append(times, s.Idle...) {
 			if t.FromMs < s.FromMs-1e-6 || t.ToMs > s.ToMs+1e-6 || t.ToMs < t.FromMs {
-				v.add("a strip from %v ms to %v ms has a time from %v ms to %v ms", s.FromMs, s.ToMs, t.FromMs, t.ToMs)
+				v.add("a strip from %v ms to %v ms has an interval from %v ms to %v ms", s.FromMs, s.ToMs, t.FromMs, t.ToMs)
 			}
 		}
 	}

@@ -88,26 +88,26 @@ func TestContradictionsAreFound(t *testing.T) {
 		{"untouched", nil, ""},
 		{"a longer steady phase", func(_ *Run, _, c *Cell) { c.Steady.To = 6 }, "the steady phase lasts from 1 s to 6 s"},
 		{"put 3353/s where 530/s were achieved", func(_ *Run, o, _ *Cell) { o.Throughput *= 6 }, "throughput_per_s x elapsed_s"},
-		{"operations of a closed loop", func(_ *Run, _, c *Cell) { c.Operations++ }, "were done in a closed loop"},
-		{"scope", func(_ *Run, o, _ *Cell) { o.Scope.Operations = ScopeDone }, "the scope of a loop that is open"},
+		{"operations of a closed loop", func(_ *Run, _, c *Cell) { c.Operations++ }, "401 operations in a closed loop"},
+		{"scope", func(_ *Run, o, _ *Cell) { o.Scope.Operations = ScopeDone }, "loop open, but scope"},
 		{"the nominal rate for what came due", func(_ *Run, o, _ *Cell) { o.OfferedPerS = 200 }, "offered_per_s x elapsed_s is 800"},
 		{"unserved, and not saturated", func(_ *Run, o, _ *Cell) { o.Unserved = 3 }, "saturated is false"},
-		{"what came due is forgotten", func(_ *Run, o, _ *Cell) { o.Due, o.OfferedPerS = o.Due+8, 409/4. }, "409 came due, and 401 ended somehow"},
+		{"what came due is forgotten", func(_ *Run, o, _ *Cell) { o.Due, o.OfferedPerS = o.Due+8, 409/4. }, "409 came due, but 401 ended"},
 		{"a histogram of the survivors", func(_ *Run, o, _ *Cell) {
 			o.Operations--
 			o.Due--
 			o.OfferedPerS = 100
-		}, "the histograms of [acquire] are of 400"},
+		}, "the histograms of [acquire] have 400"},
 		{"a timeout that no histogram has", func(_ *Run, _, c *Cell) { c.Errors["timeout"] = 4 }, "there are 4 timeouts"},
-		{"percentiles that fall", func(_ *Run, _, c *Cell) { with(c, "acquire.service", func(l *Latency) { l.P50 = 100 }) }, "do not rise"},
-		{"zeros of nothing", func(_ *Run, _, c *Cell) { c.Latency["put.lag"] = Latency{} }, "put.lag has times, and is of nothing"},
+		{"percentiles that fall", func(_ *Run, _, c *Cell) { with(c, "acquire.service", func(l *Latency) { l.P50 = 100 }) }, "are not ascending"},
+		{"zeros of nothing", func(_ *Run, _, c *Cell) { c.Latency["put.lag"] = Latency{} }, "put.lag has times, but no samples"},
 		{"a p99 of too few", func(_ *Run, _, c *Cell) { with(c, "acquire.service.unserved", func(l *Latency) { l.P99 = &l.Max }) }, "p99 known: true"},
 		{"no p99 of enough", func(_ *Run, _, c *Cell) { with(c, "acquire.service", func(l *Latency) { l.P99 = nil }) }, "p99 known: false"},
 		{"lower bounds that do not say so", func(_ *Run, _, c *Cell) { with(c, "acquire.service", func(l *Latency) { l.AtLeast = nil }) }, "lower bounds are []"},
 		{"a response shorter than lag and service", func(_ *Run, _, c *Cell) { with(c, "acquire.response", func(l *Latency) { l.Mean *= 0.97 }) }, "acquire: response and service and lag"},
-		{"phases of 0.983 of the service", func(_ *Run, _, c *Cell) { with(c, "wait.service", func(l *Latency) { l.Mean *= 0.915 }) }, "phases and services sum up to"},
-		{"0.465 creates", func(_ *Run, _, c *Cell) { c.Costs[0].Measured, c.Cost["create"] = 1.465, 0.465 }, "586 writes, and map[acquire:400 release:400] were done: fewer than 799 is impossible"},
-		{"0.93 lists", func(_ *Run, _, c *Cell) { c.Costs[2].Measured, c.Costs[2].Least = 0.93, 1 }, "372 lists for 400 successes: fewer than 399 is impossible"},
+		{"phases of 0.983 of the service", func(_ *Run, _, c *Cell) { with(c, "wait.service", func(l *Latency) { l.Mean *= 0.915 }) }, "phases and services: sums of"},
+		{"0.465 creates", func(_ *Run, _, c *Cell) { c.Costs[0].Measured, c.Cost["create"] = 1.465, 0.465 }, "586 writes for map[acquire:400 release:400]: at least 799 are needed"},
+		{"0.93 lists", func(_ *Run, _, c *Cell) { c.Costs[2].Measured, c.Costs[2].Least = 0.93, 1 }, "372 lists for 400 successes: at least 399 are needed"},
 		{"a recipe that keeps no promise may do without", func(r *Run, _, c *Cell) {
 			c.Costs[0].Measured, c.Cost["create"] = 1.465, 0.465
 			c.Costs[2].Measured, c.Costs[2].Least = 0.93, 1
@@ -117,33 +117,33 @@ func TestContradictionsAreFound(t *testing.T) {
 		{"reads that are forgotten", func(_ *Run, _, c *Cell) { c.Costs[1].Measured, c.Costs[1].Least, c.Cost["list"] = 0.5, 1, 0.5 }, "200 reads for 400 successes"},
 		{"removeWatches are in no cost", func(_ *Run, _, c *Cell) { c.Cost["remove-watches"] = 0.1 }, "requests by kind"},
 		{"names without their bytes", func(_ *Run, _, c *Cell) { c.Costs[4].Measured = 9 }, "names have"},
-		{"names without a list", func(_ *Run, _, c *Cell) { c.Costs[2].Measured = 0 }, "names, and no list"},
-		{"a cost per who knows what", func(_ *Run, _, c *Cell) { c.CostPer = "writer" }, `cost_per is "writer"`},
-		{"events that have no cause", func(_ *Run, _, c *Cell) { c.Fanout.EventsStale = 0 }, "events per release, and by cause"},
+		{"names without a list", func(_ *Run, _, c *Cell) { c.Costs[2].Measured = 0 }, "names, but no getChildren call"},
+		{"a cost per who knows what", func(_ *Run, _, c *Cell) { c.CostPer = "writer" }, `unknown cost_per "writer"`},
+		{"events that have no cause", func(_ *Run, _, c *Cell) { c.Fanout.EventsStale = 0 }, "events per release, but 0.7500 by cause"},
 		{"more useful events than events", func(_ *Run, _, c *Cell) { *c.Fanout.UsefulShare = 1.2 }, "useful_share is 1.2"},
 		{"useful events of none", func(_ *Run, _, c *Cell) {
 			c.Fanout.EventsPerRelease, c.Fanout.EventsByRelease, c.Fanout.EventsStale = 0, 0, 0
 		}, "of 0 events per release"},
 		{"a share above 1", func(_ *Run, _, c *Cell) { c.Cost["wake_efficiency"] = 1.1 }, "wake_efficiency is 1.1"},
-		{"a cost that nobody describes", func(_ *Run, _, c *Cell) { c.Cost["fairnes"] = 1 }, "cost.fairnes is described nowhere"},
-		{"silence is success", func(_ *Run, _, c *Cell) { c.Checks[0].Evidence = 0 }, "check mutual-exclusion: holds, with 0"},
-		{"a violation that looks green", func(_ *Run, _, c *Cell) { c.Checks[0].Verdict, c.Checks[0].Count = "violated", 1 }, "the exit code is 0"},
+		{"a cost that nobody describes", func(_ *Run, _, c *Cell) { c.Cost["fairnes"] = 1 }, "cost.fairnes is undocumented"},
+		{"silence is success", func(_ *Run, _, c *Cell) { c.Checks[0].Evidence = 0 }, "check mutual-exclusion: verdict holds with evidence 0"},
+		{"a violation that looks green", func(_ *Run, _, c *Cell) { c.Checks[0].Verdict, c.Checks[0].Count = "violated", 1 }, "exit code 0, but"},
 		{"a gate that is met", func(r *Run, _, c *Cell) { r.Gates = gateOf(GateMet, GateMet, 400) }, ""},
-		{"a gate that is missed, in green", func(r *Run, _, c *Cell) { r.Gates = gateOf(GateMissed, GateMissed, 400) }, "it is missed, and the exit code is 0"},
-		{"a gate without evidence, in green", func(r *Run, _, c *Cell) { r.Gates = gateOf(GateUnknown, GateUnknown, 0) }, "it is unknown, and the exit code is 0"},
+		{"a gate that is missed, in green", func(r *Run, _, c *Cell) { r.Gates = gateOf(GateMissed, GateMissed, 400) }, "it is missed, but the exit code is 0"},
+		{"a gate without evidence, in green", func(r *Run, _, c *Cell) { r.Gates = gateOf(GateUnknown, GateUnknown, 0) }, "it is unknown, but the exit code is 0"},
 		{"a gate without samples that is met", func(r *Run, _, c *Cell) { r.Gates = gateOf(GateMet, GateMet, 0) }, "met without samples"},
 		{"a gate without cells that is met", func(r *Run, _, c *Cell) { r.Gates = []Gate{{Gate: "errors < 1%", Verdict: GateMet}} }, "the worst of its 0 cells"},
 		{"a gate that is better than its cells", func(r *Run, _, c *Cell) { r.Gates = gateOf(GateMet, GateMissed, 400) }, "the worst of its 1 cells is missed"},
 		{"a latency of the servers where they did nothing", func(_ *Run, _, c *Cell) {
 			c.Server.Set("requests", 0)
 			c.Server.Set("latency_mean_ms", 0)
-		}, "latency_mean_ms is told of no requests"},
+		}, "latency_mean_ms is given without any requests"},
 		{"less CPU time than none", func(_ *Run, _, c *Cell) { c.Server.Set("cpu_s", -1) }, "cpu_s is -1"},
 		{"a maximum that is a median of maxima", func(_ *Run, _, c *Cell) { with(c, "release.service", func(l *Latency) { l.Max *= 1.1 }) }, "by intervals.hlog"},
-		{"a histogram that is not in the log", func(_ *Run, _, c *Cell) { c.Latency["put.service"] = c.Latency["release.service"] }, "put.service of 400 is not in intervals.hlog"},
-		{"a histogram that the document lacks", func(_ *Run, _, c *Cell) { delete(c.Latency, "release.lag") }, "release.lag of 400 is in intervals.hlog alone"},
-		{"a cell that the document lacks", func(r *Run, _, _ *Cell) { r.Cells, r.Pools = r.Cells[:1], nil }, "naive-1-r1 is no cell of run.json"},
-		{"a pool of one of two", func(r *Run, _, _ *Cell) { r.Pools[0].Cells = []int{0, 1} }, "pool of the cells [0 1]: acquire.lag is of 400"},
+		{"a histogram that is not in the log", func(_ *Run, _, c *Cell) { c.Latency["put.service"] = c.Latency["release.service"] }, "put.service (400 samples) is missing in intervals.hlog"},
+		{"a histogram that the document lacks", func(_ *Run, _, c *Cell) { delete(c.Latency, "release.lag") }, "release.lag (400 samples) is only in intervals.hlog"},
+		{"a cell that the document lacks", func(r *Run, _, _ *Cell) { r.Cells, r.Pools = r.Cells[:1], nil }, "naive-1-r1 is not a cell of run.json"},
+		{"a pool of one of two", func(r *Run, _, _ *Cell) { r.Pools[0].Cells = []int{0, 1} }, "pool of the cells [0 1]: acquire.lag has 400"},
 	} {
 		got, err := Validate(sound(t, c.doctor))
 		all := strings.Join(got, "\n")
@@ -203,8 +203,8 @@ func TestContradictionsOfAQueue(t *testing.T) {
 	}{
 		{"untouched", "open", nil, ""},
 		{"untouched", "closed", nil, ""},
-		{"more ways than takes", "closed", func(c *Cell) { c.Done["put-to-take"]++ }, "18 items were taken, and 19 came from put to take"},
-		{"ways that are forgotten", "closed", func(c *Cell) { c.Done["put-to-take"]-- }, "18 items were taken, and 17 came from put to take"},
+		{"more ways than takes", "closed", func(c *Cell) { c.Done["put-to-take"]++ }, "18 items were taken, but 19 have a time from put to take"},
+		{"ways that are forgotten", "closed", func(c *Cell) { c.Done["put-to-take"]-- }, "18 items were taken, but 17 have a time from put to take"},
 		{"ways that are forgotten, with items from before", "closed", func(c *Cell) {
 			c.Done["put-to-take"]--
 			c.Parameters = map[string]any{"preload": 1}
@@ -212,7 +212,7 @@ func TestContradictionsOfAQueue(t *testing.T) {
 		{"more ways are forgotten than there were items before", "closed", func(c *Cell) {
 			c.Done["put-to-take"] -= 2
 			c.Parameters = map[string]any{"preload": 1}
-		}, "18 items were taken, and 16"},
+		}, "18 items were taken, but 16"},
 		{"an item taken twice after its put had to be made again", "closed", func(c *Cell) {
 			c.Done["put-to-take"]--
 			c.Errors["in doubt"] = 1
@@ -221,7 +221,7 @@ func TestContradictionsOfAQueue(t *testing.T) {
 			for _, clock := range []string{".response", ".service", ".lag"} {
 				with(c, "put-to-take"+clock, func(l *Latency) { l.Unserved = 1 })
 			}
-		}, "20 items came due in the steady phase, and 19 came from put to take or wait"},
+		}, "20 items came due in the steady phase, but 19 were taken or still wait"},
 	} {
 		got, err := Validate(passing(t, c.loop, c.doctor))
 		if all := strings.Join(got, "\n"); err != nil || (c.want == "") != (len(got) == 0) || !strings.Contains(all, c.want) {
@@ -244,12 +244,12 @@ func TestContradictionsOfTheTimeline(t *testing.T) {
 		line Second
 		want string
 	}{
-		{"a second in which nothing could be done", Second{Client: figures("seconds", 1., "per_s", 0., "p50_ms", 0.)}, "p50_ms is told of no per_s"},
-		{"syncs without a sync", Second{Servers: map[string]Figures{"a": figures("seconds", 1., "fsyncs", 0., "fsync_mean_low_ms", 0., "fsync_mean_high_ms", 0.)}}, "told of no fsyncs"},
-		{"since the server's start", Second{Servers: map[string]Figures{"a": figures("requests", 9.)}}, "not since when"},
+		{"a second in which nothing could be done", Second{Client: figures("seconds", 1., "per_s", 0., "p50_ms", 0.)}, "p50_ms is given without any per_s"},
+		{"syncs without a sync", Second{Servers: map[string]Figures{"a": figures("seconds", 1., "fsyncs", 0., "fsync_mean_low_ms", 0., "fsync_mean_high_ms", 0.)}}, "given without any fsyncs"},
+		{"since the server's start", Second{Servers: map[string]Figures{"a": figures("requests", 9.)}}, "without a time span"},
 		{"an interval turned over", Second{Servers: map[string]Figures{"a": figures("seconds", 1., "fsync_mean_low_ms", 2., "fsync_mean_high_ms", 1.)}}, "high 1"},
 		{"a server that did not answer", Second{Servers: map[string]Figures{"a": nil}}, ""},
-		{"a time of what is not counted", Second{Cell: "naive-1-r1", Client: figures("seconds", 1., "per_s", 0., "p50_ms", 2.)}, "p50_ms is told of no per_s"},
+		{"a time of what is not counted", Second{Cell: "naive-1-r1", Client: figures("seconds", 1., "per_s", 0., "p50_ms", 2.)}, "p50_ms is given without any per_s"},
 		{"a second as it should be", Second{Client: figures("seconds", 1., "per_s", 4., "p50_ms", 2.)}, ""},
 	} {
 		got, err := Validate(sound(t, nil, c.line))
@@ -289,9 +289,9 @@ func TestContradictionsOfIntervals(t *testing.T) {
 			interval(6, 1, 80)}, ""},
 		{"one that ended at the mark", []Second{interval(1, 1, 90), interval(5, 4, 399), interval(6, 1, 80)}, ""},
 		{"an interval that was cut a little late", []Second{interval(1, 1, 90), interval(5.02, 4.02, 405), interval(6, 0.98, 80)}, ""},
-		{"fewer than were done", []Second{interval(1, 1, 90), interval(5, 4, 300), interval(6, 1, 80)}, "400 of [acquire] were done in the steady phase, and its intervals have 300 to 300"},
+		{"fewer than were done", []Second{interval(1, 1, 90), interval(5, 4, 300), interval(6, 1, 80)}, "400 of [acquire] were done in the steady phase, but its intervals have 300 to 300"},
 		{"more than were done", []Second{interval(1, 1, 90), interval(5, 4, 450)}, "have 450 to 450"},
-		{"a second that is missing", []Second{interval(1, 1, 90), interval(4, 2, 250), interval(5, 1, 150)}, "an interval starts at 2.000 s, and the one before ends at 1.000 s"},
+		{"a second that is missing", []Second{interval(1, 1, 90), interval(4, 2, 250), interval(5, 1, 150)}, "an interval starts at 2.000 s, but the one before ends at 1.000 s"},
 	} {
 		got, err := Validate(sound(t, func(_ *Run, _, c *Cell) { c.Started = time.Unix(100, 0) }, c.lines...))
 		if all := strings.Join(got, "\n"); err != nil || (c.want == "") != (len(got) == 0) || !strings.Contains(all, c.want) {
@@ -330,21 +330,21 @@ func TestContradictionsOfDetailsAreFound(t *testing.T) {
 		want   string
 	}{
 		{"untouched", func(*Details) {}, ""},
-		{"a cell of another run", func(d *Details) { d.Cell = "naive-2" }, "naive-2 is no cell"},
-		{"sessions", func(d *Details) { d.Opening.Count++ }, "2 sessions were opened, and there are 1"},
-		{"operations of a cohort", func(d *Details) { d.Cohorts[0].Count-- }, "the cohort of p50 of acquire is of 399, and intervals.hlog has 400"},
-		{"parts longer than the whole", func(d *Details) { d.Cohorts[0].PartsMs["wait"] = 4.5 }, "the parts of the cohort of p50 of acquire sum up to 5.5 ms"},
-		{"a grant without a place", func(d *Details) { d.Places[0].Count-- }, "399 grants have a place, and there are 400"},
-		{"more overtakes", func(d *Details) { d.Overtaken[1].From, d.Overtaken[1].To = 2, 3 }, "the most overtakes are 1, and 2 to 3"},
-		{"grants of nobody", func(d *Details) { d.Shares[1].Grants++ }, "the sessions had 401 grants, and 400"},
-		{"another fairness", func(d *Details) { d.Shares[0].Grants = 200 }, "the fairness of the sessions is 1, and fairness_jain is 0.8"},
-		{"a hold outside of its strip", func(d *Details) { d.Strips[0].Holds[0].ToMs = 10 }, "a strip from 1 ms to 9 ms has a time from 2 ms to 10 ms"},
-		{"more time without a leader", func(d *Details) { d.Leaderless[1].FreeMs = 200 }, "nobody led for 500 ms of 4000 ms, and ownerless_share of 1 elections is 0.1"},
-		{"longer than its step", func(d *Details) { d.Leaderless[0].FreeMs = 1100 }, "step 0 without a leader is"},
-		{"not the longest", func(d *Details) { d.Strips = []Strip{{Why: StripGap, UntilMs: 500}} }, "nobody led for 400 ms at most, and the longest gap is 500 ms"},
-		{"the second comes before the first", func(d *Details) { d.Arrivals[0].Ranks[1].BeforeP50 = 7 }, "rank 1 of acquire is"},
-		{"rounds of nobody", func(d *Details) { d.Arrivals[0].Rounds = 500 }, "500 rounds of acquire are summed up, and it ended well 400 times"},
-		{"a depth below 0", func(d *Details) { d.Depths = []Depth{{Items: -1}} }, "depth 0 is"},
+		{"a cell of another run", func(d *Details) { d.Cell = "naive-2" }, "naive-2 is not a cell"},
+		{"sessions", func(d *Details) { d.Opening.Count++ }, "2 sessions were opened, but there are 1"},
+		{"operations of a cohort", func(d *Details) { d.Cohorts[0].Count-- }, "the cohort of p50 of acquire has 399, but intervals.hlog has 400"},
+		{"parts longer than the whole", func(d *Details) { d.Cohorts[0].PartsMs["wait"] = 4.5 }, "the parts of the cohort of p50 of acquire sum to 5.5 ms"},
+		{"a grant without a place", func(d *Details) { d.Places[0].Count-- }, "399 grants have a place, but there are 400"},
+		{"more overtakes", func(d *Details) { d.Overtaken[1].From, d.Overtaken[1].To = 2, 3 }, "at most 1 overtakes, but 2 to 3"},
+		{"grants of nobody", func(d *Details) { d.Shares[1].Grants++ }, "the sessions had 401 grants, but 400"},
+		{"another fairness", func(d *Details) { d.Shares[0].Grants = 200 }, "the sessions' fairness is 1, but fairness_jain is 0.8"},
+		{"a hold outside of its strip", func(d *Details) { d.Strips[0].Holds[0].ToMs = 10 }, "a strip from 1 ms to 9 ms has an interval from 2 ms to 10 ms"},
+		{"more time without a leader", func(d *Details) { d.Leaderless[1].FreeMs = 200 }, "nobody led for 500 ms of 4000 ms, but ownerless_share of 1 elections is 0.1"},
+		{"longer than its step", func(d *Details) { d.Leaderless[0].FreeMs = 1100 }, "invalid step 0 without a leader"},
+		{"not the longest", func(d *Details) { d.Strips = []Strip{{Why: StripGap, UntilMs: 500}} }, "nobody led for at most 400 ms, but the longest gap is 500 ms"},
+		{"the second comes before the first", func(d *Details) { d.Arrivals[0].Ranks[1].BeforeP50 = 7 }, "invalid rank 1 of acquire"},
+		{"rounds of nobody", func(d *Details) { d.Arrivals[0].Rounds = 500 }, "500 rounds of acquire are summarized, but 400 succeeded"},
+		{"a depth below 0", func(d *Details) { d.Depths = []Depth{{Items: -1}} }, "invalid depth 0"},
 	} {
 		dir := sound(t, func(_ *Run, _, closed *Cell) {
 			closed.Cost["overtakes_max"], closed.Cost["fairness_jain"], closed.Cost["ownerless_share"], closed.Objects = 1, 0.8, 0.1, 1
@@ -378,7 +378,7 @@ func TestTogether(t *testing.T) {
 
 // The runs that the documents cite do not contradict themselves.
 func TestPublishedResultsAreConsistent(t *testing.T) {
-	for _, dir := range []string{"published/quickstart", "published/storm-tls", "published/libraries", "published/redis-and-zookeeper", "published/published-stores"} {
+	for _, dir := range []string{"published/quickstart", "published/storm-tls", "published/libraries", "published/libraries-read-write", "published/redis-and-zookeeper", "published/published-stores"} {
 		if contradictions, err := Validate(dir); err != nil || len(contradictions) > 0 {
 			t.Errorf("%s: %v, %q", dir, err, contradictions)
 		}

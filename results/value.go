@@ -82,7 +82,7 @@ func per(n int64, x float64) Value {
 
 func perSecond(c *Cell, n int64) Value {
 	if c.ElapsedS <= 0 {
-		return unknown("the steady phase has no length")
+		return unknown("the steady phase has length 0")
 	}
 	return per(n, float64(n)/c.ElapsedS)
 }
@@ -95,7 +95,7 @@ func (m Metric) percentile(c *Cell, stat statistic) Value {
 	case v.N == 0:
 		v.Why = "no samples of " + m.key
 	case v.N < stat.needed || x == nil:
-		v.Why = fmt.Sprintf("%s of %s: %s needs %d at least", phrase.Count(v.N, "sample"), m.key, stat.name, stat.needed)
+		v.Why = fmt.Sprintf("%s of %s: %s needs at least %d", phrase.Count(v.N, "sample"), m.key, stat.name, stat.needed)
 	default:
 		v.X, v.Known, v.AtLeast = *x, true, slices.Contains(l.AtLeast, stat.field) || l.Overflow > 0
 	}

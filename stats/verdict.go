@@ -11,7 +11,7 @@ type Verdict uint8
 
 // The verdicts.
 const (
-	Inconclusive Verdict = iota // nothing follows: the interval reaches beyond the minimum effect on one side and not on the other
+	Inconclusive Verdict = iota // no conclusion: the interval reaches beyond the minimum effect on one side and not on the other
 	Equivalent                  // the whole interval is within the minimum effect
 	Improvement                 // the whole interval is beyond it, on the better side, and the test rejects
 	Regression                  // the same on the worse side
@@ -88,7 +88,7 @@ func Compare(d Design, ratios [][]float64, higher []bool) []Comparison {
 }
 
 // verdict needs both: an interval wholly beyond the minimum effect, and a test that rejects among all metrics. To be equivalent no metric needs
-// an adjustment: whoever says that all are would be wrong only if a wrong one were among them, each of which is as unlikely as alone.
+// an adjustment: saying that all are is wrong only if one of them is wrong, and each is as unlikely to be as it is alone.
 func (d Design) verdict(c Comparison, higher bool) Verdict {
 	differs := c.Adjusted <= d.LookAlpha()
 	switch {

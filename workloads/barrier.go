@@ -91,7 +91,7 @@ func (w *barrier) Notes(history iter.Seq[metrics.Sample]) []string {
 		}
 	}
 	var notes []string
-	for _, note := range []string{quantiles("from the removal to the release of each who waited", handOff),
+	for _, note := range []string{quantiles("from the removal to the release of each waiter", handOff),
 		quantiles("from the first released to the last, of one barrier", spread)} {
 		if note != "" {
 			notes = append(notes, note)
@@ -188,7 +188,7 @@ func newTurns(waiters int) *turns {
 	return &turns{changed: make(chan struct{}), waiters: waiters, begun: make([]int64, waiters), passed: make([]int64, waiters)}
 }
 
-// change changes something, and wakes who waits for it.
+// change changes something, and wakes those that wait for it.
 func (t *turns) change(do func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -18,10 +18,10 @@ import (
 // The fields that only two-phase commits have.
 var (
 	participants = profiles.Field{Key: "participants", Type: profiles.WholeNumber, Axis: true, Example: "[3, 10]", Default: "3", Min: 2, Max: 1000,
-		Doc: "Sites of each transaction. The sessions form groups of so many; what is left over makes some of them larger by one or more."}
+		Doc: "Sites of each transaction. The sessions form groups of this size; the remainder makes some of them larger."}
 	transactions = rounds("transactions", "200", "Transactions that each group carries out, one after the other; the cell ends when all have.")
 	aborts       = profiles.Field{Key: "aborts", Type: profiles.WholeNumber, Axis: true, Example: "10", Default: "0", Max: 100,
-		Doc: "Percent of the transactions in which one site, drawn by lot, votes to abort."}
+		Doc: "Percent of the transactions in which one site, drawn at random, votes to abort."}
 )
 
 // Commits is the workload 'two-phase-commit' over a catalogue of two-phase commits.
@@ -100,7 +100,7 @@ func (w *commit) Checks() []check.Check {
 // Measures are the decisions, and what goes before them.
 func (w *commit) Measures() []Measure {
 	return []Measure{operation(metrics.Decide, "decisions"), {Op: metrics.Propose, Role: Part, Unit: "transactions",
-		Caption: "Propose and vote are the writes of the coordinator and of each site; a decision is from the proposal's being due to each site's knowing it."},
+		Caption: "Propose and vote are the writes of the coordinator and of each site; a decision lasts from when the proposal was due until each site knows it."},
 		{Op: metrics.Vote, Role: Part, Unit: "votes"}}
 }
 

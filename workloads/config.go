@@ -35,7 +35,7 @@ func Configs(all []recipes.Variant[recipes.Setting]) Kind {
 // issue of a write to a reader's having it; versions that a reader never saw are counted apart.
 func NewConfig(v recipes.Variant[recipes.Setting], o recipes.Options, l Load) Workload {
 	return &config{driving: drive(v, o, l), places: places{l.Dir, "setting", l.Objects()}, writers: l.Share(writers), stamp: stampOf(l),
-		values: make([]int64, l.Sessions), seen: make([]recipes.SettingValue, l.Sessions)}
+		values: make([]int64, l.Sessions), seen: make([]recipes.SettingValue, l.Sessions), here: make([]atomic.Bool, l.Sessions)}
 }
 
 type config struct {
@@ -45,6 +45,7 @@ type config struct {
 	stamp       uint64                 // the values of this cell begin with it
 	values      []int64                // that each session has written: how many
 	seen        []recipes.SettingValue // by each reader, in whichever session
+	here        []atomic.Bool          // the session is of this process
 	got, missed atomic.Int64           // versions, by all readers together
 }
 
@@ -89,17 +90,13 @@ func (w *config) Checks() []check.Check {
 // Inspect has nothing to look for: what a setting leaves is the setting.
 func (w *config) Inspect(context.Context, zk.Session, metrics.Recorder) error { return nil }
 
-// Measures are the writes, and what readers wait for: between processes no clock tells how long.
+// Measures are the writes, and what readers wait for: of values that this process wrote, for between processes no clock tells how long.
 func (w *config) Measures() []Measure {
-	all := []Measure{operation(metrics.Change, "changes")}
-	if !w.Shared {
-		all = append(all, Measure{Op: metrics.Deliver, Role: Part, Unit: "deliveries", Caption: deliverCaption})
-	}
-	return all
+	return []Measure{operation(metrics.Change, "changes"), {Op: metrics.Deliver, Role: Part, Unit: "deliveries", Caption: deliverCaption}}
 }
 
-const deliverCaption = "Deliver is from the issue of a change to its being in the hands of each who observes. What an observer sees at " +
-	"once costs it one event and one look, so that a ratio below 1 is changes that came together."
+const deliverCaption = "Deliver is from the issue of a change until each observer has it. Changes that an observer sees at " +
+	"once cost it one event and one read, so a ratio below 1 means that changes arrived together."
 
 // IsDriven tells whether the rate is offered to a session: to the writers.
 func (w *config) IsDriven(id uint32) bool { return w.first(max(w.writers, tiny), id, w.Sessions) }
@@ -130,7 +127,7 @@ func (w *config) Notes(iter.Seq[metrics.Sample]) []string {
 	if missed+got == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("of the versions that readers waited for %.2f %% were missed: others followed before they were read",
+	return []string{fmt.Sprintf("readers missed %.2f %% of the versions that they waited for: others followed before they were read",
 		100*float64(missed)/float64(missed+got))}
 }
 
@@ -138,6 +135,7 @@ func (w *config) Notes(iter.Seq[metrics.Sample]) []string {
 func (w *config) Join(seat Seat) Step {
 	j := &configSeat{Seat: seat, w: w, object: seat.ID % uint32(w.n)}
 	j.handle = w.variant.New(zk.Observe(seat.Session, counted(seat.Origin, seat.Fanout)), w.path(j.object), w.options)
+	w.here[seat.ID].Store(true)
 	if w.IsDriven(seat.ID) {
 		return j.write
 	}
@@ -180,7 +178,7 @@ func (j *configSeat) read(ctx context.Context, due time.Duration) (saw bool) {
 	if err == nil && last.Token != 0 {
 		j.w.got.Add(1)
 		j.w.missed.Add(is.Missed)
-		if !j.w.Shared { // it was issued by the clock of whoever wrote it
+		if value > 0 && value != stranger && j.w.here[(value-1)%int64(j.w.Sessions)].Load() { // it was issued by the clock of whoever wrote it
 			s.Op, s.Due, s.Start = metrics.Deliver, issued, issued
 			j.Recorder.Record(s)
 		}

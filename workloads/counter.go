@@ -205,5 +205,5 @@ func (w *counter) Notes(history iter.Seq[metrics.Sample]) []string {
 	if n == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("%d draws are in doubt: their replies were lost, and too many others followed to tell", n)}
+	return []string{fmt.Sprintf("%d draws are in doubt: their replies were lost, and too many others followed to decide", n)}
 }

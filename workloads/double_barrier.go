@@ -59,7 +59,7 @@ func (w *doubleBarrier) Theory() (release, arrival float64) {
 // Cost is that of one member in one round. Entering: a look with a watch, the member's znode, a list, and a look after the event for all but
 // the one that makes the marker. Leaving by the lowest: two lists, a delete and a watch on the lowest; the lowest itself watches and
 // lists again as often as it is woken, and clears with one read and one write. Leaving by all: a delete, and a list at first and
-// after each event; whoever is the last clears. The number of names depends on who meets whom.
+// after each event; the last one clears. The number of names depends on who meets whom.
 func (w *doubleBarrier) Cost() Cost {
 	if !hasTheory(w.variant) {
 		return Cost{}
@@ -138,7 +138,7 @@ func (w *rendezvous) Theory() (release, arrival float64) {
 }
 
 // Cost is that of one member in one round: as entering a double barrier, and the removal of its znode; and from the second round on one read
-// and one write, by whoever finds all there, clear the round before.
+// and one write, by the session that finds all there, clear the round before.
 func (w *rendezvous) Cost() Cost {
 	if !hasTheory(w.variant) {
 		return Cost{}

@@ -16,6 +16,8 @@ import (
 type Foreign struct {
 	Tokens bool // its grants carry tokens
 	Znodes bool // its locks are znodes below the path that it is given
+	Claims bool // of queues: a take claims an item, which is there again when its session ends before it is finished
+	FIFO   bool // of queues: items are taken in the order in which they were put
 	// Open opens a session of the driver beside those of the load, for a look at what is left, in the process whose turn it is; nil: it cannot be asked.
 	Open func(ctx context.Context, client int) (zk.Session, error)
 }
@@ -37,7 +39,7 @@ func (f *Foreign) open(ctx context.Context, n int) (all []zk.Session, close func
 
 // processes has no default, so that what does not concern it does not show it.
 var processes = profiles.Field{Key: "processes", Type: profiles.WholeNumber, Example: "2", Min: 1, Max: 1000,
-	Doc: "Processes of each driver that the sessions of a cell are spread over; 1 without it. It concerns variants that are drivers."}
+	Doc: "Processes of each driver that the sessions of a cell are spread over; by default 1. For variants that are drivers."}
 
 // Processes is how many processes a driver has for the sessions of a cell.
 func (l Load) Processes() int { return max(l.Int(processes), 1) }
@@ -92,9 +94,13 @@ func checkProcesses(p profiles.Profile) []profiles.Problem {
 
 // CheckDriven reports what a profile says of drivers though none of its variants is one.
 func CheckDriven(p profiles.Profile) []profiles.Problem {
-	driven := slices.ContainsFunc(p.Variants, func(v string) bool { return strings.HasPrefix(v, profiles.DriverPrefix) })
-	if driven || p.Values().Int(processes) == 0 {
+	if hasDriver(p) || p.Values().Int(processes) == 0 {
 		return nil
 	}
-	return []profiles.Problem{{Key: processes.Key, Message: "no variant is a driver, whose processes it would be (leave it out)"}}
+	return []profiles.Problem{{Key: processes.Key, Message: "no variant is a driver (remove it)"}}
+}
+
+// hasDriver tells whether a variant of a profile is a driver.
+func hasDriver(p profiles.Profile) bool {
+	return slices.ContainsFunc(p.Variants, func(v string) bool { return strings.HasPrefix(v, profiles.DriverPrefix) })
 }

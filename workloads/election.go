@@ -96,7 +96,7 @@ func (w *election) Setup(ctx context.Context, s zk.Session) error {
 func (w *election) Measures() []Measure {
 	return append([]Measure{operation(metrics.Campaign, "terms"),
 		{Op: metrics.HandOff, Role: Part, Unit: "fail-overs", Caption: "A hand-off is from the end of a leader, or what ends it, to the start of the " +
-			"next one: it detects by an event of the servers that the leader's znode is gone, and elects itself by another look. A campaign is the " +
+			"next one: it detects by an event of the servers that the leader's znode is gone, and elects itself after another read. A campaign is the " +
 			"whole wait of a candidate."},
 		{Op: metrics.Detect, Role: Part, Unit: "fail-overs"}, {Op: metrics.Elect, Role: Part, Unit: "fail-overs"}},
 		phased(metrics.Enqueue, metrics.List, metrics.Wait, metrics.Delivery, metrics.Recheck)...)

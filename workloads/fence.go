@@ -28,12 +28,12 @@ const (
 )
 
 var fence = profiles.Field{Key: "fence", Type: profiles.OneOf, Axis: true, Example: "[none, server]",
-	Words: []string{string(NoFence), string(RegisterFence), string(ServerFence)}, Doc: "What each holder's write at the end of its hold goes " +
-		"through: none, which writes nothing; a register in zkbench that compares tokens; a znode, in one transaction with a check of the grant."}
+	Words: []string{string(NoFence), string(RegisterFence), string(ServerFence)}, Doc: "What guards each holder's write at the end of its hold: " +
+		"none, which writes nothing; register, in zkbench, which compares tokens; server, a znode written in one transaction with a check of the grant."}
 
 // lockFence is the fence of an exclusive lock, whose unfenced writes can be judged by the order of its grants.
 var lockFence = profiles.Field{Key: fence.Key, Type: fence.Type, Axis: true, Example: "[none, both]", Words: append(slices.Clone(fence.Words), string(BothFences)),
-	Doc: fence.Doc + " With both the write goes to that register, if the grant has a token, and to one that takes all and counts the stale ones."}
+	Doc: fence.Doc + " With both the write goes to that register, if the grant has a token, and to one that accepts everything and counts the stale writes."}
 
 // notRegister is Kind.Shared of a workload whose fence may be in this process.
 func notRegister(p profiles.Profile) (problems []profiles.Problem) {

@@ -60,6 +60,8 @@ type Variant struct {
 	Znodes            recipes.Znodes // beside those of its Kind
 	// Check reports what the variant cannot do of a profile; nil: it can do all.
 	Check func(profiles.Profile) []profiles.Problem
+	// Own says that the variant is none of zkbench's: it may do with requests that nobody has thought of, or that are not seen.
+	Own bool
 	// Program is the driver that holds the variant's sessions; "": the engine of the profile does.
 	Program string
 	Can     string // what the driver's hello has to list

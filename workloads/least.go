@@ -12,7 +12,7 @@ type Frugal interface {
 	Least() Cost
 }
 
-// Least of a lock: whoever has a place in a queue lists it before it holds, unless a persistent watch tells it of all.
+// Least of a lock: a session in a queue lists it before it holds, unless a persistent watch tells it of all.
 func (l *lock) Least() Cost { return queued(l.variant, 1) }
 
 // Least of a set of locks is a list of each.
@@ -80,7 +80,7 @@ func (w *counter) Least() Cost {
 	return Cost{Reads: 1}
 }
 
-// Least of passing a barrier is the transaction by which its client catches up with whoever has set it.
+// Least of passing a barrier is the transaction by which its client catches up with the one that set it.
 func (w *barrier) Least() Cost {
 	if w.variant.Unsafe {
 		return Cost{}
@@ -101,7 +101,7 @@ func gathered[T any](v recipes.Variant[T]) Cost {
 	return Cost{Lists: 1, Reads: 2}
 }
 
-// Least of a transaction is that each other site reads it, and that whoever removes it lists it.
+// Least of a transaction is that each other site reads it, and that the one that removes it lists it.
 func (w *commit) Least() Cost {
 	if w.variant.Unsafe {
 		return Cost{}

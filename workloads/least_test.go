@@ -15,7 +15,7 @@ import (
 	zksemaphore "github.com/zkbench/zkbench/recipes/semaphore"
 )
 
-// What each success of these lists and reads at least. Theory is never below it. Of all other variants cmd/zkbench's runs in memory tell whether they keep
+// What each success of these lists and reads at least. Theory is never below it. Of all other variants internal/command's runs in memory tell whether they keep
 // what they claim.
 func TestTheLeastThatASuccessCosts(t *testing.T) {
 	want := map[string]Cost{

@@ -14,6 +14,7 @@ type Load struct {
 	Dir      string // znode that the workload makes and lives under
 	Sessions int
 	Shared   bool          // other processes have sessions of the load too: who holds what is not known here
+	Merged   bool          // what all of them did is here together, and nothing is carried out: with Shared
 	Open     bool          // the loop is open: work comes by the clock, whatever becomes of the work before
 	Deadline time.Duration // of one operation; 0: none
 	// Stall is how long somebody may wait for what is free before liveness is violated. A lost wake-up stalls forever and a crash for a

@@ -65,7 +65,7 @@ func grants(ops ...metrics.Op) []Measure {
 		all = append(all, operation(op, grantUnit))
 	}
 	all = append(all, Measure{Op: metrics.HandOff, Role: Part, Unit: "hand-offs",
-		Caption: "A hand-off is from the release of the last holder being issued to the next one's holding."})
+		Caption: "A hand-off lasts from the last holder's call of release to the next grant."})
 	return append(all, phased(metrics.Enqueue, metrics.List, metrics.Wait, metrics.Delivery, metrics.Recheck)...)
 }
 

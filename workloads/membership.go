@@ -19,14 +19,14 @@ var (
 	members = profiles.Field{Key: "members", Type: profiles.WholeNumber, Axis: true, Example: "[20, 80]", Default: "50", Max: 100,
 		Doc: "Percent of the sessions of each group that join and leave it; the others observe it. Of two and more each side gets one at least, unless it is 100."}
 	crashes = profiles.Field{Key: "crashes", Type: profiles.WholeNumber, Axis: true, Example: "[0, 20]", Default: "0", Max: 100,
-		Doc: "Percent of the memberships that end with the death of the member, drawn by lot: its session has to time out, and it comes back with " +
+		Doc: "Percent of the memberships that end with a crash of the member, drawn at random: its session has to time out, and it comes back with " +
 			"another one. The other members leave."}
 )
 
 // Groups is the workload 'membership' over a catalogue of groups.
 func Groups(all []recipes.Variant[recipes.Group]) Kind {
 	return Kind{
-		Doc:    "some sessions join a group, stay, and leave or crash; the others observe who is in it",
+		Doc:    "some sessions join a group, stay, and leave or crash; the others observe its members",
 		Shared: anywhere,
 		Holders: func(l Load) float64 {
 			return float64(places{n: l.Objects()}.firsts(max(l.Share(members), tiny), l.Sessions))
@@ -62,6 +62,7 @@ type membership struct {
 
 // lastChange is when a member was last about to join, and to go, as offsets.
 type lastChange struct {
+	here         atomic.Bool // the session is of this process
 	joined, gone atomic.Int64
 	crashed      atomic.Bool
 }
@@ -93,14 +94,11 @@ func (w *membership) Inspect(ctx context.Context, s zk.Session, r metrics.Record
 	return w.look(ctx, s, r, "")
 }
 
-// Measures are the joins, and what observers wait for: between processes no clock tells how long.
+// Measures are the joins, and what observers wait for: of members in this process, for between processes no clock tells how long.
 func (w *membership) Measures() []Measure {
-	all := []Measure{operation(metrics.Join, "joins")}
-	if !w.Shared {
-		all = append(all, Measure{Op: metrics.Deliver, Role: Part, Unit: "deliveries", Caption: deliverCaption},
-			Measure{Op: metrics.Detect, Role: Part, Unit: "detections", Caption: "Detect is from the crash of a member to each view without it: its session " +
-				"has to time out first, and a member that comes back before waits for that too, which is in the response of its join."})
-	}
+	all := []Measure{operation(metrics.Join, "joins"), {Op: metrics.Deliver, Role: Part, Unit: "deliveries", Caption: deliverCaption},
+		{Op: metrics.Detect, Role: Part, Unit: "detections", Caption: "Detect is from the crash of a member to each view without it: its session " +
+			"has to time out first, and a member that comes back before waits for that too, which is in the response of its join."}}
 	return append(all, phased(metrics.Enqueue, metrics.List, metrics.Wait, metrics.Delivery, metrics.Recheck)...)
 }
 
@@ -134,6 +132,7 @@ func (w *membership) Join(seat Seat) Step {
 	o := w.options
 	o.Trace = &recipes.Trace{Vacated: func() { w.changes[seat.ID].joined.Store(int64(seat.Origin.Now())) }} // its former session has ended
 	j.handle = w.variant.New(zk.Observe(seat.Session, t.trace()), w.path(j.object), o)
+	w.changes[seat.ID].here.Store(true)
 	if w.IsDriven(seat.ID) {
 		return j.member
 	}
@@ -199,7 +198,7 @@ func (j *memberSeat) observe(ctx context.Context, due time.Duration) (saw bool) 
 		j.Recorder.Record(s)
 	} else {
 		j.Recorder.Record(s, check.MembersOf(s, j.numbers(v))...)
-		if last.Token != 0 && !j.w.Shared { // the member may be of another process
+		if last.Token != 0 {
 			j.deliver(s, *last, v)
 		}
 		*last = v
@@ -231,7 +230,7 @@ func (j *memberSeat) deliver(s metrics.Sample, was, is recipes.View) {
 	}
 	for n, c := range change {
 		member := int(n)*j.w.n + int(j.object)
-		if c == 0 || member >= len(j.w.changes) {
+		if c == 0 || member >= len(j.w.changes) || !j.w.changes[member].here.Load() { // it is of another process, whose clock tells
 			continue
 		}
 		of := &j.w.changes[member]

@@ -16,7 +16,7 @@ import (
 )
 
 var together = profiles.Field{Key: "together", Type: profiles.WholeNumber, Axis: true, Example: "[2, 5]", Default: "2", Min: 1, Max: 100,
-	Doc: "Locks that each session acquires at once, drawn for each acquisition."}
+	Doc: "Locks that each session acquires together, drawn for each acquisition."}
 
 // MultiLocks is the workload 'multi-lock' over a catalogue of locks that are acquired together.
 func MultiLocks(all []recipes.Variant[recipes.MultiLock]) Kind {

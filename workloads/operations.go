@@ -27,15 +27,15 @@ var (
 		Default: "{get: 80, set: 20}", Doc: "Weights of the operations: get, set, exists and sync are of a znode at the bottom of the tree; children lists, create adds to, " +
 			"and delete removes from, a znode above these; multi sets several (batch)."}
 	dataBytes = profiles.Field{Key: "size", Type: profiles.SizeDistribution, Axis: true, Example: "{uniform: [10, 1000]}", Default: "100", Max: 1e6,
-		Doc: "Bytes of data of a znode that is set or created; all znodes begin with some."}
+		Doc: "Bytes of data of a znode that is set or created; all znodes start with some."}
 	keys = profiles.Field{Key: "keys", Type: profiles.KeyPopularity, Axis: true, Example: "{zipf: 0.99}", Default: "uniform",
-		Doc: "Which znodes the operations are of: each as often, some far more often (the k-th in proportion to 1/k^zipf), or a hot set."}
+		Doc: "Which znodes the operations choose: all equally often, some far more often (the k-th in proportion to 1/k^zipf), or a hot set."}
 	depth = profiles.Field{Key: "depth", Type: profiles.WholeNumber, Axis: true, Example: "3", Default: "1", Min: 1, Max: 10,
 		Doc: "Levels of the tree of znodes."}
 	fanOutOf = profiles.Field{Key: "fan_out", Type: profiles.WholeNumber, Axis: true, Example: "10", Default: "100", Min: 1, Max: 1e5,
 		Doc: "Children of each znode of the tree but those of the lowest level, of which there are fan_out^depth."}
 	outstanding = profiles.Field{Key: "outstanding", Type: profiles.WholeNumber, Axis: true, Example: "[1, 100]", Default: "1", Min: 1, Max: 1e4,
-		Doc: "Operations that a session may have under way at a time."}
+		Doc: "Operations that a session may have in flight at a time."}
 	batch = profiles.Field{Key: "batch", Type: profiles.WholeNumber, Example: "10", Default: "2", Min: 1, Max: 1000,
 		Doc: "Znodes that a multi sets."}
 )
@@ -92,7 +92,7 @@ func checkOperations(p profiles.Profile) (problems []profiles.Problem) {
 				phrase.Count(v.Int(batch), "znode"), phrase.Bytes(int64(v.Sizes(dataBytes).Largest())))})
 		}
 		if creates, deletes := v.Shares(mix).Of(metrics.Create.String()), v.Shares(mix).Of(metrics.Delete.String()); deletes > creates {
-			problems = append(problems, profiles.Problem{Key: mix.Key, Message: "more deletes than creates: a session deletes what it has created (create at least as many)"})
+			problems = append(problems, profiles.Problem{Key: mix.Key, Message: "more deletes than creates: a session deletes only what it has created (create at least as many)"})
 		}
 		if len(problems) > 0 {
 			return problems
@@ -220,7 +220,7 @@ func (w *operations) writes() float64 {
 // audited is how many znodes are read after the run.
 const audited = 5000
 
-// Inspect reads znodes after a sync, for whoever has lost writes, and looks for ephemeral znodes of sessions that have closed.
+// Inspect reads znodes after a sync, to find lost writes, and looks for ephemeral znodes of sessions that have closed.
 func (w *operations) Inspect(ctx context.Context, s zk.Session, r metrics.Recorder) error {
 	if err := s.Sync(ctx, w.path(0)); err != nil {
 		return err

@@ -78,7 +78,7 @@ func (j *requester) step(ctx context.Context, due time.Duration) error {
 	return j.Session.Err()
 }
 
-// carryOut sends a request and records what became of it.
+// carryOut sends a request and records its outcome.
 func (j *requester) carryOut(ctx context.Context, r request) {
 	actx := ctx
 	if j.w.Deadline > 0 {
@@ -108,7 +108,7 @@ func (j *requester) carryOut(ctx context.Context, r request) {
 	<-j.free
 }
 
-// draw draws the next operation. Whoever has to delete and has created nothing creates, and deletes the next time that it has to create: so the
+// draw draws the next operation. A session that has to delete but has created nothing creates instead, and deletes the next time that it has to create: so the
 // shares are kept.
 func (j *requester) draw() request {
 	op, key := j.w.Draw(j.ID, j.Rand), j.w.draw(j.Rand)

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/zkbench/zkbench/check"
@@ -44,7 +45,7 @@ func PriorityQueues(all []recipes.Variant[recipes.Queue]) Kind {
 	return shareable(queues("priority-queue", "some sessions put items of several priorities, the others take them and work on them", all, NewPriorityQueue, priorities))
 }
 
-// shareable are queues whose items are nobody's but the queue's. Those of a delay queue are due by the clock of whoever puts them.
+// shareable are queues whose items belong to the queue alone. Those of a delay queue are due by the clock of the session that puts them.
 func shareable(k Kind) Kind {
 	k.Shared = anywhere
 	return k
@@ -67,7 +68,7 @@ func queues(name, doc string, all []recipes.Variant[recipes.Queue], make func(re
 		},
 		Workload: profiles.Workload{Name: name, Alias: map[string]string{"queues": objects.Key}, Fields: fields,
 			Check: func(p profiles.Profile) []profiles.Problem {
-				problems := crowded(p, 2, "queue")
+				problems := append(crowded(p, 2, "queue"), unbounded(p)...)
 				if i := slices.Index(p.Ints(producers), 0); i >= 0 && p.Values().Int(preload) == 0 {
 					problems = append(problems, profiles.Problem{Key: producers.Key, Index: i,
 						Message: "without a producer there is nothing to take (add preload, or a producer)"})
@@ -76,8 +77,9 @@ func queues(name, doc string, all []recipes.Variant[recipes.Queue], make func(re
 			}},
 		Objects: "queue",
 		Znodes: recipes.Znodes{
-			Persistent: []string{`OBJECT/(entries|taken)`, `(OBJECT|entries)/(qn-SEQ|queue-.*SEQ|entry-[0-9]{3}-SEQ)`}, // items last
-			Ephemeral:  []string{`taken/.*SEQ`},
+			Persistent: []string{`cell-#/OBJECT-producers`, `OBJECT/entries-producers`, // of exact offers
+				`OBJECT/(entries|taken)`, `(OBJECT|entries)/(qn-SEQ|queue-.*SEQ|entry-[0-9]{3}-SEQ)`}, // items last
+			Ephemeral: []string{`taken/.*SEQ`, `(OBJECT|entries)-producers/GUID`},
 		},
 		Variants: variantsOf(all, queueOptions, make),
 	}
@@ -117,11 +119,15 @@ func NewDelayQueue(v recipes.Variant[recipes.Queue], o recipes.Options, l Load) 
 
 func newQueue(v recipes.Variant[recipes.Queue], o recipes.Options, l Load) *queue {
 	o.MaxItems = l.Int(bound)
+	if l.Foreign != nil {
+		v.Claims, v.FIFO = l.Foreign.Claims, l.Foreign.FIFO
+	}
 	w := &queue{driving: drive(v, o, l), places: places{l.Dir, "queue", l.Objects()}, stamp: stampOf(l), producers: l.Share(producers),
 		payload: l.Int(payload), preload: l.Int(preload), items: make([]uint32, l.Sessions+1)}
 	w.filled = slices.ContainsFunc(w.sessions(), w.produces)
 	w.emptied = slices.ContainsFunc(w.sessions(), func(id uint32) bool { return !w.produces(id) })
-	w.passed = w.filled && w.emptied && !l.Shared
+	w.drained = make([][]metrics.Sample, w.n)
+	w.passed = w.filled && w.emptied && (!l.Shared || l.Merged)
 	return w
 }
 
@@ -143,6 +149,10 @@ type queue struct {
 	passed     bool // both, so that items pass through this process
 	inQueue    inQueue
 	told       sync.Once // the history of what is preloaded
+	// Of a driver's queues:
+	balance balance
+	drained [][]metrics.Sample // what was found to be left, by object; nil: nobody has looked
+	lost    atomic.Bool        // a session has ended that was not closed
 }
 
 // stampOf is what the items of a cell begin with. Processes that share the cell have one.
@@ -157,6 +167,14 @@ func stampOf(l Load) uint64 {
 
 // claims reports whether items are claimed before they are removed.
 func (w *queue) claims() bool { return w.variant.Claims }
+
+// outOp is the operation that takes an item for good.
+func (w *queue) outOp() metrics.Op {
+	if w.claims() {
+		return metrics.Finish
+	}
+	return metrics.Take
+}
 
 // The directories of a queue whose items are claimed.
 const (
@@ -174,12 +192,20 @@ func (w *queue) itemsDir(object uint32) string {
 // Setup makes the queues' directories and what is in them before the load.
 func (w *queue) Setup(ctx context.Context, s zk.Session) error {
 	var inside []string
-	if w.claims() {
+	if w.claims() && w.Foreign == nil {
 		inside = []string{entriesDir, takenDir}
 	}
 	if err := w.make(ctx, s, inside...); err != nil {
 		return err
 	}
+	if w.Foreign != nil {
+		return w.fillDriven(ctx, func(s zk.Session) error { return w.fill(ctx, s) })
+	}
+	return w.fill(ctx, s)
+}
+
+// fill puts what is in the queues before the load.
+func (w *queue) fill(ctx context.Context, s zk.Session) error {
 	r := rand.New(rand.NewPCG(1, uint64(w.preload)))
 	o := w.options
 	o.MaxItems, o.Exact = 0, false // what is there before is no matter of the bound, and no markers are to be left
@@ -194,6 +220,7 @@ func (w *queue) Setup(ctx context.Context, s zk.Session) error {
 			at := time.Duration(len(w.preloaded)) // before the load, and one after the other
 			w.preloaded = append(w.preloaded, metrics.Sample{Op: metrics.Put, Session: math.MaxUint32, Object: object, Value: value, Token: it.Czxid,
 				Due: at, Start: at, End: at})
+			w.account(w.preloaded[len(w.preloaded)-1])
 		}
 	}
 	return nil
@@ -201,11 +228,10 @@ func (w *queue) Setup(ctx context.Context, s zk.Session) error {
 
 // Checks are the promises of the variant, without those of which a load that nobody takes from can give no evidence.
 func (w *queue) Checks() []check.Check {
-	out := metrics.Take
-	if w.claims() {
-		out = metrics.Finish
+	if w.Foreign != nil {
+		return w.drivenChecks()
 	}
-	checks := []check.Check{check.Conservation(out)}
+	checks := []check.Check{check.Conservation(w.outOp())}
 	if w.claims() || w.options.Exact {
 		checks = append(checks, check.NothingLeft())
 	}
@@ -231,7 +257,7 @@ func (w *queue) Notes(history iter.Seq[metrics.Sample]) []string {
 	var notes []string
 	if w.priorities > 0 && !w.Shared {
 		if n, of := check.InversionsOf(history, priorityOf); of > 0 {
-			notes = append(notes, fmt.Sprintf("%d of %d items were taken while a better one was there that had come after the list", n, of))
+			notes = append(notes, fmt.Sprintf("%d of %d items were taken while a better one had arrived after the list", n, of))
 		}
 	}
 	if w.delay != nil {
@@ -239,9 +265,11 @@ func (w *queue) Notes(history iter.Seq[metrics.Sample]) []string {
 			notes = append(notes, late)
 		}
 	}
-	delivered, again, left := map[int64]bool{}, 0, 0
+	delivered, again, left, doubts := map[int64]bool{}, 0, 0, 0
 	for s := range history {
 		switch {
+		case s.Op == metrics.Take && s.Outcome == metrics.InDoubt && s.Value == 0:
+			doubts++
 		case s.Op == metrics.Take && s.Outcome == metrics.OK:
 			if delivered[s.Value] {
 				again++
@@ -254,8 +282,11 @@ func (w *queue) Notes(history iter.Seq[metrics.Sample]) []string {
 	if again > 0 {
 		notes = append(notes, fmt.Sprintf("%d deliveries were of an item that had been delivered before", again))
 	}
+	if doubts > 0 {
+		notes = append(notes, fmt.Sprintf("%d takes are in doubt: each may have removed an item that nobody saw", doubts))
+	}
 	if left > 0 {
-		notes = append(notes, fmt.Sprintf("%d items were left in the end", left))
+		notes = append(notes, fmt.Sprintf("%d items were left at the end", left))
 	}
 	return notes
 }
@@ -272,18 +303,18 @@ func (w *queue) Measures() []Measure {
 		all = append(all, takes)
 	}
 	if w.has(metrics.Put) {
-		puts.Timed = !w.has(metrics.Take) || w.Shared
+		puts.Timed = !w.has(metrics.Take) || w.Shared && !w.Merged
 		all = append(all, puts)
 	}
 	if w.passed {
 		all = append(all, Measure{Op: metrics.PutToTake, Role: Part, Unit: "items", Timed: true, Caption: "Put to take is from when the put of an item " +
-			"was due to the item's being taken for the first time; where items have a delay, that is part of it. Items that were there before the " +
-			"load are not among it; those that nobody had taken in the end are lower bounds."})
+			"was due until the item is first taken; a delay of the item is part of it. Items that were there before the " +
+			"load are left out; those not taken by the end are lower bounds."})
 	}
 	if w.has(metrics.Take) && !w.claims() {
 		all = append(all, phased(metrics.Choose, metrics.Remove)...)
 	}
-	return all
+	return w.seen(all)
 }
 
 // has tells whether there are sessions that put, or that take.
@@ -344,7 +375,7 @@ func (w *queue) bounded(c Cost, puts float64) Cost {
 
 // InspectOpen records for each queue with claims whether one is left. A producer keeps its marker for as long as its session lives.
 func (w *queue) InspectOpen(ctx context.Context, s zk.Session, r metrics.Recorder) error {
-	if !w.claims() {
+	if !w.claims() || w.Foreign != nil {
 		return nil
 	}
 	return w.look(ctx, s, r, takenDir)
@@ -352,6 +383,9 @@ func (w *queue) InspectOpen(ctx context.Context, s zk.Session, r metrics.Recorde
 
 // Inspect reads the items that are left.
 func (w *queue) Inspect(ctx context.Context, s zk.Session, r metrics.Recorder) error {
+	if w.Foreign != nil {
+		return w.inspectDriven(ctx, s, r)
+	}
 	var err error
 	switch {
 	case w.claims():

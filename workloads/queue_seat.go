@@ -79,7 +79,7 @@ func (w *queue) Join(seat Seat) Step {
 		claimer, ok := j.handle.(recipes.Claimer)
 		if !ok {
 			return func(context.Context, time.Duration) error {
-				return fmt.Errorf("variant %s says that it claims items, and cannot", w.variant.Name)
+				return fmt.Errorf("variant %s declares that it claims items, but cannot", w.variant.Name)
 			}
 		}
 		j.claimer = claimer
@@ -116,12 +116,22 @@ func (j *queueSeat) put(ctx context.Context, due time.Duration) error {
 	s.End = j.Origin.Now()
 	s.Outcome, s.Token = outcome(ctx, err), it.Czxid
 	j.w.inQueue.end(s, ctx.Err() != nil)
+	j.w.account(s)
 	j.Recorder.Record(s)
 	for range j.again { // each may have put the item once more
 		s.Outcome, s.Token = metrics.InDoubt, 0
 		j.Recorder.Record(s)
 	}
-	return j.Session.Err()
+	return j.over()
+}
+
+// over says that the session is, and remembers it.
+func (j *queueSeat) over() error {
+	err := j.Session.Err()
+	if err != nil {
+		j.w.lost.Store(true)
+	}
+	return err
 }
 
 func (j *queueSeat) take(ctx context.Context, due time.Duration) error {
@@ -134,13 +144,20 @@ func (j *queueSeat) take(ctx context.Context, due time.Duration) error {
 	switch {
 	case err == nil:
 		s.Value, s.Token = j.w.valueOf(it.Data), it.Czxid
-	case errors.As(err, &doubt):
+	case errors.As(err, &doubt) && doubt.Item.Data != nil: // of a driver's nobody knows which it was
 		s.Value, s.Token = j.w.valueOf(doubt.Item.Data), doubt.Item.Czxid
 		j.came(s)
 	}
-	if err != nil {
-		j.Recorder.Record(s, j.requests.idle(s)...)
-		return j.Session.Err()
+	j.w.account(s)
+	switch {
+	case err != nil:
+		j.Recorder.Record(s, j.idle(s)...)
+		return j.over()
+	case j.w.Foreign != nil:
+		j.Recorder.Record(s)
+		j.came(s)
+		j.work(ctx, nil)
+		return j.over()
 	}
 	list, removal := j.requests.last()
 	remove := part(s, metrics.Remove, it.Czxid, removal)
@@ -148,7 +165,7 @@ func (j *queueSeat) take(ctx context.Context, due time.Duration) error {
 	j.Recorder.Record(s, part(s, metrics.Choose, it.AsOf, list), remove)
 	j.came(s)
 	j.work(ctx, nil)
-	return j.Session.Err()
+	return j.over()
 }
 
 // came records how long an item was on its way, which is filed by when its put was due: it is no part of the take. Of one whose take is in
@@ -181,8 +198,8 @@ func (j *queueSeat) claim(ctx context.Context, due time.Duration) error {
 		s.Value, s.Token = j.w.valueOf(c.Data), c.Token
 	}
 	if err != nil {
-		j.Recorder.Record(s, j.requests.idle(s)...)
-		return j.Session.Err()
+		j.Recorder.Record(s, j.idle(s)...)
+		return j.over()
 	}
 	j.Recorder.Record(s)
 	j.came(s)
@@ -195,8 +212,17 @@ func (j *queueSeat) claim(ctx context.Context, due time.Duration) error {
 	err = j.claimer.Finish(fctx, c)
 	s.End = j.Origin.Now()
 	s.Outcome = outcome(context.WithoutCancel(ctx), err)
+	j.w.account(s)
 	j.Recorder.Record(s)
-	return j.Session.Err()
+	return j.over()
+}
+
+// idle is lastRequests.idle, where requests are seen.
+func (j *queueSeat) idle(take metrics.Sample) []metrics.Sample {
+	if j.w.Foreign != nil {
+		return nil
+	}
+	return j.requests.idle(take)
 }
 
 // work stands for what a consumer does with an item. It ends early when the claim is lost or the run is cut.
@@ -282,25 +308,18 @@ func (w *queue) readLeft(ctx context.Context, s zk.Session, r metrics.Recorder, 
 	if err != nil {
 		return err
 	}
-	samples, faults := make([]metrics.Sample, len(names)), make([]error, min(leftReaders, len(names)))
-	var reading sync.WaitGroup
-	for first := range faults {
-		reading.Go(func() {
-			for i := first; i < len(names) && faults[first] == nil; i += len(faults) {
-				data, st, err := s.Get(ctx, dir+"/"+names[i])
-				if err != nil {
-					faults[first] = fmt.Errorf("read what is left in %s: %w", dir, err)
-				}
-				samples[i] = metrics.Sample{Op: metrics.Remain, Object: object, Token: st.Czxid, Value: w.valueOf(data), Due: end, Start: end, End: end}
-			}
-		})
+	for i, name := range names {
+		names[i] = dir + "/" + name
 	}
-	reading.Wait()
-	if err := errors.Join(faults...); err != nil {
-		return err
+	all, err := read(ctx, s, names)
+	if err != nil {
+		return fmt.Errorf("what is left: %w", err)
 	}
-	for _, sample := range samples {
-		r.Record(sample)
+	for _, z := range all {
+		if z.Czxid == 0 {
+			return fmt.Errorf("what is left: %s: %w", z.path, zk.ErrNoNode)
+		}
+		r.Record(metrics.Sample{Op: metrics.Remain, Object: object, Token: z.Czxid, Value: w.valueOf(z.data), Due: end, Start: end, End: end})
 	}
 	r.Record(metrics.Sample{Op: metrics.Remain, Object: object, Token: st.Pzxid, Due: end, Start: end, End: end})
 	return nil

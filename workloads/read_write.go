@@ -15,7 +15,7 @@ import (
 )
 
 var readers = profiles.Field{Key: "readers", Type: profiles.WholeNumber, Axis: true, Example: "[0, 50, 90, 99]", Default: "0", Max: 100,
-	Doc: "Percent of the acquisitions that only read; each session draws for each of its own."}
+	Doc: "Percent of the acquisitions that only read, drawn at random."}
 
 // RWLocks is the workload 'read-write' over a catalogue of read/write locks.
 func RWLocks(all []recipes.Variant[recipes.RWLock]) Kind {

@@ -19,7 +19,7 @@ import (
 // Revocables is the workload 'revocation' over a catalogue of revocable locks.
 func Revocables(all []recipes.Variant[recipes.Revocable]) Kind {
 	return Kind{
-		Doc: "hold a lock until somebody asks for it; one session at each lock asks",
+		Doc: "hold a lock until it is revoked; one session at each lock revokes",
 		// A writer has the lock to itself until its hold is over or it is asked, and each that asks ends one of them at most.
 		Holders: func(l Load) float64 {
 			n, all := float64(l.Objects()), float64(l.Sessions)
@@ -31,12 +31,12 @@ func Revocables(all []recipes.Variant[recipes.Revocable]) Kind {
 		Workload: profiles.Workload{Name: "revocation", Alias: map[string]string{"locks": objects.Key},
 			Fields: []profiles.Field{
 				described(objects, "Locks; one session at each revokes, the others are spread over them evenly."),
-				readers, described(hold, "How long a grant is held at most, which should be longer than revoking takes."), fence,
+				readers, described(hold, "How long a grant is held at most; it should be longer than revoking takes."), fence,
 			},
 			Check: func(p profiles.Profile) []profiles.Problem {
 				if n := slices.Max(objectsOf(p)); slices.Min(p.Sessions) < 2*n {
-					return []profiles.Problem{{Key: "sessions", Message: fmt.Sprintf("%s need at least %d sessions (one that asks and one that is "+
-						"asked at each), got %d", phrase.Count(n, "lock"), 2*n, slices.Min(p.Sessions))}}
+					return []profiles.Problem{{Key: "sessions", Message: fmt.Sprintf("%s need at least %d sessions (one that requests and one that is "+
+						"requested at each), got %d", phrase.Count(n, "lock"), 2*n, slices.Min(p.Sessions))}}
 				}
 				return nil
 			}},
@@ -49,7 +49,7 @@ func Revocables(all []recipes.Variant[recipes.Revocable]) Kind {
 }
 
 // NewRevocation returns the workload 'revocation': sessions acquire a lock and hold it until it is asked for, and one session at
-// each lock asks whoever holds it, over and over. What is measured is the time from asking to the grant being gone.
+// each lock asks the holder for it, over and over. What is measured is the time from the request until the grant is gone.
 func NewRevocation(v recipes.Variant[recipes.Revocable], o recipes.Options, l Load) Workload {
 	n := l.Objects()
 	return &revocation{driving: drive(v, o, l), places: places{l.Dir, "lock", n}, released: make([]releases, n), guarded: newGuarded(l, n),
@@ -78,7 +78,7 @@ func (w *revocation) Checks() []check.Check {
 // Measures are the grants to the two sides of the lock, and the revocations.
 func (w *revocation) Measures() []Measure {
 	return append(grants(sides(w.readers)...), Measure{Op: metrics.Revoke, Role: Part, Unit: "revocations",
-		Caption: "A revocation is from asking for a grant to its being gone."})
+		Caption: "A revocation lasts from the request for a grant until the grant is gone."})
 }
 
 // Per is a grant to either side.

@@ -15,7 +15,7 @@ import (
 )
 
 var permits = profiles.Field{Key: "permits", Type: profiles.WholeNumber, Example: "10", Default: "1", Min: 1, Max: 1e6,
-	Doc: "Of each semaphore: how many may hold it at the same time."}
+	Doc: "How many may hold each semaphore at the same time."}
 
 // Semaphores is the workload 'semaphore' over a catalogue of semaphores.
 func Semaphores(all []recipes.Variant[recipes.Semaphore]) Kind {

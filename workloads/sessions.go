@@ -15,9 +15,9 @@ import (
 // Fields of the workload 'sessions'.
 var (
 	idling = profiles.Field{Key: "idle", Type: profiles.DurationDistribution, Axis: true, Example: "{exponential: 1s}", Default: "0s", Max: float64(24 * time.Hour),
-		Doc: "How long a session does nothing between its opening and its close. A client has one session at a time, so a rate needs rate x idle clients at least."}
+		Doc: "How long a session is idle between opening and close. A client has one session at a time, so a rate needs rate x idle clients at least."}
 	ephemerals = profiles.Field{Key: "ephemerals", Type: profiles.WholeNumber, Axis: true, Example: "[1, 10]", Default: "1", Max: 1000,
-		Doc: "Ephemeral znodes that each session creates, at the paths of those of the client's session before it; without one nothing tells whether a close removes them."}
+		Doc: "Ephemeral znodes that each session creates, at the paths of those of the client's session before it; without any, nothing shows whether a close removes them."}
 )
 
 // OpenedSessions is the workload 'sessions'.
@@ -198,7 +198,7 @@ func (w *sessions) Checks() []check.Check {
 // Measures are the sessions that were opened, what they created, and their ends.
 func (w *sessions) Measures() []Measure {
 	all := []Measure{operation(metrics.Open, "sessions"),
-		{Op: metrics.Close, Role: Part, Unit: "closes", Caption: "Close is from a session's close to the answer of a server, by which its ephemeral znodes are gone."}}
+		{Op: metrics.Close, Role: Part, Unit: "closes", Caption: "Close is from a session's close to the server's answer, when its ephemeral znodes are gone."}}
 	if w.Int(ephemerals) > 0 {
 		all = append(all, Measure{Op: metrics.Create, Role: Part, Unit: "creates"})
 	}

@@ -174,7 +174,7 @@ func (w *watchLoad) Notes(history iter.Seq[metrics.Sample]) []string {
 	}
 	return []string{fmt.Sprintf("%s to %s, %s due: %d delivered, %d lost, %d duplicated", phrase.Count(a.Changes, "change"), phrase.Count(a.Watchers, "watcher"),
 		phrase.Count(a.Due, "event"), a.Delivered, a.Lost, a.Duplicated) +
-		some(a.Coalesced, "coalesced with the one before") + some(a.Missed, "missed without a connection") + some(a.Undecided, "undecided at the end") +
+		some(a.Coalesced, "coalesced with the previous one") + some(a.Missed, "missed without a connection") + some(a.Undecided, "undecided at the end") +
 		some(a.Watchers*a.Changes-a.Due, "not due, to watchers without a watch at the time: not yet, or their session had expired")}
 }
 

@@ -65,6 +65,15 @@ func Permits(w Workload) int {
 	return 0
 }
 
+// HandsOver tells whether each release of a workload lets in whoever is next, which takes the time of a hand-off.
+func HandsOver(w Workload) bool {
+	switch w.(type) {
+	case *lock, *readWrite, *election:
+		return true
+	}
+	return false
+}
+
 // Drawing is a Workload whose sessions draw what each of their Steps does, such as whether to read or to write.
 type Drawing interface {
 	Workload
@@ -154,7 +163,7 @@ type Seat struct {
 	Fanout   *metrics.FanoutShard
 	Origin   metrics.Origin
 	Rand     *rand.Rand
-	Standing *metrics.Standing // what the session is doing, for whoever looks on; nil: nobody does
+	Standing *metrics.Standing // what the session is doing, for progress displays; nil: none
 	// Work begins, and end ends, something short that the client does beside its requests: it waits while the process of the client is stopped. False: that is gone, or
 	// ctx has ended. Nil: the client is in this process.
 	Work func(ctx context.Context) (end func(), alive bool)

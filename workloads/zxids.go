@@ -47,10 +47,11 @@ func (z *zxids) call(c *zk.Call) {
 	}
 }
 
-// now is the last transaction that the session has been told of: whatever lets it in has been decided by then. 0: unknown.
+// now is the last transaction that the session has been told of: whatever lets it in has been decided by then. Below 0: it may have been told of a
+// later one than that, without its number.
 func (z *zxids) now() int64 {
 	if !z.blurred.IsZero() {
-		return 0
+		return -z.told
 	}
 	return z.told
 }

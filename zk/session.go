@@ -60,7 +60,7 @@ type Session interface {
 	//
 	// Lease looks at the clock, one that goes on while the process is stopped or, on Linux, the machine suspended: it never
 	// returns an open channel of a lease that is over, and when it returns, the channel that it returned for that lease
-	// before is closed too. A channel alone may tell late, because no timer runs in a stopped process. Whoever may have
+	// before is closed too. A channel alone may tell late, because no timer runs in a stopped process. A caller that may have
 	// been stopped calls Lease before it relies on one; between that call and what it does then, only a fence helps.
 	//
 	// The tenth of T in reserve is for the holder to act in; clocks whose rates differ by one part in a thousand use a

@@ -64,7 +64,7 @@ type Call struct {
 type Trace struct {
 	Call  func(Call)
 	Event func(Event) // once per one-shot watch that fired; not for a watch that was lost
-	// Sent is called for each request that goes to the servers, whoever asked for it: also for those that the session makes of itself,
+	// Sent is called for each request that goes to the servers, including those that the session makes by itself,
 	// and for each time that one is sent again.
 	Sent func(Kind, time.Time)
 	// Received is called for each event that comes from the servers, before Event, and also when no watch waits for it any more.
@@ -115,7 +115,7 @@ type Reply struct {
 	Zxid int64 // 0: no reply has come, or the engine cannot tell
 }
 
-// Replied tells whoever made a request with a Reply as its context what the header of the reply says. Engines call it before the
+// Replied tells the caller of a request with a Reply as its context what the header of the reply says. Engines call it before the
 // request returns, in the goroutine that made it.
 func Replied(ctx context.Context, zxid int64) {
 	if r, ok := ctx.(*Reply); ok {

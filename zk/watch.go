@@ -72,7 +72,7 @@ func (w *Watch) Fire(e Event) {
 		return
 	}
 	w.fired, w.event = true, e
-	if w.hook != nil { // before the send: whoever receives the event finds it counted
+	if w.hook != nil { // before the send: the receiver of the event finds it counted
 		w.hook(e)
 	}
 	w.c <- e

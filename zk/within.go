@@ -10,7 +10,8 @@ import (
 var ErrOutside = errors.New("outside the znode that this session may write below")
 
 // Within returns a session that writes nothing but what is below the znode dir: a write to dir itself, above or beside it is ErrOutside.
-// Reads are not bounded. It keeps a load from touching what is not its own, and a recipe that makes missing parents from bringing a
+// Reads are not bounded. To create dir, or what is above it, is ErrNodeExists while it is there, as of the servers: a recipe may make parents from the
+// root on. It keeps a load from touching what is not its own, and a recipe that makes missing parents from bringing a
 // removed dir back.
 func Within(s Session, dir string) Session { return &bound{s, strings.TrimSuffix(dir, "/") + "/"} }
 
@@ -42,6 +43,13 @@ func (b *bound) check(op Kind, path string) error {
 
 func (b *bound) Create(ctx context.Context, path string, data []byte, mode Mode) (Created, error) {
 	if err := b.check(KindCreate, path); err != nil {
+		if strings.HasPrefix(b.dir, path+"/") {
+			if _, there, unknown := b.Session.Exists(ctx, path); unknown != nil {
+				return Created{}, unknown
+			} else if there {
+				err = &Error{Op: KindCreate, Path: path, Err: ErrNodeExists}
+			}
+		}
 		return Created{}, err
 	}
 	return b.Session.Create(ctx, path, data, mode)

@@ -29,6 +29,12 @@ func TestASessionWithinAZnodeWritesNothingElse(t *testing.T) {
 	if err := errors.Join(plant(free, "/run"), plant(s, "/run/x")); err != nil {
 		t.Error(err)
 	}
+	deep := zk.Within(free, "/run/x")
+	for path, want := range map[string]error{"/run": zk.ErrNodeExists, "/run/x": zk.ErrNodeExists, "/run/xs": zk.ErrOutside, "/ru": zk.ErrOutside, "/run/x/y": nil} {
+		if err := plant(deep, path); !errors.Is(err, want) || (err == nil) != (want == nil) {
+			t.Errorf("parents: create %s: %v, want %v", path, err, want)
+		}
+	}
 	if c, err := s.Create(ctx, "/run/", nil, zk.PersistentSequential); err != nil || c.Path != "/run/0000000001" {
 		t.Errorf("a sequential child without a prefix: %+v, %v", c, err)
 	}

@@ -212,8 +212,8 @@ func (c credential) id(number int) zk.Identity {
 	return zk.Identity{Scheme: "digest", ID: user + ":" + base64.StdEncoding.EncodeToString(sum[:])}
 }
 
-// whoever is the identity of the session that makes a znode, whatever the server takes it for.
-var whoever = zk.Identity{Scheme: "auth"}
+// authenticated is the identity of the session that makes a znode, whatever the server takes it for.
+var authenticated = zk.Identity{Scheme: "auth"}
 
 // identities are those that the servers take a session for, as far as they do not map names.
 func (a *Access) identities(number int) (all []zk.Identity) {
@@ -236,9 +236,9 @@ func (a *Access) owners(number int) []zk.Identity {
 		all, _ := a.shared()
 		return all
 	case !a.varied():
-		return []zk.Identity{whoever}
+		return []zk.Identity{authenticated}
 	}
-	return append([]zk.Identity{whoever}, a.identities(0)...)
+	return append([]zk.Identity{authenticated}, a.identities(0)...)
 }
 
 // varied reports whether sessions have identities of their own.
@@ -252,7 +252,7 @@ const maxShared = 64
 // shared are identities of which every session has one.
 func (a *Access) shared() ([]zk.Identity, error) {
 	if !a.varied() {
-		return []zk.Identity{whoever}, nil
+		return []zk.Identity{authenticated}, nil
 	}
 	var common []zk.Identity
 	for _, c := range a.creds {
@@ -284,7 +284,7 @@ func (a *Access) shared() ([]zk.Identity, error) {
 // Encrypted reports whether connections have TLS.
 func (a *Access) Encrypted() bool { return a != nil && a.set.TLS != profiles.TLS{} }
 
-// Dialer opens the connections of whoever looks at the servers: those of the administrative session. It is nil for plain connections.
+// Dialer opens the connections that look at the servers: those of the administrative session. It is nil for plain connections.
 func (a *Access) Dialer() func(ctx context.Context, network, address string) (net.Conn, error) {
 	if !a.Encrypted() {
 		return nil

@@ -140,8 +140,14 @@ func (a *Access) refused(address string, number int, err error) error {
 		return why("the server's certificate has expired at %s; renew it on the server", invalid.Cert.NotAfter.Format(time.RFC3339))
 	case errors.As(err, &unknown):
 		return why("the server's certificate is not signed by %s; give the servers' own authority with --tls-ca (tls: ca)", a.authority())
-	case errors.As(err, &record), errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
+	case errors.As(err, &record):
 		return why("the port does not speak TLS (%v); give the secureClientPort, or leave TLS out for the clientPort", err)
+	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
+		return why("the port does not speak TLS (%v), or none of the server's ssl.ciphersuites is for its ssl.enabledProtocols; give the secureClientPort, leave TLS out for the "+
+			"clientPort, or see the server's log", err)
+	case alert != nil && strings.Contains(alert.Error(), "handshake failure"):
+		return why("the server refuses (%v): its ssl.ciphersuites have none that this client offers, or it wants a certificate of the client, or another one; add suites there, "+
+			"or give --tls-cert and --tls-key (tls: cert, key)", alert)
 	case alert != nil && strings.Contains(alert.Error(), "protocol version"):
 		return why("the server refuses (%v): it speaks none of TLS 1.2 and 1.3; add TLSv1.2 to its ssl.enabledProtocols", alert)
 	case alert != nil && len(a.certs) == 0:
@@ -165,7 +171,7 @@ func (a *Access) authority() string {
 	return "the authority in " + a.set.TLS.CA
 }
 
-// SpeaksTLS reports whether a server answers a TLS handshake, whoever it is.
+// SpeaksTLS reports whether a server answers a TLS handshake, with any certificate.
 func SpeaksTLS(ctx context.Context, address string) bool {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
@@ -196,6 +202,9 @@ func Explain(err error) error {
 		remedy = "(error -115); correct the user or the password that --auth-file (auth in the profile) names, and see whether the servers have its scheme"
 	case errors.Is(err, zk.ErrInvalidACL):
 		remedy = "(error -114): the servers know none of the sessions' identities; set acl: world, or see that they authenticate the scheme"
+	case errors.Is(err, zk.ErrSessionExpired):
+		remedy = "(error -112): the servers heard nothing of it for its session timeout; look for servers or a machine too busy, over TLS with connecting alone, and for a lost quorum, " +
+			"or give sessions longer with session_timeout (in the profile)"
 	case errors.Is(err, zk.ErrNoAuth):
 		remedy = "(error -102); have its owner grant this identity READ, CREATE and DELETE there, or choose a znode where it has them with --root or --chroot"
 	}

@@ -10,7 +10,8 @@ import (
 type Took struct {
 	Phase         string // tcp, tls, session (the handshake of ZooKeeper's protocol) or sasl
 	Count         int
-	P50, P99, Max time.Duration // nearest ranks
+	P50, P99, Max time.Duration   // nearest ranks
+	Each          []time.Duration // the shortest first
 }
 
 // Phase is one of making a connection.
@@ -28,7 +29,7 @@ var phaseNames = [...]string{"tcp", "tls", "session", "sasl"}
 
 // Made is a phase that has ended well.
 type Made struct {
-	Session    int // its number: 0 for the administrative one and for whoever looks on
+	Session    int // its number: 0 for the administrative one and for observers
 	Phase      Phase
 	Resumed    bool // of TLS: with an earlier session
 	Start, End time.Time
@@ -77,7 +78,7 @@ func (a *Access) Phases() (all []Took, resumed int) {
 		if n := len(took); n > 0 {
 			sorted := slices.Sorted(slices.Values(took))
 			rank := func(percent int) time.Duration { return sorted[max((n*percent+99)/100, 1)-1] }
-			all = append(all, Took{Phase: phaseNames[i], Count: n, P50: rank(50), P99: rank(99), Max: sorted[n-1]})
+			all = append(all, Took{Phase: phaseNames[i], Count: n, P50: rank(50), P99: rank(99), Max: sorted[n-1], Each: sorted})
 		}
 	}
 	return all, p.resumed

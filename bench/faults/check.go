@@ -43,7 +43,7 @@ func Check(p profiles.Profile, on Environment) []error {
 	on.Encrypted = on.Encrypted || p.TLS != profiles.TLS{}
 	for i, f := range p.Faults {
 		if why := on.impossible(f); why != "" {
-			problems = append(problems, fmt.Errorf("%s: %s cannot be injected on %s: %s; possible are %s", p.AtFault(i, "kind"), f.Kind, on.Name,
+			problems = append(problems, fmt.Errorf("%s: %s cannot be injected on %s: %s; possible: %s", p.AtFault(i, "kind"), f.Kind, on.Name,
 				why, strings.Join(on.possible(), ", ")))
 			continue
 		}
@@ -165,4 +165,4 @@ func NeedsProxy(p profiles.Profile) bool {
 }
 
 // ProxyNote is what a reader must know of numbers that were measured through the proxy.
-const ProxyNote = "The sessions went through zkbench's fault proxy: what it takes is in every response, and its CPU time in zkbench's own."
+const ProxyNote = "The sessions went through zkbench's fault proxy: its delay is part of every response, and its CPU time part of zkbench's."

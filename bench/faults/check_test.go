@@ -36,7 +36,7 @@ func TestFaultsThatCannotBeInjected(t *testing.T) {
 		{"{at: 1s, kind: cut-reply}", external, ""},
 		{"{at: 1s, kind: reset}", encrypted, ""},
 		{"{at: 1s, kind: reset, session: 1}", encrypted, "p.yaml:6:20: reset cannot be injected on local:3: it is injected by a proxy that reads the protocol, which TLS hides"},
-		{"{at: 1s, kind: silence}", encrypted, "possible are kill, stop, pause, restart, rolling-restart, expire, crash, reset"},
+		{"{at: 1s, kind: silence}", encrypted, "possible: kill, stop, pause, restart, rolling-restart, expire, crash, reset"},
 		{"{at: 1s, kind: expire, session: 1}", external, ""},
 		{"{at: 1s, kind: kill, server: leader}", alone, ""},
 		{"{at: 1s, kind: kill, server: follower}", alone, "p.yaml:6:34: there is no follower on local:1"},
@@ -44,9 +44,9 @@ func TestFaultsThatCannotBeInjected(t *testing.T) {
 		{"{at: 1s, kind: silence, server: 2}", external, "p.yaml:6:37: there is no server 2 on host:2181"},
 		{"{at: 1s, kind: disconnect, server: 1}", three, "p.yaml:6:20: disconnect cannot be injected on local:3: its servers share the network"},
 		{"{at: 1s, kind: loss, server: 1, percent: 5}", three, "p.yaml:6:20: loss cannot be injected on local:3: its servers share the network of one " +
-			"machine (choose --ensemble compose:3); possible are kill, stop, pause, restart, rolling-restart, expire, "},
+			"machine (choose --ensemble compose:3); possible: kill, stop, pause, restart, rolling-restart, expire, "},
 		{"{at: 1s, kind: pause, server: 1}", external, "zkbench injects no faults into servers that somebody else runs (let the run start its own"},
-		{"{at: 1s, kind: latency, server: 1, delay: 5ms}", external, "possible are expire, crash, cut-reply, "},
+		{"{at: 1s, kind: latency, server: 1, delay: 5ms}", external, "possible: expire, crash, cut-reply, "},
 	} {
 		p, err := catalogue.Parse("p.yaml", []byte("workload: lock\nvariants: predecessor\nsessions: 5\nduration: 5s\nfaults:\n  - "+c.fault+"\n"))
 		if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/zkbench/zkbench/profiles"
 )
 
-// brief are the kinds of faults that whoever is hit gets over while they last: it finds another server, or another session is granted. The
-// effects of the other kinds last as long as they do; those of dropped events last for good, so no time is excused for whoever waits for one.
+// brief are the kinds of faults that an affected session gets over while they last: it finds another server, or another session is granted. The
+// effects of the other kinds last as long as they do; those of dropped events last for good, so no time is excused for a session that waits for one.
 var brief = slices.Concat(ofProcesses, ofSessions, ofDrivers, []string{profiles.Disconnect, profiles.CutReply, profiles.CutRequest, profiles.Reset,
 	profiles.MassExpiry, profiles.ReadStorm, profiles.DropEvents})
 

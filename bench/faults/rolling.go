@@ -24,7 +24,7 @@ type Step struct {
 // through every server again. When the steady phase ends, the server that is down is started, and the others are left alone.
 func (s *Schedule) roll(ctx, steady context.Context, i int, f profiles.PlannedFault) error {
 	if !s.rolling.TryLock() {
-		return errors.New("the rolling restart before it was not over")
+		return errors.New("the previous rolling restart was not over")
 	}
 	defer s.rolling.Unlock()
 	s.keepPlaces(i)

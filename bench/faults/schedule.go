@@ -59,7 +59,7 @@ type Event struct {
 // Injected is what happened with a fault that was injected; all else that happens ends it.
 const Injected = "injected"
 
-// Fault is something that broke, and what became of it. Times are offsets from the origin.
+// Fault is something that broke, and its effects. Times are offsets from the origin.
 type Fault struct {
 	profiles.PlannedFault
 	Unplanned    *Outage // what the servers told of a fault that nobody planned; nil: it was planned
@@ -239,7 +239,7 @@ func (s *Schedule) hitHolder(steady context.Context, i int) (recovery, error) {
 func (s *Schedule) endSession(ctx context.Context, i int, f profiles.PlannedFault) error {
 	m, ok := zk.AsKiller(s.target.Session(f.Session))
 	if !ok {
-		return fmt.Errorf("sessions of the engine %s cannot be ended so", s.target.Engine)
+		return fmt.Errorf("sessions of the engine %s cannot be ended this way", s.target.Engine)
 	}
 	s.keepPlaces(i)
 	from := s.target.Origin.Now()

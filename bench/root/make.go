@@ -88,7 +88,7 @@ func (r *Root) unused(ctx context.Context, s zk.Session, path string, st zk.Stat
 		return nil
 	}
 	return fmt.Errorf("%w: %s has never had a child. If it is a container znode, which ZooKeeper does not tell, it is removed after the run, once it is empty; "+
-		"if it is none, say --unused-parent; or choose a parent that has children or is missing", ErrParent, path)
+		"if it is not one, use --unused-parent; or choose a parent that has children or is missing", ErrParent, path)
 }
 
 // nested looks for markers above the root. A marker is made with its znode or never, so a parent that has none now gets none.
@@ -162,7 +162,7 @@ func (r *Root) made(ctx context.Context, s zk.Session) error {
 		return err
 	}
 	if !there {
-		return r.lost(ErrGone, "it is not there any more")
+		return r.lost(ErrGone, "it no longer exists")
 	}
 	r.czxid = st.Czxid
 	if err := r.nested(ctx, s); err != nil {

@@ -24,7 +24,7 @@ const (
 // Why a root cannot be made or does not stand any more. Nothing was touched then.
 var (
 	// ErrExists: the znode that was to be the root of a run is there already.
-	ErrExists = errors.New("the root is there already")
+	ErrExists = errors.New("the root already exists")
 	// ErrNested: the root would be below the root of another run.
 	ErrNested = errors.New("below the root of another run")
 	// ErrParent: a parent of the root would not survive the run, or does not let the root be removed.
@@ -115,7 +115,7 @@ func (r *Root) Stands(ctx context.Context, s zk.Session) error {
 	case err != nil:
 		return err
 	case !there:
-		return r.lost(ErrGone, "it is not there any more")
+		return r.lost(ErrGone, "it no longer exists")
 	case st.Czxid != r.czxid:
 		return r.lost(ErrTaken, "another znode is in its place")
 	}

@@ -2,6 +2,7 @@ package root
 
 import (
 	"context"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -68,14 +69,28 @@ func (n Names) orBare() Names {
 }
 
 // oneOf is a pattern of the whole of 'parent/name', which is one of these. Each has one slash: no name has any.
-func oneOf(patterns []string) *regexp.Regexp {
+func oneOf(patterns []string) *regexp.Regexp { return regexp.MustCompile(whole(patterns...)) }
+
+// whole is a regular expression of what one of the patterns is, from its beginning to its end.
+func whole(patterns ...string) string {
 	const guid = `([0-9a-f]{16}|[0-9a-f]{32}|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})`
 	const seq = `-?[0-9]{9,10}`
 	all := strings.NewReplacer("#", `[0-9]+`, "SEQ", seq, "GUID", guid, "PROTECTED", `(_c_)?`+guid+`.*`+seq).Replace(strings.Join(patterns, "|"))
-	return regexp.MustCompile("^(" + all + ")$")
+	return "^(" + all + ")$"
 }
 
-// Only returns a session that lists only children with names of zkbench's, for whoever looks for what a recipe has left: what others have put
+// CheckName reports why NewNames cannot take a pattern: it is no regular expression, or not of a parent and a name.
+func CheckName(pattern string) error {
+	if strings.Count(pattern, "/") != 1 {
+		return fmt.Errorf("%q is not PARENT/NAME", pattern)
+	}
+	if _, err := regexp.Compile(whole(pattern)); err != nil {
+		return fmt.Errorf("%q: %w", pattern, err)
+	}
+	return nil
+}
+
+// Only returns a session that lists only children with zkbench's names, to look for what a recipe has left: what others have put
 // beside it is no recipe's doing.
 func (n Names) Only(s zk.Session) zk.Session { return &ours{s, n} }
 

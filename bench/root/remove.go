@@ -212,9 +212,9 @@ func (x *remover) sort(path string, names []string, ours func(string) bool) (kep
 }
 
 const (
-	notOurName    = "no name that zkbench gives"
+	notOurName    = "not a name that zkbench gives"
 	anothersRoot  = "the root of another run"
-	notOurSession = "ephemeral, of session 0x%x, which is none of the run's"
+	notOurSession = "ephemeral, of session 0x%x, which is not of this run"
 )
 
 // tree removes a znode and all of ours below it. Znodes that go in the meantime, as those of a dying session do, are fine.

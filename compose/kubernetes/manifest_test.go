@@ -27,6 +27,7 @@ func TestTheAPIServerTakesTheManifests(t *testing.T) {
 	for file, want := range map[string][]string{
 		"../fleet/kubernetes.yml": {"ConfigMap", "Service", "Pod", "Job"},
 		"testdata/shipped.yml":    {"ConfigMap", "Job"},
+		"testdata/search.yml":     {"Service", "Pod", "Job"},
 	} {
 		var kinds []string
 		for i, document := range documents(t, file) {

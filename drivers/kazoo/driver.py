@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""A driver of zkbench for kazoo: docs/drivers.md."""
-import json, sys, threading, time
+"""A driver of zkbench for kazoo's Lock, ReadLock, WriteLock, Semaphore and LockingQueue: docs/drivers.md."""
+import base64, json, sys, threading, time
 
 try:
     import kazoo
@@ -8,7 +8,8 @@ except ImportError:
     sys.exit("kazoo is not installed here ('make drivers' installs it; or apt-get install python3-kazoo, or pip install kazoo)")
 from kazoo.client import KazooClient, KazooState
 from kazoo.recipe.lock import Semaphore
-from kazoo.exceptions import CancelledError, ConnectionClosedError, LockTimeout, SessionExpiredError
+from kazoo.recipe.queue import LockingQueue
+from kazoo.exceptions import CancelledError, ConnectionClosedError, LockTimeout, NoNodeError, SessionExpiredError
 
 speaking, clients, waiting = threading.Lock(), {}, {}  # waiting: the acquisitions under way, by the id of their request
 
@@ -43,15 +44,68 @@ class Permit:
             self.first.cancel()
 
 
+class Items:
+    """A LockingQueue whose get can be cancelled. It stands between the queue and the client, and the client's handler, because only there the event that a
+    get waits for can be had, and the znode of an item that was put."""
+
+    def __init__(self, zk, path):
+        self.zk, self.handler, self.cancelled, self.event, self.put_as = zk, self, False, None, None
+        self.queue = LockingQueue(self, path)
+
+    def __getattr__(self, name):
+        return getattr(self.zk, name)
+
+    def create(self, *args, **kwargs):
+        self.put_as = self.zk.create(*args, **kwargs)
+        return self.put_as
+
+    def event_object(self):
+        self.event = self.zk.handler.event_object()
+        if self.cancelled:
+            self.event.set()
+        return self.event
+
+    def lock_object(self):
+        return self.zk.handler.lock_object()
+
+    def cancel(self):
+        self.cancelled = True
+        if self.event:
+            self.event.set()
+
+
 class Client:
     def __init__(self, number, request):
         def listen(state):
             say(event={KazooState.SUSPENDED: "suspended", KazooState.CONNECTED: "connected", KazooState.LOST: "lost"}[state], session=number)
 
-        self.listen, self.locks = listen, {}
+        self.listen, self.locks, self.queues = listen, {}, {}
         self.zk = KazooClient(hosts=request["servers"], timeout=request["timeout_ms"] / 1000)
         self.zk.start(timeout=20)
         self.zk.add_listener(listen)
+
+    def items(self, request):
+        if request["path"] not in self.queues:
+            self.queues[request["path"]] = Items(self.zk, request["path"])
+        return self.queues[request["path"]]
+
+    def put(self, request):
+        items = self.items(request)
+        items.queue.put(base64.b64decode(request["item"]))
+        return {"node": items.put_as}
+
+    def take(self, request):
+        items, deadline = self.items(request), request.get("deadline_ms")
+        item = items.queue.get(timeout=deadline / 1000 if deadline else None)
+        if item is None:
+            return {"error": "canceled" if items.cancelled else "timeout"}
+        return {"item": base64.b64encode(item).decode(), "node": items.queue._entries_path + "/" + items.queue.processing_element[0]}
+
+    def finish(self, request):
+        try:
+            return {} if self.items(request).queue.consume() else {"error": "not-held"}
+        except NoNodeError:  # the claim is gone
+            return {"error": "not-held"}
 
     def lock(self, request):
         kind, path, permits = request.get("mode"), request["path"], request.get("permits")
@@ -90,7 +144,7 @@ def carry_out(request):
         if op == "open":
             clients[request["session"]] = client = Client(request["session"], request)
             reply["zk"] = client.zk.client_id[0]
-        elif op in ("acquire", "try", "release", "close"):
+        elif op in ("acquire", "try", "release", "put", "take", "finish", "close"):
             reply.update(getattr(client, "try_" if op == "try" else op)(request))
         else:
             reply["error"] = "unsupported"
@@ -110,14 +164,16 @@ def carry_out(request):
 for line in sys.stdin:
     request = json.loads(line)
     if request["op"] == "hello":
-        say(id=request["id"], protocol=1, name="kazoo", version=kazoo.__version__, store="zookeeper", can=["lock", "read-write", "semaphore", "try"], now=time.monotonic_ns())
+        say(id=request["id"], protocol=1, name="kazoo", version=kazoo.__version__, store="zookeeper", claims=True,
+            can=["lock", "read-write", "semaphore", "queue", "try"], now=time.monotonic_ns())
     elif request["op"] == "cancel":
         lock = waiting.get(request["of"])
         if lock:
             lock.cancel()
     else:
-        if request["op"] == "acquire" and request["session"] in clients:
-            waiting[request["id"]] = lock = clients[request["session"]].lock(request)
+        if request["op"] in ("acquire", "take") and request["session"] in clients:
+            client = clients[request["session"]]
+            waiting[request["id"]] = lock = client.items(request) if request["op"] == "take" else client.lock(request)
             lock.cancelled = False  # a cancellation that came after the last grant is still in the lock
         threading.Thread(target=carry_out, args=(request,), daemon=True).start()
 for client in list(clients.values()):

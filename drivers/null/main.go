@@ -1,8 +1,9 @@
-// Command null is a driver whose locks are in its own memory: what it costs is what the seam costs. With more than one process it excludes
-// nobody, and zkbench says so.
+// Command null is a driver whose locks and queues are in its own memory: what it costs is what the seam costs. With more than one process it excludes
+// nobody, and zkbench says so. With -claims the takes of its queues claim.
 package main
 
 import (
+	"flag"
 	"log"
 	"os"
 
@@ -10,7 +11,13 @@ import (
 )
 
 func main() {
-	if err := serve.Run(os.Stdin, os.Stdout, serve.InMemory()); err != nil {
+	claims := flag.Bool("claims", false, "items are claimed by a take and removed by a finish")
+	flag.Parse()
+	library := serve.InMemory()
+	if *claims {
+		library = serve.InMemoryClaims()
+	}
+	if err := serve.Run(os.Stdin, os.Stdout, library); err != nil {
 		log.Fatal(err)
 	}
 }

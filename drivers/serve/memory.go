@@ -8,21 +8,28 @@ import (
 	"github.com/zkbench/zkbench/drivers"
 )
 
-// InMemory is a library whose locks are in the memory of the process. Whoever asks first is granted first.
-func InMemory() Library {
-	m := &memory{locks: map[string]*shares{}}
+// InMemory is a library whose locks and queues are in the memory of the process. Whoever asks first is granted first. An item is gone when it is taken.
+func InMemory() Library { return inMemory(false) }
+
+// InMemoryClaims is InMemory with queues whose takes claim: an item that its session has not finished is there again when that is closed.
+func InMemoryClaims() Library { return inMemory(true) }
+
+func inMemory(claims bool) Library {
+	m := &memory{locks: map[string]*shares{}, queues: map[string]*items{}, claims: claims}
 	return Library{
-		Hello: drivers.Hello{Name: "null", Version: "1", Store: "memory", Tokens: true,
-			Can: []string{drivers.CanLock, drivers.CanReadWrite, drivers.CanSemaphore, drivers.CanTry}},
+		Hello: drivers.Hello{Name: "null", Version: "1", Store: "memory", Tokens: true, Claims: claims, FIFO: !claims,
+			Can: []string{drivers.CanLock, drivers.CanReadWrite, drivers.CanSemaphore, drivers.CanQueue, drivers.CanTry}},
 		Open: func(context.Context, Opening) (Client, int64, error) {
-			return &memoryClient{m: m, held: map[string]int{}}, 0, nil
+			return &memoryClient{m: m, held: map[string]int{}, claimed: map[string]stored{}}, 0, nil
 		},
 	}
 }
 
 type memory struct {
-	mu    sync.Mutex
-	locks map[string]*shares
+	mu     sync.Mutex
+	locks  map[string]*shares
+	queues map[string]*items
+	claims bool
 }
 
 // lock is the lock at a path, which has so many shares: a lock that excludes everybody has one.
@@ -111,9 +118,10 @@ func (s *shares) next() {
 }
 
 type memoryClient struct {
-	m    *memory
-	mu   sync.Mutex
-	held map[string]int // how many shares, by path; nil: closed
+	m       *memory
+	mu      sync.Mutex
+	held    map[string]int    // how many shares, by path; nil: closed
+	claimed map[string]stored // by path
 }
 
 func (c *memoryClient) granted(l *shares, path string, n int, token int64) (Grant, error) {
@@ -196,6 +204,9 @@ func (c *memoryClient) Close() error {
 	for path, n := range c.held {
 		c.m.lock(path, n).give(n)
 	}
-	c.held = nil
+	for path, it := range c.claimed {
+		c.m.queue(path).add(it)
+	}
+	c.held, c.claimed = nil, nil
 	return nil
 }

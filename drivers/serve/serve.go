@@ -42,6 +42,28 @@ type Semaphore interface {
 	ReleasePermit(ctx context.Context, path string, permits int) error
 }
 
+// Queue is a Client that has queues: that of a driver whose hello lists queue. The error of Put and Take is that of the context if it ended before anything
+// was put or taken; after any other error that may be done or not.
+type Queue interface {
+	// Put puts an item, and says which znode or key it has; "": not known.
+	Put(ctx context.Context, path string, item []byte) (node string, err error)
+	// Take waits for an item until the context ends.
+	Take(ctx context.Context, path string) (Item, error)
+}
+
+// Finisher is a Queue whose takes claim: that of a driver whose hello says so.
+type Finisher interface {
+	Queue
+	// Finish removes the item for good that the client has claimed of a queue, one at a time. ErrNotHeld says that it has none, or not any more.
+	Finish(ctx context.Context, path string) error
+}
+
+// Item is an item that was taken: as it was put, with its znode or key, and if it was claimed with the claim's token, where there are any.
+type Item struct {
+	Data []byte
+	Grant
+}
+
 // Grant is what is known of a grant: a token that grows with every later one, and its znode or key; zero where there is none.
 type Grant struct {
 	Token int64
@@ -74,7 +96,7 @@ type Library struct {
 func Run(in io.Reader, out io.Writer, l Library) error {
 	s := &server{library: l, out: out, started: time.Now(), clients: map[int64]Client{}, cancels: map[int64]context.CancelFunc{}}
 	lines := bufio.NewScanner(in)
-	lines.Buffer(nil, 1<<20)
+	lines.Buffer(nil, 2<<20) // a put of a million bytes fits
 	var wait sync.WaitGroup
 	for lines.Scan() {
 		var r drivers.Request
@@ -176,24 +198,32 @@ func (s *server) carryOut(ctx context.Context, c Client, r drivers.Request, repl
 		ctx, end = context.WithTimeout(ctx, time.Duration(r.DeadlineMS)*time.Millisecond)
 		defer end()
 	}
-	var g Grant
+	var it Item
 	var err error
 	reply.Start = s.now()
 	of, known := acquired(c, r)
+	queue, queues := c.(Queue)
+	finisher, finishes := c.(Finisher)
 	switch {
 	case r.Op == drivers.OpClose:
 		err = c.Close()
 		s.mu.Lock()
 		delete(s.clients, r.Session)
 		s.mu.Unlock()
+	case r.Op == drivers.OpPut && queues:
+		it.Node, err = queue.Put(ctx, r.Path, r.Item)
+	case r.Op == drivers.OpTake && queues:
+		it, err = queue.Take(ctx, r.Path)
+	case r.Op == drivers.OpFinish && finishes:
+		err = finisher.Finish(ctx, r.Path)
 	case !known:
 		reply.Error, reply.Message = drivers.ErrorUnsupported, fmt.Sprintf("nothing of mode %q and %d permits", r.Mode, r.Permits)
 	case r.Op == drivers.OpAcquire:
-		g, err = of.Acquire(ctx, r.Path)
+		it.Grant, err = of.acquire(ctx, r.Path)
 	case r.Op == drivers.OpTry:
-		g, err = of.TryAcquire(ctx, r.Path)
+		it.Grant, err = of.try(ctx, r.Path)
 	case r.Op == drivers.OpRelease:
-		err = of.Release(ctx, r.Path)
+		err = of.release(ctx, r.Path)
 	default:
 		reply.Error, reply.Message = drivers.ErrorUnsupported, "unknown operation "+r.Op
 	}
@@ -201,64 +231,40 @@ func (s *server) carryOut(ctx context.Context, c Client, r drivers.Request, repl
 	if err != nil {
 		return failed(ctx, reply, err)
 	}
-	reply.Token, reply.Node = g.Token, g.Node
+	reply.Token, reply.Node, reply.Item = it.Token, it.Node, it.Data
 	return reply
 }
 
 // acquirer is what a request acquires or releases something of.
-type acquirer interface {
-	Acquire(ctx context.Context, path string) (Grant, error)
-	TryAcquire(ctx context.Context, path string) (Grant, error)
-	Release(ctx context.Context, path string) error
+type acquirer struct {
+	acquire, try func(ctx context.Context, path string) (Grant, error)
+	release      func(ctx context.Context, path string) error
 }
 
 // acquired is what a request is about; false: the client has no such thing.
 func acquired(c Client, r drivers.Request) (acquirer, bool) {
 	switch {
-	case r.Permits != 0:
-		semaphore, can := c.(Semaphore)
-		return ofPermits{semaphore, r.Permits}, can && r.Permits > 0
-	case r.Mode != "":
-		shared, can := c.(ReadWriter)
-		return inMode{shared, r.Mode}, can && (r.Mode == drivers.ModeRead || r.Mode == drivers.ModeWrite)
+	case r.Permits > 0:
+		if of, can := c.(Semaphore); can {
+			return about(r.Permits, of.AcquirePermit, of.TryPermit, of.ReleasePermit), true
+		}
+		return acquirer{}, false
+	case r.Mode == drivers.ModeRead || r.Mode == drivers.ModeWrite:
+		if of, can := c.(ReadWriter); can {
+			return about(r.Mode, of.AcquireMode, of.TryMode, of.ReleaseMode), true
+		}
+		return acquirer{}, false
 	}
-	return c, true
+	return acquirer{c.Acquire, c.TryAcquire, c.Release}, r.Permits == 0 && r.Mode == ""
 }
 
-// inMode is a read/write lock in one mode.
-type inMode struct {
-	ReadWriter
-	mode string
-}
-
-func (m inMode) Acquire(ctx context.Context, path string) (Grant, error) {
-	return m.AcquireMode(ctx, path, m.mode)
-}
-
-func (m inMode) TryAcquire(ctx context.Context, path string) (Grant, error) {
-	return m.TryMode(ctx, path, m.mode)
-}
-
-func (m inMode) Release(ctx context.Context, path string) error {
-	return m.ReleaseMode(ctx, path, m.mode)
-}
-
-// ofPermits is a semaphore of so many permits.
-type ofPermits struct {
-	Semaphore
-	permits int
-}
-
-func (p ofPermits) Acquire(ctx context.Context, path string) (Grant, error) {
-	return p.AcquirePermit(ctx, path, p.permits)
-}
-
-func (p ofPermits) TryAcquire(ctx context.Context, path string) (Grant, error) {
-	return p.TryPermit(ctx, path, p.permits)
-}
-
-func (p ofPermits) Release(ctx context.Context, path string) error {
-	return p.ReleasePermit(ctx, path, p.permits)
+// about is what can be acquired in one mode, or of so many permits.
+func about[T any](what T, acquire, try func(context.Context, string, T) (Grant, error), release func(context.Context, string, T) error) acquirer {
+	return acquirer{
+		func(ctx context.Context, path string) (Grant, error) { return acquire(ctx, path, what) },
+		func(ctx context.Context, path string) (Grant, error) { return try(ctx, path, what) },
+		func(ctx context.Context, path string) error { return release(ctx, path, what) },
+	}
 }
 
 // failed puts an error into a reply.

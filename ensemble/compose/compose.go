@@ -102,7 +102,7 @@ func (c *Compose) create(ctx context.Context) error {
 	if err := files.Write(dir); err != nil {
 		return err
 	}
-	file := filepath.Join(dir, files.Ensemble(c.cfg.Servers))
+	file := filepath.Join(dir, c.cfg.file())
 	env := c.environment(ports)
 	compose := func(how ...string) error {
 		args := append(slices.Clone(c.docker.compose[1:]), "--project-name", c.project, "--file", file)

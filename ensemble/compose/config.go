@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	files "github.com/zkbench/zkbench/compose"
 	"github.com/zkbench/zkbench/ensemble"
 	"github.com/zkbench/zkbench/ensemble/internal/driver"
 	"github.com/zkbench/zkbench/ensemble/internal/secrets"
@@ -16,8 +17,10 @@ import (
 // Config says which servers Start starts in containers. The zero value of every field is a usable default. The variables of
 // docs/containers.md (ZK_IMAGE, ZK_HEAP, ZK_CPUS, ...) are read from the environment.
 type Config struct {
-	Servers int    // 1, 3 or 5; 0 means 3
-	Image   string // "" is ZK_IMAGE, then the official image or BuiltImage, whichever is here, then the official one, pulled
+	Servers int // 1, 3 or 5, and 4 with an observer; 0 means 3
+	// Observers of Servers have no vote: 1 of 4, or none.
+	Observers int
+	Image     string // "" is ZK_IMAGE, then the official image or BuiltImage, whichever is here, then the official one, pulled
 	// MaxSessionTimeout of the servers; 0 means 20 ticks.
 	MaxSessionTimeout time.Duration
 	// Secure is one of ensemble.SecureWays; "" means plain connections and no authentication.
@@ -49,7 +52,15 @@ func (c Config) withDefaults() Config {
 }
 
 func (c Config) validate() error {
-	return errors.Join(ensemble.Target{Compose: c.Servers}.Check(), driver.CheckPorts(c.ClientPorts, c.Servers), secrets.Check(c.Secure))
+	return errors.Join(ensemble.Target{Compose: c.Servers, Observers: c.Observers}.Check(), driver.CheckPorts(c.ClientPorts, c.Servers), secrets.Check(c.Secure))
+}
+
+// file is the description of the servers, of package compose.
+func (c Config) file() string {
+	if c.Observers > 0 {
+		return files.Observer
+	}
+	return files.Ensemble(c.Servers)
 }
 
 // environment is the variables of the files in package compose that the configuration decides.
@@ -74,7 +85,7 @@ func (c *Compose) environment(ports []int) []string {
 func (c *Compose) describe(ctx context.Context) {
 	first := c.All()[0]
 	about := ensemble.Description{Kind: "compose", Servers: c.Servers(), Fsync: "on", Heap: "512m", DataDir: "the containers of " + c.project,
-		Tick: c.Dial.Tick(ctx, first.address)}
+		Tick: c.Dial.Tick(ctx, first.address), Encrypted: c.cfg.Secure != ""}
 	about.Source = fmt.Sprintf("the image %s in containers (%s, Docker %s), reached through Docker's forwarding of ports",
 		c.cfg.Image, c.docker.tool, c.docker.daemon)
 	if c.cfg.NoFsync || os.Getenv("ZK_FORCE_SYNC") == "no" {

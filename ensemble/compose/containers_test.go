@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -37,12 +38,13 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// left is what Docker has of ensembles that zkbench has started: containers, volumes, networks.
-func left(t *testing.T) []string {
+// left is what Docker has of the ensembles that a process has started, whatever other tests have at the same time: containers, volumes, networks.
+func left(t *testing.T, pid int) []string {
 	t.Helper()
+	ofProcess := fmt.Sprintf(`name=^/?zkbench-run-[0-9a-z]+-%d-`, pid)
 	var all []string
 	for _, list := range [][]string{{"ps", "-aq"}, {"volume", "ls", "-q"}, {"network", "ls", "-q"}} {
-		out, err := exec.Command("docker", append(list, "--filter", "label=zkbench=ensemble", "--filter", "name=zkbench-")...).Output()
+		out, err := exec.Command("docker", append(list, "--filter", "label=zkbench=ensemble", "--filter", ofProcess)...).Output()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,7 +56,7 @@ func left(t *testing.T) []string {
 // inContainers starts servers, and sees that nothing is left of them.
 func inContainers(t *testing.T, cfg compose.Config) *compose.Compose {
 	t.Helper()
-	before := len(left(t))
+	before := len(left(t, os.Getpid()))
 	c, err := compose.Start(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -63,7 +65,7 @@ func inContainers(t *testing.T, cfg compose.Config) *compose.Compose {
 		if err := c.Close(); err != nil {
 			t.Errorf("Close() = %v, want nil", err)
 		}
-		if after := left(t); len(after) != before {
+		if after := left(t, os.Getpid()); len(after) != before {
 			t.Errorf("%d containers, volumes and networks are left, %d before", len(after), before)
 		}
 	})
@@ -273,10 +275,9 @@ func TestAContainerThatEndsByItself(t *testing.T) {
 	}
 }
 
-// What a zkbench that was killed with kill -9 has left, the next one removes.
+// What a zkbench that was killed with kill -9 has left, the next one removes, also when two begin at the same time.
 func TestContainersOfAKilledProcess(t *testing.T) {
 	ensembletest.NeedDocker(t)
-	before := len(left(t))
 	victim := exec.Command(os.Args[0])
 	victim.Env = append(os.Environ(), "ZKBENCH_TEST_VICTIM=1")
 	out, err := victim.StdoutPipe()
@@ -286,16 +287,26 @@ func TestContainersOfAKilledProcess(t *testing.T) {
 	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "up\n" {
 		t.Fatalf("the victim says %q, %v", line, err)
 	}
+	if now := left(t, victim.Process.Pid); len(now) < 2 {
+		t.Fatalf("the process that is to be killed has %d containers, volumes and networks: the test shows nothing", len(now))
+	}
 	must(t, "kill", victim.Process.Kill())
 	victim.Wait()
-	if now := left(t); len(now) <= before {
-		t.Fatal("nothing is left of the killed process: the test shows nothing")
+	var both sync.WaitGroup
+	for range 2 {
+		both.Go(func() {
+			c, err := compose.Start(t.Context(), compose.Config{Servers: 1})
+			if err == nil {
+				err = c.Close()
+			}
+			if err != nil {
+				t.Errorf("Start() and Close(): %v", err)
+			}
+		})
 	}
-	c, err := compose.Start(t.Context(), compose.Config{Servers: 1})
-	must(t, "Start()", err)
-	must(t, "Close()", c.Close())
-	if after := left(t); len(after) != before {
-		t.Errorf("%d containers, volumes and networks are left, %d before", len(after), before)
+	both.Wait()
+	if after := left(t, victim.Process.Pid); len(after) != 0 {
+		t.Errorf("%d containers, volumes and networks of the killed process are left", len(after))
 	}
 }
 

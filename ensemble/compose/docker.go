@@ -138,7 +138,8 @@ func (d docker) image(ctx context.Context, asked string) (string, error) {
 	return candidates[0], nil
 }
 
-// remove removes everything of a Compose project: containers, whatever their state, their volumes and networks.
+// remove removes everything of a Compose project: containers, whatever their state, their volumes and networks. Two processes may remove the
+// same at once, as both do that start after a third was killed.
 func (d docker) remove(ctx context.Context, project string) error {
 	label := "label=com.docker.compose.project=" + project
 	for _, kind := range []struct{ list, remove []string }{
@@ -146,12 +147,18 @@ func (d docker) remove(ctx context.Context, project string) error {
 		{[]string{"volume", "ls", "-q", "--filter", label}, []string{"volume", "rm", "--force"}},
 		{[]string{"network", "ls", "-q", "--filter", label}, []string{"network", "rm"}},
 	} {
-		found, err := d.lines(ctx, kind.list...)
-		if err == nil && len(found) > 0 {
-			_, err = d.run(ctx, append(kind.remove, found...)...)
-		}
-		if err != nil {
-			return fmt.Errorf("remove the containers of %s: %w", project, err)
+		for try := 1; ; try++ {
+			found, err := d.lines(ctx, kind.list...)
+			if err == nil && len(found) > 0 {
+				_, err = d.run(ctx, append(kind.remove, found...)...)
+			}
+			if err == nil {
+				break
+			}
+			if try == 20 || ctx.Err() != nil {
+				return fmt.Errorf("remove the containers of %s: %w", project, err)
+			}
+			time.Sleep(250 * time.Millisecond) // another process may be removing the same: ask again what is left
 		}
 	}
 	return nil

@@ -44,7 +44,7 @@ func start(ctx context.Context, t ensemble.Target, o Options, dir string) (ensem
 		return made(local.Start(ctx, local.Config{Servers: t.Local, NoFsync: o.NoFsync, MaxSessionTimeout: o.MaxSessionTimeout, Home: o.Home, Secure: t.Secure,
 			Detach: dir != "", StateDir: dir}))
 	case t.Compose > 0:
-		return made(compose.Start(ctx, compose.Config{Servers: t.Compose, Secure: t.Secure, NoFsync: o.NoFsync, MaxSessionTimeout: o.MaxSessionTimeout,
+		return made(compose.Start(ctx, compose.Config{Servers: t.Compose, Observers: t.Observers, Secure: t.Secure, NoFsync: o.NoFsync, MaxSessionTimeout: o.MaxSessionTimeout,
 			Detach: dir != "", StateDir: dir}))
 	}
 	return made(ensemble.Connect(ctx, ensemble.ExternalConfig{Addresses: t.Addresses, Dial: t.Dial}))
@@ -132,7 +132,7 @@ func down(dir string) error {
 }
 
 // Instead is the target in containers that takes the place of a local one where Java or ZooKeeper is missing and Docker is there, and why;
-// otherwise it is the target itself, with a nil reason. Whoever names a place in JAVA_HOME or ZOOKEEPER_HOME wants that, and no containers.
+// otherwise it is the target itself, with a nil reason. JAVA_HOME or ZOOKEEPER_HOME selects the local installation, never containers.
 // ctx bounds the questions to Docker.
 func Instead(ctx context.Context, t ensemble.Target) (ensemble.Target, error) {
 	return instead(ctx, t, local.Missing())

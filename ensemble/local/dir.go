@@ -51,7 +51,7 @@ type owner struct {
 func ownerFile(dir string) string { return filepath.Join(dir, "owner.json") }
 
 // temporaryDir makes a directory that goes with the ensemble. A process that was killed with kill -9 could not remove its
-// own: whoever comes next does.
+// own: the next start does.
 func temporaryDir(parent string) (dir string, hold *os.File, err error) {
 	sweep(parent)
 	if dir, err = os.MkdirTemp(parent, tempPattern); err != nil {

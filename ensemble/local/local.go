@@ -70,7 +70,7 @@ func Start(ctx context.Context, cfg Config) (*Local, error) {
 	return nil, fmt.Errorf("start %d servers: %w", cfg.Servers, errors.Join(err, l.abandon(ctx)))
 }
 
-// abandon leaves the directory of a failed start to whoever reads its logs, and removes one that holds none, or that nobody
+// abandon keeps the directory of a failed start for its logs, and removes one that holds none, or that nobody
 // will read because the caller has cancelled the start.
 func (l *Local) abandon(ctx context.Context) error {
 	if l.temporary && (len(l.All()) == 0 || errors.Is(ctx.Err(), context.Canceled)) {
@@ -203,6 +203,7 @@ func (l *Local) describe(ctx context.Context) {
 	l.About = ensemble.Description{
 		Kind: "local", Source: l.program.Source, Version: l.program.Version, Servers: l.Servers(), Fsync: "on",
 		Java: strings.TrimSpace(l.java + " " + javaVersion(l.java)), Tick: l.cfg.Tick, Heap: l.cfg.Heap, DataDir: l.dir,
+		Encrypted: l.cfg.Secure != "",
 	}
 	if l.cfg.NoFsync {
 		l.About.Fsync = "off"

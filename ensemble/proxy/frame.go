@@ -20,7 +20,7 @@ type Frame struct {
 const inspected = 8 << 10
 
 // parseRequest reads xid, type and path of a request. What is missing of a frame that is shorter than its type says, or of one whose path
-// is longer than what is looked at, is zero: it is the business of whoever receives it.
+// is longer than what is looked at, is zero: its receiver deals with it.
 func parseRequest(b []byte) Frame {
 	d := jute.Decoder{B: b}
 	f := Frame{On: Request, Xid: d.Int32(), Op: jute.Op(d.Int32())}

@@ -50,7 +50,7 @@ type Result struct {
 // Print writes the line.
 func (r Result) Print() error { return json.NewEncoder(os.Stdout).Encode(r) }
 
-// CPU is the time that this process has spent on processors.
+// CPU is the time that this process has spent on CPUs.
 func CPU() time.Duration {
 	var ru syscall.Rusage
 	syscall.Getrusage(syscall.RUSAGE_SELF, &ru)

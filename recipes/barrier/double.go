@@ -12,7 +12,7 @@ import (
 )
 
 // doubleBarrier is the double barrier of ZooKeeper's recipe page, with a directory for each generation. With LayoutCurator it has the layout
-// of Apache Curator's DistributedDoubleBarrier, which has no generations: there, whoever enters before all have left is in at once, and a
+// of Apache Curator's DistributedDoubleBarrier, which has no generations: there, a member that enters before all have left is in at once, and a
 // marker that is left behind opens the barrier for the next.
 type doubleBarrier struct {
 	gathering
@@ -140,7 +140,7 @@ func (b *doubleBarrier) leaveByAll(ctx context.Context, own string) error {
 		if members, _, foreign := b.present(children, ""); len(members) == 0 {
 			w.Stop()
 			if waited {
-				return nil // whoever was the last has not waited, and clears; or whoever begins a later generation
+				return nil // the last member has not waited, and clears; or the first of a later generation does
 			}
 			if err := b.clear(ctx, b.next, "", foreign); !errors.Is(err, zk.ErrNotEmpty) {
 				return ended(err)
@@ -156,7 +156,7 @@ func (b *doubleBarrier) leaveByAll(ctx context.Context, own string) error {
 }
 
 // ended is what a failure to clear an empty generation means to who has left it: nothing, unless the session or the context is over. Somebody
-// else may have cleared it, and if not, whoever begins a later generation does.
+// else may have cleared it, and if not, the first of a later generation does.
 func ended(err error) error {
 	if zk.Classify(err) == zk.ClassDefiniteNo {
 		return nil

@@ -62,7 +62,7 @@ func RendezvousVariants() []recipes.Variant[recipes.Rendezvous] {
 		{
 			Name: "rendezvous", Source: "the articles' 'synchronous queue', with a directory for each generation; the entering half of a double " +
 				"barrier",
-			Doc:   "members start when all are there: whoever comes last makes the znode that the others watch",
+			Doc:   "members start when all are there: the last to arrive makes the znode that the others watch",
 			Wakes: barrierWakes(func(int) float64 { return 0 }),
 			New: func(s zk.Session, path string, o recipes.Options) recipes.Rendezvous {
 				return newRendezvous(s, path, o)

@@ -77,7 +77,7 @@ var ClaimQueues = []Defect[recipes.Queue]{
 	}),
 }
 
-// readsFirst reads an item right before its claim, and gives that to whoever reads it then.
+// readsFirst reads an item right before its claim, and returns that copy.
 func readsFirst(q *claimSteps) {
 	var path string
 	var data []byte

@@ -99,7 +99,7 @@ var Locks = []Defect[recipes.Lock]{
 	queued(exclusion, "missing-first", "takes itself for the first when its own znode is not listed", func(l *lockSteps) {
 		l.turn.Ahead = missingFirst(l.turn.Ahead)
 	}),
-	queued(exclusion, "two-permits", "lets in whoever has at most one before it", func(l *lockSteps) {
+	queued(exclusion, "two-permits", "lets in a session with at most one before it", func(l *lockSteps) {
 		first := l.turn.Ahead
 		l.turn.Ahead = func(children []string, self string, foreign func(string)) (string, error) {
 			ahead, err := first(children, self, foreign)

@@ -58,6 +58,8 @@ func staged(name string) load {
 		l.stage = func(ctx context.Context, st *stage) { every(ctx, 3*time.Second, func() { st.SetSequence(st.lock, 0) }) }
 	case "broken-forgets-some": // three wait in vain, and however they are spread, somebody on their host goes on, who tells that they still wait
 		l.sessions = 8
+	case "broken-newest-first": // two take turns, the others wait in vain, and however they are spread, one of these is on the host of one of those
+		l.sessions = 8
 	case "broken-waits-for-the-gone": // the holder releases just when the only other one comes
 		l.sessions, l.hold = 2, 3*time.Millisecond
 	case "broken-persistent": // the run ends while somebody waits

@@ -83,7 +83,7 @@ var RWLocks = []Defect[recipes.RWLock]{
 			return ahead(slices.DeleteFunc(slices.Clone(children), func(c string) bool { return reads(c) && c != self }), self, foreign)
 		}
 	}),
-	sharing(sharedExclusion, "writer-follows-one-reader", "lets a writer in when the last reader before it has gone, whoever else reads",
+	sharing(sharedExclusion, "writer-follows-one-reader", "lets a writer in when the last reader before it has gone, even if others still read",
 		func(l *sharedSteps) { l.turn.Woken = holdsWhenWoken }),
 	sharing(sharedExclusion, firstWriter, "has a reader watch the writer at the head, and lets it in when that has gone",
 		func(l *sharedSteps) { l.turn.Woken = holdsWhenWoken }),

@@ -13,7 +13,7 @@ import (
 
 // Finish says that this site has carried out the decision. Each acknowledgement is one transaction with a write of the data of the transaction's znode, as they are,
 // so
-// that their version counts: the one that makes it the number of sites is the last, whoever comes at the same time, and removes all,
+// that their version counts: the one that makes it the number of sites is the last, even if several arrive at the same time, and removes all,
 // without anybody waiting for it. A site that is in doubt has not acknowledged, so what it asks for is there.
 func (c *site) Finish(ctx context.Context) error {
 	c.unwatch()

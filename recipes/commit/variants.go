@@ -11,14 +11,14 @@ func Variants() []recipes.Variant[recipes.Commit] {
 	return []recipes.Variant[recipes.Commit]{
 		{
 			Name: "flat", Source: "ZooKeeper's recipe page, 'Two-phased Commit', and a record of the decision",
-			Doc:      "every site watches the votes of all others; the first that knows the outcome writes it down",
+			Doc:      "every site watches the votes of all others; the first to know the outcome records it",
 			Wakes:    flatWakes,
 			Requests: flatRequests,
 			New:      func(s zk.Session, path string, o recipes.Options) recipes.Commit { return flat{newSite(s, path, o)} },
 		},
 		{
 			Name: "coordinator", Source: "ZooKeeper's recipe page, 'Two-phased Commit', with its remedy for the number of messages",
-			Doc:      "who proposed the transaction watches the votes and writes down the decision, which the sites watch",
+			Doc:      "the proposer watches the votes and records the decision, which the sites watch",
 			Wakes:    func(n int) (float64, float64) { return 2 * float64(n-1), float64(n - 1) },
 			Requests: coordinatedRequests,
 			New: func(s zk.Session, path string, o recipes.Options) recipes.Commit {
@@ -32,8 +32,8 @@ func Variants() []recipes.Variant[recipes.Commit] {
 func PublishedVariants() []recipes.Variant[recipes.Commit] {
 	return []recipes.Variant[recipes.Commit]{
 		{
-			Name: "article-001-two-phase-commit", Source: "article 001, section 11, which tells ZooKeeper's recipe page 'Two-phased Commit'",
-			Doc:    "every site watches the votes of all others and decides for itself: the time-out of one aborts what the others commit",
+			Name: "article-001-two-phase-commit", Source: "article 001, section 11, which follows ZooKeeper's recipe page 'Two-phased Commit'",
+			Doc:    "every site watches the votes of all others and decides for itself: the timeout of one aborts what the others commit",
 			Unsafe: true,
 			Wakes:  flatWakes,
 			New: func(s zk.Session, path string, o recipes.Options) recipes.Commit {

@@ -116,7 +116,7 @@ func (g *createdIDs) create(ctx context.Context) (c zk.Created, err error) {
 }
 
 // numberOfName is the number that the server has put to the name, read without its sign, from 1 on. One that is not
-// above this handle's last tells that the directory was recreated. What another handle was given before, this one cannot know: whoever
+// above this handle's last tells that the directory was recreated. It cannot know what another handle was given before: whoever
 // deletes the directory has to know that nobody uses its numbers any more.
 func numberOfName(_ context.Context, g *createdIDs, c zk.Created) (int64, error) {
 	seq, ok := znode.Parse(znode.Base(c.Path), []string{idPrefix})

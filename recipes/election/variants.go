@@ -10,7 +10,7 @@ func Variants() []recipes.Variant[recipes.Election] {
 	return []recipes.Variant[recipes.Election]{
 		{
 			Name: "predecessor", Source: "ZooKeeper's recipe page, 'Leader Election'; the names and the rules of Apache Curator's LeaderLatch",
-			Doc:  "candidates are ephemeral sequential znodes, each of which watches the one before it: a leader that goes wakes one",
+			Doc:  "candidates are ephemeral sequential znodes, each watching the one before it: a leader that leaves wakes one",
 			FIFO: true, Tokens: true, Wakes: recipes.WakesOne, Requests: termRequests(recipes.WakesOne), Watch: []string{"get", "exists"},
 			New: func(s zk.Session, path string, o recipes.Options) recipes.Election {
 				return newPredecessorElection(s, path, o)
@@ -18,7 +18,7 @@ func Variants() []recipes.Variant[recipes.Election] {
 		},
 		{
 			Name: "naive", Source: "ZooKeeper's recipe page, 'Leader Election', the solution that it calls trivial",
-			Doc:  "all candidates watch the znode of the leader: when it goes, all of them list all of them, and one leads",
+			Doc:  "all candidates watch the leader's znode: when it disappears, each lists all of them, and one leads",
 			FIFO: true, Tokens: true, Wakes: wakesAll, Requests: termRequests(wakesAll), Watch: []string{"get", "exists"},
 			New: func(s zk.Session, path string, o recipes.Options) recipes.Election {
 				return newNaiveElection(s, path, o)
@@ -26,7 +26,7 @@ func Variants() []recipes.Variant[recipes.Election] {
 		},
 		{
 			Name: "selector", Source: "Apache Curator's LeaderSelector, over the candidates of predecessor",
-			Doc:  "runs a function while it leads, tells it to end when the connection is lost, resigns whatever becomes of it, and queues again",
+			Doc:  "runs a function while it leads, stops it when the connection is lost, resigns in any case, and queues again",
 			FIFO: true, Tokens: true, Wakes: recipes.WakesOne, Requests: termRequests(recipes.WakesOne), Watch: []string{"get", "exists"},
 			New: func(s zk.Session, path string, o recipes.Options) recipes.Election { return newSelected(s, path, o) },
 		},

@@ -11,7 +11,7 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// multi acquires predecessor locks one after the other in the order of their names: whoever waits for one holds only smaller ones, so
+// multi acquires predecessor locks one after the other in the order of their names: a session that waits for one holds only smaller ones, so
 // those who wait for each other cannot form a circle (Havender, "Avoiding deadlock in multitasking systems", IBM Systems Journal, 1968).
 // Curator's InterProcessMultiLock acquires them in the order that it is given, in which two clients may cross.
 type multi struct {

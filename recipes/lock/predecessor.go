@@ -44,7 +44,7 @@ func (l *predecessor) wait(ctx context.Context, self string) error {
 }
 
 // TryAcquire takes the lock if it is free. It looks before it asks, so that a busy lock costs one read and no write: a znode that comes
-// and goes would wake whoever stands behind it.
+// and goes would wake the waiter behind it.
 func (l *predecessor) TryAcquire(ctx context.Context) (recipes.Grant, bool, error) {
 	if l.Held.Path != "" {
 		return recipes.Grant{}, false, recipes.ErrHeld

@@ -217,7 +217,7 @@ func (l *readWrite) createShared(ctx context.Context, number string) (string, er
 
 // leave deletes the write znode of a grant that has become a read grant. When the context ends meanwhile the delete goes on in the
 // background, and the read grant is held all the same. When the write znode was gone already, the write grant had not been
-// exclusive to its end, and the read grant that came of it is worth nothing.
+// exclusive to its end, and the resulting read grant is worth nothing.
 func (l *readWrite) leave(ctx context.Context, written string) error {
 	err := znode.Remove(ctx, l.Session, written)
 	if err == nil || zk.Classify(err) != zk.ClassDefiniteNo && !znode.SessionOver(err) {

@@ -10,7 +10,7 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// singleNode is the exclusive lock of one ephemeral znode: whoever creates it holds. A release wakes every waiter, each of which
+// singleNode is the exclusive lock of one ephemeral znode: the session that creates it holds the lock. A release wakes every waiter, each of which
 // tries to create it; all but one fail, and a failing create is a proposal that the ensemble writes to disk like any other. There is
 // no order: a waiter may starve.
 //

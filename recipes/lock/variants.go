@@ -11,7 +11,7 @@ func Variants() []recipes.Variant[recipes.Lock] {
 	return []recipes.Variant[recipes.Lock]{
 		{
 			Name: "single-node", Source: "the 'exclusive lock' of the first ZooKeeper articles: one ephemeral znode",
-			Doc:    "one ephemeral znode; every waiter watches it and every waiter tries to create it again: unfair, a herd of failing writes",
+			Doc:    "one ephemeral znode; every waiter watches it and tries to create it again: unfair, a herd of failing writes",
 			Tokens: true,
 			Wakes:  func(n int) (float64, float64) { return float64(n - 1), 0 },
 			Watch:  []string{"exists", "children"},
@@ -21,7 +21,7 @@ func Variants() []recipes.Variant[recipes.Lock] {
 			},
 		},
 		{
-			Name: "naive", Source: "the general implementation that articles teach: ephemeral sequential znodes, getChildren watch",
+			Name: "naive", Source: "the common implementation in articles: ephemeral sequential znodes, getChildren watch",
 			Doc:  "a queue of ephemeral sequential znodes; every waiter watches the whole queue: each release and each arrival wakes all",
 			FIFO: true, Tokens: true,
 			Wakes: func(n int) (float64, float64) { return float64(n - 1), float64(n - 1) },
@@ -40,15 +40,15 @@ func Variants() []recipes.Variant[recipes.Lock] {
 			},
 		},
 		{
-			Name: "reentrant", Source: "the reentrant lock that articles ask for, as Apache Curator's InterProcessMutex is one",
-			Doc:  "predecessor with a count: its owner acquires again without a request; other owners of its process queue inside it",
+			Name: "reentrant", Source: "the reentrant lock of articles; Apache Curator's InterProcessMutex",
+			Doc:  "predecessor with a count: its owner acquires again without a request; other owners in the process queue locally",
 			FIFO: true, Tokens: true, Reentrant: true,
 			Wakes: recipes.WakesOne,
 			Watch: []string{"get", "exists"},
 			New:   func(s zk.Session, path string, o recipes.Options) recipes.Lock { return newOwned(s, path, o) },
 		},
 		{
-			Name: "persistent", Source: "persistent recursive watches, ZOOKEEPER-1416, put to a lock",
+			Name: "persistent", Source: "persistent recursive watches (ZOOKEEPER-1416), used for a lock",
 			Doc:  "a queue that every client follows with one persistent watch: as many events as naive, no lists; needs the native engine",
 			FIFO: true, Tokens: true, Persistent: true,
 			Wakes: func(n int) (float64, float64) { return float64(n), float64(n) },
@@ -73,7 +73,7 @@ func RWVariants() []recipes.Variant[recipes.RWLock] {
 		},
 		{
 			Name: "revocable", Source: "ZooKeeper's recipe page, 'Revocable Shared Locks'; the articles' recoverable read/write lock; Curator's Revoker",
-			Doc:  "a read/write lock whose holder can be asked to give up: it watches its own znode, into which others write",
+			Doc:  "a read/write lock whose holder can be asked to give up: it watches its own znode, and others write to it",
 			FIFO: true, Tokens: true,
 			WakesUnder:  revocableWakes,
 			Watch:       []string{"get", "exists"},
@@ -101,8 +101,8 @@ func RevocableVariants() []recipes.Variant[recipes.Revocable] {
 func MultiVariants() []recipes.Variant[recipes.MultiLock] {
 	return []recipes.Variant[recipes.MultiLock]{
 		{
-			Name: "multi", Source: "Apache Curator's InterProcessMultiLock, which acquires in the order that it is given; here in the order of the names",
-			Doc:    "several predecessor locks, all or none: acquired in one order by everybody, so that no two wait for each other",
+			Name: "multi", Source: "Apache Curator's InterProcessMultiLock, which acquires in the given order; here in the order of the names",
+			Doc:    "several predecessor locks, all or none: acquired in one global order, so that no two clients wait for each other",
 			Tokens: true,
 			Watch:  []string{"get", "exists"},
 			New: func(s zk.Session, path string, o recipes.Options) recipes.MultiLock {

@@ -75,7 +75,7 @@ func (g *group) create(ctx context.Context, path string, data []byte) (own zk.Cr
 	}
 }
 
-// outlast waits for the end of whoever has the id, or finds that it is this very call. Nobody is removed: no request deletes the znode of
+// outlast waits for the end of the session that has the id, or finds that it is this very call. Nobody is removed: no request deletes the znode of
 // one owner and spares that of the next. What it waits for may have gone before the watch is armed.
 func (g *group) outlast(ctx context.Context, path string, made bool) (zk.Created, error) {
 	st, there, w, err := g.Session.ExistsW(ctx, path)

@@ -15,16 +15,16 @@ import (
 func Barriers() []recipes.Variant[recipes.Barrier] {
 	return []recipes.Variant[recipes.Barrier]{
 		{
-			Name: "recipe-page-barrier", Source: "ZooKeeper's recipe page, 'Barriers', taken at its word",
-			Doc:      "at a server that lags behind it lets pass who came after the barrier was set",
+			Name: "recipe-page-barrier", Source: "ZooKeeper's recipe page, 'Barriers', taken literally",
+			Doc:      "on a server that lags behind, clients pass that came after the barrier was set",
 			Unsafe:   true,
 			Watch:    []string{"get", "exists"},
 			Requests: barrier.WaitRequests(recipes.Requests{}),
 			New:      newBarrier(func(context.Context, zk.Session, string) error { return nil }),
 		},
 		{
-			Name: "synced-barrier", Source: "ZooKeeper's recipe page, 'Barriers', and the sync that its documentation advises before the first look",
-			Doc:      "the leader answers a sync at once, also while it has not applied what a follower has told its client: rarer, but the same",
+			Name: "synced-barrier", Source: "ZooKeeper's recipe page, 'Barriers', with the sync that its documentation recommends before the first check",
+			Doc:      "the leader answers a sync at once, even if it has not applied what a follower has acknowledged: the same defect, but rarer",
 			Unsafe:   true,
 			Watch:    []string{"get", "exists"},
 			Requests: barrier.WaitRequests(recipes.Requests{Reads: 1}),

@@ -17,7 +17,7 @@ import (
 //     made the marker and begun to leave by then, it counts too few, though the marker counts as one, and waits forever, and they for it;
 //   - one that gives up stays counted, so that a later one enters without it (CURATOR-318);
 //   - a marker that was left behind lets everybody in at once;
-//   - when one member is left, whoever has left before takes it for itself, and is out (the lowest died, and another one computes).
+//   - when one member is left, a member that has left before takes it for itself, and is out (the lowest died, and another one computes).
 type curatorBarrier struct{ asPublished }
 
 // Enter is enter(), with the end of the context for its time-out.

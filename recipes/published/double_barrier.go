@@ -16,7 +16,7 @@ func DoubleBarriers() []recipes.Variant[recipes.DoubleBarrier] {
 	return []recipes.Variant[recipes.DoubleBarrier]{
 		{
 			Name: "kazoo-double-barrier", Source: "kazoo 2.8.0, kazoo.recipe.barrier.DoubleBarrier",
-			Doc:    "counts the marker as a member, awaits the marker's creation alone, and takes the death of the lowest for the end",
+			Doc:    "counts the marker as a member, only waits for the marker's creation, and takes the death of the lowest for the end",
 			Unsafe: true,
 			Wakes:  barrier.DoubleVariants()[0].Wakes,
 			New: func(s zk.Session, path string, o recipes.Options) recipes.DoubleBarrier {
@@ -25,7 +25,7 @@ func DoubleBarriers() []recipes.Variant[recipes.DoubleBarrier] {
 		},
 		{
 			Name: "curator-double-barrier", Source: "Apache Curator 5.4.0, DistributedDoubleBarrier",
-			Doc:    "loses an event that comes early, stays counted when it gives up, and takes the last one inside for itself",
+			Doc:    "loses early events, stays counted after giving up, and mistakes the last member inside for itself",
 			Unsafe: true,
 			Wakes:  barrier.DoubleVariants()[0].Wakes,
 			New: func(s zk.Session, path string, o recipes.Options) recipes.DoubleBarrier {

@@ -18,7 +18,7 @@ func Elections() []recipes.Variant[recipes.Election] {
 		{
 			Name:   "article-000-election",
 			Source: "article 000, which prints LeaderElectionSupport of ZooKeeper's own recipes (zookeeper-recipes-election)",
-			Doc:    "reads every candidate whenever it looks, and leaves its own in the queue when one of them is gone by then",
+			Doc:    "reads every candidate at each check, and leaves its own znode in the queue if one of them has disappeared",
 			FIFO:   true, Unsafe: true, Wakes: recipes.WakesOne,
 			Znodes: recipes.Znodes{Ephemeral: []string{`OBJECT/n_SEQ`}},
 			New: func(s zk.Session, path string, o recipes.Options) recipes.Election {

@@ -15,7 +15,7 @@ import (
 //   - it looks for the marker after it has made its znode and heeds its creation alone: where fast members have made the marker and
 //     removed it before, it waits forever, and they for it; and so it does where the marker is there already;
 //   - the marker counts as a member: one that was left behind lets all but one of the members in;
-//   - a member that is woken by the end of the lowest tries to delete its own znode again, fails, and is out, whoever is still inside.
+//   - a member that is woken by the end of the lowest tries to delete its own znode again, fails, and is out, even if others are still inside.
 type kazooBarrier struct{ asPublished }
 
 // Enter is enter(). It fails where that one returns and takes part in nothing.

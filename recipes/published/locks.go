@@ -14,8 +14,8 @@ import (
 func Locks() []recipes.Variant[recipes.Lock] {
 	return []recipes.Variant[recipes.Lock]{
 		{
-			Name: "go-zookeeper", Source: "the Lock of github.com/go-zookeeper/zk v1.0.4, its algorithm carried out over any session",
-			Doc:  "the library's predecessor lock as it is: no contexts, keeps its znode after an error, takes a missing znode of its own for the lowest",
+			Name: "go-zookeeper", Source: "the algorithm of the Lock of github.com/go-zookeeper/zk v1.0.4, over any session",
+			Doc:  "the library's predecessor lock unchanged: no contexts, keeps its znode after an error, treats its own missing znode as the lowest",
 			FIFO: true, Unsafe: true,
 			Wakes: recipes.WakesOne,
 			New: func(s zk.Session, path string, o recipes.Options) recipes.Lock {
@@ -24,7 +24,7 @@ func Locks() []recipes.Variant[recipes.Lock] {
 		},
 		{
 			Name: "article-000-writelock", Source: "article 000, which prints WriteLock of ZooKeeper's own recipes (zookeeper-recipes-lock)",
-			Doc:  "a predecessor lock that looks at its predecessor once, names its znodes after the session and adopts what it finds",
+			Doc:  "a predecessor lock that checks its predecessor once, names its znodes after the session and adopts existing ones",
 			FIFO: true, Unsafe: true,
 			Wakes:  recipes.WakesOne,
 			Znodes: recipes.Znodes{Ephemeral: []string{`OBJECT/x-[0-9-]+SEQ`}},
@@ -33,8 +33,8 @@ func Locks() []recipes.Variant[recipes.Lock] {
 			},
 		},
 		{
-			Name: "article-001-exists-parent", Source: "article 001, section 4, taken at its word: exists() on the lock's directory",
-			Doc:  "a queue whose waiters watch the directory with exists(), which no child of it ever fires",
+			Name: "article-001-exists-parent", Source: "article 001, section 4, taken literally: exists() on the lock's directory",
+			Doc:  "a queue whose waiters watch the directory with exists(), which changes of its children never trigger",
 			FIFO: true, Unsafe: true,
 			Wakes:  func(int) (float64, float64) { return 0, 0 },
 			Znodes: recipes.Znodes{Ephemeral: []string{`OBJECT/lock-SEQ`}},
@@ -44,7 +44,7 @@ func Locks() []recipes.Variant[recipes.Lock] {
 		},
 		{
 			Name: "article-003-zklockimpl", Source: "article 003, ZkLockImpl over sgroschupf/zkclient",
-			Doc:  "a predecessor lock that takes the absence of its predecessor for its own turn",
+			Doc:  "a predecessor lock that takes a missing predecessor as its turn",
 			FIFO: true, Unsafe: true,
 			Wakes:  recipes.WakesOne,
 			Znodes: recipes.Znodes{Ephemeral: []string{`OBJECT/SEQ`}},
@@ -54,7 +54,7 @@ func Locks() []recipes.Variant[recipes.Lock] {
 		},
 		{
 			Name: "article-004-dzone", Source: "article 004, DistributedLock as DZone published it",
-			Doc:  "a naive queue shared by all locks of a base path, that compares whole names and leaves its znode behind after an error",
+			Doc:  "a naive queue shared by all locks of a base path; it compares whole names and leaves its znode behind after an error",
 			FIFO: true, Unsafe: true,
 			Wakes:  func(n int) (float64, float64) { return float64(n - 1), float64(n - 1) },
 			Znodes: recipes.Znodes{Ephemeral: []string{`OBJECT/lockSEQ`}},

@@ -14,8 +14,8 @@ import (
 func Semaphores() []recipes.Variant[recipes.Semaphore] {
 	return []recipes.Variant[recipes.Semaphore]{
 		{
-			Name: "index", Source: "Apache Curator's InterProcessSemaphore, deprecated for InterProcessSemaphoreV2, its algorithm",
-			Doc:    "a queue whose first so many hold; a waiter watches the one so many places before it, and sleeps while the others release",
+			Name: "index", Source: "the algorithm of Apache Curator's InterProcessSemaphore, deprecated in favour of InterProcessSemaphoreV2",
+			Doc:    "a queue whose first n hold the n permits; a waiter watches the znode n places ahead, and misses releases of the others",
 			Tokens: true, Unsafe: true,
 			WakesUnder: func(recipes.Load) (release, arrival float64) { return 0, 0 }, // how many watch the same znode depends on the order of releases
 			Watch:      []string{"get", "exists"},

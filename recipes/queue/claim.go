@@ -253,7 +253,7 @@ func (q *claims) waitForItem(ctx context.Context) error {
 
 // Finish removes the item for good.
 //
-// The claim is known by its name: whoever deletes another's claim by hand while its consumer lives lets that consumer finish in the
+// The claim is known by its name: deleting another's claim by hand while its consumer lives lets that consumer finish in the
 // name of the next one.
 func (q *claims) Finish(ctx context.Context, c recipes.Claim) error {
 	own, held := q.held[c.Znode]
@@ -286,7 +286,7 @@ func (q *claims) Finish(ctx context.Context, c recipes.Claim) error {
 	}
 }
 
-// giveBack removes a claim that was not finished, because of cause: whoever comes next has one of the same name.
+// giveBack removes a claim that was not finished, because of cause: the next claim has the same name.
 func (q *claims) giveBack(ctx context.Context, own zk.Created, cause error) {
 	if znode.SessionOver(cause) {
 		return // it went with the session

@@ -17,7 +17,7 @@ import (
 // and then arrival, or from a time on and by that time. ZooKeeper's recipe page, 'Queues' and 'Priority Queues';
 // zookeeper-recipes-queue, DistributedQueue.
 //
-// Whoever deletes an item has taken it. So an item is taken at most once, consumers that go for the same one fail all but one, and
+// Deleting an item takes it. So an item is taken at most once, consumers that go for the same one fail all but one, and
 // each of their failures costs the servers a transaction.
 type ordered struct {
 	producer

@@ -10,7 +10,7 @@ func Variants() []recipes.Variant[recipes.Queue] {
 	return []recipes.Variant[recipes.Queue]{
 		{
 			Name: "fifo", Source: "ZooKeeper's recipe page, 'Queues', as zookeeper-recipes-queue and Curator's SimpleDistributedQueue carry it out",
-			Doc:  "items are sequential znodes; whoever deletes the first one has taken it: at most once, consumers collide on the head",
+			Doc:  "items are sequential znodes; deleting the first one takes it: at most once, consumers collide on the head",
 			FIFO: true, Lists: []string{recipes.ListFresh, recipes.ListCached}, Window: true,
 			New: newFIFO,
 		},

@@ -1,5 +1,5 @@
 // Package recipestest is the conformance suite of the recipes: it tests that a lock, a queue or an election keeps the promises of package recipes,
-// whoever wrote it. zkbench's own variants are tested with it, and yours can be:
+// no matter who wrote it. zkbench's own variants are tested with it, and yours can be:
 //
 //	func TestMyLock(t *testing.T) {
 //		recipestest.Lock(t, recipes.Variant[recipes.Lock]{Name: "mine", FIFO: true, Tokens: true, New: newMyLock})

@@ -8,16 +8,12 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "rewrite what docs/your-own-recipe.md shows of this package")
+var update = flag.Bool("update", false, "rewrite what docs/your-own-recipe.md shows of the code")
 
 // The document shows the lock that is tested here, and every promise.
 func TestTheDocumentShowsWhatIsTested(t *testing.T) {
 	const file = "../../docs/your-own-recipe.md"
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lock, err := os.ReadFile("yours_test.go")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +28,15 @@ func TestTheDocumentShowsWhatIsTested(t *testing.T) {
 		fmt.Fprintf(&promises, "- %s\n", sc.Name)
 	}
 	want := string(text)
-	for name, part := range map[string]string{"yours": "```go\n" + string(lock) + "```\n", "promises": promises.String()} {
+	parts := map[string]string{"promises": promises.String()}
+	for _, name := range []string{"lock.go", "lock_test.go", "main.go"} {
+		code, err := os.ReadFile("../../internal/command/testdata/yours/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts[name] = "```go\n" + string(code) + "```\n"
+	}
+	for name, part := range parts {
 		begin, end := "<!-- "+name+" -->\n", "<!-- /"+name+" -->"
 		before, rest, found := strings.Cut(want, begin)
 		_, after, closed := strings.Cut(rest, end)

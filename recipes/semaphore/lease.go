@@ -29,7 +29,7 @@ func leases(children []string, self string, foreign func(string)) (count int, li
 	return count, listed
 }
 
-// lease is Apache Curator's InterProcessSemaphoreV2. The znodes under 'leases' are the permits that are taken. Whoever wants one
+// lease is Apache Curator's InterProcessSemaphoreV2. The znodes under 'leases' are the permits that are taken. A session that wants one
 // holds the lock under 'locks' meanwhile, makes its lease, and waits until there are no more leases than permits. The lock keeps
 // the order, and lets only one client at a time watch the leases; what keeps the bound is the leases alone, each of which is made
 // before they are counted.
@@ -261,8 +261,8 @@ func (l *lease) Release(ctx context.Context) error {
 
 // leaseWakes is the theory of the events per release among sessions that always ask: the lease that goes wakes the one client that
 // holds the lock, and the lock that it passes on the next in line. It supposes that the permits are what is scarce: where grants are
-// held so shortly that the lock is, whoever gets it finds a permit, and the second event is left alone. With no more sessions than permits nobody waits for a lease, and
-// how many wait for the lock depends on how they meet: no theory.
+// held so shortly that the lock is, the session that gets it finds a permit, and the second event is left alone. With no more
+// sessions than permits nobody waits for a lease, and how many wait for the lock depends on how they meet: no theory.
 func leaseWakes(l recipes.Load) (release, arrival float64) {
 	switch waiting := l.Sessions - max(l.Permits, 1); {
 	case waiting > 1:

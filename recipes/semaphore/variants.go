@@ -10,7 +10,7 @@ func Variants() []recipes.Variant[recipes.Semaphore] {
 	return []recipes.Variant[recipes.Semaphore]{
 		{
 			Name: "lease", Source: "Apache Curator's InterProcessSemaphoreV2: a lock, and under it a lease for each permit",
-			Doc:    "whoever holds the lock makes a lease and waits until there are no more leases than permits: each release wakes one",
+			Doc:    "the holder of the lock makes a lease and waits until there are no more leases than permits: each release wakes one",
 			Tokens: true, WakesUnder: leaseWakes,
 			Watch: []string{"get", "exists"},
 			New:   func(s zk.Session, path string, o recipes.Options) recipes.Semaphore { return newLease(s, path, o) },

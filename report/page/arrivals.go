@@ -12,10 +12,10 @@ import (
 
 // waitsAt says of each operation that waits at a barrier what its curves ask and tell.
 var waitsAt = map[string]struct{ question, open string }{
-	"pass":  {"How fast does a barrier let them go?", "the removal is issued"},
-	"enter": {"Entering: who comes late, and how fast do all get in?", "the last has come"},
-	"leave": {"Leaving: who is late, and how fast do all get out?", "the last wants to leave"},
-	"meet":  {"Who comes late, and how fast do all start?", "the last has come"},
+	"pass":  {"How fast does a barrier release the waiters?", "the removal is issued"},
+	"enter": {"Entering: how late do members arrive, and how fast does everyone get in?", "the last one arrives"},
+	"leave": {"Leaving: how late are members, and how fast does everyone get out?", "the last one asks to leave"},
+	"meet":  {"How late do members arrive, and how fast does everyone start?", "the last one arrives"},
 }
 
 // arrivals are the curves of the barriers of a cell: how many of the members had come, and had been let go, around the opening.
@@ -34,12 +34,12 @@ func (s Source) arrivals(pooled results.Cell, id string) (all []*plot) {
 func gathering(a results.Curve, id string) *plot {
 	words := waitsAt[a.Op]
 	members := a.Ranks[len(a.Ranks)-1].Members
-	p := &plot{id: "arrivals-" + a.Op + "-" + id, question: words.question, desc: "How many members had come, and how many had been let go, against the time before and after the barrier opened.",
+	p := &plot{id: "arrivals-" + a.Op + "-" + id, question: words.question, desc: "How many members had arrived, and how many had been released, by time before and after the barrier opened.",
 		note: fmt.Sprintf("n = %s of %s; 0: %s; thick: the median of the rounds; thin: nine in ten rounds are no further from 0", phrase.Count(a.Rounds, "round"),
 			phrase.Count(members, "member"), words.open),
-		head: []string{"members", "came before, p50 ms", "p90 ms", "let go after, p50 ms", "p90 ms"}}
+		head: []string{"members", "arrived before, p50 ms", "p90 ms", "released after, p50 ms", "p90 ms"}}
 	if a.Left > 0 {
-		p.note += fmt.Sprintf("; left out: %s that not all passed in order", phrase.Count(a.Left, "round"))
+		p.note += fmt.Sprintf("; left out: %s that not everyone passed in order", phrase.Count(a.Left, "round"))
 	}
 	lines := make([][][2]float64, 4) // came and went in the median round, in the slow ones
 	after := 0.0
@@ -52,9 +52,9 @@ func gathering(a results.Curve, id string) *plot {
 	}
 	before := math.Min(a.Ranks[0].BeforeP90, mostBefore*after)
 	if before < a.Ranks[0].BeforeP90 {
-		p.note += "; who came earlier than the picture begins is counted at its edge"
+		p.note += "; earlier arrivals than the plot shows are counted at its edge"
 	}
-	p.legend = []key{{0, "have come", plainKey}, {1, "let go", plainKey}, {6, "of nine rounds in ten", thinKey}}
+	p.legend = []key{{0, "arrived", plainKey}, {1, "let go", plainKey}, {6, "of nine rounds in ten", thinKey}}
 	p.x, p.y = linear("ms before and after the barrier opens", []float64{-before, after}, true, 6), linear("sessions", []float64{0, float64(members)}, true, 4)
 	p.x.lo, p.x.hi = -before, math.Max(after, 1e-3)
 	p.x.ticks = slices.DeleteFunc(p.x.ticks, func(t tick) bool { return t.at < p.x.lo || t.at > p.x.hi })

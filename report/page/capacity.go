@@ -31,8 +31,7 @@ func (h *html) capacity(s Source) {
 	if e := c.Environment; e != nil && e.Calibration != nil {
 		facts = append(facts, "Calibration", report.CalibrationOfLoads(*e.Calibration, *e, e.Cores))
 	}
-	facts = append(facts, "Limit", strings.Join(append([]string{c.Limit}, c.Evidence...), "; "), "Took", phrase.Duration(c.Finished.Sub(c.Started).Round(time.Second))+", "+
-		phrase.Count(len(c.Probes), "probe"))
+	facts = append(facts, "Took", phrase.Rough(c.Finished.Sub(c.Started))+", "+phrase.Count(len(c.Probes), "probe")+", seed "+strconv.FormatUint(c.Seed, 10))
 	if c.Exit.Code != 0 {
 		facts = append(facts, "Exit code", strconv.Itoa(c.Exit.Code)+": "+c.Exit.Reason)
 	}
@@ -40,9 +39,10 @@ func (h *html) capacity(s Source) {
 	if len(c.Command) > 0 {
 		h.element("pre", commandLine(c.Command))
 	}
+	h.sections([]report.Section{report.CapacityAnswer(*c)})
 	h.plots(probes(c))
 	h.element("h2", "Probes")
-	h.sections(report.CapacitySections(*c))
+	h.sections([]report.Section{report.CapacityProbes(*c)})
 }
 
 // probes are the loads of a search with their p99: which passed, which failed, and where the capacity lies.
@@ -52,8 +52,12 @@ func probes(doc *results.Capacity) *plot {
 	decisions := []string{"pass", "fail", "undecided", "invalid"}
 	points := make([][]point, len(decisions))
 	var xs, ys []float64
-	due, left := 0, 0
+	due, left, warmUps := 0, 0, 0
 	for _, probe := range doc.Probes {
+		if probe.Purpose == "warm-up" { // it decides nothing
+			warmUps++
+			continue
+		}
 		n := 0
 		for _, b := range probe.Blocks {
 			n += b.Due
@@ -78,6 +82,12 @@ func probes(doc *results.Capacity) *plot {
 	p.note = "n = " + count(int64(due)) + " operations that came due, from their due time; settling times excluded."
 	if left > 0 {
 		p.note += " " + phrase.Count(left, "probe") + " without a p99 left out."
+	}
+	if warmUps > 0 {
+		p.note += " " + phrase.Count(warmUps, "warm-up") + " left out."
+	}
+	if doc.Low != nil && doc.High != nil {
+		p.legend = append(p.legend, key{0, map[bool]string{true: "95 % interval", false: "interval"}[doc.Load != nil], shadeKey})
 	}
 	for i, all := range points {
 		if len(all) > 0 {

@@ -120,7 +120,7 @@ const laneHigh = 11.0
 
 func ownership(s results.Strip, id string, led bool) *plot {
 	p := &plot{id: "ownership-" + id, question: "What does the longest time without a holder look like?",
-		desc: "Who waited for one object, who held it and when nobody did though somebody waited, a lane for each session.",
+		desc: "Who waited for one object, who held it and when nobody did though somebody waited, one lane per session.",
 		head: []string{"session", "from, ms", "to, ms", "for, ms", "state"}}
 	at := func(ms float64) float64 { return ms - s.FromMs }
 	row := func(session string, from, to float64, state string) {
@@ -152,7 +152,7 @@ func ownership(s results.Strip, id string, led bool) *plot {
 	}
 	p.note = fmt.Sprintf("Object %d, %s around the longest time without a "+what+", %s ms", s.Object, phrase.Count(len(s.Holds), "hold"), phrase.Number(s.UntilMs-s.AtMs, 3))
 	if s.Why == results.StripCounterexample {
-		p.question = "Where was the promise " + s.Check + " broken?"
+		p.question = "Where was " + s.Check + " violated?"
 		p.note = fmt.Sprintf("Object %d, %s around the counterexample", s.Object, phrase.Count(len(s.Holds), "hold"))
 	}
 	p.note += fmt.Sprintf("; idle while wanted %s %% of the time shown", phrase.Number(100*idle/(s.ToMs-s.FromMs), 2))

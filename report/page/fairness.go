@@ -29,8 +29,8 @@ func (s Source) fairness(cells []results.Cell) []*plot {
 
 func (s Source) waits(cells []results.Cell) *plot {
 	vs, details := s.crowded(cells, func(d results.Details) bool { return len(d.Places) > 0 })
-	p := &plot{id: "places-" + cells[0].Workload, question: "How long does it take, by the place in the queue?",
-		desc: "Percentiles of the response against how many held the object or waited for it before.", head: []string{"variant, sessions", "others before", "p50, ms", "p99, ms", "max, ms", "grants"}}
+	p := &plot{id: "places-" + cells[0].Workload, question: "How long does it take, by place in the queue?",
+		desc: "Percentiles of the response against how many held the object or waited for it first.", head: []string{"variant, sessions", "others ahead", "p50, ms", "p99, ms", "max, ms", "grants"}}
 	var xs, ys []float64
 	n := int64(0)
 	p50, p99 := make([][]point, len(vs)), make([][]point, len(vs))
@@ -56,7 +56,7 @@ func (s Source) waits(cells []results.Cell) *plot {
 	}
 	p.note = "n = " + count(n) + " grants of the steady phase, at the most sessions; failures excluded; no p99 below 368."
 	p.legend = append(legendOf(vs), key{0, "hollow: p99", hollowKey})
-	p.x, p.y = logarithmic("place in the queue (1: nobody before), log", xs, 8), logarithmic("response, ms, log", ys, 7)
+	p.x, p.y = logarithmic("place in the queue (1: nobody ahead), log", xs, 8), logarithmic("response, ms, log", ys, 7)
 	p.draw = func(c *canvas, p *plot) {
 		for i := range vs[:min(len(vs), mostCurves)] {
 			p.line(c, i, p99[i])
@@ -68,8 +68,8 @@ func (s Source) waits(cells []results.Cell) *plot {
 
 func (s Source) overtakes(cells []results.Cell) *plot {
 	vs, details := s.crowded(cells, func(d results.Details) bool { return len(d.Overtaken) > 0 })
-	p := &plot{id: "overtakes-" + cells[0].Workload, question: "How many are passed by others who came later?",
-		desc: "The share of grants that were overtaken at least so often.", head: []string{"variant, sessions", "overtaken at least", "% of grants", "grants"}}
+	p := &plot{id: "overtakes-" + cells[0].Workload, question: "How many grants are overtaken by later arrivals?",
+		desc: "The share of grants that were overtaken at least this often.", head: []string{"variant, sessions", "overtaken at least", "% of grants", "grants"}}
 	var xs []float64
 	n := 0
 	points := make([][]point, len(vs))
@@ -97,9 +97,9 @@ func (s Source) overtakes(cells []results.Cell) *plot {
 	if len(xs) == 0 { // nobody was
 		return nil
 	}
-	p.note = "n = " + count(int64(n)) + " grants of whole cells, at the most sessions; overtaken: somebody who came later was granted first."
+	p.note = "n = " + count(int64(n)) + " grants of whole cells, at the most sessions; overtaken: a later arrival was granted first."
 	p.legend = legendOf(vs)
-	p.x, p.y = logarithmic("overtaken at least so often, log", append(xs, 1), 8), linear("% of the grants", []float64{0, 100}, true, 5)
+	p.x, p.y = logarithmic("overtaken at least this often, log", append(xs, 1), 8), linear("% of the grants", []float64{0, 100}, true, 5)
 	p.draw = func(c *canvas, p *plot) {
 		for i := range vs[:min(len(vs), mostCurves)] {
 			p.line(c, i, points[i])
@@ -111,7 +111,7 @@ func (s Source) overtakes(cells []results.Cell) *plot {
 func (s Source) lorenz(cells []results.Cell) *plot {
 	vs, details := s.crowded(cells, func(d results.Details) bool { return len(d.Shares) > 1 })
 	p := &plot{id: "shares-" + cells[0].Workload, question: "Does anybody starve?",
-		desc: "The share of all grants that the sessions with the fewest had together: a Lorenz curve.", head: []string{"variant, sessions", "% of the sessions", "% of the grants", "Jain's index"}}
+		desc: "The share of all grants that went to the sessions with the fewest: a Lorenz curve.", head: []string{"variant, sessions", "% of the sessions", "% of the grants", "Jain's index"}}
 	lines := make([][][2]float64, len(vs))
 	n := 0
 	for i, d := range details {
@@ -138,11 +138,11 @@ func (s Source) lorenz(cells []results.Cell) *plot {
 	if n == 0 {
 		return nil
 	}
-	p.note = "n = " + count(int64(n)) + " grants of whole cells, at the most sessions. The further below the dashed line, the less evenly they fell."
+	p.note = "n = " + count(int64(n)) + " grants of whole cells, at the most sessions. The further below the dashed line, the less even."
 	for i := range vs[:min(len(vs), mostCurves)] {
 		p.legend = append(p.legend, key{i, vs[i].label, plainKey})
 	}
-	p.legend = append(p.legend, key{0, "all the same", dashKey})
+	p.legend = append(p.legend, key{0, "all equal", dashKey})
 	p.x, p.y = linear("% of the sessions, those with the fewest first", []float64{0, 100}, true, 5), linear("% of the grants", []float64{0, 100}, true, 5)
 	p.draw = func(c *canvas, p *plot) {
 		p.reference(c, [][2]float64{{0, 0}, {100, 100}})

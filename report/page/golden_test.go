@@ -21,7 +21,7 @@ func TestGoldenPlots(t *testing.T) {
 		for _, figure := range strings.Split(write(t, all[name]), `<figure id="`)[1:] {
 			id, _, _ := strings.Cut(figure, `"`)
 			kind := which.ReplaceAllString(id, "")
-			if strings.HasPrefix(id, "ownership") && strings.Contains(figure, "broken?") {
+			if strings.HasPrefix(id, "ownership") && strings.Contains(figure, "violated?") {
 				kind = "counterexample"
 			}
 			if kinds[kind] {

@@ -35,13 +35,13 @@ func lamps(run *results.Run) []lamp {
 		return nil
 	}
 	open := count(func(c results.Cell) bool { return c.Loop == "open" })
-	load := light("Load sustained?", count(func(c results.Cell) bool { return c.Saturated }), "bad", "all that came due was served", "not all that came due was served")
+	load := light("Load sustained?", count(func(c results.Cell) bool { return c.Saturated }), "bad", "all work that came due was served", "not all work that came due was served")
 	if open == 0 {
 		load.detail = "closed loop: the load is what the sessions ask for"
 	}
 	generator := light("Generator idle enough?", count(func(c results.Cell) bool { return c.Generator.Saturated }), "bad", "zkbench was never what limited a cell", "zkbench itself was the limit")
 	if late := count(func(c results.Cell) bool { return c.Generator.Late }); generator.class == "good" && late > 0 {
-		generator = light(generator.question, late, "fair", "", "timers were late, and not because of zkbench")
+		generator = light(generator.question, late, "fair", "", "timers were late, but not because of zkbench")
 	}
 	few := 0
 	pooled := run.Pooled()
@@ -63,7 +63,7 @@ func hosts(run *results.Run) lamp {
 	for _, e := range run.Everywhere() {
 		switch {
 		case e.Answered == nil:
-			return lamp{"All servers there?", "none", "", "the document does not tell"}
+			return lamp{"All servers there?", "none", "", "not recorded"}
 		case *e.Answered < e.Servers || e.Voting != nil && *e.Answered < *e.Voting:
 			return lamp{"All servers there?", "bad", "", fmt.Sprintf("%d of %d answered", *e.Answered, max(e.Servers, deref(e.Voting)))}
 		}

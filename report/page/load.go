@@ -133,7 +133,7 @@ func throughput(run *results.Run, cells []results.Cell) *plot {
 	case len(all) > 1:
 		p.question = "Which is faster, and from how many sessions on?"
 	default:
-		p.question = "How many a second, by how many sessions?"
+		p.question = "How many per second, by number of sessions?"
 	}
 	if limit > 0 {
 		p.legend = append(p.legend, key{0, "at most " + phrase.Number(limit, 3) + "/s", dashKey})
@@ -262,7 +262,7 @@ func percentiles(cells []results.Cell, id, question, histogram, load string, x f
 	if p.legend = legendOf(all); slices.ContainsFunc(slices.Concat(p99...), func(q point) bool { return !math.IsNaN(q.y) }) {
 		p.legend = append(p.legend, key{0, "hollow: p99", hollowKey})
 	}
-	p.note = between(n, "samples a point") + "; failures excluded, work that was not served counts as what it had taken; no p99 below 368 samples."
+	p.note = between(n, "samples a point") + "; failures excluded, unserved work counts with the time it had waited; no p99 below 368 samples."
 	if missing > 0 {
 		p.note += fmt.Sprintf(" Left out: %s without samples.", phrase.Count(missing, "cell"))
 	}
@@ -370,10 +370,10 @@ func herd(cells []results.Cell) (all []*plot) {
 		of                  func(results.Fanout) float64
 		theory              func(results.Fanout) float64
 	}{
-		{"events", "watch events per release, log", "Is it the herd: how many are woken by a release?", func(f results.Fanout) float64 { return f.EventsPerRelease },
+		{"events", "watch events per release, log", "Is it the herd: how many does a release wake?", func(f results.Fanout) float64 { return f.EventsPerRelease },
 			func(f results.Fanout) float64 { return f.TheoryPerRelease }},
-		{"children", "lists of children per acquisition, log", "How often does an acquisition list the children?", func(f results.Fanout) float64 { return f.ListsPerAcquire }, nil},
-		{"bytes", "bytes of names per acquisition, log", "What do the lists cost on the wire?", func(f results.Fanout) float64 { return f.ChildrenBytesPerAcquire }, nil},
+		{"children", "getChildren calls per acquisition, log", "How often does an acquisition list the children?", func(f results.Fanout) float64 { return f.ListsPerAcquire }, nil},
+		{"bytes", "bytes of names per acquisition, log", "What do these calls cost on the wire?", func(f results.Fanout) float64 { return f.ChildrenBytesPerAcquire }, nil},
 	} {
 		p := &plot{id: f.id + "-" + cells[0].Workload, question: f.question, head: []string{"variant", "sessions", f.label[:len(f.label)-5]}}
 		if f.theory != nil {

@@ -176,7 +176,7 @@ func (s Source) leaderless(pooled results.Cell, id string) *plot {
 	}
 	all := free / 1e3 / (cell.Steady.To - cell.Steady.From) / elections
 	happened := s.events(cell)
-	p := &plot{id: "leaderless-" + id, question: "When did nobody lead, and for how long?", height: 150, inset: strip + 8,
+	p := &plot{id: "leaderless-" + id, question: "When was there no leader, and for how long?", height: 150, inset: strip + 8,
 		desc: "The longest time without a leader that began at each time of the cell, with the share of the time that nobody led above.",
 		note: fmt.Sprintf("n = %s without a leader though somebody wanted to lead, in the steady phase%s; %s %% of the time, %s s an hour%s. A dot is the longest that began there; the phase cuts it off at its ends.%s",
 			phrase.Count(gaps, "time"), map[bool]string{true: " of " + phrase.Count(cell.Objects, "election")}[cell.Objects > 1], phrase.Number(100*all, 3), phrase.Number(3600*all, 3),

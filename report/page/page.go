@@ -80,7 +80,7 @@ func Write(w io.Writer, single bool, sources ...Source) error {
 		}
 		h.end("main")
 	}
-	h.element("footer", "Made by zkbench from the documents of the result alone. Behind each plot are its numbers. Times are in milliseconds where not said otherwise.")
+	h.element("footer", "Made by zkbench from the result's documents alone. The numbers are below each plot. Times are in milliseconds unless stated otherwise.")
 	h.end("body")
 	h.end("html")
 	_, err := io.WriteString(w, h.b.String())

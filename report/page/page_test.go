@@ -53,7 +53,7 @@ func write(t testing.TB, all ...Source) string {
 // The page of a search names the calibration of the machine, where one was stored.
 func TestACapacityPageNamesTheCalibration(t *testing.T) {
 	s := sources(t)["capacity"]
-	const want = "are trusted, counted in requests"
+	const want = "can be trusted, counted in requests"
 	if text := write(t, s); strings.Contains(text, want) {
 		t.Error("a page without a calibration names one")
 	}

@@ -13,16 +13,16 @@ import (
 
 // partQuestions are those of parts whose name does not ask them, by operation and, where it matters, workload.
 var partQuestions = map[string]string{
-	"hand-off":          "How long is the way from one holder to the next?",
-	"election hand-off": "How long is nobody leader when one goes?",
-	"detect":            "How long until the loss is told?",
-	"elect":             "How long from being told to leading?",
+	"hand-off":          "How long does it take from one holder to the next?",
+	"election hand-off": "How long is there no leader when one goes?",
+	"detect":            "How long until the loss is detected?",
+	"elect":             "How long from detection to leading?",
 	"spread":            "How far apart do the first and the last pass?",
 	"first-event":       "When does the first watcher know?",
-	"median-event":      "When does half of them know?",
+	"median-event":      "When do half of them know?",
 	"last-event":        "When does the last watcher know?",
-	"deliver":           "How long are news under way?",
-	"put-to-take":       "How long is an item under way?",
+	"deliver":           "How long does a change take to arrive?",
+	"put-to-take":       "How long does an item take from put to take?",
 	"revoke":            "How long does it take to get a grant back?",
 }
 
@@ -60,7 +60,7 @@ func idle(run *results.Run, cells []results.Cell) *plot {
 	p := &plot{id: "idle-" + cells[0].Workload, question: "How much of the time is lost between two holders?", desc: "The share of the steady phase: " + what + ".",
 		head: []string{"variant", "sessions", "% of the time", "worst object, %"}}
 	if strings.HasPrefix(cells[0].Ownerless, "nobody led") {
-		p.question = "For how much of the time does nobody lead?"
+		p.question = "How much of the time is there no leader?"
 	}
 	vs := curves(cells, "sessions")
 	points := make([][]point, len(vs))
@@ -124,7 +124,7 @@ func (s Source) opening(cells []results.Cell) *plot {
 	if len(xs) == 0 {
 		return nil
 	}
-	p.note = "n = " + count(n) + " sessions of all cells, at most 64 being opened at a time; connection and handshake together; the median cell, whiskers: all cells."
+	p.note = "n = " + count(n) + " sessions of all cells, at most 64 opening at a time; connection and handshake together; the median cell, whiskers: all cells."
 	p.legend = []key{{0, "p50", lineKey}, {1, "max", lineKey}}
 	p.x, p.y = sessionsAxis(xs), logarithmic("ms, log", ys, 6)
 	points := [][]point{middles(medians), middles(longest)}

@@ -39,6 +39,7 @@ const (
 	thinKey                  // a thin line without dashes
 	spotKey                  // a marker alone
 	emptyKey                 // the same, hollow
+	shadeKey                 // a shaded range
 )
 
 // The measures of a plot, in units of its view box. Two plots stand side by side on a screen, and one on a phone, where a unit is 0.77 pixels.
@@ -109,6 +110,8 @@ func (c *canvas) key(k key, x, y float64) {
 		c.ink(k.series)
 		c.box(k.series, x+4, y-10, 16, 11)
 		c.end("g")
+	case shadeKey:
+		c.empty("rect", "class", "h2", "x", x+4, "y", y-10, "width", 16, "height", 11, "fill", heatColours[1])
 	case thinKey:
 		c.ink(k.series)
 		c.line(x, y-4, x+24, y-4, "stroke-width", "1")

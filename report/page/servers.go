@@ -51,7 +51,7 @@ func (s Source) servers() (all []*plot) {
 		{"log_flush_mean_ms", "flush of the log, mean, ms", "Are the disks fast enough?", false, false},
 		{"outstanding", "requests outstanding", "Do requests queue up in the servers?", true, false},
 		{"cpu_s", "CPUs in use", "How busy are the servers?", false, true},
-		{"requests", "requests per second", "Who answers how much?", false, true},
+		{"requests", "requests per second", "Which server answers how much?", false, true},
 	} {
 		p := &plot{id: "servers-" + f.figure, question: f.question, height: 150, desc: f.label + " of each server over the run.",
 			head: []string{"server", "led, % of answers", "mean " + f.label, "highest", "answers"}}
@@ -150,7 +150,7 @@ func forest(doc *results.Comparison) *plot {
 	}
 	var lines []line
 	left := 0
-	p := &plot{id: "forest", question: "By how much do the sides differ, and how sure is it?", head: []string{"cell", "metric", "ratio", "low", "high", "verdict"}}
+	p := &plot{id: "forest", question: "How much do the sides differ, and how certain is it?", head: []string{"cell", "metric", "ratio", "low", "high", "verdict"}}
 	for _, c := range doc.Cells {
 		for _, m := range c.Metrics {
 			name := c.Variant

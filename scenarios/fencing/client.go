@@ -25,7 +25,7 @@ type Order struct {
 	Fenced      bool
 }
 
-// Report is what the client says: first that it holds and has looked at its grant, then what came of its write.
+// Report is what the client says: first that it holds and has looked at its grant, then the outcome of its write.
 type Report struct {
 	Path     string        `json:",omitempty"`
 	Token    int64         `json:",omitempty"`

@@ -104,7 +104,7 @@ func (t *trial) stage(ctx context.Context) error {
 	return err
 }
 
-// judge has the first client go on and write, and tells from the resource what became of it: what a client believes is no evidence.
+// judge has the first client go on and write, and tells the outcome from the resource: what a client believes is no evidence.
 func (t *trial) judge(ctx context.Context) (outcome, error) {
 	before, err := t.read(ctx)
 	if err != nil {

@@ -3,6 +3,7 @@ package published
 import (
 	"slices"
 
+	"github.com/zkbench/zkbench/recipes"
 	"github.com/zkbench/zkbench/scenarios"
 )
 
@@ -166,12 +167,33 @@ type expectation scenarios.Trial
 // Variants are the names of the published variants that there are expectations of.
 func Variants() []string { return scenarios.Variants(Expectations) }
 
+// ofOwn is what is played for a lock that is none of zkbench's: all that the control is played in beside published locks. It has to come through.
+func ofOwn(v recipes.Variant[recipes.Lock]) (all []scenarios.Trial) {
+	for _, s := range Scenarios {
+		if s.Name == "acquired-twice" && v.Reentrant {
+			continue
+		}
+		for _, e := range Expectations {
+			if of, _ := subjectOf(e.Variant, nil); e.Scenario == s.Name && of.control == Control {
+				all = append(all, scenarios.Trial{Variant: v.Name, Scenario: s.Name})
+				break
+			}
+		}
+	}
+	return all
+}
+
 // plan is what is played for these variants: their expectations, and the control in each of their scenarios.
-func plan(variants []string) []scenarios.Trial {
+func plan(variants []string, own []recipes.Variant[recipes.Lock]) []scenarios.Trial {
 	all := scenarios.Of(Expectations, variants)
+	for _, v := range own {
+		if slices.Contains(variants, v.Name) {
+			all = append(all, ofOwn(v)...)
+		}
+	}
 	var control []scenarios.Trial
 	for _, e := range all {
-		of, _ := subjectOf(e.Variant)
+		of, _ := subjectOf(e.Variant, own)
 		if c := (scenarios.Trial{Variant: of.control, Scenario: e.Scenario}); !slices.Contains(control, c) {
 			control = append(control, c)
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/zkbench/zkbench/recipes"
 	"github.com/zkbench/zkbench/scenarios"
 	"github.com/zkbench/zkbench/zk"
 )
@@ -26,21 +27,22 @@ type Servers interface {
 type Config struct {
 	scenarios.Config // with Variants(); most of the time of a trial it listens to silence
 	Servers          Servers
-	Dir              string // an existing znode; each trial makes one below it, and leaves it
+	Own              []recipes.Variant[recipes.Lock] // locks that are none of zkbench's, which Variants may name
+	Dir              string                          // an existing znode; each trial makes one below it, and leaves it
 }
 
 // Run plays the scenarios of the variants, and each of these with the control. The findings are in the order of Expectations. The
 // error is the end of ctx.
 func Run(ctx context.Context, c Config) ([]scenarios.Finding, error) {
-	trials := plan(c.Variants)
+	trials := plan(c.Variants, c.Own)
 	return scenarios.Run(ctx, c.Config, trials, 1, func(ctx context.Context, i, _ int) (Violation, string, error) {
-		return play(ctx, c.Servers, fmt.Sprintf("%s/trial-%d", c.Dir, i), trials[i])
+		return play(ctx, c, fmt.Sprintf("%s/trial-%d", c.Dir, i), trials[i])
 	})
 }
 
 // play plays one trial.
-func play(ctx context.Context, servers Servers, dir string, e scenarios.Trial) (seen Violation, witness string, err error) {
-	of, ok := subjectOf(e.Variant)
+func play(ctx context.Context, c Config, dir string, e scenarios.Trial) (seen Violation, witness string, err error) {
+	of, ok := subjectOf(e.Variant, c.Own)
 	if !ok {
 		return None, "", fmt.Errorf("no recipe is called %s", e.Variant)
 	}
@@ -48,7 +50,7 @@ func play(ctx context.Context, servers Servers, dir string, e scenarios.Trial) (
 	if i < 0 {
 		return None, "", fmt.Errorf("no scenario is called %s", e.Scenario)
 	}
-	t, err := newTrial(ctx, servers, of, dir)
+	t, err := newTrial(ctx, c.Servers, of, dir)
 	if err != nil {
 		return None, "", err
 	}

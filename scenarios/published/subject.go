@@ -32,14 +32,19 @@ type (
 // subject is what a trial is of. Of its makers that of its kind is not nil; elections and semaphores are in the form of locks.
 type subject struct {
 	name, control string
-	permits       int // that handles may hold at once
+	own           bool // a lock that is none of zkbench's
+	permits       int  // that handles may hold at once
 	lock          newLock
 	barrier       newBarrier
 	commit        newCommit
 }
 
-func subjectOf(name string) (subject, bool) {
+// subjectOf is the one of a name; own are locks that are none of zkbench's.
+func subjectOf(name string, own []recipes.Variant[recipes.Lock]) (subject, bool) {
 	var all []subject
+	for _, v := range own {
+		all = append(all, subject{name: v.Name, control: Control, own: true, lock: v.New})
+	}
 	for _, v := range slices.Concat(lock.Variants(), published.Locks()) {
 		all = append(all, subject{name: v.Name, control: Control, lock: v.New})
 	}

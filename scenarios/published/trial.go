@@ -161,6 +161,7 @@ func (t *trial) with(h *handle, make func(zk.Session, recipes.Options)) {
 		Call: func(c zk.Call) {
 			t.moves.Add(1)
 			h.created(c)
+			h.listed(c)
 		},
 		Event: func(zk.Event) { t.moves.Add(1) },
 	}), recipes.Options{Trace: &recipes.Trace{Pause: h.pauseAt}})
@@ -196,6 +197,19 @@ func (h *handle) created(c zk.Call) {
 	case zk.Classify(c.Err) == zk.ClassMaybeApplied:
 		h.doubt = true
 	}
+}
+
+// listed stages, at a lock that is none of zkbench's, what is to happen when a client has listed the others: such a lock may know no points to pause at.
+func (h *handle) listed(c zk.Call) {
+	if h.t.subject.own && c.Kind == zk.KindChildren && c.Err == nil && h.hasPlace() {
+		h.pauseAt(recipes.PauseListed)
+	}
+}
+
+func (h *handle) hasPlace() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.place != ""
 }
 
 // znode is the one of the client's latest attempt, "" if it has made none. One whose create was in doubt is looked for by its owner.
@@ -306,6 +320,9 @@ func (h *handle) expire() {
 
 // remove deletes a znode as a third party does.
 func (t *trial) remove(path string) {
+	if path == "" {
+		t.fail(fmt.Errorf("%w: the client has no znode", errNotStaged))
+	}
 	if !t.over() {
 		t.fail(t.admin.Delete(t.ctx, path, zk.AnyVersion))
 	}

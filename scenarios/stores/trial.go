@@ -60,7 +60,7 @@ type client struct {
 	grant   recipes.Grant
 }
 
-// How long locks last: those of whoever is to lose it, those that have to be renewed in time by a machine that is busy, and those that do not expire in a trial.
+// How long locks last: those that are to be lost, those that a busy machine has to renew in time, and those that do not expire in a trial.
 const (
 	short = time.Second
 	slow  = 3 * time.Second
@@ -217,7 +217,7 @@ const (
 	byNext  = "the next holder's"
 )
 
-// lateWrite has the next holder write, then the first client, whose application rests on its grant, and tells from what is written what became of it.
+// lateWrite has the next holder write, then the first client, whose application rests on its grant, and tells its outcome from what is written.
 func lateWrite(first, next *client, fenced bool) (Violation, string, error) {
 	register := recipes.FencedRegister{Unfenced: !fenced}
 	if err := register.Write(next.grant.Token, []byte(byNext)); err != nil {

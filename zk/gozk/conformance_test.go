@@ -2,10 +2,17 @@ package gozk_test
 
 import (
 	"context"
+	"errors"
+	"net"
+	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/zkbench/zkbench/ensemble"
+	"github.com/zkbench/zkbench/ensemble/ensembletest"
+	"github.com/zkbench/zkbench/ensemble/local"
 	"github.com/zkbench/zkbench/ensemble/proxy"
 	"github.com/zkbench/zkbench/zk"
 	"github.com/zkbench/zkbench/zk/gozk"
@@ -21,6 +28,111 @@ func TestConformance(t *testing.T) {
 		Disconnect: func(s zk.Session) { net.disconnect(s) },
 		Reconnect:  net.reconnect,
 	})
+}
+
+// The suite over TLS, with servers that refuse everything before a credential of the scheme digest: the library has no other scheme, and TLS by a dialer alone.
+func TestConformanceOverTLSAndDigest(t *testing.T) {
+	near := ensembletest.Start(t, 1, func(cfg *local.Config) {
+		cfg.Secure, cfg.Tick = ensemble.SecureDigest, 500*time.Millisecond
+	})
+	text, err := os.ReadFile(near.Credentials().Auth)
+	if err != nil {
+		t.Fatal(err)
+	}
+	digest := strings.TrimPrefix(strings.TrimSpace(string(text)), "digest ")
+	dial := func(t *testing.T, timeout time.Duration, d *door, digests ...string) (*gozk.Session, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), zktest.Patience)
+		defer cancel()
+		cfg := gozk.Config{Servers: near.Addresses(), Timeout: timeout, Seed: 1, Connect: d.dial}
+		for _, one := range digests {
+			cfg.Digests = append(cfg.Digests, []byte(one))
+		}
+		return gozk.Dial(ctx, cfg)
+	}
+	zktest.Conformance(t, func(t *testing.T, cfg zktest.DialConfig) zk.Session {
+		d := &door{open: near.Dial, through: map[net.Conn]bool{}}
+		s, err := dial(t, cfg.Timeout, d, digest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &behind{s, d}
+	}, zktest.Powers{
+		Expire: func(s zk.Session) {
+			ctx, cancel := context.WithTimeout(t.Context(), zktest.Patience)
+			defer cancel()
+			if err := s.(*behind).Expire(ctx); err != nil {
+				t.Error(err)
+			}
+		},
+		Disconnect: func(s zk.Session) { s.(*behind).shut(true) },
+		Reconnect:  func(s zk.Session) { s.(*behind).shut(false) },
+	})
+
+	stranger, err := dial(t, 6*time.Second, &door{open: near.Dial, through: map[net.Conn]bool{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stranger.Close()
+	if _, _, err := stranger.Get(t.Context(), "/"); !errors.Is(err, zk.ErrAuthRequired) {
+		t.Errorf("a session without a credential: Get gives %v, want ErrAuthRequired", err)
+	}
+}
+
+// Why no connection can be opened is told with the end of the context.
+func TestDialTellsWhatKeepsItFromConnecting(t *testing.T) {
+	refusal := errors.New("wants a certificate")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	_, err := gozk.Dial(ctx, gozk.Config{Servers: []string{"127.0.0.1:1"}, Connect: func(context.Context, string, string) (net.Conn, error) {
+		cancel()
+		return nil, refusal
+	}})
+	if !errors.Is(err, refusal) || !errors.Is(err, context.Canceled) {
+		t.Errorf("Dial() = %v, want the end of its context and %v", err, refusal)
+	}
+}
+
+// door is where the connections of one session are made, which a proxy cannot tell apart when they are encrypted.
+type door struct {
+	open ensemble.Dialer
+
+	mu      sync.Mutex
+	closed  bool
+	through map[net.Conn]bool
+}
+
+// behind is a session with its door.
+type behind struct {
+	*gozk.Session
+	*door
+}
+
+func (d *door) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	c, err := d.open(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		c.Close()
+		return nil, errors.New("the door is closed")
+	}
+	d.through[c] = true
+	return c, nil
+}
+
+// shut breaks all connections and keeps new ones from being made, or lets them.
+func (d *door) shut(closed bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.closed = closed
+	for c := range d.through {
+		if closed {
+			c.Close()
+			delete(d.through, c)
+		}
+	}
 }
 
 // network is what lies between the sessions of a test and one real server.

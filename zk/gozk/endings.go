@@ -3,6 +3,7 @@ package gozk
 import (
 	"context"
 	"fmt"
+	"net"
 
 	native "github.com/zkbench/zkbench/zk/wire"
 
@@ -35,21 +36,25 @@ func (s *Session) Crash() error {
 
 // Expire has the servers end the session while its client knows nothing: a second connection presents its id and password, and closes it.
 func (s *Session) Expire(ctx context.Context) error {
-	password, server := s.claim()
+	password, l := s.claim()
 	if password == nil {
 		return fmt.Errorf("expire 0x%x: %w", s.ID(), zk.ErrNotSent)
 	}
-	return native.CloseSession(ctx, server, s.ID(), password)
+	cfg := native.Config{Auth: s.auth}
+	if _, plain := l.Conn.(*net.TCPConn); !plain { // it is encrypted, which takes longer
+		cfg.Dialer = s.connect
+	}
+	return cfg.CloseSession(ctx, l.server, s.ID(), password)
 }
 
-// claim is what the session can be claimed with, and its server; nil while it has no connection.
-func (s *Session) claim() (password []byte, server string) {
+// claim is what the session can be claimed with, and its connection; nil while it has none.
+func (s *Session) claim() (password []byte, l *link) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.link == nil || !s.link.live {
-		return nil, ""
+		return nil, nil
 	}
-	return append(password, s.link.greeting().Password...), s.link.server
+	return append(password, s.link.greeting().Password...), s.link
 }
 
 // Password is what the server gave the session, nil while it has no connection.

@@ -84,6 +84,7 @@ func (s *Session) dial(network, address string, timeout time.Duration) (net.Conn
 	defer cancel()
 	c, err := s.connect(ctx, network, address)
 	if err != nil {
+		s.refused.Store(&err)
 		return nil, err
 	}
 	c.SetDeadline(time.Now().Add(s.asked / time.Duration(len(s.hosts.servers))))

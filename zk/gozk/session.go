@@ -13,6 +13,7 @@ import (
 	"github.com/zkbench/zkbench/zk"
 	"github.com/zkbench/zkbench/zk/internal/background"
 	"github.com/zkbench/zkbench/zk/internal/lease"
+	native "github.com/zkbench/zkbench/zk/wire"
 )
 
 // Config says which ensemble to connect to.
@@ -38,6 +39,7 @@ type Session struct {
 	conn    *lib.Conn
 	hosts   *hosts
 	connect func(ctx context.Context, network, address string) (net.Conn, error)
+	auth    []native.Auth // the digests, as the own client presents them
 	asked   time.Duration
 	acl     []lib.ACL        // of what is created
 	ended   <-chan lib.Event // closed when the library's goroutines have ended
@@ -60,9 +62,10 @@ type Session struct {
 	spare     atomic.Pointer[pending]
 	tap       atomic.Pointer[tap]
 	linked    atomic.Pointer[func(zk.Link, time.Time)]
-	sent      atomic.Int64 // bytes
-	received  atomic.Int64 // bytes
-	closeErr  error        // written before shut is closed
+	sent      atomic.Int64          // bytes
+	received  atomic.Int64          // bytes
+	refused   atomic.Pointer[error] // why no connection could be opened, the last time
+	closeErr  error                 // written before shut is closed
 	clock     lease.Clock
 
 	mu      sync.Mutex
@@ -98,6 +101,9 @@ func Dial(ctx context.Context, cfg Config) (*Session, error) {
 		cut:     make(chan struct{}),
 		shut:    make(chan struct{}),
 	}
+	for _, digest := range cfg.Digests {
+		s.auth = append(s.auth, native.Auth{Scheme: "digest", Credential: digest})
+	}
 	if s.connect == nil {
 		s.connect = new(net.Dialer).DialContext
 	}
@@ -118,6 +124,9 @@ func Dial(ctx context.Context, cfg Config) (*Session, error) {
 		return nil, fmt.Errorf("dial: %w", err)
 	}
 	if err := s.connection(ctx); err != nil {
+		if last := s.refused.Load(); last != nil {
+			err = fmt.Errorf("%w (%w)", err, *last)
+		}
 		s.Close()
 		return nil, fmt.Errorf("dial %v: %w", cfg.Servers, err)
 	}

@@ -26,7 +26,7 @@ const (
 const (
 	callPending   uint32 = iota
 	callDone             // the result is in the call, which belongs to its caller
-	callAbandoned        // the caller has gone; whoever finishes the call disposes of it
+	callAbandoned        // the caller has gone; the goroutine that finishes the call disposes of it
 )
 
 // call is one request and its reply. Calls of waiting callers are pooled; a call sits in at most one queue.

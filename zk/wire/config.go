@@ -75,7 +75,7 @@ const (
 // ACL gives one identity permissions on a znode.
 type ACL struct {
 	Perms      Perm
-	Scheme, ID string // as in "world" and "anyone", or "auth" and "" for whoever the session has authenticated as
+	Scheme, ID string // as in "world" and "anyone", or "auth" and "" for the identities that the session has authenticated
 }
 
 const (

@@ -83,9 +83,21 @@ const expirePause = 200 * time.Millisecond
 // CloseSession ends a session of somebody else, of whom it is enough to know id and password, at one server. It is a nil error also
 // when the session was over before.
 func CloseSession(ctx context.Context, server string, id int64, password []byte) error {
-	c := Client{id: id, secret: password, cfg: Config{Timeout: 10 * time.Second}} // only to write the request
-	var d net.Dialer
-	err := closeElsewhere(ctx, func(ctx context.Context) (net.Conn, error) { return d.DialContext(ctx, "tcp", server) }, c.hello(), c.prove, claimed)
+	return Config{}.CloseSession(ctx, server, id, password)
+}
+
+// CloseSession is [CloseSession] at a server that wants encrypted connections or credentials: of the config, Dialer, TLS, SASL and Auth count.
+func (cfg Config) CloseSession(ctx context.Context, server string, id int64, password []byte) error {
+	within := claimed
+	if cfg.Dialer != nil || cfg.TLS != nil || cfg.SASL != nil {
+		within = proving
+	}
+	cfg.Servers, cfg.Timeout = []string{server}, 10*time.Second
+	cfg, err := cfg.complete()
+	if err == nil {
+		c := Client{id: id, secret: password, cfg: cfg} // only to open the connection and to write the requests
+		err = closeElsewhere(ctx, func(ctx context.Context) (net.Conn, error) { return c.open(ctx, cfg.Servers[0]) }, c.hello(), c.prove, within)
+	}
 	if err != nil {
 		return fmt.Errorf("close session 0x%x: %w", id, err)
 	}
@@ -93,7 +105,7 @@ func CloseSession(ctx context.Context, server string, id int64, password []byte)
 }
 
 // A session is claimed by closeElsewhere while its client claims it back: it reconnects when it is claimed, at once. The servers then close
-// the connection of whoever had it before, or, when it has moved to another server, may leave a request without an answer. So it is claimed
+// the connection of its previous owner, or, when it has moved to another server, may leave a request without an answer. So it is claimed
 // again, this often, and each time it has so long.
 const (
 	claims  = 40

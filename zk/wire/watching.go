@@ -209,7 +209,7 @@ func (b *rearming) flush() {
 }
 
 // rearmed is told of the server's answer. Now that persistent watches are armed again their streams learn of the gap, so that
-// whoever lists after that misses nothing.
+// a list after that misses nothing.
 func (c *Client) rearmed(err error, tapes []fired) {
 	if err != nil {
 		c.loseWatches(fmt.Errorf("the server does not arm the watch again: %w", err))

@@ -87,7 +87,7 @@ var emptied = map[zk.EventType][]table{
 	zk.EventDeleted: {dataTable, existTable, childTable}, zk.EventChildrenChanged: {childTable},
 }
 
-// deliver hands an event of the wire to everybody in the session who waits for it.
+// deliver hands an event from the wire to everybody in the session that waits for it.
 func (w *waiting) deliver(e zk.Event, zxid int64) {
 	for _, tab := range emptied[e.Type] {
 		list := w.oneShot[tab][e.Path]

@@ -24,14 +24,14 @@ import (
 // ensemble.
 const Dir = "secrets"
 
-// The files in it, and who may authenticate: benchUser, and benchUser-0 to benchUser-99 with the same password, for sessions with an identity
+// The files in it, and who may authenticate: benchUser, and benchUser-0 to benchUser-999 with the same password, for sessions with an identity
 // of their own.
 const (
 	caFile, serverFile, jaasFile      = "ca.pem", "server.pem", "jaas.conf"
 	clientFile, clientKey, clientsDir = "client.pem", "client.key", "clients"
 	authFile, passwordFile            = "auth", "password"
 	benchUser                         = "bench"
-	ownUsers, ownCertificates         = 100, 4
+	ownUsers, ownCertificates         = 1000, 4
 	validFor                          = 10 * 365 * 24 * time.Hour
 )
 

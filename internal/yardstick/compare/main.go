@@ -73,7 +73,7 @@ func run(ctx context.Context, servers string, runs int, only, update, elsewhere 
 		return 0, err
 	}
 	text, missed := table(results, runs)
-	text = fmt.Sprintf("%s\n%s; %d processors, %s, %s.\n", text, about, runtime.NumCPU(), runtime.Version(), time.Now().UTC().Format(time.DateOnly))
+	text = fmt.Sprintf("%s\n%s; %d CPUs, %s, %s.\n", text, about, runtime.NumCPU(), runtime.Version(), time.Now().UTC().Format(time.DateOnly))
 	fmt.Print(text)
 	if update != "" {
 		err = insert(update, text)

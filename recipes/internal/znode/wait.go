@@ -47,7 +47,7 @@ func Watch(ctx context.Context, s zk.Session, path, how string) (*zk.Watch, erro
 	return w, err
 }
 
-// Await waits for the one event of a watch. A nil error says no more than that something changed: whoever waited looks again and
+// Await waits for the one event of a watch. A nil error only says that something changed: the caller looks again and
 // never concludes from the type of the event, because a watch may be consumed by another change than the one hoped for, and after
 // a reconnect a deletion and re-creation arrives as a change of data. The error of a lost watch is the loss of its session.
 func Await(ctx context.Context, w *zk.Watch) error {

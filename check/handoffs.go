@@ -1,0 +1,164 @@
+package check
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/zkbench/zkbench/internal/spill"
+	"github.com/zkbench/zkbench/metrics"
+)
+
+// HandOffs finds, among the holds of several hosts, what let each grant in: the last release before it in the order of transactions, of a writer if the grant
+// is a reader's. Where both are of one host and the release was issued while the grant was asked for, the time from the one to the other is a hand-off by that
+// host's clock, which do gets with the grant, and of an election its two parts, if an event told the next leader. Between two hosts no clock tells. Figures, not a
+// verdict.
+func HandOffs(hosts []Host, room *spill.Room, do func(host int, grant metrics.Sample, parts []metrics.Sample)) {
+	all := spill.New(room, func(a, b *step) int {
+		return cmp.Or(cmp.Compare(a.zxid, b.zxid), cmp.Compare(a.Object, b.Object), cmp.Compare(a.turn, b.turn))
+	})
+	defer all.Close()
+	for i, host := range hosts {
+		held := spans(host.History, room, locked, shared, led)
+		for s := range held.all() {
+			switch {
+			case !s.ended() || s.begin.Zxid <= 0:
+			case s.end.Zxid > s.begin.Zxid:
+				all.Add(step{Sample: s.end, zxid: s.end.Zxid, host: int32(i), shared: s.shared})
+			default:
+				all.Add(step{Sample: s.end, zxid: s.begin.Zxid, turn: overSince, host: int32(i), shared: s.shared})
+			}
+		}
+		held.close()
+		waited := map[uint32]metrics.Sample{} // the last wait of each session
+		for s := range host.History {
+			switch {
+			case s.Op == metrics.Wait:
+				waited[s.Session] = s
+			case s.Outcome == metrics.OK && s.Zxid > 0 && (locked.begins(s.Op) || shared.begins(s.Op) || led.begins(s.Op)):
+				g := step{Sample: s, zxid: s.Zxid, host: int32(i), turn: begun, shared: shared.begins(s.Op)}
+				if w := waited[s.Session]; w.Start >= s.Start && w.End <= s.End {
+					g.told = w.End
+				}
+				all.Add(g)
+			}
+		}
+	}
+	type last struct{ any, writer step }
+	objects := map[uint32]*last{}
+	for s := range all.All() {
+		o := objects[s.Object]
+		if o == nil {
+			o = &last{}
+			objects[s.Object] = o
+		}
+		if s.turn != begun {
+			if o.any = s; !s.shared {
+				o.writer = s
+			}
+			continue
+		}
+		before := o.any
+		if s.shared {
+			before = o.writer
+		}
+		if parts := s.after(before); before.Op != metrics.OpNone && before.host == s.host && len(parts) > 0 {
+			do(int(s.host), s.Sample, parts)
+		}
+	}
+}
+
+// step is a grant, or the end of a hold, in the order of transactions. An end of which the transaction is not known has the place of its grant.
+type step struct {
+	metrics.Sample
+	zxid   int64
+	told   time.Duration // of a grant: when the event came that ended its wait; 0: there was none
+	host   int32
+	turn   int32 // among the steps of one transaction
+	shared bool
+}
+
+// The turns of the steps of one transaction: what ended in it lets in who is granted in the state that it left.
+const (
+	gone int32 = iota
+	begun
+	overSince // the end of a grant of that state, whose own transaction is not known
+)
+
+// after is the hand-off from an end to a grant of the same host; nil: it was not waited for, or nothing was issued.
+func (s *step) after(end step) []metrics.Sample {
+	campaign := s.Op == metrics.Campaign
+	if end.Start <= s.Start || end.Start > s.End || end.Outcome == metrics.Lost && !campaign || campaign && s.Token != 0 && end.Token == s.Token && end.Session == s.Session {
+		return nil
+	}
+	part := func(op metrics.Op, from, to time.Duration) metrics.Sample {
+		p := s.Sample
+		p.Op, p.Due, p.Start, p.End = op, from, from, to
+		return p
+	}
+	all := []metrics.Sample{part(metrics.HandOff, end.Start, s.End)}
+	if campaign && s.told >= end.Start {
+		all = append(all, part(metrics.Detect, end.Start, s.told), part(metrics.Elect, s.told, s.End))
+	}
+	return all
+}
+
+// PutToTake finds the way of items through a queue: do gets it of each item that one host has put and taken, by its clock, from when the put was due to when the
+// item was taken. Of those that nobody took, or that were not even put, it gets every nth, for n hosts, because of those that were taken one in n is of one host on
+// average; they waited until an offset of the host that was to put them. Items that were there before the load, and those that were taken more than once or of whose take
+// nobody knows, are left out.
+func PutToTake(hosts []Host, until []time.Duration, room *spill.Room, do func(host int, way metrics.Sample)) {
+	type end struct {
+		metrics.Sample
+		host int32
+	}
+	all := spill.New(room, func(a, b *end) int { return cmp.Compare(a.Value, b.Value) })
+	defer all.Close()
+	left := 0
+	waits := func(put end, until time.Duration) {
+		if left++; left%len(hosts) == 0 {
+			way := put.Sample
+			way.Op, way.Outcome, way.Token, way.Zxid, way.End = metrics.PutToTake, metrics.Unfinished, 0, 0, until
+			do(int(put.host), way)
+		}
+	}
+	for i, host := range hosts {
+		for s := range host.History {
+			switch {
+			case s.Op != metrics.Put && s.Op != metrics.Take || s.Session == metrics.Everybody:
+			case s.Value != 0:
+				all.Add(end{s, int32(i)})
+			case s.Op == metrics.Put && s.Outcome == metrics.Unfinished: // it was offered, and not begun
+				waits(end{s, int32(i)}, s.End)
+			}
+		}
+	}
+	var put, take end
+	takes := 0
+	settle := func() {
+		switch {
+		case put.Op == metrics.OpNone || takes > 1:
+		case takes == 1 && take.Outcome == metrics.OK && take.host == put.host && take.End >= put.Start:
+			way := take.Sample
+			way.Op, way.Token, way.Zxid, way.Due, way.Start = metrics.PutToTake, 0, 0, put.Due, put.Start
+			do(int(put.host), way)
+		case takes == 0 && (put.Outcome == metrics.OK || put.Outcome == metrics.Unfinished) && put.End <= until[put.host]:
+			waits(put, until[put.host])
+		}
+		put, take, takes = end{}, end{}, 0
+	}
+	value := int64(0)
+	for s := range all.All() {
+		if s.Value != value {
+			settle()
+			value = s.Value
+		}
+		switch {
+		case s.Op == metrics.Put && (put.Op == metrics.OpNone || s.Outcome == metrics.OK):
+			put = s
+		case s.Op == metrics.Take:
+			take = s
+			takes++
+		}
+	}
+	settle()
+}

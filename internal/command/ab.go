@@ -1,0 +1,279 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/zkbench/zkbench/bench"
+	"github.com/zkbench/zkbench/bench/root"
+	"github.com/zkbench/zkbench/internal/phrase"
+	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/pairs"
+	"github.com/zkbench/zkbench/profiles"
+	"github.com/zkbench/zkbench/report"
+	"github.com/zkbench/zkbench/results"
+)
+
+// alpha is the probability of a false REGRESSION or IMPROVEMENT in a comparison.
+const alpha = 0.05
+
+// abSide is one of the two sides of a comparison.
+type abSide struct {
+	flag    string // --a or --b
+	profile string
+	runFlags
+	asked  profiles.Profile
+	points []profiles.Profile // a run of each is compared
+}
+
+// abFlags is what 'zkbench ab' was asked for.
+type abFlags struct {
+	sides              [2]abSide // the baseline, the candidate
+	servers, out, root string
+	effect             string
+	metrics            []string
+	looks              []int
+	pairs              int
+	seed               uint64
+	seeded, jsonOutput bool
+	told               automation
+	access             accessFlags
+	pages              pages
+	fleet              fleetFlags
+	watching
+}
+
+func (a *app) ab(ctx context.Context, args []string) error {
+	f := a.flags("ab --a PROFILE --b PROFILE [flags]", `Compares a baseline (--a) with a candidate (--b): runs of both in pairs, in random order, each with fresh sessions and a root of its own,
+and a verdict from an exact test over the pairs: REGRESSION (exit code 3), IMPROVEMENT or EQUIVALENT (0), INCONCLUSIVE (5).
+A side is a profile, a profile with other fields (--b-set engine=go-zookeeper), or servers of its own (--b-servers). Sides without servers
+share one ensemble that is started for the comparison, unless their profiles ask for different ones. docs/comparing.md tells more.
+With --share and --meet several processes carry each run out together, which the first share plans. Where one is lost there is no verdict (exit code 5).`)
+	var r abFlags
+	c, err := a.readAB(ctx, f, &r, args)
+	if err != nil {
+		return err
+	}
+	r.told.name, r.told.profile, r.told.aside = "ab", r.sides[1].asked, r.jsonOutput
+	if err := r.told.begin(); err != nil {
+		return err
+	}
+	return a.compareSides(ctx, r, c)
+}
+
+// readAB reads the command line of a comparison, and checks everything that can be wrong with it before any load.
+func (a *app) readAB(ctx context.Context, f *pflag.FlagSet, r *abFlags, args []string) (c pairs.Config, err error) {
+	r.sides = [2]abSide{{flag: "--a"}, {flag: "--b"}}
+	for i, side := range []string{"baseline", "candidate"} {
+		s := &r.sides[i]
+		name := strings.TrimPrefix(s.flag, "--")
+		f.StringVar(&s.profile, name, "", "profile of the "+side+": a built-in one by name, or a YAML file")
+		f.StringArrayVar(&s.sets, name+"-set", nil, "change a field of the "+side+"'s profile, as `key=value`; may be repeated")
+		f.StringVar(&s.servers, name+"-servers", "", "host:port of servers for the "+side+", comma separated")
+	}
+	f.StringVar(&r.servers, "servers", "", "host:port of servers for both sides, comma separated")
+	r.access.add(f)
+	f.IntVar(&r.pairs, "pairs", 10, "how many pairs of runs")
+	f.StringVar(&r.effect, "min-effect", "5%", "the least difference that matters")
+	f.StringArrayVar(&r.metrics, "metric", nil, "what is compared, such as 'p99(acquire.response)' or throughput; may be repeated (default: throughput, or the\nmedian response in an open loop, and the median hand-off)")
+	f.IntSliceVar(&r.looks, "looks", nil, "numbers of pairs, fewer than --pairs, after which a verdict on everything ends the comparison; each makes a verdict harder")
+	f.Uint64Var(&r.seed, "seed", 0, "of the order of the runs and of their arrivals (default: that of --a's profile)")
+	f.StringVar(&r.out, "out", "", "directory of the comparison and its runs (default results/ab-PROFILE-TIME)")
+	f.StringVar(&r.root, "root", "", "znode that each run makes and removes at its end (default "+root.DefaultBase+"/RUN)")
+	f.BoolVar(&r.jsonOutput, "json", false, "print comparison.json instead of the table")
+	r.told.flags(f, "a metric")
+	r.pages.flags(f)
+	r.fleet.addMeeting(f)
+	r.watching.flags(f)
+	if err := parse(f, args); err != nil {
+		return c, err
+	}
+	if err := r.watching.check(a); err != nil {
+		return c, err
+	}
+	if f.NArg() > 0 {
+		return c, usagef("unexpected argument %q: the sides are given with --a and --b", f.Arg(0))
+	}
+	given := r.servers // for both sides
+	if given == "" && r.sides[0].servers != "" {
+		given = r.sides[1].servers
+	}
+	if err := r.fleet.check(f, given); err != nil {
+		return c, err
+	}
+	r.seeded = f.Changed("seed")
+	return a.plan(ctx, r)
+}
+
+// plan checks everything that can be wrong with a comparison before any load.
+func (a *app) plan(ctx context.Context, r *abFlags) (c pairs.Config, err error) {
+	c = pairs.Config{Pairs: r.pairs, Looks: r.looks, Alpha: alpha}
+	if c.MinEffect, err = effect(r.effect); err != nil {
+		return c, err
+	}
+	if c.Pairs < 1 || c.Pairs > maxPairs {
+		return c, usagef("--pairs %d: expected 1 to %d", c.Pairs, maxPairs)
+	}
+	for i, look := range c.Looks {
+		if look < 1 || look >= c.Pairs || i > 0 && look <= c.Looks[i-1] {
+			return c, usagef("--looks %d: looks are ascending numbers of pairs below --pairs %d", look, c.Pairs)
+		}
+	}
+	if err := checkRoot(r.root); err != nil {
+		return c, err
+	}
+	for i := range r.sides {
+		s := &r.sides[i]
+		if s.profile == "" {
+			return c, usagef("ab needs %s, a profile of that side; 'zkbench list profiles' lists the built-in ones", s.flag)
+		}
+		if s.servers = cmp.Or(s.servers, r.servers); s.servers == "" && r.servers != "" {
+			return c, usagef("--servers is empty")
+		}
+		s.access = r.access
+		p, err := a.prepareWhole(ctx, s.profile, &s.runFlags)
+		if err != nil {
+			return c, err
+		}
+		if err := oneEnsemble(p, s.flag+" "+s.profile, s.flag+"-set"); err != nil {
+			return c, err
+		}
+		p.Repetitions = 1 // the pairs are the repetitions
+		p.Gates = nil     // they judge a whole run, and each of these is of one cell
+		if !r.seeded && i == 0 {
+			r.seed = p.Seed
+		}
+		s.asked, s.points = p, p.Points()
+		if err := a.canShare(r.fleet, p); err != nil {
+			return c, err
+		}
+	}
+	if c.Seed, c.Cells = r.seed, len(r.sides[0].points); c.Cells != len(r.sides[1].points) {
+		return c, usagef("--a has %d cells and --b %d: the first of one is compared with the first of the other, and so on, so both need as many", c.Cells, len(r.sides[1].points))
+	}
+	if err := a.metrics(r, &c); err != nil {
+		return c, err
+	}
+	if least := c.Design().MinPairs(); c.Pairs < least {
+		fmt.Fprintf(a.stderr, "warning: %s cannot show a difference: %s of %s and %s need %d at least\n", phrase.Count(c.Pairs, "pair"),
+			phrase.Count(len(c.Metrics), "metric"), phrase.Count(c.Cells, "cell"), phrase.Count(len(c.LookPoints()), "look"), least)
+	}
+	return c, nil
+}
+
+// maxPairs bounds --pairs.
+const maxPairs = 1000
+
+// effect reads --min-effect: 5% or 0.05.
+func effect(text string) (float64, error) {
+	number, percent := strings.CutSuffix(strings.TrimSpace(text), "%")
+	x, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	if percent {
+		x /= 100
+	}
+	if err != nil || !(x > 0 && x <= 1) || math.IsInf(x, 0) {
+		return 0, usagef("--min-effect %q: expected a share above 0%% and up to 100%%, such as 5%% or 0.05", text)
+	}
+	return x, nil
+}
+
+// metrics are those that were named, or the usual ones, if all cells have them.
+func (a *app) metrics(r *abFlags, c *pairs.Config) error {
+	var err error
+	if c.Metrics, err = parseMetrics(r.metrics); err != nil {
+		return err
+	}
+	for _, s := range r.sides {
+		for _, point := range s.points {
+			cells := a.setup.Outline(point)
+			if len(cells) == 0 {
+				return usagef("%s %s: workload %s has no cells that could be measured", s.flag, s.profile, point.Workload)
+			}
+			cell := cells[0]
+			if len(c.Metrics) == 0 {
+				c.Metrics = pairs.Defaults(cell)
+				if r.fleet.on() { // of which there may be few: they are told where both sessions are of one share
+					c.Metrics = slices.DeleteFunc(c.Metrics, func(m results.Metric) bool { return strings.Contains(m.String(), metrics.HandOff.String()) })
+				}
+			}
+			for _, m := range c.Metrics {
+				if err := m.In(&cell); err != nil {
+					return usagef("--metric %s: %s %s: %w", m, s.flag, s.profile, err)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// compareSides carries a planned comparison out: the directory first, so that a result that cannot be kept is never measured.
+func (a *app) compareSides(ctx context.Context, r abFlags, c pairs.Config) error {
+	if r.out == "" {
+		r.out = r.fleet.out(runName("ab-"+r.sides[0].points[0].Name, time.Now()))
+	}
+	discard, err := results.CreateEmpty(r.out)
+	if err != nil {
+		return r.told.failed(a, err)
+	}
+	s := a.watchSignals(ctx)
+	defer s.end()
+	e, err := a.openSides(s, r)
+	if err != nil {
+		discard()
+		if s.stopped() {
+			err = exitError(exitInterrupted)
+		}
+		return r.told.failed(a, err)
+	}
+	trusted := ""
+	a.calibrated(e.sides[0], r.quiet, func(known results.Calibrated, env results.Environment) string {
+		trusted = report.CalibrationOfPairs(known, env, c.Pairs, c.MinEffect)
+		return trusted
+	})
+	doc, err := a.runTogether(s, r, c, e, trusted)
+	err = errors.Join(err, e.close())
+	if doc == nil {
+		discard()
+		if s.stopped() {
+			err = exitError(exitInterrupted)
+		}
+		return r.told.failed(a, err)
+	}
+	if err := errors.Join(results.WriteComparison(r.out, doc), a.showComparison(*doc, r),
+		r.told.end(a, report.ComparisonTests(r.told.name, *doc), report.ComparisonMarkdown(*doc))); err != nil {
+		return err
+	}
+	told := a.stdout
+	if r.jsonOutput {
+		told = a.stderr
+	}
+	r.pages.in(a, told, results.Document{Dir: r.out, Comparison: doc})
+	if doc.Exit.Code == 0 {
+		return err
+	}
+	fmt.Fprintf(a.stderr, "zkbench: %s\n", doc.Exit.Reason)
+	if err != nil && !bench.Interrupted(err) {
+		a.detail(err, doc.Exit.Reason)
+	}
+	return exitError(doc.Exit.Code)
+}
+
+func (a *app) showComparison(doc results.Comparison, r abFlags) error {
+	if r.jsonOutput {
+		return report.ComparisonJSON(doc)(a.stdout)
+	}
+	if err := report.Comparison(doc, a.look())(a.stdout); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.stdout, "\nResult: %s\n", r.out)
+	return nil
+}

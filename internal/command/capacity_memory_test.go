@@ -1,0 +1,69 @@
+package command
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/zkbench/zkbench/bench"
+	"github.com/zkbench/zkbench/ensemble"
+	"github.com/zkbench/zkbench/zk"
+	"github.com/zkbench/zkbench/zk/zktest"
+)
+
+// turns are those of requests which are served one after the other, each in the same time.
+type turns struct {
+	mu           sync.Mutex
+	service      time.Duration // of one request; 0: none
+	ahead        time.Duration // what may be served at once after a pause: the depth of a bucket of tokens
+	still, every time.Duration // it serves nothing for so long, so often
+	free         time.Time     // when there is nothing left to do
+}
+
+// take returns when the request that comes now has been served.
+func (s *turns) take() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if full := time.Now().Add(-s.ahead); s.free.Before(full) {
+		s.free = full
+	}
+	if s.every > 0 {
+		if into := time.Duration(s.free.UnixNano() % int64(s.every)); into < s.still {
+			s.free = s.free.Add(s.still - into)
+		}
+	}
+	s.free = s.free.Add(s.service)
+	return s.free
+}
+
+// oneByOne is one server in memory whose requests take turns: for bubbles.
+type oneByOne struct {
+	memory
+	turns
+}
+
+// newOneByOne returns one, and a command that knows it as the engine 'memory'.
+func newOneByOne(t *testing.T) (*oneByOne, *app) {
+	t.Helper()
+	m := &oneByOne{}
+	m.memory.Ensemble = zktest.New(zktest.Config{Hook: m.serve})
+	a := &app{setup: setup()}
+	a.setup.Engines = append(a.setup.Engines, bench.Engine{Name: "memory", Persistent: true,
+		Dial: func(_ context.Context, _ []string, timeout time.Duration, _ uint64) (zk.Session, error) {
+			return m.DialTimeout(timeout), nil
+		}})
+	return m, a
+}
+
+// serve holds a request up until the server has served it.
+func (m *oneByOne) serve(op zktest.Op) zktest.Action {
+	if !op.Applied {
+		time.Sleep(time.Until(m.take()))
+	}
+	return zktest.Action{}
+}
+
+func (m *oneByOne) Stats(context.Context) []ensemble.ServerStats {
+	return []ensemble.ServerStats{{Server: 1, Address: "memory:1", Stats: ensemble.Stats{State: "standalone", Znodes: int64(len(m.Tree()))}}}
+}

@@ -1,0 +1,159 @@
+package command
+
+import (
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/zkbench/zkbench/capacity"
+	"github.com/zkbench/zkbench/internal/phrase"
+	"github.com/zkbench/zkbench/results"
+)
+
+// linear is a rate that grows with the load.
+func linear(fixed, each float64) func(float64) float64 {
+	return func(load float64) float64 { return fixed + each*load }
+}
+
+// planKept is a plan as the document keeps it.
+func planKept(p capacity.Plan, rate, ratePerLoad float64) *results.CapacityPlan {
+	kept := &results.CapacityPlan{From: p.From, To: p.To, Width: p.Width, Confirm: p.Confirm, Block: p.Block.Seconds(), Budget: p.Budget.Seconds(), SoakShare: p.Soak.Share,
+		Soak: p.Soak.Length.Seconds(), Rate: rate, RatePerLoad: ratePerLoad}
+	for _, g := range p.Goals {
+		kept.Shares = append(kept.Shares, g.Share)
+	}
+	return kept
+}
+
+// again makes the search of a document once more from what its probes measured; contradictions are what comes out differently.
+func again(doc *results.Capacity) (contradictions []string, err error) {
+	plan := capacity.Plan{From: doc.Plan.From, To: doc.Plan.To, Width: doc.Plan.Width, Block: duration(doc.Plan.Block), Confirm: doc.Plan.Confirm, Budget: duration(doc.Plan.Budget),
+		Soak: capacity.Soak{Share: doc.Plan.SoakShare, Length: duration(doc.Plan.Soak)}, Seed: doc.Seed, Rate: linear(doc.Plan.Rate, doc.Plan.RatePerLoad)}
+	if len(doc.Goals) != len(doc.Plan.Shares) {
+		return []string{fmt.Sprintf("%d goals, and the shares of %d", len(doc.Goals), len(doc.Plan.Shares))}, nil
+	}
+	for i, name := range doc.Goals {
+		plan.Goals = append(plan.Goals, capacity.Goal{Name: name, Share: doc.Plan.Shares[i]})
+	}
+	for _, c := range doc.Curve {
+		plan.Curve = append(plan.Curve, capacity.Goal{Name: c.Goal, Share: c.Share})
+	}
+	search, err := capacity.New(plan)
+	if err != nil {
+		return nil, err
+	}
+	differ := func(format string, args ...any) {
+		contradictions = append(contradictions, fmt.Sprintf(format, args...))
+	}
+	for i, p := range doc.Probes {
+		probe, more := search.Next()
+		if !more || math.Abs(probe.Load-p.Load) > 1e-9*p.Load || string(probe.Purpose) != p.Purpose {
+			differ("%s: %s at %v does not follow from the probes before (expected %s at %v)", p.Dir, p.Purpose, p.Load, probe.Purpose, probe.Load)
+			return contradictions, nil
+		}
+		for k, b := range p.Blocks {
+			if all := len(plan.Goals) + len(plan.Curve); len(b.Over) != all {
+				differ("%s: block %d has %d counts for %d goals", p.Dir, k, len(b.Over), all)
+				return contradictions, nil
+			}
+		}
+		search.Tell(measured(p))
+		if j := search.Result().Steps[i].Judgement; j.Decision.String() != p.Decision {
+			differ("%s: its counts say %s (%s), the document says %s", p.Dir, j.Decision, j.Reason, p.Decision)
+		}
+	}
+	if slices.Contains([]string{outcomeInterrupted, outcomeFailed, outcomeLost}, doc.Outcome) {
+		return contradictions, nil
+	}
+	recounted := &results.Capacity{Goals: doc.Goals, Least: doc.Least}
+	figures(recounted, search.Result())
+	if recounted.Outcome != doc.Outcome {
+		differ("its probes say %q, the document says %q", recounted.Outcome, doc.Outcome)
+	}
+	figures := []struct {
+		name      string
+		got, want *float64
+	}{{"capacity", doc.Load, recounted.Load}, {"interval_low", doc.Low, recounted.Low}, {"interval_high", doc.High, recounted.High},
+		{"passed", doc.Passed, recounted.Passed}, {"failed", doc.Failed, recounted.Failed}}
+	for i, c := range doc.Curve {
+		want := recounted.Curve[i]
+		for name, both := range map[string][2]*float64{"capacity": {c.Load, want.Load}, "interval_low": {c.Low, want.Low}, "interval_high": {c.High, want.High}} {
+			figures = append(figures, struct {
+				name      string
+				got, want *float64
+			}{c.Goal + ": " + name, both[0], both[1]})
+		}
+	}
+	for _, f := range figures {
+		if (f.got == nil) != (f.want == nil) || f.got != nil && math.Abs(*f.got-*f.want) > 1e-6**f.want {
+			differ("%s is %s, its probes say %s", f.name, figureText(f.got), figureText(f.want))
+		}
+	}
+	return contradictions, nil
+}
+
+func figureText(x *float64) string {
+	if x == nil {
+		return "unknown"
+	}
+	return fmt.Sprint(*x)
+}
+
+func duration(seconds float64) time.Duration {
+	return time.Duration(math.Round(seconds * float64(time.Second)))
+}
+
+// measured is what a probe of a document measured.
+func measured(p results.CapacityProbe) capacity.Measurement {
+	m := capacity.Measurement{Took: duration(p.Took), Recovery: duration(p.Recovery), Suspect: capacity.Suspect(p.Suspect), Unsafe: p.Unsafe}
+	for _, v := range p.Values {
+		x := math.NaN()
+		if v != nil {
+			x = *v
+		}
+		m.Values = append(m.Values, x)
+	}
+	for _, b := range p.Blocks {
+		m.Blocks = append(m.Blocks, capacity.Block{Length: duration(b.Seconds), Mean: duration(b.Mean / 1e3), Due: b.Due, Done: b.Done, Stuck: b.Stuck, Over: b.Over, Mark: b.Mark})
+	}
+	return m
+}
+
+// recounted tells what contradicts itself in a search and in its probes, whose directories may have been left out.
+func (a *app) recounted(dir string, doc *results.Capacity) (bad bool) {
+	var all []string
+	if doc.Plan == nil {
+		all = append(all, "it has no plan, without which it cannot be made once more")
+	} else {
+		found, err := again(doc)
+		if all = append(all, found...); err != nil {
+			all = append(all, "plan: "+err.Error())
+		}
+	}
+	runs, err := fs.Glob(os.DirFS(dir), probeDir+"*/"+results.RunFile) // the waits for the base latency, and what was interrupted, among them
+	if err != nil {
+		all = append(all, err.Error())
+	}
+	for _, file := range runs {
+		probe := path.Dir(file)
+		found, err := results.Validate(filepath.Join(dir, probe))
+		if err != nil {
+			found = append(found, err.Error())
+		}
+		for _, c := range found {
+			all = append(all, probe+": "+c)
+		}
+	}
+	for _, c := range all {
+		fmt.Fprintf(a.stdout, "%s: %s\n", dir, c)
+	}
+	if len(all) == 0 {
+		fmt.Fprintf(a.stdout, "%s: consistent (%s, %s of them checked)\n", dir, phrase.Count(len(doc.Probes), "probe"), phrase.Count(len(runs), "run"))
+	}
+	return len(all) > 0
+}

@@ -1,0 +1,102 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+)
+
+// childEnv makes the test binary be zkbench itself, for tests that need a process of its own; its value is a mode.
+const childEnv = "ZKBENCH_TEST_CHILD"
+
+// withDefects is the mode of a child whose catalogue has the deliberately broken recipes too.
+const withDefects = "defects"
+
+// starved is the mode of a child that has one CPU, and something else to do with it.
+const starved = "starved"
+
+// What a child's file systems are, before the directory that it says it of.
+const (
+	tiny   = "tiny:"   // of two pages
+	hidden = "hidden:" // an empty one over what is there
+)
+
+func child() int {
+	mode := os.Getenv(childEnv)
+	for prefix, size := range map[string]string{tiny: "size=8k", hidden: "size=1m"} {
+		dir, ok := strings.CutPrefix(mode, prefix)
+		if !ok {
+			continue
+		}
+		if err := errors.Join(syscall.Mount("", "/", "", syscall.MS_PRIVATE|syscall.MS_REC, ""), syscall.Mount("zkbench", dir, "tmpfs", 0, size)); err != nil {
+			fmt.Fprintln(os.Stderr, "mount:", err)
+			return 99
+		}
+	}
+	os.Args[0] = "zkbench"
+	if mode == starved {
+		runtime.GOMAXPROCS(1)
+		go func() {
+			for spins := new(atomic.Int64); ; {
+				spins.Add(1)
+			}
+		}()
+	}
+	if mode == withDefects {
+		return process(brokenSetup(), nil)
+	}
+	if mode == announcing {
+		return process(announce(setup()), nil)
+	}
+	if mode == refused {
+		return Main(refusedOwn)
+	}
+	return Main(Own{})
+}
+
+// inChild runs a command line in a process of its own, below a shell that runs before first, when that is not empty.
+func inChild(t *testing.T, mode, before string, args ...string) ending {
+	t.Helper()
+	return toTheEnd(t, childCommand(t, mode, before, args...))
+}
+
+// toTheEnd is what a command says, and how it ends.
+func toTheEnd(t *testing.T, cmd *exec.Cmd) ending {
+	t.Helper()
+	var stdout, stderr strings.Builder
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return ending{t, cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
+}
+
+func childCommand(t *testing.T, mode, before string, args ...string) *exec.Cmd {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), self, args...)
+	if before != "" {
+		cmd = exec.CommandContext(t.Context(), "sh", append([]string{"-c", before + `; exec "$0" "$@"`, self}, args...)...)
+	}
+	cmd.Env = append(os.Environ(), childEnv+"="+mode)
+	if strings.HasPrefix(mode, tiny) || strings.HasPrefix(mode, hidden) { // a mount of its own, which ends with the process
+		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
+		if id := os.Getuid(); id != 0 {
+			cmd.SysProcAttr.Cloneflags |= syscall.CLONE_NEWUSER
+			cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: id, Size: 1}}
+			cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}}
+		}
+	}
+	return cmd
+}

@@ -1,0 +1,87 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/zkbench/zkbench/finished"
+	"github.com/zkbench/zkbench/results"
+)
+
+func (a *app) compare(_ context.Context, args []string) error {
+	f := a.flags("compare BASE NEW... | BASE... -- NEW...", `Compares finished runs: what was violated or failed, what was not sustained, and then the metrics of each cell, with a verdict.
+Each directory is a result, or a directory of results; several a side are repetitions. The first is the baseline, or all before a '--':
+  zkbench compare [FLAGS] results/old-* -- results/new-*
+Cells are matched by workload, variant and load; two results of 'zkbench capacity' are compared by their intervals. The unit is the run: below 4 a side (more where there are several metrics) there is no conclusion.
+Runs that were made one side after the other share the mood of their hour: 'zkbench ab' interleaves them, and is to be preferred.
+Exit codes: 0 equivalent or better, 3 a regression beyond the minimum effect, 4 a new run violated a check, 5 inconclusive.`)
+	o := a.offline(f, "compare", results.ComparisonSchema)
+	f.StringArrayVar(&o.Ignore, "ignore", nil, "let this differ: variant, a part of the load such as hold, or of the environment such as zookeeper; may be repeated")
+	f.BoolVar(&o.Force, "force", false, "compare although the environments differ")
+	if err := parse(f, args); err != nil {
+		return err
+	}
+	before, after := f.Args(), []string(nil)
+	if at := f.ArgsLenAtDash(); at >= 0 {
+		before, after = before[:at], before[at:]
+	} else if len(before) > 1 {
+		before, after = before[:1], before[1:]
+	}
+	for _, dir := range after {
+		if strings.HasPrefix(dir, "-") {
+			return usagef("%s after '--' would be a directory (flags come before the directories)", dir)
+		}
+	}
+	if len(before) == 0 || len(after) == 0 {
+		return usagef("compare takes a baseline and what is new (BASE NEW..., or BASE... -- NEW...)")
+	}
+	if err := o.begin(); err != nil {
+		return err
+	}
+	doc, err := compareFinished(before, after, o.Options)
+	if err != nil {
+		return o.told.failed(a, err)
+	}
+	return o.end(results.Document{Comparison: doc}, doc.Exit)
+}
+
+// compareFinished reads the runs of both sides and compares them.
+func compareFinished(before, after []string, o finished.Options) (*results.Comparison, error) {
+	if first, err := results.ReadDocument(before[0]); err == nil && first.Capacity != nil {
+		return compareCapacities(first, before, after, o)
+	}
+	baseline, err := finished.Read(before...)
+	if err != nil {
+		return nil, err
+	}
+	candidate, err := finished.Read(after...)
+	if err != nil {
+		return nil, err
+	}
+	return remedied(finished.Runs(baseline, candidate, o))
+}
+
+// compareCapacities compares two searches.
+func compareCapacities(first results.Document, before, after []string, o finished.Options) (*results.Comparison, error) {
+	if len(before) > 1 || len(after) > 1 {
+		return nil, usagef("searches for a capacity are compared one with one, got %d and %d (each has an interval of its own)", len(before), len(after))
+	}
+	second, err := results.ReadDocument(after[0])
+	if err != nil {
+		return nil, err
+	}
+	if second.Capacity == nil {
+		return nil, usagef("%s is a search for a capacity, and %s is none", before[0], after[0])
+	}
+	return remedied(finished.Capacities(first, second, o))
+}
+
+// remedied adds to an error what would help.
+func remedied(doc *results.Comparison, err error) (*results.Comparison, error) {
+	if different := (finished.EnvironmentError{}); errors.As(err, &different) {
+		return nil, fmt.Errorf("%w (--ignore %s, or --force to compare all the same)", err, different.Fields[0].Name)
+	}
+	return doc, err
+}

@@ -1,0 +1,472 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/zkbench/zkbench/bench"
+	"github.com/zkbench/zkbench/bench/root"
+	"github.com/zkbench/zkbench/capacity"
+	"github.com/zkbench/zkbench/ensemble"
+	"github.com/zkbench/zkbench/fleet"
+	"github.com/zkbench/zkbench/profiles"
+	"github.com/zkbench/zkbench/results"
+)
+
+// crew is this share's part in a plan whose loads all shares carry out together: a search, or a comparison. The lowest share decides on each load, sends the
+// order, and merges what the others send back; they follow. Each load is a run with a meeting of its own, below that of the plan.
+type crew struct {
+	a           *app
+	s           *signals
+	meet        fleet.Config // of the plan
+	meeting     *fleet.Meeting
+	out         string // directory of the plan
+	allowShared bool
+	loads       int // so far
+	look        func(bench.Update)
+	tell        func(format string, args ...any)
+	over        chan struct{}
+}
+
+// order is what the lowest share has the others do next.
+type order struct {
+	Dir      string          `json:"dir,omitempty"` // of the load, below that of the plan
+	Profile  string          `json:"profile,omitempty"`
+	Root     string          `json:"root,omitempty"`
+	Side     int             `json:"side,omitempty"`
+	Blocks   *blocksOrder    `json:"blocks,omitempty"`
+	Said     string          `json:"said,omitempty"`
+	Document json.RawMessage `json:"document,omitempty"` // the plan is done, and this is its result
+	SHA256   string          `json:"sha256,omitempty"`   // of the answer in it
+}
+
+type blocksOrder struct {
+	Length time.Duration `json:"length_ns"`
+	Max    int           `json:"max"`
+	Limits []bench.Limit `json:"limits"`
+}
+
+// The places of a plan on the coordinator, by the numbers of its loads.
+const (
+	atOrders  = "orders"  // what is to be done
+	atLoads   = "loads"   // the meeting of each load
+	atBlocks  = "blocks"  // there: what a share counted in each block
+	atEnough  = "enough"  // there: whether these are enough
+	atCounted = "counted" // the blocks of a share, when all work had ended
+	atSent    = "sent"    // the directory of a share
+)
+
+// mostCarried is how large the history of a share may be that is carried over the coordinator: some five million samples.
+const mostCarried = 64 << 20
+
+// newCrew meets the other shares of a plan for what is in a directory; nil: there are none. The caller calls finish.
+func (a *app) newCrew(s *signals, f fleetFlags, plan fleet.Plan, out string, shown *watcher, of ...profiles.Profile) (*crew, error) {
+	if !f.on() {
+		return nil, nil
+	}
+	cfg, err := a.meetingOf(s.starting, f, of[0])
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range of {
+		resolved, err := profiles.Marshal(p)
+		if err != nil {
+			return nil, err
+		}
+		plan.Profile += string(resolved)
+	}
+	plan.Run = filepath.Base(out)
+	cfg.Plan, cfg.Tell = plan, func(message string) { shown.tell("%s", message) }
+	c, err := a.crewAt(s, cfg)
+	if err == nil {
+		c.out, c.allowShared, c.look, c.tell = out, f.allowShared, shown.update, shown.tell
+	}
+	return c, err
+}
+
+// crewAt meets as it is configured.
+func (a *app) crewAt(s *signals, cfg fleet.Config) (*crew, error) {
+	cfg.Plan.Shares, cfg.Plan.Version, cfg.Plan.Nonce = max(cfg.Share.Count, 1), versionText(), rand.Text()
+	m, err := fleet.Join(s.starting, cfg)
+	if err != nil {
+		return nil, err
+	}
+	c := &crew{a: a, s: s, meet: cfg, meeting: m, over: make(chan struct{})}
+	go func() {
+		select {
+		case <-s.stop:
+			m.Stop(s.working, fleet.Interrupt, "interrupted")
+		case <-c.over:
+		}
+	}()
+	if err := m.Await(s.working, 0, "begun"); err != nil { // from here on nobody comes to it any more
+		c.finish(nil, results.Exit{}, err)
+		return nil, err
+	}
+	return c, nil
+}
+
+// leads tells whether this share plans; no crew is a share that is alone.
+func (c *crew) leads() bool { return c == nil || c.meet.Share.Lowest() }
+
+// record carries a load out, together with the other shares where there are some.
+func (c *crew) record(a *app, s *signals, l load) (*results.Run, error) {
+	if c == nil {
+		return a.record(s.working, s, l)
+	}
+	return c.lead(l)
+}
+
+// lead has all shares carry a load out, and merges what they measured. Where that fails, the result is that of this share.
+func (c *crew) lead(l load) (*results.Run, error) {
+	ctx := c.s.working
+	resolved, err := profiles.Marshal(l.profile)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := filepath.Rel(c.out, l.path)
+	if err != nil {
+		return nil, err
+	}
+	o := order{Dir: filepath.ToSlash(dir), Profile: string(resolved), Root: l.root, Side: l.side, Said: l.said}
+	if b := l.blocks; b != nil {
+		o.Blocks = &blocksOrder{b.Length, b.Max, b.Limits}
+	}
+	c.loads++
+	if err := c.send(ctx, o, atOrders, c.loads); err != nil {
+		return nil, err
+	}
+	own, err := c.carry(l)
+	if err != nil {
+		return own, err
+	}
+	if b := l.blocks; b != nil {
+		var parts [][]capacity.Block
+		for _, n := range c.others() {
+			var part []capacity.Block
+			if err := c.receive(ctx, &part, atCounted, c.loads, n); err != nil {
+				return own, err
+			}
+			parts = append(parts, part)
+		}
+		b.Counted = capacity.Together(b.Counted, parts...)
+	}
+	merged, err := c.merge(ctx, l)
+	if err != nil {
+		return own, err
+	}
+	return merged, nil
+}
+
+// others are the numbers of the shares that follow.
+func (c *crew) others() (all []int) {
+	for n := 2; n <= c.meet.Share.Count; n++ {
+		all = append(all, n)
+	}
+	return all
+}
+
+// ownPath is the directory of a load as this share measured it.
+func (c *crew) ownPath(path string) string {
+	return fmt.Sprintf("%s-share-%d", path, c.meet.Share.Number())
+}
+
+// carry carries this share of a load out, in a meeting of its own, which is over when it returns.
+func (c *crew) carry(l load) (*results.Run, error) {
+	ctx, end := c.meeting.While(c.s.working)
+	defer end()
+	resolved, err := profiles.Marshal(l.profile)
+	if err != nil {
+		return nil, err
+	}
+	name := runName(l.profile.Name, time.Now())
+	cfg := c.meet
+	cfg.Path, cfg.Tell, cfg.RootChosen = fmt.Sprintf("%s/%s/%d", c.meet.Path, atLoads, c.loads), nil, l.root != ""
+	cfg.Plan = fleet.Plan{Shares: c.meet.Plan.Shares, Version: c.meet.Plan.Version, Seed: l.profile.Seed, Servers: slices.Clone(l.ensemble.Addresses()), Profile: string(resolved),
+		Root: cmp.Or(l.root, root.DefaultBase+"/"+name), Run: name, Nonce: rand.Text()}
+	m, err := fleet.Join(ctx, cfg)
+	if err != nil {
+		return nil, cmp.Or(c.meeting.Err(), err)
+	}
+	defer m.Close()
+	if c.leads() { // everybody is done with the load before
+		for _, place := range []string{atOrders, atLoads, atCounted, atSent} {
+			c.meeting.Forget(ctx, place, c.loads-1)
+		}
+	}
+	if l.blocks != nil {
+		l.blocks.Enough = c.together(m, l.blocks)
+	}
+	l.path, l.share, l.meeting, l.allowShared = c.ownPath(l.path), c.meet.Share, m, c.allowShared
+	return c.a.record(c.s.working, c.s, l)
+}
+
+// together has the lowest share decide by the blocks of all whether they are enough. Where the shares have lost each other, the load goes on to its end.
+func (c *crew) together(m *fleet.Meeting, b *bench.Blocks) func([]capacity.Block) bool {
+	ctx, enough := c.s.working, b.Enough
+	var all []capacity.Block
+	lead := func(k int, own capacity.Block) (yes bool, err error) {
+		var parts [][]capacity.Block
+		for _, n := range c.others() {
+			part := make([]capacity.Block, 1)
+			if err := receive(ctx, m, &part[0], atBlocks, k, n); err != nil {
+				return false, err
+			}
+			parts = append(parts, part)
+		}
+		all = append(all, capacity.Together([]capacity.Block{own}, parts...)...)
+		yes = enough(all)
+		return yes, send(ctx, m, yes, atEnough, k)
+	}
+	follow := func(k int, own capacity.Block) (yes bool, err error) {
+		if err := send(ctx, m, own, atBlocks, k, c.meet.Share.Number()); err != nil {
+			return false, err
+		}
+		return yes, receive(ctx, m, &yes, atEnough, k)
+	}
+	return func(own []capacity.Block) bool {
+		decide, k := follow, len(own)
+		if c.leads() {
+			decide = lead
+		}
+		yes, err := decide(k, own[k-1])
+		if err == nil {
+			return yes
+		}
+		if m.Err() == nil {
+			m.Stop(ctx, fleet.Failure, err.Error())
+		}
+		return k >= b.Max
+	}
+}
+
+// merge makes what all shares measured of a load one result, as 'zkbench merge' does. The directories of the others are here until then.
+func (c *crew) merge(ctx context.Context, l load) (*results.Run, error) {
+	beside, err := os.MkdirTemp(c.out, ".shares-*")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(beside)
+	dirs := []string{c.ownPath(l.path)}
+	for _, n := range c.others() {
+		data, err := c.meeting.Receive(ctx, atSent, c.loads, n)
+		if err != nil {
+			return nil, err
+		}
+		dir := filepath.Join(beside, fmt.Sprint("share-", n))
+		if err := unpacked(data, dir); err != nil {
+			return nil, fmt.Errorf("what share %d sent: %w", n, err)
+		}
+		dirs = append(dirs, dir)
+	}
+	shares, _, err := results.ReadShares(dirs, false)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := results.Create(l.path, []byte(shares[0].Profile))
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	doc, err := bench.Merge(ctx, bench.Merged{Config: bench.Config{Setup: c.a.setup, Profile: l.profile, Version: versionText(), Out: dir}, Shares: shares})
+	if err != nil {
+		return nil, errors.Join(err, dir.Discard())
+	}
+	return doc, dir.Close()
+}
+
+// follow carries out what the lowest share plans, on the ensembles of the sides, until the plan is done, and reads its result into the document. The error
+// says so where the answer is another one here than it is there.
+func (c *crew) follow(document any, sides ...ensemble.Ensemble) error {
+	for {
+		var o order
+		c.loads++
+		if err := c.receive(c.s.working, &o, atOrders, c.loads); err != nil {
+			return err
+		}
+		if o.Document == nil {
+			if err := c.obey(o, sides); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := json.Unmarshal(o.Document, document); err != nil {
+			return err
+		}
+		if here, err := answerSum(document); err != nil || here != o.SHA256 {
+			return errors.Join(err, fmt.Errorf("the answer that share 1 sent is not the one that arrived: SHA-256 %s there, %s here", o.SHA256, here))
+		}
+		return nil
+	}
+}
+
+// answerSum is the SHA-256 of the document of a plan without what each share has of its own, its command.
+func answerSum(document any) (string, error) {
+	if doc, is := document.(*results.Capacity); is {
+		answer := *doc
+		answer.Command = nil
+		document = &answer
+	}
+	text, err := json.Marshal(document)
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:]), err
+}
+
+// obey carries this share of an order out, and sends what it measured.
+func (c *crew) obey(o order, sides []ensemble.Ensemble) error {
+	p, err := c.a.setup.Catalogue().Parse("the load of the plan", []byte(o.Profile))
+	if err != nil {
+		return err
+	}
+	dir := filepath.FromSlash(o.Dir)
+	if !filepath.IsLocal(dir) || o.Side < 0 || o.Side >= len(sides) {
+		return fmt.Errorf("order %d: the directory %q of side %d is none of this plan", c.loads, o.Dir, o.Side)
+	}
+	l := load{profile: p, path: filepath.Join(c.out, dir), root: o.Root, ensemble: sides[o.Side], side: o.Side, look: c.look}
+	if b := o.Blocks; b != nil {
+		l.blocks = &bench.Blocks{Length: b.Length, Max: b.Max, Limits: b.Limits}
+	}
+	c.tell("%s", o.Said)
+	ctx := c.s.working
+	if _, err := c.carry(l); err != nil {
+		return err
+	}
+	n := c.meet.Share.Number()
+	if l.blocks != nil {
+		if err := c.send(ctx, l.blocks.Counted, atCounted, c.loads, n); err != nil {
+			return err
+		}
+	}
+	data, err := packedBytes(c.ownPath(l.path))
+	if err != nil {
+		return err
+	}
+	return c.meeting.Send(ctx, data, atSent, c.loads, n)
+}
+
+// finish ends this share's part: the lowest tells the others the result of the plan, or that it broke, and leaves no loads on the coordinator.
+func (c *crew) finish(document any, exit results.Exit, broken error) error {
+	if c == nil {
+		return nil
+	}
+	ctx := context.WithoutCancel(c.s.working)
+	var sum string
+	var err error
+	if broken == nil {
+		sum, err = answerSum(document)
+	}
+	if broken == nil && err == nil && c.leads() {
+		var text []byte
+		if text, err = json.Marshal(document); err == nil {
+			err = c.send(ctx, order{Document: text, SHA256: sum}, atOrders, c.loads+1)
+		}
+	}
+	if why := cmp.Or(broken, err); why != nil {
+		reason, _, _ := strings.Cut(why.Error(), "\n")
+		c.meeting.Stop(ctx, causeOf(why), reason)
+	}
+	err = errors.Join(err, c.meeting.Done(ctx, fleet.Outcome{Code: exit.Code, Reason: exit.Reason, Dir: c.out, Answer: sum}))
+	if c.leads() && lostShare(broken) == nil {
+		waiting, cancel := context.WithTimeout(ctx, time.Minute)
+		err = errors.Join(err, c.meeting.AwaitOthers(waiting), c.agreed(waiting, sum))
+		cancel()
+	} else if !c.leads() && sum != "" {
+		c.tell("the answer has the SHA-256 %s, as at share 1", sum)
+	}
+	if c.leads() {
+		for _, place := range []string{atOrders, atLoads, atCounted, atSent} {
+			c.meeting.Forget(ctx, place)
+		}
+	}
+	close(c.over)
+	c.meeting.Close()
+	if broken != nil { // which has been told
+		return nil
+	}
+	return err
+}
+
+// agreed reads the answers that the others ended with, and says that all have this one. The error names those that have not.
+func (c *crew) agreed(ctx context.Context, sum string) error {
+	if sum == "" {
+		return nil
+	}
+	outcomes, err := c.meeting.Outcomes(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range c.others() {
+		if o := outcomes[n]; o.Answer != sum {
+			err = errors.Join(err, fmt.Errorf("share %d (%s) ended with another answer: SHA-256 %s, not %s", n, o.Host, cmp.Or(o.Answer, "none"), sum))
+		}
+	}
+	if err == nil {
+		c.tell("all %d shares have the same answer, SHA-256 %s", c.meet.Share.Count, sum)
+	}
+	return err
+}
+
+// lostShare is err where a share or the coordinator was lost; nil otherwise.
+func lostShare(err error) error {
+	if errors.Is(err, fleet.ErrLost) || errors.Is(err, fleet.ErrCoordinator) {
+		return err
+	}
+	return nil
+}
+
+func causeOf(err error) fleet.Cause {
+	switch {
+	case bench.Interrupted(err):
+		return fleet.Interrupt
+	case lostShare(err) != nil:
+		return fleet.Loss
+	}
+	return fleet.Failure
+}
+
+// brokenExit is how a plan ends that err has cut short.
+func brokenExit(err error) results.Exit {
+	switch causeOf(err) {
+	case fleet.Interrupt:
+		return results.Exit{Code: exitInterrupted, Reason: "interrupted"}
+	case fleet.Loss:
+		return results.Exit{Code: exitUnknown, Reason: err.Error()}
+	}
+	return results.Exit{Code: exitFailed, Reason: err.Error()}
+}
+
+func (c *crew) send(ctx context.Context, what any, at ...any) error {
+	return send(ctx, c.meeting, what, at...)
+}
+
+func (c *crew) receive(ctx context.Context, into any, at ...any) error {
+	return receive(ctx, c.meeting, into, at...)
+}
+
+// send sends what encodes as JSON.
+func send(ctx context.Context, m *fleet.Meeting, what any, at ...any) error {
+	text, err := json.Marshal(what)
+	if err != nil {
+		return err
+	}
+	return m.Send(ctx, text, at...)
+}
+
+func receive(ctx context.Context, m *fleet.Meeting, into any, at ...any) error {
+	text, err := m.Receive(ctx, at...)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(text, into)
+}

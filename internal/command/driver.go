@@ -1,0 +1,119 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/zkbench/zkbench/drivers"
+	"github.com/zkbench/zkbench/drivers/serve"
+	"github.com/zkbench/zkbench/drivers/stores"
+	"github.com/zkbench/zkbench/ensemble"
+	"github.com/zkbench/zkbench/zk"
+)
+
+const (
+	driverTimeout  = 4 * time.Second // of the sessions in the conformance kit: what servers grant at least, by default
+	driverPatience = 10 * time.Second
+)
+
+func (a *app) driver(ctx context.Context, args []string) error {
+	f := a.flags("driver check PROGRAM [flags]", `Checks that a driver, a program that holds sessions and locks for 'variants: [driver:PROGRAM]', keeps the protocol and its promises:
+requests, exclusion, tries, deadlines, cancellation, the items of queues, the end of a session, of a process and of the input. PROGRAM is a path with a slash in it, or the
+name of a driver such as kazoo, and in quotes its arguments. Exit code 4: two held a lock at once, or too many a permit, or an item was lost or taken twice; 1: something else is wrong.
+docs/drivers.md specifies the protocol. 'zkbench driver null' is a driver itself, whose locks are in its memory: what it costs is what the seam costs.`)
+	var r runFlags
+	f.StringVar(&r.servers, "servers", "", "host:port of servers to use, comma separated, instead of one started for the check")
+	f.StringVar(&r.ensemble, "ensemble", "", "local:N or compose:N (default local:1)")
+	r.stores.add(f)
+	if err := parse(f, args); err != nil {
+		return err
+	}
+	if f.NArg() == 1 && f.Arg(0) == "null" {
+		return serve.Run(a.stdin, a.stdout, serve.InMemory())
+	}
+	switch {
+	case f.NArg() != 2 || f.Arg(0) != "check":
+		return usagef("driver takes check and one program: zkbench driver check ./mine")
+	case r.servers != "" && r.ensemble != "":
+		return usagef("--servers and --ensemble together: leave one of them out")
+	}
+	command, err := drivers.Find(f.Arg(1))
+	if err != nil {
+		return usageError{err}
+	}
+	ctx, cancel := a.interruptible(ctx)
+	defer cancel()
+	p, err := drivers.Start(ctx, command)
+	if err != nil {
+		fmt.Fprintln(a.stdout, drivers.Finding{Step: "hello", Err: err})
+		return a.interrupted(ctx, exitError(exitFailed))
+	}
+	hello := p.Hello
+	if err := p.Close(); err != nil {
+		return err
+	}
+	c := drivers.Conformance{Command: command, Dir: "/check", Timeout: driverTimeout, Patience: driverPatience}
+	if stores.Known(hello.Store) {
+		return a.interrupted(ctx, a.checkOnStore(ctx, hello, c, r.stores))
+	}
+	if hello.Store != drivers.ZooKeeper {
+		return a.interrupted(ctx, a.checkDriver(ctx, c))
+	}
+	t, err := a.target(ctx, r, cmp.Or(r.ensemble, "local:1"))
+	if err != nil {
+		return err
+	}
+	e, err := a.open(ctx, t, true, driverTimeout)
+	if err != nil {
+		return a.interrupted(ctx, err)
+	}
+	return a.interrupted(ctx, errors.Join(a.checkOn(ctx, e, c), e.Close()))
+}
+
+// checkOn checks a driver whose locks are znodes.
+func (a *app) checkOn(ctx context.Context, e ensemble.Ensemble, c drivers.Conformance) error {
+	c.Servers = e.Addresses()
+	open := func(ctx context.Context) (zk.Session, error) {
+		return a.setup.Open(ctx, a.setup.Engines[0].Name, c.Servers, cleanTimeout)
+	}
+	return inRoot(ctx, "driver", "", open, func(s zk.Session, dir string) error {
+		c.Dir = dir
+		c.Child = func(ctx context.Context, path string) error {
+			_, err := s.Create(ctx, path, nil, zk.Persistent)
+			return err
+		}
+		err := a.checkDriver(ctx, c)
+		gone := time.NewTimer(2 * driverTimeout) // what the kit has killed holds its znodes for a session timeout and a tick
+		defer gone.Stop()
+		select {
+		case <-gone.C:
+		case <-ctx.Done():
+		}
+		return err
+	})
+}
+
+// checkDriver runs the kit and prints what it finds.
+func (a *app) checkDriver(ctx context.Context, c drivers.Conformance) error {
+	code := exitOK
+	drivers.Check(ctx, c, func(f drivers.Finding) {
+		fmt.Fprintln(a.stdout, strings.ReplaceAll(f.String(), "\n", "\n  "))
+		switch {
+		case drivers.Unsafe(f.Err):
+			code = exitViolated
+		case f.Err != nil && code == exitOK:
+			code = exitFailed
+		}
+	})
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if code != exitOK {
+		return exitError(code)
+	}
+	return nil
+}

@@ -1,0 +1,170 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/zkbench/zkbench/bench/access"
+	"github.com/zkbench/zkbench/bench/faults"
+	"github.com/zkbench/zkbench/ensemble"
+	"github.com/zkbench/zkbench/ensemble/drivers"
+	"github.com/zkbench/zkbench/internal/phrase"
+	"github.com/zkbench/zkbench/profiles"
+)
+
+func (a *app) up(ctx context.Context, args []string) error {
+	f := a.flags("up [-n N] [--driver local|compose] [--secure tls|tls-resumed|mtls|sasl|digest]", `Starts an ensemble that stays until 'zkbench down', and prints its addresses: processes of this machine, or
+containers of Docker's. The variables that containers heed (ZK_IMAGE, ZK_HEAP, ...) are in docs/containers.md.`)
+	n := f.IntP("servers", "n", 3, "how many servers: 1, 3, 5 or, as processes, 7")
+	driver := f.String("driver", "local", "what the servers are: local, processes of this machine, or compose, containers")
+	noFsync := f.Bool("no-fsync", false, "answer writes before they are on disk: faster, and not what ZooKeeper promises")
+	home := f.String("zookeeper-home", "", "ZooKeeper's home directory or server jar (default: ZOOKEEPER_HOME, then the usual places); for local")
+	secure := f.String("secure", "", "encrypt the clients' port, and ask clients for more: tls, tls-resumed, mtls, sasl or digest")
+	show := f.Bool("print-servers", false, "print the addresses of the ensemble that is up, and start nothing")
+	flags := f.Bool("print-flags", false, "print the flags with which other commands reach the ensemble that is up, and start nothing")
+	if err := parse(f, args); err != nil {
+		return err
+	}
+	if f.NArg() > 0 {
+		return usagef("up takes no arguments, only flags")
+	}
+	if *show || *flags {
+		e, err := drivers.Load("")
+		if err != nil {
+			return err
+		}
+		if *flags {
+			fmt.Fprintln(a.stdout, reach(e))
+		} else {
+			fmt.Fprintln(a.stdout, strings.Join(e.Addresses(), ","))
+		}
+		return nil
+	}
+	if *secure != "" && !slices.Contains(ensemble.SecureWays(), *secure) {
+		return usagef("--secure %q: expected %s", *secure, strings.Join(ensemble.SecureWays(), ", "))
+	}
+	if *driver != "local" && *driver != "compose" {
+		return usagef("--driver %q: drivers are local and compose", *driver)
+	}
+	if *driver == "compose" && *home != "" {
+		return usagef("--zookeeper-home is for --driver local; the containers' program is in the image that ZK_IMAGE names")
+	}
+	t, err := ensemble.ParseTarget(fmt.Sprintf("%s:%d", *driver, *n))
+	if err != nil {
+		return usageError{err}
+	}
+	t.Secure = *secure
+	ctx, cancel := a.interruptible(ctx)
+	defer cancel()
+	fmt.Fprintf(a.stderr, "starting %s\n", inWords(t))
+	e, err := drivers.Up(ctx, "", t, drivers.Options{NoFsync: *noFsync, Home: *home})
+	if err != nil {
+		return a.interrupted(ctx, err)
+	}
+	about := e.Describe()
+	fmt.Fprintf(a.stderr, "ZooKeeper %s from %s, data and logs in %s\n", about.Version, about.Source, about.DataDir)
+	if *secure != "" {
+		fmt.Fprintf(a.stderr, "to reach it: zkbench run PROFILE %s\n", reach(e))
+	}
+	fmt.Fprintln(a.stdout, strings.Join(e.Addresses(), ","))
+	return nil
+}
+
+// reach are the flags with which a verb reaches an ensemble.
+func reach(e ensemble.Ensemble) string {
+	text := "--servers " + strings.Join(e.Addresses(), ",")
+	s, ok := e.(ensemble.Secured)
+	if !ok {
+		return text
+	}
+	set := access.Settings{}.With(s.Credentials())
+	set.TLS.ServerName = "" // the addresses are in the servers' certificates
+	return text + set.Flags()
+}
+
+func (a *app) down(_ context.Context, args []string) error {
+	f := a.flags("down", "Stops the ensemble that 'zkbench up' started, and removes its data.")
+	if err := parse(f, args); err != nil {
+		return err
+	}
+	if f.NArg() > 0 {
+		return usagef("down takes no arguments")
+	}
+	if err := drivers.Down(""); err != nil {
+		return err
+	}
+	fmt.Fprintln(a.stderr, "the ensemble is down, its data are removed")
+	return nil
+}
+
+// target is where a run goes: the servers of the command line, or else what the profile says. Where that is local servers, and nobody asked
+// for them by a flag, it is containers if this machine has Docker and not what local servers need.
+func (a *app) target(ctx context.Context, r runFlags, ofProfile string) (ensemble.Target, error) {
+	text := r.servers
+	if text == "" {
+		text = ofProfile
+	}
+	if text == profiles.Given {
+		return ensemble.Target{}, usagef("ensemble: the profile is for servers that are given: name them with --servers, or start some with --ensemble local:3 " +
+			"(of a finished run, run.json says which they were)")
+	}
+	t, err := ensemble.ParseTarget(text)
+	if err != nil {
+		return t, usageError{err}
+	}
+	if t.Local == 0 || r.ensemble != "" {
+		return t, nil
+	}
+	instead, why := drivers.Instead(ctx, t)
+	if why != nil {
+		fmt.Fprintf(a.stderr, "using containers: cannot start local servers: %v\n", why)
+	}
+	return instead, nil
+}
+
+// oneEnsemble is an error where a profile names several ensembles, for a verb that uses one; flag is what chooses one of them.
+func oneEnsemble(p profiles.Profile, name, flag string) error {
+	if n := len(p.Environments()); n > 1 {
+		return usagef("%s: %s names %s, and this is about one; choose it with %s ensemble=%s", p.At("ensemble", 0), name, phrase.Count(n, "ensemble"), flag, p.Ensemble[0])
+	}
+	return nil
+}
+
+// inWords are the servers of a target that are to be started, in words.
+func inWords(t ensemble.Target) string {
+	number, what := max(t.Local, t.Compose), "ZooKeeper server"
+	if number != 1 {
+		what += "s"
+	}
+	if t.Compose > 0 {
+		what += " in containers"
+	}
+	return fmt.Sprint(number, " ", what)
+}
+
+// environment is what is known of an ensemble before it is there.
+func environment(t ensemble.Target) faults.Environment {
+	return faults.Environment{Name: t.String(), Servers: max(t.Local, t.Compose, len(t.Addresses)), Driver: drivers.Kind(t),
+		Encrypted: t.Secure != ""}
+}
+
+// open is the ensemble of a run: the given servers, or some that are started for the run alone.
+func (a *app) open(ctx context.Context, t ensemble.Target, fsync bool, timeout time.Duration) (ensemble.Ensemble, error) {
+	if len(t.Addresses) > 0 {
+		e, err := drivers.Start(ctx, t, drivers.Options{})
+		return e, unseen(ctx, t, err)
+	}
+	fmt.Fprintf(a.stderr, "starting %s for this run\n", inWords(t))
+	began := time.Now()
+	e, err := drivers.Start(ctx, t, drivers.Options{NoFsync: !fsync, MaxSessionTimeout: max(timeout, 40*time.Second)})
+	if err != nil {
+		return nil, err
+	}
+	about := e.Describe()
+	fmt.Fprintf(a.stderr, "ZooKeeper %s from %s serves writes after %.1f s at %s\n", about.Version, about.Source,
+		time.Since(began).Seconds(), strings.Join(e.Addresses(), ","))
+	return e, nil
+}

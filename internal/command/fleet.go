@@ -1,0 +1,170 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/zkbench/zkbench/bench"
+	"github.com/zkbench/zkbench/bench/access"
+	"github.com/zkbench/zkbench/bench/root"
+	"github.com/zkbench/zkbench/ensemble"
+	"github.com/zkbench/zkbench/fleet"
+	"github.com/zkbench/zkbench/profiles"
+	"github.com/zkbench/zkbench/zk"
+)
+
+// The environment variables that stand for --share and --meet, because container engines fill in variables and not arguments.
+const (
+	shareVariable = "ZKBENCH_SHARE"
+	meetVariable  = "ZKBENCH_MEET"
+)
+
+// fleetFlags are those of a run that several processes carry out together.
+type fleetFlags struct {
+	share, meet, onLoss string
+	ship                string // the address that the result is sent to; "": it stays
+	patience            time.Duration
+	allowShared         bool
+
+	part        fleet.Share
+	coordinator []string
+	path        string
+}
+
+func (f *fleetFlags) add(set *pflag.FlagSet) {
+	f.addMeeting(set)
+	set.StringVar(&f.ship, "ship", os.Getenv(shipVariable), "`URL` to which the directory of a share's result is sent at the end, as one PUT of a tar; one that ends with / gets its name (default $"+shipVariable+")")
+}
+
+// addMeeting adds those of every command whose loads can be shared.
+func (f *fleetFlags) addMeeting(set *pflag.FlagSet) {
+	set.StringVar(&f.share, "share", os.Getenv(shareVariable), "carry out one `I/N` of the sessions, such as 2/8, or index:1/8 counted from 0 (default $"+shareVariable+")")
+	set.StringVar(&f.meet, "meet", os.Getenv(meetVariable), "`zk://host:port/path` on an ensemble apart, where the shares of a run wait for each other (default $"+meetVariable+")")
+	set.DurationVar(&f.patience, "meet-timeout", 5*time.Minute, "how long the shares wait for the last of them")
+	set.StringVar(&f.onLoss, "on-loss", "stop", "when a share is lost: stop ends the cell at once, finish lets it come to its end; the run ends after it")
+	set.BoolVar(&f.allowShared, "allow-shared", false, "let the shares meet on the servers under test")
+}
+
+// check reads the flags.
+func (f *fleetFlags) check(set *pflag.FlagSet, servers string) (err error) {
+	switch {
+	case f.share == "" && f.meet == "":
+		if !set.Changed("ship") {
+			f.ship = ""
+		}
+		for _, name := range []string{"meet-timeout", "on-loss", "allow-shared", "ship"} {
+			if set.Changed(name) {
+				return usagef("--%s is of a run of several shares: give --share and --meet too", name)
+			}
+		}
+		return nil
+	case f.share == "":
+		return usagef("--meet without --share: which share is this (such as --share 1/2)?")
+	case f.meet == "":
+		return usagef("--share without --meet: where do the shares meet (such as --meet zk://host:2181/bench-1, on an ensemble that is not under test)?")
+	case servers == "":
+		return usagef("--share without --servers: all shares load the same servers, so give their addresses")
+	case f.onLoss != "stop" && f.onLoss != "finish":
+		return usagef("--on-loss %q: must be stop or finish", f.onLoss)
+	case f.patience <= 0:
+		return usagef("--meet-timeout %v: must be more than 0", f.patience)
+	}
+	if f.part, err = fleet.ParseShare(f.share); err != nil {
+		return usagef("--share: %w", err)
+	}
+	if f.ship != "" {
+		if _, err := shipTarget(f.ship, "."); err != nil {
+			return usageError{err}
+		}
+	}
+	rest, isZK := strings.CutPrefix(f.meet, "zk://")
+	hosts, path, _ := strings.Cut(rest, "/")
+	if path = "/" + strings.TrimSuffix(path, "/"); !isZK || path == "/" || zk.CheckPath(path) != nil {
+		return usagef("--meet %q: must be zk://host:port/path, with the path of a znode that only this run uses", f.meet)
+	}
+	t, err := ensemble.ParseTarget(hosts)
+	if err != nil || len(t.Addresses) == 0 {
+		return usagef("--meet %q: must be zk://host:port/path: %w", f.meet, cmp.Or(err, errors.New("no address")))
+	}
+	f.coordinator, f.path = t.Addresses, path
+	return nil
+}
+
+// on tells whether the run has shares.
+func (f *fleetFlags) on() bool { return f.meet != "" }
+
+// out is the default directory of the result.
+func (f *fleetFlags) out(name string) string {
+	if !f.on() {
+		return filepath.Join("results", name)
+	}
+	return filepath.Join("results", fmt.Sprintf("share-%d-of-%d-%s", f.part.Number(), max(f.part.Count, 1), name))
+}
+
+// coordinatorTimeout is how long a share that is gone stays unnoticed.
+const coordinatorTimeout = 10 * time.Second
+
+// meetAs joins the meeting of a run, and makes the run the one that all shares have agreed on. The caller closes the meeting; nil: the run has
+// no shares.
+func (a *app) meetAs(ctx context.Context, f fleetFlags, p profiles.Profile, quiet bool, c *bench.Config) (*fleet.Meeting, error) {
+	if !f.on() {
+		return nil, nil
+	}
+	resolved, err := profiles.Marshal(p)
+	if err != nil {
+		return nil, err
+	}
+	cfg, err := a.meetingOf(ctx, f, p)
+	if err != nil {
+		return nil, err
+	}
+	cfg.Plan = fleet.Plan{Shares: max(f.part.Count, 1), Version: c.Version, Seed: p.Seed, Servers: slices.Clone(c.Ensemble.Addresses()), Profile: string(resolved),
+		Root: cmp.Or(c.Root, root.DefaultBase+"/"+c.Name), Run: c.Name, Nonce: rand.Text()}
+	cfg.RootChosen, cfg.Tell = c.Root != "", func(message string) { a.tell(quiet, "%s", message) }
+	m, err := fleet.Join(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	c.Share, c.Meeting, c.AllowShared, c.Root, c.Name = f.part, m, f.allowShared, m.Plan().Root, m.Plan().Run
+	return m, nil
+}
+
+// meetingOf is how this share comes to the meeting of the flags. The plan is to be filled in.
+func (a *app) meetingOf(ctx context.Context, f fleetFlags, p profiles.Profile) (fleet.Config, error) {
+	as, err := a.meetingAccess(ctx, f, p)
+	return fleet.Config{Path: f.path, Share: f.part, Patience: f.patience, Finish: f.onLoss == "finish",
+		Dial: func(ctx context.Context) (zk.Session, error) {
+			ctx, cancel := context.WithTimeout(ctx, 2*coordinatorTimeout)
+			defer cancel()
+			return a.setup.OpenAs(ctx, "native", f.coordinator, coordinatorTimeout, as)
+		}}, err
+}
+
+// meetingAccess is how the shares speak to the coordinator: in plain text, for no credentials go to an ensemble that they were not given for, and on the
+// servers under test as the run does.
+func (a *app) meetingAccess(ctx context.Context, f fleetFlags, p profiles.Profile) (*access.Access, error) {
+	if f.allowShared {
+		as, err := a.setup.LoadAccess(p, access.SettingsOf(p))
+		if err != nil {
+			return nil, usageError{err}
+		}
+		return as, nil
+	}
+	for _, address := range f.coordinator {
+		if access.SpeaksTLS(ctx, address) {
+			return nil, fmt.Errorf("meet at %s: the coordinator %s speaks TLS, and the shares meet in plain text: name a plain port of it or another coordinator; --allow-shared lets them meet on the servers under test with the run's own access",
+				f.path, address)
+		}
+	}
+	return nil, nil
+}

@@ -1,0 +1,300 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/template"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/zkbench/zkbench/ensemble"
+	"github.com/zkbench/zkbench/fleet"
+	"github.com/zkbench/zkbench/profiles"
+)
+
+// manifest is what an engine is asked to start.
+type manifest struct {
+	Shares      int
+	What        string // for people: "One run of profile locks"
+	Profile     string
+	Command     []string // of each share, without what all have; nil: a run of the profile
+	Servers     string
+	Sets        []string
+	Image       string // of zkbench; of containers
+	Coordinator string // image of the server that the shares meet on, which is started with them; "": Meet is there
+	Meet        string
+	Ship        string // the address that results are sent to; "": they stay
+
+	// Of Kubernetes:
+	Name         string // of the objects
+	Text         string // of the resolved profile
+	Claim        string // of the volume for results
+	CPUs, Memory string // that each share asks for
+	Deadline     int64  // in seconds; 0: nobody knows how long the run takes
+}
+
+// swarmStack is a stack for 'docker stack deploy'. Slots are counted from 1, and templates are rendered in the environment, not in a command. In
+// the mode replicated-job the slot of the first task would be the node's id.
+var swarmStack = template.Must(template.New("swarm").Funcs(template.FuncMap{"json": quoted, "arguments": arguments}).Parse(
+	`# {{.What}} by {{.Shares}} shares. Deploy it with: docker stack deploy --resolve-image never -c FILE NAME
+# Results are in the volume NAME_results of each node. The stack stays until 'docker stack rm NAME'; logs go with it.
+version: "3.8"
+services:
+{{- if .Coordinator}}
+  coordinator:
+    image: {{json .Coordinator}}
+    deploy:
+      mode: replicated
+      replicas: 1
+      endpoint_mode: dnsrr
+      restart_policy: {condition: none}
+{{- end}}
+  share:
+    image: {{json .Image}}
+    command: {{json (arguments .)}}
+    environment:
+      ZKBENCH_SHARE: "{{"{{.Task.Slot}}"}}/{{.Shares}}"
+      ZKBENCH_MEET: {{json .Meet}}
+{{- if .Ship}}
+      ZKBENCH_SHIP: {{json .Ship}}
+{{- end}}
+    volumes: ["results:/results"]
+    stop_grace_period: 60s
+    deploy:
+      mode: replicated
+      replicas: {{.Shares}}
+      endpoint_mode: dnsrr
+      restart_policy: {condition: none}
+volumes:
+  results: {}
+`))
+
+// slurmScript is a script for sbatch. srun starts all tasks at once, which an array of jobs does not.
+var slurmScript = template.Must(template.New("slurm").Funcs(template.FuncMap{"shell": shellWords, "arguments": arguments}).Parse(
+	`#!/bin/bash
+# {{.What}} by {{.Shares}} shares. Start it with: sbatch FILE
+# zkbench has to be in the PATH of every node. Results are in the directory results, from where sbatch was called.
+#SBATCH --job-name=zkbench
+#SBATCH --nodes={{.Shares}}
+#SBATCH --ntasks={{.Shares}}
+#SBATCH --ntasks-per-node=1
+export ZKBENCH_MEET={{shell .Meet}}-"$SLURM_JOB_ID"
+{{- if .Ship}}
+export ZKBENCH_SHIP={{shell .Ship}}
+{{- end}}
+exec srun --nodes={{.Shares}} --ntasks={{.Shares}} --ntasks-per-node=1 --kill-on-bad-exit=0 \
+  bash -c 'ZKBENCH_SHARE="index:$SLURM_PROCID/$SLURM_NTASKS" exec zkbench "$@"' zkbench {{shell (arguments .)}}
+`))
+
+// arguments are those of each share.
+func arguments(m manifest) []string {
+	if m.Command != nil {
+		return slices.Concat(m.Command, []string{"--servers", m.Servers, "--quiet"})
+	}
+	if m.Text != "" {
+		return []string{"run", "/profile/profile.yaml", "--servers", m.Servers, "--quiet"}
+	}
+	all := []string{"run", m.Profile, "--servers", m.Servers, "--quiet"}
+	for _, set := range m.Sets {
+		all = append(all, "--set", set)
+	}
+	return all
+}
+
+// quoted is a value in YAML, of which JSON is a part. Stacks, and arguments and variables of pods, replace variables, so a dollar is doubled.
+func quoted(v any) (string, error) {
+	var text strings.Builder
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return strings.ReplaceAll(strings.TrimSpace(text.String()), "$", "$$"), err
+}
+
+// shellWords are words for a shell, each in quotes where it needs them.
+func shellWords(v any) string {
+	words, several := v.([]string)
+	if !several {
+		words = []string{fmt.Sprint(v)}
+	}
+	out := make([]string, len(words))
+	for i, w := range words {
+		if out[i] = w; strings.ContainsFunc(w, func(r rune) bool {
+			return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:,=@%+", r))
+		}) || w == "" {
+			out[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(out, " ")
+}
+
+// engines are what starts all shares of a run.
+var engines = map[string]*template.Template{"swarm": swarmStack, "kubernetes": kubernetesJob, "slurm": slurmScript}
+
+// ofEngines are the flags that only some engines take.
+var ofEngines = map[string][]string{"image": {"swarm", "kubernetes"}, "coordinator-image": {"swarm", "kubernetes"}, "claim": {"kubernetes"}, "cpus": {"kubernetes"}, "memory": {"kubernetes"}}
+
+// fleet prints what starts all shares of a run.
+func (a *app) fleet(ctx context.Context, args []string) error {
+	f := a.flags("fleet swarm|kubernetes|slurm PROFILE|-- COMMAND... --shares N --servers HOST:PORT,...", `Prints what starts one run on many hosts: a stack for Docker Swarm, an Indexed Job for Kubernetes, or a script for Slurm's sbatch.
+After -- comes a search or a comparison, with built-in profiles, instead of the profile of a run.
+  zkbench fleet swarm locks --shares 4 --servers zk1:2181 | docker stack deploy --resolve-image never -c - bench
+  zkbench fleet kubernetes locks --shares 4 --servers zk1:2181 --claim results > job.yml; kubectl create -f job.yml
+  zkbench fleet slurm --shares 4 --servers zk1:2181 --meet zk://coord:2181/search -- capacity locks-open --goal 'p99<50ms' > job; sbatch job`)
+	var m manifest
+	f.IntVar(&m.Shares, "shares", 0, "how many processes share the sessions")
+	f.StringVar(&m.Servers, "servers", "", "host:port of the servers to load, comma separated, as the shares reach them")
+	f.StringArrayVar(&m.Sets, "set", nil, "change a field of the profile, as `key=value`; may be repeated")
+	f.StringVar(&m.Meet, "meet", "", "`zk://host:port/path` where the shares meet (default: a server that is started with them; for slurm the job's number is added)")
+	f.StringVar(&m.Ship, "ship", "", "`URL` to which each share sends its result at the end, as run --ship does")
+	f.StringVar(&m.Image, "image", "zkbench/zkbench", "image of zkbench, as 'make generator-image' builds it; for swarm and kubernetes")
+	f.StringVar(&m.Coordinator, "coordinator-image", "zookeeper:3.8", "image of the server that the shares meet on, without --meet; for swarm and kubernetes")
+	f.StringVar(&m.Claim, "claim", "", "`name` of the persistent volume claim for results, which all nodes can write; for kubernetes, unless --ship is given")
+	f.StringVar(&m.CPUs, "cpus", "2", "CPUs that each share asks for; for kubernetes")
+	f.StringVar(&m.Memory, "memory", "2Gi", "memory that each share asks for, and its limit; for kubernetes")
+	if err := parse(f, args); err != nil {
+		return err
+	}
+	engine := f.Arg(0)
+	switch dash := f.ArgsLenAtDash(); {
+	case dash == 1 && f.NArg() > 1:
+		m.Command = f.Args()[1:]
+	case f.NArg() != 2 || dash >= 0:
+		return usagef("fleet takes an engine, swarm, kubernetes or slurm, and a profile, or after -- a search or a comparison")
+	default:
+		m.Profile = f.Arg(1)
+	}
+	if err := a.checkManifest(f, engine, &m); err != nil {
+		return err
+	}
+	return engines[engine].Execute(a.stdout, m)
+}
+
+// checkManifest checks all that the shares would check, so that it is not found out on every host, and completes m.
+func (a *app) checkManifest(f *pflag.FlagSet, engine string, m *manifest) error {
+	switch {
+	case engines[engine] == nil:
+		return usagef("fleet %s: expected swarm, kubernetes or slurm", engine)
+	case m.Shares < 2 || m.Shares > fleet.MostShares:
+		return usagef("--shares %d: must be 2 to %d", m.Shares, fleet.MostShares)
+	case m.Meet == "" && engine == "slurm":
+		return usagef("--meet is missing: Slurm starts no server that the shares could meet on (such as --meet zk://host:2181/bench)")
+	case !cpuAmount.MatchString(m.CPUs):
+		return usagef("--cpus %q: must be a number of CPUs, such as 2, 0.5 or 500m", m.CPUs)
+	case !memAmount.MatchString(m.Memory):
+		return usagef("--memory %q: must be a number of bytes, such as 2Gi or 512Mi", m.Memory)
+	case m.Claim != "" && !claimName.MatchString(m.Claim):
+		return usagef("--claim %q: must be the name of a persistent volume claim", m.Claim)
+	}
+	for _, name := range slices.Sorted(maps.Keys(ofEngines)) {
+		if all := ofEngines[name]; f.Changed(name) && !slices.Contains(all, engine) {
+			return usagef("--%s is for %s: leave it out for %s", name, strings.Join(all, " and "), engine)
+		}
+	}
+	if engine == "kubernetes" && m.Claim == "" && m.Ship == "" {
+		return usagef("--claim or --ship is missing: where do the results go? What a pod leaves to itself is gone with it")
+	}
+	if t, err := ensemble.ParseTarget(m.Servers); err != nil || len(t.Addresses) == 0 {
+		return usagef("--servers %q: must be host:port of the servers to load, comma separated", m.Servers)
+	}
+	if m.Command != nil {
+		return a.checkPlan(f, engine, m)
+	}
+	p, err := a.profile(m.Profile, m.Sets)
+	if err != nil {
+		return err
+	}
+	m.What = "One run of profile " + p.Name
+	if err := a.setup.CheckShare(p, fleet.Share{Count: m.Shares}); err != nil {
+		return usageError{err}
+	}
+	builtin, err := a.setup.Catalogue().Builtin()
+	if err != nil {
+		return err
+	}
+	run, coordinator := runName(p.Name, time.Now()), "coordinator"
+	switch {
+	case engine == "swarm" && !slices.ContainsFunc(builtin, func(b profiles.Profile) bool { return b.Name == m.Profile }):
+		return usagef("profile %s: the image has the built-in profiles alone (take one of them, and change it with --set)", m.Profile)
+	case engine == "kubernetes" && (len(p.Auth) > 0 || p.TLS.Cert != "" || p.TLS.CA != "" && p.TLS.CA != profiles.SystemCA):
+		return usagef("profile %s: it reads secrets or certificates of this machine, which pods do not have", m.Profile)
+	case engine == "kubernetes":
+		text, err := profiles.Marshal(p)
+		if err != nil {
+			return err
+		}
+		m.Profile, m.Text, m.Name = p.Name, string(text), kubernetesName(p.Name, run)
+		coordinator = m.Name + "-coordinator"
+		if took := a.setup.Estimate(p).Took; took > 0 {
+			m.Deadline = int64((deadlinePatience + 2*took).Seconds())
+		}
+	}
+	m.meetAt(coordinator, run)
+	return (&fleetFlags{share: "1/2", meet: m.Meet, onLoss: "stop", ship: m.Ship, patience: time.Minute}).check(f, m.Servers)
+}
+
+// meetAt has the shares meet on a coordinator that is started with them, unless they meet elsewhere.
+func (m *manifest) meetAt(coordinator, run string) {
+	if m.Meet == "" {
+		m.Meet = "zk://" + coordinator + ":2181/" + run
+	} else {
+		m.Coordinator = ""
+	}
+}
+
+// checkPlan is checkManifest for a search or a comparison, which is read as each share would.
+func (a *app) checkPlan(f *pflag.FlagSet, engine string, m *manifest) error {
+	for _, name := range []string{"set", "ship"} {
+		if f.Changed(name) {
+			return usagef("--%s is for a run: leave it out before a command, and give the command its own flags", name)
+		}
+	}
+	verb, args := m.Command[0], m.Command[1:]
+	run := runName(verb, time.Now())
+	coordinator := "coordinator"
+	if engine == "kubernetes" {
+		m.Name = kubernetesName(verb, run)
+		coordinator = m.Name + "-coordinator"
+	}
+	m.meetAt(coordinator, run)
+	args = append(slices.Clip(args), "--servers", m.Servers, "--quiet", "--share", fmt.Sprintf("1/%d", m.Shares), "--meet", m.Meet)
+	quiet := *a
+	quiet.stdout, quiet.stderr = io.Discard, io.Discard
+	ctx, set := context.Background(), quiet.flags(verb, "")
+	var profiled []string
+	switch verb {
+	case "capacity":
+		var r capacityFlags
+		rungs, err := quiet.readCapacity(ctx, set, &r, args)
+		if err != nil {
+			return err
+		}
+		profiled, m.What = []string{set.Arg(0)}, "A search for the capacity with profile "+rungs[0].profile.Name
+	case "ab":
+		var r abFlags
+		if _, err := quiet.readAB(ctx, set, &r, args); err != nil {
+			return err
+		}
+		profiled, m.What = []string{r.sides[0].profile, r.sides[1].profile}, "A comparison of "+strings.Join([]string{r.sides[0].profile, r.sides[1].profile}, " with ")
+	default:
+		return usagef("fleet %s -- %s: expected capacity or ab", engine, verb)
+	}
+	builtin, err := a.setup.Catalogue().Builtin()
+	if err != nil {
+		return err
+	}
+	for _, name := range profiled {
+		if engine != "slurm" && !slices.ContainsFunc(builtin, func(b profiles.Profile) bool { return b.Name == name }) {
+			return usagef("profile %s: the image has the built-in profiles alone (take one of them, and change it with flags of the command)", name)
+		}
+	}
+	return nil
+}
+
+// deadlinePatience is what pods have to be placed, to get their images and to meet, beside twice the time of the run.
+const deadlinePatience = 15 * time.Minute

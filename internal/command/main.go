@@ -1,0 +1,227 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+
+	"github.com/spf13/pflag"
+
+	"github.com/zkbench/zkbench/bench"
+	"github.com/zkbench/zkbench/bench/access"
+	"github.com/zkbench/zkbench/profiles"
+)
+
+// The exit codes, worst first: 4, 1, 3, 5. Code 3 is a missed gate or a regression: see results.Worst.
+const (
+	exitOK          = 0
+	exitFailed      = 1 // could not run, or not to the end
+	exitUsage       = 2 // usage, or an invalid profile
+	exitRegression  = 3 // a regression, or a gate that was missed
+	exitViolated    = 4 // a recipe broke its promise
+	exitUnknown     = 5 // not enough evidence for a verdict
+	exitInterrupted = 130
+)
+
+// app is the command with everything that it takes from outside, so that tests run it in their own process.
+type app struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	signals        <-chan os.Signal
+	setup          bench.Setup
+}
+
+// verb is one subcommand.
+type verb struct {
+	name, args, doc string
+	run             func(a *app, ctx context.Context, args []string) error
+}
+
+// start runs the verb. The manual page is made of all of them, so it cannot stand in their list.
+func (v verb) start(a *app, ctx context.Context, args []string) error {
+	if v.run == nil {
+		return a.man(ctx, args)
+	}
+	return v.run(a, ctx, args)
+}
+
+var verbs = []verb{
+	{"run", "PROFILE", "run a profile: a built-in one by name, or a YAML file", (*app).runProfile},
+	{"ab", "--a PROFILE --b PROFILE", "compare two profiles, engines or servers by runs in pairs", (*app).ab},
+	{"capacity", "PROFILE --goal GOAL", "search for the highest load that meets goals", (*app).capacity},
+	{"fleet", "swarm|kubernetes|slurm PROFILE", "print what starts one run on many hosts", (*app).fleet},
+	{"merge", "DIR... --out DIR", "make the results of the shares of one run the result of one", (*app).merge},
+	{"list", "[recipes|workloads|profiles|fields]", "what this zkbench knows", (*app).list},
+	{"explain", "[TERM]", "what a word of a report means, and when it misleads", (*app).explain},
+	{"validate", "PROFILE...", "check profiles without running them", (*app).validate},
+	{"validate-result", "DIR...", "check that results do not contradict themselves", (*app).validateResult},
+	{"report", "RUN...", "show finished runs and comparisons again: text, Markdown, JSON, HTML", (*app).report},
+	{"compare", "BASE NEW...", "compare finished runs, with a verdict", (*app).compare},
+	{"trend", "DIR...", "find where a series of runs became better or worse", (*app).trend},
+	{"export", "RUN... --format FORMAT", "write results for benchstat, a plotter, Prometheus or a spreadsheet", (*app).export},
+	{"schema", "", "print the JSON Schema of profiles, for editors", (*app).schema},
+	{"up", "", "start a local ensemble that stays", (*app).up},
+	{"down", "", "stop the local ensemble that 'up' started", (*app).down},
+	{"clean", "--servers HOST:PORT,...", "remove what interrupted runs left behind", (*app).clean},
+	{"calibrate", "", "measure which loads and differences can be trusted on this machine", (*app).calibrate},
+	{"driver", "check PROGRAM", "check that a driver, a lock of another program, can be relied on", (*app).driver},
+	{"limits", "--servers HOST:PORT,...", "tell how close the hard limits are, reading only", (*app).limits},
+	{"completion", "bash|zsh|fish", "print a script that completes commands in a shell", (*app).completion},
+	{"man", "", "print a manual page", nil},
+	{"version", "", "print the version", (*app).version},
+}
+
+// usageError is a mistake on the command line or in a profile: exit code 2.
+type usageError struct{ error }
+
+func (u usageError) Unwrap() error { return u.error }
+
+func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// exitError carries the exit code of a run that has told everything itself.
+type exitError int
+
+func (e exitError) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
+
+// gcPercent is how much garbage may gather beside the live memory before it is collected. The sessions of a run live on few kilobytes each,
+// and a single list of a thousand names is 16 KiB: with Go's default of 100 the collector would run every few hundred lists, and its time
+// would be in what is measured.
+const gcPercent = 400
+
+// process is zkbench as a process of its own, with a catalogue or with what is wrong with it; it returns the exit code.
+func process(catalogue bench.Setup, wrong error) int {
+	if wrong != nil {
+		fmt.Fprintln(os.Stderr, wrong)
+		return exitUsage
+	}
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
+	signals := make(chan os.Signal, 8)
+	a := &app{stdin: os.Stdin, stdout: &output{file: os.Stdout, signals: signals}, stderr: &output{file: os.Stderr, signals: signals},
+		signals: signals, setup: catalogue}
+	notify(signals)
+	return a.main(context.Background(), os.Args[1:])
+}
+
+// main runs one command line and returns the exit code.
+func (a *app) main(ctx context.Context, args []string) int {
+	err := a.dispatch(ctx, args)
+	var exit exitError
+	var usage usageError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &exit):
+		return int(exit)
+	case errors.As(err, &usage):
+		fmt.Fprintf(a.stderr, "zkbench: %v\n", err)
+		return exitUsage
+	}
+	fmt.Fprintf(a.stderr, "zkbench: %v\n", access.Explain(err))
+	return exitFailed
+}
+
+func (a *app) dispatch(ctx context.Context, args []string) error {
+	if len(args) == 0 {
+		a.help(a.stderr)
+		return exitError(exitUsage)
+	}
+	name := args[0]
+	switch name {
+	case "help", "--help", "-h":
+		if len(args) > 1 && name == "help" {
+			return a.dispatch(ctx, []string{args[1], "--help"})
+		}
+		a.help(a.stdout)
+		return nil
+	case "--version":
+		name = "version"
+	case completeVerb:
+		a.complete(ctx, args[1:])
+		return nil
+	case clientVerb:
+		return a.client(ctx)
+	}
+	for _, v := range verbs {
+		if v.name == name {
+			err := v.start(a, ctx, args[1:])
+			if errors.Is(err, pflag.ErrHelp) {
+				return nil
+			}
+			return err
+		}
+	}
+	names := []string{"help"}
+	for _, v := range verbs {
+		names = append(names, v.name)
+	}
+	if near := profiles.Nearest(name, names); near != "" {
+		return usagef("unknown command %q, did you mean %s?", name, near)
+	}
+	return usagef("unknown command %q ('zkbench help' lists the commands)", name)
+}
+
+func (a *app) help(w io.Writer) {
+	fmt.Fprint(w, `zkbench load-tests coordination recipes on Apache ZooKeeper and judges whether they kept their promise.
+
+Usage: zkbench COMMAND [ARGUMENTS]
+
+`)
+	for _, v := range verbs {
+		fmt.Fprintf(w, "  %-40s %s\n", v.name+" "+v.args, v.doc)
+	}
+	fmt.Fprint(w, `
+Start with:
+  zkbench run quickstart                    on three servers started for the run
+  zkbench run locks --servers host:2181     on servers of yours; everything lives under one znode, removed at the end
+
+The result goes to standard output, the progress to standard error.
+Exit codes: 0 fine, 1 could not run, 2 usage or invalid profile, 3 regression or gate missed, 4 safety violated,
+5 not enough evidence, 130 interrupted (what was measured is written). The worst of a run wins: 4, then 1, 3, 5.
+'zkbench COMMAND --help' tells more.
+`)
+}
+
+// flags is the flag set of a verb; parse reports mistakes as usage errors and prints the help that was asked for.
+func (a *app) flags(usage, doc string) *pflag.FlagSet {
+	f := pflag.NewFlagSet("zkbench", pflag.ContinueOnError)
+	f.SortFlags = false
+	f.SetOutput(a.stderr)
+	f.Usage = func() {
+		fmt.Fprintf(a.stdout, "Usage: zkbench %s\n\n%s\n", usage, doc)
+		if f.HasFlags() {
+			fmt.Fprintf(a.stdout, "\nFlags:\n%s", f.FlagUsages())
+		}
+	}
+	return f
+}
+
+func parse(f *pflag.FlagSet, args []string) error {
+	err := f.Parse(args)
+	if err == nil || errors.Is(err, pflag.ErrHelp) {
+		return err
+	}
+	if unknown := (*pflag.NotExistError)(nil); errors.As(err, &unknown) {
+		var names []string
+		f.VisitAll(func(flag *pflag.Flag) { names = append(names, flag.Name) })
+		if near := profiles.Nearest(unknown.GetSpecifiedName(), names); near != "" {
+			return usagef("%v, did you mean --%s?", err, near)
+		}
+	}
+	return usageError{err}
+}
+
+// alone is parse of a command that takes no arguments.
+func alone(f *pflag.FlagSet, args []string) error {
+	if err := parse(f, args); err != nil {
+		return err
+	}
+	if f.NArg() > 0 {
+		return usagef("unexpected argument %q: the command takes none", f.Arg(0))
+	}
+	return nil
+}

@@ -1,0 +1,42 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// man prints a manual page, made of the help of the commands.
+func (a *app) man(ctx context.Context, args []string) error {
+	if err := alone(a.flags("man", "Prints a manual page: zkbench man > zkbench.1; man ./zkbench.1"), args); err != nil {
+		return err
+	}
+	var text strings.Builder
+	a.help(&text)
+	fmt.Fprintf(a.stdout, ".TH ZKBENCH 1 \"\" \"zkbench %s\"\n.SH NAME\nzkbench \\- load-test coordination recipes on Apache ZooKeeper\n.SH DESCRIPTION\n", versionText())
+	verbatim(a.stdout, text.String())
+	fmt.Fprintln(a.stdout, ".SH COMMANDS")
+	for _, v := range verbs {
+		text.Reset()
+		other := *a
+		other.stdout, other.stderr = &text, io.Discard
+		v.start(&other, ctx, []string{"--help"}) // it returns that help was asked for
+		fmt.Fprintf(a.stdout, ".SS %s\n", v.name)
+		verbatim(a.stdout, text.String())
+	}
+	return nil
+}
+
+// verbatim writes text for troff as it is.
+func verbatim(w io.Writer, text string) {
+	fmt.Fprintln(w, ".nf")
+	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
+		line = strings.ReplaceAll(line, `\`, `\e`)
+		if strings.HasPrefix(line, ".") || strings.HasPrefix(line, "'") {
+			line = `\&` + line
+		}
+		fmt.Fprintln(w, strings.ReplaceAll(line, "-", `\-`))
+	}
+	fmt.Fprintln(w, ".fi")
+}

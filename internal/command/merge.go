@@ -1,0 +1,72 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/zkbench/zkbench/bench"
+	"github.com/zkbench/zkbench/results"
+)
+
+// merge makes the results of the shares of a run that of one.
+func (a *app) merge(ctx context.Context, args []string) error {
+	f := a.flags("merge DIR... --out DIR", `Makes the results of the shares of one run the result of one, and judges what all of them did together: histograms and counts are added up, and
+mutual exclusion is judged by the order of transactions, for which no two clocks are compared. It needs no servers.
+  zkbench merge results/share-*-of-4-locks-* --out results/fleet`)
+	var told automation
+	var out string
+	var partial bool
+	f.StringVar(&out, "out", "", "directory of the merged result")
+	f.BoolVar(&partial, "partial", false, "merge although shares are missing: the result counts as partial, and nothing holds in it")
+	told.flags(f, "a gate and a check")
+	var p pages
+	p.flags(f)
+	if err := parse(f, args); err != nil {
+		return err
+	}
+	switch {
+	case f.NArg() == 0:
+		return usagef("merge takes the directories of the shares of one run")
+	case out == "":
+		return usagef("--out is missing: where is the merged result to go (such as --out results/fleet)?")
+	}
+	shares, missing, err := results.ReadShares(f.Args(), partial)
+	if err != nil {
+		return usageError{err}
+	}
+	if here, wrote := versionText(), shares[0].Run.Environment.Zkbench; here != wrote {
+		return usagef("%s was written by %s, and this is %s: merge with the zkbench that carried out the run", filepath.Join(shares[0].Dir, results.RunFile), wrote, here)
+	}
+	profile, err := a.profile(filepath.Join(shares[0].Dir, results.ProfileFile), nil)
+	if err != nil {
+		return err
+	}
+	told.name, told.profile = profile.Name, profile
+	if err := told.begin(); err != nil {
+		return err
+	}
+	dir, err := results.Create(out, []byte(shares[0].Profile))
+	if err != nil {
+		return told.failed(a, err)
+	}
+	defer dir.Close()
+	doc, err := bench.Merge(ctx, bench.Merged{Config: bench.Config{Setup: a.setup, Profile: profile, Command: append([]string{"zkbench", "merge"}, args...),
+		Version: versionText(), Out: dir}, Shares: shares, Missing: missing})
+	if err != nil {
+		return errors.Join(told.failed(a, err), dir.Discard())
+	}
+	inconsistent, err := a.present(doc, dir, p, told)
+	if err != nil {
+		return err
+	}
+	if doc.Exit.Code != exitOK {
+		fmt.Fprintf(a.stderr, "zkbench: %s\n", doc.Exit.Reason)
+		return exitError(doc.Exit.Code)
+	}
+	if inconsistent {
+		return exitError(exitFailed)
+	}
+	return nil
+}

@@ -1,0 +1,19 @@
+package command
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/zkbench/zkbench/results"
+)
+
+// The profile beside a result loads what the run has loaded: servers that were given are asked for again, and no others are started.
+func TestARunOnGivenServersIsRepeated(t *testing.T) {
+	address := servers.Get(t, 1).Addresses()[0]
+	o, first := evident(t, "run", small(t, "ensemble: local:3"), "--servers", address)
+	o.want(exitOK)
+	profile := filepath.Join(first, results.ProfileFile)
+	zkbench(t, "run", profile).want(exitUsage, "the profile is for servers that are given", "--servers", "--ensemble local:3")
+	again, _ := evident(t, "run", profile, "--servers", address)
+	again.want(exitOK, "holds")
+}

@@ -1,0 +1,317 @@
+package command
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/zkbench/zkbench/bench"
+	"github.com/zkbench/zkbench/bench/access"
+	"github.com/zkbench/zkbench/bench/root"
+	"github.com/zkbench/zkbench/ensemble"
+	"github.com/zkbench/zkbench/exporter"
+	"github.com/zkbench/zkbench/internal/phrase"
+	"github.com/zkbench/zkbench/profiles"
+	"github.com/zkbench/zkbench/report"
+	"github.com/zkbench/zkbench/results"
+	"github.com/zkbench/zkbench/zk"
+)
+
+// runFlags is what 'zkbench run' was asked for.
+type runFlags struct {
+	servers, ensemble, engine, root, out string
+	sets, gates                          []string
+	unused                               bool
+	watching
+	target  ensemble.Target
+	targets []ensemble.Target // of a profile with several ensembles, the first of which is target
+	told    automation
+	access  accessFlags
+	pages   pages
+	fleet   fleetFlags
+	stores  storeFlags
+}
+
+func (a *app) runProfile(ctx context.Context, args []string) error {
+	f := a.flags("run PROFILE [flags]", `Runs a profile, a built-in one by name or a YAML file ('-' reads standard input), and prints the result.
+Without --servers it starts an ensemble for the run and removes it afterwards: local servers, or containers with --ensemble compose:3, or
+where only Docker is there. Everything lives under one znode, which is removed at the end, after an interrupt too.`)
+	var r runFlags
+	f.StringVar(&r.servers, "servers", "", "host:port of servers to load, comma separated, instead of an ensemble for the run")
+	f.StringArrayVar(&r.sets, "set", nil, "change a field of the profile, as `key=value`; may be repeated")
+	f.StringArrayVar(&r.gates, "gate", nil, "a `limit` beside those of the profile, such as 'errors < 0.1%'; may be repeated")
+	f.StringVar(&r.out, "out", "", "directory of the result (default results/PROFILE-TIME)")
+	r.told.flags(f, "a gate and a check")
+	f.StringVar(&r.engine, "engine", "", "client library, instead of the profile's")
+	f.StringVar(&r.ensemble, "ensemble", "", "local:N, compose:N or compose:3+1, instead of the profile's")
+	f.StringVar(&r.root, "root", "", "znode to make and to remove at the end (default "+root.DefaultBase+"/RUN)")
+	f.BoolVar(&r.unused, "unused-parent", false, "allow a --root in a znode that has never had a child, if that is no container znode")
+	r.stores.add(f)
+	r.access.add(f)
+	r.pages.flags(f)
+	r.fleet.add(f)
+	r.watching.flags(f)
+	if err := parse(f, args); err != nil {
+		return err
+	}
+	if err := r.watching.check(a); err != nil {
+		return err
+	}
+	if f.NArg() != 1 {
+		return usagef("run takes one profile; 'zkbench list profiles' lists the built-in ones")
+	}
+	if f.Changed("servers") && r.servers == "" { // such as --servers "$(zkbench up --print-servers)" where nothing is up
+		return usagef("--servers is empty; give host:port of the servers to load, or leave it out to start an ensemble for the run")
+	}
+	if r.servers != "" && r.ensemble != "" {
+		return usagef("--servers and --ensemble together: a run loads the servers that are given, or starts an ensemble (leave one of them out)")
+	}
+	if err := r.fleet.check(f, r.servers); err != nil {
+		return err
+	}
+	if r.engine != "" {
+		r.sets = append(r.sets, "engine="+r.engine)
+	}
+	if r.ensemble != "" {
+		r.sets = append(r.sets, "ensemble="+r.ensemble)
+	}
+	if err := checkRoot(r.root); err != nil {
+		return err
+	}
+	p, err := a.prepare(ctx, f.Arg(0), &r)
+	if err != nil {
+		return err
+	}
+	return a.carryOut(ctx, p, r, append([]string{"zkbench", "run"}, concealed(args)...))
+}
+
+// prepare is a profile with its assignments, checked against what it is to run on, which it writes into r.
+func (a *app) prepare(ctx context.Context, name string, r *runFlags) (profiles.Profile, error) {
+	p, err := a.profile(name, append(r.sets, r.access.sets()...), r.gates...)
+	if err != nil {
+		return p, err
+	}
+	environments := p.Environments()
+	if r.servers != "" && len(environments) > 1 {
+		return p, usagef("%s: the profile has %s to start, and --servers names one that is there (leave --servers out, or add --set ensemble=%s and --set secure=%s)",
+			p.AtApart(), phrase.Count(len(environments), "ensemble"), profiles.Given, profiles.NotSecured)
+	}
+	ran := map[string]string{}
+	for _, one := range environments {
+		t, err := a.targetOf(ctx, *r, one)
+		if err != nil {
+			return p, err
+		}
+		r.targets = append(r.targets, t)
+		if ran[one.Ensemble[0]] = t.String(); len(t.Addresses) > 0 {
+			ran[one.Ensemble[0]] = profiles.Given
+		}
+	}
+	r.target = r.targets[0]
+	p.Ensemble = slices.Clone(p.Ensemble)
+	for i, asked := range p.Ensemble { // what is repeated is what was run
+		p.Ensemble[i] = ran[asked]
+	}
+	return p, nil
+}
+
+// prepareWhole is prepare for a plan of many loads, each of which is shared by itself: see canShare.
+func (a *app) prepareWhole(ctx context.Context, name string, r *runFlags) (profiles.Profile, error) {
+	whole := *r
+	whole.fleet = fleetFlags{}
+	p, err := a.prepare(ctx, name, &whole)
+	r.target, r.targets = whole.target, whole.targets
+	return p, err
+}
+
+// canShare says what of a load the shares cannot carry out.
+func (a *app) canShare(f fleetFlags, p profiles.Profile) error {
+	if err := a.setup.CheckShare(p, f.part); err != nil {
+		return usageError{err}
+	}
+	return nil
+}
+
+// targetOf is where a profile with one ensemble goes, checked against it.
+func (a *app) targetOf(ctx context.Context, r runFlags, p profiles.Profile) (ensemble.Target, error) {
+	t, err := a.target(ctx, r, p.Ensemble[0])
+	if err != nil {
+		return t, err
+	}
+	as, err := a.setup.LoadAccess(p, access.SettingsOf(p))
+	if err != nil {
+		return t, usageError{err}
+	}
+	t.Dial, t.Secure = ensemble.Dialer(as.Dialer()), p.SecureWay()
+	if t.Secure != "" && len(t.Addresses) > 0 {
+		return t, usagef("%s: secure is for ensembles that zkbench starts; say with tls and auth (--tls-ca, --auth-file) how the given servers are reached, and --set secure=%s",
+			p.At("secure", 0), profiles.NotSecured)
+	}
+	if err := errors.Join(bench.CheckFaults(p, environment(t)), a.setup.CheckShare(p, r.fleet.part)); err != nil {
+		return t, usageError{err}
+	}
+	return t, nil
+}
+
+// checkRoot says whether a path can be the root of a run: "" leaves the choice to the run.
+func checkRoot(path string) error {
+	if path == "" || path != "/" && zk.CheckPath(path) == nil && path != "/zookeeper" && !strings.HasPrefix(path, "/zookeeper/") {
+		return nil
+	}
+	return usagef("--root %q: a root is an absolute path of a znode to make, such as /zkbench/mine, and not one of ZooKeeper's own", path)
+}
+
+// runName names a run by its profile and the time. The letters at the end tell apart those that start in the same millisecond, on any host.
+func runName(profile string, at time.Time) string {
+	return profile + "-" + at.UTC().Format("20060102T150405.000") + "-" + strings.ToLower(rand.Text()[:6])
+}
+
+// carryOut runs a checked profile: the directory first, so that a result that cannot be kept is never measured.
+func (a *app) carryOut(ctx context.Context, p profiles.Profile, r runFlags, command []string) error {
+	name := runName(p.Name, time.Now())
+	if r.out == "" {
+		r.out = r.fleet.out(name)
+	}
+	resolved, err := profiles.Marshal(p)
+	if err != nil {
+		return err
+	}
+	r.told.name, r.told.profile = p.Name, p
+	if err := r.told.begin(); err != nil {
+		return err
+	}
+	dir, err := results.Create(r.out, resolved)
+	if err != nil {
+		return r.told.failed(a, err)
+	}
+	defer dir.Close()
+	doc, err := a.measure(ctx, p, r, bench.Config{Setup: a.setup, Profile: p, Root: r.root, UnusedParent: r.unused, Name: name, Command: command,
+		Version: versionText(), Out: dir, Stores: r.stores.given()})
+	if doc == nil {
+		if errors.Is(err, bench.ErrProfile) { // the ensemble has to be there to tell
+			err = usageError{err}
+		}
+		return errors.Join(r.told.failed(a, err), dir.Discard())
+	}
+	inconsistent, failed := a.present(doc, dir, r.pages, r.told)
+	if failed != nil {
+		return failed
+	}
+	sent := a.shipped(ctx, r.fleet, dir, r.quiet)
+	if doc.LeftBehind != "" && (err == nil || !strings.Contains(err.Error(), doc.LeftBehind)) {
+		fmt.Fprintf(a.stderr, "zkbench: %s\n", doc.LeftBehind)
+	}
+	if sent != nil {
+		fmt.Fprintf(a.stderr, "zkbench: %v\n", sent)
+	}
+	if doc.Exit.Code == 0 {
+		if inconsistent || sent != nil {
+			return exitError(exitFailed)
+		}
+		return err
+	}
+	fmt.Fprintf(a.stderr, "zkbench: %s\n", doc.Exit.Reason)
+	if err != nil && !bench.Interrupted(err) {
+		a.detail(err, doc.Exit.Reason)
+	}
+	return exitError(doc.Exit.Code)
+}
+
+// present shows a result in all the ways that were asked for, and tells whether it contradicts itself.
+func (a *app) present(doc *results.Run, dir *results.Dir, p pages, told automation) (inconsistent bool, err error) {
+	if err := errors.Join(a.show(doc, dir), told.end(a, report.RunTests(*doc), report.Markdown(*doc))); err != nil {
+		return false, err
+	}
+	p.in(a, a.stdout, results.Document{Dir: dir.Path(), Run: doc})
+	return a.contradictions(dir.Path()), nil
+}
+
+// detail prints the lines of an error that the reason does not say already, such as the end of a server's log; each once, because a
+// full disk fails every write in the same words.
+func (a *app) detail(err error, reason string) {
+	told := map[string]bool{}
+	for line := range strings.Lines(err.Error()) {
+		line = strings.TrimRight(line, "\n")
+		if !told[line] && !strings.Contains(reason, line) {
+			fmt.Fprintln(a.stderr, line)
+		}
+		told[line] = true
+	}
+}
+
+// measure starts the ensemble and runs the profile on it. The first signal ends the run in good order, the second hastily.
+func (a *app) measure(ctx context.Context, p profiles.Profile, r runFlags, c bench.Config) (*results.Run, error) {
+	shown, err := a.watch(r.watching, exporter.Run{Name: c.Name, Profile: p.Name, Workload: p.Workload, Engine: p.Engine, Version: c.Version}, false)
+	if err != nil {
+		return nil, err
+	}
+	defer shown.close()
+	s := a.watchSignals(ctx)
+	defer s.end()
+	e, err := a.open(s.starting, r.target, p.Fsync, p.SessionTimeout)
+	if err != nil {
+		if s.stopped() {
+			return nil, exitError(exitInterrupted)
+		}
+		return nil, err
+	}
+	c.Ensemble, c.Stop, c.Calibration = e, s.stop, a.calibration()
+	meeting, err := a.meetAs(s.starting, r.fleet, p, r.quiet, &c)
+	if err != nil {
+		err = errors.Join(err, e.Close())
+		if s.stopped() {
+			return nil, exitError(exitInterrupted)
+		}
+		return nil, err
+	}
+	if meeting != nil {
+		defer meeting.Close()
+	}
+	there := 0
+	c.Next = func(ctx context.Context, p profiles.Profile) (ensemble.Ensemble, error) {
+		shown.shown.clear()
+		if err := e.Close(); err != nil {
+			return nil, err
+		}
+		there++
+		next, err := a.open(ctx, r.targets[there], p.Fsync, p.SessionTimeout)
+		if err == nil {
+			e = next
+		}
+		return next, err
+	}
+	c.Progress = shown.update
+	doc, err := bench.Run(s.working, c)
+	closed := e.Close()
+	if errors.Is(closed, ensemble.ErrServerEnded) && err != nil {
+		closed = nil // the run has told it
+	}
+	return doc, errors.Join(err, closed)
+}
+
+// show prints the result, and where it is kept.
+func (a *app) show(doc *results.Run, dir *results.Dir) error {
+	if err := report.Text(*doc, a.look())(a.stdout); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.stdout, "\nResult: %s\n", dir.Path())
+	return nil
+}
+
+// look is what the standard output can show.
+func (a *app) look() report.Look {
+	look := report.Look{}
+	if fd, ok := terminalOf(a.stdout); ok {
+		look.Box = true
+		if width, _, err := term.GetSize(fd); err == nil {
+			look.Width = width
+		}
+	}
+	return look
+}

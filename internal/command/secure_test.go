@@ -1,0 +1,496 @@
+package command
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"io"
+	"io/fs"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/zkbench/zkbench/bench/access"
+	"github.com/zkbench/zkbench/ensemble"
+	"github.com/zkbench/zkbench/ensemble/ensembletest"
+	"github.com/zkbench/zkbench/ensemble/local"
+	"github.com/zkbench/zkbench/ensemble/proxy"
+	"github.com/zkbench/zkbench/zk"
+	"github.com/zkbench/zkbench/zk/wire"
+)
+
+// An ensemble with TLS and SASL is loaded, refuses with a remedy, and no secret is anywhere but where its owner put it.
+func TestASecuredEnsemble(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // the calibration of it is nobody's
+	t.Setenv(childEnv, "1")                 // the driver that calibrate measures the way to is zkbench itself
+	e := ensembletest.Start(t, 1, func(cfg *local.Config) { cfg.Secure = ensemble.SecureSASL })
+	files, address := e.Credentials(), e.Addresses()[0]
+	text, err := os.ReadFile(files.Auth)
+	if err != nil {
+		t.Fatal(err)
+	}
+	user, secret, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(string(text)), "sasl "), ":")
+	wrong := filepath.Join(t.TempDir(), "wrong")
+	if err := os.WriteFile(wrong, []byte("sasl "+user+":x"+secret+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	digest := filepath.Join(t.TempDir(), "digest")
+	if err := os.WriteFile(digest, []byte("digest "+user+":"+secret+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := wire.Dial(t.Context(), wire.Config{Servers: e.Addresses(), SASL: &wire.SASL{User: user, Password: secret}, Dialer: e.Dial})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	anyone := wire.ACL{Perms: wire.PermRead, Scheme: "world", ID: "anyone"}
+	plant(t, s, "/tenant", "")
+	for path, perms := range map[string]wire.Perm{"/no-create": wire.PermAdmin, "/no-delete": wire.PermCreate} {
+		plant(t, s, path, "")
+		if _, err := s.SetACL(t.Context(), path, []wire.ACL{anyone, {Perms: perms, Scheme: "sasl", ID: user}}, zk.AnyVersion); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	watched := watchArguments(t, secret)
+	other := filepath.Join(t.TempDir(), "other")
+	if err := os.WriteFile(other, []byte("sasl "+user+"-1:"+secret+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	plant(t, s, "/hidden", "")
+	if _, err := s.SetACL(t.Context(), "/hidden", []wire.ACL{{Perms: wire.PermAll, Scheme: "sasl", ID: user}}, zk.AnyVersion); err != nil {
+		t.Fatal(err)
+	}
+
+	known := slices.Clip([]string{"--servers", address, "--tls-ca", files.CA, "--auth-file", files.Auth})
+	load := slices.Clip([]string{"run", "barriers", "--set", "sessions=[3]", "--set", "barriers=2", "--set", "repetitions=1", "-q"})
+	share := slices.Clip(append([]string{"run", "quickstart", "-q", "--set", "variants=predecessor", "--set", "sessions=3", "--set", "warmup=0s", "--set", "duration=1s",
+		"--share", "1/1", "--meet", "zk://" + address + "/meeting"}, known...))
+	silent := func(o ending) ending {
+		t.Helper()
+		if strings.Contains(o.stdout+o.stderr, secret) {
+			t.Error("the command shows the password")
+		}
+		return o
+	}
+	for _, c := range []struct {
+		why   string
+		args  []string
+		shown string
+	}{
+		{"with flags", append(load, known...), "sessions authenticate as sasl:" + user + "; ACL of the znodes: shared"},
+		{"as a share that meets on the servers under test", append(share, "--allow-shared"), "sessions authenticate as sasl:" + user},
+		{"below a chroot, each session as somebody else, whose znodes are his own", []string{"run", "quickstart", "-q", "--set", "variants=predecessor",
+			"--set", "sessions=3", "--set", "warmup=0s", "--set", "duration=1s", "--servers", address, "--tls-ca", files.CA, "--tls-resume", "--chroot", "/tenant",
+			"--root", "/mine", "--unused-parent", "--acl", "creator", "--set",
+			`auth=[{scheme: sasl, user: "bench-{session}", password: {file: "` + filepath.Join(filepath.Dir(files.Auth), "password") + `"}}]`},
+			"sessions authenticate as sasl:bench-{session}"},
+	} {
+		dir := filepath.Join(t.TempDir(), "out")
+		t.Log(c.why)
+		silent(newTerminal(t).run(append(c.args, "--out", dir)...)).wantEnd()
+		if notes := strings.Join(result(t, dir).Notes, "\n"); !strings.Contains(notes, c.shown) {
+			t.Errorf("%s: the notes are %q, want %q", c.why, notes, c.shown)
+		}
+		withoutSecret(t, dir, secret)
+	}
+	silent(zkbench(t, append(share, "--out", filepath.Join(t.TempDir(), "out"))...)).want(exitFailed, "the coordinator "+address+" speaks TLS", "--allow-shared")
+	dir := filepath.Join(t.TempDir(), "played")
+	o := silent(zkbench(t, append([]string{"run", "secured", "--set", "secure=none", "--out", dir}, known...)...))
+	o.want(exitOK, "8 trials: ")
+	withoutSecret(t, dir, secret)
+	silent(zkbench(t, append([]string{"clean", "--yes"}, known...)...)).want(exitOK, "no zkbench data under /zkbench")
+
+	for _, c := range []struct {
+		why  string
+		args []string
+		code int
+		says string
+	}{
+		{"plain connections", []string{"--servers", address}, exitFailed, "--tls-ca"},
+		{"no credentials", []string{"--servers", address, "--tls-ca", files.CA}, exitFailed, "--auth-file"},
+		{"a wrong password", []string{"--servers", address, "--tls-ca", files.CA, "--auth-file", wrong}, exitFailed, "wrong user or password"},
+		{"another scheme than the servers want", []string{"--servers", address, "--tls-ca", files.CA, "--auth-file", digest}, exitFailed, "credentials of a scheme that the servers ask for"},
+		{"another authority", []string{"--servers", address, "--tls-ca", "system", "--auth-file", files.Auth}, exitFailed, "give the servers' own authority"},
+		{"another host", append([]string{"--tls-server-name", "other.example"}, known...), exitFailed, "--tls-server-name"},
+		{"a chroot that is missing", append([]string{"--chroot", "/missing"}, known...), exitFailed, "there is no such znode"},
+		{"no CREATE", append([]string{"--root", "/no-create/mine", "--unused-parent"}, known...), exitFailed, "CREATE and DELETE"},
+		{"no DELETE", append([]string{"--root", "/no-delete/mine", "--unused-parent"}, known...), exitFailed, "grant DELETE"},
+		{"an engine without SASL", append([]string{"--engine", "go-zookeeper"}, known...), exitUsage, "has no SASL"},
+		{"a literal secret", append([]string{"--set", "auth=[{scheme: sasl, user: u, password: " + secret + "}]"}, known[:4]...), exitUsage, "a literal secret is refused"},
+		{"a fault that has to read the protocol", append([]string{"--set", "faults=[{at: 1s, kind: cut-reply}]"}, known...), exitUsage, "which TLS hides"},
+	} {
+		dir := filepath.Join(t.TempDir(), "out")
+		t.Run(c.why, func(t *testing.T) {
+			o := silent(newTerminal(t).run(append(append(load, c.args...), "--out", dir)...)).want(c.code, c.says)
+			if _, err := os.Stat(dir); err == nil || strings.Contains(o.stdout, "Result") {
+				t.Error("there is a result")
+			}
+		})
+	}
+	for _, path := range []string{"/", "/no-create", "/no-delete", "/tenant"} {
+		if left, _, err := s.Children(t.Context(), path); err != nil || strings.Contains(strings.Join(left, " "), "mine") || strings.Contains(strings.Join(left, " "), "zkbench") {
+			t.Errorf("%s has %v, %v", path, left, err)
+		}
+	}
+	expiresBeforeTheLoad(t, known)
+	encrypted, stranger := slices.Clip(known[:4]), append(slices.Clip(known[:4]), "--auth-file", other)
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{append([]string{"clean"}, encrypted...), "--auth-file"},
+		{append([]string{"clean", "--chroot", "/missing"}, known...), "there is no such znode"},
+		{append([]string{"clean", "--root", "/hidden"}, stranger...), "give the credentials of the run that made it"},
+		{append([]string{"calibrate", "-q", "--runs", "3", "--for", "100ms", "--sessions", "1"}, encrypted...), "--auth-file"},
+	} {
+		silent(zkbench(t, c.args...)).want(exitFailed, c.says)
+	}
+	silent(zkbench(t, append([]string{"clean", "--root", "/", "--dry-run"}, stranger...)...)).want(exitOK, "not looked into", "/hidden")
+	if o := silent(zkbench(t, append([]string{"limits", "--for", "1s"}, encrypted...)...)); !strings.Contains(strings.Join(strings.Fields(o.stdout), " "), "credentials of a scheme") {
+		t.Errorf("limits without credentials: %s%s", o.stdout, o.stderr)
+	}
+	silent(zkbench(t, append([]string{"limits", "--for", "1s"}, known...)...)).want(exitOK)
+	small := []string{"--set", "variants=predecessor", "--set", "sessions=2", "--set", "warmup=0s", "--set", "duration=300ms", "--set", "drain=5s"}
+	compared, searched := filepath.Join(t.TempDir(), "ab"), filepath.Join(t.TempDir(), "capacity")
+	listen, scraped := freeAddress(t), make(chan string, 1)
+	go func() {
+		scraped <- get(t, "http://"+listen+"/metrics", func(text string) bool { return strings.Contains(text, "zkbench_run_info") })
+	}()
+	for _, c := range []struct {
+		args  []string
+		shown string
+	}{
+		{append([]string{"ab", "--a", "quickstart", "--b", "quickstart", "--pairs", "2", "-q", "--out", compared, "--junit", filepath.Join(t.TempDir(), "junit.xml"), "--metrics-listen", listen},
+			sides(small)...), "INCONCLUSIVE"},
+		{[]string{"calibrate", "-q", "--runs", "3", "--for", "200ms", "--sessions", "2"}, "Loads: up to"},
+		{[]string{"capacity", "locks-open", "--set", "sessions=4", "--set", "locks=2", "--goal", "p50<10s", "--from", "30", "--to", "40", "--block", "200ms", "--budget", "20s", "-q", "--out", searched}, "Result: "},
+	} {
+		o := silent(zkbench(t, append(c.args, known...)...))
+		if !strings.Contains(o.stdout, c.shown) {
+			t.Errorf("%s: exit code %d, the output lacks %q:\n%s%s", c.args[0], o.code, c.shown, o.stdout, o.stderr)
+		}
+	}
+	if strings.Contains(<-scraped, secret) {
+		t.Error("the metrics have the password")
+	}
+	withoutSecret(t, compared, secret) // its runs and their pages among it
+	if probes, _ := filepath.Glob(filepath.Join(searched, probeDir+"*", "run.json")); len(probes) == 0 {
+		t.Error("the search has made no probe")
+	}
+	withoutSecret(t, searched, secret) // its probes among it
+	withoutSecret(t, os.Getenv("XDG_CACHE_HOME"), secret)
+	authenticatesAgain(t, e, user, secret)
+	if n := watched(); n == 0 {
+		t.Error("no arguments of a process were searched")
+	}
+	withoutSecret(t, e.Describe().DataDir, secret) // logs of the servers among it
+}
+
+// expiresBeforeTheLoad opens the session of a verb, which the servers end at once: what is asked of it first says why.
+func expiresBeforeTheLoad(t *testing.T, flags []string) {
+	t.Helper()
+	with := setup()
+	dial := with.Engines[0].DialAs
+	with.Engines[0].DialAs = func(ctx context.Context, servers []string, timeout time.Duration, seed uint64, id access.Identity) (zk.Session, error) {
+		s, err := dial(ctx, servers, timeout, seed, id)
+		if err != nil {
+			return nil, err
+		}
+		killer, _ := zk.AsKiller(s)
+		return s, killer.Expire(ctx)
+	}
+	var who accessFlags
+	f := pflag.NewFlagSet("", pflag.ContinueOnError)
+	servers := f.String("servers", "", "")
+	who.addConnecting(f)
+	if err := f.Parse(flags); err != nil {
+		t.Fatal(err)
+	}
+	as, err := who.load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := with.OpenAs(t.Context(), with.Engines[0].Name, []string{*servers}, cleanTimeout, as); !errors.Is(err, zk.ErrSessionExpired) ||
+		!strings.Contains(err.Error(), "session_timeout") {
+		t.Errorf("a session that the servers have ended: %v, want ErrSessionExpired with a remedy", err)
+	}
+}
+
+// sides gives both sides of a comparison the assignments of a run.
+func sides(sets []string) (all []string) {
+	for _, text := range sets {
+		if text != "--set" {
+			all = append(all, "--a-set", text, "--b-set", text)
+		}
+	}
+	return all
+}
+
+// authenticatesAgain cuts a session off that has made a znode for itself alone: after the reconnection, of which the server knows only that it goes on
+// with the session, it has to be the same user again.
+func authenticatesAgain(t *testing.T, e *local.Local, user, secret string) {
+	t.Helper()
+	p, err := proxy.Start(t.Context(), proxy.Config{Upstreams: e.Addresses(), Encrypted: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	s, err := wire.Dial(t.Context(), wire.Config{Servers: p.Addresses(), SASL: &wire.SASL{User: user, Password: secret}, Dialer: e.Dial,
+		ACL: []wire.ACL{{Perms: wire.PermAll, Scheme: "auth"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if _, err := s.Create(t.Context(), "/own", []byte("mine"), zk.Ephemeral); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if p.Reset(0) == 0 {
+			t.Error("there was no connection to reset")
+		}
+		data, _, err := s.Get(t.Context(), "/own")
+		for errors.Is(err, zk.ErrMaybeApplied) || errors.Is(err, zk.ErrNotSent) { // the connection broke meanwhile
+			data, _, err = s.Get(t.Context(), "/own")
+		}
+		if err != nil || string(data) != "mine" {
+			t.Fatalf("after a reconnection the session reads %q, %v", data, err)
+		}
+	}
+}
+
+// watchArguments searches the arguments of all processes again and again, those of the servers and of whatever a verb starts among them, until stop is
+// called, which tells how many it has read.
+func watchArguments(t *testing.T, secret string) (stop func() int) {
+	t.Helper()
+	if found, _ := filepath.Glob("/proc/[0-9]*/cmdline"); len(found) == 0 {
+		t.Skip("no process tells its arguments here")
+	}
+	done, read := make(chan struct{}), make(chan int, 1)
+	go func() {
+		n := 0
+		for ended := false; !ended; {
+			select {
+			case <-done:
+				ended = true // after a last look
+			case <-time.After(200 * time.Millisecond):
+			}
+			found, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+			for _, path := range found {
+				text, err := os.ReadFile(path)
+				if err == nil {
+					n++
+				}
+				if strings.Contains(string(text), secret) {
+					t.Errorf("%s has the password", path)
+				}
+			}
+		}
+		read <- n
+	}()
+	var once sync.Once
+	end := func() int {
+		once.Do(func() { close(done) })
+		n := <-read
+		read <- n
+		return n
+	}
+	t.Cleanup(func() { end() }) // a test that ends before
+	return end
+}
+
+// withoutSecret searches all files below a directory, but for those that are there for secrets.
+func withoutSecret(t *testing.T, dir, secret string) {
+	t.Helper()
+	read := 0
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && d.Name() == "secrets" {
+			return fs.SkipDir
+		}
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if strings.Contains(string(text), secret) {
+			t.Errorf("%s has the password", path)
+		}
+		read++
+		return err
+	})
+	if err != nil || read == 0 {
+		t.Errorf("%d files of the result were searched, %v", read, err)
+	}
+}
+
+// Each value of the axis secure has an ensemble of its own, and what its connections cost stands in one table. Sessions that resume make fewer full
+// handshakes than connections.
+func TestWhatSecurityCosts(t *testing.T) {
+	ensembletest.NeedServers(t)
+	dir := filepath.Join(t.TempDir(), "out")
+	o := newTerminal(t).run("run", "quickstart", "-q", "--ensemble", "local:1", "--set", "secure=[none,tls-resumed]", "--set", "variants=predecessor", "--set", "sessions=8",
+		"--set", "warmup=0s", "--set", "duration=2s", "--set", "faults=[{at: 500ms, kind: reset}]", "--out", dir)
+	o.wantEnd()
+	doc := result(t, dir)
+	if len(doc.Cells) != 2 || len(doc.Environments) != 2 {
+		t.Fatalf("%d cells on %d ensembles, want one on each of two", len(doc.Cells), len(doc.Environments))
+	}
+	for i, want := range []string{"none", "tls-resumed"} {
+		c := doc.Cells[i]
+		if c.Parameters["secure"] != want || c.Environment != i {
+			t.Errorf("cell %d is secured by %v on ensemble %d, want %s", i, c.Parameters["secure"], c.Environment, want)
+		}
+		count := func(op string) int64 { return c.Latency[op+".service"].Count }
+		if tcp, session := count("connect-tcp"), count("connect-session"); tcp < 8 || session < 8 {
+			t.Errorf("%s: %d and %d times a connection was made again, want 8 or more", want, tcp, session)
+		}
+		if full, resumed := count("connect-tls"), count("connect-tls-resumed"); (full+resumed > 0) != (i == 1) || i == 1 && resumed == 0 {
+			t.Errorf("%s: %d full handshakes of TLS, %d resumed", want, full, resumed)
+		}
+		if len(c.Faults) != 1 || c.Faults[0].SessionsCut == nil || *c.Faults[0].SessionsCut != 8 {
+			t.Errorf("%s: the faults are %+v, want one that cut 8 clients off", want, c.Faults)
+		}
+	}
+	if text := strings.Join(strings.Fields(o.stdout), " "); !strings.Contains(text, "predecessor secure=none reset 8 ") || !strings.Contains(text, "predecessor secure=tls-resumed reset 8 ") {
+		t.Errorf("the report has no table of both:\n%s", o.stdout)
+	}
+	zkbench(t, "validate-result", dir).want(exitOK)
+}
+
+// Servers that want a certificate of the client and a digest credential: the verbs load them, and say what is missing.
+func TestCertificatesAndDigests(t *testing.T) {
+	e := ensembletest.Start(t, 1, func(cfg *local.Config) {
+		cfg.Secure = ensemble.SecureMTLS
+		cfg.Extra = map[string]string{"enforce.auth.enabled": "true", "enforce.auth.schemes": "digest"}
+	})
+	files, address := e.Credentials(), e.Addresses()[0]
+	dir := t.TempDir()
+	auth, sasl := filepath.Join(dir, "auth"), filepath.Join(dir, "sasl")
+	for path, text := range map[string]string{auth: "digest ada:sesame\n", sasl: "sasl ada:sesame\n"} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	plain := []string{"--servers", address, "--tls-ca", files.CA}
+	certified := slices.Concat(plain, []string{"--tls-cert", filepath.Join(filepath.Dir(files.CA), "clients")})
+	known := slices.Concat(certified, []string{"--auth-file", auth})
+	small := []string{"-q", "--set", "variants=predecessor", "--set", "sessions=3", "--set", "warmup=0s", "--set", "duration=300ms", "--set", "repetitions=1"}
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{nil, "x509 (4 certificates in turn)"},
+		{[]string{"--acl", "creator"}, "ACL of the znodes: creator"},
+		{[]string{"--engine", "go-zookeeper"}, "sessions authenticate as digest:ada and x509"},
+		{[]string{"--share", "1/1", "--meet", "zk://" + address + "/meeting", "--allow-shared"}, "sessions authenticate as digest:ada and x509"},
+	} {
+		dir := out(t)
+		o := zkbench(t, slices.Concat([]string{"run", "quickstart", "--out", dir}, small, known, c.args)...)
+		if o.code != exitOK && o.code != exitUnknown { // on a slow machine a short load is no evidence
+			t.Fatalf("%v: exit code %d\n%s", c.args, o.code, o.stderr)
+		}
+		if notes := strings.Join(result(t, dir).Notes, "\n"); !strings.Contains(notes, c.says) {
+			t.Errorf("%v: the notes are %q, want %q", c.args, notes, c.says)
+		}
+	}
+	zkbench(t, slices.Concat([]string{"clean", "--yes"}, known)...).want(exitOK, "no zkbench data under /zkbench")
+	zkbench(t, slices.Concat([]string{"limits", "--for", "1s"}, known)...).want(exitOK)
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{plain, "it wants a certificate of the client; give --tls-cert"},
+		{certified, "requires authentication (error -124"},
+		{slices.Concat(certified, []string{"--engine", "go-zookeeper"}), "requires authentication (error -124"},
+		{slices.Concat(certified, []string{"--auth-file", sasl}), "--auth-file"},
+	} {
+		zkbench(t, slices.Concat([]string{"run", "quickstart", "--out", out(t)}, small, c.args)...).want(exitFailed, c.says)
+	}
+}
+
+// Servers that speak TLS 1.3 alone are loaded, and what they refuse is told although the client's handshake ends before they look at its certificate. Its cipher suites
+// have to be named: ZooKeeper 3.8.0 has those of TLS 1.2 by default, and then ends every handshake.
+func TestServersThatSpeakTLS13Alone(t *testing.T) {
+	e := ensembletest.Start(t, 1, func(cfg *local.Config) {
+		cfg.Secure = ensemble.SecureMTLS
+		cfg.Extra = map[string]string{"ssl.enabledProtocols": "TLSv1.3", "ssl.ciphersuites": "TLS_AES_128_GCM_SHA256"}
+	})
+	files := e.Credentials()
+	plain := []string{"run", "quickstart", "-q", "--set", "variants=predecessor", "--set", "sessions=2", "--set", "warmup=0s", "--set", "duration=300ms",
+		"--servers", e.Addresses()[0], "--tls-ca", files.CA}
+	known := slices.Concat(plain, []string{"--tls-cert", files.Cert, "--tls-key", files.Key})
+	for _, engine := range []string{"native", "go-zookeeper"} {
+		dir := out(t)
+		o := zkbench(t, slices.Concat(known, []string{"--engine", engine, "--out", dir})...)
+		if o.code != exitOK && o.code != exitUnknown { // on a slow machine a short load is no evidence
+			t.Fatalf("%s: exit code %d\n%s", engine, o.code, o.stderr)
+		}
+		if notes := strings.Join(result(t, dir).Notes, "\n"); !strings.Contains(notes, "TLS 1.3 with TLS_AES_128_GCM_SHA256") {
+			t.Errorf("%s: the notes are %q, want TLS 1.3", engine, notes)
+		}
+	}
+	zkbench(t, append(plain, "--out", out(t))...).want(exitFailed, "it wants a certificate of the client; give --tls-cert")
+}
+
+// A certificate that has expired ends each verb before any load, with the remedy.
+func TestAnExpiredCertificateEndsEveryVerb(t *testing.T) {
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"localhost"}, NotBefore: time.Now().Add(-2 * time.Hour), NotAfter: time.Now().Add(-time.Hour),
+		IsCA: true, BasicConstraintsValid: true}
+	der, err := x509.CreateCertificate(rand.Reader, own, own, private.Public(), private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ca := file(t, "ca.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})))
+	l, err := tls.Listen("tcp", "localhost:0", &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: private}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				io.Copy(io.Discard, c)
+				c.Close()
+			}()
+		}
+	}()
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	for _, args := range [][]string{{"run", "quickstart", "--out", out(t)}, {"ab", "--a", "quickstart", "--b", "quickstart", "--out", out(t)},
+		{"capacity", "locks-open", "--goal", "p99<50ms", "--out", out(t)}, {"calibrate"}, {"clean"}, {"limits", "--for", "1s"}} {
+		zkbench(t, append(args, "--servers", "localhost:"+port, "--tls-ca", ca)...).want(exitFailed, "the server's certificate has expired at", "renew it on the server")
+	}
+}
+
+func TestSecuringWhatCannotBe(t *testing.T) {
+	zkbench(t, "up", "--secure", "kerberos").want(exitUsage, "expected tls, tls-resumed, mtls, sasl, digest")
+	zkbench(t, "run", "quickstart", "--servers", "localhost:1", "--set", "secure=tls").want(exitUsage, "secure is for ensembles that zkbench starts")
+	zkbench(t, "run", "quickstart", "--servers", "localhost:1", "--set", "secure=[none,tls]").want(exitUsage, "leave --servers out")
+	zkbench(t, "run", "quickstart", "--set", "secure=tls", "--set", "faults=[{at: 1s, kind: cut-reply}]").want(exitUsage, "which TLS hides")
+	zkbench(t, "clean", "--servers", "localhost:1", "--tls-cert", "x").want(exitUsage, "need --tls-ca")
+	for _, verb := range []string{"clean", "limits"} { // they make no znodes that anybody else uses
+		zkbench(t, verb, "--servers", "localhost:1", "--acl", "creator").want(exitUsage, "unknown flag: --acl")
+	}
+	zkbench(t, "run", "quickstart", "--servers", "localhost:1", "--tls-key", "x").want(exitUsage, "required field ca is missing")
+	zkbench(t, "run", "published", "--servers", "localhost:1", "--tls-ca", "system").want(exitUsage, "is played on servers without auth")
+	zkbench(t, "ab", "--a", "quickstart", "--b", "quickstart", "--auth-file", "/missing").want(exitUsage, "/missing: no such file")
+}

@@ -1,0 +1,35 @@
+package command
+
+import (
+	"context"
+
+	"github.com/zkbench/zkbench/finished"
+	"github.com/zkbench/zkbench/results"
+)
+
+func (a *app) trend(_ context.Context, args []string) error {
+	f := a.flags("trend DIR...", `Finds where a series of runs changed, metric by metric, with the run before and the run after: change points by E-divisive means.
+Each directory is a result, or a directory of results; they are taken in the order of time. What the environments of the two runs differ in
+is told beside each change.
+Exit codes: 0 no change for the worse, 3 the last change of a metric is a regression beyond the minimum effect, 5 too few runs to find any.`)
+	o := a.offline(f, "trend", results.TrendSchema)
+	f.StringArrayVar(&o.Ignore, "ignore", nil, "let this part of the load, or the variant, differ between runs; may be repeated")
+	if err := parse(f, args); err != nil {
+		return err
+	}
+	if f.NArg() == 0 {
+		return usagef("trend takes the directories of results, or one with all of them")
+	}
+	if err := o.begin(); err != nil {
+		return err
+	}
+	runs, err := finished.Read(f.Args()...)
+	if err != nil {
+		return o.told.failed(a, err)
+	}
+	doc, err := finished.Trend(runs, o.Options)
+	if err != nil {
+		return o.told.failed(a, err)
+	}
+	return o.end(results.Document{Trend: doc}, doc.Exit)
+}

@@ -1,0 +1,79 @@
+package command
+
+import (
+	"regexp"
+	"runtime/debug"
+)
+
+// versionText is the version of this binary, by what the build says of its source.
+func versionText() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	return versionOf(info)
+}
+
+// modulePath is zkbench's, as go.mod has it.
+const modulePath = "github.com/zkbench/zkbench"
+
+// versionOf is the tag of the source, v1.2.3, or devel and its revision. A program with recipes of its own has zkbench as a module that it depends on, and
+// tells its own version too.
+func versionOf(info *debug.BuildInfo) string {
+	if info.Main.Path == modulePath || info.Main.Path == "" {
+		return versionOfMain(info)
+	}
+	version := "devel" // a directory that the program's go.mod replaces it by
+	for _, m := range info.Deps {
+		if m.Path != modulePath {
+			continue
+		}
+		if m.Replace != nil {
+			m = m.Replace
+		}
+		if m.Version != "" && m.Version != "(devel)" {
+			version = moduleVersion(m.Version)
+		}
+	}
+	return version + " in " + info.Main.Path + " " + versionOfMain(info)
+}
+
+// versionOfMain is that of the module of the command itself: a tag, or the revision of the working directory that it was built in.
+func versionOfMain(info *debug.BuildInfo) string {
+	revision, dirty := "", ""
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			revision = s.Value[:min(12, len(s.Value))]
+		case "vcs.modified":
+			if s.Value == "true" {
+				dirty = changed
+			}
+		}
+	}
+	switch v := info.Main.Version; {
+	case v != "" && v != "(devel)" && !pseudo.MatchString(v):
+		return moduleVersion(v)
+	case revision != "":
+		return "devel-" + revision + dirty
+	case v != "" && v != "(devel)": // go install MODULE/cmd/zkbench@REVISION
+		return moduleVersion(v)
+	}
+	return "devel"
+}
+
+// changed is the end of the version of a source that was changed and not committed.
+const changed = "+changes"
+
+// pseudo is what Go calls a revision without a tag: v0.0.0-20260102030405-0123456789ab, with another beginning after a tag.
+var pseudo = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+-(?:.*\.)?[0-9]{14}-([0-9a-f]{12})(\+.*)?$`)
+
+// moduleVersion is a version of Go's in zkbench's form.
+func moduleVersion(v string) string {
+	if m := pseudo.FindStringSubmatch(v); m != nil {
+		v = "devel-" + m[1] + m[2]
+	}
+	return dirtyEnd.ReplaceAllString(v, changed)
+}
+
+var dirtyEnd = regexp.MustCompile(`\+dirty$`)

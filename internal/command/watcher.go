@@ -1,0 +1,123 @@
+package command
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/zkbench/zkbench/bench"
+	"github.com/zkbench/zkbench/exporter"
+)
+
+// watching is how somebody looks on while a command makes runs.
+type watching struct {
+	quiet            bool
+	progress, listen string
+}
+
+func (w *watching) flags(f *pflag.FlagSet) {
+	f.BoolVarP(&w.quiet, "quiet", "q", false, "no progress, as --progress none")
+	f.StringVar(&w.progress, "progress", progressAuto, "auto, json (an object a second on standard error), or none")
+	f.StringVar(&w.listen, "metrics-listen", "", "serve metrics for Prometheus at this `address` while it goes on, such as 127.0.0.1:9464")
+}
+
+// check says what is wrong with the flags, once they are parsed.
+func (w *watching) check(a *app) error {
+	if w.quiet {
+		w.progress = progressNone
+	}
+	if err := checkProgress(w.progress); err != nil {
+		return err
+	}
+	w.quiet = w.progress == progressNone
+	if _, is := a.stderr.(*messages); w.progress == progressJSON && !is {
+		a.stderr = &messages{a.stderr}
+	}
+	return nil
+}
+
+// messages has each line that is written to it as an object of --progress json: whatever a command says in words is told like this.
+type messages struct{ w io.Writer }
+
+func (m *messages) Write(text []byte) (int, error) {
+	p := &jsonProgress{w: m.w, now: time.Now}
+	for line := range strings.Lines(string(text)) {
+		if line = strings.TrimSpace(line); line != "" {
+			p.update(bench.Update{Message: line})
+		}
+	}
+	return len(text), nil
+}
+
+// standardError is the stream itself, for progress and for what others read there.
+func (a *app) standardError() io.Writer {
+	if m, is := a.stderr.(*messages); is {
+		return m.w
+	}
+	return a.stderr
+}
+
+// watcher shows a command that goes on: on standard error, and to Prometheus. Its methods are called by one goroutine at a time.
+type watcher struct {
+	a        *app
+	kind     string
+	shown    progress
+	exported *exporter.Exporter // nil: nobody asked for it
+	said     map[string]bool    // what is said once, of a command that makes several runs; nil: each is said
+}
+
+// watch begins to show. Where a command makes several runs, each is shown on a terminal or as JSON, and elsewhere what the command tells is enough.
+// The error says that nobody can listen at the address for metrics.
+func (a *app) watch(as watching, run exporter.Run, several bool) (*watcher, error) {
+	w := &watcher{a: a, kind: as.progress, shown: newProgress(a.standardError(), as.progress)}
+	if several {
+		w.said = map[string]bool{}
+		if _, sparse := w.shown.(*lines); sparse {
+			w.shown = silence{}
+		}
+	}
+	if as.listen == "" {
+		return w, nil
+	}
+	x, err := exporter.Listen(as.listen, run)
+	if err != nil {
+		return nil, err
+	}
+	w.exported = x
+	w.tell("metrics for Prometheus at http://%s/metrics", x.Address())
+	return w, nil
+}
+
+// update takes in a state of a run.
+func (w *watcher) update(u bench.Update) {
+	if w.exported != nil {
+		w.exported.Update(u)
+	}
+	switch {
+	case w.said == nil || u.Message == "" || w.kind == progressJSON:
+		w.shown.update(u)
+	case !w.said[u.Message]: // each run says the same of the servers
+		w.said[u.Message] = true
+		w.tell("%s", u.Message)
+	}
+}
+
+// tell says a line above what is drawn; it is a message of its own in JSON.
+func (w *watcher) tell(format string, args ...any) {
+	if w.kind == progressJSON {
+		w.shown.update(bench.Update{Message: fmt.Sprintf(format, args...)})
+		return
+	}
+	w.shown.clear()
+	w.a.tell(w.kind == progressNone, format, args...)
+}
+
+func (w *watcher) close() {
+	w.shown.clear()
+	if w.exported != nil {
+		w.exported.Close() // what was being scraped is lost with the run
+	}
+}

@@ -1,0 +1,99 @@
+package command
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// yours is the program of docs/your-own-recipe.md as somebody has it: a module of its own, that depends on zkbench.
+func yours(t *testing.T, change ...string) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	put := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files, err := filepath.Glob("testdata/yours/*.go")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		text := read(t, file)
+		if filepath.Base(file) == "lock.go" && len(change) > 0 {
+			changed := strings.NewReplacer(change...).Replace(text)
+			if changed == text {
+				t.Fatalf("%s has no %q", file, change[0])
+			}
+			text = changed
+		}
+		put(filepath.Base(file), text)
+	}
+	home, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The requirements are zkbench's, so that nothing has to be looked up.
+	put("go.mod", strings.Replace(read(t, "../../go.mod"), "module "+modulePath+"\n", "module example.com/yours\n", 1)+
+		"\nrequire "+modulePath+" v0.0.0\n\nreplace "+modulePath+" => "+home+"\n")
+	put("go.sum", read(t, "../../go.sum"))
+	return dir
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// goTool has the go command do something in a directory.
+func goTool(t *testing.T, dir string, args ...string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off", "GOPROXY=off")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+}
+
+// The program of the document keeps the promises of a lock, and is zkbench with one lock more: what lists, checks, measures, judges and shows knows it.
+func TestAProgramWithALockOfYoursIsZkbench(t *testing.T) {
+	address, dir := servers.Get(t, 1).Addresses()[0], yours(t)
+	goTool(t, dir, "test", ".")
+	goTool(t, dir, "build", "-o", "yours", ".")
+	run := func(args ...string) ending {
+		t.Helper()
+		return toTheEnd(t, exec.CommandContext(t.Context(), filepath.Join(dir, "yours"), args...))
+	}
+
+	run("version").want(exitOK, "zkbench devel in example.com/yours devel")
+	run("list", "yours").want(exitOK, "lock/yours", "each waits for the one before it")
+	run("validate", "quickstart", "--set", "variants=[yours]").want(exitOK, "valid")
+	run("validate", "quickstart", "--set", "variants=[your]").want(exitUsage, `did you mean "yours"?`)
+	to := filepath.Join(dir, "result")
+	run("run", small(t, "variants: [predecessor, yours]"), "--servers", address, "--out", to).wantEnd()
+	for i, c := range result(t, to).Cells {
+		if want := []string{"predecessor", "yours"}[i]; c.Variant != want || c.Done["acquire"] == 0 || len(c.Checks) < 3 {
+			t.Errorf("cell %d is of %s, %v, checked for %v", i, c.Variant, c.Done, c.Checks)
+		}
+	}
+	run("report", to).want(exitOK, "yours")
+	run("run", small(t, "variants: yours", "options: {layout: kazoo}"), "--servers", address).want(exitUsage, "it has no options")
+	run("run", "published", "--servers", address, "--set", "variants=[yours]", "--quiet", "--out", filepath.Join(dir, "published")).
+		want(exitOK, "42 trials", "42 passed as expected")
+}
+
+// A lock that does not wait for the one before it is convicted.
+func TestAWrongLockOfYoursIsCaught(t *testing.T) {
+	address, dir := servers.Get(t, 1).Addresses()[0], yours(t, "before := predecessor(names, own)", `before := ""`)
+	goTool(t, dir, "build", "-o", "yours", ".")
+	toTheEnd(t, exec.CommandContext(t.Context(), filepath.Join(dir, "yours"), "run", small(t, "variants: yours"), "--servers", address,
+		"--out", filepath.Join(dir, "result"))).want(exitViolated, "VIOLATED")
+}
