@@ -64,7 +64,7 @@ func (w *walk) confirm() (confirmed, bool) {
 		if w.upper != failed {
 			break
 		}
-		if c.high = w.high.judge(w); c.low.Decision != Pass || c.high.Decision != Fail {
+		if c.high = w.high.judge(w); !w.mayPass(c.low) || c.high.Decision != Fail {
 			break
 		}
 		if ok := w.watch(&c); !ok || c.low.Decision != Pass {
@@ -77,7 +77,7 @@ func (w *walk) confirm() (confirmed, bool) {
 
 // watch has a low end measured for longer where stops are rare: of few blocks most have none.
 func (w *walk) watch(c *confirmed) bool {
-	for left := w.vigil(); left > 0 && c.low.Decision == Pass; left = w.vigil() {
+	for left := w.vigil(); left > 0 && w.mayPass(c.low); left = w.vigil() {
 		n := min(left, watchBlocks)
 		if _, ok := w.ask(Probe{Purpose: Confirm, Load: w.low.load, Min: n, Max: n, Confirmation: w.confirmations}); !ok {
 			return false

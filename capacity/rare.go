@@ -62,6 +62,9 @@ func (w *walk) vigil() int {
 	if !w.rare(w.low.load) {
 		return 0
 	}
+	if w.last && w.low.judge(w).Decision != Pass {
+		return watchBlocks
+	}
 	begun := w.begun
 	if begun == 0 {
 		begun = w.spent
@@ -69,6 +72,27 @@ func (w *walk) vigil() int {
 	watch := min(max(vigilShare*float64(w.plan.Budget-begun), leastVigil*float64(w.plan.Budget)), float64(maxVigil))
 	return int(math.Ceil(watch/float64(w.plan.block(w.low.load, Confirm)))) - len(w.low.fresh.blocks)
 }
+
+// lastShare of the budget is what is left for the last low end, where stops are rare and no load near it is known to pass: it is away from the one that stayed undecided,
+// where the bursts of that one are not expected, and is watched to the end. Less time at each of several loads tells of none that it passes.
+const (
+	lastShare = 0.2
+	away      = 1.1 * near
+)
+
+// late reports whether it is time for the last low end.
+func (w *walk) late() bool {
+	return w.rare(w.low.load) && float64(w.plan.Budget-w.spent) < lastShare*float64(w.plan.Budget) && w.passing() < w.low.load/away
+}
+
+// mayPass reports whether the low end passes, or, if it is the last one, may yet.
+func (w *walk) mayPass(low Judgement) bool {
+	return low.Decision == Pass || w.last && low.Decision == Undecided
+}
+
+// rareTail is how probable the late operations may be, at a load that just meets the goal, for the load to pass. Bursts are told from the few that were seen, which is careful:
+// in simulations 1 in 50 of the low ends of searches that end between two loads is above the capacity, and with tail for it one of 300.
+const rareTail = 0.06
 
 // between ends a search that has no time left to confirm what rare stops do: all that was measured says between which loads the capacity is.
 func (w *walk) between() {
@@ -89,7 +113,7 @@ func (w *walk) passes(place int, goals []Goal) (passes float64) {
 	w.ranges(func(from, to float64, blocks []Block) {
 		burst := bursts(place+len(goals), w.evidence(from/2, max(to, from*near)))
 		for i, g := range goals {
-			if e := estimate(blocks, place+i, burst[place+i]); g.Share > 0 && (e.ratio(g.Share) >= 0 || e.atMost(g.Share) > tail) {
+			if e := estimate(blocks, place+i, burst[place+i]); g.Share > 0 && (e.ratio(g.Share) >= 0 || e.atMost(g.Share) > rareTail) {
 				return
 			}
 		}

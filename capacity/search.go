@@ -124,6 +124,7 @@ type walk struct {
 	low, high     end // the bracket
 	upper         upper
 	begun         time.Duration // when the confirmation of this bracket began; 0 before
+	last          bool          // the low end is the last one that there is time for
 	confirmations int
 	refuted       int     // how often fresh samples refuted an end
 	widened       int     // how often an end stayed undecided
@@ -283,6 +284,9 @@ func (w *walk) widen(c confirmed) bool {
 	}
 	step := 1 + w.plan.Width*math.Pow(2, float64(doublings))
 	if c.low.Decision != Pass {
+		if w.late() {
+			w.last, step = true, away
+		}
 		w.low = end{load: w.low.load / step}
 	}
 	if w.upper == failed && c.high.Decision != Fail {

@@ -8,6 +8,7 @@ package capacity_test
 import (
 	"flag"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -49,6 +50,29 @@ func TestCapacitiesAreFound(t *testing.T) {
 				t.Errorf("a search took %v, its budget is %v", tally.Longest, budget)
 			}
 		})
+	}
+}
+
+// In a short search of a server that stops for long now and then, the lower end is mostly of use, and hardly ever above the capacity.
+func TestTheLowerEndOfShortSearches(t *testing.T) {
+	scenarios := simulated.Scenarios()
+	stops := scenarios[slices.IndexFunc(scenarios, func(s simulated.Scenario) bool { return s.Wide })]
+	stops.Plan.Budget, stops.Plan.Block = 170*time.Second, time.Second
+	between, useful, wrong := 0, 0, 0
+	for seed := range uint64(100) {
+		stops.Plan.Seed = seed
+		if r := stops.Server.Search(stops.Plan); r.Outcome == capacity.Between {
+			between++
+			if r.Interval.Low > stops.Truth/2 {
+				useful++
+			}
+			if r.Interval.Low > stops.Truth {
+				wrong++
+			}
+		}
+	}
+	if between == 0 || useful*2 < between || wrong*20 > between {
+		t.Errorf("of 100 searches %d ended between two loads; the lower end is more than half of the capacity in %d, above it in %d", between, useful, wrong)
 	}
 }
 

@@ -116,8 +116,12 @@ func capacitySentences(doc results.Capacity) (lines []string) {
 			loadText(doc.Failed), atP99(doc, doc.Failed, "fail"), phrase.Count(doc.Confirmations, "confirmation"), phrase.Number(plannedShare**of, 3), 100*plannedShare, words))
 	}
 	if doc.Outcome == between && doc.Low != nil {
-		lines = append(lines, fmt.Sprintf("Stops that make many operations late at once are rarer than the probes are long. Plan for at most %s (%.0f %% of the lower end), find what stops the servers "+
-			"(garbage collection, a slow disk, a busy host), or search with a longer --budget.", phrase.Number(plannedShare**doc.Low, 3), 100*plannedShare))
+		plan := fmt.Sprintf("Plan for at most %s (%.0f %% of the lower end), find", phrase.Number(plannedShare**doc.Low, 3), 100*plannedShare)
+		if doc.Plan != nil && *doc.Low <= doc.Plan.From {
+			plan = "Too few were seen to say of any load above the lowest that it passes. Find"
+		}
+		lines = append(lines, "Stops that make many operations late at once are rarer than the probes are long. "+plan+
+			" what stops the servers (garbage collection, a slow disk, a busy host), or search with a longer --budget.")
 	}
 	if doc.Outcome == "limited" {
 		lines = append(lines, "More load needs more of zkbench: more CPUs for it, servers that do not share its machine, or several hosts that search together (--share and --meet, docs/fleet.md).")

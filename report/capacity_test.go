@@ -32,6 +32,17 @@ func TestProbesFitTheWidth(t *testing.T) {
 	}
 }
 
+// A search that ended between two loads says what to plan for; where only the lowest load is known to pass, that nothing higher is.
+func TestWhatIsKnownBetweenTwoLoads(t *testing.T) {
+	for low, want := range map[float64]string{8183: "Plan for at most 6140 (75 % of the lower end), find what", 400: "say of any load above the lowest that it passes. Find what"} {
+		high := 14070.0
+		doc := results.Capacity{Outcome: "between", Goals: []string{"p99<50ms"}, Low: &low, High: &high, Plan: &results.CapacityPlan{From: 400}}
+		if said := strings.Join(capacitySentences(doc), " "); !strings.Contains(said, want) || strings.Contains(said, "at most 300") {
+			t.Errorf("from %v: %s, want %q", low, said, want)
+		}
+	}
+}
+
 // Searches on several ensembles are beside each other, and each is a test case by its name.
 func TestLadder(t *testing.T) {
 	figure := func(x float64) *float64 { return &x }
