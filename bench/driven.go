@@ -12,6 +12,7 @@ import (
 	"github.com/zkbench/zkbench/drivers"
 	"github.com/zkbench/zkbench/ensemble"
 	"github.com/zkbench/zkbench/internal/phrase"
+	"github.com/zkbench/zkbench/internal/program"
 	"github.com/zkbench/zkbench/internal/sleep"
 	"github.com/zkbench/zkbench/profiles"
 	"github.com/zkbench/zkbench/results"
@@ -60,21 +61,21 @@ func (b Setup) programs(p profiles.Profile) (all []string) {
 func (r *runner) greetDrivers(ctx context.Context) error {
 	r.hellos = map[string]drivers.Hello{}
 	kind, _ := r.workload(r.profile.Workload)
-	for _, program := range r.programs(r.profile) {
-		command, err := drivers.Find(program)
+	for _, name := range r.programs(r.profile) {
+		command, err := drivers.Find(name)
 		if err != nil {
 			return err
 		}
 		p, err := drivers.Start(ctx, command)
 		if err != nil {
-			return fmt.Errorf("%w\n'zkbench driver check %s' tells more", err, program)
+			return fmt.Errorf("%w\n'%s driver check %s' tells more", err, program.Name(), name)
 		}
-		r.hellos[program] = p.Hello
+		r.hellos[name] = p.Hello
 		if err := p.Close(); err != nil {
 			return err
 		}
-		if v, _ := kind.Find(profiles.DriverPrefix + program); !p.Hello.Knows(v.Can) {
-			return fmt.Errorf("driver %s does not support the workload %s: its hello lists %s (expected %s)", program, kind.Name, strings.Join(p.Hello.Can, ", "), v.Can)
+		if v, _ := kind.Find(profiles.DriverPrefix + name); !p.Hello.Knows(v.Can) {
+			return fmt.Errorf("driver %s does not support the workload %s: its hello lists %s (expected %s)", name, kind.Name, strings.Join(p.Hello.Can, ", "), v.Can)
 		}
 	}
 	return r.needStores(ctx)

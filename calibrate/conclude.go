@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/zkbench/zkbench/internal/phrase"
+	"github.com/zkbench/zkbench/internal/program"
 	"github.com/zkbench/zkbench/results"
 	"github.com/zkbench/zkbench/stats"
 )
@@ -84,7 +85,7 @@ func sentences(doc results.Calibration, trust results.Trust) (all []string) {
 	}
 	runs := len(doc.Work[0].Rates)
 	say("Differences: of %d identical runs the fastest had %s more throughput than the slowest; comparing two single runs shows nothing below that.", runs, percent(trust.Single))
-	say("Ten pairs of 'zkbench ab', with runs of %s, should show throughput differences of about %s and more.", phrase.Seconds(doc.RunSeconds), percent(trust.Pairs))
+	say("Ten pairs of '%s ab', with runs of %s, should show throughput differences of about %s and more.", program.Name(), phrase.Seconds(doc.RunSeconds), percent(trust.Pairs))
 	if trust.Single > busy {
 		say("That is a lot: the machine has other work, or its disk is slow at times. Calibrate again when it is quiet; loads and differences hold for the time of the measurement.")
 	}

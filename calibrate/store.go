@@ -9,11 +9,12 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/zkbench/zkbench/internal/program"
 	"github.com/zkbench/zkbench/results"
 )
 
 // ErrNone says that this machine has no calibration: none was stored, or it is of another host or of before the last start.
-var ErrNone = errors.New("no calibration of this machine ('zkbench calibrate' makes one)")
+var ErrNone = fmt.Errorf("no calibration of this machine ('%s calibrate' makes one)", program.Name())
 
 // File is where the calibration of this user is stored: zkbench/calibration.json in the cache directory.
 func File() (string, error) {
@@ -66,7 +67,7 @@ func Read() (*results.Calibration, error) {
 	}
 	var doc results.Calibration
 	if err := json.Unmarshal(text, &doc); err != nil {
-		return nil, fmt.Errorf("%s: %w; 'zkbench calibrate' replaces it", path, err)
+		return nil, fmt.Errorf("%s: %w; '%s calibrate' replaces it", path, err, program.Name())
 	}
 	host, boot := Here()
 	if doc.Schema != results.CalibrationSchema || doc.Host != host || doc.BootID != boot {

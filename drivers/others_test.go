@@ -126,6 +126,7 @@ func curator(t *testing.T, e *local.Local) {
 		t.Error(err)
 	}
 	curatorShares(t, f)
+	curatorQueue(t, f)
 	if known := f.Figures(); known.Name != "curator" || known.Version == "" || known.Ended != 0 {
 		t.Errorf("%+v", known)
 	}
@@ -192,11 +193,48 @@ func curatorShares(t *testing.T, f *drivers.Fleet) {
 	released(sem[2].Release(t.Context()))
 }
 
+// curatorQueue tests that a take which was canceled or came to its deadline has taken nothing, then or later.
+func curatorQueue(t *testing.T, f *drivers.Fleet) {
+	producer, consumer := queueOf(dial(t, f, 0)), queueOf(dial(t, f, 1))
+	puts := func(from, to int) {
+		t.Helper()
+		for i := from; i <= to; i++ {
+			if _, err := producer.Put(t.Context(), recipes.Item{Data: []byte{byte(i), 0xff, 0}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	takes := func(q recipes.Queue, from, to int) {
+		t.Helper()
+		for i := from; i <= to; i++ {
+			if it, err := q.Take(t.Context()); err != nil || !slices.Equal(it.Data, []byte{byte(i), 0xff, 0}) {
+				t.Fatalf("take %d: %+v, %v", i, it, err)
+			}
+		}
+	}
+	puts(1, 3)
+	takes(consumer, 1, 3)
+	canceled, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(100*time.Millisecond, cancel)
+	if it, err := consumer.Take(canceled); !errors.Is(err, context.Canceled) || errors.Is(err, recipes.ErrInDoubt) {
+		t.Errorf("take of nothing that is canceled: %+v, %v", it, err)
+	}
+	limited, end := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer end()
+	if it, err := consumer.Take(limited); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, recipes.ErrInDoubt) {
+		t.Errorf("take of nothing up to a deadline: %+v, %v", it, err)
+	}
+	puts(4, 4)
+	takes(producer, 4, 4)
+	time.AfterFunc(100*time.Millisecond, func() { producer.Put(t.Context(), recipes.Item{Data: []byte{5, 0xff, 0}}) })
+	takes(consumer, 5, 5) // which waits for it
+}
+
 func kazoo(t *testing.T, e *local.Local) {
 	ensembletest.Need(t, "python3-kazoo:/usr/lib/python3/dist-packages/kazoo")
 	c := onServer(t, e, "/kit", "./kazoo/driver.py")
-	c.Steps = []string{"requests", "exclusion", "turmoil", "try", "deadline", "cancellation", "close", "death", "queue", "q-turmoil", "q-claims", "q-death", "end"}
-	conforms(t, c, 14)
+	c.Steps = []string{"requests", "exclusion", "turmoil", "try", "deadline", "cancellation", "close", "death", "semaphore", "sem-turmoil", "queue", "q-turmoil", "q-claims", "q-death", "end"}
+	conforms(t, c, 16)
 	// kazoo's reader waits for the writer behind it, which waits for the reader: https://github.com/python-zk/kazoo/issues/649, in all versions before 2.9.0.
 	c.Dir, c.Steps, c.Patience = "/shared", []string{"read-write"}, 10*time.Second
 	if err := c.Child(t.Context(), c.Dir); err != nil {

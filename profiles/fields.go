@@ -67,9 +67,9 @@ func head() []Field {
 		{Key: "description", Type: prose{}, at: func(p *Profile) any { return &p.Description }, Example: "Locks, before the rollout.",
 			Doc: "What the run is for: a paragraph."},
 		{Key: "workload", Type: name{}, Required: true, at: func(p *Profile) any { return &p.Workload }, Example: "lock",
-			Doc: "What each session does: 'zkbench list workloads'."},
+			Doc: "What each session does; the command 'list workloads' shows them."},
 		{Key: "variants", Type: recipe{}, Axis: true, Required: true, at: func(p *Profile) any { return &p.Variants },
-			Example: "[naive, predecessor]", Doc: "Recipes to compare: 'zkbench list recipes'; driver:PROGRAM is a lock of another program, see docs/drivers.md."},
+			Example: "[naive, predecessor]", Doc: "Recipes to compare; the command 'list recipes' shows them. driver:PROGRAM is a lock of another program, see docs/drivers.md."},
 		{Key: "sessions", Type: WholeNumber, Axis: true, Required: true, scope: ofLoads, at: func(p *Profile) any { return &p.Sessions },
 			Example: "[10, 100]", Min: 1, Max: 1e6, Doc: "Simulated clients, each with its own session."},
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zkbench/zkbench/internal/program"
 	"github.com/zkbench/zkbench/metrics"
 )
 
@@ -218,7 +219,7 @@ func ReadShare(dir string) (*ShareResult, error) {
 	}
 	s := &ShareResult{Dir: dir, Run: run, Parts: map[string]Part{}}
 	if run.Share == nil {
-		return nil, fmt.Errorf("%s: the run has no shares (expected the directory of 'zkbench run --share')", filepath.Join(dir, RunFile))
+		return nil, fmt.Errorf("%s: the run has no shares (expected the directory of '%s run --share')", filepath.Join(dir, RunFile), program.Name())
 	}
 	text, err := os.ReadFile(filepath.Join(dir, ProfileFile))
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/zkbench/zkbench/internal/phrase"
+	"github.com/zkbench/zkbench/internal/program"
 	"github.com/zkbench/zkbench/zk"
 )
 
@@ -163,7 +164,7 @@ func (f Found) Take(ctx context.Context, s zk.Session, force bool) (now time.Tim
 		ops = []zk.Op{zk.CreateOp(alive, nil, zk.Ephemeral), zk.DeleteOp(alive, zk.AnyVersion), ops[0]}
 	}
 	if _, err := s.Multi(ctx, ops...); errors.Is(err, zk.ErrNodeExists) {
-		return now, fmt.Errorf("%w: its run is back, or another 'zkbench clean' removes it", ErrTaken)
+		return now, fmt.Errorf("%w: its run is back, or another '%s clean' removes it", ErrTaken, program.Name())
 	} else if err != nil {
 		return now, err
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/zkbench/zkbench/internal/program"
 	"github.com/zkbench/zkbench/zk"
 )
 
@@ -27,7 +28,7 @@ func (r *Root) Renew(ctx context.Context, s zk.Session) error {
 		case err == nil:
 			return nil
 		case errors.Is(err, zk.ErrNodeExists) && len(results) > 0 && errors.Is(results[0].Err, zk.ErrNodeExists):
-			return r.lost(ErrTaken, "'zkbench clean' is removing it")
+			return r.lost(ErrTaken, "'"+program.Name()+" clean' is removing it")
 		case errors.Is(err, zk.ErrNodeExists):
 			return nil // this session's, or that of a session of the run that is ending: Watch waits for its end
 		case errors.Is(err, zk.ErrNoNode), zk.Classify(err) == zk.ClassMaybeApplied && ctx.Err() == nil && s.Err() == nil:

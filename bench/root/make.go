@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/zkbench/zkbench/internal/program"
 	"github.com/zkbench/zkbench/zk"
 )
 
@@ -99,8 +100,8 @@ func (r *Root) nested(ctx context.Context, s zk.Session) error {
 			return err
 		}
 		if ok {
-			return fmt.Errorf("%w: %s is the root of the run %s; choose another with --root, or remove that one with 'zkbench clean' if an "+
-				"interrupted run left it", ErrNested, path, f.Run)
+			return fmt.Errorf("%w: %s is the root of the run %s; choose another with --root, or remove that one with '%s clean' if an "+
+				"interrupted run left it", ErrNested, path, f.Run, program.Name())
 		}
 	}
 	return nil
@@ -113,7 +114,7 @@ func (r *Root) recognise(ctx context.Context, s zk.Session) error {
 		return err
 	}
 	if !ok || f.ID != r.ID {
-		return fmt.Errorf("%w: %s; choose another with --root, or remove it with 'zkbench clean' if an interrupted run left it", ErrExists, r.Path)
+		return fmt.Errorf("%w: %s; choose another with --root, or remove it with '%s clean' if an interrupted run left it", ErrExists, r.Path, program.Name())
 	}
 	r.czxid = f.czxid
 	return r.Renew(ctx, s)

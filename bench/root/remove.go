@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zkbench/zkbench/internal/program"
 	"github.com/zkbench/zkbench/zk"
 )
 
@@ -22,7 +23,7 @@ func (f Foreign) String() string { return f.Path + " (" + f.Why + ")" }
 
 // CleanCommand is the command that removes a root; flags, from a space on, say how its servers are reached.
 func CleanCommand(servers, path, flags string) string {
-	return fmt.Sprintf("zkbench clean --servers %s --root %s%s", servers, path, flags)
+	return fmt.Sprintf("%s clean --servers %s --root %s%s", program.Name(), servers, path, flags)
 }
 
 // LeftError says what was left because zkbench did not make it, and how to remove it from these servers, which are reached with the flags.

@@ -16,13 +16,17 @@ import org.apache.curator.framework.recipes.locks.InterProcessMutex;
 import org.apache.curator.framework.recipes.locks.InterProcessReadWriteLock;
 import org.apache.curator.framework.recipes.locks.InterProcessSemaphoreV2;
 import org.apache.curator.framework.recipes.locks.Lease;
+import org.apache.curator.framework.recipes.queue.SimpleDistributedQueue;
 import org.apache.curator.retry.ExponentialBackoffRetry;
 
-/** A driver of zkbench for Apache Curator's InterProcessMutex, InterProcessReadWriteLock and InterProcessSemaphoreV2. */
+/** A driver of zkbench for Apache Curator's InterProcessMutex, InterProcessReadWriteLock, InterProcessSemaphoreV2 and SimpleDistributedQueue. */
 public class Driver {
     static final ObjectMapper JSON = new ObjectMapper();
     static final Map<Long, Client> CLIENTS = new ConcurrentHashMap<>();
     static final Map<Long, Task> TASKS = new ConcurrentHashMap<>();
+
+    /** How long a take waits at a time, before it looks whether it has been canceled. */
+    static final long SLICE_MS = 250;
 
     static ObjectNode reply(JsonNode request) {
         return JSON.createObjectNode().put("id", request.get("id").asLong());
@@ -40,6 +44,7 @@ public class Driver {
         final Map<String, InterProcessReadWriteLock> shared = new ConcurrentHashMap<>();
         final Map<String, InterProcessSemaphoreV2> semaphores = new ConcurrentHashMap<>();
         final Map<String, Lease> leases = new ConcurrentHashMap<>();
+        final Map<String, SimpleDistributedQueue> queues = new ConcurrentHashMap<>();
         CuratorFramework zk;
 
         void open(long session, JsonNode request) throws Exception {
@@ -103,8 +108,37 @@ public class Driver {
             return request.get("op").asText().equals("try") ? "held" : "timeout";
         }
 
-        /** Carries a request out, and says what went wrong; null: nothing. */
-        String carryOut(JsonNode request) throws Exception {
+        /**
+         * Puts an item, or takes one into the reply. Neither is interrupted: the library may have changed the queue by then, and nobody would hear of it.
+         */
+        String item(Task task, ObjectNode reply) throws Exception {
+            SimpleDistributedQueue queue = queues.computeIfAbsent(task.request.get("path").asText(), at -> new SimpleDistributedQueue(zk, at));
+            if (task.request.get("op").asText().equals("put")) {
+                queue.offer(task.request.get("item").binaryValue());
+                return null;
+            }
+            boolean limited = task.request.has("deadline_ms");
+            long end = System.nanoTime() + (limited ? TimeUnit.MILLISECONDS.toNanos(task.request.get("deadline_ms").asLong()) : 0);
+            while (!task.canceled) {
+                long left = TimeUnit.NANOSECONDS.toMillis(end - System.nanoTime());
+                boolean last = limited && left <= SLICE_MS;
+                byte[] item = queue.poll(last ? Math.max(left, 0) : SLICE_MS, TimeUnit.MILLISECONDS);
+                if (item != null) {
+                    reply.put("item", item);
+                    return null;
+                } else if (last) {
+                    return "timeout";
+                }
+            }
+            return "canceled";
+        }
+
+        /** Carries a task out, and says what went wrong; null: nothing. */
+        String carryOut(Task task, ObjectNode reply) throws Exception {
+            JsonNode request = task.request;
+            if (!task.interruptible) {
+                return item(task, reply);
+            }
             if (request.has("permits")) {
                 return permit(request);
             }
@@ -125,16 +159,19 @@ public class Driver {
         }
     }
 
-    /** A request to a session. A cancellation interrupts it. */
+    /** A request to a session. A cancellation interrupts it, where that is safe. */
     static class Task implements Runnable {
         final JsonNode request;
         final Client client;
+        final boolean interruptible;
         Thread thread;
-        boolean canceled;
+        volatile boolean canceled;
 
         Task(JsonNode request, Client client) {
             this.request = request;
             this.client = client;
+            String op = request.get("op").asText();
+            interruptible = !op.equals("put") && !op.equals("take");
         }
 
         synchronized boolean begin() {
@@ -149,7 +186,7 @@ public class Driver {
 
         synchronized void cancel() {
             canceled = true;
-            if (thread != null) {
+            if (thread != null && interruptible) {
                 thread.interrupt();
             }
         }
@@ -157,7 +194,7 @@ public class Driver {
         public void run() {
             ObjectNode reply = reply(request).put("start", System.nanoTime());
             try {
-                String error = begin() ? client.carryOut(request) : "canceled";
+                String error = begin() ? client.carryOut(this, reply) : "canceled";
                 if (error != null) {
                     reply.put("error", error);
                 }
@@ -212,8 +249,8 @@ public class Driver {
     static void take(JsonNode request) throws Exception {
         switch (request.get("op").asText()) {
             case "hello":
-                ObjectNode hello = reply(request).put("protocol", 1).put("name", "curator").put("version", version()).put("store", "zookeeper");
-                hello.putArray("can").add("lock").add("read-write").add("semaphore").add("try");
+                ObjectNode hello = reply(request).put("protocol", 1).put("name", "curator").put("version", version()).put("store", "zookeeper").put("fifo", true);
+                hello.putArray("can").add("lock").add("read-write").add("semaphore").add("queue").add("try");
                 say(hello.put("now", System.nanoTime()));
                 break;
             case "cancel":
@@ -229,6 +266,8 @@ public class Driver {
             case "acquire":
             case "try":
             case "release":
+            case "put":
+            case "take":
                 Client client = CLIENTS.get(request.get("session").asLong());
                 Task task = new Task(request, client);
                 TASKS.put(request.get("id").asLong(), task);

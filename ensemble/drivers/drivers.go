@@ -12,6 +12,7 @@ import (
 	"github.com/zkbench/zkbench/ensemble/compose"
 	"github.com/zkbench/zkbench/ensemble/internal/driver"
 	"github.com/zkbench/zkbench/ensemble/local"
+	"github.com/zkbench/zkbench/internal/program"
 )
 
 // Options are of servers that are started.
@@ -68,7 +69,7 @@ func Up(ctx context.Context, dir string, t ensemble.Target, o Options) (e ensemb
 		old, err := Load(dir)
 		switch {
 		case err == nil:
-			return fmt.Errorf("%w at %s; zkbench down ends it", ensemble.ErrUp, strings.Join(old.Addresses(), ","))
+			return fmt.Errorf("%w at %s; %s down ends it", ensemble.ErrUp, strings.Join(old.Addresses(), ","), program.Name())
 		case errors.Is(err, ensemble.ErrGone):
 			if err := down(dir); err != nil {
 				return err

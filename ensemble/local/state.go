@@ -132,7 +132,7 @@ func (s state) mayLive() error {
 		}
 	}
 	if now := host.Here(); s.Habitat.Boot != "" && s.Habitat.Boot != now.Boot && s.Habitat.Host != now.Host {
-		return fmt.Errorf("%w: it was started on another machine; run zkbench down there, or remove the state file if that machine is gone", ensemble.ErrElsewhere)
+		return fmt.Errorf("%w: it was started on another machine; run 'down' there, or remove the state file if that machine is gone", ensemble.ErrElsewhere)
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/zkbench/zkbench/bench"
 	"github.com/zkbench/zkbench/bench/root"
 	"github.com/zkbench/zkbench/internal/phrase"
+	"github.com/zkbench/zkbench/internal/program"
 	"github.com/zkbench/zkbench/metrics"
 	"github.com/zkbench/zkbench/pairs"
 	"github.com/zkbench/zkbench/profiles"
@@ -134,7 +135,7 @@ func (a *app) plan(ctx context.Context, r *abFlags) (c pairs.Config, err error) 
 	for i := range r.sides {
 		s := &r.sides[i]
 		if s.profile == "" {
-			return c, usagef("ab needs %s, a profile of that side; 'zkbench list profiles' lists the built-in ones", s.flag)
+			return c, usagef("ab needs %s, a profile of that side; '%s list profiles' lists the built-in ones", s.flag, program.Name())
 		}
 		if s.servers = cmp.Or(s.servers, r.servers); s.servers == "" && r.servers != "" {
 			return c, usagef("--servers is empty")
@@ -260,7 +261,7 @@ func (a *app) compareSides(ctx context.Context, r abFlags, c pairs.Config) error
 	if doc.Exit.Code == 0 {
 		return err
 	}
-	fmt.Fprintf(a.stderr, "zkbench: %s\n", doc.Exit.Reason)
+	fmt.Fprintf(a.stderr, "%s: %s\n", program.Name(), doc.Exit.Reason)
 	if err != nil && !bench.Interrupted(err) {
 		a.detail(err, doc.Exit.Reason)
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/zkbench/zkbench/exporter"
 	"github.com/zkbench/zkbench/gates"
 	"github.com/zkbench/zkbench/internal/phrase"
+	"github.com/zkbench/zkbench/internal/program"
 	"github.com/zkbench/zkbench/profiles"
 	"github.com/zkbench/zkbench/report"
 	"github.com/zkbench/zkbench/results"
@@ -94,7 +95,7 @@ func (a *app) readCapacity(ctx context.Context, f *pflag.FlagSet, r *capacityFla
 		return nil, err
 	}
 	if f.NArg() != 1 {
-		return nil, usagef("capacity takes one profile; 'zkbench list profiles' lists the built-in ones")
+		return nil, usagef("capacity takes one profile; '%s list profiles' lists the built-in ones", program.Name())
 	}
 	if r.servers != "" && r.ensemble != "" {
 		return nil, usagef("--servers and --ensemble together: leave one of them out")
@@ -107,7 +108,7 @@ func (a *app) readCapacity(ctx context.Context, f *pflag.FlagSet, r *capacityFla
 	}
 	rungs, err := a.planSearches(ctx, f.Arg(0), r, f.Changed("seed"))
 	for i := range rungs {
-		rungs[i].command = append([]string{"zkbench", "capacity"}, args...)
+		rungs[i].command = append([]string{program.Name(), "capacity"}, args...)
 	}
 	return rungs, err
 }
@@ -149,7 +150,7 @@ func (a *app) climb(ctx context.Context, r capacityFlags, rungs []rung) error {
 	}
 	failed = errors.Join(failed, r.told.end(a, report.CapacityTests(rungs[0].profile.Name, all), report.LadderMarkdown(all)))
 	if worst.Code != 0 {
-		fmt.Fprintf(a.stderr, "zkbench: %s\n", worst.Reason)
+		fmt.Fprintf(a.stderr, "%s: %s\n", program.Name(), worst.Reason)
 		return errors.Join(failed, exitError(worst.Code))
 	}
 	return failed

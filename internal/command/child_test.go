@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+
+	"github.com/zkbench/zkbench/scenarios/fencing"
 )
 
 // childEnv makes the test binary be zkbench itself, for tests that need a process of its own; its value is a mode.
@@ -49,10 +51,10 @@ func child() int {
 		}()
 	}
 	if mode == withDefects {
-		return process(brokenSetup(), nil)
+		return process(brokenSetup(), fencing.Locks{}, nil)
 	}
 	if mode == announcing {
-		return process(announce(setup()), nil)
+		return process(announce(setup()), fencing.Locks{}, nil)
 	}
 	if mode == refused {
 		return Main(refusedOwn)

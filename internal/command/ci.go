@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/zkbench/zkbench/internal/program"
 	"github.com/zkbench/zkbench/profiles"
 	"github.com/zkbench/zkbench/report"
 	"github.com/zkbench/zkbench/results"
@@ -61,7 +62,7 @@ func (m automation) failed(a *app, err error) error {
 		code = int(exit)
 	}
 	summary := func(w io.Writer) error {
-		_, failed := fmt.Fprintf(w, "zkbench %s: %v\n", m.name, err)
+		_, failed := fmt.Fprintf(w, "%s %s: %v\n", program.Name(), m.name, err)
 		return failed
 	}
 	return errors.Join(err, m.end(a, m.cutShort(code, err.Error()), summary))

@@ -7,15 +7,16 @@ import (
 	"strings"
 
 	"github.com/zkbench/zkbench/finished"
+	"github.com/zkbench/zkbench/internal/program"
 	"github.com/zkbench/zkbench/results"
 )
 
 func (a *app) compare(_ context.Context, args []string) error {
 	f := a.flags("compare BASE NEW... | BASE... -- NEW...", `Compares finished runs: what was violated or failed, what was not sustained, and then the metrics of each cell, with a verdict.
 Each directory is a result, or a directory of results; several a side are repetitions. The first is the baseline, or all before a '--':
-  zkbench compare [FLAGS] results/old-* -- results/new-*
-Cells are matched by workload, variant and load; two results of 'zkbench capacity' are compared by their intervals. The unit is the run: below 4 a side (more where there are several metrics) there is no conclusion.
-Runs that were made one side after the other share the mood of their hour: 'zkbench ab' interleaves them, and is to be preferred.
+  `+program.Name()+` compare [FLAGS] results/old-* -- results/new-*
+Cells are matched by workload, variant and load; two results of '`+program.Name()+` capacity' are compared by their intervals. The unit is the run: below 4 a side (more where there are several metrics) there is no conclusion.
+Runs that were made one side after the other share the mood of their hour: '`+program.Name()+` ab' interleaves them, and is to be preferred.
 Exit codes: 0 equivalent or better, 3 a regression beyond the minimum effect, 4 a new run violated a check, 5 inconclusive.`)
 	o := a.offline(f, "compare", results.ComparisonSchema)
 	f.StringArrayVar(&o.Ignore, "ignore", nil, "let this differ: variant, a part of the load such as hold, or of the environment such as zookeeper; may be repeated")

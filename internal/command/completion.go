@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/zkbench/zkbench/docs"
+	"github.com/zkbench/zkbench/internal/program"
 )
 
 // completeVerb is what the scripts of shells call: it prints what the last of the words after it may be, a line each.
@@ -36,7 +37,7 @@ compdef _zkbench zkbench
 
 func (a *app) completion(_ context.Context, args []string) error {
 	f := a.flags("completion bash|zsh|fish", `Prints a script that completes commands, flags, profiles, variants and keys of --set. For bash:
-  source <(zkbench completion bash)`)
+  source <(`+program.Name()+` completion bash)`)
 	if err := parse(f, args); err != nil {
 		return err
 	}
@@ -44,7 +45,7 @@ func (a *app) completion(_ context.Context, args []string) error {
 	if f.NArg() != 1 || !known {
 		return usagef("completion takes one of bash, zsh, fish")
 	}
-	_, err := io.WriteString(a.stdout, script)
+	_, err := io.WriteString(a.stdout, strings.ReplaceAll(script, program.Zkbench, program.Name()))
 	return err
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/zkbench/zkbench/drivers/serve"
 	"github.com/zkbench/zkbench/drivers/stores"
 	"github.com/zkbench/zkbench/ensemble"
+	"github.com/zkbench/zkbench/internal/program"
 	"github.com/zkbench/zkbench/zk"
 )
 
@@ -24,7 +25,7 @@ func (a *app) driver(ctx context.Context, args []string) error {
 	f := a.flags("driver check PROGRAM [flags]", `Checks that a driver, a program that holds sessions and locks for 'variants: [driver:PROGRAM]', keeps the protocol and its promises:
 requests, exclusion, tries, deadlines, cancellation, the items of queues, the end of a session, of a process and of the input. PROGRAM is a path with a slash in it, or the
 name of a driver such as kazoo, and in quotes its arguments. Exit code 4: two held a lock at once, or too many a permit, or an item was lost or taken twice; 1: something else is wrong.
-docs/drivers.md specifies the protocol. 'zkbench driver null' is a driver itself, whose locks are in its memory: what it costs is what the seam costs.`)
+docs/drivers.md specifies the protocol. '`+program.Name()+` driver null' is a driver itself, whose locks are in its memory: what it costs is what the seam costs.`)
 	var r runFlags
 	f.StringVar(&r.servers, "servers", "", "host:port of servers to use, comma separated, instead of one started for the check")
 	f.StringVar(&r.ensemble, "ensemble", "", "local:N or compose:N (default local:1)")
@@ -37,7 +38,7 @@ docs/drivers.md specifies the protocol. 'zkbench driver null' is a driver itself
 	}
 	switch {
 	case f.NArg() != 2 || f.Arg(0) != "check":
-		return usagef("driver takes check and one program: zkbench driver check ./mine")
+		return usagef("driver takes check and one program: %s driver check ./mine", program.Name())
 	case r.servers != "" && r.ensemble != "":
 		return usagef("--servers and --ensemble together: leave one of them out")
 	}

@@ -12,11 +12,12 @@ import (
 	"github.com/zkbench/zkbench/ensemble"
 	"github.com/zkbench/zkbench/ensemble/drivers"
 	"github.com/zkbench/zkbench/internal/phrase"
+	"github.com/zkbench/zkbench/internal/program"
 	"github.com/zkbench/zkbench/profiles"
 )
 
 func (a *app) up(ctx context.Context, args []string) error {
-	f := a.flags("up [-n N] [--driver local|compose] [--secure tls|tls-resumed|mtls|sasl|digest]", `Starts an ensemble that stays until 'zkbench down', and prints its addresses: processes of this machine, or
+	f := a.flags("up [-n N] [--driver local|compose] [--secure tls|tls-resumed|mtls|sasl|digest]", `Starts an ensemble that stays until '`+program.Name()+` down', and prints its addresses: processes of this machine, or
 containers of Docker's. The variables that containers heed (ZK_IMAGE, ZK_HEAP, ...) are in docs/containers.md.`)
 	n := f.IntP("servers", "n", 3, "how many servers: 1, 3, 5 or, as processes, 7")
 	driver := f.String("driver", "local", "what the servers are: local, processes of this machine, or compose, containers")
@@ -67,7 +68,7 @@ containers of Docker's. The variables that containers heed (ZK_IMAGE, ZK_HEAP, .
 	about := e.Describe()
 	fmt.Fprintf(a.stderr, "ZooKeeper %s from %s, data and logs in %s\n", about.Version, about.Source, about.DataDir)
 	if *secure != "" {
-		fmt.Fprintf(a.stderr, "to reach it: zkbench run PROFILE %s\n", reach(e))
+		fmt.Fprintf(a.stderr, "to reach it: %s run PROFILE %s\n", program.Name(), reach(e))
 	}
 	fmt.Fprintln(a.stdout, strings.Join(e.Addresses(), ","))
 	return nil
@@ -86,7 +87,7 @@ func reach(e ensemble.Ensemble) string {
 }
 
 func (a *app) down(_ context.Context, args []string) error {
-	f := a.flags("down", "Stops the ensemble that 'zkbench up' started, and removes its data.")
+	f := a.flags("down", "Stops the ensemble that '"+program.Name()+" up' started, and removes its data.")
 	if err := parse(f, args); err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/zkbench/zkbench/docs"
+	"github.com/zkbench/zkbench/internal/program"
 	"github.com/zkbench/zkbench/profiles"
 )
 
@@ -29,7 +30,7 @@ func (a *app) explain(_ context.Context, args []string) error {
 		if near := profiles.Nearest(name, names); near != "" {
 			hint = ", did you mean " + near + "?"
 		}
-		return usagef("nothing to explain under %q%s ('zkbench explain' lists the terms)", name, hint)
+		return usagef("nothing to explain under %q%s ('%s explain' lists the terms)", name, hint, program.Name())
 	}
 	for _, t := range found {
 		fmt.Fprintln(a.stdout, strings.Join(t.Names, ", "))

@@ -24,17 +24,17 @@ const pausesAtOnce = 10
 // minDataTimeout is of the session that a paused client's write travels over: longer than any pause, if the servers allow it.
 const minDataTimeout = 40 * time.Second
 
-// playFencing is the workload that pauses clients before they write, with and without a fence.
-func playFencing() bench.Act {
+// playFencing is the workload that pauses clients before they write, with and without a fence: of zkbench's locks and of one's own.
+func playFencing(of fencing.Locks) bench.Act {
 	return bench.Act{
 		Name: "fencing", Doc: "stop a client before its write until another one holds the lock: unfenced writes must get through, fenced ones must not",
-		Variants: fencing.Variants, Persistent: fencing.Persistent, Sessions: 4 * pausesAtOnce, Znodes: fencing.Znodes(),
+		Variants: of.Variants, Persistent: of.Persistent, Sessions: 4 * pausesAtOnce, Znodes: of.Znodes(),
 		Do: func(ctx context.Context, s bench.Stage) error {
 			self, err := os.Executable()
 			if err != nil {
 				return err
 			}
-			rows, err := fencing.Run(ctx, fencing.Config{
+			rows, err := fencing.Run(ctx, fencing.Config{Locks: of,
 				Order: fencing.Order{Addresses: s.Addresses, Engine: s.Engine, Timeout: s.Timeout, DataTimeout: max(10*s.Timeout, minDataTimeout)},
 				Dir:   s.Root, Variants: s.Variants, Rounds: s.Rounds, Parallel: pausesAtOnce,
 				Start: func(ctx context.Context) (fencing.Client, error) { return fencing.Process(ctx, self, clientVerb) },
@@ -82,7 +82,7 @@ func fenceFinding(r fencing.Row) results.Finding {
 // client carries clientVerb out. Signals end it as they end any process: its parent leads.
 func (a *app) client(ctx context.Context) error {
 	signal.Reset()
-	return fencing.Serve(ctx, a.stdin, a.stdout, func(ctx context.Context, o fencing.Order, timeout time.Duration) (zk.Session, error) {
+	return fencing.Serve(ctx, a.stdin, a.stdout, a.fenced, func(ctx context.Context, o fencing.Order, timeout time.Duration) (zk.Session, error) {
 		s, err := a.setup.Open(ctx, o.Engine, o.Addresses, timeout)
 		if err != nil {
 			return nil, err

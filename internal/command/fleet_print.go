@@ -15,6 +15,7 @@ import (
 
 	"github.com/zkbench/zkbench/ensemble"
 	"github.com/zkbench/zkbench/fleet"
+	"github.com/zkbench/zkbench/internal/program"
 	"github.com/zkbench/zkbench/profiles"
 )
 
@@ -76,10 +77,10 @@ volumes:
 `))
 
 // slurmScript is a script for sbatch. srun starts all tasks at once, which an array of jobs does not.
-var slurmScript = template.Must(template.New("slurm").Funcs(template.FuncMap{"shell": shellWords, "arguments": arguments}).Parse(
+var slurmScript = template.Must(template.New("slurm").Funcs(template.FuncMap{"program": program.Name, "shell": shellWords, "arguments": arguments}).Parse(
 	`#!/bin/bash
 # {{.What}} by {{.Shares}} shares. Start it with: sbatch FILE
-# zkbench has to be in the PATH of every node. Results are in the directory results, from where sbatch was called.
+# {{program}} has to be in the PATH of every node. Results are in the directory results, from where sbatch was called.
 #SBATCH --job-name=zkbench
 #SBATCH --nodes={{.Shares}}
 #SBATCH --ntasks={{.Shares}}
@@ -89,7 +90,7 @@ export ZKBENCH_MEET={{shell .Meet}}-"$SLURM_JOB_ID"
 export ZKBENCH_SHIP={{shell .Ship}}
 {{- end}}
 exec srun --nodes={{.Shares}} --ntasks={{.Shares}} --ntasks-per-node=1 --kill-on-bad-exit=0 \
-  bash -c 'ZKBENCH_SHARE="index:$SLURM_PROCID/$SLURM_NTASKS" exec zkbench "$@"' zkbench {{shell (arguments .)}}
+  bash -c 'ZKBENCH_SHARE="index:$SLURM_PROCID/$SLURM_NTASKS" exec "$0" "$@"' {{shell program}} {{shell (arguments .)}}
 `))
 
 // arguments are those of each share.
@@ -139,20 +140,28 @@ var engines = map[string]*template.Template{"swarm": swarmStack, "kubernetes": k
 // ofEngines are the flags that only some engines take.
 var ofEngines = map[string][]string{"image": {"swarm", "kubernetes"}, "coordinator-image": {"swarm", "kubernetes"}, "claim": {"kubernetes"}, "cpus": {"kubernetes"}, "memory": {"kubernetes"}}
 
+// generatorImage is the image that has this program as its entrypoint; "": nobody knows.
+func generatorImage() string {
+	if program.Name() != program.Zkbench {
+		return ""
+	}
+	return "zkbench/zkbench"
+}
+
 // fleet prints what starts all shares of a run.
 func (a *app) fleet(ctx context.Context, args []string) error {
 	f := a.flags("fleet swarm|kubernetes|slurm PROFILE|-- COMMAND... --shares N --servers HOST:PORT,...", `Prints what starts one run on many hosts: a stack for Docker Swarm, an Indexed Job for Kubernetes, or a script for Slurm's sbatch.
 After -- comes a search or a comparison, with built-in profiles, instead of the profile of a run.
-  zkbench fleet swarm locks --shares 4 --servers zk1:2181 | docker stack deploy --resolve-image never -c - bench
-  zkbench fleet kubernetes locks --shares 4 --servers zk1:2181 --claim results > job.yml; kubectl create -f job.yml
-  zkbench fleet slurm --shares 4 --servers zk1:2181 --meet zk://coord:2181/search -- capacity locks-open --goal 'p99<50ms' > job; sbatch job`)
+  `+program.Name()+` fleet swarm locks --shares 4 --servers zk1:2181 | docker stack deploy --resolve-image never -c - bench
+  `+program.Name()+` fleet kubernetes locks --shares 4 --servers zk1:2181 --claim results > job.yml; kubectl create -f job.yml
+  `+program.Name()+` fleet slurm --shares 4 --servers zk1:2181 --meet zk://coord:2181/search -- capacity locks-open --goal 'p99<50ms' > job; sbatch job`)
 	var m manifest
 	f.IntVar(&m.Shares, "shares", 0, "how many processes share the sessions")
 	f.StringVar(&m.Servers, "servers", "", "host:port of the servers to load, comma separated, as the shares reach them")
 	f.StringArrayVar(&m.Sets, "set", nil, "change a field of the profile, as `key=value`; may be repeated")
 	f.StringVar(&m.Meet, "meet", "", "`zk://host:port/path` where the shares meet (default: a server that is started with them; for slurm the job's number is added)")
 	f.StringVar(&m.Ship, "ship", "", "`URL` to which each share sends its result at the end, as run --ship does")
-	f.StringVar(&m.Image, "image", "zkbench/zkbench", "image of zkbench, as 'make generator-image' builds it; for swarm and kubernetes")
+	f.StringVar(&m.Image, "image", generatorImage(), "image whose entrypoint is "+program.Name()+", as 'make generator-image' builds zkbench's; for swarm and kubernetes")
 	f.StringVar(&m.Coordinator, "coordinator-image", "zookeeper:3.8", "image of the server that the shares meet on, without --meet; for swarm and kubernetes")
 	f.StringVar(&m.Claim, "claim", "", "`name` of the persistent volume claim for results, which all nodes can write; for kubernetes, unless --ship is given")
 	f.StringVar(&m.CPUs, "cpus", "2", "CPUs that each share asks for; for kubernetes")
@@ -184,6 +193,8 @@ func (a *app) checkManifest(f *pflag.FlagSet, engine string, m *manifest) error 
 		return usagef("--shares %d: must be 2 to %d", m.Shares, fleet.MostShares)
 	case m.Meet == "" && engine == "slurm":
 		return usagef("--meet is missing: Slurm starts no server that the shares could meet on (such as --meet zk://host:2181/bench)")
+	case m.Image == "" && engine != "slurm":
+		return usagef("--image is missing: zkbench's own image has no %s in it (name one whose entrypoint is %[1]s)", program.Name())
 	case !cpuAmount.MatchString(m.CPUs):
 		return usagef("--cpus %q: must be a number of CPUs, such as 2, 0.5 or 500m", m.CPUs)
 	case !memAmount.MatchString(m.Memory):

@@ -90,7 +90,7 @@ func TestFleetPrintsSearchesAndComparisons(t *testing.T) {
 	}{
 		{slices.Concat([]string{"swarm"}, load, search), `command: ["capacity","locks-open","--goal","p99<50ms","--servers","zk1:2181","--quiet"]`},
 		{slices.Concat([]string{"swarm"}, load, compare), `command: ["ab","--a","locks","--b","locks","--a-set","variants=[predecessor]","--b-set","variants=[naive]","--servers","zk1:2181","--quiet"]`},
-		{slices.Concat([]string{"slurm", "--meet", "zk://c:1/x"}, load, search), `exec zkbench "$@"' zkbench capacity locks-open --goal 'p99<50ms' --servers zk1:2181 --quiet`},
+		{slices.Concat([]string{"slurm", "--meet", "zk://c:1/x"}, load, search), `exec "$0" "$@"' zkbench capacity locks-open --goal 'p99<50ms' --servers zk1:2181 --quiet`},
 	} {
 		if got := zkbench(t, append([]string{"fleet"}, test.args...)...).want(exitOK).stdout; !strings.Contains(got, test.want) {
 			t.Errorf("%v:\n%s\nwant %s in it", test.args, got, test.want)

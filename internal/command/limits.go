@@ -10,6 +10,7 @@ import (
 
 	"github.com/zkbench/zkbench/bench/access"
 	"github.com/zkbench/zkbench/ensemble"
+	"github.com/zkbench/zkbench/internal/program"
 	"github.com/zkbench/zkbench/limits"
 	"github.com/zkbench/zkbench/report"
 	"github.com/zkbench/zkbench/results"
@@ -151,7 +152,7 @@ func readLimits(path string) (*results.Limits, error) {
 	}
 	var doc results.Limits
 	if err := json.Unmarshal(text, &doc); err != nil || doc.Schema != results.LimitsSchema {
-		return nil, usagef("--since: %s: not an output of 'zkbench limits --json' (%s)", path, results.LimitsSchema)
+		return nil, usagef("--since: %s: not an output of '%s limits --json' (%s)", path, program.Name(), results.LimitsSchema)
 	}
 	return &doc, nil
 }

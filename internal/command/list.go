@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/zkbench/zkbench/internal/program"
 	"github.com/zkbench/zkbench/profiles"
 	"github.com/zkbench/zkbench/scenarios/published"
 )
@@ -120,7 +121,7 @@ func (a *app) listNamed(w io.Writer, name string) {
 				if slices.Contains(published.Variants(), v.Name) {
 					profile = "published"
 				}
-				fmt.Fprintf(w, "%sUNSAFE, kept as it was published; its faults:\n%s  zkbench run %s --set variants=[%s]\n", indent, indent, profile, v.Name)
+				fmt.Fprintf(w, "%sUNSAFE, kept as it was published; its faults:\n%s  %s run %s --set variants=[%s]\n", indent, indent, program.Name(), profile, v.Name)
 			}
 			var options []string
 			for _, o := range v.Options {

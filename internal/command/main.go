@@ -12,7 +12,9 @@ import (
 
 	"github.com/zkbench/zkbench/bench"
 	"github.com/zkbench/zkbench/bench/access"
+	"github.com/zkbench/zkbench/internal/program"
 	"github.com/zkbench/zkbench/profiles"
+	"github.com/zkbench/zkbench/scenarios/fencing"
 )
 
 // The exit codes, worst first: 4, 1, 3, 5. Code 3 is a missed gate or a regression: see results.Worst.
@@ -32,6 +34,7 @@ type app struct {
 	stdout, stderr io.Writer
 	signals        <-chan os.Signal
 	setup          bench.Setup
+	fenced         fencing.Locks // that fencing plays
 }
 
 // verb is one subcommand.
@@ -91,8 +94,8 @@ func (e exitError) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 // would be in what is measured.
 const gcPercent = 400
 
-// process is zkbench as a process of its own, with a catalogue or with what is wrong with it; it returns the exit code.
-func process(catalogue bench.Setup, wrong error) int {
+// process is zkbench as a process of its own, with a catalogue or with what is wrong with it, and the locks of one's own in it that can be fenced; it returns the exit code.
+func process(catalogue bench.Setup, fenced fencing.Locks, wrong error) int {
 	if wrong != nil {
 		fmt.Fprintln(os.Stderr, wrong)
 		return exitUsage
@@ -102,7 +105,7 @@ func process(catalogue bench.Setup, wrong error) int {
 	}
 	signals := make(chan os.Signal, 8)
 	a := &app{stdin: os.Stdin, stdout: &output{file: os.Stdout, signals: signals}, stderr: &output{file: os.Stderr, signals: signals},
-		signals: signals, setup: catalogue}
+		signals: signals, setup: catalogue, fenced: fenced}
 	notify(signals)
 	return a.main(context.Background(), os.Args[1:])
 }
@@ -118,10 +121,10 @@ func (a *app) main(ctx context.Context, args []string) int {
 	case errors.As(err, &exit):
 		return int(exit)
 	case errors.As(err, &usage):
-		fmt.Fprintf(a.stderr, "zkbench: %v\n", err)
+		fmt.Fprintf(a.stderr, "%s: %v\n", program.Name(), err)
 		return exitUsage
 	}
-	fmt.Fprintf(a.stderr, "zkbench: %v\n", access.Explain(err))
+	fmt.Fprintf(a.stderr, "%s: %v\n", program.Name(), access.Explain(err))
 	return exitFailed
 }
 
@@ -162,37 +165,37 @@ func (a *app) dispatch(ctx context.Context, args []string) error {
 	if near := profiles.Nearest(name, names); near != "" {
 		return usagef("unknown command %q, did you mean %s?", name, near)
 	}
-	return usagef("unknown command %q ('zkbench help' lists the commands)", name)
+	return usagef("unknown command %q ('%s help' lists the commands)", name, program.Name())
 }
 
 func (a *app) help(w io.Writer) {
-	fmt.Fprint(w, `zkbench load-tests coordination recipes on Apache ZooKeeper and judges whether they kept their promise.
+	fmt.Fprintf(w, `zkbench load-tests coordination recipes on Apache ZooKeeper and judges whether they kept their promise.
 
-Usage: zkbench COMMAND [ARGUMENTS]
+Usage: %s COMMAND [ARGUMENTS]
 
-`)
+`, program.Name())
 	for _, v := range verbs {
 		fmt.Fprintf(w, "  %-40s %s\n", v.name+" "+v.args, v.doc)
 	}
-	fmt.Fprint(w, `
+	fmt.Fprintf(w, `
 Start with:
-  zkbench run quickstart                    on three servers started for the run
-  zkbench run locks --servers host:2181     on servers of yours; everything lives under one znode, removed at the end
+  %[1]s run quickstart                    on three servers started for the run
+  %[1]s run locks --servers host:2181     on servers of yours; everything lives under one znode, removed at the end
 
 The result goes to standard output, the progress to standard error.
 Exit codes: 0 fine, 1 could not run, 2 usage or invalid profile, 3 regression or gate missed, 4 safety violated,
 5 not enough evidence, 130 interrupted (what was measured is written). The worst of a run wins: 4, then 1, 3, 5.
-'zkbench COMMAND --help' tells more.
-`)
+'%[1]s COMMAND --help' tells more.
+`, program.Name())
 }
 
 // flags is the flag set of a verb; parse reports mistakes as usage errors and prints the help that was asked for.
 func (a *app) flags(usage, doc string) *pflag.FlagSet {
-	f := pflag.NewFlagSet("zkbench", pflag.ContinueOnError)
+	f := pflag.NewFlagSet(program.Name(), pflag.ContinueOnError)
 	f.SortFlags = false
 	f.SetOutput(a.stderr)
 	f.Usage = func() {
-		fmt.Fprintf(a.stdout, "Usage: zkbench %s\n\n%s\n", usage, doc)
+		fmt.Fprintf(a.stdout, "Usage: %s %s\n\n%s\n", program.Name(), usage, doc)
 		if f.HasFlags() {
 			fmt.Fprintf(a.stdout, "\nFlags:\n%s", f.FlagUsages())
 		}

@@ -5,16 +5,18 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/zkbench/zkbench/internal/program"
 )
 
 // man prints a manual page, made of the help of the commands.
 func (a *app) man(ctx context.Context, args []string) error {
-	if err := alone(a.flags("man", "Prints a manual page: zkbench man > zkbench.1; man ./zkbench.1"), args); err != nil {
+	if err := alone(a.flags("man", "Prints a manual page: "+program.Name()+" man > "+program.Name()+".1; man ./"+program.Name()+".1"), args); err != nil {
 		return err
 	}
 	var text strings.Builder
 	a.help(&text)
-	fmt.Fprintf(a.stdout, ".TH ZKBENCH 1 \"\" \"zkbench %s\"\n.SH NAME\nzkbench \\- load-test coordination recipes on Apache ZooKeeper\n.SH DESCRIPTION\n", versionText())
+	fmt.Fprintf(a.stdout, ".TH %s 1 \"\" \"zkbench %s\"\n.SH NAME\n%s \\- load-test coordination recipes on Apache ZooKeeper\n.SH DESCRIPTION\n", strings.ToUpper(program.Name()), versionText(), program.Name())
 	verbatim(a.stdout, text.String())
 	fmt.Fprintln(a.stdout, ".SH COMMANDS")
 	for _, v := range verbs {

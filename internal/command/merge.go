@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/zkbench/zkbench/bench"
+	"github.com/zkbench/zkbench/internal/program"
 	"github.com/zkbench/zkbench/results"
 )
 
@@ -14,7 +15,7 @@ import (
 func (a *app) merge(ctx context.Context, args []string) error {
 	f := a.flags("merge DIR... --out DIR", `Makes the results of the shares of one run the result of one, and judges what all of them did together: histograms and counts are added up, and
 mutual exclusion is judged by the order of transactions, for which no two clocks are compared. It needs no servers.
-  zkbench merge results/share-*-of-4-locks-* --out results/fleet`)
+  `+program.Name()+` merge results/share-*-of-4-locks-* --out results/fleet`)
 	var told automation
 	var out string
 	var partial bool
@@ -52,7 +53,7 @@ mutual exclusion is judged by the order of transactions, for which no two clocks
 		return told.failed(a, err)
 	}
 	defer dir.Close()
-	doc, err := bench.Merge(ctx, bench.Merged{Config: bench.Config{Setup: a.setup, Profile: profile, Command: append([]string{"zkbench", "merge"}, args...),
+	doc, err := bench.Merge(ctx, bench.Merged{Config: bench.Config{Setup: a.setup, Profile: profile, Command: append([]string{program.Name(), "merge"}, args...),
 		Version: versionText(), Out: dir}, Shares: shares, Missing: missing})
 	if err != nil {
 		return errors.Join(told.failed(a, err), dir.Discard())
@@ -62,7 +63,7 @@ mutual exclusion is judged by the order of transactions, for which no two clocks
 		return err
 	}
 	if doc.Exit.Code != exitOK {
-		fmt.Fprintf(a.stderr, "zkbench: %s\n", doc.Exit.Reason)
+		fmt.Fprintf(a.stderr, "%s: %s\n", program.Name(), doc.Exit.Reason)
 		return exitError(doc.Exit.Code)
 	}
 	if inconsistent {

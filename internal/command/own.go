@@ -9,6 +9,7 @@ import (
 	"github.com/zkbench/zkbench/bench/root"
 	"github.com/zkbench/zkbench/profiles"
 	"github.com/zkbench/zkbench/recipes"
+	"github.com/zkbench/zkbench/scenarios/fencing"
 	"github.com/zkbench/zkbench/scenarios/published"
 	"github.com/zkbench/zkbench/workloads"
 )
@@ -87,13 +88,17 @@ func (o Own) catalogue() (bench.Setup, error) {
 			s.Workloads[i].Variants = append(s.Workloads[i].Variants, v)
 		}
 	}
-	i := slices.IndexFunc(s.Acts, func(a bench.Act) bool { return a.Name == "published" })
-	s.Acts[i] = playPublished(o.Locks)
+	for _, act := range []bench.Act{playPublished(o.Locks), playFencing(o.fenced())} {
+		s.Acts[slices.IndexFunc(s.Acts, func(a bench.Act) bool { return a.Name == act.Name })] = act
+	}
 	return s, errors.Join(problems...)
 }
+
+// fenced are the locks that fencing plays.
+func (o Own) fenced() fencing.Locks { return fencing.Locks{Own: o.Locks, OwnRW: o.RWLocks} }
 
 // Main is the command of a process with these variants too; it returns the exit code.
 func Main(own Own) int {
 	catalogue, err := own.catalogue()
-	return process(catalogue, err)
+	return process(catalogue, own.fenced(), err)
 }

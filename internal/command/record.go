@@ -10,6 +10,7 @@ import (
 	"github.com/zkbench/zkbench/calibrate"
 	"github.com/zkbench/zkbench/ensemble"
 	"github.com/zkbench/zkbench/fleet"
+	"github.com/zkbench/zkbench/internal/program"
 	"github.com/zkbench/zkbench/profiles"
 	"github.com/zkbench/zkbench/results"
 )
@@ -45,7 +46,7 @@ func (a *app) record(ctx context.Context, s *signals, l load) (*results.Run, err
 	c := bench.Config{Setup: a.setup, Profile: l.profile, Ensemble: l.ensemble, Root: l.root, Name: runName(l.profile.Name, time.Now()), Version: versionText(), Out: dir,
 		Progress: l.look, Stop: s.stop, Calibration: known, Blocks: l.blocks}
 	if l.blocks == nil {
-		c.Command = []string{"zkbench", "run", filepath.Join(l.path, results.ProfileFile)}
+		c.Command = []string{program.Name(), "run", filepath.Join(l.path, results.ProfileFile)}
 	}
 	if l.meeting != nil {
 		c.Share, c.Meeting, c.AllowShared, c.Root, c.Name, c.MostHistory = l.share, l.meeting, l.allowShared, l.meeting.Plan().Root, l.meeting.Plan().Run, mostCarried

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/zkbench/zkbench/internal/program"
 	"github.com/zkbench/zkbench/report"
 	"github.com/zkbench/zkbench/report/page"
 	"github.com/zkbench/zkbench/results"
@@ -16,8 +17,8 @@ import (
 // report shows finished documents again, whatever wrote them.
 func (a *app) report(_ context.Context, args []string) error {
 	f := a.flags("report RUN...", `Shows what finished runs, comparisons and trends have printed, from their documents.
-A RUN is the directory of a result or of a comparison, or a document itself, such as what 'zkbench trend --json' writes. Several come one after
-another. The exit code is 0 whatever the documents say: 'zkbench compare' and the run itself are for verdicts.`)
+A RUN is the directory of a result or of a comparison, or a document itself, such as what '`+program.Name()+` trend --json' writes. Several come one after
+another. The exit code is 0 whatever the documents say: '`+program.Name()+` compare' and the run itself are for verdicts.`)
 	markdown := f.Bool("markdown", false, "write Markdown, for a pull request or a ticket")
 	asJSON := f.Bool("json", false, "write the documents themselves")
 	html := f.String("html", "", "write a page with plots into this `file`, and its style sheet report.css beside it")

@@ -17,6 +17,7 @@ import (
 	"github.com/zkbench/zkbench/ensemble"
 	"github.com/zkbench/zkbench/exporter"
 	"github.com/zkbench/zkbench/internal/phrase"
+	"github.com/zkbench/zkbench/internal/program"
 	"github.com/zkbench/zkbench/profiles"
 	"github.com/zkbench/zkbench/report"
 	"github.com/zkbench/zkbench/results"
@@ -64,7 +65,7 @@ where only Docker is there. Everything lives under one znode, which is removed a
 		return err
 	}
 	if f.NArg() != 1 {
-		return usagef("run takes one profile; 'zkbench list profiles' lists the built-in ones")
+		return usagef("run takes one profile; '%s list profiles' lists the built-in ones", program.Name())
 	}
 	if f.Changed("servers") && r.servers == "" { // such as --servers "$(zkbench up --print-servers)" where nothing is up
 		return usagef("--servers is empty; give host:port of the servers to load, or leave it out to start an ensemble for the run")
@@ -88,7 +89,7 @@ where only Docker is there. Everything lives under one znode, which is removed a
 	if err != nil {
 		return err
 	}
-	return a.carryOut(ctx, p, r, append([]string{"zkbench", "run"}, concealed(args)...))
+	return a.carryOut(ctx, p, r, append([]string{program.Name(), "run"}, concealed(args)...))
 }
 
 // prepare is a profile with its assignments, checked against what it is to run on, which it writes into r.
@@ -205,10 +206,10 @@ func (a *app) carryOut(ctx context.Context, p profiles.Profile, r runFlags, comm
 	}
 	sent := a.shipped(ctx, r.fleet, dir, r.quiet)
 	if doc.LeftBehind != "" && (err == nil || !strings.Contains(err.Error(), doc.LeftBehind)) {
-		fmt.Fprintf(a.stderr, "zkbench: %s\n", doc.LeftBehind)
+		fmt.Fprintf(a.stderr, "%s: %s\n", program.Name(), doc.LeftBehind)
 	}
 	if sent != nil {
-		fmt.Fprintf(a.stderr, "zkbench: %v\n", sent)
+		fmt.Fprintf(a.stderr, "%s: %v\n", program.Name(), sent)
 	}
 	if doc.Exit.Code == 0 {
 		if inconsistent || sent != nil {
@@ -216,7 +217,7 @@ func (a *app) carryOut(ctx context.Context, p profiles.Profile, r runFlags, comm
 		}
 		return err
 	}
-	fmt.Fprintf(a.stderr, "zkbench: %s\n", doc.Exit.Reason)
+	fmt.Fprintf(a.stderr, "%s: %s\n", program.Name(), doc.Exit.Reason)
 	if err != nil && !bench.Interrupted(err) {
 		a.detail(err, doc.Exit.Reason)
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/zkbench/zkbench/recipes/queue"
 	"github.com/zkbench/zkbench/recipes/semaphore"
 	"github.com/zkbench/zkbench/recipes/setting"
+	"github.com/zkbench/zkbench/scenarios/fencing"
 	"github.com/zkbench/zkbench/workloads"
 	"github.com/zkbench/zkbench/zk"
 	"github.com/zkbench/zkbench/zk/gozk"
@@ -52,7 +53,7 @@ func setup() bench.Setup {
 			workloads.Groups(membership.Variants()), workloads.Configs(setting.Variants()), workloads.Watchers(), workloads.OperationMixes(), workloads.OpenedSessions(),
 			workloads.Playing(workloads.Commits(commit.Variants()), commit.PublishedVariants()),
 		},
-		Acts: []bench.Act{playPublished(nil), playFencing(), playStores(), playSecured()},
+		Acts: []bench.Act{playPublished(nil), playFencing(fencing.Locks{}), playStores(), playSecured()},
 	}
 }
 

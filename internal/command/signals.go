@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/term"
+
+	"github.com/zkbench/zkbench/internal/program"
 )
 
 // notify sends to c what asks the process to end. A hang-up that is ignored, as below nohup, stays so.
@@ -143,6 +145,6 @@ func (a *app) interrupted(ctx context.Context, err error) error {
 	if err == nil || !errors.Is(context.Cause(ctx), errSignal) {
 		return err
 	}
-	fmt.Fprintln(a.stderr, "zkbench: interrupted")
+	fmt.Fprintln(a.stderr, program.Name()+": interrupted")
 	return exitError(exitInterrupted)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/zkbench/zkbench/internal/phrase"
+	"github.com/zkbench/zkbench/internal/program"
 	"github.com/zkbench/zkbench/results"
 )
 
@@ -52,7 +53,7 @@ probe is checked as the run that it is. Exit code 1 where they do.`)
 func (a *app) contradictions(dir string) (some bool) {
 	all, _ := results.Validate(dir)
 	for _, c := range all {
-		fmt.Fprintf(a.stderr, "zkbench: the result contradicts itself, which is a defect of zkbench: %s\n", c)
+		fmt.Fprintf(a.stderr, "%s: the result contradicts itself, which is a defect of zkbench: %s\n", program.Name(), c)
 	}
 	return len(all) > 0
 }

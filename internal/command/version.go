@@ -3,6 +3,8 @@ package command
 import (
 	"regexp"
 	"runtime/debug"
+
+	"github.com/zkbench/zkbench/internal/program"
 )
 
 // versionText is the version of this binary, by what the build says of its source.
@@ -14,18 +16,15 @@ func versionText() string {
 	return versionOf(info)
 }
 
-// modulePath is zkbench's, as go.mod has it.
-const modulePath = "github.com/zkbench/zkbench"
-
 // versionOf is the tag of the source, v1.2.3, or devel and its revision. A program with recipes of its own has zkbench as a module that it depends on, and
 // tells its own version too.
 func versionOf(info *debug.BuildInfo) string {
-	if info.Main.Path == modulePath || info.Main.Path == "" {
+	if info.Main.Path == program.Module || info.Main.Path == "" {
 		return versionOfMain(info)
 	}
 	version := "devel" // a directory that the program's go.mod replaces it by
 	for _, m := range info.Deps {
-		if m.Path != modulePath {
+		if m.Path != program.Module {
 			continue
 		}
 		if m.Replace != nil {

@@ -3,12 +3,14 @@ package command
 import (
 	"runtime/debug"
 	"testing"
+
+	"github.com/zkbench/zkbench/internal/program"
 )
 
 // What Go writes into a binary, as 'go version -m' shows it, and what the command calls it.
 func TestTheVersionIsThatOfTheSource(t *testing.T) {
 	zkbench := func(version string) *debug.BuildInfo {
-		return &debug.BuildInfo{Main: debug.Module{Path: modulePath, Version: version}}
+		return &debug.BuildInfo{Main: debug.Module{Path: program.Module, Version: version}}
 	}
 	built := func(info *debug.BuildInfo, modified string) *debug.BuildInfo {
 		info.Settings = []debug.BuildSetting{{Key: "vcs", Value: "git"}, {Key: "vcs.revision", Value: "46c3044b5e3c1bd6dd3a3a91d1e2a31dbb3a3e41"}, {Key: "vcs.modified", Value: modified}}
@@ -34,11 +36,11 @@ func TestTheVersionIsThatOfTheSource(t *testing.T) {
 		{"an older Go, which writes no version", built(zkbench("(devel)"), "true"), "devel-46c3044b5e3c+changes"},
 		{"built without version control", zkbench("(devel)"), "devel"},
 		{"go run of files", &debug.BuildInfo{}, "devel"},
-		{"with yours, by a tag", yours("v0.3.0", debug.Module{Path: modulePath, Version: "v1.2.3"}), "v1.2.3 in example.com/yours v0.3.0"},
-		{"with yours, by a revision", built(yours("v0.3.1-0.20261122210512-46c3044b5e3c+dirty", debug.Module{Path: modulePath, Version: "v0.0.0-20261122210512-0123456789ab"}), "true"),
+		{"with yours, by a tag", yours("v0.3.0", debug.Module{Path: program.Module, Version: "v1.2.3"}), "v1.2.3 in example.com/yours v0.3.0"},
+		{"with yours, by a revision", built(yours("v0.3.1-0.20261122210512-46c3044b5e3c+dirty", debug.Module{Path: program.Module, Version: "v0.0.0-20261122210512-0123456789ab"}), "true"),
 			"devel-0123456789ab in example.com/yours devel-46c3044b5e3c+changes"},
-		{"with yours, from a directory", yours("(devel)", debug.Module{Path: modulePath, Version: "v1.2.3", Replace: &debug.Module{Path: "../zkbench", Version: "(devel)"}}), "devel in example.com/yours devel"},
-		{"with yours, from a fork", yours("(devel)", debug.Module{Path: modulePath, Version: "v1.2.3", Replace: &debug.Module{Path: "example.com/fork", Version: "v1.3.0"}}),
+		{"with yours, from a directory", yours("(devel)", debug.Module{Path: program.Module, Version: "v1.2.3", Replace: &debug.Module{Path: "../zkbench", Version: "(devel)"}}), "devel in example.com/yours devel"},
+		{"with yours, from a fork", yours("(devel)", debug.Module{Path: program.Module, Version: "v1.2.3", Replace: &debug.Module{Path: "example.com/fork", Version: "v1.3.0"}}),
 			"v1.3.0 in example.com/yours devel"},
 	} {
 		if got := versionOf(c.info); got != c.want {

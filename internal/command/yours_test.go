@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/zkbench/zkbench/internal/program"
 )
 
 // yours is the program of docs/your-own-recipe.md as somebody has it: a module of its own, that depends on zkbench.
@@ -37,8 +39,8 @@ func yours(t *testing.T, change ...string) (dir string) {
 		t.Fatal(err)
 	}
 	// The requirements are zkbench's, so that nothing has to be looked up.
-	put("go.mod", strings.Replace(read(t, "../../go.mod"), "module "+modulePath+"\n", "module example.com/yours\n", 1)+
-		"\nrequire "+modulePath+" v0.0.0\n\nreplace "+modulePath+" => "+home+"\n")
+	put("go.mod", strings.Replace(read(t, "../../go.mod"), "module "+program.Module+"\n", "module example.com/yours\n", 1)+
+		"\nrequire "+program.Module+" v0.0.0\n\nreplace "+program.Module+" => "+home+"\n")
 	put("go.sum", read(t, "../../go.sum"))
 	return dir
 }
@@ -74,11 +76,26 @@ func TestAProgramWithALockOfYoursIsZkbench(t *testing.T) {
 	}
 
 	run("version").want(exitOK, "zkbench devel in example.com/yours devel")
+	for _, c := range []struct {
+		args string
+		code int
+		says string
+	}{ // its commands begin with its own name
+		{"help", exitOK, "Usage: yours COMMAND"}, {"clean --help", exitOK, "Usage: yours clean "}, {"explain nothing-such", exitUsage, "yours: nothing to explain under \"nothing-such\" ('yours explain' lists"},
+		{"completion bash", exitOK, "complete -o default -F _yours yours"}, {"man", exitOK, ".TH YOURS 1"}, {"run", exitUsage, "'yours list profiles' lists"},
+		{"fleet swarm locks --shares 2 --servers a:1", exitUsage, "--image is missing"}, {"fleet swarm locks --shares 2 --servers a:1 --image me/yours", exitOK, `image: "me/yours"`},
+		{"fleet slurm locks --shares 2 --servers a:1 --meet zk://b:1/m", exitOK, `"$@"' yours run locks`},
+	} {
+		run(strings.Fields(c.args)...).want(c.code, c.says)
+	}
 	run("list", "yours").want(exitOK, "lock/yours", "each waits for the one before it")
 	run("validate", "quickstart", "--set", "variants=[yours]").want(exitOK, "valid")
 	run("validate", "quickstart", "--set", "variants=[your]").want(exitUsage, `did you mean "yours"?`)
 	to := filepath.Join(dir, "result")
 	run("run", small(t, "variants: [predecessor, yours]"), "--servers", address, "--out", to).wantEnd()
+	if doc := result(t, to); len(doc.Command) < 2 || doc.Command[0] != "yours" {
+		t.Errorf("made by %q", doc.Command)
+	}
 	for i, c := range result(t, to).Cells {
 		if want := []string{"predecessor", "yours"}[i]; c.Variant != want || c.Done["acquire"] == 0 || len(c.Checks) < 3 {
 			t.Errorf("cell %d is of %s, %v, checked for %v", i, c.Variant, c.Done, c.Checks)
@@ -88,6 +105,8 @@ func TestAProgramWithALockOfYoursIsZkbench(t *testing.T) {
 	run("run", small(t, "variants: yours", "options: {layout: kazoo}"), "--servers", address).want(exitUsage, "it has no options")
 	run("run", "published", "--servers", address, "--set", "variants=[yours]", "--quiet", "--out", filepath.Join(dir, "published")).
 		want(exitOK, "42 trials", "42 passed as expected")
+	run("run", "fencing", "--servers", address, "--set", "variants=[yours]", "--set", "repetitions=1", "--quiet", "--out", filepath.Join(dir, "fencing")).
+		want(exitOK, "without a fence 2 were accepted, with one 0 were accepted and 2 rejected")
 }
 
 // A lock that does not wait for the one before it is convicted.

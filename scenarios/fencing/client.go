@@ -44,9 +44,9 @@ const (
 // Dial opens a session of the order's engine at its addresses.
 type Dial func(ctx context.Context, o Order, timeout time.Duration) (zk.Session, error)
 
-// Serve is the client of one trial: it obeys what comes from in, an Order and then the word to write, and reports to out. It ends when
+// Serve is the client of one trial: it obeys what comes from in, an Order of one of the locks and then the word to write, and reports to out. It ends when
 // in does, and not before; then it leaves its sessions in good order.
-func Serve(ctx context.Context, in io.Reader, out io.Writer, open Dial) error {
+func Serve(ctx context.Context, in io.Reader, out io.Writer, of Locks, open Dial) error {
 	ctx, cancel := context.WithCancel(ctx)
 	orders, ended := make(chan Order), make(chan struct{})
 	go func() {
@@ -64,7 +64,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, open Dial) error {
 		}
 	}()
 	say := json.NewEncoder(out)
-	err := obey(ctx, orders, open, func(r Report) error { return say.Encode(r) })
+	err := obey(ctx, orders, of, open, func(r Report) error { return say.Encode(r) })
 	if err != nil && ctx.Err() == nil {
 		err = errors.Join(err, say.Encode(Report{Error: err.Error()}))
 	}
@@ -72,7 +72,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, open Dial) error {
 	return err
 }
 
-func obey(ctx context.Context, orders <-chan Order, open Dial, say func(Report) error) error {
+func obey(ctx context.Context, orders <-chan Order, of Locks, open Dial, say func(Report) error) error {
 	next := func() (o Order, err error) {
 		select {
 		case o = <-orders:
@@ -85,7 +85,7 @@ func obey(ctx context.Context, orders <-chan Order, open Dial, say func(Report) 
 	if err != nil {
 		return err
 	}
-	h, err := newHolder(ctx, o, open)
+	h, err := newHolder(ctx, o, of, open)
 	if err != nil {
 		return err
 	}
@@ -120,8 +120,8 @@ type holder struct {
 	grant         recipes.Grant
 }
 
-func newHolder(ctx context.Context, o Order, open Dial) (*holder, error) {
-	newLock, ok := lock(o.Variant)
+func newHolder(ctx context.Context, o Order, of Locks, open Dial) (*holder, error) {
+	newLock, ok := of.find(o.Variant)
 	if !ok {
 		return nil, fmt.Errorf("no lock is called %s", o.Variant)
 	}

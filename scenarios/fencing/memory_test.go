@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/zkbench/zkbench/bench/root"
 	"github.com/zkbench/zkbench/recipes"
+	"github.com/zkbench/zkbench/recipes/lock"
 	"github.com/zkbench/zkbench/zk"
 	"github.com/zkbench/zkbench/zk/zktest"
 )
@@ -52,7 +54,7 @@ func startIn(ctx context.Context, ens *zktest.Ensemble, d defect) *inMemory {
 	})
 	go func() {
 		defer close(c.served)
-		Serve(ctx, in, writer(func(b []byte) (int, error) { return c.say(out, b) }), c.open)
+		Serve(ctx, in, writer(func(b []byte) (int, error) { return c.say(out, b) }), playable, c.open)
 		out.Close()
 	}()
 	return c
@@ -141,10 +143,34 @@ func (c *inMemory) Close() error {
 	return nil
 }
 
+// playable are zkbench's locks, and two that somebody else may have: without tokens there is nothing to fence.
+var playable = Locks{Own: []recipes.Variant[recipes.Lock]{own("own", true), own("tokenless", false)},
+	OwnRW: []recipes.Variant[recipes.RWLock]{ownRW()}}
+
+func own(name string, tokens bool) recipes.Variant[recipes.Lock] {
+	v, _ := recipes.Find(lock.Variants(), "predecessor")
+	v.Name, v.Tokens = name, tokens
+	return v
+}
+
+func ownRW() recipes.Variant[recipes.RWLock] {
+	v := lock.RWVariants()[0]
+	v.Name = "own-read-write"
+	return v
+}
+
+func TestPlayable(t *testing.T) {
+	for name, want := range map[string]bool{"predecessor": true, "own": true, "own-read-write": true, "tokenless": false} {
+		if got := slices.Contains(playable.Variants(), name); got != want {
+			t.Errorf("%s can be played: %v, want %v", name, got, want)
+		}
+	}
+}
+
 // runIn plays trials on an ensemble in memory with clients of this defect, in a bubble, and looks for what they leave.
 func runIn(t *testing.T, d defect, change func(*Config, context.CancelFunc), judge func(*testing.T, []Row, error)) {
 	synctest.Test(t, func(t *testing.T) {
-		znodes := Znodes()
+		znodes := playable.Znodes()
 		names := root.NewNames(znodes.Persistent, znodes.Ephemeral)
 		ens := zktest.New(zktest.Config{Timeout: 4 * time.Second, Created: func(path string) {
 			rest, below := strings.CutPrefix(path, "/fencing/")
@@ -158,7 +184,7 @@ func runIn(t *testing.T, d defect, change func(*Config, context.CancelFunc), jud
 		if _, err := admin.Create(t.Context(), "/fencing", nil, zk.Persistent); err != nil {
 			t.Fatal(err)
 		}
-		c := Config{Order: Order{Timeout: 4 * time.Second, DataTimeout: time.Minute}, Dir: "/fencing", Variants: []string{"predecessor"}, Rounds: 1, Parallel: 4,
+		c := Config{Locks: playable, Order: Order{Timeout: 4 * time.Second, DataTimeout: time.Minute}, Dir: "/fencing", Variants: []string{"predecessor"}, Rounds: 1, Parallel: 4,
 			Start: func(ctx context.Context) (Client, error) { return startIn(ctx, ens, d), nil },
 			Dial:  func(context.Context) (zk.Session, error) { return ens.Dial(), nil }}
 		if change != nil {
@@ -178,15 +204,15 @@ func TestEveryLockLetsALateWriteInUnlessItIsFenced(t *testing.T) {
 	const rounds = 3
 	played := 0
 	runIn(t, defect{}, func(c *Config, _ context.CancelFunc) {
-		c.Variants, c.Rounds = Variants(), rounds
+		c.Variants, c.Rounds = playable.Variants(), rounds
 		c.Played = func(n, of int, _ Row) {
-			if played++; n != played || of != 4*len(Variants()) {
-				t.Errorf("Played(%d, %d), want %d of %d", n, of, played, 4*len(Variants()))
+			if played++; n != played || of != 4*len(playable.Variants()) {
+				t.Errorf("Played(%d, %d), want %d of %d", n, of, played, 4*len(playable.Variants()))
 			}
 		}
 	}, func(t *testing.T, rows []Row, err error) {
-		if err != nil || len(rows) != 4*len(Variants()) || len(rows) == 0 {
-			t.Fatalf("Run() = %d rows, %v, want four of each of %v", len(rows), err, Variants())
+		if err != nil || len(rows) != 4*len(playable.Variants()) || len(rows) == 0 {
+			t.Fatalf("Run() = %d rows, %v, want four of each of %v", len(rows), err, playable.Variants())
 		}
 		for _, r := range rows {
 			want := Row{Variant: r.Variant, Resource: r.Resource, Fenced: r.Fenced, Witness: r.Witness}

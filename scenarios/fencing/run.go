@@ -26,7 +26,8 @@ type Client interface {
 type Config struct {
 	Order    Order    // what all trials have in common: Addresses, Engine, the timeouts
 	Dir      string   // an existing znode; each trial makes one below it, and leaves it
-	Variants []string // of Variants()
+	Locks    Locks    // as the clients have them too
+	Variants []string // of Locks.Variants()
 	Rounds   int      // of each row
 	Parallel int      // trials that go on at once; 0: one. Most of their time they wait for a session to expire.
 	// Start starts a client that ends with ctx.

@@ -37,7 +37,7 @@ func (c Config) play(ctx context.Context, r Row, dir string) (o outcome) {
 	}
 	var err error
 	dial := func(ctx context.Context, _ Order, _ time.Duration) (zk.Session, error) { return c.Dial(ctx) }
-	if t.next, err = newHolder(ctx, t.order, dial); err != nil {
+	if t.next, err = newHolder(ctx, t.order, c.Locks, dial); err != nil {
 		return outcome{err: err}
 	}
 	defer t.next.close()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/zkbench/zkbench/ensemble"
 	"github.com/zkbench/zkbench/ensemble/internal/host"
+	"github.com/zkbench/zkbench/internal/program"
 )
 
 // Head begins the state file of every ensemble that stays, whatever its driver.
@@ -27,8 +28,8 @@ func NewHead(about ensemble.Description) Head { return Head{schema, time.Now().U
 
 // Gone is the error for an ensemble of which nothing runs any more.
 func (h Head) Gone(servers int) error {
-	return fmt.Errorf("%w: none of the %d servers of %s runs any more (a reboot, or they were ended by hand); zkbench down "+
-		"clears it away, zkbench up starts again", ensemble.ErrGone, servers, h.Started.Local().Format(time.DateTime))
+	return fmt.Errorf("%w: none of the %d servers of %s runs any more (a reboot, or they were ended by hand); %[4]s down "+
+		"clears it away, %[4]s up starts again", ensemble.ErrGone, servers, h.Started.Local().Format(time.DateTime), program.Name())
 }
 
 // StateDir is where the state file lies: what was asked for, or zkbench in the user's cache directory.
@@ -71,7 +72,7 @@ func RemoveState(dir string) error {
 func ReadState(dir string, state any) error {
 	text, err := os.ReadFile(StateFile(dir))
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w (there is no %s); zkbench up starts one", ensemble.ErrNotUp, StateFile(dir))
+		return fmt.Errorf("%w (there is no %s); %s up starts one", ensemble.ErrNotUp, StateFile(dir), program.Name())
 	}
 	if err != nil {
 		return err
