@@ -124,7 +124,8 @@ func Check(ctx context.Context, c Conformance, told func(Finding)) {
 			told(Finding{Step: s.name, Skipped: s.then + " failed"})
 			continue
 		}
-		k := &kit{Conformance: c, path: fmt.Sprintf("%s/lock-%d", c.Dir, i), hello: hello}
+		k := &kit{Conformance: c, hello: hello}
+		k.path = fmt.Sprintf("%s/%s-%d", c.Dir, k.object(s), i)
 		f := Finding{Step: s.name}
 		if c.Child != nil {
 			f.Err = c.Child(ctx, k.path)
@@ -152,6 +153,17 @@ func Check(ctx context.Context, c Conformance, told func(Finding)) {
 			return
 		}
 	}
+}
+
+// object is what a step works with, by the name that it has in a load: what libraries make below it is known by that.
+func (k *kit) object(s step) string {
+	switch {
+	case len(s.of) == 1 && s.of[0] == CanQueue:
+		return "queue"
+	case len(s.of) == 1 && s.of[0] == CanSemaphore || k.alone().Permits > 0:
+		return "semaphore"
+	}
+	return "lock"
 }
 
 // start starts a process.
@@ -226,8 +238,10 @@ func (k *kit) alone() Request {
 		return Request{}
 	case k.hello.Knows(CanReadWrite):
 		return writing
+	case k.hello.Knows(CanSemaphore):
+		return Request{Permits: 1}
 	}
-	return Request{Permits: 1}
+	return Request{}
 }
 
 // of is a request of that operation, for what another one is for.

@@ -62,6 +62,30 @@ func TestQueuesConform(t *testing.T) {
 	}
 }
 
+// What a step works with is named as in a load, so that what libraries make below it can be removed.
+func TestWhatStepsWorkWithIsNamedByItsKind(t *testing.T) {
+	t.Parallel()
+	for defect, want := range map[string][]string{
+		"none":             {"lock-0", "lock-1", "lock-2", "semaphore-11", "queue-13", "lock-17"},
+		"semaphores alone": {"lock-0", "semaphore-1", "semaphore-2", "semaphore-11", "semaphore-17"},
+	} {
+		var made []string
+		drivers.Check(t.Context(), drivers.Conformance{Command: driver(t, defect), Dir: "/d", Timeout: time.Second, Patience: time.Minute,
+			Steps: []string{"requests", "exclusion", "semaphore", "queue", "end"},
+			Child: func(_ context.Context, path string) error {
+				made = append(made, strings.TrimPrefix(path, "/d/"))
+				return nil
+			}}, func(f drivers.Finding) {
+			if f.Err != nil {
+				t.Error(f)
+			}
+		})
+		if !slices.Equal(made, want) {
+			t.Errorf("%s: made %q, want %q", defect, made, want)
+		}
+	}
+}
+
 // A driver of read/write locks alone passes the steps of locks with its writers.
 func TestAPartConforms(t *testing.T) {
 	t.Parallel()

@@ -50,6 +50,8 @@ func beDriver(defect string) error {
 		l.Hello.Can = []string{"fly", drivers.CanTry}
 	case "queues alone":
 		l.Hello.Can = []string{drivers.CanQueue}
+	case "semaphores alone":
+		l.Hello.Can = []string{drivers.CanSemaphore}
 	case "read write alone":
 		l.Hello.Can = []string{drivers.CanReadWrite}
 	case "dies at once":
