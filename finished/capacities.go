@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zkbench/zkbench/internal/phrase"
 	"github.com/zkbench/zkbench/results"
 	"github.com/zkbench/zkbench/stats"
 )
@@ -60,19 +61,26 @@ func searched(doc *results.Capacity) results.CellSide {
 	return s
 }
 
-// comparedCapacity is the ratio of two capacities, whose errors are independent, with a verdict: an interval wholly beyond the margin, or wholly within.
+// comparedCapacity is the ratio of two capacities, with a verdict: an interval wholly beyond the margin, or wholly within. The errors of two figures are independent; where a
+// search has no figure, or only a bound, the interval of the ratio is everything that both intervals allow.
 func comparedCapacity(b, c *results.Capacity, margin float64) results.MetricComparison {
+	before, after := knownOf(b), knownOf(c)
 	mc := results.MetricComparison{Metric: "capacity", Unit: b.Unit, Better: "higher", Scale: results.ScaleRatio, Level: capacityLevel,
-		Baseline: capacityValues(b), Candidate: capacityValues(c), Verdict: stats.Inconclusive.String()}
-	if b.Load == nil || c.Load == nil {
-		mc.Reason = fmt.Sprintf("a search found no capacity (baseline: %s, candidate: %s)", b.Outcome, c.Outcome)
+		Baseline: before.values(), Candidate: after.values(), Verdict: stats.Inconclusive.String()}
+	if !before.tells() || !after.tells() {
+		mc.Reason = fmt.Sprintf("a search without an answer compares with nothing (baseline: %s, candidate: %s)", before, after)
 		return mc
 	}
-	down := math.Hypot(below(c), above(b))
-	up := math.Hypot(above(c), below(b))
-	ratio := math.Log(*c.Load / *b.Load)
-	low, high := math.Exp(ratio-down), math.Exp(ratio+up)
-	mc.Effect, mc.Low, mc.High = finite(math.Exp(ratio)), finite(low), finite(high)
+	low, high := after.low/before.high, after.high/before.low
+	if before.figure > 0 && after.figure > 0 {
+		ratio := math.Log(after.figure / before.figure)
+		low = math.Exp(ratio - math.Hypot(math.Log(after.figure/after.low), math.Log(before.high/before.figure)))
+		high = math.Exp(ratio + math.Hypot(math.Log(after.high/after.figure), math.Log(before.figure/before.low)))
+		mc.Effect = finite(math.Exp(ratio))
+	}
+	if mc.High = finite(high); low > 0 {
+		mc.Low = finite(low)
+	}
 	switch {
 	case low >= margin:
 		mc.Verdict = stats.Improvement.String()
@@ -81,26 +89,83 @@ func comparedCapacity(b, c *results.Capacity, margin float64) results.MetricComp
 	case low > 1/margin && high < margin:
 		mc.Verdict = stats.Equivalent.String()
 	default:
-		mc.Reason = "the intervals of the searches are too wide for a verdict (a longer --budget, a smaller --width, or more --confirm narrow them)"
+		mc.Reason = fmt.Sprintf("both searches together allow no verdict (baseline: %s, candidate: %s)%s", before, after, remedy(b, c))
 	}
 	return mc
 }
 
-// below and above are how far the interval reaches from the figure, as logarithms; infinite where only a bound is known.
-func below(doc *results.Capacity) float64 {
-	if doc.Low == nil {
-		return math.Inf(1)
-	}
-	return math.Log(*doc.Load / *doc.Low)
+// known is between which loads a search says that the capacity is: from 0 where no load passed, to infinity where none failed. The figure is 0 where there is none.
+type known struct {
+	figure, low, high float64
+	outcome           string
 }
 
-func above(doc *results.Capacity) float64 {
-	if doc.High == nil {
-		return math.Inf(1)
+func knownOf(doc *results.Capacity) known {
+	k := known{low: 0, high: math.Inf(1), outcome: doc.Outcome}
+	if doc.Low != nil {
+		k.low = *doc.Low
 	}
-	return math.Log(*doc.High / *doc.Load)
+	if doc.High != nil {
+		k.high = *doc.High
+	}
+	if doc.Outcome == noLoad && doc.Failed != nil {
+		k.high = *doc.Failed
+	}
+	if doc.Load != nil && k.low > 0 && !math.IsInf(k.high, 1) { // otherwise it is a bound
+		k.figure = *doc.Load
+	}
+	return k
 }
 
-func capacityValues(doc *results.Capacity) results.MetricValues {
-	return results.MetricValues{Values: []*float64{doc.Load}, AtLeast: doc.Load != nil && doc.High == nil, Median: doc.Load, Low: doc.Low, High: doc.High}
+// noLoad is the outcome of a search whose lowest load failed: the capacity is below it.
+const noLoad = "none"
+
+// tells reports whether the search bounds the capacity on at least one side.
+func (k known) tells() bool { return k.low > 0 || !math.IsInf(k.high, 1) }
+
+func (k known) String() string {
+	number := func(x float64) string { return phrase.Number(x, 4) }
+	switch {
+	case !k.tells():
+		return k.outcome
+	case k.low == 0:
+		return "below " + number(k.high)
+	case math.IsInf(k.high, 1):
+		return "at least " + number(k.low)
+	case k.figure == 0:
+		return fmt.Sprintf("between %s and %s", number(k.low), number(k.high))
+	}
+	return fmt.Sprintf("%s, %s to %s", number(k.figure), number(k.low), number(k.high))
+}
+
+func (k known) values() results.MetricValues {
+	v := results.MetricValues{AtLeast: k.low > 0 && math.IsInf(k.high, 1), High: finite(k.high)}
+	if k.low > 0 {
+		v.Low = finite(k.low)
+	}
+	if k.figure > 0 {
+		v.Median = finite(k.figure)
+	} else if v.AtLeast {
+		v.Median = v.Low
+	}
+	v.Values = []*float64{v.Median}
+	return v
+}
+
+// remedy is what would narrow the intervals of two searches.
+func remedy(all ...*results.Capacity) string {
+	var helps []string
+	for _, r := range []struct{ outcome, text string }{{"at least", "a higher --to"}, {"limited", "more CPUs or hosts for zkbench"}, {noLoad, "a lower --from"},
+		{"between", "a longer --budget"}, {"found", "a longer --budget, a smaller --width or more --confirm"}} {
+		if slices.ContainsFunc(all, func(doc *results.Capacity) bool { return doc.Outcome == r.outcome }) {
+			helps = append(helps, r.text)
+		}
+	}
+	if len(helps) > 1 && helps[len(helps)-2] == "a longer --budget" { // which the last says, too
+		helps = slices.Delete(helps, len(helps)-2, len(helps)-1)
+	}
+	if len(helps) == 0 {
+		return ""
+	}
+	return "; " + strings.Join(helps, ", or ") + " would tell more"
 }

@@ -125,8 +125,8 @@ func ComparisonTests(name string, doc results.Comparison) Tests {
 		for _, m := range cell.Metrics {
 			c := Case{Suite: suite, Name: m.Metric, Gate: -1, Variant: variant}
 			measured := fmt.Sprintf("%s: %s against %s, %s", m.Metric, sideText(m, m.Candidate, "..", true), sideText(m, m.Baseline, "..", true), effectText(m, m.Effect))
-			if m.Low != nil && m.High != nil {
-				measured += fmt.Sprintf(" (%s to %s)", effectText(m, m.Low), effectText(m, m.High))
+			if interval := intervalText(m, " to "); interval != "" {
+				measured += " (" + interval + ")"
 			}
 			switch m.Verdict {
 			case "REGRESSION":

@@ -160,9 +160,7 @@ func tableOfMetrics(c results.CellComparison, box, inPairs bool) table {
 	dash := map[bool]string{true: "…", false: ".."}[box]
 	for _, m := range c.Metrics {
 		row := []string{m.Metric, sideText(m, m.Baseline, dash, inPairs), sideText(m, m.Candidate, dash, inPairs), effectText(m, m.Effect), "-", "-", m.Verdict}
-		if m.Low != nil && m.High != nil {
-			row[4] = effectText(m, m.Low) + dash + effectText(m, m.High)
-		}
+		row[4] = cmp.Or(intervalText(m, dash), row[4])
 		if m.Adjusted != nil {
 			row[5] = phrase.Number(*m.Adjusted, 2)
 		}
@@ -178,11 +176,16 @@ func tableOfMetrics(c results.CellComparison, box, inPairs bool) table {
 	return t
 }
 
-// sideText is the median with its interval, or, where the runs are too few for one, with the range that was seen.
+// sideText is the median with its interval, or, where the runs are too few for one, with the range that was seen; of a search without a figure what bounds it.
 func sideText(m results.MetricComparison, v results.MetricValues, dash string, inPairs bool) string {
 	metric, err := results.ParseMetric(m.Metric)
-	if v.Median == nil || err != nil {
+	switch {
+	case err != nil, v.Median == nil && v.High == nil:
 		return "-"
+	case v.Median == nil && v.Low == nil:
+		return "<" + metric.Format(*v.High)
+	case v.Median == nil:
+		return metric.Format(*v.Low) + dash + metric.Format(*v.High)
 	}
 	text := map[bool]string{true: ">="}[v.AtLeast] + metric.Format(*v.Median)
 	switch {
@@ -201,6 +204,19 @@ func sideText(m results.MetricComparison, v results.MetricValues, dash string, i
 		}
 	}
 	return text
+}
+
+// intervalText is the interval of the effect, which may be known to one side alone; "" where it is not known.
+func intervalText(m results.MetricComparison, dash string) string {
+	switch {
+	case m.Low != nil && m.High != nil:
+		return effectText(m, m.Low) + dash + effectText(m, m.High)
+	case m.Low != nil:
+		return ">=" + effectText(m, m.Low)
+	case m.High != nil:
+		return "<=" + effectText(m, m.High)
+	}
+	return ""
 }
 
 // effectText is '+12 %' of a ratio, 'x3.5' of one that is far from 1, and '+0.1 pp' of a difference of shares.
