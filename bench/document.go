@@ -38,7 +38,7 @@ func EnvironmentOf(e ensemble.Ensemble) results.Environment {
 	env := results.Environment{
 		Go: runtime.Version(), CPU: procField("/proc/cpuinfo", "model name"), Cores: runtime.NumCPU(), MemoryMiB: memoryMiB(),
 		Kernel: strings.TrimSpace(readFile("/proc/sys/kernel/osrelease")), Java: about.Java, ZooKeeper: about.Version, Servers: about.Servers, Ensemble: about.Kind,
-		Source: about.Source, Addresses: e.Addresses(), Encrypted: about.Encrypted,
+		Source: about.Source, Addresses: e.Addresses(), Encrypted: about.Encrypted, ServerCPUs: about.CPUs,
 	}
 	if about.Fsync == "on" || about.Fsync == "off" {
 		on := about.Fsync == "on"

@@ -26,7 +26,7 @@ func (c *cell) generator(length time.Duration, done int64, t *metrics.Set, machi
 	ms := func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 	timer := c.timers
 	g := results.Generator{
-		LagP99: ms(withUnserved(t, metrics.Lag, ops...).Quantile(0.99)), TimerLagP99: ms(timer.Quantile(0.99)),
+		LagP99: ms(withUnserved(t, metrics.Lag, ops...).Quantile(0.99)), TimerLagP99: ms(timer.Quantile(0.99)), TimerLagMax: ms(timer.Max()),
 		GCPauseTotal: ms(used.GCPauseTotal), GCPauseMax: ms(used.GCPauseMax), Sockets: used.Sockets,
 	}
 	if c.fresh && used.MaxRSS >= 0 {

@@ -287,6 +287,7 @@ func (c *cell) spread(out *results.Cell) {
 		out.Shares = append(out.Shares, share)
 		cpu, known = cpu+float64(s.part.CPU), known && s.part.CPU >= 0
 		g.CPUShare, g.TimerLagP99 = max(g.CPUShare, own.CPUShare), max(g.TimerLagP99, own.TimerLagP99)
+		g.TimerLagMax = max(g.TimerLagMax, own.TimerLagMax)
 		g.GCPauseTotal, g.GCPauseMax = g.GCPauseTotal+own.GCPauseTotal, max(g.GCPauseMax, own.GCPauseMax)
 		g.Sockets += own.Sockets
 		if own.Saturated && !g.Saturated {

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"strings"
 	"time"
 
 	"github.com/zkbench/zkbench/ensemble"
@@ -39,8 +40,24 @@ var (
 )
 
 // sampled is something that a server of 3.6 or newer samples inside: how often and the sum of what it saw, by mntr's name without zk_cnt_ and
-// zk_sum_.
+// zk_sum_. What begins with '*' is sampled for each learner by itself, whose number is before the name: these are added up, and are 0 of a server without learners.
 type sampled struct{ of, count, sum, mean string }
+
+// in is one of mntr's figures of it: kind is zk_cnt_ or zk_sum_.
+func (s sampled) in(st ensemble.ServerStats, kind string) (sum float64, known bool) {
+	name, each := strings.CutPrefix(s.of, "*")
+	if !each {
+		sum, known = st.Values[kind+name]
+		return sum, known
+	}
+	_, known = st.Values["zk_cnt_quorum_ack_latency"] // as new
+	for figure, value := range st.Values {
+		if strings.HasPrefix(figure, kind) && strings.HasSuffix(figure, name) {
+			sum += value
+		}
+	}
+	return sum, known
+}
 
 // inner are those. A mean is over what was sampled in the interval; what has none is told as a sum.
 var inner = []sampled{
@@ -49,6 +66,7 @@ var inner = []sampled{
 	{"read_commit_proc_req_queued", "read_commit_samples", "read_commit_sum", "read_commit_queue_mean"},
 	{"write_commit_proc_req_queued", "write_commit_samples", "write_commit_sum", "write_commit_queue_mean"},
 	{"quorum_ack_latency", "quorum_acks", "quorum_ack_sum", "quorum_ack_mean_ms"},
+	{"*_learner_handler_qp_size", "learner_samples", "learner_sum", "learner_queue_mean"},
 	{"jvm_pause_time_ms", "jvm_pauses", "jvm_pause_ms", ""},
 	{"snapshottime", "snapshots", "snapshot_ms", ""},
 }
@@ -56,9 +74,9 @@ var inner = []sampled{
 // fromInner adds the differences of what a server samples inside; nil where it does not tell.
 func fromInner(out results.Figures, a, b ensemble.ServerStats) {
 	for _, in := range inner {
-		for name, figure := range map[string]string{in.count: "zk_cnt_" + in.of, in.sum: "zk_sum_" + in.of} {
-			from, before := a.Values[figure]
-			to, after := b.Values[figure]
+		for name, kind := range map[string]string{in.count: "zk_cnt_", in.sum: "zk_sum_"} {
+			from, before := in.in(a, kind)
+			to, after := in.in(b, kind)
 			switch {
 			case !before || !after:
 				out[name] = nil

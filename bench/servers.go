@@ -48,6 +48,20 @@ type covered struct {
 	counted  results.Figures
 	closed   bool
 	restarts int // restarts of its counters: what it counted just before is lost
+	answers  int
+	led      int      // of its answers, those in which it led
+	open     *float64 // its connections in the last answer; nil where it does not tell
+}
+
+// see takes an answer of the steady phase.
+func (c *covered) see(st ensemble.ServerStats) {
+	if c.answers++; st.Leads() {
+		c.led++
+	}
+	if c.open = nil; !st.Lacks("zk_num_alive_connections") {
+		open := float64(st.Connections)
+		c.open = &open
+	}
 }
 
 // silence is the failed questions to one server.
@@ -178,12 +192,15 @@ func (s *serverSeries) cover(before *ensemble.ServerStats, st ensemble.ServerSta
 		if s.stage == polledAfter { // it told nothing before the end
 			return true
 		}
-		s.steady[st.Address] = &covered{}
+		c = &covered{}
+		c.see(st)
+		s.steady[st.Address] = c
 		return false
 	}
 	if c.closed || s.stage == polledAfter && stage != polledAfter {
 		return true
 	}
+	c.see(st)
 	part := between(*before, st)
 	if c.counted == nil {
 		c.counted = part
@@ -268,7 +285,42 @@ func (s *serverSeries) summary() results.Figures {
 	out.Set("servers", float64(servers))
 	means(out)
 	out["outstanding_max"], out["watches_max"] = s.outstanding, s.watches
+	s.eachServer(out)
 	return out
+}
+
+// eachServer adds what is told of single servers: the CPUs that the leader and the busiest one used, and the connections of the one with the most beside those of all. Nil is what
+// one of them does not tell; of the leader, where not the same one led all the time. Restarts of counters are those of all.
+func (s *serverSeries) eachServer(out results.Figures) {
+	most := func(name string, values []float64, known bool) {
+		if out[name] = nil; known && len(values) > 0 {
+			out.Set(name, slices.Max(values))
+		}
+	}
+	var cpus, leader, open []float64
+	cpusKnown, openKnown, sum := true, true, 0.0
+	leaders, steady, restarts := 0, true, 0
+	for _, c := range s.steady {
+		restarts += c.restarts
+		seconds, timed := c.counted.Get("seconds")
+		cpu, known := c.counted.Get("cpu_s")
+		if known = known && timed && seconds > 0; known {
+			cpus = append(cpus, cpu/seconds)
+		}
+		cpusKnown = cpusKnown && known
+		if c.led > 0 {
+			leaders, steady = leaders+1, steady && c.led == c.answers && known
+			leader = append(leader, cpu/seconds)
+		}
+		if openKnown = openKnown && c.open != nil; openKnown {
+			open, sum = append(open, *c.open), sum+*c.open
+		}
+	}
+	most("leader_cpus", leader, leaders == 1 && steady)
+	most("cpus_max", cpus, cpusKnown)
+	most("connections_max", open, openKnown)
+	most("connections", []float64{sum}, openKnown && len(open) > 0)
+	out.Set("restarts", float64(restarts))
 }
 
 // rollCall is which servers answered at any time of the run, and of how many their ensemble is. Its methods may be called from several

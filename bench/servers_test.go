@@ -3,6 +3,7 @@ package bench
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -58,6 +59,38 @@ func TestServerFiguresReachFromMarkToMark(t *testing.T) {
 	}
 	if notes := s.missing(3 * second); len(notes) != 0 {
 		t.Errorf("missing() = %q, want nothing", notes)
+	}
+}
+
+// What single servers tell: the CPUs of the one that led all the time and of the busiest one, the connections of the one with the most. What one of them does not tell is unknown.
+func TestWhatSingleServersTell(t *testing.T) {
+	for name, c := range map[string]struct {
+		change      func(*ensemble.ServerStats) // of the last answer of the leader
+		leader, max any                         // CPUs
+		open, most  any                         // connections
+	}{
+		"all is told":           {func(*ensemble.ServerStats) {}, 10.0, 40.0, 13.0, 8.0},
+		"the leader changed":    {func(st *ensemble.ServerStats) { st.State = "follower" }, nil, 40.0, 13.0, 8.0},
+		"no CPU is known":       {func(st *ensemble.ServerStats) { st.Usage = nil }, nil, nil, 13.0, 8.0},
+		"no connections known":  {func(st *ensemble.ServerStats) { st.Missing = []string{"zk_num_alive_connections"} }, 10.0, 40.0, nil, nil},
+		"connections have gone": {func(st *ensemble.ServerStats) { st.Connections = 1 }, 10.0, 40.0, 9.0, 8.0},
+	} {
+		var s serverSeries
+		for i, stage := range []pollStage{polled, polledBefore, polled, polledAfter, polled} {
+			a, b := counting("a", time.Duration(i)*second, int64(10*i)), counting("b", time.Duration(i)*second, int64(40*i))
+			a.State, a.Connections, b.Connections = "leader", 5, 8
+			if stage == polledAfter {
+				c.change(&a)
+			}
+			s.add([]ensemble.ServerStats{a, b}, stage)
+		}
+		got := s.summary()
+		for figure, want := range map[string]any{"leader_cpus": c.leader, "cpus_max": c.max, "connections": c.open, "connections_max": c.most} {
+			v, listed := got[figure]
+			if !listed || (v == nil) != (want == nil) || v != nil && *v != want {
+				t.Errorf("%s: %s is %v (listed: %v), want %v", name, figure, v, listed, want)
+			}
+		}
 	}
 }
 
@@ -252,6 +285,25 @@ func TestANegativeGaugeIsUnknown(t *testing.T) {
 	}
 	if n, known := f.Get("watches"); !known || n != 3 {
 		t.Errorf("watches are %v (%v), want 3", n, known)
+	}
+}
+
+// The queues of a leader to each of its learners are sampled together; a follower has none, and an old server tells nothing.
+func TestTheQueuesToLearners(t *testing.T) {
+	at := func(second int64, all map[string]float64) *ensemble.ServerStats {
+		return &ensemble.ServerStats{At: time.Unix(second, 0), Stats: ensemble.Stats{Values: all}}
+	}
+	const cnt, sum, modern = "zk_cnt_%d_learner_handler_qp_size", "zk_sum_%d_learner_handler_qp_size", "zk_cnt_quorum_ack_latency"
+	before := map[string]float64{modern: 5, fmt.Sprintf(cnt, 1): 10, fmt.Sprintf(sum, 1): 100}
+	after := map[string]float64{modern: 9, fmt.Sprintf(cnt, 1): 14, fmt.Sprintf(sum, 1): 108, fmt.Sprintf(cnt, 3): 4, fmt.Sprintf(sum, 3): 32}
+	figure(t, inInterval(at(1, before), *at(2, after)), "learner_queue_mean", 5)
+	follower := map[string]float64{modern: 0}
+	unknown(t, inInterval(at(1, follower), *at(2, follower)), "learner_queue_mean")
+	if v, known := between(*at(1, follower), *at(2, follower)).Get("learner_samples"); !known || v != 0 { // a sum with the leader's is known
+		t.Errorf("samples of a follower: %v (known: %v), want 0", v, known)
+	}
+	if _, known := between(*at(1, nil), *at(2, nil)).Get("learner_samples"); known {
+		t.Error("an old server tells of its queues")
 	}
 }
 

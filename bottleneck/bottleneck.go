@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/zkbench/zkbench/capacity"
@@ -14,36 +15,10 @@ import (
 // Unknown is the bottleneck where no figure shows one.
 const Unknown = "unknown"
 
-// signs are the figures of the servers that show a bottleneck, the first one that moved first. Sums are divided by the time of the probe.
-var signs = []struct {
-	figure, limit, label, unit string
-	sum                        bool
-	factor, least              float64 // by which it has to grow, and what it has to reach
-}{
-	{"fsync_mean_high_ms", "the disk", "mean time of a sync", " ms", false, 2, 2},
-	{"sync_queue_mean", "the disk", "requests that waited for a sync", "", false, 4, 4},
-	{"prep_queue_mean", "the leader's request thread", "requests in its queue", "", false, 4, 4},
-	{"write_commit_queue_mean", "the commit of writes", "writes that waited for it", "", false, 4, 4},
-	{"read_commit_queue_mean", "the commit of writes", "reads that waited behind it", "", false, 4, 4},
-	{"throttled", "throttling by the servers", "requests that were held back", "/s", true, 4, 1},
-	{"outstanding_max", "throttling by the servers", "most outstanding requests of a server (globalOutstandingLimit is 1000 by default)", "", false, 2, 900},
-	{"quorum_ack_mean_ms", "the followers", "mean time to the acknowledgement of a quorum", " ms", false, 2, 2},
-	{"jvm_pause_ms", "garbage collection of the servers", "pauses", " ms/s", true, 3, 5},
-	{"snapshot_ms", "snapshots of the servers", "time taken by them", " ms/s", true, 3, 5},
-}
-
-// read is the value of a figure in a cell.
-func read(cell results.Cell, figure string, sum bool) (value float64, known bool) {
-	value, known = cell.Server.Get(figure)
-	if seconds, timed := cell.Server.Get("seconds"); sum {
-		return value / seconds, known && timed && seconds > 0
-	}
-	return value, known
-}
-
 // Find tells the bottleneck of a search, with its evidence in sentences: what moved between about half of the load and the lowest load that
-// failed. The cells are those of the probes of the document, in their order. The bottleneck is Unknown, without evidence, where nothing moved,
-// and where no load failed. Where servers share CPUs with zkbench that were never idle, these are it, whatever else moved: it moved for want of them.
+// failed, the cause before what waits for it, and of several causes the one that grew most. The cells are those of the probes of the document, in their order. The
+// bottleneck is Unknown, without evidence, where nothing moved, and where no load failed. Where CPUs that the servers run on were never idle, these are it,
+// whatever else moved: it moved for want of them.
 func Find(doc *results.Capacity, cells []results.Cell) (limit string, evidence []string) {
 	if doc.Outcome == string(capacity.Limited) {
 		return "zkbench, the load generator", append([]string{doc.Reason}, accused(doc, cells)...)
@@ -64,21 +39,67 @@ func Find(doc *results.Capacity, cells []results.Cell) (limit string, evidence [
 	if busy && top.Machine.Servers != nil { // servers that wait for a CPU are late with everything
 		limit, evidence = cmp.Or(limit, machine), append(evidence, text)
 	}
-	if half := halfOf(doc, high); half >= 0 {
-		for _, s := range signs {
-			from, knownFrom := read(cells[half], s.figure, s.sum)
-			to, knownTo := read(top, s.figure, s.sum)
-			if knownFrom && knownTo && to > s.factor*from && to >= s.least {
-				evidence = append(evidence, fmt.Sprintf("%s: %s%s at %s, %s%s at %s", s.label, phrase.Number(from, 2), s.unit, number(doc.Probes[half].Load),
-					phrase.Number(to, 2), s.unit, load))
-				limit = cmp.Or(limit, s.limit)
-			}
+	if which, text, full := container(doc, top, load); full {
+		limit, evidence = cmp.Or(limit, which), append(evidence, text)
+	}
+	all := movedAt(doc, cells, high)
+	slices.SortStableFunc(all, moved.before)
+	for _, m := range all {
+		limit, evidence = cmp.Or(limit, m.limit), append(evidence, m.text)
+		if cpu := LeaderCPUs(doc, cells); m.limit == request && cpu != nil {
+			evidence = append(evidence, fmt.Sprintf("the leader used %s %% of a CPU", phrase.Number(100**cpu, 2)))
 		}
 	}
 	if busy && top.Machine.Servers == nil {
 		limit, evidence = cmp.Or(limit, machine), append(evidence, text)
 	}
 	return cmp.Or(limit, Unknown), evidence
+}
+
+// LeaderCPUs is how many CPUs the leader's process used at the lowest load that failed; nil where that is not known.
+func LeaderCPUs(doc *results.Capacity, cells []results.Cell) *float64 {
+	if high := failed(doc); high >= 0 {
+		return cells[high].Server["leader_cpus"]
+	}
+	return nil
+}
+
+// movedAt is what grew up to the probe of a load that failed, in the order of the signs.
+func movedAt(doc *results.Capacity, cells []results.Cell, high int) (all []moved) {
+	half := halfOf(doc, high)
+	if half < 0 {
+		return nil
+	}
+	var lower []results.Cell // a server that has just started has been to its disk for the first time
+	for i, p := range doc.Probes {
+		if valid(p) && p.Load <= doc.Probes[half].Load && p.Purpose != string(capacity.Base) {
+			lower = append(lower, cells[i])
+		}
+	}
+	for _, s := range signs {
+		if m, did := s.grown(cells[high], cells[half], lower, number(doc.Probes[high].Load), number(doc.Probes[half].Load)); did {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// fullShare of the CPUs that a container may use means that it had to wait for them.
+const fullShare = 0.85
+
+// container tells whether a server used all CPUs that its container may use, the leader before another one.
+func container(doc *results.Capacity, top results.Cell, load string) (limit, text string, full bool) {
+	if doc.Environment == nil || doc.Environment.ServerCPUs <= 0 {
+		return "", "", false
+	}
+	may := doc.Environment.ServerCPUs
+	for _, who := range []struct{ figure, limit, name string }{{"leader_cpus", "the CPU of the leader's container", "the leader"}, {"cpus_max", "the CPU of a server's container", "the busiest server"}} {
+		if used, known := top.Server.Get(who.figure); known && used >= fullShare*may {
+			unit := map[bool]string{true: "CPU", false: "CPUs"}[may == 1]
+			return who.limit, fmt.Sprintf("%s used %s %% of what its container may use, %s %s, at %s", who.name, phrase.Number(100*used/may, 2), phrase.Number(may, 2), unit, load), true
+		}
+	}
+	return "", "", false
 }
 
 // accused is what the last probe that the load generator could not offer says of it.

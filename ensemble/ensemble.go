@@ -112,7 +112,8 @@ type Description struct {
 	Fsync   string // on, off, or unknown: whether a write waits for the disk
 	Java    string // path and version; empty for an external ensemble
 	Tick    time.Duration
-	Heap    string // of each server's Java process
+	Heap    string  // of each server's Java process
+	CPUs    float64 // that each server's container may use; 0 where nothing limits it, or that is not known
 	DataDir string
 	// Encrypted: clients connect with TLS.
 	Encrypted bool

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/zkbench/zkbench/internal/phrase"
@@ -136,11 +137,17 @@ func capacitySentences(doc results.Capacity) (lines []string) {
 	if doc.Outcome == atLeast {
 		lines = append(lines, "No load failed, so nothing tells what will limit. A higher --to searches on.")
 	} else if doc.Limit != "" {
-		lines = append(lines, "Limit: "+strings.Join(append([]string{doc.Limit}, doc.Evidence...), "; ")+".")
+		limit := "Limit: " + strings.Join(append([]string{doc.Limit}, doc.Evidence...), "; ") + "."
+		if doc.LeaderCPUs != nil {
+			limit += fmt.Sprintf(" Leader CPU %s %% at %s (100 %% is one CPU).", phrase.Number(100**doc.LeaderCPUs, 2), loadText(doc.Failed))
+		}
+		lines = append(lines, limit)
 	}
 	lines = append(lines, curve(doc)...)
 	if doc.Soak != "" {
-		lines = append(lines, "Soak: "+doc.Soak)
+		lines = append(lines, "Soak: "+doc.Soak+".")
+	} else if doc.Plan != nil && doc.Plan.Soak > 0 && slices.Contains([]string{"none", "unstable", "out of budget"}, doc.Outcome) {
+		lines = append(lines, "Soak: not done, because the search ended without a load to soak at.")
 	}
 	lines = append(append(lines, recovery(doc)...), leftovers(doc)...)
 	for _, m := range doc.Moves {
@@ -246,6 +253,8 @@ func CapacitySentence(doc results.Capacity) string {
 		return fmt.Sprintf("no capacity within %s: the lowest load, %s %s, fails already (%s)", goals, loadText(doc.Failed), doc.Unit, doc.Reason)
 	case doc.Outcome == atLeast && doc.Load != nil:
 		return fmt.Sprintf("capacity at least %s %s within %s: the highest load allowed (--to) passes", loadText(doc.Load), doc.Unit, goals)
+	case doc.Load != nil && doc.High != nil: // found, and the soak did not end
+		return fmt.Sprintf("capacity %s %s (95 %%: %s to %s) within %s, without the soak: %s", loadText(doc.Load), doc.Unit, loadText(doc.Low), loadText(doc.High), goals, doc.Outcome)
 	case doc.Load != nil:
 		return fmt.Sprintf("capacity at least %s %s within %s (%s: %s)", loadText(doc.Load), doc.Unit, goals, doc.Outcome, doc.Reason)
 	}

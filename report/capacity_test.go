@@ -2,6 +2,7 @@ package report
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -116,5 +117,42 @@ func TestLeftoversAreTold(t *testing.T) {
 		if got := strings.Join(leftovers(doc), "\n"); !strings.Contains(got, want) || (got == "") != (want == "") {
 			t.Errorf("%q, want %q", got, want)
 		}
+	}
+}
+
+// The leader's CPU is told beside the limit, where it is known and a load failed.
+func TestTheCPUOfTheLeaderIsTold(t *testing.T) {
+	used, failed := 0.384, 4400.0
+	doc := results.Capacity{Outcome: "found", Load: &failed, Failed: &failed, Limit: "the disk", Evidence: []string{"mean time of a sync: 3 ms at 2200, 21 ms at 4400"}}
+	const limit = "Limit: the disk; mean time of a sync: 3 ms at 2200, 21 ms at 4400."
+	for want, cpus := range map[string]*float64{limit: nil, limit + " Leader CPU 38 % at 4400 (100 % is one CPU).": &used} {
+		doc.LeaderCPUs = cpus
+		if got := capacitySentences(doc); !slices.Contains(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// A soak is told, and why there was none; a search that was interrupted in it has its capacity all the same.
+func TestASoakIsTold(t *testing.T) {
+	load, low, high := 100., 90., 110.
+	asked := &results.CapacityPlan{SoakShare: 0.75, Soak: 600}
+	for _, c := range []struct {
+		doc  results.Capacity
+		want string
+	}{
+		{results.Capacity{Outcome: "found", Load: &load, Plan: asked, Soak: "pass at 75: none of 900 missed p99<50ms"}, "Soak: pass at 75: none of 900 missed p99<50ms."},
+		{results.Capacity{Outcome: "unstable", Plan: asked}, "Soak: not done, because the search ended without a load to soak at."},
+		{results.Capacity{Outcome: "unstable", Plan: &results.CapacityPlan{}}, ""},
+		{results.Capacity{Outcome: "interrupted", Load: &load, Plan: asked}, ""},
+	} {
+		got := slices.DeleteFunc(capacitySentences(c.doc), func(line string) bool { return !strings.HasPrefix(line, "Soak") })
+		if strings.Join(got, "|") != c.want {
+			t.Errorf("%s: %q, want %q", c.doc.Outcome, got, c.want)
+		}
+	}
+	cut := results.Capacity{Outcome: "interrupted", Goals: []string{"p99<50ms"}, Unit: "acquire/s", Load: &load, Low: &low, High: &high}
+	if got, want := CapacitySentence(cut), "capacity 100 acquire/s (95 %: 90 to 110) within p99<50ms, without the soak: interrupted"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

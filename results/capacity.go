@@ -41,6 +41,7 @@ type Capacity struct {
 	Soak          string          `json:"soak,omitempty"`         // how the soak ended
 	Limit         string          `json:"limit"`                  // what limits; unknown where nothing moved
 	Evidence      []string        `json:"evidence,omitempty"`     // for that
+	LeaderCPUs    *float64        `json:"leader_cpus,omitempty"`  // that the leader's process used at the load that failed
 	Least         float64         `json:"min,omitempty"`          // that was asked for
 	Plan          *CapacityPlan   `json:"plan,omitempty"`
 	Probes        []CapacityProbe `json:"probes"`

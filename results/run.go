@@ -110,7 +110,8 @@ type Environment struct {
 	Ensemble       string   `json:"ensemble"`                   // local:3, external, ...
 	Source         string   `json:"source,omitempty"`
 	Addresses      []string `json:"addresses,omitempty"`
-	Encrypted      bool     `json:"encrypted,omitempty"` // clients connect with TLS
+	ServerCPUs     float64  `json:"server_cpus,omitempty"` // that each server's container may use; 0 where nothing limits it, or that is not known
+	Encrypted      bool     `json:"encrypted,omitempty"`   // clients connect with TLS
 	Fsync          *bool    `json:"fsync,omitempty"`
 	FsyncMs        *float64 `json:"fsync_ms,omitempty"` // of a sync before the first cell: the shortest; null where the servers' disks are not here
 	SessionTimeout float64  `json:"session_timeout_ms"`
@@ -321,6 +322,7 @@ type Generator struct {
 	CPUShare        float64  `json:"cpu_share"` // of all cores, 0..1
 	LagP99          float64  `json:"lag_p99_ms"`
 	TimerLagP99     float64  `json:"timer_lag_p99_ms"`
+	TimerLagMax     float64  `json:"timer_lag_max_ms,omitempty"`
 	GCPauseTotal    float64  `json:"gc_pause_total_ms"`
 	GCPauseMax      float64  `json:"gc_pause_max_ms"`
 	MaxRSSMiB       *float64 `json:"max_rss_mib"` // the most in this cell, from its connecting on; null where that is not known

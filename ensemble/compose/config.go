@@ -102,6 +102,7 @@ func (c *Compose) describe(ctx context.Context) {
 		var cpus, memory float64
 		if _, err := fmt.Sscan(limits, &cpus, &memory); err == nil && cpus > 0 && memory > 0 {
 			about.Source += fmt.Sprintf("; each with %.3g CPU and %.4g MiB", cpus/1e9, memory/(1<<20))
+			about.CPUs = cpus / 1e9
 		}
 	}
 	c.About = about
