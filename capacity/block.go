@@ -58,14 +58,13 @@ type Suspect string
 
 // The reasons of an invalid probe.
 const (
-	Trusted        Suspect = ""
-	Generator      Suspect = "the load generator was late"    // its CPU or its timers: a limit of zkbench
-	Paused         Suspect = "the load generator was stopped" // by the machine or by a person
-	LeaderChanged  Suspect = "the leader changed without a planned fault"
-	ServerLost     Suspect = "a server was lost"
-	NotRecovered   Suspect = "the base latency did not come back after the load before" // hysteresis
-	TooFew         Suspect = "too few operations for the percentile"                    // told by Search itself
-	NothingStarted Suspect = "the probe could not be started"
+	Trusted       Suspect = ""
+	Generator     Suspect = "the load generator was late"    // its CPU or its timers: a limit of zkbench
+	Paused        Suspect = "the load generator was stopped" // by the machine or by a person
+	LeaderChanged Suspect = "the leader changed without a planned fault"
+	ServerLost    Suspect = "a server was lost"
+	NotRecovered  Suspect = "the base latency did not come back after the load before" // hysteresis
+	TooFew        Suspect = "too few operations for the percentile"                    // told by Search itself
 )
 
 // Measurement is what a probe measured.

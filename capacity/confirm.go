@@ -185,12 +185,15 @@ func (w *walk) answer(c confirmed) {
 	r.Confirmations = len(c.rounds)
 }
 
-// soak is step 7, if asked for: a share of the figure for long, without a trend.
+// soak is step 7, if asked for: a share of the figure, or of the lower end of the interval where there is none, for long, without a trend.
 func (w *walk) soak() {
 	if w.plan.Soak.Length == 0 {
 		return
 	}
 	load := w.plan.Soak.Share * w.result.Load
+	if load == 0 {
+		load = w.plan.Soak.Share * w.result.Interval.Low
+	}
 	outcome, reason := w.result.Outcome, w.result.Reason
 	w.result.Outcome = Unfinished
 	j, ok := w.ask(Probe{Purpose: Soaking, Load: load, Confirmation: w.confirmations + 1})

@@ -103,6 +103,7 @@ func (w *walk) between() {
 	w.result.Outcome, w.result.Interval = Between, Interval{low, high}
 	w.result.Low.Load, w.result.High.Load = low, high
 	w.result.Reason = fmt.Sprintf("late operations come together in stops too rare to tell more in %v", w.plan.Budget.Round(time.Second))
+	w.soak()
 }
 
 // passing is the highest load which the blocks there and at higher loads, where at least as many operations are late, say passes.

@@ -25,10 +25,14 @@ func stopping(mu float64, every int) func(Probe, func([]Block) bool) Measurement
 
 // Stops that are in one block of ten, whatever the load, make a share of 2.5 % late: no load is found to pass because few blocks had none.
 func TestLuckyBlocksConfirmNothing(t *testing.T) {
+	soaked := false
 	for _, budget := range []time.Duration{10 * time.Minute, 20 * time.Minute} {
-		r := carry(t, Plan{Goals: p99, From: 100, To: 5000, Confirm: 4, Budget: budget}, stopping(2000, 10))
+		r := carry(t, Plan{Goals: p99, From: 100, To: 5000, Confirm: 4, Budget: budget, Soak: Soak{Share: 0.75, Length: time.Minute}}, stopping(2000, 10))
 		switch r.Outcome {
 		case Between:
+			if soaked = true; r.Soak == nil || r.Soak.Load != 0.75*r.Interval.Low { // there is no figure
+				t.Errorf("%v: soak %+v, want one at three quarters of %v", budget, r.Soak, r.Interval.Low)
+			}
 			if r.Load != 0 || r.Reason == "" || r.Low.Load != r.Interval.Low || r.High.Load != r.Interval.High || math.IsInf(r.Interval.High, 1) {
 				t.Errorf("%v: %v in %v (%s), want no figure, and an interval between two loads", budget, r.Load, r.Interval, r.Reason)
 			}
@@ -36,6 +40,9 @@ func TestLuckyBlocksConfirmNothing(t *testing.T) {
 		default:
 			t.Errorf("%v: %s %v in %v, where each load has 2.5 %% late", budget, r.Outcome, r.Load, r.Interval)
 		}
+	}
+	if !soaked {
+		t.Error("no search ended between two loads")
 	}
 }
 

@@ -130,7 +130,7 @@ func TestAnInvalidProbeMovesNothing(t *testing.T) {
 			t.Errorf("%s: figure %v in %d probes, want %v as without invalid probes (%d)", name, got.Load, len(got.Steps), want.Load, len(want.Steps))
 		}
 	}
-	for suspect, outcome := range map[Suspect]Outcome{LeaderChanged: Unstable, NotRecovered: Unstable, NothingStarted: Unstable, Generator: Limited} {
+	for suspect, outcome := range map[Suspect]Outcome{LeaderChanged: Unstable, NotRecovered: Unstable, Paused: Unstable, ServerLost: Unstable, Generator: Limited} {
 		r := carry(t, plan, func(p Probe, enough func([]Block) bool) Measurement {
 			m := exact(400, 0.05)(p, enough)
 			if p.Load > 100 {

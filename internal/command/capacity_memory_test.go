@@ -41,6 +41,7 @@ func (s *turns) take() time.Time {
 type oneByOne struct {
 	memory
 	turns
+	follower *ensemble.ServerStats // beside it, for those who ask for figures alone; nil: there is none
 }
 
 // newOneByOne returns one, and a command that knows it as the engine 'memory'.
@@ -65,5 +66,12 @@ func (m *oneByOne) serve(op zktest.Op) zktest.Action {
 }
 
 func (m *oneByOne) Stats(context.Context) []ensemble.ServerStats {
-	return []ensemble.ServerStats{{Server: 1, Address: "memory:1", Stats: ensemble.Stats{State: "standalone", Znodes: int64(len(m.Tree()))}}}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	leader := ensemble.ServerStats{Server: 1, Address: "memory:1", Stats: ensemble.Stats{State: "standalone", Znodes: int64(len(m.Tree())), Uptime: time.Hour}}
+	if m.follower == nil {
+		return []ensemble.ServerStats{leader}
+	}
+	leader.State = "leader"
+	return []ensemble.ServerStats{leader, *m.follower}
 }

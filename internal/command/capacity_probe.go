@@ -1,9 +1,13 @@
 package command
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/zkbench/zkbench/bench"
@@ -26,11 +30,12 @@ type prober struct {
 	crew     *crew // nil: this process carries all of each probe out
 	look     func(bench.Update)
 	tell     func(format string, args ...any)
-	patience time.Duration // for the base latency
-	base     time.Duration // p99 at the lowest load, the lowest that was measured; 0: none was yet
-	troubled bool          // the probe before was too much, or said nothing
-	broken   error         // why the search did not come to its end
-	znodes   []float64     // that were there before each probe, NaN where no server tells
+	patience time.Duration   // for the base latency
+	base     time.Duration   // p99 at the lowest load, the lowest that was measured; 0: none was yet
+	troubled bool            // the probe before was too much, or said nothing
+	broken   error           // why the search did not come to its end
+	znodes   []float64       // that were there before each probe, NaN where no server tells
+	there    map[string]bool // the servers that answered before the first probe
 }
 
 // patience is how long the servers have to get over a probe.
@@ -82,7 +87,9 @@ func (p *prober) carry(probe capacity.Probe, path string) (m capacity.Measuremen
 		return m, run, err
 	}
 	cell := run.Cells[0]
-	m = measurement(cell)
+	if m = measurement(cell); m.Suspect == capacity.Trusted && p.lost() {
+		m.Suspect = capacity.ServerLost
+	}
 	m.Blocks, m.Recovery, m.Unsafe = blocks.Counted, recovery, m.Unsafe || unsafe
 	l, known := cell.Response()
 	for i, goal := range p.search.Result().Goals {
@@ -98,10 +105,16 @@ func (p *prober) carry(probe capacity.Probe, path string) (m capacity.Measuremen
 	return m, run, nil
 }
 
-// count notes how many znodes are there before a probe. Each removes what it made, and one that cannot ends the search: what there is more of is somebody else's.
+// count notes how many znodes are there before a probe, and before the first one which servers. Each removes what it made, and one that cannot ends the search: what there is more of is somebody else's.
 func (p *prober) count() {
-	there := math.NaN()
-	for _, st := range p.ensemble.Stats(p.s.working) {
+	there, all := math.NaN(), p.ensemble.Stats(p.s.working)
+	if p.there == nil {
+		p.there = map[string]bool{}
+		for _, st := range all {
+			p.there[st.Address] = st.Err == nil || errors.Is(st.Err, ensemble.ErrWordsOff)
+		}
+	}
+	for _, st := range all {
 		if st.Err == nil && !st.Lacks("zk_znode_count") && !(float64(st.Znodes) >= there) { // one that lags behind has not removed all yet
 			there = float64(st.Znodes)
 		}
@@ -111,13 +124,31 @@ func (p *prober) count() {
 	}
 }
 
+// lost reports whether a server is no longer there that was before the first probe. One that takes too long to answer is not lost: it has much to do.
+func (p *prober) lost() bool {
+	return slices.ContainsFunc(p.ensemble.Stats(p.s.working), func(st ensemble.ServerStats) bool {
+		gone := errors.Is(st.Err, ensemble.ErrUnreachable) || errors.Is(st.Err, ensemble.ErrNoQuorum)
+		slow := errors.Is(st.Err, os.ErrDeadlineExceeded) || errors.Is(st.Err, context.DeadlineExceeded)
+		return p.there[st.Address] && gone && !slow
+	})
+}
+
+// stopped is how late a timer of zkbench has to be to say that it did not run at all meanwhile.
+const stopped = time.Second
+
 // measurement is what the result of a probe says of its circumstances.
 func measurement(cell results.Cell) (m capacity.Measurement) {
 	for _, c := range cell.Checks {
 		m.Unsafe = m.Unsafe || c.Verdict == "violated"
 	}
-	if cell.Generator.Saturated {
+	restarts, _ := cell.Server.Get("restarts")
+	switch {
+	case cell.Generator.Saturated:
 		m.Suspect = capacity.Generator
+	case cell.Generator.TimerLagMax >= float64(stopped.Milliseconds()):
+		m.Suspect = capacity.Paused
+	case restarts > 0:
+		m.Suspect = capacity.ServerLost
 	}
 	for _, f := range cell.Faults { // none was planned
 		if f.Kind != "" {

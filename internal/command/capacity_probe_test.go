@@ -1,6 +1,8 @@
 package command
 
 import (
+	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -9,6 +11,8 @@ import (
 
 	"github.com/zkbench/zkbench/bench"
 	"github.com/zkbench/zkbench/capacity"
+	"github.com/zkbench/zkbench/ensemble"
+	"github.com/zkbench/zkbench/results"
 	"github.com/zkbench/zkbench/zk"
 )
 
@@ -94,6 +98,61 @@ func TestAProbeWaitsForTheBaseLatency(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// A probe in which a server was lost, for good or for a moment, says nothing; that one is slow to answer says nothing against the probe.
+func TestAProbeThatLosesAServer(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*ensemble.ServerStats)
+		want   capacity.Suspect
+	}{
+		"all is well":      {func(*ensemble.ServerStats) {}, capacity.Trusted},
+		"it is gone":       {func(st *ensemble.ServerStats) { st.Err = ensemble.ErrUnreachable }, capacity.ServerLost},
+		"it serves nobody": {func(st *ensemble.ServerStats) { st.Err = ensemble.ErrNoQuorum }, capacity.ServerLost},
+		"it is slow": {func(st *ensemble.ServerStats) {
+			st.Err = fmt.Errorf("%w: %w", ensemble.ErrUnreachable, os.ErrDeadlineExceeded)
+		}, capacity.Trusted},
+		"it has restarted":   {func(st *ensemble.ServerStats) { st.Uptime = time.Second }, capacity.ServerLost},
+		"it has words off":   {func(st *ensemble.ServerStats) { st.Err = ensemble.ErrWordsOff }, capacity.Trusted},
+		"it was never there": {nil, capacity.Trusted},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m, p := memorySearch(t, overRate, capacity.Plan{From: 20, To: 1000})
+				follower := ensemble.ServerStats{Server: 2, Address: "memory:2", Stats: ensemble.Stats{State: "follower", Uptime: time.Hour}}
+				if m.follower = &follower; c.change == nil {
+					follower.Err = ensemble.ErrUnreachable
+				}
+				probe, _ := p.search.Next()
+				time.AfterFunc(probe.Settle+probe.Block*3/2, func() {
+					m.mu.Lock()
+					defer m.mu.Unlock()
+					if c.change != nil {
+						after := follower
+						c.change(&after)
+						m.follower = &after
+					}
+				})
+				if got, _, err := p.carry(probe, filepath.Join(t.TempDir(), "probe-01")); err != nil || got.Suspect != c.want {
+					t.Errorf("suspect %q, %v; want %q", got.Suspect, err, c.want)
+				}
+			})
+		})
+	}
+}
+
+// A probe in which zkbench did not run for a second is invalid, whoever stopped it; one that zkbench could not offer is told as that.
+func TestAProbeInWhichZkbenchStopped(t *testing.T) {
+	for _, c := range []struct {
+		lag       float64 // ms
+		saturated bool
+		want      capacity.Suspect
+	}{{999, false, capacity.Trusted}, {1000, false, capacity.Paused}, {3000, true, capacity.Generator}} {
+		cell := results.Cell{Generator: results.Generator{TimerLagMax: c.lag, Saturated: c.saturated}}
+		if got := measurement(cell); got.Suspect != c.want {
+			t.Errorf("timers %v ms late: suspect %q, want %q", c.lag, got.Suspect, c.want)
+		}
 	}
 }
 

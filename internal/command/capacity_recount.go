@@ -75,11 +75,14 @@ func again(doc *results.Capacity) (contradictions []string, err error) {
 	if recounted.Outcome != doc.Outcome {
 		differ("its probes say %q, the document says %q", recounted.Outcome, doc.Outcome)
 	}
+	if recounted.Soak != doc.Soak {
+		differ("its probes say of the soak %q, the document says %q", recounted.Soak, doc.Soak)
+	}
 	figures := []struct {
 		name      string
 		got, want *float64
 	}{{"capacity", doc.Load, recounted.Load}, {"interval_low", doc.Low, recounted.Low}, {"interval_high", doc.High, recounted.High},
-		{"passed", doc.Passed, recounted.Passed}, {"failed", doc.Failed, recounted.Failed}}
+		{"passed", doc.Passed, recounted.Passed}, {"failed", doc.Failed, recounted.Failed}, {"elasticity", doc.Elasticity, recounted.Elasticity}}
 	for i, c := range doc.Curve {
 		want := recounted.Curve[i]
 		for name, both := range map[string][2]*float64{"capacity": {c.Load, want.Load}, "interval_low": {c.Low, want.Low}, "interval_high": {c.High, want.High}} {
@@ -90,7 +93,7 @@ func again(doc *results.Capacity) (contradictions []string, err error) {
 		}
 	}
 	for _, f := range figures {
-		if (f.got == nil) != (f.want == nil) || f.got != nil && math.Abs(*f.got-*f.want) > 1e-6**f.want {
+		if (f.got == nil) != (f.want == nil) || f.got != nil && math.Abs(*f.got-*f.want) > 1e-6*math.Abs(*f.want) {
 			differ("%s is %s, its probes say %s", f.name, figureText(f.got), figureText(f.want))
 		}
 	}

@@ -60,6 +60,8 @@ func TestASearchIsMadeOnceMore(t *testing.T) {
 		"and the shares of 2":    func(d *results.Capacity) { d.Plan.Shares = append(d.Plan.Shares, 0.1) },
 		"2 counts for 1 goals":   func(d *results.Capacity) { d.Probes[0].Blocks[0].Over = []int{0, 0} },
 		"failed is unknown":      func(d *results.Capacity) { d.Failed = nil },
+		"elasticity is":          func(d *results.Capacity) { d.Elasticity = d.Load },
+		"say of the soak \"\"":   func(d *results.Capacity) { d.Soak = "pass at 75" },
 		"its probes say \"\", t": func(d *results.Capacity) { d.Probes = d.Probes[:len(d.Probes)-1] },
 	} {
 		doc := simulatedSearch(t, 2000, 3)
@@ -115,4 +117,26 @@ func TestWaitsForTheBaseLatencyAreValidated(t *testing.T) {
 		t.Fatal(err)
 	}
 	zkbench(t, "validate-result", dir).want(exitFailed, "probe-02"+waitDir+": ")
+}
+
+// The published searches follow from what their probes measured, and those of the same never differ.
+func TestPublishedSearches(t *testing.T) {
+	const published = "../../results/published/"
+	all, err := filepath.Glob(published + "capacity-*/" + results.RunFile)
+	same, wrong := filepath.Glob(published + "capacity-operations/*/" + results.RunFile)
+	if err != nil || wrong != nil || len(all) == 0 || len(same) < 5 {
+		t.Fatalf("%q, %q: %v, %v", all, same, err, wrong)
+	}
+	for _, file := range append(all, same...) {
+		zkbench(t, "validate-result", filepath.Dir(file)).want(exitOK, "consistent (")
+	}
+	for i, a := range same {
+		for _, b := range same[i+1:] {
+			for _, both := range [][2]string{{a, b}, {b, a}} {
+				if o := zkbench(t, "compare", filepath.Dir(both[0]), filepath.Dir(both[1])); o.code != exitUnknown || !strings.Contains(o.stdout, "baseline: ") || !strings.Contains(o.stdout, "a longer --budget") {
+					t.Errorf("%s and %s: exit code %d\n%s%s", both[0], both[1], o.code, o.stdout, o.stderr)
+				}
+			}
+		}
+	}
 }

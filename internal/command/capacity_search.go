@@ -1,7 +1,9 @@
 package command
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -9,10 +11,82 @@ import (
 	"time"
 
 	"github.com/zkbench/zkbench/capacity"
+	"github.com/zkbench/zkbench/exporter"
 	"github.com/zkbench/zkbench/fleet"
 	"github.com/zkbench/zkbench/internal/phrase"
+	"github.com/zkbench/zkbench/report"
 	"github.com/zkbench/zkbench/results"
 )
+
+// searchCapacity carries a planned search out. The document, nil where there is none, is in its directory too, and has been told.
+func (a *app) searchCapacity(ctx context.Context, r rung) (*results.Capacity, error) {
+	search, plan := r.search, r.plan
+	discard, err := results.CreateEmpty(r.out)
+	if err != nil {
+		return nil, err
+	}
+	p := r.profile
+	shown, err := a.watch(r.watching, exporter.Run{Name: filepath.Base(r.out), Profile: p.Name, Workload: p.Workload, Engine: p.Engine, Version: versionText()}, true)
+	if err != nil {
+		discard()
+		return nil, err
+	}
+	defer shown.close()
+	s := a.watchSignals(ctx)
+	defer s.end()
+	e, err := a.open(s.starting, r.target, r.profile.Fsync, r.profile.SessionTimeout)
+	if err != nil {
+		discard()
+		if s.stopped() {
+			return nil, exitError(exitInterrupted)
+		}
+		return nil, err
+	}
+	a.calibrated(e, r.quiet, func(known results.Calibrated, env results.Environment) string {
+		return report.CalibrationOfLoads(known, env, env.Cores)
+	})
+	doc := &results.Capacity{Schema: results.CapacitySchema, Profile: r.profile.Name, Workload: r.profile.Workload, Variant: r.profile.Variants[0], Over: r.over,
+		Unit: r.axis.unit, Seed: plan.Seed, Started: time.Now().UTC(), Command: r.command,
+		Least: r.least, Plan: planKept(plan, r.rate, r.ratePerLoad), Shares: r.fleet.part.Count}
+	for _, g := range plan.Goals {
+		doc.Goals = append(doc.Goals, g.Name)
+	}
+	probes := &prober{a: a, s: s, r: r, search: search, from: plan.From, rate: plan.Rate(plan.From), ensemble: e, look: shown.update, tell: shown.tell, patience: patience}
+	if probes.crew, err = a.searchCrew(s, r, shown); err != nil {
+		discard()
+		if err = errors.Join(err, e.Close()); s.stopped() {
+			return nil, exitError(exitInterrupted)
+		}
+		return nil, err
+	}
+	if probes.crew.leads() {
+		probes.all(doc, plan.Budget)
+	} else {
+		probes.follow(doc)
+	}
+	shown.shown.clear()
+	err = errors.Join(probes.crew.finish(doc, doc.Exit, probes.broken), e.Close())
+	if err := errors.Join(results.WriteCapacity(r.out, doc), report.Capacity(*doc, a.look())(a.stdout)); err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(a.stdout, "\nResult: %s\n", r.out)
+	r.pages.in(a, a.stdout, results.Document{Dir: r.out, Capacity: doc})
+	return doc, err
+}
+
+// bracketText is what is known of the bracket so far.
+func bracketText(r capacity.Result) string {
+	switch low, high := phrase.Number(r.Low.Load, 4), phrase.Number(r.High.Load, 4); {
+	case r.Low.Load == 0 && r.High.Load == 0:
+		return "nothing known yet"
+	case r.High.Load == 0:
+		return "so far " + low + " or more"
+	case r.Low.Load == 0:
+		return "so far less than " + high
+	default:
+		return "so far between " + low + " and " + high
+	}
+}
 
 // all carries out one probe after the other until the search ends, and writes what was found into the document.
 func (p *prober) all(doc *results.Capacity, budget time.Duration) {

@@ -24,6 +24,7 @@ func TestCapacityRefuses(t *testing.T) {
 		"the profile has no rate":          {"operations", "--goal", "p99<50ms", "--over", "payload"},
 		"expected a share of the capacity": {"locks-open", "--goal", "p99<50ms", "--soak", "10m"},
 		"to: must be above from":           {"locks-open", "--goal", "p99<50ms", "--from", "500", "--to", "400"},
+		"--min -5: must not be negative":   {"locks-open", "--goal", "p99<50ms", "--min", "-5"},
 	} {
 		zkbench(t, append(append([]string{"capacity"}, args...), "--servers", "127.0.0.1:1")...).want(exitUsage, want)
 	}
@@ -42,13 +43,40 @@ func TestCapacityExit(t *testing.T) {
 		{0, wide, exitOK}, {80, wide, exitOK}, {100, wide, exitUnknown}, {200, wide, exitRegression},
 		{0, capacity.Result{Outcome: capacity.AtLeast, Load: 50}, exitOK}, {0, capacity.Result{Outcome: capacity.None}, exitUnknown},
 		{80, soaked(found, capacity.Pass), exitOK}, {80, soaked(found, capacity.Fail), exitUnknown}, {120, soaked(found, capacity.Fail), exitRegression},
-		{10, capacity.Result{Outcome: capacity.None}, exitRegression}, {0, capacity.Result{Outcome: capacity.Unstable}, exitUnknown},
+		{0, soaked(wide, capacity.Fail), exitUnknown}, {80, soaked(wide, capacity.Pass), exitOK},
+		{10, failing(10), exitRegression}, {10, failing(5), exitRegression}, {10, failing(500), exitUnknown}, // of less than 500 nothing is known
+		{50, bound(capacity.AtLeast), exitOK}, {60, bound(capacity.AtLeast), exitUnknown}, {50, bound(capacity.Limited), exitOK}, {60, bound(capacity.Limited), exitUnknown},
+		{10, capacity.Result{Outcome: capacity.Unstable}, exitUnknown}, {0, capacity.Result{Outcome: capacity.Unstable}, exitUnknown},
 		{0, capacity.Result{Outcome: capacity.OutOfBudget}, exitUnknown}, {0, capacity.Result{Outcome: capacity.Limited, Load: 50}, exitUnknown},
 	} {
 		doc := &results.Capacity{Goals: []string{"p99<50ms"}, Least: c.least}
 		if conclude(doc, c.r, nil, nil, nil); doc.Exit.Code != c.want {
 			t.Errorf("%s %v, --min %v: exit code %d, want %d", c.r.Outcome, c.r.Load, c.least, doc.Exit.Code, c.want)
 		}
+	}
+}
+
+// failing is a result of which the lowest load fails, bound one of which the highest passes.
+func failing(lowest float64) capacity.Result {
+	return capacity.Result{Outcome: capacity.None, High: capacity.End{Load: lowest}, Binding: -1}
+}
+
+func bound(o capacity.Outcome) capacity.Result {
+	return capacity.Result{Outcome: o, Load: 50, Interval: capacity.Interval{Low: 50, High: math.Inf(1)}, Binding: -1}
+}
+
+// The CPUs of the leader at the load that failed are in the document.
+func TestTheCPUsOfTheLeaderAreKept(t *testing.T) {
+	step := func(load float64, d capacity.Decision) capacity.Step {
+		return capacity.Step{Probe: capacity.Probe{Load: load}, Judgement: capacity.Judgement{Decision: d}}
+	}
+	cells := []results.Cell{{Server: results.Figures{}}, {Server: results.Figures{}}}
+	cells[0].Server.Set("leader_cpus", 0.2)
+	cells[1].Server.Set("leader_cpus", 0.4)
+	doc := &results.Capacity{Goals: []string{"p99<50ms"}}
+	r := capacity.Result{Outcome: capacity.Found, Load: 90, High: capacity.End{Load: 100}, Binding: -1, Steps: []capacity.Step{step(50, capacity.Pass), step(100, capacity.Fail)}}
+	if conclude(doc, r, []string{"a", "b"}, cells, nil); doc.LeaderCPUs == nil || *doc.LeaderCPUs != 0.4 {
+		t.Errorf("%v, want 0.4", doc.LeaderCPUs)
 	}
 }
 
@@ -93,6 +121,8 @@ func TestGoals(t *testing.T) {
 		limit bench.Limit
 	}{
 		"p99<50ms":      {0.01, bench.Limit{Response: 50 * time.Millisecond}},
+		"p90<50ms":      {0.1, bench.Limit{Response: 50 * time.Millisecond}},
+		"p50<1s":        {0.5, bench.Limit{Response: time.Second}},
 		"p99.9 < 1s":    {0.001, bench.Limit{Response: time.Second}},
 		"expired == 0":  {0, bench.Limit{Expired: true}},
 		"errors < 0.1%": {0.001, bench.Limit{}},

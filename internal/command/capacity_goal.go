@@ -1,0 +1,78 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/zkbench/zkbench/bench"
+	"github.com/zkbench/zkbench/capacity"
+	"github.com/zkbench/zkbench/gates"
+	"github.com/zkbench/zkbench/results"
+)
+
+// curveOf takes the limits of a goal with several, p99<10ms,25ms,50ms, apart: the goal is the longest, whose search passes the critical loads of the others.
+func curveOf(text string) (goal string, curve []string, err error) {
+	name, list, some := strings.Cut(text, "<")
+	limits := strings.Split(list, ",")
+	if !some || len(limits) == 1 {
+		return text, nil, nil
+	}
+	var lengths []time.Duration
+	for _, l := range limits {
+		d, wrong := time.ParseDuration(strings.TrimSpace(l))
+		if lengths = append(lengths, d); wrong != nil {
+			return text, nil, fmt.Errorf("limit %q: must be a duration such as 50ms", l)
+		}
+	}
+	slices.Sort(lengths)
+	for _, d := range slices.Compact(lengths) {
+		curve = append(curve, name+"<"+shortly(d))
+	}
+	last := len(curve) - 1
+	return curve[last], curve[:last], nil
+}
+
+// shortly is a duration as people write it: 1m30s, and 2m for 2m0s.
+func shortly(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
+
+// goalOf reads a goal, in the language of gates; p99<50ms is short for the response of whatever the rate is of.
+func goalOf(text string, cell results.Cell) (capacity.Goal, bench.Limit, error) {
+	goal := capacity.Goal{Name: strings.ReplaceAll(text, " ", "")}
+	if name, limit, short := strings.Cut(goal.Name, "<"); short && slices.Contains([]string{"p50", "p90", "p99", "p99.9"}, name) {
+		within, err := time.ParseDuration(limit)
+		if err != nil || within <= 0 {
+			return goal, bench.Limit{}, fmt.Errorf("limit %q: must be a duration such as 50ms", limit)
+		}
+		q, _ := strconv.ParseFloat(name[1:], 64)
+		goal.Share = (100 - q) / 100
+		return goal, bench.Limit{Response: within}, nil
+	}
+	if goal.Name == "expired==0" {
+		return goal, bench.Limit{Expired: true}, nil
+	}
+	g, err := gates.Parse(text)
+	if err != nil {
+		return goal, bench.Limit{}, err
+	}
+	if err := g.Check([]results.Cell{cell}); err != nil {
+		return goal, bench.Limit{}, err
+	}
+	if g.Metric.String() == "errors" && g.Compare == "<" && g.Limit < 1 {
+		goal.Share = g.Limit
+		return goal, bench.Limit{}, nil
+	}
+	return goal, bench.Limit{}, errors.New("expected p50, p90, p99 or p99.9 of the response below a time (p99<50ms), errors below a share (errors<0.1%), or expired==0")
+}
