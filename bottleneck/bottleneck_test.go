@@ -69,7 +69,7 @@ func TestSumsAreComparedByTime(t *testing.T) {
 	if got, evidence := Find(doc, []results.Cell{cell(10, 100), cell(60, 600)}); got != Unknown || len(evidence) > 0 {
 		t.Errorf("limit %q for %q, where pauses take as long each second", got, evidence)
 	}
-	if got, evidence := Find(doc, []results.Cell{cell(60, 60), cell(10, 500)}); got != "garbage collection of the servers" || !slices.Equal(evidence, []string{"pauses: 1 ms/s at 50, 50 ms/s at 100"}) {
+	if got, evidence := Find(doc, []results.Cell{cell(60, 60), cell(10, 500)}); got != "garbage collection of the servers" || !slices.Equal(evidence, []string{"pauses for garbage collection: 1 ms/s at 50, 50 ms/s at 100"}) {
 		t.Errorf("limit %q for %q", got, evidence)
 	}
 }
@@ -115,14 +115,14 @@ func TestEachGauge(t *testing.T) {
 	}{
 		{"the disk", one("fsync_mean_high_ms", 3), one("fsync_mean_high_ms", 21), one("fsync_mean_high_ms", 5), "mean time of a sync: 3 ms at 50, 21 ms at 100"},
 		{"the disk", one("sync_queue_mean", 4), one("sync_queue_mean", 210), one("sync_queue_mean", 15), "requests that waited for a sync: 4 at 50, 210 at 100"},
-		{"the leader's request thread", one("prep_queue_mean", 0), one("prep_queue_mean", 30), one("prep_queue_mean", 3), "requests in its queue: 0 at 50, 30 at 100"},
-		{"the commit of writes", one("write_commit_queue_mean", 1), one("write_commit_queue_mean", 9), one("write_commit_queue_mean", 3), "writes that waited for it: 1 at 50, 9 at 100"},
-		{"the commit of writes", one("read_commit_queue_mean", 1), one("read_commit_queue_mean", 9), one("read_commit_queue_mean", 3), "reads that waited behind it: 1 at 50, 9 at 100"},
+		{"the leader's request thread", one("prep_queue_mean", 0), one("prep_queue_mean", 30), one("prep_queue_mean", 3), "requests that waited for the leader's request thread: 0 at 50, 30 at 100"},
+		{"the commit of writes", one("write_commit_queue_mean", 1), one("write_commit_queue_mean", 9), one("write_commit_queue_mean", 3), "writes that waited for their commit: 1 at 50, 9 at 100"},
+		{"the commit of writes", one("read_commit_queue_mean", 1), one("read_commit_queue_mean", 9), one("read_commit_queue_mean", 3), "reads that waited behind writes: 1 at 50, 9 at 100"},
 		{"the followers", one("quorum_ack_mean_ms", 3), one("quorum_ack_mean_ms", 21), one("quorum_ack_mean_ms", 5), "acknowledgement of a quorum: 3 ms at 50, 21 ms at 100"},
 		{"the followers", one("learner_queue_mean", 1), one("learner_queue_mean", 80), one("learner_queue_mean", 3), "packets that waited for a follower: 1 at 50, 80 at 100"},
-		{"garbage collection of the servers", one("jvm_pause_ms", 20), one("jvm_pause_ms", 400), one("jvm_pause_ms", 50), "pauses: 2 ms/s at 50, 40 ms/s at 100"},
-		{"snapshots of the servers", one("snapshot_ms", 0), one("snapshot_ms", 400), one("snapshot_ms", 40), "time taken by them: 0 ms/s at 50, 40 ms/s at 100"},
-		{"throttling by the servers", one("throttled", 0), one("throttled", 50), one("throttled", 9), "requests that were held back: 0/s at 50, 5/s at 100"},
+		{"garbage collection of the servers", one("jvm_pause_ms", 20), one("jvm_pause_ms", 400), one("jvm_pause_ms", 50), "pauses for garbage collection: 2 ms/s at 50, 40 ms/s at 100"},
+		{"snapshots of the servers", one("snapshot_ms", 0), one("snapshot_ms", 400), one("snapshot_ms", 40), "time taken by snapshots: 0 ms/s at 50, 40 ms/s at 100"},
+		{"throttling by the servers", one("throttled", 0), one("throttled", 50), one("throttled", 9), "requests that servers held back: 0/s at 50, 5/s at 100"},
 		{"throttling by the servers", one("outstanding_max", 100), one("outstanding_max", 1003), one("outstanding_max", 800), "100 at 50, 1000 at 100"},
 		{"the connections, which the servers share unevenly", shared(90, 30), shared(90, 60), shared(90, 40), "relative to an even share: 1 at 50, 2 at 100"},
 		{"the connections, which the servers share unevenly", shared(6, 2), shared(60, 40), shared(6, 6), "relative to an even share: 1 at 50, 2 at 100"},

@@ -32,15 +32,15 @@ type sign struct {
 var signs = []sign{
 	{disk, "mean time of a sync", " ms", 1, 2, 2, figure("fsync_mean_high_ms")},
 	{disk, "requests that waited for a sync", "", 1, 4, 4, figure("sync_queue_mean")},
-	{request, "requests in its queue", "", 1, 4, 4, figure("prep_queue_mean")},
-	{collection, "pauses", " ms/s", 1, 3, 5, perSecond("jvm_pause_ms")},
-	{snapshots, "time taken by them", " ms/s", 1, 3, 5, perSecond("snapshot_ms")},
-	{throttling, "requests that were held back", "/s", 1, 4, 1, perSecond("throttled")},
+	{request, "requests that waited for the leader's request thread", "", 1, 4, 4, figure("prep_queue_mean")},
+	{collection, "pauses for garbage collection", " ms/s", 1, 3, 5, perSecond("jvm_pause_ms")},
+	{snapshots, "time taken by snapshots", " ms/s", 1, 3, 5, perSecond("snapshot_ms")},
+	{throttling, "requests that servers held back", "/s", 1, 4, 1, perSecond("throttled")},
 	{followers, "mean time to the acknowledgement of a quorum", " ms", 2, 2, 2, figure("quorum_ack_mean_ms")},
 	{followers, "packets that waited for a follower", "", 2, 4, 4, figure("learner_queue_mean")},
 	{uneven, "connections of the server with the most, relative to an even share", "", 2, 1.25, 1.5, imbalance},
-	{commit, "writes that waited for it", "", 3, 4, 4, figure("write_commit_queue_mean")},
-	{commit, "reads that waited behind it", "", 3, 4, 4, figure("read_commit_queue_mean")},
+	{commit, "writes that waited for their commit", "", 3, 4, 4, figure("write_commit_queue_mean")},
+	{commit, "reads that waited behind writes", "", 3, 4, 4, figure("read_commit_queue_mean")},
 	{throttling, "most outstanding requests of a server (globalOutstandingLimit is 1000 by default)", "", 3, 2, 900, figure("outstanding_max")},
 }
 

@@ -87,7 +87,7 @@ func (s *Search) Result() Result {
 	r := s.walk.result
 	r.Goals, r.Steps, r.Took = s.plan.Goals, s.walk.steps, s.walk.spent
 	if r.Outcome == Unfinished {
-		r.Low.Load, r.High.Load = s.walk.low.load, s.walk.high.load
+		r.Low.Load, r.High.Load = s.walk.bracket()
 		if r.High.Load <= r.Low.Load { // that passed since, and what is above it has to be probed again
 			r.High.Load = 0
 		}
@@ -365,7 +365,7 @@ func (w *walk) ask(p Probe) (Judgement, bool) {
 // end sets the result, and returns false: there is no next step.
 func (w *walk) end(outcome Outcome, reason string) bool {
 	w.result.Outcome, w.result.Reason = outcome, reason
-	w.result.Low.Load, w.result.High.Load = w.low.load, w.high.load
+	w.result.Low.Load, w.result.High.Load = w.bracket()
 	if outcome == OutOfBudget || outcome == Unstable {
 		w.fallBack(reason)
 	}
@@ -373,6 +373,24 @@ func (w *walk) end(outcome Outcome, reason string) bool {
 		w.between()
 	}
 	return false
+}
+
+// bracket is as much of the bracket as was measured: an end that stayed undecided has moved to a load that may not have been probed yet.
+func (w *walk) bracket() (low, high float64) {
+	for _, s := range w.steps {
+		load, d, above := s.Probe.Load, s.Judgement.Decision, s.Judgement.Above
+		switch {
+		case s.Probe.Purpose == Warm:
+		case (d == Pass || d == Undecided && !above) && load <= w.low.load:
+			low = max(low, load)
+		case (d == Fail || d == Undecided && above) && load <= w.high.load:
+			high = max(high, load)
+		}
+	}
+	if w.upper != failed {
+		high = w.high.load
+	}
+	return low, high
 }
 
 // number is a load in a sentence.

@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 )
@@ -240,6 +241,11 @@ func TestAnyMeasurementsEndASearch(t *testing.T) {
 		}
 		if r.Took > DefaultBudget {
 			t.Errorf("seed %d: took %v", seed, r.Took)
+		}
+		for name, load := range map[string]float64{"passed": r.Low.Load, "failed": r.High.Load} {
+			if load > 0 && !slices.ContainsFunc(r.Steps, func(s Step) bool { return s.Probe.Load == load && s.Probe.Purpose != Warm }) {
+				t.Errorf("seed %d: %s (%s), and %v is told as %s, which was never probed", seed, r.Outcome, r.Reason, load, name)
+			}
 		}
 		if r.Outcome != Found {
 			continue
