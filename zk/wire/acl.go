@@ -29,7 +29,7 @@ func (c *Client) GetACL(ctx context.Context, path string) ([]ACL, zk.Stat, error
 	return acl, st, nil
 }
 
-// SetACL replaces the ACL of a znode whose ACL version (Stat.Aversion) is the given one; AnyVersion for any.
+// SetACL replaces the ACL of a znode whose ACL version (Stat.Aversion) matches; AnyVersion matches every version.
 func (c *Client) SetACL(ctx context.Context, path string, acl []ACL, version int32) (zk.Stat, error) {
 	k := newCall(jute.OpSetACL, zk.KindOther, path, shapeStat)
 	k.req = jute.AppendInt32(putACL(putPath(k.req, c.root, path), acl), version)

@@ -10,7 +10,7 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// shape says how the body of a reply is taken out of the read buffer, which is used again at once.
+// shape says how to decode the body of a reply out of the read buffer, which is reused immediately.
 type shape uint8
 
 const (
@@ -22,27 +22,27 @@ const (
 	shapeBody            // anything, for the caller to decode
 )
 
-// The fate of a call, decided once: by the reader of the socket or by the caller whose context ends.
+// The states of a call. The transition happens once: made by the reader of the socket, or by the caller when its context ends.
 const (
 	callPending   uint32 = iota
-	callDone             // the result is in the call, which belongs to its caller
-	callAbandoned        // the caller has gone; the goroutine that finishes the call disposes of it
+	callDone             // the result is in the call, and the call belongs to its caller
+	callAbandoned        // the caller has returned; the goroutine that finishes the call frees it
 )
 
-// call is one request and its reply. Calls of waiting callers are pooled; a call sits in at most one queue.
+// call is one request and its reply. Calls with a waiting caller are pooled. A call is in at most one queue.
 type call struct {
 	next, prev *call
-	in         *queue // the queue it sits in; guarded by Client.mu
+	in         *queue // the queue that contains it; guarded by Client.mu
 	fate       atomic.Uint32
-	sent       int64 // on the engine's clock, not later than the true time
+	sent       int64 // on the engine's clock, never later than the true time
 	xid        int32
 	op         jute.Op
 	kind       zk.Kind
 	shape      shape
 	arm        class
-	again      bool // may be sent again when the reply is lost with the connection: it changes nothing, or nothing more
+	again      bool // may be resent if the reply is lost with the connection: it changes nothing, or is idempotent
 
-	ready chan struct{} // capacity 1; nil for a request of the client itself, which nobody waits for
+	ready chan struct{} // capacity 1; nil for a request of the client itself, which has no waiting caller
 	req   []byte        // the whole packet
 	path  string
 
@@ -54,27 +54,27 @@ type call struct {
 	name  string
 	body  string
 	names []string
-	same  []string // instead of names: to copy
+	same  []string // used instead of names: a shared slice to copy from
 
 	watch     *zk.Watch // to be armed by the reply
 	tape      *zk.Stream
 	recursive bool        // the mode of tape
-	answered  func(error) // for a request of the client itself: called by the reader, must not block
+	answered  func(error) // for a request of the client itself; called by the reader, must not block
 }
 
-// keepRequest is the largest request buffer that a pooled call keeps, in bytes.
+// keepRequest is the size in bytes of the largest request buffer that a pooled call keeps.
 const keepRequest = 4 << 10
 
 var calls = sync.Pool{New: func() any { return &call{ready: make(chan struct{}, 1)} }}
 
-// newCall begins a request for one path. A path that is malformed shows in err, which do returns.
+// newCall creates a request for one path. If the path is malformed, err is set and do returns it.
 func newCall(op jute.Op, kind zk.Kind, path string, s shape) *call {
 	k := newBare(op, kind, s)
 	k.path, k.err = path, zk.CheckPath(path)
 	return k
 }
 
-// newBare begins a request that is not for one path.
+// newBare creates a request that is not for a single path.
 func newBare(op jute.Op, kind zk.Kind, s shape) *call {
 	k := calls.Get().(*call)
 	k.op, k.kind, k.shape = op, kind, s
@@ -82,13 +82,13 @@ func newBare(op jute.Op, kind zk.Kind, s shape) *call {
 	return k
 }
 
-// free gives a call back whose results have been taken.
+// free returns a call to the pool once its results have been taken.
 func (k *call) free() {
 	*k = call{req: reusable(k.req, keepRequest), ready: k.ready}
 	calls.Put(k)
 }
 
-// finish hands a call that no queue holds any more to its caller, or disposes of it.
+// finish hands a call that is no longer in any queue to its caller, or frees it.
 func (k *call) finish(err error) {
 	k.err = err
 	if k.ready == nil {
@@ -111,7 +111,7 @@ func (k *call) finish(err error) {
 	}
 }
 
-// resolve gives a call its reply. The body is read in place and its memory used again, unless kept is true.
+// resolve gives a call its reply. The body is decoded in place and its memory reused, unless kept is true.
 func (k *call) resolve(r *reader, zxid int64, code int32, body []byte, own bool) (kept bool, err error) {
 	k.zxid, k.code = zxid, code
 	if code != 0 && !(k.op == jute.OpMulti && len(body) > 0) {
@@ -126,7 +126,7 @@ func (k *call) resolve(r *reader, zxid int64, code int32, body []byte, own bool)
 	return kept, nil
 }
 
-// settle takes the reply's body into the call. own says that the bytes are this frame's alone and may be kept.
+// settle copies the body of the reply into the call. own says that the bytes belong to this frame alone and may be kept.
 func (k *call) settle(r *reader, body []byte, own bool) (kept bool, err error) {
 	d := jute.Decoder{B: body}
 	switch k.shape {
@@ -153,7 +153,7 @@ func (k *call) settle(r *reader, body []byte, own bool) (kept bool, err error) {
 	return kept, cmp.Or(err, d.Err())
 }
 
-// queue is a list of calls in the order of the wire.
+// queue is a list of calls in wire order.
 type queue struct{ head, tail *call }
 
 func (q *queue) push(k *call) {
@@ -188,7 +188,7 @@ func (q *queue) pop() *call {
 	return k
 }
 
-// take empties q.
+// take empties q and returns what was in it.
 func (q *queue) take() []*call {
 	var all []*call
 	for k := q.pop(); k != nil; k = q.pop() {
@@ -197,7 +197,7 @@ func (q *queue) take() []*call {
 	return all
 }
 
-// lost is the error of a write whose reply went down with its connection.
+// lost is the error of a write whose reply was lost with its connection.
 type lost struct{ cause error }
 
 func (l lost) Error() string {

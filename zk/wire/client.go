@@ -17,65 +17,65 @@ import (
 	"github.com/zkbench/zkbench/zk/internal/lease"
 )
 
-// Client is a session over zkbench's own implementation of ZooKeeper's client protocol; make it with Dial. Beside Session
-// and PersistentWatcher it has the requests that recipes do not need, and may be used by many goroutines.
+// Client is a session over zkbench's own implementation of ZooKeeper's client protocol; create it with Dial. In addition to Session and
+// PersistentWatcher it has the requests that recipes do not need. It is safe for concurrent use.
 //
-// The caller of a request writes it to the socket itself, with one system call; a poller that all sessions of a Transport
-// share reads the replies and wakes the callers. An idle session has no goroutine, no buffer and no timer.
+// The caller of a request writes it to the socket itself, with one system call. A poller shared by all sessions of a Transport reads the replies and
+// wakes the callers. An idle session has no goroutine, no buffer and no timer.
 type Client struct {
-	// What every request touches comes first: with thousands of sessions its cache lines have gone cold since the last one.
+	// The fields that every request uses come first: with thousands of sessions, their cache lines are cold by the time the next request is made.
 
-	// wmu keeps the order of queue and wire equal: it is held from the choice of a request's place until its bytes are with
-	// the link, which never blocks. It also guards the socket against being closed under a write. Taken before mu.
+	// wmu keeps the order of the queue and of the wire the same: it is held from when a request gets its place in the queue until its bytes are with
+	// the link, which never blocks. It also keeps the socket from being closed during a write. It is acquired before mu.
 	wmu sync.Mutex
 
-	mu      sync.Mutex // guards what follows, down to cancel
+	mu      sync.Mutex // guards the fields below, up to and including cancel
 	conn    *conn      // nil while disconnected
-	pending queue      // sent, in the order in which the server answers
+	pending queue      // sent, in the order in which the server will answer
 	err     error
-	eng     *engine // not guarded: it does not change, as root and limit do not
-	root    string  // the chroot, "" for none
-	limit   int     // of a request, in bytes
+	eng     *engine // not guarded: constant, as are root and limit
+	root    string  // the chroot, "" if there is none
+	limit   int     // largest request, in bytes
 	xid     int32
-	shut    bool          // Close has begun
+	shut    bool          // Close has been called
 	limited bool          // the server is read-only
-	zxid    int64         // of the last reply: where setWatches begins to look for changes
+	zxid    int64         // of the last reply: setWatches reports changes after it
 	lease   lease.Lease   // on the engine's clock
-	span    time.Duration // of the lease from the sending of a request on; 0 while the server is read-only
+	span    time.Duration // how long the lease lasts after a request is sent; 0 while the server is read-only
 	sites   sites
-	waiting queue // to be sent when connected again
+	waiting queue // to be sent once reconnected
 	id      int64
 	secret  []byte
 	timeout time.Duration
-	down    chan struct{}      // closed by the next disconnection; nil until somebody asks
-	cancel  context.CancelFunc // ends the reconnection; nil while connected
+	down    chan struct{}      // closed at the next disconnection; nil until somebody asks for it
+	cancel  context.CancelFunc // stops the reconnection; nil while connected
 	tap     tap
 
 	traffic traffic
 
-	trouble atomic.Pointer[error] // why the connection was lost last, or not made
+	trouble atomic.Pointer[error] // why the last connection was lost or could not be made
 
 	cfg    Config
-	lines  *journal // nil without a Logger
-	acl    string   // what Create gives a znode, encoded
+	lines  *journal // nil if there is no Logger
+	acl    string   // the ACL that Create sets, encoded
 	shared *Transport
 	done   chan struct{}
 
-	// Used by one goroutine at a time: the one that connects.
+	// Used only by the goroutine that connects, of which there is at most one.
 	hosts []string
 	next  int // the host to try next
-	fails int // connections in a row that came to nothing; guarded by mu once connected
+	fails int // consecutive connections that failed; guarded by mu once connected
 	rand  *rand.Rand
 
 	work     sync.WaitGroup // goroutines of this session: reconnection, and readers that are not shared
 	closing  sync.Once
-	freed    chan struct{} // closed when everything is freed
-	unclosed error         // why Close does not know that the servers have ended the session; written before freed is closed
+	freed    chan struct{} // closed when everything has been freed
+	unclosed error         // why Close cannot tell whether the servers have ended the session; written before freed is closed
 	beside   background.Work
 }
 
-// Dial opens a session and waits for it. When ctx ends first, its error and the last reason for not being connected are
-// returned, and nothing is left behind; a session that a server has made by then expires there.
+// Dial opens a session and waits until it is established. If ctx ends first, Dial returns its error together with the last reason for not being
+// connected, and leaves nothing behind; a session that a server has created by then expires there.
 func Dial(ctx context.Context, cfg Config) (*Client, error) {
 	cfg, err := cfg.complete()
 	if err != nil {
@@ -107,14 +107,14 @@ func (c *Client) ID() int64 {
 	return c.id
 }
 
-// Password is what the server gave the session, which presents it on each new connection; it belongs to the caller.
+// Password returns the password that the server gave the session, which is presented on each new connection. The caller owns the slice.
 func (c *Client) Password() []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.secret)
 }
 
-// Timeout is the session timeout as the server has set it.
+// Timeout is the session timeout granted by the server.
 func (c *Client) Timeout() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -136,10 +136,10 @@ func (c *Client) Server() string {
 	return ""
 }
 
-// Done is closed when the session is over.
+// Done is closed when the session has ended.
 func (c *Client) Done() <-chan struct{} { return c.done }
 
-// Err says why the session is over, nil while it lives.
+// Err returns why the session has ended, nil while it is alive.
 func (c *Client) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -153,7 +153,7 @@ func (c *Client) Lease() <-chan struct{} {
 	return c.lease.Check(time.Duration(c.eng.exact()))
 }
 
-// extend notes that the server has answered a request that was sent at sent. Called with mu held.
+// extend notes that the server has answered a request that was sent at time sent. Called with mu held.
 func (c *Client) extend(sent int64) {
 	c.lease.Extend(time.Duration(sent), c.span)
 	if !c.lease.Open() {
@@ -168,14 +168,14 @@ func (c *Client) current() *conn {
 	return c.conn
 }
 
-// close frees the socket; no write is under way then and none follows.
+// close frees the socket; no write is in progress then and none follows.
 func (cn *conn) close() {
 	cn.c.wmu.Lock()
 	defer cn.c.wmu.Unlock()
 	cn.link.close()
 }
 
-// Trouble is why the session lost its connection last, or could not get one; nil if it did not.
+// Trouble returns why the session last lost its connection or could not get one; nil if neither has happened.
 func (c *Client) Trouble() error {
 	if why := c.trouble.Load(); why != nil {
 		return *why
@@ -183,8 +183,8 @@ func (c *Client) Trouble() error {
 	return nil
 }
 
-// broken ends a connection: requests whose replies are lost fail or wait to be sent again, and a goroutine looks for another
-// server. Only the first call for a connection counts; it never blocks, so that the reader of the sockets may call it.
+// broken ends a connection: requests whose replies are lost fail or wait to be resent, and a goroutine looks for another server. Only the first call
+// for a connection has an effect. It never blocks, so the reader of the sockets may call it.
 func (cn *conn) broken(cause error) {
 	c := cn.c
 	c.mu.Lock()
@@ -216,8 +216,8 @@ func (cn *conn) broken(cause error) {
 	}
 }
 
-// unsend sorts the requests whose replies are lost: those that may be sent again go before the ones that wait already, those
-// that nobody waits for go, the others are returned. Called with mu held.
+// unsend sorts the requests whose replies are lost: those that may be resent go ahead of the ones already waiting, those without a waiting caller are
+// dropped, the others are returned. Called with mu held.
 func (c *Client) unsend() (failed []*call) {
 	later := c.waiting.take()
 	for _, k := range c.pending.take() {
@@ -235,7 +235,7 @@ func (c *Client) unsend() (failed []*call) {
 	return failed
 }
 
-// end makes the session over: err is final, every call and every watch is told. The first call counts.
+// end ends the session: err is final, and is delivered to every call and every watch. Only the first call has an effect.
 func (c *Client) end(err error) {
 	c.mu.Lock()
 	if c.err != nil {
@@ -253,7 +253,7 @@ func (c *Client) end(err error) {
 		c.cancel()
 	}
 	close(c.done)
-	c.log(slog.LevelInfo, "session over", "cause", err) // before a Close that finds the end made can wait for the line
+	c.log(slog.LevelInfo, "session over", "cause", err) // logged before a Close that finds the session ended can wait for the line
 	c.mu.Unlock()
 
 	if cn != nil {
@@ -274,14 +274,14 @@ func (c *Client) end(err error) {
 	}
 }
 
-// Go carries f out beside the callers of the session, and Close waits for its end.
+// Go runs f in the background; Close waits for it to return.
 func (c *Client) Go(f func()) { c.beside.Go(f) }
 
-// closeWait is how long Close waits for the server, at most.
+// closeWait is the longest time that Close waits for the server.
 func closeWait(timeout time.Duration) time.Duration { return min(2*time.Second, timeout/3) }
 
-// Close ends the session on the server and waits for its answer, for at most two seconds or a third of the session timeout;
-// calls that wait fail with ErrClosed. Then it frees everything that the session holds. It may be called more than once.
+// Close ends the session on the server and waits for the reply, for at most two seconds or a third of the session timeout, whichever is shorter;
+// pending calls fail with ErrClosed. It then frees everything that the session holds. It may be called more than once.
 func (c *Client) Close() error {
 	c.closing.Do(func() {
 		c.unclosed = c.hangUp()
@@ -292,8 +292,8 @@ func (c *Client) Close() error {
 	return c.unclosed
 }
 
-// hangUp sends the last request of the session and waits for its reply, on a new connection when the present one breaks. The error says that no
-// server has answered it: the session may live until it expires. A session that was over is closed.
+// hangUp sends the session's last request and waits for the reply, on a new connection if the current one breaks. An error means that no server has
+// answered, so the session may live until it expires. A session that had already ended counts as closed.
 func (c *Client) hangUp() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeWait(c.Timeout()))
 	defer cancel()
@@ -301,7 +301,7 @@ func (c *Client) hangUp() error {
 	c.shut = true
 	c.mu.Unlock()
 	k := newBare(jute.OpClose, zk.KindClose, shapeNone)
-	k.again = true // a session that is over already cannot be closed twice
+	k.again = true // closing a session twice does no harm
 	err := c.do(ctx, k)
 	switch {
 	case err == nil:
@@ -313,7 +313,7 @@ func (c *Client) hangUp() error {
 	return fmt.Errorf("close session 0x%x: %w: %w", c.ID(), zk.ErrMaybeApplied, err)
 }
 
-// release waits for the goroutines of the session and lets go of what it shares.
+// release waits for the goroutines of the session and releases what it shares with others.
 func (c *Client) release() {
 	c.beside.Wait()
 	c.work.Wait()

@@ -16,40 +16,38 @@ import (
 
 // Config says how Dial opens a session. Only Servers is required.
 type Config struct {
-	// Servers are host:port pairs; without a port it is 2181. Each session tries them in an order of its own, from Seed.
+	// Servers are host:port pairs; the default port is 2181. Each session tries them in its own order, derived from Seed.
 	Servers []string
-	// Timeout is the session timeout to ask for; 0 means 30 s. Servers keep it within 2 and 20 of their ticks. Too short, and a
-	// pause of the process expires the session; too long, and the znodes of a dead client stay.
+	// Timeout is the session timeout to request; 0 means 30 s. Servers bound it to between 2 and 20 of their ticks. If it is too short, a pause of
+	// the process expires the session; if it is too long, the ephemeral znodes of a dead client remain.
 	Timeout time.Duration
-	// Seed orders the servers and the jitter of the pauses between tries. Sessions with the same seed go to the same server.
+	// Seed determines the order of the servers and the jitter of the pauses between attempts. Sessions with the same seed go to the same server.
 	Seed uint64
-	// Chroot is put before every path, as in "/app"; the znode must exist.
+	// Chroot is prepended to every path, as in "/app"; the znode must exist.
 	Chroot string
-	// TLS, when not nil, encrypts the connections. Such a session has two goroutines of its own.
+	// TLS, if not nil, encrypts the connections. Such a session has two goroutines of its own.
 	TLS *tls.Config
 	// Auth are credentials that every connection presents first.
 	Auth []Auth
-	// SASL is who every connection authenticates as, before Auth; nil: nobody.
+	// SASL is the identity that every connection proves before Auth is presented; nil means no SASL.
 	SASL *SASL
-	// ACL is what Create and CreateOp give a znode; nil means that everybody may do everything.
+	// ACL is what Create and CreateOp set on a znode; nil means that everybody may do everything.
 	ACL []ACL
-	// ReadOnly accepts a server that is cut off from the ensemble and serves reads alone; writes then fail with ErrReadOnly.
-	// Since ZooKeeper 3.6 such a server makes local sessions only, if it is allowed to (localSessionsEnabled), and they end when it finds
-	// the ensemble again.
+	// ReadOnly accepts a server that is cut off from the ensemble and only serves reads; writes then fail with ErrReadOnly. Since ZooKeeper 3.6 such
+	// a server creates only local sessions, and only if it is configured to (localSessionsEnabled); they end when it rejoins the ensemble.
 	ReadOnly bool
-	// MaxRequest and MaxReply limit a packet, in bytes; 0 means 1 MiB - 1, which is what servers accept by default
-	// (jute.maxbuffer), and 64 MiB. A larger request fails with ErrBadArguments instead of costing the connection; a larger
-	// reply costs the connection.
+	// MaxRequest and MaxReply limit the size of a packet, in bytes. 0 means 1 MiB - 1 for requests, which is what servers accept by default
+	// (jute.maxbuffer), and 64 MiB for replies. A larger request fails with ErrBadArguments instead of breaking the connection; a larger reply breaks
+	// the connection.
 	MaxRequest, MaxReply int
 	// Dialer opens connections; nil means a net.Dialer.
 	Dialer func(ctx context.Context, network, addr string) (net.Conn, error)
-	// Opened is told of each connection that came about how long its handshake took after it was dialled, and SASL after that; nil: nobody.
-	// It must not block.
+	// Opened, if not nil, is called for each connection made, with the time that its handshake took once dialled, and the time that SASL took after that. It must not block.
 	Opened func(handshake, sasl time.Duration)
-	// Logger is told when the session connects, disconnects and ends; nil means nobody. One that blocks holds nothing up but Close, which
-	// waits until all is written; of each session it is at most 64 lines behind, more are dropped and counted.
+	// Logger, if not nil, gets a record when the session connects, disconnects and ends. A Logger that blocks delays nothing but Close, which waits
+	// until all records are written. At most 64 records of a session wait for it; further ones are dropped and counted.
 	Logger *slog.Logger
-	// Transport reads the sockets; nil means the one that all sessions of the process share.
+	// Transport reads the sockets; nil means the one shared by all sessions of the process.
 	Transport *Transport
 }
 
@@ -75,7 +73,7 @@ const (
 // ACL gives one identity permissions on a znode.
 type ACL struct {
 	Perms      Perm
-	Scheme, ID string // as in "world" and "anyone", or "auth" and "" for the identities that the session has authenticated
+	Scheme, ID string // such as "world" and "anyone", or "auth" and "" for the identities that the session has authenticated
 }
 
 const (
@@ -85,7 +83,7 @@ const (
 	defaultPort       = "2181"
 )
 
-// complete checks a config and fills in what is missing, without touching what the caller's config points to.
+// complete validates a config and fills in defaults, without modifying what the caller's config points to.
 func (cfg Config) complete() (Config, error) {
 	var faults []error
 	if len(cfg.Servers) == 0 {
@@ -117,7 +115,7 @@ func (cfg Config) complete() (Config, error) {
 		cfg.MaxReply = defaultMaxReply
 	}
 	if cfg.Dialer == nil {
-		cfg.Dialer = (&net.Dialer{KeepAlive: -1}).DialContext // pings keep it alive
+		cfg.Dialer = (&net.Dialer{KeepAlive: -1}).DialContext // ZooKeeper's pings keep the connection alive
 	}
 	if cfg.Transport == nil {
 		cfg.Transport = shared

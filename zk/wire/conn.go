@@ -12,17 +12,17 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// codeNoNode is looked at by the client itself.
+// codeNoNode is the one error code that the client itself handles.
 const codeNoNode = -101
 
-// link carries the bytes of one connection. On Linux a plain socket is read by a shared poller (epollLink); everything else
-// has goroutines of its own (streamLink). Either feeds a conn from one goroutine.
+// link carries the bytes of one connection. On Linux a plain socket is read by a shared poller (epollLink); any other connection has goroutines of
+// its own (streamLink). Both feed a conn from a single goroutine.
 type link interface {
 	// start begins to feed the conn. It is called once, with Client.wmu held.
 	start() error
-	// write sends p or keeps what the socket does not take at once; it never blocks. It is called with Client.wmu held.
+	// write sends p, keeping what the socket does not accept immediately; it never blocks. It is called with Client.wmu held.
 	write(p []byte) error
-	// close frees the socket. It is called with Client.wmu held, does not block and may be called again.
+	// close frees the socket. It is called with Client.wmu held, does not block and may be called more than once.
 	close()
 }
 
@@ -31,14 +31,14 @@ type conn struct {
 	c    *Client
 	link link
 
-	sent  atomic.Int64 // not later than when something was last written, on the engine's clock
-	heard atomic.Int64 // when something of a reply was last read, on the same clock
-	need  int          // the length of an incomplete frame with its 4 bytes, 0 while they have not all come
-	frame []byte       // what has come of an incomplete frame; nil when there is none
-	spoke atomic.Bool  // a reply has come: the server does more than accept connections
+	sent  atomic.Int64 // not later than the last write, on the engine's clock
+	heard atomic.Int64 // when part of a reply was last read, on the same clock
+	need  int          // the length of an incomplete frame including its 4 length bytes, 0 until those have been read
+	frame []byte       // what has been read of an incomplete frame; nil if there is none
+	spoke atomic.Bool  // a reply has been received: the server does more than accept connections
 	addr  string
 	due   int64   // the next visit, 0 for none; guarded by schedule.mu
-	pings []int64 // when those were sent that have no reply yet, the oldest first; guarded by Client.mu
+	pings []int64 // when the unanswered pings were sent, the oldest first; guarded by Client.mu
 }
 
 // send is link.write, counted.
@@ -47,7 +47,7 @@ func (cn *conn) send(p []byte) error {
 	return cn.link.write(p)
 }
 
-// room is where the next bytes are to be read: the shared buffer, or the rest of a frame that has begun to come.
+// room returns where to read the next bytes into: the shared buffer, or the rest of a partially received frame.
 func (cn *conn) room(r *reader) []byte {
 	if cn.need == 0 {
 		return r.buf
@@ -58,12 +58,11 @@ func (cn *conn) room(r *reader) []byte {
 	return cn.frame[len(cn.frame):min(cn.need, cap(cn.frame))]
 }
 
-// feed takes bytes that were read at the time now into what room returned. An error means that the connection is of no use
-// any more; the feeder reports it with broken.
+// feed processes bytes that were read at the time now into the buffer that room returned. An error means that the connection is unusable; the caller reports it with broken.
 func (cn *conn) feed(r *reader, p []byte, now int64) error {
 	r.now = now
 	cn.c.traffic.received.Add(int64(len(p)))
-	if cn.need > 0 { // p lies in the frame's own memory
+	if cn.need > 0 { // p is in the frame's own memory
 		cn.heard.Store(now)
 		cn.frame = cn.frame[:len(cn.frame)+len(p)]
 		if len(cn.frame) < cn.need {
@@ -77,7 +76,7 @@ func (cn *conn) feed(r *reader, p []byte, now int64) error {
 		}
 		return err
 	}
-	if len(cn.frame) > 0 { // a part of the length had come
+	if len(cn.frame) > 0 { // part of the length had been read before
 		p = append(cn.frame, p...)
 		cn.frame = nil
 	}
@@ -101,24 +100,23 @@ func (cn *conn) feed(r *reader, p []byte, now int64) error {
 	return nil
 }
 
-// handle takes one frame without its length. own says that the frame's memory is its alone; kept, that the result of a call
-// lies in it.
+// handle processes one frame without its length. own says that the memory belongs to this frame alone; kept, that the result of a call refers to it.
 func (cn *conn) handle(r *reader, f []byte, own bool) (kept bool, err error) {
 	xid := jute.Int32(f)
 	zxid := jute.Int64(f[4:])
 	code := jute.Int32(f[12:])
 	body := f[jute.ReplyHeader:]
-	if code == jute.CodeAuthRequired { // to anything but credentials, pings too, and the server closes the session
+	if code == jute.CodeAuthRequired { // sent in reply to anything but credentials, even a ping, before the server closes the session
 		cn.c.end(zk.ErrAuthRequired)
 		return false, nil
 	}
 	switch xid {
-	case jute.XidNotification: // comes without a request, and so does not show that requests arrive
+	case jute.XidNotification: // unsolicited, so it does not show that requests arrive
 		return false, cn.notify(zxid, body)
 	case jute.XidPing:
 		cn.ponged(r.now)
 		return false, nil
-	case jute.XidAuth: // dealt with before the server notes that the session has been heard
+	case jute.XidAuth: // handled before the server counts the session as heard from
 		cn.heard.Store(r.now)
 		if code != 0 {
 			cn.c.end(zk.ErrAuthFailed)
@@ -152,14 +150,14 @@ func (cn *conn) handle(r *reader, f []byte, own bool) (kept bool, err error) {
 	return k.resolve(r, zxid, code, body, own)
 }
 
-// armed is the rest of handle for a request that arms a watch. It is called with mu held, which it releases.
+// armed completes handle for a request that arms a watch. It is called with mu held, and releases it.
 func (cn *conn) armed(r *reader, k *call, zxid int64, code int32, body []byte, own bool) (kept bool, err error) {
-	c, path, w := cn.c, k.path, k.watch // k may belong to its caller soon
+	c, path, w := cn.c, k.path, k.watch // k may soon belong to its caller
 	verdict := c.sites.answer(k, code)
 	c.mu.Unlock()
 	cn.spoke.Store(true)
 	kept, err = k.resolve(r, zxid, code, body, own)
-	if err != nil && w != nil { // armed, and the caller does not know
+	if err != nil && w != nil { // armed, but the caller does not know
 		w.Stop()
 	}
 	switch verdict {
@@ -171,12 +169,12 @@ func (cn *conn) armed(r *reader, k *call, zxid int64, code int32, body []byte, o
 	return kept, err
 }
 
-// notify delivers one event to its watches. Its zxid is -1 where the server does not know it.
+// notify delivers one event to its watches. Its zxid is -1 if the server does not send one.
 func (cn *conn) notify(zxid int64, body []byte) error {
 	at := time.Now()
 	d := jute.Decoder{B: body}
 	typ := zk.EventType(d.Int32())
-	d.Int32() // the state, which is always 'connected'
+	d.Int32() // the state, always 'connected'
 	path := d.Buffer()
 	if d.Bad {
 		return jute.ErrProtocol
@@ -201,12 +199,12 @@ func (cn *conn) notify(zxid int64, body []byte) error {
 	return nil
 }
 
-// errSilent: the server has answered nothing for two thirds of the session timeout.
+// errSilent: the server has not answered for two thirds of the session timeout.
 var errSilent = errors.New("the server is silent")
 
-// visit does what time demands of a connection: it closes a lease that is over, sends a ping when nothing was sent for a third of the
-// session timeout, and breaks the connection when nothing was answered for two thirds. It returns when to come again, 0 for never: of the
-// last connection that the session has had, it comes for the lease alone.
+// visit does what is due on a connection: it closes a lease that has ended, sends a ping when nothing was sent for a third of the session timeout,
+// and breaks the connection when nothing was answered for two thirds. It returns when to call it again, 0 for never. The session's last connection is
+// visited for the lease even after it has broken.
 func (cn *conn) visit(now int64) (next int64) {
 	c := cn.c
 	c.mu.Lock()
@@ -233,7 +231,7 @@ func (cn *conn) visit(now int64) (next int64) {
 
 var pingRequest = []byte{0, 0, 0, 8, 0xff, 0xff, 0xff, 0xfe, 0, 0, 0, byte(jute.OpPing)}
 
-// ping does nothing when the connection is not the session's any more.
+// ping does nothing if the connection is no longer the session's.
 func (cn *conn) ping(now int64) {
 	c := cn.c
 	c.wmu.Lock()
@@ -254,7 +252,7 @@ func (cn *conn) ping(now int64) {
 	}
 }
 
-// ponged takes the reply to the oldest ping: they come in order.
+// ponged processes the reply to the oldest ping: replies come in order.
 func (cn *conn) ponged(now int64) {
 	cn.spoke.Store(true)
 	cn.heard.Store(now)

@@ -17,15 +17,15 @@ import (
 	"github.com/zkbench/zkbench/zk/internal/lease"
 )
 
-// The pause after all servers were tried in vain doubles from the first to the last, and is drawn evenly from nothing up to
-// it (full jitter), so that thousands of sessions do not come back at once.
+// The pause after all servers have been tried without success doubles from the first value to the last, and is drawn uniformly between zero and that
+// limit (full jitter), so that thousands of sessions do not reconnect simultaneously.
 const (
 	firstPause = 50 * time.Millisecond
 	lastPause  = 2 * time.Second
 )
 
-// pause is the upper limit of the pause after so many connections in a row that came to nothing; 0, for none, until all servers have been
-// tried as often. With a session timeout it is a sixth of that at most: a session must not sleep its life away.
+// pause returns the upper limit of the pause after this many consecutive failed connections; 0 (no pause) until every server has been tried. It is at
+// most a sixth of the session timeout, so that a session does not expire while it sleeps.
 func pause(fails, servers int, timeout time.Duration) time.Duration {
 	if fails == 0 || fails%servers != 0 {
 		return 0
@@ -33,13 +33,13 @@ func pause(fails, servers int, timeout time.Duration) time.Duration {
 	return min(firstPause<<min(fails/servers-1, 10), lastPause, timeout/6)
 }
 
-// patience is how long one server may take to accept a connection and answer: all of them can be tried within two thirds of
-// the session timeout, but none gets more than 10 s or less than 250 ms.
+// patience is how long one server may take to accept a connection and answer: short enough to try all of them within two thirds of the session
+// timeout, but at most 10 s and at least 250 ms.
 func patience(timeout time.Duration, servers int) time.Duration {
 	return max(250*time.Millisecond, min(10*time.Second, timeout*2/3/time.Duration(servers)))
 }
 
-// reconnect finds the session a server after its connection broke. A server that says that the session is over ends it.
+// reconnect finds the session a new server after its connection broke. If a server says that the session has expired, it ends it.
 func (c *Client) reconnect(ctx context.Context, old *conn) {
 	defer c.work.Done()
 	old.close()
@@ -50,7 +50,7 @@ func (c *Client) reconnect(ctx context.Context, old *conn) {
 	case errors.Is(err, zk.ErrSessionExpired):
 		cause := zk.ErrSessionExpired
 		c.mu.Lock()
-		if c.shut { // closeSession was carried out and its reply lost
+		if c.shut { // closeSession was carried out but its reply was lost
 			cause = zk.ErrClosed
 		}
 		c.mu.Unlock()
@@ -58,7 +58,7 @@ func (c *Client) reconnect(ctx context.Context, old *conn) {
 	}
 }
 
-// connect tries the servers in turn until the session has one. It fails when ctx ends, the session has expired or its identity is refused.
+// connect tries the servers in turn until the session is connected. It fails when ctx ends, the session has expired or its identity is rejected.
 func (c *Client) connect(ctx context.Context) error {
 	var last error
 	for {
@@ -69,7 +69,7 @@ func (c *Client) connect(ctx context.Context) error {
 		}
 		host := c.hosts[c.next]
 		c.next = (c.next + 1) % len(c.hosts)
-		c.fails++ // taken back by the first reply, see broken
+		c.fails++ // reset by the first reply, see broken
 		err := c.try(ctx, host)
 		switch {
 		case err == nil:
@@ -92,7 +92,7 @@ func because(err, last error) error {
 	return fmt.Errorf("%w (%w)", err, last)
 }
 
-// try opens one connection, presents the session on it and puts it to use.
+// try opens one connection, presents the session on it and adopts it.
 func (c *Client) try(ctx context.Context, host string) error {
 	leave, ok := c.eng.place(ctx.Done())
 	if !ok {
@@ -158,7 +158,7 @@ type greeting struct {
 	asked int64 // when the connect request was sent, on the engine's clock
 }
 
-// greet sends the connect request, which has neither xid nor type, and reads the answer and nothing after it.
+// greet sends the connect request, which has neither xid nor type, and reads exactly one response.
 func (c *Client) greet(nc net.Conn) (greeting, error) {
 	c.mu.Lock()
 	b := c.hello()
@@ -172,12 +172,12 @@ func (c *Client) greet(nc net.Conn) (greeting, error) {
 	return g, err
 }
 
-// hello is the connect request, to begin a session or to go on with it. Called with mu held.
+// hello is the connect request, for a new session or an existing one. Called with mu held.
 func (c *Client) hello() []byte {
 	return jute.Connect{Zxid: c.zxid, Timeout: c.cfg.Timeout, Session: c.id, Password: c.secret, ReadOnly: c.cfg.ReadOnly}.Request()
 }
 
-// exchange sends a connect request and reads its answer; again says that the session has been connected before.
+// exchange sends a connect request and reads the response; again says that the session has been connected before.
 func exchange(nc net.Conn, hello []byte, again bool) (greeting, error) {
 	if _, err := nc.Write(hello); err != nil {
 		return greeting{}, err
@@ -189,8 +189,8 @@ func exchange(nc net.Conn, hello []byte, again bool) (greeting, error) {
 	return parseGreeting(answer, again)
 }
 
-// parseGreeting reads a connect response. A timeout that is not positive says that the session is over, if there was one. A read-only
-// server that cannot make the session answers with the bare header of a reply instead: since ZooKeeper 3.6 it makes local sessions alone
+// parseGreeting reads a connect response. If the session has been connected before, a timeout that is not positive means that it has expired. A
+// read-only server that cannot create the session sends only a reply header instead: since ZooKeeper 3.6 it creates only local sessions
 // (localSessionsEnabled).
 func parseGreeting(answer []byte, again bool) (greeting, error) {
 	if len(answer) == jute.ReplyHeader {
@@ -209,8 +209,7 @@ func parseGreeting(answer []byte, again bool) (greeting, error) {
 	return g, nil
 }
 
-// attach makes a connection the session's own. In this order, which the server keeps: credentials, the watches, requests
-// that wait.
+// attach makes a connection the session's own and sends, in this order, which the server preserves: credentials, the watches, and the waiting requests.
 func (c *Client) attach(nc net.Conn, host string, g greeting) error {
 	cn, err := newConn(c, host, nc)
 	if err != nil {
@@ -224,8 +223,8 @@ func (c *Client) attach(nc net.Conn, host string, g greeting) error {
 	return err
 }
 
-// adopt makes cn the session's connection, and returns what it has to carry first with wmu held, so that nothing overtakes
-// it. The error is why the session is over.
+// adopt makes cn the session's connection, and returns what must be sent on it first, with wmu held so that nothing overtakes it. The error is the
+// reason why the session has ended.
 func (c *Client) adopt(cn *conn, g greeting) ([]byte, error) {
 	cn.heard.Store(c.eng.now())
 	cn.sent.Store(g.asked)
@@ -238,13 +237,13 @@ func (c *Client) adopt(cn *conn, g greeting) ([]byte, error) {
 		return nil, c.err
 	}
 	c.id, c.secret, c.timeout, c.limited = g.Session, g.Password, g.Timeout, g.ReadOnly
-	c.conn, c.cancel = cn, nil   // from here on it is broken that ends the connection, and nobody ends this connecting
-	if c.span = 0; !g.ReadOnly { // what a read-only server answers does not show that the ensemble knows of the session
+	c.conn, c.cancel = cn, nil   // from here on broken ends the connection, and nothing cancels this attempt any more
+	if c.span = 0; !g.ReadOnly { // replies of a read-only server do not show that the ensemble knows of the session
 		c.span = lease.Span(g.Timeout)
 		c.lease.Begin(time.Duration(g.asked), c.span, time.Duration(c.eng.exact()))
 	}
 	out := c.backlog()
-	c.tap.tellLink(zk.LinkMade) // what the new connection carries first has been told
+	c.tap.tellLink(zk.LinkMade) // what the new connection sends first has been reported
 	return out, nil
 }
 
@@ -272,7 +271,7 @@ func (c *Client) credentials(out []byte) []byte {
 	return out
 }
 
-// backlog is everything that a new connection has to carry first. Called with wmu and mu held.
+// backlog returns everything that a new connection must send first. Called with wmu and mu held.
 func (c *Client) backlog() []byte {
 	out := c.credentials(nil)
 	for range c.cfg.Auth {

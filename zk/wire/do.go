@@ -8,8 +8,7 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// do sends a request and waits for its reply, or for the end of ctx. When the error is not nil the call is gone; otherwise
-// the caller frees it.
+// do sends a request and waits for its reply, or for ctx to end. If the error is not nil, the call has been freed; otherwise the caller must free it.
 func (c *Client) do(ctx context.Context, k *call) error {
 	if k.err != nil {
 		return discard(k, k.err)
@@ -41,14 +40,14 @@ func (c *Client) do(ctx context.Context, k *call) error {
 	return nil
 }
 
-// discard frees a call that failed and tells what was attempted.
+// discard frees a call that failed and returns the error with the operation and path that were attempted.
 func discard(k *call, err error) error {
 	e := &zk.Error{Op: k.kind, Path: k.path, Err: err}
 	k.free()
 	return e
 }
 
-// send gives a request its place and writes it; while the session is disconnected it waits in line.
+// send queues a request and writes it; while the session is disconnected it waits in line.
 func (c *Client) send(k *call) error {
 	c.wmu.Lock()
 	c.mu.Lock()
@@ -75,7 +74,7 @@ func (c *Client) send(k *call) error {
 	return nil
 }
 
-// over says why no more requests are taken, if so. Called with mu held.
+// over returns why no more requests are accepted, nil if they are. Called with mu held.
 func (c *Client) over(k *call) error {
 	if c.err != nil {
 		return c.err
@@ -86,12 +85,12 @@ func (c *Client) over(k *call) error {
 	return nil
 }
 
-// enlist puts a request at the end of those that wait for replies. Called with wmu and mu held, before the write.
+// enlist appends a request to the queue of those that wait for replies. Called with wmu and mu held, before the write.
 func (c *Client) enlist(k *call) {
 	if k.op == jute.OpSetWatches || k.op == jute.OpSetWatches2 {
 		k.xid = jute.XidSetWatches
 	} else {
-		c.xid = max(c.xid+1, 1) // 1 follows the largest number
+		c.xid = max(c.xid+1, 1) // wraps from the largest number to 1
 		k.xid = c.xid
 	}
 	k.sent = c.eng.clock.Load()
@@ -103,7 +102,7 @@ func (c *Client) enlist(k *call) {
 	}
 }
 
-// abandon is for a caller whose context has ended. It returns nil when the reply has won the race.
+// abandon gives up a call whose caller's context has ended. It returns nil if the reply has won the race.
 func (c *Client) abandon(k *call, cause error) error {
 	c.mu.Lock()
 	if k.in == &c.waiting && k.fate.CompareAndSwap(callPending, callDone) { // never sent, or a read
@@ -124,8 +123,8 @@ func (c *Client) abandon(k *call, cause error) error {
 	return nil
 }
 
-// post sends a request of the client itself, which nobody waits for, unless it is of no use any more by the time it would be
-// sent: choose decides that, with wmu and mu held, so that its reason still holds on the wire.
+// post sends a request of the client itself, without waiting for the reply, unless it has become pointless by the time it would be sent: choose
+// decides that with wmu and mu held, so that its decision is still valid on the wire.
 func (c *Client) post(choose func() []*call) {
 	c.wmu.Lock()
 	c.mu.Lock()

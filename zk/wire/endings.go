@@ -14,7 +14,7 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// Disconnected is closed while the session has no connection, and when it is over; after a reconnect a call returns a new channel.
+// Disconnected is closed while the session has no connection, and when it has ended. After a reconnect, the next call returns a new channel.
 func (c *Client) Disconnected() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -29,7 +29,7 @@ func (c *Client) Disconnected() <-chan struct{} {
 	return c.down
 }
 
-// cutOff tells those who wait for a disconnection. Called with mu held.
+// cutOff notifies those who wait for a disconnection. Called with mu held.
 func (c *Client) cutOff() {
 	if c.down != nil {
 		close(c.down)
@@ -37,8 +37,7 @@ func (c *Client) cutOff() {
 	}
 }
 
-// Crash ends the session as the death of its process does: the servers are told nothing and expire it in their time. After it, Close has
-// nothing to do.
+// Crash ends the session as the death of its process would: the servers are not told and expire it after its timeout. Close has nothing left to do afterwards.
 func (c *Client) Crash() error {
 	c.closing.Do(func() {
 		c.end(zk.ErrClosed)
@@ -48,8 +47,8 @@ func (c *Client) Crash() error {
 	return nil
 }
 
-// Expire has the servers end the session while its client knows nothing: a second connection presents the session's id and password, and closes it.
-// While servers are down or without a leader it tries one after the other, for as long as the context allows.
+// Expire makes the servers end the session without the client's knowledge: a second connection presents the session's id and password, and closes the
+// session. While servers are down or have no leader, it tries one after the other until the context ends.
 func (c *Client) Expire(ctx context.Context) error {
 	c.mu.Lock()
 	hello := c.hello()
@@ -77,16 +76,15 @@ func (c *Client) Expire(ctx context.Context) error {
 	}
 }
 
-// expirePause is between two attempts to expire a session.
+// expirePause is the pause between two attempts to expire a session.
 const expirePause = 200 * time.Millisecond
 
-// CloseSession ends a session of somebody else, of whom it is enough to know id and password, at one server. It is a nil error also
-// when the session was over before.
+// CloseSession ends another client's session, given its id and password, through one server. It also returns nil if the session had already ended.
 func CloseSession(ctx context.Context, server string, id int64, password []byte) error {
 	return Config{}.CloseSession(ctx, server, id, password)
 }
 
-// CloseSession is [CloseSession] at a server that wants encrypted connections or credentials: of the config, Dialer, TLS, SASL and Auth count.
+// CloseSession is the function [CloseSession] for a server that requires encrypted connections or credentials. Of the config it uses only Dialer, TLS, SASL and Auth.
 func (cfg Config) CloseSession(ctx context.Context, server string, id int64, password []byte) error {
 	within := claimed
 	if cfg.Dialer != nil || cfg.TLS != nil || cfg.SASL != nil {
@@ -95,7 +93,7 @@ func (cfg Config) CloseSession(ctx context.Context, server string, id int64, pas
 	cfg.Servers, cfg.Timeout = []string{server}, 10*time.Second
 	cfg, err := cfg.complete()
 	if err == nil {
-		c := Client{id: id, secret: password, cfg: cfg} // only to open the connection and to write the requests
+		c := Client{id: id, secret: password, cfg: cfg} // used only to open the connection and write the requests
 		err = closeElsewhere(ctx, func(ctx context.Context) (net.Conn, error) { return c.open(ctx, cfg.Servers[0]) }, c.hello(), c.prove, within)
 	}
 	if err != nil {
@@ -104,13 +102,13 @@ func (cfg Config) CloseSession(ctx context.Context, server string, id int64, pas
 	return nil
 }
 
-// A session is claimed by closeElsewhere while its client claims it back: it reconnects when it is claimed, at once. The servers then close
-// the connection of its previous owner, or, when it has moved to another server, may leave a request without an answer. So it is claimed
-// again, this often, and each time it has so long.
+// closeElsewhere takes over a session whose client keeps taking it back, because the client reconnects as soon as the session is taken over. The
+// servers then close the connection of the previous owner, or, if the session has moved to another server, may leave a request unanswered. So the
+// takeover is repeated, up to this many times, with this much time for each attempt.
 const (
 	claims  = 40
 	claimed = 300 * time.Millisecond
-	proving = 3 * time.Second // where the connection has to be encrypted or authenticated first
+	proving = 3 * time.Second // if the connection must be encrypted or authenticated first
 )
 
 func closeElsewhere(ctx context.Context, open func(context.Context) (net.Conn, error), hello []byte, prove func(net.Conn) error, within time.Duration) (err error) {
@@ -133,7 +131,7 @@ func closeElsewhere(ctx context.Context, open func(context.Context) (net.Conn, e
 	return err
 }
 
-// claim goes on with a session on a connection of its own, and closes it.
+// claim takes over a session on a connection of its own, and closes it.
 func claim(ctx context.Context, open func(context.Context) (net.Conn, error), hello []byte, prove func(net.Conn) error) error {
 	nc, err := open(ctx)
 	if err != nil {

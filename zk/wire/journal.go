@@ -8,21 +8,21 @@ import (
 	"time"
 )
 
-// journal takes the lines of one session to its Logger without waiting for it: a line may come from the goroutine that reads the sockets of
-// all sessions, and a Logger may block.
+// journal passes the records of one session to its Logger without waiting for it: a record may come from the goroutine that reads the sockets of all
+// sessions, and a Logger may block.
 type journal struct {
 	to *slog.Logger
 
 	mu      sync.Mutex
 	lines   []slog.Record
-	dropped int  // lines that came while mostLines waited
-	running bool // a goroutine takes lines to the Logger
+	dropped int  // records that came while mostLines were waiting
+	running bool // a goroutine is passing records to the Logger
 }
 
-// mostLines is how many lines of one session wait for its Logger at most.
+// mostLines is the largest number of records of one session that wait for its Logger.
 const mostLines = 64
 
-// log notes a line. It may be called with Client.mu held, and by a caller that release waits for, or before release.
+// log queues a record. It may be called with Client.mu held, and by a goroutine that release waits for, or before release.
 func (c *Client) log(level slog.Level, msg string, args ...any) {
 	j := c.lines
 	if j == nil || !j.to.Enabled(context.Background(), level) {
@@ -43,7 +43,7 @@ func (c *Client) log(level slog.Level, msg string, args ...any) {
 	}
 }
 
-// write hands all lines to the Logger, in their order.
+// write passes all records to the Logger, in order.
 func (j *journal) write(session int64) {
 	ctx := context.Background()
 	for {

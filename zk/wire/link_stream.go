@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// streamLink is a connection that no poller can read: TLS, a Dialer's own kind, or a system without epoll. A goroutine reads
-// and another writes, so that a caller whose context ends never sits in a write.
+// streamLink is a connection that no poller can read: TLS, one from a custom Dialer, or on a system without epoll. One goroutine reads and another
+// writes, so that a caller whose context ends is never stuck in a write.
 type streamLink struct {
 	cn *conn
 	nc net.Conn
@@ -15,10 +15,10 @@ type streamLink struct {
 	mu   sync.Mutex
 	out  []byte
 	shut bool
-	more chan struct{} // capacity 1: out has bytes, or the end has come
+	more chan struct{} // capacity 1: out has bytes, or the link was closed
 }
 
-// streamBuffer is what a streamLink reads into, in bytes; larger frames are read into memory of their own.
+// streamBuffer is the size in bytes of the buffer that a streamLink reads into; larger frames get memory of their own.
 const streamBuffer = 4 << 10
 
 func newStreamConn(c *Client, addr string, nc net.Conn) *conn {
@@ -27,7 +27,7 @@ func newStreamConn(c *Client, addr string, nc net.Conn) *conn {
 	return cn
 }
 
-// start is called while the session counts its reconnection as work, so that nobody waits for zero goroutines yet.
+// start is called while the session's WaitGroup counts its reconnection, so a concurrent Wait cannot see a count of zero too early.
 func (l *streamLink) start() error {
 	l.cn.c.work.Add(2)
 	go l.read()

@@ -7,10 +7,10 @@ import (
 	"github.com/zkbench/zkbench/internal/jute"
 )
 
-// listed is the getChildren replies that one reader of sockets has seen last. Where sessions queue, thousands of them list one znode:
-// all waiters of a naive lock after every release, which is the same bytes a thousand times, and those of a predecessor lock one after
-// the other, which is nearly the same bytes each time. So names are taken over from the list before: a reply costs a comparison where
-// the bytes are in the processor's cache, and memory for its slice, instead of memory for all of its names.
+// listed caches the getChildren replies that one reader of sockets has seen most recently. Where sessions queue, thousands of them list the same
+// znode: all waiters of a naive lock after every release, which yields the same bytes a thousand times, and those of a predecessor lock one after the
+// other, which yields nearly the same bytes each time. So names are reused from the previous list: a reply then costs a comparison while the bytes
+// are in the CPU's cache, and memory for its slice instead of memory for all of its names.
 type listed struct {
 	recent [recentLists]*list
 	turn   int
@@ -18,22 +18,22 @@ type listed struct {
 
 const (
 	recentLists = 8
-	shortList   = 1 << 10 // bytes: a shorter list costs less to copy than to look for
-	longList    = 1 << 20 // bytes: a longer one is not worth remembering
+	shortList   = 1 << 10 // bytes: a shorter list is cheaper to copy than to look up
+	longList    = 1 << 20 // bytes: a longer one is not worth caching
 )
 
-// list is the latest reply for a path. It is remembered from the second one on: most paths that many sessions list in turn, such as
-// those of a thousand locks, never come twice while they are remembered.
+// list is the latest reply for a path. It is kept from the second one on: most paths that many sessions list in turn, such as those of a thousand
+// locks, never recur while they are cached.
 type list struct {
 	path string
-	wire []byte   // as the reply has it; empty until the second one
-	at   []int32  // where each name begins in wire, its length included; and the end
-	own  []string // the names, in memory that is never written again
-	all  []string // a copy of own that never changes, for callers to copy; nil until somebody reads the same list again
+	wire []byte   // as in the reply; empty until the second one
+	at   []int32  // where each name starts in wire, its length included; and the end
+	own  []string // the names, in memory that is never written to again
+	all  []string // a copy of own that never changes, for callers to copy; nil until the same list is read again
 }
 
-// decode reads the names of a reply: into names, which are the caller's, or into a slice that others have too and that the caller
-// copies. It is done here, where the bytes are in the processor's cache.
+// decode reads the names of a reply: into own, which belongs to the caller, or into shared, which others use too and the caller must copy. It is done
+// here because the bytes are in the CPU's cache.
 func (c *listed) decode(path string, wire []byte) (own, shared []string, err error) {
 	if len(wire) < shortList || len(wire) > longList {
 		own, err = jute.Strings(string(wire))
@@ -70,7 +70,7 @@ func (c *listed) find(path string) *list {
 	return nil
 }
 
-// replace remembers a reply and its names.
+// replace caches a reply and its names.
 func (l *list) replace(wire []byte, names []string) {
 	l.wire, l.own, l.all = append(l.wire[:0], wire...), append(l.own[:0], names...), nil
 	l.at = l.at[:0]
@@ -82,22 +82,22 @@ func (l *list) replace(wire []byte, names []string) {
 	l.at = append(l.at, at)
 }
 
-// edit makes the list that of a reply which has most names in common with it at its beginning and its end. It reports false, and
-// leaves the list as it was, where that is not so, or where the bytes between are no names.
+// edit updates the list to a reply that shares most of its names, at its start and its end. It returns false, and leaves the list unchanged, if that
+// is not so, or if the bytes in between are not names.
 func (l *list) edit(wire []byte) bool {
 	if len(l.own) == 0 {
 		return false
 	}
 	grown := len(wire) - len(l.wire)
 	same := 4 + commonPrefix(l.wire[4:], wire[4:])
-	from, exact := slices.BinarySearch(l.at, int32(same)) // the names before from are the same
+	from, exact := slices.BinarySearch(l.at, int32(same)) // the names before from are equal
 	if !exact {
 		from--
 	}
 	begin := int(l.at[from])
-	least := min(len(l.wire), len(wire)) - begin // the end may not reach back into the beginning
+	least := min(len(l.wire), len(wire)) - begin // the end must not overlap the start
 	tail := commonSuffix(l.wire[len(l.wire)-least:], wire[len(wire)-least:])
-	to, _ := slices.BinarySearch(l.at, int32(len(l.wire)-tail)) // the names from to on are the same
+	to, _ := slices.BinarySearch(l.at, int32(len(l.wire)-tail)) // the names from to on are equal
 	end := int(l.at[to]) + grown
 	if end-begin > len(wire)/2 {
 		return false
@@ -123,7 +123,7 @@ func (l *list) edit(wire []byte) bool {
 	return true
 }
 
-// records reads names without their number. Each gets memory of its own, so that it keeps no other alive.
+// records decodes names that are not preceded by their number. Each gets memory of its own, so that it keeps no other alive.
 func records(wire []byte) (all []string, err error) {
 	d := jute.Decoder{B: wire}
 	for len(d.B) > 0 && !d.Bad {
@@ -136,7 +136,7 @@ func records(wire []byte) (all []string, err error) {
 	return all, d.Err()
 }
 
-// span is how many bytes are compared at once: the comparison of the runtime is much faster than a loop.
+// span is how many bytes are compared at a time: the runtime's comparison is much faster than a loop.
 const span = 256
 
 func commonPrefix(a, b []byte) int {

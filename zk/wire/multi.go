@@ -59,8 +59,8 @@ func (c *Client) putOp(b []byte, op zk.Op) []byte {
 	return jute.AppendInt32(append(jute.AppendBuffer(b, op.Data), c.acl...), int32(op.Mode))
 }
 
-// results sends a multi. The czxid of what it created is the zxid of its reply, because servers leave the Stat out. A refused one comes as a reply whose header is 0 and whose results are errors, or (from some
-// servers) as one with an error in the header.
+// results sends a multi. The czxid of the znodes that it created is the zxid of the reply, because servers leave the Stat out. A failed multi is
+// answered either by a reply whose header has error 0 and whose results are errors, or (by some servers) by one with the error in the header.
 func (c *Client) results(ctx context.Context, k *call, ops []zk.Op) ([]zk.OpResult, error) {
 	err := c.do(ctx, k)
 	if err != nil {
@@ -87,14 +87,14 @@ func (c *Client) results(ctx context.Context, k *call, ops []zk.Op) ([]zk.OpResu
 	return res, nil
 }
 
-// parseMulti reads the results of n operations and finds the one that failed, -1 for none. The others of a failed multi carry
-// ErrRolledBack, or nil for the ones before the failure.
+// parseMulti decodes the results of n operations and finds the one that failed, -1 if none did. The other results of a failed multi carry
+// ErrRolledBack, or nil if they precede the failure.
 func parseMulti(body []byte, n int) (res []zk.OpResult, failed int, err error) {
 	d := jute.Decoder{B: body}
 	failed = -1
 	for {
 		op, done := jute.Op(d.Int32()), d.Bool()
-		d.Int32() // the error, which the body of an error repeats
+		d.Int32() // the error, which the body of an error result repeats
 		if d.Bad {
 			return nil, failed, jute.ErrProtocol
 		}
@@ -110,7 +110,7 @@ func parseMulti(body []byte, n int) (res []zk.OpResult, failed int, err error) {
 			if r.Err != nil && r.Err != zk.ErrRolledBack && failed < 0 {
 				failed = len(res)
 			}
-		case jute.OpCreate: // what servers make of a create2 in a multi
+		case jute.OpCreate: // servers answer a create2 in a multi like this
 			r.Path = d.String()
 		case jute.OpCreate2, jute.OpCreateContainer, jute.OpCreateTTL:
 			r.Path = d.String()

@@ -8,7 +8,7 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// Create makes a znode with Config.ACL.
+// Create creates a znode with Config.ACL.
 func (c *Client) Create(ctx context.Context, path string, data []byte, mode zk.Mode) (zk.Created, error) {
 	op := jute.OpCreate2
 	if mode == zk.Container {
@@ -30,7 +30,7 @@ func (c *Client) created(ctx context.Context, k *call) (zk.Created, error) {
 	return made, nil
 }
 
-// outside turns the path of a reply into one of the application.
+// outside converts a path in a reply into one relative to the chroot.
 func (c *Client) outside(path string) string {
 	if len(path) < len(c.root) {
 		return path
@@ -38,14 +38,14 @@ func (c *Client) outside(path string) string {
 	return path[len(c.root):]
 }
 
-// Delete removes a znode.
+// Delete deletes a znode.
 func (c *Client) Delete(ctx context.Context, path string, version int32) error {
 	k := newCall(jute.OpDelete, zk.KindDelete, path, shapeNone)
 	k.req = jute.AppendInt32(putPath(k.req, c.root, path), version)
 	return c.plain(ctx, k)
 }
 
-// plain is do for a request whose reply says nothing.
+// plain is do for a request whose reply has no body.
 func (c *Client) plain(ctx context.Context, k *call) error {
 	if err := c.do(ctx, k); err != nil {
 		return err
@@ -78,7 +78,7 @@ func (c *Client) Sync(ctx context.Context, path string) error {
 	return c.plain(ctx, k)
 }
 
-// read prepares a request that reads, with the flag that asks for a watch.
+// read prepares a read request, with the flag that asks for a watch.
 func (c *Client) read(op jute.Op, kind zk.Kind, path string, s shape, watch bool) *call {
 	k := newCall(op, kind, path, s)
 	k.req = jute.AppendBool(putPath(k.req, c.root, path), watch)
@@ -114,7 +114,7 @@ func (c *Client) Exists(ctx context.Context, path string) (zk.Stat, bool, error)
 	return c.exists(ctx, c.read(jute.OpExists, zk.KindExists, path, shapeStat, false))
 }
 
-// ExistsW is Exists with a watch, also on a znode that is missing.
+// ExistsW is Exists with a watch, which is armed even if the znode is missing.
 func (c *Client) ExistsW(ctx context.Context, path string) (zk.Stat, bool, *zk.Watch, error) {
 	k := c.read(jute.OpExists, zk.KindExists, path, shapeStat, true)
 	w := c.arming(k, armExist)
@@ -133,8 +133,8 @@ func (c *Client) exists(ctx context.Context, k *call) (zk.Stat, bool, error) {
 	return st, err == nil, err
 }
 
-// Children lists the names of the children with the Stat of the parent. The slice is the caller's; the names in it share one
-// piece of memory, so that one that is kept keeps them all, and strings.Clone parts with the rest.
+// Children lists the names of the children, with the Stat of the parent. The caller owns the slice, but the names in it share one block of memory:
+// keeping one keeps them all, unless it is copied with strings.Clone.
 func (c *Client) Children(ctx context.Context, path string) ([]string, zk.Stat, error) {
 	return c.children(ctx, c.read(jute.OpGetChildren2, zk.KindChildren, path, shapeNamesStat, false))
 }

@@ -13,27 +13,27 @@ import (
 	"unsafe"
 )
 
-// poller reads the sockets of many sessions: one goroutine, one epoll set, one buffer. It waits by having the Go runtime
-// watch the epoll descriptor, so that it takes no thread of its own, and gives way after every few replies: the callers that
-// it has woken write their next requests, and often are answered by the time it looks again.
+// poller reads the sockets of many sessions with one goroutine, one epoll set and one buffer. It waits by having the Go runtime watch the epoll
+// descriptor, so it needs no thread of its own, and it yields after every few replies: the callers that it has woken write their next requests, which
+// are often answered by the time it polls again.
 type poller struct {
 	eng  *engine
-	file *os.File // the epoll descriptor, in the hands of the runtime
+	file *os.File // the epoll descriptor, watched by the runtime
 	raw  syscall.RawConn
 	ep   int
 	quit atomic.Bool
 	done chan struct{}
 
 	mu    sync.Mutex
-	links []*epollLink // by slot, nil for a free one
+	links []*epollLink // by slot, nil for a free slot
 	free  []int32
-	turns int32 // counts registrations: an event of an earlier user of a slot is known by it
+	turns int32 // counts registrations, to recognize events of a slot's earlier user
 }
 
 const (
-	readBuffer = 128 << 10 // of a poller; larger frames are read into memory of their own
-	batch      = 32        // events taken at once, after which the callers that were woken run while their memory is warm
-	maxReads   = 8         // of one socket in a row, so that no server can keep the others waiting
+	readBuffer = 128 << 10 // of a poller; larger frames get memory of their own
+	batch      = 32        // events taken at a time, after which the woken callers run while their memory is cached
+	maxReads   = 8         // of one socket in a row, so that no server can starve the others
 )
 
 func newPoller(e *engine) (*poller, error) { return startPoller(e, newReader(readBuffer)) }
@@ -43,7 +43,7 @@ func startPoller(e *engine, r *reader) (*poller, error) {
 	if err != nil {
 		return nil, os.NewSyscallError("epoll_create1", err)
 	}
-	if err := syscall.SetNonblock(ep, true); err != nil { // or the runtime would not watch it
+	if err := syscall.SetNonblock(ep, true); err != nil { // otherwise the runtime would not watch it
 		syscall.Close(ep)
 		return nil, os.NewSyscallError("fcntl", err)
 	}
@@ -56,7 +56,7 @@ func startPoller(e *engine, r *reader) (*poller, error) {
 	return p, nil
 }
 
-// stop ends run, which alone closes the descriptor: its number may be another file's as soon as it is closed.
+// stop ends run. Only run closes the descriptor, because once closed its number may be reused for another file.
 func (p *poller) stop() {
 	p.quit.Store(true)
 	p.file.SetReadDeadline(time.Unix(1, 0))
@@ -68,7 +68,7 @@ func (p *poller) run(r *reader) {
 	defer p.file.Close()
 	events := make([]syscall.EpollEvent, batch)
 	ready := make([]*epollLink, batch)
-	var again []*epollLink // read maxReads times and perhaps not empty
+	var again []*epollLink // read maxReads times, and possibly not empty
 	n := 0
 	look := func(uintptr) bool {
 		n = p.poll(events)
@@ -101,7 +101,7 @@ func (p *poller) run(r *reader) {
 	}
 }
 
-// poll asks for events without waiting. It returns -1 when the descriptor is of no use any more.
+// poll fetches events without waiting. It returns -1 if the descriptor is no longer usable.
 func (p *poller) poll(events []syscall.EpollEvent) int {
 	for {
 		n, _, e := syscall.RawSyscall6(syscall.SYS_EPOLL_PWAIT, uintptr(p.ep), uintptr(unsafe.Pointer(&events[0])),
@@ -116,7 +116,7 @@ func (p *poller) poll(events []syscall.EpollEvent) int {
 	}
 }
 
-// resolve appends the links of events to ready, and moves these events to the front; those of links that are closed by now it leaves out.
+// resolve appends the links of events to ready, and moves these events to the front; events of links that have been closed are left out.
 func (p *poller) resolve(events []syscall.EpollEvent, ready []*epollLink) []*epollLink {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -129,7 +129,7 @@ func (p *poller) resolve(events []syscall.EpollEvent, ready []*epollLink) []*epo
 	return ready
 }
 
-// add registers a link, edge-triggered, for reading and writing: with edges an idle socket costs nothing either way.
+// add registers a link, edge-triggered, for reading and writing: with edge triggering an idle socket costs nothing in either direction.
 func (p *poller) add(l *epollLink) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -149,10 +149,10 @@ func (p *poller) add(l *epollLink) error {
 	return nil
 }
 
-// edge is EPOLLET, which package syscall has as a negative number.
+// edge is EPOLLET, which package syscall defines as a negative number.
 const edge = 1 << 31
 
-// remove forgets a link, which may never have been added.
+// remove unregisters a link, which may never have been added.
 func (p *poller) remove(l *epollLink) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -161,20 +161,20 @@ func (p *poller) remove(l *epollLink) {
 	}
 }
 
-// epollLink is a plain socket that a poller reads. It is one piece of memory with its conn, and both with what every request
-// touches in front: with thousands of sessions each cache line that a request needs has gone cold since the last one.
+// epollLink is a plain socket that a poller reads. It is allocated together with its conn, and both start with the fields that every request uses:
+// with thousands of sessions, their cache lines are cold by the time the next request is made.
 type epollLink struct {
 	fd      int
-	reading sync.Mutex  // held for a read, so that the descriptor is not closed under it
+	reading sync.Mutex  // held during a read, so that the descriptor is not closed under it
 	closed  bool        // changed with reading and Client.wmu held
 	turn    int32       // see poller.turns
 	backlog atomic.Bool // out is not empty
-	ended   bool        // the server has sent its last byte, which an edge tells only once; used by the poller alone
+	ended   bool        // the server has sent its last byte, which edge triggering reports only once; used by the poller alone
 	conn
 
 	p    *poller
 	slot int32
-	out  []byte // what the socket did not take; guarded by Client.wmu
+	out  []byte // what the socket did not accept; guarded by Client.wmu
 }
 
 // newConn takes over nc. A plain TCP socket goes to a poller, everything else gets goroutines.
@@ -188,7 +188,7 @@ func newConn(c *Client, addr string, nc net.Conn) (*conn, error) {
 		return nil, err
 	}
 	fd := -1
-	// A duplicate leaves the runtime's own epoll set, which would otherwise be woken for every reply, too.
+	// The duplicate is not in the runtime's own epoll set, which would otherwise be woken for every reply as well.
 	if cerr := raw.Control(func(s uintptr) {
 		r, _, e := syscall.Syscall(syscall.SYS_FCNTL, s, syscall.F_DUPFD_CLOEXEC, 0)
 		if fd = int(r); e != 0 {
@@ -205,7 +205,7 @@ func newConn(c *Client, addr string, nc net.Conn) (*conn, error) {
 
 func (l *epollLink) start() error { return l.p.add(l) }
 
-// drain takes what one event announces. It reports false when there may be more to read.
+// drain reads what one event announces. It returns false if there may be more to read.
 func (l *epollLink) drain(r *reader, now int64, events uint32) bool {
 	if l.backlog.Load() {
 		l.flush()
@@ -230,7 +230,7 @@ func (l *epollLink) drain(r *reader, now int64, events uint32) bool {
 			l.broken(err)
 			return true
 		}
-		if n < len(room) && !l.ended { // a short read has emptied the socket; what comes later is a new edge
+		if n < len(room) && !l.ended { // a short read has emptied the socket; whatever comes later triggers a new edge
 			return true
 		}
 	}
@@ -256,7 +256,7 @@ func (l *epollLink) read(b []byte) (int, error) {
 	return 0, e
 }
 
-// write sends p at once as far as the socket takes it.
+// write sends as much of p as the socket accepts immediately.
 func (l *epollLink) write(p []byte) error {
 	if len(l.out) > 0 {
 		l.out = append(l.out, p...)
@@ -268,10 +268,10 @@ func (l *epollLink) write(p []byte) error {
 	}
 	l.out = append(l.out, p[n:]...)
 	l.backlog.Store(true)
-	return l.sendOut() // the socket may have got room before the poller could know that somebody waits for it
+	return l.sendOut() // the socket may have become writable before the poller could know that there is something to send
 }
 
-// flush sends what an earlier write could not, now that the socket takes more.
+// flush sends what an earlier write could not, now that the socket accepts more.
 func (l *epollLink) flush() {
 	c := l.c
 	c.wmu.Lock()
@@ -291,7 +291,7 @@ func (l *epollLink) sendOut() error {
 	return err
 }
 
-// send writes until the socket takes no more.
+// send writes until the socket accepts no more.
 func (l *epollLink) send(p []byte) (sent int, err error) {
 	if l.closed {
 		return 0, errUnlinked
@@ -319,7 +319,7 @@ func (l *epollLink) close() {
 	defer l.reading.Unlock()
 	if !l.closed {
 		l.p.remove(l)
-		syscall.Close(l.fd) // which takes it out of the epoll set
+		syscall.Close(l.fd) // which also removes it from the epoll set
 		l.closed = true
 	}
 	l.out = nil

@@ -4,7 +4,7 @@ package wire
 
 import "net"
 
-// poller is nothing where there is no epoll: every session reads its own socket.
+// poller is empty on systems without epoll: every session reads its own socket.
 type poller struct{}
 
 func newPoller(*engine) (*poller, error) { return &poller{}, nil }

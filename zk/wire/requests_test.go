@@ -153,9 +153,9 @@ func TestWhyThereIsNoConnection(t *testing.T) {
 }
 
 func TestHowManyPollers(t *testing.T) {
-	for processors, want := range map[int]int{1: 1, 2: 1, 8: 1, 9: 2, 16: 2, 17: 3} {
-		if got := pollers(processors); got != want {
-			t.Errorf("pollers(%d) = %d, want %d", processors, got, want)
+	for cpus, want := range map[int]int{1: 1, 2: 1, 8: 1, 9: 2, 16: 2, 17: 3} {
+		if got := pollers(cpus); got != want {
+			t.Errorf("pollers(%d) = %d, want %d", cpus, got, want)
 		}
 	}
 }

@@ -14,13 +14,13 @@ import (
 // SASL is the identity that every connection of a session proves by DIGEST-MD5 before anything else is sent on it.
 type SASL struct{ User, Password string }
 
-// saslURI is the name that ZooKeeper's servers have in DIGEST-MD5, whatever their host is called (SaslServerCallbackHandler, ZooKeeperSaslServer).
+// saslURI is the name that ZooKeeper's servers use in DIGEST-MD5, whatever their host name (SaslServerCallbackHandler, ZooKeeperSaslServer).
 const saslURI = "zookeeper/zk-sasl-md5"
 
 // maxToken bounds the reply to a SASL request, in bytes.
 const maxToken = 4 << 10
 
-// The ways in which SASL fails, beside a wrong user or password. All are zk.ErrAuthFailed.
+// The ways in which SASL fails, other than a wrong user or password. All are zk.ErrAuthFailed.
 var (
 	errNoSASL = errors.New("the server answers without a challenge: it has no SASL configured (authProvider.sasl and a Server section in its JAAS file), " +
 		"or refuses DIGEST-MD5 (FIPS mode)")
@@ -60,7 +60,7 @@ func (c *Client) authenticate(nc net.Conn) error {
 	return nil
 }
 
-// prove authenticates on a connection that is not the session's own, with everything that the session has.
+// prove authenticates on a connection that is not the session's own, with all of the session's credentials.
 func (c *Client) prove(nc net.Conn) error {
 	if err := c.authenticate(nc); err != nil || len(c.cfg.Auth) == 0 {
 		return err
@@ -69,7 +69,7 @@ func (c *Client) prove(nc net.Conn) error {
 	return err
 }
 
-// token sends one token and returns the server's. The error is zk.ErrAuthFailed when the server refuses it.
+// token sends one token and returns the server's. The error is zk.ErrAuthFailed if the server rejects it.
 func (c *Client) token(nc net.Conn, xid int32, token []byte) ([]byte, error) {
 	req := jute.AppendBuffer(jute.BeginRequest(nil, jute.OpSASL), token)
 	jute.Seal(req, xid)

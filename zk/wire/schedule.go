@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// schedule visits every connection when its next ping, its end for silence or the end of the session's lease is due: one goroutine and
-// one timer for all. Timers stand still while the machine is suspended, so it looks at the clock once a second.
+// schedule visits every connection when its next ping, its silence timeout or the end of the session's lease is due, with one goroutine and one timer
+// for all. Timers stand still while the machine is suspended, so it checks the clock once a second.
 type schedule struct {
 	eng  *engine
 	mu   sync.Mutex
@@ -47,7 +47,7 @@ func newSchedule(e *engine) *schedule {
 	return s
 }
 
-// add has cn visited at the time at, or sooner if a visit is due before.
+// add schedules a visit of cn for the time at, unless an earlier one is already scheduled.
 func (s *schedule) add(cn *conn, at int64) {
 	s.mu.Lock()
 	s.push(cn, at)
@@ -61,7 +61,7 @@ func (s *schedule) add(cn *conn, at int64) {
 	}
 }
 
-// push leaves a later visit of cn in the heap, to be passed over. Called with mu held.
+// push adds a visit and leaves any later visit of cn in the heap, to be skipped. Called with mu held.
 func (s *schedule) push(cn *conn, at int64) {
 	if cn.due == 0 || at < cn.due {
 		cn.due = at
@@ -89,7 +89,7 @@ func (s *schedule) run() {
 	}
 }
 
-// longestWait is how late a lease that ended during a suspension is told to be over, at most.
+// longestWait is the longest delay until a lease that ended during a suspension is reported to be over.
 const longestWait = time.Second
 
 // round visits what is due and returns how long to wait before the next round.

@@ -8,19 +8,19 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// class is what a request arms: which of the client's lists the watch goes to.
+// class says which of the client's lists the watch of a request belongs to.
 type class uint8
 
 const (
 	armNone class = iota
 	armData
-	armExist // armData when the znode is there
+	armExist // treated as armData if the znode exists
 	armChild
 	armStream
 )
 
-// hold is a set of the watches that a server keeps for one path and one connection: one bit for the data, one for the
-// children, one for a persistent watch, however many of ours they serve.
+// hold is the set of watches that a server keeps for one path and one connection: one bit for the data, one for the children, one for a persistent
+// watch, however many of the client's watches they serve.
 type hold uint8
 
 const (
@@ -48,19 +48,19 @@ const (
 	removeAny   int32 = 3
 )
 
-// site is everything that one session watches at one path.
+// site holds all watches of one session at one path.
 type site struct {
 	path               string
 	data, exist, child []*zk.Watch
 	streams            []*zk.Stream
-	recursive          bool // the mode of the persistent watch here: servers keep one a path and connection
+	recursive          bool // the mode of the persistent watch here: servers keep one per path and connection
 
-	armed hold // what the server may hold
-	// requests under way that arm: nothing of their hold may be removed before their reply, because they may have armed already
+	armed hold // what the server may be holding
+	// requests in flight that arm watches: nothing of their hold may be removed before their reply, because they may already have armed it
 	armingData, armingChild, armingStream int
 }
 
-// list is where the watches of a class are kept.
+// list returns where the watches of a class are kept.
 func (s *site) list(c class) *[]*zk.Watch {
 	switch c {
 	case armData:
@@ -81,7 +81,7 @@ func (s *site) arming(h hold) *int {
 	return &s.armingStream
 }
 
-// wanted is what the server must go on holding.
+// wanted returns what the server must keep.
 func (s *site) wanted() hold {
 	var h hold
 	if len(s.data)+len(s.exist)+s.armingData > 0 {
@@ -96,9 +96,8 @@ func (s *site) wanted() hold {
 	return h
 }
 
-// surplus decides which removeWatches requests to send, and what is armed afterwards. A removal takes every watch of its
-// type off the path, so a persistent watch is removed only when nothing else is wanted, and nothing is removed from under a
-// persistent watch that is wanted.
+// surplus decides which removeWatches requests to send, and what remains armed afterwards. A removal takes every watch of its type off the path, so a
+// persistent watch is removed only if nothing else is wanted, and nothing is removed while a persistent watch is wanted.
 func surplus(armed, wanted hold) (remove []int32, left hold) {
 	over := armed &^ wanted
 	switch {
@@ -119,13 +118,13 @@ func surplus(armed, wanted hold) (remove []int32, left hold) {
 	return remove, armed &^ over
 }
 
-// sites is all that a session watches, by the path as the application writes it (without the chroot).
+// sites holds all watches of a session, by the path as the application writes it (without the chroot).
 type sites struct {
 	at        map[string]*site // nil until the first watch: most sessions of a large run have few
-	recursive int              // sites that are recursive: without any, an event needs no look at the ancestors
+	recursive int              // number of recursive sites: if 0, an event needs no look at the ancestors
 }
 
-// begin notes that a request which arms is about to be sent.
+// begin notes that a request that arms a watch is about to be sent.
 func (t *sites) begin(path string, c class) {
 	s := t.at[path]
 	if s == nil {
@@ -138,7 +137,7 @@ func (t *sites) begin(path string, c class) {
 	*s.arming(c.hold())++
 }
 
-// verdict is what the client has to do after the reply of a request that arms.
+// verdict is what the client must do after the reply to a request that arms a watch.
 type verdict uint8
 
 const (
@@ -147,7 +146,7 @@ const (
 	armedNot          // nothing was armed, and the server may hold a watch that was kept only for this request
 )
 
-// answer takes the reply of a request that arms.
+// answer processes the reply to a request that arms a watch.
 func (t *sites) answer(k *call, code int32) verdict {
 	s := t.at[k.path]
 	if s == nil {
@@ -177,7 +176,7 @@ func (t *sites) answer(k *call, code int32) verdict {
 	return armedFine
 }
 
-// mode notes the mode of the persistent watch at a site.
+// mode sets the mode of the persistent watch at a site.
 func (t *sites) mode(s *site, recursive bool) {
 	if s.recursive != recursive {
 		if s.recursive = recursive; recursive {
@@ -188,7 +187,7 @@ func (t *sites) mode(s *site, recursive bool) {
 	}
 }
 
-// drop forgets a site where nothing is wanted and nothing armed.
+// drop removes a site where nothing is wanted and nothing is armed.
 func (t *sites) drop(s *site) {
 	if (s.armed|s.wanted())&holdStream == 0 {
 		t.mode(s, false)
@@ -198,7 +197,7 @@ func (t *sites) drop(s *site) {
 	}
 }
 
-// prune decides what to take off the server at path; the caller sends it.
+// prune decides what to take off the server at path; the caller sends the requests.
 func (t *sites) prune(path string) (remove []int32) {
 	s := t.at[path]
 	if s == nil {
@@ -209,7 +208,7 @@ func (t *sites) prune(path string) (remove []int32) {
 	return remove
 }
 
-// disconnect notes that the server holds nothing any more and that no request is under way.
+// disconnect notes that the server no longer holds anything and that no request is in flight.
 func (t *sites) disconnect() {
 	for _, s := range t.at {
 		s.armed, s.armingData, s.armingChild, s.armingStream = 0, 0, 0, 0
@@ -217,14 +216,14 @@ func (t *sites) disconnect() {
 	}
 }
 
-// clear takes everything out, because the session is over.
+// clear removes everything, because the session has ended.
 func (t *sites) clear() (all []fired) {
 	all = t.lose()
 	t.at, t.recursive = nil, 0
 	return all
 }
 
-// lose takes out all that is armed, because the server did not arm it again. The requests under way stay counted.
+// lose removes everything that is armed, because the server did not arm it again. Requests in flight stay counted.
 func (t *sites) lose() (all []fired) {
 	for _, s := range t.at {
 		all = append(all, fired{s.path, slices.Concat(s.data, s.exist, s.child), s.streams})
@@ -251,11 +250,10 @@ func (f fired) tell(e zk.Event) {
 	}
 }
 
-// fire takes out the one-shot watches that an event at path concerns, and finds the persistent ones. The second result are
-// child watches of the parent that the server does not fire, because a recursive watch at the same path has taken their
-// place: they are to be told that the children have changed.
+// fire removes the one-shot watches that an event at path fires, and finds the persistent ones. The second result are child watches of the parent
+// that the server does not fire, because a recursive watch at the same path has replaced them: they must be told that the children have changed.
 func (t *sites) fire(path []byte, typ zk.EventType) (f, above fired) {
-	if s := t.at[string(path)]; s != nil { // no copy of the path on this, the common way
+	if s := t.at[string(path)]; s != nil { // no copy of the path in this, the common case
 		f.path = s.path
 		s.fire(typ, &f)
 		t.drop(s)
@@ -281,7 +279,7 @@ func (t *sites) fire(path []byte, typ zk.EventType) (f, above fired) {
 	return f, above
 }
 
-// fire moves the one-shot watches of a type of event into f.
+// fire moves the one-shot watches that an event type fires into f.
 func (s *site) fire(typ zk.EventType, f *fired) {
 	switch typ {
 	case zk.EventCreated, zk.EventDataChanged:
@@ -299,7 +297,7 @@ func (s *site) fire(typ zk.EventType, f *fired) {
 	}
 }
 
-// unlist takes a watch out, wherever it is.
+// unlist removes a watch from whichever list it is in.
 func (s *site) unlist(w *zk.Watch) {
 	for _, l := range []*[]*zk.Watch{&s.data, &s.exist, &s.child} {
 		if i := slices.Index(*l, w); i >= 0 {
@@ -309,7 +307,7 @@ func (s *site) unlist(w *zk.Watch) {
 	}
 }
 
-// unlistStream takes a stream out. The mode stays as long as the server may hold the watch.
+// unlistStream removes a stream. The mode is kept as long as the server may hold the watch.
 func (s *site) unlistStream(st *zk.Stream) {
 	if i := slices.Index(s.streams, st); i >= 0 {
 		s.streams = slices.Delete(s.streams, i, i+1)

@@ -8,7 +8,7 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// tap is what a client tells of its wire; the zero value tells nobody. It is read and changed with Client.mu held.
+// tap holds the callbacks that report what goes over the wire; the zero value has none. It is read and changed with Client.mu held.
 type tap struct {
 	sent     func(zk.Kind, time.Time)
 	received func(time.Time)
@@ -22,43 +22,43 @@ func (c *Client) Tap(sent func(zk.Kind, time.Time), received func(time.Time)) {
 	c.tap.sent, c.tap.received = sent, received
 }
 
-// OnLink has what happens to the connection told, as [zk.OnLink] says.
+// OnLink has told called with what happens to the connection; see [zk.OnLink].
 func (c *Client) OnLink(told func(zk.Link, time.Time)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.tap.linked = told
 }
 
-// tellLink tells what happens to the connection. Called with Client.mu held.
+// tellLink reports what happens to the connection. Called with Client.mu held.
 func (t *tap) tellLink(what zk.Link) {
 	if t.linked != nil {
 		t.linked(what, time.Now())
 	}
 }
 
-// tellSent tells that a request goes to the socket now. Called with Client.mu held.
+// tellSent reports that a request is about to be written to the socket. Called with Client.mu held.
 func (t *tap) tellSent(k zk.Kind) {
 	if t.sent != nil {
 		t.sent(k, time.Now())
 	}
 }
 
-// tellPing is for the ping, which is in no queue. Called without mu.
+// tellPing is tellSent for the ping, which is in no queue. Called without mu.
 func (c *Client) tellPing() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.tap.tellSent(zk.KindPing)
 }
 
-// traffic is the bytes of a session, over all its connections.
+// traffic counts the bytes of a session, over all its connections.
 type traffic struct{ sent, received atomic.Int64 }
 
-// Traffic is what has gone over the connections of the session, as [zk.TrafficOf] says. What a broken connection has not sent counts too.
+// Traffic counts what has gone over the connections of the session; see [zk.TrafficOf]. It includes what a broken connection did not send.
 func (c *Client) Traffic() zk.Traffic {
 	return zk.Traffic{Sent: c.traffic.sent.Load(), Received: c.traffic.received.Load()}
 }
 
-// metered is a connection whose bytes are counted, for what goes over it before it is a conn.
+// metered is a connection that counts its bytes, used before it becomes a conn.
 type metered struct {
 	net.Conn
 	traffic *traffic

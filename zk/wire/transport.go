@@ -10,12 +10,12 @@ import (
 	"github.com/zkbench/zkbench/zk/internal/lease"
 )
 
-// Transport reads the sockets of many sessions and keeps their pings: a poller or a few, and one schedule, however many
-// sessions there are. The zero value is ready. Its goroutines start with the first session and have ended when the last one
-// is closed. It may be used by many goroutines.
+// Transport reads the sockets of many sessions and sends their pings: it has one or a few pollers and one schedule, however many sessions there are.
+// The zero value is ready to use. Its goroutines start with the first session and have ended when the last one is closed. It is safe for concurrent
+// use.
 type Transport struct {
-	// Pollers is how many goroutines read sockets; 0 means one for every eight processors. One reads some 300,000 replies a
-	// second; more than the processors can feed only costs wake-ups.
+	// Pollers is how many goroutines read sockets; 0 means one for every eight CPUs. One reads about 300,000 replies a second; more than the CPUs can
+	// supply only cost wake-ups.
 	Pollers int
 
 	mu    sync.Mutex
@@ -24,30 +24,28 @@ type Transport struct {
 	time  *lease.Clock // nil for the real one
 }
 
-// shared is the Transport of sessions that name none, as http.DefaultTransport is for clients: beside the pool of calls the
-// one variable of the package that changes. It holds nothing while no session is open.
+// shared is the Transport of sessions that specify none, as http.DefaultTransport is for clients. Apart from the pool of calls it is the only mutable
+// variable of the package. It holds nothing while no session is open.
 var shared = new(Transport)
 
 // engine is what a Transport runs while it has sessions.
 type engine struct {
 	time     *lease.Clock
-	clock    atomic.Int64 // in nanoseconds, as of the last time that a poller or the schedule woke; never ahead
+	clock    atomic.Int64 // in nanoseconds, as of the last time that a poller or the schedule woke up; never ahead
 	pollers  []*poller
 	turn     atomic.Uint32
 	schedule *schedule
-	dialing  chan struct{} // holds one token a connection being made
+	dialing  chan struct{} // holds one token for each connection being made
 }
 
-// maxDialing is how many connections are made at once: beyond the servers' backlog of 50 the kernel drops attempts, and the
-// client repeats them only after a second.
+// maxDialing is how many connections are made concurrently: beyond the servers' backlog of 50 the kernel drops attempts, and the client repeats them only after a second.
 const maxDialing = 48
 
-// dialHold is how long an attempt may hold its place among them: a server that does not answer must not keep the sessions
-// out that go to another.
+// dialHold is how long an attempt may hold its slot among them: a server that does not answer must not block sessions that connect to another.
 const dialHold = 200 * time.Millisecond
 
-// pollers is how many there are for so many processors, where nobody says.
-func pollers(processors int) int { return (processors + 7) / 8 }
+// pollers is the default number of pollers for a number of CPUs.
+func pollers(cpus int) int { return (cpus + 7) / 8 }
 
 func (t *Transport) acquire() (*engine, error) {
 	t.mu.Lock()
@@ -104,27 +102,27 @@ func (e *engine) stop() {
 	}
 }
 
-// now reads the clock and leaves the time for those who need it only roughly. It is never ahead, but may be behind by what the machine
-// was suspended since the last exact look.
+// now reads the clock and stores the time for those who need it only roughly. It is never ahead, but may be behind by the time that the machine was
+// suspended since the last call of exact.
 func (e *engine) now() int64 {
 	now := int64(e.time.Rough())
 	e.clock.Store(now)
 	return now
 }
 
-// exact looks at the clock that goes on while the machine is suspended, which costs a system call.
+// exact reads the clock that keeps running while the machine is suspended, which costs a system call.
 func (e *engine) exact() int64 {
 	now := int64(e.time.Now())
 	e.clock.Store(now)
 	return now
 }
 
-// poller is the one whose turn it is.
+// poller returns the next poller, in turn.
 func (e *engine) poller() *poller {
 	return e.pollers[e.turn.Add(1)%uint32(len(e.pollers))]
 }
 
-// place waits for a place among the connections being made; leave gives it back, as does dialHold.
+// place waits for a slot among the connections being made; leave frees it, as does dialHold.
 func (e *engine) place(quit <-chan struct{}) (leave func(), ok bool) {
 	select {
 	case e.dialing <- struct{}{}:

@@ -11,7 +11,7 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// inside turns a path on the server into one of the application, nil for one outside of the chroot.
+// inside converts a path on the server into one relative to the chroot, nil for one outside of it.
 func (c *Client) inside(path []byte) []byte {
 	if c.root == "" {
 		return path
@@ -26,7 +26,7 @@ func (c *Client) inside(path []byte) []byte {
 	return path[len(c.root):]
 }
 
-// own makes a request of the client itself.
+// own creates a request of the client itself.
 func own(op jute.Op, kind zk.Kind, answered func(error)) *call {
 	return &call{op: op, kind: kind, req: jute.BeginRequest(nil, op), answered: answered}
 }
@@ -40,7 +40,7 @@ func (c *Client) arming(k *call, cl class) *zk.Watch {
 	return w
 }
 
-// unwatch forgets a watch that was given up and takes it off the server, if it was the last there.
+// unwatch drops a watch that was given up and takes it off the server, if it was the last one there.
 func (c *Client) unwatch(w *zk.Watch, path string) {
 	c.mu.Lock()
 	s := c.sites.at[path]
@@ -53,7 +53,7 @@ func (c *Client) unwatch(w *zk.Watch, path string) {
 	}
 }
 
-// prune takes off the server what nobody wants any more at path.
+// prune takes off the server what is no longer wanted at path.
 func (c *Client) prune(path string) {
 	c.post(func() (out []*call) {
 		for _, typ := range c.sites.prune(path) {
@@ -65,14 +65,14 @@ func (c *Client) prune(path string) {
 	})
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if s := c.sites.at[path]; s != nil { // disconnected: there is nothing on any server
+	if s := c.sites.at[path]; s != nil { // disconnected: no server holds anything
 		c.sites.drop(s)
 	}
 }
 
-// rearmStreams arms the persistent watches of a path again after a one-shot watch was armed there: servers without
-// ZOOKEEPER-4466 keep one mode for a path and connection, the last one asked for. What changes in between may be missed, and
-// the streams are told so. The one-shot watch is served by the events of the persistent one (see sites.fire).
+// rearmStreams arms the persistent watches of a path again after a one-shot watch was armed there: servers without ZOOKEEPER-4466 keep one mode per
+// path and connection, the last one requested. Changes in between may be missed, which the streams are told. The one-shot watch is served by the
+// events of the persistent one (see sites.fire).
 func (c *Client) rearmStreams(path string) {
 	c.post(func() []*call {
 		s := c.sites.at[path]
@@ -93,8 +93,7 @@ func watchMode(recursive bool) int32 {
 	return 0
 }
 
-// AddWatch arms a persistent watch; see PersistentWatcher. One session keeps one mode for a path: asking for the other while
-// the first is in use is ErrBadArguments.
+// AddWatch arms a persistent watch; see PersistentWatcher. A session has one mode per path: requesting the other one while the first is in use is ErrBadArguments.
 func (c *Client) AddWatch(ctx context.Context, path string, recursive bool) (*zk.Stream, error) {
 	c.mu.Lock()
 	s := c.sites.at[path]
@@ -128,7 +127,7 @@ func (c *Client) unstream(st *zk.Stream, path string) {
 	}
 }
 
-// maxRearm limits one setWatches request, so that a session of many watches does not exceed the server's jute.maxbuffer.
+// maxRearm limits the size of one setWatches request, so that a session with many watches does not exceed the server's jute.maxbuffer.
 const maxRearm = 128 << 10
 
 // The lists of a setWatches request, in the order of the wire. The last two are known to servers from 3.6 on.
@@ -141,8 +140,7 @@ const (
 	lists
 )
 
-// rearm makes the requests that arm all watches again on a new connection, and notes them as armed. Changes since the last
-// reply fire at once. Called with mu held.
+// rearm creates the requests that arm all watches again on a new connection, and marks them as armed. Changes since the last reply fire immediately. Called with mu held.
 func (c *Client) rearm() (out []*call) {
 	b := rearming{c: c}
 	for path, s := range c.sites.at {
@@ -208,8 +206,7 @@ func (b *rearming) flush() {
 	b.size, b.paths, b.tapes = 0, [lists][]string{}, nil
 }
 
-// rearmed is told of the server's answer. Now that persistent watches are armed again their streams learn of the gap, so that
-// a list after that misses nothing.
+// rearmed handles the server's reply. Only now that persistent watches are armed again do their streams learn of the gap, so that a list after that misses nothing.
 func (c *Client) rearmed(err error, tapes []fired) {
 	if err != nil {
 		c.loseWatches(fmt.Errorf("the server does not arm the watch again: %w", err))
@@ -220,8 +217,8 @@ func (c *Client) rearmed(err error, tapes []fired) {
 	}
 }
 
-// loseWatches tells all watches that they are lost and all streams that they are over, because the server refused to arm them again. What a
-// request under way arms stays: its reply comes after the refusal.
+// loseWatches tells all watches that they are lost and all streams that they have ended, because the server refused to arm them again. What a request
+// in flight arms stays: its reply comes after the refusal.
 func (c *Client) loseWatches(cause error) {
 	c.mu.Lock()
 	if c.err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// WhoAmI asks the server for the identities that the session has proved on its present connection, the client's address (scheme ip) among
-// them. Servers before ZooKeeper 3.7 do not know the request: ErrUnimplemented.
+// WhoAmI asks the server for the identities that the session has proved on its current connection, including the client's address (scheme ip).
+// Servers before ZooKeeper 3.7 do not know the request: ErrUnimplemented.
 func (c *Client) WhoAmI(ctx context.Context) ([]zk.Identity, error) {
 	k := newBare(jute.OpWhoAmI, zk.KindOther, shapeBody)
 	k.again = true

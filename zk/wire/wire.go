@@ -5,10 +5,10 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// maxPassword limits the password of a session, in bytes; servers send 16.
+// maxPassword limits the length of a session's password, in bytes; servers send 16.
 const maxPassword = 1 << 8
 
-// putPath writes root+path without joining them first. The root of a chroot is the chroot itself.
+// putPath writes root+path without concatenating them first. The root of a chroot is the chroot itself.
 func putPath(b []byte, root, path string) []byte {
 	if root != "" && path == "/" {
 		path = ""
