@@ -5,14 +5,14 @@ import (
 	"iter"
 )
 
-// The largest transaction of InBatches: servers refuse what is above 1 MiB, and hold up everybody else while they carry out a large one.
+// The limits of one transaction of InBatches: servers refuse requests above 1 MiB, and delay all other clients while they apply a large transaction.
 const (
 	batchOps   = 500
 	batchBytes = 500_000
 )
 
-// InBatches carries out ops in order, in as few transactions as are well below what servers take. After an error those before it have been carried
-// out, and of the one that failed all or nothing.
+// InBatches carries out ops in order, in as few transactions as stay well below the servers' limits. After an error, the transactions before it have
+// been applied; the one that failed has been applied either completely or not at all.
 func InBatches(ctx context.Context, s Session, ops iter.Seq[Op]) error {
 	var batch []Op
 	bytes := 0

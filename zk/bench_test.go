@@ -14,7 +14,7 @@ type answers struct{ zk.Session }
 
 func (answers) Get(context.Context, string) ([]byte, zk.Stat, error) { return nil, zk.Stat{}, nil }
 
-// BenchmarkObserve is what it costs to observe a request: by one trace, and by two, as in a run: the workload's, and that of the circumstances.
+// BenchmarkObserve measures the cost of observing a request: by one trace, and by two, as in a run (one for the workload and one for the circumstances).
 func BenchmarkObserve(b *testing.B) {
 	for traces := 1; traces <= 2; traces++ {
 		b.Run(fmt.Sprintf("%d traces", traces), func(b *testing.B) {

@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// The definite noes: the server looked and refused. Nothing was applied, unless an earlier try of the same request was:
-// after a retried ErrMaybeApplied, ErrNodeExists, ErrNoNode and ErrBadVersion may be the echo of one's own success.
+// Definite refusals: the server checked the request and refused it. It was not applied, unless an earlier attempt of the same request was: after
+// retrying an ErrMaybeApplied, ErrNodeExists, ErrNoNode and ErrBadVersion may be the result of the caller's own earlier success.
 var (
 	ErrNoNode                  = errors.New("no such znode")
 	ErrNodeExists              = errors.New("znode exists")
@@ -24,23 +24,23 @@ var (
 	ErrRolledBack              = errors.New("not applied because another operation of the multi failed")
 )
 
-// The rest of the classes.
+// The errors of the other classes.
 var (
 	// ErrMaybeApplied: the request was sent and its reply was lost; it may have been carried out or not.
 	ErrMaybeApplied = errors.New("reply lost, the operation may have been applied")
-	// ErrNotSent: the request has not left this process.
+	// ErrNotSent: the request never left this process.
 	ErrNotSent = errors.New("not sent, no server is connected")
-	// ErrSessionExpired: the session is over on the servers; its ephemerals and watches are void.
+	// ErrSessionExpired: the session has ended on the servers; its ephemerals and watches are gone.
 	ErrSessionExpired = errors.New("session expired")
-	// ErrThrottled: the server refuses for now because it has too many requests.
+	// ErrThrottled: the server refuses requests for now because it has too many.
 	ErrThrottled = errors.New("throttled by the server")
 	// ErrClosed: Close was called on the session.
 	ErrClosed = errors.New("session closed")
 	// ErrAuthFailed: the server refused the credentials and closes the session.
 	ErrAuthFailed = errors.New("authentication failed")
-	// ErrAuthRequired: the server carries nothing out, pings included, before the session has authenticated, and closes it.
+	// ErrAuthRequired: the server carries out nothing, not even pings, before the session has authenticated, and closes it.
 	ErrAuthRequired = errors.New("the server requires authentication")
-	// ErrWatchLost: the watch is gone though the session lives.
+	// ErrWatchLost: the watch is gone though the session is alive.
 	ErrWatchLost = errors.New("watch lost")
 )
 
@@ -51,9 +51,9 @@ type Class int
 const (
 	ClassOK           Class = iota // no error
 	ClassDefiniteNo                // act on it
-	ClassMaybeApplied              // find out before trying a write again that is not idempotent
+	ClassMaybeApplied              // find out before retrying a write that is not idempotent
 	ClassNotSent                   // try again
-	ClassSessionGone               // ephemerals and watches are void
+	ClassSessionGone               // ephemerals and watches are gone
 	ClassThrottled                 // wait, then try again
 	ClassTerminal                  // closed or refused: return
 	ClassCanceled                  // the caller's context ended, and nothing was sent or it was a read
@@ -63,8 +63,8 @@ func (c Class) String() string {
 	return [...]string{"ok", "definite no", "maybe applied", "not sent", "session gone", "throttled", "terminal", "canceled"}[c]
 }
 
-// Classify sorts err. An error that is ErrMaybeApplied and the end of a context at once is ClassMaybeApplied. An error of no
-// known kind is ClassMaybeApplied too: the safe reading.
+// Classify returns the class of err. An error that is both ErrMaybeApplied and the end of a context is ClassMaybeApplied. So is an error of an
+// unknown kind, which is the safe choice.
 func Classify(err error) Class {
 	switch {
 	case err == nil:
@@ -93,8 +93,8 @@ func Classify(err error) Class {
 var definiteNoes = []error{ErrNoNode, ErrNodeExists, ErrBadVersion, ErrNotEmpty, ErrNoAuth, ErrInvalidACL,
 	ErrNoChildrenForEphemerals, ErrQuota, ErrBadArguments, ErrUnimplemented, ErrReadOnly, ErrNoWatcher, ErrRolledBack, ErrOutside}
 
-// FromCode turns an error code of the wire protocol into the sentinel, nil for 0. Codes that have none are ErrMaybeApplied
-// with the number: connection loss (-4) and operation timeout (-7) among them.
+// FromCode converts an error code of the wire protocol to its sentinel, nil for 0. Codes without one become ErrMaybeApplied with the number, among
+// them connection loss (-4) and operation timeout (-7).
 func FromCode(code int32) error {
 	if code == 0 {
 		return nil
@@ -111,7 +111,7 @@ var byCode = map[int32]error{
 	-115: ErrAuthFailed, -119: ErrReadOnly, -121: ErrNoWatcher, -124: ErrAuthRequired, -125: ErrQuota, -127: ErrThrottled,
 }
 
-// Error tells what was attempted. errors.Is sees through to the sentinel.
+// Error adds the operation and path that were attempted. errors.Is looks through it.
 type Error struct {
 	Op   Kind
 	Path string
@@ -123,8 +123,7 @@ func (e *Error) Error() string { return e.Op.String() + " " + e.Path + ": " + e.
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Abandoned is the error of a request that was sent and whose caller's context ended before the reply: it is both the cause
-// and ErrMaybeApplied.
+// Abandoned returns the error of a request that was sent and whose caller's context ended before the reply: it is both the cause and ErrMaybeApplied.
 func Abandoned(cause error) error { return abandoned{cause} }
 
 type abandoned struct{ cause error }

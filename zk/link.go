@@ -2,18 +2,18 @@ package zk
 
 import "time"
 
-// Link is what happens to the connection of a session.
+// Link is an event in the life of a session's connection.
 type Link uint8
 
-// What happens to a connection.
+// What can happen to a connection.
 const (
-	LinkLost  Link = iota // the client knows that it is gone; not told of a session that is closed, or over
-	LinkTried             // a handshake goes to a server
+	LinkLost  Link = iota // the client knows that it is gone; not reported for a session that is closed or has ended
+	LinkTried             // a handshake is sent to a server
 	LinkMade              // a server has granted the session again
 )
 
-// OnLink has told called with what happens to the connection of s from now on, in order, by goroutines that must not be held up: told must
-// neither block nor use the session. The last call counts. It returns false where the engine does not tell.
+// OnLink has told called with what happens to the connection of s from now on, in order, by goroutines that must not be delayed: told must neither
+// block nor use the session. The last call replaces earlier ones. It returns false if the engine does not report this.
 func OnLink(s Session, told func(Link, time.Time)) bool {
 	if w, wrapped := s.(wrapper); wrapped {
 		return OnLink(w.Unwrap(), told)
@@ -27,10 +27,10 @@ func OnLink(s Session, told func(Link, time.Time)) bool {
 	return ok
 }
 
-// Traffic is what has gone over the connections of a session, in bytes of the protocol: frames and handshakes, without what TLS and TCP add.
+// Traffic counts what has gone over the connections of a session, in bytes of the protocol: frames and handshakes, without what TLS and TCP add.
 type Traffic struct{ Sent, Received int64 }
 
-// TrafficOf is the traffic of s so far; false where the engine does not tell. It may be called from many goroutines.
+// TrafficOf returns the traffic of s so far; false if the engine does not report it. It is safe for concurrent use.
 func TrafficOf(s Session) (Traffic, bool) {
 	if w, wrapped := s.(wrapper); wrapped {
 		return TrafficOf(w.Unwrap())

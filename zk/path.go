@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// CheckPath is nil for a path that a znode can have, ErrBadArguments for others: relative ones, empty names, '.' and '..', and characters
-// that servers refuse (PathUtils.validatePath of Apache ZooKeeper). Some servers drop the connection over such a path.
+// CheckPath returns nil for a path that a znode can have, ErrBadArguments for others: relative paths, empty names, '.' and '..', and characters that
+// servers refuse (PathUtils.validatePath of Apache ZooKeeper). Some servers drop the connection over such a path.
 func CheckPath(path string) error {
 	if path == "/" {
 		return nil
@@ -14,7 +14,7 @@ func CheckPath(path string) error {
 	if path == "" || path[0] != '/' {
 		return ErrBadArguments
 	}
-	name := 0 // where the current name begins
+	name := 0 // where the current name starts
 	for i := 1; i <= len(path); i++ {
 		switch {
 		case i == len(path) || path[i] == '/':
@@ -32,8 +32,8 @@ func CheckPath(path string) error {
 	return nil
 }
 
-// checkWide is CheckPath for a path with characters beyond ASCII. The server counts in UTF-16, so everything beyond the basic
-// plane is a pair of surrogates to it, which it refuses.
+// checkWide is CheckPath for a path with characters beyond ASCII. The server counts in UTF-16, where everything beyond the basic plane is a pair of
+// surrogates, which it refuses.
 func checkWide(path string) error {
 	if !utf8.ValidString(path) {
 		return ErrBadArguments

@@ -5,20 +5,18 @@ import (
 	"hash/fnv"
 )
 
-// Killer is the optional power to end a session without closing it: as a crashed client's ends, or one that expires. Find it with AsKiller,
-// which looks through Observe and Within.
+// Killer is the optional ability to end a session without closing it, as a client's crash or an expiry would. Find it with AsKiller, which looks through Observe and Within.
 type Killer interface {
-	// Crash ends the session as the death of its process does: the connection is gone and the servers are told nothing, so they keep
-	// its ephemeral znodes until the session timeout, rounded up to their next tick, has passed. Done is closed and Err is ErrClosed
-	// when it returns; calls under way fail as with Close.
+	// Crash ends the session as the death of its process would: the connection is gone and the servers are not told, so they keep its ephemeral
+	// znodes until the session timeout, rounded up to their next tick, has passed. When it returns, Done is closed and Err is ErrClosed; calls in
+	// flight fail as with Close.
 	Crash() error
-	// Expire has the servers end the session at once while its client knows nothing: its ephemeral znodes are gone when it returns
-	// nil, and the client hears of it when it is connected again, with ErrSessionExpired. After an error the session may be over or
-	// not.
+	// Expire makes the servers end the session immediately without the client's knowledge: when it returns nil, the ephemeral znodes are gone, and
+	// the client gets ErrSessionExpired when it reconnects. After an error the session may or may not have ended.
 	Expire(ctx context.Context) error
 }
 
-// AsKiller returns the power of s, or false.
+// AsKiller returns the Killer of s, or false.
 func AsKiller(s Session) (Killer, bool) {
 	m, ok := s.(Killer)
 	if w, wrapped := s.(wrapper); wrapped {
@@ -27,8 +25,8 @@ func AsKiller(s Session) (Killer, bool) {
 	return m, ok
 }
 
-// Disconnected is closed when the session has no connection to a server, or is over. After the connection has come back, a call
-// returns a new channel. An engine that cannot tell gives its Lease.
+// Disconnected returns a channel that is closed when the session has no connection to a server, or has ended. After a reconnect, a call returns a new
+// channel. For an engine that cannot tell, it is the Lease.
 func Disconnected(s Session) <-chan struct{} {
 	if w, wrapped := s.(wrapper); wrapped {
 		return Disconnected(w.Unwrap())
@@ -39,18 +37,18 @@ func Disconnected(s Session) <-chan struct{} {
 	return s.Lease()
 }
 
-// Identity is what a session has proved to a server: a scheme of authentication, such as sasl, digest, x509 or ip, and who it is in that scheme.
+// Identity is what a session has proved to a server: a scheme of authentication, such as sasl, digest, x509 or ip, and its identity in that scheme.
 type Identity struct{ Scheme, ID string }
 
 func (i Identity) String() string { return i.Scheme + ":" + i.ID }
 
-// Introspector is a Session that can ask its server who it is taken for.
+// Introspector is a Session that can ask its server which identities it has.
 type Introspector interface {
-	// WhoAmI are the identities on the present connection. ErrUnimplemented from servers before ZooKeeper 3.7.
+	// WhoAmI returns the identities on the current connection. Servers before ZooKeeper 3.7 answer ErrUnimplemented.
 	WhoAmI(ctx context.Context) ([]Identity, error)
 }
 
-// AsIntrospector returns the power of s, or false.
+// AsIntrospector returns the Introspector of s, or false.
 func AsIntrospector(s Session) (Introspector, bool) {
 	m, ok := s.(Introspector)
 	if w, wrapped := s.(wrapper); wrapped {
@@ -59,8 +57,8 @@ func AsIntrospector(s Session) (Introspector, bool) {
 	return m, ok
 }
 
-// Fingerprint is a hash of the password that the servers have given the session, which tells passwords apart without telling them; false where the
-// engine does not tell, or the session has none.
+// Fingerprint is a hash of the password that the servers gave the session, which tells passwords apart without revealing them; false if the engine
+// does not report it, or the session has no password.
 func Fingerprint(s Session) (uint64, bool) {
 	if w, wrapped := s.(wrapper); wrapped {
 		return Fingerprint(w.Unwrap())

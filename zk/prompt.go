@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// ErrNoAnswer: a session of [Prompt] had a request that was not answered in time. The session is of no use any more.
+// ErrNoAnswer: a session of [Prompt] had a request that was not answered in time. The session is no longer usable.
 var ErrNoAnswer = errors.New("no answer")
 
-// Prompt returns a session whose requests are answered within a time, or it is over: the request, every later one and Err then give
-// ErrNoAnswer with what is known of the connection. Without it a request waits for as long as the session may live, which is forever at a
-// peer that is no ZooKeeper server and never says that the session is over. The session below is not closed.
+// Prompt returns a session that ends if a request is not answered within a time: the request, every later one and Err then return ErrNoAnswer with
+// what is known about the connection. Without it a request waits for as long as the session may live, which is forever if the peer is not a ZooKeeper
+// server and never says that the session has expired. The underlying session is not closed.
 func Prompt(s Session, within time.Duration) Session { return &prompt{Session: s, within: within} }
 
-// TroubleOf is why a session lost its connection last, or could not get one; nil if it did not, or where the engine does not tell.
+// TroubleOf returns why a session last lost its connection or could not get one; nil if neither has happened, or if the engine does not report it.
 func TroubleOf(s Session) error {
 	if w, wrapped := s.(wrapper); wrapped {
 		return TroubleOf(w.Unwrap())

@@ -5,28 +5,27 @@ import (
 	"time"
 )
 
-// Session is one ZooKeeper session and the unit of liveness of a simulated client. All methods may be called from many
-// goroutines. A method that takes a context returns when the context ends; a write whose outcome is then unknown returns an
-// error that is both the context's and [ErrMaybeApplied].
+// Session is one ZooKeeper session and the unit of liveness of a simulated client. All methods are safe for concurrent use. A method that takes a
+// context returns when the context ends; a write whose outcome is then unknown returns an error that is both the context's and [ErrMaybeApplied].
 //
-// A context that is a [Reply] learns the zxid of the reply.
+// If the context is a [Reply], it learns the zxid of the reply.
 //
 // While the connection is down, a call waits for it to come back, for as long as its context allows and the session lives;
 // a call that had already been sent when the connection broke fails with ErrMaybeApplied (a read is sent again).
 type Session interface {
 	// ID is the session's number as the server gave it, the EphemeralOwner of what it creates.
 	ID() int64
-	// Timeout is the session timeout negotiated with the server, or, where the engine cannot know it, the one asked for.
+	// Timeout is the session timeout negotiated with the server or, if the engine cannot know it, the one requested.
 	Timeout() time.Duration
 
-	// Create makes a znode. For sequential modes Created.Path carries the number that the server appended.
+	// Create creates a znode. For sequential modes Created.Path includes the number that the server appended.
 	Create(ctx context.Context, path string, data []byte, mode Mode) (Created, error)
-	// Delete removes a znode whose version is the given one; AnyVersion for any.
+	// Delete deletes a znode if it has the given version; AnyVersion matches every version.
 	Delete(ctx context.Context, path string, version int32) error
-	// Set replaces the data of a znode whose version is the given one; AnyVersion for any.
+	// Set replaces the data of a znode if it has the given version; AnyVersion matches every version.
 	Set(ctx context.Context, path string, data []byte, version int32) (Stat, error)
 
-	// Get reads data and Stat. The data belong to the caller.
+	// Get reads data and Stat. The caller owns the data.
 	Get(ctx context.Context, path string) ([]byte, Stat, error)
 	// Exists reads the Stat; a missing znode is (Stat{}, false, nil).
 	Exists(ctx context.Context, path string) (Stat, bool, error)
@@ -35,49 +34,47 @@ type Session interface {
 
 	// GetW is Get, and arms a data watch atomically with the read. No watch is armed when the error is not nil.
 	GetW(ctx context.Context, path string) ([]byte, Stat, *Watch, error)
-	// ExistsW is Exists, and arms a watch also when the znode is missing (it then tells of the creation).
+	// ExistsW is Exists, and arms a watch even if the znode is missing (it then reports the creation).
 	ExistsW(ctx context.Context, path string) (Stat, bool, *Watch, error)
 	// ChildrenW is Children, and arms a child watch atomically with the read. No watch is armed when the error is not nil.
 	ChildrenW(ctx context.Context, path string) ([]string, Stat, *Watch, error)
 
-	// Multi carries out all ops or none. The results are in the order of ops; when the error is not nil, none was applied
-	// (or, with ErrMaybeApplied, perhaps all) and the result of the op that failed carries its error.
+	// Multi carries out all ops or none. The results are in the order of ops. If the error is not nil, none was applied (or, with ErrMaybeApplied,
+	// possibly all), and the result of the op that failed carries its error.
 	Multi(ctx context.Context, ops ...Op) ([]OpResult, error)
 	// Sync waits until the server of this session has caught up with the leader as of the call: a read after it sees
 	// every write that was acknowledged before it.
 	Sync(ctx context.Context, path string) error
 
-	// Done is closed when the session is over: expired, or closed with Close. Its ephemeral znodes are gone or are
-	// being removed by the servers.
+	// Done is closed when the session has ended: expired, or closed with Close. Its ephemeral znodes are gone or are being removed by the servers.
 	Done() <-chan struct{}
-	// Err is nil while the session lives, then ErrSessionExpired, ErrClosed, ErrAuthFailed or ErrAuthRequired.
+	// Err returns nil while the session is alive, then ErrSessionExpired, ErrClosed, ErrAuthFailed or ErrAuthRequired.
 	Err() error
-	// Lease is closed when the session can no longer be relied on: it is over, or nine tenths of its timeout T have passed
-	// since the last request was sent that a server has answered. Requests are those of callers, pings (one for every third
-	// of T in which nothing else was sent) and the request that opens a connection; events and late replies count for
-	// nothing more. The server has heard that request when it was sent or later, and expires the session T after it at the
-	// soonest. When a younger request is answered, Lease returns a new channel; holders of the old one keep the loss.
+	// Lease is closed when the session can no longer be relied on: it has ended, or nine tenths of its timeout T have passed since the sending of the
+	// last request that a server has answered. Requests are those of callers, pings (one for every third of T in which nothing else was sent) and the
+	// request that opens a connection; events and late replies do not extend the lease further. The server received that request when it was sent or
+	// later, and expires the session T after that at the earliest. When a later request is answered, Lease returns a new channel; holders of the old
+	// one have lost the lease nevertheless.
 	//
-	// Lease looks at the clock, one that goes on while the process is stopped or, on Linux, the machine suspended: it never
-	// returns an open channel of a lease that is over, and when it returns, the channel that it returned for that lease
-	// before is closed too. A channel alone may tell late, because no timer runs in a stopped process. A caller that may have
-	// been stopped calls Lease before it relies on one; between that call and what it does then, only a fence helps.
+	// Lease reads a clock that keeps running while the process is stopped or, on Linux, the machine is suspended: it never returns an open channel of
+	// a lease that has ended, and when it returns, the channel that it returned earlier for that lease is closed too. A channel alone may close late,
+	// because no timer runs in a stopped process. A caller that may have been stopped calls Lease before it relies on one; between that call and the
+	// action that follows, only a fence helps.
 	//
-	// The tenth of T in reserve is for the holder to act in; clocks whose rates differ by one part in a thousand use a
-	// hundredth of it. What the bound does not cover: a clock that stands still with a virtual machine, and a server that
-	// answers without being in touch with its leader, which hears of sessions every half tick: one that dies right after
-	// its answer, or is cut off and has not noticed yet.
+	// The tenth of T in reserve is for the holder to act in; clocks whose rates differ by one part in a thousand use a hundredth of it. The bound
+	// does not cover a clock that stands still with a virtual machine, nor a server that answers without being in touch with its leader, which is
+	// told of sessions every half tick: one that dies right after its answer, or is cut off and has not noticed yet.
 	Lease() <-chan struct{}
-	// Go runs f in a goroutine of its own, for what goes on beside the caller: a watch over what is held, a removal in doubt. f has to end
-	// when the session is over, at the latest: then Lease is closed, every watch has told and every request fails. Close waits for
-	// it. After Close, f runs before Go returns. f must not call Close.
+	// Go runs f in its own goroutine, for background work such as watching what is held or a removal in doubt. f must return when the session has
+	// ended, at the latest: then Lease is closed, every watch has fired and every request fails. Close waits for it. After Close, f runs before Go
+	// returns. f must not call Close.
 	Go(f func())
-	// Close ends the session on the server, which removes its ephemeral znodes, waits for the server's answer for a
-	// bounded time, and frees all goroutines and sockets; then it waits for what Go has begun. It may be called more than once.
+	// Close ends the session on the server, which removes its ephemeral znodes, waits a bounded time for the server's answer, and frees all
+	// goroutines and sockets; then it waits for the functions started by Go. It may be called more than once.
 	Close() error
 }
 
-// AnyVersion as the version of Delete, Set or a check stands for any version.
+// AnyVersion as the version in a Delete, Set or check matches every version.
 const AnyVersion int32 = -1
 
 // Mode says how long a znode lives and whether the server appends a number to its name: the flags of a create request.
@@ -95,18 +92,18 @@ const (
 // Sequential reports whether the server appends a number to the name.
 func (m Mode) Sequential() bool { return m == PersistentSequential || m == EphemeralSequential }
 
-// Ephemeral reports whether the znode goes with its session.
+// Ephemeral reports whether the znode is removed with its session.
 func (m Mode) Ephemeral() bool { return m == Ephemeral || m == EphemeralSequential }
 
-// Created tells of a new znode.
+// Created describes a new znode.
 type Created struct {
 	Path string // the whole path, with the number of a sequential znode
-	// Czxid is the transaction that created it: the token that orders grants. It is 0 when the engine's create request
-	// does not return it (go-zookeeper/zk has no create2); [Token] then reads it.
+	// Czxid is the transaction that created it: the token that orders grants. It is 0 if the engine's create request does not return it
+	// (go-zookeeper/zk has no create2); [Token] then reads it.
 	Czxid int64
 }
 
-// Stat is the record that ZooKeeper keeps of a znode.
+// Stat is the metadata that ZooKeeper keeps for a znode.
 type Stat struct {
 	Czxid, Mzxid, Ctime, Mtime  int64 // times in milliseconds since 1970, by the leader's clock
 	Version, Cversion, Aversion int32
@@ -115,7 +112,7 @@ type Stat struct {
 	Pzxid                       int64
 }
 
-// Op is one operation of a Multi; make it with CheckOp, CreateOp, SetOp or DeleteOp.
+// Op is one operation of a Multi; create it with CheckOp, CreateOp, SetOp or DeleteOp.
 type Op struct {
 	Kind    Kind
 	Path    string
@@ -124,7 +121,7 @@ type Op struct {
 	Mode    Mode
 }
 
-// CheckOp fails the Multi unless the znode exists with the version.
+// CheckOp makes the Multi fail unless the znode exists with the version.
 func CheckOp(path string, version int32) Op {
 	return Op{Kind: KindCheck, Path: path, Version: version}
 }
@@ -147,13 +144,12 @@ func DeleteOp(path string, version int32) Op {
 // OpResult is the outcome of one Op.
 type OpResult struct {
 	Path string // of a create
-	Stat Stat   // of a set; of a create where the engine learns it
-	Err  error  // why this op stopped the Multi; nil for the ones that would have been fine
+	Stat Stat   // of a set; of a create if the engine learns it
+	Err  error  // why this op made the Multi fail; nil for the ones that would have succeeded
 }
 
-// Token returns the czxid of a znode that s created, and proves on the way that the znode is there and belongs to s: the
-// fence of a grant. It costs nothing when the create told the czxid already, one read otherwise. The error is ErrNoNode
-// when the znode is gone or belongs to another session.
+// Token returns the czxid of a znode that s created, and verifies that the znode still exists and belongs to s: the fencing token of a grant. It is
+// free if the create returned the czxid, and otherwise costs one read. The error is ErrNoNode if the znode is gone or belongs to another session.
 func Token(ctx context.Context, s Session, c Created) (int64, error) {
 	if c.Czxid != 0 {
 		return c.Czxid, nil

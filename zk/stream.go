@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// PersistentWatcher is the optional power of a session to keep a watch armed (addWatch, servers from 3.6 on). Find it with
+// PersistentWatcher is the optional ability of a session to keep a watch armed (addWatch, servers from 3.6 on). Find it with
 // AsPersistentWatcher, which looks through Observe and Within.
 type PersistentWatcher interface {
 	// AddWatch arms a persistent watch on path, or on it and everything below it. A recursive one reports
@@ -13,7 +13,7 @@ type PersistentWatcher interface {
 	AddWatch(ctx context.Context, path string, recursive bool) (*Stream, error)
 }
 
-// AsPersistentWatcher returns the power of s, or false.
+// AsPersistentWatcher returns the PersistentWatcher of s, or false.
 func AsPersistentWatcher(s Session) (PersistentWatcher, bool) {
 	if b, ok := s.(*bound); ok {
 		return AsPersistentWatcher(b.Session)
@@ -45,9 +45,8 @@ func (w observedWatcher) AddWatch(ctx context.Context, path string, recursive bo
 	return st, err
 }
 
-// Stream is a persistent watch: its events in the order of the server, none dropped. An event of type EventLost with
-// ErrWatchLost stands where the connection broke: the watch is armed again, but changes may be missing, so the reader must
-// list again. An event with another Err is the last one.
+// Stream is a persistent watch: its events in the server's order, none dropped. An event of type EventLost with ErrWatchLost marks where the
+// connection broke: the watch is armed again, but changes may be missing, so the reader must list again. An event with any other Err is the last one.
 type Stream struct {
 	stop func()
 
@@ -58,7 +57,7 @@ type Stream struct {
 	ready chan struct{} // capacity 1: something was queued
 }
 
-// NewStream makes a stream whose Stop calls stop, which may be nil.
+// NewStream creates a stream whose Stop calls stop, which may be nil.
 func NewStream(stop func()) *Stream { return &Stream{stop: stop, ready: make(chan struct{}, 1)} }
 
 // Fire queues an event; it never blocks. After an event whose Err is not nil and not ErrWatchLost nothing more is queued.
@@ -93,8 +92,7 @@ func (s *Stream) Next(ctx context.Context) (Event, error) {
 	}
 }
 
-// Ready yields when something may be queued, so that a select can wait for the stream beside other things; then call Poll
-// until it has no more.
+// Ready receives a value when something may be queued, so that a select can wait for the stream and other things; then call Poll until it returns false.
 func (s *Stream) Ready() <-chan struct{} { return s.ready }
 
 // Poll returns the next event if there is one, without waiting.
@@ -111,7 +109,7 @@ func (s *Stream) pop() (Event, bool) {
 	return e, true
 }
 
-// Stop takes the watch off the server without waiting for the answer; it may be called more than once.
+// Stop takes the watch off the server without waiting for the reply; it may be called more than once.
 func (s *Stream) Stop() {
 	s.mu.Lock()
 	gone := s.over

@@ -24,12 +24,12 @@ const (
 	KindCheck
 	KindOther
 	KindAddWatch
-	// What a session does of itself, beside what it is asked for.
+	// Requests that a session makes on its own.
 	KindRemoveWatches // watches that nobody wants any more
 	KindSetWatches    // all watches, on a new connection
 	KindPing
 	KindAuth
-	KindConnect // the handshake of a connection, which is no request to the servers but goes over the wire like one
+	KindConnect // the handshake of a connection, not a request to the servers but sent over the wire like one
 	KindClose
 	kinds
 )
@@ -45,42 +45,41 @@ func (k Kind) String() string {
 // Call is one finished operation.
 type Call struct {
 	Kind       Kind
-	Path       string // as asked for; Created.Path is in Created
+	Path       string // as requested; the created path is in Created
 	Watch      bool   // the call armed a watch, or would have
 	Start, End time.Time
 	Err        error
 	Created    Created  // of a create
-	Names      []string // of a list; read only
+	Names      []string // of a getChildren; read-only
 	Stat       Stat
 	Bytes      int // of the data read, or of the names of a list on the wire: 4 + length each
-	// Zxid is what the header of the reply says: the state that a read saw, or the transaction of a write, also of one that was
-	// refused. It is 0 when no reply has come, or when the engine cannot tell.
+	// Zxid is in the header of the reply: the state that a read saw, or the transaction of a write, even of one that was refused. It is 0 if no reply
+	// has come, or if the engine cannot tell.
 	Zxid int64
-	Ops  []Op // of a multi; read only
+	Ops  []Op // of a multi; read-only
 }
 
-// Trace receives what a session does. Every hook may be nil, is called from many goroutines at once and must not block or use the
-// session; Event and Received are called from the goroutine that reads the socket.
+// Trace receives what a session does. Every hook may be nil, is called from many goroutines concurrently and must neither block nor use the session;
+// Event and Received are called from the goroutine that reads the socket.
 type Trace struct {
 	Call  func(Call)
 	Event func(Event) // once per one-shot watch that fired; not for a watch that was lost
-	// Sent is called for each request that goes to the servers, including those that the session makes by itself,
-	// and for each time that one is sent again.
+	// Sent is called for each request sent to the servers, including those that the session makes on its own, and again each time that one is resent.
 	Sent func(Kind, time.Time)
-	// Received is called for each event that comes from the servers, before Event, and also when no watch waits for it any more.
+	// Received is called for each event that comes from the servers, before Event, even if no watch waits for it any more.
 	Received func(time.Time)
-	// Pending counts the calls that have begun and not ended.
+	// Pending counts the calls in flight.
 	Pending *atomic.Int64
 }
 
-// Tapped is the optional power of a session to tell what goes over its wire. Observe uses it; of a session without it, calls and watches
-// that fired stand for what is sent and received.
+// Tapped is the optional ability of a session to report what goes over its wire. Observe uses it; for a session without it, calls and fired watches
+// are counted as sent and received.
 type Tapped interface {
-	// Tap has sent and received called from now on, as in Trace; both may be nil. The last Tap counts.
+	// Tap has sent and received called from now on, as in Trace; both may be nil. The last call replaces earlier ones.
 	Tap(sent func(Kind, time.Time), received func(time.Time))
 }
 
-// asTapped returns the power of s, or false; it looks through Observe and Within.
+// asTapped returns the Tapped of s, or false; it looks through Observe and Within.
 func asTapped(s Session) (Tapped, bool) {
 	if w, wrapped := s.(wrapper); wrapped {
 		return asTapped(w.Unwrap())
@@ -89,9 +88,9 @@ func asTapped(s Session) (Tapped, bool) {
 	return t, ok
 }
 
-// Observe returns a session that reports every operation of s to t, so that phases and costs are measured without touching
-// the recipes: the idea of net/http/httptrace. A session that is observed already reports to both traces, the earlier one first, and what one
-// operation costs is paid once.
+// Observe returns a session that reports every operation of s to t, so that phases and costs are measured without touching the recipes, as
+// net/http/httptrace does. A session that is already observed reports to both traces, the earlier one first, without paying the cost of observation
+// twice.
 func Observe(s Session, t *Trace) Session {
 	wire, tapped := asTapped(s)
 	if tapped && (t.Sent != nil || t.Received != nil) {
@@ -108,19 +107,19 @@ func Observe(s Session, t *Trace) Session {
 	return o
 }
 
-// Reply is a context by which one request learns the zxid of its reply: the last transaction that the server had applied when it
-// answered. For a read that is the state that it saw; a write, also one that is refused, has a transaction of its own.
+// Reply is a context through which one request learns the zxid of its reply: the last transaction that the server had applied when it answered. For a
+// read that is the state that it saw; every write, even a refused one, has a transaction of its own.
 type Reply struct {
 	context.Context
 	Zxid int64 // 0: no reply has come, or the engine cannot tell
 }
 
-// Replied tells the caller of a request with a Reply as its context what the header of the reply says. Engines call it before the
-// request returns, in the goroutine that made it.
+// Replied passes the zxid in the header of a reply to the caller, if the request's context is a Reply. Engines call it before the request returns, in
+// the goroutine that made it.
 func Replied(ctx context.Context, zxid int64) {
 	if r, ok := ctx.(*Reply); ok {
 		r.Zxid = max(zxid, 0)
-		Replied(r.Context, zxid) // of an Observe above this one
+		Replied(r.Context, zxid) // of an Observe around this one
 	}
 }
 
@@ -130,14 +129,14 @@ type wrapper interface{ Unwrap() Session }
 type observed struct {
 	Session
 	traces []*Trace // the earliest first
-	tapped bool     // the session itself tells what is sent and received
-	events bool     // somebody wants to be told of them
+	tapped bool     // the session itself reports what is sent and received
+	events bool     // some trace wants events
 }
 
 // Unwrap returns the session below, for optional powers such as persistent watches.
 func (o *observed) Unwrap() Session { return o.Session }
 
-// begin is the start of each call; call its end.
+// begin is called at the start of each call, call at its end.
 func (o *observed) begin(ctx context.Context) (time.Time, *Reply) {
 	for _, t := range o.traces {
 		if t.Pending != nil {
@@ -162,13 +161,13 @@ func (o *observed) call(r *Reply, c Call) {
 	}
 }
 
-// sent reports whether a call to a session that has no tap stands for a request. Of a session that is over nothing was sent.
+// sent reports whether a call to a session without a tap counts as a request. A session that has ended sends nothing.
 func sent(c *Call) bool {
 	class := Classify(c.Err)
 	return class != ClassSessionGone && class != ClassTerminal || errors.Is(c.Err, ErrMaybeApplied)
 }
 
-// event hands an event on, and stands for the tap of a session that has none.
+// event delivers an event, and replaces the tap of a session that has none.
 func (o *observed) event(e Event) {
 	for _, t := range o.traces {
 		if !o.tapped && t.Received != nil {

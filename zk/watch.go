@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// EventType says what fired a watch, with the number on the wire.
+// EventType says what fired a watch; its value is the number on the wire.
 type EventType int32
 
 // The types of event.
@@ -33,21 +33,21 @@ func (t EventType) String() string {
 	return "event of unknown type"
 }
 
-// Event is what a watch yields: a change of the znode, or, with Err, the loss of the watch.
+// Event is what a watch yields: a change of the znode or, with Err, the loss of the watch.
 type Event struct {
 	Type EventType
 	Path string
 	At   time.Time // when it was read from the socket
 	Err  error     // ErrSessionExpired, ErrClosed or ErrWatchLost when the watch was lost; nil for a change
-	// Zxid is the transaction that made the change. It is 0 where that is unknown: servers before 3.9 do not tell, and none does of
-	// what changed while the session had no connection.
+	// Zxid is the transaction that made the change. It is 0 if that is unknown: servers before 3.9 do not send it, and none sends it for changes that
+	// happened while the session had no connection.
 	Zxid int64
 }
 
 // Watch is one armed one-shot watch. C yields exactly one event and is never closed.
 //
-// An engine makes it with NewWatch and calls Fire once; Fire never blocks, so it may be called from the goroutine that reads
-// the sockets. A recipe receives from C and, when it no longer wants the event, calls Stop.
+// An engine creates it with NewWatch and calls Fire once; Fire never blocks, so it may be called from the goroutine that reads the sockets. A recipe
+// receives from C and, if it no longer wants the event, calls Stop.
 type Watch struct {
 	c    chan Event
 	stop func()
@@ -58,13 +58,13 @@ type Watch struct {
 	hook  func(Event)
 }
 
-// NewWatch makes a watch whose Stop calls stop (which may be nil) if it has not fired by then.
+// NewWatch creates a watch whose Stop calls stop (which may be nil) if it has not fired by then.
 func NewWatch(stop func()) *Watch { return &Watch{c: make(chan Event, 1), stop: stop} }
 
 // C is the channel on which the one event arrives.
 func (w *Watch) C() <-chan Event { return w.c }
 
-// Fire delivers the event. The first call counts, later ones do nothing.
+// Fire delivers the event. Only the first call has an effect.
 func (w *Watch) Fire(e Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -72,14 +72,14 @@ func (w *Watch) Fire(e Event) {
 		return
 	}
 	w.fired, w.event = true, e
-	if w.hook != nil { // before the send: the receiver of the event finds it counted
+	if w.hook != nil { // before the send: when the event is received it has been counted
 		w.hook(e)
 	}
 	w.c <- e
 }
 
-// Stop gives the watch up: no event arrives any more unless one has already, and where the engine can, the watch is taken off
-// the server. It does not wait for the server and may be called more than once, also after the event.
+// Stop abandons the watch: no event arrives any more unless one already has, and the watch is taken off the server if the engine can do that. It does
+// not wait for the server and may be called more than once, also after the event.
 func (w *Watch) Stop() {
 	w.mu.Lock()
 	gone := w.fired
@@ -90,7 +90,7 @@ func (w *Watch) Stop() {
 	}
 }
 
-// observe has hook called with the event, at once when it has arrived before.
+// observe has hook called with the event, immediately if it has already arrived.
 func (w *Watch) observe(hook func(Event)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

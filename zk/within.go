@@ -9,13 +9,12 @@ import (
 // ErrOutside: a write to a znode that is not below the one that the session is bound to by [Within]. Nothing was sent.
 var ErrOutside = errors.New("outside the znode that this session may write below")
 
-// Within returns a session that writes nothing but what is below the znode dir: a write to dir itself, above or beside it is ErrOutside.
-// Reads are not bounded. To create dir, or what is above it, is ErrNodeExists while it is there, as of the servers: a recipe may make parents from the
-// root on. It keeps a load from touching what is not its own, and a recipe that makes missing parents from bringing a
-// removed dir back.
+// Within returns a session that writes only below the znode dir: a write to dir itself, above it or beside it is ErrOutside. Reads are not
+// restricted. Creating dir, or a znode above it, returns ErrNodeExists if it exists according to the servers, because a recipe may create parents
+// starting from the root. Within keeps a load from touching foreign data, and a recipe that creates missing parents from bringing back a removed dir.
 func Within(s Session, dir string) Session { return &bound{s, strings.TrimSuffix(dir, "/") + "/"} }
 
-// ServerOf is the address of the server that a session is connected to: "" while it is not, or where the engine does not tell.
+// ServerOf returns the address of the server that a session is connected to: "" while it is not connected, or if the engine does not report it.
 func ServerOf(s Session) string {
 	if w, wrapped := s.(wrapper); wrapped {
 		return ServerOf(w.Unwrap())
@@ -28,7 +27,7 @@ func ServerOf(s Session) string {
 
 type bound struct {
 	Session
-	dir string // with a slash behind it
+	dir string // with a trailing slash
 }
 
 // Unwrap returns the session below, for optional powers such as persistent watches.

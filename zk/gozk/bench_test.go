@@ -12,8 +12,8 @@ import (
 	"github.com/zkbench/zkbench/zk/gozk"
 )
 
-// BenchmarkGet compares the library alone with the session over it, for contexts that cannot end and that can. The metric that
-// counts is the CPU time of this process per operation: the servers are other processes.
+// BenchmarkGet compares the library alone with the session over it, for contexts that cannot end and for ones that can. The relevant metric is the
+// CPU time of this process per operation: the servers are other processes.
 func BenchmarkGet(b *testing.B) {
 	const sessions = 64
 	b.Run("library", func(b *testing.B) {
@@ -52,7 +52,7 @@ func BenchmarkGet(b *testing.B) {
 	}
 }
 
-// load has each session make its share of b.N operations in a closed loop.
+// load has each session carry out its share of b.N operations in a closed loop.
 func load(b *testing.B, sessions int, op func(session int) error) {
 	b.ReportAllocs()
 	b.ResetTimer()

@@ -7,18 +7,18 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// request is what do needs to know of an operation.
+// request is what do needs to know about an operation.
 type request struct {
 	kind  zk.Kind
 	path  string
-	write bool // may change something: it is not sent twice
-	size  int  // at most so many bytes on the wire
+	write bool // may change something: it is not resent
+	size  int  // upper limit of its bytes on the wire
 }
 
-// overhead is more than what a frame, or an operation in a multi, takes beside path and data: headers, lengths, ACL.
+// overhead is an upper limit of what a frame, or an operation in a multi, takes in addition to path and data: headers, lengths, ACL.
 const overhead = 128
 
-// reply is what any operation returns.
+// reply holds the results of any operation.
 type reply struct {
 	path    string
 	data    []byte
@@ -27,11 +27,10 @@ type reply struct {
 	found   bool
 	results []zk.OpResult
 	watch   *zk.Watch
-	zxid    int64 // 0 when there was no reply, or it cannot be told
+	zxid    int64 // 0 if there was no reply, or if it is unknown
 }
 
-// do carries out one operation as zk.Session promises it: it waits for a connection, sends a read again whose reply was lost,
-// and leaves when ctx ends. ask is the call of the library.
+// do carries out one operation as zk.Session specifies: it waits for a connection, resends a read whose reply was lost, and returns when ctx ends. ask is the library's call.
 func (s *Session) do(ctx context.Context, r request, ask func() (reply, error)) (reply, error) {
 	v, err := s.attempt(ctx, r, ask)
 	if err != nil {
@@ -57,7 +56,7 @@ func (s *Session) attempt(ctx context.Context, r request, ask func() (reply, err
 			if err := s.grow(ctx, size); err != nil {
 				return reply{}, err
 			}
-			continue // the connection may have broken meanwhile
+			continue // the connection may have broken in the meantime
 		}
 		v, err, left := s.call(ctx, asked{r.kind, r.path}, ask)
 		if left {
@@ -86,8 +85,7 @@ func (s *Session) attempt(ctx context.Context, r request, ask func() (reply, err
 	}
 }
 
-// grow makes room for a request of size bytes: it asks for a buffer of the next power of two and has the library write
-// something, because only then the buffer can be changed.
+// grow makes room for a request of size bytes: it asks for a buffer of the next power of two and has the library write something, because the buffer can only be replaced then.
 func (s *Session) grow(ctx context.Context, size int64) error {
 	for want := int64(firstBuffer); ; want *= 2 {
 		if want < size {
@@ -99,13 +97,13 @@ func (s *Session) grow(ctx context.Context, size int64) error {
 		break
 	}
 	_, err, _ := s.call(ctx, asked{zk.KindExists, "/"}, func() (reply, error) {
-		s.conn.Exists("/") // what it answers does not matter
+		s.conn.Exists("/") // the answer does not matter
 		return reply{}, nil
 	})
 	return err
 }
 
-// call runs ask. When ctx ends before, left is true and err is the context's; ask then ends by itself, at the latest in Close.
+// call runs ask. If ctx ends first, left is true and err is the context's; ask then ends by itself, in Close at the latest.
 func (s *Session) call(ctx context.Context, what asked, ask func() (reply, error)) (v reply, err error, left bool) {
 	zxid := s.zxids.expect(what)
 	if ctx.Done() == nil {
@@ -113,7 +111,7 @@ func (s *Session) call(ctx context.Context, what asked, ask func() (reply, error
 		v.zxid = zxid()
 		return v, err, false
 	}
-	c := s.spare.Swap(nil) // most sessions have one call at a time
+	c := s.spare.Swap(nil) // most sessions have one call in flight at a time
 	if c == nil {
 		c = &pending{done: make(chan struct{}, 1)}
 	}
@@ -123,7 +121,7 @@ func (s *Session) call(ctx context.Context, what asked, ask func() (reply, error
 		return c.take(s)
 	case <-ctx.Done():
 	}
-	s.leave(1) // counted before run can take it back
+	s.leave(1) // counted before run can count it down
 	if c.settled.Swap(true) {
 		s.leave(-1)
 		<-c.done
@@ -132,10 +130,10 @@ func (s *Session) call(ctx context.Context, what asked, ask func() (reply, error
 	return reply{}, ctx.Err(), true
 }
 
-// pending is a call that may be abandoned.
+// pending is a call that may be abandoned by its caller.
 type pending struct {
 	done    chan struct{}
-	settled atomic.Bool // by the reply or by the caller's leaving, whichever is first
+	settled atomic.Bool // by the reply or by the caller's return, whichever comes first
 	v       reply
 	err     error
 }
@@ -153,7 +151,7 @@ func (c *pending) run(s *Session, ask func() (reply, error), zxid func() int64) 
 	s.leave(-1)
 }
 
-// take returns what run has left, and keeps c for the next call.
+// take returns the results that run has stored, and keeps c for the next call.
 func (c *pending) take(s *Session) (v reply, err error, left bool) {
 	v, err = c.v, c.err
 	c.v, c.err = reply{}, nil
@@ -172,9 +170,8 @@ func (s *Session) leave(n int64) {
 	}
 }
 
-// settle waits until no abandoned call is left, which is after their replies: a server answers a session in order. A call made
-// after an abandoned write therefore never overtakes it on the way into the library, and after a Sync the write has been
-// carried out or never will be.
+// settle waits until no abandoned call is left, that is, until all have been answered: a server answers a session in order. A call made after an
+// abandoned write therefore never overtakes it on the way into the library, and after a Sync the write has been applied or never will be.
 func (s *Session) settle(ctx context.Context) error {
 	s.mu.Lock()
 	if s.abandoned.Load() == 0 {

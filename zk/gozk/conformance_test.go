@@ -30,7 +30,7 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// The suite over TLS, with servers that refuse everything before a credential of the scheme digest: the library has no other scheme, and TLS by a dialer alone.
+// The suite over TLS, with servers that refuse everything before a digest credential: the library supports no other scheme, and TLS only through a dialer.
 func TestConformanceOverTLSAndDigest(t *testing.T) {
 	near := ensembletest.Start(t, 1, func(cfg *local.Config) {
 		cfg.Secure, cfg.Tick = ensemble.SecureDigest, 500*time.Millisecond
@@ -78,7 +78,7 @@ func TestConformanceOverTLSAndDigest(t *testing.T) {
 	}
 }
 
-// Why no connection can be opened is told with the end of the context.
+// The error of a Dial whose context ended includes the reason why no connection could be opened.
 func TestDialTellsWhatKeepsItFromConnecting(t *testing.T) {
 	refusal := errors.New("wants a certificate")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -92,7 +92,7 @@ func TestDialTellsWhatKeepsItFromConnecting(t *testing.T) {
 	}
 }
 
-// door is where the connections of one session are made, which a proxy cannot tell apart when they are encrypted.
+// door makes the connections of one session, because a proxy cannot tell encrypted ones apart.
 type door struct {
 	open ensemble.Dialer
 
@@ -122,7 +122,7 @@ func (d *door) dial(ctx context.Context, network, address string) (net.Conn, err
 	return c, nil
 }
 
-// shut breaks all connections and keeps new ones from being made, or lets them.
+// shut breaks all connections and refuses new ones, or allows them again.
 func (d *door) shut(closed bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -152,7 +152,7 @@ func startProxy(t *testing.T) *network {
 	return &network{Proxy: p, away: map[int64]*proxy.Fault{}}
 }
 
-// dial opens a session through the proxy, also in the clean-up of a test, where its context has ended.
+// dial opens a session through the proxy. It also works in the clean-up of a test, when the test's context has ended.
 func (n *network) dial(t *testing.T, timeout time.Duration) *gozk.Session {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), zktest.Patience)
@@ -171,7 +171,7 @@ func (n *network) expire(t *testing.T, s zk.Session) {
 	}
 }
 
-// disconnect cuts the session off; the fault strikes each attempt to come back.
+// disconnect cuts the session off; the fault is injected into each attempt to reconnect.
 func (n *network) disconnect(s zk.Session) *proxy.Fault {
 	n.mu.Lock()
 	defer n.mu.Unlock()

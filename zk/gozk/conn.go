@@ -9,14 +9,15 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// longestRequest is what servers take by default (jute.maxbuffer), and what the library makes room for by itself.
+// longestRequest is the largest request that servers accept by default (jute.maxbuffer), and that the library has room for without help.
 const longestRequest = 1 << 20
 
-// Conn is the library's own connection of a session of this package, for code that is written on it. It looks through Observe and Within.
+// Conn returns the library's own connection of a session of this package, for code that is written against the library. It looks through Observe and
+// Within.
 //
-// What is asked over it goes through the session's socket: it is counted there ([zk.Tapped], [zk.TrafficOf]), and keeps the session's lease. It does not have what
-// this package mends: its calls take no context, and a lost reply is [lib.ErrConnectionClosed]. It never becomes another session: when the session is over, its calls
-// fail. Observe and Within know nothing of these requests. The session closes it; do not close it yourself.
+// Requests made on it go through the session's socket: they are counted there ([zk.Tapped], [zk.TrafficOf]) and extend the session's lease. They do
+// not get what this package adds: calls take no context, and a lost reply is [lib.ErrConnectionClosed]. The connection never becomes another session:
+// once the session has ended, calls fail. Observe and Within do not see these requests. The session closes the connection; do not close it yourself.
 func Conn(ctx context.Context, s zk.Session) (*lib.Conn, error) {
 	switch of := s.(type) {
 	case *Session:

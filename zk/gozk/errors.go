@@ -15,12 +15,12 @@ import (
 type fate int
 
 const (
-	answered fate = iota // the server has answered, or the library refused to send it
-	unsent               // it was never written to a socket
+	answered fate = iota // the server has answered, or the library refused to send the request
+	unsent               // never written to a socket
 	lost                 // its connection broke: it may have been carried out
 )
 
-// translate turns an error of the library into one of package zk.
+// translate converts an error of the library to one of package zk.
 func translate(err error) (fate, error) {
 	switch {
 	case err == nil:
@@ -40,10 +40,10 @@ func translate(err error) (fate, error) {
 	if code, ok := unknownCode(err); ok {
 		return answered, zk.FromCode(code)
 	}
-	return lost, fmt.Errorf("%w: %w", zk.ErrMaybeApplied, err) // a net.Error of a failed write among them
+	return lost, fmt.Errorf("%w: %w", zk.ErrMaybeApplied, err) // including a net.Error of a failed write
 }
 
-// codes are the errors that the library made of codes of the wire protocol.
+// codes are the errors that the library makes from error codes of the wire protocol.
 var codes = []struct {
 	err  error
 	code int32
@@ -54,7 +54,7 @@ var codes = []struct {
 	{lib.ErrSessionMoved, -118}, {lib.ErrReconfigDisabled, -123},
 }
 
-// unknownCode reads the number out of the text that the library makes of a code it does not know.
+// unknownCode parses the number in the message that the library makes for a code it does not know.
 func unknownCode(err error) (int32, bool) {
 	text, ok := strings.CutPrefix(err.Error(), "unknown error: ")
 	if !ok {

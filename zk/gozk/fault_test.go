@@ -16,7 +16,7 @@ import (
 	"github.com/zkbench/zkbench/zk/gozk"
 )
 
-// broken is a session behind a proxy, with a znode of its own.
+// broken is a session behind a proxy, with its own znode.
 type broken struct {
 	*testing.T
 	net  *network
@@ -160,7 +160,7 @@ func TestCloseEndsAbandonedCalls(t *testing.T) {
 	settle(t, base)
 }
 
-// settle waits until no more goroutines than base are left.
+// settle waits until at most base goroutines are left.
 func settle(t *testing.T, base int) {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); runtime.NumGoroutine() > base; runtime.Gosched() {
@@ -171,10 +171,10 @@ func settle(t *testing.T, base int) {
 	}
 }
 
-// After an expiry the library would open a second session and answer what waits with it.
+// After an expiry the library would open a second session and use it for the calls that wait.
 func TestNoSecondSession(t *testing.T) {
 	b := newBroken(t)
-	b.struck(b.net.disconnect(b.s), 1) // the client has noticed: it tries to come back
+	b.struck(b.net.disconnect(b.s), 1) // the client has noticed and tries to reconnect
 	waiting := make(chan error)
 	go func() {
 		_, err := b.s.Create(context.Background(), b.path+"/late", nil, zk.Persistent)

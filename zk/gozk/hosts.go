@@ -13,20 +13,19 @@ import (
 	"github.com/zkbench/zkbench/internal/sleep"
 )
 
-// The pause before a round of attempts that follows n failed rounds is 10 ms * 2^(n-1), at most 1 s, of which the seed decides
-// the second half.
+// The pause before a round of attempts, after n failed rounds, is 10 ms * 2^(n-1), at most 1 s; the second half of it is random, from the seed.
 const (
 	firstPause = 10 * time.Millisecond
 	lastPause  = time.Second
 )
 
-// hosts is the order in which the library tries the servers. The library calls it from its connecting goroutine.
+// hosts determines the order in which the library tries the servers. The library calls it from its connecting goroutine.
 type hosts struct {
 	s       *Session
 	servers []string
 	rand    *rand.Rand
 	next    int
-	tries   int // since the last successful handshake
+	tries   int // attempts since the last successful handshake
 }
 
 func newHosts(s *Session, servers []string, seed uint64) *hosts {
@@ -38,11 +37,11 @@ func newHosts(s *Session, servers []string, seed uint64) *hosts {
 // Init ignores the library's list, which is shuffled without a seed.
 func (h *hosts) Init([]string) error { return nil }
 
-// Len is the number of servers.
+// Len returns the number of servers.
 func (h *hosts) Len() int { return len(h.servers) }
 
-// Next is the next server. Its bool makes the library answer what waits to be sent with ErrNoServer, and sleep for a second or
-// until it is closed: that is wanted only when the session is over.
+// Next returns the next server. If its bool is true, the library fails all waiting requests with ErrNoServer, and sleeps for a second or until it is
+// closed: that is wanted only once the session has ended.
 func (h *hosts) Next() (string, bool) {
 	server := h.servers[h.next]
 	h.next = (h.next + 1) % len(h.servers)
@@ -52,7 +51,7 @@ func (h *hosts) Next() (string, bool) {
 // Connected is called after each successful handshake.
 func (h *hosts) Connected() { h.tries = 0 }
 
-// pause is how long to wait before the next attempt: nothing within a round.
+// pause returns how long to wait before the next attempt: zero within a round.
 func (h *hosts) pause() time.Duration {
 	rounds, within := h.tries/len(h.servers), h.tries%len(h.servers)
 	h.tries++
@@ -62,7 +61,7 @@ func (h *hosts) pause() time.Duration {
 	return backoff(rounds, h.rand.Float64())
 }
 
-// backoff is the pause after so many failed rounds; spread is from [0,1).
+// backoff is the pause after this many failed rounds; spread is in [0,1).
 func backoff(rounds int, spread float64) time.Duration {
 	if rounds == 0 {
 		return 0
@@ -74,9 +73,9 @@ func backoff(rounds int, spread float64) time.Duration {
 	return full/2 + time.Duration(spread*float64(full/2))
 }
 
-// dial is the library's Dialer. It is the one way to a server, so a session that is over never gets another connection.
+// dial is the library's Dialer. Every connection is made through it, so a session that has ended never gets another one.
 func (s *Session) dial(network, address string, timeout time.Duration) (net.Conn, error) {
-	lib.WithMaxBufferSize(firstBuffer)(s.conn) // the library's reader has ended, the next one makes its buffer by this
+	lib.WithMaxBufferSize(firstBuffer)(s.conn) // the library's reader has stopped; the next one makes its buffer with this size
 	if sleep.For(s.dialing, s.hosts.pause()) != nil {
 		return nil, errOver
 	}

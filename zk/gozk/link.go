@@ -10,7 +10,7 @@ import (
 	"github.com/zkbench/zkbench/internal/jute"
 )
 
-// The sizes of the library's buffers: what they are at first, and the length of a reply that is taken for a broken stream.
+// The sizes of the library's buffers: the initial size, and the length of a reply from which the stream is considered corrupt.
 const (
 	firstBuffer = 4 << 10
 	maxReply    = 1 << 30
@@ -18,8 +18,8 @@ const (
 
 // link is the connection to one server, between the library and the socket.
 //
-// The library calls it from its connecting goroutine during the handshake, then from one that only reads and one that only
-// writes, which have both ended before the next handshake. Fields without a lock rely on that.
+// The library calls it from its connecting goroutine during the handshake, then from one goroutine that only reads and one that only writes, both of
+// which have stopped before the next handshake. Fields without a lock rely on that.
 type link struct {
 	net.Conn
 	s *Session
@@ -28,16 +28,16 @@ type link struct {
 	greeted bool // the first frame has been written: the handshake, which has no type
 	raised  bool // the limit on replies has been raised
 	reply   [40]byte
-	replied int    // bytes of reply
+	replied int    // bytes of replies
 	server  string // host:port
 	wire    wire
 	broken  atomic.Bool
 
 	asked time.Duration // when the connect request was sent, on the session's clock
-	heard time.Time     // when the last reply came, or the handshake; used by the reader alone
+	heard time.Time     // when the last reply or the handshake came; used only by the reader
 }
 
-// answered is told of each reply by the goroutine that reads.
+// answered is called for each reply by the goroutine that reads.
 func (l *link) answered(sent time.Duration, known bool) {
 	l.heard = time.Now()
 	if known {
@@ -45,10 +45,10 @@ func (l *link) answered(sent time.Duration, known bool) {
 	}
 }
 
-// Read reads for the library. In the handshake it learns the negotiated timeout on the way.
+// Read reads for the library. During the handshake it also records the negotiated timeout.
 func (l *link) Read(b []byte) (int, error) {
 	if l.live && !l.raised {
-		// The library has made its buffer by now, and reads the limit in this goroutine only.
+		// The library has made its buffer by now, and reads the limit only in this goroutine.
 		l.raised = true
 		lib.WithMaxBufferSize(maxReply)(l.s.conn)
 	}
@@ -61,13 +61,13 @@ func (l *link) Read(b []byte) (int, error) {
 	}
 	if err != nil {
 		l.broken.Store(true)
-		l.Conn.Close() // a write that is stuck in the same partition must not hold the library up
+		l.Conn.Close() // a write that is stuck in the same partition must not block the library
 		l.s.down(l)
 	}
 	return n, err
 }
 
-// greeting is what the server granted, of which the password is what the session can be claimed with; zero before the handshake.
+// greeting returns the server's connect response, whose password can be used to take over the session; zero before the handshake.
 func (l *link) greeting() jute.Connect {
 	if l.replied < len(l.reply) {
 		return jute.Connect{}
@@ -76,17 +76,17 @@ func (l *link) greeting() jute.Connect {
 	return c
 }
 
-// Write writes one whole frame for the library, pings among them.
+// Write writes one whole frame for the library; pings are frames too.
 func (l *link) Write(b []byte) (int, error) {
 	l.tellSent(b)
-	if now := l.s.clock.Rough(); l.live { // before the reply can come, and not later than the request is sent
+	if now := l.s.clock.Rough(); l.live { // before the reply can arrive, and not later than the request is sent
 		l.wire.wrote(b, now)
 	} else {
 		l.asked = now
 	}
 	n, err := l.Conn.Write(b)
 	l.s.sent.Add(int64(n))
-	// The library encodes the next frame in the goroutine that has called this Write, and is done with the present one.
+	// The library encodes the next frame in the goroutine that has called this Write, and no longer needs this one.
 	if want := l.s.wantBuffer.Load(); want > l.s.buffer.Load() {
 		lib.WithMaxConnBufferSize(int(want))(l.s.conn)
 		l.s.buffer.Store(want)
@@ -94,9 +94,9 @@ func (l *link) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// SetReadDeadline leaves the deadline of the handshake, which dial has set, in force: the library's is 6.7 session timeouts
-// for the first four bytes and none for the rest. Later, the library's are two thirds of the session timeout from whatever came last;
-// here they are counted from the last reply, because events may come from a server that hears nothing.
+// SetReadDeadline keeps the deadline of the handshake, which dial has set: the library's is 6.7 session timeouts for the first four bytes and none
+// for the rest. Later, the library sets two thirds of the session timeout from whatever came last; here they are counted from the last reply, because
+// events may come from a server that does not receive anything.
 func (l *link) SetReadDeadline(t time.Time) error {
 	if !l.live {
 		return nil

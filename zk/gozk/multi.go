@@ -30,7 +30,7 @@ func (s *Session) Multi(ctx context.Context, ops ...zk.Op) ([]zk.OpResult, error
 	return v.results, err
 }
 
-// libraryOp is op as the library wants it.
+// libraryOp converts op to the library's type.
 func (s *Session) libraryOp(op zk.Op) (any, error) {
 	if !validPath(op.Path, op.Kind == zk.KindCreate && op.Mode.Sequential()) {
 		return nil, zk.ErrBadArguments
@@ -66,8 +66,8 @@ func results(answers []lib.MultiResponse) []zk.OpResult {
 	return res
 }
 
-// validPath is what the library asks of the path of any other request (validatePath, after PathUtils of the Java client), but for
-// the characters beyond ASCII, which are left to the server.
+// validPath makes the checks that the library makes on the path of any other request (validatePath, after PathUtils of the Java client), except for
+// characters beyond ASCII, which are left to the server.
 func validPath(path string, sequential bool) bool {
 	if path == "/" {
 		return true

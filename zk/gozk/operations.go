@@ -8,7 +8,7 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// aclOf is the ACL of everything that is created: all permissions for the owners, or without any for world:anyone.
+// aclOf returns the ACL of everything that is created: all permissions for the owners, or for world:anyone if there are none.
 func aclOf(owners []zk.Identity) []lib.ACL {
 	if len(owners) == 0 {
 		return lib.WorldACL(lib.PermAll)
@@ -20,7 +20,7 @@ func aclOf(owners []zk.Identity) []lib.ACL {
 	return acl
 }
 
-// Create makes a znode. Created.Czxid is always 0.
+// Create creates a znode. Created.Czxid is always 0.
 func (s *Session) Create(ctx context.Context, path string, data []byte, mode zk.Mode) (zk.Created, error) {
 	r := request{kind: zk.KindCreate, path: path, write: true, size: len(path) + len(data) + overhead}
 	v, err := s.do(ctx, r, func() (v reply, err error) {
@@ -77,7 +77,7 @@ func (s *Session) Get(ctx context.Context, path string) ([]byte, zk.Stat, error)
 func (s *Session) Exists(ctx context.Context, path string) (zk.Stat, bool, error) {
 	v, err := s.do(ctx, s.read(zk.KindExists, path), func() (reply, error) {
 		found, st, err := s.conn.Exists(path)
-		found = found && err == nil // the library says true with any error but NoNode
+		found = found && err == nil // the library returns true with any error but NoNode
 		return reply{found: found, stat: foundStat(found, st)}, err
 	})
 	return v.stat, v.found, err
@@ -107,7 +107,7 @@ func (s *Session) GetW(ctx context.Context, path string) ([]byte, zk.Stat, *zk.W
 	return v.data, v.stat, v.watch, err
 }
 
-// ExistsW is Exists, and arms a watch also when the znode is missing.
+// ExistsW is Exists, and arms a watch even if the znode is missing.
 func (s *Session) ExistsW(ctx context.Context, path string) (zk.Stat, bool, *zk.Watch, error) {
 	defer s.watches.unreserve(path)
 	v, err := s.do(ctx, s.arming(zk.KindExists, path), func() (reply, error) {
@@ -146,13 +146,13 @@ func (s *Session) read(kind zk.Kind, path string) request {
 	return request{kind: kind, path: path, size: len(path) + overhead}
 }
 
-// arming describes a read that arms a watch. There must be room for the request in which the library arms all of them again
-// after a reconnect: if there is not, it drops that request, and the watches are silent forever. The caller must unreserve.
+// arming describes a read that arms a watch. There must be room for the request in which the library arms all watches again after a reconnect: if
+// there is not, it drops that request, and the watches stay silent forever. The caller must call unreserve.
 func (s *Session) arming(kind zk.Kind, path string) request {
 	return request{kind: kind, path: path, size: s.watches.reserve(path) + overhead}
 }
 
-// stat is the Stat of a reply without an error.
+// stat converts the Stat of a reply; zero if err is not nil.
 func stat(st *lib.Stat, err error) zk.Stat { return foundStat(err == nil, st) }
 
 func foundStat(found bool, st *lib.Stat) zk.Stat {

@@ -19,18 +19,16 @@ import (
 // Config says which ensemble to connect to.
 type Config struct {
 	Servers []string // host:port, at least one; without a port 2181
-	// Timeout is the session timeout to ask for; 0 asks for 10 s. The servers move it into their limits, usually 2 to 20 ticks of
-	// 2 s. Too short, and a pause of the garbage collector or of a server ends sessions; too long, and the znodes of a client
-	// that died are in the way for as long.
+	// Timeout is the session timeout to request; 0 requests 10 s. The servers bound it, usually to between 2 and 20 ticks of 2 s. If it is too short,
+	// a pause of the garbage collector or of a server ends sessions; if it is too long, the ephemeral znodes of a dead client remain as long.
 	Timeout time.Duration
-	// Seed decides the order in which the servers are tried and the pauses between attempts. Sessions should have different
-	// ones, or all of them use the same server first.
+	// Seed determines the order in which the servers are tried and the pauses between attempts. Sessions should have different seeds, or all of them use the same server first.
 	Seed uint64
-	// Digests are credentials of the scheme digest, USER:PASSWORD, that every connection presents.
+	// Digests are credentials of the digest scheme, USER:PASSWORD, that every connection presents.
 	Digests [][]byte
-	// Owners may do everything with what the session creates, and nobody else; none: everybody may.
+	// Owners are the only identities with access to what the session creates; if there are none, everybody has access.
 	Owners []zk.Identity
-	// Connect opens a connection; nil is TCP. TLS goes here.
+	// Connect opens a connection; nil means plain TCP. Use it for TLS.
 	Connect func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
@@ -39,32 +37,32 @@ type Session struct {
 	conn    *lib.Conn
 	hosts   *hosts
 	connect func(ctx context.Context, network, address string) (net.Conn, error)
-	auth    []native.Auth // the digests, as the own client presents them
+	auth    []native.Auth // the digests, as the native client presents them
 	asked   time.Duration
-	acl     []lib.ACL        // of what is created
-	ended   <-chan lib.Event // closed when the library's goroutines have ended
+	acl     []lib.ACL        // of created znodes
+	ended   <-chan lib.Event // closed when the library's goroutines have stopped
 
-	dialing    context.Context // ends with the session: not a caller's, but the library's dialling needs one
+	dialing    context.Context // ends with the session; not a caller's: the library's dialling needs one
 	stopDials  context.CancelFunc
 	watches    watches
 	zxids      zxids
 	buffer     atomic.Int64 // size of the library's buffer for requests
-	wantBuffer atomic.Int64 // size it shall have after the next write
+	wantBuffer atomic.Int64 // size that it should have after the next write
 
 	done      chan struct{}
-	connected atomic.Bool   // a copy of up being closed
+	connected atomic.Bool   // whether up is closed
 	granted   atomic.Int64  // the negotiated timeout
 	id        atomic.Int64  // set by the first handshake, then constant
-	shut      chan struct{} // closed when the library has ended
+	shut      chan struct{} // closed when the library has stopped
 	running   sync.WaitGroup
 	beside    background.Work
-	abandoned atomic.Int64 // calls whose caller has left; changed under mu
+	abandoned atomic.Int64 // calls whose caller has returned; changed with mu held
 	spare     atomic.Pointer[pending]
 	tap       atomic.Pointer[tap]
 	linked    atomic.Pointer[func(zk.Link, time.Time)]
 	sent      atomic.Int64          // bytes
 	received  atomic.Int64          // bytes
-	refused   atomic.Pointer[error] // why no connection could be opened, the last time
+	refused   atomic.Pointer[error] // why the last connection could not be opened
 	closeErr  error                 // written before shut is closed
 	clock     lease.Clock
 
@@ -72,14 +70,13 @@ type Session struct {
 	err     error
 	link    *link         // the newest connection
 	up      chan struct{} // closed while connected
-	cut     chan struct{} // closed while it is not, and when the session is over
+	cut     chan struct{} // closed while it is not connected, and when the session has ended
 	lease   lease.Lease   // on clock
 	telling *time.Timer   // closes the lease's channel; nil before the first connection
 	settled chan struct{} // closed when abandoned is 0 again; nil unless somebody waits
 }
 
-// Dial opens a session: it returns when a server has granted one, or at most a second after ctx ended. ctx has no meaning for the
-// session after that.
+// Dial opens a session: it returns when a server has granted one, or at most a second after ctx ended. The session does not use ctx afterwards.
 func Dial(ctx context.Context, cfg Config) (*Session, error) {
 	if len(cfg.Servers) == 0 {
 		return nil, fmt.Errorf("dial: no servers: %w", zk.ErrBadArguments)
@@ -155,13 +152,13 @@ func (s *Session) Server() string {
 // ID is the session's number.
 func (s *Session) ID() int64 { return s.id.Load() }
 
-// Timeout is the one that the server granted at the last handshake.
+// Timeout is the timeout that the server granted at the last handshake.
 func (s *Session) Timeout() time.Duration { return time.Duration(s.granted.Load()) }
 
-// Done is closed when the session is over.
+// Done is closed when the session has ended.
 func (s *Session) Done() <-chan struct{} { return s.done }
 
-// Err says why the session is over, nil while it lives.
+// Err returns why the session has ended, nil while it is alive.
 func (s *Session) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -175,7 +172,7 @@ func (s *Session) Lease() <-chan struct{} {
 	return s.lease.Check(s.clock.Now())
 }
 
-// extend notes that the server has answered, on l, a request that was sent at sent.
+// extend notes that the server has answered, on l, a request that was sent at time sent.
 func (s *Session) extend(l *link, sent time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -190,8 +187,8 @@ func (s *Session) extend(l *link, sent time.Duration) {
 	}
 }
 
-// tell closes the channel of a lease that is over, and otherwise comes again when it will be: one timer for a session, which goes off as
-// often as its lease is long. Called when that may be, on a timer of its own.
+// tell closes the channel of a lease that has ended, and otherwise schedules itself for when it will: each session has one timer, which fires once
+// per lease. It is called by that timer.
 func (s *Session) tell() {
 	now := s.clock.Now()
 	s.mu.Lock()
@@ -201,18 +198,18 @@ func (s *Session) tell() {
 	}
 }
 
-// Leaks is what the library could not give back.
+// Leaks counts what the library could not release.
 type Leaks struct {
-	Calls   int // abandoned by their callers and not answered yet
-	Watches int // stopped, and still held by the library and the server
+	Calls   int // abandoned by their callers and not yet answered
+	Watches int // stopped, but still held by the library and the server
 }
 
-// Leaks counts them now. Both are 0 after Close.
+// Leaks returns the current counts. Both are 0 after Close.
 func (s *Session) Leaks() Leaks {
 	return Leaks{Calls: int(s.abandoned.Load()), Watches: s.watches.leaked()}
 }
 
-// event is the library's callback. It runs in the library's goroutines: it must not block nor call the library.
+// event is the library's callback. It runs in the library's goroutines: it must neither block nor call the library.
 func (s *Session) event(e lib.Event) {
 	switch {
 	case e.Type > 0:
@@ -229,7 +226,7 @@ func (s *Session) event(e lib.Event) {
 	}
 }
 
-// eventZxid is the zxid of the event that the library is handing on, in the goroutine that has read it from the newest link.
+// eventZxid is the zxid of the event that the library is delivering, in the goroutine that has read it from the newest link.
 func (s *Session) eventZxid() int64 {
 	s.mu.Lock()
 	l := s.link
@@ -237,7 +234,7 @@ func (s *Session) eventZxid() int64 {
 	return max(l.wire.events, 0)
 }
 
-// use makes l the newest connection, unless the session is over.
+// use makes l the newest connection, unless the session has ended.
 func (s *Session) use(l *link) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -273,7 +270,7 @@ func (s *Session) connectedTo() {
 	s.tellLink(zk.LinkMade)
 }
 
-// down notes that a connection is gone: l, or whichever it was.
+// down notes that a connection was lost: l, or if l is nil the current one.
 func (s *Session) down(l *link) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -304,7 +301,7 @@ func (s *Session) connection(ctx context.Context) error {
 	return nil
 }
 
-// end makes the session over because of err, once, and shuts the library down in the background.
+// end ends the session because of err, once, and shuts the library down in the background.
 func (s *Session) end(err error) {
 	s.mu.Lock()
 	if s.err != nil {
@@ -329,7 +326,7 @@ func (s *Session) end(err error) {
 	go s.shutDown(wasUp && err == zk.ErrClosed)
 }
 
-// shutDown ends the library's goroutines. live says that a server is there to close the session.
+// shutDown stops the library's goroutines. live says that a server is connected and can close the session.
 func (s *Session) shutDown(live bool) {
 	s.conn.Close() // waits a second for the server's answer
 	s.stopDials()
@@ -341,17 +338,17 @@ func (s *Session) shutDown(live bool) {
 	}
 	for range s.ended {
 	}
-	if live && l.broken.Load() { // the library stops reading when it has the answer
+	if live && l.broken.Load() { // the library stops reading once it has the answer
 		s.closeErr = fmt.Errorf("close session 0x%x: %w", s.ID(), zk.ErrMaybeApplied)
 	}
 	close(s.shut)
 }
 
-// Go carries f out beside the callers of the session, and Close waits for its end.
+// Go runs f in the background; Close waits for it to return.
 func (s *Session) Go(f func()) { s.beside.Go(f) }
 
-// Close ends the session on the server and frees everything. It takes up to a second when the server does not answer, which is
-// ErrMaybeApplied, or is not connected: then nothing is sent, and the servers expire the session.
+// Close ends the session on the server and frees everything. If the server does not answer, Close takes up to a second and returns ErrMaybeApplied.
+// If no server is connected, nothing is sent, and the servers expire the session.
 func (s *Session) Close() error {
 	s.end(zk.ErrClosed)
 	s.beside.Wait()
@@ -361,7 +358,7 @@ func (s *Session) Close() error {
 	return s.closeErr
 }
 
-// spawn runs f in a goroutine that Close waits for; false, and f is not run, when the session is over.
+// spawn runs f in a goroutine that Close waits for. If the session has ended it returns false without running f.
 func (s *Session) spawn(f func()) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,21 +7,21 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// tap is what a session tells of its wire.
+// tap holds the callbacks that report what goes over the wire.
 type tap struct {
 	sent     func(zk.Kind, time.Time)
 	received func(time.Time)
 }
 
-// Tap implements zk.Tapped: it is told by what the library writes to the socket, and by the library's callback for each event.
+// Tap implements zk.Tapped: sent is called for what the library writes to the socket, received from the library's callback for events.
 func (s *Session) Tap(sent func(zk.Kind, time.Time), received func(time.Time)) {
 	s.tap.Store(&tap{sent, received})
 }
 
-// OnLink has what happens to the connection told, as [zk.OnLink] says.
+// OnLink has told called with what happens to the connection; see [zk.OnLink].
 func (s *Session) OnLink(told func(zk.Link, time.Time)) { s.linked.Store(&told) }
 
-// Traffic is what has gone over the connections of the session, as [zk.TrafficOf] says.
+// Traffic counts what has gone over the connections of the session; see [zk.TrafficOf].
 func (s *Session) Traffic() zk.Traffic {
 	return zk.Traffic{Sent: s.sent.Load(), Received: s.received.Load()}
 }
@@ -38,7 +38,7 @@ func (s *Session) tellReceived(at time.Time) {
 	}
 }
 
-// tellSent tells that a frame is about to be written: length, xid, type.
+// tellSent reports that a frame is about to be written: length, xid, type.
 func (l *link) tellSent(b []byte) {
 	handshake := !l.greeted
 	l.greeted = true

@@ -13,13 +13,13 @@ import (
 type watchKind uint8
 
 const (
-	dataWatch  watchKind = iota // GetW, and ExistsW of a znode that is there
+	dataWatch  watchKind = iota // GetW, and ExistsW of an existing znode
 	existWatch                  // ExistsW of a missing znode
 	childWatch                  // ChildrenW
 	watchKinds
 )
 
-// fires is the library's own table (Conn.notifyWatches): which watches an event of type t uses up.
+// fires is the library's own table (Conn.notifyWatches): which watches an event of type t consumes.
 func fires(t zk.EventType, kind watchKind) bool {
 	switch t {
 	case zk.EventCreated:
@@ -32,24 +32,22 @@ func fires(t zk.EventType, kind watchKind) bool {
 	return t == zk.EventDeleted
 }
 
-// watches mirrors the library's tables of watches, so that an event can be handed on in the library's callback.
+// watches mirrors the library's tables of watches, so that an event can be delivered in the library's callback.
 //
-// The callback comes before the library puts the event into the watch's own channel, and a watch is entered here only when
-// the library's call has returned. An event in between would be missed. Therefore a call announces its path first (ask); when
-// an event on the path has come between ask and arm, it is not known whether it came before or after the server armed the
-// watch, and the library's channel must tell.
+// The library calls the callback before it puts the event into the watch's own channel, and a watch is entered here only when the library's call has
+// returned. An event in between would be missed. Therefore a call announces its path first (ask). If an event on the path comes between ask and arm,
+// it is not known whether it came before or after the server armed the watch, and the library's channel must decide.
 type watches struct {
 	mu    sync.Mutex
 	paths map[string]*watched
 	over  error // why no watch is left
 
-	// What the paths take in the requests with which the library arms its watches again after a reconnect: of those that it
-	// holds, and of calls under way.
+	// The total length of the paths in the requests with which the library arms its watches again after a reconnect: of the watches that it holds, and of calls in flight.
 	bytes, reserved int
 }
 
 type watched struct {
-	asking  int    // calls under way that will arm a watch on the path
+	asking  int    // calls in flight that will arm a watch on the path
 	events  uint64 // on the path, since asking was last 0
 	armed   []armed
 	stopped [watchKinds]int // given up here, but still held by the library
@@ -60,7 +58,7 @@ type armed struct {
 	kind watchKind
 }
 
-// ask announces a call that arms a watch on path. Its result is for arm. Every ask is followed by one arm or one refuse.
+// ask announces a call that arms a watch on path. Its result is passed to arm. Every ask is followed by one arm or one refuse.
 func (t *watches) ask(path string) uint64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -73,7 +71,7 @@ func (t *watches) ask(path string) uint64 {
 	return p.events
 }
 
-// refuse takes back an ask whose call failed.
+// refuse cancels an ask whose call failed.
 func (t *watches) refuse(path string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -97,7 +95,7 @@ func (t *watches) tidy(path string, p *watched) {
 	}
 }
 
-// arm enters a watch, and reports false, without entering it, when an event came since ask returned before.
+// arm enters a watch. If an event came since ask returned before, it returns false without entering it.
 func (t *watches) arm(path string, kind watchKind, before uint64) (*zk.Watch, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -120,7 +118,7 @@ func (t *watches) arm(path string, kind watchKind, before uint64) (*zk.Watch, bo
 	return w, true
 }
 
-// fire hands on an event of the server.
+// fire delivers an event of the server.
 func (t *watches) fire(e zk.Event) {
 	for _, w := range t.take(e.Type, e.Path) {
 		w.Fire(e)
@@ -158,7 +156,7 @@ func (t *watches) take(typ zk.EventType, path string) []*zk.Watch {
 	return taken
 }
 
-// stop gives a watch up. The library and the server keep it.
+// stop drops a watch. The library and the server keep it.
 func (t *watches) stop(path string, w *zk.Watch) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -175,7 +173,7 @@ func (t *watches) stop(path string, w *zk.Watch) {
 	}
 }
 
-// end tells every watch that it is lost because of err, now and in future.
+// end tells every watch, present and future, that it is lost because of err.
 func (t *watches) end(err error) {
 	t.mu.Lock()
 	t.over = err
@@ -208,8 +206,8 @@ func (t *watches) leaked() int {
 	return n
 }
 
-// reserve counts the path of a watch that is about to be armed, and returns the size of the largest request that the library may
-// make to arm its watches again: it splits them into requests of 128 KiB.
+// reserve counts the path of a watch that is about to be armed, and returns the size of the largest request that the library may make to arm its
+// watches again: it splits them into requests of 128 KiB.
 func (t *watches) reserve(path string) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -218,7 +216,7 @@ func (t *watches) reserve(path string) int {
 	return max(min(t.bytes+t.reserved, limit), len(path))
 }
 
-// unreserve ends the reservation; a watch that was armed has been counted by arm.
+// unreserve ends the reservation; arm has already counted a watch that was armed.
 func (t *watches) unreserve(path string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -229,7 +227,7 @@ func lostEvent(path string, err error) zk.Event {
 	return zk.Event{Type: zk.EventLost, Path: path, At: time.Now(), Err: err}
 }
 
-// watch makes the Watch of a call that has just armed one; the library's own channel for it is ch.
+// watch creates the Watch of a call that has just armed one; ch is the library's own channel for it.
 func (s *Session) watch(path string, kind watchKind, before uint64, ch <-chan lib.Event) *zk.Watch {
 	w, certain := s.watches.arm(path, kind, before)
 	if certain {
@@ -241,7 +239,7 @@ func (s *Session) watch(path string, kind watchKind, before uint64, ch <-chan li
 		select {
 		case e := <-ch:
 			if e.Err != nil || e.Type < 0 {
-				<-s.done // the library voids its watches only at the end of the session
+				<-s.done // the library drops its watches only at the end of the session
 				w.Fire(lostEvent(path, s.Err()))
 				return
 			}

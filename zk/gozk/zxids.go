@@ -9,9 +9,9 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// zxids are the zxids of replies, which the library keeps to itself. A link reads them off the wire, where a reply comes in its
-// request's turn. Which call of the library a request belongs to is told by its operation and its path: of two calls under way that
-// agree in both neither learns a zxid.
+// zxids finds the zxids of replies, which the library does not expose. A link reads them off the wire, where replies come in the order of the
+// requests. The call that a request belongs to is identified by operation and path: of two concurrent calls that agree in both, neither learns its
+// zxid.
 type zxids struct {
 	mu    sync.Mutex
 	calls map[asked]*heard
@@ -23,12 +23,12 @@ type asked struct {
 }
 
 type heard struct {
-	calls int // under way
+	calls int // in flight
 	mixed bool
 	zxid  int64
 }
 
-// expect announces a call. What it returns is called after the library has answered, and tells the zxid, or 0.
+// expect announces a call. The returned function is to be called after the library has answered, and returns the zxid, or 0.
 func (z *zxids) expect(a asked) func() int64 {
 	z.mu.Lock()
 	defer z.mu.Unlock()
@@ -61,7 +61,7 @@ func (z *zxids) answer(a asked, zxid int64) {
 	}
 }
 
-// kinds are the operations whose replies are of interest. The library makes no others of them.
+// kinds are the operations whose replies matter. The library sends none of them on its own.
 var kinds = map[jute.Op]zk.Kind{
 	jute.OpCreate: zk.KindCreate, jute.OpCreateContainer: zk.KindCreate, jute.OpDelete: zk.KindDelete, jute.OpExists: zk.KindExists,
 	jute.OpGetData: zk.KindGet, jute.OpSetData: zk.KindSet, jute.OpSync: zk.KindSync, jute.OpGetChildren2: zk.KindChildren,
@@ -71,17 +71,17 @@ var kinds = map[jute.Op]zk.Kind{
 // wire follows the frames of one connection after its handshake. The library writes in one goroutine and reads in another.
 type wire struct {
 	z *zxids
-	// answered is told of each reply, with the time when its request was sent, or without one when that is not known.
+	// answered is called for each reply, with the time when its request was sent, if that is known.
 	answered func(sent time.Duration, known bool)
 
 	mu   sync.Mutex
-	sent []onWire // without a reply, in the order of the wire
+	sent []onWire // without a reply, in wire order
 
-	// Of the goroutine that reads.
+	// Used only by the goroutine that reads.
 	head   [20]byte // length, xid, zxid and error of the frame that is being read
 	have   int      // bytes of head
-	rest   int      // bytes of the frame behind head that have not come
-	events int64    // the zxid of the last event; at most 0: the server does not tell
+	rest   int      // bytes of the frame after head that have not been read
+	events int64    // the zxid of the last event; 0 or less if the server does not send it
 }
 
 type onWire struct {
@@ -90,8 +90,8 @@ type onWire struct {
 	asked
 }
 
-// wrote takes one whole frame that is about to be sent: length, xid, operation, and a path where there is one. The library's own
-// requests, pings above all, have an xid below 0.
+// wrote processes one whole frame that is about to be sent: length, xid, operation, and the path, if there is one. The library's own requests, mainly
+// pings, have a negative xid.
 func (w *wire) wrote(b []byte, now time.Duration) {
 	if len(b) < jute.RequestHeader {
 		return
@@ -111,7 +111,7 @@ func (w *wire) wrote(b []byte, now time.Duration) {
 	w.sent = append(w.sent, r)
 }
 
-// read takes what has come, in pieces of any size.
+// read processes what has been read, in pieces of any size.
 func (w *wire) read(b []byte) {
 	for len(b) > 0 {
 		if w.rest > 0 {
@@ -132,7 +132,7 @@ func (w *wire) read(b []byte) {
 }
 
 func (w *wire) reply(r jute.Reply) {
-	if r.Xid == jute.XidNotification { // nobody asked for it
+	if r.Xid == jute.XidNotification { // unsolicited
 		w.events = r.Zxid
 		return
 	}
@@ -144,7 +144,7 @@ func (w *wire) reply(r jute.Reply) {
 		w.sent = slices.Delete(w.sent, i, i+1)
 	}
 	w.mu.Unlock()
-	// Credentials are dealt with before the server notes a sign of life.
+	// Credentials are handled before the server notes a sign of life.
 	w.answered(of.sent, i >= 0 && r.Xid != jute.XidAuth && r.Code != jute.CodeExpired && r.Code != jute.CodeMoved)
 	if r.Xid >= 0 {
 		w.z.answer(of.asked, r.Zxid)

@@ -13,33 +13,32 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// DialConfig is what a test of the suite asks of the session it dials.
+// DialConfig is what a test of the suite requires of the session it dials.
 type DialConfig struct {
-	Timeout time.Duration // session timeout to ask for; the server may grant another
+	Timeout time.Duration // session timeout to request; the server may grant another
 }
 
-// Powers says what the harness can cause and what the engine can do beyond the interface. Tests that need a power which is
-// not there are left out.
+// Powers says what the harness can cause and what the engine can do beyond the interface. Tests that need something missing are skipped.
 type Powers struct {
 	// Expire ends the session on the servers while its client is running: through a second connection with the session's
 	// id and password, or by cutting the session off for longer than its timeout and letting it back.
 	Expire func(zk.Session)
-	// Disconnect cuts the session's connection and keeps new ones from being made until Reconnect lets them. Both or neither.
+	// Disconnect cuts the session's connection and prevents new ones until Reconnect allows them. Both or neither.
 	Disconnect, Reconnect func(zk.Session)
 	// Persistent: the session is a zk.PersistentWatcher and the server knows addWatch.
 	Persistent bool
 	// Create2: Created.Czxid and, of a create in a Multi, OpResult.Stat.Czxid are filled in. (Servers answer a create in a
 	// Multi with its path alone; its czxid is the zxid of the reply.)
 	Create2 bool
-	// EventZxids: events tell the zxid of their change (servers from 3.9 on).
+	// EventZxids: events carry the zxid of their change (servers from 3.9 on).
 	EventZxids bool
-	// ServerWatches, if not nil, counts the watches that the servers hold below a path, and Watch.Stop takes them off.
+	// ServerWatches, if not nil, counts the watches that the servers hold below a path, and Watch.Stop removes them.
 	ServerWatches func(path string) int
 }
 
-// Conformance tests that the sessions which dial opens do what zk.Session promises. It works on real servers too: everything
-// happens under a root of its own, which it removes. dial must fail the test when it cannot connect; the suite closes what
-// was dialled. Goroutines are counted back to where they were before each test.
+// Conformance tests that the sessions opened by dial do what zk.Session promises. It also works on real servers: everything happens under a root of
+// its own, which it removes. dial must fail the test if it cannot connect; the suite closes what was dialled. After each test, the number of
+// goroutines must return to what it was before.
 //
 // The suite asserts orders and outcomes, never times; Patience bounds how long it waits for what must come.
 func Conformance(t *testing.T, dial func(t *testing.T, cfg DialConfig) zk.Session, powers Powers) {
@@ -79,8 +78,8 @@ func (p promise) test(t *testing.T, dial func(*testing.T, DialConfig) zk.Session
 	p.check(pr)
 }
 
-// settle waits until the goroutines of the test have gone. In a bubble the deadline comes at once, and the runtime may just then run a
-// finalizer, which NumGoroutine counts: a goroutine that is left must be on the stacks too.
+// settle waits until the goroutines of the test have ended. In a bubble the deadline comes at once, and the runtime may happen to run a finalizer,
+// which NumGoroutine counts: so a remaining goroutine must also be visible in the stacks.
 func settle(t *testing.T, base int) {
 	deadline := time.Now().Add(Patience)
 	for runtime.NumGoroutine() > base {
@@ -231,7 +230,7 @@ func (p *probe) loses(w *zk.Watch, want error) {
 	}
 }
 
-// silent asserts that a watch has told nothing by now. Call it after something later has arrived in the same session.
+// silent asserts that a watch has not fired by now. Call it after something later has arrived in the same session.
 func (p *probe) silent(w *zk.Watch) {
 	p.Helper()
 	select {

@@ -11,23 +11,23 @@ import (
 
 // Config describes an ensemble. The zero value is one without latency.
 type Config struct {
-	// Timeout is the session timeout that Dial grants, 10 s if 0. Too low, and a short partition expires sessions; too high,
-	// and a test in real time waits long for an expiry.
+	// Timeout is the session timeout that Dial grants, 10 s if 0. If it is too low, a short partition expires sessions; if it is too high, a test in
+	// real time waits long for an expiry.
 	Timeout time.Duration
-	// OpLatency is the time from a call to its reply; the server applies the operation halfway. 0 is at once.
+	// OpLatency is the time from a call to its reply; the server applies the operation halfway. 0 means no delay.
 	OpLatency time.Duration
 	// EventLatency is the time from a change to the arrival of its event. Whatever it is, events and replies of one session
 	// arrive in the order in which its server sent them, so a late event delays the replies behind it.
 	EventLatency time.Duration
-	// Before39 has events carry no zxid, as those of servers before 3.9 do.
+	// Before39 makes events carry no zxid, as with servers before 3.9.
 	Before39 bool
 	// Hook runs before and after every operation; see Hook. Nil for none.
 	Hook Hook
-	// Created is told the path of each znode that is made, while the ensemble is locked: it must not call it. Nil for none.
+	// Created is called with the path of each znode that is created, while the ensemble is locked: it must not call the ensemble. Nil for none.
 	Created func(path string)
 }
 
-// Ensemble is a ZooKeeper service in memory. Its methods may be called from many goroutines.
+// Ensemble is a ZooKeeper service in memory. It is safe for concurrent use.
 //
 // Trace hooks of zk.Observe run while the ensemble is locked and must not call it.
 type Ensemble struct {
@@ -45,7 +45,7 @@ type Ensemble struct {
 	counts   Counts
 }
 
-// New makes an ensemble that holds nothing but the znodes of the system.
+// New creates an ensemble that contains only the system znodes.
 func New(cfg Config) *Ensemble {
 	if cfg.Timeout == 0 {
 		cfg.Timeout = 10 * time.Second
@@ -70,8 +70,8 @@ func (e *Ensemble) DialTimeout(timeout time.Duration) *Session {
 	return s
 }
 
-// Expire ends a session on the servers, whatever its client does. A connected client learns it at once; one that is
-// disconnected learns it when it is connected again, like every ZooKeeper client.
+// Expire ends a session on the servers, whatever its client does. A connected client learns of it immediately; a disconnected one when it reconnects,
+// like every ZooKeeper client.
 func (e *Ensemble) Expire(s zk.Session) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -89,10 +89,9 @@ func (e *Ensemble) expire(s *Session) {
 	}
 }
 
-// Disconnect cuts the connection of a session until Reconnect. Its client knows at once: requests that have not arrived at
-// the server are lost, the ones that have are carried out; the writes among both fail with zk.ErrMaybeApplied, the reads are
-// sent again. The server expires the session when its timeout has passed without a Reconnect. It does nothing to a session
-// that is disconnected or over; a frozen one learns of it from Thaw.
+// Disconnect cuts the connection of a session until Reconnect. Its client knows immediately: requests that have not arrived at the server are lost,
+// those that have are carried out; the writes among both fail with zk.ErrMaybeApplied, the reads are resent. The server expires the session when its
+// timeout has passed without a Reconnect. It does nothing to a session that is disconnected or has ended; a frozen one learns of it from Thaw.
 func (e *Ensemble) Disconnect(s zk.Session) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -111,9 +110,8 @@ func (e *Ensemble) disconnect(s *Session) {
 	s.drop()
 }
 
-// Reconnect gives a session its connection back: if it has expired it learns so, otherwise its watches are armed again and
-// tell what they have missed. Requests of the old connection that a Hook still holds up are not carried out any more. It does nothing to
-// a frozen session.
+// Reconnect restores the connection of a session: if the session has expired it learns so, otherwise its watches are armed again and report what they
+// have missed. Requests of the old connection that a Hook still delays are no longer carried out. It does nothing to a frozen session.
 func (e *Ensemble) Reconnect(s zk.Session) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -125,7 +123,7 @@ func (e *Ensemble) reconnect(s *Session) {
 		return
 	}
 	if s.connected && (s.lanes[ToServer].silent || s.lanes[ToClient].silent) {
-		s.drop() // what was lost meanwhile cannot come any more: the old connection is of no use
+		s.drop() // what was lost cannot arrive any more: the old connection is useless
 	}
 	if s.connected {
 		return
@@ -162,8 +160,8 @@ func (e *Ensemble) session(s zk.Session) *Session {
 	}
 }
 
-// item is something that happens at a moment. Timers of one moment run in no certain order, so each of them only drains the
-// agenda, which keeps the order in which things were filed.
+// item is something that happens at a given time. Timers for the same time run in no particular order, so each of them only drains the agenda, which
+// keeps the order in which items were filed.
 type item struct {
 	due   time.Time
 	order int
@@ -186,7 +184,7 @@ func (a *agenda) Pop() any {
 	return x
 }
 
-// after has do called, with the ensemble locked, when d has passed.
+// after has do called, with the ensemble locked, after d.
 func (e *Ensemble) after(d time.Duration, do func()) {
 	e.filed++
 	heap.Push(&e.agenda, item{due: time.Now().Add(d), order: e.filed, do: do})

@@ -8,7 +8,7 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// Znode is what Tree tells of a znode.
+// Znode is what Tree reports about a znode.
 type Znode struct {
 	Data      []byte
 	Stat      zk.Stat
@@ -49,8 +49,8 @@ type Armed struct {
 	Type    string // data, child, persistent or recursive
 }
 
-// Watches returns the watches that the servers hold, by session, type and path: what zk_watch_count counts. Many callers of
-// one session that wait for the same thing are one watch.
+// Watches returns the watches that the servers hold, by session, type and path: what zk_watch_count counts. Several callers in one session that wait
+// for the same thing are one watch.
 func (e *Ensemble) Watches() []Armed {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -107,8 +107,8 @@ func (e *Ensemble) SetSequence(path string, next int32) {
 	n.creates = next
 }
 
-// ReapContainers deletes the containers that have had children and have none, as a server does about every minute, and
-// returns their paths. A container that becomes empty by it is left for the next time.
+// ReapContainers deletes the containers that have had children and have none left, as a server does about every minute, and returns their paths. A
+// container that becomes empty in the process is left for the next call.
 func (e *Ensemble) ReapContainers() []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()

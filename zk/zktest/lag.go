@@ -7,13 +7,13 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// UntilSync as a lag is one without end.
+// UntilSync as a lag is unlimited.
 const UntilSync time.Duration = math.MaxInt64
 
-// Lag puts the session on a server that lags: from a change on that another session makes, its reads, and the watches with
-// them, know nothing new until the session calls Sync, writes something itself (the reply to a write comes when the session's
-// server has applied it), is connected again, or until lag has passed. Then its server has everything, and falls behind with
-// the next change. The changes that it learns late fire its watches late, in order. 0 puts it on a server that does not lag.
+// Lag puts the session on a server that lags: from the next change by another session on, its reads, and the watches armed with them, see nothing new
+// until the session calls Sync, writes something itself (the reply to a write comes when the session's server has applied it), reconnects, or until
+// lag has passed. Then its server has caught up, and falls behind with the next change. Changes that it learns of late fire its watches late, in
+// order. 0 puts it on a server that does not lag.
 func (e *Ensemble) Lag(session zk.Session, lag time.Duration) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -23,7 +23,7 @@ func (e *Ensemble) Lag(session zk.Session, lag time.Duration) {
 	}
 }
 
-// freezeViews keeps what lagging servers know, before the next change. Servers that stop at the same zxid share the copy.
+// freezeViews preserves what lagging servers know, before the next change. Servers that stop at the same zxid share the copy.
 func (e *Ensemble) freezeViews() {
 	var view tree
 	for _, s := range e.sessions {
@@ -46,7 +46,7 @@ func (e *Ensemble) freezeViews() {
 	}
 }
 
-// knows is the last zxid that the session's server has applied.
+// knows returns the last zxid that the session's server has applied.
 func (s *Session) knows() int64 {
 	if s.view != nil {
 		return s.viewZxid

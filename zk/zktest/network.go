@@ -32,8 +32,8 @@ func (l *lane) due(latency time.Duration) time.Duration {
 	return l.last.Sub(now)
 }
 
-// Delay has everything in one direction of a session's connection, pings and their replies too, arrive later by that much, also after a
-// Reconnect, until the next Delay; 0 ends it. Delay of what the server sends is how a server is seen that is slow to answer.
+// Delay makes everything in one direction of a session's connection, including pings and their replies, arrive later by that much, even after a
+// Reconnect, until the next Delay; 0 ends it. Delaying what the server sends makes a server that is slow to answer.
 func (e *Ensemble) Delay(session zk.Session, d Direction, by time.Duration) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -42,9 +42,8 @@ func (e *Ensemble) Delay(session zk.Session, d Direction, by time.Duration) {
 	s.settle()
 }
 
-// Silence loses what is sent in the directions, and what is on its way, until Reconnect. Its client notices when no reply has come for
-// two thirds of the timeout, its server when no request has come for the whole of it. It does nothing to a session that is disconnected
-// or over.
+// Silence loses what is sent in the given directions, and what is in flight, until Reconnect. Its client notices when no reply has come for two
+// thirds of the timeout, its server when no request has come for the whole of it. It does nothing to a session that is disconnected or has ended.
 func (e *Ensemble) Silence(session zk.Session, directions ...Direction) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -61,8 +60,8 @@ func (e *Ensemble) Silence(session zk.Session, directions ...Direction) {
 // Partition is Silence in both directions.
 func (e *Ensemble) Partition(s zk.Session) { e.Silence(s, ToServer, ToClient) }
 
-// Freeze stops the process of a session, as SIGSTOP does, until Thaw: nothing reaches the session, it sends nothing, its timers do not
-// tell; calls wait. Servers and network go on. Of the caller's own goroutines, those that wait for the session stand still with it.
+// Freeze stops the process of a session, as SIGSTOP does, until Thaw: nothing reaches the session, it sends nothing, its timers do not fire, calls
+// block. Servers and network continue. Of the caller's own goroutines, those that wait for the session are stopped with it.
 func (e *Ensemble) Freeze(session zk.Session) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -73,7 +72,7 @@ func (e *Ensemble) Freeze(session zk.Session) {
 	}
 }
 
-// Thaw lets the process go on. What has come for it arrives at once; its timers tell in the next moment, and not before Thaw returns.
+// Thaw continues the process. Whatever has come for it arrives immediately; its timers fire in the next moment, and not before Thaw returns.
 func (e *Ensemble) Thaw(session zk.Session) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -90,15 +89,15 @@ func (e *Ensemble) Thaw(session zk.Session) {
 	e.after(0, func() { s.settle() })
 }
 
-// settle follows a change of the connection.
+// settle handles a change of the connection.
 //
-// While nothing is wrong with it, the session needs no heartbeat: its server hears it all the time, and its lease is a whole one whenever
-// somebody asks. While something is, pings, their replies, the lease and the expiry are played as they happen, from a last ping that was
-// heard and answered in the moment of the change.
+// While nothing is wrong with it, the session needs no heartbeat: its server hears it all the time, and its lease is full whenever somebody asks.
+// While something is wrong, pings, their replies, the lease and the expiry are simulated as they happen, starting from a last ping that was heard and
+// answered at the moment of the change.
 func (s *Session) settle() {
 	now := s.ens.now()
 	strained := !s.connected || s.frozen
-	var late time.Duration // what was delayed and is still on its way
+	var late time.Duration // what was delayed and is still in flight
 	for _, l := range s.lanes {
 		strained = strained || l.silent || l.delay > 0
 		late = max(late, time.Until(l.last))
@@ -132,7 +131,7 @@ func (s *Session) extend(sent time.Duration) {
 	}
 }
 
-// later has do called in d, unless the connection changes before.
+// later has do called after d, unless the connection changes first.
 func (s *Session) later(d time.Duration, do func()) {
 	spell := s.spell
 	s.ens.after(max(d, 0), func() {
@@ -142,7 +141,7 @@ func (s *Session) later(d time.Duration, do func()) {
 	})
 }
 
-// keepLease is the client's timer of the lease.
+// keepLease is the client's timer for the lease.
 func (s *Session) keepLease() {
 	if s.frozen || !s.lease.Open() {
 		return
@@ -153,7 +152,7 @@ func (s *Session) keepLease() {
 	})
 }
 
-// keepAlive is the client's timer of pings and of silence.
+// keepAlive is the client's timer for pings and for silence.
 func (s *Session) keepAlive() {
 	if s.frozen || !s.connected || s.err != nil {
 		return
@@ -180,7 +179,7 @@ func (s *Session) ping() {
 	})
 }
 
-// keepSession is the server's timer of the session. A server that has expired a session closes its connection.
+// keepSession is the server's timer for the session. A server that has expired a session closes its connection.
 func (s *Session) keepSession() {
 	if s.removed {
 		return
@@ -196,7 +195,7 @@ func (s *Session) keepSession() {
 	}
 }
 
-// drop is the moment when the client knows that its connection is gone, if it is not already.
+// drop is called when the client learns that its connection is gone, unless it already has.
 func (s *Session) drop() {
 	if !s.connected || s.err != nil {
 		return

@@ -9,7 +9,7 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// request is one operation on its way: sent, arrived, applied, answered.
+// request is one operation in flight: sent, arrived, applied, answered.
 type request struct {
 	s     *Session
 	kind  zk.Kind
@@ -43,7 +43,7 @@ var errLost = errors.New("connection lost")
 
 func (r *request) write() bool { return len(r.ops) > 0 || r.kind == zk.KindMulti }
 
-// call sends a request and waits for its reply. A read whose connection breaks is sent again.
+// call sends a request and waits for its reply. A read whose connection breaks is resent.
 func (s *Session) call(ctx context.Context, kind zk.Kind, path string, watch bool, ops ...zk.Op) (result, error) {
 	for {
 		r := &request{s: s, kind: kind, path: path, watch: watch, ops: ops, done: make(chan result, 1)}
@@ -100,7 +100,7 @@ func (s *Session) send(ctx context.Context, r *request) error {
 	}
 }
 
-// await waits for the reply. A write that is given up is on its way all the same.
+// await waits for the reply. A write that is abandoned stays in flight.
 func (r *request) await(ctx context.Context) (result, error) {
 	select {
 	case res := <-r.done:
@@ -126,7 +126,7 @@ func (r *request) await(ctx context.Context) (result, error) {
 	return result{}, ctx.Err()
 }
 
-// arrive is the moment when the request reaches the server.
+// arrive is called when the request reaches the server.
 func (r *request) arrive() {
 	s := r.s
 	if !slices.Contains(s.pending, r) || !s.open(ToServer, r.conn) { // lost on the way
@@ -153,8 +153,8 @@ func (r *request) arrive() {
 	}
 }
 
-// apply carries the request out on the server. It reports false for a request that a server would not take any more: its
-// session has ended or has moved on to another connection, or it is a read that nobody can hear the answer of.
+// apply carries out the request on the server. It returns false for a request that a server would no longer accept: its session has ended or has
+// moved on to another connection, or it is a read whose answer nobody can receive.
 func (r *request) apply() bool {
 	s, e := r.s, r.s.ens
 	if s.removed || s.conn != r.conn || !s.connected && !r.write() {
@@ -192,7 +192,7 @@ func (r *request) transact() {
 	e.fire(fires)
 }
 
-// read answers a read from what the session's server knows, and arms the watch in the same moment.
+// read answers a read from what the session's server knows, and arms the watch atomically with it.
 func (r *request) read() {
 	t := r.s.ens.tree
 	if r.s.view != nil {
@@ -225,13 +225,13 @@ func (r *request) read() {
 	}
 }
 
-// reply sends the answer back over the connection the request came on.
+// reply sends the answer over the connection that the request came on.
 func (r *request) reply() {
 	latency := r.s.ens.cfg.OpLatency
 	r.s.wire(latency-latency/2, r.finish)
 }
 
-// finish is the moment when the reply arrives.
+// finish is called when the reply arrives.
 func (r *request) finish() {
 	s := r.s
 	if !slices.Contains(s.pending, r) {
@@ -259,8 +259,7 @@ func (r *request) unwatch() {
 	r.res.watch, r.res.stream = nil, nil
 }
 
-// wire delivers something to the session over its present connection: in order, and not at all if the connection is gone by
-// then.
+// wire delivers something to the session over its present connection: in order, and not at all if the connection is gone by then.
 func (s *Session) wire(latency time.Duration, deliver func()) {
 	conn := s.conn
 	arrive := func() {
@@ -289,8 +288,7 @@ func (s *Session) wire(latency time.Duration, deliver func()) {
 	})
 }
 
-// failPending answers everything that is on its way when the connection is lost (errLost) or the session over. A write may
-// have been applied, whatever the cause.
+// failPending fails everything in flight when the connection is lost (errLost) or the session has ended. A write may have been applied in either case.
 func (s *Session) failPending(cause error) {
 	pending := s.pending
 	s.pending = nil

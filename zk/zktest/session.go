@@ -44,11 +44,11 @@ type Session struct {
 	// The server's side.
 	removed  bool          // closed or expired: the ephemerals are gone
 	armed    armed         // the watches of the connection
-	arrived  chan struct{} // closed when the last request that arrived has been dealt with
+	arrived  chan struct{} // closed when the last request that arrived has been handled
 	lag      time.Duration
-	view     tree // what a lagging server knows; nil if it knows everything
+	view     tree // what a lagging server knows; nil if it is up to date
 	viewZxid int64
-	backlog  []trigger // changes that it does not know
+	backlog  []trigger // changes that it does not know yet
 }
 
 var (
@@ -60,14 +60,14 @@ var (
 // ID is the session's number.
 func (s *Session) ID() int64 { return s.id }
 
-// OnLink has what happens to the connection told, as [zk.OnLink] says.
+// OnLink has told called with what happens to the connection; see [zk.OnLink].
 func (s *Session) OnLink(told func(zk.Link, time.Time)) {
 	s.ens.mu.Lock()
 	defer s.ens.mu.Unlock()
 	s.linked = told
 }
 
-// tellLink tells what happens to the connection. Called with Ensemble.mu held.
+// tellLink reports what happens to the connection. Called with Ensemble.mu held.
 func (s *Session) tellLink(what zk.Link) {
 	if s.linked != nil {
 		s.linked(what, time.Now())
@@ -137,7 +137,7 @@ func (s *Session) ChildrenW(ctx context.Context, path string) ([]string, zk.Stat
 	return r.names, r.stat, r.watch, err
 }
 
-// Multi carries out all ops or none. The ops before the one that failed have no error, the ones behind it ErrRolledBack.
+// Multi carries out all ops or none. The ops before the one that failed have no error, the ones after it ErrRolledBack.
 func (s *Session) Multi(ctx context.Context, ops ...zk.Op) ([]zk.OpResult, error) {
 	for _, op := range ops {
 		err := checkPath(op.Path)
@@ -195,14 +195,14 @@ func (s *Session) Lease() <-chan struct{} {
 	return s.lease.Check(now)
 }
 
-// Disconnected is closed while the session has no connection, and when it is over.
+// Disconnected is closed while the session has no connection, and when it has ended.
 func (s *Session) Disconnected() <-chan struct{} {
 	s.ens.mu.Lock()
 	defer s.ens.mu.Unlock()
 	return s.down
 }
 
-// Crash ends the session as the death of its process does: the server expires it in its time.
+// Crash ends the session as the death of its process would: the server expires it after its timeout.
 func (s *Session) Crash() error {
 	defer s.beside.Wait()
 	s.ens.mu.Lock()
@@ -218,11 +218,10 @@ func (s *Session) Expire(context.Context) error {
 	return nil
 }
 
-// Go carries f out beside the callers of the session, and Close waits for its end.
+// Go runs f in the background; Close waits for it to return.
 func (s *Session) Go(f func()) { s.beside.Go(f) }
 
-// Close ends the session. When its client is disconnected the server cannot be told, and expires the session in its time: the error is
-// zk.ErrMaybeApplied.
+// Close ends the session. If its client is disconnected the server cannot be told, and expires the session after its timeout: the error is zk.ErrMaybeApplied.
 func (s *Session) Close() error {
 	defer s.beside.Wait()
 	s.ens.mu.Lock()

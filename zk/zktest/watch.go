@@ -18,8 +18,8 @@ func newArmed() armed {
 	return armed{map[string]struct{}{}, map[string]struct{}{}, map[string]struct{}{}, map[string]struct{}{}}
 }
 
-// match tells whether the connection gets an event, and takes the one-shot watches that it uses up. A connection with a data
-// and a child watch on a znode that is deleted gets one event for both (DataTree.deleteNode suppresses the second).
+// match reports whether the connection gets an event, and removes the one-shot watches that it uses up. A connection with both a data and a child
+// watch on a znode that is deleted gets one event for both (DataTree.deleteNode suppresses the second).
 func (a armed) match(t trigger) bool {
 	hit := take(a.persistent, t.path, false)
 	if t.typ == zk.EventChildrenChanged {
@@ -59,8 +59,7 @@ type waiting struct {
 	streams []*stream
 }
 
-// listener is one caller's watch. It hears of changes behind since, the zxid of the read that armed it: an event that was on
-// its way at that time belongs to those who waited before.
+// listener is one caller's watch. It gets changes after since, the zxid of the read that armed it: an event that was in flight at that time belongs to those who waited before.
 type listener struct {
 	*zk.Watch
 	since int64
@@ -81,13 +80,13 @@ func newWaiting() waiting {
 	return w
 }
 
-// emptied are the tables that an event empties for its path (ZKWatchManager.materialize).
+// emptied are the tables that an event clears for its path (ZKWatchManager.materialize).
 var emptied = map[zk.EventType][]table{
 	zk.EventCreated: {dataTable, existTable}, zk.EventDataChanged: {dataTable, existTable},
 	zk.EventDeleted: {dataTable, existTable, childTable}, zk.EventChildrenChanged: {childTable},
 }
 
-// deliver hands an event from the wire to everybody in the session that waits for it.
+// deliver delivers an event from the wire to everybody in the session that waits for it.
 func (w *waiting) deliver(e zk.Event, zxid int64) {
 	for _, tab := range emptied[e.Type] {
 		list := w.oneShot[tab][e.Path]
@@ -127,10 +126,10 @@ func (w *waiting) lose(err error) {
 	w.streams = nil
 }
 
-// untold is the zxid of what a session has missed while it had no connection: servers do not tell it.
+// untold is the zxid of what a session has missed while it had no connection: servers do not send it.
 const untold = math.MaxInt64
 
-// trigger shows one change to the session's server: the watch fires now, or, on a server that lags, when it has caught up.
+// trigger presents one change to the session's server: the watch fires now or, on a server that lags, when it has caught up.
 func (s *Session) trigger(t trigger) {
 	if s.view != nil {
 		s.backlog = append(s.backlog, t)
@@ -153,7 +152,7 @@ func (s *Session) notify(t trigger) {
 	})
 }
 
-// disarm drops the watches on the server: they live as long as their connection.
+// disarm drops the watches on the server: they live as long as the connection.
 func (s *Session) disarm() { s.armed = newArmed() }
 
 // arm puts a watch on the server.
@@ -165,7 +164,7 @@ func (s *Session) arm(tab table, path string) {
 	}
 }
 
-// listen makes the watch of one caller.
+// listen creates the watch of one caller.
 func (s *Session) listen(tab table, path string, since int64) *zk.Watch {
 	var w *zk.Watch
 	w = zk.NewWatch(func() {
@@ -178,7 +177,7 @@ func (s *Session) listen(tab table, path string, since int64) *zk.Watch {
 	return w
 }
 
-// forget takes a watch back, from the server too when nobody else in the session waits for the same thing.
+// forget removes a watch, from the server too if nobody else in the session waits for the same thing.
 func (s *Session) forget(tab table, path string, w *zk.Watch) {
 	lists := &s.waiting.oneShot
 	lists[tab][path] = slices.DeleteFunc(lists[tab][path], func(l listener) bool { return l.Watch == w })
@@ -193,9 +192,8 @@ func (s *Session) forget(tab table, path string, w *zk.Watch) {
 	}
 }
 
-// rearm is setWatches on a new connection (DataTree.setWatches): what changed since the last reply fires at once, the rest
-// is armed. A data watch whose znode was deleted and made again tells of changed data; an exists watch misses a znode that
-// came and went.
+// rearm is setWatches on a new connection (DataTree.setWatches): what changed since the last reply fires immediately, the rest is armed. A data watch
+// whose znode was deleted and recreated reports changed data; an exists watch misses a znode that came and went.
 func (s *Session) rearm() {
 	t := s.ens.tree
 	for tab, lists := range s.waiting.oneShot {
@@ -215,7 +213,7 @@ func (s *Session) rearm() {
 	}
 }
 
-// missed says what a watch has missed if the session has seen everything up to the zxid, 0 for nothing.
+// missed returns what a watch has missed if the session has seen everything up to the zxid, 0 for nothing.
 func missed(tab table, n *node, seen int64) zk.EventType {
 	switch {
 	case tab == existTable && n != nil:
@@ -232,7 +230,7 @@ func missed(tab table, n *node, seen int64) zk.EventType {
 	return 0
 }
 
-// follow makes a stream.
+// follow creates a stream.
 func (s *Session) follow(path string, recursive bool, since int64) *stream {
 	st := &stream{path: path, recursive: recursive, since: since}
 	st.Stream = zk.NewStream(func() {

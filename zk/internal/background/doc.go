@@ -1,3 +1,2 @@
-// Package background keeps account of what is carried out for a session beside its callers, so that closing it can wait for the end of
-// that.
+// Package background counts the functions that run in the background of a session, so that closing it can wait for them.
 package background

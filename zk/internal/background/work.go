@@ -2,7 +2,7 @@ package background
 
 import "sync"
 
-// Work counts the functions that run. The zero value is ready for use, from many goroutines.
+// Work counts running functions. The zero value is ready to use. It is safe for concurrent use.
 type Work struct {
 	mu      sync.Mutex
 	running int
@@ -10,8 +10,7 @@ type Work struct {
 	over    bool
 }
 
-// Go runs f in a goroutine of its own, also while Wait waits: then it is waited for too. After Wait it runs f before it returns, so that
-// nothing begins that nobody waits for.
+// Go runs f in its own goroutine; a Wait in progress waits for it too. Once Wait has returned, Go runs f synchronously instead, so that nothing starts that nobody waits for.
 func (w *Work) Go(f func()) {
 	w.mu.Lock()
 	if w.over {
@@ -35,7 +34,7 @@ func (w *Work) done() {
 	}
 }
 
-// Wait returns when no function runs. It may be called more than once.
+// Wait returns when no function is running. It may be called more than once.
 func (w *Work) Wait() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -11,23 +11,22 @@ import (
 	"strings"
 )
 
-// The errors of what a server sends.
+// Errors in what a server sends.
 var (
 	ErrChallenge = errors.New("the server's DIGEST-MD5 challenge is malformed")
 	ErrServer    = errors.New("the server does not prove that it knows the password")
 )
 
-// Credential is who authenticates, and for what.
+// Credential says who authenticates, and to what.
 type Credential struct {
 	User, Password string
 	URI            string // digest-uri: service/host
 }
 
-// maxToken bounds a token of the server, in bytes (RFC 2831 2.1.1: a challenge is shorter than 2048).
+// maxToken limits the length of a server's token, in bytes (RFC 2831 2.1.1: a challenge is shorter than 2048).
 const maxToken = 2048
 
-// Respond answers the challenge of a server (RFC 2831 2.1.2). cnonce is a nonce of the client's, fresh for each answer; proof is what the
-// server's next token has to be (2.1.3): see Proved.
+// Respond answers a server's challenge (RFC 2831 2.1.2). cnonce is a client nonce, new for each response; proof is what the server's next token must be (2.1.3): see Proved.
 func (c Credential) Respond(challenge []byte, cnonce string) (response, proof []byte, err error) {
 	said, err := parse(challenge)
 	if err != nil {
@@ -55,7 +54,7 @@ func (c Credential) Respond(challenge []byte, cnonce string) (response, proof []
 	return b.Bytes(), []byte("rspauth=" + digest(":"+c.URI)), nil
 }
 
-// Proved is nil when the server's last token is the proof.
+// Proved returns nil if the server's last token is the proof.
 func Proved(token, proof []byte) error {
 	if !hmac.Equal(bytes.TrimSpace(token), proof) {
 		return ErrServer
@@ -68,7 +67,7 @@ func sum(text string) string {
 	return hex.EncodeToString(h[:])
 }
 
-// latin1 is how names and passwords are hashed: in ISO 8859-1 if they can be written in it, and in UTF-8 otherwise (RFC 2831 2.1.2.1).
+// latin1 encodes names and passwords for hashing: in ISO 8859-1 if possible, otherwise in UTF-8 (RFC 2831 2.1.2.1).
 func latin1(text string) string {
 	b := make([]byte, 0, len(text))
 	for _, c := range text {
@@ -84,8 +83,8 @@ func quote(text string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text) + `"`
 }
 
-// parse reads directives, name=value separated by commas, where a value is a token or a quoted string. Of one that is given more than once the
-// first counts: only realms may be.
+// parse reads directives: name=value separated by commas, where a value is a token or a quoted string. If a name is repeated, its first value counts:
+// only realms may be repeated.
 func parse(text []byte) (map[string]string, error) {
 	if len(text) > maxToken {
 		return nil, fmt.Errorf("%w: %d bytes", ErrChallenge, len(text))
@@ -115,7 +114,7 @@ func parse(text []byte) (map[string]string, error) {
 	}
 }
 
-// unquote reads a quoted string behind its first quote.
+// unquote reads the rest of a quoted string after its opening quote.
 func unquote(text string) (value, rest string, ok bool) {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {

@@ -17,5 +17,5 @@ func boot() time.Duration {
 	return time.Duration(t.Nano())
 }
 
-// fallback serves where a sandbox refuses the clock.
+// fallback is used where a sandbox denies access to the clock.
 var fallback = time.Now()
