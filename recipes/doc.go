@@ -1,3 +1,3 @@
-// Package recipes declares the promises of the coordination recipes: what a lock, a queue or an election does for its caller, in any implementation.
-// The packages below keep them, each with the variants of one primitive.
+// Package recipes declares what the coordination recipes promise: what a lock, a queue or an election does for its caller, in any implementation. The
+// packages below implement them, one package per primitive, with its variants.
 package recipes

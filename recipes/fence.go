@@ -11,25 +11,25 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// A lock on ZooKeeper is a lease: a client that is paused between the look at its grant and its write may write when somebody else
-// holds already, and no client can rule that out from inside. What can is the thing that is written to. Three of them are here: a
-// register that compares tokens, a transaction that the holder's znode has to be there for, and a znode that keeps the highest token
-// (M. Kleppmann, 'How to do distributed locking', 2016; C. Burrows, 'The Chubby lock service', OSDI 2006, section 2.4, sequencers).
+// A lock on ZooKeeper is a lease: a client that is paused between checking its grant and writing may write when somebody else already holds, and no
+// client can rule that out from inside. What can is the resource that is written to. There are three of them here: a register that compares tokens, a
+// transaction that requires the holder's znode to exist, and a znode that keeps the highest token (M. Kleppmann, 'How to do distributed locking',
+// 2016; C. Burrows, 'The Chubby lock service', OSDI 2006, section 2.4, sequencers).
 
 // Errors of fences.
 var (
-	// ErrStale: a write with a smaller token than one that was seen before. Its grant is over.
+	// ErrStale: a write with a smaller token than one seen before. Its grant has ended.
 	ErrStale = errors.New("the token is older than one seen before")
-	// ErrNoToken: a write with the grant of a lock that gives no tokens. No fence can tell it from a stale one.
+	// ErrNoToken: a write with the grant of a lock that issues no tokens. No fence can tell it from a stale one.
 	ErrNoToken = errors.New("the grant has no token to fence with")
-	// ErrUnguarded: the name of the holder's znode is one that the next holder's has too, so that its being there proves nothing.
+	// ErrUnguarded: the next holder's znode has the same name as this holder's, so that its existence proves nothing.
 	ErrUnguarded = errors.New("the holder's znode cannot be told from the next holder's: fence with the token")
 )
 
-// FencedRegister is a value in this process that holders of a lock write. It rejects tokens smaller than the highest it has seen; the
-// same token may write again. The zero value is ready, and may be used by many goroutines.
+// FencedRegister is a value in this process that holders of a lock write. It rejects tokens smaller than the highest it has seen; the same token may
+// write again. The zero value is ready to use. It is safe for concurrent use.
 type FencedRegister struct {
-	// Unfenced accepts what is stale, and counts it: what a store without a fence does. It is set before the first use.
+	// Unfenced accepts stale writes, and counts them, as a store without a fence does. Set it before the first use.
 	Unfenced bool
 
 	mu     sync.Mutex
@@ -38,11 +38,11 @@ type FencedRegister struct {
 	seen   Seen
 }
 
-// Seen is what has come to a register.
+// Seen counts what a register has received.
 type Seen struct {
 	Highest       int64 // token
-	Accepted      int   // writes, the stale ones among them
-	StaleAccepted int   // 0 where there is a fence
+	Accepted      int   // writes, including stale ones
+	StaleAccepted int   // 0 if there is a fence
 	StaleRejected int
 }
 
@@ -68,26 +68,26 @@ func (r *FencedRegister) Write(token int64, value []byte) error {
 	return nil
 }
 
-// Read is the value and the token that it was written with; nil and 0 before the first write.
+// Read returns the value and the token that it was written with; nil and 0 before the first write.
 func (r *FencedRegister) Read() (value []byte, token int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return append([]byte(nil), r.value...), r.writer
 }
 
-// Seen is what has come to the register so far.
+// Seen returns what the register has received so far.
 func (r *FencedRegister) Seen() Seen {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.seen
 }
 
-// Guard carries out the operations of a holder as one transaction with a check that its znode is there. They are atomic with the grant:
-// all are applied while it stands, or none is and the error is ErrLockLost. The session may be any of the ensemble's, the lock's own
-// included. The results are those of ops.
+// Guard carries out a holder's operations as one transaction with a check that its znode exists. They are atomic with the grant: all are applied
+// while the grant is valid, or none is and the error is ErrLockLost. The session may be any session of the ensemble, including the lock's own. The
+// results are those of ops.
 //
-// It is ErrUnguarded for single-node, whose holders all have a znode of the same path; SetFenced serves that one. After
-// zk.ErrMaybeApplied the operations may have been applied, all or none.
+// It returns ErrUnguarded for single-node, whose holders all have a znode of the same path; use SetFenced there. After zk.ErrMaybeApplied the
+// operations may have been applied, all or none.
 func Guard(ctx context.Context, s zk.Session, g Grant, ops ...zk.Op) ([]zk.OpResult, error) {
 	if !numbered(g.Path) {
 		return nil, fmt.Errorf("guard %s: %w", g.Path, ErrUnguarded)
@@ -96,25 +96,25 @@ func Guard(ctx context.Context, s zk.Session, g Grant, ops ...zk.Op) ([]zk.OpRes
 	if len(results) == 0 {
 		return nil, guardError(g, err)
 	}
-	if errors.Is(results[0].Err, zk.ErrNoNode) { // of the check, and not of an operation that names a missing znode
+	if errors.Is(results[0].Err, zk.ErrNoNode) { // of the check, not of an operation on a missing znode
 		err = fmt.Errorf("%w: %w", ErrLockLost, err)
 	}
 	return results[1:], guardError(g, err)
 }
 
-// Fence is what a late write has to get past.
+// Fence is what rejects a late write.
 type Fence string
 
 // The fences.
 const (
 	FenceNone        Fence = ""
-	FenceToken       Fence = "token"       // what is written keeps the highest token it has seen: FencedRegister, SetFenced
+	FenceToken       Fence = "token"       // the resource keeps the highest token it has seen: FencedRegister, SetFenced
 	FenceTransaction Fence = "transaction" // the write is atomic with a check of the holder's znode: Guard
 )
 
-// Protect writes an existing znode through the fence that the grant allows, Guard's if the holder's znode has a name of its own, and
-// else SetFenced's, and tells which that was. The data are then the token and the value as ParseFenced reads them, so that the next
-// holder may come through the other one. The errors are theirs.
+// Protect writes an existing znode through the fence that the grant allows, Guard if the holder's znode has a name of its own, otherwise SetFenced,
+// and returns which one. The data then consist of the token and the value, as ParseFenced reads them, so that the next holder may use the other
+// fence. The errors are theirs.
 func Protect(ctx context.Context, s zk.Session, g Grant, path string, value []byte) (Fence, zk.Stat, error) {
 	if !numbered(g.Path) {
 		st, err := SetFenced(ctx, s, path, g.Token, value)
@@ -134,20 +134,20 @@ func guardError(g Grant, err error) error {
 	return fmt.Errorf("guard %s: %w", g.Path, err)
 }
 
-// numbered reports whether the server has put a number to the name of a znode, after the wrap of its counter at least nine digits of it:
-// with the guid before it no other znode ever has that name.
+// numbered reports whether the server has appended a number to the name of a znode, after the wrap of its counter at least nine digits of it: with
+// the guid before it no other znode ever has that name.
 func numbered(path string) bool {
 	const digits = 9
 	name := path[strings.LastIndexByte(path, '/')+1:]
 	return len(name) > digits && strings.Trim(name[len(name)-digits:], "0123456789") == ""
 }
 
-// SetFenced is FencedRegister.Write on an existing znode, whose data are then the token, in sixteen hexadecimal digits, and the value.
-// Everybody who writes the znode has to write it so; ParseFenced reads it. It compares and sets: the token is read with the version,
-// and the write is made to that version, so it costs one read and one write, and more only while others write too. The fence closes
-// with the first write of the next holder, and not with its grant as Guard's does.
+// SetFenced is FencedRegister.Write on an existing znode, whose data are then the token, in sixteen hexadecimal digits, and the value. All writers of
+// the znode must use it; ParseFenced reads it. It compares and sets: the token is read with the version, and the write is conditional on that
+// version, so it costs one read and one write, and more only while others write too. The fence closes with the first write of the next holder, not
+// with its grant as Guard's does.
 //
-// After zk.ErrMaybeApplied the write may have been made; trying again is right, because the same token may write again.
+// After zk.ErrMaybeApplied the write may have been made; retrying is safe, because the same token may write again.
 func SetFenced(ctx context.Context, s zk.Session, path string, token int64, value []byte) (zk.Stat, error) {
 	if token <= 0 {
 		return zk.Stat{}, fmt.Errorf("set %s: %w", path, ErrNoToken)
@@ -165,7 +165,7 @@ func SetFenced(ctx context.Context, s zk.Session, path string, token int64, valu
 			return zk.Stat{}, fmt.Errorf("set %s with token %#x after %#x: %w", path, token, highest, ErrStale)
 		}
 		st, err = s.Set(ctx, path, fenced(token, value), st.Version)
-		if !errors.Is(err, zk.ErrBadVersion) { // else somebody wrote between the read and the write
+		if !errors.Is(err, zk.ErrBadVersion) { // otherwise somebody wrote between the read and the write
 			return st, err
 		}
 	}
@@ -178,7 +178,7 @@ func fenced(token int64, value []byte) []byte {
 	return append(fmt.Appendf(nil, "%0*x", tokenWidth, token), value...)
 }
 
-// ParseFenced takes the data of a znode that SetFenced has written apart; empty data are no value with the token 0.
+// ParseFenced splits the data of a znode that SetFenced has written; empty data mean no value and the token 0.
 func ParseFenced(data []byte) (value []byte, token int64, err error) {
 	if len(data) == 0 {
 		return nil, 0, nil

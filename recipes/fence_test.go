@@ -325,7 +325,7 @@ func TestParseFenced(t *testing.T) {
 		{"a token and a value", "0000000100000042value", "value", 0x100000042, false},
 		{"a value that looks like a token", "00000001000000420000000000000001", "0000000000000001", 0x100000042, false},
 		{"too short for a token", "00000001", "", 0, true},
-		{"sixteen letters", "no token is here", "", 0, true},
+		{"sixteen characters", "no token is here", "", 0, true},
 		{"a sign is no digit", "-000000000000001", "", 0, true},
 		{"beyond what a zxid can be", "ffffffffffffffff", "", 0, true},
 	} {

@@ -5,46 +5,45 @@ import (
 	"errors"
 )
 
-// Member is one member of a group, as a view has it.
+// Member is one member of a group, as seen in a view.
 type Member struct {
 	ID string
-	// Data is what it joined with, and Token the czxid of its znode. Both are zero in a view of names alone, and of a member that left, or
-	// joined again, between the list that is the view and the read of its data.
+	// Data is what it joined with, and Token the czxid of its znode. Both are zero in a view of names only, and for a member that left, or rejoined,
+	// between the list that is the view and the read of its data.
 	Data  []byte
 	Token int64
 }
 
-// View is the members that a group had at one instant.
+// View is the set of members that a group had at one instant.
 type View struct {
 	Members []Member // in the order of their ids
 	Token   int64    // the last transaction that changed the group (the pzxid of its directory), by which views are ordered
 }
 
-// Group is one client's handle on a group: as a member, as an observer, or as both. A handle is used by one goroutine at a time, and no two
-// handles of one session join with one id.
+// Group is one client's handle on a group: as a member, as an observer, or as both. A handle must not be used concurrently, and no two handles of one
+// session may join with the same id.
 type Group interface {
-	// Join makes this client a member until Leave, or until Grant.Lost. An id has one member: Join waits for the end of another one, also
-	// of one that was this client's in an earlier session, and the error wraps ErrIDTaken when the context ends meanwhile. After any
-	// error it is no member, and the znode of this call is gone, or goes as soon as the session is connected again. ErrHeld: it is a
-	// member already.
+	// Join makes this client a member until Leave, or until Grant.Lost. An id has one member: Join waits until another member with this id has left,
+	// even one that was this client's in an earlier session, and the error wraps ErrIDTaken if the context ends first. After any error this client is
+	// not a member, and the znode of this call is gone, or will be as soon as the session is connected again. ErrHeld: it is already a member.
 	Join(ctx context.Context, id string, data []byte) (Grant, error)
-	// Leave ends the membership. ErrMemberLost means that the znode was gone already. When the context ends first, the delete goes on in
-	// the background, and the next Join waits for it. ErrNotHeld: it is no member.
+	// Leave ends the membership. ErrMemberLost means that the znode was already gone. If the context ends first, the delete continues in the
+	// background, and the next Join waits for it. ErrNotHeld: it is not a member.
 	Leave(ctx context.Context) error
 	// View reads the group, as far as the session's server knows it.
 	View(ctx context.Context) (View, error)
-	// Watch waits for a view that is later than the one with that token, 0 for any, and never gives an earlier one, also when the token was
-	// seen in another session. What changes while nobody waits comes as one view; so its members may be those of the view before, of
-	// whom some left and came back. ErrTokenUnknown: the servers know no transaction as late as the token.
+	// Watch waits for a view later than the one with that token, 0 for any, and never returns an earlier one, even if the token was seen in another
+	// session. Changes while nobody waits are combined into one view; so its members may equal those of the previous view, of whom some left and came
+	// back. ErrTokenUnknown: the servers know no transaction as late as the token.
 	Watch(ctx context.Context, token int64) (View, error)
-	// Stop takes the watch of a Watch that has returned off the servers. The handle can be used on.
+	// Stop takes the watch of a Watch that has returned off the servers. The handle remains usable.
 	Stop()
 }
 
 // Errors of groups and settings.
 var (
-	// ErrIDTaken: another session is the member of that id.
+	// ErrIDTaken: another session is the member with that id.
 	ErrIDTaken = errors.New("another session has this id")
-	// ErrTokenUnknown: what was seen before is later than all that the servers know; they have lost data, or they are others.
+	// ErrTokenUnknown: the token is later than everything that the servers know; they have lost data, or they are different servers.
 	ErrTokenUnknown = errors.New("the servers know nothing as late as the token")
 )

@@ -9,7 +9,7 @@ import (
 )
 
 // Curator's InterProcessMutex and kazoo's Lock on one path do not exclude each other. Curator orders names by what follows 'lock-', and a
-// name of kazoo's, which has '__lock__' in it, by the whole of it, so that its own znode comes first whoever holds; kazoo sees Curator's
+// name of kazoo's, which has '__lock__' in it, by the whole of it, so that its own znode comes first regardless of the holder; kazoo sees Curator's
 // znodes only when it is told of their pattern. One holds, the other one comes: it gets in, or it watches the holder's znode.
 func TestCuratorAndKazooOnOneLock(t *testing.T) {
 	in := newInterop(t)

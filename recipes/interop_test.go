@@ -21,7 +21,7 @@ var (
 
 const each = 20 // contenders of a party
 
-// Our locks and those of Curator and kazoo stand in one queue: whoever holds, holds alone, in the order of the queue.
+// Our locks and those of Curator and kazoo share one queue: there is one holder at a time, in the order of the queue.
 func TestLocksContendWithOtherLibraries(t *testing.T) {
 	const rounds = 5
 	in := newInterop(t)

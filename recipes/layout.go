@@ -1,19 +1,18 @@
 package recipes
 
-// Layout is how the names of a recipe's children are written: what stands before the guid, between guid and marker, the marker,
-// and then the number that the server appends.
+// Layout defines the names of a recipe's children: what precedes the guid, what separates guid and marker, the marker, and then the number that the server appends.
 type Layout struct {
 	Name   string // in profiles; of the library that writes it
 	Before string // before the guid: '_c_'
 	After  string // after it: '-'
 	Marker string // before the number: 'lock-'; in a read/write lock that of a writer
 	Shared string // in a read/write lock the marker of a reader
-	Revoke string // in a read/write lock what is written into a znode to ask for its grant back
+	Revoke string // in a read/write lock what is written to a znode to revoke its grant
 	Dashed bool   // the guid is written as a UUID with dashes
 }
 
-// The layouts that exist, each named after the library that writes it. A queue is read in all of them, so that clients of
-// different libraries may contend; but Curator and kazoo do not understand each other's, which the tests of interoperation show.
+// The layouts that exist, each named after the library that uses it. Queues are read in all of them, so that clients of different libraries may
+// contend; but Curator and kazoo do not understand each other's, as the interoperation tests show.
 var (
 	LayoutGoZookeeper = Layout{Name: "go-zookeeper", Before: "_c_", After: "-", Marker: "lock-"}
 	LayoutCurator     = Layout{Name: "curator", Before: "_c_", After: "-", Marker: "lock-", Dashed: true}
@@ -23,8 +22,8 @@ var (
 // Layouts lists the layouts of locks, the default first.
 var Layouts = []Layout{LayoutGoZookeeper, LayoutCurator, LayoutKazoo}
 
-// The layouts of read/write locks. In the articles' one, which is [host]-R-number, our guid stands for the host's name: two
-// clients of one host could not tell their znodes apart after a lost reply.
+// The layouts of read/write locks. In the articles' layout, [host]-R-number, our guid replaces the host's name: two clients of one host could not
+// tell their znodes apart after a lost reply.
 var (
 	LayoutReadWriteCurator = Layout{Name: "curator", Before: "_c_", After: "-", Marker: "__WRIT__", Shared: "__READ__",
 		Revoke: "__REVOKE__", Dashed: true}
@@ -35,8 +34,7 @@ var (
 // ReadWriteLayouts lists the layouts of read/write locks, the default first.
 var ReadWriteLayouts = []Layout{LayoutReadWriteCurator, LayoutReadWriteKazoo, LayoutReadWriteArticle}
 
-// SemaphoreLayouts lists the layouts of semaphores, the default first: of their lock; a lease has a marker of its own. kazoo's has no queue
-// of leases.
+// SemaphoreLayouts lists the layouts of semaphores' locks, the default first; a lease has its own marker. kazoo's semaphore has no queue of leases.
 var SemaphoreLayouts = []Layout{LayoutGoZookeeper, LayoutCurator}
 
 // The layouts of elections: Apache Curator's LeaderLatch, and the recipe page with a guid before its name.

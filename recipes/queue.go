@@ -10,50 +10,49 @@ import (
 // The choices of Options.List.
 const (
 	ListFresh   = "fresh"   // a list for each item: an item that comes late is seen, and n items cost n*n/2 names
-	ListCached  = "cached"  // one list is worked off before the next
-	ListWatched = "watched" // one list is worked off until a watch says that it has changed
+	ListCached  = "cached"  // one list is used up before the next
+	ListWatched = "watched" // one list is used until a watch reports that it has changed
 	ListSynced  = "synced"  // as fresh, with a sync before it, so that nothing that was acknowledged is missed
 )
 
-// Item is what goes through a queue.
+// Item is an element of a queue.
 type Item struct {
 	Data []byte
 	// Priority orders the items of a priority queue, the smallest first; other queues ignore it.
 	Priority int32
-	// Due is from when on a delay queue delivers the item, rounded up to a millisecond; the earlier come first, and the zero time is the
-	// earliest. Other queues ignore it.
+	// Due is the time before which a delay queue does not deliver the item, rounded up to a millisecond; earlier ones come first, and the zero time
+	// is the earliest. Other queues ignore it.
 	Due time.Time
 	// Path is the item's znode. It is "" after an exact Put that succeeded though its reply was lost.
 	Path string
-	// Czxid is the transaction that put the item, by which the items of one queue are ordered even when the directory was made
-	// again. It is 0 of an item that was just put, when the engine's create does not tell it.
+	// Czxid is the transaction that put the item, by which the items of one queue are ordered even if the directory was recreated. It is 0 for an
+	// item that was just put, if the engine's create does not return it.
 	Czxid int64
-	// AsOf, of an item that was taken, is how recent the list was that it was chosen from: all items that were put by this
-	// transaction and not taken were in it.
+	// AsOf, for an item that was taken, says how recent the list was that it was chosen from: it contained all items that were put by this transaction and not taken.
 	AsOf int64
 }
 
-// Queue is one client's handle on one queue. A handle is used by one goroutine at a time. The verbs are those of ZooKeeper's queue
-// recipe (zookeeper-recipes-queue, DistributedQueue), and Put and Take those that wait.
+// Queue is one client's handle on one queue. A handle must not be used concurrently. The verbs are those of ZooKeeper's queue recipe
+// (zookeeper-recipes-queue, DistributedQueue); Put and Take are the ones that wait.
 type Queue interface {
-	// Put puts an item; in a bounded queue it waits for room. The error is an *InDoubtError when nothing tells whether the item is
-	// in the queue, and after every other error it is not.
+	// Put puts an item; in a bounded queue it waits for room. The error is an *InDoubtError if it cannot be determined whether the item is in the
+	// queue; after every other error it is not.
 	Put(ctx context.Context, it Item) (Item, error)
-	// Offer is Put that does not wait: ErrFull when a bounded queue has no room.
+	// Offer is Put without waiting: ErrFull if a bounded queue has no room.
 	Offer(ctx context.Context, it Item) (Item, error)
-	// Element reads the item at the head and leaves it there. ErrEmpty when there is none.
+	// Element reads the item at the head and leaves it there. ErrEmpty if there is none.
 	Element(ctx context.Context) (Item, error)
-	// Remove takes the item at the head. ErrEmpty when there is none. The error is an *InDoubtError when nothing tells whether
-	// this call or another consumer removed the item; after every other error none was removed.
+	// Remove takes the item at the head. ErrEmpty if there is none. The error is an *InDoubtError if it cannot be determined whether this call or
+	// another consumer removed the item; after every other error none was removed.
 	Remove(ctx context.Context) (Item, error)
 	// Take is Remove that waits for an item.
 	Take(ctx context.Context) (Item, error)
 }
 
-// Claim is an item that a consumer has until it finishes or releases it, or its session ends.
+// Claim is an item that belongs to a consumer until it finishes or releases it, or its session ends.
 type Claim struct {
 	Item
-	Znode string // that says whose the item is
+	Znode string // shows whose the item is
 	// Token grows with every later claim of the same item, so it can fence what the consumer does: the czxid of Znode.
 	Token int64
 	// Lost is closed when the claim can no longer be relied on: the item may be delivered to somebody else.
@@ -65,11 +64,11 @@ type Claimer interface {
 	Queue
 	// Claim waits for an item that nobody has claimed, and claims it. After an error nothing is claimed.
 	Claim(ctx context.Context) (Claim, error)
-	// Finish removes the item for good, in one transaction with its claim. ErrClaimLost: the claim is gone, with the session or
-	// deleted by somebody, and the item will be delivered again, or has been. The error is an *InDoubtError when nothing tells.
-	// ErrNotHeld: the handle has no such claim. In every case the claim is over; an item that was not finished is delivered again.
+	// Finish removes the item permanently, in one transaction with its claim. ErrClaimLost: the claim is gone, with the session or deleted by
+	// somebody, and the item will be delivered again, or has been. The error is an *InDoubtError if the outcome cannot be determined. ErrNotHeld: the
+	// handle has no such claim. In every case the claim is over; an item that was not finished is delivered again.
 	Finish(ctx context.Context, c Claim) error
-	// Release gives the item back: it is delivered again at once. ErrClaimLost and ErrNotHeld as for Finish.
+	// Release gives the item back: it is delivered again immediately. ErrClaimLost and ErrNotHeld as for Finish.
 	Release(ctx context.Context, c Claim) error
 }
 
@@ -79,7 +78,7 @@ var (
 	ErrEmpty = errors.New("the queue is empty")
 	// ErrFull: a bounded queue has no room.
 	ErrFull = errors.New("the queue is full")
-	// ErrInDoubt: a reply was lost and nothing tells whether the item was put, or who removed it.
+	// ErrInDoubt: a reply was lost and it cannot be determined whether the item was put, or who removed it.
 	ErrInDoubt = errors.New("in doubt")
 	// ErrClaimLost: the claim was gone before its item was finished: the item is delivered again.
 	ErrClaimLost = errors.New("the claim was lost before the item was finished")

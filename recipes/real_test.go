@@ -80,7 +80,7 @@ func TestLocksOnRealServers(t *testing.T) {
 	}
 }
 
-// The library's own Lock and our locks stand in one queue: whoever holds, holds alone. This is what the layouts promise, and what
+// The library's own Lock and our locks share one queue: there is one holder at a time. This is what the layouts promise, and what
 // the variant go-zookeeper is compared with.
 func TestOurLocksContendWithTheLibrarysOwn(t *testing.T) {
 	addresses := servers.Get(t, 3).Addresses()

@@ -2,19 +2,19 @@ package recipes
 
 // Trace receives what a recipe does beyond its requests, which zk.Observe reports. Hooks may be nil and must not block.
 type Trace struct {
-	// Foreign is told the name of a child that is not the recipe's and was ignored.
+	// Foreign is called with the name of a child that is not the recipe's and was ignored.
 	Foreign func(name string)
-	// PutAgain is called before a queue puts an item again that an earlier try, whose reply was lost, may have put.
+	// PutAgain is called before a queue repeats the put of an item that an earlier attempt, whose reply was lost, may have put.
 	PutAgain func()
-	// Vacated is called when a join has waited for the end of another member of its id: from here on it joins.
+	// Vacated is called when a join has waited for another member with its id to leave: from here on it joins.
 	Vacated func()
-	// Stage is told the stages of an election (StageStart and so on), as they come.
+	// Stage is called with the stages of an election (StageStart and so on), as they happen.
 	Stage func(stage string)
-	// Pause is called between the steps of a recipe, with the name of the point. Tests make races there; no measurement hangs on it.
+	// Pause is called between the steps of a recipe, with the name of the point. Tests create races there; no measurement depends on it.
 	Pause func(point string)
 }
 
-// What the recipes call, whether or not anybody listens.
+// The recipes call these whether or not the hooks are set.
 
 // Foreign calls Trace.Foreign.
 func (o Options) Foreign(name string) {
@@ -44,7 +44,7 @@ func (o Options) Pause(point string) {
 	}
 }
 
-// Stages calls Trace.Stage with one after the other.
+// Stages calls Trace.Stage with each name in turn.
 func (o Options) Stages(names ...string) {
 	if o.Trace != nil && o.Trace.Stage != nil {
 		for _, name := range names {
@@ -55,16 +55,16 @@ func (o Options) Stages(names ...string) {
 
 // The points at which Trace.Pause is called.
 const (
-	PauseCreated  = "created"  // own znode made, nothing listed yet
+	PauseCreated  = "created"  // own znode created, nothing listed yet
 	PauseListed   = "listed"   // listed, watch not armed yet
-	PauseWoken    = "woken"    // the event is there, nothing re-checked yet
+	PauseWoken    = "woken"    // the event has arrived, nothing re-checked yet
 	PauseGranted  = "granted"  // about to return the grant
-	PauseLeased   = "leased"   // of a semaphore: the lock is held and the lease made, nothing counted yet
-	PauseShared   = "shared"   // of a downgrade: the read znode is made, the write znode still there
+	PauseLeased   = "leased"   // of a semaphore: the lock is held and the lease created, nothing counted yet
+	PauseShared   = "shared"   // of a downgrade: the read znode is created, the write znode still exists
 	PauseRead     = "read"     // of a queue: the item at the head is read, not taken yet
 	PauseArmed    = "armed"    // of a queue: there was no item, the watch is armed; of a barrier: it is watched
-	PauseCounted  = "counted"  // of a double barrier: all members are there, the barrier is not open yet
-	PauseProposed = "proposed" // of a two-phase commit: the transaction is there
+	PauseCounted  = "counted"  // of a double barrier: all members are present, the barrier is not open yet
+	PauseProposed = "proposed" // of a two-phase commit: the transaction exists
 	PauseLearnt   = "learnt"   // of a two-phase commit: the site knows the transaction
 	PauseVoted    = "voted"    // of a two-phase commit: the vote is cast
 	PauseLate     = "late"     // of a two-phase commit: the deadline has passed
@@ -80,7 +80,7 @@ const (
 	StageOffered       = "OFFER_COMPLETE"
 	StageDetermine     = "DETERMINE_START"
 	StageDetermined    = "DETERMINE_COMPLETE"
-	StageReady         = "READY_START" // there is somebody before us
+	StageReady         = "READY_START" // another candidate is before us
 	StageReadyComplete = "READY_COMPLETE"
 	StageElected       = "ELECTED_START"
 	StageElectedDone   = "ELECTED_COMPLETE"

@@ -2,50 +2,50 @@ package recipes
 
 import "github.com/zkbench/zkbench/zk"
 
-// Variant is an entry of a catalogue: one way of keeping the promise of T.
+// Variant is an entry of a catalogue: one implementation of T.
 type Variant[T any] struct {
 	Name   string
-	Source string // paper, recipe page, library or article that it comes from
+	Source string // the paper, recipe page, library or article that it comes from
 	Doc    string // one line
 	FIFO   bool   // grants come in the order of arrival
 	Tokens bool   // grants carry a token
-	Unsafe bool   // published with faults, which it keeps: to be measured and shown, not to be used
-	// Persistent says that the session must be able to keep a watch armed: zk.PersistentWatcher.
+	Unsafe bool   // published with defects, which it keeps: to be measured and demonstrated, not to be used
+	// Persistent says that the session must support persistent watches: zk.PersistentWatcher.
 	Persistent bool
 	// Wakes is the theory of the watch fan-out: how many events one release, and one arrival, cause while n sessions contend.
 	Wakes func(n int) (release, arrival float64)
-	// WakesUnder is Wakes where the number of sessions does not say enough: of read/write locks and semaphores.
+	// WakesUnder replaces Wakes if the number of sessions is not enough: for read/write locks and semaphores.
 	WakesUnder func(Load) (release, arrival float64)
-	// Watch lists the choices of Options.Watch, the default first; empty when there is none to make.
+	// Watch lists the choices of Options.Watch, the default first; empty if there is no choice.
 	Watch []string
-	// ReaderWatch lists the choices of Options.ReaderWatch, the default first; empty when there is none to make.
+	// ReaderWatch lists the choices of Options.ReaderWatch, the default first; empty if there is no choice.
 	ReaderWatch []string
 	// Reentrant says that a handle which holds may acquire again; it then has to release as often.
 	Reentrant bool
-	// Lists lists the choices of Options.List, the default first; empty when there is none to make.
+	// Lists lists the choices of Options.List, the default first; empty if there is no choice.
 	Lists []string
 	// Window, of a queue, says that it takes Options.Window.
 	Window bool
 	// Claims, of a queue, says that its handles are Claimers.
 	Claims bool
-	// Data, of a group, says that its views have the data of the members.
+	// Data, of a group, says that its views include the data of the members.
 	Data bool
-	// Counts, of what draws numbers, says that it is a counter: how often it was drawn from can be read from it.
+	// Counts, of a generator of numbers, says that it is a counter: how often it was drawn from can be read from it.
 	Counts bool
-	// LeaveByAll, of a double barrier, says that who leaves watches all members, and not one.
+	// LeaveByAll, of a double barrier, says that a leaving member watches all others, not just one.
 	LeaveByAll bool
-	// Znodes are the names that it gives beside those that all recipes of its kind give.
+	// Znodes are its names in addition to those that all recipes of its kind use.
 	Znodes Znodes
-	// Requests is the theory of what one operation costs while n sessions contend, where nobody disturbs it; nil: there is none. Of a barrier
-	// it is a wait through one removal; of what draws numbers a draw; of an election a term, up to its end; of a two-phase commit all that
-	// n sites send for one transaction, if all have learnt of it and watch before the first votes, and all commit.
+	// Requests is the theory of the cost of one operation while n sessions contend, if nobody interferes; nil: there is none. For a barrier it is a
+	// wait through one removal; for a generator of numbers a draw; for an election a term, up to its end; for a two-phase commit everything that n
+	// sites send for one transaction, if all have learnt of it and watch before the first votes, and all commit.
 	Requests func(n int) Requests
 	New      func(s zk.Session, path string, o Options) T
 }
 
-// Requests is what something costs.
+// Requests is the cost of an operation.
 type Requests struct {
-	Reads, Writes float64 // lists are reads too
+	Reads, Writes float64 // lists count as reads
 	Lists         float64
 }
 
@@ -63,7 +63,7 @@ func WakesOne(n int) (release, arrival float64) {
 	return 0, 0
 }
 
-// Find returns the variant of that name.
+// Find returns the variant with that name.
 func Find[T any](catalogue []Variant[T], name string) (Variant[T], bool) {
 	for _, v := range catalogue {
 		if v.Name == name {

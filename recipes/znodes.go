@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// Znodes are the names that a recipe, or its caller, gives to znodes, each with the name of the parent: PARENT/NAME. They are regular
-// expressions of the whole, in which OBJECT is the znode that the recipe was given, # a number, SEQ the number that a server appends, GUID that of
-// an attempt to create, and PROTECTED a name with both, in any layout. Below the root of a run, what no such name fits is taken for somebody
-// else's, and stays.
+// Znodes are the names that a recipe, or its caller, gives to znodes, each with the name of the parent: PARENT/NAME. They are regular expressions of
+// the whole, in which OBJECT is the znode that the recipe was given, # a number, SEQ the number that a server appends, GUID that of an attempt to
+// create, and PROTECTED a name with both, in any layout. Below the root of a run, a znode that matches no such name counts as foreign, and is left
+// alone.
 type Znodes struct {
 	Persistent []string // never ephemeral: directories, items
 	Ephemeral  []string // may be ephemeral, and are then a run's own only if their session is
 }
 
-// And is these names and those.
+// And returns these names together with others.
 func (z Znodes) And(others ...Znodes) Znodes {
 	for _, o := range others {
 		z.Persistent, z.Ephemeral = slices.Concat(z.Persistent, o.Persistent), slices.Concat(z.Ephemeral, o.Ephemeral)
@@ -22,7 +22,7 @@ func (z Znodes) And(others ...Znodes) Znodes {
 	return z
 }
 
-// Of is the names where an OBJECT has this name.
+// Of returns the names for an OBJECT of this name.
 func (z Znodes) Of(object string) Znodes {
 	named := func(all []string) (of []string) {
 		for _, name := range all {

@@ -12,8 +12,8 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// barrier is the barrier of ZooKeeper's recipe page: one znode that outlives its maker. What first adds to the page's steps makes a wait know
-// everything that was acknowledged before it began: a server may lag behind, and a client that waits there would pass a barrier that is set.
+// barrier is the barrier of ZooKeeper's recipe page: one persistent znode. What first adds to the page's steps is that a wait knows everything
+// acknowledged before it started: the server may lag behind, and without it a client could pass a barrier that is set.
 type barrier struct {
 	s     zk.Session
 	path  string
@@ -21,7 +21,7 @@ type barrier struct {
 	first seam.CatchUp
 
 	mu  sync.Mutex
-	set int64 // czxid of the barrier that this handle has set last, where the engine tells it; 0: none
+	set int64 // czxid of the barrier that this handle set last, if the engine reports it; 0 if none
 }
 
 // Set sets the barrier.
@@ -49,8 +49,8 @@ func (b *barrier) Set(ctx context.Context) error {
 	return nil
 }
 
-// Wait returns when the barrier is not set. Any change consumes the watch, also one of the data, and after a reconnect the removal and a new
-// setting arrive as a change of the data: so it looks again after each event and passes only where there is no znode.
+// Wait returns when the barrier is not set. Any change consumes the watch, including a change of the data, and after a reconnect the removal and a
+// new Set arrive as a change of the data: so it checks again after each event and passes only if the znode does not exist.
 func (b *barrier) Wait(ctx context.Context) error {
 	if err := b.first(ctx, b.s, b.path); errors.Is(err, zk.ErrNoNode) {
 		return nil
@@ -81,8 +81,8 @@ func (b *barrier) Remove(ctx context.Context) error {
 	return nil
 }
 
-// remove deletes the znode. A delete whose reply was lost is not made again by name alone, which would open a barrier that somebody has set
-// meanwhile, but only where the barrier is the one that this handle has set.
+// remove deletes the znode. A delete whose reply was lost is not repeated by name alone, which would open a barrier that somebody has set since, but
+// only if the barrier is the one that this handle has set.
 func (b *barrier) remove(ctx context.Context) error {
 	b.mu.Lock()
 	known := b.set

@@ -1,2 +1,2 @@
-// Package barrier is the barriers: single and double ones, and the rendezvous.
+// Package barrier implements barriers, double barriers and the rendezvous.
 package barrier

@@ -11,20 +11,20 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// doubleBarrier is the double barrier of ZooKeeper's recipe page, with a directory for each generation. With LayoutCurator it has the layout
-// of Apache Curator's DistributedDoubleBarrier, which has no generations: there, a member that enters before all have left is in at once, and a
-// marker that is left behind opens the barrier for the next.
+// doubleBarrier is the double barrier of ZooKeeper's recipe page, with a directory per generation. With LayoutCurator it has the layout of Apache
+// Curator's DistributedDoubleBarrier, which has no generations: there, a member that enters before all have left is in immediately, and a leftover
+// marker opens the barrier for the next.
 type doubleBarrier struct {
 	gathering
-	all bool   // who leaves watches all members
-	own string // the own znode while inside
+	all bool   // a leaving member watches all others
+	own string // this member's znode while inside
 }
 
 func newDoubleBarrier(s zk.Session, path string, o recipes.Options, all bool) *doubleBarrier {
 	return &doubleBarrier{gathering: newGathering(s, path, "ready", o), all: all}
 }
 
-// NewDoubleWith is the double barrier of the variant double-barrier with other directories, for tests: only recipes can make a Room.
+// NewDoubleWith is the variant double-barrier with other directories, for tests: only package recipes and its subpackages can construct a Room.
 func NewDoubleWith(s zk.Session, path string, o recipes.Options, room seam.Room) recipes.DoubleBarrier {
 	b := newDoubleBarrier(s, path, o, false)
 	b.named = room
@@ -64,7 +64,7 @@ func (b *doubleBarrier) Leave(ctx context.Context) error {
 	return nil
 }
 
-// leaveByLowest is the recipe page's way: the lowest member waits for the highest, all others for the lowest, which is the last to go.
+// leaveByLowest is the recipe page's way: the lowest member waits for the highest, all others for the lowest, which leaves last.
 func (b *doubleBarrier) leaveByLowest(ctx context.Context, own string) error {
 	room, gone := b.room(b.next), false
 	for {
@@ -123,7 +123,7 @@ func (b *doubleBarrier) leaveByLowest(ctx context.Context, own string) error {
 	}
 }
 
-// leaveByAll is the way of ZooKeeper's tutorial: everybody deletes its own znode and then watches them all.
+// leaveByAll is the way of ZooKeeper's tutorial: each member deletes its own znode and then watches all others.
 func (b *doubleBarrier) leaveByAll(ctx context.Context, own string) error {
 	room := b.room(b.next)
 	if err := znode.Remove(ctx, b.s, own); err != nil {
@@ -140,7 +140,7 @@ func (b *doubleBarrier) leaveByAll(ctx context.Context, own string) error {
 		if members, _, foreign := b.present(children, ""); len(members) == 0 {
 			w.Stop()
 			if waited {
-				return nil // the last member has not waited, and clears; or the first of a later generation does
+				return nil // the last member did not wait, and clears; or the first of a later generation does
 			}
 			if err := b.clear(ctx, b.next, "", foreign); !errors.Is(err, zk.ErrNotEmpty) {
 				return ended(err)
@@ -155,8 +155,8 @@ func (b *doubleBarrier) leaveByAll(ctx context.Context, own string) error {
 	}
 }
 
-// ended is what a failure to clear an empty generation means to who has left it: nothing, unless the session or the context is over. Somebody
-// else may have cleared it, and if not, the first of a later generation does.
+// ended says what a failure to clear an empty generation means to a member that has left it: nothing, unless the session or the context has ended.
+// Somebody else may have cleared it, and if not, the first of a later generation does.
 func ended(err error) error {
 	if zk.Classify(err) == zk.ClassDefiniteNo {
 		return nil
@@ -164,7 +164,7 @@ func ended(err error) error {
 	return err
 }
 
-// abandon takes the own znode away, if it is still there, when leaving has failed with cause.
+// abandon removes this member's znode, if it still exists, after leaving has failed with cause.
 func (b *doubleBarrier) abandon(ctx context.Context, own string, gone bool, cause error) error {
 	if gone {
 		return cause

@@ -15,13 +15,13 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// gathering is what a double barrier and a rendezvous have in common: members wait until so many are there. Each generation has a
-// directory of its own, in which every member has an ephemeral znode and a marker tells that it has opened; the data of the directory
-// above are the number of the first generation that is not over. So an old marker cannot open a later generation, nobody can remove the
-// marker of one, and a member that comes too late is told.
+// gathering is what a double barrier and a rendezvous have in common: members wait until a given number of them have arrived. Each generation has its
+// own directory, in which every member has an ephemeral znode and a marker shows that the barrier has opened; the data of the parent directory are
+// the number of the first generation that is not over. So an old marker cannot open a later generation, nobody can remove the marker of a current
+// one, and a member that comes too late finds out.
 //
-// The marker is made only if nobody has withdrawn since the members were counted: withdrawing writes into the directory, and making the
-// marker asks for its version. So after a withdrawal the marker tells for certain how it ended for the others.
+// The marker is created only if nobody has withdrawn since the members were counted: a withdrawal writes to the directory, and the creation of the
+// marker is conditional on the directory's version. So after a withdrawal the marker reliably shows how it ended for the others.
 type gathering struct {
 	s      zk.Session
 	dir    string
@@ -50,7 +50,7 @@ func (g *gathering) room(generation int64) string {
 
 func (g *gathering) opened() string { return g.room(g.next) + "/" + g.marker }
 
-// memberName is the name of a new member: a guid, so that a create that is made again after a lost reply is recognised as our own.
+// memberName returns the name of a new member: a guid, so that a repeated create after a lost reply is recognized as this member's own.
 func (g *gathering) memberName() string {
 	if g.plain {
 		return znode.Dashed(znode.NewGUID())
@@ -58,13 +58,13 @@ func (g *gathering) memberName() string {
 	return znode.NewGUID()
 }
 
-// isMember reports whether a child is a member: a guid, with or without dashes. The marker, and what others have put there, is not.
+// isMember reports whether a child is a member: a guid, with or without dashes. The marker and foreign znodes are not.
 func isMember(name string) bool {
 	name = strings.ReplaceAll(name, "-", "")
 	return len(name) == 2*znode.GuidBytes && strings.Trim(name, "0123456789abcdefABCDEF") == ""
 }
 
-// present is the members among children in the order of their names, whether self is one of them, and whether there is something else.
+// present returns the members among children in the order of their names, whether self is one of them, and whether there are foreign children.
 func (g *gathering) present(children []string, self string) (members []string, listed, foreign bool) {
 	for _, c := range children {
 		switch {
@@ -81,8 +81,8 @@ func (g *gathering) present(children []string, self string) (members []string, l
 	return members, listed, foreign
 }
 
-// enter makes the own znode and waits until the generation opens. The steps are those of ZooKeeper's recipe page, 'Double Barriers', where
-// step 1 is the name. first says that it was this client that found all members there. After an error nothing of this call is left.
+// enter creates this member's znode and waits until the generation opens. The steps are those of ZooKeeper's recipe page, 'Double Barriers', where
+// step 1 is the name. first says that this client was the one that found all members present. After an error nothing of this call is left.
 func (g *gathering) enter(ctx context.Context) (own string, first bool, err error) {
 	own = g.room(g.next) + "/" + g.memberName()
 	_, open, w, err := g.s.ExistsW(ctx, g.opened()) // step 2
@@ -104,7 +104,7 @@ func (g *gathering) enter(ctx context.Context) (own string, first bool, err erro
 			break
 		}
 		g.o.Pause(recipes.PauseWoken)
-		// Never the number of members alone: some of them may have left again. The marker stays until all have.
+		// Never the number of members alone: some may have left again. The marker stays until all have.
 		var again *zk.Watch
 		if _, open, again, err = g.s.ExistsW(ctx, g.opened()); err != nil {
 			break
@@ -117,7 +117,7 @@ func (g *gathering) enter(ctx context.Context) (own string, first bool, err erro
 	return own, first, nil
 }
 
-// join makes the own znode, and the directory where it is missing.
+// join creates this member's znode, and the directory if it is missing.
 func (g *gathering) join(ctx context.Context, own string) error {
 	doubt := false
 	for try := 1; ; try++ {
@@ -142,7 +142,7 @@ func (g *gathering) join(ctx context.Context, own string) error {
 	}
 }
 
-// prepare makes the directory of the generation, unless that is over: ErrPassed. The version says that it is still so.
+// prepare creates the directory of the generation, unless the generation is over: ErrPassed. The version is conditional proof that it is not.
 func (g *gathering) prepare(ctx context.Context) error {
 	if g.plain {
 		return znode.MakeDirs(ctx, g.s, g.dir)
@@ -169,12 +169,12 @@ func (g *gathering) prepare(ctx context.Context) error {
 	switch {
 	case errors.Is(err, zk.ErrNodeExists), errors.Is(err, zk.ErrBadVersion), errors.Is(err, zk.ErrNoNode),
 		zk.Classify(err) == zk.ClassMaybeApplied && ctx.Err() == nil:
-		return nil // the create that follows finds out
+		return nil // the create that follows will tell
 	}
 	return err
 }
 
-// current is the first generation that is not over, and the version of the data that say so.
+// current returns the first generation that is not over, and the version of the data that say so.
 func (g *gathering) current(ctx context.Context) (generation int64, version int32, err error) {
 	data, st, err := g.s.Get(ctx, g.dir)
 	if err != nil || len(data) == 0 {
@@ -187,7 +187,7 @@ func (g *gathering) current(ctx context.Context) (generation int64, version int3
 	return generation, st.Version, err
 }
 
-// openIfAll lists the members, and makes the marker if all are there. all is false when somebody is missing.
+// openIfAll lists the members, and creates the marker if all are present. all is false if somebody is missing.
 func (g *gathering) openIfAll(ctx context.Context, self string) (all bool, err error) {
 	for {
 		children, st, err := g.s.Children(ctx, g.room(g.next))
@@ -209,8 +209,7 @@ func (g *gathering) openIfAll(ctx context.Context, self string) (all bool, err e
 	}
 }
 
-// open makes the marker, and the directory of the next generation for those who will come. again says that somebody has withdrawn since the
-// members were counted.
+// open creates the marker, and the directory of the next generation for later members. again says that somebody has withdrawn since the members were counted.
 func (g *gathering) open(ctx context.Context, version int32) (again bool, err error) {
 	ops := []zk.Op{zk.CheckOp(g.room(g.next), version), zk.CreateOp(g.opened(), nil, zk.Persistent),
 		zk.CreateOp(g.room(g.next+1), nil, zk.Persistent)}
@@ -227,7 +226,7 @@ func (g *gathering) open(ctx context.Context, version int32) (again bool, err er
 			return true, nil
 		case errors.Is(err, zk.ErrNodeExists):
 			if len(ops) < 3 || len(results) > 1 && errors.Is(results[1].Err, zk.ErrNodeExists) {
-				return false, nil // somebody else was as fast
+				return false, nil // somebody else was faster
 			}
 			ops = ops[:2] // somebody is a generation ahead
 		default:
@@ -239,8 +238,8 @@ func (g *gathering) open(ctx context.Context, version int32) (again bool, err er
 // withdrawal bounds how long a member that gives up waits for the servers to say how it ended for the others.
 const withdrawal = time.Second
 
-// withdraw removes the own znode of an attempt that failed with cause, and tells with ErrBarrierBroken that the barrier has opened, or with
-// ErrInDoubt that this could not be learnt.
+// withdraw removes this member's znode after an attempt that failed with cause, and returns ErrBarrierBroken if the barrier has opened, or ErrInDoubt
+// if that could not be determined.
 func (g *gathering) withdraw(ctx context.Context, own string, cause error) error {
 	if errors.Is(cause, recipes.ErrPassed) {
 		g.next++
@@ -274,7 +273,7 @@ func (g *gathering) withdraw(ctx context.Context, own string, cause error) error
 	return cause
 }
 
-// hasOpened tells whether the generation has opened, also if it is over again: the marker goes in the transaction that says so.
+// hasOpened reports whether the generation has opened, even if it is over again: the marker is removed in the transaction that ends it.
 func (g *gathering) hasOpened(ctx context.Context) (bool, error) {
 	_, open, err := g.s.Exists(ctx, g.opened())
 	if err != nil || open || g.plain {
@@ -287,9 +286,8 @@ func (g *gathering) hasOpened(ctx context.Context) (bool, error) {
 	return current > g.next, err
 }
 
-// clear ends a generation whose last member is own, or which has none if own is empty: it removes the member, the marker and the
-// directory, and writes down that the generation is over. ErrNotEmpty says that there is another member; where others have put
-// something beside the members, marker and directory stay.
+// clear ends a generation whose last member is own, or which has no members if own is empty: it removes the member, the marker and the directory, and
+// records that the generation is over. ErrNotEmpty means that there is another member; if there are foreign znodes, marker and directory stay.
 func (g *gathering) clear(ctx context.Context, generation int64, own string, foreign bool) error {
 	if g.plain {
 		return g.clearPlain(ctx, own)
@@ -327,8 +325,8 @@ func (g *gathering) clear(ctx context.Context, generation int64, own string, for
 	}
 }
 
-// clearPlain removes the marker after the last member. In this layout the next ones have a marker of the same name: whoever comes between
-// the look at it and the delete loses it, but no delete is made again for it.
+// clearPlain removes the marker after the last member. In this layout the next generation's marker has the same name: if it is created between the
+// check and the delete, it is lost, but no delete is repeated because of it.
 func (g *gathering) clearPlain(ctx context.Context, own string) error {
 	if own != "" {
 		if err := znode.Remove(ctx, g.s, own); err != nil && !errors.Is(err, zk.ErrNoNode) {

@@ -10,16 +10,16 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// rendezvous is the articles' 'synchronous queue', /synchronizing with member_i and start, made reusable: the entering half of a double
-// barrier. Members are counted without the marker, and their names are unique, where the article compares a number that each has been given.
+// rendezvous is the articles' 'synchronous queue', /synchronizing with member_i and start, made reusable: the entering half of a double barrier.
+// Members are counted without the marker, and their names are unique, whereas the article compares a number assigned to each.
 type rendezvous struct{ gathering }
 
 func newRendezvous(s zk.Session, path string, o recipes.Options) *rendezvous {
 	return &rendezvous{newGathering(s, path, "start", o)}
 }
 
-// Meet waits until all members are there. A member's znode stays until it has seen that all are there. The first to see that all members of a
-// generation are there knows that all of them are done with the one before, and clears it.
+// Meet waits until all members have arrived. A member's znode stays until it has seen that all are there. The first to see that all members of a
+// generation are there knows that all of them have finished the previous one, and clears it.
 func (r *rendezvous) Meet(ctx context.Context) error {
 	own, first, err := r.enter(ctx)
 	if err != nil {
@@ -28,10 +28,10 @@ func (r *rendezvous) Meet(ctx context.Context) error {
 	generation := r.next
 	r.next++
 	r.o.Pause(recipes.PauseGranted)
-	// From here on the client has met, whatever becomes of its znode: what is left of it goes in the background.
+	// From here on the client has met, whatever happens to its znode: what is left of it is removed in the background.
 	if err := znode.Remove(ctx, r.s, own); err != nil && !errors.Is(err, zk.ErrNoNode) || !first {
 		return nil
 	}
-	r.clear(ctx, generation-1, "", false) // its error says that there is nothing to clear, or that a later one will
+	r.clear(ctx, generation-1, "", false) // an error means that there is nothing to clear, or that a later member will
 	return nil
 }

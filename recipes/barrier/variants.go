@@ -22,18 +22,17 @@ func Variants() []recipes.Variant[recipes.Barrier] {
 	}
 }
 
-// WaitRequests is what a wait costs: what it does first, a look with a watch, and a look after its event.
+// WaitRequests is the cost of a wait: its first step, a check with a watch, and a check after its event.
 func WaitRequests(first recipes.Requests) func(int) recipes.Requests {
 	return func(int) recipes.Requests { return recipes.Requests{Reads: first.Reads + 2, Writes: first.Writes} }
 }
 
-// NewWith is the barrier of the variant barrier that does something else before its first look, for published ones: only recipes can make a
-// CatchUp.
+// NewWith is the variant barrier with another first step, for published barriers: only package recipes and its subpackages can construct a CatchUp.
 func NewWith(s zk.Session, path string, o recipes.Options, first seam.CatchUp) recipes.Barrier {
 	return &barrier{s: s, path: path, o: o, first: first}
 }
 
-// DoubleVariants is the catalogue of double barriers. Their theory of events is for each member, leaving and entering, while n are inside.
+// DoubleVariants is the catalogue of double barriers. Their theory of events is per member, leaving and entering, while n are inside.
 func DoubleVariants() []recipes.Variant[recipes.DoubleBarrier] {
 	return []recipes.Variant[recipes.DoubleBarrier]{
 		{
@@ -71,15 +70,14 @@ func RendezvousVariants() []recipes.Variant[recipes.Rendezvous] {
 	}
 }
 
-// barrierWakes is the theory of the events of one member among n: entering, the marker is told to all, also to the one that makes it.
+// barrierWakes is the theory of the events of one member among n. On entering, the marker wakes all, including the one that creates it.
 func barrierWakes(leaving func(n int) float64) func(n int) (release, arrival float64) {
 	return func(n int) (float64, float64) { return leaving(n), 1 }
 }
 
-// leaveByLowestWakes is the events of a member that leaves: the lowest that goes wakes all others; and itself it is woken whenever the
-// highest that it saw goes. Where members leave in any order, it begins to leave with k of the others still there, k from 0 to n-1 equally
-// likely, and is then woken as often as there are records from the high end in a random order, the harmonic number H(k). The mean over k
-// is H(n)-1.
+// leaveByLowestWakes counts the events of a leaving member: when the lowest leaves it wakes all others; and the lowest itself is woken whenever the
+// highest that it saw leaves. If members leave in any order, it starts to leave with k of the others still there, k from 0 to n-1 equally likely, and
+// is then woken as often as there are records from the high end in a random order, the harmonic number H(k). The mean over k is H(n)-1.
 func leaveByLowestWakes(n int) float64 { return (float64(n-1) + harmonic(n) - 1) / float64(n) }
 
 func harmonic(n int) (h float64) {

@@ -13,7 +13,7 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// hall is what of the double barrier, and of the rendezvous, can be replaced.
+// hall contains the parts of the double barrier, and of the rendezvous, that can be replaced.
 type hall struct {
 	*altered
 	recipes.DoubleBarrier // the real one
@@ -36,7 +36,7 @@ func (h *hall) Leave(ctx context.Context) error {
 
 const readyZnode = "ready"
 
-// isMarker reports whether a znode is the one that tells that a barrier has opened.
+// isMarker reports whether a znode is the marker of an opened barrier.
 func isMarker(path string) bool { return base(path) == readyZnode }
 
 func brokenHall(caught, name, doc string, fault func(*hall)) Defect[recipes.DoubleBarrier] {
@@ -76,7 +76,7 @@ func (h *hall) litters() {
 	}
 }
 
-// unmarked has the barrier look for the marker and find that it is not there.
+// unmarked makes the barrier find no marker.
 func (h *hall) unmarked() {
 	h.existsW = func(ctx context.Context, path string) (zk.Stat, bool, *zk.Watch, error) {
 		st, there, w, err := h.Session.ExistsW(ctx, path)
@@ -84,7 +84,7 @@ func (h *hall) unmarked() {
 	}
 }
 
-// listing has the barrier see other members than there are.
+// listing makes the barrier see other members than there are.
 func (h *hall) listing(see func(members []string) []string) {
 	h.children = func(ctx context.Context, path string) ([]string, zk.Stat, error) {
 		names, st, err := h.Session.Children(ctx, path)
@@ -93,7 +93,7 @@ func (h *hall) listing(see func(members []string) []string) {
 	}
 }
 
-// DoubleBarriers is the double barriers with a defect.
+// DoubleBarriers are the double barriers with a defect.
 var DoubleBarriers = []Defect[recipes.DoubleBarrier]{
 	brokenHall(enterSafety, "one-short", "opens when one member is still missing", func(h *hall) { h.o.Members = max(h.o.Members-1, 1) }),
 	brokenHall(liveness, "no-generations", "uses one directory for all rounds: who is still leaving one waits for those who enter the next",
@@ -117,7 +117,7 @@ var DoubleBarriers = []Defect[recipes.DoubleBarrier]{
 		h.unmarked()
 	}),
 	brokenHall(liveness, "all-but-one", "does not let one of its members into one round of fifty", func(h *hall) {
-		shut := func(names []string) bool { // for the highest of those that are there, which may have come as any of them
+		shut := func(names []string) bool { // for the highest present member, which may be any of them
 			members := slices.DeleteFunc(slices.Clone(names), isMarker)
 			return h.in(acquiring) && h.Generation()%50 == 7 && len(members) > 1 && slices.Max(members) == base(h.own)
 		}
@@ -168,7 +168,7 @@ var DoubleBarriers = []Defect[recipes.DoubleBarrier]{
 	brokenHall(nothingLeft, "never-clears", "leaves the marker of each round behind", func(h *hall) { h.litters() }),
 }
 
-// pretends takes a generation that cannot be ended yet for one that is over.
+// pretends treats a generation that cannot be ended yet as over.
 func (h *hall) pretends() {
 	h.multi = func(ctx context.Context, ops ...zk.Op) ([]zk.OpResult, error) {
 		results, err := h.Session.Multi(ctx, ops...)
@@ -199,7 +199,7 @@ var Rendezvouses = []Defect[recipes.Rendezvous]{func() Defect[recipes.Rendezvous
 	return d
 }()}
 
-// wall is what of the single barrier can be replaced: what becomes of an event.
+// wall contains the part of the single barrier that can be replaced: how it handles an event.
 type wall struct {
 	recipes.Barrier // the real one
 	waits           int
@@ -219,7 +219,7 @@ func brokenWall(caught, name, doc string, heeds func(b *wall, e zk.Event) bool) 
 		b, a := &wall{}, over(s)
 		a.getW = func(ctx context.Context, path string) ([]byte, zk.Stat, *zk.Watch, error) {
 			if b.events++; b.events > 1 && heeds == nil {
-				return nil, zk.Stat{}, nil, zk.ErrNoNode // what an event is taken for
+				return nil, zk.Stat{}, nil, zk.ErrNoNode // how an event is misinterpreted
 			}
 			data, st, w, err := s.GetW(ctx, path)
 			if err == nil && heeds != nil {
@@ -233,7 +233,7 @@ func brokenWall(caught, name, doc string, heeds func(b *wall, e zk.Event) bool) 
 	return d
 }
 
-// Barriers is the single barriers with a defect.
+// Barriers are the single barriers with a defect.
 var Barriers = []Defect[recipes.Barrier]{
 	brokenWall(liveness, "deleted-only", "reacts to the deletion alone and does not arm its watch again after another event",
 		func(_ *wall, e zk.Event) bool { return deletion(e) }),

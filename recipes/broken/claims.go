@@ -10,14 +10,14 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// claimSteps is what of the queue with claims can be replaced.
+// claimSteps contains the parts of the queue with claims that can be replaced.
 type claimSteps struct {
 	*altered
 	recipes.Claimer // the real one
 	finished        func(c recipes.Claim, err error) error
 }
 
-// Finish is the queue's, and what its caller is told.
+// Finish is the queue's, with what is returned to its caller.
 func (q *claimSteps) Finish(ctx context.Context, c recipes.Claim) error {
 	err := q.Claimer.Finish(ctx, c)
 	if q.finished != nil {
@@ -41,7 +41,7 @@ func claiming(caught, name, doc string, fault func(*claimSteps)) Defect[recipes.
 	return d
 }
 
-// ClaimQueues is the queues with claims with a defect.
+// ClaimQueues are the queues with claims with a defect.
 var ClaimQueues = []Defect[recipes.Queue]{
 	claiming(claims, "finishes-in-two", "removes the claim and then the item, and not both at once", func(q *claimSteps) {
 		q.multi = func(ctx context.Context, ops ...zk.Op) ([]zk.OpResult, error) {
@@ -69,7 +69,7 @@ var ClaimQueues = []Defect[recipes.Queue]{
 	claiming(liveness, "persistent-claim", "makes claims that outlive their consumers", func(q *claimSteps) { q.outliving() }),
 	claiming(conservation, "loses-the-lost", "removes the item of a claim that it has lost, and says that it is lost", func(q *claimSteps) {
 		q.finished = func(c recipes.Claim, err error) error {
-			if err == nil && c.Token%7 == 0 { // what a consumer makes of a reply that it does not wait for
+			if err == nil && c.Token%7 == 0 { // how a consumer treats a reply that it does not wait for
 				return recipes.ErrClaimLost
 			}
 			return err
@@ -77,7 +77,7 @@ var ClaimQueues = []Defect[recipes.Queue]{
 	}),
 }
 
-// readsFirst reads an item right before its claim, and returns that copy.
+// readsFirst reads an item right before claiming it, and returns that copy.
 func readsFirst(q *claimSteps) {
 	var path string
 	var data []byte
@@ -91,7 +91,7 @@ func readsFirst(q *claimSteps) {
 		if data, st, err = q.Session.Get(ctx, path); err != nil {
 			path = ""
 			if errors.Is(err, zk.ErrNoNode) {
-				err = zk.ErrNodeExists // the next one
+				err = zk.ErrNodeExists // try the next one
 			}
 			return zk.Created{}, err
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// site is the part of one site in the right two-phase commit, of which a defect replaces one step.
+// site is one site's part in the correct two-phase commit, of which a defect replaces one step.
 type site struct {
 	recipes.Commit
 	transaction int32 // its number in its path
@@ -18,9 +18,9 @@ type site struct {
 }
 
 type siteSteps struct {
-	// vote is the vote that is cast for the caller's.
+	// vote replaces the caller's vote.
 	vote func(s *site, commit bool) bool
-	// decision is what the caller is told of the decision.
+	// decision replaces the decision that is returned to the caller.
 	decision func(s *site, commit bool) bool
 	// finish ends the site's part.
 	finish func(ctx context.Context, s *site) error
@@ -34,19 +34,19 @@ func rightSite() siteSteps {
 	}
 }
 
-// Vote is the commit's, or the one in its place.
+// Vote is the commit's, or its replacement.
 func (s *site) Vote(ctx context.Context, commit bool) error {
 	s.voted = true
 	return s.Commit.Vote(ctx, s.vote(s, commit))
 }
 
-// Decide is the commit's, or the one in its place.
+// Decide is the commit's, or its replacement.
 func (s *site) Decide(ctx context.Context) (bool, error) {
 	commit, err := s.Commit.Decide(ctx)
 	return s.decision(s, commit), err
 }
 
-// Finish is the commit's, or the one in its place.
+// Finish is the commit's, or its replacement.
 func (s *site) Finish(ctx context.Context) error { return s.finish(ctx, s) }
 
 // siting makes an entry from the commit of the catalogue with one step replaced.
@@ -61,7 +61,7 @@ func siting(caught, name, doc string, fault func(*siteSteps)) Defect[recipes.Com
 	return d
 }
 
-// Commits is the two-phase commits with a defect.
+// Commits are the two-phase commits with a defect.
 var Commits = []Defect[recipes.Commit]{
 	siting(agreement, "own-way", "has one site abort one transaction in twenty that the others commit", func(s *siteSteps) {
 		s.decision = func(s *site, commit bool) bool { return commit && !(s.number == 1 && s.transaction%20 == 7) }

@@ -11,23 +11,23 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// ballot is what of the predecessor election can be replaced.
+// ballot contains the parts of the predecessor election that can be replaced.
 type ballot struct {
 	*altered
 	recipes.Election // the real one
 	turn             *znode.Turn
 	dir, id          string
 	elected          func(t recipes.Term) recipes.Term
-	// stand finds a znode to lead with before there is a campaign; "" for none.
+	// stand finds a znode to lead with before there is a campaign; "" if there is none.
 	stand    func(ctx context.Context) (path string, czxid int64)
 	standing string // what it has found
 	last     string // the znode of the last term
 }
 
-// errReset: the candidate is to begin again.
+// errReset: the candidate must start again.
 var errReset = errors.New("begin again")
 
-// Campaign is the election's, and what becomes of the term.
+// Campaign is the election's, with what becomes of the term.
 func (b *ballot) Campaign(ctx context.Context) (recipes.Term, error) {
 	defer b.during(acquiring)()
 	if b.stand != nil {
@@ -47,7 +47,7 @@ func (b *ballot) Campaign(ctx context.Context) (recipes.Term, error) {
 	return t, err
 }
 
-// Resign is the election's, also of a term that it does not know of.
+// Resign is the election's, even for a term that it does not know of.
 func (b *ballot) Resign(ctx context.Context) error {
 	defer b.during(releasing)()
 	if path := b.standing; path != "" {
@@ -72,7 +72,7 @@ func voting(caught, name, doc string, fault func(*ballot)) Defect[recipes.Electi
 	return d
 }
 
-// Elections is the elections with a defect.
+// Elections are the elections with a defect.
 var Elections = []Defect[recipes.Election]{
 	voting(leadership, "missing-leads", "leads when its own znode is not listed, nor to be found", func(b *ballot) {
 		b.turn.Ahead = missingFirst(b.turn.Ahead)
@@ -156,7 +156,7 @@ var Elections = []Defect[recipes.Election]{
 
 func deletion(e zk.Event) bool { return e.Type == zk.EventDeleted }
 
-// oldCandidate is the first candidate when it is of this client, of whatever session.
+// oldCandidate returns the first candidate if it belongs to this client, in whatever session.
 func (b *ballot) oldCandidate(ctx context.Context) (string, int64) {
 	children, _, err := b.Session.Children(ctx, b.dir)
 	if err != nil || len(children) == 0 {

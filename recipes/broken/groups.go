@@ -11,7 +11,7 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// party is what of the group of names alone can be replaced.
+// party contains the parts of the group of names that can be replaced.
 type party struct {
 	*altered
 	recipes.Group // the real one
@@ -19,7 +19,7 @@ type party struct {
 	given         func(ctx context.Context, v recipes.View) recipes.View
 }
 
-// Watch is the group's, and the view that its caller is given.
+// Watch is the group's, with the view that is returned to its caller.
 func (p *party) Watch(ctx context.Context, token int64) (recipes.View, error) {
 	v, err := p.Group.Watch(ctx, token)
 	if err == nil && p.given != nil {
@@ -40,7 +40,7 @@ func partying(caught, name, doc string, fault func(*party)) Defect[recipes.Group
 	return d
 }
 
-// Groups is the groups with a defect.
+// Groups are the groups with a defect.
 var Groups = []Defect[recipes.Group]{
 	partying(views, "already-joined", "takes the znode of its client's former session for its own, which goes when that session expires",
 		func(p *party) {
@@ -102,7 +102,7 @@ var Groups = []Defect[recipes.Group]{
 	partying(crashesSeen, "persistent-member", "is a member with a persistent znode, which stays when it dies", func(p *party) { p.outliving() }),
 }
 
-// goingBack gives what was given last again, one time in five.
+// goingBack returns the previous result again, one time in five.
 func goingBack[T any]() func(T) T {
 	var last T
 	n := 0

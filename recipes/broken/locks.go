@@ -12,7 +12,7 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// lockSteps is what of the predecessor lock can be replaced.
+// lockSteps contains the parts of the predecessor lock that can be replaced.
 type lockSteps struct {
 	*altered
 	turn    *znode.Turn
@@ -22,7 +22,7 @@ type lockSteps struct {
 	release func(ctx context.Context) error
 }
 
-// Acquire is the lock's, and what becomes of the grant.
+// Acquire is the lock's, with what becomes of the grant.
 func (l *lockSteps) Acquire(ctx context.Context) (recipes.Grant, error) {
 	defer l.during(acquiring)()
 	g, err := l.lock.Acquire(ctx)
@@ -32,7 +32,7 @@ func (l *lockSteps) Acquire(ctx context.Context) (recipes.Grant, error) {
 	return g, err
 }
 
-// Release is the lock's, or the one in its place.
+// Release is the lock's, or its replacement.
 func (l *lockSteps) Release(ctx context.Context) error {
 	defer l.during(releasing)()
 	if l.release != nil {
@@ -41,7 +41,7 @@ func (l *lockSteps) Release(ctx context.Context) error {
 	return l.lock.Release(ctx)
 }
 
-// but is the constructor of the predecessor lock with one fault.
+// but returns the constructor of the predecessor lock with one defect.
 func but(fault func(*lockSteps)) func(zk.Session, string, recipes.Options) recipes.Lock {
 	return func(s zk.Session, dir string, o recipes.Options) recipes.Lock {
 		l := &lockSteps{altered: over(s), dir: dir}
@@ -63,7 +63,7 @@ func queued(caught, name, doc string, fault func(*lockSteps)) Defect[recipes.Loc
 
 type aheadOf = func(children []string, self string, foreign func(string)) (string, error)
 
-// Locks is the exclusive locks with a defect.
+// Locks are the exclusive locks with a defect.
 var Locks = []Defect[recipes.Lock]{
 	queued(exclusion, "no-wait", "takes the lock as soon as it has a place in the queue", func(l *lockSteps) {
 		l.turn.Ahead = func([]string, string, func(string)) (string, error) { return "", nil }
@@ -185,7 +185,7 @@ var Locks = []Defect[recipes.Lock]{
 
 func holdsWhenWoken(e zk.Event) (bool, error) { return e.Err == nil, e.Err }
 
-// missingFirst takes a contender that is not listed for the first.
+// missingFirst treats a contender that is not listed as the first.
 func missingFirst(ahead aheadOf) aheadOf {
 	return func(children []string, self string, foreign func(string)) (string, error) {
 		a, err := ahead(children, self, foreign)
@@ -196,15 +196,15 @@ func missingFirst(ahead aheadOf) aheadOf {
 	}
 }
 
-// existing watches a znode whether or not it is there.
+// existing watches a znode whether or not it exists.
 func existing(ctx context.Context, s zk.Session, path string) ([]byte, zk.Stat, *zk.Watch, error) {
 	st, _, w, err := s.ExistsW(ctx, path)
 	return nil, st, w, err
 }
 
-// neverIn never lets those in that it is told.
+// neverIn never grants to the contenders that who selects.
 func neverIn(l *lockSteps, who func(name string) bool) {
-	const never = "never" // a znode that nobody makes
+	const never = "never" // a znode that nobody creates
 	ahead := l.turn.Ahead
 	l.turn.Ahead = func(children []string, self string, foreign func(string)) (string, error) {
 		if who(self) {
@@ -220,7 +220,7 @@ func neverIn(l *lockSteps, who func(name string) bool) {
 	}
 }
 
-// forgetting is the defect that the third, the sixth and the ninth that come are passed by all others, and wait for nothing.
+// forgetting is the defect that the third, sixth and ninth contender are passed by all others, and wait forever.
 func forgetting(l *lockSteps) {
 	forgotten := func(name string) bool { n := number(name); return n < 10 && n%3 == 2 }
 	ahead := l.turn.Ahead
@@ -239,8 +239,8 @@ func starving() Defect[recipes.Lock] {
 	return d
 }
 
-// newestFirst has each waiter watch all of the queue, of which only the newest tries for a znode 'holder' that one can make: exclusion rests
-// on that one, and the order is turned round. The place goes first: a holder is not in the queue any more when the next may come.
+// newestFirst has each waiter watch the whole queue, of which only the newest tries to create a znode 'holder', which only one can: exclusion rests
+// on that znode, and the order is reversed. The place is removed first: a holder is no longer in the queue when the next may come.
 func newestFirst(l *lockSteps) {
 	var changes *zk.Watch
 	var held atomic.Bool
@@ -257,7 +257,7 @@ func newestFirst(l *lockSteps) {
 		}
 		newest := slices.MaxFunc(slices.DeleteFunc(children, func(c string) bool { return c == holder }), byNumber)
 		if newest == self {
-			return holder, nil // if anybody is
+			return holder, nil // if there is one
 		}
 		return newest, nil
 	}
@@ -270,7 +270,7 @@ func newestFirst(l *lockSteps) {
 		case err == nil:
 			held.Store(true)
 			token = c.Czxid
-			return nil, zk.Stat{}, nil, zk.ErrNoNode // looks again
+			return nil, zk.Stat{}, nil, zk.ErrNoNode // checks again
 		case errors.Is(err, zk.ErrNodeExists):
 			return nil, zk.Stat{}, changes, nil
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// multiSteps is what of the multi-lock can be replaced.
+// multiSteps contains the parts of the multi-lock that can be replaced.
 type multiSteps struct {
 	*altered
 	recipes.MultiLock // the real one
@@ -19,7 +19,7 @@ type multiSteps struct {
 	acquire           func(ctx context.Context, names []string) ([]recipes.Grant, error)
 }
 
-// Acquire is the lock's, or the one in its place.
+// Acquire is the lock's, or its replacement.
 func (m *multiSteps) Acquire(ctx context.Context, names ...string) ([]recipes.Grant, error) {
 	defer m.during(acquiring)()
 	if m.acquire != nil {
@@ -48,7 +48,7 @@ func together(caught, name, doc string, fault func(*multiSteps)) Defect[recipes.
 	return d
 }
 
-// MultiLocks is the locks that are acquired together, with a defect.
+// MultiLocks are the locks that are acquired together, with a defect.
 var MultiLocks = []Defect[recipes.MultiLock]{
 	together(liveness, "unsorted", "acquires the locks in the order that it is given, as Curator's InterProcessMultiLock does", func(m *multiSteps) {
 		m.order = func(names []string) []string { return names }

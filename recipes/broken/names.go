@@ -45,7 +45,7 @@ const (
 	commitProgress  = "commit-progress"
 )
 
-// defective makes an entry. What it costs and causes, no theory tells.
+// defective creates an entry. No theory predicts its costs and events.
 func defective[T any](caught, name, doc string) Defect[T] {
 	return Defect[T]{Caught: caught, Variant: recipes.Variant[T]{Name: "broken-" + name, Source: "a test", Doc: doc, Unsafe: true}}
 }
@@ -62,7 +62,7 @@ func newGUID() string {
 	return hex.EncodeToString(b[:])
 }
 
-// number is what the server has appended to a name, 0 for a name without one.
+// number is what the server has appended to a name, 0 if there is none.
 func number(name string) int32 {
 	if len(name) < 11 {
 		return 0
@@ -76,5 +76,5 @@ func number(name string) int32 {
 	return int32(-n)
 }
 
-// byNumber orders names by what the server appended, over the wrap of its counter.
+// byNumber orders names by the appended number, across the wrap of the counter.
 func byNumber(a, b string) int { return int(number(a) - number(b)) }

@@ -9,14 +9,14 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// tally is what of the counter can be replaced.
+// tally contains the parts of the counter that can be replaced.
 type tally struct {
 	*altered
 	recipes.Counter // the real one
 	given           func(ctx context.Context, after int64) int64
 }
 
-// Add is the counter's, and the value that its caller is told.
+// Add is the counter's, with the value that is returned to its caller.
 func (c *tally) Add(ctx context.Context, delta int64) (recipes.Count, error) {
 	n, err := c.Counter.Add(ctx, delta)
 	if err == nil && c.given != nil {
@@ -37,7 +37,7 @@ func tallying(caught, name, doc string, fault func(*tally)) Defect[recipes.Count
 	return d
 }
 
-// lost has a write whose reply was lost end otherwise.
+// lost replaces what happens after a write whose reply was lost.
 func lost(end func(ctx context.Context, c *tally, data []byte) error) func(*tally) {
 	return func(c *tally) {
 		c.set = func(ctx context.Context, path string, data []byte, version int32) (zk.Stat, error) {
@@ -50,7 +50,7 @@ func lost(end func(ctx context.Context, c *tally, data []byte) error) func(*tall
 	}
 }
 
-// Counters is the counters with a defect.
+// Counters are the counters with a defect.
 var Counters = []Defect[recipes.Counter]{
 	tallying(total, "any-version", "writes whatever the version is, over what others have added", func(c *tally) {
 		c.set = func(ctx context.Context, path string, data []byte, _ int32) (zk.Stat, error) {
@@ -92,14 +92,14 @@ var Counters = []Defect[recipes.Counter]{
 	}),
 }
 
-// ids is what of a generator can be replaced.
+// ids contains the parts of a generator that can be replaced.
 type ids struct {
 	*altered
 	recipes.IDs // the real one
 	next        func(ctx context.Context) (int64, error)
 }
 
-// Next is the generator's, or the one in its place.
+// Next is the generator's, or its replacement.
 func (g *ids) Next(ctx context.Context) (int64, error) {
 	if g.next != nil {
 		return g.next(ctx)
@@ -119,7 +119,7 @@ func generating(caught, name, doc, of string, fault func(*ids)) Defect[recipes.I
 	return d
 }
 
-// Generators is the generators of ids with a defect.
+// Generators are the generators of ids with a defect.
 var Generators = []Defect[recipes.IDs]{
 	generating(uniqueNumbers, "reads-after", "writes, and reads the version afterwards, which may be another's", "id-version", func(g *ids) {
 		g.set = func(ctx context.Context, path string, data []byte, version int32) (zk.Stat, error) {

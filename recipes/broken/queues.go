@@ -15,7 +15,7 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// itemSteps is what of a queue can be replaced.
+// itemSteps contains the parts of a queue that can be replaced.
 type itemSteps struct {
 	*altered
 	dir   string
@@ -47,7 +47,7 @@ func ranking(caught, name, doc string, fault func(*itemSteps)) Defect[recipes.Qu
 	return d
 }
 
-// doubting has what becomes of a delete whose reply was lost decided otherwise.
+// doubting replaces the decision about a delete whose reply was lost.
 func doubting(decide func(ctx context.Context, again func() error) error) func(*itemSteps) {
 	return func(q *itemSteps) {
 		q.remove = func(ctx context.Context, path string, version int32) error {
@@ -61,7 +61,7 @@ func doubting(decide func(ctx context.Context, again func() error) error) func(*
 	}
 }
 
-// Queues is the queues with a defect.
+// Queues are the queues with a defect.
 var Queues = []Defect[recipes.Queue]{
 	arriving(conservation, "drops-doubt", "takes a delete in doubt that finds nothing afterwards for another consumer's",
 		doubting(func(ctx context.Context, again func() error) error {
@@ -126,13 +126,13 @@ var Queues = []Defect[recipes.Queue]{
 	arriving(liveness, "watches-the-directory", "watches the directory's data, which no item changes", func(q *itemSteps) { q.childrenW = q.data }),
 }
 
-// data is a list with a watch that shows nothing, and tells of the data alone.
+// data is a list with a watch that shows nothing and reports only changes of the data.
 func (q *itemSteps) data(ctx context.Context, path string) ([]string, zk.Stat, *zk.Watch, error) {
 	st, _, w, err := q.Session.ExistsW(ctx, path)
 	return nil, st, w, err
 }
 
-// forgetsSome is the defect of every other consumer that comes to wait.
+// forgetsSome is the defect of every other consumer that starts to wait.
 func forgetsSome() func(*itemSteps) {
 	var came atomic.Int32
 	return func(q *itemSteps) {
@@ -157,7 +157,7 @@ func (q *itemSteps) unseen(ctx context.Context, path string) ([]string, zk.Stat,
 	return nil, st, w, err
 }
 
-// protected puts an item and looks for it by what is in it when the reply was lost.
+// protected puts an item and, if the reply was lost, looks for it by its content.
 func protected(q *itemSteps) {
 	q.create = func(ctx context.Context, path string, data []byte, mode zk.Mode) (zk.Created, error) {
 		for {
@@ -178,7 +178,7 @@ func protected(q *itemSteps) {
 	}
 }
 
-// PriorityQueues is the priority queues with a defect.
+// PriorityQueues are the priority queues with a defect.
 var PriorityQueues = []Defect[recipes.Queue]{
 	ranking(priority, "no-width", "writes the priority into the name without a width", written(func(it recipes.Item) string {
 		return fmt.Sprintf("queue-%d-", it.Priority)
@@ -236,7 +236,7 @@ func delaying(caught, name, doc string, fault func(*itemSteps)) Defect[recipes.Q
 	return queueing(caught, name, doc, queue.NewDelayWith, fault)
 }
 
-// hasten has the queue go by a clock that is ahead.
+// hasten makes the queue use a clock that is ahead.
 func hasten(ahead time.Duration) func(*itemSteps) {
 	return func(q *itemSteps) {
 		clock := q.o.Clock
@@ -247,7 +247,7 @@ func hasten(ahead time.Duration) func(*itemSteps) {
 	}
 }
 
-// DelayQueues is the delay queues with a defect.
+// DelayQueues are the delay queues with a defect.
 var DelayQueues = []Defect[recipes.Queue]{
 	delaying(notBefore, "ignores-the-time", "gives an item as soon as it is there", hasten(1000*time.Hour)),
 	delaying(notBefore, "fast-clock", "goes by a clock that is ahead", hasten(100*time.Millisecond)),

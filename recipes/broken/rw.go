@@ -11,7 +11,7 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// sharedSteps is what of the read/write lock can be replaced.
+// sharedSteps contains the parts of the read/write lock that can be replaced.
 type sharedSteps struct {
 	*altered
 	recipes.RWLock // the real one
@@ -19,12 +19,12 @@ type sharedSteps struct {
 	granted        func(g recipes.Grant) recipes.Grant
 }
 
-// AcquireRead is the lock's, and what becomes of the grant.
+// AcquireRead is the lock's, with what becomes of the grant.
 func (l *sharedSteps) AcquireRead(ctx context.Context) (recipes.Grant, error) {
 	return l.acquire(ctx, l.RWLock.AcquireRead)
 }
 
-// AcquireWrite is the lock's, and what becomes of the grant.
+// AcquireWrite is the lock's, with what becomes of the grant.
 func (l *sharedSteps) AcquireWrite(ctx context.Context) (recipes.Grant, error) {
 	return l.acquire(ctx, l.RWLock.AcquireWrite)
 }
@@ -61,7 +61,7 @@ const firstWriter = "reader-follows-the-first"
 
 func reads(name string) bool { return strings.Contains(name, recipes.LayoutReadWriteCurator.Shared) }
 
-// walkIn has some readers see nobody before them.
+// walkIn makes some readers see nobody before them.
 func walkIn(who func(children []string, self string) bool) func(*sharedSteps) {
 	return func(l *sharedSteps) {
 		ahead := l.turn.Ahead
@@ -74,7 +74,7 @@ func walkIn(who func(children []string, self string) bool) func(*sharedSteps) {
 	}
 }
 
-// RWLocks is the read/write locks with a defect.
+// RWLocks are the read/write locks with a defect.
 var RWLocks = []Defect[recipes.RWLock]{
 	sharing(sharedExclusion, "readers-walk-in", "lets every reader in at once", walkIn(func([]string, string) bool { return true })),
 	sharing(sharedExclusion, "writers-see-writers", "has writers wait for writers alone", func(l *sharedSteps) {

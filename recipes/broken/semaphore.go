@@ -10,7 +10,7 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// semaphoreSteps is what of the semaphore can be replaced.
+// semaphoreSteps contains the parts of the semaphore that can be replaced.
 type semaphoreSteps struct {
 	*altered
 	recipes.Semaphore // the real one
@@ -47,14 +47,14 @@ func counting(caught, name, doc string, fault func(*semaphoreSteps)) Defect[reci
 	return d
 }
 
-// Semaphores is the semaphores with a defect.
+// Semaphores are the semaphores with a defect.
 var Semaphores = []Defect[recipes.Semaphore]{
 	counting(permitsBound, "one-too-many", "counts from zero", func(m *semaphoreSteps) { m.o.Permits = max(m.o.Permits, 1) + 1 }),
 	counting(permitsBound, "counts-first", "counts the leases before it makes its own, without the lock", countsFirst),
 	counting(permitsBound, "blind-permit", "does not tell the holder that its session is over", func(m *semaphoreSteps) { m.blind() }),
 	counting(liveness, "keeps-lease", "leaves its lease behind when it gives up", func(m *semaphoreSteps) { m.keeps(acquiring, m.isLease) }),
 	counting(liveness, "keeps-lock", "gives its lease back when it gives up, and forgets the lock", func(m *semaphoreSteps) {
-		// Of an acquisition that failed the lease goes before the lock; where it was the lock that was waited for, there is no lease.
+		// If an acquisition failed, its lease is removed before the lock; if it was still waiting for the lock, there is no lease.
 		var gaveUp kept[bool]
 		m.remove = func(ctx context.Context, path string, version int32) error {
 			if m.isLease(path) {
@@ -100,7 +100,7 @@ var Semaphores = []Defect[recipes.Semaphore]{
 	}),
 }
 
-// countsFirst waits for room before it makes a lease, and then sees nobody but itself, of the leases as in the queue of the lock.
+// countsFirst waits for room before it makes a lease, and then sees only itself, among the leases as well as in the lock's queue.
 func countsFirst(m *semaphoreSteps) {
 	var own sync.Map // the name of the znode, by its directory
 	m.create = func(ctx context.Context, path string, data []byte, mode zk.Mode) (zk.Created, error) {

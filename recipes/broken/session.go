@@ -8,7 +8,7 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// altered is a session that carries out some requests otherwise than a recipe asks for.
+// altered is a session that carries out some requests differently from what a recipe asks for.
 type altered struct {
 	zk.Session
 	create    func(ctx context.Context, path string, data []byte, mode zk.Mode) (zk.Created, error)
@@ -22,16 +22,16 @@ type altered struct {
 	multi     func(ctx context.Context, ops ...zk.Op) ([]zk.OpResult, error)
 	lease     func() <-chan struct{}
 
-	call atomic.Int32 // of the recipe that is under way
+	call atomic.Int32 // of the recipe that is in progress
 }
 
-// over is a session in which nothing is altered yet.
+// over returns a session in which nothing is altered yet.
 func over(s zk.Session) *altered {
 	return &altered{Session: s, create: s.Create, remove: s.Delete, set: s.Set, get: s.Get, children: s.Children, getW: s.GetW, existsW: s.ExistsW,
 		childrenW: s.ChildrenW, multi: s.Multi, lease: s.Lease}
 }
 
-// kept is what a defect remembers from one request to another: what a recipe does in the background makes requests at the same time.
+// kept is what a defect remembers between requests. It is locked, because a recipe's background work makes requests concurrently.
 type kept[T any] struct {
 	mu sync.Mutex
 	v  T
@@ -56,7 +56,7 @@ const (
 	releasing
 )
 
-// during notes that a call is under way.
+// during notes that a call is in progress.
 func (a *altered) during(call int32) (end func()) {
 	a.call.Store(call)
 	return func() { a.call.Store(none) }
@@ -64,7 +64,7 @@ func (a *altered) during(call int32) (end func()) {
 
 func (a *altered) in(call int32) bool { return a.call.Load() == call }
 
-// Unwrap returns the session below, for optional powers.
+// Unwrap returns the session below, for optional interfaces.
 func (a *altered) Unwrap() zk.Session { return a.Session }
 
 func (a *altered) Create(ctx context.Context, path string, data []byte, mode zk.Mode) (zk.Created, error) {
@@ -96,13 +96,13 @@ func (a *altered) Multi(ctx context.Context, ops ...zk.Op) ([]zk.OpResult, error
 }
 func (a *altered) Lease() <-chan struct{} { return a.lease() }
 
-// blind has the session say that it can be relied on forever.
+// blind makes the session claim that it can be relied on forever.
 func (a *altered) blind() {
 	never := make(chan struct{})
 	a.lease = func() <-chan struct{} { return never }
 }
 
-// outliving makes znodes that stay when the session ends.
+// outliving creates znodes that stay when the session ends.
 func (a *altered) outliving() {
 	a.create = func(ctx context.Context, path string, data []byte, mode zk.Mode) (zk.Created, error) {
 		switch mode {
@@ -115,7 +115,7 @@ func (a *altered) outliving() {
 	}
 }
 
-// keeps skips, while a call is under way, the deletes of the znodes that which tells.
+// keeps skips, while a call is in progress, the deletes of the znodes that which selects.
 func (a *altered) keeps(call int32, which func(path string) bool) {
 	a.remove = func(ctx context.Context, path string, version int32) error {
 		if a.in(call) && which(path) {
@@ -127,10 +127,10 @@ func (a *altered) keeps(call int32, which func(path string) bool) {
 
 func all(string) bool { return true }
 
-// deaf is a watch that never tells of anything but the end of the session.
+// deaf is a watch that reports nothing but the end of the session.
 func (a *altered) deaf(w *zk.Watch) *zk.Watch { return a.only(w, func(zk.Event) bool { return false }) }
 
-// only is a watch that tells of some events alone.
+// only is a watch that reports only some events.
 func (a *altered) only(w *zk.Watch, heeds func(zk.Event) bool) *zk.Watch {
 	heard := zk.NewWatch(w.Stop)
 	a.Go(func() {

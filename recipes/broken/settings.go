@@ -10,14 +10,14 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// copied is what of the cache of a setting can be replaced.
+// copied contains the parts of a setting's cache that can be replaced.
 type copied struct {
 	recipes.Setting // the real one
 	s               *altered
 	given           func(recipes.SettingValue) recipes.SettingValue
 }
 
-// Watch is the cache's, and the value that its caller is given.
+// Watch is the cache's, with the value that is returned to its caller.
 func (c *copied) Watch(ctx context.Context, last recipes.SettingValue) (recipes.SettingValue, error) {
 	is, err := c.Setting.Watch(ctx, last)
 	if err == nil && c.given != nil {
@@ -37,7 +37,7 @@ func copying(caught, name, doc string, fault func(*copied)) Defect[recipes.Setti
 	return d
 }
 
-// Configs is the caches of a setting with a defect.
+// Configs are the caches of a setting with a defect.
 var Configs = []Defect[recipes.Setting]{
 	copying(writtenValues, "torn", "reads the version and then the data, which may be of another one", func(c *copied) {
 		c.s.getW = func(ctx context.Context, path string) ([]byte, zk.Stat, *zk.Watch, error) {

@@ -7,8 +7,8 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// word is a lock in the data of one znode, as no recipe of the product is one. Its defect: between the read of 'free' and the write of 'held'
-// somebody else may have written, and without the version the servers do not notice.
+// word is a lock in the data of one znode, unlike any of the product's recipes. Its defect: between reading 'free' and writing 'held' somebody else
+// may have written, and without the version the servers do not notice.
 type word struct {
 	s    zk.Session
 	path string

@@ -77,7 +77,7 @@ func TestDefectsAreCaughtByZxidThoughNothingIsHeld(t *testing.T) {
 	}
 }
 
-// trouble is what may befall sound recipes: servers that lag and catch up, replies that are lost, sessions that are cut off or expire.
+// trouble is what may happen to correct recipes: servers that lag and catch up, replies that are lost, sessions that are cut off or expire.
 func trouble(r *rand.Rand, seed uint64) func(ctx context.Context, st *stage) {
 	lag := []time.Duration{0, 3 * time.Millisecond, 30 * time.Millisecond, 300 * time.Millisecond}[r.IntN(4)]
 	lose := []int64{0, 0, 40, 150}[r.IntN(4)]
@@ -114,7 +114,7 @@ func trouble(r *rand.Rand, seed uint64) func(ctx context.Context, st *stage) {
 	}
 }
 
-// By zxid no sound recipe is ever accused, whatever befalls it, and whether the servers tell the zxids of events or not.
+// By zxid no correct recipe is ever found in violation, whatever happens to it, whether or not the servers send the zxids of events.
 func TestNoSoundRecipeIsAccusedByZxid(t *testing.T) {
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 9))

@@ -13,7 +13,7 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// The words of votes and decisions. A znode without data is a vote that has not been cast.
+// The values of votes and decisions. A znode without data is a vote that has not been cast.
 const (
 	commitWord = "commit"
 	abortWord  = "abort"
@@ -26,19 +26,19 @@ func word(commit bool) []byte {
 	return []byte(abortWord)
 }
 
-// site is what the variants have in common. Under the transaction's znode, whose data are a guid, the number of sites, their deadline and
-// the payload, there are: s_1 to s_n, the votes, persistent, because a vote that has been cast has to outlive its session; decision, made
-// once; alive_1 to alive_n, ephemeral (with Options.Alive); ack_1 to ack_n.
+// site is what the variants have in common. The transaction's znode has as its data a guid, the number of sites, their deadline and the payload. Its
+// children are: s_1 to s_n, the votes, persistent because a vote that has been cast must outlive its session; decision, created once; alive_1 to
+// alive_n, ephemeral (with Options.Alive); ack_1 to ack_n.
 type site struct {
 	s    zk.Session
 	path string
 	o    recipes.Options
 
 	members  int
-	data     []byte    // of the transaction; nil: not known
-	deadline time.Time // when this site stops to wait for the others; zero: it has not learnt yet
+	data     []byte    // of the transaction; nil if not known
+	deadline time.Time // when this site stops waiting for the others; zero if it has not learnt yet
 	proposed bool      // by this handle
-	voted    []byte    // what this handle has voted; nil: nothing
+	voted    []byte    // what this handle has voted; nil if nothing
 	polls    []*poll   // the votes of the others, once they are watched
 }
 
@@ -54,12 +54,12 @@ func (c *site) ack(i int) string { return fmt.Sprintf("%s/ack_%d", c.path, i) }
 
 func (c *site) decision() string { return c.path + "/decision" }
 
-// describe is the data of a transaction.
+// describe returns the data of a transaction.
 func describe(guid string, members int, deadline time.Duration, payload []byte) []byte {
 	return fmt.Appendf(nil, "%s %d %d %s", guid, members, deadline.Milliseconds(), payload)
 }
 
-// parseTransaction reads what describe has written.
+// parseTransaction parses the output of describe.
 func parseTransaction(data []byte) (members int, deadline time.Duration, payload []byte, err error) {
 	parts := strings.SplitN(string(data), " ", 4)
 	if len(parts) != 4 {
@@ -73,7 +73,7 @@ func parseTransaction(data []byte) (members int, deadline time.Duration, payload
 	return members, time.Duration(ms) * time.Millisecond, []byte(parts[3]), nil
 }
 
-// Propose begins the transaction. The guid tells a transaction whose reply was lost from somebody else's.
+// Propose starts the transaction. The guid distinguishes this transaction, if the reply was lost, from somebody else's.
 func (c *site) Propose(ctx context.Context, payload []byte) error {
 	data := describe(znode.NewGUID(), c.members, c.o.Deadline, payload)
 	ops := []zk.Op{zk.CreateOp(c.path, data, zk.Persistent)}
@@ -125,7 +125,7 @@ func (c *site) propose(ctx context.Context, ops []zk.Op, data []byte) error {
 	}
 }
 
-// write repeats a write that is refused or lost, and notes in doubt that an earlier one may have been carried out.
+// write repeats a write that is refused or lost, and sets doubt if an earlier attempt may have been carried out.
 func (c *site) write(ctx context.Context, doubt *bool, send func() error) error {
 	return znode.Insist(ctx, func() error {
 		err := send()
@@ -136,7 +136,7 @@ func (c *site) write(ctx context.Context, doubt *bool, send func() error) error 
 	})
 }
 
-// read is the data of a znode that is known to be there, unless it has been removed: a server that lags behind is waited for.
+// read returns the data of a znode that is known to exist unless it has been removed: it waits for a server that lags behind.
 func (c *site) read(ctx context.Context, path string) (data []byte, err error) {
 	get := func() error {
 		return znode.Insist(ctx, func() (err error) { data, _, err = c.s.Get(ctx, path); return })
@@ -149,7 +149,7 @@ func (c *site) read(ctx context.Context, path string) (data []byte, err error) {
 	return data, err
 }
 
-// gone makes of the absence of a znode that of its transaction.
+// gone converts the absence of a znode to that of its transaction.
 func gone(err error) error {
 	if errors.Is(err, zk.ErrNoNode) {
 		return recipes.ErrNoTransaction
@@ -157,8 +157,8 @@ func gone(err error) error {
 	return err
 }
 
-// Learn waits for the transaction and reads it. Its deadline counts from here and needs no clock but its own: which of two sites runs into it first matters
-// to nobody, because the decision is made once.
+// Learn waits for the transaction and reads it. Its deadline counts from here and needs only this site's clock: it does not matter which of two sites
+// reaches it first, because the decision is made once.
 func (c *site) Learn(ctx context.Context) ([]byte, error) {
 	payload, err := c.learn(ctx)
 	if err != nil {
@@ -189,8 +189,8 @@ func (c *site) learn(ctx context.Context) ([]byte, error) {
 	return payload, nil
 }
 
-// appears waits until a znode is there that is not removed before this site has finished: so the event of a watch on its absence, which
-// tells of its creation alone, needs no other look.
+// appears waits until a znode exists that is not removed before this site has finished: so the event of a watch on its absence, which can only be its
+// creation, needs no further check.
 func (c *site) appears(ctx context.Context, path string) error {
 	there, w, err := c.existsW(ctx, path)
 	if err != nil {
@@ -211,7 +211,7 @@ func (c *site) existsW(ctx context.Context, path string) (there bool, w *zk.Watc
 	return there, w, err
 }
 
-// live makes the znode by which others see that this site is alive. One of an earlier session of this site would tell of its death.
+// live creates the znode by which others see that this site is alive. One left by an earlier session of this site would later signal its death.
 func (c *site) live(ctx context.Context) error {
 	if c.o.Site == 0 {
 		return nil
@@ -236,7 +236,7 @@ func (c *site) live(ctx context.Context) error {
 	}
 }
 
-// cast writes the vote. It asks for version 0, which a vote that was cast has no more.
+// cast writes the vote. It expects version 0, which a vote that was cast no longer has.
 func (c *site) cast(ctx context.Context, commit bool, version int32) error {
 	if c.deadline.IsZero() {
 		return recipes.ErrNotLearnt
@@ -244,7 +244,7 @@ func (c *site) cast(ctx context.Context, commit bool, version int32) error {
 	doubt := false
 	own := c.vote(c.o.Site)
 	err := c.write(ctx, &doubt, func() error { _, err := c.s.Set(ctx, own, word(commit), version); return err })
-	if errors.Is(err, zk.ErrBadVersion) { // of this call, if its reply was lost, or of an earlier life of this site
+	if errors.Is(err, zk.ErrBadVersion) { // by this call, if its reply was lost, or by an earlier life of this site
 		var found []byte
 		if found, err = c.read(ctx, own); err == nil && string(found) != string(word(commit)) {
 			err = recipes.ErrVoted

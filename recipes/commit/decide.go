@@ -10,15 +10,15 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// flat is the two-phase commit of ZooKeeper's recipe page in its first form, in which every site watches the votes of all others and knows
-// the outcome by itself, with what it leaves open: the outcome is a znode that is made once. Where a site stops to wait for the others, that
-// znode alone keeps it from aborting what they commit.
+// flat is the two-phase commit of ZooKeeper's recipe page in its first form, in which every site watches the votes of all others and determines the
+// outcome by itself, completed where the page leaves it open: the outcome is a znode that is created once. If a site stops waiting for the others,
+// that znode alone keeps it from aborting what they commit.
 type flat struct{ *site }
 
-// Vote casts this site's vote. The votes of the others are watched first.
+// Vote casts this site's vote. It watches the votes of the others first.
 func (c flat) Vote(ctx context.Context, commit bool) error { return c.watchAndVote(ctx, commit, 0) }
 
-// watchAndVote watches the votes of the others and casts the own one.
+// watchAndVote watches the votes of the others and casts this site's.
 func (c *site) watchAndVote(ctx context.Context, commit bool, version int32) error {
 	if c.deadline.IsZero() {
 		return fmt.Errorf("vote on %s: %w", c.path, recipes.ErrNotLearnt)
@@ -33,7 +33,7 @@ func (c *site) watchAndVote(ctx context.Context, commit bool, version int32) err
 	return nil
 }
 
-// Decide waits for the decision. A site that has come back and not voted looks first whether the others have decided without it.
+// Decide waits for the decision. A site that has come back without having voted checks first whether the others have decided without it.
 func (c flat) Decide(ctx context.Context) (bool, error) {
 	if c.voted == nil {
 		if _, there, err := c.s.Exists(ctx, c.decision()); err == nil && there {
@@ -54,8 +54,8 @@ func (c *site) decided(commit bool, err error) (bool, error) {
 	return commit, nil
 }
 
-// inTime waits until the deadline, after which the outcome is an abort, if it is not decided otherwise; late says that it is this one.
-// The deadline ends the waiting alone: a site that knows the outcome has all its context's time to write it down.
+// inTime waits until the deadline, after which the outcome is an abort unless decided otherwise; late says that the deadline has passed. The deadline
+// ends only the waiting: a site that knows the outcome may take as long as its context allows to record it.
 func (c *site) inTime(ctx context.Context, wait func(context.Context) (bool, error)) (commit, late bool, err error) {
 	if c.deadline.IsZero() {
 		return false, false, recipes.ErrNotLearnt
@@ -70,7 +70,7 @@ func (c *site) inTime(ctx context.Context, wait func(context.Context) (bool, err
 	return false, true, nil
 }
 
-// record makes the decision, or obeys the one that has been made. conditions are what has to be true for it to be made.
+// record creates the decision, or obeys the existing one. conditions must hold for it to be created.
 func (c *site) record(ctx context.Context, commit bool, conditions ...zk.Op) (bool, error) {
 	c.o.Pause(recipes.PauseDeciding)
 	var doubt bool
@@ -83,7 +83,7 @@ func (c *site) record(ctx context.Context, commit bool, conditions ...zk.Op) (bo
 		return err
 	})
 	if errors.Is(err, zk.ErrNodeExists) {
-		return c.obey(ctx) // also after a lost reply: that one may be another's
+		return c.obey(ctx) // also after a lost reply: the decision may be another's
 	}
 	return commit && err == nil, gone(err)
 }
@@ -94,9 +94,8 @@ func (c *site) obey(ctx context.Context) (bool, error) {
 	return string(data) == commitWord, gone(err)
 }
 
-// coordinated is the second form of the recipe page: the one that proposed the transaction alone watches the votes, and tells the sites its
-// decision.
-// Between them stand 2 messages a site, where in flat every site sends one to every other.
+// coordinated is the second form of the recipe page: only the site that proposed the transaction watches the votes, and it announces its decision to
+// the sites. This takes 2 messages per site, whereas in flat every site sends one to every other.
 type coordinated struct{ *site }
 
 // Vote casts this site's vote. The coordinator watches the votes of the others first.
@@ -110,7 +109,7 @@ func (c coordinated) Vote(ctx context.Context, commit bool) error {
 	return nil
 }
 
-// Decide waits for the decision. A coordinator that crashed and came back is a site as the others are.
+// Decide waits for the decision. A coordinator that crashed and came back is a site like the others.
 func (c coordinated) Decide(ctx context.Context) (bool, error) {
 	if c.proposed {
 		return c.decided(c.coordinate(ctx))
@@ -127,7 +126,7 @@ func (c coordinated) Decide(ctx context.Context) (bool, error) {
 	return c.decided(decided, err)
 }
 
-// coordinate makes the decision when all votes are there, and a commit on the condition that they are what was read: cast once.
+// coordinate makes the decision when all votes have been cast; a commit is conditional on the votes still being what was read: cast once.
 func (c coordinated) coordinate(ctx context.Context) (bool, error) {
 	commit, _, err := c.inTime(ctx, c.collect)
 	if err != nil {
@@ -141,7 +140,7 @@ func (c coordinated) coordinate(ctx context.Context) (bool, error) {
 		cast = append(cast, zk.CheckOp(c.vote(i+1), 1))
 	}
 	commit, err = c.record(ctx, true, cast...)
-	if errors.Is(err, zk.ErrBadVersion) { // somebody who does not keep to this recipe has voted twice
+	if errors.Is(err, zk.ErrBadVersion) { // somebody who does not follow this recipe has voted twice
 		return c.record(ctx, false)
 	}
 	return commit, err

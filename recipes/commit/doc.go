@@ -1,2 +1,2 @@
-// Package commit is the two-phase commits.
+// Package commit implements two-phase commits.
 package commit

@@ -11,10 +11,9 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// Finish says that this site has carried out the decision. Each acknowledgement is one transaction with a write of the data of the transaction's znode, as they are,
-// so
-// that their version counts: the one that makes it the number of sites is the last, even if several arrive at the same time, and removes all,
-// without anybody waiting for it. A site that is in doubt has not acknowledged, so what it asks for is there.
+// Finish notes that this site has carried out the decision. Each acknowledgement is one transaction that also rewrites the data of the transaction's
+// znode unchanged, so that its version counts acknowledgements: the one that makes it the number of sites is the last, even if several arrive
+// simultaneously, and removes everything, without anybody waiting for it. A site in doubt has not acknowledged, so what it asks for still exists.
 func (c *site) Finish(ctx context.Context) error {
 	c.unwatch()
 	if c.o.Site == 0 {
@@ -51,10 +50,10 @@ func (c *site) finish(ctx context.Context) (err error) {
 	return c.clear(ctx)
 }
 
-// errRemoved: the acknowledgement whose reply was lost was not the last, and the last has removed all.
+// errRemoved: the acknowledgement whose reply was lost was not the last one, and the last one has removed everything.
 var errRemoved = errors.New("removed meanwhile")
 
-// acknowledge says that this site has carried out the decision, and tells how many have: at least so many, where its reply was lost.
+// acknowledge notes that this site has carried out the decision, and returns how many sites have: a lower bound if the reply was lost.
 func (c *site) acknowledge(ctx context.Context) (acknowledged int, err error) {
 	var results []zk.OpResult
 	doubt := false
@@ -75,15 +74,15 @@ func (c *site) acknowledge(ctx context.Context) (acknowledged int, err error) {
 	return int(st.Version), err
 }
 
-// clear removes the transaction, if all have acknowledged.
+// clear removes the transaction, if all sites have acknowledged.
 func (c *site) clear(ctx context.Context) error {
 	for {
 		var names []string
 		err := znode.Insist(ctx, func() (err error) { names, _, err = c.s.Children(ctx, c.path); return })
 		if errors.Is(err, zk.ErrNoNode) {
-			return nil // by an earlier request whose reply was lost, or another site whose acknowledgement's was
+			return nil // by an earlier request whose reply was lost, or by another site whose acknowledgement's reply was
 		}
-		if err != nil || acks(names) < c.members { // somebody who does not keep to this recipe has written to the data
+		if err != nil || acks(names) < c.members { // somebody who does not follow this recipe has written to the data
 			return err
 		}
 		var ops []zk.Op
@@ -93,8 +92,8 @@ func (c *site) clear(ctx context.Context) error {
 		err = znode.Insist(ctx, func() error { return znode.ErrorOf(c.s.Multi(ctx, append(ops, zk.DeleteOp(c.path, zk.AnyVersion))...)) })
 		switch {
 		case errors.Is(err, zk.ErrNoNode) && !c.o.Alive:
-			return nil // removed: nothing else of this goes
-		case errors.Is(err, zk.ErrNoNode), errors.Is(err, zk.ErrNotEmpty): // a znode of somebody's life has gone or come: look again
+			return nil // removed: nothing else deletes it
+		case errors.Is(err, zk.ErrNoNode), errors.Is(err, zk.ErrNotEmpty): // a site's alive znode has come or gone: list again
 		default:
 			return err
 		}

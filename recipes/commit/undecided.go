@@ -9,19 +9,18 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// undecided is the two-phase commit of article 001, section 11, read literally: the coordinator makes the transaction and, one after the
-// other, a child for each site; every site watches all children and votes by writing into its own; and who has seen all votes decides.
-// Nothing is said of
-// a site that does not vote, and without a time-out the others would wait forever; with one, which everybody who carries this out has to
-// add, a site gives up by itself what another, which saw the last vote in time, commits. A vote may be written again, and between the
-// first create and the last a site finds half a transaction.
+// undecided is the two-phase commit of article 001, section 11, read literally: the coordinator creates the transaction and then, one at a time, a
+// child for each site; every site watches all children and votes by writing to its own; and any site that has seen all votes decides. Nothing is said
+// about a site that does not vote: without a timeout the others would wait forever; with one, which every implementation has to add, a site gives up
+// on its own what another, which saw the last vote in time, commits. A vote may be overwritten, and between the first create and the last a site
+// finds half a transaction.
 //
-// The article leaves all znodes behind; Finish is ours.
+// The article leaves all znodes behind; Finish is our addition.
 type undecided struct{ *site }
 
-// Propose begins the transaction, znode by znode.
+// Propose starts the transaction, znode by znode.
 func (c undecided) Propose(ctx context.Context, payload []byte) error {
-	if err := znode.MakeParents(ctx, c.s, znode.Parent(c.path)); err != nil { // the article begins with a directory that is there
+	if err := znode.MakeParents(ctx, c.s, znode.Parent(c.path)); err != nil { // the article starts with an existing directory
 		return fmt.Errorf("propose %s: %w", c.path, err)
 	}
 	if err := c.create(ctx, c.path, describe(znode.NewGUID(), c.members, c.o.Deadline, payload)); err != nil {
@@ -43,12 +42,12 @@ func (c undecided) create(ctx context.Context, path string, data []byte) error {
 	return nil
 }
 
-// Vote casts this site's vote, over the one that it has cast.
+// Vote casts this site's vote, overwriting an earlier one.
 func (c undecided) Vote(ctx context.Context, commit bool) error {
 	return c.watchAndVote(ctx, commit, zk.AnyVersion)
 }
 
-// Decide tells what this site has decided, whatever the others have.
+// Decide returns what this site has decided, whatever the others have.
 func (c undecided) Decide(ctx context.Context) (bool, error) {
 	commit, _, err := c.inTime(ctx, c.collect)
 	return c.decided(commit, err)

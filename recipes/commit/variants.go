@@ -5,8 +5,8 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// Variants is the catalogue of two-phase commits. Their theory of events is for one transaction of n sites, all of which learn of it before
-// any of them votes, and commit: after it was proposed, and the proposal itself.
+// Variants is the catalogue of two-phase commits. Their theory of events is for one transaction of n sites, all of which learn of it before any of
+// them votes, and all of which commit: the events after it was proposed, and the proposal itself.
 func Variants() []recipes.Variant[recipes.Commit] {
 	return []recipes.Variant[recipes.Commit]{
 		{
@@ -28,7 +28,7 @@ func Variants() []recipes.Variant[recipes.Commit] {
 	}
 }
 
-// PublishedVariants is two-phase commits as articles have published them, as Published is of locks.
+// PublishedVariants are two-phase commits as published in articles.
 func PublishedVariants() []recipes.Variant[recipes.Commit] {
 	return []recipes.Variant[recipes.Commit]{
 		{
@@ -46,15 +46,15 @@ func PublishedVariants() []recipes.Variant[recipes.Commit] {
 // flatWakes is one event for each vote at each other site, and the proposal at each.
 func flatWakes(n int) (float64, float64) { return float64(n * (n - 1)), float64(n - 1) }
 
-// common is what the sites of both variants send for one transaction. Writes: the proposal, the votes, the acknowledgements and the removal.
-// Reads: two to learn; the one that removes it all lists it.
+// common is what the sites of both variants send for one transaction. Writes: the proposal, the votes, the acknowledgements and the removal. Reads:
+// two to learn, and one list by the site that removes everything.
 func common(sites int) recipes.Requests {
 	n := float64(sites)
 	return recipes.Requests{Writes: 1 + n + n + 1, Reads: 2*(n-1) + 1, Lists: 1}
 }
 
-// flatRequests is the most there is: a vote that is cast when it is looked at first needs no second read. Beside what is common, every site
-// tries to make the decision, reads each watched vote twice, and a decision that another has made.
+// flatRequests is the maximum: a vote that has been cast when first read needs no second read. In addition to common, every site tries to create the
+// decision, reads each watched vote twice, and reads a decision that another has created.
 func flatRequests(sites int) recipes.Requests {
 	n, r := float64(sites), common(sites)
 	r.Writes += n
@@ -62,8 +62,7 @@ func flatRequests(sites int) recipes.Requests {
 	return r
 }
 
-// coordinatedRequests is the most there is, as for flat: the coordinator makes the decision and reads each vote twice, and each site waits
-// for the decision and reads it.
+// coordinatedRequests is the maximum, as for flat: the coordinator creates the decision and reads each vote twice, and each site waits for the decision and reads it.
 func coordinatedRequests(sites int) recipes.Requests {
 	n, r := float64(sites), common(sites)
 	r.Writes++

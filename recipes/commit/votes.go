@@ -10,18 +10,18 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// poll is the vote of one other site, as this one knows it.
+// poll is the vote of one other site, as this site knows it.
 type poll struct {
 	site  int
-	vote  []byte    // empty: not cast as far as is known
+	vote  []byte    // empty if not cast, as far as is known
 	watch *zk.Watch // armed while it is not
-	live  *zk.Watch // on the znode of its life, with Options.Alive
-	seen  bool      // that znode has been there
+	live  *zk.Watch // on its alive znode, with Options.Alive
+	seen  bool      // the alive znode has existed
 }
 
-// watchVotes reads the votes of all others and watches the ones that are not cast: the step before the own vote, at which the recipe page has
-// 'the site reads each child node and sets a watch'. The reads are sent at once. Votes that are watched already are not read again. own says
-// that the own vote is one of them, because this handle has not cast it: an earlier life of the site may have.
+// watchVotes reads the votes of all others and watches the ones that have not been cast: the step before this site's own vote, at which the recipe
+// page says 'the site reads each child node and sets a watch'. The reads are sent concurrently. Votes that are already watched are not read again.
+// own says to include this site's vote, because this handle has not cast it: an earlier life of the site may have.
 func (c *site) watchVotes(ctx context.Context, own bool) error {
 	if c.polls != nil {
 		return nil
@@ -46,7 +46,7 @@ func (c *site) watchVotes(ctx context.Context, own bool) error {
 	return nil
 }
 
-// look reads a vote and watches it if it is not cast; and the life of its site, if that is to be watched.
+// look reads a vote and watches it if it has not been cast; and watches whether its site is alive, with Options.Alive.
 func (c *site) look(ctx context.Context, p *poll) error {
 	err := znode.Insist(ctx, func() (err error) { p.vote, _, p.watch, err = c.s.GetW(ctx, c.vote(p.site)); return })
 	if err != nil {
@@ -63,7 +63,7 @@ func (c *site) look(ctx context.Context, p *poll) error {
 	return err
 }
 
-// unwatch gives up what is still watched.
+// unwatch stops the remaining watches.
 func (c *site) unwatch() {
 	for _, p := range c.polls {
 		if p.watch != nil {
@@ -76,14 +76,14 @@ func (c *site) unwatch() {
 	c.polls = nil
 }
 
-// collect waits for the votes: commit when all are there and say so, no later than the first that does not. Each vote has a goroutine that
-// waits for it, because any of them may be the one that ends the wait.
+// collect waits for the votes: the result is commit once all have voted to commit, and abort on the first vote to abort. Each vote has a goroutine
+// that waits for it, because any of them may end the wait.
 func (c *site) collect(ctx context.Context) (commit bool, err error) {
 	if string(c.voted) == abortWord {
 		return false, nil
 	}
 	if c.voted == nil {
-		c.unwatch() // what a Vote that failed has left lacks the own one
+		c.unwatch() // what a failed Vote has left does not include this site's own vote
 	}
 	if err := c.watchVotes(ctx, c.voted == nil); err != nil {
 		return false, err
@@ -114,7 +114,7 @@ func (c *site) collect(ctx context.Context) (commit bool, err error) {
 	return true, nil
 }
 
-// awaitVote waits until the vote is cast, or, with Options.Alive, until its site has died without one: that is an abort.
+// awaitVote waits until the vote is cast or, with Options.Alive, until its site has died without voting, which means abort.
 func (c *site) awaitVote(ctx context.Context, p *poll) (commit bool, err error) {
 	for len(p.vote) == 0 {
 		var life <-chan zk.Event
@@ -127,7 +127,7 @@ func (c *site) awaitVote(ctx context.Context, p *poll) (commit bool, err error) 
 				return false, e.Err
 			}
 			c.o.Pause(recipes.PauseWoken)
-			// A vote is cast once, so this read needs no watch, unless the event was of something else.
+			// A vote is cast only once, so this read needs no watch, unless the event was for something else.
 			if p.vote, err = c.read(ctx, c.vote(p.site)); err == nil && len(p.vote) == 0 {
 				err = znode.Insist(ctx, func() (err error) { p.vote, _, p.watch, err = c.s.GetW(ctx, c.vote(p.site)); return })
 			}

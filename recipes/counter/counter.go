@@ -14,15 +14,15 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// lockSuffix is appended to a counter's path for the lock of those who were refused.
+// lockSuffix is appended to a counter's path for the lock of clients that were refused.
 const lockSuffix = "-lock"
 
-// tagsKept is how many additions a counter remembers. An addition whose reply was lost is told from another's as long as no more than
-// so many have been made since the value that it was added to.
+// tagsKept is how many additions a counter remembers. An addition whose reply was lost can be told from another's as long as no more than this many
+// have been made since the value that it was added to.
 const tagsKept = 8
 
-// tally is the data of a counter: the value, and who made the last additions, the latest last. The text is the value alone or followed
-// by the tags, with blanks between them.
+// tally is the data of a counter: the value, and the tags of the most recent additions, the latest last. The text is the value, alone or followed by
+// the tags, separated by blanks.
 type tally struct {
 	value int64
 	tags  []string
@@ -32,7 +32,7 @@ func (t tally) bytes() []byte {
 	return []byte(strings.Join(append([]string{strconv.FormatInt(t.value, 10)}, t.tags...), " "))
 }
 
-// plus is the tally after an addition.
+// plus returns the tally after an addition.
 func (t tally) plus(delta int64, tag string) tally {
 	tags := append(slices.Clone(t.tags), tag)
 	return tally{t.value + delta, tags[max(0, len(tags)-tagsKept):]}
@@ -41,7 +41,7 @@ func (t tally) plus(delta int64, tag string) tally {
 func parseTally(data []byte) (tally, error) {
 	words := strings.Fields(string(data))
 	if len(words) == 0 {
-		return tally{}, nil // somebody has made the znode and nothing else
+		return tally{}, nil // somebody has created the znode and nothing else
 	}
 	n, err := strconv.ParseInt(words[0], 10, 64)
 	if err != nil {
@@ -50,8 +50,8 @@ func parseTally(data []byte) (tally, error) {
 	return tally{n, words[1:]}, nil
 }
 
-// casCounter is a compare-and-set loop on the version of one znode. A write whose reply was lost has no owner by itself, because the
-// version tells only that somebody wrote: each addition therefore leaves its tag, of the handle and its number, in the data.
+// casCounter is a compare-and-set loop on the version of one znode. The version alone does not tell whose write it counts, so after a lost reply the
+// author is unknown: each addition therefore leaves a tag in the data, made of the handle's id and a number.
 type casCounter struct {
 	s     zk.Session
 	path  string
@@ -77,7 +77,7 @@ func (c *casCounter) Value(ctx context.Context) (int64, error) {
 	return t.value, nil
 }
 
-// read gives the counter. The error is zk.ErrNoNode when there is none and this handle has never seen one.
+// read returns the counter. The error is zk.ErrNoNode if there is none and this handle has never seen one.
 func (c *casCounter) read(ctx context.Context) (tally, zk.Stat, error) {
 	data, st, err := c.s.Get(ctx, c.path)
 	switch {
@@ -102,10 +102,10 @@ func (c *casCounter) Add(ctx context.Context, delta int64) (recipes.Count, error
 	return n, nil
 }
 
-// errRefused: somebody else wrote first, as often as was to be borne.
+// errRefused: somebody else wrote first, as often as was acceptable.
 var errRefused = errors.New("refused")
 
-// add tries until it has added, or until enough says after a refusal that it has tried enough: errRefused.
+// add tries until it has added, or until enough says after a refusal to stop: errRefused.
 func (c *casCounter) add(ctx context.Context, delta int64, n *recipes.Count, enough func() bool) error {
 	c.seq++
 	tag := c.id + ":" + strconv.Itoa(c.seq)
@@ -129,7 +129,7 @@ func (c *casCounter) add(ctx context.Context, delta int64, n *recipes.Count, eno
 			if added, err = c.find(ctx, tag, st); added {
 				n.Token = 0
 			} else if err == nil {
-				continue // it was not made, and as the version stands it would be made once
+				continue // it was not made, and with this version it can be made only once
 			}
 		}
 		switch {
@@ -147,7 +147,7 @@ func (c *casCounter) add(ctx context.Context, delta int64, n *recipes.Count, eno
 			}
 		case errors.Is(err, zk.ErrNoNode) && !missing:
 			return recipes.ErrCounterLost
-		case znode.Doubtful(err) && !errors.Is(err, recipes.ErrInDoubt): // the session ended with the write under way
+		case znode.Doubtful(err) && !errors.Is(err, recipes.ErrInDoubt): // the session ended with the write in flight
 			return fmt.Errorf("%w: %w", recipes.ErrInDoubt, err)
 		default:
 			return err
@@ -155,7 +155,7 @@ func (c *casCounter) add(ctx context.Context, delta int64, n *recipes.Count, eno
 	}
 }
 
-// begin makes the counter with the first addition in it.
+// begin creates the counter with the first addition in it.
 func (c *casCounter) begin(ctx context.Context, first tally) (token int64, err error) {
 	made, err := c.s.Create(ctx, c.path, first.bytes(), zk.Persistent)
 	if errors.Is(err, zk.ErrNoNode) {
@@ -167,9 +167,9 @@ func (c *casCounter) begin(ctx context.Context, first tally) (token int64, err e
 	return made.Czxid, err
 }
 
-// write replaces the counter as st describes it. After 2^31-1 the version goes on at -2^31, and servers before ZOOKEEPER-4743 give it
-// the value -1 on its way, which in a request stands for any version (CURATOR-688): a comparison with it always succeeds. There, of the
-// sessions that have read the same state, the one that makes a znode named after this state may write. The znode stays: one in 2^32.
+// write replaces the counter if it is still as st describes it. After 2^31-1 the version continues at -2^31. On its way servers without
+// ZOOKEEPER-4743 give it the value -1, which in a request matches any version (CURATOR-688): the comparison always succeeds. There, of the sessions
+// that have read the same state, the one that creates a znode named after this state may write. The znode stays: one per 2^32 writes.
 func (c *casCounter) write(ctx context.Context, st zk.Stat, after tally) (token int64, err error) {
 	if st.Version != zk.AnyVersion {
 		st, err := c.s.Set(ctx, c.path, after.bytes(), st.Version)
@@ -183,9 +183,9 @@ func (c *casCounter) write(ctx context.Context, st zk.Stat, after tally) (token 
 	return results[1].Stat.Mzxid, nil
 }
 
-// find tells whether an addition whose reply was lost was made: its tag is there, or it is not and cannot have gone again. Otherwise
-// the error is ErrInDoubt. before is what the addition was made to, the zero Stat when it was to make the counter. Once the session has
-// a connection again and its server has caught up, what was sent on the old one is there or never will be.
+// find determines whether an addition whose reply was lost was made: its tag is there, or it is not and cannot have been dropped since. Otherwise the
+// error is ErrInDoubt. before is what the addition was made to, the zero Stat if it was to create the counter. Once the session has a connection
+// again and its server has caught up, what was sent on the old connection has been applied or never will be.
 func (c *casCounter) find(ctx context.Context, tag string, before zk.Stat) (added bool, err error) {
 	var t tally
 	var st zk.Stat
@@ -210,8 +210,8 @@ func (c *casCounter) find(ctx context.Context, tag string, before zk.Stat) (adde
 	return false, fmt.Errorf("%w: %d writes have followed", recipes.ErrInDoubt, sets)
 }
 
-// promoted is a counter whose client, after some refusals, takes a lock and goes on under it. The lock keeps nobody out who has not been
-// refused, and the version is compared under it all the same: so it costs nothing that a lock can be lost.
+// promoted is a counter whose client, after some refusals, takes a lock and continues under it. The lock does not exclude clients that have not been
+// refused, and the version is compared under it as well: so losing the lock does no harm.
 type promoted struct {
 	*casCounter
 	lock  recipes.Lock
@@ -237,6 +237,6 @@ func (p *promoted) addLocked(ctx context.Context, delta int64, n *recipes.Count)
 	}
 	n.Promoted = true
 	err := p.add(ctx, delta, n, func() bool { return false })
-	p.lock.Release(ctx) // it goes on in the background if it must, and what became of the addition stands
+	p.lock.Release(ctx) // it continues in the background if necessary, and does not affect the outcome of the addition
 	return err
 }

@@ -55,7 +55,7 @@ func value(t *testing.T, ens *zktest.Ensemble) string {
 	return strings.Fields(string(ens.Tree()["/n"].Data))[0]
 }
 
-// The reply to an addition is lost. It is made once, whether the servers had carried it out or not, and whoever else adds meanwhile.
+// The reply to an addition is lost. It is made once, whether or not the servers had carried it out, and whatever others add in the meantime.
 func TestAnAdditionWhoseReplyIsLostIsMadeOnce(t *testing.T) {
 	for _, kind := range []zk.Kind{zk.KindCreate, zk.KindSet} {
 		for _, applied := range []bool{false, true} {

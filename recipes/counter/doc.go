@@ -1,2 +1,2 @@
-// Package counter is the counters and the generators of ids.
+// Package counter implements counters and generators of ids.
 package counter

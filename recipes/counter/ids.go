@@ -11,20 +11,20 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// lastID is the last that is given of numbers with 32 bits. Those that are left let every client find out before they begin again.
+// lastID is the last of the 32-bit numbers that is given out. The remaining ones let every client find out before the sequence starts again.
 const lastID = math.MaxUint32 - 1<<20
 
-// versionIDs takes the version that a write without a condition gives a znode. A write whose reply was lost is made again: its number
-// may be lost, and nothing else. The version goes from 2^31-1 to -2^31 and is read without its sign.
+// versionIDs uses the version that an unconditional write gives a znode. A write whose reply was lost is repeated: at worst its number is lost. The
+// version goes from 2^31-1 to -2^31 and is read as unsigned.
 type versionIDs struct {
 	s     zk.Session
 	path  string
 	o     recipes.Options
 	czxid int64 // of the znode as it was first seen
-	over  error // that no more numbers are given, and why
+	over  error // why no more numbers are given
 }
 
-// Next gives a number that nobody else gets.
+// Next returns a number that no other client gets.
 func (v *versionIDs) Next(ctx context.Context) (int64, error) {
 	if v.over != nil {
 		return 0, v.over
@@ -34,7 +34,7 @@ func (v *versionIDs) Next(ctx context.Context) (int64, error) {
 	switch {
 	case errors.Is(err, zk.ErrNoNode) && v.czxid != 0, err == nil && v.czxid != 0 && v.czxid != st.Czxid:
 		err = recipes.ErrIDsRestarted
-	case err == nil && (id > lastID || id == 0): // 0 is what follows the last version
+	case err == nil && (id > lastID || id == 0): // 0 follows the last version
 		err = recipes.ErrIDsExhausted
 	case err == nil:
 		v.czxid = st.Czxid
@@ -47,7 +47,7 @@ func (v *versionIDs) Next(ctx context.Context) (int64, error) {
 	return 0, err
 }
 
-// write is a write that was carried out. The znode is made if this handle has never seen it.
+// write returns once a write has been carried out. The znode is created if this handle has never seen it.
 func (v *versionIDs) write(ctx context.Context) (st zk.Stat, err error) {
 	for {
 		err = znode.Insist(ctx, func() (err error) { st, err = v.s.Set(ctx, v.path, nil, zk.AnyVersion); return })
@@ -60,20 +60,20 @@ func (v *versionIDs) write(ctx context.Context) (st zk.Stat, err error) {
 	}
 }
 
-// createdIDs takes a number of a znode that it makes. The znode is ephemeral, so that it goes with the session at the latest;
-// the directory is no container, because a directory that is recreated counts from 0 again.
+// createdIDs uses a number of a znode that it creates. The znode is ephemeral, so that it is removed with the session at the latest; the directory is
+// not a container, because a recreated directory counts from 0 again.
 type createdIDs struct {
 	s      zk.Session
 	dir    string
 	o      recipes.Options
 	number func(ctx context.Context, g *createdIDs, c zk.Created) (int64, error)
 	last   int64 // that was given
-	over   error // that no more numbers are given, and why
+	over   error // why no more numbers are given
 }
 
 const idPrefix = "id-"
 
-// Next gives a number that nobody else gets.
+// Next returns a number that no other client gets.
 func (g *createdIDs) Next(ctx context.Context) (int64, error) {
 	if g.over != nil {
 		return 0, g.over
@@ -94,7 +94,7 @@ func (g *createdIDs) Next(ctx context.Context) (int64, error) {
 	return 0, err
 }
 
-// create makes a znode. Each try has a guid of its own: what a reply that was lost tells of is never used, and goes in the background.
+// create creates a znode. Each attempt has its own guid: the znode of an attempt whose reply was lost is never used, and is removed in the background.
 func (g *createdIDs) create(ctx context.Context) (c zk.Created, err error) {
 	for {
 		guid := znode.NewGUID()
@@ -115,9 +115,9 @@ func (g *createdIDs) create(ctx context.Context) (c zk.Created, err error) {
 	}
 }
 
-// numberOfName is the number that the server has put to the name, read without its sign, from 1 on. One that is not
-// above this handle's last tells that the directory was recreated. It cannot know what another handle was given before: whoever
-// deletes the directory has to know that nobody uses its numbers any more.
+// numberOfName is the number that the server has appended to the name, read as unsigned, starting from 1. If it is not above this handle's last one,
+// the directory was recreated. It cannot know what other handles were given: before deleting the directory, make sure that nobody uses its numbers
+// any more.
 func numberOfName(_ context.Context, g *createdIDs, c zk.Created) (int64, error) {
 	seq, ok := znode.Parse(znode.Base(c.Path), []string{idPrefix})
 	id := int64(uint32(seq)) + 1
@@ -133,7 +133,7 @@ func numberOfName(_ context.Context, g *createdIDs, c zk.Created) (int64, error)
 	return id, nil
 }
 
-// czxidOf is the transaction that made the znode.
+// czxidOf is the transaction that created the znode.
 func czxidOf(ctx context.Context, g *createdIDs, c zk.Created) (int64, error) {
 	return zk.Token(ctx, g.s, c)
 }

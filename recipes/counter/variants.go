@@ -57,8 +57,7 @@ func IDVariants() []recipes.Variant[recipes.IDs] {
 	}
 }
 
-// requests of a draw that nobody disturbs. What refusals add depends on how the clients meet; where they go in step it is as many attempts as
-// there are clients.
+// requests is the cost of an undisturbed draw. What refusals add depends on how the clients interleave; if they run in lockstep, there are as many attempts as clients.
 func requests(reads, writes float64) func(int) recipes.Requests {
 	return func(int) recipes.Requests { return recipes.Requests{Reads: reads, Writes: writes} }
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// electionMarkers stand before the number of a candidate; article 000's LeaderElectionSupport has the second, without a guid.
+// electionMarkers precede the number of a candidate; article 000's LeaderElectionSupport uses the second, without a guid.
 var electionMarkers = []string{"latch-", "n_"}
 
-// candidate is what the elections have in common: a place among the children of dir, and the term that comes of it.
+// candidate is what the elections have in common: a place among the children of dir, and the term that results from it.
 type candidate struct {
 	s    zk.Session
 	dir  string
@@ -51,12 +51,12 @@ func (c *candidate) campaign(ctx context.Context, wait func(ctx context.Context,
 	return t, nil
 }
 
-// stand is a candidature to its end. A znode that is missing is never ours by another way than a new one: not when the list lacks it,
-// and not when another session owns it (CURATOR-696). And the znode that is there stays whatever happens to those before it: elections
-// that make another one when something looks odd chase each other forever (CURATOR-644, -645).
+// stand runs one candidacy to its end. If this candidate's znode is missing, the only remedy is to create a new one: not to assume leadership when
+// the list lacks it, and not to adopt one that another session owns (CURATOR-696). And an existing znode stays whatever happens to those before it:
+// elections that create another one when something looks odd chase each other forever (CURATOR-644, -645).
 func (c *candidate) stand(ctx context.Context, wait func(ctx context.Context, self string) error) (recipes.Term, error) {
 	if path := c.own.Path; path != "" && znode.IsClosed(c.term.Lost) {
-		c.own = zk.Created{} // a term that was said to be over is not taken up again
+		c.own = zk.Created{} // a term that was reported lost is not resumed
 		if err := znode.Remove(ctx, c.s, path); znode.SessionOver(err) || ctx.Err() != nil {
 			return recipes.Term{}, errors.Join(err, ctx.Err())
 		}
@@ -86,8 +86,8 @@ func (c *candidate) stand(ctx context.Context, wait func(ctx context.Context, se
 	}
 }
 
-// lead waits for the first place and proves that it is ours. The znode's owner is read at last, after the channels that tell of a loss
-// have been taken: whatever is lost from then on is told. The same read arms the watch on the own znode.
+// lead waits for the first place and verifies that it is this candidate's. The znode's owner is read last, after the channels that report a loss have
+// been obtained: whatever is lost from then on is reported. The same read arms the watch on the znode.
 func (c *candidate) lead(ctx context.Context, wait func(ctx context.Context, self string) error) error {
 	for {
 		c.o.Stages(recipes.StageDetermine)
@@ -104,7 +104,7 @@ func (c *candidate) lead(ctx context.Context, wait func(ctx context.Context, sel
 		case st.EphemeralOwner != c.s.ID():
 			w.Stop()
 			return znode.ErrNotListed
-		case znode.IsClosed(suspended) || znode.Lapsed(c.s, lease): // the connection went and came meanwhile
+		case znode.IsClosed(suspended) || znode.Lapsed(c.s, lease): // the connection was lost and restored in the meantime
 			w.Stop()
 			continue
 		}
@@ -114,8 +114,8 @@ func (c *candidate) lead(ctx context.Context, wait func(ctx context.Context, sel
 	}
 }
 
-// oversee is closed with the lease, or when the own znode is gone. Another event of its watch is a change of its data, or a gap in the
-// connection, and says nothing; so does the end of ctx, which is that of the campaign. Its goroutine ends with the znode at the latest.
+// oversee returns a channel that is closed with the lease, or when the own znode is gone. Any other event of its watch is a change of its data or a
+// gap in the connection, and is ignored; so is the end of ctx, which is that of the campaign. Its goroutine ends with the znode at the latest.
 func (c *candidate) oversee(ctx context.Context, own zk.Created, lease <-chan struct{}, w *zk.Watch) <-chan struct{} {
 	ctx = context.WithoutCancel(ctx)
 	lost := make(chan struct{})

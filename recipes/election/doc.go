@@ -1,2 +1,2 @@
-// Package election is the leader elections.
+// Package election implements leader elections.
 package election

@@ -11,22 +11,22 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// Selector is Apache Curator's LeaderSelector: it runs a function while it leads. The function's context ends, with ErrTermLost as its
-// cause, when the term is suspended or lost. The znode goes when the function has returned, and not before, because until then it may
-// act as the leader; and it goes however the function ends, also by a panic (CURATOR-468, -518, -671). A function that does not heed its
-// context may go on when somebody else leads already: what it writes must be fenced with the token.
+// Selector is Apache Curator's LeaderSelector: it runs a function while it leads. The function's context ends, with ErrTermLost as its cause, when
+// the term is suspended or lost. The znode is deleted when the function has returned, and not before, because until then it may act as the leader;
+// and it is deleted however the function ends, even by a panic (CURATOR-468, -518, -671). A function that ignores its context may still be running
+// when somebody else already leads: what it writes must be fenced with the token.
 type Selector struct {
 	s zk.Session
 	e *contended
 }
 
-// NewSelector is a Selector over the election at path.
+// NewSelector creates a Selector over the election at path.
 func NewSelector(s zk.Session, path string, o recipes.Options) *Selector {
 	return &Selector{s: s, e: newPredecessorElection(s, path, o)}
 }
 
-// Run leads again and again, queueing behind the other candidates after each term. It ends with the first error of run other than one
-// that comes of a lost term, with ctx, or with the session. It is used by one goroutine at a time.
+// Run leads again and again, queueing behind the other candidates after each term. It ends with the first error of run that is not the result of a
+// lost term, with ctx, or with the session. It must not be called concurrently.
 func (l *Selector) Run(ctx context.Context, run func(ctx context.Context, t recipes.Term) error) error {
 	for {
 		err := l.Once(ctx, run)
@@ -39,8 +39,7 @@ func (l *Selector) Run(ctx context.Context, run func(ctx context.Context, t reci
 	}
 }
 
-// Once is one term. Its error is that of the campaign, of run, or of giving the znode up: ErrTermLost when the term was over before run
-// was.
+// Once runs one term. Its error is that of the campaign, of run, or of giving the znode up: ErrTermLost if the term ended before run did.
 func (l *Selector) Once(ctx context.Context, run func(ctx context.Context, t recipes.Term) error) error {
 	t, err := l.e.Campaign(ctx)
 	if err != nil {
@@ -49,7 +48,7 @@ func (l *Selector) Once(ctx context.Context, run func(ctx context.Context, t rec
 	return l.serve(ctx, t, run)
 }
 
-// serve runs the function and ends the term, in this order.
+// serve runs the function and then ends the term.
 func (l *Selector) serve(ctx context.Context, t recipes.Term, run func(ctx context.Context, t recipes.Term) error) (err error) {
 	serving, end := context.WithCancelCause(ctx)
 	over := make(chan struct{})
@@ -82,7 +81,7 @@ func (l *Selector) serve(ctx context.Context, t recipes.Term, run func(ctx conte
 // selected is a Selector behind the interface of an election: its function waits for Resign.
 type selected struct {
 	*Selector
-	turn *turn // nil when the last one is known to be over
+	turn *turn // nil once the last one is known to be over
 }
 
 // turn is one run of the function.
@@ -90,15 +89,15 @@ type turn struct {
 	resign   func()
 	resigned bool
 	over     chan struct{} // closed when the znode has been given up
-	err      error         // then
+	err      error         // valid once over is closed
 }
 
 func newSelected(s zk.Session, path string, o recipes.Options) *selected {
 	return &selected{Selector: NewSelector(s, path, o)}
 }
 
-// Campaign waits until this client leads, but a term that was suspended is over: the function has ended, and its znode goes. It begins when that
-// of the term before has been given up, which goes on after a Resign whose context has ended.
+// Campaign waits until this client leads. A suspended term is over: the function has ended, and its znode is deleted. Campaign starts when the
+// previous term has been given up, which may continue after a Resign whose context has ended.
 func (e *selected) Campaign(ctx context.Context) (recipes.Term, error) {
 	if e.turn != nil {
 		if !e.turn.resigned && !znode.IsClosed(e.e.term.Suspended) && !znode.IsClosed(e.e.term.Lost) {
@@ -147,10 +146,10 @@ func (e *selected) end(ctx context.Context) error {
 	}
 }
 
-// Leader is who leads.
+// Leader returns the current leader.
 func (e *selected) Leader(ctx context.Context) (recipes.Leader, error) { return e.e.Leader(ctx) }
 
-// Follow waits until another one leads.
+// Follow waits for another leader.
 func (e *selected) Follow(ctx context.Context, token int64) (recipes.Leader, error) {
 	return e.e.Follow(ctx, token)
 }

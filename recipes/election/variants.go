@@ -35,8 +35,8 @@ func Variants() []recipes.Variant[recipes.Election] {
 
 func wakesAll(n int) (release, arrival float64) { return float64(n - 1), 0 }
 
-// termRequests is the requests of one term: the create, a list when the candidate comes and one for each event that it is woken by, the watches
-// that it arms, each of which takes one event, and the read that proves its znode to be its own.
+// termRequests is the number of requests of one term: the create, a list when the candidate arrives and one for each event that wakes it, the watches
+// that it arms, each of which takes one event, and the read that verifies that its znode is its own.
 func termRequests(wakes func(n int) (release, arrival float64)) func(n int) recipes.Requests {
 	return func(n int) recipes.Requests {
 		woken, _ := wakes(n)

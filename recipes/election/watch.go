@@ -10,25 +10,25 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// contended is the election of ZooKeeper's recipe page, with what Apache Curator's LeaderLatch has learnt since: a guid in the
-// name, the owner of the znode checked before it leads, and no reset. Unlike LeaderLatch it looks again at every event, of whatever
-// type: there a change of the predecessor's data consumes the watch, and the deletion that follows is never heard of.
+// contended is the election of ZooKeeper's recipe page, with what Apache Curator's LeaderLatch has learnt since: a guid in the name, a check of the
+// znode's owner before it leads, and no reset. Unlike LeaderLatch it checks again after every event, of whatever type: there a change of the
+// predecessor's data consumes the watch, and the deletion that follows is missed.
 type contended struct {
 	*candidate
 	turn znode.Turn
 }
 
-// newPredecessorElection is that in which each candidate watches the one before it.
+// newPredecessorElection has each candidate watch the one before it.
 func newPredecessorElection(s zk.Session, dir string, o recipes.Options) *contended {
 	return newContended(s, dir, o, func(_ []string, ahead string) string { return ahead })
 }
 
-// newNaiveElection differs from it in its watch alone, so that what is compared is the herd.
+// newNaiveElection differs from it only in its watch, so that the comparison shows the herd effect alone.
 func newNaiveElection(s zk.Session, dir string, o recipes.Options) *contended {
 	return newContended(s, dir, o, func(names []string, _ string) string { return head(names, o.Foreign) })
 }
 
-// newContended has a candidate that is not the first watch the one that watched chooses, given the names and the nearest before it.
+// newContended has a candidate that is not the first watch the znode that watched chooses, given the names and the nearest before it.
 func newContended(s zk.Session, dir string, o recipes.Options, watched func(names []string, ahead string) string) *contended {
 	turn := znode.InTurn(func(names []string, self string, foreign func(string)) (string, error) {
 		ahead, err := znode.Position(names, self, electionMarkers, foreign)
@@ -41,7 +41,7 @@ func newContended(s zk.Session, dir string, o recipes.Options, watched func(name
 	return &contended{newCandidate(s, dir, o), turn}
 }
 
-// NewPredecessorWith is the election of the variant predecessor with a step replaced, for tests: only recipes can make a Turn.
+// NewPredecessorWith is the variant predecessor with a step replaced, for tests: only package recipes and its subpackages can construct a Turn.
 func NewPredecessorWith(s zk.Session, dir string, o recipes.Options, replace func(*znode.Turn)) recipes.Election {
 	e := newPredecessorElection(s, dir, o)
 	replace(&e.turn)
@@ -55,7 +55,7 @@ func (e *contended) Campaign(ctx context.Context) (recipes.Term, error) {
 	})
 }
 
-// head is the first of the candidates, "" for none.
+// head returns the first of the candidates, "" if there are none.
 func head(names []string, foreign func(string)) (first string) {
 	var lowest int32
 	for _, name := range names {
@@ -70,7 +70,7 @@ func head(names []string, foreign func(string)) (first string) {
 	return first
 }
 
-// Leader is who leads.
+// Leader returns the current leader.
 func (c *candidate) Leader(ctx context.Context) (recipes.Leader, error) {
 	for {
 		names, _, err := c.s.Children(ctx, c.dir)
@@ -93,7 +93,7 @@ func (c *candidate) Leader(ctx context.Context) (recipes.Leader, error) {
 	}
 }
 
-// Follow waits until another one leads. While somebody leads it watches that znode alone, so that candidates come and go without a word.
+// Follow waits for another leader. While somebody leads it watches only the leader's znode, so that it is not woken by other candidates.
 func (c *candidate) Follow(ctx context.Context, token int64) (recipes.Leader, error) {
 	for {
 		l, w, err := c.look(ctx)
@@ -109,7 +109,7 @@ func (c *candidate) Follow(ctx context.Context, token int64) (recipes.Leader, er
 	}
 }
 
-// look is who leads now, and the watch that tells when that may be over: on the leader, or on whatever is to come first.
+// look returns the current leader, and the watch that fires when that may change: on the leader, or on the arrival of the first candidate.
 func (c *candidate) look(ctx context.Context) (recipes.Leader, *zk.Watch, error) {
 	for {
 		names, _, err := c.s.Children(ctx, c.dir)
@@ -133,7 +133,7 @@ func (c *candidate) look(ctx context.Context) (recipes.Leader, *zk.Watch, error)
 	}
 }
 
-// vacancy is a watch on the arrival of a candidate; nil when there is one by now.
+// vacancy returns a watch on the arrival of a candidate; nil if there is one by now.
 func (c *candidate) vacancy(ctx context.Context) (*zk.Watch, error) {
 	names, _, w, err := c.s.ChildrenW(ctx, c.dir)
 	there := head(names, c.o.Foreign) != ""

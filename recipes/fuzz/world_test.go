@@ -28,7 +28,7 @@ const (
 
 const dir = "/fuzz/a"
 
-// world is one run: an ensemble, its clients, what befalls them, and what was found.
+// world is one run: an ensemble, its clients, what happens to them, and what was found.
 type world struct {
 	t    *testing.T
 	seed uint64

@@ -1,2 +1,2 @@
-// Package lock is the locks: exclusive, read/write, revocable and several together.
+// Package lock implements locks: exclusive, read/write, revocable, and several acquired together.
 package lock

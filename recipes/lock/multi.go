@@ -11,22 +11,22 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// multi acquires predecessor locks one after the other in the order of their names: a session that waits for one holds only smaller ones, so
-// those who wait for each other cannot form a circle (Havender, "Avoiding deadlock in multitasking systems", IBM Systems Journal, 1968).
-// Curator's InterProcessMultiLock acquires them in the order that it is given, in which two clients may cross.
+// multi acquires predecessor locks one after the other in the order of their names: a session that waits for one holds only smaller ones, so there
+// can be no cycle of waiting sessions (Havender, "Avoiding deadlock in multitasking systems", IBM Systems Journal, 1968). Curator's
+// InterProcessMultiLock acquires them in the order given, in which two clients may deadlock.
 type multi struct {
 	s     zk.Session
 	dir   string
 	o     recipes.Options
 	held  []*znode.Place
-	order func(names []string) []string // that locks are acquired in, each once
+	order func(names []string) []string // in which locks are acquired, each once
 }
 
 func newMulti(s zk.Session, dir string, o recipes.Options) *multi {
 	return &multi{s: s, dir: dir, o: o, order: func(names []string) []string { return slices.Compact(slices.Sorted(slices.Values(names))) }}
 }
 
-// NewMultiWith is the lock of the variant multi that acquires in another order, for tests: only recipes can make an Order.
+// NewMultiWith is the variant multi with another order of acquisition, for tests: only package recipes and its subpackages can construct an Order.
 func NewMultiWith(s zk.Session, dir string, o recipes.Options, order seam.Order) recipes.MultiLock {
 	m := newMulti(s, dir, o)
 	m.order = order
@@ -44,7 +44,7 @@ func (m *multi) Acquire(ctx context.Context, names ...string) ([]recipes.Grant, 
 	inOrder := m.order(names)
 	held, grants, err := m.acquire(ctx, inOrder)
 	if err != nil {
-		znode.ReleaseAll(ctx, held) // what it does not get done goes on in the background; its error says nothing new
+		znode.ReleaseAll(ctx, held) // what remains continues in the background; its error adds nothing
 		return nil, err
 	}
 	m.held = held
@@ -55,7 +55,7 @@ func (m *multi) Acquire(ctx context.Context, names ...string) ([]recipes.Grant, 
 	return named, nil
 }
 
-// acquire returns what is held also with an error.
+// acquire returns what is held even with an error.
 func (m *multi) acquire(ctx context.Context, inOrder []string) (held []*znode.Place, grants []recipes.Grant, err error) {
 	var locks []*predecessor
 	for _, name := range inOrder {
@@ -66,7 +66,7 @@ func (m *multi) acquire(ctx context.Context, inOrder []string) (held []*znode.Pl
 		}
 		locks, held, grants = append(locks, l), append(held, &l.Place), append(grants, g)
 	}
-	// A lease that ended while a later lock was waited for says nothing of what has been seen since: look at its lock again.
+	// If a lease ended while a later lock was waited for, what has been seen since proves nothing: check its lock again.
 	for lost := m.lostOf(held, grants); lost >= 0; lost = m.lostOf(held, grants) {
 		if grants[lost], err = locks[lost].Again(ctx, locks[lost].wait); err != nil {
 			return held, nil, err
@@ -82,7 +82,7 @@ func (m *multi) acquire(ctx context.Context, inOrder []string) (held []*znode.Pl
 	return held, grants, nil
 }
 
-// lostOf is the first grant that cannot be relied on, -1 if there is none.
+// lostOf returns the first grant that cannot be relied on, -1 if there is none.
 func (m *multi) lostOf(held []*znode.Place, grants []recipes.Grant) int {
 	for i, g := range grants {
 		if znode.Lapsed(m.s, held[i].Lease) || znode.IsClosed(g.Lost) {
@@ -92,8 +92,8 @@ func (m *multi) lostOf(held []*znode.Place, grants []recipes.Grant) int {
 	return -1
 }
 
-// sooner is closed when either is. With Options.WatchOwn each grant has a Lost of its own, which its release closes at the latest, and with it
-// ends the goroutine; without it they are all the same lease of the session.
+// sooner returns a channel that is closed when either is. With Options.WatchOwn each grant has its own Lost, which its release closes at the latest,
+// ending the goroutine; without it they are all the same lease of the session.
 func sooner(s zk.Session, a, b <-chan struct{}) <-chan struct{} {
 	if a == b {
 		return a
@@ -109,7 +109,7 @@ func sooner(s zk.Session, a, b <-chan struct{}) <-chan struct{} {
 	return lost
 }
 
-// Release gives all of them up.
+// Release releases all of them.
 func (m *multi) Release(ctx context.Context) error {
 	if len(m.held) == 0 {
 		return recipes.ErrNotHeld

@@ -7,13 +7,12 @@ import (
 	"github.com/zkbench/zkbench/recipes/internal/znode"
 )
 
-// naive is the lock of the introductory articles: a queue of sequential ephemeral znodes in which every waiter watches the
-// children of the whole queue. Each release and each arrival wakes every waiter, which lists the whole queue again: the herd
-// effect. It differs from predecessor in its wait alone; failures are handled as carefully, so that the comparison is one of
-// watches.
+// naive is the lock of the introductory articles: a queue of sequential ephemeral znodes in which every waiter watches the children of the whole
+// queue. Each release and each arrival wakes every waiter, which lists the whole queue again: the herd effect. It differs from predecessor only in
+// its wait; failures are handled as carefully, so that the comparison shows only the watches.
 //
-// As in the published versions the list that grants arms a watch too, which stays armed while the lock is held: one stale event
-// at the holder for each grant.
+// As in the published versions, the list that grants also arms a watch, which stays armed while the lock is held: one stale event at the holder per
+// grant.
 type naive struct{ znode.Place }
 
 // Acquire waits for the lock.

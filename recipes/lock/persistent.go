@@ -12,15 +12,13 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// persistent is a queue of sequential ephemeral znodes that each client follows with one persistent recursive watch on the queue's
-// directory (addWatch, ZOOKEEPER-1416, servers from 3.6 on) instead of listing it: every arrival and every release reaches every
-// client, as in naive, but as one small event and not as the reading of the whole queue. It stands between naive and predecessor:
-// as many events as the one, as few lists as the other.
+// persistent is a queue of sequential ephemeral znodes that each client follows with one persistent recursive watch on the queue's directory
+// (addWatch, ZOOKEEPER-1416, servers from 3.6 on) instead of listing it: every arrival and every release reaches every client, as in naive, but as
+// one small event instead of a read of the whole queue. It lies between naive and predecessor: as many events as the one, as few lists as the other.
 //
-// The order makes it safe. The watch is armed before the queue is listed once, so no change is missed between the two; a change
-// that is in both is applied twice, which sets do not mind. Servers send the events of earlier transactions before the reply to a
-// later create, so when our own create is answered, the events of all that stand before us have arrived. Where the connection
-// breaks the stream says so, and the queue is listed again.
+// The order makes it safe. The watch is armed before the queue is listed once, so no change is missed between the two; a change that is in both is
+// applied twice, which is harmless for sets. Servers send the events of earlier transactions before the reply to a later create, so when our own
+// create is answered, the events of all that precede us have arrived. If the connection breaks, the stream says so, and the queue is listed again.
 type persistent struct {
 	znode.Place
 	mu     sync.Mutex
@@ -28,7 +26,7 @@ type persistent struct {
 	stale  bool           // events are missing: list again
 	there  map[int32]bool // the numbers in the queue, as of the last event
 	gone   map[int32]bool // while the queue is being listed: the numbers that have left it since
-	ended  error          // why the stream is over
+	ended  error          // why the stream has ended
 	moved  chan struct{}  // capacity 1: something was applied
 }
 
@@ -36,7 +34,7 @@ func newPersistent(s zk.Session, dir string, o recipes.Options) *persistent {
 	return &persistent{Place: znode.NewPlace(s, dir, o), there: map[int32]bool{}, moved: make(chan struct{}, 1)}
 }
 
-// Acquire waits for the lock. The error is zk.ErrUnimplemented where the session cannot keep a watch armed.
+// Acquire waits for the lock. The error is zk.ErrUnimplemented if the session has no persistent watches.
 func (l *persistent) Acquire(ctx context.Context) (recipes.Grant, error) {
 	if l.stream == nil || l.over() {
 		if err := l.follow(ctx); err != nil {
@@ -46,7 +44,7 @@ func (l *persistent) Acquire(ctx context.Context) (recipes.Grant, error) {
 	return l.Contend(ctx, l.wait)
 }
 
-// over reports whether the watch is gone though the session lives: its server did not arm it again after a disconnection.
+// over reports whether the watch is gone though the session is alive: its server did not arm it again after a disconnection.
 func (l *persistent) over() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -54,7 +52,7 @@ func (l *persistent) over() bool {
 	return l.ended != nil && l.Session.Err() == nil
 }
 
-// follow arms the watch of the handle. Its goroutine keeps the events of an idle handle from piling up, and ends with the session.
+// follow arms the handle's watch. Its goroutine keeps the events of an idle handle from piling up, and ends with the session.
 func (l *persistent) follow(ctx context.Context) error {
 	w, ok := zk.AsPersistentWatcher(l.Session)
 	if !ok {
@@ -75,7 +73,7 @@ func (l *persistent) follow(ctx context.Context) error {
 				stream.Stop()
 			}
 			l.mu.Lock()
-			if l.stream != stream { // it is over, and there is another one
+			if l.stream != stream { // it has ended, and there is another one
 				l.mu.Unlock()
 				return
 			}
@@ -153,7 +151,7 @@ func (l *persistent) wait(ctx context.Context, self string) error {
 	}
 }
 
-// look decides: whether own is the first, or the queue has to be listed again before that can be said.
+// look decides whether own is the first, or the queue has to be listed again before that can be decided.
 func (l *persistent) look(own int32) (first, stale bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -174,8 +172,8 @@ func (l *persistent) look(own int32) (first, stale bool, err error) {
 	return true, false, nil
 }
 
-// list reads the queue. Events arrive meanwhile, and whether one is of before or after the reading cannot be told: what came is added
-// to the list, what left is taken off it, and since a number never comes back both are right either way.
+// list reads the queue. Events arrive in the meantime, and it cannot be told whether one precedes the read: arrivals are added to the list,
+// departures removed from it, and since a number is never reused both are right either way.
 func (l *persistent) list(ctx context.Context) error {
 	l.mu.Lock()
 	l.stale = false // a loss during the list makes it stale again

@@ -10,20 +10,19 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// predecessor is the lock without herd effect of Hunt et al., "ZooKeeper: Wait-free coordination for Internet-scale systems",
-// USENIX ATC 2010, section 2.4; the steps are numbered as on ZooKeeper's recipe page, 'Locks'. A release wakes exactly one
-// waiter.
+// predecessor is the lock without herd effect of Hunt et al., "ZooKeeper: Wait-free coordination for Internet-scale systems", USENIX ATC 2010,
+// section 2.4; the steps are numbered as on ZooKeeper's recipe page, 'Locks'. A release wakes exactly one waiter.
 type predecessor struct {
 	znode.Place
 	turn znode.Turn
 }
 
-// NewPredecessor is the lock of the variant predecessor.
+// NewPredecessor creates the lock of the variant predecessor.
 func NewPredecessor(s zk.Session, dir string, o recipes.Options) recipes.TryLock {
 	return newPredecessor(s, dir, o, znode.LockTurn())
 }
 
-// NewPredecessorWith is NewPredecessor with a step replaced, for tests: only recipes can make a Turn.
+// NewPredecessorWith is NewPredecessor with a step replaced, for tests: only package recipes and its subpackages can construct a Turn.
 func NewPredecessorWith(s zk.Session, dir string, o recipes.Options, replace func(*znode.Turn)) recipes.Lock {
 	turn := znode.LockTurn()
 	replace(&turn)
@@ -43,8 +42,8 @@ func (l *predecessor) wait(ctx context.Context, self string) error {
 	return l.turn.Wait(ctx, l.Session, l.Dir, self, l.Options, nil)
 }
 
-// TryAcquire takes the lock if it is free. It looks before it asks, so that a busy lock costs one read and no write: a znode that comes
-// and goes would wake the waiter behind it.
+// TryAcquire takes the lock if it is free. It lists before it creates, so that a busy lock costs one read and no write: a znode that comes and goes
+// would wake the waiter behind it.
 func (l *predecessor) TryAcquire(ctx context.Context) (recipes.Grant, bool, error) {
 	if l.Held.Path != "" {
 		return recipes.Grant{}, false, recipes.ErrHeld

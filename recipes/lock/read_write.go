@@ -11,7 +11,7 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// role is what a child of a read/write lock is there for.
+// role is the purpose of a child of a read/write lock.
 type role uint8
 
 const (
@@ -29,7 +29,7 @@ var (
 // reading is the layout of a reader's znode.
 func reading(l recipes.Layout) recipes.Layout { return znode.Marking(l, l.Shared) }
 
-// parseRole takes role and number off a child's name, from the right: what stands before the marker may be anything.
+// parseRole extracts role and number from a child's name, from the right: what precedes the marker may be anything.
 func parseRole(name string) (role, int32) {
 	if seq, ok := znode.Parse(name, writerMarkers); ok {
 		return writer, seq
@@ -40,10 +40,10 @@ func parseRole(name string) (role, int32) {
 	return foreigner, 0
 }
 
-// sharedPosition decides, apart from all waiting: ahead is the child that self has to wait for, "" if it holds. A writer waits for
-// the nearest child before it. A reader waits for writers alone: for the nearest before it, or with first for the one at the head.
-// Only lower numbers count: a reader that looked at a writer behind it would wait for one that waits for it (kazoo #649). A child
-// of self's own number is its own write grant, being downgraded.
+// sharedPosition decides, without any waiting: ahead is the child that self has to wait for, "" if self holds. A writer waits for the nearest child
+// before it. A reader waits only for writers: for the nearest before it or, if first is set, for the one at the head. Only lower numbers count: a
+// reader that waited for a writer behind it would wait for one that waits for it (kazoo #649). A child with self's own number is its own write grant,
+// being downgraded.
 func sharedPosition(children []string, self string, first bool, foreign func(string)) (ahead string, err error) {
 	own, at := parseRole(self)
 	listed := false
@@ -71,8 +71,7 @@ func sharedPosition(children []string, self string, first bool, foreign func(str
 	return ahead, nil
 }
 
-// readWrite is the shared lock of ZooKeeper's recipe page. The queue is fair: a reader that comes after a waiting writer waits for
-// it, so neither side starves.
+// readWrite is the shared lock of ZooKeeper's recipe page. The queue is fair: a reader that comes after a waiting writer waits for it, so neither side starves.
 type readWrite struct {
 	znode.Place
 	turn  znode.Turn
@@ -93,7 +92,7 @@ func sharedTurn(first bool) znode.Turn {
 	})
 }
 
-// NewReadWriteWith is the lock of the variant read-write with a step replaced, for tests: only recipes can make a Turn.
+// NewReadWriteWith is the variant read-write with a step replaced, for tests: only package recipes and its subpackages can construct a Turn.
 func NewReadWriteWith(s zk.Session, dir string, o recipes.Options, replace func(*znode.Turn)) recipes.RWLock {
 	turn := sharedTurn(o.ReaderWatch == "first")
 	replace(&turn)
@@ -133,13 +132,13 @@ func (l *readWrite) wait(ctx context.Context, self string) error {
 	return l.waitFor(ctx, self, nil)
 }
 
-// waitFor returns when self holds. It gives up when the given channel yields an error.
+// waitFor returns when self holds. It gives up if refused yields an error.
 func (l *readWrite) waitFor(ctx context.Context, self string, refused <-chan error) error {
 	return l.turn.Wait(ctx, l.Session, l.Dir, self, l.Options, refused)
 }
 
-// Downgrade makes a read znode with the number of the write znode, and then deletes that: with a number of its own the reader
-// would stand behind the writers that came meanwhile, and one of them would be let in (CURATOR-621).
+// Downgrade creates a read znode with the number of the write znode, and then deletes the latter: with a number of its own the reader would be behind
+// the writers that came in the meantime, and one of them would be let in (CURATOR-621).
 func (l *readWrite) Downgrade(ctx context.Context) (recipes.Grant, error) {
 	lease := l.Session.Lease()
 	written, err := l.share(ctx)
@@ -147,7 +146,7 @@ func (l *readWrite) Downgrade(ctx context.Context) (recipes.Grant, error) {
 		return recipes.Grant{}, fmt.Errorf("downgrade %s: %w", l.Dir, err)
 	}
 	var own *zk.Watch
-	if l.Options.WatchOwn { // while the write grant can still be gone back to
+	if l.Options.WatchOwn { // while it is still possible to return to the write grant
 		if _, _, own, err = l.Session.GetW(ctx, l.Held.Path); err != nil {
 			l.unshare(ctx, written)
 			return recipes.Grant{}, fmt.Errorf("downgrade %s: %w", l.Dir, err)
@@ -156,7 +155,7 @@ func (l *readWrite) Downgrade(ctx context.Context) (recipes.Grant, error) {
 	if err := l.leave(ctx, written); err != nil {
 		return recipes.Grant{}, fmt.Errorf("downgrade %s: %w", l.Dir, err)
 	}
-	if lease, err = znode.Confirm(ctx, l.Session, lease, l.Held); err != nil { // the lease has ended meanwhile
+	if lease, err = znode.Confirm(ctx, l.Session, lease, l.Held); err != nil { // the lease has ended in the meantime
 		path := l.Held.Path
 		l.Held = zk.Created{}
 		return recipes.Grant{}, fmt.Errorf("downgrade %s: %w: %w", l.Dir, recipes.ErrLockLost, znode.GiveUp(ctx, l.Session, path, err))
@@ -168,13 +167,13 @@ func (l *readWrite) Downgrade(ctx context.Context) (recipes.Grant, error) {
 	return recipes.Grant{Path: l.Held.Path, Token: l.Held.Czxid, Lost: lost}, nil
 }
 
-// unshare goes back to the write grant.
+// unshare returns to the write grant.
 func (l *readWrite) unshare(ctx context.Context, written string) {
 	znode.Remove(ctx, l.Session, l.Held.Path)
 	l.Held.Path, l.reads = written, false
 }
 
-// share makes the read znode beside the write znode and takes it for what is held; written is the write znode.
+// share creates the read znode beside the write znode and makes it the one that is held; written is the write znode.
 func (l *readWrite) share(ctx context.Context) (written string, err error) {
 	if l.Held.Path == "" || l.reads {
 		return "", recipes.ErrNotHeld
@@ -190,8 +189,8 @@ func (l *readWrite) share(ctx context.Context) (written string, err error) {
 	return written, nil
 }
 
-// createShared makes the znode of a downgraded reader. Its name is ours alone, so after a lost reply the same create tells the
-// truth: it succeeds, or says that the znode exists.
+// createShared creates the znode of a downgraded reader. Nobody else uses its name, so after a lost reply the repeated create is conclusive: it
+// succeeds, or says that the znode exists.
 func (l *readWrite) createShared(ctx context.Context, number string) (string, error) {
 	guid := znode.NewGUID()
 	path := l.Dir + "/" + znode.Prefix(reading(l.Options.Layout), guid) + number
@@ -215,9 +214,9 @@ func (l *readWrite) createShared(ctx context.Context, number string) (string, er
 	}
 }
 
-// leave deletes the write znode of a grant that has become a read grant. When the context ends meanwhile the delete goes on in the
-// background, and the read grant is held all the same. When the write znode was gone already, the write grant had not been
-// exclusive to its end, and the resulting read grant is worth nothing.
+// leave deletes the write znode of a grant that has become a read grant. If the context ends first the delete continues in the background, and the
+// read grant is held nevertheless. If the write znode was already gone, the write grant had not been exclusive to its end, and the resulting read
+// grant is worthless.
 func (l *readWrite) leave(ctx context.Context, written string) error {
 	err := znode.Remove(ctx, l.Session, written)
 	if err == nil || zk.Classify(err) != zk.ClassDefiniteNo && !znode.SessionOver(err) {
@@ -231,11 +230,10 @@ func (l *readWrite) leave(ctx context.Context, written string) error {
 	return fmt.Errorf("%w: %w", recipes.ErrLockLost, err)
 }
 
-// readWriteWakes is the theory of the events per release, where the requests of n sessions that always contend stand in the queue
-// in an order that chance gave them, a share of r of them readers. A writer behind another writer is woken once. A writer behind a
-// run of k readers watches the last of them, then the last that is still there: as often as there are right-to-left maxima in a
-// random order of their releases, which is the k-th harmonic number. A reader is woken once, unless all before it read too. The
-// choice 'first' is not part of it: it wakes a reader once for each writer before it.
+// readWriteWakes is the theory of the events per release, if the requests of n sessions that always contend are in the queue in random order, a share
+// of r of them readers. A writer behind another writer is woken once. A writer behind a run of k readers watches the last of them, then the last that
+// is still there: as often as there are right-to-left maxima in a random order of their releases, which is the k-th harmonic number. A reader is
+// woken once, unless all before it read too. The choice 'first' is not covered: it wakes a reader once for each writer before it.
 func readWriteWakes(l recipes.Load) (release, arrival float64) {
 	n, r := l.Sessions, l.Readers
 	if n < 2 {

@@ -11,37 +11,37 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// Owner is the holder of a reentrant lock. Goroutines have no identity that a lock could ask for, as threads of other languages have;
-// an Owner is that identity, and the work that holds the lock hands it on.
+// Owner is the holder of a reentrant lock. Goroutines have no identity that a lock could ask for, unlike threads in other languages; an Owner is that
+// identity, and the work that holds the lock passes it on.
 type Owner struct{ _ byte } // not empty: two empty values may share an address
 
-// NewOwner makes an owner that is different from all others.
+// NewOwner creates an owner that is different from all others.
 func NewOwner() *Owner { return new(Owner) }
 
-// Reentrant is an exclusive lock that all goroutines of a process share: an owner that holds it acquires it again without a
-// request. Owners of one process queue inside it, in the order in which they came, and one of them at a time stands in the queue
-// on the servers. Each waits on a channel of its own: with one condition for all, as in Apache Curator, an event would wake them
-// all and each would list, the herd effect inside the process. Its methods may be called from many goroutines.
+// Reentrant is an exclusive lock that all goroutines of a process share: an owner that holds it acquires it again without a request. Owners of one
+// process queue inside it, in the order of arrival, and only one of them at a time is in the queue on the servers. Each waits on its own channel:
+// with one condition for all, as in Apache Curator, an event would wake them all and each would list, the herd effect inside the process. It is safe
+// for concurrent use.
 type Reentrant struct {
 	s    zk.Session
 	lock recipes.TryLock
 
 	mu      sync.Mutex
-	busy    bool // an owner holds the lock, or is asking the servers for it
+	busy    bool // an owner holds the lock, or is requesting it from the servers
 	owner   *Owner
-	depth   int // of the owner's grants
+	depth   int // number of the owner's acquisitions
 	grant   recipes.Grant
-	void    map[*Owner]int  // releases that lost owners still owe
-	waiting []chan struct{} // of those inside the process, in order; each is closed when its turn has come
+	void    map[*Owner]int  // releases still due by lost owners
+	waiting []chan struct{} // of the owners waiting inside the process, in order; each is closed when its turn comes
 }
 
-// NewReentrant makes a reentrant lock over a predecessor lock.
+// NewReentrant creates a reentrant lock over a predecessor lock.
 func NewReentrant(s zk.Session, path string, o recipes.Options) *Reentrant {
 	return &Reentrant{s: s, lock: NewPredecessor(s, path, o), void: map[*Owner]int{}}
 }
 
-// Acquire waits for the lock like Lock.Acquire; an owner that holds it gets the same grant again, and has to release it as often.
-// ErrLockLost means that the owner's grant was lost: it has to release it first, as often as it acquired.
+// Acquire waits for the lock like Lock.Acquire; an owner that holds it gets the same grant again, and has to release it as often. ErrLockLost means
+// that the owner's grant was lost: it must first release it as often as it acquired it.
 func (r *Reentrant) Acquire(ctx context.Context, o *Owner) (recipes.Grant, error) {
 	if g, mine, err := r.again(o); mine {
 		return g, err
@@ -71,9 +71,9 @@ func (r *Reentrant) TryAcquire(ctx context.Context, o *Owner) (recipes.Grant, bo
 	return g, granted, err
 }
 
-// Release gives one acquisition of the owner back, and with the last one the lock. ErrNotOwner means that the owner holds nothing.
-// ErrLockLost is Lock.Release's. The loss of a grant that was acquired several times voids them all: the first release gives the
-// lock up, and each of the owner's releases says so.
+// Release undoes one acquisition of the owner, and with the last one releases the lock. ErrNotOwner means that the owner holds nothing. ErrLockLost
+// is Lock.Release's. The loss of a grant that was acquired several times voids them all: the first release gives the lock up, and each of the owner's
+// releases returns the error.
 func (r *Reentrant) Release(ctx context.Context, o *Owner) error {
 	r.mu.Lock()
 	if r.owner != o {
@@ -105,7 +105,7 @@ func (r *Reentrant) Release(ctx context.Context, o *Owner) error {
 	return err
 }
 
-// again counts one more acquisition of the owner that holds the lock; mine is false when it does not hold it.
+// again counts one more acquisition of the owner that holds the lock; mine is false if it does not hold it.
 func (r *Reentrant) again(o *Owner) (g recipes.Grant, mine bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -121,13 +121,13 @@ func (r *Reentrant) again(o *Owner) (g recipes.Grant, mine bool, err error) {
 	return r.grant, true, nil
 }
 
-// lost reports whether the grant is; the caller has locked.
+// lost reports whether the grant is lost. Called with mu held.
 func (r *Reentrant) lost() bool {
-	r.s.Lease() // so that Lost has told, also when the process has been stopped
+	r.s.Lease() // so that Lost is up to date, even if the process has been stopped
 	return znode.IsClosed(r.grant.Lost)
 }
 
-// turn waits until no other owner of the process is busy with the lock.
+// turn waits until no other owner of the process is using the lock.
 func (r *Reentrant) turn(ctx context.Context) error {
 	r.mu.Lock()
 	if !r.busy {
@@ -149,13 +149,13 @@ func (r *Reentrant) turn(ctx context.Context) error {
 		r.waiting = slices.Delete(r.waiting, i, i+1)
 	}
 	r.mu.Unlock()
-	if i < 0 { // the turn came with the end of the context
+	if i < 0 { // the turn came together with the end of the context
 		r.pass()
 	}
 	return fmt.Errorf("acquire: %w", ctx.Err())
 }
 
-// begin is the end of an attempt: the owner holds, or somebody else has the turn.
+// begin ends an attempt: the owner holds, or the next in line gets its turn.
 func (r *Reentrant) begin(o *Owner, g recipes.Grant, granted bool) {
 	if !granted {
 		r.pass()
@@ -166,7 +166,7 @@ func (r *Reentrant) begin(o *Owner, g recipes.Grant, granted bool) {
 	r.owner, r.depth, r.grant = o, 1, g
 }
 
-// pass hands the lock to the first waiter inside the process.
+// pass gives the turn to the first waiter inside the process.
 func (r *Reentrant) pass() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

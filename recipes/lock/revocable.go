@@ -13,7 +13,7 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// revocations are the words that ask for a grant in the layouts of all libraries.
+// revocations are the data that request a grant back in the layouts of all libraries.
 var revocations = []string{"unlock", "__REVOKE__"}
 
 func isRevoked(data []byte) bool {
@@ -25,8 +25,8 @@ func isRevoked(data []byte) bool {
 	return false
 }
 
-// revocable is a readWrite that reads and watches its own znode from its creation on, so that no revocation is missed: one that
-// came before the watch is in the data, and one that came while the session had no server fires the watch on its return.
+// revocable is a readWrite that reads and watches its own znode from its creation on, so that no revocation is missed: one that came before the watch
+// is in the data, and one that came while the session had no server fires the watch on its return.
 type revocable struct {
 	readWrite
 	guard *guard // of the held znode
@@ -50,7 +50,7 @@ func (l *revocable) AcquireWrite(ctx context.Context) (recipes.Grant, error) {
 func (l *revocable) enterGuarded(ctx context.Context, reads bool) (recipes.Grant, error) {
 	var g *guard
 	grant, err := l.enter(ctx, reads, func(ctx context.Context, self string) error {
-		if g != nil { // it looks again, because its lease ended
+		if g != nil { // it checks again, because its lease ended
 			g.end()
 		}
 		var err error
@@ -104,7 +104,7 @@ func (l *revocable) Release(ctx context.Context) error {
 	return err
 }
 
-// Holders lists the znodes of those who hold the lock.
+// Holders lists the znodes of the current holders.
 func (l *revocable) Holders(ctx context.Context) ([]string, error) {
 	children, _, err := l.Session.Children(ctx, l.Dir)
 	if errors.Is(err, zk.ErrNoNode) {
@@ -125,7 +125,7 @@ func (l *revocable) Holders(ctx context.Context) ([]string, error) {
 	return all, nil
 }
 
-// Revoke asks for the grant of a znode, and waits until it is gone.
+// Revoke requests the grant of a znode back, and waits until the znode is gone.
 func (l *revocable) Revoke(ctx context.Context, path string) (int64, error) {
 	token, err := l.revoke(ctx, path)
 	if err != nil {
@@ -179,16 +179,16 @@ func (l *revocable) revoke(ctx context.Context, path string) (int64, error) {
 	}
 }
 
-// guard watches one's own znode until end.
+// guard watches the own znode until end.
 type guard struct {
-	revoked chan struct{} // closed when the grant is asked for
-	lost    chan struct{} // closed when the znode is gone, or the lease over
-	refused chan error    // yields one error when a wait must be given up: revoked or gone
+	revoked chan struct{} // closed when the grant is requested back
+	lost    chan struct{} // closed when the znode is gone, or the lease has ended
+	refused chan error    // yields one error when a wait must be abandoned: revoked or gone
 	stop    context.CancelFunc
 	done    chan struct{}
 }
 
-// protect reads the own znode, which tells of a revocation that was faster than we are, and keeps watching it.
+// protect reads the own znode, which shows a revocation that came earlier, and keeps watching it.
 func (l *revocable) protect(ctx context.Context, path string, lease <-chan struct{}) (*guard, error) {
 	data, _, w, err := l.Session.GetW(ctx, path)
 	if err != nil {
@@ -222,7 +222,7 @@ func (g *guard) watch(ctx context.Context, s zk.Session, path string, w *zk.Watc
 				return
 			}
 		}
-		// A change may be anything: somebody else's data, or after a reconnect a revocation and more.
+		// The change may be anything: foreign data, or after a reconnect a revocation and more.
 		data, _, next, err := s.GetW(ctx, path)
 		if err != nil {
 			g.refuse(err)
@@ -237,7 +237,7 @@ func (g *guard) watch(ctx context.Context, s zk.Session, path string, w *zk.Watc
 
 func (g *guard) revoke() {
 	select {
-	case <-g.revoked: // asked for twice
+	case <-g.revoked: // requested twice
 	default:
 		close(g.revoked)
 		g.refuse(recipes.ErrRevoked)
@@ -251,13 +251,13 @@ func (g *guard) refuse(err error) {
 	}
 }
 
-// end waits for the goroutine. The own znode's deletion has ended it, or the znode is left to somebody else.
+// end waits for the goroutine. The deletion of the own znode has ended it, or the znode is left to somebody else.
 func (g *guard) end() {
 	g.stop()
 	<-g.done
 }
 
-// revocableWakes is readWriteWakes, and the event of a guard that sees its own znode go.
+// revocableWakes is readWriteWakes plus the event of a guard that sees its own znode deleted.
 func revocableWakes(l recipes.Load) (release, arrival float64) {
 	release, arrival = readWriteWakes(l)
 	return release + 1, arrival

@@ -11,8 +11,8 @@ import (
 )
 
 // singleNode is the exclusive lock of one ephemeral znode: the session that creates it holds the lock. A release wakes every waiter, each of which
-// tries to create it; all but one fail, and a failing create is a proposal that the ensemble writes to disk like any other. There is
-// no order: a waiter may starve.
+// tries to create it; all but one fail, and a failing create is a proposal that the ensemble writes to disk like any other. There is no order: a
+// waiter may starve.
 //
 // The znode's name is fixed, so a delete by path could hit the next holder's znode: see znode.RemoveOwn.
 type singleNode struct {
@@ -70,7 +70,7 @@ func (l *singleNode) acquire(ctx context.Context) (recipes.Grant, error) {
 	}
 }
 
-// create tries to become the holder; ErrNodeExists when somebody else is.
+// create tries to become the holder; ErrNodeExists if somebody else is.
 func (l *singleNode) create(ctx context.Context, guid string) (zk.Created, error) {
 	for try := 1; ; try++ {
 		c, err := l.s.Create(ctx, l.path(), []byte(guid), zk.Ephemeral)

@@ -83,7 +83,7 @@ func RWVariants() []recipes.Variant[recipes.RWLock] {
 	}
 }
 
-// RevocableVariants is the read/write locks whose grants can be asked back.
+// RevocableVariants are the read/write locks whose grants can be revoked.
 func RevocableVariants() []recipes.Variant[recipes.Revocable] {
 	return []recipes.Variant[recipes.Revocable]{
 		{

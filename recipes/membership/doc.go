@@ -1,2 +1,2 @@
-// Package membership is the groups.
+// Package membership implements groups.
 package membership

@@ -14,13 +14,13 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// group is a directory of ephemeral znodes. The directory is no container: it has to be there for those who watch it while it is empty.
+// group is a directory of ephemeral znodes. It is not a container: it must exist for its observers even while it is empty.
 type group struct {
 	znode.Place
-	read  bool          // a view has data
-	busy  chan struct{} // closed when nothing of an earlier membership goes on in the background; nil: nothing does
-	seen  recipes.View  // the last that was listed
-	armed *zk.Watch     // tells of the next change; nil when there is none
+	read  bool          // a view includes data
+	busy  chan struct{} // closed when no earlier membership is being ended in the background; nil if none is
+	seen  recipes.View  // the last view listed
+	armed *zk.Watch     // fires at the next change; nil if there is none
 }
 
 // View reads the group.
@@ -52,7 +52,7 @@ func (g *group) Watch(ctx context.Context, token int64) (recipes.View, error) {
 			g.Options.Pause(recipes.PauseWoken)
 		case caughtUp:
 			err = recipes.ErrTokenUnknown
-		default: // the server of this session is behind what another one has shown
+		default: // this session's server is behind what another one has shown
 			g.Stop()
 			caughtUp, err = true, znode.CatchUp(ctx, g.Session, g.Dir)
 		}
@@ -62,8 +62,8 @@ func (g *group) Watch(ctx context.Context, token int64) (recipes.View, error) {
 	}
 }
 
-// look lists the group and arms the watch on it, unless the armed one says that the last list is still right. The event that it takes may
-// stand for several changes; the list shows them all.
+// look lists the group and arms the watch on it, unless the armed one shows that the last list is still current. The event that it takes may stand
+// for several changes; the list shows them all.
 func (g *group) look(ctx context.Context) error {
 	if g.armed != nil {
 		select {
@@ -88,8 +88,8 @@ func (g *group) look(ctx context.Context) error {
 	return nil
 }
 
-// describe makes a view of a list. Its members are those of the list whatever became of them since: leaving one out because its
-// znode went before it was read would make a view that the group never had.
+// describe makes a view from a list. Its members are those of the list whatever has happened to them since: leaving one out because its znode was
+// deleted before it was read would make a view that the group never had.
 func (g *group) describe(ctx context.Context, names []string, st zk.Stat, err error) (recipes.View, error) {
 	if err != nil {
 		return recipes.View{}, err

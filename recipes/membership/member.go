@@ -48,9 +48,9 @@ func (g *group) join(ctx context.Context, path string, data []byte) (recipes.Gra
 	return recipes.Grant{}, znode.Revoked(err)
 }
 
-// create makes the znode of the id. It may be ours only if a create of this very call was carried out and its reply lost; that somebody
-// has the id never means that we have joined, not even when the data are ours: the znode of an earlier session goes with that session
-// (CURATOR-498, -604, -696). made tells that a znode of ours may be there, also beside an error.
+// create creates the znode of the id. An existing one may be ours only if a create of this very call was carried out and its reply lost; otherwise
+// that somebody has the id never means that we have joined, not even if the data are ours: the znode of an earlier session is removed with that
+// session (CURATOR-498, -604, -696). made says that a znode of ours may exist, even together with an error.
 func (g *group) create(ctx context.Context, path string, data []byte) (own zk.Created, made bool, err error) {
 	for try := 1; ; try++ {
 		c, err := g.Session.Create(ctx, path, data, zk.Ephemeral)
@@ -75,8 +75,8 @@ func (g *group) create(ctx context.Context, path string, data []byte) (own zk.Cr
 	}
 }
 
-// outlast waits for the end of the session that has the id, or finds that it is this very call. Nobody is removed: no request deletes the znode of
-// one owner and spares that of the next. What it waits for may have gone before the watch is armed.
+// outlast waits for the end of the session that has the id, or finds that it is this very call's. It removes nobody: no request deletes the znode of
+// one owner and spares that of the next. What it waits for may be gone before the watch is armed.
 func (g *group) outlast(ctx context.Context, path string, made bool) (zk.Created, error) {
 	st, there, w, err := g.Session.ExistsW(ctx, path)
 	switch {
@@ -101,7 +101,7 @@ func (g *group) outlast(ctx context.Context, path string, made bool) (zk.Created
 	return zk.Created{}, err
 }
 
-// withdraw removes the znode of an attempt that was given up, if it is there and ours.
+// withdraw removes the znode of an abandoned attempt, if it exists and is ours.
 func (g *group) withdraw(ctx context.Context, path string) error {
 	if err := znode.CatchUp(ctx, g.Session, path); err != nil {
 		return err
@@ -114,7 +114,7 @@ func (g *group) withdraw(ctx context.Context, path string) error {
 	return znode.RemoveOwn(ctx, g.Session, zk.Created{Path: path, Czxid: st.Czxid})
 }
 
-// background carries something out to its end, whatever becomes of ctx. The channel gives its error.
+// background runs do to its end, whatever happens to ctx. The channel yields its error.
 func (g *group) background(ctx context.Context, do func(context.Context) error) <-chan error {
 	done, busy := make(chan error, 1), make(chan struct{})
 	g.busy = busy

@@ -13,7 +13,7 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// The session of a member dies without a word. Whoever comes back with its id, in a new session, has not joined already: it waits for
+// The session of a member dies without notice. A client that comes back with its id, in a new session, has not joined already: it waits for
 // the end of the old one, and is a member with a later token. So it is when the data, and the client, are the same.
 func TestAMemberThatComesBackWaitsForItsFormerSession(t *testing.T) {
 	bubble.Each(t, membership.Variants(), func(t *testing.T, v recipes.Variant[recipes.Group], ens *zktest.Ensemble) {

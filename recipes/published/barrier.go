@@ -10,8 +10,8 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// Barriers is the single barriers with the faults that they were published with. They lack the transaction by which a wait learns, before its
-// first look, everything that was acknowledged before it began.
+// Barriers are single barriers with the defects that they were published with. They lack the transaction by which a wait learns, before its first
+// check, everything that was acknowledged before it started.
 func Barriers() []recipes.Variant[recipes.Barrier] {
 	return []recipes.Variant[recipes.Barrier]{
 		{

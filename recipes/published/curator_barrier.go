@@ -42,7 +42,7 @@ func (b *curatorBarrier) enter(ctx context.Context) error {
 	b.o.Pause(recipes.PauseCreated)
 	early := false
 	select {
-	case e := <-w.C(): // notifies whoever waits, which nobody does
+	case e := <-w.C(): // notifies all waiters, of which there are none
 		if e.Err != nil {
 			return e.Err
 		}
@@ -96,7 +96,7 @@ func (b *curatorBarrier) leave(ctx context.Context) error {
 			return recipes.ErrMemberLost
 		case len(members) == 1 && inside:
 			return znode.Remove(ctx, b.s, b.own)
-		case len(members) == 1: // whoever it is
+		case len(members) == 1: // whichever member it is
 			return nil
 		}
 		other := members[0]

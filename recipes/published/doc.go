@@ -1,2 +1,2 @@
-// Package published is transcriptions of published recipes with their faults, to be measured and shown, not to be used.
+// Package published contains transcriptions of published recipes with their defects, to be measured and demonstrated, not to be used.
 package published

@@ -10,8 +10,8 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// DoubleBarriers is double barriers as libraries have published them, as Published is of locks. Neither has generations, and both
-// keep the name of a handle's znode, so a handle's Generation only counts how often it has left.
+// DoubleBarriers are double barriers as published in libraries. Neither has generations, and both keep the name of a handle's znode, so a handle's
+// Generation only counts how often it has left.
 func DoubleBarriers() []recipes.Variant[recipes.DoubleBarrier] {
 	return []recipes.Variant[recipes.DoubleBarrier]{
 		{
@@ -40,7 +40,7 @@ type asPublished struct {
 	s     zk.Session
 	dir   string
 	o     recipes.Options
-	own   string // made once for each handle
+	own   string // chosen once per handle
 	round int64
 }
 
@@ -55,7 +55,7 @@ func (b *asPublished) opened() string { return b.dir + "/ready" }
 
 func (b *asPublished) members() int { return max(b.o.Members, 1) }
 
-// make makes the own znode, and the directory where it is missing.
+// make creates the own znode, and the directory if it is missing.
 func (b *asPublished) make(ctx context.Context) error {
 	_, err := b.s.Create(ctx, b.own, nil, zk.Ephemeral)
 	if errors.Is(err, zk.ErrNoNode) {
@@ -67,12 +67,12 @@ func (b *asPublished) make(ctx context.Context) error {
 	return err
 }
 
-// open makes the marker.
+// open creates the marker.
 func (b *asPublished) open(ctx context.Context) error {
 	return except(zk.ErrNodeExists, znode.ErrorOf(b.s.Create(ctx, b.opened(), nil, zk.Persistent)))
 }
 
-// except makes success of the failure that is one.
+// except returns nil for the error that means success.
 func except(success, err error) error {
 	if errors.Is(err, success) {
 		return nil
@@ -80,7 +80,7 @@ func except(success, err error) error {
 	return err
 }
 
-// heed waits for the one event that matters, without an end once another one has consumed the watch.
+// heed waits for the one event that matters; once another one has consumed the watch, it waits forever.
 func (b *asPublished) heed(ctx context.Context, w *zk.Watch, want zk.EventType) error {
 	select {
 	case e := <-w.C():
@@ -94,7 +94,7 @@ func (b *asPublished) heed(ctx context.Context, w *zk.Watch, want zk.EventType) 
 	return b.forEver(ctx)
 }
 
-// forEver waits for what does not come.
+// forEver waits for what never comes, until ctx ends.
 func (b *asPublished) forEver(ctx context.Context) error {
 	select {
 	case <-ctx.Done():

@@ -12,7 +12,7 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// NewDZone is article-004-dzone with a name of its own: several locks are to share a base path, as the article says that they can.
+// NewDZone is article-004-dzone with its own name: several locks can share a base path, as the article claims.
 func NewDZone(s zk.Session, base, name string, o recipes.Options) recipes.Lock {
 	return &dzone{s: s, base: base, name: name, o: o}
 }
@@ -35,7 +35,7 @@ type dzone struct {
 
 var errNothingListed = errors.New("nothing is listed where the own znode should be") // an index error in the article's code
 
-// Acquire waits for the lock, with the faults above.
+// Acquire waits for the lock, with the defects above.
 func (l *dzone) Acquire(ctx context.Context) (recipes.Grant, error) {
 	g, err := l.acquire(ctx)
 	if err != nil {
@@ -46,7 +46,7 @@ func (l *dzone) Acquire(ctx context.Context) (recipes.Grant, error) {
 
 func (l *dzone) acquire(ctx context.Context) (recipes.Grant, error) {
 	c, err := l.s.Create(ctx, l.base+"/"+l.name, nil, zk.EphemeralSequential)
-	if errors.Is(err, zk.ErrNoNode) { // the article begins with a base path that is there
+	if errors.Is(err, zk.ErrNoNode) { // the article starts with an existing base path
 		if err = znode.MakeDirs(ctx, l.s, l.base); err == nil {
 			c, err = l.s.Create(ctx, l.base+"/"+l.name, nil, zk.EphemeralSequential)
 		}
@@ -79,7 +79,7 @@ func (l *dzone) acquire(ctx context.Context) (recipes.Grant, error) {
 	return recipes.Grant{Path: c.Path, Token: c.Czxid, Lost: lease}, nil
 }
 
-// Release deletes the znode once; when that fails the handle keeps its path, and Release may be called again.
+// Release deletes the znode once; if that fails the handle keeps its path, and Release may be called again.
 func (l *dzone) Release(ctx context.Context) error {
 	if l.path == "" {
 		return recipes.ErrNotHeld

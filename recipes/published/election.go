@@ -12,7 +12,7 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// Elections is elections as articles have published them, like Published.
+// Elections are elections as published in articles.
 func Elections() []recipes.Variant[recipes.Election] {
 	return []recipes.Variant[recipes.Election]{
 		{
@@ -54,9 +54,9 @@ type offer struct {
 	host string
 }
 
-var errNoOffer = errors.New("not the name of an offer") // a NumberFormatException, or one of the index, in the article's code
+var errNoOffer = errors.New("not the name of an offer") // a NumberFormatException, or an index error, in the article's code
 
-// Campaign waits until this client leads, with the faults above. The term has no channels: nobody would close them.
+// Campaign waits until this client leads, with the defects above. The term has no channels: nobody would close them.
 func (e *electionSupport) Campaign(ctx context.Context) (recipes.Term, error) {
 	e.o.Stages(recipes.StageStart)
 	t, err := e.start(ctx)
@@ -110,7 +110,7 @@ func (e *electionSupport) makeOffer(ctx context.Context) (czxid int64, err error
 	return c.Czxid, nil
 }
 
-// determine is determineElectionStatus. It returns no watch when the own offer is not listed.
+// determine is determineElectionStatus. It returns no watch if the own offer is not listed.
 func (e *electionSupport) determine(ctx context.Context) (elected bool, w *zk.Watch, err error) {
 	for {
 		e.o.Stages(recipes.StageDetermine)
@@ -142,7 +142,7 @@ func (e *electionSupport) determine(ctx context.Context) (elected bool, w *zk.Wa
 	}
 }
 
-// offers is toLeaderOffers: all of them, with what each says of its host.
+// offers is toLeaderOffers: all of them, with the host that each contains.
 func (e *electionSupport) offers(ctx context.Context) ([]offer, error) {
 	names, _, err := e.s.Children(ctx, e.dir)
 	if err != nil {
@@ -182,7 +182,7 @@ func offerID(name string) (int32, error) {
 	return int32(n), nil
 }
 
-// deletion waits for the event that process() heeds, without an end once another one has consumed the watch.
+// deletion waits for the event that process() handles; once another one has consumed the watch, it waits forever.
 func (e *electionSupport) deletion(ctx context.Context, w *zk.Watch) error {
 	var fired <-chan zk.Event
 	if w != nil {
@@ -205,7 +205,7 @@ func (e *electionSupport) deletion(ctx context.Context, w *zk.Watch) error {
 	}
 }
 
-// Resign is stop(): one delete. When that fails the offer is kept in mind, and Resign may be called again.
+// Resign is stop(): one delete. If that fails the offer is remembered, and Resign may be called again.
 func (e *electionSupport) Resign(ctx context.Context) error {
 	if e.offer == nil {
 		return recipes.ErrNotHeld

@@ -11,10 +11,10 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// existsParent is the lock of article 001, section 4, read literally: make a sequential ephemeral znode, list the directory, hold if
-// the own one is the lowest; if not, watch with exists() until it is. The only thing named that could be watched is the directory, and
-// an exists watch tells of its creation, deletion and data, never of its children: a session that has to wait once waits
-// forever. Errors are not spoken of; here they end the acquisition and leave the znode.
+// existsParent is the lock of article 001, section 4, read literally: create a sequential ephemeral znode, list the directory, hold if the own one is
+// the lowest; if not, watch with exists() until it is. The only thing mentioned that could be watched is the directory, and an exists watch reports
+// its creation, deletion and data, never its children: a session that has to wait once waits forever. Errors are not mentioned; here they end the
+// acquisition and leave the znode behind.
 type existsParent struct {
 	s    zk.Session
 	dir  string
@@ -22,7 +22,7 @@ type existsParent struct {
 	path string
 }
 
-// Acquire waits for the lock, with the fault above.
+// Acquire waits for the lock, with the defect above.
 func (l *existsParent) Acquire(ctx context.Context) (recipes.Grant, error) {
 	if l.path != "" {
 		return recipes.Grant{}, recipes.ErrHeld
@@ -36,7 +36,7 @@ func (l *existsParent) Acquire(ctx context.Context) (recipes.Grant, error) {
 
 func (l *existsParent) acquire(ctx context.Context) (recipes.Grant, error) {
 	c, err := l.s.Create(ctx, l.dir+"/lock-", nil, zk.EphemeralSequential)
-	if errors.Is(err, zk.ErrNoNode) { // the article begins with a directory that is there
+	if errors.Is(err, zk.ErrNoNode) { // the article starts with an existing directory
 		if err = znode.MakeDirs(ctx, l.s, l.dir); err == nil {
 			c, err = l.s.Create(ctx, l.dir+"/lock-", nil, zk.EphemeralSequential)
 		}

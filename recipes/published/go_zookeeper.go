@@ -30,10 +30,10 @@ type goZookeeper struct {
 	path string
 }
 
-// libraryTries is how often the library tries a create whose reply was lost, and a create whose parents are missing.
+// libraryTries is how often the library attempts a create whose reply was lost, and a create whose parents are missing.
 const libraryTries = 3
 
-// Acquire waits for the lock, with the faults above.
+// Acquire waits for the lock, with the defects above.
 func (l *goZookeeper) Acquire(ctx context.Context) (recipes.Grant, error) {
 	if l.path != "" {
 		return recipes.Grant{}, recipes.ErrHeld
@@ -83,8 +83,8 @@ func (l *goZookeeper) acquire(ctx context.Context) (recipes.Grant, error) {
 	}
 	l.path = c.Path
 	l.o.Pause(recipes.PauseGranted)
-	// The library has no token. The czxid is taken where the create told it, and not asked for where it did not: the read would
-	// be a request that the library does not make, and would mend its first fault.
+	// The library has no token. The czxid is used if the create returned it, and is not requested otherwise: the read would be a request that the
+	// library does not make, and would hide its first defect.
 	return recipes.Grant{Path: c.Path, Token: c.Czxid, Lost: lease}, nil
 }
 
@@ -109,8 +109,7 @@ func (l *goZookeeper) createWithParents(ctx context.Context) (c zk.Created, err 
 	return c, err
 }
 
-// create is the library's protected create: a search by guid after a lost reply, without the sync and without asking who owns
-// what it finds.
+// create is the library's protected create: after a lost reply it searches by guid, without a sync and without checking the owner of what it finds.
 func (l *goZookeeper) create(ctx context.Context) (c zk.Created, err error) {
 	guid := znode.NewGUID()
 	for range libraryTries {
@@ -159,7 +158,7 @@ func libraryPosition(children []string, own int) (ahead string, err error) {
 	return ahead, nil
 }
 
-// Release gives the lock up, with the faults above: one delete, and the handle stays held when it fails.
+// Release gives the lock up, with the defects above: one delete, and the handle stays held if it fails.
 func (l *goZookeeper) Release(ctx context.Context) error {
 	if l.path == "" {
 		return recipes.ErrNotHeld

@@ -18,10 +18,10 @@ import (
 //   - a member that is woken by the end of the lowest tries to delete its own znode again, fails, and is out, even if others are still inside.
 type kazooBarrier struct{ asPublished }
 
-// Enter is enter(). It fails where that one returns and takes part in nothing.
+// Enter is enter(). Where the original returns without taking part, it fails.
 func (b *kazooBarrier) Enter(ctx context.Context) error {
 	if err := znode.Insist(ctx, func() error { return b.enter(ctx) }); err != nil {
-		if ctx.Err() == nil { // the end of the context is an exception that is none of kazoo's: it passes the cleaning up
+		if ctx.Err() == nil { // the end of the context acts as an exception from outside kazoo: it skips the cleaning up
 			znode.Remove(ctx, b.s, b.own)
 		}
 		return fmt.Errorf("enter %s: %w", b.dir, err)
@@ -43,14 +43,14 @@ func (b *kazooBarrier) enter(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if len(children) >= b.members() { // the marker among them
+	if len(children) >= b.members() { // including the marker
 		return b.open(ctx)
 	}
 	b.o.Pause(recipes.PauseListed)
 	return b.heed(ctx, w, zk.EventCreated)
 }
 
-// Leave is leave(), which takes every error for its end.
+// Leave is leave(), which treats every error as success.
 func (b *kazooBarrier) Leave(ctx context.Context) error {
 	err := znode.Insist(ctx, func() error { return b.leave(ctx) })
 	b.round++
@@ -80,7 +80,7 @@ func (b *kazooBarrier) leave(ctx context.Context) error {
 		}
 		other := highest
 		if lowest != b.own {
-			if err := b.s.Delete(ctx, b.own, zk.AnyVersion); err != nil { // also the second time
+			if err := b.s.Delete(ctx, b.own, zk.AnyVersion); err != nil { // including the second time
 				return err
 			}
 			other = lowest

@@ -5,12 +5,12 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// Locks is locks as a library and articles have published them: transcribed in behaviour, not in text, with their faults. None of them is safe;
-// package scenarios/published shows each fault in the situation that brings it out. The faults are told at the types.
+// Locks are locks as published in a library and in articles: transcribed in behaviour, not in text, with their defects. None of them is safe; package
+// scenarios/published shows each defect in the situation that brings it out. The defects are listed at the types.
 //
-// The articles' clients and a zk.Session differ in two points, which the transcriptions cannot show. A Java client tells every watcher
-// of a disconnection and fails the reads that are made in it; a session waits for the connection. And a session that has expired stays
-// expired, while ZkClient opens another one on its own.
+// The articles' clients and a zk.Session differ in two points, which the transcriptions cannot show. A Java client notifies every watcher of a
+// disconnection and fails the reads made during it; a session waits for the connection. And a session that has expired stays expired, while ZkClient
+// opens another one on its own.
 func Locks() []recipes.Variant[recipes.Lock] {
 	return []recipes.Variant[recipes.Lock]{
 		{

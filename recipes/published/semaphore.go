@@ -10,7 +10,7 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// Semaphores is semaphores as libraries have published them, like Published.
+// Semaphores are semaphores as published in libraries.
 func Semaphores() []recipes.Variant[recipes.Semaphore] {
 	return []recipes.Variant[recipes.Semaphore]{
 		{
@@ -26,21 +26,21 @@ func Semaphores() []recipes.Variant[recipes.Semaphore] {
 	}
 }
 
-// index is the semaphore that Apache Curator has deprecated (InterProcessSemaphore, over LockInternals and StandardLockInternalsDriver):
-// a lock whose first Permits places hold, each other one watching the znode Permits places before it. Its fault is in that choice: what
-// lets a waiter in is the release of any holder, and it watches one. With two permits, held by the first and the second, the third
-// watches the first; when the second releases, the third has come to a place that holds, and nothing tells it.
+// index is the semaphore that Apache Curator has deprecated (InterProcessSemaphore, over LockInternals and StandardLockInternalsDriver): a lock whose
+// first Permits places hold, each other place watching the znode Permits places before it. Its defect is in that choice: a waiter may enter when any
+// holder releases, but it watches only one. With two permits, held by the first and the second, the third watches the first; when the second
+// releases, the third has reached a place that holds, and nothing tells it.
 //
-// All else is as sound as in the locks of Locks. Its queue is called 'leases', where lease has what is to be counted, and not the
-// semaphore's own znode.
+// Everything else is as sound as in the locks of Locks. Its queue is in 'leases', whereas lease keeps there what is counted, and its queue in
+// 'locks'.
 type index struct {
 	s    zk.Session
 	dir  string
 	o    recipes.Options
-	held []*znode.Place // each a permit
+	held []*znode.Place // one for each permit
 }
 
-// Acquire waits for n permits, with the fault above.
+// Acquire waits for n permits, with the defect above.
 func (l *index) Acquire(ctx context.Context, n int) ([]recipes.Grant, error) {
 	switch {
 	case len(l.held) > 0:
@@ -69,7 +69,7 @@ func (l *index) Acquire(ctx context.Context, n int) ([]recipes.Grant, error) {
 
 func (l *index) permits() int { return max(l.o.Permits, 1) }
 
-// ahead is the child so many places before self; "" when self is among the first so many. The error is errNotListed when self is missing.
+// ahead returns the child that is places before self; "" if self is among the first places. The error is ErrNotListed if self is missing.
 func ahead(children []string, self string, places int, foreign func(string)) (string, error) {
 	type place struct {
 		name string

@@ -41,7 +41,7 @@ const (
 	writeLockDelay = 500 * time.Millisecond
 )
 
-// Acquire waits for the lock, with the faults above. On a handle that holds it succeeds again, as lock() does.
+// Acquire waits for the lock, with the defects above. On a handle that holds it succeeds again, as lock() does.
 func (l *writeLock) Acquire(ctx context.Context) (recipes.Grant, error) {
 	g, err := l.acquire(ctx)
 	if err != nil {
@@ -85,7 +85,7 @@ func (l *writeLock) acquire(ctx context.Context) (recipes.Grant, error) {
 	}
 }
 
-// ensureDir is ProtocolSupport's: what goes wrong is logged there, and met again at the next request.
+// ensureDir is ProtocolSupport's: an error is logged there, and reappears at the next request.
 func (l *writeLock) ensureDir(ctx context.Context) error {
 	_, there, err := l.s.Exists(ctx, l.dir)
 	if err == nil && !there {
@@ -111,7 +111,7 @@ func (l *writeLock) lock(ctx context.Context) (owner bool, w *zk.Watch, err erro
 	return owner, w, err
 }
 
-// execute looks once whether the lock is ours. Without a watch in the answer nothing will make it look again.
+// execute checks once whether the lock is ours. If it returns no watch, nothing will make it check again.
 func (l *writeLock) execute(ctx context.Context) (owner bool, w *zk.Watch, err error) {
 	for {
 		if l.id == "" {
@@ -139,7 +139,7 @@ func (l *writeLock) execute(ctx context.Context) (owner bool, w *zk.Watch, err e
 	}
 }
 
-// place is the path of the first child, and that of the nearest before the own one, "" for none.
+// place returns the path of the first child, and that of the nearest before the own one, "" if there is none.
 func (l *writeLock) place(names []string) (first, before string) {
 	sorted := make([]javaName, len(names))
 	for i, n := range names {
@@ -154,7 +154,7 @@ func (l *writeLock) place(names []string) (first, before string) {
 	return sorted[0].path, before
 }
 
-// findOrCreate takes a znode of this session for the own one, or makes one.
+// findOrCreate adopts a znode of this session as the own one, or creates one.
 func (l *writeLock) findOrCreate(ctx context.Context) error {
 	prefix := "x-" + strconv.FormatInt(l.s.ID(), 10) + "-"
 	names, _, err := l.s.Children(ctx, l.dir)
@@ -174,7 +174,7 @@ func (l *writeLock) findOrCreate(ctx context.Context) error {
 	return err
 }
 
-// Release gives the lock up, with the faults above: one delete, after which the znode is forgotten.
+// Release gives the lock up, with the defects above: one delete, after which the znode is forgotten.
 func (l *writeLock) Release(ctx context.Context) error {
 	if !l.held {
 		return recipes.ErrNotHeld
@@ -195,7 +195,7 @@ func (l *writeLock) unlock(ctx context.Context) error {
 	return err
 }
 
-// javaName is a ZNodeName: what stands before the last '-', and the number behind it, if it is one.
+// javaName is a ZNodeName: what precedes the last '-', and the number after it, if it is one.
 type javaName struct {
 	path, prefix string
 	seq          int32
@@ -211,7 +211,7 @@ func parseJavaName(path string) javaName {
 	return javaName{path: path, prefix: path[:i], seq: int32(n), numbered: err == nil}
 }
 
-// compare orders by number, those without one last, and then by what stands before it, directory included.
+// compare orders by number, names without one last, and then by what precedes it, including the directory.
 func (n javaName) compare(m javaName) int {
 	switch {
 	case n.numbered != m.numbered:

@@ -23,21 +23,21 @@ type zkLockImpl struct {
 	s    zk.Session
 	dir  string
 	o    recipes.Options
-	made bool   // what the constructor does has been done
+	made bool   // the constructor's work has been done
 	cur  string // the own znode, from its create to a release that succeeds
 	pre  string // the one before it
 }
 
-// PauseSeen is a point of article-003-zklockimpl: the predecessor is there, nothing listed since.
+// PauseSeen is a pause point of article-003-zklockimpl: the predecessor exists, nothing has been listed since.
 const PauseSeen = "seen"
 
-// errIndex is the exception that the article's code meets when its own znode is not listed.
+// errIndex is the exception that the article's code throws when its own znode is not listed.
 var errIndex = errors.New("the own znode is not listed: index out of bounds")
 
-// errIllegalRelease is what a release says that finds itself not to hold.
+// errIllegalRelease is the error of a release that finds itself not to hold.
 var errIllegalRelease = errors.New("illegal release: not the lowest znode, or not deleted")
 
-// Acquire waits for the lock, with the faults above.
+// Acquire waits for the lock, with the defects above.
 func (l *zkLockImpl) Acquire(ctx context.Context) (recipes.Grant, error) {
 	if l.cur != "" {
 		return recipes.Grant{}, recipes.ErrHeld
@@ -78,7 +78,7 @@ func (l *zkLockImpl) acquire(ctx context.Context) (recipes.Grant, error) {
 	return recipes.Grant{Path: c.Path, Token: c.Czxid, Lost: lease}, nil
 }
 
-// construct makes the directory if it is not there; of two that do so at once one fails.
+// construct creates the directory if it is missing; of two that do so concurrently one fails.
 func (l *zkLockImpl) construct(ctx context.Context) error {
 	if l.made {
 		return nil
@@ -101,7 +101,7 @@ func (l *zkLockImpl) create(ctx context.Context) (zk.Created, error) {
 	}
 }
 
-// tryLock reports whether the own znode is the first of all, and otherwise notes the one before it.
+// tryLock reports whether the own znode is the first of all, and otherwise remembers the one before it.
 func (l *zkLockImpl) tryLock(ctx context.Context) (bool, error) {
 	names, _, err := l.s.Children(ctx, l.dir)
 	if err != nil {
@@ -141,7 +141,7 @@ func (l *zkLockImpl) wait(ctx context.Context) error {
 				return err
 			}
 			l.o.Pause(recipes.PauseWoken)
-			// What ZkClient does on an event: arm the watch again, read, and call the listener, who only minds a deletion.
+			// ZkClient's reaction to an event: arm the watch again, read, and call the listener, which only handles a deletion.
 			if _, _, w, err = l.s.ExistsW(ctx, subscribed); err != nil {
 				return err
 			}
@@ -154,7 +154,7 @@ func (l *zkLockImpl) wait(ctx context.Context) error {
 	}
 }
 
-// Release deletes the znode if it is there and the lowest; in every other case the handle is of no use any more.
+// Release deletes the znode if it exists and is the lowest; in every other case the handle is no longer usable.
 func (l *zkLockImpl) Release(ctx context.Context) error {
 	if l.cur == "" {
 		return recipes.ErrNotHeld

@@ -28,8 +28,8 @@ func newClaims(s zk.Session, path string, o recipes.Options) *claims {
 	return &claims{producer{s: s, dir: path + entriesDir, names: claimNames, o: o}, path + takenDir, map[string]zk.Created{}}
 }
 
-// Claim waits for an item that nobody has claimed, and claims it. The steps: find the first item without a claim, create the claim, which one consumer can, and
-// read the item, which is gone if the consumer before finished it in between.
+// Claim waits for an item that nobody has claimed, and claims it. The steps: find the first item without a claim, create the claim, which only one
+// consumer can, and read the item, which is gone if the previous consumer finished it in between.
 func (q *claims) Claim(ctx context.Context) (recipes.Claim, error) {
 	for {
 		c, err := q.tryClaim(ctx)
@@ -42,7 +42,7 @@ func (q *claims) Claim(ctx context.Context) (recipes.Claim, error) {
 	}
 }
 
-// Take waits for an item and takes it. It claims and finishes at once: for an item to survive its consumer, use Claim.
+// Take waits for an item and takes it. It claims and finishes in one step: for an item to survive its consumer, use Claim.
 func (q *claims) Take(ctx context.Context) (recipes.Item, error) { return q.takeBy(ctx, q.Claim) }
 
 // Remove takes the item at the head, if there is one.
@@ -87,7 +87,7 @@ func (q *claims) Element(ctx context.Context) (recipes.Item, error) {
 	}
 }
 
-// free is the items without a claim in their order, and the state of the directory at their list.
+// free returns the items without a claim in order, and the state of the directory when it was listed.
 func (q *claims) free(ctx context.Context) ([]string, zk.Stat, error) {
 	entries, st, err := q.s.Children(ctx, q.dir)
 	if err != nil && !errors.Is(err, zk.ErrNoNode) {
@@ -103,7 +103,7 @@ func (q *claims) free(ctx context.Context) ([]string, zk.Stat, error) {
 	return unclaimed(entries, taken, q.names, q.o.Foreign), st, nil
 }
 
-// unclaimed is the items among entries that have no claim, in the order of taking.
+// unclaimed returns the entries that have no claim, in the order of taking.
 func unclaimed(entries, taken []string, names seam.Names, foreign func(string)) []string {
 	claimed := make(map[string]bool, len(taken))
 	for _, name := range taken {
@@ -124,7 +124,7 @@ func (q *claims) read(ctx context.Context, name string, asOf int64) (recipes.Ite
 	return recipes.Item{Data: data, Priority: at.Priority, Path: q.dir + "/" + name, Czxid: st.Czxid, AsOf: asOf}, err
 }
 
-// tryClaim claims the first item that can be had; ErrEmpty when none can.
+// tryClaim claims the first available item; ErrEmpty if there is none.
 func (q *claims) tryClaim(ctx context.Context) (recipes.Claim, error) {
 	for {
 		free, st, err := q.free(ctx)
@@ -136,13 +136,13 @@ func (q *claims) tryClaim(ctx context.Context) (recipes.Claim, error) {
 		if !errors.Is(err, zk.ErrNoNode) {
 			return c, err
 		}
-		// The item was finished since the list, and so probably were those after it: a claim of each would cost two writes.
+		// The item was finished since the list, and probably so were those after it: claiming each would cost two writes.
 	}
 }
 
-// claimOne claims the first of the items that is free. ErrEmpty when none is, ErrNoNode when one was finished before the claim.
+// claimOne claims the first of the items that is free. ErrEmpty if none is, ErrNoNode if one was finished before the claim.
 func (q *claims) claimOne(ctx context.Context, free []string, asOf int64) (recipes.Claim, error) {
-	lease := q.s.Lease() // before the claim: a loss after it is never missed
+	lease := q.s.Lease() // before the claim, so that no loss after it is missed
 	for _, name := range free {
 		guid := znode.NewGUID()
 		c, err := q.claim(ctx, name, guid)
@@ -170,10 +170,10 @@ func (q *claims) claimOne(ctx context.Context, free []string, asOf int64) (recip
 	return recipes.Claim{}, recipes.ErrEmpty
 }
 
-// disclaim removes a claim that came to nothing because of cause.
+// disclaim removes a claim that failed because of cause.
 func (q *claims) disclaim(ctx context.Context, own zk.Created, guid string, cause error) {
 	switch {
-	case znode.SessionOver(cause): // it went with the session
+	case znode.SessionOver(cause): // it was removed with the session
 	case own.Czxid != 0:
 		znode.RemoveOwn(ctx, q.s, own)
 	default:
@@ -181,8 +181,8 @@ func (q *claims) disclaim(ctx context.Context, own zk.Created, guid string, caus
 	}
 }
 
-// claim creates the claim of an item. Its name says nothing of whose it is, so its data do: after a lost reply the claim is known
-// as ours by the guid and by its owner, because two consumers may share a session. ErrNodeExists when it is another consumer's.
+// claim creates the claim of an item. Its name does not show whose it is, so its data do: after a lost reply the claim is recognized as ours by the
+// guid and by its owner, because two consumers may share a session. ErrNodeExists if it is another consumer's.
 func (q *claims) claim(ctx context.Context, name, guid string) (zk.Created, error) {
 	path := q.taken + "/" + name
 	giveBack := func(cause error) (zk.Created, error) {
@@ -223,7 +223,7 @@ func (q *claims) claim(ctx context.Context, name, guid string) (zk.Created, erro
 	}
 }
 
-// waitForItem returns when there may be an item without a claim: one that is put, or one whose claim goes.
+// waitForItem returns when there may be an item without a claim: one that is put, or one whose claim is removed.
 func (q *claims) waitForItem(ctx context.Context) error {
 	taken, _, gone, err := q.s.ChildrenW(ctx, q.taken)
 	if errors.Is(err, zk.ErrNoNode) {
@@ -251,10 +251,10 @@ func (q *claims) waitForItem(ctx context.Context) error {
 	return err
 }
 
-// Finish removes the item for good.
+// Finish removes the item permanently.
 //
-// The claim is known by its name: deleting another's claim by hand while its consumer lives lets that consumer finish in the
-// name of the next one.
+// The claim is identified by its name: deleting another consumer's claim by hand while that consumer is alive lets it finish in the name of the next
+// one.
 func (q *claims) Finish(ctx context.Context, c recipes.Claim) error {
 	own, held := q.held[c.Znode]
 	if !held {
@@ -265,7 +265,7 @@ func (q *claims) Finish(ctx context.Context, c recipes.Claim) error {
 	for try := 1; ; try++ {
 		_, err := q.s.Multi(ctx, zk.DeleteOp(c.Path, zk.AnyVersion), zk.DeleteOp(c.Znode, zk.AnyVersion))
 		switch class := zk.Classify(err); {
-		case err == nil, doubt && errors.Is(err, zk.ErrNoNode): // the session lives, and none but us takes its claim away
+		case err == nil, doubt && errors.Is(err, zk.ErrNoNode): // the session is alive, and only we remove its claim
 			return nil
 		case errors.Is(err, zk.ErrNoNode), znode.SessionOver(err) && !doubt && !znode.Doubtful(err):
 			q.giveBack(ctx, own, err)
@@ -289,9 +289,9 @@ func (q *claims) Finish(ctx context.Context, c recipes.Claim) error {
 // giveBack removes a claim that was not finished, because of cause: the next claim has the same name.
 func (q *claims) giveBack(ctx context.Context, own zk.Created, cause error) {
 	if znode.SessionOver(cause) {
-		return // it went with the session
+		return // it was removed with the session
 	}
-	znode.RemoveInDoubt(ctx, q.s, own) // the transaction that failed may be the one that removed it
+	znode.RemoveInDoubt(ctx, q.s, own) // the failed transaction may have removed it
 }
 
 // Release gives the item back.

@@ -23,9 +23,9 @@ func newDelay(s zk.Session, path string, o recipes.Options) *ordered {
 
 const delayPrefix = priorityPrefix + "|"
 
-// delayNames are those of Apache Curator's DistributedDelayQueue: between two bars the milliseconds since 1970 in hexadecimal. Curator
-// writes eight digits at least, of which the time has had eleven since 2004 and will until 2527; eleven are always written here, so
-// that names sort as their times do.
+// delayNames are those of Apache Curator's DistributedDelayQueue: between two bars the milliseconds since 1970 in hexadecimal. Curator writes at
+// least eight digits, of which the time has had eleven since 2004 and will until 2527; here eleven are always written, so that names sort as their
+// times do.
 var delayNames = seam.Names{
 	Before: inRank,
 	Prefix: func(it recipes.Item) string { return fmt.Sprintf("%s%011X|", delayPrefix, millis(it.Due)) },
@@ -42,11 +42,10 @@ var delayNames = seam.Names{
 	},
 }
 
-// maxTimeDigits keeps a time within 64 bits, and by far.
+// maxTimeDigits keeps a time well within 64 bits.
 const maxTimeDigits = 15
 
-// millis is a time as it stands in a name: in milliseconds since 1970, rounded up, so that nothing comes too early; 0 for the zero time, and
-// for what is before 1970.
+// millis converts a time to its form in a name: in milliseconds since 1970, rounded up, so that nothing comes too early; 0 for the zero time, and for times before 1970.
 func millis(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -54,7 +53,7 @@ func millis(t time.Time) int64 {
 	return max(t.Add(time.Millisecond-1).UnixMilli(), 0)
 }
 
-// dueAt is from when on an item of that rank may be taken; the zero time: always.
+// dueAt is when an item of that rank may be taken; the zero time means always.
 func dueAt(r seam.Rank) time.Time {
 	if r.Due == 0 {
 		return time.Time{}
@@ -62,7 +61,7 @@ func dueAt(r seam.Rank) time.Time {
 	return time.UnixMilli(r.Due)
 }
 
-// ripe is those of the items, which are in the order of taking, that are due, and when the first of the others will be.
+// ripe returns those of the items, given in the order of taking, that are due, and when the first of the others will be.
 func (q *ordered) ripe(names []string) (due []string, next time.Time) {
 	if q.clock == nil {
 		return names, time.Time{}
@@ -81,8 +80,8 @@ func (q *ordered) ripe(names []string) (due []string, next time.Time) {
 	return due, next
 }
 
-// awaitUntil waits for the event of a watch, or until an item is due; the zero time: no item is. An item that is put meanwhile may be due
-// earlier, which the event tells.
+// awaitUntil waits for the event of a watch, or until an item is due; the zero time means that no item is. An item put in the meantime may be due
+// earlier, which the event reports.
 func (q *ordered) awaitUntil(ctx context.Context, w *zk.Watch, next time.Time) error {
 	if next.IsZero() {
 		return znode.Await(ctx, w)

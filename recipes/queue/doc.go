@@ -1,2 +1,2 @@
-// Package queue is the queues: by arrival, with claims, by priority and by time.
+// Package queue implements queues: by arrival, with claims, by priority and by time.
 package queue

@@ -13,21 +13,20 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// ordered is the queue whose items are the children of one directory, taken in the order of their names: by arrival, or by priority
-// and then arrival, or from a time on and by that time. ZooKeeper's recipe page, 'Queues' and 'Priority Queues';
-// zookeeper-recipes-queue, DistributedQueue.
+// ordered is the queue whose items are the children of one directory, taken in the order of their names: by arrival; by priority and then arrival; or
+// by the time at which they become due. ZooKeeper's recipe page, 'Queues' and 'Priority Queues'; zookeeper-recipes-queue, DistributedQueue.
 //
-// Deleting an item takes it. So an item is taken at most once, consumers that go for the same one fail all but one, and
-// each of their failures costs the servers a transaction.
+// Deleting an item takes it. So an item is taken at most once, all but one of the consumers that try for the same item fail, and each of their
+// failures costs the servers a transaction.
 type ordered struct {
 	producer
 	list   itemList
 	window int
-	watch  *zk.Watch        // of list mode 'watched': fires when the list is no longer what it was
+	watch  *zk.Watch        // in list mode 'watched': fires when the list has changed
 	clock  func() time.Time // of a delay queue; nil: items may always be taken
 }
 
-// itemList is what is left of a list.
+// itemList is the rest of a list.
 type itemList struct {
 	names []string // in the order of taking
 	asOf  int64    // pzxid of the directory
@@ -47,7 +46,7 @@ func newOrdered(s zk.Session, path string, o recipes.Options, names seam.Names) 
 	return &ordered{producer: producer{s: s, dir: path, names: names, o: o}, window: o.Window}
 }
 
-// NewFIFOWith, NewPriorityWith and NewDelayWith are the queues of those variants with a step replaced, for tests: only recipes can make Names.
+// NewFIFOWith is the variant fifo with a step replaced, for tests: only package recipes and its subpackages can construct Names.
 func NewFIFOWith(s zk.Session, path string, o recipes.Options, replace func(*seam.Names)) recipes.Queue {
 	names := fifoNames
 	replace(&names)
@@ -101,7 +100,7 @@ func queueError(verb, dir string, err error) error {
 	return fmt.Errorf("%s %s: %w", verb, dir, err)
 }
 
-// head goes through the items in their order until use says that it has one. ErrEmpty when a list shows none.
+// head goes through the items in order until use accepts one. ErrEmpty if a list shows none.
 func (q *ordered) head(ctx context.Context, use func(it recipes.Item, version int32) (recipes.Item, bool, error)) (recipes.Item, error) {
 	if q.changed() || !q.list.kept {
 		q.list = itemList{}
@@ -136,7 +135,7 @@ func (q *ordered) head(ctx context.Context, use func(it recipes.Item, version in
 	}
 }
 
-// pick is the index of the item to go for: the first, or with a window any of the first few.
+// pick returns the index of the item to try for: the first, or with a window any of the first few.
 func (q *ordered) pick() int {
 	n := min(q.window, len(q.list.names))
 	if n < 2 || q.o.Pick == nil {
@@ -145,7 +144,7 @@ func (q *ordered) pick() int {
 	return q.o.Pick(n)
 }
 
-// relist lists the items in their order. ErrEmpty when there is none.
+// relist lists the items in order. ErrEmpty if there are none.
 func (q *ordered) relist(ctx context.Context) error {
 	q.unwatch()
 	var children []string
@@ -197,7 +196,7 @@ func (q *ordered) unwatch() {
 	}
 }
 
-// inOrder is the items among the children in the order of taking; others are passed to foreign.
+// inOrder returns the items among the children in the order of taking; others are passed to foreign.
 func inOrder(children []string, names seam.Names, foreign func(string)) []string {
 	items := make([]seam.Rank, 0, len(children))
 	for _, name := range children {
@@ -225,12 +224,12 @@ func inOrder(children []string, names seam.Names, foreign func(string)) []string
 	return sorted
 }
 
-// waitForItem returns when there may be an item. It is called only after a plain list showed none: a watch that is armed while there
-// are items fires for the first of them that anybody takes, and wakes a consumer for nothing.
+// waitForItem returns when there may be an item. It is called only after a plain list showed none: a watch armed while there are items fires for the
+// first of them that anybody takes, and wakes a consumer for nothing.
 func (q *ordered) waitForItem(ctx context.Context) error {
 	for {
 		children, _, w, err := q.s.ChildrenW(ctx, q.dir)
-		if errors.Is(err, zk.ErrNoNode) { // it was never there, or somebody removed it under the consumers (CURATOR-308)
+		if errors.Is(err, zk.ErrNoNode) { // it never existed, or somebody removed it while consumers waited (CURATOR-308)
 			if err := znode.MakeParents(ctx, q.s, q.dir); err != nil {
 				return err
 			}
@@ -251,15 +250,15 @@ func (q *ordered) waitForItem(ctx context.Context) error {
 	}
 }
 
-// remover returns the use that takes an item by deleting it.
+// remover returns the use function that takes an item by deleting it.
 func (q *ordered) remover(ctx context.Context) func(recipes.Item, int32) (recipes.Item, bool, error) {
 	return func(it recipes.Item, version int32) (recipes.Item, bool, error) {
 		taken, err := q.remove(ctx, it, version)
 		if errors.Is(err, zk.ErrBadVersion) {
-			return it, false, nil // somebody wrote into it: it is still the head, and read again
+			return it, false, nil // somebody wrote to it: it is still the head, and is read again
 		}
 		switch {
-		case errors.Is(err, recipes.ErrInDoubt): // it may be there still, before all others: the next call lists again
+		case errors.Is(err, recipes.ErrInDoubt): // it may still be there, before all others: the next call lists again
 			q.list = itemList{}
 		case err == nil:
 			q.list.names = slices.DeleteFunc(q.list.names, func(name string) bool { return name == znode.Base(it.Path) })
@@ -268,9 +267,9 @@ func (q *ordered) remover(ctx context.Context) func(recipes.Item, int32) (recipe
 	}
 }
 
-// remove deletes the item; false when it was another consumer's. A delete whose reply was lost and whose item is gone then may have been
-// the one that took it, or not: that is in doubt, and neither dropped in silence nor delivered twice. It is tried again only if the item is
-// there still: another one may have its name, where the directory was recreated.
+// remove deletes the item; false if another consumer took it. If the reply was lost and the item is then gone, this delete may or may not have taken
+// it: that is in doubt, and must be neither dropped silently nor delivered twice. The delete is repeated only if the item still exists: another item
+// may have its name, if the directory was recreated.
 func (q *ordered) remove(ctx context.Context, it recipes.Item, version int32) (taken bool, err error) {
 	own := zk.Created{Path: it.Path, Czxid: it.Czxid}
 	for try := 1; ; try++ {

@@ -8,7 +8,7 @@ import (
 	"github.com/zkbench/zkbench/recipes/internal/znode"
 )
 
-// inRank is the order of ranks: what is due earlier, the better priority, then the earlier.
+// inRank is the order of ranks: earlier due time, then better priority, then earlier arrival.
 func inRank(a, b seam.Rank) bool {
 	if a.Due != b.Due {
 		return a.Due < b.Due
@@ -23,7 +23,7 @@ const (
 	fifoPrefix     = "qn-"
 	priorityPrefix = "queue-"
 	claimPrefix    = "entry-"
-	// kazooPriority is the priority that kazoo's queues give to an item of which nothing is said.
+	// kazooPriority is the priority that kazoo's queues give to an item by default.
 	kazooPriority = "100-"
 )
 
@@ -80,7 +80,7 @@ var claimNames = seam.Names{
 	},
 }
 
-// suffixed takes the number off a name that is nothing but prefix and number.
+// suffixed extracts the number from a name that consists of prefix and number.
 func suffixed(name, prefix string) (seam.Rank, bool) {
 	if len(name) < len(prefix)+znode.Digits || len(name) > len(prefix)+znode.Digits+1 || name[:len(prefix)] != prefix {
 		return seam.Rank{}, false

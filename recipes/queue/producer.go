@@ -11,14 +11,14 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// producer puts items into a directory: the side of a queue that all of its variants share.
+// producer puts items into a directory: the side of a queue that all variants share.
 type producer struct {
 	s     zk.Session
 	dir   string
 	names seam.Names
 	o     recipes.Options
 
-	marker  string // of exact puts; "" while there is none
+	marker  string // of exact puts; "" if there is none
 	version int32  // of the marker, as this handle left it
 }
 
@@ -49,15 +49,14 @@ func (p *producer) offer(ctx context.Context, verb string, it recipes.Item, wait
 	return it, nil
 }
 
-// room returns when a bounded queue has room. The bound is soft: producers that look at the same time all find the last place, so
-// there may be as many items more as there are other producers. It costs one short read, and a list for each time that a producer
-// that has to wait is woken.
+// room returns when a bounded queue has room. The bound is soft: producers that check concurrently all find the last place, so there may be as many
+// extra items as there are other producers. It costs one short read, and a list each time that a waiting producer is woken.
 func (p *producer) room(ctx context.Context, wait bool) error {
 	if p.o.MaxItems <= 0 {
 		return nil
 	}
 	for {
-		st, _, err := p.s.Exists(ctx, p.dir) // nothing is in a directory that is missing
+		st, _, err := p.s.Exists(ctx, p.dir) // a missing directory contains nothing
 		if err != nil || int(st.NumChildren) < p.o.MaxItems {
 			return err
 		}
@@ -70,7 +69,7 @@ func (p *producer) room(ctx context.Context, wait bool) error {
 			return nil
 		case err != nil:
 			return err
-		case int(st.NumChildren) < p.o.MaxItems: // what the watch was armed with is newer than what was looked at
+		case int(st.NumChildren) < p.o.MaxItems: // what the watch was armed with is newer than what was checked
 			w.Stop()
 			return nil
 		}
@@ -82,7 +81,7 @@ func (p *producer) room(ctx context.Context, wait bool) error {
 	}
 }
 
-// mode is how long an item lives. The recipe page's items are ephemeral and go with their producer, which loses them.
+// mode says how long an item lives. The recipe page's items are ephemeral and are lost with their producer.
 func (p *producer) mode() zk.Mode {
 	if p.o.EphemeralItems {
 		return zk.EphemeralSequential
@@ -90,10 +89,10 @@ func (p *producer) mode() zk.Mode {
 	return zk.PersistentSequential
 }
 
-// atLeastOnce puts the item again when the reply was lost: it may be there twice.
+// atLeastOnce puts the item again if the reply was lost: it may then be there twice.
 //
-// A name with a guid, by which ephemeral znodes are found again after a lost reply, does not help here: an item that is not found
-// may have been put and taken already.
+// A name with a guid, by which ephemeral znodes are found again after a lost reply, does not help here: an item that is not found may have been put
+// and taken already.
 func (p *producer) atLeastOnce(ctx context.Context, it recipes.Item) (zk.Created, error) {
 	var doubt error
 	for try := 1; ; try++ {
@@ -125,9 +124,9 @@ func (p *producer) atLeastOnce(ctx context.Context, it recipes.Item) (zk.Created
 	}
 }
 
-// once puts the item exactly once, in one transaction with a step of the version of the producer's own marker: a try whose reply was
-// lost has been carried out if and only if the version is no longer the one that it expected, whether or not the item has been taken
-// since. The marker is ephemeral, so that after the loss of the session the put is in doubt.
+// once puts the item exactly once, in one transaction that increments the version of the producer's own marker: an attempt whose reply was lost has
+// been carried out if and only if the version is no longer the expected one, whether or not the item has been taken since. The marker is ephemeral,
+// so that after the loss of the session the put is in doubt.
 func (p *producer) once(ctx context.Context, it recipes.Item) (zk.Created, error) {
 	var doubt error
 	for try := 1; ; try++ {
@@ -137,10 +136,10 @@ func (p *producer) once(ctx context.Context, it recipes.Item) (zk.Created, error
 			doubt = err
 		}
 		switch {
-		case err == nil, errors.Is(err, zk.ErrBadVersion) && doubt != nil: // an earlier try was carried out
+		case err == nil, errors.Is(err, zk.ErrBadVersion) && doubt != nil: // an earlier attempt was carried out
 			p.version++
 			return c, nil
-		case doubt == nil && (errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrBadVersion)): // queue or marker are not there
+		case doubt == nil && (errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrBadVersion)): // queue or marker do not exist
 			p.forget(ctx)
 			err = znode.MakeParents(ctx, p.s, p.dir)
 		case class == zk.ClassMaybeApplied, class == zk.ClassThrottled, class == zk.ClassNotSent:
@@ -159,7 +158,7 @@ func (p *producer) once(ctx context.Context, it recipes.Item) (zk.Created, error
 	}
 }
 
-// step is one try of once.
+// step is one attempt of once.
 func (p *producer) step(ctx context.Context, it recipes.Item) (zk.Created, error) {
 	if err := p.mark(ctx); err != nil {
 		return zk.Created{}, err
@@ -171,7 +170,7 @@ func (p *producer) step(ctx context.Context, it recipes.Item) (zk.Created, error
 	return zk.Created{Path: results[1].Path, Czxid: results[1].Stat.Czxid}, nil
 }
 
-// mark makes the producer's marker. It stands beside the queue and not in it, where it would count as an item.
+// mark creates the producer's marker. It is beside the queue and not in it, where it would count as an item.
 func (p *producer) mark(ctx context.Context) error {
 	if p.marker != "" {
 		return nil
@@ -200,7 +199,7 @@ func (p *producer) mark(ctx context.Context) error {
 	}
 }
 
-// forget gives a marker up whose version is not known any more. Its deletion also stops a try that is still on its way.
+// forget removes a marker whose version is no longer known. Its deletion also stops an attempt that is still in flight.
 func (p *producer) forget(ctx context.Context) {
 	if p.marker != "" {
 		marker := p.marker

@@ -35,7 +35,7 @@ func PriorityVariants() []recipes.Variant[recipes.Queue] {
 	}
 }
 
-// DelayVariants is the catalogue of queues whose items wait for their time.
+// DelayVariants is the catalogue of queues whose items become available at a given time.
 func DelayVariants() []recipes.Variant[recipes.Queue] {
 	return []recipes.Variant[recipes.Queue]{
 		{

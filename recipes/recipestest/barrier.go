@@ -47,7 +47,7 @@ func BarrierOn(t *testing.T, v recipes.Variant[recipes.Barrier], dial Dial, dir 
 	}
 }
 
-// DoubleBarrierOn tests that the members of a double barrier are in together and out together, for so many rounds.
+// DoubleBarrierOn tests that the members of a double barrier enter together and leave together, for a number of rounds.
 func DoubleBarrierOn(t *testing.T, v recipes.Variant[recipes.DoubleBarrier], dial Dial, dir string, rounds int) {
 	ctx := t.Context()
 	const n = 5
@@ -133,7 +133,7 @@ func DoubleBarrierOn(t *testing.T, v recipes.Variant[recipes.DoubleBarrier], dia
 	})
 }
 
-// RendezvousOn tests that the members of a rendezvous go on together, for so many rounds.
+// RendezvousOn tests that the members of a rendezvous continue together, for a number of rounds.
 func RendezvousOn(t *testing.T, v recipes.Variant[recipes.Rendezvous], dial Dial, dir string, rounds int) {
 	const n = 5
 	t.Run("generation after generation all start together", func(t *testing.T) {

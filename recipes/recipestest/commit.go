@@ -12,7 +12,7 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// part is the part of one site in one transaction, from beginning to end.
+// part runs one site's part in one transaction, from start to end.
 func part(ctx context.Context, c recipes.Commit, proposes, commit bool) (bool, error) {
 	if proposes {
 		if err := c.Propose(ctx, []byte("payload of it")); err != nil {
@@ -31,7 +31,7 @@ func part(ctx context.Context, c recipes.Commit, proposes, commit bool) (bool, e
 	return decision, c.Finish(ctx)
 }
 
-// CommitOn tests that all sites of a two-phase commit decide the same, in so many transactions of four sites at once, and that nothing is left of them.
+// CommitOn tests that all sites of a two-phase commit decide the same, in a number of concurrent transactions of four sites, and that they leave nothing behind.
 func CommitOn(t *testing.T, v recipes.Variant[recipes.Commit], dial Dial, dir string, transactions int) {
 	const n = 4
 	sessions := make([]zk.Session, n)
@@ -40,7 +40,7 @@ func CommitOn(t *testing.T, v recipes.Variant[recipes.Commit], dial Dial, dir st
 	}
 	var all sync.WaitGroup
 	for tx := range transactions {
-		want := tx%3 != 1 // of every third, one site votes to abort
+		want := tx%3 != 1 // in every third, one site votes to abort
 		for i, s := range sessions {
 			all.Go(func() {
 				c := v.New(s, fmt.Sprintf("%s/%d", dir, tx), recipes.Options{Members: n, Site: i + 1, Deadline: time.Minute})

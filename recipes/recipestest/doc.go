@@ -12,5 +12,5 @@
 // The functions that end in On run what can be tested with any ensemble, on whatever a function dials, of which real servers are one:
 // ensemble/ensembletest starts them, zk/wire and zk/gozk dial them.
 //
-// The package imports testing, and is for tests alone.
+// The package imports testing, and is for tests only.
 package recipestest

@@ -50,7 +50,7 @@ func lockScenes(v recipes.Variant[recipes.Lock]) []trouble.Scene {
 	}
 }
 
-// Dial opens a session on the ensemble under test and closes it with the test. It fails the test when it cannot.
+// Dial opens a session on the ensemble under test and closes it with the test. It fails the test if it cannot.
 type Dial = func(*testing.T) zk.Session
 
 // LockOn tests what an exclusive lock promises while nothing breaks, and that the end of the session ends a hold, in the directory dir of the
@@ -76,7 +76,7 @@ func (b basic) on(t *testing.T, v recipes.Variant[recipes.Lock], dial Dial, dir 
 	}, v)
 }
 
-// patience is how long a lock may take before it is called stuck.
+// patience is how long a lock may take before it is considered stuck.
 const patience = 5 * time.Minute
 
 var lockBasics = []basic{

@@ -12,7 +12,7 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// setOfLocks is a lock of several as one lock.
+// setOfLocks treats several locks acquired together as one lock.
 type setOfLocks struct {
 	recipes.MultiLock
 	Names []string
@@ -26,7 +26,7 @@ func (s setOfLocks) Acquire(ctx context.Context) (recipes.Grant, error) {
 	return grants[0], nil
 }
 
-// asOne is the locks of these names as one exclusive lock, which must do what every one does.
+// asOne returns the locks with these names as one exclusive lock, which must behave like any other.
 func asOne(v recipes.Variant[recipes.MultiLock], names ...string) recipes.Variant[recipes.Lock] {
 	return recipes.Variant[recipes.Lock]{Name: v.Name, Tokens: v.Tokens,
 		New: func(s zk.Session, path string, o recipes.Options) recipes.Lock {
@@ -34,8 +34,7 @@ func asOne(v recipes.Variant[recipes.MultiLock], names ...string) recipes.Varian
 		}}
 }
 
-// MultiLockOn tests that locks which are acquired together are all held or none, do not wait for each other in a circle, and are together what LockOn
-// tests of one.
+// MultiLockOn tests that locks which are acquired together are all held or none, do not deadlock, and together pass what LockOn tests of one lock.
 func MultiLockOn(t *testing.T, v recipes.Variant[recipes.MultiLock], dial Dial, dir string) {
 	ctx := t.Context()
 	LockOn(t, asOne(v, "c", "a", "b"), dial, dir)

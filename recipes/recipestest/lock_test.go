@@ -36,7 +36,7 @@ func (l altered) Release(ctx context.Context) error {
 	return l.release(ctx, l.Lock)
 }
 
-// careless is the lock that everybody writes first: whoever creates the znode holds.
+// careless is the lock that everybody writes first: the session that creates the znode holds.
 type careless struct {
 	s    zk.Session
 	path string

@@ -1,2 +1,2 @@
-// Package semaphore is the counting semaphores.
+// Package semaphore implements counting semaphores.
 package semaphore

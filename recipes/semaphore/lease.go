@@ -13,7 +13,7 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// leaseMarkers stand before the number of a lease.
+// leaseMarkers precede the number of a lease.
 var leaseMarkers = []string{"lease-"}
 
 // leases counts the leases among children, and says whether self is one of them.
@@ -29,10 +29,9 @@ func leases(children []string, self string, foreign func(string)) (count int, li
 	return count, listed
 }
 
-// lease is Apache Curator's InterProcessSemaphoreV2. The znodes under 'leases' are the permits that are taken. A session that wants one
-// holds the lock under 'locks' meanwhile, makes its lease, and waits until there are no more leases than permits. The lock keeps
-// the order, and lets only one client at a time watch the leases; what keeps the bound is the leases alone, each of which is made
-// before they are counted.
+// lease is Apache Curator's InterProcessSemaphoreV2. The znodes under 'leases' are the permits in use. A session that wants one acquires the lock
+// under 'locks', creates its lease, and waits until there are no more leases than permits. The lock keeps the order, and lets only one client at a
+// time watch the leases; the bound is enforced by the leases alone, each of which is created before they are counted.
 type lease struct {
 	s       zk.Session
 	dir     string
@@ -69,7 +68,7 @@ func (l *lease) Acquire(ctx context.Context, n int) ([]recipes.Grant, error) {
 	return grants, nil
 }
 
-// acquire holds the lock from the first lease to the last. Every way out gives back the lock, and an error the leases too.
+// acquire holds the lock from the first lease to the last. Every return releases the lock, and an error the leases too.
 func (l *lease) acquire(ctx context.Context, n int) (grants []recipes.Grant, err error) {
 	order := lock.NewPredecessor(l.s, l.dir+"/locks", l.o)
 	g, err := order.Acquire(ctx)
@@ -85,7 +84,7 @@ func (l *lease) acquire(ctx context.Context, n int) (grants []recipes.Grant, err
 			znode.GiveUp(ctx, l.s, g.Path, err)
 		}
 	}()
-	lost := l.s.Lease() // before the last look: a loss after it is never missed
+	lost := l.s.Lease() // before the last check, so that no loss after it is missed
 	for range n {
 		c, err := l.take(ctx)
 		if err != nil {
@@ -93,12 +92,12 @@ func (l *lease) acquire(ctx context.Context, n int) (grants []recipes.Grant, err
 		}
 		taken = append(taken, c)
 	}
-	if znode.Lapsed(l.s, lost) { // while others held; a session that finds a permit for the last of these leases has permits for all
+	if znode.Lapsed(l.s, lost) { // while others held; if there is a permit for the last of this session's leases, there are permits for all
 		if lost, err = znode.Leased(l.s, func() error { return l.wait(ctx, znode.Base(taken[n-1].Path)) }); err != nil {
 			return nil, err
 		}
 	}
-	// That the lock was lost meanwhile does no harm; and an unlock whose context ends goes on in the background.
+	// It does no harm if the lock was lost in the meantime; and an unlock whose context ends continues in the background.
 	if err := order.Release(ctx); znode.SessionOver(err) {
 		return nil, err
 	}
@@ -113,7 +112,7 @@ func (l *lease) acquire(ctx context.Context, n int) (grants []recipes.Grant, err
 	return grants, nil
 }
 
-// take makes a lease and waits until there is a permit for it. A lease that somebody else deletes meanwhile is made again.
+// take creates a lease and waits until there is a permit for it. A lease that somebody else deletes in the meantime is created again.
 func (l *lease) take(ctx context.Context) (zk.Created, error) {
 	for {
 		c, err := znode.Enlist(ctx, l.s, l.leases(), l.layout, nil)
@@ -135,8 +134,8 @@ func (l *lease) take(ctx context.Context) (zk.Created, error) {
 	}
 }
 
-// wait returns when self is one of no more leases than permits. It looks without watches first: most often there is a permit, and
-// a watch that is left armed would fire for the next client.
+// wait returns when self is one of no more leases than permits. It checks without watches first: usually there is a permit, and a watch left armed
+// would fire for the next client.
 func (l *lease) wait(ctx context.Context, self string) error {
 	for {
 		children, _, err := l.s.Children(ctx, l.leases())
@@ -166,7 +165,7 @@ func (l *lease) wait(ctx context.Context, self string) error {
 	}
 }
 
-// decide says whether there is a permit for self among the leases that a list gave.
+// decide says whether there is a permit for self, given a list of the leases.
 func (l *lease) decide(ctx context.Context, children []string, self string, err error) (bool, error) {
 	if err != nil {
 		return false, err
@@ -179,7 +178,7 @@ func (l *lease) decide(ctx context.Context, children []string, self string, err 
 	return err == nil && count <= permits, err
 }
 
-// permitsNow is the number of permits: what the clients agree on, where they do.
+// permitsNow returns the number of permits: the agreed one, if the clients share it.
 func (l *lease) permitsNow(ctx context.Context) (int, error) {
 	if !l.o.SharedPermits {
 		return l.permits, nil
@@ -198,7 +197,7 @@ func (l *lease) permitsNow(ctx context.Context) (int, error) {
 	return n, nil
 }
 
-// watchPermits watches the number of permits that the clients agree on; nil when they do not. The first to wait writes it down.
+// watchPermits watches the shared number of permits; nil if the clients do not share it. The first to wait writes it.
 func (l *lease) watchPermits(ctx context.Context) (*zk.Watch, error) {
 	if !l.o.SharedPermits {
 		return nil, nil
@@ -226,7 +225,7 @@ func (l *lease) announce(ctx context.Context, permits int) error {
 
 // Resize sets the number of permits.
 func (l *lease) Resize(ctx context.Context, permits int) error {
-	err := znode.Insist(ctx, func() error { // each of the requests may be made twice
+	err := znode.Insist(ctx, func() error { // each of the requests may be repeated
 		for {
 			_, err := l.s.Set(ctx, l.agreed(), []byte(strconv.Itoa(permits)), zk.AnyVersion)
 			if !errors.Is(err, zk.ErrNoNode) {
@@ -259,10 +258,10 @@ func (l *lease) Release(ctx context.Context) error {
 	return znode.ReleaseError(l.dir, errors.Join(faults...))
 }
 
-// leaseWakes is the theory of the events per release among sessions that always ask: the lease that goes wakes the one client that
-// holds the lock, and the lock that it passes on the next in line. It supposes that the permits are what is scarce: where grants are
-// held so shortly that the lock is, the session that gets it finds a permit, and the second event is left alone. With no more
-// sessions than permits nobody waits for a lease, and how many wait for the lock depends on how they meet: no theory.
+// leaseWakes is the theory of the events per release among sessions that always ask: a removed lease wakes the one client that holds the lock, and
+// the lock that it releases wakes the next in line. It assumes that permits are scarce: if grants are held so briefly that the lock is the
+// bottleneck, the session that gets it finds a permit, and only the second event remains. With no more sessions than permits nobody waits for a
+// lease, and how many wait for the lock depends on timing: no theory.
 func leaseWakes(l recipes.Load) (release, arrival float64) {
 	switch waiting := l.Sessions - max(l.Permits, 1); {
 	case waiting > 1:

@@ -11,15 +11,15 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// cache follows one znode. A read with a watch costs no more than one without, so a persistent watch would save nothing here: it would
-// send an event for each version, where a one-shot watch sends one for all that are written before the next read.
+// cache follows one znode. A read with a watch costs no more than one without, so a persistent watch would save nothing here: it would send an event
+// for each version, where a one-shot watch sends one for all that are written before the next read.
 type cache struct {
 	s     zk.Session
 	path  string
 	o     recipes.Options
 	seen  recipes.SettingValue // as of the last look
-	known int64                // the server of this session knows all up to this transaction
-	armed *zk.Watch            // tells of the next change; nil when there is none
+	known int64                // this session's server knows everything up to this transaction
+	armed *zk.Watch            // fires at the next change; nil if there is none
 }
 
 // Set replaces the setting.
@@ -46,15 +46,15 @@ func (c *cache) set(ctx context.Context, data []byte) (int64, error) {
 			if err := znode.Sleep(ctx, znode.Backoff(try)); err != nil {
 				return 0, err
 			}
-		case znode.Doubtful(err): // the session ended with the write under way
+		case znode.Doubtful(err): // the session ended with the write in flight
 			return 0, fmt.Errorf("%w: %w", recipes.ErrInDoubt, err)
-		case !errors.Is(err, zk.ErrNodeExists): // else somebody made it meanwhile
+		case !errors.Is(err, zk.ErrNodeExists): // otherwise somebody created it in the meantime
 			return 0, err
 		}
 	}
 }
 
-// begin makes the znode with its first version.
+// begin creates the znode with its first version.
 func (c *cache) begin(ctx context.Context, data []byte) (int64, error) {
 	made, err := c.s.Create(ctx, c.path, data, zk.Persistent)
 	if errors.Is(err, zk.ErrNoNode) {
@@ -66,8 +66,8 @@ func (c *cache) begin(ctx context.Context, data []byte) (int64, error) {
 	return made.Czxid, err
 }
 
-// find tells what became of a write. It was made if the data are there; otherwise somebody may have written over them, and writing them
-// again would bring back what others have replaced.
+// find determines the outcome of a write. It was made if the data are there; otherwise somebody may have overwritten them, and writing them again
+// would restore what others have replaced.
 func (c *cache) find(ctx context.Context, data []byte, cause error) (int64, error) {
 	var is []byte
 	var st zk.Stat
@@ -102,7 +102,7 @@ func (c *cache) Watch(ctx context.Context, last recipes.SettingValue) (recipes.S
 			return now, nil
 		case caughtUp:
 			err = recipes.ErrTokenUnknown
-		default: // the server of this session is behind what another one has shown
+		default: // this session's server is behind what another one has shown
 			c.Stop()
 			caughtUp = true
 			if err = znode.CatchUp(ctx, c.s, c.path); err == nil || errors.Is(err, zk.ErrNoNode) {
@@ -115,7 +115,7 @@ func (c *cache) Watch(ctx context.Context, last recipes.SettingValue) (recipes.S
 	}
 }
 
-// missed is how many versions lie between two settings. The version goes from 2^31-1 to -2^31.
+// missed returns how many versions lie between two settings. The version goes from 2^31-1 to -2^31.
 func missed(last, now recipes.SettingValue) int64 {
 	switch {
 	case last.Czxid == now.Czxid:
@@ -126,8 +126,7 @@ func missed(last, now recipes.SettingValue) int64 {
 	return 0
 }
 
-// look reads the setting and arms the watch on it, unless the armed one says that the last look is still right. last is what the caller
-// has: its data are not read again.
+// look reads the setting and arms the watch on it, unless the armed one shows that the last look is still current. last is what the caller has: its data are not read again.
 func (c *cache) look(ctx context.Context, last recipes.SettingValue) error {
 	if c.armed != nil {
 		select {
@@ -143,7 +142,7 @@ func (c *cache) look(ctx context.Context, last recipes.SettingValue) error {
 			return c.saw(data, st, true, w, err)
 		}
 	}
-	st, there, w, err := c.s.ExistsW(ctx, c.path) // a missing znode has no watch but this one
+	st, there, w, err := c.s.ExistsW(ctx, c.path) // a missing znode can have no other watch
 	if err != nil || !there || st.Mzxid == last.Token {
 		return c.saw(last.Data, st, there, w, err)
 	}
@@ -152,12 +151,12 @@ func (c *cache) look(ctx context.Context, last recipes.SettingValue) error {
 		w.Stop()
 	}
 	if errors.Is(err, zk.ErrNoNode) {
-		return c.look(ctx, last) // it came or went in between
+		return c.look(ctx, last) // it was created or deleted in between
 	}
 	return c.saw(data, st, true, w, err)
 }
 
-// saw keeps what a look has shown.
+// saw stores what a look has shown.
 func (c *cache) saw(data []byte, st zk.Stat, there bool, w *zk.Watch, err error) error {
 	if err != nil {
 		return err

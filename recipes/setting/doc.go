@@ -1,2 +1,2 @@
-// Package setting is the caches of a setting.
+// Package setting implements the cache of a setting.
 package setting

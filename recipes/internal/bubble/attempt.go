@@ -14,7 +14,7 @@ type Attempt struct {
 	Done  chan struct{}
 }
 
-// Begin begins a call, and returns when it has ended or waits.
+// Begin starts a call, and returns when it has ended or blocks.
 func Begin(acquire func() (recipes.Grant, error)) *Attempt {
 	a := &Attempt{Done: make(chan struct{})}
 	go func() {
@@ -38,10 +38,10 @@ func (a *Attempt) State() string {
 	}
 }
 
-// Failure is the error of a call that has ended.
+// Failure returns the error of a call that has ended.
 func (a *Attempt) Failure() error { return a.Err }
 
-// Expect fails the test unless an attempt, or who made it, is in this state when nothing goes on any more.
+// Expect fails the test unless an attempt, or its owner, is in this state once everything has settled.
 func Expect(t *testing.T, what string, a interface {
 	State() string
 	Failure() error

@@ -10,13 +10,13 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// Run runs a test on an ensemble in memory, closes what sessions are left, and looks for znodes that are.
+// Run runs a test on an ensemble in memory, closes the remaining sessions, and checks for leftover znodes.
 func Run(t *testing.T, name string, test func(*testing.T, *zktest.Ensemble)) {
 	t.Helper()
 	t.Run(name, func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ens := zktest.New(zktest.Config{})
-			defer func() { // after a test that gave up too, or what it began would keep the bubble
+			defer func() { // also after a test that gave up, or its goroutines would keep the bubble alive
 				for _, s := range ens.Sessions() {
 					s.Close()
 				}
@@ -29,7 +29,7 @@ func Run(t *testing.T, name string, test func(*testing.T, *zktest.Ensemble)) {
 	})
 }
 
-// OK fails the test when err is not nil.
+// OK fails the test if err is not nil.
 func OK(t *testing.T, what string, err error) {
 	t.Helper()
 	if err != nil {
@@ -47,7 +47,7 @@ func Find[T any](t *testing.T, catalogue []recipes.Variant[T], name string) reci
 	return v
 }
 
-// InOrder is the variants of a catalogue that grant in the order of arrival.
+// InOrder returns the variants of a catalogue that grant in the order of arrival.
 func InOrder[T any](catalogue []recipes.Variant[T]) []recipes.Variant[T] {
 	return slices.DeleteFunc(slices.Clone(catalogue), func(v recipes.Variant[T]) bool { return !v.FIFO })
 }
@@ -72,7 +72,7 @@ func MakeDir(t *testing.T, s zk.Session) {
 	}
 }
 
-// Second is the error of a call whose result the test has no use for.
+// Second returns the error of a call whose result the test does not need.
 func Second[T any](_ T, err error) error { return err }
 
 // DialIn dials sessions that end with the test.

@@ -1,3 +1,3 @@
-// Package bubble is what tests of recipes share: ensembles in memory in synctest bubbles, calls that may have to wait, staged faults, and looks at
-// what was left. It is for tests alone.
+// Package bubble contains what tests of recipes share: ensembles in memory in synctest bubbles, calls that may block, staged faults, and checks of
+// what was left behind. It is for tests only.
 package bubble

@@ -23,8 +23,7 @@ func LoseOnce(ens *zktest.Ensemble, kind zk.Kind, applied bool, on func(path str
 	return lost
 }
 
-// LateReply has the reply to the first request of a kind on such a path come over the next connection, when the lease that it was made under
-// is over.
+// LateReply delays the reply to the first request of a kind on such a path until the next connection, when the lease that it was made under has ended.
 func LateReply(ens *zktest.Ensemble, s zk.Session, kind zk.Kind, below string) {
 	var once sync.Once
 	ens.Hook(func(op zktest.Op) zktest.Action {
@@ -38,14 +37,13 @@ func LateReply(ens *zktest.Ensemble, s zk.Session, kind zk.Kind, below string) {
 	})
 }
 
-// Stopped is a member that stands still at a pause point until it may go on.
+// Stopped returns options that stop a member at a pause point until goOn is called.
 func Stopped(point string) (o recipes.Options, goOn func()) {
 	gate := make(chan struct{})
 	return At(point, func() { <-gate }), func() { close(gate) }
 }
 
-// AfterDelete has do called when a delete at or below the path has been carried out, and loses its reply: what somebody else makes of the
-// name in the meantime. It happens once.
+// AfterDelete calls do when a delete at or below the path has been carried out, and loses its reply: do may take the name in the meantime. It happens once.
 func AfterDelete(ens *zktest.Ensemble, s *zktest.Session, path string, do func()) (happened *bool) {
 	happened = new(bool)
 	ens.Hook(func(op zktest.Op) zktest.Action {
@@ -78,7 +76,7 @@ func CutAfterCreate(ens *zktest.Ensemble, s *zktest.Session, path string) (happe
 	return happened
 }
 
-// At stages a race: do runs once, when an acquisition comes to the pause point.
+// At stages a race: do runs once, when an acquisition reaches the pause point.
 func At(point string, do func()) recipes.Options {
 	done := false
 	return recipes.Options{Trace: &recipes.Trace{Pause: func(p string) {
@@ -89,7 +87,7 @@ func At(point string, do func()) recipes.Options {
 	}}}
 }
 
-// Outage keeps a session without a server until its lease is over, and lets it come back while the servers still know it.
+// Outage keeps a session without a server until its lease has ended, and reconnects it while the servers still know it.
 func Outage(ens *zktest.Ensemble, s zk.Session) {
 	ens.Disconnect(s)
 	time.Sleep(s.Timeout() * 19 / 20)

@@ -20,7 +20,7 @@ type Waiter struct {
 	Session zk.Session
 }
 
-// Wait begins an acquisition with a handle of its own.
+// Wait starts an acquisition with a new handle.
 func Wait(ctx context.Context, v recipes.Variant[recipes.Lock], s zk.Session, o recipes.Options) *Waiter {
 	w := &Waiter{Lock: v.New(s, Dir, o), Session: s}
 	w.Attempt = Begin(func() (recipes.Grant, error) { return w.Lock.Acquire(ctx) })
@@ -43,14 +43,14 @@ type Standing struct {
 	Term     recipes.Term
 }
 
-// Stand begins a campaign with a handle of its own.
+// Stand starts a campaign with a new handle.
 func Stand(ctx context.Context, v recipes.Variant[recipes.Election], s *zktest.Session, o recipes.Options) *Standing {
 	c := &Standing{Election: v.New(s, Dir, o), Session: s}
 	c.Again(ctx)
 	return c
 }
 
-// Again begins another campaign.
+// Again starts another campaign.
 func (c *Standing) Again(ctx context.Context) {
 	c.Attempt = Begin(func() (recipes.Grant, error) {
 		term, err := c.Election.Campaign(ctx)
@@ -61,7 +61,7 @@ func (c *Standing) Again(ctx context.Context) {
 	})
 }
 
-// Leads fails the test unless this one leads.
+// Leads fails the test unless this candidate leads.
 func (c *Standing) Leads(t *testing.T, what string) {
 	t.Helper()
 	Expect(t, what, c, "holds")
@@ -73,13 +73,13 @@ func (c *Standing) Stands(t *testing.T, what string) {
 	Expect(t, what, c, "waits")
 }
 
-// Resigns has this one resign.
+// Resigns makes this candidate resign.
 func (c *Standing) Resigns(t *testing.T) {
 	t.Helper()
 	OK(t, "Resign()", c.Election.Resign(t.Context()))
 }
 
-// IDs is the members of a view in one word.
+// IDs returns the members of a view as one string.
 func IDs(v recipes.View) string {
 	var all []string
 	for _, m := range v.Members {
@@ -95,7 +95,7 @@ type Taker struct {
 	Session *zktest.Session
 }
 
-// Take begins an acquisition of n permits with a handle of its own.
+// Take starts an acquisition of n permits with a new handle.
 func Take(ctx context.Context, v recipes.Variant[recipes.Semaphore], s *zktest.Session, n int, o recipes.Options) Taker {
 	sem := v.New(s, Dir, o)
 	return Taker{Begin(func() (recipes.Grant, error) {
@@ -107,10 +107,10 @@ func Take(ctx context.Context, v recipes.Variant[recipes.Semaphore], s *zktest.S
 	}), sem, s}
 }
 
-// Item is an item with a number for its data.
+// Item returns an item with a number as its data.
 func Item(n int) recipes.Item { return recipes.Item{Data: []byte(strconv.Itoa(n))} }
 
-// Got fails the test unless a queue gave this item.
+// Got fails the test unless a queue returned this item.
 func Got(t *testing.T, what string, it recipes.Item, err error, want string) {
 	t.Helper()
 	if err != nil || string(it.Data) != want {
@@ -118,7 +118,7 @@ func Got(t *testing.T, what string, it recipes.Item, err error, want string) {
 	}
 }
 
-// Poll is Take with an end to its patience: ErrEmpty when no item came in time.
+// Poll is Take with a time limit: ErrEmpty if no item came in time.
 func Poll(ctx context.Context, q recipes.Queue, patience time.Duration) (recipes.Item, error) {
 	brief, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

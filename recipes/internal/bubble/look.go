@@ -8,7 +8,7 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// Events is how many events the servers have sent.
+// Events returns how many events the servers have sent.
 func Events(ens *zktest.Ensemble) int {
 	n := 0
 	for _, e := range ens.Counts().Events {
@@ -17,7 +17,7 @@ func Events(ens *zktest.Ensemble) int {
 	return n
 }
 
-// Requests is how many operations the servers have carried out or refused.
+// Requests returns how many operations the servers have carried out or refused.
 func Requests(ens *zktest.Ensemble) int {
 	n := 0
 	for _, o := range ens.Counts().Ops {
@@ -26,7 +26,7 @@ func Requests(ens *zktest.Ensemble) int {
 	return n
 }
 
-// Newest is the ephemeral znode that was created last.
+// Newest returns the ephemeral znode that was created last.
 func Newest(t *testing.T, ens *zktest.Ensemble) string {
 	t.Helper()
 	best, czxid := "", int64(0)
@@ -39,7 +39,7 @@ func Newest(t *testing.T, ens *zktest.Ensemble) string {
 	return best
 }
 
-// Reliable fails the test when a grant is lost from the start.
+// Reliable fails the test if a grant is lost from the start.
 func Reliable(t *testing.T, g recipes.Grant) {
 	t.Helper()
 	if Closed(g.Lost) {
@@ -47,7 +47,7 @@ func Reliable(t *testing.T, g recipes.Grant) {
 	}
 }
 
-// Closed reports whether a channel is closed when nothing goes on any more.
+// Closed reports whether a channel is closed once everything has settled.
 func Closed(c <-chan struct{}) bool {
 	synctest.Wait()
 	select {

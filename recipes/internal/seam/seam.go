@@ -7,7 +7,7 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// CatchUp is what a wait at a barrier does before its first look. zk.ErrNoNode says that the barrier is not set.
+// CatchUp is what a wait at a barrier does before its first check. zk.ErrNoNode means that the barrier is not set.
 type CatchUp func(ctx context.Context, s zk.Session, path string) error
 
 // Order is the order in which locks are acquired together.
@@ -16,13 +16,13 @@ type Order func(names []string) []string
 // Room is the directory of a generation of a barrier, below the barrier's own.
 type Room func(generation int64) string
 
-// Names is how the items of a queue are called, and their order.
+// Names defines how the items of a queue are named, and their order.
 type Names struct {
-	// Prefix is what stands before the number that the server appends.
+	// Prefix returns what precedes the number that the server appends.
 	Prefix func(recipes.Item) string
-	// Parse reads a name; ok is false for a child that is no item.
+	// Parse parses a name; ok is false for a child that is not an item.
 	Parse func(name string) (at Rank, ok bool)
-	// Before is the order of taking.
+	// Before is the order in which items are taken.
 	Before func(a, b Rank) bool
 }
 

@@ -1,2 +1,2 @@
-// Package trouble plays a call of a recipe again and again, and each time another of its requests goes wrong in another way. It is for tests alone.
+// Package trouble replays a call of a recipe, and each time another of its requests fails in another way. It is for tests only.
 package trouble

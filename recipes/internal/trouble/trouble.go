@@ -17,38 +17,38 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// Start makes what a call needs, and gives the session whose requests go wrong, and the call.
+// Start prepares a call, and returns the session whose requests fail, and the call.
 type Start func(*testing.T, *zktest.Ensemble) (*zktest.Session, func(context.Context) error)
 
-// Scene is one call of a recipe. It is played again and again, and each time another of its requests goes wrong.
+// Scene is one call of a recipe. It is replayed, and each time another of its requests fails.
 type Scene struct {
 	Name  string
 	Set   Start
-	Keeps bool // after an error the session rightly has an ephemeral znode still
-	Twice bool // after a lost reply what it makes may be there twice
-	Whole bool // several requests are made again for one, or others go on in the background
-	Armed bool // after an error the handle rightly has a watch still
-	// Bears reports whether what this request is for is no longer the caller's, so that its trouble is not told.
+	Keeps bool // after an error the session may still have an ephemeral znode
+	Twice bool // after a lost reply what it creates may exist twice
+	Whole bool // several requests are repeated for one, or others continue in the background
+	Armed bool // after an error the handle may still have a watch
+	// Bears reports whether this request no longer serves the caller, so that its failure is not reported.
 	Bears func(op zktest.Op) bool
 }
 
-// trouble is what happens to so many requests in a row.
+// trouble is what happens to a number of consecutive requests.
 type trouble struct {
 	name    string
 	times   int
 	applied bool // it happens after the request was carried out
 	act     func(ens *zktest.Ensemble, op zktest.Op, end func()) zktest.Action
-	errs    []error // what the call may say: one of these
-	costs   bool    // a call that succeeds all the same has made each of the requests once more, after the pauses of backoff
+	errs    []error // the call must return one of these
+	costs   bool    // a call that succeeds nevertheless has repeated each of the requests once, after the pauses of backoff
 }
 
-// played is what came of a scene.
+// played is the outcome of a scene.
 type played struct {
 	err      error
 	hit      zktest.Op // the first request that went wrong
 	requests int
 	took     time.Duration
-	own      []string // ephemeral znodes of the session, in the end
+	own      []string // ephemeral znodes of the session at the end
 	znodes   int
 	watches  int
 }
@@ -83,7 +83,7 @@ var troubles = []trouble{
 	{name: "expired after", times: 1, applied: true, act: expiring, errs: []error{zk.ErrSessionExpired, zk.ErrClosed}},
 }
 
-// play plays a scene with a trouble from request n on; n 0 is without.
+// play plays a scene with a trouble from request n on; n 0 means without trouble.
 func (sc Scene) play(t *testing.T, tr trouble, n int) (p played) {
 	synctest.Test(t, func(t *testing.T) {
 		ens := zktest.New(zktest.Config{})
@@ -162,7 +162,7 @@ func Suffer(t *testing.T, scenes ...Scene) {
 	}
 }
 
-// judge says what is wrong with what came of a trouble.
+// judge returns what is wrong with the outcome of a trouble, "" if nothing is.
 func (sc Scene) judge(tr trouble, p, clean played) string {
 	refused, expired := strings.HasPrefix(tr.name, "refused"), strings.HasPrefix(tr.name, "expired")
 	stays := tr.times > 3 || refused && p.hit.Kind == zk.KindDelete // what cannot be deleted
@@ -185,12 +185,12 @@ func (sc Scene) judge(tr trouble, p, clean played) string {
 	case !expired && p.watches > clean.watches && !sc.Armed && !stays:
 		return fmt.Sprintf("(%v) %d watches are left, without trouble %d", p.err, p.watches, clean.watches)
 	}
-	if !tr.costs || sc.Whole || p.err != nil || clean.took > 0 { // a waiter makes as many requests as there are to see it
+	if !tr.costs || sc.Whole || p.err != nil || clean.took > 0 { // a waiter makes as many requests as there are changes to see
 		return ""
 	}
-	pauses := []time.Duration{70 * time.Millisecond, 140 * time.Millisecond, 280 * time.Millisecond} // 10, 20 and 40, and more after other tries
+	pauses := []time.Duration{70 * time.Millisecond, 140 * time.Millisecond, 280 * time.Millisecond} // 10, 20 and 40, and more after other attempts
 	if p.hit.Kind == zk.KindDelete {
-		pauses = append(pauses, 60*time.Millisecond) // where the second try is at once
+		pauses = append(pauses, 60*time.Millisecond) // where the second attempt follows immediately
 	}
 	if p.requests != clean.requests+tr.times {
 		return fmt.Sprintf("%d requests, without trouble %d", p.requests, clean.requests)
@@ -201,7 +201,7 @@ func (sc Scene) judge(tr trouble, p, clean played) string {
 	return ""
 }
 
-// Dialled sets a scene: a session, a handle of it, which prepare has done something with, and the call.
+// Dialled sets up a scene: a session, a handle prepared by prepare, and the call.
 func Dialled[T any](new func(zk.Session, string, recipes.Options) T, o recipes.Options, prepare func(ctx context.Context, r T) error,
 	call func(ctx context.Context, r T) error) Start {
 	return func(t *testing.T, ens *zktest.Ensemble) (*zktest.Session, func(context.Context) error) {
@@ -209,13 +209,13 @@ func Dialled[T any](new func(zk.Session, string, recipes.Options) T, o recipes.O
 		r := new(s, bubble.Dir, o)
 		if prepare != nil {
 			bubble.OK(t, "what comes before", prepare(t.Context(), r))
-			time.Sleep(time.Second) // what that has left to the background is over
+			time.Sleep(time.Second) // its background work is done by then
 		}
 		return s, func(ctx context.Context) error { return call(ctx, r) }
 	}
 }
 
-// After sets a scene when another handle, of a session of its own, has done something; later is what that one does a second after the call.
+// After sets up a scene in which another handle, with its own session, acts before the call; later is what it does a second after the call.
 func After[T any](new func(zk.Session, string, recipes.Options) T, o recipes.Options, before, later func(ctx context.Context, r T) error,
 	set Start) Start {
 	return func(t *testing.T, ens *zktest.Ensemble) (*zktest.Session, func(context.Context) error) {

@@ -9,11 +9,11 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// Enlist makes the sequential ephemeral child that is our place in the queue dir: the protected create of Apache Curator
-// (CURATOR-45, -79, -264). The guid in the name is made once, before the first send, so that after a lost reply the child can be
-// recognised as ours instead of being made twice and blocking everybody as a ghost.
+// Enlist creates the sequential ephemeral child that is our place in the queue dir: the protected create of Apache Curator (CURATOR-45, -79, -264).
+// The guid in the name is chosen once, before the first send, so that after a lost reply the child can be recognized as ours instead of being created
+// twice and blocking everybody as a ghost.
 //
-// When the error is not nil, no child of this call is left, or the janitor is removing it.
+// If the error is not nil, no child of this call is left, or a background goroutine is removing it.
 func Enlist(ctx context.Context, s zk.Session, dir string, layout recipes.Layout, data []byte) (zk.Created, error) {
 	guid := NewGUID()
 	for try := 1; ; try++ {
@@ -49,9 +49,9 @@ func Enlist(ctx context.Context, s zk.Session, dir string, layout recipes.Layout
 	}
 }
 
-// findOwn looks for the child whose create is in doubt. The Sync is needed: after a reconnect, a read at a server that lags
-// behind misses a child that is there (CURATOR-264). After it the child is either seen or will never come, because the servers
-// reject what a session had sent over an earlier connection.
+// findOwn looks for the child whose create is in doubt. The Sync is needed: after a reconnect, a read at a server that lags behind misses an existing
+// child (CURATOR-264). After it the child is either seen or will never appear, because the servers reject what a session had sent over an earlier
+// connection.
 func findOwn(ctx context.Context, s zk.Session, dir, guid string) (zk.Created, bool, error) {
 	if err := Insist(ctx, func() error { return s.Sync(ctx, dir) }); err != nil {
 		return zk.Created{}, false, err
@@ -71,32 +71,31 @@ func findOwn(ctx context.Context, s zk.Session, dir, guid string) (zk.Created, b
 		path := dir + "/" + name
 		token, err := zk.Token(ctx, s, zk.Created{Path: path})
 		if errors.Is(err, zk.ErrNoNode) {
-			return zk.Created{}, false, nil // gone, or not of this session: never adopt it
+			return zk.Created{}, false, nil // gone, or not this session's: never adopt it
 		}
 		return zk.Created{Path: path, Czxid: token}, err == nil, err
 	}
 	return zk.Created{}, false, nil
 }
 
-// MakeDirs creates dir as a container, which the servers remove some time after its last child is gone, and what is above it as
-// persistent znodes.
+// MakeDirs creates dir as a container, which the servers remove some time after its last child is gone, and its ancestors as persistent znodes.
 func MakeDirs(ctx context.Context, s zk.Session, dir string) error {
 	return makeDir(ctx, s, dir, zk.Container)
 }
 
-// MakeParents creates path, and what is above it, as persistent znodes.
+// MakeParents creates path and its ancestors as persistent znodes.
 func MakeParents(ctx context.Context, s zk.Session, path string) error {
 	return makeDir(ctx, s, path, zk.Persistent)
 }
 
-// makeDir insists: a create whose request was lost would leave those below it without a parent.
+// makeDir retries: a create whose request was lost would leave later ones without a parent.
 func makeDir(ctx context.Context, s zk.Session, path string, mode zk.Mode) error {
 	for path != "/" {
 		err := Insist(ctx, func() error { return ErrorOf(s.Create(ctx, path, nil, mode)) })
 		if errors.Is(err, zk.ErrNodeExists) {
 			return nil
 		}
-		if !errors.Is(err, zk.ErrNoNode) || Parent(path) == "/" { // which nobody can make: the root of the session is missing
+		if !errors.Is(err, zk.ErrNoNode) || Parent(path) == "/" { // which nobody can create: the root of the session is missing
 			return err
 		}
 		if err := MakeParents(ctx, s, Parent(path)); err != nil {

@@ -1,3 +1,3 @@
-// Package znode is the ground rules that all recipes stand on: how a znode is made and removed when replies are lost, who is before whom, how
-// to wait for a change, and how long a grant lasts.
+// Package znode contains the building blocks of all recipes: how a znode is created and removed when replies are lost, who is before whom, how to
+// wait for a change, and how long a grant lasts.
 package znode

@@ -6,8 +6,8 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// Leased carries a wait out under a lease that is taken before its last look, so that a loss after it is never missed, and that lasts when
-// it is over: one that ended while others held says nothing of what has been seen since, so the wait looks again under the next one.
+// Leased runs a wait under a lease obtained before its last check, so that no loss after it is missed, and makes sure that the lease is still valid
+// at the end: if one ended while others held, what was seen since proves nothing, so the wait checks again under the next lease.
 func Leased(s zk.Session, wait func() error) (lease <-chan struct{}, err error) {
 	for {
 		lease = s.Lease()
@@ -17,15 +17,14 @@ func Leased(s zk.Session, wait func() error) (lease <-chan struct{}, err error) 
 	}
 }
 
-// Lapsed reports whether a lease of the session is over by now. It asks the session, which looks at the clock: after the process was
-// stopped, or was late, the channel alone may not have told yet.
+// Lapsed reports whether a lease of the session has ended by now. It asks the session, which reads the clock: after the process was stopped or
+// delayed, the channel alone may not have closed yet.
 func Lapsed(s zk.Session, lease <-chan struct{}) bool { return s.Lease() != lease || IsClosed(lease) }
 
-// Confirm returns a lease that lasts for what was won under one that may be over by now: it is held as long as its znodes are there and
-// the session's.
+// Confirm returns a valid lease for what was won under one that may have ended by now: it is held as long as its znodes exist and belong to the session.
 func Confirm(ctx context.Context, s zk.Session, lease <-chan struct{}, held ...zk.Created) (<-chan struct{}, error) {
 	for Lapsed(s, lease) {
-		lease = s.Lease() // before the look: a loss after it is never missed
+		lease = s.Lease() // before the check, so that no loss after it is missed
 		for _, c := range held {
 			if _, err := zk.Token(ctx, s, zk.Created{Path: c.Path}); err != nil {
 				return nil, err
@@ -35,7 +34,7 @@ func Confirm(ctx context.Context, s zk.Session, lease <-chan struct{}, held ...z
 	return lease, nil
 }
 
-// Either is closed when the lease is, or when the watch on the own znode says that it is gone. Its goroutine ends with the
+// Either returns a channel that is closed with the lease, or when the watch on the own znode reports that it is gone. Its goroutine ends with the
 // watch's event, which the release causes at the latest.
 func Either(s zk.Session, lease <-chan struct{}, w *zk.Watch) <-chan struct{} {
 	lost := make(chan struct{})

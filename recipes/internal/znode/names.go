@@ -10,7 +10,7 @@ import (
 	"github.com/zkbench/zkbench/recipes"
 )
 
-// Prefix is the name of a new child in a layout, without its number.
+// Prefix returns the name of a new child in a layout, without its number.
 func Prefix(l recipes.Layout, guid string) string {
 	if l.Dashed {
 		guid = Dashed(guid)
@@ -18,7 +18,7 @@ func Prefix(l recipes.Layout, guid string) string {
 	return l.Before + guid + l.After + l.Marker
 }
 
-// Marking is a layout with another marker.
+// Marking returns a layout with another marker.
 func Marking(l recipes.Layout, marker string) recipes.Layout {
 	l.Marker = marker
 	return l
@@ -31,24 +31,23 @@ func Dashed(guid string) string {
 
 const GuidBytes = 16
 
-// NewGUID names one attempt to create a znode: 128 random bits in hexadecimal. It is never the session's id or the host's
-// name, because two users of one session would then adopt each other's znode.
+// NewGUID names one attempt to create a znode: 128 random bits in hexadecimal. It is never the session's id or the host's name, because two users of
+// one session would then adopt each other's znode.
 func NewGUID() string {
 	var b [GuidBytes]byte
 	rand.Read(b[:]) // never fails
 	return hex.EncodeToString(b[:])
 }
 
-// Digits of the number that a server appends; a negative one, after the counter has wrapped, has a sign before them.
+// Digits of the number that a server appends; a negative one, after the counter has wrapped, is preceded by a sign.
 const Digits = 10
 
-// LockMarkers stand before the number in the locks of the known libraries.
+// LockMarkers precede the number in the locks of the known libraries.
 var LockMarkers = []string{"lock-", "__lock__"}
 
-// Parse takes the number off a child's name. The marker must stand right before it, sign included: `lock-0000000001` is 1, which
-// a regular expression on the tail alone takes for -1. A server writes its counter ten characters wide, so after the wrap a
-// number has a sign and nine digits, or a sign and ten where nine do not hold it: `lock--000000001`, `lock--2147483648`. ok is
-// false for a child that is not part of the queue.
+// Parse extracts the number from a child's name. The marker must directly precede it, sign included: `lock-0000000001` is 1, which a regular
+// expression on the tail alone would read as -1. A server writes its counter ten characters wide, so after the wrap a number has a sign and nine
+// digits, or a sign and ten if nine do not suffice: `lock--000000001`, `lock--2147483648`. ok is false for a child that is not part of the queue.
 func Parse(name string, markers []string) (seq int32, ok bool) {
 	cut := len(name) - Digits
 	if cut < 0 {
@@ -84,7 +83,7 @@ func marked(head string, markers []string) bool {
 	return false
 }
 
-// counter is n as the server's counter of 32 bits can hold it.
+// counter converts n to the server's 32-bit counter, if it fits.
 func counter(n int64) (seq int32, ok bool) {
 	if n < math.MinInt32 || n > math.MaxInt32 {
 		return 0, false
@@ -96,11 +95,11 @@ func counter(n int64) (seq int32, ok bool) {
 // the server's 32-bit counter as long as fewer than 2^31 numbers are alive between two children.
 func Before(a, b int32) bool { return a-b < 0 }
 
-// errNotListed: the own znode is not among the children. It never means that the lock is ours.
+// ErrNotListed: the own znode is not among the children. It never means that the lock is ours.
 var ErrNotListed = errors.New("own znode is not listed")
 
-// Position decides, apart from all waiting: ahead is the nearest child before self, or "" when self is the first. Children
-// that are not part of the queue are passed to foreign and otherwise ignored. The error is ErrNotListed when self is missing.
+// Position decides, without any waiting: ahead is the nearest child before self, or "" if self is the first. Children that are not part of the queue
+// are passed to foreign and otherwise ignored. The error is ErrNotListed if self is missing.
 func Position(children []string, self string, markers []string, foreign func(string)) (ahead string, err error) {
 	own, ok := Parse(self, markers)
 	listed := false
@@ -128,7 +127,7 @@ func Position(children []string, self string, markers []string, foreign func(str
 // Base is the last part of a path.
 func Base(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
 
-// Parent is the path without its last part, "/" at the top.
+// Parent returns the path without its last element, "/" at the top.
 func Parent(path string) string {
 	if i := strings.LastIndexByte(path, '/'); i > 0 {
 		return path[:i]

@@ -18,7 +18,7 @@ type Place struct {
 	Held    zk.Created // Path is "" while nothing is held
 	Own     *zk.Watch  // with Options.WatchOwn, on held
 
-	Lease <-chan struct{} // that held was granted under
+	Lease <-chan struct{} // under which Held was granted
 }
 
 func NewPlace(s zk.Session, dir string, o recipes.Options) Place {
@@ -28,7 +28,7 @@ func NewPlace(s zk.Session, dir string, o recipes.Options) Place {
 	return Place{Session: s, Dir: dir, Options: o}
 }
 
-// Contend takes a place, has wait return when it is the first, and turns that into a grant.
+// Contend takes a place, calls wait, which returns when it is the first, and turns the place into a grant.
 func (q *Place) Contend(ctx context.Context, wait func(ctx context.Context, self string) error) (recipes.Grant, error) {
 	if q.Held.Path != "" {
 		return recipes.Grant{}, recipes.ErrHeld
@@ -54,7 +54,7 @@ func (q *Place) ContendAs(ctx context.Context, layout recipes.Layout, wait func(
 	return g, nil
 }
 
-// Settle turns a place into a grant. One that comes too late for its lease is none.
+// Settle turns a place into a grant. A grant that comes too late for its lease is not given.
 func (q *Place) Settle(ctx context.Context, c zk.Created, wait func(ctx context.Context, self string) error) (recipes.Grant, error) {
 	for {
 		lease, err := Leased(q.Session, func() error { return wait(ctx, Base(c.Path)) })
@@ -76,8 +76,7 @@ func (q *Place) Settle(ctx context.Context, c zk.Created, wait func(ctx context.
 	}
 }
 
-// Again looks whether what is held still stands, and gives a grant with a lease that lasts. After an error it is held all the same, to be
-// released.
+// Again checks whether what is held is still valid, and returns a grant with a valid lease. After an error it is still held, and must be released.
 func (q *Place) Again(ctx context.Context, wait func(ctx context.Context, self string) error) (recipes.Grant, error) {
 	if q.Own != nil {
 		q.Own.Stop()
@@ -89,7 +88,7 @@ func (q *Place) Again(ctx context.Context, wait func(ctx context.Context, self s
 	return g, nil
 }
 
-// grant fences: the token is the czxid of the own znode, read from the servers if its create did not tell it.
+// grant provides the token for fencing: the czxid of the own znode, read from the servers if its create did not return it.
 func (q *Place) grant(ctx context.Context, c zk.Created, lease <-chan struct{}) (g recipes.Grant, own *zk.Watch, err error) {
 	g = recipes.Grant{Path: c.Path, Lost: lease}
 	if !q.Options.WatchOwn {
@@ -104,7 +103,7 @@ func (q *Place) grant(ctx context.Context, c zk.Created, lease <-chan struct{}) 
 	return g, own, nil
 }
 
-// Release gives the lock up by deleting the own znode until the servers say that it is gone.
+// Release gives the lock up by deleting the own znode, retrying until the servers say that it is gone.
 func (q *Place) Release(ctx context.Context) error {
 	if q.Held.Path == "" {
 		return recipes.ErrNotHeld
@@ -118,7 +117,7 @@ func ReleaseError(dir string, err error) error {
 	return EndError("release", dir, recipes.ErrLockLost, err)
 }
 
-// EndError is the error of giving something up by deleting its znode: lost where that was gone before.
+// EndError is the error of giving something up by deleting its znode: lost if the znode was already gone.
 func EndError(verb, path string, lost, err error) error {
 	switch {
 	case err == nil:
@@ -129,7 +128,7 @@ func EndError(verb, path string, lost, err error) error {
 	return fmt.Errorf("%s %s: %w", verb, path, err)
 }
 
-// ReleaseAll releases the last first. One release that fails does not keep the others, and its error is in what is returned.
+// ReleaseAll releases the last first. A release that fails does not prevent the others, and its error is part of what is returned.
 func ReleaseAll(ctx context.Context, held []*Place) error {
 	var faults []error
 	for _, q := range slices.Backward(held) {
@@ -138,7 +137,7 @@ func ReleaseAll(ctx context.Context, held []*Place) error {
 	return errors.Join(faults...)
 }
 
-// Revoked turns the signs that the own znode was deleted by somebody else into ErrRevoked.
+// Revoked converts the errors that show that somebody else has deleted the own znode to ErrRevoked.
 func Revoked(err error) error {
 	if errors.Is(err, ErrNotListed) || errors.Is(err, zk.ErrNoNode) {
 		return fmt.Errorf("%w: %w", recipes.ErrRevoked, err)

@@ -8,7 +8,7 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// Backoff is the pause before try n (from 1) of a request that the servers refused for now: 10 ms doubling to 1 s.
+// Backoff is the pause before attempt n (from 1) of a request that the servers refused for now: 10 ms doubling to 1 s.
 func Backoff(n int) time.Duration {
 	return min(10*time.Millisecond<<min(n-1, 10), time.Second)
 }
@@ -28,14 +28,14 @@ func Insist(ctx context.Context, read func() error) error {
 	}
 }
 
-// CatchUp makes the session's server know all that was acknowledged before the call, by a transaction that checks the znode: its reply
-// comes when the server has applied all before it. A sync would not do, which the leader answers without waiting for what it has not
-// applied itself. ErrNoNode says that there is no such znode.
+// CatchUp makes the session's server apply everything that was acknowledged before the call, by a transaction that checks the znode: its reply comes
+// when the server has applied everything before it. A sync would not suffice, because the leader answers it without waiting for what it has not
+// applied itself. ErrNoNode means that there is no such znode.
 func CatchUp(ctx context.Context, s zk.Session, path string) error {
 	return Insist(ctx, func() error { return ErrorOf(s.Multi(ctx, zk.CheckOp(path, zk.AnyVersion))) })
 }
 
-// SessionOver reports whether err means that the session is no more.
+// SessionOver reports whether err means that the session has ended.
 func SessionOver(err error) bool {
 	c := zk.Classify(err)
 	return c == zk.ClassSessionGone || c == zk.ClassTerminal

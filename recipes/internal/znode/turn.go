@@ -8,21 +8,20 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// Turn is how a place in a queue waits until it is the first. Its steps are functions, so that tests can replace one of them and see who
-// notices.
+// Turn is how a place in a queue waits until it is the first. Its steps are functions, so that tests can replace one of them and see whether the checks notice.
 type Turn struct {
-	// Ahead decides, apart from all waiting, who has to go first: the name of a child, or "" when self holds.
+	// Ahead decides, without any waiting, who has to go first: the name of a child, or "" if self holds.
 	Ahead func(children []string, self string, foreign func(string)) (ahead string, err error)
-	// Gone says whether self holds because the one ahead went between the list and the watch.
+	// Gone says whether self holds because the one ahead left between the list and the watch.
 	Gone func() bool
 	// Woken says whether self holds because of an event.
 	Woken func(e zk.Event) (holds bool, err error)
-	// Armed, when not nil, is called when the one ahead is watched.
+	// Armed, if not nil, is called when the one ahead is being watched.
 	Armed func()
 }
 
-// InTurn is the sound steps: whatever has happened, it lists again. The one ahead may have been a waiter that died in the middle of the
-// queue, and the event may be of a change of its data.
+// InTurn has the correct steps: whatever has happened, it lists again. The one ahead may have been a waiter that died in the middle of the queue, and
+// the event may be a change of its data.
 func InTurn(ahead func(children []string, self string, foreign func(string)) (string, error)) Turn {
 	return Turn{
 		Ahead: ahead,
@@ -31,15 +30,15 @@ func InTurn(ahead func(children []string, self string, foreign func(string)) (st
 	}
 }
 
-// LockTurn is the turn of an exclusive lock: the lowest number holds, and each other one waits for the one before it.
+// LockTurn is the turn of an exclusive lock: the lowest number holds, and every other waits for the one before it.
 func LockTurn() Turn {
 	return InTurn(func(children []string, self string, foreign func(string)) (string, error) {
 		return Position(children, self, LockMarkers, foreign)
 	})
 }
 
-// Wait returns when self, a child of dir, holds. It gives up with what refused yields. The steps are numbered as on ZooKeeper's recipe page,
-// 'Locks', where step 1 is the create.
+// Wait returns when self, a child of dir, holds. It gives up with the error that refused yields. The steps are numbered as on ZooKeeper's recipe
+// page, 'Locks', where step 1 is the create.
 func (t Turn) Wait(ctx context.Context, s zk.Session, dir, self string, o recipes.Options, refused <-chan error) error {
 	for {
 		children, _, err := s.Children(ctx, dir) // step 2, without a watch

@@ -6,7 +6,7 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// IsClosed reports whether a channel that tells of an end is closed.
+// IsClosed reports whether a channel that signals an end is closed.
 func IsClosed(end <-chan struct{}) bool {
 	select {
 	case <-end:
@@ -32,8 +32,8 @@ func AwaitAny(ctx context.Context, a, b *zk.Watch) error {
 	}
 }
 
-// Watch arms a watch on a znode that is there; ErrNoNode when it is not. getData is the default, because exists arms a watch on the
-// creation of a znode that is missing, which never fires for a name that never comes back; it costs the transfer of the znode's data.
+// Watch arms a watch on an existing znode; ErrNoNode if it is missing. getData is the default, because exists on a missing znode arms a watch on its
+// creation, which never fires for a name that is never reused; it costs the transfer of the znode's data.
 func Watch(ctx context.Context, s zk.Session, path, how string) (*zk.Watch, error) {
 	if how != "exists" {
 		_, _, w, err := s.GetW(ctx, path)
@@ -47,9 +47,9 @@ func Watch(ctx context.Context, s zk.Session, path, how string) (*zk.Watch, erro
 	return w, err
 }
 
-// Await waits for the one event of a watch. A nil error only says that something changed: the caller looks again and
-// never concludes from the type of the event, because a watch may be consumed by another change than the one hoped for, and after
-// a reconnect a deletion and re-creation arrives as a change of data. The error of a lost watch is the loss of its session.
+// Await waits for the one event of a watch. A nil error only says that something changed: the caller checks again and never concludes anything from
+// the type of the event, because a watch may be consumed by another change than the one hoped for, and after a reconnect a deletion and re-creation
+// arrives as a change of data. The error of a lost watch is the loss of its session.
 func Await(ctx context.Context, w *zk.Watch) error {
 	select {
 	case e := <-w.C():
