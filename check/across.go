@@ -11,18 +11,18 @@ import (
 	"github.com/zkbench/zkbench/metrics"
 )
 
-// Host is the history of one process of several that carried out one run. Its times are of its own clock, and no time of one host is ever
-// subtracted from that of another; where it is good enough, Skews says how far they are apart.
+// Host is the history of one of several processes that carried out one run. Its times are on its own clock, and times of different hosts are never
+// subtracted from each other directly; where an estimate suffices, Skews says how far the clocks are apart.
 type Host struct {
 	History iter.Seq[metrics.Sample]
 	Name    string // for sentences: "share 2"
-	// Cut says that the history is not whole: what seems never to have ended may have.
+	// Cut says that the history is incomplete: what seems never to have ended may have ended.
 	Cut bool
-	// Meets are the places at which all hosts waited for each other, in the same order for all.
+	// Meets are the points at which all hosts waited for each other, in the same order for all.
 	Meets []Meet
 }
 
-// Together is the history of all hosts, one after the other. It is for checks that look at no times.
+// Together is the histories of all hosts, one after the other. It is for checks that do not look at times.
 func Together(hosts []Host) iter.Seq[metrics.Sample] {
 	return func(yield func(metrics.Sample) bool) {
 		for _, h := range hosts {
@@ -35,8 +35,8 @@ func Together(hosts []Host) iter.Seq[metrics.Sample] {
 	}
 }
 
-// JudgeAcross judges a promise on the histories of several hosts. Where the order of transactions can judge it, that does; what is of each session
-// alone, and what was found after the load, is judged as on one host. judged is false of a check that needs one clock.
+// JudgeAcross judges a promise on the histories of several hosts. Where the order of transactions can decide it, that order decides; what concerns
+// each session alone, and what was found after the load, is judged as on one host. judged is false for a check that needs one clock.
 func (c Check) JudgeAcross(hosts []Host, room *spill.Room) (v Verdict, judged bool) {
 	switch {
 	case len(hosts) == 1:
@@ -49,7 +49,7 @@ func (c Check) JudgeAcross(hosts []Host, room *spill.Room) (v Verdict, judged bo
 	return v, false
 }
 
-// within judges each host by itself, and puts the verdicts together: violated if one is, and otherwise what they hold together, if one does.
+// within judges each host by itself, and combines the verdicts: violated if one is, otherwise holds if one does, with the evidence of all.
 func within(hosts []Host, room *spill.Room, judge func(iter.Seq[metrics.Sample], *spill.Room) Verdict) (all Verdict) {
 	for i, h := range hosts {
 		v := judge(h.History, room)
@@ -73,7 +73,7 @@ func within(hosts []Host, room *spill.Room, judge func(iter.Seq[metrics.Sample],
 
 func (h Host) say(detail string) string { return h.Name + ", by its own clock: " + detail }
 
-// judge adds what a judge says of one more host.
+// judge adds the result of a judge on one more host.
 func (v *Verdict) judge(j Judge) {
 	i := slices.IndexFunc(v.Judges, func(k Judge) bool { return k.By == j.By })
 	if i < 0 {
@@ -84,20 +84,20 @@ func (v *Verdict) judge(j Judge) {
 	k.Answer, k.Evidence, k.Count, k.Held = max(k.Answer, j.Answer), k.Evidence+j.Evidence, k.Count+j.Count, k.Held+j.Held
 }
 
-// Two holds h and k of different hosts clash if G(k) < R(h) and G(h) < R(k), as on one host: see zxid.go. What is not known there lies between
-// bounds here, because no clock tells:
+// Two holds h and k of different hosts clash if G(k) < R(h) and G(h) < R(k), as on one host: see zxid.go. What would be unknown there lies
+// between bounds here, because no clock can decide:
 //
-//   - G of a grant that came of an event without a zxid is not below the place of its session, nor below what that had been told of by then, and below whatever
-//     its host sent after the grant.
-//   - R of a session that was lost, or of a release without a reply, is known to be above nothing but G: the session of a client that was stopped
-//     for long enough is gone before it knows. A session that let go holds nothing any more for sessions that are granted in a state that is
-//     not before the next write of its host.
+//   - G of a grant that came of an event without a zxid is not below the place of its session, nor below what that session had been told of by then, and it
+//     is below whatever its host sent after the grant.
+//   - R of a session that was lost, or of a release without a reply, is only known to be above G: the session of a client that was stopped for long
+//     enough is gone before the client knows. A session that let go no longer holds anything with respect to sessions that are granted in a state that
+//     is not before the next write of its host.
 //
 // Holds that clash wherever they lie within their bounds are a violation. Those that clash somewhere within them are one if both are known to have
-// held at one instant (D), and otherwise nobody can tell.
+// held at one instant (D), and otherwise undecidable.
 //
-//   - D, at once: of each of two holds, its host sent something at or after the grant that the other's host had seen when the other ended.
-//   - T, not at once: something that the host of the one sent when it gave up, or later, had been seen by the other's host when that was granted.
+//   - D, simultaneously: for each of two holds, its host sent something at or after the grant that the other's host had seen when the other ended.
+//   - T, not simultaneously: something that the host of the one sent when it gave up, or later, had been seen by the other's host when that was granted.
 
 // known is a hold as several hosts know it: its span is by the clock of its host.
 type known struct {
@@ -106,18 +106,18 @@ type known struct {
 	granted  [2]int64 // G: between these
 	removed  [2]int64 // R
 	exact    bool
-	doubtful bool // R is not known: only D convicts
+	doubtful bool // R is not known: only D proves a clash
 }
 
-// perhaps is the part of the order of transactions that a hold may take.
+// perhaps is the part of the order of transactions that a hold may take up.
 func (k *known) perhaps() (from, to int64, some bool) { return k.granted[0], k.removed[1], true }
 
-// sure is the part that it is certain to take; false: there is none.
+// sure is the part that it certainly takes up; false: there is none.
 func (k *known) sure() (from, to int64, some bool) {
 	return k.granted[1], k.removed[0], !k.doubtful && k.granted[1] < k.removed[0]
 }
 
-// across judges the holds of several hosts: within each as ever, and between them by the order of transactions.
+// across judges the holds of several hosts: within each host as usual, and between hosts by the order of transactions.
 func (x exclusion) across(hosts []Host, room *spill.Room) Verdict {
 	own := within(hosts, room, x.judge)
 	all, horizons, exact := x.known(hosts, room)
@@ -141,15 +141,15 @@ func (x exclusion) across(hosts []Host, room *spill.Room) Verdict {
 	return found.conclude(own, exact, all.Len())
 }
 
-// clashed is what the order of transactions shows of several hosts.
+// clashed is what the order of transactions shows about several hosts.
 type clashed struct {
 	of       exclusion
 	hosts    []Host
 	horizons []horizon
 	count    int
 	times    [atOnce + 1]int // by timing
-	open     int             // that may be clashes, and nobody can tell
-	best     clash           // the first of those that show most
+	open     int             // that may be clashes, which cannot be decided
+	best     clash           // the first of those with the strongest timing
 	detail   string
 }
 
@@ -173,7 +173,7 @@ func (f *clashed) add(k known, held []known, when timing) {
 		k.granted[1], others, h.gone(), when)
 }
 
-// conclude puts the verdicts within the hosts and between them together.
+// conclude combines the verdicts within the hosts and between them.
 func (f *clashed) conclude(own Verdict, exact, grants int) Verdict {
 	v := own
 	i := slices.IndexFunc(v.Judges, func(j Judge) bool { return j.By == ByZxid })
@@ -206,7 +206,7 @@ func (f *clashed) conclude(own Verdict, exact, grants int) Verdict {
 	return v
 }
 
-// gone is where in the order of transactions a hold ended.
+// gone says where in the order of transactions a hold ended.
 func (k known) gone() string {
 	switch {
 	case k.removed[0] == math.MaxInt64:
@@ -217,7 +217,7 @@ func (k known) gone() string {
 	return fmt.Sprintf("%#x or later", k.removed[0])
 }
 
-// known finds the holds of all hosts, in the order of nothing. exact is how many rest on their own two transactions alone.
+// known finds the holds of all hosts, in no particular order. exact is how many rest on their own two transactions alone.
 func (x exclusion) known(hosts []Host, room *spill.Room) (all *spill.List[known], horizons []horizon, exact int) {
 	all = spill.New[known](room, nil)
 	for i, host := range hosts {
@@ -274,11 +274,11 @@ func certain(k known, held []known, forbidden rule) bool {
 	return some && forbidden(k.span, exclusive, shared)
 }
 
-// undecided reports whether two holds that may clash may have been held at once: of one host its clock tells.
+// undecided reports whether two holds that may clash may have been held simultaneously: for two of one host its clock decides.
 func undecided(a, b *known) bool { return a.host != b.host || a.from < b.to && b.from < a.to }
 
-// eachClash finds the holds that begin beside others that forbid it, where part says which part of the order of transactions a hold takes, and only
-// those of the others count that counts says do; nil: all. They are those that exclude the hold.
+// eachClash finds the holds that begin while others forbid it. part says which part of the order of transactions a hold takes up; of the others only
+// those that counts accepts are considered, nil: all. They are those that exclude the hold.
 func eachClash(all iter.Seq[known], room *spill.Room, forbidden rule, part func(*known) (from, to int64, some bool), counts func(a, b *known) bool,
 	do func(k known, held []known)) {
 	type placed struct {
@@ -320,7 +320,7 @@ func eachClash(all iter.Seq[known], room *spill.Room, forbidden rule, part func(
 	}
 }
 
-// timing says whether those who clash held at one instant.
+// timing says whether clashing holds were held at one instant.
 type timing uint8
 
 const (
@@ -333,7 +333,7 @@ func (t timing) String() string {
 	return [...]string{"granted wrongly, by luck not held at once", "whether both held it at once is unknown", "both held at once"}[t]
 }
 
-// when tells whether an intruder and those who excluded it held at once: where one is enough to exclude, any of them; otherwise each two of all.
+// when says whether an intruder and those who excluded it held simultaneously: with any of them if one is enough to exclude, otherwise each pair of all.
 func (f *clashed) when(k known, held []known) timing {
 	if !f.of.all {
 		found := notAtOnce
@@ -351,7 +351,7 @@ func (f *clashed) when(k known, held []known) timing {
 	return found
 }
 
-// meeting tells of two holds whether they were held at one instant: by the clock of their host, or by what their hosts had sent and seen.
+// meeting says whether two holds were held at one instant: by the clock of their host, or by what their hosts had sent and seen.
 func (f *clashed) meeting(a, b *known) timing {
 	ha, hb := &f.horizons[a.host], &f.horizons[b.host]
 	switch {

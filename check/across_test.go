@@ -226,7 +226,7 @@ func TestWrittenValuesAcrossHosts(t *testing.T) {
 	}
 }
 
-// Who is in a view was a member by the transactions, of whichever host.
+// Everybody in a view was a member by the transactions, on any host.
 func TestViewsAcrossHosts(t *testing.T) {
 	a, la := join('a', 0, 10, 20, 100), zxid(130, leaves('a', 40, 42))
 	lost := with(metrics.Lost, leaves('a', 40, 40))

@@ -10,10 +10,10 @@ import (
 	"github.com/zkbench/zkbench/metrics"
 )
 
-// aligned is the history of all hosts on the clock of the first, as far as the order of transactions tells how far their clocks are apart, and
-// by how much times may be off. problem says why it cannot be told.
+// aligned is the history of all hosts on the clock of the first, as far as the order of transactions shows how far their clocks are apart, and the
+// possible error of its times. problem says why that cannot be determined.
 //
-// It is good for what takes long compared to that: for waits in vain, and not for who was first.
+// It is accurate enough for what takes long compared to the error: for waits in vain, but not for who was first.
 func aligned(hosts []Host, room *spill.Room) (history iter.Seq[metrics.Sample], off time.Duration, problem string) {
 	for _, h := range hosts {
 		if h.Cut {
@@ -32,7 +32,7 @@ func aligned(hosts []Host, room *spill.Room) (history iter.Seq[metrics.Sample], 
 		for i, h := range hosts {
 			shift := skews[i].Middle()
 			for s := range h.History {
-				if s.Op == metrics.Bound { // the most that any of them allows
+				if s.Op == metrics.Bound { // the largest of the hosts' bounds
 					if s.Service()+2*off > bound.Service() {
 						bound = s
 						bound.End += 2 * off
@@ -51,7 +51,7 @@ func aligned(hosts []Host, room *spill.Room) (history iter.Seq[metrics.Sample], 
 	}, off, ""
 }
 
-// patiently makes the Across of a check of waits in vain, which gets a longer bound on a history whose times are off.
+// patiently makes the Across of a check of waits in vain, which gets a longer bound on a history with inexact times.
 func patiently(patient time.Duration, check func(patient, off time.Duration) func(iter.Seq[metrics.Sample], *spill.Room) Verdict) func([]Host, *spill.Room) Verdict {
 	return func(hosts []Host, room *spill.Room) Verdict {
 		history, off, problem := aligned(hosts, room)

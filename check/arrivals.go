@@ -10,24 +10,24 @@ import (
 	"github.com/zkbench/zkbench/metrics"
 )
 
-// Arrivals is how the members of a barrier came and how they were let go, over all its rounds.
+// Arrivals describes how the members of a barrier arrived and how they were released, over all its rounds.
 type Arrivals struct {
 	Op     metrics.Op
-	Rounds int // that are summed up
+	Rounds int // that are included
 	Left   int // that are not: somebody did not pass, or passed before it was open
 	Ranks  []Rank
 }
 
-// Rank is when so many members of a round had come, and when so many had been let go: the distributions over the rounds, in time before and after
-// the instant at which nothing kept them any more.
+// Rank is when a given number of members of a round had arrived, and when that many had been released: the distributions over the rounds, in time
+// before and after the instant from which nothing held them back.
 type Rank struct {
 	Members       int
 	Before, After *metrics.Histogram
 }
 
-// ArrivalsOf sums the rounds of a barrier up for each of the operations that wait at it, at ranks that are evenly apart, at most so many. A member
-// has come when it first begins to wait, and is let go when its wait ends well. A barrier opens when the last member has come; one at which waits
-// Pass when its removal is issued. It is not a verdict.
+// ArrivalsOf sums up the rounds of a barrier for each of the operations that wait at it, at evenly spaced ranks, at most ranks of them. A member has
+// arrived when it first begins to wait, and is released when its wait succeeds. A barrier opens when the last member has arrived; one at which
+// sessions wait by Pass opens when its removal is issued. It is not a verdict.
 func ArrivalsOf(history iter.Seq[metrics.Sample], room *spill.Room, ops []metrics.Op, members, ranks int) []Arrivals {
 	all := make([]Arrivals, len(ops))
 	for i, op := range ops {
@@ -48,7 +48,7 @@ func ArrivalsOf(history iter.Seq[metrics.Sample], room *spill.Room, ops []metric
 	return all
 }
 
-// add takes a round, whose samples are in the order of their starts.
+// add adds a round, whose samples are in the order of their starts.
 func (a *Arrivals) add(round []metrics.Sample, members int) {
 	var came, let []time.Duration
 	open := time.Duration(-1)

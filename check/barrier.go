@@ -19,7 +19,7 @@ type round struct {
 	leaves []metrics.Sample
 }
 
-// roundsOf is the rounds of a history, in the order of objects and numbers, each for as long as it is looked at.
+// roundsOf yields the rounds of a history, in the order of objects and numbers; each is valid only until the next.
 func roundsOf(history iter.Seq[metrics.Sample], room *spill.Room, enter metrics.Op) iter.Seq[*round] {
 	takes := func(s *metrics.Sample) bool { return s.Op == enter || s.Op == metrics.Leave }
 	compare := func(a, b *metrics.Sample) int {
@@ -42,7 +42,7 @@ func roundsOf(history iter.Seq[metrics.Sample], room *spill.Room, enter metrics.
 	}
 }
 
-// begun is when each session first began to enter, by attempts that the filter takes, earliest first.
+// begun is when each session first began to enter, by attempts that the filter accepts, earliest first.
 func (r *round) begun(takes func(metrics.Outcome) bool) []metrics.Sample {
 	first := map[uint32]metrics.Sample{}
 	for _, s := range r.enters {
@@ -71,7 +71,7 @@ func countBegun(all []metrics.Sample, at time.Duration) int {
 	return n
 }
 
-// offence adds a violation to v: the first by time is the one that is shown.
+// offence adds a violation to v: the earliest is the one that is shown.
 func (v *Verdict) offence(at time.Duration, shown *time.Duration, detail string, samples ...metrics.Sample) {
 	v.Count++
 	if v.Answer == Violated && at >= *shown {
@@ -81,7 +81,7 @@ func (v *Verdict) offence(at time.Duration, shown *time.Duration, detail string,
 	v.Answer, v.Witness, v.Detail, *shown = Violated, samples, detail, at
 }
 
-// settle says that v holds when there was evidence and no offence.
+// settle makes v hold if there was evidence and no offence.
 func (v *Verdict) settle(silence string) Verdict {
 	switch {
 	case v.Answer == Violated:
@@ -177,13 +177,13 @@ func LeaveSafety() Check {
 	}}
 }
 
-// A stay is a member's entry and its leaving.
+// A stay is a member's entry and its departure.
 type stay struct{ enter, leave metrics.Sample }
 
-// inside is the members that were let in before anybody began to leave, and of which the leaving is known; the last to leave comes first.
-// A member that was lost and came back is none of them: the others may have gone in with its first znode, and be out when the second is made.
+// inside returns the members that were let in before anybody began to leave, and whose departure is known; the last to leave comes first. It excludes
+// a member that was lost and came back: the others may have gone in with its first znode, and be out when the second is created.
 func (r *round) inside() []stay {
-	back := map[uint32]int{} // attempts that were not given up
+	back := map[uint32]int{} // attempts that were not abandoned
 	for _, s := range r.enters {
 		if s.Outcome != metrics.Timeout {
 			back[s.Session]++
@@ -193,7 +193,7 @@ func (r *round) inside() []stay {
 	first := forever
 	for _, s := range r.leaves {
 		first = min(first, s.Start)
-		if _, known := leaves[s.Session]; !known { // who gives up and tries again has begun to leave all the same
+		if _, known := leaves[s.Session]; !known { // a member that gives up and tries again has still begun to leave
 			leaves[s.Session] = s
 		}
 	}
@@ -256,8 +256,8 @@ var setting = pairs{
 	lasting: true,
 }
 
-// PassLiveness is Liveness for a single barrier: nobody had to wait for longer than bound while it was not set.
-// A removal that did not succeed may not have been made: the barrier is taken for set until one does.
+// PassLiveness is Liveness for a single barrier: nobody had to wait for longer than bound while it was not set. A removal that did not succeed may
+// not have been made: the barrier counts as set until one does.
 func PassLiveness(bound time.Duration) Check {
 	c := liveness(bound, contenders{asks: func(o metrics.Op) bool { return o == metrics.Pass }, holds: []pairs{setting}, times: 2, whole: true})
 	judge := c.Judge

@@ -11,8 +11,8 @@ import (
 	"github.com/zkbench/zkbench/metrics"
 )
 
-// wakesOfARound is how many wake-ups a round may take from the last that comes to the last that is let in: that one makes its znode, and
-// somebody tells all others.
+// wakesOfARound is how many wake-ups a round may take from the arrival of the last member until the last one is let in: the last member creates its
+// znode, and the others are told.
 const wakesOfARound = 4
 
 // RoundLiveness holds when nobody waited for too long to enter a round in which all members waited at the same time or into which
@@ -50,11 +50,11 @@ func RoundLiveness(enter metrics.Op, members int, bound time.Duration) Check {
 	}}
 }
 
-// complete is the times in which so many sessions were there, and from the first entry on all time: a round that is open stays so.
+// complete is the times in which that many sessions were there; from the first entry on it is all time, because a round that is open stays open.
 func (r *round) complete(members int) []stall {
 	type edge struct {
 		at   time.Duration
-		step int // 1: one more is there; -1: one less, which comes first of what is at one instant
+		step int // 1: one more is there; -1: one less, which comes first among the steps of one instant
 	}
 	var edges []edge
 	var times []stall

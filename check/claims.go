@@ -9,14 +9,13 @@ import (
 	"github.com/zkbench/zkbench/metrics"
 )
 
-// Claims holds when nobody had an item while another consumer had it, and nobody was given one that had been finished. An item may be
-// delivered again, but only after its claim was released or lost. A claim lasts from the End of its Take to the Start of the Finish or
-// Release of the same session and item; its Token is larger than that of every claim of the same item before it, so a claim that
-// finished its item with OK has the largest, and no two have the same: that would be one claim given twice. A claim of a session that was
-// expired on purpose (operation Expire) is the servers' to give again, as a hold of MutualExclusion is. An item that may have been put
-// twice is two znodes, which nothing tells apart, and no
-// evidence. Evidence is the number of claims; the witness is the samples of two claims that exclude
-// each other; Count is the number of claims that should not have been given.
+// Claims holds when nobody had an item while another consumer had it, and nobody was given one that had been finished. An item may be delivered
+// again, but only after its claim was released or lost. A claim lasts from the End of its Take to the Start of the Finish or Release of the same
+// session and item; its Token is larger than that of every earlier claim of the same item, so a claim that finished its item with OK has the largest,
+// and no two have the same: that would be one claim given twice. A claim of a session that was expired on purpose (operation Expire) may be given
+// again by the servers, as with a hold of MutualExclusion. An item that may have been put twice is two indistinguishable znodes, and no evidence.
+// Evidence is the number of claims; the witness is the samples of two claims that exclude each other; Count is the number of claims that should not
+// have been given.
 func Claims() Check {
 	judge := func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
 		var expired []metrics.Sample
@@ -37,7 +36,7 @@ func Claims() Check {
 			twice.add(claimedTwice(all))
 			claims.close()
 		}
-		if beside.count == 0 { // the clocks show no two at once
+		if beside.count == 0 { // the clocks show no two simultaneous claims
 			beside = twice
 		}
 		switch {
@@ -65,7 +64,7 @@ func claims(s *metrics.Sample) bool {
 	return s.Value != 0 && (s.Op == metrics.Finish || s.Op == metrics.Release)
 }
 
-// clashes counts claims that should not have been given, and keeps the first by time, with the one that excluded it.
+// clashes counts claims that should not have been given, and keeps the earliest, with the one that excluded it.
 type clashes struct {
 	count            int
 	holder, intruder span
@@ -78,7 +77,7 @@ func (c *clashes) add(count int, holder, intruder span) {
 	c.count += count
 }
 
-// claimsOf is the claims of one item: none if it may have been put twice.
+// claimsOf returns the claims of one item: none if it may have been put twice.
 func claimsOf(item, expired []metrics.Sample) holds {
 	puts := 0
 	for _, s := range item {
@@ -98,8 +97,8 @@ var claiming = pairs{
 	ends:   func(o metrics.Op) bool { return o == metrics.Finish || o == metrics.Release },
 }
 
-// claimedTwice counts the claims that have the token of an earlier one of the same item, and finds the first by time: no matter who made the
-// znode of a claim, it was given to two.
+// claimedTwice counts the claims that have the token of an earlier one of the same item, and finds the earliest: whichever session created the
+// claim's znode, it was given to two.
 func claimedTwice(claims []span) (count int, holder, intruder span) {
 	given := map[int64]span{} // by token
 	for _, c := range claims {
@@ -107,7 +106,7 @@ func claimedTwice(claims []span) (count int, holder, intruder span) {
 		if !twice {
 			given[c.begin.Token] = c
 		}
-		if !twice || c.begin.Token == 0 { // the engine may not tell tokens
+		if !twice || c.begin.Token == 0 { // the engine may not report tokens
 			continue
 		}
 		if count++; count == 1 {
@@ -117,7 +116,7 @@ func claimedTwice(claims []span) (count int, holder, intruder span) {
 	return count, holder, intruder
 }
 
-// claimedAfter counts the claims with a larger token than one of the same item that finished it, and finds the first by time.
+// claimedAfter counts the claims with a larger token than a claim of the same item that finished it, and finds the earliest.
 func claimedAfter(claims []span) (count int, holder, intruder span) {
 	var done *span
 	for i := range claims {

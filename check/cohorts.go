@@ -8,18 +8,18 @@ import (
 	"github.com/zkbench/zkbench/metrics"
 )
 
-// Cohort is operations whose responses are alike, and where their time went. Times are sums over all of them.
+// Cohort is a set of operations with similar responses, and where their time went. Times are sums over all of them.
 type Cohort struct {
 	Op        metrics.Op
-	Low, High time.Duration // responses from Low to High
+	Low, High time.Duration // responses range from Low to High
 	Count     int64
 	Response  time.Duration
 	Lag       time.Duration // from due to start
 	Parts     map[metrics.Op]time.Duration
 }
 
-// Sum adds the phases of the operations of each cohort up, of those that ended well and that within wants. The cohorts say which operations
-// and responses they are of. An operation's phases are those of its session that began and ended within it. It is not a verdict.
+// Sum adds up, for each cohort, the phases of the operations that ended well and that within accepts. The cohorts say which operations and responses
+// they cover. An operation's phases are those of its session that began and ended within it. It is not a verdict.
 func Sum(history iter.Seq[metrics.Sample], phases []metrics.Op, within func(metrics.Sample) bool, cohorts []Cohort) {
 	type session struct {
 		phases  []metrics.Sample // since the last operation

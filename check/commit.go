@@ -17,19 +17,19 @@ const (
 	Aborts  int64 = 2
 )
 
-// The operations of an atomic commit: the Object is the number of the transaction; a Propose has the number of its participants as its
-// Value, a Vote, a Decide and a Recall, which is a Decide of who knew, Commits or Aborts. Of a Vote that did not end OK the value is what was to be cast, and may have been.
+// The operations of an atomic commit: the Object is the number of the transaction; the Value of a Propose is the number of its participants, that of
+// a Vote, a Decide and a Recall (a Decide by a site that knew the decision) is Commits or Aborts. For a Vote that did not end OK the value is what
+// was to be cast, and may have been.
 
-// transaction is what the history tells of one.
+// transaction is what the history shows about one.
 type transaction struct {
 	object         uint32
 	proposed       *metrics.Sample // nil: not in the history
 	votes, decides []metrics.Sample
-	troubled       bool // something of it did not end OK
+	troubled       bool // something in it did not end OK
 }
 
-// transactions is what a history tells of each, in the order of their numbers, each for as long as it is looked at. Votes and decisions are in
-// the order of their ends.
+// transactions yields what a history shows about each, in the order of their numbers; each is valid only until the next. Votes and decisions are in the order of their ends.
 func transactions(history iter.Seq[metrics.Sample], room *spill.Room) iter.Seq[*transaction] {
 	takes := func(s *metrics.Sample) bool {
 		return s.Op == metrics.Propose || s.Op == metrics.Vote || s.Op == metrics.Decide || s.Op == metrics.Recall
@@ -62,7 +62,7 @@ func transactions(history iter.Seq[metrics.Sample], room *spill.Room) iter.Seq[*
 	}
 }
 
-// breaks is the times of faults and of standstills, united as they come: many sessions may tell of one.
+// breaks returns the times of faults and standstills, merged as they come: many sessions may report the same one.
 func breaks(history iter.Seq[metrics.Sample]) []period {
 	var all []period
 	full := 1024
@@ -78,7 +78,7 @@ func breaks(history iter.Seq[metrics.Sample]) []period {
 	return united(all)
 }
 
-// decided is the decisions that a site was told.
+// decided yields the decisions that sites were told.
 func (t *transaction) decided(yield func(metrics.Sample) bool) {
 	for _, d := range t.decides {
 		if d.Outcome == metrics.OK && !yield(d) {
@@ -93,7 +93,7 @@ type offence struct {
 	detail  string
 }
 
-// ofTransactions judges one transaction after the other. judge tells how much evidence it found, and what is wrong.
+// ofTransactions judges one transaction after the other. judge returns how much evidence it found, and what is wrong.
 func ofTransactions(name, nothing string, judge func(t *transaction, faults []period) (evidence int, wrong []offence)) Check {
 	return Check{Name: name, Judge: func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
 		var v Verdict
@@ -264,10 +264,9 @@ func CommitProgress(deadline time.Duration) Check {
 	}}
 }
 
-// DecisionLiveness holds when every site that voted and lived was told the decision within bound of the beginning of its vote: AC6; and, once
-// somebody had been told, before it took too long (see conditions). The time
-// of faults and standstills is not counted. Whose Decide ended Lost, Failed or InDoubt was cut off, and is no evidence. Evidence is the number of votes whose
-// site waited for the decision, or should have.
+// DecisionLiveness holds when every site that voted and lived was told the decision within bound of the start of its vote: AC6; and, once some site
+// had been told, before it took too long (see conditions). The time of faults and standstills is not counted. A site whose Decide ended Lost, Failed
+// or InDoubt was cut off, and is no evidence. Evidence is the number of votes whose site waited for the decision, or should have.
 func DecisionLiveness(bound time.Duration) Check {
 	const name = "decision-liveness"
 	return Check{Name: name, Judge: func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
@@ -286,10 +285,10 @@ func DecisionLiveness(bound time.Duration) Check {
 // wakesOfADecision is how many wake-ups may come between the first site that is told a decision and the last.
 const wakesOfADecision = 4
 
-// late is the votes whose sites waited for the decision, or should have, and those that waited for too long.
+// late returns the votes whose sites waited for the decision, or should have, and those that waited for too long.
 func (t *transaction) late(c *conditions, bound time.Duration, faults []period) (evidence int, wrong []offence) {
 	seen := map[uint32]bool{}
-	known := forever // since when somebody knows the decision
+	known := forever // since when some site knows the decision
 	for _, d := range t.decides {
 		if d.Outcome == metrics.OK {
 			known = min(known, d.End)

@@ -10,19 +10,19 @@ import (
 	"github.com/zkbench/zkbench/metrics"
 )
 
-// conditions is what a history says of the circumstances under which its operations had to make progress: what was broken on purpose, what
-// was late, who was not connected. From them follows how long somebody may wait in vain, by two bounds that both have to be kept.
+// conditions is what a history says about the circumstances under which its operations had to make progress: what was broken on purpose, what was
+// late, who was not connected. From this follows how long somebody may wait in vain, by two bounds that both have to be kept.
 //
-// The patient one is the caller's. It covers what the servers take to give up a session. The time of faults is not counted, nor that in which
-// the servers or this machine stood still or no session had a connection (Late of Everybody, for a second or more): servers that do nothing
-// give up no session either.
-// The quick one is what the history itself says (operation Bound, of the round trips that were measured); of a history that does not say it
-// there is none. It is about the time in which nothing was broken, late or away: without the time of faults, without the time in which the
-// servers or this machine were late (Late of Everybody), and without the time in which one of those concerned had a request that took
-// long (Late), had no connection (Down), or in which a znode of its own may have been in the way though it was gone, for as long as the patient
-// bound after what ended with outcome Lost.
+// The patient one is the caller's. It covers the time that the servers take to expire a session. It does not count the time of faults, nor the time
+// in which the servers or this machine stood still or no session had a connection (Late of Everybody, for a second or more): servers that do nothing
+// expire no session either.
 //
-// All of it is on disk as far as it does not fit into memory: see table.
+// The quick one comes from the history itself (operation Bound, from the measured round trips); if the history has none, it does not apply. It
+// concerns the time in which nothing was broken, late or away: it excludes the time of faults, the time in which the servers or this machine were
+// late (Late of Everybody), and the time in which one of those concerned had a request that took long (Late), had no connection (Down), or may have
+// been blocked by a znode of a session that was gone, for as long as the patient bound after an outcome Lost.
+//
+// Whatever does not fit into memory is on disk: see table.
 type conditions struct {
 	quick time.Duration        // 0: none
 	seen  *spill.List[trouble] // until settle
@@ -38,9 +38,9 @@ type trouble struct {
 type kind uint8
 
 const (
-	still kind = iota // everybody, and nothing went on
+	still kind = iota // everybody, and nothing happened
 	late              // one session, which is the object, or everybody
-	away              // a session, when it had no connection
+	away              // a session, while it had no connection
 	lost              // a session may have left a znode then, which is in the way until the patient bound
 )
 
@@ -48,7 +48,7 @@ func newConditions(room *spill.Room) *conditions {
 	return &conditions{seen: spill.New(room, func(a, b *trouble) int { return cmp.Compare(a.from, b.from) }), all: newTable(room)}
 }
 
-// see takes one sample in.
+// see records one sample.
 func (c *conditions) see(s metrics.Sample) {
 	add := func(of kind, from time.Duration) {
 		c.seen.Add(trouble{period{from: from, to: s.End, session: s.Session}, of})
@@ -62,14 +62,14 @@ func (c *conditions) see(s metrics.Sample) {
 		add(late, s.Start)
 	case s.Op == metrics.Down:
 		add(away, s.Start)
-	case s.Op == metrics.Expire, s.Outcome == metrics.Lost && gives(s.Op): // it was over when that was issued
+	case s.Op == metrics.Expire, s.Outcome == metrics.Lost && gives(s.Op): // it had ended by the time that was issued
 		add(lost, s.Start)
 	case s.Outcome == metrics.Lost, s.Outcome != metrics.OK && gives(s.Op):
 		add(lost, s.End)
 	}
 }
 
-// standstill is from when on everybody's being late is a standstill: half of ZooKeeper's default tick, on which it gives sessions up.
+// standstill is the duration from which a Late of Everybody is a standstill: half of ZooKeeper's default tick, at which it expires sessions.
 const standstill = time.Second
 
 func isStandstill(s metrics.Sample) bool {
@@ -85,11 +85,11 @@ func gives(o metrics.Op) bool {
 	return false
 }
 
-// settle is to be called when all samples have been seen.
+// settle must be called once all samples have been seen.
 func (c *conditions) settle(patient time.Duration) {
 	for t := range c.seen.All() {
 		switch t.of {
-		case away: // what waits for it to come back may take a wake-up more
+		case away: // what waits for its return may take one more wake-up
 			t.to += c.quick
 		case lost:
 			t.to = t.from + max(patient, 0)
@@ -99,13 +99,13 @@ func (c *conditions) settle(patient time.Duration) {
 	c.seen.Close()
 }
 
-// close gives back what the conditions keep.
+// close releases what the conditions keep.
 func (c *conditions) close() {
 	c.seen.Close()
 	c.all.list.Close()
 }
 
-// limit is the tighter of the bounds, for so many wake-ups.
+// limit is the tighter of the bounds, for this many wake-ups.
 func (c *conditions) limit(patient time.Duration, times int) time.Duration {
 	if c.quick == 0 {
 		return patient
@@ -113,8 +113,8 @@ func (c *conditions) limit(patient time.Duration, times int) time.Duration {
 	return min(patient, c.quick*time.Duration(times))
 }
 
-// overdue reports whether it is too long to wait in vain from an offset to another. times is how many wake-ups the quick bound has to
-// cover, 0: it does not count; whom says which sessions are concerned.
+// overdue reports whether waiting in vain from one offset to another is too long. times is how many wake-ups the quick bound has to cover, 0: it does
+// not apply; whom says which sessions are concerned.
 func (c *conditions) overdue(from, to, patient time.Duration, times int, whom func(session uint32) bool) bool {
 	quick := c.quick * time.Duration(times)
 	if to-from <= patient && (quick == 0 || to-from <= quick) {
@@ -124,8 +124,7 @@ func (c *conditions) overdue(from, to, patient time.Duration, times int, whom fu
 	return to-from-stood > patient || quick != 0 && to-from-excused > quick
 }
 
-// disturbed is for how long of the time from an offset to another nothing went on, and for how long that was so, or somebody was late, or lost, or away,
-// whom it concerns.
+// disturbed returns for how much of the time from one offset to another nothing happened, and for how much nothing happened or somebody concerned was late, lost or away.
 func (c *conditions) disturbed(from, to time.Duration, whom func(session uint32) bool) (stood, excused time.Duration) {
 	nothing, something := cover{from: from, to: to}, cover{from: from, to: to}
 	for t := range c.all.within(from, to) {
@@ -139,8 +138,8 @@ func (c *conditions) disturbed(from, to time.Duration, whom func(session uint32)
 	return nothing.total, something.total
 }
 
-// blind says why a session that waited in vain from one offset to the other could not have been told from one that did not; "" if it could, or
-// if nothing was measured.
+// blind says why a session that waited in vain from one offset to the other could not have been distinguished from one that did not; "" if it could,
+// or if nothing was measured.
 func (c *conditions) blind(from, to, patient time.Duration, times int) string {
 	if c.quick == 0 {
 		return ""
@@ -154,7 +153,7 @@ func (c *conditions) blind(from, to, patient time.Duration, times int) string {
 		max(quiet, 0).Round(time.Millisecond), need.Round(time.Millisecond), (to-from+2*need).Round(time.Second)+time.Second)
 }
 
-// hung is the waits, those that did not end well only if they took longer than limit before the session lost its connection: up to then.
+// hung yields the waits; those that did not end well only if they took longer than limit before the session lost its connection: up to then.
 func (c *conditions) hung(waits iter.Seq[metrics.Sample], limit time.Duration) iter.Seq[span] {
 	return func(yield func(span) bool) {
 		for s := range waits {
@@ -177,8 +176,7 @@ func (c *conditions) hung(waits iter.Seq[metrics.Sample], limit time.Duration) i
 	}
 }
 
-// hasty is how long a wait that timed out may have taken to be over before it could be told, with so many wake-ups; below 0: it counts
-// however short it was.
+// hasty is how long a wait that timed out may have taken and still have ended before it could be told, with this many wake-ups; below 0: it counts however short it was.
 func (c *conditions) hasty(times int) time.Duration {
 	if c.quick == 0 {
 		return -1

@@ -16,20 +16,20 @@ type identity struct {
 	value  int64
 }
 
-// account is what a history says of one item.
+// account is what a history says about one item.
 type account struct {
 	put, putInDoubt int
 	out, outInDoubt int
 	left            int
 }
 
-// missing is how much more often the item was put than it can have been taken and is left.
+// missing is how many more times the item was put than it can have been taken or be left.
 func (a account) missing() int { return max(a.put-a.out-a.outInDoubt-a.left, 0) }
 
 // lost reports whether the item is missing.
 func (a account) lost() bool { return a.missing() > 0 }
 
-// multiplied reports whether the item was taken and is left more often than it can have been put.
+// multiplied reports whether the item was taken or is left more often than it can have been put.
 func (a account) multiplied() bool { return a.out+a.left > a.put+a.putInDoubt }
 
 // Conservation holds when every item that was put (Put) was taken once or is left (Remain), and nothing else was: in each queue, as
@@ -41,11 +41,11 @@ func (a account) multiplied() bool { return a.out+a.left > a.put+a.putInDoubt }
 // looked at to its end: without it nothing can be said to be lost, and the answer is Unknown. Evidence is the number of items that
 // were put; the witness is all samples of the first item that is wrong; Count is the number of such items.
 //
-// A removal in doubt of which nobody can say what it removed, as that of a driver that died, has the Value 0. It may have removed any one item of its queue:
-// as many items of a queue may be missing as there are of these, and of more all count.
+// A removal in doubt of an unknown item, such as that of a driver that died, has the Value 0. It may have removed any one item of its queue: as many
+// items of a queue may be missing as there are such removals; if more are missing, all count.
 //
-// Of several hosts it takes all samples together: it looks at no times. Where the history of one is not whole, nothing can be said to be lost, and what its
-// sessions put may come out any number of times.
+// For several hosts it takes all samples together, because it does not look at times. If the history of one is incomplete, nothing can be said to be
+// lost, and what its sessions put may come out any number of times.
 func Conservation(out metrics.Op) Check {
 	return Check{Name: "conservation", Judge: conserved(out, false), Across: func(hosts []Host, room *spill.Room) Verdict {
 		i := slices.IndexFunc(hosts, func(h Host) bool { return h.Cut })
@@ -68,10 +68,10 @@ func Conservation(out metrics.Op) Check {
 	}}
 }
 
-// conserved judges the items of a history; of one that is partial only those of which the puts are there, and only whether they came too often.
+// conserved judges the items of a history; of a partial one only those whose puts it has, and only whether they came too often.
 func conserved(out metrics.Op, partial bool) func(iter.Seq[metrics.Sample], *spill.Room) Verdict {
 	return func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
-		looked, doubts := map[uint32]bool{}, map[uint32]int{} // doubts: the removals of nobody knows what
+		looked, doubts := map[uint32]bool{}, map[uint32]int{} // doubts: the removals of unknown items
 		for s := range history {
 			if s.Op == out && s.Value == 0 && s.Outcome == metrics.InDoubt {
 				doubts[s.Object]++
@@ -142,8 +142,7 @@ func byItem(a, b *metrics.Sample) int {
 	return cmp.Or(cmp.Compare(a.Object, b.Object), cmp.Compare(a.Value, b.Value), inTime(*a, *b))
 }
 
-// inTime orders samples by their end, and what ends at once by all the rest, so that a verdict does not depend on the order in which
-// the samples come.
+// inTime orders samples by their end, and those that end simultaneously by everything else, so that a verdict does not depend on the order in which the samples come.
 func inTime(a, b metrics.Sample) int {
 	return cmp.Or(cmp.Compare(a.End, b.End), cmp.Compare(a.Start, b.Start), cmp.Compare(a.Object, b.Object), cmp.Compare(a.Op, b.Op),
 		cmp.Compare(a.Value, b.Value), cmp.Compare(a.Session, b.Session), cmp.Compare(a.Token, b.Token), cmp.Compare(a.Outcome, b.Outcome))
@@ -152,7 +151,7 @@ func inTime(a, b metrics.Sample) int {
 // sooner reports whether a is before b in the order of inTime.
 func sooner(a, b metrics.Sample) bool { return inTime(a, b) < 0 }
 
-// accountOf is the account of an item, by its samples.
+// accountOf returns the account of an item from its samples.
 func accountOf(item []metrics.Sample, out metrics.Op) (a account) {
 	for _, s := range item {
 		certain, doubtful := s.Outcome == metrics.OK, s.Outcome == metrics.InDoubt

@@ -25,8 +25,8 @@ func Convergence(bound time.Duration) Check {
 	return Check{Name: "convergence", Judge: judge(bound, 0), Across: patiently(bound, judge)}
 }
 
-// CrashesSeen is Convergence for members that crash, or lose their session: a Leave with the outcome Lost. The bound has to cover the
-// session timeout, which begins when the servers last heard of the member, and a tick, up to which they are late.
+// CrashesSeen is Convergence for members that crash, or lose their session: a Leave with the outcome Lost. The bound has to cover the session
+// timeout, which starts when the servers last heard from the member, and a tick, by which they may be late.
 func CrashesSeen(bound time.Duration) Check {
 	judge := func(bound, _ time.Duration) func(iter.Seq[metrics.Sample], *spill.Room) Verdict {
 		return func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
@@ -43,7 +43,7 @@ func converged(history iter.Seq[metrics.Sample], room *spill.Room, bound time.Du
 	defer c.close()
 	all := watchedIn(history, room, c)
 	if c.settle(bound); !arrivals {
-		c.quick = 0 // the servers tell when they have given the session up
+		c.quick = 0 // the servers report when they have expired the session
 	}
 	for _, w := range all {
 		if !arrivals {
@@ -55,7 +55,7 @@ func converged(history iter.Seq[metrics.Sample], room *spill.Room, bound time.Du
 		last := w.sightings[len(w.sightings)-1]
 		v.Evidence += w.upTo(last.Token) + w.departed(last, leaving)
 		earliest := w.earliest()
-		var view sighting // the last of the session; zero Op: none
+		var view sighting // of the session; zero Op: none yet
 		for _, wait := range w.sees {
 			if view.Op != 0 && view.Session == wait.Session && waited(wait.Outcome) {
 				change, at := w.lacking(view, earliest, leaving)
@@ -96,7 +96,7 @@ func (w *watched) earliest() []int {
 	return first
 }
 
-// departed is how many memberships ended so and are not in the last view.
+// departed is how many memberships ended with the outcome so and are not in the last view.
 func (w *watched) departed(last sighting, so metrics.Outcome) (n int) {
 	for member, stays := range w.stays {
 		for i, s := range stays {
@@ -109,7 +109,7 @@ func (w *watched) departed(last sighting, so metrics.Outcome) (n int) {
 	return n
 }
 
-// lacking is the first change by time that a view lacks, and since when it could have it; zero Op: it lacks none.
+// lacking returns the earliest change that a view lacks, and since when it could have had it; zero Op: it lacks none.
 func (w *watched) lacking(view sighting, earliest []int, leaving metrics.Outcome) (change metrics.Sample, at time.Duration) {
 	if i := w.upTo(view.Token); i < len(w.changes) {
 		change = w.changes[earliest[i]]
@@ -121,7 +121,7 @@ func (w *watched) lacking(view sighting, earliest []int, leaving metrics.Outcome
 			continue
 		}
 		gone := s.end.End
-		if leaving == metrics.Lost { // the session is not heard of from then on
+		if leaving == metrics.Lost { // the servers do not hear from the session from then on
 			gone = s.end.Start
 		}
 		if change.Op == 0 || gone < at {

@@ -11,14 +11,14 @@ import (
 	"github.com/zkbench/zkbench/metrics"
 )
 
-// removal is when an item's znode was removed, as closely as a client can tell: between issuing the request and its answer. What is
-// left was not removed before it was looked at.
+// removal is when an item's znode was removed, as closely as a client can tell: between issuing the request and its answer. What is left had not been
+// removed when it was looked at.
 type removal struct {
 	metrics.Sample       // a Remove or a Remain
 	asOf           int64 // pzxid of the list that the item was chosen from; 0: unknown
 }
 
-// turn is a session's dealing with an item.
+// turn identifies one session's handling of one item.
 type turn struct {
 	identity
 	session uint32
@@ -26,8 +26,8 @@ type turn struct {
 
 func turnOf(s metrics.Sample) turn { return turn{identity{s.Object, s.Value}, s.Session} }
 
-// removals is the removals of znodes that a history has, by object. A znode is known by its Token, which one object gives once. A
-// Remove in doubt is none: its item may be there still, or another consumer's.
+// removals returns the removals of znodes in a history, by object. A znode is identified by its Token, which an object assigns only once. A Remove in
+// doubt does not count: its item may still be there, or may have been removed by another consumer.
 func removals(history iter.Seq[metrics.Sample]) map[uint32][]removal {
 	all, lists := map[uint32][]removal{}, map[turn]int64{}
 	for s := range history {
@@ -40,7 +40,7 @@ func removals(history iter.Seq[metrics.Sample]) map[uint32][]removal {
 				all[s.Object] = append(all[s.Object], removal{Sample: s})
 			}
 		case metrics.Choose:
-			if was, twice := lists[turnOf(s)]; !twice || s.Token < was { // of an item that is there twice the older
+			if was, twice := lists[turnOf(s)]; !twice || s.Token < was { // of an item that exists twice the older
 				lists[turnOf(s)] = s.Token
 			}
 		}
@@ -83,7 +83,7 @@ func DeliveryOrder() Check {
 		next, stop := iter.Pull(late.All())
 		defer stop()
 		after, more := next()
-		for r := range all.All() { // backwards in time
+		for r := range all.All() { // backward in time
 			q := of(r.Object)
 			if q.n++; r.Op != metrics.Remove {
 				continue
@@ -162,7 +162,7 @@ func TakingOrder() Check {
 // passage is an item's way through a queue: its put, and its take or that it was left.
 type passage struct{ put, out metrics.Sample }
 
-// passageOf is that of an item; false: it was put or came more than once, or one of both is not known.
+// passageOf returns that of an item; false: it was put or taken more than once, or one of the two is not known.
 func passageOf(item []metrics.Sample) (p passage, once bool) {
 	puts, outs := 0, 0
 	for _, s := range item {
@@ -193,14 +193,14 @@ func (v *Verdict) jumped(older, younger passage) {
 		younger.out.Value, younger.out.Object, younger.out.End, younger.put.Start, older.out.Value, older.put.End, fate)
 }
 
-// removes reports whether a sample tells when a znode was removed, or that it was not.
+// removes reports whether a sample shows when a znode was removed, or that it was not.
 func removes(s *metrics.Sample) bool {
 	return (s.Op == metrics.Remove || s.Op == metrics.Remain) && s.Value != 0 && s.Token != 0 && s.Outcome == metrics.OK
 }
 
-// NotBefore holds when no item came before its time, which due tells of an item's Value as an offset: a Take that had ended (End) by then is
-// too early, whatever its consumer's clock said. Evidence is the number of takes; the witness is the first take that was too early;
-// Count is how many were.
+// NotBefore holds when no item came before its time, which due returns for an item's Value as an offset: a Take that had ended (End) by then is too
+// early, whatever its consumer's clock said. Evidence is the number of takes; the witness is the first take that was too early; Count is how many
+// were.
 func NotBefore(due func(value int64) time.Duration) Check {
 	return Check{Name: "not-before", Judge: func(history iter.Seq[metrics.Sample], _ *spill.Room) Verdict {
 		var v Verdict
@@ -222,7 +222,7 @@ func NotBefore(due func(value int64) time.Duration) Check {
 	}}
 }
 
-// tooEarly notes that an item was removed though a better one was there.
+// tooEarly notes that an item was removed while a better one was there.
 func (v *Verdict) tooEarly(removed, better metrics.Sample) {
 	v.Count++
 	if len(v.Witness) > 0 && !sooner(removed, v.Witness[0]) {
@@ -237,7 +237,7 @@ func (v *Verdict) tooEarly(removed, better metrics.Sample) {
 		removed.Object, removed.Token, removed.End, better.Value, better.Token, fate)
 }
 
-// ordered is the verdict when all has been noted; silence is why there may be no evidence.
+// ordered is the verdict when everything has been noted; silence is why there may be no evidence.
 func (v Verdict) ordered(silence string) Verdict {
 	switch {
 	case v.Count > 0:
@@ -273,7 +273,7 @@ func prior(rank func(value int64) int32, synced bool) func(iter.Seq[metrics.Samp
 	return func(history iter.Seq[metrics.Sample], _ *spill.Room) Verdict {
 		var v Verdict
 		put, begun := map[identity]metrics.Sample{}, map[turn]metrics.Sample{}
-		var w Verdict // of the puts, which counts where the lists show nothing
+		var w Verdict // of the puts, used if the lists show nothing
 		for s := range history {
 			switch {
 			case !synced || s.Outcome != metrics.OK:
@@ -311,8 +311,7 @@ func prior(rank func(value int64) int32, synced bool) func(iter.Seq[metrics.Samp
 	}
 }
 
-// judgePriority notes every removal whose consumer had seen a better item that was removed later. An item is seen when its visible is
-// at most the removal's horizon.
+// judgePriority notes every removal whose consumer had seen a better item that was removed later. An item has been seen if its visible is at most the removal's horizon.
 func (v *Verdict) judgePriority(all []removal, rank func(int64) int32, visible func(removal) int64, horizon func(removal) (int64, bool)) {
 	better := func(a, b removal) int { // the order of taking
 		return cmp.Or(cmp.Compare(rank(a.Value), rank(b.Value)), cmp.Compare(a.Token, b.Token))
@@ -338,8 +337,7 @@ func (v *Verdict) judgePriority(all []removal, rank func(int64) int32, visible f
 	}
 }
 
-// prefixMin answers what the smallest value is among the places before one: a Fenwick tree, which takes new values at any place in
-// O(log n) and answers in the same.
+// prefixMin returns the smallest value among the places before a given one: a Fenwick tree, which accepts new values at any place and answers in O(log n).
 type prefixMin struct {
 	value []int64
 	which []int
@@ -361,7 +359,7 @@ func (p prefixMin) put(place int, value int64, which int) {
 	}
 }
 
-// before is the smallest value at the places before one, and which it is of; -1 if there is none.
+// before returns the smallest value at the places before the given one, and what it belongs to; -1 if there is none.
 func (p prefixMin) before(place int) (which int, value int64) {
 	which = -1
 	for i := place; i > 0; i -= i & -i {

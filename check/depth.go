@@ -9,12 +9,12 @@ import (
 	"github.com/zkbench/zkbench/metrics"
 )
 
-// Depth is the state of queues at one instant, and what was taken since the one before.
+// Depth is the state of queues at one instant, and what was taken since the previous one.
 type Depth struct {
 	At             time.Duration
-	Items          int // whose put had begun and that nobody had taken
+	Items          int // whose put had begun and which nobody had taken
 	Taken          int
-	Median, Oldest time.Duration // age of those: from when their put was due to when they were taken
+	Median, Oldest time.Duration // age of the items taken since the previous instant: from when their put was due to when they were taken
 }
 
 // QueueDepth is the depth of one queue.
@@ -23,8 +23,8 @@ type QueueDepth struct {
 	Depths []Depth
 }
 
-// DepthOf looks at the queues at n instants from the start to the last sample of an item, evenly apart: at all of them together, and where there
-// are several also at each of those that were deepest on average, deepest first, at most so many, at every second instant. Each queue had before
+// DepthOf looks at the queues at n evenly spaced instants from the start to the last sample of an item: at all of them together and, if there are
+// several, also at each of the queues that were deepest on average, deepest first, at most most of them, at every second instant. Each queue had before
 // items at the start, which have no age. It is not a verdict.
 func DepthOf(history iter.Seq[metrics.Sample], queues, before, n, most int) (all []Depth, deepest []QueueDepth) {
 	last := time.Duration(0)
@@ -67,13 +67,13 @@ func DepthOf(history iter.Seq[metrics.Sample], queues, before, n, most int) (all
 	return together.end(before * max(queues, 1)), deepest
 }
 
-// sounding is the depth that is being measured.
+// sounding is the depth being measured.
 type sounding struct {
 	last time.Duration
 	all  []Depth
-	ages []time.Duration // of those taken since the instant before
+	ages []time.Duration // of those taken since the previous instant
 	now  int
-	old  []int // of what was there before, taken
+	old  []int // of the initial items, taken
 }
 
 func newSounding(last time.Duration, n int) *sounding {
@@ -85,7 +85,7 @@ func (d *sounding) place(at time.Duration) int {
 	return min(int(int64(at)*int64(n)/int64(d.last)), n-1)
 }
 
-// take counts an item's way, or the take of an item. They come in the order of their ends.
+// take counts an item's way through the queue, or the take of an item. They come in the order of their ends.
 func (d *sounding) take(s *metrics.Sample) {
 	if s.Op == metrics.Take {
 		d.old[d.place(s.End)]++
@@ -106,7 +106,7 @@ func (d *sounding) take(s *metrics.Sample) {
 	d.ages = append(d.ages, s.Response())
 }
 
-// settle sums the ages up of what was taken since the instant before.
+// settle sums up the ages of what was taken since the previous instant.
 func (d *sounding) settle() {
 	if n := len(d.ages); n > 0 {
 		slices.Sort(d.ages)

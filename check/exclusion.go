@@ -10,8 +10,7 @@ import (
 	"github.com/zkbench/zkbench/metrics"
 )
 
-// MutualExclusion holds when no two grants of one object are held at the same time. There are two judges, and one that objects is
-// enough.
+// MutualExclusion holds when no two grants of one object are held simultaneously. There are two judges, and one of them is enough for a violation.
 //
 // By the clock a grant is held from the End of its Acquire to the Start of the session's next Release of the object; a Release with outcome
 // Lost ends the hold at its Start, like any other, and without a Release the grant is held to the end of the history. Holds that only touch
@@ -21,14 +20,13 @@ import (
 // By zxid a grant is held from the state that it was given in to the removal of its znode, however long that took: see byZxid. Its
 // evidence is the grants of which both are known.
 //
-// Evidence is that of the judge who has more; the witness is the Acquire and Release samples of the two holders; Count is the number of
-// grants made while another was held.
+// Evidence is that of the judge with more; the witness is the Acquire and Release samples of the two holders; Count is the number of grants made while another was held.
 func MutualExclusion() Check {
 	return exclusive("mutual-exclusion", locked, "nothing was granted",
 		"session %d was granted object %d at %v while session %d had held it since %v")
 }
 
-// exclusive judges that no two of the spans of one object are there at once. clash tells who came when, and who was there since when.
+// exclusive judges that no two of the spans of one object exist simultaneously. clash says who came when, and who was there since when.
 func exclusive(name string, of pairs, nothing, clash string) Check {
 	return exclusion{name: name, of: []pairs{of}, rule: alone, nothing: nothing, who: session, clash: func(holder, intruder span, _ int) string {
 		return fmt.Sprintf(clash, intruder.begin.Session, intruder.object, intruder.from, holder.begin.Session, holder.from)
@@ -38,18 +36,18 @@ func exclusive(name string, of pairs, nothing, clash string) Check {
 // session is who has a span.
 func session(s span) string { return fmt.Sprintf("session %d", s.begin.Session) }
 
-// exclusion is the promise that the holds of an object keep a rule at all times.
+// exclusion is the promise that the holds of an object obey a rule at all times.
 type exclusion struct {
 	name    string
 	of      []pairs
 	rule    rule
-	nothing string                                    // said when nothing was granted
+	nothing string                                    // returned when nothing was granted
 	who     func(span) string                         // has a span
-	clash   func(holder, intruder span, n int) string // says of a clash by the clock who came when, and whom of n was there since when
-	all     bool                                      // all n are shown, and not the holder alone
+	clash   func(holder, intruder span, n int) string // describes a clash by the clock: who came when, and whom of n was there since when
+	all     bool                                      // all n are shown, not only the holder
 }
 
-// instant is less than it takes any server to let somebody in: what is held for a shorter time is over before another could be beside it.
+// instant is less than any server takes to let somebody in: what is held for less is over before another could overlap with it.
 const instant = 100 * time.Microsecond
 
 func (x exclusion) check() Check {
@@ -81,8 +79,8 @@ func (x exclusion) judge(history iter.Seq[metrics.Sample], room *spill.Room) Ver
 	return v
 }
 
-// byClock is the judgement of the clock, and of a violation the verdict that shows it. A hold of a session that was expired counts again
-// from when its client had to know.
+// byClock is the judgement by the clock, and for a violation the verdict that shows it. A hold of a session that was expired counts again from when
+// its client had to know.
 func (x exclusion) byClock(held holds) (j Judge, v Verdict) {
 	j.By = ByClock
 	for s := range held.all() {
@@ -141,8 +139,7 @@ func (x exclusion) witness(c clash) []metrics.Sample {
 	return witness(append(slices.Clip(held), c.intruder)...)
 }
 
-// SessionsOpen is the Value of a Left or a Drain of a look that was taken while all sessions were still open and held nothing. What is
-// ephemeral is found only then.
+// SessionsOpen is the Value of a Left or a Drain that was recorded while all sessions were still open and held nothing. Leftover ephemeral znodes are found only then.
 const SessionsOpen = 1
 
 // NothingLeft holds when every znode path looked at after the run (operation Left) was found clean. A path that could not be
@@ -152,8 +149,9 @@ func NothingLeft() Check {
 		"%d of %d paths could not be read, or were not empty while sessions still had requests in flight", "no path was read")
 }
 
-// examined judges what an operation found when it looked after the run: OK is as it should be, Failed is what found, with the count, the
-// evidence and the object, says, and any other outcome leaves the answer open. blind has the counts of these and of all, nothing none.
+// examined judges what an operation found when it looked after the run: OK is as it should be; Failed is what found describes, with the count, the
+// evidence and the object; any other outcome leaves the answer open, which blind describes, with the counts of these and of all. nothing is returned
+// if there was no evidence.
 func examined(name string, op metrics.Op, found, blind, nothing string) Check {
 	return Check{Name: name, Left: true, Judge: func(history iter.Seq[metrics.Sample], _ *spill.Room) Verdict {
 		var v Verdict

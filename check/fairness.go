@@ -11,38 +11,38 @@ import (
 	"github.com/zkbench/zkbench/metrics"
 )
 
-// Fairness is how evenly the grants of a history fell: figures, not a verdict, because no recipe but a FIFO one promises any.
+// Fairness is how evenly the grants of a history were distributed: figures, not a verdict, because only a FIFO recipe promises any.
 type Fairness struct {
 	Sessions     int     // that asked at least once, granted or not
 	Grants       int     // by Acquire
-	Jain         float64 // Jain's index of the grants per session: 1 when all have the same, 1/Sessions when one has all; 0 without grants
+	Jain         float64 // Jain's index of the grants per session: 1 if all have the same, 1/Sessions if one has all; 0 without grants
 	LongestWait  time.Duration
 	MedianWait   time.Duration // of the responses of granted Acquires, the lower of two middle ones
-	Overtakes    int           // pairs of grants on one object of which the second to come was granted first
-	MaxOvertakes int           // the most that one grant was overtaken
+	Overtakes    int           // pairs of grants on one object of which the later arrival was granted first
+	MaxOvertakes int           // the most times that one grant was overtaken
 }
 
-// FairnessOf computes the figures. A grant came second when its Enqueue began after that of the other had ended; of a recipe
-// without a queue, when its Acquire began after the other's did.
+// FairnessOf computes the figures. A grant arrived later if its Enqueue began after that of the other had ended; for a recipe without a queue, if its
+// Acquire began after the other's did.
 func FairnessOf(history iter.Seq[metrics.Sample], room *spill.Room) Fairness {
 	f, _ := DealOf(history, room)
 	return f
 }
 
-// Deal is what Fairness sums up.
+// Deal is the data that Fairness summarizes.
 type Deal struct {
-	PerSession []int // grants of each session that asked, the least first
+	PerSession []int // grants of each session that asked, the fewest first
 	// Overtaken is how many grants were overtaken how often: [0] never, [k] at least 2^(k-1) times and less than 2^k.
 	Overtaken []int
 }
 
-// DealOf is FairnessOf, and what it sums up.
+// DealOf is FairnessOf, and the data that it summarizes.
 func DealOf(history iter.Seq[metrics.Sample], room *spill.Room) (f Fairness, d Deal) {
 	return dealOf(history, room, nil)
 }
 
-// DealAcross is DealOf of several hosts. A grant came second when it took its place in a later transaction, and was granted first when that was in an
-// earlier state. Where one of them is not known of a grant nothing is told of overtakes: Overtaken is empty.
+// DealAcross is DealOf for several hosts. A grant arrived later if it took its place in a later transaction, and was granted first if that was in an
+// earlier state. If one of these is not known for some grant, overtakes cannot be determined: Overtaken is empty.
 func DealAcross(hosts []Host, room *spill.Room) (f Fairness, d Deal) {
 	byTransaction := spill.New(room, func(a, b *attempt) int {
 		return cmp.Or(cmp.Compare(a.granted.End, b.granted.End), cmp.Compare(a.placed(), b.placed()))
@@ -51,7 +51,7 @@ func DealAcross(hosts []Host, room *spill.Room) (f Fairness, d Deal) {
 	return dealOf(Together(hosts), room, byTransaction)
 }
 
-// dealOf takes the order of overtakes from the clock, or from transactions: into the list for them.
+// dealOf determines the order of overtakes by the clock or, if the list for them is not nil, by transactions.
 func dealOf(history iter.Seq[metrics.Sample], room *spill.Room, byTransaction *spill.List[attempt]) (f Fairness, d Deal) {
 	grants := map[uint32]float64{}
 	waits := spill.New(room, func(a, b *time.Duration) int { return cmp.Compare(*a, *b) })
@@ -132,12 +132,12 @@ func RandomJain(n, k int) float64 {
 	return float64(n) / float64(n+k-1)
 }
 
-// overtakes counts, for every attempt, the attempts that came after it had its place and were granted before it. It returns the total and the
-// most for one attempt. It goes through the attempts in the order of grants and keeps when those came that were granted so far, as long as somebody is to be granted
-// yet that had their place before: so what it keeps grows with the longest wait. It tells each how often every one was.
+// overtakes counts, for every attempt, the attempts that arrived after it had its place and were granted before it. It returns the total and the most
+// for one attempt. It goes through the attempts in the order of grants and remembers when the ones granted so far arrived, as long as some attempt
+// that had its place before them is yet to be granted: so its memory grows with the longest wait. It calls each with the count of every attempt.
 func overtakes(all *spill.List[attempt], each func(times int)) (total, most int) {
 	const stretch = 4096
-	var earliest []time.Duration // the first place of the attempts from each stretch on, the last stretch first
+	var earliest []time.Duration // the earliest place of the attempts from each stretch on, the last stretch first
 	n, first := all.Len(), forever
 	for i, a := range backward(all) {
 		if first = min(first, a.placed()); i%stretch == 0 {
@@ -164,7 +164,7 @@ func overtakes(all *spill.List[attempt], each func(times int)) (total, most int)
 			o = &object{}
 			objects[a.granted.Object] = o
 		}
-		if a.granted.End != o.at { // what is granted at one instant overtakes nothing of it
+		if a.granted.End != o.at { // attempts granted at one instant do not overtake each other
 			for _, came := range o.now {
 				o.came.add(came)
 			}
@@ -179,7 +179,7 @@ func overtakes(all *spill.List[attempt], each func(times int)) (total, most int)
 	return total, most
 }
 
-// backward yields the attempts from the last one on, with their places in the order of grants.
+// backward yields the attempts from the last to the first, with their places in the order of grants.
 func backward(all *spill.List[attempt]) iter.Seq2[int, attempt] {
 	return func(yield func(int, attempt) bool) {
 		i := all.Len()
@@ -191,7 +191,7 @@ func backward(all *spill.List[attempt]) iter.Seq2[int, attempt] {
 	}
 }
 
-// arrivals is times in order, in blocks that are short enough to take new ones at any place.
+// arrivals is times in order, in blocks short enough to insert new ones at any place.
 type arrivals struct{ blocks [][]time.Duration }
 
 const longestBlock = 512

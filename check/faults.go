@@ -51,7 +51,7 @@ func (h *holds) withLate() iter.Seq[span] {
 	}
 }
 
-// FaultTime is how much of the time from an offset to another does not count for liveness, because of faults.
+// FaultTime is how much of the time from one offset to another does not count for liveness, because of faults.
 func FaultTime(history iter.Seq[metrics.Sample], from, to time.Duration) time.Duration {
 	var faults []period
 	for s := range history {
@@ -74,7 +74,7 @@ type period struct {
 
 func (p period) meets(from, to time.Duration) bool { return p.from < to && p.to > from }
 
-// united is the times that any of the periods covers, whatever their sessions, in order and apart from each other. They take the place of the periods.
+// united merges the times that the periods cover, whatever their sessions, into ordered, disjoint periods. It overwrites all.
 func united(all []period) []period {
 	slices.SortFunc(all, func(a, b period) int { return cmp.Compare(a.from, b.from) })
 	apart := all[:0]

@@ -24,8 +24,8 @@ const FenceName = "fence"
 //     Of the others those count whose release succeeded: they had held until then, while somebody who was paused or cut off held for a
 //     time that nobody knows. Between several hosts a write is stale when others held all permits in its transaction, which is its place.
 //
-// Writes that ended otherwise, or that have no token, are no evidence. Evidence is the number of writes accepted and rejected; the witness
-// is the write, or the grant, that proves the first stale write, and that write; Count is the number of stale writes that were accepted.
+// Writes that ended otherwise, or that have no token, are no evidence. Evidence is the number of writes accepted and rejected; the witness is the
+// write, or the grant, that proves the first stale write, and that write; Count is the number of stale writes that were accepted.
 func Fence(permits int) Check {
 	judge := func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
 		compare := byPlace
@@ -80,8 +80,8 @@ func Fence(permits int) Check {
 	}}
 }
 
-// barredBetween judges the writes of holders of several permits by the order of transactions: what was held then had been granted in a state before
-// it, and its znode was removed after it.
+// barredBetween judges the writes of holders of several permits by the order of transactions: a permit was held then if it had been granted in an
+// earlier state and its znode was removed later.
 func barredBetween(hosts []Host, room *spill.Room, permits int) (v Verdict) {
 	holds, _, exact := exclusion{of: []pairs{locked, shared}}.known(hosts, room)
 	defer holds.Close()
@@ -125,7 +125,7 @@ func byPlace(a, b *metrics.Sample) int {
 	return cmp.Or(cmp.Compare(a.Value, b.Value), cmp.Compare(a.Object, b.Object), cmp.Compare(a.Token, b.Token))
 }
 
-// wrote counts a stale write and keeps the first by its End, with what proves it.
+// wrote counts a stale write and keeps the earliest by End, with what proves it.
 func (v *Verdict) wrote(proof, write metrics.Sample) {
 	if v.Count++; v.Count > 1 {
 		if first := v.Witness[1]; cmp.Or(cmp.Compare(write.End, first.End), cmp.Compare(write.Object, first.Object)) >= 0 {
@@ -135,7 +135,7 @@ func (v *Verdict) wrote(proof, write metrics.Sample) {
 	v.Witness = []metrics.Sample{proof, write}
 }
 
-// stale says what the witness shows.
+// stale describes the witness.
 func (v *Verdict) stale() {
 	proof, w := v.Witness[0], v.Witness[1]
 	if proof.Op == metrics.Write {
@@ -147,7 +147,7 @@ func (v *Verdict) stale() {
 		w.Object, w.Session, w.Start, w.End, proof.Session)
 }
 
-// behind finds the writes that one with a larger token is before; they come in the order of byPlace.
+// behind finds the writes that come after one with a larger token; writes come in the order of byPlace.
 func (v *Verdict) behind(writes iter.Seq[metrics.Sample]) {
 	largest := map[uint32]metrics.Sample{} // of each object so far
 	for w := range writes {
@@ -159,16 +159,15 @@ func (v *Verdict) behind(writes iter.Seq[metrics.Sample]) {
 	}
 }
 
-// barred finds the writes during all of which so many others held the object. Writes and holds are in the order of their beginnings. O(n log n) while
-// few hold at once.
+// barred finds the writes during all of which that many others held the object. Writes and holds are in the order of their starts. O(n log n) while few hold simultaneously.
 func (v *Verdict) barred(writes, held iter.Seq[span], permits int) {
-	here := map[uint32][]span{} // of each object, those that are not over when the write begins
+	here := map[uint32][]span{} // of each object, those that have not ended when the write begins
 	next, stop := iter.Pull(held)
 	defer stop()
 	hold, more := next()
 	for w := range writes {
 		for ; more && hold.from <= w.from; hold, more = next() {
-			if some := here[hold.object]; len(some) > 2*permits { // of an object that is seldom written to
+			if some := here[hold.object]; len(some) > 2*permits { // of an object that is rarely written to
 				here[hold.object] = slices.DeleteFunc(some, func(s span) bool { return s.to < hold.from })
 			}
 			here[hold.object] = append(here[hold.object], hold)

@@ -10,13 +10,13 @@ import (
 	"github.com/zkbench/zkbench/metrics"
 )
 
-// attempt is an acquisition that took a place in the queue, and was granted, or was seen to wait for so long (Wait).
+// attempt is an acquisition that took a place in the queue and was granted, or was seen waiting until some time (Wait).
 type attempt struct {
-	enqueued metrics.Sample // zero Op: the recipe has no queue, and asking is all there is
+	enqueued metrics.Sample // zero Op: the recipe has no queue, and the request itself is the arrival
 	granted  metrics.Sample
 }
 
-// placed is the time at which the attempt surely has its place.
+// placed is the time at which the attempt certainly has its place.
 func (a *attempt) placed() time.Duration {
 	if a.enqueued.Op == metrics.Enqueue {
 		return a.enqueued.End
@@ -55,7 +55,7 @@ func attemptsOf(op metrics.Op, history iter.Seq[metrics.Sample], room *spill.Roo
 		switch {
 		case s.Op == metrics.Enqueue && s.Outcome == metrics.OK:
 			queue := places[at]
-			for len(queue) > 0 && queue[len(queue)-1].Start <= s.Start { // whatever it is within, so is the new one
+			for len(queue) > 0 && queue[len(queue)-1].Start <= s.Start { // whatever that one is within, so is the new one
 				queue = queue[:len(queue)-1]
 			}
 			places[at] = append(queue, s)
@@ -79,7 +79,7 @@ func attemptsOf(op metrics.Op, history iter.Seq[metrics.Sample], room *spill.Roo
 	return all
 }
 
-// rank orders what ends at one instant: a place first.
+// rank orders samples that end at one instant: a place first.
 func rank(o metrics.Op) int {
 	if o == metrics.Enqueue {
 		return 0
@@ -158,7 +158,7 @@ func placesKept(op metrics.Op, hosts []Host, room *spill.Room) (v Verdict) {
 			o.first, o.at = o.next, a.granted.Zxid
 		}
 		if before := o.first; before.enqueued.Token > 0 && before.enqueued.Token < a.enqueued.Token {
-			v.Count++ // the last one that is found is the first
+			v.Count++ // the last one found is the first by time
 			v.Witness = []metrics.Sample{before.enqueued, a.enqueued, a.granted, before.granted}
 		}
 		if o.next.enqueued.Token == 0 || a.enqueued.Token < o.next.enqueued.Token {
@@ -184,8 +184,8 @@ func placesKept(op metrics.Op, hosts []Host, room *spill.Room) (v Verdict) {
 	return v
 }
 
-// overtaken counts the attempts that were granted before one that had its place when they came, and returns the first of them. It goes
-// backwards: the earliest place of all that ended later is enough then.
+// overtaken counts the attempts that were granted before one that had its place when they arrived, and returns the first of them. It goes backwards:
+// then the earliest place of all that ended later is sufficient.
 func (v *Verdict) overtaken(attempts *spill.List[attempt]) (first attempt) {
 	type object struct {
 		any, later, now time.Duration // the earliest place: of all, of those that ended later, of those and those that ended at the same instant
@@ -227,7 +227,7 @@ func (v *Verdict) overtaken(attempts *spill.List[attempt]) (first attempt) {
 	return first
 }
 
-// overtakenBy is the attempt that was granted last, of those that had their place when another came.
+// overtakenBy returns the attempt that was granted last, of those that had their place when another arrived.
 func overtakenBy(attempts *spill.List[attempt], by attempt) (last attempt) {
 	for a := range attempts.All() {
 		if a.enqueued.Op != metrics.Enqueue || a.granted.Object != by.granted.Object || a.placed() >= by.came() {

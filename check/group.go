@@ -28,8 +28,8 @@ func MembersOf(see metrics.Sample, members []int64) []metrics.Sample {
 	return all
 }
 
-// membership is the pairs of a group: a session is a member from the End of a Join to the Start of its Leave, which has the outcome Lost
-// where it crashed or learnt that it could no longer rely on its membership. The Value of a Join is the number of the member.
+// membership is the pairs of a group: a session is a member from the End of a Join to the Start of its Leave, which has the outcome Lost if it
+// crashed or learnt that it could no longer rely on its membership. The Value of a Join is the number of the member.
 var membership = pairs{begins: joining, ends: func(o metrics.Op) bool { return o == metrics.Leave }}
 
 func joining(o metrics.Op) bool { return o == metrics.Join }
@@ -42,15 +42,15 @@ type sighting struct {
 
 // watched is what was done to a group or a setting, and what was seen of it.
 type watched struct {
-	sees      []sighting               // however they ended, by session, then by end
+	sees      []sighting               // with any outcome, by session, then by end
 	sightings []sighting               // that ended OK, by token
 	changes   []metrics.Sample         // Joins and Changes that ended OK, by token
 	stays     map[int64][]span         // of each member, by token
-	doubts    map[int64]metrics.Sample // of each member the first Join that failed: since then it may be one
+	doubts    map[int64]metrics.Sample // of each member the first Join that failed: from then on it may be a member
 	unions    map[int64]bool           // all members, of stays and of sightings
 }
 
-// watchedIn is the groups or settings of a history in the order of their objects. The conditions, unless they are nil, see the history too.
+// watchedIn returns the groups or settings of a history in the order of their objects. The conditions, unless nil, see the history too.
 func watchedIn(history iter.Seq[metrics.Sample], room *spill.Room, c *conditions) (all []*watched) {
 	index := map[uint32]*watched{}
 	of := func(object uint32) *watched {
@@ -121,7 +121,7 @@ func watchedIn(history iter.Seq[metrics.Sample], room *spill.Room, c *conditions
 	return all
 }
 
-// stay is the last one of a member that had begun by a token; nil for none.
+// stay returns the last membership of a member that had begun by a token; nil if there is none.
 func (w *watched) stay(member, token int64) *span {
 	of := w.stays[member]
 	n, _ := slices.BinarySearchFunc(of, token, func(s span, token int64) int {

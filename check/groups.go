@@ -7,8 +7,8 @@ import (
 	"github.com/zkbench/zkbench/metrics"
 )
 
-// groups yields the samples of a history that belong together, a group after the other, each for as long as it is looked at. takes says
-// which samples count; compare orders them, those of a group beside each other.
+// groups yields the samples of a history that belong together, one group after the other, each valid only until the next. takes says which samples
+// count; compare orders them so that those of a group are adjacent.
 func groups(history iter.Seq[metrics.Sample], room *spill.Room, takes func(s *metrics.Sample) bool, compare func(a, b *metrics.Sample) int,
 	together func(a, b *metrics.Sample) bool) iter.Seq[[]metrics.Sample] {
 	return func(yield func([]metrics.Sample) bool) {
@@ -30,7 +30,7 @@ func groups(history iter.Seq[metrics.Sample], room *spill.Room, takes func(s *me
 	}
 }
 
-// sorted is the samples of a history that count, in an order. The caller closes it.
+// sorted is the samples of a history that count, in order. The caller closes it.
 func sorted(history iter.Seq[metrics.Sample], room *spill.Room, takes func(s *metrics.Sample) bool, compare func(a, b *metrics.Sample) int) *spill.List[metrics.Sample] {
 	all := spill.New(room, compare)
 	for s := range history {

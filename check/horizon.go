@@ -11,9 +11,9 @@ import (
 	"github.com/zkbench/zkbench/metrics"
 )
 
-// horizon is what one process knew of the order of all transactions, and when by its own clock: which it had seen, and which of its own were still
-// to come. Two horizons are compared by transactions alone: what one process sent at or after an instant, and another had seen by an instant of
-// its own, puts the first instant before the second, whatever their clocks say.
+// horizon is what one process knew about the order of all transactions, and when by its own clock: which it had seen, and which of its own were still
+// to come. Two horizons are compared by transactions alone: if one process sent something at or after an instant, and another had seen it by an
+// instant of its own, the first instant precedes the second, whatever their clocks say.
 type horizon struct {
 	seen *stairs // the highest transaction seen so far, rising
 	sent *stairs // backward in time, which is negative: the lowest transaction sent from then on, falling
@@ -73,8 +73,7 @@ func (h *horizon) by(at time.Duration) int64 {
 	return zxid
 }
 
-// after is the lowest transaction that the process sent at or after an instant: whatever is not below it had not been committed then. MaxInt64 if there
-// is none.
+// after is the lowest transaction that the process sent at or after an instant: anything not below it had not been committed then. MaxInt64 if there is none.
 func (h *horizon) after(at time.Duration) int64 {
 	if zxid, ok := h.sent.at(-at); ok {
 		return zxid
@@ -82,16 +81,16 @@ func (h *horizon) after(at time.Duration) int64 {
 	return math.MaxInt64
 }
 
-// stairs are the moments, rising in time, at which a transaction went further than all before it. What does not fit into memory is on disk, and of each
-// page the memory has the first moment. It is for one goroutine.
+// stairs are the moments, rising in time, at which a transaction went further than all before it. What does not fit into memory is on disk, with the
+// first moment of each page in memory. It is for one goroutine.
 type stairs struct {
 	list  *spill.List[moment]
 	first []moment // of each page
-	page  []moment // that was read last
+	page  []moment // the last one read
 	nth   int      // its number
 }
 
-// climb keeps those of moments, rising in time, that go further than the last kept.
+// climb keeps those of moments, rising in time, that go further than the last one kept.
 func climb(moments iter.Seq[moment], room *spill.Room, further func(zxid, last int64) bool) *stairs {
 	s := &stairs{list: spill.New[moment](room, nil), nth: -1}
 	var last moment
@@ -108,7 +107,7 @@ func climb(moments iter.Seq[moment], room *spill.Room, further func(zxid, last i
 	return s
 }
 
-// at is the transaction of the last moment that is not after an instant; false: there is none.
+// at returns the transaction of the last moment that is not after an instant; false: there is none.
 func (s *stairs) at(instant time.Duration) (zxid int64, some bool) {
 	after := func(m moment, at time.Duration) int { // never equal: of moments at one instant the last counts
 		if m.at <= at {
@@ -127,7 +126,7 @@ func (s *stairs) at(instant time.Duration) (zxid int64, some bool) {
 		s.nth, s.page = i-1, s.page[:cap(s.page)]
 		s.page = s.page[:s.list.Read(s.nth*pageLength, s.page)]
 	}
-	if i, _ = slices.BinarySearchFunc(s.page, instant, after); i == 0 { // it could not be read, which the room tells
+	if i, _ = slices.BinarySearchFunc(s.page, instant, after); i == 0 { // it could not be read, which the room reports
 		return 0, false
 	}
 	return s.page[i-1].zxid, true
@@ -140,13 +139,13 @@ type Skew struct {
 	Known     bool // in both directions
 }
 
-// Middle is the best guess, and Error how far it may be off.
+// Middle is the best estimate, and Error its possible error.
 func (s Skew) Middle() time.Duration { return s.Low + (s.High-s.Low)/2 }
 
 // Error is half the distance between the bounds. Clocks that drift apart may turn them around.
 func (s Skew) Error() time.Duration { return (s.High-s.Low).Abs()/2 + 1 }
 
-// Meet is a place at which all hosts wait for each other, by the clock of one of them: each of them came before any of them went on.
+// Meet is a point at which all hosts wait for each other, by the clock of one of them: each of them came before any of them continued.
 type Meet struct{ Came, Went time.Duration }
 
 // Skews are those of the processes, the first of which has none.

@@ -46,7 +46,7 @@ func LinearizableRegister(limit time.Duration) Check {
 	return linearizable(limit, model.ToModel(), registerHistory)
 }
 
-// held is what a queue holds, the oldest first, and the token of the last put. It is never changed.
+// held is the content of a queue, the oldest first, and the token of the last put. It is never changed.
 type held struct {
 	items []int64
 	last  int64
@@ -58,7 +58,7 @@ type entry struct {
 	left []int64 // of the look at what is left
 }
 
-// queue is what a queue may hold after the entry.
+// queue returns what a queue may contain after the entry.
 func (e entry) queue(q held) []any {
 	var after []any
 	switch {
@@ -75,7 +75,7 @@ func (e entry) queue(q held) []any {
 	return after
 }
 
-// register is what a register may hold after the entry.
+// register returns what a register may contain after the entry.
 func (e entry) register(held int64) []any {
 	var after []any
 	switch {
@@ -125,7 +125,7 @@ func linearizable(limit time.Duration, model porcupine.Model, of func(iter.Seq[m
 	}}
 }
 
-// operations are the entries for the checker. What is in doubt may happen at any time after its start.
+// operations returns the entries for the checker. What is in doubt may happen at any time after its start.
 func operations(entries []entry) []porcupine.Operation {
 	slices.SortFunc(entries, func(a, b entry) int { return inTime(a.Sample, b.Sample) })
 	ops := make([]porcupine.Operation, len(entries))
@@ -138,7 +138,7 @@ func operations(entries []entry) []porcupine.Operation {
 	return ops
 }
 
-// misfitOf is the operation that the longest order found leaves out first; of several as long the one that gets on furthest.
+// misfitOf returns the operation that the longest order found leaves out first; of several orders of that length, the one that gets furthest.
 func misfitOf(model porcupine.Model, ops []porcupine.Operation, limit time.Duration) metrics.Sample {
 	_, info := porcupine.CheckOperationsVerbose(model, ops, limit)
 	var longest int
@@ -159,7 +159,7 @@ func misfitOf(model porcupine.Model, ops []porcupine.Operation, limit time.Durat
 	return slices.MaxFunc(misfits, inTime)
 }
 
-// firstBut is the first operation by its end that an order leaves out.
+// firstBut returns the first operation by its end that an order leaves out.
 func firstBut(order, ops []porcupine.Operation) metrics.Sample {
 	fits := map[any]bool{}
 	for _, op := range order {
@@ -171,8 +171,8 @@ func firstBut(order, ops []porcupine.Operation) metrics.Sample {
 	}).Input.(entry).Sample
 }
 
-// queueHistory is the entries of each queue. Of a take that succeeded it is the request that removed the item, where that is known, which
-// is shorter than the take: the fewer operations overlap, the sooner there is an answer.
+// queueHistory returns the entries of each queue. For a take that succeeded it uses the request that removed the item, if known, which is shorter
+// than the take: the fewer operations overlap, the sooner there is an answer.
 func queueHistory(history iter.Seq[metrics.Sample]) map[uint32][]entry {
 	entries, left, looked, removed := map[uint32][]entry{}, map[uint32][]metrics.Sample{}, map[uint32]metrics.Sample{}, map[turn]bool{}
 	var takes []metrics.Sample
@@ -207,7 +207,7 @@ func queueHistory(history iter.Seq[metrics.Sample]) map[uint32][]entry {
 			e.left = append(e.left, r.Value)
 		}
 		if len(entries[object]) > 0 {
-			e.Start, e.End = math.MaxInt64-1, math.MaxInt64-1 // after all but what never ended
+			e.Start, e.End = math.MaxInt64-1, math.MaxInt64-1 // after everything but what never ended
 			entries[object] = append(entries[object], e)
 		}
 	}

@@ -76,9 +76,9 @@ func asking(o metrics.Op) bool { return o == metrics.Acquire }
 type contenders struct {
 	asks  func(metrics.Op) bool
 	holds []pairs
-	// busy turns the holds into the times at which nobody can be granted anything. nil: what a single hold takes.
+	// busy converts the holds to the times at which nobody can be granted anything; nil: what a single hold excludes.
 	busy func(held iter.Seq[span], room *spill.Room) *spill.List[span]
-	// times is how many wake-ups it may take from an object's being free to the next grant; 0: one.
+	// times is how many wake-ups it may take from when an object becomes free to the next grant; 0: one.
 	times int
 	// whole says that no session is cut off before its wait has ended, so that one in vain shows however soon the others are done.
 	whole bool
@@ -133,7 +133,7 @@ func (who contenders) stalls(patient time.Duration) func(iter.Seq[metrics.Sample
 	}
 }
 
-// lasting is holds that last until the servers have answered their release; last becomes the end of the last one.
+// lasting yields holds that last until the servers have answered their release; last becomes the end of the last one.
 func lasting(held iter.Seq[span], last *time.Duration) iter.Seq[span] {
 	return func(yield func(span) bool) {
 		for s := range held {
@@ -150,8 +150,7 @@ func lasting(held iter.Seq[span], last *time.Duration) iter.Seq[span] {
 	}
 }
 
-// contention is the attempts, by whatever outcome, in the order of their starts, and the holds that the pairs find. The conditions, unless they are
-// nil, see the history too.
+// contention returns the attempts, with any outcome, in the order of their starts, and the holds that the pairs find. The conditions, unless nil, see the history too.
 func contention(history iter.Seq[metrics.Sample], room *spill.Room, c *conditions, asks func(metrics.Op) bool,
 	of ...pairs) (asked *spill.List[metrics.Sample], held holds) {
 	asked = spill.New(room, byStart)
@@ -179,7 +178,7 @@ func byStart(a, b *metrics.Sample) int {
 	return cmp.Or(cmp.Compare(a.Object, b.Object), cmp.Compare(a.End, b.End))
 }
 
-// waited reports whether an attempt that ended so was connected and waiting to its end.
+// waited reports whether an attempt with this outcome was connected and waiting to its end.
 func waited(o metrics.Outcome) bool {
 	return o == metrics.OK || o == metrics.Timeout || o == metrics.Unfinished
 }

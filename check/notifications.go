@@ -11,17 +11,17 @@ import (
 	"github.com/zkbench/zkbench/metrics"
 )
 
-// Account is what became of the events that watchers had coming: one for each change that was made while a watch was armed, from the state that
-// it was armed in on. Due is the sum of Delivered to Undecided.
+// Account is what became of the events that watchers were owed: one for each change made while a watch was armed, starting from the state in which it
+// was armed. Due is the sum of Delivered to Undecided.
 type Account struct {
 	Watchers, Changes int
 	Due               int
 	Delivered         int // the event came
 	Coalesced         int // the change came between an event and the read that armed the watch again, which saw it
-	Missed            int // the change came while the watcher had no connection: the servers do not tell it then, or tell the first of several
+	Missed            int // the change came while the watcher had no connection: the servers do not report it then, or report the first of several
 	Lost              int // the event did not come
 	Undecided         int // it had not come when the cell ended, and was not late yet
-	Duplicated        int // events on top, of nothing that was due
+	Duplicated        int // additional events, for nothing that was due
 }
 
 // Notifications holds when each watcher was told of each change once. The changes (Change) are in the order of their Token; a watch that was armed
@@ -47,7 +47,7 @@ func AccountOf(history iter.Seq[metrics.Sample], once bool, bound time.Duration)
 	return follow(history, nil, once, bound).Account
 }
 
-// ledger is the account while it is made.
+// ledger is the account while it is being made.
 type ledger struct {
 	Account
 	once    bool
@@ -103,27 +103,27 @@ func (l *ledger) after(zxid int64) int {
 	return i
 }
 
-// watcher is one session's waits while they are followed.
+// watcher is one session's waits while they are being followed.
 type watcher struct {
 	*ledger
 	next    int  // the first change that is not accounted for
 	blind   bool // the state in which it was armed is not known
 	lost    bool // the watch, or its connection, since it was armed
-	drained int  // events of a persistent watch after a gap whose changes the next reading tells
-	excused int  // changes in doubt that an event has been put down to
+	drained int  // events of a persistent watch after a gap whose changes the next read shows
+	excused int  // doubtful changes that an event has been attributed to
 	given   []givenUp
 }
 
-// givenUp is a change whose event has not come, and is not waited for any more: it may still come.
+// givenUp is a change whose event has not come, and is no longer waited for: it may still come.
 type givenUp struct {
 	change int
 	wait   metrics.Sample
 }
 
-// wait takes the next wait of the session.
+// wait processes the next wait of the session.
 func (w *watcher) wait(s metrics.Sample, i int, all []metrics.Sample) {
 	switch {
-	case s.Token == 0: // the engine cannot tell what it was due: nothing is
+	case s.Token == 0: // the engine cannot tell what was due: nothing is
 		w.blind = true
 		return
 	case i == 0, w.blind:
@@ -225,10 +225,10 @@ func (w *watcher) overdue(s metrics.Sample) bool {
 	return w.c.overdue(max(w.changes[w.next].End, s.Start), s.End, w.bound, 2+w.Watchers/wakesEach, func(session uint32) bool { return session == s.Session })
 }
 
-// wakesEach is how many watchers of one znode may take the time of a wake-up, for they are told one after the other.
+// wakesEach is how many watchers of one znode may take the time of one wake-up, because they are notified one after the other.
 const wakesEach = 500
 
-// lose accounts for the next change as one whose event was lost.
+// lose counts the event of the next change as lost.
 func (w *watcher) lose(s metrics.Sample) { w.loseAt(w.next, s) }
 
 func (w *watcher) loseAt(change int, s metrics.Sample) {
@@ -238,7 +238,7 @@ func (w *watcher) loseAt(change int, s metrics.Sample) {
 		c.Token, c.End, s.End), c, s)
 }
 
-// duplicated accounts for events on top: as many as were given up are late instead.
+// duplicated accounts for additional events: as many as were given up are merely late.
 func (w *watcher) duplicated(s metrics.Sample, n int) {
 	for ; n > 0 && len(w.given) > 0; n-- {
 		w.given = w.given[1:]

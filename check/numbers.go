@@ -54,7 +54,7 @@ func NumberOrder() Check {
 		ends := sorted(history, room, drawn, func(a, b *metrics.Sample) int { return inTime(*a, *b) })
 		defer ends.Close()
 		v := Verdict{Answer: Holds, Evidence: begins.Len()}
-		highest := map[uint32]metrics.Sample{} // of each object, of those that have ended
+		highest := map[uint32]metrics.Sample{} // of each object, among those that have ended
 		next, stop := iter.Pull(ends.All())
 		defer stop()
 		end, more := next()

@@ -17,8 +17,7 @@ func TokenOrder() Check {
 	return tokenOrder("token-order", locked.begins, func(_, _ metrics.Sample) bool { return false })
 }
 
-// tokenOrder judges the tokens of the operations that begin something; kept says whether one that follows may have the token that the
-// largest before it had.
+// tokenOrder judges the tokens of the operations that begin something; kept says whether a later one may have the same token as the largest before it.
 func tokenOrder(name string, begins func(metrics.Op) bool, kept func(largest, next metrics.Sample) bool) Check {
 	ordered := func(grants *spill.List[metrics.Sample]) Verdict {
 		type object struct {
@@ -63,7 +62,7 @@ func tokenOrder(name string, begins func(metrics.Op) bool, kept func(largest, ne
 	return granting(name, begins, ordered)
 }
 
-// tokens is the grants that have a token, in their order: that of their End, and at one instant of their tokens.
+// tokens returns the grants that have a token, in the order of their End, and at one instant of their tokens.
 func tokens(history iter.Seq[metrics.Sample], room *spill.Room, begins func(metrics.Op) bool) *spill.List[metrics.Sample] {
 	grants := spill.New(room, func(a, b *metrics.Sample) int {
 		if c := cmp.Compare(a.End, b.End); c != 0 {
@@ -79,8 +78,8 @@ func tokens(history iter.Seq[metrics.Sample], room *spill.Room, begins func(metr
 	return grants
 }
 
-// granting is a check of the order in which something was granted. Of several hosts the grants come in the order of the states that they were
-// given in: a session that was granted earlier and gave up had done both when the next one was granted.
+// granting is a check of the order in which something was granted. For several hosts the grants come in the order of the states in which they were
+// given: a session that was granted earlier and gave up had done both when the next one was granted.
 func granting(name string, begins func(metrics.Op) bool, ordered func(*spill.List[metrics.Sample]) Verdict) Check {
 	judge := func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
 		grants := tokens(history, room, begins)
@@ -101,7 +100,7 @@ func granting(name string, begins func(metrics.Op) bool, ordered func(*spill.Lis
 	}}
 }
 
-// between puts what each host by itself shows and what all show together into one verdict, which rests on the latter.
+// between combines what each host by itself shows with what all show together into one verdict, which rests on the latter.
 func between(own, all Verdict) Verdict {
 	if all.Answer == Violated {
 		all.Detail = "by the order of transactions, " + all.Detail

@@ -8,18 +8,18 @@ import (
 	"github.com/zkbench/zkbench/metrics"
 )
 
-// Ownerless is the time without an owner while somebody waits, what a recipe, its hand-off and its failures cost the service that it
-// guards: figures, not a verdict, because every hand-off takes time. Shares are of the length of the interval, 0 to 1.
+// Ownerless is the time without an owner while somebody waits: what a recipe, its hand-off and its failures cost the service that it guards. These
+// are figures, not a verdict, because every hand-off takes time. Shares are of the length of the interval, 0 to 1.
 type Ownerless struct {
 	Objects int     // that somebody waited for in the interval
 	Share   float64 // the mean over these objects
-	Worst   float64 // of the object that had the most
+	Worst   float64 // of the object with the most
 }
 
-// Ownership is these figures, and where in the interval that time lies.
+// Ownership is these figures, and where in the interval that time is.
 type Ownership struct {
 	Ownerless
-	Longest   Gap // without an owner; empty where there is none
+	Longest   Gap // without an owner; empty if there is none
 	Vacancies []Vacancy
 }
 
@@ -28,7 +28,7 @@ type Vacancy struct {
 	Until   time.Duration // the end of the step
 	Free    time.Duration // without an owner within the step, of all objects together
 	Gaps    int           // that began in the step
-	Longest time.Duration // of these, however long they lasted
+	Longest time.Duration // of these, whatever their total duration
 }
 
 // OwnerlessOf computes the figures for an interval of offsets. Somebody waits as in Liveness, readers and writers alike; an
@@ -39,7 +39,7 @@ func OwnerlessOf(history iter.Seq[metrics.Sample], room *spill.Room, permits int
 	return OwnershipOf(history, room, permits, from, to, 0).Ownerless
 }
 
-// OwnershipOf is OwnerlessOf, the longest time without an owner, and the vacancies of so many steps.
+// OwnershipOf is OwnerlessOf plus the longest time without an owner, and the vacancies in this many steps.
 func OwnershipOf(history iter.Seq[metrics.Sample], room *spill.Room, permits int, from, to time.Duration, steps int) (o Ownership) {
 	if to <= from {
 		return o
@@ -114,7 +114,7 @@ func (c *contest) close() {
 	}
 }
 
-// waits are the waits of an interval, in the order of earlierSpan.
+// waits yields the waits of an interval, in the order of earlierSpan.
 func (c *contest) waits(from, to time.Duration) iter.Seq[span] {
 	return func(yield func(span) bool) {
 		for s := range c.asked.All() {
@@ -128,7 +128,7 @@ func (c *contest) waits(from, to time.Duration) iter.Seq[span] {
 	}
 }
 
-// gaps are the times of an interval in which somebody waits for what nobody has.
+// gaps yields the times of an interval in which somebody waits for an object without an owner.
 func (c *contest) gaps(from, to time.Duration) iter.Seq[stall] {
 	busy := c.held.all()
 	if c.full != nil {

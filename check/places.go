@@ -11,7 +11,7 @@ import (
 	"github.com/zkbench/zkbench/metrics"
 )
 
-// Place is the responses of grants that had about as many before them: From to To others held the object or waited for it when they asked.
+// Place is the responses of grants that had about the same number before them: From to To others held the object or waited for it when they asked.
 type Place struct {
 	From, To  int
 	Responses *metrics.Histogram
@@ -24,7 +24,7 @@ type visit struct {
 	counts                bool // granted, and wanted by the caller
 }
 
-// The classes of places: one each up to 15, then four to each doubling.
+// The classes of places: one each up to 15, then four for each doubling.
 func class(n int) int {
 	if n < 16 {
 		return n
@@ -42,8 +42,9 @@ func least(class int) int {
 	return (4 + quarter) << (doubling + 2)
 }
 
-// PlacesOf groups the grants that within wants by how many were before them, one by one up to 15 and then four groups to each doubling. Everybody who asked is before, readers and
-// writers alike, until it gives up or its release is issued. It keeps which sessions are at an object at a time. It is not a verdict.
+// PlacesOf groups the grants that within accepts by how many were before them, one by one up to 15 and then in four groups for each doubling. Every
+// session that asked, reader or writer, is before until it gives up or its release is issued. It keeps which sessions are at an object at a time. It
+// is not a verdict.
 func PlacesOf(history iter.Seq[metrics.Sample], room *spill.Room, within func(metrics.Sample) bool) []Place {
 	visits := spill.New(room, func(a, b *visit) int { return cmp.Or(cmp.Compare(a.asked, b.asked), cmp.Compare(a.object, b.object)) })
 	defer visits.Close()
@@ -55,7 +56,7 @@ func PlacesOf(history iter.Seq[metrics.Sample], room *spill.Room, within func(me
 			before, has := held[at]
 			switch {
 			case p.begins(s.Op):
-				if has { // nothing tells when it was given up
+				if has { // nothing shows when it was given up
 					before.left = before.response + before.asked
 					visits.Add(before)
 					delete(held, at)

@@ -34,7 +34,7 @@ func DelayLiveness(bound time.Duration, due func(value int64) time.Duration) Che
 	return Check{Name: "liveness", Judge: queueLiveness(bound, 0, due)}
 }
 
-// queueLiveness judges a history whose times of different sessions may be off by so much.
+// queueLiveness judges a history whose times of different sessions may be off by this much.
 func queueLiveness(bound, off time.Duration, due func(value int64) time.Duration) func(iter.Seq[metrics.Sample], *spill.Room) Verdict {
 	return func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
 		c := newConditions(room)
@@ -101,10 +101,10 @@ func queueLiveness(bound, off time.Duration, due func(value int64) time.Duration
 	}
 }
 
-// presence is the times at which each item was surely there, and due, for any consumer to take, in the order of earlierSpan.
+// presence returns the times at which each item was certainly there, and due, for any consumer to take, in the order of earlierSpan.
 func presence(history iter.Seq[metrics.Sample], room *spill.Room, due func(value int64) time.Duration) *spill.List[span] {
 	there := spill.New(room, earlierSpan)
-	doubts := map[uint32][]metrics.Sample{} // takes of nobody knows what
+	doubts := map[uint32][]metrics.Sample{} // takes of unknown items
 	for s := range history {
 		if s.Op == metrics.Take && s.Value == 0 && s.Outcome == metrics.InDoubt {
 			doubts[s.Object] = append(doubts[s.Object], s)
@@ -112,7 +112,7 @@ func presence(history iter.Seq[metrics.Sample], room *spill.Room, due func(value
 	}
 	takes := func(s *metrics.Sample) bool { return s.Value != 0 }
 	for item := range groups(history, room, takes, byItem, sameItem) {
-		var from, until []metrics.Sample // what made the item available, and who went for it
+		var from, until []metrics.Sample // what made the item available, and who tried to take it
 		removed := slices.ContainsFunc(item, func(s metrics.Sample) bool { return s.Op == metrics.Remove })
 		for _, s := range item {
 			back := s.Op == metrics.Release && (s.Outcome == metrics.OK || s.Outcome == metrics.Lost) || s.Op == metrics.Finish && s.Outcome == metrics.Lost
@@ -145,7 +145,7 @@ func presence(history iter.Seq[metrics.Sample], room *spill.Room, due func(value
 	return there
 }
 
-// empty adds the times at which no item was there for sure, of each queue that has consumers.
+// empty adds the times at which no item was there for certain, for each queue that has consumers.
 func empty(busy *spill.List[span], there iter.Seq[span], consumers map[uint32]map[uint32]bool) {
 	since := map[uint32]time.Duration{}
 	for object := range consumers {

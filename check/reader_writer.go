@@ -33,7 +33,7 @@ func ReaderWriter() Check {
 		}}.check()
 }
 
-// side is what the holder of a span of a read/write lock does.
+// side says what the holder of a span of a read/write lock does.
 func (s span) side() string {
 	if s.shared {
 		return "a reader"
@@ -88,7 +88,7 @@ type queued struct {
 	all, writers metrics.Sample
 }
 
-// next takes a grant. It is wrong if it should have come before over.
+// next processes a grant. It is wrong if it should have come before over.
 func (q *queued) next(g metrics.Sample) (over metrics.Sample, wrong bool) {
 	reads := shared.begins(g.Op)
 	switch {

@@ -11,7 +11,7 @@ import (
 	"github.com/zkbench/zkbench/metrics"
 )
 
-// removing is a check of the order in which items were removed. Of several hosts the removals come in the order of their transactions.
+// removing is a check of the order in which items were removed. For several hosts the removals come in the order of their transactions.
 func removing(name string, synced bool, judge func(iter.Seq[metrics.Sample], *spill.Room) Verdict) Check {
 	return Check{Name: name, Part: true, Judge: judge, Across: func(hosts []Host, room *spill.Room) Verdict {
 		v := judge(inTransactions(hosts, synced, room), room)
@@ -23,8 +23,9 @@ func removing(name string, synced bool, judge func(iter.Seq[metrics.Sample], *sp
 	}}
 }
 
-// inTransactions is the histories of several hosts on the clock of the transactions: each item is removed at the one that removed it, and what is left never
-// is. What was removed in a transaction that is not known is left out. With synced the list of a take shows what its host had seen when the take began.
+// inTransactions returns the histories of several hosts on the clock of the transactions: each item is removed in the transaction that removed it,
+// and what is left never is. What was removed in an unknown transaction is left out. With synced the list of a take shows what its host had seen when
+// the take began.
 func inTransactions(hosts []Host, synced bool, room *spill.Room) iter.Seq[metrics.Sample] {
 	return func(yield func(metrics.Sample) bool) {
 		for _, h := range hosts {
@@ -63,7 +64,7 @@ func inTransactions(hosts []Host, synced bool, room *spill.Room) iter.Seq[metric
 	}
 }
 
-// inHistory is samples as their hosts recorded them.
+// inHistory returns samples as their hosts recorded them.
 func inHistory(witness []metrics.Sample, hosts []Host) (all []metrics.Sample) {
 	for _, w := range witness {
 		for s := range Together(hosts) {
@@ -76,7 +77,7 @@ func inHistory(witness []metrics.Sample, hosts []Host) (all []metrics.Sample) {
 	return all
 }
 
-// outOfOrder says what an item that was removed too early and one before it show.
+// outOfOrder describes an item that was removed too early and one that should have preceded it.
 func outOfOrder(witness []metrics.Sample) string {
 	removed, better := witness[0], witness[1]
 	fate := fmt.Sprintf("session %d removed in transaction %#x", better.Session, better.Zxid)
@@ -87,8 +88,7 @@ func outOfOrder(witness []metrics.Sample) string {
 		removed.Object, removed.Token, removed.Zxid, better.Value, better.Token, fate)
 }
 
-// claimedAcross is Claims of several hosts: the tokens of claims are transactions, and clocks judge within each host. How often an item was put all hosts have to
-// tell.
+// claimedAcross is Claims for several hosts: the tokens of claims are transactions, and clocks judge within each host. Only all hosts together show how often an item was put.
 func claimedAcross(hosts []Host, room *spill.Room, judge func(iter.Seq[metrics.Sample], *spill.Room) Verdict) Verdict {
 	if i := slices.IndexFunc(hosts, func(h Host) bool { return h.Cut }); i >= 0 {
 		return Verdict{Detail: fmt.Sprintf("the history of %s is incomplete: how often its items were put is not known", hosts[i].Name)}

@@ -29,7 +29,7 @@ func PermitsLiveness(permits int, bound time.Duration) Check {
 	return liveness(bound, contenders{asks: asking, holds: []pairs{locked}, busy: busy, times: 2})
 }
 
-// taken is the times at which all permits are held, and the instants at which one is granted, which are signs of life, in the order of
+// taken returns the times at which all permits are held, and the instants at which one is granted, which are signs of life, in the order of
 // earlierSpan. The holds come in that order too.
 func taken(held iter.Seq[span], permits int, room *spill.Room) *spill.List[span] {
 	type object struct {
@@ -37,7 +37,7 @@ func taken(held iter.Seq[span], permits int, room *spill.Room) *spill.List[span]
 		full span
 	}
 	busy, objects, nth := spill.New(room, earlierSpan), map[uint32]*object{}, 0
-	end := func(o *object, by time.Duration) { // a permit that goes and comes at one instant is free in between: the session that gives it up came earlier
+	end := func(o *object, by time.Duration) { // a permit that is released and granted at one instant is free in between: the session that releases it came earlier
 		for len(o.spans.items) > 0 && o.spans.items[0].to <= by {
 			s := o.spans.pop()
 			if o.exclusive == permits {
@@ -69,9 +69,8 @@ func taken(held iter.Seq[span], permits int, room *spill.Room) *spill.List[span]
 	return busy
 }
 
-// Capacity holds when every permit that was asked for after the run (operation Drain) was there: none had been lost with a lease
-// that nobody gave back. An asking that did not come to an end, whose outcome is neither OK nor Failed, leaves the answer open.
-// Evidence is the number of permits asked for.
+// Capacity holds when every permit that was requested after the run (operation Drain) was there: none had been lost with a lease that nobody gave
+// back. A request that did not finish, whose outcome is neither OK nor Failed, leaves the answer open. Evidence is the number of permits requested.
 func Capacity() Check {
 	return examined("capacity", metrics.Drain, "%d of %d permits were missing after the run, first of object %d",
 		"%d of %d permits could not be checked", "no permit was checked after the run")

@@ -10,10 +10,10 @@ import (
 	"github.com/zkbench/zkbench/metrics"
 )
 
-// SessionsOwn holds when each session that was opened (Open) has an id that no other one has, and a password that no other one has where passwords are
-// known, and when the servers expired none (Keep, Lost) before its timeout had passed since a request of it was sent that they answered. That one
-// expires later is no violation: its client may have been too slow. Evidence is the number of sessions opened; the witness is the two sessions, or
-// the one that expired.
+// SessionsOwn holds when each session that was opened (Open) has an id that no other has and, where passwords are known, a password that no other
+// has, and when the servers expired none (Keep, Lost) before its timeout had passed since the sending of a request that they answered. A later expiry
+// is no violation: its client may have been too slow. Evidence is the number of sessions opened; the witness is the two sessions, or the one that
+// expired.
 func SessionsOwn() Check {
 	return Check{Name: "sessions-own", Judge: func(history iter.Seq[metrics.Sample], room *spill.Room) (v Verdict) {
 		opened := func(s *metrics.Sample) bool { return s.Op == metrics.Open && s.Outcome == metrics.OK }

@@ -28,7 +28,7 @@ type span struct {
 // ended reports whether an operation ended the span.
 func (s *span) ended() bool { return s.end.Op != metrics.OpNone }
 
-// meets reports whether the span and the time from an offset to another have more than an instant in common.
+// meets reports whether the span and the time from one offset to another have more than an instant in common.
 func (s span) meets(from, to time.Duration) bool { return s.from < to && s.to > from }
 
 // witness is the samples that show the spans, earliest first.
@@ -50,11 +50,11 @@ func witness(spans ...span) []metrics.Sample {
 type pairs struct {
 	begins, ends func(metrics.Op) bool
 	shared       bool // others that are shared may have it too
-	lasting      bool // it does not go with the session that began it
+	lasting      bool // it does not end with the session that began it
 }
 
-// locked is the pairs of an exclusive lock. An attempt that does not wait gives the same hold; a refused one is not OK. Of locks that are
-// acquired together one has the Acquire and the Release, and each other one a Hold and an Unhold.
+// locked is the pairs of an exclusive lock. An attempt that does not wait gives the same hold; a refused one is not OK. Of locks that are acquired
+// together one has the Acquire and the Release, and each of the others a Hold and an Unhold.
 var locked = pairs{
 	begins: func(o metrics.Op) bool { return o == metrics.Acquire || o == metrics.TryAcquire || o == metrics.Hold },
 	ends:   func(o metrics.Op) bool { return o == metrics.Release || o == metrics.Unhold },
@@ -68,7 +68,7 @@ type edge struct {
 	of   uint32 // pairs
 }
 
-// byInstant orders edges by time. Of one instant beginnings come first, and each kind in the order of transactions.
+// byInstant orders edges by time. At one instant starts come first, and each kind is in the order of transactions.
 func byInstant(a, b *edge) int {
 	if c := cmp.Compare(a.at, b.at); c != 0 {
 		return c
@@ -90,8 +90,7 @@ func byInstant(a, b *edge) int {
 // another ends proves nothing. A hold ends where its session was expired on purpose (operation Expire): the client of such a session
 // cannot know for a while, which is no fault of the recipe.
 //
-// It goes through the history backwards: what ends a hold is known then where the hold begins, and nothing has to be kept but the last end of
-// each session at an object.
+// It goes through the history backwards: what ends a hold is then known where the hold begins, and only the last end of each session at an object has to be kept.
 func spans(history iter.Seq[metrics.Sample], room *spill.Room, of ...pairs) holds {
 	edges := spill.New(room, byInstant)
 	defer edges.Close()
@@ -139,7 +138,7 @@ func spans(history iter.Seq[metrics.Sample], room *spill.Room, of ...pairs) hold
 // participant is a session at an object, as one of several pairs has it.
 type participant struct{ object, session, of uint32 } // no padding: it is hashed in one piece
 
-// ending is what ended a hold of a participant next, of what has been seen from the end of the history.
+// ending is what ended a hold of a participant next, among what has been seen from the end of the history.
 type ending struct {
 	now   []metrics.Sample // at one instant, the last in the order of transactions first
 	later metrics.Sample   // after it
@@ -152,7 +151,7 @@ func (e *ending) add(s metrics.Sample) {
 	e.now = append(e.now, s)
 }
 
-// of is the end of what a sample began.
+// of returns the end of what a sample began.
 func (e *ending) of(begin *metrics.Sample) metrics.Sample {
 	for i := len(e.now) - 1; i >= 0; i-- {
 		if !before(&e.now[i], begin) {
@@ -162,7 +161,7 @@ func (e *ending) of(begin *metrics.Sample) metrics.Sample {
 	return e.later
 }
 
-// before reports whether an end belongs to something that began earlier. What comes at one instant has its order from the transactions.
+// before reports whether an end belongs to something that began earlier. Samples at one instant are ordered by their transactions.
 func before(end, begin *metrics.Sample) bool {
 	if end.Start == begin.End && end.Zxid > 0 {
 		return end.Zxid <= begin.Zxid
@@ -177,15 +176,14 @@ type holds struct {
 	excused bool                        // there are spans that were ended by one
 }
 
-// all is the spans in the order of earlierSpan.
+// all yields the spans in the order of earlierSpan.
 func (h *holds) all() iter.Seq[span] { return h.list.Backward() }
 
 func (h *holds) len() int { return h.list.Len() }
 
 func (h *holds) close() { h.list.Close() }
 
-// earlierSpan orders spans by time; of two of an object that begin at once the shorter comes first, so that an empty one is taken as before the
-// other and not inside it.
+// earlierSpan orders spans by time; of two of an object that begin simultaneously the shorter comes first, so that an empty one counts as before the other and not inside it.
 func earlierSpan(a, b *span) int {
 	if c := cmp.Compare(a.from, b.from); c != 0 {
 		return c
@@ -200,7 +198,7 @@ func bySeat(a, b metrics.Sample) int {
 	return cmp.Or(cmp.Compare(a.Object, b.Object), cmp.Compare(a.Session, b.Session))
 }
 
-// inOrder yields what either of two lists of spans has, which are in the order of earlierSpan; first says which one it is of.
+// inOrder merges two lists of spans that are in the order of earlierSpan; the bool says whether a span is from the first.
 func inOrder(a, b iter.Seq[span]) iter.Seq2[span, bool] {
 	return func(yield func(s span, first bool) bool) {
 		next, stop := iter.Pull(b)

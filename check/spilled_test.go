@@ -28,7 +28,7 @@ func everyCheck() []Check {
 	return append(all, LeaveSafety())
 }
 
-// disorder is a history without any sense, of the operations of one family and of what befalls them.
+// disorder is a random history of the operations of one family and of faults.
 func disorder(r *rand.Rand, n int) []metrics.Sample {
 	families := [][]metrics.Op{
 		{metrics.Acquire, metrics.Acquire, metrics.Release, metrics.Release, metrics.Enqueue, metrics.Wait, metrics.Idle, metrics.TryAcquire, metrics.Write},

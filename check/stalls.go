@@ -19,7 +19,7 @@ type stall struct {
 // waits reports whether w was waiting in the stall.
 func (s stall) waits(w span) bool { return w.object == s.object && w.meets(s.from, s.to) }
 
-// waiter is the first who waited in the stall.
+// waiter returns the first who waited in the stall.
 func (s stall) waiter(waits iter.Seq[span]) span {
 	for w := range waits {
 		if s.waits(w) {
@@ -29,7 +29,7 @@ func (s stall) waiter(waits iter.Seq[span]) span {
 	return span{}
 }
 
-// earlier reports whether a stall began before another; of those that began at once it is the one of the first object.
+// earlier reports whether a stall began before another; of those that began simultaneously it is the one of the first object.
 func (s stall) earlier(than stall) bool {
 	return s.from < than.from || s.from == than.from && s.object < than.object
 }
@@ -47,7 +47,7 @@ type stalling struct {
 func (j stalling) judge(waits, busy, held iter.Seq[span]) (count int, first stall) {
 	long := map[uint32][]*suspect{}
 	for s := range gaps(waits, busy) {
-		if s.to-s.from > min(j.patient, j.c.limit(j.patient, j.times)) { // the others are not too long whatever the conditions were
+		if s.to-s.from > min(j.patient, j.c.limit(j.patient, j.times)) { // the others are not too long under any conditions
 			long[s.object] = append(long[s.object], &suspect{stall: s})
 		}
 	}
@@ -96,7 +96,7 @@ func (j stalling) judge(waits, busy, held iter.Seq[span]) (count int, first stal
 // suspect is a stall that may have taken too long.
 type suspect struct {
 	stall
-	hasty bool // somebody gave up in it so soon after he came that he may have gone before he could be told
+	hasty bool // somebody gave up in it so soon after arriving that it may have left before it could be told
 }
 
 // gaps subtracts busy times from waits: the times, none of them empty, in which somebody waits and the object is free. Both are in the
@@ -124,7 +124,7 @@ func gaps(waits, busy iter.Seq[span]) iter.Seq[stall] {
 	}
 }
 
-// freedom is what is known of one object, up to an instant.
+// freedom is what is known about one object, up to an instant.
 type freedom struct {
 	from   time.Duration  // since when it is free
 	before metrics.Sample // what freed it
@@ -133,8 +133,7 @@ type freedom struct {
 	since, until time.Duration
 }
 
-// next takes a wait, or a busy time, in the order of time. Before a busy time, and when nobody waits any more, there is a gap if the object
-// was free.
+// next processes a wait, or a busy time, in the order of time. Before a busy time, and when nobody waits any more, there is a gap if the object was free.
 func (f *freedom) next(s *span, waits bool) (g stall, some bool) {
 	if f.wanted && s.from > f.until {
 		g, some = f.gap(s.object, f.until)

@@ -9,7 +9,7 @@ import (
 	"github.com/zkbench/zkbench/metrics"
 )
 
-// leastOvertakes is by how many somebody may be overtaken however few contend.
+// leastOvertakes is how often a session may be overtaken however few contend.
 const leastOvertakes = 20
 
 // Starvation holds when nobody was forgotten, in a recipe that promises no order: a lottery may be lost, but only by a session that takes part in it.
@@ -24,7 +24,7 @@ func Starvation(patient time.Duration) Check {
 	return Check{Name: "starvation", Judge: starved(patient, 0), Across: patiently(patient, starved)}
 }
 
-// starved judges a history whose times of different sessions may be off by so much: a session came after another one only if it came that much later.
+// starved judges a history whose times of different sessions may be off by this much: a session came after another one only if it came that much later.
 func starved(patient, off time.Duration) func(iter.Seq[metrics.Sample], *spill.Room) Verdict {
 	return func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
 		c := newConditions(room)
@@ -64,8 +64,8 @@ func starved(patient, off time.Duration) func(iter.Seq[metrics.Sample], *spill.R
 	}
 }
 
-// forgotten judges the attempts that were not granted: each by its Idle, beside the grants of its object, of which it takes as many as the rivals,
-// leastOvertakes at least, to convict. What it keeps in memory are the attempts that were told nothing for too long.
+// forgotten judges the attempts that were not granted: each by its Idle, together with the grants of its object, of which as many as there are
+// rivals, but at least leastOvertakes, prove a violation. It keeps in memory the attempts that were told nothing for too long.
 func forgotten(attempts iter.Seq[attempt], history iter.Seq[metrics.Sample], grants func(*metrics.Sample) bool, rivals func(object uint32) int,
 	c *conditions, patient, off time.Duration) (v Verdict) {
 	type wait struct {

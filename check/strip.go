@@ -9,13 +9,13 @@ import (
 	"github.com/zkbench/zkbench/metrics"
 )
 
-// Gap is a time of an object.
+// Gap is an interval of time of an object.
 type Gap struct {
 	Object   uint32
 	From, To time.Duration
 }
 
-// Tenure is a time in which a session held an object, or waited for it.
+// Tenure is an interval in which a session held an object, or waited for it.
 type Tenure struct {
 	Session  uint32
 	From, To time.Duration
@@ -24,11 +24,11 @@ type Tenure struct {
 
 // Strip is what happened to one object for a while: who held it, who of these waited for it, and when nobody held it though somebody waited.
 type Strip struct {
-	Gap          // that it is around
+	Gap          // that it surrounds
 	Begin, End   time.Duration
 	Holds, Waits []Tenure // in the order of their starts
 	Idle         []Gap
-	Others       int // sessions that waited in this time and held at none of it
+	Others       int // sessions that waited in this time and never held in it
 }
 
 const (
@@ -37,8 +37,8 @@ const (
 	stripWaits  = 100 // of the sessions that held
 )
 
-// StripOf is what happened around a gap: up to twelve holds before its end and twelve after it. What was not given up ends with the strip, and
-// where nothing ends it at until. Somebody waits, and an object is free, as OwnerlessOf has it.
+// StripOf returns what happened around a gap: up to twelve holds before its end and twelve after it. What was not released ends with the strip or, if
+// nothing ends that, at until. Somebody waits, and an object is free, as defined by OwnerlessOf.
 func StripOf(history iter.Seq[metrics.Sample], room *spill.Room, permits int, around Gap, until time.Duration) Strip {
 	c := contestOf(func(yield func(metrics.Sample) bool) {
 		for s := range history {
@@ -94,8 +94,7 @@ func StripOf(history iter.Seq[metrics.Sample], room *spill.Room, permits int, ar
 	return s
 }
 
-// Witnessed is the instant at which a counterexample shows two holders: the last grant of those of its samples that are one. false: the samples
-// are of something else.
+// Witnessed returns the instant at which a counterexample shows two holders: the last grant among its samples; false: the samples do not show that.
 func Witnessed(samples []metrics.Sample) (at Gap, shown bool) {
 	grants := 0
 	for _, s := range samples {

@@ -6,19 +6,19 @@ import (
 	"slices"
 )
 
-// A rule says whether a span may not begin beside those that are there: so many exclusive and so many shared ones.
+// A rule says whether a span must not begin while others exist: given the numbers of exclusive and of shared ones.
 type rule func(next span, exclusive, shared int) (forbidden bool)
 
 // alone is the rule of a lock: one holder.
 func alone(_ span, exclusive, _ int) bool { return exclusive > 0 }
 
-// A clash is a span that began although the rule forbade it, and those that were there, the first to begin first.
+// A clash is a span that began although the rule forbade it, and those that existed then, the first to begin first.
 type clash struct {
 	intruder span
 	held     []span
 }
 
-// holder is the span that shows best why the intruder may not begin: the first that is there, an exclusive one if there is any.
+// holder returns the span that best shows why the intruder must not begin: the first that exists, an exclusive one if there is any.
 func (c clash) holder() span {
 	if i := slices.IndexFunc(c.held, func(s span) bool { return !s.shared }); i >= 0 {
 		return c.held[i]
@@ -26,10 +26,10 @@ func (c clash) holder() span {
 	if len(c.held) > 0 {
 		return c.held[0]
 	}
-	return c.intruder // a rule that forbids a span beside nothing
+	return c.intruder // a rule that forbids a span even alone
 }
 
-// present is the spans of an object that are there.
+// present is the spans of an object that exist at an instant.
 type present struct {
 	spans             heap[standing]
 	exclusive, shared int
@@ -55,8 +55,8 @@ func (p *present) count(shared bool, n int) {
 	}
 }
 
-// sweep goes through spans in the order of earlierSpan and judges each against those of its object that are still there when it
-// begins. It returns the number of spans that break the rule, and the first of them by time.
+// sweep goes through spans in the order of earlierSpan and judges each against those of its object that still exist when it begins. It returns the
+// number of spans that break the rule, and the earliest of them.
 func sweep(all iter.Seq[span], forbidden rule) (count int, first clash) {
 	here, nth := map[uint32]*present{}, 0
 	for s := range all {
@@ -80,7 +80,7 @@ func sweep(all iter.Seq[span], forbidden rule) (count int, first clash) {
 	return count, first
 }
 
-// inOrder is what is there, the first to begin first.
+// inOrder returns what exists, the first to begin first.
 func (p *present) inOrder() []span {
 	items := slices.Clone(p.spans.items)
 	slices.SortFunc(items, func(a, b standing) int { return cmp.Compare(a.nth, b.nth) })

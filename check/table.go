@@ -7,8 +7,8 @@ import (
 	"github.com/zkbench/zkbench/internal/spill"
 )
 
-// table is troubles in the order of their beginnings, found by time. What does not fit into memory is on disk; of each page of it the memory
-// has the first beginning and the last end. A query reads the pages that may have something of its time.
+// table is troubles in the order of their starts, searchable by time. What does not fit into memory is on disk, with the first start and the last end
+// of each page in memory. A query reads the pages that may contain something from its time.
 type table struct {
 	list  *spill.List[trouble]
 	pages []period
@@ -19,7 +19,7 @@ const pageLength = 1024
 
 func newTable(room *spill.Room) *table { return &table{list: spill.New[trouble](room, nil)} }
 
-// add takes the next.
+// add appends the next.
 func (t *table) add(v trouble) {
 	if t.list.Len()%pageLength == 0 {
 		t.pages = append(t.pages, v.period)
@@ -29,7 +29,7 @@ func (t *table) add(v trouble) {
 	last.to = max(last.to, v.to)
 }
 
-// within yields those that have more than an instant in common with the time from an offset to another, in their order.
+// within yields those that have more than an instant in common with the time from one offset to another, in order.
 func (t *table) within(from, to time.Duration) iter.Seq[trouble] {
 	return func(yield func(trouble) bool) {
 		var page []trouble
@@ -52,7 +52,7 @@ func (t *table) within(from, to time.Duration) iter.Seq[trouble] {
 	}
 }
 
-// cover is how much of the time from an offset to another periods cover, which are added in the order of their beginnings.
+// cover is how much of the time from one offset to another is covered by periods, which are added in the order of their starts.
 type cover struct{ from, to, total time.Duration } // from: up to where it is counted
 
 func (c *cover) add(p period) {

@@ -26,7 +26,7 @@ func Views() Check {
 	})}
 }
 
-// viewed judges a history; before says whether a See had ended when something else began, at the offset of its clock.
+// viewed judges a history; before says whether a See had ended when something else began, by the offsets of its clock.
 func viewed(before func(see, begun *metrics.Sample) bool) func(iter.Seq[metrics.Sample], *spill.Room) Verdict {
 	return func(history iter.Seq[metrics.Sample], room *spill.Room) (v Verdict) {
 		var shown time.Duration
@@ -75,7 +75,7 @@ func (w *watched) follow(v *Verdict, shown *time.Duration, member int64, before 
 	}
 }
 
-// outlasts reports whether a membership that had begun by the transaction of a view had surely not ended by it.
+// outlasts reports whether a membership that had begun by the transaction of a view had certainly not ended by it.
 func (s *span) outlasts(see *metrics.Sample, before func(see, begun *metrics.Sample) bool) bool {
 	if s.ended() && s.end.Zxid > s.begin.Token && see.Token < s.end.Zxid {
 		return true
@@ -85,7 +85,7 @@ func (s *span) outlasts(see *metrics.Sample, before func(see, begun *metrics.Sam
 	return before(see, &end)
 }
 
-// byClock is whether a See had ended when something else began, on one host.
+// byClock says whether a See had ended when something else began, on one host.
 func byClock(see, begun *metrics.Sample) bool { return see.End < begun.Start }
 
 // origins are the hosts of sessions, and what they knew when.
@@ -108,14 +108,14 @@ func originsOf(hosts []Host, room *spill.Room) origins {
 	return o
 }
 
-// before reports whether a See had surely ended when something else began: by their own clock if they are of one host, or because that of the other
+// before reports whether a See had certainly ended when something else began: by their own clock if they are on one host, or because the other's host
 // had seen the transaction of the See, or a later one.
 func (o origins) before(see, begun *metrics.Sample) bool {
 	host := o.of[begun.Session]
 	return host == o.of[see.Session] && byClock(see, begun) || o.horizons[host].by(begun.Start-1) >= see.Token
 }
 
-// acrossViews judges what was seen of groups and settings on several hosts; of one whose history is cut it is not known who did what.
+// acrossViews judges what was seen of groups and settings on several hosts; if the history of one is incomplete, it is not known who did what.
 func acrossViews(what string, judge func(origins) func(iter.Seq[metrics.Sample], *spill.Room) Verdict) func([]Host, *spill.Room) Verdict {
 	return func(hosts []Host, room *spill.Room) Verdict {
 		if i := slices.IndexFunc(hosts, func(h Host) bool { return h.Cut }); i >= 0 {

@@ -54,8 +54,7 @@ func replies(s *metrics.Sample) bool {
 	return (looks(s) && s.Op != metrics.Tally || acknowledged(s) && s.Op != metrics.Apply || isSync(s)) && s.Zxid != 0
 }
 
-// precedence is a rule about pairs of samples of one group: of one that is over at a position before another one begins, the value must not exceed
-// what that other one has.
+// precedence is a rule about pairs of samples of one group: if one is over at a position before another one begins, its value must not exceed what the other one has.
 type precedence struct {
 	first, then func(s *metrics.Sample) bool      // which samples may be either
 	group       func(a, b *metrics.Sample) int    // orders groups; 0: of the same
@@ -65,8 +64,7 @@ type precedence struct {
 	judge       func(most, s metrics.Sample) bool // the pair is wrong; most has the largest value of all that were over
 }
 
-// of goes through all pairs that matter, for which it sorts the samples by group and position twice. pairs is how many samples had another one
-// before them.
+// of goes through all pairs that matter, for which it sorts the samples by group and position twice. pairs is how many samples had another one before them.
 func (o precedence) of(history iter.Seq[metrics.Sample], room *spill.Room, wrong func(most, s metrics.Sample)) (pairs int) {
 	by := func(at func(s *metrics.Sample) int64) func(a, b *metrics.Sample) int {
 		return func(a, b *metrics.Sample) int {
@@ -117,7 +115,7 @@ func byRequester(a, b *metrics.Sample) int {
 	return cmp.Or(cmp.Compare(a.Session, b.Session), cmp.Compare(sessionOf(a), sessionOf(b)))
 }
 
-// breach notes a pair of samples that shows a violation; the first by time is the witness.
+// breach notes a pair of samples that shows a violation; the earliest is the witness.
 func (v *Verdict) breach(a, b metrics.Sample, format string, args ...any) {
 	if v.Count++; len(v.Witness) == 0 || sooner(b, v.Witness[len(v.Witness)-1]) {
 		v.Witness, v.Detail = []metrics.Sample{b}, fmt.Sprintf(format, args...)
@@ -127,7 +125,7 @@ func (v *Verdict) breach(a, b metrics.Sample, format string, args ...any) {
 	}
 }
 
-// requested says what a sample is of, for a person.
+// requested describes the request of a sample for a person.
 func requested(s metrics.Sample) string {
 	return fmt.Sprintf("%v of znode %d by session %d at %v", s.Op, s.Object, s.Session, s.End)
 }
@@ -256,7 +254,7 @@ func NoLostWrites() Check {
 	}}
 }
 
-// atLeader tells how many reads were older than they should be after a sync that the leader may have answered; "" if none was.
+// atLeader reports how many reads were older than they should be after a sync that the leader may have answered; "" if none was.
 func atLeader(history iter.Seq[metrics.Sample], room *spill.Room, older precedence) string {
 	reads := spill.New(room, func(a, b *metrics.Sample) int { return cmp.Or(cmp.Compare(a.Due, b.Due), inTime(*a, *b)) })
 	defer reads.Close()
@@ -274,7 +272,7 @@ func atLeader(history iter.Seq[metrics.Sample], room *spill.Room, older preceden
 		"the leader's own sessions do not wait for what it has not applied yet", missed, all)
 }
 
-// writesAnd is the acknowledged writes of a history and some reads.
+// writesAnd returns the acknowledged writes of a history and some reads.
 func writesAnd(history, reads iter.Seq[metrics.Sample]) iter.Seq[metrics.Sample] {
 	return func(yield func(metrics.Sample) bool) {
 		for s := range history {
@@ -286,7 +284,7 @@ func writesAnd(history, reads iter.Seq[metrics.Sample]) iter.Seq[metrics.Sample]
 	}
 }
 
-// afterSync is the reads of a history that come after a sync of their session, and those after the run. Their Due is when the last such sync began.
+// afterSync returns the reads of a history that come after a sync of their session, and those after the run. Their Due is when the last such sync began.
 func afterSync(history iter.Seq[metrics.Sample], room *spill.Room, sync func(s *metrics.Sample) bool) iter.Seq[metrics.Sample] {
 	return func(yield func(metrics.Sample) bool) {
 		for s := range history {
@@ -344,7 +342,7 @@ const (
 	sampledEach   = 300
 )
 
-// versioned is what the version of a znode may be after the entry.
+// versioned returns what the version of a znode may be after the entry.
 func (e entry) versioned(is int64) []any {
 	told := int64(versionOf(&e.Sample))
 	switch {
@@ -356,11 +354,11 @@ func (e entry) versioned(is int64) []any {
 	return nil
 }
 
-// znodeHistory is the entries of the sampled znodes. A write that had not ended when the sample of its znode ends may have happened, or not.
+// znodeHistory returns the entries of the sampled znodes. A write that had not ended when the sample of its znode ends may or may not have happened.
 func znodeHistory(history iter.Seq[metrics.Sample], room *spill.Room) map[uint32][]entry {
 	type sample struct {
 		n     int
-		until time.Duration // the end of the last that is in it
+		until time.Duration // the end of the last entry
 	}
 	of := map[uint32]*sample{}
 	for s := range history { // by their End
@@ -386,7 +384,7 @@ func znodeHistory(history iter.Seq[metrics.Sample], room *spill.Room) map[uint32
 	var last metrics.Sample // the last read
 	for s := range afterSync(history, room, proves) {
 		again := last.Op != metrics.OpNone && byRequester(&last, &s) == 0 && last.Due == s.Due
-		if last = s; again || s.Op == metrics.Tally { // a long way after its sync it may be anywhere: it proves little, and takes long to try
+		if last = s; again || s.Op == metrics.Tally { // a long time after its sync it may be anywhere: it proves little, and takes long to try
 			continue
 		}
 		if z := of[s.Object]; z != nil && (s.Op == metrics.GetData || s.Op == metrics.Exists) && s.End <= z.until {

@@ -10,9 +10,9 @@ import (
 	"github.com/zkbench/zkbench/metrics"
 )
 
-// The order of all transactions is a clock that every session reads off its replies, and that nobody's processor stops. A hold h lasts in
-// it from G(h), the last transaction that its session had been told of when it was granted, to R(h), the one that removed its znode, and
-// two holds clash if G(k) < R(h) and G(h) < R(k).
+// The order of all transactions is a clock that every session reads off its replies, and that does not stop with anybody's process. In it a hold h
+// lasts from G(h), the last transaction that its session had been told of when it was granted, to R(h), the one that removed its znode, and two holds
+// clash if G(k) < R(h) and G(h) < R(k).
 //
 // Complete: if both hold at an instant, G(k) was committed before the instant, and that before the release of h was asked for, let alone
 // carried out: G(k) < R(h), and the other way round.
@@ -55,15 +55,15 @@ func byZxid(held holds, room *spill.Room) (placed *spill.List[span], known int) 
 	return o.placed, known
 }
 
-// ordering goes through holds in the order of the clock.
+// ordering processes holds in the order of the clock.
 type ordering struct {
 	placed  *spill.List[span]
 	highest map[uint32]int64 // the highest G of an object's holds so far
-	open    heap[span]       // those of which the R is not known, until all that were granted before their end have come
+	open    heap[span]       // those whose R is not known, until everything granted before their end has come
 	again   map[place]*grants
 }
 
-// place is what a token stands for: a znode of a session.
+// place is what a token identifies: a znode of a session.
 type place struct {
 	object, session uint32
 	token           int64
@@ -71,13 +71,13 @@ type place struct {
 
 func placeOf(s *span) place { return place{s.object, s.begin.Session, s.begin.Token} }
 
-// grants are the first and the last of those that were given of one place.
+// grants are the first and the last of those given for one place.
 type grants struct {
 	first, last int
 	begin       metrics.Sample // of the first
 }
 
-// places are those whose removal is not known, though it is known when they were granted: a few.
+// places returns those whose removal is not known, though it is known when they were granted: a few.
 func places(held holds) map[place]*grants {
 	some := map[place]*grants{}
 	for s := range held.all() {
@@ -114,7 +114,7 @@ func (o *ordering) grant(s *span, nth int) (first metrics.Sample, last bool) {
 	return s.begin, true
 }
 
-// place puts a hold of which the G is known into the order of transactions; exact says that both of its ends are known.
+// place puts a hold whose G is known into the order of transactions; exact says that both of its ends are known.
 func (o *ordering) place(s span, nth int) (exact, granted bool) {
 	o.highest[s.object] = max(o.highest[s.object], s.begin.Zxid)
 	first, last := o.grant(&s, nth)
@@ -132,15 +132,15 @@ func (o *ordering) place(s span, nth int) (exact, granted bool) {
 	return true, true
 }
 
-// removed is that the znode of a hold was removed.
+// removed says that the znode of a hold was removed.
 type removed struct {
 	asked  time.Duration
 	zxid   int64
 	object uint32
 }
 
-// beforeRemovals places the holds of which the R is known and the G is not: before all that was removed by releases that were asked for after
-// them. It goes backwards, so that these have been seen.
+// beforeRemovals places the holds whose R is known and whose G is not: before everything removed by releases that were requested after them. It goes
+// backwards, so that these have been seen.
 func (o *ordering) beforeRemovals(held holds, room *spill.Room) {
 	all := spill.New(room, func(a, b *removed) int { return cmp.Compare(a.asked, b.asked) })
 	defer all.Close()
@@ -175,8 +175,8 @@ func (o *ordering) beforeRemovals(held holds, room *spill.Room) {
 	}
 }
 
-// close places the holds that ended by an instant, after the highest G of those that began before they did. They come in the order of their
-// ends, and before whatever begins then.
+// close places the holds that ended by an instant, after the highest G of those that began before they ended. They come in the order of their ends,
+// and before whatever begins then.
 func (o *ordering) close(at time.Duration) {
 	for len(o.open.items) > 0 && o.open.items[0].to <= at {
 		s := o.open.pop()
