@@ -17,7 +17,7 @@ type Steady struct {
 	ByDue    bool
 }
 
-// Ended reports whether s was done in the steady phase, whenever it was due.
+// Ended reports whether s ended in the steady phase, whenever it was due.
 func (w Steady) Ended(s Sample) bool { return w.From <= s.End && s.End < w.To }
 
 // Contains reports whether s belongs to the steady phase.
@@ -45,11 +45,11 @@ func (i Interval) All() *Set {
 	return all
 }
 
-// Collector turns the samples of many sessions into intervals and totals. Shards, not sessions, own histograms, because one
-// histogram is about 190 KiB and there are thousands of sessions.
+// Collector turns the samples of many sessions into intervals and totals. Shards, not sessions, own histograms, because one histogram takes about 190
+// KiB and there are thousands of sessions.
 //
-// Recording takes an uncontended lock and no memory: BenchmarkCollectorRecord. Rotate exchanges the tables of each shard
-// against empty ones under its lock and adds them up outside, so recording never waits for a merge.
+// Recording takes an uncontended lock and allocates nothing: BenchmarkCollectorRecord. Rotate exchanges the tables of each shard for empty ones under
+// its lock and adds them up outside, so recording never waits for a merge.
 type Collector struct {
 	shards []*shard
 	steady atomic.Pointer[Steady]
@@ -59,7 +59,7 @@ type Collector struct {
 	totals *Set
 }
 
-// NewCollector makes a collector with so many shards; below 1 means one per processor.
+// NewCollector creates a collector with this many shards; below 1 means one per CPU.
 func NewCollector(shards int) *Collector {
 	if shards < 1 {
 		shards = runtime.GOMAXPROCS(0)
@@ -72,16 +72,13 @@ func NewCollector(shards int) *Collector {
 	return c
 }
 
-// Shard is the recorder of session i: the shard i modulo their number. It may be called from many goroutines, but is cheapest
-// when the sessions are spread evenly.
+// Shard returns the recorder of session i: the shard i modulo their number. It is safe for concurrent use, but is cheapest when the sessions are spread evenly.
 func (c *Collector) Shard(i int) Recorder { return c.shards[i%len(c.shards)] }
 
-// SetSteady says what the steady phase is, for the samples recorded from now on. Set it before the first sample that may
-// belong to it; samples recorded earlier stay where they are.
+// SetSteady sets the steady phase, for the samples recorded from now on. Call it before the first sample that may belong to it; samples recorded earlier stay where they are.
 func (c *Collector) SetSteady(w Steady) { c.steady.Store(&w) }
 
-// Begin starts a cell at now: the totals are empty again, and what was recorded since the last Rotate is forgotten. Call it
-// while no session records.
+// Begin starts a cell at now: the totals are empty again, and what was recorded since the last Rotate is discarded. Call it while no session records.
 func (c *Collector) Begin(now time.Duration, w Steady) {
 	c.Rotate(now)
 	c.mu.Lock()
@@ -97,7 +94,7 @@ func (c *Collector) Include(totals *Set) {
 	c.totals.Merge(totals)
 }
 
-// Rotate ends the interval that the last Rotate or Begin began, and returns it. The interval belongs to the caller.
+// Rotate ends the interval that started with the last Rotate or Begin, and returns it. The interval belongs to the caller.
 func (c *Collector) Rotate(now time.Duration) Interval {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -112,8 +109,8 @@ func (c *Collector) Rotate(now time.Duration) Interval {
 	return iv
 }
 
-// Totals is the sum of the steady phase over all intervals since Begin. The caller gets a copy. Samples recorded after the last
-// Rotate are not in it: rotate once more when the sessions have finished.
+// Totals returns the sum of the steady phase over all intervals since Begin. The caller gets a copy. Samples recorded after the last Rotate are not
+// included: rotate once more when the sessions have finished.
 func (c *Collector) Totals() *Set {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -149,7 +146,7 @@ func (s *shard) Record(m Sample, parts ...Sample) {
 	}
 }
 
-// file adds a sample. What was done in the steady phase is counted there, wherever the sample is filed.
+// file adds a sample. What ended in the steady phase is counted there, wherever the sample is filed.
 func (s *shard) file(to *table, m Sample, ended bool) {
 	to.add(m)
 	if op, outcome := known(m); ended && outcome == OK {
@@ -157,7 +154,7 @@ func (s *shard) file(to *table, m Sample, ended bool) {
 	}
 }
 
-// exchange puts the empty tables in place of the full ones and returns those, for the caller to empty before the next call.
+// exchange replaces the full tables with the empty ones and returns the full ones, for the caller to empty before the next call.
 func (s *shard) exchange() *tables {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -165,7 +162,7 @@ func (s *shard) exchange() *tables {
 	return s.spare
 }
 
-// table is a Set to record into. The tallies are made when first needed and kept.
+// table is a Set to record into. The tallies are created when first needed and kept.
 type table struct {
 	tallies  [2][Ops][Clocks]*tally // of what was served, and of what was not
 	outcomes [Ops][Outcomes]int64

@@ -168,7 +168,7 @@ func BenchmarkCollectorRecord(b *testing.B) {
 			to.Record(samples[i%1024])
 		}
 	})
-	b.Run("one shard, all processors", func(b *testing.B) {
+	b.Run("one shard, all CPUs", func(b *testing.B) {
 		b.ReportAllocs()
 		to := c.Shard(0)
 		b.RunParallel(func(pb *testing.PB) {

@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// Decoder reads payloads of Encode one after the other. It keeps what each takes, which for short intervals is most of the time that
-// DecodeHistogram takes. It is not safe for concurrent use; the zero value is ready.
+// Decoder reads payloads of Encode one after the other. It reuses its buffers, whose allocation would take most of DecodeHistogram's time for short
+// intervals. It is not safe for concurrent use; the zero value is ready to use.
 type Decoder struct {
 	text, plain []byte
 	inflate     io.ReadCloser
 }
 
-// Slots yields the slots in use of a payload, as Histogram.Slots does, to do. The error says that it is none of Encode's.
+// Slots calls do with the slots in use of a payload, as Histogram.Slots yields them. An error means that the payload is not one of Encode's.
 func (d *Decoder) Slots(payload []byte, do func(slot [2]time.Duration, n int64)) error {
 	counts, err := d.counts(payload)
 	if err != nil {
@@ -29,7 +29,7 @@ func (d *Decoder) Slots(payload []byte, do func(slot [2]time.Duration, n int64))
 			return fmt.Errorf("decode histogram: no count in slot %d", i)
 		}
 		counts = counts[used:]
-		if n < 0 { // so many zeros
+		if n < 0 { // a run of this many zeros
 			i -= int(n)
 			continue
 		}
@@ -41,7 +41,7 @@ func (d *Decoder) Slots(payload []byte, do func(slot [2]time.Duration, n int64))
 	return nil
 }
 
-// counts is what follows the head of 40 bytes.
+// counts returns what follows the 40-byte header.
 func (d *Decoder) counts(payload []byte) (counts []byte, err error) {
 	if d.text, err = base64.StdEncoding.AppendDecode(d.text[:0], payload); err != nil {
 		return nil, err

@@ -16,8 +16,7 @@ const (
 	compressedMark = 0x1c849314
 )
 
-// compressors keeps what a histogram is compressed with: 800 KB that hdrhistogram-go's own Encode makes for each, which was most of what a run did
-// once a second.
+// compressors pools the compressors for histograms: hdrhistogram-go's own Encode allocates 800 KB for each, which was most of what a run allocated once a second.
 var compressors = sync.Pool{New: func() any { return zlib.NewWriter(nil) }}
 
 // Encode returns the V2 compressed payload of the HdrHistogram log format in base64.
@@ -39,8 +38,7 @@ func (h *Histogram) Encode() ([]byte, error) {
 	return base64.StdEncoding.AppendEncode(nil, payload), nil
 }
 
-// encoded is the payload before its compression: a head of 40 bytes, then the counts up to the last that is not 0. A run of zeros is its length,
-// negative.
+// encoded is the payload before its compression: a header of 40 bytes, then the counts up to the last that is not 0. A run of zeros is encoded as its length, negated.
 func (h *Histogram) encoded() []byte {
 	counts := h.h.Export().Counts
 	for len(counts) > 1 && counts[len(counts)-1] == 0 {

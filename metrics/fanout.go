@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// Cause says what a watch event told of.
+// Cause says what a watch event reported.
 type Cause uint8
 
 // The causes.
 const (
 	ByRelease Cause = iota // a grant or a place in the queue was given up
-	ByArrival              // a contender came
+	ByArrival              // a contender arrived
 	ByBoth                 // a release and an arrival had coalesced into one event
-	ByOther                // anything else, or nothing that could be told, or an event that nobody waited for any more
+	ByOther                // anything else or unknown, or an event that nobody waited for any more
 	causes
 )
 
@@ -23,10 +23,10 @@ const Causes = int(causes)
 
 func (c Cause) String() string { return [...]string{"release", "arrival", "both", "other"}[c] }
 
-// Kinds is how many kinds of request a Fanout tells apart; the caller numbers them, as zk.Kind does.
+// Kinds is how many kinds of request a Fanout distinguishes; the caller numbers them, as zk.Kind does.
 const Kinds = 24
 
-// Phase is a part of a cell in which everything is counted for itself.
+// Phase is a part of a cell in which everything is counted separately.
 type Phase uint8
 
 // The phases: before the steady phase, in it, and after it.
@@ -37,15 +37,15 @@ const (
 	phases
 )
 
-// Fanout counts what goes over the wire, and what a change sets off: requests, events, lists. What is counted belongs to the phase of its
-// own time: a request of when it was sent, an event of when it was received, a list of when it was there. So the counts of the steady phase
-// are of exactly the time that the operations done in it are of. Every counter only grows.
+// Fanout counts what goes over the wire, and what a change causes: requests, events, lists. Each item belongs to the phase in which it happened: a
+// request when it was sent, an event when it was received, a list when it was received. So the counts of the steady phase cover exactly the same time
+// as the operations finished in it. Every counter only grows.
 type Fanout struct {
 	shards []*FanoutShard
 	steady atomic.Pointer[Steady]
 }
 
-// NewFanout makes counters with so many shards; below 1 means one per processor. Until SetSteady everything is warm-up.
+// NewFanout creates counters with this many shards; below 1 means one per CPU. Until SetSteady is called everything counts as warm-up.
 func NewFanout(shards int) *Fanout {
 	if shards < 1 {
 		shards = runtime.GOMAXPROCS(0)
@@ -58,16 +58,16 @@ func NewFanout(shards int) *Fanout {
 	return f
 }
 
-// forever is an offset that no run comes to.
+// forever is an offset that no run reaches.
 const forever = time.Duration(1<<63 - 1)
 
-// SetSteady says what the steady phase is, for what is counted from now on. Set it before it begins.
+// SetSteady sets the steady phase for what is counted from now on. Call it before that phase begins.
 func (f *Fanout) SetSteady(w Steady) { f.steady.Store(&w) }
 
-// Shard is the part of session i: the shard i modulo their number.
+// Shard returns the part of session i: the shard i modulo their number.
 func (f *Fanout) Shard(i int) *FanoutShard { return f.shards[i%len(f.shards)] }
 
-// Counts is what has been counted of a phase so far. While others count, it is not one instant: each counter is read for itself.
+// Counts returns what has been counted of a phase so far. While others count, it is not a consistent snapshot: each counter is read separately.
 func (f *Fanout) Counts(p Phase) FanoutCounts {
 	var sum FanoutCounts
 	for _, s := range f.shards {
@@ -95,7 +95,7 @@ func (f *Fanout) Include(p Phase, n FanoutCounts) {
 	c.failedWrites.Add(n.FailedWrites)
 }
 
-// Snapshot is the counts of all phases together.
+// Snapshot returns the counts of all phases together.
 func (f *Fanout) Snapshot() FanoutCounts {
 	var sum FanoutCounts
 	for _, s := range f.shards {
@@ -106,8 +106,7 @@ func (f *Fanout) Snapshot() FanoutCounts {
 	return sum
 }
 
-// FanoutShard is the part of a Fanout that some of the sessions count in. All methods may be called from many goroutines; times are
-// offsets from the run's Origin.
+// FanoutShard is the part of a Fanout that some of the sessions count in. It is safe for concurrent use; times are offsets from the run's Origin.
 type FanoutShard struct {
 	steady *atomic.Pointer[Steady] // of the Fanout
 	counts [phases]counters
@@ -123,7 +122,7 @@ type counters struct {
 	lists, names, bytes, readBytes, failedWrites atomic.Int64
 }
 
-// addTo adds the counters to sum. What came of events is read before them: an event that comes in between counts without its use.
+// addTo adds the counters to sum. The outcomes of events are read before the events: an event that comes in between is counted without its outcome.
 func (c *counters) addTo(sum *FanoutCounts) {
 	sum.Useful += c.useful.Load()
 	sum.Moved += c.moved.Load()
@@ -144,7 +143,7 @@ func (c *counters) addTo(sum *FanoutCounts) {
 	sum.FailedWrites += c.failedWrites.Load()
 }
 
-// PhaseOf is the phase that an offset lies in.
+// PhaseOf returns the phase that an offset lies in.
 func (s *FanoutShard) PhaseOf(at time.Duration) Phase {
 	switch w := s.steady.Load(); {
 	case at < w.From:
@@ -157,7 +156,7 @@ func (s *FanoutShard) PhaseOf(at time.Duration) Phase {
 
 func (s *FanoutShard) at(t time.Duration) *counters { return &s.counts[s.PhaseOf(t)] }
 
-// List counts a list of children with so many names, which took so many bytes on the wire.
+// List counts a list of children with this many names, which took this many bytes on the wire.
 func (s *FanoutShard) List(at time.Duration, names, bytes int) {
 	c := s.at(at)
 	c.lists.Add(1)
@@ -165,7 +164,7 @@ func (s *FanoutShard) List(at time.Duration, names, bytes int) {
 	c.bytes.Add(int64(bytes))
 }
 
-// Read counts so many bytes of data that were read.
+// Read counts bytes of data that were read.
 func (s *FanoutShard) Read(at time.Duration, bytes int) { s.at(at).readBytes.Add(int64(bytes)) }
 
 // Request counts a request of a kind, 0 <= kind < Kinds, that was sent.
@@ -174,28 +173,28 @@ func (s *FanoutShard) Request(at time.Duration, kind int) { s.at(at).requests[ki
 // FailedWrite counts a write that the servers refused, which still costs them a transaction.
 func (s *FanoutShard) FailedWrite(at time.Duration) { s.at(at).failedWrites.Add(1) }
 
-// Event counts a received watch event, no matter who waited for it, and returns the phase in which it is counted.
+// Event counts a received watch event, whether or not anybody waited for it, and returns the phase in which it is counted.
 func (s *FanoutShard) Event(at time.Duration) Phase {
 	p := s.PhaseOf(at)
 	s.counts[p].events.Add(1)
 	return p
 }
 
-// Cause says what an event of that phase, which has been counted, told of. It is called at most once for each; an event without is ByOther.
+// Cause says what an event of that phase, which has been counted, reported. It is called at most once for each; an event without it is ByOther.
 func (s *FanoutShard) Cause(p Phase, c Cause) {
 	if c < ByOther {
 		s.counts[p].causes[c].Add(1)
 	}
 }
 
-// Useful counts that a session held after an event of that phase, however late.
+// Useful counts that a session held after an event of that phase, at any later time.
 func (s *FanoutShard) Useful(p Phase) { s.counts[p].useful.Add(1) }
 
-// Moved counts that an event of that phase got a session further: it held, or waited for another znode than before.
+// Moved counts that a session made progress after an event of that phase: it held, or waited for another znode than before.
 func (s *FanoutShard) Moved(p Phase) { s.counts[p].moved.Add(1) }
 
-// FanoutCounts is what a Fanout had counted at some time, of one phase or of all, or between two times. What came of an event is counted
-// in the phase of the event, so of one phase Useful and Moved are never more than the events.
+// FanoutCounts is what a Fanout had counted at some time, of one phase or of all, or between two times. What came of an event is counted in the phase
+// of the event, so within one phase Useful and Moved never exceed the events.
 type FanoutCounts struct {
 	Events              [Causes]int64
 	Requests            [Kinds]int64
@@ -206,7 +205,7 @@ type FanoutCounts struct {
 	FailedWrites        int64
 }
 
-// Sub is what was counted after before was taken.
+// Sub returns what was counted since before was taken.
 func (f FanoutCounts) Sub(before FanoutCounts) FanoutCounts {
 	for i := range f.Events {
 		f.Events[i] -= before.Events[i]

@@ -11,22 +11,22 @@ import (
 	"time"
 )
 
-// Footprint is what this process, the generator of the load, uses of its machine. CPU, GCPauses and GCPauseTotal grow from
-// the start of the process; Sub makes differences of them. A field that the platform does not tell is -1, never 0.
+// Footprint is what this process, the load generator, uses of its machine. CPU, GCPauses and GCPauseTotal grow from the start of the process; Sub
+// computes differences. A field that the platform does not report is -1, never 0.
 type Footprint struct {
 	CPU          time.Duration // user and system time of all threads
 	GCs          int64
 	GCPauseTotal time.Duration // exact
 	GCPauseMax   time.Duration // upper edge of its slot in the runtime's histogram: at most a quarter too long, never too short
-	RSS          int64         // bytes resident now
-	MaxRSS       int64         // bytes resident at most since the process began, or since ResetMaxRSS
+	RSS          int64         // bytes currently resident
+	MaxRSS       int64         // most bytes resident since the process started, or since ResetMaxRSS
 	Sockets      int
 
 	pauses []uint64 // slots of the runtime's histogram
 	edges  []float64
 }
 
-// CPUTime is the CPU time that this process has used; negative where the system does not tell.
+// CPUTime is the CPU time that this process has used; negative if the system does not report it.
 func CPUTime() time.Duration {
 	cpu, _ := usage()
 	return cpu
@@ -49,7 +49,7 @@ func ReadFootprint() Footprint {
 	return f
 }
 
-// Sub is what was used after before was taken: CPU and pauses are differences, memory and sockets those of f.
+// Sub returns what was used since before was taken: CPU and pauses are differences, memory and sockets those of f.
 func (f Footprint) Sub(before Footprint) Footprint {
 	if f.CPU >= 0 {
 		f.CPU -= before.CPU
@@ -83,7 +83,7 @@ func longestPause(now, before []uint64, edges []float64) time.Duration {
 	return 0
 }
 
-// countSockets counts the sockets among the links in dir; -1 where there is no such directory.
+// countSockets counts the sockets among the links in dir; -1 if there is no such directory.
 func countSockets(dir string) int {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -98,7 +98,7 @@ func countSockets(dir string) int {
 	return n
 }
 
-// residentBytes reads the second field of Linux's statm, in pages; -1 where there is none.
+// residentBytes reads the second field of Linux's statm, in pages; -1 if there is none.
 func residentBytes(statm string) int64 {
 	data, err := os.ReadFile(statm)
 	if err != nil {
@@ -115,7 +115,7 @@ func residentBytes(statm string) int64 {
 	return pages * int64(os.Getpagesize())
 }
 
-// ResetMaxRSS makes MaxRSS count from now on; an error where the system cannot (other than Linux).
+// ResetMaxRSS makes MaxRSS count from now on; an error if the system cannot (other than Linux).
 func ResetMaxRSS() error {
 	const peak = "5" // proc(5), clear_refs
 	return os.WriteFile("/proc/self/clear_refs", []byte(peak), 0)

@@ -19,8 +19,8 @@ const (
 	digits       = 3                // significant decimal digits: a value is known to 0.1 %
 )
 
-// Histogram is the distribution of durations, over HdrHistogram with three significant digits. Durations below zero or above
-// HighestValue are counted apart and are part of no count, mean or quantile. It is not safe for concurrent use.
+// Histogram is the distribution of durations, over HdrHistogram with three significant digits. Durations below zero or above HighestValue are counted
+// separately and are not part of any count, mean or quantile. It is not safe for concurrent use.
 type Histogram struct {
 	h                  *hdrhistogram.Histogram
 	overflow, negative int64
@@ -47,7 +47,7 @@ func (h *Histogram) add(d time.Duration, n int64) {
 	}
 }
 
-// Merge adds the counts of o, which stays as it is. Nothing is lost: all histograms have the same slots.
+// Merge adds the counts of o, which remains unchanged. Nothing is lost: all histograms have the same slots.
 func (h *Histogram) Merge(o *Histogram) {
 	if dropped := h.h.Merge(o.h); dropped != 0 {
 		panic(fmt.Sprintf("metrics: merge of equal geometries dropped %d values", dropped))
@@ -66,7 +66,7 @@ func (h *Histogram) Equal(o *Histogram) bool {
 	return h.overflow == o.overflow && h.negative == o.negative && h.h.Equals(o.h)
 }
 
-// Count is the number of values in range: the ones that mean and quantiles are of.
+// Count is the number of values in range, which mean and quantiles refer to.
 func (h *Histogram) Count() int64 { return h.h.TotalCount() }
 
 // Overflow is the number of values above HighestValue.
@@ -100,9 +100,9 @@ func (h *Histogram) Max() time.Duration {
 // Mean is the arithmetic mean, each value taken as the middle of its slot; 0 when empty.
 func (h *Histogram) Mean() time.Duration { return time.Duration(h.h.Mean()) }
 
-// Quantile is the upper edge of the slot that holds the value of rank q*Count, rounded up, 0 <= q <= 1; 0 when empty: at least the
-// share q of all values is at most that. The reference implementation of HdrHistogram rounds up too, while hdrhistogram-go rounds to
-// the nearest rank, which of a few hundred values takes one too low for the p99.
+// Quantile is the upper edge of the slot that holds the value of rank q*Count, rounded up, 0 <= q <= 1; 0 if empty: at least the share q of all
+// values is at most that. The reference implementation of HdrHistogram rounds up too, while hdrhistogram-go rounds to the nearest rank, which for a
+// few hundred values is one too low for the p99.
 func (h *Histogram) Quantile(q float64) time.Duration {
 	n := float64(h.Count())
 	if n == 0 {
@@ -110,13 +110,13 @@ func (h *Histogram) Quantile(q float64) time.Duration {
 	}
 	below := math.Nextafter(q, 0) // a product that should be whole may come out a little above it
 	rank := max(math.Ceil(below*n), 1)
-	return time.Duration(h.h.ValueAtPercentile(100 * (rank - 0.25) / n)) // which it takes for the nearest rank again
+	return time.Duration(h.h.ValueAtPercentile(100 * (rank - 0.25) / n)) // ValueAtPercentile rounds to the nearest rank again
 }
 
-// AddSlot counts so many values of a slot that Slots or a Decoder has yielded.
+// AddSlot counts n values of a slot that Slots or a Decoder has yielded.
 func (h *Histogram) AddSlot(slot [2]time.Duration, n int64) { h.add(slot[0], n) }
 
-// Slots yields the slots in use, the lowest first: the least value of each, the one above its largest, and how many are in it.
+// Slots yields the slots in use, the lowest first: the lowest value of each, the one above its highest, and the number of values in it.
 func (h *Histogram) Slots() iter.Seq2[[2]time.Duration, int64] {
 	return func(yield func([2]time.Duration, int64) bool) {
 		for i, n := range h.h.Export().Counts {
@@ -127,8 +127,7 @@ func (h *Histogram) Slots() iter.Seq2[[2]time.Duration, int64] {
 	}
 }
 
-// DecodeHistogram is the inverse of Encode. It refuses histograms of another range or precision, because merging them could
-// not be lossless.
+// DecodeHistogram is the inverse of Encode. It rejects histograms with another range or precision, because merging them could lose values.
 func DecodeHistogram(payload []byte) (*Histogram, error) {
 	h, err := hdrhistogram.Decode(payload)
 	if err != nil {
@@ -160,8 +159,8 @@ func slotValue(i int) int64 {
 	return int64(i-doubling<<halfBits) << (unitBits + doubling)
 }
 
-// tally is what a shard records into: the same slots as a Histogram, but it remembers which of them are in use, so that
-// emptying it every second costs what was recorded and not the whole range.
+// tally is what a shard records into: the same slots as a Histogram, but it remembers which of them are in use, so that emptying it every second
+// costs as much as was recorded and not the whole range.
 type tally struct {
 	counts             [slots]int64
 	low, high          int // slots in use: [low, high)

@@ -11,12 +11,11 @@ import (
 	"github.com/zkbench/zkbench/internal/spill"
 )
 
-// History keeps every sample for the checks. It holds some in memory and writes the others to a temporary file, so that its memory does not
-// grow with the length of a run.
+// History keeps every sample for the checks. It holds some in memory and writes the others to a temporary file, so that its memory does not grow with the length of a run.
 type History struct {
 	shards []*log
 	room   *spill.Room
-	full   chan batch // on their way to the file; nil: there is no room
+	full   chan batch // on their way to the file; nil if there is no room
 	empty  sync.Pool  // chunks that have been written
 	writer sync.WaitGroup
 	n      atomic.Int64
@@ -26,24 +25,23 @@ type History struct {
 	closed bool
 }
 
-// batch is chunks of one shard, or a request to say when all batches before it are written.
+// batch is chunks of one shard, or a request to report when all previous batches have been written.
 type batch struct {
 	chunks  []*[chunk]Sample
 	written chan<- struct{}
 }
 
 const (
-	// SampleBytes is how much memory, or disk, a sample takes.
+	// SampleBytes is how much memory, or disk space, a sample takes.
 	SampleBytes = int(unsafe.Sizeof(Sample{}))
-	// Kept is how many samples the shards together hold in memory before they are written: 8 MiB. As many may be on their way. The collector
-	// lets garbage grow to several times of what is in use, so each megabyte here is more than one of the process.
+	// Kept is how many samples the shards together hold in memory before they are written: 8 MiB. As many may be in transit. The garbage collector
+	// lets the heap grow to several times what is in use, so each megabyte here is more than one of the process.
 	Kept = 8 << 20 / SampleBytes
 	// chunk is how many samples are allocated at a time: 256 KiB, which are never copied while sessions wait.
 	chunk = 4096
 )
 
-// NewHistory makes a history with so many shards; below 1 means one per CPU. What does not fit into memory goes to the room; nil: everything
-// stays in memory. Close it.
+// NewHistory creates a history with this many shards; below 1 means one per CPU. What does not fit into memory goes to the room; nil: everything stays in memory. Close it.
 func NewHistory(shards int, room *spill.Room) *History {
 	if shards < 1 {
 		shards = runtime.GOMAXPROCS(0)
@@ -77,21 +75,21 @@ func (h *History) write() {
 	}
 }
 
-// Shard is the recorder of session i: the shard i modulo their number. It may be called from many goroutines. It blocks only when the disk is
-// so slow that twice Kept waits for it.
+// Shard returns the recorder of session i: the shard i modulo their number. It is safe for concurrent use. It blocks only when the disk is so slow
+// that twice Kept waits for it.
 func (h *History) Shard(i int) Recorder { return h.shards[i%len(h.shards)] }
 
 // Len is the number of samples.
 func (h *History) Len() int { return int(h.n.Load()) }
 
-// Room is where the history spills, and what is made of it may; nil: everything stays in memory.
+// Room is where the history spills, and where data derived from it may go; nil: everything stays in memory.
 func (h *History) Room() *spill.Room { return h.room }
 
-// Err says that samples were lost, because they could not be written or read: then nothing may be concluded from those that are there.
+// Err reports that samples were lost, because they could not be written or read: then nothing may be concluded from the others.
 func (h *History) Err() error { return h.room.Err() }
 
-// All yields the samples in the order of End; among equal ones of Start, then of session and operation. It is for the time after the load:
-// nothing may be recorded while a sequence is read; several may be read at once.
+// All yields the samples in the order of End; those with equal End in the order of Start, then of session and operation. It is for after the load:
+// nothing may be recorded while a sequence is read; several may be read concurrently.
 func (h *History) All() iter.Seq[Sample] {
 	return func(yield func(Sample) bool) {
 		h.gather()
@@ -124,7 +122,7 @@ func (h *History) gather() {
 	}
 }
 
-// Close gives the memory and the file back. Nothing may be recorded or read any more.
+// Close releases the memory and the file. Nothing may be recorded or read afterwards.
 func (h *History) Close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -175,7 +173,7 @@ func (l *log) add(s *Sample) {
 	l.n++
 }
 
-// Tee is a recorder that gives every sample to each of the recorders in turn. It may be called from as many goroutines as they.
+// Tee returns a recorder that gives every sample to each of the recorders in turn. It is as safe for concurrent use as they are.
 func Tee(to ...Recorder) Recorder { return tee(to) }
 
 type tee []Recorder

@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// Machine is what this machine's CPUs did since its start beside running processes. Sub makes differences.
+// Machine is what this machine's CPUs did since its start other than running processes. Sub computes differences.
 type Machine struct {
 	CPUs    int           // online
 	Stolen  time.Duration // of all CPUs together: what the host of a virtual machine took from it
 	Idle    time.Duration // waiting for disks included
-	Waiting time.Duration // PSI: in which at least one runnable thread had no CPU; -1 where the kernel does not tell
+	Waiting time.Duration // PSI: time in which at least one runnable thread had no CPU; -1 if the kernel does not report it
 
 	Asked, Told time.Time // before and after the reading
 }
 
-// ReadMachine takes a snapshot; an error where the system does not tell (other than Linux).
+// ReadMachine takes a snapshot; an error if the system does not report it (other than Linux).
 func ReadMachine() (Machine, error) {
 	asked := time.Now()
 	text, err := os.ReadFile("/proc/stat")
@@ -34,7 +34,7 @@ func ReadMachine() (Machine, error) {
 	return m, err
 }
 
-// Sub is what was used after before was taken.
+// Sub returns what was used since before was taken.
 func (m Machine) Sub(before Machine) Machine {
 	m.Stolen -= before.Stolen
 	m.Idle -= before.Idle

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// ticks is how many percentiles WritePercentiles prints for each half of the distance to 100 %, as HistogramLogProcessor does.
+// ticks is how many percentiles WritePercentiles prints for each halving of the distance to 100 %, as HistogramLogProcessor does.
 const ticks = 5
 
 // WritePercentiles writes the percentile distribution in milliseconds, to the last digit as outputPercentileDistribution of the reference
@@ -34,7 +34,7 @@ func (h *Histogram) WritePercentiles(w io.Writer) error {
 		for share := 100 * float64(below) / n; share >= level && level < 100; level = next(level) {
 			fmt.Fprintf(out, "%12s %s %10d %14s\n", decimal(float64(bar.To)/unit, 3), decimal(level/100, 12), below, decimal(1/(1-level/100), 2))
 			if below == h.Count() {
-				break // of the last slot, one line at its own level, and the line of 100 %
+				break // of the last slot: one line at its own level, and the line of 100 %
 			}
 		}
 	}
@@ -57,7 +57,7 @@ func (h *Histogram) WritePercentiles(w io.Writer) error {
 	return out.Flush()
 }
 
-// middle is the value that stands for those of a slot.
+// middle is the value that represents those of a slot.
 func middle(from, to int64) float64 { return float64(from + (to-from+1)/2) }
 
 // next is the percentile after one: the steps are halved whenever half of the distance to 100 % is left.
@@ -66,8 +66,8 @@ func next(level float64) float64 {
 	return level + 100/(ticks*math.Pow(2, halvings))
 }
 
-// decimal is x with so many digits after the point, as Java's Formatter rounds it: half up, from the shortest decimal that is x. Go rounds a
-// half of the exact binary value to even.
+// decimal formats x with this many digits after the point, as Java's Formatter rounds: half up, from the shortest decimal that is x. Go rounds a half
+// of the exact binary value to even.
 func decimal(x float64, digits int) string {
 	text := strconv.FormatFloat(x, 'f', -1, 64)
 	point := strings.IndexByte(text, '.')

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TimerProbe measures how late this machine and its Go runtime run a goroutine whose timer has fired: it sleeps over and over
-// and records by how much each sleep was too long. A generator whose probe is late is itself late.
+// TimerProbe measures how late this machine and its Go runtime run a goroutine whose timer has fired: it sleeps repeatedly and records by how much
+// each sleep was too long. A generator whose probe is late is itself late.
 type TimerProbe struct {
 	stop chan struct{}
 	done chan struct{}
@@ -17,9 +17,9 @@ type TimerProbe struct {
 	lags *Histogram
 }
 
-// StartTimerProbe starts the probe; every is the length of a sleep. At 1 ms it costs about a hundredth of a processor, at 10 ms
-// a thousandth; longer sleeps see fewer moments. late, which may be nil, is told when a sleep that was too long should have ended and did. The
-// caller must Stop it.
+// StartTimerProbe starts the probe; every is the length of a sleep. At 1 ms it costs about a hundredth of a CPU, at 10 ms a thousandth; longer sleeps
+// see fewer moments. late, which may be nil, is called with when a sleep that was too long should have ended and when it did. The caller must call
+// Stop.
 func StartTimerProbe(every time.Duration, late func(due, woken time.Time)) *TimerProbe {
 	p := &TimerProbe{stop: make(chan struct{}), done: make(chan struct{}), lags: NewHistogram(), late: late}
 	go p.run(every)

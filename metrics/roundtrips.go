@@ -9,9 +9,9 @@ import (
 	"github.com/zkbench/zkbench/internal/spill"
 )
 
-// RoundTrips is how long requests took, from the call to its return: all of them as a distribution, and those that took long one by one,
-// because a session that waits for a slow server waits for no recipe. The long ones are as many as the run is long: what does not fit into
-// memory goes to a temporary file.
+// RoundTrips is how long requests took, from the call to its return: all of them as a distribution, and the slow ones individually, because a session
+// that waits for a slow server does not wait for the recipe. Their number grows with the length of the run: what does not fit into memory goes to a
+// temporary file.
 type RoundTrips struct {
 	shards []*tripShard
 	room   *spill.Room
@@ -21,18 +21,18 @@ type RoundTrips struct {
 	ended bool // nothing is kept any more
 }
 
-// Trip is one request that took long.
+// Trip is one slow request.
 type Trip struct {
 	Session    uint32
 	Start, End time.Duration // offsets
-	Unanswered bool          // it was given up: no round trip, but time in which nothing came back
+	Unanswered bool          // it was abandoned: no round trip, but time in which nothing came back
 }
 
-// LongTrip is from when on a request is kept as a Trip.
+// LongTrip is the duration from which a request is kept as a Trip.
 const LongTrip = 50 * time.Millisecond
 
-// NewRoundTrips makes one with so many shards; below 1 means one per CPU. Long requests that do not fit into memory go to the room, which also
-// says how much of them is kept in memory; nil: all. A session waits while they are written, so it should be little. Close it.
+// NewRoundTrips creates one with this many shards; below 1 means one per CPU. Long requests that do not fit into memory go to the room, which also
+// determines how many of them are kept in memory; nil: all. A session waits while they are written, so it should be little. Close it.
 func NewRoundTrips(shards int, room *spill.Room) *RoundTrips {
 	if shards < 1 {
 		shards = runtime.GOMAXPROCS(0)
@@ -44,7 +44,7 @@ func NewRoundTrips(shards int, room *spill.Room) *RoundTrips {
 	return r
 }
 
-// Record counts a request of a session, answered or given up, and keeps it if it was long. It may be called from many goroutines.
+// Record counts a request of a session, answered or abandoned, and keeps it if it was long. It is safe for concurrent use.
 func (r *RoundTrips) Record(t Trip) {
 	if !t.Unanswered {
 		s := r.shards[int(t.Session)%len(r.shards)]
@@ -55,7 +55,7 @@ func (r *RoundTrips) Record(t Trip) {
 	r.Keep(t)
 }
 
-// Keep keeps a trip if it was long, without counting it among the requests. It may be called from many goroutines.
+// Keep keeps a trip if it was long, without counting it among the requests. It is safe for concurrent use.
 func (r *RoundTrips) Keep(t Trip) {
 	if t.End-t.Start < LongTrip {
 		return
@@ -67,7 +67,7 @@ func (r *RoundTrips) Keep(t Trip) {
 	}
 }
 
-// Took is how long the requests took that were recorded since it was called last.
+// Took returns how long the requests took that were recorded since it was last called.
 func (r *RoundTrips) Took() *Histogram {
 	took := NewHistogram()
 	for _, s := range r.shards {
@@ -78,8 +78,8 @@ func (r *RoundTrips) Took() *Histogram {
 	return took
 }
 
-// Long yields what was kept, in the order in which it was told. It is the end of keeping: a session may still have requests under way, and those that
-// return after the call are counted, and kept no more.
+// Long yields what was kept, in the order in which it was recorded. It ends keeping: sessions may still have requests in flight, and those that
+// return after the call are counted but not kept.
 func (r *RoundTrips) Long() iter.Seq[Trip] {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -87,10 +87,10 @@ func (r *RoundTrips) Long() iter.Seq[Trip] {
 	return r.long.All()
 }
 
-// Err says that long requests were lost, because they could not be written or read.
+// Err reports that long requests were lost, because they could not be written or read.
 func (r *RoundTrips) Err() error { return r.room.Err() }
 
-// Close gives the memory and the file back. Nothing may be read any more; nothing is kept any more.
+// Close releases the memory and the file. Nothing may be read afterwards, and nothing is kept.
 func (r *RoundTrips) Close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -17,10 +17,10 @@ const (
 	HandOff        // the previous holder issues its release -> the next waiter holds
 	Enqueue        // phase: the create that takes a place in the queue; Token is its czxid, 0 if unknown
 	List           // phase: from the end of the create to the watch being armed, or to the grant if there is nothing to wait for
-	Wait           // phase: from the watch being armed to the event that let us go
+	Wait           // phase: from the watch being armed to the event that ended the wait
 	Delivery       // phase: from that event at the socket to the recipe acting on it
 	Recheck        // phase: from there to the grant
-	Left           // after the run: one znode path looked at; OK: nothing of ours is left, Failed: something is
+	Left           // after the run: one znode path checked; OK: nothing of ours is left, Failed: something is
 	TryAcquire     // asking for a grant without waiting
 	ReadAcquire    // the shared side of a read/write lock
 	ReadRelease
@@ -33,10 +33,10 @@ const (
 	Propose
 	Vote
 	Decide
-	Deliver // news reach those that wait for them: Start: the write that makes them is issued, End: they are there
+	Deliver // a notification reaches those that wait for it: Start: the write that causes it is issued, End: it has arrived
 	Revoke  // asking for a grant, whose token it carries -> the grant's znode is gone
-	Drain   // after the run: one permit of an object asked for, with all others held; OK: it was there
-	Remain  // after the run: one item that is still in a queue, Value is the item; or with Value 0 that the whole queue was looked at
+	Drain   // after the run: one permit of an object requested, with all others held; OK: it was there
+	Remain  // after the run: one item that is still in a queue, Value is the item; or with Value 0 that the whole queue was checked
 	Detect  // phase: a leader is gone -> the event that tells the next one; of a group: a member is gone -> a view without it
 	Elect   // phase: from that event to leading
 	Choose  // phase of a take: the list that the item was chosen from; Token is its pzxid
@@ -45,26 +45,26 @@ const (
 	Write   // the work of a grant, through a fence, whose token it carries; Value is its place in the order of what was written; Lost: rejected
 	Read    // of a register that a lock protects; Value is what was read
 	Update  // of such a register, read and then written under the lock; Token is what was read, Value what was written
-	Fault   // no operation: something was broken on purpose; Start: broken, End: by when its effects have to be over
-	Expire  // no operation: a session was expired on purpose; its client, which cannot know, holds nothing from Start on; Value ns after End it has to know
+	Fault   // no operation: something was broken on purpose; Start: broken, End: when its effects must have ended
+	Expire  // no operation: a session was expired on purpose; its client, which cannot know, holds nothing from Start on; it must know Value ns after End
 	Bar     // of a barrier: setting it
 	Unbar   // of a barrier: removing it
 	Pass    // waiting at a barrier until it is gone
-	Meet    // of a rendezvous: waiting until all members are there
-	Spread  // of one round of a barrier: from the first that was released to the last
+	Meet    // of a rendezvous: waiting until all members have arrived
+	Spread  // of one round of a barrier: from the first member released to the last
 	Draw    // a number drawn from a counter or a generator of ids, which is Value; Token is the transaction, where it is known
-	Tally   // after the run: one counter read; Value is what it holds
-	See     // waiting for a view that is newer than the last, of members or of a setting; Token is its transaction; of a setting Value is which
+	Tally   // after the run: one counter read; Value is its content
+	See     // waiting for a view that is newer than the last, of members or of a setting; Token is its transaction; for a setting Value identifies it
 	Members // some members of such a view, as bits; Value is 48 of them, and above these how many times 48 come before
 	Change  // of a setting, to Value; Token is the transaction
 	Hold    // one of several locks that were acquired together: as Acquire, of the others
 	Unhold  // its release
-	Recall  // the decision of a transaction asked for again, by a site that knew it; Value is as of a Decide
-	Join    // becoming a member of a group; Token is the czxid of the znode, Value the number of the member, as of its Leave
+	Recall  // the decision of a transaction requested again, by a site that knew it; Value is as in a Decide
+	Join    // becoming a member of a group; Token is the czxid of the znode, Value the number of the member, as in its Leave
 	Late    // no operation: from Start to End a request, the servers or this machine were late; Session: whose request, Everybody: all are concerned
 	Down    // no operation: a session had no connection to a server
-	Bound   // no operation: Start to End is how long somebody may wait in vain where nothing was broken and nothing was late
-	Idle    // phase of an attempt that was not granted: from its last request or event to when it gave up; nothing told it to look again
+	Bound   // no operation: Start to End is how long somebody may wait in vain while nothing was broken and nothing was late
+	Idle    // phase of an attempt that was not granted: from its last request or event to when it gave up; nothing told it to check again
 	// PutToTake is an item's way through a queue. Due, Start: those of its put; End: it has been taken for the first time, or Unfinished: it had
 	// not been by then.
 	PutToTake
@@ -107,7 +107,7 @@ func Connects() []Op {
 	return []Op{ConnectTCP, ConnectTLS, ConnectTLSResumed, ConnectSession, ConnectSASL}
 }
 
-// Everybody as the Session of a Late stands for all sessions.
+// Everybody as the Session of a Late means all sessions.
 const Everybody = math.MaxUint32
 
 // Ops is the number of operations, for tables indexed by Op.
@@ -138,7 +138,7 @@ const (
 	Lost               // the session or the grant was lost; of a Release: the hold ended at Start by the loss
 	Failed             // any other error
 	Unfinished         // the run ended while it waited: neither a success nor an error
-	InDoubt            // its reply was lost and nothing tells whether it was carried out: neither may be concluded from it
+	InDoubt            // its reply was lost and it cannot be determined whether it was carried out: neither may be concluded
 	outcomes
 )
 
@@ -152,16 +152,16 @@ func (o Outcome) String() string {
 	return [...]string{"ok", "timeout", "lost", "failed", "unfinished", "in doubt"}[o]
 }
 
-// unserved reports whether work was given up though it might have been served later: what it had taken by then is a lower bound.
+// unserved reports whether work was abandoned though it might have been served later: the time it had taken by then is a lower bound.
 func (o Outcome) unserved() bool { return o == Timeout || o == Unfinished }
 
 // Sample is one finished operation of one session. The times are offsets from the run's Origin on one monotonic clock.
 type Sample struct {
 	Op              Op
 	Outcome         Outcome
-	Session, Object uint32 // who, on which lock, queue, barrier
+	Session, Object uint32 // who, and on which lock, queue or barrier
 	Token           int64  // what orders it: zxid or sequence; 0 if none
-	Value           int64  // what it was about, where that is more than the object: an item, a round, a vote; 0 if nothing
+	Value           int64  // what it was about beyond the object: an item, a round, a vote; 0 if nothing
 	// Zxid is the place of a grant and of its end in the order of all transactions: of what grants, the last one that the session had been
 	// told of; of what gives a grant up, the one that removed its znode. 0: unknown. Below 0, of a grant: unknown, and not before -Zxid, because servers before
 	// 3.9 tell of an event without its transaction.
@@ -169,22 +169,22 @@ type Sample struct {
 	Due, Start, End time.Duration
 }
 
-// Response is End-Due: what a user of the service would have waited.
+// Response is End-Due: how long a user of the service would have waited.
 func (s Sample) Response() time.Duration { return s.End - s.Due }
 
-// begun reports whether work that was given up had been begun before: otherwise it has no service.
+// begun reports whether abandoned work had been started: otherwise it has no service time.
 func (s Sample) begun() bool { return s.End > s.Start }
 
-// Service is End-Start: what the operation took once it was begun.
+// Service is End-Start: what the operation took once it was started.
 func (s Sample) Service() time.Duration { return s.End - s.Start }
 
 // Lag is Start-Due: how late the generator was, or how long the session was busy with earlier work.
 func (s Sample) Lag() time.Duration { return s.Start - s.Due }
 
-// Recorder takes samples. Record must not block; whether it may be called from many goroutines is said by each Recorder.
+// Recorder takes samples. Record must not block; each Recorder says whether it is safe for concurrent use.
 type Recorder interface {
-	// Record takes one sample, and those that are parts of it or follow from it, such as the phases of an acquisition and its hand-off. Where
-	// samples are filed by time, the parts are filed where the whole is: so the phases that were counted add up to the service that was.
+	// Record takes one sample, and those that are parts of it or follow from it, such as the phases of an acquisition and its hand-off. Where samples
+	// are filed by time, the parts are filed with the whole: so the phases counted add up to the service times counted.
 	Record(whole Sample, parts ...Sample)
 }
 

@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// samplesMark is the first line of a file of samples, inside of its compression.
+// samplesMark is the first line of a file of samples, inside the compression.
 const samplesMark = "zkbench samples 1\n"
 
-// ErrSamples: what is read is no whole file of samples.
+// ErrSamples: the input is not a complete file of samples.
 var ErrSamples = errors.New("incomplete file of samples")
 
-// WriteSamples writes samples for ReadSamples: differences as integers of variable length, compressed, about 12 bytes for each. keep is asked for
-// each sample before it is written, with how many bytes have been so far, a buffer's length less; false leaves it out.
+// WriteSamples writes samples for ReadSamples: differences as variable-length integers, compressed, about 12 bytes each. keep is called with each
+// sample before it is written, and the number of bytes written so far, less what is buffered; false leaves it out.
 func WriteSamples(w io.Writer, samples iter.Seq[Sample], keep func(s *Sample, written int64) bool) (n int, err error) {
 	counted := &counting{w: w}
 	zip, err := gzip.NewWriterLevel(counted, gzip.BestSpeed)
@@ -64,8 +64,7 @@ func (c *counting) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// ReadSamples gives do the samples that WriteSamples has written, in their order. The error is ErrSamples where the file is of something else or not
-// whole.
+// ReadSamples calls do with the samples that WriteSamples has written, in order. The error is ErrSamples if the file is of another kind or incomplete.
 func ReadSamples(r io.Reader, do func(Sample)) error {
 	zip, err := gzip.NewReader(r)
 	if err != nil {
@@ -84,7 +83,7 @@ func ReadSamples(r io.Reader, do func(Sample)) error {
 			if whole := d.unsigned(); d.err != nil || whole != n {
 				return fmt.Errorf("%w: %d of %d samples: %v", ErrSamples, n, whole, d.err)
 			}
-			if _, err := in.ReadByte(); err != io.EOF { // the checksum has been looked at
+			if _, err := in.ReadByte(); err != io.EOF { // the checksum has been verified
 				return fmt.Errorf("%w: something follows its end: %v", ErrSamples, err)
 			}
 			return nil

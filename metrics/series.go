@@ -2,13 +2,13 @@ package metrics
 
 import "time"
 
-// Point is one interval of one operation or of several together, for the timeline and the progress line. Both phases count: warm-up and drain show.
+// Point is one interval of one operation or of several together, for the timeline and the progress line. All phases count, so warm-up and drain are visible.
 type Point struct {
 	From, To  time.Duration
 	Steady    bool  // at least one sample of the interval, of any operation, belongs to the steady phase
 	OK        int64 // samples of the operations counted that ended OK
 	Errors    int64 // of these operations: timeouts, lost and failed
-	Timed     int64 // samples behind P50, P99 and Max: of the operations timed, those that ended OK and are in range
+	Timed     int64 // samples that P50, P99 and Max are based on: of the operations timed, those that ended OK and are in range
 	PerSecond float64
 	P50, P99  time.Duration // response, or service where an operation has no response; 0 without samples in range
 	Max       time.Duration
@@ -22,7 +22,7 @@ type Series struct {
 	points         []Point
 }
 
-// NewSeries makes an empty series that counts some operations together and has the times of some.
+// NewSeries creates an empty series that counts some operations together and times some.
 func NewSeries(counted, timed []Op) *Series { return &Series{counted: counted, timed: timed} }
 
 // Add appends the point of an interval and returns it. Fanout is the counters as they stood at its end.

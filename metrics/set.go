@@ -38,8 +38,8 @@ func (c Clock) Of(s Sample) time.Duration {
 	return s.Lag()
 }
 
-// Has reports whether a histogram is kept of the operation by the clock. Only what a session sets out to do is due at some
-// time; the phases of an acquisition, hand-offs and deliveries follow from it and have a service time alone.
+// Has reports whether a histogram of the operation by the clock is kept. Only what a session sets out to do has a due time; the phases of an
+// acquisition, hand-offs and deliveries follow from it and only have a service time.
 func (o Op) Has(c Clock) bool {
 	switch o {
 	case OpNone, HandOff, Enqueue, List, Wait, Delivery, Recheck, Left, Deliver, Drain, Detect, Elect, Idle, Apply:
@@ -52,8 +52,8 @@ func (o Op) Has(c Clock) bool {
 type Key struct {
 	Op    Op
 	Clock Clock
-	// Unserved: not of successes, but of work that was given up before it was served, at its deadline or at the end of the run. Each value is
-	// a lower bound of what the work would have taken.
+	// Unserved: not of successes, but of work that was abandoned before it was served, at its deadline or at the end of the run. Each value is a
+	// lower bound of what the work would have taken.
 	Unserved bool
 }
 
@@ -77,7 +77,7 @@ func (k Key) side() int {
 	return 0
 }
 
-// keys yields every key there is, in the order of Op and Clock, the served first.
+// keys yields every possible key, in the order of Op and Clock, the served ones first.
 func keys(yield func(Key) bool) {
 	for op := range Op(Ops) {
 		for c := range clocks {
@@ -98,9 +98,9 @@ func ParseKey(s string) (Key, error) {
 	return Key{}, fmt.Errorf("%q is not operation.clock", s)
 }
 
-// Set is what a number of samples amounts to: a histogram of the successes per operation and clock, one of the lower bounds of what was not
-// served, how many samples ended how, and how many successes ended in the steady phase. Sets add up. A Set is not safe for concurrent
-// use; its zero value is empty.
+// Set is the summary of a number of samples: a histogram of the successes per operation and clock, one of the lower bounds of what was not served,
+// the number of samples with each outcome, and how many successes ended in the steady phase. Sets can be added. A Set is not safe for concurrent use;
+// its zero value is empty.
 type Set struct {
 	histograms [2][Ops][Clocks]*Histogram // by Key.side
 	outcomes   [Ops][Outcomes]int64
@@ -110,8 +110,7 @@ type Set struct {
 // Histogram of an operation by a clock; an empty one when nothing was recorded. It belongs to the set.
 func (s *Set) Histogram(op Op, c Clock) *Histogram { return s.of(Key{op, c, false}) }
 
-// Unserved are the lower bounds, by a clock, of what was given up before it was served; an empty one when nothing was. It belongs to the
-// set.
+// Unserved returns the lower bounds, by a clock, of what was abandoned before it was served; empty if nothing was. It belongs to the set.
 func (s *Set) Unserved(op Op, c Clock) *Histogram { return s.of(Key{op, c, true}) }
 
 func (s *Set) of(k Key) *Histogram {
@@ -121,8 +120,8 @@ func (s *Set) of(k Key) *Histogram {
 	return NewHistogram()
 }
 
-// Done is the number of samples of op that ended OK in the steady phase, whenever they were due. In a closed loop these are the samples of
-// the steady phase; in an open loop they are what was achieved in it, also of what had been due before.
+// Done is the number of samples of op that ended OK in the steady phase, whenever they were due. In a closed loop these are the samples of the steady
+// phase; in an open loop they are what was achieved in it, including work that had been due before.
 func (s *Set) Done(op Op) int64 { return s.done[op] }
 
 // Count is the number of samples of op that ended with o, whether or not their times were in range.
@@ -145,7 +144,7 @@ func (s *Set) All() iter.Seq2[Key, *Histogram] {
 	}
 }
 
-// Merge adds o, which stays as it is.
+// Merge adds o, which remains unchanged.
 func (s *Set) Merge(o *Set) {
 	for key, h := range o.All() {
 		s.at(key).Merge(h)
@@ -163,10 +162,10 @@ func (s *Set) count(outcomes *[Ops][Outcomes]int64, done *[Ops]int64) {
 	}
 }
 
-// Fold adds a histogram to that of the key. It is of successes of which the set has no outcomes.
+// Fold adds a histogram to that of the key. It is of successes whose outcomes the set does not have.
 func (s *Set) Fold(k Key, h *Histogram) { s.at(k).Merge(h) }
 
-// AddCounts adds samples of op that ended with o, whose times are folded apart.
+// AddCounts adds samples of op that ended with o, whose times are folded separately.
 func (s *Set) AddCounts(op Op, o Outcome, n int64) { s.outcomes[op][o] += n }
 
 // AddDone adds samples of op that ended OK in the steady phase.
@@ -195,7 +194,7 @@ func (s *Set) at(k Key) *Histogram {
 	return *h
 }
 
-// known files a sample of an operation or outcome that does not exist under none and failed: counted, in no histogram.
+// known files a sample of an unknown operation or outcome under none and failed: counted, in no histogram.
 func known(m Sample) (Op, Outcome) {
 	if m.Op >= ops || m.Outcome >= outcomes {
 		return OpNone, Failed

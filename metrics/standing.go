@@ -2,23 +2,23 @@ package metrics
 
 import "sync/atomic"
 
-// Standings are what the sessions of a cell are doing at the moment, for progress displays: each session notes its own, and
-// anybody may look. A note is one atomic store into a cache line of its own.
+// Standings are what the sessions of a cell are currently doing, for progress displays: each session notes its own, and anybody may read them. A note
+// is one atomic store into a cache line of its own.
 type Standings struct{ all []Standing }
 
-// NewStandings is of so many sessions, all of them idle.
+// NewStandings creates the standings of this many sessions, all of them idle.
 func NewStandings(sessions int) *Standings { return &Standings{make([]Standing, sessions)} }
 
-// Of is that of one session.
+// Of returns that of one session.
 func (s *Standings) Of(session uint32) *Standing { return &s.all[session] }
 
-// Standing is what one session is doing. Its methods but Look are for that session's goroutine alone, and do nothing on nil.
+// Standing is what one session is doing. Its methods except Look are for that session's goroutine alone, and do nothing on nil.
 type Standing struct {
-	word atomic.Uint64 // a count of the notes, the object, and what is done to it
+	word atomic.Uint64 // a count of the notes, the object, and what is being done to it
 	_    [56]byte
 }
 
-// What a session does.
+// What a session may be doing.
 const (
 	standIdle uint64 = iota
 	standWaits
@@ -26,7 +26,7 @@ const (
 	standShares
 )
 
-// Waits notes that an operation is under way.
+// Waits notes that an operation is in progress.
 func (s *Standing) Waits() { s.note(standWaits, 0) }
 
 // Holds notes that the session has been granted an object, shared with others if they hold it in the same way.
@@ -38,7 +38,7 @@ func (s *Standing) Holds(object uint32, shared bool) {
 	s.note(standHolds, object)
 }
 
-// Ends notes that nothing is under way, or that the end of a hold has been issued.
+// Ends notes that nothing is in progress, or that the end of a hold has been issued.
 func (s *Standing) Ends() { s.note(standIdle, 0) }
 
 func (s *Standing) note(what uint64, object uint32) {
@@ -54,7 +54,7 @@ type Holding struct {
 	word            uint64
 }
 
-// Holder is a hold at the moment; false: there is none.
+// Holder returns a current hold; false: there is none.
 func (s *Standings) Holder() (Holding, bool) {
 	for i := range s.all {
 		if w := s.all[i].word.Load(); w&3 == standHolds {
@@ -64,18 +64,18 @@ func (s *Standings) Holder() (Holding, bool) {
 	return Holding{}, false
 }
 
-// Still tells whether a hold of Holder goes on: its end has not been issued.
+// Still reports whether a hold returned by Holder continues: its end has not been issued.
 func (s *Standings) Still(h Holding) bool { return s.all[h.Session].word.Load() == h.word }
 
 // Stand is what all sessions are doing at one instant.
 type Stand struct {
 	Waiting, Holding int
-	Holders          int  // of the object that most hold at once, not counting those who share it
+	Holders          int  // of the object held most often simultaneously, not counting those who share it
 	Mixed            bool // some hold an object that others share
 }
 
-// Look tells what all are doing. Holders and Mixed are of those who did not move between two looks at all of them: these held together,
-// whatever the others did meanwhile.
+// Look returns what all are doing. Holders and Mixed are computed from those who did not move between two looks at all of them: these held together,
+// whatever the others did in the meantime.
 func (s *Standings) Look() Stand {
 	var out Stand
 	first := make([]uint64, len(s.all))
