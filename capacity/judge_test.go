@@ -119,7 +119,7 @@ func TestBlocksArePooled(t *testing.T) {
 	}
 }
 
-// The standard error is that which repetitions of the measurement vary by: of independent operations the Poisson error, and of blocks that differ
+// The standard error is how much repetitions of the measurement vary: of independent operations the Poisson error, and of blocks that differ
 // the ratio estimator's.
 func TestTheErrorIsThatOfRepetitions(t *testing.T) {
 	for name, vary := range map[string]float64{"independent operations": 0, "blocks that differ": 0.8} {

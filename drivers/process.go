@@ -78,7 +78,7 @@ func Start(ctx context.Context, command []string) (*Process, error) {
 	}
 	defer theirs.Close()
 	p.in, p.cmd.Stdin, p.cmd.Stderr = ours, theirs, &p.errors
-	p.cmd.WaitDelay = endWithin // for what it started, and what has its standard error
+	p.cmd.WaitDelay = endWithin // for processes that it started, which hold its standard error open
 	ownGroup(p.cmd)
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// Live is what a share tells of itself once a second, for whoever looks on at the lowest share.
+// Live is what a share reports about itself once a second, for the display at the lowest share.
 type Live struct {
 	Cell      int     `json:"cell"`
 	Phase     string  `json:"phase"`

@@ -282,7 +282,7 @@ func (m *Meeting) Stop(ctx context.Context, cause Cause, reason string) {
 	ctx, cancel := context.WithTimeout(ctx, hasty)
 	defer cancel()
 	host, _ := os.Hostname()
-	// Whoever cannot tell the others is lost to them when its session ends.
+	// A share that cannot tell the others is lost to them when its session ends.
 	_, _ = m.s.Create(ctx, m.at("stop"), encode(stopped{m.cfg.Share.Number(), host, cause, reason}), zk.Persistent)
 }
 

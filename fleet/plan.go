@@ -21,7 +21,7 @@ type Plan struct {
 	Nonce   string   `json:"nonce"`   // of this meeting alone
 }
 
-// differences are the lines in which the plan of this share differs from the one that stands. Name and nonce are those of whoever came first, and
+// differences are the lines in which the plan of this share differs from the agreed one. Name and nonce are those of the share that came first, and
 // so is a root that nobody chose.
 func (p Plan) differences(standing Plan, rootChosen bool) (all []string) {
 	add := func(what, there, here string) {

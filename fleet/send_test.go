@@ -11,7 +11,7 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// What one share sends the others receive, whoever comes first and however much it is, and nothing of it is there once it is forgotten.
+// What one share sends the others receive, in whatever order they arrive and however much it is, and nothing of it remains once it is forgotten.
 func TestSharesSendEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := zktest.New(zktest.Config{OpLatency: time.Millisecond})
@@ -51,7 +51,7 @@ func TestSharesSendEachOther(t *testing.T) {
 	})
 }
 
-// A reply that is lost is no reason to fail, and whoever waits for a share that is lost is told so.
+// A lost reply is no reason to fail, and a share that waits for one that is lost gets an error.
 func TestWhoSendsAndWhoWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lost atomic.Int32

@@ -66,7 +66,7 @@ func set(value string) taking {
 	}
 }
 
-// del is DEL key: whoever holds it by now.
+// del is DEL key, regardless of its current holder.
 func del(ctx context.Context, c *redis.Client, key, _ string) (bool, error) {
 	n, err := c.Del(ctx, key).Result()
 	return n > 0, err

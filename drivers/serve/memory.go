@@ -8,7 +8,7 @@ import (
 	"github.com/zkbench/zkbench/drivers"
 )
 
-// InMemory is a library whose locks and queues are in the memory of the process. Whoever asks first is granted first. An item is gone when it is taken.
+// InMemory is a library whose locks and queues are in the memory of the process. Requests are granted in order of arrival. An item is gone when it is taken.
 func InMemory() Library { return inMemory(false) }
 
 // InMemoryClaims is InMemory with queues whose takes claim: an item that its session has not finished is there again when that is closed.

@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// items is a queue in memory. Whoever asks first gets the first item.
+// items is a queue in memory. Takers get items in order of arrival.
 type items struct {
 	mu      sync.Mutex
 	put     int64 // how many were put so far, by which each is known
