@@ -23,26 +23,34 @@ import (
 
 // Leaders that resign, expire and crash on real servers: every promise holds, and a crash is found out by the session's time-out alone.
 func TestLeadersEndOnRealServers(t *testing.T) {
-	const timeout, candidates, rounds = time.Second, 3, 2
-	addresses := ensembletest.Start(t, 3, func(c *local.Config) { c.Tick = timeout / 2 }).Addresses()
+	const tick, candidates = 500 * time.Millisecond, 3
+	addresses := ensembletest.Start(t, 3, func(c *local.Config) { c.Tick = tick }).Addresses()
 	ctx := context.WithoutCancel(t.Context())
-	engines := map[string]func() (zk.Session, error){
-		"native":       func() (zk.Session, error) { return wire.Dial(ctx, wire.Config{Servers: addresses, Timeout: timeout}) },
-		"go-zookeeper": func() (zk.Session, error) { return gozk.Dial(ctx, gozk.Config{Servers: addresses, Timeout: timeout}) },
+	engines := map[string]func(timeout time.Duration) (zk.Session, error){
+		"native": func(timeout time.Duration) (zk.Session, error) {
+			return wire.Dial(ctx, wire.Config{Servers: addresses, Timeout: timeout})
+		},
+		"go-zookeeper": func(timeout time.Duration) (zk.Session, error) {
+			return gozk.Dial(ctx, gozk.Config{Servers: addresses, Timeout: timeout})
+		},
 	}
 	for engine, open := range engines {
 		for i, by := range []Failover{ByResign, ByExpiry, ByCrash} {
 			t.Run(engine+"/"+string(by), func(t *testing.T) {
-				t.Parallel() // most of the time they wait for a session to time out
+				t.Parallel()                  // most of the time they wait for a session to time out
+				timeout, rounds := 20*tick, 2 // a busy machine must not end a session
+				if by == ByCrash {
+					timeout, rounds = 8*tick, 1 // each crash waits for as long
+				}
 				dial := func() zk.Session {
-					s, err := open()
+					s, err := open(timeout)
 					if err != nil {
 						t.Fatal(err)
 					}
 					return s
 				}
 				w := NewElection(zkelection.Variants()[i], recipes.Options{}, Load{Dir: "/" + engine + "-" + string(by), Sessions: candidates,
-					Stall: 30 * time.Second, Values: profiles.Values{"failover": string(by), "hold": constant(timeout / 2)}})
+					Stall: 30 * time.Second, Values: profiles.Values{"failover": string(by), "hold": constant(tick)}})
 				admin := dial()
 				defer admin.Close()
 				if err := w.Setup(ctx, admin); err != nil {
