@@ -56,7 +56,7 @@ func (c *cell) notes(t *metrics.Set, out results.Cell) []string {
 		add(departs(*f, c.profile.Think == profiles.Distribution{Kind: c.profile.Think.Kind}))
 	}
 	if w, some := c.work.(workloads.Noting); some {
-		notes = append(notes, w.Notes(c.history.All())...)
+		notes = append(notes, w.Notes(c.history.All(), c.history.Room())...)
 	}
 	for key, h := range t.All() {
 		if n := h.Negative(); n > 0 {

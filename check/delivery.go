@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"iter"
+	"math"
 	"slices"
 	"time"
 
@@ -14,45 +15,54 @@ import (
 // removal is when an item's znode was removed, as closely as a client can tell: between issuing the request and its answer. What is left had not been
 // removed when it was looked at.
 type removal struct {
-	metrics.Sample       // a Remove or a Remain
-	asOf           int64 // pzxid of the list that the item was chosen from; 0: unknown
+	metrics.Sample               // a Remove or a Remain
+	asOf           int64         // pzxid of the list that the item was chosen from; 0: unknown
+	put            time.Duration // by when the item had been put, or unseen
+	begun          time.Duration // of a Remove: when the take began, or unseen
 }
 
-// turn identifies one session's handling of one item.
-type turn struct {
-	identity
-	session uint32
-}
-
-func turnOf(s metrics.Sample) turn { return turn{identity{s.Object, s.Value}, s.Session} }
+// unseen stands for a time that the history does not have.
+const unseen time.Duration = math.MinInt64
 
 // removals returns the removals of znodes in a history, by object. A znode is identified by its Token, which an object assigns only once. A Remove in
-// doubt does not count: its item may still be there, or may have been removed by another consumer.
-func removals(history iter.Seq[metrics.Sample]) map[uint32][]removal {
-	all, lists := map[uint32][]removal{}, map[turn]int64{}
-	for s := range history {
-		if s.Value == 0 || s.Outcome != metrics.OK {
-			continue
-		}
-		switch s.Op {
-		case metrics.Remove, metrics.Remain:
-			if s.Token != 0 {
-				all[s.Object] = append(all[s.Object], removal{Sample: s})
-			}
-		case metrics.Choose:
-			if was, twice := lists[turnOf(s)]; !twice || s.Token < was { // of an item that exists twice the older
-				lists[turnOf(s)] = s.Token
+// doubt does not count: its item may still be there, or may have been removed by another consumer. It takes 88 bytes of memory for each.
+func removals(history iter.Seq[metrics.Sample], room *spill.Room) map[uint32][]removal {
+	all := map[uint32][]removal{}
+	for item := range groups(history, room, dealing, byItem, sameItem) {
+		put := unseen
+		for _, s := range item {
+			if s.Op == metrics.Put {
+				put = s.End
 			}
 		}
-	}
-	for _, of := range all {
-		for i := range of {
-			if of[i].Op == metrics.Remove {
-				of[i].asOf = lists[turnOf(of[i].Sample)]
+		for _, s := range item {
+			if !removes(&s) {
+				continue
 			}
+			r := removal{Sample: s, put: put, begun: unseen}
+			chosen := false
+			for _, by := range item { // of an item that exists twice the older list and the earlier take
+				switch {
+				case s.Op != metrics.Remove || by.Session != s.Session:
+				case by.Op == metrics.Choose && (!chosen || by.Token < r.asOf):
+					r.asOf, chosen = by.Token, true
+				case by.Op == metrics.Take && (r.begun == unseen || by.Start < r.begun):
+					r.begun = by.Start
+				}
+			}
+			all[s.Object] = append(all[s.Object], r)
 		}
 	}
 	return all
+}
+
+// dealing reports whether a sample shows what was done with an item.
+func dealing(s *metrics.Sample) bool {
+	switch s.Op {
+	case metrics.Put, metrics.Take, metrics.Choose, metrics.Remove, metrics.Remain:
+		return s.Value != 0 && s.Outcome == metrics.OK
+	}
+	return false
 }
 
 // DeliveryOrder holds when the items of each queue were removed in the order in which they were put, with any number of consumers. A
@@ -270,39 +280,18 @@ func Priority(rank func(value int64) int32, synced bool) Check {
 }
 
 func prior(rank func(value int64) int32, synced bool) func(iter.Seq[metrics.Sample], *spill.Room) Verdict {
-	return func(history iter.Seq[metrics.Sample], _ *spill.Room) Verdict {
+	return func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
 		var v Verdict
-		put, begun := map[identity]metrics.Sample{}, map[turn]metrics.Sample{}
 		var w Verdict // of the puts, used if the lists show nothing
-		for s := range history {
-			switch {
-			case !synced || s.Outcome != metrics.OK:
-			case s.Op == metrics.Put:
-				put[identity{s.Object, s.Value}] = s
-			case s.Op == metrics.Take:
-				if was, twice := begun[turnOf(s)]; !twice || s.Start < was.Start {
-					begun[turnOf(s)] = s
-				}
-			}
-		}
-		for object, all := range removals(history) {
+		for _, all := range removals(history, room) {
 			if len(all) < 2 {
 				continue
 			}
-			visible := func(r removal) int64 { return r.Token }
-			v.judgePriority(all, rank, visible, func(r removal) (int64, bool) { return r.asOf, r.asOf != 0 })
-			if !synced {
-				continue
+			v.judgePriority(all, rank, func(r removal) int64 { return r.Token }, func(r removal) (int64, bool) { return r.asOf, r.asOf != 0 })
+			if synced {
+				all = slices.DeleteFunc(all, func(r removal) bool { return r.put == unseen })
+				w.judgePriority(all, rank, func(r removal) int64 { return int64(r.put) + 1 }, func(r removal) (int64, bool) { return int64(r.begun), r.begun != unseen })
 			}
-			known := slices.DeleteFunc(slices.Clone(all), func(r removal) bool {
-				_, ok := put[identity{object, r.Value}]
-				return !ok
-			})
-			w.judgePriority(known, rank, func(r removal) int64 { return int64(put[identity{object, r.Value}].End) + 1 },
-				func(r removal) (int64, bool) {
-					take, ok := begun[turnOf(r.Sample)]
-					return int64(take.Start), ok
-				})
 		}
 		if v.Count == 0 {
 			v.Count, v.Witness, v.Detail = w.Count, w.Witness, w.Detail
@@ -316,23 +305,41 @@ func (v *Verdict) judgePriority(all []removal, rank func(int64) int32, visible f
 	better := func(a, b removal) int { // the order of taking
 		return cmp.Or(cmp.Compare(rank(a.Value), rank(b.Value)), cmp.Compare(a.Token, b.Token))
 	}
-	inOrder := slices.SortedFunc(slices.Values(all), better)
-	place := func(r removal) int { n, _ := slices.BinarySearchFunc(inOrder, r, better); return n }
-	late := slices.SortedFunc(slices.Values(all), func(a, b removal) int { return cmp.Or(cmp.Compare(b.Start, a.Start), inTime(a.Sample, b.Sample)) })
-	byEnd := slices.SortedFunc(slices.Values(all), func(a, b removal) int { return cmp.Or(cmp.Compare(b.End, a.End), inTime(a.Sample, b.Sample)) })
-	first := newPrefixMin(len(inOrder))
+	order := func(before func(a, b *removal) int) []int32 { // not copies: there may be millions
+		places := make([]int32, len(all))
+		for i := range places {
+			places[i] = int32(i)
+		}
+		slices.SortFunc(places, func(i, j int32) int { return before(&all[i], &all[j]) })
+		return places
+	}
+	place := make([]int32, len(all)) // in the order of taking; of equal ones the first
+	inOrder := order(func(a, b *removal) int { return better(*a, *b) })
+	for n, i := range inOrder {
+		place[i] = int32(n)
+		if n > 0 && better(all[inOrder[n-1]], all[i]) == 0 {
+			place[i] = place[inOrder[n-1]]
+		}
+	}
+	late := order(func(a, b *removal) int { return cmp.Or(cmp.Compare(b.Start, a.Start), inTime(a.Sample, b.Sample)) })
+	byEnd := order(func(a, b *removal) int { return cmp.Or(cmp.Compare(b.End, a.End), inTime(a.Sample, b.Sample)) })
+	first := newPrefixMin(len(all))
 	next := 0
-	for _, r := range byEnd {
-		seen, known := horizon(r)
-		if r.Op != metrics.Remove || !known {
+	for _, i := range byEnd {
+		r := &all[i]
+		if r.Op != metrics.Remove {
+			continue
+		}
+		seen, known := horizon(*r)
+		if !known {
 			continue
 		}
 		v.Evidence++
-		for ; next < len(late) && late[next].Start > r.End; next++ {
-			first.put(place(late[next]), visible(late[next]), next)
+		for ; next < len(late) && all[late[next]].Start > r.End; next++ {
+			first.put(int(place[late[next]]), visible(all[late[next]]), late[next])
 		}
-		if which, at := first.before(place(r)); which >= 0 && at <= seen {
-			v.tooEarly(r.Sample, late[which].Sample)
+		if which, at := first.before(int(place[i])); which >= 0 && at <= seen {
+			v.tooEarly(r.Sample, all[which].Sample)
 		}
 	}
 }
@@ -340,18 +347,18 @@ func (v *Verdict) judgePriority(all []removal, rank func(int64) int32, visible f
 // prefixMin returns the smallest value among the places before a given one: a Fenwick tree, which accepts new values at any place and answers in O(log n).
 type prefixMin struct {
 	value []int64
-	which []int
+	which []int32
 }
 
 func newPrefixMin(n int) prefixMin {
-	p := prefixMin{make([]int64, n+1), make([]int, n+1)}
+	p := prefixMin{make([]int64, n+1), make([]int32, n+1)}
 	for i := range p.which {
 		p.which[i] = -1
 	}
 	return p
 }
 
-func (p prefixMin) put(place int, value int64, which int) {
+func (p prefixMin) put(place int, value int64, which int32) {
 	for i := place + 1; i < len(p.value); i += i & -i {
 		if p.which[i] < 0 || value < p.value[i] {
 			p.value[i], p.which[i] = value, which
@@ -360,7 +367,7 @@ func (p prefixMin) put(place int, value int64, which int) {
 }
 
 // before returns the smallest value at the places before the given one, and what it belongs to; -1 if there is none.
-func (p prefixMin) before(place int) (which int, value int64) {
+func (p prefixMin) before(place int) (which int32, value int64) {
 	which = -1
 	for i := place; i > 0; i -= i & -i {
 		if p.which[i] >= 0 && (which < 0 || p.value[i] < value) {
@@ -373,19 +380,12 @@ func (p prefixMin) before(place int) (which int, value int64) {
 // InversionsOf counts the items that were removed while a better one was there that their consumer had not seen: it was put (Put, OK)
 // between the list and the removal. They are what a list that is not quite fresh costs a priority queue, and no violation. of is the
 // number of removals.
-func InversionsOf(history iter.Seq[metrics.Sample], rank func(value int64) int32) (inversions, of int) {
-	put := map[identity]metrics.Sample{}
-	for s := range history {
-		if s.Op == metrics.Put && s.Outcome == metrics.OK {
-			put[identity{s.Object, s.Value}] = s
-		}
-	}
-	for object, all := range removals(history) {
-		known := slices.DeleteFunc(slices.Clone(all), func(r removal) bool { return put[identity{object, r.Value}].Op == 0 })
+func InversionsOf(history iter.Seq[metrics.Sample], room *spill.Room, rank func(value int64) int32) (inversions, of int) {
+	for _, all := range removals(history, room) {
+		all = slices.DeleteFunc(all, func(r removal) bool { return r.put == unseen })
 		var there, seen Verdict
-		there.judgePriority(known, rank, func(r removal) int64 { return int64(put[identity{object, r.Value}].End) },
-			func(r removal) (int64, bool) { return int64(r.Start), r.asOf != 0 })
-		seen.judgePriority(known, rank, func(r removal) int64 { return r.Token }, func(r removal) (int64, bool) { return r.asOf, r.asOf != 0 })
+		there.judgePriority(all, rank, func(r removal) int64 { return int64(r.put) }, func(r removal) (int64, bool) { return int64(r.Start), r.asOf != 0 })
+		seen.judgePriority(all, rank, func(r removal) int64 { return r.Token }, func(r removal) (int64, bool) { return r.asOf, r.asOf != 0 })
 		inversions += max(there.Count-seen.Count, 0)
 		of += there.Evidence
 	}

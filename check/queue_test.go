@@ -224,7 +224,7 @@ func TestInversionsOf(t *testing.T) {
 		{"it was seen, which is a violation and no inversion", history{put(101, 1, 4), put(205, 0, 1), low, choose('a', 205, 205), high}, 0, 1},
 		{"it was worse", history{put(301, 1, 4), put(205, 0, 1), low, choose('a', 205, 100), remove('b', 301, 10, 12)}, 0, 1},
 	} {
-		if n, of := InversionsOf(slices.Values(tt.history), hundreds); n != tt.inversions || of != tt.of {
+		if n, of := InversionsOf(slices.Values(tt.history), nil, hundreds); n != tt.inversions || of != tt.of {
 			t.Errorf("%s: %d inversions of %d, want %d of %d", tt.why, n, of, tt.inversions, tt.of)
 		}
 	}

@@ -23,6 +23,14 @@ func removing(name string, synced bool, judge func(iter.Seq[metrics.Sample], *sp
 	}}
 }
 
+// turn identifies one session's handling of one item.
+type turn struct {
+	identity
+	session uint32
+}
+
+func turnOf(s metrics.Sample) turn { return turn{identity{s.Object, s.Value}, s.Session} }
+
 // inTransactions returns the histories of several hosts on the clock of the transactions: each item is removed in the transaction that removed it,
 // and what is left never is. What was removed in an unknown transaction is left out. With synced the list of a take shows what its host had seen when
 // the take began.

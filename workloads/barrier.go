@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/zkbench/zkbench/check"
+	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
 	"github.com/zkbench/zkbench/profiles"
 	"github.com/zkbench/zkbench/recipes"
@@ -79,7 +80,7 @@ func (w *barrier) Cost() Cost {
 }
 
 // Notes are how the release went.
-func (w *barrier) Notes(history iter.Seq[metrics.Sample]) []string {
+func (w *barrier) Notes(history iter.Seq[metrics.Sample], _ *spill.Room) []string {
 	var spread, handOff []time.Duration
 	for s := range history {
 		switch {

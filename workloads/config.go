@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/zkbench/zkbench/check"
+	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
 	"github.com/zkbench/zkbench/profiles"
 	"github.com/zkbench/zkbench/recipes"
@@ -122,7 +123,7 @@ func (w *config) Cost() Cost {
 }
 
 // Notes tell how many versions went unseen.
-func (w *config) Notes(iter.Seq[metrics.Sample]) []string {
+func (w *config) Notes(iter.Seq[metrics.Sample], *spill.Room) []string {
 	missed, got := w.missed.Load(), w.got.Load()
 	if missed+got == 0 {
 		return nil

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/zkbench/zkbench/check"
+	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
 	"github.com/zkbench/zkbench/profiles"
 	"github.com/zkbench/zkbench/recipes"
@@ -195,7 +196,7 @@ func (w *counter) Cost() Cost {
 }
 
 // Notes tell how many draws are in doubt, which the total may or may not contain.
-func (w *counter) Notes(history iter.Seq[metrics.Sample]) []string {
+func (w *counter) Notes(history iter.Seq[metrics.Sample], _ *spill.Room) []string {
 	n := 0
 	for s := range history {
 		if s.Op == metrics.Draw && s.Outcome == metrics.InDoubt {

@@ -57,7 +57,7 @@ func TestItemsOfADelayQueueComeWhenTheyAreDue(t *testing.T) {
 		late := func(note string) bool {
 			return strings.HasPrefix(note, "20 items waited for their time; lateness median ")
 		}
-		if notes := w.(Noting).Notes(history.All()); !slices.ContainsFunc(notes, late) {
+		if notes := w.(Noting).Notes(history.All(), nil); !slices.ContainsFunc(notes, late) {
 			t.Errorf("no note of how late the items came: %v", notes)
 		}
 		closeAll(ens)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/zkbench/zkbench/check"
+	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
 	"github.com/zkbench/zkbench/profiles"
 	"github.com/zkbench/zkbench/recipes"
@@ -253,10 +254,10 @@ func (w *queue) Checks() []check.Check {
 }
 
 // Notes tell of what is allowed and costs all the same: items that a consumer got again, and better ones that came too late to be seen.
-func (w *queue) Notes(history iter.Seq[metrics.Sample]) []string {
+func (w *queue) Notes(history iter.Seq[metrics.Sample], room *spill.Room) []string {
 	var notes []string
 	if w.priorities > 0 && !w.Shared {
-		if n, of := check.InversionsOf(history, priorityOf); of > 0 {
+		if n, of := check.InversionsOf(history, room, priorityOf); of > 0 {
 			notes = append(notes, fmt.Sprintf("%d of %d items were taken while a better one had arrived after the list", n, of))
 		}
 	}

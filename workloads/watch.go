@@ -9,6 +9,7 @@ import (
 
 	"github.com/zkbench/zkbench/check"
 	"github.com/zkbench/zkbench/internal/phrase"
+	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
 	"github.com/zkbench/zkbench/profiles"
 	"github.com/zkbench/zkbench/recipes"
@@ -161,7 +162,7 @@ func (w *watchLoad) Cost() Cost {
 }
 
 // Notes are the account of all events.
-func (w *watchLoad) Notes(history iter.Seq[metrics.Sample]) []string {
+func (w *watchLoad) Notes(history iter.Seq[metrics.Sample], _ *spill.Room) []string {
 	a := check.AccountOf(history, w.once, w.Stall)
 	if a.Due == 0 {
 		return nil

@@ -213,7 +213,7 @@ func TestTheNoteTellsOfWatchersWithoutAWatch(t *testing.T) {
 			st.change(2)
 		})
 		st.end()
-		notes := st.work.(*watchLoad).Notes(st.history.All())
+		notes := st.work.(*watchLoad).Notes(st.history.All(), nil)
 		if want := ", 2 not due, to watchers without a watch at the time"; len(notes) != 1 || !strings.Contains(notes[0], want) {
 			t.Errorf("%q, want %q", notes, want)
 		}

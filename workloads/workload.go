@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/zkbench/zkbench/check"
+	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
 	"github.com/zkbench/zkbench/zk"
 )
@@ -91,8 +92,8 @@ type Pipelined interface {
 // Noting is a Workload that has something to say about a run that is no verdict.
 type Noting interface {
 	Workload
-	// Notes are sentences for a reader, from the whole history of the cell.
-	Notes(history iter.Seq[metrics.Sample]) []string
+	// Notes are sentences for a reader, from the whole history of the cell. What they have to sort goes into the room; nil: in memory.
+	Notes(history iter.Seq[metrics.Sample], room *spill.Room) []string
 }
 
 // Costed is a Workload that knows what theory says of its cost. Where a Workload drives both sides of something, a queue's producers and
