@@ -7,6 +7,9 @@ import (
 	"time"
 )
 
+// Method is the number of the way in which searches are planned and judged. It grows whenever the same measurements may lead to other probes or to another answer.
+const Method = 1
+
 // Plan is what is fixed before a search begins.
 type Plan struct {
 	Goals []Goal // all of them have to be met

@@ -59,6 +59,7 @@ type CriticalLoad struct {
 
 // CapacityPlan is what fixed a search: with what its probes measured it makes the same search once more.
 type CapacityPlan struct {
+	Method      int       `json:"method,omitempty"` // of searching, which later versions may change
 	From        float64   `json:"from"`
 	To          float64   `json:"to"`
 	Width       float64   `json:"width"`

@@ -22,7 +22,7 @@ func linear(fixed, each float64) func(float64) float64 {
 
 // planKept is a plan as the document keeps it.
 func planKept(p capacity.Plan, rate, ratePerLoad float64) *results.CapacityPlan {
-	kept := &results.CapacityPlan{From: p.From, To: p.To, Width: p.Width, Confirm: p.Confirm, Block: p.Block.Seconds(), Budget: p.Budget.Seconds(), SoakShare: p.Soak.Share,
+	kept := &results.CapacityPlan{Method: capacity.Method, From: p.From, To: p.To, Width: p.Width, Confirm: p.Confirm, Block: p.Block.Seconds(), Budget: p.Budget.Seconds(), SoakShare: p.Soak.Share,
 		Soak: p.Soak.Length.Seconds(), Rate: rate, RatePerLoad: ratePerLoad}
 	for _, g := range p.Goals {
 		kept.Shares = append(kept.Shares, g.Share)
@@ -130,10 +130,14 @@ func measured(p results.CapacityProbe) capacity.Measurement {
 // recounted tells what contradicts itself in a search and in its probes, whose directories may have been left out.
 func (a *app) recounted(dir string, doc *results.Capacity) (bad bool) {
 	var all []string
+	older := ""
 	if doc.Plan == nil {
 		all = append(all, "it has no plan, without which it cannot be made once more")
 	} else {
 		found, err := again(doc)
+		if len(found) > 0 && doc.Plan.Method < capacity.Method { // what the same measurements would lead to today says nothing against it
+			found, older = nil, "; the search is of an older method, by which this version does not make it once more"
+		}
 		if all = append(all, found...); err != nil {
 			all = append(all, "plan: "+err.Error())
 		}
@@ -156,7 +160,7 @@ func (a *app) recounted(dir string, doc *results.Capacity) (bad bool) {
 		fmt.Fprintf(a.stdout, "%s: %s\n", dir, c)
 	}
 	if len(all) == 0 {
-		fmt.Fprintf(a.stdout, "%s: consistent (%s, %s of them checked)\n", dir, phrase.Count(len(doc.Probes), "probe"), phrase.Count(len(runs), "run"))
+		fmt.Fprintf(a.stdout, "%s: consistent (%s, %s of them checked%s)\n", dir, phrase.Count(len(doc.Probes), "probe"), phrase.Count(len(runs), "run"), older)
 	}
 	return len(all) > 0
 }

@@ -140,3 +140,23 @@ func TestPublishedSearches(t *testing.T) {
 		}
 	}
 }
+
+// A search of an older version, which would go another way today, does not contradict itself; one of this version does.
+func TestASearchOfAnOlderMethod(t *testing.T) {
+	for _, c := range []struct {
+		method int
+		change bool
+		code   int
+		said   string
+	}{{0, false, exitOK, "0 runs of them checked)"}, {0, true, exitOK, "of an older method"}, {capacity.Method, true, exitFailed, "does not follow"}} {
+		doc := simulatedSearch(t, 1000, 1)
+		if doc.Plan.Method = c.method; c.change {
+			doc.Probes = slices.Delete(doc.Probes, 2, 3)
+		}
+		dir := t.TempDir()
+		if err := results.WriteCapacity(dir, doc); err != nil {
+			t.Fatal(err)
+		}
+		zkbench(t, "validate-result", dir).want(c.code, c.said)
+	}
+}
