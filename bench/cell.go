@@ -230,8 +230,8 @@ func (c *cell) load(ctx context.Context) {
 	}
 	recovered()
 	probe.Stop() // it tells the lookout
-	for _, s := range c.faults.Samples(c.lostLeaders()) {
-		c.history.Shard(0).Record(s)
+	if c.Share.Lowest() {
+		c.recordFaults()
 	}
 	lookout.stop()
 }

@@ -28,6 +28,7 @@ type found struct {
 	verdicts []check.Verdict
 	deal     check.Deal
 	owned    check.Ownership
+	back     [][]time.Duration // after each fault that was injected, when the clients that it had cut off were back
 }
 
 // details is what plots need of the history, besides what result has, which has been made before.

@@ -38,8 +38,7 @@ func (c *cell) faultResults() []results.Fault {
 		r := results.Fault{Kind: f.Kind, Target: f.Target, AtS: (f.At - steady.from).Seconds(), Strikes: f.Times,
 			NextGrant: untilNext(successes, f.At, next), LongestPause: longestPause(successes, f.At, next),
 			PauseBefore: longestPause(successes, before, f.At), ThroughputBefore: perSecond(successes, before, f.At),
-			ThroughputAfter: lowest(successes, f.At, next), SessionsMoved: moved(f.Places, after),
-			SessionsExpired: len(c.clients.lossesBetween(f.At, until)), Orphans: c.orphansOf(f.At, until)}
+			ThroughputAfter: lowest(successes, f.At, next)}
 		if f.Holder != nil {
 			of := map[uint32][]time.Duration{uint32(f.Holder.Object): successes[uint32(f.Holder.Object)]}
 			r.Object, r.LockFree = &f.Holder.Object, untilNext(of, f.At, next)
@@ -58,13 +57,11 @@ func (c *cell) faultResults() []results.Fault {
 		if i+1 < len(injected) {
 			cut = injected[i+1].Begun
 		}
-		c.clients.links.storm(f.Begun, cut, &r)
-		if r.SessionsCut != nil && *r.SessionsCut > 0 && f.Unplanned == nil {
-			all := never
-			if r.BackAll != nil {
-				all = f.Begun + time.Duration(*r.BackAll*float64(time.Millisecond))
-			}
-			r.Reconnecting = c.accounts.spent(f.Begun, all)
+		if c.merged != nil {
+			c.merged.ofSessions(out, &r)
+		} else {
+			r.SessionsMoved, r.SessionsExpired, r.Orphans = moved(f.Places, after), len(c.clients.lossesBetween(f.At, until)), c.orphansOf(f.At, until)
+			c.reconnected(f, cut, &r)
 		}
 		r.Storm = stormOf(f)
 		if until := lasted(f, cut, r); until > 0 {
@@ -82,6 +79,19 @@ func (c *cell) faultResults() []results.Fault {
 			Error: cmp.Or(f.Problem(), "not injected: the load was over")})
 	}
 	return out
+}
+
+// reconnected is what came of the connections that a fault cut, up to an offset.
+func (c *cell) reconnected(f faults.Fault, cut time.Duration, r *results.Fault) {
+	c.found.back = append(c.found.back, c.clients.links.storm(f.Begun, f.Skew, cut, r))
+	if r.SessionsCut == nil || *r.SessionsCut == 0 || f.Unplanned != nil {
+		return
+	}
+	all := never
+	if r.BackAll != nil {
+		all = f.Begun + time.Duration(*r.BackAll*float64(time.Millisecond))
+	}
+	r.Reconnecting = c.accounts.spent(f.Begun-f.Skew, all)
 }
 
 // restartsOf are the servers that a rolling restart has restarted; from is the start of the steady phase.

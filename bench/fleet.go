@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zkbench/zkbench/bench/faults"
 	"github.com/zkbench/zkbench/check"
 	"github.com/zkbench/zkbench/fleet"
 	"github.com/zkbench/zkbench/internal/phrase"
@@ -63,8 +64,10 @@ func (b Setup) CheckShare(p profiles.Profile, s fleet.Share) error {
 			problem(p.At("sessions", i), "%d sessions cannot be shared by %d processes (at least one each)", n, s.Count)
 		}
 	}
-	if len(p.Faults) > 0 {
-		problem(p.AtFault(0, "kind"), "faults are not injected into a run of several shares (leave them out)")
+	for i, f := range p.Faults {
+		if !faults.Shareable(f) {
+			problem(p.AtFault(i, "kind"), "%s is injected into sessions of one process, and a run of several shares has them in all (expected a fault of servers, such as kill, pause or restart)", f.Kind)
+		}
 	}
 	return joined(problems)
 }
@@ -214,9 +217,25 @@ func (c *cell) session(place int) int {
 func (c *cell) lookAfter(ctx context.Context) error {
 	if c.cut && c.Meeting != nil {
 		c.clients.close(atOnce)
+		if !c.Share.Lowest() {
+			c.recordFaults()
+		}
 		return nil
 	}
-	err := c.meet(ctx, stageDrained)
+	err := c.tellFaults(ctx)
+	if err == nil {
+		if len(c.profile.Faults) > 0 {
+			c.loaded.Store(c) // servers that the first share has taken down may not have answered for long
+		}
+		err = c.meet(ctx, stageDrained)
+		c.loaded.Store(nil)
+	}
+	if err == nil {
+		err = c.learnFaults(ctx)
+	}
+	if !c.Share.Lowest() {
+		c.recordFaults()
+	}
 	if err == nil {
 		err = c.byLowest(ctx, c.number, stageSeen, func() error { return c.inspectOpen(ctx) })
 	}
@@ -225,13 +244,20 @@ func (c *cell) lookAfter(ctx context.Context) error {
 		return err
 	}
 	c.clients.close(atOnce)
-	if err := c.meet(ctx, stageClosed); err != nil || !c.Share.Lowest() {
+	orphans := func(context.Context) error { return nil }
+	if c.faults.Started() || len(c.lostLeaders()) > 0 {
+		orphans = c.findOrphans
+	}
+	if !c.Share.Lowest() { // later the first share may clear the cell away
+		return errors.Join(orphans(ctx), c.meet(ctx, stageClosed))
+	}
+	if err := c.meet(ctx, stageClosed); err != nil {
 		return err
 	}
-	if err := c.inspect(ctx); err != nil || !c.faults.Started() && len(c.lostLeaders()) == 0 {
+	if err := c.inspect(ctx); err != nil {
 		return err
 	}
-	return c.findOrphans(ctx)
+	return orphans(ctx)
 }
 
 // checks are those that the samples of this share are enough for: a violation among some of the sessions is one. What is left is looked at by

@@ -157,39 +157,6 @@ func TestAShareIsDoubledAtEachStep(t *testing.T) {
 	}
 }
 
-// Eight shares are one run.
-func TestEightSharesAreOneRun(t *testing.T) {
-	var whole *results.Run
-	for _, n := range []int{1, 8} {
-		synctest.Test(t, func(t *testing.T) {
-			f := newShips(t, n, zktest.Config{OpLatency: time.Millisecond}, "sessions: 24", "objects: 3", "rate: 60", "hold: 2ms")
-			docs, errs := f.run()
-			for i, err := range errs {
-				if err != nil {
-					t.Fatalf("share %d: %v", i+1, err)
-				}
-			}
-			if whole == nil {
-				whole = docs[0]
-				return
-			}
-			doc, _, err := f.merge(f.dirs(), false)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, want := doc.Cells[0], whole.Cells[0]
-			if doc.Exit.Code != 0 || got.Operations != want.Operations || got.Due != want.Due || len(got.Shares) != n {
-				t.Errorf("exit %v, %d operations of %d, %d shares; one process has %d of %d", doc.Exit, got.Operations, got.Due, len(got.Shares), want.Operations, want.Due)
-			}
-			for _, k := range got.Checks {
-				if k.Verdict != check.Holds.String() {
-					t.Errorf("%s is %s: %s", k.Name, k.Verdict, k.Detail)
-				}
-			}
-		})
-	}
-}
-
 // join has share i meet, with a session that met is told.
 func (f *ships) join(ctx context.Context, i int, met func(*zktest.Session)) (*fleet.Meeting, error) {
 	return fleet.Join(ctx, fleet.Config{Path: "/m/1", Share: f.all[i].config.Share, Patience: time.Minute, Finish: f.finish,

@@ -290,7 +290,7 @@ func TestWhatCannotBeShared(t *testing.T) {
 		{"2 sessions cannot be shared by 3 processes", []string{"sessions: [6, 2]"}},
 		{"fence: a register is in one process", []string{"fence: [none, register]"}},
 		{"the sessions of workload delay-queue cannot be shared between processes", []string{"workload: delay-queue", "variants: [delay]"}},
-		{"faults are not injected", []string{"faults: [{at: 1s, kind: expire, session: 1}]"}},
+		{"expire is injected into sessions of one process", []string{"faults: [{at: 1s, kind: kill, server: 1}, {at: 1s, kind: expire, session: 1}]"}},
 	} {
 		r := newRig(t, zktest.Config{}, test.lines...)
 		err := r.config.CheckShare(r.config.Profile, fleet.Share{Index: 1, Count: 3})

@@ -74,11 +74,12 @@ func (l *links) tellWhole() <-chan struct{} {
 
 // storm tells of the clients that lost their connection from an offset on and before another, and of their being back, at whatever time. What
 // is lost later is not of this storm. Who was back and lost the connection again before the other offset was not back for good.
-func (l *links) storm(from, to time.Duration, r *results.Fault) {
+// The clock of the offsets may be off by skew: what was lost so long before counts, and nobody was back before the first offset.
+func (l *links) storm(from, skew, to time.Duration, r *results.Fault) (back []time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.silent {
-		return
+		return nil
 	}
 	type client struct {
 		back      time.Duration
@@ -89,7 +90,7 @@ func (l *links) storm(from, to time.Duration, r *results.Fault) {
 	for _, e := range l.events {
 		c := cut[e.seat]
 		switch {
-		case e.at < from:
+		case e.at < from-skew:
 		case e.what == zk.LinkLost && e.at < to:
 			if c == nil {
 				c = &client{}
@@ -104,18 +105,25 @@ func (l *links) storm(from, to time.Duration, r *results.Fault) {
 			c.connected, c.back = true, e.at
 		}
 	}
-	var back []time.Duration
 	for _, c := range cut {
 		if c.connected {
-			back = append(back, c.back-from)
+			back = append(back, max(c.back-from, 0))
 		}
 	}
-	slices.Sort(back)
 	n := len(cut)
-	r.SessionsCut, r.BackHalf, r.Back99, r.BackAll = &n, share(back, n, 50), share(back, n, 99), share(back, n, 100)
+	r.SessionsCut = &n
+	backOf(back, r)
 	if n > 0 {
 		r.LinksCut, r.Handshakes = &lost, &handshakes
 	}
+	return back
+}
+
+// backOf says when those that were cut off were back.
+func backOf(back []time.Duration, r *results.Fault) {
+	slices.Sort(back)
+	n := *r.SessionsCut
+	r.BackHalf, r.Back99, r.BackAll = share(back, n, 50), share(back, n, 99), share(back, n, 100)
 }
 
 // share is when so many percent of those that were due had come; nil where fewer have. The times are in order.

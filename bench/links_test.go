@@ -70,17 +70,21 @@ func TestWhoIsBackForGood(t *testing.T) {
 		l.add(e)
 	}
 	var r results.Fault
-	l.storm(10*second, 20*second, &r)
+	l.storm(10*second, 0, 20*second, &r)
 	if *r.SessionsCut != 3 || *r.BackHalf != 12000 || r.Back99 != nil || r.BackAll != nil || *r.Handshakes != 5 {
 		t.Errorf("%d cut, half back after %v ms, 99 %% %v, all %v, %d handshakes; want 3, 12000, none, none, 5", *r.SessionsCut, *r.BackHalf, r.Back99,
 			r.BackAll, *r.Handshakes)
 	}
 	var quiet, silent results.Fault
-	if l.storm(3*second, 9*second, &quiet); *quiet.SessionsCut != 0 || quiet.BackAll != nil || quiet.Handshakes != nil {
+	if l.storm(3*second, 0, 9*second, &quiet); *quiet.SessionsCut != 0 || quiet.BackAll != nil || quiet.Handshakes != nil {
 		t.Errorf("between the storms: %+v", quiet)
 	}
+	var early results.Fault // another process tells that it began when the first clients were back
+	if back := l.storm(11*second, second, 20*second, &early); *early.SessionsCut != 3 || len(back) != 2 || *early.BackHalf != 11000 {
+		t.Errorf("begun a second too late: %+v, back at %v", early, back)
+	}
 	l.silent = true
-	if l.storm(10*second, 20*second, &silent); silent.SessionsCut != nil {
+	if l.storm(10*second, 0, 20*second, &silent); silent.SessionsCut != nil {
 		t.Errorf("an engine that does not tell: %d cut", *silent.SessionsCut)
 	}
 }

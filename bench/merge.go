@@ -180,6 +180,11 @@ func (c *cell) include() error {
 	c.started = first.cell.Started
 	c.origin = metrics.NewOrigin(c.started)
 	c.planFaults()
+	if told := first.part.Faults; len(told) > 0 {
+		if err := c.faults.Learn(told); err != nil {
+			return fmt.Errorf("%s: %w", first.Dir, err)
+		}
+	}
 	steady := span{time.Duration(first.part.From), time.Duration(first.part.To)}
 	for _, s := range c.merged.shares {
 		steady.to = max(steady.to, steady.from+s.part.Length())
@@ -273,7 +278,7 @@ func (c *cell) judgeMerged() []results.Check {
 func (c *cell) spread(out *results.Cell) {
 	first := c.merged.shares[0].cell
 	out.Shares = nil
-	out.Server, out.Faults = first.Server, first.Faults
+	out.Server = first.Server
 	g := results.Generator{}
 	cpu, known := 0.0, true
 	for i, s := range c.merged.shares {

@@ -33,6 +33,9 @@ func (r *runner) keepPart(c *cell) error {
 	steady := c.steady.Load()
 	p := results.Part{Cell: c.tag(), Fanout: c.fanout.Counts(metrics.InSteady), Expired: c.clients.lost.Load(), Redials: c.clients.redials.Load(), Pauses: c.pauses.length.Load(),
 		CPU: int64(c.after.footprint.Sub(c.before.footprint).CPU), From: int64(steady.from), To: int64(steady.to)}
+	if lost := c.lostLeaders(); len(c.profile.Faults) > 0 || len(lost) > 0 {
+		p.Faults, p.Back = c.faults.Tell(lost), c.found.back
+	}
 	p.Counts(c.collector.Totals())
 	p.Opening = results.PartTimesOf(c.clients.connects)
 	for _, m := range c.meets {

@@ -43,6 +43,11 @@ type FaultInjector interface {
 	Ready(ctx context.Context) error
 }
 
+// Staying is an Ensemble whose servers may stay when this process ends: what it has broken has to be mended before.
+type Staying interface {
+	Stays() bool
+}
+
 // Credentials are files that clients of a secured ensemble need; "" where they do not.
 type Credentials struct {
 	CA        string // certificates that the servers' are signed by

@@ -17,6 +17,7 @@ type Target struct {
 	Compose   int      // servers to start in containers, observers included, or 0
 	Observers int      // of Compose, how many have no vote
 	Addresses []string // host:port; none when servers are to be started
+	Up        bool     // Addresses are those of the ensemble of 'zkbench up' on this machine, which can be broken and mended
 
 	Secure string // of servers to start: tls, mtls, sasl or digest; "": not secured
 	Dial   Dialer // opens connections to servers that run already; nil: plain ones

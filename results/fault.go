@@ -72,6 +72,23 @@ type Reconnection struct {
 	ReceivedBytes *int64 `json:"received_bytes"`
 }
 
+// And is both together; nil where one is not told.
+func (r *Reconnection) And(s *Reconnection) *Reconnection {
+	if r == nil || s == nil {
+		return nil
+	}
+	return &Reconnection{r.Requests + s.Requests, r.Watches + s.Watches, r.Credentials + s.Credentials, r.Events + s.Events, both(r.SentBytes, s.SentBytes),
+		both(r.ReceivedBytes, s.ReceivedBytes)}
+}
+
+func both(a, b *int64) *int64 {
+	if a == nil || b == nil {
+		return nil
+	}
+	sum := *a + *b
+	return &sum
+}
+
 // LeaderEvent is a line of the timeline: the servers, which are asked once a second, tell for the first time that another one leads, or that
 // one was elected again. Both are addresses, and empty where none of the servers that are asked says that it leads.
 type LeaderEvent struct {

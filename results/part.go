@@ -36,6 +36,8 @@ type Part struct {
 	From     int64                       `json:"from_ns"`
 	To       int64                       `json:"to_ns"`
 	Opening  PartTimes                   `json:"opening,omitempty"` // how long the sessions took to open
+	Faults   json.RawMessage             `json:"faults,omitempty"`  // what the share knows of the faults of the cell, as package bench/faults writes it
+	Back     [][]time.Duration           `json:"back_ns,omitempty"` // after each fault that was injected, when the clients that it had cut off were back, from the fault
 	// Connecting is the phases of making connections, of all cells of the run: then there is nothing else, and no Cell.
 	Connecting []PartPhase `json:"connecting,omitempty"`
 	Meets      []PartMeet  `json:"meets"`            // where the shares waited for each other, in the order of time

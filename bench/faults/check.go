@@ -37,6 +37,11 @@ var (
 		profiles.RepeatEvents, profiles.DropEvents, profiles.Reset}
 )
 
+// Shareable reports whether one process of several that carry a run out can inject a fault: it is of the servers, and no client's.
+func Shareable(f profiles.PlannedFault) bool {
+	return f.Kind == profiles.Disconnect || slices.Contains(ofProcesses, f.Kind) || slices.Contains(ofNetwork, f.Kind)
+}
+
 // Check reports every planned fault that cannot be injected there, with its place and with what can be.
 func Check(p profiles.Profile, on Environment) []error {
 	var problems []error
@@ -109,7 +114,7 @@ func (e Environment) impossible(f profiles.PlannedFault) string {
 	case e.Encrypted && slices.Contains(ofConnections, f.Kind) && !unread(f):
 		return "it is injected by a proxy that reads the protocol, which TLS hides (use the plain port, or secure: none)"
 	case !injects && (network || slices.Contains(ofProcesses, f.Kind)):
-		return "zkbench injects no faults into servers that somebody else runs (let the run start its own: --ensemble compose:3 or local:3)"
+		return "zkbench injects no faults into servers that somebody else runs (let the run start its own: --ensemble compose:3 or local:3, or give the addresses of 'zkbench up')"
 	case f.Kind == profiles.Disconnect && !cuts:
 		return "its servers share the network of one machine, and nothing cuts it between them (choose --ensemble compose:3, or another fault: " +
 			"pause, of a server that stands still, or silence, of one that its clients do not reach while its peers do)"

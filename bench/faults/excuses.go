@@ -71,7 +71,7 @@ func (s *Schedule) learning(seat int) time.Duration {
 
 // Samples are the times of the faults that were injected, and of others that nobody planned, for the checks.
 func (s *Schedule) Samples(unplanned []Fault) []metrics.Sample {
-	var all []metrics.Sample
+	all := s.assumed()
 	add := func(op metrics.Op, session int, from, to, value time.Duration) {
 		all = append(all, metrics.Sample{Op: op, Session: uint32(max(session, 0)), Value: int64(value), Due: from, Start: from, End: to})
 	}

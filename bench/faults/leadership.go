@@ -113,7 +113,7 @@ func (s *Schedule) Unexplained(lost []Outage, from, to time.Duration) []Fault {
 		if o.to != "" && o.to != o.from {
 			f.Target += ", then " + o.to
 		}
-		if s.target.Origin.At(o.Noticed) >= from && f.At < to && !slices.ContainsFunc(s.All(), func(p Fault) bool { return s.explains(p, f) }) {
+		if s.target.Origin.At(o.Noticed) >= from && f.At < to && !s.unknown(s.target.Origin.At(o.Noticed)) && !slices.ContainsFunc(s.All(), func(p Fault) bool { return s.explains(p, f) }) {
 			all = append(all, f)
 		}
 	}

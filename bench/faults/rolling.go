@@ -65,12 +65,13 @@ func (s *Schedule) restartOne(ctx, steady context.Context, i int, f profiles.Pla
 	}
 	if up != nil {
 		_ = sleep.For(steady, f.For)
-		if ctx.Err() != nil { // the run leaves at once, and so does its ensemble
-			return number, ctx.Err()
-		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, recoverWithin)
+	over := ctx.Err()
+	ctx, cancel, goes := s.mending(ctx)
 	defer cancel()
+	if goes {
+		return number, over
+	}
 	if up != nil {
 		err = up(ctx)
 	}

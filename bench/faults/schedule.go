@@ -34,6 +34,8 @@ type Target struct {
 	// StopHolder stops a process of a driver while one of its sessions holds a lock, when there is one; nil: no driver holds them.
 	StopHolder func(ctx context.Context) (Holder, error)
 	Tell       func(Event) // called from several goroutines
+	// Elsewhere: another process injects the faults, and Learn is told what came of them. This one notes where its sessions were.
+	Elsewhere bool
 }
 
 // Place is where a session is connected: Server is "" while it is not, or where the engine does not tell.
@@ -67,6 +69,7 @@ type Fault struct {
 	Server       int     // the number of the server that it was injected into; 0: none
 	Injected     bool
 	Begun        time.Duration // when it began to be injected: its effects may come before that is done; At where nobody planned it
+	Skew         time.Duration // its times may be off by so much, because another process told them
 	At           time.Duration // when it was injected
 	Recovered    bool          // it was taken back, or was over by itself
 	RecoveredAt  time.Duration
@@ -85,16 +88,18 @@ type Fault struct {
 // Schedule injects the planned faults of one cell, each in a goroutine of its own from its time to its recovery.
 type Schedule struct {
 	target Target
-	begin  time.Duration // of the steady phase
+	begin  time.Duration // of the steady phase; set before started
 	work   sync.WaitGroup
 
 	servers sync.Mutex // one server is chosen and impaired at a time
 	rolling sync.Mutex // one rolling restart goes on at a time
 
-	mu       sync.Mutex
-	started  bool
-	all      []Fault     // in the order of the profile
-	impaired map[int]int // servers that are down or out of reach, by number: the fault that did it, counted from 1
+	mu        sync.Mutex
+	started   bool
+	learned   bool
+	unplanned []Fault     // that another process told of
+	all       []Fault     // in the order of the profile
+	impaired  map[int]int // servers that are down or out of reach, by number: the fault that did it, counted from 1
 }
 
 // New prepares the planned faults for a cell. Nothing is injected before Start.
@@ -138,7 +143,15 @@ func (s *Schedule) Started() bool {
 // carryOut is the life of one fault.
 func (s *Schedule) carryOut(ctx, steady context.Context, i int) {
 	f := s.all[i].PlannedFault
-	if sleep.For(steady, s.begin+f.At-s.target.Origin.Now()) != nil {
+	at := s.begin + f.At
+	if s.target.Elsewhere {
+		at -= lookAhead
+	}
+	if sleep.For(steady, at-s.target.Origin.Now()) != nil {
+		return
+	}
+	if s.target.Elsewhere {
+		s.keepPlaces(i)
 		return
 	}
 	undo, err := s.inject(ctx, steady, i, f)
@@ -155,12 +168,23 @@ func (s *Schedule) carryOut(ctx, steady context.Context, i int) {
 	case f.Kind != profiles.Restart:
 		<-steady.Done()
 	}
-	if ctx.Err() != nil { // the run leaves at once, and so does its ensemble
+	ctx, cancel, goes := s.mending(ctx)
+	defer cancel()
+	if goes {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, recoverWithin)
-	defer cancel()
 	s.recovered(i, undo(ctx))
+}
+
+// mending is a context to take a fault back in. When the run leaves at once its ensemble goes with it, unless that stays: then there is a little time.
+func (s *Schedule) mending(ctx context.Context) (_ context.Context, cancel context.CancelFunc, goes bool) {
+	within := recoverWithin
+	if ctx.Err() != nil {
+		stays, ok := s.target.Ensemble.(ensemble.Staying)
+		goes, within, ctx = !ok || !stays.Stays(), actWithin, context.WithoutCancel(ctx)
+	}
+	ctx, cancel = context.WithTimeout(ctx, within)
+	return ctx, cancel, goes
 }
 
 // recovery takes a fault back.
@@ -375,14 +399,14 @@ func (s *Schedule) All() []Fault {
 
 // ServersHurt reports whether the servers may not serve at an offset because of a fault of theirs.
 func (s *Schedule) ServersHurt(now time.Duration) bool {
-	return slices.ContainsFunc(s.All(), func(f Fault) bool {
+	return s.unknown(now) || slices.ContainsFunc(s.All(), func(f Fault) bool {
 		return f.Server > 0 && f.Injected && (!f.Recovered || now < f.RecoveredAt+s.aftermath())
 	})
 }
 
 // AwaitServers waits until the servers serve again after faults of theirs.
 func (s *Schedule) AwaitServers(ctx context.Context) error {
-	if !slices.ContainsFunc(s.All(), func(f Fault) bool { return f.Server > 0 && f.Injected }) {
+	if s.target.Elsewhere || !slices.ContainsFunc(s.All(), func(f Fault) bool { return f.Server > 0 && f.Injected }) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, recoverWithin)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,8 +23,22 @@ type Options struct {
 	Home              string        // of ZooKeeper, for processes; "" is ZOOKEEPER_HOME, then the usual places
 }
 
+// Staying is a target of addresses, with Up set if they are those of the ensemble that stays, in its order.
+func Staying(t ensemble.Target) ensemble.Target {
+	if e, err := Load(""); err == nil {
+		t.Up = slices.Equal(e.Addresses(), t.Addresses)
+		_ = e.Close()
+	}
+	return t
+}
+
 // Kind is an ensemble of the type that a target will have: a nil pointer, which tells what can be done with it.
 func Kind(t ensemble.Target) ensemble.Ensemble {
+	if _, containers, err := find(""); t.Up && err == nil && containers {
+		return (*compose.Compose)(nil)
+	} else if t.Up && err == nil {
+		return (*local.Local)(nil)
+	}
 	switch {
 	case t.Local > 0:
 		return (*local.Local)(nil)
@@ -41,6 +56,8 @@ func Start(ctx context.Context, t ensemble.Target, o Options) (ensemble.Ensemble
 // start starts an ensemble; with the directory of a state file, one that stays.
 func start(ctx context.Context, t ensemble.Target, o Options, dir string) (ensemble.Ensemble, error) {
 	switch {
+	case t.Up:
+		return Load("")
 	case t.Local > 0:
 		return made(local.Start(ctx, local.Config{Servers: t.Local, NoFsync: o.NoFsync, MaxSessionTimeout: o.MaxSessionTimeout, Home: o.Home, Secure: t.Secure,
 			Detach: dir != "", StateDir: dir}))

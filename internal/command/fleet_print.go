@@ -224,6 +224,10 @@ func (a *app) checkManifest(f *pflag.FlagSet, engine string, m *manifest) error 
 	if err := a.setup.CheckShare(p, fleet.Share{Count: m.Shares}); err != nil {
 		return usageError{err}
 	}
+	if len(p.Faults) > 0 {
+		return usagef("%s: faults are injected by the first share into the ensemble of 'zkbench up' on its machine, which tasks of an engine do not have (start the shares by hand)",
+			p.AtFault(0, "kind"))
+	}
 	builtin, err := a.setup.Catalogue().Builtin()
 	if err != nil {
 		return err

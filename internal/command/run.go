@@ -15,6 +15,7 @@ import (
 	"github.com/zkbench/zkbench/bench/access"
 	"github.com/zkbench/zkbench/bench/root"
 	"github.com/zkbench/zkbench/ensemble"
+	"github.com/zkbench/zkbench/ensemble/drivers"
 	"github.com/zkbench/zkbench/exporter"
 	"github.com/zkbench/zkbench/internal/phrase"
 	"github.com/zkbench/zkbench/internal/program"
@@ -136,6 +137,9 @@ func (a *app) canShare(f fleetFlags, p profiles.Profile) error {
 	if err := a.setup.CheckShare(p, f.part); err != nil {
 		return usageError{err}
 	}
+	if f.on() && len(p.Faults) > 0 {
+		return usagef("%s: faults are injected into a run of several shares, not into their searches and comparisons (leave them out)", p.AtFault(0, "kind"))
+	}
 	return nil
 }
 
@@ -154,8 +158,15 @@ func (a *app) targetOf(ctx context.Context, r runFlags, p profiles.Profile) (ens
 		return t, usagef("%s: secure is for ensembles that zkbench starts; say with tls and auth (--tls-ca, --auth-file) how the given servers are reached, and --set secure=%s",
 			p.At("secure", 0), profiles.NotSecured)
 	}
-	if err := errors.Join(bench.CheckFaults(p, environment(t)), a.setup.CheckShare(p, r.fleet.part)); err != nil {
-		return t, usageError{err}
+	problems := a.setup.CheckShare(p, r.fleet.part)
+	if r.fleet.part.Lowest() { // which injects them
+		if len(t.Addresses) > 0 && len(p.Faults) > 0 {
+			t = drivers.Staying(t)
+		}
+		problems = errors.Join(bench.CheckFaults(p, environment(t)), problems)
+	}
+	if problems != nil {
+		return t, usageError{problems}
 	}
 	return t, nil
 }

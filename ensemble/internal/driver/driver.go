@@ -235,6 +235,9 @@ func (e *Ensemble[S]) unasked(ctx context.Context) error {
 	return errors.Join(ended...)
 }
 
+// Stays reports whether the servers stay when this process ends.
+func (e *Ensemble[S]) Stays() bool { return e.cfg.Finish == nil }
+
 // Close ends the servers and removes what is left of them. If a server had ended by itself, the error wraps ErrServerEnded and names its
 // log. Close on an ensemble that stays leaves it running.
 func (e *Ensemble[S]) Close() error {

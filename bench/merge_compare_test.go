@@ -1,0 +1,153 @@
+package bench
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/zkbench/zkbench/bench/access"
+	"github.com/zkbench/zkbench/check"
+	"github.com/zkbench/zkbench/finished"
+	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/results"
+	"github.com/zkbench/zkbench/stats"
+	"github.com/zkbench/zkbench/zk/zktest"
+)
+
+// Eight shares are one run: its counts are those of one process with the same seed, and 'compare' finds no difference between five of each. Shares
+// that wait a little longer for each request differ.
+func TestEightSharesAreOneRun(t *testing.T) {
+	const runs = 5
+	metric := func(text string) results.Metric {
+		m, err := results.ParseMetric(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	of := []results.Metric{metric("throughput"), metric("p50(acquire.response)"), metric("p90(acquire.response)")}
+	carryOut := func(n int, latency time.Duration) (all []finished.Run) {
+		for k := range runs {
+			synctest.Test(t, func(t *testing.T) {
+				f := newShips(t, n, zktest.Config{OpLatency: latency}, "sessions: 24", "objects: 3", "rate: 60", "hold: 2ms", "duration: 3s")
+				for _, r := range f.all {
+					r.config.Profile.Seed = uint64(k + 1)
+				}
+				docs, errs := f.run()
+				for i, err := range errs {
+					if err != nil {
+						t.Fatalf("share %d: %v", i+1, err)
+					}
+				}
+				doc := docs[0]
+				if n > 1 {
+					var err error
+					if doc, _, err = f.merge(f.dirs(), false); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if doc.Exit.Code != 0 || n > 1 && len(doc.Cells[0].Shares) != n {
+					t.Errorf("exit %+v, %d shares", doc.Exit, len(doc.Cells[0].Shares))
+				}
+				for _, c := range doc.Cells[0].Checks {
+					if n > 1 && c.Verdict != check.Holds.String() {
+						t.Errorf("%s is %s: %s", c.Name, c.Verdict, c.Detail)
+					}
+				}
+				all = append(all, finished.Run{Dir: fmt.Sprintf("%d-of-%d", k, n), Run: doc})
+			})
+		}
+		return all
+	}
+	verdicts := func(one, other []finished.Run) (all []string) {
+		doc, err := finished.Runs(one, other, finished.Options{Metrics: of, MinEffect: 0.02})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range doc.Cells[0].Metrics {
+			all = append(all, m.Verdict)
+		}
+		return all
+	}
+	whole, merged := carryOut(1, time.Millisecond), carryOut(8, time.Millisecond)
+	for k := range runs {
+		got, want := merged[k].Cells[0], whole[k].Cells[0]
+		if got.Operations != want.Operations || got.Due != want.Due || got.Latency["acquire.response"].Count != want.Latency["acquire.response"].Count || want.Operations == 0 {
+			t.Errorf("seed %d: %d operations of %d, one process has %d of %d", k+1, got.Operations, got.Due, want.Operations, want.Due)
+		}
+	}
+	differs := func(v string) bool { return v == stats.Regression.String() || v == stats.Improvement.String() }
+	if all := verdicts(whole, merged); len(all) != len(of) || slices.ContainsFunc(all, differs) {
+		t.Errorf("compare says %q of %d metrics, want no difference", all, len(of))
+	}
+	if all := verdicts(whole, carryOut(8, 1500*time.Microsecond)); all[1] != stats.Regression.String() {
+		t.Errorf("compare says %q of shares whose requests take half as long again, want a regression of the response", all)
+	}
+}
+
+// Gates are judged on what all shares did together, and by no share for itself.
+func TestGatesOfMergedShares(t *testing.T) {
+	met, missed := `"violations == 0"`, `"throughput > 35/s"` // 30/s are offered, 15/s to each share
+	for _, test := range []struct {
+		gates   string
+		partial bool
+		code    int
+		reason  string
+	}{
+		{met + `, "throughput > 20/s"`, false, 0, ""}, {met + "," + missed, false, 3, "gate missed: throughput > 35/s"}, {met, true, 5, "share 2 has no result"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newShips(t, 2, zktest.Config{OpLatency: time.Millisecond}, "sessions: 6", "objects: 6", "rate: 30", "arrivals: uniform", "gates: ["+test.gates+"]")
+			docs, errs := f.run()
+			for i, doc := range docs {
+				if errs[i] != nil || doc.Exit.Code != 0 || len(doc.Gates) != 0 {
+					t.Fatalf("share %d: %v, exit %+v, gates %+v; want none judged", i+1, errs[i], doc.Exit, doc.Gates)
+				}
+			}
+			dirs := f.dirs()
+			if test.partial {
+				dirs = dirs[:1]
+			}
+			doc, _, err := f.merge(dirs, test.partial)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if doc.Exit.Code != test.code || !strings.Contains(doc.Exit.Reason, test.reason) || len(doc.Gates) == 0 {
+				t.Errorf("gates %s: exit %+v, %+v; want %d with %q", test.gates, doc.Exit, doc.Gates, test.code, test.reason)
+			}
+			for _, g := range doc.Gates {
+				if test.partial && g.Verdict == results.GateMet {
+					t.Errorf("%+v, though a share is missing", g)
+				}
+			}
+		})
+	}
+}
+
+// The phases of connections are those of all shares: as many as all made, with the highest of any.
+func TestConnectionsOfSharesAddUp(t *testing.T) {
+	part := func(resumed int, all ...time.Duration) results.Part {
+		h := metrics.NewHistogram()
+		for _, took := range all {
+			h.Record(took)
+		}
+		return results.Part{Connecting: []results.PartPhase{{Phase: "tcp", Times: results.PartTimesOf(h)}, {Phase: "tls", Resumed: resumed, Times: results.PartTimesOf(h)}}}
+	}
+	ms := time.Millisecond
+	r := &runner{merges: true, doc: &results.Run{Notes: []string{connectingNote + " of one share", "another"}}, environment: &environment{access: (*access.Access)(nil)}}
+	err := r.mergeConnecting([]*results.ShareResult{{Parts: map[string]results.Part{"": part(1, 2*ms, 2*ms)}}, {Parts: map[string]results.Part{"": part(2, 2*ms, 2*ms, 40*ms)}}, {}})
+	if err != nil || len(r.doc.Connecting) != 2 || len(r.doc.Notes) != 2 || r.doc.Notes[0] != "another" {
+		t.Fatalf("%v, %+v with the notes %q", err, r.doc.Connecting, r.doc.Notes)
+	}
+	for i, phase := range []string{"tcp", "tls"} {
+		if c := r.doc.Connecting[i]; c.Phase != phase || c.Count != 5 || c.P50 > 3 || c.Max < 39 || c.Resumed != 3*i {
+			t.Errorf("%+v", c)
+		}
+	}
+	if !strings.Contains(r.doc.Notes[1], "(3 of 5 resumed)") {
+		t.Errorf("the note says %q", r.doc.Notes[1])
+	}
+}
