@@ -85,6 +85,7 @@ var slurmScript = template.Must(template.New("slurm").Funcs(template.FuncMap{"pr
 #SBATCH --nodes={{.Shares}}
 #SBATCH --ntasks={{.Shares}}
 #SBATCH --ntasks-per-node=1
+#SBATCH --no-requeue
 export ZKBENCH_MEET={{shell .Meet}}-"$SLURM_JOB_ID"
 {{- if .Ship}}
 export ZKBENCH_SHIP={{shell .Ship}}
