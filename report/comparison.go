@@ -178,20 +178,23 @@ func tableOfMetrics(c results.CellComparison, box, inPairs bool) table {
 
 // sideText is the median with its interval, or, where the runs are too few for one, with the range that was seen; of a search without a figure what bounds it.
 func sideText(m results.MetricComparison, v results.MetricValues, dash string, inPairs bool) string {
-	metric, err := results.ParseMetric(m.Metric)
+	format := func(x float64) string { return phrase.Number(x, 4) } // of a capacity, which is no metric of a cell
+	if metric, err := results.ParseMetric(m.Metric); err == nil {
+		format = metric.Format
+	}
 	switch {
-	case err != nil, v.Median == nil && v.High == nil:
+	case v.Median == nil && v.High == nil:
 		return "-"
 	case v.Median == nil && v.Low == nil:
-		return "<" + metric.Format(*v.High)
+		return "<" + format(*v.High)
 	case v.Median == nil:
-		return metric.Format(*v.Low) + dash + metric.Format(*v.High)
+		return format(*v.Low) + dash + format(*v.High)
 	}
-	text := map[bool]string{true: ">="}[v.AtLeast] + metric.Format(*v.Median)
+	text := map[bool]string{true: ">="}[v.AtLeast] + format(*v.Median)
 	switch {
 	case inPairs:
 	case v.Low != nil && v.High != nil && *v.Low != *v.High:
-		text += fmt.Sprintf(" [%s%s%s]", metric.Format(*v.Low), dash, metric.Format(*v.High))
+		text += fmt.Sprintf(" [%s%s%s]", format(*v.Low), dash, format(*v.High))
 	case v.Low == nil || v.High == nil:
 		var seen []float64
 		for _, x := range v.Values {
@@ -200,7 +203,7 @@ func sideText(m results.MetricComparison, v results.MetricValues, dash string, i
 			}
 		}
 		if low, high := slices.Min(seen), slices.Max(seen); low != high {
-			text += fmt.Sprintf(" (%s%s%s)", metric.Format(low), dash, metric.Format(high))
+			text += fmt.Sprintf(" (%s%s%s)", format(low), dash, format(high))
 		}
 	}
 	return text

@@ -105,3 +105,24 @@ func TestPairs(t *testing.T) {
 		last += at
 	}
 }
+
+// Of a search the table has the figure with its interval, or what bounds it.
+func TestBoundsOfCapacities(t *testing.T) {
+	figure := func(x float64) *float64 { return &x }
+	for want, v := range map[string]results.MetricValues{
+		"7982 [6831..8693]": {Values: []*float64{figure(7982)}, Median: figure(7982), Low: figure(6831), High: figure(8693)},
+		">=1200":            {Values: []*float64{figure(1200)}, AtLeast: true, Median: figure(1200), Low: figure(1200)},
+		"5397..7989":        {Values: []*float64{nil}, Low: figure(5397), High: figure(7989)},
+		"<400":              {Values: []*float64{nil}, High: figure(400)},
+		"-":                 {Values: []*float64{nil}},
+	} {
+		if got := sideText(results.MetricComparison{Metric: "capacity"}, v, "..", false); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	for want, m := range map[string]results.MetricComparison{"-20 %..+10 %": {Low: figure(0.8), High: figure(1.1)}, ">=+10 %": {Low: figure(1.1)}, "<=-20 %": {High: figure(0.8)}, "": {}} {
+		if got := intervalText(m, ".."); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
