@@ -3,7 +3,6 @@ package bench
 import (
 	"cmp"
 	"context"
-	"errors"
 	"iter"
 	"slices"
 	"time"
@@ -251,29 +250,6 @@ func (c *cell) orphansOf(from, to time.Duration) int {
 func (c *cell) findOrphans(ctx context.Context) error {
 	return c.admin(ctx, func(s zk.Session) error {
 		c.orphans = map[int64]int{}
-		return owners(ctx, s, c.dir(c.number), c.orphans)
+		return zk.Ephemerals(ctx, s, c.dir(c.number), nil, func(st zk.Stat) { c.orphans[st.EphemeralOwner]++ })
 	})
-}
-
-// owners counts the ephemeral znodes below a path by their owners.
-func owners(ctx context.Context, s zk.Session, path string, count map[int64]int) error {
-	names, _, err := s.Children(ctx, path)
-	for _, name := range names {
-		child := path + "/" + name
-		st, there, e := s.Exists(ctx, child)
-		switch {
-		case e != nil:
-			return e
-		case there && st.EphemeralOwner != 0:
-			count[st.EphemeralOwner]++
-		case there && st.NumChildren > 0:
-			if err := owners(ctx, s, child, count); err != nil {
-				return err
-			}
-		}
-	}
-	if errors.Is(err, zk.ErrNoNode) {
-		return nil
-	}
-	return err
 }

@@ -78,8 +78,8 @@ func TestOrphansByTheirSessions(t *testing.T) {
 		create(one, "/cell/queue/b", zk.Ephemeral)
 		create(other, "/cell/lock-0/c", zk.EphemeralSequential)
 		got := map[int64]int{}
-		if err := owners(t.Context(), looker, "/cell", got); err != nil || got[one.ID()] != 2 || got[other.ID()] != 1 || len(got) != 2 {
-			t.Errorf("owners = %v, %v; want 2 of %d and 1 of %d", got, err, one.ID(), other.ID())
+		if err := zk.Ephemerals(t.Context(), looker, "/cell", nil, func(st zk.Stat) { got[st.EphemeralOwner]++ }); err != nil || got[one.ID()] != 2 || got[other.ID()] != 1 || len(got) != 2 {
+			t.Errorf("ephemerals by owner = %v, %v; want 2 of %d and 1 of %d", got, err, one.ID(), other.ID())
 		}
 		c := &cell{orphans: got, clients: sessionPool{losses: []loss{{one.ID(), 3 * second}, {77, 4 * second}, {other.ID(), 5 * second}}}}
 		if a, b, none := c.orphansOf(2*second, 5*second), c.orphansOf(5*second, never), c.orphansOf(0, 3*second); a != 2 || b != 1 || none != 0 {

@@ -87,35 +87,14 @@ func (p places) lookBelow(ctx context.Context, s zk.Session, r metrics.Recorder)
 			if name != p.child(i) && !strings.HasPrefix(name, p.child(i)+"-") {
 				continue
 			}
-			if err := sessionsBelow(ctx, s, p.dir+"/"+name, &left); err != nil {
+			err := zk.Ephemerals(ctx, s, p.dir+"/"+name, func(st zk.Stat) { left.Token = max(left.Token, st.Pzxid) }, func(zk.Stat) { left.Outcome = metrics.Failed })
+			if err != nil {
 				return err
 			}
 		}
 		r.Record(left)
 	}
 	return nil
-}
-
-// sessionsBelow looks whether there is a znode of a session below another one. What goes meanwhile is not there.
-func sessionsBelow(ctx context.Context, s zk.Session, path string, left *metrics.Sample) error {
-	names, st, err := s.Children(ctx, path)
-	if errors.Is(err, zk.ErrNoNode) {
-		return nil
-	}
-	left.Token = max(left.Token, st.Pzxid)
-	for _, name := range names {
-		child := path + "/" + name
-		is, there, found := s.Exists(ctx, child)
-		switch {
-		case found != nil:
-			return found
-		case there && is.EphemeralOwner != 0:
-			left.Outcome = metrics.Failed
-		case there && is.NumChildren > 0:
-			err = errors.Join(err, sessionsBelow(ctx, s, child, left))
-		}
-	}
-	return err
 }
 
 // population is how many of a cell's sessions are at an object.

@@ -1,0 +1,67 @@
+package bench
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/zkbench/zkbench/drivers"
+	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/workloads"
+)
+
+// seat is place i of the share. In a closed loop the sessions begin spread over the first half of the warm-up.
+func (c *cell) seat(i int) *seat {
+	id := uint32(c.session(i))
+	r := random(c.profile.Seed, c.repetition, id, streamArrivals)
+	s := &seat{
+		Seat: workloads.Seat{
+			ID: id, Session: c.observed(id, c.clients.sessions[i]), Origin: c.origin, Fanout: c.fanout.Shard(i),
+			Recorder: c.recorder(i),
+			Rand:     random(c.profile.Seed, c.repetition, id, streamWork),
+			Standing: c.standings.Of(id),
+		},
+		clients: &c.clients, place: i, observed: c.observed, work: c.work, loopOpen: c.rate > 0 && c.driven(id), first: c.first,
+	}
+	s.Open = s.open
+	s.MayLead = func() bool { return c.mayLead(c.clients.session(i)) }
+	if c.driver != nil {
+		s.Work = func(ctx context.Context) (func(), bool) { return drivers.Work(ctx, s.Session) }
+	}
+	s.stays, s.passes = c.rate > 0 && c.keeps && !s.loopOpen, c.passes
+	s.arrivals = c.arrivals(r, s.loopOpen)
+	if !s.loopOpen {
+		s.pausing = &pausing{Recorder: s.Recorder, of: &c.pauses}
+		s.Recorder = s.pausing
+	}
+	return s
+}
+
+// recorder is that of one seat.
+func (c *cell) recorder(i int) metrics.Recorder {
+	all := []metrics.Recorder{cutShort{c.collector.Shard(i), &c.cutAt}, c.history.Shard(i)}
+	if c.Blocks != nil {
+		all = append(all, c.Blocks)
+	}
+	return metrics.Tee(all...)
+}
+
+// driven tells whether the rate of an open loop is offered to the session.
+func (c *cell) driven(id uint32) bool {
+	w, some := c.work.(workloads.Driven)
+	return !some || w.IsDriven(id)
+}
+
+func (c *cell) arrivals(r *rand.Rand, open bool) arrivals {
+	if c.finite() { // all begin at once
+		return &closed{think: c.profile.Think.Sample, rand: r}
+	}
+	if !open {
+		return &closed{begin: time.Duration(r.Float64() * float64(c.profile.Warmup) / 2), think: c.profile.Think.Sample, rand: r}
+	}
+	mean := time.Duration(float64(c.sharers) / c.rate * float64(time.Second))
+	if c.profile.Arrivals == "uniform" {
+		return uniform(mean, r)
+	}
+	return poisson(mean, r)
+}
