@@ -21,6 +21,8 @@ var shown = []struct {
 	{"README.md", "quickstart", strings.TrimSpace},
 	{"docs/libraries.md", "libraries", clients},
 	{"docs/libraries.md", "libraries-read-write", clients},
+	{"docs/libraries.md", "libraries-semaphores", clients},
+	{"docs/libraries.md", "libraries-queues", clients},
 	{"docs/redis.md", "redis-and-zookeeper", clients},
 }
 
