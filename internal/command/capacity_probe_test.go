@@ -187,16 +187,19 @@ func TestAProbeThatLeavesZnodesEndsTheSearch(t *testing.T) {
 	})
 }
 
-// The percentiles of a probe are of all operations that its rate is of, as the goals are, and not of the first one alone.
+// The percentiles of a probe are of all operations that its rate is of, as the goals are, and not of the first one alone; that of its goal is kept.
 func TestAProbeTellsOfAllOperations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, p := memorySearchOf(t, "operations", overRate, capacity.Plan{From: 100, To: 1000, Goals: []capacity.Goal{{Name: "p99<50ms", Share: 0.01}}}, "mix={get: 50, set: 50}", "sessions=[10]")
 		probe, _ := p.search.Next()
-		_, run, err := p.carry(probe, filepath.Join(t.TempDir(), "probe-01"))
+		m, run, err := p.carry(probe, filepath.Join(t.TempDir(), "probe-01"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		cell := run.Cells[0]
+		if l, _ := cell.Response(); l.P99 == nil || len(m.Values) != 1 || m.Values[0] != *l.P99 {
+			t.Errorf("the p99 of the goal is %v, that of the probe %v", m.Values, l.P99)
+		}
 		reads, writes := cell.Latency["get.response"], cell.Latency["set.response"]
 		if l, known := cell.Response(); !known || reads.Count == 0 || writes.Count == 0 || l.Count != reads.Count+writes.Count || l.Max != max(reads.Max, writes.Max) {
 			t.Errorf("%d responses, of %d reads and %d writes", l.Count, reads.Count, writes.Count)
