@@ -264,10 +264,10 @@ func (w *walk) follow(c confirmed) bool {
 	w.refuted++
 	step := 1 + w.width()
 	if c.low.Decision == Fail {
-		w.moved("fresh samples failed at %s, which had passed (%s): the search went on below", number(w.low.load), c.low.Reason)
+		w.moved("fresh samples failed at %s, which had seemed to pass (%s): the search went on below", number(w.low.load), c.low.Reason)
 		return w.descend(step, c.low.Reason) && w.narrow()
 	}
-	w.moved("fresh samples passed at %s, which had failed (%s): the search went on above", number(w.high.load), c.high.Reason)
+	w.moved("fresh samples passed at %s, which had seemed to fail (%s): the search went on above", number(w.high.load), c.high.Reason)
 	w.low = w.high
 	return w.climb(Narrow, step, 2) && w.narrow()
 }
