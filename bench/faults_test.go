@@ -433,3 +433,31 @@ func TestALeaderThatDiesByItself(t *testing.T) {
 		}
 	})
 }
+
+// staying is three whose servers stay when the run ends.
+type staying struct {
+	*three
+	stays bool
+}
+
+func (s staying) Stays() bool { return s.stays }
+
+// Who leaves at once mends the servers that stay, and leaves alone those that end with it.
+func TestServersThatStayAreMendedByWhoLeavesAtOnce(t *testing.T) {
+	for _, stays := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			s := staying{newThree(t, "duration: 20s", faultsOf("{at: 3s, kind: kill, server: leader}")), stays}
+			s.config.Ensemble = s
+			ctx, leave := context.WithCancel(t.Context())
+			defer leave()
+			s.at(PhaseSteady, 8*time.Second, leave)
+			if _, err := s.runIn(ctx); err == nil {
+				t.Error("the run came to its end")
+			}
+			restarted := slices.ContainsFunc(s.calls, func(call string) bool { return strings.HasPrefix(call, "restart 2 ") })
+			if restarted != stays || !strings.HasPrefix(s.calls[0], "kill 2 ") {
+				t.Errorf("of servers that stay (%v): calls %q", stays, s.calls)
+			}
+		})
+	}
+}
