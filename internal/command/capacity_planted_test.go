@@ -53,9 +53,11 @@ func plants(planted time.Duration) map[string]*turns {
 // The whole search finds a capacity that is planted in a server in memory: one that serves one request after the other, one that has a bucket of tokens, and
 // one that stands still half of the time.
 func TestAPlantedCapacityIsFoundInMemory(t *testing.T) {
+	t.Parallel()
 	const planted = 250
 	for name, s := range plants(planted) {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				m, p := memorySearchOf(t, reading(t), overRate, capacity.Plan{From: 50, To: 1000, Width: 0.08, Confirm: 6, Block: 2 * time.Second, Budget: 5 * time.Minute, Seed: 7,
 					Goals: []capacity.Goal{{Name: "p90<100ms", Share: 0.1}}})

@@ -52,6 +52,7 @@ func memorySearchOf(t *testing.T, profile, over string, plan capacity.Plan, sets
 
 // After a probe that was too much the next one begins when the latency of the lowest load is what it was, and not at all where that takes too long.
 func TestAProbeWaitsForTheBaseLatency(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		before   capacity.Judgement // of the probe before
 		slow     time.Duration      // how long the server has to do with it
@@ -69,6 +70,7 @@ func TestAProbeWaitsForTheBaseLatency(t *testing.T) {
 		"slow forever":                     {capacity.Judgement{Decision: capacity.Fail}, time.Hour, time.Minute, 66 * time.Second, capacity.NotRecovered, false},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				m, p := memorySearch(t, overRate, capacity.Plan{From: 20, To: 1000})
 				m.service = time.Millisecond

@@ -145,6 +145,7 @@ func (f *searchers) left() (all []string) {
 
 // Three shares find the capacity that one process finds, each of them tells it, and each probe is one run of all of them.
 func TestSharesFindTheCapacityOfOne(t *testing.T) {
+	t.Parallel()
 	plan := capacity.Plan{From: 60, To: 1000, Width: 0.5, Confirm: 2, Budget: 4 * time.Minute, Seed: 3}
 	var alone *results.Capacity
 	for _, n := range []int{1, 3} {
@@ -219,6 +220,7 @@ func TestSharesFindTheCapacityOfOne(t *testing.T) {
 
 // A share that is lost ends the search for all: what was found before stays, and no capacity is told of fewer shares.
 func TestALostShareEndsTheSearch(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		do       func(f *searchers)
 		finish   bool
@@ -233,6 +235,7 @@ func TestALostShareEndsTheSearch(t *testing.T) {
 			[3]int{130, 130, 130}},
 	} {
 		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				f := newSearchers(t, 3, capacity.Plan{From: 30, To: 1000, Width: 0.5, Confirm: 2, Budget: 5 * time.Minute})
 				f.server.service, f.finish = 2*time.Millisecond, test.finish

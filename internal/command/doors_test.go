@@ -177,7 +177,7 @@ var frontDoors = []frontDoor{
 		// Of so many readers, some read the last version but one, find nothing newer, and arm their watches when the last has been written.
 		{"arms-late", with("sessions=64", "writers=1", "rate=2/s", "arrivals=uniform", "session_timeout=10s", "drain=25s").armingSlowly(upTo(500*time.Millisecond, zk.KindExists))},
 	}},
-	{"two-phase-commit", "two-phase-commit", []string{"participants=10"}, []string{"Commits"}, []defective{
+	{"two-phase-commit", "two-phase-commit", []string{"participants=10", "transactions=40"}, []string{"Commits"}, []defective{
 		{name: "own-way"},
 		{name: "overrules"},
 		{name: "forgets"},

@@ -39,6 +39,7 @@ func (f forgetsWrite) Set(ctx context.Context, path string, data []byte, version
 // The built-in profile holds in a closed and in an open loop, with one request under way and with many, and ends in exit code 4 when one write of many
 // is lost, or one session is on a server that is stale after a sync.
 func TestOperationsFindALostWriteAndAStaleServer(t *testing.T) {
+	t.Parallel()
 	for _, loop := range [][]string{{"outstanding=1"}, {"outstanding=8"}, {"outstanding=8", "rate=200/s"}} {
 		for _, tc := range []struct {
 			plant string
@@ -59,6 +60,7 @@ func TestOperationsFindALostWriteAndAStaleServer(t *testing.T) {
 			}, []string{"no-lost-writes"}},
 		} {
 			t.Run(loop[len(loop)-1]+", "+tc.plant, func(t *testing.T) {
+				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
 					ens, sessions, writes := zktest.New(zktest.Config{OpLatency: 20 * time.Millisecond}), new(atomic.Int64), new(atomic.Int64)
 					sets := slices.Concat([]string{"variants=[ephemeral]", "sessions=6", "depth=1", "fan_out=8", "batch=2", "session_timeout=4s",
