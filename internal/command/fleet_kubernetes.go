@@ -23,9 +23,9 @@ metadata:
 data:
   profile.yaml: |
 {{lines .Text}}
+---
 {{- end}}
 {{- if .Coordinator}}
----
 # The shares look the coordinator up while it comes up.
 apiVersion: v1
 kind: Service
@@ -58,8 +58,8 @@ spec:
     ports: [{containerPort: 2181}]
     resources: {requests: {cpu: 250m, memory: 1Gi}, limits: {memory: 1Gi}}
     securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}
-{{- end}}
 ---
+{{- end}}
 apiVersion: batch/v1
 kind: Job
 metadata:
