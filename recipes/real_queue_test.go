@@ -41,6 +41,7 @@ func ownDir(s zk.Session) string { return fresh() + fmt.Sprintf("/queue-of-%x", 
 // realItems is how many items are in a queue on real servers.
 func realItems(t *testing.T, s zk.Session, dir string) int {
 	t.Helper()
+	bubble.OK(t, "Sync()", s.Sync(t.Context(), dir)) // others may have changed it over other servers
 	names, _, err := s.Children(t.Context(), dir)
 	bubble.OK(t, "Children()", err)
 	return len(names)

@@ -160,6 +160,31 @@ func TestCloseEndsAbandonedCalls(t *testing.T) {
 	settle(t, base)
 }
 
+// A session whose connection breaks before the answer to its last request is closed over another one: the servers do not have it any more, and Close says so.
+func TestCloseOutlivesALostAnswer(t *testing.T) {
+	b := newBroken(t)
+	for _, point := range []proxy.Point{proxy.Request, proxy.Reply} {
+		s := b.net.dial(t, 6*time.Second)
+		made, err := s.Create(t.Context(), b.path+"/e", nil, zk.Ephemeral)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cut := b.net.Add(proxy.Rule{On: point, Session: s.ID(), Ops: []jute.Op{jute.OpClose}, Times: 1, Do: proxy.Cut})
+		if err := s.Close(); err != nil {
+			t.Errorf("cut at %v: Close() = %v, want nil", point, err)
+		}
+		if n := cut.Injected(); n != 1 {
+			t.Errorf("cut at %v: %d times, want once", point, n)
+		}
+		if err := b.s.Sync(t.Context(), b.path); err != nil {
+			t.Fatal(err)
+		}
+		if _, there, err := b.s.Exists(t.Context(), made.Path); there || err != nil {
+			t.Errorf("cut at %v: the session's ephemeral is there: %v (%v), want that it is gone", point, there, err)
+		}
+	}
+}
+
 // settle waits until at most base goroutines are left.
 func settle(t *testing.T, base int) {
 	t.Helper()

@@ -338,7 +338,7 @@ func (s *Session) shutDown(live bool) {
 	}
 	for range s.ended {
 	}
-	if live && l.broken.Load() { // the library stops reading once it has the answer
+	if live && l.broken.Load() && s.closeAgain() != nil { // the library stops reading once it has the answer
 		s.closeErr = fmt.Errorf("close session 0x%x: %w", s.ID(), zk.ErrMaybeApplied)
 	}
 	close(s.shut)
@@ -347,7 +347,15 @@ func (s *Session) shutDown(live bool) {
 // Go runs f in the background; Close waits for it to return.
 func (s *Session) Go(f func()) { s.beside.Go(f) }
 
-// Close ends the session on the server and frees everything. If the server does not answer, Close takes up to a second and returns ErrMaybeApplied.
+// closeAgain closes the session over a new connection, for up to a second, which the library does not do when the answer is lost. Servers were seen to end an
+// encrypted connection before the answer had come.
+func (s *Session) closeAgain() error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	return s.Expire(ctx)
+}
+
+// Close ends the session on the server and frees everything. If the server does not answer, Close takes up to two seconds and returns ErrMaybeApplied.
 // If no server is connected, nothing is sent, and the servers expire the session.
 func (s *Session) Close() error {
 	s.end(zk.ErrClosed)
