@@ -76,17 +76,25 @@ func TestOnlyFreshSamplesConfirm(t *testing.T) {
 	plan := Plan{Goals: p99, From: 20, Confirm: 12, Budget: time.Hour, Seed: 5}
 	honest := exact(400, 0.05)
 	want := carry(t, plan, honest)
-	got := carry(t, plan, func(p Probe, enough func([]Block) bool) Measurement {
-		m := honest(p, enough)
+	wide, many := plan, exact(4000, 0.005)
+	wide.From, wide.Width = 200, 0.3 // its ends were probed in the search
+	before := carry(t, wide, many)
+	for _, end := range []float64{before.Low.Load, before.High.Load} {
+		if !slices.ContainsFunc(before.Steps, func(s Step) bool { return s.Probe.Load == end && s.Probe.Purpose != Confirm }) {
+			t.Errorf("only the confirmation probed %v: the test shows nothing", end)
+		}
+	}
+	got := carry(t, wide, func(p Probe, enough func([]Block) bool) Measurement {
+		m := many(p, enough)
 		for _, b := range m.Blocks {
-			if x := b.Over[0]; p.Purpose != Confirm && 100*x < b.Due/8 {
-				b.Over[0] = 0 // passes all the more
+			if p.Purpose != Confirm {
+				b.Over[0] -= b.Over[0] / 10 // too little to decide otherwise, and enough to move a figure that is made of it
 			}
 		}
 		return m
 	})
-	if got.Load != want.Load || got.Interval != want.Interval {
-		t.Errorf("figure %v %v, with other samples of the search %v %v", want.Load, want.Interval, got.Load, got.Interval)
+	if got.Load != before.Load || got.Interval != before.Interval {
+		t.Errorf("figure %v %v, with other samples of the search %v %v", before.Load, before.Interval, got.Load, got.Interval)
 	}
 	var first []Step
 	for _, s := range want.Steps {
