@@ -61,8 +61,9 @@ func searched(doc *results.Capacity) results.CellSide {
 	return s
 }
 
-// comparedCapacity is the ratio of two capacities, with a verdict: an interval wholly beyond the margin, or wholly within. The errors of two figures are independent; where a
-// search has no figure, or only a bound, the interval of the ratio is everything that both intervals allow.
+// comparedCapacity is the ratio of two capacities, with a verdict: an interval wholly beyond the margin, or wholly within. The interval of the ratio is everything that both
+// intervals allow. If the errors of two figures were taken as independent it would be narrower, and not wide enough: what servers differ by from one start to the next is in
+// neither interval, because each search has one start. Five searches of the same on real servers gave 10,900 and 15,700, and differed by that narrower interval.
 func comparedCapacity(b, c *results.Capacity, margin float64) results.MetricComparison {
 	before, after := knownOf(b), knownOf(c)
 	mc := results.MetricComparison{Metric: "capacity", Unit: b.Unit, Better: "higher", Scale: results.ScaleRatio, Level: capacityLevel,
@@ -73,10 +74,7 @@ func comparedCapacity(b, c *results.Capacity, margin float64) results.MetricComp
 	}
 	low, high := after.low/before.high, after.high/before.low
 	if before.figure > 0 && after.figure > 0 {
-		ratio := math.Log(after.figure / before.figure)
-		low = math.Exp(ratio - math.Hypot(math.Log(after.figure/after.low), math.Log(before.high/before.figure)))
-		high = math.Exp(ratio + math.Hypot(math.Log(after.high/after.figure), math.Log(before.figure/before.low)))
-		mc.Effect = finite(math.Exp(ratio))
+		mc.Effect = finite(after.figure / before.figure)
 	}
 	if mc.High = finite(high); low > 0 {
 		mc.Low = finite(low)
