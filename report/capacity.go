@@ -149,7 +149,7 @@ func capacitySentences(doc results.Capacity) (lines []string) {
 	} else if doc.Plan != nil && doc.Plan.Soak > 0 && slices.Contains([]string{"none", "unstable", "out of budget"}, doc.Outcome) {
 		lines = append(lines, "Soak: not done, because the search ended without a load to soak at.")
 	}
-	lines = append(append(lines, recovery(doc)...), leftovers(doc)...)
+	lines = append(append(append(lines, floor(doc)...), recovery(doc)...), leftovers(doc)...)
 	for _, m := range doc.Moves {
 		lines = append(lines, "Moved: "+m+".")
 	}
@@ -178,6 +178,33 @@ func curve(doc results.Capacity) []string {
 		return nil
 	}
 	return []string{"By the same samples, not confirmed by fresh ones: " + strings.Join(all, "; ") + "."}
+}
+
+// floor tells, where no figure was found, that the lowest load misses a goal nearly as often as it may: then the share of late operations says
+// little about the load.
+func floor(doc results.Capacity) []string {
+	if doc.Plan == nil || !slices.Contains([]string{between, "unstable", "out of budget"}, doc.Outcome) {
+		return nil
+	}
+	for _, p := range slices.Backward(doc.Probes) {
+		if p.Load != doc.Plan.From || p.Purpose == "warm-up" {
+			continue
+		}
+		for i, allowed := range doc.Plan.Shares[:min(len(doc.Plan.Shares), len(doc.Goals))] {
+			due, over := 0, 0
+			for _, b := range p.Blocks {
+				if i < len(b.Over) {
+					due, over = due+b.Due, over+b.Over[i]
+				}
+			}
+			if allowed > 0 && due > 0 && float64(over) > allowed/2*float64(due) {
+				return []string{fmt.Sprintf("At the lowest load, %s, %s %% of the operations missed %s, and %s %% may: the goal is close to what these servers take at any load. Choose a longer limit, "+
+					"or find what delays them.", loadText(&p.Load), phrase.Number(100*float64(over)/float64(due), 2), doc.Goals[i], phrase.Number(100*allowed, 2))}
+			}
+		}
+		return nil
+	}
+	return nil
 }
 
 // slowRecovery is how long the base latency may take to come back before that is worth a sentence.

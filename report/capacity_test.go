@@ -97,6 +97,25 @@ func TestRecoveryIsTold(t *testing.T) {
 	}
 }
 
+// A search without a figure says so where the lowest load misses a goal nearly as often as it may.
+func TestAGoalThatTheLowestLoadHardlyMeetsIsTold(t *testing.T) {
+	for _, c := range []struct {
+		outcome string
+		over    int
+		told    bool
+	}{{"out of budget", 62, true}, {"between", 62, true}, {"found", 62, false}, {"unstable", 40, false}} {
+		doc := results.Capacity{Outcome: c.outcome, Goals: []string{"errors<5%", "p99<10ms"}, Plan: &results.CapacityPlan{From: 100, Shares: []float64{0.05, 0.01}}, Probes: []results.CapacityProbe{
+			{Purpose: "base", Load: 100, Blocks: []results.CapacityBlock{{Due: 1000, Over: []int{0, 90}}}},
+			{Purpose: "confirm", Load: 100, Blocks: []results.CapacityBlock{{Due: 6000, Over: []int{0, 0}}, {Due: 4000, Over: []int{0, c.over}}}},
+			{Purpose: "warm-up", Load: 100, Blocks: []results.CapacityBlock{{Due: 1000, Over: []int{0, 90}}}},
+			{Purpose: "climb", Load: 200, Blocks: []results.CapacityBlock{{Due: 1000, Over: []int{0, 900}}}}}}
+		const want = "At the lowest load, 100, 0.62 % of the operations missed p99<10ms, and 1 % may: "
+		if got := strings.Join(floor(doc), ""); strings.HasPrefix(got, want) != c.told || (got == "") == c.told {
+			t.Errorf("%s with %d: %q", c.outcome, c.over, got)
+		}
+	}
+}
+
 // Critical loads of limits that were not searched for are told, as far as they are known.
 func TestTheCurveIsTold(t *testing.T) {
 	low, load, high := 100., 150., 200.
