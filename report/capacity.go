@@ -180,14 +180,14 @@ func curve(doc results.Capacity) []string {
 	return []string{"By the same samples, not confirmed by fresh ones: " + strings.Join(all, "; ") + "."}
 }
 
-// floor tells, where no figure was found, that the lowest load misses a goal nearly as often as it may: then the share of late operations says
+// floor tells, where no figure was found, that the lowest load, when it was offered last, missed a goal nearly as often as it may: then the share of late operations says
 // little about the load.
 func floor(doc results.Capacity) []string {
 	if doc.Plan == nil || !slices.Contains([]string{between, "unstable", "out of budget"}, doc.Outcome) {
 		return nil
 	}
 	for _, p := range slices.Backward(doc.Probes) {
-		if p.Load != doc.Plan.From || p.Purpose == "warm-up" {
+		if p.Load != doc.Plan.From {
 			continue
 		}
 		for i, allowed := range doc.Plan.Shares[:min(len(doc.Plan.Shares), len(doc.Goals))] {
