@@ -27,6 +27,7 @@ func (c *cell) seat(i int) *seat {
 	s.MayLead = func() bool { return c.mayLead(c.clients.session(i)) }
 	if c.driver != nil {
 		s.Work = func(ctx context.Context) (func(), bool) { return drivers.Work(ctx, s.Session) }
+		s.Died = func() (time.Time, bool) { return drivers.Died(s.Session) }
 	}
 	s.stays, s.passes = c.rate > 0 && c.keeps && !s.loopOpen, c.passes
 	s.arrivals = c.arrivals(r, s.loopOpen)

@@ -105,8 +105,15 @@ func TestKill(t *testing.T) {
 		t.Error("a process that was never started was killed")
 	}
 	s, other := dial(t, f, 0), dial(t, f, 1)
+	before := time.Now()
 	if err := f.Kill(2); err != nil {
 		t.Fatal(err)
+	}
+	if at, dead := drivers.Died(s); !dead || at.Before(before) || at.After(time.Now()) {
+		t.Errorf("died %v after the kill began: %v", at.Sub(before), dead)
+	}
+	if _, dead := drivers.Died(other); dead {
+		t.Error("the other one died as well")
 	}
 	<-s.Done()
 	if _, err := lockOf(s).Acquire(t.Context()); zk.Classify(err) != zk.ClassSessionGone || other.Err() != nil {

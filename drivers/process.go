@@ -53,7 +53,8 @@ type Process struct {
 	calls    map[int64]*call // nil: nobody waits for the reply any more
 	sessions map[int64]*Session
 	next     int64
-	err      error // why it was ended; nil: it was not
+	err      error     // why it was ended; nil: it was not
+	died     time.Time // when it was killed, or was seen to have ended; zero: it lives
 	closing  bool
 	gone     bool // it has been waited for
 	seam     *metrics.Histogram
@@ -200,6 +201,7 @@ func (p *Process) read(out io.Reader) {
 	}
 	p.mu.Lock()
 	wanted := p.closing
+	p.dies()
 	p.mu.Unlock()
 	if !wanted { // without its standard output it is of no use
 		killGroup(p.cmd)
@@ -263,8 +265,16 @@ func (p *Process) end(why error) {
 	if p.err == nil {
 		p.err = why
 	}
+	p.dies()
 	if !p.gone { // its number may be another's by now
 		killGroup(p.cmd)
+	}
+}
+
+// dies notes that the process is dead from now on; the lock is held.
+func (p *Process) dies() {
+	if p.died.IsZero() {
+		p.died = time.Now()
 	}
 }
 

@@ -114,6 +114,18 @@ func Work(ctx context.Context, s zk.Session) (end func(), alive bool) {
 	return nil, false
 }
 
+// Died returns when the process of the driver that holds a session was killed, or was seen to have ended. False: it lives, and a later call returns a
+// later time.
+func Died(s zk.Session) (at time.Time, dead bool) {
+	of := sessionOf(s)
+	if of == nil {
+		return time.Time{}, false
+	}
+	of.p.mu.Lock()
+	defer of.p.mu.Unlock()
+	return of.p.died, !of.p.died.IsZero()
+}
+
 // Go runs f beside the caller; Close waits for it.
 func (s *Session) Go(f func()) { s.work.Go(f) }
 

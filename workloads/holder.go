@@ -183,8 +183,8 @@ func (j *holder) acquire(ctx context.Context, op metrics.Op, due time.Duration, 
 	}
 	parts := p.samples(s)
 	if handOff != nil {
-		// A release that was issued while we asked is what let us in.
-		if r := handOff(); r > s.Start {
+		// A release that was issued while we asked is what let us in. A reader's may have been issued since then.
+		if r := handOff(); r > s.Start && r <= s.End {
 			h := s
 			h.Op, h.Due, h.Start = metrics.HandOff, r, r
 			parts = append(parts, h)
@@ -209,6 +209,9 @@ func (j *holder) request(ctx context.Context, op metrics.Op, due time.Duration,
 	g, err := ask(actx)
 	s.Zxid = j.t.granted()
 	s.End = j.Origin.Now() // the measured hold lies within the true one, so an overlap of measured holds is a real one
+	if _, dead := j.diedBefore(s.End); dead && err == nil {
+		err = zk.ErrSessionExpired // nobody was left to get it
+	}
 	p := j.t.end(err == nil)
 	s.Outcome, s.Token = outcome(ctx, err), g.Token
 	if err != nil {
@@ -259,11 +262,15 @@ func (j *holder) release(ctx context.Context, op metrics.Op, g recipes.Grant, is
 	s.Start = j.Origin.Now()
 	s.Due = s.Start
 	j.Standing.Ends()
-	select {
-	case <-g.Lost:
-		s.Outcome = metrics.Lost
-	default:
-		issued(s.Start)
+	if died, dead := j.diedBefore(s.Start); dead {
+		s.Start, s.Due, s.Outcome = died, died, metrics.Lost
+	} else {
+		select {
+		case <-g.Lost:
+			s.Outcome = metrics.Lost
+		default:
+			issued(s.Start)
+		}
 	}
 	// The release is carried out also when the run is cut, bounded by the life that an unreleased lock would have.
 	rctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), j.Session.Timeout())

@@ -193,6 +193,9 @@ func (j *queueSeat) claim(ctx context.Context, due time.Duration) error {
 	defer cancel()
 	c, err := j.claimer.Claim(actx)
 	s.End = j.Origin.Now()
+	if _, dead := j.diedBefore(s.End); dead && err == nil {
+		err = zk.ErrSessionExpired // nobody was left to get it
+	}
 	s.Outcome = outcome(ctx, err)
 	if err == nil {
 		s.Value, s.Token = j.w.valueOf(c.Data), c.Token
@@ -205,6 +208,9 @@ func (j *queueSeat) claim(ctx context.Context, due time.Duration) error {
 	j.came(s)
 	j.work(ctx, c.Lost)
 	s.Op, s.Start = metrics.Finish, j.Origin.Now()
+	if died, dead := j.diedBefore(s.Start); dead {
+		s.Start = died
+	}
 	s.Due = s.Start
 	// The item is finished also when the run is cut, bounded by the life that the claim would have.
 	fctx, stop := context.WithTimeout(context.WithoutCancel(ctx), j.Session.Timeout())

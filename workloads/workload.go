@@ -156,6 +156,16 @@ func spentOn(k zk.Kind) Spent {
 	return Reads
 }
 
+// diedBefore returns when the client's process died, if that was before an offset that has passed.
+func (s *Seat) diedBefore(offset time.Duration) (time.Duration, bool) {
+	if s.Died == nil {
+		return 0, false
+	}
+	at, dead := s.Died()
+	died := s.Origin.At(at)
+	return died, dead && died < offset
+}
+
 // Seat is one simulated client of a cell. It has one session at a time: a new one where one was lost.
 type Seat struct {
 	ID       uint32
@@ -168,6 +178,8 @@ type Seat struct {
 	// Work begins, and end ends, something short that the client does beside its requests: it waits while the process of the client is stopped. False: that is gone, or
 	// ctx has ended. Nil: the client is in this process.
 	Work func(ctx context.Context) (end func(), alive bool)
+	// Died returns when the client's process died, which zkbench may learn late: it held nothing from then on. Nil: the client is in this process.
+	Died func() (at time.Time, dead bool)
 	// Open opens a session in the place of Session, which has ended. It is Session from then on.
 	Open func(ctx context.Context) (zk.Session, error)
 	// MayLead tells whether the server of the session may be the leader: it is not known to be a follower, an observer or alone. nil: none may.
