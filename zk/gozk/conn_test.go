@@ -19,7 +19,7 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// libraryLock has the library's own Lock keep the promise of recipes.Lock.
+// libraryLock adapts the library's own Lock to recipes.Lock.
 type libraryLock struct {
 	s    zk.Session
 	path string
@@ -35,7 +35,7 @@ func (l *libraryLock) Acquire(ctx context.Context) (recipes.Grant, error) {
 		return recipes.Grant{}, err
 	}
 	lock, lease := lib.NewLock(conn, l.path, lib.WorldACL(lib.PermAll)), l.s.Lease()
-	if err := lock.Lock(); err != nil { // it waits whatever becomes of ctx: the library has no way to interrupt it
+	if err := lock.Lock(); err != nil { // ignores ctx: the library cannot interrupt it
 		return recipes.Grant{}, err
 	}
 	l.held = lock
@@ -69,9 +69,9 @@ func TestTheDocumentedLockIsTheOneThatIsTested(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, code, _ := strings.Cut(string(self), "// libraryLock has")
+	_, code, _ := strings.Cut(string(self), "// libraryLock adapts")
 	code, _, _ = strings.Cut(code, "// A lock that is written on")
-	if !strings.Contains(string(text), strings.TrimSpace("// libraryLock has"+code)) {
+	if !strings.Contains(string(text), strings.TrimSpace("// libraryLock adapts"+code)) {
 		t.Error("docs/your-own-recipe.md has another lock on the library's connection")
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// variant is the entry of the catalogue. Znodes is how zkbench knows the znodes again when it removes those of a run.
+// variant is the entry in the catalogue. By Znodes zkbench recognizes the znodes when it removes those of a run.
 var variant = recipes.Variant[recipes.Lock]{
 	Name: "yours", Doc: "ephemeral sequential znodes, each waits for the one before it", Source: "docs/your-own-recipe.md",
 	FIFO: true, Tokens: true, Wakes: recipes.WakesOne, Znodes: recipes.Znodes{Ephemeral: []string{`OBJECT/[A-Z2-7]{26}-SEQ`}},
@@ -31,7 +31,7 @@ func (l *yours) Acquire(ctx context.Context) (recipes.Grant, error) {
 	if l.held != "" {
 		return recipes.Grant{}, recipes.ErrHeld
 	}
-	id := rand.Text() // finds the znode again when the reply to its create is lost
+	id := rand.Text() // identifies the znode if the reply to its create is lost
 	own, err := l.join(ctx, id)
 	if err == nil {
 		var lease <-chan struct{}
@@ -44,11 +44,11 @@ func (l *yours) Acquire(ctx context.Context) (recipes.Grant, error) {
 	return recipes.Grant{}, fmt.Errorf("acquire %s: %w", l.dir, err)
 }
 
-// join makes the znode.
+// join creates the znode.
 func (l *yours) join(ctx context.Context, id string) (own zk.Created, err error) {
 	for {
 		own, err = l.s.Create(ctx, l.dir+"/"+id+"-", nil, zk.EphemeralSequential)
-		if errors.Is(err, zk.ErrMaybeApplied) && ctx.Err() == nil { // is it there?
+		if errors.Is(err, zk.ErrMaybeApplied) && ctx.Err() == nil { // does it exist?
 			var names []string
 			if names, _, err = l.s.Children(ctx, l.dir); err == nil {
 				own = zk.Created{Path: find(l.dir, names, id)}
@@ -82,10 +82,10 @@ func (l *yours) makeDir(ctx context.Context) error {
 	return nil
 }
 
-// wait returns, when nobody is before us, the lease under which that was seen.
+// wait returns when nobody is ahead, with the lease under which it saw that.
 func (l *yours) wait(ctx context.Context, own string) (lease <-chan struct{}, err error) {
 	for {
-		lease = l.s.Lease() // before the look, so that a loss after it is not missed
+		lease = l.s.Lease() // before the list, so that a later loss is not missed
 		names, _, err := l.s.Children(ctx, l.dir)
 		if err != nil {
 			return nil, err
@@ -97,7 +97,7 @@ func (l *yours) wait(ctx context.Context, own string) (lease <-chan struct{}, er
 		if before == "" && l.s.Lease() == lease {
 			return lease, nil
 		} else if before == "" {
-			continue // the lease has ended meanwhile: look again under the next one
+			continue // the lease has ended in the meantime: list again under the next one
 		}
 		_, _, w, err := l.s.GetW(ctx, l.dir+"/"+before)
 		if errors.Is(err, zk.ErrNoNode) {
@@ -123,7 +123,7 @@ func (l *yours) Release(ctx context.Context) error {
 	for again := false; ; again = true {
 		err := l.s.Delete(ctx, held, zk.AnyVersion)
 		switch {
-		case err == nil, again && errors.Is(err, zk.ErrNoNode): // the try before was carried out
+		case err == nil, again && errors.Is(err, zk.ErrNoNode): // the previous attempt was applied
 			return nil
 		case errors.Is(err, zk.ErrMaybeApplied) && ctx.Err() == nil:
 			continue
@@ -135,7 +135,7 @@ func (l *yours) Release(ctx context.Context) error {
 	}
 }
 
-// leave removes what is there of an acquisition, for as long as the session lives.
+// leave removes what an acquisition left, while the session lives.
 func (l *yours) leave(name string) {
 	ctx := context.Background()
 	for {
@@ -154,17 +154,17 @@ func (l *yours) leave(name string) {
 	}
 }
 
-// find is the path of the child whose name begins so, "" when there is none.
-func find(dir string, names []string, begin string) string {
+// find returns the path of the child whose name starts with prefix, or "" if there is none.
+func find(dir string, names []string, prefix string) string {
 	for _, n := range names {
-		if strings.HasPrefix(n, begin) {
+		if strings.HasPrefix(n, prefix) {
 			return dir + "/" + n
 		}
 	}
 	return ""
 }
 
-// predecessor is the last child before our own. Numbers begin again at the smallest one after the largest, so the sign of the difference orders them.
+// predecessor returns the last child before our own. Numbers wrap around, so the sign of the difference orders them.
 func predecessor(names []string, own string) (before string) {
 	ours, _ := number(own)
 	nearest := int32(0)
