@@ -32,7 +32,7 @@ type cell struct {
 	number int // from 1, in the order of running
 	of     int
 	work   workloads.Workload
-	own    bool // the variant is none of zkbench's
+	frugal bool // the variant may cost less than its workload's Least: it is Unsafe, or none of zkbench's
 
 	origin        metrics.Origin
 	started       time.Time

@@ -132,7 +132,6 @@ type notes struct {
 func (n *notes) Setup(context.Context, zk.Session) error                     { return nil }
 func (n *notes) Inspect(context.Context, zk.Session, metrics.Recorder) error { return nil }
 func (n *notes) Checks() []check.Check                                       { return nil }
-func (n *notes) Theory() (release, arrival float64)                          { return 0, 0 }
 func (n *notes) Measures() []workloads.Measure {
 	return []workloads.Measure{{Op: metrics.GetData, Role: workloads.Operation, Unit: "units", Timed: true}}
 }

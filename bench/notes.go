@@ -132,7 +132,7 @@ func saturated(due, unserved, failed, done int64) bool {
 // untaken is how many items came due in the steady phase, were put, and had not been taken in the end. Those that may be taken only later are
 // no sign of too much load.
 func (c *cell) untaken(t *metrics.Set) int64 {
-	if workloads.Delays(c.work) {
+	if d, some := c.work.(workloads.Delayed); some && d.Delays() {
 		return 0
 	}
 	n := t.Count(metrics.PutToTake, metrics.Unfinished)

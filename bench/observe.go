@@ -34,7 +34,7 @@ func (r *runner) newCell(s spec, number, of int) (*cell, error) {
 	if err != nil {
 		return nil, err
 	}
-	c = &cell{runner: r, spec: s, number: number, of: of, work: work, own: variant.Own,
+	c = &cell{runner: r, spec: s, number: number, of: of, work: work, frugal: variant.Own || variant.Unsafe,
 		collector: metrics.NewCollector(0), history: r.newHistory(), fanout: metrics.NewFanout(0), trips: r.newTrips(),
 		standings: metrics.NewStandings(s.sessions), set: time.Now(),
 	}

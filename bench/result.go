@@ -74,7 +74,7 @@ func (c *cell) result() results.Cell {
 		out.Shares = make([]results.CellShare, len(c.merged.shares)) // to be filled in
 	}
 	out.Checks = c.judge()
-	if out.Cost == nil && len(out.Measures) > len(out.Counted) {
+	if out.Cost == nil && len(out.Measured) > len(out.Counted) { // there is more to them than the operations themselves
 		out.Cost = map[string]float64{}
 	}
 	if out.Cost != nil {
@@ -315,8 +315,8 @@ func (c *cell) fanoutResult(t *metrics.Set) (*results.Fanout, map[string]float64
 	}
 	events := float64(n.AllEvents())
 	release, arrival := 0.0, 0.0
-	if c.rate == 0 { // in a closed loop all sessions contend, and every release is followed by an arrival
-		release, arrival = c.work.Theory()
+	if w, ok := c.work.(workloads.Releasing); ok && c.rate == 0 { // in a closed loop all sessions contend, and every release is followed by an arrival
+		release, arrival = w.Theory()
 	}
 	f := &results.Fanout{
 		EventsPerRelease: events / releases,
@@ -359,8 +359,8 @@ func (c *cell) costs(t *metrics.Set) (out []results.Cost, per string) {
 		theory = costed.Cost()
 	}
 	least := workloads.Cost{}
-	if frugal, ok := c.work.(workloads.Frugal); ok && !c.own {
-		least = frugal.Least()
+	if w, ok := c.work.(workloads.Frugal); ok && !c.frugal {
+		least = w.Least()
 	}
 	measured := workloads.CostOf(c.fanout.Counts(metrics.InSteady))
 	for _, spent := range workloads.Spents {

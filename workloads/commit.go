@@ -104,9 +104,6 @@ func (w *commit) Measures() []Measure {
 		{Op: metrics.Vote, Role: Part, Unit: "votes"}}
 }
 
-// Theory of events per release is part of Cost.
-func (w *commit) Theory() (release, arrival float64) { return 0, 0 }
-
 // Per is a transaction: all of it is what theory knows of.
 func (w *commit) Per() ([]metrics.Op, string) { return []metrics.Op{metrics.Propose}, "transaction" }
 
@@ -125,6 +122,9 @@ func (w *commit) Cost() Cost {
 	again := float64((w.rounds+recalled-1)/recalled) / float64(w.rounds)
 	return Cost{Writes: r.Writes, Reads: r.Reads + 4*again, Lists: r.Lists, Names: 2*float64(n) + 1, Events: after + proposal}
 }
+
+// Least of a transaction is that each other site reads it, and that the site which removes it lists it.
+func (w *commit) Least() Cost { return Cost{Lists: 1, Reads: float64(w.members(0))} }
 
 // Join gives the session its part, at the transaction that its seat has come to.
 func (w *commit) Join(seat Seat) Step {

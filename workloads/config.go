@@ -102,9 +102,6 @@ const deliverCaption = "Deliver is from the issue of a change until each observe
 // IsDriven tells whether the rate is offered to a session: to the writers.
 func (w *config) IsDriven(id uint32) bool { return w.first(max(w.writers, tiny), id, w.Sessions) }
 
-// Theory of events per release is none: there are no releases.
-func (w *config) Theory() (release, arrival float64) { return 0, 0 }
-
 // Cost is that of one change which every reader sees: an event, and a read or, where the look at the version is apart, two. Changes that a
 // reader misses cost less.
 func (w *config) Cost() Cost {

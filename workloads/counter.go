@@ -179,9 +179,6 @@ func (w *counter) Checks() []check.Check {
 // Measures are the draws.
 func (w *counter) Measures() []Measure { return []Measure{operation(metrics.Draw, "numbers")} }
 
-// Theory of events per release is none: there are no releases.
-func (w *counter) Theory() (release, arrival float64) { return 0, 0 }
-
 // Cost is that of a draw that nobody disturbs.
 func (w *counter) Cost() Cost {
 	if w.variant.Requests == nil {
@@ -193,6 +190,14 @@ func (w *counter) Cost() Cost {
 		c[Reads] = r.Reads
 	}
 	return c
+}
+
+// Least of a number is a read of the counter; an id needs none.
+func (w *counter) Least() Cost {
+	if !w.counts() {
+		return Cost{}
+	}
+	return Cost{Reads: 1}
 }
 
 // Notes tell how many draws are in doubt, which the total may or may not contain.

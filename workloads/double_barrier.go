@@ -51,11 +51,6 @@ func (w *doubleBarrier) Measures() []Measure {
 	return []Measure{operation(metrics.Enter, "entries"), operation(metrics.Leave, "leavings")}
 }
 
-// Theory is the variant's, for each member.
-func (w *doubleBarrier) Theory() (release, arrival float64) {
-	return wakes(w.variant, recipes.Load{Sessions: w.Sessions})
-}
-
 // Cost is that of one member in one round. Entering: a look with a watch, the member's znode, a list, and a look after the event for all but
 // the one that makes the marker. Leaving by the lowest: two lists, a delete and a watch on the lowest; the lowest itself watches and
 // lists again as often as it is woken, and clears with one read and one write. Leaving by all: a delete, and a list at first and
@@ -65,7 +60,7 @@ func (w *doubleBarrier) Cost() Cost {
 		return Cost{}
 	}
 	n := float64(w.Sessions)
-	leaving, entering := w.Theory()
+	leaving, entering := wakes(w.variant, recipes.Load{Sessions: w.Sessions})
 	woken := leaving * n // the events of leaving, of all members
 	c := Cost{Events: leaving + entering}
 	if w.variant.LeaveByAll {
@@ -78,6 +73,9 @@ func (w *doubleBarrier) Cost() Cost {
 	c[Writes], c[Lists], c[Reads] = (2*n+1)/n, lists/n, (2*n-1+n-1+again+1+lists)/n
 	return c
 }
+
+// Least of entering is a look whether the barrier is open, and a list of the members.
+func (w *doubleBarrier) Least() Cost { return Cost{Lists: 1, Reads: 2} }
 
 // Join gives the session a handle, at the round that its seat has come to.
 func (w *doubleBarrier) Join(seat Seat) Step {
@@ -132,11 +130,6 @@ func (w *rendezvous) Checks() []check.Check {
 // Measures are the meetings.
 func (w *rendezvous) Measures() []Measure { return []Measure{operation(metrics.Meet, "meetings")} }
 
-// Theory is the variant's, for each member.
-func (w *rendezvous) Theory() (release, arrival float64) {
-	return wakes(w.variant, recipes.Load{Sessions: w.Sessions})
-}
-
 // Cost is that of one member in one round: as entering a double barrier, and the removal of its znode; and from the second round on one read
 // and one write, by the session that finds all there, clear the round before.
 func (w *rendezvous) Cost() Cost {
@@ -144,9 +137,12 @@ func (w *rendezvous) Cost() Cost {
 		return Cost{}
 	}
 	n, clears := float64(w.Sessions), float64(w.rounds-1)/float64(w.rounds)
-	_, events := w.Theory()
+	_, events := wakes(w.variant, recipes.Load{Sessions: w.Sessions})
 	return Cost{Writes: (2*n + 1 + clears) / n, Reads: (3*n - 1 + clears) / n, Lists: 1, Events: events}
 }
+
+// Least of a meeting is the same as of entering a double barrier.
+func (w *rendezvous) Least() Cost { return Cost{Lists: 1, Reads: 2} }
 
 // Join gives the session a handle, at the round that its seat has come to.
 func (w *rendezvous) Join(seat Seat) Step {

@@ -105,9 +105,6 @@ func (w *election) Measures() []Measure {
 // Ownerless is an election without a leader.
 func (w *election) Ownerless() string { return "nobody led" }
 
-// Theory of events per release is part of Cost.
-func (w *election) Theory() (release, arrival float64) { return 0, 0 }
-
 // Cost is that of one term, when all candidates of an election stand; when the leader resigns, the delete and the event of its own watch
 // too. Sessions that are opened again are not among it. How many names a list has depends on whether the last leader stands
 // again by then: no theory.
@@ -136,6 +133,9 @@ func (w *election) Cost() Cost {
 	}
 	return c
 }
+
+// Least of a term is a list, and a read of the candidate's own znode.
+func (w *election) Least() Cost { return Cost{Lists: 1, Reads: 2} }
 
 // Join gives the session a handle of its own.
 func (w *election) Join(seat Seat) Step {

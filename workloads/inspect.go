@@ -8,13 +8,6 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// Keeping is a Workload whose sessions may rightly have znodes while they live though they hold nothing.
-type Keeping interface {
-	Workload
-	// InspectOpen is Inspect without these.
-	InspectOpen(ctx context.Context, s zk.Session, r metrics.Recorder) error
-}
-
 // InspectOpen looks at what is left of the recipe's znodes while the sessions are still open and hold nothing, and records it for the checks: what
 // is ephemeral goes with its session, and is not seen after it. Of items and sums, which have one account, it records nothing.
 func InspectOpen(ctx context.Context, w Workload, s zk.Session, r metrics.Recorder) error {

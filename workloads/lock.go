@@ -86,12 +86,15 @@ func (l *lock) Checks() []check.Check {
 func (l *lock) Unfenced() (stale int64, some bool) { return l.guarded.unfenced() }
 
 // Measures of a lock are its grants, and their phases where its requests are seen.
-func (l *lock) Measures() []Measure { return l.seen(grants(metrics.Acquire)) }
+func (l *lock) Measures() []Measure { return l.seen(grants([]metrics.Op{metrics.Acquire}, handOffs)) }
 
 // Theory is the variant's, for the number of sessions that contend for one lock.
 func (l *lock) Theory() (release, arrival float64) {
 	return wakes(l.variant, recipes.Load{Sessions: l.contenders()})
 }
+
+// Least is that a session in a queue lists it before it holds.
+func (l *lock) Least() Cost { return queued(l.variant) }
 
 // Join gives the session a lock handle of its own.
 func (l *lock) Join(seat Seat) Step {

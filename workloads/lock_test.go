@@ -62,7 +62,7 @@ func TestSessionsAreSpreadOverTheLocks(t *testing.T) {
 		if len(grants) != 3 || grants[0] != 2 || grants[1] != 2 || grants[2] != 2 || left != 3 {
 			t.Errorf("grants by lock: %v, %d locks looked at", grants, left)
 		}
-		if release, arrival := st.work.Theory(); release != 1 || arrival != 0 {
+		if release, arrival := st.work.(Releasing).Theory(); release != 1 || arrival != 0 {
 			t.Errorf("theory of two contenders: %v and %v, want 1 and 0", release, arrival)
 		}
 	})

@@ -1,6 +1,10 @@
 package workloads
 
-import "github.com/zkbench/zkbench/metrics"
+import (
+	"slices"
+
+	"github.com/zkbench/zkbench/metrics"
+)
 
 // Measure is something that a result is about: how often it was done, or how long it took.
 type Measure struct {
@@ -58,15 +62,21 @@ func phased(ops ...metrics.Op) (all []Measure) {
 	return all
 }
 
-// grants are the measures of a recipe that gives grants: its operations, of which some may be of readers, the hand-off and the phases.
-func grants(ops ...metrics.Op) []Measure {
+// grants are the measures of a recipe that gives grants: its operations, of which some may be of readers, other ones, and the phases.
+func grants(ops []metrics.Op, others ...Measure) []Measure {
 	var all []Measure
 	for _, op := range ops {
 		all = append(all, operation(op, grantUnit))
 	}
-	all = append(all, Measure{Op: metrics.HandOff, Role: Part, Unit: "hand-offs",
-		Caption: "A hand-off lasts from the last holder's call of release to the next grant."})
-	return append(all, phased(metrics.Enqueue, metrics.List, metrics.Wait, metrics.Delivery, metrics.Recheck)...)
+	return slices.Concat(all, others, phased(metrics.Enqueue, metrics.List, metrics.Wait, metrics.Delivery, metrics.Recheck))
+}
+
+// handOffs is a measure where each release lets in whoever is next.
+var handOffs = Measure{Op: metrics.HandOff, Role: Part, Unit: "hand-offs", Caption: "A hand-off lasts from the last holder's call of release to the next grant."}
+
+// HandsOver reports whether a workload measures hand-offs.
+func HandsOver(w Workload) bool {
+	return slices.Contains(what(w, func(m Measure) bool { return m.Role == Part }), metrics.HandOff)
 }
 
 // grantUnit is what recipes give of which one excludes others.

@@ -108,9 +108,6 @@ func (w *membership) IsDriven(id uint32) bool { return w.first(max(w.members, ti
 // tiny is a share that is not 0: of two sessions it is one.
 const tiny = 1e-9
 
-// Theory of events per release is part of Cost.
-func (w *membership) Theory() (release, arrival float64) { return 0, 0 }
-
 // Cost is that of one membership, from its join to its end: two changes, each of which costs every observer an event and a list. Changes
 // that come at once cost less. Who has crashed comes back to the znode of its former session, and so needs one more request that is
 // refused, a look, and the event that tells of the end; it saves the leaving. How many members there are to read is chance: no theory.

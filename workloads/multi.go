@@ -65,10 +65,12 @@ func (w *multi) Checks() []check.Check {
 }
 
 // Measures are the grants of whole sets.
-func (w *multi) Measures() []Measure { return grants(metrics.Acquire) }
+func (w *multi) Measures() []Measure { return grants([]metrics.Op{metrics.Acquire}) }
 
-// Theory of events per release is none: how many wait for the locks of a set depends on how the sets meet.
-func (w *multi) Theory() (release, arrival float64) { return 0, 0 }
+// Least is a list for each lock of a set.
+func (w *multi) Least() Cost {
+	return Cost{Lists: float64(w.together), Reads: float64(w.together)}
+}
 
 // Join gives the session a handle of its own on all of the locks.
 func (w *multi) Join(seat Seat) Step {

@@ -279,9 +279,6 @@ func (w *operations) Measures() []Measure {
 	return all
 }
 
-// Theory of events per release is none: there are no releases.
-func (w *operations) Theory() (release, arrival float64) { return 0, 0 }
-
 // Per is that the cost is of one operation of any kind.
 func (w *operations) Per() (ops []metrics.Op, name string) { return w.ops, "request" }
 

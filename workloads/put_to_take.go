@@ -7,20 +7,6 @@ import (
 	"github.com/zkbench/zkbench/metrics"
 )
 
-// Waiting is a Workload in which something waits that no session waits for, such as an item in a queue. How long it waited is known when it
-// is over; what still waits in the end has waited so long at least.
-type Waiting interface {
-	Workload
-	// StillWaiting records what waits at an offset as unfinished. It may be called while sessions work.
-	StillWaiting(at time.Duration, r metrics.Recorder)
-}
-
-// Delays tells whether the items of a workload may be taken only some time after their put.
-func Delays(w Workload) bool {
-	q, is := w.(*queue)
-	return is && q.delay != nil
-}
-
 // StillWaiting tells of the items that have been put and not been taken, and of those whose puts the end has cut.
 func (w *queue) StillWaiting(at time.Duration, r metrics.Recorder) {
 	if !w.passed {

@@ -337,9 +337,6 @@ func (w *queue) produces(id uint32) bool { return w.first(w.producers, id, w.Ses
 // IsDriven tells whether the rate is offered to a session: to the producers, or to all when all take.
 func (w *queue) IsDriven(id uint32) bool { return !w.has(metrics.Put) || w.produces(id) }
 
-// Theory of events per release is none: a queue has no releases.
-func (w *queue) Theory() (release, arrival float64) { return 0, 0 }
-
 // Cost is that of an item that one consumer takes from a queue in which it is, and of its put. Consumers that go for the same item, or
 // that wait for one, add to it; how many names a list has is a matter of the backlog.
 func (w *queue) Cost() Cost {
@@ -373,6 +370,24 @@ func (w *queue) bounded(c Cost, puts float64) Cost {
 	}
 	return c
 }
+
+// Least of an item that was taken is a read of the item and a list, unless one list serves many items; with claims another list of these.
+func (w *queue) Least() Cost {
+	if !w.has(metrics.Take) {
+		return Cost{}
+	}
+	lists := 1.0
+	switch {
+	case w.claims():
+		lists = 2
+	case w.options.List == recipes.ListCached, w.options.List == recipes.ListWatched:
+		lists = 0
+	}
+	return Cost{Lists: lists, Reads: lists + 1}
+}
+
+// Delays reports whether items have a delay.
+func (w *queue) Delays() bool { return w.delay != nil }
 
 // InspectOpen records for each queue with claims whether one is left. A producer keeps its marker for as long as its session lives.
 func (w *queue) InspectOpen(ctx context.Context, s zk.Session, r metrics.Recorder) error {

@@ -101,7 +101,7 @@ func sharedChecks(p promises, readers float64, stall time.Duration) []check.Chec
 }
 
 // Measures are the grants to the two sides of the lock.
-func (w *readWrite) Measures() []Measure { return w.seen(grants(sides(w.readers)...)) }
+func (w *readWrite) Measures() []Measure { return w.seen(grants(sides(w.readers), handOffs)) }
 
 // Per is a grant to either side: a request at the lock cannot be told to be for readers or for writers.
 func (w *readWrite) Per() ([]metrics.Op, string) { return sides(w.readers), grant }
@@ -135,6 +135,9 @@ func (w *readWrite) Draw(_ uint32, r *rand.Rand) metrics.Op { return draw(w.read
 func (w *readWrite) Theory() (release, arrival float64) {
 	return wakes(w.variant, recipes.Load{Sessions: w.contenders(), Readers: w.readers})
 }
+
+// Least is a list.
+func (w *readWrite) Least() Cost { return queued(w.variant) }
 
 // Join gives the session a lock handle of its own.
 func (w *readWrite) Join(seat Seat) Step {

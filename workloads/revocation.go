@@ -77,12 +77,19 @@ func (w *revocation) Checks() []check.Check {
 
 // Measures are the grants to the two sides of the lock, and the revocations.
 func (w *revocation) Measures() []Measure {
-	return append(grants(sides(w.readers)...), Measure{Op: metrics.Revoke, Role: Part, Unit: "revocations",
+	return grants(sides(w.readers), handOffs, Measure{Op: metrics.Revoke, Role: Part, Unit: "revocations",
 		Caption: "A revocation lasts from the request for a grant until the grant is gone."})
 }
 
 // Per is a grant to either side.
 func (w *revocation) Per() ([]metrics.Op, string) { return sides(w.readers), grant }
+
+// Least is a list, and a read of the session's own znode, into which others write.
+func (w *revocation) Least() Cost {
+	c := queued(w.variant)
+	c[Reads]++
+	return c
+}
 
 // Draw is to revoke, or the side that a session's next acquisition is of.
 func (w *revocation) Draw(session uint32, r *rand.Rand) metrics.Op {
@@ -94,9 +101,6 @@ func (w *revocation) Draw(session uint32, r *rand.Rand) metrics.Op {
 
 // revokes tells whether a session is the one that revokes at its lock.
 func (w *revocation) revokes(session uint32) bool { return int(session) < w.n }
-
-// Theory is none: how many events a release causes depends on how many revocations came before it.
-func (w *revocation) Theory() (release, arrival float64) { return 0, 0 }
 
 // Join gives the session a handle of its own, and the work of a holder or of a revoker.
 func (w *revocation) Join(seat Seat) Step {

@@ -13,13 +13,6 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// Finite is a Workload whose sessions have so much to do, and are finished then.
-type Finite interface {
-	Workload
-	// Finished tells whether a session has nothing more to do. It is called between the Steps of the session's seat.
-	Finished(session uint32) bool
-}
-
 // rounds is how many of something each session passes, one after the other.
 func rounds(key, example, doc string) profiles.Field {
 	return profiles.Field{Key: key, Type: profiles.WholeNumber, Axis: true, Example: example, Default: "100", Min: 1, Max: 1e6, Doc: doc}

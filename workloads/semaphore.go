@@ -101,12 +101,15 @@ func (w *semaphore) Ownerless() string { return "a permit was free" }
 func (w *semaphore) Permits() int { return w.permits }
 
 // Measures of a semaphore are the grants of permits; which release lets somebody in is not told.
-func (w *semaphore) Measures() []Measure { return w.seen(grants(metrics.Acquire)) }
+func (w *semaphore) Measures() []Measure { return w.seen(grants([]metrics.Op{metrics.Acquire})) }
 
 // Theory is the variant's, for the number of sessions that contend for one semaphore.
 func (w *semaphore) Theory() (release, arrival float64) {
 	return wakes(w.variant, recipes.Load{Sessions: w.contenders(), Permits: w.permits})
 }
+
+// Least of a permit is a list of the lock's queue and one of the leases.
+func (w *semaphore) Least() Cost { return Cost{Lists: 2, Reads: 2} }
 
 // Join gives the session a handle of its own.
 func (w *semaphore) Join(seat Seat) Step {

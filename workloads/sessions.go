@@ -205,9 +205,6 @@ func (w *sessions) Measures() []Measure {
 	return all
 }
 
-// Theory of events per release is none: there are no releases.
-func (w *sessions) Theory() (release, arrival float64) { return 0, 0 }
-
 // Cost is that of one session. Its pings depend on how long it idles, and are left out with the handshake and the close, which are of the same kind.
 func (w *sessions) Cost() Cost {
 	return Cost{Writes: float64(w.Int(ephemerals)), Reads: 0, Lists: 0, Names: 0, Bytes: 0, Events: 0, Watches: 0}

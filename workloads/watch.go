@@ -148,9 +148,6 @@ func (w *watchLoad) Measures() []Measure {
 // IsDriven tells that the changes are offered.
 func (w *watchLoad) IsDriven(id uint32) bool { return id == 0 }
 
-// Theory of events per release is none: there are no releases.
-func (w *watchLoad) Theory() (release, arrival float64) { return 0, 0 }
-
 // Cost is that of one change: an event for each watcher, and for a one-shot watch the read that arms it again. Changes that come together cost less.
 func (w *watchLoad) Cost() Cost {
 	watchers := float64(w.Sessions - 1)

@@ -46,6 +46,7 @@ func TestMistakes(t *testing.T) {
 		{"test results nowhere", []string{"run", "quickstart", "--servers", "127.0.0.1:1", "--junit", "none/junit.xml"}, []string{"--junit", "none/junit.xml", "no such file"}},
 		{"a gate of nothing", []string{"run", "quickstart", "--gate", "p99(put) < 5ms"}, []string{"--gate: gate", "unknown metric p99(put.response) of workload lock", "throughput"}},
 		{"a gate on the response of a closed loop", []string{"run", "quickstart", "--gate", "p99(acquire) < 5ms"}, []string{"--gate: gate", "in a closed loop", "acquire.service"}},
+		{"a gate on what is not measured", []string{"run", "semaphores", "--gate", "p99(hand-off) < 5ms"}, []string{"unknown metric p99(hand-off.service) of workload semaphore"}},
 		{"a gate that cannot fail", []string{"run", "quickstart", "--gate", "errors >= 0"}, []string{"every value meets it"}},
 		{"given servers that are not given", []string{"run", "quickstart", "--set", "ensemble=given"}, []string{"name them with --servers", "--ensemble local:3"}},
 		{"a server without a host", []string{"run", "quickstart", "--servers", ":2181"}, []string{`":2181"`, "no host"}},
