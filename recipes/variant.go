@@ -56,6 +56,7 @@ type Load struct {
 	Permits  int     // of a semaphore
 }
 
+// WakesOne is the theory of a queue whose waiters each watch the one before them: a release wakes one.
 func WakesOne(n int) (release, arrival float64) {
 	if n > 1 {
 		return 1, 0

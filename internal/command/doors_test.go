@@ -41,7 +41,7 @@ var frontDoors = []frontDoor{
 		{name: "two-permits"},
 		{"two-permits", with("hold=0s")},
 		{name: "early-release"},
-		{name: "no-version"},
+		{name: "looks-first"},
 		{name: "constant-token"},
 		{"sequence-token", with("sessions=1").meddling(replaces("lock-0"))},
 		{name: "newest-first"},

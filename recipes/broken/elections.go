@@ -60,7 +60,7 @@ func (b *ballot) Resign(ctx context.Context) error {
 // voting makes an entry from the election with one step replaced.
 func voting(caught, name, doc string, fault func(*ballot)) Defect[recipes.Election] {
 	d := defective[recipes.Election](caught, name, doc)
-	d.Tokens, d.Wakes = caught != leadership, wakesOne
+	d.Tokens, d.Wakes = caught != leadership, recipes.WakesOne
 	d.New = func(s zk.Session, dir string, o recipes.Options) recipes.Election {
 		b := &ballot{altered: over(s), dir: dir, id: o.ID}
 		b.Election = election.NewPredecessorWith(b.altered, dir, o, func(turn *znode.Turn) {

@@ -56,7 +56,7 @@ func but(fault func(*lockSteps)) func(zk.Session, string, recipes.Options) recip
 // queued makes an entry from the predecessor lock with one step replaced.
 func queued(caught, name, doc string, fault func(*lockSteps)) Defect[recipes.Lock] {
 	d := defective[recipes.Lock](caught, name, doc)
-	d.FIFO, d.Tokens, d.Wakes, d.New = caught != exclusion, caught != exclusion, wakesOne, but(fault)
+	d.FIFO, d.Tokens, d.Wakes, d.New = caught != exclusion, caught != exclusion, recipes.WakesOne, but(fault)
 	d.Znodes = recipes.Znodes{Ephemeral: []string{`OBJECT/(leak-GUID|` + holder + `)`}}
 	return d
 }
@@ -113,7 +113,7 @@ var Locks = []Defect[recipes.Lock]{
 		l.granted = func(ctx context.Context, g recipes.Grant) (recipes.Grant, error) { return g, l.lock.Release(ctx) }
 		l.release = func(context.Context) error { return nil }
 	}),
-	oneWord,
+	looksFirst(),
 	queued(tokenOrder, "constant-token", "gives every holder the same token", func(l *lockSteps) {
 		l.granted = func(_ context.Context, g recipes.Grant) (recipes.Grant, error) { g.Token = 1; return g, nil }
 	}),
@@ -181,6 +181,34 @@ var Locks = []Defect[recipes.Lock]{
 			}
 		}
 	}),
+}
+
+// looksFirst is a defect of the single-node lock: between its look and its create another client may have created the znode.
+func looksFirst() Defect[recipes.Lock] {
+	single, _ := recipes.Find(lock.Variants(), "single-node")
+	d := defective[recipes.Lock](exclusion, "looks-first", "looks whether somebody holds, and takes a znode that was created since for its own")
+	d.Wakes, d.Znodes = single.Wakes, single.Znodes
+	d.New = func(s zk.Session, dir string, o recipes.Options) recipes.Lock {
+		a := over(s)
+		a.create = func(ctx context.Context, path string, data []byte, mode zk.Mode) (zk.Created, error) {
+			_, held, err := s.Exists(ctx, path)
+			switch {
+			case err != nil:
+				return zk.Created{}, err
+			case held:
+				return zk.Created{}, zk.ErrNodeExists
+			}
+			c, err := s.Create(ctx, path, data, mode)
+			if errors.Is(err, zk.ErrNodeExists) {
+				if st, there, err := s.Exists(ctx, path); there || err != nil {
+					return zk.Created{Path: path, Czxid: st.Czxid}, err
+				}
+			}
+			return c, err
+		}
+		return single.New(a, dir, o)
+	}
+	return d
 }
 
 func holdsWhenWoken(e zk.Event) (bool, error) { return e.Err == nil, e.Err }

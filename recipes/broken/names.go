@@ -50,8 +50,6 @@ func defective[T any](caught, name, doc string) Defect[T] {
 	return Defect[T]{Caught: caught, Variant: recipes.Variant[T]{Name: "broken-" + name, Source: "a test", Doc: doc, Unsafe: true}}
 }
 
-func wakesOne(n int) (release, arrival float64) { return min(float64(n-1), 1), 0 }
-
 func wakesNobody(int) (release, arrival float64) { return 0, 0 }
 
 func base(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
