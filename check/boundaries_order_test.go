@@ -261,11 +261,7 @@ func TestNonsenseIsJudged(t *testing.T) {
 			h = append(h, metrics.Sample{Op: metrics.Op(r.IntN(metrics.Ops)), Outcome: metrics.Outcome(r.IntN(3) / 2 * r.IntN(metrics.Outcomes)), Session: r.Uint32N(4),
 				Object: r.Uint32N(2), Token: r.Int64N(4), Value: r.Int64N(4), Zxid: r.Int64N(5), Start: time.Duration(r.IntN(20)), End: time.Duration(r.IntN(20))})
 		}
-		same := func(int64) int32 { return 0 }
-		for _, c := range append(atomicCommit(3, 0), MutualExclusion(), TokenOrder(), FIFO(), NothingLeft(), Liveness(3), Conservation(metrics.Take), Claims(), DeliveryOrder(),
-			Priority(same, true), QueueLiveness(3), NumberOrder(), UniqueNumbers(), Total(), ReaderWriter(), QueueOrder(), Permits(2), PermitsLiveness(2, 3), Fence(0), Fence(2),
-			Views(), ViewOrder(), Convergence(3), CrashesSeen(3), WrittenValues(), Leadership(), Alternation(), Terms(), Starvation(3), NoLostRevoke(3), LivenessTogether(3),
-			EnterSafety(metrics.Enter, 2), EqualOutcome(metrics.Enter, 2), LeaveSafety(), RoundLiveness(metrics.Enter, 2, 3), Barred(), PassLiveness(3)) {
+		for _, c := range append(everyCheck(), Notifications(true, 3)) {
 			v := c.Judge(slices.Values(h), nil)
 			if (v.Answer == Violated) != (v.Count > 0) || (v.Answer == Violated) != (len(v.Witness) > 0) || v.Answer == Holds && v.Evidence == 0 ||
 				(v.Answer == Holds) != (v.Detail == "") || strings.Contains(v.Detail, "%!") {

@@ -1,7 +1,11 @@
 package check
 
 import (
+	"go/ast"
+	"go/parser"
+	gotoken "go/token"
 	"math/rand/v2"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"testing"
@@ -16,7 +20,7 @@ func everyCheck() []Check {
 	rank := func(v int64) int32 { return int32(v % 3) }
 	all := append(atomicCommit(9, 4), MutualExclusion(), ReaderWriter(), Permits(2), Leadership(), TokenOrder(), Terms(), QueueOrder(), FIFO(), CampaignFIFO(),
 		Starvation(3), Alternation(), Fence(0), Fence(2), NothingLeft(), Capacity(), NoLostRevoke(3), Conservation(metrics.Take), Conservation(metrics.Finish),
-		Claims(), DeliveryOrder(), Priority(rank, true), Priority(rank, false), NotBefore(func(v int64) time.Duration { return time.Duration(v) * 4 }),
+		Claims(), DeliveryOrder(), TakingOrder(), Priority(rank, true), Priority(rank, false), NotBefore(func(v int64) time.Duration { return time.Duration(v) * 4 }),
 		UniqueNumbers(), NumberOrder(), Total(), Barred(), Views(), ViewOrder(), WrittenValues(), WriteOrder(), SessionOrder(), NoLostWrites(), SessionsOwn())
 	for _, bound := range []time.Duration{3, 8} {
 		all = append(all, Liveness(bound), LivenessTogether(bound), ReaderWriterLiveness(bound), PermitsLiveness(2, bound), LeaderLiveness(bound), PassLiveness(bound),
@@ -26,6 +30,48 @@ func everyCheck() []Check {
 		all = append(all, EnterSafety(enter, 2), EqualOutcome(enter, 2), RoundLiveness(enter, 2, 6))
 	}
 	return append(all, LeaveSafety())
+}
+
+// everyCheck has all of them but those that decide linearizability, which may take exponential time, and that of watches, which other histories violate.
+func TestEveryCheckIsEveryCheck(t *testing.T) {
+	made := map[string]bool{"LinearizableQueue": true, "LinearizableRegister": true, "LinearizableZnodes": true, "Notifications": true}
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []*ast.FuncDecl
+	for _, file := range files {
+		parsed, err := parser.ParseFile(gotoken.NewFileSet(), file, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range parsed.Decls {
+			f, is := d.(*ast.FuncDecl)
+			if is && (f.Name.Name == "everyCheck" || f.Name.Name == "atomicCommit") {
+				ast.Inspect(f, func(n ast.Node) bool {
+					if call, is := n.(*ast.CallExpr); is {
+						if name, is := call.Fun.(*ast.Ident); is {
+							made[name.Name] = true
+						}
+					}
+					return true
+				})
+			}
+			if is && f.Recv == nil && f.Name.IsExported() && f.Type.Results.NumFields() == 1 {
+				if result, is := f.Type.Results.List[0].Type.(*ast.Ident); is && result.Name == "Check" {
+					all = append(all, f)
+				}
+			}
+		}
+	}
+	for _, f := range all {
+		if !made[f.Name.Name] {
+			t.Errorf("everyCheck lacks %s", f.Name.Name)
+		}
+	}
+	if len(all) < 40 {
+		t.Errorf("only %d checks found", len(all))
+	}
 }
 
 // disorder is a random history of the operations of one family and of faults.
