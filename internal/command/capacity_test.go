@@ -1,6 +1,7 @@
 package command
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -152,6 +153,9 @@ func TestAGoalWithSeveralLimits(t *testing.T) {
 		t.Errorf("%+v with limits %+v", got.plan, got.limits)
 	}
 	zkbench(t, "capacity", "locks-open", "--goal", "p99<10ms,x", "--servers", "127.0.0.1:1").want(exitUsage, "must be a duration")
+	for _, text := range []string{"p99>50ms", "p98<50ms", "p99(put)<50ms", "errors<", "errors(naive)<1%"} {
+		zkbench(t, "capacity", "locks-open", "--goal", text, "--servers", "127.0.0.1:1").want(exitUsage, fmt.Sprintf("--goal %q: expected p50", text))
+	}
 }
 
 // Each axis sets the field of the profile that it is about, at the rate of the profile, which may be one of each session.
