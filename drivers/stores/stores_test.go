@@ -93,6 +93,7 @@ func TestServersEndWithWhoeverStartedThem(t *testing.T) {
 	if err := child.Start(); err != nil {
 		t.Fatal(err)
 	}
+	out.(*os.File).SetReadDeadline(time.Now().Add(2 * time.Minute)) // for it to say that its server runs
 	line, err := bufio.NewReader(out).ReadString('\n')
 	child.Process.Kill()
 	child.Wait()

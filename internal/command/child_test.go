@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/zkbench/zkbench/scenarios/fencing"
 )
@@ -62,6 +63,9 @@ func child() int {
 	return Main(Own{})
 }
 
+// childMayTake bounds every wait for a child, on a busy machine too.
+const childMayTake = 30 * time.Minute
+
 // inChild runs a command line in a process of its own, below a shell that runs before first, when that is not empty.
 func inChild(t *testing.T, mode, before string, args ...string) ending {
 	t.Helper()
@@ -73,7 +77,15 @@ func toTheEnd(t *testing.T, cmd *exec.Cmd) ending {
 	t.Helper()
 	var stdout, stderr strings.Builder
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	err := cmd.Run()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	bound := time.AfterFunc(childMayTake, func() {
+		t.Errorf("%q had not ended after %v; what its goroutines did is in its standard error:", cmd.Args, childMayTake)
+		cmd.Process.Signal(syscall.SIGQUIT)
+	})
+	err := cmd.Wait()
+	bound.Stop()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)

@@ -69,7 +69,10 @@ func ElectionOn(t *testing.T, v recipes.Variant[recipes.Election], dial Dial, di
 		all.Wait()
 	})
 	t.Run("an observer follows the leaders", func(t *testing.T) {
-		observer := v.New(dial(t), dir, recipes.Options{}).(recipes.Follower)
+		observer, follows := v.New(dial(t), dir, recipes.Options{}).(recipes.Follower)
+		if !follows {
+			t.Fatal("the handle is not a recipes.Follower")
+		}
 		first, second := v.New(dial(t), dir, recipes.Options{ID: "first"}), v.New(dial(t), dir, recipes.Options{ID: "second"})
 		known := int64(0)
 		follow := func(want string) {
