@@ -91,41 +91,40 @@ func (k FaultKind) takes(key string) bool {
 
 // FaultKinds are all kinds. The servers' come first, the clients' after.
 func FaultKinds() []FaultKind {
-	one := func(name, doc string, needs, may []string) FaultKind { return FaultKind{name, doc, needs, may} }
 	server, session := []string{"server"}, []string{"session"}
 	return []FaultKind{
-		one(Kill, "SIGKILL: the server is gone, its connections are reset; recovers by being started again", server, []string{"for"}),
-		one(StopServer, "SIGTERM: the server shuts down cleanly; recovers by being started again", server, []string{"for"}),
-		one(Pause, "the server is suspended: its connections stay open and nothing answers; recovers by being resumed", server, []string{"for"}),
-		one(Restart, "the server is stopped, unless an earlier fault has taken it down, and started again, 'for' later", server, []string{"for"}),
-		one(RollingRestart, "all servers are restarted one by one, the leader last: each is stopped and started again, 'for' later, and the next one when a write "+
-			"has gone through every server", nil, []string{"for"}),
-		one(Disconnect, "the server is cut off from the network, 'from' everybody, the other servers, or the clients, without notice", server,
-			[]string{"for", "from"}),
-		one(AddLatency, "every packet that the server sends is delayed by 'delay'", []string{"server", "delay"}, []string{"for"}),
-		one(AddLoss, "'percent' of the packets that the server sends are lost", []string{"server", "percent"}, []string{"for"}),
-		one(Expire, "the servers end the session at once, its client hears of it later", session, nil),
-		one(Crash, "the session's client dies silently: the servers keep its znodes until it expires", session, nil),
-		one(CutReply, "the next request of 'op' reaches the server, and the connection breaks before its reply", nil,
-			[]string{"op", "session", "server", "times", "for"}),
-		one(CutRequest, "the connection breaks before the next request of 'op' reaches the server", nil,
-			[]string{"op", "session", "server", "times", "for"}),
-		one(Silence, "nothing goes through between clients and servers, in one 'direction' or both; connections stay open. Of one session, of the "+
-			"clients of one server (the other servers still reach it), or of all", nil, []string{"session", "server", "direction", "for"}),
-		one(DelayEvents, "watch events reach the clients 'delay' late, and later replies overtake them", []string{"delay"},
-			[]string{"session", "server", "for"}),
-		one(HoldEvents, "watch events do not reach the clients until it recovers", nil, []string{"session", "server", "for"}),
-		one(RepeatEvents, "watch events reach the clients more than once, with 'copies' more", nil, []string{"session", "server", "copies", "for"}),
-		one(DropEvents, "watch events never reach the clients, and nobody learns that they are lost", nil, []string{"session", "server", "for"}),
-		one(Reset, "the connections of the session, or of all, are reset", nil, session),
-		one(MassExpiry, "'sessions' clients beside those of the load, with 'ephemerals' znodes each, die silently at once: the servers expire them, and "+
-			"notify as many 'watchers' of each znode", []string{"sessions"}, []string{"ephemerals", "watchers"}),
-		one(ReadStorm, "a znode changes that as many 'sessions' beside those of the load watch: each watches again, and reads 'znodes' of 'size' bytes",
-			[]string{"sessions", "znodes"}, []string{"size"}),
-		one(KillDriver, "SIGKILL: the process of the driver that holds the session is gone, or all of them, and its sessions with it: the servers keep their znodes "+
-			"until they expire; other processes and sessions take their places", nil, session),
-		one(KillHolder, "kill-driver of a process in which somebody holds a lock at that moment; it is suspended first, to make sure", nil, nil),
-		one(PauseHolder, "SIGSTOP: a process of the driver in which somebody holds a lock at that moment is suspended, and its applications with it; recovers by being resumed", nil, []string{"for"}),
+		{Kill, "SIGKILL: the server is gone, its connections are reset; recovers by being started again", server, []string{"for"}},
+		{StopServer, "SIGTERM: the server shuts down cleanly; recovers by being started again", server, []string{"for"}},
+		{Pause, "the server is suspended: its connections stay open and nothing answers; recovers by being resumed", server, []string{"for"}},
+		{Restart, "the server is stopped, unless an earlier fault has taken it down, and started again, 'for' later", server, []string{"for"}},
+		{RollingRestart, "all servers are restarted one by one, the leader last: each is stopped and started again, 'for' later, and the next one when a write " +
+			"has gone through every server", nil, []string{"for"}},
+		{Disconnect, "the server is cut off from the network, 'from' everybody, the other servers, or the clients, without notice", server,
+			[]string{"for", "from"}},
+		{AddLatency, "every packet that the server sends is delayed by 'delay'", []string{"server", "delay"}, []string{"for"}},
+		{AddLoss, "'percent' of the packets that the server sends are lost", []string{"server", "percent"}, []string{"for"}},
+		{Expire, "the servers end the session at once, its client hears of it later", session, nil},
+		{Crash, "the session's client dies silently: the servers keep its znodes until it expires", session, nil},
+		{CutReply, "the next request of 'op' reaches the server, and the connection breaks before its reply", nil,
+			[]string{"op", "session", "server", "times", "for"}},
+		{CutRequest, "the connection breaks before the next request of 'op' reaches the server", nil,
+			[]string{"op", "session", "server", "times", "for"}},
+		{Silence, "nothing goes through between clients and servers, in one 'direction' or both; connections stay open. Of one session, of the " +
+			"clients of one server (the other servers still reach it), or of all", nil, []string{"session", "server", "direction", "for"}},
+		{DelayEvents, "watch events reach the clients 'delay' late, and later replies overtake them", []string{"delay"},
+			[]string{"session", "server", "for"}},
+		{HoldEvents, "watch events do not reach the clients until it recovers", nil, []string{"session", "server", "for"}},
+		{RepeatEvents, "watch events reach the clients more than once, with 'copies' more", nil, []string{"session", "server", "copies", "for"}},
+		{DropEvents, "watch events never reach the clients, and nobody learns that they are lost", nil, []string{"session", "server", "for"}},
+		{Reset, "the connections of the session, or of all, are reset", nil, session},
+		{MassExpiry, "'sessions' clients beside those of the load, with 'ephemerals' znodes each, die silently at once: the servers expire them, and " +
+			"notify as many 'watchers' of each znode", []string{"sessions"}, []string{"ephemerals", "watchers"}},
+		{ReadStorm, "a znode changes that as many 'sessions' beside those of the load watch: each watches again, and reads 'znodes' of 'size' bytes",
+			[]string{"sessions", "znodes"}, []string{"size"}},
+		{KillDriver, "SIGKILL: the process of the driver that holds the session is gone, or all of them, and its sessions with it: the servers keep their znodes " +
+			"until they expire; other processes and sessions take their places", nil, session},
+		{KillHolder, "kill-driver of a process in which somebody holds a lock at that moment; it is suspended first, to make sure", nil, nil},
+		{PauseHolder, "SIGSTOP: a process of the driver in which somebody holds a lock at that moment is suspended, and its applications with it; recovers by being resumed", nil, []string{"for"}},
 	}
 }
 

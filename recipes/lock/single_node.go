@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/zkbench/zkbench/recipes"
 	"github.com/zkbench/zkbench/recipes/internal/znode"
@@ -118,10 +119,8 @@ func (l *singleNode) watch(ctx context.Context) (*zk.Watch, error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, c := range children {
-			if c == "lock" {
-				return w, nil
-			}
+		if slices.Contains(children, "lock") {
+			return w, nil
 		}
 		w.Stop()
 		return nil, zk.ErrNoNode
