@@ -1,2 +1,2 @@
-// Package gates holds what a run measured against the limits that its profile sets.
+// Package gates compares what a run measured with the limits that its profile sets.
 package gates

@@ -1,3 +1,2 @@
-// Package limits tells how close an ensemble is to ZooKeeper's hard limits, from what its servers say of themselves and from reads. It makes no
-// znode and changes none.
+// Package limits reports how close an ensemble is to ZooKeeper's hard limits, from what its servers report and from reads. It writes nothing.
 package limits

@@ -1,2 +1,2 @@
-// Package results is the document a run leaves: read, write, merge.
+// Package results defines the documents that zkbench leaves, such as that of a run, and reads, writes and validates them.
 package results

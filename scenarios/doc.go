@@ -1,2 +1,2 @@
-// Package scenarios is what the packages below it have in common: trials of variants, each in a scenario, of which some go on at once.
+// Package scenarios runs trials of variants, each in a scenario, several at a time, for the packages below it.
 package scenarios

@@ -1,2 +1,2 @@
-// Package workloads is what one session does with a recipe, and what must be true of the outcome.
+// Package workloads defines what one session does with a recipe, and what must hold of the outcome.
 package workloads

@@ -1,2 +1,2 @@
-// Package stores starts servers of other stores than ZooKeeper, Redis and etcd, for drivers whose locks are there.
+// Package stores starts Redis and etcd servers, for drivers whose locks are there.
 package stores

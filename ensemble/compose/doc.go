@@ -1,6 +1,5 @@
-// Package compose is ensembles of ZooKeeper servers in containers of Docker's, which Compose starts from the files of zkbench's package of the
-// same name.
+// Package compose runs ensembles of ZooKeeper servers in Docker containers, which Compose starts from the files in zkbench's top-level package compose.
 //
-// Containers go with this process, or with the next one of this machine where it was killed, unless Config.Detach asks for an ensemble that
-// stays; that one leaves a state file, from which package drivers finds it again.
+// The containers are removed when this process ends or, if it was killed, when the next zkbench on this machine starts some, unless Config.Detach asks
+// for an ensemble that stays. That one leaves a state file, from which package drivers finds it again.
 package compose

@@ -1,3 +1,3 @@
-// Package drivers chooses how an ensemble comes to be: servers as processes, in containers, or somebody else's. It keeps the one ensemble of a
-// user that stays.
+// Package drivers chooses where an ensemble comes from: local processes, containers, or servers that somebody else runs. It also keeps track of the one
+// ensemble of each user that stays, that of 'zkbench up'.
 package drivers

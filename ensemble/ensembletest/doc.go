@@ -1,4 +1,4 @@
-// Package ensembletest is real ZooKeeper servers for tests: what package httptest is to package http.
+// Package ensembletest provides real ZooKeeper servers for tests, as package httptest does for HTTP.
 package ensembletest
 
 import (

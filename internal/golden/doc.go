@@ -1,2 +1,2 @@
-// Package golden compares what a test makes with the file of it in testdata. It is for tests only.
+// Package golden compares the output of a test with a file in testdata. It is for tests only.
 package golden

@@ -1,2 +1,2 @@
-// Package program knows by which name a person calls this program: what the commands in its messages begin with.
+// Package program finds the name by which a person calls this program, with which the commands in its messages begin.
 package program

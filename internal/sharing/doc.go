@@ -1,2 +1,2 @@
-// Package sharing says which of several processes carries out which session of a cell: arithmetic alone.
+// Package sharing computes which of several processes carries out which session of a cell.
 package sharing

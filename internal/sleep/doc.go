@@ -1,2 +1,2 @@
-// Package sleep waits for a time that a context may cut short.
+// Package sleep waits for a time, or until a context ends.
 package sleep

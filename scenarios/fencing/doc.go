@@ -1,4 +1,4 @@
-// Package fencing is locks whose holder is paused before it writes, with and without a fence.
+// Package fencing plays locks whose holder is paused before it writes, with and without a fence.
 //
 // A trial has two clients. The first, a process of its own, acquires the lock, looks at its grant, finds it in order, and is stopped
 // before its next instruction, which writes. Its lock session expires; the lock is granted to the second client, which writes; the

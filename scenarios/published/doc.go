@@ -1,8 +1,8 @@
-// Package published is the published recipes' faults, each in the situation that shows it.
+// Package published plays the defects of published recipes, each in the situation that shows it.
 //
 // A scenario is a script of a few sessions: one holds, one waits, a connection is cut between a create and its reply. It is the same
-// for every variant, so that it says as much of a sound recipe, which must come through it, as of the one whose fault it was written
-// for. After its steps the trial looks at the state, and at nothing else:
+// for every variant, so that it tests sound recipes, which must pass, as well as the one whose defect it was written for. After its
+// steps the trial judges by the state alone:
 //
 //   - exclusion is violated when two handles hold at once, of a semaphore one more than it has permits;
 //   - liveness is violated when somebody waits who can never be granted: nobody holds, or a permit is free, or the waiter has no znode,

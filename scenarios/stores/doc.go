@@ -1,7 +1,7 @@
-// Package stores is the faults of locks on Redis and of etcd's, each in the situation that shows it.
+// Package stores plays the defects of locks on Redis and etcd, each in the situation that shows it.
 //
 // A scenario is a script of a few clients, each a driver in a process of its own, on servers that are started for it. It is the same for every lock, so
-// that it says as much of one that must come through it. Nothing of it is left to luck: a command or a reply is held up on its way, a process is
+// that it also tests those that must pass. Nothing is left to luck: a command or a reply is delayed on its way, a process is
 // stopped or killed, a server or its replication is cut off, and the next step begins when that has happened. Where time has to pass it is
 // the time of a lock, and what follows begins with the grant to the next client.
 //

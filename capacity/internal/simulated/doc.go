@@ -1,2 +1,2 @@
-// Package simulated is queues with a known capacity, which carry out the probes of a search in no time.
+// Package simulated has queues of known capacity that carry out the probes of a search instantly.
 package simulated

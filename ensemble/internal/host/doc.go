@@ -1,2 +1,2 @@
-// Package host is what this machine tells: of its processes, their locks on files, and its limits.
+// Package host reads what this machine reports about its processes, their file locks, and its limits.
 package host

@@ -1,2 +1,2 @@
-// Package secrets makes the keys, certificates and passwords of an ensemble that is started, and says what servers and clients need of them.
+// Package secrets generates the keys, certificates and passwords of an ensemble that zkbench starts, and the settings of servers and clients that use them.
 package secrets

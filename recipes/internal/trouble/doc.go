@@ -1,2 +1,2 @@
-// Package trouble replays a call of a recipe, and each time another of its requests fails in another way. It is for tests only.
+// Package trouble repeats a call of a recipe and makes another of its requests fail each time, in every way. It is for tests only.
 package trouble
