@@ -248,8 +248,8 @@ func TestBoundariesOfOwnerless(t *testing.T) {
 		{"who is granted when it begins waits outside", history{acquire('b', 5, 20, 0)}, 20, Ownerless{}},
 		{"so does one that asks when it ends", history{acquire('b', 100, 120, 0)}, 20, Ownerless{}},
 	} {
-		if got := OwnerlessOf(slices.Values(tt.history), nil, 0, time.Duration(tt.from)*ms, 100*ms); got != tt.want || math.IsNaN(got.Share) {
-			t.Errorf("%s: OwnerlessOf = %+v, want %+v", tt.why, got, tt.want)
+		if got := ownerless(slices.Values(tt.history), nil, 0, time.Duration(tt.from)*ms, 100*ms); got != tt.want || math.IsNaN(got.Share) {
+			t.Errorf("%s: ownerless = %+v, want %+v", tt.why, got, tt.want)
 		}
 	}
 }

@@ -258,8 +258,8 @@ func TestFairness(t *testing.T) {
 		{"b asked later but took its place first", history{acquire('a', 0, 9, 0), enqueue('a', 3, 4), acquire('b', 1, 5, 0), enqueue('b', 1, 2)}, Fairness{Sessions: 2, Grants: 2, Jain: 1, LongestWait: 9 * ms, MedianWait: 4 * ms}},
 		{"on another object nobody is overtaken", history{acquire('a', 0, 9, 0), on(1, acquire('b', 1, 2, 0))}, Fairness{Sessions: 2, Grants: 2, Jain: 1, LongestWait: 9 * ms, MedianWait: ms}},
 	} {
-		if got := FairnessOf(slices.Values(tc.history), nil); got != tc.want {
-			t.Errorf("%s: FairnessOf = %+v, want %+v", tc.name, got, tc.want)
+		if got := fairness(slices.Values(tc.history), nil); got != tc.want {
+			t.Errorf("%s: fairness = %+v, want %+v", tc.name, got, tc.want)
 		}
 	}
 }

@@ -22,13 +22,6 @@ type Fairness struct {
 	MaxOvertakes int           // the most times that one grant was overtaken
 }
 
-// FairnessOf computes the figures. A grant arrived later if its Enqueue began after that of the other had ended; for a recipe without a queue, if its
-// Acquire began after the other's did.
-func FairnessOf(history iter.Seq[metrics.Sample], room *spill.Room) Fairness {
-	f, _ := DealOf(history, room)
-	return f
-}
-
 // Deal is the data that Fairness summarizes.
 type Deal struct {
 	PerSession []int // grants of each session that asked, the fewest first
@@ -36,7 +29,8 @@ type Deal struct {
 	Overtaken []int
 }
 
-// DealOf is FairnessOf, and the data that it summarizes.
+// DealOf computes the figures, and the data that they summarize. A grant arrived later if its Enqueue began after that of the other had ended; for a
+// recipe without a queue, if its Acquire began after the other's did.
 func DealOf(history iter.Seq[metrics.Sample], room *spill.Room) (f Fairness, d Deal) {
 	return dealOf(history, room, nil)
 }

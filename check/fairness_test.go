@@ -1,10 +1,20 @@
 package check
 
 import (
+	"iter"
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/zkbench/zkbench/internal/spill"
+	"github.com/zkbench/zkbench/metrics"
 )
+
+// fairness is the figures alone.
+func fairness(history iter.Seq[metrics.Sample], room *spill.Room) Fairness {
+	f, _ := DealOf(history, room)
+	return f
+}
 
 // Jain's index of a random deal is the mean of what random deals show.
 func TestFairnessOfARandomDeal(t *testing.T) {

@@ -92,8 +92,8 @@ func TestAlternation(t *testing.T) {
 // Of an election too, the time without a leader is what the candidates wait for.
 func TestOwnerlessOfAnElection(t *testing.T) {
 	h := history{campaign('a', 0, 10, 0), resign('a', 20, 22), campaign('b', 5, 30, 0), resign('b', 40, 41)}
-	if got := OwnerlessOf(slices.Values(h), nil, 0, 0, 40*ms); got.Objects != 1 || got.Share != 0.5 {
-		t.Errorf("OwnerlessOf() = %+v, want half of the time of one election", got)
+	if got := ownerless(slices.Values(h), nil, 0, 0, 40*ms); got.Objects != 1 || got.Share != 0.5 {
+		t.Errorf("ownerless() = %+v, want half of the time of one election", got)
 	}
 }
 

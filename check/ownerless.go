@@ -31,15 +31,10 @@ type Vacancy struct {
 	Longest time.Duration // of these, whatever their total duration
 }
 
-// OwnerlessOf computes the figures for an interval of offsets. Somebody waits as in Liveness, readers and writers alike; an
+// OwnershipOf computes the figures for an interval of offsets, and the vacancies in this many steps of it. Somebody waits as in Liveness, readers and writers alike; an
 // object has an owner from the End of an Acquire or ReadAcquire to the Start of its release, so the release is part of the time without
 // one, and so is an acquisition of a free object. permits is the number that a semaphore has, whose permits must all be taken for it to
 // have its owners; 0 for everything else. Of an election the owner is the leader, and the candidates wait. O(n log n).
-func OwnerlessOf(history iter.Seq[metrics.Sample], room *spill.Room, permits int, from, to time.Duration) Ownerless {
-	return OwnershipOf(history, room, permits, from, to, 0).Ownerless
-}
-
-// OwnershipOf is OwnerlessOf plus the longest time without an owner, and the vacancies in this many steps.
 func OwnershipOf(history iter.Seq[metrics.Sample], room *spill.Room, permits int, from, to time.Duration, steps int) (o Ownership) {
 	if to <= from {
 		return o

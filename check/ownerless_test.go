@@ -1,14 +1,21 @@
 package check
 
 import (
+	"iter"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
 )
+
+// ownerless is the figures alone.
+func ownerless(history iter.Seq[metrics.Sample], room *spill.Room, permits int, from, to time.Duration) Ownerless {
+	return OwnershipOf(history, room, permits, from, to, 0).Ownerless
+}
 
 func TestOwnerless(t *testing.T) {
 	a, da := acquire('a', 0, 10, 0), release('a', 60, 62)
@@ -34,9 +41,9 @@ func TestOwnerless(t *testing.T) {
 		{"all permits are taken", history{a, da, acquire('b', 0, 10, 0), release('b', 60, 61), acquire('c', 20, 60, 0)}, 2, 20, Ownerless{1, 0, 0}},
 		{"an interval without length", history{a, da}, 0, 100, Ownerless{}},
 	} {
-		got := OwnerlessOf(slices.Values(tt.history), nil, tt.permits, time.Duration(tt.from)*ms, 100*ms)
+		got := ownerless(slices.Values(tt.history), nil, tt.permits, time.Duration(tt.from)*ms, 100*ms)
 		if got.Objects != tt.want.Objects || math.Abs(got.Share-tt.want.Share) > 1e-9 || math.Abs(got.Worst-tt.want.Worst) > 1e-9 {
-			t.Errorf("%s: OwnerlessOf = %+v, want %+v", tt.why, got, tt.want)
+			t.Errorf("%s: ownerless = %+v, want %+v", tt.why, got, tt.want)
 		}
 	}
 }
@@ -96,9 +103,9 @@ func TestOwnerlessAgreesWithItsDefinition(t *testing.T) {
 			want.Share = float64(sum) / (to - from) / float64(objects)
 		}
 		r.Shuffle(len(h), func(i, j int) { h[i], h[j] = h[j], h[i] })
-		got := OwnerlessOf(slices.Values(h), nil, permits, from*ms, to*ms)
+		got := ownerless(slices.Values(h), nil, permits, from*ms, to*ms)
 		if got.Objects != want.Objects || math.Abs(got.Share-want.Share) > 1e-9 || math.Abs(got.Worst-want.Worst) > 1e-9 {
-			t.Fatalf("OwnerlessOf = %+v, want %+v, of %d permits and %v", got, want, permits, h)
+			t.Fatalf("ownerless = %+v, want %+v, of %d permits and %v", got, want, permits, h)
 		}
 	}
 }

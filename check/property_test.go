@@ -181,7 +181,7 @@ func TestChecksAgreeWithTheirDefinitions(t *testing.T) {
 				t.Fatalf("seed %d: %s says %v, %d times (%s), want %d\n%v", seed, tc.check.Name, v.Answer, v.Count, v.Detail, tc.want, h)
 			}
 		}
-		if got, want := FairnessOf(slices.Values(h), nil).Overtakes, overtakesByDefinition(h); got != want {
+		if got, want := fairness(slices.Values(h), nil).Overtakes, overtakesByDefinition(h); got != want {
 			t.Fatalf("seed %d: %d overtakes, want %d\n%v", seed, got, want, h)
 		}
 	}
@@ -319,7 +319,7 @@ func FuzzChecks(f *testing.F) {
 				t.Fatalf("%s says %v with count %d, evidence %d, witness %v", c.Name, v.Answer, v.Count, v.Evidence, v.Witness)
 			}
 		}
-		FairnessOf(slices.Values(h), nil)
+		fairness(slices.Values(h), nil)
 	})
 }
 
@@ -339,7 +339,7 @@ func BenchmarkChecks(b *testing.B) {
 	}
 	b.Run("fairness", func(b *testing.B) {
 		for b.Loop() {
-			FairnessOf(slices.Values(h), nil)
+			fairness(slices.Values(h), nil)
 		}
 		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(h)), "ns/sample")
 	})

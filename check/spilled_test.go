@@ -141,8 +141,8 @@ func TestDiskAndMemoryJudgeAlike(t *testing.T) {
 				violated[c.Name]++
 			}
 		}
-		fair, owned := FairnessOf(kept.All(), nil), OwnerlessOf(kept.All(), nil, 2, 3, 20)
-		if f, o := FairnessOf(kept.All(), room), OwnerlessOf(kept.All(), room, 2, 3, 20); f != fair || o != owned {
+		fair, owned := fairness(kept.All(), nil), ownerless(kept.All(), nil, 2, 3, 20)
+		if f, o := fairness(kept.All(), room), ownerless(kept.All(), room, 2, 3, 20); f != fair || o != owned {
 			t.Fatalf("seed %d: on disk %+v %+v, in memory %+v %+v", seed, f, o, fair, owned)
 		}
 		if err := room.Err(); err != nil {

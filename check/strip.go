@@ -38,7 +38,7 @@ const (
 )
 
 // StripOf returns what happened around a gap: up to twelve holds before its end and twelve after it. What was not released ends with the strip or, if
-// nothing ends that, at until. Somebody waits, and an object is free, as defined by OwnerlessOf.
+// nothing ends that, at until. Somebody waits, and an object is free, as defined by OwnershipOf.
 func StripOf(history iter.Seq[metrics.Sample], room *spill.Room, permits int, around Gap, until time.Duration) Strip {
 	c := contestOf(func(yield func(metrics.Sample) bool) {
 		for s := range history {

@@ -56,7 +56,7 @@ func BenchmarkJudgingOnDisk(b *testing.B) {
 			}
 		}
 		judged := cpu(b)
-		check.FairnessOf(h.All(), room)
+		check.DealOf(h.All(), room)
 		figures := cpu(b)
 		of := check.OwnershipOf(h.All(), room, 0, 0, samples/4*each, 120)
 		check.PlacesOf(h.All(), room, func(metrics.Sample) bool { return true })

@@ -14,11 +14,11 @@ import (
 // comparison is the document in a directory.
 func comparison(t *testing.T, dir string) *results.Comparison {
 	t.Helper()
-	c, err := results.ReadComparison(dir)
-	if err != nil {
-		t.Fatal(err)
+	d, err := results.ReadDocument(dir)
+	if err != nil || d.Comparison == nil {
+		t.Fatalf("%s has no comparison: %v", dir, err)
 	}
-	return c
+	return d.Comparison
 }
 
 // Two variants on one server: a candidate that holds so much longer that no busy machine hides it is slower in every pair. Each run has a whole
