@@ -72,3 +72,18 @@ func TestALiteralSecretIsRefusedWithItsPlace(t *testing.T) {
 		}
 	}
 }
+
+// The command line is kept with the result, and so are assignments that a later one replaces.
+func TestALiteralSecretThatIsReplacedIsRefused(t *testing.T) {
+	p, err := catalogue.Parse("p.yaml", []byte(secured))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Set(p, "auth=[{scheme: sasl, user: u, password: hunter2}]", "auth=[{file: f}]")
+	if err == nil || !strings.Contains(err.Error(), "--set auth: ") || !strings.Contains(err.Error(), "a literal secret is refused") || strings.Contains(err.Error(), "hunter2") {
+		t.Errorf("error is %v, want a refusal", err)
+	}
+	if p, err = Set(p, "auth=[{file: e}]", "auth=[{file: f}]"); err != nil || !reflect.DeepEqual(p.Auth, []Credential{{File: "f"}}) {
+		t.Errorf("two references give %+v, %v, want the later", p.Auth, err)
+	}
+}

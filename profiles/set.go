@@ -98,6 +98,9 @@ func (r *reader) assign(given []entry, assignment string) []entry {
 		if option != "" {
 			value = with(e.value, option, value)
 		}
+		if key == "auth" { // the command line is kept with the result, and nothing else reads what is replaced: it may have a literal secret
+			credentials{}.read(r, Field{Key: key, Type: credentials{}}, e.value)
+		}
 		given[i] = entry{key: key, written: written, at: at, value: value}
 		return given
 	}
