@@ -80,6 +80,7 @@ type Access struct {
 	creds []credential
 	roots *x509.CertPool
 	certs []tls.Certificate // of the clients, in turn; none: clients have none
+	names []string          // whom the servers take the clients with these certificates for
 	all   int               // sessions of the run, the administrative one included
 
 	phases phases
@@ -221,7 +222,7 @@ func (a *Access) identities(number int) (all []zk.Identity) {
 		all = append(all, c.id(number))
 	}
 	if len(a.certs) > 0 {
-		all = append(all, zk.Identity{Scheme: "x509", ID: a.certs[a.certOf(number)].Leaf.Subject.String()})
+		all = append(all, zk.Identity{Scheme: "x509", ID: a.names[a.certOf(number)]})
 	}
 	return all
 }
@@ -328,7 +329,7 @@ func (a *Access) String() string {
 	}
 	switch n := len(a.certs); {
 	case n == 1:
-		who = append(who, "x509:"+a.certs[0].Leaf.Subject.String())
+		who = append(who, "x509:"+a.names[0])
 	case n > 1:
 		who = append(who, fmt.Sprintf("x509 (%d certificates in turn)", n))
 	}

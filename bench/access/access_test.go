@@ -9,6 +9,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/asn1"
 	"encoding/base64"
 	"encoding/pem"
 	"errors"
@@ -67,6 +68,7 @@ func TestReferencesAreRead(t *testing.T) {
 func TestABadReferenceIsToldWithoutTheSecret(t *testing.T) {
 	os.Unsetenv("ZKBENCH_TEST_UNSET")
 	secret := write(t, "secret", password)
+	_, certificate, _ := issued(t, "client", time.Now().Add(time.Hour))
 	for _, c := range []struct {
 		why  string
 		set  Settings
@@ -83,6 +85,7 @@ func TestABadReferenceIsToldWithoutTheSecret(t *testing.T) {
 		{"a CA that is none", Settings{TLS: profiles.TLS{CA: secret}}, "no certificate in PEM"},
 		{"a CA that is missing", Settings{TLS: profiles.TLS{CA: "/missing"}}, "/missing"},
 		{"a certificate that is none", Settings{TLS: profiles.TLS{CA: profiles.SystemCA, Cert: secret}}, "tls: cert"},
+		{"a certificate without its key", Settings{TLS: profiles.TLS{CA: profiles.SystemCA, Cert: certificate}}, "--tls-key"},
 		{"a directory without certificates", Settings{TLS: profiles.TLS{CA: profiles.SystemCA, Cert: t.TempDir()}}, "has no NAME.pem"},
 		{"an ACL without an identity", Settings{ACL: profiles.ACLCreator}, "needs sessions with an identity"},
 	} {
@@ -126,6 +129,37 @@ func TestWhoOwnsWhatIsMade(t *testing.T) {
 	}
 	if _, err := Load(Settings{ACL: profiles.ACLShared, Auth: []profiles.Credential{own}}, 1000); err == nil || !strings.Contains(err.Error(), "add a digest credential") {
 		t.Errorf("an ACL of a thousand entries: %v", err)
+	}
+}
+
+// What is wanted was written by X500Principal.getName() of OpenJDK 17, which servers compare with the ids of ACLs.
+func TestNamesOfCertificatesAreThoseOfTheServers(t *testing.T) {
+	type set = pkix.RelativeDistinguishedNameSET
+	of := func(value any, number ...int) set { return set{{Type: number, Value: value}} }
+	mail := asn1.RawValue{Tag: asn1.TagIA5String, Bytes: []byte("one@zk.example")}
+	for _, c := range []struct {
+		why  string
+		name pkix.RDNSequence
+		want string
+	}{
+		{"in the order of the certificate, and an attribute without a keyword",
+			pkix.RDNSequence{of("DE", 2, 5, 4, 6), of("Hessen", 2, 5, 4, 8), of("Fulda", 2, 5, 4, 7), of("Org", 2, 5, 4, 10), of("Unit", 2, 5, 4, 11), of("one", 2, 5, 4, 3),
+				of(mail, 1, 2, 840, 113549, 1, 9, 1)},
+			"1.2.840.113549.1.9.1=#160e6f6e65407a6b2e6578616d706c65,CN=one,OU=Unit,O=Org,L=Fulda,ST=Hessen,C=DE"},
+		{"characters with a meaning", pkix.RDNSequence{of(`a,b=c+d<e>f;g"h\i#j`, 2, 5, 4, 10), of("#x", 2, 5, 4, 3)}, `CN=\#x,O=a\,b\=c\+d\<e\>f\;g\"h\\i\#j`},
+		{"spaces at the ends", pkix.RDNSequence{of(" lead and trail ", 2, 5, 4, 10), of("  x  ", 2, 5, 4, 3)}, `CN=\ \ x\ \ ,O=\ lead and trail\ `},
+		{"those of directories", pkix.RDNSequence{of("example", 0, 9, 2342, 19200300, 100, 1, 25), of("bob", 0, 9, 2342, 19200300, 100, 1, 1)}, "UID=bob,DC=example"},
+		{"more than ASCII", pkix.RDNSequence{of("Müller € Söhne", 2, 5, 4, 10)}, "O=Müller € Söhne"},
+		{"a part of two attributes", pkix.RDNSequence{of("Org", 2, 5, 4, 10), append(of("u", 2, 5, 4, 11), of("two", 2, 5, 4, 3)...)}, "OU=u+CN=two,O=Org"},
+		{"a serial number", pkix.RDNSequence{of("12", 2, 5, 4, 5), of("Road 1", 2, 5, 4, 9)}, "STREET=Road 1,2.5.4.5=#13023132"},
+	} {
+		raw, err := asn1.Marshal(c.name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := subject(raw); got != c.want || err != nil {
+			t.Errorf("%s: subject() = %s, %v, want %s", c.why, got, err, c.want)
+		}
 	}
 }
 

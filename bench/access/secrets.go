@@ -131,14 +131,20 @@ func (a *Access) readTLS() error {
 		}
 	}
 	for _, f := range files {
+		remedy := ""
 		if f[1] == "" {
 			f[1] = f[0] // both in one file
+			remedy = "; if the key is in a file of its own, give it with --tls-key (tls: key)"
 		}
 		pair, err := tls.LoadX509KeyPair(f[0], f[1])
 		if err != nil {
-			return fmt.Errorf("tls: cert %s with key %s: %w", f[0], f[1], err)
+			return fmt.Errorf("tls: cert %s with key %s: %w%s", f[0], f[1], err, remedy)
 		}
-		a.certs = append(a.certs, pair)
+		name, err := subject(pair.Leaf.RawSubject)
+		if err != nil {
+			return fmt.Errorf("tls: cert %s: %w", f[0], err)
+		}
+		a.certs, a.names = append(a.certs, pair), append(a.names, name)
 	}
 	return nil
 }
