@@ -62,7 +62,8 @@ session, whose opening and end are two transactions (none with --reads 0). What 
 	if err != nil {
 		return err
 	}
-	probe, err := ensemble.At(t.Addresses, *adminPort, as.Dialer())
+	t.Dial = ensemble.Dialer(as.Dialer())
+	probe, err := ensemble.At(t.Addresses, *adminPort, t.Dial)
 	if err != nil {
 		return usageError{err}
 	}
@@ -70,7 +71,7 @@ session, whose opening and end are two transactions (none with --reads 0). What 
 	defer cancel()
 	began := time.Now()
 	if err := a.seeLimits(ctx, probe, as, &seen, *reads, *within); err != nil {
-		return a.interrupted(ctx, err)
+		return a.interrupted(ctx, unseen(ctx, t, err))
 	}
 	doc := limits.Of(seen, time.Now().UTC())
 	doc.Seconds, doc.Transactions = time.Since(began).Seconds(), 0

@@ -6,7 +6,10 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/asn1"
 	"encoding/pem"
+	"errors"
 	"io"
 	"math/big"
 	"net"
@@ -60,6 +63,7 @@ func TestCertificatesAndDigests(t *testing.T) {
 	}
 	zkbench(t, slices.Concat([]string{"clean", "--yes"}, known)...).want(exitOK, "no zkbench data under /zkbench")
 	zkbench(t, slices.Concat([]string{"limits", "--for", "1s"}, known)...).want(exitOK)
+	zkbench(t, "limits", "--for", "1s", "--servers", address).want(exitFailed, "without TLS, which it speaks; give --tls-ca")
 	for _, c := range []struct {
 		args []string
 		says string
@@ -71,6 +75,70 @@ func TestCertificatesAndDigests(t *testing.T) {
 	} {
 		zkbench(t, slices.Concat([]string{"run", "quickstart", "--out", out(t)}, small, c.args)...).want(exitFailed, c.says)
 	}
+}
+
+// Sessions with certificates in turn share what they make, however the parts of the names in these are ordered and encoded: the ACL names each as the servers do.
+func TestCertificatesOfAnyName(t *testing.T) {
+	dir := t.TempDir()
+	text := func(number asn1.ObjectIdentifier, value any) pkix.RelativeDistinguishedNameSET {
+		return pkix.RelativeDistinguishedNameSET{{Type: number, Value: value}}
+	}
+	issue := func(name string, signer *x509.Certificate, by *ecdsa.PrivateKey) (*x509.Certificate, *ecdsa.PrivateKey) {
+		private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mail := asn1.RawValue{Tag: asn1.TagIA5String, Bytes: []byte(name + "@zk.example")}
+		raw, err := asn1.Marshal(pkix.RDNSequence{text(asn1.ObjectIdentifier{2, 5, 4, 6}, "DE"), text(asn1.ObjectIdentifier{2, 5, 4, 8}, "Hessen"),
+			text(asn1.ObjectIdentifier{2, 5, 4, 7}, "Fulda"), text(asn1.ObjectIdentifier{2, 5, 4, 10}, "Müller, Söhne"), text(asn1.ObjectIdentifier{2, 5, 4, 3}, name),
+			text(asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 9, 1}, mail)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		own := &x509.Certificate{SerialNumber: big.NewInt(1), RawSubject: raw, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+			IsCA: signer == nil, BasicConstraintsValid: true}
+		if signer == nil {
+			signer, by = own, private
+		}
+		der, err := x509.CreateCertificate(rand.Reader, own, signer, private.Public(), by)
+		if err != nil {
+			t.Fatal(err)
+		}
+		secret, err := x509.MarshalPKCS8PrivateKey(private)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for kind, one := range map[string]*pem.Block{".pem": {Type: "CERTIFICATE", Bytes: der}, ".key": {Type: "PRIVATE KEY", Bytes: secret}} {
+			if err := os.WriteFile(filepath.Join(dir, name+kind), pem.EncodeToMemory(one), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		parsed, err := x509.ParseCertificate(der)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return parsed, private
+	}
+	ca, private := issue("ca", nil, nil)
+	trusted := filepath.Join(t.TempDir(), "ca.pem")
+	if err := errors.Join(os.Rename(filepath.Join(dir, "ca.pem"), trusted), os.Remove(filepath.Join(dir, "ca.key"))); err != nil {
+		t.Fatal(err)
+	}
+	issue("one", ca, private)
+	issue("two", ca, private)
+	e := ensembletest.Start(t, 1, func(cfg *local.Config) {
+		cfg.Secure = ensemble.SecureTLS
+		cfg.Extra = map[string]string{"ssl.clientAuth": "want", "ssl.trustStore.location": trusted,
+			"authProvider.x509": "org.apache.zookeeper.server.auth.X509AuthenticationProvider"}
+	})
+	for _, acl := range []string{"shared", "creator"} {
+		o := zkbench(t, "run", "quickstart", "-q", "--servers", e.Addresses()[0], "--tls-ca", e.Credentials().CA, "--tls-cert", dir, "--acl", acl, "--out", out(t),
+			"--set", "variants=naive", "--set", "sessions=3", "--set", "warmup=0s", "--set", "duration=300ms", "--set", "repetitions=1")
+		if o.code != exitOK && o.code != exitUnknown { // on a slow machine a short load is no evidence
+			t.Errorf("acl %s: exit code %d\n%s", acl, o.code, o.stderr)
+		}
+	}
+	zkbench(t, "clean", "--yes", "--servers", e.Addresses()[0], "--tls-ca", e.Credentials().CA, "--tls-cert", dir).want(exitOK, "no zkbench data under /zkbench")
 }
 
 // Servers that speak TLS 1.3 alone are loaded, and what they refuse is told although the client's handshake ends before they look at its certificate. Its cipher suites
