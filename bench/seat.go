@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/zkbench/zkbench/bench/faults"
+	"github.com/zkbench/zkbench/ensemble"
 	"github.com/zkbench/zkbench/metrics"
 	"github.com/zkbench/zkbench/workloads"
 	"github.com/zkbench/zkbench/zk"
@@ -92,7 +93,7 @@ func (c *sessionPool) connect(ctx context.Context, n int, opened func(int)) erro
 		s, err := c.dial(ctx, c.number(i))
 		took := time.Since(begun)
 		if err != nil {
-			if errors.Is(err, context.DeadlineExceeded) {
+			if errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, ensemble.ErrNoTLS) {
 				err = fmt.Errorf("%w: no session after %v: the servers or this machine are too busy for so many at once, the more so with TLS (lower sessions)",
 					err, took.Round(time.Second))
 			}

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/zkbench/zkbench/ensemble"
 	"github.com/zkbench/zkbench/recipes/lock"
 	"github.com/zkbench/zkbench/results"
 	"github.com/zkbench/zkbench/zk"
@@ -129,7 +130,8 @@ func TestOpenLoopWithoutSessionAtTheEnd(t *testing.T) {
 
 // A session that cannot be opened in time is told with what helps; what else went wrong is told as it is.
 func TestSessionsThatCannotBeOpenedInTimeAreToldWithARemedy(t *testing.T) {
-	for err, remedy := range map[error]bool{context.DeadlineExceeded: true, errors.New("wrong password"): false} {
+	refused := fmt.Errorf("%w (%w)", context.DeadlineExceeded, ensemble.ErrNoTLS) // again and again, until the time was over
+	for err, remedy := range map[error]bool{context.DeadlineExceeded: true, refused: false, errors.New("wrong password"): false} {
 		pool := sessionPool{number: func(i int) int { return i }, dial: func(context.Context, int) (zk.Session, error) { return nil, err }}
 		got := pool.connect(t.Context(), 3, func(int) {})
 		if !errors.Is(got, err) || strings.Contains(got.Error(), "lower sessions") != remedy {

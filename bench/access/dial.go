@@ -153,12 +153,11 @@ func (a *Access) refused(address string, number int, err error) error {
 	case alert != nil && len(a.certs) == 0:
 		return why("the server refuses (%v): it wants a certificate of the client; give --tls-cert and --tls-key (tls: cert, key)", alert)
 	case alert != nil:
-		own := a.certs[a.certOf(number)].Leaf
-		if until := own.NotAfter; time.Now().After(until) {
-			return why("the server refuses the client's certificate %s (%v): it has expired at %s; have another one issued", own.Subject, alert, until.Format(time.RFC3339))
+		name, until := a.names[a.certOf(number)], a.certs[a.certOf(number)].Leaf.NotAfter
+		if time.Now().After(until) {
+			return why("the server refuses the client's certificate %s (%v): it has expired at %s; have another one issued", name, alert, until.Format(time.RFC3339))
 		}
-		return why("the server refuses the client's certificate %s (%v): it has to be valid and signed by an authority in the server's trust store",
-			own.Subject, alert)
+		return why("the server refuses the client's certificate %s (%v): it has to be valid and signed by an authority in the server's trust store", name, alert)
 	}
 	return why("%v", err)
 }
