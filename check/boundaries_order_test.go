@@ -234,8 +234,8 @@ func TestWhatTheVerdictsSay(t *testing.T) {
 		history history
 		want    string
 	}{
-		{NothingLeft(), history{open}, "something is left under 1 of 1 paths, first of object 4, while the sessions were still open"},
-		{NothingLeft(), history{shut}, "something is left under 1 of 1 paths, first of object 4"},
+		{NothingLeft(), history{open}, "znodes are left under 1 of 1 paths, the first of them of object 4, while the sessions were still open"},
+		{NothingLeft(), history{shut}, "znodes are left under 1 of 1 paths, the first of them of object 4"},
 		{NothingLeft(), history{sample(metrics.Left, 0, 3, 50, 50, 0), blind, blind}, "2 of 3 paths could not be read, or were not empty while sessions still had requests in flight"},
 		{FIFO(), history{ea, acquire('a', 0, 30, 0), eb, b}, "on object 0 session 97 had its place at 2ms, session 98 came at 3ms and was granted 10ms before it"},
 		{FIFO(), history{with(metrics.Timeout, ea), waits('a', 2, 40), eb, b}, "on object 0 session 97 had its place at 2ms and still waited at 40ms, session 98 came at 3ms and was granted at 20ms"},

@@ -114,12 +114,12 @@ func conserved(out metrics.Op, partial bool) func(iter.Seq[metrics.Sample], *spi
 				v.Witness = slices.Clone(item)
 				fate := "is lost"
 				if a.multiplied() {
-					fate = "came more often than it was put"
+					fate = "was taken or left more often than it was put"
 				}
-				v.Detail = fmt.Sprintf("item %d of object %d %s: put %d times and perhaps %d more, taken %d times and perhaps %d more, left %d times",
+				v.Detail = fmt.Sprintf("item %d of object %d %s: put %d times and possibly %d more, taken %d times and possibly %d more, left %d times",
 					item[0].Value, object, fate, a.put, a.putInDoubt, a.out, a.outInDoubt, a.left)
 				if missing[object] > 0 && !a.multiplied() {
-					v.Detail += fmt.Sprintf("; %d are missing of the object, and %d takes in doubt may have removed one each", missing[object], doubts[object])
+					v.Detail += fmt.Sprintf("; %d items of the object are missing, and %d takes in doubt may each have removed one", missing[object], doubts[object])
 				}
 			}
 		}

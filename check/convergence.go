@@ -62,7 +62,7 @@ func converged(history iter.Seq[metrics.Sample], room *spill.Room, bound time.Du
 				from := max(at, wait.Start)
 				observer := func(session uint32) bool { return session == wait.Session }
 				if change.Op != 0 && c.overdue(from, wait.End, bound, 2+len(view.members), observer) {
-					v.offence(wait.End, &shown, fmt.Sprintf("session %d had not seen by %v what session %d had changed of object %d by %v", wait.Session,
+					v.offence(wait.End, &shown, fmt.Sprintf("session %d had not seen by %v a change that session %d had made to object %d by %v", wait.Session,
 						wait.End, change.Session, change.Object, at), view.Sample, change, wait.Sample)
 				}
 			}

@@ -145,7 +145,7 @@ const SessionsOpen = 1
 // NothingLeft holds when every znode path looked at after the run (operation Left) was found clean. A path that could not be
 // looked at, whose outcome is neither OK nor Failed, leaves the answer open. Evidence is the number of paths looked at.
 func NothingLeft() Check {
-	return examined("nothing-left", metrics.Left, "something is left under %d of %d paths, first of object %d",
+	return examined("nothing-left", metrics.Left, "znodes are left under %d of %d paths, the first of them of object %d",
 		"%d of %d paths could not be read, or were not empty while sessions still had requests in flight", "no path was read")
 }
 

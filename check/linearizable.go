@@ -115,9 +115,9 @@ func linearizable(limit time.Duration, model porcupine.Model, of func(iter.Seq[m
 			v.Detail = fmt.Sprintf("no order explains the history of object %d: %v of %d by session %d, which ended at %v, fits nowhere", w.Object,
 				w.Op, w.Value, w.Session, w.End)
 		case open > 0:
-			v.Detail = fmt.Sprintf("no answer within %v for %d of %d histories, of %d operations in all", limit, open, len(histories), v.Evidence)
+			v.Detail = fmt.Sprintf("undecided after %v: %d of %d histories, %d operations in all", limit, open, len(histories), v.Evidence)
 		case v.Evidence == 0:
-			v.Detail = "nothing was done"
+			v.Detail = "there were no operations"
 		default:
 			v.Answer = Holds
 		}

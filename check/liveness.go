@@ -62,7 +62,7 @@ func stalledTogether(bound, _ time.Duration) func(iter.Seq[metrics.Sample], *spi
 		}
 		if v.Answer == Violated {
 			waiter := v.Witness[len(v.Witness)-1]
-			v.Detail = fmt.Sprintf("nobody held any lock for too long though session %d waited from %v to %v for several, lock %d among them",
+			v.Detail = fmt.Sprintf("no lock was held for too long, though session %d waited from %v to %v for several, lock %d among them",
 				waiter.Session, waiter.Start, waiter.End, waiter.Object)
 		}
 		return v

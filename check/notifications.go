@@ -234,7 +234,7 @@ func (w *watcher) lose(s metrics.Sample) { w.loseAt(w.next, s) }
 func (w *watcher) loseAt(change int, s metrics.Sample) {
 	w.Due, w.Lost = w.Due+1, w.Lost+1
 	c := w.changes[change]
-	w.v.offence(s.End, &w.shown, fmt.Sprintf("session %d was not told of change %d (transaction %d), which was acknowledged at %v, by %v", s.Session, c.Value,
+	w.v.offence(s.End, &w.shown, fmt.Sprintf("session %d had no event of change %d (transaction %d), which was acknowledged at %v, by %v", s.Session, c.Value,
 		c.Token, c.End, s.End), c, s)
 }
 

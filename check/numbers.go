@@ -125,7 +125,7 @@ func Total() Check {
 					if a.made == 0 {
 						v.Witness = v.Witness[1:]
 					}
-					v.Detail = fmt.Sprintf("object %d has the value %d, but %d were counted for certain and %d more perhaps", object, a.tally.Value, a.made,
+					v.Detail = fmt.Sprintf("object %d has the value %d, but %d were certainly counted and possibly %d more", object, a.tally.Value, a.made,
 						a.perhaps)
 				}
 			}

@@ -72,7 +72,7 @@ func NoLostRevoke(bound time.Duration) Check {
 		case v.Count > 0:
 			v.Answer = Violated
 			r := v.Witness[0]
-			v.Detail = fmt.Sprintf("session %d asked at %v for the grant %d of object %d, and its holder was not told within %v", r.Session, r.Start,
+			v.Detail = fmt.Sprintf("session %d asked at %v for the grant %d of object %d, and its holder was not notified within %v", r.Session, r.Start,
 				r.Token, r.Object, c.limit(bound, 2))
 		case v.Evidence == 0:
 			v.Detail = "no holder was asked for its grant"

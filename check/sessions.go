@@ -22,7 +22,7 @@ func SessionsOwn() Check {
 			case opened(&s):
 				v.Evidence++
 			case s.Op == metrics.Keep && s.Outcome == metrics.Lost && s.Value > 0 && s.End-s.Start < time.Duration(s.Value):
-				v.breach(metrics.Sample{}, s, "session 0x%x was expired %v after it was last heard from, but its timeout is %v", s.Token, s.End-s.Start,
+				v.breach(metrics.Sample{}, s, "session 0x%x expired %v after the servers last heard from it, but its timeout is %v", s.Token, s.End-s.Start,
 					time.Duration(s.Value))
 			}
 		}

@@ -112,7 +112,7 @@ func forgotten(attempts iter.Seq[attempt], history iter.Seq[metrics.Sample], gra
 	var shown time.Duration
 	for _, w := range order {
 		if w.n >= max(leastOvertakes, rivals(w.idle.Object)) {
-			v.offence(w.idle.Start, &shown, fmt.Sprintf("session %d had its place on object %d at %v and was told nothing from %v to %v, while %d that had come after it were granted",
+			v.offence(w.idle.Start, &shown, fmt.Sprintf("session %d had its place on object %d at %v and received no event from %v to %v, while %d that had come after it were granted",
 				w.idle.Session, w.idle.Object, w.placed(), w.idle.Start, w.idle.End, w.n), w.enqueued, w.last, w.idle)
 		}
 	}

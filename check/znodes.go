@@ -333,7 +333,7 @@ func LinearizableZnodes(limit time.Duration) Check {
 				all.Witness, all.Detail = v.Witness, v.Detail
 			}
 		}
-		return all.ordered(fmt.Sprintf("no version of a znode was made, or there was no answer within %v for any of %d znodes", limit, open))
+		return all.ordered(fmt.Sprintf("no version of a znode was made, or %d znodes were undecided after %v", open, limit))
 	}}
 }
 
