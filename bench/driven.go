@@ -68,7 +68,7 @@ func (r *runner) greetDrivers(ctx context.Context) error {
 		}
 		p, err := drivers.Start(ctx, command)
 		if err != nil {
-			return fmt.Errorf("%w\n'%s driver check %s' tells more", err, program.Name(), name)
+			return fmt.Errorf("%w\nfor details: %s driver check %s", err, program.Name(), name)
 		}
 		r.hellos[name] = p.Hello
 		if err := p.Close(); err != nil {
@@ -222,7 +222,7 @@ func driverNotes(d *results.Driver) []string {
 	}
 	notes := []string{
 		fmt.Sprintf("driver %s %s in %s: %s", d.Name, d.Version, phrase.Count(d.Processes, "process"), seam),
-		"not judged, because the requests and events of a driver are not seen: fifo among those who wait, starvation, and wake-ups lost for less than two session timeouts",
+		"not judged, because a driver's requests and events cannot be observed: fifo among waiters, starvation, and wake-ups lost for less than two session timeouts",
 	}
 	if d.Killed > 0 {
 		notes = append(notes, fmt.Sprintf("%s of the driver killed on purpose, with their sessions", phrase.Count(d.Killed, "process")))

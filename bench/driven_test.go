@@ -153,7 +153,7 @@ func TestQueuesOfADriver(t *testing.T) {
 			other(t, script(t, c.program), "queue", c.check, c.verdict, map[string]int{"holds": 0, "violated": 4}[c.verdict], "rate: 100", "preload: 20", "drain: 200ms", "saturation: allowed")
 		})
 	}
-	if _, err := catalogue.Parse("test.yaml", []byte("workload: queue\nvariants: [fifo, 'driver:null']\nsessions: 6\nbound: [0, 3]")); err == nil || !strings.Contains(err.Error(), "has no bound") {
+	if _, err := catalogue.Parse("test.yaml", []byte("workload: queue\nvariants: [fifo, 'driver:null']\nsessions: 6\nbound: [0, 3]")); err == nil || !strings.Contains(err.Error(), "unbounded") {
 		t.Error(err)
 	}
 }
@@ -232,7 +232,7 @@ func TestADriverOfAnotherStore(t *testing.T) {
 	if notes := strings.Join(doc.Cells[0].Notes, "\n"); !strings.Contains(notes, d.Servers) {
 		t.Errorf("notes: %s", notes)
 	}
-	for _, c := range []struct{ given, says string }{{"a:1,b:2", ""}, {"a:1", "needs 2 servers of redis, and --redis names 1"}} {
+	for _, c := range []struct{ given, says string }{{"a:1,b:2", ""}, {"a:1", "needs 2 servers of redis, but --redis names 1"}} {
 		r := newRig(t, zktest.Config{}, "variants: ['driver:"+program+"']", "warmup: 100ms", "duration: 300ms")
 		r.config.Stores = map[string][]string{"redis": strings.Split(c.given, ",")}
 		doc, err := Run(context.Background(), r.config)

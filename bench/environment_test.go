@@ -99,7 +99,7 @@ func TestSeveralEnsemblesRefused(t *testing.T) {
 	for want, c := range map[string]Config{
 		"test.yaml:4:15: ensemble: given cannot be one of several": given,
 		"test.yaml:4:15: workload lock is played on one ensemble":  played,
-		"test.yaml:4:15: several ensembles, and one to run on":     alone,
+		"test.yaml:4:15: several ensembles (expected one)":         alone,
 	} {
 		if doc, err := Run(t.Context(), c); doc != nil || !errors.Is(err, ErrProfile) || !strings.Contains(err.Error(), want) {
 			t.Errorf("Run = %v, %v, want %s", doc, err, want)

@@ -66,7 +66,7 @@ func (b Setup) CheckShare(p profiles.Profile, s fleet.Share) error {
 	}
 	for i, f := range p.Faults {
 		if !faults.Shareable(f) {
-			problem(p.AtFault(i, "kind"), "%s is injected into sessions of one process, and a run of several shares has them in all (expected a fault of servers, such as kill, pause or restart)", f.Kind)
+			problem(p.AtFault(i, "kind"), "%s is injected into sessions of one process, but a run of several shares spreads them over all (expected a fault of servers, such as kill, pause or restart)", f.Kind)
 		}
 	}
 	return joined(problems)
@@ -345,6 +345,6 @@ func (r *runner) sayDone(ctx context.Context) {
 		o.SHA256 = hex.EncodeToString(sum[:])
 	}
 	if err := r.Meeting.Done(context.WithoutCancel(ctx), o); err != nil {
-		r.tell(fmt.Sprintf("warning: the other shares could not be told that this one is done: %v", err))
+		r.tell(fmt.Sprintf("warning: the other shares could not be notified that this one is done: %v", err))
 	}
 }

@@ -147,7 +147,7 @@ func TestAShareIsDoubledAtEachStep(t *testing.T) {
 					}
 				}
 				taken := second != nil && strings.Contains(second.Error(), "share 2/3 is taken by")
-				begun := second != nil && strings.Contains(second.Error(), "has begun already")
+				begun := second != nil && strings.Contains(second.Error(), "has already started")
 				if !taken && (step < 0 || !begun) { // which of the two it finds first is up to the moment
 					t.Errorf("the second process for share 2: %v", second)
 				}

@@ -59,7 +59,7 @@ func TestGatesOfARunThatIsCutShort(t *testing.T) {
 // A gate that no cell can answer is refused before anything is loaded, with its place and what there is.
 func TestGatesAreCheckedBeforeTheLoad(t *testing.T) {
 	for _, c := range []struct{ profile, says string }{
-		{`gates: ["p99(put) < 5ms"]`, `gate "p99(put) < 5ms": variant predecessor: unknown metric p99(put.response) of workload lock (known are throughput, errors, violations`},
+		{`gates: ["p99(put) < 5ms"]`, `gate "p99(put) < 5ms": variant predecessor: unknown metric p99(put.response) of workload lock (expected one of throughput, errors, violations`},
 		{`gates: ["p99(acquire) < 5ms"]`, "in a closed loop, where"},
 		{`gates: ["violations == 0", "errors(naive) < 1%"]`, "test.yaml:4:28: gate"},
 		{`gates: ["latency < 5ms"]`, `test.yaml:4:9: gate "latency < 5ms": metric "latency": unknown name "latency"`},

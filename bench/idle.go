@@ -37,10 +37,10 @@ func enough(history iter.Seq[metrics.Sample], ops []metrics.Op, steady span, dea
 	}
 	switch {
 	case first >= 0:
-		return fmt.Sprintf("the first one ended %s after the phase had begun; a duration of at least %v would do", phrase.Duration(first-steady.from),
+		return fmt.Sprintf("the first one ended %s after the phase had begun; use a duration of at least %v", phrase.Duration(first-steady.from),
 			wholeSeconds(first-steady.from))
 	case outcomes[metrics.Unfinished] > 0:
-		return fmt.Sprintf("%s had not ended %s after the phase had begun, where the run ended; a duration of more than %v, a shorter hold or fewer sessions may do",
+		return fmt.Sprintf("%s had not ended %s after the phase had begun, where the run ended; try a duration of more than %v, a shorter hold or fewer sessions",
 			phrase.Count(outcomes[metrics.Unfinished], "attempt"), phrase.Duration(last-steady.from), wholeSeconds(last-steady.from))
 	case outcomes[metrics.Timeout] > 0:
 		return fmt.Sprintf("%s gave up at the deadline of %s; raise deadline, or lower hold or sessions",
@@ -48,10 +48,10 @@ func enough(history iter.Seq[metrics.Sample], ops []metrics.Op, steady span, dea
 	case outcomes[metrics.Lost]+outcomes[metrics.InDoubt]+outcomes[metrics.Failed] > 0:
 		return fmt.Sprintf("%d were lost or in doubt and %d failed", outcomes[metrics.Lost]+outcomes[metrics.InDoubt], outcomes[metrics.Failed])
 	case longest > 0:
-		return fmt.Sprintf("none was attempted in it, and one took %s before; a duration of at least %v, a shorter think or hold or a higher rate would do",
+		return fmt.Sprintf("none was attempted in it, and one took %s before; use a duration of at least %v, a shorter think or hold, or a higher rate",
 			phrase.Duration(longest), wholeSeconds(max(last-steady.from, longest+pause)))
 	}
-	return fmt.Sprintf("none was ever attempted; a duration of more than %v, a shorter think or a higher rate may do", wholeSeconds(last-steady.from))
+	return fmt.Sprintf("none was ever attempted; try a duration of more than %v, a shorter think or a higher rate", wholeSeconds(last-steady.from))
 }
 
 // wholeSeconds is the next second after d, and one more.

@@ -21,16 +21,16 @@ func TestWhatWouldBeEnough(t *testing.T) {
 		want     string
 	}{
 		{"one before the phase, two after it", []metrics.Sample{op(ok, 1, 9), op(ok, 9, 31), op(ok, 9, 24)},
-			"the first one ended 14 s after the phase had begun; a duration of at least 16s would do"},
+			"the first one ended 14 s after the phase had begun; use a duration of at least 16s"},
 		{"another operation is none of them", []metrics.Sample{{Op: metrics.Release, End: 25 * second}, op(ok, 9, 31)},
-			"the first one ended 21 s after the phase had begun; a duration of at least 23s would do"},
+			"the first one ended 21 s after the phase had begun; use a duration of at least 23s"},
 		{"all still wait where the run ends", []metrics.Sample{op(ok, 0, 1), op(unfinished, 2, 40), op(unfinished, 2, 39)},
-			"2 attempts had not ended 30 s after the phase had begun, where the run ended; a duration of more than 32s, a shorter hold or fewer sessions may do"},
+			"2 attempts had not ended 30 s after the phase had begun, where the run ended; try a duration of more than 32s, a shorter hold or fewer sessions"},
 		{"all gave up", []metrics.Sample{op(timeout, 8, 11), op(timeout, 9, 12)}, "2 attempts gave up at the deadline of 3 s; raise deadline, or lower hold or sessions"},
 		{"all were cut off", []metrics.Sample{op(lost, 9, 12), op(failed, 9, 12)}, "1 were lost or in doubt and 1 failed"},
 		{"nothing was begun after the warm-up", []metrics.Sample{op(ok, 1, 5)},
-			"none was attempted in it, and one took 4 s before; a duration of at least 15s, a shorter think or hold or a higher rate would do"},
-		{"nothing at all", nil, "none was ever attempted; a duration of more than 12s, a shorter think or a higher rate may do"},
+			"none was attempted in it, and one took 4 s before; use a duration of at least 15s, a shorter think or hold, or a higher rate"},
+		{"nothing at all", nil, "none was ever attempted; try a duration of more than 12s, a shorter think or a higher rate"},
 	} {
 		got := enough(slices.Values(c.history), []metrics.Op{metrics.Acquire}, span{10 * second, 20 * second}, 3*second, 9*second)
 		if got != c.want {
@@ -61,7 +61,7 @@ func TestTheDurationThatWouldDoDoes(t *testing.T) {
 				return
 			}
 			wantExit(t, doc, 5, "no evidence: no operation of predecessor with 2 sessions in the steady phase: the first one ended ")
-			found := regexp.MustCompile(`a duration of at least (\d+s) would do`).FindStringSubmatch(doc.Exit.Reason)
+			found := regexp.MustCompile(`use a duration of at least (\d+s)`).FindStringSubmatch(doc.Exit.Reason)
 			if found == nil {
 				t.Fatalf("%s names no duration", doc.Exit.Reason)
 			}

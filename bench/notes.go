@@ -60,7 +60,7 @@ func (c *cell) notes(t *metrics.Set, out results.Cell) []string {
 	}
 	for key, h := range t.All() {
 		if n := h.Negative(); n > 0 {
-			add(fmt.Sprintf("%d negative durations of %s: a defect of the clock or of zkbench", n, key))
+			add(fmt.Sprintf("%d negative durations of %s: a bug in the clock or in zkbench", n, key))
 		}
 	}
 	return append(notes, c.server.missing(c.steady.Load().to-c.steady.Load().from)...)

@@ -122,7 +122,7 @@ func (c *cell) filledNote() []string {
 	if f.znodes == 0 {
 		return nil
 	}
-	note := fmt.Sprintf("%s of %s each were there before the load, in %s, made in %s", phrase.Count(f.znodes, "znode"), phrase.Bytes(int64(c.profile.PrefillSize)),
+	note := fmt.Sprintf("%s of %s each existed before the load, in %s, created in %s", phrase.Count(f.znodes, "znode"), phrase.Bytes(int64(c.profile.PrefillSize)),
 		phrase.Count(c.profile.PrefillDepth, "level"), phrase.Duration(f.took)) + f.note()
 	if f.bytes > 0 {
 		note += fmt.Sprintf("; the servers then held about %s, which is what a snapshot takes", phrase.Bytes(f.bytes))

@@ -41,11 +41,11 @@ func (b Setup) LoadAccess(p profiles.Profile, set access.Settings) (*access.Acce
 		}
 	}
 	if act, isAct := b.act(p.Workload); isAct && !act.Secured {
-		return nil, joined(present(fmt.Errorf("workload %s is played on servers without auth, tls, acl and chroot: it breaks connections in proxies of its own or "+
-			"has client processes; use another profile there", p.Workload)))
+		return nil, joined(present(fmt.Errorf("workload %s does not support auth, tls, acl and chroot, because it breaks connections in its own proxies or "+
+			"starts client processes (remove them, or use another profile)", p.Workload)))
 	}
 	if b.drives(p) {
-		return nil, joined(present(fmt.Errorf("drivers open their sessions by themselves, without auth, tls, acl and chroot; leave the driver out of variants, or use the plain port")))
+		return nil, joined(present(fmt.Errorf("drivers do not support auth, tls, acl and chroot (remove the driver from variants, or use the plain port)")))
 	}
 	return a, nil
 }
@@ -73,7 +73,7 @@ func (e Engine) as(a *access.Access, seed uint64) (Engine, error) {
 		return e, nil
 	}
 	if e.DialAs == nil {
-		return e, fmt.Errorf("the engine %s has no sessions with an identity; use engine: native", e.Name)
+		return e, fmt.Errorf("engine %s does not support sessions with an identity; use engine: native", e.Name)
 	}
 	if !e.SASL {
 		if err := a.Unsupported(e.Name); err != nil {

@@ -32,7 +32,7 @@ func (r *runner) needStores(ctx context.Context) error {
 		}
 		if given := r.Stores[kind]; len(given) > 0 {
 			if len(given) < n {
-				return fmt.Errorf("a driver needs %s of %s, and --%s names %d", phrase.Count(n, "server"), kind, kind, len(given))
+				return fmt.Errorf("a driver needs %s of %s, but --%s names %d", phrase.Count(n, "server"), kind, kind, len(given))
 			}
 			r.stores[kind] = &store{addresses: given}
 			continue

@@ -72,7 +72,7 @@ func (h *Histogram) Count() int64 { return h.h.TotalCount() }
 // Overflow is the number of values above HighestValue.
 func (h *Histogram) Overflow() int64 { return h.overflow }
 
-// Negative is the number of values below zero, each of them a defect of the clock or of zkbench.
+// Negative is the number of values below zero, each of them a bug in the clock or in zkbench.
 func (h *Histogram) Negative() int64 { return h.negative }
 
 // AddOutside adds counts of values out of range, which the payload of Encode does not carry.

@@ -378,7 +378,7 @@ func (a *Access) Check(ctx context.Context, s zk.Session) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	return fmt.Errorf("the servers do not take the sessions for %s (%s); enable it there: authProvider.sasl and a JAAS file for SASL, authProvider.x509 and "+
+	return fmt.Errorf("the servers report no %s identity for the sessions (%s); enable it there: authProvider.sasl and a JAAS file for SASL, authProvider.x509 and "+
 		"ssl.clientAuth=need for certificates", strings.Join(missing, " and "), says(said))
 }
 
@@ -387,7 +387,7 @@ func says(all []zk.Identity) string {
 	for _, i := range all {
 		texts = append(texts, i.String())
 	}
-	return "they say " + strings.Join(texts, ", ")
+	return "they report " + strings.Join(texts, ", ")
 }
 
 // As is the identity with a digest credential besides, USER:PASSWORD, whose owner alone may use what the session makes.

@@ -242,7 +242,7 @@ func TestARefusedHandshakeNamesTheRemedy(t *testing.T) {
 		t.Errorf("a port without TLS: %v, want that it does not speak TLS", err)
 	}
 	rsaOnly := listen(t, &tls.Config{Certificates: []tls.Certificate{good}, MaxVersion: tls.VersionTLS12, CipherSuites: []uint16{tls.TLS_RSA_WITH_AES_128_GCM_SHA256}})
-	if err := refusalOf(t, here, rsaOnly); err == nil || !strings.Contains(err.Error(), "its ssl.ciphersuites have none") {
+	if err := refusalOf(t, here, rsaOnly); err == nil || !strings.Contains(err.Error(), "its ssl.ciphersuites include none") {
 		t.Errorf("no cipher suite in common: %v, want the remedy", err)
 	}
 	old := listen(t, &tls.Config{Certificates: []tls.Certificate{good}, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11})
@@ -276,7 +276,7 @@ func refusalOf(t *testing.T, set profiles.TLS, address string) error {
 // What servers refuse comes with its code and one remedy, however often it is explained; other errors are left alone.
 func TestRefusalsAreExplainedOnce(t *testing.T) {
 	for code, remedy := range map[int32]string{-102: "have its owner grant", -112: "session_timeout", -114: "acl: world", -115: "correct the user or the password", -124: "--auth-file"} {
-		err := fmt.Errorf("make the root /x: %w", zk.FromCode(code))
+		err := fmt.Errorf("create the root /x: %w", zk.FromCode(code))
 		got := Explain(Explain(err))
 		if text := got.Error(); !errors.Is(got, zk.FromCode(code)) || strings.Count(text, fmt.Sprintf("(error %d)", code))+strings.Count(text, fmt.Sprintf("(error %d:", code)) != 1 ||
 			strings.Count(text, remedy) != 1 || !strings.HasPrefix(text, err.Error()) {

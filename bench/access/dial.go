@@ -146,18 +146,18 @@ func (a *Access) refused(address string, number int, err error) error {
 		return why("the port does not speak TLS (%v), or none of the server's ssl.ciphersuites is for its ssl.enabledProtocols; give the secureClientPort, leave TLS out for the "+
 			"clientPort, or see the server's log", err)
 	case alert != nil && strings.Contains(alert.Error(), "handshake failure"):
-		return why("the server refuses (%v): its ssl.ciphersuites have none that this client offers, or it wants a certificate of the client, or another one; add suites there, "+
+		return why("the server refuses (%v): its ssl.ciphersuites include none that this client offers, or it wants a client certificate, or a different one; add suites there, "+
 			"or give --tls-cert and --tls-key (tls: cert, key)", alert)
 	case alert != nil && strings.Contains(alert.Error(), "protocol version"):
 		return why("the server refuses (%v): it speaks none of TLS 1.2 and 1.3; add TLSv1.2 to its ssl.enabledProtocols", alert)
 	case alert != nil && len(a.certs) == 0:
-		return why("the server refuses (%v): it wants a certificate of the client; give --tls-cert and --tls-key (tls: cert, key)", alert)
+		return why("the server refuses (%v): it wants a client certificate; give --tls-cert and --tls-key (tls: cert, key)", alert)
 	case alert != nil:
 		name, until := a.names[a.certOf(number)], a.certs[a.certOf(number)].Leaf.NotAfter
 		if time.Now().After(until) {
 			return why("the server refuses the client's certificate %s (%v): it has expired at %s; have another one issued", name, alert, until.Format(time.RFC3339))
 		}
-		return why("the server refuses the client's certificate %s (%v): it has to be valid and signed by an authority in the server's trust store", name, alert)
+		return why("the server refuses the client's certificate %s (%v): it must be valid and signed by an authority in the server's trust store", name, alert)
 	}
 	return why("%v", err)
 }
@@ -198,12 +198,12 @@ func Explain(err error) error {
 		remedy = "(error -124: sessionRequireClientSASLAuth or enforce.auth.enabled is set there); give credentials of a scheme that the servers ask for, sasl or digest, " +
 			"with --auth-file (auth in the profile)"
 	case errors.Is(err, zk.ErrAuthFailed):
-		remedy = "(error -115); correct the user or the password that --auth-file (auth in the profile) names, and see whether the servers have its scheme"
+		remedy = "(error -115); correct the user or the password that --auth-file (auth in the profile) names, and check that the servers support its scheme"
 	case errors.Is(err, zk.ErrInvalidACL):
-		remedy = "(error -114): the servers know none of the sessions' identities; set acl: world, or see that they authenticate the scheme"
+		remedy = "(error -114): the servers know none of the sessions' identities; set acl: world, or make sure that they authenticate the scheme"
 	case errors.Is(err, zk.ErrSessionExpired):
-		remedy = "(error -112): the servers heard nothing of it for its session timeout; look for servers or a machine too busy, over TLS with connecting alone, and for a lost quorum, " +
-			"or give sessions longer with session_timeout (in the profile)"
+		remedy = "(error -112): the servers heard nothing from it for its session timeout; check for overloaded servers or machines (with TLS, connecting alone can overload them) and for a lost quorum, " +
+			"or raise session_timeout (in the profile)"
 	case errors.Is(err, zk.ErrNoAuth):
 		remedy = "(error -102); have its owner grant this identity READ, CREATE and DELETE there, or choose a znode where it has them with --root or --chroot"
 	}

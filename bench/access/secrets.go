@@ -61,7 +61,7 @@ func readCredential(c profiles.Credential) ([]credential, error) {
 	}
 	user, password, ok := strings.Cut(whole, ":")
 	if !ok || user == "" || password == "" {
-		return nil, fmt.Errorf("auth: credential: what %s holds is not USER:PASSWORD", c.Whole.File+c.Whole.Env)
+		return nil, fmt.Errorf("auth: credential: the content of %s is not USER:PASSWORD", c.Whole.File+c.Whole.Env)
 	}
 	return []credential{{c.Scheme, user, keep(password)}}, nil
 }

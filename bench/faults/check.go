@@ -116,8 +116,8 @@ func (e Environment) impossible(f profiles.PlannedFault) string {
 	case !injects && (network || slices.Contains(ofProcesses, f.Kind)):
 		return "zkbench injects no faults into servers that somebody else runs (let the run start its own: --ensemble compose:3 or local:3, or give the addresses of 'zkbench up')"
 	case f.Kind == profiles.Disconnect && !cuts:
-		return "its servers share the network of one machine, and nothing cuts it between them (choose --ensemble compose:3, or another fault: " +
-			"pause, of a server that stands still, or silence, of one that its clients do not reach while its peers do)"
+		return "its servers share the network of one machine, which cannot be cut between them (choose --ensemble compose:3, or another fault: " +
+			"pause for a server that hangs, or silence for one that its clients cannot reach but its peers can)"
 	case network && !degrades:
 		return "its servers share the network of one machine (choose --ensemble compose:3)"
 	}

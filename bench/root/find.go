@@ -131,10 +131,10 @@ const defaultTimeout = 40 * time.Second
 // Active says why the run of a root may still go on; "" when it is over. now is by the ensemble's clock, or near to it.
 func (f Found) Active(v Survey, now time.Time) string {
 	if n := len(v.Sessions); n > 0 {
-		return phrase.Count(n, "session") + " of it " + map[bool]string{true: "is", false: "are"}[n == 1] + " open"
+		return phrase.Count(n, "open session")
 	}
 	if age := now.Sub(v.Newest); f.Ended.IsZero() && age < f.timeout() {
-		return fmt.Sprintf("it changed %s ago, and its sessions have %s to come back", phrase.Duration(max(age, 0).Round(time.Second)), phrase.Duration(f.timeout()))
+		return fmt.Sprintf("it changed %s ago, and its sessions have %s to reconnect", phrase.Duration(max(age, 0).Round(time.Second)), phrase.Duration(f.timeout()))
 	}
 	return ""
 }
@@ -164,7 +164,7 @@ func (f Found) Take(ctx context.Context, s zk.Session, force bool) (now time.Tim
 		ops = []zk.Op{zk.CreateOp(alive, nil, zk.Ephemeral), zk.DeleteOp(alive, zk.AnyVersion), ops[0]}
 	}
 	if _, err := s.Multi(ctx, ops...); errors.Is(err, zk.ErrNodeExists) {
-		return now, fmt.Errorf("%w: its run is back, or another '%s clean' removes it", ErrTaken, program.Name())
+		return now, fmt.Errorf("%w: its run is back, or another '%s clean' is removing it", ErrTaken, program.Name())
 	} else if err != nil {
 		return now, err
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 func (r *Root) lost(why error, how string) error {
-	return fmt.Errorf("%w while the run went on: %s: %s", why, r.Path, how)
+	return fmt.Errorf("%w during the run: %s: %s", why, r.Path, how)
 }
 
 // Renew marks the root as in use by this session, when the session that did so before is over. The error is ErrGone or ErrTaken when

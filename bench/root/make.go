@@ -35,10 +35,10 @@ func (r *Root) Make(ctx context.Context, s zk.Session) error {
 		case errors.Is(err, zk.ErrNodeExists), errors.Is(err, zk.ErrNoNode): // another run has come, or gone
 		case zk.Classify(err) == zk.ClassMaybeApplied && ctx.Err() == nil: // its marker will tell
 		case errors.Is(err, zk.ErrNoAuth) && len(results) > 1 && results[1].Err != nil && !errors.Is(results[1].Err, zk.ErrRolledBack):
-			return fmt.Errorf("%w: %s: its ACL lets this client create znodes and not delete them, so the root could not be removed; "+
+			return fmt.Errorf("%w: %s: its ACL allows this client to create znodes but not to delete them, so the root could not be removed; "+
 				"grant DELETE, or choose another parent with --root", ErrParent, parent(missing[0]))
 		default:
-			return fmt.Errorf("make the root %s: %w", r.Path, err)
+			return fmt.Errorf("create the root %s: %w", r.Path, err)
 		}
 	}
 }
@@ -88,8 +88,8 @@ func (r *Root) unused(ctx context.Context, s zk.Session, path string, st zk.Stat
 	if err == nil && (string(data) == parentMark(path) || string(data) == olderParentMark) {
 		return nil
 	}
-	return fmt.Errorf("%w: %s has never had a child. If it is a container znode, which ZooKeeper does not tell, it is removed after the run, once it is empty; "+
-		"if it is not one, use --unused-parent; or choose a parent that has children or is missing", ErrParent, path)
+	return fmt.Errorf("%w: %s has never had a child. If it is a container znode, which cannot be detected, ZooKeeper removes it after the run, once it is empty; "+
+		"if it is not one, use --unused-parent; or choose a parent that has children or does not exist", ErrParent, path)
 }
 
 // nested looks for markers above the root. A marker is made with its znode or never, so a parent that has none now gets none.
@@ -100,7 +100,7 @@ func (r *Root) nested(ctx context.Context, s zk.Session) error {
 			return err
 		}
 		if ok {
-			return fmt.Errorf("%w: %s is the root of the run %s; choose another with --root, or remove that one with '%s clean' if an "+
+			return fmt.Errorf("%w: %s is the root of the run %s; choose another root with --root, or remove that one with '%s clean' if an "+
 				"interrupted run left it", ErrNested, path, f.Run, program.Name())
 		}
 	}

@@ -31,7 +31,7 @@ func LeftError(left []Foreign, servers, path, flags string) error {
 	const most = 10
 	some := left[:min(len(left), most)]
 	var text strings.Builder
-	fmt.Fprintf(&text, "znodes below %s that zkbench did not make are left, with those above them: %v", path, some[0])
+	fmt.Fprintf(&text, "znodes below %s that zkbench did not create were kept, with those above them: %v", path, some[0])
 	for _, f := range some[1:] {
 		fmt.Fprintf(&text, ", %v", f)
 	}
@@ -39,7 +39,7 @@ func LeftError(left []Foreign, servers, path, flags string) error {
 		fmt.Fprintf(&text, " and %d more", more)
 	}
 	for _, f := range some {
-		fmt.Fprintf(&text, "\nif nobody needs it: zkCli.sh -server %s deleteall %s", servers, f.Path)
+		fmt.Fprintf(&text, "\nif it is not needed: zkCli.sh -server %s deleteall %s", servers, f.Path)
 	}
 	fmt.Fprintf(&text, "\nthen: %s", CleanCommand(servers, path, flags))
 	return errors.New(text.String())
@@ -213,9 +213,9 @@ func (x *remover) sort(path string, names []string, ours func(string) bool) (kep
 }
 
 const (
-	notOurName    = "not a name that zkbench gives"
+	notOurName    = "not a name that zkbench uses"
 	anothersRoot  = "the root of another run"
-	notOurSession = "ephemeral, of session 0x%x, which is not of this run"
+	notOurSession = "ephemeral, of session 0x%x, which is not one of this run"
 )
 
 // tree removes a znode and all of ours below it. Znodes that go in the meantime, as those of a dying session do, are fine.
