@@ -88,37 +88,37 @@ func tail() []Field {
 			Example: "uniform", Default: "poisson",
 			Words: []string{"poisson", "uniform"}, Needs: openLoop, Doc: "Open loop: how the offered operations are spread over time."},
 		{Key: "saturation", Type: OneOf, scope: ofTimed, at: func(p *Profile) any { return &p.Saturation },
-			Example: "allowed", Default: "refused", Words: []string{"refused", "allowed"}, Needs: openLoop, Doc: "Open loop: whether a run may end well " +
-				"(exit code 0) though the offered load was not sustained. Refused: a cell that could not do what came due is no evidence (exit code 5)."},
+			Example: "allowed", Default: "refused", Words: []string{"refused", "allowed"}, Needs: openLoop, Doc: "Open loop: whether a run may succeed " +
+				"(exit code 0) although the offered load was not sustained. Refused: a cell that could not keep up is no evidence (exit code 5)."},
 		{Key: "think", Type: DurationDistribution, scope: ofLoads, at: func(p *Profile) any { return &p.Think }, Example: "{uniform: [1ms, 10ms]}",
 			Default: "0s", Max: float64(day), Excludes: openLoop,
 			Doc: "Closed loop: pause of a session between two operations."},
 		{Key: "deadline", Type: span{}, scope: ofLoads, at: func(p *Profile) any { return &p.Deadline }, Example: "30s", Default: "0s",
 			Max: float64(day),
-			Doc: "Of one operation, after which it counts as a timeout; 0s: none. Of a two-phase commit: how long its sites wait for the votes; " +
+			Doc: "Time after which an operation counts as a timeout; 0s: none. In a two-phase commit: how long its sites wait for the votes; " +
 				"0s: two session timeouts."},
 		{Key: "warmup", Type: span{}, scope: ofTimed, at: func(p *Profile) any { return &p.Warmup }, Example: "2s",
 			Default: "2s", Max: float64(day),
 			Doc: "Load before the steady phase of each cell; it is judged but not measured."},
 		{Key: "duration", Type: span{}, scope: ofTimed, at: func(p *Profile) any { return &p.Duration }, Example: "1m",
 			Default: "10s",
-			Min:     float64(time.Millisecond), Max: float64(7 * day), Doc: "Steady phase of each cell: what the numbers are from."},
+			Min:     float64(time.Millisecond), Max: float64(7 * day), Doc: "Steady phase of each cell, which the figures cover."},
 		{Key: "overtime", Type: span{}, scope: ofTimed, at: func(p *Profile) any { return &p.Overtime }, Example: "20s",
 			Default: "0s", Max: float64(7 * day), Excludes: openLoop,
-			Doc: "Closed loop: how long the load goes on after the steady phase, for faults planned in this time: their effects are judged, but not part of the steady phase's figures."},
+			Doc: "Closed loop: how long the load continues after the steady phase, for faults planned in that time: their effects are judged, but are not in the figures of the steady phase."},
 		{Key: "drain", Type: span{}, scope: ofTimed, at: func(p *Profile) any { return &p.Drain }, Example: "10s",
 			Default: "10s", Max: float64(day),
 			Doc: "How long operations in flight at the end of a cell may take to finish; after it they count as timeouts."},
 		{Key: "repetitions", Type: WholeNumber, scope: ofRepeated, at: func(p *Profile) any { return &p.Repetitions }, Example: "5",
 			Default: "1", Min: 1, Max: 1000,
-			Doc: "Times each cell is run, with fresh sessions and a fresh root each time; in the workload fencing, rounds of each row."},
+			Doc: "How many times each cell is run, with fresh sessions and a fresh root each time; in the workload fencing, the rounds of each row."},
 		{Key: "seed", Type: WholeNumber, at: func(p *Profile) any { return &p.Seed }, Example: "7", Default: "1", Max: math.MaxUint64,
 			Doc: "Determines the arrivals, the draws and the order of the cells."},
 		{Key: "engine", Type: name{}, at: func(p *Profile) any { return &p.Engine }, Example: "go-zookeeper", Default: "native",
 			Doc: "Client library under the sessions."},
 		{Key: "ensemble", Type: ensemble{}, Axis: true, Environment: true, at: func(p *Profile) any { return &p.Ensemble }, Example: "[local:3, local:5]",
-			Default: "local:3", Doc: "Servers that the run starts and stops, as processes (5 is short for local:5) or in containers, or 'given', which --servers names; " +
-				"--servers replaces any. Several run one after the other, each with all of its cells."},
+			Default: "local:3", Doc: "Servers that the run starts and stops, as processes (5 is short for local:5) or in containers, or 'given' for running servers that --servers names; " +
+				"--servers replaces any value. Several are used one after the other, each for all of its cells."},
 		{Key: "fsync", Type: truth{}, at: func(p *Profile) any { return &p.Fsync }, Example: "false", Default: "true",
 			Doc: "For an ensemble that the run starts: whether its servers force their log to disk before they answer."},
 		{Key: "session_timeout", Type: span{}, at: func(p *Profile) any { return &p.SessionTimeout }, Example: "30s", Default: "10s",
@@ -126,37 +126,37 @@ func tail() []Field {
 			Doc: "Requested by each session; the servers allow 2 to 20 of their ticks."},
 		{Key: "secure", Type: OneOf, Axis: true, Environment: true, at: func(p *Profile) any { return &p.Secure }, Example: "[none, tls, tls-resumed]",
 			Words: []string{NotSecured, "tls", "tls-resumed", "mtls", "sasl", "digest"},
-			Doc: "For an ensemble that the run starts: no security, TLS, TLS whose sessions are resumed, TLS with certificates of the clients, TLS with SASL, TLS with " +
-				"digest; the sessions connect accordingly. Several run one after the other, each with all of its cells."},
+			Doc: "For an ensemble that the run starts: no security, TLS, TLS whose sessions are resumed, TLS with client certificates, TLS with SASL, TLS with " +
+				"digest; the sessions connect accordingly. Several are used one after the other, each for all of its cells."},
 		{Key: "tls", Type: transport{}, at: func(p *Profile) any { return &p.TLS }, Example: "{ca: ca.pem, cert: client.pem, key: client.key}",
-			Doc: "Encrypts the connections: files with the certificates of the servers' authority ('system': this machine's), and with certificate and key of " +
-				"the client, or a directory of them as cert. server_name is what the servers' certificates are for, resume resumes TLS sessions."},
+			Doc: "Encrypts the connections: ca is a file with the servers' certificate authorities ('system': those of this machine), cert and key are those of " +
+				"the client, or cert is a directory of both. server_name is the name in the servers' certificates, resume resumes TLS sessions."},
 		{Key: "auth", Type: credentials{}, at: func(p *Profile) any { return &p.Auth }, Example: `[{scheme: sasl, user: "bench-{session}", password: {file: secret}}]`,
-			Doc: "What every session presents: SASL (DIGEST-MD5) or digest. Secrets are named by {file: PATH} or {env: NAME}; {session} in a user name is the " +
+			Doc: "Credentials of every session: SASL (DIGEST-MD5) or digest. Secrets are named by {file: PATH} or {env: NAME}; {session} in a user name is the " +
 				"number of the session; {file: PATH} alone is a file of lines SCHEME USER:PASSWORD."},
 		{Key: "acl", Type: OneOf, at: func(p *Profile) any { return &p.ACL }, Example: "creator", Words: []string{ACLCreator, ACLShared, ACLWorld},
 			Doc: "Who may use the znodes of the run: their creator alone, all identities of the run, or the world. By default shared where the sessions have an " +
 				"identity, else world."},
 		{Key: "chroot", Type: znode{}, at: func(p *Profile) any { return &p.Chroot }, Example: "/tenants/bench",
-			Doc: "An existing znode of the servers that all paths of the run are below, --root too."},
+			Doc: "An existing znode below which all paths of the run are, including --root."},
 		{Key: "prefill", Type: WholeNumber, Axis: true, scope: ofLoads, at: func(p *Profile) any { return &p.Prefill }, Example: "[0, 100000]", Max: 5e6,
 			Doc: "Znodes that exist before the load, besides those of the workload; created once for all cells of the same number, and removed at the end."},
 		{Key: "prefill_size", Type: WholeNumber, scope: ofLoads, at: func(p *Profile) any { return &p.PrefillSize }, Example: "1000", Default: "100", Max: 4e5,
 			Needs: "prefill", Doc: "Bytes of data of each znode of the prefill."},
 		{Key: "prefill_depth", Type: WholeNumber, scope: ofLoads, at: func(p *Profile) any { return &p.PrefillDepth }, Example: "3", Default: "2", Min: 2, Max: 10,
-			Needs: "prefill", Doc: "Levels of the tree that the znodes of the prefill make."},
+			Needs: "prefill", Doc: "Levels of the tree of prefilled znodes."},
 		{Key: "prefill_watches", Type: WholeNumber, scope: ofLoads, at: func(p *Profile) any { return &p.PrefillWatches }, Example: "10000", Default: "0", Max: 5e6,
-			Needs: "prefill", Doc: "Watches on the znodes of the prefill, held by ten sessions of their own while its cells run, or by more where a session cannot have as " +
-				"many: it has one on a znode."},
+			Needs: "prefill", Doc: "Watches on the znodes of the prefill, held by ten separate sessions while its cells run, or by more if needed: " +
+				"a session has at most one watch on a znode."},
 		{Key: "options", Type: mapping{}, scope: ofLoads, at: func(p *Profile) any { return &p.Options }, Example: "{watch: exists}",
-			Doc: "Of the recipe, as text: layout, watch, ..."},
+			Doc: "Options of the recipe, as text: layout, watch, ..."},
 		{Key: "faults", Type: faultList{}, scope: ofLoads, at: func(p *Profile) any { return &p.Faults },
 			Example: "[{at: 2s, kind: kill, server: leader, for: 3s}, {at: 5s, kind: expire, session: 3}]",
-			Doc: "What is broken on purpose in every cell, and when; 'at' counts from the start of the steady phase. What has not recovered by its " +
+			Doc: "Faults injected into every cell, and when; 'at' counts from the start of the steady phase. A fault that has not recovered by its " +
 				"'for' recovers when the steady phase ends."},
 		{Key: "gates", Type: gateList{}, scope: ofLoads, at: func(p *Profile) any { return &p.Gates },
 			Example: `["errors < 0.1%", "violations == 0"]`,
-			Doc: "Limits that every cell has to meet, or the cells of one variant: METRIC(VARIANT) and <, <=, ==, >= or > a limit. A missed gate is exit " +
+			Doc: "Limits that every cell must meet, or the cells of one variant: METRIC(VARIANT), then <, <=, ==, >= or >, and a limit. A missed gate is exit " +
 				"code 3, one without enough evidence 5. docs/results.md names the metrics."},
 	}
 }

@@ -195,10 +195,10 @@ func faultKeys() []faultKey {
 			func(f *PlannedFault) *int { return &f.Times }),
 		numberKey(Field{Key: "copies", Type: whole{}, Min: 1, Max: 100, Default: "1", Doc: "How many extra copies of each event."}, 0,
 			func(f *PlannedFault) *int { return &f.Copies }),
-		numberKey(Field{Key: "sessions", Type: whole{}, Min: 1, Max: 1e5, Doc: "Of a storm, how many sessions beside those of the load are lost, or read."}, 0,
+		numberKey(Field{Key: "sessions", Type: whole{}, Min: 1, Max: 1e5, Doc: "In a storm: how many sessions, besides those of the load, are lost, or read."}, 0,
 			func(f *PlannedFault) *int { return &f.Sessions }),
 		numberKey(Field{Key: "ephemerals", Type: whole{}, Min: 1, Max: 5000, Default: "1", Doc: "Ephemeral znodes of each session that is lost. A session's end is one " +
-			"transaction that names all of them, and one above jute.maxbuffer would take the servers down for good: the maximum fits with room to spare."}, 0,
+			"transaction that names all of them, and one larger than jute.maxbuffer would take the servers down for good: the maximum leaves room to spare."}, 0,
 			func(f *PlannedFault) *int { return &f.Ephemerals }),
 		numberKey(Field{Key: "watchers", Type: whole{}, Min: 1, Max: 1e4, Default: "1", Doc: "Sessions that each watch all ephemeral znodes of the lost sessions."}, 0,
 			func(f *PlannedFault) *int { return &f.Watchers }),

@@ -17,7 +17,7 @@ import (
 )
 
 var writers = profiles.Field{Key: "writers", Type: profiles.WholeNumber, Axis: true, Example: "[5, 50]", Default: "10", Max: 100,
-	Doc: "Percent of the sessions of each setting that change it; the others keep a copy of it. Of two and more each side gets one at least, unless it is 100."}
+	Doc: "Percent of the sessions of each setting that change it; the others keep a copy of it. With two or more, each side gets at least one, unless it is 100."}
 
 // Configs is the workload 'config' over a catalogue of caches of a setting.
 func Configs(all []recipes.Variant[recipes.Setting]) Kind {
@@ -125,7 +125,7 @@ func (w *config) Notes(iter.Seq[metrics.Sample], *spill.Room) []string {
 	if missed+got == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("readers missed %.2f %% of the versions that they waited for: others followed before they were read",
+	return []string{fmt.Sprintf("readers missed %.2f %% of the versions that they waited for: newer ones came before they were read",
 		100*float64(missed)/float64(missed+got))}
 }
 

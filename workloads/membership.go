@@ -17,7 +17,7 @@ import (
 // The fields that only groups have.
 var (
 	members = profiles.Field{Key: "members", Type: profiles.WholeNumber, Axis: true, Example: "[20, 80]", Default: "50", Max: 100,
-		Doc: "Percent of the sessions of each group that join and leave it; the others observe it. Of two and more each side gets one at least, unless it is 100."}
+		Doc: "Percent of the sessions of each group that join and leave it; the others observe it. With two or more, each side gets at least one, unless it is 100."}
 	crashes = profiles.Field{Key: "crashes", Type: profiles.WholeNumber, Axis: true, Example: "[0, 20]", Default: "0", Max: 100,
 		Doc: "Percent of the memberships that end with a crash of the member, drawn at random: its session has to time out, and it comes back with " +
 			"another one. The other members leave."}
@@ -98,7 +98,7 @@ func (w *membership) Inspect(ctx context.Context, s zk.Session, r metrics.Record
 func (w *membership) Measures() []Measure {
 	all := []Measure{operation(metrics.Join, "joins"), {Op: metrics.Deliver, Role: Part, Unit: "deliveries", Caption: deliverCaption},
 		{Op: metrics.Detect, Role: Part, Unit: "detections", Caption: "Detect is from the crash of a member to each view without it: its session " +
-			"has to time out first, and a member that comes back before waits for that too, which is in the response of its join."}}
+			"has to time out first. A member that comes back earlier waits for that too, as part of the response of its join."}}
 	return append(all, phased(metrics.Enqueue, metrics.List, metrics.Wait, metrics.Delivery, metrics.Recheck)...)
 }
 

@@ -33,7 +33,7 @@ var (
 	depth = profiles.Field{Key: "depth", Type: profiles.WholeNumber, Axis: true, Example: "3", Default: "1", Min: 1, Max: 10,
 		Doc: "Levels of the tree of znodes."}
 	fanOutOf = profiles.Field{Key: "fan_out", Type: profiles.WholeNumber, Axis: true, Example: "10", Default: "100", Min: 1, Max: 1e5,
-		Doc: "Children of each znode of the tree but those of the lowest level, of which there are fan_out^depth."}
+		Doc: "Children of each znode of the tree, except on the lowest level, which has fan_out^depth znodes."}
 	outstanding = profiles.Field{Key: "outstanding", Type: profiles.WholeNumber, Axis: true, Example: "[1, 100]", Default: "1", Min: 1, Max: 1e4,
 		Doc: "Operations that a session may have in flight at a time."}
 	batch = profiles.Field{Key: "batch", Type: profiles.WholeNumber, Example: "10", Default: "2", Min: 1, Max: 1000,
@@ -83,7 +83,7 @@ func checkOperations(p profiles.Profile) (problems []profiles.Problem) {
 	for _, point := range p.Points() {
 		v := point.Values()
 		if n := leaves(v.Int(depth), v.Int(fanOutOf)); n > maxKeys {
-			problems = append(problems, profiles.Problem{Key: fanOutOf.Key, Message: fmt.Sprintf("%d^%d znodes are more than %d", v.Int(fanOutOf), v.Int(depth), int(maxKeys))})
+			problems = append(problems, profiles.Problem{Key: fanOutOf.Key, Message: fmt.Sprintf("%d^%d znodes are too many (at most %d)", v.Int(fanOutOf), v.Int(depth), int(maxKeys))})
 		} else if v.Int(batch) > n && v.Shares(mix).Of(metrics.Multi.String()) > 0 {
 			problems = append(problems, profiles.Problem{Key: batch.Key, Message: fmt.Sprintf("a multi of %s needs as many (fan_out^depth), got %d", phrase.Count(v.Int(batch), "znode"), n)})
 		}

@@ -68,7 +68,7 @@ func TestOperationsThatCannotBe(t *testing.T) {
 		"mix: {gett: 1}":                                  `mix: unknown operation "gett" (did you mean get?`,
 		"mix: {get: 0}":                                   "no weight is above 0",
 		"mix: {create: 1, delete: 2}":                     "create at least as many",
-		"depth: 4\nfan_out: 100":                          "100^4 znodes are more than 1000000",
+		"depth: 4\nfan_out: 100":                          "100^4 znodes are too many (at most 1000000)",
 		"fan_out: 2\nmix: {multi: 1}\nbatch: 3":           "a multi of 3 znodes needs as many",
 		"size: 1000000\nmix: {multi: 1}":                  "larger than a request may be",
 		"size: {list: []}":                                "takes a list of at most 16 sizes",

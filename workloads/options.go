@@ -72,7 +72,7 @@ func positive(name, what string, put func(*recipes.Options, int)) Option {
 	return Option{name, []string{"<" + what + ">"}, func(o *recipes.Options, value string) error {
 		n, err := strconv.Atoi(value)
 		if err != nil || n < 1 {
-			return fmt.Errorf("%q is not a %s from 1 on", value, what)
+			return fmt.Errorf("%q is not a %s of at least 1", value, what)
 		}
 		put(o, n)
 		return nil

@@ -23,15 +23,15 @@ import (
 // The fields that only queues have.
 var (
 	producers = profiles.Field{Key: "producers", Type: profiles.WholeNumber, Axis: true, Example: "[20, 50, 80]", Default: "50", Max: 100,
-		Doc: "Percent of the sessions of each queue that put items; the others take them. Of two and more each side gets one at least, unless it is 0 or 100."}
+		Doc: "Percent of the sessions of each queue that put items; the others take them. With two or more, each side gets at least one, unless it is 0 or 100."}
 	priorities = profiles.Field{Key: "priorities", Type: profiles.WholeNumber, Example: "100", Default: "10", Min: 1, Max: 1e9,
 		Doc: "How many priorities there are; each item draws one."}
 	delay = profiles.Field{Key: "delay", Type: profiles.DurationDistribution, Example: "{exponential: 100ms}", Default: "0s", Max: float64(24 * time.Hour),
 		Doc: "From the put of an item to when it may be taken; each item draws one."}
 	payload = profiles.Field{Key: "payload", Type: profiles.WholeNumber, Axis: true, Aside: true, Example: "1000", Default: "100", Min: identityBytes, Max: 1e6,
-		Doc: "Bytes of each item; the first 16 say which it is."}
+		Doc: "Bytes of each item; the first 16 identify it."}
 	bound = profiles.Field{Key: "bound", Type: profiles.WholeNumber, Axis: true, Example: "[10, 1000]", Default: "0", Max: 1e6,
-		Doc: "Items that a queue may hold before its producers wait; each producer may overshoot it by one. 0: no bound."}
+		Doc: "Items that a queue may hold before its producers wait; each producer may exceed it by one. 0: unbounded."}
 	preload = profiles.Field{Key: "preload", Type: profiles.WholeNumber, Example: "5000", Default: "0", Max: 1e6,
 		Doc: "Items in each queue before the load starts."}
 )

@@ -23,7 +23,7 @@ func unbounded(p profiles.Profile) (problems []profiles.Problem) {
 	}
 	for i, n := range p.Ints(bound) {
 		if n > 0 {
-			problems = append(problems, profiles.Problem{Key: bound.Key, Index: i, Message: "the queue of a driver has no bound (leave it out, or the driver)"})
+			problems = append(problems, profiles.Problem{Key: bound.Key, Index: i, Message: "the queues of a driver are unbounded (remove it, or the driver)"})
 		}
 	}
 	return problems

@@ -269,7 +269,7 @@ func TestQueueOptions(t *testing.T) {
 		{"fifo", "list", "cached", ""},
 		{"fifo", "list", "synced", "not one of fresh, cached"},
 		{"fifo", "window", "10", ""},
-		{"fifo", "window", "0", "not a number from 1 on"},
+		{"fifo", "window", "0", "not a number of at least 1"},
 		{"fifo", "offer", "exact", ""},
 		{"fifo", "offer", "at-least-once", ""},
 		{"fifo", "offer", "once", "not one of at-least-once, exact"},

@@ -15,7 +15,7 @@ import (
 // Fields of the workload 'sessions'.
 var (
 	idling = profiles.Field{Key: "idle", Type: profiles.DurationDistribution, Axis: true, Example: "{exponential: 1s}", Default: "0s", Max: float64(24 * time.Hour),
-		Doc: "How long a session is idle between opening and close. A client has one session at a time, so a rate needs rate x idle clients at least."}
+		Doc: "How long a session is idle between opening and close. A client has one session at a time, so a rate needs at least rate x idle clients."}
 	ephemerals = profiles.Field{Key: "ephemerals", Type: profiles.WholeNumber, Axis: true, Example: "[1, 10]", Default: "1", Max: 1000,
 		Doc: "Ephemeral znodes that each session creates, at the paths of those of the client's session before it; without any, nothing shows whether a close removes them."}
 )

@@ -11,8 +11,8 @@ import (
 func Variants() []recipes.Variant[recipes.Barrier] {
 	return []recipes.Variant[recipes.Barrier]{
 		{
-			Name: "barrier", Source: "ZooKeeper's recipe page, 'Barriers', and before the first look a transaction that checks the znode",
-			Doc:      "one znode: who finds it watches it, and passes when it is gone",
+			Name: "barrier", Source: "ZooKeeper's recipe page, 'Barriers', preceded by a transaction that checks the znode",
+			Doc:      "one znode: a client that finds it watches it, and passes when it is gone",
 			Watch:    []string{"get", "exists"},
 			Requests: WaitRequests(recipes.Requests{Writes: 1}),
 			New: func(s zk.Session, path string, o recipes.Options) recipes.Barrier {
@@ -37,7 +37,7 @@ func DoubleVariants() []recipes.Variant[recipes.DoubleBarrier] {
 	return []recipes.Variant[recipes.DoubleBarrier]{
 		{
 			Name: "double-barrier", Source: "ZooKeeper's recipe page, 'Double Barriers', with a directory for each generation",
-			Doc:   "members enter when all are there; of those who leave the lowest waits for the highest and the others for the lowest",
+			Doc:   "members enter when all have arrived; when leaving, the lowest waits for the highest, and the others for the lowest",
 			Wakes: barrierWakes(leaveByLowestWakes),
 			Watch: []string{"get", "exists"},
 			New: func(s zk.Session, path string, o recipes.Options) recipes.DoubleBarrier {
@@ -46,7 +46,7 @@ func DoubleVariants() []recipes.Variant[recipes.DoubleBarrier] {
 		},
 		{
 			Name: "double-barrier-all", Source: "ZooKeeper's tutorial, 'Programming with ZooKeeper', for leaving; entering is the recipe page's",
-			Doc:   "members enter when all are there; those who have left watch all who have not: each that leaves wakes all before it",
+			Doc:   "members enter when all have arrived; those that have left watch all others: each departure wakes all earlier ones",
 			Wakes: barrierWakes(func(n int) float64 { return float64(n-1) / 2 }), LeaveByAll: true,
 			New: func(s zk.Session, path string, o recipes.Options) recipes.DoubleBarrier {
 				return newDoubleBarrier(s, path, o, true)
@@ -61,7 +61,7 @@ func RendezvousVariants() []recipes.Variant[recipes.Rendezvous] {
 		{
 			Name: "rendezvous", Source: "the articles' 'synchronous queue', with a directory for each generation; the entering half of a double " +
 				"barrier",
-			Doc:   "members start when all are there: the last to arrive makes the znode that the others watch",
+			Doc:   "members start when all have arrived: the last to arrive creates the znode that the others watch",
 			Wakes: barrierWakes(func(int) float64 { return 0 }),
 			New: func(s zk.Session, path string, o recipes.Options) recipes.Rendezvous {
 				return newRendezvous(s, path, o)

@@ -9,14 +9,14 @@ import (
 func Variants() []recipes.Variant[recipes.Queue] {
 	return []recipes.Variant[recipes.Queue]{
 		{
-			Name: "fifo", Source: "ZooKeeper's recipe page, 'Queues', as zookeeper-recipes-queue and Curator's SimpleDistributedQueue carry it out",
+			Name: "fifo", Source: "ZooKeeper's recipe page, 'Queues', as implemented by zookeeper-recipes-queue and Curator's SimpleDistributedQueue",
 			Doc:  "items are sequential znodes; deleting the first one takes it: at most once, consumers collide on the head",
 			FIFO: true, Lists: []string{recipes.ListFresh, recipes.ListCached}, Window: true,
 			New: newFIFO,
 		},
 		{
 			Name: "claim", Source: "the LockingQueue of kazoo; the lockPath of Apache Curator's DistributedQueue",
-			Doc:    "an item is claimed with an ephemeral znode and deleted when it is finished: at least once, and again when its consumer dies",
+			Doc:    "an item is claimed with an ephemeral znode and deleted when it is finished: at least once, and again if its consumer dies",
 			Tokens: true, Claims: true,
 			New: func(s zk.Session, path string, o recipes.Options) recipes.Queue { return newClaims(s, path, o) },
 		},
@@ -28,7 +28,7 @@ func PriorityVariants() []recipes.Variant[recipes.Queue] {
 	return []recipes.Variant[recipes.Queue]{
 		{
 			Name: "priority", Source: "ZooKeeper's recipe page, 'Priority Queues', with the names of Apache Curator's DistributedPriorityQueue",
-			Doc:   "the priority stands in the name in fixed width, before the number; needs a list that is up to date for each item",
+			Doc:   "the name contains the priority in fixed width, before the number; each take needs an up-to-date list",
 			Lists: []string{recipes.ListFresh, recipes.ListWatched, recipes.ListSynced},
 			New:   newPriority,
 		},
@@ -39,8 +39,8 @@ func PriorityVariants() []recipes.Variant[recipes.Queue] {
 func DelayVariants() []recipes.Variant[recipes.Queue] {
 	return []recipes.Variant[recipes.Queue]{
 		{
-			Name: "delay", Source: "Apache Curator's DistributedDelayQueue, its names; of ZooKeeper's recipe page 'Priority Queues', with time as the priority",
-			Doc:   "from when an item may be taken stands in its name; a consumer waits for the earliest, and for one that is earlier still",
+			Name: "delay", Source: "ZooKeeper's recipe page, 'Priority Queues', with time as the priority and the names of Apache Curator's DistributedDelayQueue",
+			Doc:   "the name contains the time from which an item may be taken; a consumer waits for the earliest one, or for an earlier arrival",
 			Lists: []string{recipes.ListFresh, recipes.ListWatched, recipes.ListSynced},
 			New:   func(s zk.Session, path string, o recipes.Options) recipes.Queue { return newDelay(s, path, o) },
 		},
