@@ -109,7 +109,7 @@ func growth(group []row) []string {
 		ratio := high / low
 		judged := fmt.Sprintf("the time grows linearly: the longest is %s times the shortest", phrase.Fixed(ratio, 3))
 		if ratio > 1+linear {
-			judged = fmt.Sprintf("the time does not grow linearly: the longest is %s times the shortest, where %s would count as linear", phrase.Fixed(ratio, 3),
+			judged = fmt.Sprintf("the time does not grow linearly: the longest is %s times the shortest (up to %s counts as linear)", phrase.Fixed(ratio, 3),
 				phrase.Fixed(1+linear, 3))
 		}
 		all = append(all, fmt.Sprintf("%s, %s: each barrier took %s; %s.", c.label, phrase.Count(c.sessions, "session"), strings.Join(each, ", "), judged))

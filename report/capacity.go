@@ -113,29 +113,29 @@ func capacitySentences(doc results.Capacity) (lines []string) {
 		if of == nil {
 			of, words = doc.Load, ""
 		}
-		lines = append(lines, fmt.Sprintf("%s passed%s and %s failed%s, in %s of fresh samples. Plan for at most %s (%.0f %%%s).", loadText(doc.Passed), atP99(doc, doc.Passed, "pass"),
+		lines = append(lines, fmt.Sprintf("%s passed%s and %s failed%s, in %s with fresh samples. Plan for at most %s (%.0f %%%s).", loadText(doc.Passed), atP99(doc, doc.Passed, "pass"),
 			loadText(doc.Failed), atP99(doc, doc.Failed, "fail"), phrase.Count(doc.Confirmations, "confirmation"), phrase.Number(plannedShare**of, 3), 100*plannedShare, words))
 	}
 	if doc.Outcome == between && doc.Low != nil {
 		plan := fmt.Sprintf("Plan for at most %s (%.0f %% of the lower end), find", phrase.Number(plannedShare**doc.Low, 3), 100*plannedShare)
 		if doc.Plan != nil && *doc.Low <= doc.Plan.From {
-			plan = "Too few were seen to say of any load above the lowest that it passes. Find"
+			plan = "Too few were seen to conclude that any load above the lowest passes. Find"
 		}
-		lines = append(lines, "Stops that make many operations late at once are rarer than the probes are long. "+plan+
+		lines = append(lines, "Stops that delay many operations at once occur less often than once per probe. "+plan+
 			" what stops the servers (garbage collection, a slow disk, a busy host), or search with a longer --budget.")
 	}
 	if doc.Outcome == "limited" {
-		lines = append(lines, "More load needs more of zkbench: more CPUs for it, servers that do not share its machine, or several hosts that search together (--share and --meet, docs/fleet.md).")
+		lines = append(lines, "A higher load needs a stronger generator: more CPUs for zkbench, servers on other machines, or several hosts that search together (--share and --meet, docs/fleet.md).")
 	}
 	if doc.Elasticity != nil {
 		kind := "Flat"
 		if *doc.Elasticity > cliff {
 			kind = "A cliff"
 		}
-		lines = append(lines, fmt.Sprintf("%s: 1 %% more load costs %s %% of the percentile in %s.", kind, phrase.Number(*doc.Elasticity, 2), doc.Binding))
+		lines = append(lines, fmt.Sprintf("%s: 1 %% more load adds %s %% to the percentile in %s.", kind, phrase.Number(*doc.Elasticity, 2), doc.Binding))
 	}
 	if doc.Outcome == atLeast {
-		lines = append(lines, "No load failed, so nothing tells what will limit. A higher --to searches on.")
+		lines = append(lines, "No load failed, so the limiting resource is unknown. A higher --to continues the search.")
 	} else if doc.Limit != "" {
 		limit := "Limit: " + strings.Join(append([]string{doc.Limit}, doc.Evidence...), "; ") + "."
 		if doc.LeaderCPUs != nil {
@@ -147,14 +147,14 @@ func capacitySentences(doc results.Capacity) (lines []string) {
 	if doc.Soak != "" {
 		lines = append(lines, "Soak: "+doc.Soak+".")
 	} else if doc.Plan != nil && doc.Plan.Soak > 0 && slices.Contains([]string{"none", "unstable", "out of budget"}, doc.Outcome) {
-		lines = append(lines, "Soak: not done, because the search ended without a load to soak at.")
+		lines = append(lines, "Soak: not run, because the search found no load to soak at.")
 	}
 	lines = append(append(append(lines, floor(doc)...), recovery(doc)...), leftovers(doc)...)
 	for _, m := range doc.Moves {
 		lines = append(lines, "Moved: "+m+".")
 	}
 	if len(doc.NotMonotone) > 0 {
-		lines = append(lines, "Loads that contradict each other, a lower one failed and a higher one passed: "+figures(doc.NotMonotone))
+		lines = append(lines, "Contradictory loads (a lower one failed, a higher one passed): "+figures(doc.NotMonotone))
 	}
 	return lines
 }
@@ -177,7 +177,7 @@ func curve(doc results.Capacity) []string {
 	if len(all) == 0 {
 		return nil
 	}
-	return []string{"By the same samples, not confirmed by fresh ones: " + strings.Join(all, "; ") + "."}
+	return []string{"From the same samples, not confirmed by fresh ones: " + strings.Join(all, "; ") + "."}
 }
 
 // floor tells, where no figure was found, that the lowest load, when it was offered last, missed a goal nearly as often as it may: then the share of late operations says
@@ -198,7 +198,7 @@ func floor(doc results.Capacity) []string {
 				}
 			}
 			if allowed > 0 && due > 0 && float64(over) > allowed/2*float64(due) {
-				return []string{fmt.Sprintf("At the lowest load, %s, %s %% of the operations missed %s, and %s %% may: the goal is close to what these servers take at any load. Choose a longer limit, "+
+				return []string{fmt.Sprintf("At the lowest load, %s, %s %% of the operations missed %s (%s %% allowed): these servers come close to the limit at any load. Choose a longer limit, "+
 					"or find what delays them.", loadText(&p.Load), phrase.Number(100*float64(over)/float64(due), 2), doc.Goals[i], phrase.Number(100*allowed, 2))}
 			}
 		}
@@ -223,16 +223,16 @@ func recovery(doc results.Capacity) []string {
 	}
 	p := doc.Probes[longest]
 	if p.Decision == "invalid" && len(p.Blocks) == 0 {
-		return []string{fmt.Sprintf("Hysteresis: %s s after a load that was too much the latency of the lowest load had not come back (before probe %d).", phrase.Number(p.Recovery, 2), longest+1)}
+		return []string{fmt.Sprintf("Hysteresis: %s s after an overload the latency at the lowest load had not recovered (before probe %d).", phrase.Number(p.Recovery, 2), longest+1)}
 	}
-	return []string{fmt.Sprintf("After a load that was too much the latency of the lowest load took up to %s s to come back (before probe %d).", phrase.Number(p.Recovery, 2), longest+1)}
+	return []string{fmt.Sprintf("After an overload the latency at the lowest load took up to %s s to recover (before probe %d).", phrase.Number(p.Recovery, 2), longest+1)}
 }
 
 // leftovers tells where a probe began with more znodes than the first one did: what those before it left makes the tree larger.
 func leftovers(doc results.Capacity) []string {
 	for i, p := range doc.Probes {
 		if first := doc.Probes[0].Znodes; first != nil && p.Znodes != nil && *p.Znodes > *first {
-			return []string{fmt.Sprintf("Before probe %d there were %s, and %.0f before the first: what is left makes them differ.", i+1, phrase.Count(int(*p.Znodes), "znode"), *first)}
+			return []string{fmt.Sprintf("Before probe %d there were %s, before the first %.0f: leftovers make the probes differ.", i+1, phrase.Count(int(*p.Znodes), "znode"), *first)}
 		}
 	}
 	return nil
@@ -277,7 +277,7 @@ func CapacitySentence(doc results.Capacity) string {
 	case doc.Outcome == between:
 		return fmt.Sprintf("capacity between %s and %s %s within %s: %s", loadText(doc.Low), loadText(doc.High), doc.Unit, goals, doc.Reason)
 	case doc.Outcome == "none" && doc.Failed != nil:
-		return fmt.Sprintf("no capacity within %s: the lowest load, %s %s, fails already (%s)", goals, loadText(doc.Failed), doc.Unit, doc.Reason)
+		return fmt.Sprintf("no capacity within %s: even the lowest load, %s %s, fails (%s)", goals, loadText(doc.Failed), doc.Unit, doc.Reason)
 	case doc.Outcome == atLeast && doc.Load != nil:
 		return fmt.Sprintf("capacity at least %s %s within %s: the highest load allowed (--to) passes", loadText(doc.Load), doc.Unit, goals)
 	case doc.Load != nil && doc.High != nil: // found, and the soak did not end

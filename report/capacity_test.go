@@ -13,7 +13,7 @@ import (
 // The table of probes has reasons of any length, and fits the width all the same.
 func TestProbesFitTheWidth(t *testing.T) {
 	load, p99 := 195.7, 7880.0
-	reason := "no faster any more after 4 blocks: mean response 13.3 ms in the first, 48.3 ms in the last"
+	reason := "no longer getting faster after 4 blocks: mean response 13.3 ms in the first, 48.3 ms in the last"
 	doc := results.Capacity{Outcome: "interrupted", Reason: "interrupted", Goals: []string{"p99<200ms"}, Probes: []results.CapacityProbe{
 		{Purpose: "confirm", Load: load, P99: &p99, Decision: "undecided", Reason: reason, Blocks: []results.CapacityBlock{{Due: 11901, Done: 11908, Over: []int{6423}}}}},
 		NotMonotone: []float64{106.60994547120254, 141.4213562373095}}
@@ -27,7 +27,7 @@ func TestProbesFitTheWidth(t *testing.T) {
 				t.Errorf("%d columns for %d: %s", n, width, line)
 			}
 		}
-		if said := strings.Join(strings.Fields(out.String()), " "); strings.Contains(said, "interrupted (") || !strings.Contains(said, "48.3") || !strings.Contains(said, "passed: 106.6, 141.4") {
+		if said := strings.Join(strings.Fields(out.String()), " "); strings.Contains(said, "interrupted (") || !strings.Contains(said, "48.3") || !strings.Contains(said, "passed): 106.6, 141.4") {
 			t.Errorf("at %d columns: %s", width, said)
 		}
 	}
@@ -35,7 +35,7 @@ func TestProbesFitTheWidth(t *testing.T) {
 
 // A search that ended between two loads says what to plan for; where only the lowest load is known to pass, that nothing higher is.
 func TestWhatIsKnownBetweenTwoLoads(t *testing.T) {
-	for low, want := range map[float64]string{8183: "Plan for at most 6140 (75 % of the lower end), find what", 400: "say of any load above the lowest that it passes. Find what"} {
+	for low, want := range map[float64]string{8183: "Plan for at most 6140 (75 % of the lower end), find what", 400: "conclude that any load above the lowest passes. Find what"} {
 		high := 14070.0
 		doc := results.Capacity{Outcome: "between", Goals: []string{"p99<50ms"}, Low: &low, High: &high, Plan: &results.CapacityPlan{From: 400}}
 		if said := strings.Join(capacitySentences(doc), " "); !strings.Contains(said, want) || strings.Contains(said, "at most 300") {
@@ -87,8 +87,8 @@ func TestRecoveryIsTold(t *testing.T) {
 	blocks := []results.CapacityBlock{{Due: 1000}}
 	for want, last := range map[string]results.CapacityProbe{
 		"": {Recovery: 4, Blocks: blocks},
-		"the latency of the lowest load took up to 34 s to come back (before probe 2)": {Recovery: 34, Blocks: blocks, Decision: "pass"},
-		"Hysteresis: 62 s after a load that was too much":                              {Recovery: 62, Decision: "invalid"},
+		"the latency at the lowest load took up to 34 s to recover (before probe 2)": {Recovery: 34, Blocks: blocks, Decision: "pass"},
+		"Hysteresis: 62 s after an overload":                                         {Recovery: 62, Decision: "invalid"},
 	} {
 		doc := results.Capacity{Outcome: "unstable", Goals: []string{"p99<50ms"}, Probes: []results.CapacityProbe{{Blocks: blocks}, last}}
 		if got := strings.Join(recovery(doc), "\n"); !strings.Contains(got, want) || (got == "") != (want == "") {
@@ -108,7 +108,7 @@ func TestAGoalThatTheLowestLoadHardlyMeetsIsTold(t *testing.T) {
 			{Purpose: "base", Load: 100, Blocks: []results.CapacityBlock{{Due: 1000, Over: []int{0, 90}}}},
 			{Purpose: "warm-up", Load: 100, Blocks: []results.CapacityBlock{{Due: 6000, Over: []int{0, 0}}, {Due: 4000, Over: []int{0, c.over}}}},
 			{Purpose: "climb", Load: 200, Blocks: []results.CapacityBlock{{Due: 1000, Over: []int{0, 900}}}}}}
-		const want = "At the lowest load, 100, 0.62 % of the operations missed p99<10ms, and 1 % may: "
+		const want = "At the lowest load, 100, 0.62 % of the operations missed p99<10ms (1 % allowed): "
 		if got := strings.Join(floor(doc), ""); strings.HasPrefix(got, want) != c.told || (got == "") == c.told {
 			t.Errorf("%s with %d: %q", c.outcome, c.over, got)
 		}
@@ -127,7 +127,7 @@ func TestTheCurveIsTold(t *testing.T) {
 // A search whose probes left znodes says so.
 func TestLeftoversAreTold(t *testing.T) {
 	few, more := 5.0, 105.0
-	for want, znodes := range map[string][]*float64{"": {&few, &few, nil}, "Before probe 3 there were 105 znodes, and 5 before the first": {&few, nil, &more}} {
+	for want, znodes := range map[string][]*float64{"": {&few, &few, nil}, "Before probe 3 there were 105 znodes, before the first 5": {&few, nil, &more}} {
 		doc := results.Capacity{}
 		for _, n := range znodes {
 			doc.Probes = append(doc.Probes, results.CapacityProbe{Znodes: n})
@@ -160,7 +160,7 @@ func TestASoakIsTold(t *testing.T) {
 		want string
 	}{
 		{results.Capacity{Outcome: "found", Load: &load, Plan: asked, Soak: "pass at 75: none of 900 missed p99<50ms"}, "Soak: pass at 75: none of 900 missed p99<50ms."},
-		{results.Capacity{Outcome: "unstable", Plan: asked}, "Soak: not done, because the search ended without a load to soak at."},
+		{results.Capacity{Outcome: "unstable", Plan: asked}, "Soak: not run, because the search found no load to soak at."},
 		{results.Capacity{Outcome: "unstable", Plan: &results.CapacityPlan{}}, ""},
 		{results.Capacity{Outcome: "interrupted", Load: &load, Plan: asked}, ""},
 	} {

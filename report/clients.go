@@ -7,8 +7,8 @@ import (
 	"github.com/zkbench/zkbench/results"
 )
 
-const clientsCaption = "Resources that clients and servers used. Client CPU is that of the driver's processes, or of zkbench itself, measuring included, where it holds " +
-	"the sessions. Memory is the resident memory of all of a driver's processes, divided by their sessions. Requests and watch events are counted by the ZooKeeper servers. Fairness is Jain's index of " +
+const clientsCaption = "Resources that clients and servers used. Client CPU is that of the driver's processes; where zkbench holds the sessions, it is zkbench's own, " +
+	"measuring included. Memory is the resident memory of all of a driver's processes, divided by their sessions. Requests and watch events are counted by the ZooKeeper servers. Fairness is Jain's index of " +
 	"grants per session: 1 is even. A stale write comes after a write of a later grant; 'lock free' is the time from the holder's death, or stop, to the next grant of its lock."
 
 // clientsOf is what clients that are not zkbench's used, beside those that are. It has no rows where no cell has a driver.

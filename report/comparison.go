@@ -66,7 +66,7 @@ func writeComparison(out *printer, doc results.Comparison, draw func(table) erro
 		}
 	}
 	if doc.Design == results.DesignSearches {
-		out.paragraphs([]string{fmt.Sprintf("Each side is one search; the interval of the ratio is all that both of theirs (%s %%) allow. Differences below %s %% do not matter.",
+		out.paragraphs([]string{fmt.Sprintf("Each side is one search; the interval of the ratio covers all that both of their intervals (%s %%) allow. Differences below %s %% do not matter.",
 			phrase.Number(100*cmp.Or(IntervalLevel(doc), 1-doc.Alpha), 3), phrase.Number(100*doc.MinEffect, 3))})
 	} else if metricsIn(doc) > 0 {
 		out.paragraphs([]string{fmt.Sprintf("Effects compare the candidate with the baseline, with %s %% intervals%s; p is from %s, with Holm's adjustment over %s. "+

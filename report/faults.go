@@ -18,7 +18,7 @@ func faultsCaption(group []row) string {
 		by = "injected ones, and unplanned ones as seen in the servers' figures once a second"
 	}
 	return fmt.Sprintf("Faults: %s. Times are in seconds from the start of the steady phase, effects are measured until the next fault. "+
-		"'next' is the time to the next %s, 'pause' the longest time without one at any one object, after the fault and in the five seconds before it; "+
+		"'next' is the time to the next %s, 'pause' the longest time without one on any single object, after the fault and in the five seconds before it; "+
 		"'lowest' is the worst second. Moved sessions changed servers, expired ones ended; orphans are znodes left behind by ended sessions.",
 		by, successOf(group))
 }

@@ -10,11 +10,11 @@ import (
 func TestFindings(t *testing.T) {
 	run := results.Run{Profile: "published", Findings: []results.Finding{
 		{Variant: "shown", Scenario: "s", Expected: "exclusion", Seen: "exclusion", Witness: "a and b hold, both of them at the very same time, which takes two lines to say"},
-		{Variant: "silent", Scenario: "s", Expected: "exclusion", Witness: "comes through"},
+		{Variant: "silent", Scenario: "s", Expected: "exclusion", Witness: "passes"},
 		{Variant: "surprising", Scenario: "s", Seen: "liveness", Witness: "nobody holds"},
 		{Variant: "unplayed", Scenario: "s", Error: "no servers"},
-		{Variant: "control", Scenario: "s", Witness: "comes through"},
-		{Variant: "control", Scenario: "r", Witness: "comes through"},
+		{Variant: "control", Scenario: "s", Witness: "passes"},
+		{Variant: "control", Scenario: "r", Witness: "passes"},
 	}}
 	var text, markdown strings.Builder
 	if err := Text(run, Look{Width: 80})(&text); err != nil {

@@ -51,7 +51,7 @@ func Limits(doc results.Limits, look Look) Report {
 		}
 		if len(doc.Unseen) > 0 {
 			out.line("")
-			out.line("Not to be seen from here:")
+			out.line("Not visible from here:")
 			for _, text := range doc.Unseen {
 				out.line("  " + text)
 			}

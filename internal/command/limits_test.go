@@ -76,7 +76,7 @@ func TestLimitsChangesNoZnode(t *testing.T) {
 		if err := os.WriteFile(earlier, []byte(o.stdout), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		zkbench(t, "limits", "--servers", address, "--for", "1s", "--reads", "0", "--since", earlier).want(exitOK, "Limits of 1 server", "0 transactions", "a day", "Not to be seen from here")
+		zkbench(t, "limits", "--servers", address, "--for", "1s", "--reads", "0", "--since", earlier).want(exitOK, "Limits of 1 server", "0 transactions", "a day", "Not visible from here")
 	}
 }
 

@@ -54,7 +54,7 @@ func gathering(a results.Curve, id string) *plot {
 	if before < a.Ranks[0].BeforeP90 {
 		p.note += "; earlier arrivals than the plot shows are counted at its edge"
 	}
-	p.legend = []key{{0, "arrived", plainKey}, {1, "let go", plainKey}, {6, "of nine rounds in ten", thinKey}}
+	p.legend = []key{{0, "arrived", plainKey}, {1, "released", plainKey}, {6, "of nine rounds in ten", thinKey}}
 	p.x, p.y = linear("ms before and after the barrier opens", []float64{-before, after}, true, 6), linear("sessions", []float64{0, float64(members)}, true, 4)
 	p.x.lo, p.x.hi = -before, math.Max(after, 1e-3)
 	p.x.ticks = slices.DeleteFunc(p.x.ticks, func(t tick) bool { return t.at < p.x.lo || t.at > p.x.hi })

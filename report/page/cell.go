@@ -145,7 +145,7 @@ func (s Source) heatMap(pooled results.Cell, id string) *plot {
 		}
 	}
 	op := timedOp(cell)
-	p := &plot{id: "heat-" + id, question: "When did it happen, and with what?", height: 250, inset: strip + 8,
+	p := &plot{id: "heat-" + id, question: "When was it slow, and what happened then?", height: 250, inset: strip + 8,
 		note: fmt.Sprintf("n = %s operations by the time of their ends; failures excluded%s; stronger: more, up to %s in a cell.", count(total),
 			ofRepetitions(s.Run, pooled, cell), count(int64(peak))),
 		desc: "Response times over the time of the cell, stronger where more operations ended, with the throughput above.",

@@ -50,7 +50,7 @@ func lamps(run *results.Run) []lamp {
 			few++
 		}
 	}
-	samples := light("Samples enough?", few, "fair", "every p99 is known", "too few for a p99")
+	samples := light("Enough samples?", few, "fair", "every p99 is known", "too few for a p99")
 	if few > 0 {
 		samples.detail = fmt.Sprintf("%d of %s, repetitions together: too few for a p99", few, phrase.Count(len(pooled), "cell"))
 	}
@@ -63,16 +63,16 @@ func hosts(run *results.Run) lamp {
 	for _, e := range run.Everywhere() {
 		switch {
 		case e.Answered == nil:
-			return lamp{"All servers there?", "none", "", "not recorded"}
+			return lamp{"All servers answering?", "none", "", "not recorded"}
 		case *e.Answered < e.Servers || e.Voting != nil && *e.Answered < *e.Voting:
-			return lamp{"All servers there?", "bad", "", fmt.Sprintf("%d of %d answered", *e.Answered, max(e.Servers, deref(e.Voting)))}
+			return lamp{"All servers answering?", "bad", "", fmt.Sprintf("%d of %d answered", *e.Answered, max(e.Servers, deref(e.Voting)))}
 		}
 		there = append(there, fmt.Sprint(e.Servers))
 	}
 	if len(there) == 1 {
-		return lamp{"All servers there?", "good", "", phrase.Count(run.Environment.Servers, "server") + " answered"}
+		return lamp{"All servers answering?", "good", "", phrase.Count(run.Environment.Servers, "server") + " answered"}
 	}
-	return lamp{"All servers there?", "good", "", strings.Join(there, ", ") + " servers answered"}
+	return lamp{"All servers answering?", "good", "", strings.Join(there, ", ") + " servers answered"}
 }
 
 func deref(p *int) int {

@@ -129,7 +129,7 @@ func throughput(run *results.Run, cells []results.Cell) *plot {
 	limit, why := ceiling(cells)
 	switch {
 	case limit > 0:
-		p.question = "Which variant, from how many contenders on, and how far from what is possible?"
+		p.question = "Which variant is faster, from how many contenders on, and how far is it from the maximum?"
 	case len(all) > 1:
 		p.question = "Which is faster, and from how many sessions on?"
 	default:
@@ -213,7 +213,7 @@ func meanOf(text string) (time.Duration, error) {
 		hi, err := time.ParseDuration(words[3])
 		return (lo + hi) / 2, err
 	}
-	return 0, fmt.Errorf("%q is no distribution", text)
+	return 0, fmt.Errorf("%q is not a distribution", text)
 }
 
 // responses is the p50 and p99 of what a workload is timed by, against sessions.
@@ -222,7 +222,7 @@ func responses(run *results.Run, cells []results.Cell) *plot {
 	if op == "" {
 		return nil
 	}
-	return percentiles(cells, "response-"+cells[0].Workload, "How long does it take, from how many sessions on?", op+".response", "sessions",
+	return percentiles(cells, "response-"+cells[0].Workload, "How long does it take, by number of sessions?", op+".response", "sessions",
 		func(c results.Cell) float64 { return float64(c.Sessions) }, sessionsAxis, nil)
 }
 
@@ -318,7 +318,7 @@ func rates(run *results.Run, cells []results.Cell) *plot {
 			goal = &limit
 		}
 	}
-	p := percentiles(open, "rate-"+cells[0].Workload, "How much load within the goal?", op+".response", "achieved/s",
+	p := percentiles(open, "rate-"+cells[0].Workload, "How much load meets the goal?", op+".response", "achieved/s",
 		func(c results.Cell) float64 { return c.Throughput }, func(xs []float64) axis { return linear("achieved, "+unitOf(cells[0])+" per second", xs, true, 6) }, goal)
 	if p == nil {
 		return nil
@@ -370,7 +370,7 @@ func herd(cells []results.Cell) (all []*plot) {
 		of                  func(results.Fanout) float64
 		theory              func(results.Fanout) float64
 	}{
-		{"events", "watch events per release, log", "Is it the herd: how many does a release wake?", func(f results.Fanout) float64 { return f.EventsPerRelease },
+		{"events", "watch events per release, log", "Is there a herd effect: how many sessions does a release wake?", func(f results.Fanout) float64 { return f.EventsPerRelease },
 			func(f results.Fanout) float64 { return f.TheoryPerRelease }},
 		{"children", "getChildren calls per acquisition, log", "How often does an acquisition list the children?", func(f results.Fanout) float64 { return f.ListsPerAcquire }, nil},
 		{"bytes", "bytes of names per acquisition, log", "What do these calls cost on the wire?", func(f results.Fanout) float64 { return f.ChildrenBytesPerAcquire }, nil},

@@ -14,7 +14,7 @@ import (
 // partQuestions are those of parts whose name does not ask them, by operation and, where it matters, workload.
 var partQuestions = map[string]string{
 	"hand-off":          "How long does it take from one holder to the next?",
-	"election hand-off": "How long is there no leader when one goes?",
+	"election hand-off": "How long is there no leader after one goes?",
 	"detect":            "How long until the loss is detected?",
 	"elect":             "How long from detection to leading?",
 	"spread":            "How far apart do the first and the last pass?",

@@ -51,7 +51,7 @@ func (s Source) servers() (all []*plot) {
 		{"log_flush_mean_ms", "flush of the log, mean, ms", "Are the disks fast enough?", false, false},
 		{"outstanding", "requests outstanding", "Do requests queue up in the servers?", true, false},
 		{"cpu_s", "CPUs in use", "How busy are the servers?", false, true},
-		{"requests", "requests per second", "Which server answers how much?", false, true},
+		{"requests", "requests per second", "How are the requests spread over the servers?", false, true},
 	} {
 		p := &plot{id: "servers-" + f.figure, question: f.question, height: 150, desc: f.label + " of each server over the run.",
 			head: []string{"server", "led, % of answers", "mean " + f.label, "highest", "answers"}}
