@@ -68,7 +68,7 @@ func (s *Search) Enough(blocks []Block) bool {
 // Tell says what the probe of Next measured. It panics if no probe was asked for, or a block has not one count for each goal and each limit of the curve.
 func (s *Search) Tell(m Measurement) {
 	if s.walk.pending == nil {
-		panic("capacity: the search has ended, and is told of a probe")
+		panic("capacity: a probe was reported after the end of the search")
 	}
 	for i, b := range m.Blocks {
 		if all := len(s.plan.Goals) + len(s.plan.Curve); len(b.Over) != all {

@@ -61,7 +61,7 @@ func warmed(m Measurement) Judgement {
 	j := Judgement{Binding: -1, Reason: "it decides nothing"}
 	if n := len(m.Blocks); n > 0 && m.Blocks[0].Mean > 0 {
 		ms := func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
-		state := "no faster any more"
+		state := "no longer getting faster"
 		if !steady(m.Blocks) {
 			state = "still getting faster"
 		}

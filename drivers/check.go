@@ -32,9 +32,9 @@ type Finding struct {
 // Errors of drivers that do not keep what they promise.
 var (
 	// ErrTwoHolders: a lock was granted while somebody else held it.
-	ErrTwoHolders = errors.New("two hold the lock at once")
+	ErrTwoHolders = errors.New("two sessions hold the lock at once")
 	// ErrTooMany: a permit was granted while all were held.
-	ErrTooMany = errors.New("more hold permits than there are")
+	ErrTooMany = errors.New("more permits are held than exist")
 	// ErrLostItem: nobody is given an item that was put.
 	ErrLostItem = errors.New("an item is lost")
 	// ErrTakenTwice: an item was given to two, or again.
@@ -316,7 +316,7 @@ func (k *kit) endsWith(ctx context.Context, s *Session, c *call, want string) er
 	case err != nil:
 		return err
 	case r.Error == "":
-		return fmt.Errorf("%w: an acquire that was to end without it was granted", c.r.breach())
+		return fmt.Errorf("%w: an acquire that should have ended ungranted was granted", c.r.breach())
 	case r.Error != want:
 		return fmt.Errorf("it is answered with %s: %s (expected %s)", r.Error, r.Message, want)
 	}

@@ -42,13 +42,13 @@ func (k *kit) semaphore(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("the permit of a session that was closed: %w", err)
 	}
 	if k.hello.Store == OwnMemory {
-		return "permits are had by as many as there are of them, and are not lost with a session", nil
+		return "no more permits are granted than exist, and none is lost with a session", nil
 	}
 	all[3].p.end(ErrEnded)
 	if err := k.grantedAs(ctx, all[0], permit, 2*k.Timeout+k.Patience); err != nil {
 		return "", fmt.Errorf("the permit of a holder whose process was killed: %w", err)
 	}
-	return "permits are had by as many as there are of them, and are not lost with a session or a process", nil
+	return "no more permits are granted than exist, and none is lost with a session or a process", nil
 }
 
 // semaphoreTurmoil has all ask for permits as fast as they can, and looks that all are there after it.

@@ -270,7 +270,7 @@ func (k *kit) claims(ctx context.Context) (string, error) {
 	if err := k.nothing(ctx, all[0], l); err != nil {
 		return "", fmt.Errorf("after the only item was finished: %w", err)
 	}
-	return "a claimed item is nobody else's, and there again when its session is closed", nil
+	return "a claimed item goes to nobody else, and returns when its session is closed", nil
 }
 
 // queueDeath kills the process of a consumer: with an item that it has claimed, or while it waits for one.
@@ -284,7 +284,7 @@ func (k *kit) queueDeath(ctx context.Context) (string, error) {
 	}
 	l, seen := newLedger(), "an item that is put after a consumer was killed is taken by another one"
 	if k.hello.Claims {
-		seen = "the item of a consumer that was killed is there again"
+		seen = "the item of a consumer that was killed returns"
 		if err := k.puts(ctx, all[0], l); err != nil {
 			return "", err
 		}

@@ -37,7 +37,7 @@ func (k *kit) requests(ctx context.Context) (string, error) {
 			return "", fmt.Errorf("%s is answered without an error", c.why)
 		}
 	}
-	return "what cannot be done is answered with an error", nil
+	return "invalid requests are answered with an error", nil
 }
 
 // exclusion has one hold and two wait.
@@ -70,7 +70,7 @@ func (k *kit) exclusion(ctx context.Context) (string, error) {
 			return "", err
 		}
 		if holder, err = k.next(ctx, waiting); err != nil || holder < 0 {
-			return "one of three held the lock at any time", err
+			return "only one of three sessions held the lock at any time", err
 		}
 	}
 }

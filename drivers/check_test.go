@@ -123,7 +123,7 @@ func TestBrokenDriversAreCaught(t *testing.T) {
 		{"goes on after its input", "end", nil, "has not ended"},
 		{"another protocol", "hello", drivers.ErrProtocol, "version 2"},
 		{"not JSON", "hello", drivers.ErrProtocol, "not a reply"},
-		{"no locks", "hello", nil, "can do nothing"},
+		{"no locks", "hello", nil, "supports nothing"},
 		{"lets writers in beside readers", "read-write", drivers.ErrTwoHolders, "a writer was let in"},
 		{"gives one permit too many", "semaphore", drivers.ErrTooMany, "was granted"},
 		{"gives one permit too few", "semaphore", nil, "permit 2 of 2"},

@@ -121,7 +121,7 @@ func (p *Process) greet(ctx context.Context) error {
 		case r.Name == "" || r.Now <= 0 || r.Store == "":
 			return fmt.Errorf("%w: its hello lacks the name, the store or now, the time of its clock", ErrProtocol)
 		case !slices.ContainsFunc(whole, r.Knows):
-			return fmt.Errorf("it can do nothing that zkbench asks for: its hello lists %q (expected one at least of %s)", r.Can, strings.Join(whole, ", "))
+			return fmt.Errorf("it supports nothing that zkbench uses: its hello lists %q (expected at least one of %s)", r.Can, strings.Join(whole, ", "))
 		}
 		p.Hello = r.Hello
 		p.clock.measure(c.sent, c.received, r.Now)
@@ -229,7 +229,7 @@ func (p *Process) read(out io.Reader) {
 func (p *Process) take(line []byte, at time.Time) error {
 	var r Reply
 	if err := json.Unmarshal(line, &r); err != nil {
-		return fmt.Errorf("%w: it said %.100q, which is not a reply: %v", ErrProtocol, line, err)
+		return fmt.Errorf("%w: it sent %.100q, which is not a reply: %v", ErrProtocol, line, err)
 	}
 	p.mu.Lock()
 	if r.Event != "" {
@@ -240,7 +240,7 @@ func (p *Process) take(line []byte, at time.Time) error {
 	defer p.mu.Unlock()
 	c, known := p.calls[r.ID]
 	if !known {
-		return fmt.Errorf("%w: it answers request %d, which was not made or has been answered", ErrProtocol, r.ID)
+		return fmt.Errorf("%w: it answers request %d, which was never sent or has already been answered", ErrProtocol, r.ID)
 	}
 	delete(p.calls, r.ID)
 	if c == nil {

@@ -133,7 +133,7 @@ func judge(need Need, servers []facts, local here) []Problem {
 		}
 		problems = append(problems, Problem{
 			What:   fmt.Sprintf("server %d of %d (%s) is down: %v", f.Stats.Server, len(servers), f.Stats.Address, f.Down),
-			Remedy: fmt.Sprintf("start it; otherwise the run measures an ensemble with a server missing of %d", len(servers)),
+			Remedy: fmt.Sprintf("start it; otherwise the run measures an ensemble of %d with one server missing", len(servers)),
 		})
 	}
 	problems = append(problems, judgeHere(need, local)...)

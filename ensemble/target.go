@@ -75,7 +75,7 @@ func ParseTarget(text string) (t Target, err error) {
 func (t Target) Check() error {
 	switch {
 	case t.Observers != 0 && (t.Compose != 4 || t.Observers != 1):
-		return errors.New("observers: there is compose:3+1, of one observer beside three voters, alone")
+		return errors.New("observers: only compose:3+1 is supported (three voters and one observer)")
 	case t.Observers != 0:
 		return nil
 	case t.Local != 0:

@@ -209,7 +209,7 @@ func TestChoose(t *testing.T) {
 	if got, err := Choose(all, []string{"naive-*-r1/acquire.response", "naive-10-r1/acquire.response"}); err != nil || len(got) != 3 {
 		t.Errorf("Choose = %q, %v, want three, each once", got, err)
 	}
-	if _, err := Choose(all, []string{"naive-7/*"}); err == nil || !strings.Contains(err.Error(), "there are naive-10-r1/acquire.lag, ") {
+	if _, err := Choose(all, []string{"naive-7/*"}); err == nil || !strings.Contains(err.Error(), "expected one of naive-10-r1/acquire.lag, ") {
 		t.Errorf("an unknown name: %v, want those that there are", err)
 	}
 	if _, err := Choose(map[string]*metrics.Histogram{}, nil); err == nil || !strings.Contains(err.Error(), "no samples") {

@@ -54,7 +54,7 @@ const unserved = ".unserved"
 func Choose(all map[string]*metrics.Histogram, patterns []string) ([]string, error) {
 	names := slices.Sorted(maps.Keys(all))
 	if len(names) == 0 {
-		return nil, fmt.Errorf("the run has no samples: there is no distribution of anything")
+		return nil, fmt.Errorf("the run has no samples, so it has no distributions")
 	}
 	if len(patterns) == 0 {
 		return names, nil
@@ -72,7 +72,7 @@ func Choose(all map[string]*metrics.Histogram, patterns []string) ([]string, err
 			}
 		}
 		if len(chosen) == before && !slices.Contains(names, p) {
-			return nil, fmt.Errorf("no histogram %q (there are %s)", p, strings.Join(names, ", "))
+			return nil, fmt.Errorf("no histogram %q (expected one of %s)", p, strings.Join(names, ", "))
 		}
 	}
 	return chosen, nil

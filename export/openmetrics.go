@@ -114,7 +114,7 @@ func (e *exposition) cell(c *results.Cell, run labels) {
 		}
 	}
 	for _, k := range c.Checks {
-		e.gauge("zkbench_check_verdict", "1 of the verdict that the check came to.", of.with("check", k.Name, "verdict", k.Verdict), 1)
+		e.gauge("zkbench_check_verdict", "1 for the verdict of the check.", of.with("check", k.Name, "verdict", k.Verdict), 1)
 		e.gauge("zkbench_check_violations", "Violations that the check found.", of.with("check", k.Name), float64(k.Count))
 	}
 	for _, key := range slices.Sorted(maps.Keys(c.Latency)) {

@@ -20,7 +20,7 @@ var (
 	operationDuration = describe("operation_duration_seconds", "Time of operations and of their phases: response from when the work was due, service from its start, lag from due to start.",
 		"op", "clock", "variant")
 	operations      = describe("operations_total", "Operations and their phases that ended, by outcome.", "op", "outcome", "variant")
-	offered         = describe("offered_total", "Operations offered: of an open loop by its rate, of a closed one those that ended.")
+	offered         = describe("offered_total", "Operations offered: in an open loop those that came due, in a closed loop those that ended.")
 	waiting         = describe("waiting", "Sessions with an operation in flight that hold nothing.")
 	holders         = describe("holders", "Sessions that hold one object at one instant, of the object that most hold; readers are not counted.")
 	watchEvents     = describe("watch_events_total", "Watch events received, by whether the session made progress after it.", "useful")

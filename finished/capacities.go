@@ -24,7 +24,7 @@ func Capacities(baseline, candidate results.Document, o Options) (*results.Compa
 		{"variant", b.Variant, c.Variant},
 	} {
 		if same.b != same.c && !slices.Contains(o.Ignore, same.what) {
-			return nil, fmt.Errorf("the searches are not comparable: %s is %s in %s, and %s in %s", same.what, same.b, baseline.Dir, same.c, candidate.Dir)
+			return nil, fmt.Errorf("the searches are not comparable: %s is %s in %s, but %s in %s", same.what, same.b, baseline.Dir, same.c, candidate.Dir)
 		}
 	}
 	doc := &results.Comparison{Schema: results.ComparisonSchema, Design: results.DesignSearches, Made: time.Now().UTC(), Alpha: Alpha, MinEffect: o.MinEffect,
@@ -69,7 +69,7 @@ func comparedCapacity(b, c *results.Capacity, margin float64) results.MetricComp
 	mc := results.MetricComparison{Metric: "capacity", Unit: b.Unit, Better: "higher", Scale: results.ScaleRatio, Level: capacityLevel,
 		Baseline: before.values(), Candidate: after.values(), Verdict: stats.Inconclusive.String()}
 	if !before.tells() || !after.tells() {
-		mc.Reason = fmt.Sprintf("a search without an answer compares with nothing (baseline: %s, candidate: %s)", before, after)
+		mc.Reason = fmt.Sprintf("a search without an answer cannot be compared (baseline: %s, candidate: %s)", before, after)
 		return mc
 	}
 	low, high := after.low/before.high, after.high/before.low

@@ -50,7 +50,7 @@ func TestCapacities(t *testing.T) {
 		{none(100), found(1000, 950, 1050), "IMPROVEMENT", 0, ""},
 		{none(100), none(100), "INCONCLUSIVE", 5, "(baseline: below 100, candidate: below 100); a lower --from would"},
 		{none(100), least(100), "INCONCLUSIVE", 5, "a higher --to, or a lower --from"},
-		{found(1000, 950, 1050), lost, "INCONCLUSIVE", 5, "without an answer compares with nothing (baseline: 1000, 950 to 1050, candidate: lost)"},
+		{found(1000, 950, 1050), lost, "INCONCLUSIVE", 5, "without an answer cannot be compared (baseline: 1000, 950 to 1050, candidate: lost)"},
 	} {
 		doc, err := Capacities(results.Document{Dir: "a", Capacity: c.b}, results.Document{Dir: "b", Capacity: c.c}, Options{MinEffect: 0.05})
 		if err != nil {

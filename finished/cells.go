@@ -61,7 +61,7 @@ func alongRuns(runs []Run, ignore []string) (all map[string][]*results.Cell, ord
 				all[k], order = make([]*results.Cell, len(runs)), append(order, k)
 			}
 			if all[k][i] != nil {
-				return nil, nil, fmt.Errorf("%s: several cells are %s when %s is ignored (ignore less, or take runs that have one of them)", r.Dir, k, strings.Join(ignore, " and "))
+				return nil, nil, fmt.Errorf("%s: several cells are %s if %s is ignored (ignore less, or use runs with only one of them)", r.Dir, k, strings.Join(ignore, " and "))
 			}
 			all[k][i] = &c
 		}

@@ -151,10 +151,10 @@ func (m *Meeting) agree(ctx context.Context) error {
 		return err
 	}
 	if err := json.Unmarshal(data, &m.plan); err != nil || m.plan.Nonce == "" {
-		return errors.New("the znode plan is not of zkbench: choose another path")
+		return errors.New("the znode plan was not created by zkbench: choose another path")
 	}
 	if differ := m.cfg.Plan.differences(m.plan, m.cfg.RootChosen); len(differ) > 0 {
-		return fmt.Errorf("share %v differs from the plan of the run %s:\n  %s\nstart all shares with the same arguments, or give another run another path",
+		return fmt.Errorf("share %v differs from the plan of the run %s:\n  %s\nstart all shares with the same arguments, or use another path for another run",
 			m.cfg.Share, m.plan.Run, strings.Join(differ, "\n  "))
 	}
 	return nil
@@ -171,7 +171,7 @@ func (m *Meeting) unused(ctx context.Context) error {
 		return err
 	}
 	if len(names) > 0 {
-		return fmt.Errorf("the run %s has begun already, and no share is replaced; choose another path", m.plan.Run)
+		return fmt.Errorf("the run %s has already started, and a share cannot be replaced; choose another path", m.plan.Run)
 	}
 	return nil
 }
@@ -229,7 +229,7 @@ func (m *Meeting) gather(ctx context.Context) error {
 	case <-m.broken:
 		return m.Err()
 	case <-t.C:
-		return fmt.Errorf("%s did not come within %v", m.missing(), m.cfg.Patience)
+		return fmt.Errorf("%s did not arrive within %v", m.missing(), m.cfg.Patience)
 	case <-ctx.Done():
 		return ErrInterrupted
 	}

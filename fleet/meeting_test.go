@@ -107,7 +107,7 @@ func TestWhoDoesNotFitIsRefused(t *testing.T) {
 	}{
 		{"another seed", func(c *Config) { c.Plan.Seed = 8 }, []string{"share 1/3 differs from the plan", "seed: 7 in the plan, 8 here"}},
 		{"other servers", func(c *Config) { c.Plan.Servers = []string{"a:1"} }, []string{"servers: a:1,b:2 in the plan, a:1 here"}},
-		{"another profile", func(c *Config) { c.Plan.Profile = "name: p\nseed: 8\n" }, []string{`profile: "seed: 7" in the plan alone`, `profile: "seed: 8" here alone`}},
+		{"another profile", func(c *Config) { c.Plan.Profile = "name: p\nseed: 8\n" }, []string{`profile: "seed: 7" only in the plan`, `profile: "seed: 8" only here`}},
 		{"another version", func(c *Config) { c.Plan.Version = "old" }, []string{"version: test in the plan, old here"}},
 		{"another root", func(c *Config) { c.RootChosen, c.Plan.Root = true, "/mine" }, []string{"root: /zkbench/r1 in the plan, /mine here"}},
 		{"a share that is taken", func(c *Config) { c.Share.Index = 1 }, []string{"share 2/3 is taken by", "pid"}},
@@ -119,7 +119,7 @@ func TestWhoDoesNotFitIsRefused(t *testing.T) {
 				first.Go(func() {
 					cfg := config(e, 1)
 					cfg.Patience = 2 * time.Second
-					if _, err := Join(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "shares 1, 3 of 3 did not come within 2s") {
+					if _, err := Join(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "shares 1, 3 of 3 did not arrive within 2s") {
 						t.Errorf("the first share: %v", err)
 					}
 				})
@@ -150,7 +150,7 @@ func TestAPathServesOneRun(t *testing.T) {
 			defer m.Close()
 			return m.Done(t.Context(), Outcome{})
 		})
-		if _, err := Join(t.Context(), config(e, 0)); err == nil || !strings.Contains(err.Error(), "has begun already") {
+		if _, err := Join(t.Context(), config(e, 0)); err == nil || !strings.Contains(err.Error(), "has already started") {
 			t.Errorf("a share joined a run that is over: %v", err)
 		}
 	})

@@ -41,12 +41,12 @@ func (p Plan) differences(standing Plan, rootChosen bool) (all []string) {
 	there, here := lines(standing.Profile), lines(p.Profile)
 	for _, l := range there {
 		if !slices.Contains(here, l) {
-			all = append(all, fmt.Sprintf("profile: %q in the plan alone", l))
+			all = append(all, fmt.Sprintf("profile: %q only in the plan", l))
 		}
 	}
 	for _, l := range here {
 		if !slices.Contains(there, l) {
-			all = append(all, fmt.Sprintf("profile: %q here alone", l))
+			all = append(all, fmt.Sprintf("profile: %q only here", l))
 		}
 	}
 	return all

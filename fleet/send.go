@@ -77,7 +77,7 @@ func (m *Meeting) Receive(ctx context.Context, at ...any) (data []byte, err erro
 			return nil, m.failure(err)
 		}
 		if len(text) == 0 {
-			return nil, fmt.Errorf("%s: nobody of zkbench has sent this", pieceOf(m.at(at...), k))
+			return nil, fmt.Errorf("%s: not sent by zkbench", pieceOf(m.at(at...), k))
 		}
 		if data = append(data, text[1:]...); text[0] == last {
 			return data, nil

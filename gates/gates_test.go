@@ -222,7 +222,7 @@ func TestGatesThatDoNotFitTheCells(t *testing.T) {
 	for _, c := range []struct{ gate, says string }{
 		{"p99(acquire) < 5ms", "in a closed loop, where"}, {"p99(acquire, mine) < 5ms", ""}, {"p99(acquire, other) < 5ms in a closed loop", ""},
 		{"p99(acquire, mine) < 5ms in a closed loop", "the loop is open"}, {"errors(other) < 1% in a closed loop", "only a response"},
-		{"p99(acquire.service) < 5ms", ""}, {"p99(put) < 5ms", "unknown metric p99(put.response) of workload lock (known are throughput"},
+		{"p99(acquire.service) < 5ms", ""}, {"p99(put) < 5ms", "unknown metric p99(put.response) of workload lock (expected one of throughput"},
 		{"errors(absent) < 1%", "unknown variant absent (expected one of mine, other)"}, {"unserved(other) < 1%", "unknown metric"},
 	} {
 		g, err := Parse(c.gate)

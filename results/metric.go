@@ -175,7 +175,7 @@ func dotted(head string) (Metric, error) {
 	for prefix, keys := range map[string][]string{"fanout.": fanoutKeys(), "cost.": costKeys(), "cost_per_success.": costsOfSuccess} {
 		if key, is := strings.CutPrefix(head, prefix); is {
 			if !slices.Contains(keys, key) {
-				return Metric{}, fmt.Errorf("unknown figure %q of %s (known are %s)", key, strings.TrimSuffix(prefix, "."), strings.Join(keys, ", "))
+				return Metric{}, fmt.Errorf("unknown figure %q of %s (expected one of %s)", key, strings.TrimSuffix(prefix, "."), strings.Join(keys, ", "))
 			}
 			return Metric{key: key}, nil
 		}
@@ -206,7 +206,7 @@ func histogram(name string) (string, error) {
 		return op + "." + has[0], nil
 	}
 	if !slices.Contains(has, clock) {
-		return "", fmt.Errorf("unknown clock %q of %s (it has %s)", clock, op, strings.Join(has, ", "))
+		return "", fmt.Errorf("unknown clock %q of %s (expected one of %s)", clock, op, strings.Join(has, ", "))
 	}
 	return name, nil
 }

@@ -54,7 +54,7 @@ func TestMetricsHaveOneName(t *testing.T) {
 func TestMetricsThatAreNone(t *testing.T) {
 	for _, c := range [][2]string{
 		{"", "no name"}, {"p95(acquire.response)", `unknown name "p95"`}, {"p99", "no operation"}, {"p99(acquire.respnse)", "unknown clock"},
-		{"p99(acqire)", `unknown operation "acqire"`}, {"hand-off.response.p50", "it has service"}, {"acquire.response", "no statistic"},
+		{"p99(acqire)", `unknown operation "acqire"`}, {"hand-off.response.p50", "expected one of service"}, {"acquire.response", "no statistic"},
 		{"acquire", "no statistic"}, {"p99(acquire, a, b)", "2 arguments"}, {"errors(a", "parenthesis"}, {"errors(a) x", "parenthesis"},
 		{"errors()", "empty argument"}, {"cost.writes", "unknown figure"}, {"latency", `unknown name "latency"`}, {"nothing.throughput", "unknown operation"},
 	} {
@@ -151,7 +151,7 @@ func TestMetricsWithoutEvidence(t *testing.T) {
 		{"writes", func(c *Cell) { c.Costs = nil }, "no operation"}, {"create", func(c *Cell) { c.Done = map[string]int64{"release": 1} }, "no operation"},
 		{"exists", func(c *Cell) { c.Fanout = nil }, "no exists"}, {"cpu_us_per_op", func(c *Cell) { c.Done = map[string]int64{} }, "no operation"},
 		{"events_per_release(predecessor)", nil, "variant naive"}, {"unserved", func(c *Cell) { c.Loop = "open" }, "nothing came due"},
-		{"p50(put)", nil, "unknown metric p50(put.response) of workload lock (known are throughput, errors"},
+		{"p50(put)", nil, "unknown metric p50(put.response) of workload lock (expected one of throughput, errors"},
 		{"unserved", nil, "unknown metric unserved of workload lock"}, {"list.throughput", nil, "unknown metric"},
 	} {
 		m, err := ParseMetric(c.metric)

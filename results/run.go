@@ -285,7 +285,7 @@ type Latency struct {
 	Unserved int64    `json:"unserved,omitempty"` // given up before it was served: in the percentiles, but not in Count
 	AtLeast  []string `json:"at_least,omitempty"` // of min, mean, p50, p90, p99, p999, max: those that are lower bounds, because of Unserved
 	Overflow int64    `json:"overflow,omitempty"` // above the range of the histogram: counted, in no percentile
-	Negative int64    `json:"negative,omitempty"` // a defect of the clock or of zkbench: counted, in no percentile
+	Negative int64    `json:"negative,omitempty"` // a bug in the clock or in zkbench: counted, in no percentile
 }
 
 // Fanout tells how many sessions a change wakes, and how many of them had to be woken.

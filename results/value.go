@@ -307,6 +307,6 @@ func (m Metric) In(c *Cell) error {
 	histograms := Histograms(c)
 	figures := known[:len(known)-len(histograms)]
 	histograms = slices.Compact(slices.Sorted(slices.Values(append(histograms, connecting()...))))
-	return fmt.Errorf("unknown metric %s of workload %s (known are %s; and %s of %s)", m, c.Workload, strings.Join(figures, ", "),
+	return fmt.Errorf("unknown metric %s of workload %s (expected one of %s; or %s of %s)", m, c.Workload, strings.Join(figures, ", "),
 		strings.Join(Statistics(), ", "), strings.Join(histograms, ", "))
 }

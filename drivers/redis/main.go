@@ -78,7 +78,7 @@ func parse(args []string, says io.Writer) (o options, err error) {
 	case o.servers < 1 || o.servers > 9 || o.servers > 1 && o.stage != redsyncStage:
 		problem = fmt.Sprintf("-servers: expected 1 to 9, and more than 1 for %s alone, got %d", redsyncStage, o.servers)
 	case o.stage == redsyncStage && (o.wait != byPolling || o.id != ""):
-		problem = redsyncStage + " waits by polling, and has ids of its own (leave -wait and -id out)"
+		problem = redsyncStage + " waits by polling, and has its own ids (remove -wait and -id)"
 	}
 	if problem != "" {
 		fmt.Fprintln(says, "zkbench-driver-redis: "+problem)

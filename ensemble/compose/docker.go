@@ -93,10 +93,10 @@ var knownErrors = []struct {
 	remedy string
 }{
 	{"permission denied while trying to connect", ensemble.ErrNoDocker,
-		"its socket is not for this user: join the group docker (sudo usermod -aG docker $USER, then log in again), or use sudo"},
+		"this user may not use its socket: join the group docker (sudo usermod -aG docker $USER, then log in again), or use sudo"},
 	{"Cannot connect to the Docker daemon", ensemble.ErrNoDocker,
-		"start it: sudo systemctl start docker; DOCKER_HOST and docker context say where it is looked for"},
-	{"Couldn't connect to Docker daemon", ensemble.ErrNoDocker, "start it: sudo systemctl start docker; DOCKER_HOST says where it is looked for"},
+		"start it: sudo systemctl start docker; DOCKER_HOST and docker context set its address"},
+	{"Couldn't connect to Docker daemon", ensemble.ErrNoDocker, "start it: sudo systemctl start docker; DOCKER_HOST sets its address"},
 	{"port is already allocated", ensemble.ErrPortTaken, "stop what listens there"},
 	{"address already in use", ensemble.ErrPortTaken, "stop what listens there"},
 	{"is not running", ensemble.ErrNotRunning, "start it again first"},
@@ -132,7 +132,7 @@ func (d docker) image(ctx context.Context, asked string) (string, error) {
 		if ctx.Err() != nil || errors.Is(err, ensemble.ErrNoDocker) {
 			return "", err
 		}
-		return "", fmt.Errorf("%w: %s is not here and cannot be pulled (%w); build one without a registry: make image, in zkbench's source, "+
+		return "", fmt.Errorf("%w: %s is not on this machine and cannot be pulled (%w); build one without a registry: make image, in zkbench's source, "+
 			"or name another in ZK_IMAGE", ensemble.ErrNoImage, candidates[0], err)
 	}
 	return candidates[0], nil

@@ -130,7 +130,7 @@ func (c *Compose) findTools(ctx context.Context, s *container) error {
 		return nil
 	}
 	if _, err := c.docker.run(ctx, "image", "inspect", "--format", "{{.Id}}", BuiltImage); err != nil {
-		return fmt.Errorf("the image %s has no tc and no nft, and %s, which could lend them, is not here; make image, in zkbench's source, "+
+		return fmt.Errorf("the image %s has no tc and no nft, and %s, which could provide them, is not on this machine; make image, in zkbench's source, "+
 			"builds it", c.cfg.Image, BuiltImage)
 	}
 	c.tools = func(s *container, script string) []string {

@@ -86,7 +86,7 @@ func Up(ctx context.Context, dir string, t ensemble.Target, o Options) (e ensemb
 		old, err := Load(dir)
 		switch {
 		case err == nil:
-			return fmt.Errorf("%w at %s; %s down ends it", ensemble.ErrUp, strings.Join(old.Addresses(), ","), program.Name())
+			return fmt.Errorf("%w at %s; %s down stops it", ensemble.ErrUp, strings.Join(old.Addresses(), ","), program.Name())
 		case errors.Is(err, ensemble.ErrGone):
 			if err := down(dir); err != nil {
 				return err

@@ -36,7 +36,7 @@ func prepareDir(cfg Config) (dir string, temporary bool, hold *os.File, err erro
 		return "", false, nil, err
 	}
 	if len(entries) > 0 {
-		return "", false, nil, fmt.Errorf("%s is not empty: a local ensemble starts from nothing", dir)
+		return "", false, nil, fmt.Errorf("%s is not empty: a local ensemble needs an empty directory", dir)
 	}
 	return dir, false, nil, nil
 }

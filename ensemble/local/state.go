@@ -124,11 +124,11 @@ func Down(dir string) error {
 func (s state) mayLive() error {
 	for i, server := range s.Servers {
 		if host.Held(filepath.Join(s.Dir, serverDir(i+1), logName)) {
-			return fmt.Errorf("%w: server %d still writes its log in %s; end it where it was started", ensemble.ErrElsewhere, i+1, s.Dir)
+			return fmt.Errorf("%w: server %d still writes its log in %s; stop it where it was started", ensemble.ErrElsewhere, i+1, s.Dir)
 		}
 		if conn, err := net.DialTimeout("tcp", server.Address, time.Second); err == nil {
 			conn.Close()
-			return fmt.Errorf("%w: %s answers, though process %d is not its; end it where it was started", ensemble.ErrElsewhere, server.Address, server.PID)
+			return fmt.Errorf("%w: %s answers, though process %d does not belong to it; stop it where it was started", ensemble.ErrElsewhere, server.Address, server.PID)
 		}
 	}
 	if now := host.Here(); s.Habitat.Boot != "" && s.Habitat.Boot != now.Boot && s.Habitat.Host != now.Host {

@@ -36,7 +36,7 @@ var Scenarios = []Scenario{
 	{"middle-vanishes", "a waiter leaves between its successor's list and the look at its znode", middleVanishes},
 	{"middle-dies", "the session of a waiter expires while its successor watches it", middleDies},
 	{"middle-dies-seen", "a waiter leaves right after its successor has seen that it is there", middleDiesSeen},
-	{"lost-create-reply", "the servers make the znode, and the connection breaks before the reply", lostCreateReply},
+	{"lost-create-reply", "the servers create the znode, and the connection breaks before the reply", lostCreateReply},
 	{"lost-create-given-up", "the same, and the client that still waits after it gives up", lostCreateGivenUp},
 	{"lost-delete", "the connection breaks before the servers hear of a release", lostDelete},
 	{"lost-delete-reply", "the servers carry out a release, and the connection breaks before the reply", lostDeleteReply},
@@ -63,7 +63,7 @@ var Scenarios = []Scenario{
 	{"slow-member", "the others have come, and begun to go, before a member looks who is there", slowMember},
 	{"lowest-dies", "the session of the lowest member expires; two have left, and one computes", lowestDies},
 	{"all-die-inside", "the sessions of all members expire inside, and others come", allDieInside},
-	{"enter-given-up", "a member gives up to wait, and three others come", enterGivenUp},
+	{"enter-given-up", "a member stops waiting, and three others come", enterGivenUp},
 
 	{"all-vote", "three sites of a transaction vote to commit", allVote},
 	{"late-vote", "a site waits in vain until its time-out; others, which learn of the transaction later, see all votes in time", lateVote},

@@ -64,7 +64,7 @@ func (t *trial) end() {
 	}
 	t.admin.Close()
 	if t.err == nil && t.seen == None {
-		t.witness = "comes through"
+		t.witness = "passes"
 	}
 }
 

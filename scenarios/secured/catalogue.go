@@ -47,9 +47,9 @@ const (
 )
 
 var subjects = []subject{
-	{name: "predecessor", doc: "the lock, which watches the znode before its own with getData: that asks for READ", scenarios: []string{creatorOnly},
+	{name: "predecessor", doc: "the lock, which watches the znode before its own with getData: that needs READ", scenarios: []string{creatorOnly},
 		lock: "predecessor", expect: fails},
-	{name: "predecessor-exists", doc: "the same with exists (watch: exists), which asked for nothing until ZooKeeper 3.8.3", scenarios: []string{creatorOnly},
+	{name: "predecessor-exists", doc: "the same with exists (watch: exists), which needed no permission until ZooKeeper 3.8.3", scenarios: []string{creatorOnly},
 		lock: "predecessor", watch: "exists", expect: func(_ string, r Rules) Violation {
 			if r.ReadLook || r.ReadTold {
 				return Liveness
@@ -64,11 +64,11 @@ var subjects = []subject{
 			return None
 		}},
 	{name: "naive", doc: "a lock that watches the directory, which both may read", scenarios: []string{creatorOnly}, lock: "naive", expect: comes},
-	{name: "engine", doc: "the engine of the run, which proves itself on each connection before anything else", scenarios: []string{reconnect, pingFirst},
+	{name: "engine", doc: "the engine of the run, which authenticates on each connection before anything else", scenarios: []string{reconnect, pingFirst},
 		lock: "naive", expect: comes},
-	{name: "forgetful", doc: "the same, which presents its credential on the first connection alone", scenarios: []string{reconnect}, lock: "naive",
+	{name: "forgetful", doc: "the same, which presents its credential only on the first connection", scenarios: []string{reconnect}, lock: "naive",
 		fault: Forgetful, expect: fails},
-	{name: "hasty", doc: "the same, whose ping overtakes the credentials when it comes back", scenarios: []string{pingFirst}, lock: "naive",
+	{name: "hasty", doc: "the same, whose ping overtakes the credentials when it reconnects", scenarios: []string{pingFirst}, lock: "naive",
 		fault: Hasty, expect: func(string, Rules) Violation { return Session }},
 }
 

@@ -229,7 +229,7 @@ func (e *Ensemble[S]) unasked(ctx context.Context) error {
 			continue
 		}
 		if now, err := s.State(ctx); err == nil && !now.Up {
-			ended = append(ended, s.Explain(ctx, ensemble.ErrServerEnded, fmt.Errorf("%s, and nobody asked for it", now.Text)))
+			ended = append(ended, s.Explain(ctx, ensemble.ErrServerEnded, fmt.Errorf("%s, without being asked to", now.Text)))
 		}
 	}
 	return errors.Join(ended...)

@@ -28,8 +28,8 @@ func NewHead(about ensemble.Description) Head { return Head{schema, time.Now().U
 
 // Gone is the error for an ensemble of which nothing runs any more.
 func (h Head) Gone(servers int) error {
-	return fmt.Errorf("%w: none of the %d servers of %s runs any more (a reboot, or they were ended by hand); %[4]s down "+
-		"clears it away, %[4]s up starts again", ensemble.ErrGone, servers, h.Started.Local().Format(time.DateTime), program.Name())
+	return fmt.Errorf("%w: none of the %d servers of %s is running (a reboot, or they were stopped by hand); %[4]s down "+
+		"cleans up, %[4]s up starts again", ensemble.ErrGone, servers, h.Started.Local().Format(time.DateTime), program.Name())
 }
 
 // StateDir is where the state file lies: what was asked for, or zkbench in the user's cache directory.
@@ -98,7 +98,7 @@ func WithLock(dir string, do func() error) error {
 	}
 	defer lock.Close()
 	if err := host.TryLock(lock); err != nil {
-		return fmt.Errorf("%s: another zkbench starts or ends the ensemble now: %w", lock.Name(), err)
+		return fmt.Errorf("%s: another zkbench is starting or stopping the ensemble: %w", lock.Name(), err)
 	}
 	return do()
 }
