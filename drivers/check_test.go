@@ -110,7 +110,7 @@ func TestBrokenDriversAreCaught(t *testing.T) {
 		{"grants twice", "exclusion", drivers.ErrTwoHolders, "granted"},
 		{"never answers", "exclusion", nil, "not answered"},
 		{"answers another request", "exclusion", drivers.ErrProtocol, "answers request"},
-		{"answers twice", "exclusion", drivers.ErrProtocol, "has been answered"},
+		{"answers twice", "exclusion", drivers.ErrProtocol, "has already been answered"},
 		{"clock ahead", "exclusion", drivers.ErrProtocol, "after it was received"},
 		{"clock behind", "exclusion", drivers.ErrProtocol, "before the request was sent"},
 		{"clock backwards", "exclusion", drivers.ErrProtocol, "before it started"},

@@ -47,7 +47,7 @@ func TestWhatDockerSaysIsTold(t *testing.T) {
 			[]string{"neither docker compose nor docker-compose", "apt-get install docker-compose"}},
 		{"no image", map[string]string{"docker": answers + `[ "$1" = pull ] && echo "Error response from daemon: Get https://registry-1.docker.io/v2/: ` +
 			`dial tcp: lookup registry-1.docker.io: no such host" >&2 && exit 1; ` + noImage}, ensemble.ErrNoImage,
-			[]string{OfficialImage + " is not here", "no such host", "make image", "ZK_IMAGE"}},
+			[]string{OfficialImage + " is not on this machine", "no such host", "make image", "ZK_IMAGE"}},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			fakeDocker(t, c.scripts)

@@ -54,11 +54,11 @@ type abFlags struct {
 }
 
 func (a *app) ab(ctx context.Context, args []string) error {
-	f := a.flags("ab --a PROFILE --b PROFILE [flags]", `Compares a baseline (--a) with a candidate (--b): runs of both in pairs, in random order, each with fresh sessions and a root of its own,
-and a verdict from an exact test over the pairs: REGRESSION (exit code 3), IMPROVEMENT or EQUIVALENT (0), INCONCLUSIVE (5).
-A side is a profile, a profile with other fields (--b-set engine=go-zookeeper), or servers of its own (--b-servers). Sides without servers
-share one ensemble that is started for the comparison, unless their profiles ask for different ones. docs/comparing.md tells more.
-With --share and --meet several processes carry each run out together, which the first share plans. Where one is lost there is no verdict (exit code 5).`)
+	f := a.flags("ab --a PROFILE --b PROFILE [flags]", `Compares a baseline (--a) with a candidate (--b): runs both in pairs, in random order, each run with fresh sessions and its own root, and
+reaches a verdict with an exact test over the pairs: REGRESSION (exit code 3), IMPROVEMENT or EQUIVALENT (0), INCONCLUSIVE (5).
+A side is a profile, a profile with some fields changed (--b-set engine=go-zookeeper), or its own servers (--b-servers). Sides without
+servers share one ensemble started for the comparison, unless their profiles ask for different ones. See docs/comparing.md.
+With --share and --meet several processes carry out each run together; the first share plans. If a share is lost there is no verdict (exit code 5).`)
 	var r abFlags
 	c, err := a.readAB(ctx, f, &r, args)
 	if err != nil {
@@ -83,15 +83,15 @@ func (a *app) readAB(ctx context.Context, f *pflag.FlagSet, r *abFlags, args []s
 	}
 	f.StringVar(&r.servers, "servers", "", "host:port of servers for both sides, comma separated")
 	r.access.add(f)
-	f.IntVar(&r.pairs, "pairs", 10, "how many pairs of runs")
-	f.StringVar(&r.effect, "min-effect", "5%", "the least difference that matters")
-	f.StringArrayVar(&r.metrics, "metric", nil, "what is compared, such as 'p99(acquire.response)' or throughput; may be repeated (default: throughput, or the\nmedian response in an open loop, and the median hand-off)")
-	f.IntSliceVar(&r.looks, "looks", nil, "numbers of pairs, fewer than --pairs, after which a verdict on everything ends the comparison; each makes a verdict harder")
-	f.Uint64Var(&r.seed, "seed", 0, "of the order of the runs and of their arrivals (default: that of --a's profile)")
+	f.IntVar(&r.pairs, "pairs", 10, "number of pairs of runs")
+	f.StringVar(&r.effect, "min-effect", "5%", "smallest difference that matters")
+	f.StringArrayVar(&r.metrics, "metric", nil, "metric to compare, such as 'p99(acquire.response)' or throughput; may be repeated (default: throughput, or the\nmedian response in an open loop, and the median hand-off)")
+	f.IntSliceVar(&r.looks, "looks", nil, "numbers of pairs, below --pairs, after which the comparison ends if every metric has a verdict; each look makes a verdict harder to reach")
+	f.Uint64Var(&r.seed, "seed", 0, "seed of the order of the runs and of their arrivals (default: that of --a's profile)")
 	f.StringVar(&r.out, "out", "", "directory of the comparison and its runs (default results/ab-PROFILE-TIME)")
-	f.StringVar(&r.root, "root", "", "znode that each run makes and removes at its end (default "+root.DefaultBase+"/RUN)")
+	f.StringVar(&r.root, "root", "", "znode that each run creates, and removes at its end (default "+root.DefaultBase+"/RUN)")
 	f.BoolVar(&r.jsonOutput, "json", false, "print comparison.json instead of the table")
-	r.told.flags(f, "a metric")
+	r.told.flags(f, "each metric")
 	r.pages.flags(f)
 	r.fleet.addMeeting(f)
 	r.watching.flags(f)
@@ -126,7 +126,7 @@ func (a *app) plan(ctx context.Context, r *abFlags) (c pairs.Config, err error) 
 	}
 	for i, look := range c.Looks {
 		if look < 1 || look >= c.Pairs || i > 0 && look <= c.Looks[i-1] {
-			return c, usagef("--looks %d: looks are ascending numbers of pairs below --pairs %d", look, c.Pairs)
+			return c, usagef("--looks %d: must be ascending numbers of pairs below --pairs %d", look, c.Pairs)
 		}
 	}
 	if err := checkRoot(r.root); err != nil {
@@ -135,7 +135,7 @@ func (a *app) plan(ctx context.Context, r *abFlags) (c pairs.Config, err error) 
 	for i := range r.sides {
 		s := &r.sides[i]
 		if s.profile == "" {
-			return c, usagef("ab needs %s, a profile of that side; '%s list profiles' lists the built-in ones", s.flag, program.Name())
+			return c, usagef("ab needs %s PROFILE; '%s list profiles' lists the built-in ones", s.flag, program.Name())
 		}
 		if s.servers = cmp.Or(s.servers, r.servers); s.servers == "" && r.servers != "" {
 			return c, usagef("--servers is empty")
@@ -159,13 +159,13 @@ func (a *app) plan(ctx context.Context, r *abFlags) (c pairs.Config, err error) 
 		}
 	}
 	if c.Seed, c.Cells = r.seed, len(r.sides[0].points); c.Cells != len(r.sides[1].points) {
-		return c, usagef("--a has %d cells and --b %d: the first of one is compared with the first of the other, and so on, so both need as many", c.Cells, len(r.sides[1].points))
+		return c, usagef("--a has %d cells and --b has %d: both sides need the same number (cells are compared in order)", c.Cells, len(r.sides[1].points))
 	}
 	if err := a.metrics(r, &c); err != nil {
 		return c, err
 	}
 	if least := c.Design().MinPairs(); c.Pairs < least {
-		fmt.Fprintf(a.stderr, "warning: %s cannot show a difference: %s of %s and %s need %d at least\n", phrase.Count(c.Pairs, "pair"),
+		fmt.Fprintf(a.stderr, "warning: %s cannot show a difference: %s of %s and %s need at least %d\n", phrase.Count(c.Pairs, "pair"),
 			phrase.Count(len(c.Metrics), "metric"), phrase.Count(c.Cells, "cell"), phrase.Count(len(c.LookPoints()), "look"), least)
 	}
 	return c, nil
@@ -197,7 +197,7 @@ func (a *app) metrics(r *abFlags, c *pairs.Config) error {
 		for _, point := range s.points {
 			cells := a.setup.Outline(point)
 			if len(cells) == 0 {
-				return usagef("%s %s: workload %s has no cells that could be measured", s.flag, s.profile, point.Workload)
+				return usagef("%s %s: workload %s has no cells to measure", s.flag, s.profile, point.Workload)
 			}
 			cell := cells[0]
 			if len(c.Metrics) == 0 {

@@ -105,7 +105,7 @@ func (a *app) runPairs(s *signals, r abFlags, c pairs.Config, e *ensembles, mate
 		if !cold {
 			continue
 		}
-		shown.tell("warming up %s: a run that is in no pair", e.sides[side].Describe().Kind)
+		shown.tell("warming up %s: a run outside the pairs", e.sides[side].Describe().Kind)
 		doc, err := run(side, 0, 0, filepath.Join(r.out, fmt.Sprintf("warm-up-%c", 'a'+side)))
 		if err != nil || doc.Exit.Code == exitViolated {
 			exit := results.Exit{Code: exitFailed}

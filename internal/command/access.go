@@ -24,18 +24,18 @@ type accessFlags struct {
 
 func (x *accessFlags) add(f *pflag.FlagSet) {
 	x.addConnecting(f)
-	f.StringVar(&x.acl, "acl", "", "who may use the znodes that are made: creator, shared or world (default: shared where the sessions have an identity)")
+	f.StringVar(&x.acl, "acl", "", "who may use the znodes that zkbench creates: creator, shared or world (default: shared where the sessions have an identity)")
 }
 
 // addConnecting adds those of a verb that makes no znodes for others to use, and so has no --acl.
 func (x *accessFlags) addConnecting(f *pflag.FlagSet) {
-	f.StringVar(&x.tls.CA, "tls-ca", "", "connect with TLS to servers whose certificates are signed by those in this `file`, or 'system'")
-	f.StringVar(&x.tls.Cert, "tls-cert", "", "certificate of the client, a `file` in PEM, or a directory of NAME.pem and NAME.key in turn")
-	f.StringVar(&x.tls.Key, "tls-key", "", "its key, a `file` in PEM")
+	f.StringVar(&x.tls.CA, "tls-ca", "", "connect with TLS; `file` of the authorities that sign the servers' certificates, or 'system'")
+	f.StringVar(&x.tls.Cert, "tls-cert", "", "client certificate, a `file` in PEM, or a directory of NAME.pem and NAME.key used in turn")
+	f.StringVar(&x.tls.Key, "tls-key", "", "key of the client certificate, a `file` in PEM")
 	f.StringVar(&x.tls.ServerName, "tls-server-name", "", "`name` that the servers' certificates are for (default: the host of each address)")
 	f.BoolVar(&x.tls.Resume, "tls-resume", false, "resume TLS sessions")
-	f.StringVar(&x.authFile, "auth-file", "", "authenticate with the lines 'SCHEME USER:PASSWORD' of this `file`, SCHEME being sasl or digest")
-	f.StringVar(&x.chroot, "chroot", "", "existing znode of the servers that all `path`s are below, --root too")
+	f.StringVar(&x.authFile, "auth-file", "", "authenticate with the credentials in this `file`: lines of 'SCHEME USER:PASSWORD', where SCHEME is sasl or digest")
+	f.StringVar(&x.chroot, "chroot", "", "existing znode, a `path`, below which all other paths are, including --root")
 }
 
 // sets are the assignments to the profile. Values are quoted as in JSON, which YAML reads.
@@ -91,7 +91,7 @@ func unseen(ctx context.Context, t ensemble.Target, err error) error {
 	}
 	for _, address := range t.Addresses {
 		if access.SpeaksTLS(ctx, address) {
-			return fmt.Errorf("%s: %w without TLS, which it speaks; give --tls-ca (tls: ca in the profile) and, where it wants one, --tls-cert with --tls-key",
+			return fmt.Errorf("%s: %w: it speaks TLS; give --tls-ca (tls: ca in the profile) and, if it asks for one, a client certificate (--tls-cert with --tls-key)",
 				address, ensemble.ErrUnreachable)
 		}
 	}

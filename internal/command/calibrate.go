@@ -25,13 +25,13 @@ func (a *app) calibrate(ctx context.Context, args []string) error {
 differ. It says which loads and which differences can be trusted here, and stores that in the user's cache directory, for this boot of this machine.
 It puts full load on the servers; everything lives under one znode, removed at the end.`)
 	var r runFlags
-	f.StringVar(&r.servers, "servers", "", "host:port of servers to load, comma separated, instead of an ensemble for the measurement")
-	f.StringVar(&r.ensemble, "ensemble", "", "local:N or compose:N (default local:1)")
+	f.StringVar(&r.servers, "servers", "", "host:port of the servers to load, comma separated, instead of an ensemble started for the measurement")
+	f.StringVar(&r.ensemble, "ensemble", "", "ensemble to start: local:N or compose:N (default local:1)")
 	dir := f.String("dir", os.TempDir(), "existing directory to measure the fsync time in: that of the servers' data, if they run here")
 	sessions := f.Int("sessions", 32, "sessions of each run")
 	runs := f.Int("runs", 7, "identical runs with reads, and as many with writes")
 	each := f.Duration("for", 2*time.Second, "how long each run lasts")
-	f.StringVar(&r.root, "root", "", "znode to make and to remove at the end (default "+root.DefaultBase+"/RUN)")
+	f.StringVar(&r.root, "root", "", "znode to create, and to remove at the end (default "+root.DefaultBase+"/RUN)")
 	r.access.add(f)
 	f.BoolVarP(&r.quiet, "quiet", "q", false, "no progress")
 	asJSON := f.Bool("json", false, "write the document, of schema "+results.CalibrationSchema)
@@ -41,7 +41,7 @@ It puts full load on the servers; everything lives under one znode, removed at t
 	info, err := os.Stat(*dir)
 	switch {
 	case r.servers != "" && r.ensemble != "":
-		return usagef("--servers and --ensemble together: leave one of them out")
+		return usagef("--servers and --ensemble cannot be combined (remove one of them)")
 	case err != nil:
 		return usagef("--dir: %w", err)
 	case !info.IsDir():
@@ -123,7 +123,7 @@ func (a *app) calibrated(e ensemble.Ensemble, quiet bool, says func(results.Cali
 	if c := a.calibration().For(env); c != nil {
 		a.tell(quiet, "%s", says(*c, env))
 	} else {
-		a.tell(quiet, "%v: what can be trusted here is not known", calibrate.ErrNone)
+		a.tell(quiet, "%v: which loads and differences can be trusted here is unknown", calibrate.ErrNone)
 	}
 }
 
@@ -160,7 +160,7 @@ func inRoot(ctx context.Context, what, at string, open func(context.Context) (zk
 		if wrong != nil {
 			wrong = fmt.Errorf("%s was left behind: %w", at, wrong)
 		} else if len(left) > 0 {
-			wrong = fmt.Errorf("%s holds what zkbench did not make, and stays: %s", at, left[0])
+			wrong = fmt.Errorf("%s was left: it contains znodes that zkbench did not create: %s", at, left[0])
 		}
 		err = errors.Join(err, wrong)
 	}()

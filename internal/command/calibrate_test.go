@@ -43,7 +43,7 @@ func TestCalibrate(t *testing.T) {
 
 func TestCalibrateRefuses(t *testing.T) {
 	for _, test := range []struct{ args, says string }{
-		{"x", "unexpected argument"}, {"--servers a:1 --ensemble local:1", "leave one of them out"}, {"--dir ./none", "--dir"}, {"--dir go.mod", "--dir"},
+		{"x", "unexpected argument"}, {"--servers a:1 --ensemble local:1", "remove one of them"}, {"--dir ./none", "--dir"}, {"--dir go.mod", "--dir"},
 		{"--runs 2", "--runs"}, {"--sessions 0", "--sessions"}, {"--for 1ms", "--for"}, {"--root x", "--root"}, {"--ensemble local:2", "1, 3, 5 or 7"}, {"--tls-key x", "--tls-ca"},
 	} {
 		zkbench(t, append([]string{"calibrate"}, strings.Fields(test.args)...)...).want(exitUsage, test.says)

@@ -43,11 +43,11 @@ type rung struct {
 }
 
 func (a *app) capacity(ctx context.Context, args []string) error {
-	f := a.flags("capacity PROFILE --goal 'p99<50ms' [flags]", `Searches for the highest load at which all goals are met, with an interval from fresh samples. Each probe is a run with sessions and a root of
-its own, in an open loop, with the first variant of the profile, its largest number of sessions and the first value of everything else. On each of several
-ensembles (--set ensemble=[local:1,local:3,local:5]) there is a search of its own, and a table of all of them at the end. docs/capacity.md tells the method.
-With --share and --meet several processes search together: the first share plans, and all end with its answer. Where one is lost there is none (exit code 5).
-Exit codes: 0 found, or an interval where stops are too rare for a figure (and not below --min), 3 the interval is below --min, 5 no capacity could be told.`)
+	f := a.flags("capacity PROFILE --goal 'p99<50ms' [flags]", `Searches for the highest load that meets all goals, with an interval from fresh samples. Each probe is a run in an open loop with its own sessions
+and root; it uses the first variant of the profile, its largest number of sessions and the first value of every other field. With several
+ensembles (--set ensemble=[local:1,local:3,local:5]) each gets its own search, followed by a table of all. docs/capacity.md describes the method.
+With --share and --meet several processes search together: the first share plans, and all end with its answer. If a share is lost there is none (exit code 5).
+Exit codes: 0 found, or an interval if stops are too rare for a figure (and not below --min), 3 the interval is below --min, 5 no capacity found.`)
 	var r capacityFlags
 	rungs, err := a.readCapacity(ctx, f, &r, args)
 	if err != nil {
@@ -58,22 +58,22 @@ Exit codes: 0 found, or an interval where stops are too rare for a figure (and n
 
 // readCapacity reads the command line of a search, and checks everything that can be wrong with it before any load.
 func (a *app) readCapacity(ctx context.Context, f *pflag.FlagSet, r *capacityFlags, args []string) ([]rung, error) {
-	f.StringArrayVar(&r.goals, "goal", nil, "what each load has to meet: p50, p90, p99 or p99.9 below a time, a share of errors, or expired==0; may be repeated; of p99<10ms,25ms,50ms the longest is searched for, and the same samples tell of the others")
-	f.StringVar(&r.over, "over", overRate, "what is varied: rate, or at the rate of the profile sessions, watches, payload, prefill or contenders")
+	f.StringArrayVar(&r.goals, "goal", nil, "goal that the load must meet: p50, p90, p99 or p99.9 below a time, a share of errors, or expired==0; may be repeated; with p99<10ms,25ms,50ms the search is for the longest, and the same samples give estimates for the others")
+	f.StringVar(&r.over, "over", overRate, "what to vary: rate, or, at the profile's rate, sessions, watches, payload, prefill or contenders")
 	f.Float64Var(&r.from, "from", 0, "lowest load (default 100 a second, 10 sessions or watches, 100 bytes, 1000 znodes of the prefill, 2 contenders)")
 	f.Float64Var(&r.to, "to", 0, "highest load (default 50000 a second, 10000 sessions or watches, 500000 bytes, 1000000 znodes, 2000 contenders)")
-	f.StringVar(&r.width, "width", "4%", "of the bracket in which the capacity is found")
-	f.DurationVar(&r.block, "block", capacity.DefaultBlock, "length of the shortest blocks; shorter ones make a short search, which does not see rare stops")
-	f.DurationVar(&r.budget, "budget", capacity.DefaultBudget, "time that the search may take, without the soak")
-	f.IntVar(&r.confirm, "confirm", capacity.DefaultConfirm, "blocks with which each end of the bracket is confirmed")
-	f.StringVar(&r.soak, "soak", "", "a last probe at a share of the capacity, such as 75%:10m")
-	f.Float64Var(&r.least, "min", 0, "least capacity: exit code 3 where the interval is below it")
-	f.Uint64Var(&r.seed, "seed", 0, "of the search and its arrivals (default: the profile's)")
-	f.StringVar(&r.servers, "servers", "", "host:port of servers to load, comma separated, instead of an ensemble for the search")
-	f.StringVar(&r.ensemble, "ensemble", "", "local:N, compose:N or compose:3+1, instead of the profile's")
+	f.StringVar(&r.width, "width", "4%", "width of the bracket that the search narrows the capacity down to")
+	f.DurationVar(&r.block, "block", capacity.DefaultBlock, "length of the shortest blocks; shorter blocks make the search shorter, but it misses rare stops")
+	f.DurationVar(&r.budget, "budget", capacity.DefaultBudget, "time limit of the search, without the soak")
+	f.IntVar(&r.confirm, "confirm", capacity.DefaultConfirm, "number of fresh blocks that confirm each end of the bracket")
+	f.StringVar(&r.soak, "soak", "", "final probe at a share of the capacity, such as 75%:10m")
+	f.Float64Var(&r.least, "min", 0, "required capacity: exit code 3 if the interval is below it")
+	f.Uint64Var(&r.seed, "seed", 0, "seed of the search and of its arrivals (default: the profile's)")
+	f.StringVar(&r.servers, "servers", "", "host:port of the servers to load, comma separated, instead of an ensemble started for the search")
+	f.StringVar(&r.ensemble, "ensemble", "", "ensemble to start, instead of the profile's: local:N, compose:N or compose:3+1")
 	f.StringArrayVar(&r.sets, "set", nil, "change a field of the profile, as `key=value`; may be repeated")
 	f.StringVar(&r.out, "out", "", "directory of the result and of its probes (default results/capacity-PROFILE-TIME)")
-	f.StringVar(&r.root, "root", "", "znode that each probe makes and removes at its end (default "+root.DefaultBase+"/RUN)")
+	f.StringVar(&r.root, "root", "", "znode that each probe creates, and removes at its end (default "+root.DefaultBase+"/RUN)")
 	r.told.flags(f, "the goals")
 	r.pages.flags(f)
 	r.access.add(f)
@@ -89,7 +89,7 @@ func (a *app) readCapacity(ctx context.Context, f *pflag.FlagSet, r *capacityFla
 		return nil, usagef("capacity takes one profile; '%s list profiles' lists the built-in ones", program.Name())
 	}
 	if r.servers != "" && r.ensemble != "" {
-		return nil, usagef("--servers and --ensemble together: leave one of them out")
+		return nil, usagef("--servers and --ensemble cannot be combined (remove one of them)")
 	}
 	if err := r.fleet.check(f, r.servers); err != nil {
 		return nil, err

@@ -63,7 +63,7 @@ func axes() []axis {
 			},
 			value: func(_ profiles.Profile, load float64) string { return whole(int(math.Round(load)) + 1) }}, // one session changes it
 		{name: overPayload, doc: "bytes of each item, of what is watched, or of the data of operations", unit: "bytes", from: 100, to: 500_000, key: payloadKey},
-		{name: overPrefill, doc: "znodes that are there before", unit: "znodes", from: 1000, to: 1_000_000, key: fixed("prefill")},
+		{name: overPrefill, doc: "znodes that exist before the load", unit: "znodes", from: 1000, to: 1_000_000, key: fixed("prefill")},
 		{name: overContenders, doc: "sessions at each object", unit: "contenders", from: 2, to: 2000,
 			key: func(p profiles.Profile) string {
 				if p.Ints(profiles.Field{Key: workloads.ObjectsKey}) == nil {
@@ -94,7 +94,7 @@ func axisOf(name string) (axis, error) {
 func (a axis) open(p profiles.Profile) (profiles.Profile, error) {
 	key := a.key(p)
 	if key == "" {
-		return p, usagef("--over %s: workload %s has none (it is %s)", a.name, p.Workload, a.doc)
+		return p, usagef("--over %s: not available for workload %s (it varies %s)", a.name, p.Workload, a.doc)
 	}
 	if a.name == overRate {
 		p.RatePerSession = nil

@@ -45,7 +45,7 @@ func (a *app) planSearches(ctx context.Context, name string, r *capacityFlags, s
 	}
 	p.Gates, p.Repetitions = nil, 1
 	if len(p.Faults) > 0 {
-		return nil, usagef("the profile plans faults, and a capacity is of servers that are well (remove them)")
+		return nil, usagef("faults: not allowed in a capacity search (remove them)")
 	}
 	if plan.Seed = p.Seed; seeded {
 		plan.Seed = r.seed
@@ -56,7 +56,7 @@ func (a *app) planSearches(ctx context.Context, name string, r *capacityFlags, s
 	environments := p.Environments()
 	if n := len(environments[0].Points()); n > 1 && r.axis.name != overSessions || n > len(p.Sessions) {
 		one := environments[0].One()
-		a.tell(r.quiet, "a search is about one cell, and the profile has %d: variant %s with %s (choose with --set)", n, one.Variants[0],
+		a.tell(r.quiet, "the profile has %d cells, the search uses one: variant %s with %s (choose with --set)", n, one.Variants[0],
 			phrase.Count(one.Sessions[0], "session"))
 	}
 	rungs = make([]rung, len(environments))
@@ -74,7 +74,7 @@ func (a *app) planSearches(ctx context.Context, name string, r *capacityFlags, s
 	}
 	cells := a.setup.Outline(rungs[0].profile)
 	if len(cells) == 0 || cells[0].Loop != "open" {
-		return nil, usagef("workload %s has no open loop, whose load could be searched", p.Workload)
+		return nil, usagef("workload %s has no open loop (a search varies an open-loop load)", p.Workload)
 	}
 	var others []bench.Limit
 	for _, text := range r.goals {

@@ -120,7 +120,7 @@ func (p *prober) count() {
 		}
 	}
 	if p.znodes = append(p.znodes, there); there > p.znodes[0] {
-		p.tell("  %.0f znodes are there before this probe, %.0f were before the first", there, p.znodes[0])
+		p.tell("  %.0f znodes existed before this probe, %.0f before the first", there, p.znodes[0])
 	}
 }
 
@@ -189,9 +189,9 @@ func (p *prober) recover(seed uint64, path string) (back bool, run *results.Run,
 	began := time.Now()
 	run, err = p.run(p.from, seed, p.short()/2, blocks, path)
 	if took := time.Since(began); err == nil && !back {
-		p.tell("  the base latency, a p99 of %s at %s, did not come back within %s", phrase.Duration(p.base), phrase.Number(p.from, 4), phrase.Rough(took))
+		p.tell("  the base latency, a p99 of %s at %s, did not recover within %s", phrase.Duration(p.base), phrase.Number(p.from, 4), phrase.Rough(took))
 	} else if err == nil && len(blocks.Counted) > 1 {
-		p.tell("  the base latency, a p99 of %s at %s, was back after %s", phrase.Duration(p.base), phrase.Number(p.from, 4), phrase.Rough(took))
+		p.tell("  the base latency, a p99 of %s at %s, recovered after %s", phrase.Duration(p.base), phrase.Number(p.from, 4), phrase.Rough(took))
 	}
 	if err == nil && len(run.Cells) != 1 {
 		err = fmt.Errorf("%s: the run that waits for the base latency has %d cells", path, len(run.Cells))

@@ -35,7 +35,7 @@ func again(doc *results.Capacity) (contradictions []string, err error) {
 	plan := capacity.Plan{From: doc.Plan.From, To: doc.Plan.To, Width: doc.Plan.Width, Block: duration(doc.Plan.Block), Confirm: doc.Plan.Confirm, Budget: duration(doc.Plan.Budget),
 		Soak: capacity.Soak{Share: doc.Plan.SoakShare, Length: duration(doc.Plan.Soak)}, Seed: doc.Seed, Rate: linear(doc.Plan.Rate, doc.Plan.RatePerLoad)}
 	if len(doc.Goals) != len(doc.Plan.Shares) {
-		return []string{fmt.Sprintf("%d goals, and the shares of %d", len(doc.Goals), len(doc.Plan.Shares))}, nil
+		return []string{fmt.Sprintf("%d goals, but shares of %d", len(doc.Goals), len(doc.Plan.Shares))}, nil
 	}
 	for i, name := range doc.Goals {
 		plan.Goals = append(plan.Goals, capacity.Goal{Name: name, Share: doc.Plan.Shares[i]})
@@ -64,7 +64,7 @@ func again(doc *results.Capacity) (contradictions []string, err error) {
 		}
 		search.Tell(measured(p))
 		if j := search.Result().Steps[i].Judgement; j.Decision.String() != p.Decision {
-			differ("%s: its counts say %s (%s), the document says %s", p.Dir, j.Decision, j.Reason, p.Decision)
+			differ("%s: %s by its counts (%s), but the document says %s", p.Dir, j.Decision, j.Reason, p.Decision)
 		}
 	}
 	if slices.Contains([]string{outcomeInterrupted, outcomeFailed, outcomeLost}, doc.Outcome) {
@@ -73,10 +73,10 @@ func again(doc *results.Capacity) (contradictions []string, err error) {
 	recounted := &results.Capacity{Goals: doc.Goals, Least: doc.Least}
 	figures(recounted, search.Result())
 	if recounted.Outcome != doc.Outcome {
-		differ("its probes say %q, the document says %q", recounted.Outcome, doc.Outcome)
+		differ("outcome %q by its probes, but the document says %q", recounted.Outcome, doc.Outcome)
 	}
 	if recounted.Soak != doc.Soak {
-		differ("its probes say of the soak %q, the document says %q", recounted.Soak, doc.Soak)
+		differ("soak %q by its probes, but the document says %q", recounted.Soak, doc.Soak)
 	}
 	figures := []struct {
 		name      string
@@ -94,7 +94,7 @@ func again(doc *results.Capacity) (contradictions []string, err error) {
 	}
 	for _, f := range figures {
 		if (f.got == nil) != (f.want == nil) || f.got != nil && math.Abs(*f.got-*f.want) > 1e-6*math.Abs(*f.want) {
-			differ("%s is %s, its probes say %s", f.name, figureText(f.got), figureText(f.want))
+			differ("%s is %s, but %s by its probes", f.name, figureText(f.got), figureText(f.want))
 		}
 	}
 	return contradictions, nil
@@ -132,11 +132,11 @@ func (a *app) recounted(dir string, doc *results.Capacity) (bad bool) {
 	var all []string
 	older := ""
 	if doc.Plan == nil {
-		all = append(all, "it has no plan, without which it cannot be made once more")
+		all = append(all, "it has no plan, so it cannot be repeated")
 	} else {
 		found, err := again(doc)
 		if len(found) > 0 && doc.Plan.Method < capacity.Method { // what the same measurements would lead to today says nothing against it
-			found, older = nil, "; the search is of an older method, by which this version does not make it once more"
+			found, older = nil, "; the search used an older method, which this version does not repeat"
 		}
 		if all = append(all, found...); err != nil {
 			all = append(all, "plan: "+err.Error())

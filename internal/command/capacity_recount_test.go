@@ -51,18 +51,18 @@ func simulatedSearch(t *testing.T, mu float64, seed uint64) *results.Capacity {
 // A document that is made once more from what its probes measured says the same, and every change of it shows.
 func TestASearchIsMadeOnceMore(t *testing.T) {
 	for want, change := range map[string]func(*results.Capacity){
-		"":                       func(*results.Capacity) {},
-		"capacity is":            func(d *results.Capacity) { *d.Load *= 1.01 },
-		"interval_low is":        func(d *results.Capacity) { *d.Low *= 0.9 },
-		"the document says \"":   func(d *results.Capacity) { d.Outcome = "at least" },
-		"its counts say":         func(d *results.Capacity) { d.Probes[1].Decision = "fail" },
-		"does not follow":        func(d *results.Capacity) { d.Probes = slices.Delete(d.Probes, 2, 3) },
-		"and the shares of 2":    func(d *results.Capacity) { d.Plan.Shares = append(d.Plan.Shares, 0.1) },
-		"2 counts for 1 goals":   func(d *results.Capacity) { d.Probes[0].Blocks[0].Over = []int{0, 0} },
-		"failed is unknown":      func(d *results.Capacity) { d.Failed = nil },
-		"elasticity is":          func(d *results.Capacity) { d.Elasticity = d.Load },
-		"say of the soak \"\"":   func(d *results.Capacity) { d.Soak = "pass at 75" },
-		"its probes say \"\", t": func(d *results.Capacity) { d.Probes = d.Probes[:len(d.Probes)-1] },
+		"":                                  func(*results.Capacity) {},
+		"capacity is":                       func(d *results.Capacity) { *d.Load *= 1.01 },
+		"interval_low is":                   func(d *results.Capacity) { *d.Low *= 0.9 },
+		"the document says \"":              func(d *results.Capacity) { d.Outcome = "at least" },
+		"by its counts (":                   func(d *results.Capacity) { d.Probes[1].Decision = "fail" },
+		"does not follow":                   func(d *results.Capacity) { d.Probes = slices.Delete(d.Probes, 2, 3) },
+		"but shares of 2":                   func(d *results.Capacity) { d.Plan.Shares = append(d.Plan.Shares, 0.1) },
+		"2 counts for 1 goals":              func(d *results.Capacity) { d.Probes[0].Blocks[0].Over = []int{0, 0} },
+		"failed is unknown":                 func(d *results.Capacity) { d.Failed = nil },
+		"elasticity is":                     func(d *results.Capacity) { d.Elasticity = d.Load },
+		"soak \"\" by its probes":           func(d *results.Capacity) { d.Soak = "pass at 75" },
+		"outcome \"\" by its probes, but t": func(d *results.Capacity) { d.Probes = d.Probes[:len(d.Probes)-1] },
 	} {
 		doc := simulatedSearch(t, 2000, 3)
 		change(doc)
@@ -89,7 +89,7 @@ func TestSearchesAreCompared(t *testing.T) {
 	if o := zkbench(t, "compare", fast, again); o.code == exitRegression || strings.Contains(o.stdout, "IMPROVEMENT") {
 		t.Errorf("two searches of the same server differ: %s", o.stdout)
 	}
-	zkbench(t, "compare", fast, slow, again).want(exitUsage, "one with one")
+	zkbench(t, "compare", fast, slow, again).want(exitUsage, "expected one per side")
 	zkbench(t, "compare", fast, quickstartResult).want(exitUsage, "is none")
 	text, err := os.ReadFile(filepath.Join(fast, results.RunFile))
 	if err == nil {
@@ -148,7 +148,7 @@ func TestASearchOfAnOlderMethod(t *testing.T) {
 		change bool
 		code   int
 		said   string
-	}{{0, false, exitOK, "0 runs of them checked)"}, {0, true, exitOK, "of an older method"}, {capacity.Method, true, exitFailed, "does not follow"}} {
+	}{{0, false, exitOK, "0 runs of them checked)"}, {0, true, exitOK, "used an older method"}, {capacity.Method, true, exitFailed, "does not follow"}} {
 		doc := simulatedSearch(t, 1000, 1)
 		if doc.Plan.Method = c.method; c.change {
 			doc.Probes = slices.Delete(doc.Probes, 2, 3)

@@ -32,8 +32,8 @@ var services = []string{"github"}
 
 // flags adds --junit and --ci to a command; cases is what each test case is.
 func (m *automation) flags(f *pflag.FlagSet, cases string) {
-	f.StringVar(&m.junit, "junit", "", "write a test case "+cases+" to this `file`, in JUnit's XML")
-	f.StringVar(&m.service, "ci", "", "annotate what did not pass and write a step summary for a `service`: github")
+	f.StringVar(&m.junit, "junit", "", "write a test case for "+cases+" to this `file`, in JUnit's XML")
+	f.StringVar(&m.service, "ci", "", "annotate failures and write a step summary for a `service`: github")
 }
 
 // begin checks what was asked for, and writes test results that say that it did not end, so that a run that is killed leaves no earlier ones.

@@ -30,17 +30,17 @@ type cleaning struct {
 }
 
 func (a *app) clean(ctx context.Context, args []string) error {
-	f := a.flags("clean --servers HOST:PORT,...", `Removes the roots that interrupted runs left behind: znodes that carry zkbench's marker, and what zkbench made below them.
-It shows what it will remove and asks; without a terminal it removes nothing unless --yes is given. The root of a run that may still go on
-is left alone, and so is every znode that zkbench did not make; zkbench then exits with 1.`)
+	f := a.flags("clean --servers HOST:PORT,...", `Removes the roots that interrupted runs left behind: znodes that carry zkbench's marker, and what zkbench created below them.
+It shows what it will remove and asks; without a terminal it removes nothing unless --yes is given. It skips the roots of runs that may
+still be active, and every znode that zkbench did not create; zkbench then exits with 1.`)
 	c := cleaning{app: a}
 	f.StringVar(&c.servers, "servers", "", "host:port of the servers, comma separated")
 	f.StringVar(&c.base, "root", root.DefaultBase, "the root of a run, or the znode above the roots")
 	f.BoolVar(&c.deep, "deep", false, "look for roots at every depth below --root, by default in the whole ensemble: reads every znode")
 	f.BoolVar(&c.dry, "dry-run", false, "only show what would be removed")
 	f.BoolVarP(&c.sure, "yes", "y", false, "do not ask")
-	f.BoolVar(&c.wait, "wait", false, "wait until the sessions of runs that have ended without a word have expired")
-	f.BoolVar(&c.force, "force", false, "also remove roots of runs that may still go on, and of older versions")
+	f.BoolVar(&c.wait, "wait", false, "wait for the sessions of runs that ended abruptly to expire")
+	f.BoolVar(&c.force, "force", false, "also remove roots of runs that may still be active, and of older versions")
 	f.StringVar(&c.engine, "engine", a.setup.Engines[0].Name, "client library")
 	c.flags.addConnecting(f)
 	if err := parse(f, args); err != nil {
@@ -130,11 +130,11 @@ func (c *cleaning) denied(paths []string) error {
 	if len(paths) == 0 {
 		return nil
 	}
-	const remedy = "give the credentials of the run that made it (--auth-file, or --tls-cert with --tls-key)"
+	const remedy = "give the credentials of the run that created it (--auth-file, or --tls-cert with --tls-key)"
 	if slices.Contains(paths, c.base) {
-		return fmt.Errorf("%s: its ACL does not let this client list it: %s", c.base, remedy)
+		return fmt.Errorf("%s: its ACL does not allow this client to list it: %s", c.base, remedy)
 	}
-	fmt.Fprintf(c.stdout, "not looked into, because the ACL does not let this client: %s, such as %s; %s\n", counted(len(paths), "znode"), paths[0], remedy)
+	fmt.Fprintf(c.stdout, "skipped, not readable by this client because of their ACL: %s, such as %s; %s\n", counted(len(paths), "znode"), paths[0], remedy)
 	return nil
 }
 
@@ -160,7 +160,7 @@ func (c *cleaning) find(ctx context.Context) (found root.Findings, err error) {
 			if until.IsZero() {
 				left := f.Expires(v, now)
 				until = now.Add(left + time.Second)
-				fmt.Fprintf(c.stderr, "waiting %s at most for %s: %s\n", phrase.Duration(left.Round(time.Second)), f.Path, why)
+				fmt.Fprintf(c.stderr, "waiting up to %s for %s: %s\n", phrase.Duration(left.Round(time.Second)), f.Path, why)
 			}
 		}
 		if active == 0 || !until.IsZero() && time.Now().After(until) {
@@ -181,7 +181,7 @@ func remedy(f root.Found, v root.Survey) string {
 	if f.PID > 0 && f.Host == host && errors.Is(syscall.Kill(f.PID, 0), syscall.ESRCH) {
 		gone = "process " + strconv.Itoa(f.PID) + " is gone; "
 	}
-	return fmt.Sprintf("%sover in %s at most, --wait waits for that; --force removes it now", gone, phrase.Duration(f.Expires(v, time.Now()).Round(time.Second)))
+	return fmt.Sprintf("%sexpires within %s; --wait waits for that, --force removes it now", gone, phrase.Duration(f.Expires(v, time.Now()).Round(time.Second)))
 }
 
 // show says what there is, and returns what is to be removed, with how many znodes.
@@ -194,7 +194,7 @@ func (c *cleaning) show(ctx context.Context, found root.Findings) (roots []root.
 		}
 		switch active := f.Active(v, time.Now()); {
 		case f.Older && !c.force:
-			fmt.Fprintf(c.stdout, "skipped, made by an older zkbench (--force removes it): %s\n", about(f))
+			fmt.Fprintf(c.stdout, "skipped, created by an older zkbench (--force removes it): %s\n", about(f))
 			continue
 		case active != "" && !c.force:
 			fmt.Fprintf(c.stdout, "skipped, run still active: %s: %s (%s)\n", about(f), active, remedy(f, v))
@@ -204,15 +204,15 @@ func (c *cleaning) show(ctx context.Context, found root.Findings) (roots []root.
 		roots, znodes = append(roots, f), znodes+v.Znodes
 		for _, other := range v.Foreign {
 			if !slices.ContainsFunc(roots, func(f root.Found) bool { return other.Path == f.Path || strings.HasPrefix(f.Path, other.Path+"/") }) {
-				fmt.Fprintf(c.stdout, "  stays, not made by zkbench: %s\n", other)
+				fmt.Fprintf(c.stdout, "  kept, not created by zkbench: %s\n", other)
 			}
 		}
 	}
 	for _, path := range found.Parents {
-		fmt.Fprintf(c.stdout, "%s %s: empty, made as a parent of a root\n", verb, path)
+		fmt.Fprintf(c.stdout, "%s %s: empty, created as a parent of a root\n", verb, path)
 	}
 	for _, path := range found.Older {
-		fmt.Fprintf(c.stdout, "skipped, made by an older zkbench as a parent of a root (--force removes it): %s\n", path)
+		fmt.Fprintf(c.stdout, "skipped, created by an older zkbench as a parent of a root (--force removes it): %s\n", path)
 	}
 	return roots, znodes, nil
 }
@@ -227,7 +227,7 @@ func (c *cleaning) confirm(question string) error {
 		return nil
 	}
 	if _, ok := terminalOf(c.stdin); !ok {
-		return usagef("nothing was removed: there is no terminal to ask on; --yes removes it without asking")
+		return usagef("nothing was removed: no terminal to ask on (--yes removes without asking)")
 	}
 	fmt.Fprintf(c.stderr, "%s [y/N] ", question)
 	answer, _ := bufio.NewReader(c.stdin).ReadString('\n')

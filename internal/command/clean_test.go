@@ -50,7 +50,7 @@ func TestCleanRemovesMarkedRootsOnly(t *testing.T) {
 		"/zkbench/copied/"+root.MarkerName, string(marker), "/zkbench/copied/data", "precious")
 
 	zkbench(t, "clean", "--servers", address, "--dry-run").want(exitOK, "would remove /zkbench/gone-1 (profile locks, started ", "by process ", ": 4 znodes",
-		"skipped, run still active: /zkbench/living", "1 session of it is open")
+		"skipped, run still active: /zkbench/living", "1 open session")
 	zkbench(t, "clean", "--servers", address).want(exitUsage, "to remove /zkbench/gone-1", "no terminal to ask on", "--yes")
 	if !there("/zkbench/gone-1/cell-1/lock-0") {
 		t.Error("something was removed without a yes")
@@ -71,7 +71,7 @@ func TestCleanRemovesMarkedRootsOnly(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	zkbench(t, "clean", "--servers", address, "--yes").want(exitOK, "to remove /zkbench: empty, made as a parent of a root")
+	zkbench(t, "clean", "--servers", address, "--yes").want(exitOK, "to remove /zkbench: empty, created as a parent of a root")
 	zkbench(t, "clean", "--servers", address, "--yes").want(exitOK, "no zkbench data under /zkbench")
 	wantEmpty(t, address)
 }
@@ -92,9 +92,9 @@ func TestCleanWaitsForSessionsThatExpire(t *testing.T) {
 	if err := dying.Crash(); err != nil {
 		t.Fatal(err)
 	}
-	zkbench(t, "clean", "--servers", address, "--yes").want(exitOK, "skipped, run still active: /zkbench/killed", "1 session of it is open",
-		"process 4194304 is gone; over in 6 s at most, --wait waits for that; --force removes it now")
-	zkbench(t, "clean", "--servers", address, "--yes", "--wait").want(exitOK, "waiting 6 s at most for /zkbench/killed", "removing /zkbench/killed")
+	zkbench(t, "clean", "--servers", address, "--yes").want(exitOK, "skipped, run still active: /zkbench/killed", "1 open session",
+		"process 4194304 is gone; expires within 6 s; --wait waits for that, --force removes it now")
+	zkbench(t, "clean", "--servers", address, "--yes", "--wait").want(exitOK, "waiting up to 6 s for /zkbench/killed", "removing /zkbench/killed")
 	if _, there, err := s.Exists(t.Context(), "/zkbench/killed"); there || err != nil {
 		t.Errorf("the root is there: %v, %v", there, err)
 	}
@@ -106,7 +106,7 @@ func TestCleanLeavesWhatIsForeign(t *testing.T) {
 	s := session(t, address)
 	deadRoot(t, s, "/zkbench/gone-2")
 	plant(t, s, "/zkbench/gone-2/cell-1/lock-0/precious", "x")
-	zkbench(t, "clean", "--servers", address, "--dry-run").want(exitOK, "stays, not made by zkbench: /zkbench/gone-2/cell-1/lock-0/precious")
+	zkbench(t, "clean", "--servers", address, "--dry-run").want(exitOK, "kept, not created by zkbench: /zkbench/gone-2/cell-1/lock-0/precious")
 	zkbench(t, "clean", "--servers", address, "--yes").want(exitFailed, "zkCli.sh -server "+address+" deleteall /zkbench/gone-2/cell-1/lock-0/precious",
 		"then: zkbench clean --servers "+address+" --root /zkbench/gone-2")
 	if err := s.Delete(t.Context(), "/zkbench/gone-2/cell-1/lock-0/precious", zk.AnyVersion); err != nil {

@@ -12,15 +12,15 @@ import (
 )
 
 func (a *app) compare(_ context.Context, args []string) error {
-	f := a.flags("compare BASE NEW... | BASE... -- NEW...", `Compares finished runs: what was violated or failed, what was not sustained, and then the metrics of each cell, with a verdict.
-Each directory is a result, or a directory of results; several a side are repetitions. The first is the baseline, or all before a '--':
+	f := a.flags("compare BASE NEW... | BASE... -- NEW...", `Compares finished runs: violations and failures, load that was not sustained, and the metrics of each cell, with a verdict.
+Each directory is a result, or a directory of results; several on a side are repetitions. The baseline is the first one, or all before '--':
   `+program.Name()+` compare [FLAGS] results/old-* -- results/new-*
-Cells are matched by workload, variant and load; two results of '`+program.Name()+` capacity' are compared by their intervals. The unit is the run: below 4 a side (more where there are several metrics) there is no conclusion.
-Runs that were made one side after the other share the mood of their hour: '`+program.Name()+` ab' interleaves them, and is to be preferred.
+Cells are matched by workload, variant and load; two results of '`+program.Name()+` capacity' are compared by their intervals. The unit is the run: with fewer than 4 per side (more for several metrics) there is no conclusion.
+If one side ran after the other, whatever changed in between looks like a difference; prefer '`+program.Name()+` ab', which interleaves the runs.
 Exit codes: 0 equivalent or better, 3 a regression beyond the minimum effect, 4 a new run violated a check, 5 inconclusive.`)
 	o := a.offline(f, "compare", results.ComparisonSchema)
-	f.StringArrayVar(&o.Ignore, "ignore", nil, "let this differ: variant, a part of the load such as hold, or of the environment such as zookeeper; may be repeated")
-	f.BoolVar(&o.Force, "force", false, "compare although the environments differ")
+	f.StringArrayVar(&o.Ignore, "ignore", nil, "ignore this difference: variant, a part of the load such as hold, or of the environment such as zookeeper; may be repeated")
+	f.BoolVar(&o.Force, "force", false, "compare even if the environments differ")
 	if err := parse(f, args); err != nil {
 		return err
 	}
@@ -32,11 +32,11 @@ Exit codes: 0 equivalent or better, 3 a regression beyond the minimum effect, 4 
 	}
 	for _, dir := range after {
 		if strings.HasPrefix(dir, "-") {
-			return usagef("%s after '--' would be a directory (flags come before the directories)", dir)
+			return usagef("%s: only directories may follow '--' (put flags before the directories)", dir)
 		}
 	}
 	if len(before) == 0 || len(after) == 0 {
-		return usagef("compare takes a baseline and what is new (BASE NEW..., or BASE... -- NEW...)")
+		return usagef("compare takes a baseline and a candidate (BASE NEW..., or BASE... -- NEW...)")
 	}
 	if err := o.begin(); err != nil {
 		return err
@@ -67,14 +67,14 @@ func compareFinished(before, after []string, o finished.Options) (*results.Compa
 // compareCapacities compares two searches.
 func compareCapacities(first results.Document, before, after []string, o finished.Options) (*results.Comparison, error) {
 	if len(before) > 1 || len(after) > 1 {
-		return nil, usagef("searches for a capacity are compared one with one, got %d and %d (each has an interval of its own)", len(before), len(after))
+		return nil, usagef("capacity searches: expected one per side, got %d and %d (each has its own interval)", len(before), len(after))
 	}
 	second, err := results.ReadDocument(after[0])
 	if err != nil {
 		return nil, err
 	}
 	if second.Capacity == nil {
-		return nil, usagef("%s is a search for a capacity, and %s is none", before[0], after[0])
+		return nil, usagef("%s is a capacity search, but %s is not", before[0], after[0])
 	}
 	return remedied(finished.Capacities(first, second, o))
 }
@@ -82,7 +82,7 @@ func compareCapacities(first results.Document, before, after []string, o finishe
 // remedied adds to an error what would help.
 func remedied(doc *results.Comparison, err error) (*results.Comparison, error) {
 	if different := (finished.EnvironmentError{}); errors.As(err, &different) {
-		return nil, fmt.Errorf("%w (--ignore %s, or --force to compare all the same)", err, different.Fields[0].Name)
+		return nil, fmt.Errorf("%w (--ignore %s, or --force to compare anyway)", err, different.Fields[0].Name)
 	}
 	return doc, err
 }

@@ -85,13 +85,13 @@ func TestCompareRefuses(t *testing.T) {
 		code int
 		says string
 	}{
-		{[]string{quickstartResult}, exitUsage, "takes a baseline and what is new"},
-		{[]string{"--", quickstartResult}, exitUsage, "takes a baseline and what is new"},
+		{[]string{quickstartResult}, exitUsage, "takes a baseline and a candidate"},
+		{[]string{"--", quickstartResult}, exitUsage, "takes a baseline and a candidate"},
 		{[]string{quickstartResult, quickstartResult, "--min-effect", "5"}, exitUsage, `--min-effect "5": expected a share`},
 		{[]string{quickstartResult, quickstartResult, "--metric", "p98(acquire)"}, exitUsage, `--metric: metric "p98(acquire)"`},
 		{[]string{quickstartResult, quickstartResult, "--metric", "p50(put)"}, exitFailed, "unknown metric p50(put.response) of workload lock"},
-		{[]string{quickstartResult, quickstartResult, "--markdown", "--json"}, exitUsage, "choose one"},
-		{[]string{quickstartResult, "--", quickstartResult, "--force"}, exitUsage, "--force after '--' would be a directory"},
+		{[]string{quickstartResult, quickstartResult, "--markdown", "--json"}, exitUsage, "cannot be combined"},
+		{[]string{quickstartResult, "--", quickstartResult, "--force"}, exitUsage, "--force: only directories may follow '--'"},
 		{[]string{quickstartResult, t.TempDir()}, exitFailed, "has no run.json"},
 	} {
 		zkbench(t, append([]string{"compare"}, c.args...)...).want(c.code, c.says)

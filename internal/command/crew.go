@@ -302,7 +302,7 @@ func (c *crew) follow(document any, sides ...ensemble.Ensemble) error {
 			return err
 		}
 		if here, err := answerSum(document); err != nil || here != o.SHA256 {
-			return errors.Join(err, fmt.Errorf("the answer that share 1 sent is not the one that arrived: SHA-256 %s there, %s here", o.SHA256, here))
+			return errors.Join(err, fmt.Errorf("the answer from share 1 is damaged: SHA-256 %s there, %s here", o.SHA256, here))
 		}
 		return nil
 	}
@@ -316,7 +316,7 @@ func (c *crew) obey(o order, sides []ensemble.Ensemble) error {
 	}
 	dir := filepath.FromSlash(o.Dir)
 	if !filepath.IsLocal(dir) || o.Side < 0 || o.Side >= len(sides) {
-		return fmt.Errorf("order %d: the directory %q of side %d is none of this plan", c.loads, o.Dir, o.Side)
+		return fmt.Errorf("order %d: the directory %q of side %d is not in this plan", c.loads, o.Dir, o.Side)
 	}
 	l := load{profile: p, path: filepath.Join(c.out, dir), root: o.Root, ensemble: sides[o.Side], side: o.Side, look: c.look}
 	if b := o.Blocks; b != nil {

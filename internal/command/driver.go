@@ -22,13 +22,13 @@ const (
 )
 
 func (a *app) driver(ctx context.Context, args []string) error {
-	f := a.flags("driver check PROGRAM [flags]", `Checks that a driver, a program that holds sessions and locks for 'variants: [driver:PROGRAM]', keeps the protocol and its promises:
-requests, exclusion, tries, deadlines, cancellation, the items of queues, the end of a session, of a process and of the input. PROGRAM is a path with a slash in it, or the
-name of a driver such as kazoo, and in quotes its arguments. Exit code 4: two held a lock at once, or too many a permit, or an item was lost or taken twice; 1: something else is wrong.
-docs/drivers.md specifies the protocol. '`+program.Name()+` driver null' is a driver itself, whose locks are in its memory: what it costs is what the seam costs.`)
+	f := a.flags("driver check PROGRAM [flags]", `Checks that a driver, a program that holds sessions and locks for 'variants: [driver:PROGRAM]', follows the protocol and keeps its promises:
+requests, exclusion, tries, deadlines, cancellation, the items of queues, the end of a session, of a process and of the input. PROGRAM is a path with a slash in it, or
+the name of a driver such as kazoo; put it in quotes with its arguments. Exit code 4: two sessions held a lock at once, too many held permits, or an item was lost or taken twice; 1: any other problem.
+docs/drivers.md specifies the protocol. '`+program.Name()+` driver null' is itself a driver, with its locks in memory: it shows the overhead of the driver interface.`)
 	var r runFlags
-	f.StringVar(&r.servers, "servers", "", "host:port of servers to use, comma separated, instead of one started for the check")
-	f.StringVar(&r.ensemble, "ensemble", "", "local:N or compose:N (default local:1)")
+	f.StringVar(&r.servers, "servers", "", "host:port of the servers to use, comma separated, instead of an ensemble started for the check")
+	f.StringVar(&r.ensemble, "ensemble", "", "ensemble to start: local:N or compose:N (default local:1)")
 	r.stores.add(f)
 	if err := parse(f, args); err != nil {
 		return err
@@ -40,7 +40,7 @@ docs/drivers.md specifies the protocol. '`+program.Name()+` driver null' is a dr
 	case f.NArg() != 2 || f.Arg(0) != "check":
 		return usagef("driver takes check and one program: %s driver check ./mine", program.Name())
 	case r.servers != "" && r.ensemble != "":
-		return usagef("--servers and --ensemble together: leave one of them out")
+		return usagef("--servers and --ensemble cannot be combined (remove one of them)")
 	}
 	command, err := drivers.Find(f.Arg(1))
 	if err != nil {

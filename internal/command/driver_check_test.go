@@ -19,7 +19,7 @@ func TestDriverCheckExitCodes(t *testing.T) {
 		says         string
 	}{
 		{"sound", "exec " + null, exitOK, "ok      deadline"},
-		{"processes that know nothing of each other", null + ` | sed -u 's/"store":"memory"/"store":"elsewhere"/'`, exitViolated, "two hold the lock at once"},
+		{"processes that know nothing of each other", null + ` | sed -u 's/"store":"memory"/"store":"elsewhere"/'`, exitViolated, "two sessions hold the lock at once"},
 		{"another language", "echo ready", exitFailed, "FAILED  hello"},
 		{"no answer to a try", null + ` | sed -u '/held/s/"error":"held"/"error":"busy"/'`, exitFailed, "FAILED  try"},
 	} {

@@ -17,15 +17,15 @@ import (
 )
 
 func (a *app) up(ctx context.Context, args []string) error {
-	f := a.flags("up [-n N] [--driver local|compose] [--secure tls|tls-resumed|mtls|sasl|digest]", `Starts an ensemble that stays until '`+program.Name()+` down', and prints its addresses: processes of this machine, or
-containers of Docker's. The variables that containers heed (ZK_IMAGE, ZK_HEAP, ...) are in docs/containers.md.`)
-	n := f.IntP("servers", "n", 3, "how many servers: 1, 3, 5 or, as processes, 7")
-	driver := f.String("driver", "local", "what the servers are: local, processes of this machine, or compose, containers")
-	noFsync := f.Bool("no-fsync", false, "answer writes before they are on disk: faster, and not what ZooKeeper promises")
+	f := a.flags("up [-n N] [--driver local|compose] [--secure tls|tls-resumed|mtls|sasl|digest]", `Starts an ensemble that runs until '`+program.Name()+` down', and prints its addresses: processes on this machine, or
+Docker containers. docs/containers.md lists the environment variables for containers (ZK_IMAGE, ZK_HEAP, ...).`)
+	n := f.IntP("servers", "n", 3, "number of servers: 1, 3, 5 or, as processes, 7")
+	driver := f.String("driver", "local", "what the servers are: local (processes on this machine) or compose (containers)")
+	noFsync := f.Bool("no-fsync", false, "answer writes before they are on disk: faster, but without ZooKeeper's durability")
 	home := f.String("zookeeper-home", "", "ZooKeeper's home directory or server jar (default: ZOOKEEPER_HOME, then the usual places); for local")
-	secure := f.String("secure", "", "encrypt the clients' port, and ask clients for more: tls, tls-resumed, mtls, sasl or digest")
-	show := f.Bool("print-servers", false, "print the addresses of the ensemble that is up, and start nothing")
-	flags := f.Bool("print-flags", false, "print the flags with which other commands reach the ensemble that is up, and start nothing")
+	secure := f.String("secure", "", "secure the client port: tls, tls-resumed, mtls, sasl or digest, all of them encrypted")
+	show := f.Bool("print-servers", false, "print the addresses of the running ensemble, and start nothing")
+	flags := f.Bool("print-flags", false, "print the flags with which other commands reach the running ensemble, and start nothing")
 	if err := parse(f, args); err != nil {
 		return err
 	}
@@ -48,10 +48,10 @@ containers of Docker's. The variables that containers heed (ZK_IMAGE, ZK_HEAP, .
 		return usagef("--secure %q: expected %s", *secure, strings.Join(ensemble.SecureWays(), ", "))
 	}
 	if *driver != "local" && *driver != "compose" {
-		return usagef("--driver %q: drivers are local and compose", *driver)
+		return usagef("--driver %q: expected local or compose", *driver)
 	}
 	if *driver == "compose" && *home != "" {
-		return usagef("--zookeeper-home is for --driver local; the containers' program is in the image that ZK_IMAGE names")
+		return usagef("--zookeeper-home: only valid with --driver local (containers run the ZooKeeper of the image in ZK_IMAGE)")
 	}
 	t, err := ensemble.ParseTarget(fmt.Sprintf("%s:%d", *driver, *n))
 	if err != nil {
@@ -68,7 +68,7 @@ containers of Docker's. The variables that containers heed (ZK_IMAGE, ZK_HEAP, .
 	about := e.Describe()
 	fmt.Fprintf(a.stderr, "ZooKeeper %s from %s, data and logs in %s\n", about.Version, about.Source, about.DataDir)
 	if *secure != "" {
-		fmt.Fprintf(a.stderr, "to reach it: %s run PROFILE %s\n", program.Name(), reach(e))
+		fmt.Fprintf(a.stderr, "use it with: %s run PROFILE %s\n", program.Name(), reach(e))
 	}
 	fmt.Fprintln(a.stdout, strings.Join(e.Addresses(), ","))
 	return nil
@@ -97,7 +97,7 @@ func (a *app) down(_ context.Context, args []string) error {
 	if err := drivers.Down(""); err != nil {
 		return err
 	}
-	fmt.Fprintln(a.stderr, "the ensemble is down, its data are removed")
+	fmt.Fprintln(a.stderr, "the ensemble is down, its data have been removed")
 	return nil
 }
 
@@ -109,8 +109,8 @@ func (a *app) target(ctx context.Context, r runFlags, ofProfile string) (ensembl
 		text = ofProfile
 	}
 	if text == profiles.Given {
-		return ensemble.Target{}, usagef("ensemble: the profile is for servers that are given: name them with --servers, or start some with --ensemble local:3 " +
-			"(of a finished run, run.json says which they were)")
+		return ensemble.Target{}, usagef("ensemble: the profile needs running servers: name them with --servers, or start some with --ensemble local:3 " +
+			"(run.json of a finished run lists its servers)")
 	}
 	t, err := ensemble.ParseTarget(text)
 	if err != nil {
@@ -129,7 +129,7 @@ func (a *app) target(ctx context.Context, r runFlags, ofProfile string) (ensembl
 // oneEnsemble is an error where a profile names several ensembles, for a verb that uses one; flag is what chooses one of them.
 func oneEnsemble(p profiles.Profile, name, flag string) error {
 	if n := len(p.Environments()); n > 1 {
-		return usagef("%s: %s names %s, and this is about one; choose it with %s ensemble=%s", p.At("ensemble", 0), name, phrase.Count(n, "ensemble"), flag, p.Ensemble[0])
+		return usagef("%s: %s names %s (expected one; choose it with %s ensemble=%s)", p.At("ensemble", 0), name, phrase.Count(n, "ensemble"), flag, p.Ensemble[0])
 	}
 	return nil
 }

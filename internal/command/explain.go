@@ -11,7 +11,7 @@ import (
 )
 
 func (a *app) explain(_ context.Context, args []string) error {
-	f := a.flags("explain [TERM]", "Says what a word of a report means, how the figure is made and when it misleads; without one it lists them. docs/reading.md is the same.")
+	f := a.flags("explain [TERM]", "Explains a term of a report: what it means, how the figure is computed and when it misleads. Without a term it lists them all.\ndocs/reading.md has the same text.")
 	if err := parse(f, args); err != nil {
 		return err
 	}
@@ -30,7 +30,7 @@ func (a *app) explain(_ context.Context, args []string) error {
 		if near := profiles.Nearest(name, names); near != "" {
 			hint = ", did you mean " + near + "?"
 		}
-		return usagef("nothing to explain under %q%s ('%s explain' lists the terms)", name, hint, program.Name())
+		return usagef("unknown term %q%s ('%s explain' lists the terms)", name, hint, program.Name())
 	}
 	for _, t := range found {
 		fmt.Fprintln(a.stdout, strings.Join(t.Names, ", "))

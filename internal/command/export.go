@@ -18,12 +18,12 @@ func (a *app) export(_ context.Context, args []string) error {
 		doc += fmt.Sprintf("  %-12s %s\n", f.Name, f.Doc)
 		names = append(names, f.Name)
 	}
-	f := a.flags("export RUN... --format "+strings.Join(names, "|"), doc+`A RUN is the directory of a result. Of hgrm, which has one run and one histogram a file, --histogram says which: CELL/OPERATION.CLOCK, where *
-stands for any text, and a CELL without its repetition for all repetitions added up. Several are written into the directory --out.`)
+	f := a.flags("export RUN... --format "+strings.Join(names, "|"), doc+`A RUN is the directory of a result. With hgrm, which takes one run and writes one histogram per file, --histogram chooses: CELL/OPERATION.CLOCK,
+where * matches any text, and a CELL without its repetition means all repetitions added up. Several are written to the directory --out.`)
 	format := f.String("format", "", "one of "+strings.Join(names, ", "))
-	out := f.String("out", "", "`FILE` to write instead of standard output; of several histograms the directory")
-	histograms := f.StringArray("histogram", nil, "of hgrm: `NAME` of a histogram, such as 'predecessor-50/acquire.response'; may be repeated")
-	intervals := f.Bool("intervals", false, "of csv: the intervals of timeline.jsonl, of clients and servers, instead of the cells")
+	out := f.String("out", "", "`FILE` to write instead of standard output; a directory for several histograms")
+	histograms := f.StringArray("histogram", nil, "with hgrm: `NAME` of a histogram, such as 'predecessor-50/acquire.response'; may be repeated")
+	intervals := f.Bool("intervals", false, "with csv: the intervals of timeline.jsonl, for clients and servers, instead of the cells")
 	if err := parse(f, args); err != nil {
 		return err
 	}
@@ -39,9 +39,9 @@ stands for any text, and a CELL without its repetition for all repetitions added
 	case f.NArg() == 0:
 		return usagef("export takes the directories of results")
 	case *intervals && *format != "csv":
-		return usagef("--intervals: only csv has them, got --format %s", *format)
+		return usagef("--intervals: only valid with --format csv, got %s", *format)
 	case len(*histograms) > 0 && *format != "hgrm":
-		return usagef("--histogram: only hgrm is of histograms, got --format %s", *format)
+		return usagef("--histogram: only valid with --format hgrm, got %s", *format)
 	case *format == "hgrm" && f.NArg() > 1:
 		return usagef("--format hgrm takes one result, got %d", f.NArg())
 	}

@@ -42,9 +42,9 @@ func TestExportRefuses(t *testing.T) {
 		{[]string{"--format", "csv"}, exitUsage, "takes the directories"},
 		{[]string{librariesResult, "--format", "hgrm"}, exitUsage, "histograms need a directory (--out DIR)"},
 		{[]string{librariesResult, librariesResult, "--format", "hgrm"}, exitUsage, "takes one result, got 2"},
-		{[]string{librariesResult, "--format", "hgrm", "--histogram", "naive/x"}, exitUsage, `no histogram "naive/x" (there are `},
-		{[]string{librariesResult, "--format", "csv", "--histogram", "naive/x"}, exitUsage, "only hgrm is of histograms"},
-		{[]string{librariesResult, "--format", "hgrm", "--intervals"}, exitUsage, "only csv has them"},
+		{[]string{librariesResult, "--format", "hgrm", "--histogram", "naive/x"}, exitUsage, `no histogram "naive/x" (expected one of `},
+		{[]string{librariesResult, "--format", "csv", "--histogram", "naive/x"}, exitUsage, "only valid with --format hgrm"},
+		{[]string{librariesResult, "--format", "hgrm", "--intervals"}, exitUsage, "only valid with --format csv"},
 		{[]string{t.TempDir(), "--format", "csv"}, exitFailed, "no such file"},
 		{[]string{librariesResult, "--format", "csv", "--out", "/nonexistent/x"}, exitFailed, "no such file"},
 	} {

@@ -120,7 +120,7 @@ func TestFaultsInContainers(t *testing.T) {
 }
 
 func TestUpAndDownInContainers(t *testing.T) {
-	zkbench(t, "up", "--driver", "vagrant").want(exitUsage, "drivers are local and compose")
+	zkbench(t, "up", "--driver", "vagrant").want(exitUsage, "expected local or compose")
 	zkbench(t, "up", "--driver", "compose", "-n", "7").want(exitUsage, "an ensemble in containers has 1, 3 or 5")
 	zkbench(t, "up", "--driver", "compose", "--zookeeper-home", "/x").want(exitUsage, "ZK_IMAGE")
 	zkbench(t, "run", "quickstart", "--servers", "").want(exitUsage, "--servers is empty")

@@ -27,7 +27,7 @@ const minDataTimeout = 40 * time.Second
 // playFencing is the workload that pauses clients before they write, with and without a fence: of zkbench's locks and of one's own.
 func playFencing(of fencing.Locks) bench.Act {
 	return bench.Act{
-		Name: "fencing", Doc: "stop a client before its write until another one holds the lock: unfenced writes must get through, fenced ones must not",
+		Name: "fencing", Doc: "pause a client before its write until another one holds the lock: unfenced writes must get through, fenced ones must not",
 		Variants: of.Variants, Persistent: of.Persistent, Sessions: 4 * pausesAtOnce, Znodes: of.Znodes(),
 		Do: func(ctx context.Context, s bench.Stage) error {
 			self, err := os.Executable()

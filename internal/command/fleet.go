@@ -43,15 +43,15 @@ type fleetFlags struct {
 
 func (f *fleetFlags) add(set *pflag.FlagSet) {
 	f.addMeeting(set)
-	set.StringVar(&f.ship, "ship", os.Getenv(shipVariable), "`URL` to which the directory of a share's result is sent at the end, as one PUT of a tar; one that ends with / gets its name (default $"+shipVariable+")")
+	set.StringVar(&f.ship, "ship", os.Getenv(shipVariable), "`URL` to which the result directory of a share is sent at the end, as a tar in one PUT; the directory's name is appended if it ends with / (default $"+shipVariable+")")
 }
 
 // addMeeting adds those of every command whose loads can be shared.
 func (f *fleetFlags) addMeeting(set *pflag.FlagSet) {
-	set.StringVar(&f.share, "share", os.Getenv(shareVariable), "carry out one `I/N` of the sessions, such as 2/8, or index:1/8 counted from 0 (default $"+shareVariable+")")
-	set.StringVar(&f.meet, "meet", os.Getenv(meetVariable), "`zk://host:port/path` on an ensemble apart, where the shares of a run wait for each other (default $"+meetVariable+")")
-	set.DurationVar(&f.patience, "meet-timeout", 5*time.Minute, "how long the shares wait for the last of them")
-	set.StringVar(&f.onLoss, "on-loss", "stop", "when a share is lost: stop ends the cell at once, finish lets it come to its end; the run ends after it")
+	set.StringVar(&f.share, "share", os.Getenv(shareVariable), "carry out share `I/N` of the sessions, such as 2/8, or index:1/8 counted from 0 (default $"+shareVariable+")")
+	set.StringVar(&f.meet, "meet", os.Getenv(meetVariable), "`zk://host:port/path` on a separate ensemble, where the shares of a run wait for each other (default $"+meetVariable+")")
+	set.DurationVar(&f.patience, "meet-timeout", 5*time.Minute, "how long to wait for all shares to join")
+	set.StringVar(&f.onLoss, "on-loss", "stop", "when a share is lost: stop ends the cell at once, finish completes it; the run ends after it")
 	set.BoolVar(&f.allowShared, "allow-shared", false, "let the shares meet on the servers under test")
 }
 
@@ -64,16 +64,16 @@ func (f *fleetFlags) check(set *pflag.FlagSet, servers string) (err error) {
 		}
 		for _, name := range []string{"meet-timeout", "on-loss", "allow-shared", "ship"} {
 			if set.Changed(name) {
-				return usagef("--%s is of a run of several shares: give --share and --meet too", name)
+				return usagef("--%s: only valid with --share and --meet", name)
 			}
 		}
 		return nil
 	case f.share == "":
-		return usagef("--meet without --share: which share is this (such as --share 1/2)?")
+		return usagef("--meet without --share (add the share of this process, such as --share 1/2)")
 	case f.meet == "":
-		return usagef("--share without --meet: where do the shares meet (such as --meet zk://host:2181/bench-1, on an ensemble that is not under test)?")
+		return usagef("--share without --meet (add where the shares meet, such as --meet zk://host:2181/bench-1, on an ensemble that is not under test)")
 	case servers == "":
-		return usagef("--share without --servers: all shares load the same servers, so give their addresses")
+		return usagef("--share without --servers (add the addresses of the servers that all shares load)")
 	case f.onLoss != "stop" && f.onLoss != "finish":
 		return usagef("--on-loss %q: must be stop or finish", f.onLoss)
 	case f.patience <= 0:
@@ -162,7 +162,7 @@ func (a *app) meetingAccess(ctx context.Context, f fleetFlags, p profiles.Profil
 	}
 	for _, address := range f.coordinator {
 		if access.SpeaksTLS(ctx, address) {
-			return nil, fmt.Errorf("meet at %s: the coordinator %s speaks TLS, and the shares meet in plain text: name a plain port of it or another coordinator; --allow-shared lets them meet on the servers under test with the run's own access",
+			return nil, fmt.Errorf("meet at %s: the coordinator %s speaks TLS, but the shares meet in plain text: give its plain port or another coordinator; --allow-shared lets them meet on the servers under test with the run's own access",
 				f.path, address)
 		}
 	}

@@ -21,7 +21,7 @@ func TestTheFirstShareInjectsFaultsOfServers(t *testing.T) {
 	args := func(share string) []string {
 		return []string{"run", profile, "--servers", address, "--share", share, "--meet", "zk://" + apart + "/" + filepath.Base(dir), "--quiet", "--out", filepath.Join(dir, share)}
 	}
-	zkbench(t, "ab", "--a", profile, "--b", profile, "--servers", address, "--share", "1/2", "--meet", "zk://"+apart+"/ab", "--out", out(t)).want(exitUsage, "not into their searches and comparisons")
+	zkbench(t, "ab", "--a", profile, "--b", profile, "--servers", address, "--share", "1/2", "--meet", "zk://"+apart+"/ab", "--out", out(t)).want(exitUsage, "not supported in searches and comparisons of several shares")
 	var ends [2]ending
 	var wait sync.WaitGroup
 	for i := range ends {

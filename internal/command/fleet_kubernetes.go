@@ -14,7 +14,7 @@ var kubernetesJob = template.Must(template.New("kubernetes").Funcs(template.Func
 {{- if .Claim}}
 # Results are in the volume claim {{.Claim}}.
 {{- end}}
-# What is created stays, logs included, until 'kubectl delete -f FILE'.
+# Everything created stays, logs included, until 'kubectl delete -f FILE'.
 {{- if .Text}}
 apiVersion: v1
 kind: ConfigMap
@@ -26,7 +26,7 @@ data:
 ---
 {{- end}}
 {{- if .Coordinator}}
-# The shares look the coordinator up while it comes up.
+# The shares look up the coordinator's name while it starts.
 apiVersion: v1
 kind: Service
 metadata:
@@ -37,7 +37,7 @@ spec:
   selector: {zkbench: {{.Name}}-coordinator}
   ports: [{name: client, port: 2181}]
 ---
-# A coordinator that is started again would have forgotten the run.
+# A restarted coordinator would have lost the run.
 apiVersion: v1
 kind: Pod
 metadata:

@@ -152,18 +152,18 @@ func generatorImage() string {
 // fleet prints what starts all shares of a run.
 func (a *app) fleet(ctx context.Context, args []string) error {
 	f := a.flags("fleet swarm|kubernetes|slurm PROFILE|-- COMMAND... --shares N --servers HOST:PORT,...", `Prints what starts one run on many hosts: a stack for Docker Swarm, an Indexed Job for Kubernetes, or a script for Slurm's sbatch.
-After -- comes a search or a comparison, with built-in profiles, instead of the profile of a run.
+Instead of a profile to run, a search or a comparison of built-in profiles may follow after --.
   `+program.Name()+` fleet swarm locks --shares 4 --servers zk1:2181 | docker stack deploy --resolve-image never -c - bench
   `+program.Name()+` fleet kubernetes locks --shares 4 --servers zk1:2181 --claim results > job.yml; kubectl create -f job.yml
   `+program.Name()+` fleet slurm --shares 4 --servers zk1:2181 --meet zk://coord:2181/search -- capacity locks-open --goal 'p99<50ms' > job; sbatch job`)
 	var m manifest
-	f.IntVar(&m.Shares, "shares", 0, "how many processes share the sessions")
+	f.IntVar(&m.Shares, "shares", 0, "number of processes that share the sessions")
 	f.StringVar(&m.Servers, "servers", "", "host:port of the servers to load, comma separated, as the shares reach them")
 	f.StringArrayVar(&m.Sets, "set", nil, "change a field of the profile, as `key=value`; may be repeated")
-	f.StringVar(&m.Meet, "meet", "", "`zk://host:port/path` where the shares meet (default: a server that is started with them; for slurm the job's number is added)")
+	f.StringVar(&m.Meet, "meet", "", "`zk://host:port/path` where the shares meet (default: a server started with them; for slurm the job's number is appended)")
 	f.StringVar(&m.Ship, "ship", "", "`URL` to which each share sends its result at the end, as run --ship does")
 	f.StringVar(&m.Image, "image", generatorImage(), "image whose entrypoint is "+program.Name()+", as 'make generator-image' builds zkbench's; for swarm and kubernetes")
-	f.StringVar(&m.Coordinator, "coordinator-image", "zookeeper:3.8", "image of the server that the shares meet on, without --meet; for swarm and kubernetes")
+	f.StringVar(&m.Coordinator, "coordinator-image", "zookeeper:3.8", "image of the server that the shares meet on if --meet is not given; for swarm and kubernetes")
 	f.StringVar(&m.Claim, "claim", "", "`name` of the persistent volume claim for results, which all nodes can write; for kubernetes, unless --ship is given")
 	f.StringVar(&m.CPUs, "cpus", "2", "CPUs that each share asks for; for kubernetes")
 	f.StringVar(&m.Memory, "memory", "2Gi", "memory that each share asks for, and its limit; for kubernetes")
@@ -175,7 +175,7 @@ After -- comes a search or a comparison, with built-in profiles, instead of the 
 	case dash == 1 && f.NArg() > 1:
 		m.Command = f.Args()[1:]
 	case f.NArg() != 2 || dash >= 0:
-		return usagef("fleet takes an engine, swarm, kubernetes or slurm, and a profile, or after -- a search or a comparison")
+		return usagef("fleet takes swarm, kubernetes or slurm, and a profile, or a search or a comparison after --")
 	default:
 		m.Profile = f.Arg(1)
 	}
@@ -193,9 +193,9 @@ func (a *app) checkManifest(f *pflag.FlagSet, engine string, m *manifest) error 
 	case m.Shares < 2 || m.Shares > fleet.MostShares:
 		return usagef("--shares %d: must be 2 to %d", m.Shares, fleet.MostShares)
 	case m.Meet == "" && engine == "slurm":
-		return usagef("--meet is missing: Slurm starts no server that the shares could meet on (such as --meet zk://host:2181/bench)")
+		return usagef("--meet is missing: Slurm starts no server for the shares to meet on (add one, such as --meet zk://host:2181/bench)")
 	case m.Image == "" && engine != "slurm":
-		return usagef("--image is missing: zkbench's own image has no %s in it (name one whose entrypoint is %[1]s)", program.Name())
+		return usagef("--image is missing: zkbench's own image does not contain %s (give an image whose entrypoint is %[1]s)", program.Name())
 	case !cpuAmount.MatchString(m.CPUs):
 		return usagef("--cpus %q: must be a number of CPUs, such as 2, 0.5 or 500m", m.CPUs)
 	case !memAmount.MatchString(m.Memory):
@@ -205,11 +205,11 @@ func (a *app) checkManifest(f *pflag.FlagSet, engine string, m *manifest) error 
 	}
 	for _, name := range slices.Sorted(maps.Keys(ofEngines)) {
 		if all := ofEngines[name]; f.Changed(name) && !slices.Contains(all, engine) {
-			return usagef("--%s is for %s: leave it out for %s", name, strings.Join(all, " and "), engine)
+			return usagef("--%s: only valid with %s (remove it for %s)", name, strings.Join(all, " and "), engine)
 		}
 	}
 	if engine == "kubernetes" && m.Claim == "" && m.Ship == "" {
-		return usagef("--claim or --ship is missing: where do the results go? What a pod leaves to itself is gone with it")
+		return usagef("--claim or --ship is missing (results kept only in a pod are lost with it)")
 	}
 	if t, err := ensemble.ParseTarget(m.Servers); err != nil || len(t.Addresses) == 0 {
 		return usagef("--servers %q: must be host:port of the servers to load, comma separated", m.Servers)
@@ -226,7 +226,7 @@ func (a *app) checkManifest(f *pflag.FlagSet, engine string, m *manifest) error 
 		return usageError{err}
 	}
 	if len(p.Faults) > 0 {
-		return usagef("%s: faults are injected by the first share into the ensemble of 'zkbench up' on its machine, which tasks of an engine do not have (start the shares by hand)",
+		return usagef("%s: faults are injected by the first share into the ensemble of 'zkbench up' on its machine, which the tasks of an engine lack (start the shares by hand)",
 			p.AtFault(0, "kind"))
 	}
 	builtin, err := a.setup.Catalogue().Builtin()
@@ -236,7 +236,7 @@ func (a *app) checkManifest(f *pflag.FlagSet, engine string, m *manifest) error 
 	run, coordinator := runName(p.Name, time.Now()), "coordinator"
 	switch {
 	case engine == "swarm" && !slices.ContainsFunc(builtin, func(b profiles.Profile) bool { return b.Name == m.Profile }):
-		return usagef("profile %s: the image has the built-in profiles alone (take one of them, and change it with --set)", m.Profile)
+		return usagef("profile %s: the image has only the built-in profiles (choose one, and change it with --set)", m.Profile)
 	case engine == "kubernetes" && (len(p.Auth) > 0 || p.TLS.Cert != "" || p.TLS.CA != "" && p.TLS.CA != profiles.SystemCA):
 		return usagef("profile %s: it reads secrets or certificates of this machine, which pods do not have", m.Profile)
 	case engine == "kubernetes":
@@ -267,7 +267,7 @@ func (m *manifest) meetAt(coordinator, run string) {
 func (a *app) checkPlan(f *pflag.FlagSet, engine string, m *manifest) error {
 	for _, name := range []string{"set", "ship"} {
 		if f.Changed(name) {
-			return usagef("--%s is for a run: leave it out before a command, and give the command its own flags", name)
+			return usagef("--%s: not valid before a command (give it to the command itself)", name)
 		}
 	}
 	verb, args := m.Command[0], m.Command[1:]
@@ -306,7 +306,7 @@ func (a *app) checkPlan(f *pflag.FlagSet, engine string, m *manifest) error {
 	}
 	for _, name := range profiled {
 		if engine != "slurm" && !slices.ContainsFunc(builtin, func(b profiles.Profile) bool { return b.Name == name }) {
-			return usagef("profile %s: the image has the built-in profiles alone (take one of them, and change it with flags of the command)", name)
+			return usagef("profile %s: the image has only the built-in profiles (choose one, and change it with flags of the command)", name)
 		}
 	}
 	return nil

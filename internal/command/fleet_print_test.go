@@ -102,10 +102,10 @@ func TestFleetPrintsSearchesAndComparisons(t *testing.T) {
 	}{
 		{"capacity needs a --goal", slices.Concat([]string{"swarm"}, load, search[:3])},
 		{"expected capacity or ab", slices.Concat([]string{"swarm"}, load, []string{"--", "run", "locks"})},
-		{"--set is for a run", slices.Concat([]string{"swarm", "--set", "hold=1ms"}, load, search)},
+		{"--set: not valid before a command", slices.Concat([]string{"swarm", "--set", "hold=1ms"}, load, search)},
 		{"cannot be shared between processes", slices.Concat([]string{"swarm"}, load, []string{"--", "capacity", "delay-queue", "--goal", "p99<1s"})},
-		{"the image has the built-in profiles alone", slices.Concat([]string{"swarm"}, load, []string{"--", "capacity", small(t, "rate: 10"), "--goal", "p99<1s"})},
-		{"after -- a search or a comparison", slices.Concat([]string{"swarm", "locks"}, load, search)},
+		{"the image has only the built-in profiles", slices.Concat([]string{"swarm"}, load, []string{"--", "capacity", small(t, "rate: 10"), "--goal", "p99<1s"})},
+		{"a search or a comparison after --", slices.Concat([]string{"swarm", "locks"}, load, search)},
 	} {
 		zkbench(t, append([]string{"fleet"}, test.args...)...).want(exitUsage, test.want)
 	}
@@ -116,11 +116,11 @@ func TestFleetRefusesWhatTheSharesWould(t *testing.T) {
 		want string
 		args []string
 	}{
-		{"fleet takes an engine, swarm, kubernetes or slurm, and a profile", []string{"swarm", "--shares", "2"}},
+		{"fleet takes swarm, kubernetes or slurm, and a profile", []string{"swarm", "--shares", "2"}},
 		{"fleet nomad: expected swarm, kubernetes or slurm", []string{"nomad", "locks", "--shares", "2"}},
 		{"--shares 1: must be 2 to 1000", []string{"swarm", "locks", "--shares", "1"}},
 		{"--meet is missing", []string{"slurm", "locks", "--shares", "2", "--servers", "a:1"}},
-		{"--image is for swarm and kubernetes: leave it out for slurm", []string{"slurm", "locks", "--shares", "2", "--servers", "a:1", "--meet", "zk://c/x", "--image", "i"}},
+		{"--image: only valid with swarm and kubernetes (remove it for slurm)", []string{"slurm", "locks", "--shares", "2", "--servers", "a:1", "--meet", "zk://c/x", "--image", "i"}},
 		{"--servers \"\": must be", []string{"swarm", "locks", "--shares", "2"}},
 		{"lockz", []string{"swarm", "lockz", "--shares", "2", "--servers", "a:1"}},
 		{"must be zk://host:port/path", []string{"swarm", "locks", "--shares", "2", "--servers", "a:1", "--meet", "c:2181"}},
@@ -130,10 +130,10 @@ func TestFleetRefusesWhatTheSharesWould(t *testing.T) {
 		{"--cpus \"two\": must be", []string{"kubernetes", "locks", "--shares", "2", "--servers", "a:1", "--claim", "c", "--cpus", "two"}},
 		{"--memory \"2GB\": must be", []string{"kubernetes", "locks", "--shares", "2", "--servers", "a:1", "--claim", "c", "--memory", "2GB"}},
 		{"--claim \"A\": must be", []string{"kubernetes", "locks", "--shares", "2", "--servers", "a:1", "--claim", "A"}},
-		{"--claim is for kubernetes: leave it out for swarm", []string{"swarm", "locks", "--shares", "2", "--servers", "a:1", "--claim", "c"}},
+		{"--claim: only valid with kubernetes (remove it for swarm)", []string{"swarm", "locks", "--shares", "2", "--servers", "a:1", "--claim", "c"}},
 		{"--ship: must be http", []string{"kubernetes", "locks", "--shares", "2", "--servers", "a:1", "--ship", "store"}},
 		{"reads secrets or certificates of this machine", []string{"kubernetes", "locks", "--shares", "2", "--servers", "a:1", "--claim", "c", "--set", "auth=[{scheme: digest, user: u, password: {env: SECRET}}]"}},
-		{"the image has the built-in profiles alone", []string{"swarm", small(t), "--shares", "2", "--servers", "a:1"}},
+		{"the image has only the built-in profiles", []string{"swarm", small(t), "--shares", "2", "--servers", "a:1"}},
 	} {
 		zkbench(t, append([]string{"fleet"}, test.args...)...).want(exitUsage, test.want)
 	}

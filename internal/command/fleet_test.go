@@ -83,7 +83,7 @@ func TestTwoProcessesAreOneRun(t *testing.T) {
 	zkbench(t, "merge", filepath.Join(dir, "1/2"), "--out", filepath.Join(dir, "half"), "--partial").want(exitUnknown, "share 2 has no result")
 	zkbench(t, "merge", filepath.Join(dir, "1/2"), "--out", merged, "--partial").want(exitFailed, "a result exists already")
 	zkbench(t, "merge", filepath.Join(dir, "1/2")).want(exitUsage, "--out is missing")
-	run("2/2", "--out", filepath.Join(dir, "late")).want(exitFailed, "has begun already, and no share is replaced")
+	run("2/2", "--out", filepath.Join(dir, "late")).want(exitFailed, "has already started, and a share cannot be replaced")
 	wantMissing(t, filepath.Join(dir, "late"))
 }
 
@@ -101,7 +101,7 @@ func TestFleetFlagsAreReadBeforeAnythingElse(t *testing.T) {
 		{"must be zk://host:port/path", []string{"--share", "1/2", "--meet", "zk://localhost", "--servers", "localhost:1"}},
 		{"must be zk://host:port/path", []string{"--share", "1/2", "--meet", "zk:///x", "--servers", "localhost:1"}},
 		{"--on-loss \"wait\": must be stop or finish", []string{"--share", "1/2", "--meet", "zk://localhost/x", "--servers", "localhost:1", "--on-loss", "wait"}},
-		{"--on-loss is of a run of several shares", []string{"--on-loss", "stop"}},
+		{"--on-loss: only valid with --share and --meet", []string{"--on-loss", "stop"}},
 		{"cannot be shared between processes", []string{"--share", "1/2", "--meet", "zk://localhost/x", "--servers", "localhost:1", "--set", "workload=delay-queue",
 			"--set", "variants=[delay]"}},
 	} {

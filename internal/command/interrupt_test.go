@@ -39,7 +39,7 @@ func TestAnInterruptInEachPhase(t *testing.T) {
 		t.Run(test.phase, func(t *testing.T) {
 			dir, goroutines := out(t), runtime.NumGoroutine()
 			o := newTerminal(t).interruptAt(test.at, 1).run("run", small(t, test.lines...), "--servers", address, "--out", dir)
-			o.want(exitInterrupted, "interrupted: finishing what is under way", "zkbench: interrupted", "PARTIAL RESULT: interrupted", "Result: "+dir)
+			o.want(exitInterrupted, "interrupted: finishing in-flight work", "zkbench: interrupted", "PARTIAL RESULT: interrupted", "Result: "+dir)
 			r := result(t, dir)
 			if !r.Partial || r.Exit.Code != exitInterrupted || !strings.HasPrefix(r.Exit.Reason, "interrupted") {
 				t.Errorf("partial %v, exit %+v; want a partial result that says why", r.Partial, r.Exit)
@@ -109,7 +109,7 @@ func TestAnInterruptWhileTheEnsembleStarts(t *testing.T) {
 // the root goes.
 func TestAnInterruptWhileCleaningUp(t *testing.T) {
 	address, dir := servers.Get(t, 1).Addresses()[0], out(t)
-	newTerminal(t).interruptAt(", judge", 1).run("run", small(t), "--servers", address, "--out", dir).want(exitInterrupted, "interrupted: finishing what is under way", "zkbench: interrupted")
+	newTerminal(t).interruptAt(", judge", 1).run("run", small(t), "--servers", address, "--out", dir).want(exitInterrupted, "interrupted: finishing in-flight work", "zkbench: interrupted")
 	if r := result(t, dir); r.Partial || len(r.Cells) != 1 || r.Exit.Code != exitInterrupted {
 		t.Errorf("result %+v, want a whole one that tells of the interrupt", r)
 	}

@@ -18,15 +18,15 @@ import (
 )
 
 func (a *app) limits(ctx context.Context, args []string) error {
-	f := a.flags("limits --servers HOST:PORT,...", `Tells how close an ensemble is to ZooKeeper's hard limits: what it has now, the limit, and when it is reached. It asks each server with
-four-letter words (srvr, mntr, conf, envi, cons; one of them dump) or its AdminServer, and reads znodes. No znode is made or changed; the reads take a
-session, whose opening and end are two transactions (none with --reads 0). What cannot be seen is said.`)
+	f := a.flags("limits --servers HOST:PORT,...", `Shows how close an ensemble is to ZooKeeper's hard limits: the current value, the limit, and when it will be reached. It asks each server with
+four-letter words (srvr, mntr, conf, envi, cons; one of them dump) or its AdminServer, and reads znodes. It creates and changes no znode; the reads
+need a session, whose start and end are two transactions (none with --reads 0). It lists what it could not see.`)
 	servers := f.String("servers", "", "host:port of the servers, comma separated; no other server is asked")
-	reads := f.Int("reads", 10_000, "read the znodes with at most so many requests, spread over --for; 0: open no session")
-	within := f.Duration("for", 10*time.Second, "how long to look at the rate of transactions, and to read at most")
-	buffer := f.Int64("jute-maxbuffer", 0, "the servers' jute.maxbuffer in bytes, which no server tells (default: theirs, 1048575)")
-	since := f.String("since", "", "an earlier output of --json, from which on growth is measured")
-	adminPort := f.Int("admin-port", 8080, "port of the AdminServers, which are asked where four-letter words are off")
+	reads := f.Int("reads", 10_000, "read the znodes with at most this many requests, spread over --for; 0: open no session")
+	within := f.Duration("for", 10*time.Second, "how long to measure the rate of transactions, and the time limit of the reads")
+	buffer := f.Int64("jute-maxbuffer", 0, "the servers' jute.maxbuffer in bytes, which servers do not report (default: theirs, 1048575)")
+	since := f.String("since", "", "earlier output of --json from which to measure growth")
+	adminPort := f.Int("admin-port", 8080, "port of the AdminServers, which are asked if four-letter words are off")
 	asJSON := f.Bool("json", false, "write the document, of schema "+results.LimitsSchema)
 	var who accessFlags
 	who.addConnecting(f)
@@ -137,9 +137,9 @@ func (a *app) dump(ctx context.Context, probe ensemble.Probe, seen *limits.Seen)
 	}
 	switch {
 	case at < 0:
-		seen.DumpErr = errors.New("no server tells mntr")
+		seen.DumpErr = errors.New("no server answers mntr")
 	case seen.Servers[at].Ephemerals > mostDumped:
-		seen.DumpErr = fmt.Errorf("it has %d ephemeral znodes, more than a server is asked to list", seen.Servers[at].Ephemerals)
+		seen.DumpErr = fmt.Errorf("it has %d ephemeral znodes, too many to ask a server to list", seen.Servers[at].Ephemerals)
 	default:
 		seen.Dumped, seen.DumpErr = probe.Ephemerals(ctx, at)
 	}

@@ -14,8 +14,8 @@ import (
 )
 
 func (a *app) list(_ context.Context, args []string) error {
-	f := a.flags("list [recipes|workloads|profiles|fields|NAME]", `Lists what this zkbench knows: recipes, workloads and profiles, or one of these kinds. With the name of a workload it lists the
-recipes of it, with that of a recipe its options, with that of a profile what it runs and for how long; with fields, what a profile may say.`)
+	f := a.flags("list [recipes|workloads|profiles|fields|NAME]", `Lists recipes, workloads and profiles, or one of these kinds. For the name of a workload it lists its recipes, for a recipe its options,
+for a profile what it runs and for how long. 'fields' lists the fields of profiles.`)
 	if err := parse(f, args); err != nil {
 		return err
 	}
@@ -25,7 +25,7 @@ recipes of it, with that of a recipe its options, with that of a profile what it
 	}{{"recipes", a.listRecipes}, {"workloads", a.listWorkloads}, {"profiles", a.listProfiles}, {"fields", a.setup.Catalogue().WriteReference}}
 	what := f.Args()
 	if len(what) > 1 {
-		return usagef("list takes one of recipes, workloads, profiles, fields, or one name")
+		return usagef("list takes at most one argument (recipes, workloads, profiles, fields, or a name)")
 	}
 	listed := false
 	for _, k := range kinds {
@@ -58,7 +58,7 @@ recipes of it, with that of a recipe its options, with that of a profile what it
 		if near := profiles.Nearest(what[0], names); near != "" {
 			hint = ", did you mean " + near + "?"
 		}
-		return usagef("nothing to list under %q%s (expected recipes, workloads, profiles, fields, or the name of a workload, a recipe or a profile)", what[0], hint)
+		return usagef("unknown name %q%s (expected recipes, workloads, profiles, fields, or the name of a workload, a recipe or a profile)", what[0], hint)
 	}
 	_, err := io.WriteString(a.stdout, one.String())
 	return err
@@ -121,7 +121,7 @@ func (a *app) listNamed(w io.Writer, name string) {
 				if slices.Contains(published.Variants(), v.Name) {
 					profile = "published"
 				}
-				fmt.Fprintf(w, "%sUNSAFE, kept as it was published; its faults:\n%s  %s run %s --set variants=[%s]\n", indent, indent, program.Name(), profile, v.Name)
+				fmt.Fprintf(w, "%sUNSAFE, kept as it was published; to see its defects:\n%s  %s run %s --set variants=[%s]\n", indent, indent, program.Name(), profile, v.Name)
 			}
 			var options []string
 			for _, o := range v.Options {
@@ -171,7 +171,7 @@ func (a *app) listProfile(w io.Writer, name string) error {
 }
 
 func (a *app) schema(_ context.Context, args []string) error {
-	f := a.flags("schema", "Prints the JSON Schema of profiles. Editors with a YAML language server complete and check by it.")
+	f := a.flags("schema", "Prints the JSON Schema of profiles. Editors with a YAML language server use it to complete and check profiles.")
 	if err := alone(f, args); err != nil {
 		return err
 	}
@@ -184,7 +184,7 @@ func (a *app) schema(_ context.Context, args []string) error {
 }
 
 func (a *app) validate(_ context.Context, args []string) error {
-	f := a.flags("validate PROFILE...", "Checks profiles, files or built-in ones, and reports all faults with their places. Nothing is run.")
+	f := a.flags("validate PROFILE...", "Checks profiles (files or built-in ones), and reports all errors with their positions. Nothing is run.")
 	sets := f.StringArray("set", nil, "change a field before the check, as `key=value`; may be repeated")
 	if err := parse(f, args); err != nil {
 		return err

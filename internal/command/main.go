@@ -55,10 +55,10 @@ var verbs = []verb{
 	{"run", "PROFILE", "run a profile: a built-in one by name, or a YAML file", (*app).runProfile},
 	{"ab", "--a PROFILE --b PROFILE", "compare two profiles, engines or servers by runs in pairs", (*app).ab},
 	{"capacity", "PROFILE --goal GOAL", "search for the highest load that meets goals", (*app).capacity},
-	{"fleet", "swarm|kubernetes|slurm PROFILE", "print what starts one run on many hosts", (*app).fleet},
-	{"merge", "DIR... --out DIR", "make the results of the shares of one run the result of one", (*app).merge},
-	{"list", "[recipes|workloads|profiles|fields]", "what this zkbench knows", (*app).list},
-	{"explain", "[TERM]", "what a word of a report means, and when it misleads", (*app).explain},
+	{"fleet", "swarm|kubernetes|slurm PROFILE", "print what starts a run on many hosts", (*app).fleet},
+	{"merge", "DIR... --out DIR", "merge the results of the shares of a run", (*app).merge},
+	{"list", "[recipes|workloads|profiles|fields]", "list recipes, workloads, profiles and their fields", (*app).list},
+	{"explain", "[TERM]", "explain a term of a report, and when it misleads", (*app).explain},
 	{"validate", "PROFILE...", "check profiles without running them", (*app).validate},
 	{"validate-result", "DIR...", "check that results do not contradict themselves", (*app).validateResult},
 	{"report", "RUN...", "show finished runs and comparisons again: text, Markdown, JSON, HTML", (*app).report},
@@ -70,8 +70,8 @@ var verbs = []verb{
 	{"down", "", "stop the local ensemble that 'up' started", (*app).down},
 	{"clean", "--servers HOST:PORT,...", "remove what interrupted runs left behind", (*app).clean},
 	{"calibrate", "", "measure which loads and differences can be trusted on this machine", (*app).calibrate},
-	{"driver", "check PROGRAM", "check that a driver, a lock of another program, can be relied on", (*app).driver},
-	{"limits", "--servers HOST:PORT,...", "tell how close the hard limits are, reading only", (*app).limits},
+	{"driver", "check PROGRAM", "check a driver: the locks and queues of another program", (*app).driver},
+	{"limits", "--servers HOST:PORT,...", "show how close the hard limits are, without writing", (*app).limits},
 	{"completion", "bash|zsh|fish", "print a script that completes commands in a shell", (*app).completion},
 	{"man", "", "print a manual page", nil},
 	{"version", "", "print the version", (*app).version},
@@ -169,7 +169,7 @@ func (a *app) dispatch(ctx context.Context, args []string) error {
 }
 
 func (a *app) help(w io.Writer) {
-	fmt.Fprintf(w, `zkbench load-tests coordination recipes on Apache ZooKeeper and judges whether they kept their promise.
+	fmt.Fprintf(w, `zkbench load-tests coordination recipes on Apache ZooKeeper and judges whether they keep their promises.
 
 Usage: %s COMMAND [ARGUMENTS]
 
@@ -180,12 +180,12 @@ Usage: %s COMMAND [ARGUMENTS]
 	fmt.Fprintf(w, `
 Start with:
   %[1]s run quickstart                    on three servers started for the run
-  %[1]s run locks --servers host:2181     on servers of yours; everything lives under one znode, removed at the end
+  %[1]s run locks --servers host:2181     on your own servers; everything lives under one znode, removed at the end
 
 The result goes to standard output, the progress to standard error.
-Exit codes: 0 fine, 1 could not run, 2 usage or invalid profile, 3 regression or gate missed, 4 safety violated,
-5 not enough evidence, 130 interrupted (what was measured is written). The worst of a run wins: 4, then 1, 3, 5.
-'%[1]s COMMAND --help' tells more.
+Exit codes: 0 success, 1 could not run, 2 usage or invalid profile, 3 regression or gate missed, 4 safety violated,
+5 not enough evidence, 130 interrupted (results so far are written). If several apply, the order is 4, 1, 3, 5.
+Run '%[1]s COMMAND --help' for details.
 `, program.Name())
 }
 

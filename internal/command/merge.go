@@ -13,15 +13,15 @@ import (
 
 // merge makes the results of the shares of a run that of one.
 func (a *app) merge(ctx context.Context, args []string) error {
-	f := a.flags("merge DIR... --out DIR", `Makes the results of the shares of one run the result of one, and judges what all of them did together: histograms and counts are added up, and
-mutual exclusion is judged by the order of transactions, for which no two clocks are compared. It needs no servers.
+	f := a.flags("merge DIR... --out DIR", `Merges the results of the shares of a run, and judges all of them together: histograms and counts are added up, and
+mutual exclusion is judged by the order of transactions, so that no two clocks are compared. It needs no servers.
   `+program.Name()+` merge results/share-*-of-4-locks-* --out results/fleet`)
 	var told automation
 	var out string
 	var partial bool
 	f.StringVar(&out, "out", "", "directory of the merged result")
-	f.BoolVar(&partial, "partial", false, "merge although shares are missing: the result counts as partial, and nothing holds in it")
-	told.flags(f, "a gate and a check")
+	f.BoolVar(&partial, "partial", false, "merge even if shares are missing: the result counts as partial, and no check in it holds")
+	told.flags(f, "each gate and each check")
 	var p pages
 	p.flags(f)
 	if err := parse(f, args); err != nil {
@@ -31,14 +31,14 @@ mutual exclusion is judged by the order of transactions, for which no two clocks
 	case f.NArg() == 0:
 		return usagef("merge takes the directories of the shares of one run")
 	case out == "":
-		return usagef("--out is missing: where is the merged result to go (such as --out results/fleet)?")
+		return usagef("--out is missing (the directory of the merged result, such as --out results/fleet)")
 	}
 	shares, missing, err := results.ReadShares(f.Args(), partial)
 	if err != nil {
 		return usageError{err}
 	}
 	if here, wrote := versionText(), shares[0].Run.Environment.Zkbench; here != wrote {
-		return usagef("%s was written by %s, and this is %s: merge with the zkbench that carried out the run", filepath.Join(shares[0].Dir, results.RunFile), wrote, here)
+		return usagef("%s was written by %s, but this is %s: merge with the zkbench that carried out the run", filepath.Join(shares[0].Dir, results.RunFile), wrote, here)
 	}
 	profile, err := a.profile(filepath.Join(shares[0].Dir, results.ProfileFile), nil)
 	if err != nil {

@@ -24,19 +24,19 @@ type offline struct {
 // offline adds the flags that all such commands have.
 func (a *app) offline(f *pflag.FlagSet, name, schema string) *offline {
 	o := &offline{app: a, told: automation{name: name}}
-	f.StringArrayVar(&o.metrics, "metric", nil, "of this `METRIC`, such as p99(acquire.response), instead of the usual ones; may be repeated")
-	f.StringVar(&o.least, "min-effect", "5%", "the least difference that matters")
+	f.StringArrayVar(&o.metrics, "metric", nil, "compare this `METRIC`, such as p99(acquire.response), instead of the usual ones; may be repeated")
+	f.StringVar(&o.least, "min-effect", "5%", "smallest difference that matters")
 	f.BoolVar(&o.markdown, "markdown", false, "write Markdown")
 	f.BoolVar(&o.json, "json", false, "write the document, of schema "+schema)
 	f.StringVar(&o.out, "out", "", "`FILE` to write instead of standard output")
-	o.told.flags(f, "a metric")
+	o.told.flags(f, "each metric")
 	return o
 }
 
 // begin checks the flags.
 func (o *offline) begin() (err error) {
 	if o.markdown && o.json {
-		return usagef("--markdown and --json together: choose one")
+		return usagef("--markdown and --json cannot be combined (remove one of them)")
 	}
 	if o.MinEffect, err = effect(o.least); err != nil {
 		return err

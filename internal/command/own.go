@@ -69,11 +69,11 @@ func (o Own) catalogue() (bench.Setup, error) {
 			case v.Broken != "":
 				problem("%s", v.Broken)
 			case !profiles.IsName(v.Name):
-				problem("a profile cannot name it (at most 64 letters, digits and . _ + -, beginning with a letter or a digit)")
+				problem("invalid name (at most 64 letters, digits and . _ + -, starting with a letter or a digit)")
 			case taken[v.Name] != "":
-				problem("zkbench has a variant of this name, of workload %s (choose another name)", taken[v.Name])
+				problem("zkbench's workload %s has a variant of this name (choose another name)", taken[v.Name])
 			case seen[v.Name]:
-				problem("another one of yours has this name")
+				problem("duplicate name")
 			}
 			seen[v.Name] = true
 			for _, pattern := range slices.Concat(v.Znodes.Persistent, v.Znodes.Ephemeral) {

@@ -38,14 +38,14 @@ func TestOwnVariantsThatCannotBeUsedAreRefused(t *testing.T) {
 	o := inChild(t, refused, "", "version")
 	o.want(exitUsage)
 	want := []string{
-		`lock variant "predecessor", number 2 of yours: zkbench has a variant of this name, of workload lock (choose another name)`,
+		`lock variant "predecessor", number 2 of yours: zkbench's workload lock has a variant of this name (choose another name)`,
 		`lock variant "", number 3 of yours: it has no name`,
 		`lock variant "hollow", number 4 of yours: it has no New, which makes a handle`,
-		`lock variant "mine", number 5 of yours: another one of yours has this name`,
-		`lock variant "driver:mine", number 6 of yours: a profile cannot name it (at most 64 letters, digits and . _ + -, beginning with a letter or a digit)`,
+		`lock variant "mine", number 5 of yours: duplicate name`,
+		`lock variant "driver:mine", number 6 of yours: invalid name (at most 64 letters, digits and . _ + -, starting with a letter or a digit)`,
 		`lock variant "careless", number 7 of yours: Znodes: "OBJECT/[a-z": error parsing regexp`,
 		`lock variant "wild", number 8 of yours: Znodes: "anything" is not PARENT/NAME`,
-		`lock variant "kazoo-double-barrier", number 9 of yours: zkbench has a variant of this name, of workload double-barrier (choose another name)`,
+		`lock variant "kazoo-double-barrier", number 9 of yours: zkbench's workload double-barrier has a variant of this name (choose another name)`,
 		`priority-queue variant "priority-mine", number 1 of yours: it has no New, which makes a handle`,
 	}
 	said := strings.Split(strings.TrimSuffix(o.stderr, "\n"), "\n")

@@ -86,11 +86,11 @@ func phaseOf(u bench.Update) string {
 	case u.Second == nil:
 		return u.Phase
 	case u.FirstTurns > 0:
-		return fmt.Sprintf("%s %.0f s, until %s had a first turn, at most %.0f s", u.Phase, u.Passed.Seconds(), phrase.Count(u.FirstTurns, "more session"), u.Of.Seconds())
+		return fmt.Sprintf("%s %.0f s, until %s had a first turn, up to %.0f s", u.Phase, u.Passed.Seconds(), phrase.Count(u.FirstTurns, "more session"), u.Of.Seconds())
 	case u.Of == 0:
 		return fmt.Sprintf("%s %.0f s, until all is done", u.Phase, u.Passed.Seconds())
 	case u.Phase == bench.PhaseDrain:
-		return fmt.Sprintf("%s %.0f s, at most %.0f s", u.Phase, u.Passed.Seconds(), u.Of.Seconds())
+		return fmt.Sprintf("%s %.0f s, up to %.0f s", u.Phase, u.Passed.Seconds(), u.Of.Seconds())
 	}
 	return fmt.Sprintf("%s %.0f of %.0f s", u.Phase, u.Passed.Seconds(), u.Of.Seconds())
 }
@@ -183,7 +183,7 @@ func fleetText(f *bench.Fleet, unit string) string {
 		text += fmt.Sprintf(", p99 at most %s ms (share %d)", phrase.Fixed(f.Worst, 3), f.WorstOf)
 	}
 	if f.Heard < f.Shares {
-		text += fmt.Sprintf("; heard of %d of %d", f.Heard, f.Shares)
+		text += fmt.Sprintf("; %d of %d shares reporting", f.Heard, f.Shares)
 	}
 	return text
 }

@@ -143,7 +143,7 @@ func TestViewOfTwoHolders(t *testing.T) {
 		{0, metrics.Stand{Holding: 2, Holders: 2}, true, "\x1b[1;31m2 HOLD ONE OBJECT\x1b[0m"},
 		{0, metrics.Stand{Holding: 2, Holders: 2}, false, "2 HOLD ONE OBJECT"},
 		{2, metrics.Stand{Holding: 2, Holders: 2}, false, ""},
-		{0, metrics.Stand{Holding: 2, Holders: 1, Mixed: true}, false, "ONE HOLDS WHAT OTHERS SHARE"},
+		{0, metrics.Stand{Holding: 2, Holders: 1, Mixed: true}, false, "A WRITER HOLDS BESIDE READERS"},
 		{0, metrics.Stand{Holding: 1, Holders: 1}, true, ""},
 	} {
 		v, out := screen(40, c.colour)
@@ -159,7 +159,7 @@ func TestViewOfTwoHolders(t *testing.T) {
 func TestProgressOfAWarmupThatGoesOn(t *testing.T) {
 	u := steadyUpdate(0)
 	u.Phase, u.Passed, u.Of, u.FirstTurns = bench.PhaseWarmup, 5*time.Second, 40*time.Second, 12
-	if got, want := phaseOf(u), "warm-up 5 s, until 12 more sessions had a first turn, at most 40 s"; got != want {
+	if got, want := phaseOf(u), "warm-up 5 s, until 12 more sessions had a first turn, up to 40 s"; got != want {
 		t.Errorf("phaseOf = %q, want %q", got, want)
 	}
 }

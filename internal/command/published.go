@@ -59,7 +59,7 @@ func outcome(f scenarios.Finding) string {
 	case f.Err != nil:
 		return f.Err.Error()
 	case f.Seen == scenarios.None:
-		return "comes through"
+		return "passes"
 	}
 	return "violates " + string(f.Seen)
 }

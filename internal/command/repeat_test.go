@@ -13,7 +13,7 @@ func TestARunOnGivenServersIsRepeated(t *testing.T) {
 	o, first := evident(t, "run", small(t, "ensemble: local:3"), "--servers", address)
 	o.want(exitOK)
 	profile := filepath.Join(first, results.ProfileFile)
-	zkbench(t, "run", profile).want(exitUsage, "the profile is for servers that are given", "--servers", "--ensemble local:3")
+	zkbench(t, "run", profile).want(exitUsage, "the profile needs running servers", "--servers", "--ensemble local:3")
 	again, _ := evident(t, "run", profile, "--servers", address)
 	again.want(exitOK, "holds")
 }

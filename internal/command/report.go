@@ -16,13 +16,13 @@ import (
 
 // report shows finished documents again, whatever wrote them.
 func (a *app) report(_ context.Context, args []string) error {
-	f := a.flags("report RUN...", `Shows what finished runs, comparisons and trends have printed, from their documents.
-A RUN is the directory of a result or of a comparison, or a document itself, such as what '`+program.Name()+` trend --json' writes. Several come one after
-another. The exit code is 0 whatever the documents say: '`+program.Name()+` compare' and the run itself are for verdicts.`)
+	f := a.flags("report RUN...", `Shows again what finished runs, comparisons and trends printed, from their documents.
+A RUN is the directory of a result or of a comparison, or a document itself, such as what '`+program.Name()+` trend --json' writes. Several are shown one
+after another. The exit code is 0 whatever the documents say; verdicts are the task of '`+program.Name()+` compare' and of the run itself.`)
 	markdown := f.Bool("markdown", false, "write Markdown, for a pull request or a ticket")
 	asJSON := f.Bool("json", false, "write the documents themselves")
-	html := f.String("html", "", "write a page with plots into this `file`, and its style sheet report.css beside it")
-	single := f.Bool("single", false, "of --html: put the style sheet into the page, which is one file then")
+	html := f.String("html", "", "write a page with plots to this `file`, and its style sheet report.css beside it")
+	single := f.Bool("single", false, "with --html: include the style sheet in the page, as a single file")
 	if err := parse(f, args); err != nil {
 		return err
 	}
@@ -30,11 +30,11 @@ another. The exit code is 0 whatever the documents say: '`+program.Name()+` comp
 	case f.NArg() == 0:
 		return usagef("report takes the directories of results or comparisons")
 	case *single && *html == "":
-		return usagef("--single is of --html FILE")
+		return usagef("--single: only valid with --html FILE")
 	case *html != "" && (*markdown || *asJSON):
-		return usagef("--html and --markdown or --json together: leave one of them out")
+		return usagef("--html and --markdown or --json cannot be combined (remove one of them)")
 	case *markdown && *asJSON:
-		return usagef("--markdown and --json together: leave one of them out")
+		return usagef("--markdown and --json cannot be combined (remove one of them)")
 	}
 	var all []results.Document
 	for _, path := range f.Args() {
@@ -82,8 +82,8 @@ func writePage(file string, single bool, all ...results.Document) error {
 type pages struct{ none, single bool }
 
 func (p *pages) flags(f *pflag.FlagSet) {
-	f.BoolVar(&p.none, "no-html", false, "leave no page (report.html, report.css) in the directory")
-	f.BoolVar(&p.single, "single", false, "put the style sheet into report.html, which is one file then")
+	f.BoolVar(&p.none, "no-html", false, "write no page (report.html, report.css) to the directory")
+	f.BoolVar(&p.single, "single", false, "include the style sheet in report.html, as a single file")
 }
 
 // in writes the page of a document into its directory and tells where it is. A result is no worse without one, so a failure is only told.

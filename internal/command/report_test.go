@@ -61,7 +61,7 @@ func TestReportRefuses(t *testing.T) {
 		says string
 	}{
 		{nil, exitUsage, "takes the directories"},
-		{[]string{quickstartResult, "--json", "--markdown"}, exitUsage, "leave one of them out"},
+		{[]string{quickstartResult, "--json", "--markdown"}, exitUsage, "remove one of them"},
 		{[]string{t.TempDir()}, exitFailed, "has no run.json and no comparison.json"},
 		{[]string{other}, exitFailed, `has the schema "zkbench.run/9"; this zkbench reads "zkbench.run/1"`},
 		{[]string{file(t, "x.json", "[")}, exitFailed, "is not a document of zkbench"},

@@ -42,18 +42,18 @@ type runFlags struct {
 
 func (a *app) runProfile(ctx context.Context, args []string) error {
 	f := a.flags("run PROFILE [flags]", `Runs a profile, a built-in one by name or a YAML file ('-' reads standard input), and prints the result.
-Without --servers it starts an ensemble for the run and removes it afterwards: local servers, or containers with --ensemble compose:3, or
-where only Docker is there. Everything lives under one znode, which is removed at the end, after an interrupt too.`)
+Without --servers it starts an ensemble for the run and removes it afterwards: local servers, or containers with --ensemble compose:3 or
+if only Docker is available. Everything lives under one znode, which is removed at the end, even after an interrupt.`)
 	var r runFlags
-	f.StringVar(&r.servers, "servers", "", "host:port of servers to load, comma separated, instead of an ensemble for the run")
+	f.StringVar(&r.servers, "servers", "", "host:port of the servers to load, comma separated, instead of an ensemble started for the run")
 	f.StringArrayVar(&r.sets, "set", nil, "change a field of the profile, as `key=value`; may be repeated")
-	f.StringArrayVar(&r.gates, "gate", nil, "a `limit` beside those of the profile, such as 'errors < 0.1%'; may be repeated")
+	f.StringArrayVar(&r.gates, "gate", nil, "additional gate, a `limit` such as 'errors < 0.1%'; may be repeated")
 	f.StringVar(&r.out, "out", "", "directory of the result (default results/PROFILE-TIME)")
-	r.told.flags(f, "a gate and a check")
+	r.told.flags(f, "each gate and each check")
 	f.StringVar(&r.engine, "engine", "", "client library, instead of the profile's")
-	f.StringVar(&r.ensemble, "ensemble", "", "local:N, compose:N or compose:3+1, instead of the profile's")
-	f.StringVar(&r.root, "root", "", "znode to make and to remove at the end (default "+root.DefaultBase+"/RUN)")
-	f.BoolVar(&r.unused, "unused-parent", false, "allow a --root in a znode that has never had a child, if that is no container znode")
+	f.StringVar(&r.ensemble, "ensemble", "", "ensemble to start, instead of the profile's: local:N, compose:N or compose:3+1")
+	f.StringVar(&r.root, "root", "", "znode to create, and to remove at the end (default "+root.DefaultBase+"/RUN)")
+	f.BoolVar(&r.unused, "unused-parent", false, "allow --root in a znode that has never had a child: only safe if it is not a container znode")
 	r.stores.add(f)
 	r.access.add(f)
 	r.pages.flags(f)
@@ -72,7 +72,7 @@ where only Docker is there. Everything lives under one znode, which is removed a
 		return usagef("--servers is empty; give host:port of the servers to load, or leave it out to start an ensemble for the run")
 	}
 	if r.servers != "" && r.ensemble != "" {
-		return usagef("--servers and --ensemble together: a run loads the servers that are given, or starts an ensemble (leave one of them out)")
+		return usagef("--servers and --ensemble cannot be combined (remove one of them)")
 	}
 	if err := r.fleet.check(f, r.servers); err != nil {
 		return err
@@ -101,7 +101,7 @@ func (a *app) prepare(ctx context.Context, name string, r *runFlags) (profiles.P
 	}
 	environments := p.Environments()
 	if r.servers != "" && len(environments) > 1 {
-		return p, usagef("%s: the profile has %s to start, and --servers names one that is there (leave --servers out, or add --set ensemble=%s and --set secure=%s)",
+		return p, usagef("%s: the profile starts %s, but --servers names running servers (remove --servers, or add --set ensemble=%s and --set secure=%s)",
 			p.AtApart(), phrase.Count(len(environments), "ensemble"), profiles.Given, profiles.NotSecured)
 	}
 	ran := map[string]string{}
@@ -138,7 +138,7 @@ func (a *app) canShare(f fleetFlags, p profiles.Profile) error {
 		return usageError{err}
 	}
 	if f.on() && len(p.Faults) > 0 {
-		return usagef("%s: faults are injected into a run of several shares, not into their searches and comparisons (leave them out)", p.AtFault(0, "kind"))
+		return usagef("%s: faults are not supported in searches and comparisons of several shares (remove them)", p.AtFault(0, "kind"))
 	}
 	return nil
 }
@@ -155,7 +155,7 @@ func (a *app) targetOf(ctx context.Context, r runFlags, p profiles.Profile) (ens
 	}
 	t.Dial, t.Secure = ensemble.Dialer(as.Dialer()), p.SecureWay()
 	if t.Secure != "" && len(t.Addresses) > 0 {
-		return t, usagef("%s: secure is for ensembles that zkbench starts; say with tls and auth (--tls-ca, --auth-file) how the given servers are reached, and --set secure=%s",
+		return t, usagef("%s: secure is for ensembles that zkbench starts (for running servers use tls and auth, --tls-ca and --auth-file, with --set secure=%s)",
 			p.At("secure", 0), profiles.NotSecured)
 	}
 	problems := a.setup.CheckShare(p, r.fleet.part)
@@ -176,7 +176,7 @@ func checkRoot(path string) error {
 	if path == "" || path != "/" && zk.CheckPath(path) == nil && path != "/zookeeper" && !strings.HasPrefix(path, "/zookeeper/") {
 		return nil
 	}
-	return usagef("--root %q: a root is an absolute path of a znode to make, such as /zkbench/mine, and not one of ZooKeeper's own", path)
+	return usagef("--root %q: must be the absolute path of a znode to create, such as /zkbench/mine, outside /zookeeper", path)
 }
 
 // runName names a run by its profile and the time. The letters at the end tell apart those that start in the same millisecond, on any host.

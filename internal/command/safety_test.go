@@ -111,10 +111,10 @@ func TestRootsWhoseParentsAreUnsuitable(t *testing.T) {
 	}{
 		{"/box/run", "/box has never had a child. If it is a container znode", exitFailed},
 		{"/box/more/run", "--unused-parent", exitFailed},
-		{"/locked/run", "/locked: its ACL lets this client create znodes and not delete them", exitFailed},
+		{"/locked/run", "/locked: its ACL allows this client to create znodes but not to delete them", exitFailed},
 		{"/locked/more/run", "grant DELETE", exitFailed},
-		{"/new/\x01/run", "a root is an absolute path", exitUsage},
-		{"/new/\u0085/run", "a root is an absolute path", exitUsage},
+		{"/new/\x01/run", "must be the absolute path of a znode to create", exitUsage},
+		{"/new/\u0085/run", "must be the absolute path of a znode to create", exitUsage},
 	} {
 		dir := out(t)
 		zkbench(t, "run", small(t), "--servers", address, "--root", test.root, "--out", dir).want(test.code, test.want)

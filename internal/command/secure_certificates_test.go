@@ -68,7 +68,7 @@ func TestCertificatesAndDigests(t *testing.T) {
 		args []string
 		says string
 	}{
-		{plain, "it wants a certificate of the client; give --tls-cert"},
+		{plain, "it wants a client certificate; give --tls-cert"},
 		{certified, "requires authentication (error -124"},
 		{slices.Concat(certified, []string{"--engine", "go-zookeeper"}), "requires authentication (error -124"},
 		{slices.Concat(certified, []string{"--auth-file", sasl}), "--auth-file"},
@@ -162,7 +162,7 @@ func TestServersThatSpeakTLS13Alone(t *testing.T) {
 			t.Errorf("%s: the notes are %q, want TLS 1.3", engine, notes)
 		}
 	}
-	zkbench(t, append(plain, "--out", out(t))...).want(exitFailed, "it wants a certificate of the client; give --tls-cert")
+	zkbench(t, append(plain, "--out", out(t))...).want(exitFailed, "it wants a client certificate; give --tls-cert")
 }
 
 // A certificate that has expired ends each verb before any load, with the remedy.
@@ -205,13 +205,13 @@ func TestAnExpiredCertificateEndsEveryVerb(t *testing.T) {
 func TestSecuringWhatCannotBe(t *testing.T) {
 	zkbench(t, "up", "--secure", "kerberos").want(exitUsage, "expected tls, tls-resumed, mtls, sasl, digest")
 	zkbench(t, "run", "quickstart", "--servers", "localhost:1", "--set", "secure=tls").want(exitUsage, "secure is for ensembles that zkbench starts")
-	zkbench(t, "run", "quickstart", "--servers", "localhost:1", "--set", "secure=[none,tls]").want(exitUsage, "leave --servers out")
+	zkbench(t, "run", "quickstart", "--servers", "localhost:1", "--set", "secure=[none,tls]").want(exitUsage, "remove --servers")
 	zkbench(t, "run", "quickstart", "--set", "secure=tls", "--set", "faults=[{at: 1s, kind: cut-reply}]").want(exitUsage, "which TLS hides")
 	zkbench(t, "clean", "--servers", "localhost:1", "--tls-cert", "x").want(exitUsage, "need --tls-ca")
 	for _, verb := range []string{"clean", "limits"} { // they make no znodes that anybody else uses
 		zkbench(t, verb, "--servers", "localhost:1", "--acl", "creator").want(exitUsage, "unknown flag: --acl")
 	}
 	zkbench(t, "run", "quickstart", "--servers", "localhost:1", "--tls-key", "x").want(exitUsage, "required field ca is missing")
-	zkbench(t, "run", "published", "--servers", "localhost:1", "--tls-ca", "system").want(exitUsage, "is played on servers without auth")
+	zkbench(t, "run", "published", "--servers", "localhost:1", "--tls-ca", "system").want(exitUsage, "does not support auth")
 	zkbench(t, "ab", "--a", "quickstart", "--b", "quickstart", "--auth-file", "/missing").want(exitUsage, "/missing: no such file")
 }

@@ -145,12 +145,12 @@ func TestASecuredEnsemble(t *testing.T) {
 	}{
 		{append([]string{"clean"}, encrypted...), "--auth-file"},
 		{append([]string{"clean", "--chroot", "/missing"}, known...), "there is no such znode"},
-		{append([]string{"clean", "--root", "/hidden"}, stranger...), "give the credentials of the run that made it"},
+		{append([]string{"clean", "--root", "/hidden"}, stranger...), "give the credentials of the run that created it"},
 		{append([]string{"calibrate", "-q", "--runs", "3", "--for", "100ms", "--sessions", "1"}, encrypted...), "--auth-file"},
 	} {
 		silent(zkbench(t, c.args...)).want(exitFailed, c.says)
 	}
-	silent(zkbench(t, append([]string{"clean", "--root", "/", "--dry-run"}, stranger...)...)).want(exitOK, "not looked into", "/hidden")
+	silent(zkbench(t, append([]string{"clean", "--root", "/", "--dry-run"}, stranger...)...)).want(exitOK, "skipped, not readable", "/hidden")
 	if o := silent(zkbench(t, append([]string{"limits", "--for", "1s"}, encrypted...)...)); !strings.Contains(strings.Join(strings.Fields(o.stdout), " "), "credentials of a scheme") {
 		t.Errorf("limits without credentials: %s%s", o.stdout, o.stderr)
 	}

@@ -16,7 +16,7 @@ const identitiesAtOnce = 8
 // playSecured is the workload that plays what goes wrong with identities, on secured servers.
 func playSecured() bench.Act {
 	return bench.Act{
-		Name: "secured", Doc: "play what goes wrong with identities: locks whose znodes belong to their creator alone, clients that reconnect unauthenticated; no load",
+		Name: "secured", Doc: "play failures around identity: locks whose znodes only their creator may use, clients that reconnect unauthenticated; no load",
 		Once: true, Secured: true, Variants: secured.Variants, Persistent: secured.Persistent, Sessions: 3*identitiesAtOnce + 4, Znodes: secured.Znodes(),
 		Do: func(ctx context.Context, s bench.Stage) error {
 			rules, found, err := secured.Run(ctx, secured.Config{Config: trials(ctx, s, identitiesAtOnce), Servers: stagedServers{s}, Dir: s.Root})
@@ -37,13 +37,13 @@ func rulesNote(r secured.Rules) string {
 		}
 		return "needs no permission"
 	}
-	text := "Asked by trial, the servers let in"
+	text := "Tried out: the servers let in"
 	if r.Enforced {
 		text += " nobody without credentials"
 	} else {
 		text += " clients without credentials, so the scenario ping-first is not played"
 	}
-	return fmt.Sprintf("%s; exists %s, and an event of a watch %s.", text, need(r.ReadLook), need(r.ReadTold))
+	return fmt.Sprintf("%s; exists %s, and a watch event %s.", text, need(r.ReadLook), need(r.ReadTold))
 }
 
 // stagedServers are those of a stage.

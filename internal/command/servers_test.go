@@ -20,7 +20,7 @@ func TestUpAndDown(t *testing.T) {
 			zkbench(t, "down")
 		}
 	}()
-	zkbench(t, "up", "-n", "1").want(exitFailed, "an ensemble is already up at "+address, "zkbench down ends it")
+	zkbench(t, "up", "-n", "1").want(exitFailed, "an ensemble is already up at "+address, "zkbench down stops it")
 	if o := zkbench(t, "up", "--print-servers").want(exitOK); o.stdout != address+"\n" {
 		t.Errorf("up --print-servers prints %q, want %q", o.stdout, address)
 	}

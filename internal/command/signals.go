@@ -88,7 +88,7 @@ func (a *app) watchSignals(ctx context.Context) *signals {
 			return
 		}
 		first := time.Now()
-		fmt.Fprintln(a.stderr, "interrupted: finishing what is under way and cleaning up (once more to clean up for a few seconds at most)")
+		fmt.Fprintln(a.stderr, "interrupted: finishing in-flight work and cleaning up (interrupt again to clean up for a few seconds at most)")
 		close(s.stop)
 		cancelStart()
 		if a.signalled(over, first.Add(sameSignal)) {

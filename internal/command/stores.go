@@ -14,8 +14,8 @@ import (
 type storeFlags struct{ redis, etcd string }
 
 func (s *storeFlags) add(f *pflag.FlagSet) {
-	f.StringVar(&s.redis, "redis", "", "host:port of servers of Redis, comma separated, for drivers whose locks are there, instead of ones for the run")
-	f.StringVar(&s.etcd, "etcd", "", "the same of etcd")
+	f.StringVar(&s.redis, "redis", "", "host:port of Redis servers, comma separated, for drivers that keep their locks there, instead of servers started for the run")
+	f.StringVar(&s.etcd, "etcd", "", "the same for etcd servers")
 }
 
 func (s storeFlags) given() map[string][]string {

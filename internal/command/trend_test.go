@@ -27,7 +27,7 @@ func TestTrend(t *testing.T) {
 	file, junit := filepath.Join(t.TempDir(), "trend.md"), filepath.Join(t.TempDir(), "junit.xml")
 	zkbench(t, "trend", early, late, "--markdown", "--out", file, "--junit", junit, "--ci", "github").want(exitRegression, "::error title=zkbench%3A throughput::regression of throughput")
 	wantIn(t, map[string]string{file: "| REGRESSION", junit: `<failure message="regression of throughput`})
-	zkbench(t, "trend", early, "--markdown", "--json").want(exitUsage, "choose one")
+	zkbench(t, "trend", early, "--markdown", "--json").want(exitUsage, "cannot be combined")
 
 	zkbench(t, "trend").want(exitUsage, "takes the directories")
 	zkbench(t, "trend", early, "--metric", "p98(x)").want(exitUsage, "--metric")

@@ -41,7 +41,7 @@ func TestMistakes(t *testing.T) {
 		{"fewer than none", []string{"run", "quickstart", "--set", "sessions=-5"}, []string{"--set sessions", "-5 is too small", "from 1 to"}},
 		{"a list with a zero", []string{"run", yaml("workload: lock\nvariants: naive\nsessions: [1, 0]\n")}, []string{"p.yaml:3:15"}},
 		{"an ensemble of two", []string{"run", "quickstart", "--ensemble", "local:2"}, []string{`"2" is not a number of servers`, "1, 3, 5 or 7"}},
-		{"servers and an ensemble", []string{"run", "quickstart", "--servers", "a:1", "--ensemble", "local:3"}, []string{"--servers and --ensemble", "leave one"}},
+		{"servers and an ensemble", []string{"run", "quickstart", "--servers", "a:1", "--ensemble", "local:3"}, []string{"--servers and --ensemble", "remove one"}},
 		{"a service that is none", []string{"run", "quickstart", "--servers", "127.0.0.1:1", "--ci", "gitlab"}, []string{`--ci: unknown service "gitlab"`, "expected github"}},
 		{"test results nowhere", []string{"run", "quickstart", "--servers", "127.0.0.1:1", "--junit", "none/junit.xml"}, []string{"--junit", "none/junit.xml", "no such file"}},
 		{"a gate of nothing", []string{"run", "quickstart", "--gate", "p99(put) < 5ms"}, []string{"--gate: gate", "unknown metric p99(put.response) of workload lock", "throughput"}},
@@ -54,7 +54,7 @@ func TestMistakes(t *testing.T) {
 		{"a root that is no path", []string{"run", "quickstart", "--root", "mine"}, []string{`--root "mine"`, "absolute path", "/zkbench/mine"}},
 		{"a root of everything", []string{"run", "quickstart", "--root", "/"}, []string{`--root "/"`}},
 		{"a root with a slash too many", []string{"run", "quickstart", "--root", "/a/"}, []string{`--root "/a/"`}},
-		{"a list of the unknown", []string{"list", "quikstart"}, []string{`nothing to list under "quikstart", did you mean quickstart?`, "recipes, workloads, profiles"}},
+		{"a list of the unknown", []string{"list", "quikstart"}, []string{`unknown name "quikstart", did you mean quickstart?`, "recipes, workloads, profiles"}},
 		{"clean without servers", []string{"clean"}, []string{"clean needs --servers"}},
 		{"clean of servers that are to be started", []string{"clean", "--servers", "local:1"}, []string{"addresses of running servers", "not local:1"}},
 		{"up with no server", []string{"up", "-n", "0"}, []string{"0 servers", "1, 3, 5 or 7"}},
@@ -65,11 +65,11 @@ func TestMistakes(t *testing.T) {
 		{"a comparison with nothing", []string{"ab", "--a", "quickstart"}, []string{"ab needs --b"}},
 		{"a comparison of profiles without flags", []string{"ab", "quickstart", "locks"}, []string{`unexpected argument "quickstart"`, "--a and --b"}},
 		{"a comparison with a set that is wrong", []string{"ab", "--a", "quickstart", "--b", "quickstart", "--b-set", "sessions=0"}, []string{"--set sessions", "0 is too small"}},
-		{"sides with different numbers of cells", []string{"ab", "--a", "quickstart", "--b", "locks"}, []string{"--a has 6 cells and --b 20"}},
+		{"sides with different numbers of cells", []string{"ab", "--a", "quickstart", "--b", "locks"}, []string{"--a has 6 cells and --b has 20"}},
 		{"a comparison of scenarios", []string{"ab", "--a", "published", "--b", "published"}, []string{"workload published has no cells"}},
 		{"an unknown metric", []string{"ab", "--a", "quickstart", "--b", "quickstart", "--metric", "speed"}, []string{`--metric: metric "speed": unknown name`}},
 		{"a metric of another workload", []string{"ab", "--a", "quickstart", "--b", "quickstart", "--metric", "p50(put)"},
-			[]string{"--metric p50(put.response): --a quickstart: unknown metric", "known are throughput", "acquire.response"}},
+			[]string{"--metric p50(put.response): --a quickstart: unknown metric", "expected one of throughput", "acquire.response"}},
 		{"no pairs", []string{"ab", "--a", "quickstart", "--b", "quickstart", "--pairs", "0"}, []string{"--pairs 0: expected 1 to 1000"}},
 		{"a look after the end", []string{"ab", "--a", "quickstart", "--b", "quickstart", "--looks", "7,10"}, []string{"--looks 10", "ascending", "below --pairs 10"}},
 		{"no effect", []string{"ab", "--a", "quickstart", "--b", "quickstart", "--min-effect", "0"}, []string{`--min-effect "0"`, "such as 5%"}},
@@ -137,7 +137,7 @@ func TestList(t *testing.T) {
 		}
 	}
 	for _, name := range published.Variants() {
-		if !strings.Contains(said, "UNSAFE, kept as it was published; its faults: zkbench run published --set variants=["+name+"]") {
+		if !strings.Contains(said, "UNSAFE, kept as it was published; to see its defects: zkbench run published --set variants=["+name+"]") {
 			t.Errorf("list does not tell that %s is unsafe", name)
 		}
 	}
@@ -166,7 +166,7 @@ func TestSchemaIsJSON(t *testing.T) {
 }
 
 func TestHelpAndVersion(t *testing.T) {
-	all := zkbench(t, "help").want(exitOK, "Exit codes: 0 fine, 1 could not run, 2 usage", "4 safety violated", "130 interrupted")
+	all := zkbench(t, "help").want(exitOK, "Exit codes: 0 success, 1 could not run, 2 usage", "4 safety violated", "130 interrupted")
 	for _, same := range []string{"--help", "-h"} {
 		if o := zkbench(t, same).want(exitOK); o.stdout != all.stdout {
 			t.Errorf("%s differs from help", same)

@@ -12,8 +12,8 @@ import (
 func (a *app) validateResult(_ context.Context, args []string) error {
 	f := a.flags("validate-result DIR...", `Checks that the files of a run do not contradict each other: that the histograms of intervals.hlog are those of run.json to the last
 digit, that operations are throughput x length, that the phases of acquisitions sum up to their service within 1 %, that there are no fewer
-requests than any recipe needs, and that nothing unknown is told as 0. A search for a capacity is made once more from what its probes measured, and each
-probe is checked as the run that it is. Exit code 1 where they do.`)
+requests than any recipe needs, and that nothing unknown is given as 0. A capacity search is repeated from what its probes measured, and each
+probe is checked as a run. Exit code 1 if they contradict each other.`)
 	if err := parse(f, args); err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ probe is checked as the run that it is. Exit code 1 where they do.`)
 func (a *app) contradictions(dir string) (some bool) {
 	all, _ := results.Validate(dir)
 	for _, c := range all {
-		fmt.Fprintf(a.stderr, "%s: the result contradicts itself, which is a defect of zkbench: %s\n", program.Name(), c)
+		fmt.Fprintf(a.stderr, "%s: the result contradicts itself, which is a bug in zkbench: %s\n", program.Name(), c)
 	}
 	return len(all) > 0
 }

@@ -131,7 +131,7 @@ func (v *view) text() []line {
 	if limit := max(u.Permits, 1); s.Stand.Holders > limit {
 		held = fmt.Sprintf("%d HOLD ONE OBJECT", s.Stand.Holders)
 	} else if s.Stand.Mixed {
-		held = "ONE HOLDS WHAT OTHERS SHARE"
+		held = "A WRITER HOLDS BESIDE READERS"
 	}
 	most := slices.Max(v.rates)
 	if f := u.Fleet; f != nil {

@@ -19,9 +19,9 @@ type watching struct {
 }
 
 func (w *watching) flags(f *pflag.FlagSet) {
-	f.BoolVarP(&w.quiet, "quiet", "q", false, "no progress, as --progress none")
-	f.StringVar(&w.progress, "progress", progressAuto, "auto, json (an object a second on standard error), or none")
-	f.StringVar(&w.listen, "metrics-listen", "", "serve metrics for Prometheus at this `address` while it goes on, such as 127.0.0.1:9464")
+	f.BoolVarP(&w.quiet, "quiet", "q", false, "no progress, same as --progress none")
+	f.StringVar(&w.progress, "progress", progressAuto, "auto, json (one object per second on standard error), or none")
+	f.StringVar(&w.listen, "metrics-listen", "", "serve metrics for Prometheus at this `address` while the command runs, such as 127.0.0.1:9464")
 }
 
 // check says what is wrong with the flags, once they are parsed.

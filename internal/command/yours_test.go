@@ -81,7 +81,7 @@ func TestAProgramWithALockOfYoursIsZkbench(t *testing.T) {
 		code int
 		says string
 	}{ // its commands begin with its own name
-		{"help", exitOK, "Usage: yours COMMAND"}, {"clean --help", exitOK, "Usage: yours clean "}, {"explain nothing-such", exitUsage, "yours: nothing to explain under \"nothing-such\" ('yours explain' lists"},
+		{"help", exitOK, "Usage: yours COMMAND"}, {"clean --help", exitOK, "Usage: yours clean "}, {"explain nothing-such", exitUsage, "yours: unknown term \"nothing-such\" ('yours explain' lists"},
 		{"completion bash", exitOK, "complete -o default -F _yours yours"}, {"man", exitOK, ".TH YOURS 1"}, {"run", exitUsage, "'yours list profiles' lists"},
 		{"fleet swarm locks --shares 2 --servers a:1", exitUsage, "--image is missing"}, {"fleet swarm locks --shares 2 --servers a:1 --image me/yours", exitOK, `image: "me/yours"`},
 		{"fleet slurm locks --shares 2 --servers a:1 --meet zk://b:1/m", exitOK, `"$@"' yours run locks`},
