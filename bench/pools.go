@@ -2,6 +2,7 @@ package bench
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -44,25 +45,33 @@ func (p *pool) add(place int, totals *metrics.Set, ops []metrics.Op) error {
 	return nil
 }
 
-// repeated takes a cell into the pool of its repetitions, and writes the pools into the document.
+// repeated takes a cell into the pools of its repetitions, and writes the pools into the document: one of all of them and, where some were cut short,
+// one of the others.
 func (r *runner) repeated(c *cell) error {
 	if r.profile.Repetitions < 2 {
 		return nil
 	}
-	name := strings.TrimSuffix(c.tag(), "-r"+strconv.Itoa(c.repetition))
 	if r.pools == nil {
 		r.pools = map[string]*pool{}
 	}
-	if r.pools[name] == nil {
-		r.pools[name] = &pool{}
-		r.pooled = append(r.pooled, name)
-	}
-	if err := r.pools[name].add(len(r.doc.Cells)-1, c.collector.Totals(), workloads.Ops(c.work)); err != nil {
-		return fmt.Errorf("add up the repetitions of %s: %w", name, err)
+	place, name := len(r.doc.Cells)-1, strings.TrimSuffix(c.tag(), "-r"+strconv.Itoa(c.repetition))
+	for _, into := range []string{name, name + " whole"} {
+		if into != name && r.doc.Cells[place].Partial {
+			continue
+		}
+		if r.pools[into] == nil {
+			r.pools[into] = &pool{}
+			r.pooled = append(r.pooled, into)
+		}
+		if err := r.pools[into].add(place, c.collector.Totals(), workloads.Ops(c.work)); err != nil {
+			return fmt.Errorf("add up the repetitions of %s: %w", name, err)
+		}
 	}
 	r.doc.Pools = nil
 	for _, name := range r.pooled {
-		if p := r.pools[name]; len(p.cells) > 1 {
+		p := r.pools[name]
+		there := slices.ContainsFunc(r.doc.Pools, func(other results.Pool) bool { return slices.Equal(other.Cells, p.cells) })
+		if len(p.cells) > 1 && !there {
 			r.doc.Pools = append(r.doc.Pools, results.Pool{Cells: p.cells, Latency: p.latencies})
 		}
 	}

@@ -77,3 +77,23 @@ func TestPoolsLoseNothing(t *testing.T) {
 		t.Errorf("pool %+v, want %+v", p.latencies, got)
 	}
 }
+
+// Of repetitions of which one was cut short the others are a pool of their own: comparisons and gates take that one.
+func TestRepetitionsBesideOneThatWasCutShort(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, latency, "repetitions: 3", "duration: 8s")
+		r.on = func(u Update) {
+			if u.Cell == 3 && u.Phase == PhaseSteady && !isClosed(r.stop) {
+				r.interrupt()
+			}
+		}
+		doc, err := r.run()
+		if !Interrupted(err) || len(doc.Cells) != 3 || !doc.Cells[2].Partial || len(doc.Pools) != 2 {
+			t.Fatalf("error %v, %d cells, pools %+v; want a third cell that was cut short, and a pool of all and one of the others", err, len(doc.Cells), doc.Pools)
+		}
+		whole, operations := doc.Pooled(), doc.Cells[0].Operations+doc.Cells[1].Operations
+		if len(whole) != 1 || whole[0].Latency["acquire.response"].Count != operations || whole[0].Latency["acquire.response"].P50 == 0 {
+			t.Errorf("whole repetitions %+v, want the times of their %d operations", whole, operations)
+		}
+	})
+}
