@@ -52,8 +52,8 @@ func EnvironmentOf(e ensemble.Ensemble) results.Environment {
 func (r *runner) conclude(err, left error) {
 	d := r.doc
 	d.Finished = time.Now().UTC()
-	d.Partial = err != nil
-	if err == nil && isClosed(r.stop) { // while the root was being removed: the result is whole, and the caller is told
+	d.Partial = err != nil || len(d.Cells) < len(r.planned) // something is left on one ensemble, and the next were not begun
+	if err == nil && isClosed(r.stop) {                     // while the root was being removed: the result is whole, and the caller is told
 		err = r.interruption()
 	}
 	codes, reasons := []int{0}, []string(nil)

@@ -50,7 +50,7 @@ func (r *runner) environments(ctx context.Context) (begun bool, err, left error)
 		}
 		made, err, left := r.stay(ctx)
 		leave()
-		if begun = begun || made; err != nil || left != nil || isClosed(r.stop) {
+		if begun = begun || made; err != nil || left != nil {
 			return begun, err, left
 		}
 	}
@@ -120,6 +120,9 @@ func (r *runner) tellRoll() {
 
 // move ends the ensemble that is there, and starts that of a profile. An interrupt ends it at once.
 func (r *runner) move(ctx context.Context, p profiles.Profile) error {
+	if err := r.cause(ctx.Err()); err != nil {
+		return err
+	}
 	ctx, end := r.bounded(ctx, r.stop)
 	defer end()
 	e, err := r.Next(ctx, p)

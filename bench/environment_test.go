@@ -12,6 +12,7 @@ import (
 	"github.com/zkbench/zkbench/ensemble"
 	"github.com/zkbench/zkbench/profiles"
 	"github.com/zkbench/zkbench/results"
+	"github.com/zkbench/zkbench/zk"
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
@@ -30,12 +31,16 @@ func TestEnsemblesOneAfterTheOther(t *testing.T) {
 	for _, tc := range []struct {
 		name      string
 		interrupt int   // in this cell
+		removed   bool  // an interrupt while the first root is removed
+		foreign   bool  // somebody else's znode below the first root
 		next      error // of the second ensemble
 		cells     []string
 		exit      int
 	}{
 		{name: "all", cells: []string{"local:5", "local:5", "local:5", "local:5", "local:3", "local:3", "local:3", "local:3"}},
 		{name: "an interrupt in the first ends the run", interrupt: 2, cells: []string{"local:5", "local:5"}, exit: 130},
+		{name: "an interrupt between both ends the run", removed: true, cells: []string{"local:5", "local:5", "local:5", "local:5"}, exit: 130},
+		{name: "what is left in the first ends the run", foreign: true, cells: []string{"local:5", "local:5", "local:5", "local:5"}, exit: 1},
 		{name: "the second cannot be started", next: errRefused, cells: []string{"local:5", "local:5", "local:5", "local:5"}, exit: 1},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -51,12 +56,24 @@ func TestEnsemblesOneAfterTheOther(t *testing.T) {
 					if u.Cell == tc.interrupt && u.Phase == PhaseSteady && !isClosed(r.stop) {
 						r.interrupt()
 					}
+					if tc.foreign && u.Cell == 1 && u.Connects != nil {
+						s := r.ens.Dial()
+						if _, err := s.Create(t.Context(), "/zkbench/test-1/foreign", nil, zk.Persistent); err != nil {
+							t.Error(err)
+						}
+						s.Close()
+					}
+				}
+				if tc.removed {
+					r.onRequest(zk.KindDelete, "/zkbench-root", r.interrupt)
 				}
 				doc, err := r.run()
-				if doc == nil || doc.Exit.Code != tc.exit || (err != nil) != (tc.exit != 0) || tc.next != nil && !errors.Is(err, tc.next) {
-					t.Fatalf("Run = %v, exit %+v", err, doc.Exit)
+				if doc == nil || doc.Exit.Code != tc.exit || doc.Partial != (tc.exit != 0) || (err != nil) != (tc.exit != 0) || tc.next != nil && !errors.Is(err, tc.next) {
+					t.Fatalf("Run = %v, exit %+v, partial %v", err, doc.Exit, doc.Partial)
 				}
-				r.clean()
+				if !tc.foreign {
+					r.clean()
+				}
 				checkPlaces(t, doc, tc.cells)
 			})
 		})
