@@ -122,18 +122,17 @@ func (c *cell) prepare(ctx context.Context) error {
 	if err := c.clients.connect(ctx, c.seats(), c.connected); err != nil {
 		return err
 	}
-	if err := c.prepareStorms(ctx); err != nil {
-		c.clients.close(c.seats())
-		return err
+	if err = c.prepareStorms(ctx); err == nil {
+		u := c.update(PhaseConnect)
+		u.Connected, u.Connects = c.seats(), c.clients.connects
+		c.report(u)
+		err = c.meet(ctx, stageReady)
 	}
-	u := c.update(PhaseConnect)
-	u.Connected, u.Connects = c.seats(), c.clients.connects
-	c.report(u)
-	if err := c.meet(ctx, stageReady); err != nil {
+	if err != nil {
+		c.storms.Close()
 		c.clients.close(c.seats())
-		return err
 	}
-	return nil
+	return err
 }
 
 // load runs the sessions through warm-up, steady phase and drain.

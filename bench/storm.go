@@ -13,7 +13,7 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// prepareStorms makes the sessions, znodes and watches of the storms that the cell will have. After an error nothing of them is open.
+// prepareStorms makes the sessions, znodes and watches of the storms that the cell will have.
 func (c *cell) prepareStorms(ctx context.Context) (err error) {
 	next := c.sessions
 	c.storms, err = faults.Prepare(ctx, c.profile.Schedule(), faults.Beside{Dir: c.dir(c.number),
@@ -22,9 +22,6 @@ func (c *cell) prepareStorms(ctx context.Context) (err error) {
 			next += n
 			return c.openBeside(ctx, first, n)
 		}})
-	if err != nil {
-		c.storms.Close()
-	}
 	return err
 }
 

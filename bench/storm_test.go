@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/zkbench/zkbench/ensemble"
+	"github.com/zkbench/zkbench/fleet"
 	"github.com/zkbench/zkbench/metrics"
 	"github.com/zkbench/zkbench/results"
 	"github.com/zkbench/zkbench/zk"
@@ -174,4 +176,21 @@ func TestTheResponsesOfBystanders(t *testing.T) {
 	if got := r.result(); got.Count != results.EnoughForP99+1 || got.Unserved != 1 || got.P99 == nil || *got.Max < 59e3 || *got.Max > 61e3 {
 		t.Errorf("%+v", got)
 	}
+}
+
+// The sessions of a storm are closed also when the cell ends before its load.
+func TestStormsOfACellThatDoesNotBegin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newShips(t, 1, latency, "sessions: 4", "session_timeout: 4s", "duration: 20s", "faults: [{at: 1s, kind: mass-expiry, sessions: 3, watchers: 2}]")
+		r := f.all[0]
+		r.on = func(u Update) {
+			if u.Connects != nil {
+				f.meets.Partition(f.session(0))
+			}
+		}
+		if docs, errs := f.run(); docs[0] == nil || len(docs[0].Cells) != 0 || !errors.Is(errs[0], fleet.ErrCoordinator) {
+			t.Errorf("error %v, document %+v; want that it ended before its cell", errs[0], docs[0])
+		}
+		r.clean()
+	})
 }
