@@ -20,7 +20,7 @@ func (c *cell) inspectOpen(ctx context.Context) error {
 		return nil
 	}
 	return c.lookAgain(ctx, func(ctx context.Context, s zk.Session, r metrics.Recorder) error {
-		if c.calls.recent() { // as of before the look
+		if c.calls.recent(c.origin.Now()) { // as of before the look
 			r = undecided{r}
 		}
 		return workloads.InspectOpen(ctx, c.work, s, r)
@@ -30,15 +30,16 @@ func (c *cell) inspectOpen(ctx context.Context) error {
 // calls are the calls of a cell's sessions, those of the recipes' background work too.
 type calls struct {
 	pending atomic.Int64
-	ended   atomic.Int64 // when the last one did, in nanoseconds since 1970
+	ended   atomic.Int64 // when the last one did, as an offset; 0: none has
 }
 
 // betweenTries is longer than the time from one try of a removal to the next.
 const betweenTries = 2 * time.Second
 
-// recent reports whether a call is under way, or has ended just now, so that another may follow.
-func (c *calls) recent() bool {
-	return c.pending.Load() > 0 || time.Since(time.Unix(0, c.ended.Load())) < betweenTries
+// recent reports whether a call is under way at an offset, or has ended just before it, so that another may follow.
+func (c *calls) recent(now time.Duration) bool {
+	ended := time.Duration(c.ended.Load())
+	return c.pending.Load() > 0 || ended > 0 && now-ended < betweenTries
 }
 
 // undecided is a recorder of looks at which what was found may go by itself.

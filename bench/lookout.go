@@ -47,9 +47,10 @@ func (c *cell) newLookout(ctx context.Context) *lookout {
 func (c *cell) observed(seat uint32, s zk.Session) zk.Session {
 	c.clients.links.follow(seat, s, c.origin)
 	return zk.Observe(s, &zk.Trace{Pending: &c.calls.pending, Call: func(call zk.Call) {
-		c.calls.ended.Store(call.End.UnixNano())
+		end := c.origin.At(call.End)
+		c.calls.ended.Store(int64(end))
 		answered := call.Err == nil || zk.Classify(call.Err) == zk.ClassDefiniteNo
-		c.trips.Record(metrics.Trip{Session: seat, Start: c.origin.At(call.Start), End: c.origin.At(call.End), Unanswered: !answered})
+		c.trips.Record(metrics.Trip{Session: seat, Start: c.origin.At(call.Start), End: end, Unanswered: !answered})
 	}})
 }
 
