@@ -96,7 +96,7 @@ func (b *Blocks) plan(c *cell) {
 	end := b.from + time.Duration(b.Max)*b.Length
 	for i := range c.seats() {
 		id := uint32(c.session(i))
-		if !c.driven(id) {
+		if !c.driven(id) || !c.offers(id) {
 			continue
 		}
 		stream := c.arrivals(random(c.profile.Seed, c.repetition, id, streamArrivals), true)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/zkbench/zkbench/capacity"
+	"github.com/zkbench/zkbench/metrics"
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
@@ -96,4 +97,50 @@ func TestSnapshotsMarkBlocks(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Work that a session draws and that the rate is not of, a revocation, does not come due in any block.
+func TestBlocksCountNoRevocations(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, zktest.Config{OpLatency: time.Millisecond}, "workload: revocation", "variants: [revocable]", "sessions: [20]", "objects: 10", "rate: 100/s",
+			"arrivals: uniform", "hold: 50ms", "duration: 20s", "drain: 1s", "saturation: allowed")
+		b := &Blocks{Length: 2 * second, Max: 4, Limits: []Limit{{Response: second}}, Enough: func(all []capacity.Block) bool { return len(all) == 3 }}
+		r.config.Blocks, r.config.Profile.Duration = b, b.Steady()
+		if _, err := r.run(); err != nil {
+			t.Fatal(err)
+		}
+		for i, got := range b.Counted {
+			if got.Due < 90 || got.Due > 110 || got.Over[0] > 10 || got.Stuck > 10 { // one of each session, whose phase is drawn
+				t.Errorf("block %d: %+v, want about 100 acquisitions due, by the half of the sessions that acquires, and done in time", i, got)
+			}
+		}
+	})
+}
+
+// What is in a queue before the load nobody has put: it is not among the puts of the figures, and does not stand for those that a stall holds up.
+func TestWhatWasThereBeforeIsNotCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, zktest.Config{}, "workload: queue", "variants: [fifo]", "sessions: [20]", "objects: 10", "preload: 200", "rate: 200/s", "arrivals: uniform",
+			"hold: 0s", "duration: 20s", "drain: 4s", "saturation: allowed")
+		b := &Blocks{Length: 2 * second, Max: 8, Limits: []Limit{{Response: 50 * time.Millisecond}}, Enough: func(all []capacity.Block) bool { return len(all) == 3 }}
+		r.config.Blocks, r.config.Profile.Duration = b, b.Steady()
+		r.stall(3500*time.Millisecond, 5500*time.Millisecond)
+		doc, err := r.run()
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * second) // what the stall still holds up ends
+		if stuck := b.Counted[1].Stuck; stuck < 270 || stuck > 310 {
+			t.Errorf("%d puts are stuck at the end of a stall of 1.5 s at 200/s", stuck)
+		}
+		puts := int64(0)
+		for _, u := range r.updates {
+			if u.Second != nil {
+				puts += u.Second.Interval.All().Count(metrics.Put, metrics.OK)
+			}
+		}
+		if most := doc.Cells[0].Due + 300; puts > most { // those of the warm-up too
+			t.Errorf("%d puts in all intervals, want at most %d", puts, most)
+		}
+	})
 }

@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/zkbench/zkbench/drivers"
@@ -40,17 +41,23 @@ func (c *cell) seat(i int) *seat {
 
 // recorder is that of one seat.
 func (c *cell) recorder(i int) metrics.Recorder {
-	all := []metrics.Recorder{cutShort{c.collector.Shard(i), &c.cutAt}, c.history.Shard(i)}
+	figures := c.collector.Shard(i)
 	if c.Blocks != nil {
-		all = append(all, c.Blocks)
+		figures = metrics.Tee(figures, c.Blocks)
 	}
-	return metrics.Tee(all...)
+	return metrics.Tee(counted{figures, &c.cutAt}, c.history.Shard(i))
 }
 
 // driven tells whether the rate of an open loop is offered to the session.
 func (c *cell) driven(id uint32) bool {
 	w, some := c.work.(workloads.Driven)
 	return !some || w.IsDriven(id)
+}
+
+// offers tells whether what a session draws is what the rate is of. That of some is something else, which is not counted with it: to revoke.
+func (c *cell) offers(id uint32) bool {
+	w, some := c.work.(workloads.Drawing)
+	return !some || slices.Contains(workloads.Offered(w), w.Draw(id, random(c.profile.Seed, c.repetition, id, streamWork)))
 }
 
 func (c *cell) arrivals(r *rand.Rand, open bool) arrivals {

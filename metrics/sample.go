@@ -107,7 +107,7 @@ func Connects() []Op {
 	return []Op{ConnectTCP, ConnectTLS, ConnectTLSResumed, ConnectSession, ConnectSASL}
 }
 
-// Everybody as the Session of a Late means all sessions.
+// Everybody as the Session of a Late means all sessions, and of a Put that the item was there before the load.
 const Everybody = math.MaxUint32
 
 // Ops is the number of operations, for tables indexed by Op.

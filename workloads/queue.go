@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"iter"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -219,7 +218,7 @@ func (w *queue) fill(ctx context.Context, s zk.Session) error {
 				return fmt.Errorf("preload: %w", err)
 			}
 			at := time.Duration(len(w.preloaded)) // before the load, and one after the other
-			w.preloaded = append(w.preloaded, metrics.Sample{Op: metrics.Put, Session: math.MaxUint32, Object: object, Value: value, Token: it.Czxid,
+			w.preloaded = append(w.preloaded, metrics.Sample{Op: metrics.Put, Session: metrics.Everybody, Object: object, Value: value, Token: it.Czxid,
 				Due: at, Start: at, End: at})
 			w.account(w.preloaded[len(w.preloaded)-1])
 		}
