@@ -150,12 +150,8 @@ type configSeat struct {
 
 func (j *configSeat) write(ctx context.Context, due time.Duration) error {
 	s := metrics.Sample{Op: metrics.Change, Session: j.ID, Object: j.object, Value: j.w.next(j.ID), Due: due, Start: j.Origin.Now()}
-	actx := ctx
-	if j.w.Deadline > 0 {
-		var cancel context.CancelFunc
-		actx, cancel = context.WithTimeout(ctx, j.w.Deadline)
-		defer cancel()
-	}
+	actx, cancel := within(ctx, j.w.Deadline)
+	defer cancel()
 	token, err := j.handle.Set(actx, j.w.data(s.Value, s.Start))
 	s.End = j.Origin.Now()
 	s.Outcome, s.Token = outcome(ctx, err), token

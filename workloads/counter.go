@@ -98,12 +98,8 @@ func (w *counter) Join(seat Seat) Step {
 	handle := w.variant.New(zk.Observe(seat.Session, counted(seat.Origin, seat.Fanout)), w.node(object), w.options)
 	return func(ctx context.Context, due time.Duration) error {
 		s := metrics.Sample{Op: metrics.Draw, Session: seat.ID, Object: object, Due: due, Start: seat.Origin.Now()}
-		actx := ctx
-		if w.Deadline > 0 {
-			var cancel context.CancelFunc
-			actx, cancel = context.WithTimeout(ctx, w.Deadline)
-			defer cancel()
-		}
+		actx, cancel := within(ctx, w.Deadline)
+		defer cancel()
 		n, err := handle.draw(actx)
 		s.End = seat.Origin.Now()
 		s.Outcome, s.Value, s.Token = outcome(ctx, err), n.Value, n.Token

@@ -139,14 +139,11 @@ func (w *election) Least() Cost { return Cost{Lists: 1, Reads: 2} }
 
 // Join gives the session a handle of its own.
 func (w *election) Join(seat Seat) Step {
-	t := &tracker{origin: seat.Origin, fanout: seat.Fanout, again: true}
-	object := seat.ID % uint32(w.n)
-	observed := zk.Observe(seat.Session, t.trace())
-	j := &electionSeat{holder: holder{Seat: seat, t: t, object: object, deadline: w.Deadline, shared: w.Shared, holdFor: w.holdFor, observed: observed}, w: w, gone: &w.gone[object]}
+	h := w.holder(seat, w.n, nil)
+	h.t.again = true
 	o := w.options
 	o.ID = fmt.Sprintf("seat %d", seat.ID)
-	j.handle = w.variant.New(observed, w.path(object), o)
-	return j.step
+	return (&electionSeat{holder: h, w: w, gone: &w.gone[h.object], handle: w.variant.New(h.observed, w.path(h.object), o)}).step
 }
 
 // Inspect records for each election whether a znode is left, when the sessions that have crashed are over.

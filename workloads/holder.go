@@ -197,12 +197,8 @@ func (j *holder) acquire(ctx context.Context, op metrics.Op, due time.Duration, 
 // request asks for a grant. The sample of that is for the caller to record, with its phases.
 func (j *holder) request(ctx context.Context, op metrics.Op, due time.Duration,
 	ask func(context.Context) (recipes.Grant, error)) (recipes.Grant, metrics.Sample, phases, bool) {
-	actx := ctx
-	if j.deadline > 0 {
-		var cancel context.CancelFunc
-		actx, cancel = context.WithTimeout(ctx, j.deadline)
-		defer cancel()
-	}
+	actx, cancel := within(ctx, j.deadline)
+	defer cancel()
 	s := metrics.Sample{Op: op, Session: j.ID, Object: j.object, Value: j.value, Due: due, Start: j.Origin.Now()}
 	j.Standing.Waits()
 	j.t.begin()
@@ -241,18 +237,7 @@ func (j *holder) gaveUp(ctx, actx context.Context, o metrics.Outcome) (until tim
 
 // hold stands for the work that the grant protects. It ends early when the grant is lost or asked for, or the run is cut.
 func (j *holder) hold(ctx context.Context, g recipes.Grant) {
-	d := j.holdFor(j.Rand)
-	if d <= 0 {
-		return
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-g.Lost:
-	case <-g.Revoked:
-	case <-ctx.Done():
-	}
+	work(ctx, j.holdFor(j.Rand), g.Lost, g.Revoked)
 }
 
 // release gives a grant up, records that, and returns what it has recorded. issued is told when, unless the grant has been lost.

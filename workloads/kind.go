@@ -9,6 +9,7 @@ import (
 
 	"github.com/zkbench/zkbench/profiles"
 	"github.com/zkbench/zkbench/recipes"
+	"github.com/zkbench/zkbench/zk"
 )
 
 // Kind is an entry of the catalogue of workloads: all there is to say of one.
@@ -113,6 +114,13 @@ func drive[T any](v recipes.Variant[T], o recipes.Options, l Load) driving[T] {
 	return driving[T]{Load: l, variant: v, options: o, holdFor: l.Hold().Sample}
 }
 
+// holder is a seat at one of so many objects, and its session as the tracker sees it.
+func (d driving[T]) holder(seat Seat, objects int, g *guarded) holder {
+	t := &tracker{origin: seat.Origin, fanout: seat.Fanout, blind: d.Foreign != nil}
+	return holder{Seat: seat, t: t, object: seat.ID % uint32(objects), deadline: d.Deadline, shared: d.Shared, holdFor: d.holdFor, guarded: g,
+		observed: zk.Observe(seat.Session, t.trace())}
+}
+
 // Playing is the kind with recipes beside its own that no load drives.
 func Playing[T any](k Kind, all []recipes.Variant[T]) Kind {
 	for _, v := range all {
@@ -160,4 +168,15 @@ func variantsOf[T any](all []recipes.Variant[T], options func(recipes.Variant[T]
 			}})
 	}
 	return out
+}
+
+// fixed is a variant without options.
+func fixed(v Variant, make func(Load) Workload) Variant {
+	v.New = func(l Load, options map[string]string) (Workload, error) {
+		for name, value := range options {
+			return nil, fmt.Errorf("variant %s: %w", v.Name, v.CheckOption(name, value))
+		}
+		return make(l), nil
+	}
+	return v
 }

@@ -98,12 +98,8 @@ func (l *lock) Least() Cost { return queued(l.variant) }
 
 // Join gives the session a lock handle of its own.
 func (l *lock) Join(seat Seat) Step {
-	t := &tracker{origin: seat.Origin, fanout: seat.Fanout, blind: l.Foreign != nil}
-	object := seat.ID % uint32(l.n)
-	observed := zk.Observe(seat.Session, t.trace())
-	h := holder{Seat: seat, t: t, object: object, deadline: l.Deadline, shared: l.Shared, holdFor: l.holdFor, guarded: l.guarded, observed: observed}
-	j := &lockSeat{holder: h, released: &l.released[object], handle: l.variant.New(observed, l.path(object), l.options)}
-	return j.step
+	h := l.holder(seat, l.n, l.guarded)
+	return (&lockSeat{holder: h, released: &l.released[h.object], handle: l.variant.New(h.observed, l.path(h.object), l.options)}).step
 }
 
 type lockSeat struct {

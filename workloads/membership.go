@@ -123,12 +123,11 @@ func (w *membership) Cost() Cost {
 
 // Join gives the session its part.
 func (w *membership) Join(seat Seat) Step {
-	t := &tracker{origin: seat.Origin, fanout: seat.Fanout}
-	j := &memberSeat{w: w, holder: holder{Seat: seat, t: t, object: seat.ID % uint32(w.n), value: int64(seat.ID) / int64(w.n),
-		deadline: w.Deadline, holdFor: w.holdFor}}
+	j := &memberSeat{w: w, holder: w.holder(seat, w.n, nil)}
+	j.value = int64(seat.ID) / int64(w.n)
 	o := w.options
 	o.Trace = &recipes.Trace{Vacated: func() { w.changes[seat.ID].joined.Store(int64(seat.Origin.Now())) }} // its former session has ended
-	j.handle = w.variant.New(zk.Observe(seat.Session, t.trace()), w.path(j.object), o)
+	j.handle = w.variant.New(j.observed, w.path(j.object), o)
 	w.changes[seat.ID].here.Store(true)
 	if w.IsDriven(seat.ID) {
 		return j.member

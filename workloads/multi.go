@@ -12,7 +12,6 @@ import (
 	"github.com/zkbench/zkbench/metrics"
 	"github.com/zkbench/zkbench/profiles"
 	"github.com/zkbench/zkbench/recipes"
-	"github.com/zkbench/zkbench/zk"
 )
 
 var together = profiles.Field{Key: "together", Type: profiles.WholeNumber, Axis: true, Example: "[2, 5]", Default: "2", Min: 1, Max: 100,
@@ -74,11 +73,8 @@ func (w *multi) Least() Cost {
 
 // Join gives the session a handle of its own on all of the locks.
 func (w *multi) Join(seat Seat) Step {
-	t := &tracker{origin: seat.Origin, fanout: seat.Fanout}
-	observed := zk.Observe(seat.Session, t.trace())
-	j := &multiSeat{w: w, holder: holder{Seat: seat, t: t, deadline: w.Deadline, holdFor: w.holdFor, observed: observed},
-		handle: w.variant.New(observed, w.dir, w.options)}
-	return j.step
+	h := w.holder(seat, w.n, nil)
+	return (&multiSeat{w: w, holder: h, handle: w.variant.New(h.observed, w.dir, w.options)}).step
 }
 
 type multiSeat struct {

@@ -64,16 +64,10 @@ func OperationMixes() Kind {
 	}
 	for _, v := range []struct {
 		mode zk.Mode
-		doc  string
-	}{{zk.Persistent, "what is created is persistent"}, {zk.Ephemeral, "what is created is ephemeral"}} {
-		name := map[zk.Mode]string{zk.Persistent: "persistent", zk.Ephemeral: "ephemeral"}[v.mode]
-		k.Variants = append(k.Variants, Variant{Name: name, Source: "ZooKeeper Programmer's Guide, The ZooKeeper Data Model", Doc: v.doc,
-			New: func(l Load, options map[string]string) (Workload, error) {
-				for option := range options {
-					return nil, fmt.Errorf("variant %s: unknown option %q (it has no options)", name, option)
-				}
-				return newOperations(v.mode, l), nil
-			}})
+		name string
+	}{{zk.Persistent, "persistent"}, {zk.Ephemeral, "ephemeral"}} {
+		k.Variants = append(k.Variants, fixed(Variant{Name: v.name, Source: "ZooKeeper Programmer's Guide, The ZooKeeper Data Model", Doc: "what is created is " + v.name},
+			func(l Load) Workload { return newOperations(v.mode, l) }))
 	}
 	return k
 }

@@ -80,12 +80,8 @@ func (j *requester) step(ctx context.Context, due time.Duration) error {
 
 // carryOut sends a request and records its outcome.
 func (j *requester) carryOut(ctx context.Context, r request) {
-	actx := ctx
-	if j.w.Deadline > 0 {
-		var cancel context.CancelFunc
-		actx, cancel = context.WithTimeout(ctx, j.w.Deadline)
-		defer cancel()
-	}
+	actx, cancel := within(ctx, j.w.Deadline)
+	defer cancel()
 	reply := &zk.Reply{Context: actx}
 	token, version, err := r.do(reply)
 	r.End = j.Origin.Now()

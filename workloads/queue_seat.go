@@ -91,11 +91,8 @@ func (w *queue) Join(seat Seat) Step {
 // begin is the sample of an operation, and its context.
 func (j *queueSeat) begin(ctx context.Context, op metrics.Op, due time.Duration) (metrics.Sample, context.Context, context.CancelFunc) {
 	s := metrics.Sample{Op: op, Session: j.ID, Object: j.object, Due: due, Start: j.Origin.Now()}
-	if j.w.Deadline > 0 {
-		ctx, cancel := context.WithTimeout(ctx, j.w.Deadline)
-		return s, ctx, cancel
-	}
-	return s, ctx, func() {}
+	ctx, cancel := within(ctx, j.w.Deadline)
+	return s, ctx, cancel
 }
 
 func (j *queueSeat) put(ctx context.Context, due time.Duration) error {
@@ -233,17 +230,7 @@ func (j *queueSeat) idle(take metrics.Sample) []metrics.Sample {
 
 // work stands for what a consumer does with an item. It ends early when the claim is lost or the run is cut.
 func (j *queueSeat) work(ctx context.Context, lost <-chan struct{}) {
-	d := j.w.holdFor(j.Rand)
-	if d <= 0 {
-		return
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-lost:
-	case <-ctx.Done():
-	}
+	work(ctx, j.w.holdFor(j.Rand), lost, nil)
 }
 
 // during is from an offset to another.

@@ -141,12 +141,8 @@ func (w *readWrite) Least() Cost { return queued(w.variant) }
 
 // Join gives the session a lock handle of its own.
 func (w *readWrite) Join(seat Seat) Step {
-	t := &tracker{origin: seat.Origin, fanout: seat.Fanout, blind: w.Foreign != nil}
-	object := seat.ID % uint32(w.n)
-	observed := zk.Observe(seat.Session, t.trace())
-	h := holder{Seat: seat, t: t, object: object, deadline: w.Deadline, shared: w.Shared, holdFor: w.holdFor, guarded: w.guarded, observed: observed}
-	j := &sharedSeat{holder: h, readers: w.readers, released: &w.released[object], handle: w.variant.New(observed, w.path(object), w.options)}
-	return j.step
+	h := w.holder(seat, w.n, w.guarded)
+	return (&sharedSeat{holder: h, readers: w.readers, released: &w.released[h.object], handle: w.variant.New(h.observed, w.path(h.object), w.options)}).step
 }
 
 type sharedSeat struct {

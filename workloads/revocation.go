@@ -104,15 +104,12 @@ func (w *revocation) revokes(session uint32) bool { return int(session) < w.n }
 
 // Join gives the session a handle of its own, and the work of a holder or of a revoker.
 func (w *revocation) Join(seat Seat) Step {
-	t := &tracker{origin: seat.Origin, fanout: seat.Fanout}
-	object := seat.ID % uint32(w.n)
-	observed := zk.Observe(seat.Session, t.trace())
-	h := holder{Seat: seat, t: t, object: object, deadline: w.Deadline, holdFor: w.holdFor, guarded: w.guarded, observed: observed}
-	handle := w.variant.New(observed, w.path(object), w.options)
+	h := w.holder(seat, w.n, w.guarded)
+	handle := w.variant.New(h.observed, w.path(h.object), w.options)
 	if w.revokes(seat.ID) {
 		return (&revokerSeat{holder: h, handle: handle}).step
 	}
-	j := &sharedSeat{holder: h, readers: w.readers, released: &w.released[object], handle: handle}
+	j := &sharedSeat{holder: h, readers: w.readers, released: &w.released[h.object], handle: handle}
 	j.told = j.tell
 	return j.step
 }
@@ -138,12 +135,8 @@ const idle = 5 * time.Millisecond
 // step asks those who hold now, one after the other, and waits until each is gone. Its revocation is due when it has found them: how
 // long it looked for somebody says nothing about the recipe.
 func (j *revokerSeat) step(run context.Context, due time.Duration) error {
-	ctx := run
-	if j.deadline > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, j.deadline)
-		defer cancel()
-	}
+	ctx, cancel := within(run, j.deadline)
+	defer cancel()
 	for {
 		holders, err := j.handle.Holders(ctx)
 		for _, path := range holders {
@@ -152,11 +145,7 @@ func (j *revokerSeat) step(run context.Context, due time.Duration) error {
 		if err != nil || len(holders) > 0 {
 			return j.Session.Err()
 		}
-		t := time.NewTimer(idle)
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-			t.Stop()
+		if work(ctx, idle, nil, nil); ctx.Err() != nil {
 			return j.Session.Err()
 		}
 	}

@@ -76,12 +76,8 @@ type rounder struct {
 
 // do carries one operation of a round out, within the deadline, and records it.
 func (j *rounder) do(ctx context.Context, op metrics.Op, due time.Duration, wait func(context.Context) error) (metrics.Sample, error) {
-	dctx := ctx
-	if j.deadline > 0 {
-		var cancel context.CancelFunc
-		dctx, cancel = context.WithTimeout(ctx, j.deadline)
-		defer cancel()
-	}
+	dctx, cancel := within(ctx, j.deadline)
+	defer cancel()
 	s := metrics.Sample{Op: op, Session: j.ID, Value: j.p.round + 1, Due: due, Start: j.Origin.Now()}
 	err := wait(dctx)
 	s.End = j.Origin.Now()
@@ -91,18 +87,7 @@ func (j *rounder) do(ctx context.Context, op metrics.Op, due time.Duration, wait
 }
 
 // pause stands for work; it ends early with the session or the run.
-func (j *rounder) pause(ctx context.Context, d time.Duration) {
-	if d <= 0 {
-		return
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-j.Session.Done():
-	case <-ctx.Done():
-	}
-}
+func (j *rounder) pause(ctx context.Context, d time.Duration) { work(ctx, d, j.Session.Done(), nil) }
 
 // firstGeneration is the directory in which the first generation of a gathering meets.
 const firstGeneration = "/0000000000"

@@ -113,11 +113,8 @@ func (w *semaphore) Least() Cost { return Cost{Lists: 2, Reads: 2} }
 
 // Join gives the session a handle of its own.
 func (w *semaphore) Join(seat Seat) Step {
-	t := &tracker{origin: seat.Origin, fanout: seat.Fanout, blind: w.Foreign != nil}
-	object := seat.ID % uint32(w.n)
-	observed := zk.Observe(seat.Session, t.trace())
-	j := holder{Seat: seat, t: t, object: object, deadline: w.Deadline, holdFor: w.holdFor, guarded: w.guarded, observed: observed}
-	handle := w.variant.New(observed, w.path(object), w.options)
+	j := w.holder(seat, w.n, w.guarded)
+	handle := w.variant.New(j.observed, w.path(j.object), w.options)
 	ask := func(ctx context.Context) (recipes.Grant, error) {
 		grants, err := handle.Acquire(ctx, 1)
 		if err != nil {

@@ -29,13 +29,10 @@ func OpenedSessions() Kind {
 		Objects:  "sessions",
 		Znodes:   recipes.Znodes{Ephemeral: []string{`OBJECT/held-#-#`}},
 		Workload: profiles.Workload{Name: "sessions", Fields: []profiles.Field{idling, ephemerals}},
-		Variants: []Variant{{Name: "close", Source: "ZooKeeper Programmer's Guide, ZooKeeper Sessions", Doc: "each session is closed by its client",
-			New: func(l Load, options map[string]string) (Workload, error) {
-				for name := range options {
-					return nil, fmt.Errorf("variant close: unknown option %q (it has no options)", name)
-				}
-				return &sessions{Load: l, places: places{l.Dir, "sessions", 1}, idle: l.Distribution(idling), before: make([]openerState, l.Sessions)}, nil
-			}}},
+		Variants: []Variant{fixed(Variant{Name: "close", Source: "ZooKeeper Programmer's Guide, ZooKeeper Sessions", Doc: "each session is closed by its client"},
+			func(l Load) Workload {
+				return &sessions{Load: l, places: places{l.Dir, "sessions", 1}, idle: l.Distribution(idling), before: make([]openerState, l.Sessions)}
+			})},
 	}
 }
 
@@ -86,7 +83,7 @@ func (j *opener) step(ctx context.Context, due time.Duration) error {
 
 // open opens the session; false: there is none.
 func (j *opener) open(ctx context.Context, due time.Duration) bool {
-	actx, cancel := j.w.within(ctx)
+	actx, cancel := within(ctx, j.w.Deadline)
 	defer cancel()
 	s := metrics.Sample{Op: metrics.Open, Session: j.ID, Due: due, Start: j.Origin.Now()}
 	fresh, err := j.Seat.Open(actx)
@@ -102,18 +99,10 @@ func (j *opener) open(ctx context.Context, due time.Duration) bool {
 	return err == nil
 }
 
-// within bounds one operation.
-func (w *sessions) within(ctx context.Context) (context.Context, context.CancelFunc) {
-	if w.Deadline > 0 {
-		return context.WithTimeout(ctx, w.Deadline)
-	}
-	return context.WithCancel(ctx)
-}
-
 // create creates the ephemeral znodes, and looks thereby whether those of the session before are gone: the paths are the same. False: it failed.
 func (j *opener) create(ctx context.Context) bool {
 	for i := range j.w.Int(ephemerals) {
-		actx, cancel := j.w.within(ctx)
+		actx, cancel := within(ctx, j.w.Deadline)
 		s := metrics.Sample{Op: metrics.Create, Session: j.ID, Start: j.Origin.Now()}
 		s.Due = s.Start
 		_, err := j.s.Create(actx, j.held(i), nil, zk.Ephemeral)

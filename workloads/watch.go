@@ -72,13 +72,8 @@ func Watchers() Kind {
 		}},
 	}
 	for i, v := range watchings(0) {
-		k.Variants = append(k.Variants, Variant{Name: v.name, Source: "ZooKeeper Programmer's Guide, Watches", Doc: v.doc, Persistent: !v.once,
-			New: func(l Load, options map[string]string) (Workload, error) {
-				for name := range options {
-					return nil, fmt.Errorf("variant %s: unknown option %q (it has no options)", v.name, name)
-				}
-				return newWatch(watchings(l.Int(watchedBytes))[i], l), nil
-			}})
+		k.Variants = append(k.Variants, fixed(Variant{Name: v.name, Source: "ZooKeeper Programmer's Guide, Watches", Doc: v.doc, Persistent: !v.once},
+			func(l Load) Workload { return newWatch(watchings(l.Int(watchedBytes))[i], l) }))
 	}
 	return k
 }

@@ -287,12 +287,9 @@ func (j *watchWriter) until(ctx context.Context, done <-chan struct{}) bool {
 
 // change makes a change, and finds out whether it was made when the reply is lost.
 func (j *watchWriter) change(ctx context.Context, out *fanOut) error {
-	st, actx := &j.w.writer, ctx
-	if j.w.Deadline > 0 {
-		var cancel context.CancelFunc
-		actx, cancel = context.WithTimeout(ctx, j.w.Deadline)
-		defer cancel()
-	}
+	st := &j.w.writer
+	actx, cancel := within(ctx, j.w.Deadline)
+	defer cancel()
 	r := &zk.Reply{Context: actx}
 	var err error
 	switch {

@@ -65,3 +65,26 @@ func (c CutAt) Error() string { return fmt.Sprintf("the run cut it at %v", time.
 // Its error says that the session is over and the seat needs a new one, or with ErrEnded that the step has ended it as it should;
 // anything else that goes wrong is in the samples.
 type Step func(ctx context.Context, due time.Duration) error
+
+// within is ctx with the deadline of one operation; 0: none.
+func within(ctx context.Context, deadline time.Duration) (context.Context, context.CancelFunc) {
+	if deadline <= 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, deadline)
+}
+
+// work stands for work that takes so long. It ends early with ctx, or when one of two channels closes; nil: that one never does.
+func work(ctx context.Context, d time.Duration, over, other <-chan struct{}) {
+	if d <= 0 {
+		return
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-over:
+	case <-other:
+	case <-ctx.Done():
+	}
+}
