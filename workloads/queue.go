@@ -123,7 +123,7 @@ func newQueue(v recipes.Variant[recipes.Queue], o recipes.Options, l Load) *queu
 		v.Claims, v.FIFO = l.Foreign.Claims, l.Foreign.FIFO
 	}
 	w := &queue{driving: drive(v, o, l), places: places{l.Dir, "queue", l.Objects()}, stamp: stampOf(l), producers: l.Share(producers),
-		payload: l.Int(payload), preload: l.Int(preload), items: make([]uint32, l.Sessions+1)}
+		payload: l.Int(payload), preload: l.Int(preload), items: make([]int64, l.Sessions+1)}
 	w.filled = slices.ContainsFunc(w.sessions(), w.produces)
 	w.emptied = slices.ContainsFunc(w.sessions(), func(id uint32) bool { return !w.produces(id) })
 	w.drained = make([][]metrics.Sample, w.n)
@@ -142,7 +142,7 @@ type queue struct {
 	priorities int                            // of a priority queue: each item draws one of so many, from -n/2 on; 0: items have none
 	delay      func(*rand.Rand) time.Duration // how long after it was put an item may be taken; nil: items have no time
 	stamp      uint64                         // the items of this cell begin with it
-	items      []uint32                       // that each session has made, and in the end those that are there before the load
+	items      []int64                        // that each session has made, and in the end those that are there before the load
 	preloaded  []metrics.Sample
 	filled     bool // there are sessions that put
 	emptied    bool // there are sessions that take

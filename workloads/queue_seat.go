@@ -27,7 +27,7 @@ func (w *queue) item(r *rand.Rand, session int, due time.Duration) (recipes.Item
 		it.Priority = int32(r.IntN(w.priorities) - w.priorities/2)
 		upper = it.Priority
 	}
-	value := int64(upper)<<32 | int64(w.items[session]*uint32(len(w.items))+uint32(session)+1)
+	value := int64(upper)<<32 + w.items[session]*int64(len(w.items)) + int64(session) + 1
 	w.items[session]++
 	binary.BigEndian.PutUint64(it.Data, w.stamp)
 	binary.BigEndian.PutUint64(it.Data[8:], uint64(value))

@@ -289,3 +289,19 @@ func TestQueueOptions(t *testing.T) {
 		}
 	}
 }
+
+// No two items of a queue have one Value, however many a session has put.
+func TestItemsHaveValuesOfTheirOwn(t *testing.T) {
+	w := newQueue(zkqueue.Variants()[0], recipes.Options{}, Load{Sessions: 3, Values: profiles.Values{"producers": 50, "payload": 16}})
+	seen := map[int64]bool{}
+	for _, made := range []int64{0, 1, 1 << 30, 1 << 40} { // by each session before
+		for session := range w.items {
+			w.items[session] = made
+			_, value := w.item(rand.New(rand.NewPCG(1, 1)), session, 0)
+			if seen[value] || value <= 0 {
+				t.Errorf("item %d of session %d has the value %d of another one", made, session, value)
+			}
+			seen[value] = true
+		}
+	}
+}
