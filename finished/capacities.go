@@ -33,9 +33,8 @@ func Capacities(baseline, candidate results.Document, o Options) (*results.Compa
 	if b.Environment != nil && c.Environment != nil {
 		doc.Differing = differing([]Run{{baseline.Dir, &results.Run{Environment: *b.Environment}}}, []Run{{candidate.Dir, &results.Run{Environment: *c.Environment}}})
 	}
-	refused := slices.DeleteFunc(slices.Clone(doc.Differing), func(d results.Differing) bool { return slices.Contains(o.Ignore, d.Name) })
-	if len(refused) > 0 && !o.Force {
-		return nil, EnvironmentError{refused}
+	if err := o.refuse(doc.Differing); err != nil {
+		return nil, err
 	}
 	cell := results.CellComparison{Workload: b.Workload, Variant: b.Variant, Baseline: searched(b), Candidate: searched(c),
 		Conditions: map[string]string{"over": b.Over, "within": strings.Join(b.Goals, " and ")}, Metrics: []results.MetricComparison{comparedCapacity(b, c, 1+o.MinEffect)}}

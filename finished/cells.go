@@ -99,36 +99,6 @@ func scaleOf(m results.Metric) string {
 	return results.ScaleRatio
 }
 
-// told is what is said of a cell before its metrics.
-func told(cells []results.Cell) results.CellSide {
-	s := results.CellSide{Runs: len(cells)}
-	add := func(names *[]string, name string) {
-		if !slices.Contains(*names, name) {
-			*names = append(*names, name)
-		}
-	}
-	for _, c := range cells {
-		s.Operations += c.Operations
-		for kind, n := range c.Errors {
-			if kind != "unfinished" {
-				s.Failed += n
-			}
-		}
-		if c.Saturated {
-			s.Saturated++
-		}
-		for _, k := range c.Checks {
-			switch k.Verdict {
-			case "violated":
-				add(&s.Violated, k.Name)
-			case "unknown":
-				add(&s.Unknown, k.Name)
-			}
-		}
-	}
-	return s
-}
-
 // metricsOf are the metrics that a cell is compared by where none are named: errors, in an open loop what was not served, in a closed one
 // throughput, and the median and the p99 of what the cell times, of these the p99 only where each run of the baseline has samples enough.
 func metricsOf(baseline []results.Cell) (all []results.Metric) {

@@ -31,6 +31,15 @@ type Options struct {
 	Force     bool             // whatever differs in the environments
 }
 
+// refuse is an EnvironmentError for what differs and may not.
+func (o Options) refuse(differing []results.Differing) error {
+	refused := slices.DeleteFunc(slices.Clone(differing), func(d results.Differing) bool { return slices.Contains(o.Ignore, d.Name) })
+	if len(refused) == 0 || o.Force {
+		return nil
+	}
+	return EnvironmentError{refused}
+}
+
 // Runs compares finished runs, as independent samples: per metric the medians of both sides, the ratio with the interval that belongs to the U test, and
 // that test, with Holm's adjustment over all metrics of all cells. An EnvironmentError says that the runs are not comparable.
 func Runs(baseline, candidate []Run, o Options) (*results.Comparison, error) {
@@ -39,9 +48,8 @@ func Runs(baseline, candidate []Run, o Options) (*results.Comparison, error) {
 	}
 	doc := &results.Comparison{Schema: results.ComparisonSchema, Design: results.DesignRuns, Made: time.Now().UTC(), Baseline: side(baseline),
 		Candidate: side(candidate), Alpha: Alpha, MinEffect: o.MinEffect, Differing: differing(baseline, candidate), Cells: []results.CellComparison{}}
-	refused := slices.DeleteFunc(slices.Clone(doc.Differing), func(d results.Differing) bool { return slices.Contains(o.Ignore, d.Name) })
-	if len(refused) > 0 && !o.Force {
-		return nil, EnvironmentError{refused}
+	if err := o.refuse(doc.Differing); err != nil {
+		return nil, err
 	}
 	pairs, missing, added, err := match(baseline, candidate, o.Ignore)
 	if err != nil {
@@ -78,7 +86,7 @@ func Runs(baseline, candidate []Run, o Options) (*results.Comparison, error) {
 func compared(m matched, o Options) (results.CellComparison, error) {
 	first := m.baseline[0]
 	cell := results.CellComparison{Workload: first.Workload, Variant: first.Variant, Conditions: conditionsOf(first, o.Ignore),
-		Baseline: told(m.baseline), Candidate: told(m.candidate), Metrics: []results.MetricComparison{}}
+		Baseline: results.SideOf(m.baseline), Candidate: results.SideOf(m.candidate), Metrics: []results.MetricComparison{}}
 	if v := m.candidate[0].Variant; v != first.Variant {
 		cell.Against = v
 	}

@@ -2,10 +2,7 @@ package pairs
 
 import (
 	"fmt"
-	"maps"
 	"math"
-	"slices"
-	"strings"
 
 	"github.com/zkbench/zkbench/internal/phrase"
 	"github.com/zkbench/zkbench/results"
@@ -121,8 +118,7 @@ func median(values []*float64) *float64 {
 	if len(all) == 0 {
 		return nil
 	}
-	m := stats.Median(all)
-	return &m
+	return new(stats.Median(all))
 }
 
 // about is what is told of a cell before any number is compared.
@@ -144,7 +140,7 @@ func about(r runs) (c results.CellComparison) {
 			c.Conditions[key] = value
 		}
 	}
-	c.Baseline, c.Candidate = total(r.baseline), total(r.candidate)
+	c.Baseline, c.Candidate = results.SideOf(r.baseline), results.SideOf(r.candidate)
 	return c
 }
 
@@ -154,33 +150,6 @@ func conditions(c results.Cell) map[string]string {
 		all[k.Name] = k.Value
 	}
 	return all
-}
-
-// total is what became of the operations of a side, and of its promises.
-func total(cells []results.Cell) (s results.CellSide) {
-	violated, unknown := map[string]bool{}, map[string]bool{}
-	errors, _ := results.ParseMetric("errors")
-	for _, c := range cells {
-		s.Runs++
-		s.Operations += c.Operations
-		if v := errors.Of(&c); v.Known {
-			s.Failed += int64(math.Round(v.X * float64(v.N)))
-		}
-		if c.Saturated {
-			s.Saturated++
-		}
-		for _, k := range c.Checks {
-			switch k.Verdict {
-			case "violated":
-				violated[k.Name] = true
-			case "holds":
-			default:
-				unknown[k.Name] = true
-			}
-		}
-	}
-	s.Violated, s.Unknown = slices.Sorted(maps.Keys(violated)), slices.Sorted(maps.Keys(unknown))
-	return s
 }
 
 // incomparable is why no metric of the cell is compared; empty if they are.
@@ -210,5 +179,3 @@ func label(c results.CellComparison) string {
 	}
 	return text
 }
-
-func join(reasons []string) string { return strings.Join(reasons, "; ") }

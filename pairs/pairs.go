@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 
 	"github.com/zkbench/zkbench/internal/phrase"
 	"github.com/zkbench/zkbench/results"
@@ -139,7 +140,7 @@ func Run(ctx context.Context, c Config) (*results.Comparison, error) {
 			}
 		}
 	}
-	doc.Exit = results.Exit{Code: results.Worst(codes...), Reason: join(reasons)}
+	doc.Exit = results.Exit{Code: results.Worst(codes...), Reason: strings.Join(reasons, "; ")}
 	return doc, failure
 }
 
@@ -174,20 +175,16 @@ func cellsOf(run *results.Run) int {
 
 // tell is the ratios of one pair.
 func (c Config) tell(baseline, candidate results.Cell) string {
-	text := ""
-	for i, m := range c.Metrics {
-		if i > 0 {
-			text += ", "
-		}
+	var texts []string
+	for _, m := range c.Metrics {
 		a, b := m.Of(&baseline), m.Of(&candidate)
-		switch d, why := logRatio(a, b); {
-		case why != "":
-			text += fmt.Sprintf("%s unknown (%s)", m, why)
-		default:
-			text += fmt.Sprintf("%s %s against %s, ratio %s", m, m.Format(b.X), m.Format(a.X), phrase.Fixed(math.Exp(d), 3))
+		if d, why := logRatio(a, b); why != "" {
+			texts = append(texts, fmt.Sprintf("%s unknown (%s)", m, why))
+		} else {
+			texts = append(texts, fmt.Sprintf("%s %s against %s, ratio %s", m, m.Format(b.X), m.Format(a.X), phrase.Fixed(math.Exp(d), 3)))
 		}
 	}
-	return text
+	return strings.Join(texts, ", ")
 }
 
 // differing is what the numbers depend on beside the code that is measured, and that is not the same on both sides: on purpose, or by mistake.

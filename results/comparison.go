@@ -1,6 +1,9 @@
 package results
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // ComparisonSchema is the version of the document of a comparison.
 const ComparisonSchema = "zkbench.comparison/1"
@@ -65,6 +68,33 @@ type CellSide struct {
 	Saturated  int      `json:"saturated,omitempty"` // runs that did not sustain their load
 	Violated   []string `json:"violated,omitempty"`  // checks
 	Unknown    []string `json:"unknown,omitempty"`   // checks without enough evidence in at least one run
+}
+
+// SideOf is what is told of cells that are one side.
+func SideOf(cells []Cell) (s CellSide) {
+	add := func(names *[]string, name string) {
+		if !slices.Contains(*names, name) {
+			*names = append(*names, name)
+		}
+	}
+	for _, c := range cells {
+		s.Runs, s.Operations, s.Failed = s.Runs+1, s.Operations+c.Operations, s.Failed+c.failed()
+		if c.Saturated {
+			s.Saturated++
+		}
+		for _, k := range c.Checks {
+			switch k.Verdict {
+			case verdictHolds:
+			case verdictViolated:
+				add(&s.Violated, k.Name)
+			default:
+				add(&s.Unknown, k.Name)
+			}
+		}
+	}
+	slices.Sort(s.Violated)
+	slices.Sort(s.Unknown)
+	return s
 }
 
 // MetricComparison is one metric of both sides. What is not known is null.

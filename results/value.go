@@ -105,16 +105,21 @@ func (m Metric) percentile(c *Cell, stat statistic) Value {
 // errorsOf is the share of operations that failed, of those that ended: whatever is counted in errors but what the end of the run cut
 // short. In an open loop what was not served may have failed too.
 func errorsOf(c *Cell) Value {
-	failed := int64(0)
-	for kind, n := range c.Errors {
-		if kind != metrics.Unfinished.String() {
-			failed += n
-		}
-	}
+	failed := c.failed()
 	if c.Operations+failed == 0 {
 		return unknown("no operation ended in the steady phase")
 	}
 	return Value{X: float64(failed) / float64(c.Operations+failed), Known: true, N: c.Operations + failed, AtLeast: c.Unserved > 0}
+}
+
+// failed is how many errors there were, without what the end of the run cut short.
+func (c *Cell) failed() (n int64) {
+	for kind, of := range c.Errors {
+		if kind != metrics.Unfinished.String() {
+			n += of
+		}
+	}
+	return n
 }
 
 // violationsOf counts what the checks found. A check without evidence may have missed some.
