@@ -78,10 +78,10 @@ type Step struct {
 
 // notMonotone lists decided loads that contradict each other by more than a width. What was measured before the servers were warm is no evidence.
 func notMonotone(steps []Step, width float64) (loads []float64) {
-	for i, s := range steps {
+	for i, s := range slices.Backward(steps) {
 		if s.Probe.Purpose == Warm {
 			steps = steps[i+1:]
-			return notMonotone(steps, width)
+			break
 		}
 	}
 	for _, failed := range steps {

@@ -28,7 +28,7 @@ type Kind struct {
 	// Shared reports what of a profile its sessions cannot do when they are spread over several processes, which have nothing in common but
 	// the servers; nil: they cannot be spread.
 	Shared func(profiles.Profile) []profiles.Problem
-	Played []Variant // published ones with faults, which scenes bring out and no load drives
+	Played []Variant // published ones with defects, which scenarios show and no load drives
 	// Drive is the variant of a driver, the program of that name; nil: no driver can do what the workload needs.
 	Drive func(program string) Variant
 }

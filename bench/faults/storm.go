@@ -19,7 +19,7 @@ type Storm struct {
 	Start    time.Duration
 	End      time.Duration // when all of it was over, or nobody waited any more
 	Over     bool          // all that was due has come
-	Expired  int           // sessions of whom nothing is left
+	Expired  int           // sessions of which nothing is left
 	// Gone are the ephemeral znodes, at the latest when the first watcher was told; Told the watchers' events; Read the sessions that have read all.
 	Gone, Told, Read Arrivals
 	Cost

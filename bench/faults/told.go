@@ -66,8 +66,7 @@ func (s *Schedule) Tell(unplanned []Fault) []byte {
 			at := s.target.Origin.At
 			t.Fault, t.Outage = -1, &toldOutage{Seen: at(o.seen), Noticed: at(o.Noticed), Leaderless: at(o.leaderless)}
 			if !o.over.IsZero() {
-				over := at(o.over)
-				t.Outage.Over = &over
+				t.Outage.Over = new(at(o.over))
 			}
 		}
 		all = append(all, t)

@@ -17,7 +17,7 @@ const PrefillName = "prefill"
 // makes.
 type Names struct{ persistent, ephemeral *regexp.Regexp }
 
-// NewNames returns the names that workloads and scenes give, as recipes.Znodes writes them, beside those of every run. It panics at what is no
+// NewNames returns the names that workloads and scenarios give, as recipes.Znodes writes them, beside those of every run. It panics at what is no
 // regular expression.
 func NewNames(persistent, ephemeral []string) Names {
 	return Names{oneOf(slices.Concat(persistentOfAll, persistent)), oneOf(slices.Concat(ephemeralOfAll, ephemeral))}
