@@ -74,12 +74,11 @@ func (r *runner) administrator(ctx context.Context) (zk.Session, error) {
 	r.closeAdmin()
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	s, err := r.engine.Dial(ctx, r.Ensemble.Addresses(), r.profile.SessionTimeout, r.profile.Seed)
+	s, err := r.dial(ctx, r.Ensemble.Addresses(), r.profile.Seed)
 	if err != nil {
 		return nil, fmt.Errorf("open a session at %v: %w", r.Ensemble.Addresses(), err)
 	}
 	r.session = s
-	r.dialed.Store(s.ID(), true)
 	if r.stands { // the mark of the living went with the session before
 		err := r.home.Renew(ctx, s)
 		r.noteLoss(err)
@@ -93,6 +92,18 @@ func (r *runner) administrator(ctx context.Context) (zk.Session, error) {
 
 // dialTimeout bounds the opening of one session: an ensemble that takes longer does not serve.
 const dialTimeout = 20 * time.Second
+
+// dial opens a session of the run. Its seed spreads the sessions over the servers, in every run the same way.
+func (r *runner) dial(ctx context.Context, addresses []string, seed uint64) (zk.Session, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	s, err := r.engine.Dial(ctx, addresses, r.profile.SessionTimeout, seed)
+	if err != nil {
+		return nil, err
+	}
+	r.dialed.Store(s.ID(), true)
+	return s, nil
+}
 
 func (r *runner) closeAdmin() {
 	if r.session != nil {

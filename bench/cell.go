@@ -54,7 +54,7 @@ type cell struct {
 	before        mark          // at the start of the steady phase
 	after         mark          // at its end
 	server        serverSeries
-	trips         *metrics.RoundTrips // of the sessions' requests
+	trips         *metrics.RoundTrips // of the sessions' requests; and what was late for everybody (lookout)
 	asking        sync.WaitGroup      // questions to the servers at the marks
 	cutNow        chan struct{}       // ends an interval of the series at a mark
 	fresh         bool                // the most memory that is resident counts from the start of this cell
@@ -78,8 +78,8 @@ type cell struct {
 type mark struct {
 	footprint metrics.Footprint
 	machine   machineMark
-	driver    driverMark
-	store     driverMark // the servers of its store, where that is not ZooKeeper and the run has started them
+	driver    usages
+	store     usages // the servers of its store, where that is not ZooKeeper and the run has started them
 }
 
 // grace is how long sessions get to end after the run has cut their work short.
@@ -235,5 +235,5 @@ func (c *cell) load(ctx context.Context) {
 }
 
 func (c *cell) mark() mark {
-	return mark{metrics.ReadFootprint(), markMachine(c.Ensemble), markDriver(c.driver), c.markStore()}
+	return mark{metrics.ReadFootprint(), markMachine(c.Ensemble), c.markDriver(), c.markStore()}
 }

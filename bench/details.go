@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -101,8 +100,7 @@ func (c *cell) cohorts() (out []results.Cohort) {
 	check.Sum(c.history.All(), phases, c.inSteady, sums)
 	for i, s := range sums {
 		each := func(d time.Duration) float64 { return inMs(d / time.Duration(max(s.Count, 1))) }
-		exact := func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) } // an edge of a slot
-		out[i].LowMs, out[i].HighMs, out[i].Count, out[i].ResponseMs = exact(s.Low), exact(s.High), s.Count, each(s.Response)
+		out[i].LowMs, out[i].HighMs, out[i].Count, out[i].ResponseMs = inMillis(s.Low), inMillis(s.High), s.Count, each(s.Response) // edges of slots are exact
 		out[i].PartsMs = map[string]float64{metrics.Lag.String(): each(s.Lag)}
 		for op, d := range s.Parts {
 			out[i].PartsMs[op.String()] = each(d)
@@ -202,16 +200,12 @@ func tenuresOf(all []check.Tenure) (out []results.Tenure) {
 // depths are how many items lay in the queues over the time of the cell, and how old those were that were taken: of all queues together, and of
 // those that were deepest.
 func (c *cell) depths() (out []results.Depth, each []results.Queue) {
-	before := 0
-	if n, some := c.parameters()["preload"]; some {
-		fmt.Sscan(fmt.Sprint(n), &before)
-	}
+	before, _ := c.parameters()["preload"].(int)
 	all, deepest := check.DepthOf(c.history.All(), load(c.spec, "").Objects(), before, mostDepths, mostQueues)
 	for _, q := range all {
 		d := results.Depth{AtMs: inMs(q.At), Items: q.Items, Taken: q.Taken}
 		if q.Taken > 0 {
-			median, oldest := inMs(q.Median), inMs(q.Oldest)
-			d.P50, d.Max = &median, &oldest
+			d.P50, d.Max = new(inMs(q.Median)), new(inMs(q.Oldest))
 		}
 		out = append(out, d)
 	}

@@ -27,7 +27,7 @@ func (r *runner) document() *results.Run {
 // described is the ensemble that is there, and this machine, as the document has them.
 func (r *runner) described() results.Environment {
 	about, env := r.Ensemble.Describe(), EnvironmentOf(r.Ensemble)
-	env.Zkbench, env.Engine, env.SessionTimeout = r.Version, r.engine.Name, float64(r.profile.SessionTimeout)/float64(time.Millisecond)
+	env.Zkbench, env.Engine, env.SessionTimeout = r.Version, r.engine.Name, inMillis(r.profile.SessionTimeout)
 	env.FileSystem, env.FsyncMs, env.Calibration = fileSystem(about.DataDir), fsyncTime(about.DataDir), r.Calibration.For(env)
 	return env
 }
@@ -41,8 +41,7 @@ func EnvironmentOf(e ensemble.Ensemble) results.Environment {
 		Source: about.Source, Addresses: e.Addresses(), Encrypted: about.Encrypted, ServerCPUs: about.CPUs,
 	}
 	if about.Fsync == "on" || about.Fsync == "off" {
-		on := about.Fsync == "on"
-		env.Fsync = &on
+		env.Fsync = new(about.Fsync == "on")
 	}
 	return env
 }
@@ -57,48 +56,44 @@ func (r *runner) conclude(err, left error) {
 		err = r.interruption()
 	}
 	codes, reasons := []int{0}, []string(nil)
+	add := func(code int, format string, args ...any) {
+		codes, reasons = append(codes, code), append(reasons, fmt.Sprintf(format, args...))
+	}
 	for _, err := range []error{err, left} {
-		if err == nil {
-			continue
+		if err != nil {
+			why, _, _ := strings.Cut(err.Error(), "\n") // what follows is a server's log
+			add(r.ending(err), "%s", strings.TrimSuffix(why, " ends:"))
 		}
-		code := r.ending(err)
-		why, _, _ := strings.Cut(err.Error(), "\n") // what follows is a server's log
-		codes, reasons = append(codes, code), append(reasons, strings.TrimSuffix(why, " ends:"))
 	}
 	remedy := " (saturation: allowed in the profile accepts that)"
 	for i, c := range d.Cells {
+		where := fmt.Sprintf("%s with %s", c.Variant, phrase.Count(c.Sessions, "session"))
 		for _, k := range c.Checks {
-			where := fmt.Sprintf("%s of %s with %s", k.Name, c.Variant, phrase.Count(c.Sessions, "session"))
-			switch k.Verdict {
-			case check.Violated.String():
-				codes, reasons = append(codes, 4), append(reasons, "violated: "+where)
-			case check.Unknown.String():
-				if r.uprooted() { // said already
-					continue
-				}
-				codes, reasons = append(codes, 5), append(reasons, "no evidence: "+where)
+			switch {
+			case k.Verdict == check.Violated.String():
+				add(4, "violated: %s of %s", k.Name, where)
+			case k.Verdict == check.Unknown.String() && !r.uprooted(): // which has been said
+				add(5, "no evidence: %s of %s", k.Name, where)
 			}
 		}
 		for _, f := range c.Faults {
 			if f.Error != "" {
-				codes, reasons = append(codes, 1), append(reasons, fmt.Sprintf("fault %s of %s with %s: %s", f.Kind, c.Variant, phrase.Count(c.Sessions, "session"), f.Error))
+				add(1, "fault %s of %s: %s", f.Kind, where, f.Error)
 			}
 		}
 		if c.Saturated && r.profile.Saturation != profiles.SaturationAllowed {
-			codes, reasons = append(codes, 5), append(reasons, fmt.Sprintf("the offered load was not sustained: %s with %s at %v/s: %s%s", c.Variant,
-				phrase.Count(c.Sessions, "session"), c.RatePerS, strings.TrimPrefix(saturatedNote(c), "saturated: "), remedy))
+			add(5, "the offered load was not sustained: %s at %v/s: %s%s", where, c.RatePerS, strings.TrimPrefix(saturatedNote(c), "saturated: "), remedy)
 			remedy = ""
 		}
 		if n := c.Errors["failed"]; n > 0 && c.Operations == 0 {
-			codes, reasons = append(codes, 1), append(reasons, fmt.Sprintf("nothing but errors: %s with %s", c.Variant, phrase.Count(c.Sessions, "session")))
+			add(1, "nothing but errors: %s", where)
 		} else if c.Operations == 0 && c.Throughput == 0 && !c.Partial { // an open loop may have done what was due before
-			codes, reasons = append(codes, 5), append(reasons, fmt.Sprintf("no evidence: no operation of %s with %s in the steady phase: %s",
-				c.Variant, phrase.Count(c.Sessions, "session"), r.idle[i]))
+			add(5, "no evidence: no operation of %s in the steady phase: %s", where, r.idle[i])
 		}
 	}
 	for _, f := range d.Findings {
 		if code, reason := f.Fault(); code != 0 {
-			codes, reasons = append(codes, code), append(reasons, reason)
+			add(code, "%s", reason)
 		}
 	}
 	missed, why := r.judgeGates()
@@ -106,18 +101,13 @@ func (r *runner) conclude(err, left error) {
 	d.Exit = results.Exit{Code: results.Worst(codes...), Reason: strings.Join(reasons, "; ")}
 }
 
-// dialer opens the session of a seat; its seed spreads the sessions over the servers, in every run the same way.
-func (r *runner) dialer() func(ctx context.Context, id int) (zk.Session, error) {
-	return func(ctx context.Context, id int) (zk.Session, error) {
-		ctx, cancel := context.WithTimeout(ctx, dialTimeout)
-		defer cancel()
-		s, err := r.engine.Dial(ctx, r.addresses(), r.profile.SessionTimeout, r.profile.Seed+uint64(id)+1)
-		if err != nil {
-			return nil, err
-		}
-		r.dialed.Store(s.ID(), true)
-		return zk.Within(s, r.Root), nil
+// dialSeat opens the session of a seat.
+func (r *runner) dialSeat(ctx context.Context, id int) (zk.Session, error) {
+	s, err := r.dial(ctx, r.addresses(), r.profile.Seed+uint64(id)+1)
+	if err != nil {
+		return nil, err
 	}
+	return zk.Within(s, r.Root), nil
 }
 
 // addresses are where the sessions of the cells connect to.

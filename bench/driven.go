@@ -163,8 +163,8 @@ func (c *cell) driverResult(done int64) *results.Driver {
 	d := &results.Driver{Name: f.Name, Version: f.Version, Store: f.Store, Processes: load(c.spec, "").Processes(), Ended: f.Ended, Killed: f.Killed,
 		Seam: results.Summarize(f.Seam, nil), ClockErrorUS: float64(f.Bound.Nanoseconds()) / 1e3}
 	if used, resident := c.after.driver.since(c.before.driver); resident > 0 {
-		kib := float64(resident) / 1024 / float64(c.sessions)
-		d.CPUPerOp, d.KiBPerSession = perOp(used, used > 0, done), &kib // the system tells CPU time in ticks: of a little work there may be none
+		d.KiBPerSession = new(float64(resident) / 1024 / float64(c.sessions))
+		d.CPUPerOp = perOp(used, used > 0, done) // the system tells CPU time in ticks: of a little work there may be none
 	}
 	if s := c.stores[f.Store]; s != nil {
 		used, resident := c.after.store.since(c.before.store)
@@ -173,15 +173,12 @@ func (c *cell) driverResult(done int64) *results.Driver {
 	return d
 }
 
-// driverMark is what the processes of a driver have used, by their numbers; those of which the system tells.
-type driverMark map[int]ensemble.Usage
+// usages is what some processes have used, by their numbers; those of which the system tells.
+type usages map[int]ensemble.Usage
 
-func markDriver(f *drivers.Fleet) driverMark {
-	if f == nil {
-		return nil
-	}
-	m := driverMark{}
-	for _, pid := range f.PIDs() {
+func usagesOf(pids []int) usages {
+	m := usages{}
+	for _, pid := range pids {
 		if u := ensemble.UsageOf(pid); u != nil {
 			m[pid] = *u
 		}
@@ -189,8 +186,16 @@ func markDriver(f *drivers.Fleet) driverMark {
 	return m
 }
 
+// markDriver is what the processes of the cell's driver have used.
+func (c *cell) markDriver() usages {
+	if c.driver == nil {
+		return nil
+	}
+	return usagesOf(c.driver.PIDs())
+}
+
 // since is the CPU time that the processes have used since an earlier mark, and the memory that they have now.
-func (m driverMark) since(before driverMark) (used time.Duration, resident int64) {
+func (m usages) since(before usages) (used time.Duration, resident int64) {
 	for pid, u := range m {
 		used += u.CPU
 		if b, some := before[pid]; some && b.Start == u.Start {

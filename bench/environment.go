@@ -68,7 +68,7 @@ func (r *runner) enter(ctx context.Context, p profiles.Profile, number int) (lea
 		return nil, err
 	}
 	if r.Share.Lowest() {
-		if err := joined(faults.CheckThere(ctx, p, r.Ensemble)); err != nil {
+		if err := joined(faults.CheckThere(ctx, p, r.Ensemble)...); err != nil {
 			return nil, err
 		}
 	}

@@ -49,8 +49,7 @@ func (c *cell) faultResults() []results.Fault {
 		}
 		r.Restarts = restartsOf(f, steady.from)
 		if f.Recovered {
-			recovered := (f.RecoveredAt - steady.from).Seconds()
-			r.HealedS = &recovered
+			r.HealedS = new((f.RecoveredAt - steady.from).Seconds())
 		}
 		cut := end
 		if i+1 < len(injected) {
@@ -98,8 +97,7 @@ func restartsOf(f faults.Fault, from time.Duration) (all []results.Restart) {
 	for _, step := range f.Steps {
 		r := results.Restart{Server: step.Server, Leader: step.Leader, AtS: (step.Down - from).Seconds()}
 		if step.Up > 0 {
-			up := (step.Up - from).Seconds()
-			r.HealedS = &up
+			r.HealedS = new((step.Up - from).Seconds())
 		}
 		all = append(all, r)
 	}
@@ -200,8 +198,7 @@ func perSecond(successes map[uint32][]time.Duration, from, to time.Duration) *fl
 	for _, ends := range successes {
 		n += len(inside(ends, from, to))
 	}
-	rate := float64(n) / (to - from).Seconds()
-	return &rate
+	return new(float64(n) / (to - from).Seconds())
 }
 
 // lowest is the smallest number of successes in a second between two offsets, a second beginning every tenth of one; nil for less than
@@ -216,10 +213,7 @@ func lowest(successes map[uint32][]time.Duration, from, to time.Duration) *float
 	return least
 }
 
-func millis(d time.Duration) *float64 {
-	ms := float64(d) / float64(time.Millisecond)
-	return &ms
-}
+func millis(d time.Duration) *float64 { return new(inMillis(d)) }
 
 // moved is how many sessions were at one server and are at another; nil when nobody tells.
 func moved(before, after []faults.Place) *int {

@@ -69,7 +69,7 @@ func (b Setup) CheckShare(p profiles.Profile, s fleet.Share) error {
 			problem(p.AtFault(i, "kind"), "%s is injected into sessions of one process, but a run of several shares spreads them over all (expected a fault of servers, such as kill, pause or restart)", f.Kind)
 		}
 	}
-	return joined(problems)
+	return joined(problems...)
 }
 
 // shareResult is what the document says of the share; nil: the run is whole.

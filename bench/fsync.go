@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// probes is how many syncs fsyncTime takes the shortest of, and probeSize how many bytes each writes: about what a small transaction log entry
-// group has.
+// probes is how many syncs fsyncTime takes the shortest of, and probeSize how many bytes each writes: about as many as a few transactions in a server's log.
 const (
 	probes    = 21
 	probeSize = 4096
@@ -37,6 +36,5 @@ func fsyncTime(dir string) *float64 {
 		}
 		times[i] = time.Since(start)
 	}
-	ms := float64(slices.Min(times)) / float64(time.Millisecond)
-	return &ms
+	return new(inMillis(slices.Min(times)))
 }

@@ -23,15 +23,13 @@ const (
 func (c *cell) generator(length time.Duration, done int64, t *metrics.Set, machine *results.Machine) results.Generator {
 	used := c.after.footprint.Sub(c.before.footprint)
 	ops := workloads.Ops(c.work)
-	ms := func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 	timer := c.timers
 	g := results.Generator{
-		LagP99: ms(withUnserved(t, metrics.Lag, ops...).Quantile(0.99)), TimerLagP99: ms(timer.Quantile(0.99)), TimerLagMax: ms(timer.Max()),
-		GCPauseTotal: ms(used.GCPauseTotal), GCPauseMax: ms(used.GCPauseMax), Sockets: used.Sockets,
+		LagP99: inMillis(withUnserved(t, metrics.Lag, ops...).Quantile(0.99)), TimerLagP99: inMillis(timer.Quantile(0.99)), TimerLagMax: inMillis(timer.Max()),
+		GCPauseTotal: inMillis(used.GCPauseTotal), GCPauseMax: inMillis(used.GCPauseMax), Sockets: used.Sockets,
 	}
 	if c.fresh && used.MaxRSS >= 0 {
-		most := float64(used.MaxRSS) / (1 << 20)
-		g.MaxRSSMiB = &most
+		g.MaxRSSMiB = new(float64(used.MaxRSS) / (1 << 20))
 	}
 	if used.CPU >= 0 && length >= time.Second { // a cell that was interrupted at its begin has no share worth telling
 		seconds := length.Seconds()

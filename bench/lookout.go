@@ -14,12 +14,9 @@ import (
 // something else, or without a connection is not taken for one that the recipe has forgotten. What it sees becomes samples of the
 // history: how long a wake-up may take, and when what was late, or away.
 type lookout struct {
-	c *cell
-	// trips are the requests of the cell's sessions; and of everybody, where it was long, what the probes of the servers took, how late this
-	// process was, and when no session had a connection.
-	trips *metrics.RoundTrips
-	work  sync.WaitGroup
-	end   context.CancelFunc
+	c    *cell
+	work sync.WaitGroup
+	end  context.CancelFunc
 }
 
 const (
@@ -34,7 +31,7 @@ const (
 // newLookout watches from now on; the origin of the cell is known.
 func (c *cell) newLookout(ctx context.Context) *lookout {
 	ctx, end := context.WithCancel(ctx)
-	l := &lookout{c: c, trips: c.trips, end: end}
+	l := &lookout{c: c, end: end}
 	addresses := c.addresses()
 	for i := range addresses {
 		l.work.Go(func() { l.probe(ctx, addresses[i:i+1], c.profile.Seed-1-uint64(i)) })
@@ -61,7 +58,7 @@ func (l *lookout) lag(due, woken time.Time) {
 
 // everybody notes that everybody was late between two offsets.
 func (l *lookout) everybody(from, to time.Duration) {
-	l.trips.Keep(metrics.Trip{Session: metrics.Everybody, Start: from, End: to})
+	l.c.trips.Keep(metrics.Trip{Session: metrics.Everybody, Start: from, End: to})
 }
 
 // probe asks one server over and over whether it has caught up with the leader, with a session of its own.
@@ -75,9 +72,7 @@ func (l *lookout) probe(ctx context.Context, server []string, seed uint64) {
 	for wait := probeEvery; sleep.For(ctx, wait) == nil; wait = probeEvery {
 		begun := l.c.origin.Now()
 		if s == nil || s.Err() != nil {
-			dial, end := context.WithTimeout(ctx, dialTimeout)
-			fresh, err := l.c.engine.Dial(dial, server, l.c.profile.SessionTimeout, seed)
-			end()
+			fresh, err := l.c.dial(ctx, server, seed)
 			if err != nil {
 				s, wait = nil, time.Second
 				continue
@@ -147,12 +142,12 @@ func (l *lookout) connections(ctx context.Context) {
 func (l *lookout) stop() {
 	l.end()
 	l.work.Wait()
-	quick := max(leastQuick, 2*l.trips.Took().Quantile(0.99))
+	quick := max(leastQuick, 2*l.c.trips.Took().Quantile(0.99))
 	if l.c.driver == nil { // whose requests are not seen: how many round trips a wake-up of its locks takes nobody knows
 		l.record(metrics.Sample{Op: metrics.Bound, End: quick})
 	}
 	// A wake-up is an event and two requests or three: none of them may have taken up most of the bound and not be known.
-	for t := range l.trips.Long() {
+	for t := range l.c.trips.Long() {
 		if t.End-t.Start >= quick/4 {
 			l.record(metrics.Sample{Op: metrics.Late, Session: t.Session, Due: t.Start, Start: t.Start, End: t.End})
 		}

@@ -41,13 +41,11 @@ func machineBetween(a, b machineMark, own time.Duration) *results.Machine {
 	m := &results.Machine{Seconds: length.Seconds(), CPUs: b.machine.CPUs, Generator: own.Seconds(), Stolen: used.Stolen.Seconds(), Idle: used.Idle.Seconds()}
 	m.Others = m.Seconds*float64(m.CPUs) - m.Idle - m.Stolen - m.Generator
 	if servers, known := usedByServers(a.servers, b.servers); known {
-		s := servers.Seconds()
-		m.Servers = &s
-		m.Others -= s
+		m.Servers = new(servers.Seconds())
+		m.Others -= *m.Servers
 	}
 	if used.Waiting >= 0 {
-		share := used.Waiting.Seconds() / m.Seconds
-		m.Waiting = &share
+		m.Waiting = new(used.Waiting.Seconds() / m.Seconds)
 	}
 	return m
 }

@@ -257,7 +257,7 @@ func (c *cell) judgeMerged() []results.Check {
 	for _, k := range c.work.Checks() {
 		v, judged := k.JudgeAcross(hosts, c.history.Room())
 		if !judged {
-			c.merged.unjudged(k.Name)
+			c.merged.open = append(c.merged.open, k.Name)
 			continue
 		}
 		if i := slices.IndexFunc(hosts, func(h check.Host) bool { return h.Cut }); i >= 0 && v.Answer == check.Holds && !k.Left {
@@ -286,8 +286,7 @@ func (c *cell) spread(out *results.Cell) {
 		share := results.CellShare{Number: s.Run.Share.Number, Sessions: s.Run.Share.Of(c.sessions), Operations: s.cell.Operations, Steady: s.cell.Steady, Generator: own,
 			Machine: s.cell.Machine, Samples: s.part.Samples, Cut: s.part.CutAt != 0, Partial: s.cell.Partial}
 		if skew := c.merged.skews[i]; skew.Known {
-			low, high := inMs(min(skew.Low, skew.High)), inMs(max(skew.Low, skew.High))
-			share.SkewLow, share.SkewHigh = &low, &high
+			share.SkewLow, share.SkewHigh = new(inMs(min(skew.Low, skew.High))), new(inMs(max(skew.Low, skew.High)))
 		}
 		out.Shares = append(out.Shares, share)
 		cpu, known = cpu+float64(s.part.CPU), known && s.part.CPU >= 0
@@ -329,14 +328,20 @@ func (c *cell) mergedNote() string {
 	return note
 }
 
-// steadyOf is the steady phase of the share that a session belongs to, on the clock of the first; empty if the share is missing.
-func (m *mergedCell) steadyOf(session uint32) (of span) {
-	for _, s := range m.shares {
-		if s.Run.Share.Has(s.cell, session) {
-			of = span{time.Duration(s.part.From) + s.shift, time.Duration(s.part.To) + s.shift}
+// shareOf is the share that a session belongs to; an empty one if it is missing.
+func (m *mergedCell) shareOf(session uint32) *mergedShare {
+	for i := range m.shares {
+		if s := &m.shares[i]; s.Run.Share.Has(s.cell, session) {
+			return s
 		}
 	}
-	return of
+	return &mergedShare{}
+}
+
+// steadyOf is the steady phase of the share that a session belongs to, on the clock of the first; empty if the share is missing.
+func (m *mergedCell) steadyOf(session uint32) span {
+	s := m.shareOf(session)
+	return span{time.Duration(s.part.From) + s.shift, time.Duration(s.part.To) + s.shift}
 }
 
 // between says of which samples the times are that begin at one session and end at another, and on which clock others are.
@@ -371,6 +376,3 @@ func (c *cell) between() (all []string) {
 	}
 	return all
 }
-
-// unjudged notes a check that several clocks cannot judge.
-func (m *mergedCell) unjudged(name string) { m.open = append(m.open, name) }

@@ -91,20 +91,10 @@ func (c *cell) align() {
 // oneClock tells whether all that was done is there on one clock.
 func (m *mergedCell) oneClock() bool { return !m.apart && !m.partial() }
 
-// shiftOf is what the clock of the share that a session belongs to is moved by.
-func (m *mergedCell) shiftOf(session uint32) time.Duration {
-	for _, s := range m.shares {
-		if s.Run.Share.Has(s.cell, session) {
-			return s.shift
-		}
-	}
-	return 0
-}
-
 // atOneClock is samples of the shares on the clock of the first.
 func (m *mergedCell) atOneClock(of []metrics.Sample) (all []metrics.Sample) {
 	for _, s := range of {
-		shift := m.shiftOf(s.Session)
+		shift := m.shareOf(s.Session).shift
 		s.Due, s.Start, s.End = s.Due+shift, s.Start+shift, s.End+shift
 		all = append(all, s)
 	}

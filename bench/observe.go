@@ -41,7 +41,7 @@ func (r *runner) newCell(s spec, number, of int) (*cell, error) {
 	c.steady.Store(&span{r.profile.Warmup, r.profile.Warmup + r.profile.Duration})
 	_, c.keeps = c.work.(workloads.Waiting)
 	c.passes = slices.Contains(workloads.Timed(c.work), metrics.PutToTake)
-	c.clients.dial, c.clients.number = r.dialer(), c.session
+	c.clients.dial, c.clients.number = r.dialSeat, c.session
 	if variant.Program == "" {
 		return c, nil
 	}

@@ -82,17 +82,11 @@ func (r *runner) watchPrefill(ctx context.Context, n int) error {
 
 // openWatcher opens a session of the prefill, which goes to the servers as a client of the load does, and is one of these where sessions have an identity.
 func (r *runner) openWatcher(ctx context.Context, i int) (zk.Session, error) {
-	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
-	defer cancel()
 	seed := r.profile.Seed + 1 + uint64(i%max(r.most(r.profile), 1))
 	if r.profile.ACL == profiles.ACLCreator { // the administrative session has made the znodes
 		seed = r.profile.Seed
 	}
-	s, err := r.engine.Dial(ctx, r.Ensemble.Addresses(), r.profile.SessionTimeout, seed)
-	if err == nil {
-		r.dialed.Store(s.ID(), true)
-	}
-	return s, err
+	return r.dial(ctx, r.Ensemble.Addresses(), seed)
 }
 
 // close ends the sessions of the prefill, and with them its watches.

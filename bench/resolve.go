@@ -72,7 +72,7 @@ func (b Setup) Check(p profiles.Profile) error {
 	} else if !known {
 		problem("workload", 0, "workload", p.Workload, append(names(b.Workloads, func(k workloads.Kind) string { return k.Name }),
 			names(b.Acts, func(a Act) string { return a.Name })...))
-		return joined(problems)
+		return joined(problems...)
 	}
 	for i, name := range p.Variants {
 		v, known := kind.Find(name)
@@ -101,7 +101,7 @@ func (b Setup) Check(p profiles.Profile) error {
 	if kind.Drive != nil {
 		problems = append(problems, at(p, workloads.CheckDriven(p))...)
 	}
-	return joined(slices.Concat(problems, b.checkEnvironments(p), checkPrefill(p), checkGates(p, kind)))
+	return joined(slices.Concat(problems, b.checkEnvironments(p), checkPrefill(p), checkGates(p, kind))...)
 }
 
 // at are problems with their places in the profile.
@@ -126,21 +126,27 @@ func (b Setup) Catalogue() profiles.Catalogue {
 }
 
 func (b Setup) act(name string) (Act, bool) {
-	i := slices.IndexFunc(b.Acts, func(a Act) bool { return a.Name == name })
-	if i < 0 {
-		return Act{}, false
+	return find(b.Acts, func(a Act) bool { return a.Name == name })
+}
+
+func find[T any](all []T, is func(T) bool) (one T, there bool) {
+	if i := slices.IndexFunc(all, is); i >= 0 {
+		return all[i], true
 	}
-	return b.Acts[i], true
+	return one, false
 }
 
 // CheckFaults reports every planned fault that cannot be injected there. The error is ErrProfile.
-func CheckFaults(p profiles.Profile, on faults.Environment) error { return joined(faults.Check(p, on)) }
+func CheckFaults(p profiles.Profile, on faults.Environment) error {
+	return joined(faults.Check(p, on)...)
+}
 
-func joined(problems []error) error {
-	if len(problems) == 0 {
-		return nil
+// joined is ErrProfile with some problems; nil where there are none.
+func joined(problems ...error) error {
+	if err := errors.Join(problems...); err != nil {
+		return fmt.Errorf("%w:\n%w", ErrProfile, err)
 	}
-	return fmt.Errorf("%w:\n%w", ErrProfile, errors.Join(problems...))
+	return nil
 }
 
 func names[T any](of []T, name func(T) string) []string {
@@ -152,19 +158,11 @@ func names[T any](of []T, name func(T) string) []string {
 }
 
 func (b Setup) engine(name string) (Engine, bool) {
-	i := slices.IndexFunc(b.Engines, func(e Engine) bool { return e.Name == name })
-	if i < 0 {
-		return Engine{}, false
-	}
-	return b.Engines[i], true
+	return find(b.Engines, func(e Engine) bool { return e.Name == name })
 }
 
 func (b Setup) workload(name string) (workloads.Kind, bool) {
-	i := slices.IndexFunc(b.Workloads, func(k workloads.Kind) bool { return k.Name == name })
-	if i < 0 {
-		return workloads.Kind{}, false
-	}
-	return b.Workloads[i], true
+	return find(b.Workloads, func(k workloads.Kind) bool { return k.Name == name })
 }
 
 // unsafe says whether a variant is kept with faults that are known.

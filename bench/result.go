@@ -39,8 +39,7 @@ func (c *cell) result() results.Cell {
 			out.Offered = append(out.Offered, op.String())
 		}
 		if len(offers) > 1 {
-			l := results.Summarize(merged(totals, metrics.Response, offers...), unserved(totals, metrics.Response, offers...))
-			out.Together = &l
+			out.Together = new(results.Summarize(merged(totals, metrics.Response, offers...), unserved(totals, metrics.Response, offers...)))
 		}
 	}
 	if length > 0 {
@@ -253,30 +252,20 @@ func (c *cell) errors(t *metrics.Set) map[string]int64 {
 	if c.rate == 0 { // what was never finished ends after the steady phase, if at all
 		out[metrics.Unfinished.String()] = c.unfinished()
 	}
-	for _, o := range []metrics.Outcome{metrics.Lost, metrics.Failed, metrics.Timeout, metrics.InDoubt} {
-		if n := count(t, o, metrics.Finish); n > 0 {
-			out["finish "+o.String()] = n
-		}
-	}
-	for _, o := range []metrics.Outcome{metrics.Lost, metrics.Failed, metrics.Timeout} {
-		if n := count(t, o, metrics.Release, metrics.ReadRelease); n > 0 {
-			out["release "+o.String()] = n
-		}
-	}
-	for _, o := range []metrics.Outcome{metrics.Failed, metrics.Timeout} { // that a term was lost is the session's, or on purpose
-		if n := count(t, o, metrics.Resign); n > 0 {
-			out["resign "+o.String()] = n
-		}
-	}
-	for _, o := range []metrics.Outcome{metrics.InDoubt, metrics.Failed, metrics.Timeout} { // a write that the fence rejects is no error
-		if n := count(t, o, metrics.Write); n > 0 {
-			out["write "+o.String()] = n
-		}
-	}
-	for _, op := range []metrics.Op{metrics.See, metrics.Leave} {
-		for _, o := range []metrics.Outcome{metrics.Failed, metrics.Timeout} {
-			if n := count(t, o, op); n > 0 && !slices.Contains(workloads.Ops(c.work), op) {
-				out[op.String()+" "+o.String()] = n
+	for _, beside := range []struct {
+		name  string
+		ops   []metrics.Op
+		ended []metrics.Outcome // also: failed or timed out
+	}{
+		{"finish", []metrics.Op{metrics.Finish}, []metrics.Outcome{metrics.Lost, metrics.InDoubt}},
+		{"release", []metrics.Op{metrics.Release, metrics.ReadRelease}, []metrics.Outcome{metrics.Lost}},
+		{"resign", []metrics.Op{metrics.Resign}, nil},                              // that a term was lost is the session's, or on purpose
+		{"write", []metrics.Op{metrics.Write}, []metrics.Outcome{metrics.InDoubt}}, // one that the fence rejects is no error
+		{"see", []metrics.Op{metrics.See}, nil}, {"leave", []metrics.Op{metrics.Leave}, nil},
+	} {
+		for _, o := range append(beside.ended, metrics.Failed, metrics.Timeout) {
+			if n := count(t, o, beside.ops...); n > 0 && !slices.Contains(workloads.Ops(c.work), beside.ops[0]) {
+				out[beside.name+" "+o.String()] = n
 			}
 		}
 	}
@@ -333,8 +322,7 @@ func (c *cell) fanoutResult(t *metrics.Set) (*results.Fanout, map[string]float64
 	}
 	cost := map[string]float64{"failed_writes": float64(n.FailedWrites) / acquired}
 	if events > 0 {
-		useful := float64(n.Useful) / events
-		f.UsefulShare, cost["wake_efficiency"] = &useful, float64(n.Moved)/events
+		f.UsefulShare, cost["wake_efficiency"] = new(float64(n.Useful)/events), float64(n.Moved)/events
 	}
 	for k := range zk.Kind(zk.Kinds) {
 		if r := n.Requests[k]; r > 0 {
@@ -368,8 +356,7 @@ func (c *cell) costs(t *metrics.Set) (out []results.Cost, per string) {
 		if expected, known := theory[spent]; known {
 			line.Theory = &expected
 			if expected > 0 {
-				ratio := line.Measured / expected
-				line.Ratio = &ratio
+				line.Ratio = new(line.Measured / expected)
 			}
 		}
 		out = append(out, line)

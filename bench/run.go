@@ -161,7 +161,7 @@ func Run(ctx context.Context, c Config) (*results.Run, error) {
 		return nil, err
 	}
 	if c.Next == nil && len(c.Profile.Environments()) > 1 {
-		return nil, joined([]error{fmt.Errorf("%s: several ensembles (expected one)", c.Profile.At("ensemble", 1))})
+		return nil, joined(fmt.Errorf("%s: several ensembles (expected one)", c.Profile.At("ensemble", 1)))
 	}
 	r := &runner{Config: c, planned: plan(c.Profile), stop: c.Stop, failed: make(chan struct{}), turn: make(chan struct{}, 1), idle: map[int]string{}, stores: map[string]*store{}}
 	r.pace = newPace(r.planned)

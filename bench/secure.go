@@ -33,38 +33,26 @@ func (b Setup) most(p profiles.Profile) (n int) {
 func (b Setup) LoadAccess(p profiles.Profile, set access.Settings) (*access.Access, error) {
 	a, err := access.Load(set, b.most(p))
 	if err != nil || a == nil {
-		return nil, joined(present(err))
+		return nil, joined(err)
 	}
 	if e, ok := b.engine(p.Engine); ok {
 		if _, err := e.as(a, p.Seed); err != nil {
-			return nil, joined(present(err))
+			return nil, joined(err)
 		}
 	}
 	if act, isAct := b.act(p.Workload); isAct && !act.Secured {
-		return nil, joined(present(fmt.Errorf("workload %s does not support auth, tls, acl and chroot, because it breaks connections in its own proxies or "+
-			"starts client processes (remove them, or use another profile)", p.Workload)))
+		return nil, joined(fmt.Errorf("workload %s does not support auth, tls, acl and chroot, because it breaks connections in its own proxies or "+
+			"starts client processes (remove them, or use another profile)", p.Workload))
 	}
 	if b.drives(p) {
-		return nil, joined(present(fmt.Errorf("drivers do not support auth, tls, acl and chroot (remove the driver from variants, or use the plain port)")))
+		return nil, joined(errors.New("drivers do not support auth, tls, acl and chroot (remove the driver from variants, or use the plain port)"))
 	}
 	return a, nil
 }
 
-func present(err error) []error {
-	if err == nil {
-		return nil
-	}
-	return []error{err}
-}
-
 // refused reports whether the servers carried nothing out for who the session is, or is not.
 func refused(err error) bool {
-	for _, refusal := range []error{zk.ErrAuthRequired, zk.ErrAuthFailed, zk.ErrNoAuth, zk.ErrInvalidACL} {
-		if errors.Is(err, refusal) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]error{zk.ErrAuthRequired, zk.ErrAuthFailed, zk.ErrNoAuth, zk.ErrInvalidACL}, func(refusal error) bool { return errors.Is(err, refusal) })
 }
 
 // as is the engine with sessions of an access. Their number follows from their seed, which counts from that of the profile.
@@ -164,10 +152,9 @@ func (r *runner) mergeConnecting(shares []*results.ShareResult) error {
 
 // sayConnecting puts phases of connections into the document.
 func (r *runner) sayConnecting(all []access.Took, resumed int) {
-	ms := func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 	var texts []string
 	for _, p := range all {
-		c := results.Connecting{Phase: p.Phase, Environment: r.number, Count: p.Count, P50: ms(p.P50), P99: ms(p.P99), Max: ms(p.Max)}
+		c := results.Connecting{Phase: p.Phase, Environment: r.number, Count: p.Count, P50: inMillis(p.P50), P99: inMillis(p.P99), Max: inMillis(p.Max)}
 		text := tookText(p)
 		if p.Phase == "tls" {
 			c.Resumed = resumed

@@ -59,8 +59,7 @@ func (c *covered) see(st ensemble.ServerStats) {
 		c.led++
 	}
 	if c.open = nil; !st.Lacks("zk_num_alive_connections") {
-		open := float64(st.Connections)
-		c.open = &open
+		c.open = new(float64(st.Connections))
 	}
 }
 
@@ -350,9 +349,8 @@ func (r *rollCall) call(all []ensemble.ServerStats) {
 func (r *rollCall) tell(e *results.Environment) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	answered, voting := len(r.answered), r.voting
-	if e.Answered = &answered; voting > 0 {
-		e.Voting = &voting
+	if e.Answered = new(len(r.answered)); r.voting > 0 {
+		e.Voting = new(r.voting)
 	}
 }
 

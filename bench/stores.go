@@ -8,7 +8,6 @@ import (
 
 	"github.com/zkbench/zkbench/drivers"
 	"github.com/zkbench/zkbench/drivers/stores"
-	"github.com/zkbench/zkbench/ensemble"
 	"github.com/zkbench/zkbench/internal/phrase"
 )
 
@@ -74,18 +73,12 @@ func (s *store) text(kind string) string {
 }
 
 // markStore is what the servers of the store of a cell's driver have used; those that were started for the run.
-func (c *cell) markStore() driverMark {
+func (c *cell) markStore() usages {
 	s := c.stores[c.hello.Store]
 	if s == nil || s.started == nil {
 		return nil
 	}
-	m := driverMark{}
-	for _, pid := range s.started.PIDs() {
-		if u := ensemble.UsageOf(pid); u != nil {
-			m[pid] = *u
-		}
-	}
-	return m
+	return usagesOf(s.started.PIDs())
 }
 
 // perOp is a time by what was done, in microseconds; nil where it is not known.
@@ -93,6 +86,5 @@ func perOp(used time.Duration, known bool, done int64) *float64 {
 	if !known || done == 0 {
 		return nil
 	}
-	us := float64(used.Nanoseconds()) / 1e3 / float64(done)
-	return &us
+	return new(float64(used.Nanoseconds()) / 1e3 / float64(done))
 }
