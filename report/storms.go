@@ -114,7 +114,10 @@ func bystandersOf(group []row) table {
 			return
 		}
 		for _, r := range []results.Responses{f.Bystanders.During, f.Bystanders.Before} {
-			line = append(line, fmt.Sprint(r.Count), maybe(r.P50, 2), maybe(r.P99, 2), maybe(r.Max, 2))
+			line = append(line, fmt.Sprint(r.Count))
+			for _, ms := range []*float64{r.P50, r.P99, r.Max} {
+				line = append(line, map[bool]string{true: ">="}[ms != nil && r.Unserved > 0]+maybe(ms, 2))
+			}
 		}
 		t.rows = append(t.rows, line)
 	})
@@ -194,15 +197,18 @@ func spent(c results.StormCost) string {
 // beside compares the load meanwhile with before: by the 99th percentile where both have one, and by the median and the longest otherwise.
 func beside(b results.Bystanders, success string) string {
 	during, before := b.During, b.Before
+	bound := func(r results.Responses, ms *float64) string { // what was not served has waited so long, or longer
+		return map[bool]string{true: "at least "}[r.Unserved > 0] + phrase.Number(*ms, 2)
+	}
 	switch {
 	case during.Count == 0 || during.Max == nil:
 		return fmt.Sprintf("; no %s was due meanwhile", success)
 	case before.Count == 0 || before.Max == nil:
-		return fmt.Sprintf("; the longest response of %s due meanwhile was %s ms", phrase.Count(during.Count, success), phrase.Number(*during.Max, 2))
+		return fmt.Sprintf("; the longest response of %s due meanwhile was %s ms", phrase.Count(during.Count, success), bound(during, during.Max))
 	case during.P99 != nil && before.P99 != nil:
 		return fmt.Sprintf("; of %s due meanwhile the p99 of the response was %s ms, and before it %s ms", phrase.Count(during.Count, success),
-			phrase.Number(*during.P99, 2), phrase.Number(*before.P99, 2))
+			bound(during, during.P99), bound(before, before.P99))
 	}
 	return fmt.Sprintf("; the longest response of %s due meanwhile was %s ms, and before it, of %d, %s ms", phrase.Count(during.Count, success),
-		phrase.Number(*during.Max, 2), before.Count, phrase.Number(*before.Max, 2))
+		bound(during, during.Max), before.Count, bound(before, before.Max))
 }
