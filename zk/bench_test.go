@@ -9,12 +9,12 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// answers is a session whose requests cost nothing.
+// answers is a session that answers at no cost.
 type answers struct{ zk.Session }
 
 func (answers) Get(context.Context, string) ([]byte, zk.Stat, error) { return nil, zk.Stat{}, nil }
 
-// BenchmarkObserve measures the cost of observing a request: by one trace, and by two, as in a run (one for the workload and one for the circumstances).
+// BenchmarkObserve measures what observing a request costs: with one trace, and with two, as in a run.
 func BenchmarkObserve(b *testing.B) {
 	for traces := 1; traces <= 2; traces++ {
 		b.Run(fmt.Sprintf("%d traces", traces), func(b *testing.B) {

@@ -29,7 +29,7 @@ func TestEphemerals(t *testing.T) {
 		slices.Sort(got)
 		slices.Sort(want)
 		if err != nil || !slices.Equal(got, want) {
-			t.Errorf("Ephemerals(%s) found those of %x, %v; want %x", path, got, err, want)
+			t.Errorf("Ephemerals(%s) found the owners %x, %v; want %x", path, got, err, want)
 		}
 		if some := map[string]int{"/a": 2, "/a/b": 1, "/a/empty": 1}[path]; listed != some {
 			t.Errorf("Ephemerals(%s) listed %d znodes, want %d", path, listed, some)

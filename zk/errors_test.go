@@ -19,10 +19,10 @@ func TestClassify(t *testing.T) {
 		{"a refusal inside an Error", &Error{KindDelete, "/a", ErrNotEmpty}, ClassDefiniteNo},
 		{"a refusal wrapped twice", fmt.Errorf("acquire: %w", &Error{KindGet, "/a", ErrNoNode}), ClassDefiniteNo},
 		{"a lost reply", ErrMaybeApplied, ClassMaybeApplied},
-		{"a write given up: the doubt outweighs the context", Abandoned(context.Canceled), ClassMaybeApplied},
-		{"a write under which the session expired: the end outweighs the doubt", Abandoned(ErrSessionExpired), ClassSessionGone},
-		{"a write under which the session was closed", Abandoned(ErrClosed), ClassTerminal},
-		{"a write given up, inside an Error", &Error{KindSet, "/a", Abandoned(context.DeadlineExceeded)}, ClassMaybeApplied},
+		{"an abandoned write: maybe applied outweighs canceled", Abandoned(context.Canceled), ClassMaybeApplied},
+		{"a write in flight when the session expired: expired outweighs maybe applied", Abandoned(ErrSessionExpired), ClassSessionGone},
+		{"a write in flight when the session was closed", Abandoned(ErrClosed), ClassTerminal},
+		{"an abandoned write inside an Error", &Error{KindSet, "/a", Abandoned(context.DeadlineExceeded)}, ClassMaybeApplied},
 		{"not sent", ErrNotSent, ClassNotSent},
 		{"throttled", ErrThrottled, ClassThrottled},
 		{"expired", ErrSessionExpired, ClassSessionGone},
@@ -30,8 +30,8 @@ func TestClassify(t *testing.T) {
 		{"credentials refused", ErrAuthFailed, ClassTerminal},
 		{"credentials missing", ErrAuthRequired, ClassTerminal},
 		{"canceled", context.Canceled, ClassCanceled},
-		{"too late", fmt.Errorf("get: %w", context.DeadlineExceeded), ClassCanceled},
-		{"an error of no known kind: the safe reading", io.ErrUnexpectedEOF, ClassMaybeApplied},
+		{"deadline exceeded", fmt.Errorf("get: %w", context.DeadlineExceeded), ClassCanceled},
+		{"an unknown error: assume the worst", io.ErrUnexpectedEOF, ClassMaybeApplied},
 	} {
 		if got := Classify(c.err); got != c.want {
 			t.Errorf("%s: Classify(%v) = %v, want %v", c.name, c.err, got, c.want)
@@ -39,7 +39,7 @@ func TestClassify(t *testing.T) {
 	}
 }
 
-func TestEveryRefusalIsADefiniteNo(t *testing.T) {
+func TestRefusalsAreDefinite(t *testing.T) {
 	for _, err := range definiteNoes {
 		if got := Classify(&Error{KindMulti, "/a", err}); got != ClassDefiniteNo {
 			t.Errorf("Classify(%v) = %v, want %v", err, got, ClassDefiniteNo)
@@ -63,7 +63,7 @@ func TestFromCode(t *testing.T) {
 	}
 }
 
-func TestAnErrorTellsWhatWasAttempted(t *testing.T) {
+func TestErrorNamesTheOperation(t *testing.T) {
 	err := &Error{KindChildren, "/locks", ErrNoNode}
 	if got, want := err.Error(), "list /locks: no such znode"; got != want {
 		t.Errorf("Error() = %q, want %q", got, want)
@@ -71,7 +71,7 @@ func TestAnErrorTellsWhatWasAttempted(t *testing.T) {
 	given := Abandoned(context.Canceled)
 	for _, want := range []error{context.Canceled, ErrMaybeApplied} {
 		if !errors.Is(given, want) {
-			t.Errorf("Abandoned(Canceled) is not %v", want)
+			t.Errorf("Abandoned(Canceled) does not wrap %v", want)
 		}
 	}
 }

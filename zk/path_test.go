@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The first and the last character of each range that servers refuse, and the ones beside them.
+// The first and the last character of each range that servers refuse, and their neighbours.
 func TestTheCharactersOfAPath(t *testing.T) {
 	for r, fine := range map[rune]bool{
 		0x1f: false, 0x20: true, 0x7e: true, 0x7f: false, 0x80: false, 0x9f: false, 0xa0: true, 0xd7ff: true, 0xe000: false, 0xf8ff: false,
@@ -17,7 +17,12 @@ func TestTheCharactersOfAPath(t *testing.T) {
 			}
 		}
 	}
-	for _, path := range []string{"", "a", "/a/", "//", "/.", "/a/..", "/ä/", "/ä/./b", "/a\xff"} {
+	for _, path := range []string{"/", "/a", "/a/b", "/a.b/..c/...", "/é/日本"} {
+		if err := CheckPath(path); err != nil {
+			t.Errorf("CheckPath(%q) = %v, want nil", path, err)
+		}
+	}
+	for _, path := range []string{"", "a", "/a/", "//", "/a//b", "/.", "/./a", "/a/..", "/ä/", "/ä//a", "/ä/./b", "/\xff", "/a\xff", "/a\x00"} {
 		if err := CheckPath(path); !errors.Is(err, ErrBadArguments) {
 			t.Errorf("CheckPath(%q) = %v, want ErrBadArguments", path, err)
 		}
@@ -37,7 +42,7 @@ func TestTheModesOfACreate(t *testing.T) {
 	}
 }
 
-func TestWhatIsWithin(t *testing.T) {
+func TestWithin(t *testing.T) {
 	b := &bound{dir: "/run/"}
 	for path, fine := range map[string]bool{"/run/a": true, "/run/a/b": true, "/run/": false, "/run": false, "/runs/a": false, "/": false, "/other": false} {
 		if err := b.check(KindDelete, path); (err == nil) != fine {

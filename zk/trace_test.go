@@ -76,9 +76,9 @@ func TestObserveCountsEventsThatFired(t *testing.T) {
 	watch().Stop()
 	other.Create(ctx, "/a", nil, zk.Persistent)
 	watch()
-	s.Close() // the loss of a watch is no event
+	s.Close() // a lost watch does not count as an event
 	if events[zk.EventCreated] != 1 || len(events) != 1 {
-		t.Errorf("events are %v, want one of creation", events)
+		t.Errorf("events are %v, want one created", events)
 	}
 }
 
@@ -88,7 +88,7 @@ func TestPersistentWatchesThroughObserve(t *testing.T) {
 	twice := zk.Observe(zk.Observe(ens.Dial(), &zk.Trace{}), &zk.Trace{Event: func(zk.Event) { events++ }})
 	w, ok := zk.AsPersistentWatcher(twice)
 	if !ok {
-		t.Fatal("the power is not found through Observe")
+		t.Fatal("Observe hides the PersistentWatcher of its session")
 	}
 	st, err := w.AddWatch(t.Context(), "/", true)
 	if err != nil {
@@ -100,7 +100,7 @@ func TestPersistentWatchesThroughObserve(t *testing.T) {
 		t.Errorf("first event is %v, %d were counted, want created and 2", e.Type, events)
 	}
 	if _, ok := zk.AsPersistentWatcher(zk.Observe(struct{ zk.Session }{twice}, &zk.Trace{})); ok {
-		t.Error("a session without the power has it through Observe")
+		t.Error("Observe makes a PersistentWatcher of a session that is none")
 	}
 }
 
@@ -116,8 +116,8 @@ func TestToken(t *testing.T) {
 		want    int64
 		class   zk.Class
 	}{
-		{"told by the create", s, mine, mine.Czxid, zk.ClassOK},
-		{"read", s, zk.Created{Path: "/mine"}, mine.Czxid, zk.ClassOK},
+		{"known from the create", s, mine, mine.Czxid, zk.ClassOK},
+		{"read from the znode", s, zk.Created{Path: "/mine"}, mine.Czxid, zk.ClassOK},
 		{"of another session", other, zk.Created{Path: "/mine"}, 0, zk.ClassDefiniteNo},
 		{"gone", s, zk.Created{Path: "/gone"}, 0, zk.ClassDefiniteNo},
 	} {
@@ -128,21 +128,21 @@ func TestToken(t *testing.T) {
 	}
 }
 
-// A session that is observed twice reports each operation and each event to both, the first trace first, with the same times.
+// A session observed twice reports every operation and event to both traces, the inner one first, with the same times.
 func TestObserveTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ens := zktest.New(zktest.Config{OpLatency: time.Millisecond})
 		below := ens.Dial()
 		defer below.Close()
-		var told []string
+		var seen []string
 		var calls []zk.Call
 		var pending [2]atomic.Int64
 		trace := func(i int) *zk.Trace {
 			return &zk.Trace{Pending: &pending[i],
 				Call: func(c zk.Call) {
-					told, calls = append(told, fmt.Sprintf("%d: %v, %d pending", i, c.Kind, pending[i].Load())), append(calls, c)
+					seen, calls = append(seen, fmt.Sprintf("%d: %v, %d pending", i, c.Kind, pending[i].Load())), append(calls, c)
 				},
-				Event: func(e zk.Event) { told = append(told, fmt.Sprintf("%d: %v", i, e.Type)) }}
+				Event: func(e zk.Event) { seen = append(seen, fmt.Sprintf("%d: %v", i, e.Type)) }}
 		}
 		first := zk.Observe(below, trace(0))
 		s := zk.Observe(first, trace(1))
@@ -156,14 +156,14 @@ func TestObserveTwice(t *testing.T) {
 		must(err)
 		_, _, w, err := s.GetW(t.Context(), "/a")
 		must(err)
-		_, err = first.Set(t.Context(), "/a", nil, zk.AnyVersion) // only the first is told what is not done through the second
+		_, err = first.Set(t.Context(), "/a", nil, zk.AnyVersion) // not through s, so only the inner trace sees it
 		must(err)
 		<-w.C()
 		want := []string{"0: create, 1 pending", "1: create, 1 pending", "0: get, 1 pending", "1: get, 1 pending", "0: data changed", "1: data changed", "0: set, 1 pending"}
-		slices.Sort(told[4:]) // the event and the end of the set come from different goroutines
+		slices.Sort(seen[4:]) // the event and the end of the set come from different goroutines
 		slices.Sort(want[4:])
-		if !slices.Equal(told, want) {
-			t.Errorf("told %q, want %q", told, want)
+		if !slices.Equal(seen, want) {
+			t.Errorf("seen %q, want %q", seen, want)
 		}
 		for i := 0; i < 4; i += 2 {
 			if a, b := calls[i], calls[i+1]; a.Start != b.Start || a.End != b.End || a.Zxid != b.Zxid || a.Zxid == 0 {

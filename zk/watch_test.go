@@ -10,7 +10,7 @@ import (
 )
 
 func TestAWatchYieldsOneEvent(t *testing.T) {
-	w := NewWatch(func() { t.Error("a watch that has fired has nothing to take off") })
+	w := NewWatch(func() { t.Error("a watch that has fired was removed") })
 	w.Fire(Event{Type: EventCreated, Path: "/a"})
 	w.Fire(Event{Type: EventDeleted, Path: "/a"})
 	w.Stop()
@@ -43,7 +43,7 @@ func TestEitherStopOrFireWins(t *testing.T) {
 		wg.Go(w.Stop)
 		wg.Wait()
 		if stops+len(w.C()) != 1 {
-			t.Fatalf("stops = %d, events = %d, want one of both", stops, len(w.C()))
+			t.Fatalf("stops = %d, events = %d, want either one", stops, len(w.C()))
 		}
 	}
 }
@@ -93,9 +93,9 @@ func TestTheEndOfAStream(t *testing.T) {
 		err  error
 		want int // events after Fire(err), Fire(change)
 	}{
-		{"a gap: the stream goes on", ErrWatchLost, 2},
-		{"the session expired: nothing comes after", ErrSessionExpired, 1},
-		{"the session was closed: nothing comes after", ErrClosed, 1},
+		{"a gap: the stream continues", ErrWatchLost, 2},
+		{"the session expired: nothing follows", ErrSessionExpired, 1},
+		{"the session was closed: nothing follows", ErrClosed, 1},
 	} {
 		s, n := NewStream(nil), 0
 		s.Fire(Event{Type: EventLost, Err: c.err})
@@ -133,7 +133,7 @@ func TestStopOfAStream(t *testing.T) {
 	if _, ok := s.Poll(); ok || stops != 1 {
 		t.Errorf("event %v, stops %d, want none and 1", ok, stops)
 	}
-	ended := NewStream(func() { t.Error("a stream that has ended has nothing to take off") })
+	ended := NewStream(func() { t.Error("a stream that has ended was removed") })
 	ended.Fire(Event{Err: ErrClosed})
 	ended.Stop()
 }

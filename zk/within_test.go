@@ -8,7 +8,7 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-func TestASessionWithinAZnodeWritesNothingElse(t *testing.T) {
+func TestWithinWritesNothingOutside(t *testing.T) {
 	e := zktest.New(zktest.Config{})
 	free := e.Dial()
 	defer free.Close()
@@ -32,19 +32,19 @@ func TestASessionWithinAZnodeWritesNothingElse(t *testing.T) {
 	deep := zk.Within(free, "/run/x")
 	for path, want := range map[string]error{"/run": zk.ErrNodeExists, "/run/x": zk.ErrNodeExists, "/run/xs": zk.ErrOutside, "/ru": zk.ErrOutside, "/run/x/y": nil} {
 		if err := plant(deep, path); !errors.Is(err, want) || (err == nil) != (want == nil) {
-			t.Errorf("parents: create %s: %v, want %v", path, err, want)
+			t.Errorf("create of %s, a parent or child: %v, want %v", path, err, want)
 		}
 	}
 	if c, err := s.Create(ctx, "/run/", nil, zk.PersistentSequential); err != nil || c.Path != "/run/0000000001" {
 		t.Errorf("a sequential child without a prefix: %+v, %v", c, err)
 	}
 	if _, _, err := s.Get(ctx, "/"); err != nil {
-		t.Errorf("a read above: %v", err)
+		t.Errorf("Get outside = %v, want nil", err)
 	}
 	if _, ok := zk.AsPersistentWatcher(zk.Observe(s, &zk.Trace{})); !ok {
-		t.Error("the power to keep watches armed is lost")
+		t.Error("Within hides the PersistentWatcher of its session")
 	}
 	if zk.ServerOf(s) != zk.ServerOf(free) {
-		t.Error("the server is not told")
+		t.Error("Within hides the server of its session")
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/zkbench/zkbench/zk/gozk"
 )
 
-// BenchmarkGet compares the library alone with the session over it, for contexts that cannot end and for ones that can. The relevant metric is the
-// CPU time of this process per operation: the servers are other processes.
+// BenchmarkGet compares the bare library with a session on top of it, with contexts that can be cancelled and contexts that cannot. What matters is
+// the CPU time of this process per operation; the servers run in other processes.
 func BenchmarkGet(b *testing.B) {
 	const sessions = 64
 	b.Run("library", func(b *testing.B) {

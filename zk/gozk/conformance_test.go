@@ -30,7 +30,8 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// The suite over TLS, with servers that refuse everything before a digest credential: the library supports no other scheme, and TLS only through a dialer.
+// The suite over TLS, on servers that refuse every request without a digest credential. The library supports no other scheme, and TLS only
+// through a custom dialer.
 func TestConformanceOverTLSAndDigest(t *testing.T) {
 	near := ensembletest.Start(t, 1, func(cfg *local.Config) {
 		cfg.Secure, cfg.Tick = ensemble.SecureDigest, 500*time.Millisecond
@@ -40,7 +41,7 @@ func TestConformanceOverTLSAndDigest(t *testing.T) {
 		t.Fatal(err)
 	}
 	digest := strings.TrimPrefix(strings.TrimSpace(string(text)), "digest ")
-	dial := func(t *testing.T, timeout time.Duration, d *door, digests ...string) (*gozk.Session, error) {
+	dial := func(t *testing.T, timeout time.Duration, d *gate, digests ...string) (*gozk.Session, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), zktest.Patience)
 		defer cancel()
 		cfg := gozk.Config{Servers: near.Addresses(), Timeout: timeout, Seed: 1, Connect: d.dial}
@@ -50,36 +51,36 @@ func TestConformanceOverTLSAndDigest(t *testing.T) {
 		return gozk.Dial(ctx, cfg)
 	}
 	zktest.Conformance(t, func(t *testing.T, cfg zktest.DialConfig) zk.Session {
-		d := &door{open: near.Dial, through: map[net.Conn]bool{}}
+		d := &gate{open: near.Dial, through: map[net.Conn]bool{}}
 		s, err := dial(t, cfg.Timeout, d, digest)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return &behind{s, d}
+		return &gated{s, d}
 	}, zktest.Powers{
 		Expire: func(s zk.Session) {
 			ctx, cancel := context.WithTimeout(t.Context(), zktest.Patience)
 			defer cancel()
-			if err := s.(*behind).Expire(ctx); err != nil {
+			if err := s.(*gated).Expire(ctx); err != nil {
 				t.Error(err)
 			}
 		},
-		Disconnect: func(s zk.Session) { s.(*behind).shut(true) },
-		Reconnect:  func(s zk.Session) { s.(*behind).shut(false) },
+		Disconnect: func(s zk.Session) { s.(*gated).set(true) },
+		Reconnect:  func(s zk.Session) { s.(*gated).set(false) },
 	})
 
-	stranger, err := dial(t, 6*time.Second, &door{open: near.Dial, through: map[net.Conn]bool{}})
+	stranger, err := dial(t, 6*time.Second, &gate{open: near.Dial, through: map[net.Conn]bool{}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer stranger.Close()
 	if _, _, err := stranger.Get(t.Context(), "/"); !errors.Is(err, zk.ErrAuthRequired) {
-		t.Errorf("a session without a credential: Get gives %v, want ErrAuthRequired", err)
+		t.Errorf("Get of a session without a credential = %v, want ErrAuthRequired", err)
 	}
 }
 
-// The error of a Dial whose context ended includes the reason why no connection could be opened.
-func TestDialTellsWhatKeepsItFromConnecting(t *testing.T) {
+// When the context of Dial ends, its error says why no connection could be opened.
+func TestDialReportsWhyItCouldNotConnect(t *testing.T) {
 	refusal := errors.New("wants a certificate")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -92,8 +93,8 @@ func TestDialTellsWhatKeepsItFromConnecting(t *testing.T) {
 	}
 }
 
-// door makes the connections of one session, because a proxy cannot tell encrypted ones apart.
-type door struct {
+// gate makes the connections of one session and can cut them off: a proxy cannot tell the encrypted connections of several sessions apart.
+type gate struct {
 	open ensemble.Dialer
 
 	mu      sync.Mutex
@@ -101,13 +102,13 @@ type door struct {
 	through map[net.Conn]bool
 }
 
-// behind is a session with its door.
-type behind struct {
+// gated is a session with its gate.
+type gated struct {
 	*gozk.Session
-	*door
+	*gate
 }
 
-func (d *door) dial(ctx context.Context, network, address string) (net.Conn, error) {
+func (d *gate) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	c, err := d.open(ctx, network, address)
 	if err != nil {
 		return nil, err
@@ -116,14 +117,14 @@ func (d *door) dial(ctx context.Context, network, address string) (net.Conn, err
 	defer d.mu.Unlock()
 	if d.closed {
 		c.Close()
-		return nil, errors.New("the door is closed")
+		return nil, errors.New("the gate is closed")
 	}
 	d.through[c] = true
 	return c, nil
 }
 
-// shut breaks all connections and refuses new ones, or allows them again.
-func (d *door) shut(closed bool) {
+// set closes the gate, which breaks all connections and refuses new ones, or opens it again.
+func (d *gate) set(closed bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.closed = closed
@@ -135,7 +136,7 @@ func (d *door) shut(closed bool) {
 	}
 }
 
-// network is what lies between the sessions of a test and one real server.
+// network is the proxy between the sessions of a test and one real server.
 type network struct {
 	*proxy.Proxy
 	mu   sync.Mutex
@@ -152,7 +153,7 @@ func startProxy(t *testing.T) *network {
 	return &network{Proxy: p, away: map[int64]*proxy.Fault{}}
 }
 
-// dial opens a session through the proxy. It also works in the clean-up of a test, when the test's context has ended.
+// dial opens a session through the proxy. It works in a test's cleanup too, after the test's context has ended.
 func (n *network) dial(t *testing.T, timeout time.Duration) *gozk.Session {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), zktest.Patience)
@@ -171,7 +172,7 @@ func (n *network) expire(t *testing.T, s zk.Session) {
 	}
 }
 
-// disconnect cuts the session off; the fault is injected into each attempt to reconnect.
+// disconnect cuts the session off. The fault is injected again at every attempt to reconnect.
 func (n *network) disconnect(s zk.Session) *proxy.Fault {
 	n.mu.Lock()
 	defer n.mu.Unlock()

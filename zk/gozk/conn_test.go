@@ -51,7 +51,7 @@ func (l *libraryLock) Release(context.Context) error {
 	return held.Unlock()
 }
 
-// A lock that is written on the library's connection is tested on a session of zkbench's, on real servers.
+// A lock written for the library's connection passes the conformance suite on a session of zkbench, on real servers.
 func TestALockOnTheLibrarysConnection(t *testing.T) {
 	dir := root(t, dial(t))
 	recipestest.LockOn(t, recipes.Variant[recipes.Lock]{Name: "library", New: func(s zk.Session, path string, _ recipes.Options) recipes.Lock {
@@ -59,7 +59,7 @@ func TestALockOnTheLibrarysConnection(t *testing.T) {
 	}}, func(t *testing.T) zk.Session { return dial(t) }, dir+"/lock")
 }
 
-// The documentation prints that lock.
+// docs/your-own-recipe.md shows the lock that is tested here.
 func TestTheDocumentedLockIsTheOneThatIsTested(t *testing.T) {
 	text, err := os.ReadFile("../../docs/your-own-recipe.md")
 	if err != nil {
@@ -70,13 +70,13 @@ func TestTheDocumentedLockIsTheOneThatIsTested(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, code, _ := strings.Cut(string(self), "// libraryLock adapts")
-	code, _, _ = strings.Cut(code, "// A lock that is written on")
+	code, _, _ = strings.Cut(code, "// A lock written for")
 	if !strings.Contains(string(text), strings.TrimSpace("// libraryLock adapts"+code)) {
-		t.Error("docs/your-own-recipe.md has another lock on the library's connection")
+		t.Error("docs/your-own-recipe.md does not show the libraryLock of this file")
 	}
 }
 
-// Requests over the connection are seen at the session's socket, may be as large as the servers take, and fail when the session is over.
+// Requests on the library's connection are seen by the session's tap, may be as large as the servers accept, and fail after the session has ended.
 func TestConn(t *testing.T) {
 	s := dial(t)
 	var sent atomic.Int64
@@ -95,7 +95,7 @@ func TestConn(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, _, err := s.Get(t.Context(), dir+"/large"); err != nil || !bytes.Equal(got, data) {
-		t.Errorf("%d bytes, %v", len(got), err)
+		t.Errorf("Get = %d bytes, %v, want the %d that were written", len(got), err, len(data))
 	}
 	if n := sent.Load() - before; n != 1 {
 		t.Errorf("%d creates were seen on the wire, want 1", n)
@@ -104,9 +104,9 @@ func TestConn(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, _, err := conn.Get(dir); !errors.Is(err, lib.ErrClosing) && !errors.Is(err, lib.ErrConnectionClosed) {
-		t.Errorf("a request after the end of the session: %v", err)
+		t.Errorf("Get after the session ended = %v, want a closed connection", err)
 	}
 	if _, err := gozk.Conn(t.Context(), zktest.New(zktest.Config{}).Dial()); !errors.Is(err, zk.ErrUnimplemented) {
-		t.Errorf("the connection of another engine: %v", err)
+		t.Errorf("Conn of another engine's session = %v, want ErrUnimplemented", err)
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/zkbench/zkbench/zk/gozk"
 )
 
-// broken is a session behind a proxy, with its own znode.
+// broken is a session behind a proxy, with a znode of its own.
 type broken struct {
 	*testing.T
 	net  *network
@@ -33,7 +33,8 @@ func newBroken(t *testing.T) broken {
 	return b
 }
 
-func (b broken) struck(f *proxy.Fault, n int) {
+// injected waits until the fault has been injected n times.
+func (b broken) injected(f *proxy.Fault, n int) {
 	b.Helper()
 	ctx, cancel := context.WithTimeout(b.Context(), 30*time.Second)
 	defer cancel()
@@ -87,15 +88,15 @@ func TestLostReplies(t *testing.T) {
 				cut := b.net.Add(proxy.Rule{On: point, Ops: []jute.Op{c.op}, Path: regexp.MustCompile(b.path), Times: 2, Do: proxy.Cut})
 				err := c.call(t.Context(), b.s, b.path)
 				if c.write && !errors.Is(err, zk.ErrMaybeApplied) || !c.write && err != nil {
-					t.Errorf("error is %v; a write must be in doubt, a read sent again", err)
+					t.Errorf("error is %v, want ErrMaybeApplied for a write and none for a read, which is sent again", err)
 				}
 				sent := map[bool]int{true: 1, false: 2}[c.write]
-				b.struck(cut, sent)
+				b.injected(cut, sent)
 				if _, _, err := b.s.Get(t.Context(), "/"); err != nil || cut.Injected() != sent {
 					t.Errorf("the request was sent %d times, want %d; then %v", cut.Injected(), sent, err)
 				}
 				if err := b.s.Err(); err != nil {
-					t.Errorf("the session is over: %v", err)
+					t.Errorf("the session has ended: %v", err)
 				}
 			})
 		}
@@ -111,7 +112,7 @@ func TestAbandonedCalls(t *testing.T) {
 		_, err := b.s.Create(ctx, b.path+"/a", nil, zk.Ephemeral)
 		wrote <- err
 	}()
-	b.struck(hold, 1)
+	b.injected(hold, 1)
 	cancel()
 	if err := <-wrote; !errors.Is(err, context.Canceled) || !errors.Is(err, zk.ErrMaybeApplied) {
 		t.Errorf("abandoned create = %v, want canceled and maybe applied", err)
@@ -123,7 +124,7 @@ func TestAbandonedCalls(t *testing.T) {
 	ctx, cancel = context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
 	if _, _, err := b.s.Get(ctx, b.path); zk.Classify(err) != zk.ClassCanceled {
-		t.Errorf("a read behind it = %v, want canceled", err)
+		t.Errorf("a read queued behind it = %v, want canceled", err)
 	}
 	hold.Remove()
 	if _, found, err := b.s.Exists(t.Context(), b.path+"/a"); err != nil || !found {
@@ -145,7 +146,7 @@ func TestCloseEndsAbandonedCalls(t *testing.T) {
 		_, _, _, err := s.GetW(ctx, b.path)
 		read <- err
 	}()
-	b.struck(silence, 1)
+	b.injected(silence, 1)
 	cancel()
 	if err := <-read; zk.Classify(err) != zk.ClassCanceled {
 		t.Errorf("abandoned read = %v, want canceled", err)
@@ -160,8 +161,9 @@ func TestCloseEndsAbandonedCalls(t *testing.T) {
 	settle(t, base)
 }
 
-// A session whose connection breaks before the answer to its last request is closed over another one: the servers do not have it any more, and Close says so.
-func TestCloseOutlivesALostAnswer(t *testing.T) {
+// If the connection breaks before the reply to the close request, Close closes the session over another connection and returns nil: the session
+// is gone from the servers.
+func TestCloseAfterALostReply(t *testing.T) {
 	b := newBroken(t)
 	for _, point := range []proxy.Point{proxy.Request, proxy.Reply} {
 		s := b.net.dial(t, 6*time.Second)
@@ -180,7 +182,7 @@ func TestCloseOutlivesALostAnswer(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, there, err := b.s.Exists(t.Context(), made.Path); there || err != nil {
-			t.Errorf("cut at %v: the session's ephemeral is there: %v (%v), want that it is gone", point, there, err)
+			t.Errorf("cut at %v: the session's ephemeral exists: %v (%v), want it gone", point, there, err)
 		}
 	}
 }
@@ -188,7 +190,7 @@ func TestCloseOutlivesALostAnswer(t *testing.T) {
 // settle waits until at most base goroutines are left.
 func settle(t *testing.T, base int) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); runtime.NumGoroutine() > base; runtime.Gosched() {
+	for deadline := time.Now().Add(30 * time.Second); runtime.NumGoroutine() > base; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			buf := make([]byte, 1<<20)
 			t.Fatalf("%d goroutines, want %d:\n%s", runtime.NumGoroutine(), base, buf[:runtime.Stack(buf, true)])
@@ -196,10 +198,10 @@ func settle(t *testing.T, base int) {
 	}
 }
 
-// After an expiry the library would open a second session and use it for the calls that wait.
+// After an expiry the library alone would open a second session and carry out the waiting calls in it.
 func TestNoSecondSession(t *testing.T) {
 	b := newBroken(t)
-	b.struck(b.net.disconnect(b.s), 1) // the client has noticed and tries to reconnect
+	b.injected(b.net.disconnect(b.s), 1) // the client has noticed and tries to reconnect
 	waiting := make(chan error)
 	go func() {
 		_, err := b.s.Create(context.Background(), b.path+"/late", nil, zk.Persistent)
@@ -216,7 +218,7 @@ func TestNoSecondSession(t *testing.T) {
 		t.Errorf("Close() = %v, want nil", err)
 	}
 	if n := handshakes.Injected(); n != 0 {
-		t.Errorf("%d handshakes after the one that told of the expiry", n)
+		t.Errorf("%d handshakes after the one that reported the expiry, want none", n)
 	}
 	if list := b.net.Sessions(); len(list) != 0 {
 		t.Errorf("sessions %+v, want none", list)
@@ -227,7 +229,7 @@ func TestNoSecondSession(t *testing.T) {
 	}
 }
 
-// The library arms its watches again with one request, which must fit into its buffer.
+// The library re-arms its watches with requests that must fit into its buffer.
 func TestManyWatchesSurviveAReconnect(t *testing.T) {
 	b := newBroken(t)
 	const n = 700

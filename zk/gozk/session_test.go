@@ -34,7 +34,7 @@ func dial(t testing.TB) *gozk.Session {
 	return s
 }
 
-// root makes a znode for the test alone.
+// root creates a znode for this test alone.
 func root(t testing.TB, s zk.Session) string {
 	t.Helper()
 	c, err := s.Create(t.Context(), "/test-", nil, zk.PersistentSequential)
@@ -44,7 +44,7 @@ func root(t testing.TB, s zk.Session) string {
 	return c.Path
 }
 
-// receive waits for the event of a watch for as long as the test runs.
+// receive returns the event of a watch, for which it waits as long as the test may run.
 func receive(t testing.TB, w *zk.Watch) zk.Event {
 	t.Helper()
 	select {
@@ -66,7 +66,7 @@ func TestLargeRequestsAndReplies(t *testing.T) {
 			t.Fatalf("Create of %d bytes: %v", size, err)
 		}
 		if got, st, err := s.Get(t.Context(), name); err != nil || !bytes.Equal(got, data) || int(st.DataLength) != size {
-			t.Errorf("Get = %d bytes, %d by its Stat, %v, want %d", len(got), st.DataLength, err, size)
+			t.Errorf("Get = %d bytes, DataLength %d, %v, want %d", len(got), st.DataLength, err, size)
 		}
 	}
 }

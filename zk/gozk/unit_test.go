@@ -74,7 +74,7 @@ func TestOrderOfServers(t *testing.T) {
 		first[order(seed)[0]] = true
 	}
 	if len(first) != len(servers) {
-		t.Errorf("50 seeds begin with %d servers, want all %d", len(first), len(servers))
+		t.Errorf("50 seeds start with %d different servers, want all %d", len(first), len(servers))
 	}
 	h := newHosts(nil, servers, 1)
 	for i := range servers {
@@ -125,12 +125,12 @@ func TestWatches(t *testing.T) {
 			}
 		})
 	}
-	t.Run("an event between ask and arm leaves it to the library", func(t *testing.T) {
+	t.Run("after an event between ask and arm it is unknown whether the watch is armed", func(t *testing.T) {
 		ws := &watches{paths: map[string]*watched{}}
 		before := ws.ask("/a")
 		ws.fire(zk.Event{Type: zk.EventDataChanged, Path: "/a", At: now})
 		if _, certain := ws.arm("/a", dataWatch, before); certain {
-			t.Error("arm is certain")
+			t.Error("arm says that the watch is armed for certain")
 		}
 		if len(ws.paths) != 0 {
 			t.Errorf("%d paths are left", len(ws.paths))
@@ -148,13 +148,13 @@ func TestWatches(t *testing.T) {
 			t.Errorf("leaked %d, %d paths, %d bytes after the event, want none", ws.leaked(), len(ws.paths), ws.bytes)
 		}
 	})
-	t.Run("the end loses what is armed and what will be", func(t *testing.T) {
+	t.Run("the end of the session loses armed watches and those armed later", func(t *testing.T) {
 		ws := &watches{paths: map[string]*watched{}}
 		w, before := arm(t, ws, "/a", dataWatch), ws.ask("/b")
 		ws.end(zk.ErrSessionExpired)
 		late, _ := ws.arm("/b", dataWatch, before)
 		if fired(w) != zk.EventLost || fired(late) != zk.EventLost || len(ws.paths) != 0 {
-			t.Errorf("not lost, or %d paths are left", len(ws.paths))
+			t.Errorf("a watch was not lost, or %d paths are left", len(ws.paths))
 		}
 	})
 }

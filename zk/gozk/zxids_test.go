@@ -10,7 +10,7 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// frame is a request as the library writes it.
+// frame encodes a request as the library does.
 func frame(xid int32, op jute.Op, path string) []byte {
 	b := jute.BeginRequest(nil, op)
 	if op == jute.OpMulti {
@@ -21,7 +21,7 @@ func frame(xid int32, op jute.Op, path string) []byte {
 	return b
 }
 
-// answer is a frame as a server sends it, with a body of so many bytes.
+// answer encodes a reply as a server does, with a body of that many bytes.
 func answer(xid int32, zxid int64, body int) []byte {
 	b := jute.AppendInt32(nil, int32(16+body))
 	b = jute.AppendInt64(jute.AppendInt32(b, xid), zxid)
@@ -57,7 +57,7 @@ func TestZxidsAreReadOffTheWireInPiecesOfAnySize(t *testing.T) {
 		}
 		for _, got := range twice {
 			if got := got(); got != 0 {
-				t.Errorf("seed %d: one of two reads that agree has zxid %d, want 0: nothing tells them apart", seed, got)
+				t.Errorf("seed %d: one of two identical reads has zxid %d, want 0: they cannot be told apart", seed, got)
 			}
 		}
 		if w.events != 99 || len(w.sent) != 0 || len(z.calls) != 0 {
@@ -66,8 +66,9 @@ func TestZxidsAreReadOffTheWireInPiecesOfAnySize(t *testing.T) {
 	}
 }
 
-// A lease is counted from the sending of what was answered, pings above all, of which the library tells nothing.
-func TestRepliesAreFoundToTheirRequests(t *testing.T) {
+// A lease runs from the time at which an answered request was sent. Most of these are pings, which the library does not report, so requests and
+// replies are matched on the wire.
+func TestRepliesAreMatchedToTheirRequests(t *testing.T) {
 	type answered struct {
 		sent  time.Duration
 		known bool
@@ -84,6 +85,6 @@ func TestRepliesAreFoundToTheirRequests(t *testing.T) {
 	}
 	want := []answered{{1, true}, {2, true}, {3, false}, {4, true}, {5, false}, {6, true}, {0, false}}
 	if !slices.Equal(got, want) {
-		t.Errorf("replies to %v, want %v: neither of credentials, nor of another server's session, nor of nothing", got, want)
+		t.Errorf("replies to %v, want %v: not those to credentials, nor of a session that has moved, nor those to no request", got, want)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// BenchmarkRequest is what the client does for one request and its reply, without the network: the request is written into a buffer, gets
-// its place, and the reply is taken out of the read buffer.
+// BenchmarkRequest measures the client's work for one request and its reply, without the network: encode and enqueue the request, decode the
+// reply from the read buffer.
 func BenchmarkRequest(b *testing.B) {
 	stat := make([]byte, jute.StatLength)
 	for _, shape := range []struct {

@@ -28,7 +28,7 @@ var servers ensembletest.Shared
 
 func TestMain(m *testing.M) { os.Exit(servers.Run(m)) }
 
-// words lets tests ask servers for their watches.
+// words enables all four-letter words, from which tests learn how many watches a server holds.
 func words(cfg *local.Config) {
 	cfg.Tick = 500 * time.Millisecond
 	cfg.Extra = map[string]string{"4lw.commands.whitelist": "*"}
@@ -38,7 +38,7 @@ func TestConformance(t *testing.T) {
 	conform(t, ensembletest.Start(t, 1, words).Addresses(), nil, nil)
 }
 
-// A connection with TLS cannot be read by a poller, so this is the suite of stream connections too.
+// Pollers cannot read TLS connections, so this run of the suite covers stream connections too.
 func TestConformanceOverTLSAndSASL(t *testing.T) {
 	near := ensembletest.Start(t, 1, words, func(cfg *local.Config) { cfg.Secure = ensemble.SecureSASL })
 	files := near.Credentials()
@@ -57,26 +57,26 @@ func TestConformanceOverTLSAndSASL(t *testing.T) {
 	}
 	defer stranger.Close()
 	if _, _, err := stranger.Get(limited(t), "/"); !errors.Is(err, zk.ErrAuthRequired) {
-		t.Errorf("a session without SASL: Get gives %v, want ErrAuthRequired", err)
+		t.Errorf("Get of a session without SASL = %v, want ErrAuthRequired", err)
 	}
 	_, err = wire.Dial(limited(t), wire.Config{Servers: near.Addresses(), Dialer: near.Dial, SASL: &wire.SASL{User: user, Password: "no" + password}})
 	if !errors.Is(err, zk.ErrAuthFailed) || strings.Contains(err.Error(), password) {
-		t.Errorf("a wrong password: %v, want ErrAuthFailed", err)
+		t.Errorf("Dial with a wrong password = %v, want ErrAuthFailed without the password", err)
 	}
 	s := dial(t, wire.Config{Servers: near.Addresses(), SASL: who, Dialer: near.Dial})
 	all, err := s.WhoAmI(limited(t))
 	if err != nil || !slices.Contains(all, zk.Identity{Scheme: "sasl", ID: user}) {
-		t.Errorf("WhoAmI gives %v, %v, want sasl:%s", all, err, user)
+		t.Errorf("WhoAmI() = %v, %v, want sasl:%s", all, err, user)
 	}
 	if err := s.Expire(limited(t)); err != nil {
 		t.Errorf("Expire: %v", err)
 	}
 	if <-s.Done(); !errors.Is(s.Err(), zk.ErrSessionExpired) {
-		t.Errorf("after Expire the session is over by %v", s.Err())
+		t.Errorf("after Expire, Err() = %v, want ErrSessionExpired", s.Err())
 	}
 }
 
-// costOfASession bounds the memory that an idle session over TLS takes in this process: heap and stacks.
+// costOfASession checks that an idle session over TLS takes little heap and stack in this process.
 func costOfASession(t *testing.T, cfg wire.Config) {
 	const n, most = 64, 40 << 10
 	memory := func() uint64 {
@@ -105,7 +105,7 @@ func TestConformanceOnThreeServers(t *testing.T) {
 	conform(t, ensembletest.Start(t, 3, words).Addresses(), nil, nil)
 }
 
-// plain dials connections that a poller cannot read, as TLS ones are.
+// plain dials connections that a poller cannot read, like those of TLS.
 func plain(ctx context.Context, network, address string) (net.Conn, error) {
 	var d net.Dialer
 	c, err := d.DialContext(ctx, network, address)
@@ -115,7 +115,7 @@ func plain(ctx context.Context, network, address string) (net.Conn, error) {
 	return struct{ net.Conn }{c}, nil
 }
 
-// conform runs the suite with every session behind proxies of its own.
+// conform runs the suite with each session behind its own proxies.
 func conform(t *testing.T, addresses []string, who *wire.SASL, dialer ensemble.Dialer) {
 	var mu sync.Mutex
 	behind := map[zk.Session][]*proxy{}
@@ -151,7 +151,7 @@ func conform(t *testing.T, addresses []string, who *wire.SASL, dialer ensemble.D
 		Persistent: true,
 		Create2:    true,
 		Expire: func(s zk.Session) {
-			each(below(s), (*proxy).block) // or the session would be claimed back
+			each(below(s), (*proxy).block) // or the client would reclaim the session
 			if who == nil {
 				claim(t, addresses[0], below(s).(*wire.Client))
 			} else if err := claimProved(t, addresses[0], below(s).(*wire.Client)); err != nil {
@@ -165,7 +165,7 @@ func conform(t *testing.T, addresses []string, who *wire.SASL, dialer ensemble.D
 	})
 }
 
-// proxied closes the proxies after the session, so that the suite can count goroutines.
+// proxied closes the proxies with the session, so that the suite can count goroutines.
 type proxied struct {
 	*wire.Client
 	proxies []*proxy
@@ -179,7 +179,7 @@ func (p *proxied) Close() error {
 	return err
 }
 
-// claim ends a session by claiming it on a second connection and closing it there.
+// claim ends a session by taking it over on a second connection and closing it there.
 func claim(t *testing.T, address string, session *wire.Client) {
 	t.Helper()
 	c, err := net.Dial("tcp", address)
@@ -197,12 +197,12 @@ func claim(t *testing.T, address string, session *wire.Client) {
 	io.Copy(io.Discard, c)
 }
 
-// claimProved is claim on a server that wants credentials: the session's own, at the server itself and not at its proxies.
+// claimProved is claim for a server that requires credentials. It connects to the server itself, not to a proxy.
 func claimProved(t *testing.T, address string, session *wire.Client) error {
 	return session.ExpireAt(limited(t), address)
 }
 
-// watchCount is how many watches the servers hold, from their mntr.
+// watchCount returns how many watches the servers hold, according to mntr.
 func watchCount(t *testing.T, addresses []string, dialer ensemble.Dialer) int {
 	n := 0
 	for _, a := range addresses {
@@ -219,6 +219,7 @@ func watchCount(t *testing.T, addresses []string, dialer ensemble.Dialer) int {
 	return n
 }
 
+// word returns a server's answer to a four-letter word.
 func word(t *testing.T, address, word string, dialer ensemble.Dialer) string {
 	t.Helper()
 	if dialer == nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// connecting is a session without a connection, with a dialer of the test's.
+// connecting returns a session without a connection that dials with the given dialer.
 func connecting(dialer func(context.Context, string, string) (net.Conn, error), hosts ...string) *Client {
 	e, _ := newEngine(0, nil)
 	e.stop()
@@ -26,8 +26,8 @@ func connecting(dialer func(context.Context, string, string) (net.Conn, error), 
 		cfg: Config{Timeout: ten, Dialer: dialer, MaxReply: 1 << 20}}
 }
 
-// All servers are tried in turn and at once, and after each round in vain there is a pause, whose limit doubles.
-func TestTheOrderOfTries(t *testing.T) {
+// All servers are tried in turn without a pause. After each failed round there is a random pause, whose limit doubles.
+func TestTheOrderOfAttempts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
@@ -41,7 +41,7 @@ func TestTheOrderOfTries(t *testing.T) {
 			return nil, io.ErrUnexpectedEOF
 		}, "a", "b", "c")
 		if err := c.connect(ctx); !errors.Is(err, context.Canceled) || !errors.Is(err, io.ErrUnexpectedEOF) {
-			t.Errorf("connect() = %v, want the end of its context and why there is no connection", err)
+			t.Errorf("connect() = %v, want the end of its context and the reason of the last failure", err)
 		}
 		if !errors.Is(c.Trouble(), io.ErrUnexpectedEOF) {
 			t.Errorf("Trouble() = %v", c.Trouble())
@@ -52,13 +52,13 @@ func TestTheOrderOfTries(t *testing.T) {
 		for i := 1; i < len(at); i++ {
 			gap, limit := at[i]-at[i-1], pause(i, 3, ten)
 			if gap > limit || (gap > 0) != (limit > 0) {
-				t.Errorf("%v passed before try %d, want up to %v", gap, i+1, limit)
+				t.Errorf("%v passed before attempt %d, want at most %v", gap, i+1, limit)
 			}
 		}
 	})
 }
 
-// greeted is a connection whose server answers a connect request with these bytes; ended is called when the client has read them all.
+// greeted is a connection whose server answers the connect request with fixed bytes. ended is called when the client has read them all.
 type greeted struct {
 	net.Conn
 	answer *bytes.Reader
@@ -87,7 +87,7 @@ func (g *greeted) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// framed is a greeting as it is on the wire.
+// framed returns b with its length in front, as on the wire.
 func framed(b []byte) []byte { return append(jute.AppendInt32(nil, int32(len(b))), b...) }
 
 func TestTheLengthsOfGreetings(t *testing.T) {
@@ -100,12 +100,12 @@ func TestTheLengthsOfGreetings(t *testing.T) {
 		}
 		g := greets(append(jute.AppendInt32(nil, int32(n)), append(answer, make([]byte, max(n-len(answer), 0))...)...))
 		if _, err := exchange(g, []byte("hello"), false); !errors.Is(err, want) || g.hello.String() != "hello" {
-			t.Errorf("a greeting of %d bytes: %v, want %v; asked with %q", n, err, want, &g.hello)
+			t.Errorf("a greeting of %d bytes: %v, want %v; the request was %q", n, err, want, &g.hello)
 		}
 	}
 }
 
-// A session presents itself with its password and what it has seen, and a new one with zeros.
+// A connect request carries the session's id, password and last zxid; that of a new session carries zeros.
 func TestHello(t *testing.T) {
 	for _, c := range []struct {
 		id, zxid int64
@@ -120,7 +120,7 @@ func TestHello(t *testing.T) {
 	}
 }
 
-// A try whose context ends while the server greets is in vain, however good the greeting.
+// An attempt fails if its context ends while the greeting arrives, even if the greeting is fine.
 func TestAGreetingThatComesTooLate(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	nc := greets(framed(greetingOf(4000, 7)))
@@ -131,8 +131,8 @@ func TestAGreetingThatComesTooLate(t *testing.T) {
 	}
 }
 
-// What a greeting makes of the session, and of one that is over meanwhile.
-func TestAGreeting(t *testing.T) {
+// How a greeting changes the session, and what happens if the session has ended meanwhile.
+func TestGreetings(t *testing.T) {
 	for _, c := range []struct {
 		sentence string
 		answer   []byte
@@ -141,7 +141,7 @@ func TestAGreeting(t *testing.T) {
 		want     error
 	}{
 		{"a new session", greetingOf(4000, 7), 0, false, nil},
-		{"the session goes on", greetingOf(4000, 7), 7, false, nil},
+		{"the session continues", greetingOf(4000, 7), 7, false, nil},
 		{"the session has expired", greetingOf(0, 0), 7, false, zk.ErrSessionExpired},
 		{"the session was closed here", greetingOf(4000, 7), 7, true, zk.ErrClosed},
 	} {

@@ -16,7 +16,7 @@ import (
 	"github.com/zkbench/zkbench/zk/wire"
 )
 
-// A session is closed from outside by going on with it on a connection of one's own, however often its client claims it back.
+// CloseSession takes the session over on a connection of its own and closes it there, even if the session's client reclaims it a few times.
 func TestCloseSession(t *testing.T) {
 	const id = 0x1234
 	password := []byte("0123456789abcdef")
@@ -34,14 +34,14 @@ func TestCloseSession(t *testing.T) {
 		fine        bool
 	}{
 		{"it is closed", func(_ int, c net.Conn) { closes(c) }, 1, true},
-		{"it was over before", func(_ int, c net.Conn) { welcome(c, 0) }, 1, true},
+		{"it has expired already", func(_ int, c net.Conn) { welcome(c, 0) }, 1, true},
 		{"an event comes first", func(_ int, c net.Conn) {
 			welcome(c, long)
 			r, _ := next(c)
 			changed(c)
 			answer(c, r.xid, 0)
 		}, 1, true},
-		{"it is claimed back twice", func(n int, c net.Conn) {
+		{"it is reclaimed twice", func(n int, c net.Conn) {
 			if n == 0 {
 				return
 			} else if n == 1 {
@@ -51,7 +51,7 @@ func TestCloseSession(t *testing.T) {
 			}
 			closes(c)
 		}, 3, true},
-		{"it is claimed back after an event", func(n int, c net.Conn) {
+		{"it is reclaimed after an event", func(n int, c net.Conn) {
 			if n == 0 {
 				welcome(c, long)
 				next(c)
@@ -60,7 +60,7 @@ func TestCloseSession(t *testing.T) {
 			}
 			closes(c)
 		}, 2, true},
-		{"it has moved, and there is no answer", func(n int, c net.Conn) {
+		{"it has moved, and the server does not answer", func(n int, c net.Conn) {
 			if n == 0 {
 				welcome(c, long)
 				next(c)
@@ -69,7 +69,7 @@ func TestCloseSession(t *testing.T) {
 			}
 			closes(c)
 		}, 2, true},
-		{"it is always claimed back", func(int, net.Conn) {}, 40, false},
+		{"it is reclaimed every time", func(int, net.Conn) {}, 40, false},
 		{"it is refused", func(_ int, c net.Conn) { hear(c); say(c, []byte("nonsense")); hear(c) }, 1, false},
 	} {
 		t.Run(c.why, func(t *testing.T) {
@@ -83,7 +83,7 @@ func TestCloseSession(t *testing.T) {
 	}
 }
 
-// heard checks that a connection presents the session.
+// heard is a connection that checks that the client presents the session's id and password.
 type heard struct {
 	net.Conn
 	t        *testing.T
@@ -101,31 +101,31 @@ func (h heard) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// The context bounds the closing of a session, and its end is told.
+// CloseSession returns an error when its context ends, and when there is no server.
 func TestCloseSessionGivesUp(t *testing.T) {
 	clean(t)
 	server := impersonate(t, func(_ int, c net.Conn) { hear(c); hear(c) })
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if err := wire.CloseSession(ctx, server.address(), 7, nil); !errors.Is(err, context.DeadlineExceeded) || server.connections() != 1 {
-		t.Errorf("CloseSession() = %v after %d connections, want the end of its context after one", err, server.connections())
+		t.Errorf("CloseSession() = %v after %d connections, want DeadlineExceeded after one", err, server.connections())
 	}
 	server.stop()
 	if err := wire.CloseSession(limited(t), server.address(), 7, nil); err == nil {
-		t.Error("a session was closed at a server that is not there")
+		t.Error("CloseSession succeeded without a server")
 	}
 }
 
-// Expire ends the session at its server while it is connected, and at any other otherwise.
+// Expire ends the session at the server that it is connected to, or at any server if it has no connection.
 func TestExpire(t *testing.T) {
 	clean(t)
 	back := make(chan struct{})
 	server := impersonate(t, func(n int, c net.Conn) {
 		switch n {
-		case 0: // the session's own
+		case 0: // the session's first connection
 			welcome(c, long)
 			next(c)
-		case 1: // its next one, which is told only later that the session is over
+		case 1: // its next one, which learns only later that the session has expired
 			<-back
 			welcome(c, 0)
 		default:
@@ -140,20 +140,18 @@ func TestExpire(t *testing.T) {
 	}
 	down := s.Disconnected()
 	if down != s.Disconnected() || over(down) {
-		t.Error("Disconnected gives another channel, or is closed while the session is connected")
+		t.Error("Disconnected returned two channels, or one that is closed while the session is connected")
 	}
 	short, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := s.Expire(short); !errors.Is(err, context.Canceled) {
 		t.Errorf("Expire() = %v, want the end of its context", err)
 	}
-	go s.Sync(t.Context(), "/a") // which cuts the connection
+	go s.Sync(t.Context(), "/a") // the server closes the connection on this request
 	<-down
-	for server.connections() < 2 {
-		time.Sleep(time.Millisecond)
-	}
+	wire.Until(t, "the session reconnects", func() bool { return server.connections() >= 2 })
 	if got := s.Server(); got != "" || !over(s.Disconnected()) {
-		t.Errorf("Server() = %q without a connection, and Disconnected is open", got)
+		t.Errorf("without a connection Server() = %q, want none, and Disconnected must be closed", got)
 	}
 	if err := s.Expire(limited(t)); err != nil {
 		t.Errorf("Expire() = %v", err)
@@ -165,7 +163,7 @@ func TestExpire(t *testing.T) {
 	}
 }
 
-// A certificate is to be that of the address that the session connects to, or of the name that the configuration gives.
+// A certificate must be valid for the address that the session connects to, or for the ServerName of the configuration.
 func TestTheNameInACertificate(t *testing.T) {
 	clean(t)
 	cert, roots := certificate(t) // of 127.0.0.1
@@ -201,10 +199,10 @@ func TestTheNameInACertificate(t *testing.T) {
 	}
 }
 
-// The server of the session refuses every other connection, as one does that has lost its leader: another server ends the session.
+// The session's own server refuses further connections, like a server that has lost its leader, so another server must end the session.
 func TestASessionIsExpiredAtAnyServer(t *testing.T) {
 	clean(t)
-	var home atomic.Pointer[net.Addr] // of the server that has the session
+	var home atomic.Pointer[net.Addr] // the server that the session is connected to
 	var ended atomic.Int32
 	script := func(_ int, c net.Conn) {
 		here := c.LocalAddr()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"testing"
 	"time"
 
 	"github.com/zkbench/zkbench/internal/jute"
@@ -11,14 +12,14 @@ import (
 	"github.com/zkbench/zkbench/zk/internal/lease"
 )
 
-// Secret is the password of a session, with which a second connection may claim it.
+// Secret returns the password of the session, with which a second connection can take it over.
 func (c *Client) Secret() []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.secret
 }
 
-// Sent counts the requests that wait for replies; once ctx has ended it is never 0.
+// Sent counts the requests that wait for replies, and one more once ctx has ended.
 func (c *Client) Sent(ctx context.Context) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -32,13 +33,23 @@ func (c *Client) Sent(ctx context.Context) int {
 	return n
 }
 
-// NewTransport makes a Transport whose clock is the given one, and whose schedule moves with Look alone.
+// Until waits until cond holds, for half a minute at most.
+func Until(t testing.TB, what string, cond func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); !cond(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within 30 s: %s", what)
+		}
+	}
+}
+
+// NewTransport returns a Transport that uses the given clock and runs its schedule only in Look.
 func NewTransport(now func() time.Duration) *Transport { return &Transport{time: lease.NewClock(now)} }
 
-// Look has the schedule do what is due by now.
+// Look runs what is due in the schedule by now.
 func (t *Transport) Look() { t.eng.schedule.round() }
 
-// LeaseUntil is the end of the lease as of the last reply.
+// LeaseUntil returns the end of the lease as of the last reply.
 func (c *Client) LeaseUntil() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -48,14 +59,14 @@ func (c *Client) LeaseUntil() time.Duration {
 // Watched says which watches CheckWatches asks for.
 type Watched int32
 
-// The kinds of watch that a server tells apart.
+// The kinds of watches that servers distinguish.
 const (
 	WatchedChildren Watched = 1
 	WatchedData     Watched = 2
 	WatchedAny      Watched = 3
 )
 
-// CheckWatches reports whether the server holds a watch of this session on path (servers from 3.6 on).
+// CheckWatches reports whether the server holds a watch of this session on path. It needs ZooKeeper 3.6 or later.
 func (c *Client) CheckWatches(ctx context.Context, path string, which Watched) (bool, error) {
 	k := newCall(jute.OpCheckWatches, zk.KindOther, path, shapeNone)
 	k.req = jute.AppendInt32(putPath(k.req, c.root, path), int32(which))

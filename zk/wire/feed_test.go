@@ -11,12 +11,12 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// dataReply is the reply to a get.
+// dataReply encodes the reply to a getData.
 func dataReply(xid int32, data []byte) []byte {
 	return reply(xid, 9, 0, append(jute.AppendBuffer(nil, data), make([]byte, jute.StatLength)...)...)
 }
 
-// However a connection's bytes are cut, each call gets its own, and nothing of them is kept when all have come.
+// However a connection's bytes are split, each call gets its own data, and the connection keeps no buffer once all have arrived.
 func TestRepliesInPiecesOfEverySize(t *testing.T) {
 	all := [][]byte{[]byte("one"), bytes.Repeat([]byte("two"), 100<<10), nil, bytes.Repeat([]byte("four"), 30), []byte("five")}
 	for _, size := range []int{1, 2, 3, 4, 5, 19, 20, 21, 107, 108, 4 << 10, keepFrame, 1 << 20} {
@@ -55,13 +55,13 @@ func TestTheLengthsOfFrames(t *testing.T) {
 	}{{-1, false}, {0, false}, {jute.ReplyHeader - 1, false}, {jute.ReplyHeader, true}, {1 << 20, true}, {1<<20 + 1, false}} { // MaxReply is 1 MiB
 		u := unplug(t)
 		if err := u.feed(jute.AppendInt32(nil, c.length)); c.fine != (err == nil) || !c.fine && !errors.Is(err, jute.ErrProtocol) {
-			t.Errorf("a frame of %d bytes: %v, want it refused: %v", c.length, err, !c.fine)
+			t.Errorf("a frame of %d bytes: %v, want an error: %v", c.length, err, !c.fine)
 		}
 	}
 }
 
-// The data of a reply whose frame is its alone lies in the frame, that of others is copied.
-func TestWhoseMemoryDataIsIn(t *testing.T) {
+// If a frame was allocated for one reply, the reply's data aliases it. Data of other frames is copied.
+func TestDataAliasesItsOwnFrame(t *testing.T) {
 	for _, own := range []bool{false, true} {
 		u := unplug(t)
 		k := u.request(u.get())
@@ -71,12 +71,12 @@ func TestWhoseMemoryDataIsIn(t *testing.T) {
 			t.Fatalf("handle() = %v, %v with %q, want %v and the data", kept, err, k.data, own)
 		}
 		if same := &k.data[0] == &f[jute.ReplyHeader+4]; same != own {
-			t.Errorf("a frame that is the reply's alone: %v; the data is not copied: %v", own, same)
+			t.Errorf("frame owned by the reply: %v; data aliases the frame: %v", own, same)
 		}
 	}
 }
 
-// A session that is idle but for pings keeps no memory for its connection, and takes none.
+// A session that only pings allocates nothing and keeps no buffer for its connection.
 func TestPingsTakeNoMemory(t *testing.T) {
 	u := unplug(t)
 	pong := reply(jute.XidPing, 0, 0)
@@ -84,11 +84,11 @@ func TestPingsTakeNoMemory(t *testing.T) {
 		t.Errorf("the reply to a ping takes %v allocations", n)
 	}
 	if u.conn.frame != nil {
-		t.Errorf("%d bytes are kept for a frame, none has begun", cap(u.conn.frame))
+		t.Errorf("%d bytes are kept for a frame, want none between frames", cap(u.conn.frame))
 	}
 }
 
-// A reader gives buffers out again, but not to frames that they are much too small for.
+// A reader reuses buffers, except for frames that they are much too small for.
 func TestBuffersOfFrames(t *testing.T) {
 	for _, c := range []struct{ need, spare, want int }{
 		{1, 0, leastFrame}, {leastFrame, 0, leastFrame}, {leastFrame + 1, 0, leastFrame + 1}, {keepFrame, 0, keepFrame}, {keepFrame + 1, 0, keepFrame},
@@ -125,7 +125,7 @@ func TestBuffersOfFrames(t *testing.T) {
 	}
 }
 
-// A connection that is not the session's any more has nothing to say, whatever the session waits for.
+// Whatever arrives on a former connection is ignored: it completes no call and does not extend the lease.
 func TestAFormerConnection(t *testing.T) {
 	u := unplug(t)
 	former := u.conn
@@ -135,7 +135,7 @@ func TestAFormerConnection(t *testing.T) {
 	u.plug()
 	for _, f := range [][]byte{dataReply(1, nil), dataReply(2, nil), event(zk.EventDataChanged, "/a")} {
 		if err := former.feed(u.r, f, 0); !errors.Is(err, io.EOF) || done(k) {
-			t.Errorf("a reply on a former connection: %v, and the call is over: %v", err, done(k))
+			t.Errorf("a reply on a former connection: %v, want EOF; it completed the call: %v", err, done(k))
 		}
 	}
 	if former.feed(u.r, reply(jute.XidPing, 0, 0), 0); u.LeaseUntil() != 9*time.Second {
@@ -150,20 +150,20 @@ func TestAFormerConnection(t *testing.T) {
 		t.Errorf("the reply on the new connection: %v, %q", err, k.data)
 	}
 	if err := former.feed(u.r, dataReply(3, nil), 0); !errors.Is(err, io.EOF) {
-		t.Errorf("a reply on a former connection while nothing is waited for: %v, want EOF", err)
+		t.Errorf("a reply on a former connection without pending calls: %v, want EOF", err)
 	}
 }
 
 func TestRepliesOutOfTurn(t *testing.T) {
-	for name, f := range map[string][]byte{"to the second request": dataReply(2, nil), "to none": dataReply(77, nil)} {
+	for name, f := range map[string][]byte{"to the second request": dataReply(2, nil), "to no request": dataReply(77, nil)} {
 		u := unplug(t)
 		k, next := u.request(u.get()), u.request(u.get())
 		if err := u.feed(f); !errors.Is(err, jute.ErrProtocol) || done(k) || done(next) {
-			t.Errorf("a reply %s: %v", name, err)
+			t.Errorf("a reply %s: %v, want ErrProtocol and no completed call", name, err)
 		}
 	}
 	if err := unplug(t).feed(dataReply(1, nil)); !errors.Is(err, jute.ErrProtocol) {
-		t.Errorf("a reply while nothing is waited for: %v", err)
+		t.Errorf("a reply without pending calls: %v, want ErrProtocol", err)
 	}
 }
 
@@ -179,7 +179,7 @@ func TestWhichRepliesExtendTheLease(t *testing.T) {
 	}
 }
 
-// The zxid that a new connection presents is that of the last reply which has one.
+// A new connection presents the last zxid that a reply carried.
 func TestTheLastZxid(t *testing.T) {
 	u := unplug(t)
 	for i, c := range []struct{ zxid, want int64 }{{5, 5}, {0, 5}, {-1, 5}, {7, 7}} {
@@ -194,7 +194,7 @@ func TestTheLastZxid(t *testing.T) {
 	}
 }
 
-// What a reply with an error is, with and without the results that a multi has beside it.
+// Replies with an error code. Only those of a multi may carry results too.
 func TestRepliesWithErrors(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -216,13 +216,13 @@ func TestRepliesWithErrors(t *testing.T) {
 	}
 }
 
-// A call that is used again keeps the memory of its request, unless that is large.
+// A reused call keeps the buffer of its request, unless it is large.
 func TestTheMemoryOfACall(t *testing.T) {
 	for size, kept := range map[int]int{jute.RequestHeader: jute.RequestHeader, keepRequest: keepRequest, keepRequest + 1: 0} {
 		k := newBare(jute.OpSync, zk.KindSync, shapeNone)
 		k.req = make([]byte, 0, size)
 		if k.free(); cap(k.req) != kept {
-			t.Errorf("of a request of %d bytes %d are kept, want %d", size, cap(k.req), kept)
+			t.Errorf("a request of %d bytes leaves a buffer of %d, want %d", size, cap(k.req), kept)
 		}
 	}
 }

@@ -9,14 +9,14 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// nowhere is a link that takes everything and sends nothing.
+// nowhere is a link that discards what is written and never delivers anything.
 type nowhere struct{}
 
 func (nowhere) start() error       { return nil }
 func (nowhere) write([]byte) error { return nil }
 func (nowhere) close()             {}
 
-// offline is a session with a connection to nowhere and one request of every shape under way.
+// offline returns a session with a connection to nowhere and one pending request of each shape.
 func offline() *Client {
 	c := &Client{eng: &engine{}, done: make(chan struct{})}
 	c.lease.Begin(0, time.Hour, 0)
@@ -43,8 +43,8 @@ func replies(bodies ...[]byte) []byte {
 	return b
 }
 
-// FuzzFeed gives a connection whatever bytes in pieces of whatever size: it must not panic, and must not take more memory
-// than a small multiple of what has come.
+// FuzzFeed feeds arbitrary bytes to a connection in pieces of arbitrary size. It must not panic, nor reserve more memory than a small multiple
+// of what has arrived.
 func FuzzFeed(f *testing.F) {
 	stat := make([]byte, jute.StatLength)
 	good := replies(nil, stat, append(jute.AppendBuffer(nil, []byte("data")), stat...), append(jute.AppendString(nil, "/a"), stat...),
@@ -66,7 +66,7 @@ func FuzzFeed(f *testing.F) {
 			room := cn.room(r)
 			n := copy(room, b)
 			if cap(cn.frame) > 2*(keepFrame+len(b)+len(cn.frame)) {
-				t.Fatalf("%d bytes are reserved for a frame of which %d have come", cap(cn.frame), len(cn.frame))
+				t.Fatalf("%d bytes are reserved for a frame of which %d have arrived", cap(cn.frame), len(cn.frame))
 			}
 			b = b[n:]
 			if err := cn.feed(r, room[:n], 1); err != nil {
@@ -76,7 +76,7 @@ func FuzzFeed(f *testing.F) {
 	})
 }
 
-// FuzzDecoders gives the decoders of callers whatever body.
+// FuzzDecoders gives arbitrary reply bodies to the decoders. They must not panic, nor allocate much more than the body.
 func FuzzDecoders(f *testing.F) {
 	f.Add([]byte{0, 0, 0, 1, 0, 0, 0, 2, 'a', 'b'}, 1)
 	f.Add([]byte{0x7f, 0xff, 0xff, 0xff}, 3)
@@ -94,7 +94,7 @@ func FuzzDecoders(f *testing.F) {
 	})
 }
 
-// FuzzAuthReply reads whatever a server may send in answer to SASL and whoAmI.
+// FuzzAuthReply decodes arbitrary replies to SASL and whoAmI requests.
 func FuzzAuthReply(f *testing.F) {
 	head := jute.AppendInt32(jute.AppendInt64(jute.AppendInt32(nil, 1), 0), 0)
 	f.Add(jute.AppendBuffer(head, []byte("rspauth=0")))

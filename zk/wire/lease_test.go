@@ -2,6 +2,7 @@ package wire_test
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"sync/atomic"
 	"testing"
@@ -13,15 +14,15 @@ import (
 
 const ten = 10 * time.Second
 
-// leased is a session of ten seconds whose clock the test sets, and whose server answers when the test says so.
+// leased is a session with a timeout of ten seconds. The test sets its clock and decides when its server answers.
 type leased struct {
 	*testing.T
 	s      *wire.Client
 	clock  *atomic.Int64
 	engine *wire.Transport
 	server *impostor
-	asked  chan int32    // the xid of each packet that the server has heard
-	reply  chan net.Conn // the connection, for what is to be sent
+	asked  chan int32    // the xid of each packet that the server has received
+	reply  chan net.Conn // each connection, for the test to write to
 }
 
 func lease(t *testing.T, dialer func(context.Context, string, string) (net.Conn, error)) *leased {
@@ -44,7 +45,7 @@ func lease(t *testing.T, dialer func(context.Context, string, string) (net.Conn,
 	return l
 }
 
-// at sets the clock, and has the timers see it when they are not late.
+// at sets the clock and, unless timers are late, runs the schedule.
 func (l *leased) at(d time.Duration, late bool) {
 	l.clock.Store(int64(d))
 	if !late {
@@ -52,7 +53,7 @@ func (l *leased) at(d time.Duration, late bool) {
 	}
 }
 
-// open checks whether the session can be relied on just before the time and not at it, by a look at the clock alone.
+// open checks that the lease is open just before the given time and over at it, without the help of timers.
 func (l *leased) open(why string, before time.Duration) {
 	l.Helper()
 	l.at(before-1, true)
@@ -75,23 +76,19 @@ func over(c <-chan struct{}) bool {
 	}
 }
 
-// extended waits until a reply has been taken in.
+// extended waits until a reply has extended the lease to the given time.
 func (l *leased) extended(until time.Duration) {
 	l.Helper()
-	for ctx := limited(l.T); l.s.LeaseUntil() != until; time.Sleep(time.Millisecond) {
-		if ctx.Err() != nil {
-			l.Fatalf("the lease is until %v, want %v", l.s.LeaseUntil(), until)
-		}
-	}
+	wire.Until(l, fmt.Sprintf("the lease is until %v", until), func() bool { return l.s.LeaseUntil() == until })
 }
 
-// links are both ways in which a client reads its socket.
+// links runs a test for both ways in which a client reads its socket.
 func links(t *testing.T, test func(*leased)) {
 	t.Run("poller", func(t *testing.T) { test(lease(t, nil)) })
 	t.Run("stream", func(t *testing.T) { test(lease(t, plain)) })
 }
 
-// The server heard the ping when it was sent or later: how late the reply is does not count.
+// The server received the ping after it was sent, so the lease runs from then, however late the reply is.
 func TestALateReplyExtendsTheLeaseFromTheSendingOfItsRequest(t *testing.T) {
 	links(t, func(l *leased) {
 		c := <-l.reply
@@ -103,7 +100,7 @@ func TestALateReplyExtendsTheLeaseFromTheSendingOfItsRequest(t *testing.T) {
 		l.at(6*time.Second, true)
 		answer(c, -2, 0)
 		l.extended(13 * time.Second)
-		l.open("a ping that was sent at 4 s and answered at 6 s", 13*time.Second)
+		l.open("a ping sent at 4 s and answered at 6 s", 13*time.Second)
 	})
 }
 
@@ -119,12 +116,12 @@ func TestARequestExtendsTheLeaseAsAPingDoes(t *testing.T) {
 		if err := <-done; err != nil {
 			l.Fatal(err)
 		}
-		l.open("a read that was sent at 2 s and answered at 5 s", 11*time.Second)
+		l.open("a read sent at 2 s and answered at 5 s", 11*time.Second)
 	})
 }
 
-// Events come from a server that hears nothing. They neither extend the lease nor keep the connection.
-func TestEventsAreNoSignThatRequestsArrive(t *testing.T) {
+// A server that receives nothing can still send events. They neither extend the lease nor keep the connection.
+func TestEventsDoNotExtendTheLease(t *testing.T) {
 	links(t, func(l *leased) {
 		c := <-l.reply
 		path := append(jute.AppendInt32(nil, 2), "/a"...)
@@ -134,7 +131,7 @@ func TestEventsAreNoSignThatRequestsArrive(t *testing.T) {
 			answer(c, -1, 0, event...)
 		}
 		l.at(7*time.Second, false) // more than two thirds since the last reply, which is the greeting
-		<-l.reply                  // it has connected again
+		<-l.reply                  // the client has reconnected
 		if n := l.server.connections(); n != 2 {
 			l.Errorf("%d connections, want a second one", n)
 		}
@@ -142,7 +139,7 @@ func TestEventsAreNoSignThatRequestsArrive(t *testing.T) {
 	})
 }
 
-// After SIGCONT no timer has told yet, and what came before the stop still lies in the socket.
+// After SIGCONT no timer has fired yet, and what arrived before SIGSTOP is still in the socket.
 func TestAStoppedProcessSeesThatItsLeaseIsOver(t *testing.T) {
 	links(t, func(l *leased) {
 		c := <-l.reply
@@ -153,7 +150,7 @@ func TestAStoppedProcessSeesThatItsLeaseIsOver(t *testing.T) {
 		if !over(l.s.Lease()) || !over(told) {
 			l.Error("the lease is open after an hour")
 		}
-		answer(c, -2, 0) // to the ping of an hour ago
+		answer(c, -2, 0) // to the ping sent an hour ago
 		l.extended(13 * time.Second)
 		if !over(l.s.Lease()) {
 			l.Error("a reply to a request of an hour ago has opened the lease again")
@@ -168,7 +165,7 @@ func TestAStoppedProcessSeesThatItsLeaseIsOver(t *testing.T) {
 	})
 }
 
-// A lease that is over while the connection stands comes back with the reply to a younger request, and is told of when it ends.
+// After a lease has ended on a live connection, the reply to a younger request opens a new one, whose channel closes in turn.
 func TestALeaseComesBackWithALateReply(t *testing.T) {
 	links(t, func(l *leased) {
 		c := <-l.reply

@@ -10,6 +10,7 @@ import (
 	"github.com/zkbench/zkbench/internal/jute"
 )
 
+// wireOf encodes a list of names.
 func wireOf(all []string) []byte {
 	b := jute.AppendInt32(nil, int32(len(all)))
 	for _, name := range all {
@@ -18,7 +19,7 @@ func wireOf(all []string) []byte {
 	return b
 }
 
-// take is decode as a caller sees it.
+// take decodes as Children does: the list that it returns belongs to the caller.
 func (c *listed) take(path string, wire []byte) ([]string, error) {
 	own, shared, err := c.decode(path, wire)
 	if shared != nil {
@@ -27,7 +28,7 @@ func (c *listed) take(path string, wire []byte) ([]string, error) {
 	return own, err
 }
 
-// queueNames are the names of a lock's queue.
+// queueNames returns names like those of a lock's contenders.
 func queueNames(n int) []string {
 	all := make([]string, n)
 	for i := range all {
@@ -36,8 +37,8 @@ func queueNames(n int) []string {
 	return all
 }
 
-// TestListsAreWhatWasSent: however a list comes about from the one before, its names are the reply's, and lists that were given out
-// before stay as they were.
+// TestListsAreWhatWasSent: however a list differs from the previous one, decoding returns the names of the reply, and leaves lists that callers
+// already have unchanged.
 func TestListsAreWhatWasSent(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for round := range 300 {
@@ -52,7 +53,7 @@ func TestListsAreWhatWasSent(t *testing.T) {
 			}
 			before = append(before, given{got, slices.Clone(all)})
 			if r.IntN(10) == 0 {
-				got[r.IntN(len(got))] = "mine" // the list is the caller's own
+				got[r.IntN(len(got))] = "mine" // callers may change their lists
 				before = before[:len(before)-1]
 			}
 			for range r.IntN(3) {
@@ -61,7 +62,7 @@ func TestListsAreWhatWasSent(t *testing.T) {
 				case 0:
 					all = slices.Insert(all, i, fmt.Sprintf("lock-%0*d", 1+r.IntN(20), r.IntN(1e6)))
 				case 1:
-					all = slices.Insert(all, i, all[i]) // the same again, so that beginning and end overlap
+					all = slices.Insert(all, i, all[i]) // a duplicate, so that the common prefix and suffix overlap
 				case 2:
 					all[i] = all[i][:len(all[i])-1]
 				default:
@@ -82,8 +83,7 @@ func TestListsAreWhatWasSent(t *testing.T) {
 	}
 }
 
-// TestListsShareMemory counts what a list costs: the first of a path allocates all its names, one that was changed a little only its
-// slice and what is new, one that was read before nothing but what the caller copies.
+// TestListsShareMemory: a list that has changed a little allocates only its slice and the new names, and one that was just read allocates nothing.
 func TestListsShareMemory(t *testing.T) {
 	all := queueNames(1000)
 	changed := slices.Concat(all[:500], []string{"lock-0000001000"}, all[501:])
@@ -101,11 +101,11 @@ func TestListsShareMemory(t *testing.T) {
 	c.decode("/queue", wires[0])
 	c.decode("/queue", wires[0])
 	if n := testing.AllocsPerRun(100, func() { c.decode("/queue", wires[0]) }); n > 0 {
-		t.Errorf("a list that was read before takes %v allocations", n)
+		t.Errorf("a list that was just read takes %v allocations", n)
 	}
 }
 
-// TestHostileListsAfterGoodOnes: a reply whose beginning and end are those of a good list is looked at as closely as any other.
+// TestHostileListsAfterGoodOnes: an invalid reply is refused even if it shares its prefix and suffix with a remembered list.
 func TestHostileListsAfterGoodOnes(t *testing.T) {
 	all := queueNames(100)
 	good := wireOf(all)
@@ -132,7 +132,7 @@ func TestHostileListsAfterGoodOnes(t *testing.T) {
 	}
 }
 
-// FuzzListed gives decode two replies one after the other: it must say the same of the second as without the first.
+// FuzzListed decodes two replies in turn: the first must not change the result of the second.
 func FuzzListed(f *testing.F) {
 	all := queueNames(40)
 	f.Add(wireOf(all), wireOf(all[1:]))
@@ -149,8 +149,7 @@ func FuzzListed(f *testing.F) {
 	})
 }
 
-// BenchmarkList is the decoding of a list of 1008 names alone, without the network: of one that nobody has read before, of one that
-// differs by a name from the one before, and of one that somebody has just read.
+// BenchmarkList decodes a list of 1008 names: one that is new, one that differs from the previous list by a name, and the same list again.
 func BenchmarkList(b *testing.B) {
 	all := queueNames(1008)
 	wires := [][]byte{wireOf(all), wireOf(all[1:])}
@@ -177,7 +176,7 @@ func BenchmarkList(b *testing.B) {
 	})
 }
 
-// A list that differs little is made from the one before, and a list that differs much is read in full: what the callers see is the same.
+// A list that differs little is derived from the previous one; one that differs much is decoded in full. Callers see no difference.
 func TestWhichListsAreEdited(t *testing.T) {
 	all := queueNames(40)
 	wire := wireOf(all)
@@ -189,13 +188,13 @@ func TestWhichListsAreEdited(t *testing.T) {
 		{"the first name is gone", all[1:], true},
 		{"the last name is gone", all[:39], true},
 		{"one in the middle is gone", slices.Delete(slices.Clone(all), 20, 21), true},
-		{"one came at the end", append(slices.Clone(all), "lock-0000000040"), true},
-		{"one came at the beginning", append([]string{"lock-0000000040"}, all...), true},
-		{"an empty name came", append(slices.Clone(all), ""), true},
+		{"one is new at the end", append(slices.Clone(all), "lock-0000000040"), true},
+		{"one is new at the start", append([]string{"lock-0000000040"}, all...), true},
+		{"an empty name is new", append(slices.Clone(all), ""), true},
 		{"one has another length", append(slices.Clone(all[:39]), "lock"), true},
 		{"just under half is new", append(slices.Clone(all[:21]), reversed(all[21:])...), true},
-		{"one is half of the whole", slices.Concat(all[:20], []string{strings.Repeat("x", len(wireOf(all))-4-len(wireOf(all[:1]))+4)}, all[21:]), true},
-		{"one is a byte more than half", slices.Concat(all[:20], []string{strings.Repeat("x", len(wireOf(all))-4-len(wireOf(all[:1]))+5)}, all[21:]), false},
+		{"one name is half of the whole", slices.Concat(all[:20], []string{strings.Repeat("x", len(wireOf(all))-4-len(wireOf(all[:1]))+4)}, all[21:]), true},
+		{"one name is a byte more than half", slices.Concat(all[:20], []string{strings.Repeat("x", len(wireOf(all))-4-len(wireOf(all[:1]))+5)}, all[21:]), false},
 		{"more than half is new", append(slices.Clone(all[:19]), reversed(all[19:])...), false},
 	} {
 		var l list
@@ -215,7 +214,7 @@ func TestWhichListsAreEdited(t *testing.T) {
 	}
 	var none list
 	if none.edit(wire) {
-		t.Error("a list that has never been read was edited")
+		t.Error("an empty list was edited")
 	}
 }
 
@@ -247,7 +246,7 @@ func TestRecords(t *testing.T) {
 
 func TestCommonParts(t *testing.T) {
 	for _, n := range []int{0, 1, span - 1, span, span + 1, 2 * span, 2*span + 7} {
-		for _, differs := range []int{0, 1, span - 1, span, span + 1, 2*span - 1, 2 * span, n} { // how much is the same
+		for _, differs := range []int{0, 1, span - 1, span, span + 1, 2*span - 1, 2 * span, n} { // length of the common part
 			if differs > n {
 				continue
 			}
@@ -267,7 +266,7 @@ func TestCommonParts(t *testing.T) {
 	}
 }
 
-// Which replies are remembered, and for how long.
+// Short and very long lists are not remembered, and of the others only the last few.
 func TestWhichListsAreRemembered(t *testing.T) {
 	var c listed
 	short, long := queueNames(2), make([]string, 1)
@@ -289,7 +288,7 @@ func TestWhichListsAreRemembered(t *testing.T) {
 	}
 	for i := range recentLists + 1 {
 		if path := fmt.Sprint("/queue-", i); (c.find(path) != nil) != (i > 0) {
-			t.Errorf("%s is remembered: %v, of %d lists before %d others", path, c.find(path) != nil, recentLists, recentLists-i)
+			t.Errorf("%s is remembered: %v (%d lists are, and %d are newer)", path, c.find(path) != nil, recentLists, recentLists-i)
 		}
 	}
 }

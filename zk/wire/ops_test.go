@@ -11,7 +11,7 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// ask makes a request, which gets this reply, and returns what went over the wire.
+// ask makes a request, answers it with the given reply, and returns what was sent.
 func (u *unplugged) ask(zxid int64, code int32, body []byte, do func(context.Context) error) (asked, error) {
 	u.t.Helper()
 	result := make(chan error, 1)
@@ -26,12 +26,12 @@ func (u *unplugged) ask(zxid int64, code int32, body []byte, do func(context.Con
 	}
 }
 
-// statOf is a Stat with this czxid.
+// statOf encodes a Stat with that czxid.
 func statOf(czxid int64) []byte {
 	return append(jute.AppendInt64(nil, czxid), make([]byte, jute.StatLength-8)...)
 }
 
-// What each request is on the wire, what comes of its reply, and of a refusal.
+// The bytes of each request, and the results of its reply, of a refusal and of a truncated reply.
 func TestRequestsOnTheWire(t *testing.T) {
 	at := func(path string) []byte { return jute.AppendString(nil, path) }
 	stat := statOf(5)
@@ -52,7 +52,7 @@ func TestRequestsOnTheWire(t *testing.T) {
 		body    []byte
 		reply   []byte
 		want    string
-		refused string // what is returned beside ErrNoNode
+		refused string // the result beside ErrNoNode
 	}{
 		{"create", create(zk.EphemeralSequential), jute.OpCreate2, slices.Concat(at("/app/a"), at("x"), world, jute.AppendInt32(nil, 3)), made, "/a-15", "0"},
 		{"create a container", create(zk.Container), jute.OpCreateContainer, slices.Concat(at("/app/a"), at("x"), world, jute.AppendInt32(nil, 4)), made, "/a-15", "0"},
@@ -85,15 +85,15 @@ func TestRequestsOnTheWire(t *testing.T) {
 			t.Errorf("%s: request %d %q gives %q, %v; want %d %q and %q", c.name, r.op, r.body, got, err, c.op, c.body, c.want)
 		}
 		if _, err := u.ask(9, codeNoNode, nil, do); !errors.Is(err, zk.ErrNoNode) || got != c.refused {
-			t.Errorf("%s that is refused: %q, %v; want %q", c.name, got, err, c.refused)
+			t.Errorf("%s, refused: %q, %v; want %q", c.name, got, err, c.refused)
 		}
 		if _, err := u.ask(9, 0, c.reply[:len(c.reply)-1], do); !errors.Is(err, jute.ErrProtocol) || got != c.refused {
-			t.Errorf("%s whose reply breaks off: %q, %v", c.name, got, err)
+			t.Errorf("%s, reply truncated: %q, %v; want %q and ErrProtocol", c.name, got, err, c.refused)
 		}
 	}
 }
 
-// A znode that is not there is no error to Exists, and everything else is.
+// To Exists a missing znode is not an error; every other refusal is.
 func TestExists(t *testing.T) {
 	for _, c := range []struct {
 		code  int32
@@ -123,15 +123,15 @@ func TestExists(t *testing.T) {
 	}
 }
 
-// A list that several callers get is each one's own.
-func TestAListIsItsCallersOwn(t *testing.T) {
+// Callers may change the list that they get, although lists are remembered.
+func TestListsBelongToTheirCallers(t *testing.T) {
 	u := unplug(t)
 	all := queueNames(40)
 	for range 4 {
 		_, err := u.ask(9, 0, append(wireOf(all), statOf(5)...), func(ctx context.Context) error {
 			got, _, err := u.Children(ctx, "/a")
 			if !slices.Equal(got, all) {
-				t.Errorf("listed are %d names, want %d", len(got), len(all))
+				t.Errorf("Children() returns %d names, want %d", len(got), len(all))
 			}
 			clear(got)
 			return err
@@ -160,9 +160,9 @@ func TestMultis(t *testing.T) {
 		{"all are done", 0, done, nil, "", false, 3},
 		{"the first is refused", 0, slices.Concat(failed(-110), failed(-2), failed(-2), end), zk.ErrNodeExists, "/a", false, 3},
 		{"the third is refused", -101, slices.Concat(failed(0), failed(0), failed(codeNoNode), end), zk.ErrNoNode, "/c", false, 3},
-		{"it is refused, and no operation says why", -102, slices.Concat(failed(-2), failed(-2), failed(-2), end), zk.ErrNoAuth, "/a", false, 3},
+		{"it is refused, and no operation gives a reason", -102, slices.Concat(failed(-2), failed(-2), failed(-2), end), zk.ErrNoAuth, "/a", false, 3},
 		{"it is refused as a whole", -102, nil, zk.ErrNoAuth, "/a", false, 0},
-		{"the results break off", 0, done[:len(done)-1], jute.ErrProtocol, "/a", true, 0},
+		{"the results are truncated", 0, done[:len(done)-1], jute.ErrProtocol, "/a", true, 0},
 	} {
 		u := unplug(t)
 		u.root = "/app"
@@ -182,7 +182,7 @@ func TestMultis(t *testing.T) {
 	}
 	u := unplug(t)
 	if _, err := u.ask(9, 0, end, func(ctx context.Context) error { _, err := u.Multi(ctx); return err }); err != nil {
-		t.Errorf("a multi of nothing: %v", err)
+		t.Errorf("an empty multi: %v", err)
 	}
 	for _, wrong := range []zk.Op{zk.DeleteOp("a", 0), {Kind: zk.KindGet, Path: "/a"}} {
 		if r, err := u.ask(9, 0, nil, func(ctx context.Context) error { _, err := u.Multi(ctx, wrong); return err }); !errors.Is(err, zk.ErrBadArguments) || r.op != 0 {
@@ -199,28 +199,28 @@ func TestPathsOfReplies(t *testing.T) {
 	}
 }
 
-// A server that refuses credentials ends the session.
+// If a server refuses its credentials, the session ends.
 func TestCredentials(t *testing.T) {
 	for code, want := range map[int32]error{0: nil, -115: zk.ErrAuthFailed} {
 		u := unplug(t)
 		if err := u.feed(reply(jute.XidAuth, 0, code)); err != nil || u.Err() != want {
-			t.Errorf("the reply to credentials with code %d: %v, and the session is over: %v; want %v", code, err, u.Err(), want)
+			t.Errorf("the reply to credentials with code %d: %v, and Err() = %v; want %v", code, err, u.Err(), want)
 		}
 	}
 }
 
-// A watch whose reply cannot be read is armed, and nobody knows of it: it is taken off.
-func TestAWatchWhoseReplyBreaksOff(t *testing.T) {
+// If the reply to a read with a watch is invalid, the server holds a watch that no caller knows: it must be removed.
+func TestAWatchWhoseReplyIsInvalid(t *testing.T) {
 	u := unplug(t)
 	if _, err := u.ask(9, 0, []byte{1}, func(ctx context.Context) error { _, _, _, err := u.GetW(ctx, "/a"); return err }); !errors.Is(err, jute.ErrProtocol) {
 		t.Errorf("GetW() = %v", err)
 	}
 	if r := u.asked(); r.op != jute.OpRemoveWatches || len(u.sites.at) != 0 {
-		t.Errorf("request %d, %d sites are watched; want the removal", r.op, len(u.sites.at))
+		t.Errorf("request %d, %d sites are watched; want a removal and none", r.op, len(u.sites.at))
 	}
 }
 
-// A path has one persistent watch, of one mode; a one-shot watch over it has it armed again, which leaves a gap.
+// A path has one persistent watch, of one mode. A one-shot watch at the same path replaces it, so it is armed again, and its streams report a gap.
 func TestPersistentWatches(t *testing.T) {
 	u := unplug(t)
 	add := func(recursive bool) (st *zk.Stream, r asked, err error) {
@@ -255,7 +255,7 @@ func TestPersistentWatches(t *testing.T) {
 		asks(jute.OpAddWatch, int32(mode))
 		for _, st := range []*zk.Stream{first, second} {
 			if e, ok := st.Poll(); !ok || e.Err != zk.ErrWatchLost {
-				t.Errorf("a stream is told %+v, want of the gap", e)
+				t.Errorf("a stream yields %+v, want ErrWatchLost", e)
 			}
 		}
 		u.unstream(first, "/unknown")
@@ -263,15 +263,15 @@ func TestPersistentWatches(t *testing.T) {
 		first.Stop()
 		second.Stop()
 		if u.rearmStreams("/a"); len(u.out) > 0 {
-			t.Error("a persistent watch is armed that nobody wants, or removed from under a watch that somebody wants")
+			t.Error("a persistent watch was armed again without a stream, or removed while a one-shot watch at its path is armed")
 		}
-		third, _, err := add(!recursive) // nobody wants the first mode any more
+		third, _, err := add(!recursive) // no stream of the first mode is left
 		if err != nil {
 			t.Fatal(err)
 		}
 		once.Stop()
 		if len(u.out) > 0 {
-			t.Error("a persistent watch that somebody wants is removed")
+			t.Error("a persistent watch with a stream was removed")
 		}
 		third.Stop()
 		asks(jute.OpRemoveWatches, removeAny)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
@@ -20,7 +21,7 @@ import (
 	"github.com/zkbench/zkbench/zk/internal/lease"
 )
 
-// pair is two ends of a connection, one of them a link of a poller.
+// pair returns both ends of a connection, the first as a link of a poller.
 func pair(t *testing.T, c *Client) (*conn, net.Conn) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -44,8 +45,8 @@ func pair(t *testing.T, c *Client) (*conn, net.Conn) {
 	return cn, there
 }
 
-// TestALinkThatWasNeverAdded: it can be closed, as when a session ends while its connection is being adopted.
-func TestALinkThatWasNeverAdded(t *testing.T) {
+// A link can be closed before its poller knows it, as when a session ends while it adopts a connection.
+func TestCloseOfALinkThatWasNotStarted(t *testing.T) {
 	e, err := newEngine(1, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -55,7 +56,7 @@ func TestALinkThatWasNeverAdded(t *testing.T) {
 	cn.close()
 }
 
-// unpolled is a link that no poller reads, for the test to do it.
+// unpolled returns a link that no poller reads: the test does.
 func unpolled(t *testing.T) (*epollLink, net.Conn) {
 	e := &engine{}
 	p := &poller{eng: e}
@@ -69,20 +70,16 @@ func unpolled(t *testing.T) (*epollLink, net.Conn) {
 	return cn.link.(*epollLink), there
 }
 
-// unread is how many bytes lie in the socket of a link.
+// unread returns how many bytes wait in the socket of a link.
 func (l *epollLink) unread() (n int32) {
 	syscall.Syscall(syscall.SYS_IOCTL, uintptr(l.fd), syscall.TIOCINQ, uintptr(unsafe.Pointer(&n)))
 	return n
 }
 
-// await waits until the socket of a link has so many bytes, and the end behind them.
+// await waits until that many bytes wait in the socket of a link and, if end, the other side has closed it.
 func (l *epollLink) await(t *testing.T, bytes int, end bool) {
 	t.Helper()
-	for deadline := time.Now().Add(ten); l.unread() < int32(bytes); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%d bytes have come, want %d", l.unread(), bytes)
-		}
-	}
+	Until(t, fmt.Sprintf("%d bytes have arrived", bytes), func() bool { return l.unread() >= int32(bytes) })
 	if !end {
 		return
 	}
@@ -100,9 +97,9 @@ func (l *epollLink) await(t *testing.T, bytes int, end bool) {
 	}
 }
 
-// What one event has the poller read: all that there is, but no more than maxReads times, and after a read that leaves room only when the
-// server has ended the connection.
-func TestWhatAnEventHasThePollerRead(t *testing.T) {
+// On an event the poller reads until the socket is empty, but at most maxReads times. After a read that did not fill the buffer it reads again
+// only if the server has closed the connection.
+func TestHowMuchThePollerReads(t *testing.T) {
 	const one = 4 + jute.ReplyHeader // the reply to a ping
 	for _, c := range []struct {
 		sentence    string
@@ -110,16 +107,16 @@ func TestWhatAnEventHasThePollerRead(t *testing.T) {
 		events      uint32
 		left        int
 		empty       bool
-		ended       bool // the server has ended the connection, and the session knows
+		ended       bool // the server has closed the connection, and the session has noticed
 	}{
 		{"it can be written to", 1, one, syscall.EPOLLOUT, one, true, false},
-		{"nothing is there", 0, one, syscall.EPOLLIN, 0, true, false},
-		{"less than there is room for", 1, one + 1, syscall.EPOLLIN, 0, true, false},
-		{"as much as there is room for", 1, one, syscall.EPOLLIN, 0, true, false},
+		{"the socket is empty", 0, one, syscall.EPOLLIN, 0, true, false},
+		{"less than fits", 1, one + 1, syscall.EPOLLIN, 0, true, false},
+		{"as much as fits", 1, one, syscall.EPOLLIN, 0, true, false},
 		{"twice as much", 2, one, syscall.EPOLLIN | syscall.EPOLLOUT, 0, true, false},
 		{"more than it reads in a row", maxReads + 1, one, syscall.EPOLLIN, one, false, false},
 		{"the end", 0, one, syscall.EPOLLIN | syscall.EPOLLRDHUP, 0, true, true},
-		{"the end after less than there is room for", 1, one + 1, syscall.EPOLLIN | syscall.EPOLLRDHUP, 0, true, true},
+		{"the end after less than fits", 1, one + 1, syscall.EPOLLIN | syscall.EPOLLRDHUP, 0, true, true},
 	} {
 		l, there := unpolled(t)
 		there.Write(bytes.Repeat(reply(jute.XidPing, 0, 0), c.pongs))
@@ -129,15 +126,15 @@ func TestWhatAnEventHasThePollerRead(t *testing.T) {
 		l.await(t, c.pongs*one, c.ended)
 		empty := l.drain(newReader(c.room), 1, c.events)
 		if ended := l.c.current() == nil; empty != c.empty || ended != c.ended || !ended && l.unread() != int32(c.left) {
-			t.Errorf("%s: all was read: %v, the connection has ended: %v (%v), %d bytes are left", c.sentence, empty, ended, l.c.Trouble(), l.unread())
+			t.Errorf("%s: drained: %v, connection ended: %v (%v), %d bytes left", c.sentence, empty, ended, l.c.Trouble(), l.unread())
 		}
 	}
 }
 
-// A poller that has read enough of one connection for now comes back to it without another event.
-func TestALinkThatIsReadAgain(t *testing.T) {
+// After maxReads reads the poller turns to other links, and comes back without another event.
+func TestThePollerComesBackToALink(t *testing.T) {
 	e := &engine{time: new(lease.Clock)}
-	p, err := startPoller(e, newReader(4+jute.ReplyHeader)) // has room for one reply
+	p, err := startPoller(e, newReader(4+jute.ReplyHeader)) // fits one reply
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,14 +145,12 @@ func TestALinkThatIsReadAgain(t *testing.T) {
 	cn, there := pair(t, c)
 	c.conn = cn
 	defer cn.close()
-	c.mu.Lock() // where the poller waits, with the first reply
+	c.mu.Lock() // stops the poller at the first reply
 	if err := cn.link.start(); err != nil {
 		t.Fatal(err)
 	}
 	there.Write(reply(jute.XidPing, 0, 0))
-	for cn.heard.Load() == 0 {
-		time.Sleep(time.Millisecond)
-	}
+	Until(t, "the poller has read", func() bool { return cn.heard.Load() != 0 })
 	k := &call{xid: 1, ready: make(chan struct{}, 1)}
 	c.pending.push(k)
 	all := slices.Concat(bytes.Repeat(reply(jute.XidPing, 0, 0), 3*maxReads), reply(1, 1, 0))
@@ -169,8 +164,8 @@ func TestALinkThatIsReadAgain(t *testing.T) {
 	}
 }
 
-// What a socket does not take at once is kept, and sent when it takes more, in order; nothing stays behind.
-func TestWhatASocketDoesNotTake(t *testing.T) {
+// What does not fit into the socket is kept, and is sent in order as soon as it fits.
+func TestWritesToAFullSocket(t *testing.T) {
 	l, there := unpolled(t)
 	var sent []byte
 	for i := 0; !l.backlog.Load(); i++ {
@@ -180,7 +175,7 @@ func TestWhatASocketDoesNotTake(t *testing.T) {
 		}
 		sent = append(sent, b...)
 	}
-	more := []byte("behind what waits")
+	more := []byte("behind the backlog")
 	if err := l.write(more); err != nil {
 		t.Fatal(err)
 	}
@@ -191,19 +186,17 @@ func TestWhatASocketDoesNotTake(t *testing.T) {
 		n, _ := io.ReadFull(there, b)
 		got <- b[:n]
 	}()
-	for deadline := time.Now().Add(ten); l.backlog.Load() && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-		l.drain(nil, 0, syscall.EPOLLOUT)
-	}
+	Until(t, "the backlog is written", func() bool { l.drain(nil, 0, syscall.EPOLLOUT); return !l.backlog.Load() })
 	if l.out != nil {
 		t.Errorf("%d bytes are kept", len(l.out))
 	}
 	there.SetReadDeadline(time.Now().Add(ten))
 	if b := <-got; !bytes.Equal(b, sent) {
-		t.Errorf("%d bytes have come, want the %d that were written", len(b), len(sent))
+		t.Errorf("%d bytes have arrived, want the %d that were written", len(b), len(sent))
 	}
 }
 
-// Events of links that were closed meanwhile, whose places may be others', are left out.
+// Events of links that have been closed are dropped: their slot may belong to another link by now.
 func TestEventsOfFormerLinks(t *testing.T) {
 	a, b := &epollLink{turn: 7}, &epollLink{turn: 9}
 	p := &poller{links: []*epollLink{a, nil, b}}
@@ -214,8 +207,8 @@ func TestEventsOfFormerLinks(t *testing.T) {
 	}
 }
 
-// The place of a link that was closed is the next one's, and nobody's is taken by one that was never added.
-func TestThePlacesOfLinks(t *testing.T) {
+// A new link gets the slot of a closed one. Closing a link that was not started frees no slot.
+func TestTheSlotsOfLinks(t *testing.T) {
 	e, err := newEngine(1, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -235,26 +228,26 @@ func TestThePlacesOfLinks(t *testing.T) {
 	first, second := link(true), link(true)
 	link(false).close()
 	if p.links[0] != first || p.links[1] != second || len(p.free) != 0 {
-		t.Errorf("places %v, %v are free", p.links, p.free)
+		t.Errorf("slots %v, free %v; want the first two in use", p.links, p.free)
 	}
 	first.close()
 	first.close()
 	if p.links[0] != nil || !slices.Equal(p.free, []int32{0}) {
-		t.Errorf("places %v, %v are free; want the first", p.links, p.free)
+		t.Errorf("slots %v, free %v; want the first free", p.links, p.free)
 	}
 	if third := link(true); p.links[0] != third || third.turn == first.turn || len(p.links) != 2 || len(p.free) != 0 {
-		t.Errorf("places %v, %v are free; want the first to be the third's", p.links, p.free)
+		t.Errorf("slots %v, free %v; want the third link in the first slot", p.links, p.free)
 	}
 	if _, err := first.read(make([]byte, 1)); err != errUnlinked {
-		t.Errorf("a read of a link that is closed: %v", err)
+		t.Errorf("read of a closed link = %v, want errUnlinked", err)
 	}
 	if err := first.write([]byte{1}); err != errUnlinked {
-		t.Errorf("a write to a link that is closed: %v", err)
+		t.Errorf("write to a closed link = %v, want errUnlinked", err)
 	}
 }
 
-// A connection whose socket is closed by now cannot be polled.
-func TestASocketThatIsClosed(t *testing.T) {
+// newConn refuses a connection whose socket has been closed.
+func TestNewConnOfAClosedSocket(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -270,8 +263,7 @@ func TestASocketThatIsClosed(t *testing.T) {
 	}
 }
 
-// TestThePollerClosesItsDescriptor: stop leaves the descriptor open while the poller may still use it, because its number may be another
-// file's as soon as it is closed.
+// stop must leave the descriptor open while the poller may still use it: once closed, its number may become another file's.
 func TestThePollerClosesItsDescriptor(t *testing.T) {
 	e, err := newEngine(1, nil)
 	if err != nil {
@@ -283,24 +275,20 @@ func TestThePollerClosesItsDescriptor(t *testing.T) {
 	if err := cn.link.start(); err != nil {
 		t.Fatal(err)
 	}
-	c.mu.Lock() // the poller waits for it with the reply
+	c.mu.Lock() // stops the poller at the reply
 	there.Write(append([]byte{0, 0, 0, 16, 0, 0, 0, 1}, make([]byte, 12)...))
-	for cn.heard.Load() == 0 {
-		time.Sleep(time.Millisecond)
-	}
+	Until(t, "the poller has read", func() bool { return cn.heard.Load() != 0 })
 	stopped := make(chan struct{})
 	go func() { e.stop(); close(stopped) }()
-	for !p.quit.Load() {
-		time.Sleep(time.Millisecond)
-	}
-	time.Sleep(20 * time.Millisecond) // for a stop that closes it to do so
+	Until(t, "stop has told the poller", p.quit.Load)
+	time.Sleep(20 * time.Millisecond) // gives a wrong stop time to close it; a right one passes however long this is
 	if to, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(p.ep)); err != nil || to != "anon_inode:[eventpoll]" {
-		t.Errorf("the descriptor that the poller uses is %q, %v", to, err)
+		t.Errorf("the descriptor in use by the poller is %q, %v, want the eventpoll", to, err)
 	}
 	c.mu.Unlock()
 	<-stopped
 	if to, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(p.ep)); err == nil && to == "anon_inode:[eventpoll]" {
-		t.Error("the poller has ended and its descriptor is open")
+		t.Error("the poller has ended, but its descriptor is open")
 	}
 	cn.close()
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// wide is a dialer whose sockets take so many bytes before anything is read.
+// wide returns a dialer whose sockets have a receive buffer of that many bytes.
 func wide(bytes int) func(context.Context, string, string) (net.Conn, error) {
 	d := net.Dialer{Control: func(_, _ string, raw syscall.RawConn) error {
 		return raw.Control(func(fd uintptr) { syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, bytes) })
@@ -24,14 +24,14 @@ func wide(bytes int) func(context.Context, string, string) (net.Conn, error) {
 	return d.DialContext
 }
 
-// pingReplies is at least size bytes of replies that nobody waits for.
+// pingReplies returns at least size bytes of replies to pings.
 func pingReplies(size int) []byte {
 	one := jute.AppendInt32(nil, 16)
 	one = append(one, 0xff, 0xff, 0xff, 0xfe)
 	return bytes.Repeat(append(one, make([]byte, 12)...), size/20+1)
 }
 
-// unsent is how many bytes the other side has not acknowledged, the end counted as one.
+// unsent returns how many bytes the other side has not acknowledged; the FIN counts as one.
 func unsent(c *net.TCPConn) (n int32) {
 	raw, _ := c.SyscallConn()
 	raw.Control(func(fd uintptr) {
@@ -40,8 +40,8 @@ func unsent(c *net.TCPConn) (n int32) {
 	return n
 }
 
-// TestTheEndOfAConnectionBehindManyBytes: the poller learns once that a server has sent its last byte, and remembers it when there was so
-// much before it that it turned to other sockets meanwhile.
+// The kernel reports only once that a server has closed its side. The poller must remember it if so many bytes come first that it turns to other
+// sockets before it has read them.
 func TestTheEndOfAConnectionBehindManyBytes(t *testing.T) {
 	clean(t)
 	busy, written := make(chan struct{}), make(chan struct{})
@@ -50,7 +50,7 @@ func TestTheEndOfAConnectionBehindManyBytes(t *testing.T) {
 			serve(c)
 			return
 		}
-		if n == 0 { // arms a watch, whose event keeps the poller busy
+		if n == 0 { // the event of this watch keeps the poller busy
 			r, _ := next(c)
 			answer(c, r.xid, 0, make([]byte, 4+68)...)
 			changed(c)
@@ -60,11 +60,9 @@ func TestTheEndOfAConnectionBehindManyBytes(t *testing.T) {
 		<-busy
 		tcp := c.(*net.TCPConn)
 		tcp.SetWriteBuffer(4 << 20)
-		tcp.Write(pingReplies(600 << 10)) // more than the poller reads of one socket in a row
+		tcp.Write(pingReplies(600 << 10)) // more than the poller reads from one socket in a row
 		tcp.CloseWrite()
-		for unsent(tcp) > 0 {
-			time.Sleep(time.Millisecond)
-		}
+		wire.Until(t, "the client has received all", func() bool { return unsent(tcp) == 0 })
 		close(written)
 		io.Copy(io.Discard, c)
 	})
@@ -78,7 +76,7 @@ func TestTheEndOfAConnectionBehindManyBytes(t *testing.T) {
 	}
 	select {
 	case <-down:
-	case <-time.After(long / 3): // the silence of the server is noticed after two thirds of the timeout
+	case <-time.After(long / 3): // before two thirds of the timeout, when the client notices the silence
 		t.Error("the session has not noticed that the server has ended the connection")
 	}
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/zkbench/zkbench/zk/wire"
 )
 
-// root makes a znode of the test's own.
+// root creates a znode for this test alone.
 func root(t *testing.T, s zk.Session) string {
 	t.Helper()
 	c, err := s.Create(limited(t), "/"+strings.ReplaceAll(t.Name(), "/", "-")+"-", nil, zk.PersistentSequential)
@@ -31,7 +31,7 @@ func root(t *testing.T, s zk.Session) string {
 	return c.Path
 }
 
-// addresses are those of a real server that all tests share. A test calls it first, in place of clean.
+// addresses returns those of a real server that all tests share. A test calls it first, instead of clean.
 func addresses(t *testing.T) []string {
 	t.Helper()
 	near := servers.Get(t, 1).Addresses()
@@ -62,13 +62,13 @@ func TestChroot(t *testing.T) {
 	}
 	names, _, err := whole.Children(ctx, dir)
 	if slices.Sort(names); err != nil || !slices.Equal(names, []string{"a-0000000000", "b"}) {
-		t.Errorf("below the chroot are %q, %v", names, err)
+		t.Errorf("children of the chroot: %q, %v", names, err)
 	}
 	if e := wait(t, once); e.Path != "/" || e.Type != zk.EventChildrenChanged {
 		t.Errorf("event is %v of %q", e.Type, e.Path)
 	}
 	e, err := w.Next(ctx)
-	if errors.Is(e.Err, zk.ErrWatchLost) { // the gap that a one-shot watch at the same path makes
+	if errors.Is(e.Err, zk.ErrWatchLost) { // a one-shot watch at the same path causes a gap
 		e, err = w.Next(ctx)
 	}
 	if err != nil || e.Path != "/a-0000000000" || e.Type != zk.EventCreated {
@@ -83,7 +83,7 @@ func TestDigest(t *testing.T) {
 	other := dial(t, wire.Config{Servers: near})
 	ctx, dir := limited(t), root(t, s)
 	if _, _, err := other.Get(ctx, dir); !errors.Is(err, zk.ErrNoAuth) {
-		t.Errorf("a stranger's Get: %v, want ErrNoAuth", err)
+		t.Errorf("Get without the credential = %v, want ErrNoAuth", err)
 	}
 	acl, st, err := s.GetACL(ctx, dir)
 	if err != nil || len(acl) != 1 || acl[0].Scheme != "digest" || !strings.HasPrefix(acl[0].ID, "ada:") || acl[0].Perms != wire.PermAll {
@@ -100,7 +100,7 @@ func TestDigest(t *testing.T) {
 		t.Errorf("SetACL of nothing: %v", err)
 	}
 	if _, _, err := other.Get(ctx, dir); err != nil {
-		t.Errorf("a stranger's Get after SetACL: %v", err)
+		t.Errorf("Get without the credential after SetACL = %v, want nil", err)
 	}
 	if err := s.Delete(ctx, dir, zk.AnyVersion); err != nil {
 		t.Error(err)
@@ -183,7 +183,7 @@ func TestLargePackets(t *testing.T) {
 	}
 }
 
-// TestTLS has the session speak TLS with a proxy that ends it in front of the server.
+// TestTLS puts a proxy that terminates TLS in front of a server without it.
 func TestTLS(t *testing.T) {
 	near := addresses(t)
 	cert, roots := certificate(t)
@@ -210,7 +210,7 @@ func TestTLS(t *testing.T) {
 	short, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
 	defer cancel()
 	if _, err := wire.Dial(short, wire.Config{Servers: []string{p.address()}, TLS: &tls.Config{}}); err == nil {
-		t.Error("a certificate of nobody's was accepted")
+		t.Error("Dial accepted a certificate of an unknown authority")
 	}
 }
 

@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// proxy stands between one session and a server, so that a test can cut the connection, keep new ones out, or hold the
-// bytes back.
+// proxy stands between sessions and a server, so that a test can cut connections, refuse new ones, or hold back bytes.
 type proxy struct {
 	listener net.Listener
 	server   string
@@ -15,7 +14,7 @@ type proxy struct {
 
 	mu    sync.Mutex
 	conns map[net.Conn]bool
-	shut  bool // new connections are closed at once
+	shut  bool // refuse new connections
 	hold  chan struct{}
 }
 
@@ -95,19 +94,19 @@ func (p *proxy) pipe(to, from net.Conn) {
 	p.mu.Unlock()
 }
 
-// cut breaks the connections.
+// cut breaks all connections.
 func (p *proxy) cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for c := range p.conns {
 		if tcp, ok := c.(*net.TCPConn); ok {
-			tcp.SetLinger(0) // a reset, not an orderly end
+			tcp.SetLinger(0) // reset instead of closing in order
 		}
 		c.Close()
 	}
 }
 
-// block cuts, and keeps new connections out until unblock.
+// block breaks all connections and refuses new ones until unblock.
 func (p *proxy) block() {
 	p.mu.Lock()
 	p.shut = true
@@ -121,7 +120,7 @@ func (p *proxy) unblock() {
 	p.mu.Unlock()
 }
 
-// freeze holds all bytes back while the connections stay open, until release.
+// freeze holds back all bytes until release; the connections stay open.
 func (p *proxy) freeze() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

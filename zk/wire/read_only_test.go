@@ -12,12 +12,12 @@ import (
 	"github.com/zkbench/zkbench/zk/wire"
 )
 
-// TestReadOnlyServer: a server that is cut off from its ensemble serves reads to a client that accepts that, refuses its writes, and
-// is refused by a client that does not; with the quorum back the session writes, or is over and says so.
+// TestReadOnlyServer: without a quorum a server serves the reads of a client that accepts read-only servers and refuses its writes. Other clients
+// refuse the server. When the quorum is back, the session can write, or reports that it has ended.
 func TestReadOnlyServer(t *testing.T) {
 	local := ensembletest.Start(t, 3, func(c *local.Config) {
 		c.JavaArgs = []string{"-Dreadonlymode.enabled=true"}
-		c.Extra = map[string]string{"localSessionsEnabled": "true", "localSessionsUpgradingEnabled": "true"} // or it makes no sessions at all
+		c.Extra = map[string]string{"localSessionsEnabled": "true", "localSessionsUpgradingEnabled": "true"} // without local sessions a read-only server opens none
 		c.Tick = 500 * time.Millisecond
 	})
 	ctx := limited(t)
@@ -28,7 +28,7 @@ func TestReadOnlyServer(t *testing.T) {
 	}
 	survivor := local.Addresses()[:1]
 	var s *wire.Client
-	for s == nil { // until the server knows that the others are gone
+	for s == nil { // until the server has noticed that the others are gone
 		c, err := wire.Dial(ctx, wire.Config{Servers: survivor, Timeout: 10 * time.Second, ReadOnly: true})
 		switch {
 		case err != nil:
@@ -51,7 +51,7 @@ func TestReadOnlyServer(t *testing.T) {
 	defer cancel()
 	if strict, err := wire.Dial(short, wire.Config{Servers: survivor, Timeout: 10 * time.Second}); err == nil {
 		strict.Close()
-		t.Error("a client that does not accept read-only servers was let in by one")
+		t.Error("Dial without ReadOnly accepted a read-only server")
 	}
 	if err := local.Restart(ctx, 2); err != nil {
 		t.Fatal(err)

@@ -15,19 +15,19 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-func TestTheNumbersOfRequests(t *testing.T) {
+func TestXids(t *testing.T) {
 	u := unplug(t)
 	for _, want := range []int32{1, 2, math.MaxInt32, 1} {
 		if want == math.MaxInt32 {
 			u.xid = want - 1
 		}
 		if u.request(u.get()); u.asked().xid != want {
-			t.Errorf("the request after has not the number %d", want)
+			t.Errorf("the next request does not have xid %d", want)
 		}
 	}
 }
 
-// A request of just the size that is allowed goes to the server, a larger one does not.
+// A request of exactly the maximum size is sent; a larger one is refused by the client.
 func TestTheLargestRequest(t *testing.T) {
 	u := unplug(t)
 	u.limit = len(newBare(jute.OpDelete, zk.KindDelete, shapeNone).req) + 4 + len("/a") + 4
@@ -43,47 +43,49 @@ func TestTheLargestRequest(t *testing.T) {
 	}
 }
 
-// What a session answers to requests that it does not send any more.
-func TestRequestsAtTheEnd(t *testing.T) {
+// A session that is closing or has ended sends no requests.
+func TestRequestsAfterTheEnd(t *testing.T) {
 	u := unplug(t)
 	u.shut = true
 	if err := u.Sync(t.Context(), "/a"); !errors.Is(err, zk.ErrClosed) || len(u.out) > 0 {
-		t.Errorf("while it is closed: %v", err)
+		t.Errorf("while it is closing: %v, want ErrClosed", err)
 	}
 	if u.request(newBare(jute.OpClose, zk.KindClose, shapeNone)); u.asked().op != jute.OpClose {
-		t.Error("its last request was not sent")
+		t.Error("the closeSession was not sent")
 	}
 	u.end(zk.ErrSessionExpired)
 	if err := u.Sync(t.Context(), "/a"); !errors.Is(err, zk.ErrSessionExpired) {
-		t.Errorf("when it is over: %v", err)
+		t.Errorf("after it has expired: %v, want ErrSessionExpired", err)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := unplug(t).Sync(ended, "/a"); !errors.Is(err, context.Canceled) {
-		t.Errorf("with a context that has ended: %v", err)
+		t.Errorf("with a cancelled context: %v, want Canceled", err)
 	}
 }
 
-// What becomes of each request when the session ends: one that was sent and changes something is in doubt.
-func TestTheEndOfRequests(t *testing.T) {
+// When the session ends, all pending requests fail, and writes that were sent are in doubt.
+func TestPendingRequestsAtTheEnd(t *testing.T) {
 	u := unplug(t)
-	told := make(chan error, 1)
+	failed := make(chan error, 1)
 	write, read := u.request(newBare(jute.OpDelete, zk.KindDelete, shapeNone)), u.request(u.get())
-	u.post(func() []*call { return []*call{own(jute.OpAddWatch, zk.KindAddWatch, func(err error) { told <- err })} })
+	u.post(func() []*call {
+		return []*call{own(jute.OpAddWatch, zk.KindAddWatch, func(err error) { failed <- err })}
+	})
 	u.end(zk.ErrSessionExpired)
 	for _, c := range []struct {
 		name    string
 		err     error
 		inDoubt bool
-	}{{"a write", write.err, true}, {"a read", read.err, false}, {"one of the client's own", <-told, false}} {
+	}{{"a write", write.err, true}, {"a read", read.err, false}, {"a request of the client itself", <-failed, false}} {
 		if !errors.Is(c.err, zk.ErrSessionExpired) || errors.Is(c.err, zk.ErrMaybeApplied) != c.inDoubt {
 			t.Errorf("%s: %v, want it in doubt: %v", c.name, c.err, c.inDoubt)
 		}
 	}
 }
 
-// A watch that is given up is taken off the server when it was the last there.
-func TestAWatchThatIsGivenUp(t *testing.T) {
+// Stopping the last watch of a kind at a path removes it from the server.
+func TestStoppedWatchesAreRemoved(t *testing.T) {
 	u := unplug(t)
 	watch := func() *zk.Watch {
 		k := u.get()
@@ -96,7 +98,7 @@ func TestAWatchThatIsGivenUp(t *testing.T) {
 	}
 	first, second := watch(), watch()
 	if first.Stop(); len(u.out) > 0 {
-		t.Error("a watch was taken off the server that serves another one too")
+		t.Error("the server's watch was removed while another one needs it")
 	}
 	second.Stop()
 	r := u.asked()
@@ -108,18 +110,18 @@ func TestAWatchThatIsGivenUp(t *testing.T) {
 	third := watch()
 	u.conn.broken(io.EOF)
 	if third.Stop(); len(u.sites.at) != 0 || len(u.out) > 0 {
-		t.Error("a watch that was given up without a connection is kept, or taken off somewhere")
+		t.Error("a watch stopped without a connection is kept, or a removal was sent")
 	}
 	u.plug()
 	fourth := watch()
 	u.writes = io.ErrClosedPipe
 	if fourth.Stop(); u.Server() != "" || !errors.Is(u.Trouble(), io.ErrClosedPipe) {
-		t.Errorf("a removal that cannot be written: connected to %q, trouble %v", u.Server(), u.Trouble())
+		t.Errorf("after a failed write Server() = %q, Trouble() = %v, want none and ErrClosedPipe", u.Server(), u.Trouble())
 	}
 }
 
-// Of several requests of the client's own nothing is written after one that failed.
-func TestRequestsAfterOneThatCannotBeWritten(t *testing.T) {
+// After a failed write of one of its own requests the client does not write the next.
+func TestRequestsAfterAFailedWrite(t *testing.T) {
 	u := unplug(t)
 	u.writes = io.ErrClosedPipe
 	u.post(func() []*call { return []*call{own(jute.OpPing, zk.KindPing, nil), own(jute.OpPing, zk.KindPing, nil)} })
@@ -128,7 +130,7 @@ func TestRequestsAfterOneThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// Credentials and the ACL of new znodes, as they are on the wire.
+// The encoding of the ACL of new znodes.
 func TestACLs(t *testing.T) {
 	for _, c := range []struct {
 		acl  []ACL
@@ -143,9 +145,9 @@ func TestACLs(t *testing.T) {
 	}
 }
 
-func TestWhyThereIsNoConnection(t *testing.T) {
+func TestBecause(t *testing.T) {
 	if err := because(context.Canceled, nil); err != context.Canceled {
-		t.Errorf("with no reason: %v", err)
+		t.Errorf("without a reason: %v", err)
 	}
 	if err := because(context.Canceled, io.EOF); err.Error() != "context canceled (EOF)" || !errors.Is(err, io.EOF) || !errors.Is(err, context.Canceled) {
 		t.Errorf("with a reason: %v", err)
@@ -160,7 +162,7 @@ func TestHowManyPollers(t *testing.T) {
 	}
 }
 
-// said keeps lines.
+// said is a log handler that keeps messages.
 type said struct{ lines *[]string }
 
 func (said) Enabled(context.Context, slog.Level) bool { return true }
@@ -171,11 +173,11 @@ func (s said) Handle(_ context.Context, r slog.Record) error {
 func (s said) WithAttrs([]slog.Attr) slog.Handler { return s }
 func (s said) WithGroup(string) slog.Handler      { return s }
 
-// Lines beyond those that may wait are dropped, and it is said how many.
-func TestLinesThatAreDropped(t *testing.T) {
+// When too many log lines wait, further ones are dropped and counted.
+func TestDroppedLogLines(t *testing.T) {
 	for more := range 3 {
 		var lines []string
-		j := &journal{to: slog.New(said{&lines}), running: true} // by the test
+		j := &journal{to: slog.New(said{&lines}), running: true} // the test writes, not a goroutine
 		c := Client{lines: j}
 		for i := range mostLines + more {
 			c.log(slog.LevelInfo, fmt.Sprint("line ", i))
@@ -188,7 +190,7 @@ func TestLinesThatAreDropped(t *testing.T) {
 		case more > 0 && (len(lines) != mostLines+1 || !strings.HasSuffix(last, fmt.Sprintf(": %d lines are missing", more))):
 			t.Errorf("%d lines, the last is %q; want %d missing", len(lines), last, more)
 		case j.running:
-			t.Error("nobody writes, and nobody will")
+			t.Error("the journal is still marked as running")
 		}
 	}
 }

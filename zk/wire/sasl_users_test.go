@@ -16,8 +16,8 @@ import (
 	"github.com/zkbench/zkbench/zk/wire"
 )
 
-// All connections of a server share what it remembers of the user from the name to the password (ZOOKEEPER-4839): whom it does not know it lets in with the
-// password of the one before.
+// A server keeps the user name of a SASL exchange in state that all its connections share (ZOOKEEPER-4839). So it lets an unknown user in who
+// knows the password of the previous user.
 func TestServersLetUnknownUsersIn(t *testing.T) {
 	jaas := filepath.Join(t.TempDir(), "jaas.conf")
 	const users = "Server {\n  org.apache.zookeeper.server.auth.DigestLoginModule required\n  user_ada=\"one\"\n  user_bob=\"two\";\n};\n"
@@ -33,7 +33,7 @@ func TestServersLetUnknownUsersIn(t *testing.T) {
 		return wire.Dial(ctx, wire.Config{Servers: e.Addresses(), Timeout: 20 * time.Second, Dialer: e.Dial, SASL: &wire.SASL{User: user, Password: password}})
 	}
 	if _, err := open("eve", "one"); !errors.Is(err, zk.ErrAuthFailed) {
-		t.Errorf("a user that is not known, before anybody came: %v, want ErrAuthFailed", err)
+		t.Errorf("an unknown user before any known one: %v, want ErrAuthFailed", err)
 	}
 	s, err := open("ada", "one")
 	if err != nil {
@@ -41,19 +41,19 @@ func TestServersLetUnknownUsersIn(t *testing.T) {
 	}
 	s.Close()
 	if _, err := open("eve", "two"); !errors.Is(err, zk.ErrAuthFailed) {
-		t.Errorf("a user that is not known, with the password of one who did not come: %v, want ErrAuthFailed", err)
+		t.Errorf("an unknown user with the password of a user who has not connected: %v, want ErrAuthFailed", err)
 	}
 	switch s, err := open("eve", "one"); {
 	case errors.Is(err, zk.ErrAuthFailed):
-		t.Skip("these servers keep their users apart")
+		t.Skip("these servers do not have ZOOKEEPER-4839")
 	case err != nil:
 		t.Fatal(err)
 	default:
 		who, err := s.WhoAmI(t.Context())
 		if err != nil || !slices.Contains(who, zk.Identity{Scheme: "sasl", ID: "eve"}) {
-			t.Errorf("a user that is not known is let in as %v, %v, want sasl:eve", who, err)
+			t.Errorf("WhoAmI() of the unknown user = %v, %v, want sasl:eve", who, err)
 		}
-		t.Logf("eve, whom the servers do not know, is let in with ada's password as %v", who)
+		t.Logf("the unknown user eve connected with ada's password as %v", who)
 		s.Close()
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/zkbench/zkbench/zk/internal/lease"
 )
 
-// A round visits what is due, the earliest first, each connection once however often it was added, and tells when the next one is due.
+// A round visits what is due, earliest first, each connection once however often it was added, and returns the time until the next round.
 func TestRounds(t *testing.T) {
 	var now time.Duration
 	e, err := newEngine(0, lease.NewClock(func() time.Duration { return now }))
@@ -16,7 +16,7 @@ func TestRounds(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := e.schedule
-	var left []*conn // of sessions that are over: a visit is their last
+	var left []*conn // of sessions that have ended, so that a visit is the last
 	for _, at := range []int64{50, 20, 40, 10, 30} {
 		cn := &conn{c: new(Client)}
 		s.add(cn, at)
@@ -43,7 +43,7 @@ func TestRounds(t *testing.T) {
 			}
 		}
 		if wait != c.wait || visited != c.visited {
-			t.Errorf("at %v: %d were visited, the next round is in %v; want %d, %v", c.now, visited, wait, c.visited, c.wait)
+			t.Errorf("at %v: %d visited, next round in %v; want %d, %v", c.now, visited, wait, c.visited, c.wait)
 		}
 	}
 	if len(s.due) != 0 {

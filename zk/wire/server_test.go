@@ -17,10 +17,10 @@ import (
 	"github.com/zkbench/zkbench/zk/wire"
 )
 
-// patience is how long a test waits for what must come.
+// patience bounds every wait for something that must happen.
 const patience = 30 * time.Second
 
-// impostor listens like a server and has a test's script talk to every connection.
+// impostor is a fake server: a test's script handles each connection.
 type impostor struct {
 	net.Listener
 	done sync.WaitGroup
@@ -30,7 +30,7 @@ type impostor struct {
 	seen  int
 }
 
-// impersonate starts an impostor; script gets the number of the connection, from 0, and may return at any time.
+// impersonate starts an impostor. script gets the connections numbered from 0; when it returns, its connection is closed.
 func impersonate(t *testing.T, script func(n int, c net.Conn)) *impostor {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -76,7 +76,7 @@ func (s *impostor) connections() int {
 
 func (s *impostor) address() string { return s.Addr().String() }
 
-// hear reads one packet; nil at the end of the connection.
+// hear reads one packet. It returns nil at the end of the connection.
 func hear(c net.Conn) []byte {
 	b, err := jute.ReadFrame(c, 0, 2<<20)
 	if err != nil {
@@ -85,13 +85,13 @@ func hear(c net.Conn) []byte {
 	return b
 }
 
-// request is what hear heard, after the connect request.
+// request is a decoded packet after the connect request.
 type request struct {
 	xid, op int32
 	body    []byte
 }
 
-// next reads the next request that is not a ping, answering pings; ok is false at the end of the connection.
+// next answers pings and returns the next other request. ok is false at the end of the connection.
 func next(c net.Conn) (r request, ok bool) {
 	for {
 		b := hear(c)
@@ -106,6 +106,7 @@ func next(c net.Conn) (r request, ok bool) {
 	}
 }
 
+// say sends one packet.
 func say(c net.Conn, b []byte) {
 	c.Write(append(jute.AppendInt32(nil, int32(len(b))), b...))
 }
@@ -118,7 +119,7 @@ func answer(c net.Conn, xid, code int32, body ...byte) {
 	say(c, append(b, body...))
 }
 
-// welcome answers a connect request with a session of this timeout; 0 says that the session has expired.
+// welcome answers a connect request with a session of that timeout; 0 means that the session has expired.
 func welcome(c net.Conn, timeout time.Duration) bool {
 	if hear(c) == nil {
 		return false
@@ -131,7 +132,7 @@ func welcome(c net.Conn, timeout time.Duration) bool {
 	return true
 }
 
-// serve answers every request with a zero Stat, an empty body before it, and closeSession too.
+// serve answers every request, closeSession too, with empty data and a zero Stat.
 func serve(c net.Conn) {
 	for {
 		r, ok := next(c)
@@ -142,7 +143,7 @@ func serve(c net.Conn) {
 	}
 }
 
-// dial opens a session and closes it at the end.
+// dial opens a session, which the test's cleanup closes.
 func dial(t testing.TB, cfg wire.Config) *wire.Client {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
@@ -152,22 +153,21 @@ func dial(t testing.TB, cfg wire.Config) *wire.Client {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := c.Close(); err != nil && !errors.Is(err, zk.ErrMaybeApplied) { // servers of some tests do not answer
+		if err := c.Close(); err != nil && !errors.Is(err, zk.ErrMaybeApplied) { // some impostors do not answer
 			t.Errorf("Close: %v", err)
 		}
 	})
 	return c
 }
 
-// limited is a context that ends before the test does.
+// limited returns a context that ends after patience or with the test.
 func limited(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
 	return ctx
 }
 
-// clean counts goroutines and descriptors back to what they are now, when the test and its later clean-ups are over. Call it
-// first.
+// clean checks in the test's last cleanup that no more goroutines and sockets are left than there are now. Call it first.
 func clean(t *testing.T) {
 	t.Helper()
 	goroutines, files := runtime.NumGoroutine(), descriptors()
@@ -187,8 +187,8 @@ func clean(t *testing.T) {
 	})
 }
 
-// descriptors counts the open files and sockets of this process, 0 where the system does not tell. Those of the Go runtime
-// itself, which come with the first socket, do not count.
+// descriptors counts the open sockets of this process, 0 where the system does not list them. The descriptors that the Go runtime opens with the
+// first socket do not count.
 func descriptors() int {
 	all, err := os.ReadDir("/proc/self/fd")
 	if err != nil {

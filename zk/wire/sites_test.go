@@ -9,7 +9,7 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-func TestWhatAServerHasToHold(t *testing.T) {
+func TestWantedWatches(t *testing.T) {
 	w, st := []*zk.Watch{zk.NewWatch(nil)}, []*zk.Stream{zk.NewStream(nil)}
 	for _, c := range []struct {
 		s    site
@@ -26,14 +26,14 @@ func TestWhatAServerHasToHold(t *testing.T) {
 	}
 }
 
-// arm has a request arm at path, as its reply says.
+// arm makes and answers a request that arms a watch at path.
 func (t *sites) arm(path string, c class, code int32, recursive bool) (*call, verdict) {
 	k := &call{path: path, arm: c, watch: zk.NewWatch(nil), tape: zk.NewStream(nil), recursive: recursive}
 	t.begin(path, c)
 	return k, t.answer(k, code)
 }
 
-func TestWhatAReplyArms(t *testing.T) {
+func TestRepliesArmWatches(t *testing.T) {
 	for _, c := range []struct {
 		arm                          class
 		code                         int32
@@ -61,15 +61,15 @@ func TestWhatAReplyArms(t *testing.T) {
 	}
 	var all sites
 	if verdict := all.answer(&call{path: "/unknown", arm: armData}, 0); verdict != armedFine || len(all.at) != 0 {
-		t.Errorf("a reply for a site that is gone: %d, %v", verdict, all.at)
+		t.Errorf("a reply for an unknown site: %d, %v", verdict, all.at)
 	}
 	all.arm("/a", armStream, 0, false)
 	if _, verdict := all.arm("/a", armData, 0, false); verdict != armedOver {
-		t.Errorf("a watch over a persistent one: %d, want %d", verdict, armedOver)
+		t.Errorf("a one-shot watch at the path of a persistent one: %d, want %d", verdict, armedOver)
 	}
 }
 
-// A session counts the recursive watches that servers may hold: the mode of one stays until it has been taken off.
+// A session counts the recursive watches that servers may hold. A watch keeps its mode until it has been removed.
 func TestTheModeOfAPersistentWatch(t *testing.T) {
 	var all sites
 	count := func(when string, want int, kept bool) {
@@ -85,45 +85,45 @@ func TestTheModeOfAPersistentWatch(t *testing.T) {
 	s := all.at["/a"]
 	s.unlistStream(first.tape)
 	s.unlistStream(first.tape)
-	count("one of two was stopped", 1, true)
+	count("after one of two was stopped", 1, true)
 	s.unlistStream(second.tape)
 	if remove := all.prune("/a"); remove != nil {
-		t.Errorf("removals %v under a watch that is wanted", remove)
+		t.Errorf("removals %v while another watch is wanted", remove)
 	}
-	count("both were stopped, and another watch is wanted", 1, true)
+	count("after both were stopped, while another watch is wanted", 1, true)
 	s.unlist(data.watch)
 	if remove := all.prune("/a"); !slices.Equal(remove, []int32{removeAny}) {
 		t.Errorf("removals %v of the last watch, want any", remove)
 	}
-	count("all were stopped", 0, false)
+	count("after all were stopped", 0, false)
 	if remove := all.prune("/a"); remove != nil {
-		t.Errorf("removals %v where nothing is watched", remove)
+		t.Errorf("removals %v at a path without watches", remove)
 	}
 	all.arm("/a", armStream, 0, true)
 	all.arm("/a", armStream, codeNoNode, true)
-	count("a second one was refused", 1, true)
+	count("after a second one was refused", 1, true)
 	for _, f := range all.lose() {
 		if len(f.streams) != 1 || f.path != "/a" {
-			t.Errorf("lost are %+v", f)
+			t.Errorf("lose() returned %+v, want the stream of /a", f)
 		}
 	}
-	count("the server has lost it", 0, false)
+	count("after the server lost it", 0, false)
 	all.arm("/a", armStream, 0, true)
 	all.at["/a"].streams = nil
 	all.disconnect()
-	count("it was stopped while disconnected", 0, false)
+	count("after it was stopped while disconnected", 0, false)
 	all.arm("/a", armStream, 0, true)
 	all.disconnect()
 	count("disconnected", 1, true)
 	all.arm("/a", armStream, 0, false)
-	count("armed again in the other mode", 0, true)
+	count("after it was armed in the other mode", 0, true)
 	if f := all.clear(); len(f) != 1 || len(f[0].streams) != 2 {
-		t.Errorf("at the end there are %+v", f)
+		t.Errorf("clear() = %+v, want two streams of one path", f)
 	}
-	count("the session is over", 0, false)
+	count("after the session ended", 0, false)
 }
 
-func TestAWatchIsTakenOutWhereverItIs(t *testing.T) {
+func TestUnlist(t *testing.T) {
 	for _, c := range []struct {
 		arm  class
 		code int32
@@ -133,17 +133,18 @@ func TestAWatchIsTakenOutWhereverItIs(t *testing.T) {
 		second, _ := all.arm("/a", c.arm, c.code, false)
 		s := all.at["/a"]
 		if s.unlist(first.watch); !slices.Contains(slices.Concat(s.data, s.exist, s.child), second.watch) || all.prune("/a") != nil {
-			t.Errorf("class %d: with one of two the other is gone", c.arm)
+			t.Errorf("class %d: unlisting one of two watches removed the other", c.arm)
 		}
 		s.unlist(first.watch)
 		if s.unlist(second.watch); len(all.prune("/a")) != 1 || len(all.at) != 0 {
-			t.Errorf("class %d: without watches there is %+v", c.arm, s)
+			t.Errorf("class %d: a site without watches is kept: %+v", c.arm, s)
 		}
 	}
 }
 
-// Which watches hear of an event: data, exist and child are at /q, the stream plain is at /p, recursive at /r with the child watch below.
-func TestWhoHearsOfAnEvent(t *testing.T) {
+// Which watches an event fires. data, exist and child are one-shot watches at /q, plain is a stream at /p, recursive one at /r, and below is a
+// child watch at /r.
+func TestWatchesThatAnEventFires(t *testing.T) {
 	for _, c := range []struct {
 		typ         zk.EventType
 		path        string
@@ -180,17 +181,17 @@ func TestWhoHearsOfAnEvent(t *testing.T) {
 		}
 		f, above := all.fire([]byte(c.path), c.typ)
 		if !slices.Equal(names(f), c.told) || !slices.Equal(names(above), c.above) || len(c.told) > 0 && f.path != c.path || len(c.above) > 0 && above.path != "/r" {
-			t.Errorf("%v of %s: told are %v of %q, above %v of %q; want %v and %v", c.typ, c.path, names(f), f.path, names(above), above.path, c.told, c.above)
+			t.Errorf("%v of %s: fired %v of %q, above %v of %q; want %v and %v", c.typ, c.path, names(f), f.path, names(above), above.path, c.told, c.above)
 		}
 		f, above = all.fire([]byte(c.path), c.typ)
 		if once := len(f.watches) + len(above.watches); once > 0 {
-			t.Errorf("%v of %s: %d watches hear of it twice", c.typ, c.path, once)
+			t.Errorf("%v of %s: %d one-shot watches fired twice", c.typ, c.path, once)
 		}
 	}
 }
 
-// What is armed again on a new connection, and by which request.
-func TestWatchesAreArmedAgain(t *testing.T) {
+// Which watches are re-armed on a new connection, and with which request.
+func TestWatchesAreRearmed(t *testing.T) {
 	for _, streams := range []bool{false, true} {
 		u := unplug(t)
 		u.zxid = 5
@@ -227,7 +228,7 @@ func TestWatchesAreArmedAgain(t *testing.T) {
 			}
 		}
 		if d.Bad || len(d.B) > 0 || len(u.out) > 0 {
-			t.Errorf("%d bytes more, and %d requests", len(d.B), len(u.out))
+			t.Errorf("%d bytes after the lists and %d more requests, want none", len(d.B), len(u.out))
 		}
 		for path, s := range u.sites.at {
 			if s.armed != s.wanted() {
@@ -238,12 +239,12 @@ func TestWatchesAreArmedAgain(t *testing.T) {
 	u := unplug(t)
 	u.conn.broken(errSilent)
 	if u.plug(); len(u.out) > 0 {
-		t.Error("a session that watches nothing arms something")
+		t.Error("a session without watches sent a request to re-arm them")
 	}
 }
 
-// One request arms paths of 128 KiB, each with its length, which go on in a second one, of either kind.
-func TestHowMuchOneRequestArms(t *testing.T) {
+// One request of either kind holds 128 KiB of paths, lengths included; further paths go into a second one.
+func TestTheSizeOfRearmingRequests(t *testing.T) {
 	for list, op := range map[int]jute.Op{listData: jute.OpSetWatches, listPersistent: jute.OpSetWatches2, listRecursive: jute.OpSetWatches2} {
 		for more, want := range []int{1, 2} {
 			b := rearming{c: &Client{root: "/app"}}
@@ -257,13 +258,13 @@ func TestHowMuchOneRequestArms(t *testing.T) {
 	}
 }
 
-func TestPathsInsideOfAChroot(t *testing.T) {
+func TestInside(t *testing.T) {
 	for _, c := range []struct{ root, path, want string }{
 		{"", "/a", "/a"}, {"/app", "/app/a", "/a"}, {"/app", "/app", "/"}, {"/app", "/apple", ""}, {"/app", "/b", ""},
 	} {
 		u := Client{root: c.root}
 		if got := u.inside([]byte(c.path)); string(got) != c.want || (got == nil) != (c.want == "") {
-			t.Errorf("%q inside of %q is %q, want %q", c.path, c.root, got, c.want)
+			t.Errorf("inside(%q) with root %q = %q, want %q", c.path, c.root, got, c.want)
 		}
 	}
 }

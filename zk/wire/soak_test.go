@@ -17,7 +17,7 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// TestIdleSessionsCostNoGoroutines: a thousand sessions run on the goroutines of one.
+// TestIdleSessionsCostNoGoroutines: a thousand sessions need no more goroutines than one.
 func TestIdleSessionsCostNoGoroutines(t *testing.T) {
 	near := addresses(t)
 	cfg := wire.Config{Servers: near, Transport: new(wire.Transport)}
@@ -36,14 +36,10 @@ func TestIdleSessionsCostNoGoroutines(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	for deadline := time.Now().Add(patience); runtime.NumGoroutine() > before; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%d goroutines, %d with one session", runtime.NumGoroutine(), before)
-		}
-	}
+	wire.Until(t, fmt.Sprintf("at most %d goroutines are left, as with one session", before), func() bool { return runtime.NumGoroutine() <= before })
 }
 
-// TestReconnectStorm cuts several hundred sessions off at once, again and again; all come back with their znodes.
+// TestReconnectStorm cuts the connections of several hundred sessions at once, several times: all must come back with their ephemeral znodes.
 func TestReconnectStorm(t *testing.T) {
 	const sessions, cuts = 300, 4
 	near := addresses(t)
@@ -74,7 +70,7 @@ func TestReconnectStorm(t *testing.T) {
 	}
 }
 
-// soak is sessions that work while servers and connections fail.
+// soak drives sessions while servers and connections fail.
 type soak struct {
 	*testing.T
 	ctx     context.Context
@@ -82,10 +78,10 @@ type soak struct {
 	near    []string // proxies
 	done    atomic.Int64
 	mu      sync.Mutex
-	outcome map[string]error // of every create, by path
+	outcome map[string]error // of each create, by path
 }
 
-// TestSoak: whatever breaks, nothing hangs, nothing leaks, and what calls say of their creates is true.
+// TestSoak: whatever fails, no call hangs, nothing leaks, and the outcomes reported for creates are true.
 func TestSoak(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a minute")
@@ -139,12 +135,12 @@ func TestSoak(t *testing.T) {
 	close(stop)
 	wg.Wait()
 	if ctx.Err() != nil {
-		t.Fatal("the sessions have come to a stand")
+		t.Fatal("the sessions make no progress")
 	}
 	s.audit(dial(t, wire.Config{Servers: local.Addresses()}))
 }
 
-// client works with one session until stop is closed, and with another when that one has expired.
+// client works with a session until stop is closed. When the session expires, it opens another.
 func (s *soak) client(i int, stop <-chan struct{}) {
 	for life := 0; ; life++ {
 		c, err := wire.Dial(s.ctx, wire.Config{Servers: s.near, Seed: uint64(i), Timeout: 8 * time.Second})
@@ -166,7 +162,7 @@ func (s *soak) client(i int, stop <-chan struct{}) {
 	}
 }
 
-// step makes a znode, waits for it to go, and makes it go.
+// step creates a znode, waits for the event of a change to it, and lists the directory.
 func (s *soak) step(c *wire.Client, path string) {
 	ctx, cancel := context.WithTimeout(s.ctx, 3*time.Second)
 	defer cancel()
@@ -194,7 +190,7 @@ func (s *soak) step(c *wire.Client, path string) {
 	s.expect(c, err, true)
 }
 
-// expect asserts that an error is one that faults explain.
+// expect checks that the faults explain an error.
 func (s *soak) expect(c *wire.Client, err error, read bool) {
 	switch class := zk.Classify(err); class {
 	case zk.ClassOK, zk.ClassSessionGone, zk.ClassCanceled:
@@ -203,7 +199,7 @@ func (s *soak) expect(c *wire.Client, err error, read bool) {
 			s.Errorf("a read is in doubt: %v", err)
 		}
 	case zk.ClassDefiniteNo:
-		if !errors.Is(err, zk.ErrNoNode) { // a create that was lost
+		if !errors.Is(err, zk.ErrNoNode) { // its create was lost
 			s.Error(err)
 		}
 	default:
@@ -211,7 +207,7 @@ func (s *soak) expect(c *wire.Client, err error, read bool) {
 	}
 }
 
-// audit compares what the calls have said with what is there.
+// audit compares the outcomes of the creates with the znodes that exist.
 func (s *soak) audit(c *wire.Client) {
 	ctx := limited(s.T)
 	if err := c.Sync(ctx, s.dir); err != nil {
@@ -230,13 +226,13 @@ func (s *soak) audit(c *wire.Client) {
 		switch zk.Classify(err) {
 		case zk.ClassOK:
 			if !there[path] {
-				s.Errorf("%s was created and is not there", path)
+				s.Errorf("%s was created, but does not exist", path)
 			}
 		case zk.ClassMaybeApplied:
 			doubt++
 		default:
 			if there[path] {
-				s.Errorf("%s is there, its create said %v", path, err)
+				s.Errorf("%s exists, but its create failed: %v", path, err)
 			}
 		}
 	}

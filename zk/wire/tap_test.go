@@ -11,7 +11,7 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// tapped is a session that tells what goes over its wire, and sends something of itself with each create.
+// tapped is a session with a tap: each create also sends a ping and receives something.
 type tapped struct {
 	zk.Session
 	sent     func(zk.Kind, time.Time)
@@ -29,19 +29,19 @@ func (s *tapped) Create(ctx context.Context, path string, data []byte, mode zk.M
 	return s.Session.Create(ctx, path, data, mode)
 }
 
-// Observe hears of everything that goes over the wire from the session itself, whatever is wrapped around it; of a session that cannot tell,
-// its calls and the watches that fired stand for that.
+// Observe counts what a session's tap reports, whatever is wrapped around the session. For a session without a tap it counts calls and fired
+// watches instead.
 func TestObserveTapsTheWire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for _, tells := range []bool{false, true} {
+		for _, tap := range []bool{false, true} {
 			ens := zktest.New(zktest.Config{})
 			var s zk.Session = ens.Dial()
-			if tells {
+			if tap {
 				s = &tapped{Session: s}
 			}
 			var sent, want []zk.Kind
 			received := 0
-			inner := zk.Observe(zk.Within(s, "/"), &zk.Trace{Call: func(zk.Call) {}}) // asks for nothing of the wire
+			inner := zk.Observe(zk.Within(s, "/"), &zk.Trace{Call: func(zk.Call) {}}) // does not ask for the tap
 			outer := zk.Observe(inner, &zk.Trace{Sent: func(k zk.Kind, _ time.Time) { sent = append(sent, k) }, Received: func(time.Time) { received++ }})
 			_, _, w, err := outer.ExistsW(t.Context(), "/a")
 			if err != nil {
@@ -52,11 +52,11 @@ func TestObserveTapsTheWire(t *testing.T) {
 			}
 			<-w.C()
 			synctest.Wait()
-			if want = []zk.Kind{zk.KindExists, zk.KindCreate}; tells {
+			if want = []zk.Kind{zk.KindExists, zk.KindCreate}; tap {
 				want = []zk.Kind{zk.KindCreate, zk.KindPing}
 			}
 			if !slices.Equal(sent, want) || received != 1 {
-				t.Errorf("tells %v: sent %v, %d received; want %v and 1", tells, sent, received, want)
+				t.Errorf("tap %v: sent %v, %d received; want %v and 1", tap, sent, received, want)
 			}
 			outer.Close()
 		}

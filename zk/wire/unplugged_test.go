@@ -15,14 +15,14 @@ import (
 
 const ten = 10 * time.Second
 
-// unplugged is a session of ten seconds without a server: the test sets its clock, sees what it writes and says what it reads.
+// unplugged is a session with a timeout of ten seconds and no server. The test sets its clock, sees what it writes and provides what it reads.
 type unplugged struct {
 	*Client
 	t      *testing.T
 	clock  atomic.Int64
 	out    chan []byte // each write
-	starts error       // of the link, from now on, as writes
-	writes error
+	starts error       // returned by the link's start
+	writes error       // returned by the link's write
 	r      *reader
 }
 
@@ -73,7 +73,7 @@ func (u *unplugged) write(p []byte) error {
 	return u.writes
 }
 
-// asked is the next request that was written, zero where there is none.
+// asked returns the next request that was written, or a zero one.
 func (u *unplugged) asked() (r asked) {
 	select {
 	case b := <-u.out:
@@ -89,7 +89,7 @@ type asked struct {
 	body []byte
 }
 
-// request sends a call, whose reply the test gives with feed.
+// request sends a call; the test provides its reply with feed.
 func (u *unplugged) request(k *call) *call {
 	u.t.Helper()
 	if k.err != nil {
@@ -101,7 +101,7 @@ func (u *unplugged) request(k *call) *call {
 	return k
 }
 
-// feed has the connection read replies.
+// feed lets the connection read frames.
 func (u *unplugged) feed(frames ...[]byte) error {
 	var all []byte
 	for _, f := range frames {
@@ -110,24 +110,24 @@ func (u *unplugged) feed(frames ...[]byte) error {
 	return u.conn.feed(u.r, all, u.clock.Load())
 }
 
-// reply is a frame.
+// reply encodes a reply.
 func reply(xid int32, zxid int64, code int32, body ...byte) []byte {
 	b := jute.AppendInt32(nil, int32(jute.ReplyHeader+len(body)))
 	b = jute.AppendInt32(jute.AppendInt64(jute.AppendInt32(b, xid), zxid), code)
 	return append(b, body...)
 }
 
-// event is the notification of a change at path.
+// event encodes the notification of a change at path.
 func event(typ zk.EventType, path string) []byte {
 	return reply(jute.XidNotification, -1, 0, jute.AppendString(jute.AppendInt32(jute.AppendInt32(nil, int32(typ)), 3), path)...)
 }
 
-// get is a request to read /a.
+// get returns a call that reads /a.
 func (u *unplugged) get() *call {
 	return u.read(jute.OpGetData, zk.KindGet, "/a", shapeDataStat, false)
 }
 
-// done reports whether a call is over; the first time that it is.
+// done reports whether a call has ended, once: it takes the signal.
 func done(k *call) bool { return over(k.ready) }
 
 func over[T any](c <-chan T) bool {

@@ -10,7 +10,7 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// What a visit does and when the next one is due, for a session of ten seconds whose lease is until nine.
+// What a visit does and when the next one is due, for a session with a timeout of ten seconds and a lease of nine.
 func TestVisits(t *testing.T) {
 	const third = ten / 3
 	for _, c := range []struct {
@@ -19,12 +19,12 @@ func TestVisits(t *testing.T) {
 		next             time.Duration
 		pings, broken    bool
 	}{
-		{"before a third: not yet", 0, 0, third - 1, third, false, false},
+		{"less than a third since the last request: nothing", 0, 0, third - 1, third, false, false},
 		{"a third since the last request: a ping", 0, 0, third, 2 * third, true, false},
 		{"a request was sent meanwhile", 0, time.Second, third, third + time.Second, false, false},
 		{"silent for less than two thirds", time.Second, 7 * time.Second, 2*third + time.Second - 1, 2*third + time.Second, false, false},
 		{"silent for two thirds", time.Second, 7 * time.Second, 2*third + time.Second, 9 * time.Second, false, true},
-		{"the lease ends first", 4 * time.Second, 8 * time.Second, 8 * time.Second, 9 * time.Second, false, false},
+		{"the end of the lease is due first", 4 * time.Second, 8 * time.Second, 8 * time.Second, 9 * time.Second, false, false},
 		{"the lease is over", 4 * time.Second, 8 * time.Second, 9 * time.Second, 4*time.Second + 2*third, false, false},
 	} {
 		u := unplug(t)
@@ -36,15 +36,15 @@ func TestVisits(t *testing.T) {
 			t.Errorf("%s: the next visit is due at %v, want %v", c.sentence, next, c.next)
 		}
 		if pings := u.asked().op == jute.OpPing; pings != c.pings || (u.current() == nil) != c.broken {
-			t.Errorf("%s: it pings: %v, breaks the connection: %v; want %v and %v", c.sentence, pings, u.current() == nil, c.pings, c.broken)
+			t.Errorf("%s: ping: %v, connection broken: %v; want %v and %v", c.sentence, pings, u.current() == nil, c.pings, c.broken)
 		}
 		if c.broken && !errors.Is(u.Trouble(), errSilent) {
-			t.Errorf("%s: the trouble is %v", c.sentence, u.Trouble())
+			t.Errorf("%s: Trouble() = %v, want errSilent", c.sentence, u.Trouble())
 		}
 	}
 }
 
-// The last connection is visited for the lease, also when it is gone; one that another has taken the place of is not.
+// A broken connection is still visited, for the end of the lease, until another one replaces it.
 func TestVisitsOfFormerConnections(t *testing.T) {
 	u := unplug(t)
 	cn := u.conn
@@ -62,51 +62,51 @@ func TestVisitsOfFormerConnections(t *testing.T) {
 	u.clock.Store(int64(ten))
 	u.plug()
 	if next := cn.visit(int64(ten)); next != 0 {
-		t.Errorf("a connection that was replaced is visited at %v, want never", next)
+		t.Errorf("the next visit of a replaced connection is due at %v, want none", next)
 	}
 	u.end(zk.ErrClosed)
 	if next := cn.visit(int64(ten)); next != 0 {
-		t.Errorf("the connection of a session that is over is visited at %v, want never", next)
+		t.Errorf("the next visit of an ended session is due at %v, want none", next)
 	}
 }
 
-// Replies to pings come in their order, and each extends the lease from when its ping was sent.
+// Replies to pings arrive in order, and each extends the lease from the time its ping was sent.
 func TestPongs(t *testing.T) {
 	u := unplug(t)
 	for _, at := range []time.Duration{time.Second, 3 * time.Second} {
 		u.conn.ping(int64(at))
 	}
-	for i, until := range []time.Duration{ten, 12 * time.Second, 12 * time.Second} { // nothing was asked before the third
+	for i, until := range []time.Duration{ten, 12 * time.Second, 12 * time.Second} { // the third reply has no ping
 		if err := u.feed(reply(jute.XidPing, 0, 0)); err != nil || u.LeaseUntil() != until {
 			t.Errorf("after %d replies the lease is until %v, want %v (%v)", i+1, u.LeaseUntil(), until, err)
 		}
 	}
 }
 
-// A connection that cannot carry a ping is broken.
-func TestAPingThatCannotBeSent(t *testing.T) {
+// A ping that cannot be written breaks the connection.
+func TestAFailedPing(t *testing.T) {
 	u := unplug(t)
 	u.writes = io.ErrClosedPipe
 	if u.conn.ping(0); u.Server() != "" || !errors.Is(u.Trouble(), io.ErrClosedPipe) {
-		t.Errorf("the session is connected to %q, its trouble is %v", u.Server(), u.Trouble())
+		t.Errorf("Server() = %q, Trouble() = %v, want none and ErrClosedPipe", u.Server(), u.Trouble())
 	}
 }
 
-// The first ping of a connection is due a third of the timeout after its connect request, and nothing is written before.
-func TestABeginning(t *testing.T) {
+// The first ping of a connection is due a third of the timeout after its connect request. A connection that fails at its start is dropped.
+func TestTheStartOfAConnection(t *testing.T) {
 	u := unplug(t)
 	if due := time.Duration(u.eng.schedule.due[0].at); due != ten/3 || u.Server() != "server" || len(u.out) != 0 {
-		t.Errorf("connected to %q, visited at %v after %d writes; want a third of the timeout and none", u.Server(), due, len(u.out))
+		t.Errorf("Server() = %q, first visit at %v after %d writes; want a third of the timeout and none", u.Server(), due, len(u.out))
 	}
 	u.conn.broken(io.EOF)
 	u.starts = io.ErrUnexpectedEOF
 	if u.plug(); u.Server() != "" || !errors.Is(u.Trouble(), io.ErrUnexpectedEOF) {
-		t.Errorf("with a connection that does not start: connected to %q, trouble %v", u.Server(), u.Trouble())
+		t.Errorf("after a failed start Server() = %q, Trouble() = %v, want none and ErrUnexpectedEOF", u.Server(), u.Trouble())
 	}
 	u.starts = nil
-	k := u.request(u.get()) // waits
+	k := u.request(u.get()) // waits for a connection
 	u.writes = io.ErrClosedPipe
 	if u.plug(); u.asked().op != jute.OpGetData || u.Server() != "" || done(k) {
-		t.Error("a request that waits is to be written first, and again when that fails")
+		t.Error("a waiting request was not written at the start, or did not stay pending when the write failed")
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"testing"
 
 	"github.com/zkbench/zkbench/zk/wire"
@@ -12,28 +11,28 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// wait waits for the one event of a watch.
+// wait returns the event of a watch.
 func wait(t *testing.T, w *zk.Watch) zk.Event {
 	t.Helper()
 	select {
 	case e := <-w.C():
 		return e
 	case <-limited(t).Done():
-		t.Fatal("the watch stays silent")
+		t.Fatal("no event")
 		return zk.Event{}
 	}
 }
 
-// held asserts what the server holds for a session at a path.
+// held checks whether the server holds a watch of the session at path.
 func held(t *testing.T, s *wire.Client, path string, which wire.Watched, want bool) {
 	t.Helper()
 	if got, err := s.CheckWatches(limited(t), path, which); err != nil || got != want {
-		t.Errorf("the server holds a watch of kind %d: %v, %v, want %v", which, got, err, want)
+		t.Errorf("CheckWatches(%d) = %v, %v, want %v", which, got, err, want)
 	}
 }
 
-// TestAbandonedReadLeavesNoWatch: a read with a watch whose caller leaves before the reply takes the watch off again, unless
-// another watch needs it.
+// TestAbandonedReadLeavesNoWatch: if the caller of a read with a watch gives up before the reply, the watch is removed from the server, unless
+// another one needs it.
 func TestAbandonedReadLeavesNoWatch(t *testing.T) {
 	near := addresses(t)
 	p := newProxy(t, near[0])
@@ -46,15 +45,13 @@ func TestAbandonedReadLeavesNoWatch(t *testing.T) {
 		short, cancel := context.WithCancel(ctx)
 		done := make(chan error)
 		go func() { done <- arm(short) }()
-		for s.Sent(short) == 0 { // until the request is on its way
-			runtime.Gosched()
-		}
+		wire.Until(t, "the request is sent", func() bool { return s.Sent(short) > 0 })
 		cancel()
 		if err := <-done; !errors.Is(err, context.Canceled) || zk.Classify(err) != zk.ClassCanceled {
 			t.Errorf("error is %v (%v), want the context's alone", err, zk.Classify(err))
 		}
 		p.release()
-		if err := s.Sync(ctx, dir); err != nil { // the reply has come
+		if err := s.Sync(ctx, dir); err != nil { // the reply has arrived
 			t.Fatal(err)
 		}
 	}
@@ -83,8 +80,7 @@ func TestAbandonedReadLeavesNoWatch(t *testing.T) {
 	}
 }
 
-// TestStopUnderArming: a watch that is stopped while another read arms the same one does not take that one away, however the
-// two meet.
+// TestStopUnderArming: stopping a watch while another read arms the same one must not remove it from the server, in any order of the two.
 func TestStopUnderArming(t *testing.T) {
 	near := addresses(t)
 	s := dial(t, wire.Config{Servers: near})
@@ -113,8 +109,8 @@ func TestStopUnderArming(t *testing.T) {
 	}
 }
 
-// TestOneShotOverPersistent: some servers forget a persistent watch over a one-shot one of the same path and connection
-// (ZOOKEEPER-4466). The stream goes on, with a gap that it tells of.
+// TestOneShotOverPersistent: some servers drop a persistent watch when a one-shot watch at the same path fires (ZOOKEEPER-4466). The stream must
+// continue, and report a gap.
 func TestOneShotOverPersistent(t *testing.T) {
 	near := addresses(t)
 	s := dial(t, wire.Config{Servers: near})
@@ -162,7 +158,7 @@ func TestOneShotOverPersistent(t *testing.T) {
 	held(t, s, dir, wire.WatchedAny, false)
 }
 
-// TestManyWatchesComeBack: more watches than one setWatches request takes are armed again on a new connection.
+// TestManyWatchesComeBack: on a new connection, more watches are re-armed than fit into one request.
 func TestManyWatchesComeBack(t *testing.T) {
 	near := addresses(t)
 	p := newProxy(t, near[0])

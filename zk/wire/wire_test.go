@@ -1,39 +1,12 @@
 package wire
 
 import (
-	"errors"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/zkbench/zkbench/internal/jute"
-	"github.com/zkbench/zkbench/zk"
 )
-
-func TestCheckPath(t *testing.T) {
-	for _, c := range []struct {
-		path string
-		ok   bool
-	}{
-		{"/", true}, {"/a", true}, {"/a/b", true}, {"/a.b/..c/...", true}, {"/é/日本", true},
-		{"", false}, {"a", false}, {"//", false}, {"/a/", false}, {"/a//b", false}, {"/.", false}, {"/a/..", false}, {"/./a", false},
-		{"/a\x00", false}, {"/\x1f", false}, {"/\x7f", false}, {"/a\u0085", false}, {"/\ue000", false}, {"/\U0001F600", false},
-		{"/\xff", false}, {"/é/", false}, {"/é//a", false},
-	} {
-		if err := zk.CheckPath(c.path); (err == nil) != c.ok {
-			t.Errorf("checkPath(%q) = %v, want ok %v", c.path, err, c.ok)
-		}
-	}
-	if err := zk.CheckCreate("/a/", zk.EphemeralSequential); err != nil {
-		t.Errorf("a sequential create may end in a slash: %v", err)
-	}
-	if err := zk.CheckCreate("/a/", zk.Ephemeral); err == nil {
-		t.Error("a create may not end in a slash")
-	}
-	if err := zk.CheckCreate("/a", zk.Mode(9)); err == nil {
-		t.Error("an unknown mode was accepted")
-	}
-}
 
 func TestPutPath(t *testing.T) {
 	for _, c := range []struct{ root, path, want string }{
@@ -98,89 +71,6 @@ func TestPauses(t *testing.T) {
 	} {
 		if got := patience(c.timeout, c.servers); got != c.want {
 			t.Errorf("patience(%v, %d) = %v, want %v", c.timeout, c.servers, got, c.want)
-		}
-	}
-}
-
-func TestParseGreeting(t *testing.T) {
-	answer := func(timeout int32, id int64, tail ...byte) []byte {
-		b := jute.AppendInt64(jute.AppendInt32(jute.AppendInt32(nil, 0), timeout), id)
-		return append(jute.AppendBuffer(b, []byte("secret")), tail...)
-	}
-	for _, c := range []struct {
-		why    string
-		answer []byte
-		again  bool
-		err    error
-		read   bool
-	}{
-		{"a session", answer(4000, 7, 0), false, nil, false},
-		{"a session on a read-only server", answer(4000, 7, 1), false, nil, true},
-		{"a session on a server that does not say", answer(4000, 7), true, nil, false},
-		{"the session is over", answer(0, 0, 0), true, zk.ErrSessionExpired, false},
-		{"a read-only server without local sessions", jute.AppendInt32(make([]byte, 12), -119), false, zk.ErrReadOnly, false},
-		{"an answer that breaks off", answer(4000, 7)[:20], false, jute.ErrProtocol, false},
-	} {
-		g, err := parseGreeting(c.answer, c.again)
-		if !errors.Is(err, c.err) {
-			t.Errorf("%s: error is %v, want %v", c.why, err, c.err)
-		}
-		if err == nil && (g.Session != 7 || g.Timeout != 4*time.Second || string(g.Password) != "secret" || g.ReadOnly != c.read) {
-			t.Errorf("%s: greeting is %+v", c.why, g)
-		}
-	}
-	if _, err := parseGreeting(answer(0, 0, 0), false); err == nil || errors.Is(err, zk.ErrSessionExpired) {
-		t.Errorf("a refused new session: error is %v, want one that is not expiry", err)
-	}
-}
-
-func TestParseMulti(t *testing.T) {
-	var stat [jute.StatLength]byte
-	stat[35] = 5 // the version
-	result := func(op jute.Op, body ...byte) []byte { return append(putMultiHeader(nil, op, false), body...) }
-	failure := func(code int32) []byte { return result(jute.OpError, jute.AppendInt32(nil, code)...) }
-	last := putMultiHeader(nil, jute.OpError, true)
-	for _, c := range []struct {
-		why    string
-		body   []byte
-		n      int
-		failed int
-		ok     bool
-	}{
-		{"all four kinds", slices.Concat(result(jute.OpCreate, jute.AppendString(nil, "/a")...), result(jute.OpSetData, stat[:]...), result(jute.OpDelete), result(jute.OpCheck), last), 4, -1, true},
-		{"a create with its Stat", slices.Concat(result(jute.OpCreate2, append(jute.AppendString(nil, "/a"), stat[:]...)...), last), 1, -1, true},
-		{"the second refused", slices.Concat(failure(0), failure(-101), failure(-2), last), 3, 1, true},
-		{"fewer results than operations", slices.Concat(result(jute.OpDelete), last), 2, 0, false},
-		{"more results than operations", slices.Concat(result(jute.OpDelete), result(jute.OpDelete), last), 1, 0, false},
-		{"no end", result(jute.OpDelete), 1, 0, false},
-		{"an unknown result", slices.Concat(result(77), last), 1, 0, false},
-		{"nothing", nil, 0, 0, false},
-	} {
-		res, failed, err := parseMulti(c.body, c.n)
-		if (err == nil) != c.ok || c.ok && (failed != c.failed || len(res) != c.n) {
-			t.Errorf("%s: parseMulti gives %d results, %d failed, %v; want %d, %d, ok %v", c.why, len(res), failed, err, c.n, c.failed, c.ok)
-		}
-	}
-}
-
-func TestConfig(t *testing.T) {
-	good, err := Config{Servers: []string{"a", "b:1", "[::1]:3", "[::1]"}}.complete()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := []string{"a:2181", "b:1", "[::1]:3", "[::1]:2181"}; !slices.Equal(good.Servers, want) {
-		t.Errorf("servers are %q, want %q", good.Servers, want)
-	}
-	for why, cfg := range map[string]Config{
-		"no servers":            {},
-		"no host":               {Servers: []string{":1"}},
-		"a chroot in the list":  {Servers: []string{"a:1/app"}},
-		"a relative chroot":     {Servers: []string{"a"}, Chroot: "app"},
-		"a chroot with a slash": {Servers: []string{"a"}, Chroot: "/app/"},
-		"a negative timeout":    {Servers: []string{"a"}, Timeout: -1},
-	} {
-		if _, err := cfg.complete(); err == nil {
-			t.Errorf("%s: no error", why)
 		}
 	}
 }

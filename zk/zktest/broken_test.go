@@ -11,28 +11,28 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// broken is an engine with one fault; sound methods come from below.
+// broken is an engine with one defect. Its sound methods are those of Session.
 type broken struct {
 	*Session
-	fault string
+	defect string
 }
 
 func (b broken) Create(ctx context.Context, path string, data []byte, mode zk.Mode) (zk.Created, error) {
-	if b.fault == "owns nothing" && mode == zk.Ephemeral {
+	if b.defect == "owns nothing" && mode == zk.Ephemeral {
 		mode = zk.Persistent
 	}
 	c, err := b.Session.Create(ctx, path, data, mode)
-	if b.fault == "wrong czxid" {
+	if b.defect == "wrong czxid" {
 		c.Czxid++
 	}
 	return c, err
 }
 
 func (b broken) Set(ctx context.Context, path string, data []byte, version int32) (zk.Stat, error) {
-	if b.fault == "ignores versions" {
+	if b.defect == "ignores versions" {
 		version = zk.AnyVersion
 	}
-	if b.fault == "ignores contexts" {
+	if b.defect == "ignores contexts" {
 		ctx = context.WithoutCancel(ctx)
 	}
 	return b.Session.Set(ctx, path, data, version)
@@ -40,7 +40,7 @@ func (b broken) Set(ctx context.Context, path string, data []byte, version int32
 
 func (b broken) Get(ctx context.Context, path string) ([]byte, zk.Stat, error) {
 	data, st, err := b.Session.Get(ctx, path)
-	if b.fault == "bare errors" && err != nil {
+	if b.defect == "bare errors" && err != nil {
 		err = zk.ErrNoNode
 	}
 	return data, st, err
@@ -48,29 +48,29 @@ func (b broken) Get(ctx context.Context, path string) ([]byte, zk.Stat, error) {
 
 func (b broken) ExistsW(ctx context.Context, path string) (zk.Stat, bool, *zk.Watch, error) {
 	st, ok, w, err := b.Session.ExistsW(ctx, path)
-	if b.fault == "deaf to creation" && !ok && err == nil && !strings.Contains(path, "flush") {
+	if b.defect == "deaf to creation" && !ok && err == nil && !strings.Contains(path, "flush") {
 		w.Stop()
 		w = zk.NewWatch(nil)
 	}
 	return st, ok, w, err
 }
 
-// ChildrenW reads and then arms: the race that a recipe cannot live with.
+// ChildrenW with that defect reads first and arms the watch later: a race that loses events.
 func (b broken) ChildrenW(ctx context.Context, path string) ([]string, zk.Stat, *zk.Watch, error) {
-	if b.fault != "reads, then arms" {
+	if b.defect != "reads, then arms" {
 		return b.Session.ChildrenW(ctx, path)
 	}
 	names, st, err := b.Session.Children(ctx, path)
 	if err != nil {
 		return nil, zk.Stat{}, nil, err
 	}
-	synctest.Wait() // everybody else goes first
+	synctest.Wait() // lets every other goroutine run first
 	_, _, w, err := b.Session.ChildrenW(ctx, path)
 	return names, st, w, err
 }
 
 func (b broken) Multi(ctx context.Context, ops ...zk.Op) ([]zk.OpResult, error) {
-	if b.fault == "half a multi" && len(ops) > 1 {
+	if b.defect == "half a multi" && len(ops) > 1 {
 		b.Session.Multi(ctx, ops[0])
 		ops = ops[1:]
 	}
@@ -78,24 +78,24 @@ func (b broken) Multi(ctx context.Context, ops ...zk.Op) ([]zk.OpResult, error) 
 }
 
 func (b broken) Lease() <-chan struct{} {
-	if b.fault == "leases forever" {
+	if b.defect == "leases forever" {
 		return make(chan struct{})
 	}
 	return b.Session.Lease()
 }
 
 func (b broken) Close() error {
-	if b.fault == "never closes" {
+	if b.defect == "never closes" {
 		return nil
 	}
-	if b.fault == "leaks a goroutine" {
+	if b.defect == "leaks a goroutine" {
 		go func() { select {} }()
 	}
 	return b.Session.Close()
 }
 
-// faults are the faults and a promise that each breaks.
-var faults = []struct{ fault, sentence string }{
+// defects lists each defect with a promise that it breaks.
+var defects = []struct{ defect, sentence string }{
 	{"owns nothing", "Close takes the ephemeral znodes along and leaves the others"},
 	{"wrong czxid", "the czxid of a create is right or left out, and grows"},
 	{"ignores versions", "a refusal is the sentinel of its cause and names operation and path"},
@@ -109,33 +109,32 @@ var faults = []struct{ fault, sentence string }{
 	{"leaks a goroutine", "Close ends every watch with an event"},
 }
 
-// TestTheSuiteFindsFaults runs the suite on engines that are broken, each in a process of its own because the test there has
-// to fail.
-func TestTheSuiteFindsFaults(t *testing.T) {
-	const key = "ZKTEST_FAULT"
-	if fault := os.Getenv(key); fault != "" {
-		runBroken(t, fault)
+// TestTheSuiteFindsDefects runs the suite on broken engines, each in its own process, because the test there must fail.
+func TestTheSuiteFindsDefects(t *testing.T) {
+	const key = "ZKTEST_DEFECT"
+	if defect := os.Getenv(key); defect != "" {
+		runBroken(t, defect)
 		return
 	}
-	for _, f := range faults {
-		t.Run(f.fault, func(t *testing.T) {
-			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestTheSuiteFindsFaults$")
-			cmd.Env = append(os.Environ(), key+"="+f.fault)
+	for _, f := range defects {
+		t.Run(f.defect, func(t *testing.T) {
+			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestTheSuiteFindsDefects$")
+			cmd.Env = append(os.Environ(), key+"="+f.defect)
 			out, err := cmd.CombinedOutput()
 			if _, failed := err.(*exec.ExitError); !failed {
 				t.Errorf("%q was not found: %v\n%s", f.sentence, err, out)
 			}
-			if !strings.Contains(string(out), "FAIL: TestTheSuiteFindsFaults") {
-				t.Errorf("the suite did not fail by itself:\n%s", out)
+			if !strings.Contains(string(out), "FAIL: TestTheSuiteFindsDefects") {
+				t.Errorf("the process ended without a failed test:\n%s", out)
 			}
 		})
 	}
 }
 
-func runBroken(t *testing.T, fault string) {
-	for _, f := range faults {
+func runBroken(t *testing.T, defect string) {
+	for _, f := range defects {
 		for _, p := range promises() {
-			if f.fault != fault || p.sentence != f.sentence {
+			if f.defect != defect || p.sentence != f.sentence {
 				continue
 			}
 			synctest.Test(t, func(t *testing.T) {
@@ -144,7 +143,7 @@ func runBroken(t *testing.T, fault string) {
 				pw.Disconnect = func(s zk.Session) { ens.Disconnect(s.(broken).Session) }
 				pw.Reconnect = func(s zk.Session) { ens.Reconnect(s.(broken).Session) }
 				p.test(t, func(t *testing.T, cfg DialConfig) zk.Session {
-					return broken{ens.DialTimeout(cfg.Timeout), fault}
+					return broken{ens.DialTimeout(cfg.Timeout), defect}
 				}, pw)
 			})
 			return

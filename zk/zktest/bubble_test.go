@@ -9,8 +9,8 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// TestConformanceInBubbles runs every promise in a bubble, where a call or an event that goes missing is a deadlock that fails
-// at once, with latencies in every relation.
+// TestConformanceInBubbles runs every promise in a synctest bubble, with different latencies. A missing reply or event is a deadlock there, which
+// fails at once.
 func TestConformanceInBubbles(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -20,7 +20,7 @@ func TestConformanceInBubbles(t *testing.T) {
 		{"slow calls", Config{OpLatency: 10 * time.Millisecond}},
 		{"slow events", Config{EventLatency: 10 * time.Millisecond}},
 		{"slow", Config{OpLatency: 3 * time.Millisecond, EventLatency: 7 * time.Millisecond}},
-		{"a hook that looks on", Config{Hook: func(Op) Action { return Action{} }}},
+		{"a hook that does nothing", Config{Hook: func(Op) Action { return Action{} }}},
 		{"slow with a hook", Config{OpLatency: 3 * time.Millisecond, EventLatency: time.Millisecond, Hook: func(Op) Action { return Action{} }}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -36,7 +36,7 @@ func TestConformanceInBubbles(t *testing.T) {
 	}
 }
 
-// TestConformanceOnLaggingServers: only the promises that hold without Sync hold there, and all of them must.
+// TestConformanceOnLaggingServers: the promises must hold on servers that lag behind the leader too.
 func TestConformanceOnLaggingServers(t *testing.T) {
 	for _, p := range promises() {
 		t.Run(p.sentence, func(t *testing.T) {
@@ -52,6 +52,7 @@ func TestConformanceOnLaggingServers(t *testing.T) {
 	}
 }
 
+// powers returns what the suite needs to break sessions of e.
 func (e *Ensemble) powers() Powers {
 	return Powers{Expire: e.Expire, Disconnect: e.Disconnect, Reconnect: e.Reconnect, Persistent: true, Create2: true,
 		ServerWatches: func(path string) int {

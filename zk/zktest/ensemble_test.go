@@ -34,7 +34,7 @@ func equal[T comparable](t *testing.T, what string, got, want T) {
 	}
 }
 
-// closed reports whether a channel is closed by now.
+// closed reports whether a channel is closed.
 func closed(c <-chan struct{}) bool {
 	select {
 	case <-c:
@@ -44,7 +44,7 @@ func closed(c <-chan struct{}) bool {
 	}
 }
 
-func TestSequenceNumbersWrapLikeTheServers(t *testing.T) {
+func TestSequenceNumbersWrapAsOnServers(t *testing.T) {
 	for _, c := range []struct {
 		next  int32
 		names string
@@ -100,21 +100,21 @@ func TestEveryWriteTakesAZxid(t *testing.T) {
 	}
 }
 
-func TestContainersAreReapedWhenTheirLastChildHasGone(t *testing.T) {
+func TestContainersAreReapedAfterTheirLastChild(t *testing.T) {
 	ens := zktest.New(zktest.Config{})
 	s := ens.Dial()
 	create(t, s, "/fresh", zk.Container)
 	create(t, s, "/used", zk.Container)
 	create(t, s, "/used/a", zk.Persistent)
-	equal(t, "reaped with a child", len(ens.ReapContainers()), 0)
+	equal(t, "containers reaped while one has a child", len(ens.ReapContainers()), 0)
 	must(t, s.Delete(t.Context(), "/used/a", 0))
-	equal(t, "reaped", strings.Join(ens.ReapContainers(), " "), "/used")
+	equal(t, "containers reaped", strings.Join(ens.ReapContainers(), " "), "/used")
 	if _, ok := ens.Tree()["/fresh"]; !ok {
 		t.Error("a container that never had a child was reaped")
 	}
 }
 
-// TestSessionsEndOnTime walks through the clocks of a session that is cut off.
+// TestSessionsEndOnTime checks when a session that is cut off notices it, loses its lease, and expires.
 func TestSessionsEndOnTime(t *testing.T) {
 	const T = 9 * time.Second
 	for _, c := range []struct {
@@ -150,7 +150,7 @@ func TestSessionsEndOnTime(t *testing.T) {
 				equal(t, "expiry on the server", time.Since(start), c.death)
 				equal(t, "event", e.Type, zk.EventDeleted)
 				synctest.Wait()
-				equal(t, "failure of the call on its way", failed, c.notices)
+				equal(t, "failure of the pending call", failed, c.notices)
 
 				time.Sleep(time.Hour)
 				equal(t, "Done before the client can know", closed(s.Done()), false)
@@ -185,7 +185,7 @@ func TestCloseWithoutAConnectionLeavesTheSessionToExpire(t *testing.T) {
 		create(t, s, "/e", zk.Ephemeral)
 		ens.Partition(s)
 		if err := s.Close(); !errors.Is(err, zk.ErrMaybeApplied) {
-			t.Errorf("Close = %v, want that the session may live", err)
+			t.Errorf("Close = %v, want ErrMaybeApplied", err)
 		}
 		equal(t, "ephemerals after Close", len(ens.Ephemerals()), 1)
 		time.Sleep(9*time.Second + 1)
@@ -213,7 +213,7 @@ func TestLatenciesAreExact(t *testing.T) {
 		_, err = s.Set(t.Context(), "/a", nil, -1)
 		must(t, err)
 		equal(t, "a reply behind the event of its own write", time.Since(start), 35*time.Millisecond)
-		equal(t, "events that are there", len(w.C()), 1)
+		equal(t, "events received", len(w.C()), 1)
 	})
 }
 
@@ -248,7 +248,7 @@ func TestWhatReconnectingWatchesMiss(t *testing.T) {
 	create(t, other, "/flash", zk.Persistent)
 	must(t, other.Delete(t.Context(), "/flash", -1))
 	ens.Reconnect(s)
-	equal(t, "a znode deleted and made again looks", (<-again.C()).Type, zk.EventDataChanged)
+	equal(t, "event of a znode deleted and created again", (<-again.C()).Type, zk.EventDataChanged)
 	equal(t, "events of a znode that came and went", len(flash.C()), 0)
 	create(t, other, "/flash", zk.Persistent)
 	equal(t, "the next event", (<-flash.C()).Type, zk.EventCreated)
@@ -301,7 +301,7 @@ func TestNamesAndSessionsAreInOrder(t *testing.T) {
 	equal(t, "names", strings.Join(names, " "), "y z zookeeper")
 }
 
-// What has come while the process was stopped may be the end of its connection several times over.
+// While a process is stopped, several ends of its connection may arrive: they count as one.
 func TestAFrozenSessionLosesItsConnectionOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ens := zktest.New(zktest.Config{})

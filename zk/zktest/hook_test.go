@@ -11,7 +11,7 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// at makes a hook that acts on one kind of operation of one session, before or after it is applied, once.
+// at returns a hook that acts once, before or after the first operation of that kind of a session is applied.
 func at(s *zktest.Session, kind zk.Kind, applied bool, act func() zktest.Action) zktest.Hook {
 	var done bool
 	return func(op zktest.Op) zktest.Action {
@@ -60,7 +60,7 @@ func TestAHookLosesWrites(t *testing.T) {
 		{"the request is lost", false, zktest.Action{Lose: true}, zk.ErrMaybeApplied, false},
 		{"the reply is lost", true, zktest.Action{Lose: true}, zk.ErrMaybeApplied, true},
 		{"the server is busy", false, zktest.Action{Err: zk.ErrThrottled}, zk.ErrThrottled, false},
-		{"the hook looks on", true, zktest.Action{}, nil, true},
+		{"the hook does nothing", true, zktest.Action{}, nil, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			ens := zktest.New(zktest.Config{})
@@ -77,7 +77,7 @@ func TestAHookLosesWrites(t *testing.T) {
 	}
 }
 
-func TestAReadWhoseReplyIsLostIsSentAgainAndArmsOneWatch(t *testing.T) {
+func TestAReadWithALostReplyIsSentAgainAndArmsOneWatch(t *testing.T) {
 	ens := zktest.New(zktest.Config{})
 	s := ens.Dial()
 	create(t, s, "/a", zk.Persistent)
@@ -104,7 +104,7 @@ func TestAStaleListThroughTheHook(t *testing.T) {
 	}
 }
 
-func TestACallThatIsHeldUpReturnsWithItsContext(t *testing.T) {
+func TestADelayedCallReturnsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ens := zktest.New(zktest.Config{})
 		s := ens.Dial()
@@ -116,28 +116,28 @@ func TestACallThatIsHeldUpReturnsWithItsContext(t *testing.T) {
 		_, err := s.Create(ctx, "/a", nil, zk.Persistent)
 		equal(t, "time", time.Since(start), time.Second)
 		equal(t, "class", zk.Classify(err), zk.ClassMaybeApplied)
-		equal(t, "is the context's", errors.Is(err, context.DeadlineExceeded), true)
+		equal(t, "is DeadlineExceeded", errors.Is(err, context.DeadlineExceeded), true)
 
 		listed := make(chan bool)
-		go func() { // queues behind, as on a connection
+		go func() { // queues behind it, as on a connection
 			_, ok, err := s.Exists(t.Context(), "/a")
 			listed <- ok && err == nil
 		}()
 		synctest.Wait()
-		equal(t, "applied while held up", len(ens.Tree()), 0)
+		equal(t, "applied while delayed", len(ens.Tree()), 0)
 		close(release)
 		equal(t, "seen by the call behind it", <-listed, true)
 	})
 }
 
-func TestAWriteLeftBehindByAReconnectIsNeverApplied(t *testing.T) {
+func TestAWritePendingOnAFormerConnection(t *testing.T) {
 	for _, c := range []struct {
 		name      string
 		reconnect bool
 		applied   bool
 	}{
 		{"released while the session is disconnected", false, true},
-		{"released after the session has moved on", true, false},
+		{"released after the session has reconnected", true, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

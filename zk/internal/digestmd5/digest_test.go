@@ -13,13 +13,13 @@ func TestTheExampleOfTheRFC(t *testing.T) {
 	challenge := `realm="elwood.innosoft.com",nonce="OA6MG9tEQGm2hh",qop="auth",algorithm=md5-sess,charset=utf-8`
 	response, proof, err := c.Respond([]byte(challenge), "OA6MHXh6VqTrRk")
 	if err != nil || !strings.Contains(string(response), "response=d388dad90d4bbd760a152321f2143af7,") || !strings.Contains(string(response), `username="chris"`) {
-		t.Errorf("response is %s, %v", response, err)
+		t.Errorf("Respond() = %s, %v, want the response of the RFC", response, err)
 	}
 	if err := Proved([]byte("rspauth=ea40f60335c427b5527b84dbabcdfffd"), proof); err != nil {
 		t.Errorf("%v: proof is %s", err, proof)
 	}
 	if err := Proved([]byte("rspauth=ea40f60335c427b5527b84dbabcdfffe"), proof); !errors.Is(err, ErrServer) {
-		t.Errorf("a wrong proof: %v", err)
+		t.Errorf("Proved of a wrong proof = %v, want %v", err, ErrServer)
 	}
 }
 
@@ -29,7 +29,7 @@ func TestChallenges(t *testing.T) {
 		ok             bool
 	}{
 		{"as ZooKeeper 3.8 writes it", `realm="zk-sasl-md5",nonce="n",charset=utf-8,algorithm=md5-sess`, true},
-		{"more than one quality", `realm="r",nonce="n",qop="auth-int, auth",algorithm=md5-sess`, true},
+		{"several qualities of protection", `realm="r",nonce="n",qop="auth-int, auth",algorithm=md5-sess`, true},
 		{"escapes and spaces", ` realm = "a\"b\\" , nonce="n" , algorithm=md5-sess `, true},
 		{"empty", ``, false},
 		{"no nonce", `realm="r",algorithm=md5-sess`, false},
@@ -45,7 +45,7 @@ func TestChallenges(t *testing.T) {
 		}
 	}
 	if latin1("é") != "\xe9" || latin1("€") != "€" {
-		t.Error("names are not hashed in ISO 8859-1 where they can be")
+		t.Error("names that ISO 8859-1 can express must be hashed in it, and others in UTF-8")
 	}
 }
 
@@ -62,7 +62,7 @@ func FuzzRespond(f *testing.F) {
 			t.Error("a challenge is its own proof")
 		}
 		if err == nil {
-			if said, err := parse(response); err == nil && said["username"] != "u" { // longer than a token of the server may be
+			if said, err := parse(response); err == nil && said["username"] != "u" { // err: longer than a server's token may be
 				t.Errorf("the response names %q", said["username"])
 			}
 		}
