@@ -29,14 +29,14 @@ func TestFencedRegister(t *testing.T) {
 		{"a stale one is rejected, and the next holder still writes", false, []write{{5, nil}, {9, nil}, {5, recipes.ErrStale}, {9, nil}},
 			recipes.Seen{Highest: 9, Accepted: 3, StaleRejected: 1}},
 		{"the fence closes with the next holder's write, not with its grant", false, []write{{5, nil}, {5, nil}}, recipes.Seen{Highest: 5, Accepted: 2}},
-		{"without a token nothing can be told", false, []write{{0, recipes.ErrNoToken}, {-1, recipes.ErrNoToken}}, recipes.Seen{}},
+		{"without a token it cannot tell", false, []write{{0, recipes.ErrNoToken}, {-1, recipes.ErrNoToken}}, recipes.Seen{}},
 		{"without a fence it is accepted and counted", true, []write{{5, nil}, {9, nil}, {5, nil}, {9, nil}}, recipes.Seen{Highest: 9, Accepted: 4, StaleAccepted: 1}},
 		{"and so is what has no token", true, []write{{9, nil}, {0, nil}}, recipes.Seen{Highest: 9, Accepted: 2, StaleAccepted: 1}},
 	} {
 		r := recipes.FencedRegister{Unfenced: tt.unfenced}
 		for i, w := range tt.writes {
 			if err := r.Write(w.token, []byte("v")); !errors.Is(err, w.want) {
-				t.Errorf("%s: Write(%d) the %d. time = %v, want %v", tt.why, w.token, i+1, err, w.want)
+				t.Errorf("%s: Write(%d), write %d = %v, want %v", tt.why, w.token, i+1, err, w.want)
 			}
 		}
 		if got := r.Seen(); got != tt.want {
@@ -71,7 +71,7 @@ func TestFencedRegisterUnderConcurrentWriters(t *testing.T) {
 	var r recipes.FencedRegister
 	var all sync.WaitGroup
 	for token := range int64(writers) {
-		all.Go(func() { r.Write(token+1, nil) }) // whether it is stale is for the order to say
+		all.Go(func() { r.Write(token+1, nil) }) // stale or not, depending on the order
 	}
 	all.Wait()
 	seen := r.Seen()
@@ -82,7 +82,7 @@ func TestFencedRegisterUnderConcurrentWriters(t *testing.T) {
 
 const resource = "/resource"
 
-// resourceIn makes the znode that holders write, and returns the session that does.
+// resourceIn creates the znode that holders write, and returns the session that created it.
 func resourceIn(t *testing.T, ens *zktest.Ensemble) *zktest.Session {
 	t.Helper()
 	s := ens.Dial()
@@ -104,8 +104,8 @@ func wantData(t *testing.T, what string, ens *zktest.Ensemble, value string) {
 	}
 }
 
-// The write of a grant that has gone with its session is rejected at once: nobody else needs to hold, or to have written.
-func TestGuardStandsAndFallsWithTheGrant(t *testing.T) {
+// As soon as a grant is lost with its session, its guarded writes are rejected, even if nobody else holds or has written.
+func TestGuardEndsWithTheGrant(t *testing.T) {
 	bubble.Each(t, bubble.InOrder(locks.Variants()), func(t *testing.T, v recipes.Variant[recipes.Lock], ens *zktest.Ensemble) {
 		data := resourceIn(t, ens)
 		holder := bubble.Wait(t.Context(), v, ens.Dial(), recipes.Options{})
@@ -129,7 +129,7 @@ func TestGuardStandsAndFallsWithTheGrant(t *testing.T) {
 	})
 }
 
-// The check and the write are one transaction: the grant goes after the request was sent and before it is carried out.
+// The check and the write are one transaction: a grant lost between the request and its application makes the write fail.
 func TestGuardIsAtomicWithTheLossOfTheGrant(t *testing.T) {
 	bubble.Each(t, bubble.InOrder(locks.Variants()), func(t *testing.T, v recipes.Variant[recipes.Lock], ens *zktest.Ensemble) {
 		data := resourceIn(t, ens)
@@ -148,7 +148,7 @@ func TestGuardIsAtomicWithTheLossOfTheGrant(t *testing.T) {
 	})
 }
 
-func TestGuardTellsItsErrorsApart(t *testing.T) {
+func TestErrorsOfGuard(t *testing.T) {
 	bubble.Run(t, "predecessor", func(t *testing.T, ens *zktest.Ensemble) {
 		data := resourceIn(t, ens)
 		holder := bubble.Wait(t.Context(), bubble.Find(t, locks.Variants(), "predecessor"), ens.Dial(), recipes.Options{})
@@ -164,7 +164,7 @@ func TestGuardTellsItsErrorsApart(t *testing.T) {
 		if err := guarded(t, data, holder.Grant, "in doubt"); !errors.Is(err, zk.ErrMaybeApplied) || !*lost {
 			t.Errorf("Guard() with its reply lost = %v, want ErrMaybeApplied", err)
 		}
-		wantData(t, "carried out, reply lost", ens, "in doubt")
+		wantData(t, "applied, reply lost", ens, "in doubt")
 		results, err := recipes.Guard(t.Context(), data, holder.Grant, zk.SetOp(resource, nil, zk.AnyVersion), zk.CreateOp("/made", nil, zk.Persistent))
 		bubble.OK(t, "Guard() of two operations", err)
 		if len(results) != 2 || results[1].Path != "/made" {
@@ -173,7 +173,7 @@ func TestGuardTellsItsErrorsApart(t *testing.T) {
 	})
 }
 
-// A znode that the next holder makes under the same name proves nothing.
+// The next holder's znode has the same name, so it cannot guard the previous holder's writes.
 func TestGuardRefusesTheSingleNode(t *testing.T) {
 	bubble.Run(t, "single-node", func(t *testing.T, ens *zktest.Ensemble) {
 		data := resourceIn(t, ens)
@@ -203,7 +203,7 @@ func TestGuardOverTheWrapOfTheCounter(t *testing.T) {
 	bubble.Run(t, "predecessor", func(t *testing.T, ens *zktest.Ensemble) {
 		data := resourceIn(t, ens)
 		v := bubble.Find(t, locks.Variants(), "predecessor")
-		bubble.Release(t, bubble.Wait(t.Context(), v, ens.Dial(), recipes.Options{})) // makes the directory
+		bubble.Release(t, bubble.Wait(t.Context(), v, ens.Dial(), recipes.Options{})) // creates the directory
 		ens.SetSequence(bubble.Dir, math.MaxInt32)
 		for range 3 {
 			w := bubble.Wait(t.Context(), v, ens.Dial(), recipes.Options{})
@@ -213,7 +213,7 @@ func TestGuardOverTheWrapOfTheCounter(t *testing.T) {
 	})
 }
 
-// A downgraded grant is guarded by the read znode; that of the write is gone.
+// A downgraded grant is guarded by the read znode: the write znode is gone.
 func TestGuardOfADowngradedGrant(t *testing.T) {
 	bubble.Run(t, "read-write", func(t *testing.T, ens *zktest.Ensemble) {
 		data := resourceIn(t, ens)
@@ -263,11 +263,11 @@ func TestSetFenced(t *testing.T) {
 	})
 }
 
-// The next holder writes between the stale one's read and its write.
+// Another holder writes between SetFenced's read and its write.
 func TestSetFencedComparesAndSets(t *testing.T) {
 	for _, tt := range []struct {
 		why         string
-		token, then int64 // ours, and that of the write in between
+		token, then int64 // of this write, and of the one in between
 		want        error
 		reads       int
 	}{
@@ -299,9 +299,9 @@ func TestSetFencedComparesAndSets(t *testing.T) {
 	}
 }
 
-func TestSetFencedWhoseReplyIsLostMayBeTriedAgain(t *testing.T) {
+func TestSetFencedMayBeRepeatedAfterALostReply(t *testing.T) {
 	for _, applied := range []bool{true, false} {
-		bubble.Run(t, map[bool]string{true: "carried out", false: "not carried out"}[applied], func(t *testing.T, ens *zktest.Ensemble) {
+		bubble.Run(t, map[bool]string{true: "applied", false: "not applied"}[applied], func(t *testing.T, ens *zktest.Ensemble) {
 			s := resourceIn(t, ens)
 			lost := bubble.LoseOnce(ens, zk.KindSet, applied, func(string) bool { return true })
 			if _, err := recipes.SetFenced(t.Context(), s, resource, 5, []byte("v")); !errors.Is(err, zk.ErrMaybeApplied) || !*lost {
@@ -326,8 +326,8 @@ func TestParseFenced(t *testing.T) {
 		{"a value that looks like a token", "00000001000000420000000000000001", "0000000000000001", 0x100000042, false},
 		{"too short for a token", "00000001", "", 0, true},
 		{"sixteen characters", "no token is here", "", 0, true},
-		{"a sign is no digit", "-000000000000001", "", 0, true},
-		{"beyond what a zxid can be", "ffffffffffffffff", "", 0, true},
+		{"a sign is not a digit", "-000000000000001", "", 0, true},
+		{"beyond any zxid", "ffffffffffffffff", "", 0, true},
 	} {
 		value, token, err := recipes.ParseFenced([]byte(tt.data))
 		if string(value) != tt.value || token != tt.token || (err != nil) != tt.wrong {

@@ -19,55 +19,55 @@ import (
 	"github.com/zkbench/zkbench/recipes/internal/bubble"
 )
 
-// A party is contenders of one implementation, in this process or in another one.
+// A party is a number of contenders of one implementation, in this process or another one.
 type party struct {
 	name       string
 	contenders int
-	// run ends when the arbiter, which listens at that address, has told all contenders to end.
+	// run returns when the arbiter at that address has ended all contenders.
 	run func(ctx context.Context, arbiter string) error
 }
 
 // A seat is one contender.
 type seat struct {
 	party  string
-	number uint32 // from 0, over all parties, in the order in which they join
+	number uint32 // from 0, in the order in which contenders join
 }
 
-// An arbiter tells the contenders of all parties what to do and keeps the history of what they did. Clocks of different processes
-// cannot be compared, so a contender asks at each step and goes on when it is answered, and time is the arbiter's count of
-// questions, a millisecond each. Each contender has a connection of its own, on which it sends lines and gets one line for each:
+// An arbiter tells the contenders of all parties what to do and records the history. Clocks of different processes cannot be compared, so a
+// contender asks before each step and waits for the answer, and time is the number of questions, a millisecond each. Each contender has its own
+// connection, on which it sends lines and gets one line for each:
 //
-//	join PARTY   ok, when all are there
-//	next         acquire, read or write; or end. What it released before is released
-//	enter ZNODE  ok. It holds, with this znode, since before the question
+//	join PARTY   ok, when all have joined
+//	next         acquire, read, write or end. Its previous release has returned
+//	enter ZNODE  ok. It holds, with that znode, since before the question
 //	leave        ok. It releases after the answer
 //
-// So a hold in the history lies within the true one, and two that overlap there are two that overlapped.
+// So a hold in the history is part of the real one, and holds that overlap in the history did overlap.
 type arbiter struct {
-	next func(ctx context.Context, s seat, round int) string // the answer to next; it may wait
-	hold func(ctx context.Context, s seat, round int)        // how long the answer to enter takes
+	next func(ctx context.Context, s seat, round int) string // answers next; it may wait
+	hold func(ctx context.Context, s seat, round int)        // delays the answer to enter
 
 	joined *meeting
 	mu     sync.Mutex
 	asked  time.Duration
 	seats  []seat
 	past   []metrics.Sample
-	znodes []string // with which was held
+	znodes []string // of all holds
 	inside map[string]int
-	most   int // readers that held at once
+	most   int // the most readers that held at once
 }
 
-// verbs are the operations that an arbiter asks for, with those that end them.
+// verbs maps the arbiter's verbs to operations, with those that end them.
 var verbs = map[string][2]metrics.Op{
 	"acquire": {metrics.Acquire, metrics.Release},
 	"write":   {metrics.Acquire, metrics.Release},
 	"read":    {metrics.ReadAcquire, metrics.ReadRelease},
 }
 
-// play has the parties contend until each contender was told to end. Any fault ends the test.
+// play lets the parties contend until the arbiter has ended every contender. Any error ends the test.
 func (a *arbiter) play(t *testing.T, parties ...party) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute) // a deadlock is a failure, and not a test without end
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute) // a deadlock fails the test instead of blocking it
 	defer cancel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	bubble.OK(t, "Listen()", err)
@@ -81,11 +81,11 @@ func (a *arbiter) play(t *testing.T, parties ...party) {
 	a.joined, a.inside = newMeeting(total), map[string]int{}
 
 	var all sync.WaitGroup
-	faults := make(chan error, 1+len(parties)+total)
+	failures := make(chan error, 1+len(parties)+total)
 	try := func(what string, work func() error) {
 		all.Go(func() {
 			if err := work(); err != nil {
-				faults <- fmt.Errorf("%s: %w", what, err)
+				failures <- fmt.Errorf("%s: %w", what, err)
 				cancel()
 			}
 		})
@@ -104,16 +104,16 @@ func (a *arbiter) play(t *testing.T, parties ...party) {
 		return nil
 	})
 	all.Wait()
-	close(faults)
-	for err := range faults {
-		t.Error(err) // the first is the cause
+	close(failures)
+	for err := range failures {
+		t.Error(err) // the first one is the cause
 	}
 	if t.Failed() {
 		t.FailNow()
 	}
 }
 
-// serve answers one contender.
+// serve answers the questions of one contender.
 func (a *arbiter) serve(ctx context.Context, conn net.Conn) error {
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
@@ -185,7 +185,7 @@ func (a *arbiter) join(party string) seat {
 	return s
 }
 
-// now is the number of this question.
+// now counts a question and returns its time.
 func (a *arbiter) now() time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -215,7 +215,7 @@ func (a *arbiter) enter(s seat, verb string, asked time.Duration, znode string) 
 	return nil
 }
 
-// leave is the release that follows; it is recorded when it is over.
+// leave returns the sample of the release, which is recorded when the release has returned.
 func (a *arbiter) leave(s seat, verb string) metrics.Sample {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -224,10 +224,10 @@ func (a *arbiter) leave(s seat, verb string) metrics.Sample {
 	return metrics.Sample{Op: verbs[verb][1], Session: s.number, Due: a.asked, Start: a.asked}
 }
 
-// history is what the contenders did; for when they have ended.
+// history returns what the contenders did. Call it when they have ended.
 func (a *arbiter) history() iter.Seq[metrics.Sample] { return slices.Values(a.past) }
 
-// judge fails the test when a promise was not kept, or when it rests on another number of grants. A witness's times are questions.
+// judge fails the test if a promise was broken, or the verdict rests on another number of grants. The times of a counterexample are questions.
 func (a *arbiter) judge(t *testing.T, grants int, promises ...check.Check) {
 	t.Helper()
 	for _, promise := range promises {
@@ -238,7 +238,7 @@ func (a *arbiter) judge(t *testing.T, grants int, promises ...check.Check) {
 	}
 }
 
-// A meeting is where so many wait for each other.
+// A meeting is a barrier for a number of goroutines.
 type meeting struct {
 	mu      sync.Mutex
 	missing int
@@ -257,7 +257,7 @@ func (m *meeting) arrive(ctx context.Context) {
 	m.wait(ctx)
 }
 
-// wait is arrive for who does not count.
+// wait waits like arrive without being counted.
 func (m *meeting) wait(ctx context.Context) {
 	select {
 	case <-m.full:

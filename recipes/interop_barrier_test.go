@@ -11,14 +11,14 @@ import (
 	"github.com/zkbench/zkbench/recipes/internal/bubble"
 )
 
-// theirs is four members and more of another library's own double barrier, each with a session of its own, in one process. They are told
+// theirs is a process with members of another library's own double barrier, each with its own session. Its commands are
 //
-//	member NAME    there is one; answered with its session
-//	enter, leave   begin to
-//	halt, go       the next entering stands still when its znode is made, and goes on
-//	give-up        enter with a time-out that passes
-//	die            its session ends
-//	is             what it does: entering, waiting (it has counted too few), inside, leaving, out
+//	member NAME    create a member; answers its session
+//	enter, leave   start to enter or leave
+//	halt, go       stop the next enter after its znode is created, and continue it
+//	give-up        enter with a timeout that passes
+//	die            end its session
+//	is             answers its state: entering, waiting (it has counted too few), inside, leaving, out
 type theirs struct {
 	other
 	interop
@@ -26,7 +26,7 @@ type theirs struct {
 	sessions map[string]int64
 }
 
-// doubleBarriers are the libraries, by their name.
+// doubleBarriers are the commands of the libraries' processes, by name.
 var doubleBarriers = map[string]func(in interop, path string) []string{
 	"kazoo": func(in interop, path string) []string {
 		return []string{"/usr/bin/python3", "-I", "testdata/interop/double_barrier.py", strings.Join(in.addresses, ","), path}
@@ -42,7 +42,7 @@ func (in interop) theirs(t *testing.T, library string) theirs {
 	return theirs{startOther(t, doubleBarriers[library](in, path)...), in, path, map[string]int64{}}
 }
 
-// asks has a member do something, and returns the answer.
+// asks sends a command to a member and returns the answer.
 func (b theirs) asks(verb, name string) string {
 	b.t.Helper()
 	return b.asked(verb + " " + name)
@@ -57,7 +57,7 @@ func (b theirs) members(names ...string) {
 	}
 }
 
-// all has the members do something, one after the other.
+// all sends a command to the members, one after the other.
 func (b theirs) all(verb string, names ...string) {
 	b.t.Helper()
 	for _, name := range names {
@@ -65,7 +65,7 @@ func (b theirs) all(verb string, names ...string) {
 	}
 }
 
-// become waits until the members do what they are to do.
+// become waits until the members are in the given state.
 func (b theirs) become(state string, names ...string) {
 	b.t.Helper()
 	for _, name := range names {
@@ -75,7 +75,7 @@ func (b theirs) become(state string, names ...string) {
 	}
 }
 
-// comes waits until something is so.
+// comes waits until a condition holds.
 func (b theirs) comes(so func() (bool, error), otherwise func() string) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.t.Context(), patience)
@@ -86,7 +86,7 @@ func (b theirs) comes(so func() (bool, error), otherwise func() string) {
 	}
 }
 
-// owns is the znode of a member, "" if there is none.
+// owns returns the znode of a member, or "" if there is none.
 func (b theirs) owns(name string) (znode string) {
 	children, _, err := b.s.Children(b.t.Context(), b.path)
 	if err != nil {
@@ -100,7 +100,7 @@ func (b theirs) owns(name string) (znode string) {
 	return ""
 }
 
-// watches is the znodes of the barrier that a member watches.
+// watches returns the znodes of the barrier that a member watches.
 func (b theirs) watches(name string) (znodes []string, err error) {
 	watchers, err := b.watchers(b.t.Context())
 	for path, sessions := range watchers {
@@ -111,7 +111,7 @@ func (b theirs) watches(name string) (znodes []string, err error) {
 	return znodes, err
 }
 
-// eachLibrary plays something with four members of each library's own double barrier.
+// eachLibrary runs play with four members of each library's own double barrier.
 func eachLibrary(t *testing.T, play func(t *testing.T, library string, b theirs)) {
 	in := newInterop(t)
 	for library := range doubleBarriers {
@@ -123,7 +123,7 @@ func eachLibrary(t *testing.T, play func(t *testing.T, library string, b theirs)
 	}
 }
 
-// What the scenario lowest-dies shows of kazoo-double-barrier and curator-double-barrier is true of the libraries themselves.
+// The scenario lowest-dies shows a defect of kazoo-double-barrier and curator-double-barrier. The libraries themselves have it.
 func TestTheLibrariesLetAMemberOutWhenTheLowestDies(t *testing.T) {
 	eachLibrary(t, func(t *testing.T, _ string, b theirs) {
 		names := []string{"first", "second", "third", "fourth"}
@@ -137,7 +137,7 @@ func TestTheLibrariesLetAMemberOutWhenTheLowestDies(t *testing.T) {
 			b.comes(func() (bool, error) {
 				watched, err := b.watches(leaves)
 				return slices.Contains(watched, znode) && b.owns(leaves) == "", err
-			}, func() string { return "who leaves does not watch the lowest" })
+			}, func() string { return "a leaving member does not watch the lowest" })
 		}
 		b.asks("die", lowest)
 		b.become("out", names[1:3]...)
@@ -145,13 +145,13 @@ func TestTheLibrariesLetAMemberOutWhenTheLowestDies(t *testing.T) {
 	})
 }
 
-// What slow-member shows. kazoo's slow member watches a marker that is not there, and Curator's waits and watches nothing; the others wait for
-// it to leave. Of four members at most two are listed by then, and the marker, so nobody makes the marker again, and nobody goes on.
+// The scenario slow-member. kazoo's slow member watches a missing marker, Curator's waits without a watch, and the others wait for it to leave. At
+// most two of the four members are listed by then, so nobody creates the marker again, and all wait forever.
 func TestTheLibrariesHangOnASlowMember(t *testing.T) {
 	eachLibrary(t, func(t *testing.T, library string, b theirs) {
 		b.asks("halt", "first")
 		b.asks("enter", "first")
-		b.comes(func() (bool, error) { return b.owns("first") != "", nil }, func() string { return "the slow one has no znode" })
+		b.comes(func() (bool, error) { return b.owns("first") != "", nil }, func() string { return "the slow member has no znode" })
 		b.all("enter", "second", "third", "fourth")
 		b.become("inside", "second", "third", "fourth")
 		b.all("leave", "second", "third", "fourth")
@@ -159,7 +159,7 @@ func TestTheLibrariesHangOnASlowMember(t *testing.T) {
 			b.comes(func() (bool, error) {
 				watched, err := b.watches(name)
 				return slices.ContainsFunc(watched, func(znode string) bool { return znode != "ready" }), err
-			}, func() string { return name + " leaves and watches nobody" })
+			}, func() string { return name + " leaves and watches no member" })
 		}
 		members := 4
 		b.comes(func() (bool, error) {
@@ -169,8 +169,8 @@ func TestTheLibrariesHangOnASlowMember(t *testing.T) {
 					members++
 				}
 			}
-			return members < 3, nil // the slow one, and the lowest if that is another one
-		}, func() string { return "those who leave delete nothing" })
+			return members < 3, nil // the slow member, and the lowest if that is another one
+		}, func() string { return "the leaving members delete nothing" })
 		b.asks("go", "first")
 		b.become("waiting", "first")
 		b.become("leaving", "second", "third", "fourth")
@@ -179,12 +179,12 @@ func TestTheLibrariesHangOnASlowMember(t *testing.T) {
 		_, opened, err := b.s.Exists(t.Context(), b.path+"/ready")
 		bubble.OK(t, "Exists()", err)
 		if hangs := len(watched) == 0 || !opened && slices.Equal(watched, []string{"ready"}); !hangs {
-			t.Errorf("%d members, the slow one watches %q, marker %v: want that nothing can end its wait", members, watched, opened)
+			t.Errorf("%d members, the slow one watches %q, marker exists %v: want that nothing can end its wait", members, watched, opened)
 		}
 	})
 }
 
-// What all-die-inside shows: the marker of the dead lets three of four in, of Curator's one.
+// The scenario all-die-inside: the marker of members that died lets kazoo's enter when three of four are there, and Curator's when one is.
 func TestTheLibrariesEnterByTheMarkerOfTheDead(t *testing.T) {
 	eachLibrary(t, func(t *testing.T, library string, b theirs) {
 		b.all("enter", "first", "second", "third", "fourth")
@@ -206,12 +206,12 @@ func TestTheLibrariesEnterByTheMarkerOfTheDead(t *testing.T) {
 	})
 }
 
-// What enter-given-up shows (CURATOR-318): the znode of who was refused stays, and counts.
+// The scenario enter-given-up (CURATOR-318): the znode of a member that gave up stays, and counts.
 func TestCuratorCountsAMemberThatHasGivenUp(t *testing.T) {
 	b := newInterop(t).theirs(t, "curator")
 	b.members("first", "second", "third", "fourth")
 	if answer := b.asks("give-up", "first"); answer != "refused" {
-		t.Fatalf("enter() of one alone, with a time-out: %s, want that it is refused", answer)
+		t.Fatalf("enter() of a single member with a timeout: %s, want refused", answer)
 	}
 	b.all("enter", "second", "third", "fourth")
 	b.become("inside", "second", "third", "fourth")

@@ -17,10 +17,9 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// kazoo's own ReadLock and WriteLock (2.8.0) deadlock each other: a reader waits for the last writer, also for one behind it, and that one
-// waits for the reader (kazoo #649). A writer holds, a reader and another writer queue behind it, and it releases. That nobody is ever
-// granted again is told from the servers and not from the time: each of the two watches the other's znode. Our lock of the same layout
-// goes through the same steps.
+// kazoo's own ReadLock and WriteLock (2.8.0) deadlock: a reader waits for the last writer, even for one behind it, which waits for the reader
+// (kazoo #649). A writer holds, a reader and another writer queue behind it, and it releases. The servers show that nobody will ever be granted:
+// each of the two watches the other's znode. Our lock with the same layout goes through the same steps.
 func TestKazoosReadLockAndWriteLockDeadlock(t *testing.T) {
 	in := newInterop(t)
 	for _, tt := range []struct {
@@ -40,7 +39,7 @@ func TestKazoosReadLockAndWriteLockDeadlock(t *testing.T) {
 					in.settle(ctx, t, path)
 				}
 			}}
-			held := make(chan struct{}) // by the first writer
+			held := newMeeting(1) // the first writer holds
 			a.next = func(ctx context.Context, s seat, round int) string {
 				switch {
 				case round == 1 && s.number == 0 && tt.deadlocks: // the first writer has released
@@ -49,10 +48,10 @@ func TestKazoosReadLockAndWriteLockDeadlock(t *testing.T) {
 				case round == 1:
 					return "end"
 				case s.number == 0:
-					close(held)
+					held.arrive(ctx)
 					return "write"
 				}
-				<-held
+				held.wait(ctx)
 				in.exists(ctx, t, path)
 				in.queued(ctx, t, path, int(s.number))
 				return map[uint32]string{1: "read", 2: "write"}[s.number]
@@ -60,7 +59,7 @@ func TestKazoosReadLockAndWriteLockDeadlock(t *testing.T) {
 			a.play(t, tt.party(path))
 			a.judge(t, 3, check.ReaderWriter())
 			if tt.deadlocks != (len(cycle) == 2) {
-				t.Errorf("znodes %q wait for each other, want two of kazoo's and none of ours", cycle)
+				t.Errorf("znodes %q wait for each other, want two of kazoo's or none of ours", cycle)
 			}
 			if !tt.deadlocks {
 				a.judge(t, 3, check.QueueOrder())
@@ -69,7 +68,7 @@ func TestKazoosReadLockAndWriteLockDeadlock(t *testing.T) {
 	}
 }
 
-// exists returns when there is a queue.
+// exists waits until the queue exists.
 func (in interop) exists(ctx context.Context, t *testing.T, path string) {
 	in.until(ctx, t, func() (bool, error) {
 		_, found, err := in.s.Exists(ctx, path)
@@ -77,7 +76,7 @@ func (in interop) exists(ctx context.Context, t *testing.T, path string) {
 	})
 }
 
-// until asks the servers again and again.
+// until polls the servers until done, or until ctx ends.
 func (in interop) until(ctx context.Context, t *testing.T, done func() (bool, error)) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -97,7 +96,7 @@ func (in interop) until(ctx context.Context, t *testing.T, done func() (bool, er
 	}
 }
 
-// untie waits until two znodes wait for each other, and returns them; then it deletes the last, which wakes the other one.
+// untie waits until two znodes wait for each other and returns them. It deletes the last, which wakes the other one.
 func (in interop) untie(ctx context.Context, t *testing.T, path string) (cycle []string) {
 	in.until(ctx, t, func() (bool, error) {
 		children, _, err := in.s.Children(ctx, path)
@@ -121,7 +120,7 @@ func (in interop) untie(ctx context.Context, t *testing.T, path string) (cycle [
 	return cycle
 }
 
-// watchers are the sessions that watch each znode, as the servers tell.
+// watchers returns the sessions that watch each znode, according to the servers.
 func (in interop) watchers(ctx context.Context) (map[string][]int64, error) {
 	all := map[string][]int64{}
 	for _, address := range in.addresses {

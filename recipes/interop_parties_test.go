@@ -25,14 +25,14 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// interop is the ensemble on which the parties meet, with a session to look at it.
+// interop is the ensemble on which the parties contend, with a session to inspect it.
 type interop struct {
 	addresses []string
 	s         zk.Session
-	classes   string // where the Java program is compiled to
+	classes   string // directory of the compiled Java programs
 }
 
-// What the other libraries need, as Debian has it. Debian's jars name the jars that they need themselves.
+// What the other libraries need on Debian, whose jars name the jars that they depend on.
 const (
 	curatorJars   = "/usr/share/java/curator-recipes.jar:/usr/share/java/slf4j-simple.jar"
 	interopRemedy = "apt-get install default-jdk-headless libcurator-recipes-java python3-kazoo"
@@ -55,7 +55,7 @@ func newInterop(t *testing.T) interop {
 	return interop{addresses: addresses, s: dialer(addresses, engines["native"])(t), classes: classes}
 }
 
-// jdk is a program of JAVA_HOME, or of the path.
+// jdk returns a program in JAVA_HOME, or in the PATH.
 func jdk(program string) string {
 	if home := os.Getenv("JAVA_HOME"); home != "" {
 		return filepath.Join(home, "bin", program)
@@ -63,12 +63,12 @@ func jdk(program string) string {
 	return program
 }
 
-// path is a lock of the test's own.
+// path returns the path of a lock for this test alone.
 func (in interop) path(t *testing.T) string {
 	return "/libraries/" + strings.ReplaceAll(t.Name(), "/", "-")
 }
 
-// queued returns when so many stand in the queue.
+// queued waits until that many contenders are in the queue.
 func (in interop) queued(ctx context.Context, t *testing.T, path string, contenders int) {
 	for ctx.Err() == nil {
 		children, _, w, err := in.s.ChildrenW(ctx, path)
@@ -89,14 +89,14 @@ func (in interop) queued(ctx context.Context, t *testing.T, path string, contend
 	}
 }
 
-// settle is how long a hold is: the leader has answered a sync, so what the holder did to get in is done.
+// settle ends a hold when the leader has answered a sync, so that the requests of the acquisition have been applied.
 func (in interop) settle(ctx context.Context, t *testing.T, path string) {
 	if err := in.s.Sync(ctx, path); err != nil && ctx.Err() == nil {
 		t.Errorf("Sync(%s) = %v", path, err)
 	}
 }
 
-// named fails the test when somebody held with a znode that has another name.
+// named checks the names of the znodes of all holds.
 func (in interop) named(t *testing.T, a *arbiter, names *regexp.Regexp) {
 	t.Helper()
 	for _, znode := range a.znodes {
@@ -106,13 +106,13 @@ func (in interop) named(t *testing.T, a *arbiter, names *regexp.Regexp) {
 	}
 }
 
-// What a contender of ours does with its handle, as the arbiter's verb says.
+// How one of our contenders acquires, according to the arbiter's verb, and releases.
 type (
 	entering func(ctx context.Context, verb string) (recipes.Grant, error)
 	leaving  func(ctx context.Context) error
 )
 
-// locks is contenders of an exclusive lock of ours.
+// locks returns a party of contenders for one of our exclusive locks.
 func (in interop) locks(variant, path string, layout recipes.Layout, contenders int) party {
 	v, _ := recipes.Find(lock.Variants(), variant)
 	return in.ours(contenders, func(s zk.Session) (entering, leaving) {
@@ -121,7 +121,7 @@ func (in interop) locks(variant, path string, layout recipes.Layout, contenders 
 	})
 }
 
-// readWriteLocks is contenders of a read/write lock of ours.
+// readWriteLocks returns a party of contenders for one of our read/write locks.
 func (in interop) readWriteLocks(variant, path string, layout recipes.Layout, contenders int) party {
 	v, _ := recipes.Find(lock.RWVariants(), variant)
 	return in.ours(contenders, func(s zk.Session) (entering, leaving) {
@@ -135,7 +135,7 @@ func (in interop) readWriteLocks(variant, path string, layout recipes.Layout, co
 	})
 }
 
-// ours is a party of this process. It does what the programs in testdata/interop do, over connections to the arbiter like theirs.
+// ours returns a party in this process. It does the same as the programs in testdata/interop, over connections to the arbiter.
 func (in interop) ours(contenders int, handle func(zk.Session) (entering, leaving)) party {
 	contend := func(ctx context.Context, arbiter string) error {
 		s, err := wire.Dial(ctx, wire.Config{Servers: in.addresses, Timeout: 30 * time.Second})
@@ -180,30 +180,30 @@ func (in interop) ours(contenders int, handle func(zk.Session) (entering, leavin
 	}
 	return party{name: "ours", contenders: contenders, run: func(ctx context.Context, arbiter string) error {
 		var all sync.WaitGroup
-		faults := make([]error, contenders)
+		failures := make([]error, contenders)
 		for i := range contenders {
-			all.Go(func() { faults[i] = contend(ctx, arbiter) })
+			all.Go(func() { failures[i] = contend(ctx, arbiter) })
 		}
 		all.Wait()
-		return errors.Join(faults...)
+		return errors.Join(failures...)
 	}}
 }
 
-// curator is contenders of Curator: of its InterProcessMutex, or of its InterProcessReadWriteLock.
+// curator returns a party of Curator's InterProcessMutex and InterProcessReadWriteLock.
 func (in interop) curator(path string, contenders int) party {
 	return in.program("curator", path, contenders, nil, jdk("java"), "-cp", curatorJars+":"+in.classes, "-Dorg.slf4j.simpleLogger.defaultLogLevel=error",
 		"-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx128m", "Contender")
 }
 
-// kazoo is contenders of kazoo: of its Lock, or of its ReadLock and WriteLock, told to look for children of these patterns too.
-// The Python is Debian's, because its packages are.
+// kazoo returns a party of kazoo's Lock, ReadLock and WriteLock, which look for children of the given patterns too. It uses Debian's Python,
+// because kazoo is a package of Debian's.
 func (in interop) kazoo(patterns ...string) func(path string, contenders int) party {
 	return func(path string, contenders int) party {
 		return in.program("kazoo", path, contenders, patterns, "/usr/bin/python3", "-I", "testdata/interop/contender.py")
 	}
 }
 
-// program is a party of another process.
+// program returns a party in another process.
 func (in interop) program(name, path string, contenders int, patterns []string, command ...string) party {
 	return party{name: name, contenders: contenders, run: func(ctx context.Context, arbiter string) error {
 		host, port, err := net.SplitHostPort(arbiter)

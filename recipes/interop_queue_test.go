@@ -14,16 +14,16 @@ import (
 	"github.com/zkbench/zkbench/recipes/queue"
 )
 
-// other is another library's handle on a queue, in a process of its own.
+// other is a process with another library's handle.
 type other struct {
 	t    *testing.T
 	in   io.Writer
-	said <-chan string // its lines, until it has ended
+	said <-chan string // its lines, until it ends
 }
 
 func startOther(t *testing.T, command ...string) other {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), command[0], command[1:]...) // whose end kills it
+	cmd := exec.CommandContext(t.Context(), command[0], command[1:]...) // killed when the context ends
 	cmd.WaitDelay = 10 * time.Second
 	in, err := cmd.StdinPipe()
 	bubble.OK(t, "StdinPipe()", err)
@@ -54,7 +54,7 @@ func startOther(t *testing.T, command ...string) other {
 	return other{t, in, said}
 }
 
-// asked has the other library do something, and is its answer.
+// asked sends a command to the other library and returns its answer.
 func (o other) asked(what string) string {
 	o.t.Helper()
 	fmt.Fprintln(o.in, what)
@@ -70,7 +70,7 @@ func (o other) asked(what string) string {
 	return ""
 }
 
-// does has the other library do something and compares its answer.
+// does sends a command to the other library and checks its answer.
 func (o other) does(what, want string) {
 	o.t.Helper()
 	if answer := o.asked(what); answer != want {
@@ -78,9 +78,9 @@ func (o other) does(what, want string) {
 	}
 }
 
-// Our fifo queue and Curator's SimpleDistributedQueue, which has the names of ZooKeeper's own recipe, are one queue: each takes what the
-// other put, in order, also what was put exactly once.
-func TestAFIFOQueueIsCuratorsToo(t *testing.T) {
+// Our fifo queue and Curator's SimpleDistributedQueue, which uses the names of ZooKeeper's own recipe, share items: each takes what the other
+// put, in order, including exact puts.
+func TestFIFOWithCuratorsSimpleDistributedQueue(t *testing.T) {
 	in := newInterop(t)
 	for _, exact := range []bool{false, true} {
 		path := fmt.Sprintf("%s-%v", in.path(t), exact)
@@ -106,9 +106,8 @@ func TestAFIFOQueueIsCuratorsToo(t *testing.T) {
 	}
 }
 
-// Our queue with claims and kazoo's LockingQueue are one queue: an item that one has claimed the other does not get, and one that is
-// finished is gone.
-func TestAQueueWithClaimsIsKazoosToo(t *testing.T) {
+// Our queue with claims and kazoo's LockingQueue share items: an item that one has claimed is not given to the other, and a finished one is gone.
+func TestClaimsWithKazoosLockingQueue(t *testing.T) {
 	in := newInterop(t)
 	path := in.path(t)
 	v, _ := recipes.Find(queue.Variants(), "claim")

@@ -8,9 +8,9 @@ import (
 	"github.com/zkbench/zkbench/check"
 )
 
-// Curator's InterProcessMutex and kazoo's Lock on one path do not exclude each other. Curator orders names by what follows 'lock-', and a
-// name of kazoo's, which has '__lock__' in it, by the whole of it, so that its own znode comes first regardless of the holder; kazoo sees Curator's
-// znodes only when it is told of their pattern. One holds, the other one comes: it gets in, or it watches the holder's znode.
+// Curator's InterProcessMutex and kazoo's Lock on the same path do not exclude each other. Curator orders names by what follows 'lock-', but
+// kazoo's names, with '__lock__', as a whole, so that its own znode always comes first. kazoo sees Curator's znodes only if it is given their
+// pattern. One library holds, and the other acquires: it either holds too, or watches the holder's znode.
 func TestCuratorAndKazooOnOneLock(t *testing.T) {
 	in := newInterop(t)
 	for _, tt := range []struct {
@@ -22,7 +22,7 @@ func TestCuratorAndKazooOnOneLock(t *testing.T) {
 	}{
 		{"Curator comes while kazoo holds", "kazoo", in.kazoo("-lock-"), true, check.Violated},
 		{"kazoo comes while Curator holds", "curator", in.kazoo(), true, check.Violated},
-		{"kazoo, told of Curator's pattern, comes while Curator holds", "curator", in.kazoo("-lock-"), false, check.Holds},
+		{"kazoo, given Curator's pattern, comes while Curator holds", "curator", in.kazoo("-lock-"), false, check.Holds},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
 			path := in.path(t)
@@ -60,14 +60,14 @@ func TestCuratorAndKazooOnOneLock(t *testing.T) {
 			}
 			a.play(t, in.curator(path, 1), tt.kazoo(path, 1))
 			if v := check.MutualExclusion().Judge(a.history(), nil); gotIn != tt.getsIn || v.Answer != tt.verdict || v.Evidence != 2 {
-				t.Errorf("the second got in beside the holder: %v; mutual exclusion is %v on %d grants: %s; want %v, %v", gotIn, v.Answer, v.Evidence, v.Detail,
+				t.Errorf("the second held beside the holder: %v; mutual exclusion is %v on %d grants: %s; want %v, %v", gotIn, v.Answer, v.Evidence, v.Detail,
 					tt.getsIn, tt.verdict)
 			}
 		})
 	}
 }
 
-// isWatched tells whether somebody waits for a znode of the queue.
+// isWatched reports whether any znode of the queue is watched.
 func (in interop) isWatched(ctx context.Context, path string) (bool, error) {
 	watchers, err := in.watchers(ctx)
 	for znode := range watchers {

@@ -10,7 +10,7 @@ import (
 	"github.com/zkbench/zkbench/recipes"
 )
 
-// The names that the libraries give to their children.
+// The names of the libraries' znodes.
 var (
 	curatorMutex  = regexp.MustCompile(`^_c_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}-lock-\d{10}$`)
 	curatorShared = regexp.MustCompile(`^_c_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}-__(READ|WRIT)__\d{10}$`)
@@ -19,9 +19,9 @@ var (
 	goOrKazoo     = regexp.MustCompile(`^(_c_[0-9a-f]{32}-lock-|[0-9a-f]{32}__lock__)\d{10}$`)
 )
 
-const each = 20 // contenders of a party
+const each = 20 // contenders in a party
 
-// Our locks and those of Curator and kazoo share one queue: there is one holder at a time, in the order of the queue.
+// Our locks and those of Curator and kazoo share one queue: one holder at a time, in the queue's order.
 func TestLocksContendWithOtherLibraries(t *testing.T) {
 	const rounds = 5
 	in := newInterop(t)
@@ -35,7 +35,7 @@ func TestLocksContendWithOtherLibraries(t *testing.T) {
 		{"Curator's InterProcessMutex", "naive", recipes.LayoutCurator, in.curator, curatorMutex},
 		{"kazoo's Lock", "predecessor", recipes.LayoutKazoo, in.kazoo(), kazooMutex},
 		{"kazoo's Lock", "naive", recipes.LayoutKazoo, in.kazoo(), kazooMutex},
-		{"kazoo's Lock, told of our pattern", "predecessor", recipes.LayoutGoZookeeper, in.kazoo("-lock-"), goOrKazoo},
+		{"kazoo's Lock, given our pattern", "predecessor", recipes.LayoutGoZookeeper, in.kazoo("-lock-"), goOrKazoo},
 	} {
 		t.Run(tt.variant+" and "+tt.why, func(t *testing.T) {
 			path := in.path(t)
@@ -48,7 +48,7 @@ func TestLocksContendWithOtherLibraries(t *testing.T) {
 					return "acquire"
 				},
 				hold: func(ctx context.Context, _ seat, _ int) {
-					first.Do(func() { in.queued(ctx, t, path, 2*each) }) // from here on all contend
+					first.Do(func() { in.queued(ctx, t, path, 2*each) }) // until then not all contend
 					in.settle(ctx, t, path)
 				},
 			}
@@ -59,9 +59,9 @@ func TestLocksContendWithOtherLibraries(t *testing.T) {
 	}
 }
 
-// Readers of both libraries hold together, and writers of both alone. In the first round everybody reads, and nobody is answered
-// before all are in; then everybody writes in one round of four. kazoo's contenders write in all four: its ReadLock (2.8.0) waits
-// for writers behind it too, which wait for it (kazoo #649), so a reader of kazoo must not stand in a queue with writers.
+// Readers of both libraries hold together, and writers alone. In the first round all read, and hold until all have entered. Then each contender
+// writes in one of four rounds. kazoo's contenders write in all four: its ReadLock (2.8.0) waits for writers behind it, which wait for it (kazoo
+// #649), so kazoo's readers must not queue with writers.
 func TestReadWriteLocksContendWithOtherLibraries(t *testing.T) {
 	const rounds = 1 + 4
 	in := newInterop(t)
@@ -106,8 +106,8 @@ func TestReadWriteLocksContendWithOtherLibraries(t *testing.T) {
 	}
 }
 
-// Not all layouts go together: who does not know the names of another library's children does not wait for them. The holder is not
-// answered before the other one holds too.
+// Some layouts do not exclude each other: a library that does not know the names of another's znodes does not wait for them. The holder holds
+// until the other one holds too.
 func TestLayoutsThatDoNotContend(t *testing.T) {
 	in := newInterop(t)
 	one := func(layout recipes.Layout) func(string, int) party {
@@ -118,7 +118,7 @@ func TestLayoutsThatDoNotContend(t *testing.T) {
 		holder, other func(path string, contenders int) party
 	}{
 		{"kazoo holds and Curator acquires", in.kazoo(), in.curator},
-		{"kazoo holds, told of Curator's pattern, and Curator acquires", in.kazoo("-lock-"), in.curator},
+		{"kazoo holds, given Curator's pattern, and Curator acquires", in.kazoo("-lock-"), in.curator},
 		{"Curator holds and kazoo acquires", in.curator, in.kazoo()},
 		{"ours holds in kazoo's layout and Curator acquires", one(recipes.LayoutKazoo), in.curator},
 		{"ours holds in go-zookeeper's layout and kazoo acquires", one(recipes.LayoutGoZookeeper), in.kazoo()},

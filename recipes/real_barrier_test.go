@@ -31,7 +31,7 @@ func TestBarriersOnRealServers(t *testing.T) {
 	}
 }
 
-// The proxy cuts the connection of one member after the servers have carried its request out and before the reply.
+// The proxy cuts a member's connection after its request was applied and before the reply.
 func TestLostRepliesOfADoubleBarrierOnRealServers(t *testing.T) {
 	p, err := proxy.Start(t.Context(), proxy.Config{Upstreams: servers.Get(t, 3).Addresses()})
 	bubble.OK(t, "Start()", err)
@@ -44,7 +44,7 @@ func TestLostRepliesOfADoubleBarrierOnRealServers(t *testing.T) {
 					cut := p.Add(proxy.Rule{On: proxy.Reply, Ops: ops, Times: 1, Do: proxy.Cut})
 					defer cut.Remove()
 					var all sync.WaitGroup
-					path := fresh() + fmt.Sprintf("/cut-%s-%s-%v", v.Name, engine, ops[0]) // of all three
+					path := fresh() + fmt.Sprintf("/cut-%s-%s-%v", v.Name, engine, ops[0]) // shared by all three
 					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 					defer cancel()
 					for range 3 {

@@ -27,7 +27,7 @@ func TestCommitsOnRealServers(t *testing.T) {
 	}
 }
 
-// The proxy cuts the connection of one site after the servers have carried its request out and before the reply.
+// The proxy cuts a site's connection after its request was applied and before the reply.
 func TestLostRepliesOfACommitOnRealServers(t *testing.T) {
 	p, err := proxy.Start(t.Context(), proxy.Config{Upstreams: servers.Get(t, 3).Addresses()})
 	bubble.OK(t, "Start()", err)
@@ -48,15 +48,15 @@ func TestLostRepliesOfACommitOnRealServers(t *testing.T) {
 	}
 }
 
-// Sites die on real servers: the coordinator after each number of votes, another one before its vote and after it. Those that live decide
-// the same, and so does the dead one when it comes back.
+// Sites die on real servers: the coordinator after each number of votes, another site before or after its vote. The others must all decide the
+// same, and so must the dead site when it comes back.
 func TestSitesOfACommitDieOnRealServers(t *testing.T) {
 	dial := dialer(servers.Get(t, 3).Addresses(), engines["native"])
 	const n = 3
 	for _, v := range commit.Variants() {
 		for _, tt := range []struct {
 			dies  int
-			votes []int // of sites, before it dies; those that live vote then
+			votes []int // sites that vote before the death; the others vote later
 		}{
 			{0, nil}, {0, []int{0}}, {0, []int{0, 1}}, {0, []int{0, 1, 2}}, {1, []int{0, 2}}, {1, []int{0, 1, 2}},
 		} {
@@ -101,15 +101,15 @@ func TestSitesOfACommitDieOnRealServers(t *testing.T) {
 				all.Wait()
 				sites[tt.dies] = site(dial(t), tt.dies)
 				_, err := sites[tt.dies].Learn(t.Context())
-				bubble.OK(t, "Learn() of the one that comes back", err)
+				bubble.OK(t, "Learn() of the returning site", err)
 				if got, err := sites[tt.dies].Decide(t.Context()); err != nil || got != want {
-					t.Errorf("the one that comes back: Decide() = %v, %v, want %v", got, err, want)
+					t.Errorf("the returning site: Decide() = %v, %v, want %v", got, err, want)
 				}
 				for _, c := range sites {
 					bubble.OK(t, "Finish()", c.Finish(t.Context()))
 				}
 				if _, there, err := dial(t).Exists(t.Context(), path); err != nil || there {
-					t.Errorf("Exists() = %v, %v, want that nothing is left", there, err)
+					t.Errorf("Exists() = %v, %v, want nothing left", there, err)
 				}
 			})
 		}

@@ -24,7 +24,7 @@ func TestElectionsOnRealServers(t *testing.T) {
 	}
 }
 
-// campaigning is a campaign in a goroutine of its own.
+// campaigning is a running campaign.
 type campaigning struct {
 	election recipes.Election
 	term     recipes.Term
@@ -41,7 +41,7 @@ func campaign(t *testing.T, v recipes.Variant[recipes.Election], s zk.Session, d
 	return c
 }
 
-// What a fault does to a leader and to the candidate behind it, with the proxy between them and the servers.
+// The effects of faults on a leader and the candidate behind it, with a proxy between them and the servers.
 func TestFaultsOfAnElectionOnRealServers(t *testing.T) {
 	p, err := proxy.Start(t.Context(), proxy.Config{Upstreams: servers.Get(t, 3).Addresses()})
 	bubble.OK(t, "Start()", err)
@@ -63,10 +63,10 @@ func TestFaultsOfAnElectionOnRealServers(t *testing.T) {
 					t.Errorf("term %d after %d", next.term.Token, leader.term.Token)
 				}
 				if err := leader.election.Resign(t.Context()); !errors.Is(err, recipes.ErrTermLost) {
-					t.Errorf("Resign() of the expired one = %v, want ErrTermLost", err)
+					t.Errorf("Resign() after the expiry = %v, want ErrTermLost", err)
 				}
 				if _, err := leader.election.Campaign(t.Context()); !errors.Is(err, zk.ErrSessionExpired) {
-					t.Errorf("Campaign() of the expired one = %v, want ErrSessionExpired", err)
+					t.Errorf("Campaign() after the expiry = %v, want ErrSessionExpired", err)
 				}
 				bubble.OK(t, "Resign()", next.election.Resign(t.Context()))
 			})

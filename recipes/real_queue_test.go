@@ -35,19 +35,19 @@ func TestQueuesOnRealServers(t *testing.T) {
 	}
 }
 
-// ownDir is a directory that nobody used before, because items stay.
+// ownDir returns a new directory: items of former tests stay.
 func ownDir(s zk.Session) string { return fresh() + fmt.Sprintf("/queue-of-%x", s.ID()) }
 
-// realItems is how many items are in a queue on real servers.
+// realItems returns the number of items in a queue on real servers.
 func realItems(t *testing.T, s zk.Session, dir string) int {
 	t.Helper()
-	bubble.OK(t, "Sync()", s.Sync(t.Context(), dir)) // others may have changed it over other servers
+	bubble.OK(t, "Sync()", s.Sync(t.Context(), dir)) // others may have changed it on other servers
 	names, _, err := s.Children(t.Context(), dir)
 	bubble.OK(t, "Children()", err)
 	return len(names)
 }
 
-// The proxy cuts the connection after the servers have carried the request out and before the reply.
+// The proxy cuts the connection after the request was applied and before the reply.
 func TestLostRepliesOfAQueueOnRealServers(t *testing.T) {
 	p, err := proxy.Start(t.Context(), proxy.Config{Upstreams: servers.Get(t, 3).Addresses()})
 	bubble.OK(t, "Start()", err)
@@ -117,7 +117,7 @@ func TestLostRepliesOfAQueueOnRealServers(t *testing.T) {
 			next, err := other.Claim(t.Context())
 			bubble.OK(t, "Claim() of another", err)
 			if err := q.Finish(t.Context(), c); !errors.Is(err, recipes.ErrClaimLost) {
-				t.Errorf("Finish() of the expired = %v, want ErrClaimLost", err)
+				t.Errorf("Finish() after the expiry = %v, want ErrClaimLost", err)
 			}
 			if string(next.Data) != "0" || next.Token <= c.Token {
 				t.Errorf("the next claim is of %s with token %d after %d", next.Data, next.Token, c.Token)

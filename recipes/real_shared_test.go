@@ -53,14 +53,14 @@ func TestARevocationOnRealServers(t *testing.T) {
 			holder, other := v.New(dial(t), path, recipes.Options{}), v.New(dial(t), path, recipes.Options{})
 			g, err := holder.AcquireWrite(t.Context())
 			bubble.OK(t, "AcquireWrite()", err)
-			done := make(chan error)
+			done := make(chan error, 1)
 			go func() {
 				_, err := other.Revoke(t.Context(), g.Path)
 				done <- err
 			}()
-			<-g.Revoked
+			awaited(t, "Revoked", g.Revoked)
 			bubble.OK(t, "Release()", holder.Release(t.Context()))
-			bubble.OK(t, "Revoke()", <-done)
+			bubble.OK(t, "Revoke()", awaited(t, "Revoke()", done))
 			_, err = other.AcquireRead(t.Context())
 			bubble.OK(t, "AcquireRead()", err)
 			bubble.OK(t, "Release()", other.Release(t.Context()))

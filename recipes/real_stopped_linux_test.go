@@ -16,10 +16,10 @@ import (
 	"github.com/zkbench/zkbench/ensemble/proxy"
 )
 
-// holderVariable makes the test binary a process that holds locks: engine, lock, the servers, and the paths.
+// holderVariable makes the test binary a process that holds locks. Its value is the engine, the lock, the servers and the paths.
 const holderVariable = "ZKBENCH_LEASE_HOLDER"
 
-// TestHoldLocksToBeStopped is the process that stopped starts; it does nothing by itself.
+// TestHoldLocksToBeStopped is the process that stopped starts. Without the variable it does nothing.
 func TestHoldLocksToBeStopped(t *testing.T) {
 	args := strings.Fields(os.Getenv(holderVariable))
 	if len(args) == 0 {
@@ -44,12 +44,11 @@ func TestHoldLocksToBeStopped(t *testing.T) {
 		})
 	}
 	all.Wait()
-	io.Copy(io.Discard, os.Stdin) // its parent ends it
+	io.Copy(io.Discard, os.Stdin) // until its parent ends it
 	os.Exit(0)
 }
 
-// stopped has a process hold the locks of all rounds, stops it, loses its network, and has it go on when all locks have been granted to
-// others.
+// stopped lets a process hold the locks of all rounds, stops it, cuts its network, and continues it when all locks have been granted to others.
 func (r *lossRounds) stopped() {
 	child := exec.CommandContext(r.Context(), os.Args[0], "-test.run=^TestHoldLocksToBeStopped$")
 	spec := []string{r.engine, r.lock, strings.Join(r.p.Addresses(), ",")}
@@ -85,13 +84,13 @@ func (r *lossRounds) stopped() {
 				return l
 			}
 		}
-		r.Fatalf("the holders' process did not say %s within %v: %v", awaited, patience, cmp.Or(lines.Err(), io.ErrUnexpectedEOF))
+		r.Fatalf("the holders' process did not report %s within %v: %v", awaited, patience, cmp.Or(lines.Err(), io.ErrUnexpectedEOF))
 		return l
 	}
-	spoilt := map[int]bool{}
+	void := map[int]bool{}
 	for range r.n {
-		if l := next("what became of an acquisition"); l.word != "holds" {
-			spoilt[l.i] = true
+		if l := next("the outcome of an acquisition"); l.word != "holds" {
+			void[l.i] = true
 		}
 	}
 	granted, failed := make([]time.Time, r.n), make([]error, r.n)
@@ -106,21 +105,21 @@ func (r *lossRounds) stopped() {
 	r.p.Add(proxy.Rule{On: proxy.ToClient, Do: proxy.Hold})
 	all.Wait()
 	child.Process.Signal(syscall.SIGCONT)
-	for left := r.n - len(spoilt); left > 0; left-- {
-		l := next("that it has lost a lock")
+	for left := r.n - len(void); left > 0; left-- {
+		l := next("the loss of a lock")
 		held, told := time.Unix(0, l.held), time.Unix(0, l.told)
 		if failed[l.i] != nil || told.Before(at) {
-			spoilt[l.i] = true
+			void[l.i] = true
 			continue
 		}
 		r.tally.count(held, told, granted[l.i])
 	}
-	for range spoilt {
-		r.tally.spoil()
+	for range void {
+		r.tally.invalid()
 	}
 }
 
-// stop returns when all threads of a process stand still.
+// stop stops a process and returns when all its threads have stopped.
 func stop(t *testing.T, p *os.Process) {
 	t.Helper()
 	if err := p.Signal(syscall.SIGSTOP); err != nil {

@@ -2,4 +2,4 @@
 
 package recipes_test
 
-func (r *lossRounds) stopped() { r.Skip("processes are stopped on Linux alone") }
+func (r *lossRounds) stopped() { r.Skip("stops processes only on Linux") }

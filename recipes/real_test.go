@@ -23,15 +23,15 @@ import (
 
 var servers ensembletest.Shared
 
-// fresh is a directory that no test has used: an ensemble outlives a round of 'go test -count', and what that round has left.
+// fresh returns a directory that no test has used: with 'go test -count' the ensemble keeps what earlier rounds left.
 func fresh() string { return fmt.Sprintf("/real-%d", used.Add(1)) }
 
 var used atomic.Int64
 
-// patience is how long a test waits for what a busy machine may take long for, before it says what it has waited for in vain.
+// patience bounds waits for something that must happen, even on a busy machine.
 const patience = 2 * time.Minute
 
-// awaited is what comes from a channel.
+// awaited receives from a channel within patience.
 func awaited[T any](t *testing.T, what string, c <-chan T) (v T) {
 	t.Helper()
 	select {
@@ -44,7 +44,7 @@ func awaited[T any](t *testing.T, what string, c <-chan T) (v T) {
 
 func TestMain(m *testing.M) { os.Exit(servers.Run(m)) }
 
-// engines open a session on real servers.
+// engines open sessions on real servers.
 var engines = map[string]func(t *testing.T, addresses []string) (zk.Session, error){
 	"native": func(t *testing.T, addresses []string) (zk.Session, error) {
 		return wire.Dial(t.Context(), wire.Config{Servers: addresses, Timeout: 10 * time.Second})
@@ -80,13 +80,12 @@ func TestLocksOnRealServers(t *testing.T) {
 	}
 }
 
-// The library's own Lock and our locks share one queue: there is one holder at a time. This is what the layouts promise, and what
-// the variant go-zookeeper is compared with.
+// The library's own Lock and our locks share one queue, as the layouts promise: one holder at a time.
 func TestOurLocksContendWithTheLibrarysOwn(t *testing.T) {
 	addresses := servers.Get(t, 3).Addresses()
 	for _, v := range append(lock.Variants(), zkpublished.Locks()[0]) {
 		if !v.FIFO {
-			continue // it does not stand in a queue
+			continue // it does not queue
 		}
 		t.Run(v.Name, func(t *testing.T) {
 			path := fresh() + "/" + v.Name
@@ -142,7 +141,7 @@ func TestOurLocksContendWithTheLibrarysOwn(t *testing.T) {
 	}
 }
 
-// The transcription makes the requests that the library makes: the znodes of both have the same shape.
+// Our znodes have names of the same form as the library's.
 func TestTheLayoutIsTheLibrarys(t *testing.T) {
 	addresses := servers.Get(t, 3).Addresses()
 	conn, _, err := lib.Connect(addresses, 10*time.Second, lib.WithLogInfo(false))

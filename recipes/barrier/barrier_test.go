@@ -25,7 +25,7 @@ func TestBarriersInMemory(t *testing.T) {
 	}
 }
 
-// eachBarrier runs a test for each barrier, and each way of watching it, in a bubble in which the barrier is set.
+// eachBarrier runs a test for each barrier and each way of watching it, in a bubble in which the barrier is set.
 func eachBarrier(t *testing.T, test func(t *testing.T, ens *zktest.Ensemble, b recipes.Barrier, wait func(recipes.Options) *bubble.Attempt)) {
 	for _, v := range barrier.Variants() {
 		for _, watch := range v.Watch {
@@ -45,7 +45,7 @@ func eachBarrier(t *testing.T, test func(t *testing.T, ens *zktest.Ensemble, b r
 	}
 }
 
-func TestABarrierThatIsWrittenToIsStillSet(t *testing.T) {
+func TestABarrierWhoseDataChangesIsStillSet(t *testing.T) {
 	eachBarrier(t, func(t *testing.T, ens *zktest.Ensemble, b recipes.Barrier, wait func(recipes.Options) *bubble.Attempt) {
 		w := wait(recipes.Options{})
 		_, err := ens.Dial().Set(t.Context(), bubble.Dir, []byte("x"), zk.AnyVersion)
@@ -56,8 +56,8 @@ func TestABarrierThatIsWrittenToIsStillSet(t *testing.T) {
 	})
 }
 
-// Removed and set again while the waiter was away: it is level-triggered and still waits.
-func TestABarrierThatIsSetAgainDuringAnOutageIsStillSet(t *testing.T) {
+// A barrier is level-triggered: if it is removed and set again while a waiter is disconnected, the waiter still waits.
+func TestABarrierSetAgainDuringAnOutageIsStillSet(t *testing.T) {
 	eachBarrier(t, func(t *testing.T, ens *zktest.Ensemble, b recipes.Barrier, wait func(recipes.Options) *bubble.Attempt) {
 		w := wait(recipes.Options{})
 		away := ens.Sessions()[len(ens.Sessions())-1]
@@ -71,14 +71,14 @@ func TestABarrierThatIsSetAgainDuringAnOutageIsStillSet(t *testing.T) {
 	})
 }
 
-func TestABarrierThatGoesBetweenLookAndWaitLetsPass(t *testing.T) {
+func TestABarrierRemovedBetweenCheckAndWait(t *testing.T) {
 	eachBarrier(t, func(t *testing.T, ens *zktest.Ensemble, b recipes.Barrier, wait func(recipes.Options) *bubble.Attempt) {
 		w := wait(bubble.At(recipes.PauseArmed, func() { bubble.OK(t, "Remove()", b.Remove(t.Context())) }))
-		bubble.Expect(t, "at a barrier that went at once", w, "holds")
+		bubble.Expect(t, "at a barrier removed before the wait", w, "holds")
 		bubble.OK(t, "Set()", b.Set(t.Context()))
 		set := wait(bubble.At(recipes.PauseWoken, func() { bubble.OK(t, "Set()", b.Set(t.Context())) }))
 		bubble.OK(t, "Remove()", b.Remove(t.Context()))
-		bubble.Expect(t, "at a barrier that is set again before it looks", set, "waits")
+		bubble.Expect(t, "at a barrier set again before the waiter checks", set, "waits")
 		bubble.OK(t, "Remove()", b.Remove(t.Context()))
 		bubble.Expect(t, "in the end", set, "holds")
 	})
@@ -116,8 +116,8 @@ func TestSettingAndRemovingABarrierWithLostReplies(t *testing.T) {
 	}
 }
 
-// A server lags behind: a client that waits there after the barrier was set still waits, and as the recipe page has it passes.
-func TestABarrierAtAServerThatLags(t *testing.T) {
+// On a server that lags behind, Wait after Set must wait. The recipe of ZooKeeper's documentation does not.
+func TestABarrierOnALaggingServer(t *testing.T) {
 	for _, v := range slices.Concat(barrier.Variants(), known.Barriers()) {
 		bubble.Run(t, v.Name, func(t *testing.T, ens *zktest.Ensemble) {
 			behind := ens.Dial()
@@ -133,7 +133,7 @@ func TestABarrierAtAServerThatLags(t *testing.T) {
 	}
 }
 
-// A removal wakes all who wait, and each of them needs one read to see that it is gone.
+// A removal wakes all waiters, and each of them needs one read to see it.
 func TestTheCostOfABarrier(t *testing.T) {
 	const n = 10
 	eachBarrier(t, func(t *testing.T, ens *zktest.Ensemble, b recipes.Barrier, wait func(recipes.Options) *bubble.Attempt) {

@@ -20,21 +20,21 @@ func TestATimeoutBeforeTheStartLeavesNothing(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if err := a.Enter(ctx); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, recipes.ErrBarrierBroken) {
-			t.Errorf("Enter() past its deadline = %v, want the context's error alone", err)
+			t.Errorf("Enter() past its deadline = %v, want only the context's error", err)
 		}
 		if left := h.ens.Ephemerals(); len(left) != 0 {
 			t.Errorf("left behind: %v", left)
 		}
-		single := h.member(recipes.Options{}) // CURATOR-318: a phantom would let it in
+		single := h.member(recipes.Options{}) // CURATOR-318: a znode left behind would let it in
 		waiting := single.enter(t.Context())
-		bubble.Expect(t, "a later single one", waiting, "waits")
-		bubble.Expect(t, "the one that tries again", a.enter(t.Context()), "holds")
-		bubble.Expect(t, "then the single one", waiting, "holds")
+		bubble.Expect(t, "a single later member", waiting, "waits")
+		bubble.Expect(t, "the first member's second attempt", a.enter(t.Context()), "holds")
+		bubble.Expect(t, "then the single member", waiting, "holds")
 	})
 }
 
-// All have been counted, and one gives up before the marker is made: nobody goes in.
-func TestWhoGivesUpBetweenCountAndMarkerIsNotCounted(t *testing.T) {
+// If a member gives up after it was counted, but before the marker is created, nobody enters.
+func TestAMemberThatGivesUpBeforeTheMarker(t *testing.T) {
 	eachDoubleBarrier(t, 2, func(t *testing.T, h hall) {
 		ctx, cancel := context.WithCancel(t.Context())
 		quitter := h.member(recipes.Options{})
@@ -44,17 +44,17 @@ func TestWhoGivesUpBetweenCountAndMarkerIsNotCounted(t *testing.T) {
 			<-quitting.Done
 		}))
 		counting := counter.enter(t.Context())
-		bubble.Expect(t, "who had counted the one that gave up", counting, "waits")
+		bubble.Expect(t, "the member that had counted the one that gave up", counting, "waits")
 		if !errors.Is(quitting.Err, context.Canceled) || errors.Is(quitting.Err, recipes.ErrBarrierBroken) {
-			t.Errorf("Enter() = %v, want the context's error alone", quitting.Err)
+			t.Errorf("Enter() = %v, want only the context's error", quitting.Err)
 		}
-		bubble.Expect(t, "the one that gave up, again", quitter.enter(t.Context()), "holds")
+		bubble.Expect(t, "the second attempt of the member that gave up", quitter.enter(t.Context()), "holds")
 		bubble.Expect(t, "then the other", counting, "holds")
 	})
 }
 
-// The marker is there when one gives up: the others have counted it and are in.
-func TestWhoGivesUpAfterTheMarkerIsToldThatItIsBroken(t *testing.T) {
+// If a member gives up after the marker was created, the others have counted it and are in: its barrier is broken.
+func TestAMemberThatGivesUpAfterTheMarker(t *testing.T) {
 	eachDoubleBarrier(t, 2, func(t *testing.T, h hall) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
@@ -64,23 +64,23 @@ func TestWhoGivesUpAfterTheMarkerIsToldThatItIsBroken(t *testing.T) {
 		quitting := quitter.enter(ctx)
 		other := h.member(recipes.Options{})
 		bubble.Expect(t, "the other", other.enter(t.Context()), "holds")
-		bubble.Expect(t, "the one that gave up", quitting, "failed")
+		bubble.Expect(t, "the member that gave up", quitting, "failed")
 		if !errors.Is(quitting.Err, recipes.ErrBarrierBroken) || !errors.Is(quitting.Err, context.Canceled) {
 			t.Errorf("Enter() = %v, want ErrBarrierBroken and the cause", quitting.Err)
 		}
 		if path := own(h.ens, session); path != "" {
 			t.Errorf("left behind: %s", path)
 		}
-		bubble.Expect(t, "the other, without the one that gave up", other.leave(t.Context()), "holds")
-		bubble.Expect(t, "the next generation, half of it", other.enter(ctxOf(t)), "waits")
+		bubble.Expect(t, "the other, leaving without the member that gave up", other.leave(t.Context()), "holds")
+		bubble.Expect(t, "one of two in the next generation", other.enter(ctxOf(t)), "waits")
 		if g := quitter.Generation(); g != 1 {
 			t.Errorf("Generation() = %d, want 1", g)
 		}
 	})
 }
 
-// The others are out again, and the marker is gone with the generation, before the one that gives up can ask for it.
-func TestWhoGivesUpIsToldOfAGenerationThatIsOver(t *testing.T) {
+// A member that gives up learns that the barrier is broken even if the others have left, and the marker is gone, before it checks.
+func TestAMemberThatGivesUpAfterTheGenerationEnded(t *testing.T) {
 	eachDoubleBarrier(t, 2, func(t *testing.T, h hall) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
@@ -99,26 +99,26 @@ func TestWhoGivesUpIsToldOfAGenerationThatIsOver(t *testing.T) {
 		<-withdrawn
 		bubble.Expect(t, "the other, alone", other.leave(t.Context()), "holds")
 		close(ask)
-		bubble.Expect(t, "the one that gave up", quitting, "failed")
+		bubble.Expect(t, "the member that gave up", quitting, "failed")
 		if !errors.Is(quitting.Err, recipes.ErrBarrierBroken) {
 			t.Errorf("Enter() = %v, want ErrBarrierBroken", quitting.Err)
 		}
 	})
 }
 
-// ctxOf is a context that ends with the test, before its bubble does.
+// ctxOf returns a context that ends in the test's cleanup, before its bubble does.
 func ctxOf(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
 
-func TestALeaveThatIsGivenUpHasLeft(t *testing.T) {
+func TestACancelledLeaveHasLeft(t *testing.T) {
 	eachDoubleBarrier(t, 3, func(t *testing.T, h hall) {
 		all := h.full(t)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		for _, m := range all[:2] { // the lowest is one of them, or is not
+		for _, m := range all[:2] { // the lowest may or may not be one of them
 			if err := m.Leave(ctx); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("Leave() past its deadline = %v, want the context's error", err)
 			}
@@ -132,7 +132,7 @@ func TestALeaveThatIsGivenUpHasLeft(t *testing.T) {
 	})
 }
 
-func TestAMemberWhoseZnodeSomebodyDeletesIsLost(t *testing.T) {
+func TestAMemberWhoseZnodeIsDeletedIsLost(t *testing.T) {
 	eachDoubleBarrier(t, 2, func(t *testing.T, h hall) {
 		all := h.full(t)
 		bubble.OK(t, "Delete()", h.ens.Dial().Delete(t.Context(), own(h.ens, all[0].session), zk.AnyVersion))
@@ -143,7 +143,7 @@ func TestAMemberWhoseZnodeSomebodyDeletesIsLost(t *testing.T) {
 	})
 }
 
-// What is not a member is not counted and is not waited for.
+// Foreign children are neither counted nor waited for.
 func TestForeignChildrenOfADoubleBarrier(t *testing.T) {
 	eachDoubleBarrier(t, 2, func(t *testing.T, h hall) {
 		foreign := 0
@@ -159,7 +159,7 @@ func TestForeignChildrenOfADoubleBarrier(t *testing.T) {
 		bubble.Expect(t, "the last", b.leave(t.Context()), "holds")
 		bubble.Expect(t, "the other", leaving, "holds")
 		if foreign == 0 {
-			t.Errorf("the stranger was not told of")
+			t.Error("the foreign child was not reported")
 		}
 	})
 }
@@ -182,7 +182,7 @@ func TestEveryLostReplyOfADoubleBarrier(t *testing.T) {
 					for _, m := range all {
 						leaving = append(leaving, m.leave(t.Context()))
 					}
-					time.Sleep(time.Second) // pauses before requests are made again
+					time.Sleep(time.Second) // covers the pauses before requests are repeated
 					for _, l := range leaving {
 						bubble.Expect(t, fmt.Sprintf("%v %d, applied %v", kind, skip, applied), l, "holds")
 					}

@@ -26,7 +26,7 @@ func TestDoubleBarriersInMemory(t *testing.T) {
 	}
 }
 
-// partyMember is a handle and its session.
+// partyMember is a member of a double barrier and its session.
 type partyMember struct {
 	recipes.DoubleBarrier
 	session *zktest.Session
@@ -40,7 +40,7 @@ func (m partyMember) leave(ctx context.Context) *bubble.Attempt {
 	return bubble.Begin(func() (recipes.Grant, error) { return recipes.Grant{}, m.Leave(ctx) })
 }
 
-// hall makes members of one double barrier.
+// hall creates the members of a double barrier.
 type hall struct {
 	v   recipes.Variant[recipes.DoubleBarrier]
 	ens *zktest.Ensemble
@@ -53,19 +53,19 @@ func (h hall) member(o recipes.Options) partyMember {
 	return partyMember{h.v.New(s, bubble.Dir, o), s}
 }
 
-// full is a hall in which all are inside.
+// full returns members that have all entered.
 func (h hall) full(t *testing.T) []partyMember { return h.fullAt(t, 0) }
 
-// fullAt is full, at a generation.
+// fullAt is full in the given generation.
 func (h hall) fullAt(t *testing.T, generation int64) (all []partyMember) {
 	var entering []*bubble.Attempt
 	for range h.n {
 		m := h.member(recipes.Options{Generation: generation})
 		all, entering = append(all, m), append(entering, m.enter(t.Context()))
 	}
-	time.Sleep(time.Second) // pauses before requests are made again
+	time.Sleep(time.Second) // covers the pauses before requests are repeated
 	for _, e := range entering {
-		bubble.Expect(t, "when all are there", e, "holds")
+		bubble.Expect(t, "when all are present", e, "holds")
 	}
 	return all
 }
@@ -84,12 +84,12 @@ func TestTheLastOneOpensTheDoubleBarrier(t *testing.T) {
 		bubble.Expect(t, "the second", second, "waits")
 		third := c.enter(t.Context())
 		for _, e := range []*bubble.Attempt{first, second, third} {
-			bubble.Expect(t, "when all are there", e, "holds")
+			bubble.Expect(t, "when all are present", e, "holds")
 		}
 		out := a.leave(t.Context())
 		out2 := b.leave(t.Context())
-		bubble.Expect(t, "while one computes", out, "waits")
-		bubble.Expect(t, "while one computes", out2, "waits")
+		bubble.Expect(t, "while one is inside", out, "waits")
+		bubble.Expect(t, "while one is inside", out2, "waits")
 		out3 := c.leave(t.Context())
 		for _, e := range []*bubble.Attempt{out, out2, out3} {
 			bubble.Expect(t, "when all leave", e, "holds")
@@ -100,15 +100,15 @@ func TestTheLastOneOpensTheDoubleBarrier(t *testing.T) {
 	})
 }
 
-// Two count all members at the same time; the marker is made once.
-func TestTwoFindAllMembersAtOnce(t *testing.T) {
+// If two members find all present at the same time, the marker is created once.
+func TestTwoMembersCompleteTheBarrierAtOnce(t *testing.T) {
 	for _, point := range []string{recipes.PauseCreated, recipes.PauseCounted} {
 		eachDoubleBarrier(t, 2, func(t *testing.T, h hall) {
 			first := h.member(recipes.Options{}).enter(t.Context())
 			o, goOn := bubble.Stopped(point)
 			overtaken := h.member(o).enter(t.Context())
-			third := h.member(recipes.Options{}).enter(t.Context()) // there are more than the members
-			bubble.Expect(t, "the one that made the marker, "+point, third, "holds")
+			third := h.member(recipes.Options{}).enter(t.Context()) // one more than the barrier has members
+			bubble.Expect(t, "the one that created the marker, "+point, third, "holds")
 			goOn()
 			bubble.Expect(t, "the one that was overtaken, "+point, overtaken, "holds")
 			bubble.Expect(t, "the first, "+point, first, "holds")
@@ -116,7 +116,7 @@ func TestTwoFindAllMembersAtOnce(t *testing.T) {
 	}
 }
 
-// Fast members are in and out again, so that fewer than all are there, before a slow one looks again.
+// Fast members have entered and left again before a slow one checks: it must enter although it sees fewer than all.
 func TestASlowMemberEntersAfterOthersHaveLeft(t *testing.T) {
 	eachDoubleBarrier(t, 5, func(t *testing.T, h hall) {
 		o, goOn := bubble.Stopped(recipes.PauseWoken)
@@ -134,9 +134,9 @@ func TestASlowMemberEntersAfterOthersHaveLeft(t *testing.T) {
 			leaving = append(leaving, m.leave(t.Context()))
 		}
 		goOn()
-		bubble.Expect(t, "the slow one, of whose others three have left", entering, "holds")
+		bubble.Expect(t, "the slow member, after three others have left", entering, "holds")
 		for _, l := range leaving {
-			bubble.Expect(t, "who has left, while two compute", l, "waits")
+			bubble.Expect(t, "a member that has left, while two are inside", l, "waits")
 		}
 		leaving = append(leaving, fast[3].leave(t.Context()), slow.leave(t.Context()))
 		for _, l := range leaving {
@@ -163,7 +163,7 @@ func TestAMemberThatDiesBeforeTheStartIsNotCounted(t *testing.T) {
 
 func TestADeadMemberIsNotWaitedForWhenLeaving(t *testing.T) {
 	eachDoubleBarrier(t, 3, func(t *testing.T, h hall) {
-		for dies := range 3 { // whether it is the lowest, the highest or in between
+		for dies := range 3 { // the lowest, one in between, and the highest
 			all := h.fullAt(t, int64(dies))
 			var leaving []*bubble.Attempt
 			for i, m := range all {
@@ -172,7 +172,7 @@ func TestADeadMemberIsNotWaitedForWhenLeaving(t *testing.T) {
 				}
 			}
 			for _, l := range leaving {
-				bubble.Expect(t, "while one computes", l, "waits")
+				bubble.Expect(t, "while one is inside", l, "waits")
 			}
 			h.ens.Expire(all[dies].session)
 			for _, l := range leaving {
@@ -185,8 +185,8 @@ func TestADeadMemberIsNotWaitedForWhenLeaving(t *testing.T) {
 	})
 }
 
-// The lowest dies while another one computes: who has left waits on.
-func TestTheDeathOfTheLowestEndsNobodysWait(t *testing.T) {
+// When the lowest member dies while another is inside, those that leave must keep waiting.
+func TestTheDeathOfTheLowestEndsNoWait(t *testing.T) {
 	eachDoubleBarrier(t, 4, func(t *testing.T, h hall) {
 		all := h.full(t)
 		lowest, other := -1, -1
@@ -206,16 +206,16 @@ func TestTheDeathOfTheLowestEndsNobodysWait(t *testing.T) {
 		}
 		h.ens.Expire(all[lowest].session)
 		for _, l := range leaving {
-			bubble.Expect(t, "after the lowest has died, while one computes", l, "waits")
+			bubble.Expect(t, "after the lowest has died, while one is inside", l, "waits")
 		}
-		bubble.Expect(t, "the one that computed", all[other].leave(t.Context()), "holds")
+		bubble.Expect(t, "the last one inside", all[other].leave(t.Context()), "holds")
 		for _, l := range leaving {
 			bubble.Expect(t, "when all have left", l, "holds")
 		}
 	})
 }
 
-// own is the ephemeral znode of a session.
+// own returns the path of a session's ephemeral znode.
 func own(ens *zktest.Ensemble, s *zktest.Session) string {
 	for path, z := range ens.Tree() {
 		if z.Stat.EphemeralOwner == s.ID() {

@@ -11,7 +11,7 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// Nor is a barrier removed that somebody has set since.
+// A Remove in doubt must not remove a barrier that somebody has set since.
 func TestABarrierThatWasSetAgainIsNotRemoved(t *testing.T) {
 	eachBarrier(t, func(t *testing.T, ens *zktest.Ensemble, b recipes.Barrier, wait func(recipes.Options) *bubble.Attempt) {
 		s := ens.Dial()
@@ -30,8 +30,8 @@ func TestABarrierThatWasSetAgainIsNotRemoved(t *testing.T) {
 	})
 }
 
-// The session that has set the barrier knows it again, and removes it though the first request was lost.
-func TestARemovalWhoseRequestIsLostIsMadeAgain(t *testing.T) {
+// The session that set the barrier recognizes it, so after a lost request it can repeat the removal.
+func TestALostRemovalIsRepeated(t *testing.T) {
 	eachBarrier(t, func(t *testing.T, ens *zktest.Ensemble, b recipes.Barrier, wait func(recipes.Options) *bubble.Attempt) {
 		w := wait(recipes.Options{})
 		lost := bubble.LoseOnce(ens, zk.KindDelete, false, func(string) bool { return true })
@@ -43,7 +43,7 @@ func TestARemovalWhoseRequestIsLostIsMadeAgain(t *testing.T) {
 	})
 }
 
-// In Curator's layout all rounds of a double barrier have a marker of one name.
+// In Curator's layout the markers of all rounds of a double barrier have the same name.
 func TestTheMarkerOfTheNextRoundIsNotRemoved(t *testing.T) {
 	for _, v := range barrier.DoubleVariants() {
 		bubble.Run(t, v.Name, func(t *testing.T, ens *zktest.Ensemble) {

@@ -26,15 +26,15 @@ func TestIsMember(t *testing.T) {
 	}
 }
 
-// telling is a session that tells the results of the first operations of a multi alone, and runs meanwhile after its first.
-type telling struct {
+// partial is a session that returns only the first results of a multi, and calls meanwhile after its first one.
+type partial struct {
 	zk.Session
 	results   int
 	multis    int
 	meanwhile func()
 }
 
-func (s *telling) Multi(ctx context.Context, ops ...zk.Op) ([]zk.OpResult, error) {
+func (s *partial) Multi(ctx context.Context, ops ...zk.Op) ([]zk.OpResult, error) {
 	results, err := s.Session.Multi(ctx, ops...)
 	if s.multis++; s.multis == 1 && s.meanwhile != nil {
 		s.meanwhile()
@@ -42,26 +42,26 @@ func (s *telling) Multi(ctx context.Context, ops ...zk.Op) ([]zk.OpResult, error
 	return results[:min(s.results, len(results))], err
 }
 
-// Two open a generation at once, or somebody is a generation ahead, or both: the marker is there in the end, whatever the engine tells of the
-// operations that failed.
+// Two members open a generation at once, or somebody is a generation ahead, or both: in the end the marker exists, however much the engine says
+// about the operations that failed.
 func TestAGenerationIsOpenedOnce(t *testing.T) {
 	const room, marker, ahead = "/b/0000000000", "/b/0000000000/ready", "/b/0000000001"
 	for _, c := range []struct {
 		sentence  string
-		there     []string // beside the room
-		meanwhile string   // is made between the first transaction and the second
-		told      int
+		there     []string // existing znodes beside the room
+		meanwhile string   // created between the first transaction and the second
+		results   int
 		multis    int
 	}{
 		{"nobody else opens it", nil, "", 3, 1},
 		{"somebody else was as fast", []string{marker, ahead}, "", 3, 1},
 		{"somebody else was as fast, and the next room is gone", []string{marker}, "", 3, 1},
 		{"somebody is a generation ahead", []string{ahead}, "", 3, 2},
-		{"somebody is a generation ahead, and another one was faster", []string{ahead}, marker, 3, 2},
-		{"nothing is told: somebody else was as fast", []string{marker, ahead}, "", 0, 2},
-		{"nothing is told: somebody is a generation ahead", []string{ahead}, "", 0, 2},
-		{"one result is told: somebody else was as fast", []string{marker, ahead}, "", 1, 2},
-		{"two results are told: somebody else was as fast", []string{marker, ahead}, "", 2, 1},
+		{"somebody is a generation ahead, and another member was faster", []string{ahead}, marker, 3, 2},
+		{"no results: somebody else was as fast", []string{marker, ahead}, "", 0, 2},
+		{"no results: somebody is a generation ahead", []string{ahead}, "", 0, 2},
+		{"one result: somebody else was as fast", []string{marker, ahead}, "", 1, 2},
+		{"two results: somebody else was as fast", []string{marker, ahead}, "", 2, 1},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			ens := zktest.New(zktest.Config{})
@@ -75,7 +75,7 @@ func TestAGenerationIsOpenedOnce(t *testing.T) {
 			for _, path := range append([]string{"/b", room}, c.there...) {
 				put(path)
 			}
-			l := &telling{Session: s, results: c.told}
+			l := &partial{Session: s, results: c.results}
 			if c.meanwhile != "" {
 				l.meanwhile = func() { put(c.meanwhile) }
 			}
@@ -85,26 +85,26 @@ func TestAGenerationIsOpenedOnce(t *testing.T) {
 				t.Errorf("%s: again %v, %v in %d transactions, want %d", c.sentence, again, err, l.multis, c.multis)
 			}
 			if _, there := ens.Tree()[marker]; !there {
-				t.Errorf("%s: it is not open", c.sentence)
+				t.Errorf("%s: no marker", c.sentence)
 			}
 		})
 	}
 }
 
-// A member that has left is not told that somebody else has cleared the generation, or may not; but of the end of its session or its context.
-func TestWhatTheEndOfAnEmptyGenerationTells(t *testing.T) {
-	for err, told := range map[error]bool{
+// Clearing an empty generation returns an error only if the session or the context has ended: others may have cleared it, or may have to.
+func TestErrorsOfClearingAGeneration(t *testing.T) {
+	for err, fails := range map[error]bool{
 		nil: false, zk.ErrNoNode: false, zk.ErrNoAuth: false, zk.ErrBadVersion: false,
 		zk.ErrSessionExpired: true, zk.ErrClosed: true, context.Canceled: true, zk.Abandoned(context.Canceled): true,
 	} {
-		if got := ended(err); told && !errors.Is(got, err) || !told && got != nil {
-			t.Errorf("ended(%v) = %v, want an error: %v", err, got, told)
+		if got := ended(err); fails && !errors.Is(got, err) || !fails && got != nil {
+			t.Errorf("ended(%v) = %v, want an error: %v", err, got, fails)
 		}
 	}
 }
 
-// A removal that the servers refuse for their load is made again; at the end of its context it says that it was refused.
-func TestARemovalThatIsThrottledIsMadeAgain(t *testing.T) {
+// A throttled removal is repeated until its context ends.
+func TestAThrottledRemovalIsRepeated(t *testing.T) {
 	for _, cut := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			ens := zktest.New(zktest.Config{})

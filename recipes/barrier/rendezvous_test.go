@@ -63,7 +63,7 @@ func TestTheStartIsNotAMember(t *testing.T) {
 	})
 }
 
-func TestAnOldStartOpensNoLaterRendezvous(t *testing.T) {
+func TestAnOldMarkerOpensNoLaterRendezvous(t *testing.T) {
 	eachRendezvous(t, 2, func(t *testing.T, ens *zktest.Ensemble, member func(recipes.Options) meetingMember) {
 		a, b := member(recipes.Options{}), member(recipes.Options{})
 		for round := range 3 {
@@ -77,12 +77,12 @@ func TestAnOldStartOpensNoLaterRendezvous(t *testing.T) {
 		}
 		late := member(recipes.Options{})
 		if err := late.Meet(t.Context()); !errors.Is(err, recipes.ErrPassed) || late.Generation() != 1 {
-			t.Errorf("Meet() of a generation that is over = %v, then generation %d, want ErrPassed and 1", err, late.Generation())
+			t.Errorf("Meet() of a past generation = %v, then generation %d, want ErrPassed and 1", err, late.Generation())
 		}
 	})
 }
 
-// The marker is made between the first look and the list, and before the watch could tell.
+// The marker is created between the first check and the list.
 func TestTheStartIsMadeBeforeTheList(t *testing.T) {
 	eachRendezvous(t, 2, func(t *testing.T, ens *zktest.Ensemble, member func(recipes.Options) meetingMember) {
 		o, goOn := bubble.Stopped(recipes.PauseCreated)
@@ -102,12 +102,12 @@ func TestADeadMemberIsNotMet(t *testing.T) {
 		bubble.Expect(t, "the dead one", dying, "failed")
 		a := member(recipes.Options{}).meet(t.Context())
 		bubble.Expect(t, "with a dead one", a, "waits")
-		bubble.Expect(t, "the second that lives", member(recipes.Options{}).meet(t.Context()), "holds")
+		bubble.Expect(t, "the second living member", member(recipes.Options{}).meet(t.Context()), "holds")
 		bubble.Expect(t, "with it", a, "holds")
 	})
 }
 
-func TestGivingUpARendezvousLeavesNothing(t *testing.T) {
+func TestACancelledMeetLeavesNothing(t *testing.T) {
 	eachRendezvous(t, 2, func(t *testing.T, ens *zktest.Ensemble, member func(recipes.Options) meetingMember) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -119,14 +119,14 @@ func TestGivingUpARendezvousLeavesNothing(t *testing.T) {
 			t.Errorf("left behind: %v", left)
 		}
 		b := member(recipes.Options{}).meet(t.Context())
-		bubble.Expect(t, "after one that gave up", b, "waits")
-		bubble.Expect(t, "the one that gave up, again", a.meet(t.Context()), "holds")
+		bubble.Expect(t, "after a cancelled member", b, "waits")
+		bubble.Expect(t, "the cancelled member, again", a.meet(t.Context()), "holds")
 		bubble.Expect(t, "the other", b, "holds")
 	})
 }
 
-// The theory: for n members n looks with a watch, n+1 writes to open, n lists, n events, one of them at who made the marker, and n-1 looks after the others; and to be ready for
-// the next n removals.
+// The theory for n members: n checks with a watch, n+1 writes until it opens, n lists, n events (one of them at the member that created the
+// marker), n-1 reads by the others, and n removals afterwards.
 func TestTheCostOfARendezvous(t *testing.T) {
 	const n = 10
 	eachRendezvous(t, n, func(t *testing.T, ens *zktest.Ensemble, member func(recipes.Options) meetingMember) {
@@ -140,7 +140,7 @@ func TestTheCostOfARendezvous(t *testing.T) {
 				m.meet(t.Context())
 			}
 			synctest.Wait()
-			clears := min(round, 1) // of the generation before: one read, one write
+			clears := min(round, 1) // the previous generation is cleared with one read and one write
 			writes, reads := int(ens.Zxid()-zxid), bubble.Requests(ens)-requests-int(ens.Zxid()-zxid)
 			if w, r, e := 2*n+1+clears, 3*n-1+clears, n; round > 0 && (writes != w || reads != r) || bubble.Events(ens)-events != e {
 				t.Errorf("round %d took %d writes, %d reads, %d events, want %d, %d, %d", round, writes, reads, bubble.Events(ens)-events, w, r, e)

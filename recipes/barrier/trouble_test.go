@@ -25,7 +25,7 @@ func TestTroubleOfBarriers(t *testing.T) {
 			trouble.Scene{Name: v.Name + " remove", Set: trouble.Dialled(v.New, o, set, remove)})
 	}
 	for _, v := range barrier.DoubleVariants() {
-		cleared := func(op zktest.Op) bool { // what is empty may be cleared by others too
+		cleared := func(op zktest.Op) bool { // others may clear what is empty, too
 			return v.Name == "double-barrier-all" && (op.Kind != zk.KindDelete || path.Base(op.Path) == "ready") && op.Kind != zk.KindChildren
 		}
 		enter := func(ctx context.Context, b recipes.DoubleBarrier) error { return b.Enter(ctx) }

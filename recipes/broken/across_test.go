@@ -9,16 +9,16 @@ import (
 	"github.com/zkbench/zkbench/metrics"
 )
 
-// across ends the name of a verdict that is of several hosts.
+// across is the suffix of verdicts on the histories of several hosts.
 const across = " across hosts"
 
-// split spreads a history over hosts, the clock of each of which is an hour off that of the one before, and drifts from it by 200 ppm.
+// split spreads a history over hosts. The clock of each is an hour ahead of the previous one and drifts from it by 200 ppm.
 func split(history iter.Seq[metrics.Sample], n int) (hosts []check.Host) {
 	for i := range n {
 		clock := func(at time.Duration) time.Duration {
 			return time.Duration(i)*time.Hour + at + time.Duration(float64(at)*200e-6*float64(i))
 		}
-		meets := []check.Meet{{Came: clock(-time.Duration(1+i) * 5 * time.Millisecond), Went: clock(0)}} // that they all start
+		meets := []check.Meet{{Came: clock(-time.Duration(1+i) * 5 * time.Millisecond), Went: clock(0)}} // all start together
 		hosts = append(hosts, check.Host{Name: fmt.Sprintf("share %d", i+1), Meets: meets, History: func(yield func(metrics.Sample) bool) {
 			for s := range history {
 				if int(s.Session)%n != i {

@@ -21,28 +21,28 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// endless is more rounds than a load in memory comes to.
+// endless is more rounds than a load in memory reaches.
 const endless = 1 << 30
 
-// ofRounds makes a workload of rounds.
+// ofRounds creates a workload of rounds.
 type ofRounds[T any] func(recipes.Variant[T], recipes.Options, workloads.Load) workloads.Workload
 
-// runBarrier drives a workload that is made inside the bubble.
+// runBarrier drives a workload that is created inside the bubble.
 func runBarrier[T any](t *testing.T, l load, of ofRounds[T], v recipes.Variant[T]) (verdicts map[string]check.Verdict) {
 	synctest.Test(t, func(t *testing.T) {
 		verdicts = l.drive(t, of(v, recipes.Options{}, l.cell("/locks", profiles.Values{"barriers": endless})))
-		time.Sleep(time.Minute) // requests that a staging holds up
+		time.Sleep(time.Minute) // for requests that the stage delays
 	})
 	return verdicts
 }
 
-// uneven is a staging in which every request takes another time, of every third session ten times as long, so that the sessions do not go in
-// step; then is the rest of it.
+// uneven gives every request a random latency, ten times as long for every third session, so that sessions do not run in step. Then it calls
+// then, if any.
 func uneven(most time.Duration, then func(context.Context, *stage)) func(context.Context, *stage) {
 	return unevenAnd(most, func(*stage, zktest.Op) {}, then)
 }
 
-// unevenAnd is uneven, and something else that happens at a request.
+// unevenAnd is uneven with a function that is called at each request.
 func unevenAnd(most time.Duration, at func(*stage, zktest.Op), then func(context.Context, *stage)) func(context.Context, *stage) {
 	return func(ctx context.Context, st *stage) {
 		var mu sync.Mutex
@@ -66,7 +66,7 @@ func unevenAnd(most time.Duration, at func(*stage, zktest.Op), then func(context
 	}
 }
 
-// dying expires one session after the other; the first inspects.
+// dying expires one session after the other, except the first, which inspects.
 func dying(d time.Duration) func(context.Context, *stage) {
 	return func(ctx context.Context, st *stage) {
 		n := 0
@@ -79,8 +79,7 @@ func dying(d time.Duration) func(context.Context, *stage) {
 	}
 }
 
-// orphaning has the lower of the two members that are left die as soon as another one that leaves waits for it: the higher one, which has not
-// begun to leave, is still inside then.
+// orphaning expires the lower of the last two members as soon as a leaving member waits for it, while the higher one is still inside.
 func orphaning() func(*stage, zktest.Op) {
 	return func(st *stage, op zktest.Op) {
 		if op.Kind != zk.KindGet || !op.Watch || !op.Applied || op.Err != nil {
@@ -106,18 +105,18 @@ func TestEachDefectOfADoubleBarrierIsCaughtByItsCheck(t *testing.T) {
 			l.stage = uneven(10*time.Millisecond, nil)
 			var also []string
 			switch d.Name {
-			case "broken-all-but-one": // who is kept out at the end of the run leaves the round as it is
+			case "broken-all-but-one": // members kept out at the end of the run do not clear the round
 				also = []string{"nothing-left"}
-			case "broken-count-only": // the one that makes the marker is out again before the others hear of it
+			case "broken-count-only": // the member that creates the marker has left before the others hear of it
 				l.hold, l.event = time.Millisecond, 50*time.Millisecond
-				also = []string{"nothing-left"} // nobody clears what nobody leaves
-			case "broken-last-but-one", "broken-second-pass": // the lowest dies while others compute
+				also = []string{"nothing-left"} // a round that nobody leaves is not cleared
+			case "broken-last-but-one", "broken-second-pass": // the lowest dies while others are inside
 				l.stage = unevenAnd(10*time.Millisecond, orphaning(), nil)
-				also = []string{"nothing-left", "enter-safety", "liveness"} // who is out early is missed by those who are not
-			case "broken-counts-marker": // of two, the first that comes again meets its old marker, and takes it for the other
+				also = []string{"nothing-left", "enter-safety", "liveness"} // the others miss members that are out early
+			case "broken-counts-marker": // the first of two that returns takes its old marker for the other member
 				l.sessions = 2
 				also = []string{"nothing-left", "leave-safety", "liveness"}
-			case "broken-no-generations", "broken-stale-marker": // who is early in is early out, and gets in the way of others
+			case "broken-no-generations", "broken-stale-marker": // members that enter early leave early and disturb the others
 				also = []string{"nothing-left", "leave-safety", "liveness", "enter-safety"}
 			case "broken-one-short":
 				also = []string{"leave-safety", "liveness", "nothing-left"}
@@ -127,8 +126,8 @@ func TestEachDefectOfADoubleBarrierIsCaughtByItsCheck(t *testing.T) {
 	}
 }
 
-// The death of the lowest, which brings out who leaves too early, is nothing that the right double barrier stumbles over.
-func TestTheDeathOfTheLowestAccusesNoRightBarrier(t *testing.T) {
+// The death of the lowest member, which exposes barriers that end a leave too early, makes no sound one fail.
+func TestTheDeathOfTheLowestConvictsNoSoundBarrier(t *testing.T) {
 	l := load{seed: 1, sessions: 5, length: time.Minute, hold: 20 * time.Millisecond, request: 2 * time.Millisecond, event: time.Millisecond}
 	l.stage = unevenAnd(10*time.Millisecond, orphaning(), nil)
 	for name, v := range runBarrier(t, l, workloads.NewDoubleBarrier, barrier.DoubleVariants()[0]) {
@@ -159,7 +158,7 @@ func TestEachDefectOfABarrierIsCaughtByItsCheck(t *testing.T) {
 	}
 }
 
-// The checks that catch the defects say nothing against the right recipes, whatever the latencies, with deadlines and with lost sessions.
+// The checks that catch the defects do not convict the sound recipes, whatever the latencies, with deadlines and with lost sessions.
 func TestTheBarrierChecksRaiseNoFalseAlarm(t *testing.T) {
 	for seed := range uint64(40) {
 		r := rand.New(rand.NewPCG(seed, 4))
@@ -189,7 +188,7 @@ func TestTheBarrierChecksRaiseNoFalseAlarm(t *testing.T) {
 			run = func(t *testing.T) map[string]check.Verdict {
 				return runBarrier(t, l, workloads.NewBarrier, barrier.Variants()[0])
 			}
-		case 4: // without losses, of which the shortest form knows little
+		case 4: // without losses: the simplest variant does not handle them
 			l.stage, l.deadline = uneven(5*time.Millisecond, nil), 0
 			run = func(t *testing.T) map[string]check.Verdict {
 				return runBarrier(t, l, workloads.NewDoubleBarrier, barrier.DoubleVariants()[0])
@@ -197,10 +196,10 @@ func TestTheBarrierChecksRaiseNoFalseAlarm(t *testing.T) {
 		}
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			for name, v := range run(t) {
-				// A session that is cut off in the middle of a round, or dies in the last one, leaves it to a next round to clear up.
+				// If a session is cut off in a round, or dies in the last one, only a next round would clear it.
 				cleared := name == "nothing-left" && (l.cut || l.stage != nil || l.deadline > 0)
 				if v.Answer == check.Violated && !cleared {
-					t.Errorf("%s: %s\nwitness %+v\nload %+v", name, v.Detail, v.Witness, l)
+					t.Errorf("%s: %s\ncounterexample %+v\nload %+v", name, v.Detail, v.Witness, l)
 				}
 				if v.Answer == check.Unknown && l.stage == nil && l.deadline == 0 {
 					t.Errorf("%s is unknown: %s\nload %+v", name, v.Detail, l)

@@ -14,11 +14,11 @@ func TestEachDefectOfACommitIsCaughtByItsCheck(t *testing.T) {
 		t.Run(d.Name, func(t *testing.T) {
 			also := []string{"nothing-left"} // the run ends in the middle of a transaction
 			switch d.Name {
-			case "broken-own-way": // who alone aborts aborts what all have voted for
+			case "broken-own-way": // a participant that decides alone aborts what all voted for
 				also = append(also, "commit-progress", "decision-stands")
-			case "broken-overrules": // of the votes to commit one is missing
+			case "broken-overrules": // a vote to commit is missing
 				also = append(also, "commit-validity")
-			case "broken-forgets": // who was told the other thing differs from all others
+			case "broken-forgets": // a participant that got the other decision differs from all others
 				also = append(also, "commit-agreement", "commit-progress")
 			}
 			l := load{seed: 1, sessions: 4, length: 10 * time.Second, hold: 5 * time.Millisecond, request: 2 * time.Millisecond, event: time.Millisecond}

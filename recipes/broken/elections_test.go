@@ -19,11 +19,11 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// stagedElection is the loads of the defects that need something to happen, and how their leaders end.
+// stagedElection returns the load under which a defect shows, and how leaders end in it.
 func stagedElection(name string) (l load, by workloads.Failover) {
 	l, by = contended, workloads.ByResign
 	switch name {
-	case "broken-missing-leads": // a server that lags does not list the newest
+	case "broken-missing-leads": // a lagging server does not list the newest
 		var lists atomic.Int64
 		l.stage = func(_ context.Context, st *stage) {
 			st.Hook(func(op zktest.Op) zktest.Action {
@@ -77,8 +77,8 @@ func TestEachDefectOfAnElectionIsCaughtByItsCheck(t *testing.T) {
 	}
 }
 
-// The checks that catch the defects say nothing against the right elections, whatever the latencies, however leaders end, and with
-// sessions that are cut off or lost.
+// The checks that catch the defects do not convict the sound elections, whatever the latencies, however leaders end, and with sessions that are
+// cut off or lost.
 func TestTheChecksOfElectionsRaiseNoFalseAlarm(t *testing.T) {
 	ways := []workloads.Failover{workloads.ByResign, workloads.ByExpiry, workloads.ByCrash}
 	for seed := range uint64(36) {
@@ -109,16 +109,16 @@ func TestTheChecksOfElectionsRaiseNoFalseAlarm(t *testing.T) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			v := election.Variants()[seed%3]
 			for name, verdict := range l.runElection(t, v, ways[seed/3%3]) {
-				told := name != "leadership"+across || !l.shared || !undisturbed || verdict.Answer == check.Holds
-				if verdict.Answer == check.Violated || !told {
-					t.Errorf("%s of %s is %v: %s\nwitness %+v\nload %+v", name, v.Name, verdict.Answer, verdict.Detail, verdict.Witness, l)
+				known := name != "leadership"+across || !l.shared || !undisturbed || verdict.Answer == check.Holds
+				if verdict.Answer == check.Violated || !known {
+					t.Errorf("%s of %s is %v: %s\ncounterexample %+v\nload %+v", name, v.Name, verdict.Answer, verdict.Detail, verdict.Witness, l)
 				}
 			}
 		})
 	}
 }
 
-// disturb does something to one of the sessions, the first apart, which inspects.
+// disturb applies do to one of the sessions, except the first, which inspects.
 func disturb(st *stage, seed uint64, do func(*zktest.Session)) {
 	if all := st.Sessions(); len(all) > 1 {
 		do(all[1+int(seed)%(len(all)-1)])

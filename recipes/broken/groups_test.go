@@ -44,7 +44,7 @@ func (l load) runConfig(t *testing.T, v recipes.Variant[recipes.Setting], o reci
 	return verdicts
 }
 
-// losingDeletes is a stage on which some deletes are lost before the servers have carried them out.
+// losingDeletes is a stage on which some deletes are lost before they are applied.
 func losingDeletes(_ context.Context, st *stage) {
 	var seen atomic.Int64
 	st.Hook(func(op zktest.Op) zktest.Action {
@@ -62,7 +62,7 @@ func unequal(_ context.Context, st *stage) {
 	})
 }
 
-// bursts is a stage on which the writes come one after the other, some milliseconds apart, and pause after every seventh.
+// bursts is a stage on which writes come one at a time, some milliseconds apart, with a pause after every seventh.
 func bursts(_ context.Context, st *stage) {
 	turn, n := make(chan struct{}, 1), 0
 	st.Hook(func(op zktest.Op) zktest.Action {
@@ -115,8 +115,8 @@ func TestEachDefectOfASettingIsCaughtByItsCheck(t *testing.T) {
 	}
 }
 
-// The checks that catch the defects say nothing against the right groups, whatever the latencies, with crashes, lost replies and lost
-// sessions; and they have seen something.
+// The checks that catch the defects do not convict the sound groups, whatever the latencies, with crashes, lost replies and lost sessions, and
+// have evidence.
 func TestTheChecksOfGroupsRaiseNoFalseAlarm(t *testing.T) {
 	for seed := range uint64(24) {
 		r := rand.New(rand.NewPCG(seed, 4))
@@ -137,14 +137,14 @@ func TestTheChecksOfGroupsRaiseNoFalseAlarm(t *testing.T) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			for name, v := range l.runGroup(t, membership.Variants()[seed%2], crashes) {
 				if v.Answer != check.Holds || v.Evidence == 0 {
-					t.Errorf("%s is %v with evidence %d: %s\nwitness %+v\nload %+v", name, v.Answer, v.Evidence, v.Detail, v.Witness, l)
+					t.Errorf("%s is %v with evidence %d: %s\ncounterexample %+v\nload %+v", name, v.Answer, v.Evidence, v.Detail, v.Witness, l)
 				}
 			}
 		})
 	}
 }
 
-// And nothing against the right cache of a setting.
+// Nor do they convict the sound cache of a setting.
 func TestTheChecksOfSettingsRaiseNoFalseAlarm(t *testing.T) {
 	for seed := range uint64(16) {
 		r := rand.New(rand.NewPCG(seed, 5))
@@ -161,7 +161,7 @@ func TestTheChecksOfSettingsRaiseNoFalseAlarm(t *testing.T) {
 			o := recipes.Options{Watch: setting.Variants()[0].Watch[seed%2]}
 			for name, v := range l.runConfig(t, setting.Variants()[0], o) {
 				if v.Answer != check.Holds || v.Evidence == 0 {
-					t.Errorf("%s is %v with evidence %d: %s\nwitness %+v\nload %+v", name, v.Answer, v.Evidence, v.Detail, v.Witness, l)
+					t.Errorf("%s is %v with evidence %d: %s\ncounterexample %+v\nload %+v", name, v.Answer, v.Evidence, v.Detail, v.Witness, l)
 				}
 			}
 		})

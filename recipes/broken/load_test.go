@@ -21,7 +21,7 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// load is the lock workload in memory, in the time of a bubble.
+// load is a load in memory, in the time of a synctest bubble.
 type load struct {
 	seed     uint64
 	sessions int
@@ -31,14 +31,14 @@ type load struct {
 	request  time.Duration // latency of requests
 	event    time.Duration // latency of events
 	object   string        // what the sessions contend for; empty: /locks/lock-0
-	cut      bool          // what is under way at the end is cut at once
-	before39 bool          // the servers do not tell the zxids of events
+	cut      bool          // in-flight work at the end is cut at once
+	before39 bool          // events have no zxids
 	shared   bool          // the sessions know that others are in other processes
-	// stage arranges what the load alone does not bring about; it is called once all sessions are there.
+	// stage, if not nil, causes what the load alone does not. It is called when all sessions are open.
 	stage func(ctx context.Context, st *stage)
 }
 
-// stage is what a staging can reach.
+// stage is what a load's stage function works on.
 type stage struct {
 	*zktest.Ensemble
 	t    *testing.T
@@ -61,14 +61,14 @@ func (l load) inBubble(t *testing.T, v recipes.Variant[recipes.Lock]) map[string
 	return l.drive(t, workloads.NewLock(v, recipes.Options{}, l.cell("/locks", nil)))
 }
 
-// cell is the load as a workload takes it.
+// cell returns the load as a workload's parameter.
 func (l load) cell(dir string, values profiles.Values) workloads.Load {
 	c := workloads.Load{Dir: dir, Sessions: l.sessions, Deadline: l.deadline, Stall: stallBound, Shared: l.shared, Values: profiles.Values{"hold": l.holds()}}
 	maps.Copy(c.Values, values)
 	return c
 }
 
-// holds is how long a grant is held.
+// holds returns how long a grant is held.
 func (l load) holds() profiles.Distribution {
 	if l.hold == 0 {
 		return profiles.Distribution{}
@@ -76,7 +76,7 @@ func (l load) holds() profiles.Distribution {
 	return profiles.Distribution{Kind: profiles.Uniform, Min: l.hold / 2, Max: l.hold/2 + l.hold - 1}
 }
 
-// drive carries a workload out in a bubble and returns the verdict of every check: on one host, and with the sessions spread over several.
+// drive carries out a workload in a bubble and returns the verdict of every check, on one host and with the sessions spread over several.
 func (l load) drive(t *testing.T, w workloads.Workload) map[string]check.Verdict {
 	ens := zktest.New(zktest.Config{Timeout: sessionTimeout, OpLatency: l.request, EventLatency: l.event, Before39: l.before39})
 	admin := ens.Dial()
@@ -105,7 +105,7 @@ func (l load) drive(t *testing.T, w workloads.Workload) map[string]check.Verdict
 	seats.Wait()
 	staging.Wait()
 	ens.Hook(nil)
-	time.Sleep(stallBound) // what is cleaned up in the background
+	time.Sleep(stallBound) // for background removals
 	if err := workloads.InspectOpen(t.Context(), w, admin, history.Shard(0)); err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +130,7 @@ func (l load) drive(t *testing.T, w workloads.Workload) map[string]check.Verdict
 	return verdicts
 }
 
-// sit is one seat: work until stop, with a new session when one is lost.
+// sit works in one seat until stop is closed, with a new session whenever one is lost.
 func sit(ctx context.Context, stop <-chan struct{}, ens *zktest.Ensemble, w workloads.Workload, seat workloads.Seat) {
 	for {
 		seat.Session = ens.Dial()
@@ -148,7 +148,7 @@ func sit(ctx context.Context, stop <-chan struct{}, ens *zktest.Ensemble, w work
 	}
 }
 
-// queue is the children of the lock in the order of their numbers.
+// queue returns the lock's children in order of their numbers.
 func (st *stage) queue() []string {
 	var all []string
 	for path := range st.Tree() {
@@ -161,7 +161,7 @@ func (st *stage) queue() []string {
 	return all
 }
 
-// expire ends the session that owns the i-th place of the queue, if there is one.
+// expire expires the session that owns the i-th znode of the queue, if there is one.
 func (st *stage) expire(i int) {
 	queue := st.queue()
 	if i < len(queue) {
@@ -178,7 +178,7 @@ func (st *stage) expireOwner(path string) {
 	}
 }
 
-// every calls do at intervals until the load has ended.
+// every calls do at intervals until ctx ends.
 func every(ctx context.Context, d time.Duration, do func()) {
 	for {
 		select {

@@ -20,13 +20,13 @@ import (
 // contended is the load under which most defects show by themselves.
 var contended = load{sessions: 5, length: 10 * time.Second, hold: 10 * time.Millisecond, request: 2 * time.Millisecond, event: time.Millisecond}
 
-// staged is the loads of the defects that need something to happen.
+// staged returns the load under which a defect shows.
 func staged(name string) load {
 	l := contended
 	switch name {
 	case "broken-no-recheck", "broken-keeps-place": // waiters give up in the middle of the queue
 		l.deadline = 40 * time.Millisecond
-	case "broken-gone-holds": // the waiter before goes at the very moment at which it is to be watched
+	case "broken-gone-holds": // the predecessor expires just before it is watched
 		l.stage = func(_ context.Context, st *stage) {
 			st.Hook(func(op zktest.Op) zktest.Action {
 				if q := st.queue(); op.Kind == zk.KindGet && op.Watch && !op.Applied && len(q) > 1 && op.Path != q[0] {
@@ -37,13 +37,13 @@ func staged(name string) load {
 		}
 	case "broken-lost-watch": // waiters lose their sessions
 		l.stage = func(ctx context.Context, st *stage) { every(ctx, time.Second, func() { st.expire(2) }) }
-	case "broken-blind-holder": // holders do
+	case "broken-blind-holder": // holders lose their sessions
 		l.stage = func(ctx context.Context, st *stage) { every(ctx, time.Second, func() { st.expire(0) }) }
-	case "broken-number-order": // the server's counter wraps, again and again: a newcomer may be listed before the next in line has looked
+	case "broken-number-order": // the counter wraps again and again: a newcomer may be listed before the next in line has listed
 		l.stage = func(ctx context.Context, st *stage) {
 			every(ctx, 300*time.Millisecond, func() { st.SetSequence(st.lock, 1<<31-5) })
 		}
-	case "broken-missing-first": // a server that lags does not list the newest
+	case "broken-missing-first": // a lagging server does not list the newest
 		var lists atomic.Int64
 		l.stage = func(_ context.Context, st *stage) {
 			st.Hook(func(op zktest.Op) zktest.Action {
@@ -56,11 +56,11 @@ func staged(name string) load {
 	case "broken-sequence-token": // nobody waits, and the directory is recreated
 		l.sessions = 1
 		l.stage = func(ctx context.Context, st *stage) { every(ctx, 3*time.Second, func() { st.SetSequence(st.lock, 0) }) }
-	case "broken-forgets-some": // three wait in vain, and however they are spread, somebody on their host goes on, who tells that they still wait
+	case "broken-forgets-some": // three wait forever; on each of their hosts another session makes progress, which proves that they wait
 		l.sessions = 8
-	case "broken-newest-first": // two take turns, the others wait in vain, and however they are spread, one of these is on the host of one of those
+	case "broken-newest-first": // two take turns, the others wait forever; at least one of these shares a host with one of those
 		l.sessions = 8
-	case "broken-waits-for-the-gone": // the holder releases just when the only other one comes
+	case "broken-waits-for-the-gone": // the holder releases just when the only other session arrives
 		l.sessions, l.hold = 2, 3*time.Millisecond
 	case "broken-persistent": // the run ends while somebody waits
 		l.cut = true
@@ -75,22 +75,22 @@ func staged(name string) load {
 	return l
 }
 
-// Each is caught on one host, and with its sessions spread over several whose clocks have nothing in common.
+// Each defect is caught on one host, and with its sessions spread over several whose clocks differ.
 func TestEachDefectIsCaughtByItsCheck(t *testing.T) {
 	for _, d := range broken.Locks {
 		t.Run(d.Name, func(t *testing.T) {
 			var also []string
-			if d.Name == "broken-sequence-token" { // the place that it tells across hosts is no transaction
+			if d.Name == "broken-sequence-token" { // its token, which orders grants across hosts, is not a zxid
 				also = append(also, "fifo")
 			}
 			verdicts := staged(d.Name).run(t, d.Variant)
-			several := func() check.Verdict { // what is found after the load has one verdict
+			several := func() check.Verdict { // checks of the final state have only one verdict
 				if v, some := verdicts[d.Caught+across]; some {
 					return v
 				}
 				return verdicts[d.Caught]
 			}
-			for try := uint64(1); several().Answer == check.Unknown && try < 10; try++ { // where sessions were lost, others have to write in time
+			for try := uint64(1); several().Answer == check.Unknown && try < 10; try++ { // if sessions are lost, others must write in time, which depends on the seed
 				l := staged(d.Name)
 				l.seed = try
 				verdicts = l.run(t, d.Variant)
@@ -103,8 +103,8 @@ func TestEachDefectIsCaughtByItsCheck(t *testing.T) {
 	}
 }
 
-// right is the catalogue's locks that keep their promises when sessions expire and waiters give up.
-func right() []recipes.Variant[recipes.Lock] {
+// sound returns the catalogue's locks that keep their promises when sessions expire and waiters give up.
+func sound() []recipes.Variant[recipes.Lock] {
 	var all []recipes.Variant[recipes.Lock]
 	for _, v := range lock.Variants() {
 		if !v.Unsafe {
@@ -114,10 +114,10 @@ func right() []recipes.Variant[recipes.Lock] {
 	return all
 }
 
-// The same checks that catch every defect say nothing against the right locks, whatever the latencies and with lost sessions, lost
-// replies and waiters that give up: 50 runs, spread over the catalogue.
+// The checks that catch the defects do not convict the sound locks, whatever the latencies, with lost sessions and with waiters that give up:
+// 50 runs, spread over the catalogue.
 func TestTheChecksRaiseNoFalseAlarm(t *testing.T) {
-	variants := right()
+	variants := sound()
 	for seed := range uint64(50) {
 		v := variants[seed%uint64(len(variants))]
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -125,8 +125,8 @@ func TestTheChecksRaiseNoFalseAlarm(t *testing.T) {
 		l := load{seed: seed, sessions: 2 + r.IntN(12), length: 6 * time.Second, hold: time.Millisecond + upTo(10*time.Millisecond),
 			request: upTo(5 * time.Millisecond), event: upTo(20 * time.Millisecond), cut: r.IntN(2) == 0}
 		if r.IntN(2) == 0 {
-			// A deadline below what a hand-off through the queue takes is a load under which really nobody is served: all give up
-			// before the news of those that gave up before them arrives.
+			// With a deadline shorter than a hand-off through the whole queue nobody would be served: all would give up before they learn that
+			// those before them have.
 			l.deadline = time.Duration(l.sessions)*(l.event+4*l.request) + upTo(200*time.Millisecond)
 		}
 		if r.IntN(2) == 0 {
@@ -136,19 +136,19 @@ func TestTheChecksRaiseNoFalseAlarm(t *testing.T) {
 		t.Run(fmt.Sprintf("%s with seed %d", v.Name, seed), func(t *testing.T) {
 			for name, verdict := range l.run(t, v) {
 				if verdict.Answer == check.Violated {
-					t.Errorf("%s: %s\nwitness %+v\nload %+v", name, verdict.Detail, verdict.Witness, l)
+					t.Errorf("%s: %s\ncounterexample %+v\nload %+v", name, verdict.Detail, verdict.Witness, l)
 				}
 			}
 		})
 	}
 }
 
-// A defect must be told from the recipes that one may use, and by its name.
+// Defects must not be mistaken for usable recipes.
 func TestTheCatalogue(t *testing.T) {
 	seen := map[string]bool{}
 	for _, d := range broken.Locks {
 		if !strings.HasPrefix(d.Name, "broken-") || d.Doc == "" || !d.Unsafe || seen[d.Name] {
-			t.Errorf("entry %+v: want a name of its own that begins with broken-, a Doc that names the defect, and Unsafe", d)
+			t.Errorf("entry %+v: want a unique name with the prefix broken-, a Doc that names the defect, and Unsafe", d)
 		}
 		seen[d.Name] = true
 		if _, ok := recipes.Find(lock.Variants(), d.Name); ok {

@@ -24,7 +24,7 @@ func (l load) runMulti(t *testing.T, v recipes.Variant[recipes.MultiLock], locks
 	return verdicts
 }
 
-// several is a load under which sets meet all the time.
+// several is a load under which sets of locks overlap all the time.
 var several = load{sessions: 6, length: 8 * time.Second, hold: 20 * time.Millisecond, request: 2 * time.Millisecond, event: time.Millisecond}
 
 func TestEachDefectOfAMultiLockIsCaughtByItsCheck(t *testing.T) {
@@ -35,14 +35,14 @@ func TestEachDefectOfAMultiLockIsCaughtByItsCheck(t *testing.T) {
 			switch d.Name {
 			case "broken-keeps-some": // somebody gives up
 				l.deadline = 50 * time.Millisecond
-			case "broken-stops-releasing": // somebody else deletes a znode of a holder, or of who has one lock and waits for the next
+			case "broken-stops-releasing": // somebody deletes a znode of a holder, or of a session that has one lock and waits for the next
 				also = []string{"token-order", "mutual-exclusion"}
 				l.stage = func(ctx context.Context, st *stage) {
 					admin := st.Dial()
 					defer admin.Close()
 					every(ctx, 100*time.Millisecond, func() {
 						if queue := st.queue(); len(queue) > 0 {
-							admin.Delete(ctx, queue[0], zk.AnyVersion) // it may have gone by itself
+							admin.Delete(ctx, queue[0], zk.AnyVersion) // it may be gone already
 						}
 					})
 				}
@@ -52,7 +52,7 @@ func TestEachDefectOfAMultiLockIsCaughtByItsCheck(t *testing.T) {
 	}
 }
 
-// Beside what is right the checks say nothing, whatever the sets, with lost sessions and with waiters that give up.
+// The checks do not convict the sound recipe, whatever the sets, with lost sessions and with waiters that give up.
 func TestTheChecksOfMultiLocksRaiseNoFalseAlarm(t *testing.T) {
 	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, 3))
@@ -70,7 +70,7 @@ func TestTheChecksOfMultiLocksRaiseNoFalseAlarm(t *testing.T) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			for name, v := range l.runMulti(t, lock.MultiVariants()[0], locks, 1+r.IntN(locks)) {
 				if v.Answer == check.Violated || v.Answer == check.Unknown && name == "mutual-exclusion" {
-					t.Errorf("%s = %v: %s\nwitness %+v\nload %+v", name, v.Answer, v.Detail, v.Witness, l)
+					t.Errorf("%s = %v: %s\ncounterexample %+v\nload %+v", name, v.Answer, v.Detail, v.Witness, l)
 				}
 			}
 		})

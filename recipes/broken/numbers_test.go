@@ -18,7 +18,7 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// runNumbers drives a counter or a generator, whichever of the catalogues has the name.
+// runNumbers drives the counter or the generator of that name.
 func (l load) runNumbers(t *testing.T, counters []recipes.Variant[recipes.Counter], ids []recipes.Variant[recipes.IDs],
 	name string) (verdicts map[string]check.Verdict) {
 	t.Helper()
@@ -33,7 +33,7 @@ func (l load) runNumbers(t *testing.T, counters []recipes.Variant[recipes.Counte
 	return verdicts
 }
 
-// losingRequests is a stage on which some writes are lost before the servers have carried them out.
+// losingRequests is a stage on which some writes are lost before they are applied.
 func losingRequests(_ context.Context, st *stage) {
 	var seen atomic.Int64
 	st.Hook(func(op zktest.Op) zktest.Action {
@@ -48,7 +48,7 @@ func TestEachDefectOfNumbersIsCaughtByItsCheck(t *testing.T) {
 			l := race
 			var also []string
 			switch d.Name {
-			case "broken-any-version", "broken-takes-anothers": // what one wrote over the other, both were told
+			case "broken-any-version", "broken-takes-anothers": // both got the number that one wrote over the other
 				also = []string{"unique-numbers", "number-order"}
 			}
 			switch d.Name {
@@ -68,8 +68,7 @@ func TestEachDefectOfNumbersIsCaughtByItsCheck(t *testing.T) {
 	}
 }
 
-// The checks say nothing against the right counters and generators, whatever the latencies, with lost replies and lost sessions; and
-// they have seen something.
+// The checks do not convict the sound counters and generators, whatever the latencies, with lost replies and lost sessions, and have evidence.
 func TestTheChecksOfNumbersRaiseNoFalseAlarm(t *testing.T) {
 	var names []string
 	for _, v := range counter.Variants() {
@@ -93,7 +92,7 @@ func TestTheChecksOfNumbersRaiseNoFalseAlarm(t *testing.T) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			for name, v := range l.runNumbers(t, counter.Variants(), counter.IDVariants(), names[seed%5]) {
 				if v.Answer != check.Holds || v.Evidence == 0 {
-					t.Errorf("%s is %v with evidence %d: %s\nwitness %+v\nload %+v", name, v.Answer, v.Evidence, v.Detail, v.Witness, l)
+					t.Errorf("%s is %v with evidence %d: %s\ncounterexample %+v\nload %+v", name, v.Answer, v.Evidence, v.Detail, v.Witness, l)
 				}
 			}
 		})

@@ -20,7 +20,7 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// queueLoad is a load of few producers, so that the lists stay short, and many consumers.
+// queueLoad is a load of few producers and many consumers, so that the lists stay short.
 type queueLoad struct {
 	load
 	producers           float64
@@ -47,7 +47,7 @@ func losing(n int64, kinds ...zk.Kind) func(context.Context, *stage) {
 	}
 }
 
-// expiring is a stage on which sessions are lost; the first session inspects.
+// expiring is a stage on which sessions expire, except the first, which inspects.
 func expiring(d time.Duration) func(context.Context, *stage) {
 	return func(ctx context.Context, st *stage) {
 		n := 0
@@ -60,7 +60,7 @@ func expiring(d time.Duration) func(context.Context, *stage) {
 	}
 }
 
-// meeting lets each item come just when a consumer has found the queue empty and is about to arm its watch.
+// meeting delays each put until a consumer has found the queue empty and is about to arm its watch.
 func meeting(ctx context.Context, st *stage) {
 	arming, put := make(chan struct{}), make(chan struct{})
 	meet := func(c chan struct{}, send bool) {
@@ -88,7 +88,7 @@ func meeting(ctx context.Context, st *stage) {
 	})
 }
 
-// stagedQueue is the loads of the defects that need something to happen.
+// stagedQueue returns the load under which a defect shows.
 func stagedQueue(name string) queueLoad {
 	l := market
 	switch name {
@@ -117,7 +117,7 @@ func stagedQueue(name string) queueLoad {
 				return zktest.Action{}
 			})
 		}
-	case "broken-finishes-in-two": // the others are faster than the second half
+	case "broken-finishes-in-two": // the others are faster than the second delete
 		l.stage = func(_ context.Context, st *stage) {
 			st.Hook(func(op zktest.Op) zktest.Action {
 				if op.Kind == zk.KindDelete && !op.Applied && strings.Contains(op.Path, "/entries/") {
@@ -131,7 +131,7 @@ func stagedQueue(name string) queueLoad {
 	case "broken-blind-claim":
 		l.stage = expiring(300 * time.Millisecond) // often enough that some of them work on an item
 		l.hold, l.length = 50*time.Millisecond, 6*time.Second
-	case "broken-persistent-claim": // what the dead had claimed is all that is left
+	case "broken-persistent-claim": // only items that expired sessions had claimed are left
 		l.stage = func(ctx context.Context, st *stage) {
 			brief, stop := context.WithTimeout(ctx, 300*time.Millisecond)
 			defer stop()
@@ -141,7 +141,7 @@ func stagedQueue(name string) queueLoad {
 	case "broken-text-order": // the server's counter wraps
 		l.preload = 10
 		l.stage = func(_ context.Context, st *stage) { st.SetSequence("/locks/queue-0", 1<<31-50) }
-	case "broken-watches-blindly": // an item comes between the list and the watch, and no other after it
+	case "broken-watches-blindly": // an item is put between the list and the watch, and no other after it
 		l.sessions, l.length = 2, 8*time.Second
 		l.stage = meeting
 	case "broken-sleeps-past": // the first item is due long after all others, and the only one for a while
@@ -181,7 +181,7 @@ func (l queueLoad) runQueue(t *testing.T, v recipes.Variant[recipes.Queue]) (ver
 	return verdicts
 }
 
-// untilCaught runs a defect with other seeds where the first did not meet it: a session has to end between two of its requests.
+// untilCaught runs a defect with further seeds until it shows: a session must end between two particular requests.
 func (l queueLoad) untilCaught(t *testing.T, d broken.Defect[recipes.Queue]) (verdicts map[string]check.Verdict) {
 	for range 10 {
 		if verdicts = l.runQueue(t, d.Variant); verdicts[d.Caught].Answer == check.Violated {
@@ -198,7 +198,7 @@ func TestEachDefectOfAQueueIsCaughtByItsCheck(t *testing.T) {
 	for _, d := range broken.Queues {
 		t.Run(d.Name, func(t *testing.T) {
 			var also []string
-			if d.Name == "broken-delivers-twice" { // what is delivered again comes late
+			if d.Name == "broken-delivers-twice" { // a second delivery is out of order
 				also = []string{"delivery-order"}
 			}
 			caught(t, d.Caught, stagedQueue(d.Name).untilCaught(t, d), also...)
@@ -223,7 +223,7 @@ func TestEachDefectOfAQueueIsCaughtByItsCheck(t *testing.T) {
 	for _, d := range broken.ClaimQueues {
 		t.Run(d.Name, func(t *testing.T) {
 			var also []string
-			if d.Name == "broken-persistent-claim" { // a claim that stays is a znode
+			if d.Name == "broken-persistent-claim" { // the claim is a znode that is left
 				also = []string{"nothing-left"}
 			}
 			caught(t, d.Caught, stagedQueue(d.Name).runQueue(t, d.Variant), also...)
@@ -231,7 +231,7 @@ func TestEachDefectOfAQueueIsCaughtByItsCheck(t *testing.T) {
 	}
 }
 
-// The checks that catch the defects say nothing against the right queues, whatever the latencies, and with lost sessions and replies.
+// The checks that catch the defects do not convict the sound queues, whatever the latencies, with lost sessions and replies.
 func TestTheQueueChecksRaiseNoFalseAlarm(t *testing.T) {
 	all := []struct {
 		v     recipes.Variant[recipes.Queue]
@@ -248,7 +248,7 @@ func TestTheQueueChecksRaiseNoFalseAlarm(t *testing.T) {
 	for seed := range uint64(48) {
 		k := all[seed%uint64(len(all))]
 		if k.bound == 0 {
-			k.bound = 30 // a backlog is a list, and a long one takes long
+			k.bound = 30 // keeps the lists short
 		}
 		r := rand.New(rand.NewPCG(seed, 5))
 		upTo := func(d time.Duration) time.Duration { return time.Duration(r.Int64N(int64(d))) }
@@ -271,7 +271,7 @@ func TestTheQueueChecksRaiseNoFalseAlarm(t *testing.T) {
 		t.Run(fmt.Sprintf("%s with seed %d", k.v.Name, seed), func(t *testing.T) {
 			for name, v := range l.runQueue(t, k.v) {
 				if v.Answer == check.Violated || v.Answer == check.Unknown && name == "conservation" {
-					t.Errorf("%s = %v: %s\nwitness %+v\nload %+v", name, v.Answer, v.Detail, v.Witness, l)
+					t.Errorf("%s = %v: %s\ncounterexample %+v\nload %+v", name, v.Answer, v.Detail, v.Witness, l)
 				}
 			}
 		})

@@ -19,7 +19,7 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// stagedShared is the loads of the defects that need something to happen.
+// stagedShared returns the load under which a defect shows.
 func stagedShared(name string) load {
 	l := contended
 	switch name {
@@ -53,11 +53,11 @@ func (l load) runFenced(t *testing.T, v recipes.Variant[recipes.Semaphore], perm
 	return verdicts
 }
 
-// What is written while others hold all permits shows, also where nobody's clock tells that they do.
+// A write while others hold all permits is caught, even across hosts whose clocks cannot be compared.
 func TestAWriteBesideAllPermitsIsCaught(t *testing.T) {
 	l := contended
 	l.hold = 60 * time.Millisecond
-	for seed := range uint64(3) { // two hosts to four
+	for seed := range uint64(3) { // spread over two, three and four hosts
 		l.seed = seed
 		verdicts := l.runFenced(t, generous(semaphore.Variants()[0]), 2, workloads.ServerFence)
 		for _, name := range []string{"fence", "fence" + across} {
@@ -68,7 +68,7 @@ func TestAWriteBesideAllPermitsIsCaught(t *testing.T) {
 	}
 }
 
-// generous gives a permit more than it is asked to.
+// generous gives one permit too many.
 func generous(v recipes.Variant[recipes.Semaphore]) recipes.Variant[recipes.Semaphore] {
 	sound := v.New
 	v.New = func(s zk.Session, path string, o recipes.Options) recipes.Semaphore {
@@ -78,12 +78,12 @@ func generous(v recipes.Variant[recipes.Semaphore]) recipes.Variant[recipes.Sema
 	return v
 }
 
-// ofOpenSessions reports whether a verdict is of what sessions had left while they were open: many a defect leaves something until its session has
-// closed, whatever else it does.
+// ofOpenSessions reports whether a verdict is about znodes left while the sessions were open: many defects leave some, whatever else they do.
 func ofOpenSessions(v check.Verdict) bool {
 	return strings.HasSuffix(v.Detail, "while the sessions were still open")
 }
 
+// caught checks that a check convicts, with evidence, and that no other does but those of also.
 func caught(t *testing.T, by string, verdicts map[string]check.Verdict, also ...string) {
 	t.Helper()
 	for full, v := range verdicts {
@@ -95,11 +95,11 @@ func caught(t *testing.T, by string, verdicts map[string]check.Verdict, also ...
 		switch {
 		case v.Answer == check.Violated && !expected && !ofOpenSessions(v):
 			t.Errorf("%s is violated too: %s", full, v.Detail)
-		case name == by && name != full && v.Answer == check.Unknown && strings.Contains(v.Detail, "sessions were lost"): // nobody can tell
+		case name == by && name != full && v.Answer == check.Unknown && strings.Contains(v.Detail, "sessions were lost"): // cannot be decided
 		case name == by && v.Answer != check.Violated:
 			t.Errorf("%s = %v (%d operations, %s), want it violated", full, v.Answer, v.Evidence, v.Detail)
 		case name == by && (len(v.Witness) == 0 || v.Count == 0 || v.Detail == ""):
-			t.Errorf("%s is violated without a witness: %+v", full, v)
+			t.Errorf("%s is violated without a counterexample: %+v", full, v)
 		}
 	}
 }
@@ -116,9 +116,9 @@ func TestEachDefectOfASemaphoreIsCaughtByItsCheck(t *testing.T) {
 	for _, d := range broken.Semaphores {
 		t.Run(d.Name, func(t *testing.T) {
 			l := stagedShared(d.Name)
-			l.hold = 60 * time.Millisecond // long enough that the permits are scarce, and not the lock
+			l.hold = 60 * time.Millisecond // long enough to make the permits scarce, not the lock
 			var also []string
-			if d.Caught == "capacity" { // a lease that stays is a znode, and a permit that nobody can have meanwhile
+			if d.Caught == "capacity" { // a lease that is left is a znode, and keeps a permit from the others
 				also = []string{"nothing-left", "liveness"}
 			}
 			caught(t, d.Caught, l.runSemaphore(t, d.Variant, 2), also...)
@@ -126,7 +126,7 @@ func TestEachDefectOfASemaphoreIsCaughtByItsCheck(t *testing.T) {
 	}
 }
 
-// The checks that catch the defects say nothing against the right recipes, whatever the latencies and with lost sessions.
+// The checks that catch the defects do not convict the sound recipes, whatever the latencies and with lost sessions.
 func TestTheSharedChecksRaiseNoFalseAlarm(t *testing.T) {
 	for seed := range uint64(24) {
 		r := rand.New(rand.NewPCG(seed, 2))
@@ -151,7 +151,7 @@ func TestTheSharedChecksRaiseNoFalseAlarm(t *testing.T) {
 			}
 			for name, v := range verdicts {
 				if v.Answer == check.Violated {
-					t.Errorf("%s: %s\nwitness %+v\nload %+v", name, v.Detail, v.Witness, l)
+					t.Errorf("%s: %s\ncounterexample %+v\nload %+v", name, v.Detail, v.Witness, l)
 				}
 			}
 		})

@@ -20,7 +20,7 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// agree asserts what holds of every run of whatever recipe: where the clock shows two at once, so does the order of transactions.
+// agree checks what holds for every run of any recipe: what is violated by the clock is violated by the order of transactions too.
 func agree(t *testing.T, v check.Verdict) {
 	t.Helper()
 	violated := map[string]bool{}
@@ -28,11 +28,11 @@ func agree(t *testing.T, v check.Verdict) {
 		violated[j.By] = j.Answer == check.Violated
 	}
 	if violated[check.ByClock] && !violated[check.ByZxid] {
-		t.Errorf("the clock shows what the transactions do not: %+v: %s %v", v.Judges, v.Detail, v.Witness)
+		t.Errorf("violated by the clock, but not by the transactions: %+v: %s %v", v.Judges, v.Detail, v.Witness)
 	}
 }
 
-// by is what one judge of a check says.
+// by returns the verdict of one judge of a check.
 func by(v check.Verdict, judge string) check.Judge {
 	for _, j := range v.Judges {
 		if j.By == judge {
@@ -42,8 +42,8 @@ func by(v check.Verdict, judge string) check.Judge {
 	return check.Judge{}
 }
 
-// Grants that are given up at once are never seen at the same time. The transactions show what their recipes did all the same.
-func TestDefectsAreCaughtByZxidThoughNothingIsHeld(t *testing.T) {
+// Grants that are released at once never overlap by the clock. The transactions show the defect all the same.
+func TestDefectsAreCaughtByZxidWithoutHolds(t *testing.T) {
 	l := contended
 	l.hold = 0
 	for _, before39 := range []bool{false, true} {
@@ -56,13 +56,13 @@ func TestDefectsAreCaughtByZxidThoughNothingIsHeld(t *testing.T) {
 					t.Errorf("mutual-exclusion = %v: %+v, want it violated by zxid alone", verdict.Answer, verdict.Judges)
 				}
 				if len(verdict.Witness) == 0 || verdict.Count == 0 || verdict.Detail == "" {
-					t.Errorf("nothing shows it: %+v", verdict)
+					t.Errorf("no counterexample: %+v", verdict)
 				}
 			})
 		}
 		t.Run(fmt.Sprintf("a permit too many before39=%v", before39), func(t *testing.T) {
 			l := l
-			l.stage = func(_ context.Context, st *stage) { // what is given back takes its time to go, or the permits are never scarce
+			l.stage = func(_ context.Context, st *stage) { // releases are slow: otherwise the permits would not be scarce
 				st.Hook(func(op zktest.Op) zktest.Action {
 					if op.Kind == zk.KindDelete && !op.Applied && strings.Contains(op.Path, "/leases/") {
 						time.Sleep(20 * time.Millisecond)
@@ -77,7 +77,7 @@ func TestDefectsAreCaughtByZxidThoughNothingIsHeld(t *testing.T) {
 	}
 }
 
-// trouble is what may happen to correct recipes: servers that lag and catch up, replies that are lost, sessions that are cut off or expire.
+// trouble draws faults that sound recipes must bear: servers that lag, lost replies, sessions that are cut off or expire.
 func trouble(r *rand.Rand, seed uint64) func(ctx context.Context, st *stage) {
 	lag := []time.Duration{0, 3 * time.Millisecond, 30 * time.Millisecond, 300 * time.Millisecond}[r.IntN(4)]
 	lose := []int64{0, 0, 40, 150}[r.IntN(4)]
@@ -114,8 +114,8 @@ func trouble(r *rand.Rand, seed uint64) func(ctx context.Context, st *stage) {
 	}
 }
 
-// By zxid no correct recipe is ever found in violation, whatever happens to it, whether or not the servers send the zxids of events.
-func TestNoSoundRecipeIsAccusedByZxid(t *testing.T) {
+// The judge by zxid never convicts a sound recipe, whatever the faults, whether or not events have zxids.
+func TestNoSoundRecipeIsConvictedByZxid(t *testing.T) {
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 9))
 		upTo := func(d time.Duration) time.Duration { return time.Duration(r.Int64N(int64(d))) }
@@ -130,7 +130,7 @@ func TestNoSoundRecipeIsAccusedByZxid(t *testing.T) {
 		if r.IntN(4) > 0 {
 			l.stage = trouble(r, seed)
 		}
-		locks := right()
+		locks := sound()
 		run := []struct {
 			of  string
 			run func(*testing.T) map[string]check.Verdict
@@ -152,15 +152,15 @@ func TestNoSoundRecipeIsAccusedByZxid(t *testing.T) {
 			judged := 0
 			for name, v := range run.run(t) {
 				if z := by(v, check.ByZxid); z.Answer == check.Violated {
-					t.Errorf("%s: %+v %s\nwitness %+v", name, v.Judges, v.Detail, v.Witness)
+					t.Errorf("%s: %+v %s\ncounterexample %+v", name, v.Judges, v.Detail, v.Witness)
 				} else if z.By != "" {
 					judged += z.Evidence
 					if v.Answer == check.Unknown && strings.HasSuffix(name, across) && l.stage == nil && !l.before39 && run.of != "election" && z.Evidence > 0 {
-						t.Errorf("%s is not told though nothing was lost: %s", name, v.Detail)
+						t.Errorf("%s is unknown, although nothing was lost: %s", name, v.Detail)
 					}
 				}
 			}
-			if judged == 0 && !l.before39 && run.of != "election" { // leaders that crash tell nobody when their znodes go
+			if judged == 0 && !l.before39 && run.of != "election" { // the end of a crashed leader's znode is unknown
 				t.Error("nothing was judged by zxid")
 			}
 		})

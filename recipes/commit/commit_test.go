@@ -11,13 +11,13 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-func TestWhatDescribesATransaction(t *testing.T) {
+func TestParseTransaction(t *testing.T) {
 	members, deadline, payload, err := parseTransaction(describe("guid", 3, 2*time.Second, []byte("two words")))
 	if members != 3 || deadline != 2*time.Second || string(payload) != "two words" || err != nil {
-		t.Errorf("%d members, %v, %q, %v", members, deadline, payload, err)
+		t.Errorf("parseTransaction() = %d, %v, %q, %v, want 3, 2s and both words", members, deadline, payload, err)
 	}
 	for data, fine := range map[string]bool{
-		"guid 1 0 ": true, "guid 1 1 x": true, // one site, which waits for nobody
+		"guid 1 0 ": true, "guid 1 1 x": true, // one site, deadline 0
 		"guid 0 1 x": false, "guid -1 1 x": false, "guid 1 -1 x": false, "guid x 1 x": false, "guid 1 x x": false, "guid 1 1": false, "": false,
 	} {
 		if _, _, _, err := parseTransaction([]byte(data)); (err == nil) != fine {
@@ -26,8 +26,9 @@ func TestWhatDescribesATransaction(t *testing.T) {
 	}
 }
 
-// The znode that says that a site lives is that of its session: one that is there stays, one of an earlier life goes.
-func TestASiteThatComesAgain(t *testing.T) {
+// The znode that shows that a site is alive belongs to its session: an existing one of the same session stays, one of an earlier session is
+// replaced.
+func TestTheLifeOfASiteThatReturns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ens := zktest.New(zktest.Config{})
 		before, s := ens.Dial(), ens.Dial()
@@ -60,16 +61,16 @@ func TestASiteThatComesAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		if again, _ := owner(); again != first {
-			t.Error("the znode of this session was recreated")
+			t.Error("the znode of the same session was recreated")
 		}
 		if err := newSite(s, "/other", o).live(t.Context()); !errors.Is(err, zk.ErrNoNode) {
-			t.Errorf("without a transaction: %v, want ErrNoNode", err)
+			t.Errorf("live() without a transaction = %v, want ErrNoNode", err)
 		}
 	})
 }
 
-// A proposal of a transaction that is there is refused, and the same bytes after a lost reply are its own.
-func TestWhoseProposalIsThere(t *testing.T) {
+// If the transaction exists, a proposal is refused, unless its own reply was lost: then the data are the same.
+func TestAProposalThatExists(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ens := zktest.New(zktest.Config{})
 		s := ens.Dial()
@@ -87,19 +88,19 @@ func TestWhoseProposalIsThere(t *testing.T) {
 			return zktest.Action{Lose: l}
 		})
 		if err := c.propose(t.Context(), ops, data); err != nil {
-			t.Errorf("whose reply was lost: %v, want nil", err)
+			t.Errorf("propose() with a lost reply = %v, want nil", err)
 		}
 		if lose {
 			t.Error("no reply was lost")
 		}
 		if err := c.propose(t.Context(), ops, data); !errors.Is(err, recipes.ErrProposed) {
-			t.Errorf("again, without a loss: %v, want ErrProposed", err)
+			t.Errorf("propose() again = %v, want ErrProposed", err)
 		}
 	})
 }
 
-// The request of a proposal is lost, and what the site finds then is another's, is gone again, or cannot be read.
-func TestAProposalThatFindsAnother(t *testing.T) {
+// A proposal's request is lost, and then the transaction is another site's, or is gone again, or cannot be read.
+func TestALostProposal(t *testing.T) {
 	for _, c := range []struct {
 		sentence string
 		meets    func(t *testing.T, ens *zktest.Ensemble, other zk.Session) // right before the site reads
@@ -143,8 +144,8 @@ func TestAProposalThatFindsAnother(t *testing.T) {
 	}
 }
 
-// A site that learns of a transaction and cannot read it, or not say that it lives, says so; otherwise it knows the payload.
-func TestWhatIsLearntOfATransaction(t *testing.T) {
+// Learn returns the payload, or an error if it may not read the transaction or create the znode that shows that the site is alive.
+func TestLearn(t *testing.T) {
 	for _, c := range []struct {
 		sentence string
 		refused  zk.Kind // the first request of this kind
@@ -152,9 +153,9 @@ func TestWhatIsLearntOfATransaction(t *testing.T) {
 		err      error
 	}{
 		{"nothing is refused", 0, false, nil},
-		{"the look whether it is there is refused", zk.KindExists, false, zk.ErrNoAuth},
+		{"the exists is refused", zk.KindExists, false, zk.ErrNoAuth},
 		{"the read is refused", zk.KindGet, false, zk.ErrNoAuth},
-		{"the znode of its life is refused", zk.KindCreate, false, zk.ErrNoAuth},
+		{"the site's znode is refused", zk.KindCreate, false, zk.ErrNoAuth},
 		{"it is gone before the read", 0, true, recipes.ErrNoTransaction},
 	} {
 		synctest.Test(t, func(t *testing.T) {

@@ -39,7 +39,7 @@ func eachCommit(t *testing.T, n int, test func(*testing.T, ballot)) {
 	}
 }
 
-// voter is a site of it and its session.
+// voter is a site of a transaction and its session.
 type voter struct {
 	recipes.Commit
 	session *zktest.Session
@@ -51,7 +51,7 @@ func (b ballot) site(i int, o recipes.Options) voter {
 	return voter{b.v.New(s, tx, o), s}
 }
 
-// all is the sites of a transaction that the first has proposed and the others have learnt of.
+// all returns the sites of a transaction that the first has proposed and the others have learnt.
 func (b ballot) all(t *testing.T, options ...recipes.Options) []voter {
 	t.Helper()
 	var sites []voter
@@ -76,7 +76,7 @@ func (p voter) votes(t *testing.T, commit bool) {
 	bubble.OK(t, "Vote()", p.Vote(t.Context(), commit))
 }
 
-// deciding is a Decide that may have to wait; it 'holds' when it commits and 'aborts' when it does not.
+// deciding is a running Decide.
 type deciding struct {
 	*bubble.Attempt
 	commit bool
@@ -104,7 +104,7 @@ func (d *deciding) is(t *testing.T, what, want string) {
 	}
 }
 
-// finish has all sites finish, after which nothing may be left of the transaction and of watches.
+// finish lets all sites finish. Then no znode of the transaction and no watch may be left.
 func finish(t *testing.T, b ballot, sites ...voter) {
 	t.Helper()
 	for _, p := range sites {
@@ -123,13 +123,12 @@ func TestACommitNeedsAllVotes(t *testing.T) {
 	eachCommit(t, 3, func(t *testing.T, b ballot) {
 		sites := b.all(t)
 		var ds []*deciding
-		for i, p := range sites {
+		for _, p := range sites {
 			for _, d := range ds {
 				d.is(t, "before the last vote", "waits")
 			}
 			p.votes(t, true)
 			ds = append(ds, p.decides(t))
-			_ = i
 		}
 		for _, d := range ds {
 			d.is(t, "after the last vote", "commits")
@@ -138,17 +137,17 @@ func TestACommitNeedsAllVotes(t *testing.T) {
 	})
 }
 
-func TestOneVoteToAbortEndsItBeforeTheRestHasVoted(t *testing.T) {
+func TestAVoteToAbortDecidesAtOnce(t *testing.T) {
 	eachCommit(t, 3, func(t *testing.T, b ballot) {
 		sites := b.all(t)
 		sites[0].votes(t, true)
 		first := sites[0].decides(t)
 		sites[2].votes(t, false)
 		no := sites[2].decides(t)
-		first.is(t, "who has seen a vote to abort", "aborts")
-		no.is(t, "who has voted so", "aborts")
+		first.is(t, "a site that sees the vote to abort", "aborts")
+		no.is(t, "the site that voted to abort", "aborts")
 		sites[1].votes(t, true)
-		sites[1].decides(t).is(t, "who votes when it is over", "aborts")
+		sites[1].decides(t).is(t, "a site that votes after the decision", "aborts")
 		finish(t, b, sites...)
 	})
 }
@@ -171,9 +170,9 @@ func TestASiteThatDoesNotVoteAbortsAtTheDeadline(t *testing.T) {
 		d2.is(t, "after the deadline", "aborts")
 		again := b.site(2, recipes.Options{})
 		_, err := again.Learn(t.Context())
-		bubble.OK(t, "Learn() of one that comes back", err)
+		bubble.OK(t, "Learn() of a site that comes back", err)
 		again.votes(t, true)
-		again.decides(t).is(t, "one that comes back", "aborts")
+		again.decides(t).is(t, "a site that comes back", "aborts")
 		finish(t, b, sites[0], again, sites[2])
 	})
 }
@@ -184,9 +183,9 @@ func TestTheDeathOfASiteAbortsBeforeTheDeadline(t *testing.T) {
 		sites := b.all(t, alive, alive)
 		sites[0].votes(t, true)
 		d := sites[0].decides(t)
-		d.is(t, "while all live", "waits")
+		d.is(t, "while all are alive", "waits")
 		b.ens.Expire(sites[1].session)
-		d.is(t, "after the death of one that has not voted", "aborts")
+		d.is(t, "after a site died before its vote", "aborts")
 	})
 	eachCommit(t, 2, func(t *testing.T, b ballot) {
 		alive := recipes.Options{Alive: true}
@@ -194,7 +193,7 @@ func TestTheDeathOfASiteAbortsBeforeTheDeadline(t *testing.T) {
 		sites[1].votes(t, true)
 		b.ens.Expire(sites[1].session)
 		sites[0].votes(t, true)
-		sites[0].decides(t).is(t, "after the death of one that has voted", "commits")
+		sites[0].decides(t).is(t, "after a site died after its vote", "commits")
 	})
 }
 
@@ -205,16 +204,16 @@ func TestASiteThatDiedAfterItsVoteLearnsTheDecision(t *testing.T) {
 		b.ens.Expire(sites[2].session)
 		sites[0].votes(t, true)
 		sites[1].votes(t, true)
-		sites[0].decides(t).is(t, "with the vote of a dead one", "commits")
-		sites[1].decides(t).is(t, "with the vote of a dead one", "commits")
+		sites[0].decides(t).is(t, "with the vote of a dead site", "commits")
+		sites[1].decides(t).is(t, "with the vote of a dead site", "commits")
 		again := b.site(3, recipes.Options{})
 		_, err := again.Learn(t.Context())
 		bubble.OK(t, "Learn()", err)
 		if err := again.Vote(t.Context(), false); !errors.Is(err, recipes.ErrVoted) {
-			t.Errorf("Vote() otherwise = %v, want ErrVoted", err)
+			t.Errorf("the opposite Vote() = %v, want ErrVoted", err)
 		}
 		again.votes(t, true)
-		again.decides(t).is(t, "the one that came back", "commits")
+		again.decides(t).is(t, "the site that came back", "commits")
 		finish(t, b, sites[0], sites[1], again)
 	})
 }
@@ -230,7 +229,7 @@ func TestACoordinatorThatDiesAfterSomeVotes(t *testing.T) {
 			d1, d2 := sites[1].decides(t), sites[2].decides(t)
 			<-d1.Done
 			<-d2.Done
-			want := "aborts" // without its watcher, all votes are of no use
+			want := "aborts" // without the coordinator nobody acts on the votes
 			if k == 3 && b.v.Name == "flat" {
 				want = "commits"
 			}
@@ -245,8 +244,7 @@ func TestACoordinatorThatDiesAfterSomeVotes(t *testing.T) {
 	}
 }
 
-// One site knows all votes and is about to make the decision while another runs into the deadline: in both orders, the first makes it and the
-// second obeys.
+// One site knows all votes and is about to commit while another reaches the deadline: in either order the first one decides and the second obeys.
 func TestTheCommitAndTheAbortOfTheDeadlineInBothOrders(t *testing.T) {
 	for _, abortFirst := range []bool{true, false} {
 		eachCommit(t, 2, func(t *testing.T, b ballot) {
@@ -255,7 +253,7 @@ func TestTheCommitAndTheAbortOfTheDeadlineInBothOrders(t *testing.T) {
 			sites := b.all(t, knows, late)
 			sites[1].votes(t, true)
 			d1 := sites[1].decides(t)
-			reads := make(chan struct{}) // the second, of a flat one, does not read the last vote in time
+			reads := make(chan struct{}) // with flat, keeps the second site from reading the last vote in time
 			b.ens.Hook(func(op zktest.Op) zktest.Action {
 				if op.Session == sites[1].session && op.Kind == zk.KindGet && !op.Applied {
 					<-reads
@@ -272,14 +270,14 @@ func TestTheCommitAndTheAbortOfTheDeadlineInBothOrders(t *testing.T) {
 			if abortFirst {
 				want = "aborts"
 				abort()
-				d1.is(t, "the one that aborts", want)
+				d1.is(t, "the site that aborts", want)
 				commit()
-				d0.is(t, "the one that wanted to commit", want)
+				d0.is(t, "the site that wanted to commit", want)
 			} else {
 				commit()
-				d0.is(t, "the one that commits", want)
+				d0.is(t, "the site that commits", want)
 				abort()
-				d1.is(t, "the one past its deadline", want)
+				d1.is(t, "the site past its deadline", want)
 			}
 			finish(t, b, sites...)
 		})
@@ -290,7 +288,7 @@ func TestADuplicateTransaction(t *testing.T) {
 	eachCommit(t, 2, func(t *testing.T, b ballot) {
 		b.all(t)
 		if err := b.site(2, recipes.Options{}).Propose(t.Context(), []byte("p")); !errors.Is(err, recipes.ErrProposed) {
-			t.Errorf("Propose() of another one = %v, want ErrProposed", err)
+			t.Errorf("the second Propose() = %v, want ErrProposed", err)
 		}
 		if err := b.site(2, recipes.Options{}).Vote(t.Context(), true); !errors.Is(err, recipes.ErrNotLearnt) {
 			t.Errorf("Vote() on a handle that has not learnt = %v, want ErrNotLearnt", err)
@@ -298,7 +296,7 @@ func TestADuplicateTransaction(t *testing.T) {
 	})
 }
 
-func TestACoordinatorThatDiesBeforeItBeginsLeavesNothing(t *testing.T) {
+func TestACoordinatorThatDiesBeforeItsProposalLeavesNothing(t *testing.T) {
 	eachCommit(t, 3, func(t *testing.T, b ballot) {
 		learner := b.site(2, recipes.Options{})
 		a := bubble.Begin(func() (recipes.Grant, error) { _, err := learner.Learn(t.Context()); return recipes.Grant{}, err })
@@ -310,19 +308,19 @@ func TestACoordinatorThatDiesBeforeItBeginsLeavesNothing(t *testing.T) {
 			return zktest.Action{}
 		})
 		if err := dead.Propose(t.Context(), nil); !errors.Is(err, zk.ErrSessionExpired) {
-			t.Errorf("Propose() of one that dies = %v, want that the session expired", err)
+			t.Errorf("Propose() = %v, want ErrSessionExpired", err)
 		}
 		b.ens.Hook(nil)
 		bubble.Expect(t, "nothing was proposed", a, "waits")
 		if _, there := b.ens.Tree()[tx]; there {
 			t.Errorf("left: %v", b.ens.Tree())
 		}
-		bubble.OK(t, "Propose() of another one", b.site(3, recipes.Options{}).Propose(t.Context(), nil))
+		bubble.OK(t, "Propose() of another site", b.site(3, recipes.Options{}).Propose(t.Context(), nil))
 		bubble.Expect(t, "after the proposal", a, "holds")
 	})
 }
 
-// What theory says of the events: n(n-1) against 2(n-1), beside those of the proposal.
+// The number of events matches the theory: n(n-1) or 2(n-1), besides those of the proposal.
 func TestTheEventsOfACommit(t *testing.T) {
 	for _, n := range []int{2, 10, 50} {
 		eachCommit(t, n, func(t *testing.T, b ballot) {

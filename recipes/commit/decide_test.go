@@ -12,8 +12,8 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// The deadline turns a wait that it has ended into an abort, and neither an outcome that is known nor another error.
-func TestWhatTheDeadlineEnds(t *testing.T) {
+// The deadline turns a wait into an abort, but changes neither a known outcome nor another error.
+func TestInTime(t *testing.T) {
 	failure := errors.New("the wait fails")
 	for _, c := range []struct {
 		sentence     string
@@ -23,7 +23,7 @@ func TestWhatTheDeadlineEnds(t *testing.T) {
 	}{
 		{"the outcome comes in time", func(context.Context, *underway, func()) (bool, error) { return true, nil }, true, false, nil},
 		{"the outcome comes at the deadline", func(ctx context.Context, _ *underway, _ func()) (bool, error) { <-ctx.Done(); return true, nil }, true, false, nil},
-		{"nothing comes", func(ctx context.Context, _ *underway, _ func()) (bool, error) { <-ctx.Done(); return false, ctx.Err() }, false, true, nil},
+		{"no outcome comes", func(ctx context.Context, _ *underway, _ func()) (bool, error) { <-ctx.Done(); return false, ctx.Err() }, false, true, nil},
 		{"the wait fails before it", func(context.Context, *underway, func()) (bool, error) { return false, failure }, false, false, failure},
 		{"the caller's context ends", func(ctx context.Context, _ *underway, end func()) (bool, error) {
 			end()
@@ -49,7 +49,7 @@ func TestWhatTheDeadlineEnds(t *testing.T) {
 	}
 }
 
-// A vote is written over between its reading and the decision: what was read holds no more, and the coordinator commits nothing.
+// If a vote is overwritten between its read and the decision, the coordinator must not commit.
 func TestACommitOfVotesThatHaveChanged(t *testing.T) {
 	for again, want := range map[bool]bool{false: true, true: false} {
 		synctest.Test(t, func(t *testing.T) {
@@ -67,10 +67,10 @@ func TestACommitOfVotesThatHaveChanged(t *testing.T) {
 			u.must(c.watchAndVote(t.Context(), true, 0))
 			u.sets(word(true))
 			if commit, err := c.coordinate(t.Context()); commit != want || err != nil || once {
-				t.Errorf("a vote written over: %v: commit %v, %v; want %v", again, commit, err, want)
+				t.Errorf("vote overwritten %v: commit %v, %v; want %v", again, commit, err, want)
 			}
 			if commit, err := u.second.obey(t.Context()); commit != want || err != nil {
-				t.Errorf("a vote written over: %v: the decision is commit %v, %v; want %v", again, commit, err, want)
+				t.Errorf("vote overwritten %v: the decision is commit %v, %v; want %v", again, commit, err, want)
 			}
 		})
 	}
@@ -91,12 +91,12 @@ func TestASiteWhoseVoteWasRefusedDoesNotCommit(t *testing.T) {
 		u.first.deadline = time.Now().Add(time.Minute)
 		c := flat{u.first}
 		if err := c.Vote(t.Context(), true); !errors.Is(err, zk.ErrNoAuth) {
-			t.Errorf("Vote() = %v, want that it is refused", err)
+			t.Errorf("Vote() = %v, want ErrNoAuth", err)
 		}
 		u.sets(word(true))
-		begun := time.Now()
-		if commit, err := c.Decide(t.Context()); commit || err != nil || time.Since(begun) != time.Minute {
-			t.Errorf("Decide() = %v, %v after %v; want an abort at the deadline", commit, err, time.Since(begun))
+		start := time.Now()
+		if commit, err := c.Decide(t.Context()); commit || err != nil || time.Since(start) != time.Minute {
+			t.Errorf("Decide() = %v, %v after %v; want an abort at the deadline", commit, err, time.Since(start))
 		}
 	})
 }

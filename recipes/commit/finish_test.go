@@ -10,7 +10,7 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-func TestRepliesThatAreLostAreFoundOut(t *testing.T) {
+func TestLostRepliesOfACommit(t *testing.T) {
 	last := func(op zktest.Op) zk.Op { return op.Ops[len(op.Ops)-1] }
 	for _, tt := range []struct {
 		what string
@@ -53,7 +53,7 @@ func TestRepliesThatAreLostAreFoundOut(t *testing.T) {
 	}
 }
 
-// The last acknowledgement was lost with its reply, and a site that comes back finishes for it.
+// The session of the last site expires with the reply to its acknowledgement. When the site comes back, it finishes.
 func TestASiteThatComesBackFinishes(t *testing.T) {
 	eachCommit(t, 2, func(t *testing.T, b ballot) {
 		sites := b.all(t)
@@ -72,15 +72,15 @@ func TestASiteThatComesBackFinishes(t *testing.T) {
 			return zktest.Action{}
 		})
 		if err := sites[1].Finish(t.Context()); !errors.Is(err, zk.ErrSessionExpired) {
-			t.Errorf("Finish() of one that dies = %v, want that the session expired", err)
+			t.Errorf("Finish() = %v, want ErrSessionExpired", err)
 		}
 		b.ens.Hook(nil)
 		finish(t, b, b.site(2, recipes.Options{}))
 	})
 }
 
-// Somebody else's writes to the transaction's znode count as acknowledgements, and remove nothing before its time.
-func TestAWriteOfSomebodyElseRemovesNoTransaction(t *testing.T) {
+// A foreign write to the transaction's znode counts like an acknowledgement, but must not remove the transaction early.
+func TestAForeignWriteRemovesNoTransaction(t *testing.T) {
 	eachCommit(t, 2, func(t *testing.T, b ballot) {
 		sites := b.all(t)
 		for _, p := range sites {

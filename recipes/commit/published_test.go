@@ -10,7 +10,7 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// One site gives up at its time-out; another, which learnt of the transaction later, sees the last vote in time.
+// One site aborts at its timeout, and another one, which learnt of the transaction later, sees the last vote in time and commits.
 func TestTheArticlesTwoPhaseCommitIsNotAtomic(t *testing.T) {
 	for _, v := range append(commit.Variants(), commit.PublishedVariants()...) {
 		bubble.Run(t, v.Name, func(t *testing.T, ens *zktest.Ensemble) {
@@ -27,9 +27,9 @@ func TestTheArticlesTwoPhaseCommitIsNotAtomic(t *testing.T) {
 			late.votes(t, true)
 			d2 := late.decides(t)
 			time.Sleep(6 * time.Second)
-			d1.is(t, "the first, past its time-out", "aborts")
+			d1.is(t, "the first, past its timeout", "aborts")
 			last.votes(t, true)
-			d2.is(t, "who sees all votes", map[bool]string{true: "commits", false: "aborts"}[v.Unsafe])
+			d2.is(t, "the site that sees all votes", map[bool]string{true: "commits", false: "aborts"}[v.Unsafe])
 			last.decides(t).is(t, "the last", map[bool]string{true: "commits", false: "aborts"}[v.Unsafe])
 		})
 	}

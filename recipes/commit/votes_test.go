@@ -11,7 +11,7 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// underway is a transaction of two sites on an ensemble in memory: the first waits for the vote of the second.
+// underway is a transaction of two sites in memory, the first of which waits for the vote of the second.
 type underway struct {
 	t             *testing.T
 	ens           *zktest.Ensemble
@@ -52,7 +52,7 @@ func (u *underway) sets(data []byte) {
 	u.must(err)
 }
 
-// refuses makes the servers refuse to the first site each read that arms no watch.
+// refuses lets the servers refuse the first site's reads without a watch.
 func (u *underway) refuses() {
 	u.ens.Hook(func(op zktest.Op) zktest.Action {
 		if op.Session == u.first.s && op.Kind == zk.KindGet && !op.Watch {
@@ -62,13 +62,13 @@ func (u *underway) refuses() {
 	})
 }
 
-func TestWhatEndsTheWaitForAVote(t *testing.T) {
+func TestAwaitVote(t *testing.T) {
 	for _, c := range []struct {
 		sentence string
-		alive    bool // the second site is seen alive from the beginning
+		alive    bool // the second site is alive from the start
 		then     func(u *underway)
 		commit   bool
-		waits    bool // still, a while later
+		waits    bool // still waits after a while
 		err      error
 	}{
 		{"it votes", true, func(u *underway) { u.sets(word(true)) }, true, false, nil},
@@ -84,13 +84,13 @@ func TestWhatEndsTheWaitForAVote(t *testing.T) {
 			time.Sleep(time.Second)
 			u.ens.Expire(u.second.s)
 		}, false, false, nil},
-		{"it dies and is there again", true, func(u *underway) {
+		{"it dies and comes back", true, func(u *underway) {
 			_, err := u.second.s.Multi(u.t.Context(), zk.DeleteOp("/tx/alive_2", zk.AnyVersion), zk.CreateOp("/tx/alive_2", nil, zk.Ephemeral))
 			u.must(err)
 		}, false, true, nil},
 		{"the own session ends", true, func(u *underway) { u.ens.Expire(u.first.s) }, false, false, zk.ErrSessionExpired},
 		{"it votes, and the vote cannot be read", true, func(u *underway) { u.refuses(); u.sets(word(true)) }, false, false, zk.ErrNoAuth},
-		{"it dies, and whether it has voted cannot be read", true, func(u *underway) { u.refuses(); u.ens.Expire(u.second.s) }, false, false, zk.ErrNoAuth},
+		{"it dies, and its vote cannot be read", true, func(u *underway) { u.refuses(); u.ens.Expire(u.second.s) }, false, false, zk.ErrNoAuth},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			u := begun(t)
@@ -117,7 +117,7 @@ func TestWhatEndsTheWaitForAVote(t *testing.T) {
 				}
 			default:
 				if !c.waits {
-					t.Errorf("%s: it waits on", c.sentence)
+					t.Errorf("%s: still waiting", c.sentence)
 				}
 				u.ens.Expire(u.first.s)
 				<-done
@@ -137,7 +137,7 @@ func TestTheLastToFinishRemovesAll(t *testing.T) {
 			if i == 0 {
 				continue
 			}
-			u.first.data = nil // of a site that has not learnt what the transaction is
+			u.first.data = nil // as of a site that has not learnt the transaction
 			for _, c := range []*site{u.first, u.second} {
 				data, _, err := u.first.s.Get(t.Context(), "/tx")
 				if err != nil || string(data) != string(u.second.data) {
@@ -155,13 +155,13 @@ func TestTheLastToFinishRemovesAll(t *testing.T) {
 	})
 }
 
-// A session that gives up watches nothing any more.
-func TestNothingIsWatchedAfterwards(t *testing.T) {
+// A session that gives up leaves no watches.
+func TestUnwatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		u := begun(t)
 		defer u.end()
 		u.must(u.second.live(t.Context()))
-		u.must(u.first.watchVotes(t.Context(), true)) // two votes, and two lives
+		u.must(u.first.watchVotes(t.Context(), true)) // two votes and two alive znodes
 		if n := len(u.ens.Watches()); n != 4 {
 			t.Errorf("%d watches are armed, want 4", n)
 		}

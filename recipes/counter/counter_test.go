@@ -10,20 +10,20 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// An addition whose tag is not there was not made, as long as the counter remembers as many tags as writes have followed; after one more its
-// tag may have gone again.
-func TestWhatIsFoundOfAnAddition(t *testing.T) {
+// An addition whose tag is missing was not applied, as long as no more writes have followed than the counter keeps tags. After one more, the tag
+// may have been dropped.
+func TestFind(t *testing.T) {
 	for _, c := range []struct {
 		sentence string
-		before   int // additions before the one in doubt; 0: it was to make the counter
+		before   int // additions before the one in doubt; 0: it creates the counter
 		after    int // additions since
 		doubt    bool
 	}{
 		{"nothing has followed", 1, 0, false},
-		{"as many as are remembered have followed", 3, tagsKept, false},
-		{"one more", 3, tagsKept + 1, true},
-		{"it was to make the counter, and as many as are remembered have been made", 0, tagsKept, false},
-		{"it was to make the counter, and one more", 0, tagsKept + 1, true},
+		{"as many have followed as tags are kept", 3, tagsKept, false},
+		{"one more has followed", 3, tagsKept + 1, true},
+		{"it creates the counter, and as many have followed as tags are kept", 0, tagsKept, false},
+		{"it creates the counter, and one more has followed", 0, tagsKept + 1, true},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s := zktest.New(zktest.Config{}).Dial()

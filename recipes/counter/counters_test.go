@@ -40,7 +40,7 @@ func counterOn(s zk.Session, o recipes.Options) recipes.Counter {
 	return counter.Variants()[0].New(s, "/n", o)
 }
 
-// every calls do each time that a recipe passes the point.
+// every calls do each time a recipe passes the point.
 func every(point string, do func()) recipes.Options {
 	return recipes.Options{Trace: &recipes.Trace{Pause: func(p string) {
 		if p == point {
@@ -49,14 +49,14 @@ func every(point string, do func()) recipes.Options {
 	}}}
 }
 
-// value is what the counter holds.
+// value returns what the counter holds.
 func value(t *testing.T, ens *zktest.Ensemble) string {
 	t.Helper()
 	return strings.Fields(string(ens.Tree()["/n"].Data))[0]
 }
 
-// The reply to an addition is lost. It is made once, whether or not the servers had carried it out, and whatever others add in the meantime.
-func TestAnAdditionWhoseReplyIsLostIsMadeOnce(t *testing.T) {
+// An addition with a lost request or reply is applied once, whatever others add in the meantime.
+func TestAnAdditionWithALostReplyIsAppliedOnce(t *testing.T) {
 	for _, kind := range []zk.Kind{zk.KindCreate, zk.KindSet} {
 		for _, applied := range []bool{false, true} {
 			for others := range 3 {
@@ -72,7 +72,7 @@ func TestAnAdditionWhoseReplyIsLostIsMadeOnce(t *testing.T) {
 							return zktest.Action{}
 						}
 						lost = true
-						for range others { // before the client can look
+						for range others { // before the client can check
 							if _, err := other.Add(t.Context(), 10); err != nil {
 								t.Error(err)
 							}
@@ -94,8 +94,8 @@ func TestAnAdditionWhoseReplyIsLostIsMadeOnce(t *testing.T) {
 	}
 }
 
-// With so many additions in between that the tag can be gone, an addition is in doubt; and so it is when the client cannot look.
-func TestAnAdditionThatNothingTellsOfIsInDoubt(t *testing.T) {
+// An addition is in doubt if so many others follow that its tag may have been dropped, and if the client cannot check.
+func TestAnAdditionInDoubt(t *testing.T) {
 	for _, applied := range []bool{false, true} {
 		bubble.Run(t, fmt.Sprint("overwritten", applied), func(t *testing.T, ens *zktest.Ensemble) {
 			c, other := counterOn(ens.Dial(), recipes.Options{}), counterOn(ens.Dial(), recipes.Options{})
@@ -150,7 +150,7 @@ func TestAnAdditionThatNothingTellsOfIsInDoubt(t *testing.T) {
 	})
 }
 
-func TestACounterThatIsNone(t *testing.T) {
+func TestMissingAndInvalidCounters(t *testing.T) {
 	bubble.Run(t, "", func(t *testing.T, ens *zktest.Ensemble) {
 		s := ens.Dial()
 		c := counterOn(s, recipes.Options{})
@@ -168,7 +168,7 @@ func TestACounterThatIsNone(t *testing.T) {
 			t.Errorf("Add() to a word = %v, want ErrNoCounter", err)
 		}
 		bubble.OK(t, "Delete()", s.Delete(t.Context(), "/n", zk.AnyVersion))
-		for range 2 { // missing, and then recreated by somebody
+		for range 2 { // first missing, then recreated by another client
 			if _, err := c.Add(t.Context(), 1); !errors.Is(err, recipes.ErrCounterLost) {
 				t.Errorf("Add() to a counter that was deleted = %v, want ErrCounterLost", err)
 			}
@@ -187,7 +187,7 @@ func TestACounterThatIsNone(t *testing.T) {
 	})
 }
 
-// aged is a session to which versions of the counter seem greater, to come to the wrap without 2^31 writes.
+// aged is a session that sees greater versions, to reach the wrap without 2^31 writes.
 type aged struct {
 	zk.Session
 	by int32
@@ -208,12 +208,12 @@ func (a aged) Set(ctx context.Context, path string, data []byte, version int32) 
 	return st, err
 }
 
-// The version comes to -1, which in a write stands for any version: of two who have read that state one writes, and nothing is lost.
+// The version reaches -1, which means any version in a write: of two clients that have read that state only one may write.
 func TestACounterOverTheWrapOfItsVersion(t *testing.T) {
 	bubble.Run(t, "", func(t *testing.T, ens *zktest.Ensemble) {
 		other := counterOn(aged{ens.Dial(), -3}, recipes.Options{})
 		busy := false
-		c := counterOn(aged{ens.Dial(), -3}, every(recipes.PauseRead, func() { // the other one comes between each read and its write
+		c := counterOn(aged{ens.Dial(), -3}, every(recipes.PauseRead, func() { // the other client adds between every other read and its write
 			if busy = !busy; busy {
 				if _, err := other.Add(t.Context(), 1); err != nil {
 					t.Error(err)
@@ -231,7 +231,7 @@ func TestACounterOverTheWrapOfItsVersion(t *testing.T) {
 			}
 		}
 		if got := value(t, ens); got != "8" || turns != 1 {
-			t.Errorf("the counter holds %s after 8 additions, and %d znodes tell of the wrap; want 8 and 1", got, turns)
+			t.Errorf("the counter holds %s after 8 additions, with %d znodes of a wrap; want 8 and 1", got, turns)
 		}
 	})
 	bubble.Run(t, "over the sign", func(t *testing.T, ens *zktest.Ensemble) {
@@ -244,7 +244,7 @@ func TestACounterOverTheWrapOfItsVersion(t *testing.T) {
 	})
 }
 
-// A client that is refused as often as it bears goes on under the lock, and not before.
+// A client is promoted, and continues under the lock, after PromoteAfter refusals, not earlier.
 func TestAClientThatIsRefusedIsPromoted(t *testing.T) {
 	for refusals := range 4 {
 		bubble.Run(t, fmt.Sprint(refusals), func(t *testing.T, ens *zktest.Ensemble) {
@@ -263,7 +263,7 @@ func TestAClientThatIsRefusedIsPromoted(t *testing.T) {
 			o.PromoteAfter = 2
 			n, err := counter.Variants()[1].New(ens.Dial(), "/n", o).Add(t.Context(), 1)
 			if err != nil || n.Promoted != (refusals >= 2) || n.Attempts != refusals+1 || n.Value != int64(refusals+2) {
-				t.Errorf("Add() after %d refusals = %+v, %v", refusals, n, err)
+				t.Errorf("Add() after %d refusals = %+v, %v, want it promoted from 2 on", refusals, n, err)
 			}
 			if left := ens.Ephemerals(); len(left) != 0 {
 				t.Errorf("the lock is left: %v", left)
@@ -272,7 +272,7 @@ func TestAClientThatIsRefusedIsPromoted(t *testing.T) {
 	}
 }
 
-// A client that waits for the lock of the promoted leaves nothing behind when it gives up, and nothing is added.
+// A promoted client that gives up waiting for the lock adds nothing and leaves nothing behind.
 func TestAPromotedClientThatGivesUp(t *testing.T) {
 	bubble.Run(t, "", func(t *testing.T, ens *zktest.Ensemble) {
 		other := counterOn(ens.Dial(), recipes.Options{})

@@ -15,8 +15,8 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// So may the session that makes the directory of a generator.
-func TestAGeneratorsDirectoryWhoseCreateIsLostIsMadeAgain(t *testing.T) {
+// The request that creates the directory of a generator may be lost.
+func TestALostCreateOfAGeneratorsDirectoryIsRetried(t *testing.T) {
 	for _, v := range counter.IDVariants() {
 		bubble.Run(t, v.Name, func(t *testing.T, ens *zktest.Ensemble) {
 			lost := bubble.LoseOnce(ens, zk.KindCreate, false, func(path string) bool { return path == bubble.Dir })
@@ -29,8 +29,8 @@ func TestAGeneratorsDirectoryWhoseCreateIsLostIsMadeAgain(t *testing.T) {
 	}
 }
 
-// A znode that was made for an id and whose reply was lost goes at once, and not with the session.
-func TestAnIDWhoseReplyIsLostLeavesNothing(t *testing.T) {
+// A znode created for an id, whose reply was lost, is removed at once, not only when the session ends.
+func TestALostReplyOfAnIDLeavesNothing(t *testing.T) {
 	for _, v := range counter.IDVariants() {
 		bubble.Run(t, v.Name, func(t *testing.T, ens *zktest.Ensemble) {
 			g := v.New(ens.Dial(), bubble.Dir, recipes.Options{})
@@ -41,7 +41,7 @@ func TestAnIDWhoseReplyIsLostLeavesNothing(t *testing.T) {
 			bubble.OK(t, "Next()", err)
 			time.Sleep(time.Minute)
 			if left := ens.Ephemerals(); len(left) != 0 {
-				t.Errorf("left while the session lives: %v", left)
+				t.Errorf("left while the session is open: %v", left)
 			}
 		})
 	}
@@ -60,8 +60,8 @@ func next(t *testing.T, g recipes.IDs) int64 {
 	return id
 }
 
-// A lost reply costs an id and gives no other one twice. What it has left goes with the session.
-func TestAnIDWhoseReplyIsLost(t *testing.T) {
+// A lost reply costs an id, but no id is returned twice.
+func TestALostReplyOfAnID(t *testing.T) {
 	eachGenerator(t, func(t *testing.T, v recipes.Variant[recipes.IDs], ens *zktest.Ensemble) {
 		g, other := v.New(ens.Dial(), bubble.Dir, recipes.Options{}), v.New(ens.Dial(), bubble.Dir, recipes.Options{})
 		last := max(next(t, g), next(t, other))
@@ -81,8 +81,8 @@ func TestAnIDWhoseReplyIsLost(t *testing.T) {
 	})
 }
 
-// The directory or the znode is deleted: numbers that count begin again, and who has had any notices; czxids go on.
-func TestAGeneratorThatIsMadeAnew(t *testing.T) {
+// When the directory or znode is deleted, generators that count restart, and handles that have returned an id notice it. Czxids continue.
+func TestARecreatedGenerator(t *testing.T) {
 	eachGenerator(t, func(t *testing.T, v recipes.Variant[recipes.IDs], ens *zktest.Ensemble) {
 		admin := ens.Dial()
 		g := v.New(ens.Dial(), bubble.Dir, recipes.Options{})
@@ -96,23 +96,23 @@ func TestAGeneratorThatIsMadeAnew(t *testing.T) {
 			}
 			return
 		}
-		for range 2 { // and it stays so, also when the numbers have overtaken the last one
+		for range 2 { // the error stays, even when the numbers have passed the last one
 			if _, err := g.Next(t.Context()); !errors.Is(err, recipes.ErrIDsRestarted) {
 				t.Errorf("Next() = %v, want ErrIDsRestarted", err)
 			}
 		}
-		if v.Name == "id-version" { // gone, and not there again
+		if v.Name == "id-version" { // deleted and not recreated
 			g := v.New(ens.Dial(), bubble.Dir, recipes.Options{})
 			next(t, g)
 			bubble.OK(t, "Delete()", admin.Delete(t.Context(), bubble.Dir, zk.AnyVersion))
 			if _, err := g.Next(t.Context()); !errors.Is(err, recipes.ErrIDsRestarted) {
-				t.Errorf("Next() of a znode that is gone = %v, want ErrIDsRestarted", err)
+				t.Errorf("Next() without the znode = %v, want ErrIDsRestarted", err)
 			}
 		}
 	})
 }
 
-// numbered is a session whose sequential znodes have greater numbers.
+// numbered is a session whose sequential znodes get greater numbers.
 type numbered struct {
 	zk.Session
 	by int64
@@ -128,7 +128,7 @@ func (n numbered) Create(ctx context.Context, path string, data []byte, mode zk.
 	return c, err
 }
 
-// The numbers go over the sign without a break, and end before they begin again.
+// The numbers cross the sign without a gap, and end before they would restart.
 func TestTheLastIDs(t *testing.T) {
 	const last = math.MaxUint32 - 1<<20
 	for _, tt := range []struct {
@@ -160,13 +160,13 @@ func TestTheLastIDs(t *testing.T) {
 				}
 			}
 			if n := bubble.Requests(ens) - before; n > 2 {
-				t.Errorf("%d requests after the last id, want those of one", n)
+				t.Errorf("%d requests after the last id, want at most 2", n)
 			}
 		})
 	}
 }
 
-func TestAnIDThatIsCutOff(t *testing.T) {
+func TestNextAfterTheEndOfItsContextOrSession(t *testing.T) {
 	eachGenerator(t, func(t *testing.T, v recipes.Variant[recipes.IDs], ens *zktest.Ensemble) {
 		g := v.New(ens.Dial(), bubble.Dir, recipes.Options{})
 		last := next(t, g)

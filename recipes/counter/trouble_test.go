@@ -22,7 +22,7 @@ func TestTroubleOfNumbers(t *testing.T) {
 			trouble.Scene{Name: v.Name + " add", Set: trouble.Dialled(v.New, o, add, add)},
 			trouble.Scene{Name: v.Name + " value", Set: trouble.Dialled(v.New, o, add, value)})
 	}
-	tidied := func(op zktest.Op) bool { return op.Kind == zk.KindDelete } // the number has been given
+	tidied := func(op zktest.Op) bool { return op.Kind == zk.KindDelete } // after the id is known
 	for _, v := range counter.IDVariants() {
 		next := func(ctx context.Context, c recipes.IDs) error { return bubble.Second(c.Next(ctx)) }
 		trouble.Suffer(t,

@@ -10,8 +10,8 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// A handle that has only ever read the counter knows that it is gone, and that the one that was made since is another.
-func TestACounterThatWasReadAndIsDeleted(t *testing.T) {
+// A handle that has only read the counter notices too that it was deleted, or recreated.
+func TestACounterDeletedAfterARead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := zktest.New(zktest.Config{}).Dial()
 		defer s.Close()
@@ -42,8 +42,8 @@ func TestACounterThatWasReadAndIsDeleted(t *testing.T) {
 	})
 }
 
-// Of two that have read the state whose version stands for any, one writes: the other is refused, and its write is not made.
-func TestTwoThatWriteOverTheVersionThatStandsForAny(t *testing.T) {
+// Of two clients that have read the counter at version -1, which means any version in a write, only one may write.
+func TestTwoWritesAtTheVersionThatMeansAny(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ens := zktest.New(zktest.Config{})
 		s := ens.Dial()
@@ -59,13 +59,13 @@ func TestTwoThatWriteOverTheVersionThatStandsForAny(t *testing.T) {
 		st.Version = zk.AnyVersion // as servers before ZOOKEEPER-4743 number it
 		token, err := first.write(t.Context(), st, before.plus(10, "first:1"))
 		if z := ens.Tree()["/counter"]; err != nil || token != z.Stat.Mzxid || string(z.Data) != string(before.plus(10, "first:1").bytes()) {
-			t.Errorf("the first: token %d, %v; the counter is %q of %d", token, err, z.Data, z.Stat.Mzxid)
+			t.Errorf("the first write: token %d, %v; the counter is %q with mzxid %d", token, err, z.Data, z.Stat.Mzxid)
 		}
 		if token, err := second.write(t.Context(), st, before.plus(100, "second:1")); !errors.Is(err, zk.ErrNodeExists) || token != 0 {
-			t.Errorf("the second: token %d, %v, want ErrNodeExists", token, err)
+			t.Errorf("the second write: token %d, %v, want ErrNodeExists", token, err)
 		}
 		if z := ens.Tree()["/counter"]; string(z.Data) != string(before.plus(10, "first:1").bytes()) {
-			t.Errorf("after the second the counter is %q", z.Data)
+			t.Errorf("after the second write the counter is %q", z.Data)
 		}
 	})
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// A Resign that was cut off ends its term in the background, and the next Campaign waits for that end.
-func TestACampaignAfterAResignThatWasCutOff(t *testing.T) {
+// A cancelled Resign ends its term in the background, and the next Campaign waits for that.
+func TestACampaignAfterACancelledResign(t *testing.T) {
 	for _, v := range election.Variants() {
 		bubble.Run(t, v.Name, func(t *testing.T, ens *zktest.Ensemble) {
 			e := v.New(ens.Dial(), bubble.Dir, recipes.Options{})
@@ -48,7 +48,7 @@ func TestADeadLeaderIsFollowedByTheNext(t *testing.T) {
 		ens.Expire(leader.Session)
 		next.Leads(t, "after the leader's session has expired")
 		if !bubble.Closed(leader.Term.Lost) || !bubble.Closed(leader.Term.Suspended) {
-			t.Error("the dead leader is not told")
+			t.Error("Lost or Suspended of the expired leader is open")
 		}
 		if err := leader.Election.Resign(t.Context()); !errors.Is(err, recipes.ErrTermLost) {
 			t.Errorf("Resign() of a lost term = %v, want ErrTermLost", err)
@@ -59,7 +59,7 @@ func TestADeadLeaderIsFollowedByTheNext(t *testing.T) {
 	})
 }
 
-// A crash leaves the znode for a session timeout, and nobody leads meanwhile.
+// After a crash the znode stays for a session timeout, during which nobody leads.
 func TestACrashedLeaderIsFollowedWhenItsSessionExpires(t *testing.T) {
 	bubble.Each(t, election.Variants(), func(t *testing.T, v recipes.Variant[recipes.Election], ens *zktest.Ensemble) {
 		leader := bubble.Stand(t.Context(), v, ens.Dial(), recipes.Options{})
@@ -69,7 +69,7 @@ func TestACrashedLeaderIsFollowedWhenItsSessionExpires(t *testing.T) {
 		next.Stands(t, "right after the crash")
 		<-next.Done
 		if got := time.Since(crash); got != leader.Session.Timeout() {
-			t.Errorf("the next one leads %v after the crash, want the session timeout", got)
+			t.Errorf("the next candidate leads %v after the crash, want the session timeout", got)
 		}
 	})
 }
@@ -105,8 +105,9 @@ func TestTheDeathOfAMiddleCandidateElectsNobody(t *testing.T) {
 	})
 }
 
-// The watch of LeaderLatch is consumed by any event, and only a deletion makes it look again.
-func TestADataChangeBlindsNobody(t *testing.T) {
+// In Curator's LeaderLatch any event consumes the watch, but only a deletion makes it check again. Here a change of data must not hide the
+// deletion.
+func TestADataChangeDoesNotHideTheDeletion(t *testing.T) {
 	bubble.Each(t, election.Variants(), func(t *testing.T, v recipes.Variant[recipes.Election], ens *zktest.Ensemble) {
 		leader := bubble.Stand(t.Context(), v, ens.Dial(), recipes.Options{})
 		next := bubble.Stand(t.Context(), v, ens.Dial(), recipes.Options{})
@@ -123,13 +124,13 @@ func TestADataChangeBlindsNobody(t *testing.T) {
 	})
 }
 
-func TestALeaderWhoseZnodeIsDeletedIsTold(t *testing.T) {
+func TestALeaderNoticesTheDeletionOfItsZnode(t *testing.T) {
 	bubble.Each(t, election.Variants(), func(t *testing.T, v recipes.Variant[recipes.Election], ens *zktest.Ensemble) {
 		leader := bubble.Stand(t.Context(), v, ens.Dial(), recipes.Options{})
 		next := bubble.Stand(t.Context(), v, ens.Dial(), recipes.Options{})
 		bubble.OK(t, "Delete()", ens.Dial().Delete(t.Context(), leader.Term.Path, zk.AnyVersion))
 		if !bubble.Closed(leader.Term.Lost) {
-			t.Error("the leader is not told")
+			t.Error("Lost of the leader is open")
 		}
 		next.Leads(t, "after the deletion")
 		token := leader.Term.Token
@@ -143,8 +144,8 @@ func TestALeaderWhoseZnodeIsDeletedIsTold(t *testing.T) {
 	})
 }
 
-// The directory goes with all that is in it, as when an ensemble is recreated (CURATOR-724): everybody stands again, and one leads. The
-// number of requests is bounded: nobody chases anybody (CURATOR-644, -645).
+// When the directory is deleted with all znodes, as when an ensemble is recreated (CURATOR-724), all candidates stand again and one leads. The
+// number of requests is bounded: candidates do not wake each other in turn (CURATOR-644, CURATOR-645).
 func TestCandidatesStandAgainWhenTheDirectoryIsWiped(t *testing.T) {
 	const n = 6
 	bubble.Each(t, election.Variants(), func(t *testing.T, v recipes.Variant[recipes.Election], ens *zktest.Ensemble) {
@@ -164,7 +165,7 @@ func TestCandidatesStandAgainWhenTheDirectoryIsWiped(t *testing.T) {
 		bubble.OK(t, "Multi()", err)
 		synctest.Wait()
 		if !bubble.Closed(all[0].Term.Lost) {
-			t.Error("the leader is not told")
+			t.Error("Lost of the leader is open")
 		}
 		all[0].Again(t.Context())
 		leaders := 0
@@ -174,7 +175,7 @@ func TestCandidatesStandAgainWhenTheDirectoryIsWiped(t *testing.T) {
 			}
 		}
 		if leaders != 1 {
-			t.Errorf("%d leaders", leaders)
+			t.Errorf("%d leaders, want 1", leaders)
 		}
 		if got, most := bubble.Requests(ens)-before, 2*n*n; got > most {
 			t.Errorf("%d requests of %d candidates, want at most %d", got, n, most)
@@ -182,7 +183,7 @@ func TestCandidatesStandAgainWhenTheDirectoryIsWiped(t *testing.T) {
 	})
 }
 
-func TestASuspendedLeaderGoesOnWithItsTerm(t *testing.T) {
+func TestASuspendedLeaderContinuesItsTerm(t *testing.T) {
 	for _, name := range []string{"predecessor", "naive"} {
 		bubble.Run(t, name, func(t *testing.T, ens *zktest.Ensemble) {
 			leader := bubble.Stand(t.Context(), bubble.Find(t, slices.Concat(zkpublished.Elections(), election.Variants()), name), ens.Dial(), recipes.Options{})
@@ -190,27 +191,27 @@ func TestASuspendedLeaderGoesOnWithItsTerm(t *testing.T) {
 			before := leader.Term
 			ens.Disconnect(leader.Session)
 			if !bubble.Closed(before.Suspended) || bubble.Closed(before.Lost) {
-				t.Fatalf("suspended %v, lost %v, want it suspended alone", bubble.Closed(before.Suspended), bubble.Closed(before.Lost))
+				t.Fatalf("suspended %v, lost %v, want only suspended", bubble.Closed(before.Suspended), bubble.Closed(before.Lost))
 			}
 			leader.Again(t.Context())
 			leader.Stands(t, "without a server")
 			ens.Reconnect(leader.Session)
 			leader.Leads(t, "connected again")
 			if leader.Term.Token != before.Token || bubble.Closed(leader.Term.Suspended) {
-				t.Errorf("term %+v after %+v, want it to go on", leader.Term, before)
+				t.Errorf("term %+v after %+v, want the same one", leader.Term, before)
 			}
 			next.Stands(t, "all the time")
 			leader.Resigns(t)
 			next.Leads(t, "after the leader")
 			if !bubble.Closed(before.Lost) || !bubble.Closed(leader.Term.Lost) {
-				t.Error("a term that is over is not lost")
+				t.Error("Lost of an ended term is open")
 			}
 		})
 	}
 }
 
-// A leader that has been without a server for nearly the session timeout has been told that the term is lost, and does not take it up again.
-func TestALostTermIsNotTakenUpAgain(t *testing.T) {
+// A leader that was disconnected for nearly the session timeout has lost its term, and does not continue it.
+func TestALostTermIsNotContinued(t *testing.T) {
 	bubble.Each(t, election.Variants(), func(t *testing.T, v recipes.Variant[recipes.Election], ens *zktest.Ensemble) {
 		leader := bubble.Stand(t.Context(), v, ens.Dial(), recipes.Options{})
 		next := bubble.Stand(t.Context(), v, ens.Dial(), recipes.Options{})
@@ -220,7 +221,7 @@ func TestALostTermIsNotTakenUpAgain(t *testing.T) {
 		if got, want := time.Since(cut), leader.Session.Timeout()*9/10; got != want {
 			t.Errorf("lost after %v, want a tenth of the session timeout before its end, %v", got, want)
 		}
-		next.Stands(t, "while the leader's session lives on the servers")
+		next.Stands(t, "while the servers keep the leader's session")
 		ens.Reconnect(leader.Session)
 		leader.Again(t.Context())
 		next.Leads(t, "when the former leader stands again")
@@ -228,7 +229,7 @@ func TestALostTermIsNotTakenUpAgain(t *testing.T) {
 	})
 }
 
-// A connection that goes and comes while a candidate waits suspends nothing: the term begins with the one it has then.
+// A disconnection while a candidate waits does not suspend its later term.
 func TestADisconnectionBeforeTheTermDoesNotSuspendIt(t *testing.T) {
 	bubble.Each(t, election.Variants(), func(t *testing.T, v recipes.Variant[recipes.Election], ens *zktest.Ensemble) {
 		leader := bubble.Stand(t.Context(), v, ens.Dial(), recipes.Options{})
@@ -239,12 +240,12 @@ func TestADisconnectionBeforeTheTermDoesNotSuspendIt(t *testing.T) {
 		ens.Reconnect(next.Session)
 		next.Leads(t, "connected again")
 		if bubble.Closed(next.Term.Suspended) || bubble.Closed(next.Term.Lost) {
-			t.Error("its term begins suspended")
+			t.Error("its term starts suspended or lost")
 		}
 	})
 }
 
-func TestACampaignThatBeginsWithoutAServerWaitsForOne(t *testing.T) {
+func TestACampaignWithoutAServerWaitsForOne(t *testing.T) {
 	bubble.Each(t, election.Variants(), func(t *testing.T, v recipes.Variant[recipes.Election], ens *zktest.Ensemble) {
 		s := ens.Dial()
 		ens.Disconnect(s)
@@ -255,10 +256,10 @@ func TestACampaignThatBeginsWithoutAServerWaitsForOne(t *testing.T) {
 	})
 }
 
-func TestACampaignThatIsGivenUpInDoubtLeavesNothing(t *testing.T) {
+func TestACancelledCampaignInDoubtLeavesNothing(t *testing.T) {
 	bubble.Each(t, election.Variants(), func(t *testing.T, v recipes.Variant[recipes.Election], ens *zktest.Ensemble) {
 		ctx, giveUp := context.WithCancel(t.Context())
-		ens.Hook(func(op zktest.Op) zktest.Action { // the reply to the create is still on its way (CURATOR-297)
+		ens.Hook(func(op zktest.Op) zktest.Action { // the reply to the create is lost (CURATOR-297)
 			if op.Kind == zk.KindCreate && op.Applied && op.Err == nil && len(op.Path) > len(bubble.Dir) {
 				giveUp()
 				return zktest.Action{Lose: true}
@@ -286,8 +287,8 @@ func TestALostReplyMakesNoGhostCandidate(t *testing.T) {
 	})
 }
 
-// stranger is a session whose first create gives the path of somebody else's znode: what is left of an earlier session of the same
-// client (CURATOR-696).
+// stranger is a session whose first create returns the path of another session's znode, like one left by an earlier session of the same client
+// (CURATOR-696).
 type stranger struct {
 	zk.Session
 	path string
@@ -301,7 +302,7 @@ func (s *stranger) Create(ctx context.Context, path string, data []byte, mode zk
 	return s.Session.Create(ctx, path, data, mode)
 }
 
-func TestTheZnodeOfAnotherSessionIsNeverLedUnder(t *testing.T) {
+func TestNobodyLeadsWithTheZnodeOfAnotherSession(t *testing.T) {
 	bubble.Each(t, election.Variants(), func(t *testing.T, v recipes.Variant[recipes.Election], ens *zktest.Ensemble) {
 		old := bubble.Stand(t.Context(), v, ens.Dial(), recipes.Options{})
 		again := bubble.Begin(func() (recipes.Grant, error) {
@@ -310,17 +311,17 @@ func TestTheZnodeOfAnotherSessionIsNeverLedUnder(t *testing.T) {
 		})
 		bubble.Expect(t, "with the znode of the old session at the head", again, "waits")
 		if bubble.Closed(old.Term.Lost) {
-			t.Error("the znode of the old session was deleted by somebody who does not own it")
+			t.Error("the old session's znode was deleted by another session")
 		}
 		old.Session.Close()
 		bubble.Expect(t, "after the old session", again, "holds")
 		if again.Grant.Path == old.Term.Path {
-			t.Errorf("leads under %s again", old.Term.Path)
+			t.Errorf("leads with the old session's znode %s", old.Term.Path)
 		}
 	})
 }
 
-func TestElectionsOverTheWrapAndBesideForeignChildren(t *testing.T) {
+func TestElectionsAcrossTheWrapAndWithForeignChildren(t *testing.T) {
 	bubble.Each(t, election.Variants(), func(t *testing.T, v recipes.Variant[recipes.Election], ens *zktest.Ensemble) {
 		bubble.MakeDir(t, ens.Dial())
 		for _, name := range []string{"0", "content", "latch-", "x-lock-0000000000"} {
@@ -348,7 +349,7 @@ func TestElectionsOverTheWrapAndBesideForeignChildren(t *testing.T) {
 	})
 }
 
-func TestAResignationWhoseReplyIsLostIsRepeated(t *testing.T) {
+func TestAResignationWithALostReplyIsRepeated(t *testing.T) {
 	bubble.Each(t, election.Variants(), func(t *testing.T, v recipes.Variant[recipes.Election], ens *zktest.Ensemble) {
 		for _, applied := range []bool{true, false} {
 			leader := bubble.Stand(t.Context(), v, ens.Dial(), recipes.Options{})

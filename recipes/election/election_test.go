@@ -26,7 +26,7 @@ func TestElectionsInMemory(t *testing.T) {
 	}
 }
 
-func TestLeadersComeInTheOrderOfTheCandidates(t *testing.T) {
+func TestCandidatesLeadInOrder(t *testing.T) {
 	bubble.Each(t, election.Variants(), func(t *testing.T, v recipes.Variant[recipes.Election], ens *zktest.Ensemble) {
 		var all []*bubble.Standing
 		for range 10 {
@@ -51,8 +51,8 @@ func TestLeadersComeInTheOrderOfTheCandidates(t *testing.T) {
 	})
 }
 
-// The events of a resignation among n candidates by theory, and one that tells the leader of its own znode.
-func TestEventsOfAnElectionAreTheTheory(t *testing.T) {
+// A resignation among n candidates causes as many events as the theory says, and one at the leader itself.
+func TestEventsOfAnElectionMatchTheTheory(t *testing.T) {
 	const n = 12
 	bubble.Each(t, election.Variants(), func(t *testing.T, v recipes.Variant[recipes.Election], ens *zktest.Ensemble) {
 		leader := bubble.Stand(t.Context(), v, ens.Dial(), recipes.Options{})
@@ -83,7 +83,7 @@ func TestStagesOfAnElection(t *testing.T) {
 			next.Resigns(t)
 			want := "[START OFFER_START OFFER_COMPLETE DETERMINE_START DETERMINE_COMPLETE READY_START READY_COMPLETE " +
 				"DETERMINE_START DETERMINE_COMPLETE ELECTED_START ELECTED_COMPLETE STOP_START STOP_COMPLETE]"
-			if name == "predecessor" { // determines once, however often it looks
+			if name == "predecessor" { // determines once, however often it checks
 				want = "[START OFFER_START OFFER_COMPLETE DETERMINE_START READY_START READY_COMPLETE DETERMINE_COMPLETE " +
 					"ELECTED_START ELECTED_COMPLETE STOP_START STOP_COMPLETE]"
 			}

@@ -13,16 +13,16 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// After a resignation that was cut off, a campaign begins when the term before has been given up, and not at all when its context ends first.
+// After a cancelled resignation, a campaign starts when the previous term has ended, and not at all if its context ends first.
 func TestACampaignDuringAResignation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ens := zktest.New(zktest.Config{})
 		s := ens.Dial()
 		defer s.Close()
-		var begun atomic.Int32
+		var started atomic.Int32
 		e := newSelected(s, "/e", recipes.Options{Trace: &recipes.Trace{Stage: func(stage string) {
 			if stage == recipes.StageStart {
-				begun.Add(1)
+				started.Add(1)
 			}
 		}}})
 		first, err := e.Campaign(t.Context())
@@ -44,14 +44,14 @@ func TestACampaignDuringAResignation(t *testing.T) {
 		for range 2 {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
-			if term, err := e.Campaign(ctx); !errors.Is(err, context.DeadlineExceeded) || term.Path != "" || begun.Load() != 1 {
-				t.Errorf("Campaign() = %+v, %v, %d candidatures; want the end of its context, and the first alone", term, err, begun.Load())
+			if term, err := e.Campaign(ctx); !errors.Is(err, context.DeadlineExceeded) || term.Path != "" || started.Load() != 1 {
+				t.Errorf("Campaign() = %+v, %v, %d candidacies; want the end of its context, and one", term, err, started.Load())
 			}
 		}
 		close(deleted)
 		second, err := e.Campaign(t.Context())
-		if err != nil || second.Token <= first.Token || begun.Load() != 2 {
-			t.Errorf("Campaign() = %+v, %v, %d candidatures; want a term after %d", second, err, begun.Load(), first.Token)
+		if err != nil || second.Token <= first.Token || started.Load() != 2 {
+			t.Errorf("Campaign() = %+v, %v, %d candidacies; want a term after %d, and two", second, err, started.Load(), first.Token)
 		}
 		if err := e.Resign(t.Context()); err != nil || len(ens.Ephemerals()) != 0 {
 			t.Errorf("Resign() = %v, candidates left: %v", err, ens.Ephemerals())

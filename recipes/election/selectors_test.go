@@ -14,7 +14,7 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// Five selectors that requeue lead one after the other, round after round.
+// Five selectors that requeue lead in turn, in the same order in every round.
 func TestSelectorsRotate(t *testing.T) {
 	bubble.Run(t, "selector", func(t *testing.T, ens *zktest.Ensemble) {
 		const n, rounds = 5, 4
@@ -26,10 +26,10 @@ func TestSelectorsRotate(t *testing.T) {
 			l := election.NewSelector(ens.Dial(), bubble.Dir, recipes.Options{})
 			go func() {
 				done <- l.Run(ctx, func(context.Context, recipes.Term) error {
-					if order = append(order, i); len(order) == n*rounds { // the leader alone runs
+					if order = append(order, i); len(order) == n*rounds { // only the leader's function runs
 						stop()
 					}
-					time.Sleep(time.Millisecond) // the others have queued again
+					time.Sleep(time.Millisecond) // lets the others queue again
 					return nil
 				})
 			}()
@@ -78,8 +78,8 @@ func TestASelectorReleasesHoweverItsFunctionEnds(t *testing.T) {
 	}
 }
 
-// As kazoo's test_election has it: the second candidate gives up, and the third is elected after the first.
-func TestACandidateThatIsCancelledIsSkipped(t *testing.T) {
+// From kazoo's test_election: the second candidate gives up, and the third is elected after the first.
+func TestACancelledCandidateIsSkipped(t *testing.T) {
 	bubble.Each(t, election.Variants(), func(t *testing.T, v recipes.Variant[recipes.Election], ens *zktest.Ensemble) {
 		first := bubble.Stand(t.Context(), v, ens.Dial(), recipes.Options{})
 		ctx, cancel := context.WithCancel(t.Context())
@@ -95,17 +95,17 @@ func TestACandidateThatIsCancelledIsSkipped(t *testing.T) {
 	})
 }
 
-// A function that does not heed its context outlives its term; the fence keeps out what it writes.
+// A function that ignores its context outlives its term; the fence rejects its writes.
 func TestASlowFunctionIsFenced(t *testing.T) {
 	bubble.Run(t, "selector", func(t *testing.T, ens *zktest.Ensemble) {
 		var register recipes.FencedRegister
 		s := ens.Dial()
 		l := election.NewSelector(s, bubble.Dir, recipes.Options{})
-		begun, finish, done := make(chan struct{}), make(chan struct{}), make(chan error)
+		started, finish, done := make(chan struct{}), make(chan struct{}), make(chan error)
 		go func() {
 			done <- l.Once(t.Context(), func(ctx context.Context, term recipes.Term) error {
 				bubble.OK(t, "Write()", register.Write(term.Token, []byte("slow")))
-				close(begun)
+				close(started)
 				<-ctx.Done()
 				if !errors.Is(context.Cause(ctx), recipes.ErrTermLost) {
 					t.Errorf("the context ends because of %v, want ErrTermLost", context.Cause(ctx))
@@ -114,7 +114,7 @@ func TestASlowFunctionIsFenced(t *testing.T) {
 				return register.Write(term.Token, []byte("late"))
 			})
 		}()
-		<-begun
+		<-started
 		ens.Expire(s)
 		next := bubble.Stand(t.Context(), bubble.Find(t, election.Variants(), "selector"), ens.Dial(), recipes.Options{})
 		next.Leads(t, "after the expiry")
@@ -129,23 +129,23 @@ func TestASlowFunctionIsFenced(t *testing.T) {
 	})
 }
 
-// The function is told of a lost connection at once, and its znode goes when there is one again.
-func TestASuspendedSelectorGivesItsTermUp(t *testing.T) {
+// When the connection is lost, the function's context ends at once, and the znode is removed after the reconnection.
+func TestASuspendedSelectorGivesUpItsTerm(t *testing.T) {
 	bubble.Run(t, "selector", func(t *testing.T, ens *zktest.Ensemble) {
 		s := ens.Dial()
 		l := election.NewSelector(s, bubble.Dir, recipes.Options{})
-		begun, done := make(chan struct{}), make(chan error, 1)
+		started, done := make(chan struct{}), make(chan error, 1)
 		go func() {
 			done <- l.Once(t.Context(), func(ctx context.Context, _ recipes.Term) error {
-				close(begun)
+				close(started)
 				<-ctx.Done()
 				return nil
 			})
 		}()
-		<-begun
+		<-started
 		next := bubble.Stand(t.Context(), bubble.Find(t, election.Variants(), "predecessor"), ens.Dial(), recipes.Options{})
 		ens.Disconnect(s)
-		next.Stands(t, "while the znode of the selector is there")
+		next.Stands(t, "while the selector's znode exists")
 		ens.Reconnect(s)
 		if err := <-done; !errors.Is(err, recipes.ErrTermLost) {
 			t.Errorf("Once() = %v, want ErrTermLost", err)
@@ -154,7 +154,7 @@ func TestASuspendedSelectorGivesItsTermUp(t *testing.T) {
 	})
 }
 
-// Run queues again after a lost term, and ends with the first error of its function.
+// Run requeues after a lost term, and returns the first error of its function.
 func TestASelectorRequeuesAfterALostTerm(t *testing.T) {
 	bubble.Run(t, "selector", func(t *testing.T, ens *zktest.Ensemble) {
 		failure := errors.New("the function fails")

@@ -12,11 +12,11 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// A candidate comes between an observer's looks, wherever: the observer knows it as the leader, without another event.
-func TestACandidateThatComesBetweenTwoLooks(t *testing.T) {
+// Wherever a candidate comes between an observer's requests, the observer learns that it leads, without another event.
+func TestACandidateBetweenTheRequestsOfAnObserver(t *testing.T) {
 	for _, c := range []struct {
 		sentence  string
-		directory bool // is there from the beginning
+		directory bool // exists from the start
 		before    func(op zktest.Op) bool
 	}{
 		{"before the list", true, func(op zktest.Op) bool { return op.Kind == zk.KindChildren && !op.Watch }},
@@ -48,7 +48,7 @@ func TestACandidateThatComesBetweenTwoLooks(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
 			if l, err := newCandidate(s, "/e", recipes.Options{}).Follow(ctx, 0); l.ID != "other" || l.Token == 0 || err != nil || !came {
-				t.Errorf("%s: Follow() = %+v, %v, want the candidate that came: %v", c.sentence, l, err, came)
+				t.Errorf("%s: Follow() = %+v, %v, want the new candidate (which came: %v)", c.sentence, l, err, came)
 			}
 			synctest.Wait()
 			for _, w := range ens.Watches() {
@@ -60,8 +60,8 @@ func TestACandidateThatComesBetweenTwoLooks(t *testing.T) {
 	}
 }
 
-// An observer whose request is refused says so.
-func TestALookThatIsRefused(t *testing.T) {
+// Follow returns the refusal of any of its requests.
+func TestARefusedFollow(t *testing.T) {
 	for what, refused := range map[string]func(op zktest.Op) bool{
 		"the list":                         func(op zktest.Op) bool { return op.Kind == zk.KindChildren && !op.Watch },
 		"the watch on the candidates":      func(op zktest.Op) bool { return op.Kind == zk.KindChildren && op.Watch },
@@ -80,7 +80,7 @@ func TestALookThatIsRefused(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
 			if l, err := newCandidate(s, "/e", recipes.Options{}).Follow(ctx, 0); !errors.Is(err, zk.ErrNoAuth) {
-				t.Errorf("%s: Follow() = %+v, %v, want that it is refused", what, l, err)
+				t.Errorf("%s: Follow() = %+v, %v, want ErrNoAuth", what, l, err)
 			}
 		})
 	}

@@ -12,12 +12,12 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// barrierGame has everybody set, remove and wait. Whether the barrier was down is known from the servers.
+// barrierGame lets all clients set, remove and wait. The referee knows from the servers whether the barrier was set.
 func barrierGame(v recipes.Variant[recipes.Barrier]) game {
 	return game{"barrier/" + v.Name, func(w *world) player {
 		o := recipes.Options{Watch: choose(w, v.Watch)}
 		var mu sync.Mutex
-		down, set := time.Now(), false // when it was not set last
+		down, set := time.Now(), false // when it was last not set
 		removals, calls := map[*zktest.Session]int{}, map[*zktest.Session]int{}
 		w.watchers = append(w.watchers, func(op zktest.Op) {
 			if op.Err != nil || op.Path != dir {
@@ -50,7 +50,7 @@ func barrierGame(v recipes.Variant[recipes.Barrier]) game {
 					mu.Unlock()
 					err := b.Remove(ctx)
 					mu.Lock()
-					if removals[s] > calls[s] { // a delete may be carried out when its call has given up
+					if removals[s] > calls[s] { // a delete may be applied after its call has returned
 						c.problemf("client %d: %d calls of Remove() have removed %d barriers", c.id, calls[s], removals[s])
 					}
 					mu.Unlock()
@@ -79,17 +79,17 @@ func barrierGame(v recipes.Variant[recipes.Barrier]) game {
 	}}
 }
 
-// meetings is a series of generations of a double barrier or a rendezvous.
+// meetings runs generations of a double barrier or a rendezvous.
 type meetings struct {
 	w       *world
 	members int
 	mu      sync.Mutex
-	most    map[string]int // by room: how many members have been in it at once
+	most    map[string]int // by room: the most members that were in it at once
 	next    []int64        // by client
-	inside  []int64        // by client: the generation that it is in, or has been in and not begun to leave; -1: none
+	inside  []int64        // by client: the generation that it is inside of and has not started to leave; -1: none
 	held    []*zktest.Session
 	make    func(c *client, s zk.Session, generation int64) meeting
-	last    int64 // generation that has to be got through
+	last    int64 // the generation that all must get through in the end
 }
 
 // meeting is one handle.
@@ -142,7 +142,7 @@ func newMeetings(w *world, make_ func(*client, zk.Session, int64) meeting) *meet
 	return m
 }
 
-// opened looks, when the marker of a generation is made, whether all members have been there at one instant. Some may have died since.
+// opened checks, when the marker of a generation is created, that all members were there at one instant. Some may have died since.
 func (m *meetings) opened(op zktest.Op) {
 	if op.Err != nil {
 		return
@@ -164,16 +164,16 @@ func (m *meetings) opened(op zktest.Op) {
 			m.most[room] = max(m.most[room], n)
 			continue
 		}
-		m.w.notef("%s is made, %d members have been there", o.Path, m.most[room])
+		m.w.notef("%s is created, %d members have been there", o.Path, m.most[room])
 		if m.most[room] < m.members {
-			m.w.problemf("%s is made, and only %d of %d members have been there", o.Path, m.most[room], m.members)
+			m.w.problemf("%s is created, but only %d of %d members have been there", o.Path, m.most[room], m.members)
 		}
 	}
 }
 
 func (m *meetings) step(c *client) { m.round(c) }
 
-// round is one generation of a client, or an attempt at it; true when it went through it.
+// round attempts one generation of a client, and reports whether the client got through.
 func (m *meetings) round(c *client) bool {
 	s, fresh := c.session()
 	if fresh || c.own == nil {
@@ -218,7 +218,7 @@ func (m *meetings) round(c *client) bool {
 	return err == nil
 }
 
-// prove is that all get through three generations more, whichever each of them was in.
+// prove lets all clients get through three more generations.
 func (m *meetings) prove(c *client) {
 	m.mu.Lock()
 	if m.last == 0 {
@@ -234,7 +234,7 @@ func (m *meetings) prove(c *client) {
 	}
 }
 
-// now notes which generation a client is in, or enters next.
+// now records which generation a client is in, or enters next.
 func (m *meetings) now(c *client, b meeting) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -9,11 +9,11 @@ import (
 	"github.com/zkbench/zkbench/recipes/broken"
 )
 
-// within is in how many seeds a defect is found.
+// within is the number of seeds in which a defect must be found.
 const within = 100
 
-// signs are what the referees say of a defect, by the check that catches it in a benchmark. The defective recipes are short: they leave
-// znodes behind and give up at any fault, which proves nothing here.
+// signs lists what the referees report about a defect, by the check that catches it in a benchmark. Other reports prove nothing here: the
+// defective recipes are short, and leave znodes or give up at any fault.
 var signs = map[string][]string{
 	"mutual-exclusion": {"held at once", "has not been told"},
 	"read-write":       {"held at once", "has not been told"},
@@ -29,23 +29,23 @@ var signs = map[string][]string{
 	"leave-safety":     {"is inside"},
 }
 
-// unseen are defects that the faults of these runs do not bring out in so few seeds, and why.
+// unseen lists the defects that do not show in these runs, with the reason.
 var unseen = map[string]string{
-	"broken-missing-first":   "somebody has to delete the waiter's znode",
-	"broken-missing-leads":   "somebody has to delete the candidate's znode",
-	"broken-blind-leader":    "it still tells of the suspension that comes first",
-	"broken-blind-permit":    "the session has to expire in a long hold",
-	"broken-blind-claim":     "the session has to expire in a long hold",
-	"broken-protected-name":  "the item has to be taken before its producer looks for it",
-	"broken-finishes-in-two": "what it doubles is in doubt",
+	"broken-missing-first":   "somebody must delete the waiter's znode",
+	"broken-missing-leads":   "somebody must delete the candidate's znode",
+	"broken-blind-leader":    "it still reports the suspension, which comes first",
+	"broken-blind-permit":    "the session must expire during a long hold",
+	"broken-blind-claim":     "the session must expire during a long hold",
+	"broken-protected-name":  "the item must be taken before its producer checks",
+	"broken-finishes-in-two": "the item that it delivers twice is in doubt",
 	"broken-adopts-old":      "no candidate has an ID that outlives its session",
-	"broken-stale-marker":    "the referee judges who makes a marker, and nobody makes the old one",
-	"broken-counts-marker":   "the referee judges who makes a marker, and nobody makes the old one",
-	"broken-keeps-member":    "the referee counts znodes, and that of who has given up is there",
-	"broken-reads-first":     "the item has to be finished between a read and a claim",
+	"broken-stale-marker":    "the referee judges the creation of a marker, and nobody creates the old one",
+	"broken-counts-marker":   "the referee judges the creation of a marker, and nobody creates the old one",
+	"broken-keeps-member":    "the referee counts znodes, and that of a member that gave up exists",
+	"broken-reads-first":     "the item must be finished between a read and a claim",
 }
 
-// The referees find defects: in recipes that have one, in few seeds.
+// The referees find the defects of broken recipes within few seeds.
 func TestFuzzFindsDefects(t *testing.T) {
 	var all []flawed
 	all = append(all, broke(broken.Locks, lockGame, dir)...)

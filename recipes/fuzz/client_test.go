@@ -11,7 +11,7 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// client is one user of the recipe, with one session after the other.
+// client is one user of the recipe. When its session ends, it opens another.
 type client struct {
 	*world
 	id  int
@@ -29,7 +29,7 @@ func (c *client) notef(format string, args ...any) {
 	c.world.notef("client %d: "+format, append([]any{c.id}, args...)...)
 }
 
-// session is the client's session; a new one when the one before is over. fresh says so.
+// session returns the client's session, or a new one if that has ended.
 func (c *client) session() (s *zktest.Session, fresh bool) {
 	if c.s != nil && c.s.Err() == nil {
 		return c.s, false
@@ -48,7 +48,7 @@ func (c *client) session() (s *zktest.Session, fresh bool) {
 	return c.s, true
 }
 
-// lasts draws how long a context lasts: from 1 ms to 2 s, and longer. Without faults it is patient.
+// lasts draws the duration of a context, from 1 ms to 10 s; when no faults are injected, it is patient.
 func (c *client) lasts() time.Duration {
 	if !c.stormy() {
 		return patient
@@ -64,12 +64,12 @@ func (c *client) lasts() time.Duration {
 	return 10 * time.Second
 }
 
-// ctx is for an operation; the odd nanoseconds keep its end apart from all else.
+// ctx returns a context for an operation. Its odd nanoseconds keep it from ending at the same instant as anything else.
 func (c *client) ctx() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), c.lasts()+time.Duration(c.rng.IntN(1000000)))
 }
 
-// endCtx is for the end of a hold: it may be over already.
+// endCtx returns a context for the end of a hold. It may have ended already.
 func (c *client) endCtx() (context.Context, context.CancelFunc) {
 	ctx, cancel := c.ctx()
 	if c.stormy() && c.rng.Float64() < c.set.ending {
@@ -78,12 +78,12 @@ func (c *client) endCtx() (context.Context, context.CancelFunc) {
 	return ctx, cancel
 }
 
-// rest is a pause of the client, of up to about most.
+// rest pauses for up to about most.
 func (c *client) rest(most time.Duration) {
 	time.Sleep(time.Duration(c.rng.Int64N(int64(most))) + 1)
 }
 
-// hold is how long a client keeps what it has: now and then longer than a lease.
+// hold returns how long a client holds at most: now and then longer than a lease.
 func (c *client) hold() time.Duration {
 	if c.stormy() && c.rng.IntN(8) == 0 {
 		return 2 * timeout
@@ -91,7 +91,7 @@ func (c *client) hold() time.Duration {
 	return 50 * time.Millisecond
 }
 
-// excused reports whether an error is one that faults explain. Anything else is a problem.
+// excused reports whether faults explain an error. Any other error is a problem.
 func (c *client) excused(what string, ctx context.Context, s *zktest.Session, err error, more ...error) bool {
 	if err == nil {
 		return true
@@ -119,5 +119,5 @@ func (c *client) excused(what string, ctx context.Context, s *zktest.Session, er
 	return false
 }
 
-// wasStormy is true until some time after the faults.
+// wasStormy reports whether faults are being injected, or were a short time ago.
 func (c *client) wasStormy() bool { return time.Since(c.begun) < storm+grace/2 }

@@ -13,26 +13,26 @@ import (
 
 func timeOf(w *world) time.Duration { return time.Duration(w.rng.Int64N(int64(3 * time.Second))) }
 
-// commits is a series of transactions. A site whose session is over comes back with a new handle.
+// commits runs transactions one after the other. A site whose session has ended comes back with a new handle.
 type commits struct {
 	w       *world
 	v       recipes.Variant[recipes.Commit]
 	o       recipes.Options
 	at      []*part
 	mu      sync.Mutex
-	last    int                  // transaction that has to be ended
-	decided map[int]map[bool]int // by transaction: how many sites say so
-	nays    map[int]bool         // transactions in which somebody has voted no, or cannot have voted
+	last    int                  // the transaction that must end in the end
+	decided map[int]map[bool]int // by transaction and decision: the number of sites
+	nays    map[int]bool         // transactions in which a site has voted no
 }
 
-// part is how far a site is.
+// part is the state of a site.
 type part struct {
 	tx      int
 	handle  recipes.Commit
 	s       *zktest.Session
 	step    int // 0: propose or learn, 1: vote, 2: decide, 3: finish
 	commits bool
-	yes     bool // voted for certain or perhaps
+	yes     bool // has voted, or may have
 	asked   bool
 }
 
@@ -114,11 +114,11 @@ func (p *commits) decide(c *client, a *part, commit bool) {
 		c.problemf("transaction %d is committed by some and not by others", a.tx)
 	}
 	if commit && p.nays[a.tx] {
-		c.problemf("transaction %d is committed, and somebody has voted against it", a.tx)
+		c.problemf("transaction %d is committed, although a site has voted against it", a.tx)
 	}
 }
 
-// prove ends the present transactions, and carries one out that all agree to.
+// prove ends the current transactions and carries out one more.
 func (p *commits) prove(c *client) {
 	a := p.at[c.id]
 	p.mu.Lock()

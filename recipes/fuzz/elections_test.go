@@ -45,7 +45,7 @@ func electionGame(v recipes.Variant[recipes.Election]) game {
 					lost = h.end()
 					end, cancelEnd := c.endCtx()
 					err = e.Resign(end)
-					if v.Name == "selector" && !lost { // its function may have seen a loss that this one has not
+					if v.Name == "selector" && !lost { // its function may have seen a loss that this code has not
 						select {
 						case <-t.Suspended:
 							lost = true
@@ -61,7 +61,7 @@ func electionGame(v recipes.Variant[recipes.Election]) game {
 	}}
 }
 
-// follow asks who leads, and waits for another one.
+// follow asks for the leader, and waits for the next one.
 func follow(c *client, e recipes.Election) {
 	ctx, cancel := c.ctx()
 	defer cancel()
@@ -128,7 +128,7 @@ func groupGame(v recipes.Variant[recipes.Group]) game {
 			}
 			return true
 		}}
-		w.set.shared = false // no two handles of one session join with one id
+		w.set.shared = false // no two handles of a session may join with the same id
 		return &locker[recipes.Group]{
 			make: func(c *client, s zk.Session) recipes.Group { return v.New(s, dir, o) },
 			use: func(c *client, g recipes.Group) {
@@ -155,7 +155,7 @@ func groupGame(v recipes.Variant[recipes.Group]) game {
 	}}
 }
 
-// look reads the group twice: a view after another one is later.
+// look reads the group twice: the second view must be later.
 func look(c *client, g recipes.Group) {
 	ctx, cancel := c.ctx()
 	defer cancel()

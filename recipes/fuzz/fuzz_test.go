@@ -1,13 +1,12 @@
-// Package fuzz_test looks for defects of recipes: clients use a recipe on the ensemble in memory while requests and replies are lost,
-// connections cut, servers lag, sessions expire and contexts end at any moment, and referees see to it that the recipe keeps its promise
-// all the same, and that it works and has left nothing when the faults are over.
+// Package fuzz_test looks for defects of recipes. Clients use a recipe on an ensemble in memory while requests and replies are lost, connections
+// break, servers lag, sessions expire and contexts end at any moment. Referees check that the recipe keeps its promise all the same, and that it
+// works and has left nothing when the faults have ended.
 //
 //	go test ./recipes/fuzz -run Fuzz -seeds 1000                   more seeds for each recipe
-//	go test ./recipes/fuzz -run 'Fuzz.*/lock/naive' -seed 17 -v    one seed again, with its log
+//	go test ./recipes/fuzz -run 'Fuzz.*/lock/naive' -seed 17 -v    a single seed, with its log
 //
-// Everything is drawn from the seed: the settings of the run, the options of the recipe, what each client does, the script of faults, and
-// the fate of each request, which depends on its session and its number alone. No two messages arrive at the same instant. So a seed is a
-// run, and shows again what it has shown.
+// Everything is drawn from the seed: the settings of the run, the options of the recipe, what each client does, the script of faults, and the
+// fate of each request, which depends only on its session and its number. No two messages arrive at the same instant. So a seed reproduces its run.
 package fuzz_test
 
 import (
@@ -26,7 +25,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	runtime.GOMAXPROCS(1) // goroutines of one bubble take turns, the same ones with the same seed
+	runtime.GOMAXPROCS(1) // with one thread, the goroutines of a bubble run in the same order for the same seed
 	flag.Parse()
 	os.Exit(m.Run())
 }
@@ -66,7 +65,7 @@ func play(t *testing.T, seed uint64, g game) (w *world) {
 	return w
 }
 
-// tail is the end of a log, unless a single seed was asked for.
+// tail returns the end of a log, or all of it if a single seed was asked for.
 func tail(log []string) string {
 	if *one == 0 && len(log) > 60 {
 		log = append([]string{"..."}, log[len(log)-60:]...)
@@ -74,7 +73,7 @@ func tail(log []string) string {
 	return strings.Join(log, "\n")
 }
 
-// A seed is a run. Where two things happen to one goroutine at the same instant, Go chooses, so a few runs part.
+// A seed reproduces its run. When two things happen to a goroutine at the same instant, Go chooses at random, so a few runs may differ.
 func TestFuzzIsTheSameForTheSameSeed(t *testing.T) {
 	if raced {
 		t.Skip("the race detector schedules goroutines at random")
@@ -89,7 +88,7 @@ func TestFuzzIsTheSameForTheSameSeed(t *testing.T) {
 		t.Logf("%s: two runs of seed %d differ:\n%s", g.name, *first, difference(a.log, b.log))
 	}
 	if same < all*9/10 {
-		t.Errorf("%d of %d runs are the same again, want nearly all", same, all)
+		t.Errorf("%d of %d runs were reproduced, want at least nine tenths", same, all)
 	}
 }
 
@@ -99,5 +98,5 @@ func difference(a, b []string) string {
 			return a[i] + "\n" + b[i]
 		}
 	}
-	return "one goes on longer"
+	return "one is longer"
 }

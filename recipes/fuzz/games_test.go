@@ -15,7 +15,7 @@ import (
 	"github.com/zkbench/zkbench/recipes/setting"
 )
 
-// games is every recipe of the catalogues that has no known faults.
+// games returns a game for each recipe of the catalogues without known defects.
 func games() []game {
 	return slices.Concat(
 		each(lock.Variants(), lockGame), []game{ownersGame()}, each(lock.RWVariants(), sharedGame), each(semaphore.Variants(), semaphoreGame),

@@ -8,26 +8,26 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// hold is what a client has been granted.
+// hold is a grant of a client.
 type hold struct {
 	c     *client
 	s     *zktest.Session
-	what  string // "", or what distinguishes it from others that it goes together with
-	path  string // of its znode; "" when it has none to be looked at
+	what  string // kind of grant, if there are several; may be empty
+	path  string // of its znode; empty if it has none to check
 	token int64
 	lost  []<-chan struct{}
 	over  bool
-	moves bool // it is being turned into one with another znode
+	moves bool // it is being downgraded, which changes its znode
 	r     *referee
 }
 
-// referee watches which clients hold at the same time.
+// referee checks which clients hold at the same time.
 type referee struct {
 	w       *world
 	name    string
 	fits    func(holds []*hold) bool // whether these may be held together
 	ordered bool                     // tokens grow from grant to grant
-	mu      sync.Mutex               // guards what follows, and over of the holds
+	mu      sync.Mutex               // guards the following fields, and over of the holds
 	holds   []*hold
 	last    int64
 	forced  []string // paths of grants that were taken away
@@ -37,7 +37,7 @@ func alone(holds []*hold) bool { return len(holds) <= 1 }
 
 func atMost(n int) func([]*hold) bool { return func(holds []*hold) bool { return len(holds) <= n } }
 
-// isLost reports whether it has been given up, or is gone. The referee is locked.
+// isLost reports whether the hold has ended or is gone. The referee must be locked.
 func (h *hold) isLost() bool { return h.over || h.gone() }
 
 func (h *hold) isOver() bool {
@@ -52,10 +52,10 @@ func (h *hold) finish() {
 	h.over = true
 }
 
-// gone reports whether the holder has been told that it holds no more, or cannot know it.
+// gone reports whether the holder knows that it does not hold any more, or its session has expired.
 func (h *hold) gone() bool { return h.c.expired(h.s) || h.told() }
 
-// told reports whether the holder has been told that it holds no more.
+// told reports whether the holder knows that it does not hold any more.
 func (h *hold) told() bool {
 	for _, lost := range h.lost {
 		select {
@@ -67,7 +67,7 @@ func (h *hold) told() bool {
 	return false
 }
 
-// begin notes a grant.
+// begin records a grant.
 func (r *referee) begin(h *hold) *hold {
 	defer h.verify()
 	return r.add(h)
@@ -94,7 +94,7 @@ func (r *referee) add(h *hold) *hold {
 	return h
 }
 
-// taken notes that somebody may take a grant away from its holder.
+// taken records that somebody may revoke a grant by force.
 func (r *referee) taken(path string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -105,7 +105,7 @@ func (r *referee) taken(path string) bool {
 	return true
 }
 
-// verify looks at the servers: while a grant is not lost its znode is there, and is the same.
+// verify checks that the znode of a grant that is not lost exists and is the same.
 func (h *hold) verify() {
 	if h.path == "" || h.isOver() {
 		return
@@ -114,13 +114,13 @@ func (h *hold) verify() {
 	if there && (h.token == 0 || z.Stat.Czxid == h.token) && z.Stat.EphemeralOwner == h.s.ID() {
 		return
 	}
-	time.Sleep(time.Microsecond) // who tells of the loss has the same instant for it
+	time.Sleep(time.Microsecond) // the loss may be reported at the same instant
 	if !h.isOver() && !h.gone() {
 		h.c.problemf("client %d holds %s (%#x), whose znode is gone, and has not been told", h.c.id, h.path, h.token)
 	}
 }
 
-// end notes that the client is about to give the grant up; lost is whether it had been lost.
+// end records that the client is about to release, and reports whether the grant was lost.
 func (h *hold) end() (lost bool) {
 	h.verify()
 	lost = h.isOver() || h.gone()
@@ -129,7 +129,7 @@ func (h *hold) end() (lost bool) {
 	return lost
 }
 
-// is changes what the hold is.
+// is changes the kind of the hold.
 func (h *hold) is(what string) {
 	h.r.mu.Lock()
 	defer h.r.mu.Unlock()

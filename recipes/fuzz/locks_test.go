@@ -8,10 +8,10 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// locker is what the recipes that grant something have in common: a client makes a handle for each session, asks, holds and gives up.
+// locker is a player for recipes that grant something: a client creates a handle for each session, acquires, holds and releases.
 type locker[H any] struct {
 	make func(c *client, s zk.Session) H
-	// use asks, holds and gives up.
+	// use acquires, holds and releases.
 	use func(c *client, h H)
 	end func(w *world)
 }
@@ -38,7 +38,7 @@ func (l *locker[H]) check(w *world) {
 	}
 }
 
-// choose is one of the choices, or "" for the default.
+// choose draws one of the choices, or returns "" for the default if there are none.
 func choose(w *world, choices []string) string {
 	if len(choices) == 0 {
 		return ""
@@ -48,7 +48,7 @@ func choose(w *world, choices []string) string {
 
 func coin(w *world) bool { return w.rng.IntN(2) == 0 }
 
-// released judges the error of giving up something that was or was not lost before.
+// released judges the error of a release of a grant that was or was not lost before.
 func (c *client) released(what string, ctx context.Context, h *hold, wasLost bool, err, lostError error) {
 	if wasLost || h.gone() {
 		c.excused(what, ctx, h.s, err, lostError)
@@ -101,7 +101,7 @@ func lockGame(v recipes.Variant[recipes.Lock]) game {
 	}}
 }
 
-// acquire asks for a lock, now and then without waiting.
+// acquire acquires a lock, now and then with TryAcquire.
 func acquire(c *client, ctx context.Context, l recipes.Lock) (recipes.Grant, bool, error) {
 	if try, ok := l.(recipes.TryLock); ok && c.stormy() && c.rng.IntN(4) == 0 {
 		return try.TryAcquire(ctx)
@@ -134,7 +134,7 @@ func sharedGame(v recipes.Variant[recipes.RWLock]) game {
 		w.written = true
 		r := &referee{w: w, name: "rw-lock", fits: shared}
 		if v.Name == "revocable" && o.Force > 0 {
-			w.set.shared, w.foreign = false, r.taken // the holder is told, but later
+			w.set.shared, w.foreign = false, r.taken // the holder learns of it later
 		}
 		return &locker[recipes.RWLock]{
 			make: func(c *client, s zk.Session) recipes.RWLock { return v.New(s, dir, o) },
@@ -171,7 +171,7 @@ func useShared(c *client, l recipes.RWLock, r *referee) {
 		down, cancel := c.ctx()
 		defer cancel()
 		lost := h.gone()
-		h.is("read") // as soon as others may read
+		h.is("read") // from here on others may read
 		g, err := l.Downgrade(down)
 		switch {
 		case err == nil:
@@ -190,13 +190,13 @@ func useShared(c *client, l recipes.RWLock, r *referee) {
 	end, cancelEnd := c.endCtx()
 	defer cancelEnd()
 	err = l.Release(end)
-	if err == recipes.ErrNotHeld { // the downgrade has failed, and nothing is held
+	if err == recipes.ErrNotHeld { // the downgrade failed, and nothing is held
 		return
 	}
 	c.released("release", end, h, lost, err, recipes.ErrLockLost)
 }
 
-// wait is a hold that is given up when it is asked for.
+// wait holds a grant until it is revoked, or for a while.
 func wait(c *client, g recipes.Grant) {
 	t := time.NewTimer(time.Duration(c.rng.Int64N(int64(c.hold()))) + 1)
 	defer t.Stop()
@@ -241,7 +241,7 @@ func semaphoreGame(v recipes.Variant[recipes.Semaphore]) game {
 	}}
 }
 
-// useGrants holds what was granted together, and gives it up together.
+// useGrants holds and releases several grants together.
 func useGrants(c *client, r *referee, grants []recipes.Grant, release func(context.Context) error) {
 	var held []*hold
 	for _, g := range grants {

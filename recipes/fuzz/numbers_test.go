@@ -80,12 +80,12 @@ func idGame(v recipes.Variant[recipes.IDs]) game {
 	}}
 }
 
-// configGame writes and reads a setting. What was written is known from the servers.
+// configGame writes and reads a setting. The referee knows from the servers what was written.
 func configGame(v recipes.Variant[recipes.Setting]) game {
 	return game{"config/" + v.Name, func(w *world) player {
 		o := recipes.Options{Watch: choose(w, v.Watch)}
 		var mu sync.Mutex
-		written := map[string]int{} // data, and how often they were
+		written := map[string]int{} // how often each data were written
 		last := make([]recipes.SettingValue, w.set.clients)
 		n := 0
 		w.watchers = append(w.watchers, func(op zktest.Op) {
@@ -114,7 +114,7 @@ func configGame(v recipes.Variant[recipes.Setting]) game {
 					made := written[data]
 					mu.Unlock()
 					if made > 1 || err == nil && made != 1 || err != nil && !errors.Is(err, recipes.ErrInDoubt) && made != 0 {
-						c.problemf("client %d: %s was written %d times, and Set() = %v", c.id, data, made, err)
+						c.problemf("client %d: %s was written %d times, but Set() = %v", c.id, data, made, err)
 					}
 					if c.stormy() {
 						return
@@ -139,7 +139,7 @@ func configGame(v recipes.Variant[recipes.Setting]) game {
 	}}
 }
 
-// commitGame is one transaction after the other, each of all clients.
+// commitGame carries out transactions of all clients, one after the other.
 func commitGame(v recipes.Variant[recipes.Commit]) game {
 	return game{"commit/" + v.Name, func(w *world) player {
 		o := recipes.Options{Members: w.set.clients, Alive: coin(w), Deadline: 1 + timeOf(w)}

@@ -14,34 +14,34 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// item is what became of one item.
+// item records what happened to an item.
 type item struct {
 	id           string
-	put          bool // for certain
+	put          bool // certainly
 	doubt        bool // perhaps
-	tries        int  // of the put: how often it may be there where it is put at least once
-	out, perhaps int  // how often it was taken, and perhaps taken
+	tries        int  // of the put: the most copies that a put without Exact can leave
+	out, perhaps int  // how often it was taken, and may have been taken
 	producer     *zktest.Session
 }
 
-// books are the items of a run.
+// books records all items of a run.
 type books struct {
 	w     *world
 	o     recipes.Options
 	mu    sync.Mutex
 	n     int
 	items map[string]*item
-	order bool // items are taken in their order
+	order bool // items must be taken in order
 	takes []taken
 }
 
-// taken is an item that was taken by a call that had returned at end.
+// taken is an item that was taken by a call that returned at end.
 type taken struct {
 	recipes.Item
 	end time.Time
 }
 
-// before is the order in which items are taken.
+// before reports whether a must be taken before b.
 func before(a, b recipes.Item) bool {
 	if c := cmp.Or(a.Due.Compare(b.Due), cmp.Compare(a.Priority, b.Priority)); c != 0 {
 		return c < 0
@@ -49,7 +49,7 @@ func before(a, b recipes.Item) bool {
 	return a.Czxid < b.Czxid
 }
 
-// inTurn sees that no item was left for later by a call that had it in its list and took one that comes after it.
+// inTurn checks that no earlier call took a later item although this one was in its list.
 func (b *books) inTurn(got recipes.Item, began time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -58,13 +58,13 @@ func (b *books) inTurn(got recipes.Item, began time.Time) {
 	}
 	for _, other := range b.takes {
 		if other.end.Before(began) && before(got, other.Item) && got.Czxid <= other.AsOf {
-			b.w.problemf("item %s was there, and %s was taken before it", got.Data, other.Data)
+			b.w.problemf("item %s was in the queue, but %s was taken before it", got.Data, other.Data)
 		}
 	}
 	b.takes = append(b.takes, taken{got, time.Now()})
 }
 
-// taken notes that an item was taken, for certain or perhaps.
+// taken records that an item was taken, certainly or perhaps.
 func (b *books) taken(got recipes.Item, sure bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -79,7 +79,7 @@ func (b *books) taken(got recipes.Item, sure bool) {
 	}
 }
 
-// user is the handle of a client, and how often its present call has made a create again.
+// user is the handle of a client. again counts how often its current call has repeated a create.
 type user struct {
 	recipes.Queue
 	again int
@@ -190,7 +190,7 @@ func (b *books) take(c *client, verb string, take func(context.Context) (recipes
 	c.excused(verb, ctx, c.s, err, recipes.ErrEmpty)
 }
 
-// out notes an item that was taken.
+// out records an item that was taken.
 func (b *books) out(c *client, got recipes.Item) {
 	c.notef("has taken %s from %s", got.Data, got.Path)
 	if got.Due.After(time.Now()) {
@@ -224,10 +224,10 @@ func (b *books) claim(c *client, q recipes.Claimer, r *referee) {
 	case errors.Is(err, recipes.ErrInDoubt):
 		b.taken(claim.Item, false)
 	}
-	c.released("finish", end, h, lost || b.o.EphemeralItems, err, recipes.ErrClaimLost) // with its producer the item went too
+	c.released("finish", end, h, lost || b.o.EphemeralItems, err, recipes.ErrClaimLost) // an ephemeral item may have gone with its producer
 }
 
-// end takes what is left, in its order, and adds up.
+// end takes what is left, in order, and checks that no item was lost or taken twice.
 func (b *books) end(w *world, v recipes.Variant[recipes.Queue]) {
 	markers := 0
 	for _, path := range w.ens.Ephemerals() {
@@ -236,7 +236,7 @@ func (b *books) end(w *world, v recipes.Variant[recipes.Queue]) {
 		}
 	}
 	if markers > len(w.clients) {
-		w.problemf("%d markers of %d producers", markers, len(w.clients))
+		w.problemf("%d markers for %d producers", markers, len(w.clients))
 	}
 	s := w.ens.Dial()
 	q := v.New(s, dir, recipes.Options{Clock: time.Now})
@@ -253,7 +253,7 @@ func (b *books) end(w *world, v recipes.Variant[recipes.Queue]) {
 		b.taken(got, true)
 		w.notef("left: %s at %s", got.Data, got.Path)
 		if last.Path != "" && before(got, last) {
-			w.problemf("item %s is left behind %s, which comes after it", got.Data, last.Data)
+			w.problemf("item %s was left after %s, which comes later", got.Data, last.Data)
 		}
 		last = got
 	}

@@ -2,5 +2,5 @@
 
 package fuzz_test
 
-// raced says that the race detector is on, which has goroutines take turns at random.
+// raced reports that the race detector is on, which schedules goroutines at random.
 const raced = true

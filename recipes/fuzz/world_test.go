@@ -18,60 +18,60 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// The times of a run, all of the bubble's clock.
+// The times of a run, by the bubble's clock.
 const (
 	timeout = 6 * time.Second   // of sessions
-	storm   = 20 * time.Second  // in which there are faults
-	grace   = 30 * time.Second  // after them: what goes on in the background has ended by then
-	patient = 120 * time.Second // what an operation may last without faults
+	storm   = 20 * time.Second  // while faults are injected
+	grace   = 30 * time.Second  // after the faults: background work ends within it
+	patient = 120 * time.Second // the longest that an operation may take without faults
 )
 
 const dir = "/fuzz/a"
 
-// world is one run: an ensemble, its clients, what happens to them, and what was found.
+// world is one run: an ensemble, its clients, the faults, and the problems found.
 type world struct {
 	t    *testing.T
 	seed uint64
-	rng  *rand.Rand // of the script alone
+	rng  *rand.Rand // only for the script
 	ens  *zktest.Ensemble
 	set  settings
 
 	mu       sync.Mutex
 	begun    time.Time
-	calm     bool // the faults are over
+	calm     bool // the faults have ended
 	ended    bool
 	clients  []*client
 	sessions map[*zktest.Session]*link
 	log      []string
 	problems []string
-	watchers []func(zktest.Op)      // told of each operation that was carried out
-	written  bool                   // the recipe bears that somebody writes into its znodes
-	lenient  bool                   // any error of the recipe will do, unless it is a wait without end
+	watchers []func(zktest.Op)      // called for each operation that was applied
+	written  bool                   // the recipe tolerates writes to its znodes
+	lenient  bool                   // any error of the recipe is accepted, but not waiting forever
 	foreign  func(path string) bool // znodes that others may delete; nil: none
-	stays    func(path string) bool // znodes that are there as long as a handle; nil: none
+	stays    func(path string) bool // znodes that exist as long as a handle; nil: none
 }
 
-// settings are how hard a run is, drawn from its seed.
+// settings are the size of a run and its faults, drawn from its seed.
 type settings struct {
 	clients                                int
-	shared                                 bool // the first two clients are of one session
+	shared                                 bool // the first two clients share a session
 	loseRequest, loseReply, refuse, ending float64
 	cuts, silences, expiries, lags         int
 	slows, freezes, writes                 int
 }
 
-// link is what the world knows of a session.
+// link is what the world knows about a session.
 type link struct {
-	number  int // of the session, in the order of their opening
-	count   int // its operations
+	number  int // sessions are numbered in order of their opening
+	count   int // of its operations
 	expired bool
 	frozen  bool
 	now     decision
-	prey    string // the znode of another session that the operation is about to delete
+	prey    string // another session's znode that the operation is about to delete
 }
 
-// decision is the fate of an operation, which depends on the seed, the session and the number of the operation alone: not on how the
-// goroutines were scheduled.
+// decision is the fate of an operation. It depends only on the seed, the session and the number of the operation, not on the scheduling of
+// goroutines.
 type decision struct {
 	r      *rand.Rand
 	travel time.Duration
@@ -92,14 +92,14 @@ func newWorld(t *testing.T, seed uint64) *world {
 	return w
 }
 
-// notef adds a line to the log of the run.
+// notef adds a line to the run's log.
 func (w *world) notef(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.log = append(w.log, fmt.Sprintf("%10.6f ", time.Since(w.begun).Seconds())+fmt.Sprintf(format, args...))
 }
 
-// problemf reports what must not be.
+// problemf records a problem.
 func (w *world) problemf(format string, args ...any) {
 	w.notef("PROBLEM: "+format, args...)
 	w.mu.Lock()
@@ -113,7 +113,7 @@ func (w *world) stormy() bool {
 	return !w.calm && (w.lenient || len(w.problems) == 0)
 }
 
-// hook delays every operation by a time of its own, so that no two ever arrive at the same instant, and decides its fate.
+// hook decides the fate of every operation and delays it by a random time, so that no two arrive at the same instant.
 func (w *world) hook(op zktest.Op) zktest.Action {
 	w.mu.Lock()
 	l, calm := w.sessions[op.Session], w.calm
@@ -171,8 +171,8 @@ func (w *world) decide(session, count int) decision {
 	return d
 }
 
-// guard looks whether an operation, the n-th of its session, is to delete the ephemeral znode of another living session. Nobody may. A
-// request of a former connection may still be held up here, and is not carried out.
+// guard notes whether an operation, the n-th of its session, would delete another live session's ephemeral znode, which none may. A request of a
+// former connection, delayed until now, will not be applied and does not count.
 func (w *world) guard(op zktest.Op, l *link, n int) {
 	prey := ""
 	for _, o := range op.Ops {
@@ -191,7 +191,7 @@ func (w *world) guard(op zktest.Op, l *link, n int) {
 	}
 }
 
-// event is one fault of the script.
+// event is a fault of the script.
 type event struct {
 	at   time.Duration
 	who  int
@@ -231,7 +231,7 @@ func (w *world) plan() []event {
 	return all
 }
 
-// play carries the script out.
+// play injects the faults of the script.
 func (w *world) play(script []event) {
 	for _, e := range script {
 		time.Sleep(time.Until(w.begun.Add(e.at)))
@@ -277,7 +277,7 @@ func (w *world) play(script []event) {
 	time.Sleep(time.Until(w.begun.Add(storm)))
 }
 
-// write is somebody who writes the same data into one of the znodes again: an event that means nothing.
+// write rewrites one of the znodes with the same data, which causes an event without meaning.
 func (w *world) write(e event) {
 	tree := w.ens.Tree()
 	paths := slices.Sorted(maps.Keys(tree))
@@ -289,7 +289,7 @@ func (w *world) write(e event) {
 	s := w.ens.Dial()
 	defer s.Close()
 	_, err := s.Set(context.Background(), path, tree[path].Data, zk.AnyVersion)
-	w.notef("fault: somebody writes into %s: %v", path, err)
+	w.notef("fault: write to %s: %v", path, err)
 }
 
 func directions(fault string) []zktest.Direction {
@@ -308,9 +308,8 @@ func (w *world) freeze(s *zktest.Session, frozen bool) {
 	w.sessions[s].frozen = frozen
 }
 
-// heal ends the faults. From then on clients connect again by themselves, as they do: a server that had expired a session closes its
-// connection later.
-func (w *world) heal() {
+// recover ends the faults. From then on clients keep reconnecting, like real ones: a server that has expired a session closes its connection later.
+func (w *world) recover() {
 	w.mu.Lock()
 	w.calm = true
 	w.mu.Unlock()
@@ -332,7 +331,7 @@ func (w *world) heal() {
 	}()
 }
 
-// all is the sessions in the order of their opening.
+// all returns the sessions in order of their opening.
 func (w *world) all() []*zktest.Session {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -345,25 +344,25 @@ func (w *world) over() bool {
 	return w.ended
 }
 
-// expired reports whether the script has ended the session, of which a client without a connection cannot know, or has stopped its
-// process, which would not act on what it holds.
+// expired reports whether the script has expired the session, which a client without a connection cannot know, or has frozen its process, which
+// cannot act on its grants.
 func (w *world) expired(s *zktest.Session) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.sessions[s].expired || w.sessions[s].frozen
 }
 
-// player is what the clients of one recipe do.
+// player says what the clients of a recipe do.
 type player interface {
-	// step is one operation of a client, from its beginning to its end: nothing is held between steps.
+	// step carries out one operation of a client. Nothing is held between steps.
 	step(c *client)
-	// prove is what a client does when the faults are over, to its end.
+	// prove shows that a client can still work after the faults.
 	prove(c *client)
-	// check looks at the outcome, when nobody does anything any more.
+	// check judges the final state, after all clients have stopped.
 	check(w *world)
 }
 
-// run is one run to its end; what it found and its log are in the world.
+// run carries out a run and returns its world, with the problems and the log.
 func run(t *testing.T, seed uint64, make func(w *world) player) (w *world) {
 	synctest.Test(t, func(t *testing.T) {
 		w = newWorld(t, seed)
@@ -381,7 +380,7 @@ func run(t *testing.T, seed uint64, make func(w *world) player) (w *world) {
 			})
 		}
 		w.play(script)
-		w.heal()
+		w.recover()
 		all.Wait()
 		time.Sleep(grace)
 		w.ghosts("after the faults")
@@ -405,22 +404,22 @@ func run(t *testing.T, seed uint64, make func(w *world) player) (w *world) {
 	return w
 }
 
-// ghosts reports the ephemeral znodes of living sessions: every attempt has ended.
+// ghosts reports ephemeral znodes of open sessions as problems: no client holds or waits.
 func (w *world) ghosts(when string) {
 	for _, path := range w.ens.Ephemerals() {
 		if w.stays != nil && w.stays(path) {
 			continue
 		}
-		w.problemf("%s, nobody holds anything, and %s is there", when, path)
+		w.problemf("%s: nobody holds anything, but %s exists", when, path)
 	}
 }
 
-// digest tells two runs apart.
+// digest is equal for equal runs.
 func (w *world) digest() uint64 { return maphash.String(hashSeed, strings.Join(w.log, "\n")) }
 
 var hashSeed = maphash.MakeSeed()
 
-// wrap has the numbers of the directory's children wrap within the run, now and then.
+// wrap lets the numbers of the directories' children wrap during the run, in one of four runs.
 func (w *world) wrap(dirs ...string) {
 	if w.rng.IntN(4) > 0 {
 		return
@@ -432,7 +431,7 @@ func (w *world) wrap(dirs ...string) {
 	w.notef("the numbers wrap soon")
 }
 
-// makeAll makes a directory and what is above it.
+// makeAll creates a directory and its parents.
 func makeAll(w *world, dir string) {
 	s := w.ens.Dial()
 	for i, c := range dir + "/" {

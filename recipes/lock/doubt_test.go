@@ -13,8 +13,8 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// A context that ends while the release looks whether its first delete was carried out does not keep the lock held.
-func TestAReleaseWhoseContextEndsWhileItLooksIsCarriedOut(t *testing.T) {
+// If the context ends while a release checks whether its delete was applied, the lock is released all the same.
+func TestAReleaseIsCarriedOutAfterItsContextEnds(t *testing.T) {
 	bubble.Each(t, lock.Variants(), func(t *testing.T, v recipes.Variant[recipes.Lock], ens *zktest.Ensemble) {
 		holder := bubble.Wait(t.Context(), v, ens.Dial(), recipes.Options{})
 		next := bubble.Wait(t.Context(), v, ens.Dial(), recipes.Options{})
@@ -35,15 +35,15 @@ func TestAReleaseWhoseContextEndsWhileItLooksIsCarriedOut(t *testing.T) {
 			return zktest.Action{}
 		})
 		if err := holder.Lock.Release(ctx); !errors.Is(err, context.Canceled) || !looked {
-			t.Errorf("Release() = %v, want the context's end, while it looks (%v)", err, looked)
+			t.Errorf("Release() = %v, want Canceled during the check (which ran: %v)", err, looked)
 		}
 		time.Sleep(time.Second)
-		bubble.Expect(t, "after the release, while the session of the former holder lives", next, "holds")
+		bubble.Expect(t, "after the release, while the former holder's session is open", next, "holds")
 	})
 }
 
-// The context of a downgrade ends between two tries, of which the first has made the reader's znode.
-func TestADowngradeThatIsCutOffLeavesNoReader(t *testing.T) {
+// The context of a downgrade ends after an attempt that created the reader's znode but lost the reply.
+func TestACancelledDowngradeLeavesNoReader(t *testing.T) {
 	bubble.Each(t, lock.RWVariants(), func(t *testing.T, v recipes.Variant[recipes.RWLock], ens *zktest.Ensemble) {
 		s := ens.Dial()
 		l := v.New(s, bubble.Dir, recipes.Options{})
@@ -57,12 +57,12 @@ func TestADowngradeThatIsCutOffLeavesNoReader(t *testing.T) {
 		}
 		time.Sleep(10 * time.Second)
 		bubble.OK(t, "Release()", l.Release(t.Context()))
-		bubble.Expect(t, "after the release, while the session lives", write(t.Context(), v, ens.Dial(), recipes.Options{}), "holds")
+		bubble.Expect(t, "after the release, while the session is open", write(t.Context(), v, ens.Dial(), recipes.Options{}), "holds")
 	})
 }
 
-// The session that makes the directory may lose the request for what is above it.
-func TestADirectoryWhoseCreateIsLostIsMadeAgain(t *testing.T) {
+// The request that creates the parent of the lock's directory may be lost.
+func TestALostCreateOfTheDirectoryIsRetried(t *testing.T) {
 	bubble.Each(t, lock.Variants(), func(t *testing.T, v recipes.Variant[recipes.Lock], ens *zktest.Ensemble) {
 		lost := bubble.LoseOnce(ens, zk.KindCreate, false, func(path string) bool { return path == "/locks" })
 		w := bubble.Wait(t.Context(), v, ens.Dial(), recipes.Options{})
@@ -74,7 +74,7 @@ func TestADirectoryWhoseCreateIsLostIsMadeAgain(t *testing.T) {
 	})
 }
 
-// A downgrade that fails is no loss of the lock.
+// A downgrade that fails does not lose the lock.
 func TestADowngradeThatCannotWatchKeepsTheWriteGrant(t *testing.T) {
 	failure := errors.New("the read fails")
 	bubble.Each(t, lock.RWVariants(), func(t *testing.T, v recipes.Variant[recipes.RWLock], ens *zktest.Ensemble) {
@@ -89,7 +89,7 @@ func TestADowngradeThatCannotWatchKeepsTheWriteGrant(t *testing.T) {
 			return zktest.Action{}
 		})
 		if _, err := l.Downgrade(t.Context()); !errors.Is(err, failure) || errors.Is(err, recipes.ErrLockLost) {
-			t.Errorf("Downgrade() = %v, want the failure, and no loss", err)
+			t.Errorf("Downgrade() = %v, want the failure, not ErrLockLost", err)
 		}
 		ens.Hook(nil)
 		reader := read(t.Context(), v, ens.Dial(), recipes.Options{}).Attempt

@@ -45,11 +45,11 @@ func TestAFailureAfterTheCreateLeavesNoGhost(t *testing.T) {
 		}
 		ens.Hook(nil)
 		other := bubble.Wait(t.Context(), v, ens.Dial(), recipes.Options{})
-		bubble.Expect(t, "while the session of the failed one lives", other, "holds")
+		bubble.Expect(t, "while the session of the failed one is open", other, "holds")
 	})
 }
 
-func TestWatchOwnTellsOfTheDeletionAtOnce(t *testing.T) {
+func TestWatchOwnReportsTheDeletion(t *testing.T) {
 	bubble.Each(t, bubble.InOrder(lock.Variants()), func(t *testing.T, v recipes.Variant[recipes.Lock], ens *zktest.Ensemble) {
 		holder := bubble.Wait(t.Context(), v, ens.Dial(), recipes.Options{WatchOwn: true})
 		bubble.Expect(t, "alone", holder, "holds")
@@ -60,7 +60,7 @@ func TestWatchOwnTellsOfTheDeletionAtOnce(t *testing.T) {
 	})
 }
 
-func TestTokensGrowOverTheReCreationOfTheDirectory(t *testing.T) {
+func TestTokensGrowAfterTheDirectoryIsRecreated(t *testing.T) {
 	bubble.Each(t, lock.Variants(), func(t *testing.T, v recipes.Variant[recipes.Lock], ens *zktest.Ensemble) {
 		s := ens.Dial()
 		last := int64(0)
@@ -68,7 +68,7 @@ func TestTokensGrowOverTheReCreationOfTheDirectory(t *testing.T) {
 			w := bubble.Wait(t.Context(), v, s, recipes.Options{})
 			bubble.Expect(t, "alone", w, "holds")
 			if w.Grant.Token <= last {
-				t.Errorf("token %d after %d, though the directory was recreated", w.Grant.Token, last)
+				t.Errorf("token %d after %d, want a larger one in a recreated directory", w.Grant.Token, last)
 			}
 			last = w.Grant.Token
 			bubble.Release(t, w)
@@ -100,7 +100,7 @@ func TestSingleNodeReleasedBetweenCreateAndWatch(t *testing.T) {
 	}
 }
 
-// A drain of k waiters costs single-node k(k-1)/2 creates that fail, each of which the servers write down.
+// Draining k waiters costs single-node k(k-1)/2 failed creates, and a failed write is a transaction too.
 func TestSingleNodeIsAHerdOfFailingWrites(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const k = 50
@@ -137,8 +137,8 @@ func TestSingleNodeIsAHerdOfFailingWrites(t *testing.T) {
 	})
 }
 
-// The events of a release and of an arrival, among k waiters, by theory.
-func TestWakesAreTheTheory(t *testing.T) {
+// A release and an arrival among k waiters cause as many events as the variant's theory says.
+func TestWakesMatchTheTheory(t *testing.T) {
 	const k = 20
 	for _, v := range append(lock.Variants(), published.Locks()[0]) {
 		t.Run(v.Name, func(t *testing.T) {
@@ -160,17 +160,17 @@ func TestWakesAreTheTheory(t *testing.T) {
 				bubble.Release(t, holder)
 				synctest.Wait()
 				if got := events() - before; got != int(onRelease) {
-					t.Errorf("a release among %d waiters caused %d events, the theory says %v", k, got, onRelease)
+					t.Errorf("a release among %d waiters caused %d events, want %v", k, got, onRelease)
 				}
-				// Now k-1 wait beside a holder; with one more arrival there are k+1 again.
+				// Now k-1 sessions wait behind a holder. One more makes k+1 again.
 				bubble.Wait(t.Context(), v, ens.Dial(), recipes.Options{})
 				if v.Persistent {
-					onArrival += 2 // the arriver itself, and the first holder, whose idle handle still follows
+					onArrival += 2 // the arriving session itself, and the first holder's handle, which is idle but still watches
 				}
 				before = events()
 				bubble.Wait(t.Context(), v, ens.Dial(), recipes.Options{})
 				if got := events() - before; got != int(onArrival) {
-					t.Errorf("an arrival at %d waiters caused %d events, the theory says %v", k, got, onArrival)
+					t.Errorf("an arrival at %d waiters caused %d events, want %v", k, got, onArrival)
 				}
 				for _, s := range ens.Sessions() {
 					s.Close()

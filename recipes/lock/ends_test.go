@@ -12,7 +12,7 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// once calls do right before the first operation of the session of a kind is carried out.
+// once calls do right before the session's first operation of that kind is applied.
 func once(ens *zktest.Ensemble, s *zktest.Session, kind zk.Kind, do func() zktest.Action) (done *bool) {
 	done = new(bool)
 	ens.Hook(func(op zktest.Op) zktest.Action {
@@ -25,8 +25,8 @@ func once(ens *zktest.Ensemble, s *zktest.Session, kind zk.Kind, do func() zktes
 	return done
 }
 
-// What becomes of a downgrade when the write znode is deleted: the read grant is held though the context ends, and not when the write grant
-// was not exclusive to its end.
+// What can happen when a downgrade deletes the write znode. The read grant stands even if the context ends, but not if the write grant was lost
+// before.
 func TestWhatEndsADowngrade(t *testing.T) {
 	for _, c := range []struct {
 		sentence string
@@ -38,7 +38,7 @@ func TestWhatEndsADowngrade(t *testing.T) {
 		}, nil},
 		{"the context ends", func(_ *testing.T, _ *zktest.Ensemble, _, _ *zktest.Session, _ string, end func()) zktest.Action {
 			end()
-			time.Sleep(time.Millisecond) // the call has given up
+			time.Sleep(time.Millisecond) // lets the call return
 			return zktest.Action{}
 		}, nil},
 		{"the session ends", func(_ *testing.T, ens *zktest.Ensemble, s, _ *zktest.Session, _ string, _ func()) zktest.Action {
@@ -69,20 +69,20 @@ func TestWhatEndsADowngrade(t *testing.T) {
 			}
 			met := once(ens, s, zk.KindDelete, func() zktest.Action { return c.meets(t, ens, s, other, written.Path, end) })
 			read, err := l.Downgrade(ctx)
-			time.Sleep(time.Second) // what goes on in the background
+			time.Sleep(time.Second) // lets background work finish
 			synctest.Wait()
 			znodes := ens.Ephemerals()
 			switch {
 			case !*met:
 				t.Errorf("%s: nothing was deleted", c.sentence)
 			case c.err != nil && (!errors.Is(err, recipes.ErrLockLost) || !errors.Is(err, c.err)):
-				t.Errorf("%s: Downgrade() = %v, want that the lock is lost: %v", c.sentence, err, c.err)
+				t.Errorf("%s: Downgrade() = %v, want ErrLockLost: %v", c.sentence, err, c.err)
 			case c.err != nil:
 				if err := l.Release(t.Context()); !errors.Is(err, recipes.ErrNotHeld) {
 					t.Errorf("%s: Release() = %v, want ErrNotHeld", c.sentence, err)
 				}
 			case err != nil || len(znodes) != 1 || znodes[0] != read.Path || read.Path == written.Path || read.Token != written.Token:
-				t.Errorf("%s: Downgrade() = %+v, %v, and %v are there; want the read grant alone", c.sentence, read, err, znodes)
+				t.Errorf("%s: Downgrade() = %+v, %v, and %v exist; want only the read grant", c.sentence, read, err, znodes)
 			default:
 				if err := l.Release(t.Context()); err != nil {
 					t.Errorf("%s: Release() = %v", c.sentence, err)
@@ -92,7 +92,8 @@ func TestWhatEndsADowngrade(t *testing.T) {
 	}
 }
 
-// The znode of a holder who does not consent is deleted when patience ends. That it is gone by then comes to the same; a refusal is told.
+// If the holder does not consent in time, a forced revocation deletes its znode. A znode that is already gone counts as deleted; a refusal is
+// returned.
 func TestWhatEndsAForcedRevocation(t *testing.T) {
 	for _, c := range []struct {
 		sentence string
@@ -101,7 +102,7 @@ func TestWhatEndsAForcedRevocation(t *testing.T) {
 		err      error
 	}{
 		{"nothing", func(*testing.T, *zktest.Session, string) zktest.Action { return zktest.Action{} }, 0, nil},
-		{"the holder gives it up right before", func(t *testing.T, holder *zktest.Session, path string) zktest.Action {
+		{"the holder releases right before", func(t *testing.T, holder *zktest.Session, path string) zktest.Action {
 			if err := holder.Delete(t.Context(), path, zk.AnyVersion); err != nil {
 				t.Error(err)
 			}
@@ -119,18 +120,17 @@ func TestWhatEndsAForcedRevocation(t *testing.T) {
 				t.Fatal(err)
 			}
 			met := once(ens, s, zk.KindDelete, func() zktest.Action { return c.meets(t, holder, g.Path) })
-			begun := time.Now()
+			start := time.Now()
 			token, err := newRevocable(s, "/l", recipes.Options{Force: time.Second}).Revoke(t.Context(), g.Path)
-			if token != g.Token || !errors.Is(err, c.err) || time.Since(begun) != time.Second || !*met || len(ens.Ephemerals()) != c.left {
-				t.Errorf("%s: Revoke() = %d, %v after %v, and %v are left; want %d, %v after a second", c.sentence, token, err, time.Since(begun),
+			if token != g.Token || !errors.Is(err, c.err) || time.Since(start) != time.Second || !*met || len(ens.Ephemerals()) != c.left {
+				t.Errorf("%s: Revoke() = %d, %v after %v, and %v are left; want %d, %v after a second", c.sentence, token, err, time.Since(start),
 					ens.Ephemerals(), g.Token, c.err)
 			}
 		})
 	}
 }
 
-// The lease ends while a create is under way whose znode outlives it: the grant comes under the lease that the session has by then, or not at
-// all when the znode is gone.
+// The lease ends while a create is in flight. If the znode still exists, the grant is given under the session's new lease; otherwise there is none.
 func TestAGrantThatComesTooLateForItsLease(t *testing.T) {
 	for deleted, want := range map[bool]error{false: nil, true: zk.ErrNoNode} {
 		synctest.Test(t, func(t *testing.T) {
@@ -164,7 +164,7 @@ func TestAGrantThatComesTooLateForItsLease(t *testing.T) {
 			}
 			select {
 			case <-g.Lost:
-				t.Error("the grant is lost when it comes")
+				t.Error("the grant is lost from the start")
 			default:
 			}
 			if err := l.Release(t.Context()); err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// A process is stopped, and its network is gone meanwhile. When it goes on and has looked at its lease, no goroutine has to run before it is told: the
-// grant's channel is the lease's.
+// A process is stopped and partitioned. When it continues and checks its lease, it sees at once that the grant is lost, before any other goroutine
+// runs: the grant's channel is the lease's.
 func TestAHolderThatWasStoppedSeesThatItsLeaseIsOver(t *testing.T) {
 	bubble.Each(t, lock.Variants(), func(t *testing.T, v recipes.Variant[recipes.Lock], ens *zktest.Ensemble) {
 		holder := bubble.Wait(t.Context(), v, ens.Dial(), recipes.Options{})
@@ -25,14 +25,14 @@ func TestAHolderThatWasStoppedSeesThatItsLeaseIsOver(t *testing.T) {
 		select {
 		case <-holder.Grant.Lost:
 		default:
-			t.Error("two hold: the holder went on, looked at its lease, and was not told")
+			t.Error("two holders: the stopped one checked its lease, and its grant is not lost")
 		}
 		bubble.Release(t, next)
 		holder.Session.Close()
 	})
 }
 
-// An owner that was stopped while another process got the lock is not given its old grant again.
+// An owner that was stopped while another process got the lock does not get its old grant again.
 func TestAnOwnerThatWasStoppedDoesNotHoldAgain(t *testing.T) {
 	bubble.Run(t, "reentrant", func(t *testing.T, ens *zktest.Ensemble) {
 		s, o := ens.Dial(), lock.NewOwner()
@@ -52,9 +52,9 @@ func TestAnOwnerThatWasStoppedDoesNotHoldAgain(t *testing.T) {
 	})
 }
 
-// An acquisition has all but its last reply, which comes over the next connection, when the lease that it was made under is over. What is
-// granted then is granted under another one.
-func TestAGrantThatComesTooLateForItsLeaseIsNone(t *testing.T) {
+// The last reply of an acquisition arrives over a new connection, after the lease that it started under has ended. The grant must be under the
+// new lease.
+func TestALateGrantIsUnderTheNewLease(t *testing.T) {
 	bubble.Each(t, bubble.InOrder(lock.Variants()), func(t *testing.T, v recipes.Variant[recipes.Lock], ens *zktest.Ensemble) {
 		s := ens.Dial()
 		bubble.LateReply(ens, s, zk.KindGet, bubble.Dir)

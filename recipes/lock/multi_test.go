@@ -28,7 +28,7 @@ func TestMultiLocksInMemory(t *testing.T) {
 	}
 }
 
-// several is a handle on the locks of the directory, and its one attempt at some of them.
+// several is a handle on the locks of the directory, with one attempt to acquire some of them.
 type several struct {
 	*bubble.Attempt
 	recipes.MultiLock
@@ -48,7 +48,7 @@ func together(ctx context.Context, s *zktest.Session, o recipes.Options, names .
 
 var plain = recipes.Options{}
 
-// Two clients ask in opposite orders, each when the other has its first lock.
+// Two clients request the same locks in opposite orders.
 func TestCrossingAcquisitionsDoNotDeadlock(t *testing.T) {
 	bubble.Run(t, "", func(t *testing.T, ens *zktest.Ensemble) {
 		cross := make(chan struct{})
@@ -63,7 +63,7 @@ func TestCrossingAcquisitionsDoNotDeadlock(t *testing.T) {
 	})
 }
 
-// One lock that cannot be had leaves none held: it is another's until the deadline, its request is refused, its znode is deleted.
+// If one lock cannot be acquired, none stays held, whatever the reason.
 func TestOneLockThatFailsLeavesNoneHeld(t *testing.T) {
 	none := func(t *testing.T, ens *zktest.Ensemble, failed *several, want error) {
 		t.Helper()
@@ -75,7 +75,7 @@ func TestOneLockThatFailsLeavesNoneHeld(t *testing.T) {
 			t.Errorf("Release() after it = %v, want ErrNotHeld", err)
 		}
 		next := together(t.Context(), ens.Dial(), plain, "a", "c")
-		bubble.Expect(t, "another client with the locks beside it", next, "holds")
+		bubble.Expect(t, "another client that wants the other locks", next, "holds")
 		bubble.OK(t, "Release()", next.Release(t.Context()))
 	}
 	bubble.Run(t, "the deadline passes", func(t *testing.T, ens *zktest.Ensemble) {
@@ -125,8 +125,8 @@ func TestOneLockThatFailsLeavesNoneHeld(t *testing.T) {
 	})
 }
 
-// A release that fails does not keep the others: its znode is gone, or its reply is lost and its context over.
-func TestOneReleaseThatFailsDoesNotKeepTheOthers(t *testing.T) {
+// If one lock cannot be released, the others are: its znode is gone, or the context has ended.
+func TestOneFailedReleaseDoesNotKeepTheOthers(t *testing.T) {
 	names := []string{"a", "b", "c"}
 	bubble.Run(t, "one is gone", func(t *testing.T, ens *zktest.Ensemble) {
 		for i := range names {
@@ -140,7 +140,7 @@ func TestOneReleaseThatFailsDoesNotKeepTheOthers(t *testing.T) {
 			}
 		}
 	})
-	bubble.Run(t, "the context is over", func(t *testing.T, ens *zktest.Ensemble) {
+	bubble.Run(t, "the context has ended", func(t *testing.T, ens *zktest.Ensemble) {
 		m := together(t.Context(), ens.Dial(), plain, names...)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
@@ -148,7 +148,7 @@ func TestOneReleaseThatFailsDoesNotKeepTheOthers(t *testing.T) {
 			t.Errorf("Release() = %v, want the context's error", err)
 		}
 		next := together(t.Context(), ens.Dial(), plain, names...)
-		bubble.Expect(t, "another client, once the deletes have gone on", next, "holds")
+		bubble.Expect(t, "another client, after the deletes in the background", next, "holds")
 		bubble.OK(t, "Release()", next.Release(t.Context()))
 	})
 }
@@ -162,7 +162,7 @@ func TestLocksAreReleasedInReverse(t *testing.T) {
 			}
 		}})
 		l := lock.MultiVariants()[0].New(s, bubble.Dir, plain)
-		for range 2 { // the first makes the directories
+		for range 2 { // the first creates the directories
 			order = nil
 			bubble.OK(t, "Acquire()", bubble.Second(l.Acquire(t.Context(), "c", "a", "b")))
 			bubble.OK(t, "Release()", l.Release(t.Context()))
@@ -173,7 +173,7 @@ func TestLocksAreReleasedInReverse(t *testing.T) {
 	})
 }
 
-// The loss of one is the loss of all: a znode that somebody deletes, where the holder watches it, and the session.
+// Losing one lock loses all: when somebody deletes a znode that the holder watches, and when the session ends.
 func TestTheLossOfOneIsTheLossOfAll(t *testing.T) {
 	lost := func(t *testing.T, what string, m *several, want bool) {
 		t.Helper()
@@ -202,7 +202,8 @@ func TestTheLossOfOneIsTheLossOfAll(t *testing.T) {
 	})
 }
 
-// An outage while another holds the second lock ended the lease of the first: it is looked at again, and the grant is as good as any.
+// An outage while another client holds the second lock ends the lease of the first. It must be confirmed under the new lease, so that the grant
+// is reliable.
 func TestAnOutageBetweenTwoLocksDoesNotSpoilTheGrant(t *testing.T) {
 	for _, o := range []recipes.Options{{}, {WatchOwn: true}} {
 		bubble.Run(t, "", func(t *testing.T, ens *zktest.Ensemble) {

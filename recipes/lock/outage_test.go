@@ -9,7 +9,7 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// A waiter does not rely on its session yet: an outage while others hold costs it nothing, and its grant is as good as any.
+// A waiter does not depend on its lease yet: after an outage while it waits, its grant is as reliable as any.
 func TestAnOutageWhileWaitingDoesNotSpoilASharedGrant(t *testing.T) {
 	bubble.Each(t, lock.RWVariants(), func(t *testing.T, v recipes.Variant[recipes.RWLock], ens *zktest.Ensemble) {
 		writer := write(t.Context(), v, ens.Dial(), recipes.Options{})
@@ -25,7 +25,7 @@ func TestAnOutageWhileWaitingDoesNotSpoilASharedGrant(t *testing.T) {
 	})
 }
 
-// A revocation that comes after the outage finds a waiter that listens.
+// A waiter still hears of revocations after an outage.
 func TestAnOutageWhileWaitingDoesNotSpoilARevocation(t *testing.T) {
 	bubble.Run(t, "revocable", func(t *testing.T, ens *zktest.Ensemble) {
 		holder := revocable(ens.Dial(), recipes.Options{})

@@ -17,7 +17,7 @@ func onlyPersistent(t *testing.T) []recipes.Variant[recipes.Lock] {
 	return []recipes.Variant[recipes.Lock]{bubble.Find(t, lock.Variants(), "persistent")}
 }
 
-func TestPersistentListsOnceAndThenNeverAgain(t *testing.T) {
+func TestPersistentListsOnce(t *testing.T) {
 	bubble.Each(t, onlyPersistent(t), func(t *testing.T, v recipes.Variant[recipes.Lock], ens *zktest.Ensemble) {
 		const contenders, rounds = 10, 5
 		var all []*bubble.Waiter
@@ -44,15 +44,15 @@ func TestPersistentListsAgainAfterAReconnection(t *testing.T) {
 		middle := bubble.Wait(t.Context(), v, ens.Dial(), recipes.Options{})
 		last := bubble.Wait(t.Context(), v, ens.Dial(), recipes.Options{})
 		ens.Disconnect(last.Session)
-		ens.Expire(middle.Session) // while last does not hear it
-		bubble.Release(t, holder)  // nor this
+		ens.Expire(middle.Session) // last is disconnected and misses this
+		bubble.Release(t, holder)  // and this
 		bubble.Expect(t, "without a server", last, "waits")
 		ens.Reconnect(last.Session)
 		bubble.Expect(t, "after the reconnection, though both events are lost", last, "holds")
 	})
 }
 
-// A change that falls between the arming of the watch and the end of the first list must be neither missed nor undone.
+// A change between arming the watch and the end of the first list must be neither missed nor undone.
 func TestPersistentChangesDuringTheFirstList(t *testing.T) {
 	for _, applied := range []bool{false, true} {
 		bubble.Each(t, onlyPersistent(t), func(t *testing.T, v recipes.Variant[recipes.Lock], ens *zktest.Ensemble) {
@@ -70,7 +70,7 @@ func TestPersistentChangesDuringTheFirstList(t *testing.T) {
 			ens.Hook(nil)
 			bubble.Expect(t, "behind the holder", w, "waits")
 			bubble.Release(t, holder)
-			bubble.Expect(t, "after the release: the waiter that died during the list is not waited for", w, "holds")
+			bubble.Expect(t, "after the release, although the waiter before it died during the list", w, "holds")
 			if !staged {
 				t.Error("the race was not staged")
 			}
@@ -78,7 +78,7 @@ func TestPersistentChangesDuringTheFirstList(t *testing.T) {
 	}
 }
 
-// refusing is a session whose server does not arm its first persistent watch again after a disconnection.
+// refusing is a session whose first persistent watch the test can end, like a server that refuses to re-arm it.
 type refusing struct {
 	zk.Session
 	stream *zk.Stream
@@ -98,11 +98,11 @@ func TestPersistentFollowsAgainAfterItsWatchWasRefused(t *testing.T) {
 		holder := bubble.Wait(t.Context(), v, ens.Dial(), recipes.Options{})
 		s := &refusing{Session: ens.Dial()}
 		w := bubble.Wait(t.Context(), v, s, recipes.Options{})
-		refusal := errors.New("the server does not arm the watch again")
+		refusal := errors.New("the server does not re-arm the watch")
 		s.stream.Fire(zk.Event{Type: zk.EventLost, Err: refusal})
 		synctest.Wait()
 		if <-w.Done; !errors.Is(w.Err, refusal) {
-			t.Errorf("the waiter whose watch is gone: %v, want %v", w.Err, refusal)
+			t.Errorf("the waiter whose watch ended: %v, want %v", w.Err, refusal)
 		}
 		bubble.Release(t, holder)
 		if _, err := w.Lock.Acquire(t.Context()); err != nil {

@@ -24,7 +24,7 @@ func TestReadWriteLocksInMemory(t *testing.T) {
 	}
 }
 
-// client is a handle and its one attempt.
+// client is a handle with one attempt to acquire.
 type client struct {
 	*bubble.Attempt
 	lock    recipes.RWLock
@@ -41,7 +41,7 @@ func write(ctx context.Context, v recipes.Variant[recipes.RWLock], s *zktest.Ses
 	return client{bubble.Begin(func() (recipes.Grant, error) { return l.AcquireWrite(ctx) }), l, s}
 }
 
-// kazoo #649: a reader that took the writer behind it for one before it, and waited for it, would wait forever.
+// kazoo #649: a reader that waits for a writer behind it waits forever.
 func TestAReaderIgnoresTheWritersBehindIt(t *testing.T) {
 	bubble.Each(t, lock.RWVariants(), func(t *testing.T, v recipes.Variant[recipes.RWLock], ens *zktest.Ensemble) {
 		w1 := write(t.Context(), v, ens.Dial(), recipes.Options{})
@@ -76,7 +76,7 @@ func TestAReaderBehindAWaitingWriterWaits(t *testing.T) {
 	})
 }
 
-// CURATOR-621: a downgraded reader keeps its place, or a writer that has queued meanwhile is let in beside it.
+// CURATOR-621: a downgraded reader must keep its place in the queue. Otherwise a writer that queued meanwhile would hold beside it.
 func TestADowngradeKeepsItsPlace(t *testing.T) {
 	bubble.Each(t, lock.RWVariants(), func(t *testing.T, v recipes.Variant[recipes.RWLock], ens *zktest.Ensemble) {
 		w := write(t.Context(), v, ens.Dial(), recipes.Options{})
@@ -94,7 +94,7 @@ func TestADowngradeKeepsItsPlace(t *testing.T) {
 	})
 }
 
-func TestADowngradeIsOneHandlesAlone(t *testing.T) {
+func TestADowngradeAffectsOneHandle(t *testing.T) {
 	bubble.Each(t, lock.RWVariants(), func(t *testing.T, v recipes.Variant[recipes.RWLock], ens *zktest.Ensemble) {
 		w := write(t.Context(), v, ens.Dial(), recipes.Options{})
 		other := read(t.Context(), v, w.session, recipes.Options{})
@@ -175,7 +175,7 @@ func TestTheDeathOfAWaitingWriterGrantsNothing(t *testing.T) {
 			t.Errorf("Release() of the lost writer = %v, want ErrLockLost", err)
 		}
 		if n := len(ens.Ephemerals()); n != 1 {
-			t.Errorf("%d znodes, want the reader's alone", n)
+			t.Errorf("%d znodes, want only the reader's", n)
 		}
 	})
 }
@@ -194,11 +194,11 @@ func TestACancelledReaderOrWriterLeavesNothing(t *testing.T) {
 			}
 			for _, w := range ens.Watches() {
 				if w.Session == given.session.ID() {
-					t.Errorf("the one that gave up still watches %s", w.Path)
+					t.Errorf("the cancelled client still watches %s", w.Path)
 				}
 			}
 			if n := len(ens.Ephemerals()); n != 1 {
-				t.Errorf("%d znodes, want the holder's alone", n)
+				t.Errorf("%d znodes, want only the holder's", n)
 			}
 		}
 		bubble.OK(t, "Release()", holder.lock.Release(t.Context()))
@@ -256,7 +256,7 @@ func TestClientsOfDifferentLayoutsExcludeEachOther(t *testing.T) {
 	})
 }
 
-// The znodes have the names that the other libraries give theirs.
+// The znodes are named as in the other libraries.
 func TestNamesOfReadersAndWriters(t *testing.T) {
 	const uuid = "????????-????-????-????-????????????"
 	hex := strings.Repeat("?", 32)
@@ -279,7 +279,7 @@ func TestNamesOfReadersAndWriters(t *testing.T) {
 	}
 }
 
-// matches compares with ? for any one letter.
+// matches reports whether s matches pattern, in which ? stands for any character.
 func matches(pattern, s string) bool {
 	if len(pattern) != len(s) {
 		return false

@@ -11,7 +11,7 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// A reader behind w writers is woken once when it watches the last of them, and w times when it watches the first.
+// A reader behind w writers is woken once if it watches the last of them, and w times if it watches the first.
 func TestWakesOfAReaderBehindWriters(t *testing.T) {
 	const writers = 5
 	for _, choice := range []struct {
@@ -45,7 +45,7 @@ func TestWakesOfAReaderBehindWriters(t *testing.T) {
 	}
 }
 
-// The release of a writer wakes the readers behind it up to the next writer, all of which then read.
+// The release of a writer wakes and admits all readers up to the next writer.
 func TestWakesOfTheReadersBehindAWriter(t *testing.T) {
 	bubble.Run(t, "ten readers", func(t *testing.T, ens *zktest.Ensemble) {
 		v := lock.RWVariants()[0]
@@ -62,13 +62,13 @@ func TestWakesOfTheReadersBehindAWriter(t *testing.T) {
 			t.Errorf("%d events for %d readers", n, len(readers))
 		}
 		before = bubble.Events(ens)
-		for _, r := range readers { // in the order of coming, so that each but the last is nobody's predecessor
+		for _, r := range readers { // in order of arrival, so that the writer behind them watches only the last
 			bubble.Expect(t, "behind the writer", r, "holds")
 			bubble.OK(t, "Release()", r.lock.Release(t.Context()))
 		}
 		bubble.Expect(t, "the next writer", next, "holds")
 		if n := bubble.Events(ens) - before; n != 1 {
-			t.Errorf("the writer behind them was woken %d times, want once, the best case", n)
+			t.Errorf("the writer behind them was woken %d times, want once, in this best case", n)
 		}
 	})
 }

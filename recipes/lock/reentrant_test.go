@@ -67,7 +67,7 @@ func TestASecondOwnerWaitsForAllLevels(t *testing.T) {
 	})
 }
 
-func TestOwnersOfOneProcessAreOneContender(t *testing.T) {
+func TestTheOwnersOfAProcessAreOneContender(t *testing.T) {
 	bubble.Run(t, "no herd inside the process", func(t *testing.T, ens *zktest.Ensemble) {
 		other := bubble.Wait(t.Context(), bubble.Find(t, lock.Variants(), "predecessor"), ens.Dial(), recipes.Options{})
 		r := lock.NewReentrant(ens.Dial(), bubble.Dir, recipes.Options{})
@@ -87,7 +87,7 @@ func TestOwnersOfOneProcessAreOneContender(t *testing.T) {
 			t.Errorf("one event made the process list %d times, want once", n)
 		}
 		for i, o := range owners {
-			bubble.Expect(t, "in the order of coming", attempts[i], "holds")
+			bubble.Expect(t, "in order of arrival", attempts[i], "holds")
 			bubble.OK(t, "Release()", r.Release(t.Context(), o))
 		}
 	})
@@ -125,7 +125,7 @@ func TestOneCriticalSectionForAllGoroutines(t *testing.T) {
 	})
 }
 
-func TestOneOfManyTriesSucceeds(t *testing.T) {
+func TestOneOfManyTryAcquiresSucceeds(t *testing.T) {
 	bubble.Run(t, "twenty owners", func(t *testing.T, ens *zktest.Ensemble) {
 		r := lock.NewReentrant(ens.Dial(), bubble.Dir, recipes.Options{})
 		var granted atomic.Int64
@@ -143,12 +143,12 @@ func TestOneOfManyTriesSucceeds(t *testing.T) {
 		}
 		all.Wait()
 		if n := granted.Load(); n != 1 {
-			t.Errorf("%d tries succeeded, want one", n)
+			t.Errorf("%d calls succeeded, want one", n)
 		}
 	})
 }
 
-func TestATryOfABusyLockWritesNothing(t *testing.T) {
+func TestTryAcquireOfAHeldLockWritesNothing(t *testing.T) {
 	bubble.Run(t, "peek", func(t *testing.T, ens *zktest.Ensemble) {
 		holder := bubble.Wait(t.Context(), bubble.Find(t, lock.Variants(), "predecessor"), ens.Dial(), recipes.Options{})
 		r, me := lock.NewReentrant(ens.Dial(), bubble.Dir, recipes.Options{}), lock.NewOwner()
@@ -166,7 +166,7 @@ func TestATryOfABusyLockWritesNothing(t *testing.T) {
 			}
 		}
 	})
-	bubble.Run(t, "somebody comes between the look and the create", func(t *testing.T, ens *zktest.Ensemble) {
+	bubble.Run(t, "somebody else comes between the check and the create", func(t *testing.T, ens *zktest.Ensemble) {
 		v := bubble.Find(t, lock.Variants(), "predecessor")
 		var other *bubble.Waiter
 		o := bubble.At(recipes.PauseListed, func() { other = bubble.Wait(t.Context(), v, ens.Dial(), recipes.Options{}) })
@@ -175,13 +175,13 @@ func TestATryOfABusyLockWritesNothing(t *testing.T) {
 			t.Errorf("TryAcquire() = %v, %v, want false", held, err)
 		}
 		if left := ens.Ephemerals(); len(left) != 1 || left[0] != other.Grant.Path {
-			t.Errorf("znodes after the try: %v, want the holder's alone", left)
+			t.Errorf("znodes after TryAcquire: %v, want only the holder's", left)
 		}
 	})
 }
 
 func TestADeadlineInsideTheProcess(t *testing.T) {
-	bubble.Run(t, "the turn goes on", func(t *testing.T, ens *zktest.Ensemble) {
+	bubble.Run(t, "the next owner takes its turn", func(t *testing.T, ens *zktest.Ensemble) {
 		r, a, b, c := lock.NewReentrant(ens.Dial(), bubble.Dir, recipes.Options{}), lock.NewOwner(), lock.NewOwner(), lock.NewOwner()
 		_, err := r.Acquire(t.Context(), a)
 		bubble.OK(t, "Acquire()", err)
@@ -195,7 +195,7 @@ func TestADeadlineInsideTheProcess(t *testing.T) {
 		}
 		bubble.Expect(t, "while the lock is held", third, "waits")
 		bubble.OK(t, "Release()", r.Release(t.Context(), a))
-		bubble.Expect(t, "behind the one that gave up", third, "holds")
+		bubble.Expect(t, "behind the owner that gave up", third, "holds")
 	})
 	bubble.Run(t, "on the servers", func(t *testing.T, ens *zktest.Ensemble) {
 		holder := bubble.Wait(t.Context(), bubble.Find(t, lock.Variants(), "predecessor"), ens.Dial(), recipes.Options{})
@@ -205,7 +205,7 @@ func TestADeadlineInsideTheProcess(t *testing.T) {
 		given := acquiring(ctx, r, b)
 		third := acquiring(t.Context(), r, c)
 		<-given.Done
-		bubble.Expect(t, "in the place of the one that gave up", third, "waits")
+		bubble.Expect(t, "in the place of the owner that gave up", third, "waits")
 		if n := len(ens.Ephemerals()); n != 2 {
 			t.Errorf("%d znodes, want the holder's and the waiter's", n)
 		}
@@ -214,7 +214,7 @@ func TestADeadlineInsideTheProcess(t *testing.T) {
 	})
 }
 
-func TestALossVoidsAllLevels(t *testing.T) {
+func TestALossEndsAllLevels(t *testing.T) {
 	bubble.Run(t, "depth three", func(t *testing.T, ens *zktest.Ensemble) {
 		s := ens.Dial()
 		r, a, b := lock.NewReentrant(s, bubble.Dir, recipes.Options{}), lock.NewOwner(), lock.NewOwner()

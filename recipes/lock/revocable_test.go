@@ -18,7 +18,7 @@ func revocable(s zk.Session, o recipes.Options) recipes.Revocable {
 	return lock.RevocableVariants()[0].New(s, bubble.Dir, o)
 }
 
-// revoking is a revocation in a goroutine of its own; its grant carries the token.
+// revoking starts a revocation. The grant of the attempt carries the token.
 func revoking(ctx context.Context, s zk.Session, path string, o recipes.Options) *bubble.Attempt {
 	return bubble.Begin(func() (recipes.Grant, error) {
 		token, err := revocable(s, o).Revoke(ctx, path)
@@ -44,9 +44,9 @@ func TestAHolderConsentsToItsRevocation(t *testing.T) {
 			}
 			ask := revoking(t.Context(), other, g.Path, o)
 			bubble.Expect(t, "the revocation, before the holder consents", ask, "waits")
-			bubble.Expect(t, "the next, before the holder consents", next, "waits") // the change woke it: it must watch again
+			bubble.Expect(t, "the next, before the holder consents", next, "waits") // the change woke it, so it must watch again
 			if !bubble.Closed(g.Revoked) || bubble.Closed(g.Lost) {
-				t.Error("the holder was not told, or has lost its grant")
+				t.Error("Revoked is open, or Lost is closed")
 			}
 			bubble.OK(t, "Release()", l.Release(t.Context()))
 			bubble.Expect(t, "the revocation", ask, "holds")
@@ -55,7 +55,7 @@ func TestAHolderConsentsToItsRevocation(t *testing.T) {
 				t.Errorf("revoked token %d, want the holder's %d", ask.Grant.Token, g.Token)
 			}
 			if again := revoking(t.Context(), other, g.Path, o); again.Err != nil || again.Grant.Token != 0 {
-				t.Errorf("Revoke() of a znode that is gone = %d, %v, want 0 and no error", again.Grant.Token, again.Err)
+				t.Errorf("Revoke() of a missing znode = %d, %v, want 0 and no error", again.Grant.Token, again.Err)
 			}
 		})
 	}
@@ -79,7 +79,7 @@ func TestARevocationBeforeTheWatchIsNoticed(t *testing.T) {
 }
 
 func TestARevocationDuringADisconnectionIsNoticed(t *testing.T) {
-	bubble.Run(t, "delivered on the return", func(t *testing.T, ens *zktest.Ensemble) {
+	bubble.Run(t, "delivered on reconnection", func(t *testing.T, ens *zktest.Ensemble) {
 		s := ens.Dial()
 		l := revocable(s, recipes.Options{})
 		g, err := l.AcquireWrite(t.Context())
@@ -87,7 +87,7 @@ func TestARevocationDuringADisconnectionIsNoticed(t *testing.T) {
 		ens.Disconnect(s)
 		ask := revoking(t.Context(), ens.Dial(), g.Path, recipes.Options{})
 		if bubble.Closed(g.Revoked) {
-			t.Error("told without a connection")
+			t.Error("Revoked is closed without a connection")
 		}
 		ens.Reconnect(s)
 		if !bubble.Closed(g.Revoked) || bubble.Closed(g.Lost) {
@@ -98,8 +98,8 @@ func TestARevocationDuringADisconnectionIsNoticed(t *testing.T) {
 	})
 }
 
-func TestOtherDataRevokeNothing(t *testing.T) {
-	bubble.Run(t, "and the watch is armed again", func(t *testing.T, ens *zktest.Ensemble) {
+func TestOtherDataDoesNotRevoke(t *testing.T) {
+	bubble.Run(t, "and the watch is re-armed", func(t *testing.T, ens *zktest.Ensemble) {
 		admin := ens.Dial()
 		l := revocable(ens.Dial(), recipes.Options{})
 		g, err := l.AcquireRead(t.Context())
@@ -118,7 +118,7 @@ func TestOtherDataRevokeNothing(t *testing.T) {
 	})
 }
 
-func TestARevokedWaiterGivesItsPlaceUp(t *testing.T) {
+func TestARevokedWaiterGivesUpItsPlace(t *testing.T) {
 	bubble.Run(t, "like a cancel", func(t *testing.T, ens *zktest.Ensemble) {
 		holder := revocable(ens.Dial(), recipes.Options{})
 		_, err := holder.AcquireWrite(t.Context())
@@ -136,7 +136,7 @@ func TestARevokedWaiterGivesItsPlaceUp(t *testing.T) {
 	})
 }
 
-// A holder that does not consent keeps the lock, until it is forced; what it then writes under its guard is rejected.
+// A holder that does not consent keeps the lock until the revocation is forced. After that its guarded writes are rejected.
 func TestAForcedRevocation(t *testing.T) {
 	bubble.Run(t, "after its time", func(t *testing.T, ens *zktest.Ensemble) {
 		paused := ens.Dial()
@@ -146,17 +146,17 @@ func TestAForcedRevocation(t *testing.T) {
 		o := recipes.Options{Force: 3 * time.Second}
 		other := ens.Dial()
 		next := bubble.Begin(func() (recipes.Grant, error) { return revocable(other, o).AcquireWrite(t.Context()) })
-		begun := time.Now()
+		start := time.Now()
 		ask := revoking(t.Context(), other, g.Path, o)
 		time.Sleep(2 * time.Second)
 		bubble.Expect(t, "the next, while the holder may consent", next, "waits")
 		<-ask.Done
-		if got := time.Since(begun); got != o.Force || ask.Err != nil {
+		if got := time.Since(start); got != o.Force || ask.Err != nil {
 			t.Errorf("forced after %v (%v), want %v", got, ask.Err, o.Force)
 		}
 		bubble.Expect(t, "the next, after the force", next, "holds")
 		if !bubble.Closed(g.Lost) {
-			t.Error("the holder was not told that its grant is lost")
+			t.Error("Lost of the former holder is open")
 		}
 		_, err = paused.Multi(t.Context(), zk.CheckOp(g.Path, zk.AnyVersion), zk.CreateOp("/late", nil, zk.Persistent))
 		if !errors.Is(err, zk.ErrNoNode) {
@@ -191,7 +191,7 @@ func TestTheCostOfARevocation(t *testing.T) {
 	bubble.Run(t, "events and requests", func(t *testing.T, ens *zktest.Ensemble) {
 		l := revocable(ens.Dial(), recipes.Options{})
 		cost := func(l recipes.RWLock) int {
-			for range 2 { // the first makes the directories
+			for range 2 { // the first creates the directories
 				before := bubble.Requests(ens)
 				g, err := l.AcquireWrite(t.Context())
 				bubble.OK(t, "AcquireWrite()", err)
@@ -204,7 +204,7 @@ func TestTheCostOfARevocation(t *testing.T) {
 			return 0
 		}
 		if n, plain := cost(l), cost(lock.RWVariants()[0].New(ens.Dial(), "/locks/plain", recipes.Options{})); n != plain+1 || plain != 2 {
-			t.Errorf("a revocable acquisition took %d requests, a plain one %d: want 2, and one read more", n, plain)
+			t.Errorf("a revocable acquisition took %d requests, a plain one %d, want 3 and 2", n, plain)
 		}
 		g, err := l.AcquireWrite(t.Context())
 		bubble.OK(t, "AcquireWrite()", err)

@@ -23,8 +23,8 @@ func TestParseRole(t *testing.T) {
 		{"a host whose name looks like a writer's, parsed from the right", "W-W-1-R-0000000007", reader, 7},
 		{"a host whose name looks like a reader's", "x-R-0000000001-W-0000000007", writer, 7},
 		{"the dash before the number belongs to the marker", "host-W-0000000001", writer, 1},
-		{"after the wrap the number has a sign of its own", "host-W--2147483648", writer, math.MinInt32},
-		{"an exclusive lock of go-zookeeper does not know of readers", "_c_x-lock-0000000007", foreigner, 0},
+		{"after the wrap the number has its own sign", "host-W--2147483648", writer, math.MinInt32},
+		{"go-zookeeper's exclusive lock, which has no readers", "_c_x-lock-0000000007", foreigner, 0},
 		{"a word", "content", foreigner, 0},
 		{"empty", "", foreigner, 0},
 	} {
@@ -50,16 +50,16 @@ func TestSharedPosition(t *testing.T) {
 		{"a writer waits for the reader before it", all, w2, false, r1, nil},
 		{"a writer waits for the writer before it", all, w3, false, w2, nil},
 		{"a reader waits for the last writer before it", all, r4, false, w3, nil},
-		{"or for the first", all, r4, true, w2, nil},
+		{"or for the first, if told to watch it", all, r4, true, w2, nil},
 		{"a reader does not wait for readers", all, r5, false, w3, nil},
 		{"a writer waits for the nearest reader, whatever readers watch", all, w6, true, r5, nil},
-		{"a reader behind readers alone reads", []string{r1, r4, w6}, r4, false, "", nil},
-		{"a writer behind a reader is never waited for by it (kazoo #649)", []string{w6, r5}, r5, false, "", nil},
+		{"a reader behind only readers does not wait", []string{r1, r4, w6}, r4, false, "", nil},
+		{"a reader does not wait for a writer behind it (kazoo #649)", []string{w6, r5}, r5, false, "", nil},
 		{"a downgraded reader is not behind its own write znode", []string{"x-__READ__0000000002", w2, w3}, "x-__READ__0000000002", false, "", nil},
 		{"a writer behind a downgraded reader waits for it", []string{"x-__READ__0000000002", w3}, w3, false, "x-__READ__0000000002", nil},
-		{"mixed layouts stand in one queue", []string{"k__rlock__0000000001", "h-W-0000000002", r4}, r4, false, "h-W-0000000002", nil},
-		{"over the wrap the older is still before", []string{"a-__WRIT__2147483647", "b-__READ__-2147483648"}, "b-__READ__-2147483648", false, "a-__WRIT__2147483647", nil},
-		{"a missing znode of one's own never holds", []string{w2}, w3, false, "", znode.ErrNotListed},
+		{"mixed layouts share one queue", []string{"k__rlock__0000000001", "h-W-0000000002", r4}, r4, false, "h-W-0000000002", nil},
+		{"after the wrap the older one is still ahead", []string{"a-__WRIT__2147483647", "b-__READ__-2147483648"}, "b-__READ__-2147483648", false, "a-__WRIT__2147483647", nil},
+		{"a missing own znode never holds", []string{w2}, w3, false, "", znode.ErrNotListed},
 		{"nor in an empty queue", nil, r1, false, "", znode.ErrNotListed},
 	} {
 		foreign := 0
@@ -70,7 +70,7 @@ func TestSharedPosition(t *testing.T) {
 	}
 }
 
-// The theory at its ends, and by hand in between.
+// The theory for extreme loads, and for others as computed by hand.
 func TestReadWriteWakes(t *testing.T) {
 	for _, tt := range []struct {
 		load recipes.Load

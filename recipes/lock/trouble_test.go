@@ -73,18 +73,18 @@ func TestTroubleOfMultiLocks(t *testing.T) {
 	}
 }
 
-// A session whose root is missing (a chroot that nobody has made) is told so, and does not try forever.
-func TestAMissingRootIsTold(t *testing.T) {
+// If the root is missing (a chroot that does not exist), Acquire fails instead of retrying forever.
+func TestAMissingRootIsAnError(t *testing.T) {
 	bubble.Each(t, lock.Variants(), func(t *testing.T, v recipes.Variant[recipes.Lock], ens *zktest.Ensemble) {
 		asked := 0
 		ens.Hook(func(zktest.Op) zktest.Action {
 			if asked++; asked > 1000 {
-				return zktest.Action{Err: zk.ErrNoAuth} // else it would never end
+				return zktest.Action{Err: zk.ErrNoAuth} // ends a recipe that retries forever
 			}
 			return zktest.Action{Err: zk.ErrNoNode}
 		})
 		if _, err := v.New(ens.Dial(), bubble.Dir, recipes.Options{}).Acquire(t.Context()); !errors.Is(err, zk.ErrNoNode) {
-			t.Errorf("Acquire() = %v, want that the znode is missing", err)
+			t.Errorf("Acquire() = %v, want ErrNoNode", err)
 		}
 	})
 }

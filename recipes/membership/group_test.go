@@ -24,18 +24,18 @@ func TestGroupsInMemory(t *testing.T) {
 	}
 }
 
-// joining is a Join in a goroutine of its own.
+// joining starts a Join.
 func joining(ctx context.Context, g recipes.Group) *bubble.Attempt {
 	return bubble.Begin(func() (recipes.Grant, error) { return g.Join(ctx, "m", nil) })
 }
 
-// watching is a Watch in a goroutine of its own.
+// watching starts a Watch.
 func watching(ctx context.Context, g recipes.Group, token int64) (view *recipes.View, done *bubble.Attempt) {
 	view = new(recipes.View)
 	return view, bubble.Begin(func() (_ recipes.Grant, err error) { *view, err = g.Watch(ctx, token); return })
 }
 
-// What happens while an observer is busy comes as one view, also when the members are the same again.
+// All changes while an observer is busy result in one view, even if the members are the same again.
 func TestFlapsCoalesce(t *testing.T) {
 	bubble.Each(t, membership.Variants(), func(t *testing.T, v recipes.Variant[recipes.Group], ens *zktest.Ensemble) {
 		m, o := v.New(ens.Dial(), bubble.Dir, recipes.Options{}), v.New(ens.Dial(), bubble.Dir, recipes.Options{})
@@ -53,11 +53,11 @@ func TestFlapsCoalesce(t *testing.T) {
 			t.Errorf("view %+v after 5 flaps that ended with %d", after, last.Token)
 		}
 		_, done = watching(t.Context(), o, after.Token)
-		bubble.Expect(t, "the observer of nothing", done, "waits")
+		bubble.Expect(t, "the observer without a change", done, "waits")
 	})
 }
 
-// One change costs each observer an event and a list, and of a view with data a read for each member.
+// A change costs each observer one event and one list and, if views include data, a read for each member.
 func TestTheCostOfAChange(t *testing.T) {
 	bubble.Each(t, membership.Variants(), func(t *testing.T, v recipes.Variant[recipes.Group], ens *zktest.Ensemble) {
 		const members, observers, bytes = 1000, 3, 1000 * (4 + len("member-0000"))
@@ -98,7 +98,7 @@ func TestTheCostOfAChange(t *testing.T) {
 	})
 }
 
-// A view is what the list says, whatever becomes of a member before its data are read.
+// A view has the members of the list, even if a member leaves before its data are read.
 func TestAViewIsOneThatExisted(t *testing.T) {
 	for _, back := range []bool{false, true} {
 		bubble.Run(t, fmt.Sprint("comes back ", back), func(t *testing.T, ens *zktest.Ensemble) {
@@ -136,12 +136,12 @@ func TestAViewIsOneThatExisted(t *testing.T) {
 	}
 }
 
-// An observer whose new session is at a server that lags behind waits until that server knows what the old session had seen.
+// An observer with a new session on a lagging server waits until that server knows what the old session had seen.
 func TestAViewNeverGoesBackAcrossSessions(t *testing.T) {
 	bubble.Each(t, membership.Variants(), func(t *testing.T, v recipes.Variant[recipes.Group], ens *zktest.Ensemble) {
 		m := v.New(ens.Dial(), bubble.Dir, recipes.Options{})
 		late := ens.Dial()
-		ens.Lag(late, 3*time.Second) // and so it does not even know the group
+		ens.Lag(late, 3*time.Second) // it does not even know the group
 		bubble.Expect(t, "the member", joining(t.Context(), m), "holds")
 		seen, err := v.New(ens.Dial(), bubble.Dir, recipes.Options{}).Watch(t.Context(), 0)
 		bubble.OK(t, "Watch()", err)
@@ -160,8 +160,8 @@ func TestAViewNeverGoesBackAcrossSessions(t *testing.T) {
 	})
 }
 
-// An observer that is cut off, or whose group is deleted, sees what has changed when it can; one that gives up leaves no watch.
-func TestAnObserverThatIsDisturbed(t *testing.T) {
+// An observer sees changes after a disconnection and after the group's directory was deleted. When it gives up, it leaves no watch.
+func TestADisturbedObserver(t *testing.T) {
 	bubble.Each(t, membership.Variants(), func(t *testing.T, v recipes.Variant[recipes.Group], ens *zktest.Ensemble) {
 		m, s := v.New(ens.Dial(), bubble.Dir, recipes.Options{}), ens.Dial()
 		o := v.New(s, bubble.Dir, recipes.Options{})
@@ -189,7 +189,7 @@ func TestAnObserverThatIsDisturbed(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		_, done = watching(ctx, o, back.Token)
 		cancel()
-		bubble.Expect(t, "who gives up", done, "failed")
+		bubble.Expect(t, "a cancelled observer", done, "failed")
 		_, err = o.Watch(t.Context(), 0)
 		bubble.OK(t, "Watch()", err)
 		o.Stop()
@@ -201,8 +201,8 @@ func TestAnObserverThatIsDisturbed(t *testing.T) {
 	})
 }
 
-// The member's last reply comes when the lease that it was made under is over; what is granted then is granted under another one.
-func TestAMembershipThatComesTooLateForItsLeaseIsNone(t *testing.T) {
+// The last reply of a Join arrives after the lease that it started under has ended. The grant must be under the new lease.
+func TestALateMembershipIsUnderTheNewLease(t *testing.T) {
 	bubble.Each(t, membership.Variants(), func(t *testing.T, v recipes.Variant[recipes.Group], ens *zktest.Ensemble) {
 		s := ens.Dial()
 		bubble.LateReply(ens, s, zk.KindCreate, "/m")

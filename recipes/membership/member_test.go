@@ -13,8 +13,8 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// The session of a member dies without notice. A client that comes back with its id, in a new session, has not joined already: it waits for
-// the end of the old one, and is a member with a later token. So it is when the data, and the client, are the same.
+// A member's client dies and comes back with the same id in a new session. It has not joined already: it waits for the end of the old session,
+// and gets a later token.
 func TestAMemberThatComesBackWaitsForItsFormerSession(t *testing.T) {
 	bubble.Each(t, membership.Variants(), func(t *testing.T, v recipes.Variant[recipes.Group], ens *zktest.Ensemble) {
 		old := ens.Dial()
@@ -22,10 +22,10 @@ func TestAMemberThatComesBackWaitsForItsFormerSession(t *testing.T) {
 		bubble.Expect(t, "the first", first, "holds")
 		ens.Disconnect(old)
 		again := joining(t.Context(), v.New(ens.Dial(), bubble.Dir, recipes.Options{}))
-		bubble.Expect(t, "who comes back", again, "waits")
+		bubble.Expect(t, "the returning client", again, "waits")
 		time.Sleep(old.Timeout() * 19 / 20)
 		if bubble.Expect(t, "shortly before the timeout", again, "waits"); !bubble.Closed(first.Grant.Lost) {
-			t.Errorf("the first still relies on its membership")
+			t.Error("Lost of the first membership is open")
 		}
 		time.Sleep(old.Timeout())
 		if bubble.Expect(t, "after the timeout", again, "holds"); again.Grant.Token <= first.Grant.Token {
@@ -34,7 +34,7 @@ func TestAMemberThatComesBackWaitsForItsFormerSession(t *testing.T) {
 	})
 }
 
-// After an expiry the member is told, leaves in vain, and joins again with another session.
+// When its session expires, a member's grant is lost, it can neither leave nor join, and another session can join.
 func TestAMemberThatExpires(t *testing.T) {
 	bubble.Each(t, membership.Variants(), func(t *testing.T, v recipes.Variant[recipes.Group], ens *zktest.Ensemble) {
 		s := ens.Dial()
@@ -66,8 +66,8 @@ func TestAMemberWhoseZnodeIsDeleted(t *testing.T) {
 	})
 }
 
-// A lost reply makes no ghost: the member is one, or has left, whether the servers had carried the request out or not.
-func TestAMemberWhoseRepliesAreLost(t *testing.T) {
+// Join and Leave work despite a lost reply, whether or not the request was applied.
+func TestLostRepliesOfAMember(t *testing.T) {
 	for _, applied := range []bool{false, true} {
 		bubble.Each(t, membership.Variants(), func(t *testing.T, v recipes.Variant[recipes.Group], ens *zktest.Ensemble) {
 			g := v.New(ens.Dial(), bubble.Dir, recipes.Options{})
@@ -90,8 +90,8 @@ func TestAMemberWhoseRepliesAreLost(t *testing.T) {
 	}
 }
 
-// A member that gives up in doubt leaves nothing behind, and what clears up does not touch the next membership.
-func TestAJoinThatIsGivenUpInDoubt(t *testing.T) {
+// A Join cancelled in doubt leaves nothing behind, and its cleanup does not touch the next membership.
+func TestACancelledJoinInDoubt(t *testing.T) {
 	for _, applied := range []bool{false, true} {
 		bubble.Each(t, membership.Variants(), func(t *testing.T, v recipes.Variant[recipes.Group], ens *zktest.Ensemble) {
 			s := ens.Dial()
@@ -122,8 +122,8 @@ func TestAJoinThatIsGivenUpInDoubt(t *testing.T) {
 	}
 }
 
-// A Leave goes on when its caller has gone. It deletes neither the next membership of the handle nor that of another client with the id.
-func TestALeaveThatIsGivenUp(t *testing.T) {
+// A cancelled Leave continues in the background. It deletes neither the handle's next membership nor another client's with the same id.
+func TestACancelledLeave(t *testing.T) {
 	for _, applied := range []bool{false, true} {
 		for _, who := range []string{"the same", "another"} {
 			bubble.Each(t, membership.Variants(), func(t *testing.T, v recipes.Variant[recipes.Group], ens *zktest.Ensemble) {

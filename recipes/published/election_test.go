@@ -25,7 +25,7 @@ func TestPublishedElectionsAreMarked(t *testing.T) {
 	}
 }
 
-// Without a fault the article's election works: leaders come in the order of their offers.
+// Without faults the article's election works: candidates lead in the order of their offers.
 func TestElectionSupportWithoutAFault(t *testing.T) {
 	bubble.Run(t, "article-000-election", func(t *testing.T, ens *zktest.Ensemble) {
 		bubble.MakeDir(t, ens.Dial())
@@ -50,9 +50,9 @@ func TestElectionSupportWithoutAFault(t *testing.T) {
 	})
 }
 
-// What it costs that each determination reads every offer: n reads for the one that is woken, n(n+1)/2 until all stand.
+// Each determination reads every offer: n reads when a candidate is woken, n(n+1)/2 until all stand.
 func TestElectionSupportReadsEveryOffer(t *testing.T) {
-	for name, perFailOver := range map[string]func(n int) int{
+	for name, perFailover := range map[string]func(n int) int{
 		"article-000-election": func(n int) int { return n - 1 },
 		"predecessor":          func(int) int { return 1 },
 	} {
@@ -72,15 +72,15 @@ func TestElectionSupportReadsEveryOffer(t *testing.T) {
 			before := gets()
 			all[0].Resigns(t)
 			synctest.Wait()
-			if got, want := gets()-before, perFailOver(n); got != want {
-				t.Errorf("%d reads for a fail-over among %d, want %d", got, n, want)
+			if got, want := gets()-before, perFailover(n); got != want {
+				t.Errorf("%d reads for a failover among %d, want %d", got, n, want)
 			}
 		})
 	}
 }
 
-// The event that is not a deletion consumes the watch, and nobody looks again.
-func TestElectionSupportIsBlindedByAChangeOfData(t *testing.T) {
+// An event that is not a deletion consumes the watch, and nobody checks again.
+func TestElectionSupportMissesADeletionAfterAChangeOfData(t *testing.T) {
 	bubble.Run(t, "article-000-election", func(t *testing.T, ens *zktest.Ensemble) {
 		bubble.MakeDir(t, ens.Dial())
 		v := bubble.Find(t, zkpublished.Elections(), "article-000-election")
@@ -90,7 +90,7 @@ func TestElectionSupportIsBlindedByAChangeOfData(t *testing.T) {
 		bubble.OK(t, "Set()", err)
 		synctest.Wait()
 		first.Resigns(t)
-		next.Stands(t, "though nobody is before it")
+		next.Stands(t, "although nobody is before it")
 		next.Session.Close()
 		bubble.Expect(t, "with its session", next, "failed")
 	})

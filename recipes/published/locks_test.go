@@ -41,7 +41,7 @@ func TestPublishedLocksAreMarked(t *testing.T) {
 	}
 }
 
-// The library's own lock, with its faults, behaves as a lock does while nothing breaks.
+// Despite its defects the library's own lock works as long as nothing fails.
 func TestTheLibrarysOwnLockInMemory(t *testing.T) {
 	ens := zktest.New(zktest.Config{})
 	recipestest.LockOn(t, published(t, "go-zookeeper"), bubble.DialIn(ens), bubble.Dir)
@@ -50,7 +50,7 @@ func TestTheLibrarysOwnLockInMemory(t *testing.T) {
 	}
 }
 
-// Without a fault and without contention they work.
+// Without faults and contention the published locks work.
 func TestPublishedLocksAlone(t *testing.T) {
 	for _, v := range zkpublished.Locks() {
 		t.Run(v.Name, func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestPublishedLocksAlone(t *testing.T) {
 	}
 }
 
-// What one acquisition behind a holder costs, its release included: the requests of the articles' code, those of ZkClient among them.
+// The requests of an acquisition behind a holder and its release, as the articles' code and its ZkClient make them.
 func TestRequestsOfAContendedCycle(t *testing.T) {
 	for name, want := range map[string]int{
 		"article-003-zklockimpl": 13, // 12, and one for the directory
@@ -107,7 +107,7 @@ func TestRequestsOfAContendedCycle(t *testing.T) {
 	}
 }
 
-// Of two ZkLockImpl that make the directory at once, the constructor of one fails.
+// When two ZkLockImpl create the directory at once, the constructor of one fails.
 func TestZkLockImplRacesForItsDirectory(t *testing.T) {
 	inBubble(t, func(t *testing.T, ens *zktest.Ensemble) {
 		s, other := ens.Dial(), ens.Dial()
@@ -127,24 +127,24 @@ func TestZkLockImplRacesForItsDirectory(t *testing.T) {
 	})
 }
 
-// DZone's lock waits forever without its znode only while others are listed; with nobody there it runs into an index error.
+// Without its znode, DZone's lock waits forever if others are listed, and fails with an index error if nobody is.
 func TestDZoneWithoutItsZnodeAndAlone(t *testing.T) {
 	inBubble(t, func(t *testing.T, ens *zktest.Ensemble) {
 		bubble.MakeDir(t, ens.Dial())
 		v := published(t, "article-004-dzone")
 		holder := bubble.Wait(t.Context(), v, ens.Dial(), recipes.Options{})
-		robbed := bubble.Wait(t.Context(), v, ens.Dial(), recipes.Options{})
+		orphan := bubble.Wait(t.Context(), v, ens.Dial(), recipes.Options{})
 		if err := ens.Dial().Delete(t.Context(), bubble.Newest(t, ens), zk.AnyVersion); err != nil {
 			t.Fatal(err)
 		}
-		bubble.Expect(t, "while the holder is listed", robbed, "waits")
+		bubble.Expect(t, "while the holder is listed", orphan, "waits")
 		bubble.Release(t, holder)
-		bubble.Expect(t, "with nobody listed", robbed, "failed")
+		bubble.Expect(t, "with nobody listed", orphan, "failed")
 	})
 }
 
-// An interrupted WriteLock is unlocked by its application, and its znode goes.
-func TestWriteLockGivenUp(t *testing.T) {
+// The application unlocks an interrupted WriteLock, which removes its znode.
+func TestInterruptedWriteLock(t *testing.T) {
 	inBubble(t, func(t *testing.T, ens *zktest.Ensemble) {
 		bubble.MakeDir(t, ens.Dial())
 		v := published(t, "article-000-writelock")
@@ -152,14 +152,14 @@ func TestWriteLockGivenUp(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		given := bubble.Wait(ctx, v, ens.Dial(), recipes.Options{})
 		cancel()
-		bubble.Expect(t, "given up", given, "failed")
+		bubble.Expect(t, "interrupted", given, "failed")
 		if left := ens.Ephemerals(); len(left) != 1 || left[0] != holder.Grant.Path {
 			t.Errorf("the znodes are %v, want the holder's", left)
 		}
 	})
 }
 
-// The names that the server gives around the wrap of its counter are the ones that package scenarios/published gives.
+// Around the wrap of the counter, zktest gives the names that package scenarios/published stages.
 func TestTheServersNamesAroundTheWrap(t *testing.T) {
 	inBubble(t, func(t *testing.T, ens *zktest.Ensemble) {
 		s := ens.Dial()

@@ -14,15 +14,15 @@ func TestPlaceOfAWriteLock(t *testing.T) {
 		first, before string
 	}{
 		{"alone it is the first", "/d/x-1-0000000000", []string{"x-1-0000000000"}, "/d/x-1-0000000000", ""},
-		{"it watches the nearest before it", "/d/x-3-0000000003", []string{"x-3-0000000003", "x-1-0000000001", "x-2-0000000002"},
+		{"it watches its direct predecessor", "/d/x-3-0000000003", []string{"x-3-0000000003", "x-1-0000000001", "x-2-0000000002"},
 			"/d/x-1-0000000001", "/d/x-2-0000000002"},
-		{"a child without a number is behind all", "/d/x-1-0000000001", []string{"0", "content", "x-1-0000000001"}, "/d/x-1-0000000001", ""},
-		{"a name without its directory is behind its own path", "x-1-0000000001", []string{"x-1-0000000001"},
+		{"a child without a number comes last", "/d/x-1-0000000001", []string{"0", "content", "x-1-0000000001"}, "/d/x-1-0000000001", ""},
+		{"a name without its directory comes after its own path", "x-1-0000000001", []string{"x-1-0000000001"},
 			"/d/x-1-0000000001", "/d/x-1-0000000001"},
-		{"a znode that is gone is behind nobody if it was the first", "/d/x-1-0000000001", []string{"x-2-0000000002"}, "/d/x-2-0000000002", ""},
-		{"the number of the wrap is none, because its sign is taken for a separator", "/d/x-2--2147483648",
+		{"a missing znode that was first has no predecessor", "/d/x-1-0000000001", []string{"x-2-0000000002"}, "/d/x-2-0000000002", ""},
+		{"the first number after the wrap is not one: its sign is taken for a separator", "/d/x-2--2147483648",
 			[]string{"x-1-2147483647", "x-2--2147483648"}, "/d/x-1-2147483647", "/d/x-1-2147483647"},
-		{"the ones after it count without their sign", "/d/x-2--2147483646", []string{"x-1-2147483647", "x-2--2147483646"},
+		{"later numbers count without their sign", "/d/x-2--2147483646", []string{"x-1-2147483647", "x-2--2147483646"},
 			"/d/x-2--2147483646", ""},
 		{"a negative session is part of the prefix", "/d/x--5-0000000002", []string{"x--5-0000000002", "x-1-0000000001"},
 			"/d/x-1-0000000001", "/d/x-1-0000000001"},
@@ -47,10 +47,10 @@ func TestAhead(t *testing.T) {
 		{"the second watches it", b, []string{b, a}, 1, a, nil},
 		{"with two permits the second holds too", b, []string{d, b, c, a}, 2, "", nil},
 		{"and the third watches the first", c, []string{d, b, c, a}, 2, a, nil},
-		{"the fourth the second", d, []string{d, b, c, a}, 2, b, nil},
-		{"what is no place counts for none", b, []string{"max", b, a}, 2, "", nil},
-		{"over the wrap the older is still before", "x-lock--2147483648", []string{"x-lock--2147483648", "x-lock-2147483647"}, 1, "x-lock-2147483647", nil},
-		{"who is not listed does not hold", b, []string{a}, 2, "", znode.ErrNotListed},
+		{"and the fourth watches the second", d, []string{d, b, c, a}, 2, b, nil},
+		{"foreign children do not count", b, []string{"max", b, a}, 2, "", nil},
+		{"after the wrap the older one is still ahead", "x-lock--2147483648", []string{"x-lock--2147483648", "x-lock-2147483647"}, 1, "x-lock-2147483647", nil},
+		{"a missing own znode does not hold", b, []string{a}, 2, "", znode.ErrNotListed},
 	} {
 		if got, err := ahead(tt.children, tt.self, tt.places, func(string) {}); got != tt.want || !errors.Is(err, tt.err) {
 			t.Errorf("%s: ahead(%q, %s, %d) = %q, %v, want %q, %v", tt.what, tt.children, tt.self, tt.places, got, err, tt.want, tt.err)
@@ -78,17 +78,17 @@ func TestPlaceInTheLibrarysQueue(t *testing.T) {
 		ahead    string
 	}{
 		{"alone", []string{"a-lock-0000000005"}, 5, ""},
-		{"the nearest before it", []string{"a-lock-0000000001", "b-lock-0000000003", "c-lock-0000000005", "d-lock-0000000007"}, 5, "b-lock-0000000003"},
+		{"the direct predecessor", []string{"a-lock-0000000001", "b-lock-0000000003", "c-lock-0000000005", "d-lock-0000000007"}, 5, "b-lock-0000000003"},
 		{"in any order", []string{"d-lock-0000000007", "b-lock-0000000003", "a-lock-0000000001", "c-lock-0000000005"}, 5, "b-lock-0000000003"},
-		{"of two with one number the one that is listed first", []string{"b-lock-0000000003", "a-lock-0000000003", "c-lock-0000000005"}, 5, "b-lock-0000000003"},
-		{"the first number of all", []string{"a-lock-0000000000", "c-lock-0000000005"}, 5, "a-lock-0000000000"},
+		{"of two with the same number the one listed first", []string{"b-lock-0000000003", "a-lock-0000000003", "c-lock-0000000005"}, 5, "b-lock-0000000003"},
+		{"number 0", []string{"a-lock-0000000000", "c-lock-0000000005"}, 5, "a-lock-0000000000"},
 	} {
 		if ahead, err := libraryPosition(c.children, c.own); ahead != c.ahead || err != nil {
 			t.Errorf("%s: %q, %v; want %q", c.sentence, ahead, err, c.ahead)
 		}
 	}
 	if _, err := libraryPosition([]string{"content"}, 5); err == nil {
-		t.Error("a child without a number is no error")
+		t.Error("libraryPosition accepted a child without a number")
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// prepared is an ensemble in memory with the directory that the articles' code wants to be there.
+// prepared returns an ensemble in memory with the directory that the articles' code expects.
 func prepared(t *testing.T) *zktest.Ensemble {
 	ens := zktest.New(zktest.Config{})
 	s := ens.Dial()
@@ -24,7 +24,7 @@ func prepared(t *testing.T) *zktest.Ensemble {
 	return ens
 }
 
-// The lock of article 003 behind a holder: whichever of its requests is refused, the acquisition says so, and never holds.
+// The lock of article 003 behind a holder: if any of its requests is refused, the acquisition returns the refusal and does not hold.
 func TestEachRequestOfAnAcquisitionIsRefused(t *testing.T) {
 	const requests = 9 // exists, create, list; exists, exists and watch, exists, list; woken: exists and watch, get
 	for n := range requests + 2 {
@@ -47,20 +47,20 @@ func TestEachRequestOfAnAcquisitionIsRefused(t *testing.T) {
 				return zktest.Action{}
 			})
 			time.AfterFunc(time.Second, func() { holder.Release(t.Context()) })
-			begun := time.Now()
+			start := time.Now()
 			g, err := (&zkLockImpl{s: s, dir: "/d"}).Acquire(t.Context())
-			switch took := time.Since(begun); {
-			case n < requests+1 && (!errors.Is(err, zk.ErrNoAuth) || sent != n+1 || g.Path != ""): // and the last look at the one before it
-				t.Errorf("request %d: Acquire() = %+v, %v after %d requests, want that it is refused", n+1, g, err, sent)
+			switch took := time.Since(start); {
+			case n < requests+1 && (!errors.Is(err, zk.ErrNoAuth) || sent != n+1 || g.Path != ""): // and the last check of its predecessor
+				t.Errorf("request %d: Acquire() = %+v, %v after %d requests, want ErrNoAuth", n+1, g, err, sent)
 			case n == requests+1 && (err != nil || sent != requests+1 || g.Path == "" || took != time.Second):
-				t.Errorf("Acquire() = %+v, %v after %d requests and %v, want a grant after %d and a second", g, err, sent, took, requests+1)
+				t.Errorf("Acquire() = %+v, %v after %d requests and %v, want a grant after %d requests and a second", g, err, sent, took, requests+1)
 			}
 		})
 	}
 }
 
-// An event that is no deletion does not end the wait.
-func TestAWaitThatIsWokenByAChangeOfData(t *testing.T) {
+// An event that is not a deletion does not end the wait.
+func TestAChangeOfDataDoesNotEndTheWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ens := prepared(t)
 		s, other := ens.Dial(), ens.Dial()
@@ -73,15 +73,15 @@ func TestAWaitThatIsWokenByAChangeOfData(t *testing.T) {
 		}
 		time.AfterFunc(time.Second, func() { other.Set(t.Context(), held.Path, []byte("changed"), zk.AnyVersion) })
 		time.AfterFunc(2*time.Second, func() { holder.Release(t.Context()) })
-		begun := time.Now()
-		if _, err := (&zkLockImpl{s: s, dir: "/d"}).Acquire(t.Context()); err != nil || time.Since(begun) != 2*time.Second {
-			t.Errorf("Acquire() = %v after %v, want a grant at the release, after 2 s", err, time.Since(begun))
+		start := time.Now()
+		if _, err := (&zkLockImpl{s: s, dir: "/d"}).Acquire(t.Context()); err != nil || time.Since(start) != 2*time.Second {
+			t.Errorf("Acquire() = %v after %v, want a grant at the release, after 2 s", err, time.Since(start))
 		}
 	})
 }
 
-// LeaderElectionSupport withdraws its offer when the application stops it, and leaves it in the queue when it fails.
-func TestWhatBecomesOfAnOffer(t *testing.T) {
+// LeaderElectionSupport withdraws its offer when the application stops it, but leaves it in the queue when it fails.
+func TestTheOfferAfterTheEnd(t *testing.T) {
 	for _, c := range []struct {
 		sentence string
 		refused  bool
@@ -117,7 +117,7 @@ func TestWhatBecomesOfAnOffer(t *testing.T) {
 				t.Errorf("%s: Campaign() = %v, want %v", c.sentence, err, want)
 			}
 			if left := ens.Ephemerals(); len(left) != c.offers || stages[len(stages)-1] != c.last || c.refused && slices.Contains(stages, recipes.StageStop) {
-				t.Errorf("%s: offers %v, stages %v; want %d, and %s at last", c.sentence, left, stages, c.offers, c.last)
+				t.Errorf("%s: offers %v, stages %v; want %d, and %s as the last stage", c.sentence, left, stages, c.offers, c.last)
 			}
 		})
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// While every holder releases in the end, the deprecated semaphore keeps its promises.
+// As long as all holders release, the deprecated semaphore keeps its promises.
 func TestPublishedSemaphoresInMemory(t *testing.T) {
 	for _, v := range zkpublished.Semaphores() {
 		t.Run(v.Name, func(t *testing.T) {
@@ -29,8 +29,8 @@ func TestPublishedSemaphoresInMemory(t *testing.T) {
 	}
 }
 
-// The fault that it is there for: the release of the second of two permits wakes nobody, that of the first, much later, does.
-func TestTheIndexSemaphoreSleepsThroughARelease(t *testing.T) {
+// Its defect: the release of the second of two permits wakes nobody; only that of the first does.
+func TestTheIndexSemaphoreMissesARelease(t *testing.T) {
 	v := zkpublished.Semaphores()[0]
 	bubble.Run(t, "", func(t *testing.T, ens *zktest.Ensemble) {
 		first, last := bubble.Take(t.Context(), v, ens.Dial(), 1, recipes.Options{Permits: 2}), bubble.Take(t.Context(), v, ens.Dial(), 1, recipes.Options{Permits: 2})
@@ -44,8 +44,8 @@ func TestTheIndexSemaphoreSleepsThroughARelease(t *testing.T) {
 	})
 }
 
-// An acquisition of several permits that fails gives those back that it had, and a znode that was deleted is never a permit.
-func TestTheIndexSemaphoreGivesAllBack(t *testing.T) {
+// A failed acquisition of several permits returns those that it had, and a deleted znode is not a permit.
+func TestTheIndexSemaphoreReturnsAllPermits(t *testing.T) {
 	v := zkpublished.Semaphores()[0]
 	bubble.Run(t, "", func(t *testing.T, ens *zktest.Ensemble) {
 		holder := bubble.Take(t.Context(), v, ens.Dial(), 1, recipes.Options{Permits: 2})

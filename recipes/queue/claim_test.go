@@ -14,13 +14,13 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// claimer is a consumer of a queue whose items are claimed.
+// claimer returns a handle on a queue whose items are claimed.
 func claimer(s zk.Session, o recipes.Options) recipes.Claimer {
 	v, _ := recipes.Find(queue.Variants(), "claim")
 	return v.New(s, bubble.Dir, o).(recipes.Claimer)
 }
 
-// claiming is a call of Claim in a goroutine of its own.
+// claiming is a running call of Claim.
 type claiming struct {
 	q    recipes.Claimer
 	c    recipes.Claim
@@ -28,7 +28,7 @@ type claiming struct {
 	done chan struct{}
 }
 
-// held is a claim and whose it is.
+// held is a claim and the handle that holds it.
 type held struct {
 	recipes.Claim
 	q recipes.Claimer
@@ -66,7 +66,7 @@ func (c *claiming) expect(t *testing.T, what, want string) held {
 	return held{c.c, c.q}
 }
 
-// inClaims runs a test with so many items in the queue.
+// inClaims runs a test with n items in the queue.
 func inClaims(t *testing.T, n int, test func(*testing.T, *zktest.Ensemble)) {
 	bubble.Run(t, "", func(t *testing.T, ens *zktest.Ensemble) {
 		q := claimer(ens.Dial(), recipes.Options{})
@@ -84,7 +84,7 @@ func TestAClaimIsFinishedOnce(t *testing.T) {
 		b := claim(t, claimer(ens.Dial(), recipes.Options{})).expect(t, "of another consumer", "1")
 		third := claim(t, claimer(ens.Dial(), recipes.Options{}))
 		if !third.waits() {
-			t.Error("an item is claimed that others have")
+			t.Error("an item that others have claimed was claimed")
 		}
 		if a.Token == 0 || b.Token <= a.Token {
 			t.Errorf("tokens %d and %d, want them to grow", a.Token, b.Token)
@@ -94,7 +94,7 @@ func TestAClaimIsFinishedOnce(t *testing.T) {
 			t.Errorf("second Finish() = %v, want ErrNotHeld", err)
 		}
 		if !third.waits() {
-			t.Error("an item is claimed that was finished")
+			t.Error("a finished item was claimed")
 		}
 		bubble.OK(t, "Release()", b.release(t))
 		if err := b.finish(t); !errors.Is(err, recipes.ErrNotHeld) {
@@ -115,7 +115,7 @@ func TestThreeConsumersOfOneItem(t *testing.T) {
 	inClaims(t, 1, func(t *testing.T, ens *zktest.Ensemble) {
 		gate := make(chan struct{})
 		o := recipes.Options{Trace: &recipes.Trace{Pause: func(point string) {
-			if point == recipes.PauseListed { // all have seen the item before any claims it
+			if point == recipes.PauseListed { // all list the item before any claims it
 				<-gate
 			}
 		}}}
@@ -126,7 +126,7 @@ func TestThreeConsumersOfOneItem(t *testing.T) {
 		close(gate)
 		all = slices.DeleteFunc(all, (*claiming).waits)
 		if len(all) != 1 {
-			t.Fatalf("%d consumers have the one item", len(all))
+			t.Fatalf("%d consumers have claimed the one item, want 1", len(all))
 		}
 		bubble.OK(t, "Finish()", all[0].expect(t, "the one", "0").finish(t))
 	})
@@ -153,8 +153,8 @@ func TestTheItemOfADeadConsumerIsDeliveredAgain(t *testing.T) {
 	})
 }
 
-// The item is finished by its first consumer between another's list and its claim: that claim is of nothing, and goes.
-func TestAClaimOfAFinishedItemGoes(t *testing.T) {
+// If an item is taken between a consumer's list and its claim, the claim is removed and the consumer waits for another item.
+func TestAClaimOfAFinishedItemIsRemoved(t *testing.T) {
 	inClaims(t, 1, func(t *testing.T, ens *zktest.Ensemble) {
 		q, once := claimer(ens.Dial(), recipes.Options{}), false
 		late := claim(t, claimer(ens.Dial(), recipes.Options{Trace: &recipes.Trace{Pause: func(point string) {
@@ -166,7 +166,7 @@ func TestAClaimOfAFinishedItemGoes(t *testing.T) {
 			}
 		}}}))
 		if !late.waits() {
-			t.Errorf("the late one has %v, %v", late.c, late.err)
+			t.Errorf("Claim() = %v, %v, want it to wait", late.c, late.err)
 		}
 		if left := ens.Ephemerals(); len(left) != 0 {
 			t.Errorf("claims left: %v", left)
@@ -176,8 +176,8 @@ func TestAClaimOfAFinishedItemGoes(t *testing.T) {
 	})
 }
 
-// All items of the list are finished before the first of them is claimed: one claim tells, and not one for each.
-func TestAnOldListCostsOneClaim(t *testing.T) {
+// If all listed items are finished before the first claim, the consumer finds out with one claim, not one for each item.
+func TestAStaleListCostsOneClaim(t *testing.T) {
 	inClaims(t, 20, func(t *testing.T, ens *zktest.Ensemble) {
 		q, once := claimer(ens.Dial(), recipes.Options{}), false
 		late := ens.Dial()
@@ -230,7 +230,7 @@ func TestLostRepliesOfAClaim(t *testing.T) {
 	}
 }
 
-func TestAClaimThatIsCutOff(t *testing.T) {
+func TestACancelledClaim(t *testing.T) {
 	inClaims(t, 1, func(t *testing.T, ens *zktest.Ensemble) {
 		ctx, cancel := context.WithCancel(t.Context())
 		reply := make(chan struct{})
@@ -247,11 +247,11 @@ func TestAClaimThatIsCutOff(t *testing.T) {
 		}
 		ens.Hook(nil)
 		close(reply)
-		claim(t, claimer(ens.Dial(), recipes.Options{})).expect(t, "another consumer, when the claim in doubt has been deleted", "0")
+		claim(t, claimer(ens.Dial(), recipes.Options{})).expect(t, "another consumer, after the claim in doubt was deleted", "0")
 	})
 }
 
-func TestAFinishThatIsCutOffIsInDoubt(t *testing.T) {
+func TestAnInterruptedFinishIsInDoubt(t *testing.T) {
 	for _, applied := range []bool{false, true} {
 		inClaims(t, 1, func(t *testing.T, ens *zktest.Ensemble) {
 			s := ens.Dial()
@@ -271,9 +271,8 @@ func TestAFinishThatIsCutOffIsInDoubt(t *testing.T) {
 	}
 }
 
-// A claim is lost that somebody deletes, or whose session ends: its consumer can neither finish nor release it, and the item is delivered
-// to another.
-func TestAClaimThatIsGoneIsLost(t *testing.T) {
+// A claim is lost when somebody deletes it or its session ends. Its consumer can neither finish nor release it, and the item is delivered again.
+func TestLostClaims(t *testing.T) {
 	for name, end := range map[string]func(held, *testing.T) error{"Finish()": held.finish, "Release()": held.release} {
 		for what, lose := range map[string]func(*testing.T, *zktest.Ensemble, *zktest.Session){
 			"somebody deletes it": func(t *testing.T, ens *zktest.Ensemble, _ *zktest.Session) {
@@ -283,9 +282,9 @@ func TestAClaimThatIsGoneIsLost(t *testing.T) {
 		} {
 			inClaims(t, 1, func(t *testing.T, ens *zktest.Ensemble) {
 				s := ens.Dial()
-				robbed := claim(t, claimer(s, recipes.Options{})).expect(t, "the claim", "0")
+				lost := claim(t, claimer(s, recipes.Options{})).expect(t, "the claim", "0")
 				lose(t, ens, s)
-				if err := end(robbed, t); !errors.Is(err, recipes.ErrClaimLost) {
+				if err := end(lost, t); !errors.Is(err, recipes.ErrClaimLost) {
 					t.Errorf("%s: %s = %v, want ErrClaimLost", what, name, err)
 				}
 				claim(t, claimer(ens.Dial(), recipes.Options{})).expect(t, "the next", "0")
@@ -294,8 +293,8 @@ func TestAClaimThatIsGoneIsLost(t *testing.T) {
 	}
 }
 
-// The claim's last reply comes when the lease that it was made under is over; what is granted then is granted under another one.
-func TestAClaimThatComesTooLateForItsLeaseIsNone(t *testing.T) {
+// The last reply of a claim arrives after the lease that it started under has ended. The claim must be under the new lease.
+func TestALateClaimIsUnderTheNewLease(t *testing.T) {
 	bubble.Run(t, "claim", func(t *testing.T, ens *zktest.Ensemble) {
 		s := ens.Dial()
 		q := claimer(s, recipes.Options{})

@@ -14,7 +14,7 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// eachDelayQueue runs a test for each list of the delay queue.
+// eachDelayQueue runs a test for each way in which the delay queue lists.
 func eachDelayQueue(t *testing.T, test func(*testing.T, queueKind, *zktest.Ensemble)) {
 	v := queue.DelayVariants()[0]
 	for _, list := range v.Lists {
@@ -26,17 +26,17 @@ func in(d time.Duration, name string) recipes.Item {
 	return recipes.Item{Data: []byte(name), Due: time.Now().Add(d)}
 }
 
-// takenAfter has a taker wait to its end and compares what it got, and when.
+// takenAfter waits for a Take and checks which item it got, and when.
 func takenAfter(t *testing.T, p *pending, want string, since time.Time, d time.Duration) {
 	t.Helper()
 	<-p.done
 	bubble.Got(t, "Take()", p.it, p.err, want)
 	if took := time.Since(since); took != d || time.Now().Before(p.it.Due) {
-		t.Errorf("%s came after %v, due at %v, want after %v", want, took, p.it.Due.Sub(since), d)
+		t.Errorf("%s was taken after %v, due at %v, want after %v", want, took, p.it.Due.Sub(since), d)
 	}
 }
 
-func TestAnItemComesWhenItIsDue(t *testing.T) {
+func TestAnItemIsTakenWhenItIsDue(t *testing.T) {
 	eachDelayQueue(t, func(t *testing.T, k queueKind, ens *zktest.Ensemble) {
 		began, q := time.Now(), k.on(ens.Dial(), bubble.Dir)
 		bubble.OK(t, "Put()", bubble.Second(k.on(ens.Dial(), bubble.Dir).Put(t.Context(), in(time.Minute, "due"))))
@@ -58,8 +58,8 @@ func TestAnItemComesWhenItIsDue(t *testing.T) {
 	})
 }
 
-// testLateAddition of Curator: what is put later, and is due earlier, comes first.
-func TestALaterPutThatIsDueEarlierComesFirst(t *testing.T) {
+// Curator's testLateAddition: an item that is put later but due earlier comes first.
+func TestALaterItemThatIsDueEarlierComesFirst(t *testing.T) {
 	eachDelayQueue(t, func(t *testing.T, k queueKind, ens *zktest.Ensemble) {
 		began, producer, q := time.Now(), k.on(ens.Dial(), bubble.Dir), k.on(ens.Dial(), bubble.Dir)
 		bubble.OK(t, "Put()", bubble.Second(producer.Put(t.Context(), in(time.Minute, "late"))))
@@ -75,8 +75,8 @@ func TestALaterPutThatIsDueEarlierComesFirst(t *testing.T) {
 	})
 }
 
-// Of items that are all due the earlier time comes first, and of one time the earlier put.
-func TestDueItemsComeByTheirTime(t *testing.T) {
+// Items that are due come in order of their due times, and with equal times in order of their puts.
+func TestDueItemsComeInOrder(t *testing.T) {
 	eachDelayQueue(t, func(t *testing.T, k queueKind, ens *zktest.Ensemble) {
 		producer, q := k.on(ens.Dial(), bubble.Dir), k.on(ens.Dial(), bubble.Dir)
 		for _, it := range []recipes.Item{in(3*time.Second, "3"), in(time.Second, "1"), in(2*time.Second, "2"), in(time.Second, "1 again")} {
@@ -89,7 +89,7 @@ func TestDueItemsComeByTheirTime(t *testing.T) {
 	})
 }
 
-// Two consumers whose timers go off at once: one gets the item, and the other waits on.
+// Two consumers' timers fire at the same time: one gets the item, the other keeps waiting.
 func TestTwoWaitForOneItem(t *testing.T) {
 	eachDelayQueue(t, func(t *testing.T, k queueKind, ens *zktest.Ensemble) {
 		producer := k.on(ens.Dial(), bubble.Dir)
@@ -107,15 +107,15 @@ func TestTwoWaitForOneItem(t *testing.T) {
 	})
 }
 
-// A consumer that gives up while an item is not due leaves nothing behind, and hears of the end of its session.
-func TestATakerOfWhatIsNotDueGivesUp(t *testing.T) {
+// A consumer that waits for an item to be due leaves no watch when it is cancelled, and fails when its session ends.
+func TestTheEndOfATakeOfAnItemThatIsNotDue(t *testing.T) {
 	eachDelayQueue(t, func(t *testing.T, k queueKind, ens *zktest.Ensemble) {
 		bubble.OK(t, "Put()", bubble.Second(k.on(ens.Dial(), bubble.Dir).Put(t.Context(), in(time.Minute, "due"))))
 		ctx, cancel := context.WithCancel(t.Context())
 		p := start(func() (recipes.Item, error) { return k.on(ens.Dial(), bubble.Dir).Take(ctx) })
 		cancel()
 		if p.waits() || !errors.Is(p.err, context.Canceled) {
-			t.Errorf("Take() that is cancelled = %v, want the context's error", p.err)
+			t.Errorf("cancelled Take() = %v, want the context's error", p.err)
 		}
 		if left := ens.Watches(); len(left) != 0 {
 			t.Errorf("watches left: %v", left)
@@ -124,12 +124,12 @@ func TestATakerOfWhatIsNotDueGivesUp(t *testing.T) {
 		p = taking(t, k.on(dead, bubble.Dir))
 		ens.Expire(dead)
 		if p.waits() || !errors.Is(p.err, zk.ErrSessionExpired) {
-			t.Errorf("Take() of the dead = %v, want the session's end", p.err)
+			t.Errorf("Take() = %v, want ErrSessionExpired", p.err)
 		}
 	})
 }
 
-// A consumer takes by its own clock: one that is ahead takes too early by as much.
+// A consumer goes by its own clock: if that is ahead, it takes items early by as much.
 func TestAConsumersClockDecides(t *testing.T) {
 	eachDelayQueue(t, func(t *testing.T, k queueKind, ens *zktest.Ensemble) {
 		began := time.Now()
@@ -139,7 +139,7 @@ func TestAConsumersClockDecides(t *testing.T) {
 		<-p.done
 		bubble.Got(t, "Take()", p.it, p.err, "due")
 		if took := time.Since(began); took != 40*time.Second {
-			t.Errorf("it came after %v, want 40s", took)
+			t.Errorf("taken after %v, want 40s", took)
 		}
 	})
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// A delete of a claim whose reply was lost is never made again by name: the claim is another consumer's by then.
+// When the reply to a claim's delete is lost, the delete must not be repeated by name: the claim may be another consumer's by then.
 func TestAClaimIsNotTakenFromTheNextConsumer(t *testing.T) {
 	failure := errors.New("the read fails")
 	for what, giveBack := range map[string]func(t *testing.T, ens *zktest.Ensemble, s *zktest.Session, stage func()){
@@ -37,7 +37,7 @@ func TestAClaimIsNotTakenFromTheNextConsumer(t *testing.T) {
 				t.Errorf("Claim() = %v, want the failure", err)
 			}
 		},
-		"a claim that is cut off": func(t *testing.T, ens *zktest.Ensemble, s *zktest.Session, stage func()) {
+		"a cancelled claim": func(t *testing.T, ens *zktest.Ensemble, s *zktest.Session, stage func()) {
 			ctx, cancel := context.WithCancel(t.Context())
 			ens.Hook(func(op zktest.Op) zktest.Action {
 				if op.Session == s && op.Kind == zk.KindCreate && op.Applied && op.Err == nil && bubble.Below(op.Path, bubble.Dir+"/taken/") {
@@ -50,7 +50,7 @@ func TestAClaimIsNotTakenFromTheNextConsumer(t *testing.T) {
 				t.Errorf("Claim() = %v, want the context's end", err)
 			}
 		},
-		"a finish that is cut off": func(t *testing.T, ens *zktest.Ensemble, s *zktest.Session, stage func()) {
+		"a cancelled finish": func(t *testing.T, ens *zktest.Ensemble, s *zktest.Session, stage func()) {
 			c := claim(t, claimer(s, recipes.Options{})).expect(t, "Claim()", "0")
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
@@ -79,7 +79,7 @@ func TestAClaimIsNotTakenFromTheNextConsumer(t *testing.T) {
 					t.Fatalf("the next consumer's claim is gone (%v)", *happened)
 				}
 				if third := claim(t, claimer(ens.Dial(), recipes.Options{})); !third.waits() {
-					t.Error("two consumers work on one item")
+					t.Error("two consumers have claimed one item")
 				}
 				bubble.OK(t, "Finish()", next.Finish(t.Context(), theirs))
 			})
@@ -87,15 +87,15 @@ func TestAClaimIsNotTakenFromTheNextConsumer(t *testing.T) {
 	}
 }
 
-// An exact put that is cut off while it makes its marker leaves none.
-func TestAPutThatIsCutOffLeavesNoMarker(t *testing.T) {
+// An exact put that is cancelled while it creates its marker leaves none.
+func TestACancelledPutLeavesNoMarker(t *testing.T) {
 	bubble.Run(t, "", func(t *testing.T, ens *zktest.Ensemble) {
 		s := ens.Dial()
 		q := fifo(recipes.Options{Exact: true}).on(s, bubble.Dir)
 		bubble.OK(t, "makeDirs", bubble.Second(ens.Dial().Create(t.Context(), "/locks", nil, zk.Persistent)))
 		bubble.OK(t, "makeDirs", bubble.Second(ens.Dial().Create(t.Context(), bubble.Dir+"-producers", nil, zk.Persistent)))
 		happened := bubble.LoseOnce(ens, zk.KindCreate, true, func(path string) bool { return bubble.Below(path, bubble.Dir+"-producers/") })
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond) // in the pause before the second try
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond) // ends in the pause before the second attempt
 		defer cancel()
 		if _, err := q.Put(ctx, bubble.Item(0)); !errors.Is(err, context.DeadlineExceeded) || !*happened {
 			t.Fatalf("Put() = %v, want the context's end", err)
@@ -103,12 +103,12 @@ func TestAPutThatIsCutOffLeavesNoMarker(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		if left := ens.Ephemerals(); len(left) != 0 {
-			t.Errorf("left while the session lives: %v", left)
+			t.Errorf("left while the session is open: %v", left)
 		}
 	})
 }
 
-// An item whose removal is in doubt and was not carried out is still the first.
+// An item whose removal is in doubt, but was not applied, is still the first.
 func TestAnItemInDoubtIsNotSkipped(t *testing.T) {
 	for _, k := range []queueKind{
 		fifo(recipes.Options{}), fifo(recipes.Options{List: recipes.ListCached}),
@@ -124,7 +124,7 @@ func TestAnItemInDoubtIsNotSkipped(t *testing.T) {
 			ens.Hook(func(op zktest.Op) zktest.Action {
 				if op.Kind == zk.KindDelete && ctx.Err() == nil {
 					cancel()
-					time.Sleep(time.Millisecond) // the call has given up
+					time.Sleep(time.Millisecond) // lets the call return
 					return zktest.Action{Lose: true}
 				}
 				return zktest.Action{}
@@ -141,7 +141,7 @@ func TestAnItemInDoubtIsNotSkipped(t *testing.T) {
 	}
 }
 
-// items is the items in the directory.
+// items counts the items of the queue.
 func items(ens *zktest.Ensemble) (n int) {
 	for path := range ens.Tree() {
 		if strings.HasPrefix(path, bubble.Dir+"/qn-") || strings.HasPrefix(path, bubble.Dir+"/queue-") || strings.HasPrefix(path, bubble.Dir+"/entries/") {
@@ -153,19 +153,18 @@ func items(ens *zktest.Ensemble) (n int) {
 
 func fifo(o recipes.Options) queueKind { return queueKind{queue.Variants()[0], o} }
 
-// The reply to a put is lost: at least once means that the item may be there twice, exactly once that it is not, also when a consumer
-// has taken it before the producer looks.
-func TestAPutWhoseReplyIsLost(t *testing.T) {
+// After a lost reply an item may be put twice, but not by an exact put, even if a consumer has taken it before the producer checks.
+func TestAPutWithALostReply(t *testing.T) {
 	for _, tt := range []struct {
 		why     string
 		exact   bool
 		applied bool
 		want    int
 	}{
-		{"at least once, carried out: twice", false, true, 2},
-		{"at least once, not carried out", false, false, 1},
-		{"exactly once, carried out", true, true, 1},
-		{"exactly once, not carried out", true, false, 1},
+		{"at least once, applied: twice", false, true, 2},
+		{"at least once, not applied", false, false, 1},
+		{"exactly once, applied", true, true, 1},
+		{"exactly once, not applied", true, false, 1},
 	} {
 		bubble.Run(t, tt.why, func(t *testing.T, ens *zktest.Ensemble) {
 			k := fifo(recipes.Options{Exact: tt.exact})
@@ -180,7 +179,7 @@ func TestAPutWhoseReplyIsLost(t *testing.T) {
 					return zktest.Action{}
 				}
 				lost = true
-				if _, err := consumer.Remove(t.Context()); err == nil { // before the producer knows
+				if _, err := consumer.Remove(t.Context()); err == nil { // before the producer can check
 					taken++
 				}
 				return zktest.Action{Lose: true}
@@ -189,14 +188,14 @@ func TestAPutWhoseReplyIsLost(t *testing.T) {
 			bubble.OK(t, "Put()", err)
 			ens.Hook(nil)
 			if n := items(ens) + taken; n != tt.want || !lost {
-				t.Errorf("the item is there %d times, want %d", n, tt.want)
+				t.Errorf("the item was put %d times, want %d", n, tt.want)
 			}
 			bubble.OK(t, "the next Put()", bubble.Second(q.Put(t.Context(), bubble.Item(2))))
 		})
 	}
 }
 
-func TestAPutThatIsCutOffIsInDoubt(t *testing.T) {
+func TestAnInterruptedPutIsInDoubt(t *testing.T) {
 	for _, exact := range []bool{false, true} {
 		for _, applied := range []bool{false, true} {
 			bubble.Run(t, "", func(t *testing.T, ens *zktest.Ensemble) {
@@ -213,7 +212,7 @@ func TestAPutThatIsCutOffIsInDoubt(t *testing.T) {
 				_, err := q.Put(t.Context(), bubble.Item(1))
 				var doubt *recipes.InDoubtError
 				if !errors.As(err, &doubt) || string(doubt.Item.Data) != "1" || !errors.Is(err, zk.ErrSessionExpired) {
-					t.Errorf("Put() whose session ends under it = %v, want in doubt, with the item and the cause", err)
+					t.Errorf("Put() whose session ends = %v, want in doubt, with the item and the cause", err)
 				}
 				ens.Hook(nil)
 				fresh := k.on(ens.Dial(), bubble.Dir)
@@ -227,7 +226,7 @@ func TestAPutThatIsCutOffIsInDoubt(t *testing.T) {
 	}
 }
 
-func TestATakeWhoseReplyIsLostIsInDoubtOrDone(t *testing.T) {
+func TestATakeWithALostReply(t *testing.T) {
 	for _, k := range []queueKind{fifo(recipes.Options{}), {queue.PriorityVariants()[0], recipes.Options{}}} {
 		for _, applied := range []bool{false, true} {
 			bubble.Run(t, k.v.Name, func(t *testing.T, ens *zktest.Ensemble) {
@@ -255,8 +254,8 @@ func TestATakeWhoseReplyIsLostIsInDoubtOrDone(t *testing.T) {
 	}
 }
 
-// A delete under way when the context ends is never tried again for nobody.
-func TestATakeThatIsCutOffIsInDoubt(t *testing.T) {
+// A delete in flight when the context ends is not repeated: nobody would get the item.
+func TestACancelledTakeIsInDoubt(t *testing.T) {
 	bubble.Run(t, "", func(t *testing.T, ens *zktest.Ensemble) {
 		k := fifo(recipes.Options{})
 		bubble.OK(t, "Put()", bubble.Second(k.on(ens.Dial(), bubble.Dir).Put(t.Context(), bubble.Item(0))))
@@ -278,8 +277,8 @@ func TestATakeThatIsCutOffIsInDoubt(t *testing.T) {
 	})
 }
 
-// A name that was listed and is now another item's, because the directory was recreated, is not taken out of turn.
-func TestANameOfAFormerDirectoryIsNotTaken(t *testing.T) {
+// After the directory was recreated, a name listed before may belong to another item, which must not be taken out of order.
+func TestNamesOfAFormerDirectoryAreNotTaken(t *testing.T) {
 	bubble.Run(t, "", func(t *testing.T, ens *zktest.Ensemble) {
 		k := fifo(recipes.Options{List: recipes.ListCached})
 		producer, q, admin := k.on(ens.Dial(), bubble.Dir), k.on(ens.Dial(), bubble.Dir), ens.Dial()
@@ -289,7 +288,7 @@ func TestANameOfAFormerDirectoryIsNotTaken(t *testing.T) {
 			}
 		}
 		put(0, 3)
-		taking(t, q).expect(t, "Take()", "0") // the list of 1 and 2 is kept
+		taking(t, q).expect(t, "Take()", "0") // caches the list with 1 and 2
 		for _, name := range []string{"/qn-0000000001", "/qn-0000000002", ""} {
 			bubble.OK(t, "Delete()", admin.Delete(t.Context(), bubble.Dir+name, zk.AnyVersion))
 		}
@@ -300,8 +299,8 @@ func TestANameOfAFormerDirectoryIsNotTaken(t *testing.T) {
 	})
 }
 
-// Somebody writes into the head between its reading and its deletion: what is delivered is what was deleted.
-func TestAnItemThatIsWrittenIntoIsReadAgain(t *testing.T) {
+// If somebody changes the first item between its read and its delete, the data delivered must be the data deleted.
+func TestAnItemThatChangesIsReadAgain(t *testing.T) {
 	for _, v := range []recipes.Variant[recipes.Queue]{queue.Variants()[0], queue.PriorityVariants()[0]} {
 		bubble.Run(t, v.Name, func(t *testing.T, ens *zktest.Ensemble) {
 			k, admin, once := queueKind{v, recipes.Options{}}, ens.Dial(), false
@@ -326,7 +325,7 @@ func TestEphemeralItemsGoWithTheirProducer(t *testing.T) {
 		bubble.OK(t, "Put()", bubble.Second(k.on(s, bubble.Dir).Put(t.Context(), bubble.Item(0))))
 		ens.Expire(s)
 		if _, err := k.on(ens.Dial(), bubble.Dir).Remove(t.Context()); !errors.Is(err, recipes.ErrEmpty) {
-			t.Errorf("Remove() after the producer's end = %v, want that the item is lost", err)
+			t.Errorf("Remove() after the producer's session expired = %v, want ErrEmpty", err)
 		}
 	})
 }
@@ -359,7 +358,7 @@ func TestABoundedQueue(t *testing.T) {
 			for range 5 {
 				most = max(most, items(ens))
 				bubble.OK(t, "Remove()", bubble.Second(k.on(ens.Dial(), bubble.Dir).Remove(t.Context())))
-				waiting[0].waits() // lets them settle
+				waiting[0].waits() // lets all producers run until they block
 			}
 			for i, p := range waiting {
 				if p.waits() || p.err != nil {

@@ -24,7 +24,7 @@ func TestItemNames(t *testing.T) {
 		{"after the wrap of the counter", fifoNames, "qn--2147483648", seam.Rank{Seq: math.MinInt32}, true},
 		{"after the wrap, nine digits", fifoNames, "qn--000000001", seam.Rank{Seq: -1}, true},
 		{"the dash before the number belongs to the prefix", fifoNames, "qn-0000000001", seam.Rank{Seq: 1}, true},
-		{"a protected name, which the Java recipe passes over too", fifoNames, "_c_x-qn-0000000001", seam.Rank{}, false},
+		{"a protected name, which the Java recipe ignores too", fifoNames, "_c_x-qn-0000000001", seam.Rank{}, false},
 		{"somebody's configuration", fifoNames, "config", seam.Rank{}, false},
 		{"no number", fifoNames, "qn-", seam.Rank{}, false},
 		{"too many digits", fifoNames, "qn-00000000012", seam.Rank{}, false},
@@ -35,7 +35,7 @@ func TestItemNames(t *testing.T) {
 		{"a sign that contradicts the digits", priorityNames, "queue-0000000010000000012", seam.Rank{}, false},
 		{"an item that was put back without its priority", priorityNames, "queue-0000000012", seam.Rank{}, false},
 		{"a priority of free width", priorityNames, "queue-10000000012", seam.Rank{}, false},
-		{"lower-case digits are nobody's", priorityNames, "queue-0ffffffff0000000012", seam.Rank{}, false},
+		{"lower-case digits", priorityNames, "queue-0ffffffff0000000012", seam.Rank{}, false},
 		{"kazoo's entry", claimNames, "entry-100-0000000012", seam.Rank{Priority: 100, Seq: 12}, true},
 		{"kazoo's entry of a better priority", claimNames, "entry-007-0000000012", seam.Rank{Priority: 7, Seq: 12}, true},
 		{"kazoo's priority above 999 is wider than the others", claimNames, "entry-1000-0000000012", seam.Rank{}, false},
@@ -44,8 +44,8 @@ func TestItemNames(t *testing.T) {
 		{"Curator's time in eight digits", delayNames, "queue-|0000000F|0000000012", seam.Rank{Due: 15, Seq: 12}, true},
 		{"at once, after the wrap", delayNames, "queue-|00000000000|-2147483648", seam.Rank{Seq: math.MinInt32}, true},
 		{"no time", delayNames, "queue-||0000000012", seam.Rank{}, false},
-		{"a time without an end", delayNames, "queue-|18CC251F4000000000012", seam.Rank{}, false},
-		{"a time beyond all times", delayNames, "queue-|FFFFFFFFFFFFFFFF|0000000012", seam.Rank{}, false},
+		{"a time without its end mark", delayNames, "queue-|18CC251F4000000000012", seam.Rank{}, false},
+		{"a time out of range", delayNames, "queue-|FFFFFFFFFFFFFFFF|0000000012", seam.Rank{}, false},
 		{"a word for a time", delayNames, "queue-|tomorrow|0000000012", seam.Rank{}, false},
 		{"an item with a priority", delayNames, "queue-1000000000000000012", seam.Rank{}, false},
 		{"empty", claimNames, "", seam.Rank{}, false},
@@ -57,7 +57,7 @@ func TestItemNames(t *testing.T) {
 	}
 }
 
-// What is written is read again, and the names sort as text in the order of the items: so other implementations take them in our order.
+// A name parses to the priority that it was made from, and names sort as text in the order of the items, as other implementations expect.
 func TestItemNamesSort(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	priorities := []int32{math.MinInt32, -100, -99, -10, -9, -1, 0, 1, 9, 10, 99, 100, math.MaxInt32}
@@ -69,7 +69,7 @@ func TestItemNamesSort(t *testing.T) {
 		for _, number := range []string{"0000000009", "0000000010"} {
 			name := priorityNames.Prefix(recipes.Item{Priority: p}) + number
 			if at, ok := priorityNames.Parse(name); !ok || at.Priority != p {
-				t.Errorf("priority %d is written %s and read %d, %v", p, name, at.Priority, ok)
+				t.Errorf("priority %d is written as %s and parsed as %d, %v", p, name, at.Priority, ok)
 			}
 			names = append(names, name)
 		}
@@ -81,7 +81,7 @@ func TestItemNamesSort(t *testing.T) {
 	}
 }
 
-// A time is rounded up to the millisecond, and the names of times sort as text.
+// Due times are rounded up to milliseconds, and their names sort as text.
 func TestTimesInNames(t *testing.T) {
 	day := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
 	last := ""
@@ -95,7 +95,7 @@ func TestTimesInNames(t *testing.T) {
 		name := delayNames.Prefix(recipes.Item{Due: tt.due}) + "0000000001"
 		at, ok := delayNames.Parse(name)
 		if !ok || at.Due != tt.want || name < last {
-			t.Errorf("%v is written %s after %s and read %d, %v, want %d", tt.due, name, last, at.Due, ok, tt.want)
+			t.Errorf("%v is written as %s, after %s, and parsed as %d, %v, want %d", tt.due, name, last, at.Due, ok, tt.want)
 		}
 		last = name
 	}
@@ -111,8 +111,8 @@ func TestInOrder(t *testing.T) {
 	}{
 		{"nothing", fifoNames, nil, nil, 0},
 		{"by number", fifoNames, []string{"qn-0000000010", "qn-0000000009"}, []string{"qn-0000000009", "qn-0000000010"}, 0},
-		{"over the wrap the older is still first", fifoNames, []string{"qn--2147483648", "qn-2147483647"}, []string{"qn-2147483647", "qn--2147483648"}, 0},
-		{"foreign children are passed over", fifoNames, []string{"config", "qn-0000000009", "lock-0000000001"}, []string{"qn-0000000009"}, 2},
+		{"after the wrap the older one is still first", fifoNames, []string{"qn--2147483648", "qn-2147483647"}, []string{"qn-2147483647", "qn--2147483648"}, 0},
+		{"foreign children are ignored", fifoNames, []string{"config", "qn-0000000009", "lock-0000000001"}, []string{"qn-0000000009"}, 2},
 		{"by priority, then number", priorityNames,
 			[]string{"queue-1000000010000000001", "queue-1000000000000000003", "queue-0FFFFFFFF0000000004", "queue-1000000000000000002"},
 			[]string{"queue-0FFFFFFFF0000000004", "queue-1000000000000000002", "queue-1000000000000000003", "queue-1000000010000000001"}, 0},
@@ -134,8 +134,8 @@ func TestUnclaimed(t *testing.T) {
 	}{
 		{"nothing", nil, nil, nil},
 		{"none is claimed", []string{b, a}, nil, []string{a, b}},
-		{"the head is", []string{b, a}, []string{a}, []string{b}},
-		{"all are", []string{b, a}, []string{a, b}, nil},
+		{"the first is claimed", []string{b, a}, []string{a}, []string{b}},
+		{"all are claimed", []string{b, a}, []string{a, b}, nil},
 		{"a claim whose item is finished", []string{b}, []string{a, c}, []string{b}},
 	} {
 		if got := unclaimed(tt.entries, tt.taken, claimNames, func(string) {}); !slices.Equal(got, tt.want) {
@@ -151,7 +151,7 @@ func FuzzItemNames(f *testing.F) {
 	f.Fuzz(func(t *testing.T, name string) {
 		for _, n := range []seam.Names{fifoNames, priorityNames} {
 			if at, ok := n.Parse(name); ok && !strings.HasPrefix(name, n.Prefix(recipes.Item{Priority: at.Priority})) {
-				t.Errorf("parse(%q) = %v, whose names begin with %q", name, at, n.Prefix(recipes.Item{Priority: at.Priority}))
+				t.Errorf("Parse(%q) = %v, but names of that priority start with %q", name, at, n.Prefix(recipes.Item{Priority: at.Priority}))
 			}
 		}
 		claimNames.Parse(name)
@@ -166,7 +166,7 @@ func TestPick(t *testing.T) {
 		pick             func(int) int
 	}{
 		{"without a window the first", 0, 5, 0, last}, {"a window of one", 1, 5, 0, last}, {"a window of two", 2, 5, 1, last}, {"of three", 3, 5, 2, last},
-		{"fewer items than the window", 9, 2, 1, last}, {"a single one", 9, 1, 0, last}, {"nobody draws", 3, 5, 0, nil},
+		{"fewer items than the window", 9, 2, 1, last}, {"a single one", 9, 1, 0, last}, {"without Pick", 3, 5, 0, nil},
 	} {
 		q := &ordered{producer: producer{o: recipes.Options{Pick: c.pick}}, window: c.window, list: itemList{names: make([]string, c.names)}}
 		if i := q.pick(); i != c.i {

@@ -14,7 +14,7 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// eachPriorityQueue runs a test for each list of the priority queue.
+// eachPriorityQueue runs a test for each way in which the priority queue lists.
 func eachPriorityQueue(t *testing.T, test func(*testing.T, queueKind, *zktest.Ensemble)) {
 	v := queue.PriorityVariants()[0]
 	for _, list := range v.Lists {
@@ -52,7 +52,7 @@ func TestItemsComeByPriorityAndThenByAge(t *testing.T) {
 	})
 }
 
-// A better item that comes while the consumer works on another is the next one.
+// A better item that is put while the consumer works on another one is the next.
 func TestABetterItemIsNext(t *testing.T) {
 	eachPriorityQueue(t, func(t *testing.T, k queueKind, ens *zktest.Ensemble) {
 		producer, q := k.on(ens.Dial(), bubble.Dir), k.on(ens.Dial(), bubble.Dir)
@@ -66,7 +66,7 @@ func TestABetterItemIsNext(t *testing.T) {
 	})
 }
 
-// The consumer's server lags: a plain list does not show the better item, one after a sync does.
+// On a lagging server a plain list misses the better item; a list after a sync shows it.
 func TestALaggingServerHidesABetterItemWithoutASync(t *testing.T) {
 	eachPriorityQueue(t, func(t *testing.T, k queueKind, ens *zktest.Ensemble) {
 		s := ens.Dial()
@@ -83,8 +83,8 @@ func TestALaggingServerHidesABetterItemWithoutASync(t *testing.T) {
 	})
 }
 
-// Children of somebody else are passed over and told of.
-func TestForeignChildrenAreNoItems(t *testing.T) {
+// Foreign children are ignored and reported.
+func TestForeignChildrenAreIgnored(t *testing.T) {
 	eachQueue(t, func(t *testing.T, k queueKind, ens *zktest.Ensemble) {
 		bubble.OK(t, "Put()", bubble.Second(k.on(ens.Dial(), bubble.Dir).Put(t.Context(), bubble.Item(1))))
 		items := bubble.Dir
@@ -97,7 +97,7 @@ func TestForeignChildrenAreNoItems(t *testing.T) {
 		foreign := map[string]bool{}
 		k.o.Trace = &recipes.Trace{Foreign: func(name string) { foreign[name] = true }}
 		q := k.on(ens.Dial(), bubble.Dir)
-		for range 2 { // an element stays
+		for range 2 { // Element does not remove
 			it, err := q.Element(t.Context())
 			bubble.Got(t, "Element()", it, err, "1")
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// queues is every queue, with a name for each choice of list.
+// queues returns all queues with each way of listing, by name.
 func queues() map[string]queueKind {
 	all := map[string]queueKind{}
 	for _, v := range slices.Concat(queue.Variants(), queue.PriorityVariants(), queue.DelayVariants()) {
@@ -41,14 +41,14 @@ func TestQueuesInMemory(t *testing.T) {
 	}
 }
 
-// each runs a test for each queue in a bubble.
+// eachQueue runs a test for each queue in a bubble.
 func eachQueue(t *testing.T, test func(*testing.T, queueKind, *zktest.Ensemble)) {
 	for name, k := range queues() {
 		bubble.Run(t, name, func(t *testing.T, ens *zktest.Ensemble) { test(t, k, ens) })
 	}
 }
 
-// pending is a call on a queue in a goroutine of its own.
+// pending is a running call on a queue.
 type pending struct {
 	it   recipes.Item
 	err  error
@@ -87,8 +87,8 @@ func taking(t *testing.T, q recipes.Queue) *pending {
 	return start(func() (recipes.Item, error) { return q.Take(t.Context()) })
 }
 
-// An item that is put between the plain list and the watch is seen by the list that comes with the watch.
-func TestAnItemThatComesBeforeTheWatchIsNotMissed(t *testing.T) {
+// An item that is put between the plain list and the watch is in the list that arms the watch.
+func TestAnItemBeforeTheWatchIsNotMissed(t *testing.T) {
 	eachQueue(t, func(t *testing.T, k queueKind, ens *zktest.Ensemble) {
 		other, once := k.on(ens.Dial(), bubble.Dir), false
 		lists := 0
@@ -108,11 +108,11 @@ func TestAnItemThatComesBeforeTheWatchIsNotMissed(t *testing.T) {
 		q := k.on(ens.Dial(), bubble.Dir)
 		p := taking(t, q)
 		p.expect(t, "Take()", "6")
-		taking(t, q).expect(t, "Take() of what came in between", "7")
+		taking(t, q).expect(t, "Take() of the item in between", "7")
 	})
 }
 
-// Somebody removes the directory under a blocked consumer: it is made again and watched (CURATOR-308).
+// CURATOR-308: when somebody removes the directory while a consumer waits, the consumer creates and watches it again.
 func TestATakerSurvivesTheRemovalOfTheDirectory(t *testing.T) {
 	eachQueue(t, func(t *testing.T, k queueKind, ens *zktest.Ensemble) {
 		p := taking(t, k.on(ens.Dial(), bubble.Dir))
@@ -125,7 +125,7 @@ func TestATakerSurvivesTheRemovalOfTheDirectory(t *testing.T) {
 			}
 			bubble.OK(t, "Delete()", admin.Delete(t.Context(), bubble.Dir, zk.AnyVersion))
 			if !p.waits() {
-				t.Fatalf("Take() = %v after the directory is gone", p.err)
+				t.Fatalf("Take() = %v after the directory was removed, want it to wait", p.err)
 			}
 		}
 		bubble.OK(t, "Put()", bubble.Second(k.on(ens.Dial(), bubble.Dir).Put(t.Context(), bubble.Item(1))))
@@ -133,7 +133,7 @@ func TestATakerSurvivesTheRemovalOfTheDirectory(t *testing.T) {
 	})
 }
 
-// A consumer whose session ends between reading and taking leaves the item to another.
+// A consumer whose session ends between its read and its delete leaves the item to another one.
 func TestADeadConsumerLeavesTheItem(t *testing.T) {
 	eachQueue(t, func(t *testing.T, k queueKind, ens *zktest.Ensemble) {
 		bubble.OK(t, "Put()", bubble.Second(k.on(ens.Dial(), bubble.Dir).Put(t.Context(), bubble.Item(1))))
@@ -145,7 +145,7 @@ func TestADeadConsumerLeavesTheItem(t *testing.T) {
 		}}
 		p := taking(t, k.on(dead, bubble.Dir))
 		if p.waits() || !errors.Is(p.err, zk.ErrSessionExpired) || errors.Is(p.err, recipes.ErrInDoubt) {
-			t.Errorf("Take() of the dead = %v, want the session's end and no doubt", p.err)
+			t.Errorf("Take() = %v, want ErrSessionExpired and no doubt", p.err)
 		}
 		k.o.Trace = nil
 		taking(t, k.on(ens.Dial(), bubble.Dir)).expect(t, "Take() of another", "1")

@@ -14,7 +14,7 @@ import (
 
 func item(data string) recipes.Item { return recipes.Item{Data: []byte(data)} }
 
-// on makes the recipe's queue of a session, at its points that do when they are passed.
+// on returns the fifo queue of a session, which calls do at its pause points.
 func on(s zk.Session, o recipes.Options, do func(point string)) recipes.Queue {
 	o.Trace = &recipes.Trace{Pause: do}
 	return newFIFO(s, "/q", o)
@@ -22,7 +22,7 @@ func on(s zk.Session, o recipes.Options, do func(point string)) recipes.Queue {
 
 func nothing(string) {}
 
-// refusing has the servers refuse what the filter takes with the error.
+// refusing lets the servers answer the requests that match with the error.
 func refusing(ens *zktest.Ensemble, err error, of func(op zktest.Op) bool) {
 	ens.Hook(func(op zktest.Op) zktest.Action {
 		if !op.Applied && of(op) {
@@ -32,8 +32,8 @@ func refusing(ens *zktest.Ensemble, err error, of func(op zktest.Op) bool) {
 	})
 }
 
-// A producer that waits for room looks again when it is woken: somebody else may have taken the place.
-func TestAPlaceThatSomebodyElseTakes(t *testing.T) {
+// A woken producer checks again whether there is room: another one may have been faster.
+func TestRoomThatAFasterProducerTakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ens := zktest.New(zktest.Config{})
 		s, other := ens.Dial(), ens.Dial()
@@ -50,17 +50,17 @@ func TestAPlaceThatSomebodyElseTakes(t *testing.T) {
 				return
 			}
 			if woken++; woken == 1 {
-				if _, err := faster.Put(t.Context(), item("of the faster one")); err != nil {
+				if _, err := faster.Put(t.Context(), item("faster")); err != nil {
 					t.Error(err)
 				}
 			}
 		})
 		done := make(chan error, 1)
 		go func() {
-			_, err := q.Put(t.Context(), item("of the slower one"))
+			_, err := q.Put(t.Context(), item("slower"))
 			done <- err
 		}()
-		for _, want := range []string{"first", "of the faster one", "of the slower one"} {
+		for _, want := range []string{"first", "faster", "slower"} {
 			synctest.Wait()
 			most = max(most, int(ens.Tree()["/q"].Stat.NumChildren))
 			if it, err := faster.Remove(t.Context()); err != nil || string(it.Data) != want {
@@ -68,14 +68,14 @@ func TestAPlaceThatSomebodyElseTakes(t *testing.T) {
 			}
 		}
 		if err := <-done; err != nil || most != 1 || woken != 2 {
-			t.Errorf("Put() = %v; %d items at once, woken %d times; want one item, and twice", err, most, woken)
+			t.Errorf("Put() = %v; at most %d items, woken %d times; want 1 and twice", err, most, woken)
 		}
 	})
 }
 
-// A producer that cannot look whether there is room says so.
-func TestALookForRoomThatIsRefused(t *testing.T) {
-	for what, kind := range map[string]zk.Kind{"the look": zk.KindExists, "the list that it waits with": zk.KindChildren} {
+// A producer that may not check for room returns the refusal.
+func TestARefusedCheckForRoom(t *testing.T) {
+	for what, kind := range map[string]zk.Kind{"the check": zk.KindExists, "the list with a watch": zk.KindChildren} {
 		synctest.Test(t, func(t *testing.T) {
 			ens := zktest.New(zktest.Config{})
 			s := ens.Dial()
@@ -86,17 +86,17 @@ func TestALookForRoomThatIsRefused(t *testing.T) {
 			}
 			refusing(ens, zk.ErrNoAuth, func(op zktest.Op) bool { return op.Kind == kind })
 			if _, err := q.Put(t.Context(), item("1")); !errors.Is(err, zk.ErrNoAuth) {
-				t.Errorf("%s: Put() = %v, want that it is refused", what, err)
+				t.Errorf("%s: Put() = %v, want ErrNoAuth", what, err)
 			}
 			if n := ens.Tree()["/q"].Stat.NumChildren; n != 1 {
-				t.Errorf("%s: %d items", what, n)
+				t.Errorf("%s: %d items, want 1", what, n)
 			}
 		})
 	}
 }
 
-// An exact put that stays in doubt gives its marker up, which goes at once: a try that is still on its way finds none.
-func TestTheMarkerOfAPutInDoubtGoes(t *testing.T) {
+// An exact put that remains in doubt removes its marker at once, so that an attempt still in flight fails.
+func TestTheMarkerOfAPutInDoubtIsRemoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ens := zktest.New(zktest.Config{})
 		s := ens.Dial()
@@ -105,9 +105,9 @@ func TestTheMarkerOfAPutInDoubtGoes(t *testing.T) {
 		if _, err := q.Put(t.Context(), item("0")); err != nil {
 			t.Fatal(err)
 		}
-		synctest.Wait() // one was made before there was a queue
+		synctest.Wait() // the marker was created before the queue
 		if left := ens.Ephemerals(); len(left) != 1 {
-			t.Errorf("markers %v, want one that is kept", left)
+			t.Errorf("markers %v, want one", left)
 		}
 		tries := 0
 		ens.Hook(func(op zktest.Op) zktest.Action {
@@ -120,7 +120,7 @@ func TestTheMarkerOfAPutInDoubtGoes(t *testing.T) {
 			return zktest.Action{Err: zk.ErrNoAuth}
 		})
 		if _, err := q.Put(t.Context(), item("1")); !errors.Is(err, recipes.ErrInDoubt) || !errors.Is(err, zk.ErrNoAuth) || tries != 2 {
-			t.Errorf("Put() = %v after %d tries, want in doubt, and refused", err, tries)
+			t.Errorf("Put() = %v after %d attempts, want in doubt with ErrNoAuth after 2", err, tries)
 		}
 		synctest.Wait()
 		if left := ens.Ephemerals(); len(left) != 0 {
@@ -129,8 +129,8 @@ func TestTheMarkerOfAPutInDoubtGoes(t *testing.T) {
 	})
 }
 
-// A delete that the servers refuse for their load is made again.
-func TestATakeThatIsThrottledIsMadeAgain(t *testing.T) {
+// A throttled delete is repeated after a pause.
+func TestAThrottledTakeIsRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ens := zktest.New(zktest.Config{})
 		s := ens.Dial()
@@ -149,10 +149,10 @@ func TestATakeThatIsThrottledIsMadeAgain(t *testing.T) {
 			refused++
 			return true
 		})
-		begun := time.Now()
+		start := time.Now()
 		it, err := q.Take(t.Context())
-		if want := znode.Backoff(1) + znode.Backoff(2); err != nil || string(it.Data) != "0" || refused != 2 || time.Since(begun) != want {
-			t.Errorf("Take() = %q, %v after %v and %d refusals, want 0 after %v and 2", it.Data, err, time.Since(begun), refused, want)
+		if want := znode.Backoff(1) + znode.Backoff(2); err != nil || string(it.Data) != "0" || refused != 2 || time.Since(start) != want {
+			t.Errorf("Take() = %q, %v after %v and %d refusals, want 0 after %v and 2", it.Data, err, time.Since(start), refused, want)
 		}
 		if n := ens.Tree()["/q"].Stat.NumChildren; n != 1 {
 			t.Errorf("%d items left, want 1", n)

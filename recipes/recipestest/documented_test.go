@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "rewrite what docs/your-own-recipe.md shows of the code")
+var update = flag.Bool("update", false, "rewrite the code and promises shown in docs/your-own-recipe.md")
 
-// The document shows the lock that is tested here, and every promise.
+// The document shows the lock that is tested here, and every promise of the suite.
 func TestTheDocumentShowsWhatIsTested(t *testing.T) {
 	const file = "../../docs/your-own-recipe.md"
 	text, err := os.ReadFile(file)

@@ -15,7 +15,7 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// altered is a lock of which one step is another.
+// altered is a lock with one step replaced.
 type altered struct {
 	recipes.Lock
 	acquire func(context.Context, recipes.Lock) (recipes.Grant, error)
@@ -36,7 +36,7 @@ func (l altered) Release(ctx context.Context) error {
 	return l.release(ctx, l.Lock)
 }
 
-// careless is the lock that everybody writes first: the session that creates the znode holds.
+// careless is the lock that everybody writes first: whoever creates the znode holds.
 type careless struct {
 	s    zk.Session
 	path string
@@ -71,8 +71,8 @@ func (l careless) Acquire(ctx context.Context) (recipes.Grant, error) {
 
 func (l careless) Release(ctx context.Context) error { return l.s.Delete(ctx, l.path, zk.AnyVersion) }
 
-// isTold compares what the suite says of the careless lock with what docs/your-own-recipe.md tells of it.
-func isTold(t *testing.T, said string) {
+// isDocumented compares the suite's output for the careless lock with docs/your-own-recipe.md.
+func isDocumented(t *testing.T, said string) {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/your-own-recipe.md")
 	if err != nil {
@@ -86,15 +86,15 @@ func isTold(t *testing.T, said string) {
 	shown, _, found := strings.Cut(rest, "<!-- /careless -->")
 	for line := range strings.Lines(shown) {
 		if !strings.Contains(said, strings.TrimSpace(line)) {
-			t.Errorf("docs/your-own-recipe.md shows %q, which is not said", line)
+			t.Errorf("docs/your-own-recipe.md shows %q, which is not in the output", line)
 		}
 	}
 	if !found || strings.TrimSpace(shown) == "" {
-		t.Error("docs/your-own-recipe.md has no place for what is said of the careless lock")
+		t.Error("docs/your-own-recipe.md has no place for the output for the careless lock")
 	}
 }
 
-// Each of these breaks a promise, and the suite names it.
+// Each of these locks breaks a promise, and the suite must name it.
 func TestLocksThatBreakAPromise(t *testing.T) {
 	sound, _ := recipes.Find(lock.Variants(), "predecessor")
 	alter := func(a altered) recipes.Variant[recipes.Lock] {
@@ -112,11 +112,11 @@ func TestLocksThatBreakAPromise(t *testing.T) {
 		v       recipes.Variant[recipes.Lock]
 		promise string
 	}{
-		{"in no order", unordered, "grants come in the order of arrival"},
+		{"no order", unordered, "grants come in the order of arrival"},
 		{"everybody holds", alter(altered{acquire: func(context.Context, recipes.Lock) (recipes.Grant, error) {
 			return recipes.Grant{Lost: make(chan struct{})}, nil
 		}}), "a dead holder loses the lock"},
-		{"the holder is never told", alter(altered{acquire: func(ctx context.Context, l recipes.Lock) (recipes.Grant, error) {
+		{"Lost never closes", alter(altered{acquire: func(ctx context.Context, l recipes.Lock) (recipes.Grant, error) {
 			g, err := l.Acquire(ctx)
 			g.Lost = nil
 			return g, err
@@ -124,7 +124,7 @@ func TestLocksThatBreakAPromise(t *testing.T) {
 		{"the context is ignored", alter(altered{acquire: func(ctx context.Context, l recipes.Lock) (recipes.Grant, error) {
 			return l.Acquire(context.WithoutCancel(ctx))
 		}}), "a cancelled waiter leaves nothing"},
-		{"the loss is not told at the release", alter(altered{release: func(ctx context.Context, l recipes.Lock) error {
+		{"the release does not report the loss", alter(altered{release: func(ctx context.Context, l recipes.Lock) error {
 			l.Release(ctx)
 			return nil
 		}}), "a holder whose znode is deleted is told at the release"},
@@ -133,7 +133,7 @@ func TestLocksThatBreakAPromise(t *testing.T) {
 			g.Token = 1
 			return g, err
 		}}), "acquire, release, acquire again"},
-		{"a lost reply is a ghost", recipes.Variant[recipes.Lock]{New: func(s zk.Session, path string, o recipes.Options) recipes.Lock {
+		{"a lost reply leaves a ghost", recipes.Variant[recipes.Lock]{New: func(s zk.Session, path string, o recipes.Options) recipes.Lock {
 			return careless{s, "/" + strings.ReplaceAll(path[1:], "/", "-")}
 		}}, "a create whose reply is lost is found again"},
 		{"a release that is not repeated", alter(altered{release: func(ctx context.Context, l recipes.Lock) error {
@@ -153,10 +153,10 @@ func TestLocksThatBreakAPromise(t *testing.T) {
 			out, err := cmd.CombinedOutput()
 			said := "--- FAIL: " + t.Name() + "/" + strings.ReplaceAll(tt.promise, " ", "_")
 			if err == nil || !strings.Contains(string(out), said) || strings.Contains(string(out), "panic:") {
-				t.Errorf("the suite says (%v)\n%s\nwant %s, and no panic", err, out, said)
+				t.Errorf("the suite prints (%v)\n%s\nwant %s, and no panic", err, out, said)
 			}
-			if tt.name == "a lost reply is a ghost" {
-				isTold(t, string(out))
+			if tt.name == "a lost reply leaves a ghost" {
+				isDocumented(t, string(out))
 			}
 		})
 	}

@@ -11,9 +11,9 @@ func TestLeases(t *testing.T) {
 		foreign  int
 	}{
 		{"none", nil, 0, false, 0},
-		{"mine among others of either layout", []string{"_c_x-lease-0000000001", "me-lease-0000000002"}, 2, true, 0},
-		{"mine is gone", []string{"_c_x-lease-0000000001"}, 1, false, 0},
-		{"what is no lease takes no permit", []string{"me-lease-0000000002", "max", "x-lock-0000000001"}, 1, true, 2},
+		{"own lease among others of both layouts", []string{"_c_x-lease-0000000001", "me-lease-0000000002"}, 2, true, 0},
+		{"own lease is missing", []string{"_c_x-lease-0000000001"}, 1, false, 0},
+		{"foreign children take no permit", []string{"me-lease-0000000002", "max", "x-lock-0000000001"}, 1, true, 2},
 	} {
 		foreign := 0
 		count, listed := leases(tt.children, "me-lease-0000000002", func(string) { foreign++ })

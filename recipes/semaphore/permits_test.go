@@ -38,9 +38,9 @@ func TestOneMoreThanThePermitsWaits(t *testing.T) {
 			t.Errorf("Acquire() past its deadline = %v, want the context's error", c.Err)
 		}
 		d := bubble.Take(t.Context(), v, ens.Dial(), 1, two)
-		bubble.Expect(t, "behind the one that gave up", d, "waits")
+		bubble.Expect(t, "a waiter after the one that gave up", d, "waits")
 		if n := len(ens.Ephemerals()); n != before+2 {
-			t.Errorf("%d znodes, want those of the holders, and lock and lease of the waiter", n)
+			t.Errorf("%d znodes, want two leases of holders and a lock and a lease of the waiter", n)
 		}
 		bubble.OK(t, "Release()", b.Sem.Release(t.Context()))
 		bubble.Expect(t, "after a release", d, "holds")
@@ -48,7 +48,7 @@ func TestOneMoreThanThePermitsWaits(t *testing.T) {
 	})
 }
 
-func TestACancelledWaiterGivesLeaseAndLockBack(t *testing.T) {
+func TestACancelledWaiterReleasesLeaseAndLock(t *testing.T) {
 	bubble.Each(t, semaphore.Variants(), func(t *testing.T, v recipes.Variant[recipes.Semaphore], ens *zktest.Ensemble) {
 		holder := bubble.Take(t.Context(), v, ens.Dial(), 2, two)
 		want := ens.Ephemerals()
@@ -58,9 +58,9 @@ func TestACancelledWaiterGivesLeaseAndLockBack(t *testing.T) {
 			behind := bubble.Take(ctx, v, ens.Dial(), n, two) // waits for the lock
 			cancel()
 			bubble.Expect(t, "the cancelled waiter", w, "failed")
-			bubble.Expect(t, "the one behind it", behind, "failed")
+			bubble.Expect(t, "the waiter behind it", behind, "failed")
 			if got := ens.Ephemerals(); strings.Join(got, " ") != strings.Join(want, " ") {
-				t.Errorf("znodes %v, want the holder's alone, %v", got, want)
+				t.Errorf("znodes %v, want only the holder's, %v", got, want)
 			}
 			if left := ens.Watches(); len(left) != 0 {
 				t.Errorf("watches left: %v", left)
@@ -83,7 +83,7 @@ func TestSeveralPermitsAreTakenAllOrNone(t *testing.T) {
 			return zktest.Action{}
 		})
 		w := bubble.Take(t.Context(), v, ens.Dial(), 2, two)
-		bubble.Expect(t, "whose second lease fails", w, "failed")
+		bubble.Expect(t, "an acquisition whose second lease fails", w, "failed")
 		if !errors.Is(w.Err, failure) {
 			t.Errorf("Acquire() = %v, want the cause", w.Err)
 		}
@@ -96,7 +96,7 @@ func TestSeveralPermitsAreTakenAllOrNone(t *testing.T) {
 	})
 }
 
-func TestALeaseWhoseReplyIsLostIsNotDoubled(t *testing.T) {
+func TestALostReplyDoesNotDoubleALease(t *testing.T) {
 	for _, applied := range []bool{true, false} {
 		for _, part := range []string{"lease-", "lock-"} {
 			bubble.Each(t, semaphore.Variants(), func(t *testing.T, v recipes.Variant[recipes.Semaphore], ens *zktest.Ensemble) {
@@ -114,7 +114,7 @@ func TestALeaseWhoseReplyIsLostIsNotDoubled(t *testing.T) {
 	}
 }
 
-// The connection is lost right after the lease was made, of all clients at once.
+// Every client loses its connection right after it created its lease.
 func TestNoLeaseIsOrphanedByALostConnection(t *testing.T) {
 	bubble.Each(t, semaphore.Variants(), func(t *testing.T, v recipes.Variant[recipes.Semaphore], ens *zktest.Ensemble) {
 		var all []bubble.Taker
@@ -124,7 +124,7 @@ func TestNoLeaseIsOrphanedByALostConnection(t *testing.T) {
 			o.Permits = 2
 			all = append(all, bubble.Take(t.Context(), v, s, 1, o))
 		}
-		for range all { // in whatever order: each that holds releases
+		for range all { // the order is open: each round releases whatever is held
 			time.Sleep(2 * time.Second)
 			for i, w := range all {
 				if w.Session != nil && w.State() == "holds" {
@@ -135,7 +135,7 @@ func TestNoLeaseIsOrphanedByALostConnection(t *testing.T) {
 		}
 		for i, w := range all {
 			if w.Session != nil {
-				t.Errorf("client %d never got its permit: %s %v", i, w.State(), w.Err)
+				t.Errorf("client %d never acquired its permit: %s %v", i, w.State(), w.Err)
 			}
 		}
 		if left := ens.Ephemerals(); len(left) != 0 {
@@ -144,12 +144,12 @@ func TestNoLeaseIsOrphanedByALostConnection(t *testing.T) {
 	})
 }
 
-func TestALeaseThatSomebodyDeletesIsMadeAgain(t *testing.T) {
+func TestADeletedLeaseIsRecreated(t *testing.T) {
 	bubble.Each(t, semaphore.Variants(), func(t *testing.T, v recipes.Variant[recipes.Semaphore], ens *zktest.Ensemble) {
 		holder := bubble.Take(t.Context(), v, ens.Dial(), 2, two)
 		w := bubble.Take(t.Context(), v, ens.Dial(), 1, two)
 		bubble.OK(t, "Delete()", ens.Dial().Delete(t.Context(), bubble.Newest(t, ens), zk.AnyVersion))
-		bubble.Expect(t, "the robbed waiter", w, "waits")
+		bubble.Expect(t, "the waiter whose lease was deleted", w, "waits")
 		bubble.OK(t, "Release()", holder.Sem.Release(t.Context()))
 		bubble.Expect(t, "after the release", w, "holds")
 		if n := len(ens.Ephemerals()); n != 1 {
@@ -179,9 +179,9 @@ func TestADeadWaiterBlocksNobody(t *testing.T) {
 		second := bubble.Take(t.Context(), v, ens.Dial(), 1, two)
 		ens.Expire(first.Session)
 		bubble.Expect(t, "the dead waiter", first, "failed")
-		bubble.Expect(t, "the one behind it", second, "waits")
+		bubble.Expect(t, "the waiter behind it", second, "waits")
 		bubble.OK(t, "Release()", holder.Sem.Release(t.Context()))
-		bubble.Expect(t, "the one behind it, after the release", second, "holds")
+		bubble.Expect(t, "the waiter behind it, after the release", second, "holds")
 	})
 }
 
@@ -195,29 +195,29 @@ func TestMorePermitsWakeTheWaiter(t *testing.T) {
 		bubble.OK(t, "Resize()", resizer.Resize(t.Context(), 2))
 		bubble.Expect(t, "with two", w, "holds")
 		third := bubble.Take(t.Context(), v, ens.Dial(), 1, recipes.Options{Permits: 9, SharedPermits: true})
-		bubble.Expect(t, "the third, whose own number does not count", third, "waits")
+		bubble.Expect(t, "the third, whose own Permits option is ignored", third, "waits")
 		bubble.OK(t, "Resize()", resizer.Resize(t.Context(), 1))
 		bubble.OK(t, "Release()", w.Sem.Release(t.Context()))
-		bubble.Expect(t, "with one permit again, which is held", third, "waits")
+		bubble.Expect(t, "with one permit again, which is still held", third, "waits")
 		bubble.OK(t, "Release()", holder.Sem.Release(t.Context()))
 		bubble.Expect(t, "after both releases", third, "holds")
 	})
 }
 
-func TestWakesOfASemaphoreAreTheTheory(t *testing.T) {
+func TestWakeUpsOfASemaphoreMatchTheory(t *testing.T) {
 	bubble.Each(t, semaphore.Variants(), func(t *testing.T, v recipes.Variant[recipes.Semaphore], ens *zktest.Ensemble) {
 		var all []bubble.Taker
 		for range 12 {
 			all = append(all, bubble.Take(t.Context(), v, ens.Dial(), 1, two))
 		}
 		for i, w := range all {
-			bubble.Expect(t, "in the order of the lock", w, "holds")
+			bubble.Expect(t, "in queue order", w, "holds")
 			before := bubble.Events(ens)
 			bubble.OK(t, "Release()", w.Sem.Release(t.Context()))
 			bubble.Expect(t, "after the release", all[min(i+2, len(all)-1)], "holds")
 			theory, _ := v.WakesUnder(recipes.Load{Sessions: len(all) - i, Permits: 2})
 			if n := bubble.Events(ens) - before; n != int(theory) {
-				t.Errorf("release %d, with %d waiting, caused %d events, the theory says %v", i, len(all)-i-2, n, theory)
+				t.Errorf("release %d, with %d waiting, caused %d events, theory: %v", i, len(all)-i-2, n, theory)
 			}
 		}
 		if left := ens.Watches(); len(left) != 0 {
@@ -228,10 +228,10 @@ func TestWakesOfASemaphoreAreTheTheory(t *testing.T) {
 
 func TestTheCostOfASemaphore(t *testing.T) {
 	bubble.Each(t, semaphore.Variants(), func(t *testing.T, v recipes.Variant[recipes.Semaphore], ens *zktest.Ensemble) {
-		first := bubble.Take(t.Context(), v, ens.Dial(), 1, two) // makes the directories
+		first := bubble.Take(t.Context(), v, ens.Dial(), 1, two) // creates the directories
 		zxid, requests := ens.Zxid(), bubble.Requests(ens)
 		second := bubble.Take(t.Context(), v, ens.Dial(), 1, two)
-		if writes, all := int(ens.Zxid()-zxid)-1, bubble.Requests(ens)-requests; writes != 3 || all != 5 { // a session is a transaction too
+		if writes, all := int(ens.Zxid()-zxid)-1, bubble.Requests(ens)-requests; writes != 3 || all != 5 { // less one, for creating the session
 			t.Errorf("an uncontended acquisition took %d requests, %d of them writes, want 5 and 3", all, writes)
 		}
 		for _, w := range []bubble.Taker{first, second} {
@@ -240,7 +240,7 @@ func TestTheCostOfASemaphore(t *testing.T) {
 	})
 }
 
-// A waiter does not rely on its session yet: an outage while others hold costs it nothing, and its grant is as good as any.
+// An outage while waiting must not spoil the grant: the waiter's guarantee counts from the grant, not from before it.
 func TestAnOutageWhileWaitingDoesNotSpoilAPermit(t *testing.T) {
 	bubble.Each(t, semaphore.Variants(), func(t *testing.T, v recipes.Variant[recipes.Semaphore], ens *zktest.Ensemble) {
 		for _, permits := range []int{1, 2} {

@@ -16,7 +16,7 @@ import (
 func TestTroubleOfSemaphores(t *testing.T) {
 	acquire := func(ctx context.Context, l recipes.Semaphore) error { return bubble.Second(l.Acquire(ctx, 2)) }
 	release := func(ctx context.Context, l recipes.Semaphore) error { return l.Release(ctx) }
-	unlock := func(op zktest.Op) bool { return op.Kind == zk.KindDelete } // of the lock, by who has its permits
+	unlock := func(op zktest.Op) bool { return op.Kind == zk.KindDelete } // the lock is released once the permits are held
 	for _, v := range semaphore.Variants() {
 		for _, shared := range []bool{false, true} {
 			o := recipes.Options{Permits: 3, SharedPermits: shared}

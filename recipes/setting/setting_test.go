@@ -16,8 +16,8 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// Of a write under way when the session ends nobody knows whether it was made.
-func TestASettingWhoseSessionEndsUnderTheWriteIsInDoubt(t *testing.T) {
+// When the session ends during a write, the client cannot know whether the write was applied.
+func TestASessionEndDuringAWriteIsInDoubt(t *testing.T) {
 	for _, v := range setting.Variants() {
 		for _, applied := range []bool{false, true} {
 			bubble.Run(t, v.Name, func(t *testing.T, ens *zktest.Ensemble) {
@@ -39,7 +39,7 @@ func TestASettingWhoseSessionEndsUnderTheWriteIsInDoubt(t *testing.T) {
 	}
 }
 
-func eachConfig(t *testing.T, test func(*testing.T, func(s zk.Session) recipes.Setting, *zktest.Ensemble)) {
+func eachSetting(t *testing.T, test func(*testing.T, func(s zk.Session) recipes.Setting, *zktest.Ensemble)) {
 	for _, v := range setting.Variants() {
 		for _, watch := range v.Watch {
 			bubble.Run(t, v.Name+" "+watch, func(t *testing.T, ens *zktest.Ensemble) {
@@ -49,7 +49,7 @@ func eachConfig(t *testing.T, test func(*testing.T, func(s zk.Session) recipes.S
 	}
 }
 
-func TestConfigsInMemory(t *testing.T) {
+func TestSettingsInMemory(t *testing.T) {
 	for _, v := range setting.Variants() {
 		for _, watch := range v.Watch {
 			bubble.Run(t, v.Name+" "+watch, func(t *testing.T, ens *zktest.Ensemble) {
@@ -59,13 +59,13 @@ func TestConfigsInMemory(t *testing.T) {
 	}
 }
 
-// follows is a Watch in a goroutine of its own.
+// follows calls Watch in its own goroutine.
 func follows(ctx context.Context, c recipes.Setting, last recipes.SettingValue) (next *recipes.SettingValue, done *bubble.Attempt) {
 	next = new(recipes.SettingValue)
 	return next, bubble.Begin(func() (_ recipes.Grant, err error) { *next, err = c.Watch(ctx, last); return })
 }
 
-// writes puts a setting there.
+// writes sets data and returns its token.
 func writes(t *testing.T, c recipes.Setting, data string) int64 {
 	t.Helper()
 	token, err := c.Set(t.Context(), []byte(data))
@@ -73,14 +73,14 @@ func writes(t *testing.T, c recipes.Setting, data string) int64 {
 	return token
 }
 
-// The znode is deleted and recreated: the end is told where it is seen, and a new znode by its czxid, whatever its version.
-func TestASettingThatIsMadeAnew(t *testing.T) {
-	eachConfig(t, func(t *testing.T, on func(zk.Session) recipes.Setting, ens *zktest.Ensemble) {
+// A reader reports a deletion that it sees, and recognises a recreated znode by its czxid, whatever its version.
+func TestADeletedAndRecreatedSetting(t *testing.T) {
+	eachSetting(t, func(t *testing.T, on func(zk.Session) recipes.Setting, ens *zktest.Ensemble) {
 		admin, w, r := ens.Dial(), on(ens.Dial()), on(ens.Dial())
 		next, done := follows(t.Context(), r, recipes.SettingValue{})
-		bubble.Expect(t, "a waiter for a first version", done, "waits")
+		bubble.Expect(t, "a reader before the first version", done, "waits")
 		writes(t, w, "1")
-		bubble.Expect(t, "a waiter for a first version", done, "holds")
+		bubble.Expect(t, "a reader after the first version", done, "holds")
 		writes(t, w, "2")
 		second, err := r.Watch(t.Context(), *next)
 		if err != nil || string(second.Data) != "2" || second.Missed != 0 {
@@ -92,24 +92,24 @@ func TestASettingThatIsMadeAnew(t *testing.T) {
 			t.Errorf("after the deletion %+v", gone)
 		}
 		again, done := follows(t.Context(), r, *gone)
-		bubble.Expect(t, "the reader of nothing", done, "waits")
+		bubble.Expect(t, "the reader after the deletion", done, "waits")
 		writes(t, w, "3")
 		if bubble.Expect(t, "the reader", done, "holds"); string(again.Data) != "3" || again.Missed != 0 || again.Czxid <= second.Czxid {
-			t.Errorf("recreated it is %+v", again)
+			t.Errorf("after the recreation %+v", again)
 		}
 		bubble.OK(t, "Delete()", admin.Delete(t.Context(), "/n", zk.AnyVersion)) // while nobody waits
 		writes(t, w, "4")
 		writes(t, w, "5")
 		third, err := r.Watch(t.Context(), *again)
 		if err != nil || string(third.Data) != "5" || third.Version != 1 || third.Missed != 1 || third.Czxid <= again.Czxid {
-			t.Errorf("Watch() = %+v, %v, want the second version of another znode, one missed", third, err)
+			t.Errorf("Watch() = %+v, %v, want the second version of a new znode, with one missed", third, err)
 		}
 	})
 }
 
-// A reader that was cut off reads again when it is connected, and one that gives up leaves no watch.
-func TestAReaderThatIsDisturbed(t *testing.T) {
-	eachConfig(t, func(t *testing.T, on func(zk.Session) recipes.Setting, ens *zktest.Ensemble) {
+// A reader reads again after a reconnection, and a cancelled reader leaves no watch.
+func TestADisconnectedOrCancelledReader(t *testing.T) {
+	eachSetting(t, func(t *testing.T, on func(zk.Session) recipes.Setting, ens *zktest.Ensemble) {
 		s := ens.Dial()
 		w, r := on(ens.Dial()), on(s)
 		writes(t, w, "1")
@@ -123,18 +123,18 @@ func TestAReaderThatIsDisturbed(t *testing.T) {
 		bubble.Expect(t, "the reader", done, "waits")
 		ens.Reconnect(s)
 		if bubble.Expect(t, "the reader", done, "holds"); string(next.Data) != "x" || next.Missed != 2 {
-			t.Errorf("after the cut %+v", next)
+			t.Errorf("after the reconnection %+v", next)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		_, done = follows(ctx, r, *next)
 		cancel()
-		bubble.Expect(t, "who gives up", done, "failed")
+		bubble.Expect(t, "the cancelled reader", done, "failed")
 		_, err = r.Watch(t.Context(), recipes.SettingValue{})
 		bubble.OK(t, "Watch()", err)
 		r.Stop()
 		synctest.Wait()
 		if armed := ens.Watches(); len(armed) != 0 {
-			t.Errorf("watches are left: %v", armed)
+			t.Errorf("watches left: %v", armed)
 		}
 		ens.Expire(s)
 		if _, err := r.Watch(t.Context(), *next); !errors.Is(err, zk.ErrSessionExpired) {
@@ -143,10 +143,10 @@ func TestAReaderThatIsDisturbed(t *testing.T) {
 	})
 }
 
-// A reader whose new session is at a server that lags behind is given neither an earlier version nor the absence of one.
+// A reader whose new session is on a lagging server sees neither an earlier version nor a missing znode.
 func TestASettingNeverGoesBackAcrossSessions(t *testing.T) {
-	for _, versions := range []int{1, 2} { // the server knows no version, or the first
-		eachConfig(t, func(t *testing.T, on func(zk.Session) recipes.Setting, ens *zktest.Ensemble) {
+	for _, versions := range []int{1, 2} { // the server has seen no version, or the first one
+		eachSetting(t, func(t *testing.T, on func(zk.Session) recipes.Setting, ens *zktest.Ensemble) {
 			w, late := on(ens.Dial()), ens.Dial()
 			if versions == 2 {
 				writes(t, w, "0")
@@ -168,24 +168,24 @@ func TestASettingNeverGoesBackAcrossSessions(t *testing.T) {
 			bubble.OK(t, "Delete()", ens.Dial().Delete(t.Context(), "/n", zk.AnyVersion))
 			gone, err := on(ens.Dial()).Watch(t.Context(), *next)
 			if err != nil || gone.Exists {
-				t.Errorf("Watch() of what is gone = %+v, %v", gone, err)
+				t.Errorf("Watch() after the deletion = %+v, %v", gone, err)
 			}
 			writes(t, w, "3")
 			future := recipes.SettingValue{Exists: true, Token: next.Token + 100, Czxid: next.Czxid}
 			if _, err := on(ens.Dial()).Watch(t.Context(), future); !errors.Is(err, recipes.ErrTokenUnknown) {
-				t.Errorf("Watch() of the future = %v, want ErrTokenUnknown", err)
+				t.Errorf("Watch() after a future token = %v, want ErrTokenUnknown", err)
 			}
 		})
 	}
 }
 
-// A write whose reply is lost is found by its data. It is in doubt when it is not there, since another may have written over it; and nobody
-// writes over that other one by trying again.
-func TestAWriteWhoseReplyIsLost(t *testing.T) {
+// A write whose reply is lost is recognised by its data. If the data is not there, the write is in doubt: another write may have replaced it,
+// and a retry would overwrite that one.
+func TestALostReplyToAWrite(t *testing.T) {
 	for _, kind := range []zk.Kind{zk.KindCreate, zk.KindSet} {
 		for _, applied := range []bool{false, true} {
 			for _, overwritten := range []bool{false, true} {
-				eachConfig(t, func(t *testing.T, on func(zk.Session) recipes.Setting, ens *zktest.Ensemble) {
+				eachSetting(t, func(t *testing.T, on func(zk.Session) recipes.Setting, ens *zktest.Ensemble) {
 					w, other := on(ens.Dial()), on(ens.Dial())
 					if kind == zk.KindSet {
 						writes(t, w, "old")
@@ -221,9 +221,9 @@ func TestAWriteWhoseReplyIsLost(t *testing.T) {
 	}
 }
 
-// One version costs each reader an event, and as many reads as its way of watching takes.
+// Each version costs each reader one event, and one read or two by the way it watches.
 func TestTheCostOfAVersion(t *testing.T) {
-	eachConfig(t, func(t *testing.T, on func(zk.Session) recipes.Setting, ens *zktest.Ensemble) {
+	eachSetting(t, func(t *testing.T, on func(zk.Session) recipes.Setting, ens *zktest.Ensemble) {
 		const readers, rounds = 5, 4
 		w := on(ens.Dial())
 		writes(t, w, "0")

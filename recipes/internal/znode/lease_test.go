@@ -10,9 +10,8 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// A lease that is over has lapsed, whether or not the session has another one by now; what is held under it is held under the next one if it
-// still stands.
-func TestALeaseThatIsOver(t *testing.T) {
+// A lease that has ended has lapsed, even if the session has a new one. A znode that still exists can be confirmed under the new lease.
+func TestALapsedLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ens := zktest.New(zktest.Config{Timeout: 10 * time.Second})
 		s := ens.Dial()
@@ -23,15 +22,15 @@ func TestALeaseThatIsOver(t *testing.T) {
 		}
 		lease := s.Lease()
 		if Lapsed(s, lease) {
-			t.Fatal("a lease that lasts has lapsed")
+			t.Fatal("an open lease has lapsed")
 		}
 		if same, err := Confirm(t.Context(), s, lease, zk.Created{Path: "/gone"}); same != lease || err != nil {
-			t.Errorf("Confirm under a lease that lasts: another lease %v, %v", same != lease, err)
+			t.Errorf("Confirm under an open lease: another lease %v, %v", same != lease, err)
 		}
 		ens.Partition(s)
 		time.Sleep(9500 * time.Millisecond)
 		if !Lapsed(s, lease) {
-			t.Error("a lease that is over, without another one, has not lapsed")
+			t.Error("an ended lease without a successor has not lapsed")
 		}
 		ens.Reconnect(s)
 		synctest.Wait()
@@ -39,14 +38,14 @@ func TestALeaseThatIsOver(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !Lapsed(s, lease) || Lapsed(s, s.Lease()) {
-			t.Error("the old lease has to have lapsed, and the new one not")
+			t.Error("want the old lease lapsed and the new one open")
 		}
 		next, err := Confirm(t.Context(), s, lease, held)
 		if err != nil || next == lease || IsClosed(next) {
-			t.Errorf("Confirm of what still stands: a new lease %v, %v", next != lease, err)
+			t.Errorf("Confirm of a znode that exists: a new lease %v, %v", next != lease, err)
 		}
 		if _, err := Confirm(t.Context(), s, lease, held, zk.Created{Path: "/gone"}); !errors.Is(err, zk.ErrNoNode) {
-			t.Errorf("Confirm of what is gone: %v, want ErrNoNode", err)
+			t.Errorf("Confirm of a missing znode: %v, want ErrNoNode", err)
 		}
 	})
 }

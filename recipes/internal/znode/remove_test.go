@@ -8,7 +8,7 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// A znode of that path is ours by its czxid, and where that is not known by its owner.
+// A znode at the path is the session's own if its czxid matches or, when the czxid is unknown, its owner.
 func TestIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ens := zktest.New(zktest.Config{})
@@ -28,13 +28,13 @@ func TestIsGone(t *testing.T) {
 			created  zk.Created
 			gone     bool
 		}{
-			{"it is there", mine, false},
-			{"it is there, and its czxid is not known", zk.Created{Path: "/mine"}, false},
-			{"another one is there", zk.Created{Path: "/others", Czxid: mine.Czxid}, true},
-			{"that of another session is there, and the czxid is not known", zk.Created{Path: "/others"}, true},
-			{"that of another session, whose czxid is known", others, false},
-			{"there is none", zk.Created{Path: "/none", Czxid: mine.Czxid}, true},
-			{"there is none, and its czxid is not known", zk.Created{Path: "/none"}, true},
+			{"it exists", mine, false},
+			{"it exists, czxid unknown", zk.Created{Path: "/mine"}, false},
+			{"another znode exists at the path", zk.Created{Path: "/others", Czxid: mine.Czxid}, true},
+			{"another session's exists at the path, czxid unknown", zk.Created{Path: "/others"}, true},
+			{"another session's, czxid known", others, false},
+			{"it is missing", zk.Created{Path: "/none", Czxid: mine.Czxid}, true},
+			{"it is missing, czxid unknown", zk.Created{Path: "/none"}, true},
 		} {
 			if gone, err := IsGone(t.Context(), own, c.created); gone != c.gone || err != nil {
 				t.Errorf("%s: IsGone = %v, %v, want %v", c.sentence, gone, err, c.gone)
@@ -42,7 +42,7 @@ func TestIsGone(t *testing.T) {
 		}
 		ens.Expire(own)
 		if gone, err := IsGone(t.Context(), own, mine); gone || err == nil {
-			t.Errorf("a session that is over: IsGone = %v, %v, want an error", gone, err)
+			t.Errorf("with an expired session IsGone = %v, %v, want an error", gone, err)
 		}
 	})
 }

@@ -12,7 +12,7 @@ import org.apache.curator.framework.recipes.locks.InterProcessReadWriteLock;
 import org.apache.curator.retry.RetryNTimes;
 
 /**
- * Contenders of Apache Curator's locks, each with its own session, doing what the arbiter of recipes/interop_arbiter_test.go says.
+ * Contenders of Apache Curator's locks, each with its own session, controlled by the arbiter in recipes/interop_arbiter_test.go.
  * Arguments: the servers, the lock's path, the arbiter's host, its port, the number of contenders.
  */
 public final class Contender implements Runnable {
@@ -56,7 +56,7 @@ public final class Contender implements Runnable {
                     case "acquire": lock = mutex; break;
                     case "read": lock = shared.readLock(); break;
                     case "write": lock = shared.writeLock(); break;
-                    default: throw new IOException("the arbiter says " + verb);
+                    default: throw new IOException("unknown verb " + verb);
                 }
                 lock.acquire();
                 arbiter.ask("enter " + znode(lock));
@@ -68,7 +68,7 @@ public final class Contender implements Runnable {
         }
     }
 
-    /** The name of the znode with which this thread holds; Curator shows its path to subclasses only. */
+    /** The name of the znode with which this thread holds the lock; Curator shows its path to subclasses only. */
     private static String znode(InterProcessMutex lock) throws ReflectiveOperationException {
         Method path = InterProcessMutex.class.getDeclaredMethod("getLockPath");
         path.setAccessible(true);
@@ -76,7 +76,7 @@ public final class Contender implements Runnable {
         return held.substring(held.lastIndexOf('/') + 1);
     }
 
-    /** One contender's line to the arbiter: it asks, and waits for the answer. */
+    /** One contender's connection to the arbiter: each question waits for its answer. */
     private static final class Arbiter implements AutoCloseable {
         private final Socket socket;
         private final BufferedReader in;

@@ -11,7 +11,7 @@ import org.apache.curator.framework.CuratorFrameworkFactory;
 import org.apache.curator.framework.recipes.barriers.DistributedDoubleBarrier;
 import org.apache.curator.retry.RetryOneTime;
 
-/** Curator's side of a double barrier of four: double_barrier.py tells what it does. */
+/** Curator's side of a double barrier of four, with the protocol of double_barrier.py. */
 public class DoubleBarrierParty {
     interface Work {
         void run() throws Exception;
@@ -29,7 +29,7 @@ public class DoubleBarrierParty {
             client.start();
             client.blockUntilConnected();
             barrier = new DistributedDoubleBarrier(client, path, 4);
-            client.getZookeeperClient().setTracerDriver(new TracerDriver() { // it is told of a request by who has made it
+            client.getZookeeperClient().setTracerDriver(new TracerDriver() { // called by the thread that made the request, after its reply
                 public void addTrace(String name, long time, TimeUnit unit) {
                     if (name.startsWith("CreateBuilderImpl")) {
                         try {
@@ -59,21 +59,21 @@ public class DoubleBarrierParty {
             return "begun";
         }
 
-        /** Lets it go on when it has been notified, which it is to have missed. */
+        /** Opens the gate once the member has been notified: it misses that notification, because it does not wait yet. */
         String go() throws Exception {
             var notified = DistributedDoubleBarrier.class.getDeclaredField("hasBeenNotified");
             notified.setAccessible(true);
             while (!((AtomicBoolean) notified.get(barrier)).get()) {
                 Thread.sleep(5);
             }
-            client.setData().forPath("/"); // its server may lag behind what the others did, also after a sync; not after a write
-            synchronized (barrier) { // whoever notified it is through
+            client.setData().forPath("/"); // a write, unlike a sync, makes sure that its server has seen what the others did
+            synchronized (barrier) { // the notifier has left its synchronized block
                 gate.countDown();
             }
             return "done";
         }
 
-        /** Whether it waits in entering, and not for an answer of a server or at the gate. */
+        /** Whether it waits inside enter, rather than for a server's reply or at the gate. */
         boolean waits() {
             StackTraceElement[] stack = thread.getStackTrace();
             for (int i = 1; i < stack.length; i++) {

@@ -6,7 +6,7 @@ import org.apache.curator.framework.CuratorFrameworkFactory;
 import org.apache.curator.framework.recipes.queue.SimpleDistributedQueue;
 import org.apache.curator.retry.RetryOneTime;
 
-/** Curator's side of a queue: does what it reads on its input, one verb and item a line. */
+/** Curator's side of a queue: reads one verb and item per line, and answers each with a line. */
 public class QueueParty {
     public static void main(String[] args) throws Exception {
         try (CuratorFramework client = CuratorFrameworkFactory.newClient(args[0], new RetryOneTime(100))) {

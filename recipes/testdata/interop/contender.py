@@ -1,4 +1,4 @@
-"""Contenders of kazoo's locks, each with its own session, doing what the arbiter of recipes/interop_arbiter_test.go says.
+"""Contenders of kazoo's locks, each with its own session, controlled by the arbiter in recipes/interop_arbiter_test.go.
 
 Arguments: the servers, the lock's path, the arbiter's host, its port, the number of contenders, and the extra_lock_patterns.
 """
@@ -34,7 +34,7 @@ def contend(servers, path, arbiter, patterns):
         while (verb := ask("next")) != "end":
             lock = locks[verb]
             if not lock.acquire():
-                raise RuntimeError(verb + " is refused")
+                raise RuntimeError(verb + " was refused")
             ask("enter " + lock.node)
             ask("leave")
             lock.release()

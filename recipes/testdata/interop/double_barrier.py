@@ -1,6 +1,6 @@
-"""kazoo's side of a double barrier of four: does what it reads on its input, one verb and member a line, and answers each with a line.
+"""kazoo's side of a double barrier of four: reads one verb and member per line, and answers each with a line.
 
-Arguments: the servers and the barrier's path. The verbs are told in recipes/interop_barrier_test.go.
+Arguments: the servers and the barrier's path. recipes/interop_barrier_test.go describes the verbs.
 """
 import linecache
 import sys
@@ -40,7 +40,7 @@ class Member:
             self.gate.clear()
             return "done"
         if verb == "go":
-            self.client.set("/", b"")  # its server may lag behind what the others did, also after a sync; not after a write
+            self.client.set("/", b"")  # a write, unlike a sync, makes sure that its server has seen what the others did
             self.gate.set()
             return "done"
         if verb == "die":
@@ -49,7 +49,7 @@ class Member:
         return "waiting" if self.waits() else self.state
 
     def waits(self):
-        """Whether it waits for the marker: the last that it does in entering is to wait for an event of its own."""
+        """Whether it waits for the marker, which is the last step of entering."""
         frame = sys._current_frames().get(self.thread.ident) if self.state == "entering" else None
         while frame and frame.f_code.co_name != "_inner_enter":
             frame = frame.f_back

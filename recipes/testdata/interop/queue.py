@@ -1,4 +1,4 @@
-# kazoo's side of a queue: puts what it reads on its input, one item a line, and takes as many as asked for.
+# kazoo's side of a queue: reads one verb and item per line, and answers each with a line.
 import logging
 import sys
 
