@@ -9,12 +9,12 @@ import (
 	"github.com/zkbench/zkbench/metrics"
 )
 
-// grant is a hold by the clock of its host, and its two transactions.
+// grant is a hold: its times on its host's clock and the transactions of its grant and its release.
 func grant(session byte, from, to int, g, r int64) history {
 	return history{zxid(g, acquire(session, from-1, from, 0)), zxid(r, release(session, to, to+1))}
 }
 
-// placed is a place taken in a transaction.
+// placed is an enqueue with the transaction that created its znode.
 func placed(session byte, start, end int, czxid int64) metrics.Sample {
 	s := enqueue(session, start, end)
 	s.Token = czxid
@@ -28,7 +28,7 @@ func hostsOf(histories ...history) (all []Host) {
 	return all
 }
 
-// The second host's clock is some seconds ahead: no time of it is before any of the first.
+// The second host's clock is seconds ahead: all its times are later than the first host's.
 func TestExclusionAcrossHosts(t *testing.T) {
 	lost := func(h history) history {
 		h = slices.Clone(h)
@@ -45,26 +45,26 @@ func TestExclusionAcrossHosts(t *testing.T) {
 		say         string
 	}{
 		{"one after the other", a, after, Holds, 2, ""},
-		{"one within the other, and nothing tells when", a, within, Violated, 2, "whether both held it at once is unknown"},
+		{"one within the other, at unknown times", a, within, Violated, 2, "whether both held it at once is unknown"},
 		{"each host saw before its end what the other sent after its grant", slices.Concat(a, history{placed('c', 11, 12, 112), placed('c', 13, 19, 118)}),
 			slices.Concat(within, history{placed('d', 5011, 5012, 115)}), Violated, 2, "both held at once"},
 		{"the host of b had seen the removal when b was granted in an older state", a, slices.Concat(history{placed('d', 5000, 5002, 125)}, within), Violated, 2, "by luck not held at once"},
 		{"a was never released", a[:1], after, Violated, 2, "gave it up later, at no transaction"},
 		{"a was lost, and b granted after the next write of a's host", slices.Concat(lost(a), history{placed('c', 21, 22, 105)}), after, Holds, 1, ""},
-		{"a was lost, and its host wrote nothing any more", lost(a), within, Unknown, 1, "1 of 2 grants may have been given"},
-		{"a was lost, and both held at once", slices.Concat(lost(a), history{placed('c', 11, 12, 112), placed('c', 13, 19, 118), placed('c', 30, 31, 119)}),
+		{"a was lost, and its host wrote nothing after that", lost(a), within, Unknown, 1, "1 of 2 grants may have been given"},
+		{"a was lost, and both held at the same time", slices.Concat(lost(a), history{placed('c', 11, 12, 112), placed('c', 13, 19, 118), placed('c', 30, 31, 119)}),
 			slices.Concat(within, history{placed('d', 5011, 5012, 115)}), Violated, 1, "both held at once"},
 		{"the reply to a's release was lost, and b's host had seen what a's sent then", slices.Concat(history{a[0], zxid(0, a[1])}, history{placed('c', 20, 22, 121)}),
 			slices.Concat(history{placed('d', 5000, 5002, 125)}, within), Holds, 1, ""},
 		{"b was granted by an event without a zxid", a, grant('b', 5010, 5020, 0, 130), Unknown, 1, "1 of 2 grants may have been given"},
-		{"b was granted by an event without a zxid, and had been told of a's removal before", a, grant('b', 5010, 5020, -120, 130), Holds, 1, ""},
-		{"b was granted by an event without a zxid, and had been told of nothing after a's grant", a, grant('b', 5010, 5020, -119, 130), Unknown, 1, "1 of 2 grants may have been given"},
+		{"b was granted by an event without a zxid, and had seen a's removal before", a, grant('b', 5010, 5020, -120, 130), Holds, 1, ""},
+		{"b was granted by an event without a zxid, and had seen nothing after a's grant", a, grant('b', 5010, 5020, -119, 130), Unknown, 1, "1 of 2 grants may have been given"},
 		{"b was granted by an event without a zxid, and its host wrote soon", a, slices.Concat(history{placed('d', 5010, 5011, 111)}, grant('b', 5010, 5020, 0, 130)), Violated, 1,
 			"whether both held it at once is unknown"},
-		{"nobody tells a zxid", grant('a', 10, 20, 0, 0), grant('b', 5010, 5020, 0, 0), Unknown, 0, "1 of 2 grants may"},
-		{"two of one host by its clock", slices.Concat(a, grant('c', 15, 25, 120, 125)), after, Violated, 3, "share 1, by its own clock"},
+		{"no zxids", grant('a', 10, 20, 0, 0), grant('b', 5010, 5020, 0, 0), Unknown, 0, "1 of 2 grants may"},
+		{"two on one host, by its clock", slices.Concat(a, grant('c', 15, 25, 120, 125)), after, Violated, 3, "share 1, by its own clock"},
 		{"nothing was granted", nil, nil, Unknown, 0, "nothing was granted"},
-		{"one host has no part in it", a, nil, Holds, 1, ""},
+		{"the other host took no part", a, nil, Holds, 1, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			for _, turned := range []bool{false, true} {
@@ -77,7 +77,7 @@ func TestExclusionAcrossHosts(t *testing.T) {
 					t.Errorf("turned=%v: %v (%d operations, %s), want %v (%d, %q)", turned, v.Answer, v.Evidence, v.Detail, test.answer, test.evidence, say)
 				}
 				if v.Answer == Violated && (v.Count == 0 || len(v.Witness) < 2) {
-					t.Errorf("%d violations, witness %v", v.Count, v.Witness)
+					t.Errorf("%d violations, counterexample %v", v.Count, v.Witness)
 				}
 			}
 		})
@@ -85,7 +85,7 @@ func TestExclusionAcrossHosts(t *testing.T) {
 	cut := hostsOf(a[:1], after)
 	cut[0].Cut = true
 	if v, _ := MutualExclusion().JudgeAcross(cut, nil); v.Answer != Holds || v.Evidence != 1 {
-		t.Errorf("what a history that was cut has no end of counts as held forever: %+v", v)
+		t.Errorf("a hold without an end in a cut history counts as held forever: %+v", v)
 	}
 }
 
@@ -110,11 +110,11 @@ func TestOrdersAcrossHosts(t *testing.T) {
 	}{
 		{"the later state has the larger token", TokenOrder(), token(7, first), token(8, next), Holds},
 		{"the later state has the smaller token", TokenOrder(), token(8, first), token(7, next), Violated},
-		{"two of one state", TokenOrder(), token(8, first), token(7, grant('b', 5010, 5020, 100, 130)), Holds},
+		{"two in one state", TokenOrder(), token(8, first), token(7, grant('b', 5010, 5020, 100, 130)), Holds},
 		{"no tokens", TokenOrder(), first, next, Unknown},
-		{"who came first was granted first", FIFO(), place(1, 90, first), place(5001, 95, next), Holds},
-		{"who came first was granted last", FIFO(), place(1, 95, first), place(5001, 90, next), Violated},
-		{"a place without a transaction", FIFO(), place(1, 0, first), place(5001, 90, next), Unknown},
+		{"first come, first granted", FIFO(), place(1, 90, first), place(5001, 95, next), Holds},
+		{"first come, last granted", FIFO(), place(1, 95, first), place(5001, 90, next), Violated},
+		{"an enqueue without a transaction", FIFO(), place(1, 0, first), place(5001, 90, next), Unknown},
 	} {
 		if v, judged := test.check.JudgeAcross(hostsOf(test.a, test.b), nil); !judged || v.Answer != test.answer {
 			t.Errorf("%s: %s is %v (%s), want %v", test.name, test.check.Name, v.Answer, v.Detail, test.answer)
@@ -122,8 +122,8 @@ func TestOrdersAcrossHosts(t *testing.T) {
 	}
 }
 
-// How far clocks are apart follows from what one sent and another had seen, and from where they waited for each other.
-func TestSkews(t *testing.T) {
+// The skew of two clocks is bounded by what one host sent and the other had seen, and by the points where they met.
+func TestSkewsOfClocks(t *testing.T) {
 	// The second host's clock started 5 s after the first: its times are 5 s less.
 	a := history{placed('a', 6000, 6004, 100), placed('a', 6030, 6036, 140)}
 	b := history{placed('b', 1010, 1013, 120)}
@@ -135,14 +135,14 @@ func TestSkews(t *testing.T) {
 		hosts[i].Meets = []Meet{{Came: time.Duration(i) * -5001 * ms, Went: time.Duration(i) * -4999 * ms}}
 	}
 	if s := Skews(hosts, nil)[1]; s.Low != 4999*ms && s.High != 5001*ms {
-		t.Errorf("with a place where they met the skew is %+v", s)
+		t.Errorf("with a meeting the skew is %+v", s)
 	}
 	if s := Skews(hostsOf(a, nil), nil)[1]; s.Known {
-		t.Errorf("of a host that tells nothing the skew is %+v", s)
+		t.Errorf("without anything in common the skew is %+v", s)
 	}
 }
 
-// Waits in vain show across hosts: an object is free though somebody on another host than the last holder waits.
+// A lost wake-up shows across hosts: an object stays free while a session on another host than the last holder's waits.
 func TestLivenessAcrossHosts(t *testing.T) {
 	meets := []Meet{{Came: -2 * ms, Went: 0}}
 	judge := func(a, b history) Verdict {
@@ -153,22 +153,22 @@ func TestLivenessAcrossHosts(t *testing.T) {
 	}
 	held := history{acquire('a', 0, 10, 0), release('a', 20, 22)}
 	if v := judge(held, history{with(metrics.Timeout, acquire('b', 5, 200, 0))}); v.Answer != Violated {
-		t.Errorf("somebody waited on a free object of another host for long: %v", v)
+		t.Errorf("a long wait for an object freed by another host: %v", v)
 	}
 	if v := judge(held, history{acquire('b', 5, 60, 0)}); v.Answer != Holds {
-		t.Errorf("nobody waited for long: %v", v)
+		t.Errorf("without a long wait: %v", v)
 	}
 	if v := judge(history{acquire('a', 0, 10, 0), release('a', 190, 192)}, history{acquire('b', 5, 200, 0)}); v.Answer != Holds {
-		t.Errorf("somebody waited for a holder of another host: %v", v)
+		t.Errorf("a wait for a holder on another host: %v", v)
 	}
 	hosts := hostsOf(held, nil)
 	hosts[1].Cut = true
 	if v, _ := Liveness(50*ms).JudgeAcross(hosts, nil); v.Answer != Unknown {
-		t.Errorf("a history was cut: %v", v)
+		t.Errorf("with a cut history: %v", v)
 	}
 }
 
-// The holders of two permits write in transactions: the fence lets no write through while two others hold.
+// With two permits, a write is fenced off while two others hold them; transactions order writes and holds of several hosts.
 func TestFenceOfPermitsAcrossHosts(t *testing.T) {
 	a, b, c := grant('a', 10, 20, 100, 140), grant('b', 5010, 5020, 105, 150), grant('c', 5015, 5030, 106, 160)
 	for _, test := range []struct {
@@ -176,12 +176,12 @@ func TestFenceOfPermitsAcrossHosts(t *testing.T) {
 		first, next history
 		answer      Answer
 	}{
-		{"one writes beside one other", slices.Concat(a, history{write('a', 12, 13, 5, 130)}), b, Holds},
-		{"one writes while two others hold", slices.Concat(a, history{write('a', 12, 13, 5, 130)}), slices.Concat(b, c), Violated},
-		{"it writes before they hold both", slices.Concat(a, history{write('a', 12, 13, 5, 104)}), slices.Concat(b, c), Holds},
-		{"one of them had let go", slices.Concat(a, history{write('a', 42, 43, 5, 155)}), slices.Concat(b, c), Holds},
-		{"one of them was lost", slices.Concat(a, history{write('a', 12, 13, 5, 130)}), slices.Concat(b, history{c[0], with(metrics.Lost, c[1])}), Holds},
-		{"nobody tells a transaction of a grant", history{acquire('a', 9, 10, 5), write('a', 12, 13, 5, 130)}, history{acquire('b', 9, 10, 5), release('b', 20, 21)}, Unknown},
+		{"a write while one other holds", slices.Concat(a, history{write('a', 12, 13, 5, 130)}), b, Holds},
+		{"a write while two others hold", slices.Concat(a, history{write('a', 12, 13, 5, 130)}), slices.Concat(b, c), Violated},
+		{"a write before both hold", slices.Concat(a, history{write('a', 12, 13, 5, 104)}), slices.Concat(b, c), Holds},
+		{"a write after one of them released", slices.Concat(a, history{write('a', 42, 43, 5, 155)}), slices.Concat(b, c), Holds},
+		{"a write after one of them was lost", slices.Concat(a, history{write('a', 12, 13, 5, 130)}), slices.Concat(b, history{c[0], with(metrics.Lost, c[1])}), Holds},
+		{"grants without transactions", history{acquire('a', 9, 10, 5), write('a', 12, 13, 5, 130)}, history{acquire('b', 9, 10, 5), release('b', 20, 21)}, Unknown},
 		{"nothing was written", a, b, Unknown},
 	} {
 		if v, judged := Fence(2).JudgeAcross(hostsOf(test.first, test.next), nil); !judged || v.Answer != test.answer || v.Answer == Violated && len(v.Witness) != 2 {
@@ -190,7 +190,7 @@ func TestFenceOfPermitsAcrossHosts(t *testing.T) {
 	}
 }
 
-// A value that is seen has been written, by whichever host.
+// Every value that is seen was written, on whichever host.
 func TestWrittenValuesAcrossHosts(t *testing.T) {
 	change := func(session byte, start, end int, token, value int64) metrics.Sample {
 		s := sample(metrics.Change, session, 0, start, end, token)
@@ -212,7 +212,7 @@ func TestWrittenValuesAcrossHosts(t *testing.T) {
 		{"nobody wrote it", history{change('a', 10, 20, 100, 1)}, history{see('b', 5, 100, 3)}, Violated},
 		{"written in another transaction", history{change('a', 10, 20, 100, 1)}, history{see('b', 5, 101, 1)}, Violated},
 		{"a write in doubt was seen", history{late}, history{see('b', 5, 101, 2)}, Holds},
-		{"it was there before its write began", history{see('c', 25, 105, 7), change('d', 1, 2, 105, 7), late}, history{see('b', 5, 101, 2)}, Violated},
+		{"seen before its write started", history{see('c', 25, 105, 7), change('d', 1, 2, 105, 7), late}, history{see('b', 5, 101, 2)}, Violated},
 		{"two saw one version with two values", history{change('a', 10, 20, 100, 1), see('c', 25, 100, 1)}, history{see('b', 5, 100, 0)}, Violated},
 	} {
 		if v, judged := WrittenValues().JudgeAcross(hostsOf(test.first, test.next), nil); !judged || v.Answer != test.answer {
@@ -222,11 +222,11 @@ func TestWrittenValuesAcrossHosts(t *testing.T) {
 	cut := hostsOf(nil, history{see('b', 5, 100, 3)})
 	cut[0].Cut = true
 	if v, _ := WrittenValues().JudgeAcross(cut, nil); v.Answer != Unknown {
-		t.Errorf("what a host wrote is not known: %+v", v)
+		t.Errorf("with a host whose writes are missing: %+v", v)
 	}
 }
 
-// Everybody in a view was a member by the transactions, on any host.
+// The members of a view are those of its transaction, on whichever host.
 func TestViewsAcrossHosts(t *testing.T) {
 	a, la := join('a', 0, 10, 20, 100), zxid(130, leaves('a', 40, 42))
 	lost := with(metrics.Lost, leaves('a', 40, 40))
@@ -241,13 +241,13 @@ func TestViewsAcrossHosts(t *testing.T) {
 		{"seen by another host", history{a, la}, saw(views, sees('x', 5, 6, 110), sees('x', 6, 7, 130)), Holds},
 		{"nobody saw anything", history{a, la}, nil, Unknown},
 		{"a member is missing before the transaction that ended it", history{a, la}, saw(views, sees('x', 5, 6, 120)), Violated},
-		{"a member is missing, and nothing tells when it went", history{a, lost}, saw(views, sees('x', 5, 6, 120)), Holds},
-		{"a member is missing, and its host had seen as much while it was one", history{a, lost, placed('c', 30, 31, 125)}, saw(views, sees('x', 5, 6, 120)), Violated},
+		{"a member is missing, and its end is unknown", history{a, lost}, saw(views, sees('x', 5, 6, 120)), Holds},
+		{"a member is missing, and its host had seen a later transaction while it was one", history{a, lost, placed('c', 30, 31, 125)}, saw(views, sees('x', 5, 6, 120)), Violated},
 		{"it is back without joining", history{a, lost}, saw(views, sees('x', 5, 6, 120), sees('y', 5, 6, 121)), Violated},
 		{"two hosts saw two sets at one transaction", append(saw(views, sees('x', 5, 6, 110)), a, la), saw(map[int64][]int64{110: nil}, sees('y', 5, 6, 110)), Violated},
-		{"who never joined", history{a, la}, saw(with60, sees('x', 5, 6, 105)), Violated},
-		{"who may have joined", history{a, la, failed}, saw(with60, sees('x', 5, 6, 105)), Holds},
-		{"who tried when its host had seen as much", history{a, la, placed('c', 25, 26, 105), failed}, saw(with60, sees('x', 5, 6, 105)), Violated},
+		{"a session that never joined", history{a, la}, saw(with60, sees('x', 5, 6, 105)), Violated},
+		{"a join that may have succeeded", history{a, la, failed}, saw(with60, sees('x', 5, 6, 105)), Holds},
+		{"a join that started after its host had seen a later transaction", history{a, la, placed('c', 25, 26, 105), failed}, saw(with60, sees('x', 5, 6, 105)), Violated},
 	} {
 		for _, turned := range []bool{false, true} {
 			hosts := hostsOf(test.first, test.next)
@@ -262,11 +262,11 @@ func TestViewsAcrossHosts(t *testing.T) {
 	cut := hostsOf(nil, saw(views, sees('x', 5, 6, 110)))
 	cut[0].Cut = true
 	if v, _ := Views().JudgeAcross(cut, nil); v.Answer != Unknown {
-		t.Errorf("who was a member on a host is not known: %+v", v)
+		t.Errorf("with a host whose members are missing: %+v", v)
 	}
 }
 
-// Observers on one host see who has crashed on another.
+// Observers on one host see crashes on another.
 func TestCrashesSeenAcrossHosts(t *testing.T) {
 	meets := []Meet{{Came: -2 * ms, Went: 0}}
 	views := map[int64][]int64{10: {0}, 25: nil}
@@ -290,7 +290,7 @@ func TestCrashesSeenAcrossHosts(t *testing.T) {
 	}
 }
 
-// Who was overtaken shows by the transactions of places and the states of grants.
+// Overtaking across hosts shows in the transactions of enqueues and the states of grants.
 func TestOvertakesAcrossHosts(t *testing.T) {
 	of := func(session byte, at int, place, state, gone int64) history {
 		h := grant(session, at+5, at+10, state, gone)
@@ -300,14 +300,14 @@ func TestOvertakesAcrossHosts(t *testing.T) {
 	a, b, c := of('a', 0, 90, 130, 140), of('b', 5000, 95, 100, 110), of('c', 5100, 97, 115, 120)
 	f, d := DealAcross(hostsOf(a, slices.Concat(b, c)), nil)
 	if f.Overtakes != 2 || f.MaxOvertakes != 2 || f.Grants != 3 || f.Sessions != 3 || !slices.Equal(d.Overtaken, []int{2, 0, 1}) || f.LongestWait != 5*ms {
-		t.Errorf("one was overtaken by two of another host: %+v, %+v", f, d)
+		t.Errorf("overtaken by two sessions on another host: %+v, %+v", f, d)
 	}
 	f, d = DealAcross(hostsOf(of('a', 0, 90, 100, 110), slices.Concat(of('b', 5000, 95, 120, 125), c)), nil)
 	if f.Overtakes != 1 || f.MaxOvertakes != 1 {
-		t.Errorf("one of a host was overtaken by another: %+v", f)
+		t.Errorf("overtaken by a session on the same host: %+v", f)
 	}
 	c[1].Zxid = 0
 	if f, d = DealAcross(hostsOf(a, slices.Concat(b, c)), nil); len(d.Overtaken) > 0 || f.Grants != 3 || f.LongestWait != 5*ms {
-		t.Errorf("of one grant the state is not known: %+v, %+v", f, d)
+		t.Errorf("a grant without a state: %+v, %+v", f, d)
 	}
 }

@@ -13,7 +13,7 @@ func at(op metrics.Op, o metrics.Outcome, session uint32, value int64, start, en
 	return metrics.Sample{Op: op, Outcome: o, Session: session, Value: value, Due: start, Start: start, End: end}
 }
 
-// Each history is of one round, 1, of three members, in ms.
+// Each history is one round, number 1, of three members; times are in ms.
 func TestBarrierChecks(t *testing.T) {
 	const enter, leave = metrics.Enter, metrics.Leave
 	safe, equal, out, alive := EnterSafety(enter, 3), EqualOutcome(enter, 3), LeaveSafety(), RoundLiveness(enter, 3, 50*ms)
@@ -36,27 +36,27 @@ func TestBarrierChecks(t *testing.T) {
 	}{
 		{"nothing", safe, nil, Unknown, 0, 0, 0},
 		{"nobody was let in", safe, []metrics.Sample{in(0, metrics.Timeout, 0, 9)}, Unknown, 0, 0, 0},
-		{"all had begun", safe, all, Holds, 3, 0, 0},
-		{"the instant at which the last begins proves nothing", safe, []metrics.Sample{in(0, metrics.OK, 0, 9), in(1, metrics.OK, 1, 9), in(2, metrics.OK, 9, 12)}, Holds, 3, 0, 0},
-		{"one before the last had begun", safe, []metrics.Sample{in(0, metrics.OK, 0, 8), in(1, metrics.OK, 1, 11), in(2, metrics.OK, 9, 12)}, Violated, 3, 1, 2},
-		{"a member never began", safe, all[:2], Violated, 2, 2, 1},
+		{"all had started", safe, all, Holds, 3, 0, 0},
+		{"released at the instant the last member starts", safe, []metrics.Sample{in(0, metrics.OK, 0, 9), in(1, metrics.OK, 1, 9), in(2, metrics.OK, 9, 12)}, Holds, 3, 0, 0},
+		{"released before the last member started", safe, []metrics.Sample{in(0, metrics.OK, 0, 8), in(1, metrics.OK, 1, 11), in(2, metrics.OK, 9, 12)}, Violated, 3, 1, 2},
+		{"a member never started", safe, all[:2], Violated, 2, 2, 1},
 		{"two attempts of one session are one member", safe, []metrics.Sample{in(0, metrics.OK, 0, 9), in(1, metrics.Lost, 0, 2), in(1, metrics.OK, 3, 9)}, Violated, 2, 2, 1},
-		{"a lost one may have been counted", safe, []metrics.Sample{in(0, metrics.OK, 0, 10), in(1, metrics.OK, 1, 11), in(2, metrics.Lost, 9, 12)}, Holds, 2, 0, 0},
+		{"a lost member may have been counted", safe, []metrics.Sample{in(0, metrics.OK, 0, 10), in(1, metrics.OK, 1, 11), in(2, metrics.Lost, 9, 12)}, Holds, 2, 0, 0},
 		{"another round's members do not count", safe, []metrics.Sample{in(0, metrics.OK, 0, 10), in(1, metrics.OK, 1, 11), at(enter, metrics.OK, 2, 2, 0, ms)}, Violated, 3, 3, 1},
 
 		{"all in", equal, all, Holds, 3, 0, 0},
 		{"all out", equal, []metrics.Sample{in(0, metrics.Timeout, 0, 9), in(1, metrics.Timeout, 0, 9)}, Holds, 2, 0, 0},
 		{"one timed out and the others went in", equal, []metrics.Sample{in(0, metrics.OK, 0, 10), in(1, metrics.OK, 1, 11), in(2, metrics.Timeout, 5, 12)}, Violated, 3, 2, 2},
 		{"it timed out and came back", equal, []metrics.Sample{in(0, metrics.OK, 0, 20), in(1, metrics.OK, 1, 21), in(2, metrics.Timeout, 5, 12), in(2, metrics.OK, 13, 20)}, Holds, 4, 0, 0},
-		{"it was told that it is broken", equal, []metrics.Sample{in(0, metrics.OK, 0, 10), in(1, metrics.OK, 1, 11), in(2, metrics.Failed, 5, 12)}, Holds, 2, 0, 0},
+		{"it got an error", equal, []metrics.Sample{in(0, metrics.OK, 0, 10), in(1, metrics.OK, 1, 11), in(2, metrics.Failed, 5, 12)}, Holds, 2, 0, 0},
 
 		{"nobody left", out, all, Unknown, 0, 0, 0},
-		{"all had begun to leave", out, with(away(0, metrics.OK, 20, 31), away(1, metrics.OK, 21, 31), away(2, metrics.OK, 30, 31)), Holds, 3, 0, 0},
+		{"all had started to leave", out, with(away(0, metrics.OK, 20, 31), away(1, metrics.OK, 21, 31), away(2, metrics.OK, 30, 31)), Holds, 3, 0, 0},
 		{"one was still inside", out, with(away(0, metrics.OK, 20, 29), away(1, metrics.OK, 21, 31), away(2, metrics.OK, 30, 31)), Violated, 3, 1, 3},
 		{"it was lost", out, with(away(0, metrics.OK, 20, 29), away(1, metrics.OK, 21, 29), away(2, metrics.Lost, 30, 31)), Holds, 2, 0, 0},
-		{"the last but one was still inside, the last was lost", out, with(away(0, metrics.OK, 20, 22), away(1, metrics.OK, 24, 29), away(2, metrics.Lost, 30, 31)), Violated, 2, 1, 3},
+		{"one was still inside, the last was lost", out, with(away(0, metrics.OK, 20, 22), away(1, metrics.OK, 24, 29), away(2, metrics.Lost, 30, 31)), Violated, 2, 1, 3},
 		{"it gave up and was out", out, with(away(0, metrics.OK, 20, 31), away(1, metrics.OK, 21, 31), away(2, metrics.Timeout, 30, 40)), Holds, 2, 0, 0},
-		{"one came when another had begun to leave", out, with(away(0, metrics.OK, 20, 29), away(1, metrics.OK, 21, 29), away(2, metrics.OK, 22, 29),
+		{"one entered after another had started to leave", out, with(away(0, metrics.OK, 20, 29), away(1, metrics.OK, 21, 29), away(2, metrics.OK, 22, 29),
 			in(3, metrics.OK, 21, 25), away(3, metrics.OK, 40, 41)), Holds, 4, 0, 0},
 
 		{"one was lost and came back late", out, []metrics.Sample{in(0, metrics.OK, 0, 10), in(1, metrics.OK, 1, 11), in(2, metrics.Lost, 2, 9),
@@ -66,17 +66,17 @@ func TestBarrierChecks(t *testing.T) {
 
 		{"nobody waited", alive, nil, Unknown, 0, 0, 0},
 		{"in time", alive, with(away(0, metrics.OK, 20, 31), away(1, metrics.OK, 21, 31), away(2, metrics.OK, 30, 31)), Holds, 6, 0, 0},
-		{"they were not all there", alive, []metrics.Sample{in(0, metrics.Timeout, 0, 100), in(1, metrics.Timeout, 0, 100), in(2, metrics.Lost, 0, 100)}, Holds, 3, 0, 0},
-		{"all there, and nobody let in", alive, []metrics.Sample{in(0, metrics.Timeout, 0, 100), in(1, metrics.Timeout, 10, 70), in(2, metrics.Timeout, 19, 90)}, Violated, 3, 3, 1},
-		{"all there for too short a time", alive, []metrics.Sample{in(0, metrics.Timeout, 0, 100), in(1, metrics.Timeout, 10, 60), in(2, metrics.Timeout, 19, 90)}, Holds, 3, 0, 0},
+		{"a member was missing", alive, []metrics.Sample{in(0, metrics.Timeout, 0, 100), in(1, metrics.Timeout, 0, 100), in(2, metrics.Lost, 0, 100)}, Holds, 3, 0, 0},
+		{"all present, and nobody let in", alive, []metrics.Sample{in(0, metrics.Timeout, 0, 100), in(1, metrics.Timeout, 10, 70), in(2, metrics.Timeout, 19, 90)}, Violated, 3, 3, 1},
+		{"all present for too short a time", alive, []metrics.Sample{in(0, metrics.Timeout, 0, 100), in(1, metrics.Timeout, 10, 60), in(2, metrics.Timeout, 19, 90)}, Holds, 3, 0, 0},
 		{"one is stuck where the others went in", alive, []metrics.Sample{in(0, metrics.OK, 0, 10), in(1, metrics.OK, 1, 11), in(2, metrics.Unfinished, 9, 61)}, Violated, 3, 1, 1},
 		{"one is stuck where the others have left", alive, with(away(0, metrics.OK, 20, 31), away(1, metrics.Unfinished, 21, 81), away(2, metrics.OK, 30, 31)), Violated, 6, 1, 1},
-		{"it waits for one that computes", alive, with(away(0, metrics.Unfinished, 20, 99), away(1, metrics.Unfinished, 21, 99), away(2, metrics.Unfinished, 90, 99)), Holds, 6, 0, 0},
+		{"waiting for a member that is still working", alive, with(away(0, metrics.Unfinished, 20, 99), away(1, metrics.Unfinished, 21, 99), away(2, metrics.Unfinished, 90, 99)), Holds, 6, 0, 0},
 	} {
 		t.Run(tt.check.Name+"/"+tt.why, func(t *testing.T) {
 			v := tt.check.Judge(slices.Values(tt.history), nil)
 			if v.Answer != tt.answer || v.Evidence != tt.evidence || v.Count != tt.count || len(v.Witness) != tt.witness || (v.Answer != Holds) != (v.Detail != "") {
-				t.Errorf("%v, evidence %d, count %d, witness %v: %s; want %v, %d, %d, %d samples", v.Answer, v.Evidence, v.Count, v.Witness, v.Detail,
+				t.Errorf("%v, evidence %d, count %d, counterexample %v: %s; want %v, %d, %d, %d samples", v.Answer, v.Evidence, v.Count, v.Witness, v.Detail,
 					tt.answer, tt.evidence, tt.count, tt.witness)
 			}
 		})
@@ -98,14 +98,14 @@ func TestBarred(t *testing.T) {
 		{"never set", Barred(), []metrics.Sample{pass(metrics.OK, 1, 2)}, Unknown, 0},
 		{"nobody waited", Barred(), []metrics.Sample{set, remove}, Unknown, 0},
 		{"passed after the removal", Barred(), []metrics.Sample{set, remove, pass(metrics.OK, 11, 31)}, Holds, 0},
-		{"came before it was set for certain", Barred(), []metrics.Sample{set, remove, pass(metrics.OK, 9, 20)}, Holds, 0},
+		{"waited before it was certainly set", Barred(), []metrics.Sample{set, remove, pass(metrics.OK, 9, 20)}, Holds, 0},
 		{"set for the whole of the wait", Barred(), []metrics.Sample{set, remove, pass(metrics.OK, 11, 29)}, Violated, 1},
 		{"and never removed", Barred(), []metrics.Sample{set, pass(metrics.OK, 11, 99)}, Violated, 1},
 		{"a wait that timed out passed nothing", Barred(), []metrics.Sample{set, remove, pass(metrics.Timeout, 11, 29), pass(metrics.OK, 11, 31)}, Holds, 0},
-		{"told at once", PassLiveness(50 * ms), []metrics.Sample{set, remove, pass(metrics.OK, 11, 40)}, Holds, 0},
+		{"released promptly", PassLiveness(50 * ms), []metrics.Sample{set, remove, pass(metrics.OK, 11, 40)}, Holds, 0},
 		{"the removal was in doubt", PassLiveness(50 * ms), []metrics.Sample{set, at(metrics.Unbar, metrics.Timeout, 0, 1, 30*ms, 32*ms),
 			pass(metrics.Unfinished, 11, 90)}, Holds, 0},
-		{"told far too late", PassLiveness(50 * ms), []metrics.Sample{set, remove, pass(metrics.Unfinished, 11, 90)}, Violated, 1},
+		{"released far too late", PassLiveness(50 * ms), []metrics.Sample{set, remove, pass(metrics.Unfinished, 11, 90)}, Violated, 1},
 	} {
 		if v := tt.check.Judge(slices.Values(tt.history), nil); v.Answer != tt.answer || v.Count != tt.count {
 			t.Errorf("%s: %v, %d: %s; want %v, %d", tt.why, v.Answer, v.Count, v.Detail, tt.answer, tt.count)
@@ -113,13 +113,13 @@ func TestBarred(t *testing.T) {
 	}
 }
 
-// validRounds plays a double barrier: all enter, all leave, round after round; now and then one is lost or a round times out first.
+// validRounds is the history of a double barrier: in each round all enter and all leave. Sometimes a member is lost, or a first try times out.
 func validRounds(r *rand.Rand, members, rounds int) []metrics.Sample {
 	var h []metrics.Sample
 	upTo := func(limit time.Duration) time.Duration { return time.Duration(r.Int64N(int64(limit))) }
 	free := make([]time.Duration, members)
 	for number := int64(1); number <= int64(rounds); number++ {
-		if r.IntN(5) == 0 { // a first try in which somebody does not come
+		if r.IntN(5) == 0 { // a first try in which a member is missing
 			for i := range members - 1 {
 				end := free[i] + 3*ms + upTo(3*ms)
 				h = append(h, at(metrics.Enter, metrics.Timeout, uint32(i), number, free[i], end))
@@ -157,13 +157,13 @@ func validRounds(r *rand.Rand, members, rounds int) []metrics.Sample {
 	return h
 }
 
-func TestValidRoundsHoldAndPlantedFaultsAreFound(t *testing.T) {
+func TestValidRoundsHoldAndPlantedViolationsAreFound(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		members, rounds := 2+r.IntN(8), 2+r.IntN(30)
 		h := validRounds(r, members, rounds)
 		number := 1 + r.Int64N(int64(rounds))
-		of := func(op metrics.Op) (all []int) { // what succeeded in one round, by the end
+		of := func(op metrics.Op) (all []int) { // the successes of one round, in order of their ends
 			for i, s := range h {
 				if s.Op == op && s.Value == number && s.Outcome == metrics.OK {
 					all = append(all, i)
@@ -176,7 +176,7 @@ func TestValidRoundsHoldAndPlantedFaultsAreFound(t *testing.T) {
 			check Check
 			plant func(bad []metrics.Sample)
 		}{
-			{EnterSafety(metrics.Enter, members), func(bad []metrics.Sample) { // all begin before one does for the first time
+			{EnterSafety(metrics.Enter, members), func(bad []metrics.Sample) { // all enter before one member's first attempt starts
 				in := of(metrics.Enter)
 				late := bad[in[len(in)-1]].Session
 				for i, s := range bad {
@@ -188,7 +188,7 @@ func TestValidRoundsHoldAndPlantedFaultsAreFound(t *testing.T) {
 			{EqualOutcome(metrics.Enter, members), func(bad []metrics.Sample) {
 				bad[of(metrics.Enter)[members-1]].Outcome = metrics.Timeout
 			}},
-			{LeaveSafety(), func(bad []metrics.Sample) { // one is still inside when another has left; with two, the other may be the lost one
+			{LeaveSafety(), func(bad []metrics.Sample) { // one is still inside when another has left; of two, the other may be lost
 				out := of(metrics.Leave)
 				if len(out) < 2 {
 					bad[of(metrics.Enter)[0]].Session, bad[out[0]].Session = 77, 77
@@ -212,12 +212,12 @@ func TestValidRoundsHoldAndPlantedFaultsAreFound(t *testing.T) {
 			}},
 		} {
 			if v := f.check.Judge(slices.Values(h), nil); v.Answer != Holds || v.Count != 0 {
-				t.Fatalf("seed %d: %s of a valid history says %v: %s %v", seed, f.check.Name, v.Answer, v.Detail, v.Witness)
+				t.Fatalf("seed %d: %s of a valid history = %v: %s %v", seed, f.check.Name, v.Answer, v.Detail, v.Witness)
 			}
 			bad := slices.Clone(h)
 			f.plant(bad)
 			if v := f.check.Judge(slices.Values(bad), nil); v.Answer != Violated || v.Count < 1 || len(v.Witness) < 1 || v.Detail == "" {
-				t.Fatalf("seed %d: %s of a history with a planted violation says %v: %s", seed, f.check.Name, v.Answer, v.Detail)
+				t.Fatalf("seed %d: %s of a history with a planted violation = %v: %s", seed, f.check.Name, v.Answer, v.Detail)
 			}
 		}
 	}

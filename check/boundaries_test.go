@@ -10,8 +10,8 @@ import (
 	"github.com/zkbench/zkbench/metrics"
 )
 
-// What the checks say at their boundaries: at one instant, one step before it and one after it, and of which of several faults they tell. The
-// bounds are those of the other tables.
+// The checks at their boundaries: at one instant, one step before it and one after it; and which of several violations is shown. The bounds
+// are those of the other tables.
 
 func measured(start, end int) metrics.Sample { return sample(metrics.Bound, 0, 0, start, end, 0) }
 
@@ -35,27 +35,27 @@ func TestBoundariesOfABarrier(t *testing.T) {
 	const ok, timeout = metrics.OK, metrics.Timeout
 	a, b, c := in('a', ok, 0, 10), in('b', ok, 1, 11), in('c', ok, 9, 12)
 	judge(t, EnterSafety(metrics.Enter, 3), []row{
-		{"one began, gave up and began again: it had begun the first time", history{a, b, in('c', timeout, 2, 5), in('c', ok, 11, 12)}, Holds, 3, 0, nil},
+		{"one started, gave up and started again: its first attempt counts", history{a, b, in('c', timeout, 2, 5), in('c', ok, 11, 12)}, Holds, 3, 0, nil},
 	})
 	judge(t, EqualOutcome(metrics.Enter, 3), []row{
 		{"the one that timed out is shown", history{a, b, in('c', timeout, 5, 12)}, Violated, 3, 2, history{a, in('c', timeout, 5, 12)}},
 	})
 	judge(t, LeaveSafety(), []row{
-		{"one left at the instant at which the last began to", history{a, b, c, away('a', ok, 20, 30), away('b', ok, 21, 31), away('c', ok, 30, 31)}, Holds, 3, 0, nil},
+		{"one left at the instant the last started to leave", history{a, b, c, away('a', ok, 20, 30), away('b', ok, 21, 31), away('c', ok, 30, 31)}, Holds, 3, 0, nil},
 		{"one gave up leaving and left again: it had begun to leave the first time",
 			history{a, b, c, away('a', ok, 20, 29), away('b', ok, 21, 29), away('c', timeout, 22, 25), away('c', ok, 40, 41)}, Holds, 3, 0, nil},
-		{"who was not let in was not inside", history{a, b, in('c', metrics.Lost, 9, 12), away('a', ok, 20, 29), away('b', ok, 21, 29), away('c', ok, 40, 41)}, Holds, 3, 0, nil},
-		{"who came when another began to leave was not inside", history{a, b, in('c', ok, 20, 24), away('a', ok, 20, 29), away('b', ok, 21, 29), away('c', ok, 40, 41)}, Holds, 3, 0, nil},
+		{"a member that was not let in was not inside", history{a, b, in('c', metrics.Lost, 9, 12), away('a', ok, 20, 29), away('b', ok, 21, 29), away('c', ok, 40, 41)}, Holds, 3, 0, nil},
+		{"a member that entered when another started to leave was not inside", history{a, b, in('c', ok, 20, 24), away('a', ok, 20, 29), away('b', ok, 21, 29), away('c', ok, 40, 41)}, Holds, 3, 0, nil},
 	})
 	bar, unbar := sample(metrics.Bar, 'a', 0, 0, 10, 0), sample(metrics.Unbar, 'a', 0, 30, 32, 0)
 	pass := func(start, end int) metrics.Sample { return sample(metrics.Pass, 'b', 0, start, end, 0) }
 	judge(t, Barred(), []row{
-		{"passed from the instant at which it was set to that of its removal", history{bar, unbar, pass(10, 30)}, Violated, 1, 1, history{bar, pass(10, 30), unbar}},
+		{"passed from the instant it was set to the instant it was removed", history{bar, unbar, pass(10, 30)}, Violated, 1, 1, history{bar, pass(10, 30), unbar}},
 		{"passed later", history{bar, unbar, pass(10, 31)}, Holds, 1, 0, nil},
 	})
 	stuck := in('b', metrics.Unfinished, 5, 61)
 	judge(t, RoundLiveness(metrics.Enter, 3, 50*ms), []row{
-		{"one is stuck where one other went in, and one was lost", history{a, in('c', metrics.Lost, 2, 11), stuck}, Violated, 2, 1, history{stuck}},
+		{"one is stuck, one got in and one was lost", history{a, in('c', metrics.Lost, 2, 11), stuck}, Violated, 2, 1, history{stuck}},
 		{"up to the bound", history{a, in('c', metrics.Lost, 2, 11), in('b', metrics.Unfinished, 5, 60)}, Holds, 2, 0, nil},
 	})
 }
@@ -64,14 +64,14 @@ func TestBoundariesOfACommit(t *testing.T) {
 	p, va, vb := propose(2), votes('a', 1, 2, Commits), votes('b', 1, 3, Commits)
 	yes, no := decides('a', 2, 10, Commits), decides('a', 2, 10, Aborts)
 	judge(t, Agreement(), []row{
-		{"two transactions differ, the later one first by number", history{yes, decides('b', 6, 12, Aborts), on(1, yes), on(1, decides('b', 6, 11, Aborts))}, Violated, 4, 2,
+		{"two transactions disagree: the earlier is shown", history{yes, decides('b', 6, 12, Aborts), on(1, yes), on(1, decides('b', 6, 11, Aborts))}, Violated, 4, 2,
 			history{on(1, yes), on(1, decides('b', 6, 11, Aborts))}},
-		{"at one instant the first by number is shown", history{yes, decides('b', 6, 12, Aborts), on(1, yes), on(1, decides('b', 6, 12, Aborts))}, Violated, 4, 2,
+		{"at one instant: the first object is shown", history{yes, decides('b', 6, 12, Aborts), on(1, yes), on(1, decides('b', 6, 12, Aborts))}, Violated, 4, 2,
 			history{yes, decides('b', 6, 12, Aborts)}},
 	})
 	judge(t, CommitValidity(), []row{
-		{"a vote begun at the instant of the decision", history{p, va, votes('b', 10, 12, Commits), yes}, Holds, 1, 0, nil},
-		{"of two proposals the first counts", history{p, valued(metrics.Propose, 'a', 5, 6, 1), va, yes}, Violated, 1, 1, history{p, yes}},
+		{"a vote that starts at the instant of the decision", history{p, va, votes('b', 10, 12, Commits), yes}, Holds, 1, 0, nil},
+		{"two proposals: the first counts", history{p, valued(metrics.Propose, 'a', 5, 6, 1), va, yes}, Violated, 1, 1, history{p, yes}},
 	})
 	begun := p
 	begun.Start = ms / 2
@@ -84,8 +84,8 @@ func TestBoundariesOfACommit(t *testing.T) {
 		{"a fault up to its first instant", history{p, va, vb, no, fault(-1, 0)}, Unknown, 0, 0, nil},
 	})
 	judge(t, DecisionLiveness(20*ms), []row{
-		{"a vote that was not cast waits for nothing", history{with(metrics.Timeout, va)}, Unknown, 0, 0, nil},
-		{"who is told at the bound", history{va, decides('a', 2, 21, Commits)}, Holds, 1, 0, nil},
+		{"a vote that was not cast awaits no decision", history{with(metrics.Timeout, va)}, Unknown, 0, 0, nil},
+		{"decided at the bound", history{va, decides('a', 2, 21, Commits)}, Holds, 1, 0, nil},
 		{"later", history{va, decides('a', 2, 22, Commits)}, Violated, 1, 1, history{va, decides('a', 2, 22, Commits)}},
 		{"late in spite of a fault", history{va, decides('a', 2, 32, Commits), fault(10, 20)}, Violated, 1, 1, history{va, decides('a', 2, 32, Commits)}},
 		{"late but for the fault", history{va, decides('a', 2, 31, Commits), fault(10, 20)}, Holds, 1, 0, nil},
@@ -98,8 +98,8 @@ func TestBoundariesOfACommit(t *testing.T) {
 	}
 }
 
-// The patient bound is 50 ms, the quick one 5 ms, of which some may take several.
-func TestBoundariesOfWhatWasMeasured(t *testing.T) {
+// The given bound is 50 ms, the measured one 5 ms per wake-up; some operations take several wake-ups.
+func TestBoundariesOfMeasuredBounds(t *testing.T) {
 	a, ra, b := acquire('a', 0, 2, 0), release('a', 10, 12), acquire('b', 3, 18, 0)
 	quick, stall := measured(10, 15), history{ra, b}
 	judge(t, Liveness(50*ms), []row{
@@ -114,27 +114,27 @@ func TestBoundariesOfWhatWasMeasured(t *testing.T) {
 		{"when it had not begun", history{a, ra, acquire('b', 12, 18, 0), quick, with(metrics.Timeout, acquire('e', 8, 12, 0))}, Violated, 3, 1, history{ra, acquire('b', 12, 18, 0)}},
 		{"somebody gave up after twice the bound", history{a, ra, b, quick, with(metrics.Timeout, acquire('e', 6, 16, 0))}, Holds, 3, 0, nil},
 		{"and later", history{a, ra, b, quick, with(metrics.Timeout, acquire('e', 6, 17, 0))}, Violated, 3, 1, stall},
-		{"a connection that was lost before it asked", history{with(metrics.Lost, acquire('a', 10, 90, 0)), down('a', 4, 10)}, Violated, 1, 1,
+		{"a connection that was lost before the attempt", history{with(metrics.Lost, acquire('a', 10, 90, 0)), down('a', 4, 10)}, Violated, 1, 1,
 			history{with(metrics.Lost, acquire('a', 10, 90, 0))}},
-		{"nobody could wait for longer", history{acquire('a', 0, 1, 0), release('a', 2, 5), quick}, Unknown, 1, 0, nil},
-		{"somebody could", history{acquire('a', 0, 1, 0), release('a', 2, 6), quick}, Holds, 1, 0, nil},
-		{"all were late, and nobody could wait for longer than the patient bound", history{acquire('a', 5, 6, 0), release('a', 52, 55), quick, everybodyLate(0, 90)}, Unknown, 1, 0, nil},
-		{"somebody could wait that long", history{acquire('a', 5, 6, 0), release('a', 52, 56), quick, everybodyLate(0, 90)}, Holds, 1, 0, nil},
+		{"nobody could have waited longer", history{acquire('a', 0, 1, 0), release('a', 2, 5), quick}, Unknown, 1, 0, nil},
+		{"somebody could have", history{acquire('a', 0, 1, 0), release('a', 2, 6), quick}, Holds, 1, 0, nil},
+		{"all were late, and nobody could have waited longer than the given bound", history{acquire('a', 5, 6, 0), release('a', 52, 55), quick, everybodyLate(0, 90)}, Unknown, 1, 0, nil},
+		{"somebody could have waited that long", history{acquire('a', 5, 6, 0), release('a', 52, 56), quick, everybodyLate(0, 90)}, Holds, 1, 0, nil},
 		{"but for a fault", history{acquire('a', 5, 6, 0), release('a', 52, 56), quick, everybodyLate(0, 90), fault(20, 21)}, Unknown, 1, 0, nil},
 	})
 	v := Liveness(50*ms).Judge(slices.Values(history{acquire('a', 5, 6, 0), release('a', 10, 12), quick, everybodyLate(7, 9)}), nil)
 	if want := "cover 5ms without faults and delays, but a lost wake-up shows only after 5ms: use a duration of at least 1s"; !strings.Contains(v.Detail, want) {
-		t.Errorf("the detail is %q, want %q", v.Detail, want)
+		t.Errorf("detail %q, want %q", v.Detail, want)
 	}
 	long := history{acquire('a', 5000, 5001, 0), release('a', 8000, 9000), measured(0, 4000)}
 	if v := Liveness(50*time.Second).Judge(slices.Values(long), nil); !strings.Contains(v.Detail, "at least 13s") {
-		t.Errorf("the waits took 4 s, one in vain takes 4 s: the detail is %q", v.Detail)
+		t.Errorf("detail %q after waits of 4 s, as long as one in vain", v.Detail)
 	}
 	gone := with(metrics.Lost, acquire('c', 3, 11, 0))
 	judge(t, PermitsLiveness(2, 50*ms), []row{
-		{"a permit may take two wake-ups: who was lost before they were over waited for nothing", history{gone, quick}, Unknown, 0, 0, nil},
-		{"beside one who did not", history{a, ra, gone, quick}, Holds, 1, 0, nil},
-		{"somebody gave up before he could be told", history{a, ra, acquire('b', 3, 23, 0), quick, with(metrics.Timeout, acquire('e', 8, 23, 0))}, Holds, 3, 0, nil},
+		{"a permit may take two wake-ups: a session lost before them was not stalled", history{gone, quick}, Unknown, 0, 0, nil},
+		{"beside a session that was not", history{a, ra, gone, quick}, Holds, 1, 0, nil},
+		{"somebody gave up before it could be notified", history{a, ra, acquire('b', 3, 23, 0), quick, with(metrics.Timeout, acquire('e', 8, 23, 0))}, Holds, 3, 0, nil},
 	})
 }
 
@@ -160,11 +160,11 @@ func TestBoundariesOfAQueue(t *testing.T) {
 	maybe := func(s metrics.Sample) metrics.Sample { return with(metrics.InDoubt, s) }
 	failed := func(s metrics.Sample) metrics.Sample { return with(metrics.Failed, s) }
 	judge(t, Conservation(metrics.Take), []row{
-		{"of a queue into which something was put in doubt nobody has to know what is left", history{p1, t1, looked, on(1, maybe(p1))}, Holds, 2, 0, nil},
+		{"a queue with a put in doubt need not be known to be empty", history{p1, t1, looked, on(1, maybe(p1))}, Holds, 2, 0, nil},
 		{"a look that failed is none", history{p1, failed(looked)}, Unknown, 1, 0, nil},
 		{"nor is a take of nothing", history{p1, take('a', 0, 5, 6)}, Unknown, 1, 0, nil},
 		{"a take that failed took nothing", history{p1, failed(t1), looked}, Violated, 1, 1, history{p1, failed(t1)}},
-		{"an item whose look failed is not there", history{p1, failed(left(1)), looked}, Violated, 1, 1, history{p1, failed(left(1))}},
+		{"an item in a failed look is not there", history{p1, failed(left(1)), looked}, Violated, 1, 1, history{p1, failed(left(1))}},
 	})
 	a, fa := claimed('a', 1, 5, 0, 10), finish('a', 1, 5, 20, 21)
 	lost := with(metrics.Lost, finish('a', 1, 5, 15, 15))
@@ -172,26 +172,26 @@ func TestBoundariesOfAQueue(t *testing.T) {
 		return history{claimed('c', item, 5, 0, 1), finish('c', item, 5, 2, 3), claimed('d', item, 7, 0, from)}
 	}
 	judge(t, Claims(), []row{
-		{"what is of no item is no claim", history{claimed('a', 0, 5, 0, 10), claimed('b', 0, 5, 0, 12)}, Unknown, 0, 0, nil},
+		{"a claim without an item is no claim", history{claimed('a', 0, 5, 0, 10), claimed('b', 0, 5, 0, 12)}, Unknown, 0, 0, nil},
 		{"an item that was put once", history{put(1, 0, 1), a, fa, claimed('b', 1, 4, 0, 15)}, Violated, 2, 1, history{a, claimed('b', 1, 4, 0, 15), fa}},
-		{"one beside the first, and sooner another that was finished", slices.Concat(history{a, fa, claimed('b', 1, 4, 0, 15)}, second(2, 14)), Violated, 4, 2, second(2, 14)},
-		{"later another that was finished", slices.Concat(history{a, fa, claimed('b', 1, 4, 0, 15)}, second(2, 16)), Violated, 4, 2, history{a, claimed('b', 1, 4, 0, 15), fa}},
+		{"one beside the first, and earlier a claim of a finished item", slices.Concat(history{a, fa, claimed('b', 1, 4, 0, 15)}, second(2, 14)), Violated, 4, 2, second(2, 14)},
+		{"later a claim of a finished item", slices.Concat(history{a, fa, claimed('b', 1, 4, 0, 15)}, second(2, 16)), Violated, 4, 2, history{a, claimed('b', 1, 4, 0, 15), fa}},
 		{"at that instant", slices.Concat(history{a, fa, claimed('b', 1, 4, 0, 15)}, second(2, 15)), Violated, 4, 2, history{a, claimed('b', 1, 4, 0, 15), fa}},
-		{"one claim given to two is counted only when the clocks show no two at once", history{a, fa, claimed('b', 1, 4, 0, 15), claimed('c', 1, 3, 0, 16),
+		{"one claim given to two sessions counts only if the clocks show no overlap", history{a, fa, claimed('b', 1, 4, 0, 15), claimed('c', 1, 3, 0, 16),
 			about(2, a), about(2, lost), claimed('b', 2, 5, 0, 16)}, Violated, 5, 2, history{a, claimed('b', 1, 4, 0, 15), fa}},
 	})
 	judge(t, DeliveryOrder(), []row{
-		{"one item that is removed twice has no order", history{remove('a', 1, 5, 9), remove('b', 1, 10, 12)}, Holds, 2, 0, nil},
+		{"an item that is removed twice has no order", history{remove('a', 1, 5, 9), remove('b', 1, 10, 12)}, Holds, 2, 0, nil},
 	})
 	low, high := remove('a', 205, 5, 9), remove('b', 101, 10, 12)
 	judge(t, Priority(hundreds, true), []row{
-		{"the better came at the instant at which the take began", history{put(101, 0, 3), put(205, 0, 1), take('a', 205, 3, 9), low, choose('a', 205, 100), high}, Holds, 1, 0, nil},
+		{"the better item was put at the instant the take started", history{put(101, 0, 3), put(205, 0, 1), take('a', 205, 3, 9), low, choose('a', 205, 100), high}, Holds, 1, 0, nil},
 		{"a put in doubt has no time", history{maybe(put(101, 0, 2)), put(205, 0, 1), take('a', 205, 3, 9), low, choose('a', 205, 100), high}, Holds, 1, 0, nil},
-		{"in two queues, one by the list and one by the puts: what the lists show counts", history{low, choose('a', 205, 205), high,
+		{"two queues, one violated by its list and one by its puts: the list counts", history{low, choose('a', 205, 205), high,
 			on(1, put(101, 0, 2)), on(1, put(205, 0, 1)), on(1, take('a', 205, 3, 9)), on(1, low), on(1, choose('a', 205, 100)), on(1, high)}, Violated, 2, 1, history{low, high}},
-		{"of two lists the older counts", history{low, choose('a', 205, 205), choose('a', 205, 100), high}, Holds, 1, 0, nil},
-		{"of two takes the first counts", history{put(101, 0, 2), put(205, 0, 1), take('a', 205, 3, 9), take('a', 205, 1, 2), low, choose('a', 205, 100), high}, Holds, 1, 0, nil},
-		{"a removal that ends before it begins", history{remove('a', 205, 20, 1), choose('a', 205, 205), remove('b', 101, 30, 32)}, Violated, 1, 1,
+		{"two lists: the older counts", history{low, choose('a', 205, 205), choose('a', 205, 100), high}, Holds, 1, 0, nil},
+		{"two takes: the first counts", history{put(101, 0, 2), put(205, 0, 1), take('a', 205, 3, 9), take('a', 205, 1, 2), low, choose('a', 205, 100), high}, Holds, 1, 0, nil},
+		{"a removal that ends before it starts", history{remove('a', 205, 20, 1), choose('a', 205, 205), remove('b', 101, 30, 32)}, Violated, 1, 1,
 			history{remove('a', 205, 20, 1), remove('b', 101, 30, 32)}},
 	})
 }
@@ -201,16 +201,16 @@ func TestBoundariesOfQueueLiveness(t *testing.T) {
 	c := claimed('b', 1, 7, 1, 2)
 	doubtful := with(metrics.InDoubt, take('b', 1, 10, 12))
 	judge(t, QueueLiveness(5*ms), []row{
-		{"something was taken that nobody put", history{take('a', 1, 0, 3)}, Unknown, 0, 0, nil},
+		{"an item was taken that was never put", history{take('a', 1, 0, 3)}, Unknown, 0, 0, nil},
 		{"an item that was finished is gone", history{put(1, 0, 1), c, finish('b', 1, 7, 10, 10), timeout(take('a', 0, 3, 55))}, Holds, 2, 0, nil},
-		{"one that was released is there", history{put(1, 0, 1), c, about(1, release('b', 10, 40)), timeout(take('a', 0, 3, 55))}, Violated, 2, 1,
+		{"an item that was released is there", history{put(1, 0, 1), c, about(1, release('b', 10, 40)), timeout(take('a', 0, 3, 55))}, Violated, 2, 1,
 			history{about(1, release('b', 10, 40)), timeout(take('a', 0, 3, 55))}},
-		{"one whose release was lost is there at once", history{put(1, 0, 1), c, with(metrics.Lost, about(1, release('b', 10, 53))), timeout(take('a', 0, 3, 55))}, Violated, 2, 1,
+		{"an item whose release was lost is there at once", history{put(1, 0, 1), c, with(metrics.Lost, about(1, release('b', 10, 53))), timeout(take('a', 0, 3, 55))}, Violated, 2, 1,
 			history{with(metrics.Lost, about(1, release('b', 10, 53))), timeout(take('a', 0, 3, 55))}},
-		{"one whose release is in doubt may be gone", history{put(1, 0, 1), c, with(metrics.InDoubt, about(1, release('b', 10, 40))), timeout(take('a', 0, 3, 55))}, Holds, 2, 0, nil},
-		{"an item comes at the instant at which another is gone for, and nobody is told", history{put(1, 0, 1), doubtful, put(2, 9, 10), timeout(take('a', 0, 0, 43))}, Violated, 1, 1,
+		{"an item whose release is in doubt may be gone", history{put(1, 0, 1), c, with(metrics.InDoubt, about(1, release('b', 10, 40))), timeout(take('a', 0, 3, 55))}, Holds, 2, 0, nil},
+		{"an item is put at the instant another is taken, and the waiter is not notified", history{put(1, 0, 1), doubtful, put(2, 9, 10), timeout(take('a', 0, 0, 43))}, Violated, 1, 1,
 			history{put(1, 0, 1), timeout(take('a', 0, 0, 43))}},
-		{"a claim that is released at the instant at which it was given may be either's", history{put(1, 0, 1), c, about(1, release('b', 2, 3)), timeout(take('a', 0, 3, 55))}, Holds, 2, 0, nil},
+		{"a claim that is released at the instant of its grant may belong to either", history{put(1, 0, 1), c, about(1, release('b', 2, 3)), timeout(take('a', 0, 3, 55))}, Holds, 2, 0, nil},
 	})
 }
 
@@ -219,20 +219,20 @@ func TestBoundariesOfLinearizability(t *testing.T) {
 	p1 := put(1, 0, 1)
 	judge(t, LinearizableQueue(time.Minute), []row{
 		{"only a look", history{left(0)}, Unknown, 0, 0, nil},
-		{"a take of nothing is none", history{p1, take('a', 0, 2, 3)}, Holds, 1, 0, nil},
+		{"an empty take is no operation", history{p1, take('a', 0, 2, 3)}, Holds, 1, 0, nil},
 		{"a look that failed is none", history{p1, with(metrics.Failed, left(0))}, Holds, 1, 0, nil},
-		{"a choice is no take", history{put(1, 2, 3), choose('a', 1, 5), take('a', 1, 5, 6)}, Holds, 2, 0, nil},
+		{"a choice is not a take", history{put(1, 2, 3), choose('a', 1, 5), take('a', 1, 5, 6)}, Holds, 2, 0, nil},
 	})
 	for _, order := range [][]int64{{1, 2, 3}, {1, 3, 2}, {2, 1, 3}, {2, 3, 1}, {3, 1, 2}, {3, 2, 1}} {
 		h := history{unknown(put(1, 0, 9)), unknown(put(2, 1, 9)), unknown(put(3, 2, 9))}
 		for i, item := range order {
 			h = append(h, take('a', item, 10+10*i, 15+10*i))
 		}
-		judge(t, LinearizableQueue(time.Minute), []row{{"puts at once in any order", h, Holds, 6, 0, nil}})
+		judge(t, LinearizableQueue(time.Minute), []row{{"concurrent puts in any order", h, Holds, 6, 0, nil}})
 	}
 	read := about(0, sample(metrics.Read, 'a', 0, 0, 1, 0))
 	judge(t, LinearizableRegister(time.Minute), []row{
-		{"a grant is no operation of the register", history{read, about(5, acquire('a', 0, 1, 0))}, Holds, 1, 0, nil},
+		{"a grant is not an operation on the register", history{read, about(5, acquire('a', 0, 1, 0))}, Holds, 1, 0, nil},
 		{"nor is a read that failed", history{read, with(metrics.Failed, about(5, read))}, Holds, 1, 0, nil},
 	})
 }
@@ -245,8 +245,8 @@ func TestBoundariesOfOwnerless(t *testing.T) {
 		want    Ownerless
 	}{
 		{"an interval without length, while somebody waits", history{acquire('b', 50, 150, 0)}, 100, Ownerless{}},
-		{"who is granted when it begins waits outside", history{acquire('b', 5, 20, 0)}, 20, Ownerless{}},
-		{"so does one that asks when it ends", history{acquire('b', 100, 120, 0)}, 20, Ownerless{}},
+		{"a grant at the start of the interval is outside", history{acquire('b', 5, 20, 0)}, 20, Ownerless{}},
+		{"an attempt at the end of the interval is outside", history{acquire('b', 100, 120, 0)}, 20, Ownerless{}},
 	} {
 		if got := ownerless(slices.Values(tt.history), nil, 0, time.Duration(tt.from)*ms, 100*ms); got != tt.want || math.IsNaN(got.Share) {
 			t.Errorf("%s: ownerless = %+v, want %+v", tt.why, got, tt.want)

@@ -8,7 +8,7 @@ import (
 	"github.com/zkbench/zkbench/metrics"
 )
 
-// Samples of the tables: sessions are letters, times are milliseconds.
+// In the samples of the tables sessions are letters and times are milliseconds.
 
 const ms = time.Millisecond
 
@@ -54,14 +54,14 @@ func judge(t *testing.T, c Check, rows []row) {
 			}
 			v := c.Judge(slices.Values(h), nil)
 			if v.Answer != tc.answer || v.Evidence != tc.evidence || v.Count != tc.count {
-				t.Errorf("%s (%s): %s says %v, evidence %d, count %d (%s); want %v, %d, %d",
+				t.Errorf("%s (%s): %s = %v, evidence %d, count %d (%s); want %v, %d, %d",
 					tc.name, direction, c.Name, v.Answer, v.Evidence, v.Count, v.Detail, tc.answer, tc.evidence, tc.count)
 			}
 			if !slices.Equal(v.Witness, tc.witness) {
-				t.Errorf("%s (%s): %s has witness %v, want %v", tc.name, direction, c.Name, v.Witness, tc.witness)
+				t.Errorf("%s (%s): %s has counterexample %v, want %v", tc.name, direction, c.Name, v.Witness, tc.witness)
 			}
 			if (v.Detail == "") != (v.Answer == Holds) {
-				t.Errorf("%s: %s says %v with detail %q", tc.name, c.Name, v.Answer, v.Detail)
+				t.Errorf("%s: %s = %v with detail %q", tc.name, c.Name, v.Answer, v.Detail)
 			}
 		}
 	}
@@ -73,22 +73,22 @@ func TestMutualExclusion(t *testing.T) {
 	judge(t, MutualExclusion(), []row{
 		{"no history is no evidence", nil, Unknown, 0, 0, nil},
 		{"nobody was granted anything", history{with(metrics.Timeout, a), with(metrics.Lost, b)}, Unknown, 0, 0, nil},
-		{"b is granted while a's release is under way, which may be", history{a, ra, b, rb}, Holds, 2, 0, nil},
+		{"b is granted while a's release is under way, which is allowed", history{a, ra, b, rb}, Holds, 2, 0, nil},
 		{"b is granted while a still holds", history{a, ra, early, rb}, Violated, 2, 1, history{a, early, ra, rb}},
 		{"b is granted at the instant of a's release", history{a, ra, acquire('b', 5, 20, 0), rb}, Holds, 2, 0, nil},
 		{"another object is another lock", history{a, ra, on(1, early), on(1, rb)}, Holds, 2, 0, nil},
 		{"a never releases, so holds to the end", history{a, b, rb}, Violated, 2, 1, history{a, b, rb}},
-		{"a's hold ended with its session, before b's grant", history{a, with(metrics.Lost, release('a', 12, 12)), early, rb}, Holds, 2, 0, nil},
-		{"a's hold ended with its session, but after b's grant", history{a, with(metrics.Lost, ra), early, rb}, Violated, 2, 1, history{a, early, with(metrics.Lost, ra), rb}},
+		{"a's hold ended with its session before b's grant", history{a, with(metrics.Lost, release('a', 12, 12)), early, rb}, Holds, 2, 0, nil},
+		{"a's hold ended with its session after b's grant", history{a, with(metrics.Lost, ra), early, rb}, Violated, 2, 1, history{a, early, with(metrics.Lost, ra), rb}},
 		{"a release of unknown outcome ends the hold where it was issued", history{a, with(metrics.Timeout, ra), b, rb}, Holds, 2, 0, nil},
 		{"a failed acquire is no hold", history{a, ra, with(metrics.Failed, early)}, Holds, 1, 0, nil},
 		{"a granted try is a hold like any other", history{a, ra, sample(metrics.TryAcquire, 'b', 0, 11, 12, 0), rb}, Violated, 2, 1, history{a, sample(metrics.TryAcquire, 'b', 0, 11, 12, 0), ra, rb}},
 		{"one session granted twice without a release", history{a, acquire('a', 11, 12, 0), ra}, Violated, 2, 1, history{a, acquire('a', 11, 12, 0), ra, ra}},
 		{"an empty hold in the middle of another", history{a, ra, acquire('b', 5, 15, 0), release('b', 15, 16)}, Violated, 2, 1, history{a, acquire('b', 5, 15, 0), release('b', 15, 16), ra}},
-		{"an empty hold where another begins, which is no evidence", history{a, ra, acquire('b', 5, 10, 0), release('b', 10, 11)}, Holds, 1, 0, nil},
-		{"holds that are given up at once are no evidence", history{a, release('a', 10, 11), acquire('b', 5, 12, 0), release('b', 12, 13)}, Unknown, 0, 0, nil},
+		{"an empty hold where another starts is no evidence", history{a, ra, acquire('b', 5, 10, 0), release('b', 10, 11)}, Holds, 1, 0, nil},
+		{"holds that are released at once are no evidence", history{a, release('a', 10, 11), acquire('b', 5, 12, 0), release('b', 12, 13)}, Unknown, 0, 0, nil},
 		{"the release of an earlier grant does not end a later one", history{acquire('a', 0, 1, 0), release('a', 2, 3), acquire('a', 4, 5, 0), acquire('b', 4, 6, 0)}, Violated, 3, 1, history{acquire('a', 4, 5, 0), acquire('b', 4, 6, 0)}},
-		{"two intruders into one hold count twice, the first is shown", history{a, release('a', 40, 41), early, rb, acquire('c', 5, 35, 0), release('c', 36, 37)}, Violated, 3, 2, history{a, early, rb, release('a', 40, 41)}},
+		{"two intruders into one hold count twice: the first is shown", history{a, release('a', 40, 41), early, rb, acquire('c', 5, 35, 0), release('c', 36, 37)}, Violated, 3, 2, history{a, early, rb, release('a', 40, 41)}},
 	})
 }
 
@@ -104,7 +104,7 @@ func TestTokenOrder(t *testing.T) {
 		{"below the largest before, though above the last", history{acquire('a', 0, 1, 9), acquire('b', 0, 2, 3), acquire('c', 0, 3, 5)}, Violated, 3, 2, history{acquire('a', 0, 1, 9), acquire('b', 0, 2, 3)}},
 		{"a grant without a token between two that have one", history{acquire('a', 0, 1, 7), acquire('b', 0, 2, 0), acquire('c', 0, 3, 8)}, Holds, 2, 0, nil},
 		{"at one instant either order will do", history{acquire('a', 0, 1, 8), acquire('b', 0, 1, 7)}, Holds, 2, 0, nil},
-		{"what was not granted has no place in the order", history{acquire('a', 0, 1, 7), with(metrics.Timeout, acquire('b', 0, 2, 6)), acquire('c', 0, 3, 8)}, Holds, 2, 0, nil},
+		{"an attempt that was not granted has no place in the order", history{acquire('a', 0, 1, 7), with(metrics.Timeout, acquire('b', 0, 2, 6)), acquire('c', 0, 3, 8)}, Holds, 2, 0, nil},
 	})
 }
 
@@ -114,7 +114,7 @@ func TestFIFO(t *testing.T) {
 	late := acquire('a', 0, 30, 0)
 	judge(t, FIFO(), []row{
 		{"no history is no evidence", nil, Unknown, 0, 0, nil},
-		{"one attempt has nobody to follow", history{ea, a}, Unknown, 0, 0, nil},
+		{"one attempt has no order", history{ea, a}, Unknown, 0, 0, nil},
 		{"attempts that do not queue are no evidence", history{a, b}, Unknown, 0, 0, nil},
 		{"first come, first granted", history{ea, a, eb, b}, Holds, 1, 0, nil},
 		{"b came second and was granted first", history{ea, late, eb, b}, Violated, 1, 1, history{ea, eb, b, late}},
@@ -132,7 +132,7 @@ func TestFIFO(t *testing.T) {
 	})
 }
 
-// waits is how long an attempt that was not granted was seen to wait from when it had its place.
+// waits is the wait of an attempt that was not granted, from its enqueue to the last time it was seen waiting.
 func waits(session byte, start, end int) metrics.Sample {
 	return with(metrics.Timeout, sample(metrics.Wait, session, 0, start, end, 0))
 }
@@ -142,7 +142,7 @@ func TestStarvation(t *testing.T) {
 	idle := func(from int) metrics.Sample {
 		return with(metrics.Timeout, sample(metrics.Idle, 'z', 0, from, 900, 0))
 	}
-	others := func(n int) (h history) { // two by turns, from 10 ms on
+	others := func(n int) (h history) { // two take turns, from 10 ms on
 		h = history{with(metrics.Timeout, acquire('z', 0, 901, 0))}
 		for i := range n {
 			h = append(h, acquire(byte('a'+i%2), 10*i+10, 10*i+15, 0), release(byte('a'+i%2), 10*i+16, 10*i+17))
@@ -153,13 +153,13 @@ func TestStarvation(t *testing.T) {
 	judge(t, Starvation(50*ms), []row{
 		{"no history is no evidence", nil, Unknown, 0, 0, nil},
 		{"too few grants to tell", slices.Concat(forgotten, others(19), history{idle(2)}), Unknown, 0, 0, nil},
-		{"few grants, but nobody waited in vain", others(19), Holds, 19, 0, nil},
+		{"few grants, but nobody waited forever", others(19), Holds, 19, 0, nil},
 		{"twenty are enough", others(20), Holds, 20, 0, nil},
 		{"one alone is overtaken by nobody", history{acquire('a', 0, 1, 0)}, Holds, 1, 0, nil},
 		{"nothing reached it while twenty passed it", slices.Concat(forgotten, others(20), history{idle(2)}), Violated, 20, 1,
 			history{forgotten[0], last(20), idle(2)}},
-		{"it lost twenty times, and was told each time", slices.Concat(forgotten, others(20), history{idle(208)}), Holds, 20, 0, nil},
-		{"only nineteen passed it since it was told", slices.Concat(forgotten, others(20), history{idle(20)}), Holds, 20, 0, nil},
+		{"it lost twenty times, with an event each time", slices.Concat(forgotten, others(20), history{idle(208)}), Holds, 20, 0, nil},
+		{"only nineteen passed it since its last event", slices.Concat(forgotten, others(20), history{idle(20)}), Holds, 20, 0, nil},
 		{"its session had no connection meanwhile", slices.Concat(forgotten, others(20), history{idle(2), down('z', 2, 899), sample(metrics.Bound, 0, 0, 0, 5, 0), fault(2, 899)}), Holds, 20, 0, nil},
 	})
 }
@@ -171,8 +171,8 @@ func TestNothingLeft(t *testing.T) {
 		{"nobody looked", history{acquire('a', 0, 1, 0)}, Unknown, 0, 0, nil},
 		{"looked at and clean", history{clean, clean}, Holds, 2, 0, nil},
 		{"something is left", history{clean, dirty}, Violated, 2, 1, history{dirty}},
-		{"one path could not be looked at", history{clean, blind}, Unknown, 1, 0, nil},
-		{"what is left is left, whatever else is not known", history{dirty, blind}, Violated, 1, 1, history{dirty}},
+		{"one path could not be read", history{clean, blind}, Unknown, 1, 0, nil},
+		{"something is left, and another path could not be read", history{dirty, blind}, Violated, 1, 1, history{dirty}},
 	})
 }
 
@@ -182,27 +182,27 @@ func TestLiveness(t *testing.T) {
 		{"no history is no evidence", nil, Unknown, 0, 0, nil},
 		{"an attempt that hung until its session was over", history{with(metrics.Lost, acquire('a', 0, 90, 0))}, Violated, 1, 1, history{with(metrics.Lost, acquire('a', 0, 90, 0))}},
 		{"one that hung until it failed", history{a, ra, with(metrics.Failed, acquire('b', 3, 90, 0))}, Violated, 2, 1, history{ra, with(metrics.Failed, acquire('b', 3, 90, 0))}},
-		{"one that failed soon waited for nothing", history{a, ra, with(metrics.Failed, acquire('b', 12, 15, 0)), with(metrics.Failed, acquire('b', 15, 19, 0))}, Holds, 1, 0, nil},
+		{"attempts that failed soon did not stall", history{a, ra, with(metrics.Failed, acquire('b', 12, 15, 0)), with(metrics.Failed, acquire('b', 15, 19, 0))}, Holds, 1, 0, nil},
 		{"an attempt whose session had lost its connection", history{with(metrics.Lost, acquire('a', 0, 90, 0)), down('a', 4, 95)}, Unknown, 0, 0, nil},
-		{"that came too late to excuse it", history{with(metrics.Lost, acquire('a', 0, 90, 0)), down('a', 6, 95)}, Violated, 1, 1, history{with(metrics.Lost, acquire('a', 0, 90, 0))}},
+		{"a disconnection too late to excuse it", history{with(metrics.Lost, acquire('a', 0, 90, 0)), down('a', 6, 95)}, Violated, 1, 1, history{with(metrics.Lost, acquire('a', 0, 90, 0))}},
 		{"somebody else's connection", history{with(metrics.Lost, acquire('a', 0, 90, 0)), down('b', 4, 95)}, Violated, 1, 1, history{with(metrics.Lost, acquire('a', 0, 90, 0))}},
 		{"nobody was granted anything in a run shorter than the bound", history{with(metrics.Unfinished, acquire('b', 3, 6, 0))}, Unknown, 0, 0, nil},
 		{"granted soon", history{a, ra}, Holds, 1, 0, nil},
 		{"b waits long, but a holds", history{a, release('a', 80, 81), acquire('b', 3, 83, 0)}, Holds, 2, 0, nil},
-		{"b is granted at the bound after the release was answered", history{a, ra, acquire('b', 3, 17, 0)}, Holds, 2, 0, nil},
-		{"b is granted later than that", history{a, ra, acquire('b', 3, 18, 0)}, Violated, 2, 1, history{ra, acquire('b', 3, 18, 0)}},
+		{"b is granted at the bound after the release's reply", history{a, ra, acquire('b', 3, 17, 0)}, Holds, 2, 0, nil},
+		{"b is granted after the bound", history{a, ra, acquire('b', 3, 18, 0)}, Violated, 2, 1, history{ra, acquire('b', 3, 18, 0)}},
 		{"the object is free for long, but nobody wants it", history{a, ra, acquire('b', 90, 92, 0)}, Holds, 2, 0, nil},
 		{"b waits for an object that nobody has held", history{acquire('b', 3, 18, 0)}, Violated, 1, 1, history{acquire('b', 3, 18, 0)}},
-		{"b waited in vain for a free object to the end of the run", history{a, ra, with(metrics.Unfinished, acquire('b', 3, 90, 0))}, Violated, 2, 1, history{ra, with(metrics.Unfinished, acquire('b', 3, 90, 0))}},
-		{"b waited in vain for a free object to its deadline", history{a, ra, with(metrics.Timeout, acquire('b', 3, 90, 0))}, Violated, 2, 1, history{ra, with(metrics.Timeout, acquire('b', 3, 90, 0))}},
+		{"b waited for a free object to the end of the run", history{a, ra, with(metrics.Unfinished, acquire('b', 3, 90, 0))}, Violated, 2, 1, history{ra, with(metrics.Unfinished, acquire('b', 3, 90, 0))}},
+		{"b waited for a free object to its deadline", history{a, ra, with(metrics.Timeout, acquire('b', 3, 90, 0))}, Violated, 2, 1, history{ra, with(metrics.Timeout, acquire('b', 3, 90, 0))}},
 		{"b gave up while a held", history{a, release('a', 80, 81), with(metrics.Timeout, acquire('b', 3, 60, 0))}, Holds, 2, 0, nil},
-		{"nobody waits longer than the bound alone, but one after the other", history{a, ra, with(metrics.Timeout, acquire('b', 12, 15, 0)), with(metrics.Timeout, acquire('c', 15, 18, 0))}, Violated, 3, 1, history{ra, with(metrics.Timeout, acquire('b', 12, 15, 0))}},
+		{"no wait is longer than the bound, but two adjacent ones are", history{a, ra, with(metrics.Timeout, acquire('b', 12, 15, 0)), with(metrics.Timeout, acquire('c', 15, 18, 0))}, Violated, 3, 1, history{ra, with(metrics.Timeout, acquire('b', 12, 15, 0))}},
 		{"the free times of two waits do not add up over a gap", history{a, ra, with(metrics.Timeout, acquire('b', 12, 15, 0)), with(metrics.Timeout, acquire('c', 16, 19, 0))}, Holds, 3, 0, nil},
 		{"an empty hold ends a stall", history{a, ra, acquire('b', 3, 16, 0), release('b', 16, 16), acquire('c', 3, 20, 0)}, Holds, 3, 0, nil},
 		{"a grant that is never released is held", history{a, with(metrics.Timeout, acquire('b', 3, 900, 0))}, Holds, 2, 0, nil},
 		{"the hold outlasts the wait in which it was granted", history{a, release('a', 90, 91), with(metrics.Timeout, acquire('b', 50, 80, 0))}, Holds, 2, 0, nil},
 		{"a lost hold is free from the loss", history{a, with(metrics.Lost, release('a', 10, 40)), acquire('b', 3, 18, 0)}, Violated, 2, 1, history{acquire('b', 3, 18, 0), with(metrics.Lost, release('a', 10, 40))}},
-		{"two stalls, the first is shown", history{a, ra, acquire('b', 3, 20, 0), release('b', 21, 22), acquire('c', 3, 40, 0)}, Violated, 3, 2, history{ra, acquire('b', 3, 20, 0)}},
+		{"two stalls: the first is shown", history{a, ra, acquire('b', 3, 20, 0), release('b', 21, 22), acquire('c', 3, 40, 0)}, Violated, 3, 2, history{ra, acquire('b', 3, 20, 0)}},
 		{"a stall of another object", history{on(1, a), on(1, ra), acquire('c', 0, 1, 0), on(1, acquire('b', 3, 30, 0))}, Violated, 3, 1, history{on(1, ra), on(1, acquire('b', 3, 30, 0))}},
 	})
 }
@@ -211,36 +211,36 @@ func down(session byte, start, end int) metrics.Sample {
 	return sample(metrics.Down, session, 0, start, end, 0)
 }
 
-// The bound that is given is 50 ms, the one that was measured 5 ms.
-func TestLivenessByWhatWasMeasured(t *testing.T) {
+// The given bound is 50 ms, the measured one 5 ms.
+func TestLivenessWithMeasuredBounds(t *testing.T) {
 	within := sample(metrics.Bound, 0, 0, 0, 5, 0)
 	late := func(session byte, from, to int) metrics.Sample { return sample(metrics.Late, session, 0, from, to, 0) }
 	a, ra, b := acquire('a', 0, 2, 0), release('a', 10, 12), acquire('b', 3, 18, 0)
 	stall := history{ra, b}
-	last := history{acquire('c', 90, 90, 0), release('c', 90, 90)} // without which no wait could be longer than the bound that is given
+	last := history{acquire('c', 90, 90, 0), release('c', 90, 90)} // makes the run long enough for a wait longer than the given bound
 	judge(t, Liveness(50*ms), []row{
 		{"nothing was measured", append(history{a, ra, b}, last...), Holds, 3, 0, nil},
 		{"a stall of 6 ms", history{a, ra, b, within}, Violated, 2, 1, stall},
 		{"of 5 ms", history{a, ra, acquire('b', 3, 17, 0), within}, Holds, 2, 0, nil},
-		{"this machine or the servers were late for 1 ms of it", history{a, ra, b, within, everybodyLate(13, 14)}, Holds, 2, 0, nil},
+		{"the machine or the servers were late for 1 ms of it", history{a, ra, b, within, everybodyLate(13, 14)}, Holds, 2, 0, nil},
 		{"late before it", history{a, ra, b, within, everybodyLate(9, 12)}, Violated, 2, 1, stall},
 		{"the servers stood still for as long as that", history{a, ra, acquire('b', 3, 2000, 0), within, everybodyLate(12, 1999)}, Holds, 2, 0, nil},
-		{"they were slow for as long, but went on", history{a, ra, acquire('b', 3, 2000, 0), within, everybodyLate(12, 1000), everybodyLate(1001, 1999)}, Violated, 2, 1,
+		{"they were slow for as long, but made progress", history{a, ra, acquire('b', 3, 2000, 0), within, everybodyLate(12, 1000), everybodyLate(1001, 1999)}, Violated, 2, 1,
 			history{ra, acquire('b', 3, 2000, 0)}},
-		{"always late, so that nobody can tell", history{a, ra, b, within, everybodyLate(0, 90)}, Unknown, 2, 0, nil},
+		{"always late, which proves nothing", history{a, ra, b, within, everybodyLate(0, 90)}, Unknown, 2, 0, nil},
 		{"its waiter had a slow request", history{a, ra, b, within, late('b', 15, 30)}, Holds, 2, 0, nil},
-		{"somebody who has to do with another lock had", history{a, ra, b, within, late('c', 15, 30), on(1, acquire('c', 0, 90, 0))}, Violated, 3, 2,
+		{"a session that uses another lock had one", history{a, ra, b, within, late('c', 15, 30), on(1, acquire('c', 0, 90, 0))}, Violated, 3, 2,
 			history{on(1, acquire('c', 0, 90, 0))}},
 		{"its waiter had no connection", history{a, ra, b, within, down('b', 8, 13)}, Holds, 2, 0, nil},
 		{"and had it again 5 ms before it began", history{a, ra, b, within, down('b', 2, 7)}, Violated, 2, 1, stall},
-		{"somebody who had held it was lost, and may be in the way", history{a, ra, b, within, acquire('d', 0, 0, 0), with(metrics.Lost, release('d', 1, 1))}, Holds, 3, 0, nil},
-		{"for no longer than the bound that is given", history{a, ra, acquire('b', 3, 66, 0), within, acquire('d', 0, 0, 0), with(metrics.Lost, release('d', 1, 1))}, Violated, 3, 1,
+		{"an earlier holder was lost, and its znode may be in the way", history{a, ra, b, within, acquire('d', 0, 0, 0), with(metrics.Lost, release('d', 1, 1))}, Holds, 3, 0, nil},
+		{"but for no longer than the given bound", history{a, ra, acquire('b', 3, 66, 0), within, acquire('d', 0, 0, 0), with(metrics.Lost, release('d', 1, 1))}, Violated, 3, 1,
 			history{ra, acquire('b', 3, 66, 0)}},
-		{"somebody gave up so soon that he may not have been told", history{a, ra, b, within, with(metrics.Timeout, acquire('e', 9, 15, 0))}, Holds, 3, 0, nil},
+		{"another gave up so soon that it may not have been notified", history{a, ra, b, within, with(metrics.Timeout, acquire('e', 9, 15, 0))}, Holds, 3, 0, nil},
 		{"a fault covers it", history{a, ra, b, within, fault(12, 16)}, Holds, 2, 0, nil},
 		{"dead from a grant to the end of the run", history{a, ra, with(metrics.Unfinished, acquire('b', 3, 40, 0)), within}, Violated, 2, 1,
 			history{ra, with(metrics.Unfinished, acquire('b', 3, 40, 0))}},
-		{"nobody could wait for so long", history{acquire('a', 0, 1, 0), release('a', 2, 3), within}, Unknown, 1, 0, nil},
+		{"nobody could have waited that long", history{acquire('a', 0, 1, 0), release('a', 2, 3), within}, Unknown, 1, 0, nil},
 	})
 }
 
@@ -266,11 +266,11 @@ func TestFairness(t *testing.T) {
 
 func TestAnswerOfZeroIsUnknown(t *testing.T) {
 	if got := (Verdict{}).Answer.String(); got != "unknown" {
-		t.Errorf("the zero verdict says %q, want unknown", got)
+		t.Errorf("the zero verdict = %q, want unknown", got)
 	}
 }
 
-// Readers and permits are rules of the same sweep.
+// The same sweep checks the rules of readers and of permits.
 func TestSweepRules(t *testing.T) {
 	at := func(from, to int, shared bool) span {
 		return span{from: time.Duration(from), to: time.Duration(to), shared: shared, begin: metrics.Sample{Op: metrics.Acquire}}

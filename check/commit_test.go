@@ -31,7 +31,7 @@ func TestAgreement(t *testing.T) {
 	judge(t, Agreement(), []row{
 		{"no history is no evidence", nil, Unknown, 0, 0, nil},
 		{"votes are no decisions", history{votes('a', 1, 2, Commits)}, Unknown, 0, 0, nil},
-		{"a decision that was not told is none", history{with(metrics.InDoubt, a)}, Unknown, 0, 0, nil},
+		{"a decision in doubt is no decision", history{with(metrics.InDoubt, a)}, Unknown, 0, 0, nil},
 		{"all commit", history{a, b}, Holds, 2, 0, nil},
 		{"one aborts", history{a, no, decides('c', 7, 12, Commits)}, Violated, 3, 1, history{a, no}},
 		{"two transactions", history{a, on(1, no)}, Holds, 2, 0, nil},
@@ -43,12 +43,12 @@ func TestCommitValidity(t *testing.T) {
 	judge(t, CommitValidity(), []row{
 		{"no history is no evidence", nil, Unknown, 0, 0, nil},
 		{"an abort needs no votes", history{p, va, decides('a', 2, 10, Aborts)}, Unknown, 0, 0, nil},
-		{"without its proposal nobody knows how many votes it needs", history{va, d}, Unknown, 0, 0, nil},
+		{"without its proposal the number of votes is unknown", history{va, d}, Unknown, 0, 0, nil},
 		{"all have voted", history{p, va, vb, d}, Holds, 1, 0, nil},
 		{"a vote whose reply was lost may have been cast", history{p, va, with(metrics.InDoubt, vb), d}, Holds, 1, 0, nil},
 		{"one vote is missing", history{p, va, d}, Violated, 1, 1, history{p, d}},
-		{"one site has voted twice, the other not", history{p, va, votes('a', 3, 4, Commits), d}, Violated, 1, 1, history{p, d}},
-		{"a vote came after the decision", history{p, va, votes('b', 11, 12, Commits), d}, Violated, 1, 1, history{p, d}},
+		{"one site voted twice, the other did not", history{p, va, votes('a', 3, 4, Commits), d}, Violated, 1, 1, history{p, d}},
+		{"a vote after the decision", history{p, va, votes('b', 11, 12, Commits), d}, Violated, 1, 1, history{p, d}},
 	})
 }
 
@@ -66,10 +66,10 @@ func TestAbortValidity(t *testing.T) {
 func TestDecisionStands(t *testing.T) {
 	d := decides('a', 2, 10, Commits)
 	judge(t, DecisionStands(), []row{
-		{"told once is no evidence", history{d}, Unknown, 0, 0, nil},
-		{"told twice the same", history{d, decides('a', 11, 12, Commits)}, Holds, 1, 0, nil},
-		{"told otherwise", history{d, decides('a', 11, 12, Aborts)}, Violated, 1, 1, history{d, decides('a', 11, 12, Aborts)}},
-		{"another session is of another check", history{d, decides('b', 11, 12, Aborts)}, Unknown, 0, 0, nil},
+		{"a decision read once is no evidence", history{d}, Unknown, 0, 0, nil},
+		{"read twice, the same", history{d, decides('a', 11, 12, Commits)}, Holds, 1, 0, nil},
+		{"read twice, different", history{d, decides('a', 11, 12, Aborts)}, Violated, 1, 1, history{d, decides('a', 11, 12, Aborts)}},
+		{"two sessions are left to the agreement check", history{d, decides('b', 11, 12, Aborts)}, Unknown, 0, 0, nil},
 	})
 }
 
@@ -79,8 +79,8 @@ func TestCommitProgress(t *testing.T) {
 	fault := sample(metrics.Fault, 0, 0, 9, 9, 0)
 	judge(t, CommitProgress(20*ms), []row{
 		{"no history is no evidence", nil, Unknown, 0, 0, nil},
-		{"all vote to commit and it is", history{p, va, vb, yes}, Holds, 1, 0, nil},
-		{"all vote to commit and it is not", history{p, va, vb, no}, Violated, 1, 1, history{p, no}},
+		{"all vote to commit, and it commits", history{p, va, vb, yes}, Holds, 1, 0, nil},
+		{"all vote to commit, and it aborts", history{p, va, vb, no}, Violated, 1, 1, history{p, no}},
 		{"one votes to abort", history{p, va, votes('b', 1, 3, Aborts), no}, Unknown, 0, 0, nil},
 		{"one does not vote", history{p, va, no}, Unknown, 0, 0, nil},
 		{"one votes late", history{p, va, votes('b', 1, 11, Commits), no}, Unknown, 0, 0, nil},
@@ -97,21 +97,21 @@ func TestDecisionLiveness(t *testing.T) {
 	within := sample(metrics.Bound, 0, 0, 0, 1, 0)
 	judge(t, DecisionLiveness(20*ms), []row{
 		{"no history is no evidence", nil, Unknown, 0, 0, nil},
-		{"who is told in time", history{v, quick}, Holds, 1, 0, nil},
-		{"who is told late", history{v, slow}, Violated, 1, 1, history{v, slow}},
-		{"who is never told", history{v, with(metrics.Unfinished, slow)}, Violated, 1, 1, history{v, with(metrics.Unfinished, slow)}},
-		{"who never asks", history{v}, Violated, 1, 1, history{v}},
-		{"who is cut off", history{v, with(metrics.Lost, slow)}, Unknown, 0, 0, nil},
-		{"who has not voted", history{slow}, Unknown, 0, 0, nil},
-		{"who is told long after others by what was measured", history{v, votes('b', 1, 2, Commits), decides('a', 2, 3, Commits), decides('b', 2, 8, Commits), within}, Violated, 2, 1,
+		{"decided in time", history{v, quick}, Holds, 1, 0, nil},
+		{"decided late", history{v, slow}, Violated, 1, 1, history{v, slow}},
+		{"never decided", history{v, with(metrics.Unfinished, slow)}, Violated, 1, 1, history{v, with(metrics.Unfinished, slow)}},
+		{"the site never asks", history{v}, Violated, 1, 1, history{v}},
+		{"a site that lost its session", history{v, with(metrics.Lost, slow)}, Unknown, 0, 0, nil},
+		{"a site that did not vote", history{slow}, Unknown, 0, 0, nil},
+		{"decided long after others, by the measured bound", history{v, votes('b', 1, 2, Commits), decides('a', 2, 3, Commits), decides('b', 2, 8, Commits), within}, Violated, 2, 1,
 			history{votes('b', 1, 2, Commits), decides('b', 2, 8, Commits)}},
-		{"who is told soon after", history{v, votes('b', 1, 2, Commits), decides('a', 2, 3, Commits), decides('b', 2, 7, Commits), within}, Holds, 2, 0, nil},
+		{"decided soon after others", history{v, votes('b', 1, 2, Commits), decides('a', 2, 3, Commits), decides('b', 2, 7, Commits), within}, Holds, 2, 0, nil},
 		{"a fault is not counted", history{v, slow, sample(metrics.Fault, 0, 0, 10, 45, 0)}, Holds, 1, 0, nil},
 		{"nor is a standstill", history{v, decides('a', 2, 1500, Commits), everybodyLate(10, 1490)}, Holds, 1, 0, nil},
 	})
 }
 
-// validCommits plays transactions of n sites, of which some are told the decision again.
+// validCommits is a history of transactions of n sites. Some sites read the decision twice.
 func validCommits(r *rand.Rand, transactions, n int) []metrics.Sample {
 	var h []metrics.Sample
 	for tx := range transactions {
@@ -139,12 +139,12 @@ func validCommits(r *rand.Rand, transactions, n int) []metrics.Sample {
 	return h
 }
 
-func TestValidCommitsHoldAndPlantedFaultsAreFound(t *testing.T) {
+func TestValidCommitsHoldAndPlantedViolationsAreFound(t *testing.T) {
 	const deadline = 50 * ms
-	find := func(h []metrics.Sample, op metrics.Op, commits bool) int { // of a transaction that commits, or of one that does not
+	find := func(h []metrics.Sample, op metrics.Op, commits bool) int { // the first in a transaction that commits, or in one that does not
 		return slices.IndexFunc(h, func(s metrics.Sample) bool { return s.Op == op && (s.Object%3 != 1) == commits })
 	}
-	all := func(h []metrics.Sample, op metrics.Op, change func(*metrics.Sample)) { // of the transaction of the first that commits
+	all := func(h []metrics.Sample, op metrics.Op, change func(*metrics.Sample)) { // each in the first transaction that commits
 		object := h[find(h, op, true)].Object
 		for i := range h {
 			if h[i].Op == op && h[i].Object == object {
@@ -168,31 +168,31 @@ func TestValidCommitsHoldAndPlantedFaultsAreFound(t *testing.T) {
 		h := validCommits(r, transactions, n)
 		for _, c := range atomicCommit(deadline, ms) {
 			if v := c.Judge(slices.Values(h), nil); v.Answer != Holds || v.Evidence < n {
-				t.Fatalf("seed %d: %s of a valid history says %v with evidence %d: %s", seed, c.Name, v.Answer, v.Evidence, v.Detail)
+				t.Fatalf("seed %d: %s of a valid history = %v with evidence %d: %s", seed, c.Name, v.Answer, v.Evidence, v.Detail)
 			}
 			bad := slices.Clone(h)
 			plant[c.Name](bad)
 			v := c.Judge(slices.Values(bad), nil)
 			if v.Answer != Violated || v.Count < 1 || len(v.Witness) < 1 || v.Detail == "" {
-				t.Fatalf("seed %d: %s of a history with a planted violation says %v: %s", seed, c.Name, v.Answer, v.Detail)
+				t.Fatalf("seed %d: %s of a history with a planted violation = %v: %s", seed, c.Name, v.Answer, v.Detail)
 			}
 			for _, w := range v.Witness {
 				if !slices.Contains(bad, w) {
-					t.Fatalf("seed %d: the witness %v of %s is not in the history", seed, w, c.Name)
+					t.Fatalf("seed %d: the counterexample %v of %s is not in the history", seed, w, c.Name)
 				}
 			}
 		}
 	}
 }
 
-// atomicCommit is the promises of an atomic commit, each a check of its own. deadline is how long the sites of a transaction wait for each
-// other, and slack what they may take beyond it to tell each other, or to find out what they are in doubt about.
+// atomicCommit is the checks of an atomic commit. deadline is how long the sites of a transaction wait for each other, and slack the time
+// they may take beyond it to exchange the decision or to resolve a doubt.
 func atomicCommit(deadline, slack time.Duration) []Check {
 	return []Check{Agreement(), CommitValidity(), AbortValidity(), DecisionStands(), CommitProgress(deadline), DecisionLiveness(deadline + slack)}
 }
 
-// However many sessions tell of a standstill, what is kept of them is the time that they cover.
-func TestBreaksTakeTheMemoryOfWhatTheyCover(t *testing.T) {
+// However many sessions report a standstill, only the time that they cover is kept.
+func TestMemoryOfBreaks(t *testing.T) {
 	told := func(yield func(metrics.Sample) bool) {
 		for i := range 1_000_000 {
 			at := time.Duration(i/100_000) * time.Hour

@@ -10,8 +10,8 @@ import (
 	"github.com/zkbench/zkbench/metrics"
 )
 
-// Troubles of many pages, which do not fit into memory, disturb a time for as long as one finds who asks about each instant of it; and a wait
-// ends where its session lost its connection.
+// The disturbances of many pages, most of them on disk, are those found instant by instant; and a wait ends where its session lost its
+// connection.
 func TestConditionsOfManyPages(t *testing.T) {
 	const n, length, patient, quick = 5 * pageLength / 2, 4000, 30, 7
 	r := rand.New(rand.NewPCG(3, 1))
@@ -32,7 +32,7 @@ func TestConditionsOfManyPages(t *testing.T) {
 		from := time.Duration(r.IntN(length))
 		s := metrics.Sample{Session: r.Uint32N(3), Start: from, End: from + time.Duration(r.IntN(4))}
 		switch at := own[s.Session]; {
-		case i%1000 == 0: // one that lasts over many pages
+		case i%1000 == 0: // one that spans many pages
 			s.Op, s.Start, s.End = metrics.Late, 10, length-10
 			cover(at, s.Start, s.End)
 		case i%50 == 1:
@@ -75,7 +75,7 @@ func TestConditionsOfManyPages(t *testing.T) {
 		}
 		gotStood, gotAway := c.disturbed(from, to, func(s uint32) bool { return s == session })
 		if want, of := count(from, to, stood), count(from, to, late, own[session]); gotStood != want || gotAway != of {
-			t.Errorf("from %d to %d, session %d: nothing went on for %d, it was disturbed for %d, want %d and %d", from, to, session, gotStood, gotAway, want, of)
+			t.Errorf("from %d to %d, session %d: still for %d, disturbed for %d, want %d and %d", from, to, session, gotStood, gotAway, want, of)
 		}
 		end := to
 		for _, d := range away[session] {

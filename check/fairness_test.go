@@ -10,13 +10,13 @@ import (
 	"github.com/zkbench/zkbench/metrics"
 )
 
-// fairness is the figures alone.
+// fairness returns the figures alone.
 func fairness(history iter.Seq[metrics.Sample], room *spill.Room) Fairness {
 	f, _ := DealOf(history, room)
 	return f
 }
 
-// Jain's index of a random deal is the mean of what random deals show.
+// RandomJain is the mean Jain index of random deals.
 func TestFairnessOfARandomDeal(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, c := range []struct{ grants, sessions int }{{20, 8}, {100, 8}, {1000, 50}, {50, 50}, {7, 1}} {
@@ -30,10 +30,10 @@ func TestFairnessOfARandomDeal(t *testing.T) {
 			mean += Jain(x) / deals
 		}
 		if got := RandomJain(c.grants, c.sessions); math.Abs(got-mean) > 0.02 {
-			t.Errorf("RandomJain(%d, %d) = %.3f, %d deals show %.3f", c.grants, c.sessions, got, deals, mean)
+			t.Errorf("RandomJain(%d, %d) = %.3f, the mean of %d deals is %.3f", c.grants, c.sessions, got, deals, mean)
 		}
 	}
 	if got := RandomJain(0, 4); got != 0 {
-		t.Errorf("randomDeal of nothing = %v", got)
+		t.Errorf("RandomJain(0, 4) = %v, want 0", got)
 	}
 }

@@ -17,7 +17,7 @@ func TestLivenessBesideFaults(t *testing.T) {
 		{"a fault covers it", history{a, ra, b, fault(3, 20)}, Holds, 2, 0, nil},
 		{"a fault leaves 5 ms of it", history{a, ra, b, fault(8, 30)}, Holds, 2, 0, nil},
 		{"a fault leaves 6 ms of it", history{a, ra, b, fault(9, 30)}, Violated, 2, 1, history{ra, b}},
-		{"what is left of it on both sides counts together", history{a, ra, b, fault(6, 17)}, Violated, 2, 1, history{ra, b}},
+		{"the rests on both sides of a fault add up", history{a, ra, b, fault(6, 17)}, Violated, 2, 1, history{ra, b}},
 		{"two faults at once count once", history{a, ra, b, fault(4, 14), fault(5, 14)}, Violated, 2, 1, history{ra, b}},
 		{"two faults one after the other", history{a, ra, b, fault(4, 14), fault(14, 19)}, Holds, 2, 0, nil},
 		{"a fault before it", history{a, ra, b, fault(0, 3)}, Violated, 2, 1, history{ra, b}},
@@ -39,21 +39,21 @@ func TestExclusionBesideAnExpiry(t *testing.T) {
 		{"the first was expired after the second held", history{a, ra, b, expired('a', 16, 17)}, Violated, 2, 1, history{a, b, ra}},
 		{"an expiry before the first asked is of an older session", history{acquire('a', 4, 5, 0), ra, b, expired('a', 1, 3)}, Violated, 2, 1,
 			history{acquire('a', 4, 5, 0), b, ra}},
-		{"what the old session is told after its end is no hold", history{acquire('a', 0, 12, 0), ra, b, expired('a', 10, 11)}, Holds, 1, 0, nil},
+		{"a grant to a session that had ended is no hold", history{acquire('a', 0, 12, 0), ra, b, expired('a', 10, 11)}, Holds, 1, 0, nil},
 		{"its client learns of it in time", history{a, release('a', 22, 23), b, expired('a', 10, 12)}, Holds, 2, 0, nil},
-		{"its client goes on for longer than it can be without knowing", history{a, release('a', 23, 24), b, expired('a', 10, 12)}, Violated, 2, 1,
+		{"its client holds on for longer than it can be unaware", history{a, release('a', 23, 24), b, expired('a', 10, 12)}, Violated, 2, 1,
 			history{a, b, release('a', 23, 24)}},
 		{"its client never learns of it, and another is granted late", history{a, acquire('b', 1, 40, 0), expired('a', 10, 12)}, Violated, 2, 1,
 			history{a, acquire('b', 1, 40, 0)}},
-		{"the next session asked while the expiry went on, and was granted after others", history{acquire('a', 11, 40, 0), release('a', 41, 42), b, release('b', 39, 39),
+		{"the next session asked during the expiry, and was granted after others", history{acquire('a', 11, 40, 0), release('a', 41, 42), b, release('b', 39, 39),
 			expired('a', 10, 12)}, Holds, 2, 0, nil},
 		{"and beside another one", history{acquire('a', 11, 40, 0), release('a', 50, 51), b, release('b', 45, 46), expired('a', 10, 12)}, Violated, 2, 1,
 			history{b, acquire('a', 11, 40, 0), release('b', 45, 46), release('a', 50, 51)}},
-		{"its client goes on, but nobody else is there by then", history{a, release('a', 60, 61), b, release('b', 20, 21), expired('a', 10, 12)}, Holds, 2, 0, nil},
+		{"its client holds on, but nobody else holds by then", history{a, release('a', 60, 61), b, release('b', 20, 21), expired('a', 10, 12)}, Holds, 2, 0, nil},
 	})
 }
 
-// The claim of a session that was expired is the servers' to give again, while its client cannot know.
+// The servers may give away the claim of an expired session before its client can know.
 func TestClaimsBesideAnExpiry(t *testing.T) {
 	take := func(session byte, start, end int, token int64) metrics.Sample {
 		s := sample(metrics.Take, session, 0, start, end, token)
@@ -72,11 +72,11 @@ func TestClaimsBesideAnExpiry(t *testing.T) {
 	judge(t, Claims(), []row{
 		{"two have an item", history{a, fa, b, fb}, Violated, 2, 1, history{a, b, fa, fb}},
 		{"the first was expired before the second had it", history{a, fa, b, fb, expired}, Holds, 2, 0, nil},
-		{"the first was expired, and went on for too long", history{a, late, b, fb, expired}, Violated, 2, 1, history{a, b, late, fb}},
+		{"the first was expired, and held on for too long", history{a, late, b, fb, expired}, Violated, 2, 1, history{a, b, late, fb}},
 	})
 }
 
-// A barrier stays when the session that has set it ends.
+// A barrier outlives the session that set it.
 func TestABarrierOutlivesItsSession(t *testing.T) {
 	bar, unbar := sample(metrics.Bar, 'a', 0, 0, 1, 0), sample(metrics.Unbar, 'a', 0, 30, 31, 0)
 	pass := sample(metrics.Pass, 'b', 0, 2, 32, 0)

@@ -7,7 +7,7 @@ import (
 	"github.com/zkbench/zkbench/metrics"
 )
 
-// Members of the tables are numbers, their sessions letters; observers are x and y.
+// In the tables members are numbers and their sessions letters; observers are x and y.
 
 func join(session byte, member int64, start, end int, token int64) metrics.Sample {
 	return about(member, sample(metrics.Join, session, 0, start, end, token))
@@ -21,7 +21,7 @@ func sees(session byte, start, end int, token int64) metrics.Sample {
 	return sample(metrics.See, session, 0, start, end, token)
 }
 
-// saw is a history with its views: of each See whose token is in the map, these members.
+// saw is h with the members that each See saw, found in views by its token.
 func saw(views map[int64][]int64, h ...metrics.Sample) history {
 	for _, s := range slices.Clone(h) {
 		if s.Op == metrics.See && s.Outcome == metrics.OK {
@@ -53,23 +53,23 @@ func TestViews(t *testing.T) {
 		{"no history is no evidence", nil, Unknown, 0, 0, nil},
 		{"nobody saw anything", history{a, b, la}, Unknown, 0, 0, nil},
 		{"a wait that was cut saw nothing", saw(views, a, with(metrics.Unfinished, x)), Unknown, 0, 0, nil},
-		{"views of what there was", saw(views, a, b, la, sees('x', 0, 1, 5), sees('x', 1, 4, 10), x, y), Holds, 4, 0, nil},
-		{"late, and still one that was", saw(views, a, b, la, sees('y', 0, 90, 10)), Holds, 1, 0, nil},
+		{"views of the actual members", saw(views, a, b, la, sees('x', 0, 1, 5), sees('x', 1, 4, 10), x, y), Holds, 4, 0, nil},
+		{"a late view of an earlier state", saw(views, a, b, la, sees('y', 0, 90, 10)), Holds, 1, 0, nil},
 		{"two sets at one transaction", append(saw(views, a, b, x), saw(map[int64][]int64{20: {0}}, sees('y', 0, 30, 20))...),
 			Violated, 2, 2, history{x, sees('y', 0, 30, 20)}},
-		{"who had not joined", saw(map[int64][]int64{15: {0, 60}}, a, b, sees('x', 0, 6, 15)), Violated, 1, 1, history{sees('x', 0, 6, 15)}},
-		{"who never joined", saw(views, a, x), Violated, 1, 1, history{x}},
-		{"or may have", saw(views, a, with(metrics.Timeout, b), x), Holds, 1, 0, nil},
-		{"but not before he tried", saw(views, a, with(metrics.Timeout, join('b', 60, 7, 8, 0)), x), Violated, 1, 1, history{x}},
+		{"a member that had not joined yet", saw(map[int64][]int64{15: {0, 60}}, a, b, sees('x', 0, 6, 15)), Violated, 1, 1, history{sees('x', 0, 6, 15)}},
+		{"a member that never joined", saw(views, a, x), Violated, 1, 1, history{x}},
+		{"a join in doubt", saw(views, a, with(metrics.Timeout, b), x), Holds, 1, 0, nil},
+		{"but not before it was tried", saw(views, a, with(metrics.Timeout, join('b', 60, 7, 8, 0)), x), Violated, 1, 1, history{x}},
 		{"a member is missing", saw(map[int64][]int64{20: {60}}, a, b, la, x), Violated, 1, 1, history{a, x}},
-		{"not when it was about to leave", saw(views, a, b, leaves('a', 5, 7), sees('x', 0, 6, 30)), Holds, 1, 0, nil},
-		{"but it was one up to the transaction that ended it", saw(views, a, b, zxid(31, leaves('a', 5, 7)), sees('x', 0, 6, 30)), Violated, 1, 1,
+		{"a member is missing while it leaves", saw(views, a, b, leaves('a', 5, 7), sees('x', 0, 6, 30)), Holds, 1, 0, nil},
+		{"it was a member up to the transaction that removed it", saw(views, a, b, zxid(31, leaves('a', 5, 7)), sees('x', 0, 6, 30)), Violated, 1, 1,
 			history{a, sees('x', 0, 6, 30)}},
-		{"and not in it", saw(views, a, b, zxid(30, leaves('a', 5, 7)), sees('x', 0, 6, 30)), Holds, 1, 0, nil},
-		{"nor when it had crashed", saw(views, a, b, with(metrics.Lost, leaves('a', 4, 4)), sees('x', 0, 6, 30)), Holds, 1, 0, nil},
-		{"who has gone is back without joining", saw(map[int64][]int64{30: {60}, 40: {0, 60}}, a, b, la, y, sees('x', 0, 31, 40)), Violated, 2, 1,
+		{"and not in that transaction", saw(views, a, b, zxid(30, leaves('a', 5, 7)), sees('x', 0, 6, 30)), Holds, 1, 0, nil},
+		{"a crashed member is missing", saw(views, a, b, with(metrics.Lost, leaves('a', 4, 4)), sees('x', 0, 6, 30)), Holds, 1, 0, nil},
+		{"a member that left is back without joining", saw(map[int64][]int64{30: {60}, 40: {0, 60}}, a, b, la, y, sees('x', 0, 31, 40)), Violated, 2, 1,
 			history{y, sees('x', 0, 31, 40)}},
-		{"with another join it may", saw(map[int64][]int64{30: {60}, 40: {0, 60}}, a, b, la, join('a', 0, 23, 25, 35), y, sees('x', 0, 31, 40)),
+		{"a member that left joins again", saw(map[int64][]int64{30: {60}, 40: {0, 60}}, a, b, la, join('a', 0, 23, 25, 35), y, sees('x', 0, 31, 40)),
 			Holds, 2, 0, nil},
 		{"another group has other members", append(saw(views, a, b, x), on(1, a), on(1, sees('x', 0, 6, 10))), Violated, 2, 1,
 			history{on(1, a), on(1, sees('x', 0, 6, 10))}},
@@ -81,8 +81,8 @@ func TestViewOrder(t *testing.T) {
 	judge(t, ViewOrder(), []row{
 		{"no history is no evidence", nil, Unknown, 0, 0, nil},
 		{"one view has no order", history{x, sees('y', 7, 8, 10)}, Unknown, 0, 0, nil},
-		{"later and later", history{x, sees('x', 6, 7, 21), sees('y', 7, 8, 10)}, Holds, 1, 0, nil},
-		{"back", history{x, sees('x', 6, 7, 19)}, Violated, 1, 1, history{x, sees('x', 6, 7, 19)}},
+		{"views in order", history{x, sees('x', 6, 7, 21), sees('y', 7, 8, 10)}, Holds, 1, 0, nil},
+		{"a view goes back", history{x, sees('x', 6, 7, 19)}, Violated, 1, 1, history{x, sees('x', 6, 7, 19)}},
 		{"the same again", history{x, sees('x', 6, 7, 20)}, Violated, 1, 1, history{x, sees('x', 6, 7, 20)}},
 		{"what failed was not seen", history{x, with(metrics.Failed, sees('x', 6, 7, 0)), sees('x', 7, 8, 21)}, Holds, 1, 0, nil},
 		{"another object has another order", history{x, on(1, sees('x', 6, 7, 19))}, Unknown, 0, 0, nil},
@@ -98,16 +98,16 @@ func TestWrittenValues(t *testing.T) {
 	judge(t, WrittenValues(), []row{
 		{"no history is no evidence", nil, Unknown, 0, 0, nil},
 		{"nobody looked", history{c}, Unknown, 0, 0, nil},
-		{"what was written", history{c, x}, Holds, 1, 0, nil},
-		{"what was there before", history{c, x, sees('y', 0, 1, 5)}, Holds, 2, 0, nil},
-		{"what was in doubt", history{with(metrics.InDoubt, change(7, 0, 2, 0)), x}, Holds, 1, 0, nil},
-		{"what is not written yet", history{with(metrics.InDoubt, change(7, 7, 8, 0)), x}, Violated, 1, 1,
+		{"a value that was written", history{c, x}, Holds, 1, 0, nil},
+		{"a value from before the run", history{c, x, sees('y', 0, 1, 5)}, Holds, 2, 0, nil},
+		{"a value of a write in doubt", history{with(metrics.InDoubt, change(7, 0, 2, 0)), x}, Holds, 1, 0, nil},
+		{"a value that is not written yet", history{with(metrics.InDoubt, change(7, 7, 8, 0)), x}, Violated, 1, 1,
 			history{x, with(metrics.InDoubt, change(7, 7, 8, 0))}},
-		{"what nobody wrote", history{c, about(8, x)}, Violated, 1, 1, history{about(8, x)}},
-		{"as of another transaction", history{c, about(7, sees('x', 0, 6, 11))}, Violated, 1, 1, history{c, about(7, sees('x', 0, 6, 11))}},
-		{"two at one transaction", history{c, change(8, 3, 4, 0), x, about(8, sees('y', 0, 7, 10))}, Violated, 2, 1,
+		{"a value that was never written", history{c, about(8, x)}, Violated, 1, 1, history{about(8, x)}},
+		{"a value at another transaction", history{c, about(7, sees('x', 0, 6, 11))}, Violated, 1, 1, history{c, about(7, sees('x', 0, 6, 11))}},
+		{"two values at one transaction", history{c, change(8, 3, 4, 0), x, about(8, sees('y', 0, 7, 10))}, Violated, 2, 1,
 			history{x, about(8, sees('y', 0, 7, 10))}},
-		{"of another setting", history{c, on(1, x)}, Violated, 1, 1, history{on(1, x)}},
+		{"a value of another setting", history{c, on(1, x)}, Violated, 1, 1, history{on(1, x)}},
 	})
 }
 
@@ -128,14 +128,14 @@ func TestConvergence(t *testing.T) {
 		{"a join is not seen", saw(views, a, la, b, first, sees('x', 3, 23, 25), cut('x', 23, 90)), Violated, 2, 1,
 			history{sees('x', 3, 23, 25), b, cut('x', 23, 90)}},
 		{"a join is not seen yet", saw(views, a, la, b, first, sees('x', 3, 23, 25), cut('x', 23, 80)), Holds, 2, 0, nil},
-		{"a leaving is not seen", saw(views, a, la, first, cut('x', 3, 90)), Violated, 1, 1, history{first, la, cut('x', 3, 90)}},
+		{"a departure is not seen", saw(views, a, la, first, cut('x', 3, 90)), Violated, 1, 1, history{first, la, cut('x', 3, 90)}},
 		{"it is seen too late", saw(views, a, la, first, sees('x', 3, 90, 25)), Violated, 2, 1, history{first, la, sees('x', 3, 90, 25)}},
 		{"nobody waited for it", saw(views, a, la, first, sees('x', 89, 90, 25)), Holds, 2, 0, nil},
-		{"of a fault it is not told", append(saw(views, a, la, first, sees('x', 3, 90, 25)), sample(metrics.Fault, 0, 9, 25, 60, 0)),
+		{"a fault covers the wait", append(saw(views, a, la, first, sees('x', 3, 90, 25)), sample(metrics.Fault, 0, 9, 25, 60, 0)),
 			Holds, 2, 0, nil},
-		{"a leaving in doubt", saw(views, a, with(metrics.Timeout, la), first, cut('x', 3, 90)), Holds, 1, 0, nil},
-		{"a crash is another matter", saw(views, a, with(metrics.Lost, la), first, cut('x', 3, 90)), Holds, 1, 0, nil},
-		{"who comes back is there", saw(map[int64][]int64{10: {0}, 40: {0}}, a, la, join('a', 0, 30, 32, 40), first, sees('x', 3, 33, 40),
+		{"a departure in doubt", saw(views, a, with(metrics.Timeout, la), first, cut('x', 3, 90)), Holds, 1, 0, nil},
+		{"a crash belongs to another check", saw(views, a, with(metrics.Lost, la), first, cut('x', 3, 90)), Holds, 1, 0, nil},
+		{"a member that comes back is there", saw(map[int64][]int64{10: {0}, 40: {0}}, a, la, join('a', 0, 30, 32, 40), first, sees('x', 3, 33, 40),
 			cut('x', 33, 900)), Holds, 3, 0, nil},
 		{"a setting is seen", history{c, d, sees('x', 0, 3, 10), sees('x', 3, 23, 20), cut('x', 23, 900)}, Holds, 2, 0, nil},
 		{"its last version is not", history{c, d, sees('x', 0, 3, 10), cut('x', 3, 90)}, Violated, 1, 1,

@@ -12,8 +12,8 @@ import (
 	"github.com/zkbench/zkbench/metrics"
 )
 
-// What a process had seen and was still to send, and how far two clocks are apart, is what the definitions say, in memory and from many pages on disk.
-func TestHorizonsAreWhatTheirDefinitionSays(t *testing.T) {
+// Horizons and skews match their definitions, in memory and from many pages on disk.
+func TestHorizonsMatchTheirDefinition(t *testing.T) {
 	for seed := range uint64(40) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		room := spill.NewRoom(t.TempDir(), 1)
@@ -77,7 +77,7 @@ func TestHorizonsAreWhatTheirDefinitionSays(t *testing.T) {
 	}
 }
 
-// Several hosts are judged alike in memory and on disk.
+// Verdicts on several hosts are the same from memory and from disk.
 func TestDiskAndMemoryJudgeHostsAlike(t *testing.T) {
 	judged := 0
 	for seed := range uint64(15) {
@@ -85,7 +85,7 @@ func TestDiskAndMemoryJudgeHostsAlike(t *testing.T) {
 		room := spill.NewRoom(t.TempDir(), 2<<10)
 		h := validHistory(r, 2+r.IntN(10), 1+r.IntN(3), 40+r.IntN(200))
 		if seed%2 == 0 {
-			faults[r.IntN(len(faults))].plant(r, h)
+			planted[r.IntN(len(planted))].plant(r, h)
 		}
 		if seed%5 == 0 {
 			h = disorder(r, 40+r.IntN(200))
@@ -113,6 +113,6 @@ func TestDiskAndMemoryJudgeHostsAlike(t *testing.T) {
 		}
 	}
 	if judged < 50 {
-		t.Errorf("%d verdicts only: the test says little", judged)
+		t.Errorf("only %d verdicts: the test proves little", judged)
 	}
 }

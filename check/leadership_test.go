@@ -27,7 +27,7 @@ func TestLeadership(t *testing.T) {
 		{"one after the other", history{a, ra, b, rb}, Holds, 2, 0, nil},
 		{"two lead", history{a, ra, early, rb}, Violated, 2, 1, history{a, early, ra, rb}},
 		{"a was suspended before b led", history{a, suspended, early, rb}, Holds, 2, 0, nil},
-		{"a goes on after its suspension, while b leads", history{a, suspended, early, campaign('a', 13, 25, 0), rb}, Violated, 3, 1,
+		{"a continues after its suspension while b leads", history{a, suspended, early, campaign('a', 13, 25, 0), rb}, Violated, 3, 1,
 			history{early, campaign('a', 13, 25, 0), rb}},
 		{"two elections", history{a, ra, on(1, early), on(1, rb)}, Holds, 2, 0, nil},
 	})
@@ -39,10 +39,10 @@ func TestTerms(t *testing.T) {
 		{"no history is no evidence", nil, Unknown, 0, 0, nil},
 		{"one term has no order", history{a}, Unknown, 0, 0, nil},
 		{"terms grow", history{a, b}, Holds, 2, 0, nil},
-		{"a term goes on after a suspension", history{a, campaign('a', 2, 3, 7), b}, Holds, 3, 0, nil},
+		{"a term continues after a suspension", history{a, campaign('a', 2, 3, 7), b}, Holds, 3, 0, nil},
 		{"another session has the token of the one before", history{a, campaign('b', 2, 3, 7)}, Violated, 2, 1,
 			history{a, campaign('b', 2, 3, 7)}},
-		{"a goes on when b has led", history{a, b, campaign('a', 2, 9, 7)}, Violated, 3, 1, history{b, campaign('a', 2, 9, 7)}},
+		{"a continues its term after b led", history{a, b, campaign('a', 2, 9, 7)}, Violated, 3, 1, history{b, campaign('a', 2, 9, 7)}},
 		{"a smaller term", history{a, campaign('b', 0, 5, 6)}, Violated, 2, 1, history{a, campaign('b', 0, 5, 6)}},
 	})
 }
@@ -61,10 +61,10 @@ func TestLeaderLiveness(t *testing.T) {
 	judge(t, LeaderLiveness(30*ms), []row{
 		{"no history is no evidence", nil, Unknown, 0, 0, nil},
 		{"b leads in time", history{a, ra, campaign('b', 5, 50, 0)}, Holds, 2, 0, nil},
-		{"nobody led for 38 ms, though b stood", history{a, ra, b}, Violated, 2, 1, history{ra, b}},
-		{"b stood when it was over with a", history{a, with(metrics.Lost, resign('a', 20, 20)), with(metrics.Unfinished, b)}, Violated, 2, 1,
+		{"nobody led for 38 ms, though b campaigned", history{a, ra, b}, Violated, 2, 1, history{ra, b}},
+		{"b campaigned when a was lost", history{a, with(metrics.Lost, resign('a', 20, 20)), with(metrics.Unfinished, b)}, Violated, 2, 1,
 			history{with(metrics.Lost, resign('a', 20, 20)), with(metrics.Unfinished, b)}},
-		{"nobody stood", history{a, ra}, Holds, 1, 0, nil},
+		{"nobody campaigned", history{a, ra}, Holds, 1, 0, nil},
 	})
 }
 
@@ -73,23 +73,23 @@ func TestAlternation(t *testing.T) {
 	judge(t, Alternation(), []row{
 		{"no history is no evidence", nil, Unknown, 0, 0, nil},
 		{"nobody led", history{with(metrics.Timeout, a)}, Unknown, 0, 0, nil},
-		{"begins, ends, begins", history{a, ra, again}, Holds, 3, 0, nil},
-		{"begins twice", history{a, again, resign('a', 40, 41)}, Violated, 3, 1, history{a, again}},
+		{"starts, ends, starts", history{a, ra, again}, Holds, 3, 0, nil},
+		{"starts twice", history{a, again, resign('a', 40, 41)}, Violated, 3, 1, history{a, again}},
 		{"ends twice", history{a, ra, resign('a', 25, 26), again}, Violated, 4, 1, history{ra, resign('a', 25, 26)}},
-		{"ends what it has not begun", history{ra, again}, Violated, 2, 1, history{ra}},
-		{"resigns, and goes on with that term", history{campaign('a', 0, 10, 7), ra, campaign('a', 23, 30, 7)}, Violated, 3, 1,
+		{"ends a term that never started", history{ra, again}, Violated, 2, 1, history{ra}},
+		{"resigns, and continues that term", history{campaign('a', 0, 10, 7), ra, campaign('a', 23, 30, 7)}, Violated, 3, 1,
 			history{ra, campaign('a', 23, 30, 7)}},
-		{"is suspended, and goes on with its term",
+		{"is suspended, and continues its term",
 			history{campaign('a', 0, 10, 7), with(metrics.Lost, ra), campaign('a', 23, 30, 7)}, Holds, 3, 0, nil},
-		{"resigns, and begins another", history{campaign('a', 0, 10, 7), ra, campaign('a', 23, 30, 8)}, Holds, 3, 0, nil},
-		{"begins and ends at one instant", history{a, resign('a', 10, 11), again}, Holds, 3, 0, nil},
-		{"ends, and begins at that instant", history{a, ra, campaign('a', 20, 20, 0), resign('a', 40, 41)}, Holds, 4, 0, nil},
-		{"of each session apart", history{a, campaign('b', 0, 12, 0), ra, resign('b', 30, 31)}, Holds, 4, 0, nil},
-		{"of each election apart", history{a, on(1, again), ra, on(1, resign('a', 40, 41))}, Holds, 4, 0, nil},
+		{"resigns, and starts another", history{campaign('a', 0, 10, 7), ra, campaign('a', 23, 30, 8)}, Holds, 3, 0, nil},
+		{"starts and ends at one instant", history{a, resign('a', 10, 11), again}, Holds, 3, 0, nil},
+		{"ends, and starts at that instant", history{a, ra, campaign('a', 20, 20, 0), resign('a', 40, 41)}, Holds, 4, 0, nil},
+		{"each session by itself", history{a, campaign('b', 0, 12, 0), ra, resign('b', 30, 31)}, Holds, 4, 0, nil},
+		{"each election by itself", history{a, on(1, again), ra, on(1, resign('a', 40, 41))}, Holds, 4, 0, nil},
 	})
 }
 
-// Of an election too, the time without a leader is what the candidates wait for.
+// An election is without an owner while candidates wait and nobody leads.
 func TestOwnerlessOfAnElection(t *testing.T) {
 	h := history{campaign('a', 0, 10, 0), resign('a', 20, 22), campaign('b', 5, 30, 0), resign('b', 40, 41)}
 	if got := ownerless(slices.Values(h), nil, 0, 0, 40*ms); got.Objects != 1 || got.Share != 0.5 {
@@ -110,7 +110,7 @@ func elected(h []metrics.Sample) []metrics.Sample {
 	return h
 }
 
-// Valid elections raise no alarm, and a fault that is planted is found: the faults of a lock, and two of their own.
+// Valid elections hold, and planted violations are found: those of a lock, and two of elections only.
 func TestChecksOfElectionsOnRandomHistories(t *testing.T) {
 	checks := []Check{Leadership(), Terms(), CampaignFIFO(), LeaderLiveness(bound), Alternation(), NothingLeft()}
 	asLock := map[string]Check{"mutual-exclusion": checks[0], "fifo": checks[2], "liveness": checks[3]}
@@ -119,10 +119,10 @@ func TestChecksOfElectionsOnRandomHistories(t *testing.T) {
 		h := elected(validHistory(r, 2+r.IntN(8), 1+r.IntN(3), 60))
 		for _, c := range checks {
 			if v := c.Judge(slices.Values(h), nil); v.Answer != Holds {
-				t.Errorf("seed %d: %s says %v of a valid history: %s", seed, c.Name, v.Answer, v.Detail)
+				t.Errorf("seed %d: %s of a valid history = %v: %s", seed, c.Name, v.Answer, v.Detail)
 			}
 		}
-		for _, f := range faults {
+		for _, f := range planted {
 			c, known := asLock[f.check.Name]
 			if !known {
 				continue
@@ -130,22 +130,22 @@ func TestChecksOfElectionsOnRandomHistories(t *testing.T) {
 			bad := validHistory(r, 2+r.IntN(8), 1+r.IntN(3), 60)
 			f.plant(r, bad)
 			if v := c.Judge(slices.Values(elected(bad)), nil); v.Answer != Violated {
-				t.Errorf("seed %d: %s says %v of a planted fault", seed, c.Name, v.Answer)
+				t.Errorf("seed %d: %s of a history with a planted violation = %v", seed, c.Name, v.Answer)
 			}
 		}
 		stale := validHistory(r, 2+r.IntN(8), 1+r.IntN(3), 60)
 		grants := grantsOf(r, stale)
 		first, second := &stale[grants[0]].Token, &stale[grants[1]].Token
-		*first, *second = *second, *first // the same again may be a term that goes on
+		*first, *second = *second, *first // the same token again may continue a term
 		if v := Terms().Judge(slices.Values(elected(stale)), nil); v.Answer != Violated {
-			t.Errorf("seed %d: terms says %v of a smaller token", seed, v.Answer)
+			t.Errorf("seed %d: terms of a smaller token = %v", seed, v.Answer)
 		}
 		at := slices.IndexFunc(h, func(s metrics.Sample) bool { return s.Op == metrics.Resign })
 		twice := append(slices.Clone(h), h[at])
 		twice[len(twice)-1].Start++
 		twice[len(twice)-1].End += time.Duration(2)
 		if v := Alternation().Judge(slices.Values(twice), nil); v.Answer != Violated {
-			t.Errorf("seed %d: alternation says %v of an end that is told twice", seed, v.Answer)
+			t.Errorf("seed %d: alternation of a doubled end = %v", seed, v.Answer)
 		}
 	}
 }

@@ -23,12 +23,12 @@ func TestLinearizableQueue(t *testing.T) {
 		{"out of order", history{p1, p2, take('a', 2, 5, 6), take('b', 1, 7, 8)}, Violated, 4, 1, history{take('a', 2, 5, 6)}},
 		{"twice", history{p1, take('a', 1, 5, 6), take('b', 1, 7, 8)}, Violated, 3, 1, history{take('b', 1, 7, 8)}},
 		{"before it was put", history{take('a', 1, 0, 1), put(1, 2, 3)}, Violated, 2, 1, history{take('a', 1, 0, 1)}},
-		{"a take without an end may be the one", history{p1, p2, maybe(take('a', 1, 4, 5)), take('b', 2, 7, 8), looked}, Holds, 5, 0, nil},
+		{"a take in doubt may have taken it", history{p1, p2, maybe(take('a', 1, 4, 5)), take('b', 2, 7, 8), looked}, Holds, 5, 0, nil},
 		{"or not", history{p1, maybe(take('a', 1, 4, 5)), take('b', 1, 7, 8), looked}, Holds, 4, 0, nil},
 		{"a put in doubt may come late", history{unknown(maybe(p1)), p2, take('b', 2, 7, 8), take('a', 1, 9, 10)}, Holds, 4, 0, nil},
-		{"the removal says more than the take", history{p1, p2, take('a', 2, 5, 9), remove('a', 2, 5, 6), take('b', 1, 5, 9), remove('b', 1, 7, 8)}, Violated, 4, 1,
+		{"the removal is narrower than the take", history{p1, p2, take('a', 2, 5, 9), remove('a', 2, 5, 6), take('b', 1, 5, 9), remove('b', 1, 7, 8)}, Violated, 4, 1,
 			history{about(2, sample(metrics.Take, 'a', 0, 5, 6, 2))}},
-		{"of two queues", history{p1, on(1, take('a', 1, 5, 6))}, Violated, 2, 1, history{on(1, take('a', 1, 5, 6))}},
+		{"two queues", history{p1, on(1, take('a', 1, 5, 6))}, Violated, 2, 1, history{on(1, take('a', 1, 5, 6))}},
 	})
 	v := LinearizableQueue(time.Minute).Judge(slices.Values(history{p1, p2, left(2), looked}), nil)
 	if v.Answer != Violated {
@@ -48,17 +48,17 @@ func TestLinearizableRegister(t *testing.T) {
 		{"no history is no evidence", nil, Unknown, 0, 0, nil},
 		{"nothing was written", history{read('a', 0, 0, 1)}, Holds, 1, 0, nil},
 		{"the last write", history{write('a', 0, 1, 0, 1), write('b', 1, 2, 2, 3), read('a', 2, 4, 5)}, Holds, 3, 0, nil},
-		{"a write under way, not seen and seen", history{write('a', 0, 1, 0, 9), read('b', 0, 1, 2), read('b', 1, 3, 4)}, Holds, 3, 0, nil},
+		{"a write under way, first not seen, then seen", history{write('a', 0, 1, 0, 9), read('b', 0, 1, 2), read('b', 1, 3, 4)}, Holds, 3, 0, nil},
 		{"seen and then no longer", history{write('a', 0, 1, 0, 9), read('b', 1, 1, 2), read('b', 0, 3, 4)}, Violated, 3, 1, history{read('b', 0, 3, 4)}},
 		{"a stale read", history{write('a', 0, 1, 0, 1), write('b', 1, 2, 2, 3), read('a', 1, 4, 5)}, Violated, 3, 1, history{read('a', 1, 4, 5)}},
 		{"a lost update: both had read the same", history{write('a', 0, 1, 0, 5), write('b', 0, 2, 1, 6)}, Violated, 2, 1, history{write('b', 0, 2, 1, 6)}},
 		{"a write in doubt may come late", history{maybe(write('a', 0, 1, 0, 1)), read('b', 0, 2, 3), read('b', 1, 4, 5)}, Holds, 3, 0, nil},
 		{"or never", history{maybe(write('a', 0, 1, 0, 1)), write('b', 0, 2, 2, 3)}, Holds, 2, 0, nil},
-		{"a write that failed is none", history{with(metrics.Failed, write('a', 0, 1, 0, 1)), read('b', 1, 2, 3)}, Violated, 1, 1, history{read('b', 1, 2, 3)}},
+		{"a failed write is no write", history{with(metrics.Failed, write('a', 0, 1, 0, 1)), read('b', 1, 2, 3)}, Violated, 1, 1, history{read('b', 1, 2, 3)}},
 	})
 }
 
-// Past its limit the checker does not guess: twenty puts at once and none of what came out fits.
+// Past its limit the checker does not guess: twenty concurrent puts, and an output that no order explains.
 func TestLinearizableGivesUp(t *testing.T) {
 	var h history
 	for i := range int64(40) {
@@ -75,7 +75,7 @@ func TestLinearizableGivesUp(t *testing.T) {
 	}
 }
 
-// The fast checks and the model agree on histories of a queue, right ones and ones with two removals exchanged.
+// The fast checks agree with the model on histories of a queue, correct ones and ones with two removals swapped.
 func TestTheChecksAgreeWithTheModel(t *testing.T) {
 	violated := 0
 	for seed := range uint64(400) {
@@ -84,7 +84,7 @@ func TestTheChecksAgreeWithTheModel(t *testing.T) {
 		if seed%2 == 1 {
 			removals := slices.DeleteFunc(slices.Clone(h), func(s metrics.Sample) bool { return s.Op != metrics.Remove })
 			a, b := r.IntN(len(removals)), r.IntN(len(removals))
-			for i, s := range h { // the items change places, with their tokens
+			for i, s := range h { // the items are swapped, with their tokens
 				for _, swap := range [][2]metrics.Sample{{removals[a], removals[b]}, {removals[b], removals[a]}} {
 					if s == swap[0] {
 						h[i].Value, h[i].Token = swap[1].Value, swap[1].Token
@@ -97,9 +97,9 @@ func TestTheChecksAgreeWithTheModel(t *testing.T) {
 		if order == Violated {
 			violated++
 		}
-		// The model sees more: an item that is removed before it was put.
+		// The model also sees an item that is removed before it was put.
 		if seed%2 == 0 && (order != Holds || model != Holds) || order == Violated && model != Violated {
-			t.Fatalf("seed %d: delivery-order says %v, the model %v\n%v", seed, order, model, h)
+			t.Fatalf("seed %d: delivery-order = %v, the model = %v\n%v", seed, order, model, h)
 		}
 	}
 	if violated < 50 {
@@ -107,14 +107,14 @@ func TestTheChecksAgreeWithTheModel(t *testing.T) {
 	}
 }
 
-// queueHistoryOf is the history of a right queue: n items, removed in the order in which they were put.
+// queueHistoryOf is the history of a correct queue: n items, removed in the order they were put.
 func queueHistoryOf(r *rand.Rand, n int) history {
 	upTo := func(d time.Duration) time.Duration { return time.Duration(r.Int64N(int64(d))) }
 	var h history
 	at, free := time.Duration(0), time.Duration(0)
 	for i := range int64(n) {
 		at += 1 + upTo(5*ms)
-		p := metrics.Sample{Op: metrics.Put, Value: i + 1, Token: i + 1, Start: at, End: at} // one after the other, so that the tokens' order is all there is
+		p := metrics.Sample{Op: metrics.Put, Value: i + 1, Token: i + 1, Start: at, End: at} // sequential, so that the order of the tokens is the only order
 		free = max(free, at) + 1 + upTo(8*ms)
 		take := metrics.Sample{Op: metrics.Remove, Session: uint32(1 + i%3), Value: i + 1, Token: i + 1, Start: free - min(upTo(4*ms), free-at), End: free + upTo(4*ms)}
 		h = append(h, p, take)

@@ -10,7 +10,7 @@ import (
 	"github.com/zkbench/zkbench/metrics"
 )
 
-// BenchmarkMemoryOfPriority reports how much memory the check takes at most for each item of the history, most of which is on disk.
+// BenchmarkMemoryOfPriority reports the check's peak memory per item of a history that is mostly on disk.
 func BenchmarkMemoryOfPriority(b *testing.B) {
 	const items = 300_000
 	history := func(yield func(metrics.Sample) bool) {

@@ -8,8 +8,8 @@ import (
 	"github.com/zkbench/zkbench/metrics"
 )
 
-// madeAt is a change that was made by a transaction and acknowledged 1 ms after its issue; await the wait for an event of a watch that was armed in the state
-// of a transaction.
+// madeAt is a change by a transaction that was acknowledged 1 ms after its issue. await is the wait for an event of a watch that was armed
+// in the state of a transaction.
 func madeAt(zxid int64, at time.Duration) metrics.Sample {
 	return metrics.Sample{Op: metrics.Change, Value: zxid, Token: zxid, Due: at, Start: at, End: at + ms}
 }
@@ -33,26 +33,26 @@ func TestNotifications(t *testing.T) {
 		also   []metrics.Sample
 		waits  []metrics.Sample
 	}{
-		{"each event comes, and servers tell of which change", true, Account{Due: 3, Delivered: 3}, Holds, nil, []metrics.Sample{
+		{"each event comes, with the zxid of its change", true, Account{Due: 3, Delivered: 3}, Holds, nil, []metrics.Sample{
 			await(ok, 5, 10, 0, 0, 11*ms), await(ok, 10, 20, 0, 12*ms, 21*ms), await(ok, 20, 30, 0, 22*ms, 31*ms), await(cut, 30, 0, 0, 32*ms, end)}},
-		{"each event comes, and servers do not tell", true, Account{Due: 3, Delivered: 3}, Holds, nil, []metrics.Sample{
+		{"each event comes, without a zxid", true, Account{Due: 3, Delivered: 3}, Holds, nil, []metrics.Sample{
 			await(ok, 5, 0, 0, 0, 11*ms), await(ok, 10, 0, 0, 12*ms, 21*ms), await(ok, 20, 0, 0, 22*ms, 31*ms), await(cut, 30, 0, 0, 32*ms, end)}},
-		{"a reading sees two changes at once", true, Account{Due: 3, Delivered: 2, Coalesced: 1}, Holds, nil, []metrics.Sample{
+		{"one read sees two changes", true, Account{Due: 3, Delivered: 2, Coalesced: 1}, Holds, nil, []metrics.Sample{
 			await(ok, 5, 0, 0, 0, 11*ms), await(ok, 20, 0, 0, 22*ms, 31*ms), await(cut, 30, 0, 0, 32*ms, end)}},
-		{"a persistent watch is armed again for no reason, and a change passed over", false, Account{Due: 3, Delivered: 2, Lost: 1}, Violated, nil,
+		{"a persistent watch is rearmed for no reason, and a change is skipped", false, Account{Due: 3, Delivered: 2, Lost: 1}, Violated, nil,
 			[]metrics.Sample{await(ok, 5, 0, 0, 0, 11*ms), await(ok, 20, 0, 0, 22*ms, 31*ms), await(cut, 30, 0, 0, 32*ms, end)}},
 		{"the event of the last change has not come", true, Account{Due: 3, Delivered: 2, Lost: 1}, Violated, nil, []metrics.Sample{
 			await(ok, 5, 0, 0, 0, 11*ms), await(ok, 10, 0, 0, 12*ms, 21*ms), await(cut, 20, 0, 0, 22*ms, end)}},
-		{"an event is not waited for any more, and the watch armed again", true, Account{Due: 3, Delivered: 1, Coalesced: 1, Lost: 1}, Violated,
+		{"a wait for an event ends, and the watch is rearmed", true, Account{Due: 3, Delivered: 1, Coalesced: 1, Lost: 1}, Violated,
 			[]metrics.Sample{fault}, []metrics.Sample{await(late, 5, 0, 0, 0, 25*ms), await(ok, 20, 0, 0, 26*ms, 31*ms), await(cut, 30, 0, 0, 32*ms, end)}},
-		{"it comes when the watch has been armed again", true, Account{Due: 3, Delivered: 3}, Holds, nil, []metrics.Sample{
+		{"it comes after the watch was rearmed", true, Account{Due: 3, Delivered: 3}, Holds, nil, []metrics.Sample{
 			await(late, 5, 0, 0, 0, 15*ms), await(ok, 10, 20, 0, 16*ms, 21*ms), await(ok, 20, 10, 0, 22*ms, 23*ms), await(ok, 23, 30, 0, 24*ms, 31*ms),
 			await(cut, 30, 0, 0, 32*ms, end)}},
-		{"it comes when the watcher was about to arm the watch again", true, Account{Due: 3, Delivered: 3}, Holds, nil, []metrics.Sample{
+		{"it comes when the watcher was about to rearm the watch", true, Account{Due: 3, Delivered: 3}, Holds, nil, []metrics.Sample{
 			await(late, 5, 0, 2, 0, 15*ms), await(ok, 10, 0, 0, 16*ms, 21*ms), await(ok, 20, 0, 0, 22*ms, 31*ms), await(cut, 30, 0, 0, 32*ms, end)}},
 		{"it comes twice after all", true, Account{Due: 3, Delivered: 3, Duplicated: 1}, Violated, nil, []metrics.Sample{
 			await(late, 5, 0, 4, 0, 15*ms), await(ok, 10, 0, 0, 16*ms, 21*ms), await(ok, 20, 0, 0, 22*ms, 31*ms), await(cut, 30, 0, 0, 32*ms, end)}},
-		{"it is not waited for any more, and the connection had been lost", true, Account{Due: 3, Delivered: 2, Missed: 1}, Holds, nil, []metrics.Sample{
+		{"the wait ends, and the connection had been lost", true, Account{Due: 3, Delivered: 2, Missed: 1}, Holds, nil, []metrics.Sample{
 			await(late, 5, 0, 1, 0, 15*ms), await(ok, 10, 0, 0, 16*ms, 21*ms), await(ok, 20, 0, 0, 22*ms, 31*ms), await(cut, 30, 0, 0, 32*ms, end)}},
 		{"it may still come", true, Account{Due: 3, Delivered: 2, Undecided: 1}, Holds, nil, []metrics.Sample{
 			await(ok, 5, 0, 0, 0, 11*ms), await(ok, 10, 0, 0, 12*ms, 21*ms), await(cut, 20, 0, 0, 22*ms, 40*ms)}},
@@ -60,29 +60,29 @@ func TestNotifications(t *testing.T) {
 			await(ok, 5, 0, 0, 0, 11*ms), await(ok, 10, 0, 0, 12*ms, 21*ms), await(cut, 20, 0, 0, 22*ms, end)}},
 		{"the session of a watcher is lost before its event", true, Account{Due: 3, Delivered: 2, Missed: 1}, Holds, nil, []metrics.Sample{
 			await(ok, 5, 0, 0, 0, 11*ms), await(lost, 10, 0, 1, 12*ms, 21*ms), await(ok, 20, 0, 0, 22*ms, 31*ms), await(cut, 30, 0, 0, 32*ms, end)}},
-		{"an event before there was a change", true, Account{Due: 3, Delivered: 3, Duplicated: 1}, Violated, nil, []metrics.Sample{
+		{"an event before any change", true, Account{Due: 3, Delivered: 3, Duplicated: 1}, Violated, nil, []metrics.Sample{
 			await(ok, 5, 0, 0, 0, 5*ms), await(ok, 5, 0, 0, 6*ms, 11*ms), await(ok, 10, 0, 0, 12*ms, 21*ms), await(ok, 20, 0, 0, 22*ms, 31*ms),
 			await(cut, 30, 0, 0, 32*ms, end)}},
-		{"two events on top that met no watch", true, Account{Due: 3, Delivered: 3, Duplicated: 2}, Violated, nil, []metrics.Sample{
+		{"two extra events without a watch", true, Account{Due: 3, Delivered: 3, Duplicated: 2}, Violated, nil, []metrics.Sample{
 			await(ok, 5, 0, 0, 0, 11*ms), await(ok, 10, 0, 4, 12*ms, 21*ms), await(ok, 20, 0, 0, 22*ms, 31*ms), await(cut, 30, 0, 0, 32*ms, end)}},
-		{"a persistent watch tells one change twice, and servers tell which", false, Account{Due: 3, Delivered: 3, Duplicated: 1}, Violated, nil, []metrics.Sample{
+		{"a persistent watch reports one change twice, with its zxid", false, Account{Due: 3, Delivered: 3, Duplicated: 1}, Violated, nil, []metrics.Sample{
 			await(ok, 5, 10, 0, 0, 11*ms), await(ok, 5, 10, 0, 11*ms, 12*ms), await(ok, 5, 20, 0, 12*ms, 21*ms), await(ok, 5, 30, 0, 21*ms, 31*ms),
 			await(cut, 5, 0, 0, 31*ms, end)}},
-		{"a persistent watch passes a change over, and servers tell which", false, Account{Due: 3, Delivered: 2, Lost: 1}, Violated, nil, []metrics.Sample{
+		{"a persistent watch skips a change, by the zxids", false, Account{Due: 3, Delivered: 2, Lost: 1}, Violated, nil, []metrics.Sample{
 			await(ok, 5, 10, 0, 0, 11*ms), await(ok, 5, 30, 0, 12*ms, 31*ms), await(cut, 5, 0, 0, 31*ms, 40*ms)}},
-		{"a persistent watch misses what changes without a connection", false, Account{Due: 3, Delivered: 2, Missed: 1}, Holds, nil, []metrics.Sample{
+		{"a persistent watch misses changes without a connection", false, Account{Due: 3, Delivered: 2, Missed: 1}, Holds, nil, []metrics.Sample{
 			await(ok, 5, 0, 0, 0, 11*ms), await(lost, 5, 0, 1, 11*ms, 21*ms), await(lost, 5, 0, 1, 21*ms, 22*ms), await(ok, 20, 0, 0, 22*ms, 31*ms),
 			await(cut, 20, 0, 0, 31*ms, end)}},
-		{"it tells of the second of two before it is read where it stands", false, Account{Due: 3, Delivered: 2, Missed: 1}, Holds, nil, []metrics.Sample{
+		{"the second of two events comes before the state is read", false, Account{Due: 3, Delivered: 2, Missed: 1}, Holds, nil, []metrics.Sample{
 			await(lost, 5, 0, 1, 0, 21*ms), await(ok, 5, 0, 1, 21*ms, 22*ms), await(lost, 5, 0, 1, 22*ms, 23*ms), await(ok, 20, 0, 0, 23*ms, 31*ms),
 			await(cut, 20, 0, 0, 31*ms, end)}},
-		{"it tells of a third of two", false, Account{Due: 3, Delivered: 3, Duplicated: 1}, Violated, nil, []metrics.Sample{
+		{"a third event for two changes", false, Account{Due: 3, Delivered: 3, Duplicated: 1}, Violated, nil, []metrics.Sample{
 			await(lost, 5, 0, 1, 0, 21*ms), await(ok, 5, 0, 1, 21*ms, 22*ms), await(ok, 5, 0, 1, 22*ms, 22*ms), await(ok, 5, 0, 1, 22*ms, 22*ms),
 			await(lost, 5, 0, 1, 22*ms, 23*ms), await(ok, 20, 0, 0, 23*ms, 31*ms), await(cut, 20, 0, 0, 31*ms, end)}},
 		{"an event of a change in doubt", true, Account{Due: 3, Delivered: 3}, Holds, []metrics.Sample{doubt}, []metrics.Sample{
 			await(ok, 5, 10, 0, 0, 11*ms), await(ok, 10, 15, 0, 12*ms, 16*ms), await(ok, 15, 20, 0, 17*ms, 21*ms), await(ok, 20, 30, 0, 22*ms, 31*ms),
 			await(cut, 30, 0, 0, 32*ms, end)}},
-		{"nobody knows the state in which a watch was armed", true, Account{Due: 2, Delivered: 2}, Holds, nil, []metrics.Sample{
+		{"the state in which a watch was armed is unknown", true, Account{Due: 2, Delivered: 2}, Holds, nil, []metrics.Sample{
 			await(ok, 0, 0, 0, 0, 11*ms), await(ok, 10, 0, 0, 12*ms, 21*ms), await(ok, 20, 0, 0, 22*ms, 31*ms), await(cut, 30, 0, 0, 32*ms, end)}},
 		{"a watch that was armed after all changes", true, Account{}, Unknown, nil, []metrics.Sample{await(cut, 30, 0, 0, 32*ms, end)}},
 	} {
@@ -93,7 +93,7 @@ func TestNotifications(t *testing.T) {
 			t.Errorf("%s: %+v, %v (%s), want %+v, %v", tc.name, got, v.Answer, v.Detail, tc.want, tc.answer)
 		}
 		if v.Count != tc.want.Lost+tc.want.Duplicated || (v.Answer == Violated) != (len(v.Witness) > 0) {
-			t.Errorf("%s: %d times, with witness %v, want %d", tc.name, v.Count, v.Witness, tc.want.Lost+tc.want.Duplicated)
+			t.Errorf("%s: %d times, with counterexample %v, want %d", tc.name, v.Count, v.Witness, tc.want.Lost+tc.want.Duplicated)
 		}
 		if v.Answer != Unknown && v.Evidence != tc.want.Delivered {
 			t.Errorf("%s: evidence %d, want %d", tc.name, v.Evidence, tc.want.Delivered)
@@ -101,8 +101,8 @@ func TestNotifications(t *testing.T) {
 	}
 }
 
-// Far fewer events than watchers may take a while: how long an event may be away follows from what the history measured, and from how many watch.
-func TestNotificationsAreOverdueByWhatWasMeasured(t *testing.T) {
+// How late an event may be follows from the history's measurements and the number of watchers.
+func TestNotificationsAreOverdueByMeasuredBounds(t *testing.T) {
 	for watchers, want := range map[int]Answer{1: Violated, 1000: Holds} {
 		h := []metrics.Sample{{Op: metrics.Bound, End: 10 * ms}, madeAt(10, 10*ms)}
 		for i := range watchers {

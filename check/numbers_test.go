@@ -22,8 +22,8 @@ func TestUniqueNumbers(t *testing.T) {
 		{"each number once", history{a, b}, Holds, 2, 0, nil},
 		{"one number twice", history{a, b, draw('c', 1, 6, 7)}, Violated, 3, 1, history{a, draw('c', 1, 6, 7)}},
 		{"one number three times", history{a, draw('b', 1, 1, 6), draw('c', 1, 6, 7)}, Violated, 3, 2, history{a, draw('b', 1, 1, 6)}},
-		{"in doubt it is no number", history{a, with(metrics.InDoubt, draw('c', 1, 6, 7))}, Holds, 1, 0, nil},
-		{"of another object it is another number", history{a, on(1, draw('c', 1, 6, 7))}, Holds, 2, 0, nil},
+		{"a draw in doubt has no number", history{a, with(metrics.InDoubt, draw('c', 1, 6, 7))}, Holds, 1, 0, nil},
+		{"the same number of another object", history{a, on(1, draw('c', 1, 6, 7))}, Holds, 2, 0, nil},
 	})
 }
 
@@ -37,9 +37,9 @@ func TestNumberOrder(t *testing.T) {
 		{"not even those that touch", history{a, draw('b', 6, 5, 9)}, Holds, 2, 0, nil},
 		{"a smaller number after a greater one", history{a, draw('b', 6, 6, 9)}, Violated, 2, 1, history{a, draw('b', 6, 6, 9)}},
 		{"the same number", history{a, draw('b', 7, 6, 9)}, Violated, 2, 1, history{a, draw('b', 7, 6, 9)}},
-		{"of one client", history{b, draw('b', 5, 10, 11)}, Violated, 2, 1, history{b, draw('b', 5, 10, 11)}},
+		{"a smaller number of the same client", history{b, draw('b', 5, 10, 11)}, Violated, 2, 1, history{b, draw('b', 5, 10, 11)}},
 		{"seen past another one", history{a, b, draw('c', 7, 10, 11)}, Violated, 3, 1, history{b, draw('c', 7, 10, 11)}},
-		{"of another object", history{a, on(1, draw('b', 6, 6, 9))}, Holds, 2, 0, nil},
+		{"numbers of another object", history{a, on(1, draw('b', 6, 6, 9))}, Holds, 2, 0, nil},
 	})
 }
 
@@ -50,15 +50,15 @@ func TestTotal(t *testing.T) {
 		{"no history is no evidence", nil, Unknown, 0, 0, nil},
 		{"nothing was counted", history{saying(0)}, Unknown, 0, 0, nil},
 		{"nobody looked", history{a, b}, Unknown, 2, 0, nil},
-		{"a look that failed is none", history{a, with(metrics.Failed, saying(7))}, Unknown, 1, 0, nil},
+		{"a failed look is no look", history{a, with(metrics.Failed, saying(7))}, Unknown, 1, 0, nil},
 		{"all are there", history{a, b, saying(2)}, Holds, 2, 0, nil},
 		{"one is lost", history{a, b, saying(1)}, Violated, 2, 1, history{b, saying(1)}},
 		{"one too many", history{a, b, saying(3)}, Violated, 2, 1, history{b, saying(3)}},
-		{"which one in doubt explains", history{a, b, maybe, saying(3)}, Holds, 2, 0, nil},
-		{"or it was not made", history{a, b, maybe, saying(2)}, Holds, 2, 0, nil},
-		{"it explains no more than one", history{a, b, maybe, saying(4)}, Violated, 2, 1, history{b, saying(4)}},
-		{"a draw that failed was not made", history{a, with(metrics.Failed, b), saying(2)}, Violated, 1, 1, history{a, saying(2)}},
-		{"something where nothing was counted", history{with(metrics.Failed, a), saying(1)}, Violated, 0, 1, history{saying(1)}},
+		{"one too many, explained by a draw in doubt", history{a, b, maybe, saying(3)}, Holds, 2, 0, nil},
+		{"a draw in doubt that was not applied", history{a, b, maybe, saying(2)}, Holds, 2, 0, nil},
+		{"a draw in doubt explains no more than one", history{a, b, maybe, saying(4)}, Violated, 2, 1, history{b, saying(4)}},
+		{"a failed draw was not applied", history{a, with(metrics.Failed, b), saying(2)}, Violated, 1, 1, history{a, saying(2)}},
+		{"a total where nothing was counted", history{with(metrics.Failed, a), saying(1)}, Violated, 0, 1, history{saying(1)}},
 		{"another object has another total", history{a, b, saying(2), on(1, a), on(1, saying(2))}, Violated, 3, 1,
 			history{on(1, a), on(1, saying(2))}},
 	})

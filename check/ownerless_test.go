@@ -27,17 +27,17 @@ func TestOwnerless(t *testing.T) {
 		want    Ownerless
 	}{
 		{"nobody asked", nil, 0, 0, Ownerless{}},
-		{"the acquisition of a free lock is without an owner, its hold is not", history{a, da}, 0, 0, Ownerless{1, 0.1, 0.1}},
-		{"nobody waits while nobody holds", history{a, da, acquire('b', 80, 90, 0)}, 0, 20, Ownerless{1, 0.125, 0.125}},
+		{"acquiring a free lock counts, holding it does not", history{a, da}, 0, 0, Ownerless{1, 0.1, 0.1}},
+		{"free, and nobody waits", history{a, da, acquire('b', 80, 90, 0)}, 0, 20, Ownerless{1, 0.125, 0.125}},
 		{"a hand-off, from the issue of the release to the grant", history{a, da, acquire('b', 5, 70, 0)}, 0, 20, Ownerless{1, 0.125, 0.125}},
-		{"two who wait at once count once", history{a, da, acquire('b', 5, 70, 0), with(metrics.Unfinished, acquire('c', 6, 99, 0))}, 0, 20, Ownerless{1, 0.125, 0.125}},
-		{"a session that waits in vain waits", history{a, with(metrics.Lost, release('a', 60, 60)), with(metrics.Timeout, acquire('b', 5, 90, 0))}, 0, 20, Ownerless{1, 0.375, 0.375}},
-		{"who is cut off is no evidence", history{a, da, with(metrics.Failed, acquire('b', 5, 90, 0))}, 0, 20, Ownerless{}},
-		{"readers own too, one after the other", history{reads('r', 0, 10, 0), readDone('r', 50, 51), reads('s', 0, 40, 0), readDone('s', 80, 81), acquire('w', 12, 84, 0)}, 0, 20,
+		{"two concurrent waits count once", history{a, da, acquire('b', 5, 70, 0), with(metrics.Unfinished, acquire('c', 6, 99, 0))}, 0, 20, Ownerless{1, 0.125, 0.125}},
+		{"a wait that times out counts", history{a, with(metrics.Lost, release('a', 60, 60)), with(metrics.Timeout, acquire('b', 5, 90, 0))}, 0, 20, Ownerless{1, 0.375, 0.375}},
+		{"a failed attempt is no evidence", history{a, da, with(metrics.Failed, acquire('b', 5, 90, 0))}, 0, 20, Ownerless{}},
+		{"readers count as owners, one after the other", history{reads('r', 0, 10, 0), readDone('r', 50, 51), reads('s', 0, 40, 0), readDone('s', 80, 81), acquire('w', 12, 84, 0)}, 0, 20,
 			Ownerless{1, 0.05, 0.05}},
 		{"the mean of two locks, and the worse", history{a, da, acquire('b', 5, 70, 0), on(1, acquire('c', 0, 99, 0))}, 0, 20, Ownerless{2, (10 + 79) / 80.0 / 2, 79 / 80.0}},
-		{"a lock that nobody waits for in the interval counts for nothing", history{a, da, acquire('b', 5, 70, 0), on(1, acquire('c', 0, 9, 0))}, 0, 20, Ownerless{1, 0.125, 0.125}},
-		{"a permit is left while somebody waits", history{a, da, acquire('b', 0, 30, 0), release('b', 40, 41), acquire('c', 20, 50, 0)}, 2, 20, Ownerless{1, 0.25, 0.25}},
+		{"a lock without waiters in the interval does not count", history{a, da, acquire('b', 5, 70, 0), on(1, acquire('c', 0, 9, 0))}, 0, 20, Ownerless{1, 0.125, 0.125}},
+		{"a permit is free while somebody waits", history{a, da, acquire('b', 0, 30, 0), release('b', 40, 41), acquire('c', 20, 50, 0)}, 2, 20, Ownerless{1, 0.25, 0.25}},
 		{"all permits are taken", history{a, da, acquire('b', 0, 10, 0), release('b', 60, 61), acquire('c', 20, 60, 0)}, 2, 20, Ownerless{1, 0, 0}},
 		{"an interval without length", history{a, da}, 0, 100, Ownerless{}},
 	} {
@@ -48,7 +48,7 @@ func TestOwnerless(t *testing.T) {
 	}
 }
 
-// Histories of chance, against the definition: look at each millisecond of each object.
+// OwnerlessOf agrees, on random histories, with a count over each millisecond of each object.
 func TestOwnerlessAgreesWithItsDefinition(t *testing.T) {
 	const length, from, to = 60, 10, 50
 	r := rand.New(rand.NewPCG(3, 0))

@@ -17,7 +17,7 @@ func phase(op metrics.Op, session byte, start, end int) metrics.Sample {
 
 func everything(metrics.Sample) bool { return true }
 
-// The phases of an operation are those of its session within it, also the one that ends with it, and of no other.
+// The phases of an operation are those of its session within it, including one that ends with it.
 func TestCohorts(t *testing.T) {
 	late := acquire('a', 2, 10, 0)
 	late.Due = 0
@@ -34,16 +34,16 @@ func TestCohorts(t *testing.T) {
 	}
 }
 
-// Classes of places are whole and follow each other.
+// Classes of places cover all places without gaps.
 func TestClassesOfPlaces(t *testing.T) {
 	for n := range 5000 {
 		if k := class(n); least(k) > n || n >= least(k+1) {
-			t.Fatalf("%d is in the class %d, which is from %d to below %d", n, k, least(k), least(k+1))
+			t.Fatalf("%d is in class %d, which spans [%d, %d)", n, k, least(k), least(k+1))
 		}
 	}
 }
 
-// Who held or waited when one asked was before it, at the same object alone, until he gave up or released.
+// A session's place counts those that held or waited for the same object when it asked.
 func TestPlaces(t *testing.T) {
 	h := history{acquire('a', 0, 1, 0), release('a', 10, 11), acquire('b', 2, 12, 0), with(metrics.Timeout, acquire('c', 3, 8, 0)), acquire('d', 5, 20, 0),
 		acquire('e', 9, 30, 0), on(1, acquire('f', 9, 10, 0)), release('b', 15, 16), acquire('a', 16, 40, 0)}
@@ -56,13 +56,13 @@ func TestPlaces(t *testing.T) {
 	for _, p := range PlacesOf(slices.Values(h), nil, everything) {
 		got = append(got, place{p.From, int(p.Responses.Count()), p.Responses.Max().Round(ms)})
 	}
-	// a and f: nobody; b: a; a again: d and e; d: a, b and c; e: a, b and d, for c has given up
+	// a and f: nobody; b: a; a again: d and e; d: a, b and c; e: a, b and d, since c has given up
 	if want := []place{{0, 2, ms}, {1, 1, 10 * ms}, {2, 1, 24 * ms}, {3, 2, 21 * ms}}; !slices.Equal(got, want) {
 		t.Errorf("PlacesOf = %v, want %v", got, want)
 	}
 }
 
-// A strip shows the gap, who held around it, and who of these waited.
+// A strip shows the gap, the holders around it and the waits of these.
 func TestStrip(t *testing.T) {
 	var h history
 	for i := range 40 { // one after the other, with a gap of 50 ms after the twentieth
@@ -82,11 +82,11 @@ func TestStrip(t *testing.T) {
 		t.Errorf("idle %v from %v to %v, want the gap in it", s.Idle, s.Begin, s.End)
 	}
 	if s := StripOf(slices.Values(h), nil, 0, Gap{0, 590 * ms, 600 * ms}, 700*ms); s.End != 700*ms {
-		t.Errorf("a hold that nothing ends lasts to %v, want the end of the cell", s.End)
+		t.Errorf("a hold without an end lasts to %v, want the end of the cell", s.End)
 	}
 }
 
-// A counterexample of two holders says where to look.
+// Witnessed locates a counterexample of two holders.
 func TestWitnessed(t *testing.T) {
 	h := history{acquire('a', 0, 5, 0), acquire('b', 1, 8, 0), release('a', 10, 11), release('b', 12, 13)}
 	v := MutualExclusion().Judge(slices.Values(h), nil)
@@ -94,11 +94,11 @@ func TestWitnessed(t *testing.T) {
 		t.Errorf("Witnessed = %v, %v of %+v", at, shown, v)
 	}
 	if _, shown := Witnessed([]metrics.Sample{acquire('a', 0, 5, 0), release('a', 1, 2)}); shown {
-		t.Error("one holder is shown as two")
+		t.Error("one holder was shown as two")
 	}
 }
 
-// What is in the queues is what was put and not taken, with what was there before.
+// A queue's depth is what was put and not taken, plus what was there before.
 func TestDepth(t *testing.T) {
 	item := func(start, end int, o metrics.Outcome) metrics.Sample {
 		return with(o, phase(metrics.PutToTake, 'p', start, end))
@@ -110,7 +110,7 @@ func TestDepth(t *testing.T) {
 	for _, d := range got {
 		items, taken = append(items, d.Items), append(taken, d.Taken)
 	}
-	// two that were there before stay, the one taken at 5 ms is gone; two are put in the first quarter
+	// of the three from before the run one is taken at 5 ms; two more are put in the first quarter
 	if !slices.Equal(items, []int{4, 4, 4, 3}) || !slices.Equal(taken, []int{0, 1, 0, 1}) || got[1].Oldest != 24*ms || got[3].At != 100*ms || each != nil {
 		t.Errorf("DepthOf = %+v, each %+v", got, each)
 	}
@@ -119,7 +119,7 @@ func TestDepth(t *testing.T) {
 	}
 }
 
-// Of several queues the deepest on average are told one by one, and what was in each at the start is in each.
+// The queues that are deepest on average are shown one by one, each with its own initial items.
 func TestDepthOfEachQueue(t *testing.T) {
 	item := func(queue uint32, start, end int) metrics.Sample {
 		return on(queue, phase(metrics.PutToTake, 'p', start, end))
@@ -137,14 +137,14 @@ func TestDepthOfEachQueue(t *testing.T) {
 		return n
 	}
 	if got := items(all); !slices.Equal(got, []int{6, 5, 5, 3}) {
-		t.Errorf("all together have %v", got)
+		t.Errorf("all queues together have %v", got)
 	}
 	if got := items(each[0].Depths); !slices.Equal(got, []int{3, 1}) || each[0].Depths[1].Oldest != 95*ms || each[0].Depths[0].At != 50*ms {
 		t.Errorf("the deepest has %+v", each[0].Depths)
 	}
 }
 
-// Vacancies add up to the share without an owner, and a gap is in each step that it lies in and begins in one.
+// Vacancies add up to the share without an owner. A gap counts in each step it covers, and starts in one.
 func TestVacancies(t *testing.T) {
 	h := history{acquire('a', 0, 10, 0), release('a', 20, 21), acquire('b', 5, 55, 0), release('b', 60, 61), on(1, acquire('c', 0, 5, 0)), on(1, release('c', 100, 101))}
 	o := OwnershipOf(slices.Values(h), nil, 0, 0, 100*ms, 10)
@@ -163,7 +163,7 @@ func TestVacancies(t *testing.T) {
 	}
 }
 
-// A member comes when it first begins to wait, and rounds that not all passed, or that one passed before the last came, are counted apart.
+// A member arrives when it first starts to wait. Rounds that not all passed, or that one passed before the last arrived, count separately.
 func TestArrivals(t *testing.T) {
 	at := func(round int64, s metrics.Sample) metrics.Sample { s.Value = round; return s }
 	meet := func(round int64, session byte, start, end int) metrics.Sample {
@@ -190,7 +190,7 @@ func TestArrivals(t *testing.T) {
 	}
 }
 
-// What is spilled gives the same pictures, and the deal is what the fairness sums up.
+// Spilled histories give the same pictures, and the deal agrees with the fairness.
 func TestPicturesOfSpilledHistories(t *testing.T) {
 	for seed := range uint64(3) {
 		h := validHistory(rand.New(rand.NewPCG(seed, 1)), 8, 2, 100)

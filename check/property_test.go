@@ -12,8 +12,8 @@ import (
 
 const bound = 50 * ms // above every gap of a valid history
 
-// validHistory plays a first-come first-served lock: attempts take their places one after the other, and each is granted after
-// the one before it has released.
+// validHistory is the history of a first-come, first-served lock: attempts queue one after the other, and each is granted after the one
+// before it has released.
 func validHistory(r *rand.Rand, sessions, objects, attempts int) []metrics.Sample {
 	var h []metrics.Sample
 	upTo := func(limit time.Duration) time.Duration { return time.Duration(r.Int64N(int64(limit))) }
@@ -39,7 +39,7 @@ func validHistory(r *rand.Rand, sessions, objects, attempts int) []metrics.Sampl
 		if r.IntN(20) == 0 {
 			rel.Outcome, rel.End = metrics.Lost, rel.Start
 		}
-		free[o] = held + upTo(rel.End-held+1) // the servers let go while the release is under way
+		free[o] = held + upTo(rel.End-held+1) // the servers apply the release while it is under way
 		next[s] = rel.End + upTo(30*ms)
 		h = append(h, e, a, rel)
 	}
@@ -50,7 +50,7 @@ func validHistory(r *rand.Rand, sessions, objects, attempts int) []metrics.Sampl
 	return h
 }
 
-// grantsOf is the indices of the grants of one object in the order of time; the object is one that has at least two.
+// grantsOf is the indices of the grants of an object with at least two, in order of time.
 func grantsOf(r *rand.Rand, h []metrics.Sample) []int {
 	for {
 		object := h[r.IntN(len(h))].Object
@@ -78,8 +78,8 @@ func next(h []metrics.Sample, grant int) int {
 	return best
 }
 
-// faults plants one violation of each check into a valid history.
-var faults = []struct {
+// planted plants one violation of each check into a valid history.
+var planted = []struct {
 	check Check
 	plant func(r *rand.Rand, h []metrics.Sample)
 }{
@@ -88,7 +88,7 @@ var faults = []struct {
 		i := 1 + r.IntN(len(g)-1)
 		h[next(h, g[i-1])].Start = h[g[i]].End + 1
 	}},
-	{TokenOrder(), func(r *rand.Rand, h []metrics.Sample) { // a token twice
+	{TokenOrder(), func(r *rand.Rand, h []metrics.Sample) { // a duplicate token
 		g := grantsOf(r, h)
 		i := 1 + r.IntN(len(g)-1)
 		h[g[i]].Token = h[g[i-1]].Token
@@ -96,7 +96,7 @@ var faults = []struct {
 	{FIFO(), func(r *rand.Rand, h []metrics.Sample) { // the first is granted after the last
 		g := grantsOf(r, h)
 		first, last := g[0], g[len(g)-1]
-		for i, s := range h { // and had its place before the last came; it is of another session, which can wait meanwhile
+		for i, s := range h { // and queued before the last came; it belongs to another session, which can wait meanwhile
 			if s.Op == metrics.Enqueue && s.Token == h[first].Token {
 				h[i].Start, h[i].End, h[i].Session = h[first].Start, h[first].Start, 1000
 			}
@@ -110,7 +110,7 @@ var faults = []struct {
 	{NothingLeft(), func(r *rand.Rand, h []metrics.Sample) {
 		h[slices.IndexFunc(h, func(s metrics.Sample) bool { return s.Op == metrics.Left })].Outcome = metrics.Failed
 	}},
-	{Liveness(bound), func(r *rand.Rand, h []metrics.Sample) { // nothing of the object goes on for twice the bound
+	{Liveness(bound), func(r *rand.Rand, h []metrics.Sample) { // the object stands still for twice the bound
 		g := grantsOf(r, h)
 		cut, object := h[g[r.IntN(len(g))]].End, h[g[0]].Object
 		for i, s := range h {
@@ -120,14 +120,14 @@ var faults = []struct {
 			if s.Start >= cut {
 				h[i].Start += 2 * bound
 			}
-			if s.Start >= cut || s.Op != metrics.Release && s.End >= cut { // a release under way is still answered
+			if s.Start >= cut || s.Op != metrics.Release && s.End >= cut { // a release under way still gets its reply
 				h[i].End += 2 * bound
 			}
 		}
 	}},
 }
 
-func TestValidHistoriesHoldAndPlantedFaultsAreFound(t *testing.T) {
+func TestValidHistoriesHoldAndPlantedViolationsAreFound(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		objects, n := 1+r.IntN(3), 10+r.IntN(200)
@@ -139,10 +139,10 @@ func TestValidHistoriesHoldAndPlantedFaultsAreFound(t *testing.T) {
 			}
 		}
 		evidence := map[string]int{"mutual-exclusion": lasting, "liveness": n, "nothing-left": objects}
-		for _, f := range faults {
+		for _, f := range planted {
 			v := f.check.Judge(slices.Values(h), nil)
 			if v.Answer != Holds || v.Count != 0 || v.Witness != nil {
-				t.Fatalf("seed %d: %s of a valid history says %v: %s %v", seed, f.check.Name, v.Answer, v.Detail, v.Witness)
+				t.Fatalf("seed %d: %s of a valid history = %v: %s %v", seed, f.check.Name, v.Answer, v.Detail, v.Witness)
 			}
 			if want, ok := evidence[f.check.Name]; ok && v.Evidence != want || v.Evidence < 1 || v.Evidence > n {
 				t.Fatalf("seed %d: %s has evidence %d of %d attempts, want %d", seed, f.check.Name, v.Evidence, n, want)
@@ -151,18 +151,18 @@ func TestValidHistoriesHoldAndPlantedFaultsAreFound(t *testing.T) {
 			f.plant(r, bad)
 			v = f.check.Judge(slices.Values(bad), nil)
 			if v.Answer != Violated || v.Count < 1 || len(v.Witness) < 1 || v.Detail == "" {
-				t.Fatalf("seed %d: %s of a history with a planted violation says %v: %s", seed, f.check.Name, v.Answer, v.Detail)
+				t.Fatalf("seed %d: %s of a history with a planted violation = %v: %s", seed, f.check.Name, v.Answer, v.Detail)
 			}
 			for _, w := range v.Witness {
 				if !slices.Contains(bad, w) {
-					t.Fatalf("seed %d: the witness %v of %s is not in the history", seed, w, f.check.Name)
+					t.Fatalf("seed %d: the counterexample %v of %s is not in the history", seed, w, f.check.Name)
 				}
 			}
 		}
 	}
 }
 
-// The checks against their definitions, word by word and in quadratic time, on small histories without any sense.
+// The checks agree with literal, quadratic implementations of their definitions on small nonsensical histories.
 func TestChecksAgreeWithTheirDefinitions(t *testing.T) {
 	for seed := range uint64(5000) {
 		r := rand.New(rand.NewPCG(seed, 2))
@@ -178,7 +178,7 @@ func TestChecksAgreeWithTheirDefinitions(t *testing.T) {
 		} {
 			v := tc.check.Judge(slices.Values(h), nil)
 			if v.Count != tc.want || (v.Answer == Violated) != (tc.want > 0) {
-				t.Fatalf("seed %d: %s says %v, %d times (%s), want %d\n%v", seed, tc.check.Name, v.Answer, v.Count, v.Detail, tc.want, h)
+				t.Fatalf("seed %d: %s = %v, %d times (%s), want %d\n%v", seed, tc.check.Name, v.Answer, v.Count, v.Detail, tc.want, h)
 			}
 		}
 		if got, want := fairness(slices.Values(h), nil).Overtakes, overtakesByDefinition(h); got != want {
@@ -202,7 +202,7 @@ func nonsense(r *rand.Rand, n int) []metrics.Sample {
 	return h
 }
 
-// spansOf is the spans of a history, in the order of time.
+// spansOf is the spans of a history in order of time.
 func spansOf(h []metrics.Sample, of ...pairs) []span {
 	held := spans(slices.Values(h), nil, of...)
 	return slices.Collect(held.all())
@@ -300,7 +300,7 @@ func livenessByDefinition(h []metrics.Sample, bound int) int {
 	return n
 }
 
-// FuzzChecks: whatever the samples are, every check gives an answer, and Violated comes with a witness.
+// FuzzChecks holds that every check answers, whatever the samples are, and that a violation comes with a counterexample.
 func FuzzChecks(f *testing.F) {
 	f.Add([]byte{1, 0, 1, 0, 1, 0, 5, 2, 0, 1, 0, 0, 9, 11, 1, 0, 2, 0, 1, 3, 6})
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -316,7 +316,7 @@ func FuzzChecks(f *testing.F) {
 		for _, c := range append(everyCheck(), Liveness(-3), QueueLiveness(-3), Notifications(true, 3), Notifications(false, -3)) {
 			v := c.Judge(slices.Values(h), nil)
 			if (v.Answer == Violated) != (v.Count > 0) || (v.Answer == Violated) != (len(v.Witness) > 0) || v.Answer == Holds && v.Evidence == 0 {
-				t.Fatalf("%s says %v with count %d, evidence %d, witness %v", c.Name, v.Answer, v.Count, v.Evidence, v.Witness)
+				t.Fatalf("%s = %v with count %d, evidence %d, counterexample %v", c.Name, v.Answer, v.Count, v.Evidence, v.Witness)
 			}
 		}
 		fairness(slices.Values(h), nil)

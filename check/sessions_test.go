@@ -24,14 +24,14 @@ func TestSessionsOwn(t *testing.T) {
 		want            Answer
 		evidence, count int
 	}{
-		{"nothing says nothing", nil, Unknown, 0, 0},
-		{"an attempt that was cut off was given no session", []metrics.Sample{failed}, Unknown, 0, 0},
-		{"all have their own", []metrics.Sample{open(0, 10, 7, 0), open(1, 11, 8, 0), open(0, 12, 9, 2*ms), failed}, Holds, 3, 0},
-		{"passwords that are not known are not the same", []metrics.Sample{open(0, 10, 0, 0), open(1, 11, 0, 0)}, Holds, 2, 0},
+		{"no history is no evidence", nil, Unknown, 0, 0},
+		{"a failed attempt opens no session", []metrics.Sample{failed}, Unknown, 0, 0},
+		{"each session has its own", []metrics.Sample{open(0, 10, 7, 0), open(1, 11, 8, 0), open(0, 12, 9, 2*ms), failed}, Holds, 3, 0},
+		{"unknown passwords are not equal", []metrics.Sample{open(0, 10, 0, 0), open(1, 11, 0, 0)}, Holds, 2, 0},
 		{"an id is given twice", []metrics.Sample{open(0, 10, 7, 0), open(1, 10, 8, ms), open(2, 12, 9, 0)}, Violated, 3, 1},
 		{"a password is given three times", []metrics.Sample{open(0, 10, 7, 0), open(1, 11, 7, ms), open(2, 12, 7, 2*ms)}, Violated, 3, 2},
 		{"a session idles and lives", []metrics.Sample{open(0, 10, 7, 0), keep(10, 0, time.Second, metrics.OK)}, Holds, 1, 0},
-		{"a session expires when its client may have been silent for its timeout", []metrics.Sample{open(0, 10, 7, 0), keep(10, 0, 4*time.Second, metrics.Lost)}, Holds, 1, 0},
+		{"a session expires after its client may have been silent for its timeout", []metrics.Sample{open(0, 10, 7, 0), keep(10, 0, 4*time.Second, metrics.Lost)}, Holds, 1, 0},
 		{"a session expires before its timeout can have passed", []metrics.Sample{open(0, 10, 7, 0), keep(10, 0, 4*time.Second-1, metrics.Lost)}, Violated, 1, 1},
 	} {
 		v := SessionsOwn().Judge(slices.Values(c.history), nil)

@@ -30,8 +30,8 @@ func TestReaderWriter(t *testing.T) {
 		{"two writers", history{w, dw, acquire('v', 0, 15, 0), release('v', 16, 17)}, Violated, 2, 1, history{w, acquire('v', 0, 15, 0), release('v', 16, 17), dw}},
 		{"another object is another lock", history{w, dw, on(1, reads('r', 0, 15, 0))}, Holds, 2, 0, nil},
 		{"a reader whose session was lost before the writer came", history{r, with(metrics.Lost, readDone('r', 12, 12)), acquire('w', 0, 15, 0)}, Holds, 2, 0, nil},
-		{"a downgrade: the write ends where it is asked for, the read begins where it is answered", history{w, release('w', 20, 24), reads('w', 20, 24, 0), readDone('w', 40, 41), reads('r', 0, 23, 0)}, Holds, 3, 0, nil},
-		{"a downgrade that lets a writer in beside the reader it made", history{w, release('w', 20, 24), reads('w', 20, 24, 0), readDone('w', 40, 41), acquire('v', 0, 30, 0)}, Violated, 3, 1,
+		{"a downgrade: the write ends at its issue, the read starts at its reply", history{w, release('w', 20, 24), reads('w', 20, 24, 0), readDone('w', 40, 41), reads('r', 0, 23, 0)}, Holds, 3, 0, nil},
+		{"a writer beside a downgraded reader", history{w, release('w', 20, 24), reads('w', 20, 24, 0), readDone('w', 40, 41), acquire('v', 0, 30, 0)}, Violated, 3, 1,
 			history{reads('w', 20, 24, 0), acquire('v', 0, 30, 0), readDone('w', 40, 41)}},
 	})
 }
@@ -40,7 +40,7 @@ func TestQueueOrder(t *testing.T) {
 	judge(t, QueueOrder(), []row{
 		{"no history is no evidence", nil, Unknown, 0, 0, nil},
 		{"one grant has no order", history{acquire('a', 0, 1, 7)}, Unknown, 0, 0, nil},
-		{"readers alone have none either", history{reads('a', 0, 1, 7), reads('b', 0, 2, 6)}, Unknown, 0, 0, nil},
+		{"readers alone have no order", history{reads('a', 0, 1, 7), reads('b', 0, 2, 6)}, Unknown, 0, 0, nil},
 		{"readers may overtake readers", history{reads('a', 0, 1, 7), reads('b', 0, 2, 6), acquire('w', 0, 3, 8)}, Holds, 3, 0, nil},
 		{"a reader overtakes a writer", history{reads('a', 0, 1, 9), acquire('w', 0, 3, 8)}, Violated, 2, 1, history{reads('a', 0, 1, 9), acquire('w', 0, 3, 8)}},
 		{"a writer overtakes a reader", history{acquire('w', 0, 1, 9), reads('a', 0, 3, 8)}, Violated, 2, 1, history{acquire('w', 0, 1, 9), reads('a', 0, 3, 8)}},
@@ -56,8 +56,8 @@ func TestReaderWriterLiveness(t *testing.T) {
 		{"no history is no evidence", nil, Unknown, 0, 0, nil},
 		{"a reader waits long, but a writer holds", history{w, release('w', 80, 81), reads('r', 3, 83, 0)}, Holds, 2, 0, nil},
 		{"a writer waits long, but readers hold one after the other", history{reads('r', 0, 1, 0), readDone('r', 40, 41), reads('s', 0, 39, 0), readDone('s', 80, 81), acquire('w', 2, 83, 0)}, Holds, 3, 0, nil},
-		{"a reader waits on a free object", history{w, dw, reads('r', 3, 18, 0)}, Violated, 2, 1, history{dw, reads('r', 3, 18, 0)}},
-		{"a writer waits on an object whose readers are gone", history{reads('r', 0, 1, 0), readDone('r', 10, 12), with(metrics.Timeout, acquire('w', 2, 30, 0))}, Violated, 2, 1, history{readDone('r', 10, 12), with(metrics.Timeout, acquire('w', 2, 30, 0))}},
+		{"a reader waits for a free object", history{w, dw, reads('r', 3, 18, 0)}, Violated, 2, 1, history{dw, reads('r', 3, 18, 0)}},
+		{"a writer waits for an object whose readers have released", history{reads('r', 0, 1, 0), readDone('r', 10, 12), with(metrics.Timeout, acquire('w', 2, 30, 0))}, Violated, 2, 1, history{readDone('r', 10, 12), with(metrics.Timeout, acquire('w', 2, 30, 0))}},
 	})
 }
 
@@ -67,7 +67,7 @@ func TestPermits(t *testing.T) {
 	judge(t, Permits(2), []row{
 		{"no history is no evidence", nil, Unknown, 0, 0, nil},
 		{"two of two", history{a, ra, b, rb}, Holds, 2, 0, nil},
-		{"a third, when one is given back", history{a, ra, b, rb, acquire('c', 5, 20, 0)}, Holds, 3, 0, nil},
+		{"a third, after one release", history{a, ra, b, rb, acquire('c', 5, 20, 0)}, Holds, 3, 0, nil},
 		{"a third beside two", history{a, ra, b, rb, c}, Violated, 3, 1, history{a, b, c, ra, rb}},
 		{"a third on another object", history{a, ra, b, rb, on(1, c)}, Holds, 3, 0, nil},
 		{"an acquisition of two permits is two samples", history{a, a, ra, b, rb}, Violated, 3, 1, history{a, a, b, ra, ra, rb}},
@@ -92,7 +92,7 @@ func TestCapacity(t *testing.T) {
 		{"nobody looked", history{acquire('a', 0, 1, 0)}, Unknown, 0, 0, nil},
 		{"all were there", history{there, there}, Holds, 2, 0, nil},
 		{"one was not", history{there, gone}, Violated, 2, 1, history{gone}},
-		{"one could not be asked for", history{there, with(metrics.Lost, there)}, Unknown, 1, 0, nil},
+		{"one could not be checked", history{there, with(metrics.Lost, there)}, Unknown, 1, 0, nil},
 	})
 }
 
@@ -105,23 +105,23 @@ func TestNoLostRevoke(t *testing.T) {
 		return sample(metrics.Release, 'a', 0, start, start+1, token)
 	}
 	judge(t, NoLostRevoke(5*ms), []row{
-		{"nobody was asked", history{given(7, 30)}, Unknown, 0, 0, nil},
-		{"asked, told, released", history{revoke(7, 10, 14), told(7, 11), given(7, 12)}, Holds, 1, 0, nil},
-		{"told, and does not consent", history{revoke(7, 10, 90), told(7, 11), given(7, 88)}, Holds, 1, 0, nil},
-		{"never told, and held on", history{revoke(7, 10, 90), given(7, 88)}, Violated, 1, 1, history{revoke(7, 10, 90), given(7, 88)}},
-		{"told too late", history{revoke(7, 10, 90), told(7, 70), given(7, 88)}, Violated, 1, 1, history{revoke(7, 10, 90), given(7, 88)}},
-		{"never told, and never released", history{with(metrics.Timeout, revoke(7, 10, 90))}, Violated, 1, 1, history{with(metrics.Timeout, revoke(7, 10, 90))}},
-		{"released of itself at that time", history{revoke(7, 10, 14), given(7, 12)}, Unknown, 0, 0, nil},
-		{"another grant was told", history{revoke(7, 10, 90), told(8, 11), given(7, 88)}, Violated, 1, 1, history{revoke(7, 10, 90), given(7, 88)}},
-		{"nobody had it any more", history{revoke(0, 10, 11)}, Unknown, 0, 0, nil},
-		{"told late, in the time of a fault", history{revoke(7, 10, 90), told(7, 70), given(7, 88), fault(12, 67)}, Holds, 1, 0, nil},
-		{"told too late in spite of a fault", history{revoke(7, 10, 90), told(7, 70), given(7, 88), fault(12, 66)}, Violated, 1, 1,
+		{"no revocation", history{given(7, 30)}, Unknown, 0, 0, nil},
+		{"requested, notified, released", history{revoke(7, 10, 14), told(7, 11), given(7, 12)}, Holds, 1, 0, nil},
+		{"notified, and refuses", history{revoke(7, 10, 90), told(7, 11), given(7, 88)}, Holds, 1, 0, nil},
+		{"never notified, and held on", history{revoke(7, 10, 90), given(7, 88)}, Violated, 1, 1, history{revoke(7, 10, 90), given(7, 88)}},
+		{"notified too late", history{revoke(7, 10, 90), told(7, 70), given(7, 88)}, Violated, 1, 1, history{revoke(7, 10, 90), given(7, 88)}},
+		{"never notified, and never released", history{with(metrics.Timeout, revoke(7, 10, 90))}, Violated, 1, 1, history{with(metrics.Timeout, revoke(7, 10, 90))}},
+		{"released by itself at that time", history{revoke(7, 10, 14), given(7, 12)}, Unknown, 0, 0, nil},
+		{"another grant was notified", history{revoke(7, 10, 90), told(8, 11), given(7, 88)}, Violated, 1, 1, history{revoke(7, 10, 90), given(7, 88)}},
+		{"no longer held", history{revoke(0, 10, 11)}, Unknown, 0, 0, nil},
+		{"notified late, during a fault", history{revoke(7, 10, 90), told(7, 70), given(7, 88), fault(12, 67)}, Holds, 1, 0, nil},
+		{"notified too late in spite of a fault", history{revoke(7, 10, 90), told(7, 70), given(7, 88), fault(12, 66)}, Violated, 1, 1,
 			history{revoke(7, 10, 90), given(7, 88)}},
-		{"its holder crashed, and was never told", history{revoke(7, 10, 90), fault(9, 90)}, Unknown, 0, 0, nil},
+		{"its holder crashed, and was never notified", history{revoke(7, 10, 90), fault(9, 90)}, Unknown, 0, 0, nil},
 	})
 }
 
-// The sweeps against their definitions, instant by instant, on small histories without any sense.
+// The sweeps agree with an instant-by-instant implementation of their definitions on small nonsensical histories.
 func TestSharedChecksAgreeWithTheirDefinitions(t *testing.T) {
 	for seed := range uint64(5000) {
 		r := rand.New(rand.NewPCG(seed, 3))
@@ -158,20 +158,20 @@ func TestSharedChecksAgreeWithTheirDefinitions(t *testing.T) {
 				}
 			}
 			if v := tc.check.Judge(slices.Values(h), nil); v.Count != want || (v.Answer == Violated) != (want > 0) {
-				t.Fatalf("seed %d: %s says %v, %d times (%s), want %d\n%v", seed, tc.check.Name, v.Answer, v.Count, v.Detail, want, h)
+				t.Fatalf("seed %d: %s = %v, %d times (%s), want %d\n%v", seed, tc.check.Name, v.Answer, v.Count, v.Detail, want, h)
 			}
 		}
 	}
 }
 
-// Valid histories of readers and writers hold whatever their shape, and one planted intruder is found in each.
+// Valid histories of readers and writers hold, and one planted intruder is found in each.
 func TestValidSharedHistoriesHoldAndIntrudersAreFound(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 4))
 		h, groups := sharedHistory(r, 3+r.IntN(40))
 		for _, c := range []Check{ReaderWriter(), QueueOrder(), ReaderWriterLiveness(bound)} {
 			if v := c.Judge(slices.Values(h), nil); v.Answer != Holds {
-				t.Fatalf("seed %d: %s of a valid history says %v: %s %v", seed, c.Name, v.Answer, v.Detail, v.Witness)
+				t.Fatalf("seed %d: %s of a valid history = %v: %s %v", seed, c.Name, v.Answer, v.Detail, v.Witness)
 			}
 		}
 		for _, plant := range []struct {
@@ -181,10 +181,10 @@ func TestValidSharedHistoriesHoldAndIntrudersAreFound(t *testing.T) {
 			{ReaderWriter(), func(at time.Duration) metrics.Sample { // a writer in the middle of a group
 				return metrics.Sample{Op: metrics.Acquire, Session: 999, Token: 1 << 40, Start: at, End: at}
 			}},
-			{QueueOrder(), func(at time.Duration) metrics.Sample { // a writer from before all
+			{QueueOrder(), func(at time.Duration) metrics.Sample { // a writer with the smallest token
 				return metrics.Sample{Op: metrics.Acquire, Session: 999, Token: 1, Start: at, End: at}
 			}},
-			{ReaderWriterLiveness(bound), func(time.Duration) metrics.Sample { // a reader whom nobody lets in
+			{ReaderWriterLiveness(bound), func(time.Duration) metrics.Sample { // a reader that is never let in
 				end := h[len(h)-1].End
 				return metrics.Sample{Op: metrics.ReadAcquire, Outcome: metrics.Timeout, Session: 999, Start: end, End: end + 2*bound}
 			}},
@@ -192,14 +192,14 @@ func TestValidSharedHistoriesHoldAndIntrudersAreFound(t *testing.T) {
 			at := groups[1+r.IntN(len(groups)-1)]
 			v := plant.check.Judge(slices.Values(append(slices.Clone(h), plant.fault(at))), nil)
 			if v.Answer != Violated || len(v.Witness) == 0 {
-				t.Fatalf("seed %d: %s of a history with an intruder at %v says %v: %s", seed, plant.check.Name, at, v.Answer, v.Detail)
+				t.Fatalf("seed %d: %s of a history with an intruder at %v = %v: %s", seed, plant.check.Name, at, v.Answer, v.Detail)
 			}
 		}
 	}
 }
 
-// sharedHistory is groups that hold one after the other: a writer, or some readers. groups are instants at which the members of a
-// group all hold.
+// sharedHistory is a history of groups that hold one after the other: a writer, or some readers. groups has for each an instant at which all
+// its members hold.
 func sharedHistory(r *rand.Rand, n int) (h history, groups []time.Duration) {
 	now, token := time.Duration(0), int64(10)
 	for g := range n {

@@ -15,7 +15,7 @@ import (
 	"github.com/zkbench/zkbench/metrics"
 )
 
-// everyCheck is all checks, with bounds that histories of some dozen nanoseconds can break.
+// everyCheck is all checks, with bounds small enough for histories of some dozen nanoseconds to break.
 func everyCheck() []Check {
 	rank := func(v int64) int32 { return int32(v % 3) }
 	all := append(atomicCommit(9, 4), MutualExclusion(), ReaderWriter(), Permits(2), Leadership(), TokenOrder(), Terms(), QueueOrder(), FIFO(), CampaignFIFO(),
@@ -117,7 +117,7 @@ func disorder(r *rand.Rand, n int) []metrics.Sample {
 	return h
 }
 
-// What is kept on disk gives the verdicts, the evidence and the counterexamples that memory gives.
+// Verdicts, evidence and counterexamples are the same from disk and from memory.
 func TestDiskAndMemoryJudgeAlike(t *testing.T) {
 	violated := map[string]int{}
 	for seed := range uint64(100) {
@@ -125,7 +125,7 @@ func TestDiskAndMemoryJudgeAlike(t *testing.T) {
 		h := disorder(r, 40+r.IntN(260))
 		if seed%4 == 0 {
 			h = validHistory(r, 2+r.IntN(10), 1+r.IntN(3), 40+r.IntN(200))
-			faults[r.IntN(len(faults))].plant(r, h)
+			planted[r.IntN(len(planted))].plant(r, h)
 		}
 		kept := metrics.NewHistory(2, nil)
 		for i, s := range h {
@@ -151,9 +151,9 @@ func TestDiskAndMemoryJudgeAlike(t *testing.T) {
 		kept.Close()
 	}
 	for _, c := range everyCheck() {
-		seldom := slices.Contains([]string{"starvation", "commit-progress", "crashes-seen", "view-order"}, c.Name) // which takes more than chance
+		seldom := slices.Contains([]string{"starvation", "commit-progress", "crashes-seen", "view-order"}, c.Name) // too rare in random histories
 		if violated[c.Name] == 0 && !seldom {
-			t.Errorf("%s was violated by no history: the test says nothing of it", c.Name)
+			t.Errorf("no history violated %s: the test proves nothing about it", c.Name)
 		}
 	}
 }

@@ -16,10 +16,10 @@ func TestSteadyPhase(t *testing.T) {
 		closed, open bool
 	}{
 		{"ended in the warm-up", 1, 9, false, false},
-		{"begun in the warm-up, ended at the first instant", 9, 10, true, false},
+		{"started in the warm-up, ended at the first instant", 9, 10, true, false},
 		{"due and ended within", 12, 13, true, true},
 		{"due within, ended in the drain: offered in the steady phase, so an open loop is charged", 19, 30, false, true},
-		{"ended at the last instant, which is the drain's", 15, 20, false, true},
+		{"ended at the last instant, which belongs to the drain", 15, 20, false, true},
 		{"due in the drain", 20, 21, false, false},
 	} {
 		s := Sample{Due: tc.due, Start: tc.due, End: tc.end}
@@ -35,7 +35,7 @@ func TestSteadyPhase(t *testing.T) {
 	}
 }
 
-// Whatever the shards and the rotations, the intervals add up to every sample recorded, and the totals to the steady ones.
+// The intervals add up to all recorded samples, and the totals to those of the steady phase, whatever the shards and rotations.
 func TestIntervalsAddUp(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for _, shards := range []int{1, 2, 7} {
@@ -215,7 +215,7 @@ func mustEqual(t *testing.T, what string, got, want *Set) {
 	}
 }
 
-// Phases of an acquisition are filed where it is filed, by whatever clock, so that their sum is its service in every set.
+// The phases of an acquisition are filed with it, whichever clock decides, so that they add up to its service time in every set.
 func TestPartsAreFiledWithTheWhole(t *testing.T) {
 	for _, tc := range []struct {
 		name        string
@@ -223,9 +223,9 @@ func TestPartsAreFiledWithTheWhole(t *testing.T) {
 		due, s, end time.Duration
 		steady      bool
 	}{
-		{"an open loop's backlog: due in the steady phase, begun after it", true, 15, 25, 29, true},
-		{"due in the warm-up, begun and ended in the steady phase", true, 5, 12, 18, false},
-		{"a closed loop: begun in the warm-up, ended in the steady phase", false, 4, 4, 14, true},
+		{"an open loop's backlog: due in the steady phase, started after it", true, 15, 25, 29, true},
+		{"due in the warm-up, started and ended in the steady phase", true, 5, 12, 18, false},
+		{"a closed loop: started in the warm-up, ended in the steady phase", false, 4, 4, 14, true},
 		{"ended in the drain", false, 14, 14, 24, false},
 	} {
 		c := NewCollector(1)
@@ -240,7 +240,7 @@ func TestPartsAreFiledWithTheWhole(t *testing.T) {
 		}
 		for _, op := range []Op{Acquire, Enqueue, List} {
 			if filed.Count(op, OK) != 1 || other.Count(op, OK) != 0 {
-				t.Errorf("%s: %v is not where the acquisition is", tc.name, op)
+				t.Errorf("%s: %v is not filed with the acquisition", tc.name, op)
 			}
 			if want := map[bool]int64{true: 1}[tc.end >= 10 && tc.end < 20]; iv.Steady.Done(op) != want {
 				t.Errorf("%s: %d of %v done in the steady phase, want %d", tc.name, iv.Steady.Done(op), op, want)
@@ -249,8 +249,8 @@ func TestPartsAreFiledWithTheWhole(t *testing.T) {
 	}
 }
 
-// What is given up is in no histogram of successes, and its time so far is kept: it would have taken longer.
-func TestUnservedWorkIsALowerBound(t *testing.T) {
+// Abandoned operations enter no histogram of successes; their times so far are lower bounds.
+func TestTimesOfUnservedWorkAreLowerBounds(t *testing.T) {
 	c := NewCollector(1)
 	c.SetSteady(Steady{From: 0, To: time.Minute, ByDue: true})
 	c.Shard(0).Record(Sample{Op: Put, Due: time.Second, Start: 2 * time.Second, End: 3 * time.Second})

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// The slots of a payload are those of the histogram that was encoded, one after the other with one Decoder; damage is an error.
+// A Decoder, used again for payload after payload, yields the slots of the encoded histogram; damage is an error.
 func TestDecoderReadsWhatEncodeWrites(t *testing.T) {
 	var d Decoder
 	r := rand.New(rand.NewPCG(1, 1))

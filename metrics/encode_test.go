@@ -11,8 +11,8 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// What is compressed is byte for byte what the library compresses.
-func TestEncodeIsTheLibrarys(t *testing.T) {
+// The payload, once inflated, is byte for byte the library's.
+func TestEncodeMatchesTheLibrary(t *testing.T) {
 	plain := func(payload []byte) []byte {
 		t.Helper()
 		raw, err := base64.StdEncoding.DecodeString(string(payload))
@@ -44,7 +44,7 @@ func TestEncodeIsTheLibrarys(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(plain(ours), plain(library)) {
-			t.Fatalf("%d values: our payload is not the library's", h.Count())
+			t.Fatalf("%d values: the payload differs from the library's", h.Count())
 		}
 	}
 }

@@ -76,7 +76,7 @@ func TestReadFootprint(t *testing.T) {
 	}
 	defer l.Close()
 	runtime.GC()
-	for x := 0.0; ReadFootprint().CPU == before.CPU; x++ { // burn until the clock of the system has moved
+	for x := 0.0; ReadFootprint().CPU == before.CPU; x++ { // burn until the CPU clock has advanced
 		_ = math.Sqrt(x)
 	}
 	used := ReadFootprint().Sub(before)
@@ -100,9 +100,9 @@ func TestLongestPause(t *testing.T) {
 	}{
 		{"no pause", []uint64{0, 0, 0, 0}, nil, 0},
 		{"the upper edge of the highest slot", []uint64{0, 3, 1, 0}, nil, 2 * time.Second},
-		{"only what is new counts", []uint64{0, 3, 1, 0}, []uint64{0, 2, 1, 0}, time.Second},
-		{"beyond the last finite edge that edge is all that is known", []uint64{0, 0, 0, 1}, nil, 2 * time.Second},
-		{"no histogram is not no pause", nil, nil, -1},
+		{"only new pauses count", []uint64{0, 3, 1, 0}, []uint64{0, 2, 1, 0}, time.Second},
+		{"beyond the last finite edge, that edge", []uint64{0, 0, 0, 1}, nil, 2 * time.Second},
+		{"no histogram means unknown, not zero", nil, nil, -1},
 	} {
 		if got := longestPause(tc.now, tc.before, edges); got != tc.want {
 			t.Errorf("%s: longestPause(%v, %v) = %v, want %v", tc.name, tc.now, tc.before, got, tc.want)

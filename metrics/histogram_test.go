@@ -8,7 +8,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// The tally has to use the slots of the library, or a percentile of the log would not be the one of the run.
+// The tally must use the library's slots, or percentiles computed from the log would differ from those of the run.
 func TestTallyHasTheSlotsOfHdrHistogram(t *testing.T) {
 	h := hdrhistogram.New(int64(LowestValue), int64(HighestValue), digits)
 	for i := range slots - 1 {
@@ -17,7 +17,7 @@ func TestTallyHasTheSlotsOfHdrHistogram(t *testing.T) {
 			t.Fatalf("slot %d holds [%d, %d], but slot(low) = %d, slot(last) = %d", i, low, last, slot(low), slot(last))
 		}
 		if !h.ValuesAreEquivalent(low, last) || h.ValuesAreEquivalent(last, last+1) {
-			t.Fatalf("slot %d is [%d, %d], which is not a slot of HdrHistogram", i, low, last)
+			t.Fatalf("slot %d is [%d, %d], not a slot of HdrHistogram", i, low, last)
 		}
 	}
 	if top := slot(int64(HighestValue)); top >= slots {
@@ -32,7 +32,7 @@ func TestHistogramClampsNothing(t *testing.T) {
 		count, overflow, negative int64
 		low, high                 time.Duration
 	}{
-		{"nothing recorded has no minimum and no maximum", nil, 0, 0, 0, 0, 0},
+		{"an empty histogram has no minimum and no maximum", nil, 0, 0, 0, 0, 0},
 		{"zero is a duration, such as the lag of a closed loop", []time.Duration{0, 0}, 2, 0, 0, 0, time.Microsecond},
 		{"an hour is in range", []time.Duration{time.Hour}, 1, 0, 0, time.Hour * 999 / 1000, time.Hour * 1001 / 1000},
 		{"more than an hour is overflow and no percentile", []time.Duration{time.Hour + 1, time.Millisecond}, 1, 1, 0, 999 * time.Microsecond, 1001 * time.Microsecond},
@@ -109,7 +109,7 @@ func TestHistogramEncodeIsLossless(t *testing.T) {
 	}
 }
 
-// Merging is adding: in any order and grouping the counts come out the same.
+// Merging adds counts, in any order and grouping.
 func TestHistogramMergeAddsCounts(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for range 30 {

@@ -39,7 +39,7 @@ func TestHistoryKeepsEverySampleInOrderOfEnd(t *testing.T) {
 		s := randomSample(r, time.Hour)
 		h.Shard(1).Record(s)
 		if got := slices.Collect(h.All()); len(got) != n+1 || !slices.Contains(got, s) {
-			t.Fatalf("%d samples: what was recorded after All is missing", n)
+			t.Fatalf("%d samples: those recorded after All are missing", n)
 		}
 		h.Close()
 	}
@@ -83,7 +83,7 @@ func BenchmarkHistoryAll(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/1e6, "ns/sample")
 }
 
-func TestHistoryTellsOfALostSample(t *testing.T) {
+func TestHistoryReportsLostSamples(t *testing.T) {
 	h := NewHistory(1, spill.NewRoom(t.TempDir()+"/gone", 0))
 	defer h.Close()
 	for range Kept + 1 {
@@ -92,6 +92,6 @@ func TestHistoryTellsOfALostSample(t *testing.T) {
 	for range h.All() {
 	}
 	if h.Err() == nil {
-		t.Error("Err() = nil, though what did not fit into memory could not be written")
+		t.Error("Err() = nil, though samples that did not fit into memory could not be written")
 	}
 }

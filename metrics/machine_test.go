@@ -29,7 +29,7 @@ func TestParseMachine(t *testing.T) {
 	}
 	for _, bad := range []string{"", "intr 5\n", "cpu 1 2 x 4 5 6 7 8\ncpu0 1 2 3 4\n", "cpu 1 2\ncpu0 1 2\n"} {
 		if m, err := parseMachine(bad); err == nil {
-			t.Errorf("parseMachine(%q) = %+v, want an error: what is not told is no zero", bad, m)
+			t.Errorf("parseMachine(%q) = %+v, want an error: unknown is not zero", bad, m)
 		}
 	}
 	if got := parsePressure("full avg10=0 total=7\n"); got != -1 {
@@ -37,12 +37,12 @@ func TestParseMachine(t *testing.T) {
 	}
 	m := Machine{Waiting: 5}
 	if got := m.Sub(Machine{Waiting: -1}).Waiting; got != -1 {
-		t.Errorf("what was not known before gives a difference of %v, want -1", got)
+		t.Errorf("the difference to an unknown value is %v, want -1", got)
 	}
 }
 
-// The most memory of a cell is not that of a cell before it.
-func TestMaxRSSCountsAnew(t *testing.T) {
+// A reset makes MaxRSS independent of earlier cells.
+func TestResetOfMaxRSS(t *testing.T) {
 	held := make([]byte, 64<<20)
 	for i := range held {
 		held[i] = 1

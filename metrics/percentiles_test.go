@@ -18,7 +18,7 @@ const (
 	jarRemedy = "apt-get install default-jdk-headless libhdrhistogram-java"
 )
 
-// printer decodes the payloads of its input, one a line, and prints the distribution of each.
+// printer decodes the payloads on its input, one per line, and prints the distribution of each.
 const printer = `
 import org.HdrHistogram.*;
 import java.nio.ByteBuffer;
@@ -32,8 +32,8 @@ public class Printer {
 	}
 }`
 
-// The distribution is what the reference implementation prints, byte by byte: of one value, of ties, and of long tails.
-func TestPercentilesAreThoseOfJava(t *testing.T) {
+// The distribution is byte for byte what the Java reference implementation prints: of one value, of ties and of long tails.
+func TestPercentilesMatchJava(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts Java")
 	}

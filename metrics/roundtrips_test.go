@@ -9,9 +9,9 @@ import (
 	"github.com/zkbench/zkbench/internal/spill"
 )
 
-// Long trips come back one by one, however many they are, and all but what fits into the room's memory has gone to the disk; short ones are
-// counted alone, and what was given up is not counted.
-func TestRoundTripsSpillWhatTookLong(t *testing.T) {
+// Long round trips are kept one by one, on disk beyond what the room's memory holds. Short ones are only counted, and abandoned ones are not
+// counted.
+func TestLongRoundTripsSpill(t *testing.T) {
 	const each, kept = 5000, 64 << 10
 	room := spill.NewRoom(t.TempDir(), kept)
 	r := NewRoundTrips(2, room)
@@ -38,7 +38,7 @@ func TestRoundTripsSpillWhatTookLong(t *testing.T) {
 		}
 	}
 	if len(of) != 5 || len(of[Everybody]) != 4 {
-		t.Errorf("%d long trips of everybody, want 4", len(of[Everybody]))
+		t.Errorf("%d long trips of Everybody, want 4", len(of[Everybody]))
 	}
 	if took := r.Took(); took.Count() != 4*(each+each/2) || r.Took().Count() != 0 {
 		t.Errorf("%d requests counted, want %d once", took.Count(), 4*(each+each/2))
@@ -50,8 +50,8 @@ func TestRoundTripsSpillWhatTookLong(t *testing.T) {
 	r.Close()
 }
 
-// Requests that return while the long ones are read, or later, are counted and not kept.
-func TestRoundTripsThatComeLate(t *testing.T) {
+// Requests that return while the long ones are read, or later, are counted but not kept.
+func TestLateRoundTrips(t *testing.T) {
 	r := NewRoundTrips(1, nil)
 	long := Trip{End: LongTrip}
 	r.Record(long)
@@ -70,7 +70,7 @@ func TestRoundTripsThatComeLate(t *testing.T) {
 	r.Close()
 	r.Record(long)
 	if took := r.Took(); n != 1 || took.Count() != 102 {
-		t.Errorf("%d of the one long trip, %d requests of 102", n, took.Count())
+		t.Errorf("%d of 1 long trips, %d of 102 requests", n, took.Count())
 	}
 }
 
@@ -80,6 +80,6 @@ func TestRoundTripsThatCannotBeKeptAreAnError(t *testing.T) {
 		r.Record(Trip{End: LongTrip})
 	}
 	if r.Err() == nil {
-		t.Error("trips were lost, and nothing says so")
+		t.Error("no error, though trips were lost")
 	}
 }

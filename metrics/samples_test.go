@@ -33,7 +33,7 @@ func TestSamplesAreReadAsWritten(t *testing.T) {
 		}
 		var got []Sample
 		if err := ReadSamples(bytes.NewReader(file.Bytes()), func(s Sample) { got = append(got, s) }); err != nil || !slices.Equal(got, want) {
-			t.Fatalf("%d of %d samples are as they were: %v", len(got), len(want), err)
+			t.Fatalf("%d of %d samples are equal: %v", len(got), len(want), err)
 		}
 		for _, cut := range []int{0, 5, file.Len() / 2, file.Len() - 1} {
 			if err := ReadSamples(bytes.NewReader(file.Bytes()[:cut]), func(Sample) {}); !errors.Is(err, ErrSamples) {

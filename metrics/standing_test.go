@@ -17,7 +17,7 @@ func TestStandings(t *testing.T) {
 	s.Of(1).Holds(7, false)
 	s.Of(4).Holds(8, false)
 	if got := s.Look(); got != (Stand{Holding: 5, Holders: 2, Mixed: true}) {
-		t.Errorf("Look() = %+v, want two holders of one object, and a holder among those who share", got)
+		t.Errorf("Look() = %+v, want two holders of one object and one of a shared object", got)
 	}
 	for i := range uint32(5) {
 		s.Of(i).Ends()
@@ -35,16 +35,16 @@ func TestStandings(t *testing.T) {
 		t.Errorf("Holder() = %+v, %v, still %v", h, some, s.Still(h))
 	}
 	if s.Of(2).Ends(); s.Still(h) {
-		t.Error("a hold goes on that has ended")
+		t.Error("an ended hold still stands")
 	}
 	if s.Of(2).Holds(9, false); s.Still(h) {
-		t.Error("a later hold of the same object is taken for it")
+		t.Error("a later hold of the same object was taken for the first")
 	}
 	var nobody *Standing
-	nobody.Waits() // of a workload that is driven by a test
+	nobody.Waits() // must not panic: tests drive workloads without standings
 }
 
-// Sessions that hand an object on are never seen to hold it together, however the look falls.
+// Sessions that hand an object over are never seen to hold it together, whenever the look happens.
 func TestStandingsAreOfOneInstant(t *testing.T) {
 	s := NewStandings(2)
 	var object sync.Mutex

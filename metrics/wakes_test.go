@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// What is counted belongs to the phase of its own time, and what becomes of an event to that of the event, however late.
-func TestWhatIsCountedBelongsToItsTime(t *testing.T) {
+// Counts belong to the phase of their time, and the effect of an event to the phase of the event, however late it comes.
+func TestCountsBelongToTheirPhase(t *testing.T) {
 	f := NewFanout(2)
 	f.SetSteady(Steady{From: 10, To: 20})
 	count := func(at time.Duration) {
@@ -23,7 +23,7 @@ func TestWhatIsCountedBelongsToItsTime(t *testing.T) {
 	f.Shard(1).Useful(InWarmup)
 	f.Shard(1).Moved(InSteady)
 	f.Shard(0).Cause(InSteady, ByArrival)
-	f.Shard(0).Cause(InSteady, ByOther) // the rest, whatever is told
+	f.Shard(0).Cause(InSteady, ByOther) // no effect: ByOther is the remainder
 	for p, n := range map[Phase]int64{InWarmup: 2, InSteady: 3, InDrain: 2} {
 		want := FanoutCounts{Lists: n, Names: 2 * n, Bytes: 20 * n, ReadBytes: 7 * n, FailedWrites: n}
 		want.Events[ByOther], want.Requests[3] = n, n
@@ -42,7 +42,7 @@ func TestWhatIsCountedBelongsToItsTime(t *testing.T) {
 	}
 }
 
-// While sessions count, no reader sees more uses than events, whatever the phase changes to.
+// While sessions count, no reader sees more uses than events, across changes of phase.
 func TestNoMoreUsesThanEvents(t *testing.T) {
 	f := NewFanout(2)
 	stop := make(chan struct{})

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// bruteDivide is the definition: every point, every end, every pair of values.
+// bruteDivide follows the definition: every point, every end, every pair of values.
 func bruteDivide(x []float64) (at int, best float64) {
 	mean := func(a, b []float64, same bool) float64 {
 		sum, n := 0.0, 0.0
@@ -64,7 +64,7 @@ func at(all []Change) (places []int) {
 	return places
 }
 
-// Series with steps that are known, and what is too short for any.
+// Series with known steps, and series too short for any.
 func TestChangesOfKnownSeries(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 2))
 	for _, test := range []struct {
@@ -104,7 +104,7 @@ func TestChangesOfKnownSeries(t *testing.T) {
 	}
 }
 
-// A series without a change has one found with a probability of at most alpha, whatever its distribution.
+// The probability of finding a change where there is none is at most alpha, whatever the distribution.
 func TestTheLevelOfChanges(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
 	const trials, alpha = 300, 0.05
@@ -120,7 +120,7 @@ func TestTheLevelOfChanges(t *testing.T) {
 			}
 		}
 		if limit := trials*alpha + 3*math.Sqrt(trials*alpha*(1-alpha)); float64(alarms) > limit {
-			t.Errorf("%s: %d of %d series without a change have one, want at most %.0f", name, alarms, trials, limit)
+			t.Errorf("%s: a change found in %d of %d series without one, want at most %.0f", name, alarms, trials, limit)
 		}
 	}
 }

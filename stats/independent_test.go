@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// bruteU is the two-sided p-value of the U test: of all ways to choose which of the values are the candidate's, the share with a U as extreme.
+// bruteU is the two-sided p-value of the U test: the share of all ways to assign the values to the candidate that have a U as extreme.
 func bruteU(base, candidate []float64) float64 {
 	all := slices.Concat(base, candidate)
 	u := func(chosen uint) (n float64) {
@@ -37,7 +37,7 @@ func bruteU(base, candidate []float64) float64 {
 	return count / total
 }
 
-// The interval has exactly the shifts that the exact U test does not reject, for samples without ties.
+// Without ties, the interval holds exactly the shifts that the exact U test accepts.
 func TestShiftIsTheInversionOfTheUTest(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 8 {
@@ -63,8 +63,8 @@ func TestShiftIsTheInversionOfTheUTest(t *testing.T) {
 	}
 }
 
-// The critical values of U for two-sided tests at 5 % (Mann and Whitney 1947; Siegel 1956, table K): the interval leaves so many differences out
-// on either side, and one more.
+// The interval leaves out one difference more on either side than the critical value of U for two-sided tests at 5 % (Mann and Whitney 1947;
+// Siegel 1956, table K).
 func TestTheCriticalValuesOfU(t *testing.T) {
 	for _, test := range []struct{ n, m, critical int }{
 		{4, 4, 0}, {4, 5, 1}, {5, 5, 2}, {5, 6, 3}, {6, 6, 5}, {7, 7, 8}, {8, 8, 13}, {9, 9, 17}, {10, 10, 23}, {12, 12, 37}, {15, 15, 64}, {20, 20, 127},
@@ -74,7 +74,7 @@ func TestTheCriticalValuesOfU(t *testing.T) {
 			base[i] = -float64(i)
 		}
 		for i := range candidate {
-			candidate[i] = float64(i * 1000) // all differences are different, and the sorted ones are known
+			candidate[i] = float64(i * 1000) // all differences are distinct, and their order is known
 		}
 		var differences []float64
 		for _, b := range base {
@@ -127,11 +127,11 @@ func TestJudgeIndependent(t *testing.T) {
 	}{
 		{"twice as much", effect(base, scaled(2), apart), 1, Regression},
 		{"half as much", effect(base, scaled(0.5), apart), 1, Improvement},
-		{"half as much of what should be high", higher, 1, Regression},
+		{"half as much where higher is better", higher, 1, Regression},
 		{"twice as much among many metrics", effect(base, scaled(2), apart), 7, Inconclusive},
 		{"the same", effect(base, scaled(1.001), 0.9), 1, Equivalent},
-		{"beyond the minimum effect in part", effect(base, scaled(1.05), apart), 1, Inconclusive},
-		{"three a side", effect(base[:3], scaled(2)[:3], 0.1), 1, Inconclusive},
+		{"an interval across the minimum effect", effect(base, scaled(1.05), apart), 1, Inconclusive},
+		{"three on each side", effect(base[:3], scaled(2)[:3], 0.1), 1, Inconclusive},
 		{"nothing", effect(nil, nil, 1), 1, Inconclusive},
 		{"errors where there were none", errors, 1, Regression},
 		{"no errors on either side", noErrors, 1, Equivalent},
@@ -153,7 +153,7 @@ func TestJudgeIndependent(t *testing.T) {
 	}
 }
 
-// Of samples of one distribution at most alpha are called different, whatever it is; a minimum effect only makes it fewer.
+// At most alpha of the samples of one distribution, whichever it is, are called different; a minimum effect only lowers that share.
 func TestTheLevelOfJudgeIndependent(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	const trials = 2000

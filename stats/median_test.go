@@ -27,7 +27,7 @@ func TestMedian(t *testing.T) {
 	}
 }
 
-// The ranks of the published tables of intervals of the median (Conover, Practical Nonparametric Statistics, table A3; Dixon and Massey 1969,
+// The ranks in published tables of confidence intervals of the median (Conover, Practical Nonparametric Statistics, table A3; Dixon and Massey 1969,
 // table A-25; the 'critical values of the sign test').
 func TestTheOrderStatisticsOfPublishedTables(t *testing.T) {
 	for _, test := range []struct {
@@ -51,7 +51,7 @@ func TestTheOrderStatisticsOfPublishedTables(t *testing.T) {
 	}
 }
 
-// The level is the binomial probability, here in whole numbers, and no larger k has the level.
+// The level is the binomial probability, computed here in integers, and no larger k reaches it.
 func TestTheLevelIsTheBinomialProbability(t *testing.T) {
 	tail := func(n, k int) float64 { // P(X < k) twice
 		count := new(big.Int)
@@ -64,7 +64,7 @@ func TestTheLevelIsTheBinomialProbability(t *testing.T) {
 	for n := 1; n <= 100; n++ {
 		x := make([]float64, n)
 		for i := range x {
-			x[i] = float64((i * 7919) % n) // shuffled where 7919 is no multiple of n, which it is of none
+			x[i] = float64((i * 7919) % n) // shuffled: 7919 is prime, so no n divides it
 		}
 		for _, level := range []float64{0.5, 0.9, 0.95, 0.975, 0.99} {
 			in := MedianInterval(x, level)
@@ -85,7 +85,7 @@ func TestTheLevelIsTheBinomialProbability(t *testing.T) {
 	}
 }
 
-// The interval covers the median as often as it says, of a skewed distribution with a long tail too.
+// The interval covers the median as often as its level, even for a skewed distribution with a long tail.
 func TestTheIntervalCoversTheMedian(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, n := range []int{6, 10, 17} {
@@ -110,7 +110,7 @@ func TestTheIntervalCoversTheMedian(t *testing.T) {
 	}
 }
 
-func TestTheIntervalIsOfTheValuesWhateverTheirOrder(t *testing.T) {
+func TestTheOrderOfTheValuesDoesNotMatter(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for n := 2; n < 40; n++ {
 		x := make([]float64, n)
@@ -124,7 +124,7 @@ func TestTheIntervalIsOfTheValuesWhateverTheirOrder(t *testing.T) {
 			t.Errorf("shuffled: %+v, want %+v", got, want)
 		}
 		for i, v := range x {
-			scaled[i] = -2 * v // the other way round
+			scaled[i] = -2 * v // mirrored
 		}
 		if got := MedianInterval(scaled, 0.95); got.Low != -2*want.High || got.High != -2*want.Low {
 			t.Errorf("times -2: %+v, want the mirror of %+v", got, want)

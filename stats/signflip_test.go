@@ -29,8 +29,8 @@ func bruteFlips(d []float64) float64 {
 	return float64(count) / float64(int(1)<<len(d))
 }
 
-// Darwin's maize, of which Fisher counted the sign patterns by hand: 835 of 32,768 sums are larger and 28 are equal on one side, 1726 of 32,768
-// in all (The Design of Experiments, section 21, and Good 2005).
+// Darwin's maize, whose sign patterns Fisher counted by hand: on one side 835 of 32,768 sums are larger and 28 are equal, 1726 of 32,768 in
+// all (The Design of Experiments, section 21, and Good 2005).
 func TestFishersOwnExample(t *testing.T) {
 	d := []float64{49, -67, 8, 16, 6, 23, 28, 41, 14, 29, 56, 24, 75, 60, -48}
 	if got := SignFlip(d, 0); !got.Exact || math.Abs(got.P-1726.0/32768) > 1e-12 {
@@ -48,9 +48,9 @@ func TestSignFlipByHand(t *testing.T) {
 		{"one pair says nothing", []float64{3}, 1},
 		{"five that agree are not enough for 95 %", []float64{1, 2, 3, 4, 5}, 2.0 / 32},
 		{"six that agree are", []float64{1, 2, 3, 4, 5, 6}, 2.0 / 64},
-		{"the same the other way round", []float64{-1, -2, -3, -4, -5, -6}, 2.0 / 64},
-		{"six that agree but the smallest", []float64{-1, 2, 3, 4, 5, 6}, 4.0 / 64},
-		{"six that agree but the largest, which is as large as they", []float64{1, 1, 1, 1, 1, -5}, 1},
+		{"the same with all signs turned", []float64{-1, -2, -3, -4, -5, -6}, 2.0 / 64},
+		{"six, of which only the smallest disagrees", []float64{-1, 2, 3, 4, 5, 6}, 4.0 / 64},
+		{"six, of which the largest disagrees and outweighs the rest", []float64{1, 1, 1, 1, 1, -5}, 1},
 		{"equal differences are ties", []float64{1, 1, 1, -1}, 10.0 / 16},
 		{"no difference at all", []float64{0, 0, 0, 0, 0, 0}, 1},
 		{"zeros change nothing", []float64{0, 1, 2, 3, 4, 5, 6, 0}, 2.0 / 64},
@@ -77,8 +77,8 @@ func TestSignFlipAgreesWithBruteForce(t *testing.T) {
 	}
 }
 
-// Under all sign patterns of given sizes, which are equally likely where there is no difference, exactly a share of at most alpha has a p-value of
-// at most alpha, and without ties the largest multiple of 2/2^n that is at most alpha.
+// Without a difference all sign patterns are equally likely. The share of them with a p-value of at most alpha is at most alpha, and without
+// ties the largest multiple of 2/2^n that is at most alpha.
 func TestTheLevelOfSignFlipIsExact(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for _, n := range []int{5, 6, 7, 8, 10} {
@@ -110,7 +110,7 @@ func TestTheLevelOfSignFlipIsExact(t *testing.T) {
 	}
 }
 
-// Beyond what can be counted the drawn patterns give the same within their error, the same for the same seed, and never 0.
+// With too many pairs to count, drawn patterns give the p-value within their error, the same for the same seed, and never 0.
 func TestSignFlipOfManyPairs(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
 	d := make([]float64, maxExact)
@@ -118,7 +118,7 @@ func TestSignFlipOfManyPairs(t *testing.T) {
 		d[i] = r.NormFloat64() + 0.3
 	}
 	exact := SignFlip(d, 1)
-	drawn := SignFlip(append(slices.Clone(d), 0), 1) // a zero changes nothing, and is one pair more
+	drawn := SignFlip(append(slices.Clone(d), 0), 1) // a zero adds a pair, but no information
 	if !exact.Exact || drawn.Exact || drawn.Error <= 0 || math.Abs(exact.P-drawn.P) > 5*drawn.Error+1e-9 {
 		t.Errorf("%d pairs: %+v; the same with a zero: %+v, want the same within its error", maxExact, exact, drawn)
 	}
@@ -130,7 +130,7 @@ func TestSignFlipOfManyPairs(t *testing.T) {
 		clear[i] = 1 + float64(i)/100
 	}
 	if got := SignFlip(clear, 1).P; got <= 0 || got > 1e-5 {
-		t.Errorf("60 pairs that agree: %v, want the least that the draws can show, and not 0", got)
+		t.Errorf("60 pairs that agree: %v, want the smallest p-value the draws can show, not 0", got)
 	}
 }
 
@@ -140,9 +140,9 @@ func TestHolm(t *testing.T) {
 		p, want []float64
 	}{
 		{"none", nil, []float64{}},
-		{"a single one is left as it is", []float64{0.04}, []float64{0.04}},
-		{"the least counts all, the next one less", []float64{0.01, 0.04, 0.03}, []float64{0.03, 0.06, 0.06}},
-		{"Holm 1979: what follows is never below what comes first", []float64{0.01, 0.011, 0.8}, []float64{0.03, 0.03, 0.8}},
+		{"a single one is unchanged", []float64{0.04}, []float64{0.04}},
+		{"the smallest times all, the next times one less", []float64{0.01, 0.04, 0.03}, []float64{0.03, 0.06, 0.06}},
+		{"Holm 1979: never below the one before", []float64{0.01, 0.011, 0.8}, []float64{0.03, 0.03, 0.8}},
 		{"at most 1", []float64{0.9, 0.7}, []float64{1, 1}},
 		{"equal ones", []float64{0.02, 0.02}, []float64{0.04, 0.04}},
 		{"R: p.adjust(c(0.01,0.02,0.03,0.04,0.05), 'holm')", []float64{0.01, 0.02, 0.03, 0.04, 0.05}, []float64{0.05, 0.08, 0.09, 0.09, 0.09}},
@@ -154,7 +154,7 @@ func TestHolm(t *testing.T) {
 	}
 }
 
-// Holm rejects what the closed test by Bonferroni rejects, which is how he proved it.
+// Holm's procedure rejects exactly what the closed Bonferroni test rejects, as in his proof.
 func TestHolmIsTheClosedTest(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
 	for range 500 {

@@ -6,12 +6,12 @@ import (
 	"testing"
 )
 
-// design is that of a comparison of one metric with one look.
+// design is the design of a comparison of one metric with one look.
 func design(pairs int) Design {
 	return Design{Alpha: 0.05, MinEffect: 1.05, Metrics: 1, Looks: []int{pairs}}
 }
 
-// around are log ratios of so many pairs, spread evenly around a ratio.
+// around returns the log ratios of pairs that are spread evenly around a ratio.
 func around(ratio, spread float64, pairs int) []float64 {
 	x := make([]float64, pairs)
 	for i := range x {
@@ -29,19 +29,19 @@ func TestVerdicts(t *testing.T) {
 	}{
 		{"a tenth slower, each time", around(1.10, 0.01, 10), false, Regression},
 		{"a tenth faster, each time", around(0.90, 0.01, 10), false, Improvement},
-		{"a tenth more of what should be much", around(1.10, 0.01, 10), true, Improvement},
-		{"a tenth less of it", around(0.90, 0.01, 10), true, Regression},
+		{"a tenth more where higher is better", around(1.10, 0.01, 10), true, Improvement},
+		{"a tenth less where higher is better", around(0.90, 0.01, 10), true, Regression},
 		{"the same within 5 %, each time", around(1.01, 0.02, 10), false, Equivalent},
 		{"exactly the same", make([]float64, 6), false, Equivalent},
-		{"a difference that is surely there, and smaller than matters", around(1.02, 0.001, 10), false, Equivalent},
-		{"the same on the other side", around(0.98, 0.001, 10), false, Equivalent},
-		{"a difference that may be smaller than matters", around(1.10, 0.20, 10), false, Inconclusive},
-		{"no difference that is seen, but one could hide", around(1.00, 0.20, 10), false, Inconclusive},
-		{"across the border of what matters", around(1.05, 0.01, 10), false, Inconclusive},
+		{"a certain difference below the minimum effect", around(1.02, 0.001, 10), false, Equivalent},
+		{"the same in the other direction", around(0.98, 0.001, 10), false, Equivalent},
+		{"a difference that may be below the minimum effect", around(1.10, 0.20, 10), false, Inconclusive},
+		{"no visible difference, but one may hide", around(1.00, 0.20, 10), false, Inconclusive},
+		{"across the minimum effect", around(1.05, 0.01, 10), false, Inconclusive},
 		{"five pairs, all of them twice as slow", around(2, 0.01, 5), false, Inconclusive},
 		{"five pairs that are all the same", make([]float64, 5), false, Inconclusive},
-		{"ten pairs of which two lie beyond what matters on either side", append([]float64{-0.2, -0.2, 0.2, 0.2}, make([]float64, 6)...), false, Inconclusive},
-		{"ten pairs of which one lies beyond it on either side", append([]float64{-0.2, 0.2}, make([]float64, 8)...), false, Equivalent},
+		{"ten pairs, two beyond the minimum effect on either side", append([]float64{-0.2, -0.2, 0.2, 0.2}, make([]float64, 6)...), false, Inconclusive},
+		{"ten pairs, one beyond it on either side", append([]float64{-0.2, 0.2}, make([]float64, 8)...), false, Equivalent},
 		{"six pairs, all of them twice as slow", around(2, 0.01, 6), false, Regression},
 		{"nothing", nil, false, Inconclusive},
 	} {
@@ -55,7 +55,7 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// Many metrics and many looks have their price in pairs.
+// More metrics and more looks need more pairs.
 func TestMinPairs(t *testing.T) {
 	for _, test := range []struct{ metrics, looks, want int }{{1, 1, 6}, {2, 1, 7}, {5, 1, 8}, {1, 2, 7}, {2, 2, 8}, {1, 5, 8}} {
 		d := Design{Alpha: 0.05, MinEffect: 1.05, Metrics: test.metrics, Looks: make([]int, test.looks)}
@@ -75,7 +75,7 @@ func TestMinPairs(t *testing.T) {
 	}
 }
 
-// One of five metrics that alone would be a regression is none among five with p-values between.
+// A metric that would be a regression alone is inconclusive among five, after Holm's correction.
 func TestTheMetricsAreJudgedTogether(t *testing.T) {
 	x := [][]float64{around(1.2, 0.01, 7), around(1, 0.3, 7), around(1, 0.3, 7), around(1, 0.3, 7), around(1, 0.3, 7)}
 	d := design(7)
@@ -88,8 +88,8 @@ func TestTheMetricsAreJudgedTogether(t *testing.T) {
 	}
 }
 
-// Turning A and B around turns the verdict, the ratio and the interval around.
-func TestAComparisonTurnedAround(t *testing.T) {
+// Swapping A and B mirrors the verdict, the ratio and the interval.
+func TestASwappedComparison(t *testing.T) {
 	r := rand.New(rand.NewPCG(13, 14))
 	turned := map[Verdict]Verdict{Regression: Improvement, Improvement: Regression, Equivalent: Equivalent, Inconclusive: Inconclusive}
 	seen := map[Verdict]int{}
@@ -105,19 +105,19 @@ func TestAComparisonTurnedAround(t *testing.T) {
 		}
 		a, b := Compare(design(len(x)), [][]float64{x}, []bool{false})[0], Compare(design(len(x)), [][]float64{y}, []bool{false})[0]
 		if b.Verdict != turned[a.Verdict] || math.Abs(a.Ratio*b.Ratio-1) > 1e-9 || math.Abs(a.Interval.Low*b.Interval.High-1) > 1e-9 || a.Missing != b.Missing {
-			t.Errorf("%v: %+v, turned around %+v", x, a, b)
+			t.Errorf("%v: %+v, swapped %+v", x, a, b)
 		}
 		seen[a.Verdict]++
 	}
 	for v := range turned {
 		if seen[v] == 0 {
-			t.Errorf("no comparison was %v: the test shows nothing of it", v)
+			t.Errorf("no comparison was %v: the test proves nothing about it", v)
 		}
 	}
 }
 
-// trials of comparisons of several metrics with independent normal log ratios, looked at as the design says: the share of each verdict that
-// ended them, the worst metric's first.
+// trials simulates n comparisons of several metrics with independent normal log ratios and the design's looks. It returns the share of each
+// final verdict: a difference in any metric, else inconclusive in any, else equivalent.
 func trials(d Design, shift, scale float64, n int) map[Verdict]float64 {
 	r := rand.New(rand.NewPCG(15, 16))
 	share := map[Verdict]float64{}
@@ -150,8 +150,8 @@ func trials(d Design, shift, scale float64, n int) map[Verdict]float64 {
 	return share
 }
 
-// Where there is no difference at most 5 in 100 say one, however small the effect that matters, with several metrics and several looks.
-func TestNoDifferenceIsSeldomCalledOne(t *testing.T) {
+// Without a difference at most 5 % of comparisons find one, however small the minimum effect and however many metrics and looks.
+func TestFalseAlarmsAreRare(t *testing.T) {
 	for _, d := range []Design{
 		{Alpha: 0.05, MinEffect: 1.000001, Metrics: 1, Looks: []int{10}},
 		{Alpha: 0.05, MinEffect: 1.000001, Metrics: 3, Looks: []int{12}},
@@ -160,14 +160,14 @@ func TestNoDifferenceIsSeldomCalledOne(t *testing.T) {
 	} {
 		const n = 800
 		if got := trials(d, 0, 0.3, n)[Regression]; got > 0.05+3*math.Sqrt(0.05*0.95/n) {
-			t.Errorf("%+v: %.3f of the comparisons of equals say a difference, want 0.05 at most", d, got)
+			t.Errorf("%+v: %.3f of the comparisons of equals find a difference, want at most 0.05", d, got)
 		}
 	}
 }
 
-// The effect that is said to be detectable is found in as many comparisons as Power says, or some more; and the pairs that are said to be missing
-// bring a verdict as often.
-func TestTheEffectThatCouldHaveBeenShownIsFound(t *testing.T) {
+// The effect that is reported as detectable is found with at least probability Power, and with the pairs reported as missing a verdict is
+// reached as often.
+func TestTheDetectableEffectIsFound(t *testing.T) {
 	for _, pairs := range []int{6, 10, 20} {
 		const scale = 0.03
 		d := design(pairs)
@@ -192,14 +192,14 @@ func TestMissingPairs(t *testing.T) {
 		t.Errorf("with %d pairs more %.2f of the comparisons have a verdict, want about %.2f", got.Missing, share, Power)
 	}
 	if got := Compare(design(10), [][]float64{around(1.05, 0.10, 10)}, []bool{false})[0]; got.Missing != -1 {
-		t.Errorf("at the border itself %d pairs are missing, want -1: no number would do", got.Missing)
+		t.Errorf("at the border itself %d pairs are missing, want -1: no number suffices", got.Missing)
 	}
 	if got := Compare(design(10), [][]float64{nil}, []bool{false})[0]; got.Missing != 6 {
-		t.Errorf("of no pairs %d are missing, want 6", got.Missing)
+		t.Errorf("without pairs %d are missing, want 6", got.Missing)
 	}
 }
 
-func TestADesignThatIsNone(t *testing.T) {
+func TestInvalidDesigns(t *testing.T) {
 	for _, d := range []Design{{Alpha: 5, MinEffect: 1.05}, {Alpha: 0.05, MinEffect: 0.05}, {}} {
 		func() {
 			defer func() {
