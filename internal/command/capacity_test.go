@@ -21,7 +21,7 @@ func TestCapacityRefuses(t *testing.T) {
 		"must be a duration":               {"locks-open", "--goal", "p99<50"},
 		"expected p50, p90, p99 or p99.9":  {"locks-open", "--goal", "throughput > 5/s"},
 		"expected rate, sessions, watches": {"locks-open", "--goal", "p99<50ms", "--over", "bytes"},
-		"workload lock has none":           {"locks-open", "--goal", "p99<50ms", "--over", "payload"},
+		"not available for workload lock":  {"locks-open", "--goal", "p99<50ms", "--over", "payload"},
 		"the profile has no rate":          {"operations", "--goal", "p99<50ms", "--over", "payload"},
 		"expected a share of the capacity": {"locks-open", "--goal", "p99<50ms", "--soak", "10m"},
 		"to: must be above from":           {"locks-open", "--goal", "p99<50ms", "--from", "500", "--to", "400"},
