@@ -18,10 +18,19 @@ import (
 
 const published = "../../results/published/quickstart"
 
+// read is a document with the files beside it.
+func read(path string) (Source, error) {
+	d, err := results.ReadDocument(path)
+	if err != nil {
+		return Source{}, err
+	}
+	return Beside(d)
+}
+
 // sources are documents of each kind: a real run, and a comparison and a trend with every verdict.
 func sources(t testing.TB) map[string]Source {
 	t.Helper()
-	run, err := Read(published)
+	run, err := read(published)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +171,7 @@ func TestADocumentAlone(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, results.RunFile), text, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	s, err := Read(dir)
+	s, err := read(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +208,7 @@ func BenchmarkHour(b *testing.B) {
 	}
 	dir, size := makeUp(b, cells...), 0
 	for b.Loop() {
-		s, err := Read(dir)
+		s, err := read(dir)
 		if err != nil {
 			b.Fatal(err)
 		}

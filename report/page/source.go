@@ -40,17 +40,7 @@ func bin(d time.Duration) int {
 // edge is the least time of a bin in milliseconds.
 func edge(bin int) float64 { return math.Pow(10, float64(bin)/binsPerDecade) / 1e3 }
 
-// Read reads the document that a path names and the files beside it. A run without these, such as a document that was sent alone, has fewer
-// plots.
-func Read(path string) (Source, error) {
-	d, err := results.ReadDocument(path)
-	if err != nil {
-		return Source{}, err
-	}
-	return Beside(d)
-}
-
-// Beside reads the files beside a document that has been read already.
+// Beside reads the files beside a document. A run without these, such as a document that was sent alone, has fewer plots.
 func Beside(d results.Document) (Source, error) {
 	s := Source{Document: d, seconds: map[string][]results.Second{}, heat: map[string][]column{}, whole: map[string]*metrics.Histogram{}}
 	if d.Run == nil {

@@ -225,12 +225,12 @@ func (m made) strip(broken bool) results.Strip {
 // everyPlot is two runs that have each plot that a run may have.
 func everyPlot(t testing.TB) []Source {
 	t.Helper()
-	first, err := Read(makeUp(t, made{"lock", "first", 10, 0, 15, 90}, made{"lock", "second", 10, 0, 15, 80}, made{"lock", "first", 100, 0, 15, 60}, made{"lock", "second", 100, 0, 15, 30},
+	first, err := read(makeUp(t, made{"lock", "first", 10, 0, 15, 90}, made{"lock", "second", 10, 0, 15, 80}, made{"lock", "first", 100, 0, 15, 60}, made{"lock", "second", 100, 0, 15, 30},
 		made{"queue", "fifo", 8, 0, 15, 40}, made{"read-write", "both", 20, 40, 15, 40}, made{"read-write", "both", 20, 90, 15, 50}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, err := Read(makeUp(t, made{"election", "selector", 12, 0, 15, 9}, made{"election", "naive", 12, 0, 15, 7}, made{"barrier", "barrier", 101, 0, 15, 60}))
+	second, err := read(makeUp(t, made{"election", "selector", 12, 0, 15, 9}, made{"election", "naive", 12, 0, 15, 7}, made{"barrier", "barrier", 101, 0, 15, 60}))
 	if err != nil {
 		t.Fatal(err)
 	}
