@@ -63,7 +63,7 @@ func TestCertificatesAndDigests(t *testing.T) {
 	}
 	zkbench(t, slices.Concat([]string{"clean", "--yes"}, known)...).want(exitOK, "no zkbench data under /zkbench")
 	zkbench(t, slices.Concat([]string{"limits", "--for", "1s"}, known)...).want(exitOK)
-	zkbench(t, "limits", "--for", "1s", "--servers", address).want(exitFailed, "without TLS, which it speaks; give --tls-ca")
+	zkbench(t, "limits", "--for", "1s", "--servers", address).want(exitFailed, "it speaks TLS; give --tls-ca")
 	for _, c := range []struct {
 		args []string
 		says string
