@@ -17,7 +17,7 @@ func grant(session byte, from, to int, g, r int64) history {
 // placed is an enqueue with the transaction that created its znode.
 func placed(session byte, start, end int, czxid int64) metrics.Sample {
 	s := enqueue(session, start, end)
-	s.Token = czxid
+	s.Token, s.Zxid = czxid, czxid
 	return s
 }
 

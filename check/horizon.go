@@ -40,7 +40,9 @@ func horizonOf(history iter.Seq[metrics.Sample], room *spill.Room) horizon {
 	for s := range history {
 		switch {
 		case s.Session == metrics.Everybody: // from before the load
-		case (s.Op == metrics.Enqueue || s.Op == metrics.Put || s.Op == metrics.Change || s.Op == metrics.Join) && s.Outcome == metrics.OK && s.Token > 0:
+		case s.Op == metrics.Enqueue && s.Outcome == metrics.OK && s.Zxid > 0:
+			write(&s, s.Zxid)
+		case (s.Op == metrics.Put || s.Op == metrics.Change || s.Op == metrics.Join) && s.Outcome == metrics.OK && s.Token > 0:
 			write(&s, s.Token)
 		case (s.Op == metrics.Take || s.Op == metrics.See) && s.Outcome == metrics.OK && s.Token > 0:
 			see(&s, s.Token)

@@ -27,7 +27,7 @@ func TestHorizonsMatchTheirDefinition(t *testing.T) {
 		writes := func() (h history) {
 			for i := range n {
 				start := time.Duration(i + r.IntN(20))
-				h = append(h, metrics.Sample{Op: metrics.Enqueue, Session: r.Uint32N(4), Token: int64(1 + i + r.IntN(9)), Start: start, End: start + time.Duration(r.IntN(9))})
+				h = append(h, metrics.Sample{Op: metrics.Enqueue, Session: r.Uint32N(4), Zxid: int64(1 + i + r.IntN(9)), Start: start, End: start + time.Duration(r.IntN(9))})
 			}
 			return h
 		}
@@ -35,7 +35,7 @@ func TestHorizonsMatchTheirDefinition(t *testing.T) {
 		by := func(h history, at time.Duration) (zxid int64) {
 			for _, s := range h {
 				if s.End <= at {
-					zxid = max(zxid, s.Token)
+					zxid = max(zxid, s.Zxid)
 				}
 			}
 			return zxid
@@ -44,7 +44,7 @@ func TestHorizonsMatchTheirDefinition(t *testing.T) {
 			zxid := int64(math.MaxInt64)
 			for _, s := range h {
 				if s.Start >= at {
-					zxid = min(zxid, s.Token)
+					zxid = min(zxid, s.Zxid)
 				}
 			}
 			return zxid
@@ -62,7 +62,7 @@ func TestHorizonsMatchTheirDefinition(t *testing.T) {
 		least, known := time.Duration(math.MaxInt64), false
 		for _, s := range a[:min(len(a), 200)] {
 			for _, e := range b {
-				if e.Token >= s.Token {
+				if e.Zxid >= s.Zxid {
 					least, known = min(least, e.End-s.Start), true
 				}
 			}

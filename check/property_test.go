@@ -33,7 +33,7 @@ func validHistory(r *rand.Rand, sessions, objects, attempts int) []metrics.Sampl
 		e.End = e.Start + upTo(2*ms)
 		placed[o] = e.Start + 1
 		a := at(metrics.Acquire, next[s], max(e.End, free[o])+upTo(3*ms))
-		e.Token, a.Token = int64(i+1), int64(i+1)
+		e.Token, e.Zxid, a.Token = int64(i+1), int64(i+1), int64(i+1)
 		held := a.End + upTo(5*ms)
 		rel := at(metrics.Release, held, held+upTo(2*ms))
 		if r.IntN(20) == 0 {

@@ -25,6 +25,7 @@ type tracker struct {
 	acquiring bool
 	busy      time.Duration // end of the last request, or the last event, whichever is later
 	created   time.Duration // end of the first create that the servers answered, with yes or with 'there is one'
+	place     int64         // the transaction of that create; 0: it created nothing, or it is not known
 	armed     time.Duration // end of the first request that armed a watch
 	event     time.Duration // the last event at the socket
 	pending   bool          // the recipe has not acted on it yet
@@ -56,6 +57,7 @@ type receipt struct {
 // phases of one acquisition; the zero of a field means that it did not come to it.
 type phases struct {
 	created, armed, woken, acted, busy time.Duration
+	place                              int64         // the transaction of the create that ended at created; 0: it is not known, or there is none
 	until                              time.Duration // of an attempt that was not granted: so long it has surely waited
 	unknown                            bool          // nothing of all that can be known
 }
@@ -114,7 +116,7 @@ func (t *tracker) begin() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.acquiring, t.pending, t.unknown = true, false, false
-	t.created, t.armed, t.event, t.woken, t.acted, t.busy = 0, 0, 0, 0, 0, 0
+	t.created, t.place, t.armed, t.event, t.woken, t.acted, t.busy = 0, 0, 0, 0, 0, 0, 0
 	t.stirred, t.watched = false, t.watched[:0]
 }
 
@@ -132,7 +134,7 @@ func (t *tracker) end(granted bool) phases {
 	if t.blind {
 		return phases{unknown: true}
 	}
-	return phases{created: t.created, armed: t.armed, woken: t.woken, acted: t.acted, busy: t.busy}
+	return phases{created: t.created, place: t.place, armed: t.armed, woken: t.woken, acted: t.acted, busy: t.busy}
 }
 
 // fired takes an event that a watch tells. That it came has been counted where it was received; here is only what it told of. A children
@@ -180,7 +182,7 @@ func (t *tracker) call(c zk.Call) {
 		t.pending, t.woken, t.acted = false, t.event, t.origin.At(c.Start)
 	}
 	if c.Kind == zk.KindCreate && (t.created == 0 || t.again) && (c.Err == nil || errors.Is(c.Err, zk.ErrNodeExists)) {
-		t.created = t.origin.At(c.End)
+		t.created, t.place = t.origin.At(c.End), c.Created.Czxid
 	}
 	if (c.Watch || t.follows && c.Kind == zk.KindCreate) && c.Err == nil && t.armed == 0 {
 		t.armed = t.origin.At(c.End)
@@ -273,7 +275,9 @@ func (p phases) samples(whole metrics.Sample) []metrics.Sample {
 	}
 	var all []metrics.Sample
 	if p.created != 0 { // else a create whose reply was lost: when it took its place nobody knows
-		all = append(all, part(metrics.Enqueue, whole.Start, created))
+		place := part(metrics.Enqueue, whole.Start, created)
+		place.Zxid = p.place // not that of the grant, which may be of a znode that was created later
+		all = append(all, place)
 	}
 	if p.acted == 0 || p.armed == 0 {
 		return append(all, part(metrics.List, created, whole.End))

@@ -127,7 +127,15 @@ func (l load) drive(t *testing.T, w workloads.Workload) map[string]check.Verdict
 			agree(t, verdicts[c.Name+across])
 		}
 	}
+	once := check.Host{History: history.All()}
+	if s := check.Skews([]check.Host{once, once}, nil)[1]; s.Known && (s.Low > 0 || s.High < 0) && !convicted(verdicts) {
+		t.Errorf("by its transactions the clock is ahead of itself by %v to %v", s.Low, s.High)
+	}
 	return verdicts
+}
+
+func convicted(verdicts map[string]check.Verdict) bool {
+	return slices.ContainsFunc(slices.Collect(maps.Values(verdicts)), func(v check.Verdict) bool { return v.Answer == check.Violated })
 }
 
 // sit works in one seat until stop is closed, with a new session whenever one is lost.
