@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -63,10 +64,12 @@ func jdk(program string) string {
 	return program
 }
 
-// path returns the path of a lock for this test alone.
+// path returns the path of a lock for this test alone, another one each time that the test runs: its sessions may end later than it does.
 func (in interop) path(t *testing.T) string {
-	return "/libraries/" + strings.ReplaceAll(t.Name(), "/", "-")
+	return fmt.Sprintf("/libraries/%s-%d", strings.ReplaceAll(t.Name(), "/", "-"), paths.Add(1))
 }
+
+var paths atomic.Int64
 
 // queued waits until that many contenders are in the queue.
 func (in interop) queued(ctx context.Context, t *testing.T, path string, contenders int) {
