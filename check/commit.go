@@ -204,7 +204,7 @@ func AbortValidity() Check {
 // DecisionStands holds when a session that was told a decision more than once was told the same: AC4. Evidence is the number of decisions
 // told again.
 func DecisionStands() Check {
-	return ofTransactions("decision-stands", "nobody learned a decision twice", func(t *transaction, _ []period) (evidence int, wrong []offence) {
+	return ofTransactions("decision-stands", "nobody received a decision twice", func(t *transaction, _ []period) (evidence int, wrong []offence) {
 		first := map[uint32]metrics.Sample{}
 		for d := range t.decided {
 			before, told := first[d.Session]
@@ -213,7 +213,7 @@ func DecisionStands() Check {
 				continue
 			}
 			if evidence++; d.Value != before.Value {
-				wrong = append(wrong, offence{[]metrics.Sample{before, d}, fmt.Sprintf("in transaction %d session %d learned to %s at %v and to %s at %v",
+				wrong = append(wrong, offence{[]metrics.Sample{before, d}, fmt.Sprintf("in transaction %d session %d was told %s at %v and %s at %v",
 					t.object, d.Session, outcomeWord(before.Value), before.End, outcomeWord(d.Value), d.End)})
 			}
 		}
