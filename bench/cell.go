@@ -68,6 +68,7 @@ type cell struct {
 	storms        *faults.Storms
 	ending        []faults.Place // of the sessions at the end of the steady phase
 	calls         calls
+	refusals      refusals
 	orphans       map[int64]int // ephemeral znodes that were left, by session
 	found         found         // by result
 	meets         []met         // with the other shares, in the order of time

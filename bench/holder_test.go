@@ -42,7 +42,7 @@ func TestHoldersThatAreKilledAndStopped(t *testing.T) {
 		t.Errorf("driver %+v", d)
 	}
 	if unfenced, fenced, rejected := c.Cost["stale_writes_unfenced"], c.Cost["stale_writes_accepted"], c.Cost["stale_writes_rejected"]; unfenced < 1 || fenced != 0 || rejected != unfenced {
-		t.Errorf("%v stale writes without a fence, %v with one and %v rejected", unfenced, fenced, rejected)
+		t.Errorf("%v stale writes without a fence, %v with one and %v rejected, of the faults %+v", unfenced, fenced, rejected, c.Faults)
 	}
 	for _, name := range []string{"fence", "mutual-exclusion", "token-order", "liveness"} {
 		if k := checkOf(t, c, name); k.Verdict != "holds" {

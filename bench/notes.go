@@ -49,6 +49,7 @@ func (c *cell) notes(t *metrics.Set, out results.Cell) []string {
 	if n := c.clients.redials.Load(); n > 0 {
 		add(phrase.Count(n, "attempt") + " to open a session again failed")
 	}
+	add(c.refusals.note())
 	if p := out.Pauses; p != nil {
 		add(fmt.Sprintf("sessions paused %s after operations that failed, %s altogether", phrase.Times(p.Count), phrase.Seconds(p.Seconds)))
 	}

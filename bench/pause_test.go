@@ -1,7 +1,10 @@
 package bench
 
 import (
+	"fmt"
 	"math"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,7 +14,7 @@ import (
 )
 
 // A session whose operations fail at once pauses, for 10 ms and twice as long each time, up to a second; and no longer once one has succeeded.
-// Of an open loop the schedule says what comes next.
+// Of an open loop the schedule says what comes next. A note tells why they failed.
 func TestWhoFailsPauses(t *testing.T) {
 	for _, loop := range []string{"think: 0s", "rate: 1000/s"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -30,6 +33,12 @@ func TestWhoFailsPauses(t *testing.T) {
 				t.Fatal(err)
 			}
 			cell := doc.Cells[0]
+			told := fmt.Sprintf("the servers refused %d requests, first create ", failed)
+			if !slices.ContainsFunc(cell.Notes, func(note string) bool {
+				return strings.HasPrefix(note, told) && strings.HasSuffix(note, zk.ErrQuota.Error())
+			}) {
+				t.Errorf("the notes do not say why operations failed: %q", cell.Notes)
+			}
 			if loop != "think: 0s" {
 				if cell.Pauses != nil || failed < 5000 {
 					t.Errorf("an open loop pauses: %+v, %d failures", cell.Pauses, failed)

@@ -1,0 +1,41 @@
+package bench
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/zkbench/zkbench/bench/access"
+	"github.com/zkbench/zkbench/internal/phrase"
+	"github.com/zkbench/zkbench/zk"
+)
+
+// refusals counts what the servers refused to the sessions of a cell for a reason that is no part of any recipe, and keeps the first.
+type refusals struct {
+	mu    sync.Mutex
+	n     int
+	first error
+}
+
+func (r *refusals) see(err error) {
+	part := func(reason error) bool { return errors.Is(err, reason) }
+	if !slices.ContainsFunc([]error{zk.ErrNoAuth, zk.ErrInvalidACL, zk.ErrQuota, zk.ErrBadArguments, zk.ErrUnimplemented, zk.ErrReadOnly, zk.ErrThrottled}, part) {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.n++; r.n == 1 {
+		r.first = err
+	}
+}
+
+// note tells of the refusals, with the remedy for the first; empty if there were none.
+func (r *refusals) note() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("the servers refused %s, first %v", phrase.Count(r.n, "request"), access.Explain(r.first))
+}
