@@ -8,11 +8,12 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"log"
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
+	"sync"
 	"time"
 
 	"github.com/zkbench/zkbench/drivers"
@@ -42,7 +43,7 @@ func main() {
 	hello := drivers.Hello{Name: "leased", Version: "1", Store: "files", Tokens: l.tokens, Can: []string{drivers.CanLock}}
 	err := serve.Run(os.Stdin, os.Stdout, serve.Library{Hello: hello, Open: func(context.Context, serve.Opening) (serve.Client, int64, error) {
 		opened++
-		return &client{l: l, id: fmt.Sprintf("%d-%d-%d", os.Getpid(), opened, time.Now().UnixNano())}, 0, nil
+		return &client{l: l, id: fmt.Sprintf("%d-%d-%d", os.Getpid(), opened, time.Now().UnixNano()), last: map[string]int{}}, 0, nil
 	}})
 	if err != nil {
 		log.Fatal(err)
@@ -52,32 +53,50 @@ func main() {
 type client struct {
 	l  library
 	id string
+
+	mu   sync.Mutex
+	last map[string]int // state of each lock that is known
 }
 
-// change has f change the state of a lock, which nobody else looks at meanwhile.
+// change has f change the latest state of a lock. A state is a file that is there as a whole or not at all, and each has a number that only one client can take: so a
+// process that is stopped or killed here is in nobody's way.
 func (c *client) change(path string, f func(*state) error) error {
-	file, err := os.OpenFile(filepath.Join(c.l.dir, strings.ReplaceAll(path, "/", "_")), os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return err
+	name := func(n int) string {
+		return filepath.Join(c.l.dir, fmt.Sprintf("%s.%d", strings.ReplaceAll(path, "/", "_"), n))
 	}
-	defer file.Close()
-	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX); err != nil {
-		return err
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for {
+		var now state
+		n, text := 0, []byte("{}") // of a lock that is new
+		for next := max(c.last[path], 1); ; next++ {
+			it, err := os.ReadFile(name(next))
+			if errors.Is(err, fs.ErrNotExist) {
+				break
+			} else if err != nil {
+				return err
+			}
+			n, text = next, it
+		}
+		c.last[path] = n
+		if err := json.Unmarshal(text, &now); err != nil {
+			return err
+		}
+		if err := f(&now); err != nil {
+			return err
+		}
+		text, err := json.Marshal(now)
+		if err != nil {
+			return err
+		}
+		whole := filepath.Join(c.l.dir, "of-"+c.id)
+		if err := os.WriteFile(whole, text, 0o600); err != nil {
+			return err
+		}
+		if err := os.Link(whole, name(n+1)); !errors.Is(err, fs.ErrExist) {
+			return errors.Join(err, os.Remove(whole))
+		}
 	}
-	var now state
-	json.NewDecoder(file).Decode(&now) // one that is new has none
-	if err := f(&now); err != nil {
-		return err
-	}
-	text, err := json.Marshal(now)
-	if err != nil {
-		return err
-	}
-	if err := file.Truncate(0); err != nil {
-		return err
-	}
-	_, err = file.WriteAt(text, 0)
-	return err
 }
 
 func (c *client) Acquire(ctx context.Context, path string) (serve.Grant, error) {
