@@ -33,7 +33,7 @@ func TestWhoFailsPauses(t *testing.T) {
 				t.Fatal(err)
 			}
 			cell := doc.Cells[0]
-			told := fmt.Sprintf("the servers refused %d requests, first create ", failed)
+			told := fmt.Sprintf("the servers refused %d requests; the first: create ", failed)
 			if !slices.ContainsFunc(cell.Notes, func(note string) bool {
 				return strings.HasPrefix(note, told) && strings.HasSuffix(note, zk.ErrQuota.Error())
 			}) {

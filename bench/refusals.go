@@ -37,5 +37,5 @@ func (r *refusals) note() string {
 	if r.n == 0 {
 		return ""
 	}
-	return fmt.Sprintf("the servers refused %s, first %v", phrase.Count(r.n, "request"), access.Explain(r.first))
+	return fmt.Sprintf("the servers refused %s; the first: %v", phrase.Count(r.n, "request"), access.Explain(r.first))
 }
