@@ -19,8 +19,7 @@ type refusals struct {
 }
 
 func (r *refusals) see(err error) {
-	part := func(reason error) bool { return errors.Is(err, reason) }
-	if !slices.ContainsFunc([]error{zk.ErrNoAuth, zk.ErrInvalidACL, zk.ErrQuota, zk.ErrBadArguments, zk.ErrUnimplemented, zk.ErrReadOnly, zk.ErrThrottled}, part) {
+	if !isAny(err, zk.ErrNoAuth, zk.ErrInvalidACL, zk.ErrQuota, zk.ErrBadArguments, zk.ErrUnimplemented, zk.ErrReadOnly, zk.ErrThrottled) {
 		return
 	}
 	r.mu.Lock()
@@ -28,6 +27,10 @@ func (r *refusals) see(err error) {
 	if r.n++; r.n == 1 {
 		r.first = err
 	}
+}
+
+func isAny(err error, of ...error) bool {
+	return slices.ContainsFunc(of, func(one error) bool { return errors.Is(err, one) })
 }
 
 // note tells of the refusals, with the remedy for the first; empty if there were none.

@@ -52,7 +52,7 @@ func (b Setup) LoadAccess(p profiles.Profile, set access.Settings) (*access.Acce
 
 // refused reports whether the servers carried nothing out for who the session is, or is not.
 func refused(err error) bool {
-	return slices.ContainsFunc([]error{zk.ErrAuthRequired, zk.ErrAuthFailed, zk.ErrNoAuth, zk.ErrInvalidACL}, func(refusal error) bool { return errors.Is(err, refusal) })
+	return isAny(err, zk.ErrAuthRequired, zk.ErrAuthFailed, zk.ErrNoAuth, zk.ErrInvalidACL)
 }
 
 // as is the engine with sessions of an access. Their number follows from their seed, which counts from that of the profile.
