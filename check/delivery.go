@@ -265,7 +265,7 @@ func (v Verdict) ordered(silence string) Verdict {
 // put by then. An item that comes between the list and the removal is an inversion, and allowed. When the item was
 // removed: see DeliveryOrder.
 //
-// With synced the list is made after a sync, and has to show besides all that was put (Put, OK) before the take began: a list that is
+// With synced the list is made after a transaction of its session, and has to show besides all that was put (Put, OK) before the take began: a list that is
 // older than it says, or that an old one stands for, shows there.
 //
 // Evidence is the number of removals whose list is known; witness and Count are those of DeliveryOrder.

@@ -92,10 +92,10 @@ func (in interop) queued(ctx context.Context, t *testing.T, path string, contend
 	}
 }
 
-// settle ends a hold when the leader has answered a sync, so that the requests of the acquisition have been applied.
+// settle ends a hold when a transaction has been applied, and with it the requests of the acquisition.
 func (in interop) settle(ctx context.Context, t *testing.T, path string) {
-	if err := in.s.Sync(ctx, path); err != nil && ctx.Err() == nil {
-		t.Errorf("Sync(%s) = %v", path, err)
+	if err := zk.CatchUp(ctx, in.s, path); err != nil && ctx.Err() == nil {
+		t.Errorf("CatchUp(%s) = %v", path, err)
 	}
 }
 

@@ -12,7 +12,7 @@ const (
 	ListFresh   = "fresh"   // a list for each item: an item that comes late is seen, and n items cost n*n/2 names
 	ListCached  = "cached"  // one list is used up before the next
 	ListWatched = "watched" // one list is used until a watch reports that it has changed
-	ListSynced  = "synced"  // as fresh, with a sync before it, so that nothing that was acknowledged is missed
+	ListSynced  = "synced"  // as fresh, with a transaction before it, so that nothing that was acknowledged is missed
 )
 
 // Item is an element of a queue.

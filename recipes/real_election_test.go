@@ -76,7 +76,7 @@ func TestFaultsOfAnElectionOnRealServers(t *testing.T) {
 				defer cut.Remove()
 				leader := campaign(t, v, s, dir+"-lost")
 				bubble.OK(t, "Campaign() with a lost reply", awaited(t, "Campaign() with a lost reply", leader.done))
-				bubble.OK(t, "Sync() of a server that may lag", other.Sync(t.Context(), dir+"-lost"))
+				bubble.OK(t, "CatchUp()", zk.CatchUp(t.Context(), other, dir+"-lost"))
 				if names, _, err := other.Children(t.Context(), dir+"-lost"); err != nil || len(names) != 1 || cut.Injected() != 1 {
 					t.Errorf("candidates %v, %v after %d lost replies, want one", names, err, cut.Injected())
 				}

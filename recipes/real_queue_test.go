@@ -41,7 +41,7 @@ func ownDir(s zk.Session) string { return fresh() + fmt.Sprintf("/queue-of-%x", 
 // realItems returns the number of items in a queue on real servers.
 func realItems(t *testing.T, s zk.Session, dir string) int {
 	t.Helper()
-	bubble.OK(t, "Sync()", s.Sync(t.Context(), dir)) // others may have changed it on other servers
+	bubble.OK(t, "CatchUp()", zk.CatchUp(t.Context(), s, dir)) // others may have changed it on other servers
 	names, _, err := s.Children(t.Context(), dir)
 	bubble.OK(t, "Children()", err)
 	return len(names)

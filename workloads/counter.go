@@ -113,7 +113,7 @@ func (w *counter) InspectOpen(ctx context.Context, s zk.Session, r metrics.Recor
 	if !w.counts() {
 		return nil
 	}
-	if err := s.Sync(ctx, w.dir); err != nil {
+	if err := zk.CatchUp(ctx, s, w.dir); err != nil {
 		return err
 	}
 	for object := range uint32(w.n) {
@@ -126,7 +126,7 @@ func (w *counter) InspectOpen(ctx context.Context, s zk.Session, r metrics.Recor
 
 // Inspect reads the counters, and looks for znodes that are left of a lock or of ids.
 func (w *counter) Inspect(ctx context.Context, s zk.Session, r metrics.Recorder) error {
-	if err := s.Sync(ctx, w.dir); err != nil {
+	if err := zk.CatchUp(ctx, s, w.dir); err != nil {
 		return err
 	}
 	for object := range uint32(w.n) {

@@ -52,7 +52,7 @@ func (p places) Inspect(ctx context.Context, s zk.Session, r metrics.Recorder) e
 
 // look records for each object whether a znode is left in one of its directories.
 func (p places) look(ctx context.Context, s zk.Session, r metrics.Recorder, inside ...string) error {
-	if err := s.Sync(ctx, p.dir); err != nil {
+	if err := zk.CatchUp(ctx, s, p.dir); err != nil {
 		return err
 	}
 	for i := range uint32(p.n) {
@@ -74,7 +74,7 @@ func (p places) look(ctx context.Context, s zk.Session, r metrics.Recorder, insi
 // lookBelow records for each object whether a znode of a session is left anywhere below it, or below what is beside it with its name before a dash:
 // where a driver's recipe has what, only its library knows.
 func (p places) lookBelow(ctx context.Context, s zk.Session, r metrics.Recorder) error {
-	if err := s.Sync(ctx, p.dir); err != nil {
+	if err := zk.CatchUp(ctx, s, p.dir); err != nil {
 		return err
 	}
 	names, _, err := s.Children(ctx, p.dir)

@@ -214,9 +214,9 @@ func (w *operations) writes() float64 {
 // audited is how many znodes are read after the run.
 const audited = 5000
 
-// Inspect reads znodes after a sync, to find lost writes, and looks for ephemeral znodes of sessions that have closed.
+// Inspect reads znodes, to find lost writes, and looks for ephemeral znodes of sessions that have closed.
 func (w *operations) Inspect(ctx context.Context, s zk.Session, r metrics.Recorder) error {
-	if err := s.Sync(ctx, w.path(0)); err != nil {
+	if err := zk.CatchUp(ctx, s, w.path(0)); err != nil {
 		return err
 	}
 	audit := func(object int, path string, token func(zk.Stat) int64) error {

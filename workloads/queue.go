@@ -354,7 +354,7 @@ func (w *queue) Cost() Cost {
 		delete(c, Lists) // one for as many items as it has
 		return w.bounded(c, puts)
 	case w.options.List == recipes.ListSynced:
-		c[Reads] += takes
+		c[Writes] += takes
 	case w.options.List == recipes.ListWatched: // each removal, one's own too, spends the watch
 		c[Events] = takes
 	}
@@ -408,7 +408,7 @@ func (w *queue) Inspect(ctx context.Context, s zk.Session, r metrics.Recorder) e
 	case w.options.Exact:
 		err = w.lookAtMarkers(ctx, s, r)
 	default:
-		err = s.Sync(ctx, w.dir)
+		err = zk.CatchUp(ctx, s, w.dir)
 	}
 	if err != nil {
 		return err
@@ -423,7 +423,7 @@ func (w *queue) Inspect(ctx context.Context, s zk.Session, r metrics.Recorder) e
 
 // lookAtMarkers records for each queue whether a producer's marker is left.
 func (w *queue) lookAtMarkers(ctx context.Context, s zk.Session, r metrics.Recorder) error {
-	if err := s.Sync(ctx, w.dir); err != nil {
+	if err := zk.CatchUp(ctx, s, w.dir); err != nil {
 		return err
 	}
 	for object := range uint32(w.n) {

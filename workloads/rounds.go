@@ -94,7 +94,7 @@ const firstGeneration = "/0000000000"
 
 // generations records whether a gathering has left more than the directory of its next generation, and of its last if keepsLast.
 func (p places) generations(ctx context.Context, s zk.Session, r metrics.Recorder, keepsLast bool) error {
-	if err := s.Sync(ctx, p.dir); err != nil {
+	if err := zk.CatchUp(ctx, s, p.dir); err != nil {
 		return err
 	}
 	for i := range uint32(p.n) {

@@ -231,7 +231,7 @@ func TestTheAccountIsWhatTheProxyDid(t *testing.T) {
 						}
 						err := f.Wait(t.Context(), held(r.w.once, 2))
 						if err == nil { // and what reads when the event has come sees the second change, where one tells of both
-							err = on.sessions[i].Sync(t.Context(), r.w.at())
+							err = zk.CatchUp(t.Context(), on.sessions[i], r.w.at())
 						}
 						if f.Remove(); err != nil {
 							t.Fatal(err)

@@ -17,14 +17,14 @@ type watcherSeat struct {
 	s     zk.Session
 	state *watcherState
 
-	synced bool
-	watch  *zk.Watch // armed; nil: not
-	stream *zk.Stream
-	gap    bool            // events of the stream may be missing, and nothing has been read since
-	token  int64           // the state in which it was armed
-	since  time.Duration   // when it was armed, or its last event came
-	down   <-chan struct{} // closed when the connection has broken since
-	told   int64           // the change of the last event
+	current bool      // the server had applied what Setup made
+	watch   *zk.Watch // armed; nil: not
+	stream  *zk.Stream
+	gap     bool            // events of the stream may be missing, and nothing has been read since
+	token   int64           // the state in which it was armed
+	since   time.Duration   // when it was armed, or its last event came
+	down    <-chan struct{} // closed when the connection has broken since
+	told    int64           // the change of the last event
 
 	received atomic.Int64 // events that the session has received
 	seen     int64        // of these, accounted for
@@ -78,8 +78,8 @@ func (j *watcherSeat) abandon(ctx context.Context) bool {
 
 // arm arms the watch. The server may lag behind what Setup has done, which is no change to be told of: so the first time it is made to catch up.
 func (j *watcherSeat) arm(ctx context.Context) bool {
-	if !j.synced {
-		if j.synced = j.s.Sync(ctx, j.w.at()) == nil; !j.synced {
+	if !j.current {
+		if j.current = zk.CatchUp(ctx, j.s, j.w.at()) == nil; !j.current {
 			return false
 		}
 	}
@@ -314,7 +314,7 @@ func (j *watchWriter) change(ctx context.Context, out *fanOut) error {
 
 // settle finds out which change was the last, and so whether one in doubt was made.
 func (j *watchWriter) settle(ctx context.Context) error {
-	if err := j.s.Sync(ctx, j.w.at()); err != nil {
+	if err := zk.CatchUp(ctx, j.s, j.w.at()); err != nil {
 		return err
 	}
 	path := j.w.node()

@@ -42,8 +42,8 @@ type Session interface {
 	// Multi carries out all ops or none. The results are in the order of ops. If the error is not nil, none was applied (or, with ErrMaybeApplied,
 	// possibly all), and the result of the op that failed carries its error.
 	Multi(ctx context.Context, ops ...Op) ([]OpResult, error)
-	// Sync waits until the server of this session has caught up with the leader as of the call: a read after it sees
-	// every write that was acknowledged before it.
+	// Sync waits until the server of this session, if it is a follower or an observer, has caught up with the leader as of the call. A leader answers it
+	// without waiting for what it has not applied itself. A read that must see every write that was acknowledged before it needs CatchUp.
 	Sync(ctx context.Context, path string) error
 
 	// Done is closed when the session has ended: expired, or closed with Close. Its ephemeral znodes are gone or are being removed by the servers.
@@ -146,6 +146,19 @@ type OpResult struct {
 	Path string // of a create
 	Stat Stat   // of a set; of a create if the engine learns it
 	Err  error  // why this op made the Multi fail; nil for the ones that would have succeeded
+}
+
+// CatchUp makes the session's server apply everything that was acknowledged before the call, to any session, by a transaction that only checks a znode: its
+// reply comes when the server has applied all transactions before it. A sync does not suffice, because the leader answers its own clients' without waiting
+// for what it has not applied itself. ErrNoNode means that there is no such znode, ErrNoAuth that the session may not read it; the server has caught up
+// nevertheless.
+func CatchUp(ctx context.Context, s Session, path string) error {
+	for again := 9; ; again-- {
+		_, err := s.Multi(ctx, CheckOp(path, AnyVersion))
+		if Classify(err) != ClassMaybeApplied || ctx.Err() != nil || s.Err() != nil || again == 0 { // like a read, it can be repeated
+			return err
+		}
+	}
 }
 
 // Token returns the czxid of a znode that s created, and verifies that the znode still exists and belongs to s: the fencing token of a grant. It is

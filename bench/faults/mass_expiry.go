@@ -60,7 +60,7 @@ func (m *massExpiry) prepare(ctx context.Context, dir string, sessions []zk.Sess
 	m.told = make([]time.Time, len(sessions)*len(m.paths))
 	m.left = len(m.told)
 	return atOnce(sessions, func(w int, s zk.Session) error {
-		if err := s.Sync(ctx, dir); err != nil { // its server may not know all of them yet
+		if err := zk.CatchUp(ctx, s, dir); err != nil { // its server may not know all of them yet
 			return err
 		}
 		watcher := m.meter.of(s, func(e zk.Event) { m.event(w, e) })

@@ -48,7 +48,7 @@ func (h *readStorm) prepare(ctx context.Context, dir string, sessions []zk.Sessi
 	}
 	return atOnce(sessions[:n], func(i int, s zk.Session) (err error) {
 		h.readers[i] = h.meter.of(s, nil)
-		if err := s.Sync(ctx, dir); err != nil { // its server may not know them yet
+		if err := zk.CatchUp(ctx, s, dir); err != nil { // its server may not know them yet
 			return err
 		}
 		_, _, h.watches[i], err = h.readers[i].GetW(ctx, h.change)

@@ -105,7 +105,7 @@ func (o *Onlooker) Compare(t testing.TB) error {
 	}
 	defer cancel()
 	defer s.Close()
-	if err := s.Sync(ctx, "/"); err != nil {
+	if err := zk.CatchUp(ctx, s, "/"); err != nil {
 		return err
 	}
 	after, err := tree(ctx, s)
@@ -136,7 +136,7 @@ func (o *Onlooker) Compare(t testing.TB) error {
 
 // tree reads all znodes but "/" and ZooKeeper's own.
 func tree(ctx context.Context, s zk.Session) (map[string]seen, error) {
-	if err := s.Sync(ctx, "/"); err != nil {
+	if err := zk.CatchUp(ctx, s, "/"); err != nil {
 		return nil, err
 	}
 	all := map[string]seen{}

@@ -229,7 +229,7 @@ func session(t *testing.T, address string) zk.Session {
 func wantEmpty(t *testing.T, address string) {
 	t.Helper()
 	s := session(t, address)
-	if err := s.Sync(t.Context(), "/"); err != nil {
+	if err := zk.CatchUp(t.Context(), s, "/"); err != nil {
 		t.Fatal(err)
 	}
 	names, _, err := s.Children(t.Context(), "/")

@@ -142,7 +142,7 @@ func (c *site) read(ctx context.Context, path string) (data []byte, err error) {
 		return znode.Insist(ctx, func() (err error) { data, _, err = c.s.Get(ctx, path); return })
 	}
 	if err = get(); errors.Is(err, zk.ErrNoNode) {
-		if err = znode.Insist(ctx, func() error { return c.s.Sync(ctx, path) }); err == nil {
+		if err = znode.CatchUp(ctx, c.s, path); err == nil {
 			err = get()
 		}
 	}

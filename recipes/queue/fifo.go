@@ -151,7 +151,10 @@ func (q *ordered) relist(ctx context.Context) error {
 	var st zk.Stat
 	var err error
 	if q.o.List == recipes.ListSynced {
-		if err := znode.Insist(ctx, func() error { return q.s.Sync(ctx, q.dir) }); err != nil {
+		switch err := znode.CatchUp(ctx, q.s, q.dir); {
+		case errors.Is(err, zk.ErrNoNode):
+			return recipes.ErrEmpty
+		case err != nil:
 			return err
 		}
 	}

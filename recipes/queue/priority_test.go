@@ -66,8 +66,8 @@ func TestABetterItemIsNext(t *testing.T) {
 	})
 }
 
-// On a lagging server a plain list misses the better item; a list after a sync shows it.
-func TestALaggingServerHidesABetterItemWithoutASync(t *testing.T) {
+// On a lagging server a plain list misses the better item; a list after a transaction shows it.
+func TestALaggingServerHidesABetterItem(t *testing.T) {
 	eachPriorityQueue(t, func(t *testing.T, k queueKind, ens *zktest.Ensemble) {
 		s := ens.Dial()
 		producer, q := k.on(ens.Dial(), bubble.Dir), k.on(s, bubble.Dir)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/zkbench/zkbench/recipes"
 	"github.com/zkbench/zkbench/recipes/internal/bubble"
+	"github.com/zkbench/zkbench/zk"
 )
 
 // CounterOn tests that each addition of several clients is counted once.
@@ -41,7 +42,7 @@ func CounterOn(t *testing.T, v recipes.Variant[recipes.Counter], dial Dial, path
 		}
 	}
 	s := dial(t)
-	bubble.OK(t, "Sync()", s.Sync(ctx, path))
+	bubble.OK(t, "CatchUp()", zk.CatchUp(ctx, s, path))
 	c := v.New(s, path, recipes.Options{})
 	if n, err := c.Value(ctx); n != clients*rounds || err != nil {
 		t.Errorf("Value() = %d, %v, want %d", n, err, clients*rounds)

@@ -155,7 +155,7 @@ func (t *trial) read(ctx context.Context) (state, error) {
 		value, _ := t.register.Read()
 		return state{value: string(value)}, nil
 	}
-	if err := t.next.data.Sync(ctx, t.order.Resource); err != nil {
+	if err := zk.CatchUp(ctx, t.next.data, t.order.Resource); err != nil {
 		return state{}, err
 	}
 	data, st, err := t.next.data.Get(ctx, t.order.Resource)

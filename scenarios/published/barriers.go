@@ -240,8 +240,8 @@ func (h *handle) halt(point string) (reached <-chan struct{}, goOn func()) {
 		case <-gate:
 		case <-h.t.ctx.Done():
 		}
-		// Its server may lag behind what the others did, also after a sync; not after a write.
-		if _, err := h.session.Set(h.t.ctx, h.t.dir, nil, zk.AnyVersion); err != nil && h.session.Err() == nil {
+		// Its server may lag behind what the others did.
+		if err := zk.CatchUp(h.t.ctx, h.session, h.t.dir); err != nil && h.session.Err() == nil {
 			h.t.fail(err)
 		}
 	})

@@ -120,7 +120,7 @@ func (t *trial) placed(w *handle) (bool, error) {
 	if z == "" {
 		return false, nil
 	}
-	if err := t.admin.Sync(t.ctx, z); err != nil && zk.Classify(err) != zk.ClassDefiniteNo {
+	if err := zk.CatchUp(t.ctx, t.admin, z); err != nil && zk.Classify(err) != zk.ClassDefiniteNo {
 		return false, err
 	}
 	_, there, err := t.admin.Exists(t.ctx, z)

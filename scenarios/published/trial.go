@@ -181,7 +181,7 @@ func (h *handle) pauseAt(point string) {
 	}
 	do()
 	// The client's server may lag behind what was done, and the client would not meet it.
-	if err := h.session.Sync(h.t.ctx, "/"); err != nil && h.session.Err() == nil {
+	if err := zk.CatchUp(h.t.ctx, h.session, "/"); err != nil && h.session.Err() == nil {
 		h.t.fail(err)
 	}
 }
@@ -364,7 +364,7 @@ func (t *trial) listed(dir string) string {
 }
 
 func (t *trial) children(dir string) ([]string, error) {
-	if err := t.admin.Sync(t.ctx, dir); err != nil {
+	if err := zk.CatchUp(t.ctx, t.admin, dir); err != nil {
 		return nil, err
 	}
 	names, _, err := t.admin.Children(t.ctx, dir)

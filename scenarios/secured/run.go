@@ -74,7 +74,7 @@ func ask(ctx context.Context, servers Servers, dir string) (r Rules, err error) 
 	if _, err := admin.Create(ctx, dir, nil, zk.Persistent); err != nil {
 		return r, err
 	}
-	if err := other.Sync(ctx, dir); err != nil {
+	if err := catchUp(ctx, other); err != nil {
 		return r, err
 	}
 	var told *zk.Stream
@@ -88,7 +88,7 @@ func ask(ctx context.Context, servers Servers, dir string) (r Rules, err error) 
 	if _, err := owner.Create(ctx, own, nil, zk.Persistent); err != nil {
 		return r, err
 	}
-	if err := other.Sync(ctx, own); err != nil {
+	if err := catchUp(ctx, other); err != nil {
 		return r, err
 	}
 	switch _, there, err := other.Exists(ctx, own); {
@@ -97,7 +97,7 @@ func ask(ctx context.Context, servers Servers, dir string) (r Rules, err error) 
 	case err != nil:
 		return r, err
 	case !there:
-		return r, fmt.Errorf("%s is not there after a sync", own)
+		return r, fmt.Errorf("%s is not there", own)
 	}
 	if err := owner.Delete(ctx, own, zk.AnyVersion); err != nil || told == nil {
 		return r, err
@@ -123,6 +123,14 @@ func enforced(ctx context.Context, servers Servers) (bool, error) {
 		return false, nil
 	}
 	return false, err
+}
+
+// catchUp makes the session's server apply what others have done.
+func catchUp(ctx context.Context, s zk.Session) error {
+	if err := zk.CatchUp(ctx, s, "/"); !errors.Is(err, zk.ErrNoAuth) {
+		return err
+	}
+	return nil
 }
 
 // filtered reports whether the deletion of own is kept from a watch that hears of what came after it.

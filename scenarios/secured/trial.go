@@ -73,7 +73,7 @@ func (t *trial) script(ctx context.Context, scenario, dir string) (Violation, st
 		return None, "", err
 	}
 	for _, s := range []zk.Session{t.holder, t.waiter} {
-		if err := s.Sync(ctx, dir); err != nil {
+		if err := catchUp(ctx, s); err != nil {
 			return None, "", err
 		}
 	}
@@ -200,7 +200,7 @@ func (t *trial) directories(ctx context.Context, scenario, dir string) error {
 	if _, err := t.admin.Create(ctx, dir, nil, zk.Persistent); err != nil {
 		return err
 	}
-	if err := t.holder.Sync(ctx, dir); err != nil {
+	if err := catchUp(ctx, t.holder); err != nil {
 		return err
 	}
 	maker := t.admin

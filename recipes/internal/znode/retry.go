@@ -28,11 +28,9 @@ func Insist(ctx context.Context, read func() error) error {
 	}
 }
 
-// CatchUp makes the session's server apply everything that was acknowledged before the call, by a transaction that checks the znode: its reply comes
-// when the server has applied everything before it. A sync would not suffice, because the leader answers it without waiting for what it has not
-// applied itself. ErrNoNode means that there is no such znode.
+// CatchUp is zk.CatchUp, repeated until it is answered.
 func CatchUp(ctx context.Context, s zk.Session, path string) error {
-	return Insist(ctx, func() error { return ErrorOf(s.Multi(ctx, zk.CheckOp(path, zk.AnyVersion))) })
+	return Insist(ctx, func() error { return zk.CatchUp(ctx, s, path) })
 }
 
 // SessionOver reports whether err means that the session has ended.
