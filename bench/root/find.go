@@ -25,7 +25,7 @@ type Findings struct {
 // Find lists the marked roots at path: path itself or its children; with deep, all that are there or below. A missing znode has none.
 // What is below them is told by names. It costs two requests per znode that it looks at, two dozen of them at a time, and changes nothing.
 func Find(ctx context.Context, s zk.Session, names Names, path string, deep bool) (Findings, error) {
-	if err := catchUp(ctx, s, path); err != nil {
+	if err := syncAt(ctx, s, path); err != nil {
 		return Findings{}, err
 	}
 	var f Findings

@@ -45,7 +45,7 @@ func (r *Root) Make(ctx context.Context, s zk.Session) error {
 
 // look returns the znodes that are missing, from the topmost parent to the root; none when the root is there and the run's.
 func (r *Root) look(ctx context.Context, s zk.Session) (missing []string, err error) {
-	if err := catchUp(ctx, s, r.Path); err != nil {
+	if err := syncAt(ctx, s, r.Path); err != nil {
 		return nil, err
 	}
 	if err := r.nested(ctx, s); err != nil {

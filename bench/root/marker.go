@@ -107,7 +107,7 @@ func read(ctx context.Context, s zk.Session, path string) (f Found, ok bool, err
 
 // Stands tells whether the root is still the run's: nil, ErrGone or ErrTaken.
 func (r *Root) Stands(ctx context.Context, s zk.Session) error {
-	if err := catchUp(ctx, s, r.Path); err != nil {
+	if err := syncAt(ctx, s, r.Path); err != nil {
 		return err
 	}
 	st, there, err := s.Exists(ctx, r.Path)
@@ -122,11 +122,11 @@ func (r *Root) Stands(ctx context.Context, s zk.Session) error {
 	return nil
 }
 
-// catchUp makes the session's server apply what others have done, whether or not there is a znode at path that it may read.
-func catchUp(ctx context.Context, s zk.Session, path string) error {
-	err := zk.CatchUp(ctx, s, path)
-	if errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrNoAuth) {
-		return nil
+// syncAt makes the session's server catch up, if it follows. It is the first that a command asks a peer, which may be no server: a sync, and not the
+// transaction of zk.CatchUp, because a read is repeated until zk.Prompt gives up.
+func syncAt(ctx context.Context, s zk.Session, path string) error {
+	if err := s.Sync(ctx, path); err != nil && !errors.Is(err, zk.ErrNoNode) {
+		return err
 	}
-	return err
+	return nil
 }

@@ -84,7 +84,7 @@ func (r *Root) find(ctx context.Context, s zk.Session) (there bool, err error) {
 	if r.czxid != 0 {
 		return true, r.Stands(ctx, s)
 	}
-	if err := catchUp(ctx, s, r.Path); err != nil {
+	if err := syncAt(ctx, s, r.Path); err != nil {
 		return false, err
 	}
 	f, ok, err := read(ctx, s, r.Path)
@@ -243,7 +243,7 @@ func (x *remover) tree(ctx context.Context, path string) error {
 		if !again(ctx, x.s, err) {
 			return err
 		}
-		if err := catchUp(ctx, x.s, path); err != nil {
+		if err := syncAt(ctx, x.s, path); err != nil {
 			return err
 		}
 	}

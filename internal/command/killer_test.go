@@ -53,6 +53,13 @@ type announcer struct {
 
 func (a *announcer) Unwrap() zk.Session { return a.Session }
 
+func (a *announcer) Sync(ctx context.Context, path string) error {
+	if strings.Count(path, "/") <= 3 {
+		a.say("look")
+	}
+	return a.Session.Sync(ctx, path)
+}
+
 func (a *announcer) Delete(ctx context.Context, path string, version int32) error {
 	if strings.Contains(path[strings.LastIndexByte(path, '/'):], "/cell-") {
 		a.say("removal")
@@ -63,8 +70,6 @@ func (a *announcer) Delete(ctx context.Context, path string, version int32) erro
 func (a *announcer) Multi(ctx context.Context, ops ...zk.Op) ([]zk.OpResult, error) {
 	for _, op := range ops {
 		switch name := op.Path[strings.LastIndexByte(op.Path, '/')+1:]; {
-		case op.Kind == zk.KindCheck && len(ops) == 1 && strings.Count(op.Path, "/") <= 3:
-			a.say("look")
 		case op.Kind == zk.KindCreate && name == root.MarkerName:
 			a.say("root")
 		case op.Kind == zk.KindDelete && name == root.MarkerName:
