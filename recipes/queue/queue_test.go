@@ -3,6 +3,7 @@ package queue_test
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -118,12 +119,13 @@ func TestATakerSurvivesTheRemovalOfTheDirectory(t *testing.T) {
 		p := taking(t, k.on(ens.Dial(), bubble.Dir))
 		admin := ens.Dial()
 		for range 2 {
+			var all []zk.Op // at once: the taker makes anew what it misses
 			for path := range ens.Tree() {
-				if len(path) > len(bubble.Dir) && path[:len(bubble.Dir)+1] == bubble.Dir+"/" {
-					bubble.OK(t, "Delete()", admin.Delete(t.Context(), path, zk.AnyVersion))
+				if strings.HasPrefix(path, bubble.Dir+"/") {
+					all = append(all, zk.DeleteOp(path, zk.AnyVersion))
 				}
 			}
-			bubble.OK(t, "Delete()", admin.Delete(t.Context(), bubble.Dir, zk.AnyVersion))
+			bubble.OK(t, "Multi()", bubble.Second(admin.Multi(t.Context(), append(all, zk.DeleteOp(bubble.Dir, zk.AnyVersion))...)))
 			if !p.waits() {
 				t.Fatalf("Take() = %v after the directory was removed, want it to wait", p.err)
 			}
