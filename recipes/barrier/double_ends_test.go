@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -169,13 +170,12 @@ func TestEveryLostReplyOfADoubleBarrier(t *testing.T) {
 		for _, applied := range []bool{true, false} {
 			eachDoubleBarrier(t, 2, func(t *testing.T, h hall) {
 				for skip := range 6 { // the first request of the kind, the second, ...
-					seen := 0
+					var seen atomic.Int64
 					h.ens.Hook(func(op zktest.Op) zktest.Action {
 						if op.Kind != kind || op.Applied != applied || op.Err != nil || strings.Count(op.Path, "/") == 1 {
 							return zktest.Action{}
 						}
-						seen++
-						return zktest.Action{Lose: seen == skip+1}
+						return zktest.Action{Lose: seen.Add(1) == int64(skip)+1}
 					})
 					all := h.fullAt(t, int64(skip))
 					var leaving []*bubble.Attempt

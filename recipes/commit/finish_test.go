@@ -2,6 +2,7 @@ package commit_test
 
 import (
 	"errors"
+	"sync/atomic"
 	"testing"
 
 	"github.com/zkbench/zkbench/recipes"
@@ -28,13 +29,9 @@ func TestLostRepliesOfACommit(t *testing.T) {
 	} {
 		for _, applied := range []bool{true, false} {
 			eachCommit(t, 2, func(t *testing.T, b ballot) {
-				lost := false
+				var lost atomic.Bool
 				b.ens.Hook(func(op zktest.Op) zktest.Action {
-					if lost || op.Applied != applied || op.Err != nil || !tt.at(op) {
-						return zktest.Action{}
-					}
-					lost = true
-					return zktest.Action{Lose: true}
+					return zktest.Action{Lose: op.Applied == applied && op.Err == nil && tt.at(op) && lost.CompareAndSwap(false, true)}
 				})
 				sites := b.all(t)
 				sites[0].votes(t, true)
@@ -45,7 +42,7 @@ func TestLostRepliesOfACommit(t *testing.T) {
 				d0.is(t, "the first, after the loss of "+tt.what, "commits")
 				d1.is(t, "the second, after the loss of "+tt.what, "commits")
 				finish(t, b, sites...)
-				if !lost {
+				if !lost.Load() {
 					t.Errorf("nothing was lost of %s", tt.what)
 				}
 			})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -282,13 +283,9 @@ func aReleaseWhoseReplyIsLostIsRepeated(t *testing.T, v lockVariant, ens *zktest
 	for _, applied := range []bool{true, false} {
 		holder := asks(t, v, ens.Dial())
 		next := asks(t, v, ens.Dial())
-		lost := false
+		var lost atomic.Bool
 		ens.Hook(func(op zktest.Op) zktest.Action {
-			if op.Kind == zk.KindDelete && op.Applied == applied && !lost {
-				lost = true
-				return zktest.Action{Lose: true}
-			}
-			return zktest.Action{}
+			return zktest.Action{Lose: op.Kind == zk.KindDelete && op.Applied == applied && lost.CompareAndSwap(false, true)}
 		})
 		bubble.Release(t, holder)
 		ens.Hook(nil)

@@ -3,6 +3,7 @@ package bubble
 import (
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/zkbench/zkbench/recipes"
@@ -13,8 +14,9 @@ import (
 // LoseOnce makes the servers lose the first request of a kind, or the reply to it, on a path that the filter takes.
 func LoseOnce(ens *zktest.Ensemble, kind zk.Kind, applied bool, on func(path string) bool) (lost *bool) {
 	lost = new(bool)
+	var taken atomic.Bool // several sessions may make such a request at once
 	ens.Hook(func(op zktest.Op) zktest.Action {
-		if op.Kind != kind || op.Applied != applied || op.Err != nil || *lost || !on(op.Path) {
+		if op.Kind != kind || op.Applied != applied || op.Err != nil || !on(op.Path) || !taken.CompareAndSwap(false, true) {
 			return zktest.Action{}
 		}
 		*lost = true
@@ -78,10 +80,9 @@ func CutAfterCreate(ens *zktest.Ensemble, s *zktest.Session, path string) (happe
 
 // At stages a race: do runs once, when an acquisition reaches the pause point.
 func At(point string, do func()) recipes.Options {
-	done := false
+	var done atomic.Bool
 	return recipes.Options{Trace: &recipes.Trace{Pause: func(p string) {
-		if p == point && !done {
-			done = true
+		if p == point && done.CompareAndSwap(false, true) {
 			do()
 		}
 	}}}
