@@ -105,9 +105,6 @@ func (o *Onlooker) Compare(t testing.TB) error {
 	}
 	defer cancel()
 	defer s.Close()
-	if err := zk.CatchUp(ctx, s, "/"); err != nil {
-		return err
-	}
 	after, err := tree(ctx, s)
 	if err != nil {
 		return err

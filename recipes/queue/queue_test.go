@@ -119,7 +119,7 @@ func TestATakerSurvivesTheRemovalOfTheDirectory(t *testing.T) {
 		p := taking(t, k.on(ens.Dial(), bubble.Dir))
 		admin := ens.Dial()
 		for range 2 {
-			var all []zk.Op // at once: the taker makes anew what it misses
+			var all []zk.Op // in one transaction, because the taker re-creates what is missing
 			for path := range ens.Tree() {
 				if strings.HasPrefix(path, bubble.Dir+"/") {
 					all = append(all, zk.DeleteOp(path, zk.AnyVersion))

@@ -51,7 +51,8 @@ func Enlist(ctx context.Context, s zk.Session, dir string, layout recipes.Layout
 
 // findOwn looks for the child whose create is in doubt. The Sync is needed: after a reconnect, a read at a server that lags behind misses an existing
 // child (CURATOR-264). After it the child is either seen or will never appear, because the servers reject what a session had sent over an earlier
-// connection.
+// connection. At the leader the sync waits for nothing, but there a read waits for the writes that the same session has sent before it, over whichever server
+// (CommitProcessor, pendingRequests).
 func findOwn(ctx context.Context, s zk.Session, dir, guid string) (zk.Created, bool, error) {
 	if err := Insist(ctx, func() error { return s.Sync(ctx, dir) }); err != nil {
 		return zk.Created{}, false, err
