@@ -135,6 +135,7 @@ func TestBrokenDriversAreCaught(t *testing.T) {
 		{"answers a take at once", "queue", drivers.ErrStranger, `""`},
 		{"ignores deadlines", "queue", nil, "not answered"},
 		{"swaps items", "queue", drivers.ErrOutOfOrder, "item 3 is taken before item 2"},
+		{"tells another node", "queue", nil, "item 1 was put as"},
 		{"claims for good", "queue", nil, "finish of an item that was taken is refused"},
 		{"claims for nobody", "queue", drivers.ErrTakenTwice, "item 1"},
 		{"claims and finishes anything", "q-claims", nil, "a finish of nothing"},

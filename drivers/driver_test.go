@@ -158,6 +158,9 @@ func (d defective) Take(ctx context.Context, path string) (serve.Item, error) {
 		}
 		it.Node = "" // the second one has another, and may be answered first
 	}
+	if d.defect == "tells another node" && it.Node != "" {
+		it.Node += "-other"
+	}
 	return it, err
 }
 
