@@ -32,11 +32,17 @@ type found struct {
 
 // details is what plots need of the history, besides what result has, which has been made before.
 func (c *cell) details() results.Details {
-	d := results.Details{Cell: c.tag(), Cohorts: c.cohorts(), Places: c.places()}
+	d := results.Details{Cell: c.tag()}
 	if h := c.clients.connects; h != nil && h.Count() == int64(c.seats()) {
 		l := results.Summarize(h, nil)
 		d.Opening = &results.Opening{Count: l.Count, P50: l.P50, P99: l.P99, Max: l.Max}
 	}
+	if c.merged != nil {
+		if _, cut := c.merged.cut(); cut {
+			return d
+		}
+	}
+	d.Cohorts, d.Places = c.cohorts(), c.places()
 	for k, n := range c.found.deal.Overtaken {
 		d.Overtaken = append(d.Overtaken, results.Overtaken{From: 1 << k >> 1, To: 1<<k - 1, Grants: n})
 	}

@@ -174,6 +174,16 @@ func (m *mergedCell) partial() bool {
 	return len(m.gone) > 0 || slices.ContainsFunc(m.shares, func(s mergedShare) bool { return s.cell.Partial })
 }
 
+// cut says which share's history is incomplete: what it would tell of all operations is not told.
+func (m *mergedCell) cut() (share string, some bool) {
+	for _, s := range m.shares {
+		if s.part.CutAt != 0 {
+			return fmt.Sprintf("share %d", s.Run.Share.Number), true
+		}
+	}
+	return "", false
+}
+
 // include adds up what the shares counted, and reads their histories.
 func (c *cell) include() error {
 	first := c.merged.shares[0]
@@ -250,7 +260,7 @@ func (m *mergedCell) hosts() (all []check.Host) {
 	return all
 }
 
-// judgeMerged gives the verdicts on what all shares did. A history that is not whole proves nothing but violations.
+// judgeMerged gives the verdicts on what all shares did.
 func (c *cell) judgeMerged() []results.Check {
 	hosts := c.merged.hosts()
 	var out []results.Check
@@ -259,9 +269,6 @@ func (c *cell) judgeMerged() []results.Check {
 		if !judged {
 			c.merged.open = append(c.merged.open, k.Name)
 			continue
-		}
-		if i := slices.IndexFunc(hosts, func(h check.Host) bool { return h.Cut }); i >= 0 && v.Answer == check.Holds && !k.Left {
-			v = check.Verdict{Detail: fmt.Sprintf("not judged: the history of %s is incomplete", hosts[i].Name), Judges: v.Judges}
 		}
 		c.found.verdicts, c.merged.names = append(c.found.verdicts, v), append(c.merged.names, k.Name)
 		out = append(out, results.FromVerdict(k.Name, v))
@@ -347,6 +354,10 @@ func (m *mergedCell) steadyOf(session uint32) span {
 // between says of which samples the times are that begin at one session and end at another, and on which clock others are.
 func (c *cell) between() (all []string) {
 	add := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
+	if share, some := c.merged.cut(); some {
+		add("figures that need the whole history (hand-offs across sessions, fairness, overtakes, idle while wanted) and plots of it are not reported, because the history of %s is incomplete", share)
+		return all
+	}
 	ops := workloads.Ops(c.work)
 	has := func(some ...metrics.Op) bool {
 		return slices.ContainsFunc(some, func(op metrics.Op) bool { return slices.Contains(ops, op) })

@@ -52,6 +52,46 @@ func (f *ships) merge(dirs []string, partial bool) (*results.Run, string, error)
 	return doc, path, nil
 }
 
+// Of a share whose history had no room only the beginning is there: a sound lock, semaphore, read/write lock or election is not convicted, and what is told of
+// the rest does not contradict the counts.
+func TestMergedSharesWhoseHistoriesAreCut(t *testing.T) {
+	for _, profile := range [][]string{
+		{"variants: [predecessor]", "sessions: 12", "hold: 1ms", "duration: 2s"},
+		{"workload: semaphore", "variants: [lease]", "sessions: 8", "permits: 2", "hold: 1ms", "duration: 2s"},
+		{"workload: read-write", "variants: [read-write]", "sessions: 9", "readers: 50", "rate: 60", "hold: 2ms", "duration: 2s"},
+		{"workload: election", "variants: [predecessor]", "sessions: 6", "failover: resign", "hold: 2ms", "duration: 2s"},
+		{"workload: queue", "variants: [fifo]", "sessions: 8", "rate: 60", "duration: 2s"},
+	} {
+		t.Run(strings.Join(profile, "-"), func(t *testing.T) {
+			for _, most := range []int64{300, 1000, 1300, 1700, 2300, 2900, 3300, 4100} {
+				synctest.Test(t, func(t *testing.T) {
+					f := newShips(t, 2, zktest.Config{OpLatency: 3 * time.Millisecond}, profile...)
+					f.all[0].config.MostHistory = most
+					if _, errs := f.run(0, time.Second); errs[0] != nil || errs[1] != nil {
+						t.Fatal(errs)
+					}
+					doc, _, err := f.merge(f.dirs(), false)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if !doc.Cells[0].Shares[0].Cut {
+						t.Logf("%d bytes were enough", most)
+						return
+					}
+					if doc.Exit.Code != 5 || !strings.Contains(strings.Join(doc.Cells[0].Notes, "; "), "the history of share 1 is incomplete") {
+						t.Errorf("%d bytes: exit %+v, notes %q", most, doc.Exit, doc.Cells[0].Notes)
+					}
+					for _, k := range doc.Cells[0].Checks {
+						if k.Verdict == "violated" {
+							t.Errorf("%d bytes: %s is violated: %s", most, k.Name, k.Detail)
+						}
+					}
+				})
+			}
+		})
+	}
+}
+
 // A merged run has the counts of a single one with the same seed, and all of its checks.
 func TestMergedSharesAreOneRun(t *testing.T) {
 	for _, profile := range [][]string{

@@ -22,7 +22,7 @@ type timed struct {
 // Each is filed where its share would have filed it.
 func (c *cell) timeBetween() {
 	c.merged.timed = spill.New(c.history.Room(), func(a, b *timed) int { return cmp.Compare(a.End, b.End) })
-	if len(c.merged.shares) < 2 {
+	if _, cut := c.merged.cut(); cut || len(c.merged.shares) < 2 {
 		return
 	}
 	add := func(host int, whole metrics.Sample, parts ...metrics.Sample) {
@@ -89,7 +89,10 @@ func (c *cell) align() {
 }
 
 // oneClock tells whether all that was done is there on one clock.
-func (m *mergedCell) oneClock() bool { return !m.apart && !m.partial() }
+func (m *mergedCell) oneClock() bool {
+	_, cut := m.cut()
+	return !m.apart && !m.partial() && !cut
+}
 
 // atOneClock is samples of the shares on the clock of the first.
 func (m *mergedCell) atOneClock(of []metrics.Sample) (all []metrics.Sample) {

@@ -151,6 +151,9 @@ func (c *cell) parameters() map[string]any {
 func (c *cell) fairness(cost map[string]float64) {
 	deal := func() (check.Fairness, check.Deal) { return check.DealOf(c.history.All(), c.history.Room()) }
 	if c.merged != nil {
+		if _, cut := c.merged.cut(); cut {
+			return
+		}
 		deal = func() (check.Fairness, check.Deal) { return check.DealAcross(c.merged.hosts(), c.history.Room()) }
 	}
 	f, d := deal()

@@ -16,7 +16,7 @@ import (
 type Host struct {
 	History iter.Seq[metrics.Sample]
 	Name    string // for sentences: "share 2"
-	// Cut says that the history is incomplete: what seems never to have ended may have ended.
+	// Cut says that the history is incomplete: what ended after some instant is missing, so what seems never to have ended may have ended.
 	Cut bool
 	// Meets are the points at which all hosts waited for each other, in the same order for all.
 	Meets []Meet
@@ -36,8 +36,30 @@ func Together(hosts []Host) iter.Seq[metrics.Sample] {
 }
 
 // JudgeAcross judges a promise on the histories of several hosts. Where the order of transactions can decide it, that order decides; what concerns
-// each session alone, and what was found after the load, is judged as on one host. judged is false for a check that needs one clock.
+// each session alone, and what was found after the load, is judged as on one host. An incomplete history proves nothing but violations. judged is false for
+// a check that needs one clock.
 func (c Check) JudgeAcross(hosts []Host, room *spill.Room) (v Verdict, judged bool) {
+	cut := slices.IndexFunc(hosts, func(h Host) bool { return h.Cut })
+	if cut < 0 || c.Left {
+		return c.judgeAcross(hosts, room)
+	}
+	incomplete := fmt.Sprintf("not judged: the history of %s is incomplete", hosts[cut].Name)
+	if c.Across == nil {
+		return Verdict{Detail: incomplete}, len(hosts) == 1
+	}
+	hosts = slices.Clone(hosts)
+	for i, h := range hosts {
+		if h.Cut {
+			hosts[i].History = unfinished(h.History)
+		}
+	}
+	if v = c.Across(hosts, room); v.Answer != Violated {
+		v = Verdict{Detail: incomplete, Judges: v.Judges}
+	}
+	return v, true
+}
+
+func (c Check) judgeAcross(hosts []Host, room *spill.Room) (v Verdict, judged bool) {
 	switch {
 	case len(hosts) == 1:
 		return c.Judge(hosts[0].History, room), true
@@ -47,6 +69,21 @@ func (c Check) JudgeAcross(hosts []Host, room *spill.Room) (v Verdict, judged bo
 		return c.Judge(Together(hosts), room), true
 	}
 	return v, false
+}
+
+// rest stands for what is missing of a history that was cut, at its end. It is no operation that anybody records.
+const rest = metrics.Op(math.MaxUint8)
+
+// unfinished marks a history as cut.
+func unfinished(history iter.Seq[metrics.Sample]) iter.Seq[metrics.Sample] {
+	return func(yield func(metrics.Sample) bool) {
+		for s := range history {
+			if !yield(s) {
+				return
+			}
+		}
+		yield(metrics.Sample{Op: rest, Session: metrics.Everybody})
+	}
 }
 
 // within judges each host by itself, and combines the verdicts: violated if one is, otherwise holds if one does, with the evidence of all.
@@ -93,11 +130,15 @@ func (v *Verdict) judge(j Judge) {
 //     enough is gone before the client knows. A session that let go no longer holds anything with respect to sessions that are granted in a state that
 //     is not before the next write of its host.
 //
-// Holds that clash wherever they lie within their bounds are a violation. Those that clash somewhere within them are one if both are known to have
-// held at one instant (D), and otherwise undecidable.
+// Two holds clash certainly if they do wherever they lie within their bounds, or if both are known to have held at one instant (D): what holds at an
+// instant clashes. They clash perhaps if they do somewhere within their bounds, unless it is known that they did not hold simultaneously (T).
 //
 //   - D, simultaneously: for each of two holds, its host sent something at or after the grant that the other's host had seen when the other ended.
 //   - T, not simultaneously: something that the host of the one sent when it gave up, or later, had been seen by the other's host when that was granted.
+//
+// Where it takes several holds to exclude another, as of permits, each of them must clash with each other: intervals of one order of which each two have
+// a point in common have one that is common to all, so there is a transaction at which all were held. Holds among the candidates that do not clash with the rest
+// neither prove nor excuse anything. Enough holds that clash certainly are a violation; enough that clash perhaps leave the answer open.
 
 // known is a hold as several hosts know it: its span is by the clock of its host.
 type known struct {
@@ -109,10 +150,7 @@ type known struct {
 	doubtful bool // R is not known: only D proves a clash
 }
 
-// perhaps is the part of the order of transactions that a hold may take up.
-func (k *known) perhaps() (from, to int64, some bool) { return k.granted[0], k.removed[1], true }
-
-// sure is the part that it certainly takes up; false: there is none.
+// sure is the part of the order of transactions that it certainly takes up; false: there is none.
 func (k *known) sure() (from, to int64, some bool) {
 	return k.granted[1], k.removed[0], !k.doubtful && k.granted[1] < k.removed[0]
 }
@@ -124,20 +162,18 @@ func (x exclusion) across(hosts []Host, room *spill.Room) Verdict {
 	defer all.Close()
 	defer closeAll(horizons)
 	found := clashed{of: x, hosts: hosts, horizons: horizons}
-	eachClash(all.All(), room, x.rule, (*known).sure, nil, func(k known, held []known) { found.add(k, held, found.when(k, held)) })
-	if exact < all.Len() {
-		eachClash(all.All(), room, x.rule, (*known).perhaps, undecided, func(k known, held []known) {
-			if certain(k, held, x.rule) {
-				return // counted
-			}
-			switch when := found.when(k, held); when {
-			case atOnce:
-				found.add(k, held, when)
-			case untold:
-				found.open++
-			}
-		})
-	}
+	eachClash(all.All(), room, x.rule, func(k known, held []known) {
+		need := 1
+		for x.all && !x.rule(k.span, need, 0) {
+			need++
+		}
+		switch with, how := found.clique(&k, held, need); how {
+		case certainly:
+			found.add(k, with, found.when(k, with))
+		case perhaps:
+			found.open++
+		}
+	})
 	return found.conclude(own, exact, all.Len())
 }
 
@@ -227,7 +263,7 @@ func (x exclusion) known(hosts []Host, room *spill.Room) (all *spill.List[known]
 		for s := range held.all() {
 			first, last := o.grant(&s, nth)
 			nth++
-			if !last || host.Cut && s.to == forever {
+			if !last {
 				continue
 			}
 			s.begin = first
@@ -254,69 +290,41 @@ func (k *known) bound(h *horizon) {
 	k.removed = [2]int64{r, r}
 	if r <= k.granted[0] {
 		k.removed, k.doubtful = [2]int64{k.granted[0] + 1, max(h.after(k.to), k.granted[0]+1)}, true
+		if !k.ended() && k.excused == 0 { // its end is missing
+			k.removed[1] = math.MaxInt64
+		}
 	}
 	k.exact = g > 0 && r > g
 }
 
-// certain reports whether the holds clash wherever they lie within their bounds.
-func certain(k known, held []known, forbidden rule) bool {
-	from, to, some := k.sure()
-	exclusive, shared := 0, 0
-	for _, h := range held {
-		if low, high, also := h.sure(); also && low < to && from < high {
-			if h.shared {
-				shared++
-			} else {
-				exclusive++
-			}
-		}
-	}
-	return some && forbidden(k.span, exclusive, shared)
-}
-
-// undecided reports whether two holds that may clash may have been held simultaneously: for two of one host its clock decides.
-func undecided(a, b *known) bool { return a.host != b.host || a.from < b.to && b.from < a.to }
-
-// eachClash finds the holds that begin while others forbid it. part says which part of the order of transactions a hold takes up; of the others only
-// those that counts accepts are considered, nil: all. They are those that exclude the hold.
-func eachClash(all iter.Seq[known], room *spill.Room, forbidden rule, part func(*known) (from, to int64, some bool), counts func(a, b *known) bool,
-	do func(k known, held []known)) {
-	type placed struct {
-		known
-		low, high int64
-	}
-	list := spill.New(room, func(a, b *placed) int {
-		return cmp.Or(cmp.Compare(a.low, b.low), cmp.Compare(a.object, b.object), cmp.Compare(a.high, b.high))
+// eachClash finds the holds that may begin while others forbid it, and those of them that exclude it.
+func eachClash(all iter.Seq[known], room *spill.Room, forbidden rule, do func(k known, held []known)) {
+	list := spill.New(room, func(a, b *known) int {
+		return cmp.Or(cmp.Compare(a.granted[0], b.granted[0]), cmp.Compare(a.object, b.object), cmp.Compare(a.removed[1], b.removed[1]))
 	})
 	defer list.Close()
 	for k := range all {
-		if low, high, some := part(&k); some {
-			list.Add(placed{k, low, high})
-		}
+		list.Add(k)
 	}
-	here := map[uint32][]placed{}
-	for p := range list.All() {
-		there := slices.DeleteFunc(here[p.object], func(o placed) bool { return o.high <= p.low })
+	here := map[uint32][]known{}
+	for k := range list.All() {
+		there := slices.DeleteFunc(here[k.object], func(o known) bool { return o.removed[1] <= k.granted[0] })
 		exclusive, shared := 0, 0
 		var held []known
-		for i := range there {
-			o := &there[i].known
-			if counts != nil && !counts(o, &p.known) {
-				continue
-			}
+		for _, o := range there {
 			if o.shared {
 				shared++
 			} else {
 				exclusive++
 			}
-			if !o.shared || !p.shared {
-				held = append(held, *o)
+			if !o.shared || !k.shared {
+				held = append(held, o)
 			}
 		}
-		if forbidden(p.span, exclusive, shared) {
-			do(p.known, held)
+		if forbidden(k.span, exclusive, shared) {
+			do(k, held)
 		}
-		here[p.object] = append(there, p)
+		here[k.object] = append(there, k)
 	}
 }
 

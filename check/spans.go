@@ -88,17 +88,22 @@ func byInstant(a, b *edge) int {
 // The holder has the object before the End is measured and still has it when Start is: the measured hold lies within the
 // true one, so two measured holds that overlap prove that two true ones do, and a hold that begins at the instant at which
 // another ends proves nothing. A hold ends where its session was expired on purpose (operation Expire): the client of such a session
-// cannot know for a while, which is no fault of the recipe.
+// cannot know for a while, which is no fault of the recipe. Where the rest of the history is missing, a hold without an end may have ended
+// at any time after it began, and counts as an instant.
 //
 // It goes through the history backwards: what ends a hold is then known where the hold begins, and only the last end of each session at an object has to be kept.
 func spans(history iter.Seq[metrics.Sample], room *spill.Room, of ...pairs) holds {
 	edges := spill.New(room, byInstant)
 	defer edges.Close()
 	h := holds{list: spill.New(room, laterSpan), late: map[uint32][]metrics.Sample{}}
+	cut := false
 	for s := range history {
-		if s.Op == metrics.Expire {
+		switch s.Op {
+		case metrics.Expire:
 			h.late[s.Session] = append(h.late[s.Session], s)
 			continue
+		case rest:
+			cut = true
 		}
 		for i, p := range of {
 			switch {
@@ -119,8 +124,11 @@ func spans(history iter.Seq[metrics.Sample], room *spill.Room, of ...pairs) hold
 			if after != nil {
 				s.end = after.of(&e.Sample)
 			}
-			if s.ended() {
+			switch {
+			case s.ended():
 				s.to = s.end.Start
+			case cut:
+				s.to = s.from
 			}
 			if !of[e.of].lasting {
 				h.excused = h.expire(&s) || h.excused

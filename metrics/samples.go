@@ -18,7 +18,7 @@ const samplesMark = "zkbench samples 1\n"
 var ErrSamples = errors.New("incomplete file of samples")
 
 // WriteSamples writes samples for ReadSamples: differences as variable-length integers, compressed, about 12 bytes each. keep is called with each
-// sample before it is written, and the number of bytes written so far, less what is buffered; false leaves it out.
+// sample before it is written, and the number of bytes written so far, of which the last are not compressed yet; false leaves it out.
 func WriteSamples(w io.Writer, samples iter.Seq[Sample], keep func(s *Sample, written int64) bool) (n int, err error) {
 	counted := &counting{w: w}
 	zip, err := gzip.NewWriterLevel(counted, gzip.BestSpeed)
@@ -30,7 +30,7 @@ func WriteSamples(w io.Writer, samples iter.Seq[Sample], keep func(s *Sample, wr
 	var last Sample
 	var line []byte
 	for s := range samples {
-		if !keep(&s, counted.n) {
+		if !keep(&s, counted.n+int64(out.Buffered())) {
 			continue
 		}
 		line = append(line[:0], byte(s.Op)+1, byte(s.Outcome))
