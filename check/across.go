@@ -263,7 +263,7 @@ func (x exclusion) known(hosts []Host, room *spill.Room) (all *spill.List[known]
 		for s := range held.all() {
 			first, last := o.grant(&s, nth)
 			nth++
-			if !last {
+			if !last || s.void() {
 				continue
 			}
 			s.begin = first

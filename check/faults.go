@@ -24,8 +24,8 @@ func (h *holds) expire(s *span) (excused bool) {
 	return excused
 }
 
-// withLate is the spans and what clients went on to have of them after the time in which they could not know that their session had been
-// expired.
+// withLate is the spans without those that are void, and what clients went on to have of them after the time in which they could not know that their
+// session had been expired.
 func (h *holds) withLate() iter.Seq[span] {
 	if !h.excused {
 		return h.all()
@@ -44,7 +44,7 @@ func (h *holds) withLate() iter.Seq[span] {
 	slices.SortStableFunc(late, func(a, b span) int { return earlierSpan(&a, &b) })
 	return func(yield func(span) bool) {
 		for s := range inOrder(h.all(), slices.Values(late)) {
-			if !yield(s) {
+			if !s.void() && !yield(s) {
 				return
 			}
 		}

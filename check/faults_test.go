@@ -40,6 +40,9 @@ func TestExclusionBesideAnExpiry(t *testing.T) {
 		{"an expiry before the first asked is of an older session", history{acquire('a', 4, 5, 0), ra, b, expired('a', 1, 3)}, Violated, 2, 1,
 			history{acquire('a', 4, 5, 0), b, ra}},
 		{"a grant to a session that had ended is no hold", history{acquire('a', 0, 12, 0), ra, b, expired('a', 10, 11)}, Holds, 1, 0, nil},
+		{"a grant to a session that had ended is no hold, beside that of another", history{acquire('a', 0, 17, 0), ra, b, expired('a', 10, 11)}, Holds, 1, 0, nil},
+		{"nor by its transactions", history{zxid(100, acquire('a', 0, 17, 0)), with(metrics.Lost, ra), zxid(110, acquire('b', 1, 15, 0)), zxid(120, release('b', 16, 17)),
+			expired('a', 10, 11)}, Holds, 1, 0, nil},
 		{"its client learns of it in time", history{a, release('a', 22, 23), b, expired('a', 10, 12)}, Holds, 2, 0, nil},
 		{"its client holds on for longer than it can be unaware", history{a, release('a', 23, 24), b, expired('a', 10, 12)}, Violated, 2, 1,
 			history{a, b, release('a', 23, 24)}},
@@ -50,6 +53,32 @@ func TestExclusionBesideAnExpiry(t *testing.T) {
 		{"and beside another one", history{acquire('a', 11, 40, 0), release('a', 50, 51), b, release('b', 45, 46), expired('a', 10, 12)}, Violated, 2, 1,
 			history{b, acquire('a', 11, 40, 0), release('b', 45, 46), release('a', 50, 51)}},
 		{"its client holds on, but nobody else holds by then", history{a, release('a', 60, 61), b, release('b', 20, 21), expired('a', 10, 12)}, Holds, 2, 0, nil},
+	})
+}
+
+// A client may read after the expiry of its session that it has been granted something, which others have been granted since.
+func TestAGrantThatIsReadAfterAnExpiryIsNoHoldAcrossHosts(t *testing.T) {
+	expired := sample(metrics.Expire, 'a', 0, 10, 11, 0)
+	expired.Value = int64(10 * ms)
+	a, ra := zxid(100, acquire('a', 0, 17, 0)), with(metrics.Lost, release('a', 20, 21))
+	b := history{zxid(110, acquire('b', 1, 15, 0)), zxid(120, release('b', 19, 20))}
+	elsewhere := grant('c', 30, 32, 120, 130)
+	for _, tt := range []struct {
+		why  string
+		h    history
+		want Answer
+	}{
+		{"the session was expired", append(history{a, ra, expired}, b...), Holds},
+		{"it was not", append(history{a, ra}, b...), Violated},
+	} {
+		if v := MutualExclusion().Across(hostsOf(tt.h, elsewhere), nil); v.Answer != tt.want {
+			t.Errorf("%s: %v, want %v: %s", tt.why, v.Answer, tt.want, v.Detail)
+		}
+	}
+	views := map[int64][]int64{110: {}}
+	joined := join('a', 7, 0, 17, 100)
+	judge(t, Views(), []row{
+		{"a member is gone before its join is read", saw(views, joined, with(metrics.Lost, leaves('a', 20, 21)), expired, sees('b', 14, 15, 110)), Holds, 1, 0, nil},
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/zkbench/zkbench/internal/spill"
@@ -34,7 +35,8 @@ func (a *attempt) came() time.Duration {
 
 // attemptsOf finds the granted attempts of an operation, and the Enqueue sample of each: the last successful one of the same session and
 // object within the operation, because a recipe that lost its znode takes a new place and means to lose its turn. Where they are wanted, it
-// finds those too that had a place and no grant, each with its Wait in the place of the grant. They come in the order of the end of these.
+// finds those too that had a place and no grant, each with its Wait in the place of the grant: without those whose session had no connection meanwhile, or
+// was expired, because its place may have gone with it. They come in the order of the end of these.
 func attemptsOf(op metrics.Op, history iter.Seq[metrics.Sample], room *spill.Room, waiting bool) *spill.List[attempt] {
 	phases := spill.New(room, func(a, b *metrics.Sample) int {
 		if c := cmp.Compare(a.End, b.End); c != 0 {
@@ -43,8 +45,19 @@ func attemptsOf(op metrics.Op, history iter.Seq[metrics.Sample], room *spill.Roo
 		return cmp.Compare(rank(a.Op), rank(b.Op))
 	})
 	defer phases.Close()
+	cut := map[uint32][]period{} // the sessions that may have lost their places
+	if waiting {
+		for s := range history {
+			if s.Op == metrics.Down || s.Op == metrics.Expire {
+				cut[s.Session] = append(cut[s.Session], period{from: s.Start, to: s.End})
+			}
+		}
+	}
+	lost := func(s metrics.Sample) bool {
+		return slices.ContainsFunc(cut[s.Session], func(p period) bool { return p.from < s.End && p.to > s.Start })
+	}
 	for s := range history {
-		if s.Op == metrics.Enqueue || s.Op == op && s.Outcome == metrics.OK || waiting && s.Op == metrics.Wait && s.Outcome != metrics.OK {
+		if s.Op == metrics.Enqueue || s.Op == op && s.Outcome == metrics.OK || waiting && s.Op == metrics.Wait && s.Outcome != metrics.OK && !lost(s) {
 			phases.Add(s)
 		}
 	}
@@ -90,7 +103,7 @@ func rank(o metrics.Op) int {
 // FIFO holds when grants come in the order of arrival in real time: if the Enqueue of one attempt had ended before that of
 // another on the same object began, the first is granted before the second. Attempts that overlap may come in either order.
 // An attempt without a grant that still waited, to its deadline or to the end of the run, when one that came later was granted has been
-// overtaken too; it tells by an Enqueue and a Wait that are not OK. Others without a grant are left out. Evidence is the number of attempts
+// overtaken too, unless its session may have ended meanwhile; it tells by an Enqueue and a Wait that are not OK. Others without a grant are left out. Evidence is the number of attempts
 // that began to queue when another already had its
 // place. The witness is the Enqueue and Acquire samples of both; Count is the number of attempts granted before one that they
 // had to follow.

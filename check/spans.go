@@ -28,6 +28,9 @@ type span struct {
 // ended reports whether an operation ended the span.
 func (s *span) ended() bool { return s.end.Op != metrics.OpNone }
 
+// void reports whether the span is of a grant that was given before its session was expired on purpose, and read after it: it is no hold.
+func (s *span) void() bool { return s.excused != 0 && s.to <= s.from }
+
 // meets reports whether the span and the time from one offset to another have more than an instant in common.
 func (s span) meets(from, to time.Duration) bool { return s.from < to && s.to > from }
 

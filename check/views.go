@@ -82,7 +82,7 @@ func (s *span) outlasts(see *metrics.Sample, before func(see, begun *metrics.Sam
 	}
 	end := s.begin
 	end.Start = s.to
-	return before(see, &end)
+	return !s.void() && before(see, &end)
 }
 
 // byClock says whether a See had ended when something else began, on one host.

@@ -118,8 +118,8 @@ func (o *ordering) grant(s *span, nth int) (first metrics.Sample, last bool) {
 func (o *ordering) place(s span, nth int) (exact, granted bool) {
 	o.highest[s.object] = max(o.highest[s.object], s.begin.Zxid)
 	first, last := o.grant(&s, nth)
-	if s.begin = first; s.begin.Zxid <= 0 || !last {
-		return false, !last
+	if s.begin = first; s.begin.Zxid <= 0 || !last || s.void() {
+		return false, !last || s.void()
 	}
 	from, to := s.begin.Zxid, removedAt(&s)
 	s.from = time.Duration(from)
