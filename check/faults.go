@@ -9,15 +9,45 @@ import (
 	"github.com/zkbench/zkbench/metrics"
 )
 
-// expire ends what a session held when it was expired on purpose. Its end on the servers lies between Start and End: what was asked for
-// before End may be the old session's. Its client cannot know for a while, which is no fault of the recipe; but a Value after End, in
-// nanoseconds, it has to: see withLate. What is granted after that is the next session's, which may have asked before End, where the expiry
-// took its time. It returns whether there was such an expiry.
+// expiries are the sessions that were expired on purpose. The end of each on the servers lies between Start and End: what was asked for before End may be
+// the old session's. Its client cannot know for a while, which is no fault of the recipe; but a Value after End, in nanoseconds, it has to. What is granted
+// after that is the next session's, which may have asked before End, where the expiry took its time.
+type expiries map[uint32][]metrics.Sample
+
+// see records one sample, and reports whether it is an expiry.
+func (x expiries) see(s *metrics.Sample) bool {
+	if s.Op == metrics.Expire {
+		x[s.Session] = append(x[s.Session], *s)
+	}
+	return s.Op == metrics.Expire
+}
+
+// knows is when the client of an expired session has to know.
+func knows(e *metrics.Sample) time.Duration { return e.End + time.Duration(e.Value) }
+
+// late reports whether a grant was read after its session had been expired: it was given before, and when is not known.
+func (x expiries) late(grant *metrics.Sample) bool {
+	return slices.ContainsFunc(x[grant.Session], func(e metrics.Sample) bool {
+		return grant.Start < e.End && grant.End >= e.Start && grant.End <= knows(&e)
+	})
+}
+
+// without leaves out the grants that were read late.
+func (x expiries) without(grants iter.Seq[metrics.Sample]) iter.Seq[metrics.Sample] {
+	return func(yield func(metrics.Sample) bool) {
+		for g := range grants {
+			if !x.late(&g) && !yield(g) {
+				return
+			}
+		}
+	}
+}
+
+// expire ends what a session held when it was expired on purpose; what its client goes on to have of it: see withLate. It returns whether there was such an expiry.
 func (h *holds) expire(s *span) (excused bool) {
-	for _, e := range h.late[s.begin.Session] {
-		knows := e.End + time.Duration(e.Value)
-		if s.begin.Start < e.End && s.to > e.Start && s.from <= knows {
-			s.to, s.excused = max(s.from, e.Start), knows
+	for _, e := range h.expired[s.begin.Session] {
+		if s.begin.Start < e.End && s.to > e.Start && s.from <= knows(&e) {
+			s.to, s.excused = max(s.from, e.Start), knows(&e)
 			excused = true
 		}
 	}

@@ -56,6 +56,34 @@ func TestExclusionBesideAnExpiry(t *testing.T) {
 	})
 }
 
+// A grant was given before the expiry of its session, whenever it was read: others have been granted since.
+func TestOrdersBesideAnExpiry(t *testing.T) {
+	expired := func(session byte, from, to int) metrics.Sample {
+		e := sample(metrics.Expire, session, 0, from, to, 0)
+		e.Value = int64(10 * ms)
+		return e
+	}
+	const session = 'a'
+	for _, c := range []struct {
+		check       Check
+		late, meant history // the grant that is read late, and the one given meanwhile
+	}{
+		{TokenOrder(), history{acquire(session, 0, 17, 1)}, history{acquire('b', 1, 15, 2)}},
+		{QueueOrder(), history{acquire(session, 0, 17, 1)}, history{acquire('b', 1, 15, 2)}},
+		{Terms(), history{campaign(session, 0, 17, 1)}, history{campaign('b', 1, 15, 2)}},
+		{FIFO(), history{enqueue(session, 1, 2), acquire(session, 0, 17, 1)}, history{enqueue('b', 3, 4), acquire('b', 2, 15, 2)}},
+	} {
+		all := append(c.late, c.meant...)
+		judge(t, c.check, []row{{c.check.Name + ": its session was expired", append(all[:len(all):len(all)], expired(session, 10, 12)), Unknown, 0, 0, nil}})
+		for why, h := range map[string]history{"nobody was": all, "another was": append(all[:len(all):len(all)], expired('c', 10, 12)), "it was later": append(all[:len(all):len(all)], expired(session, 18, 19)),
+			"its client had to know": append(all[:len(all):len(all)], expired(session, 5, 6))} {
+			if v := c.check.Judge(slices.Values(h), nil); v.Answer != Violated {
+				t.Errorf("%s: %s is %v, want violated", why, c.check.Name, v.Answer)
+			}
+		}
+	}
+}
+
 // A client may read after the expiry of its session that it has been granted something, which others have been granted since.
 func TestAGrantThatIsReadAfterAnExpiryIsNoHoldAcrossHosts(t *testing.T) {
 	expired := sample(metrics.Expire, 'a', 0, 10, 11, 0)

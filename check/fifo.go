@@ -36,7 +36,8 @@ func (a *attempt) came() time.Duration {
 // attemptsOf finds the granted attempts of an operation, and the Enqueue sample of each: the last successful one of the same session and
 // object within the operation, because a recipe that lost its znode takes a new place and means to lose its turn. Where they are wanted, it
 // finds those too that had a place and no grant, each with its Wait in the place of the grant: without those whose session had no connection meanwhile, or
-// was expired, because its place may have gone with it. They come in the order of the end of these.
+// was expired, because its place may have gone with it; then it leaves out the grants that were read after an expiry, because they were given before. They
+// come in the order of the end of these.
 func attemptsOf(op metrics.Op, history iter.Seq[metrics.Sample], room *spill.Room, waiting bool) *spill.List[attempt] {
 	phases := spill.New(room, func(a, b *metrics.Sample) int {
 		if c := cmp.Compare(a.End, b.End); c != 0 {
@@ -45,21 +46,17 @@ func attemptsOf(op metrics.Op, history iter.Seq[metrics.Sample], room *spill.Roo
 		return cmp.Compare(rank(a.Op), rank(b.Op))
 	})
 	defer phases.Close()
-	cut := map[uint32][]period{} // the sessions that may have lost their places
-	if waiting {
-		for s := range history {
-			if s.Op == metrics.Down || s.Op == metrics.Expire {
-				cut[s.Session] = append(cut[s.Session], period{from: s.Start, to: s.End})
-			}
+	away, expired := map[uint32][]period{}, expiries{} // away: the sessions that may have lost their places
+	for s := range history {
+		if expired.see(&s) || s.Op == metrics.Down {
+			away[s.Session] = append(away[s.Session], period{from: s.Start, to: s.End})
+		}
+		if s.Op == metrics.Enqueue || s.Op == op && s.Outcome == metrics.OK || waiting && s.Op == metrics.Wait && s.Outcome != metrics.OK {
+			phases.Add(s)
 		}
 	}
 	lost := func(s metrics.Sample) bool {
-		return slices.ContainsFunc(cut[s.Session], func(p period) bool { return p.from < s.End && p.to > s.Start })
-	}
-	for s := range history {
-		if s.Op == metrics.Enqueue || s.Op == op && s.Outcome == metrics.OK || waiting && s.Op == metrics.Wait && s.Outcome != metrics.OK && !lost(s) {
-			phases.Add(s)
-		}
+		return slices.ContainsFunc(away[s.Session], func(p period) bool { return p.from < s.End && p.to > s.Start })
 	}
 	all := spill.New[attempt](room, nil)
 	places, vain := map[participant][]metrics.Sample{}, map[participant]metrics.Sample{}
@@ -75,7 +72,7 @@ func attemptsOf(op metrics.Op, history iter.Seq[metrics.Sample], room *spill.Roo
 		case s.Op == metrics.Enqueue:
 			vain[at] = s
 		case s.Op == metrics.Wait:
-			if p := vain[at]; p.Op != metrics.OpNone && p.End == s.Start && s.End > s.Start {
+			if p := vain[at]; p.Op != metrics.OpNone && p.End == s.Start && s.End > s.Start && !lost(s) {
 				all.Add(attempt{enqueued: p, granted: s})
 			}
 		default:
@@ -86,7 +83,9 @@ func attemptsOf(op metrics.Op, history iter.Seq[metrics.Sample], room *spill.Roo
 				}
 			}
 			places[at] = places[at][:0]
-			all.Add(a)
+			if !waiting || !expired.late(&s) {
+				all.Add(a)
+			}
 		}
 	}
 	return all

@@ -11,7 +11,8 @@ import (
 
 // TokenOrder holds when, on every object, each grant has a larger token than all grants before it, so that tokens can fence.
 // The order of grants is that of the End of their Acquire; grants that end at the same instant may be in either order. A zero
-// token is no evidence. Evidence is the number of grants with a token on objects that have two of them or more; the witness is
+// token is no evidence, and neither is a grant that was read after its session had been expired on purpose, because it was given before.
+// Evidence is the number of grants with a token on objects that have two of them or more; the witness is
 // the earlier grant with the larger or equal token and the later one.
 func TokenOrder() Check {
 	return tokenOrder("token-order", locked.begins, func(_, _ metrics.Sample) bool { return false })
@@ -19,14 +20,14 @@ func TokenOrder() Check {
 
 // tokenOrder judges the tokens of the operations that begin something; kept says whether a later one may have the same token as the largest before it.
 func tokenOrder(name string, begins func(metrics.Op) bool, kept func(largest, next metrics.Sample) bool) Check {
-	ordered := func(grants *spill.List[metrics.Sample]) Verdict {
+	ordered := func(grants iter.Seq[metrics.Sample]) Verdict {
 		type object struct {
 			n       int
 			largest metrics.Sample // so far
 		}
 		var v Verdict
 		objects := map[uint32]*object{}
-		for g := range grants.All() {
+		for g := range grants {
 			o := objects[g.Object]
 			if o == nil {
 				o = &object{}
@@ -62,29 +63,30 @@ func tokenOrder(name string, begins func(metrics.Op) bool, kept func(largest, ne
 	return granting(name, begins, ordered)
 }
 
-// tokens returns the grants that have a token, in the order of their End, and at one instant of their tokens.
-func tokens(history iter.Seq[metrics.Sample], room *spill.Room, begins func(metrics.Op) bool) *spill.List[metrics.Sample] {
-	grants := spill.New(room, func(a, b *metrics.Sample) int {
+// tokens returns the grants that have a token, in the order of their End, and at one instant of their tokens; and the expiries.
+func tokens(history iter.Seq[metrics.Sample], room *spill.Room, begins func(metrics.Op) bool) (grants *spill.List[metrics.Sample], expired expiries) {
+	expired = expiries{}
+	grants = spill.New(room, func(a, b *metrics.Sample) int {
 		if c := cmp.Compare(a.End, b.End); c != 0 {
 			return c
 		}
 		return cmp.Or(cmp.Compare(a.Object, b.Object), cmp.Compare(a.Token, b.Token))
 	})
 	for s := range history {
-		if begins(s.Op) && s.Outcome == metrics.OK && s.Token != 0 {
+		if !expired.see(&s) && begins(s.Op) && s.Outcome == metrics.OK && s.Token != 0 {
 			grants.Add(s)
 		}
 	}
-	return grants
+	return grants, expired
 }
 
 // granting is a check of the order in which something was granted. For several hosts the grants come in the order of the states in which they were
 // given: a session that was granted earlier and gave up had done both when the next one was granted.
-func granting(name string, begins func(metrics.Op) bool, ordered func(*spill.List[metrics.Sample]) Verdict) Check {
+func granting(name string, begins func(metrics.Op) bool, ordered func(iter.Seq[metrics.Sample]) Verdict) Check {
 	judge := func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
-		grants := tokens(history, room, begins)
+		grants, expired := tokens(history, room, begins)
 		defer grants.Close()
-		return ordered(grants)
+		return ordered(expired.without(grants.All()))
 	}
 	return Check{Name: name, Part: true, Judge: judge, Across: func(hosts []Host, room *spill.Room) Verdict {
 		grants := spill.New(room, func(a, b *metrics.Sample) int {
@@ -96,7 +98,7 @@ func granting(name string, begins func(metrics.Op) bool, ordered func(*spill.Lis
 				grants.Add(s)
 			}
 		}
-		return between(within(hosts, room, judge), ordered(grants))
+		return between(within(hosts, room, judge), ordered(grants.All()))
 	}}
 }
 

@@ -2,9 +2,9 @@ package check
 
 import (
 	"fmt"
+	"iter"
 	"time"
 
-	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
 )
 
@@ -47,10 +47,10 @@ func (s span) side() string {
 // is that of their End; at one instant they may be in either. Evidence is the number of grants with a token on objects that have two
 // of them or more, and a writer among them; the witness is two grants in the wrong order.
 func QueueOrder() Check {
-	return granting("token-order", func(o metrics.Op) bool { return locked.begins(o) || shared.begins(o) }, func(grants *spill.List[metrics.Sample]) Verdict {
+	return granting("token-order", func(o metrics.Op) bool { return locked.begins(o) || shared.begins(o) }, func(grants iter.Seq[metrics.Sample]) Verdict {
 		var v Verdict
 		queues := map[uint32]*queued{}
-		for g := range grants.All() {
+		for g := range grants {
 			q := queues[g.Object]
 			if q == nil {
 				q = &queued{}

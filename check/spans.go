@@ -98,16 +98,13 @@ func byInstant(a, b *edge) int {
 func spans(history iter.Seq[metrics.Sample], room *spill.Room, of ...pairs) holds {
 	edges := spill.New(room, byInstant)
 	defer edges.Close()
-	h := holds{list: spill.New(room, laterSpan), late: map[uint32][]metrics.Sample{}}
+	h := holds{list: spill.New(room, laterSpan), expired: expiries{}}
 	cut := false
 	for s := range history {
-		switch s.Op {
-		case metrics.Expire:
-			h.late[s.Session] = append(h.late[s.Session], s)
+		if h.expired.see(&s) {
 			continue
-		case rest:
-			cut = true
 		}
+		cut = cut || s.Op == rest
 		for i, p := range of {
 			switch {
 			case p.begins(s.Op) && s.Outcome == metrics.OK:
@@ -182,9 +179,9 @@ func before(end, begin *metrics.Sample) bool {
 
 // holds are spans.
 type holds struct {
-	list    *spill.List[span]           // the last first
-	late    map[uint32][]metrics.Sample // the expiries of each session
-	excused bool                        // there are spans that were ended by one
+	list    *spill.List[span] // the last first
+	expired expiries
+	excused bool // there are spans that were ended by one
 }
 
 // all yields the spans in the order of earlierSpan.
