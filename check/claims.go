@@ -33,6 +33,7 @@ func Claims() Check {
 			count, first := sweep(claims.withLate(), alone)
 			beside.add(count, first.holder(), first.intruder)
 			beside.add(claimedAfter(all))
+			beside.add(takenAfter(all))
 			twice.add(claimedTwice(all))
 			claims.close()
 		}
@@ -46,9 +47,13 @@ func Claims() Check {
 			return Verdict{Answer: Holds, Evidence: evidence}
 		}
 		a, b := beside.holder, beside.intruder
+		fate := "had neither lost nor released"
+		if a.finished() {
+			fate = fmt.Sprintf("had finished at %v", a.end.End)
+		}
 		return Verdict{Answer: Violated, Evidence: evidence, Count: beside.count, Witness: witness(a, b),
-			Detail: fmt.Sprintf("item %d of object %d was given to session %d at %v, which session %d had been given at %v and had neither lost nor released",
-				b.begin.Value, b.begin.Object, b.begin.Session, b.from, a.begin.Session, a.from)}
+			Detail: fmt.Sprintf("item %d of object %d was given to session %d at %v, which session %d had been given at %v and %s",
+				b.begin.Value, b.begin.Object, b.begin.Session, b.from, a.begin.Session, a.from, fate)}
 	}
 	return Check{Name: "claims", Judge: judge, Across: func(hosts []Host, room *spill.Room) Verdict { return claimedAcross(hosts, room, judge) }}
 }
@@ -116,13 +121,34 @@ func claimedTwice(claims []span) (count int, holder, intruder span) {
 	return count, holder, intruder
 }
 
+// finished reports whether a claim ended with its item removed for good.
+func (s *span) finished() bool { return s.end.Op == metrics.Finish && s.end.Outcome == metrics.OK }
+
+// takenAfter counts the claims whose takes began after the item had been finished, by the clock of their host, and finds the earliest. It needs no token.
+func takenAfter(claims []span) (count int, holder, intruder span) {
+	var done *span
+	for i := range claims {
+		if c := &claims[i]; c.finished() && (done == nil || c.end.End < done.end.End) {
+			done = c
+		}
+	}
+	for _, c := range claims {
+		if done == nil || c.begin.Start <= done.end.End || done.begin.Token != 0 && c.begin.Token > done.begin.Token { // claimedAfter counts the latter
+			continue
+		}
+		if count++; count == 1 {
+			holder, intruder = *done, c
+		}
+	}
+	return count, holder, intruder
+}
+
 // claimedAfter counts the claims with a larger token than a claim of the same item that finished it, and finds the earliest.
 func claimedAfter(claims []span) (count int, holder, intruder span) {
 	var done *span
 	for i := range claims {
 		c := &claims[i]
-		finished := c.end.Op == metrics.Finish && c.end.Outcome == metrics.OK && c.begin.Token != 0
-		if finished && (done == nil || c.begin.Token < done.begin.Token) {
+		if c.finished() && c.begin.Token != 0 && (done == nil || c.begin.Token < done.begin.Token) {
 			done = c
 		}
 	}

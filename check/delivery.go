@@ -65,14 +65,30 @@ func dealing(s *metrics.Sample) bool {
 	return false
 }
 
-// DeliveryOrder holds when the items of each queue were removed in the order in which they were put, with any number of consumers. A
-// consumer goes for an item only when all that were put before it are gone: they are in the list in which it found the item, unless
-// they were removed before. So no removal is issued (Start of its Remove) after that of a younger item has been answered (End), and no
-// item is left (Remain) that is older than one that was removed. Items are ordered by their Token, the czxid.
+// DeliveryOrder holds when the items of each queue were taken in the order in which they were put, with any number of consumers, by two orders of
+// their puts; one of them is enough for a violation.
 //
-// Evidence is the number of removals in queues with two znodes or more; the witness is the removal of the younger item and what became
-// of the older; Count is the number of items that were removed too early.
+// By transactions, items are ordered by their Token, the czxid. A
+// consumer goes for an item only when all that were put before it are gone: they are in the list in which it found the item, unless
+// they were removed before. So no removal is issued (Start of its Remove), or carried out (Zxid), after that of a younger item has been answered (End),
+// or carried out, and no item is left (Remain) that is older than one that was removed.
+//
+// In real time, as it shows from outside, one item is older than another if its put had been acknowledged (End of its Put) before the put of the other began
+// (Start): see puttingOrder. That judges a queue that makes an item visible later than it says, and queues of which no transactions are known.
+//
+// Evidence is the number of removals in queues with two znodes or more, or of takes where that is more; the witness is the removal of the younger item and what became
+// of the older; Count is the number of items that were removed too early. For several hosts real time is that of each.
 func DeliveryOrder() Check {
+	c := removedInOrder()
+	return Check{Name: c.Name, Part: true, Judge: func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
+		return either(c.Judge(history, room), puttingOrder(history, room))
+	}, Across: func(hosts []Host, room *spill.Room) Verdict {
+		return either(c.Across(hosts, room), within(hosts, room, puttingOrder))
+	}}
+}
+
+// removedInOrder is DeliveryOrder by transactions.
+func removedInOrder() Check {
 	return removing("delivery-order", false, func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
 		late := sorted(history, room, removes, func(a, b *metrics.Sample) int { return cmp.Or(cmp.Compare(b.Start, a.Start), inTime(*a, *b)) })
 		defer late.Close()
@@ -117,73 +133,78 @@ func DeliveryOrder() Check {
 	})
 }
 
-// TakingOrder holds when the items of each queue were taken in the order in which they were put, as far as that shows from outside: no item was taken (End
-// of its Take) before another one began to be taken (Start) or was left (Remain), that had been put (End of its Put) before the put of the former began
-// (Start). It needs no Token, and judges what takes an item for good. An item that was put or taken more than once, or that nobody knows the end of, is not
-// judged, and neither is one whose put is in doubt as the older of two.
+// puttingOrder is DeliveryOrder in real time: no item was taken (End of its Remove, or else of its Take) before another one began to be taken (Start) or
+// was left, that had been put before the put of the former began. It needs no Token, and judges what takes an item for good. An item that was put or
+// taken more than once, or that nobody knows the end of, is not judged, and neither is one whose put is in doubt as the older of two.
 //
-// Evidence is the number of items that were taken from queues that had two or more; the witness is the take of the younger item and what became of the
-// older; Count is the number of items that were overtaken. Of several hosts each item counts that one host put and took.
-func TakingOrder() Check {
-	judge := func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
-		out := spill.New(room, func(a, b *passage) int { return cmp.Or(cmp.Compare(a.out.Start, b.out.Start), inTime(a.out, b.out)) })
-		first := spill.New(room, func(a, b *passage) int { return cmp.Or(cmp.Compare(a.out.End, b.out.End), inTime(a.out, b.out)) })
-		defer out.Close()
-		defer first.Close()
-		passes := func(s *metrics.Sample) bool {
-			return s.Value != 0 && (s.Op == metrics.Put || s.Op == metrics.Take || s.Op == metrics.Remain)
-		}
-		all := map[uint32]int{}
-		for item := range groups(history, room, passes, byItem, sameItem) {
-			p, once := passageOf(item)
-			if !once {
-				continue
-			}
-			all[item[0].Object]++
-			out.Add(p)
-			if p.out.Op == metrics.Take {
-				first.Add(p)
-			}
-		}
-		var v Verdict
-		youngest := map[uint32]passage{} // of what had been taken by then
-		next, stop := iter.Pull(first.All())
-		defer stop()
-		taken, more := next()
-		for p := range out.All() { // in the order in which their takes began
-			for ; more && taken.out.End < p.out.Start; taken, more = next() {
-				if y, some := youngest[taken.out.Object]; !some || taken.put.Start > y.put.Start {
-					youngest[taken.out.Object] = taken
-				}
-			}
-			if p.out.Op == metrics.Take && all[p.out.Object] > 1 {
-				v.Evidence++
-			}
-			y, some := youngest[p.out.Object]
-			if some && p.put.Outcome == metrics.OK && p.put.End < y.put.Start {
-				v.jumped(p, y)
-			}
-		}
-		return v.ordered("no queue has two items of which one was taken")
+// A recipe that keeps the order of transactions keeps this one: a put that was acknowledged before another began has the smaller czxid.
+func puttingOrder(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
+	out := spill.New(room, func(a, b *passage) int { return cmp.Or(cmp.Compare(a.out.Start, b.out.Start), inTime(a.out, b.out)) })
+	first := spill.New(room, func(a, b *passage) int { return cmp.Or(cmp.Compare(a.out.End, b.out.End), inTime(a.out, b.out)) })
+	defer out.Close()
+	defer first.Close()
+	passes := func(s *metrics.Sample) bool {
+		return s.Value != 0 && (s.Op == metrics.Put || s.Op == metrics.Take || s.Op == metrics.Remove || s.Op == metrics.Remain)
 	}
-	return Check{Name: "delivery-order", Part: true, Judge: judge, Across: func(hosts []Host, room *spill.Room) Verdict { return within(hosts, room, judge) }}
+	all := map[uint32]int{}
+	for item := range groups(history, room, passes, byItem, sameItem) {
+		p, once := passageOf(item)
+		if !once {
+			continue
+		}
+		all[item[0].Object]++
+		out.Add(p)
+		if p.out.Op != metrics.Remain {
+			first.Add(p)
+		}
+	}
+	var v Verdict
+	youngest := map[uint32]passage{} // of what had been taken by then
+	next, stop := iter.Pull(first.All())
+	defer stop()
+	taken, more := next()
+	for p := range out.All() { // in the order in which their takes began
+		for ; more && taken.out.End < p.out.Start; taken, more = next() {
+			if y, some := youngest[taken.out.Object]; !some || taken.put.Start > y.put.Start {
+				youngest[taken.out.Object] = taken
+			}
+		}
+		if p.out.Op != metrics.Remain && all[p.out.Object] > 1 {
+			v.Evidence++
+		}
+		y, some := youngest[p.out.Object]
+		if some && p.put.Outcome == metrics.OK && p.put.End < y.put.Start {
+			v.jumped(p, y)
+		}
+	}
+	return v.ordered("no queue has two items of which one was taken")
 }
 
-// passage is an item's way through a queue: its put, and its take or that it was left.
+// passage is an item's way through a queue: its put, and its removal or take, or that it was left.
 type passage struct{ put, out metrics.Sample }
 
 // passageOf returns that of an item; false: it was put or taken more than once, or one of the two is not known.
 func passageOf(item []metrics.Sample) (p passage, once bool) {
-	puts, outs := 0, 0
+	puts, outs, removals := 0, 0, 0
+	var removal metrics.Sample
 	for _, s := range item {
 		switch {
-		case s.Op == metrics.Put && (s.Outcome == metrics.OK || s.Outcome == metrics.InDoubt):
-			p.put = s
-			puts++
-		case s.Op != metrics.Put && s.Outcome == metrics.OK:
+		case s.Op == metrics.Put:
+			if s.Outcome == metrics.OK || s.Outcome == metrics.InDoubt {
+				p.put = s
+				puts++
+			}
+		case s.Outcome != metrics.OK:
+		case s.Op == metrics.Remove:
+			removal = s
+			removals++
+		default:
 			p.out = s
 			outs++
 		}
+	}
+	if removals == 1 && p.out.Op == metrics.Take {
+		p.out = removal
 	}
 	return p, puts == 1 && outs == 1
 }
@@ -199,7 +220,7 @@ func (v *Verdict) jumped(older, younger passage) {
 		fate = "is left"
 	}
 	v.Witness = []metrics.Sample{younger.out, older.out}
-	v.Detail = fmt.Sprintf("session %d had taken item %d of object %d at %v, which was put from %v on, before item %d, which had been put at %v and %s", younger.out.Session,
+	v.Detail = fmt.Sprintf("session %d had taken item %d of object %d at %v, whose put began at %v, before item %d, whose put had been acknowledged at %v and which %s", younger.out.Session,
 		younger.out.Value, younger.out.Object, younger.out.End, younger.put.Start, older.out.Value, older.put.End, fate)
 }
 
@@ -272,11 +293,11 @@ func (v Verdict) ordered(silence string) Verdict {
 func Priority(rank func(value int64) int32, synced bool) Check {
 	judge := prior(rank, synced)
 	p := removing("priority", synced, prior(rank, false))
-	inOrder := p.Across
-	p.Judge, p.Across = judge, func(hosts []Host, room *spill.Room) Verdict {
-		return between(within(hosts, room, judge), inOrder(hosts, room))
-	}
-	return p
+	return Check{Name: p.Name, Part: p.Part, Judge: func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
+		return either(judge(history, room), p.Judge(history, room))
+	}, Across: func(hosts []Host, room *spill.Room) Verdict {
+		return between(within(hosts, room, judge), p.Across(hosts, room))
+	}}
 }
 
 func prior(rank func(value int64) int32, synced bool) func(iter.Seq[metrics.Sample], *spill.Room) Verdict {

@@ -99,12 +99,18 @@ func rank(o metrics.Op) int {
 	return 1
 }
 
-// FIFO holds when grants come in the order of arrival in real time: if the Enqueue of one attempt had ended before that of
+// FIFO holds when grants come in the order of arrival, by two orders of which one is enough for a violation.
+//
+// In real time, if the Enqueue of one attempt had ended before that of
 // another on the same object began, the first is granted before the second. Attempts that overlap may come in either order.
 // An attempt without a grant that still waited, to its deadline or to the end of the run, when one that came later was granted has been
-// overtaken too, unless its session may have ended meanwhile; it tells by an Enqueue and a Wait that are not OK. Others without a grant are left out. Evidence is the number of attempts
-// that began to queue when another already had its
-// place. The witness is the Enqueue and Acquire samples of both; Count is the number of attempts granted before one that they
+// overtaken too, unless its session may have ended meanwhile; it tells by an Enqueue and a Wait that are not OK. Others without a grant are left out.
+//
+// By transactions, an attempt that took its place in an earlier one than another was granted in an earlier state: see placesKept. That judges
+// attempts that overlap.
+//
+// Evidence is the number of attempts that began to queue when another already had its place, or of those on objects with two whose transactions are known,
+// where that is more. The witness is the Enqueue and Acquire samples of both; Count is the number of attempts granted before one that they
 // had to follow.
 func FIFO() Check { return fifo(metrics.Acquire) }
 
@@ -132,13 +138,15 @@ func fifo(op metrics.Op) Check {
 		}
 		return v
 	}
-	return Check{Name: "fifo", Part: true, Judge: judge, Across: func(hosts []Host, room *spill.Room) Verdict {
+	return Check{Name: "fifo", Part: true, Judge: func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
+		return either(judge(history, room), placesKept(op, []Host{{History: history}}, room))
+	}, Across: func(hosts []Host, room *spill.Room) Verdict {
 		return between(within(hosts, room, judge), placesKept(op, hosts, room))
 	}}
 }
 
-// placesKept is FIFO of several hosts: an attempt that took its place in an earlier transaction than another was granted in an earlier state. Attempts of
-// which place or grant has no transaction, or that were not granted, are judged within their hosts alone. Evidence is the number of attempts
+// placesKept is FIFO by transactions: an attempt that took its place in an earlier transaction than another was granted in an earlier state. Attempts of
+// which place or grant has no transaction, or that were not granted, are left to the clocks of their hosts. Evidence is the number of attempts
 // on objects that have two of them or more.
 func placesKept(op metrics.Op, hosts []Host, room *spill.Room) (v Verdict) {
 	all := spill.New(room, func(a, b *attempt) int {

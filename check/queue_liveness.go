@@ -19,6 +19,9 @@ import (
 // as many items as the queue has consumers, 20 at least, went to consumers that had all begun to wait after it. A queue may wake one consumer
 // for an item or all of them, in turn or not: neither passes one over so often.
 //
+// Nor did a consumer find the queue empty that was not: had nothing to do (Idle) for too long while one and the same item lay there, whatever
+// others were given meanwhile. So an item that can be seen later than its put was acknowledged shows in queues that keep no order, too.
+//
 // Evidence is the number of waits; the witness is the put or the take before the stall and the consumer that waited first; Count is
 // the number of stalls.
 func QueueLiveness(bound time.Duration) Check {
@@ -71,8 +74,8 @@ func queueLiveness(bound, off time.Duration, due func(value int64) time.Duration
 			return Verdict{Detail: "nothing was put"}
 		}
 		there := presence(history, room, due)
+		defer there.Close()
 		empty(busy, there.All(), consumers)
-		there.Close()
 		j := stalling{c: c, patient: bound, times: 2, strict: true}
 		count, first := j.judge(waits, busy.All(), func(func(span) bool) {})
 		vain := func(yield func(attempt) bool) {
@@ -84,9 +87,11 @@ func queueLiveness(bound, off time.Duration, due func(value int64) time.Duration
 		}
 		taken := func(s *metrics.Sample) bool { return s.Op == metrics.Take && s.Outcome == metrics.OK }
 		overlooked := forgotten(vain, history, taken, func(object uint32) int { return len(consumers[object]) }, c, bound, off)
-		if count == 0 && overlooked.Count > 0 {
-			overlooked.Evidence = n
-			return overlooked
+		for _, v := range []Verdict{overlooked, unseenItems(history, there.All(), c, bound, off)} {
+			if count == 0 && v.Count > 0 {
+				v.Evidence = n
+				return v
+			}
 		}
 		if count == 0 {
 			if why := c.blind(begun, ended, bound, 2); why != "" {
@@ -99,6 +104,35 @@ func queueLiveness(bound, off time.Duration, due func(value int64) time.Duration
 			Detail: fmt.Sprintf("queue %d had an item from %v to %v, for longer than %v, and nobody took one though session %d waited",
 				first.object, first.from, first.to, c.limit(bound, 2), waiter.begin.Session)}
 	}
+}
+
+// unseenItems finds the consumers that had nothing to do for too long while an item lay there.
+func unseenItems(history iter.Seq[metrics.Sample], there iter.Seq[span], c *conditions, bound, off time.Duration) (v Verdict) {
+	idle := map[uint32][]metrics.Sample{}
+	late := func(s *metrics.Sample, from, to time.Duration) bool {
+		return c.overdue(from, to, bound, 2, func(session uint32) bool { return session == s.Session })
+	}
+	for s := range history {
+		if s.Op == metrics.Idle && late(&s, s.Start, s.End) {
+			idle[s.Object] = append(idle[s.Object], s)
+		}
+	}
+	if len(idle) == 0 {
+		return v
+	}
+	var shown time.Duration
+	for item := range there {
+		idle[item.object] = slices.DeleteFunc(idle[item.object], func(s metrics.Sample) bool {
+			from, to := max(s.Start, item.from)+off, min(s.End, item.to)-off
+			found := from < to && late(&s, from, to)
+			if found {
+				v.offence(from, &shown, fmt.Sprintf("session %d waited at queue %d, and was told nothing from %v to %v, though item %d, whose put had been acknowledged, lay there from %v on",
+					s.Session, s.Object, s.Start, s.End, item.begin.Value, item.from), item.begin, s)
+			}
+			return found
+		})
+	}
+	return v
 }
 
 // presence returns the times at which each item was certainly there, and due, for any consumer to take, in the order of earlierSpan.

@@ -79,9 +79,9 @@ func TestConservationWithTakesInDoubt(t *testing.T) {
 }
 
 // The order of takes as seen from outside.
-func TestTakingOrder(t *testing.T) {
+func TestDeliveryOrderInRealTime(t *testing.T) {
 	p1, p2, beside := put(1, 0, 1), put(2, 2, 3), put(2, 0, 3)
-	judge(t, TakingOrder(), picked{
+	judge(t, DeliveryOrder(), picked{
 		{"no history is no evidence", nil, Unknown, 0, 0, nil},
 		{"one item shows no order", history{p1, take('a', 1, 5, 6)}, Unknown, 0, 0, nil},
 		{"in order", history{p1, p2, take('a', 1, 5, 6), take('a', 2, 7, 8)}, Holds, 2, 0, nil},
@@ -93,6 +93,7 @@ func TestTakingOrder(t *testing.T) {
 		{"the older one may not have been there", history{with(metrics.InDoubt, p1), p2, take('a', 2, 5, 6), take('b', 1, 7, 8)}, Holds, 2, 0, nil},
 		{"the younger one is in doubt, and came", history{p1, with(metrics.InDoubt, p2), take('a', 2, 5, 6), take('b', 1, 7, 8)}, Violated, 2, 1, []int{2, 3}},
 		{"the older one is neither taken nor left", history{p1, p2, take('a', 2, 5, 6)}, Unknown, 0, 0, nil},
+		{"a znode that came later than its put was acknowledged", history{p1, p2, about(1, with(metrics.OK, remove('b', 9, 7, 8))), remove('a', 2, 5, 6), take('a', 2, 0, 6), take('b', 1, 0, 8)}, Violated, 2, 1, []int{3, 2}},
 		{"three, of which two are overtaken", history{p1, p2, put(3, 4, 5), take('a', 3, 6, 7), take('b', 1, 8, 9), take('b', 2, 10, 11)}, Violated, 3, 2, []int{3, 4}},
 	}.rows())
 }
@@ -162,6 +163,10 @@ func TestClaims(t *testing.T) {
 			history{a, fa, claimed('b', 1, 5, 0, 25)}},
 		{"one claim given to two, the second after the first had lost it", history{a, lost, claimed('b', 1, 5, 0, 16)}, Violated, 2, 1,
 			history{a, lost, claimed('b', 1, 5, 0, 16)}},
+		{"finished and given again, without tokens", history{claimed('a', 1, 0, 0, 10), finish('a', 1, 0, 20, 21), claimed('b', 1, 0, 22, 25)}, Violated, 2, 1,
+			history{claimed('a', 1, 0, 0, 10), finish('a', 1, 0, 20, 21), claimed('b', 1, 0, 22, 25)}},
+		{"given by a take that began before it was finished", history{claimed('a', 1, 0, 0, 10), finish('a', 1, 0, 20, 21), claimed('b', 1, 0, 21, 25)}, Holds, 2, 0, nil},
+		{"whether it was finished is in doubt", history{claimed('a', 1, 0, 0, 10), with(metrics.InDoubt, finish('a', 1, 0, 20, 21)), claimed('b', 1, 0, 22, 25)}, Holds, 2, 0, nil},
 		{"claims without tokens", history{claimed('a', 1, 0, 0, 10), lost, claimed('b', 1, 0, 0, 16)}, Holds, 2, 0, nil},
 		{"two items have a token each", history{a, fa, claimed('b', 2, 5, 0, 25)}, Holds, 2, 0, nil},
 		{"another queue has other items", history{a, fa, on(1, claimed('b', 1, 7, 0, 15))}, Holds, 2, 0, nil},
@@ -176,6 +181,10 @@ func TestDeliveryOrder(t *testing.T) {
 		{"one removal has no order", history{a}, Unknown, 0, 0, nil},
 		{"in order", history{a, b}, Holds, 2, 0, nil},
 		{"overlapping removals in either order", history{remove('a', 2, 10, 12), remove('b', 1, 11, 13)}, Holds, 2, 0, nil},
+		{"the transactions of removals at once are in order", history{zxid(100, remove('a', 1, 10, 12)), zxid(101, remove('b', 2, 11, 13))}, Holds, 2, 0, nil},
+		{"the younger was removed in the earlier transaction", history{zxid(101, remove('a', 1, 10, 12)), zxid(100, remove('b', 2, 10, 13))}, Violated, 2, 1,
+			history{zxid(100, remove('b', 2, 10, 13)), zxid(101, remove('a', 1, 10, 12))}},
+		{"the transaction of one is not known", history{zxid(101, remove('a', 1, 10, 12)), remove('b', 2, 10, 13)}, Holds, 2, 0, nil},
 		{"removals that touch at one instant", history{remove('a', 2, 10, 12), remove('b', 1, 12, 13)}, Holds, 2, 0, nil},
 		{"the younger was removed before the removal of the older started", history{a, early}, Violated, 2, 1, history{early, a}},
 		{"the older is left", history{early, left(1)}, Violated, 1, 1, history{early, left(1)}},
@@ -248,6 +257,13 @@ func TestQueueLiveness(t *testing.T) {
 		}
 		return h
 	}
+	hidden := slices.Concat(early(95), history{put(150, 3, 4), take('b', 150, 149, 151), remove('b', 150, 150, 151)})
+	quick := metrics.Sample{Op: metrics.Bound, End: 20 * ms}
+	judge(t, QueueLiveness(500*ms), []row{
+		{"a consumer is idle beside an item while others are served", slices.Concat(hidden, still, history{quick}), Violated, 97, 1, history{put(150, 3, 4), still[1]}},
+		{"that was put shortly before the end", slices.Concat(early(95), still, history{put(150, 170, 180), quick}), Holds, 96, 0, nil},
+		{"its session had no connection", slices.Concat(hidden, still, history{quick, sample(metrics.Down, 'a', 0, 0, 190, 0)}), Holds, 97, 0, nil},
+	})
 	judge(t, QueueLiveness(5*ms), []row{
 		{"no history is no evidence", nil, Unknown, 0, 0, nil},
 		{"nobody waited", history{put(1, 0, 1)}, Unknown, 0, 0, nil},

@@ -11,16 +11,32 @@ import (
 	"github.com/zkbench/zkbench/metrics"
 )
 
-// removing is a check of the order in which items were removed. For several hosts the removals come in the order of their transactions.
+// removing is a check of the order in which items were removed. That order is judged twice, by the clock of the host and by the transactions that removed
+// the items; one of them is enough for a violation. Removals at once are in the order of their transactions, and one of which the transaction is not
+// known is in that of the clock. Several hosts have only their transactions in common.
 func removing(name string, synced bool, judge func(iter.Seq[metrics.Sample], *spill.Room) Verdict) Check {
-	return Check{Name: name, Part: true, Judge: judge, Across: func(hosts []Host, room *spill.Room) Verdict {
+	ordered := func(hosts []Host, room *spill.Room) Verdict {
 		v := judge(inTransactions(hosts, synced, room), room)
 		if v.Answer == Violated {
 			v.Witness = inHistory(v.Witness, hosts)
 			v.Detail = outOfOrder(v.Witness)
 		}
-		return between(within(hosts, room, judge), v)
+		return v
+	}
+	return Check{Name: name, Part: true, Judge: func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
+		return either(judge(history, room), ordered([]Host{{History: history}}, room))
+	}, Across: func(hosts []Host, room *spill.Room) Verdict {
+		return between(within(hosts, room, judge), ordered(hosts, room))
 	}}
+}
+
+// either combines what two judges say of one history: violated if one of them does, otherwise holds if one does.
+func either(a, b Verdict) Verdict {
+	if b.Answer > a.Answer || b.Answer == a.Answer && b.Evidence > a.Evidence {
+		a, b = b, a
+	}
+	a.Evidence, a.Count = max(a.Evidence, b.Evidence), max(a.Count, b.Count)
+	return a
 }
 
 // turn identifies one session's handling of one item.

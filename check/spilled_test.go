@@ -20,7 +20,7 @@ func everyCheck() []Check {
 	rank := func(v int64) int32 { return int32(v % 3) }
 	all := append(atomicCommit(9, 4), MutualExclusion(), ReaderWriter(), Permits(2), Leadership(), TokenOrder(), Terms(), QueueOrder(), FIFO(), CampaignFIFO(),
 		Starvation(3), Alternation(), Fence(0), Fence(2), NothingLeft(), Capacity(), NoLostRevoke(3), Conservation(metrics.Take), Conservation(metrics.Finish),
-		Claims(), DeliveryOrder(), TakingOrder(), Priority(rank, true), Priority(rank, false), NotBefore(func(v int64) time.Duration { return time.Duration(v) * 4 }),
+		Claims(), DeliveryOrder(), Priority(rank, true), Priority(rank, false), NotBefore(func(v int64) time.Duration { return time.Duration(v) * 4 }),
 		UniqueNumbers(), NumberOrder(), Total(), Barred(), Views(), ViewOrder(), WrittenValues(), WriteOrder(), SessionOrder(), NoLostWrites(), SessionsOwn())
 	for _, bound := range []time.Duration{3, 8} {
 		all = append(all, Liveness(bound), LivenessTogether(bound), ReaderWriterLiveness(bound), PermitsLiveness(2, bound), LeaderLiveness(bound), PassLiveness(bound),

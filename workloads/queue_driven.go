@@ -37,7 +37,7 @@ func (w *queue) drivenChecks() []check.Check {
 		case w.claims():
 			checks = append(checks, check.Claims())
 		case w.variant.FIFO:
-			checks = append(checks, check.TakingOrder())
+			checks = append(checks, check.DeliveryOrder())
 		}
 		checks = append(checks, check.QueueLiveness(w.Stall))
 	}
