@@ -157,68 +157,20 @@ func validRounds(r *rand.Rand, members, rounds int) []metrics.Sample {
 	return h
 }
 
-func TestValidRoundsHoldAndPlantedViolationsAreFound(t *testing.T) {
+// Valid rounds are live, and one who is let in or out late is found.
+func TestLivenessOfValidRounds(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		members, rounds := 2+r.IntN(8), 2+r.IntN(30)
-		h := validRounds(r, members, rounds)
-		number := 1 + r.Int64N(int64(rounds))
-		of := func(op metrics.Op) (all []int) { // the successes of one round, in order of their ends
-			for i, s := range h {
-				if s.Op == op && s.Value == number && s.Outcome == metrics.OK {
-					all = append(all, i)
-				}
-			}
-			slices.SortFunc(all, func(i, j int) int { return int(h[i].End - h[j].End) })
-			return all
+		h, c := validRounds(r, members, rounds), RoundLiveness(metrics.Enter, members, bound)
+		if v := c.Judge(slices.Values(h), nil); v.Answer != Holds || v.Count != 0 {
+			t.Fatalf("seed %d: %s of a valid history = %v: %s %v", seed, c.Name, v.Answer, v.Detail, v.Witness)
 		}
-		for _, f := range []struct {
-			check Check
-			plant func(bad []metrics.Sample)
-		}{
-			{EnterSafety(metrics.Enter, members), func(bad []metrics.Sample) { // all enter before one member's first attempt starts
-				in := of(metrics.Enter)
-				late := bad[in[len(in)-1]].Session
-				for i, s := range bad {
-					if s.Op == metrics.Enter && s.Value == number && s.Session == late {
-						bad[i].Start, bad[i].End = bad[in[0]].End+1, max(s.End, bad[in[0]].End+2)
-					}
-				}
-			}},
-			{EqualOutcome(metrics.Enter, members), func(bad []metrics.Sample) {
-				bad[of(metrics.Enter)[members-1]].Outcome = metrics.Timeout
-			}},
-			{LeaveSafety(), func(bad []metrics.Sample) { // one is still inside when another has left; of two, the other may be lost
-				out := of(metrics.Leave)
-				if len(out) < 2 {
-					bad[of(metrics.Enter)[0]].Session, bad[out[0]].Session = 77, 77
-					bad[of(metrics.Enter)[1]].Session = 78
-					s := bad[out[0]]
-					s.Session, s.Start, s.End = 78, s.End+1, s.End+2
-					bad[slices.IndexFunc(bad, func(s metrics.Sample) bool {
-						return s.Op == metrics.Leave && s.Value == number && s.Outcome == metrics.Lost
-					})] = s
-					return
-				}
-				bad[out[1]].Start, bad[out[1]].End = bad[out[0]].End+1, bad[out[0]].End+2
-			}},
-			{RoundLiveness(metrics.Enter, members, bound), func(bad []metrics.Sample) {
-				op := metrics.Enter
-				if r.IntN(2) == 0 {
-					op = metrics.Leave
-				}
-				in := of(op)
-				bad[in[r.IntN(len(in))]].End += 2 * bound
-			}},
-		} {
-			if v := f.check.Judge(slices.Values(h), nil); v.Answer != Holds || v.Count != 0 {
-				t.Fatalf("seed %d: %s of a valid history = %v: %s %v", seed, f.check.Name, v.Answer, v.Detail, v.Witness)
-			}
-			bad := slices.Clone(h)
-			f.plant(bad)
-			if v := f.check.Judge(slices.Values(bad), nil); v.Answer != Violated || v.Count < 1 || len(v.Witness) < 1 || v.Detail == "" {
-				t.Fatalf("seed %d: %s of a history with a planted violation = %v: %s", seed, f.check.Name, v.Answer, v.Detail)
-			}
+		op, number := []metrics.Op{metrics.Enter, metrics.Leave}[r.IntN(2)], 1+r.Int64N(int64(rounds))
+		late := slices.IndexFunc(h, func(s metrics.Sample) bool { return s.Op == op && s.Value == number && s.Outcome == metrics.OK })
+		h[late].End += 2 * bound
+		if v := c.Judge(slices.Values(h), nil); v.Answer != Violated || v.Count < 1 || len(v.Witness) < 1 || v.Detail == "" {
+			t.Fatalf("seed %d: %s of a history with a planted violation = %v: %s", seed, c.Name, v.Answer, v.Detail)
 		}
 	}
 }

@@ -139,46 +139,37 @@ func validCommits(r *rand.Rand, transactions, n int) []metrics.Sample {
 	return h
 }
 
-func TestValidCommitsHoldAndPlantedViolationsAreFound(t *testing.T) {
+// Valid transactions make progress and are live; one that aborts without a reason, and one whose sites learn of it late, are found.
+func TestProgressAndLivenessOfValidCommits(t *testing.T) {
 	const deadline = 50 * ms
-	find := func(h []metrics.Sample, op metrics.Op, commits bool) int { // the first in a transaction that commits, or in one that does not
-		return slices.IndexFunc(h, func(s metrics.Sample) bool { return s.Op == op && (s.Object%3 != 1) == commits })
-	}
-	all := func(h []metrics.Sample, op metrics.Op, change func(*metrics.Sample)) { // each in the first transaction that commits
-		object := h[find(h, op, true)].Object
-		for i := range h {
-			if h[i].Op == op && h[i].Object == object {
-				change(&h[i])
-			}
-		}
-	}
-	plant := map[string]func(h []metrics.Sample){
-		"commit-agreement": func(h []metrics.Sample) { h[find(h, metrics.Decide, true)].Value = Aborts },
-		"commit-validity": func(h []metrics.Sample) {
-			h[find(h, metrics.Vote, true)].Outcome, h[find(h, metrics.Vote, true)].Value = metrics.Timeout, 0
-		},
-		"abort-validity":    func(h []metrics.Sample) { h[find(h, metrics.Decide, false)].Value = Commits },
-		"decision-stands":   func(h []metrics.Sample) { h[find(h, metrics.Decide, true)].Value = Aborts },
-		"commit-progress":   func(h []metrics.Sample) { all(h, metrics.Decide, func(s *metrics.Sample) { s.Value = Aborts }) },
-		"decision-liveness": func(h []metrics.Sample) { all(h, metrics.Decide, func(s *metrics.Sample) { s.End += deadline }) },
-	}
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		n, transactions := 2+r.IntN(5), 3+r.IntN(20)
 		h := validCommits(r, transactions, n)
-		for _, c := range atomicCommit(deadline, ms) {
-			if v := c.Judge(slices.Values(h), nil); v.Answer != Holds || v.Evidence < n {
-				t.Fatalf("seed %d: %s of a valid history = %v with evidence %d: %s", seed, c.Name, v.Answer, v.Evidence, v.Detail)
+		object := h[slices.IndexFunc(h, func(s metrics.Sample) bool { return s.Object%3 != 1 })].Object // one that commits
+		for _, tt := range []struct {
+			check Check
+			plant func(*metrics.Sample)
+		}{
+			{CommitProgress(deadline), func(s *metrics.Sample) { s.Value = Aborts }},
+			{DecisionLiveness(deadline + ms), func(s *metrics.Sample) { s.End += deadline }},
+		} {
+			if v := tt.check.Judge(slices.Values(h), nil); v.Answer != Holds || v.Evidence < n {
+				t.Fatalf("seed %d: %s of a valid history = %v with evidence %d: %s", seed, tt.check.Name, v.Answer, v.Evidence, v.Detail)
 			}
 			bad := slices.Clone(h)
-			plant[c.Name](bad)
-			v := c.Judge(slices.Values(bad), nil)
+			for i := range bad {
+				if bad[i].Op == metrics.Decide && bad[i].Object == object {
+					tt.plant(&bad[i])
+				}
+			}
+			v := tt.check.Judge(slices.Values(bad), nil)
 			if v.Answer != Violated || v.Count < 1 || len(v.Witness) < 1 || v.Detail == "" {
-				t.Fatalf("seed %d: %s of a history with a planted violation = %v: %s", seed, c.Name, v.Answer, v.Detail)
+				t.Fatalf("seed %d: %s of a history with a planted violation = %v: %s", seed, tt.check.Name, v.Answer, v.Detail)
 			}
 			for _, w := range v.Witness {
 				if !slices.Contains(bad, w) {
-					t.Fatalf("seed %d: the counterexample %v of %s is not in the history", seed, w, c.Name)
+					t.Fatalf("seed %d: the counterexample %v of %s is not in the history", seed, w, tt.check.Name)
 				}
 			}
 		}

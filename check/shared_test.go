@@ -164,43 +164,24 @@ func TestSharedChecksAgreeWithTheirDefinitions(t *testing.T) {
 	}
 }
 
-// Valid histories of readers and writers hold, and one planted intruder is found in each.
-func TestValidSharedHistoriesHoldAndIntrudersAreFound(t *testing.T) {
+// Valid histories of readers and writers are live, and a reader that is never let in is found.
+func TestLivenessOfValidSharedHistories(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 4))
-		h, groups := sharedHistory(r, 3+r.IntN(40))
-		for _, c := range []Check{ReaderWriter(), QueueOrder(), ReaderWriterLiveness(bound)} {
-			if v := c.Judge(slices.Values(h), nil); v.Answer != Holds {
-				t.Fatalf("seed %d: %s of a valid history = %v: %s %v", seed, c.Name, v.Answer, v.Detail, v.Witness)
-			}
+		h, c := sharedHistory(r, 3+r.IntN(40)), ReaderWriterLiveness(bound)
+		if v := c.Judge(slices.Values(h), nil); v.Answer != Holds {
+			t.Fatalf("seed %d: %s of a valid history = %v: %s %v", seed, c.Name, v.Answer, v.Detail, v.Witness)
 		}
-		for _, plant := range []struct {
-			check Check
-			fault func(at time.Duration) metrics.Sample
-		}{
-			{ReaderWriter(), func(at time.Duration) metrics.Sample { // a writer in the middle of a group
-				return metrics.Sample{Op: metrics.Acquire, Session: 999, Token: 1 << 40, Start: at, End: at}
-			}},
-			{QueueOrder(), func(at time.Duration) metrics.Sample { // a writer with the smallest token
-				return metrics.Sample{Op: metrics.Acquire, Session: 999, Token: 1, Start: at, End: at}
-			}},
-			{ReaderWriterLiveness(bound), func(time.Duration) metrics.Sample { // a reader that is never let in
-				end := h[len(h)-1].End
-				return metrics.Sample{Op: metrics.ReadAcquire, Outcome: metrics.Timeout, Session: 999, Start: end, End: end + 2*bound}
-			}},
-		} {
-			at := groups[1+r.IntN(len(groups)-1)]
-			v := plant.check.Judge(slices.Values(append(slices.Clone(h), plant.fault(at))), nil)
-			if v.Answer != Violated || len(v.Witness) == 0 {
-				t.Fatalf("seed %d: %s of a history with an intruder at %v = %v: %s", seed, plant.check.Name, at, v.Answer, v.Detail)
-			}
+		end := h[len(h)-1].End
+		h = append(h, metrics.Sample{Op: metrics.ReadAcquire, Outcome: metrics.Timeout, Session: 999, Start: end, End: end + 2*bound})
+		if v := c.Judge(slices.Values(h), nil); v.Answer != Violated || len(v.Witness) == 0 {
+			t.Fatalf("seed %d: %s of a reader that is never let in = %v: %s", seed, c.Name, v.Answer, v.Detail)
 		}
 	}
 }
 
-// sharedHistory is a history of groups that hold one after the other: a writer, or some readers. groups has for each an instant at which all
-// its members hold.
-func sharedHistory(r *rand.Rand, n int) (h history, groups []time.Duration) {
+// sharedHistory is a history of groups that hold one after the other: a writer, or some readers.
+func sharedHistory(r *rand.Rand, n int) (h history) {
 	now, token := time.Duration(0), int64(10)
 	for g := range n {
 		members, get, give := 1, metrics.Acquire, metrics.Release
@@ -214,7 +195,6 @@ func sharedHistory(r *rand.Rand, n int) (h history, groups []time.Duration) {
 			held = max(held, end)
 			h = append(h, metrics.Sample{Op: get, Session: uint32(m), Token: token, Start: begun - min(begun, time.Duration(r.IntN(int(ms)))), End: end})
 		}
-		groups = append(groups, held)
 		now = held
 		for m := range members {
 			start := held + time.Duration(1+r.IntN(int(ms)))
@@ -222,5 +202,5 @@ func sharedHistory(r *rand.Rand, n int) (h history, groups []time.Duration) {
 			h = append(h, metrics.Sample{Op: give, Session: uint32(m), Token: token, Start: start, End: start + time.Duration(r.IntN(int(ms)))})
 		}
 	}
-	return h, groups
+	return h
 }

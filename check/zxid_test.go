@@ -98,48 +98,6 @@ func TestJudgesOfExclusion(t *testing.T) {
 	}
 }
 
-// played is the history of a queue in terms of transactions: sessions enqueue, are granted in a state, perhaps an old one of their server,
-// in which those before them have released, and release. Some zxids are lost.
-func played(r *rand.Rand, n int, holds bool) (h history) {
-	z := int64(1 << 33)
-	clock := time.Duration(0)
-	tick := func(limit int) time.Duration { clock += time.Duration(1 + r.IntN(limit)); return clock }
-	gone := z // the removal of the one before
-	for i := range n {
-		asked := clock
-		z += 1 + r.Int64N(3)            // its enqueue
-		g := max(gone, z) + r.Int64N(3) // the state of its list, which includes other writes
-		z = max(z, g)
-		granted := tick(3)
-		if holds {
-			tick(5)
-		}
-		issued := clock
-		z += 1 + r.Int64N(3)
-		gone = z
-		s := metrics.Sample{Op: metrics.Acquire, Session: uint32(i % 7), Zxid: g, Start: asked, End: granted}
-		e := metrics.Sample{Op: metrics.Release, Session: s.Session, Zxid: gone, Start: issued, End: tick(3)}
-		if r.IntN(10) == 0 {
-			e.Zxid, e.Outcome = 0, metrics.Timeout
-		}
-		if r.IntN(10) == 0 {
-			s.Zxid = 0
-		}
-		h = append(h, s, e)
-	}
-	return h
-}
-
-func TestSoundHistoriesWithLostZxidsHold(t *testing.T) {
-	for seed := range uint64(3000) {
-		r := rand.New(rand.NewPCG(seed, 5))
-		h := played(r, 2+r.IntN(40), r.IntN(2) == 0)
-		if v := MutualExclusion().Judge(slices.Values(h), nil); v.Answer == Violated {
-			t.Fatalf("seed %d: a sound history = %v: %s %v", seed, v.Answer, v.Detail, v.Witness)
-		}
-	}
-}
-
 // Holds that overlap by the clock also overlap by zxid in every history whose transactions follow time: the state of a grant was committed
 // before the grant, and a removal after its release was issued. Only the clock decides if one hold lacks the zxid of its grant and the other
 // that of its removal.

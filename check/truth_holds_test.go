@@ -1,0 +1,107 @@
+package check_test
+
+import (
+	"slices"
+	"time"
+)
+
+// truth is what the model knows about who held what, by one clock.
+type truth struct {
+	holds     []hold
+	excuses   []excuse
+	twice     bool      // a leader was told again that it leads
+	views     bool      // somebody saw what was not there
+	back      bool      // or what was there before what it had seen
+	leftEarly bool      // a member left a barrier while others were inside
+	taken     []passage // items that were removed, by a consumer who knows
+}
+
+// hold is from when its client knew that it was granted until it let go.
+type hold struct {
+	s          *session
+	object     uint32
+	asked      time.Duration
+	from, to   time.Duration
+	shared     bool
+	token      int64
+	enqueued   [2]time.Duration // the create that took its place was sent, and answered; 0: the answer was lost
+	zxid, took int64            // the state that it was granted in and the transaction of its place; 0: unknown
+}
+
+// excuse is a session that was expired on purpose: its client does not know it until then.
+type excuse struct {
+	s             *session
+	from, to, due time.Duration
+}
+
+func (t *truth) excuse(s *session, from, to, due time.Duration) {
+	t.excuses = append(t.excuses, excuse{s, from, to, due})
+}
+
+// of reports whether a hold is that of the expired session, or may be for all that its samples show.
+func (e excuse) of(h hold) bool {
+	return h.s == e.s || h.s.seat == e.s.seat && h.asked <= e.to && h.to > e.from && h.from <= e.due
+}
+
+// excused reports whether a hold is of a session that was expired meanwhile.
+func (t *truth) excused(h hold) bool {
+	return slices.ContainsFunc(t.excuses, func(e excuse) bool { return e.of(h) && h.to > e.from && h.from <= e.due })
+}
+
+// effective is the holds without the times for which there is an excuse.
+func (t *truth) effective() (all []hold) {
+	for _, h := range t.holds {
+		parts := []hold{h}
+		for _, e := range t.excuses {
+			if !e.of(h) {
+				continue
+			}
+			var rest []hold
+			for _, p := range parts {
+				before, after := p, p
+				before.to, after.from = min(p.to, e.from), max(p.from, e.due)
+				rest = append(rest, before, after)
+			}
+			parts = rest
+		}
+		for _, p := range parts {
+			if p.from < p.to {
+				all = append(all, p)
+			}
+		}
+	}
+	return all
+}
+
+// broken reports whether at some instant a hold begins that the others forbid: those that began before it, and have not ended.
+func (t *truth) broken(forbidden func(h hold, beside []hold) bool) bool {
+	all := t.effective()
+	return slices.ContainsFunc(all, func(h hold) bool {
+		var beside []hold
+		for _, o := range all {
+			if o != h && o.object == h.object && o.from < h.from && o.to > h.from {
+				beside = append(beside, o)
+			}
+		}
+		return forbidden(h, beside)
+	})
+}
+
+// alone is the rule of a lock, writersAlone of a reader-writer lock.
+func alone(_ hold, beside []hold) bool { return len(beside) > 0 }
+
+func writersAlone(h hold, beside []hold) bool {
+	return slices.ContainsFunc(beside, func(o hold) bool { return !h.shared || !o.shared })
+}
+
+// pairs reports whether two holds of one object, both without an excuse, are such.
+func (t *truth) pairs(are func(a, b hold) bool) bool {
+	for i, a := range t.holds {
+		for j, b := range t.holds {
+			if i != j && a.object == b.object && !t.excused(a) && !t.excused(b) && are(a, b) {
+				return true
+			}
+		}
+	}
+	return false
+}
