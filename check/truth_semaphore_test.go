@@ -14,7 +14,8 @@ func init() {
 }
 
 func playSemaphores(w *world) {
-	w.set.seats += w.set.permits
+	w.set.seats += 2 * w.set.permits // so that they contend
+	w.set.gap = min(w.set.gap, w.set.hold)
 	w.seats(func(j *seat) {
 		settle := (*attempt).amongFirst
 		if w.set.recipe == "leases" {

@@ -16,7 +16,7 @@ import (
 )
 
 var (
-	histories = flag.Int("histories", 150, "how many random histories of each kind TestTruth judges")
+	histories = flag.Int("histories", 200, "how many random histories of each kind TestTruth judges")
 	first     = flag.Uint64("seed", 1, "the seed of the first of them")
 )
 
