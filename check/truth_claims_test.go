@@ -11,6 +11,7 @@ import (
 func init() {
 	kinds = append(kinds, kind{name: "claims", recipes: []string{"claims", "no tokens"}, defects: []string{"claims beside", "gives again", "holds on"}, play: playClaims,
 		promises: func(w *world) []promise {
+			w.truth.holds = slices.DeleteFunc(w.truth.holds, func(h hold) bool { return w.putAgain(int64(h.object)) })
 			again, byToken := w.finishedAgain()
 			return []promise{{Check: check.Conservation(metrics.Finish), broken: w.miscounted(), across: w.miscounted()},
 				{check.Claims(), w.truth.broken(alone) || again, byToken}}
@@ -21,9 +22,7 @@ func init() {
 // earlier transaction.
 func (w *world) finishedAgain() (again, byToken bool) {
 	for _, f := range w.all {
-		if f.Op != metrics.Finish || f.Outcome != metrics.OK || slices.ContainsFunc(w.all, func(s metrics.Sample) bool {
-			return s.Op == metrics.Put && s.Outcome == metrics.InDoubt && s.Value == f.Value
-		}) {
+		if f.Op != metrics.Finish || f.Outcome != metrics.OK || w.putAgain(f.Value) {
 			continue
 		}
 		for _, s := range w.all {
@@ -34,6 +33,13 @@ func (w *world) finishedAgain() (again, byToken bool) {
 		}
 	}
 	return again || byToken, byToken
+}
+
+// putAgain reports whether an item may be there twice, for all that is recorded.
+func (w *world) putAgain(item int64) bool {
+	return slices.ContainsFunc(w.all, func(s metrics.Sample) bool {
+		return s.Op == metrics.Put && s.Outcome == metrics.InDoubt && s.Value == item
+	})
 }
 
 func playClaims(w *world) {
@@ -151,9 +157,8 @@ func (j *seat) works(take metrics.Sample, item, own *znode, lease int) {
 	}
 	finish := take
 	finish.Op, finish.Due, finish.Start = metrics.Finish, w.now, w.now
-	if h.to = w.now; !w.putTwice(item.value) {
-		w.truth.holds = append(w.truth.holds, h)
-	}
+	h.to = w.now
+	w.truth.holds = append(w.truth.holds, h)
 	finish.Outcome = metrics.Lost
 	again := w.goes("gives again")
 	for doubt := false; ; {
@@ -184,17 +189,4 @@ func (j *seat) works(take metrics.Sample, item, own *znode, lease int) {
 	}
 	finish.End = w.now
 	w.record(j.host, finish)
-}
-
-// putTwice reports whether there may be two items of one value.
-func (w *world) putTwice(value int64) bool {
-	n := 0
-	for _, dir := range w.znodes[:2] {
-		for _, z := range dir {
-			if z.value == value {
-				n++
-			}
-		}
-	}
-	return n > 1
 }
