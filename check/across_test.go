@@ -122,6 +122,29 @@ func TestOrdersAcrossHosts(t *testing.T) {
 	}
 }
 
+// The second host's clock is seconds ahead. An item is delivered again when its first claim was lost, which only what its host does next can show.
+func TestClaimsAcrossHosts(t *testing.T) {
+	first, given := with(metrics.Lost, finish('a', 1, 5, 20, 21)), claimed('a', 1, 5, 0, 10)
+	again := claimed('b', 1, 9, 5000, 5010)
+	for _, tt := range []struct {
+		why    string
+		a, b   history
+		answer Answer
+	}{
+		{"the first consumer's host put something after it had lost the item, and the second's had seen that", history{put(1, 0, 1), given, first, put(7, 22, 23)}, history{again}, Holds},
+		{"it did so before it had lost the item", history{put(1, 0, 1), given, put(7, 12, 13), first}, history{again}, Unknown},
+		{"the second had not seen that", history{put(1, 0, 1), given, first, put(11, 22, 23)}, history{again}, Unknown},
+		{"it put nothing", history{put(1, 0, 1), given, first}, history{again}, Unknown},
+		{"the first finished the item", history{put(1, 0, 1), given, finish('a', 1, 5, 20, 21), put(7, 22, 23)}, history{again}, Violated},
+		{"two items", history{put(1, 0, 1), put(2, 0, 1), given, first}, history{about(2, again)}, Holds},
+		{"both on one host", history{put(1, 0, 1), given, first, claimed('c', 1, 9, 22, 23)}, history{acquire('b', 0, 1, 0)}, Holds},
+	} {
+		if v := Claims().Across(hostsOf(tt.a, tt.b), nil); v.Answer != tt.answer {
+			t.Errorf("%s: %v (%s), want %v", tt.why, v.Answer, v.Detail, tt.answer)
+		}
+	}
+}
+
 // The skew of two clocks is bounded by what one host sent and the other had seen, and by the points where they met.
 func TestSkewsOfClocks(t *testing.T) {
 	// The second host's clock started 5 s after the first: its times are 5 s less.

@@ -113,6 +113,8 @@ func outOfOrder(witness []metrics.Sample) string {
 }
 
 // claimedAcross is Claims for several hosts: the tokens of claims are transactions, and clocks judge within each host. Only all hosts together show how often an item was put.
+// An item that was given to two hosts leaves the answer open, unless something that the one sent when its claim had ended, or later, had been seen by the
+// other when it was given the item.
 func claimedAcross(hosts []Host, room *spill.Room, judge func(iter.Seq[metrics.Sample], *spill.Room) Verdict) Verdict {
 	if i := slices.IndexFunc(hosts, func(h Host) bool { return h.Cut }); i >= 0 {
 		return Verdict{Detail: fmt.Sprintf("the history of %s is incomplete: how often its items were put is not known", hosts[i].Name)}
@@ -132,10 +134,15 @@ func claimedAcross(hosts []Host, room *spill.Room, judge func(iter.Seq[metrics.S
 	}
 	var all Verdict
 	var wrong clashes
+	o, open := originsOf(hosts, room), 0
+	defer closeAll(o.horizons)
 	for item := range groups(Together(hosts), room, claims, byItem, sameItem) {
 		given := claimsOf(item, nil)
 		each := slices.Collect(given.all())
 		all.Evidence += len(each)
+		if o.beside(each) {
+			open++
+		}
 		wrong.add(claimedAfter(each))
 		wrong.add(claimedTwice(each))
 		given.close()
@@ -148,8 +155,27 @@ func claimedAcross(hosts []Host, room *spill.Room, judge func(iter.Seq[metrics.S
 			b.begin.Session, b.begin.Token, a.begin.Session, a.begin.Token)
 	case all.Evidence == 0:
 		all.Detail = "nothing was claimed"
+	case open > 0:
+		all.Detail = fmt.Sprintf("%d items were given to several hosts, and nothing shows that the one had given up before the other had it", open)
 	default:
 		all.Answer = Holds
 	}
 	return between(within(own, room, judge), all)
+}
+
+// beside reports whether two of the claims of an item may have been held at one instant by different hosts.
+func (o origins) beside(claims []span) bool {
+	for i := range claims {
+		for j := range i {
+			if a, b := &claims[i], &claims[j]; o.of[a.begin.Session] != o.of[b.begin.Session] && !o.ended(a, b) && !o.ended(b, a) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// ended reports whether the one had certainly ended when the other began, on another host.
+func (o origins) ended(one, other *span) bool {
+	return one.ended() && o.horizons[o.of[one.begin.Session]].after(one.to) <= o.horizons[o.of[other.begin.Session]].by(other.from)
 }
