@@ -14,7 +14,7 @@ func init() {
 			w.truth.holds = slices.DeleteFunc(w.truth.holds, func(h hold) bool { return w.putAgain(int64(h.object)) })
 			again, byToken := w.finishedAgain()
 			return []promise{{Check: check.Conservation(metrics.Finish), broken: w.miscounted(), across: w.miscounted()},
-				{check.Claims(), w.truth.broken(alone) || again, byToken}}
+				{Check: check.Claims(), broken: w.truth.broken(alone) || again, across: w.truth.broken(alone) || again, open: !byToken}}
 		}})
 }
 

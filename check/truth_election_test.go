@@ -17,7 +17,7 @@ func init() {
 			sameTerm := w.truth.pairs(func(a, b hold) bool {
 				return a.zxid > 0 && a.zxid < b.zxid && b.token == a.token && a.s.seat != b.s.seat
 			})
-			return []promise{{check.Leadership(), leaders, leaders}, {check.Terms(), terms, sameTerm}, {check.Alternation(), w.truth.twice, w.truth.twice},
+			return []promise{{Check: check.Leadership(), broken: leaders, across: leaders}, {Check: check.Terms(), broken: terms, across: sameTerm}, {Check: check.Alternation(), broken: w.truth.twice, across: w.truth.twice},
 				{Check: check.CampaignFIFO()}}
 		}})
 }

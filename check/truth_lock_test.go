@@ -20,20 +20,20 @@ func mutexPromises(w *world) []promise {
 		return a.enqueued[1] > 0 && a.enqueued[1] < b.enqueued[0] && b.enqueued[1] > 0 && b.from < a.from
 	})
 	return []promise{
-		{check.MutualExclusion(), exclusive, exclusive},
-		{check.TokenOrder(), tokens, w.truth.pairs(func(a, b hold) bool {
+		{Check: check.MutualExclusion(), broken: exclusive, across: exclusive},
+		{Check: check.TokenOrder(), broken: tokens, across: w.truth.pairs(func(a, b hold) bool {
 			return a.zxid > 0 && a.zxid <= b.zxid && (b.token == a.token || b.token < a.token && a.zxid < b.zxid)
 		})},
-		{check.FIFO(), overtaken, w.truth.pairs(func(a, b hold) bool { return a.took > 0 && a.took < b.took && b.zxid > 0 && b.zxid < a.zxid })},
+		{Check: check.FIFO(), broken: overtaken, across: w.truth.pairs(func(a, b hold) bool { return a.took > 0 && a.took < b.took && b.zxid > 0 && b.zxid < a.zxid })},
 	}
 }
 
 func rwPromises(w *world) []promise {
 	exclusive := w.truth.broken(writersAlone)
 	overtaken := func(a, b hold) bool { return b.token < a.token && !(a.shared && b.shared) }
-	return []promise{{check.ReaderWriter(), exclusive, exclusive}, {check.QueueOrder(),
-		w.truth.pairs(func(a, b hold) bool { return a.from < b.from && overtaken(a, b) }),
-		w.truth.pairs(func(a, b hold) bool { return a.zxid > 0 && a.zxid < b.zxid && overtaken(a, b) })}}
+	return []promise{{Check: check.ReaderWriter(), broken: exclusive, across: exclusive}, {Check: check.QueueOrder(),
+		broken: w.truth.pairs(func(a, b hold) bool { return a.from < b.from && overtaken(a, b) }),
+		across: w.truth.pairs(func(a, b hold) bool { return a.zxid > 0 && a.zxid < b.zxid && overtaken(a, b) })}}
 }
 
 // seat is a place for a session, and for the next one when that is over.

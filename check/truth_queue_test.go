@@ -14,11 +14,11 @@ func init() {
 	kinds = append(kinds,
 		kind{name: "queue", recipes: []string{"lists", "keeps the list"}, defects: defects, play: playQueues, promises: func(w *world) []promise {
 			early, order := w.lateVisible(), w.inverted(func(a, b *znode, _ int64) bool { return a.created < b.created })
-			return []promise{{Check: check.Conservation(metrics.Take), broken: w.miscounted(), across: w.miscounted()}, {check.DeliveryOrder(), order || early, order}}
+			return []promise{{Check: check.Conservation(metrics.Take), broken: w.miscounted(), across: w.miscounted()}, {Check: check.DeliveryOrder(), broken: order || early, across: order}}
 		}},
 		kind{name: "priority queue", recipes: []string{"lists", "keeps the list", "syncs"}, defects: defects[:3], play: playQueues, promises: func(w *world) []promise {
 			order := w.inverted(func(a, b *znode, asOf int64) bool { return better(a, b) < 0 && a.created <= asOf })
-			return []promise{{Check: check.Conservation(metrics.Take), broken: w.miscounted(), across: w.miscounted()}, {check.Priority(rank, w.set.recipe == "syncs"), order, order}}
+			return []promise{{Check: check.Conservation(metrics.Take), broken: w.miscounted(), across: w.miscounted()}, {Check: check.Priority(rank, w.set.recipe == "syncs"), broken: order, across: order}}
 		}})
 }
 
@@ -156,6 +156,9 @@ func (j *seat) put(value int64) {
 	}
 	if s.End = w.now; s.Outcome == metrics.Lost && tries > 0 {
 		s.Outcome, s.Token = metrics.InDoubt, 0
+	}
+	if w.set.recipe == "no tokens" {
+		s.Token = 0
 	}
 	w.record(j.host, s)
 	for range tries - 1 {

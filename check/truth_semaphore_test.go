@@ -9,7 +9,7 @@ func init() {
 	kinds = append(kinds, kind{name: "semaphore", recipes: []string{"leases", "first"}, defects: []string{"barges", "counts first", "holds on"}, play: playSemaphores,
 		promises: func(w *world) []promise {
 			broken := w.truth.broken(func(_ hold, beside []hold) bool { return len(beside) >= w.set.permits })
-			return []promise{{check.Permits(w.set.permits), broken, broken}}
+			return []promise{{Check: check.Permits(w.set.permits), broken: broken, across: broken}}
 		}})
 }
 

@@ -11,10 +11,10 @@ import (
 func init() {
 	kinds = append(kinds,
 		kind{name: "group", recipes: []string{"znodes"}, defects: []string{"forgets a member", "goes back"}, play: playGroups, promises: func(w *world) []promise {
-			return []promise{{check.Views(), w.truth.views, w.truth.views}, {check.ViewOrder(), w.truth.back, w.truth.back}}
+			return []promise{{Check: check.Views(), broken: w.truth.views, across: w.truth.views}, {Check: check.ViewOrder(), broken: w.truth.back, across: w.truth.back}}
 		}},
 		kind{name: "setting", recipes: []string{"znode"}, defects: []string{"makes up a value", "goes back"}, play: playSettings, promises: func(w *world) []promise {
-			return []promise{{check.WrittenValues(), w.truth.views, w.truth.views}, {check.ViewOrder(), w.truth.back, w.truth.back}}
+			return []promise{{Check: check.WrittenValues(), broken: w.truth.views, across: w.truth.views}, {Check: check.ViewOrder(), broken: w.truth.back, across: w.truth.back}}
 		}})
 }
 
