@@ -95,6 +95,7 @@ var frontDoors = []frontDoor{
 		{"protected-name", with("rate=20/s", cutting(20, "cut-reply", "create")).slowly(producers(8, 50*time.Millisecond, zk.KindChildren))},
 		{"ephemeral-items", with(expiring(0, 7))},
 		{name: "newest-first"},
+		{name: "shows-late"},
 		{"text-order", with().wrapping()},
 		{name: "never-lists-again"},
 		{"forgets-some", with("rate=20/s")},

@@ -104,6 +104,7 @@ var Queues = []Defect[recipes.Queue]{
 	arriving(deliveryOrder, "newest-first", "takes the newest item first", func(q *itemSteps) {
 		q.names = func(n *seam.Names) { n.Before = func(a, b seam.Rank) bool { return b.Seq-a.Seq < 0 } }
 	}),
+	arriving(deliveryOrder, "shows-late", "acknowledges one put in twenty before it has carried it out", showsLate),
 	arriving(deliveryOrder, "text-order", "sorts the names as text, which is wrong after the wrap of the counter", func(q *itemSteps) {
 		q.names = func(n *seam.Names) { n.Before = byText }
 	}),
@@ -175,6 +176,24 @@ func protected(q *itemSteps) {
 				}
 			}
 		}
+	}
+}
+
+// showsLate carries out one put in twenty a fifth of a second after it has acknowledged it.
+func showsLate(q *itemSteps) {
+	var puts atomic.Int32
+	q.create = func(ctx context.Context, path string, data []byte, mode zk.Mode) (zk.Created, error) {
+		if mode != zk.PersistentSequential || puts.Add(1)%20 != 0 {
+			return q.Session.Create(ctx, path, data, mode)
+		}
+		q.Go(func() {
+			select {
+			case <-time.After(200 * time.Millisecond):
+				q.Session.Create(context.WithoutCancel(ctx), path, data, mode)
+			case <-q.Done():
+			}
+		})
+		return zk.Created{Path: path + "0000000000"}, nil
 	}
 }
 
