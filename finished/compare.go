@@ -41,7 +41,7 @@ func (o Options) refuse(differing []results.Differing) error {
 }
 
 // Runs compares finished runs, as independent samples: per metric the medians of both sides, the ratio with the interval that belongs to the U test, and
-// that test, with Holm's adjustment over all metrics of all cells. An EnvironmentError says that the runs are not comparable.
+// that test against the minimum effect, with Holm's adjustment over all metrics of all cells. An EnvironmentError says that the runs are not comparable.
 func Runs(baseline, candidate []Run, o Options) (*results.Comparison, error) {
 	if len(baseline) == 0 || len(candidate) == 0 {
 		return nil, errors.New("a comparison needs runs of both sides")
@@ -164,10 +164,12 @@ func numbers(v results.MetricValues, scale string) (all []float64, ok bool) {
 func judge(doc *results.Comparison) {
 	var effects []stats.Effect
 	var of []*results.MetricComparison
+	var equal []float64
 	for i := range doc.Cells {
 		for j := range doc.Cells[i].Metrics {
 			mc := &doc.Cells[i].Metrics[j]
-			e := stats.Effect{Higher: mc.Better == "higher", Additive: mc.Scale == results.ScaleDifference, AbsoluteEffect: shareEffect, P: 1}
+			e := stats.Effect{Higher: mc.Better == "higher", Additive: mc.Scale == results.ScaleDifference, AbsoluteEffect: shareEffect}
+			p := 1.0 // of no difference
 			var fine [2]bool
 			e.Baseline, fine[0] = numbers(mc.Baseline, mc.Scale)
 			e.Candidate, fine[1] = numbers(mc.Candidate, mc.Scale)
@@ -177,9 +179,9 @@ func judge(doc *results.Comparison) {
 			}
 			if len(e.Baseline) > 0 && len(e.Candidate) > 0 {
 				t := &benchmath.Thresholds{CompareAlpha: Alpha}
-				e.P = benchmath.AssumeNothing.Compare(benchmath.NewSample(slices.Clone(e.Baseline), t), benchmath.NewSample(slices.Clone(e.Candidate), t)).P
+				p = benchmath.AssumeNothing.Compare(benchmath.NewSample(slices.Clone(e.Baseline), t), benchmath.NewSample(slices.Clone(e.Candidate), t)).P
 			}
-			effects, of = append(effects, e), append(of, mc)
+			effects, of, equal = append(effects, e), append(of, mc), append(equal, p)
 		}
 	}
 	d := stats.Design{Alpha: Alpha, MinEffect: 1 + doc.MinEffect, Metrics: len(effects)}
@@ -193,12 +195,13 @@ func judge(doc *results.Comparison) {
 		if e.Additive {
 			scale = func(x float64) float64 { return x }
 		}
-		mc.Effect, mc.P, mc.Adjusted, mc.Missing = finite(scale(j.Estimate)), &e.P, &j.Adjusted, j.Missing
+		mc.Effect, mc.P, mc.Missing = finite(scale(j.Estimate)), &equal[i], j.Missing
+		mc.Beyond, mc.Adjusted, mc.Within = &j.Beyond, &j.Adjusted, &j.Within
 		if j.Interval.Bounded() {
 			mc.Low, mc.High, mc.Level = finite(scale(j.Interval.Low)), finite(scale(j.Interval.High)), j.Interval.Level
 		}
 		if mc.Reason == "" {
-			mc.Verdict = j.Verdict.String()
+			mc.Verdict, mc.Reason = j.Verdict.String(), j.Why()
 		}
 		withBounds(mc)
 	}

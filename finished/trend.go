@@ -15,9 +15,6 @@ import (
 // trendSeed is that of the permutations: the same runs have the same change points.
 const trendSeed = 1
 
-// leastAlpha is the least level at which the permutation test of a series can reject.
-const leastAlpha = 0.001
-
 // Trend finds the change points of a series of runs, of each metric of each cell: see stats.Changes. The level is shared evenly by all series
 // (Bonferroni). What the environments differ in is told beside each change, because it may be its cause.
 func Trend(runs []Run, o Options) (*results.Trend, error) {
@@ -40,9 +37,9 @@ func Trend(runs []Run, o Options) (*results.Trend, error) {
 		}
 		better = append(better, of...)
 	}
-	level := max(Alpha/float64(max(len(doc.Series), 1)), leastAlpha)
+	level := Alpha / float64(max(len(doc.Series), 1))
 	for i := range doc.Series {
-		doc.Series[i].Needed = needed(level)
+		doc.Series[i].Needed = stats.Least(level)
 		changes(doc, &doc.Series[i], better[i], runs, level)
 	}
 	concludeTrend(doc)
@@ -86,20 +83,6 @@ func addSeries(doc *results.Trend, cells []*results.Cell, o Options) (better []r
 		better = append(better, m.Better())
 	}
 	return better, nil
-}
-
-// needed is how many values a series needs for its change points to be found at this level: if those before and those after do not overlap, one
-// of C(n, n/2) orders is as clear, and the other way round.
-func needed(level float64) int {
-	for n := 2 * stats.MinPart; ; n++ {
-		orders := 1.0
-		for i := range n / 2 {
-			orders *= float64(n-i) / float64(i+1)
-		}
-		if 2/orders <= level {
-			return n
-		}
-	}
 }
 
 // changes finds the change points of a series, by the logarithms of what has a ratio.

@@ -84,12 +84,3 @@ func TestTrendsHaveGaps(t *testing.T) {
 		t.Errorf("%+v, %v; want the kernel beside the change", doc, err)
 	}
 }
-
-// 'needed' is the least number of values without an overlap that a change is found in.
-func TestNeededRuns(t *testing.T) {
-	for level, want := range map[float64]int{0.05: 8, 0.025: 9, 0.0125: 10, 0.001: 14} {
-		if got := needed(level); got != want {
-			t.Errorf("needed(%v) = %d, want %d", level, got, want)
-		}
-	}
-}

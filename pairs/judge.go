@@ -42,7 +42,8 @@ func (c Config) judge(all []runs) []results.CellComparison {
 			row.Reason = "no pair was measured"
 			continue
 		}
-		row.Effect, row.P, row.Adjusted, row.Level = &s.Ratio, &s.P.P, &s.Adjusted, s.Interval.Level
+		row.Effect, row.P, row.Level, row.Reason = &s.Ratio, &s.P.P, s.Interval.Level, s.Why()
+		row.Beyond, row.Adjusted, row.Within = &s.Beyond, &s.Adjusted, &s.Within
 		if s.Interval.Bounded() {
 			row.Low, row.High = &s.Interval.Low, &s.Interval.High
 		} else {

@@ -69,9 +69,9 @@ func writeComparison(out *printer, doc results.Comparison, draw func(table) erro
 		out.paragraphs([]string{fmt.Sprintf("Each side is one search; the interval of the ratio covers all that both of their intervals (%s %%) allow. Differences below %s %% do not matter.",
 			phrase.Number(100*cmp.Or(IntervalLevel(doc), 1-doc.Alpha), 3), phrase.Number(100*doc.MinEffect, 3))})
 	} else if metricsIn(doc) > 0 {
-		out.paragraphs([]string{fmt.Sprintf("Effects compare the candidate with the baseline, with %s %% intervals%s; p is from %s, with Holm's adjustment over %s. "+
-			"Differences below %s %% do not matter.", phrase.Number(100*cmp.Or(IntervalLevel(doc), 1-doc.Alpha), 3), median, test,
-			phrase.Count(metricsIn(doc), "metric"), phrase.Number(100*doc.MinEffect, 3))})
+		out.paragraphs([]string{fmt.Sprintf("Effects compare the candidate with the baseline, with %s %% intervals%s; p is from %s of a difference beyond %s %%, with Holm's adjustment over %s. "+
+			"Differences below that do not matter.", phrase.Number(100*cmp.Or(IntervalLevel(doc), 1-doc.Alpha), 3), median, test,
+			phrase.Number(100*doc.MinEffect, 3), phrase.Count(metricsIn(doc), "metric"))})
 	}
 	if doc.Exit.Code != 0 {
 		out.paragraphs([]string{fmt.Sprintf("Exit code %d: %s", doc.Exit.Code, stop(doc.Exit.Reason))})

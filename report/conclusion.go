@@ -45,7 +45,7 @@ func newTournament(load []row, variants []string) tournament {
 					a, b := c.of(pair[0]), c.of(pair[1])
 					t.runs = min(t.runs, len(a.values), len(b.values))
 					candidate, baseline := logs(a.values), logs(b.values)
-					effects = append(effects, stats.Effect{Baseline: baseline, Candidate: candidate, Higher: c.higher, P: stats.UTest(baseline, candidate)})
+					effects = append(effects, stats.Effect{Baseline: baseline, Candidate: candidate, Higher: c.higher})
 					t.contests = append(t.contests, contest{a: pair[0], b: pair[1], name: c.name, higher: c.higher})
 				}
 			}

@@ -17,7 +17,7 @@ type Comparison struct {
 	Baseline  Side             `json:"baseline"`
 	Candidate Side             `json:"candidate"`
 	Seed      uint64           `json:"seed,omitempty"`   // of the order of the pairs
-	Alpha     float64          `json:"alpha"`            // probability of a false REGRESSION or IMPROVEMENT among all metrics
+	Alpha     float64          `json:"alpha"`            // probability of any false REGRESSION or IMPROVEMENT among all metrics, and of any false EQUIVALENT
 	Shares    int              `json:"shares,omitempty"` // processes that carried each run out together
 	MinEffect float64          `json:"min_effect"`       // the least relative difference that matters, such as 0.05
 	Looks     []int            `json:"looks,omitempty"`  // numbers of pairs at which the comparison could end
@@ -108,9 +108,11 @@ type MetricComparison struct {
 	Effect    *float64     `json:"effect"` // the estimate on the scale
 	Low       *float64     `json:"low"`    // its interval
 	High      *float64     `json:"high"`
-	Level     float64      `json:"level,omitempty"` // of the interval
-	P         *float64     `json:"p"`
-	Adjusted  *float64     `json:"p_adjusted"`           // after Holm
+	Level     float64      `json:"level,omitempty"`      // of the interval
+	P         *float64     `json:"p"`                    // of no difference at all
+	Beyond    *float64     `json:"p_beyond,omitempty"`   // of a difference of at most the least that matters: a difference rests on it
+	Adjusted  *float64     `json:"p_adjusted"`           // p_beyond after Holm
+	Within    *float64     `json:"p_within,omitempty"`   // of a difference of at least that, after Holm: equivalence rests on it
 	Least     *float64     `json:"detectable,omitempty"` // the least true ratio above 1 that would have been shown with a probability of 0.8
 	Missing   int          `json:"missing,omitempty"`    // further pairs, or runs a side, until a verdict is to be expected; -1: more than can be told
 	Verdict   string       `json:"verdict"`              // REGRESSION, IMPROVEMENT, EQUIVALENT, INCONCLUSIVE

@@ -124,3 +124,85 @@ func TestTheLevelOfChanges(t *testing.T) {
 		}
 	}
 }
+
+// correlated is a normal series whose neighbours have this autocorrelation.
+func correlated(r *rand.Rand, n int, by float64) []float64 {
+	x, last := make([]float64, n), r.NormFloat64()
+	for i := range x {
+		x[i] = last
+		last = by*last + math.Sqrt(1-by*by)*r.NormFloat64()
+	}
+	return x
+}
+
+// foundIn is the share of n series of so many values with a step in their middle in which a change is found.
+func foundIn(n, values int, by, step, alpha float64) float64 {
+	r, found := rand.New(rand.NewPCG(uint64(values), math.Float64bits(by))), 0
+	for range n {
+		x := correlated(r, values, by)
+		for i := values / 2; i < values; i++ {
+			x[i] += step
+		}
+		if len(Changes(x, alpha, r.Uint64())) > 0 {
+			found++
+		}
+	}
+	return float64(found) / float64(n)
+}
+
+// Neighbouring runs resemble each other. Up to an autocorrelation of 0.5 at most 5 % of series without a change have one found, and a step of
+// several standard deviations is found all the same. Beyond it false changes are more frequent, which docs/comparing.md says.
+func TestTheLevelOfChangesOfCorrelatedSeries(t *testing.T) {
+	n, lengths := 80, []int{24}
+	if *more > 1 {
+		n, lengths = 40**more, []int{16, 30, 60}
+	}
+	for _, values := range lengths {
+		for _, by := range []float64{0, 0.3, 0.5, 0.8} {
+			none := foundIn(n, values, by, 0, 0.05)
+			if by <= 0.5 && none > upTo(0.05, n) {
+				t.Errorf("%d values with an autocorrelation of %v: a change is found in %.3f of the series without one", values, by, none)
+			}
+			shares := []float64{none}
+			for _, step := range []float64{2, 3, 5} {
+				shares = append(shares, foundIn(n/4, values, by, step, 0.05))
+			}
+			if shares[3] < 0.8 {
+				t.Errorf("%d values with an autocorrelation of %v: a step of 5 standard deviations is found in %.3f", values, by, shares[3])
+			}
+			t.Logf("%d values, autocorrelation %v: a change is found without one, and with a step of 2, 3 and 5 standard deviations, in %.3f", values, by, shares)
+		}
+	}
+}
+
+// Least is the number of values from which on a change without any overlap is found, for one series and for many.
+func TestTheLeastNumberOfValues(t *testing.T) {
+	r := rand.New(rand.NewPCG(31, 31))
+	for _, series := range []float64{1, 2, 5, 20} {
+		const n = 40_000
+		level := 0.05 / series
+		as := func(values int) (share float64) { // orders as clear as one without overlap
+			x, y := make([]float64, values), make([]float64, values)
+			for i := values / 2; i < values; i++ {
+				x[i] = 1
+			}
+			for range n {
+				reorder(y, x, r)
+				turns := 0
+				for i := 1; i < values; i++ {
+					if y[i] != y[i-1] {
+						turns++
+					}
+				}
+				if turns == 1 {
+					share += 1. / n
+				}
+			}
+			return share
+		}
+		least := Least(level)
+		if at, before := as(least), as(least-2); at > 1.2*level || before < 0.9*level {
+			t.Errorf("Least(%v) = %d: %v of the orders of as many values are as clear, %v of two fewer", level, least, at, before)
+		}
+	}
+}

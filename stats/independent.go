@@ -36,49 +36,67 @@ type Effect struct {
 	// Additive: the metric may be 0, and a difference of AbsoluteEffect matters, instead of the ratio MinEffect of the design.
 	Additive       bool
 	AbsoluteEffect float64
-	P              float64 // of the U test
 }
 
 // Judgement is what two independent samples say of one metric, on the scale of their values: log ratios, or differences.
 type Judgement struct {
 	Estimate float64
 	Interval Interval
-	Adjusted float64 // the U test's P after Holm
-	Verdict  Verdict
-	Missing  int // further values a side until a verdict is to be expected, as in Comparison
+	Judged
+	Missing int // further values a side until a verdict is to be expected, as in Comparison
 }
 
-// JudgeIndependent judges several metrics of finished runs at once, as Compare does those of pairs: a difference needs an interval wholly beyond the
-// minimum effect and a test that rejects among all metrics.
+// JudgeIndependent judges several metrics of finished runs at once, as Compare does those of pairs, by the U test of the samples that are shifted by
+// the minimum effect.
 func JudgeIndependent(d Design, effects []Effect) []Judgement {
 	if !(d.Alpha > 0 && d.Alpha < 1 && d.MinEffect > 1) {
 		panic(fmt.Sprintf("stats: %+v is no design", d))
 	}
-	all, p := make([]Judgement, len(effects)), make([]float64, len(effects))
+	all, claims := make([]Judgement, len(effects)), make([]claim, len(effects))
 	for i, e := range effects {
-		p[i] = e.P
-		all[i].Estimate, all[i].Interval = Shift(e.Baseline, e.Candidate, 1-d.Alpha)
-	}
-	for i, adjusted := range Holm(p) {
-		e, j := effects[i], &all[i]
-		j.Adjusted = adjusted
 		limit := math.Log(d.MinEffect)
 		if e.Additive {
 			limit = e.AbsoluteEffect
 		}
-		switch {
-		case j.Interval.Low >= limit && adjusted <= d.Alpha:
-			j.Verdict = map[bool]Verdict{true: Improvement, false: Regression}[e.Higher]
-		case j.Interval.High <= -limit && adjusted <= d.Alpha:
-			j.Verdict = map[bool]Verdict{true: Regression, false: Improvement}[e.Higher]
-		case j.Interval.Low > -limit && j.Interval.High < limit:
-			j.Verdict = Equivalent
-		}
-		if j.Verdict == Inconclusive {
-			j.Missing = d.missingRuns(e, math.Abs(math.Abs(j.Estimate)-limit))
+		all[i].Estimate, all[i].Interval = Shift(e.Baseline, e.Candidate, 1-d.Alpha)
+		beyond, within := e.shifted(limit)
+		claims[i] = claim{interval: all[i].Interval, limit: limit, higher: e.Higher, beyond: beyond, within: within}
+	}
+	for i, judged := range decide(claims, d.Alpha) {
+		j := &all[i]
+		if j.Judged = judged; j.Verdict == Inconclusive {
+			j.Missing = d.missingRuns(effects[i], math.Abs(math.Abs(j.Estimate)-claims[i].limit))
 		}
 	}
 	return all
+}
+
+// shifted are the p-values of the exact U test of the samples, one of which is shifted by the limit: beyond of the hypothesis that the shift is
+// at most that, in either direction, two-sided because both would do; within of the hypothesis that it is at least that, in one of them. They are
+// those of the interval of Shift, which leaves out what they reject. Ties count against what is to be shown.
+func (e Effect) shifted(limit float64) (beyond, within float64) {
+	var atLeast, atMost, above, below int // differences of at least limit, of at most -limit, and beyond them
+	for _, b := range e.Baseline {
+		for _, c := range e.Candidate {
+			x := c - b
+			count(&atLeast, x >= limit)
+			count(&atMost, x <= -limit)
+			count(&above, x > limit)
+			count(&below, x < -limit)
+		}
+	}
+	all := len(e.Baseline) * len(e.Candidate)
+	if all == 0 {
+		return 1, 1
+	}
+	u := moremath.UDist{N1: len(e.Baseline), N2: len(e.Candidate)}
+	return min(1, 2*u.CDF(float64(all-max(above, below)))), u.CDF(float64(max(atLeast, atMost)))
+}
+
+func count(n *int, yes bool) {
+	if yes {
+		*n++
+	}
 }
 
 // MinRuns is the number of runs a side below which no difference can be shown, because even samples that do not overlap have a p-value above

@@ -36,7 +36,7 @@ func MedianInterval(x []float64, level float64) Interval {
 		return Interval{math.Inf(-1), math.Inf(1), 1}
 	}
 	sorted := slices.Sorted(slices.Values(x))
-	return Interval{sorted[k-1], sorted[n-k], 1 - 2*below(n, k)}
+	return Interval{sorted[k-1], sorted[n-k], 1 - 2*fewer(n, k)}
 }
 
 // MinSample is the least number of values that give an interval of their median of that level, and, which is the same number, the least number
@@ -64,8 +64,8 @@ func order(n int, level float64) int {
 // rounding of probabilities that are computed in two ways.
 const rounding = 1e-12
 
-// below is the probability that fewer than k of n values are below the median.
-func below(n, k int) float64 {
+// fewer is the probability that fewer than k of n values are below the median.
+func fewer(n, k int) float64 {
 	for at, sum := range tails(n) {
 		if at >= k {
 			return sum

@@ -78,17 +78,23 @@ func exactFlips(d []float64, least float64) float64 {
 	return 2 * count / math.Exp2(float64(len(d)))
 }
 
-// signedSums are the sums of d under all sign patterns, ascending.
+// signedSums are the sums of d under all sign patterns, ascending: those with one more difference are merged from two ascending lists.
 func signedSums(d []float64) []float64 {
 	sums := []float64{0}
 	for _, x := range d {
-		next := make([]float64, 0, 2*len(sums))
+		x = math.Abs(x)
+		next, i := make([]float64, 0, 2*len(sums)), 0
 		for _, s := range sums {
-			next = append(next, s-x, s+x)
+			for ; i < len(sums) && sums[i]+x < s-x; i++ {
+				next = append(next, sums[i]+x)
+			}
+			next = append(next, s-x)
+		}
+		for ; i < len(sums); i++ {
+			next = append(next, sums[i]+x)
 		}
 		sums = next
 	}
-	slices.Sort(sums)
 	return sums
 }
 

@@ -11,9 +11,9 @@ type Verdict uint8
 
 // The verdicts.
 const (
-	Inconclusive Verdict = iota // no conclusion: the interval reaches beyond the minimum effect on one side and not on the other
-	Equivalent                  // the whole interval is within the minimum effect
-	Improvement                 // the whole interval is beyond it, on the better side, and the test rejects
+	Inconclusive Verdict = iota // no conclusion: none of the others
+	Equivalent                  // the whole interval is within the minimum effect, and the test rejects that the difference is beyond
+	Improvement                 // the whole interval is beyond it, on the better side, and the test rejects that the difference is not
 	Regression                  // the same on the worse side
 )
 
@@ -23,7 +23,9 @@ func (v Verdict) String() string {
 
 // Design is what is fixed before a comparison begins.
 type Design struct {
-	Alpha     float64 // the probability of a false REGRESSION or IMPROVEMENT among all metrics and looks, such as 0.05
+	// Alpha is the probability, such as 0.05, of any false REGRESSION or IMPROVEMENT among all metrics and looks, whatever the true differences
+	// are; and that of any false EQUIVALENT.
+	Alpha     float64
 	MinEffect float64 // the least ratio that matters, above 1 (1.05 for 5 %): a ratio between its inverse and it is no difference
 	Metrics   int     // that are compared, 1 at least
 	Looks     []int   // numbers of pairs at which a verdict may end the comparison, ascending; the last is all pairs
@@ -43,9 +45,8 @@ type Comparison struct {
 	Pairs    int
 	Ratio    float64  // the median over the pairs
 	Interval Interval // of the ratio, at the level 1-LookAlpha
-	P        PValue   // of the sign-flip test
-	Adjusted float64  // P after Holm over all metrics
-	Verdict  Verdict
+	P        PValue   // of the sign-flip test of no difference
+	Judged
 	// Detectable is the least true ratio, above 1, that these pairs would have shown to be beyond the minimum effect with a probability
 	// of Power, from their spread; +Inf where they are too few for any.
 	Detectable float64
@@ -60,48 +61,119 @@ const Power = 0.8
 // MaxPairs bounds what Missing looks for.
 const MaxPairs = 1000
 
+// Judged is what the tests of a metric say, and its verdict.
+type Judged struct {
+	Beyond   float64 // the p-value of the hypothesis that the true difference is at most the minimum effect, in either direction
+	Adjusted float64 // Beyond after Holm over all metrics
+	Within   float64 // the p-value of the hypothesis that it is at least the minimum effect, in one of both directions, after Holm
+	Verdict  Verdict
+	// Alone is the verdict that the interval would give without the tests: not Verdict only where that is Inconclusive.
+	Alone Verdict
+}
+
+// Why says why there is no verdict although the interval by itself would give one; "" otherwise.
+func (j Judged) Why() string {
+	if j.Alone == j.Verdict {
+		return ""
+	}
+	p := j.Adjusted
+	if j.Alone == Equivalent {
+		p = j.Within
+	}
+	return fmt.Sprintf("its interval alone would say %s, but the test over all metrics does not (p = %.2g after Holm's adjustment)", j.Alone, p)
+}
+
 // Compare judges several metrics at once. ratios has the log ratios of candidate to baseline, a list a metric, one value a pair of runs; higher
 // says of each whether a higher value is better. Each list may have another length; all values are finite.
 func Compare(d Design, ratios [][]float64, higher []bool) []Comparison {
 	if !(d.Alpha > 0 && d.Alpha < 1 && d.MinEffect > 1) || len(ratios) != len(higher) {
 		panic(fmt.Sprintf("stats: %+v of %d metrics with %d directions is no design", d, len(ratios), len(higher)))
 	}
-	all, p := make([]Comparison, len(ratios)), make([]float64, len(ratios))
+	limit := math.Log(d.MinEffect)
+	all, claims := make([]Comparison, len(ratios)), make([]claim, len(ratios))
 	for i, x := range ratios {
 		in := MedianInterval(x, 1-d.LookAlpha())
 		all[i] = Comparison{Pairs: len(x), Ratio: math.Exp(Median(x)), P: SignFlip(x, d.Seed),
 			Interval: Interval{math.Exp(in.Low), math.Exp(in.High), in.Level}}
-		if !in.Bounded() {
-			all[i].Interval.Low = 0
-		}
-		p[i] = all[i].P.P
+		claims[i] = claim{interval: in, limit: limit, higher: higher[i], beyond: flipBeyond(x, limit, d.Seed), within: signsWithin(x, limit)}
 	}
-	for i, adjusted := range Holm(p) {
-		c := &all[i]
-		c.Adjusted = adjusted
-		c.Verdict = d.verdict(*c, higher[i])
-		scale := spread(ratios[i])
+	for i, j := range decide(claims, d.LookAlpha()) {
+		c, scale := &all[i], spread(ratios[i])
+		c.Judged = j
 		c.Detectable = d.detectable(c.Pairs, scale)
 		c.Missing = d.missing(*c, scale)
 	}
 	return all
 }
 
-// verdict needs both: an interval wholly beyond the minimum effect, and a test that rejects among all metrics. To be equivalent no metric needs
-// an adjustment: saying that all are is wrong only if one of them is wrong, and each is as unlikely to be as it is alone.
-func (d Design) verdict(c Comparison, higher bool) Verdict {
-	differs := c.Adjusted <= d.LookAlpha()
-	switch {
-	case !c.Interval.Bounded():
-		return Inconclusive
-	case c.Interval.Low >= d.MinEffect && differs:
-		return map[bool]Verdict{true: Improvement, false: Regression}[higher]
-	case c.Interval.High <= 1/d.MinEffect && differs:
-		return map[bool]Verdict{true: Regression, false: Improvement}[higher]
-	case c.Interval.Low > 1/d.MinEffect && c.Interval.High < d.MinEffect:
-		return Equivalent
+// flipBeyond is the sign-flip test of the hypothesis that the differences lie symmetrically around a value between -limit and limit: that of the
+// differences less the limit, in the direction in which they lie, two-sided because both directions would do. Its P can only fall if a
+// difference grows, so a centre within the limit is rejected no more often than the limit itself.
+func flipBeyond(x []float64, limit float64, seed uint64) float64 {
+	sum, direction := 0.0, 1.0
+	for _, v := range x {
+		sum += v
 	}
-	return Inconclusive
+	if sum < 0 {
+		direction = -1
+	}
+	shifted := make([]float64, len(x))
+	for i, v := range x {
+		shifted[i] = direction*v - limit
+	}
+	if direction*sum <= limit*float64(len(x)) {
+		return 1
+	}
+	return SignFlip(shifted, seed).P
+}
+
+// signsWithin is the sign test of the hypothesis that the median is limit or more, or -limit or less (two one-sided tests: Schuirmann 1987, 'A
+// comparison of the two one-sided tests procedure'): it rejects where the order statistic is within the limit that bounds the median.
+func signsWithin(x []float64, limit float64) float64 {
+	above, below := 0, 0
+	for _, v := range x {
+		if v >= limit {
+			above++
+		}
+		if v <= -limit {
+			below++
+		}
+	}
+	return fewer(len(x), max(above, below)+1)
+}
+
+// claim is what is tested of a metric.
+type claim struct {
+	interval       Interval
+	limit          float64 // differences below it do not matter
+	beyond, within float64 // p-values, see Judged
+	higher         bool    // is better
+}
+
+// decide gives each metric its verdict, which needs both: the whole interval on one side of the limit, and a test of just that, which rejects
+// among all metrics. The intervals are those of each metric by itself.
+func decide(claims []claim, alpha float64) []Judged {
+	all, beyond, within := make([]Judged, len(claims)), make([]float64, len(claims)), make([]float64, len(claims))
+	for i, c := range claims {
+		beyond[i], within[i] = c.beyond, c.within
+	}
+	adjusted, equal := Holm(beyond), Holm(within)
+	for i, c := range claims {
+		all[i] = Judged{Beyond: c.beyond, Adjusted: adjusted[i], Within: equal[i]}
+		p := adjusted[i]
+		switch {
+		case c.interval.Low >= c.limit:
+			all[i].Alone = map[bool]Verdict{true: Improvement, false: Regression}[c.higher]
+		case c.interval.High <= -c.limit:
+			all[i].Alone = map[bool]Verdict{true: Regression, false: Improvement}[c.higher]
+		case c.interval.Low > -c.limit && c.interval.High < c.limit:
+			all[i].Alone, p = Equivalent, equal[i]
+		}
+		if p <= alpha+rounding {
+			all[i].Verdict = all[i].Alone
+		}
+	}
+	return all
 }
 
 // spread is the standard deviation of a normal distribution with the sample's median absolute deviation, or, where more than half of the values
@@ -120,9 +192,10 @@ func spread(x []float64) float64 {
 }
 
 // reach is how far from the true median, in logarithms, the further end of an interval of n values may lie, with a probability of Power: the
-// expected order statistic (Blom 1958), and the deviation of the median on top.
+// expected order statistic (Blom 1958), and the deviation of the median on top. For several metrics the interval is the wider one that the
+// first step of Holm's adjustment needs.
 func (d Design) reach(n int, scale float64) float64 {
-	k := order(n, 1-d.LookAlpha())
+	k := order(n, 1-d.LookAlpha()/float64(max(d.Metrics, 1)))
 	if k == 0 || n < d.MinPairs() {
 		return math.Inf(1)
 	}

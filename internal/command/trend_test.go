@@ -11,17 +11,17 @@ import (
 
 func TestTrend(t *testing.T) {
 	day := time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)
-	early := copies(t, 8, day, 1, func(r *results.Run) { r.Environment.Kernel = "one" })
-	late := copies(t, 8, day.Add(time.Hour), 1.5, func(r *results.Run) { r.Environment.Kernel = "another" })
-	zkbench(t, "trend", early).want(exitUnknown, "a change needs at least 10", "4 series too short")
-	zkbench(t, "trend", early, late).want(exitRegression, "16 runs from "+early+"/0 (2026-01-02 00:00)", "+50 %", early+"/7", late+"/0", "REGRESSION",
+	early := copies(t, 12, day, 1, func(r *results.Run) { r.Environment.Kernel = "one" })
+	late := copies(t, 12, day.Add(time.Hour), 1.5, func(r *results.Run) { r.Environment.Kernel = "another" })
+	zkbench(t, "trend", early).want(exitUnknown, "a change needs at least 17", "4 series too short")
+	zkbench(t, "trend", early, late).want(exitRegression, "24 runs from "+early+"/0 (2026-01-02 00:00)", "+50 %", early+"/11", late+"/0", "REGRESSION",
 		"kernel: one before and another after", "regression of throughput of predecessor from "+late+"/0 on")
 	zkbench(t, "trend", early, late, "--min-effect", "60%").want(exitOK, "EQUIVALENT")
 	zkbench(t, "trend", early, late, "--metric", "errors").want(exitOK, "No change point in 1 series")
-	better := copies(t, 8, day.Add(2*time.Hour), 1, nil)
+	better := copies(t, 12, day.Add(2*time.Hour), 1, nil)
 	zkbench(t, "trend", early, late, better, "--metric", "p50(acquire)").want(exitOK, "REGRESSION", "IMPROVEMENT")
 	var doc results.Trend
-	if o := zkbench(t, "trend", early, late, "--json"); json.Unmarshal([]byte(o.stdout), &doc) != nil || doc.Schema != results.TrendSchema || doc.Exit.Code != exitRegression || len(doc.Runs) != 16 {
+	if o := zkbench(t, "trend", early, late, "--json"); json.Unmarshal([]byte(o.stdout), &doc) != nil || doc.Schema != results.TrendSchema || doc.Exit.Code != exitRegression || len(doc.Runs) != 24 {
 		t.Errorf("--json: %+v", doc)
 	}
 	file, junit := filepath.Join(t.TempDir(), "trend.md"), filepath.Join(t.TempDir(), "junit.xml")
