@@ -20,7 +20,7 @@ const module = "github.com/zkbench/zkbench/"
 var allowed = map[string][]string{
 	".": {"internal/command", "recipes"},
 
-	"zk":      {},
+	"zk":      {"internal/sleep"},
 	"metrics": {"internal/spill"},
 
 	"internal/spill": {},

@@ -105,9 +105,13 @@ func (q *ordered) head(ctx context.Context, use func(it recipes.Item, version in
 	if q.changed() || !q.list.kept {
 		q.list = itemList{}
 	}
+	var lists, heads znode.Passes
 	for {
 		if len(q.list.names) == 0 {
 			if err := q.relist(ctx); err != nil {
+				return recipes.Item{}, err
+			}
+			if err := lists.Next(ctx, q.list.asOf); err != nil {
 				return recipes.Item{}, err
 			}
 			q.o.Pause(recipes.PauseListed)
@@ -129,6 +133,9 @@ func (q *ordered) head(ctx context.Context, use func(it recipes.Item, version in
 		it := recipes.Item{Data: data, Priority: at.Priority, Due: dueAt(at), Path: q.dir + "/" + name, Czxid: st.Czxid, AsOf: q.list.asOf}
 		q.o.Pause(recipes.PauseRead)
 		it, done, err := use(it, st.Version)
+		if !done && err == nil {
+			err = heads.Next(ctx, st)
+		}
 		if done || err != nil {
 			return it, err
 		}
@@ -230,10 +237,14 @@ func inOrder(children []string, names seam.Names, foreign func(string)) []string
 // waitForItem returns when there may be an item. It is called only after a plain list showed none: a watch armed while there are items fires for the
 // first of them that anybody takes, and wakes a consumer for nothing.
 func (q *ordered) waitForItem(ctx context.Context) error {
+	var passes znode.Passes
 	for {
 		children, _, w, err := q.s.ChildrenW(ctx, q.dir)
 		if errors.Is(err, zk.ErrNoNode) { // it never existed, or somebody removed it while consumers waited (CURATOR-308)
 			if err := znode.MakeParents(ctx, q.s, q.dir); err != nil {
+				return err
+			}
+			if err := passes.Next(ctx, nil); err != nil {
 				return err
 			}
 			continue
@@ -286,6 +297,9 @@ func (q *ordered) remove(ctx context.Context, it recipes.Item, version int32) (t
 			cause := err
 			if ctx.Err() == nil && class == zk.ClassMaybeApplied {
 				gone, err := znode.IsGone(ctx, q.s, own)
+				if !gone && err == nil {
+					err = znode.Sleep(ctx, znode.Backoff(try-1))
+				}
 				if !gone && err == nil {
 					continue
 				}
