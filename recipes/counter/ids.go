@@ -101,13 +101,18 @@ func (g *createdIDs) Next(ctx context.Context) (int64, error) {
 // create creates a znode. Each attempt has its own guid: the znode of an attempt whose reply was lost is never used, and is removed in the background.
 func (g *createdIDs) create(ctx context.Context) (c zk.Created, err error) {
 	var passes znode.Passes
+	var lost []string // guids
+	defer func() {
+		if len(lost) > 0 && !znode.SessionOver(err) {
+			znode.Sweep(ctx, g.s, g.dir, lost...)
+		}
+	}()
 	for {
 		guid := znode.NewGUID()
 		err = znode.Insist(ctx, func() (err error) {
 			c, err = g.s.Create(ctx, g.dir+"/"+guid+"-"+idPrefix, nil, zk.EphemeralSequential)
-			if znode.Doubtful(err) && !znode.SessionOver(err) {
-				znode.Sweep(ctx, g.s, g.dir, guid)
-				guid = znode.NewGUID()
+			if znode.Doubtful(err) {
+				lost, guid = append(lost, guid), znode.NewGUID()
 			}
 			return err
 		})

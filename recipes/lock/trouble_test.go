@@ -50,6 +50,9 @@ func TestTroubleOfSharedLocks(t *testing.T) {
 		if err != nil {
 			return err
 		}
+		if len(h) == 0 { // as a server says that refuses to list
+			return nil
+		}
 		return bubble.Second(l.Revoke(ctx, h[0]))
 	}
 	for _, v := range lock.RevocableVariants() {

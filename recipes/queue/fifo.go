@@ -82,10 +82,15 @@ func (q *ordered) Remove(ctx context.Context) (recipes.Item, error) {
 
 // Take waits for an item and takes it.
 func (q *ordered) Take(ctx context.Context) (recipes.Item, error) {
+	var passes znode.Passes
 	for {
 		it, err := q.head(ctx, q.remover(ctx))
 		if errors.Is(err, recipes.ErrEmpty) {
-			if err = q.waitForItem(ctx); err == nil {
+			var state int64
+			if state, err = q.waitForItem(ctx); err == nil {
+				err = passes.Next(ctx, state)
+			}
+			if err == nil {
 				continue
 			}
 		}
@@ -234,33 +239,33 @@ func inOrder(children []string, names seam.Names, foreign func(string)) []string
 	return sorted
 }
 
-// waitForItem returns when there may be an item. It is called only after a plain list showed none: a watch armed while there are items fires for the
+// waitForItem returns when there may be an item, with the pzxid of the directory that it waited at. It is called only after a plain list showed none: a watch armed while there are items fires for the
 // first of them that anybody takes, and wakes a consumer for nothing.
-func (q *ordered) waitForItem(ctx context.Context) error {
+func (q *ordered) waitForItem(ctx context.Context) (state int64, err error) {
 	var passes znode.Passes
 	for {
-		children, _, w, err := q.s.ChildrenW(ctx, q.dir)
+		children, st, w, err := q.s.ChildrenW(ctx, q.dir)
 		if errors.Is(err, zk.ErrNoNode) { // it never existed, or somebody removed it while consumers waited (CURATOR-308)
 			if err := znode.MakeParents(ctx, q.s, q.dir); err != nil {
-				return err
+				return 0, err
 			}
 			if err := passes.Next(ctx, nil); err != nil {
-				return err
+				return 0, err
 			}
 			continue
 		}
 		if err != nil {
-			return err
+			return 0, err
 		}
 		due, next := q.ripe(inOrder(children, q.names, q.o.Foreign))
 		if len(due) > 0 {
 			w.Stop()
-			return nil
+			return st.Pzxid, nil
 		}
 		q.o.Pause(recipes.PauseArmed)
 		err = q.awaitUntil(ctx, w, next)
 		q.o.Pause(recipes.PauseWoken)
-		return err
+		return st.Pzxid, err
 	}
 }
 

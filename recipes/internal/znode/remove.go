@@ -129,10 +129,12 @@ func reclaim(ctx context.Context, s zk.Session, find func(context.Context) (own 
 	}
 }
 
-// Sweep runs reclaim in the background, for a child whose name contains the guid.
-func Sweep(ctx context.Context, s zk.Session, dir, guid string) {
+// Sweep runs reclaim in the background, for a child whose name contains the guid; for several, one after the other.
+func Sweep(ctx context.Context, s zk.Session, dir string, guids ...string) {
 	s.Go(func() {
-		reclaim(ctx, s, func(ctx context.Context) (zk.Created, bool, error) { return findOwn(ctx, s, dir, guid) })
+		for _, guid := range guids {
+			reclaim(ctx, s, func(ctx context.Context) (zk.Created, bool, error) { return findOwn(ctx, s, dir, guid) })
+		}
 	})
 }
 
