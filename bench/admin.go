@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/zkbench/zkbench/internal/phrase"
+	"github.com/zkbench/zkbench/internal/sleep"
 	"github.com/zkbench/zkbench/results"
 	"github.com/zkbench/zkbench/zk"
 )
@@ -40,6 +41,9 @@ func (r *runner) fail(why error) {
 // adminTries is how often something that can be done again is tried before its failure ends the run.
 const adminTries = 3
 
+// adminPause is waited after the first of them, twice as long after the second.
+const adminPause = 100 * time.Millisecond
+
 // admin lends the administrative session, which is opened again when it was lost. What is done with it may be done twice: it is tried
 // again when it failed with the session or the connection.
 func (r *runner) admin(ctx context.Context, do func(zk.Session) error) error {
@@ -55,6 +59,9 @@ func (r *runner) admin(ctx context.Context, do func(zk.Session) error) error {
 		switch zk.Classify(err) {
 		case zk.ClassSessionGone, zk.ClassMaybeApplied, zk.ClassNotSent, zk.ClassThrottled:
 		default:
+			return err
+		}
+		if sleep.For(ctx, time.Duration(try)*adminPause) != nil {
 			return err
 		}
 	}

@@ -31,6 +31,7 @@ func (r *runner) keepRoot(ctx context.Context) (stop func()) {
 				continue
 			}
 			r.noteLoss(r.home.Watch(ctx, s))
+			sleep.For(ctx, time.Second) // the session has ended: servers that end each new one are not asked for more all the time
 		}
 	}()
 	return func() {
