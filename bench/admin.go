@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/zkbench/zkbench/bench/access"
 	"github.com/zkbench/zkbench/internal/phrase"
 	"github.com/zkbench/zkbench/internal/sleep"
 	"github.com/zkbench/zkbench/results"
@@ -65,6 +66,16 @@ func (r *runner) admin(ctx context.Context, do func(zk.Session) error) error {
 			return err
 		}
 	}
+}
+
+// setUp is admin for what has to be there before a load. Servers that answer none of its requests for a long time end it, and the error says so.
+func (r *runner) setUp(ctx context.Context, do func(zk.Session) error) error {
+	return access.Explain(r.admin(ctx, func(s zk.Session) error { return do(r.prompt(s)) }))
+}
+
+// prompt bounds how long servers may take for each request of a set-up: before a load, none is as slow as to take three session timeouts.
+func (r *runner) prompt(s zk.Session) zk.Session {
+	return zk.Prompt(s, 3*max(r.profile.SessionTimeout, leastPrompt))
 }
 
 // administrator is the administrative session.

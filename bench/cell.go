@@ -108,7 +108,7 @@ func (c *cell) prepare(ctx context.Context) error {
 	ctx, end := c.bounded(ctx, c.stop)
 	defer end()
 	err := c.byLowest(ctx, c.number, stageMade, func() error {
-		return c.admin(ctx, func(s zk.Session) error {
+		return c.setUp(ctx, func(s zk.Session) error {
 			if err := c.home.RemoveBelow(ctx, s, c.dir(c.number), nil); err != nil { // of a try that failed half-way
 				return err
 			}
