@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zkbench/zkbench/bench/access"
 	"github.com/zkbench/zkbench/bench/root"
 	"github.com/zkbench/zkbench/check"
 	"github.com/zkbench/zkbench/internal/sleep"
@@ -102,7 +103,7 @@ func (r *runner) end(ctx context.Context) error {
 	var left []root.Foreign
 	err := r.admin(clean, func(s zk.Session) (err error) {
 		left, err = r.home.Remove(clean, s, r.owns())
-		return err
+		return access.Explain(err)
 	})
 	switch {
 	case err == nil && len(left) > 0:

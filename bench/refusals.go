@@ -18,6 +18,7 @@ type refusals struct {
 	n      int
 	first  error
 	failed error // the first request that failed, for whatever reason; nil: none did
+	kept   bool  // some of them would have removed something
 }
 
 func (r *refusals) see(err error) {
@@ -29,12 +30,22 @@ func (r *refusals) see(err error) {
 	if r.failed == nil {
 		r.failed = err
 	}
-	if !isAny(err, zk.ErrNoAuth, zk.ErrInvalidACL, zk.ErrQuota, zk.ErrBadArguments, zk.ErrUnimplemented, zk.ErrReadOnly, zk.ErrThrottled, zk.ErrFailed) {
+	if !isAny(err, zk.ErrNoAuth, zk.ErrInvalidACL, zk.ErrQuota, zk.ErrBadArguments, zk.ErrUnimplemented, zk.ErrReadOnly, zk.ErrThrottled, zk.ErrFailed,
+		zk.ErrAuthFailed, zk.ErrAuthRequired) {
 		return
 	}
 	if r.n++; r.n == 1 {
 		r.first = err
 	}
+	var request *zk.Error
+	r.kept = r.kept || errors.As(err, &request) && (request.Op == zk.KindDelete || request.Op == zk.KindMulti)
+}
+
+// ofRemovals reports whether the servers refused to remove something.
+func (r *refusals) ofRemovals() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.kept
 }
 
 // cause says which request failed first; empty if none did.

@@ -194,6 +194,11 @@ func runRefused(t *testing.T, p profiles.Profile, r refusal) {
 		fmt.Fprintln(said, doc.Exit.Reason, doc.LeftBehind, strings.Join(doc.Notes, "\n"))
 		for _, c := range doc.Cells {
 			fmt.Fprintln(said, strings.Join(c.Notes, "\n"))
+			for _, k := range c.Checks {
+				if k.Verdict == "violated" && !slices.Contains(unexplained, r.code) {
+					t.Errorf("%v: violated: %s of %s: %s", r, k.Name, c.Variant, k.Detail)
+				}
+			}
 		}
 	}
 	if err != nil {
