@@ -18,6 +18,7 @@ type refusals struct {
 	n      int
 	first  error
 	failed error // the first request that failed, for whatever reason; nil: none did
+	fails  int   // requests that failed, for whatever reason
 	kept   bool  // some of them would have removed something
 }
 
@@ -27,7 +28,7 @@ func (r *refusals) see(err error) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.failed == nil {
+	if r.fails++; r.failed == nil {
 		r.failed = err
 	}
 	if !isAny(err, zk.ErrNoAuth, zk.ErrInvalidACL, zk.ErrQuota, zk.ErrBadArguments, zk.ErrUnimplemented, zk.ErrReadOnly, zk.ErrThrottled, zk.ErrFailed,
@@ -38,7 +39,15 @@ func (r *refusals) see(err error) {
 		r.first = err
 	}
 	var request *zk.Error
-	r.kept = r.kept || errors.As(err, &request) && (request.Op == zk.KindDelete || request.Op == zk.KindMulti)
+	r.kept = r.kept || isAny(err, zk.ErrAuthFailed, zk.ErrAuthRequired) || // which ends the session for the recipe: it removes nothing any more
+		errors.As(err, &request) && (request.Op == zk.KindDelete || request.Op == zk.KindMulti)
+}
+
+// all is how many requests failed, for whatever reason.
+func (r *refusals) all() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.fails
 }
 
 // ofRemovals reports whether the servers refused to remove something.

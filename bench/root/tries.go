@@ -2,7 +2,6 @@ package root
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -20,9 +19,11 @@ type tries int
 func (t *tries) next(ctx context.Context, s zk.Session, err error) error {
 	*t++
 	switch {
+	case *t >= mostTries && zk.Classify(err) == zk.ClassMaybeApplied:
+		return fmt.Errorf("tried %d times, the last: %w; check the connection to the servers, and what their logs say", *t, err)
 	case *t >= mostTries:
-		return fmt.Errorf("%w: after %d tries, the last: %w; check that all --servers are of one ensemble, and that no other program works on these znodes",
-			errContradiction, *t, err)
+		return fmt.Errorf("tried %d times, the last: %w, which other answers deny; check that all --servers are of one ensemble, and that no other program works on these znodes",
+			*t, err)
 	case s.Err() != nil:
 		return err
 	case *t == 1:
@@ -33,6 +34,3 @@ func (t *tries) next(ctx context.Context, s zk.Session, err error) error {
 	}
 	return nil
 }
-
-// errContradiction: the servers answer one request with what they deny in the next.
-var errContradiction = errors.New("the servers contradict themselves")
