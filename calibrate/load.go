@@ -101,17 +101,6 @@ func Measure(ctx context.Context, p Plan) (doc results.Calibration, err error) {
 	return doc, nil
 }
 
-// Drive does what Measure does to servers, once: it opens connections, reads and writes.
-func Drive(ctx context.Context, p Plan) error {
-	_, _, err := p.connect(ctx)
-	for _, k := range kinds {
-		if err == nil {
-			_, err = p.run(ctx, k)
-		}
-	}
-	return err
-}
-
 // connect opens sessions and closes them again, some at a time, for as long as a run lasts; each of those at least once, however late it comes to it.
 func (p Plan) connect(ctx context.Context) (opened int, perSecond float64, err error) {
 	begun := time.Now()

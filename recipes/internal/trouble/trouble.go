@@ -188,6 +188,17 @@ func Suffer(t *testing.T, scenes ...Scene) {
 					}
 				}
 			}
+		})
+	}
+}
+
+// Withstand is Suffer and, for recipes that run on servers of others for long, that a server which always answers a request with the same error gets a
+// bounded number of them.
+func Withstand(t *testing.T, scenes ...Scene) {
+	Suffer(t, scenes...)
+	for _, sc := range scenes {
+		t.Run(sc.Name+", answered", func(t *testing.T) {
+			clean := sc.play(t, trouble{}, 0)
 			for _, answer := range answers {
 				for n := 1; n <= clean.requests; n++ {
 					for _, alike := range []bool{true, false} {
