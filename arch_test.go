@@ -20,7 +20,7 @@ const module = "github.com/zkbench/zkbench/"
 var allowed = map[string][]string{
 	".": {"internal/command", "recipes"},
 
-	"zk":      {},
+	"zk":      {"internal/sleep"},
 	"metrics": {"internal/spill"},
 
 	"internal/spill": {},
@@ -93,7 +93,7 @@ var allowed = map[string][]string{
 	"scenarios/fencing": {"recipes", "recipes/lock", "zk"},
 	"scenarios/stores":  {"scenarios", "recipes", "drivers", "drivers/stores"},
 	"scenarios/secured": {"scenarios", "recipes", "recipes/lock", "zk", "internal/jute", "internal/sleep"},
-	"bench/root":        {"zk", "internal/phrase", "internal/program"},
+	"bench/root":        {"zk", "internal/phrase", "internal/program", "internal/sleep"},
 	"bench/faults":      {"profiles", "ensemble", "ensemble/proxy", "metrics", "zk", "internal/jute", "internal/sleep"},
 	"bench/access":      {"ensemble", "profiles", "zk"},
 	"fleet":             {"recipes", "recipes/barrier", "zk", "internal/sleep"},

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/zkbench/zkbench/bench/access"
 	"github.com/zkbench/zkbench/internal/phrase"
+	"github.com/zkbench/zkbench/internal/sleep"
 	"github.com/zkbench/zkbench/results"
 	"github.com/zkbench/zkbench/zk"
 )
@@ -40,6 +42,9 @@ func (r *runner) fail(why error) {
 // adminTries is how often something that can be done again is tried before its failure ends the run.
 const adminTries = 3
 
+// adminPause is waited after the first of them, twice as long after the second.
+const adminPause = 100 * time.Millisecond
+
 // admin lends the administrative session, which is opened again when it was lost. What is done with it may be done twice: it is tried
 // again when it failed with the session or the connection.
 func (r *runner) admin(ctx context.Context, do func(zk.Session) error) error {
@@ -57,7 +62,20 @@ func (r *runner) admin(ctx context.Context, do func(zk.Session) error) error {
 		default:
 			return err
 		}
+		if sleep.For(ctx, time.Duration(try)*adminPause) != nil {
+			return err
+		}
 	}
+}
+
+// setUp is admin for what has to be there before a load. Servers that answer none of its requests for a long time end it, and the error says so.
+func (r *runner) setUp(ctx context.Context, do func(zk.Session) error) error {
+	return access.Explain(r.admin(ctx, func(s zk.Session) error { return do(r.prompt(s)) }))
+}
+
+// prompt bounds how long servers may take for each request of a set-up: before a load, none is as slow as to take three session timeouts.
+func (r *runner) prompt(s zk.Session) zk.Session {
+	return zk.Prompt(s, 3*max(r.profile.SessionTimeout, leastPrompt))
 }
 
 // administrator is the administrative session.

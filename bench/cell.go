@@ -62,6 +62,7 @@ type cell struct {
 	cut           bool                // interrupted, or the run failed
 	keeps, passes bool                // something waits in the workload that no session waits for; it is timed from its put to its take
 	cutAt         atomic.Int64        // when what was under way was cut, as an offset; 0 before
+	succeeded     atomic.Int64        // when an operation last succeeded, as an offset
 	faults        *faults.Schedule
 	driver        *drivers.Fleet // holds the sessions; nil: the profile's engine does
 	hello         drivers.Hello  // of driver
@@ -108,7 +109,7 @@ func (c *cell) prepare(ctx context.Context) error {
 	ctx, end := c.bounded(ctx, c.stop)
 	defer end()
 	err := c.byLowest(ctx, c.number, stageMade, func() error {
-		return c.admin(ctx, func(s zk.Session) error {
+		return c.setUp(ctx, func(s zk.Session) error {
 			if err := c.home.RemoveBelow(ctx, s, c.dir(c.number), nil); err != nil { // of a try that failed half-way
 				return err
 			}

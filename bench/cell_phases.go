@@ -2,9 +2,11 @@ package bench
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 	"time"
 
+	"github.com/zkbench/zkbench/internal/phrase"
 	"github.com/zkbench/zkbench/metrics"
 	"github.com/zkbench/zkbench/workloads"
 )
@@ -23,17 +25,38 @@ func (c *cell) finite() bool {
 	return finite
 }
 
-// allOf waits until all work is done; false when it is interrupted or fails before.
+// allOf waits until all work is done; false when it is interrupted or fails before. Work that has no end of its own would be tried forever on servers
+// that refuse a part of it, so the run fails when nothing succeeds any more.
 func (c *cell) allOf(ctx context.Context, done <-chan struct{}) bool {
-	select {
-	case <-done:
-		return true
-	case <-c.stop:
-	case <-c.failed:
-	case <-ctx.Done():
+	look := time.NewTicker(stuckLook)
+	defer look.Stop()
+	for failed := 0; ; {
+		select {
+		case <-done:
+			return true
+		case <-look.C:
+			before := failed
+			failed = c.refusals.all()
+			idle := c.origin.Now() - time.Duration(c.succeeded.Load())
+			if idle < stuckAfter+c.profile.Deadline || failed-before < stuckFails {
+				continue
+			}
+			c.fail(fmt.Errorf("%s with %s: no operation has succeeded for %s, while requests fail%s", c.variant, phrase.Count(c.sessions, "session"),
+				phrase.Duration(idle.Round(time.Second)), c.refusals.cause()))
+		case <-c.stop:
+		case <-c.failed:
+		case <-ctx.Done():
+		}
+		return false
 	}
-	return false
 }
+
+// A cell is stuck when nothing has succeeded for stuckAfter and the deadline of an operation, and so many requests have failed since the last look.
+const (
+	stuckAfter = 2 * time.Minute
+	stuckLook  = time.Minute
+	stuckFails = 10
+)
 
 // begin begins the steady phase.
 func (c *cell) begin(from, to time.Duration) {

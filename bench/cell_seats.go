@@ -45,7 +45,7 @@ func (c *cell) recorder(i int) metrics.Recorder {
 	if c.Blocks != nil {
 		figures = metrics.Tee(figures, c.Blocks)
 	}
-	return metrics.Tee(counted{figures, &c.cutAt}, c.history.Shard(i))
+	return metrics.Tee(counted{figures, &c.cutAt, &c.succeeded}, c.history.Shard(i))
 }
 
 // driven tells whether the rate of an open loop is offered to the session.

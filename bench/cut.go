@@ -11,6 +11,7 @@ import (
 type counted struct {
 	metrics.Recorder
 	cutAt *atomic.Int64 // when the run was cut, as an offset; 0 before
+	ok    *atomic.Int64 // when something last succeeded, as an offset
 }
 
 func (c counted) Record(s metrics.Sample, parts ...metrics.Sample) {
@@ -19,6 +20,9 @@ func (c counted) Record(s metrics.Sample, parts ...metrics.Sample) {
 	}
 	if at := c.cutAt.Load(); at > 0 && s.Outcome == metrics.InDoubt && int64(s.End) >= at {
 		s.Outcome = metrics.Unfinished
+	}
+	if s.Outcome == metrics.OK {
+		c.ok.Store(int64(s.End))
 	}
 	c.Recorder.Record(s, parts...)
 }

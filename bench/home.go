@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zkbench/zkbench/bench/access"
 	"github.com/zkbench/zkbench/bench/root"
 	"github.com/zkbench/zkbench/check"
 	"github.com/zkbench/zkbench/internal/sleep"
@@ -31,6 +32,7 @@ func (r *runner) keepRoot(ctx context.Context) (stop func()) {
 				continue
 			}
 			r.noteLoss(r.home.Watch(ctx, s))
+			sleep.For(ctx, time.Second) // the session has ended: servers that end each new one are not asked for more all the time
 		}
 	}()
 	return func() {
@@ -101,7 +103,7 @@ func (r *runner) end(ctx context.Context) error {
 	var left []root.Foreign
 	err := r.admin(clean, func(s zk.Session) (err error) {
 		left, err = r.home.Remove(clean, s, r.owns())
-		return err
+		return access.Explain(err)
 	})
 	switch {
 	case err == nil && len(left) > 0:

@@ -32,7 +32,7 @@ func TestWhatWouldBeEnough(t *testing.T) {
 			"none was attempted in it, and one took 4 s before; use a duration of at least 15s, a shorter think or hold, or a higher rate"},
 		{"nothing at all", nil, "none was ever attempted; try a duration of more than 12s, a shorter think or a higher rate"},
 	} {
-		got := enough(slices.Values(c.history), []metrics.Op{metrics.Acquire}, span{10 * second, 20 * second}, 3*second, 9*second)
+		got := enough(slices.Values(c.history), []metrics.Op{metrics.Acquire}, span{10 * second, 20 * second}, 3*second, 9*second, "")
 		if got != c.want {
 			t.Errorf("%s:\n%s, want\n%s", c.sentence, got, c.want)
 		}

@@ -31,7 +31,7 @@ func (r *runner) fill(ctx context.Context, n int) error {
 	dir, began := r.Root+"/"+root.PrefillName, time.Now()
 	r.filled.close()
 	r.filled = prefill{}
-	err := r.admin(ctx, func(s zk.Session) error {
+	err := r.setUp(ctx, func(s zk.Session) error {
 		began = time.Now()
 		if err := r.home.RemoveBelow(ctx, s, dir, nil); err != nil || n == 0 {
 			return err

@@ -63,7 +63,7 @@ func (r *runner) watchPrefill(ctx context.Context, n int) error {
 			errs[i] = err
 			return
 		}
-		sessions[i] = s
+		sessions[i], s = s, r.prompt(s)
 		for k := i; k < r.profile.PrefillWatches; k += count {
 			if _, _, _, err := s.ExistsW(ctx, dir+grown(k/count+1, fan)); err != nil {
 				errs[i] = err

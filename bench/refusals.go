@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -13,20 +14,57 @@ import (
 
 // refusals counts what the servers refused to the sessions of a cell for a reason that is no part of any recipe, and keeps the first.
 type refusals struct {
-	mu    sync.Mutex
-	n     int
-	first error
+	mu     sync.Mutex
+	n      int
+	first  error
+	failed error // the first request that failed, for whatever reason; nil: none did
+	fails  int   // requests that failed, for whatever reason
+	kept   bool  // some of them would have removed something
 }
 
 func (r *refusals) see(err error) {
-	if !isAny(err, zk.ErrNoAuth, zk.ErrInvalidACL, zk.ErrQuota, zk.ErrBadArguments, zk.ErrUnimplemented, zk.ErrReadOnly, zk.ErrThrottled) {
+	if err == nil || isAny(err, context.Canceled, context.DeadlineExceeded) {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.fails++; r.failed == nil {
+		r.failed = err
+	}
+	if !isAny(err, zk.ErrNoAuth, zk.ErrInvalidACL, zk.ErrQuota, zk.ErrBadArguments, zk.ErrUnimplemented, zk.ErrReadOnly, zk.ErrThrottled, zk.ErrFailed,
+		zk.ErrAuthFailed, zk.ErrAuthRequired) {
+		return
+	}
 	if r.n++; r.n == 1 {
 		r.first = err
 	}
+	var request *zk.Error
+	r.kept = r.kept || isAny(err, zk.ErrAuthFailed, zk.ErrAuthRequired) || // which ends the session for the recipe: it removes nothing any more
+		errors.As(err, &request) && (request.Op == zk.KindDelete || request.Op == zk.KindMulti)
+}
+
+// all is how many requests failed, for whatever reason.
+func (r *refusals) all() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.fails
+}
+
+// ofRemovals reports whether the servers refused to remove something.
+func (r *refusals) ofRemovals() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.kept
+}
+
+// cause says which request failed first; empty if none did.
+func (r *refusals) cause() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.failed == nil {
+		return ""
+	}
+	return fmt.Sprintf("; the first request that failed: %v", access.Explain(r.failed))
 }
 
 func isAny(err error, of ...error) bool {

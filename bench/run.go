@@ -345,7 +345,7 @@ func (r *runner) clear(ctx context.Context, number int) error {
 	debug.FreeOSMemory()
 	ctx, end := r.bounded(ctx, r.stop)
 	defer end()
-	return r.admin(ctx, func(s zk.Session) error { return r.home.RemoveBelow(ctx, s, r.dir(number), r.owns()) })
+	return r.setUp(ctx, func(s zk.Session) error { return r.home.RemoveBelow(ctx, s, r.dir(number), r.owns()) })
 }
 
 func (r *runner) dir(number int) string { return fmt.Sprintf("%s/cell-%d", r.Root, number) }

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -13,10 +14,20 @@ import (
 // follow learns who is here, who is lost, and that somebody has stopped the run, until the meeting is over.
 func (m *Meeting) follow(ctx context.Context) {
 	for ctx.Err() == nil {
-		if over, err := m.look(ctx); over || err != nil && !pause(ctx, m.s) {
+		over, err := m.look(ctx)
+		if isRefusal(err) {
+			m.breakOff(fmt.Errorf("%w: %w", ErrCoordinator, err))
+			return
+		}
+		if over || err != nil && !pause(ctx, m.s) {
 			return
 		}
 	}
+}
+
+// isRefusal reports whether asking again changes nothing. A znode that is missing may be one of a meeting that is over.
+func isRefusal(err error) bool {
+	return zk.Classify(err) == zk.ClassDefiniteNo && !errors.Is(err, zk.ErrNoNode)
 }
 
 // look looks once, and waits for a change. Once the run has been stopped there is nothing more to learn.

@@ -324,6 +324,9 @@ func (m *Meeting) AwaitOthers(ctx context.Context) error {
 		if err == nil && len(slices.DeleteFunc(here, func(name string) bool { return name == strconv.Itoa(m.cfg.Share.Number()) })) == 0 {
 			return m.undone(ctx)
 		}
+		if isRefusal(err) {
+			return m.breakOff(fmt.Errorf("%w: %w", ErrCoordinator, err))
+		}
 		if sleep.For(ctx, 200*time.Millisecond) != nil {
 			return fmt.Errorf("%w: the others have not ended in time", ErrLost)
 		}

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
+	"github.com/zkbench/zkbench/internal/sleep"
 	"github.com/zkbench/zkbench/zk"
 )
 
@@ -89,7 +91,11 @@ func pieceOf(path string, k int) string { return fmt.Sprintf("%s-%d", path, k) }
 
 // leave makes a znode and, where they are missing, its parents.
 func (m *Meeting) leave(ctx context.Context, path string, data []byte) error {
-	for maybe := false; ; {
+	wait := time.Duration(0)
+	for maybe := false; ; wait = min(2*wait+10*time.Millisecond, time.Second) {
+		if err := sleep.For(ctx, wait); err != nil {
+			return err
+		}
 		_, err := m.s.Create(ctx, path, data, zk.Persistent)
 		switch {
 		case err == nil, maybe && errors.Is(err, zk.ErrNodeExists): // the reply was lost

@@ -3,6 +3,7 @@ package limits
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -134,6 +135,9 @@ func (w *walk) visit(ctx context.Context, path string) (below []string, err erro
 	if errors.Is(err, zk.ErrNoAuth) { // since ZooKeeper 3.7.3, 3.8.4 and 3.9.2
 		w.deny()
 		return nil, nil
+	}
+	if err == nil && !there && path == "/" {
+		err = fmt.Errorf("%w: every ensemble has it; is the znode of --chroot missing?", &zk.Error{Op: zk.KindExists, Path: path, Err: zk.ErrNoNode})
 	}
 	if err != nil || !there {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/zkbench/zkbench/zk"
 )
@@ -152,7 +153,7 @@ func SetFenced(ctx context.Context, s zk.Session, path string, token int64, valu
 	if token <= 0 {
 		return zk.Stat{}, fmt.Errorf("set %s: %w", path, ErrNoToken)
 	}
-	for {
+	for same, last := 0, zk.AnyVersion; ; {
 		data, st, err := s.Get(ctx, path)
 		if err != nil {
 			return zk.Stat{}, err
@@ -164,8 +165,18 @@ func SetFenced(ctx context.Context, s zk.Session, path string, token int64, valu
 		if token < highest {
 			return zk.Stat{}, fmt.Errorf("set %s with token %#x after %#x: %w", path, token, highest, ErrStale)
 		}
+		if same++; st.Version != last { // somebody wrote between the read and the write
+			same, last = 0, st.Version
+		}
+		if same > 0 { // the server that was read lags behind
+			select {
+			case <-time.After(min(10*time.Millisecond<<min(same-1, 10), time.Second)):
+			case <-ctx.Done():
+				return zk.Stat{}, ctx.Err()
+			}
+		}
 		st, err = s.Set(ctx, path, fenced(token, value), st.Version)
-		if !errors.Is(err, zk.ErrBadVersion) { // otherwise somebody wrote between the read and the write
+		if !errors.Is(err, zk.ErrBadVersion) {
 			return st, err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // Definite refusals: the server checked the request and refused it. It was not applied, unless an earlier attempt of the same request was: after
@@ -22,6 +23,9 @@ var (
 	ErrReadOnly                = errors.New("the server is read-only")
 	ErrNoWatcher               = errors.New("no such watch")
 	ErrRolledBack              = errors.New("not applied because another operation of the multi failed")
+	// ErrFailed is the answer with an error code that has no sentinel of its own, whose number the error has: servers of ZooKeeper give it to a request
+	// that they cannot read (-5), for example because it is newer than they are.
+	ErrFailed = errors.New("the server cannot process the request")
 )
 
 // The errors of the other classes.
@@ -91,10 +95,11 @@ func Classify(err error) Class {
 }
 
 var definiteNoes = []error{ErrNoNode, ErrNodeExists, ErrBadVersion, ErrNotEmpty, ErrNoAuth, ErrInvalidACL,
-	ErrNoChildrenForEphemerals, ErrQuota, ErrBadArguments, ErrUnimplemented, ErrReadOnly, ErrNoWatcher, ErrRolledBack, ErrOutside}
+	ErrNoChildrenForEphemerals, ErrQuota, ErrBadArguments, ErrUnimplemented, ErrReadOnly, ErrNoWatcher, ErrRolledBack, ErrFailed, ErrOutside}
 
-// FromCode converts an error code of the wire protocol to its sentinel, nil for 0. Codes without one become ErrMaybeApplied with the number, among
-// them connection loss (-4) and operation timeout (-7).
+// FromCode converts an error code of the wire protocol to its sentinel, nil for 0. Connection loss (-4), operation timeout (-7) and session moved (-118)
+// leave the outcome open: ErrMaybeApplied. Every other code without a sentinel is ErrFailed: servers log a transaction that failed as an error
+// transaction, which changes nothing. Both have the number.
 func FromCode(code int32) error {
 	if code == 0 {
 		return nil
@@ -102,7 +107,10 @@ func FromCode(code int32) error {
 	if err, ok := byCode[code]; ok {
 		return err
 	}
-	return fmt.Errorf("server error %d: %w", code, ErrMaybeApplied)
+	if slices.Contains([]int32{-4, -7, -118}, code) {
+		return fmt.Errorf("server error %d: %w", code, ErrMaybeApplied)
+	}
+	return fmt.Errorf("%w (error %d)", ErrFailed, code)
 }
 
 var byCode = map[int32]error{

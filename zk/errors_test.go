@@ -55,7 +55,8 @@ func TestFromCode(t *testing.T) {
 		{0, nil}, {-2, ErrRolledBack}, {-4, ErrMaybeApplied}, {-6, ErrUnimplemented}, {-7, ErrMaybeApplied}, {-8, ErrBadArguments},
 		{-101, ErrNoNode}, {-102, ErrNoAuth}, {-103, ErrBadVersion}, {-108, ErrNoChildrenForEphemerals}, {-110, ErrNodeExists},
 		{-111, ErrNotEmpty}, {-112, ErrSessionExpired}, {-114, ErrInvalidACL}, {-115, ErrAuthFailed}, {-119, ErrReadOnly},
-		{-121, ErrNoWatcher}, {-124, ErrAuthRequired}, {-125, ErrQuota}, {-127, ErrThrottled}, {-9999, ErrMaybeApplied},
+		{-121, ErrNoWatcher}, {-124, ErrAuthRequired}, {-125, ErrQuota}, {-127, ErrThrottled}, {-118, ErrMaybeApplied},
+		{-1, ErrFailed}, {-3, ErrFailed}, {-5, ErrFailed}, {-100, ErrFailed}, {-9999, ErrFailed}, // the server has answered
 	} {
 		if got := FromCode(c.code); !errors.Is(got, c.want) {
 			t.Errorf("FromCode(%d) = %v, want %v", c.code, got, c.want)

@@ -101,6 +101,30 @@ func (p *prompt) Children(ctx context.Context, path string) (names []string, st 
 	return names, st, err
 }
 
+func (p *prompt) GetW(ctx context.Context, path string) (data []byte, st Stat, w *Watch, err error) {
+	data, err = ask(ctx, p, func(ctx context.Context) (data []byte, err error) {
+		data, st, w, err = p.Session.GetW(ctx, path)
+		return
+	})
+	return data, st, w, err
+}
+
+func (p *prompt) ExistsW(ctx context.Context, path string) (st Stat, there bool, w *Watch, err error) {
+	st, err = ask(ctx, p, func(ctx context.Context) (st Stat, err error) {
+		st, there, w, err = p.Session.ExistsW(ctx, path)
+		return
+	})
+	return st, there, w, err
+}
+
+func (p *prompt) ChildrenW(ctx context.Context, path string) (names []string, st Stat, w *Watch, err error) {
+	names, err = ask(ctx, p, func(ctx context.Context) (names []string, err error) {
+		names, st, w, err = p.Session.ChildrenW(ctx, path)
+		return
+	})
+	return names, st, w, err
+}
+
 func (p *prompt) Multi(ctx context.Context, ops ...Op) ([]OpResult, error) {
 	return ask(ctx, p, func(ctx context.Context) ([]OpResult, error) { return p.Session.Multi(ctx, ops...) })
 }

@@ -3,6 +3,8 @@ package zk
 import (
 	"context"
 	"time"
+
+	"github.com/zkbench/zkbench/internal/sleep"
 )
 
 // Session is one ZooKeeper session and the unit of liveness of a simulated client. All methods are safe for concurrent use. A method that takes a
@@ -153,9 +155,12 @@ type OpResult struct {
 // for what it has not applied itself. ErrNoNode means that there is no such znode, ErrNoAuth that the session may not read it; the server has caught up
 // nevertheless.
 func CatchUp(ctx context.Context, s Session, path string) error {
-	for again := 9; ; again-- {
+	for try := 1; ; try++ {
 		_, err := s.Multi(ctx, CheckOp(path, AnyVersion))
-		if Classify(err) != ClassMaybeApplied || ctx.Err() != nil || s.Err() != nil || again == 0 { // like a read, it can be repeated
+		if Classify(err) != ClassMaybeApplied || ctx.Err() != nil || s.Err() != nil || try == 10 { // like a read, it can be repeated
+			return err
+		}
+		if try > 1 && sleep.For(ctx, 10*time.Millisecond<<min(try-2, 6)) != nil { // the first repeat follows at once
 			return err
 		}
 	}

@@ -189,26 +189,56 @@ type explained struct{ error }
 
 func (e explained) Unwrap() error { return e.error }
 
+// since is the version of ZooKeeper that the newest form of a request needs, and what is new in it.
+var since = map[zk.Kind]string{
+	zk.KindCreate:        "3.5.0 (create2; 3.5.1 for containers)",
+	zk.KindMulti:         "3.5.0 (create2 in a transaction; 3.5.1 for containers)",
+	zk.KindAddWatch:      "3.6.0 (addWatch)",
+	zk.KindRemoveWatches: "3.5.0 (removeWatches)",
+	zk.KindOther:         "3.7.0 (whoAmI)",
+}
+
+// newer is the remedy for a request that the servers cannot process.
+func newer(err error) string {
+	var request *zk.Error
+	if errors.As(err, &request) && since[request.Op] != "" {
+		return "; this request needs ZooKeeper " + since[request.Op] + " or newer: compare the servers' version (srvr), and upgrade them"
+	}
+	return "; check that they are ZooKeeper 3.5.1 or newer, that nothing between changes what is sent, and what their logs say of it"
+}
+
 // Explain adds the remedy to what the servers refuse, once.
 func Explain(err error) error {
 	remedy := ""
 	switch {
 	case errors.As(err, new(explained)):
 	case errors.Is(err, zk.ErrAuthRequired):
-		remedy = "(error -124: sessionRequireClientSASLAuth or enforce.auth.enabled is set there); give credentials of a scheme that the servers ask for, sasl or digest, " +
+		remedy = " (error -124: sessionRequireClientSASLAuth or enforce.auth.enabled is set there); give credentials of a scheme that the servers ask for, sasl or digest, " +
 			"with --auth-file (auth in the profile)"
 	case errors.Is(err, zk.ErrAuthFailed):
-		remedy = "(error -115); correct the user or the password that --auth-file (auth in the profile) names, and check that the servers support its scheme"
+		remedy = " (error -115); correct the user or the password that --auth-file (auth in the profile) names, and check that the servers support its scheme"
 	case errors.Is(err, zk.ErrInvalidACL):
-		remedy = "(error -114): the servers know none of the sessions' identities; set acl: world, or make sure that they authenticate the scheme"
+		remedy = " (error -114): the servers know none of the sessions' identities; set acl: world, or make sure that they authenticate the scheme"
 	case errors.Is(err, zk.ErrSessionExpired):
-		remedy = "(error -112): the servers heard nothing from it for its session timeout; check for overloaded servers or machines (with TLS, connecting alone can overload them) and for a lost quorum, " +
+		remedy = " (error -112): the servers heard nothing from it for its session timeout; check for overloaded servers or machines (with TLS, connecting alone can overload them) and for a lost quorum, " +
 			"or raise session_timeout (in the profile)"
 	case errors.Is(err, zk.ErrNoAuth):
-		remedy = "(error -102); have its owner grant this identity READ, CREATE and DELETE there, or choose a znode where it has them with --root or --chroot"
+		remedy = " (error -102); have its owner grant this identity READ, CREATE and DELETE there, or choose a znode where it has them with --root or --chroot"
+	case errors.Is(err, zk.ErrUnimplemented):
+		remedy = " (error -6)" + newer(err)
+	case errors.Is(err, zk.ErrFailed):
+		remedy = newer(err)
+	case errors.Is(err, zk.ErrBadArguments):
+		remedy = " (error -8)" + newer(err)
+	case errors.Is(err, zk.ErrQuota):
+		remedy = " (error -125); raise or remove the quota of that znode or of one above it (listquota in zkCli.sh), or choose another one with --root"
+	case errors.Is(err, zk.ErrReadOnly):
+		remedy = " (error -119): it has lost its quorum and has readonlymode.enabled; restore the quorum, or name other servers with --servers"
+	case errors.Is(err, zk.ErrThrottled):
+		remedy = " (error -127); lower the load, or raise zookeeper.request_throttle_max_requests and zookeeper.connection_max_tokens there"
 	}
 	if remedy == "" {
 		return err
 	}
-	return explained{fmt.Errorf("%w %s", err, remedy)}
+	return explained{fmt.Errorf("%w%s", err, remedy)}
 }

@@ -18,6 +18,7 @@ func (r *Root) lost(why error, how string) error {
 // the root is not the run's any more.
 func (r *Root) Renew(ctx context.Context, s zk.Session) error {
 	claim, alive := r.Path+"/"+claimName, r.Path+"/"+AliveName
+	var t tries
 	for {
 		if err := r.Stands(ctx, s); err != nil {
 			return err
@@ -33,6 +34,9 @@ func (r *Root) Renew(ctx context.Context, s zk.Session) error {
 			return nil // this session's, or that of a session of the run that is ending: Watch waits for its end
 		case errors.Is(err, zk.ErrNoNode), zk.Classify(err) == zk.ClassMaybeApplied && ctx.Err() == nil && s.Err() == nil:
 		default:
+			return fmt.Errorf("mark %s as in use: %w", r.Path, err)
+		}
+		if err := t.next(ctx, s, err); err != nil {
 			return fmt.Errorf("mark %s as in use: %w", r.Path, err)
 		}
 	}
@@ -70,7 +74,11 @@ func (r *Root) watchOnce(ctx context.Context, s zk.Session) error {
 	}
 	defer w.Stop()
 	if !there {
-		return r.Renew(ctx, s)
+		if err := r.Renew(ctx, s); err != nil {
+			return err
+		}
+		pause(ctx, s) // it is there now, or servers that deny it are not asked all the time
+		return nil
 	}
 	select {
 	case <-ctx.Done():

@@ -19,6 +19,7 @@ import (
 // Make may be called again after it failed, with another session too: a root that an earlier call made is recognised as the run's.
 // The errors ErrExists, ErrNested and ErrParent say that nothing was made.
 func (r *Root) Make(ctx context.Context, s zk.Session) error {
+	var t tries
 	for {
 		missing, err := r.look(ctx, s)
 		if err != nil || missing == nil {
@@ -38,6 +39,9 @@ func (r *Root) Make(ctx context.Context, s zk.Session) error {
 			return fmt.Errorf("%w: %s: its ACL allows this client to create znodes but not to delete them, so the root could not be removed; "+
 				"grant DELETE, or choose another parent with --root", ErrParent, parent(missing[0]))
 		default:
+			return fmt.Errorf("create the root %s: %w", r.Path, err)
+		}
+		if err := t.next(ctx, s, err); err != nil {
 			return fmt.Errorf("create the root %s: %w", r.Path, err)
 		}
 	}

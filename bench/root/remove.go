@@ -55,6 +55,7 @@ func (r *Root) Remove(ctx context.Context, s zk.Session, own func(session int64)
 	if there, err := r.find(ctx, s); err != nil || !there {
 		return nil, errors.Join(err, r.removeAbove(ctx, s))
 	}
+	var t tries
 	for {
 		x := &remover{s: s, names: r.Names, own: own}
 		if err := x.below(ctx, r.Path); err != nil {
@@ -68,6 +69,9 @@ func (r *Root) Remove(ctx context.Context, s zk.Session, own func(session int64)
 			return nil, r.removeAbove(ctx, s)
 		}
 		if !again(ctx, s, err) {
+			return nil, err
+		}
+		if err := t.next(ctx, s, err); err != nil {
 			return nil, err
 		}
 		switch err := r.Stands(ctx, s); {
@@ -220,6 +224,7 @@ const (
 
 // tree removes a znode and all of ours below it. Znodes that go in the meantime, as those of a dying session do, are fine.
 func (x *remover) tree(ctx context.Context, path string) error {
+	var t tries
 	for {
 		names, _, err := x.s.Children(ctx, path)
 		if errors.Is(err, zk.ErrNoNode) {
@@ -241,6 +246,9 @@ func (x *remover) tree(ctx context.Context, path string) error {
 			return nil
 		}
 		if !again(ctx, x.s, err) {
+			return err
+		}
+		if err := t.next(ctx, x.s, err); err != nil {
 			return err
 		}
 		if err := syncAt(ctx, x.s, path); err != nil {
@@ -279,6 +287,9 @@ func (x *remover) batch(ctx context.Context, path string, names []string) error 
 	case ctx.Err() != nil:
 		return fmt.Errorf("%w: %w", ctx.Err(), err)
 	case x.s.Err() != nil:
+		return err
+	case errors.Is(err, zk.ErrNotEmpty), errors.Is(err, zk.ErrNoNode), errors.Is(err, zk.ErrNoAuth), zk.Classify(err) == zk.ClassMaybeApplied:
+	default: // the same would be said of each
 		return err
 	}
 	for _, name := range names {

@@ -149,8 +149,9 @@ func inRoot(ctx context.Context, what, at string, open func(context.Context) (zk
 		return err
 	}
 	defer s.Close()
+	asked := zk.Prompt(s, cleanTimeout)
 	home := root.New(at, name, what, cleanTimeout, setup().Names())
-	if err := home.Make(ctx, s); err != nil {
+	if err := home.Make(ctx, asked); err != nil {
 		return err
 	}
 	defer func() {
@@ -165,7 +166,7 @@ func inRoot(ctx context.Context, what, at string, open func(context.Context) (zk
 		err = errors.Join(err, wrong)
 	}()
 	dir := at + "/cell-1"
-	if _, err := s.Create(ctx, dir, nil, zk.Persistent); err != nil {
+	if _, err := asked.Create(ctx, dir, nil, zk.Persistent); err != nil {
 		return err
 	}
 	return do(s, dir)

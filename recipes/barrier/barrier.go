@@ -102,7 +102,9 @@ func (b *barrier) remove(ctx context.Context) error {
 			case !there:
 				return nil
 			case known != 0 && st.Czxid == known:
-				continue
+				if perr := znode.Sleep(ctx, znode.Backoff(try-1)); perr == nil {
+					continue
+				}
 			}
 		case class == zk.ClassThrottled, class == zk.ClassNotSent:
 			if perr := znode.Sleep(ctx, znode.Backoff(try)); perr == nil {

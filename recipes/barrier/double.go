@@ -67,8 +67,9 @@ func (b *doubleBarrier) Leave(ctx context.Context) error {
 // leaveByLowest is the recipe page's way: the lowest member waits for the highest, all others for the lowest, which leaves last.
 func (b *doubleBarrier) leaveByLowest(ctx context.Context, own string) error {
 	room, gone := b.room(b.next), false
+	var passes znode.Passes
 	for {
-		children, _, err := b.s.Children(ctx, room) // step 1
+		children, st, err := b.s.Children(ctx, room) // step 1
 		cleared := errors.Is(err, zk.ErrNoNode)
 		if err != nil && !cleared {
 			return b.abandon(ctx, own, gone, err)
@@ -87,11 +88,16 @@ func (b *doubleBarrier) leaveByLowest(ctx context.Context, own string) error {
 			if err := b.clear(ctx, b.next, "", foreign); !errors.Is(err, zk.ErrNotEmpty) {
 				return ended(err)
 			}
+			if err := passes.Next(ctx, st.Pzxid); err != nil {
+				return b.abandon(ctx, own, gone, err)
+			}
 			continue
 		case listed && len(members) == 1: // step 3
 			err := b.clear(ctx, b.next, own, foreign)
-			if errors.Is(err, zk.ErrNotEmpty) {
-				continue // somebody came late
+			if errors.Is(err, zk.ErrNotEmpty) { // somebody came late
+				if err = passes.Next(ctx, st.Pzxid); err == nil {
+					continue
+				}
 			}
 			if err != nil {
 				return b.abandon(ctx, own, false, err)
@@ -110,7 +116,10 @@ func (b *doubleBarrier) leaveByLowest(ctx context.Context, own string) error {
 		}
 		w, err := znode.Watch(ctx, b.s, room+"/"+other, b.o.Watch)
 		if errors.Is(err, zk.ErrNoNode) {
-			continue
+			if err = passes.Next(ctx, st.Pzxid); err == nil {
+				continue
+			}
+			return b.abandon(ctx, own, gone, err)
 		}
 		if err == nil {
 			b.o.Pause(recipes.PauseArmed)
@@ -129,8 +138,9 @@ func (b *doubleBarrier) leaveByAll(ctx context.Context, own string) error {
 	if err := znode.Remove(ctx, b.s, own); err != nil {
 		return lostMember(err)
 	}
+	var passes znode.Passes
 	for waited := false; ; waited = true {
-		children, _, w, err := b.s.ChildrenW(ctx, room)
+		children, st, w, err := b.s.ChildrenW(ctx, room)
 		if errors.Is(err, zk.ErrNoNode) {
 			return nil
 		}
@@ -144,6 +154,9 @@ func (b *doubleBarrier) leaveByAll(ctx context.Context, own string) error {
 			}
 			if err := b.clear(ctx, b.next, "", foreign); !errors.Is(err, zk.ErrNotEmpty) {
 				return ended(err)
+			}
+			if err := passes.Next(ctx, st.Pzxid); err != nil {
+				return err
 			}
 			continue
 		}

@@ -120,6 +120,7 @@ func (g *gathering) enter(ctx context.Context) (own string, first bool, err erro
 // join creates this member's znode, and the directory if it is missing.
 func (g *gathering) join(ctx context.Context, own string) error {
 	doubt := false
+	var passes znode.Passes
 	for try := 1; ; try++ {
 		_, err := g.s.Create(ctx, own, nil, zk.Ephemeral)
 		switch class := zk.Classify(err); {
@@ -128,7 +129,11 @@ func (g *gathering) join(ctx context.Context, own string) error {
 		case ctx.Err() != nil:
 			return err
 		case errors.Is(err, zk.ErrNoNode):
-			if err := g.prepare(ctx); err != nil {
+			version, err := g.prepare(ctx)
+			if err == nil {
+				err = passes.Next(ctx, version)
+			}
+			if err != nil {
 				return err
 			}
 		case class == zk.ClassMaybeApplied, class == zk.ClassThrottled, class == zk.ClassNotSent:
@@ -142,36 +147,37 @@ func (g *gathering) join(ctx context.Context, own string) error {
 	}
 }
 
-// prepare creates the directory of the generation, unless the generation is over: ErrPassed. The version is conditional proof that it is not.
-func (g *gathering) prepare(ctx context.Context) error {
+// prepare creates the directory of the generation, unless the generation is over: ErrPassed. The version is conditional proof that it is not; it is
+// AnyVersion if the gathering's own directory was missing, which prepare then creates.
+func (g *gathering) prepare(ctx context.Context) (version int32, err error) {
 	if g.plain {
-		return znode.MakeDirs(ctx, g.s, g.dir)
+		return 0, znode.MakeDirs(ctx, g.s, g.dir)
 	}
 	current, version, err := g.current(ctx)
 	if errors.Is(err, zk.ErrNoNode) {
-		return znode.MakeParents(ctx, g.s, g.dir)
+		return zk.AnyVersion, znode.MakeParents(ctx, g.s, g.dir)
 	}
 	if err != nil {
-		return err
+		return version, err
 	}
 	if current > g.next {
-		return recipes.ErrPassed
+		return version, recipes.ErrPassed
 	}
 	if current < g.next { // of a generation whose members all died inside
 		if err := g.clear(ctx, current, "", false); znode.SessionOver(err) {
-			return err
+			return version, err
 		}
 		if _, version, err = g.current(ctx); err != nil {
-			return err
+			return version, err
 		}
 	}
 	_, err = g.s.Multi(ctx, zk.CheckOp(g.dir, version), zk.CreateOp(g.room(g.next), nil, zk.Persistent))
 	switch {
 	case errors.Is(err, zk.ErrNodeExists), errors.Is(err, zk.ErrBadVersion), errors.Is(err, zk.ErrNoNode),
 		zk.Classify(err) == zk.ClassMaybeApplied && ctx.Err() == nil:
-		return nil // the create that follows will tell
+		return version, nil // the create that follows will tell
 	}
-	return err
+	return version, err
 }
 
 // current returns the first generation that is not over, and the version of the data that say so.
@@ -189,6 +195,7 @@ func (g *gathering) current(ctx context.Context) (generation int64, version int3
 
 // openIfAll lists the members, and creates the marker if all are present. all is false if somebody is missing.
 func (g *gathering) openIfAll(ctx context.Context, self string) (all bool, err error) {
+	var passes znode.Passes
 	for {
 		children, st, err := g.s.Children(ctx, g.room(g.next))
 		if err != nil && !errors.Is(err, zk.ErrNoNode) {
@@ -203,7 +210,10 @@ func (g *gathering) openIfAll(ctx context.Context, self string) (all bool, err e
 		}
 		g.o.Pause(recipes.PauseCounted)
 		again, err := g.open(ctx, st.Version)
-		if !again {
+		if again {
+			err = passes.Next(ctx, st.Version)
+		}
+		if !again || err != nil {
 			return err == nil, err
 		}
 	}
@@ -301,6 +311,7 @@ func (g *gathering) clear(ctx context.Context, generation int64, own string, for
 		last = append(last, zk.DeleteOp(room+"/"+g.marker, zk.AnyVersion), zk.DeleteOp(room, zk.AnyVersion))
 	}
 	doubt := false
+	var passes znode.Passes
 	for {
 		current, version, err := g.current(ctx)
 		if err != nil {
@@ -320,6 +331,9 @@ func (g *gathering) clear(ctx context.Context, generation int64, own string, for
 			doubt = true
 		case errors.Is(err, zk.ErrBadVersion):
 		default:
+			return err
+		}
+		if err := passes.Next(ctx, version); err != nil {
 			return err
 		}
 	}

@@ -19,7 +19,7 @@ func TestTroubleOfBarriers(t *testing.T) {
 		set := func(ctx context.Context, b recipes.Barrier) error { return b.Set(ctx) }
 		wait := func(ctx context.Context, b recipes.Barrier) error { return b.Wait(ctx) }
 		remove := func(ctx context.Context, b recipes.Barrier) error { return b.Remove(ctx) }
-		trouble.Suffer(t,
+		trouble.Withstand(t,
 			trouble.Scene{Name: v.Name + " set", Set: trouble.Dialled(v.New, o, nil, set)},
 			trouble.Scene{Name: v.Name + " wait", Set: trouble.After(v.New, o, set, remove, trouble.Dialled(v.New, o, nil, wait))},
 			trouble.Scene{Name: v.Name + " remove", Set: trouble.Dialled(v.New, o, set, remove)})
@@ -33,7 +33,7 @@ func TestTroubleOfBarriers(t *testing.T) {
 		for _, layout := range []recipes.Layout{{}, recipes.LayoutCurator} {
 			o := recipes.Options{Members: 1, Layout: layout}
 			name := fmt.Sprint(v.Name, " ", layout == recipes.LayoutCurator)
-			trouble.Suffer(t,
+			trouble.Withstand(t,
 				trouble.Scene{Name: name + " enter", Set: trouble.Dialled(v.New, o, nil, enter)},
 				trouble.Scene{Name: name + " leave", Bears: cleared, Set: trouble.Dialled(v.New, o, enter, leave)})
 		}
@@ -44,7 +44,7 @@ func TestTroubleOfBarriers(t *testing.T) {
 		cleared := func(op zktest.Op) bool {
 			return met(op) || op.Kind == zk.KindMulti && len(op.Ops) > 1 && op.Ops[0].Kind == zk.KindDelete
 		}
-		trouble.Suffer(t,
+		trouble.Withstand(t,
 			trouble.Scene{Name: v.Name, Bears: met, Set: trouble.Dialled(v.New, recipes.Options{Members: 1}, nil, meet)},
 			trouble.Scene{Name: v.Name + " again", Bears: cleared, Set: trouble.Dialled(v.New, recipes.Options{Members: 1}, meet, meet)})
 	}

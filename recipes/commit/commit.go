@@ -101,11 +101,15 @@ func (c *site) begun(ctx context.Context) error {
 
 func (c *site) propose(ctx context.Context, ops []zk.Op, data []byte) error {
 	doubt := false
+	var passes znode.Passes
 	for {
 		err := c.write(ctx, &doubt, func() error { _, err := c.s.Multi(ctx, ops...); return err })
 		switch {
 		case errors.Is(err, zk.ErrNoNode):
 			if err := znode.MakeParents(ctx, c.s, znode.Parent(c.path)); err != nil {
+				return err
+			}
+			if err := passes.Next(ctx, nil); err != nil {
 				return err
 			}
 			continue
@@ -216,6 +220,7 @@ func (c *site) live(ctx context.Context) error {
 	if c.o.Site == 0 {
 		return nil
 	}
+	var passes znode.Passes
 	for {
 		doubt := false
 		err := c.write(ctx, &doubt, func() error { _, err := c.s.Create(ctx, c.alive(c.o.Site), nil, zk.Ephemeral); return err })
@@ -231,6 +236,9 @@ func (c *site) live(ctx context.Context) error {
 			err = znode.RemoveOwn(ctx, c.s, zk.Created{Path: c.alive(c.o.Site), Czxid: st.Czxid})
 		}
 		if err != nil && !errors.Is(err, zk.ErrNoNode) {
+			return err
+		}
+		if err := passes.Next(ctx, st.Czxid); err != nil {
 			return err
 		}
 	}

@@ -76,9 +76,11 @@ func (c *site) acknowledge(ctx context.Context) (acknowledged int, err error) {
 
 // clear removes the transaction, if all sites have acknowledged.
 func (c *site) clear(ctx context.Context) error {
+	var passes znode.Passes
 	for {
 		var names []string
-		err := znode.Insist(ctx, func() (err error) { names, _, err = c.s.Children(ctx, c.path); return })
+		var st zk.Stat
+		err := znode.Insist(ctx, func() (err error) { names, st, err = c.s.Children(ctx, c.path); return })
 		if errors.Is(err, zk.ErrNoNode) {
 			return nil // by an earlier request whose reply was lost, or by another site whose acknowledgement's reply was
 		}
@@ -94,6 +96,9 @@ func (c *site) clear(ctx context.Context) error {
 		case errors.Is(err, zk.ErrNoNode) && !c.o.Alive:
 			return nil // removed: nothing else deletes it
 		case errors.Is(err, zk.ErrNoNode), errors.Is(err, zk.ErrNotEmpty): // a site's alive znode has come or gone: list again
+			if err := passes.Next(ctx, st.Pzxid); err != nil {
+				return err
+			}
 		default:
 			return err
 		}

@@ -41,7 +41,7 @@ func TestTroubleOfCommits(t *testing.T) {
 			name := fmt.Sprint(v.Name, " ", alive)
 			other := o
 			other.Site = 0
-			trouble.Suffer(t,
+			trouble.Withstand(t,
 				trouble.Scene{Name: name + " propose", Keeps: true, Set: trouble.Dialled(v.New, o, nil, propose)},
 				trouble.Scene{Name: name + " learn", Keeps: true, Set: trouble.After(v.New, other, propose, nil, trouble.Dialled(v.New, o, nil, learn))},
 				trouble.Scene{Name: name + " wait for it", Keeps: true, Set: trouble.After(v.New, other, func(context.Context, recipes.Commit) error { return nil }, propose, trouble.Dialled(v.New, o, nil, learn))},

@@ -109,6 +109,7 @@ var errRefused = errors.New("refused")
 func (c *casCounter) add(ctx context.Context, delta int64, n *recipes.Count, enough func() bool) error {
 	c.seq++
 	tag := c.id + ":" + strconv.Itoa(c.seq)
+	var passes znode.Passes
 	for wait := 0; ; {
 		before, st, err := c.read(ctx)
 		missing := errors.Is(err, zk.ErrNoNode)
@@ -128,8 +129,11 @@ func (c *casCounter) add(ctx context.Context, delta int64, n *recipes.Count, eno
 			var added bool
 			if added, err = c.find(ctx, tag, st); added {
 				n.Token = 0
-			} else if err == nil {
-				continue // it was not made, and with this version it can be made only once
+			} else if err == nil { // it was not made, and with this version it can be made only once
+				if err := passes.Next(ctx, st.Mzxid); err != nil {
+					return err
+				}
+				continue
 			}
 		}
 		switch {
@@ -139,6 +143,9 @@ func (c *casCounter) add(ctx context.Context, delta int64, n *recipes.Count, eno
 		case errors.Is(err, zk.ErrBadVersion), errors.Is(err, zk.ErrNodeExists):
 			if enough() {
 				return errRefused
+			}
+			if err := passes.Next(ctx, st.Mzxid); err != nil {
+				return err
 			}
 		case class == zk.ClassThrottled, class == zk.ClassNotSent:
 			wait++

@@ -49,12 +49,16 @@ func (v *versionIDs) Next(ctx context.Context) (int64, error) {
 
 // write returns once a write has been carried out. The znode is created if this handle has never seen it.
 func (v *versionIDs) write(ctx context.Context) (st zk.Stat, err error) {
+	var passes znode.Passes
 	for {
 		err = znode.Insist(ctx, func() (err error) { st, err = v.s.Set(ctx, v.path, nil, zk.AnyVersion); return })
 		if !errors.Is(err, zk.ErrNoNode) || v.czxid != 0 {
 			return st, err
 		}
-		if err = znode.MakeParents(ctx, v.s, v.path); err != nil {
+		if err = znode.MakeParents(ctx, v.s, v.path); err == nil {
+			err = passes.Next(ctx, nil)
+		}
+		if err != nil {
 			return st, err
 		}
 	}
@@ -96,20 +100,29 @@ func (g *createdIDs) Next(ctx context.Context) (int64, error) {
 
 // create creates a znode. Each attempt has its own guid: the znode of an attempt whose reply was lost is never used, and is removed in the background.
 func (g *createdIDs) create(ctx context.Context) (c zk.Created, err error) {
+	var passes znode.Passes
+	var lost []string // guids
+	defer func() {
+		if len(lost) > 0 && !znode.SessionOver(err) {
+			znode.Sweep(ctx, g.s, g.dir, lost...)
+		}
+	}()
 	for {
 		guid := znode.NewGUID()
 		err = znode.Insist(ctx, func() (err error) {
 			c, err = g.s.Create(ctx, g.dir+"/"+guid+"-"+idPrefix, nil, zk.EphemeralSequential)
-			if znode.Doubtful(err) && !znode.SessionOver(err) {
-				znode.Sweep(ctx, g.s, g.dir, guid)
-				guid = znode.NewGUID()
+			if znode.Doubtful(err) {
+				lost, guid = append(lost, guid), znode.NewGUID()
 			}
 			return err
 		})
 		if !errors.Is(err, zk.ErrNoNode) {
 			return c, err
 		}
-		if err = znode.MakeParents(ctx, g.s, g.dir); err != nil {
+		if err = znode.MakeParents(ctx, g.s, g.dir); err == nil {
+			err = passes.Next(ctx, nil)
+		}
+		if err != nil {
 			return c, err
 		}
 	}

@@ -61,6 +61,7 @@ func (c *candidate) stand(ctx context.Context, wait func(ctx context.Context, se
 			return recipes.Term{}, errors.Join(err, ctx.Err())
 		}
 	}
+	var passes znode.Passes
 	for {
 		if c.own.Path == "" {
 			c.o.Stages(recipes.StageOffer)
@@ -82,6 +83,9 @@ func (c *candidate) stand(ctx context.Context, wait func(ctx context.Context, se
 		c.own = zk.Created{}
 		if !errors.Is(err, znode.ErrNotListed) && !errors.Is(err, zk.ErrNoNode) {
 			return recipes.Term{}, znode.GiveUp(ctx, c.s, path, err)
+		}
+		if err := passes.Next(ctx, nil); err != nil {
+			return recipes.Term{}, err
 		}
 	}
 }

@@ -20,14 +20,14 @@ func TestTroubleOfElections(t *testing.T) {
 	}
 	for _, v := range election.Variants() {
 		var o recipes.Options
-		trouble.Suffer(t,
+		trouble.Withstand(t,
 			trouble.Scene{Name: v.Name + " campaign", Set: trouble.Dialled(v.New, o, nil, campaign)},
 			trouble.Scene{Name: v.Name + " behind", Set: trouble.After(v.New, o, campaign, resign, trouble.Dialled(v.New, o, nil, campaign))},
 			trouble.Scene{Name: v.Name + " leader", Set: trouble.After(v.New, o, campaign, nil, trouble.Dialled(v.New, o, nil, leader))},
 			trouble.Scene{Name: v.Name + " resign", Set: trouble.Dialled(v.New, o, campaign, resign)})
 		if _, ok := v.New(nil, bubble.Dir, o).(recipes.Follower); ok {
 			none := func(context.Context, recipes.Election) error { return nil }
-			trouble.Suffer(t,
+			trouble.Withstand(t,
 				trouble.Scene{Name: v.Name + " follow", Set: trouble.After(v.New, o, campaign, nil, trouble.Dialled(v.New, o, nil, follow))},
 				trouble.Scene{Name: v.Name + " follow nobody", Set: trouble.After(v.New, o, none, campaign, trouble.Dialled(v.New, o, nil, follow))},
 				trouble.Scene{Name: v.Name + " follow after", Set: trouble.After(v.New, o, func(ctx context.Context, e recipes.Election) error {

@@ -72,6 +72,7 @@ func head(names []string, foreign func(string)) (first string) {
 
 // Leader returns the current leader.
 func (c *candidate) Leader(ctx context.Context) (recipes.Leader, error) {
+	var passes znode.Passes
 	for {
 		names, _, err := c.s.Children(ctx, c.dir)
 		first := head(names, c.o.Foreign)
@@ -82,8 +83,10 @@ func (c *candidate) Leader(ctx context.Context) (recipes.Leader, error) {
 		var st zk.Stat
 		if err == nil {
 			data, st, err = c.s.Get(ctx, c.dir+"/"+first)
-			if errors.Is(err, zk.ErrNoNode) {
-				continue // the next one leads
+			if errors.Is(err, zk.ErrNoNode) { // the next one leads
+				if err = passes.Next(ctx, first); err == nil {
+					continue
+				}
 			}
 		}
 		if err != nil {
@@ -111,15 +114,16 @@ func (c *candidate) Follow(ctx context.Context, token int64) (recipes.Leader, er
 
 // look returns the current leader, and the watch that fires when that may change: on the leader, or on the arrival of the first candidate.
 func (c *candidate) look(ctx context.Context) (recipes.Leader, *zk.Watch, error) {
+	var passes znode.Passes
 	for {
-		names, _, err := c.s.Children(ctx, c.dir)
+		names, st, err := c.s.Children(ctx, c.dir)
 		if err != nil && !errors.Is(err, zk.ErrNoNode) {
 			return recipes.Leader{}, nil, err
 		}
 		var w *zk.Watch
 		if first := head(names, c.o.Foreign); first != "" {
 			var data []byte
-			var st zk.Stat
+			var st zk.Stat // of the first
 			data, st, w, err = c.s.GetW(ctx, c.dir+"/"+first)
 			if err == nil {
 				return recipes.Leader{ID: string(data), Path: c.dir + "/" + first, Token: st.Czxid}, w, nil
@@ -128,6 +132,9 @@ func (c *candidate) look(ctx context.Context) (recipes.Leader, *zk.Watch, error)
 			return recipes.Leader{}, w, nil
 		}
 		if err != nil && !errors.Is(err, zk.ErrNoNode) {
+			return recipes.Leader{}, nil, err
+		}
+		if err := passes.Next(ctx, st.Pzxid); err != nil {
 			return recipes.Leader{}, nil, err
 		}
 	}

@@ -39,6 +39,7 @@ func (l *singleNode) Acquire(ctx context.Context) (recipes.Grant, error) {
 
 func (l *singleNode) acquire(ctx context.Context) (recipes.Grant, error) {
 	guid := znode.NewGUID()
+	released := 0 // times in a row
 	for {
 		lease := l.s.Lease()
 		c, err := l.create(ctx, guid)
@@ -58,12 +59,17 @@ func (l *singleNode) acquire(ctx context.Context) (recipes.Grant, error) {
 			return recipes.Grant{}, err
 		}
 		w, err := l.watch(ctx)
-		if errors.Is(err, zk.ErrNoNode) {
-			continue // released between the create and the watch
+		if errors.Is(err, zk.ErrNoNode) { // released between the create and the watch
+			released++
+			if err := znode.Sleep(ctx, znode.Backoff(max(released-often, 0))); err != nil {
+				return recipes.Grant{}, err
+			}
+			continue
 		}
 		if err != nil {
 			return recipes.Grant{}, err
 		}
+		released = 0
 		if err := znode.Await(ctx, w); err != nil {
 			return recipes.Grant{}, err
 		}
@@ -71,8 +77,12 @@ func (l *singleNode) acquire(ctx context.Context) (recipes.Grant, error) {
 	}
 }
 
+// often is how many times in a row a contended lock may be released between a create and the watch that follows, and be taken again before the next one.
+const often = 50
+
 // create tries to become the holder; ErrNodeExists if somebody else is.
 func (l *singleNode) create(ctx context.Context, guid string) (zk.Created, error) {
+	var lost, missing znode.Passes
 	for try := 1; ; try++ {
 		c, err := l.s.Create(ctx, l.path(), []byte(guid), zk.Ephemeral)
 		switch class := zk.Classify(err); {
@@ -87,6 +97,9 @@ func (l *singleNode) create(ctx context.Context, guid string) (zk.Created, error
 			if err := znode.MakeDirs(ctx, l.s, l.dir); err != nil {
 				return zk.Created{}, err
 			}
+			if err := missing.Next(ctx, nil); err != nil {
+				return zk.Created{}, err
+			}
 		case class == zk.ClassMaybeApplied:
 			own, found, err := znode.FindMarked(ctx, l.s, l.path(), guid)
 			if err != nil {
@@ -94,6 +107,9 @@ func (l *singleNode) create(ctx context.Context, guid string) (zk.Created, error
 			}
 			if found {
 				return own, nil
+			}
+			if err := lost.Next(ctx, nil); err != nil {
+				return zk.Created{}, err
 			}
 		case class == zk.ClassThrottled, class == zk.ClassNotSent:
 			if err := znode.Sleep(ctx, znode.Backoff(try)); err != nil {

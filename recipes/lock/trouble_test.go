@@ -20,7 +20,7 @@ func TestTroubleOfLocks(t *testing.T) {
 	for _, v := range lock.Variants() {
 		for _, watch := range append([]string{""}, v.Watch...) {
 			o := recipes.Options{Watch: watch, WatchOwn: watch == "exists"}
-			trouble.Suffer(t,
+			trouble.Withstand(t,
 				trouble.Scene{Name: v.Name + " acquire " + watch, Set: trouble.Dialled(v.New, o, nil, acquire)},
 				trouble.Scene{Name: v.Name + " wait " + watch, Set: trouble.After(v.New, o, acquire, release, trouble.Dialled(v.New, o, nil, acquire))},
 				trouble.Scene{Name: v.Name + " release " + watch, Set: trouble.Dialled(v.New, o, acquire, release)})
@@ -35,7 +35,7 @@ func TestTroubleOfSharedLocks(t *testing.T) {
 	release := func(ctx context.Context, l recipes.RWLock) error { return l.Release(ctx) }
 	var o recipes.Options
 	for _, v := range lock.RWVariants() {
-		trouble.Suffer(t,
+		trouble.Withstand(t,
 			trouble.Scene{Name: v.Name + " write", Set: trouble.Dialled(v.New, o, nil, write)},
 			trouble.Scene{Name: v.Name + " read behind", Set: trouble.After(v.New, o, write, release, trouble.Dialled(v.New, o, nil, read))},
 			trouble.Scene{Name: v.Name + " write behind", Set: trouble.After(v.New, o, read, release, trouble.Dialled(v.New, o, nil, write))},
@@ -50,10 +50,13 @@ func TestTroubleOfSharedLocks(t *testing.T) {
 		if err != nil {
 			return err
 		}
+		if len(h) == 0 { // as a server says that refuses to list
+			return nil
+		}
 		return bubble.Second(l.Revoke(ctx, h[0]))
 	}
 	for _, v := range lock.RevocableVariants() {
-		trouble.Suffer(t,
+		trouble.Withstand(t,
 			trouble.Scene{Name: v.Name + " write", Set: trouble.Dialled(v.New, o, nil, rwrite)},
 			trouble.Scene{Name: v.Name + " behind", Set: trouble.After(v.New, o, rwrite, rrelease, trouble.Dialled(v.New, o, nil, rwrite))},
 			trouble.Scene{Name: v.Name + " revoke", Set: trouble.After(v.New, o, rwrite, rrelease, trouble.Dialled(v.New, o, nil, revoke))},
@@ -66,7 +69,7 @@ func TestTroubleOfMultiLocks(t *testing.T) {
 	acquire := func(ctx context.Context, l recipes.MultiLock) error { return bubble.Second(l.Acquire(ctx, "a", "b")) }
 	release := func(ctx context.Context, l recipes.MultiLock) error { return l.Release(ctx) }
 	for _, v := range lock.MultiVariants() {
-		trouble.Suffer(t,
+		trouble.Withstand(t,
 			trouble.Scene{Name: v.Name + " acquire", Set: trouble.Dialled(v.New, recipes.Options{}, nil, acquire)},
 			trouble.Scene{Name: v.Name + " wait", Set: trouble.After(v.New, recipes.Options{}, acquire, release, trouble.Dialled(v.New, recipes.Options{}, nil, acquire))},
 			trouble.Scene{Name: v.Name + " release", Set: trouble.Dialled(v.New, recipes.Options{}, acquire, release)})

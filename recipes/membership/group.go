@@ -38,6 +38,7 @@ func (g *group) View(ctx context.Context) (recipes.View, error) {
 
 // Watch waits for a later view.
 func (g *group) Watch(ctx context.Context, token int64) (recipes.View, error) {
+	var passes znode.Passes
 	for caughtUp := false; ; {
 		err := g.look(ctx)
 		switch {
@@ -58,6 +59,11 @@ func (g *group) Watch(ctx context.Context, token int64) (recipes.View, error) {
 		}
 		if err != nil && !errors.Is(err, zk.ErrNoNode) && !errors.Is(err, zk.ErrWatchLost) {
 			return recipes.View{}, fmt.Errorf("watch %s: %w", g.Dir, err)
+		}
+		if errors.Is(err, zk.ErrNoNode) {
+			if err := passes.Next(ctx, nil); err != nil {
+				return recipes.View{}, fmt.Errorf("watch %s: %w", g.Dir, err)
+			}
 		}
 	}
 }

@@ -52,6 +52,7 @@ func (g *group) join(ctx context.Context, path string, data []byte) (recipes.Gra
 // that somebody has the id never means that we have joined, not even if the data are ours: the znode of an earlier session is removed with that
 // session (CURATOR-498, -604, -696). made says that a znode of ours may exist, even together with an error.
 func (g *group) create(ctx context.Context, path string, data []byte) (own zk.Created, made bool, err error) {
+	var passes znode.Passes
 	for try := 1; ; try++ {
 		c, err := g.Session.Create(ctx, path, data, zk.Ephemeral)
 		class := zk.Classify(err)
@@ -63,9 +64,14 @@ func (g *group) create(ctx context.Context, path string, data []byte) (own zk.Cr
 			if c, err = g.outlast(ctx, path, made); c.Path != "" {
 				return c, true, nil
 			}
+			if err == nil {
+				err = passes.Next(ctx, c.Czxid)
+			}
 			try = 0
 		case errors.Is(err, zk.ErrNoNode):
-			err = znode.MakeParents(ctx, g.Session, g.Dir)
+			if err = znode.MakeParents(ctx, g.Session, g.Dir); err == nil {
+				err = passes.Next(ctx, nil)
+			}
 		case ctx.Err() == nil && (class == zk.ClassMaybeApplied || class == zk.ClassThrottled || class == zk.ClassNotSent):
 			err = znode.Sleep(ctx, znode.Backoff(try))
 		}
@@ -76,7 +82,7 @@ func (g *group) create(ctx context.Context, path string, data []byte) (own zk.Cr
 }
 
 // outlast waits for the end of the session that has the id, or finds that it is this very call's. It removes nobody: no request deletes the znode of
-// one owner and spares that of the next. What it waits for may be gone before the watch is armed.
+// one owner and spares that of the next. What it waits for may be gone before the watch is armed. Without a path, the czxid is of what it waited for.
 func (g *group) outlast(ctx context.Context, path string, made bool) (zk.Created, error) {
 	st, there, w, err := g.Session.ExistsW(ctx, path)
 	switch {
@@ -98,7 +104,7 @@ func (g *group) outlast(ctx context.Context, path string, made bool) (zk.Created
 	case ctx.Err() != nil:
 		err = fmt.Errorf("%w: 0x%x: %w", recipes.ErrIDTaken, st.EphemeralOwner, err)
 	}
-	return zk.Created{}, err
+	return zk.Created{Czxid: st.Czxid}, err
 }
 
 // withdraw removes the znode of an abandoned attempt, if it exists and is ours.

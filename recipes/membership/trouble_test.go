@@ -17,7 +17,7 @@ func TestTroubleOfGroups(t *testing.T) {
 		leave := func(ctx context.Context, g recipes.Group) error { return g.Leave(ctx) }
 		view := func(ctx context.Context, g recipes.Group) error { return bubble.Second(g.View(ctx)) }
 		watch := func(ctx context.Context, g recipes.Group) error { return bubble.Second(g.Watch(ctx, 0)) }
-		trouble.Suffer(t,
+		trouble.Withstand(t,
 			trouble.Scene{Name: v.Name + " join", Set: trouble.Dialled(v.New, o, nil, join)},
 			trouble.Scene{Name: v.Name + " wait", Set: trouble.After(v.New, o, join, leave, trouble.Dialled(v.New, o, nil, join))},
 			trouble.Scene{Name: v.Name + " leave", Set: trouble.Dialled(v.New, o, join, leave)},

@@ -85,6 +85,7 @@ func (b *curatorBarrier) Leave(ctx context.Context) error {
 }
 
 func (b *curatorBarrier) leave(ctx context.Context) error {
+	var passes znode.Passes
 	for inside := true; ; {
 		members, err := b.list(ctx)
 		if err != nil || len(members) == 0 {
@@ -118,6 +119,8 @@ func (b *curatorBarrier) leave(ctx context.Context) error {
 				return err
 			}
 			b.o.Pause(recipes.PauseWoken)
+		} else if err := passes.Next(ctx, other); err != nil {
+			return err
 		}
 	}
 }

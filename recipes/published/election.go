@@ -112,6 +112,7 @@ func (e *electionSupport) makeOffer(ctx context.Context) (czxid int64, err error
 
 // determine is determineElectionStatus. It returns no watch if the own offer is not listed.
 func (e *electionSupport) determine(ctx context.Context) (elected bool, w *zk.Watch, err error) {
+	var passes znode.Passes
 	for {
 		e.o.Stages(recipes.StageDetermine)
 		if e.offer.id, err = offerID(znode.Base(e.offer.path)); err != nil {
@@ -138,7 +139,9 @@ func (e *electionSupport) determine(ctx context.Context) (elected bool, w *zk.Wa
 			e.o.Stages(recipes.StageReady, recipes.StageReadyComplete)
 			return false, w, nil
 		}
-		// and again; the watch on what is gone stays armed
+		if err := passes.Next(ctx, offers[i-1].path); err != nil { // and again; the watch on what is gone stays armed
+			return false, nil, err
+		}
 	}
 }
 

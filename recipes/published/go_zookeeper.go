@@ -56,6 +56,7 @@ func (l *goZookeeper) acquire(ctx context.Context) (recipes.Grant, error) {
 	}
 	lease := l.s.Lease()
 	l.o.Pause(recipes.PauseCreated)
+	var passes znode.Passes
 	for {
 		children, _, err := l.s.Children(ctx, l.dir)
 		if err != nil {
@@ -71,7 +72,9 @@ func (l *goZookeeper) acquire(ctx context.Context) (recipes.Grant, error) {
 		l.o.Pause(recipes.PauseListed)
 		_, _, w, err := l.s.GetW(ctx, l.dir+"/"+ahead)
 		if errors.Is(err, zk.ErrNoNode) {
-			continue
+			if err = passes.Next(ctx, ahead); err == nil {
+				continue
+			}
 		}
 		if err != nil {
 			return recipes.Grant{}, err

@@ -68,8 +68,9 @@ func (b *kazooBarrier) leave(ctx context.Context) error {
 	if err := except(zk.ErrNoNode, b.s.Delete(ctx, b.opened(), zk.AnyVersion)); err != nil {
 		return err
 	}
+	var passes znode.Passes
 	for {
-		children, _, err := b.s.Children(ctx, b.dir)
+		children, st, err := b.s.Children(ctx, b.dir)
 		if err != nil || len(children) == 0 {
 			return err
 		}
@@ -95,6 +96,8 @@ func (b *kazooBarrier) leave(ctx context.Context) error {
 				return err
 			}
 			b.o.Pause(recipes.PauseWoken)
+		} else if err := passes.Next(ctx, st.Pzxid); err != nil {
+			return err
 		}
 	}
 }

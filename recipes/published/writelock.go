@@ -113,6 +113,7 @@ func (l *writeLock) lock(ctx context.Context) (owner bool, w *zk.Watch, err erro
 
 // execute checks once whether the lock is ours. If it returns no watch, nothing will make it check again.
 func (l *writeLock) execute(ctx context.Context) (owner bool, w *zk.Watch, err error) {
+	var passes znode.Passes
 	for {
 		if l.id == "" {
 			if err := l.findOrCreate(ctx); err != nil {
@@ -127,6 +128,9 @@ func (l *writeLock) execute(ctx context.Context) (owner bool, w *zk.Watch, err e
 		}
 		if len(names) == 0 {
 			l.id = "" // and again with a new one
+			if err := passes.Next(ctx, nil); err != nil {
+				return false, nil, err
+			}
 			continue
 		}
 		first, before := l.place(names)

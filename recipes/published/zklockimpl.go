@@ -93,9 +93,13 @@ func (l *zkLockImpl) construct(ctx context.Context) error {
 
 // create is ZkClient's retryUntilConnected around a create.
 func (l *zkLockImpl) create(ctx context.Context) (zk.Created, error) {
+	var passes znode.Passes
 	for {
 		c, err := l.s.Create(ctx, l.dir+"/", []byte("Lock"), zk.EphemeralSequential)
 		if ctx.Err() != nil || zk.Classify(err) != zk.ClassMaybeApplied {
+			return c, err
+		}
+		if err := passes.Next(ctx, nil); err != nil {
 			return c, err
 		}
 	}
@@ -177,6 +181,7 @@ func (l *zkLockImpl) release(ctx context.Context) error {
 	if !first {
 		return errIllegalRelease
 	}
+	var passes znode.Passes
 	for {
 		err := l.s.Delete(ctx, l.cur, zk.AnyVersion)
 		switch {
@@ -184,6 +189,9 @@ func (l *zkLockImpl) release(ctx context.Context) error {
 			l.cur = ""
 			return nil
 		case ctx.Err() == nil && zk.Classify(err) == zk.ClassMaybeApplied:
+			if err := passes.Next(ctx, nil); err != nil {
+				return err
+			}
 		case errors.Is(err, zk.ErrNoNode):
 			return fmt.Errorf("%w: %w", errIllegalRelease, err)
 		default:

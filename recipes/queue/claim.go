@@ -31,10 +31,15 @@ func newClaims(s zk.Session, path string, o recipes.Options) *claims {
 // Claim waits for an item that nobody has claimed, and claims it. The steps: find the first item without a claim, create the claim, which only one
 // consumer can, and read the item, which is gone if the previous consumer finished it in between.
 func (q *claims) Claim(ctx context.Context) (recipes.Claim, error) {
+	var passes znode.Passes
 	for {
 		c, err := q.tryClaim(ctx)
 		if errors.Is(err, recipes.ErrEmpty) {
-			if err = q.waitForItem(ctx); err == nil {
+			var state claimState
+			if state, err = q.waitForItem(ctx); err == nil {
+				err = passes.Next(ctx, state)
+			}
+			if err == nil {
 				continue
 			}
 		}
@@ -52,6 +57,7 @@ func (q *claims) Remove(ctx context.Context) (recipes.Item, error) {
 }
 
 func (q *claims) takeBy(ctx context.Context, claim func(context.Context) (recipes.Claim, error)) (recipes.Item, error) {
+	var passes znode.Passes
 	for {
 		c, err := claim(ctx)
 		if err != nil {
@@ -61,7 +67,9 @@ func (q *claims) takeBy(ctx context.Context, claim func(context.Context) (recipe
 		case err == nil:
 			return c.Item, nil
 		case errors.Is(err, recipes.ErrClaimLost) && ctx.Err() == nil && q.s.Err() == nil:
-			continue // somebody deleted it
+			if err := passes.Next(ctx, nil); err != nil { // somebody deleted it
+				return recipes.Item{}, err
+			}
 		default:
 			return recipes.Item{}, err
 		}
@@ -70,6 +78,7 @@ func (q *claims) takeBy(ctx context.Context, claim func(context.Context) (recipe
 
 // Element reads the item at the head: the first item that nobody has claimed.
 func (q *claims) Element(ctx context.Context) (recipes.Item, error) {
+	var passes znode.Passes
 	for {
 		free, st, err := q.free(ctx)
 		if err == nil && len(free) == 0 {
@@ -83,6 +92,9 @@ func (q *claims) Element(ctx context.Context) (recipes.Item, error) {
 			if !errors.Is(err, zk.ErrNoNode) {
 				return it, queueError("element of", znode.Parent(q.dir), err)
 			}
+		}
+		if err := passes.Next(ctx, st.Pzxid); err != nil {
+			return recipes.Item{}, queueError("element of", znode.Parent(q.dir), err)
 		}
 	}
 }
@@ -126,6 +138,7 @@ func (q *claims) read(ctx context.Context, name string, asOf int64) (recipes.Ite
 
 // tryClaim claims the first available item; ErrEmpty if there is none.
 func (q *claims) tryClaim(ctx context.Context) (recipes.Claim, error) {
+	var passes znode.Passes
 	for {
 		free, st, err := q.free(ctx)
 		if err != nil {
@@ -137,6 +150,9 @@ func (q *claims) tryClaim(ctx context.Context) (recipes.Claim, error) {
 			return c, err
 		}
 		// The item was finished since the list, and probably so were those after it: claiming each would cost two writes.
+		if err := passes.Next(ctx, st.Pzxid); err != nil {
+			return recipes.Claim{}, err
+		}
 	}
 }
 
@@ -190,6 +206,7 @@ func (q *claims) claim(ctx context.Context, name, guid string) (zk.Created, erro
 		return zk.Created{}, cause
 	}
 	doubt := false
+	var passes znode.Passes
 	for try := 1; ; try++ {
 		c, err := q.s.Create(ctx, path, []byte(guid), zk.Ephemeral)
 		switch class := zk.Classify(err); {
@@ -208,6 +225,9 @@ func (q *claims) claim(ctx context.Context, name, guid string) (zk.Created, erro
 			if err := znode.MakeParents(ctx, q.s, q.taken); err != nil {
 				return zk.Created{}, err
 			}
+			if err := passes.Next(ctx, nil); err != nil {
+				return zk.Created{}, err
+			}
 		case class == zk.ClassMaybeApplied && ctx.Err() != nil:
 			return giveBack(err)
 		case class == zk.ClassMaybeApplied, class == zk.ClassThrottled, class == zk.ClassNotSent:
@@ -223,32 +243,37 @@ func (q *claims) claim(ctx context.Context, name, guid string) (zk.Created, erro
 	}
 }
 
-// waitForItem returns when there may be an item without a claim: one that is put, or one whose claim is removed.
-func (q *claims) waitForItem(ctx context.Context) error {
-	taken, _, gone, err := q.s.ChildrenW(ctx, q.taken)
+// claimState is a state of the queue: the pzxids of its two directories.
+type claimState struct{ entries, taken int64 }
+
+// waitForItem returns when there may be an item without a claim: one that is put, or one whose claim is removed. The state is the one that it waited in.
+func (q *claims) waitForItem(ctx context.Context) (state claimState, err error) {
+	taken, st, gone, err := q.s.ChildrenW(ctx, q.taken)
 	if errors.Is(err, zk.ErrNoNode) {
-		return znode.MakeParents(ctx, q.s, q.taken)
+		return state, znode.MakeParents(ctx, q.s, q.taken)
 	}
 	if err != nil {
-		return err
+		return state, err
 	}
-	entries, _, put, err := q.s.ChildrenW(ctx, q.dir)
+	state.taken = st.Pzxid
+	entries, st, put, err := q.s.ChildrenW(ctx, q.dir)
 	if err != nil {
 		gone.Stop()
 		if errors.Is(err, zk.ErrNoNode) {
-			return znode.MakeParents(ctx, q.s, q.dir)
+			return state, znode.MakeParents(ctx, q.s, q.dir)
 		}
-		return err
+		return state, err
 	}
+	state.entries = st.Pzxid
 	defer gone.Stop()
 	defer put.Stop()
 	if len(unclaimed(entries, taken, q.names, q.o.Foreign)) > 0 {
-		return nil
+		return state, nil
 	}
 	q.o.Pause(recipes.PauseArmed)
 	err = znode.AwaitAny(ctx, put, gone)
 	q.o.Pause(recipes.PauseWoken)
-	return err
+	return state, err
 }
 
 // Finish removes the item permanently.

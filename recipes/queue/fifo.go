@@ -82,10 +82,15 @@ func (q *ordered) Remove(ctx context.Context) (recipes.Item, error) {
 
 // Take waits for an item and takes it.
 func (q *ordered) Take(ctx context.Context) (recipes.Item, error) {
+	var passes znode.Passes
 	for {
 		it, err := q.head(ctx, q.remover(ctx))
 		if errors.Is(err, recipes.ErrEmpty) {
-			if err = q.waitForItem(ctx); err == nil {
+			var state int64
+			if state, err = q.waitForItem(ctx); err == nil {
+				err = passes.Next(ctx, state)
+			}
+			if err == nil {
 				continue
 			}
 		}
@@ -105,9 +110,13 @@ func (q *ordered) head(ctx context.Context, use func(it recipes.Item, version in
 	if q.changed() || !q.list.kept {
 		q.list = itemList{}
 	}
+	var lists, heads znode.Passes
 	for {
 		if len(q.list.names) == 0 {
 			if err := q.relist(ctx); err != nil {
+				return recipes.Item{}, err
+			}
+			if err := lists.Next(ctx, q.list.asOf); err != nil {
 				return recipes.Item{}, err
 			}
 			q.o.Pause(recipes.PauseListed)
@@ -129,6 +138,9 @@ func (q *ordered) head(ctx context.Context, use func(it recipes.Item, version in
 		it := recipes.Item{Data: data, Priority: at.Priority, Due: dueAt(at), Path: q.dir + "/" + name, Czxid: st.Czxid, AsOf: q.list.asOf}
 		q.o.Pause(recipes.PauseRead)
 		it, done, err := use(it, st.Version)
+		if !done && err == nil {
+			err = heads.Next(ctx, st)
+		}
 		if done || err != nil {
 			return it, err
 		}
@@ -227,29 +239,33 @@ func inOrder(children []string, names seam.Names, foreign func(string)) []string
 	return sorted
 }
 
-// waitForItem returns when there may be an item. It is called only after a plain list showed none: a watch armed while there are items fires for the
+// waitForItem returns when there may be an item, with the pzxid of the directory that it waited at. It is called only after a plain list showed none: a watch armed while there are items fires for the
 // first of them that anybody takes, and wakes a consumer for nothing.
-func (q *ordered) waitForItem(ctx context.Context) error {
+func (q *ordered) waitForItem(ctx context.Context) (state int64, err error) {
+	var passes znode.Passes
 	for {
-		children, _, w, err := q.s.ChildrenW(ctx, q.dir)
+		children, st, w, err := q.s.ChildrenW(ctx, q.dir)
 		if errors.Is(err, zk.ErrNoNode) { // it never existed, or somebody removed it while consumers waited (CURATOR-308)
 			if err := znode.MakeParents(ctx, q.s, q.dir); err != nil {
-				return err
+				return 0, err
+			}
+			if err := passes.Next(ctx, nil); err != nil {
+				return 0, err
 			}
 			continue
 		}
 		if err != nil {
-			return err
+			return 0, err
 		}
 		due, next := q.ripe(inOrder(children, q.names, q.o.Foreign))
 		if len(due) > 0 {
 			w.Stop()
-			return nil
+			return st.Pzxid, nil
 		}
 		q.o.Pause(recipes.PauseArmed)
 		err = q.awaitUntil(ctx, w, next)
 		q.o.Pause(recipes.PauseWoken)
-		return err
+		return st.Pzxid, err
 	}
 }
 
@@ -286,6 +302,9 @@ func (q *ordered) remove(ctx context.Context, it recipes.Item, version int32) (t
 			cause := err
 			if ctx.Err() == nil && class == zk.ClassMaybeApplied {
 				gone, err := znode.IsGone(ctx, q.s, own)
+				if !gone && err == nil {
+					err = znode.Sleep(ctx, znode.Backoff(try-1))
+				}
 				if !gone && err == nil {
 					continue
 				}

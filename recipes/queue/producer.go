@@ -95,6 +95,7 @@ func (p *producer) mode() zk.Mode {
 // and taken already.
 func (p *producer) atLeastOnce(ctx context.Context, it recipes.Item) (zk.Created, error) {
 	var doubt error
+	var passes znode.Passes
 	for try := 1; ; try++ {
 		c, err := p.s.Create(ctx, p.dir+"/"+p.names.Prefix(it), it.Data, p.mode())
 		class := zk.Classify(err)
@@ -105,7 +106,9 @@ func (p *producer) atLeastOnce(ctx context.Context, it recipes.Item) (zk.Created
 		case err == nil:
 			return c, nil
 		case errors.Is(err, zk.ErrNoNode):
-			err = znode.MakeParents(ctx, p.s, p.dir)
+			if err = znode.MakeParents(ctx, p.s, p.dir); err == nil {
+				err = passes.Next(ctx, nil)
+			}
 		case class == zk.ClassMaybeApplied, class == zk.ClassThrottled, class == zk.ClassNotSent:
 			if err = ctx.Err(); err == nil {
 				err = znode.Sleep(ctx, znode.Backoff(try))
@@ -129,6 +132,7 @@ func (p *producer) atLeastOnce(ctx context.Context, it recipes.Item) (zk.Created
 // so that after the loss of the session the put is in doubt.
 func (p *producer) once(ctx context.Context, it recipes.Item) (zk.Created, error) {
 	var doubt error
+	var passes znode.Passes
 	for try := 1; ; try++ {
 		c, err := p.step(ctx, it)
 		class := zk.Classify(err)
@@ -141,7 +145,9 @@ func (p *producer) once(ctx context.Context, it recipes.Item) (zk.Created, error
 			return c, nil
 		case doubt == nil && (errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrBadVersion)): // queue or marker do not exist
 			p.forget(ctx)
-			err = znode.MakeParents(ctx, p.s, p.dir)
+			if err = znode.MakeParents(ctx, p.s, p.dir); err == nil {
+				err = passes.Next(ctx, nil)
+			}
 		case class == zk.ClassMaybeApplied, class == zk.ClassThrottled, class == zk.ClassNotSent:
 			if err = ctx.Err(); err == nil {
 				err = znode.Sleep(ctx, znode.Backoff(try))
@@ -176,6 +182,7 @@ func (p *producer) mark(ctx context.Context) error {
 		return nil
 	}
 	path, doubt := p.dir+"-producers/"+znode.NewGUID(), false
+	var passes znode.Passes
 	for try := 1; ; try++ {
 		_, err := p.s.Create(ctx, path, nil, zk.Ephemeral)
 		class := zk.Classify(err)
@@ -186,7 +193,9 @@ func (p *producer) mark(ctx context.Context) error {
 			return nil
 		case ctx.Err() != nil:
 		case errors.Is(err, zk.ErrNoNode):
-			err = znode.MakeDirs(ctx, p.s, znode.Parent(path))
+			if err = znode.MakeDirs(ctx, p.s, znode.Parent(path)); err == nil {
+				err = passes.Next(ctx, nil)
+			}
 		case class == zk.ClassMaybeApplied, class == zk.ClassThrottled, class == zk.ClassNotSent:
 			err = znode.Sleep(ctx, znode.Backoff(try))
 		}

@@ -27,7 +27,7 @@ func TestTroubleOfQueues(t *testing.T) {
 		none := func(context.Context, recipes.Queue) error { return nil }
 		forgotten := func(op zktest.Op) bool { return op.Kind == zk.KindDelete } // a marker
 		watched := o.List == recipes.ListWatched
-		trouble.Suffer(t,
+		trouble.Withstand(t,
 			trouble.Scene{Name: name + " put", Bears: forgotten, Twice: !o.Exact, Keeps: o.Exact, Whole: o.Exact, Set: trouble.Dialled(k.v.New, o, nil, put)},
 			trouble.Scene{Name: name + " put again", Twice: !o.Exact, Keeps: o.Exact, Set: trouble.Dialled(k.v.New, o, put, put)},
 			trouble.Scene{Name: name + " take", Armed: watched, Set: trouble.After(k.v.New, o, put, nil, trouble.Dialled(k.v.New, o, nil, take))},
@@ -44,7 +44,7 @@ func TestTroubleOfClaims(t *testing.T) {
 	take := func(ctx context.Context, q recipes.Claimer) (err error) { c, err = q.Claim(ctx); return err }
 	taken := func(ctx context.Context, q recipes.Claimer) error { return errors.Join(put(ctx, q), take(ctx, q)) }
 	var o recipes.Options
-	trouble.Suffer(t,
+	trouble.Withstand(t,
 		trouble.Scene{Name: "claim", Set: trouble.After(new, o, put, nil, trouble.Dialled(new, o, nil, take))},
 		trouble.Scene{Name: "finish", Set: trouble.Dialled(new, o, taken, func(ctx context.Context, q recipes.Claimer) error { return q.Finish(ctx, c) })},
 		trouble.Scene{Name: "release", Set: trouble.Dialled(new, o, taken, func(ctx context.Context, q recipes.Claimer) error { return q.Release(ctx, c) })})

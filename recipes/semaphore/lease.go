@@ -114,6 +114,7 @@ func (l *lease) acquire(ctx context.Context, n int) (grants []recipes.Grant, err
 
 // take creates a lease and waits until there is a permit for it. A lease that somebody else deletes in the meantime is created again.
 func (l *lease) take(ctx context.Context) (zk.Created, error) {
+	var passes znode.Passes
 	for {
 		c, err := znode.Enlist(ctx, l.s, l.leases(), l.layout, nil)
 		if err != nil {
@@ -127,7 +128,10 @@ func (l *lease) take(ctx context.Context) (zk.Created, error) {
 		switch {
 		case err == nil:
 			return c, nil
-		case errors.Is(err, znode.ErrNotListed), errors.Is(err, zk.ErrNoNode):
+		case errors.Is(err, znode.ErrNotListed), errors.Is(err, zk.ErrNoNode): // somebody deleted it
+			if err := passes.Next(ctx, nil); err != nil {
+				return zk.Created{}, err
+			}
 		default:
 			return zk.Created{}, znode.GiveUp(ctx, l.s, c.Path, err)
 		}
@@ -225,6 +229,7 @@ func (l *lease) announce(ctx context.Context, permits int) error {
 
 // Resize sets the number of permits.
 func (l *lease) Resize(ctx context.Context, permits int) error {
+	var passes znode.Passes
 	err := znode.Insist(ctx, func() error { // each of the requests may be repeated
 		for {
 			_, err := l.s.Set(ctx, l.agreed(), []byte(strconv.Itoa(permits)), zk.AnyVersion)
@@ -232,6 +237,9 @@ func (l *lease) Resize(ctx context.Context, permits int) error {
 				return err
 			}
 			if err := l.announce(ctx, permits); !errors.Is(err, zk.ErrNodeExists) {
+				return err
+			}
+			if err := passes.Next(ctx, nil); err != nil {
 				return err
 			}
 		}

@@ -21,13 +21,13 @@ func TestTroubleOfSemaphores(t *testing.T) {
 		for _, shared := range []bool{false, true} {
 			o := recipes.Options{Permits: 3, SharedPermits: shared}
 			name := fmt.Sprint(v.Name, " ", shared)
-			trouble.Suffer(t,
+			trouble.Withstand(t,
 				trouble.Scene{Name: name + " acquire", Bears: unlock, Set: trouble.Dialled(v.New, o, nil, acquire)},
 				trouble.Scene{Name: name + " wait", Bears: unlock, Whole: shared, Set: trouble.After(v.New, o, acquire, release, trouble.Dialled(v.New, o, nil, acquire))},
 				trouble.Scene{Name: name + " release", Set: trouble.Dialled(v.New, o, acquire, release)})
 		}
 		if _, ok := v.New(nil, bubble.Dir, recipes.Options{}).(recipes.Resizer); ok {
-			trouble.Suffer(t, trouble.Scene{Name: v.Name + " resize", Whole: true, Set: trouble.Dialled(v.New, recipes.Options{SharedPermits: true}, nil,
+			trouble.Withstand(t, trouble.Scene{Name: v.Name + " resize", Whole: true, Set: trouble.Dialled(v.New, recipes.Options{SharedPermits: true}, nil,
 				func(ctx context.Context, l recipes.Semaphore) error { return l.(recipes.Resizer).Resize(ctx, 5) })})
 		}
 	}

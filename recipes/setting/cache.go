@@ -32,6 +32,7 @@ func (c *cache) Set(ctx context.Context, data []byte) (int64, error) {
 }
 
 func (c *cache) set(ctx context.Context, data []byte) (int64, error) {
+	var passes znode.Passes
 	for try := 1; ; try++ {
 		st, err := c.s.Set(ctx, c.path, data, zk.AnyVersion)
 		if errors.Is(err, zk.ErrNoNode) {
@@ -48,8 +49,12 @@ func (c *cache) set(ctx context.Context, data []byte) (int64, error) {
 			}
 		case znode.Doubtful(err): // the session ended with the write in flight
 			return 0, fmt.Errorf("%w: %w", recipes.ErrInDoubt, err)
-		case !errors.Is(err, zk.ErrNodeExists): // otherwise somebody created it in the meantime
+		case !errors.Is(err, zk.ErrNodeExists):
 			return 0, err
+		default: // somebody created it in the meantime
+			if err := passes.Next(ctx, nil); err != nil {
+				return 0, err
+			}
 		}
 	}
 }
@@ -83,8 +88,9 @@ func (c *cache) find(ctx context.Context, data []byte, cause error) (int64, erro
 
 // Watch waits for a later version.
 func (c *cache) Watch(ctx context.Context, last recipes.SettingValue) (recipes.SettingValue, error) {
+	var passes znode.Passes
 	for caughtUp := false; ; {
-		err := c.look(ctx, last)
+		err := c.look(ctx, last, &passes)
 		now := c.seen
 		switch {
 		case err != nil:
@@ -127,7 +133,7 @@ func missed(last, now recipes.SettingValue) int64 {
 }
 
 // look reads the setting and arms the watch on it, unless the armed one shows that the last look is still current. last is what the caller has: its data are not read again.
-func (c *cache) look(ctx context.Context, last recipes.SettingValue) error {
+func (c *cache) look(ctx context.Context, last recipes.SettingValue, passes *znode.Passes) error {
 	if c.armed != nil {
 		select {
 		case <-c.armed.C():
@@ -150,8 +156,11 @@ func (c *cache) look(ctx context.Context, last recipes.SettingValue) error {
 	if err != nil {
 		w.Stop()
 	}
-	if errors.Is(err, zk.ErrNoNode) {
-		return c.look(ctx, last) // it was created or deleted in between
+	if errors.Is(err, zk.ErrNoNode) { // it was created or deleted in between
+		if err := passes.Next(ctx, st.Czxid); err != nil {
+			return err
+		}
+		return c.look(ctx, last, passes)
 	}
 	return c.saw(data, st, true, w, err)
 }

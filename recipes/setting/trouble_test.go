@@ -18,7 +18,7 @@ func TestTroubleOfSettings(t *testing.T) {
 			see := func(ctx context.Context, c recipes.Setting) error {
 				return bubble.Second(c.Watch(ctx, recipes.SettingValue{}))
 			}
-			trouble.Suffer(t,
+			trouble.Withstand(t,
 				trouble.Scene{Name: v.Name + " first " + watch, Whole: true, Set: trouble.Dialled(v.New, o, nil, set)},
 				trouble.Scene{Name: v.Name + " set " + watch, Set: trouble.Dialled(v.New, o, set, set)},
 				trouble.Scene{Name: v.Name + " watch " + watch, Set: trouble.After(v.New, o, set, nil, trouble.Dialled(v.New, o, nil, see))},

@@ -1,6 +1,10 @@
 package zktest
 
-import "github.com/zkbench/zkbench/zk"
+import (
+	"errors"
+
+	"github.com/zkbench/zkbench/zk"
+)
 
 // Hook stages races. It is called on the server's side right before an operation is applied and right after, before the reply is sent. It runs in its
 // own goroutine with the ensemble unlocked, so it may block and may use other sessions; further requests of the same session queue behind it, as on a
@@ -30,6 +34,17 @@ type Action struct {
 	Lose bool
 	// Names, if not nil, replaces the answer of a Children or ChildrenW after it was applied: the list of a server that lags.
 	Names []string
+}
+
+// Refusing is a Hook that answers requests of a kind with an error code of the wire protocol and does not carry them out, from the moment on at which
+// on says so. Like the engines, it takes -101 for an exists to say that there is no such znode.
+func Refusing(kind zk.Kind, code int32, on func(Op) bool) Hook {
+	return func(op Op) Action {
+		if op.Applied || op.Kind != kind || !on(op) {
+			return Action{}
+		}
+		return Action{Err: zk.FromCode(code)}
+	}
 }
 
 // Hook replaces the hook; nil removes it. Operations that have arrived at the server by then keep the previous one.
@@ -80,6 +95,13 @@ func (e *Ensemble) interfere(r *request, act Action) {
 	if !act.Lose {
 		r.unwatch()
 		r.res = result{err: act.Err, zxid: r.res.zxid}
+		if r.kind == zk.KindExists && errors.Is(act.Err, zk.ErrNoNode) {
+			r.res.err = nil
+			if r.watch {
+				r.tab = existTable
+				r.res.watch = r.s.listen(r.tab, r.path, r.s.knows())
+			}
+		}
 		r.reply()
 		return
 	}

@@ -40,13 +40,15 @@ type trouble struct {
 	act     func(ens *zktest.Ensemble, op zktest.Op, end func()) zktest.Action
 	errs    []error // the call must return one of these
 	costs   bool    // a call that succeeds nevertheless has repeated each of the requests once, after the pauses of backoff
+	alike   bool    // it happens to requests of the same kind as the first alone
 }
 
 // played is the outcome of a scene.
 type played struct {
 	err      error
 	hit      zktest.Op // the first request that went wrong
-	requests int
+	requests int       // of the call
+	flood    int       // requests of the session until a minute after the call
 	took     time.Duration
 	own      []string // ephemeral znodes of the session at the end
 	znodes   int
@@ -83,12 +85,32 @@ var troubles = []trouble{
 	{name: "expired after", times: 1, applied: true, act: expiring, errs: []error{zk.ErrSessionExpired, zk.ErrClosed}},
 }
 
+// answers are the errors that a server may give whatever is true, for good: what a recipe reads in one request may be what the next one contradicts.
+var answers = []error{zk.ErrNoNode, zk.ErrNodeExists, zk.ErrBadVersion, zk.ErrNotEmpty, zk.ErrNoChildrenForEphemerals, zk.ErrRolledBack, zk.ErrReadOnly,
+	zk.FromCode(-4), zk.FromCode(-5), zk.ErrUnimplemented, zk.ErrThrottled}
+
+// mostRequests bounds the requests of a call that is answered so: it has a minute, and a pass of a loop makes up to a dozen requests, a second apart soon.
+const mostRequests = 2000
+
+// calm plays a scene whose requests from number n on are answered with an error for good: those of the same kind, or all. It returns what is wrong.
+func (sc Scene) calm(t *testing.T, err error, n int, alike bool) string {
+	p := sc.play(t, trouble{name: "answered", times: 1 << 30, act: failing(err), alike: alike}, n)
+	if p.flood > mostRequests {
+		return fmt.Sprintf("%d requests after %v to each %v (alone: %t) from %s on", p.flood, err, p.hit.Kind, alike, p.hit.Path)
+	}
+	return ""
+}
+
 // play plays a scene with a trouble from request n on; n 0 means without trouble.
 func (sc Scene) play(t *testing.T, tr trouble, n int) (p played) {
 	synctest.Test(t, func(t *testing.T) {
 		ens := zktest.New(zktest.Config{})
 		s, call := sc.Set(t, ens)
-		ctx, end := context.WithTimeout(t.Context(), time.Hour)
+		patience := time.Hour
+		if tr.name == "answered" {
+			patience = time.Minute
+		}
+		ctx, end := context.WithTimeout(t.Context(), patience)
 		defer end()
 		var mu sync.Mutex
 		seen, over := 0, false
@@ -100,8 +122,9 @@ func (sc Scene) play(t *testing.T, tr trouble, n int) (p played) {
 				if !over {
 					p.requests++
 				}
+				p.flood++
 			}
-			if n == 0 || op.Applied != tr.applied || seen < n || seen >= n+tr.times {
+			if n == 0 || op.Applied != tr.applied || seen < n || seen >= n+tr.times || tr.alike && p.hit.Session != nil && op.Kind != p.hit.Kind {
 				return false
 			}
 			if p.hit.Session == nil {
@@ -110,7 +133,14 @@ func (sc Scene) play(t *testing.T, tr trouble, n int) (p played) {
 			return true
 		}
 		ens.Hook(func(op zktest.Op) zktest.Action {
-			if op.Session != s || !struck(op) {
+			hit := op.Session == s && struck(op)
+			mu.Lock()
+			flooded := p.flood > mostRequests
+			mu.Unlock()
+			if flooded { // without this a loop that never waits never lets the time pass
+				time.Sleep(time.Second)
+			}
+			if !hit {
 				return zktest.Action{}
 			}
 			return tr.act(ens, op, end)
@@ -155,6 +185,26 @@ func Suffer(t *testing.T, scenes ...Scene) {
 					p := sc.play(t, tr, n)
 					if fault := sc.judge(tr, p, clean); fault != "" {
 						t.Errorf("%s %v %s: %s", tr.name, p.hit.Kind, p.hit.Path, fault)
+					}
+				}
+			}
+		})
+	}
+}
+
+// Withstand is Suffer and, for recipes that run on servers of others for long, that a server which always answers a request with the same error gets a
+// bounded number of them.
+func Withstand(t *testing.T, scenes ...Scene) {
+	Suffer(t, scenes...)
+	for _, sc := range scenes {
+		t.Run(sc.Name+", answered", func(t *testing.T) {
+			clean := sc.play(t, trouble{}, 0)
+			for _, answer := range answers {
+				for n := 1; n <= clean.requests; n++ {
+					for _, alike := range []bool{true, false} {
+						if fault := sc.calm(t, answer, n, alike); fault != "" {
+							t.Error(fault)
+						}
 					}
 				}
 			}

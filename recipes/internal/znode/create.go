@@ -16,6 +16,7 @@ import (
 // If the error is not nil, no child of this call is left, or a background goroutine is removing it.
 func Enlist(ctx context.Context, s zk.Session, dir string, layout recipes.Layout, data []byte) (zk.Created, error) {
 	guid := NewGUID()
+	var lost, missing Passes
 	for try := 1; ; try++ {
 		c, err := s.Create(ctx, dir+"/"+Prefix(layout, guid), data, zk.EphemeralSequential)
 		switch class := zk.Classify(err); {
@@ -35,8 +36,14 @@ func Enlist(ctx context.Context, s zk.Session, dir string, layout recipes.Layout
 			if found {
 				return c, nil
 			}
+			if err := lost.Next(ctx, nil); err != nil {
+				return zk.Created{}, err
+			}
 		case errors.Is(err, zk.ErrNoNode):
 			if err := MakeDirs(ctx, s, dir); err != nil {
+				return zk.Created{}, err
+			}
+			if err := missing.Next(ctx, nil); err != nil {
 				return zk.Created{}, err
 			}
 		case class == zk.ClassThrottled, class == zk.ClassNotSent:
@@ -91,6 +98,7 @@ func MakeParents(ctx context.Context, s zk.Session, path string) error {
 
 // makeDir retries: a create whose request was lost would leave later ones without a parent.
 func makeDir(ctx context.Context, s zk.Session, path string, mode zk.Mode) error {
+	var passes Passes
 	for path != "/" {
 		err := Insist(ctx, func() error { return ErrorOf(s.Create(ctx, path, nil, mode)) })
 		if errors.Is(err, zk.ErrNodeExists) {
@@ -100,6 +108,9 @@ func makeDir(ctx context.Context, s zk.Session, path string, mode zk.Mode) error
 			return err
 		}
 		if err := MakeParents(ctx, s, Parent(path)); err != nil {
+			return err
+		}
+		if err := passes.Next(ctx, nil); err != nil {
 			return err
 		}
 	}

@@ -114,25 +114,27 @@ func Settled(ctx context.Context, s zk.Session, path string) (data []byte, st zk
 	return data, st, err == nil, err
 }
 
-// reclaim deletes, in the background, the znode of an attempt that was abandoned in doubt. It ends when the servers have said that there is none, or
-// with the session, which removes the znode. find checks whether there is one of ours.
+// reclaim deletes, in the background, the znode of an attempt that was abandoned in doubt. It ends when the servers have said that there is none, when
+// they refuse, or with the session, which removes the znode. find checks whether there is one of ours.
 func reclaim(ctx context.Context, s zk.Session, find func(context.Context) (own zk.Created, found bool, err error)) {
 	ctx = context.WithoutCancel(ctx)
-	for s.Err() == nil {
+	for try := 5; s.Err() == nil; try++ {
 		own, found, err := find(ctx)
 		if err == nil && found {
 			err = RemoveOwn(ctx, s, own)
 		}
-		if err == nil || errors.Is(err, zk.ErrNoNode) || SessionOver(err) || sessionPause(s, Backoff(5)) != nil {
+		if err == nil || zk.Classify(err) == zk.ClassDefiniteNo || SessionOver(err) || sessionPause(s, Backoff(try)) != nil {
 			return
 		}
 	}
 }
 
-// Sweep runs reclaim in the background, for a child whose name contains the guid.
-func Sweep(ctx context.Context, s zk.Session, dir, guid string) {
+// Sweep runs reclaim in the background, for a child whose name contains the guid; for several, one after the other.
+func Sweep(ctx context.Context, s zk.Session, dir string, guids ...string) {
 	s.Go(func() {
-		reclaim(ctx, s, func(ctx context.Context) (zk.Created, bool, error) { return findOwn(ctx, s, dir, guid) })
+		for _, guid := range guids {
+			reclaim(ctx, s, func(ctx context.Context) (zk.Created, bool, error) { return findOwn(ctx, s, dir, guid) })
+		}
 	})
 }
 

@@ -8,8 +8,11 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// Backoff is the pause before attempt n (from 1) of a request that the servers refused for now: 10 ms doubling to 1 s.
+// Backoff is the pause before attempt n (from 1) of a request that the servers refused for now: 10 ms doubling to 1 s; none for 0.
 func Backoff(n int) time.Duration {
+	if n == 0 {
+		return 0
+	}
 	return min(10*time.Millisecond<<min(n-1, 10), time.Second)
 }
 
@@ -26,6 +29,23 @@ func Insist(ctx context.Context, read func() error) error {
 			return err
 		}
 	}
+}
+
+// Passes spaces the passes of a loop that starts over because of what a server has answered. A loop that does so is right only if the state has
+// changed in the meantime, so each pass says what it has read. After something new the next pass follows at once. After the same as before it waits
+// for Backoff: the server lags behind, or refuses what it shows. The zero value is for a new loop.
+type Passes struct {
+	read any
+	same int // passes that have read it
+}
+
+// Next waits before the next pass. The error is that of ctx. read must be comparable; a loop that reads nothing passes nil.
+func (p *Passes) Next(ctx context.Context, read any) error {
+	if p.same == 0 || p.read != read {
+		p.read, p.same = read, 0
+	}
+	p.same++
+	return Sleep(ctx, Backoff(p.same-1))
 }
 
 // CatchUp is zk.CatchUp, repeated until it is answered.
