@@ -22,9 +22,13 @@ import (
 // late (Late of Everybody), and the time in which one of those concerned had a request that took long (Late), had no connection (Down), or may have
 // been blocked by a znode of a session that was gone, for as long as the patient bound after an outcome Lost.
 //
+// Of a driver, whose requests are not seen, a Bound in doubt is what a wake-up rarely takes: it convicts nobody, but a stall that is longer and that
+// nobody's grant ended leaves the answer open. So does one that the bounds excuse.
+//
 // Whatever does not fit into memory is on disk: see table.
 type conditions struct {
 	quick time.Duration        // 0: none
+	usual time.Duration        // as quick, or what is in doubt; 0: none
 	seen  *spill.List[trouble] // until settle
 	all   *table
 }
@@ -39,6 +43,7 @@ type kind uint8
 
 const (
 	still kind = iota // everybody, and nothing happened
+	faulty            // everybody, for as long as a fault may make somebody wait
 	late              // one session, which is the object, or everybody
 	away              // a session, while it had no connection
 	lost              // a session may have left a znode then, which is in the way until the patient bound
@@ -55,8 +60,12 @@ func (c *conditions) see(s metrics.Sample) {
 	}
 	switch {
 	case s.Op == metrics.Bound:
-		c.quick = s.End - s.Start
-	case s.Op == metrics.Fault, isStandstill(s):
+		if c.usual = s.End - s.Start; s.Outcome == metrics.OK {
+			c.quick = c.usual
+		}
+	case s.Op == metrics.Fault:
+		add(faulty, s.Start)
+	case isStandstill(s):
 		add(still, s.Start)
 	case s.Op == metrics.Late:
 		add(late, s.Start)
@@ -128,14 +137,30 @@ func (c *conditions) overdue(from, to, patient time.Duration, times int, whom fu
 func (c *conditions) disturbed(from, to time.Duration, whom func(session uint32) bool) (stood, excused time.Duration) {
 	nothing, something := cover{from: from, to: to}, cover{from: from, to: to}
 	for t := range c.all.within(from, to) {
-		if t.of == still {
+		if t.of == still || t.of == faulty {
 			nothing.add(t.period)
 		}
-		if t.of == still || t.of == late && t.session == metrics.Everybody || whom(t.session) {
+		if t.of == still || t.of == faulty || t.of == late && t.session == metrics.Everybody || whom(t.session) {
 			something.add(t.period)
 		}
 	}
 	return nothing.total, something.total
+}
+
+// unusual reports whether waiting in vain from one offset to another takes longer than wake-ups usually do, whatever excuses it except that the servers, this
+// machine or one of those concerned were seen to be late.
+func (c *conditions) unusual(from, to time.Duration, times int, whom func(session uint32) bool) bool {
+	limit := c.usual * time.Duration(times)
+	if limit == 0 || to-from <= limit {
+		return false
+	}
+	slow := cover{from: from, to: to}
+	for t := range c.all.within(from, to) {
+		if t.of == still || t.of == late && (t.session == metrics.Everybody || whom(t.session)) {
+			slow.add(t.period)
+		}
+	}
+	return to-from-slow.total > limit
 }
 
 // blind says why a session that waited in vain from one offset to the other could not have been distinguished from one that did not; "" if it could,
