@@ -42,11 +42,11 @@ type trouble struct {
 type kind uint8
 
 const (
-	still kind = iota // everybody, and nothing happened
-	faulty            // everybody, for as long as a fault may make somebody wait
-	late              // one session, which is the object, or everybody
-	away              // a session, while it had no connection
-	lost              // a session may have left a znode then, which is in the way until the patient bound
+	still  kind = iota // everybody, and nothing happened
+	faulty             // everybody, for as long as a fault may make somebody wait
+	late               // one session, which is the object, or everybody
+	away               // a session, while it had no connection
+	lost               // a session may have left a znode then, which is in the way until the patient bound
 )
 
 func newConditions(room *spill.Room) *conditions {

@@ -39,7 +39,7 @@ func TestExclusionBesideAnExpiry(t *testing.T) {
 		{"the first was expired after the second held", history{a, ra, b, expired('a', 16, 17)}, Violated, 2, 1, history{a, b, ra}},
 		{"an expiry before the first asked is of an older session", history{acquire('a', 4, 5, 0), ra, b, expired('a', 1, 3)}, Violated, 2, 1,
 			history{acquire('a', 4, 5, 0), b, ra}},
-		{"a grant to a session that had ended is no hold", history{acquire('a', 0, 12, 0), ra, b, expired('a', 10, 11)}, Holds, 1, 0, nil},
+		{"a grant to a session that had ended is no hold", history{acquire('a', 0, 12, 0), ra, b, expired('a', 10, 11)}, Unknown, 1, 0, nil},
 		{"a grant to a session that had ended is no hold, beside that of another", history{acquire('a', 0, 17, 0), ra, b, expired('a', 10, 11)}, Holds, 1, 0, nil},
 		{"nor by its transactions", history{zxid(100, acquire('a', 0, 17, 0)), with(metrics.Lost, ra), zxid(110, acquire('b', 1, 15, 0)), zxid(120, release('b', 16, 17)),
 			expired('a', 10, 11)}, Holds, 1, 0, nil},

@@ -149,7 +149,7 @@ func (j stalling) unknown(s suspect, evidence int, what string) Verdict {
 		ended, remedy = "to the end", "drain"
 	}
 	return Verdict{Evidence: evidence, Detail: fmt.Sprintf("%s from %v to %v, though %s waited for it %s: for %v, longer than the %v that a wake-up takes, %s: "+
-		"use a longer %s to tell", what, s.from, s.to, s.waiters(), ended, s.length(), j.c.usual*time.Duration(j.times), why, remedy)}
+		"use a longer %s to tell", what, s.from, s.to, s.waiters(), ended, s.length().Round(time.Millisecond), j.c.usual*time.Duration(j.times), why, remedy)}
 }
 
 // waiters names those who waited, or the first of them.
