@@ -40,8 +40,11 @@ func (b Setup) impossible(p profiles.Profile) (all []string) {
 	return all
 }
 
-// blindness says why a profile cannot show a stall. One that shows only after two session timeouts needs a longer cell: that of a driver, whose requests are not seen, one whose
-// waiters give up within what a wake-up may take, and one after a fault.
+// unexcused are the faults that excuse no stall of a session of zkbench's own.
+var unexcused = []string{profiles.CutReply, profiles.CutRequest, profiles.Reset, profiles.RepeatEvents, profiles.DropEvents, profiles.MassExpiry, profiles.ReadStorm}
+
+// blindness says why a profile cannot show a stall. One that shows only after two session timeouts needs a longer cell: that of a driver, whose requests
+// are not seen, one whose waiters give up within what a wake-up may take, and one after a fault that excuses it.
 func (b Setup) blindness(p profiles.Profile) (all []string) {
 	kind, known := b.workload(p.Workload)
 	if !known || kind.Holders == nil || p.Duration == 0 {
@@ -51,6 +54,9 @@ func (b Setup) blindness(p profiles.Profile) (all []string) {
 	length := p.Warmup + p.Duration + p.Overtime + p.Drain
 	left, last := length, ""
 	for _, f := range p.Faults {
+		if slices.Contains(unexcused, f.Kind) {
+			continue
+		}
 		if rest := p.Duration + p.Overtime + p.Drain - f.At - f.For; f.Every == 0 && rest < left {
 			left, last = rest, f.Kind
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/zkbench/zkbench/internal/spill"
@@ -31,6 +32,9 @@ type conditions struct {
 	usual time.Duration        // as quick, or what is in doubt; 0: none
 	seen  *spill.List[trouble] // until settle
 	all   *table
+
+	patient time.Duration
+	expired expiries
 }
 
 // trouble is one of the circumstances.
@@ -47,10 +51,11 @@ const (
 	late               // one session, which is the object, or everybody
 	away               // a session, while it had no connection
 	lost               // a session may have left a znode then, which is in the way until the patient bound
+	died               // a session did, with what it held, and not because it was expired on purpose
 )
 
 func newConditions(room *spill.Room) *conditions {
-	return &conditions{seen: spill.New(room, func(a, b *trouble) int { return cmp.Compare(a.from, b.from) }), all: newTable(room)}
+	return &conditions{seen: spill.New(room, func(a, b *trouble) int { return cmp.Compare(a.from, b.from) }), all: newTable(room), expired: expiries{}}
 }
 
 // see records one sample.
@@ -71,8 +76,10 @@ func (c *conditions) see(s metrics.Sample) {
 		add(late, s.Start)
 	case s.Op == metrics.Down:
 		add(away, s.Start)
-	case s.Op == metrics.Expire, s.Outcome == metrics.Lost && gives(s.Op): // it had ended by the time that was issued
+	case c.expired.see(&s):
 		add(lost, s.Start)
+	case s.Outcome == metrics.Lost && gives(s.Op): // it had ended by the time that was issued
+		add(died, s.Start)
 	case s.Outcome == metrics.Lost, s.Outcome != metrics.OK && gives(s.Op):
 		add(lost, s.End)
 	}
@@ -96,12 +103,16 @@ func gives(o metrics.Op) bool {
 
 // settle must be called once all samples have been seen.
 func (c *conditions) settle(patient time.Duration) {
+	c.patient = max(patient, 0)
 	for t := range c.seen.All() {
+		if t.of == died && slices.ContainsFunc(c.expired[t.session], func(e metrics.Sample) bool { return e.Start <= t.from && t.from <= knows(&e) }) {
+			t.of = lost
+		}
 		switch t.of {
 		case away: // what waits for its return may take one more wake-up
 			t.to += c.quick
-		case lost:
-			t.to = t.from + max(patient, 0)
+		case lost, died:
+			t.to = t.from + c.patient
 		}
 		c.all.add(t)
 	}
@@ -148,7 +159,8 @@ func (c *conditions) disturbed(from, to time.Duration, whom func(session uint32)
 }
 
 // unusual reports whether waiting in vain from one offset to another takes longer than wake-ups usually do, whatever excuses it except that the servers, this
-// machine or one of those concerned were seen to be late.
+// machine or one of those concerned were seen to be late, or that one of them died: its znodes are in the way for three quarters of the patient bound, a
+// session timeout and a half.
 func (c *conditions) unusual(from, to time.Duration, times int, whom func(session uint32) bool) bool {
 	limit := c.usual * time.Duration(times)
 	if limit == 0 || to-from <= limit {
@@ -158,6 +170,9 @@ func (c *conditions) unusual(from, to time.Duration, times int, whom func(sessio
 	for t := range c.all.within(from, to) {
 		if t.of == still || t.of == late && (t.session == metrics.Everybody || whom(t.session)) {
 			slow.add(t.period)
+		}
+		if t.of == died && whom(t.session) {
+			slow.add(period{from: t.from, to: t.from + c.patient*3/4})
 		}
 	}
 	return to-from-slow.total > limit
