@@ -72,7 +72,7 @@ func (r *runner) conclude(err, left error) {
 			switch {
 			case k.Verdict == check.Violated.String():
 				add(4, "violated: %s of %s", k.Name, where)
-			case k.Verdict == check.Unknown.String() && !r.uprooted(): // which has been said
+			case k.Verdict == check.Unknown.String() && !k.Uncontended && !r.uprooted(): // which has been said
 				add(5, "no evidence: %s of %s", k.Name, where)
 			}
 		}

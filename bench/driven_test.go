@@ -90,6 +90,28 @@ func TestTwoProcessesThatDoNotExcludeAreConvicted(t *testing.T) {
 	}
 }
 
+// A driver that grants nothing after a while is convicted where the run goes on for two session timeouts more, and holds nowhere.
+func TestADriverThatStopsGrantingDoesNotHold(t *testing.T) {
+	stops := script(t, `sed -u '/"op":"release"/{x;s/$/n/;/^n\{101,\}$/{x;s/"op":"release"/"op":"put"/;x};x}' | `+nullDriver(t))
+	for _, c := range []struct {
+		timeout, reason string
+		code            int
+	}{
+		{"10s", "no evidence: liveness of driver:", 5},
+		{"1s", "violated: liveness of driver:", 4},
+	} {
+		doc, err := driven(t, stops, "drain: 2500ms", "session_timeout: "+c.timeout)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantExit(t, doc, c.code, c.reason)
+		k := checkOf(t, doc.Cells[0], "liveness")
+		if want := "sessions 0, 1, 2, 3 waited for it to the end: for "; c.code == 5 && !strings.Contains(k.Detail, want) {
+			t.Errorf("%q lacks %q", k.Detail, want)
+		}
+	}
+}
+
 // other is what a run of another workload than 'lock' shows of a driver: its exit code, and a check.
 func other(t *testing.T, program, workload, check, verdict string, code int, lines ...string) {
 	t.Helper()

@@ -3,14 +3,19 @@ package bench
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/zkbench/zkbench/internal/phrase"
 	"github.com/zkbench/zkbench/profiles"
 )
 
 // Warnings are what cannot be in the load of a checked profile, however fast the servers are, in sentences: more operations offered than its
-// objects can be held for, or its sessions have time for.
-func (b Setup) Warnings(p profiles.Profile) (all []string) {
+// objects can be held for, or its sessions have time for; and what it is too short to convict.
+func (b Setup) Warnings(p profiles.Profile) []string {
+	return slices.Concat(b.impossible(p), b.blindness(p))
+}
+
+func (b Setup) impossible(p profiles.Profile) (all []string) {
 	kind, known := b.workload(p.Workload)
 	if !known || kind.Holders == nil {
 		return nil
@@ -32,5 +37,44 @@ func (b Setup) Warnings(p profiles.Profile) (all []string) {
 		}
 	}
 	slices.Sort(all)
+	return all
+}
+
+// unexcused are the faults that excuse no stall of a session of zkbench's own.
+var unexcused = []string{profiles.CutReply, profiles.CutRequest, profiles.Reset, profiles.RepeatEvents, profiles.DropEvents, profiles.MassExpiry, profiles.ReadStorm}
+
+// blindness says why a profile cannot show a stall. One that shows only after two session timeouts needs a longer cell: that of a driver, whose requests
+// are not seen, one whose waiters give up within what a wake-up may take, and one after a fault that excuses it.
+func (b Setup) blindness(p profiles.Profile) (all []string) {
+	kind, known := b.workload(p.Workload)
+	if !known || kind.Holders == nil || p.Duration == 0 {
+		return nil
+	}
+	bound := load(spec{point: p}, "").Stall
+	length := p.Warmup + p.Duration + p.Overtime + p.Drain
+	left, last := length, ""
+	for _, f := range p.Faults {
+		if slices.Contains(unexcused, f.Kind) {
+			continue
+		}
+		if rest := p.Duration + p.Overtime + p.Drain - f.At - f.For; f.Every == 0 && rest < left {
+			left, last = rest, f.Kind
+		}
+	}
+	add := func(what string) {
+		all = append(all, fmt.Sprintf("%s cannot violate liveness: that takes more than two session timeouts (%s), and %s; it is unknown then (use a longer drain, which ends early "+
+			"when nobody waits, or a shorter session_timeout)", what, phrase.Duration(bound), map[bool]string{
+			true: fmt.Sprintf("warm-up, duration and drain are %s", phrase.Duration(length)), false: fmt.Sprintf("%s are left after the fault %s", phrase.Duration(left), last)}[last == ""]))
+	}
+	driven := slices.ContainsFunc(p.Variants, func(v string) bool { return strings.HasPrefix(v, profiles.DriverPrefix) })
+	switch {
+	case left > bound:
+	case last != "":
+		add("a stall after a fault")
+	case driven:
+		add("a stall of a driver")
+	case p.Deadline > 0 && p.Deadline <= 2*leastQuick:
+		add(fmt.Sprintf("a stall with deadlines of %s", phrase.Duration(p.Deadline)))
+	}
 	return all
 }

@@ -43,6 +43,12 @@ func TestImpossibleLoads(t *testing.T) {
 		{"one who asks for each of them", []string{"workload: revocation", "variants: [revocable]", "sessions: 2", "rate: 1000/s", "hold: 1s"}, nil},
 		{"revoked readers", []string{"workload: revocation", "variants: [revocable]", "sessions: 10", "readers: 100", "rate: 1000/s", "hold: 1s"}, nil},
 		{"a closed loop", []string{"hold: 200ms"}, nil},
+		{"a driver in too short a cell", []string{"variants: ['driver:/bin/true']", "drain: 5s"}, []string{"a stall of a driver cannot violate liveness: that takes more than two session timeouts (20 s), and warm-up, duration and drain are 10 s; it is unknown then"}},
+		{"a driver in a longer one", []string{"variants: ['driver:/bin/true']", "drain: 16s"}, nil},
+		{"short deadlines", []string{"deadline: 400ms"}, []string{"a stall with deadlines of 400 ms cannot violate liveness"}},
+		{"longer deadlines", []string{"deadline: 600ms"}, nil},
+		{"a fault near the end", []string{"faults: [{at: 3s, kind: expire, session: 1}]"}, []string{"a stall after a fault cannot violate liveness: that takes more than two session timeouts (20 s), and 11 s are left after the fault expire"}},
+		{"a fault that excuses nothing", []string{"faults: [{at: 3s, kind: cut-reply, op: create}]"}, nil},
 	} {
 		r := newRig(t, zktest.Config{}, c.lines...)
 		got := r.config.Warnings(r.config.Profile)

@@ -13,6 +13,7 @@ import (
 	"github.com/zkbench/zkbench/metrics"
 	"github.com/zkbench/zkbench/profiles"
 	"github.com/zkbench/zkbench/results"
+	"github.com/zkbench/zkbench/workloads"
 )
 
 // newHistory is the history of a cell. What does not fit into memory goes to the directory of the run.
@@ -77,9 +78,26 @@ func (c *cell) judge() []results.Check {
 		if lost != nil {
 			v = check.Verdict{Detail: "not judged: " + lost.Error()}
 		}
-		out[i] = results.FromVerdict(checks[i].Name, v)
+		out[i] = c.stated(checks[i].Name, v)
 	}
 	return out
+}
+
+// stated puts a verdict into words. That nobody contended is no lack of evidence where the profile has nobody contend, as of a baseline of one session, nor
+// in one share of a run, whose sessions contend with those of others.
+func (c *cell) stated(name string, v check.Verdict) results.Check {
+	k := results.FromVerdict(name, v)
+	w, some := c.work.(workloads.Contending)
+	switch {
+	case !v.Uncontended || !some:
+	case !w.Contends():
+		k.Uncontended = true
+		k.Detail += ", and by the profile nobody does, so the exit code leaves it out"
+	case !c.Share.Whole() && c.merged == nil:
+		k.Uncontended = true
+		k.Detail += " in this share"
+	}
+	return k
 }
 
 const (

@@ -115,6 +115,30 @@ func TestADeadLockDoesNotHold(t *testing.T) {
 	})
 }
 
+// A lock that grants nothing any more after a fault, or that wakes nobody where waiters give up soon, may have an excuse, but it does not hold.
+func TestAStallThatIsExcusedIsNotKnownToBeNone(t *testing.T) {
+	for _, c := range []struct{ variant, faults, deadline, detail string }{
+		{"broken-needs-a-word", "[{at: 5s, kind: expire, session: 2}]", "0s", "to the end: for "},
+		{"broken-watch-parent", "[]", "20ms", "until they gave up: for "},
+		{"broken-watch-parent", "[]", "60ms", "until they gave up: for "},
+		{"broken-watch-parent", "[]", "200ms", "until they gave up: for "},
+		{"broken-watch-parent", "[]", "400ms", "until they gave up: for "},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, latency, asIn(t, "quickstart", "variants: ["+c.variant+"]", "sessions: [5]", "faults: "+c.faults, "deadline: "+c.deadline)...)
+			r.withLocks(defects.Locks)
+			doc, err := r.run()
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantExit(t, doc, 5, "no evidence: liveness of "+c.variant)
+			if k := checkOf(t, doc.Cells[0], "liveness"); !strings.Contains(k.Detail, c.detail) {
+				t.Errorf("%s with deadlines of %s: %q lacks %q", c.variant, c.deadline, k.Detail, c.detail)
+			}
+		})
+	}
+}
+
 // No session can be told anything while none has a connection: one that waits on a free lock until the servers are back does not wait for the recipe.
 func TestAnOutageOfAllServersIsNoStall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

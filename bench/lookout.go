@@ -22,6 +22,8 @@ type lookout struct {
 const (
 	// leastQuick is what a wake-up may take however fast the servers are: one retransmission by TCP is 200 ms.
 	leastQuick = 250 * time.Millisecond
+	// leastDriven is what a wake-up of a driver's lock rarely takes: some poll, a few times a second.
+	leastDriven = time.Second
 	// probeEvery is how often a server is asked for its round trip: a stall of twice as long cannot hide.
 	probeEvery = 50 * time.Millisecond
 	// connectedEvery is how often it is looked whether the sessions are connected.
@@ -146,9 +148,11 @@ func (l *lookout) stop() {
 	l.end()
 	l.work.Wait()
 	quick := max(leastQuick, 2*l.c.trips.Took().Quantile(0.99))
-	if l.c.driver == nil { // whose requests are not seen: how many round trips a wake-up of its locks takes nobody knows
-		l.record(metrics.Sample{Op: metrics.Bound, End: quick})
+	bound := metrics.Sample{Op: metrics.Bound, End: quick}
+	if l.c.driver != nil { // whose requests are not seen: how many round trips a wake-up of its locks takes nobody knows
+		bound.Outcome, bound.End = metrics.InDoubt, max(leastDriven, quick)
 	}
+	l.record(bound)
 	// A wake-up is an event and two requests or three: none of them may have taken up most of the bound and not be known.
 	for t := range l.c.trips.Long() {
 		if t.End-t.Start >= quick/4 {

@@ -271,7 +271,7 @@ func (c *cell) judgeMerged() []results.Check {
 			continue
 		}
 		c.found.verdicts, c.merged.names = append(c.found.verdicts, v), append(c.merged.names, k.Name)
-		out = append(out, results.FromVerdict(k.Name, v))
+		out = append(out, c.stated(k.Name, v))
 	}
 	if err := c.lostHistory(); err != nil {
 		for i, k := range out {

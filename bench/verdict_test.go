@@ -201,3 +201,39 @@ func TestMeanOfDistributions(t *testing.T) {
 		}
 	}
 }
+
+// Where nobody contends, exclusion and order are not known. That is no lack of evidence if the profile has nobody contend, and is otherwise.
+func TestWithoutContentionExclusionIsNotKnown(t *testing.T) {
+	for _, c := range []struct {
+		lines  []string
+		checks []string
+		code   int
+	}{
+		{[]string{"sessions: 1"}, []string{"mutual-exclusion", "fifo"}, 0},
+		{[]string{"sessions: 2", "objects: 2", "variants: [naive]"}, []string{"mutual-exclusion"}, 0},
+		{[]string{"sessions: 2", "think: 3s", "duration: 9s"}, []string{"mutual-exclusion"}, 5}, // they take turns
+		{[]string{"workload: read-write", "variants: [read-write]", "readers: 100"}, []string{"reader-writer-exclusion"}, 0},
+		{[]string{"workload: semaphore", "variants: [lease]", "sessions: 3", "permits: 3"}, []string{"permits"}, 0},
+		{[]string{"workload: election", "variants: [predecessor]", "sessions: 1"}, []string{"leadership"}, 0},
+	} {
+		t.Run(strings.Join(c.lines, ", "), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, latency, c.lines...)
+				if c.code != 0 {
+					r.opened = func(seat int, _ *zktest.Session) { time.Sleep(time.Duration(max(seat, 0)) * 100 * time.Millisecond) }
+				}
+				doc, err := r.run()
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, name := range c.checks {
+					k := checkOf(t, doc.Cells[0], name)
+					if k.Verdict != "unknown" || k.Uncontended != (c.code == 0) || !strings.Contains(k.Detail, "by the profile") != (c.code != 0) {
+						t.Errorf("%+v", k)
+					}
+				}
+				wantExit(t, doc, c.code, map[int]string{5: "no evidence: "}[c.code])
+			})
+		})
+	}
+}

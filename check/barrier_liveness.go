@@ -17,10 +17,12 @@ const wakesOfARound = 4
 
 // RoundLiveness holds when nobody waited for too long to enter a round in which all members waited at the same time or into which
 // somebody had been let, nor to leave one whose members had all begun to leave. What is too long, and what becomes of an attempt that was
-// lost or failed, is as in Liveness; whatever was late or away for any member counts. Evidence is the number of waits.
+// lost or failed, is as in Liveness; whatever was late or away for any member counts. A wait in vain that
+// is only excused leaves the answer Unknown. Evidence is the number of waits.
 func RoundLiveness(enter metrics.Op, members int, bound time.Duration) Check {
 	return Check{Name: "liveness", Judge: func(history iter.Seq[metrics.Sample], room *spill.Room) (v Verdict) {
 		var shown time.Duration
+		var doubt string
 		c := newConditions(room)
 		defer c.close()
 		for s := range history {
@@ -38,6 +40,11 @@ func RoundLiveness(enter metrics.Op, members int, bound time.Duration) Check {
 					if i >= 0 {
 						v.offence(max(s.Start, free[i].from), &shown, fmt.Sprintf("session %d waited in %s of round %d of object %d from %v to %v, though from %v on %s",
 							s.Session, s.Op, r.number, r.object, s.Start, s.End, free[i].from, why), s)
+					} else if vain := s.Outcome == metrics.Timeout || s.Outcome == metrics.Unfinished; vain && doubt == "" && slices.ContainsFunc(free, func(f stall) bool {
+						return c.unusual(max(w.from, f.from), min(w.to, f.to), wakesOfARound, anybody)
+					}) {
+						doubt = fmt.Sprintf("session %d waited in vain in %s of round %d of object %d from %v to %v, which a fault or a lost session may excuse, though %s",
+							s.Session, s.Op, r.number, r.object, s.Start, s.End, why)
 					}
 				}
 			}
@@ -45,6 +52,9 @@ func RoundLiveness(enter metrics.Op, members int, bound time.Duration) Check {
 		for r := range roundsOf(history, room, enter) {
 			judge(r, r.enters, r.complete(members), "all members of it were there")
 			judge(r, r.leaves, r.empty(), "all members of it had begun to leave")
+		}
+		if v.Count == 0 && doubt != "" {
+			return Verdict{Evidence: v.Evidence, Detail: doubt}
 		}
 		return v.settle("nobody waited")
 	}}

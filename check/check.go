@@ -28,6 +28,8 @@ type Verdict struct {
 	Count    int              // of a violation: how many there are
 	Detail   string           // one sentence for a person
 	Judges   []Judge          // for a promise that is judged in several ways: the result of each
+	// Uncontended says that the answer is Unknown because nobody contended for an object.
+	Uncontended bool
 }
 
 // Judge is one of several ways of judging a promise. The promise is Violated if one of them says so, and otherwise holds if one of them does.

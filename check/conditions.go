@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/zkbench/zkbench/internal/spill"
@@ -22,11 +23,18 @@ import (
 // late (Late of Everybody), and the time in which one of those concerned had a request that took long (Late), had no connection (Down), or may have
 // been blocked by a znode of a session that was gone, for as long as the patient bound after an outcome Lost.
 //
+// Of a driver, whose requests are not seen, a Bound in doubt is what a wake-up rarely takes: it convicts nobody, but a stall that is longer and that
+// nobody's grant ended leaves the answer open. So does one that the bounds excuse.
+//
 // Whatever does not fit into memory is on disk: see table.
 type conditions struct {
 	quick time.Duration        // 0: none
+	usual time.Duration        // as quick, or what is in doubt; 0: none
 	seen  *spill.List[trouble] // until settle
 	all   *table
+
+	patient time.Duration
+	expired expiries
 }
 
 // trouble is one of the circumstances.
@@ -38,14 +46,16 @@ type trouble struct {
 type kind uint8
 
 const (
-	still kind = iota // everybody, and nothing happened
-	late              // one session, which is the object, or everybody
-	away              // a session, while it had no connection
-	lost              // a session may have left a znode then, which is in the way until the patient bound
+	still  kind = iota // everybody, and nothing happened
+	faulty             // everybody, for as long as a fault may make somebody wait
+	late               // one session, which is the object, or everybody
+	away               // a session, while it had no connection
+	lost               // a session may have left a znode then, which is in the way until the patient bound
+	died               // a session did, with what it held, and not because it was expired on purpose
 )
 
 func newConditions(room *spill.Room) *conditions {
-	return &conditions{seen: spill.New(room, func(a, b *trouble) int { return cmp.Compare(a.from, b.from) }), all: newTable(room)}
+	return &conditions{seen: spill.New(room, func(a, b *trouble) int { return cmp.Compare(a.from, b.from) }), all: newTable(room), expired: expiries{}}
 }
 
 // see records one sample.
@@ -55,15 +65,21 @@ func (c *conditions) see(s metrics.Sample) {
 	}
 	switch {
 	case s.Op == metrics.Bound:
-		c.quick = s.End - s.Start
-	case s.Op == metrics.Fault, isStandstill(s):
+		if c.usual = s.End - s.Start; s.Outcome == metrics.OK {
+			c.quick = c.usual
+		}
+	case s.Op == metrics.Fault:
+		add(faulty, s.Start)
+	case isStandstill(s):
 		add(still, s.Start)
 	case s.Op == metrics.Late:
 		add(late, s.Start)
 	case s.Op == metrics.Down:
 		add(away, s.Start)
-	case s.Op == metrics.Expire, s.Outcome == metrics.Lost && gives(s.Op): // it had ended by the time that was issued
+	case c.expired.see(&s):
 		add(lost, s.Start)
+	case s.Outcome == metrics.Lost && gives(s.Op): // it had ended by the time that was issued
+		add(died, s.Start)
 	case s.Outcome == metrics.Lost, s.Outcome != metrics.OK && gives(s.Op):
 		add(lost, s.End)
 	}
@@ -87,12 +103,16 @@ func gives(o metrics.Op) bool {
 
 // settle must be called once all samples have been seen.
 func (c *conditions) settle(patient time.Duration) {
+	c.patient = max(patient, 0)
 	for t := range c.seen.All() {
+		if t.of == died && slices.ContainsFunc(c.expired[t.session], func(e metrics.Sample) bool { return e.Start <= t.from && t.from <= knows(&e) }) {
+			t.of = lost
+		}
 		switch t.of {
 		case away: // what waits for its return may take one more wake-up
 			t.to += c.quick
-		case lost:
-			t.to = t.from + max(patient, 0)
+		case lost, died:
+			t.to = t.from + c.patient
 		}
 		c.all.add(t)
 	}
@@ -128,14 +148,34 @@ func (c *conditions) overdue(from, to, patient time.Duration, times int, whom fu
 func (c *conditions) disturbed(from, to time.Duration, whom func(session uint32) bool) (stood, excused time.Duration) {
 	nothing, something := cover{from: from, to: to}, cover{from: from, to: to}
 	for t := range c.all.within(from, to) {
-		if t.of == still {
+		if t.of == still || t.of == faulty {
 			nothing.add(t.period)
 		}
-		if t.of == still || t.of == late && t.session == metrics.Everybody || whom(t.session) {
+		if t.of == still || t.of == faulty || t.of == late && t.session == metrics.Everybody || whom(t.session) {
 			something.add(t.period)
 		}
 	}
 	return nothing.total, something.total
+}
+
+// unusual reports whether waiting in vain from one offset to another takes longer than wake-ups usually do, whatever excuses it except that the servers, this
+// machine or one of those concerned were seen to be late, or that one of them died: its znodes are in the way for three quarters of the patient bound, a
+// session timeout and a half.
+func (c *conditions) unusual(from, to time.Duration, times int, whom func(session uint32) bool) bool {
+	limit := c.usual * time.Duration(times)
+	if limit == 0 || to-from <= limit {
+		return false
+	}
+	slow := cover{from: from, to: to}
+	for t := range c.all.within(from, to) {
+		if t.of == still || t.of == late && (t.session == metrics.Everybody || whom(t.session)) {
+			slow.add(t.period)
+		}
+		if t.of == died && whom(t.session) {
+			slow.add(period{from: t.from, to: t.from + c.patient*3/4})
+		}
+	}
+	return to-from-slow.total > limit
 }
 
 // blind says why a session that waited in vain from one offset to the other could not have been distinguished from one that did not; "" if it could,

@@ -20,7 +20,7 @@ import (
 // By zxid a grant is held from the state that it was given in to the removal of its znode, however long that took: see byZxid. Its
 // evidence is the grants of which both are known.
 //
-// Evidence is that of the judge with more; the witness is the Acquire and Release samples of the two holders; Count is the number of grants made while another was held.
+// Without contention the answer is Unknown: see contended. Evidence is that of the judge with more; the witness is the Acquire and Release samples of the two holders; Count is the number of grants made while another was held.
 func MutualExclusion() Check {
 	return exclusive("mutual-exclusion", locked, "nothing was granted",
 		"session %d was granted object %d at %v while session %d had held it since %v")
@@ -51,7 +51,19 @@ type exclusion struct {
 const instant = 100 * time.Microsecond
 
 func (x exclusion) check() Check {
-	return Check{Name: x.name, Part: true, Judge: x.judge, Across: x.across}
+	return Check{Name: x.name, Part: true, Judge: func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
+		v := x.judge(history, room)
+		if v.Answer == Holds && !contendedIn(history, room, x.rule, x.of) {
+			return v.uncontended()
+		}
+		return v
+	}, Across: func(hosts []Host, room *spill.Room) Verdict {
+		v := x.across(hosts, room)
+		if v.Answer == Holds && !contendedAcross(hosts, room, x.rule, x.of) {
+			return v.uncontended()
+		}
+		return v
+	}}
 }
 
 func (x exclusion) judge(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {

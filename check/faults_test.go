@@ -39,7 +39,7 @@ func TestExclusionBesideAnExpiry(t *testing.T) {
 		{"the first was expired after the second held", history{a, ra, b, expired('a', 16, 17)}, Violated, 2, 1, history{a, b, ra}},
 		{"an expiry before the first asked is of an older session", history{acquire('a', 4, 5, 0), ra, b, expired('a', 1, 3)}, Violated, 2, 1,
 			history{acquire('a', 4, 5, 0), b, ra}},
-		{"a grant to a session that had ended is no hold", history{acquire('a', 0, 12, 0), ra, b, expired('a', 10, 11)}, Holds, 1, 0, nil},
+		{"a grant to a session that had ended is no hold", history{acquire('a', 0, 12, 0), ra, b, expired('a', 10, 11)}, Unknown, 1, 0, nil},
 		{"a grant to a session that had ended is no hold, beside that of another", history{acquire('a', 0, 17, 0), ra, b, expired('a', 10, 11)}, Holds, 1, 0, nil},
 		{"nor by its transactions", history{zxid(100, acquire('a', 0, 17, 0)), with(metrics.Lost, ra), zxid(110, acquire('b', 1, 15, 0)), zxid(120, release('b', 16, 17)),
 			expired('a', 10, 11)}, Holds, 1, 0, nil},
@@ -147,4 +147,29 @@ func TestFaultTime(t *testing.T) {
 	if got := FaultTime(slices.Values(h), 3*ms, 30*ms); got != 15*ms {
 		t.Errorf("FaultTime = %v, want 5 ms and 10 ms", got)
 	}
+}
+
+// A stall that only deadlines or the end of the run ended is not known to be none if a fault excuses it, if waiters gave up soon, or if nothing but the bound of a driver applies.
+func TestAStallWithAnExcuseIsUnknown(t *testing.T) {
+	const patient = 1000 * ms
+	of := func(o metrics.Outcome) metrics.Sample { return with(o, sample(metrics.Bound, 0, 0, 0, 10, 0)) }
+	a, ra := acquire('a', 0, 5, 0), release('a', 10, 10)
+	ends := func(o metrics.Outcome, start, end int) metrics.Sample { return with(o, acquire('b', start, end, 0)) }
+	fault := sample(metrics.Fault, 0, 0, 10, 500, 0)
+	late := sample(metrics.Late, 0, 0, 10, 100, 0)
+	late.Session = metrics.Everybody
+	judge(t, Liveness(patient), []row{
+		{"to the end, excused", history{of(metrics.OK), a, ra, ends(metrics.Unfinished, 6, 100), fault}, Unknown, 2, 0, nil},
+		{"to a deadline, excused", history{of(metrics.OK), a, ra, ends(metrics.Timeout, 6, 100), fault}, Unknown, 2, 0, nil},
+		{"to the end, not excused", history{of(metrics.OK), a, ra, ends(metrics.Unfinished, 6, 100)}, Violated, 2, 1, history{ra, ends(metrics.Unfinished, 6, 100)}},
+		{"to the end, while the machine was late", history{of(metrics.OK), a, ra, ends(metrics.Unfinished, 6, 100), late, acquire('c', 500, 501, 0), release('c', 520, 520)}, Holds, 3, 0, nil},
+		{"granted at last, excused", history{of(metrics.OK), a, ra, ends(metrics.OK, 6, 100), release('b', 530, 531), fault, acquire('c', 525, 532, 0)}, Holds, 3, 0, nil},
+		{"short deadlines, one after the other", history{of(metrics.OK), a, ra, ends(metrics.Timeout, 6, 18), with(metrics.Timeout, acquire('c', 12, 25, 0))}, Unknown, 3, 0, nil},
+		{"to the end, after the holder died", history{of(metrics.OK), a, with(metrics.Lost, ra), ends(metrics.Unfinished, 6, 100)}, Holds, 2, 0, nil},
+		{"to the end, after the holder died long ago", history{of(metrics.OK), a, with(metrics.Lost, ra), ends(metrics.Unfinished, 6, 900)}, Unknown, 2, 0, nil},
+		{"to the end, after the holder was expired", history{of(metrics.OK), a, with(metrics.Lost, ra), sample(metrics.Expire, 'a', 0, 9, 10, 0), ends(metrics.Unfinished, 6, 100)}, Unknown, 2, 0, nil},
+		{"of a driver, to the end", history{of(metrics.InDoubt), a, ra, ends(metrics.Unfinished, 6, 100)}, Unknown, 2, 0, nil},
+		{"of a driver, within what its wake-ups take", history{of(metrics.InDoubt), a, ra, ends(metrics.Unfinished, 6, 20)}, Holds, 2, 0, nil},
+		{"of a driver, beyond the bound", history{of(metrics.InDoubt), a, ra, ends(metrics.Unfinished, 6, 1100)}, Violated, 2, 1, history{ra, ends(metrics.Unfinished, 6, 1100)}},
+	})
 }

@@ -109,7 +109,7 @@ func rank(o metrics.Op) int {
 // By transactions, an attempt that took its place in an earlier one than another was granted in an earlier state: see placesKept. That judges
 // attempts that overlap.
 //
-// Evidence is the number of attempts that began to queue when another already had its place, or of those on objects with two whose transactions are known,
+// Evidence is the number of attempts on objects with two sessions that began to queue when another already had its place, or of those on objects with two sessions whose transactions are known,
 // where that is more. The witness is the Enqueue and Acquire samples of both; Count is the number of attempts granted before one that they
 // had to follow.
 func FIFO() Check { return fifo(metrics.Acquire) }
@@ -132,7 +132,7 @@ func fifo(op metrics.Op) Check {
 					before.granted.Session, before.placed(), before.granted.End, first.granted.Session, first.came(), first.granted.End)
 			}
 		case v.Evidence == 0:
-			v.Detail = "no attempt joined a queue behind another"
+			v.Uncontended, v.Detail = true, "no attempt joined a queue behind another"
 		default:
 			v.Answer = Holds
 		}
@@ -147,7 +147,7 @@ func fifo(op metrics.Op) Check {
 
 // placesKept is FIFO by transactions: an attempt that took its place in an earlier transaction than another was granted in an earlier state. Attempts of
 // which place or grant has no transaction, or that were not granted, are left to the clocks of their hosts. Evidence is the number of attempts
-// on objects that have two of them or more.
+// on objects that have those of two sessions or more.
 func placesKept(op metrics.Op, hosts []Host, room *spill.Room) (v Verdict) {
 	all := spill.New(room, func(a, b *attempt) int {
 		return cmp.Or(cmp.Compare(a.granted.Zxid, b.granted.Zxid), cmp.Compare(a.enqueued.Token, b.enqueued.Token))
@@ -164,6 +164,8 @@ func placesKept(op metrics.Op, hosts []Host, room *spill.Room) (v Verdict) {
 	}
 	type object struct {
 		n           int
+		session     uint32
+		contended   bool    // there is another session
 		first, next attempt // the earliest place: of those that were granted later, and of these and those in the same state
 		at          int64   // the state
 	}
@@ -171,9 +173,10 @@ func placesKept(op metrics.Op, hosts []Host, room *spill.Room) (v Verdict) {
 	for a := range all.Backward() {
 		o := objects[a.granted.Object]
 		if o == nil {
-			o = &object{}
+			o = &object{session: a.granted.Session}
 			objects[a.granted.Object] = o
 		}
+		o.contended = o.contended || o.session != a.granted.Session
 		if o.n++; o.at != a.granted.Zxid {
 			o.first, o.at = o.next, a.granted.Zxid
 		}
@@ -186,7 +189,7 @@ func placesKept(op metrics.Op, hosts []Host, room *spill.Room) (v Verdict) {
 		}
 	}
 	for _, o := range objects {
-		if o.n > 1 {
+		if o.contended {
 			v.Evidence += o.n
 		}
 	}
@@ -197,7 +200,7 @@ func placesKept(op metrics.Op, hosts []Host, room *spill.Room) (v Verdict) {
 		v.Detail = fmt.Sprintf("on object %d session %d had its place in transaction %#x and was granted as of %#x, session %d came in %#x and was granted before it, as of %#x", w[0].Object,
 			w[0].Session, w[0].Token, w[3].Zxid, w[1].Session, w[1].Token, w[2].Zxid)
 	case v.Evidence == 0:
-		v.Detail = "no object has two grants whose places and states are known"
+		v.Uncontended, v.Detail = true, "no object has grants of two sessions whose places and states are known"
 	default:
 		v.Answer = Holds
 	}
@@ -210,6 +213,8 @@ func (v *Verdict) overtaken(attempts *spill.List[attempt]) (first attempt) {
 	type object struct {
 		any, later, now time.Duration // the earliest place: of all, of those that ended later, of those and those that ended at the same instant
 		at              time.Duration // the instant
+		session         uint32
+		contended       bool // there is another session
 	}
 	objects := map[uint32]*object{}
 	for a := range attempts.All() {
@@ -218,9 +223,10 @@ func (v *Verdict) overtaken(attempts *spill.List[attempt]) (first attempt) {
 		}
 		o := objects[a.granted.Object]
 		if o == nil {
-			o = &object{any: forever, later: forever, now: forever, at: forever}
+			o = &object{any: forever, later: forever, now: forever, at: forever, session: a.granted.Session}
 			objects[a.granted.Object] = o
 		}
+		o.contended = o.contended || o.session != a.granted.Session
 		o.any = min(o.any, a.placed())
 	}
 	for a := range attempts.Backward() {
@@ -232,7 +238,7 @@ func (v *Verdict) overtaken(attempts *spill.List[attempt]) (first attempt) {
 			o.later, o.at = o.now, a.granted.End
 		}
 		o.now = min(o.now, a.placed())
-		if a.granted.Op == metrics.Wait || a.came() <= o.any {
+		if a.granted.Op == metrics.Wait || a.came() <= o.any || !o.contended {
 			continue
 		}
 		v.Evidence++

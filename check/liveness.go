@@ -20,7 +20,8 @@ import (
 // What is too long: see conditions. The patient bound has to cover what the servers take to tell the next waiter, and where
 // sessions are lost, the session timeout and a tick; the quick one is measured. Deadlines so short that the waiters may have gone before they
 // can be told leave the patient one alone. Evidence is the number of waits; without one that could have been too long, because the history
-// ends before, the answer is Unknown where the bound was measured. The witness is the release before the stall, if there was one, and the first waiter;
+// ends before, the answer is Unknown where the bound was measured. So it is where a stall took longer than wake-ups do, was ended by the end of the
+// history or by deadlines alone, and is not too long only because of the patient bound or of what the quick one excludes. The witness is the release before the stall, if there was one, and the first waiter;
 // Count is the number of stalls.
 func Liveness(bound time.Duration) Check {
 	return liveness(bound, contenders{asks: asking, holds: []pairs{locked}})
@@ -116,7 +117,10 @@ func (who contenders) stalls(patient time.Duration) func(iter.Seq[metrics.Sample
 			defer list.Close()
 			busy = list.All()
 		}
-		count, stalled := j.judge(waits, busy, held.all())
+		count, stalled, doubt := j.judge(waits, busy, held.all())
+		if count == 0 && doubt.vain {
+			return j.unknown(doubt, n, fmt.Sprintf("object %d was free", doubt.object))
+		}
 		if count == 0 && held.len() == 0 {
 			return Verdict{Detail: fmt.Sprintf("nobody was granted anything, and nobody waited for longer than %v", limit)}
 		}

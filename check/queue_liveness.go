@@ -77,7 +77,7 @@ func queueLiveness(bound, off time.Duration, due func(value int64) time.Duration
 		defer there.Close()
 		empty(busy, there.All(), consumers)
 		j := stalling{c: c, patient: bound, times: 2, strict: true}
-		count, first := j.judge(waits, busy.All(), func(func(span) bool) {})
+		count, first, doubt := j.judge(waits, busy.All(), func(func(span) bool) {})
 		vain := func(yield func(attempt) bool) {
 			for s := range history {
 				if s.Op == metrics.Take && s.Outcome != metrics.OK && !yield(attempt{enqueued: s, granted: s}) {
@@ -92,6 +92,9 @@ func queueLiveness(bound, off time.Duration, due func(value int64) time.Duration
 				v.Evidence = n
 				return v
 			}
+		}
+		if count == 0 && doubt.vain {
+			return j.unknown(doubt, n, fmt.Sprintf("queue %d had an item, and nobody took one,", doubt.object))
 		}
 		if count == 0 {
 			if why := c.blind(begun, ended, bound, 2); why != "" {

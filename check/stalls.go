@@ -1,9 +1,11 @@
 package check
 
 import (
+	"fmt"
 	"iter"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/zkbench/zkbench/metrics"
@@ -15,6 +17,8 @@ type stall struct {
 	from, to time.Duration
 	before   metrics.Sample // the release that freed the object, if there was one
 }
+
+func (s stall) length() time.Duration { return s.to - s.from }
 
 // waits reports whether w was waiting in the stall.
 func (s stall) waits(w span) bool { return w.object == s.object && w.meets(s.from, s.to) }
@@ -42,17 +46,21 @@ type stalling struct {
 	strict  bool // a waiter that gives up soon after it came excuses nothing
 }
 
-// judge counts the stalls that took too long, and returns the first of them by time. Waits and busy times are in the order of earlierSpan;
-// those concerned are the waiters and the holders.
-func (j stalling) judge(waits, busy, held iter.Seq[span]) (count int, first stall) {
-	long := map[uint32][]*suspect{}
+// judge counts the stalls that took too long, and returns the first of them by time. It also returns the longest of those that only the end of the
+// run or deadlines ended and that may have been too long. Waits and busy times are in the order of earlierSpan; those concerned are the waiters and
+// the holders.
+func (j stalling) judge(waits, busy, held iter.Seq[span]) (count int, first stall, doubt suspect) {
+	long, least := map[uint32][]*suspect{}, min(j.patient, j.c.limit(j.patient, j.times))
+	if j.c.usual > 0 {
+		least = min(least, j.c.usual*time.Duration(j.times))
+	}
 	for s := range gaps(waits, busy) {
-		if s.to-s.from > min(j.patient, j.c.limit(j.patient, j.times)) { // the others are not too long under any conditions
+		if s.to-s.from > least { // the others are not too long under any conditions
 			long[s.object] = append(long[s.object], &suspect{stall: s})
 		}
 	}
 	if len(long) == 0 {
-		return 0, first
+		return 0, first, doubt
 	}
 	parties := map[uint32]map[uint32]bool{}
 	take := func(s span) []*suspect {
@@ -74,7 +82,9 @@ func (j stalling) judge(waits, busy, held iter.Seq[span]) (count int, first stal
 	}
 	for w := range waits {
 		for _, s := range take(w) {
-			s.hasty = s.hasty || w.begin.Outcome == metrics.Timeout && s.waits(w) && w.to-w.from <= short
+			if s.waits(w) {
+				s.see(w, short, least)
+			}
 		}
 	}
 	for _, object := range slices.Sorted(maps.Keys(long)) {
@@ -82,6 +92,9 @@ func (j stalling) judge(waits, busy, held iter.Seq[span]) (count int, first stal
 		for _, s := range long[object] {
 			late := func(times int) bool { return j.c.overdue(s.from, s.to, j.patient, times, concerned) }
 			if !late(j.times) || s.hasty && !late(0) {
+				if s.vain && !s.served && s.length() > doubt.length() && j.c.unusual(s.from, s.to, j.times, concerned) {
+					doubt = *s
+				}
 				continue
 			}
 			if count == 0 || s.earlier(first) {
@@ -90,13 +103,66 @@ func (j stalling) judge(waits, busy, held iter.Seq[span]) (count int, first stal
 			count++
 		}
 	}
-	return count, first
+	return count, first, doubt
 }
 
 // suspect is a stall that may have taken too long.
 type suspect struct {
 	stall
-	hasty bool // somebody gave up in it so soon after arriving that it may have left before it could be told
+	hasty  bool // somebody gave up in it so soon after arriving that it may have left before it could be told
+	vain   bool // somebody waited in it up to a deadline or the end of the run
+	open   bool // up to the end of the run
+	served bool // somebody waited in it for too long to have come late, and was granted the object
+	who    []uint32
+}
+
+// shown is how many of the sessions that waited in a stall are shown.
+const shown = 10
+
+// see notes who waited in the stall, and how the wait ended.
+func (s *suspect) see(w span, short, least time.Duration) {
+	switch w.begin.Outcome {
+	case metrics.Timeout:
+		s.vain = true
+		s.hasty = s.hasty || w.to-w.from <= short
+	case metrics.Unfinished:
+		s.vain, s.open = true, true
+	case metrics.OK:
+		s.served = s.served || w.to == s.to && w.to-max(w.from, s.from) > least
+	}
+	if len(s.who) <= shown && !slices.Contains(s.who, w.begin.Session) {
+		s.who = append(s.who, w.begin.Session)
+	}
+}
+
+// unknown is the verdict on a stall that may have been too long; what says what nobody was given.
+func (j stalling) unknown(s suspect, evidence int, what string) Verdict {
+	why := fmt.Sprintf("less than the %v after which it is a violation", j.patient)
+	switch {
+	case s.length() > j.patient || j.c.quick > 0 && !s.hasty:
+		why = "which a fault or a lost session may excuse"
+	case s.hasty:
+		why = "but some gave up so soon that they may have left before they could be told"
+	}
+	ended, remedy := "until they gave up", "deadline"
+	if s.open {
+		ended, remedy = "to the end", "drain"
+	}
+	return Verdict{Evidence: evidence, Detail: fmt.Sprintf("%s from %v to %v, though %s waited for it %s: for %v, longer than the %v that a wake-up takes, %s: "+
+		"use a longer %s to tell", what, s.from, s.to, s.waiters(), ended, s.length().Round(time.Millisecond), j.c.usual*time.Duration(j.times), why, remedy)}
+}
+
+// waiters names those who waited, or the first of them.
+func (s suspect) waiters() string {
+	slices.Sort(s.who)
+	if len(s.who) == 1 {
+		return fmt.Sprintf("session %d", s.who[0])
+	}
+	text := "sessions " + strings.Trim(strings.Join(strings.Fields(fmt.Sprint(s.who[:min(len(s.who), shown)])), ", "), "[]")
+	if len(s.who) > shown {
+		text += " and others"
+	}
+	return text
 }
 
 // gaps subtracts busy times from waits: the times, none of them empty, in which somebody waits and the object is free. Both are in the

@@ -15,7 +15,7 @@ const leastOvertakes = 20
 // Starvation holds when nobody was forgotten, in a recipe that promises no order: a lottery may be lost, but only by a session that takes part in it.
 // A session is forgotten if nothing told it to look again (Idle, of an attempt that was not granted in the end) while as many were granted as
 // contend for the object, 20 at least, all of which had come after it had its place; where the recipe queues, that is more than can be before
-// it. It has to take longer than a wake-up may (see conditions). Evidence is the number of grants on objects that have so many, or at which
+// it. It has to take longer than a wake-up may (see conditions). Evidence is the number of grants on objects that two sessions asked for and that have so many, or at which
 // nobody waited in vain to the end; Unknown where there is no such object. The witness is the Enqueue, the last of those grants and the Idle; Count is the number of attempts that were forgotten.
 //
 // How often a session loses that is told each time is not this check's concern: sessions of nearer servers win most lotteries, and by how
@@ -56,9 +56,12 @@ func starved(patient, off time.Duration) func(iter.Seq[metrics.Sample], *spill.R
 				limit = 0 // nobody waited in vain
 			}
 			rivals = max(rivals, len(contend[object]))
-			if n >= limit {
+			if n >= limit && len(contend[object]) > 1 {
 				v.Evidence += n
 			}
+		}
+		if v.Count == 0 && len(grants) > 0 && rivals < 2 {
+			return Verdict{Uncontended: true, Detail: "no object was asked for by two sessions"}
 		}
 		return v.settle(fmt.Sprintf("somebody waited to the end, but no object was granted %d times: use a longer duration", max(leastOvertakes, rivals)))
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"iter"
 	"slices"
+	"time"
 )
 
 // A rule says whether a span must not begin while others exist: given the numbers of exclusive and of shared ones.
@@ -65,19 +66,29 @@ func sweep(all iter.Seq[span], forbidden rule) (count int, first clash) {
 			p = newPresent()
 			here[s.object] = p
 		}
-		for len(p.spans.items) > 0 && p.spans.items[0].to <= s.from { // an empty span at that very instant only if it came before s
-			p.count(p.spans.pop().shared, -1)
-		}
+		p.leave(s.from) // an empty span at that very instant only if it came before s
 		if forbidden(s, p.exclusive, p.shared) {
 			if count++; count == 1 {
 				first = clash{intruder: s, held: p.inOrder()}
 			}
 		}
-		p.count(s.shared, 1)
-		p.spans.push(standing{s, nth})
-		nth++
+		p.enter(&s, &nth)
 	}
 	return count, first
+}
+
+// enter adds a span, the nth of all.
+func (p *present) enter(s *span, nth *int) {
+	p.count(s.shared, 1)
+	p.spans.push(standing{*s, *nth})
+	*nth++
+}
+
+// leave removes the spans that end by an instant.
+func (p *present) leave(by time.Duration) {
+	for len(p.spans.items) > 0 && p.spans.items[0].to <= by {
+		p.count(p.spans.pop().shared, -1)
+	}
 }
 
 // inOrder returns what exists, the first to begin first.

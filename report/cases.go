@@ -70,9 +70,11 @@ func RunTests(run results.Run) Tests {
 		for _, k := range cell.Checks {
 			c := Case{Suite: cell.Name, Name: k.Name, Gate: -1, Variant: cell.Variant, Seconds: cell.ElapsedS}
 			where := fmt.Sprintf("%s with %s", cell.Variant, phrase.Count(cell.Sessions, "session"))
-			switch k.Verdict {
-			case "holds":
-			case "violated":
+			switch {
+			case k.Verdict == "holds":
+			case k.Uncontended:
+				c.Detail = why(k)
+			case k.Verdict == "violated":
 				lines := violation(where, k)
 				c.Answer, c.Message, c.Detail = Failed, lines[0], strings.Join(lines, "\n")
 			default:

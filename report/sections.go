@@ -125,7 +125,7 @@ func Verdict(run results.Run) string {
 		switch verdict := r.verdict(); {
 		case strings.HasPrefix(verdict, "VIOLATED"):
 			return "violated"
-		case verdict != "holds":
+		case verdict != "holds" && r.unsettled():
 			answer = "unknown"
 		}
 	}

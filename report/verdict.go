@@ -38,6 +38,16 @@ func (r row) verdict() string {
 	return "holds"
 }
 
+// unsettled reports whether a check does not hold, except where by the profile nobody contends.
+func (r row) unsettled() bool {
+	for _, c := range r.cells {
+		if len(c.Checks) == 0 || slices.ContainsFunc(c.Checks, func(k results.Check) bool { return k.Verdict != "holds" && !k.Uncontended }) {
+			return true
+		}
+	}
+	return len(r.cells) == 0
+}
+
 // gravest is the name of the gravest of these checks, and the number of other ones.
 func gravest(names []string) string {
 	slices.SortFunc(names, byGravity)

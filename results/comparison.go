@@ -83,9 +83,9 @@ func SideOf(cells []Cell) (s CellSide) {
 			s.Saturated++
 		}
 		for _, k := range c.Checks {
-			switch k.Verdict {
-			case verdictHolds:
-			case verdictViolated:
+			switch {
+			case k.Verdict == verdictHolds, k.Uncontended:
+			case k.Verdict == verdictViolated:
 				add(&s.Violated, k.Name)
 			default:
 				add(&s.Unknown, k.Name)

@@ -34,7 +34,7 @@ func (v *validation) document() {
 		}
 		for _, k := range c.Checks {
 			v.verdict(k)
-			violated, unknown = violated || k.Verdict == "violated", unknown || k.Verdict == "unknown"
+			violated, unknown = violated || k.Verdict == "violated", unknown || k.Verdict == "unknown" && !k.Uncontended
 		}
 	}
 	for i, p := range v.r.Pools {
@@ -57,6 +57,7 @@ func (v *validation) verdict(k Check) {
 	switch {
 	case k.Verdict == "holds" && (k.Evidence <= 0 || k.Count != 0),
 		k.Verdict == "violated" && k.Count <= 0,
+		k.Verdict != "unknown" && k.Uncontended,
 		!slices.Contains([]string{"holds", "violated", "unknown"}, k.Verdict):
 		v.add("check %s: verdict %s with evidence %d and %d violations", k.Name, k.Verdict, k.Evidence, k.Count)
 	}

@@ -342,7 +342,9 @@ type Check struct {
 	Count    int             `json:"violations,omitempty"`
 	Detail   string          `json:"detail,omitempty"`
 	Witness  []WitnessSample `json:"witness,omitempty"`
-	Judges   []Judge         `json:"judges,omitempty"` // where a promise is judged in several ways: what each says by itself
+	// Uncontended says that the verdict is unknown because the load has no contention, by its profile: it does not affect the exit code.
+	Uncontended bool    `json:"uncontended,omitempty"`
+	Judges      []Judge `json:"judges,omitempty"` // where a promise is judged in several ways: what each says by itself
 }
 
 // Judge is one way of judging a promise.

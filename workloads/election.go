@@ -102,6 +102,9 @@ func (w *election) Measures() []Measure {
 		phased(metrics.Enqueue, metrics.List, metrics.Wait, metrics.Delivery, metrics.Recheck)...)
 }
 
+// Contends reports whether an election has several candidates.
+func (w *election) Contends() bool { return w.contenders() > 1 }
+
 // Ownerless is an election without a leader.
 func (w *election) Ownerless() string { return "nobody led" }
 

@@ -85,6 +85,9 @@ func (l *lock) Checks() []check.Check {
 // Unfenced is how many stale writes were taken without a fence.
 func (l *lock) Unfenced() (stale int64, some bool) { return l.guarded.unfenced() }
 
+// Contends reports whether a lock has several sessions.
+func (l *lock) Contends() bool { return l.contenders() > 1 }
+
 // Measures of a lock are its grants, and their phases where its requests are seen.
 func (l *lock) Measures() []Measure { return l.seen(grants([]metrics.Op{metrics.Acquire}, handOffs)) }
 

@@ -77,6 +77,9 @@ func (w *multi) Join(seat Seat) Step {
 	return (&multiSeat{w: w, holder: h, handle: w.variant.New(h.observed, w.dir, w.options)}).step
 }
 
+// Contends reports whether there are several sessions: each may want any lock.
+func (w *multi) Contends() bool { return w.Sessions > 1 }
+
 type multiSeat struct {
 	holder
 	w      *multi

@@ -77,6 +77,13 @@ func Permits(w Workload) int {
 	return 0
 }
 
+// Contending is a Workload whose checks need sessions that keep each other from an object.
+type Contending interface {
+	Workload
+	// Contends reports whether the profile has such sessions: not if each object has one session, if all only read, or if there is a permit for each.
+	Contends() bool
+}
+
 // Unfenced is a Workload whose grants may write to a resource without a fence.
 type Unfenced interface {
 	Workload

@@ -100,6 +100,9 @@ func sharedChecks(p promises, readers float64, stall time.Duration) []check.Chec
 	return append(checks, check.NothingLeft(), check.ReaderWriterLiveness(stall))
 }
 
+// Contends reports whether there are a writer and somebody else.
+func (w *readWrite) Contends() bool { return w.contenders() > 1 && w.readers < 1 }
+
 // Measures are the grants to the two sides of the lock.
 func (w *readWrite) Measures() []Measure { return w.seen(grants(sides(w.readers), handOffs)) }
 

@@ -65,6 +65,9 @@ type revocation struct {
 	told     time.Duration // how long a holder may take to learn of a revocation: a session timeout, for it may be without a server
 }
 
+// Contends reports whether there are a writer and somebody else.
+func (w *revocation) Contends() bool { return w.contenders() > 1 && w.readers < 1 }
+
 // Setup makes the locks' directories and what the fence needs.
 func (w *revocation) Setup(ctx context.Context, s zk.Session) error {
 	return errors.Join(w.places.Setup(ctx, s), w.guarded.setup(ctx, s, w.n))

@@ -100,6 +100,9 @@ func (w *semaphore) Ownerless() string { return "a permit was free" }
 // Permits of each semaphore.
 func (w *semaphore) Permits() int { return w.permits }
 
+// Contends reports whether there are more sessions than permits.
+func (w *semaphore) Contends() bool { return w.contenders() > w.permits }
+
 // Measures of a semaphore are the grants of permits; which release lets somebody in is not told.
 func (w *semaphore) Measures() []Measure { return w.seen(grants([]metrics.Op{metrics.Acquire})) }
 

@@ -51,6 +51,8 @@ var frontDoors = []frontDoor{
 		{name: "leaks"},
 		{name: "dead"},
 		{name: "watch-parent"},
+		{"watch-parent", with("deadline=300ms")},
+		{"needs-a-word", with(planned(fault(5*time.Second, "kind: expire, session: 3")))},
 		{"waits-for-the-gone", with("sessions=2", "hold=3ms")},
 		{name: "forgets-delete"},
 		{name: "stale-path"},

@@ -152,6 +152,7 @@ var Locks = []Defect[recipes.Lock]{
 	queued(liveness, "dead", "grants the lock twenty times and then never again", func(l *lockSteps) {
 		neverIn(l, func(name string) bool { return number(name) >= 20 })
 	}),
+	queued(liveness, "needs-a-word", "takes the znode before it for released only if a change of its data said so, and an expired session says nothing", needsAWord),
 	queued(liveness, "forgets-delete", "says that it has released and does not delete its znode", func(l *lockSteps) { l.keeps(releasing, all) }),
 	queued(liveness, "stale-path", "deletes the znode of its first grant at every release", func(l *lockSteps) {
 		first := ""
@@ -228,6 +229,27 @@ func missingFirst(ahead aheadOf) aheadOf {
 func existing(ctx context.Context, s zk.Session, path string) ([]byte, zk.Stat, *zk.Watch, error) {
 	st, _, w, err := s.ExistsW(ctx, path)
 	return nil, st, w, err
+}
+
+// needsAWord is the defect that a release is a change of the holder's znode and then its deletion, and that the next in line waits for the change.
+func needsAWord(l *lockSteps) {
+	const released = "released"
+	l.getW = func(ctx context.Context, path string) ([]byte, zk.Stat, *zk.Watch, error) {
+		data, st, w, err := l.Session.GetW(ctx, path)
+		if err == nil && string(data) != released {
+			w = l.only(w, func(e zk.Event) bool { return e.Type == zk.EventDataChanged })
+		}
+		return data, st, w, err
+	}
+	l.remove = func(ctx context.Context, path string, version int32) error {
+		if l.in(releasing) {
+			if _, err := l.Session.Set(ctx, path, []byte(released), zk.AnyVersion); err != nil {
+				return err
+			}
+			version = zk.AnyVersion
+		}
+		return l.Session.Delete(ctx, path, version)
+	}
 }
 
 // neverIn never grants to the contenders that who selects.

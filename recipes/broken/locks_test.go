@@ -61,6 +61,8 @@ func staged(name string) load {
 		l.sessions = 8
 	case "broken-newest-first": // two take turns, the others wait forever; at least one of these shares a host with one of those
 		l.sessions = 8
+	case "broken-needs-a-word": // one session expires, once
+		l.stage = func(_ context.Context, st *stage) { time.Sleep(time.Second); st.expire(0) }
 	case "broken-waits-for-the-gone": // the holder releases just when the only other session arrives
 		l.sessions, l.hold = 2, 3*time.Millisecond
 	case "broken-persistent": // the run ends while somebody waits
