@@ -51,7 +51,7 @@ type exclusion struct {
 const instant = 100 * time.Microsecond
 
 func (x exclusion) check() Check {
-	return Check{Name: x.name, Part: true, Judge: x.judge, Across: x.across}
+	return Check{Name: x.name, Part: true, Held: true, Judge: x.judge, Across: x.across}
 }
 
 func (x exclusion) judge(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
