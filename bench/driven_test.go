@@ -186,6 +186,9 @@ done`
 		{"without tokens gives an item again that was finished", null + ` -claims | sed -u 's/"token":[0-9]*,//; s/,"token":[0-9]*//' | ` + again, "claims", "violated"},
 		{"null", null, "delivery-order", "holds"},
 		{"null with claims", null + " -claims", "claims", "holds"},
+		// The thirtieth item is put elsewhere, and is what the sixtieth take is given: when it was asked for, items had been taken that were put later.
+		{"shows an item later than it acknowledges it", `sed -u '/"op":"put"/{x;s/$/n/;/^n\{30\}$/{x;s/queue-0"/beside"/;x};x}' | sed -u '/"op":"take"/{x;s/$/n/;/^n\{60\}$/{x;s/queue-0"/beside"/;x};x}' | ` + null,
+			"delivery-order", "violated"},
 		{"loses an item", nth(`op":"put","session`, 10, `s/"path":"[^"]*"/"path":"lost"/`) + " | " + null, "conservation", "violated"},
 		{"answers with an item that nobody put", null + " | " + nth("item", 9, `s/"item":"..../"item":"AAAA/`), "conservation", "violated"},
 		{"finishes nothing", `sed -u 's/"op":"finish"\(.*\)"path":"[^"]*"/"op":"put"\1"path":"undone"/' | ` + null + " -claims", "conservation", "violated"},
