@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/zkbench/zkbench/bench/faults"
+	"github.com/zkbench/zkbench/check"
 	"github.com/zkbench/zkbench/drivers"
 	"github.com/zkbench/zkbench/ensemble"
 	"github.com/zkbench/zkbench/internal/phrase"
@@ -160,7 +161,7 @@ func (c *cell) driverResult(done int64) *results.Driver {
 		return nil
 	}
 	f := c.driver.Figures()
-	d := &results.Driver{Name: f.Name, Version: f.Version, Store: f.Store, Processes: load(c.spec, "").Processes(), Ended: f.Ended, Killed: f.Killed,
+	d := &results.Driver{Name: f.Name, Version: f.Version, Store: f.Store, Processes: load(c.spec, "").Processes(), Ended: f.Ended, Killed: f.Killed, Holds: f.Holds, Suspended: f.Suspended,
 		Seam: results.Summarize(f.Seam, nil), ClockErrorUS: float64(f.Bound.Nanoseconds()) / 1e3}
 	if used, resident := c.after.driver.since(c.before.driver); resident > 0 {
 		d.KiBPerSession = new(float64(resident) / 1024 / float64(c.sessions))
@@ -171,6 +172,18 @@ func (c *cell) driverResult(done int64) *results.Driver {
 		d.ServerCPUPerOp, d.Servers = perOp(used, resident > 0, done), s.text(f.Store)
 	}
 	return d
+}
+
+// relied is the verdict on what was held simultaneously, if that holds: unknown if a driver had most grants end early, because it suspended them.
+func (c *cell) relied(v check.Verdict) check.Verdict {
+	if c.driver == nil {
+		return v
+	}
+	f := c.driver.Figures()
+	if 2*f.Suspended <= f.Holds {
+		return v
+	}
+	return check.Verdict{Judges: v.Judges, Detail: fmt.Sprintf("not judged: the driver suspended %d of %d grants, which ended their holds for the checks", f.Suspended, f.Holds)}
 }
 
 // usages is what some processes have used, by their numbers; those of which the system tells.
@@ -228,6 +241,10 @@ func driverNotes(d *results.Driver) []string {
 	notes := []string{
 		fmt.Sprintf("driver %s %s in %s: %s", d.Name, d.Version, phrase.Count(d.Processes, "process"), seam),
 		"not judged, because a driver's requests and events cannot be observed: fifo among waiters, starvation, and wake-ups lost for less than two session timeouts",
+	}
+	if d.Suspended > 0 {
+		notes = append(notes, fmt.Sprintf("the driver suspended %d of %s before they were given up (%s %%): for the checks each of these holds ended with its event", d.Suspended,
+			phrase.Count(d.Holds, "grant"), phrase.Number(100*float64(d.Suspended)/float64(d.Holds), 2)))
 	}
 	if d.Killed > 0 {
 		notes = append(notes, fmt.Sprintf("%s of the driver killed on purpose, with their sessions", phrase.Count(d.Killed, "process")))

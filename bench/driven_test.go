@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -42,7 +43,10 @@ func script(t *testing.T, text string) string {
 // driven is the run of a driver, whose processes live in real time, on an ensemble in memory.
 func driven(t *testing.T, program string, lines ...string) (*results.Run, error) {
 	t.Helper()
-	r := newRig(t, zktest.Config{}, append([]string{"variants: ['driver:" + program + "']", "warmup: 100ms", "duration: 700ms", "hold: 2ms"}, lines...)...)
+	if !slices.ContainsFunc(lines, func(line string) bool { return strings.HasPrefix(line, "duration:") }) {
+		lines = append(lines, "duration: 700ms")
+	}
+	r := newRig(t, zktest.Config{}, append([]string{"variants: ['driver:" + program + "']", "warmup: 100ms", "hold: 2ms"}, lines...)...)
 	doc, err := Run(context.Background(), r.config)
 	if doc != nil {
 		consistent(t, r.config.Out.Path())
@@ -112,6 +116,36 @@ func TestADriverThatStopsGrantingDoesNotHold(t *testing.T) {
 	}
 }
 
+// suspending is a driver of locks without tokens that says right after each grant that it cannot be relied on, and right before the next that it can again.
+func suspending(t *testing.T, null string) string {
+	t.Helper()
+	events := func(name string) (all string) {
+		for session := range 20 { // of others nobody has heard
+			all += fmt.Sprintf(`{"event":"%s","session":%d}\n`, name, 1+session)
+		}
+		return all
+	}
+	return script(t, null+` | sed -u 's/"tokens":true,//; /"token":/{s/,"token":[0-9]*//; s/.*/`+events("connected")+`&\n`+strings.TrimSuffix(events("suspended"), `\n`)+`/}'`)
+}
+
+// A driver that suspends each grant ends each hold before it can clash with another: there is hardly any evidence that it excludes, though it does.
+func TestADriverThatSuspendsEachGrantIsNotSaidToExclude(t *testing.T) {
+	null := nullDriver(t)
+	for workload, name := range map[string]string{"lock": "mutual-exclusion", "read-write": "reader-writer-exclusion", "semaphore": "permits"} {
+		doc, err := driven(t, suspending(t, null), "workload: "+workload)
+		if err != nil || doc.Exit.Code != 5 {
+			t.Fatalf("%s: exit %+v, %v", workload, doc.Exit, err)
+		}
+		c := doc.Cells[0]
+		if k := checkOf(t, c, name); k.Verdict != "unknown" || !strings.Contains(k.Detail, "suspended") {
+			t.Errorf("%+v", k)
+		}
+		if d := c.Driver; d.Holds == 0 || 10*d.Suspended < 9*d.Holds || !strings.Contains(strings.Join(c.Notes, "\n"), "the driver suspended") {
+			t.Errorf("%s: %+v, notes %q", workload, d, c.Notes)
+		}
+	}
+}
+
 // other is what a run of another workload than 'lock' shows of a driver: its exit code, and a check.
 func other(t *testing.T, program, workload, check, verdict string, code int, lines ...string) {
 	t.Helper()
@@ -174,6 +208,9 @@ done`
 		{"without tokens gives an item again that was finished", null + ` -claims | sed -u 's/"token":[0-9]*,//; s/,"token":[0-9]*//' | ` + again, "claims", "violated"},
 		{"null", null, "delivery-order", "holds"},
 		{"null with claims", null + " -claims", "claims", "holds"},
+		// The thirtieth item is put elsewhere, and is what the sixtieth take is given: when it was asked for, items had been taken that were put later.
+		{"shows an item later than it acknowledges it", `sed -u '/"op":"put"/{x;s/$/n/;/^n\{30\}$/{x;s/queue-0"/beside"/;x};x}' | sed -u '/"op":"take"/{x;s/$/n/;/^n\{60\}$/{x;s/queue-0"/beside"/;x};x}' | ` + null,
+			"delivery-order", "violated"},
 		{"loses an item", nth(`op":"put","session`, 10, `s/"path":"[^"]*"/"path":"lost"/`) + " | " + null, "conservation", "violated"},
 		{"answers with an item that nobody put", null + " | " + nth("item", 9, `s/"item":"..../"item":"AAAA/`), "conservation", "violated"},
 		{"finishes nothing", `sed -u 's/"op":"finish"\(.*\)"path":"[^"]*"/"op":"put"\1"path":"undone"/' | ` + null + " -claims", "conservation", "violated"},
@@ -194,6 +231,21 @@ done`
 func TestADriverThatBreaksTheProtocolEndsTheRun(t *testing.T) {
 	doc, err := driven(t, script(t, nullDriver(t)+` | sed -u 's/"id":30,/"id":31,/'`))
 	if err == nil || doc.Exit.Code != 1 || !strings.Contains(doc.Exit.Reason, "breaks the protocol") {
+		t.Errorf("exit %+v, %v", doc.Exit, err)
+	}
+}
+
+// The clock of a driver is related to zkbench's all through the run: one whose rate is a little another is followed, and one that jumps is found.
+func TestTheClockOfADriverIsMeasuredAgain(t *testing.T) {
+	t.Parallel()
+	ensembletest.Need(t, "perl-base:perl")
+	null := nullDriver(t)
+	slow := script(t, null+` | perl -pe 'BEGIN { $| = 1 } s/"(now|start|end)":(\d+)/sprintf("\"%s\":%.0f", $1, $2 * 0.99955)/ge'`)
+	if doc, err := driven(t, slow, "duration: 5s"); err != nil || doc.Exit.Code != 0 { // 2 ms behind in the end
+		t.Errorf("exit %+v, %v", doc.Exit, err)
+	}
+	jumps := script(t, null+` | sed -u '/"now":/{x;s/$/n/;/^n\{9,\}$/{x;s/"now":/&1000/;x};x}'`) // the first 8 are before the load
+	if doc, err := driven(t, jumps, "duration: 3s"); err == nil || doc.Exit.Code != 1 || !strings.Contains(doc.Exit.Reason, "its clock went on by") {
 		t.Errorf("exit %+v, %v", doc.Exit, err)
 	}
 }

@@ -78,6 +78,9 @@ func (c *cell) judge() []results.Check {
 		if lost != nil {
 			v = check.Verdict{Detail: "not judged: " + lost.Error()}
 		}
+		if checks[i].Held && v.Answer == check.Holds {
+			v = c.relied(v)
+		}
 		out[i] = c.stated(checks[i].Name, v)
 	}
 	return out

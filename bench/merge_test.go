@@ -14,6 +14,7 @@ import (
 
 	"github.com/zkbench/zkbench/check"
 	"github.com/zkbench/zkbench/metrics"
+	defects "github.com/zkbench/zkbench/recipes/broken"
 	"github.com/zkbench/zkbench/results"
 	"github.com/zkbench/zkbench/zk/zktest"
 )
@@ -63,6 +64,7 @@ func TestMergedSharesWhoseHistoriesAreCut(t *testing.T) {
 		{"workload: queue", "variants: [fifo]", "sessions: 8", "rate: 60", "duration: 2s"},
 	} {
 		t.Run(strings.Join(profile, "-"), func(t *testing.T) {
+			cut := 0
 			for _, most := range []int64{300, 1000, 1300, 1700, 2300, 2900, 3300, 4100} {
 				synctest.Test(t, func(t *testing.T) {
 					f := newShips(t, 2, zktest.Config{OpLatency: 3 * time.Millisecond}, profile...)
@@ -78,6 +80,7 @@ func TestMergedSharesWhoseHistoriesAreCut(t *testing.T) {
 						t.Logf("%d bytes were enough", most)
 						return
 					}
+					cut++
 					if doc.Exit.Code != 5 || !strings.Contains(strings.Join(doc.Cells[0].Notes, "; "), "the history of share 1 is incomplete") {
 						t.Errorf("%d bytes: exit %+v, notes %q", most, doc.Exit, doc.Cells[0].Notes)
 					}
@@ -87,6 +90,32 @@ func TestMergedSharesWhoseHistoriesAreCut(t *testing.T) {
 						}
 					}
 				})
+			}
+			if cut < 3 {
+				t.Errorf("the history was cut in %d of the runs, want 3 at least", cut)
+			}
+		})
+	}
+}
+
+// What the rest of a history that was cut proves is a violation, and its result is no contradiction.
+func TestMergedSharesWhoseHistoriesAreCutConvictABrokenRecipe(t *testing.T) {
+	for _, most := range []int64{1000, 2300, 3300} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newShips(t, 2, zktest.Config{OpLatency: 3 * time.Millisecond}, "variants: [broken-two-permits]", "sessions: 12", "hold: 20ms", "duration: 2s")
+			for _, r := range f.all {
+				r.withLocks(defects.Locks)
+			}
+			f.all[0].config.MostHistory = most
+			if _, errs := f.run(0, time.Second); errs[0] != nil || errs[1] != nil {
+				t.Fatal(errs)
+			}
+			doc, _, err := f.merge(f.dirs(), false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if k := checkOf(t, doc.Cells[0], "mutual-exclusion"); !doc.Cells[0].Shares[0].Cut || doc.Exit.Code != 4 || k.Verdict != "violated" {
+				t.Errorf("%d bytes: cut %v, exit %+v, %+v", most, doc.Cells[0].Shares[0].Cut, doc.Exit, k)
 			}
 		})
 	}

@@ -54,6 +54,8 @@ type Check struct {
 	Part bool
 	// Left says that the check concerns only what was found after the load.
 	Left bool
+	// Held says that the check concerns what is held simultaneously. A hold that its client was told not to rely on had ended for it.
+	Held bool
 	// Judge judges a history, which it may iterate over several times. Anything it has to keep beyond what is open at a time, it keeps in the room; nil: in memory.
 	Judge func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict
 	// Across judges the histories of several hosts, whose clocks are never compared; nil: see JudgeAcross.

@@ -55,7 +55,7 @@ func Claims() Check {
 			Detail: fmt.Sprintf("item %d of object %d was given to session %d at %v, which session %d had been given at %v and %s",
 				b.begin.Value, b.begin.Object, b.begin.Session, b.from, a.begin.Session, a.from, fate)}
 	}
-	return Check{Name: "claims", Judge: judge, Across: func(hosts []Host, room *spill.Room) Verdict { return claimedAcross(hosts, room, judge) }}
+	return Check{Name: "claims", Held: true, Judge: judge, Across: func(hosts []Host, room *spill.Room) Verdict { return claimedAcross(hosts, room, judge) }}
 }
 
 // claims reports whether a sample is of an item that is claimed.

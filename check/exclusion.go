@@ -51,7 +51,7 @@ type exclusion struct {
 const instant = 100 * time.Microsecond
 
 func (x exclusion) check() Check {
-	return Check{Name: x.name, Part: true, Judge: func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
+	return Check{Name: x.name, Part: true, Held: true, Judge: func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
 		v := x.judge(history, room)
 		if v.Answer == Holds && !contendedIn(history, room, x.rule, x.of) {
 			return v.uncontended()

@@ -18,7 +18,7 @@ func init() {
 				return a.zxid > 0 && a.zxid < b.zxid && b.token == a.token && a.s.seat != b.s.seat
 			})
 			return []promise{{Check: check.Leadership(), broken: leaders, across: leaders}, {Check: check.Terms(), broken: terms, across: sameTerm}, {Check: check.Alternation(), broken: w.truth.twice, across: w.truth.twice},
-				{Check: check.CampaignFIFO()}}
+				{Check: check.CampaignFIFO(), broken: w.truth.overtaken(), across: w.truth.overtakenByState()}}
 		}})
 }
 

@@ -105,3 +105,14 @@ func (t *truth) pairs(are func(a, b hold) bool) bool {
 	}
 	return false
 }
+
+// overtaken reports whether somebody who came when another already had its place was granted first, by the clock or by the transactions of both.
+func (t *truth) overtaken() bool {
+	return t.overtakenByState() || t.pairs(func(a, b hold) bool {
+		return a.enqueued[1] > 0 && a.enqueued[1] < b.enqueued[0] && b.enqueued[1] > 0 && b.from < a.from
+	})
+}
+
+func (t *truth) overtakenByState() bool {
+	return t.pairs(func(a, b hold) bool { return a.took > 0 && a.took < b.took && b.zxid > 0 && b.zxid < a.zxid })
+}

@@ -16,15 +16,12 @@ func init() {
 func mutexPromises(w *world) []promise {
 	exclusive := w.truth.broken(alone)
 	tokens := w.truth.pairs(func(a, b hold) bool { return a.from < b.from && b.token <= a.token })
-	overtaken := w.truth.pairs(func(a, b hold) bool {
-		return a.enqueued[1] > 0 && a.enqueued[1] < b.enqueued[0] && b.enqueued[1] > 0 && b.from < a.from
-	})
 	return []promise{
 		{Check: check.MutualExclusion(), broken: exclusive, across: exclusive},
 		{Check: check.TokenOrder(), broken: tokens, across: w.truth.pairs(func(a, b hold) bool {
 			return a.zxid > 0 && a.zxid <= b.zxid && (b.token == a.token || b.token < a.token && a.zxid < b.zxid)
 		})},
-		{Check: check.FIFO(), broken: overtaken, across: w.truth.pairs(func(a, b hold) bool { return a.took > 0 && a.took < b.took && b.zxid > 0 && b.zxid < a.zxid })},
+		{Check: check.FIFO(), broken: w.truth.overtaken(), across: w.truth.overtakenByState()},
 	}
 }
 
@@ -60,6 +57,7 @@ func (w *world) seats(step func(*seat)) {
 				if j.s.over {
 					p.sleep(w.upTo(5 * w.set.travel))
 					j.s, j.list = w.open(p, j), nil
+					w.replaced++
 				}
 			}
 		})

@@ -235,6 +235,12 @@ func (s *session) ask(handle func(answer func(at time.Duration, zxid int64))) (z
 
 // write has do carried out in a transaction of its own. If no reply has come it may have been carried out, or may be until s.doubt.
 func (s *session) write(do func()) (zxid int64, ok bool) {
+	did := false
+	defer func() {
+		if did && !ok {
+			s.w.unanswered++
+		}
+	}()
 	return s.ask(func(answer func(time.Duration, int64)) {
 		at := s.w.now
 		if s.server > 0 {
@@ -248,6 +254,7 @@ func (s *session) write(do func()) (zxid int64, ok bool) {
 				return
 			}
 			s.w.commit(do)
+			did = true
 			zxid := s.w.zxid
 			answer(s.w.servers[s.server].when(zxid), zxid)
 		})
@@ -261,6 +268,9 @@ func (s *session) read(see func(state int64)) (ok bool) {
 		if s.gone != 0 && state >= s.gone {
 			s.knows()
 			return
+		}
+		if state < s.w.zxid {
+			s.w.stale++
 		}
 		see(state)
 		answer(s.w.now, state)

@@ -29,7 +29,9 @@ type world struct {
 	hosts [][]metrics.Sample // what each recorded, by its own clock
 	all   []metrics.Sample   // the same by one clock
 	wrong int                // how often the recipe did what it must not do
-	truth truth
+	// How often a server showed an earlier state, a write was carried out whose reply was lost, and a session came in the place of another.
+	stale, unanswered, replaced int
+	truth                       truth
 }
 
 // event is something that happens at an instant.

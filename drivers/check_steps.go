@@ -124,6 +124,7 @@ func (k *kit) storm(ctx context.Context, wants func(round int) Request, seen fun
 		return err
 	}
 	failed := make([]error, len(all))
+	var suspended atomic.Int32
 	var wait sync.WaitGroup
 	for i, s := range all {
 		wait.Go(func() {
@@ -137,11 +138,17 @@ func (k *kit) storm(ctx context.Context, wants func(round int) Request, seen fun
 				}
 				time.Sleep(time.Millisecond)
 				seen(what, -1)
+				if closed(s.Lease()) {
+					suspended.Add(1)
+				}
 				failed[i] = errors.Join(failed[i], k.releaseAs(ctx, s, what))
 			}
 		})
 	}
 	wait.Wait()
+	if n := int(suspended.Load()); 2*n > len(all)*turmoilRounds {
+		failed = append(failed, fmt.Errorf("%d of %d grants were suspended while they were held, though nothing was wrong: nobody can rely on them", n, len(all)*turmoilRounds))
+	}
 	return errors.Join(failed...)
 }
 

@@ -161,11 +161,12 @@ func TestTurmoil(t *testing.T) {
 	}{
 		{"lets writers in beside readers", "rw-turmoil", drivers.ErrTwoHolders, "wrote and"},
 		{"gives one permit too many", "sem-turmoil", drivers.ErrTooMany, "3 of 2"},
+		{"suspends each grant", "turmoil", nil, "80 of 80 grants were suspended"},
 		{"hands an item out twice under load", "q-turmoil", drivers.ErrTakenTwice, "item"},
 	} {
 		t.Run(c.defect, func(t *testing.T) {
 			t.Parallel()
-			if f := findings(t, c.defect, "", time.Minute, c.step)[c.step]; !errors.Is(f.Err, c.kind) || !strings.Contains(f.Err.Error(), c.says) {
+			if f := findings(t, c.defect, "", time.Minute, c.step)[c.step]; f.Err == nil || c.kind != nil && !errors.Is(f.Err, c.kind) || !strings.Contains(f.Err.Error(), c.says) {
 				t.Errorf("%v, want an error that says %q", f, c.says)
 			}
 		})

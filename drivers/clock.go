@@ -5,30 +5,49 @@ import (
 	"time"
 )
 
-// clock relates the clock of a driver to that of this process: both count the monotonic time of one machine, from different beginnings.
+// clock relates the clock of a driver to that of this process: both count the monotonic time of one machine, from different beginnings, and at rates that
+// differ by rateError at most.
 type clock struct {
 	base   time.Time
-	offset int64         // the driver's clock at base, in nanoseconds
-	bound  time.Duration // the offset is not farther from the true one; 0: never measured
+	offset int64         // the driver's clock at base, in nanoseconds, as it was measured last
+	at     time.Duration // since base: when that was
+	bound  time.Duration // the offset was not farther from the true one then; 0: never measured
+	worst  time.Duration // the largest bound by which a reply was judged
 }
 
-// slack is what is allowed beside the bound: clocks that run at rates of their own differ by less in a run of minutes.
-const slack = time.Millisecond
+const (
+	// slack is what is allowed beside the error of the offset.
+	slack = time.Millisecond
+	// rateError is by how many millionths the rates of two monotonic clocks of a machine may differ: as many as the system adjusts one of them by at most.
+	rateError = 500
+)
 
-// measure takes what the driver's clock said at an unknown instant between two of this process. The closest two count.
-func (c *clock) measure(sent, received time.Time, now int64) {
+// err is how far the offset may be from the true one at a time since base.
+func (c *clock) err(at time.Duration) time.Duration { return c.bound + max(at-c.at, 0)*rateError/1e6 }
+
+// measure takes what the driver's clock said at an unknown instant between two of this process. It counts if it tells more than the last that counted
+// still does. The error says that the driver's clock has jumped, or that its rate is another.
+func (c *clock) measure(sent, received time.Time, now int64) error {
 	if c.base.IsZero() {
 		c.base = sent
 	}
-	if bound := received.Sub(sent) / 2; c.bound == 0 || bound < c.bound {
-		c.offset, c.bound = now-int64(sent.Sub(c.base)+bound), max(bound, 1)
+	at, bound := received.Sub(c.base), max(received.Sub(sent)/2, 1)
+	offset := now - int64(sent.Sub(c.base)+bound)
+	moved := time.Duration(offset - c.offset)
+	switch known := c.err(at); {
+	case c.bound != 0 && moved.Abs() > known+bound+slack:
+		return fmt.Errorf("its clock went on by %v in %v (expected nanoseconds of a monotonic clock with the rate of this machine's)", at-c.at+moved, at-c.at)
+	case c.bound == 0 || bound < known:
+		c.offset, c.at, c.bound = offset, at, bound
 	}
+	return nil
 }
 
 // lie is what is wrong with the times of a reply to a request that was sent and received then; nil: nothing.
 func (c *clock) lie(r Reply, sent, received time.Time) error {
 	start, end := time.Duration(r.Start-c.offset), time.Duration(r.End-c.offset)
-	allowed := c.bound + slack
+	c.worst = max(c.worst, c.bound)
+	allowed := c.err(received.Sub(c.base)) + slack
 	switch {
 	case r.Start == 0 || r.End == 0:
 		return fmt.Errorf("the reply has no start or no end")

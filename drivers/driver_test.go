@@ -39,7 +39,7 @@ func beDriver(defect string) error {
 	open := l.Open
 	l.Open = func(ctx context.Context, o serve.Opening) (serve.Client, int64, error) {
 		c, id, err := open(ctx, o)
-		return defective{c.(whole), defect}, id, err
+		return defective{c.(whole), defect, o.Event}, id, err
 	}
 	switch defect {
 	case "another protocol":
@@ -77,6 +77,7 @@ type whole interface {
 type defective struct {
 	whole
 	defect string
+	event  func(string)
 }
 
 func (d defective) AcquireMode(ctx context.Context, path, mode string) (serve.Grant, error) {
@@ -214,6 +215,8 @@ func (d defective) Acquire(ctx context.Context, path string) (serve.Grant, error
 		return g, err
 	case "dies":
 		os.Exit(3)
+	case "suspends each grant":
+		defer d.event(drivers.EventSuspended)
 	case "tells of a loss":
 		defer fmt.Println(`{"event":"suspended","session":9}`)
 	}

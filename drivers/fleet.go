@@ -111,10 +111,11 @@ func (f *Fleet) tell(err error) {
 // Figures is what is known of the processes of a fleet.
 type Figures struct {
 	Hello
-	Ended  int                // processes that ended before they were to, but for those that Kill ended
-	Killed int                // processes that Kill ended
-	Seam   *metrics.Histogram // what the way to the driver and back took: Process.Seam
-	Bound  time.Duration      // the largest error of the offsets between the clocks
+	Ended            int                // processes that ended before they were to, but for those that Kill ended
+	Killed           int                // processes that Kill ended
+	Holds, Suspended int64              // grants and claims that were given up, and those of them that the driver had suspended: Process.Suspended
+	Seam             *metrics.Histogram // what the way to the driver and back took: Process.Seam
+	Bound            time.Duration      // the largest error of the offsets between the clocks
 }
 
 // Figures are those of all processes so far.
@@ -125,6 +126,8 @@ func (f *Fleet) Figures() Figures {
 	for _, p := range f.all {
 		out.Hello = p.Hello
 		out.Seam.Merge(p.Seam())
+		suspended, holds := p.Suspended()
+		out.Suspended, out.Holds = out.Suspended+suspended, out.Holds+holds
 		out.Bound = max(out.Bound, p.ClockBound())
 	}
 	return out

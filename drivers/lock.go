@@ -62,6 +62,7 @@ type handle struct {
 	s    *Session
 	path string
 	held *Request // gives back what is held; nil: nothing is
+	lost <-chan struct{}
 }
 
 // acquire waits for what a request is for.
@@ -97,7 +98,7 @@ func (h *handle) take(ctx context.Context, r Request) (recipes.Grant, error) {
 		lost = h.s.Lease()
 	}
 	r.Op, r.DeadlineMS = OpRelease, 0
-	h.held = &r
+	h.held, h.lost = &r, lost
 	return recipes.Grant{Path: reply.Node, Token: reply.Token, Lost: lost}, nil
 }
 
@@ -108,6 +109,7 @@ func (h *handle) Release(ctx context.Context) error {
 	}
 	r := *h.held
 	h.held = nil
+	h.s.gaveUp(h.lost)
 	_, err := h.s.ask(ctx, r)
 	return err
 }

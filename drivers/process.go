@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -25,11 +24,9 @@ var (
 )
 
 const (
-	helloWithin = 30 * time.Second // a virtual machine may have to start
 	writeWithin = 10 * time.Second // a line fits the pipe of a driver that reads
 	endWithin   = 5 * time.Second
 	longestLine = 2 << 20 // an item of a million bytes in base64 fits
-	hellos      = 8       // the closest of which measures the clock
 	longestTail = 2048
 )
 
@@ -39,8 +36,8 @@ type Process struct {
 
 	command []string
 	cmd     *exec.Cmd
-	clock   clock
 	ended   chan struct{} // closed when the process is gone and err says why
+	timing  sync.WaitGroup
 	errors  tail
 
 	write sync.Mutex
@@ -49,24 +46,26 @@ type Process struct {
 	work    sync.RWMutex  // held by what its applications do, and while it is stopped and goes on
 	stopped chan struct{} // closed when it goes on; nil: it does
 
-	mu       sync.Mutex
-	calls    map[int64]*call // nil: nobody waits for the reply any more
-	sessions map[int64]*Session
-	next     int64
-	err      error     // why it was ended; nil: it was not
-	died     time.Time // when it was killed, or was seen to have ended; zero: it lives
-	closing  bool
-	gone     bool // it has been waited for
-	seam     *metrics.Histogram
+	mu        sync.Mutex
+	calls     map[int64]*call // nil: nobody waits for the reply any more
+	sessions  map[int64]*Session
+	next      int64
+	err       error     // why it was ended; nil: it was not
+	died      time.Time // when it was killed, or was seen to have ended; zero: it lives
+	closing   bool
+	gone      bool // it has been waited for
+	seam      *metrics.Histogram
+	clock     clock
+	holds     int64 // grants and claims that were given up
+	suspended int64 // those of them that the driver had suspended or called lost
 }
 
 // call is a request under way.
 type call struct {
-	id       int64
-	r        Request
-	sent     time.Time
-	received time.Time
-	reply    chan Reply // with room for one
+	id    int64
+	r     Request
+	sent  time.Time
+	reply chan Reply // with room for one
 }
 
 // Start starts a driver and asks it who it is. The error names the program.
@@ -100,34 +99,6 @@ func Start(ctx context.Context, command []string) (*Process, error) {
 }
 
 func (p *Process) String() string { return strings.Join(p.command, " ") }
-
-// greet asks for the hello, and measures the clock by asking several times.
-func (p *Process) greet(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, helloWithin, fmt.Errorf("no answer to hello within %v", helloWithin))
-	defer cancel()
-	for range hellos {
-		c, err := p.send(Request{Op: OpHello, Protocol: Protocol})
-		if err != nil {
-			return err
-		}
-		r, err := p.await(ctx, c)
-		switch {
-		case err != nil:
-			return err
-		case r.Error != "":
-			return fmt.Errorf("%w: hello is answered with the error %s: %s", ErrProtocol, r.Error, r.Message)
-		case r.Protocol != Protocol:
-			return fmt.Errorf("%w: it speaks version %d (expected %d)", ErrProtocol, r.Protocol, Protocol)
-		case r.Name == "" || r.Now <= 0 || r.Store == "":
-			return fmt.Errorf("%w: its hello lacks the name, the store or now, the time of its clock", ErrProtocol)
-		case !slices.ContainsFunc(whole, r.Knows):
-			return fmt.Errorf("it supports nothing that zkbench uses: its hello lists %q (expected at least one of %s)", r.Can, strings.Join(whole, ", "))
-		}
-		p.Hello = r.Hello
-		p.clock.measure(c.sent, c.received, r.Now)
-	}
-	return nil
-}
 
 // send sends a request. A cancel has no reply.
 func (p *Process) send(r Request) (*call, error) {
@@ -246,11 +217,15 @@ func (p *Process) take(line []byte, at time.Time) error {
 	if c == nil {
 		return nil
 	}
-	c.received = at
 	switch c.r.Op {
+	case OpHello:
+		if err := p.heard(r, c.sent, at); err != nil {
+			return err
+		}
 	case OpAcquire, OpTry, OpRelease, OpPut, OpTake, OpFinish:
 		if err := p.clock.lie(r, c.sent, at); err != nil {
-			return fmt.Errorf("%w: %s of request %d: %v; its clock and that of zkbench are known to agree within %v", ErrProtocol, c.r.Op, r.ID, err, p.clock.bound)
+			return fmt.Errorf("%w: %s of request %d: %v; its clock and that of zkbench are known to agree within %v", ErrProtocol, c.r.Op, r.ID, err,
+				p.clock.err(at.Sub(p.clock.base)))
 		}
 		p.seam.Record(at.Sub(c.sent) - time.Duration(r.End-r.Start))
 	}
@@ -282,6 +257,7 @@ func (p *Process) dies() {
 func (p *Process) Kill() {
 	p.end(fmt.Errorf("%w: it was killed", ErrEnded))
 	<-p.ended
+	p.timing.Wait()
 }
 
 // Pause stops the process, when what its applications do has ended (Session.Work): it does nothing until Resume, and what is asked of it waits.
@@ -337,6 +313,7 @@ func (p *Process) Close() error {
 	p.write.Lock()
 	p.in.Close()
 	p.write.Unlock()
+	defer p.timing.Wait()
 	select {
 	case <-p.ended:
 		return nil
@@ -350,8 +327,12 @@ func (p *Process) Close() error {
 // Ended is closed when the process is gone.
 func (p *Process) Ended() <-chan struct{} { return p.ended }
 
-// ClockBound is how far the offset between the clocks may be from the true one.
-func (p *Process) ClockBound() time.Duration { return p.clock.bound }
+// ClockBound is how far the offset between the clocks may have been from the true one when it was measured: the largest so far.
+func (p *Process) ClockBound() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return max(p.clock.bound, p.clock.worst)
+}
 
 // Seam is what the way to the driver and back took, of its acquisitions, releases and what it did with items so far.
 func (p *Process) Seam() *metrics.Histogram {

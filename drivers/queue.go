@@ -73,6 +73,9 @@ func (q *queue) Claim(ctx context.Context) (recipes.Claim, error) {
 
 // Finish is recipes.Claimer's.
 func (q *queue) Finish(ctx context.Context, c recipes.Claim) error {
+	if q.s != nil {
+		q.s.gaveUp(c.Lost)
+	}
 	_, err := q.ask(ctx, Request{Op: OpFinish})
 	var doubt *recipes.InDoubtError
 	switch {

@@ -166,6 +166,24 @@ func (s *Session) finish(why error) {
 	s.distrust()
 }
 
+// gaveUp counts a grant or a claim that is about to be given up; lost is closed if the driver has said before that it cannot be relied on.
+func (s *Session) gaveUp(lost <-chan struct{}) {
+	s.p.mu.Lock()
+	defer s.p.mu.Unlock()
+	s.p.holds++
+	if closed(lost) && s.p.died.IsZero() {
+		s.p.suspended++
+	}
+}
+
+// Suspended is how many grants and claims were given up so far, and how many of them the driver had said before that they cannot be relied on: it had suspended
+// the session, or called it lost. For the checks nobody had these any more.
+func (p *Process) Suspended() (suspended, of int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.suspended, p.holds
+}
+
 // distrust closes the lease; the lock is held.
 func (s *Session) distrust() {
 	select {

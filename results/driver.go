@@ -8,6 +8,9 @@ type Driver struct {
 	Processes int    `json:"processes"`
 	Ended     int    `json:"ended,omitempty"`  // processes that ended before they were to, with their sessions
 	Killed    int    `json:"killed,omitempty"` // processes that faults ended, with their sessions
+	// Holds is how many grants and claims were given up in the whole cell, and Suspended how many of them the driver had said before that they cannot be relied on.
+	Holds     int64 `json:"holds,omitempty"`
+	Suspended int64 `json:"suspended,omitempty"`
 	// CPUPerOp is the CPU time of the processes in the steady phase, by what was done in it; null where the system does not tell.
 	CPUPerOp *float64 `json:"cpu_us_per_op"`
 	// KiBPerSession is the memory of the processes that is resident at the end of the steady phase, by session; null where the system does not tell.
