@@ -16,6 +16,7 @@ import (
 
 // Three processes search, and compare, on real servers, meeting on another one, and end with one answer.
 func TestThreeProcessesSearchAndCompare(t *testing.T) {
+	t.Parallel()
 	under, apart := servers.Get(t, 1).Addresses()[0], ensembletest.Start(t, 1).Addresses()[0]
 	profile := small(t, "sessions: 6", "rate: 30", "saturation: allowed")
 	closed := small(t, "sessions: 6", "duration: 500ms")

@@ -120,6 +120,7 @@ var atOnce = flag.Int("at-once", 8, "how many runs of broken recipes share the m
 // A defect ends a run of the built-in profile of its workload, started as a user starts it, in exit 4; or in 5, and then the result says
 // what would be long enough. Without the flag -defects the first of those that one check of a workload has to catch stands for the others.
 func TestDefectsThroughTheFrontDoor(t *testing.T) {
+	t.Parallel()
 	servers := ensembletest.Start(t, 3, func(c *local.Config) { c.NoFsync = true }).Addresses()
 	places := make(chan struct{}, *atOnce)
 	var all sync.WaitGroup
@@ -196,6 +197,7 @@ func tellChecks(t *testing.T, doc *results.Run) {
 // What a user sees of a lock that is dead, of one that lets some starve, of one that two hold for an instant, of a semaphore that loses
 // its permits: the process ends in an exit code that is not 0, and says why.
 func TestTheProcessOfADefectDoesNotEndInZero(t *testing.T) {
+	t.Parallel()
 	servers := strings.Join(servers.Get(t, 3).Addresses(), ",")
 	var all sync.WaitGroup
 	for _, c := range []struct{ profile, variant, set string }{

@@ -21,6 +21,7 @@ import (
 // The leader of the run's own servers is killed and comes back, a session is expired, replies are lost: the lock keeps its promise, and
 // the result tells what each fault did.
 func TestFaultsOnRealServers(t *testing.T) {
+	t.Parallel()
 	ensembletest.NeedServers(t)
 	var dir string
 	var o ending
@@ -65,6 +66,7 @@ func TestFaultsOnRealServers(t *testing.T) {
 // The servers do not hear a holder, who hears of all the others: its own fault must not make zkbench condemn a sound lock. All but one of
 // the sessions are struck, so the holder nearly always is.
 func TestAHolderThatTheServersDoNotHearLosesItsLockInTime(t *testing.T) {
+	t.Parallel()
 	ensembletest.NeedServers(t)
 	var planned []string
 	for session := range 5 {
@@ -82,6 +84,7 @@ func TestAHolderThatTheServersDoNotHearLosesItsLockInTime(t *testing.T) {
 
 // In containers the leader is killed and a follower is cut off from everybody, and the lock keeps its promise.
 func TestFaultsInContainers(t *testing.T) {
+	t.Parallel()
 	ensembletest.NeedDocker(t)
 	var dir string
 	var o ending
@@ -135,6 +138,7 @@ func TestUpAndDownInContainers(t *testing.T) {
 }
 
 func TestFaultsThatTheEnsembleCannotDo(t *testing.T) {
+	t.Parallel()
 	zkbench(t, "run", "failover", "--ensemble", "local:3").want(exitUsage, "builtin:failover.yaml:",
 		"disconnect cannot be injected on local:3", "--ensemble compose:3", "pause", "possible: kill, stop, ")
 	zkbench(t, "run", small(t, "faults: [{at: 100ms, kind: stop, server: 1}]"), "--servers", "127.0.0.1:1").want(exitUsage,
@@ -175,6 +179,7 @@ func TestTheTableOfFaultsIsRight(t *testing.T) {
 
 // What a fault brings out is not excused by it: a waiter that is expired lets the one behind it in, if that does not look again.
 func TestAFaultBringsADefectOut(t *testing.T) {
+	t.Parallel()
 	address, dir := servers.Get(t, 1).Addresses()[0], out(t)
 	zkbench(t, "run", small(t, "variants: broken-no-recheck", "sessions: 8", "hold: 20ms", "duration: 2s",
 		"faults: [{at: 500ms, kind: expire, session: 1}, {at: 800ms, kind: expire, session: 2}, {at: 1100ms, kind: expire, session: 3}]"),

@@ -14,6 +14,7 @@ import (
 
 // One of three processes is killed in the middle of its cell. The others end as --on-loss says, and what all left is merged into a result that claims nothing.
 func TestAKilledShareIsMissed(t *testing.T) {
+	t.Parallel()
 	under, apart := servers.Get(t, 1).Addresses()[0], ensembletest.Start(t, 1).Addresses()[0]
 	var wait sync.WaitGroup
 	for onLoss, duration := range map[string]string{"stop": "10m", "finish": "8s"} {

@@ -129,6 +129,7 @@ var victimPhases = []struct {
 // TestTheKiller strikes the real command in every phase, in a dozen rounds or as many as ZKBENCH_KILLER_ROUNDS says. Afterwards clean leaves
 // nothing, and the onlooker finds nothing foreign changed.
 func TestTheKiller(t *testing.T) {
+	t.Parallel()
 	rounds := len(victimPhases)
 	if n := killerRounds(); n > 0 {
 		rounds = n

@@ -26,7 +26,6 @@ import (
 // An ensemble with TLS and SASL is loaded, refuses with a remedy, and no secret is anywhere but where its owner put it.
 func TestASecuredEnsemble(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // the calibration of it is nobody's
-	t.Setenv(childEnv, "1")                 // the driver that calibrate measures the way to is zkbench itself
 	e := ensembletest.Start(t, 1, func(cfg *local.Config) { cfg.Secure = ensemble.SecureSASL })
 	files, address := e.Credentials(), e.Addresses()[0]
 	text, err := os.ReadFile(files.Auth)
@@ -329,6 +328,7 @@ func withoutSecret(t *testing.T, dir, secret string) {
 // Each value of the axis secure has an ensemble of its own, and what its connections cost stands in one table. Sessions that resume make fewer full
 // handshakes than connections.
 func TestWhatSecurityCosts(t *testing.T) {
+	t.Parallel()
 	ensembletest.NeedServers(t)
 	dir := filepath.Join(t.TempDir(), "out")
 	o := newTerminal(t).run("run", "quickstart", "-q", "--ensemble", "local:1", "--set", "secure=[none,tls-resumed]", "--set", "variants=predecessor", "--set", "sessions=8",

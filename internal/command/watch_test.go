@@ -129,6 +129,7 @@ func accountOf(t *testing.T, notes []string) map[string]int {
 // On three servers connections are cut, a watcher is not heard, replies to changes are lost, events are late, and the leader is killed: every event is
 // accounted for, and none is lost or told twice.
 func TestWatchFanoutThroughFaults(t *testing.T) {
+	t.Parallel()
 	ensembletest.NeedServers(t)
 	var dir string
 	var o ending

@@ -79,6 +79,7 @@ func creates(t tally) int { return t.ok[opCreate] + t.ok[opCreate2] }
 // Every figure of fan-out and cost is what was on the wire in the steady phase, per what was done in it, within 1 %: counted and decoded
 // by a capture that knows nothing of zkbench.
 func TestFiguresAreThoseOfTheWire(t *testing.T) {
+	t.Parallel()
 	one, rows := servers.Get(t, 1), wired
 	for _, k := range setup().Workloads {
 		if !slices.ContainsFunc(rows, func(c wiredCell) bool { return slices.Contains(c.lines, "workload: "+k.Name) }) {
@@ -254,6 +255,7 @@ func opsPer(cell results.Cell, p profiles.Profile) (names []string) {
 
 // Each engine tells the passwords of sessions apart.
 func TestPasswordsAreToldApart(t *testing.T) {
+	t.Parallel()
 	one := servers.Get(t, 1)
 	for _, engine := range setup().Engines {
 		seen := map[uint64]bool{}
@@ -273,6 +275,7 @@ func TestPasswordsAreToldApart(t *testing.T) {
 
 // The traffic that a session tells is what was on its wire, over all its connections.
 func TestTrafficIsThatOfTheWire(t *testing.T) {
+	t.Parallel()
 	one := servers.Get(t, 1)
 	for _, engine := range setup().Engines {
 		tap, addresses := startCapture(t, one.Addresses())

@@ -67,6 +67,7 @@ func goTool(t *testing.T, dir string, args ...string) {
 
 // The program of the document keeps the promises of a lock, and is zkbench with one lock more: what lists, checks, measures, judges and shows knows it.
 func TestAProgramWithALockOfYoursIsZkbench(t *testing.T) {
+	t.Parallel()
 	address, dir := servers.Get(t, 1).Addresses()[0], yours(t)
 	goTool(t, dir, "test", ".")
 	goTool(t, dir, "build", "-o", "yours", ".")
@@ -111,6 +112,7 @@ func TestAProgramWithALockOfYoursIsZkbench(t *testing.T) {
 
 // A lock that does not wait for the one before it is convicted.
 func TestAWrongLockOfYoursIsCaught(t *testing.T) {
+	t.Parallel()
 	address, dir := servers.Get(t, 1).Addresses()[0], yours(t, "before := predecessor(names, own)", `before := ""`)
 	goTool(t, dir, "build", "-o", "yours", ".")
 	toTheEnd(t, exec.CommandContext(t.Context(), filepath.Join(dir, "yours"), "run", small(t, "variants: yours"), "--servers", address,
