@@ -36,7 +36,7 @@ generator-image: ## build the image zkbench/zkbench of the load generator, from 
 
 # The two tiers: 'make test' is 'go test -short', whose long tests package tier has skipped. The race detector runs in the short tier where sessions,
 # goroutines and their locks are, and in the long one everywhere but in the simulations of capacity, which are arithmetic.
-CONCURRENT = ./zk/... ./recipes/... ./metrics ./drivers ./drivers/serve ./fleet ./exporter ./ensemble/proxy ./bench/faults
+CONCURRENT = ./zk/... $(RECIPES) ./metrics ./drivers ./fleet ./exporter ./ensemble/proxy ./bench/faults
 TESTS = $(GO) run ./internal/testlog
 ATONCE = -parallel 6 # tests wait for servers more than they compute
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/zkbench/zkbench/ensemble/ensembletest"
+	"github.com/zkbench/zkbench/internal/tier"
 	"github.com/zkbench/zkbench/results"
 )
 
@@ -98,6 +99,7 @@ func TestAnInterruptOfAB(t *testing.T) {
 
 // Sides that ask for different ensembles have one each, which are gone at the end.
 func TestABOnTwoEnsembles(t *testing.T) {
+	tier.Long(t, "two ensembles; TestAB compares on one")
 	t.Parallel()
 	ensembletest.NeedServers(t)
 	dir, before := out(t), javas(t)

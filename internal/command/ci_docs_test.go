@@ -12,6 +12,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/zkbench/zkbench/internal/tier"
 	"github.com/zkbench/zkbench/results"
 	"github.com/zkbench/zkbench/zk"
 )
@@ -96,6 +97,7 @@ zkbench() {
 // Every example of docs/ci.md is carried out as it stands, on the servers of this test instead of those of a service, and shortened: what a gate or a
 // comparison says of a moment does not matter, but nothing is refused and nothing fails. Commands of the service itself are only parsed.
 func TestTheExamplesOfCI(t *testing.T) {
+	tier.Long(t, "every pipeline of docs/ci.md; TestRunsTellTheServiceOfCI has one of them")
 	t.Parallel()
 	address := servers.Get(t, 1).Addresses()[0]
 	profile, pipelines := examples(t)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/zkbench/zkbench/compose"
 	"github.com/zkbench/zkbench/ensemble/ensembletest"
+	"github.com/zkbench/zkbench/internal/tier"
 )
 
 // A real Prometheus scrapes a run that goes on, and the queries of the dashboard have answers; promtool finds
@@ -65,6 +66,7 @@ func TestPrometheusScrapesARun(t *testing.T) {
 
 // A comparison and a search are scraped as a run is, while one of their runs follows the other.
 func TestPrometheusScrapesComparisonsAndSearches(t *testing.T) {
+	tier.Long(t, "a comparison and a search; TestPrometheusScrapesARun scrapes a run")
 	t.Parallel()
 	ensembletest.Need(t, "prometheus:prometheus", "prometheus:promtool")
 	address := servers.Get(t, 1).Addresses()[0]

@@ -14,6 +14,7 @@ import (
 	"github.com/zkbench/zkbench/ensemble"
 	"github.com/zkbench/zkbench/ensemble/ensembletest"
 	"github.com/zkbench/zkbench/ensemble/local"
+	"github.com/zkbench/zkbench/internal/tier"
 	"github.com/zkbench/zkbench/profiles"
 	"github.com/zkbench/zkbench/results"
 )
@@ -21,6 +22,7 @@ import (
 // The leader of the run's own servers is killed and comes back, a session is expired, replies are lost: the lock keeps its promise, and
 // the result tells what each fault did.
 func TestFaultsOnRealServers(t *testing.T) {
+	tier.Long(t, "waits for faults of servers; TestAServerIsKilledDuringTheRun has one of them")
 	t.Parallel()
 	ensembletest.NeedServers(t)
 	var dir string
@@ -66,6 +68,7 @@ func TestFaultsOnRealServers(t *testing.T) {
 // The servers do not hear a holder, who hears of all the others: its own fault must not make zkbench condemn a sound lock. All but one of
 // the sessions are struck, so the holder nearly always is.
 func TestAHolderThatTheServersDoNotHearLosesItsLockInTime(t *testing.T) {
+	tier.Long(t, "waits for session timeouts; the leases of recipes and engines have tests in virtual time")
 	t.Parallel()
 	ensembletest.NeedServers(t)
 	var planned []string
@@ -84,6 +87,7 @@ func TestAHolderThatTheServersDoNotHearLosesItsLockInTime(t *testing.T) {
 
 // In containers the leader is killed and a follower is cut off from everybody, and the lock keeps its promise.
 func TestFaultsInContainers(t *testing.T) {
+	tier.Long(t, "containers; TestAServerIsKilledDuringTheRun has the same fault of a process")
 	t.Parallel()
 	ensembletest.NeedDocker(t)
 	var dir string
@@ -123,6 +127,7 @@ func TestFaultsInContainers(t *testing.T) {
 }
 
 func TestUpAndDownInContainers(t *testing.T) {
+	tier.Long(t, "containers; TestUpAndDown does the same with processes")
 	zkbench(t, "up", "--driver", "vagrant").want(exitUsage, "expected local or compose")
 	zkbench(t, "up", "--driver", "compose", "-n", "7").want(exitUsage, "an ensemble in containers has 1, 3 or 5")
 	zkbench(t, "up", "--driver", "compose", "--zookeeper-home", "/x").want(exitUsage, "ZK_IMAGE")

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/zkbench/zkbench/ensemble/ensembletest"
+	"github.com/zkbench/zkbench/internal/tier"
 	"github.com/zkbench/zkbench/results"
 )
 
@@ -155,6 +156,7 @@ func TestAServerIsKilledDuringTheRun(t *testing.T) {
 
 // In an open loop the seed alone decides what is offered: two runs offer the same arrivals, another seed others.
 func TestTheSameSeedOffersTheSame(t *testing.T) {
+	tier.Long(t, "several whole runs; bench compares loads of one seed in virtual time")
 	t.Parallel()
 	address := servers.Get(t, 1).Addresses()[0]
 	offered := func(seed string) int64 {

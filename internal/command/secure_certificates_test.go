@@ -23,10 +23,12 @@ import (
 	"github.com/zkbench/zkbench/ensemble"
 	"github.com/zkbench/zkbench/ensemble/ensembletest"
 	"github.com/zkbench/zkbench/ensemble/local"
+	"github.com/zkbench/zkbench/internal/tier"
 )
 
 // Servers that want a certificate of the client and a digest credential: the verbs load them, and say what is missing.
 func TestCertificatesAndDigests(t *testing.T) {
+	tier.Long(t, "ensembles of several kinds; TestCertificatesOfAnyName runs on a secured one")
 	t.Parallel()
 	e := ensembletest.Start(t, 1, func(cfg *local.Config) {
 		cfg.Secure = ensemble.SecureMTLS
@@ -146,6 +148,7 @@ func TestCertificatesOfAnyName(t *testing.T) {
 // Servers that speak TLS 1.3 alone are loaded, and what they refuse is told although the client's handshake ends before they look at its certificate. Its cipher suites
 // have to be named: ZooKeeper 3.8.0 has those of TLS 1.2 by default, and then ends every handshake.
 func TestServersThatSpeakTLS13Alone(t *testing.T) {
+	tier.Long(t, "an ensemble of its own kind; TestCertificatesOfAnyName runs on a secured one")
 	t.Parallel()
 	e := ensembletest.Start(t, 1, func(cfg *local.Config) {
 		cfg.Secure = ensemble.SecureMTLS

@@ -1,4 +1,3 @@
-// Package tier says which tests 'make test' leaves to 'make test-all'. It is for tests only.
 package tier
 
 import "testing"
