@@ -12,7 +12,6 @@ import (
 	lib "github.com/go-zookeeper/zk"
 
 	"github.com/zkbench/zkbench/ensemble/ensembletest"
-	"github.com/zkbench/zkbench/internal/tier"
 	"github.com/zkbench/zkbench/recipes"
 	"github.com/zkbench/zkbench/recipes/lock"
 	zkpublished "github.com/zkbench/zkbench/recipes/published"
@@ -83,7 +82,6 @@ func TestLocksOnRealServers(t *testing.T) {
 
 // The library's own Lock and our locks share one queue, as the layouts promise: one holder at a time.
 func TestOurLocksContendWithTheLibrarysOwn(t *testing.T) {
-	tier.Long(t, "other libraries, in Java and Python, which the short tier does not install")
 	addresses := servers.Get(t, 3).Addresses()
 	for _, v := range append(lock.Variants(), zkpublished.Locks()[0]) {
 		if !v.FIFO {
