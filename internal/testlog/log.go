@@ -36,7 +36,7 @@ type log struct {
 	start time.Time
 
 	packages map[string]time.Time // those that run, since when
-	tests    map[test]time.Time   // tests that run, since when; subtests are their test's
+	tests    map[test]time.Time   // tests that run, since when; not those that wait for their turn, nor subtests
 	output   map[test]*strings.Builder
 	counts   map[string]*count // by package, while it runs
 	total    count
@@ -71,7 +71,9 @@ func (l *log) add(e event, now time.Time) {
 	switch e.Action {
 	case "start":
 		l.packages[e.Package], l.counts[e.Package] = now, &count{}
-	case "run":
+	case "pause":
+		delete(l.tests, t)
+	case "run", "cont":
 		if t.name == t.top() {
 			l.tests[t] = now
 		}

@@ -24,7 +24,8 @@ func TestLog(t *testing.T) {
 	l.running(at(1))
 	add(2, event{Action: "start", Package: "check"}, event{Action: "start", Package: "bench"}, event{Action: "start", Package: "bare"},
 		event{Action: "run", Package: "check", Test: "TestA"}, event{Action: "run", Package: "bench", Test: "TestB"},
-		event{Action: "run", Package: "bench", Test: "TestB/one"})
+		event{Action: "run", Package: "bench", Test: "TestB/one"}, event{Action: "run", Package: "bench", Test: "TestWaits"},
+		event{Action: "pause", Package: "bench", Test: "TestWaits"})
 	l.running(at(22))
 	add(23, event{Action: "output", Package: "bench", Test: "TestB/one", Output: "    b_test.go:3: wrong\n"},
 		event{Action: "fail", Package: "bench", Test: "TestB/one"}, event{Action: "fail", Package: "bench", Test: "TestB", Elapsed: 21},
