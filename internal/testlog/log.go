@@ -78,7 +78,9 @@ func (l *log) add(e event, now time.Time) {
 			l.tests[t] = now
 		}
 	case "output":
-		put(l.output, t, e.Output)
+		if !strings.HasPrefix(e.Output, "=== ") {
+			put(l.output, t, e.Output)
+		}
 	case "build-output":
 		put(l.builds, e.ImportPath, e.Output)
 	case "build-fail":

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"strings"
 	"sync"
 	"time"
 )
@@ -16,16 +17,19 @@ import (
 const every = 20 * time.Second
 
 func main() {
-	signal.Notify(make(chan os.Signal, 1), os.Interrupt) // 'go test' gets it too, ends, and is reported
+	interrupted := make(chan os.Signal, 1)
+	signal.Notify(interrupted, os.Interrupt) // 'go test' gets it too, ends, and is reported
 	l := newLog(os.Stdout, time.Now())
-	failed := false
 	for _, args := range groups(os.Args[1:]) {
-		if err := l.test(args); err != nil {
-			l.line("go test %v: %v", args, err)
-			failed = true
+		if len(interrupted) > 0 {
+			l.fail("the rest was not run: interrupted", "")
+			break
+		}
+		if err := l.test(args); err != nil && len(l.failures) == 0 {
+			l.fail("go test "+strings.Join(args, " "), err.Error())
 		}
 	}
-	if l.end(time.Now()) || failed {
+	if l.end(time.Now()) {
 		os.Exit(1)
 	}
 }
