@@ -9,7 +9,7 @@ RECIPES = $(addprefix ./recipes/,internal/znode lock semaphore queue barrier ele
 TEST_NEEDS = $(JAVA_NEEDS) libhdrhistogram-java:/usr/share/java/hdrhistogram.jar $(DRIVER_NEEDS) \
 	chromium:chromium prometheus:promtool prometheus:prometheus tmux:tmux groff-base:groff libxml2-utils:xmllint
 
-.PHONY: demo build drivers image generator-image test manifests long defects clean-runs bench screenshot mutants check clean
+.PHONY: demo build drivers image generator-image test test-all manifests long defects clean-runs bench screenshot mutants check clean
 
 demo: build ## install what is missing and run the quickstart profile on three servers started for the run
 	@scripts/need $(JAVA_NEEDS) || docker version >/dev/null 2>&1 || exit 1 # with Docker alone, the run takes containers
@@ -34,17 +34,31 @@ generator-image: ## build the image zkbench/zkbench of the load generator, from 
 	CGO_ENABLED=0 $(GO) build -trimpath -o compose/generator/zkbench ./cmd/zkbench
 	docker build --quiet --tag zkbench/zkbench compose/generator
 
-test: ## install what the tests need and run all of them, race detector on
+# The two tiers: 'make test' is 'go test -short', whose long tests package tier has skipped. The race detector runs in the short tier where sessions,
+# goroutines and their locks are, and in the long one everywhere but in the simulations of capacity, which are arithmetic.
+CONCURRENT = ./zk/... $(RECIPES) ./metrics ./drivers ./fleet ./exporter ./ensemble/proxy ./bench/faults
+TESTS = $(GO) run ./internal/testlog
+ATONCE = -parallel 6 # tests wait for servers more than they compute
+
+test: ## prove in at most 8 minutes that zkbench works here: install what that needs, and run the short tier of all tests
+	@scripts/need $(JAVA_NEEDS) gcc:gcc libc6-dev:/usr/include/stdlib.h
+	@ZKBENCH_REQUIRE_PACKAGES=servers $(TESTS) \
+		-short -vet=off $(ATONCE) -timeout 15m ./internal/command $$($(GO) list ./... | grep -vxF "$$($(GO) list $(CONCURRENT) ./internal/command)") -- \
+		-race -short -vet=off $(ATONCE) -timeout 15m $(CONCURRENT)
+
+test-all: ## install what the tests need and run all of them, with the race detector
 	@scripts/need $(TEST_NEEDS) gcc:gcc libc6-dev:/usr/include/stdlib.h
 	@if docker version >/dev/null 2>&1; then $(MAKE) --no-print-directory image; else echo "no Docker here: servers in containers are not tested"; fi
-	ZKBENCH_REQUIRE_PACKAGES=1 $(GO) test -race -timeout 45m ./internal/command ./... # what takes longest begins first
-	$(GO) test ./capacity # its simulations, which the race detector would make slow
-	for module in redis etcd; do (cd drivers/$$module && ZKBENCH_REQUIRE_PACKAGES=1 $(GO) test -race ./...) || exit 1; done
+	@ZKBENCH_REQUIRE_PACKAGES=1 $(TESTS) \
+		-race -vet=off $(ATONCE) -timeout 45m ./internal/command ./... -- \
+		-vet=off ./capacity -- \
+		-C drivers/redis -race ./... -- \
+		-C drivers/etcd -race ./...
 
-manifests: ## have the API server's own code read what 'zkbench fleet kubernetes' prints; not in 'make test', because it takes minutes to compile the first time
+manifests: ## have the API server's own code read what 'zkbench fleet kubernetes' prints; not in 'make test-all', because it takes minutes to compile the first time
 	cd compose/kubernetes && $(GO) vet . && $(GO) test -count=1 .
 
-defects: ## run every deliberately broken recipe as a user would; 'make test' runs one for each check of each workload
+defects: ## run every deliberately broken recipe as a user would; 'make test-all' runs one for each check of each workload, 'make test' one for each check
 	@scripts/need $(JAVA_NEEDS)
 	$(GO) test -timeout 60m -run TestDefectsThroughTheFrontDoor ./internal/command -v -defects
 

@@ -35,6 +35,7 @@ var allowed = map[string][]string{
 	"internal/phrase":  {},
 	"internal/jute":    {},
 	"internal/golden":  {},
+	"internal/tier":    {},
 	"internal/sleep":   {},
 	"internal/sharing": {},
 	"internal/program": {},
@@ -111,11 +112,11 @@ var allowed = map[string][]string{
 
 // testOnly packages are imported by tests alone.
 var testOnly = []string{"recipes/broken", "recipes/recipestest", "recipes/internal/bubble", "recipes/internal/trouble", "zk/zktest", "ensemble/ensembletest",
-	"internal/golden"}
+	"internal/golden", "internal/tier"}
 
 // free packages are commands, which may import any package that is not for tests.
 func free(pkg string) bool {
-	return pkg == "internal/command" || strings.HasPrefix(pkg, "cmd/") || strings.HasPrefix(pkg, "internal/yardstick") || pkg == "capacity/simulate" || pkg == "drivers/null" || pkg == "drivers/go-zookeeper" || pkg == "drivers/recipes" || pkg == "drivers/redis" || pkg == "drivers/etcd" || pkg == "internal/mutants" || pkg == "ensemble/ensembletest"
+	return pkg == "internal/command" || strings.HasPrefix(pkg, "cmd/") || strings.HasPrefix(pkg, "internal/yardstick") || pkg == "capacity/simulate" || pkg == "drivers/null" || pkg == "drivers/go-zookeeper" || pkg == "drivers/recipes" || pkg == "drivers/redis" || pkg == "drivers/etcd" || pkg == "internal/mutants" || pkg == "internal/testlog" || pkg == "ensemble/ensembletest"
 }
 
 func TestImportsFollowTheDAG(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"github.com/zkbench/zkbench/drivers"
 	"github.com/zkbench/zkbench/ensemble/ensembletest"
 	"github.com/zkbench/zkbench/ensemble/local"
+	"github.com/zkbench/zkbench/internal/tier"
 	"github.com/zkbench/zkbench/recipes"
 	"github.com/zkbench/zkbench/zk"
 	"github.com/zkbench/zkbench/zk/wire"
@@ -39,6 +40,7 @@ func TestDocumentedDriver(t *testing.T) {
 // The drivers of libraries on a real server. That of Curator, whose virtual machine takes seconds to start, has to do with one process; 'zkbench
 // driver check curator' runs the whole kit.
 func TestLibraries(t *testing.T) {
+	tier.Long(t, "drivers in four languages and their servers; TestNullDriverConforms holds one to the same kit")
 	t.Parallel()
 	e := ensembletest.Start(t, 1)
 	t.Run("kazoo", func(t *testing.T) { kazoo(t, e) })

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/zkbench/zkbench/ensemble/ensembletest"
+	"github.com/zkbench/zkbench/internal/tier"
 )
 
 const (
@@ -34,9 +35,7 @@ public class Printer {
 
 // The distribution is byte for byte what the Java reference implementation prints: of one value, of ties and of long tails.
 func TestPercentilesMatchJava(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts Java")
-	}
+	tier.Long(t, "compiles and starts Java; none shorter can exist, because only Java says what Java prints")
 	ensembletest.Need(t, "libhdrhistogram-java:"+jar, "default-jdk-headless:javac")
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "Printer.java"), []byte(printer), 0o644); err != nil {

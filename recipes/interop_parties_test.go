@@ -21,6 +21,7 @@ import (
 	"github.com/zkbench/zkbench/ensemble/ensembletest"
 	"github.com/zkbench/zkbench/zk/wire"
 
+	"github.com/zkbench/zkbench/internal/tier"
 	"github.com/zkbench/zkbench/recipes"
 	"github.com/zkbench/zkbench/recipes/lock"
 	"github.com/zkbench/zkbench/zk"
@@ -41,9 +42,7 @@ const (
 
 func newInterop(t *testing.T) interop {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("starts Java and Python")
-	}
+	tier.Long(t, "starts Java and Python for each test; the layouts of znodes that others share have tests in memory")
 	ensembletest.Need(t, "libcurator-recipes-java:/usr/share/java/curator-recipes.jar", "libslf4j-java:/usr/share/java/slf4j-simple.jar",
 		"python3-kazoo:/usr/lib/python3/dist-packages/kazoo", "default-jdk-headless:"+jdk("javac"))
 	classes := t.TempDir()

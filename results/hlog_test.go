@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/zkbench/zkbench/ensemble/ensembletest"
+	"github.com/zkbench/zkbench/internal/tier"
 	"github.com/zkbench/zkbench/metrics"
 )
 
@@ -141,9 +142,7 @@ const (
 
 // The reference implementation reads the log and prints the figures of run.json in milliseconds, without being told a ratio.
 func TestJavaReadsTheLog(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts Java")
-	}
+	tier.Long(t, "starts Java; the same file is read by hdrhistogram-go in the other tests of the log")
 	ensembletest.Need(t, "libhdrhistogram-java:"+jar, "default-jre-headless:java")
 	r := rand.New(rand.NewPCG(1, 1))
 	dir, err := Create(filepath.Join(t.TempDir(), "run"), nil)

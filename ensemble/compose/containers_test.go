@@ -21,6 +21,7 @@ import (
 	"github.com/zkbench/zkbench/ensemble"
 	"github.com/zkbench/zkbench/ensemble/compose"
 	"github.com/zkbench/zkbench/ensemble/ensembletest"
+	"github.com/zkbench/zkbench/internal/tier"
 	"github.com/zkbench/zkbench/zk"
 	"github.com/zkbench/zkbench/zk/wire"
 )
@@ -112,6 +113,7 @@ func becomes(t *testing.T, c *compose.Compose, number int, state string) {
 }
 
 func TestServersInContainers(t *testing.T) {
+	tier.Long(t, "containers; package local has the same for processes")
 	ensembletest.NeedDocker(t)
 	ctx := t.Context()
 	c := inContainers(t, compose.Config{MaxSessionTimeout: 77 * time.Second})
@@ -249,6 +251,7 @@ func degrade(t *testing.T, c *compose.Compose) {
 
 // A container that ends by itself is told, with the file that has its log.
 func TestAContainerThatEndsByItself(t *testing.T) {
+	tier.Long(t, "containers; package local has the same for processes")
 	ensembletest.NeedDocker(t)
 	t.Setenv("TMPDIR", t.TempDir())
 	c, err := compose.Start(t.Context(), compose.Config{Servers: 1})
@@ -277,6 +280,7 @@ func TestAContainerThatEndsByItself(t *testing.T) {
 
 // What a zkbench that was killed with kill -9 has left, the next one removes, also when two begin at the same time.
 func TestContainersOfAKilledProcess(t *testing.T) {
+	tier.Long(t, "containers; package local has the same for processes")
 	ensembletest.NeedDocker(t)
 	victim := exec.Command(os.Args[0])
 	victim.Env = append(os.Environ(), "ZKBENCH_TEST_VICTIM=1")
@@ -313,6 +317,7 @@ func TestContainersOfAKilledProcess(t *testing.T) {
 // Servers in containers ask for SASL as processes do: with the credentials that they come with a client is who it says, and without, or with
 // others, it is refused. No password is in the arguments, the variables or the labels of a container.
 func TestServersInContainersAskForSASL(t *testing.T) {
+	tier.Long(t, "containers; package local has the same for processes")
 	ensembletest.NeedDocker(t)
 	c := inContainers(t, compose.Config{Servers: 1, Secure: ensemble.SecureSASL})
 	files := c.Credentials()
@@ -360,6 +365,7 @@ func TestServersInContainersAskForSASL(t *testing.T) {
 // Servers in containers are secured as processes are: a write goes through each over TLS, once with a client's certificate; without it they refuse the client. Nothing
 // of the secrets stays behind.
 func TestSecuredServersInContainers(t *testing.T) {
+	tier.Long(t, "containers; package local has the same for processes")
 	ensembletest.NeedDocker(t)
 	var dir string
 	t.Run("up", func(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"github.com/zkbench/zkbench/ensemble/ensembletest"
 	"github.com/zkbench/zkbench/ensemble/internal/driver"
 	"github.com/zkbench/zkbench/ensemble/internal/host"
+	"github.com/zkbench/zkbench/internal/tier"
 )
 
 // ends sees to it that nothing runs after the test.
@@ -164,6 +165,7 @@ func TestUpFails(t *testing.T) {
 }
 
 func TestContainersThatStay(t *testing.T) {
+	tier.Long(t, "containers; TestProcessesThatStay has the same for processes")
 	ensembletest.NeedDocker(t)
 	ctx, dir := t.Context(), t.TempDir()
 	one := ensemble.Target{Compose: 1}

@@ -42,8 +42,9 @@ func config(servers int, changes []func(*local.Config)) local.Config {
 	return cfg
 }
 
-// Shared is ensembles that the tests of one package share, at most one per number of servers, because a start takes seconds.
-// Each is started when a test first asks for it. The zero value is ready:
+// Shared is ensembles that the tests of one package share, because a start takes seconds. A test has its ensemble to itself until it ends, with
+// all its subtests; the next test gets it then. So there are as many ensembles of a size as tests that use one ran at once ('go test -parallel').
+// The zero value is ready:
 //
 //	var servers ensembletest.Shared
 //
@@ -51,57 +52,81 @@ func config(servers int, changes []func(*local.Config)) local.Config {
 //
 //	func TestIt(t *testing.T) { addresses := servers.Get(t, 3).Addresses() ... }
 //
-// Tests that share must leave servers as they found them, and use znodes of their own.
+// Tests must leave servers as they found them, and use znodes of their own. Get may be called from several goroutines.
 type Shared struct {
 	// Strict has every test leave the tree as it found it: see Look.
 	Strict bool
 
-	mu      sync.Mutex
-	started map[int]*local.Local
-	looking map[string]bool // tests that an onlooker looks at, with the number of servers
+	mu   sync.Mutex
+	all  []*local.Local
+	free map[int][]*local.Local // by number of servers
+	used map[use]func() (*local.Local, error)
 }
 
-// Get is the shared ensemble of this number of servers. An onlooker looks at the test.
+// use is what a test has to itself.
+type use struct {
+	test    string
+	servers int
+}
+
+// Get is an ensemble of this number of servers for a test and its subtests. An onlooker looks at the test or subtest that asks first.
 func (s *Shared) Get(t testing.TB, servers int) *local.Local {
 	t.Helper()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if e := s.started[servers]; e != nil {
-		s.look(t, servers)
-		return e
-	}
 	NeedServers(t)
-	e, err := local.Start(context.WithoutCancel(t.Context()), config(servers, nil))
+	e, err := s.take(t, servers)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.started == nil {
-		s.started = map[int]*local.Local{}
-	}
-	s.started[servers] = e
-	s.look(t, servers)
 	return e
 }
 
-// look puts a test under an onlooker, once; subtests are under their test's.
-func (s *Shared) look(t testing.TB, servers int) {
-	t.Helper()
+// take returns what the test has already, a free ensemble, or a new one.
+func (s *Shared) take(t testing.TB, servers int) (*local.Local, error) {
+	s.mu.Lock()
 	for name := t.Name(); name != ""; name = name[:max(strings.LastIndexByte(name, '/'), 0)] {
-		if s.looking[fmt.Sprint(servers, name)] {
-			return
+		if have := s.used[use{name, servers}]; have != nil {
+			s.mu.Unlock()
+			return have()
 		}
 	}
-	if s.looking == nil {
-		s.looking = map[string]bool{}
+	if s.used == nil {
+		s.free, s.used = map[int][]*local.Local{}, map[use]func() (*local.Local, error){}
 	}
-	key := fmt.Sprint(servers, t.Name())
-	s.looking[key] = true
+	key := use{t.Name(), servers}
+	have := sync.OnceValues(func() (*local.Local, error) { return s.freeOrNew(context.WithoutCancel(t.Context()), servers) })
+	s.used[key] = have
+	s.mu.Unlock()
+
+	e, err := have()
 	t.Cleanup(func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		delete(s.looking, key)
+		delete(s.used, key)
+		if err == nil {
+			s.free[servers] = append(s.free[servers], e)
+		}
 	})
-	Look(t, s.started[servers].Addresses(), s.Strict)
+	if err == nil {
+		Look(t, e.Addresses(), s.Strict) // its comparison runs before the ensemble is free again
+	}
+	return e, err
+}
+
+func (s *Shared) freeOrNew(ctx context.Context, servers int) (*local.Local, error) {
+	s.mu.Lock()
+	if free := s.free[servers]; len(free) > 0 {
+		s.free[servers] = free[:len(free)-1]
+		s.mu.Unlock()
+		return free[len(free)-1], nil
+	}
+	s.mu.Unlock()
+	e, err := local.Start(ctx, config(servers, nil))
+	if err == nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.all = append(s.all, e)
+	}
+	return e, err
 }
 
 // Run runs the tests and ends the ensembles; what it returns is for os.Exit.
@@ -118,9 +143,9 @@ func (s *Shared) close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var failed []error
-	for servers, e := range s.started {
+	for _, e := range s.all {
 		failed = append(failed, e.Close())
-		delete(s.started, servers)
 	}
+	s.all = nil
 	return errors.Join(failed...)
 }

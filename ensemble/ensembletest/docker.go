@@ -10,12 +10,12 @@ import (
 )
 
 // NeedDocker skips a test, with the reason, where it cannot start servers in containers: no daemon answers, or the image built from Debian's
-// packages is not there. With ZKBENCH_REQUIRE_DOCKER=1 the test fails instead. ZK_IMAGE names the image until its end.
+// packages is not there. With ZKBENCH_REQUIRE_DOCKER=1 the test fails instead. ZK_IMAGE names the image from then on.
 func NeedDocker(t testing.TB) {
 	t.Helper()
 	out, err := exec.Command("docker", "image", "inspect", "--format", "{{.Id}}", compose.BuiltImage).CombinedOutput()
 	if err == nil {
-		t.Setenv("ZK_IMAGE", compose.BuiltImage)
+		os.Setenv("ZK_IMAGE", compose.BuiltImage) // not t.Setenv: tests with containers run beside others
 		return
 	}
 	said := strings.TrimSpace(string(out))

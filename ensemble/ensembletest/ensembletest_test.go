@@ -3,7 +3,10 @@ package ensembletest
 import (
 	"net"
 	"os"
+	"sync"
 	"testing"
+
+	"github.com/zkbench/zkbench/ensemble/local"
 )
 
 var servers Shared
@@ -25,9 +28,30 @@ func TestStart(t *testing.T) {
 	}
 }
 
+// A test and its subtests have one ensemble, tests that run at once have different ones, and the next test has one of before.
 func TestShared(t *testing.T) {
-	first := servers.Get(t, 1)
-	if second := servers.Get(t, 1); second != first {
-		t.Error("two ensembles of one server, want one")
+	var have [2]*local.Local
+	var tests, got sync.WaitGroup
+	got.Add(len(have))
+	for i := range have {
+		tests.Go(func() {
+			t.Run("at once", func(t *testing.T) {
+				have[i] = servers.Get(t, 1)
+				t.Run("subtest", func(t *testing.T) {
+					if second := servers.Get(t, 1); second != have[i] {
+						t.Error("a subtest has another ensemble than its test")
+					}
+				})
+				got.Done()
+				got.Wait()
+			})
+		})
+	}
+	tests.Wait()
+	if have[0] == have[1] {
+		t.Error("two tests have the same ensemble at once")
+	}
+	if later := servers.Get(t, 1); later != have[0] && later != have[1] {
+		t.Error("a later test has a third ensemble")
 	}
 }

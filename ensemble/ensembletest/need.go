@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,7 +12,7 @@ import (
 )
 
 // Need skips a test where something is missing that the machine may lack, and says what and which of Debian's packages has it:
-// "PACKAGE:FILE", where FILE is a path or the name of a program. With ZKBENCH_REQUIRE_PACKAGES=1, as in 'make test', the test fails instead.
+// "PACKAGE:FILE", where FILE is a path or the name of a program. With ZKBENCH_REQUIRE_PACKAGES=1, as in 'make test-all', the test fails instead.
 func Need(t testing.TB, packages ...string) {
 	t.Helper()
 	for _, p := range packages {
@@ -21,23 +22,24 @@ func Need(t testing.TB, packages ...string) {
 			_, err = exec.LookPath(file)
 		}
 		if err != nil {
-			lack(t, fmt.Errorf("%w: install it: apt-get install %s", err, name))
+			lack(t, fmt.Errorf("%w: install it: apt-get install %s", err, name), "1")
 		}
 	}
 }
 
-// NeedServers is Need for what starting servers takes: Java and ZooKeeper.
+// NeedServers is Need for what starting servers takes: Java and ZooKeeper. ZKBENCH_REQUIRE_PACKAGES=servers, as in 'make test', requires these alone.
 func NeedServers(t testing.TB) {
 	t.Helper()
 	if err := local.Missing(); err != nil {
-		lack(t, err)
+		lack(t, err, "1", "servers")
 	}
 }
 
-func lack(t testing.TB, err error) {
+// lack fails a test where one of these values of ZKBENCH_REQUIRE_PACKAGES is set, and otherwise skips it.
+func lack(t testing.TB, err error, required ...string) {
 	t.Helper()
-	if os.Getenv("ZKBENCH_REQUIRE_PACKAGES") == "1" {
-		t.Fatalf("ZKBENCH_REQUIRE_PACKAGES is set: %v", err)
+	if value := os.Getenv("ZKBENCH_REQUIRE_PACKAGES"); slices.Contains(required, value) {
+		t.Fatalf("ZKBENCH_REQUIRE_PACKAGES=%s: %v", value, err)
 	} else {
 		t.Skip(err)
 	}

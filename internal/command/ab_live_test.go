@@ -14,6 +14,7 @@ import (
 
 	"github.com/zkbench/zkbench/ensemble/proxy"
 	"github.com/zkbench/zkbench/internal/jute"
+	"github.com/zkbench/zkbench/internal/tier"
 	"github.com/zkbench/zkbench/results"
 )
 
@@ -67,6 +68,7 @@ func keep(t *testing.T, name string, c *results.Comparison) {
 // A delay of a tenth, which a proxy plants between the servers and the sessions, is found, and never called nothing. Package pairs has more of recorded
 // runs, with and without the delay, which this test made (pairs/testdata/README.md).
 func TestALiveDelayIsFound(t *testing.T) {
+	tier.Long(t, "seven pairs of runs; package pairs judges recorded ones")
 	if *record > 0 {
 		if *recordAs == "" { // on a busy machine the same are the batch's
 			keep(t, "same.json", live(t, 0, *record))

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/zkbench/zkbench/ensemble/ensembletest"
+	"github.com/zkbench/zkbench/internal/tier"
 	"github.com/zkbench/zkbench/results"
 )
 
@@ -73,6 +74,7 @@ func TestABPrintsItsDocument(t *testing.T) {
 
 // A recipe that breaks its promise ends the comparison at once, with exit code 4.
 func TestABOfABrokenLock(t *testing.T) {
+	t.Parallel()
 	address, dir := servers.Get(t, 1).Addresses()[0], out(t)
 	profile := small(t, "hold: 5ms", "sessions: 8")
 	zkbench(t, "ab", "--a", profile, "--b", profile, "--b-set", "variants=broken-two-permits", "--servers", address, "--pairs", "6", "--out", dir).
@@ -85,6 +87,7 @@ func TestABOfABrokenLock(t *testing.T) {
 
 // An interrupt ends the comparison in good order: what was measured is kept, nothing is concluded from it, and nothing is left on the server.
 func TestAnInterruptOfAB(t *testing.T) {
+	t.Parallel()
 	address, dir := servers.Get(t, 1).Addresses()[0], out(t)
 	newTerminal(t).interruptAt("pair 2 of 10", 1).run("ab", "--a", small(t), "--b", small(t), "--servers", address, "--out", dir).
 		want(exitInterrupted, "interrupted: finishing", "cut short after 2 of 10 pairs")
@@ -96,6 +99,8 @@ func TestAnInterruptOfAB(t *testing.T) {
 
 // Sides that ask for different ensembles have one each, which are gone at the end.
 func TestABOnTwoEnsembles(t *testing.T) {
+	tier.Long(t, "two ensembles; TestAB compares on one")
+	t.Parallel()
 	ensembletest.NeedServers(t)
 	dir, before := out(t), javas(t)
 	profile := small(t)

@@ -12,7 +12,6 @@ import (
 func TestCalibrate(t *testing.T) {
 	address := servers.Get(t, 1).Addresses()[0]
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	t.Setenv(childEnv, "1") // the driver that it measures the way to is zkbench itself
 	short := []string{"calibrate", "--servers", address, "--dir", t.TempDir(), "--for", "100ms", "--runs", "3", "--sessions", "4", "-q"}
 	o := zkbench(t, append(short, "--json")...).want(exitOK)
 	var doc results.Calibration
@@ -42,6 +41,7 @@ func TestCalibrate(t *testing.T) {
 }
 
 func TestCalibrateRefuses(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct{ args, says string }{
 		{"x", "unexpected argument"}, {"--servers a:1 --ensemble local:1", "remove one of them"}, {"--dir ./none", "--dir"}, {"--dir go.mod", "--dir"},
 		{"--runs 2", "--runs"}, {"--sessions 0", "--sessions"}, {"--for 1ms", "--for"}, {"--root x", "--root"}, {"--ensemble local:2", "1, 3, 5 or 7"}, {"--tls-key x", "--tls-ca"},

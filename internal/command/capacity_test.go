@@ -89,6 +89,7 @@ func soaked(r capacity.Result, d capacity.Decision) capacity.Result {
 
 // On each of several ensembles there is a search of its own, with the same plan; together they end as the worst of them.
 func TestCapacityOnSeveralEnsembles(t *testing.T) {
+	t.Parallel()
 	a := &app{setup: setup()}
 	r := capacityFlags{goals: []string{"p99<50ms"}, over: overRate, width: "4%", runFlags: runFlags{sets: []string{"ensemble=[local:1,local:3]", "secure=[none,tls]"}}}
 	rungs, err := a.planSearches(t.Context(), "locks-open", &r, false)
@@ -138,6 +139,7 @@ func TestGoals(t *testing.T) {
 
 // Of a goal with several limits the longest is searched for, and the others make a curve.
 func TestAGoalWithSeveralLimits(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string][]string{"p99<50ms": {"p99<50ms"}, "p99<10ms,50ms,25ms": {"p99<50ms", "p99<10ms", "p99<25ms"}, "p50 < 1m, 1s": {"p50 <1m", "p50 <1s"}, "expired==0": {"expired==0"}} {
 		if goal, curve, err := curveOf(text); err != nil || !slices.Equal(append([]string{goal}, curve...), want) {
 			t.Errorf("%s: %s, %q, %v, want %q", text, goal, curve, err, want)

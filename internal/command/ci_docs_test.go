@@ -12,6 +12,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/zkbench/zkbench/internal/tier"
 	"github.com/zkbench/zkbench/results"
 	"github.com/zkbench/zkbench/zk"
 )
@@ -46,11 +47,15 @@ func scripts(n *yaml.Node, inScript bool) (all []string) {
 	return all
 }
 
-// examples are the profile of docs/ci.md, and the commands of each of its pipelines and shell examples.
+// examples are the profile of docs/ci.md, and the commands of each of its pipelines and shell examples, and of the project's own pipeline.
 func examples(t *testing.T) (profile string, pipelines [][]string) {
 	t.Helper()
 	blocks := fenced(t, "../../docs/ci.md")
-	for _, text := range blocks["yaml"] {
+	own, err := os.ReadFile("../../.github/workflows/ci.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range append(blocks["yaml"], string(own)) {
 		var doc yaml.Node
 		if err := yaml.Unmarshal([]byte(text), &doc); err != nil {
 			t.Errorf("%v in\n%s", err, text)
@@ -92,10 +97,12 @@ zkbench() {
 // Every example of docs/ci.md is carried out as it stands, on the servers of this test instead of those of a service, and shortened: what a gate or a
 // comparison says of a moment does not matter, but nothing is refused and nothing fails. Commands of the service itself are only parsed.
 func TestTheExamplesOfCI(t *testing.T) {
+	tier.Long(t, "every pipeline of docs/ci.md; TestRunsTellTheServiceOfCI has one of them")
+	t.Parallel()
 	address := servers.Get(t, 1).Addresses()[0]
 	profile, pipelines := examples(t)
-	if profile == "" || len(pipelines) < 6 {
-		t.Fatalf("%d pipelines, want 6 at least, and the profile %q", len(pipelines), profile)
+	if profile == "" || len(pipelines) < 7 {
+		t.Fatalf("%d pipelines, want 7 at least, and the profile %q", len(pipelines), profile)
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -118,6 +125,11 @@ func TestTheExamplesOfCI(t *testing.T) {
 		for _, command := range commands {
 			if out, err := exec.Command("bash", "-n", "-c", command).CombinedOutput(); err != nil {
 				t.Errorf("%s: %v: %s", command, err, out)
+			}
+			if targets, make := strings.CutPrefix(command, "make "); make {
+				if out, err := exec.Command("make", append([]string{"-C", "../..", "-n"}, strings.Fields(targets)...)...).CombinedOutput(); err != nil {
+					t.Errorf("%s: %v: %s", command, err, out)
+				}
 			}
 			if !strings.Contains(command, "zkbench ") || strings.Contains(command, "git clone") {
 				continue
@@ -147,7 +159,7 @@ func TestTheExamplesOfCI(t *testing.T) {
 			}
 		}
 	}
-	for verb, least := range map[string]int{"run": 9, "validate": 1, "ab": 2, "compare": 1, "trend": 1} {
+	for verb, least := range map[string]int{"run": 10, "validate": 1, "ab": 2, "compare": 1, "trend": 1} {
 		if verbs[verb] < least {
 			t.Errorf("zkbench %s was carried out %d times, want %d at least", verb, verbs[verb], least)
 		}

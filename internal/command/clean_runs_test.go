@@ -52,7 +52,6 @@ func TestCleanRuns(t *testing.T) {
 	if *cleanRuns == 0 {
 		t.Skip("a soak: 'make clean-runs' runs it")
 	}
-	t.Setenv(childEnv, "1") // fencing starts clients in processes of their own
 	servers := strings.Join(ensembletest.Start(t, 3, func(c *local.Config) { c.NoFsync = true }).Addresses(), ",")
 	places := make(chan struct{}, *atOnce)
 	clean := cleanProfiles(t)

@@ -37,6 +37,7 @@ func plant(t *testing.T, s zk.Session, pairs ...string) {
 }
 
 func TestCleanRemovesMarkedRootsOnly(t *testing.T) {
+	t.Parallel()
 	address := servers.Get(t, 1).Addresses()[0]
 	s, ctx := session(t, address), t.Context()
 	there := func(path string) bool { _, ok, err := s.Exists(ctx, path); return ok && err == nil }
@@ -78,6 +79,7 @@ func TestCleanRemovesMarkedRootsOnly(t *testing.T) {
 
 // After kill -9 a root is free when its sessions have expired: clean says how long that takes at most, and with --wait it waits.
 func TestCleanWaitsForSessionsThatExpire(t *testing.T) {
+	t.Parallel()
 	address := servers.Get(t, 1).Addresses()[0]
 	s := session(t, address)
 	dead := root.New("/zkbench/killed", "killed-1", "locks", 4*time.Second, setup().Names())
@@ -102,6 +104,7 @@ func TestCleanWaitsForSessionsThatExpire(t *testing.T) {
 }
 
 func TestCleanLeavesWhatIsForeign(t *testing.T) {
+	t.Parallel()
 	address := servers.Get(t, 1).Addresses()[0]
 	s := session(t, address)
 	deadRoot(t, s, "/zkbench/gone-2")
@@ -117,6 +120,7 @@ func TestCleanLeavesWhatIsForeign(t *testing.T) {
 }
 
 func TestCleanDeepFindsEveryRoot(t *testing.T) {
+	t.Parallel()
 	address := servers.Get(t, 1).Addresses()[0]
 	s := session(t, address)
 	plant(t, s, "/apps", "mine", "/apps/other", "")

@@ -11,11 +11,14 @@ import (
 	"testing"
 
 	"github.com/zkbench/zkbench/ensemble/ensembletest"
+	"github.com/zkbench/zkbench/internal/tier"
 	"github.com/zkbench/zkbench/results"
 )
 
 // Three processes search, and compare, on real servers, meeting on another one, and end with one answer.
 func TestThreeProcessesSearchAndCompare(t *testing.T) {
+	tier.Long(t, "a search and a comparison of three processes; TestTwoProcessesAreOneRun has a run of two")
+	t.Parallel()
 	under, apart := servers.Get(t, 1).Addresses()[0], ensembletest.Start(t, 1).Addresses()[0]
 	profile := small(t, "sessions: 6", "rate: 30", "saturation: allowed")
 	closed := small(t, "sessions: 6", "duration: 500ms")

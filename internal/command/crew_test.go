@@ -19,6 +19,7 @@ import (
 	"github.com/zkbench/zkbench/capacity"
 	"github.com/zkbench/zkbench/ensemble"
 	"github.com/zkbench/zkbench/fleet"
+	"github.com/zkbench/zkbench/internal/tier"
 	"github.com/zkbench/zkbench/results"
 	"github.com/zkbench/zkbench/zk"
 	"github.com/zkbench/zkbench/zk/zktest"
@@ -145,6 +146,7 @@ func (f *searchers) left() (all []string) {
 
 // Three shares find the capacity that one process finds, each of them tells it, and each probe is one run of all of them.
 func TestSharesFindTheCapacityOfOne(t *testing.T) {
+	tier.Long(t, "a minute of computing; TestALostShareEndsTheSearch searches with shares too")
 	t.Parallel()
 	plan := capacity.Plan{From: 60, To: 1000, Width: 0.5, Confirm: 2, Budget: 4 * time.Minute, Seed: 3}
 	var alone *results.Capacity

@@ -14,6 +14,7 @@ import (
 	"github.com/zkbench/zkbench/bench"
 	"github.com/zkbench/zkbench/ensemble/ensembletest"
 	"github.com/zkbench/zkbench/ensemble/local"
+	"github.com/zkbench/zkbench/internal/tier"
 	"github.com/zkbench/zkbench/recipes/broken"
 	"github.com/zkbench/zkbench/results"
 	"github.com/zkbench/zkbench/workloads"
@@ -118,13 +119,18 @@ var allDefects = flag.Bool("defects", false, "run every deliberately broken reci
 var atOnce = flag.Int("at-once", 8, "how many runs of broken recipes share the machine")
 
 // A defect ends a run of the built-in profile of its workload, started as a user starts it, in exit 4; or in 5, and then the result says
-// what would be long enough. Without the flag -defects the first of those that one check of a workload has to catch stands for the others.
+// what would be long enough. Without the flag -defects the first of those that one check of a workload has to catch stands for the others; in the short tier, the first of those that
+// one check has to catch.
 func TestDefectsThroughTheFrontDoor(t *testing.T) {
+	t.Parallel()
 	servers := ensembletest.Start(t, 3, func(c *local.Config) { c.NoFsync = true }).Addresses()
 	places := make(chan struct{}, *atOnce)
 	var all sync.WaitGroup
+	shown := map[string]bool{} // by check
 	for _, door := range frontDoors {
-		shown := map[string]bool{} // by check
+		if !testing.Short() {
+			clear(shown)
+		}
 		for i, r := range door.defects {
 			d := brokenDefects()[slices.IndexFunc(brokenDefects(), func(d brokenDefect) bool {
 				return d.name == r.name && slices.Contains(door.catalogues, d.catalogue)
@@ -196,6 +202,8 @@ func tellChecks(t *testing.T, doc *results.Run) {
 // What a user sees of a lock that is dead, of one that lets some starve, of one that two hold for an instant, of a semaphore that loses
 // its permits: the process ends in an exit code that is not 0, and says why.
 func TestTheProcessOfADefectDoesNotEndInZero(t *testing.T) {
+	tier.Long(t, "four runs with the times of built-in profiles; TestDefectsThroughTheFrontDoor runs a defect of each check")
+	t.Parallel()
 	servers := strings.Join(servers.Get(t, 3).Addresses(), ",")
 	var all sync.WaitGroup
 	for _, c := range []struct{ profile, variant, set string }{

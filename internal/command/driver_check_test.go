@@ -5,10 +5,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/zkbench/zkbench/internal/tier"
 )
 
 // The exit code of a check says what is wrong with a driver: nothing, two holders at once, something else, or that there is none.
 func TestDriverCheckExitCodes(t *testing.T) {
+	tier.Long(t, "waits for a driver that gives no answer; TestNullDriverConforms checks a sound driver")
 	null := filepath.Join(t.TempDir(), "null")
 	if out, err := exec.Command("go", "build", "-o", null, "../../drivers/null").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

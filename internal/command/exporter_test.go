@@ -17,11 +17,13 @@ import (
 
 	"github.com/zkbench/zkbench/compose"
 	"github.com/zkbench/zkbench/ensemble/ensembletest"
+	"github.com/zkbench/zkbench/internal/tier"
 )
 
 // A real Prometheus scrapes a run that goes on, and the queries of the dashboard have answers; promtool finds
 // nothing to say of the metrics.
 func TestPrometheusScrapesARun(t *testing.T) {
+	t.Parallel()
 	ensembletest.Need(t, "prometheus:prometheus", "prometheus:promtool")
 	address := servers.Get(t, 1).Addresses()[0]
 	listen := freeAddress(t)
@@ -64,6 +66,8 @@ func TestPrometheusScrapesARun(t *testing.T) {
 
 // A comparison and a search are scraped as a run is, while one of their runs follows the other.
 func TestPrometheusScrapesComparisonsAndSearches(t *testing.T) {
+	tier.Long(t, "a comparison and a search; TestPrometheusScrapesARun scrapes a run")
+	t.Parallel()
 	ensembletest.Need(t, "prometheus:prometheus", "prometheus:promtool")
 	address := servers.Get(t, 1).Addresses()[0]
 	comparison, search := freeAddress(t), freeAddress(t)

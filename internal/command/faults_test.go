@@ -14,6 +14,7 @@ import (
 	"github.com/zkbench/zkbench/ensemble"
 	"github.com/zkbench/zkbench/ensemble/ensembletest"
 	"github.com/zkbench/zkbench/ensemble/local"
+	"github.com/zkbench/zkbench/internal/tier"
 	"github.com/zkbench/zkbench/profiles"
 	"github.com/zkbench/zkbench/results"
 )
@@ -21,6 +22,8 @@ import (
 // The leader of the run's own servers is killed and comes back, a session is expired, replies are lost: the lock keeps its promise, and
 // the result tells what each fault did.
 func TestFaultsOnRealServers(t *testing.T) {
+	tier.Long(t, "waits for faults of servers; TestAServerIsKilledDuringTheRun has one of them")
+	t.Parallel()
 	ensembletest.NeedServers(t)
 	var dir string
 	var o ending
@@ -65,6 +68,8 @@ func TestFaultsOnRealServers(t *testing.T) {
 // The servers do not hear a holder, who hears of all the others: its own fault must not make zkbench condemn a sound lock. All but one of
 // the sessions are struck, so the holder nearly always is.
 func TestAHolderThatTheServersDoNotHearLosesItsLockInTime(t *testing.T) {
+	tier.Long(t, "waits for session timeouts; the leases of recipes and engines have tests in virtual time")
+	t.Parallel()
 	ensembletest.NeedServers(t)
 	var planned []string
 	for session := range 5 {
@@ -82,6 +87,8 @@ func TestAHolderThatTheServersDoNotHearLosesItsLockInTime(t *testing.T) {
 
 // In containers the leader is killed and a follower is cut off from everybody, and the lock keeps its promise.
 func TestFaultsInContainers(t *testing.T) {
+	tier.Long(t, "containers; TestAServerIsKilledDuringTheRun has the same fault of a process")
+	t.Parallel()
 	ensembletest.NeedDocker(t)
 	var dir string
 	var o ending
@@ -120,6 +127,7 @@ func TestFaultsInContainers(t *testing.T) {
 }
 
 func TestUpAndDownInContainers(t *testing.T) {
+	tier.Long(t, "containers; TestUpAndDown does the same with processes")
 	zkbench(t, "up", "--driver", "vagrant").want(exitUsage, "expected local or compose")
 	zkbench(t, "up", "--driver", "compose", "-n", "7").want(exitUsage, "an ensemble in containers has 1, 3 or 5")
 	zkbench(t, "up", "--driver", "compose", "--zookeeper-home", "/x").want(exitUsage, "ZK_IMAGE")
@@ -135,6 +143,7 @@ func TestUpAndDownInContainers(t *testing.T) {
 }
 
 func TestFaultsThatTheEnsembleCannotDo(t *testing.T) {
+	t.Parallel()
 	zkbench(t, "run", "failover", "--ensemble", "local:3").want(exitUsage, "builtin:failover.yaml:",
 		"disconnect cannot be injected on local:3", "--ensemble compose:3", "pause", "possible: kill, stop, ")
 	zkbench(t, "run", small(t, "faults: [{at: 100ms, kind: stop, server: 1}]"), "--servers", "127.0.0.1:1").want(exitUsage,
@@ -175,6 +184,7 @@ func TestTheTableOfFaultsIsRight(t *testing.T) {
 
 // What a fault brings out is not excused by it: a waiter that is expired lets the one behind it in, if that does not look again.
 func TestAFaultBringsADefectOut(t *testing.T) {
+	t.Parallel()
 	address, dir := servers.Get(t, 1).Addresses()[0], out(t)
 	zkbench(t, "run", small(t, "variants: broken-no-recheck", "sessions: 8", "hold: 20ms", "duration: 2s",
 		"faults: [{at: 500ms, kind: expire, session: 1}, {at: 800ms, kind: expire, session: 2}, {at: 1100ms, kind: expire, session: 3}]"),

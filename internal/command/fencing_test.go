@@ -42,7 +42,6 @@ func quickServers(t *testing.T) string {
 
 // From end to end, with this binary as the client that is stopped.
 func TestRunFencing(t *testing.T) {
-	t.Setenv(childEnv, "process")
 	address, dir := quickServers(t), out(t)
 	o := zkbench(t, "run", "fencing", "--servers", address, "--out", dir,
 		"--set", "variants=[predecessor,single-node]", "--set", "repetitions=2", "--set", "session_timeout=1s")
@@ -71,7 +70,6 @@ func TestRunFencing(t *testing.T) {
 
 // An interrupt while the clients are stopped leaves neither a client nor a znode.
 func TestAnInterruptOfFencing(t *testing.T) {
-	t.Setenv(childEnv, "process")
 	address, dir := quickServers(t), out(t)
 	m := newTerminal(t)
 	go func() { // as soon as a client is stopped
@@ -108,6 +106,7 @@ func wantNoClients(t *testing.T) {
 
 // A load whose grants write: in one run without a fence, through a register and through the servers.
 func TestRunLocksBehindFences(t *testing.T) {
+	t.Parallel()
 	address := servers.Get(t, 1).Addresses()[0]
 	o, dir := evident(t, "run", small(t, "variants: [predecessor, single-node]", "fence: [none, register, server]"), "--servers", address)
 	o.want(exitOK, "fence=server")

@@ -161,6 +161,7 @@ func TestReferenceAndSchemaHaveAllFields(t *testing.T) {
 
 // TestSchema judges the built-in profiles, and every example, with the JSON Schema; a second, structural reading of it.
 func TestSchema(t *testing.T) {
+	t.Parallel()
 	data, err := setup().Catalogue().Schema()
 	if err != nil {
 		t.Fatal(err)

@@ -8,10 +8,12 @@ import (
 	"testing"
 
 	"github.com/zkbench/zkbench/ensemble/ensembletest"
+	"github.com/zkbench/zkbench/internal/tier"
 )
 
 // The first of two processes kills the server of 'zkbench up', and it comes back: both know that it was planned, and so does the merged run.
 func TestTheFirstShareInjectsFaultsOfServers(t *testing.T) {
+	tier.Long(t, "waits for faults of servers; TestAServerIsKilledDuringTheRun has one without shares")
 	ensembletest.NeedServers(t)
 	apart, dir := ensembletest.Start(t, 1).Addresses()[0], t.TempDir()
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())

@@ -10,10 +10,13 @@ import (
 	"time"
 
 	"github.com/zkbench/zkbench/ensemble/ensembletest"
+	"github.com/zkbench/zkbench/internal/tier"
 )
 
 // One of three processes is killed in the middle of its cell. The others end as --on-loss says, and what all left is merged into a result that claims nothing.
 func TestAKilledShareIsMissed(t *testing.T) {
+	tier.Long(t, "waits until a process is given up; bench kills shares at each step in virtual time")
+	t.Parallel()
 	under, apart := servers.Get(t, 1).Addresses()[0], ensembletest.Start(t, 1).Addresses()[0]
 	var wait sync.WaitGroup
 	for onLoss, duration := range map[string]string{"stop": "10m", "finish": "8s"} {

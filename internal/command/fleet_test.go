@@ -17,6 +17,7 @@ import (
 
 // Two processes carry out one run on real servers, and meet on another one.
 func TestTwoProcessesAreOneRun(t *testing.T) {
+	t.Parallel()
 	under, apart, dir := servers.Get(t, 1).Addresses()[0], ensembletest.Start(t, 1).Addresses()[0], t.TempDir()
 	profile := small(t, "sessions: 6", "rate: 60", "duration: 2s", "saturation: allowed")
 	run := func(share string, more ...string) ending {

@@ -22,6 +22,7 @@ import (
 // The first signal, in each phase of a run on servers of the user's: the run ends in good order, keeps what it has, says that it is
 // partial, and leaves no znode.
 func TestAnInterruptInEachPhase(t *testing.T) {
+	t.Parallel()
 	address := servers.Get(t, 1).Addresses()[0]
 	for _, test := range []struct {
 		phase   string
@@ -68,6 +69,7 @@ func wantGoroutines(t *testing.T, before int) {
 
 // While sessions are being opened nothing has been measured: the partial result has no cell.
 func TestAnInterruptWhileConnecting(t *testing.T) {
+	t.Parallel()
 	address, dir := servers.Get(t, 1).Addresses()[0], out(t)
 	m := newTerminal(t)
 	dial := m.setup.Engines[0].Dial
@@ -108,6 +110,7 @@ func TestAnInterruptWhileTheEnsembleStarts(t *testing.T) {
 // What was measured to its end is not partial, also when an interrupt comes while the root is being removed. The exit code tells of it, and
 // the root goes.
 func TestAnInterruptWhileCleaningUp(t *testing.T) {
+	t.Parallel()
 	address, dir := servers.Get(t, 1).Addresses()[0], out(t)
 	newTerminal(t).interruptAt(", judge", 1).run("run", small(t), "--servers", address, "--out", dir).want(exitInterrupted, "interrupted: finishing in-flight work", "zkbench: interrupted")
 	if r := result(t, dir); r.Partial || len(r.Cells) != 1 || r.Exit.Code != exitInterrupted {
@@ -118,6 +121,7 @@ func TestAnInterruptWhileCleaningUp(t *testing.T) {
 
 // Whatever asks the process to end, also twice at once, ends the run in good order: the partial result is there, and nothing is left.
 func TestEverySignalEndsARunInGoodOrder(t *testing.T) {
+	t.Parallel()
 	address := servers.Get(t, 1).Addresses()[0]
 	hangUps := make(chan os.Signal, 1)
 	signal.Notify(hangUps, syscall.SIGHUP) // what is started below nohup ignores it, and so would the commands here if nobody did this
@@ -195,6 +199,7 @@ func TestASecondSignalCountsAfterASecond(t *testing.T) {
 
 // nohup's choice stands.
 func TestAHangUpThatIsIgnoredStaysIgnored(t *testing.T) {
+	t.Parallel()
 	address := servers.Get(t, 1).Addresses()[0]
 	dir := out(t)
 	cmd := childCommand(t, "process", "trap '' HUP", "run", small(t, "duration: 1500ms"), "--servers", address, "--root", "/nohup", "--out", dir)

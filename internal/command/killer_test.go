@@ -18,6 +18,7 @@ import (
 
 	"github.com/zkbench/zkbench/bench"
 	"github.com/zkbench/zkbench/bench/root"
+	"github.com/zkbench/zkbench/internal/tier"
 	"github.com/zkbench/zkbench/zk"
 )
 
@@ -129,6 +130,8 @@ var victimPhases = []struct {
 // TestTheKiller strikes the real command in every phase, in a dozen rounds or as many as ZKBENCH_KILLER_ROUNDS says. Afterwards clean leaves
 // nothing, and the onlooker finds nothing foreign changed.
 func TestTheKiller(t *testing.T) {
+	tier.Long(t, "a process for each phase and each signal; TestAnInterruptInEachPhase interrupts without processes")
+	t.Parallel()
 	rounds := len(victimPhases)
 	if n := killerRounds(); n > 0 {
 		rounds = n

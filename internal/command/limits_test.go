@@ -16,6 +16,7 @@ import (
 // Limits tells what is there and changes nothing: the transactions from before to after are the opening and the end of its session, and none
 // without one. The server is the test's own: on one that other tests have used, their crashed sessions expire in between.
 func TestLimitsChangesNoZnode(t *testing.T) {
+	t.Parallel()
 	e := ensembletest.Start(t, 1)
 	address := e.Addresses()[0]
 	s := session(t, address)
@@ -81,6 +82,7 @@ func TestLimitsChangesNoZnode(t *testing.T) {
 }
 
 func TestLimitsRefuses(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct{ args, says string }{
 		{"", "needs --servers"}, {"--servers local:3", "not local:3"}, {"--servers a --reads -1", "--reads"}, {"--servers a --for 1ms", "--for"},
 		{"--servers a --since go.mod.none", "--since"}, {"--servers a:b", "port"},

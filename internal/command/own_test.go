@@ -35,6 +35,7 @@ var refusedOwn = Own{
 
 // Everything that is wrong is told at once, with the place, before anything is done.
 func TestOwnVariantsThatCannotBeUsedAreRefused(t *testing.T) {
+	t.Parallel()
 	o := inChild(t, refused, "", "version")
 	o.want(exitUsage)
 	want := []string{

@@ -14,6 +14,7 @@ import (
 
 // One variant from end to end: the table, run.json, and nothing left on the servers.
 func TestRunPublished(t *testing.T) {
+	t.Parallel()
 	servers := ensembletest.Start(t, 1)
 	out := filepath.Join(t.TempDir(), "result")
 	var stdout, stderr bytes.Buffer

@@ -49,6 +49,7 @@ func TestZooKeeperNotInstalled(t *testing.T) {
 }
 
 func TestServersUnreachable(t *testing.T) {
+	t.Parallel()
 	address, dir := freeAddress(t), out(t)
 	zkbench(t, "run", small(t), "--servers", address, "--out", dir).want(exitFailed, address, "unreachable", "that the servers run")
 	wantMissing(t, dir)
@@ -57,12 +58,14 @@ func TestServersUnreachable(t *testing.T) {
 
 // A port where something else listens, which hangs up on ZooKeeper's words.
 func TestThePortIsSomebodyElses(t *testing.T) {
+	t.Parallel()
 	address, dir := ensembletest.Listen(t, func(c net.Conn) { c.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n")) }), out(t)
 	zkbench(t, "run", small(t), "--servers", address, "--out", dir).want(exitFailed, address)
 	wantMissing(t, dir)
 }
 
 func TestAServerWithoutQuorum(t *testing.T) {
+	t.Parallel()
 	e := servers.Get(t, 3)
 	ctx, dir := t.Context(), out(t)
 	for _, id := range []int{2, 3} {
@@ -85,6 +88,7 @@ func TestAServerWithoutQuorum(t *testing.T) {
 
 // Without four-letter words the run is carried out, and says what its result lacks.
 func TestFourLetterWordsOff(t *testing.T) {
+	t.Parallel()
 	e := ensembletest.Start(t, 1, func(c *local.Config) { c.Extra = map[string]string{"4lw.commands.whitelist": "ruok"} })
 	o, dir := evident(t, "run", small(t, "duration: 1500ms"), "--servers", e.Addresses()[0])
 	o.want(exitOK, "warning: server 1", "four-letter words off",
@@ -97,6 +101,7 @@ func TestFourLetterWordsOff(t *testing.T) {
 }
 
 func TestMoreSessionsThanFileDescriptors(t *testing.T) {
+	t.Parallel()
 	e, dir := servers.Get(t, 1), out(t)
 	o := inChild(t, "limited", "ulimit -n 200", "run", small(t, "sessions: 500"), "--servers", e.Addresses()[0], "--out", dir)
 	o.want(exitFailed, "501 sessions need 565 open files here", "(limit 200", "ulimit -n ", "/etc/security/limits.conf")
@@ -106,6 +111,7 @@ func TestMoreSessionsThanFileDescriptors(t *testing.T) {
 
 // The directory has room for two pages: for the profile, and for a part of what a second of load writes.
 func TestTheDiskIsFull(t *testing.T) {
+	t.Parallel()
 	e, disk := servers.Get(t, 1), t.TempDir()
 	o := inChild(t, tiny+disk, "", "run", small(t, "duration: 600ms", "repetitions: 8"), "--servers", e.Addresses()[0], "--out", filepath.Join(disk, "r"))
 	o.want(exitFailed, "no space left on device", "free some space, or choose another directory with --out", "PARTIAL RESULT")
@@ -118,6 +124,7 @@ func TestTheDiskIsFull(t *testing.T) {
 }
 
 func TestTheResultsDirectoryIsUsed(t *testing.T) {
+	t.Parallel()
 	e, dir := servers.Get(t, 1), out(t)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
@@ -136,6 +143,7 @@ func TestTheResultsDirectoryIsUsed(t *testing.T) {
 }
 
 func TestTheRootIsThere(t *testing.T) {
+	t.Parallel()
 	e, dir := servers.Get(t, 1), out(t)
 	s := session(t, e.Addresses()[0])
 	if _, err := s.Create(t.Context(), "/theirs", []byte("precious"), zk.Persistent); err != nil {

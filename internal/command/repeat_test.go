@@ -9,6 +9,7 @@ import (
 
 // The profile beside a result loads what the run has loaded: servers that were given are asked for again, and no others are started.
 func TestARunOnGivenServersIsRepeated(t *testing.T) {
+	t.Parallel()
 	address := servers.Get(t, 1).Addresses()[0]
 	o, first := evident(t, "run", small(t, "ensemble: local:3"), "--servers", address)
 	o.want(exitOK)

@@ -15,11 +15,13 @@ import (
 	"time"
 
 	"github.com/zkbench/zkbench/ensemble/ensembletest"
+	"github.com/zkbench/zkbench/internal/tier"
 	"github.com/zkbench/zkbench/results"
 )
 
 // Standard output is the result and nothing else, standard error the progress; --quiet takes the progress away.
 func TestStreams(t *testing.T) {
+	t.Parallel()
 	address := servers.Get(t, 1).Addresses()[0]
 	for _, quiet := range []bool{false, true} {
 		t.Run(fmt.Sprintf("quiet %v", quiet), func(t *testing.T) {
@@ -61,6 +63,7 @@ func wantFiles(t *testing.T, dir string) {
 
 // A broken lock on three real servers: exit code 4, and the two holders at once in the document and in the text.
 func TestABrokenLockIsCaughtOnRealServers(t *testing.T) {
+	t.Parallel()
 	e, dir := servers.Get(t, 3), out(t)
 	o := zkbench(t, "run", small(t, "variants: [broken-two-permits, predecessor]", "sessions: 8", "hold: 5ms"), "--servers", strings.Join(e.Addresses(), ","), "--out", dir)
 	o.want(exitViolated, "VIOLATED mutual-exclusion in broken-two-permits", "zkbench: violated: mutual-exclusion of broken-two-permits with 8 sessions")
@@ -111,6 +114,7 @@ func wantOverlap(t *testing.T, o ending, k results.Check) {
 
 // One grant alone is no evidence for an order.
 func TestNotEnoughEvidence(t *testing.T) {
+	t.Parallel()
 	address, dir := servers.Get(t, 1).Addresses()[0], out(t)
 	zkbench(t, "run", small(t, "sessions: 2", "hold: 1s", "duration: 100ms", "warmup: 10ms", "drain: 10ms"), "--servers", address, "--out", dir).want(exitUnknown,
 		"no evidence: token-order of predecessor with 2 sessions")
@@ -121,6 +125,7 @@ func TestNotEnoughEvidence(t *testing.T) {
 
 // kill -9 of a server of the run's own ensemble: the run ends early and names the server and its log, which stays.
 func TestAServerIsKilledDuringTheRun(t *testing.T) {
+	t.Parallel()
 	ensembletest.NeedServers(t)
 	dir, before := out(t), javas(t)
 	m := newTerminal(t)
@@ -151,6 +156,8 @@ func TestAServerIsKilledDuringTheRun(t *testing.T) {
 
 // In an open loop the seed alone decides what is offered: two runs offer the same arrivals, another seed others.
 func TestTheSameSeedOffersTheSame(t *testing.T) {
+	tier.Long(t, "several whole runs; bench compares loads of one seed in virtual time")
+	t.Parallel()
 	address := servers.Get(t, 1).Addresses()[0]
 	offered := func(seed string) int64 {
 		dir := out(t)
@@ -168,6 +175,7 @@ func TestTheSameSeedOffersTheSame(t *testing.T) {
 
 // The reference implementation reads the log of a real run and finds the percentiles of run.json, for every tag.
 func TestTheReferenceImplementationReadsTheLog(t *testing.T) {
+	t.Parallel()
 	keys := []string{"acquire.response", "acquire.service", "hand-off.service", "release.service"}
 	var dir string
 	var c results.Cell

@@ -37,6 +37,7 @@ func prune(ctx context.Context, s zk.Session, path string) error {
 
 // A root that somebody removes under its run ends the run, stays away, and is no recipe's violation.
 func TestARootThatIsRemovedUnderItsRun(t *testing.T) {
+	t.Parallel()
 	for _, profile := range [][]string{nil, {"variants: go-zookeeper"}, {"workload: queue", "variants: fifo"}} {
 		t.Run(strings.Join(profile, ","), func(t *testing.T) {
 			address, dir := servers.Get(t, 1).Addresses()[0], out(t)
@@ -65,6 +66,7 @@ func TestARootThatIsRemovedUnderItsRun(t *testing.T) {
 
 // What somebody puts below the root of a run stays, is told, and is exit code 1.
 func TestForeignZnodesBelowTheRootOfARun(t *testing.T) {
+	t.Parallel()
 	address, dir := servers.Get(t, 1).Addresses()[0], out(t)
 	s := session(t, address)
 	m := newTerminal(t).when(", steady ", func() {
@@ -87,6 +89,7 @@ func TestForeignZnodesBelowTheRootOfARun(t *testing.T) {
 }
 
 func TestRootsWhoseParentsAreUnsuitable(t *testing.T) {
+	t.Parallel()
 	address := servers.Get(t, 1).Addresses()[0]
 	s := session(t, address)
 	if _, err := s.Create(t.Context(), "/box", nil, zk.Container); err != nil {
@@ -128,6 +131,7 @@ func TestRootsWhoseParentsAreUnsuitable(t *testing.T) {
 
 // Runs that are started at once on one root, on nested ones, and with one directory: one of them runs, or both, and none breaks another.
 func TestTwoRunsAtOnce(t *testing.T) {
+	t.Parallel()
 	address := servers.Get(t, 1).Addresses()[0]
 	pairs := 2
 	if n := killerRounds(); n > 0 {

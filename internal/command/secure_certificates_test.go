@@ -23,10 +23,13 @@ import (
 	"github.com/zkbench/zkbench/ensemble"
 	"github.com/zkbench/zkbench/ensemble/ensembletest"
 	"github.com/zkbench/zkbench/ensemble/local"
+	"github.com/zkbench/zkbench/internal/tier"
 )
 
 // Servers that want a certificate of the client and a digest credential: the verbs load them, and say what is missing.
 func TestCertificatesAndDigests(t *testing.T) {
+	tier.Long(t, "ensembles of several kinds; TestCertificatesOfAnyName runs on a secured one")
+	t.Parallel()
 	e := ensembletest.Start(t, 1, func(cfg *local.Config) {
 		cfg.Secure = ensemble.SecureMTLS
 		cfg.Extra = map[string]string{"enforce.auth.enabled": "true", "enforce.auth.schemes": "digest"}
@@ -79,6 +82,7 @@ func TestCertificatesAndDigests(t *testing.T) {
 
 // Sessions with certificates in turn share what they make, however the parts of the names in these are ordered and encoded: the ACL names each as the servers do.
 func TestCertificatesOfAnyName(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	text := func(number asn1.ObjectIdentifier, value any) pkix.RelativeDistinguishedNameSET {
 		return pkix.RelativeDistinguishedNameSET{{Type: number, Value: value}}
@@ -144,6 +148,8 @@ func TestCertificatesOfAnyName(t *testing.T) {
 // Servers that speak TLS 1.3 alone are loaded, and what they refuse is told although the client's handshake ends before they look at its certificate. Its cipher suites
 // have to be named: ZooKeeper 3.8.0 has those of TLS 1.2 by default, and then ends every handshake.
 func TestServersThatSpeakTLS13Alone(t *testing.T) {
+	tier.Long(t, "an ensemble of its own kind; TestCertificatesOfAnyName runs on a secured one")
+	t.Parallel()
 	e := ensembletest.Start(t, 1, func(cfg *local.Config) {
 		cfg.Secure = ensemble.SecureMTLS
 		cfg.Extra = map[string]string{"ssl.enabledProtocols": "TLSv1.3", "ssl.ciphersuites": "TLS_AES_128_GCM_SHA256"}
@@ -203,6 +209,7 @@ func TestAnExpiredCertificateEndsEveryVerb(t *testing.T) {
 }
 
 func TestSecuringWhatCannotBe(t *testing.T) {
+	t.Parallel()
 	zkbench(t, "up", "--secure", "kerberos").want(exitUsage, "expected tls, tls-resumed, mtls, sasl, digest")
 	zkbench(t, "run", "quickstart", "--servers", "localhost:1", "--set", "secure=tls").want(exitUsage, "secure is for ensembles that zkbench starts")
 	zkbench(t, "run", "quickstart", "--servers", "localhost:1", "--set", "secure=[none,tls]").want(exitUsage, "remove --servers")

@@ -8,12 +8,15 @@ import (
 	"github.com/zkbench/zkbench/bench"
 	"github.com/zkbench/zkbench/ensemble/ensembletest"
 	"github.com/zkbench/zkbench/ensemble/local"
+	"github.com/zkbench/zkbench/internal/tier"
 	"github.com/zkbench/zkbench/results"
 )
 
 // On real servers each storm comes to what was planned: every reader has read everything, every lost session has expired and every watcher was told, every
 // client was cut off and is back, and every server was restarted, the leader last. Counts alone are asserted; times are the machine's.
 func TestStormsOnRealServers(t *testing.T) {
+	tier.Long(t, "waits for storms and restarts; bench has the same in virtual time")
+	t.Parallel()
 	on := ensembletest.Start(t, 3, func(c *local.Config) { c.Tick, c.NoFsync = 500*time.Millisecond, true })
 	var of map[string]results.Fault
 	for _, seconds := range []int{14, 40} { // a busy machine needs longer for three restarts, and may lose connections by itself

@@ -108,6 +108,7 @@ delay barrier double-barrier selector flat coordinator article-000-writelock art
 article-001-two-phase-commit article-003-zklockimpl article-004-dzone`
 
 func TestList(t *testing.T) {
+	t.Parallel()
 	list := func(args ...string) ending {
 		user := newTerminal(t)
 		user.setup = setup()

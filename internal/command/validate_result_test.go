@@ -11,6 +11,7 @@ import (
 
 // The result of a real run is consistent; with one number changed it is not, and the command says which.
 func TestValidateResult(t *testing.T) {
+	t.Parallel()
 	address, dir := servers.Get(t, 1).Addresses()[0], out(t)
 	zkbench(t, "run", small(t), "--servers", address, "--out", dir).wantEnd()
 	zkbench(t, "validate-result", dir).want(exitOK, dir+": consistent (1 cell)")

@@ -15,6 +15,7 @@ import (
 
 // On a real terminal, narrow or wide, the view is redrawn in place while the run goes on, no line of it wraps, and at the end it is gone.
 func TestTheViewOnATerminal(t *testing.T) {
+	t.Parallel()
 	ensembletest.Need(t, "tmux:tmux")
 	address := servers.Get(t, 1).Addresses()[0]
 	profile := small(t, "sessions: 40", "duration: 2s")

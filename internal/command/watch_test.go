@@ -14,6 +14,7 @@ import (
 
 	"github.com/zkbench/zkbench/bench"
 	"github.com/zkbench/zkbench/ensemble/ensembletest"
+	"github.com/zkbench/zkbench/internal/tier"
 	"github.com/zkbench/zkbench/profiles"
 	"github.com/zkbench/zkbench/results"
 	"github.com/zkbench/zkbench/zk"
@@ -129,6 +130,8 @@ func accountOf(t *testing.T, notes []string) map[string]int {
 // On three servers connections are cut, a watcher is not heard, replies to changes are lost, events are late, and the leader is killed: every event is
 // accounted for, and none is lost or told twice.
 func TestWatchFanoutThroughFaults(t *testing.T) {
+	tier.Long(t, "waits for faults of servers; TestOneLostEventIsFoundByWatchFanout breaks one connection")
+	t.Parallel()
 	ensembletest.NeedServers(t)
 	var dir string
 	var o ending

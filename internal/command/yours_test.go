@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/zkbench/zkbench/internal/program"
+	"github.com/zkbench/zkbench/internal/tier"
 )
 
 // yours is the program of docs/your-own-recipe.md as somebody has it: a module of its own, that depends on zkbench.
@@ -67,6 +68,8 @@ func goTool(t *testing.T, dir string, args ...string) {
 
 // The program of the document keeps the promises of a lock, and is zkbench with one lock more: what lists, checks, measures, judges and shows knows it.
 func TestAProgramWithALockOfYoursIsZkbench(t *testing.T) {
+	tier.Long(t, "compiles zkbench once more and runs every command; TestAWrongLockOfYoursIsCaught compiles and runs one")
+	t.Parallel()
 	address, dir := servers.Get(t, 1).Addresses()[0], yours(t)
 	goTool(t, dir, "test", ".")
 	goTool(t, dir, "build", "-o", "yours", ".")
@@ -111,6 +114,7 @@ func TestAProgramWithALockOfYoursIsZkbench(t *testing.T) {
 
 // A lock that does not wait for the one before it is convicted.
 func TestAWrongLockOfYoursIsCaught(t *testing.T) {
+	t.Parallel()
 	address, dir := servers.Get(t, 1).Addresses()[0], yours(t, "before := predecessor(names, own)", `before := ""`)
 	goTool(t, dir, "build", "-o", "yours", ".")
 	toTheEnd(t, exec.CommandContext(t.Context(), filepath.Join(dir, "yours"), "run", small(t, "variants: yours"), "--servers", address,

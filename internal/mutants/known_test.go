@@ -1,9 +1,14 @@
 package main
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/zkbench/zkbench/internal/tier"
+)
 
 // Every line of docs/mutants.md is a change that the tool makes to the code as it is.
 func TestKnownChangesAreOfTheCode(t *testing.T) {
+	tier.Long(t, "makes every change of the code; none shorter can exist")
 	t.Chdir("../..")
 	known, err := readKnown("docs/mutants.md")
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/zkbench/zkbench/zk/wire"
 
 	"github.com/zkbench/zkbench/ensemble/ensembletest"
+	"github.com/zkbench/zkbench/internal/tier"
 	"github.com/zkbench/zkbench/zk"
 )
 
@@ -83,9 +84,7 @@ type soak struct {
 
 // TestSoak: whatever fails, no call hangs, nothing leaks, and the outcomes reported for creates are true.
 func TestSoak(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes a minute")
-	}
+	tier.Long(t, "takes a minute; the conformance suite breaks the connections of both engines")
 	const sessions, rounds = 40, 12
 	local := ensembletest.Start(t, 3)
 	clean(t)

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"sync"
+	"time"
+)
+
+// every is how often the log says what is running.
+const every = 20 * time.Second
+
+func main() {
+	interrupted := make(chan os.Signal, 1)
+	signal.Notify(interrupted, os.Interrupt) // 'go test' gets it too, ends, and is reported
+	l := newLog(os.Stdout, time.Now())
+	for _, args := range groups(os.Args[1:]) {
+		if len(interrupted) > 0 {
+			l.fail("the rest was not run: interrupted", "")
+			break
+		}
+		if err := l.test(args); err != nil && len(l.failures) == 0 {
+			l.fail("go test "+strings.Join(args, " "), err.Error())
+		}
+	}
+	if l.end(time.Now()) {
+		os.Exit(1)
+	}
+}
+
+// groups splits arguments at "--".
+func groups(args []string) (all [][]string) {
+	var group []string
+	for _, a := range args {
+		if a == "--" {
+			all, group = append(all, group), nil
+		} else {
+			group = append(group, a)
+		}
+	}
+	return append(all, group)
+}
+
+// safeLog is a log that events and the clock write to at once.
+type safeLog struct {
+	mu sync.Mutex
+	log
+}
+
+func newLog(w io.Writer, start time.Time) *safeLog { return &safeLog{log: log{w: w, start: start}} }
+
+// test runs one 'go test' to its end. The error is nil if all tests passed.
+func (l *safeLog) test(args []string) error {
+	test := []string{"test"}
+	if len(args) > 1 && args[0] == "-C" { // has to be the first flag
+		test, args = append(test, args[:2]...), args[2:]
+	}
+	cmd := exec.Command("go", append(append(test, "-json"), args...)...)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	done := make(chan struct{})
+	var clock sync.WaitGroup
+	clock.Go(func() {
+		tick := time.NewTicker(every)
+		defer tick.Stop()
+		for {
+			select {
+			case now := <-tick.C:
+				l.mu.Lock()
+				l.running(now)
+				l.mu.Unlock()
+			case <-done:
+				return
+			}
+		}
+	})
+	l.read(out)
+	close(done)
+	clock.Wait()
+	return cmd.Wait()
+}
+
+// read takes in the events of one 'go test'. A line that is no event is printed as it is.
+func (l *safeLog) read(out io.Reader) {
+	lines := bufio.NewReader(out)
+	for {
+		text, err := lines.ReadBytes('\n')
+		if len(text) > 0 {
+			var e event
+			l.mu.Lock()
+			if json.Unmarshal(text, &e) == nil && e.Action != "" {
+				l.add(e, time.Now())
+			} else {
+				fmt.Fprintf(l.w, "%s", text)
+			}
+			l.mu.Unlock()
+		}
+		if err != nil {
+			return
+		}
+	}
+}
