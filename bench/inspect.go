@@ -67,11 +67,7 @@ func (c *cell) lookAgain(ctx context.Context, inspect func(context.Context, zk.S
 		var seen samples
 		err := c.admin(ctx, func(s zk.Session) error {
 			seen = nil
-			var r metrics.Recorder = &seen
-			if c.refusals.ofRemovals() { // what is left may be what could not be removed
-				r = undecided{r}
-			}
-			return inspect(ctx, c.home.Names.Only(s), r)
+			return inspect(ctx, c.home.Names.Only(s), &seen)
 		})
 		if err != nil {
 			return fmt.Errorf("look for what is left: %w", err)

@@ -35,7 +35,7 @@ func TestWhoFailsPauses(t *testing.T) {
 			cell := doc.Cells[0]
 			told := fmt.Sprintf("the servers refused %d requests; the first: create ", failed)
 			if !slices.ContainsFunc(cell.Notes, func(note string) bool {
-				return strings.HasPrefix(note, told) && strings.HasSuffix(note, zk.ErrQuota.Error())
+				return strings.HasPrefix(note, told) && strings.Contains(note, zk.ErrQuota.Error()+" (error -125); raise or remove the quota")
 			}) {
 				t.Errorf("the notes do not say why operations failed: %q", cell.Notes)
 			}

@@ -19,7 +19,6 @@ type refusals struct {
 	first  error
 	failed error // the first request that failed, for whatever reason; nil: none did
 	fails  int   // requests that failed, for whatever reason
-	kept   bool  // some of them would have removed something
 }
 
 func (r *refusals) see(err error) {
@@ -38,9 +37,6 @@ func (r *refusals) see(err error) {
 	if r.n++; r.n == 1 {
 		r.first = err
 	}
-	var request *zk.Error
-	r.kept = r.kept || isAny(err, zk.ErrAuthFailed, zk.ErrAuthRequired) || // which ends the session for the recipe: it removes nothing any more
-		errors.As(err, &request) && (request.Op == zk.KindDelete || request.Op == zk.KindMulti)
 }
 
 // all is how many requests failed, for whatever reason.
@@ -48,13 +44,6 @@ func (r *refusals) all() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.fails
-}
-
-// ofRemovals reports whether the servers refused to remove something.
-func (r *refusals) ofRemovals() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.kept
 }
 
 // cause says which request failed first; empty if none did.
