@@ -96,7 +96,7 @@ func TestTwoProcessesThatDoNotExcludeAreConvicted(t *testing.T) {
 
 // A driver that grants nothing after a while is convicted where the run goes on for two session timeouts more, and holds nowhere.
 func TestADriverThatStopsGrantingDoesNotHold(t *testing.T) {
-	stops := script(t, `sed -u '/"op":"release"/{x;s/$/n/;/^n\{101,\}$/{x;s/"op":"release"/"op":"put"/;x};x}' | `+nullDriver(t))
+	stops := script(t, `sed -u '/"op":"release"/{x;s/$/n/;/^n\{21,\}$/{x;s/"op":"release"/"op":"put"/;x};x}' | `+nullDriver(t))
 	for _, c := range []struct {
 		timeout, reason string
 		code            int

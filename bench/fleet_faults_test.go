@@ -82,7 +82,7 @@ func TestFaultsOfServersAcrossShares(t *testing.T) {
 				t.Fatalf("exit %+v, %d of %d that were due, faults %+v", doc.Exit, c.Due, whole.Due, c.Faults)
 			}
 			for _, k := range c.Checks {
-				if k.Verdict != "holds" {
+				if k.Verdict != "holds" && !(k.Uncontended && c.Sessions <= c.Objects) { // one session a lock
 					t.Errorf("%s is %s: %s", k.Name, k.Verdict, k.Detail)
 				}
 			}

@@ -145,6 +145,9 @@ func TestMetricsWithoutEvidence(t *testing.T) {
 		{"violations", func(c *Cell) { c.Checks = nil }, "no check"},
 		{"violations", func(c *Cell) { c.Checks[1].Verdict, c.Checks[1].Count = "unknown", 0 }, "not enough evidence for fifo"},
 		{"violations", func(c *Cell) { c.Checks[0].Verdict = "unknown" }, ""},
+		{"violations", func(c *Cell) {
+			c.Checks[1].Verdict, c.Checks[1].Count, c.Checks[1].Uncontended = "unknown", 0, true
+		}, ""},
 		{"events_per_release", func(c *Cell) { c.Fanout = nil }, "no release"},
 		{"events_per_release", func(c *Cell) { c.Done = map[string]int64{"acquire": 1} }, "no operation"},
 		{"useful_share", func(c *Cell) { c.Fanout.UsefulShare = nil }, "no watch event"}, {"ratio_to_theory", nil, "no theory"},

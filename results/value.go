@@ -127,10 +127,10 @@ func violationsOf(c *Cell) Value {
 	v := Value{}
 	without := []string{}
 	for _, k := range c.Checks {
-		switch k.Verdict {
-		case verdictViolated:
+		switch {
+		case k.Verdict == verdictViolated:
 			v.X += float64(max(k.Count, 1))
-		case verdictHolds:
+		case k.Verdict == verdictHolds, k.Uncontended:
 		default:
 			without = append(without, k.Name)
 		}

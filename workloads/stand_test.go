@@ -150,6 +150,9 @@ func (st *stand) judged() map[string]check.Verdict {
 // some stands for any evidence at all.
 const some = -1
 
+// uncontended stands for an answer that nothing but the lack of contention leaves open.
+const uncontended = -3
+
 // unsettled stands for an answer that a history so short leaves open.
 const unsettled = -2
 
@@ -160,6 +163,9 @@ func (st *stand) holds(want map[string]int) {
 	for name, v := range got {
 		evidence, expected := want[name]
 		if evidence == unsettled && v.Answer == check.Unknown {
+			continue
+		}
+		if evidence == uncontended && v.Answer == check.Unknown && v.Uncontended {
 			continue
 		}
 		if v.Answer != check.Holds || !expected || v.Evidence != evidence && evidence != some {

@@ -52,7 +52,7 @@ var frontDoors = []frontDoor{
 		{name: "dead"},
 		{name: "watch-parent"},
 		{"watch-parent", with("deadline=300ms")},
-		{"needs-a-word", with(planned(fault(5*time.Second, "kind: expire, session: 3")))},
+		{"needs-a-word", with(planned(fault(5*time.Second, "kind: expire, session: 3"), fault(5200*time.Millisecond, "kind: expire, session: 6"), fault(5400*time.Millisecond, "kind: expire, session: 9")))},
 		{"waits-for-the-gone", with("sessions=2", "hold=3ms")},
 		{name: "forgets-delete"},
 		{name: "stale-path"},
