@@ -274,9 +274,19 @@ func (x exclusion) known(hosts []Host, room *spill.Room) (all *spill.List[known]
 			}
 			all.Add(k)
 		}
+		for _, s := range held.late() {
+			all.Add(lateHold(s, i, &horizons[i]))
+		}
 		held.close()
 	}
 	return all, horizons, exact
+}
+
+// lateHold is what a client went on to have of a session that had been expired. There is no transaction in it: what ended before it, its host may have
+// seen, and what begins after it comes after what its host sends then. Only D proves a clash.
+func lateHold(s span, host int, h *horizon) known {
+	from := h.by(s.from)
+	return known{span: s, host: uint32(host), granted: [2]int64{from, from}, removed: [2]int64{from + 1, max(h.after(s.to), from+1)}, doubtful: true}
 }
 
 // bound sets what is known of G and R.

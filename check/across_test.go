@@ -96,6 +96,14 @@ func TestOrdersAcrossHosts(t *testing.T) {
 		return h
 	}
 	first, next := grant('a', 10, 20, 100, 120), grant('b', 5010, 5020, 120, 130)
+	more := func(h history, session byte, token int64) history { // a grant long before, so that there is evidence
+		before := grant(session, 4, 5, 50, 60)
+		before[0].Token = token
+		if token == 0 {
+			before = append(before, placed(session, 2, 3, 40))
+		}
+		return append(before, h...)
+	}
 	place := func(at int, czxid int64, h history) history {
 		p := placed(byte(h[0].Session), at, at+1, czxid)
 		h = slices.Clone(h)
@@ -112,8 +120,14 @@ func TestOrdersAcrossHosts(t *testing.T) {
 		{"the later state has the smaller token", TokenOrder(), token(8, first), token(7, next), Violated},
 		{"two in one state", TokenOrder(), token(8, first), token(7, grant('b', 5010, 5020, 100, 130)), Holds},
 		{"no tokens", TokenOrder(), first, next, Unknown},
+		{"a smaller token in an unknown state", TokenOrder(), more(token(8, first), 'c', 6), token(7, grant('b', 5010, 5020, -99, 130)), Unknown},
+		{"that was before the larger token's", TokenOrder(), more(token(8, first), 'c', 6), append(token(7, grant('b', 5010, 5020, -99, 100)), placed('d', 5012, 5013, 100)), Holds},
+		{"a larger token in an unknown state", TokenOrder(), more(token(7, first), 'c', 6), token(8, grant('b', 5010, 5020, -99, 130)), Unknown},
+		{"that its host knew to be later", TokenOrder(), more(token(7, first), 'c', 6), append(token(8, grant('b', 5010, 5020, -99, 130)), placed('d', 5001, 5002, 120)), Holds},
+		{"one token twice, in an unknown state", TokenOrder(), more(token(7, first), 'c', 6), append(token(7, grant('b', 5010, 5020, -99, 130)), placed('d', 5001, 5002, 120)), Unknown},
 		{"first come, first granted", FIFO(), place(1, 90, first), place(5001, 95, next), Holds},
 		{"first come, last granted", FIFO(), place(1, 95, first), place(5001, 90, next), Violated},
+		{"first come, granted in an unknown state", FIFO(), more(place(1, 95, first), 'c', 0), place(5001, 90, grant('b', 5010, 5020, -99, 130)), Unknown},
 		{"an enqueue without a transaction", FIFO(), place(1, 0, first), place(5001, 90, next), Unknown},
 	} {
 		if v, judged := test.check.JudgeAcross(hostsOf(test.a, test.b), nil); !judged || v.Answer != test.answer {

@@ -60,25 +60,35 @@ func (h *holds) withLate() iter.Seq[span] {
 	if !h.excused {
 		return h.all()
 	}
-	var late []span
-	for s := range h.all() {
-		rest := s
-		rest.from, rest.to = s.excused, forever
-		if s.ended() {
-			rest.to = s.end.Start
-		}
-		if s.excused != 0 && rest.from < rest.to {
-			late = append(late, rest)
-		}
-	}
-	slices.SortStableFunc(late, func(a, b span) int { return earlierSpan(&a, &b) })
 	return func(yield func(span) bool) {
-		for s := range inOrder(h.all(), slices.Values(late)) {
+		for s := range inOrder(h.all(), slices.Values(h.late())) {
 			if !s.void() && !yield(s) {
 				return
 			}
 		}
 	}
+}
+
+// late is what clients went on to have after the time in which they could not know that their session had been expired, in the order of earlierSpan.
+func (h *holds) late() (all []span) {
+	if !h.excused {
+		return nil
+	}
+	for s := range h.all() {
+		rest := s
+		rest.from, rest.to = s.excused, forever
+		switch {
+		case s.ended():
+			rest.to = s.end.Start
+		case h.cut:
+			continue
+		}
+		if s.excused != 0 && rest.from < rest.to {
+			all = append(all, rest)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b span) int { return earlierSpan(&a, &b) })
+	return all
 }
 
 // FaultTime is how much of the time from one offset to another does not count for liveness, because of faults.

@@ -110,6 +110,32 @@ func TestAGrantThatIsReadAfterAnExpiryIsNoHoldAcrossHosts(t *testing.T) {
 	})
 }
 
+// A client that goes on to hold after it had to know of its session's expiry holds beside those of other hosts, if they held then.
+func TestAClientThatHoldsOnAfterAnExpiryAcrossHosts(t *testing.T) {
+	expired := sample(metrics.Expire, 'a', 0, 10, 11, 0)
+	expired.Value = int64(10 * ms)
+	a := func(to int, more ...metrics.Sample) history {
+		return append(history{zxid(100, acquire('a', 0, 5, 0)), with(metrics.Lost, release('a', to, to+1)), expired}, more...)
+	}
+	b := grant('b', 5010, 5060, 110, 130)
+	for _, tt := range []struct {
+		why         string
+		first, next history
+		want        Answer
+	}{
+		{"what each host sent was seen by the other", a(40, placed('x', 25, 26, 115)), append(b, placed('y', 5020, 5021, 112), placed('z', 5030, 5031, 118)), Violated},
+		{"nothing was", a(40), b, Unknown},
+		{"the other had given up before", a(40, placed('w', 11, 12, 102), placed('x', 15, 16, 107)), grant('b', 5010, 5020, 103, 105), Holds},
+		{"it gave up when it had to know", a(20, placed('w', 11, 12, 102)), b, Holds},
+	} {
+		for _, c := range []Check{MutualExclusion(), ReaderWriter(), Permits(1)} {
+			if v, _ := c.JudgeAcross(hostsOf(tt.first, tt.next), nil); v.Answer != tt.want {
+				t.Errorf("%s: %s is %v, want %v: %s", tt.why, c.Name, v.Answer, tt.want, v.Detail)
+			}
+		}
+	}
+}
+
 // The servers may give away the claim of an expired session before its client can know.
 func TestClaimsBesideAnExpiry(t *testing.T) {
 	take := func(session byte, start, end int, token int64) metrics.Sample {

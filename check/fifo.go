@@ -46,17 +46,21 @@ func attemptsOf(op metrics.Op, history iter.Seq[metrics.Sample], room *spill.Roo
 		return cmp.Compare(rank(a.Op), rank(b.Op))
 	})
 	defer phases.Close()
-	away, expired := map[uint32][]period{}, expiries{} // away: the sessions that may have lost their places
+	away, expired := map[uint32][]period{}, expiries{} // the sessions that may have lost their places
 	for s := range history {
-		if expired.see(&s) || s.Op == metrics.Down {
+		if expired.see(&s) {
+			continue
+		}
+		if s.Op == metrics.Down {
 			away[s.Session] = append(away[s.Session], period{from: s.Start, to: s.End})
 		}
 		if s.Op == metrics.Enqueue || s.Op == op && s.Outcome == metrics.OK || waiting && s.Op == metrics.Wait && s.Outcome != metrics.OK {
 			phases.Add(s)
 		}
 	}
-	lost := func(s metrics.Sample) bool {
-		return slices.ContainsFunc(away[s.Session], func(p period) bool { return p.from < s.End && p.to > s.Start })
+	lost := func(place, wait metrics.Sample) bool {
+		return slices.ContainsFunc(away[wait.Session], func(p period) bool { return p.from < wait.End && p.to > wait.Start }) ||
+			slices.ContainsFunc(expired[wait.Session], func(e metrics.Sample) bool { return place.Start < e.End && wait.End > e.Start })
 	}
 	all := spill.New[attempt](room, nil)
 	places, vain := map[participant][]metrics.Sample{}, map[participant]metrics.Sample{}
@@ -72,7 +76,7 @@ func attemptsOf(op metrics.Op, history iter.Seq[metrics.Sample], room *spill.Roo
 		case s.Op == metrics.Enqueue:
 			vain[at] = s
 		case s.Op == metrics.Wait:
-			if p := vain[at]; p.Op != metrics.OpNone && p.End == s.Start && s.End > s.Start && !lost(s) {
+			if p := vain[at]; p.Op != metrics.OpNone && p.End == s.Start && s.End > s.Start && !lost(p, s) {
 				all.Add(attempt{enqueued: p, granted: s})
 			}
 		default:
@@ -141,7 +145,20 @@ func fifo(op metrics.Op) Check {
 	return Check{Name: "fifo", Part: true, Judge: func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
 		return either(judge(history, room), placesKept(op, []Host{{History: history}}, room))
 	}, Across: func(hosts []Host, room *spill.Room) Verdict {
-		return between(within(hosts, room, judge), placesKept(op, hosts, room))
+		places := inPlaces(room)
+		defer places.Close()
+		for i, host := range hosts {
+			h := horizonOf(host.History, room)
+			attempts := attemptsOf(op, host.History, room, true)
+			for a := range attempts.All() {
+				if a.enqueued.Op == metrics.Enqueue && a.enqueued.Token > 0 && a.granted.Op == op {
+					places.Add(rankedOf(&a.granted, a.enqueued.Token, i, &h))
+				}
+			}
+			attempts.Close()
+			h.close()
+		}
+		return between(within(hosts, room, judge), placesKept(op, hosts, room)).decided(places, false)
 	}}
 }
 

@@ -93,12 +93,23 @@ func granting(name string, begins func(metrics.Op) bool, ordered func(iter.Seq[m
 			return cmp.Or(cmp.Compare(a.Zxid, b.Zxid), cmp.Compare(a.Object, b.Object), cmp.Compare(a.Token, b.Token))
 		})
 		defer grants.Close()
-		for s := range Together(hosts) {
-			if begins(s.Op) && s.Outcome == metrics.OK && s.Token != 0 && s.Zxid > 0 {
-				grants.Add(s)
+		places := inPlaces(room)
+		defer places.Close()
+		for i, host := range hosts {
+			h := horizonOf(host.History, room)
+			own, expired := tokens(host.History, room, begins)
+			for s := range own.All() {
+				if s.Zxid > 0 {
+					grants.Add(s)
+				}
 			}
+			for s := range expired.without(own.All()) {
+				places.Add(rankedOf(&s, s.Token, i, &h))
+			}
+			own.Close()
+			h.close()
 		}
-		return between(within(hosts, room, judge), ordered(grants.All()))
+		return between(within(hosts, room, judge), ordered(grants.All())).decided(places, true)
 	}}
 }
 

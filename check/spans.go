@@ -99,12 +99,11 @@ func spans(history iter.Seq[metrics.Sample], room *spill.Room, of ...pairs) hold
 	edges := spill.New(room, byInstant)
 	defer edges.Close()
 	h := holds{list: spill.New(room, laterSpan), expired: expiries{}}
-	cut := false
 	for s := range history {
 		if h.expired.see(&s) {
 			continue
 		}
-		cut = cut || s.Op == rest
+		h.cut = h.cut || s.Op == rest
 		for i, p := range of {
 			switch {
 			case p.begins(s.Op) && s.Outcome == metrics.OK:
@@ -127,7 +126,7 @@ func spans(history iter.Seq[metrics.Sample], room *spill.Room, of ...pairs) hold
 			switch {
 			case s.ended():
 				s.to = s.end.Start
-			case cut:
+			case h.cut:
 				s.to = s.from
 			}
 			if !of[e.of].lasting {
@@ -182,6 +181,7 @@ type holds struct {
 	list    *spill.List[span] // the last first
 	expired expiries
 	excused bool // there are spans that were ended by one
+	cut     bool // the rest of the history is missing
 }
 
 // all yields the spans in the order of earlierSpan.

@@ -11,14 +11,15 @@ func init() {
 	kinds = append(kinds, kind{name: "election", recipes: []string{"predecessor", "herd", "events"}, defects: []string{"barges", "gone", "same token", "holds on", "told twice"},
 		play: playElections, promises: func(w *world) []promise {
 			leaders := w.truth.broken(alone)
-			terms := w.truth.pairs(func(a, b hold) bool {
+			back := func(a, b hold) bool {
 				return a.from < b.from && (b.token < a.token || b.token == a.token && a.s.seat != b.s.seat)
-			})
+			}
+			terms := w.truth.pairs(back)
 			sameTerm := w.truth.pairs(func(a, b hold) bool {
-				return a.zxid > 0 && a.zxid < b.zxid && b.token == a.token && a.s.seat != b.s.seat
+				return a.state < b.state && a.earlier(b) && b.token == a.token && a.s.seat != b.s.seat
 			})
 			return []promise{{Check: check.Leadership(), broken: leaders, across: leaders}, {Check: check.Terms(), broken: terms, across: sameTerm}, {Check: check.Alternation(), broken: w.truth.twice, across: w.truth.twice},
-				{Check: check.CampaignFIFO(), broken: w.truth.overtaken(), across: w.truth.overtakenByState()}}
+				{Check: check.CampaignFIFO(), broken: w.truth.overtaken(), across: w.truth.pairs(overtakenByState)}}
 		}})
 }
 

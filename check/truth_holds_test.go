@@ -25,7 +25,8 @@ type hold struct {
 	shared     bool
 	token      int64
 	enqueued   [2]time.Duration // the create that took its place was sent, and answered; 0: the answer was lost
-	zxid, took int64            // the state that it was granted in and the transaction of its place; 0: unknown
+	state      int64            // that it was granted in, whatever is recorded
+	zxid, took int64            // as it is recorded, with the transaction of its place; 0: unknown
 }
 
 // excuse is a session that was expired on purpose: its client does not know it until then.
@@ -108,11 +109,17 @@ func (t *truth) pairs(are func(a, b hold) bool) bool {
 
 // overtaken reports whether somebody who came when another already had its place was granted first, by the clock or by the transactions of both.
 func (t *truth) overtaken() bool {
-	return t.overtakenByState() || t.pairs(func(a, b hold) bool {
-		return a.enqueued[1] > 0 && a.enqueued[1] < b.enqueued[0] && b.enqueued[1] > 0 && b.from < a.from
+	return t.pairs(func(a, b hold) bool {
+		return a.enqueued[1] > 0 && a.enqueued[1] < b.enqueued[0] && b.enqueued[1] > 0 && b.from < a.from || a.zxid > 0 && overtakenByState(a, b) && b.zxid > 0
 	})
 }
 
-func (t *truth) overtakenByState() bool {
-	return t.pairs(func(a, b hold) bool { return a.took > 0 && a.took < b.took && b.zxid > 0 && b.zxid < a.zxid })
+func overtakenByState(a, b hold) bool {
+	return a.took > 0 && a.took < b.took && b.state < a.state && b.earlier(a)
+}
+
+// earlier reports whether a grant that was given in an earlier state than another one is before it for all that can be known: both states are recorded, or it was
+// read earlier, too, on another host: on the same one it is judged as in one process.
+func (h hold) earlier(than hold) bool {
+	return h.zxid > 0 && than.zxid > 0 || h.from < than.from && h.s.seat.host != than.s.seat.host
 }

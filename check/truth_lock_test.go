@@ -15,22 +15,22 @@ func init() {
 
 func mutexPromises(w *world) []promise {
 	exclusive := w.truth.broken(alone)
-	tokens := w.truth.pairs(func(a, b hold) bool { return a.from < b.from && b.token <= a.token })
+	back := func(a, b hold) bool { return a.from < b.from && b.token <= a.token }
 	return []promise{
 		{Check: check.MutualExclusion(), broken: exclusive, across: exclusive},
-		{Check: check.TokenOrder(), broken: tokens, across: w.truth.pairs(func(a, b hold) bool {
-			return a.zxid > 0 && a.zxid <= b.zxid && (b.token == a.token || b.token < a.token && a.zxid < b.zxid)
+		{Check: check.TokenOrder(), broken: w.truth.pairs(back), across: w.truth.pairs(func(a, b hold) bool {
+			return b.token == a.token || b.token < a.token && a.state < b.state && a.earlier(b)
 		})},
-		{Check: check.FIFO(), broken: w.truth.overtaken(), across: w.truth.overtakenByState()},
+		{Check: check.FIFO(), broken: w.truth.overtaken(), across: w.truth.pairs(overtakenByState)},
 	}
 }
 
 func rwPromises(w *world) []promise {
 	exclusive := w.truth.broken(writersAlone)
 	overtaken := func(a, b hold) bool { return b.token < a.token && !(a.shared && b.shared) }
-	return []promise{{Check: check.ReaderWriter(), broken: exclusive, across: exclusive}, {Check: check.QueueOrder(),
-		broken: w.truth.pairs(func(a, b hold) bool { return a.from < b.from && overtaken(a, b) }),
-		across: w.truth.pairs(func(a, b hold) bool { return a.zxid > 0 && a.zxid < b.zxid && overtaken(a, b) })}}
+	back := func(a, b hold) bool { return a.from < b.from && overtaken(a, b) }
+	return []promise{{Check: check.ReaderWriter(), broken: exclusive, across: exclusive}, {Check: check.QueueOrder(), broken: w.truth.pairs(back),
+		across: w.truth.pairs(func(a, b hold) bool { return a.state < b.state && a.earlier(b) && overtaken(a, b) })}}
 }
 
 // seat is a place for a session, and for the next one when that is over.
@@ -82,7 +82,8 @@ type attempt struct {
 	place         int64         // its transaction
 	shared        bool
 	own           *znode
-	settled       bool // it needs no more than its lease
+	state         int64 // that it was granted in
+	settled       bool  // it needs no more than its lease
 	leaseAt, link int
 }
 
@@ -251,7 +252,7 @@ func (j *seat) acquire(op metrics.Op, dir int, shared bool, own *znode, settle f
 		}
 	}
 	if granted {
-		whole.Zxid = s.granted()
+		whole.Zxid, a.state = s.granted(), s.knew
 		j.p.sleep(w.upTo(20 * time.Microsecond))
 		whole.End, whole.Token = w.now, a.own.created
 		return a, whole, true
@@ -297,6 +298,7 @@ func (a *attempt) held(whole metrics.Sample) *hold {
 	if a.created > 0 {
 		h.enqueued = [2]time.Duration{a.begun, a.created}
 	}
+	h.state = a.state
 	if !a.w.set.blind {
 		h.zxid, h.took = max(whole.Zxid, 0), a.place
 	}

@@ -25,6 +25,7 @@ type session struct {
 
 	// As zk.Observe and the workloads' tracker see it.
 	told    int64         // the highest transaction of a reply or an event
+	knew    int64         // the same, of whatever the servers said
 	blurred time.Duration // the last event without one, unless a request was made after it and answered; -1: none
 }
 
@@ -172,7 +173,7 @@ func (s *session) connected() bool {
 
 // receive takes a message from the server; it may carry a transaction.
 func (s *session) receive(zxid int64, asked time.Duration) {
-	s.told = max(s.told, zxid)
+	s.told, s.knew = max(s.told, zxid), max(s.knew, zxid)
 	if asked > s.blurred {
 		s.blurred = -1
 	}
@@ -340,14 +341,15 @@ func (v *watch) send(zxid int64) {
 	if v.link != s.link {
 		return // the connection broke: see await
 	}
-	s.deliver(s.w.now, func() { v.tell(zxid) })
+	s.deliver(s.w.now, func() { v.tell(zxid, zxid) })
 }
 
-func (v *watch) tell(zxid int64) {
+func (v *watch) tell(zxid, state int64) {
 	s := v.s
 	if v.told {
 		return
 	}
+	s.knew = max(s.knew, state)
 	if v.told, v.state = true, zxid; s.w.set.before39 || zxid == 0 {
 		s.blurred = s.w.now
 	} else {
@@ -364,7 +366,7 @@ func (s *session) await(v *watch, until time.Duration) bool {
 			v.link, v.server = s.link, s.server
 			if state := s.w.servers[s.server].state(s.w.now); v.changed(state) {
 				v.fired = true
-				s.deliver(s.w.now, func() { v.tell(0) })
+				s.deliver(s.w.now, func() { v.tell(0, state) })
 			} else {
 				again := s.arm(v.changed)
 				v.fired = true

@@ -100,7 +100,7 @@ func originsOf(hosts []Host, room *spill.Room) origins {
 		o.horizons[i] = horizonOf(h.History, room)
 		for s := range h.History {
 			switch s.Op {
-			case metrics.Change, metrics.See, metrics.Join, metrics.Leave, metrics.Take:
+			case metrics.Change, metrics.See, metrics.Join, metrics.Leave, metrics.Take, metrics.Put:
 				o.of[s.Session] = i
 			}
 		}
