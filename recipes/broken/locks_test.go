@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -61,8 +62,18 @@ func staged(name string) load {
 		l.sessions = 8
 	case "broken-newest-first": // two take turns, the others wait forever; at least one of these shares a host with one of those
 		l.sessions = 8
-	case "broken-needs-a-word": // one session expires, once
-		l.stage = func(_ context.Context, st *stage) { time.Sleep(time.Second); st.expire(0) }
+	case "broken-needs-a-word": // one holder expires, once, when somebody waits behind it
+		l.stage = func(ctx context.Context, st *stage) {
+			time.Sleep(time.Second)
+			for ctx.Err() == nil {
+				if queue := st.queue(); len(queue) > 0 && string(st.Tree()[queue[0]].Data) != "released" &&
+					slices.ContainsFunc(st.Watches(), func(w zktest.Armed) bool { return w.Path == queue[0] }) {
+					st.expire(0)
+					return
+				}
+				time.Sleep(time.Millisecond)
+			}
+		}
 	case "broken-waits-for-the-gone": // the holder releases just when the only other session arrives
 		l.sessions, l.hold = 2, 3*time.Millisecond
 	case "broken-persistent": // the run ends while somebody waits
