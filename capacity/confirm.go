@@ -153,9 +153,11 @@ func (w *walk) bound(c confirmed, outcome Outcome, reason string) {
 	w.soak()
 }
 
-// found is step 6: the figure between two confirmed ends.
+// found is step 6: the figure between two confirmed ends. Where no share tells it, there is none to come back to.
 func (w *walk) found(c confirmed) {
-	w.answer(c)
+	if told := w.answer(c); told && !w.wander() {
+		return
+	}
 	w.soak()
 }
 
@@ -168,11 +170,11 @@ func (w *walk) keep(c confirmed) {
 	w.result, w.was = before, &was
 }
 
-func (w *walk) answer(c confirmed) {
+func (w *walk) answer(c confirmed) (told bool) {
 	w.end(Found, "")
 	r := &w.result
 	f := figure{goals: w.plan.Goals, low: w.low.load, high: w.high.load, width: w.plan.Width, atOnce: c.high.Binding}
-	r.Load, r.Binding, _ = f.point(c.low.Estimates, c.high.Estimates)
+	r.Load, r.Binding, told = f.point(c.low.Estimates, c.high.Estimates)
 	interval, known := w.intervals[len(w.steps)]
 	if !known { // what was told up to here fixes it
 		interval = f.interval(c, w.plan.Seed)
@@ -183,9 +185,10 @@ func (w *walk) answer(c confirmed) {
 	r.High = End{Load: w.high.load, Decision: c.high.Decision, Value: w.high.fresh.value(r.Binding)}
 	r.Elasticity = math.Log(r.High.Value/r.Low.Value) / math.Log(w.high.load/w.low.load)
 	r.Confirmations = len(c.rounds)
+	return told
 }
 
-// soak is step 7, if asked for: a share of the figure, or of the lower end of the interval where there is none, for long, without a trend.
+// soak is step 8, if asked for: a share of the figure, or of the lower end of the interval where there is none, for long, without a trend.
 func (w *walk) soak() {
 	if w.plan.Soak.Length == 0 {
 		return

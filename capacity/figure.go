@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Interval contains the capacity with a probability of 95 %. High is infinite where only a lower bound is known.
+// Interval contains the capacity with a probability of 95 %, that of Result.IntervalOf. High is infinite where only a lower bound is known.
 type Interval struct{ Low, High float64 }
 
 // figure tells where between two ends the goals are just met.
@@ -146,12 +146,18 @@ func (e Estimate) redrawn(share float64, r *rand.Rand) float64 {
 
 // student draws from Student's t distribution.
 func student(freedom int, r *rand.Rand) float64 {
+	spread := chi(freedom, r)
+	return r.NormFloat64() / spread * math.Sqrt(float64(freedom))
+}
+
+// chi draws from the chi distribution.
+func chi(freedom int, r *rand.Rand) float64 {
 	squares := 0.0
 	for range freedom {
 		x := r.NormFloat64()
 		squares += x * x
 	}
-	return r.NormFloat64() / math.Sqrt(squares/float64(freedom))
+	return math.Sqrt(squares)
 }
 
 // quantile of sorted values, interpolated; q is between 0 and 1.

@@ -8,7 +8,7 @@ import (
 )
 
 // Method is the number of the way in which searches are planned and judged. It grows whenever the same measurements may lead to other probes or to another answer.
-const Method = 1
+const Method = 2
 
 // Plan is what is fixed before a search begins.
 type Plan struct {
@@ -119,6 +119,7 @@ const (
 	Warm    Purpose = "warm-up" // until the servers are steady; it decides nothing
 	Narrow  Purpose = "narrow"  // bisecting, or following an end that was refuted
 	Confirm Purpose = "confirm" // fresh samples of an end of the bracket
+	Return  Purpose = "return"  // to loads around the figure, to see whether the servers are still in the state in which it was found
 	Soaking Purpose = "soak"
 )
 

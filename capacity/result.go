@@ -35,6 +35,8 @@ type Result struct {
 	// Load is the capacity where it was found; a lower bound of it where the outcome is AtLeast or Limited; 0 otherwise.
 	Load     float64
 	Interval Interval
+	// IntervalOf says, where the capacity was found, what the interval is of: of the time of the search, or of the long run.
+	IntervalOf string
 	// Low and High are the bracket: the highest load that passed and the lowest that failed. The load is 0 where there is none; of Limited, High
 	// is the load that could not be offered.
 	Low, High End
@@ -86,6 +88,9 @@ func notMonotone(steps []Step, width float64) (loads []float64) {
 	}
 	for _, failed := range steps {
 		for _, passed := range steps {
+			if failed.Probe.Purpose == Return || passed.Probe.Purpose == Return { // these are of one moment
+				continue
+			}
 			if failed.Judgement.Decision == Fail && passed.Judgement.Decision == Pass && passed.Probe.Load > failed.Probe.Load*(1+width)*(1+1e-9) {
 				loads = append(loads, failed.Probe.Load, passed.Probe.Load)
 			}

@@ -53,7 +53,7 @@ func (s *Search) Enough(blocks []Block) bool {
 		return true
 	case len(blocks) == 0, time.Duration(len(blocks))*p.Block < leastSteady:
 		return false
-	case p.Purpose == Confirm || p.Purpose == Soaking:
+	case p.Purpose == Confirm || p.Purpose == Return || p.Purpose == Soaking:
 		return false
 	case p.Purpose == Warm:
 		return len(blocks) >= p.Min && steady(blocks)
@@ -318,7 +318,7 @@ func (w *walk) descend(step float64, reason string) bool {
 const maxAttempts = 3
 
 // ask has a probe carried out, and repeated while it is invalid. It returns an invalid judgement only where the load generator is the limit,
-// or of a soak; other reasons that stay end the search.
+// of a visit or of a soak; other reasons that stay end the search.
 func (w *walk) ask(p Probe) (Judgement, bool) {
 	p.Block = w.plan.block(p.Load, p.Purpose)
 	p.Settle = max(p.Settle, w.plan.settle())
@@ -332,6 +332,9 @@ func (w *walk) ask(p Probe) (Judgement, bool) {
 		p.Number = len(w.steps)
 		p.Seed = w.plan.Seed + uint64(p.Number)*0x9e3779b97f4a7c15 // distinct for each number: the factor is odd
 		if left := w.plan.Budget - w.spent - p.Settle - w.overhead(); p.Purpose != Soaking {
+			if p.Purpose == Return && left < 2*time.Duration(p.Min)*p.Block { // the search has its figure, and an overload takes time to drain
+				return Judgement{Decision: Invalid}, true
+			}
 			if left < time.Duration(p.Min)*p.Block {
 				return Judgement{}, w.end(OutOfBudget, fmt.Sprintf("no time for the probe at %s (%s)", number(p.Load), p.Purpose))
 			}
@@ -343,7 +346,11 @@ func (w *walk) ask(p Probe) (Judgement, bool) {
 		}
 		m := w.told[len(w.steps)]
 		if len(w.judged) == len(w.steps) {
-			w.judged = append(w.judged, judge(w.plan.Goals, m, w.bursts(p.Load, m.Blocks)))
+			var burst []float64
+			if p.Purpose != Return { // whose blocks are of one moment
+				burst = w.bursts(p.Load, m.Blocks)
+			}
+			w.judged = append(w.judged, judge(w.plan.Goals, m, burst))
 		}
 		j := w.judged[len(w.steps)]
 		w.steps = append(w.steps, Step{Probe: p, Measurement: m, Judgement: j})
@@ -354,7 +361,7 @@ func (w *walk) ask(p Probe) (Judgement, bool) {
 		case p.Purpose == Warm:
 			w.steps[len(w.steps)-1].Judgement = warmed(m)
 			return j, true
-		case j.Decision != Invalid, p.Attempt == maxAttempts-1 && (j.Suspect == Generator || p.Purpose == Soaking):
+		case j.Decision != Invalid, p.Attempt == maxAttempts-1 && (j.Suspect == Generator || p.Purpose == Return || p.Purpose == Soaking):
 			return j, true
 		case p.Attempt == maxAttempts-1:
 			return j, w.end(Unstable, fmt.Sprintf("%d probes at %s were invalid: %s", maxAttempts, number(p.Load), j.Suspect))

@@ -53,6 +53,26 @@ func TestCapacitiesAreFound(t *testing.T) {
 	}
 }
 
+// Of servers whose speed wanders, all blocks of a probe may find them in one state. With time to come back, 90 in 100 intervals contain what they carry in the long run, and the
+// lower end is above it in no more than 5; with less time the interval does not claim the long run.
+func TestTheLongRunOfServersThatWander(t *testing.T) {
+	for _, s := range simulated.Scenarios() {
+		if s.Server.Wander == 0 || s.Server.WanderOver > 60 || s.Plan.Budget < 20*time.Minute {
+			continue
+		}
+		t.Run(s.Name, func(t *testing.T) {
+			t.Parallel()
+			tally := s.Run(*searches)
+			if n := *searches; tally.Covered*10 < n*9 || tally.Above*20 > n || tally.Outcomes[capacity.Found]*100 < n*95 {
+				t.Errorf("of %d searches %d intervals contain the capacity, and the lower end of %d is above it; outcomes: %v", n, tally.Covered, tally.Above, tally.Outcomes)
+			}
+			if budget := s.Plan.Budget; tally.Longest > budget {
+				t.Errorf("a search took %v, its budget is %v", tally.Longest, budget)
+			}
+		})
+	}
+}
+
 // In a short search of a server that stops for long now and then, the lower end is mostly of use, and hardly ever above the capacity.
 func TestTheLowerEndOfShortSearches(t *testing.T) {
 	scenarios := simulated.Scenarios()

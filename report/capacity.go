@@ -116,6 +116,9 @@ func capacitySentences(doc results.Capacity) (lines []string) {
 		lines = append(lines, fmt.Sprintf("%s passed%s and %s failed%s, in %s with fresh samples. Plan for at most %s (%.0f %%%s).", loadText(doc.Passed), atP99(doc, doc.Passed, "pass"),
 			loadText(doc.Failed), atP99(doc, doc.Failed, "fail"), phrase.Count(doc.Confirmations, "confirmation"), phrase.Number(plannedShare**of, 3), 100*plannedShare, words))
 	}
+	if doc.IntervalOf != "" {
+		lines = append(lines, "The interval is of "+doc.IntervalOf+".")
+	}
 	if doc.Outcome == between && doc.Low != nil {
 		plan := fmt.Sprintf("Plan for at most %s (%.0f %% of the lower end), find", phrase.Number(plannedShare**doc.Low, 3), 100*plannedShare)
 		if doc.Plan != nil && *doc.Low <= doc.Plan.From {
@@ -280,8 +283,12 @@ func CapacitySentence(doc results.Capacity) string {
 		return fmt.Sprintf("no capacity within %s: even the lowest load, %s %s, fails (%s)", goals, loadText(doc.Failed), doc.Unit, doc.Reason)
 	case doc.Outcome == atLeast && doc.Load != nil:
 		return fmt.Sprintf("capacity at least %s %s within %s: the highest load allowed (--to) passes", loadText(doc.Load), doc.Unit, goals)
-	case doc.Load != nil && doc.High != nil: // found, and the soak did not end
-		return fmt.Sprintf("capacity %s %s (95 %%: %s to %s) within %s, without the soak: %s", loadText(doc.Load), doc.Unit, loadText(doc.Low), loadText(doc.High), goals, doc.Outcome)
+	case doc.Load != nil && doc.High != nil: // found, and what follows did not end
+		without := "the soak"
+		if doc.Plan != nil && doc.Plan.Soak == 0 {
+			without = "coming back to it"
+		}
+		return fmt.Sprintf("capacity %s %s (95 %%: %s to %s) within %s, without %s: %s", loadText(doc.Load), doc.Unit, loadText(doc.Low), loadText(doc.High), goals, without, doc.Outcome)
 	case doc.Load != nil:
 		return fmt.Sprintf("capacity at least %s %s within %s (%s: %s)", loadText(doc.Load), doc.Unit, goals, doc.Outcome, doc.Reason)
 	}

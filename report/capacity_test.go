@@ -173,4 +173,17 @@ func TestASoakIsTold(t *testing.T) {
 	if got, want := CapacitySentence(cut), "capacity 100 acquire/s (95 %: 90 to 110) within p99<50ms, without the soak: interrupted"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
+	cut.Plan = &results.CapacityPlan{} // no soak
+	if got, want := CapacitySentence(cut), "capacity 100 acquire/s (95 %: 90 to 110) within p99<50ms, without coming back to it: interrupted"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// A figure comes with what its interval is of.
+func TestWhatAnIntervalIsOf(t *testing.T) {
+	load := 100.0
+	doc := results.Capacity{Outcome: "found", Goals: []string{"p99<50ms"}, Load: &load, Low: &load, High: &load, IntervalOf: "what these servers carried in the 9m of the search"}
+	if got, want := capacitySentences(doc), "The interval is of what these servers carried in the 9m of the search."; !slices.Contains(got, want) {
+		t.Errorf("%q has no line %q", got, want)
+	}
 }

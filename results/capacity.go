@@ -30,7 +30,8 @@ type Capacity struct {
 	Load          *float64        `json:"capacity"` // a lower bound where the outcome is at least or limited
 	Low           *float64        `json:"interval_low"`
 	High          *float64        `json:"interval_high"`
-	Passed        *float64        `json:"passed"` // the bracket: the highest load that passed, the lowest that failed
+	IntervalOf    string          `json:"interval_of,omitempty"` // what the interval is of, where the outcome is found
+	Passed        *float64        `json:"passed"`                // the bracket: the highest load that passed, the lowest that failed
 	Failed        *float64        `json:"failed"`
 	Binding       string          `json:"binding,omitempty"` // the goal that limits
 	Elasticity    *float64        `json:"elasticity"`        // by how many per cent the percentile of the binding goal grows with one per cent of load

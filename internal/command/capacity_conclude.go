@@ -41,7 +41,7 @@ func orNull(x float64) *float64 {
 func figures(doc *results.Capacity, r capacity.Result) {
 	doc.Outcome, doc.Reason, doc.Confirmations, doc.NotMonotone, doc.Moves = string(r.Outcome), r.Reason, r.Confirmations, r.NotMonotone, r.Moves
 	doc.Load, doc.Passed, doc.Failed = orNull(r.Load), orNull(r.Low.Load), orNull(r.High.Load)
-	doc.Low, doc.High = orNull(r.Interval.Low), orNull(r.Interval.High)
+	doc.Low, doc.High, doc.IntervalOf = orNull(r.Interval.Low), orNull(r.Interval.High), r.IntervalOf
 	if r.Outcome == capacity.Found {
 		doc.Elasticity = orNull(r.Elasticity)
 		if r.Binding >= 0 {

@@ -1,6 +1,7 @@
 package simulated
 
 import (
+	"fmt"
 	"math"
 	"time"
 
@@ -25,6 +26,8 @@ const limit = 0.050 // seconds
 const few = "six blocks of 200 operations a second have few independent late operations"
 
 const swaying = "the capacity is another one in each minute"
+
+const wanders = "a search sees few of the speeds, and the slowest hundredth of the time decides"
 
 const rare = "most late operations are of a few long stops, of which a probe meets one or none"
 
@@ -72,6 +75,11 @@ func Scenarios() []Scenario {
 			Plan: slower(quick), Want: capacity.Found, Truth: exponential(2000)},
 		{Name: "M/M/1, 2000/s, 12 % more and less, every 2 minutes", Server: with(func(s *Server) { s.Sway, s.SwayEvery = 0.12, 120 }),
 			Plan: slower(quick), Want: capacity.Found, Truth: 1726, Hard: swaying},
+		wandering(quick, 0.05, 60, 10*time.Minute, 1735),
+		wandering(quick, 0.05, 60, 20*time.Minute, 1735),
+		wandering(quick, 0.1, 20, 10*time.Minute, 1502),
+		wandering(quick, 0.1, 20, 20*time.Minute, 1502),
+		wandering(quick, 0.05, 600, 20*time.Minute, 1741),
 		{Name: "M/M/1, 2000/s, stops for 100 ms about every 30 s", Server: with(func(s *Server) { s.StopEvery, s.StopFor = 30, 0.1 }),
 			Plan: slower(quick), Want: capacity.Found, Truth: 1550, Hard: rare, Wide: true},
 		{Name: "M/M/1, 2000/s, slow for 20 s after an overload", Server: with(func(s *Server) { s.TroubleAbove, s.TroubleFor = 5000, 20 }), Plan: quick,
@@ -88,6 +96,14 @@ func Scenarios() []Scenario {
 	}
 }
 
+// wandering is an M/M/1 queue whose speed wanders, in a search with so much time. The truth is of the long run: the load at which 1 % of the operations are late in the mean
+// of all speeds.
+func wandering(p capacity.Plan, deviation, over float64, budget time.Duration, truth float64) Scenario {
+	p.Budget = budget
+	return Scenario{Name: fmt.Sprintf("M/M/1, 2000/s, speed wanders by %.0f %% with %.0f s, %.0f minutes", 100*deviation, over, budget.Minutes()), Plan: p,
+		Server: Server{Mu: 2000, Limits: []float64{limit}, Wander: deviation, WanderOver: over}, Want: capacity.Found, Truth: truth, Hard: wanders}
+}
+
 // slower is a plan with more time.
 func slower(p capacity.Plan) capacity.Plan {
 	p.Budget = 10 * time.Minute
@@ -99,6 +115,7 @@ type Tally struct {
 	Searches int
 	Outcomes map[capacity.Outcome]int
 	Within   int     // of those that ended as they have to: the figure is within 5 % of the truth
+	Above    int     // the lower end of the interval is above the truth
 	Covered  int     // the interval contains the truth, whatever the outcome
 	Bias     float64 // mean of ln(figure/truth)
 	Spread   float64 // root mean square of it
@@ -127,6 +144,9 @@ func (s Scenario) RunAs(searches int, search func(*Server, capacity.Plan) capaci
 		}
 		if s.Truth > 0 && r.Interval.Low <= s.Truth && s.Truth <= r.Interval.High {
 			t.Covered++
+		}
+		if s.Truth > 0 && r.Interval.Low > s.Truth {
+			t.Above++
 		}
 	}
 	if n := float64(t.Outcomes[s.Want]); n > 0 {

@@ -22,6 +22,7 @@ type Server struct {
 	DriftOver            float64
 	Cold, WarmsIn        float64 // at first Mu is lower by the share Cold, of which a third is left after each WarmsIn
 	Sway, SwayEvery      float64 // Mu is higher and lower by the share Sway, as a sine of that period: somebody else's load
+	Wander, WanderOver   float64 // a relative standard deviation and a time constant: Mu is a first-order autoregressive sequence, with a value a second
 	LuckyFor, Lucky      float64 // for so long from the start Mu is so many times higher
 	NotchFrom, NotchTo   float64 // loads between them find a server of an eighth of the speed
 	Generator            float64 // loads above it cannot be offered
@@ -33,6 +34,10 @@ type Server struct {
 	stop, stopEnds     float64     // the next one, or the one under way
 	open               []operation // unfinished, in order
 	rand               *rand.Rand
+
+	away       float64 // by how many standard deviations Mu is away from its mean
+	wandered   float64 // until when
+	wanderings *rand.Rand
 }
 
 // operation is due and ends.
@@ -43,6 +48,8 @@ func (s *Server) Seed(seed uint64) {
 	s.now, s.free, s.trouble, s.open = 0, 0, 0, s.open[:0]
 	s.stop, s.stopEnds = 0, 0
 	s.rand = rand.New(rand.NewPCG(seed, 0x7365727665))
+	s.wanderings = rand.New(rand.NewPCG(seed, 0x77616e646572))
+	s.away, s.wandered = s.wanderings.NormFloat64(), 0
 }
 
 func (s *Server) mu(load float64) float64 {
@@ -56,6 +63,9 @@ func (s *Server) mu(load float64) float64 {
 	if s.SwayEvery > 0 {
 		mu *= 1 + s.Sway*math.Sin(2*math.Pi*s.now/s.SwayEvery)
 	}
+	if s.WanderOver > 0 {
+		mu *= 1 + s.Wander*s.wander()
+	}
 	if s.now < s.LuckyFor {
 		mu *= s.Lucky
 	}
@@ -66,6 +76,15 @@ func (s *Server) mu(load float64) float64 {
 		mu /= 1.5
 	}
 	return mu
+}
+
+// wander is how many standard deviations the speed is away from its mean now.
+func (s *Server) wander() float64 {
+	keep := math.Exp(-1 / s.WanderOver)
+	for ; s.wandered < s.now; s.wandered++ {
+		s.away = keep*s.away + math.Sqrt(1-keep*keep)*s.wanderings.NormFloat64()
+	}
+	return s.away
 }
 
 // serve offers a load for a time, and returns the counts of it.
