@@ -38,19 +38,18 @@ generator-image: ## build the image zkbench/zkbench of the load generator, from 
 # goroutines and their locks are, and in the long one everywhere but in the simulations of capacity, which are arithmetic.
 CONCURRENT = ./zk/... $(RECIPES) ./metrics ./drivers ./fleet ./exporter ./ensemble/proxy ./bench/faults
 TESTS = $(GO) run ./internal/testlog
-ATONCE = -parallel 6 # tests wait for servers more than they compute
 
 test: ## prove in at most 8 minutes that zkbench works here: install what that needs, and run the short tier of all tests
 	@scripts/need $(JAVA_NEEDS) gcc:gcc libc6-dev:/usr/include/stdlib.h
 	@ZKBENCH_REQUIRE_PACKAGES=servers $(TESTS) \
-		-short -vet=off $(ATONCE) -timeout 15m ./internal/command $$($(GO) list ./... | grep -vxF "$$($(GO) list $(CONCURRENT) ./internal/command)") -- \
-		-race -short -vet=off $(ATONCE) -timeout 15m $(CONCURRENT)
+		-short -vet=off -timeout 15m ./internal/command $$($(GO) list ./... | grep -vxF "$$($(GO) list $(CONCURRENT) ./internal/command)") -- \
+		-race -short -vet=off -timeout 15m $(CONCURRENT)
 
 test-all: ## install what the tests need and run all of them, with the race detector
 	@scripts/need $(TEST_NEEDS) gcc:gcc libc6-dev:/usr/include/stdlib.h
 	@if docker version >/dev/null 2>&1; then $(MAKE) --no-print-directory image; else echo "no Docker here: servers in containers are not tested"; fi
 	@ZKBENCH_REQUIRE_PACKAGES=1 $(TESTS) \
-		-race -vet=off $(ATONCE) -timeout 45m ./internal/command ./... -- \
+		-race -vet=off -timeout 45m ./internal/command ./... -- \
 		-vet=off ./capacity -- \
 		-C drivers/redis -race ./... -- \
 		-C drivers/etcd -race ./...
