@@ -42,14 +42,14 @@ TESTS = $(GO) run ./internal/testlog
 test: ## prove in at most 8 minutes that zkbench works here: install what that needs, and run the short tier of all tests
 	@scripts/need $(JAVA_NEEDS) gcc:gcc libc6-dev:/usr/include/stdlib.h
 	@ZKBENCH_REQUIRE_PACKAGES=servers $(TESTS) \
-		-short -vet=off -timeout 15m ./internal/command $$($(GO) list ./... | grep -vxF "$$($(GO) list $(CONCURRENT) ./internal/command)") -- \
-		-race -short -vet=off -timeout 15m $(CONCURRENT)
+		-short -vet=off -timeout 30m ./internal/command $$($(GO) list ./... | grep -vxF "$$($(GO) list $(CONCURRENT) ./internal/command)") -- \
+		-race -short -vet=off -timeout 30m $(CONCURRENT)
 
 test-all: ## install what the tests need and run all of them, with the race detector
 	@scripts/need $(TEST_NEEDS) gcc:gcc libc6-dev:/usr/include/stdlib.h
 	@if docker version >/dev/null 2>&1; then $(MAKE) --no-print-directory image; else echo "no Docker here: servers in containers are not tested"; fi
 	@ZKBENCH_REQUIRE_PACKAGES=1 $(TESTS) \
-		-race -vet=off -timeout 45m ./internal/command ./... -- \
+		-race -vet=off -timeout 60m ./internal/command ./... -- \
 		-vet=off ./capacity -- \
 		-C drivers/redis -race ./... -- \
 		-C drivers/etcd -race ./...
