@@ -263,10 +263,12 @@ func (x exclusion) known(hosts []Host, room *spill.Room) (all *spill.List[known]
 		for s := range held.all() {
 			first, last := o.grant(&s, nth)
 			nth++
-			if !last || s.void() {
+			if s.void() {
 				continue
 			}
-			s.begin = first
+			if last { // what came before of the same place was held, too: only D proves that it clashes
+				s.begin = first
+			}
 			k := known{span: s, host: uint32(i)}
 			k.bound(&horizons[i])
 			if k.exact {

@@ -125,3 +125,28 @@ func TestLivenessOfElectionsOnRandomHistories(t *testing.T) {
 		}
 	}
 }
+
+// A leader that was suspended and goes on holds one term, and led before it was suspended too.
+func TestLeadershipThatIsSuspendedAcrossHosts(t *testing.T) {
+	lead := func(session byte, from, to int, g, r int64) history {
+		h := history{zxid(g, campaign(session, from-1, from, 6)), zxid(r, resign(session, to, to+1))}
+		if r == 0 {
+			h[1] = with(metrics.Lost, h[1])
+		}
+		return h
+	}
+	again := lead('a', 40, 50, 108, 109)
+	for _, tt := range []struct {
+		why         string
+		first, next history
+		want        Answer
+	}{
+		{"another led until its session was lost", append(lead('a', 10, 20, 107, 0), again...), append(lead('b', 5010, 5030, 105, 0), placed('b', 5031, 5032, 108)), Unknown},
+		{"it had been lost before", append(lead('a', 10, 20, 107, 0), again...), append(lead('b', 5010, 5020, 105, 0), placed('b', 5021, 5022, 107)), Holds},
+		{"both led at once", joined(lead('a', 10, 20, 107, 0), history{placed('c', 12, 13, 107)}, again), append(lead('b', 5010, 5030, 105, 0), placed('d', 5011, 5012, 106), placed('d', 5020, 5021, 107)), Violated},
+	} {
+		if v, _ := Leadership().JudgeAcross(hostsOf(tt.first, tt.next), nil); v.Answer != tt.want {
+			t.Errorf("%s: %v, want %v: %s", tt.why, v.Answer, tt.want, v.Detail)
+		}
+	}
+}

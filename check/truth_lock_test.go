@@ -43,6 +43,7 @@ type seat struct {
 	s      *session
 	list   []*znode       // of a consumer: the rest of its list
 	choose metrics.Sample // and the request for that
+	due    time.Duration  // when the next item may be taken, of those that it may not have yet
 	seen   int64          // of an observer: the last transaction that it saw
 }
 
@@ -384,14 +385,7 @@ func playLocks(w *world) {
 
 // hold holds a grant and lets go of it.
 func (a *attempt) hold(whole metrics.Sample, gives metrics.Op) {
-	j, w := a.seat, a.w
 	h := a.held(whole)
-	lost := !j.s.work(min(w.now+w.upTo(w.set.hold), max(w.set.length, w.now+1)), a.leaseAt)
-	if lost && w.goes("holds on") {
-		j.p.sleep(w.upTo(2 * w.set.timeout))
-	}
-	if lost {
-		j.p.sleep(w.upTo(w.set.timeout / 100))
-	}
-	j.release(gives, h, a.own, lost)
+	lost := a.works()
+	a.release(gives, h, a.own, lost)
 }

@@ -19,7 +19,18 @@ func init() {
 		kind{name: "priority queue", recipes: []string{"lists", "keeps the list", "syncs"}, defects: defects[:3], play: playQueues, promises: func(w *world) []promise {
 			order := w.inverted(func(a, b *znode, asOf int64) bool { return better(a, b) < 0 && a.created <= asOf })
 			return []promise{{Check: check.Conservation(metrics.Take), broken: w.miscounted(), across: w.miscounted()}, {Check: check.Priority(rank, w.set.recipe == "syncs"), broken: order, across: order}}
+		}},
+		kind{name: "delay queue", recipes: []string{"waits"}, defects: []string{"ignores the time", "takes twice", "loses"}, play: playQueues, promises: func(w *world) []promise {
+			return []promise{{Check: check.Conservation(metrics.Take), broken: w.miscounted(), across: w.miscounted()},
+				{Check: check.NotBefore(func(value int64) time.Duration { return time.Duration(value) }), broken: w.tookEarly()}}
 		}})
+}
+
+// tookEarly reports whether an item was taken before its time, which is its value.
+func (w *world) tookEarly() bool {
+	return slices.ContainsFunc(w.all, func(s metrics.Sample) bool {
+		return s.Op == metrics.Take && s.Outcome == metrics.OK && s.End < time.Duration(s.Value)
+	})
 }
 
 // rank of an item is in the upper half of its value.
@@ -119,6 +130,9 @@ func playQueues(w *world) {
 		if j.id%2 == 0 {
 			items++
 			value := items
+			if w.set.kind == "delay queue" {
+				value = int64(w.now+w.upTo(20*time.Millisecond))/1000*1000 + items%1000
+			}
 			if w.set.kind == "priority queue" {
 				value |= int64(w.r.IntN(4)-2) << 32
 			}
@@ -187,13 +201,15 @@ func (j *seat) take() {
 		if len(j.list) == 0 {
 			var v *watch
 			if !s.insist(func(state int64) {
-				if seen := w.pzxid(dir, state); len(w.children(dir, state)) == 0 {
+				if seen := w.pzxid(dir, state); len(w.children(dir, state)) == 0 || j.due > w.now {
 					v = s.arm(func(state int64) bool { return w.pzxid(dir, state) > seen })
 				}
 			}) {
 				break
 			}
-			if v != nil {
+			if j.due > w.now {
+				s.await(v, min(until, j.due))
+			} else if v != nil && j.due == 0 {
 				s.await(v, until)
 			}
 			continue
@@ -234,6 +250,16 @@ func (j *seat) relist(dir int) bool {
 			j.list, j.choose.Token = w.children(dir, state), w.pzxid(dir, state)
 			if w.set.kind == "priority queue" {
 				slices.SortStableFunc(j.list, better)
+			}
+			if j.due = 0; w.set.kind == "delay queue" && !w.goes("ignores the time") {
+				j.due = forever
+				j.list = slices.DeleteFunc(j.list, func(z *znode) bool {
+					early := time.Duration(z.value) > w.now
+					if early {
+						j.due = min(j.due, time.Duration(z.value))
+					}
+					return early
+				})
 			}
 		}) {
 			j.choose.End = w.now
