@@ -39,7 +39,7 @@ var p99 = []capacity.Goal{{Name: "p99<50ms", Share: 0.01}}
 func exponential(mu float64) float64 { return mu - math.Log(100)/limit }
 
 // Scenarios are the servers that the search is judged by. A capacity without a closed form is that of Server.Capacity with 4,000,000 operations a
-// load; a test compares.
+// load; a test compares. Of servers that wander it is the mean of three times 100,000,000, or, with 600 s, of the M/M/1 queue over all speeds.
 func Scenarios() []Scenario {
 	quick := capacity.Plan{Goals: p99, From: 100, To: 50_000, Confirm: 4, Budget: capacity.DefaultBudget}
 	slow := capacity.Plan{Goals: p99, From: 20, To: 5000, Confirm: 6, Budget: 18 * time.Minute}
