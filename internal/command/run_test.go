@@ -125,7 +125,6 @@ func TestNotEnoughEvidence(t *testing.T) {
 
 // kill -9 of a server of the run's own ensemble: the run ends early and names the server and its log, which stays.
 func TestAServerIsKilledDuringTheRun(t *testing.T) {
-	t.Parallel()
 	ensembletest.NeedServers(t)
 	dir, before := out(t), javas(t)
 	m := newTerminal(t)
