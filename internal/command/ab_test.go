@@ -100,7 +100,6 @@ func TestAnInterruptOfAB(t *testing.T) {
 // Sides that ask for different ensembles have one each, which are gone at the end.
 func TestABOnTwoEnsembles(t *testing.T) {
 	tier.Long(t, "two ensembles; TestAB compares on one")
-	t.Parallel()
 	ensembletest.NeedServers(t)
 	dir, before := out(t), javas(t)
 	profile := small(t)

@@ -131,7 +131,6 @@ var victimPhases = []struct {
 // nothing, and the onlooker finds nothing foreign changed.
 func TestTheKiller(t *testing.T) {
 	tier.Long(t, "a process for each phase and each signal; TestAnInterruptInEachPhase interrupts without processes")
-	t.Parallel()
 	rounds := len(victimPhases)
 	if n := killerRounds(); n > 0 {
 		rounds = n

@@ -131,7 +131,6 @@ func TestRootsWhoseParentsAreUnsuitable(t *testing.T) {
 
 // Runs that are started at once on one root, on nested ones, and with one directory: one of them runs, or both, and none breaks another.
 func TestTwoRunsAtOnce(t *testing.T) {
-	t.Parallel()
 	address := servers.Get(t, 1).Addresses()[0]
 	pairs := 2
 	if n := killerRounds(); n > 0 {
