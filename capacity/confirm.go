@@ -185,6 +185,7 @@ func (w *walk) answer(c confirmed) (told bool) {
 	r.High = End{Load: w.high.load, Decision: c.high.Decision, Value: w.high.fresh.value(r.Binding)}
 	r.Elasticity = math.Log(r.High.Value/r.Low.Value) / math.Log(w.high.load/w.low.load)
 	r.Confirmations = len(c.rounds)
+	r.IntervalOf = w.ofTheSearch()
 	return told
 }
 

@@ -96,7 +96,11 @@ const rareTail = 0.06
 
 // between ends a search that has no time left to confirm what rare stops do: all that was measured says between which loads the capacity is.
 func (w *walk) between() {
-	low, high := max(w.passing(), w.plan.From), w.failing()
+	low, high := w.passing(), w.failing()
+	if low >= high { // servers that changed meanwhile: below all that fails, and above all that passes
+		low, high = w.passes(0, w.plan.Goals, high), w.fails(0, w.plan.Goals, low)
+	}
+	low = max(low, w.plan.From)
 	if w.low.load == 0 || math.IsInf(high, 1) || !w.rare(high) {
 		return
 	}
@@ -107,10 +111,10 @@ func (w *walk) between() {
 }
 
 // passing is the highest load which the blocks there and at higher loads, where at least as many operations are late, say passes.
-func (w *walk) passing() float64 { return w.passes(0, w.plan.Goals) }
+func (w *walk) passing() float64 { return w.passes(0, w.plan.Goals, math.Inf(1)) }
 
-// passes is passing for goals whose counts are from a place on.
-func (w *walk) passes(place int, goals []Goal) (passes float64) {
+// passes is passing for goals whose counts are from a place on, of loads below one.
+func (w *walk) passes(place int, goals []Goal, below float64) (passes float64) {
 	w.ranges(func(from, to float64, blocks []Block) {
 		burst := bursts(place+len(goals), w.evidence(from/2, max(to, from*near)))
 		for i, g := range goals {
@@ -118,21 +122,23 @@ func (w *walk) passes(place int, goals []Goal) (passes float64) {
 				return
 			}
 		}
-		passes = max(passes, from)
+		if from < below {
+			passes = max(passes, from)
+		}
 	})
 	return passes
 }
 
 // failing is the lowest load which the blocks there and at lower loads say fails.
-func (w *walk) failing() float64 { return w.fails(0, w.plan.Goals) }
+func (w *walk) failing() float64 { return w.fails(0, w.plan.Goals, 0) }
 
-// fails is failing for goals whose counts are from a place on.
-func (w *walk) fails(place int, goals []Goal) float64 {
+// fails is failing for goals whose counts are from a place on, of loads above one.
+func (w *walk) fails(place int, goals []Goal, above float64) float64 {
 	fails := math.Inf(1)
 	w.ranges(func(from, to float64, blocks []Block) {
 		burst := bursts(place+len(goals), w.evidence(to/2, to))
 		for i, g := range goals {
-			if e := estimate(blocks, place+i, burst[place+i]); g.Share > 0 && e.ratio(g.Share) > 0 && e.atLeast(g.Share) <= tail {
+			if e := estimate(blocks, place+i, burst[place+i]); g.Share > 0 && to > above && e.ratio(g.Share) > 0 && e.atLeast(g.Share) <= tail {
 				fails = min(fails, to)
 			}
 		}
@@ -147,7 +153,7 @@ func (w *walk) curve() (all []Critical) {
 	early.cold = true
 	for i, g := range w.plan.Curve {
 		place := len(w.plan.Goals) + i
-		at := Interval{early.passes(place, []Goal{g}), w.fails(place, []Goal{g})}
+		at := Interval{early.passes(place, []Goal{g}, math.Inf(1)), w.fails(place, []Goal{g}, 0)}
 		c := Critical{Goal: g, Interval: at}
 		if at.Low > 0 && at.Low < at.High && !math.IsInf(at.High, 1) {
 			c.Load = early.crossing(place, g, at)

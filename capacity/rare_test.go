@@ -90,3 +90,19 @@ func TestRangesOfLoads(t *testing.T) {
 		t.Errorf("%v passes, want 100", passes)
 	}
 }
+
+// Where a load failed that is below one which passed later, the interval is from a load below both to one above both, and never upside down.
+func TestBetweenLoadsThatContradictEachOther(t *testing.T) {
+	step := func(load float64, over ...int) Step {
+		return Step{Probe: Probe{Purpose: Confirm, Load: load}, Measurement: Measurement{Blocks: blocks(over...)}}
+	}
+	w := walk{plan: Plan{Goals: p99, From: 20, Budget: time.Minute}, low: end{load: 400}, steps: []Step{step(50, 0, 0, 0, 0), step(100, 300, 300, 300, 300), step(400, 0, 0, 0, 0, 0, 0),
+		step(900, 0, 200, 300, 300)}}
+	if passes, fails := w.passing(), w.failing(); passes <= fails {
+		t.Fatalf("%v passes and %v fails: the test shows nothing", passes, fails)
+	}
+	w.between()
+	if w.result.Outcome != Between || w.result.Interval != (Interval{50, 900}) || w.result.Low.Load != 50 || w.result.High.Load != 900 {
+		t.Errorf("%s in %v, want between 50 and 900", w.result.Outcome, w.result.Interval)
+	}
+}

@@ -255,6 +255,9 @@ func TestAnyMeasurementsEndASearch(t *testing.T) {
 				t.Errorf("seed %d: %s (%s), and %v is told as %s, which was never probed", seed, r.Outcome, r.Reason, load, name)
 			}
 		}
+		if r.Interval.Low > r.Interval.High {
+			t.Errorf("seed %d: %s (%s) with the interval %v", seed, r.Outcome, r.Reason, r.Interval)
+		}
 		if r.Outcome != Found {
 			continue
 		}

@@ -42,19 +42,24 @@ func (w *walk) wander() bool {
 			load = min(load*step, w.plan.To)
 		}
 	}
-	took, n := w.spent.Round(time.Second), len(seen.loads)
-	switch {
+	r.IntervalOf = w.ofTheSearch()
+	switch n := len(seen.loads); {
 	case n < leastReturns:
-		r.IntervalOf = fmt.Sprintf("what these servers carried in the %v of the search; too little time was left to see whether they vary from minute to minute, which may make it less", took)
+		r.IntervalOf += "; too little time was left to see whether they vary from minute to minute, in which case it is less in the long run"
 	case seen.wandered():
 		moments := seen.moments()
 		r.Interval.Low = min(r.Interval.Low, math.Exp(seen.lowest(w.plan.Goals[r.Binding].Share, w.plan.Seed)))
 		r.IntervalOf = fmt.Sprintf("what servers that go on varying as in the %v of the search carry in the long run: in %d visits the load that they could just carry was between %s and %s",
-			took, n, number(math.Exp(slices.Min(moments))), number(math.Exp(slices.Max(moments))))
+			w.spent.Round(time.Second), n, number(math.Exp(slices.Min(moments))), number(math.Exp(slices.Max(moments))))
 	default:
-		r.IntervalOf = fmt.Sprintf("what these servers carried in the %v of the search, and carry while they do not change: %d visits to loads near the figure found them the same", took, n)
+		r.IntervalOf += fmt.Sprintf(", and carry while they do not change: %d visits to loads near the figure found them the same", n)
 	}
 	return true
+}
+
+// ofTheSearch is what an interval is of that claims no more.
+func (w *walk) ofTheSearch() string {
+	return fmt.Sprintf("what these servers carried in the %v of the search", w.spent.Round(time.Second))
 }
 
 // visits are the loads, in logarithms, at which the servers were visited, each a step above or below the one before.

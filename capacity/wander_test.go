@@ -66,6 +66,20 @@ func TestAFigureStaysWithoutVisits(t *testing.T) {
 	if r.Outcome != Found || len(visited(r)) >= leastReturns || !strings.Contains(r.IntervalOf, "too little time was left") || r.Soak == nil {
 		t.Errorf("%s after %d visits, the interval is of %s; soak %+v", r.Outcome, len(visited(r)), r.IntervalOf, r.Soak)
 	}
+	strict := plan
+	strict.Goals = []Goal{{Name: "expired==0"}}
+	undone := carry(t, strict, func(p Probe, enough func([]Block) bool) Measurement {
+		m := exact(1e6, 0.05)(p, enough)
+		for i := range m.Blocks {
+			if p.Load > 300 {
+				m.Blocks[i].Over[0] = 1
+			}
+		}
+		return m
+	})
+	if undone.Outcome != Found || len(visited(undone)) > 0 || undone.Interval != (Interval{undone.Low.Load, undone.High.Load}) || !strings.HasSuffix(undone.IntervalOf, "of the search") {
+		t.Errorf("%s in %v after %d visits, the interval is of %s; want the bracket", undone.Outcome, undone.Interval, len(visited(undone)), undone.IntervalOf)
+	}
 	plan.Budget = time.Hour
 	want := carry(t, plan, exact(400, 0.05))
 	for _, suspect := range []Suspect{Generator, LeaderChanged} {
