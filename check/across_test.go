@@ -348,3 +348,33 @@ func TestOvertakesAcrossHosts(t *testing.T) {
 		t.Errorf("a grant without a state: %+v, %+v", f, d)
 	}
 }
+
+// Real time is that of each host. The second host's clock is seconds ahead.
+func TestDeliveryOrderAcrossHosts(t *testing.T) {
+	acknowledged := func(item int64, czxid int64) metrics.Sample {
+		p := put(item, 0, 1)
+		p.Session, p.Token = 'p', czxid
+		return p
+	}
+	out := func(session byte, item, czxid, at int64) history {
+		r := about(item, with(metrics.OK, remove(session, czxid, int(at), int(at)+1)))
+		return history{zxid(at, r), take(session, item, 0, int(at)+1)}
+	}
+	first, next := out('a', 1, 3, 20), out('b', 2, 4, 5010)
+	unknown := func(h history) history { return history{zxid(0, h[0]), h[1]} }
+	for _, tt := range []struct {
+		why         string
+		first, next history
+		want        Answer
+	}{
+		{"in the order of transactions", append(first, acknowledged(1, 3)), next, Holds},
+		{"an item that was there when its put was acknowledged, for all that is known", append(first, acknowledged(1, 0)), next, Unknown},
+		{"an item whose host had seen it by then", append(first, acknowledged(1, 0), placed('c', 0, 1, 3)), next, Holds},
+		{"of no transactions each host's own real time tells nothing of the other's", append(unknown(first), acknowledged(1, 3), acknowledged(7, 5), take('a', 7, 30, 31)), unknown(next), Unknown},
+		{"out of order on one host, by its clock", history{put(1, 0, 1), put(2, 2, 3), take('a', 2, 5, 6), take('b', 1, 7, 8)}, nil, Violated},
+	} {
+		if v, _ := DeliveryOrder().JudgeAcross(hostsOf(tt.first, tt.next), nil); v.Answer != tt.want {
+			t.Errorf("%s: %v, want %v: %s", tt.why, v.Answer, tt.want, v.Detail)
+		}
+	}
+}

@@ -83,7 +83,10 @@ func DeliveryOrder() Check {
 	return Check{Name: c.Name, Part: true, Judge: func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
 		return either(c.Judge(history, room), puttingOrder(history, room))
 	}, Across: func(hosts []Host, room *spill.Room) Verdict {
-		v := either(c.Across(hosts, room), within(hosts, room, puttingOrder))
+		v := c.Across(hosts, room)
+		if own := within(hosts, room, puttingOrder); own.Answer == Violated {
+			v = either(v, own)
+		}
 		if n := unseenPuts(hosts, room); v.Answer == Holds && n > 0 {
 			v.Answer, v.Detail = Unknown, fmt.Sprintf("%d puts were acknowledged without a transaction, and nothing shows that their items were there by then", n)
 		}

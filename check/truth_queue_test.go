@@ -14,7 +14,7 @@ func init() {
 	kinds = append(kinds,
 		kind{name: "queue", recipes: []string{"lists", "keeps the list"}, defects: defects, play: playQueues, promises: func(w *world) []promise {
 			early, order := w.lateVisible(), w.inverted(func(a, b *znode, _ int64) bool { return a.created < b.created })
-			return []promise{{Check: check.Conservation(metrics.Take), broken: w.miscounted(), across: w.miscounted()}, {Check: check.DeliveryOrder(), broken: order || early, across: order || early && !w.set.blind, open: early && !order}}
+			return []promise{{Check: check.Conservation(metrics.Take), broken: w.miscounted(), across: w.miscounted()}, {Check: check.DeliveryOrder(), broken: order || early, across: order || early, open: early && !order}}
 		}},
 		kind{name: "priority queue", recipes: []string{"lists", "keeps the list", "syncs"}, defects: defects[:3], play: playQueues, promises: func(w *world) []promise {
 			order := w.inverted(func(a, b *znode, asOf int64) bool { return better(a, b) < 0 && a.created <= asOf })
