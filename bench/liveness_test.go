@@ -118,19 +118,27 @@ func TestADeadLockDoesNotHold(t *testing.T) {
 
 // A lock that grants nothing any more after a fault, or that wakes nobody where waiters give up soon, may have an excuse, but it does not hold.
 func TestAStallThatIsExcusedIsNotKnownToBeNone(t *testing.T) {
-	var expiries []string // the last in the queue has nobody behind it that would wait: one of several is not
-	for i := range 4 {
-		expiries = append(expiries, fmt.Sprintf("{at: 5%d00ms, kind: expire, session: %d}", i, i))
+	var expiries []string // of one session: until somebody waits behind it, and no other, since that may be the one that hangs
+	for i := range 10 {
+		expiries = append(expiries, fmt.Sprintf("{at: %dms, kind: expire, session: 0}", 4000+53*i+7*i*i))
 	}
-	for _, c := range []struct{ variant, faults, deadline, detail string }{
-		{"broken-needs-a-word", "[" + strings.Join(expiries, ", ") + "]", "0s", "to the end: for "},
-		{"broken-watch-parent", "[]", "20ms", "until they gave up: for "},
-		{"broken-watch-parent", "[]", "60ms", "until they gave up: for "},
-		{"broken-watch-parent", "[]", "200ms", "until they gave up: for "},
-		{"broken-watch-parent", "[]", "400ms", "until they gave up: for "},
+	for _, c := range []struct{ variant, faults, deadline, rate, detail string }{
+		{"broken-needs-a-word", "[" + strings.Join(expiries, ", ") + "]", "0s", "", "to the end: for "},
+		{"broken-watch-parent", "[]", "20ms", "", "until they gave up: for "},
+		{"broken-watch-parent", "[]", "60ms", "", "until they gave up: for "},
+		{"broken-watch-parent", "[]", "200ms", "", "until they gave up: for "},
+		{"broken-watch-parent", "[]", "400ms", "", "until they gave up: for "},
+		{"broken-watch-parent", "[]", "60ms", "5", "left before they were granted"}, // each waits alone
+		{"broken-watch-parent", "[]", "120ms", "2", "left before they were granted"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			r := newRig(t, latency, asIn(t, "quickstart", "variants: ["+c.variant+"]", "sessions: [5]", "faults: "+c.faults, "deadline: "+c.deadline)...)
+			lines := []string{"variants: [" + c.variant + "]", "sessions: [5]", "faults: " + c.faults, "deadline: " + c.deadline}
+			if c.rate != "" {
+				lines = append(lines, "rate: "+c.rate, "hold: 50ms", "duration: 60s")
+			} else {
+				lines = asIn(t, "quickstart", lines...)
+			}
+			r := newRig(t, latency, lines...)
 			r.withLocks(defects.Locks)
 			doc, err := r.run()
 			if err != nil {

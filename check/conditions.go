@@ -105,7 +105,7 @@ func gives(o metrics.Op) bool {
 func (c *conditions) settle(patient time.Duration) {
 	c.patient = max(patient, 0)
 	for t := range c.seen.All() {
-		if t.of == died && slices.ContainsFunc(c.expired[t.session], func(e metrics.Sample) bool { return e.Start <= t.from && t.from <= knows(&e) }) {
+		if t.of == died && slices.ContainsFunc(c.expired[t.session], func(e metrics.Sample) bool { return e.Start <= t.to && t.from <= knows(&e) }) {
 			t.of = lost
 		}
 		switch t.of {

@@ -184,6 +184,13 @@ func TestAStallWithAnExcuseIsUnknown(t *testing.T) {
 	fault := sample(metrics.Fault, 0, 0, 10, 500, 0)
 	late := sample(metrics.Late, 0, 0, 10, 100, 0)
 	late.Session = metrics.Everybody
+	alone := func(at int, o metrics.Outcome) history { // one waits while another holds, and for 8 ms when it no longer does
+		h := history{acquire('a', at, at+5, 0), release('a', at+10, at+10), with(o, acquire('b', at+6, at+18, 0))}
+		if o == metrics.OK {
+			h = append(h, release('b', at+19, at+19))
+		}
+		return h
+	}
 	judge(t, Liveness(patient), []row{
 		{"to the end, excused", history{of(metrics.OK), a, ra, ends(metrics.Unfinished, 6, 100), fault}, Unknown, 2, 0, nil},
 		{"to a deadline, excused", history{of(metrics.OK), a, ra, ends(metrics.Timeout, 6, 100), fault}, Unknown, 2, 0, nil},
@@ -194,6 +201,10 @@ func TestAStallWithAnExcuseIsUnknown(t *testing.T) {
 		{"to the end, after the holder died", history{of(metrics.OK), a, with(metrics.Lost, ra), ends(metrics.Unfinished, 6, 100)}, Holds, 2, 0, nil},
 		{"to the end, after the holder died long ago", history{of(metrics.OK), a, with(metrics.Lost, ra), ends(metrics.Unfinished, 6, 900)}, Unknown, 2, 0, nil},
 		{"to the end, after the holder was expired", history{of(metrics.OK), a, with(metrics.Lost, ra), sample(metrics.Expire, 'a', 0, 9, 10, 0), ends(metrics.Unfinished, 6, 100)}, Unknown, 2, 0, nil},
+		{"to the end, after the holder was expired while it released", history{of(metrics.OK), a, with(metrics.Lost, release('a', 10, 12)), sample(metrics.Expire, 'a', 0, 11, 12, 0), ends(metrics.Unfinished, 6, 100)}, Unknown, 2, 0, nil},
+		{"short deadlines, each alone", slices.Concat(history{of(metrics.OK)}, alone(0, metrics.Timeout), alone(30, metrics.Timeout)), Unknown, 4, 0, nil},
+		{"short deadlines, one of three is granted", slices.Concat(history{of(metrics.OK)}, alone(0, metrics.OK), alone(30, metrics.Timeout), alone(60, metrics.Timeout)), Holds, 6, 0, nil},
+		{"short deadlines, less than a wake-up in all", append(history{of(metrics.OK)}, alone(0, metrics.Timeout)...), Holds, 2, 0, nil},
 		{"of a driver, to the end", history{of(metrics.InDoubt), a, ra, ends(metrics.Unfinished, 6, 100)}, Unknown, 2, 0, nil},
 		{"of a driver, within what its wake-ups take", history{of(metrics.InDoubt), a, ra, ends(metrics.Unfinished, 6, 20)}, Holds, 2, 0, nil},
 		{"of a driver, beyond the bound", history{of(metrics.InDoubt), a, ra, ends(metrics.Unfinished, 6, 1100)}, Violated, 2, 1, history{ra, ends(metrics.Unfinished, 6, 1100)}},

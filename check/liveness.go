@@ -21,7 +21,8 @@ import (
 // sessions are lost, the session timeout and a tick; the quick one is measured. Deadlines so short that the waiters may have gone before they
 // can be told leave the patient one alone. Evidence is the number of waits; without one that could have been too long, because the history
 // ends before, the answer is Unknown where the bound was measured. So it is where a stall took longer than wake-ups do, was ended by the end of the
-// history or by deadlines alone, and is not too long only because of the patient bound or of what the quick one excludes. The witness is the release before the stall, if there was one, and the first waiter;
+// history or by deadlines alone, and is not too long only because of the patient bound or of what the quick one excludes; and where most of those who had to
+// wait gave up while it was free, each too soon for a stall to show. The witness is the release before the stall, if there was one, and the first waiter;
 // Count is the number of stalls.
 func Liveness(bound time.Duration) Check {
 	return liveness(bound, contenders{asks: asking, holds: []pairs{locked}})
@@ -120,6 +121,9 @@ func (who contenders) stalls(patient time.Duration) func(iter.Seq[metrics.Sample
 		count, stalled, doubt := j.judge(waits, busy, held.all())
 		if count == 0 && doubt.vain {
 			return j.unknown(doubt, n, fmt.Sprintf("object %d was free", doubt.object))
+		}
+		if why := j.unserved(waits, busy); count == 0 && why != "" {
+			return Verdict{Evidence: n, Detail: why}
 		}
 		if count == 0 && held.len() == 0 {
 			return Verdict{Detail: fmt.Sprintf("nobody was granted anything, and nobody waited for longer than %v", limit)}

@@ -16,6 +16,7 @@ type stall struct {
 	object   uint32
 	from, to time.Duration
 	before   metrics.Sample // the release that freed the object, if there was one
+	left     bool           // it ended because nobody waited any more
 }
 
 func (s stall) length() time.Duration { return s.to - s.from }
@@ -152,6 +153,35 @@ func (j stalling) unknown(s suspect, evidence int, what string) Verdict {
 		"use a longer %s to tell", what, s.from, s.to, s.waiters(), ended, s.length().Round(time.Millisecond), j.c.usual*time.Duration(j.times), why, remedy)}
 }
 
+// unserved says that most of those who had to wait left in vain, each too soon for a stall of its own to show, though what they waited for was free for
+// longer than a wake-up takes, in all; "" if that is not so.
+func (j stalling) unserved(waits, busy iter.Seq[span]) string {
+	limit := j.c.usual * time.Duration(j.times)
+	if limit == 0 {
+		return ""
+	}
+	served, until := 0, map[uint32]time.Duration{}
+	for s, waits := range inOrder(waits, busy) {
+		switch last, held := until[s.object]; {
+		case !waits:
+			until[s.object] = max(last, s.to)
+		case held && s.from < last && s.begin.Outcome == metrics.OK:
+			served++
+		}
+	}
+	left, free := 0, time.Duration(0)
+	for g := range gaps(waits, busy) {
+		if g.left && g.length() <= limit { // a longer one is judged alone
+			left, free = left+1, free+g.length()
+		}
+	}
+	if left <= 2*served || free <= limit {
+		return ""
+	}
+	return fmt.Sprintf("%d times those who waited left before they were granted what was free by then, for %v in all, longer than the %v that a wake-up takes, "+
+		"and %d of those who had to wait were granted it: use a longer deadline to tell", left, free.Round(time.Millisecond), limit, served)
+}
+
 // waiters names those who waited, or the first of them.
 func (s suspect) waiters() string {
 	slices.Sort(s.who)
@@ -182,7 +212,8 @@ func gaps(waits, busy iter.Seq[span]) iter.Seq[stall] {
 		}
 		for _, object := range slices.Sorted(maps.Keys(all)) {
 			if f := all[object]; f.wanted {
-				if gap, some := f.gap(object, f.until); some && !yield(gap) {
+				gap, some := f.gap(object, f.until)
+				if gap.left = true; some && !yield(gap) {
 					return
 				}
 			}
@@ -203,7 +234,7 @@ type freedom struct {
 func (f *freedom) next(s *span, waits bool) (g stall, some bool) {
 	if f.wanted && s.from > f.until {
 		g, some = f.gap(s.object, f.until)
-		f.wanted = false
+		g.left, f.wanted = true, false
 	}
 	switch {
 	case waits && f.wanted:

@@ -21,8 +21,7 @@ import (
 
 // The first signal, in each phase of a run on servers of the user's: the run ends in good order, keeps what it has, says that it is
 // partial, and leaves no znode.
-func TestAnInterruptInEachPhase(t *testing.T) {
-	t.Parallel()
+func TestAnInterruptInEachPhase(t *testing.T) { // alone: it counts goroutines
 	address := servers.Get(t, 1).Addresses()[0]
 	for _, test := range []struct {
 		phase   string

@@ -84,8 +84,11 @@ func TestDialReportsWhyItCouldNotConnect(t *testing.T) {
 	refusal := errors.New("wants a certificate")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	_, err := gozk.Dial(ctx, gozk.Config{Servers: []string{"127.0.0.1:1"}, Connect: func(context.Context, string, string) (net.Conn, error) {
-		cancel()
+	tries := 0
+	_, err := gozk.Dial(ctx, gozk.Config{Servers: []string{"127.0.0.1:1", "127.0.0.1:2"}, Connect: func(context.Context, string, string) (net.Conn, error) {
+		if tries++; tries == 2 { // the first refusal has been noted
+			cancel()
+		}
 		return nil, refusal
 	}})
 	if !errors.Is(err, refusal) || !errors.Is(err, context.Canceled) {
