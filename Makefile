@@ -42,8 +42,8 @@ TESTS = $(GO) run ./internal/testlog
 test: ## prove in at most 8 minutes that zkbench works here: install what that needs, and run the short tier of all tests
 	@scripts/need $(JAVA_NEEDS) gcc:gcc libc6-dev:/usr/include/stdlib.h
 	@ZKBENCH_REQUIRE_PACKAGES=servers $(TESTS) \
-		-short -vet=off -timeout 30m ./internal/command $$($(GO) list ./... | grep -vxF "$$($(GO) list $(CONCURRENT) ./internal/command)") -- \
-		-race -short -vet=off -timeout 30m $(CONCURRENT)
+		-parallel 8 -short -vet=off -timeout 30m ./internal/command $$($(GO) list ./... | grep -vxF "$$($(GO) list $(CONCURRENT) ./internal/command)") -- \
+		-parallel 8 -race -short -vet=off -timeout 30m $(CONCURRENT)
 
 test-all: ## install what the tests need and run all of them, with the race detector
 	@scripts/need $(TEST_NEEDS) gcc:gcc libc6-dev:/usr/include/stdlib.h

@@ -40,6 +40,7 @@ func served(nonsense func(c net.Conn)) func(c net.Conn) {
 
 // Peers that are no ZooKeeper servers, or only at first: clean and run give up about a session timeout later, and say what they saw.
 func TestPeersThatAreNoServers(t *testing.T) {
+	t.Parallel()
 	silence := func(c net.Conn) { io.Copy(io.Discard, c) }
 	for name, test := range map[string]struct {
 		talk func(c net.Conn)

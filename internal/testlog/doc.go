@@ -3,6 +3,5 @@
 //
 //	testlog -short ./... -- -race -short ./zk/... -- -C drivers/redis ./...
 //
-// Each group of arguments between "--" is one 'go test'; they run one after the other and are reported together. The exit code is 1 if any of
-// them failed.
+// Each group of arguments between "--" is one 'go test'; they run at once and are reported together. The exit code is 1 if any of them failed.
 package main

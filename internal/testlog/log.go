@@ -235,7 +235,7 @@ func reason(output string) string {
 
 // short is a package without the module's name.
 func short(pkg string) string {
-	pkg, _, _ = strings.Cut(pkg, " ") // of a build: "PACKAGE [PACKAGE.test]"
+	pkg, _, _ = strings.Cut(pkg, " ") // "PACKAGE GROUP", or of a build: "PACKAGE [PACKAGE.test]"
 	if _, inside, ok := strings.Cut(pkg, "/zkbench/zkbench/"); ok {
 		return inside
 	}

@@ -88,10 +88,10 @@ func TestGroups(t *testing.T) {
 	}
 	var out strings.Builder
 	l := newLog(&out, time.Now())
-	if err := l.test([]string{"../phrase"}); err != nil {
+	if err := l.test(0, []string{"../phrase"}); err != nil {
 		t.Error(err)
 	}
-	if err := l.test([]string{"./nowhere"}); err == nil {
+	if err := l.test(1, []string{"./nowhere"}); err == nil {
 		t.Error("a package that does not exist passes")
 	}
 	if failed := l.end(time.Now()); !failed || l.total.passed == 0 || l.total.failed != 1 {

@@ -17,18 +17,20 @@ import (
 const every = 20 * time.Second
 
 func main() {
-	interrupted := make(chan os.Signal, 1)
-	signal.Notify(interrupted, os.Interrupt) // 'go test' gets it too, ends, and is reported
+	signal.Notify(make(chan os.Signal, 1), os.Interrupt) // 'go test' gets it too, ends, and is reported
 	l := newLog(os.Stdout, time.Now())
-	for _, args := range groups(os.Args[1:]) {
-		if len(interrupted) > 0 {
-			l.fail("the rest was not run: interrupted", "")
-			break
-		}
-		if err := l.test(args); err != nil && len(l.failures) == 0 {
-			l.fail("go test "+strings.Join(args, " "), err.Error())
-		}
+	done := make(chan struct{})
+	go l.clock(done)
+	var all sync.WaitGroup
+	for i, args := range groups(os.Args[1:]) {
+		all.Go(func() {
+			if err := l.test(i, args); err != nil {
+				l.stopped(args, err)
+			}
+		})
 	}
+	all.Wait()
+	close(done)
 	if l.end(time.Now()) {
 		os.Exit(1)
 	}
@@ -55,8 +57,33 @@ type safeLog struct {
 
 func newLog(w io.Writer, start time.Time) *safeLog { return &safeLog{log: log{w: w, start: start}} }
 
+// clock says what is running until done is closed.
+func (l *safeLog) clock(done <-chan struct{}) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case now := <-tick.C:
+			l.mu.Lock()
+			l.running(now)
+			l.mu.Unlock()
+		case <-done:
+			return
+		}
+	}
+}
+
+// stopped is told of a 'go test' that failed. If no test did, that is a failure of its own.
+func (l *safeLog) stopped(args []string, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.failures) == 0 {
+		l.fail("go test "+strings.Join(args, " "), err.Error())
+	}
+}
+
 // test runs one 'go test' to its end. The error is nil if all tests passed.
-func (l *safeLog) test(args []string) error {
+func (l *safeLog) test(group int, args []string) error {
 	test := []string{"test"}
 	if len(args) > 1 && args[0] == "-C" { // has to be the first flag
 		test, args = append(test, args[:2]...), args[2:]
@@ -70,30 +97,12 @@ func (l *safeLog) test(args []string) error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	done := make(chan struct{})
-	var clock sync.WaitGroup
-	clock.Go(func() {
-		tick := time.NewTicker(every)
-		defer tick.Stop()
-		for {
-			select {
-			case now := <-tick.C:
-				l.mu.Lock()
-				l.running(now)
-				l.mu.Unlock()
-			case <-done:
-				return
-			}
-		}
-	})
-	l.read(out)
-	close(done)
-	clock.Wait()
+	l.read(group, out)
 	return cmd.Wait()
 }
 
-// read takes in the events of one 'go test'. A line that is no event is printed as it is.
-func (l *safeLog) read(out io.Reader) {
+// read takes in the events of one 'go test', which may test packages that another one tests too. A line that is no event is printed as it is.
+func (l *safeLog) read(group int, out io.Reader) {
 	lines := bufio.NewReader(out)
 	for {
 		text, err := lines.ReadBytes('\n')
@@ -101,6 +110,7 @@ func (l *safeLog) read(out io.Reader) {
 			var e event
 			l.mu.Lock()
 			if json.Unmarshal(text, &e) == nil && e.Action != "" {
+				e.Package = fmt.Sprint(e.Package, " ", group)
 				l.add(e, time.Now())
 			} else {
 				fmt.Fprintf(l.w, "%s", text)
