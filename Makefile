@@ -49,7 +49,7 @@ test-all: ## install what the tests need and run all of them, with the race dete
 	@scripts/need $(TEST_NEEDS) gcc:gcc libc6-dev:/usr/include/stdlib.h
 	@if docker version >/dev/null 2>&1; then $(MAKE) --no-print-directory image; else echo "no Docker here: servers in containers are not tested"; fi
 	@ZKBENCH_REQUIRE_PACKAGES=1 $(TESTS) \
-		-race -vet=off -timeout 60m ./internal/command ./... -- \
+		-parallel 8 -race -vet=off -timeout 60m ./internal/command ./... -- \
 		-vet=off ./capacity -- \
 		-C drivers/redis -race ./... -- \
 		-C drivers/etcd -race ./...

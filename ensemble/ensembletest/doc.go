@@ -34,8 +34,11 @@ func Start(t testing.TB, servers int, changes ...func(*local.Config)) *local.Loc
 	return e
 }
 
+// cheap keeps the JVM from spending on its compiler and collector what servers that live for seconds never earn.
+var cheap = []string{"-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"}
+
 func config(servers int, changes []func(*local.Config)) local.Config {
-	cfg := local.Config{Servers: servers, Heap: "192m"}
+	cfg := local.Config{Servers: servers, Heap: "192m", JavaArgs: cheap}
 	for _, change := range changes {
 		change(&cfg)
 	}
