@@ -23,6 +23,7 @@ import (
 // workload gives, with each of its options, the published and the broken ones too. Trials of acts are held against them in their own packages.
 // The same runs hold what a success costs against its least. The short tier runs each variant, without its options and the broken ones.
 func TestEveryNameBelowARootIsKnown(t *testing.T) {
+	t.Parallel()
 	for _, kind := range brokenSetup().Workloads {
 		for _, v := range kind.Variants {
 			broken := strings.HasPrefix(v.Name, "broken-")
