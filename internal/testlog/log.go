@@ -193,7 +193,7 @@ func (l *log) running(now time.Time) {
 func (l *log) end(now time.Time) (failed bool) {
 	slices.SortStableFunc(l.ended, func(a, b timed) int { return cmp.Compare(b.elapsed, a.elapsed) })
 	l.line("\nThe slowest tests:")
-	for _, t := range l.ended[:min(10, len(l.ended))] {
+	for _, t := range l.ended[:min(20, len(l.ended))] {
 		l.line("%8.1f s  %s %s", t.elapsed, short(t.pkg), t.name)
 	}
 	if len(l.reasons) > 0 {
