@@ -179,6 +179,15 @@ func TestLargePackets(t *testing.T) {
 			if err != nil || len(names) != 3001 || len(want) != 0 || st.NumChildren != 3001 {
 				t.Errorf("Children gives %d names, %d missing, %v", len(names), len(want), err)
 			}
+			for some := range slices.Chunk(names, 1000) { // what looks on at later tests looks at all that is there
+				var gone []zk.Op
+				for _, n := range some {
+					gone = append(gone, zk.DeleteOp(dir+"/"+n, zk.AnyVersion))
+				}
+				if _, err := s.Multi(ctx, gone...); err != nil {
+					t.Error(err)
+				}
+			}
 		})
 	}
 }

@@ -38,8 +38,9 @@ var endingPromises = []promise{
 			}
 			equal(p, "a handshake went before", tried > 0, true)
 		}
+		before := len(told) // a server that is late may have lost it once more
 		p.must(p.s.Close())
-		equal(p, "told of its closing", len(told), 0)
+		equal(p, "told of its closing", len(told)-before, 0)
 	}},
 	{"closing waits for what goes on beside the callers, and what begins after it is over at once", nil, func(p *probe) {
 		s := p.session()
