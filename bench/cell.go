@@ -71,6 +71,7 @@ type cell struct {
 	calls         calls
 	refusals      refusals
 	orphans       map[int64]int // ephemeral znodes that were left, by session
+	disagreement  *disagreement // of the servers; nil: none
 	found         found         // by result
 	meets         []met         // with the other shares, in the order of time
 	merged        *mergedCell   // of several shares; nil: this process carried the cell out

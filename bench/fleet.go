@@ -243,6 +243,7 @@ func (c *cell) lookAfter(ctx context.Context) error {
 		c.clients.close(c.seats())
 		return err
 	}
+	c.compareServers(ctx)
 	c.clients.close(atOnce)
 	orphans := func(context.Context) error { return nil }
 	if c.faults.Started() || len(c.lostLeaders()) > 0 {

@@ -71,6 +71,9 @@ func (c *cell) judge() []results.Check {
 		})
 	}
 	wait.Wait()
+	for i, v := range verdicts {
+		verdicts[i] = c.excused(v)
+	}
 	c.found.verdicts = verdicts
 	out := make([]results.Check, len(checks))
 	lost := c.lostHistory()
@@ -83,7 +86,7 @@ func (c *cell) judge() []results.Check {
 		}
 		out[i] = c.stated(checks[i].Name, v)
 	}
-	return out
+	return append(out, c.agreement()...)
 }
 
 // stated puts a verdict into words. That nobody contended is no lack of evidence where the profile has nobody contend, as of a baseline of one session, nor

@@ -1,0 +1,67 @@
+package bench
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	defects "github.com/zkbench/zkbench/recipes/broken"
+	"github.com/zkbench/zkbench/zk"
+)
+
+// apart is three servers, the third of which has lost the ephemeral znodes.
+type apart struct{ *three }
+
+func (apart) Addresses() []string { return []string{"memory:1", "memory:2", "memory:3"} }
+
+// forgetful is a session with a server that has lost the ephemeral znodes.
+type forgetful struct{ zk.Session }
+
+func (f forgetful) Exists(ctx context.Context, path string) (zk.Stat, bool, error) {
+	st, there, err := f.Session.Exists(ctx, path)
+	return st, there && st.EphemeralOwner == 0, err
+}
+
+// What hangs or is left on servers that disagree is not the recipe's doing; servers that agree excuse nothing.
+func TestServersThatDisagree(t *testing.T) {
+	const kill = "{at: 3s, kind: kill, server: 1, for: 2s}"
+	for _, c := range []struct {
+		name, variant, faults string
+		lost                  bool // what the third server has
+		exit                  string
+	}{
+		{"they agree", "broken-forgets-delete", kill, false, "liveness of broken-forgets-delete"},
+		{"one lacks what is left", "broken-forgets-delete", kill, true, "violated: servers-agree of broken-forgets-delete"},
+		{"nothing happened to them", "broken-forgets-delete", "", true, "liveness of broken-forgets-delete"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			th := newThree(t, "variants: ["+c.variant+"]", "duration: 20s", "drain: 20s", faultsOf(c.faults))
+			th.withLocks(defects.Locks)
+			th.config.Ensemble = apart{th}
+			dial := th.config.Engines[0].Dial
+			th.config.Engines[0].Dial = func(ctx context.Context, servers []string, timeout time.Duration, seed uint64) (zk.Session, error) {
+				s, err := dial(ctx, servers, timeout, seed)
+				if err == nil && c.lost && len(servers) == 1 && servers[0] == "memory:3" {
+					s = forgetful{s}
+				}
+				return s, err
+			}
+			doc, err := th.run()
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantExit(t, doc, 4, c.exit)
+			excused := strings.Contains(c.exit, serversAgree)
+			for _, k := range doc.Cells[0].Checks {
+				if k.Name != serversAgree && excused && k.Verdict == "violated" || k.Name == serversAgree != (k.Verdict == "violated") && excused {
+					t.Errorf("%s: %s is %s: %s", c.name, k.Name, k.Verdict, k.Detail)
+				}
+			}
+			if k := checkOf(t, doc.Cells[0], "liveness"); excused && (k.Verdict != "unknown" || !strings.Contains(k.Detail, "memory:3 lacks")) {
+				t.Errorf("%s: liveness is %s: %s", c.name, k.Verdict, k.Detail)
+			}
+		})
+	}
+}
