@@ -71,6 +71,7 @@ type cell struct {
 	calls         calls
 	refusals      refusals
 	orphans       map[int64]int // ephemeral znodes that were left, by session
+	pulse         pulse         // of the servers
 	disagreement  *disagreement // of the servers; nil: none
 	found         found         // by result
 	meets         []met         // with the other shares, in the order of time
@@ -180,6 +181,7 @@ func (c *cell) load(ctx context.Context) {
 	c.loaded.Store(c)
 	defer c.loaded.Store(nil)
 	defer c.observe(ctx)()
+	defer c.beat(ctx)()
 
 	done := make(chan struct{})
 	go func() { seats.Wait(); close(done) }()

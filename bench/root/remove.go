@@ -163,6 +163,17 @@ func (r *Root) leave(ctx context.Context, s zk.Session) error {
 	return err
 }
 
+// Beat writes the marker once more and returns its version, which each beat raises by one: a lower one than before says that the servers have lost writes which they
+// had acknowledged.
+func (r *Root) Beat(ctx context.Context, s zk.Session) (version int32, err error) {
+	marker, err := json.Marshal(r.Marker)
+	if err != nil {
+		return 0, err
+	}
+	st, err := s.Set(ctx, r.Path+"/"+MarkerName, marker, zk.AnyVersion)
+	return st.Version, err
+}
+
 // RemoveBelow removes a znode below the root, and what zkbench made below it. What is foreign stays; Remove tells of it.
 func (r *Root) RemoveBelow(ctx context.Context, s zk.Session, path string, own func(session int64) bool) error {
 	x := &remover{s: s, names: r.Names, own: own}
