@@ -56,6 +56,7 @@ func (c *cell) judge() []results.Check {
 	if c.merged != nil {
 		return c.judgeMerged()
 	}
+	c.refusals.record(c.history.Shard(0))
 	checks, _ := c.checks()
 	verdicts := make([]check.Verdict, len(checks))
 	var wait sync.WaitGroup
@@ -66,7 +67,7 @@ func (c *cell) judge() []results.Check {
 	for i, k := range checks {
 		places <- struct{}{}
 		wait.Go(func() {
-			verdicts[i] = k.Judge(c.evidence(), c.history.Room())
+			verdicts[i] = k.Verdict(c.evidence(), c.history.Room())
 			<-places
 		})
 	}
@@ -81,6 +82,9 @@ func (c *cell) judge() []results.Check {
 		if lost != nil {
 			v = check.Verdict{Detail: "not judged: " + lost.Error()}
 		}
+		if checks[i].Left && v.Answer == check.Violated && !c.Share.Whole() {
+			v = check.Verdict{Evidence: v.Evidence, Detail: v.Detail + ", but not known here is what the servers refused to other shares: merge the shares to tell"}
+		}
 		if checks[i].Held && v.Answer == check.Holds {
 			v = c.relied(v)
 		}
@@ -93,6 +97,9 @@ func (c *cell) judge() []results.Check {
 // in one share of a run, whose sessions contend with those of others.
 func (c *cell) stated(name string, v check.Verdict) results.Check {
 	k := results.FromVerdict(name, v)
+	if what := c.refusals.of(v.Refused); what != "" {
+		k.Detail += ": " + what
+	}
 	w, some := c.work.(workloads.Contending)
 	switch {
 	case !v.Uncontended || !some:

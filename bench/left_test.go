@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -10,17 +11,19 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// Servers that are too slow to remove in time what the end of the drain cut short leave it open whether a recipe forgets something. A place that
-// nobody removes is a leak all the same.
+// Servers that are too slow to remove in time what the end of the drain cut short, or that refuse to, leave it open whether a recipe forgets something: a
+// recipe can do no more than ask. TestALeakOfAnOpenSessionIsFound has places that nobody asks to remove.
 func TestWhatIsLeftWhenReleasesAreCutShort(t *testing.T) {
 	for _, c := range []struct {
 		sentence string
 		removal  func(wait time.Duration) zktest.Action // of the first 30 s
-		want     string
+		want     string                                 // of its detail
 	}{
-		{"the servers take their time", func(wait time.Duration) zktest.Action { time.Sleep(wait); return zktest.Action{} }, "unknown"},
-		{"each try loses the connection", func(time.Duration) zktest.Action { time.Sleep(second / 2); return zktest.Action{Lose: true} }, "unknown"},
-		{"the servers refuse for good", func(time.Duration) zktest.Action { return zktest.Action{Err: zk.ErrNoAuth} }, "violated"},
+		{"the servers take their time", func(wait time.Duration) zktest.Action { time.Sleep(wait); return zktest.Action{} }, "requests in flight"},
+		{"each try loses the connection", func(time.Duration) zktest.Action { time.Sleep(second / 2); return zktest.Action{Lose: true} }, "requests in flight"},
+		{"the servers refuse for good", func(time.Duration) zktest.Action { return zktest.Action{Err: zk.ErrNoAuth} },
+			"which may be why: delete /zkbench/test-1/cell-1/lock-0/"},
+		{"the servers throttle for good", func(time.Duration) zktest.Action { return zktest.Action{Err: zk.ErrThrottled} }, "requests in flight"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			r := newRig(t, latency, "sessions: [4]", "duration: 3s", "session_timeout: 4s", "drain: 5s")
@@ -39,8 +42,8 @@ func TestWhatIsLeftWhenReleasesAreCutShort(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, v := range doc.Cells[0].Checks {
-				if v.Name == "nothing-left" && v.Verdict != c.want {
-					t.Errorf("%s: %s, %s, want %s", c.sentence, v.Verdict, v.Detail, c.want)
+				if v.Name == "nothing-left" && (v.Verdict != "unknown" || !strings.Contains(v.Detail, c.want)) {
+					t.Errorf("%s: %s, %s, want unknown, %s", c.sentence, v.Verdict, v.Detail, c.want)
 				}
 			}
 			time.Sleep(time.Minute) // what the hook holds up

@@ -49,10 +49,9 @@ func (c *cell) observed(seat uint32, s zk.Session) zk.Session {
 		end := c.origin.At(call.End)
 		c.calls.ended.Store(int64(end))
 		answered := call.Err == nil || zk.Classify(call.Err) == zk.ClassDefiniteNo
-		if call.Err != nil {
-			c.refusals.see(call.Err)
-		}
-		c.trips.Record(metrics.Trip{Session: seat, Start: c.origin.At(call.Start), End: end, Unanswered: !answered})
+		trip := metrics.Trip{Session: seat, Start: c.origin.At(call.Start), End: end, Unanswered: !answered}
+		c.refusals.see(call, trip)
+		c.trips.Record(trip)
 	}})
 }
 

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/zkbench/zkbench/metrics"
 	defects "github.com/zkbench/zkbench/recipes/broken"
 	"github.com/zkbench/zkbench/results"
+	"github.com/zkbench/zkbench/zk"
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
@@ -119,6 +121,38 @@ func TestMergedSharesWhoseHistoriesAreCutConvictABrokenRecipe(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What is left because the servers refused a session of another share to remove it is no violation when they are merged.
+func TestMergedSharesExcuseWhatWasRefusedToOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newShips(t, 2, zktest.Config{OpLatency: 3 * time.Millisecond}, "variants: [predecessor]", "sessions: 4", "duration: 1s", "session_timeout: 4s")
+		var second sync.Map
+		f.all[1].opened = func(seat int, s *zktest.Session) { second.Store(s, seat >= 0) }
+		f.all[0].ens.Hook(func(op zktest.Op) zktest.Action {
+			if theirs, _ := second.Load(op.Session); theirs == true && op.Kind == zk.KindDelete && !op.Applied {
+				return zktest.Action{Err: zk.ErrNoAuth}
+			}
+			return zktest.Action{}
+		})
+		docs, errs := f.run(0, time.Second)
+		if errs[0] != nil || errs[1] != nil {
+			t.Fatal(errs)
+		}
+		if k := checkOf(t, docs[0].Cells[0], "nothing-left"); k.Verdict != "unknown" || !strings.Contains(k.Detail, "merge the shares to tell") {
+			t.Errorf("the first share alone: %+v", k)
+		}
+		doc, _, err := f.merge(f.dirs(), false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if k := checkOf(t, doc.Cells[0], "nothing-left"); k.Verdict != "unknown" || !strings.Contains(k.Detail, "the servers refused a removal of session ") {
+			t.Errorf("%+v", k)
+		}
+		if notes := strings.Join(doc.Cells[0].Notes, "; "); !strings.Contains(notes, "share 2: the servers refused ") || !strings.Contains(notes, "delete /") {
+			t.Errorf("the notes do not tell what was refused: %s", notes)
+		}
+	})
 }
 
 // A merged run has the counts of a single one with the same seed, and all of its checks.

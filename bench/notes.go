@@ -50,6 +50,9 @@ func (c *cell) notes(t *metrics.Set, out results.Cell) []string {
 		add(phrase.Count(n, "attempt") + " to open a session again failed")
 	}
 	add(c.refusals.note())
+	if c.merged != nil {
+		notes = append(notes, c.merged.refused()...)
+	}
 	if p := out.Pauses; p != nil {
 		add(fmt.Sprintf("sessions paused %s after operations that failed, %s altogether", phrase.Times(p.Count), phrase.Seconds(p.Seconds)))
 	}

@@ -36,9 +36,17 @@ func Together(hosts []Host) iter.Seq[metrics.Sample] {
 }
 
 // JudgeAcross judges a promise on the histories of several hosts. Where the order of transactions can decide it, that order decides; what concerns
-// each session alone, and what was found after the load, is judged as on one host. An incomplete history proves nothing but violations. judged is false for
-// a check that needs one clock.
+// each session alone, and what was found after the load, is judged as on one host. An incomplete history proves nothing but violations. A violation that the
+// servers may have caused by refusing requests is Unknown. judged is false for a check that needs one clock.
 func (c Check) JudgeAcross(hosts []Host, room *spill.Room) (v Verdict, judged bool) {
+	v = c.excusing(hosts, func(hosts []Host) (v Verdict) {
+		v, judged = c.judgeHosts(hosts, room)
+		return v
+	})
+	return v, judged
+}
+
+func (c Check) judgeHosts(hosts []Host, room *spill.Room) (v Verdict, judged bool) {
 	cut := slices.IndexFunc(hosts, func(h Host) bool { return h.Cut })
 	if cut < 0 || c.Left {
 		return c.judgeAcross(hosts, room)

@@ -30,6 +30,8 @@ type Verdict struct {
 	Judges   []Judge          // for a promise that is judged in several ways: the result of each
 	// Uncontended says that the answer is Unknown because nobody contended for an object.
 	Uncontended bool
+	// Refused is the request of a session that the servers refused, if it may be why the answer is Unknown instead of Violated; else its Op is OpNone.
+	Refused metrics.Sample
 }
 
 // Judge is one of several ways of judging a promise. The promise is Violated if one of them says so, and otherwise holds if one of them does.

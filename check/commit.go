@@ -311,9 +311,10 @@ func (t *transaction) late(c *conditions, bound time.Duration, faults []period) 
 			continue
 		}
 		evidence++
-		took := d.End - v.Start
+		until := max(v.Start, c.unrefused(d.End, func(uint32) bool { return true }))
+		took := until - v.Start
 		for _, f := range faults {
-			took -= max(0, min(f.to, d.End)-max(f.from, v.Start))
+			took -= max(0, min(f.to, until)-max(f.from, v.Start))
 		}
 		from := max(known, d.Start)
 		switch {

@@ -26,6 +26,9 @@ import (
 // Of a driver, whose requests are not seen, a Bound in doubt is what a wake-up rarely takes: it convicts nobody, but a stall that is longer and that
 // nobody's grant ended leaves the answer open. So does one that the bounds excuse.
 //
+// What the servers refused to a session for a reason that is no part of a recipe (Refused) may keep others waiting from then on: an ACL may keep its znode
+// in place, throttling its release. So a wait counts only up to the first request that was refused to one of those concerned; see excusing.
+//
 // Whatever does not fit into memory is on disk: see table.
 type conditions struct {
 	quick time.Duration        // 0: none
@@ -35,6 +38,7 @@ type conditions struct {
 
 	patient time.Duration
 	expired expiries
+	refused map[uint32]time.Duration // by session, from when on
 }
 
 // trouble is one of the circumstances.
@@ -55,7 +59,8 @@ const (
 )
 
 func newConditions(room *spill.Room) *conditions {
-	return &conditions{seen: spill.New(room, func(a, b *trouble) int { return cmp.Compare(a.from, b.from) }), all: newTable(room), expired: expiries{}}
+	return &conditions{seen: spill.New(room, func(a, b *trouble) int { return cmp.Compare(a.from, b.from) }), all: newTable(room), expired: expiries{},
+		refused: map[uint32]time.Duration{}}
 }
 
 // see records one sample.
@@ -76,6 +81,10 @@ func (c *conditions) see(s metrics.Sample) {
 		add(late, s.Start)
 	case s.Op == metrics.Down:
 		add(away, s.Start)
+	case s.Op == metrics.Refused:
+		if at, before := c.refused[s.Session]; !before || s.Start < at {
+			c.refused[s.Session] = s.Start
+		}
 	case c.expired.see(&s):
 		add(lost, s.Start)
 	case s.Outcome == metrics.Lost && gives(s.Op): // it had ended by the time that was issued
@@ -140,8 +149,19 @@ func (c *conditions) overdue(from, to, patient time.Duration, times int, whom fu
 	if to-from <= patient && (quick == 0 || to-from <= quick) {
 		return false
 	}
+	to = max(from, c.unrefused(to, whom))
 	stood, excused := c.disturbed(from, to, whom)
 	return to-from-stood > patient || quick != 0 && to-from-excused > quick
+}
+
+// unrefused returns the offset, or when the servers first refused a request of somebody concerned, if that was earlier.
+func (c *conditions) unrefused(to time.Duration, whom func(session uint32) bool) time.Duration {
+	for session, at := range c.refused {
+		if at < to && whom(session) {
+			to = at
+		}
+	}
+	return to
 }
 
 // disturbed returns for how much of the time from one offset to another nothing happened, and for how much nothing happened or somebody concerned was late, lost or away.

@@ -155,7 +155,8 @@ func (x exclusion) witness(c clash) []metrics.Sample {
 const SessionsOpen = 1
 
 // NothingLeft holds when every znode path looked at after the run (operation Left) was found clean. A path that could not be
-// looked at, whose outcome is neither OK nor Failed, leaves the answer open. Evidence is the number of paths looked at.
+// looked at, whose outcome is neither OK nor Failed, leaves the answer open, and so does what is left of sessions to which the servers refused
+// something (Refused). Evidence is the number of paths looked at.
 func NothingLeft() Check {
 	return examined("nothing-left", metrics.Left, "znodes are left under %d of %d paths, the first of them of object %d",
 		"%d of %d paths could not be read, or were not empty while sessions still had requests in flight", "no path was read")
@@ -167,9 +168,11 @@ func NothingLeft() Check {
 func examined(name string, op metrics.Op, found, blind, nothing string) Check {
 	return Check{Name: name, Left: true, Judge: func(history iter.Seq[metrics.Sample], _ *spill.Room) Verdict {
 		var v Verdict
-		open := 0
+		open, refused := 0, false
 		for s := range history {
 			switch {
+			case s.Op == metrics.Refused:
+				refused = true
 			case s.Op != op:
 			case s.Outcome == metrics.OK:
 				v.Evidence++
@@ -184,6 +187,8 @@ func examined(name string, op metrics.Op, found, blind, nothing string) Check {
 			}
 		}
 		switch {
+		case v.Count > 0 && refused:
+			return Verdict{Evidence: v.Evidence, Detail: "the servers refused requests, which may be why something is left"}
 		case v.Count > 0:
 			v.Answer = Violated
 			v.Detail = fmt.Sprintf(found, v.Count, v.Evidence, v.Witness[0].Object)

@@ -70,7 +70,7 @@ func taken(held iter.Seq[span], permits int, room *spill.Room) *spill.List[span]
 }
 
 // Capacity holds when every permit that was requested after the run (operation Drain) was there: none had been lost with a lease that nobody gave
-// back. A request that did not finish, whose outcome is neither OK nor Failed, leaves the answer open. Evidence is the number of permits requested.
+// back. A request that did not finish, whose outcome is neither OK nor Failed, leaves the answer open, as in NothingLeft. Evidence is the number of permits requested.
 func Capacity() Check {
 	return examined("capacity", metrics.Drain, "%d of %d permits were missing after the run, the first of them of object %d",
 		"%d of %d permits could not be checked", "no permit was checked after the run")

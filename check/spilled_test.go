@@ -104,7 +104,7 @@ func disorder(r *rand.Rand, n int) []metrics.Sample {
 		case r.IntN(5) == 0:
 			s.Outcome = metrics.Outcome(r.IntN(metrics.Outcomes))
 		case r.IntN(40) == 0:
-			s.Op = []metrics.Op{metrics.Fault, metrics.Expire, metrics.Late, metrics.Down}[r.IntN(4)]
+			s.Op = []metrics.Op{metrics.Fault, metrics.Expire, metrics.Late, metrics.Down, metrics.Refused}[r.IntN(5)]
 			if s.Op == metrics.Late && r.IntN(2) == 0 {
 				s.Session = metrics.Everybody
 			}

@@ -277,7 +277,7 @@ func inOrder(h []metrics.Sample) []metrics.Sample {
 }
 
 // afterwards are the operations that are kept of a history that is cut.
-var afterwards = []metrics.Op{metrics.Left, metrics.Drain, metrics.Remain, metrics.Tally, metrics.Fault, metrics.Expire, metrics.Late, metrics.Down, metrics.Bound}
+var afterwards = []metrics.Op{metrics.Left, metrics.Drain, metrics.Remain, metrics.Tally, metrics.Fault, metrics.Expire, metrics.Late, metrics.Down, metrics.Bound, metrics.Refused}
 
 // across is the histories of the hosts, as they are merged: of some only a part.
 func (w *world) across() (hosts []check.Host) {

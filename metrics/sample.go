@@ -99,6 +99,9 @@ const (
 	ConnectTLSResumed // one that went on with an earlier TLS session
 	ConnectSession    // the handshake of ZooKeeper's protocol
 	ConnectSASL       // the session has authenticated itself
+	// Refused is no operation: the first request of a session that the servers refused for a reason that is no part of a recipe, such as an ACL, a quota
+	// or throttling, and the first of those that would have removed something (Value Removal).
+	Refused
 	ops
 )
 
@@ -109,6 +112,9 @@ func Connects() []Op {
 
 // Everybody as the Session of a Late means all sessions, and of a Put that the item was there before the load.
 const Everybody = math.MaxUint32
+
+// Removal as the Value of a Refused means that the request would have removed something.
+const Removal = 1
 
 // Ops is the number of operations, for tables indexed by Op.
 const Ops = int(ops)
@@ -125,7 +131,8 @@ func (o Op) String() string {
 		"first-event", "median-event", "last-event",
 		"get", "set", "create", "delete", "exists", "children", "multi", "apply", "sync",
 		"open", "keep", "close",
-		"connect-tcp", "connect-tls", "connect-tls-resumed", "connect-session", "connect-sasl"}[o]
+		"connect-tcp", "connect-tls", "connect-tls-resumed", "connect-session", "connect-sasl",
+		"refused"}[o]
 }
 
 // Outcome says how an operation ended. Only OK enters a histogram of successes.

@@ -104,7 +104,7 @@ func (d *Dir) Phases(all []PartPhase) error {
 const MostHistory = 256 << 20
 
 // afterwards are the operations that are no part of the load: they are kept however long the history is.
-var afterwards = []metrics.Op{metrics.Left, metrics.Drain, metrics.Remain, metrics.Tally, metrics.Fault, metrics.Expire, metrics.Late, metrics.Down, metrics.Bound}
+var afterwards = []metrics.Op{metrics.Left, metrics.Drain, metrics.Remain, metrics.Tally, metrics.Fault, metrics.Expire, metrics.Late, metrics.Down, metrics.Bound, metrics.Refused}
 
 // Part writes what merging takes of a cell: the history, up to so many bytes, and the line of part.jsonl, into which it puts how much of the history was kept.
 func (d *Dir) Part(p Part, history func(yield func(metrics.Sample) bool), most int64) error {

@@ -1,0 +1,73 @@
+package check
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/zkbench/zkbench/internal/spill"
+	"github.com/zkbench/zkbench/metrics"
+)
+
+// Verdict judges the history of one process as Judge does, but a violation that the servers may have caused by refusing requests is Unknown.
+func (c Check) Verdict(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
+	return c.excusing([]Host{{History: history}}, func(hosts []Host) Verdict { return c.Judge(hosts[0].History, room) })
+}
+
+// excusing judges as if the servers had refused nothing, and a second time, with all that they did refuse (Refused), if that gives a violation. What is
+// none then may be due to the servers: it is Unknown, with the request that was refused.
+func (c Check) excusing(hosts []Host, judge func(hosts []Host) Verdict) Verdict {
+	v := judge(granted(hosts))
+	if v.Answer != Violated {
+		return v
+	}
+	refused := c.refused(hosts, v)
+	if refused.Op == metrics.OpNone {
+		return v
+	}
+	if again := judge(hosts); again.Answer == Violated {
+		return again
+	}
+	what := "a request"
+	if refused.Value == metrics.Removal {
+		what = "a removal"
+	}
+	return Verdict{Evidence: v.Evidence, Refused: refused,
+		Detail: fmt.Sprintf("%s, but the servers refused %s of session %d at %v, which may be why", v.Detail, what, refused.Session, refused.Start)}
+}
+
+// granted is the histories without what the servers refused.
+func granted(hosts []Host) []Host {
+	hosts = slices.Clone(hosts)
+	for i, h := range hosts {
+		hosts[i].History = func(yield func(metrics.Sample) bool) {
+			for s := range h.History {
+				if s.Op != metrics.Refused && !yield(s) {
+					return
+				}
+			}
+		}
+	}
+	return hosts
+}
+
+// refused is the request to name: if something is left, the first removal, otherwise the first request of a session in the counterexample; where there
+// is none, the first request of all.
+func (c Check) refused(hosts []Host, v Verdict) (found metrics.Sample) {
+	fits := func(s *metrics.Sample) bool {
+		if c.Left {
+			return s.Value == metrics.Removal
+		}
+		return slices.ContainsFunc(v.Witness, func(w metrics.Sample) bool { return w.Session == s.Session })
+	}
+	for s := range Together(hosts) {
+		if s.Op != metrics.Refused {
+			continue
+		}
+		better, worse := fits(&s), found.Op != metrics.OpNone && fits(&found)
+		if found.Op == metrics.OpNone || better && !worse || better == worse && s.Start < found.Start {
+			found = s
+		}
+	}
+	return found
+}
