@@ -101,10 +101,10 @@ func (r *runner) end(ctx context.Context) error {
 		cancel()
 	})()
 	var left []root.Foreign
-	err := r.admin(clean, func(s zk.Session) (err error) {
+	err := access.Explain(r.admin(clean, func(s zk.Session) (err error) {
 		left, err = r.home.Remove(clean, s, r.owns())
-		return access.Explain(err)
-	})
+		return err
+	}))
 	switch {
 	case err == nil && len(left) > 0:
 		err = root.LeftError(left, r.servers(), r.Root, r.access.Flags())

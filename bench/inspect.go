@@ -67,7 +67,7 @@ func (c *cell) lookAgain(ctx context.Context, inspect func(context.Context, zk.S
 		var seen samples
 		err := c.admin(ctx, func(s zk.Session) error {
 			seen = nil
-			return inspect(ctx, c.home.Names.Only(s), &seen)
+			return inspect(ctx, c.home.Names.Only(zk.Observe(s, c.looking())), &seen)
 		})
 		if err != nil {
 			return fmt.Errorf("look for what is left: %w", err)
@@ -80,6 +80,13 @@ func (c *cell) lookAgain(ctx context.Context, inspect func(context.Context, zk.S
 			return ctx.Err()
 		}
 	}
+}
+
+// looking notes what the servers refuse to the look itself: what cannot be looked at is not gone.
+func (c *cell) looking() *zk.Trace {
+	return &zk.Trace{Call: func(call zk.Call) {
+		c.refusals.see(call, metrics.Trip{Session: metrics.Everybody, Start: c.origin.At(call.Start), End: c.origin.At(call.End)})
+	}}
 }
 
 // keep adds what was seen after the load to the history.

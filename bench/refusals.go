@@ -47,8 +47,7 @@ func (r *refusals) see(call zk.Call, at metrics.Trip) {
 	if r.fails++; r.failed == nil {
 		r.failed = err
 	}
-	if !isAny(err, zk.ErrNoAuth, zk.ErrInvalidACL, zk.ErrQuota, zk.ErrBadArguments, zk.ErrUnimplemented, zk.ErrReadOnly, zk.ErrThrottled, zk.ErrFailed,
-		zk.ErrAuthFailed, zk.ErrAuthRequired) {
+	if !zk.Refused(err) {
 		return
 	}
 	if r.n++; r.n == 1 {

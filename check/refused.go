@@ -28,12 +28,15 @@ func (c Check) excusing(hosts []Host, judge func(hosts []Host) Verdict) Verdict 
 	if again := judge(hosts); again.Answer == Violated {
 		return again
 	}
-	what := "a request"
+	what, who := "a request", fmt.Sprintf("session %d", refused.Session)
 	if refused.Value == metrics.Removal {
 		what = "a removal"
 	}
+	if refused.Session == metrics.Everybody {
+		who = "the look at what is left"
+	}
 	return Verdict{Evidence: v.Evidence, Refused: refused,
-		Detail: fmt.Sprintf("%s, but the servers refused %s of session %d at %v, which may be why", v.Detail, what, refused.Session, refused.Start)}
+		Detail: fmt.Sprintf("%s, but the servers refused %s of %s at %v, which may be why", v.Detail, what, who, refused.Start)}
 }
 
 // granted is the histories without what the servers refused.

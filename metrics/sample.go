@@ -110,7 +110,7 @@ func Connects() []Op {
 	return []Op{ConnectTCP, ConnectTLS, ConnectTLSResumed, ConnectSession, ConnectSASL}
 }
 
-// Everybody as the Session of a Late means all sessions, and of a Put that the item was there before the load.
+// Everybody as the Session of a Late means all sessions, of a Put that the item was there before the load, and of a Refused the look at what is left.
 const Everybody = math.MaxUint32
 
 // Removal as the Value of a Refused means that the request would have removed something.

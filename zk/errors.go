@@ -97,6 +97,17 @@ func Classify(err error) Class {
 var definiteNoes = []error{ErrNoNode, ErrNodeExists, ErrBadVersion, ErrNotEmpty, ErrNoAuth, ErrInvalidACL,
 	ErrNoChildrenForEphemerals, ErrQuota, ErrBadArguments, ErrUnimplemented, ErrReadOnly, ErrNoWatcher, ErrRolledBack, ErrFailed, ErrOutside}
 
+// Refused reports whether the servers refused a request for a reason that is no part of a recipe: who the session is, a quota, their load, or a request
+// that they cannot read. A path that no znode can have is the recipe's own mistake.
+func Refused(err error) bool {
+	var e *Error
+	if errors.As(err, &e) && e.Op != KindMulti && CheckPath(e.Path) != nil {
+		return false
+	}
+	return slices.ContainsFunc([]error{ErrNoAuth, ErrInvalidACL, ErrQuota, ErrBadArguments, ErrUnimplemented, ErrReadOnly, ErrThrottled, ErrFailed, ErrAuthFailed, ErrAuthRequired},
+		func(why error) bool { return errors.Is(err, why) })
+}
+
 // FromCode converts an error code of the wire protocol to its sentinel, nil for 0. Connection loss (-4), operation timeout (-7) and session moved (-118)
 // leave the outcome open: ErrMaybeApplied. Every other code without a sentinel is ErrFailed: servers log a transaction that failed as an error
 // transaction, which changes nothing. Both have the number.

@@ -89,3 +89,25 @@ func TestClassesAndKindsHaveNames(t *testing.T) {
 		}
 	}
 }
+
+func TestRefused(t *testing.T) {
+	for _, c := range []struct {
+		sentence string
+		err      error
+		want     bool
+	}{
+		{"no error", nil, false},
+		{"an ACL", fmt.Errorf("release: %w", &Error{KindDelete, "/a", FromCode(-102)}), true},
+		{"throttling", &Error{KindGet, "/a", FromCode(-127)}, true},
+		{"a code that nobody knows", &Error{KindSet, "/a", FromCode(-9999)}, true},
+		{"a transaction that the servers cannot read", &Error{KindMulti, "", FromCode(-8)}, true},
+		{"an answer that a recipe acts on", &Error{KindDelete, "/a", ErrNotEmpty}, false},
+		{"a path that no znode can have", &Error{KindDelete, "a", ErrBadArguments}, false},
+		{"a lost reply", &Error{KindSet, "/a", ErrMaybeApplied}, false},
+		{"the end of the session", &Error{KindSet, "/a", ErrSessionExpired}, false},
+	} {
+		if got := Refused(c.err); got != c.want {
+			t.Errorf("%s: %v", c.sentence, got)
+		}
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/zkbench/zkbench/bench"
+	"github.com/zkbench/zkbench/bench/access"
 	"github.com/zkbench/zkbench/results"
 	"github.com/zkbench/zkbench/scenarios/fencing"
 	"github.com/zkbench/zkbench/zk"
@@ -74,7 +75,7 @@ func fenceFinding(r fencing.Row) results.Finding {
 		f.Seen = results.StaleWrite
 	}
 	if r.Err != nil {
-		f.Error = r.Err.Error()
+		f.Error = access.Explain(r.Err).Error()
 	}
 	return f
 }
@@ -88,5 +89,5 @@ func (a *app) client(ctx context.Context) error {
 			return nil, err
 		}
 		return zk.Within(s, path.Dir(o.Lock)), nil // the trial's directory
-	})
+	}, access.Explain)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/zkbench/zkbench/bench"
+	"github.com/zkbench/zkbench/bench/access"
 	"github.com/zkbench/zkbench/ensemble/proxy"
 	"github.com/zkbench/zkbench/recipes"
 	"github.com/zkbench/zkbench/results"
@@ -57,7 +58,7 @@ func trials(ctx context.Context, s bench.Stage, atOnce int) scenarios.Config {
 func outcome(f scenarios.Finding) string {
 	switch {
 	case f.Err != nil:
-		return f.Err.Error()
+		return access.Explain(f.Err).Error()
 	case f.Seen == scenarios.None:
 		return "passes"
 	}
@@ -76,7 +77,7 @@ func note(s bench.Stage, found []scenarios.Finding, err error) {
 func finding(f scenarios.Finding) results.Finding {
 	r := results.Finding{Variant: f.Variant, Scenario: f.Scenario, Expected: string(f.Expect), Seen: string(f.Seen), Witness: f.Witness}
 	if f.Err != nil {
-		r.Error = f.Err.Error()
+		r.Error = access.Explain(f.Err).Error()
 	}
 	return r
 }

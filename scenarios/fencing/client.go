@@ -44,9 +44,24 @@ const (
 // Dial opens a session of the order's engine at its addresses.
 type Dial func(ctx context.Context, o Order, timeout time.Duration) (zk.Session, error)
 
-// Serve is the client of one trial: it obeys what comes from in, an Order of one of the locks and then the word to write, and reports to out. It ends when
-// in does, and not before; then it leaves its sessions in good order.
-func Serve(ctx context.Context, in io.Reader, out io.Writer, of Locks, open Dial) error {
+// failing opens sessions for a trial that fails when the servers refuse a request: a lock may try forever.
+func (d Dial) failing(fail context.CancelCauseFunc) Dial {
+	return func(ctx context.Context, o Order, timeout time.Duration) (zk.Session, error) {
+		s, err := d(ctx, o, timeout)
+		if err != nil {
+			return nil, err
+		}
+		return zk.Observe(s, &zk.Trace{Call: func(c zk.Call) {
+			if zk.Refused(c.Err) {
+				fail(fmt.Errorf("the servers refused a request: %w", c.Err))
+			}
+		}}), nil
+	}
+}
+
+// Serve is the client of one trial: it obeys what comes from in, an Order of one of the locks and then the word to write, and reports to out, its errors
+// with what explain adds. It ends when in does, and not before; then it leaves its sessions in good order.
+func Serve(ctx context.Context, in io.Reader, out io.Writer, of Locks, open Dial, explain func(error) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	orders, ended := make(chan Order), make(chan struct{})
 	go func() {
@@ -64,9 +79,14 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, of Locks, open Dial
 		}
 	}()
 	say := json.NewEncoder(out)
-	err := obey(ctx, orders, of, open, func(r Report) error { return say.Encode(r) })
+	trial, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	err := obey(trial, orders, of, open.failing(fail), func(r Report) error { return say.Encode(r) })
+	if why := context.Cause(trial); err != nil && zk.Refused(why) {
+		err = why
+	}
 	if err != nil && ctx.Err() == nil {
-		err = errors.Join(err, say.Encode(Report{Error: err.Error()}))
+		err = errors.Join(err, say.Encode(Report{Error: explain(err).Error()}))
 	}
 	<-ended
 	return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -42,6 +43,7 @@ type defect struct {
 	report  func(*Report) // changes what it says
 	restive bool          // it goes on while it is paused
 	mute    bool          // it ends instead of saying anything
+	refused zktest.Hook   // what its servers, and those of the next holder, refuse once the znodes are made
 }
 
 func startIn(ctx context.Context, ens *zktest.Ensemble, d defect) *inMemory {
@@ -54,7 +56,7 @@ func startIn(ctx context.Context, ens *zktest.Ensemble, d defect) *inMemory {
 	})
 	go func() {
 		defer close(c.served)
-		Serve(ctx, in, writer(func(b []byte) (int, error) { return c.say(out, b) }), playable, c.open)
+		Serve(ctx, in, writer(func(b []byte) (int, error) { return c.say(out, b) }), playable, c.open, func(err error) error { return fmt.Errorf("%w, with a remedy", err) })
 		out.Close()
 	}()
 	return c
@@ -190,6 +192,7 @@ func runIn(t *testing.T, d defect, change func(*Config, context.CancelFunc), jud
 		if change != nil {
 			change(&c, cancel)
 		}
+		ens.Hook(d.refused)
 		rows, err := Run(ctx, c)
 		judge(t, rows, err)
 		admin.Close()
@@ -313,6 +316,37 @@ func TestWhatIsWrongWithAClientShows(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// Servers that refuse requests end a trial soon, with few requests, and nothing is concluded from it.
+func TestARefusedTrialEnds(t *testing.T) {
+	for _, kind := range []zk.Kind{zk.KindCreate, zk.KindDelete, zk.KindSet, zk.KindGet, zk.KindExists, zk.KindChildren, zk.KindMulti, zk.KindSync, zk.KindAddWatch} {
+		for _, code := range []int32{-102, -125, -127, -9999} {
+			var sent, refused atomic.Int64
+			hook := zktest.Refusing(kind, code, func(zktest.Op) bool { refused.Add(1); return true })
+			began := time.Now()
+			runIn(t, defect{refused: func(op zktest.Op) zktest.Action { sent.Add(1); return hook(op) }}, func(c *Config, _ context.CancelFunc) {
+				c.Variants = playable.Variants()
+				began = time.Now()
+			}, func(t *testing.T, rows []Row, err error) {
+				if took := time.Since(began); err != nil || took > 10*time.Minute || sent.Load() > 200*int64(len(rows)) {
+					t.Errorf("%v %d: %v, after %v and %d requests in %d trials", kind, code, err, took, sent.Load(), len(rows))
+				}
+				said := 0
+				for _, r := range rows {
+					switch {
+					case r.Err == nil && (r.Accepted > 0) != r.Expected():
+						t.Errorf("%v %d: %+v", kind, code, r)
+					case r.Err != nil && strings.Contains(r.Err.Error(), kind.String()+" ") && strings.Contains(r.Err.Error(), zk.FromCode(code).Error()):
+						said++
+					}
+				}
+				if said == 0 && refused.Load() > 0 && kind != zk.KindDelete { // which comes when the trial is over
+					t.Errorf("%v %d: no row says what was refused: %+v", kind, code, rows)
+				}
+			})
+		}
 	}
 }
 

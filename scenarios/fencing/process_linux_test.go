@@ -35,7 +35,7 @@ var servers ensembletest.Shared
 func TestMain(m *testing.M) {
 	switch os.Getenv(roleEnv) {
 	case roleClient:
-		if err := Serve(context.Background(), os.Stdin, os.Stdout, Locks{}, dial); err != nil && !errors.Is(err, context.Canceled) {
+		if err := Serve(context.Background(), os.Stdin, os.Stdout, Locks{}, dial, func(err error) error { return err }); err != nil && !errors.Is(err, context.Canceled) {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

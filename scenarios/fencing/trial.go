@@ -30,14 +30,16 @@ type trial struct {
 func (c Config) play(ctx context.Context, r Row, dir string) (o outcome) {
 	ctx, cancel := context.WithTimeout(ctx, patience+2*c.Order.Timeout)
 	defer cancel()
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
 	t := &trial{order: c.Order, register: &recipes.FencedRegister{Unfenced: !r.Fenced}}
 	t.order.Variant, t.order.Lock, t.order.Fenced = r.Variant, dir+"/lock", r.Fenced
 	if r.Resource == Znode {
 		t.order.Resource = dir + "/resource"
 	}
 	var err error
-	dial := func(ctx context.Context, _ Order, _ time.Duration) (zk.Session, error) { return c.Dial(ctx) }
-	if t.next, err = newHolder(ctx, t.order, c.Locks, dial); err != nil {
+	dial := Dial(func(ctx context.Context, _ Order, _ time.Duration) (zk.Session, error) { return c.Dial(ctx) })
+	if t.next, err = newHolder(ctx, t.order, c.Locks, dial.failing(fail)); err != nil {
 		return outcome{err: err}
 	}
 	defer t.next.close()
@@ -57,7 +59,7 @@ func (c Config) play(ctx context.Context, r Row, dir string) (o outcome) {
 		o.err = err
 	}
 	if ctx.Err() != nil && o.err != nil {
-		o.err = ctx.Err()
+		o.err = context.Cause(ctx)
 	}
 	return o
 }

@@ -50,10 +50,14 @@ func play(ctx context.Context, c Config, dir string, e scenarios.Trial) (seen Vi
 	if i < 0 {
 		return None, "", fmt.Errorf("no scenario is called %s", e.Scenario)
 	}
+	ctx, cancel := context.WithTimeout(ctx, 4*patience)
+	defer cancel()
 	t, err := newTrial(ctx, c.Servers, of, dir)
 	if err != nil {
 		return None, "", err
 	}
+	t.cancel = cancel
+	defer context.AfterFunc(ctx, func() { t.fail(ctx.Err()) })()
 	t.directory()
 	Scenarios[i].play(t)
 	t.end()

@@ -28,6 +28,7 @@ const patience = 30 * time.Second
 // Its methods are called from the script's goroutine, or from a pause point while the script waits.
 type trial struct {
 	ctx     context.Context
+	cancel  func() // ends what the recipe still does when the trial has failed: it may try forever
 	servers Servers
 	subject subject
 	dir     string
@@ -79,6 +80,7 @@ func (t *trial) fail(err error) {
 	defer t.mu.Unlock()
 	if err != nil && t.err == nil && t.seen == None {
 		t.err = err
+		t.cancel()
 	}
 }
 
@@ -162,6 +164,9 @@ func (t *trial) with(h *handle, make func(zk.Session, recipes.Options)) {
 			t.moves.Add(1)
 			h.created(c)
 			h.listed(c)
+			if zk.Refused(c.Err) { // what comes of that is no fault of the recipe
+				t.fail(fmt.Errorf("the servers refused a request: %w", c.Err))
+			}
 		},
 		Event: func(zk.Event) { t.moves.Add(1) },
 	}), recipes.Options{Trace: &recipes.Trace{Pause: h.pauseAt}})

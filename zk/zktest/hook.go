@@ -2,6 +2,7 @@ package zktest
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/zkbench/zkbench/zk"
 )
@@ -32,6 +33,9 @@ type Action struct {
 	// Lose breaks the connection of the session and restores it immediately: the request is lost before, the reply after. A write then fails with
 	// zk.ErrMaybeApplied, a read is resent. Other calls of the session in flight share its fate, and its watches go through a reconnect.
 	Lose bool
+	// Refuse is with Lose how the servers refuse what the session sends first on the new connection: zk.ErrAuthFailed its credentials, which ends it, any
+	// other error to arm its watches again, which loses all of them.
+	Refuse error
 	// Names, if not nil, replaces the answer of a Children or ChildrenW after it was applied: the list of a server that lags.
 	Names []string
 }
@@ -107,6 +111,13 @@ func (e *Ensemble) interfere(r *request, act Action) {
 	}
 	if r.s.connected && r.s.conn == r.conn {
 		e.disconnect(r.s)
+		if errors.Is(act.Refuse, zk.ErrAuthFailed) {
+			r.s.end(zk.ErrAuthFailed)
+			return
+		}
+		if act.Refuse != nil {
+			r.s.waiting.lose(zk.ErrWatchLost, fmt.Errorf("the server does not arm the watch again: %w", act.Refuse))
+		}
 		e.reconnect(r.s)
 	}
 }

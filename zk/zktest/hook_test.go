@@ -177,3 +177,36 @@ func TestAnAbandonedWatchLeavesNothing(t *testing.T) {
 		equal(t, "watches", len(ens.Watches()), 0)
 	})
 }
+
+// A new connection on which the servers refuse to arm the watches again loses them; one on which they refuse the credentials ends the session.
+func TestAHookRefusesOnTheNewConnection(t *testing.T) {
+	for _, c := range []struct {
+		refuse      error
+		over        error
+		watch, last error
+	}{
+		{nil, nil, nil, zk.ErrWatchLost},
+		{zk.ErrThrottled, nil, zk.ErrWatchLost, zk.ErrThrottled},
+		{zk.ErrAuthFailed, zk.ErrAuthFailed, zk.ErrAuthFailed, zk.ErrAuthFailed},
+	} {
+		ens := zktest.New(zktest.Config{})
+		s := ens.Dial()
+		_, _, w, err := s.ExistsW(t.Context(), "/a")
+		must(t, err)
+		st, err := s.AddWatch(t.Context(), "/", true)
+		must(t, err)
+		ens.Hook(at(s, zk.KindSync, false, func() zktest.Action { return zktest.Action{Lose: true, Refuse: c.refuse} }))
+		if err := s.Sync(t.Context(), "/"); !errors.Is(err, c.over) || c.over == nil && err != nil {
+			t.Errorf("%v: sync gives %v", c.refuse, err)
+		}
+		equal(t, "the session's end", s.Err(), c.over)
+		if e, some := st.Poll(); !some || !errors.Is(e.Err, c.last) {
+			t.Errorf("%v: the stream ends with %v", c.refuse, e.Err)
+		}
+		if c.watch == nil {
+			equal(t, "events", len(w.C()), 0)
+		} else {
+			equal(t, "the watch's end", (<-w.C()).Err, c.watch)
+		}
+	}
+}

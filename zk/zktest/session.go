@@ -269,5 +269,5 @@ func (s *Session) end(err error) {
 	close(s.done)
 	s.lease.End()
 	s.failPending(err)
-	s.waiting.lose(err)
+	s.waiting.lose(err, err)
 }

@@ -109,8 +109,8 @@ func (w *waiting) deliver(e zk.Event, zxid int64) {
 	}
 }
 
-// lose ends every watch with err.
-func (w *waiting) lose(err error) {
+// lose ends every watch with err, and every stream with ended.
+func (w *waiting) lose(err, ended error) {
 	at := time.Now()
 	for tab, lists := range w.oneShot {
 		for _, path := range slices.Sorted(maps.Keys(lists)) {
@@ -121,7 +121,7 @@ func (w *waiting) lose(err error) {
 		w.oneShot[tab] = map[string][]listener{}
 	}
 	for _, st := range w.streams {
-		st.Fire(zk.Event{Type: zk.EventLost, Path: st.path, At: at, Err: err})
+		st.Fire(zk.Event{Type: zk.EventLost, Path: st.path, At: at, Err: ended})
 	}
 	w.streams = nil
 }
