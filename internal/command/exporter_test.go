@@ -34,7 +34,8 @@ func TestPrometheusScrapesARun(t *testing.T) {
 		ended <- m.run("run", small(t, "sessions: 10", "duration: 600s"), "--servers", address, "--out", out(t), "--metrics-listen", listen)
 	}()
 	text := get(t, "http://"+listen+"/metrics", func(text string) bool {
-		return strings.Contains(text, `zkbench_operation_duration_seconds_bucket{clock="response",op="acquire",variant="predecessor",le="+Inf"}`)
+		return strings.Contains(text, `zkbench_operation_duration_seconds_bucket{clock="response",op="acquire",variant="predecessor",le="+Inf"}`) &&
+			strings.Contains(text, `zkbench_phase{phase="steady"} 1`)
 	})
 	promtool(t, text)
 	for _, want := range []string{`zkbench_run_info{engine="native",name="small-`, `zkbench_phase{phase="steady"} 1`, `zkbench_sessions{state="connected"} 10`,
