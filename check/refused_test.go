@@ -2,6 +2,7 @@ package check
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/zkbench/zkbench/metrics"
@@ -50,6 +51,15 @@ func TestWhatTheServersRefusedExcuses(t *testing.T) {
 		if v.Answer != tc.answer || named != (tc.session != 0) || (v.Answer == Holds) != (v.Detail == "") || (v.Answer == Violated) != (v.Count > 0) {
 			t.Errorf("%s: %v %q, count %d, with %v of %d refused", tc.sentence, v.Answer, v.Detail, v.Count, v.Refused.Op, v.Refused.Session)
 		}
+	}
+}
+
+// A look that the servers refuse a part of says so.
+func TestALookThatIsRefusedDecidesNothing(t *testing.T) {
+	refused := metrics.Sample{Op: metrics.Refused, Session: metrics.Everybody, Start: 94 * ms, End: 95 * ms}
+	v := Capacity().Verdict(slices.Values(history{refused, with(metrics.Failed, sample(metrics.Drain, 0, 0, 95, 95, 0))}), nil)
+	if want := "the servers refused a request of the look at what is left at 94ms"; v.Answer != Unknown || !strings.Contains(v.Detail, want) {
+		t.Errorf("%v %q, want %q", v.Answer, v.Detail, want)
 	}
 }
 
