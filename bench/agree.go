@@ -60,6 +60,7 @@ func (c *cell) beat(ctx context.Context) (end func()) {
 // feel is one beat, on a session of its own. It returns the session for the next one.
 func (c *cell) feel(ctx context.Context, s zk.Session) zk.Session {
 	if s != nil && s.Err() != nil {
+		s.Close()
 		s = nil
 	}
 	if s == nil {

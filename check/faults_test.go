@@ -210,3 +210,17 @@ func TestAStallWithAnExcuseIsUnknown(t *testing.T) {
 		{"of a driver, beyond the bound", history{of(metrics.InDoubt), a, ra, ends(metrics.Unfinished, 6, 1100)}, Violated, 2, 1, history{ra, ends(metrics.Unfinished, 6, 1100)}},
 	})
 }
+
+// What is free is granted without a wake-up, however long the servers take: nobody has left in vain.
+func TestGrantsOfWhatIsFreeAreNotInVain(t *testing.T) {
+	writes := history{with(metrics.OK, sample(metrics.Bound, 0, 0, 0, 10, 0))}
+	reads := slices.Clone(writes)
+	for i := range 6 {
+		at := 30 * i
+		writes = append(writes, acquire('a', at, at+8, 0), release('a', at+20, at+21))
+		reads = append(reads, sample(metrics.ReadAcquire, 'a', 0, at, at+8, 0), sample(metrics.ReadRelease, 'a', 0, at+20, at+21, 0))
+	}
+	judge(t, Liveness(1000*ms), []row{{"a lock, one session", writes, Holds, 6, 0, nil}})
+	judge(t, PermitsLiveness(3, 1000*ms), []row{{"three permits, one session", writes, Holds, 6, 0, nil}})
+	judge(t, ReaderWriterLiveness(1000*ms), []row{{"readers alone", reads, Holds, 6, 0, nil}})
+}

@@ -122,8 +122,10 @@ func (who contenders) stalls(patient time.Duration) func(iter.Seq[metrics.Sample
 		if count == 0 && doubt.vain {
 			return j.unknown(doubt, n, fmt.Sprintf("object %d was free", doubt.object))
 		}
-		if why := j.unserved(waits, busy); count == 0 && why != "" {
-			return Verdict{Evidence: n, Detail: why}
+		if count == 0 {
+			if why := j.unserved(waits, busy); why != "" {
+				return Verdict{Evidence: n, Detail: why}
+			}
 		}
 		if count == 0 && held.len() == 0 {
 			return Verdict{Detail: fmt.Sprintf("nobody was granted anything, and nobody waited for longer than %v", limit)}

@@ -163,14 +163,22 @@ func (r *Root) leave(ctx context.Context, s zk.Session) error {
 	return err
 }
 
-// Beat writes the marker once more and returns its version, which each beat raises by one: a lower one than before says that the servers have lost writes which they
-// had acknowledged.
+// Beat writes the marker once more and returns its version, which each beat raises: one that is not higher than before says that the servers have lost
+// writes which they had acknowledged. A marker of another run is left alone: ErrTaken.
 func (r *Root) Beat(ctx context.Context, s zk.Session) (version int32, err error) {
 	marker, err := json.Marshal(r.Marker)
 	if err != nil {
 		return 0, err
 	}
-	st, err := s.Set(ctx, r.Path+"/"+MarkerName, marker, zk.AnyVersion)
+	path := r.Path + "/" + MarkerName
+	st, there, err := s.Exists(ctx, path)
+	if err != nil {
+		return 0, err
+	}
+	if !there || st.Czxid != r.czxid { // both are made in one transaction
+		return 0, ErrTaken
+	}
+	st, err = s.Set(ctx, path, marker, st.Version)
 	return st.Version, err
 }
 

@@ -434,3 +434,27 @@ func TestARootThatHasJustChangedIsActive(t *testing.T) {
 		t.Errorf("a run that has said that it is over is active: %s", why)
 	}
 }
+
+// A beat raises the version of the run's own marker, which stays what it was, and never touches the marker of a run that has taken the place.
+func TestABeatIsOfTheOwnMarker(t *testing.T) {
+	e := zktest.New(zktest.Config{})
+	s := e.Dial()
+	defer s.Close()
+	r := newRoot(t, s, "/bench", "r1")
+	for want := range int32(3) {
+		if got, err := r.Beat(t.Context(), s); got != want+1 || err != nil {
+			t.Fatalf("beat %d = %d, %v", want+1, got, err)
+		}
+	}
+	if all := found(t, s, "/bench", false); len(all) != 1 || all[0].ID != r.ID {
+		t.Errorf("after beats the marker is %+v", all)
+	}
+	removed(t, s, r)
+	other := newRoot(t, s, "/bench", "r2")
+	if got, err := r.Beat(t.Context(), s); !errors.Is(err, ErrTaken) {
+		t.Errorf("beat on the root of another run = %d, %v, want ErrTaken", got, err)
+	}
+	if all := found(t, s, "/bench", false); len(all) != 1 || all[0].ID != other.ID {
+		t.Errorf("the marker of the other run is %+v", all)
+	}
+}
