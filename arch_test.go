@@ -18,12 +18,12 @@ const module = "github.com/zkbench/zkbench/"
 
 // allowed is the import DAG of docs/architecture.md: what the product code of each package may import of ours.
 var allowed = map[string][]string{
-	".": {"internal/command", "recipes"},
+	".": {"cmd/zkbench/command", "recipes"},
 
 	"zk":      {"internal/sleep"},
-	"metrics": {"internal/spill"},
+	"metrics": {"metrics/spill"},
 
-	"internal/spill": {},
+	"metrics/spill": {},
 
 	"zk/internal/lease":      {},
 	"zk/internal/background": {},
@@ -40,12 +40,12 @@ var allowed = map[string][]string{
 	"internal/sharing": {},
 	"internal/program": {},
 
-	"stats": {},
-	"pairs": {"stats", "results", "metrics", "internal/phrase"},
+	"results/stats":   {},
+	"results/compare": {"results/stats", "results", "metrics", "internal/phrase"},
 
-	"bottleneck":                  {"results", "capacity", "internal/phrase"},
-	"capacity":                    {"internal/phrase"},
-	"capacity/internal/simulated": {"capacity"},
+	"capacity/bottleneck": {"results", "capacity", "internal/phrase"},
+	"capacity":            {"internal/phrase"},
+	"capacity/simulated":  {"capacity"},
 
 	"zk/wire":   {"zk", "zk/internal/lease", "zk/internal/background", "zk/internal/digestmd5", "internal/jute", "internal/sleep"},
 	"zk/gozk":   {"zk", "zk/wire", "zk/internal/lease", "zk/internal/background", "internal/jute", "internal/sleep"}, // to end a session it presents its password on a connection of its own
@@ -70,44 +70,53 @@ var allowed = map[string][]string{
 	"recipes/internal/trouble": {"recipes", "recipes/internal/bubble", "zk", "zk/zktest"},
 	"recipes/recipestest":      {"recipes", "recipes/internal/bubble", "recipes/internal/trouble", "zk", "zk/zktest"}, // no implementation: it tests yours too
 
-	"check":                     {"metrics", "internal/spill"},
-	"ensemble":                  {"compose", "ensemble/internal/host", "internal/jute"},
+	"traffic/zklog": {"internal/jute"},
+	"traffic":       {"traffic/zklog", "internal/phrase"},
+
+	"check":                     {"metrics", "metrics/spill"},
+	"ensemble":                  {"compose", "ensemble/internal/host", "internal/jute", "zk"},
 	"ensemble/internal/host":    {},
 	"ensemble/internal/secrets": {"ensemble"},
 	"ensemble/internal/driver":  {"ensemble", "ensemble/internal/host", "internal/program"},
-	"ensemble/local":            {"ensemble", "ensemble/internal/driver", "ensemble/internal/host", "ensemble/internal/secrets"},
+	"ensemble/versions":         {"ensemble", "internal/program"},
+	"ensemble/local":            {"zk", "ensemble", "ensemble/versions", "ensemble/internal/driver", "ensemble/internal/host", "ensemble/internal/secrets"},
 	"ensemble/compose":          {"ensemble", "ensemble/internal/driver", "ensemble/internal/host", "ensemble/internal/secrets", "compose"},
-	"ensemble/drivers":          {"ensemble", "ensemble/internal/driver", "ensemble/local", "ensemble/compose", "internal/program"},
+	"ensemble/backend":          {"ensemble", "ensemble/versions", "ensemble/internal/driver", "ensemble/local", "ensemble/compose", "internal/program"},
 	"ensemble/proxy":            {"internal/jute"},
 
 	"drivers":        {"recipes", "metrics", "zk"},
 	"drivers/serve":  {"drivers"},
 	"drivers/stores": {},
 
-	"workloads": {"recipes", "profiles", "check", "metrics", "zk", "internal/phrase", "internal/spill"},
-	"results":   {"check", "metrics", "internal/phrase", "internal/sharing", "internal/program"},
-	"gates":     {"results", "metrics", "stats", "internal/phrase"},
+	"workloads":     {"recipes", "profiles", "check", "metrics", "zk", "internal/phrase", "metrics/spill"},
+	"results":       {"capacity", "check", "metrics", "internal/phrase", "internal/sharing", "internal/program"},
+	"results/gates": {"results", "metrics", "results/stats", "internal/phrase"},
 
-	"scenarios": {},
+	"scenarios": {"zk"},
 	"scenarios/published": {"scenarios", "recipes", "recipes/lock", "recipes/semaphore", "recipes/election", "recipes/barrier", "recipes/commit", "recipes/published",
-		"zk", "ensemble/proxy", "internal/jute"},
-	"scenarios/fencing": {"recipes", "recipes/lock", "zk"},
+		"zk", "ensemble/proxy", "internal/jute", "drivers"},
+	"scenarios/fencing": {"scenarios", "recipes", "recipes/lock", "zk"},
 	"scenarios/stores":  {"scenarios", "recipes", "drivers", "drivers/stores"},
 	"scenarios/secured": {"scenarios", "recipes", "recipes/lock", "zk", "internal/jute", "internal/sleep"},
 	"bench/root":        {"zk", "internal/phrase", "internal/program", "internal/sleep"},
 	"bench/faults":      {"profiles", "ensemble", "ensemble/proxy", "metrics", "zk", "internal/jute", "internal/sleep"},
 	"bench/access":      {"ensemble", "profiles", "zk"},
-	"fleet":             {"recipes", "recipes/barrier", "zk", "internal/sleep"},
-	"bench": {"recipes", "fleet", "bench/root", "bench/faults", "bench/access", "drivers", "drivers/stores", "profiles", "workloads", "ensemble", "ensemble/proxy", "results", "gates", "check", "metrics", "zk",
-		"internal/phrase", "internal/program", "internal/sharing", "internal/sleep", "internal/spill", "capacity"},
-	"limits":      {"ensemble", "results", "zk", "internal/phrase"},
-	"calibrate":   {"results", "metrics", "stats", "zk", "internal/phrase", "internal/program"},
-	"docs":        {},
-	"exporter":    {"bench", "metrics"},
-	"finished":    {"results", "stats", "internal/phrase"},
-	"export":      {"results", "metrics"},
-	"report":      {"results", "check", "metrics", "internal/phrase", "stats"},
-	"report/page": {"report", "results", "metrics", "internal/phrase"},
+	"bench/fleet":       {"recipes", "recipes/barrier", "zk", "internal/sleep"},
+	"bench/plan":        {"profiles", "workloads", "internal/phrase", "internal/sharing"},
+	"bench/outcome":     {"bench/plan", "bench/faults", "bench/fleet", "bench/access", "workloads", "profiles", "drivers", "ensemble", "results", "results/gates", "check", "metrics", "zk", "internal/phrase"},
+	"bench/merge":       {"bench/plan", "bench/outcome", "bench/faults", "bench/fleet", "workloads", "profiles", "results", "check", "metrics", "metrics/spill"},
+	"bench/target":      {"bench/access", "bench/root", "profiles", "ensemble", "ensemble/proxy", "zk", "internal/sleep"},
+	"bench/load": {"bench/plan", "bench/outcome", "bench/target", "bench/faults", "bench/fleet", "bench/access", "workloads", "profiles", "drivers", "ensemble", "capacity", "results", "metrics", "metrics/spill", "zk",
+		"internal/phrase", "internal/sleep"},
+	"bench": {"bench/plan", "bench/load", "bench/outcome", "bench/merge", "bench/target", "bench/fleet", "bench/root", "bench/faults", "bench/access", "recipes", "drivers", "drivers/stores", "profiles", "workloads", "ensemble",
+		"ensemble/proxy", "results", "results/gates", "check", "metrics", "metrics/spill", "zk", "internal/phrase", "internal/program", "internal/sleep"},
+	"ensemble/limits":                {"ensemble", "results", "zk", "internal/phrase"},
+	"cmd/zkbench/internal/calibrate": {"results", "metrics", "results/stats", "zk", "internal/phrase", "internal/program"},
+	"docs":                           {},
+	"cmd/zkbench/internal/exporter":  {"bench/load", "bench/outcome", "metrics"},
+	"results/export":                 {"results", "metrics"},
+	"report":                         {"traffic", "results", "results/compare", "check", "metrics", "internal/phrase", "results/stats"},
+	"report/page":                    {"report", "results", "metrics", "internal/phrase"},
 }
 
 // testOnly packages are imported by tests alone.
@@ -116,7 +125,7 @@ var testOnly = []string{"recipes/broken", "recipes/recipestest", "recipes/intern
 
 // free packages are commands, which may import any package that is not for tests.
 func free(pkg string) bool {
-	return pkg == "internal/command" || strings.HasPrefix(pkg, "cmd/") || strings.HasPrefix(pkg, "internal/yardstick") || pkg == "capacity/simulate" || pkg == "drivers/null" || pkg == "drivers/go-zookeeper" || pkg == "drivers/recipes" || pkg == "drivers/redis" || pkg == "drivers/etcd" || pkg == "internal/mutants" || pkg == "internal/testlog" || pkg == "ensemble/ensembletest"
+	return pkg == "cmd/zkbench/command" || pkg == "cmd/zkbench" || strings.HasPrefix(pkg, "tools/") || pkg == "drivers/null" || pkg == "drivers/go-zookeeper" || pkg == "drivers/recipes" || pkg == "drivers/redis" || pkg == "drivers/etcd" || pkg == "ensemble/ensembletest"
 }
 
 func TestImportsFollowTheDAG(t *testing.T) {
@@ -141,10 +150,19 @@ func TestImportsFollowTheDAG(t *testing.T) {
 // check keep is theirs.
 func TestOnlyOneCodecOfTheWire(t *testing.T) {
 	for pkg, imports := range everyImport(t) {
-		server := strings.HasPrefix(pkg, "zk") || strings.HasPrefix(pkg, "ensemble") || strings.HasPrefix(pkg, "internal/yardstick") ||
-			strings.HasPrefix(pkg, "recipes") || strings.HasPrefix(pkg, "bench") || pkg == "internal/command"
+		server := strings.HasPrefix(pkg, "zk") || strings.HasPrefix(pkg, "ensemble") || strings.HasPrefix(pkg, "tools/yardstick") ||
+			strings.HasPrefix(pkg, "recipes") || strings.HasPrefix(pkg, "bench") || pkg == "cmd/zkbench/command"
 		if server && slices.Contains(imports, "encoding/binary") {
 			t.Errorf("package %s imports encoding/binary: what goes over the wire is encoded by internal/jute", pkg)
+		}
+	}
+}
+
+// A program that calls methods by a name computed at run time keeps every exported method of every type it uses: 3 MB of zkbench. Templates do so.
+func TestProductUsesNoTemplates(t *testing.T) {
+	for pkg, imports := range everyImport(t) {
+		if !strings.HasPrefix(pkg, "tools/") && (slices.Contains(imports, "text/template") || slices.Contains(imports, "html/template")) {
+			t.Errorf("package %s imports templates, which make the linker keep unused methods (see 'The binary' in docs/performance.md)", pkg)
 		}
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"flag"
 	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -46,7 +48,7 @@ func TestDocumentsShowThePublishedRuns(t *testing.T) {
 			t.Errorf("%s contradicts itself: %v, %q", dir, err, contradictions)
 		}
 		var table bytes.Buffer
-		if err := report.Markdown(*run)(&table); err != nil {
+		if err := report.Markdown(report.Run(*run))(&table); err != nil {
 			t.Fatal(err)
 		}
 		text, err := os.ReadFile(s.file)
@@ -69,6 +71,44 @@ func TestDocumentsShowThePublishedRuns(t *testing.T) {
 		}
 		if string(text) != want {
 			t.Errorf("%s does not show %s: go test . -update rewrites it", s.file, dir)
+		}
+	}
+}
+
+// docs/results-index.md lists what is published, as the site does: what stands between its marker and its end.
+func TestTheIndexOfResults(t *testing.T) {
+	const file, marker = "docs/results-index.md", "<!-- index -->\n"
+	published, err := filepath.Glob("results/published/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := results.ReadNamed(published...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var index bytes.Buffer
+	if err := report.MarkdownIndex(&index, "../results/published/", report.Index(all)); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, _, found := strings.Cut(string(text), marker)
+	want := before + marker + index.String()
+	switch {
+	case !found:
+		t.Fatalf("%s has no %q", file, marker)
+	case *update:
+		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	case string(text) != want:
+		t.Errorf("%s does not list what is published: go test . -update rewrites it", file)
+	}
+	for _, m := range regexp.MustCompile(`\]\(([^)#]+)`).FindAllStringSubmatch(want, -1) {
+		if _, err := os.Stat(filepath.Join("docs", m[1])); err != nil {
+			t.Errorf("%s links to %s: %v", file, m[1], err)
 		}
 	}
 }

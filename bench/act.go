@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/zkbench/zkbench/bench/access"
+	"github.com/zkbench/zkbench/bench/target"
 	"github.com/zkbench/zkbench/profiles"
 	"github.com/zkbench/zkbench/recipes"
 	"github.com/zkbench/zkbench/results"
@@ -13,31 +14,31 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// Act is a workload without a load: it is carried out once, by itself, and fills the document in. What it has in common with every
-// run is the ensemble, the root, the document and the cleaning up.
+// Act is a workload without a load: it is carried out once, by itself, and fills in the document. With every other run it shares the
+// ensemble, the root, the document and the cleanup.
 type Act struct {
 	Name, Doc string
 	Variants  func() []string
-	// Persistent tells which variants need sessions that keep watches armed; nil: none.
+	// Persistent reports which variants need sessions that keep watches armed; nil means none.
 	Persistent func(variant string) bool
 	Once       bool // it has no repetitions
 	Secured    bool // it can be played on secured servers
-	Sessions   int  // that it opens at most at once
-	// Znodes are the names of what it makes below the root.
+	Sessions   int  // the most that are open at once
+	// Znodes are the names of the znodes that it creates below the root.
 	Znodes recipes.Znodes
 	Do     func(ctx context.Context, s Stage) error
 }
 
-// Stage is what an act is carried out on. Its functions may be called from many goroutines.
+// Stage is what an act runs on. Its functions may be called from many goroutines.
 type Stage struct {
-	Root      string   // an existing znode, which is removed with all below it
+	Root      string   // an existing znode, which is removed with everything below it
 	Addresses []string // of the servers
 	Variants  []string // of the profile
 	Rounds    int      // the profile's repetitions
 	Engine    string   // the profile's, and its session timeout
 	Timeout   time.Duration
 	Document  *results.Run
-	// Identity is who the sessions of the run are, and DialAs opens one that is somebody else.
+	// Identity is the identity of the run's sessions. DialAs opens a session with another identity.
 	Identity access.Identity
 	DialAs   func(ctx context.Context, who access.Identity) (zk.Session, error)
 	// Dial opens a session of the profile's engine at these addresses.
@@ -46,7 +47,7 @@ type Stage struct {
 	Tell func(message string)
 }
 
-// kind is the act as far as a profile is checked against it: it has no options.
+// kind returns the act in the form that profiles are checked against. It has no options.
 func (a Act) kind() workloads.Kind {
 	k := workloads.Kind{Doc: a.Doc, Workload: profiles.Workload{Name: a.Name, Shape: profiles.Played, Once: a.Once}}
 	for _, v := range a.Variants() {
@@ -55,42 +56,42 @@ func (a Act) kind() workloads.Kind {
 	return k
 }
 
-// perform carries an act out. An interrupt ends its context.
+// perform carries out an act. An interrupt cancels its context.
 func (r *runner) perform(ctx context.Context, a Act) error {
-	ctx, end := r.bounded(ctx, r.stop)
+	ctx, end := r.failure.Bounded(ctx, r.stop)
 	defer end()
-	var opened atomic.Uint64 // each session has a seed of its own, which spreads them over the servers
+	var opened atomic.Uint64 // each session has another seed, which spreads them over the servers
 	within := func(ctx context.Context, dial func(context.Context, uint64) (zk.Session, error)) (zk.Session, error) {
-		ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+		ctx, cancel := context.WithTimeout(ctx, target.DialTimeout)
 		defer cancel()
-		s, err := dial(ctx, r.profile.Seed+opened.Add(1))
+		s, err := dial(ctx, r.target.Profile.Seed+opened.Add(1))
 		if err != nil {
 			return nil, err
 		}
 		return zk.Within(s, r.Root), nil
 	}
-	who := r.access
+	who := r.target.Access
 	if who == nil {
-		who = access.Plain(r.most(r.profile))
+		who = access.Plain(r.most(r.target.Profile))
 	}
-	err := a.Do(ctx, Stage{Root: r.Root, Addresses: r.Ensemble.Addresses(), Variants: r.profile.Variants, Rounds: r.profile.Repetitions,
-		Engine: r.engine.Name, Timeout: r.profile.SessionTimeout, Document: r.doc, Tell: r.tell,
+	err := a.Do(ctx, Stage{Root: r.Root, Addresses: r.Ensemble.Addresses(), Variants: r.target.Profile.Variants, Rounds: r.target.Profile.Repetitions,
+		Engine: r.target.Engine.Name, Timeout: r.target.Profile.SessionTimeout, Document: r.results.Run, Tell: r.load.Tell,
 		Identity: who.Session(0),
 		Dial: func(ctx context.Context, addresses []string) (zk.Session, error) {
 			return within(ctx, func(ctx context.Context, seed uint64) (zk.Session, error) {
-				return r.engine.Dial(ctx, addresses, r.profile.SessionTimeout, seed)
+				return r.target.Engine.Dial(ctx, addresses, r.target.Profile.SessionTimeout, seed)
 			})
 		},
 		DialAs: func(ctx context.Context, who access.Identity) (zk.Session, error) {
 			return within(ctx, func(ctx context.Context, seed uint64) (zk.Session, error) {
-				return r.engine.DialAs(ctx, r.Ensemble.Addresses(), r.profile.SessionTimeout, seed, who)
+				return r.target.Engine.DialAs(ctx, r.Ensemble.Addresses(), r.target.Profile.SessionTimeout, seed, who)
 			})
 		}})
 	if err == nil {
-		r.checkRoot(ctx)
+		r.target.CheckRoot(ctx)
 	}
-	if r.uprooted() { // a trial may have taken it for its recipe's fault
-		r.doc.Findings = nil
+	if r.failure.RootLost() { // a trial may have taken that for a defect of its recipe
+		r.results.Run.Findings = nil
 	}
 	return r.cause(err)
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// apart is three servers, the third of which has lost the ephemeral znodes.
-type apart struct{ *three }
+// differing has three servers, the third of which has lost the ephemeral znodes.
+type differing struct{ *three }
 
-func (apart) Addresses() []string { return []string{"memory:1", "memory:2", "memory:3"} }
+func (differing) Addresses() []string { return []string{"memory:1", "memory:2", "memory:3"} }
 
 // forgetful is a session with a server that has lost the ephemeral znodes.
 type forgetful struct{ zk.Session }
@@ -25,7 +25,7 @@ func (f forgetful) Exists(ctx context.Context, path string) (zk.Stat, bool, erro
 	return st, there && st.EphemeralOwner == 0, err
 }
 
-// rolledBack is a session with servers that have all lost the same, after some writes of the marker.
+// rolledBack is a session with servers that have all lost the same znodes, after some writes of the marker.
 type rolledBack struct {
 	zk.Session
 	writes *int32
@@ -41,12 +41,12 @@ func (r rolledBack) Set(ctx context.Context, path string, data []byte, version i
 	return st, err
 }
 
-// What hangs or is left on servers that disagree is not the recipe's doing; servers that agree excuse nothing.
+// A stall or a leak on servers that disagree is not blamed on the recipe; servers that agree excuse nothing.
 func TestServersThatDisagree(t *testing.T) {
 	const kill = "{at: 3s, kind: kill, server: 1, for: 2s}"
 	for _, c := range []struct {
 		name, variant, faults string
-		lost                  string // by whom
+		lost                  string // which servers have lost the znodes
 		exit                  string
 	}{
 		{"they agree", "broken-forgets-delete", kill, "", "liveness of broken-forgets-delete"},
@@ -57,7 +57,7 @@ func TestServersThatDisagree(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			th := newThree(t, "variants: ["+c.variant+"]", "duration: 20s", "drain: 20s", faultsOf(c.faults))
 			th.withLocks(defects.Locks)
-			th.config.Ensemble = apart{th}
+			th.config.Ensemble = differing{th}
 			writes := new(int32)
 			dial := th.config.Engines[0].Dial
 			th.config.Engines[0].Dial = func(ctx context.Context, servers []string, timeout time.Duration, seed uint64) (zk.Session, error) {
@@ -76,9 +76,9 @@ func TestServersThatDisagree(t *testing.T) {
 				t.Fatal(err)
 			}
 			wantExit(t, doc, 4, c.exit)
-			excused := strings.Contains(c.exit, serversAgree)
+			excused := strings.Contains(c.exit, "servers-agree")
 			for _, k := range doc.Cells[0].Checks {
-				if k.Name != serversAgree && excused && k.Verdict == "violated" || k.Name == serversAgree != (k.Verdict == "violated") && excused {
+				if k.Name != "servers-agree" && excused && k.Verdict == "violated" || k.Name == "servers-agree" != (k.Verdict == "violated") && excused {
 					t.Errorf("%s: %s is %s: %s", c.name, k.Name, k.Verdict, k.Detail)
 				}
 			}

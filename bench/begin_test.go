@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/zkbench/zkbench/bench/load"
+	"github.com/zkbench/zkbench/bench/outcome"
 	"github.com/zkbench/zkbench/bench/root"
 	"github.com/zkbench/zkbench/ensemble"
 	"github.com/zkbench/zkbench/zk"
@@ -126,11 +128,11 @@ func TestSetUpSurvivesALostReply(t *testing.T) {
 	})
 }
 
-// The administrative session expires under a long load: it is opened again, and marks the root as in use again.
+// The administrative session expires during a long load: it is opened again, and marks the root as in use again.
 func TestAdministrativeSessionExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, latency, "variants: [predecessor, naive]")
-		r.at(PhaseSteady, 2*time.Second, func() { r.ens.Expire(r.session(-1)) })
+		r.at(outcome.PhaseSteady, 2*time.Second, func() { r.ens.Expire(r.session(-1)) })
 		r.mustRun()
 		if n := len(r.sessions[-1]); n != 2 {
 			t.Errorf("%d administrative sessions, want 2", n)
@@ -141,7 +143,7 @@ func TestAdministrativeSessionExpires(t *testing.T) {
 func TestResultThatCannotBeWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, latency, "variants: [predecessor, naive]")
-		r.at(PhaseSteady, 2*time.Second, func() { os.RemoveAll(r.config.Out.Path()) })
+		r.at(outcome.PhaseSteady, 2*time.Second, func() { os.RemoveAll(r.config.Out.Path()) })
 		doc, err := Run(t.Context(), r.config)
 		if err == nil || doc == nil || len(doc.Cells) != 1 || doc.Exit.Code != 1 || !doc.Partial {
 			t.Errorf("error %v, document %+v", err, doc)
@@ -150,12 +152,12 @@ func TestResultThatCannotBeWritten(t *testing.T) {
 	})
 }
 
-// The mark of the living comes back by itself when the administrative session has expired, while nothing is asked of that session.
+// The alive marker comes back by itself after the administrative session has expired, even if the session sends no requests.
 func TestTheRootIsMarkedAliveAgainAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, latency, "duration: 1m")
 		alive := func() bool { return slices.Contains(r.ens.Ephemerals(), "/zkbench/test-1/"+root.AliveName) }
-		r.at(PhaseSteady, 2*time.Second, func() {
+		r.at(outcome.PhaseSteady, 2*time.Second, func() {
 			r.ens.Expire(r.session(-1))
 			if alive() {
 				t.Error("the session has not expired")
@@ -163,9 +165,9 @@ func TestTheRootIsMarkedAliveAgainAtOnce(t *testing.T) {
 		})
 		looked := false
 		expire := r.on
-		r.on = func(u Update) {
+		r.on = func(u load.Update) {
 			expire(u)
-			if u.Phase == PhaseSteady && u.Elapsed >= 5*time.Second && !looked {
+			if u.Phase == outcome.PhaseSteady && u.Elapsed >= 5*time.Second && !looked {
 				looked = true
 				if !alive() {
 					t.Error("3 s after the session expired nothing marks the root as in use")

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/zkbench/zkbench/bench/outcome"
 	"github.com/zkbench/zkbench/results"
 )
 
@@ -37,11 +38,11 @@ func TestDetails(t *testing.T) {
 					good := d.Opening != nil
 					switch name {
 					case "queue", "queues":
-						good = good && len(d.Depths) == mostDepths && len(d.Queues) == map[string]int{"queues": mostQueues}[name]
+						good = good && len(d.Depths) == outcome.MostDepths && len(d.Queues) == map[string]int{"queues": outcome.MostQueues}[name]
 					case "elections":
-						good = good && len(d.Leaderless) == vacancies && len(d.Strips) > 0
+						good = good && len(d.Leaderless) == outcome.MostVacancies && len(d.Strips) > 0
 					case "barrier":
-						good = good && len(d.Arrivals) == 1 && d.Arrivals[0].Rounds == 20 && len(d.Arrivals[0].Ranks) == mostRanks && d.Arrivals[0].Ranks[mostRanks-1].Members == 29
+						good = good && len(d.Arrivals) == 1 && d.Arrivals[0].Rounds == 20 && len(d.Arrivals[0].Ranks) == outcome.MostRanks && d.Arrivals[0].Ranks[outcome.MostRanks-1].Members == 29
 					case "gathering":
 						good = good && len(d.Arrivals) == 2 && d.Arrivals[0].Rounds == 20 && d.Arrivals[1].Rounds == 20 && len(d.Arrivals[1].Ranks) == 5
 					default:
@@ -59,27 +60,10 @@ func TestDetails(t *testing.T) {
 	}
 }
 
-// timesOf are the phases of a workload that goes on until it is ended.
+// timesOf returns the lengths of the phases of a workload that runs until its time is over.
 func timesOf(name string) []string {
 	if name == "barrier" || name == "gathering" {
 		return nil
 	}
 	return []string{"warmup: 500ms", "duration: 2s"}
-}
-
-// Sessions are told in at most a hundred steps, of which the last is all.
-func TestPortions(t *testing.T) {
-	for _, n := range []int{1, 99, 100, 101, 150, 5000} {
-		grants := make([]int, n)
-		for i := range grants {
-			grants[i] = i
-		}
-		got := portionsOf(grants)
-		if last := got[len(got)-1]; len(got) != min(n, mostShares) || last.Sessions != n || last.Grants != n*(n-1)/2 {
-			t.Errorf("%d sessions: %d lines, the last %+v", n, len(got), last)
-		}
-	}
-	if portionsOf(nil) != nil {
-		t.Error("nobody has a share")
-	}
 }

@@ -1,2 +1,2 @@
-// Package bench carries out one profile: arrivals, phases, sessions -> one results.Run.
+// Package bench carries out one profile, with its arrivals, phases and sessions, and produces one results.Run.
 package bench

@@ -10,11 +10,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/zkbench/zkbench/bench/outcome"
 	"github.com/zkbench/zkbench/zk"
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// onRequest has do called once, when a request of that kind for a path that ends so reaches the servers, alone or in a transaction.
+// onRequest calls do once, when a request of a kind whose path ends with text reaches the servers, alone or in a transaction.
 func (r *rig) onRequest(kind zk.Kind, text string, do func()) {
 	done := false
 	r.ens.Hook(func(op zktest.Op) zktest.Action {
@@ -30,7 +31,7 @@ func (r *rig) onRequest(kind zk.Kind, text string, do func()) {
 	})
 }
 
-// onSession has do called when the first session of a seat has been opened.
+// onSession calls do when the first session of a seat has been opened.
 func (r *rig) onSession(seat int, do func()) {
 	var once sync.Once
 	r.opened = func(opened int, _ *zktest.Session) {
@@ -40,7 +41,7 @@ func (r *rig) onSession(seat int, do func()) {
 	}
 }
 
-// phases of a run, and how a test comes into them. The load would go on for an hour.
+// The phases of a run, and how a test gets into them. The load would run for an hour.
 var long = []string{"variants: [predecessor, naive]", "sessions: [8]", "duration: 1h", "drain: 1h", "session_timeout: 4s"}
 
 var phases = []struct {
@@ -53,27 +54,27 @@ var phases = []struct {
 	{name: "the set-up", enter: func(r *rig, do func()) { r.onRequest(zk.KindCreate, "/cell-1/lock-0", do) }},
 	{name: "the connecting", enter: func(r *rig, do func()) { r.onSession(3, do) }},
 	{name: "the warm-up", cells: 1, lines: []string{"warmup: 1m", "sessions: [8]", "session_timeout: 4s"},
-		enter: func(r *rig, do func()) { r.at(PhaseWarmup, 4*time.Second, do) }},
+		enter: func(r *rig, do func()) { r.at(outcome.PhaseWarmup, 4*time.Second, do) }},
 	{name: "the wait for every first turn", cells: 1, lines: []string{"hold: 2m", "warmup: 3m", "sessions: [8]", "session_timeout: 4s"},
-		enter: func(r *rig, do func()) { r.at(PhaseWarmup, 5*time.Minute, do) }},
-	{name: "the steady phase", cells: 1, enter: func(r *rig, do func()) { r.at(PhaseSteady, 4*time.Second, do) }},
+		enter: func(r *rig, do func()) { r.at(outcome.PhaseWarmup, 5*time.Minute, do) }},
+	{name: "the steady phase", cells: 1, enter: func(r *rig, do func()) { r.at(outcome.PhaseSteady, 4*time.Second, do) }},
 	{name: "the steady phase of an open loop", cells: 1,
 		lines: []string{"rate: 100/s", "sessions: [8]", "locks: 8", "duration: 1h", "session_timeout: 4s"},
-		enter: func(r *rig, do func()) { r.at(PhaseSteady, 4*time.Second, do) }},
+		enter: func(r *rig, do func()) { r.at(outcome.PhaseSteady, 4*time.Second, do) }},
 	{name: "the drain", cells: 1, lines: []string{"hold: {uniform: [20m, 21m]}", "rate: 1/s", "sessions: [8]", "duration: 10s", "drain: 1h", "session_timeout: 4s", "variants: [predecessor, naive]"},
-		enter: func(r *rig, do func()) { r.at(PhaseDrain, 20*time.Second, do) }},
+		enter: func(r *rig, do func()) { r.at(outcome.PhaseDrain, 20*time.Second, do) }},
 	{name: "the judging", cells: 1, lines: []string{"variants: [predecessor, naive]", "session_timeout: 4s"},
-		enter: func(r *rig, do func()) { r.at(PhaseJudge, 0, do) }},
+		enter: func(r *rig, do func()) { r.at(outcome.PhaseJudge, 0, do) }},
 	{name: "the clearing", cells: 1, lines: []string{"variants: [predecessor, naive]", "session_timeout: 4s"},
 		enter: func(r *rig, do func()) { r.onRequest(zk.KindDelete, "/cell-1", do) }},
 }
 
-// Overloaded servers answer the end of a session too late for its Close to hear of it, and its znode goes when they expire it: nothing is
-// left then, though nobody knows of a lost session.
+// Overloaded servers answer the end of a session too late for its Close, and its znode goes when they expire the session: then nothing is left,
+// although no lost session is known.
 func TestZnodesOfSessionsThatEndLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, latency, "session_timeout: 4s")
-		r.at(PhaseJudge, 0, func() {
+		r.at(outcome.PhaseJudge, 0, func() {
 			s := r.ens.DialTimeout(4 * time.Second)
 			if _, err := s.Create(context.Background(), "/zkbench/test-1/cell-1/lock-0/_c_0123456789abcdef0123456789abcdef-lock-", nil, zk.EphemeralSequential); err != nil {
 				t.Error(err)
@@ -91,7 +92,7 @@ func TestZnodesOfSessionsThatEndLate(t *testing.T) {
 	})
 }
 
-// While the root is being removed everything has been measured: the result is whole, and says that the run was interrupted.
+// While the root is being removed everything has been measured: the result is complete, and says that the run was interrupted.
 func TestInterruptOfTheLastRemoval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, latency, "session_timeout: 4s")
@@ -127,7 +128,7 @@ func TestInterruptInEachPhase(t *testing.T) {
 					t.Fatalf("error %v, document %v", err, doc)
 				}
 				if doc.Exit.Code != 130 || doc.Exit.Reason != "interrupted" || !doc.Partial || len(doc.Cells) != p.cells {
-					// With nothing granted by then, there is no evidence either.
+					// If nothing was granted by then, there is no evidence either.
 					if doc.Exit.Code != 130 || !strings.HasPrefix(doc.Exit.Reason, "interrupted; no evidence") {
 						t.Errorf("exit %+v, partial %v, %d cells; want 130, partial and %d cells", doc.Exit, doc.Partial, len(doc.Cells), p.cells)
 					}
@@ -149,20 +150,20 @@ func TestInterruptInEachPhase(t *testing.T) {
 	}
 }
 
-// The steady phase of a cell that was interrupted is as long as it was, and its rate is of that time.
+// The steady phase of an interrupted cell has its actual length, and its rate is for that time.
 func TestInterruptedCellMeasuresWhatThereWas(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, latency, long...)
-		r.at(PhaseSteady, 6*time.Second, r.interrupt)
+		r.at(outcome.PhaseSteady, 6*time.Second, r.interrupt)
 		doc, _ := r.run()
 		c := doc.Cells[0]
 		if !c.Partial || c.ElapsedS < 4.5 || c.ElapsedS > 5.5 || c.Operations == 0 || !near(c.Throughput, float64(c.Operations)/c.ElapsedS) {
 			t.Errorf("partial %v, %v s, %d operations, %v/s", c.Partial, c.ElapsedS, c.Operations, c.Throughput)
 		}
 	})
-	synctest.Test(t, func(t *testing.T) { // before it began
+	synctest.Test(t, func(t *testing.T) { // before it started
 		r := newRig(t, latency, phases[4].lines...)
-		r.at(PhaseWarmup, 5*time.Minute, r.interrupt)
+		r.at(outcome.PhaseWarmup, 5*time.Minute, r.interrupt)
 		doc, _ := r.run()
 		if c := doc.Cells[0]; c.ElapsedS != 0 || c.Operations != 0 || c.Throughput != 0 {
 			t.Errorf("%v s, %d operations, %v/s of a steady phase that has not begun", c.ElapsedS, c.Operations, c.Throughput)
@@ -179,7 +180,7 @@ func TestEnsembleLostInEachPhase(t *testing.T) {
 		for _, p := range phases {
 			t.Run(how+" in "+p.name, func(t *testing.T) {
 				if how != "the servers no longer answer" && p.name == "the making of the root" {
-					return // the start of the ensemble has failed then, not the run
+					return // in this case the start of the ensemble failed, not the run
 				}
 				synctest.Test(t, func(t *testing.T) {
 					lines := p.lines
@@ -205,7 +206,7 @@ func TestEnsembleLostInEachPhase(t *testing.T) {
 					if len(doc.Cells) < p.cells {
 						t.Errorf("%d cells, want %d", len(doc.Cells), p.cells)
 					}
-					time.Sleep(time.Minute) // for what the servers owe the sessions
+					time.Sleep(time.Minute) // for the answers that the servers still owe the sessions
 				})
 			})
 		}
@@ -241,15 +242,15 @@ func TestLeavingAtOnce(t *testing.T) {
 	}
 }
 
-// Ending a run at once bounds its clean-up: servers that are slow to remove the root keep it no longer than that, and what is left is
-// told.
+// Ending a run at once bounds its clean-up: servers that are slow to remove the root do not delay it any longer, and the run reports what
+// is left.
 func TestASecondSignalBoundsTheCleanUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, latency, long...)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		var at time.Time
-		r.at(PhaseSteady, 2*time.Second, func() {
+		r.at(outcome.PhaseSteady, 2*time.Second, func() {
 			at = time.Now()
 			r.ens.Hook(func(op zktest.Op) zktest.Action {
 				if op.Kind == zk.KindDelete && strings.HasSuffix(op.Path, "/cell-1") && !op.Applied {
@@ -261,12 +262,12 @@ func TestASecondSignalBoundsTheCleanUp(t *testing.T) {
 			cancel()
 		})
 		doc, err := r.runIn(ctx)
-		if took := time.Since(at); took > hasty+5*time.Second || took < hasty {
-			t.Errorf("it took %v to leave, want the %v of the clean-up", took, hasty)
+		if took := time.Since(at); took > forcedRemoval+5*time.Second || took < forcedRemoval {
+			t.Errorf("it took %v to leave, want the %v of the clean-up", took, forcedRemoval)
 		}
 		if err == nil || doc == nil || doc.Exit.Code != 130 || !strings.Contains(doc.LeftBehind, "zkbench clean --servers memory:1 --root /zkbench/test-1") {
 			t.Fatalf("error %v, document %+v, want one that tells what is left behind", err, doc)
 		}
-		time.Sleep(2 * time.Minute) // the request that was held up ends
+		time.Sleep(2 * time.Minute) // the delayed request ends
 	})
 }

@@ -6,50 +6,44 @@ import (
 	"slices"
 	"time"
 
-	"github.com/zkbench/zkbench/bench/access"
 	"github.com/zkbench/zkbench/bench/faults"
+	"github.com/zkbench/zkbench/bench/outcome"
 	"github.com/zkbench/zkbench/bench/root"
+	"github.com/zkbench/zkbench/bench/target"
 	"github.com/zkbench/zkbench/ensemble"
 	"github.com/zkbench/zkbench/ensemble/proxy"
 	"github.com/zkbench/zkbench/internal/phrase"
 	"github.com/zkbench/zkbench/profiles"
-	"github.com/zkbench/zkbench/zk"
 )
 
-// environment is what a run has on one ensemble. A run whose profile names several has one after the other.
+// environment is the state of a run on one ensemble. A run whose profile names several ensembles has one environment after the other.
 type environment struct {
-	profile profiles.Profile // with this ensemble alone
-	number  int              // from 0
-	apart   []profiles.Setting
-	engine  Engine
-	access  *access.Access // who the sessions are; nil: plain ones
-	home    *root.Root
-	touched bool         // there may be something of ours at Root
-	mute    bool         // the servers did not answer when the root was to be made
-	stands  bool         // the root has been made, and nothing is known of its loss; guarded by turn
-	young   bool         // the servers have been up for so short a time that they get faster yet, and have had no cell
-	front   *proxy.Proxy // in front of the servers for the sessions of the cells; nil when no fault needs it
+	target     *target.Target
+	number     int                // from 0
+	settings   []profiles.Setting // that distinguish it from the others
+	leftovers  bool               // there may be something of ours at Root
+	unanswered bool               // the servers did not answer when the root was to be created
+	started    bool               // the servers have just been started, so they will still get faster, and have had no cell
 
-	roll    rollCall
-	filled  prefill    // what is there beside the cells
-	session zk.Session // the administrative one; guarded by turn
+	roll   rollCall
+	filled prefill // what exists besides the cells
 }
 
-// environments carries out the profile on one ensemble after the other. The first on which not everything can be done ends the run. begun is false
-// when no root could be made.
+// environments carries out the profile on one ensemble after the other. The run ends at the first ensemble on which something cannot be done. begun
+// is false if no root could be created.
 func (r *runner) environments(ctx context.Context) (begun bool, err, left error) {
 	for i, p := range r.Profile.Environments() {
 		if i > 0 {
-			if err := r.move(ctx, p); err != nil {
+			if err := r.startNext(ctx, p); err != nil {
 				return true, err, nil
 			}
 		}
-		leave, err := r.enter(ctx, p, i)
+		end, err := r.connect(ctx, p, i)
 		if err != nil {
 			return begun, err, nil
 		}
-		made, err, left := r.stay(ctx)
-		leave()
+		made, err, left := r.measure(ctx)
+		end()
 		if begun = begun || made; err != nil || left != nil {
 			return begun, err, left
 		}
@@ -57,13 +51,22 @@ func (r *runner) environments(ctx context.Context) (begun bool, err, left error)
 	return begun, nil, nil
 }
 
-// enter makes r ready for an ensemble, which is there. The caller calls leave.
-func (r *runner) enter(ctx context.Context, p profiles.Profile, number int) (leave func(), err error) {
-	r.environment = &environment{profile: p, number: number, apart: r.Profile.Apart(p)}
-	r.dialed.Clear()
-	r.home = root.New(r.Root, r.Name, p.Name, p.SessionTimeout, r.Setup.Names())
-	r.home.UnusedParent = r.UnusedParent
-	r.engine, _ = r.engineOf()
+// connect prepares r for an ensemble that is running. The caller calls end.
+func (r *runner) connect(ctx context.Context, p profiles.Profile, number int) (end func(), err error) {
+	r.environment = &environment{target: target.New(r.failure), number: number, settings: r.Profile.Differences(p)}
+	r.target.Profile, r.target.Ensemble, r.target.Root = p, r.Ensemble, r.Root
+	r.target.Home = root.New(r.Root, r.Name, p.Name, p.SessionTimeout, r.Setup.Names())
+	r.target.Home.UnusedParent = r.UnusedParent
+	r.target.Engine, _ = r.engineOf()
+	if of, ok := r.Ensemble.(ensemble.Capable); ok {
+		on := of.Powers(ctx)
+		if err := r.CheckServers(p, on); err != nil {
+			return nil, err
+		}
+		if r.target.Engine.On != nil {
+			r.target.Engine = r.target.Engine.On(on)
+		}
+	}
 	if err := r.secure(); err != nil {
 		return nil, err
 	}
@@ -72,58 +75,58 @@ func (r *runner) enter(ctx context.Context, p profiles.Profile, number int) (lea
 			return nil, err
 		}
 	}
-	leave = func() {}
+	end = func() {}
 	if faults.NeedsProxy(p) {
-		front, err := proxy.Start(ctx, proxy.Config{Upstreams: r.Ensemble.Addresses(), Seed: p.Seed, Encrypted: r.access.Encrypted()})
+		front, err := proxy.Start(ctx, proxy.Config{Upstreams: r.Ensemble.Addresses(), Seed: p.Seed, Encrypted: r.target.Access.Encrypted()})
 		if err != nil {
 			return nil, err
 		}
-		r.front, leave = front, func() { front.Close() }
+		r.target.Proxy, end = front, func() { front.Close() }
 	}
 	r.describe()
 	stats := r.Ensemble.Stats(ctx)
-	r.young = slices.ContainsFunc(stats, func(st ensemble.ServerStats) bool {
-		return st.Err == nil && st.Uptime > 0 && st.Uptime < youth
+	r.started = slices.ContainsFunc(stats, func(st ensemble.ServerStats) bool {
+		return st.Err == nil && st.Uptime > 0 && st.Uptime < startup
 	})
 	r.roll.call(stats)
-	return leave, nil
+	return end, nil
 }
 
-// youth is how long a server counts as young: Java compiles what runs often only after it has run for a while.
-const youth = time.Minute
+// startup is how long a server counts as just started: Java compiles frequently used code only after it has run for a while.
+const startup = time.Minute
 
-// describe puts the ensemble into the document.
+// describe adds the ensemble to the document.
 func (r *runner) describe() {
-	if r.doc == nil {
-		r.doc = r.document()
+	if r.results.Run == nil {
+		r.results = outcome.Document{Run: r.document(), Out: r.Out, Planned: len(r.planned)}
 	}
 	if r.several() {
-		r.doc.Environments = append(r.doc.Environments, r.described())
+		r.results.Run.Environments = append(r.results.Run.Environments, r.described())
 	}
-	if r.front != nil && !slices.Contains(r.doc.Notes, faults.ProxyNote) {
-		r.doc.Notes = append(r.doc.Notes, faults.ProxyNote)
+	if r.target.Proxy != nil && !slices.Contains(r.results.Run.Notes, faults.ProxyNote) {
+		r.results.Run.Notes = append(r.results.Run.Notes, faults.ProxyNote)
 	}
 }
 
-// several reports whether the run has one ensemble after the other.
+// several reports whether the run uses several ensembles, one after the other.
 func (r *runner) several() bool { return len(r.Profile.Environments()) > 1 }
 
 // tellRoll writes into the document which servers answered.
 func (r *runner) tellRoll() {
 	if r.number == 0 {
-		r.roll.tell(&r.doc.Environment)
+		r.roll.tell(&r.results.Run.Environment)
 	}
 	if r.several() {
-		r.roll.tell(&r.doc.Environments[r.number])
+		r.roll.tell(&r.results.Run.Environments[r.number])
 	}
 }
 
-// move ends the ensemble that is there, and starts that of a profile. An interrupt ends it at once.
-func (r *runner) move(ctx context.Context, p profiles.Profile) error {
+// startNext ends the current ensemble and starts the one of a profile. An interrupt ends that at once.
+func (r *runner) startNext(ctx context.Context, p profiles.Profile) error {
 	if err := r.cause(ctx.Err()); err != nil {
 		return err
 	}
-	ctx, end := r.bounded(ctx, r.stop)
+	ctx, end := r.failure.Bounded(ctx, r.stop)
 	defer end()
 	e, err := r.Next(ctx, p)
 	if err != nil {
@@ -133,14 +136,14 @@ func (r *runner) move(ctx context.Context, p profiles.Profile) error {
 	return nil
 }
 
-// stay carries out what the profile has on the ensemble that is there, and removes the root. begun is false when the root could not be made.
-func (r *runner) stay(ctx context.Context) (begun bool, err, left error) {
+// measure carries out the profile's part for the current ensemble and removes the root. begun is false if the root could not be created.
+func (r *runner) measure(ctx context.Context) (begun bool, err, left error) {
 	unwatch := r.watch(ctx)
 	err = r.begin(ctx)
 	if begun = err == nil; begun {
 		err = r.carryOut(ctx)
 	}
-	if r.uprooted() { // whatever else failed, failed by it
+	if r.failure.RootLost() { // which caused any other failure
 		err = r.uprooting()
 	}
 	r.giveUp(ctx, err)
@@ -155,11 +158,11 @@ func (r *runner) stay(ctx context.Context) (begun bool, err, left error) {
 	return begun, err, left
 }
 
-// checkEnvironments reports what cannot be done with several ensembles.
+// checkEnvironments returns what a profile asks for that cannot be done with several ensembles.
 func (b Setup) checkEnvironments(p profiles.Profile) (problems []error) {
 	if n := len(p.Environments()); n > 1 {
 		if _, act := b.act(p.Workload); act {
-			problems = append(problems, fmt.Errorf("%s: workload %s is played on one ensemble (expected one value, got %s)", p.AtApart(), p.Workload,
+			problems = append(problems, fmt.Errorf("%s: workload %s is played on one ensemble (expected one value, got %s)", p.DifferingAxis(), p.Workload,
 				phrase.Count(n, "ensemble")))
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/zkbench/zkbench/bench/load"
+	"github.com/zkbench/zkbench/bench/outcome"
 	"github.com/zkbench/zkbench/ensemble"
 	"github.com/zkbench/zkbench/profiles"
 	"github.com/zkbench/zkbench/results"
@@ -16,7 +18,7 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// another is a rig whose ensembles follow each other, each named as the profile names it.
+// another is a rig with several ensembles, one after the other, each named as in the profile.
 type another struct {
 	*rig
 	name string
@@ -26,14 +28,14 @@ func (m another) Describe() ensemble.Description {
 	return ensemble.Description{Kind: m.name, Version: "3.9.0", Servers: int(m.name[len(m.name)-1] - '0')}
 }
 
-// Each ensemble of the axis is there for all its cells, alone and in the order of the profile, and none keeps anything.
+// Each ensemble of the axis runs for all its cells, alone and in the order of the profile, and nothing is left on any of them.
 func TestEnsemblesOneAfterTheOther(t *testing.T) {
 	for _, tc := range []struct {
 		name      string
 		interrupt int   // in this cell
 		removed   bool  // an interrupt while the first root is removed
-		foreign   bool  // somebody else's znode below the first root
-		next      error // of the second ensemble
+		foreign   bool  // a foreign znode below the first root
+		next      error // of the start of the second ensemble
 		cells     []string
 		exit      int
 	}{
@@ -52,8 +54,8 @@ func TestEnsemblesOneAfterTheOther(t *testing.T) {
 					r.set(func() { r.ens = zktest.New(zktest.Config{OpLatency: time.Millisecond}) })
 					return another{r, p.Ensemble[0]}, tc.next
 				}
-				r.on = func(u Update) {
-					if u.Cell == tc.interrupt && u.Phase == PhaseSteady && !isClosed(r.stop) {
+				r.on = func(u load.Update) {
+					if u.Cell == tc.interrupt && u.Phase == outcome.PhaseSteady && !load.IsClosed(r.stop) {
 						r.interrupt()
 					}
 					if tc.foreign && u.Cell == 1 && u.Connects != nil {
@@ -107,7 +109,7 @@ func checkPlaces(t *testing.T, doc *results.Run, want []string) {
 	}
 }
 
-// What cannot be done with several ensembles is said before any load.
+// What cannot be done with several ensembles is reported before any load.
 func TestSeveralEnsemblesRefused(t *testing.T) {
 	given := newRig(t, zktest.Config{}, "ensemble: [3, given]").config
 	played := newRig(t, zktest.Config{}, "ensemble: [3, 5]").config

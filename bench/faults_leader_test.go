@@ -9,18 +9,20 @@ import (
 	"time"
 
 	"github.com/zkbench/zkbench/bench/faults"
+	"github.com/zkbench/zkbench/bench/load"
+	"github.com/zkbench/zkbench/bench/outcome"
 	"github.com/zkbench/zkbench/results"
 )
 
-// A leader whose answer is missing once, as on a machine that is full, is no leader that was lost.
+// A leader that misses one answer, as on a busy machine, is not a lost leader.
 func TestALeaderThatMissesAnAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		th := newThree(t, "duration: 20s")
 		shown := th.on
-		th.on = func(u Update) {
+		th.on = func(u load.Update) {
 			shown(u)
 			th.set(func() {
-				if delete(th.down, 2); u.Phase == PhaseSteady && u.Second != nil && u.Elapsed >= 6*second && u.Elapsed < 7*second {
+				if delete(th.down, 2); u.Phase == outcome.PhaseSteady && u.Second != nil && u.Elapsed >= 6*second && u.Elapsed < 7*second {
 					th.down[2] = true
 				}
 			})
@@ -41,20 +43,19 @@ func TestALeaderThatMissesAnAnswer(t *testing.T) {
 	})
 }
 
-// A leader that dies by itself is told with what it cost, and not as something that was broken on purpose; one that a planned fault kills is
-// told once.
+// A leader that dies by itself is reported with its cost, and not as a planned fault. A leader that a planned fault kills is reported once.
 func TestALeaderThatDiesByItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		th := newThree(t, "duration: 20s")
 		shown := th.on
 		dies, back := false, false
-		th.on = func(u Update) {
+		th.on = func(u load.Update) {
 			shown(u)
 			th.set(func() {
 				switch {
-				case u.Phase == PhaseSteady && u.Elapsed >= 6*second && !dies:
+				case u.Phase == outcome.PhaseSteady && u.Elapsed >= 6*second && !dies:
 					dies, th.leads = true, 0
-				case u.Phase == PhaseSteady && u.Elapsed >= 9*second && !back:
+				case u.Phase == outcome.PhaseSteady && u.Elapsed >= 9*second && !back:
 					back, th.leads = true, 3
 				}
 			})
@@ -87,7 +88,7 @@ func TestALeaderThatDiesByItself(t *testing.T) {
 			t.Errorf("faults %+v, want the planned one alone", cell.Faults)
 		}
 	})
-	synctest.Test(t, func(t *testing.T) { // a server that is stopped leads no more before it has ended
+	synctest.Test(t, func(t *testing.T) { // a server that is being stopped no longer leads before it has ended
 		th := newThree(t, "duration: 20s", faultsOf("{at: 3s, kind: restart, server: leader}"))
 		th.stops = 1500 * time.Millisecond
 		cell := th.mustRun().Cells[0]
@@ -97,7 +98,7 @@ func TestALeaderThatDiesByItself(t *testing.T) {
 	})
 }
 
-// staying is three whose servers stay when the run ends.
+// staying is a three whose servers may stay when the run ends.
 type staying struct {
 	*three
 	stays bool
@@ -113,7 +114,7 @@ func TestACanceledRunRecoversServersThatStay(t *testing.T) {
 			s.config.Ensemble = s
 			ctx, leave := context.WithCancel(t.Context())
 			defer leave()
-			s.at(PhaseSteady, 8*time.Second, leave)
+			s.at(outcome.PhaseSteady, 8*time.Second, leave)
 			if _, err := s.runIn(ctx); err == nil {
 				t.Error("the run came to its end")
 			}

@@ -12,28 +12,30 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/zkbench/zkbench/bench/load"
+	"github.com/zkbench/zkbench/bench/outcome"
 	"github.com/zkbench/zkbench/ensemble"
 	"github.com/zkbench/zkbench/results"
 )
 
-// three is a rig whose ensemble can be broken, as far as a run can see: three servers in memory, of which the sessions notice nothing.
+// three is a rig whose ensemble can be broken, as far as a run can see: three servers in memory. The sessions do not notice.
 type three struct {
 	*rig
 	began  time.Time
-	leads  int // 0: nobody
+	leads  int // 0 if none
 	down   map[int]bool
-	calls  []string // what was injected and taken back, with the second
+	calls  []string // what was injected and recovered, with the second
 	refuse map[string]error
-	stops  time.Duration // what an orderly end takes, after the server has stopped leading
+	stops  time.Duration // how long an orderly end takes after the server has stopped leading
 }
 
 func newThree(t *testing.T, lines ...string) *three {
 	th := &three{rig: newRig(t, latency, append([]string{"session_timeout: 4s", "sessions: 2", "hold: 250ms"}, lines...)...), leads: 2, down: map[int]bool{},
 		refuse: map[string]error{}}
 	th.config.Ensemble = th
-	th.on = func(u Update) {
+	th.on = func(u load.Update) {
 		th.set(func() {
-			if th.began.IsZero() && u.Phase == PhaseSteady {
+			if th.began.IsZero() && u.Phase == outcome.PhaseSteady {
 				th.began = time.Now().Add(time.Second - u.Elapsed) // the warm-up takes a second
 			}
 		})
@@ -51,7 +53,7 @@ func (th *three) Stats(ctx context.Context) []ensemble.ServerStats {
 	for i := range 3 {
 		s := one
 		s.Server, s.Address, s.State = i+1, fmt.Sprintf("memory:%d", i+1), "follower"
-		s.Uptime = time.Since(time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC)) // a bubble's time begins in 2000
+		s.Uptime = time.Since(time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC)) // a bubble's time starts in 2000
 		if th.leads == i+1 {
 			s.State = "leader"
 		}
@@ -146,7 +148,7 @@ func TestFaultsAreInjectedAndRecoverAtTheirTimes(t *testing.T) {
 	}
 }
 
-// A rolling restart that the end of the steady phase cuts short has started what it stopped, leaves the others alone, and is an error of the run.
+// A rolling restart that the end of the steady phase cuts short has started what it stopped, does not touch the others, and is an error of the run.
 func TestARollingRestartThatIsNotThrough(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		th := newThree(t, "duration: 8s", faultsOf("{at: 3s, kind: rolling-restart, for: 4s}"))
@@ -167,7 +169,7 @@ func TestARollingRestartThatIsNotThrough(t *testing.T) {
 	})
 }
 
-// Servers of a rolling restart that do not come back end it.
+// A rolling restart ends if a server does not come back.
 func TestARollingRestartThatFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		th := newThree(t, "duration: 20s", faultsOf("{at: 3s, kind: rolling-restart}"))
@@ -194,9 +196,9 @@ func TestServersRecoverAfterAnInterrupt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		th := newThree(t, "duration: 20s", faultsOf("{at: 3s, kind: kill, server: leader}", "{at: 15s, kind: kill, server: 3}"))
 		begin := th.on
-		th.on = func(u Update) {
+		th.on = func(u load.Update) {
 			begin(u)
-			if u.Phase == PhaseSteady && u.Elapsed >= 8*time.Second && !isClosed(th.stop) {
+			if u.Phase == outcome.PhaseSteady && u.Elapsed >= 8*time.Second && !load.IsClosed(th.stop) {
 				th.interrupt()
 			}
 		}
@@ -229,8 +231,8 @@ func TestFaultsThatFail(t *testing.T) {
 	}
 }
 
-// Sessions that end while they wait or hold are replaced, and their faults are told on the timeline. The seed makes session 2 wait when it
-// crashes; between two acquisitions it would leave no znode.
+// Sessions that end while they wait or hold are replaced, and their faults are reported on the timeline. The seed makes session 2 wait when it
+// crashes; between two acquisitions it would leave no znode behind.
 func TestSessionsEndOnPurpose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, latency, "duration: 30s", "session_timeout: 4s", faultsOf("{at: 3s, kind: expire, session: 1}",
@@ -245,7 +247,7 @@ func TestSessionsEndOnPurpose(t *testing.T) {
 				t.Errorf("fault %d: %+v, want one session that ended and no orphans", i, f)
 			}
 		}
-		// Nobody is told that a client has crashed: its znode is in the way until the session timeout is over.
+		// The servers do not know that a client has crashed: its znode blocks the others until the session timeout is over.
 		if pause := *cell.Faults[1].LongestPause; pause < 2000 || pause > 6000 {
 			t.Errorf("the longest pause after the crash is %v ms, want about the session timeout of 4 s", pause)
 		}
@@ -278,7 +280,7 @@ func timelineFaults(t *testing.T, r *rig) (events []string) {
 	return events
 }
 
-// What the ensemble cannot do is told before anything is made on it.
+// Faults that the ensemble does not support are reported before anything is created on it.
 func TestFaultsAreCheckedBeforeTheLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, latency, faultsOf("{at: 1s, kind: kill, server: leader}"))
@@ -289,7 +291,7 @@ func TestFaultsAreCheckedBeforeTheLoad(t *testing.T) {
 	})
 }
 
-// cutting is three whose network can be broken, unless it says why not.
+// cutting is a three whose network can be broken, unless not says why it cannot.
 type cutting struct {
 	*three
 	not error
@@ -325,7 +327,7 @@ func TestTheNetworkOfServersIsBroken(t *testing.T) {
 			t.Errorf("calls %q, want %q and ready", c.calls, want)
 		}
 	})
-	synctest.Test(t, func(t *testing.T) { // what only shows when the ensemble is there
+	synctest.Test(t, func(t *testing.T) { // problems that only show when the ensemble runs
 		c := cutting{three: newThree(t, "duration: 20s", faults), not: errors.New("tc is missing in the containers; use an image that has it")}
 		c.config.Ensemble = c
 		doc, err := c.run()
@@ -335,7 +337,7 @@ func TestTheNetworkOfServersIsBroken(t *testing.T) {
 	})
 }
 
-// A stall has to last for two session timeouts, 8 s here, beside the times of faults; a killed server excuses 16 s and 10 s.
+// A stall has to last for two session timeouts, 8 s here, in addition to the times of faults; a killed server excuses 16 s and 10 s.
 func TestTooLittleTimeBesideTheFaultsIsTold(t *testing.T) {
 	for duration, want := range map[string]bool{"20s": true, "60s": false} {
 		synctest.Test(t, func(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// A load that cannot be is told by the check of a profile and before the load of a run; one that can be is not.
+// An impossible load is reported by the check of a profile and before the load of a run; a possible one is not.
 func TestImpossibleLoads(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -37,7 +37,7 @@ func TestImpossibleLoads(t *testing.T) {
 		{"clients that idle", []string{"workload: sessions", "variants: [close]", "sessions: 50", "rate: 100/s", "idle: 2s"},
 			[]string{"100/s for 50 clients with 2 s between opening and close is impossible: at most 25/s can be opened"}},
 		{"clients that do not", []string{"workload: sessions", "variants: [close]", "sessions: 50", "rate: 100/s"}, nil},
-		// Of 100/s one of ten revokes: 90 writers a second, of which 10 are asked; the other 80 have the lock for 12.5 ms each.
+		// Of 100/s one in ten revokes: there are 90 writers a second, of which 10 are revoked; the other 80 have the lock for 12.5 ms each.
 		{"revoked writers", []string{"workload: revocation", "variants: [revocable]", "sessions: 10", "rate: 101/s", "hold: 12500us"}, []string{"101/s on 1 object held for 12.5 ms is impossible: at most 100/s"}},
 		{"as much as they can", []string{"workload: revocation", "variants: [revocable]", "sessions: 10", "rate: 100/s", "hold: 12500us"}, nil},
 		{"one who asks for each of them", []string{"workload: revocation", "variants: [revocable]", "sessions: 2", "rate: 1000/s", "hold: 1s"}, nil},

@@ -9,32 +9,19 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/zkbench/zkbench/bench/faults"
-	"github.com/zkbench/zkbench/check"
-	"github.com/zkbench/zkbench/fleet"
-	"github.com/zkbench/zkbench/internal/phrase"
-	"github.com/zkbench/zkbench/internal/sharing"
+	"github.com/zkbench/zkbench/bench/fleet"
+	"github.com/zkbench/zkbench/bench/load"
+	"github.com/zkbench/zkbench/bench/outcome"
+	"github.com/zkbench/zkbench/bench/target"
 	"github.com/zkbench/zkbench/internal/sleep"
-	"github.com/zkbench/zkbench/metrics"
 	"github.com/zkbench/zkbench/profiles"
 	"github.com/zkbench/zkbench/results"
 	"github.com/zkbench/zkbench/zk"
 )
 
-// The stages of a cell at which the shares of a fleet wait for each other. Cell 0 is the run.
-const (
-	stageRoot    = "root"    // the root is there
-	stageMade    = "made"    // the objects are there
-	stageReady   = "ready"   // all sessions are connected: the load begins
-	stageWarm    = "warm"    // of a closed loop: every session has had its first operation
-	stageDrained = "drained" // nobody holds anything
-	stageSeen    = "seen"    // the lowest share has looked at what open sessions leave
-	stageClosed  = "closed"  // all sessions are closed
-)
-
-// CheckShare reports what of a profile cannot be carried out by several shares. The error is ErrProfile.
+// CheckShare returns an error if several shares cannot carry out a profile. The error is ErrProfile and lists all reasons.
 func (b Setup) CheckShare(p profiles.Profile, s fleet.Share) error {
 	if s.Whole() {
 		return nil
@@ -72,7 +59,7 @@ func (b Setup) CheckShare(p profiles.Profile, s fleet.Share) error {
 	return joined(problems...)
 }
 
-// shareResult is what the document says of the share; nil: the run is whole.
+// shareResult returns what the document says about the share, or nil if the run has no shares.
 func (r *runner) shareResult() *results.FleetShare {
 	if r.Meeting == nil {
 		return nil
@@ -85,39 +72,19 @@ func hostName() string {
 	return name
 }
 
-// meet waits until all shares have come to a stage of a cell. A run that is alone does not wait.
-func (r *runner) meet(ctx context.Context, cell int, stage string) error {
-	if r.Meeting == nil {
-		return nil
-	}
-	ctx, end := r.bounded(ctx, r.stop)
-	defer end()
-	return r.Meeting.Await(ctx, cell, stage)
-}
-
-// byLowest has the lowest share do something, for which the others wait.
-func (r *runner) byLowest(ctx context.Context, cell int, stage string, do func() error) error {
-	if r.Share.Lowest() {
-		if err := do(); err != nil {
-			return err
-		}
-	}
-	return r.meet(ctx, cell, stage)
-}
-
-// makeRoot makes the root. In a fleet the lowest share does, and the others know it by the nonce of their meeting.
+// makeRoot creates the root. In a fleet the lowest share creates it, and the others recognize it by the nonce of their meeting.
 func (r *runner) makeRoot(ctx context.Context, s zk.Session) error {
 	if r.Meeting != nil {
-		r.home.ID = r.Meeting.Plan().Nonce
+		r.target.Home.ID = r.Meeting.Plan().Nonce
 	}
-	s = zk.Prompt(s, max(r.profile.SessionTimeout, leastPrompt))
-	if err := r.byLowest(ctx, 0, stageRoot, func() error { return r.home.Make(ctx, s) }); err != nil || r.Share.Lowest() {
+	s = zk.Prompt(s, max(r.target.Profile.SessionTimeout, target.LeastPrompt))
+	if err := r.load.ByLowest(ctx, r.failure, 0, fleet.RootMade, func() error { return r.target.Home.Make(ctx, s) }); err != nil || r.Share.Lowest() {
 		return err
 	}
-	return r.home.Make(ctx, s)
+	return r.target.Home.Make(ctx, s)
 }
 
-// elsewhere refuses a meeting on the servers under test: what the shares say to each other would be part of the load, and lost with it.
+// elsewhere returns an error if the shares meet on the servers under test: their messages would be part of the load, and would be lost with the servers.
 func (r *runner) elsewhere(ctx context.Context, s zk.Session) error {
 	if r.Meeting == nil || r.AllowShared {
 		return nil
@@ -129,7 +96,7 @@ func (r *runner) elsewhere(ctx context.Context, s zk.Session) error {
 	return err
 }
 
-// attend ends the run when the meeting does, and the meeting when the run is interrupted or fails. The caller calls leave.
+// attend ends the run when the meeting ends, and the meeting when the run is interrupted or fails. The caller calls leave.
 func (r *runner) attend(ctx context.Context) (leave func()) {
 	if r.Meeting == nil {
 		return func() {}
@@ -144,8 +111,8 @@ func (r *runner) attend(ctx context.Context) (leave func()) {
 			r.Meeting.Stop(context.WithoutCancel(ctx), fleet.Interrupt, "interrupted")
 		case <-r.Meeting.Ended():
 			close(stop)
-		case <-r.failed:
-			r.Meeting.Stop(context.WithoutCancel(ctx), fleet.Failure, r.why.Error())
+		case <-r.failure.Failed():
+			r.Meeting.Stop(context.WithoutCancel(ctx), fleet.Failure, r.failure.Why().Error())
 		case <-over:
 		}
 	}()
@@ -155,40 +122,18 @@ func (r *runner) attend(ctx context.Context) (leave func()) {
 	}
 }
 
-// tellFleet tells the other shares how this one goes on, and adds up what all tell; nil where this is not the lowest of several.
-func (c *cell) tellFleet(now time.Duration, p metrics.Point) *Fleet {
-	if c.Meeting == nil || c.Share.Whole() {
-		return nil
-	}
-	own := fleet.Live{Cell: c.number, Phase: c.phase(now), Sessions: c.seats(), Connected: c.connectedNow(), PerSecond: p.PerSecond, Errors: p.Errors, P99: inMillis(p.P99)}
-	c.Meeting.Tell(own)
-	if !c.Share.Lowest() {
-		return nil
-	}
-	all := c.Meeting.Heard()
-	all[c.Share.Number()] = own
-	f := &Fleet{Heard: len(all), Shares: c.Share.Count}
-	for n, l := range all {
-		f.Sessions, f.Connected, f.PerSecond, f.Errors = f.Sessions+l.Sessions, f.Connected+l.Connected, f.PerSecond+l.PerSecond, f.Errors+l.Errors
-		if l.P99 > f.Worst || l.P99 == f.Worst && n < f.WorstOf {
-			f.Worst, f.WorstOf = l.P99, n
-		}
-	}
-	return f
-}
-
-// giveUp tells the other shares, who would wait for this one, that it will not come.
+// giveUp tells the other shares, which would otherwise wait for this one, that it has failed.
 func (r *runner) giveUp(ctx context.Context, err error) {
-	if r.Meeting == nil || err == nil || r.Meeting.Err() != nil || isClosed(r.Config.Stop) {
+	if r.Meeting == nil || err == nil || r.Meeting.Err() != nil || load.IsClosed(r.Config.Stop) {
 		return
 	}
 	why, _, _ := strings.Cut(err.Error(), "\n")
 	r.Meeting.Stop(context.WithoutCancel(ctx), fleet.Failure, why)
 }
 
-// interruption is why the run was ended before its time: from here, or by another share.
+// interruption returns why the run was ended early: by an interrupt here, or by another share.
 func (r *runner) interruption() error {
-	if r.Meeting != nil && !isClosed(r.Config.Stop) {
+	if r.Meeting != nil && !load.IsClosed(r.Config.Stop) {
 		if err := r.Meeting.Err(); err != nil {
 			return err
 		}
@@ -196,156 +141,48 @@ func (r *runner) interruption() error {
 	return errInterrupted
 }
 
-// uprooting is why the root was lost: a share that is cut off from the others does not hear that they end the run.
+// uprooting returns why the root was lost: a share that is cut off from the others does not learn that they end the run.
 func (r *runner) uprooting() error {
 	if r.Meeting != nil && r.Meeting.CutOff() {
 		return fmt.Errorf("%w, and the other shares ended the run", fleet.ErrCoordinator)
 	}
-	return r.why
+	return r.failure.Why()
 }
 
-// seats is how many of the sessions this process carries out: its share of them.
-func (c *cell) seats() int { return c.Share.Of(c.sessions) }
-
-// session is the number of the session at a place of this share.
-func (c *cell) session(place int) int {
-	return sharing.Deal{Sessions: c.sessions, Objects: load(c.spec, "").Objects(), Shares: max(c.Share.Count, 1)}.Session(place, c.Share.Index)
-}
-
-// lookAfter closes the sessions of a cell, and looks at what they leave before that and after it. The shares of a fleet wait for each other to
-// give back what they hold, and to close; of a cell that was cut short they do not know where the others are.
-func (c *cell) lookAfter(ctx context.Context) error {
-	if c.cut && c.Meeting != nil {
-		c.clients.close(atOnce)
-		if !c.Share.Lowest() {
-			c.recordFaults()
-		}
-		return nil
-	}
-	err := c.tellFaults(ctx)
-	if err == nil {
-		if len(c.profile.Faults) > 0 {
-			c.loaded.Store(c) // servers that the first share has taken down may not have answered for long
-		}
-		err = c.meet(ctx, stageDrained)
-		c.loaded.Store(nil)
-	}
-	if err == nil {
-		err = c.learnFaults(ctx)
-	}
-	if !c.Share.Lowest() {
-		c.recordFaults()
-	}
-	if err == nil {
-		err = c.byLowest(ctx, c.number, stageSeen, func() error { return c.inspectOpen(ctx) })
-	}
-	if err != nil {
-		c.clients.close(c.seats())
-		return err
-	}
-	c.compareServers(ctx)
-	c.clients.close(atOnce)
-	orphans := func(context.Context) error { return nil }
-	if c.faults.Started() || len(c.lostLeaders()) > 0 {
-		orphans = c.findOrphans
-	}
-	if !c.Share.Lowest() { // later the first share may clear the cell away
-		return errors.Join(orphans(ctx), c.meet(ctx, stageClosed))
-	}
-	if err := c.meet(ctx, stageClosed); err != nil {
-		return err
-	}
-	if err := c.inspect(ctx); err != nil {
-		return err
-	}
-	return orphans(ctx)
-}
-
-// checks are those that the samples of this share are enough for: a violation among some of the sessions is one. What is left is looked at by
-// the lowest share.
-func (c *cell) checks() (mine []check.Check, others []string) {
-	for _, k := range c.work.Checks() {
-		switch {
-		case c.Share.Whole(), k.Part, k.Left && c.Share.Lowest():
-			mine = append(mine, k)
-		default:
-			others = append(others, k.Name)
-		}
-	}
-	return mine, others
-}
-
-// sharedNote says what the verdicts of a share are of.
-func (c *cell) sharedNote() string {
-	_, others := c.checks()
-	if c.Share.Whole() {
-		return ""
-	}
-	note := fmt.Sprintf("share %v: figures and verdicts are of %d of the %s", c.Share, c.seats(), phrase.Count(c.sessions, "session"))
-	if len(c.profile.Gates) > 0 {
-		note += "; its gates are for all shares together, and judged when they are merged"
-	}
-	if len(others) > 0 {
-		note += "; not judged on this share: " + strings.Join(others, ", ")
-	}
-	return note
-}
-
-// accountFor takes what holds back from a cell in which a share was not accounted for: what the others did is not known. Violations stay.
+// accountFor withdraws the checks that hold in a cell if a share was not accounted for, because what it did is not known. Violations stay.
 func (r *runner) accountFor(c *results.Cell) {
 	if r.Meeting != nil && r.Meeting.Err() != nil {
-		unaccounted(c, r.Meeting.Err().Error())
+		outcome.Unaccounted(c, r.Meeting.Err().Error())
 	}
 }
 
-// unaccounted makes a cell partial, and unknown what holds in it.
-func unaccounted(c *results.Cell, why string) {
-	c.Partial = true
-	for i, k := range c.Checks {
-		if k.Verdict == check.Holds.String() {
-			c.Checks[i] = results.Check{Name: k.Name, Verdict: check.Unknown.String(), Detail: "not judged: " + why}
-		}
-	}
-}
-
-// ending is the exit code of a run that err has cut short.
-func (r *runner) ending(err error) int {
-	switch {
-	case Interrupted(err):
-		return 130
-	case (errors.Is(err, fleet.ErrLost) || errors.Is(err, fleet.ErrCoordinator)) && len(r.doc.Cells) > 0:
-		return 5
-	}
-	return 1
-}
-
-// awaitOthers has the lowest share wait until the others have ended, so that it may remove the root. Without the coordinator it
-// waits as long as they may take.
+// awaitOthers makes the lowest share wait until the others have ended, so that it can remove the root. Without the coordinator it
+// waits for the longest time that they may take.
 func (r *runner) awaitOthers(ctx context.Context) error {
-	if r.Meeting == nil || !r.Share.Lowest() || r.Share.Whole() || !r.touched {
+	if r.Meeting == nil || !r.Share.Lowest() || r.Share.Whole() || !r.leftovers {
 		return nil
 	}
-	patience := r.profile.Drain + r.profile.SessionTimeout + grace
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	limit := r.target.Profile.Drain + r.target.Profile.SessionTimeout + load.EndTimeout
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	err := r.Meeting.AwaitOthers(ctx)
 	if errors.Is(err, fleet.ErrCoordinator) {
-		sleep.For(ctx, patience)
+		sleep.For(ctx, limit)
 	}
 	return err
 }
 
-// sayDone tells the meeting how this share has ended.
+// sayDone reports to the meeting how this share has ended.
 func (r *runner) sayDone(ctx context.Context) {
 	if r.Meeting == nil {
 		return
 	}
-	o := fleet.Outcome{Code: r.doc.Exit.Code, Reason: r.doc.Exit.Reason, Dir: r.Out.Path()}
+	o := fleet.Outcome{Code: r.results.Run.Exit.Code, Reason: r.results.Run.Exit.Reason, Dir: r.Out.Path()}
 	if text, err := os.ReadFile(filepath.Join(r.Out.Path(), results.RunFile)); err == nil {
 		sum := sha256.Sum256(text)
 		o.SHA256 = hex.EncodeToString(sum[:])
 	}
 	if err := r.Meeting.Done(context.WithoutCancel(ctx), o); err != nil {
-		r.tell(fmt.Sprintf("warning: the other shares could not be notified that this one is done: %v", err))
+		r.load.Tell(fmt.Sprintf("warning: the other shares could not be notified that this one is done: %v", err))
 	}
 }

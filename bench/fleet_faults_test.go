@@ -8,12 +8,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/zkbench/zkbench/bench/outcome"
 	"github.com/zkbench/zkbench/ensemble"
 	"github.com/zkbench/zkbench/results"
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// onlooker sees the servers of three, and can break nothing of them.
+// onlooker sees the servers of a three, but cannot break them.
 type onlooker struct {
 	*rig
 	of *three
@@ -22,7 +23,7 @@ type onlooker struct {
 func (o onlooker) Servers() int                                     { return 3 }
 func (o onlooker) Stats(ctx context.Context) []ensemble.ServerStats { return o.of.Stats(ctx) }
 
-// breakable has the first share inject faults. When a server is killed all sessions lose their connections, for a while.
+// breakable lets the first share inject faults. When a server is killed, all sessions lose their connections for a while.
 func (f *ships) breakable() *three {
 	th := &three{rig: f.all[0], leads: 2, down: map[int]bool{}, refuse: map[string]error{}}
 	th.config.Ensemble = cutsOff{th}
@@ -47,7 +48,7 @@ func (c cutsOff) Kill(ctx context.Context, n int) error {
 	return c.three.Kill(ctx, n)
 }
 
-// Faults of servers do to several shares what they do to one process, and each share knows that they were planned.
+// Faults of servers have the same effects with several shares as with one process, and each share knows that they were planned.
 func TestFaultsOfServersAcrossShares(t *testing.T) {
 	profile := []string{"sessions: 9", "objects: 9", "session_timeout: 4s", "rate: 60", "hold: 2ms", "duration: 14s",
 		faultsOf("{at: 4s, kind: kill, server: leader, for: 3s}", "{at: 9s, kind: restart, server: 1, for: 1s}")}
@@ -82,7 +83,7 @@ func TestFaultsOfServersAcrossShares(t *testing.T) {
 				t.Fatalf("exit %+v, %d of %d that were due, faults %+v", doc.Exit, c.Due, whole.Due, c.Faults)
 			}
 			for _, k := range c.Checks {
-				if k.Verdict != "holds" && !(k.Uncontended && c.Sessions <= c.Objects) { // one session a lock
+				if k.Verdict != "holds" && !(k.Uncontended && c.Sessions <= c.Objects) { // one session per lock
 					t.Errorf("%s is %s: %s", k.Name, k.Verdict, k.Detail)
 				}
 			}
@@ -96,7 +97,7 @@ func TestFaultsOfServersAcrossShares(t *testing.T) {
 	}
 }
 
-// sameFault holds a fault of a merged run against that of one process. Sessions are in both seeded alike, and connect at slightly other times.
+// sameFault compares a fault of a merged run with that of one process. Sessions have the same seeds in both, and connect at slightly different times.
 func sameFault(t *testing.T, got, want results.Fault) {
 	t.Helper()
 	number := func(n *int) int {
@@ -128,13 +129,13 @@ func sameFault(t *testing.T, got, want results.Fault) {
 	near("the rate before", got.ThroughputBefore, want.ThroughputBefore, 3)
 }
 
-// Where the share that injects is lost, the others put what happens to the servers down to its faults.
+// If the share that injects is lost, the others attribute what happens to the servers to its faults.
 func TestTheShareThatInjectsIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newShips(t, 3, zktest.Config{OpLatency: time.Millisecond}, "sessions: 6", "session_timeout: 4s", "rate: 30", "hold: 2ms", "duration: 30s",
 			faultsOf("{at: 4s, kind: kill, server: leader}"))
 		f.breakable()
-		f.all[1].at(PhaseSteady, 8*time.Second, func() { f.kill(0) })
+		f.all[1].at(outcome.PhaseSteady, 8*time.Second, func() { f.kill(0) })
 		docs, _ := f.run()
 		for _, i := range []int{1, 2} {
 			if doc := docs[i]; doc.Exit.Code != 5 || len(doc.Cells) != 1 || len(doc.Cells[0].Faults) != 0 {

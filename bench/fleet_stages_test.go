@@ -10,22 +10,20 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/zkbench/zkbench/bench/fleet"
 	"github.com/zkbench/zkbench/check"
-	"github.com/zkbench/zkbench/fleet"
-	"github.com/zkbench/zkbench/metrics"
-	"github.com/zkbench/zkbench/results"
 	"github.com/zkbench/zkbench/zk"
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// steps are the znodes of the meeting that a share makes on its way, in their order: of the run, of its only cell, and at its end.
-var steps = []string{"cells/0/" + stageRoot, "cells/1/" + stageMade, "cells/1/" + stageReady, "cells/1/" + stageWarm, "cells/1/" + stageDrained,
-	"cells/1/" + stageSeen, "cells/1/" + stageClosed, "done"}
+// steps are the znodes of the meeting that a share creates during a run, in order: those of the run, of its only cell, and of its end.
+var steps = []string{"cells/0/" + fleet.RootMade, "cells/1/" + fleet.Made, "cells/1/" + fleet.Ready, "cells/1/" + fleet.Warm, "cells/1/" + fleet.Drained,
+	"cells/1/" + fleet.Seen, "cells/1/" + fleet.Closed, "done"}
 
-// begun reports whether the load had begun at a step.
-func begun(step int) bool { return step > slices.Index(steps, "cells/1/"+stageReady) }
+// begun reports whether the load had started at a step.
+func begun(step int) bool { return step > slices.Index(steps, "cells/1/"+fleet.Ready) }
 
-// onceAt does something when the first session that is among some comes to a step, and tells what becomes of its request.
+// onceAt calls do when the first session for which among is true reaches a step. do determines what happens to its request.
 func (f *ships) onceAt(step int, among func(s *zktest.Session) bool, do func() zktest.Action) {
 	var once sync.Once
 	f.meets.Hook(func(op zktest.Op) (a zktest.Action) {
@@ -36,7 +34,7 @@ func (f *ships) onceAt(step int, among func(s *zktest.Session) bool, do func() z
 	})
 }
 
-// kill makes a share one of a process that is gone: nothing of it reaches a server any more.
+// kill simulates that the process of a share is gone: none of its requests reaches a server any more.
 func (f *ships) kill(i int) {
 	r := f.all[i]
 	r.mu.Lock()
@@ -52,7 +50,7 @@ func (f *ships) kill(i int) {
 	f.meets.Partition(f.session(i))
 }
 
-// Wherever a share is killed, the others end, claim nothing that it may have broken, and leave nothing behind.
+// At whatever step a share is killed, the others end, claim nothing that it may have broken, and leave nothing behind.
 func TestAShareIsKilledAtEachStep(t *testing.T) {
 	for step := range steps {
 		t.Run(strings.ReplaceAll(steps[step], "/", "-"), func(t *testing.T) {
@@ -60,7 +58,7 @@ func TestAShareIsKilledAtEachStep(t *testing.T) {
 				f := newShips(t, 3, zktest.Config{OpLatency: time.Millisecond}, "sessions: 6", "duration: 4s", "session_timeout: 4s", "hold: 20ms")
 				f.onceAt(step, func(s *zktest.Session) bool { return s == f.session(1) }, func() zktest.Action {
 					f.kill(1)
-					return zktest.Action{Err: zk.ErrMaybeApplied} // it has not been, so that the others miss it
+					return zktest.Action{Err: zk.ErrMaybeApplied} // it was not applied, so that the others miss it
 				})
 				docs, errs := f.run()
 				var dirs []string
@@ -72,7 +70,7 @@ func TestAShareIsKilledAtEachStep(t *testing.T) {
 							t.Errorf("share %d: %v, want it to end before its first cell, for the lost share", i+1, errs[i])
 						}
 						continue
-					case steps[step] == "done": // all of its work was done: the others may have ended, or learn yet that it did not tell
+					case steps[step] == "done": // all of its work was done: the others may have ended, or may still learn that it did not report
 						if lost := doc.Exit.Code == 5 && doc.Partial; !lost && (doc.Exit.Code != 0 || doc.Partial) {
 							t.Errorf("share %d: exit %v, partial %v", i+1, doc.Exit, doc.Partial)
 						}
@@ -85,14 +83,14 @@ func TestAShareIsKilledAtEachStep(t *testing.T) {
 				if begun(step) {
 					f.claimNothing(dirs)
 				}
-				time.Sleep(time.Minute) // what was cut off expires
+				time.Sleep(time.Minute) // the sessions that were cut off expire
 				f.all[0].clean()
 			})
 		})
 	}
 }
 
-// claimNothing merges what is left of a run: it is partial, and nothing holds in it.
+// claimNothing merges what is left of a run, and asserts that the result is partial and that nothing holds in it.
 func (f *ships) claimNothing(dirs []string) {
 	f.t.Helper()
 	doc, _, err := f.merge(dirs, true)
@@ -111,7 +109,7 @@ func (f *ships) claimNothing(dirs []string) {
 	}
 }
 
-// Whenever a second process comes for a share, it is refused, and the run goes on as if it had not come.
+// At whatever step a second process claims a share, it is refused, and the run continues as if it had not come.
 func TestAShareIsDoubledAtEachStep(t *testing.T) {
 	for step := -1; step < len(steps); step++ {
 		name := "before-all-are-there"
@@ -148,7 +146,7 @@ func TestAShareIsDoubledAtEachStep(t *testing.T) {
 				}
 				taken := second != nil && strings.Contains(second.Error(), "share 2/3 is taken by")
 				begun := second != nil && strings.Contains(second.Error(), "has already started")
-				if !taken && (step < 0 || !begun) { // which of the two it finds first is up to the moment
+				if !taken && (step < 0 || !begun) { // which of the two it finds first depends on timing
 					t.Errorf("the second process for share 2: %v", second)
 				}
 				f.all[0].clean()
@@ -157,30 +155,13 @@ func TestAShareIsDoubledAtEachStep(t *testing.T) {
 	}
 }
 
-// join has share i meet, with a session that met is told.
+// join lets share i meet the others. It calls met with the share's session.
 func (f *ships) join(ctx context.Context, i int, met func(*zktest.Session)) (*fleet.Meeting, error) {
-	return fleet.Join(ctx, fleet.Config{Path: "/m/1", Share: f.all[i].config.Share, Patience: time.Minute, Finish: f.finish,
+	return fleet.Join(ctx, fleet.Config{Path: "/m/1", Share: f.all[i].config.Share, MeetTimeout: time.Minute, Finish: f.finish,
 		Plan: fleet.Plan{Shares: len(f.all), Root: "/zkbench/fleet", Run: "fleet", Nonce: fmt.Sprint("nonce", i)},
 		Dial: func(context.Context) (zk.Session, error) {
 			s := f.meets.Dial()
 			met(s)
 			return s, nil
 		}})
-}
-
-// A sample belongs to the steady phase of its own share, by its clock.
-func TestEachShareHasItsSteadyPhase(t *testing.T) {
-	share := func(number int, from, to time.Duration) mergedShare {
-		return mergedShare{ShareResult: &results.ShareResult{Run: &results.Run{Share: &results.FleetShare{Number: number, Shares: 3}}}, cell: results.Cell{Sessions: 6, Objects: 1},
-			part: results.Part{From: int64(from), To: int64(to)}}
-	}
-	c := &cell{merged: &mergedCell{shares: []mergedShare{share(1, 10, 20), share(3, 13, 23)}}}
-	c.steady.Store(&span{10, 20})
-	for session, want := range map[uint32][2]bool{0: {true, false}, 1: {false, false}, 2: {false, true}, 5: {false, true}} {
-		for i, at := range []time.Duration{11, 21} {
-			if got := c.inSteady(metrics.Sample{Session: session, End: at}); got != want[i] {
-				t.Errorf("session %d at %d: %v", session, at, got)
-			}
-		}
-	}
 }

@@ -12,9 +12,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/zkbench/zkbench/bench/fleet"
+	"github.com/zkbench/zkbench/bench/load"
+	"github.com/zkbench/zkbench/bench/outcome"
 	"github.com/zkbench/zkbench/capacity"
 	"github.com/zkbench/zkbench/check"
-	"github.com/zkbench/zkbench/fleet"
 	"github.com/zkbench/zkbench/metrics"
 	"github.com/zkbench/zkbench/results"
 	"github.com/zkbench/zkbench/workloads"
@@ -22,7 +24,7 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// ships are the shares of one run, each with a rig of its own, on one ensemble in memory; they meet on another.
+// ships are the shares of one run, each with its own rig, on one ensemble in memory; they meet on another.
 type ships struct {
 	t       *testing.T
 	all     []*rig
@@ -45,7 +47,7 @@ func newShips(t *testing.T, n int, cfg zktest.Config, lines ...string) *ships {
 	return f
 }
 
-// run has all shares meet and carry out the run, each after its delay. What a share leaves is its document and its error.
+// run lets all shares meet and carry out the run, each after its delay. It returns the document and the error of each share.
 func (f *ships) run(delays ...time.Duration) (docs []*results.Run, errs []error) {
 	docs, errs = make([]*results.Run, len(f.all)), make([]error, len(f.all))
 	var wait sync.WaitGroup
@@ -68,7 +70,7 @@ func (f *ships) run(delays ...time.Duration) (docs []*results.Run, errs []error)
 	return docs, errs
 }
 
-// session is that of a share with the coordinator.
+// session returns the session of a share with the coordinator.
 func (f *ships) session(i int) *zktest.Session { return f.seen[i].Load() }
 
 func TestSharesCarryOutOneRun(t *testing.T) {
@@ -94,7 +96,7 @@ func TestSharesCarryOutOneRun(t *testing.T) {
 						if c.Operations == 0 || c.Name != docs[0].Cells[n].Name {
 							t.Errorf("share %d: cell %s has %d operations, and is %s of the first share", i+1, c.Name, c.Operations, docs[0].Cells[n].Name)
 						}
-						if _, told := c.Latency["hand-off.service"]; told {
+						if _, reported := c.Latency["hand-off.service"]; reported {
 							t.Errorf("share %d tells hand-offs, of which it does not see the releases", i+1)
 						}
 						skew := c.Started.Sub(docs[0].Cells[n].Started)
@@ -123,7 +125,7 @@ func TestSharesCarryOutOneRun(t *testing.T) {
 	}
 }
 
-// notes has every unit of work that each session was offered, and what it drew.
+// notes records every unit of work that each session was offered, and what it drew.
 type notes struct {
 	mu    sync.Mutex
 	units map[uint32][]string
@@ -146,7 +148,7 @@ func (n *notes) Join(seat workloads.Seat) workloads.Step {
 	}
 }
 
-// However many shares there are, each session is offered the same work at the same times, to the last bit.
+// For any number of shares, each session is offered exactly the same work at the same times.
 func TestSharesOfferTheLoadOfOne(t *testing.T) {
 	for _, profile := range [][]string{{"rate: 100"}, {"rate: 100", "arrivals: uniform"}, {"think: {exponential: 200ms}", "repetitions: 2"}} {
 		t.Run(strings.Join(profile, "-"), func(t *testing.T) {
@@ -190,7 +192,7 @@ func TestSharesOfferTheLoadOfOne(t *testing.T) {
 	}
 }
 
-// What ends one share ends all of them, and nothing is left on the servers under test.
+// Whatever ends one share ends all of them, and nothing is left on the servers under test.
 func TestASharesEndIsThatOfAll(t *testing.T) {
 	long := []string{"sessions: 6", "duration: 1h", "drain: 1h", "session_timeout: 4s", "hold: 100ms"}
 	for _, test := range []struct {
@@ -217,7 +219,7 @@ func TestASharesEndIsThatOfAll(t *testing.T) {
 				}
 				f := newShips(t, 3, zktest.Config{OpLatency: time.Millisecond}, lines...)
 				f.finish = test.finish
-				f.all[0].at(PhaseSteady, 4*time.Second, func() { test.do(f) })
+				f.all[0].at(outcome.PhaseSteady, 4*time.Second, func() { test.do(f) })
 				docs, errs := f.run()
 				for i, doc := range docs {
 					if doc == nil {
@@ -235,7 +237,7 @@ func TestASharesEndIsThatOfAll(t *testing.T) {
 						}
 					}
 				}
-				time.Sleep(time.Minute) // what was cut off expires
+				time.Sleep(time.Minute) // the sessions that were cut off expire
 				f.all[0].clean()
 			})
 		})
@@ -302,7 +304,7 @@ func TestWhatCannotBeShared(t *testing.T) {
 	}
 }
 
-// The blocks of all shares together are those of one process.
+// The blocks of all shares together equal those of one process.
 func TestBlocksOfSharesAreThoseOfOne(t *testing.T) {
 	var whole []capacity.Block
 	for _, n := range []int{1, 3} {
@@ -310,7 +312,7 @@ func TestBlocksOfSharesAreThoseOfOne(t *testing.T) {
 			f := newShips(t, n, zktest.Config{OpLatency: time.Millisecond}, "sessions: 10", "objects: 10", "rate: 60", "hold: 2ms", "saturation: allowed")
 			var parts [][]capacity.Block
 			for _, r := range f.all {
-				b := &Blocks{Length: 2 * time.Second, Max: 4, Limits: []Limit{{Response: 4 * time.Millisecond}}, Enough: func(all []capacity.Block) bool { return len(all) == 2 }}
+				b := &load.Blocks{Length: 2 * time.Second, Max: 4, Limits: []load.Limit{{Response: 4 * time.Millisecond}}, Enough: func(all []capacity.Block) bool { return len(all) == 2 }}
 				r.config.Blocks, r.config.Profile.Duration = b, b.Steady()
 			}
 			_, errs := f.run()

@@ -4,17 +4,19 @@ import (
 	"os"
 	"slices"
 	"time"
+
+	"github.com/zkbench/zkbench/bench/outcome"
 )
 
-// probes is how many syncs fsyncTime takes the shortest of, and probeSize how many bytes each writes: about as many as a few transactions in a server's log.
+// probes is the number of syncs of which fsyncTime takes the shortest. probeSize is the number of bytes that each writes, about that of a few transactions in a server's log.
 const (
 	probes    = 21
 	probeSize = 4096
 )
 
-// fsyncTime is the shortest time, in ms, of a write and a sync to a new file in a directory, which is removed again; nil where there is no such
-// directory here. It is what a server's disk does when nobody asks anything of it, so that results of different disks can be told apart; the median of the same
-// probes was seen to differ by 50 on one disk that others used.
+// fsyncTime returns the shortest time, in ms, of a write and a sync to a new file in a directory. It removes the file, and returns nil if there is no
+// such directory here. The shortest time is that of a disk without other load, so that results of different disks can be distinguished; the median of
+// the same probes was seen to differ by 50 on one disk that others used.
 func fsyncTime(dir string) *float64 {
 	if info, err := os.Stat(dir); dir == "" || err != nil || !info.IsDir() {
 		return nil
@@ -36,5 +38,5 @@ func fsyncTime(dir string) *float64 {
 		}
 		times[i] = time.Since(start)
 	}
-	return new(inMillis(slices.Min(times)))
+	return new(outcome.Millis(slices.Min(times)))
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The probe leaves nothing, and where there is no directory nothing is known.
+// The probe leaves nothing behind, and the time is not known if there is no directory.
 func TestFsyncTime(t *testing.T) {
 	dir := t.TempDir()
 	if ms := fsyncTime(dir); ms == nil || *ms <= 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// A run ends with the worst of the answers to its gates, and its document has all of them.
+// A run ends with the worst result of its gates, and its document has all of them.
 func TestGatesDecideTheExit(t *testing.T) {
 	met, missed, unknown := `"events_per_release <= 1.1"`, `"events_per_release < 0.5"`, `"p99.9(acquire.service) < 10s"`
 	for _, c := range []struct {
@@ -40,7 +40,7 @@ func TestGatesDecideTheExit(t *testing.T) {
 	}
 }
 
-// An interrupt leaves cells that were not measured: what the others meet is not met.
+// An interrupt leaves cells that were not measured: gates that the others meet are not met.
 func TestGatesOfARunThatIsCutShort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, zktest.Config{}, "sessions: [4, 5]", `gates: ["violations == 0", "errors < 100%"]`)
@@ -56,7 +56,7 @@ func TestGatesOfARunThatIsCutShort(t *testing.T) {
 	})
 }
 
-// A gate that no cell can answer is refused before anything is loaded, with its place and what there is.
+// A gate that no cell can answer is refused before any load, with its position and the available metrics.
 func TestGatesAreCheckedBeforeTheLoad(t *testing.T) {
 	for _, c := range []struct{ profile, says string }{
 		{`gates: ["p99(put) < 5ms"]`, `gate "p99(put) < 5ms": variant predecessor: unknown metric p99(put.response) of workload lock (expected one of throughput, errors, violations`},

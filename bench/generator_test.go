@@ -10,7 +10,7 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// The most memory of a cell is its own, and not what the process needed before.
+// The peak memory of a cell is its own, and not what the process needed before.
 func TestMemoryIsThatOfTheCell(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("needs Linux, which tells the most memory that was resident and forgets it")

@@ -3,11 +3,7 @@ package bench
 import (
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/zkbench/zkbench/check"
-	"github.com/zkbench/zkbench/internal/spill"
-	"github.com/zkbench/zkbench/metrics"
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
@@ -39,20 +35,5 @@ func TestDisk(t *testing.T) {
 		if err != nil && !strings.Contains(err.Error(), "/results: the history of a cell may take 10 bytes until it is judged, and 9 bytes are free") {
 			t.Errorf("refused with %v", err)
 		}
-	}
-}
-
-// Samples that could not be written are missed by no check silently.
-func TestAHistoryThatHasLostSamplesIsNotJudged(t *testing.T) {
-	for _, dir := range []string{t.TempDir(), t.TempDir() + "/gone"} {
-		c := &cell{runner: &runner{failed: make(chan struct{})}, work: judged{checks: []check.Check{says("fine", check.Verdict{Answer: check.Holds, Evidence: 1})}}, history: metrics.NewHistory(1, spill.NewRoom(dir, 0)), trips: metrics.NewRoundTrips(1, nil)}
-		for i := range metrics.Kept + 1 {
-			c.history.Shard(0).Record(metrics.Sample{Op: metrics.Acquire, End: time.Duration(i)})
-		}
-		v, lost := c.judge()[0], strings.HasSuffix(dir, "gone")
-		if lost != (v.Verdict == check.Unknown.String()) || lost != isClosed(c.failed) || lost != strings.Contains(v.Detail, "not complete") {
-			t.Errorf("%s: %+v, the run has failed: %v", dir, v, isClosed(c.failed))
-		}
-		c.history.Close()
 	}
 }

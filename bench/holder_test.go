@@ -10,23 +10,23 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// heldUp is the run of a driver whose locks last for half a second, with faults of holders after the steady phase.
+// heldUp runs a driver whose locks last for half a second, with faults of holders after the steady phase.
 func heldUp(t *testing.T, lock string, lines ...string) results.Cell {
 	t.Helper()
 	lines = append([]string{"processes: 3", "sessions: 6", "fence: both", "overtime: 6s",
 		"faults: [{at: 750ms, kind: kill-holder}, {at: 2s, kind: pause-holder, for: 4s}]", "session_timeout: 4s"}, lines...)
-	doc, err := driven(t, fmt.Sprintf("%s -dir %s %s", built(t, "./testdata/leased"), t.TempDir(), lock), lines...)
+	doc, err := external(t, fmt.Sprintf("%s -dir %s %s", built(t, "./testdata/leased"), t.TempDir(), lock), lines...)
 	if err != nil || len(doc.Cells) != 1 {
 		t.Fatal(err)
 	}
-	if doc.Exit.Code != 0 && doc.Exit.Code != 5 { // so short a steady phase may have no operation on a busy machine
+	if doc.Exit.Code != 0 && doc.Exit.Code != 5 { // such a short steady phase may have no operation on a busy machine
 		t.Errorf("exit %+v", doc.Exit)
 	}
 	return doc.Cells[0]
 }
 
-// A holder that is killed keeps its lock until its time is over, and one that is stopped writes when it goes on, after the next holder: a resource that takes everything
-// takes that too, and one that compares tokens does not. Neither is in the figures of the steady phase.
+// A killed holder keeps its lock until its time is over, and a paused one writes when it continues, after the next holder: a resource that accepts everything accepts
+// that write, and one that compares tokens does not. Neither is in the figures of the steady phase.
 func TestHoldersThatAreKilledAndStopped(t *testing.T) {
 	t.Parallel()
 	c := heldUp(t, "-for 500ms -tokens")
@@ -49,12 +49,12 @@ func TestHoldersThatAreKilledAndStopped(t *testing.T) {
 			t.Errorf("%+v", k)
 		}
 	}
-	if c.ElapsedS > 1 { // the steady phase alone
+	if c.ElapsedS > 1 { // only the steady phase
 		t.Errorf("%v s are measured of a steady phase of 0.7 s", c.ElapsedS)
 	}
 }
 
-// Without tokens there is nothing to compare, and the stale writes are counted all the same.
+// Without tokens there is nothing to compare, but the stale writes are still counted.
 func TestStaleWritesOfALockWithoutTokens(t *testing.T) {
 	t.Parallel()
 	c := heldUp(t, "-for 500ms")

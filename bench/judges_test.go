@@ -13,7 +13,7 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// exclusionOf is the check of a cell, by judge.
+// exclusionOf returns the exclusion check of a cell, and its judges by name.
 func exclusionOf(t *testing.T, c results.Cell) (results.Check, map[string]results.Judge) {
 	t.Helper()
 	for _, k := range c.Checks {
@@ -29,7 +29,7 @@ func exclusionOf(t *testing.T, c results.Cell) (results.Check, map[string]result
 	return results.Check{}, nil
 }
 
-// At hold: 0 the clock has nothing to go by, and the order of transactions is evidence enough.
+// With hold: 0 the clock has no evidence, and the order of transactions is enough.
 func TestALockThatIsHeldForNoTimeIsJudgedByZxid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k, by := exclusionOf(t, newRig(t, latency, "hold: 0s").mustRun().Cells[0])
@@ -39,30 +39,30 @@ func TestALockThatIsHeldForNoTimeIsJudgedByZxid(t *testing.T) {
 	})
 }
 
-// mute is a session whose engine cannot tell zxids.
-type mute struct{ zk.Session }
+// silent is a session whose engine cannot report zxids.
+type silent struct{ zk.Session }
 
-func (m mute) Create(ctx context.Context, path string, data []byte, mode zk.Mode) (zk.Created, error) {
+func (m silent) Create(ctx context.Context, path string, data []byte, mode zk.Mode) (zk.Created, error) {
 	return m.Session.Create(context.WithoutCancel(ctx), path, data, mode)
 }
 
-func (m mute) Children(ctx context.Context, path string) ([]string, zk.Stat, error) {
+func (m silent) Children(ctx context.Context, path string) ([]string, zk.Stat, error) {
 	return m.Session.Children(context.WithoutCancel(ctx), path)
 }
 
-func (m mute) GetW(ctx context.Context, path string) ([]byte, zk.Stat, *zk.Watch, error) {
+func (m silent) GetW(ctx context.Context, path string) ([]byte, zk.Stat, *zk.Watch, error) {
 	return m.Session.GetW(context.WithoutCancel(ctx), path)
 }
 
-func (m mute) Delete(ctx context.Context, path string, version int32) error {
+func (m silent) Delete(ctx context.Context, path string, version int32) error {
 	return m.Session.Delete(context.WithoutCancel(ctx), path, version)
 }
 
-// An engine that tells no zxids leaves the clock as the only judge, and the result says so.
+// If an engine reports no zxids, the clock is the only judge, and the result says so.
 func TestAnEngineWithoutZxidsIsJudgedByTheClock(t *testing.T) {
 	for _, hold := range []string{"5ms", "0s"} {
 		synctest.Test(t, func(t *testing.T) {
-			r := newRig(t, zktest.Config{OpLatency: latency.OpLatency, EventLatency: latency.EventLatency, Before39: true}, "hold: "+hold)
+			r := newRig(t, zktest.Config{OpLatency: latency.OpLatency, EventLatency: latency.EventLatency, Version: "3.8.0"}, "hold: "+hold)
 			engine := &r.config.Setup.Engines[0]
 			dial := engine.Dial
 			engine.Dial = func(ctx context.Context, servers []string, timeout time.Duration, seed uint64) (zk.Session, error) {
@@ -70,14 +70,14 @@ func TestAnEngineWithoutZxidsIsJudgedByTheClock(t *testing.T) {
 				if err != nil {
 					return nil, err
 				}
-				return mute{s}, nil
+				return silent{s}, nil
 			}
 			doc, _ := r.run()
 			cell := doc.Cells[0]
 			k, by := exclusionOf(t, cell)
-			told := strings.Contains(strings.Join(cell.Notes, "\n"), "mutual-exclusion was judged by the clock alone")
+			reported := strings.Contains(strings.Join(cell.Notes, "\n"), "mutual-exclusion was judged by the clock alone")
 			want := map[string]string{"5ms": "holds", "0s": "unknown"}[hold]
-			if by[check.ByZxid].Evidence != 0 || k.Verdict != want || told != (want == "holds") {
+			if by[check.ByZxid].Evidence != 0 || k.Verdict != want || reported != (want == "holds") {
 				t.Errorf("hold %s: the check is %+v, want it %s; the notes are %q", hold, k, want, cell.Notes)
 			}
 			if hold == "0s" && doc.Exit.Code != 5 {

@@ -11,13 +11,13 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// Servers that are too slow to remove in time what the end of the drain cut short, or that refuse to, leave it open whether a recipe forgets something: a
-// recipe can do no more than ask. TestALeakOfAnOpenSessionIsFound has places that nobody asks to remove.
+// If the servers are too slow to remove in time what the end of the drain cut short, or refuse to, it is unknown whether a recipe forgets something: a
+// recipe can only ask. TestALeakOfAnOpenSessionIsFound has znodes whose removal is never requested.
 func TestWhatIsLeftWhenReleasesAreCutShort(t *testing.T) {
 	for _, c := range []struct {
 		sentence string
 		removal  func(wait time.Duration) zktest.Action // of the first 30 s
-		want     string                                 // of its detail
+		want     string                                 // in its detail
 	}{
 		{"the servers take their time", func(wait time.Duration) zktest.Action { time.Sleep(wait); return zktest.Action{} }, "requests in flight"},
 		{"each try loses the connection", func(time.Duration) zktest.Action { time.Sleep(second / 2); return zktest.Action{Lose: true} }, "requests in flight"},
@@ -46,26 +46,7 @@ func TestWhatIsLeftWhenReleasesAreCutShort(t *testing.T) {
 					t.Errorf("%s: %s, %s, want unknown, %s", c.sentence, v.Verdict, v.Detail, c.want)
 				}
 			}
-			time.Sleep(time.Minute) // what the hook holds up
+			time.Sleep(time.Minute) // for the requests that the hook delays
 		})
-	}
-}
-
-// A call is recent while it is under way, and for a while after its end, by the clock that nobody sets.
-func TestRecentCalls(t *testing.T) {
-	for _, c := range []struct {
-		sentence string
-		pending  int64
-		ended    time.Duration
-		want     bool
-	}{
-		{"none was ever made", 0, 0, false}, {"one is under way", 1, 0, true}, {"one has just ended", 0, 9 * second, true}, {"the last one ended long ago", 0, 7 * second, false},
-	} {
-		var of calls
-		of.pending.Store(c.pending)
-		of.ended.Store(int64(c.ended))
-		if got := of.recent(10 * second); got != c.want {
-			t.Errorf("%s: %v", c.sentence, got)
-		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/zkbench/zkbench/bench/outcome"
 	"github.com/zkbench/zkbench/recipes"
 	defects "github.com/zkbench/zkbench/recipes/broken"
 	"github.com/zkbench/zkbench/recipes/lock"
@@ -14,7 +15,7 @@ import (
 	"github.com/zkbench/zkbench/workloads"
 )
 
-// asIn is the lines of a rig that give a cell the times of a built-in profile.
+// asIn returns the lines of a rig that give a cell the times of a built-in profile.
 func asIn(t *testing.T, profile string, lines ...string) []string {
 	t.Helper()
 	p, err := catalogue.Load(profile)
@@ -43,7 +44,7 @@ func (r *rig) withLocks(all []defects.Defect[recipes.Lock]) {
 	r.config.Workloads = []workloads.Kind{workloads.Locks(append(defects.Variants(all), lock.Variants()...))}
 }
 
-// A session that still waits when others that came after it are granted has been overtaken, whether or not it is ever granted.
+// A session that still waits when later ones are granted has been overtaken, whether or not it is ever granted.
 func TestWaitersThatAreForgottenAreSeen(t *testing.T) {
 	for variant, reason := range map[string]string{"broken-forgets-some": "violated: fifo", "broken-starves": "violated: starvation"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -61,12 +62,12 @@ func TestWaitersThatAreForgottenAreSeen(t *testing.T) {
 	}
 }
 
-// A wait that ends with its session counts up to there: nobody was disconnected before.
+// A wait that ends with its session counts up to that point, because no session was disconnected before.
 func TestAWaitThatHangsUntilItsSessionIsLostCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, latency, asIn(t, "quickstart", "variants: [broken-dead]", "sessions: [10]")...)
 		r.withLocks(defects.Locks)
-		r.at(PhaseDrain, 8*time.Second, func() { // when nobody comes again
+		r.at(outcome.PhaseDrain, 8*time.Second, func() { // when no session acquires again
 			for seat := range 10 {
 				r.ens.Expire(r.session(seat))
 			}
@@ -79,7 +80,7 @@ func TestAWaitThatHangsUntilItsSessionIsLostCounts(t *testing.T) {
 	})
 }
 
-// What a session leaves that is ephemeral goes with it: it is looked for while the sessions are open.
+// Ephemeral znodes that a session leaves behind go with the session, so leaks are checked while the sessions are open.
 func TestALeakOfAnOpenSessionIsFound(t *testing.T) {
 	for _, c := range []struct {
 		lines  []string
@@ -103,7 +104,7 @@ func TestALeakOfAnOpenSessionIsFound(t *testing.T) {
 	}
 }
 
-// A lock that has died before the steady phase begins has no operation in it. That is a violation, however short the run is.
+// A lock that dies before the steady phase starts has no operation in it. That is a violation, however short the run is.
 func TestADeadLockDoesNotHold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, latency, asIn(t, "quickstart", "variants: [broken-dead]", "sessions: [10]")...)
@@ -116,9 +117,9 @@ func TestADeadLockDoesNotHold(t *testing.T) {
 	})
 }
 
-// A lock that grants nothing any more after a fault, or that wakes nobody where waiters give up soon, may have an excuse, but it does not hold.
+// A lock that stops granting after a fault, or that wakes no waiter when waiters give up soon, may have an excuse, but liveness does not hold.
 func TestAStallThatIsExcusedIsNotKnownToBeNone(t *testing.T) {
-	var expiries []string // of one session: until somebody waits behind it, and no other, since that may be the one that hangs
+	var expiries []string // of one session, until another one waits behind it; not of another session, because that may be the one that hangs
 	for i := range 10 {
 		expiries = append(expiries, fmt.Sprintf("{at: %dms, kind: expire, session: 0}", 4000+53*i+7*i*i))
 	}
@@ -152,7 +153,7 @@ func TestAStallThatIsExcusedIsNotKnownToBeNone(t *testing.T) {
 	}
 }
 
-// No session can be told anything while none has a connection: one that waits on a free lock until the servers are back does not wait for the recipe.
+// No session can be granted anything while none has a connection: a session that waits for a free lock until the servers are back does not wait for the recipe.
 func TestAnOutageOfAllServersIsNoStall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, latency, "sessions: [10]", "session_timeout: 2s", "duration: 20s")
@@ -162,7 +163,7 @@ func TestAnOutageOfAllServersIsNoStall(t *testing.T) {
 			}
 			return time.Minute
 		}
-		r.at(PhaseSteady, 8*time.Second, func() {
+		r.at(outcome.PhaseSteady, 8*time.Second, func() {
 			all := r.ens.Sessions()
 			last := r.session(9)
 			for _, s := range all {
@@ -170,7 +171,7 @@ func TestAnOutageOfAllServersIsNoStall(t *testing.T) {
 					r.ens.Disconnect(s)
 				}
 			}
-			time.AfterFunc(100*time.Millisecond, func() { r.ens.Disconnect(last) }) // it has released, and those before it have not been told
+			time.AfterFunc(100*time.Millisecond, func() { r.ens.Disconnect(last) }) // it has released, and the sessions cut off before it have not been notified
 			time.AfterFunc(6500*time.Millisecond, func() {
 				for _, s := range all {
 					r.ens.Reconnect(s)

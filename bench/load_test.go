@@ -9,16 +9,18 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/zkbench/zkbench/bench/outcome"
+	"github.com/zkbench/zkbench/bench/plan"
 	"github.com/zkbench/zkbench/ensemble"
 	"github.com/zkbench/zkbench/internal/phrase"
 	"github.com/zkbench/zkbench/results"
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// precision of the histograms: three digits, and slots of half a microsecond.
+// near compares within the precision of the histograms: three digits, and slots of half a microsecond.
 func near(got, want float64) bool { return math.Abs(got-want) <= 0.001*want+0.001 }
 
-// stall makes the servers hold up everything that the seats ask between two offsets from now.
+// stall makes the servers delay all requests of the seats between two offsets from now.
 func (r *rig) stall(from, to time.Duration) {
 	begin := time.Now()
 	r.ens.Hook(func(op zktest.Op) zktest.Action {
@@ -29,7 +31,7 @@ func (r *rig) stall(from, to time.Duration) {
 	})
 }
 
-// isSeat tells the session of a seat from the administrative one and those of the probes.
+// isSeat distinguishes the session of a seat from the administrative one and those of the probes.
 func (r *rig) isSeat(s *zktest.Session) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -41,16 +43,16 @@ func (r *rig) isSeat(s *zktest.Session) bool {
 	return false
 }
 
-// total is how many operations of a cell were due in the steady phase, however they ended.
+// total returns how many operations of a cell were due in the steady phase, however they ended.
 func total(c results.Cell) int64 {
 	return c.Operations + c.Errors["timeout"] + c.Errors["lost"] + c.Errors["failed"] + c.Errors["unfinished"]
 }
 
-// A service that stands still for S of T seconds makes whoever comes in that time wait for the rest of it: in the mean S/2 for a
-// share of S/T, so the mean excess is S^2/2T and the highest S. A generator that waits for its answers would see S once.
+// A service that stalls for S of T seconds makes all requests that arrive in that time wait for the rest of it: on average S/2 for a
+// share of S/T, so the mean excess is S^2/2T and the maximum S. A generator that waits for its answers would see S once.
 //
-// The servers answer at once otherwise, so the response is the excess, and exact: the sum over the due times within the stall.
-// The histograms keep three digits; the formula takes the arrivals as continuous, and they are a grid of gap d, which is off by
+// Otherwise the servers answer at once, so the response is exactly the excess: the sum over the due times within the stall.
+// The histograms keep three digits. The formula assumes continuous arrivals, but they are a grid of gap d, which is off by
 // less than d/S of it.
 func TestCoordinatedOmission(t *testing.T) {
 	const sessions, perSecond = 20, 200
@@ -65,7 +67,7 @@ func TestCoordinatedOmission(t *testing.T) {
 			offered, sum, longest := int64(0), time.Duration(0), time.Duration(0)
 			for i := range uint32(sessions) {
 				gap := time.Duration(float64(sessions) / perSecond * float64(time.Second))
-				for _, due := range dues(uniform(gap, random(seed, 1, i, streamArrivals)), warmup+T) {
+				for _, due := range dues(plan.Uniform(gap, plan.Random(seed, 1, i, plan.ArrivalStream)), warmup+T) {
 					if due >= warmup {
 						offered++
 					}
@@ -98,16 +100,16 @@ func TestCoordinatedOmission(t *testing.T) {
 	})
 }
 
-// Work that is offered and not done when the drain ends is unfinished: begun or not, it is counted.
+// Work that is offered and not done when the drain ends is unfinished: it is counted, whether or not it was started.
 func TestOpenLoopForgetsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, zktest.Config{}, "sessions: [10]", "locks: 10", "rate: 100/s", "hold: 0s", "duration: 4s", "drain: 2s", "saturation: allowed")
 		r.stall(3*time.Second, time.Minute)
 		cell := r.mustRun().Cells[0]
-		time.Sleep(time.Minute) // for the requests that the servers hold up
+		time.Sleep(time.Minute) // for the requests that the servers delay
 		offered := int64(0)
 		for i := range uint32(10) {
-			for _, due := range dues(poisson(100*time.Millisecond, random(seed, 1, i, streamArrivals)), 5*time.Second) {
+			for _, due := range dues(plan.Poisson(100*time.Millisecond, plan.Random(seed, 1, i, plan.ArrivalStream)), 5*time.Second) {
 				if due >= time.Second {
 					offered++
 				}
@@ -122,7 +124,7 @@ func TestOpenLoopForgetsNothing(t *testing.T) {
 	})
 }
 
-// A backlog that the drain works off was not achieved in the steady phase: the cell says saturated, and its rate is the service's.
+// A backlog that the drain works off does not count as throughput of the steady phase: the cell is saturated, and its rate is that of the service.
 func TestBacklogIsNotThroughput(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, zktest.Config{}, "sessions: [10]", "rate: 150/s", "hold: 10ms", "duration: 5s", "drain: 1m", "saturation: allowed")
@@ -139,8 +141,8 @@ func TestBacklogIsNotThroughput(t *testing.T) {
 	})
 }
 
-// A cell that was to measure an offered load, and could not, is no evidence, unless the profile says that this is what it is about. Its row
-// has one scope for each number: what went over the wire is divided by what was done meanwhile, and what came due is told.
+// A cell that could not measure its offered load is no evidence, unless the profile allows saturation. Its row has one scope for each
+// number: what went over the wire is divided by what was done in the meantime, and what came due is reported.
 func TestALoadThatIsNotServed(t *testing.T) {
 	for allowed, code := range map[string]int{"refused": 5, "allowed": 0} {
 		synctest.Test(t, func(t *testing.T) {
@@ -152,7 +154,7 @@ func TestALoadThatIsNotServed(t *testing.T) {
 			c := doc.Cells[0]
 			due := int64(0)
 			for i := range uint32(10) {
-				for _, at := range dues(poisson(10*time.Millisecond, random(seed, 1, i, streamArrivals)), 11*time.Second) {
+				for _, at := range dues(plan.Poisson(10*time.Millisecond, plan.Random(seed, 1, i, plan.ArrivalStream)), 11*time.Second) {
 					if at >= time.Second {
 						due++
 					}
@@ -161,7 +163,7 @@ func TestALoadThatIsNotServed(t *testing.T) {
 			if !c.Saturated || c.Due != due || c.OfferedPerS != float64(due)/10 || c.RatePerS != 1000 || c.Unserved+c.Operations != due || c.Unserved < due*9/10 {
 				t.Errorf("%d of %d unserved, %d done, %v/s offered at %v/s: want %d due", c.Unserved, c.Due, c.Operations, c.OfferedPerS, c.RatePerS, due)
 			}
-			// A grant costs two lists and a create; a hold and two round trips long.
+			// A grant costs two getChildren calls and a create; it takes a hold and two round trips.
 			if grants := c.Done["acquire"]; grants < 90 || grants > 100 || c.Throughput != float64(grants)/10 {
 				t.Errorf("%d grants in 10 s, %v/s", grants, c.Throughput)
 			}
@@ -173,7 +175,7 @@ func TestALoadThatIsNotServed(t *testing.T) {
 			if got := c.Fanout.EventsPerRelease; math.Abs(got-1) > 0.02 {
 				t.Errorf("%v events per release, want 1", got)
 			}
-			// Of the p50 nothing is known but that it is later than the end: who waited from the middle on has waited for 6 s by then.
+			// All that is known of the p50 is that it is later than the end: a session that waited from the middle on has waited for 6 s by then.
 			l := c.Latency["acquire.response"]
 			if !slices.Equal(l.AtLeast, []string{"min", "mean", "p50", "p90", "p99", "p999", "max"}) || l.Unserved != c.Unserved || l.P50 < 5500 || l.P50 > 6500 || *l.P99 < 10_800 {
 				t.Errorf("response %+v", l)
@@ -215,7 +217,7 @@ func TestClosedLoopCycle(t *testing.T) {
 	})
 }
 
-// From the release being issued: half a round trip to the server, the event, a list.
+// From when the release is issued: half a round trip to the server, the event, a getChildren call.
 func TestHandOffIsExact(t *testing.T) {
 	for _, variant := range []string{"naive", "predecessor"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -233,7 +235,7 @@ func TestWarmUpWaitsForEverySession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, latency, "sessions: [30]", "hold: 100ms", "warmup: 1s", "duration: 5s")
 		started, begun := time.Now(), time.Duration(0)
-		r.at(PhaseSteady, 0, func() { begun = time.Since(started) })
+		r.at(outcome.PhaseSteady, 0, func() { begun = time.Since(started) })
 		cell := r.mustRun().Cells[0]
 		if begun < 3*time.Second || begun > 5*time.Second {
 			t.Errorf("the steady phase began after %v, want after the 30 first turns of 100ms", begun)
@@ -244,7 +246,7 @@ func TestWarmUpWaitsForEverySession(t *testing.T) {
 	})
 }
 
-// Of a read/write lock a cost is per grant, to readers or writers, and each number says whose it is. The phases sum up to the services of both.
+// The cost of a read/write lock is per grant, to readers or writers, and each number says whose it is. The phases add up to the services of both.
 func TestReadersAndWritersTogether(t *testing.T) {
 	for _, loop := range [][]string{{"think: 10ms"}, {"rate: 300/s", "saturation: allowed"}} {
 		synctest.Test(t, func(t *testing.T) {
@@ -278,7 +280,7 @@ func TestReadersAndWritersTogether(t *testing.T) {
 	}
 }
 
-// What was never begun is of the side that it would have been of, so that writers do not get the waits of readers.
+// Work that was never started counts for the side that it would have had, so that writers do not get the waits of readers.
 func TestWhatWasNotServedHasItsSide(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, latency, "workload: read-write", "variants: [read-write]", "sessions: [8]", "rate: 1000/s", "readers: 80", "hold: 20ms", "saturation: allowed")
@@ -291,7 +293,7 @@ func TestWhatWasNotServedHasItsSide(t *testing.T) {
 	})
 }
 
-// Servers that have just been started get faster: the first cell of a closed loop warms up for longer, the second does not, nor does a short trial.
+// Servers that have just been started get faster: the first cell of a closed loop warms up for longer. The second does not, nor does a short trial.
 func TestYoungServersAreWarmedUp(t *testing.T) {
 	for _, tc := range []struct {
 		uptime, duration, longer time.Duration
@@ -311,7 +313,7 @@ func TestYoungServersAreWarmedUp(t *testing.T) {
 				if from := time.Duration(c.Steady.From * float64(time.Second)); from < want || from > want+time.Second {
 					t.Errorf("up for %v, %v of steady phase, cell %d: it began after %v, want about %v", tc.uptime, tc.duration, i+1, from, want)
 				}
-				if told := slices.ContainsFunc(c.Notes, func(n string) bool { return strings.Contains(n, "Java is still getting faster") }); told != (i == 0 && tc.longer > 0) {
+				if reported := slices.ContainsFunc(c.Notes, func(n string) bool { return strings.Contains(n, "Java is still getting faster") }); reported != (i == 0 && tc.longer > 0) {
 					t.Errorf("up for %v, %v of steady phase, cell %d: notes %q", tc.uptime, tc.duration, i+1, c.Notes)
 				}
 			}

@@ -7,16 +7,14 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/zkbench/zkbench/bench/access"
 	"github.com/zkbench/zkbench/check"
-	"github.com/zkbench/zkbench/finished"
-	"github.com/zkbench/zkbench/metrics"
 	"github.com/zkbench/zkbench/results"
-	"github.com/zkbench/zkbench/stats"
+	"github.com/zkbench/zkbench/results/compare"
+	"github.com/zkbench/zkbench/results/stats"
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// Eight shares are one run: its counts are those of one process with the same seed, and 'compare' finds no difference between four of each. Runs
+// Eight shares are one run: its counts equal those of one process with the same seed, and 'compare' finds no difference between four of each. Runs
 // that wait a little longer for each request differ.
 func TestEightSharesAreOneRun(t *testing.T) {
 	const runs = 4 // the fewest in which a difference of one metric can be shown
@@ -24,7 +22,7 @@ func TestEightSharesAreOneRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	carryOut := func(n int, latency time.Duration) (all []finished.Run) {
+	carryOut := func(n int, latency time.Duration) (all []compare.Run) {
 		for k := range runs {
 			synctest.Test(t, func(t *testing.T) {
 				f := newShips(t, n, zktest.Config{OpLatency: latency}, "sessions: 24", "objects: 3", "rate: 60", "hold: 2ms", "duration: 2s")
@@ -52,13 +50,13 @@ func TestEightSharesAreOneRun(t *testing.T) {
 						t.Errorf("%s is %s: %s", c.Name, c.Verdict, c.Detail)
 					}
 				}
-				all = append(all, finished.Run{Dir: fmt.Sprintf("%d-of-%d", k, n), Run: doc})
+				all = append(all, compare.Run{Dir: fmt.Sprintf("%d-of-%d", k, n), Run: doc})
 			})
 		}
 		return all
 	}
-	verdict := func(one, other []finished.Run) string {
-		doc, err := finished.Runs(one, other, finished.Options{Metrics: []results.Metric{response}, MinEffect: 0.05})
+	verdict := func(one, other []compare.Run) string {
+		doc, err := compare.Runs(one, other, compare.Options{Metrics: []results.Metric{response}, MinEffect: 0.05})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,9 +77,9 @@ func TestEightSharesAreOneRun(t *testing.T) {
 	}
 }
 
-// Gates are judged on what all shares did together, and by no share for itself.
+// Gates are judged on what all shares did together, and not by each share.
 func TestGatesOfMergedShares(t *testing.T) {
-	met, missed := `"violations == 0"`, `"throughput > 35/s"` // 30/s are offered, 15/s to each share
+	met, missed := `"violations == 0"`, `"throughput > 35/s"` // 30/s are offered, 15/s by each share
 	for _, test := range []struct {
 		gates   string
 		partial bool
@@ -115,30 +113,5 @@ func TestGatesOfMergedShares(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// The phases of connections are those of all shares: as many as all made, with the highest of any.
-func TestConnectionsOfSharesAddUp(t *testing.T) {
-	part := func(resumed int, all ...time.Duration) results.Part {
-		h := metrics.NewHistogram()
-		for _, took := range all {
-			h.Record(took)
-		}
-		return results.Part{Connecting: []results.PartPhase{{Phase: "tcp", Times: results.PartTimesOf(h)}, {Phase: "tls", Resumed: resumed, Times: results.PartTimesOf(h)}}}
-	}
-	ms := time.Millisecond
-	r := &runner{merges: true, doc: &results.Run{Notes: []string{connectingNote + " of one share", "another"}}, environment: &environment{access: (*access.Access)(nil)}}
-	err := r.mergeConnecting([]*results.ShareResult{{Parts: map[string]results.Part{"": part(1, 2*ms, 2*ms)}}, {Parts: map[string]results.Part{"": part(2, 2*ms, 2*ms, 40*ms)}}, {}})
-	if err != nil || len(r.doc.Connecting) != 2 || len(r.doc.Notes) != 2 || r.doc.Notes[0] != "another" {
-		t.Fatalf("%v, %+v with the notes %q", err, r.doc.Connecting, r.doc.Notes)
-	}
-	for i, phase := range []string{"tcp", "tls"} {
-		if c := r.doc.Connecting[i]; c.Phase != phase || c.Count != 5 || c.P50 > 3 || c.Max < 39 || c.Resumed != 3*i {
-			t.Errorf("%+v", c)
-		}
-	}
-	if !strings.Contains(r.doc.Notes[1], "(3 of 5 resumed)") {
-		t.Errorf("the note says %q", r.doc.Notes[1])
 	}
 }

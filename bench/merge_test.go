@@ -21,7 +21,7 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// dirs are those of the shares' results.
+// dirs returns the directories of the shares' results.
 func (f *ships) dirs() (all []string) {
 	for _, r := range f.all {
 		r.config.Out.Close()
@@ -55,8 +55,8 @@ func (f *ships) merge(dirs []string, partial bool) (*results.Run, string, error)
 	return doc, path, nil
 }
 
-// Of a share whose history had no room only the beginning is there: a sound lock, semaphore, read/write lock or election is not convicted, and what is told of
-// the rest does not contradict the counts.
+// If a share's history had no room, only its start is kept: a sound lock, semaphore, read/write lock or election is not condemned, and what is reported of the rest
+// does not contradict the counts.
 func TestMergedSharesWhoseHistoriesAreCut(t *testing.T) {
 	for _, profile := range [][]string{
 		{"variants: [predecessor]", "sessions: 12", "hold: 1ms", "duration: 2s"},
@@ -100,7 +100,7 @@ func TestMergedSharesWhoseHistoriesAreCut(t *testing.T) {
 	}
 }
 
-// What the rest of a history that was cut proves is a violation, and its result is no contradiction.
+// A violation that the rest of a cut history proves is reported, and the result does not contradict itself.
 func TestMergedSharesWhoseHistoriesAreCutConvictABrokenRecipe(t *testing.T) {
 	for _, most := range []int64{1000, 2300, 3300} {
 		synctest.Test(t, func(t *testing.T) {
@@ -123,7 +123,7 @@ func TestMergedSharesWhoseHistoriesAreCutConvictABrokenRecipe(t *testing.T) {
 	}
 }
 
-// What is left because the servers refused a session of another share to remove it is no violation when they are merged.
+// A znode that is left because the servers refused its removal by a session of another share is not a violation in the merged result.
 func TestMergedSharesExcuseWhatWasRefusedToOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newShips(t, 2, zktest.Config{OpLatency: 3 * time.Millisecond}, "variants: [predecessor]", "sessions: 4", "duration: 1s", "session_timeout: 4s")
@@ -195,20 +195,20 @@ func TestMergedSharesAreOneRun(t *testing.T) {
 							t.Errorf("%s: %d operations of %d due by %d sessions; one process has %d of %d by %d", c.Name, c.Operations, c.Due, c.Sessions, one.Operations, one.Due, one.Sessions)
 						}
 						for _, figure := range []string{"overtakes_per_grant", "overtakes_max"} {
-							got, told := c.Cost[figure]
-							if want, wanted := one.Cost[figure]; c.Variant != "multi" && (told != wanted || got != want) { // which takes places in several queues
-								t.Errorf("%s: %s is %v (%v), of one process %v (%v)", c.Name, figure, got, told, want, wanted)
+							got, reported := c.Cost[figure]
+							if want, wanted := one.Cost[figure]; c.Variant != "multi" && (reported != wanted || got != want) { // it queues at several objects
+								t.Errorf("%s: %s is %v (%v), of one process %v (%v)", c.Name, figure, got, reported, want, wanted)
 							}
 						}
-						for _, op := range []string{"hand-off", "detect", "elect"} { // those within a share, where there are any
+						for _, op := range []string{"hand-off", "detect", "elect"} { // those within a share, if there are any
 							got, want := c.Done[op], one.Done[op]
 							if c.Objects == 1 && want > 20 && (got < want/10 || got > want*2/3) || got > want {
 								t.Errorf("%s: %d times of %s are told, of one process %d", c.Name, got, op, want)
 							}
 						}
-						got, told := c.Cost["ownerless_share"]
-						if want, wanted := one.Cost["ownerless_share"]; told != wanted || math.Abs(got-want) > 0.02+want/4 {
-							t.Errorf("%s: idle while wanted %v (%v), of one process %v (%v)", c.Name, got, told, want, wanted)
+						got, reported := c.Cost["ownerless_share"]
+						if want, wanted := one.Cost["ownerless_share"]; reported != wanted || math.Abs(got-want) > 0.02+want/4 {
+							t.Errorf("%s: idle while wanted %v (%v), of one process %v (%v)", c.Name, got, reported, want, wanted)
 						}
 						sum := int64(0)
 						for _, s := range c.Shares {
@@ -240,7 +240,7 @@ func TestMergedSharesAreOneRun(t *testing.T) {
 	}
 }
 
-// What one share puts or writes others take or see: items are neither lost nor taken twice nor out of order, and values are those that were written.
+// Other shares take or see what one share puts or writes: items are neither lost nor taken twice nor out of order, and values are those that were written.
 func TestMergedSharesJudgeWhatTheyGiveEachOther(t *testing.T) {
 	for _, profile := range [][]string{
 		{"workload: queue", "variants: [fifo]", "sessions: 10", "objects: 2", "preload: 4", "payload: 16", "rate: 40", "hold: 2ms", "duration: 4s"},
@@ -270,11 +270,11 @@ func TestMergedSharesJudgeWhatTheyGiveEachOther(t *testing.T) {
 					t.Errorf("exit %v, %d operations, %d of %d that were due", doc.Exit, c.Operations, c.Due, due)
 				}
 				for op, of := range map[string]int64{"put-to-take.response": c.Done["take"], "deliver.service": c.Done["deliver"]} {
-					l, told := c.Latency[op]
-					if wanted := slices.Contains(c.Measures, strings.Split(op, ".")[0]); wanted && (l.Count == 0 || l.Min <= 0 || l.Negative > 0) || told != wanted {
-						t.Errorf("%s is told: %v, %+v", op, told, l)
+					l, reported := c.Latency[op]
+					if wanted := slices.Contains(c.Measures, strings.Split(op, ".")[0]); wanted && (l.Count == 0 || l.Min <= 0 || l.Negative > 0) || reported != wanted {
+						t.Errorf("%s is told: %v, %+v", op, reported, l)
 					}
-					if strings.HasPrefix(op, "put") && told && (l.Count < of/5 || l.Count > of/2) { // one in three shares
+					if strings.HasPrefix(op, "put") && reported && (l.Count < of/5 || l.Count > of/2) { // one in three shares
 						t.Errorf("%s is told of %d items of %d", op, l.Count, of)
 					}
 				}
@@ -288,7 +288,7 @@ func TestMergedSharesJudgeWhatTheyGiveEachOther(t *testing.T) {
 	}
 }
 
-// What let a grant in is by the order of transactions the same as by the clock of the one process that saw it all, and so is the way of each item.
+// By the order of transactions, the cause of each grant is the same as by the clock of one process that saw everything, and so is the path of each item.
 func TestWhatSharesTimeIsWhatOneProcessTimes(t *testing.T) {
 	for _, profile := range [][]string{
 		{"variants: [predecessor]", "sessions: 10", "objects: 2", "hold: 5ms", "duration: 4s"},
@@ -311,7 +311,7 @@ func TestWhatSharesTimeIsWhatOneProcessTimes(t *testing.T) {
 				if err := shares[0].History(shares[0].Run.Cells[0].Name, func(s metrics.Sample) { all = append(all, s) }); err != nil {
 					t.Fatal(err)
 				}
-				told, found := map[string]int{}, map[string]int{}
+				reported, found := map[string]int{}, map[string]int{}
 				note := func(in map[string]int, s metrics.Sample) {
 					in[fmt.Sprintf("%v %v of session %d: %v to %v", s.Op, s.Outcome, s.Session, s.Start, s.End)]++
 				}
@@ -319,7 +319,7 @@ func TestWhatSharesTimeIsWhatOneProcessTimes(t *testing.T) {
 				for _, s := range all {
 					switch s.Op {
 					case metrics.HandOff, metrics.Detect, metrics.Elect, metrics.PutToTake:
-						note(told, s)
+						note(reported, s)
 						until = max(until, s.End)
 					}
 				}
@@ -330,31 +330,31 @@ func TestWhatSharesTimeIsWhatOneProcessTimes(t *testing.T) {
 					}
 				})
 				check.PutToTake(hosts, []time.Duration{until}, nil, func(_ int, way metrics.Sample) { note(found, way) })
-				if len(told) < 50 {
-					t.Errorf("only %d times were told", len(told))
+				if len(reported) < 50 {
+					t.Errorf("only %d times were told", len(reported))
 				}
 				wrong := 0
-				for what, n := range told {
+				for what, n := range reported {
 					if found[what] != n {
 						wrong++
 						t.Logf("told %d times, found %d: %s", n, found[what], what)
 					}
 				}
 				for what, n := range found {
-					if told[what] == 0 {
+					if reported[what] == 0 {
 						wrong++
 						t.Logf("told never, found %d: %s", n, what)
 					}
 				}
 				if wrong > 0 {
-					t.Errorf("%d of %d times differ", wrong, len(told))
+					t.Errorf("%d of %d times differ", wrong, len(reported))
 				}
 			})
 		})
 	}
 }
 
-// A result of which a share is missing, or was lost, is partial, and nothing holds in it.
+// A result with a missing or lost share is partial, and nothing holds in it.
 func TestAMergedRunWithoutAShareIsPartial(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newShips(t, 3, zktest.Config{OpLatency: time.Millisecond}, "sessions: 6", "rate: 30")
@@ -378,7 +378,7 @@ func TestAMergedRunWithoutAShareIsPartial(t *testing.T) {
 	})
 }
 
-// What cannot be merged is refused with the file and what to do.
+// Results that cannot be merged are refused, with the file and a remedy.
 func TestSharesThatAreNotOfOneRunAreRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newShips(t, 2, zktest.Config{OpLatency: time.Millisecond}, "sessions: 6", "rate: 30")

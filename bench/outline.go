@@ -5,8 +5,8 @@ import (
 	"github.com/zkbench/zkbench/results"
 )
 
-// Outline is the cells of a checked profile before they have run, as far as they tell which metrics they have: one for each variant and loop. A
-// workload that is an Act has none.
+// Outline returns the cells of a checked profile before they have run, with what determines their metrics: one for each variant and loop. A workload
+// that is an Act has none.
 func (b Setup) Outline(p profiles.Profile) []results.Cell {
 	kind, known := b.workload(p.Workload)
 	if !known {

@@ -13,8 +13,8 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// A session whose operations fail at once pauses, for 10 ms and twice as long each time, up to a second; and no longer once one has succeeded.
-// Of an open loop the schedule says what comes next. A note tells why they failed.
+// A session whose operations fail at once pauses, for 10 ms at first and twice as long each time, up to a second. It stops pausing once one has succeeded.
+// In an open loop the schedule determines what comes next. A note reports why the operations failed.
 func TestWhoFailsPauses(t *testing.T) {
 	for _, loop := range []string{"think: 0s", "rate: 1000/s"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -33,9 +33,9 @@ func TestWhoFailsPauses(t *testing.T) {
 				t.Fatal(err)
 			}
 			cell := doc.Cells[0]
-			told := fmt.Sprintf("the servers refused %d requests; the first: create ", failed)
+			reported := fmt.Sprintf("the servers refused %d requests; the first: create ", failed)
 			if !slices.ContainsFunc(cell.Notes, func(note string) bool {
-				return strings.HasPrefix(note, told) && strings.Contains(note, zk.ErrQuota.Error()+" (error -125); raise or remove the quota")
+				return strings.HasPrefix(note, reported) && strings.Contains(note, zk.ErrQuota.Error()+" (error -125); raise or remove the quota")
 			}) {
 				t.Errorf("the notes do not say why operations failed: %q", cell.Notes)
 			}
@@ -45,14 +45,14 @@ func TestWhoFailsPauses(t *testing.T) {
 				}
 				return
 			}
-			// 10 ms, 20, ..., 640 ms are 1.27 s, and then one a second: 7 or 8 more in what is left of eight seconds.
+			// 10 ms, 20, ..., 640 ms add up to 1.27 s, and then there is one a second: 7 or 8 more in the rest of eight seconds.
 			if failed < 10*13 || failed > 10*16 {
 				t.Errorf("%d operations failed in 8 s of ten sessions, want about 14 each", failed)
 			}
 			if p := cell.Pauses; p == nil || p.Count != int64(failed) || math.Abs(p.Seconds-10*8) > 10 {
 				t.Errorf("pauses %+v of %d failures", p, failed)
 			}
-			if cell.Done["acquire"] < 10*1000 { // afterwards nobody pauses
+			if cell.Done["acquire"] < 10*1000 { // afterwards no session pauses
 				t.Errorf("only %d acquisitions: sessions go on pausing", cell.Done["acquire"])
 			}
 		})

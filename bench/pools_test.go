@@ -3,17 +3,17 @@ package bench
 import (
 	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
+	"github.com/zkbench/zkbench/bench/load"
+	"github.com/zkbench/zkbench/bench/outcome"
 	"github.com/zkbench/zkbench/metrics"
 	"github.com/zkbench/zkbench/results"
 )
 
-// The repetitions of a cell are added up in the document: percentiles of all operations, which are those of the log's histograms together.
+// The repetitions of a cell are added up in the document: the percentiles of all operations equal those of the log's merged histograms.
 func TestRepetitionsAreAddedUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, latency, "repetitions: 3", "variants: [naive, predecessor]", "duration: 8s")
@@ -45,7 +45,7 @@ func TestRepetitionsAreAddedUp(t *testing.T) {
 				}
 			}
 			got := p.Latency["acquire.response"]
-			if len(p.Cells) != 3 || got.Count != operations || got.P99 == nil || *got.P99 != inMillis(all.Quantile(0.99)) || got.Max != inMillis(all.Max()) {
+			if len(p.Cells) != 3 || got.Count != operations || got.P99 == nil || *got.P99 != outcome.Millis(all.Quantile(0.99)) || got.Max != outcome.Millis(all.Max()) {
 				t.Errorf("%s: pool %+v of %v, want the p99 %v and the %d operations of all", variant, got, p.Cells, all.Quantile(0.99), operations)
 			}
 		}
@@ -57,33 +57,12 @@ func TestRepetitionsAreAddedUp(t *testing.T) {
 	})
 }
 
-// What a pool keeps of a histogram between repetitions loses nothing.
-func TestPoolsLoseNothing(t *testing.T) {
-	var p pool
-	want := &metrics.Set{}
-	for i := range 3 {
-		s := &metrics.Set{}
-		for n := range time.Duration(500) {
-			s.Add(metrics.Sample{Op: metrics.Acquire, Due: -n * time.Microsecond, End: n * n * time.Microsecond})
-		}
-		s.Add(metrics.Sample{Op: metrics.Release, End: 5 * 3600 * second}) // out of range
-		s.Add(metrics.Sample{Op: metrics.Release, Start: second})          // negative
-		want.Merge(s)
-		if err := p.add(i, s, nil); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if got := results.Latencies(want); !reflect.DeepEqual(p.latencies, got) {
-		t.Errorf("pool %+v, want %+v", p.latencies, got)
-	}
-}
-
-// Of repetitions of which one was cut short the others are a pool of their own: comparisons and gates take that one.
+// If one repetition was cut short, the others form a separate pool, which comparisons and gates use.
 func TestRepetitionsBesideOneThatWasCutShort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, latency, "repetitions: 3", "duration: 8s")
-		r.on = func(u Update) {
-			if u.Cell == 3 && u.Phase == PhaseSteady && !isClosed(r.stop) {
+		r.on = func(u load.Update) {
+			if u.Cell == 3 && u.Phase == outcome.PhaseSteady && !load.IsClosed(r.stop) {
 				r.interrupt()
 			}
 		}

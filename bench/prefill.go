@@ -7,36 +7,37 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/zkbench/zkbench/bench/load"
 	"github.com/zkbench/zkbench/bench/root"
 	"github.com/zkbench/zkbench/internal/phrase"
 	"github.com/zkbench/zkbench/zk"
 )
 
-// prefill is the znodes that are there beside those of the cells, and the watches on them.
+// prefill describes the znodes that exist in addition to those of the cells, and the watches on them.
 type prefill struct {
 	watchers
 	znodes int
 	took   time.Duration
-	bytes  int64 // of all data of the servers, as they estimate it; 0: none tells
+	bytes  int64 // of all data of the servers, as they estimate it; 0 if none reports it
 }
 
-// fill makes so many znodes, unless they are there, and removes those of another number.
+// fill creates n znodes, unless they exist, and removes a prefill of another size.
 func (r *runner) fill(ctx context.Context, n int) error {
 	if n == r.filled.znodes {
 		return nil
 	}
-	ctx, end := r.bounded(ctx, r.stop)
+	ctx, end := r.failure.Bounded(ctx, r.stop)
 	defer end()
-	r.tell(fmt.Sprintf("prefill: %s", phrase.Count(n, "znode")))
+	r.load.Tell(fmt.Sprintf("prefill: %s", phrase.Count(n, "znode")))
 	dir, began := r.Root+"/"+root.PrefillName, time.Now()
 	r.filled.close()
 	r.filled = prefill{}
-	err := r.setUp(ctx, func(s zk.Session) error {
+	err := r.target.SetUp(ctx, func(s zk.Session) error {
 		began = time.Now()
-		if err := r.home.RemoveBelow(ctx, s, dir, nil); err != nil || n == 0 {
+		if err := r.target.Home.RemoveBelow(ctx, s, dir, nil); err != nil || n == 0 {
 			return err
 		}
-		return grow(ctx, s, dir, n, r.profile.PrefillDepth, make([]byte, r.profile.PrefillSize))
+		return grow(ctx, s, dir, n, r.target.Profile.PrefillDepth, make([]byte, r.target.Profile.PrefillSize))
 	})
 	if err != nil {
 		return r.cause(fmt.Errorf("prefill: %w", err))
@@ -51,8 +52,8 @@ func (r *runner) fill(ctx context.Context, n int) error {
 	return nil
 }
 
-// grow makes a tree of n znodes below dir, each of them with as many children as it takes for so many levels: the children of the i-th, in the
-// order of levels, are i*fan+1 to i*fan+fan, and dir is number 0. Those of a level are made by several transactions at a time.
+// grow creates a tree of n znodes below dir, each with as many children as it takes for depth levels. The children of the i-th znode, in the
+// order of levels, are i*fan+1 to i*fan+fan, and dir is number 0. Several transactions at a time create the znodes of a level.
 func grow(ctx context.Context, s zk.Session, dir string, n, depth int, data []byte) error {
 	fan := fanFor(n, depth)
 	if _, err := s.Create(ctx, dir, nil, zk.Persistent); err != nil {
@@ -62,7 +63,7 @@ func grow(ctx context.Context, s zk.Session, dir string, n, depth int, data []by
 		last := min(first+width-1, n)
 		const chunk = 5000
 		errs := make([]error, (last-first)/chunk+1)
-		inParallel(len(errs), 8, func(c int) {
+		load.InParallel(len(errs), 8, func(c int) {
 			errs[c] = zk.InBatches(ctx, s, func(yield func(zk.Op) bool) {
 				for i := first + c*chunk; i <= min(first+(c+1)*chunk-1, last); i++ {
 					if !yield(zk.CreateOp(dir+grown(i, fan), data, zk.Persistent)) {
@@ -78,7 +79,7 @@ func grow(ctx context.Context, s zk.Session, dir string, n, depth int, data []by
 	return nil
 }
 
-// grown is the path of the i-th znode below the directory.
+// grown returns the path of the i-th znode, relative to the directory.
 func grown(i, fan int) string {
 	if i == 0 {
 		return ""
@@ -86,7 +87,7 @@ func grown(i, fan int) string {
 	return grown((i-1)/fan, fan) + "/p" + strconv.Itoa(i)
 }
 
-// fanFor is the least number of children with which so many levels have n znodes.
+// fanFor returns the smallest number of children with which depth levels have n znodes.
 func fanFor(n, depth int) int {
 	for fan := 1; ; fan++ {
 		sum, width := 0, 1
@@ -99,33 +100,25 @@ func fanFor(n, depth int) int {
 	}
 }
 
-// removal is how long the removal of the most znodes of a prefill may take, at 2,000 a second.
+// removal returns how long the removal of the largest prefill may take, at 2,000 znodes a second.
 func (r *runner) removal() time.Duration {
 	most := 0
-	for _, n := range r.profile.Prefill {
+	for _, n := range r.target.Profile.Prefill {
 		most = max(most, n)
 	}
 	return time.Duration(most) * time.Second / 2000
 }
 
-// prefill is how many znodes are there beside those of the cell.
-func (s spec) prefill() int {
-	if len(s.point.Prefill) == 0 {
-		return 0
-	}
-	return s.point.Prefill[0]
-}
-
-// filledNote says what was there beside the cell's own.
-func (c *cell) filledNote() []string {
-	f := c.filled
+// filledNote describes the znodes that existed in addition to the cell's own.
+func (r *runner) filledNote() string {
+	f := r.filled
 	if f.znodes == 0 {
-		return nil
+		return ""
 	}
-	note := fmt.Sprintf("%s of %s each existed before the load, in %s, created in %s", phrase.Count(f.znodes, "znode"), phrase.Bytes(int64(c.profile.PrefillSize)),
-		phrase.Count(c.profile.PrefillDepth, "level"), phrase.Duration(f.took)) + f.note()
+	note := fmt.Sprintf("%s of %s each existed before the load, in %s, created in %s", phrase.Count(f.znodes, "znode"), phrase.Bytes(int64(r.target.Profile.PrefillSize)),
+		phrase.Count(r.target.Profile.PrefillDepth, "level"), phrase.Duration(f.took)) + f.note()
 	if f.bytes > 0 {
 		note += fmt.Sprintf("; the servers then held about %s, which is what a snapshot takes", phrase.Bytes(f.bytes))
 	}
-	return []string{note}
+	return note
 }

@@ -7,22 +7,24 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/zkbench/zkbench/bench/load"
+	"github.com/zkbench/zkbench/bench/outcome"
 	"github.com/zkbench/zkbench/bench/root"
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// The znodes of a prefill are there in each cell that asks for them, made once for all of these, and gone at the end and after an interrupt.
+// The znodes of a prefill exist in each cell that asks for them, are created once for all of these cells, and are gone at the end and after an interrupt.
 func TestPrefill(t *testing.T) {
 	for _, interrupted := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			r := newRig(t, zktest.Config{OpLatency: time.Millisecond}, "prefill: [0, 1000]", "prefill_depth: 3", "repetitions: 2", "duration: 1s")
 			there := map[int]int{} // znodes of the prefill, by cell
 			made := 0
-			r.on = func(u Update) {
+			r.on = func(u load.Update) {
 				if strings.HasPrefix(u.Message, "prefill") {
 					made++
 				}
-				if u.Phase != PhaseSteady || there[u.Cell] > 0 {
+				if u.Phase != outcome.PhaseSteady || there[u.Cell] > 0 {
 					return
 				}
 				for path := range r.ens.Tree() {

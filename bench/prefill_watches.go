@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/zkbench/zkbench/bench/load"
 	"github.com/zkbench/zkbench/bench/root"
 	"github.com/zkbench/zkbench/internal/phrase"
 	"github.com/zkbench/zkbench/profiles"
@@ -18,11 +19,11 @@ type watchers struct {
 }
 
 const (
-	fewWatchers  = 10   // sessions that share the watches of a prefill, where its znodes are enough
-	mostWatchers = 1000 // of which each has one watch on each znode
+	fewWatchers  = 10   // sessions that share the watches of a prefill, if it has enough znodes
+	mostWatchers = 1000 // the most sessions, each with one watch on each znode
 )
 
-// watchersFor is how many sessions hold so many watches on n znodes: a session has one on a znode.
+// watchersFor returns how many sessions hold the watches on n znodes: a session has at most one on a znode.
 func watchersFor(watches, n int) int {
 	if n == 0 {
 		return 0
@@ -30,7 +31,7 @@ func watchersFor(watches, n int) int {
 	return min(watches, max(fewWatchers, (watches+n-1)/n))
 }
 
-// mostPrefillWatchers is how many sessions the watches of any prefill of a profile take.
+// mostPrefillWatchers returns the largest number of sessions that the watches of a prefill of a profile take.
 func mostPrefillWatchers(p profiles.Profile) (most int) {
 	for _, n := range p.Prefill {
 		most = max(most, watchersFor(p.PrefillWatches, n))
@@ -38,7 +39,7 @@ func mostPrefillWatchers(p profiles.Profile) (most int) {
 	return most
 }
 
-// checkPrefill reports watches that the znodes of a prefill have no room for.
+// checkPrefill returns a problem for each prefill with too few znodes for its watches.
 func checkPrefill(p profiles.Profile) (problems []error) {
 	for _, n := range p.Prefill {
 		if k := watchersFor(p.PrefillWatches, n); k > mostWatchers {
@@ -49,22 +50,22 @@ func checkPrefill(p profiles.Profile) (problems []error) {
 	return problems
 }
 
-// watchPrefill opens the sessions of the prefill, each of which arms its share of the watches on its znodes and keeps them until close.
+// watchPrefill opens the sessions of the prefill. Each session arms its share of the watches on the znodes and keeps them until close.
 func (r *runner) watchPrefill(ctx context.Context, n int) error {
-	count := watchersFor(r.profile.PrefillWatches, n)
+	count := watchersFor(r.target.Profile.PrefillWatches, n)
 	if count == 0 {
 		return nil
 	}
-	dir, fan := r.Root+"/"+root.PrefillName, fanFor(n, r.profile.PrefillDepth)
+	dir, fan := r.Root+"/"+root.PrefillName, fanFor(n, r.target.Profile.PrefillDepth)
 	sessions, errs := make([]zk.Session, count), make([]error, count)
-	inParallel(count, fewWatchers, func(i int) {
+	load.InParallel(count, fewWatchers, func(i int) {
 		s, err := r.openWatcher(ctx, i)
 		if err != nil {
 			errs[i] = err
 			return
 		}
-		sessions[i], s = s, r.prompt(s)
-		for k := i; k < r.profile.PrefillWatches; k += count {
+		sessions[i], s = s, r.target.Prompt(s)
+		for k := i; k < r.target.Profile.PrefillWatches; k += count {
 			if _, _, _, err := s.ExistsW(ctx, dir+grown(k/count+1, fan)); err != nil {
 				errs[i] = err
 				return
@@ -76,28 +77,28 @@ func (r *runner) watchPrefill(ctx context.Context, n int) error {
 			r.filled.sessions = append(r.filled.sessions, s)
 		}
 	}
-	r.filled.watches = r.profile.PrefillWatches
+	r.filled.watches = r.target.Profile.PrefillWatches
 	return errors.Join(errs...)
 }
 
-// openWatcher opens a session of the prefill, which goes to the servers as a client of the load does, and is one of these where sessions have an identity.
+// openWatcher opens a session of the prefill. It connects to the servers as a client of the load does and, if sessions have identities, has that of a client.
 func (r *runner) openWatcher(ctx context.Context, i int) (zk.Session, error) {
-	seed := r.profile.Seed + 1 + uint64(i%max(r.most(r.profile), 1))
-	if r.profile.ACL == profiles.ACLCreator { // the administrative session has made the znodes
-		seed = r.profile.Seed
+	seed := r.target.Profile.Seed + 1 + uint64(i%max(r.most(r.target.Profile), 1))
+	if r.target.Profile.ACL == profiles.ACLCreator { // the administrative session has created the znodes
+		seed = r.target.Profile.Seed
 	}
-	return r.dial(ctx, r.Ensemble.Addresses(), seed)
+	return r.target.Dial(ctx, r.Ensemble.Addresses(), seed)
 }
 
 // close ends the sessions of the prefill, and with them its watches.
 func (w *watchers) close() {
-	inParallel(len(w.sessions), fewWatchers, func(i int) {
-		w.sessions[i].Close() // its error says that the servers did not answer: the session then expires there
+	load.InParallel(len(w.sessions), fewWatchers, func(i int) {
+		w.sessions[i].Close() // an error means that the servers did not answer: the session then expires
 	})
 	*w = watchers{}
 }
 
-// note says what the sessions of the prefill held, and which of them were lost.
+// note describes the watches of the prefill's sessions, and how many sessions were lost.
 func (w watchers) note() (text string) {
 	if w.watches == 0 {
 		return ""

@@ -8,12 +8,14 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/zkbench/zkbench/bench/load"
+	"github.com/zkbench/zkbench/bench/outcome"
 	"github.com/zkbench/zkbench/bench/root"
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// The watches on the znodes of a prefill are there in each cell that asks for them, each once, and nothing of them is left: not after an
-// interrupt, nor where one of their sessions cannot be opened.
+// The watches on the znodes of a prefill exist in each cell that asks for them, each once, and none is left, also after an interrupt or
+// if one of their sessions cannot be opened.
 func TestPrefillWatches(t *testing.T) {
 	for _, tc := range []struct {
 		name, znodes      string
@@ -36,8 +38,8 @@ func TestPrefillWatches(t *testing.T) {
 func prefillWatches(t *testing.T, znodes string, watches, sessions int, interrupt bool, refuse error) {
 	r := newRig(t, zktest.Config{OpLatency: time.Millisecond}, "prefill: [0, "+znodes+"]", fmt.Sprintf("prefill_watches: %d", watches), "sessions: 2", "duration: 1s")
 	there := map[int]map[int64]int{} // watches on znodes of the prefill, by cell and session
-	r.on = func(u Update) {
-		if u.Phase != PhaseSteady || there[u.Cell] != nil {
+	r.on = func(u load.Update) {
+		if u.Phase != outcome.PhaseSteady || there[u.Cell] != nil {
 			return
 		}
 		there[u.Cell] = map[int64]int{}
@@ -52,7 +54,7 @@ func prefillWatches(t *testing.T, znodes string, watches, sessions int, interrup
 	}
 	if refuse != nil {
 		r.refuse = func(seat int) error {
-			if seat == 1 && len(r.ens.Tree()) > 200 { // the prefill is there
+			if seat == 1 && len(r.ens.Tree()) > 200 { // the prefill exists
 				return refuse
 			}
 			return nil
@@ -79,7 +81,7 @@ func prefillWatches(t *testing.T, znodes string, watches, sessions int, interrup
 	}
 }
 
-// Watches that znodes have no room for are refused before any load.
+// Watches that need too many sessions for the znodes are refused before any load.
 func TestPrefillWatchesRefused(t *testing.T) {
 	c := newRig(t, zktest.Config{}, "prefill: [0, 10]", "prefill_watches: 20000").config
 	if doc, err := Run(t.Context(), c); doc != nil || !errors.Is(err, ErrProfile) || !strings.Contains(err.Error(), "test.yaml:5:18: prefill_watches: 20000 watches on 10 znodes need 2000 sessions") {

@@ -7,13 +7,14 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/zkbench/zkbench/bench/load"
 	"github.com/zkbench/zkbench/results"
 	"github.com/zkbench/zkbench/zk"
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// The rate of a queue is offered to its producers alone; the consumers take as they may, and one that still waits in the end is no
-// sign of a load that was not sustained.
+// The rate of a queue is offered only to its producers. The consumers take items as they can, and one that still waits at the end does not
+// mean that the load was not sustained.
 func TestTheRateOfAQueueIsItsPuts(t *testing.T) {
 	for _, variant := range []string{"fifo", "claim"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -41,7 +42,7 @@ func TestTheRateOfAQueueIsItsPuts(t *testing.T) {
 	}
 }
 
-// Puts that are offered and not begun in the end are puts, and say that the load was not sustained.
+// Puts that are offered and not started by the end count as puts, and show that the load was not sustained.
 func TestAQueueWhosePutsAreTooSlowIsSaturated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, zktest.Config{}, "workload: priority-queue", "variants: [priority]", "sessions: [4]", "rate: 100/s", "drain: 1s", "hold: 0s", "saturation: allowed")
@@ -52,16 +53,16 @@ func TestAQueueWhosePutsAreTooSlowIsSaturated(t *testing.T) {
 			return zktest.Action{}
 		})
 		cell := r.mustRun().Cells[0]
-		time.Sleep(time.Second) // the hooks of requests that were cut end
+		time.Sleep(time.Second) // the hooks of the requests that were cut end
 		saturated := slices.ContainsFunc(cell.Notes, func(note string) bool { return strings.HasPrefix(note, "saturated: 96.8/s came due, ") })
 		if !saturated || !cell.Saturated || cell.Due != 387 || cell.Unserved > cell.Errors["unfinished"] || cell.Unserved+2 < cell.Errors["unfinished"] ||
-			cell.Errors["unfinished"] < 100 || cell.Latency["put-to-take.response"].Unserved < cell.Unserved || cell.Errors["in doubt"] != 0 { // puts that the end cut are no errors
+			cell.Errors["unfinished"] < 100 || cell.Latency["put-to-take.response"].Unserved < cell.Unserved || cell.Errors["in doubt"] != 0 { // puts that the end cut are not errors
 			t.Errorf("notes %q, errors %v, want it saturated", cell.Notes, cell.Errors)
 		}
 	})
 }
 
-// What theory says of an item stands beside what it cost, also for a queue that only empties or only fills.
+// The theoretical cost of an item is reported next to its actual cost, also for a queue that only empties or only fills.
 func TestTheCostOfAQueueIsInTheResult(t *testing.T) {
 	for _, tt := range []struct {
 		lines  []string
@@ -82,16 +83,16 @@ func TestTheCostOfAQueueIsInTheResult(t *testing.T) {
 	}
 }
 
-// What a queue is judged by is the way of an item from its put to its take, whatever the time that its consumers idle: here each item comes
-// some 0.5 s after the one before, and is taken at once.
+// A queue is judged by the time of an item from its put to its take, however long its consumers idle: here each item comes about 0.5 s
+// after the previous one, and is taken at once.
 func TestConsumersThatIdleDoNotMakeAQueueSlow(t *testing.T) {
 	for _, lines := range [][]string{{"workload: queue", "variants: [fifo]", "rate: 2/s", "arrivals: uniform"},
 		{"workload: priority-queue", "variants: [priority]", "rate: 2/s", "arrivals: uniform"}} {
 		synctest.Test(t, func(t *testing.T) {
 			r := newRig(t, zktest.Config{OpLatency: time.Millisecond, EventLatency: time.Millisecond}, append(slices.Clone(lines),
 				"sessions: [2]", "hold: 0s", "duration: 40s", "warmup: 1s", "drain: 1s")...)
-			var seen []Update
-			r.on = func(u Update) { seen = append(seen, u) }
+			var seen []load.Update
+			r.on = func(u load.Update) { seen = append(seen, u) }
 			cell := r.mustRun().Cells[0]
 			way, take := cell.Latency["put-to-take.response"], cell.Latency["take.response"]
 			if way.Count < 70 || way.Max > 20 || way.Unserved != 0 || cell.Done["put-to-take"] != cell.Done["take"] {
@@ -109,8 +110,8 @@ func TestConsumersThatIdleDoNotMakeAQueueSlow(t *testing.T) {
 	}
 }
 
-// Items that nobody comes to take have waited so long at least, in an open loop to the end of the drain, in a closed one to that of the
-// steady phase: they are no survivors that the figures could do without.
+// Items that are never taken are lower bounds: they have waited at least until the end of the drain in an open loop, and until the end of
+// the steady phase in a closed one. The figures must not leave them out.
 func TestItemsThatNobodyTakesAreLowerBounds(t *testing.T) {
 	for _, load := range []string{"rate: 50/s", "think: 20ms"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -135,7 +136,7 @@ func TestItemsThatNobodyTakesAreLowerBounds(t *testing.T) {
 	}
 }
 
-// A consumer goes on while what was offered is still put: what came due in the steady phase is taken, however late it was put.
+// A consumer continues while offered items are still being put: items that came due in the steady phase are taken, however late they were put.
 func TestConsumersStayForWhatWasOffered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, zktest.Config{OpLatency: 30 * time.Millisecond, EventLatency: time.Millisecond}, "workload: queue", "variants: [fifo]", "sessions: [4]",
@@ -148,14 +149,14 @@ func TestConsumersStayForWhatWasOffered(t *testing.T) {
 	})
 }
 
-// A take that the end of the run cuts while its removal is under way is in doubt: no error, and nothing that its session pauses after.
+// A take that the end of the run cuts while its removal is in flight is in doubt: it is not an error, and its session does not pause after it.
 func TestATakeThatIsCutHasNotFailed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, zktest.Config{OpLatency: time.Millisecond}, "workload: queue", "variants: [fifo]", "sessions: [2]", "rate: 50/s", "hold: 0s", "drain: 1s",
 			"saturation: allowed")
 		r.ens.Hook(func(op zktest.Op) zktest.Action {
 			if op.Kind == zk.KindDelete && op.Applied && strings.Contains(op.Path, "/queue-0/") {
-				time.Sleep(100 * time.Millisecond) // before the reply: the consumer is nearly always in the middle of it
+				time.Sleep(100 * time.Millisecond) // before the reply, so that the consumer is nearly always in the middle of a take
 			}
 			return zktest.Action{}
 		})

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,34 +11,23 @@ import (
 
 	"github.com/zkbench/zkbench/bench/access"
 	"github.com/zkbench/zkbench/bench/faults"
+	"github.com/zkbench/zkbench/bench/plan"
 	"github.com/zkbench/zkbench/bench/root"
+	"github.com/zkbench/zkbench/bench/target"
 	"github.com/zkbench/zkbench/profiles"
 	"github.com/zkbench/zkbench/recipes"
 	"github.com/zkbench/zkbench/workloads"
 	"github.com/zkbench/zkbench/zk"
 )
 
-// Engine is a client library that sessions are opened with.
-type Engine struct {
-	Name string
-	// Persistent says that its sessions can keep watches armed, which some variants need.
-	Persistent bool
-	// Dial opens one session. The seed decides the order in which it tries the servers.
-	Dial func(ctx context.Context, servers []string, timeout time.Duration, seed uint64) (zk.Session, error)
-	// DialAs is Dial with an identity; nil: the engine has none.
-	DialAs func(ctx context.Context, servers []string, timeout time.Duration, seed uint64, id access.Identity) (zk.Session, error)
-	// SASL says that its sessions can authenticate by SASL and have a chroot.
-	SASL bool
-}
-
-// Setup is the names that a profile may use, and what they stand for.
+// Setup defines the names that a profile may use.
 type Setup struct {
-	Engines   []Engine
+	Engines   []target.Engine
 	Workloads []workloads.Kind
 	Acts      []Act
 }
 
-// Names are those of all znodes that zkbench makes below a root, whichever run it is of: a removal may be of the remains of any.
+// Names returns the names of all znodes that zkbench creates below a root, for every kind of run: a removal may meet the remains of any run.
 func (b Setup) Names() root.Names {
 	var all recipes.Znodes
 	for _, k := range b.Workloads {
@@ -49,10 +39,10 @@ func (b Setup) Names() root.Names {
 	return root.NewNames(all.Persistent, all.Ephemeral)
 }
 
-// ErrProfile: the profile asks for something that there is not. The error lists all such faults.
+// ErrProfile says that the profile asks for something that does not exist. The error lists all such problems.
 var ErrProfile = errors.New("invalid profile")
 
-// Check reports everything in the profile that this zkbench does not know, with the places and the known names.
+// Check reports everything in the profile that this zkbench does not know, with its position and the known names.
 func (b Setup) Check(p profiles.Profile) error {
 	var problems []error
 	problem := func(key string, i int, what, name string, known []string) {
@@ -64,7 +54,7 @@ func (b Setup) Check(p profiles.Profile) error {
 	}
 	engine, ok := b.engine(p.Engine)
 	if !ok {
-		problem("engine", 0, "engine", p.Engine, names(b.Engines, func(e Engine) string { return e.Name }))
+		problem("engine", 0, "engine", p.Engine, names(b.Engines, func(e target.Engine) string { return e.Name }))
 	}
 	kind, known := b.workload(p.Workload)
 	if act, isAct := b.act(p.Workload); isAct {
@@ -76,6 +66,10 @@ func (b Setup) Check(p profiles.Profile) error {
 	}
 	for i, name := range p.Variants {
 		v, known := kind.Find(name)
+		if now, renamed := b.Renamed(name); !known && renamed {
+			problems = append(problems, fmt.Errorf("%s: %s", p.At("variants", i), now))
+			continue
+		}
 		if !known {
 			problem("variants", i, kind.Name+" variant", name, names(kind.Variants, func(v workloads.Variant) string { return v.Name }))
 			continue
@@ -99,12 +93,24 @@ func (b Setup) Check(p profiles.Profile) error {
 		}
 	}
 	if kind.Drive != nil {
-		problems = append(problems, at(p, workloads.CheckDriven(p))...)
+		problems = append(problems, at(p, workloads.CheckDrivers(p))...)
 	}
 	return joined(slices.Concat(problems, b.checkEnvironments(p), checkPrefill(p), checkGates(p, kind))...)
 }
 
-// at are problems with their places in the profile.
+// Renamed says what the variant with a former name is called now. It returns false if there is none.
+func (b Setup) Renamed(name string) (now string, renamed bool) {
+	for _, k := range b.Workloads {
+		for _, v := range slices.Concat(k.Variants, k.Played) {
+			if v.Formerly != "" && v.Formerly == name {
+				return fmt.Sprintf("variant %q is now called %q", name, v.Name), true
+			}
+		}
+	}
+	return "", false
+}
+
+// at returns problems with their positions in the profile.
 func at(p profiles.Profile, found []profiles.Problem) (problems []error) {
 	for _, one := range found {
 		problems = append(problems, fmt.Errorf("%s: %s: %s", p.At(one.Key, one.Index), one.Key, one.Message))
@@ -112,7 +118,7 @@ func at(p profiles.Profile, found []profiles.Problem) (problems []error) {
 	return problems
 }
 
-// Catalogue is the workloads of the setup as profiles name them.
+// Catalogue returns the workloads of the setup as profiles name them.
 func (b Setup) Catalogue() profiles.Catalogue {
 	var all profiles.Catalogue
 	for _, k := range b.Workloads {
@@ -136,12 +142,49 @@ func find[T any](all []T, is func(T) bool) (one T, there bool) {
 	return one, false
 }
 
-// CheckFaults reports every planned fault that cannot be injected there. The error is ErrProfile.
+// CheckFaults reports every planned fault that cannot be injected into an environment. The error is ErrProfile.
 func CheckFaults(p profiles.Profile, on faults.Environment) error {
 	return joined(faults.Check(p, on)...)
 }
 
-// joined is ErrProfile with some problems; nil where there are none.
+// CheckServers reports every use of something that the servers cannot do, with its position, their version and what works instead. The error is ErrProfile.
+func (b Setup) CheckServers(p profiles.Profile, on zk.Powers) error {
+	kind, _ := b.workload(p.Workload)
+	if act, isAct := b.act(p.Workload); isAct {
+		kind = act.kind()
+	}
+	var problems []error
+	for i, name := range p.Variants {
+		if err := b.CheckVariant(kind, name, on); err != nil {
+			problems = append(problems, fmt.Errorf("%s: %w", p.At("variants", i), err))
+		}
+	}
+	if p.TLS != (profiles.TLS{}) {
+		if err := on.Refuse("tls", zk.Need{Power: zk.PowerTLS, Instead: "use their plain port"}); err != nil {
+			problems = append(problems, fmt.Errorf("%s: %w", p.At("tls", 0), err))
+		}
+	}
+	return joined(problems...)
+}
+
+// CheckVariant returns why servers cannot carry out a variant of a workload; nil if they can.
+func (b Setup) CheckVariant(kind workloads.Kind, name string, on zk.Powers) error {
+	v, known := kind.Find(name)
+	if !known {
+		return nil
+	}
+	needs := v.Needs()
+	if other, ok := find(kind.Variants, func(v workloads.Variant) bool {
+		return !v.Unsafe && v.Broken == "" && on.Refuse("", v.Needs()...) == nil
+	}); ok {
+		for i := range needs {
+			needs[i].Instead = cmp.Or(needs[i].Instead, "use another variant, such as "+other.Name)
+		}
+	}
+	return on.Refuse("variant "+name, needs...)
+}
+
+// joined returns ErrProfile with some problems, or nil if there are none.
 func joined(problems ...error) error {
 	if err := errors.Join(problems...); err != nil {
 		return fmt.Errorf("%w:\n%w", ErrProfile, err)
@@ -157,39 +200,26 @@ func names[T any](of []T, name func(T) string) []string {
 	return all
 }
 
-func (b Setup) engine(name string) (Engine, bool) {
-	return find(b.Engines, func(e Engine) bool { return e.Name == name })
+func (b Setup) engine(name string) (target.Engine, bool) {
+	return find(b.Engines, func(e target.Engine) bool { return e.Name == name })
 }
 
 func (b Setup) workload(name string) (workloads.Kind, bool) {
 	return find(b.Workloads, func(k workloads.Kind) bool { return k.Name == name })
 }
 
-// unsafe says whether a variant is kept with faults that are known.
-func (b Setup) unsafe(workload, variant string) bool {
-	kind, _ := b.workload(workload)
-	v, _ := kind.Find(variant)
-	return v.Unsafe
-}
-
-// load is what a workload is asked of in a cell.
-func load(c spec, dir string) workloads.Load {
-	p := c.point
-	return workloads.Load{Dir: dir, Sessions: c.sessions, Open: c.rate > 0, Deadline: p.Deadline, Stall: 2 * p.SessionTimeout, Values: p.Values()}
-}
-
-// Open opens one session with the engine of that name.
+// Open opens one session with a named engine.
 func (b Setup) Open(ctx context.Context, engine string, servers []string, timeout time.Duration) (zk.Session, error) {
 	return b.OpenAs(ctx, engine, servers, timeout, nil)
 }
 
-// OpenAs opens the administrative session of an access, and has it checked; nil: a plain one.
+// OpenAs opens the administrative session of an access and checks the access. If the access is nil, the session is plain.
 func (b Setup) OpenAs(ctx context.Context, engine string, servers []string, timeout time.Duration, as *access.Access) (zk.Session, error) {
 	e, ok := b.engine(engine)
 	if !ok {
-		return nil, fmt.Errorf("unknown engine %q (expected one of %s)", engine, strings.Join(names(b.Engines, func(e Engine) string { return e.Name }), ", "))
+		return nil, fmt.Errorf("unknown engine %q (expected one of %s)", engine, strings.Join(names(b.Engines, func(e target.Engine) string { return e.Name }), ", "))
 	}
-	e, err := e.as(as, 0)
+	e, err := e.As(as, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -201,4 +231,13 @@ func (b Setup) OpenAs(ctx context.Context, engine string, servers []string, time
 		}
 	}
 	return s, access.Explain(err)
+}
+
+// Estimate returns how many cells a checked profile has and about how long they take, without the start of the first ensemble.
+func (b Setup) Estimate(p profiles.Profile) plan.Estimate {
+	kind, known := b.workload(p.Workload)
+	if !known {
+		return plan.Estimate{}
+	}
+	return plan.Of(p, kind.Shape == profiles.Finite)
 }

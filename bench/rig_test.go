@@ -11,6 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zkbench/zkbench/bench/load"
+	"github.com/zkbench/zkbench/bench/plan"
+	"github.com/zkbench/zkbench/bench/target"
 	"github.com/zkbench/zkbench/drivers"
 	"github.com/zkbench/zkbench/ensemble"
 	zkbarrier "github.com/zkbench/zkbench/recipes/barrier"
@@ -28,8 +31,8 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// rig is a run on an ensemble in memory. It is the run's ensemble.Ensemble and its engine too. All of it belongs in a bubble, which
-// fails when a goroutine of the run is left at its end.
+// rig is a run on an ensemble in memory. It is also the run's ensemble.Ensemble and its engine. It has to be used in a synctest bubble,
+// which fails if a goroutine of the run is left at its end.
 type rig struct {
 	t      *testing.T
 	ens    *zktest.Ensemble
@@ -38,20 +41,20 @@ type rig struct {
 
 	mu       sync.Mutex
 	silent   bool                              // no server answers
-	values   map[string]float64                // that the server tells beside the others
-	grants   func(seat int) time.Duration      // the session timeout, where it is not what is asked for
+	values   map[string]float64                // further values that the server reports
+	grants   func(seat int) time.Duration      // the session timeout, if it is not the requested one
 	ended    error                             // a server ended by itself
-	problems []ensemble.Problem                // what the preflight finds
-	refuse   func(seat int) error              // why a session is not opened; the administrative one is seat -1, the probes are below
-	sessions map[int][]*zktest.Session         // opened, by seat
-	opened   func(seat int, s *zktest.Session) // told of each session
-	updates  []Update
-	on       func(Update)
+	problems []ensemble.Problem                // findings of the preflight
+	refuse   func(seat int) error              // why a session is not opened; the administrative one is seat -1, the probes have lower numbers
+	sessions map[int][]*zktest.Session         // opened sessions, by seat
+	opened   func(seat int, s *zktest.Session) // called for each session
+	updates  []load.Update
+	on       func(load.Update)
 }
 
 const seed = 7
 
-// newRig makes a rig for a profile: lines of YAML, after the defaults of these tests.
+// newRig returns a rig for a profile: lines of YAML, after the defaults of these tests.
 func newRig(t *testing.T, cfg zktest.Config, lines ...string) *rig {
 	t.Helper()
 	r := &rig{t: t, ens: zktest.New(cfg), stop: make(chan struct{}), sessions: map[int][]*zktest.Session{}}
@@ -84,7 +87,7 @@ func newRig(t *testing.T, cfg zktest.Config, lines ...string) *rig {
 			workloads.Rendezvouses(zkbarrier.RendezvousVariants()), workloads.Commits(zkcommit.Variants()), workloads.Elections(zkelection.Variants()),
 			workloads.MultiLocks(zklock.MultiVariants()), workloads.Driving(workloads.Semaphores(zksemaphore.Variants()), drivers.CanSemaphore, drivers.Semaphore, workloads.NewSemaphore), workloads.Configs(zksetting.Variants()),
 			workloads.Groups(zkmembership.Variants()), workloads.DelayQueues(zkqueue.DelayVariants()), workloads.Revocables(zklock.RevocableVariants()), workloads.OpenedSessions()},
-			Engines: []Engine{{Name: "memory", Persistent: true, Dial: r.dial}}}}
+			Engines: []target.Engine{{Name: "memory", Persistent: true, Dial: r.dial}}}}
 	return r
 }
 
@@ -117,14 +120,14 @@ func (r *rig) dial(ctx context.Context, _ []string, timeout time.Duration, by ui
 	return s, nil
 }
 
-// session is the first session of a seat.
+// session returns the first session of a seat.
 func (r *rig) session(seat int) zk.Session {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.sessions[seat][0]
 }
 
-// set changes the rig while the run goes on.
+// set changes the rig during the run.
 func (r *rig) set(change func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -139,7 +142,7 @@ func (r *rig) silence() {
 	}
 }
 
-func (r *rig) update(u Update) {
+func (r *rig) update(u load.Update) {
 	r.mu.Lock()
 	r.updates = append(r.updates, u)
 	on := r.on
@@ -149,10 +152,10 @@ func (r *rig) update(u Update) {
 	}
 }
 
-// at has do called once, when the run shows that it is in a phase and at least so far into its load.
+// at calls do once, when the run is in a phase and its load has taken at least the time elapsed.
 func (r *rig) at(phase string, elapsed time.Duration, do func()) {
 	var once sync.Once
-	r.on = func(u Update) {
+	r.on = func(u load.Update) {
 		if u.Phase == phase && u.Elapsed >= elapsed {
 			once.Do(do)
 		}
@@ -161,7 +164,7 @@ func (r *rig) at(phase string, elapsed time.Duration, do func()) {
 
 func (r *rig) interrupt() { close(r.stop) }
 
-// run carries the profile out, and holds the document against the one in the directory.
+// run carries out the profile, and compares the document with the one in the directory.
 func (r *rig) run() (*results.Run, error) {
 	r.t.Helper()
 	return r.runIn(r.t.Context())
@@ -197,7 +200,7 @@ func consistent(t *testing.T, dir string) {
 	}
 }
 
-// mustRun is run where nothing goes wrong.
+// mustRun is run for a profile that must not fail.
 func (r *rig) mustRun() *results.Run {
 	r.t.Helper()
 	doc, err := r.run()
@@ -258,7 +261,7 @@ func (r *rig) Ended() error {
 	return r.ended
 }
 
-// checkOf finds a verdict of a cell.
+// checkOf returns a check of a cell by name.
 func checkOf(t *testing.T, c results.Cell, name string) results.Check {
 	t.Helper()
 	i := slices.IndexFunc(c.Checks, func(k results.Check) bool { return k.Name == name })
@@ -270,9 +273,17 @@ func checkOf(t *testing.T, c results.Cell, name string) results.Check {
 
 var errRefused = errors.New("connection refused")
 
-// catalogue is all workloads as profiles name them.
+// catalogue has all workloads as profiles name them.
 var catalogue = Setup{Workloads: []workloads.Kind{workloads.Driving(workloads.Locks(nil), "", drivers.Lock, workloads.NewLock),
 	workloads.MultiLocks(nil), workloads.Driving(workloads.RWLocks(nil), "", drivers.ReadWrite, workloads.NewReadWrite), workloads.Revocables(nil),
 	workloads.Driving(workloads.Semaphores(nil), "", drivers.Semaphore, workloads.NewSemaphore), workloads.Driving(workloads.Queues(nil), "", drivers.Queue, workloads.NewQueue), workloads.PriorityQueues(nil), workloads.DelayQueues(nil), workloads.Elections(nil),
 	workloads.Barriers(nil), workloads.DoubleBarriers(nil), workloads.Rendezvouses(nil), workloads.Counters(nil, nil), workloads.Groups(nil),
 	workloads.Configs(nil), workloads.Commits(nil), workloads.OpenedSessions()}}.Catalogue()
+
+func dues(a plan.Arrivals, end time.Duration) []time.Duration {
+	var all []time.Duration
+	for due := a.Next(0); due < end; due = a.Next(0) {
+		all = append(all, due)
+	}
+	return all
+}

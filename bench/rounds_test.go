@@ -6,12 +6,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/zkbench/zkbench/bench/outcome"
 	"github.com/zkbench/zkbench/results"
 	"github.com/zkbench/zkbench/zk"
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// A cell of fixed work ends when all have done it, and all of it is measured and judged.
+// A cell of fixed work ends when all sessions have done it, and all of it is measured and judged.
 func TestACellOfFixedWorkEndsWithIt(t *testing.T) {
 	for _, tt := range []struct {
 		workload, variant string
@@ -60,13 +61,13 @@ func TestACellOfFixedWorkEndsWithIt(t *testing.T) {
 	}
 }
 
-// A cell of transactions is measured whole, so nothing is said of responses that are too short; and its costs are of transactions.
+// A cell of transactions is measured completely, so nothing is said about responses that are too short. Its costs are per transaction.
 func TestACellOfTransactionsEndsWithThem(t *testing.T) {
 	for _, variant := range []string{"flat", "coordinator"} {
 		synctest.Test(t, func(t *testing.T) {
 			r := newRig(t, zktest.Config{OpLatency: 2 * time.Millisecond, EventLatency: time.Millisecond}, "workload: two-phase-commit",
 				"variants: "+variant, "sessions: 6", "participants: 3", "transactions: 20", "hold: {uniform: [0s, 400ms]}")
-			r.ens.Hook(func(op zktest.Op) zktest.Action { // what follows a decision takes as long as it does
+			r.ens.Hook(func(op zktest.Op) zktest.Action { // what follows a decision takes as long as the decision
 				if op.Kind == zk.KindMulti && !op.Applied && strings.Contains(op.Ops[0].Path, "/ack_") {
 					time.Sleep(300 * time.Millisecond)
 				}
@@ -110,7 +111,7 @@ func TestACellOfFixedWorkThatIsInterruptedIsPartial(t *testing.T) {
 			r := newRig(t, zktest.Config{OpLatency: 2 * time.Millisecond, EventLatency: time.Millisecond}, "workload: "+workload,
 				"variants: "+workload,
 				"sessions: 6", "barriers: 100000", "hold: 5ms")
-			r.at(PhaseSteady, 6*time.Second, r.interrupt)
+			r.at(outcome.PhaseSteady, 6*time.Second, r.interrupt)
 			doc, _ := r.run()
 			c := doc.Cells[0]
 			if !c.Partial || doc.Exit.Code != 130 || c.ElapsedS < 5 || c.ElapsedS > 7 || c.Operations == 0 {

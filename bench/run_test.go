@@ -11,7 +11,7 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// latency is one at which requests and events take time, and in which a bubble is exact.
+// latency is a configuration in which requests and events take time, which is exact in a synctest bubble.
 var latency = zktest.Config{OpLatency: 2 * time.Millisecond, EventLatency: time.Millisecond}
 
 func TestRunOfEachVariant(t *testing.T) {

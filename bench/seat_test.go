@@ -1,8 +1,6 @@
 package bench
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,13 +8,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/zkbench/zkbench/ensemble"
+	"github.com/zkbench/zkbench/bench/outcome"
+	"github.com/zkbench/zkbench/bench/plan"
 	"github.com/zkbench/zkbench/recipes/lock"
 	"github.com/zkbench/zkbench/results"
-	"github.com/zkbench/zkbench/zk"
 )
 
-// assertRejoined asserts that the seats lost so many sessions in all, that the cell says so, and that its promises held.
+// assertRejoined asserts that the seats lost a number of sessions in total, that the cell says so, and that its promises held.
 func assertRejoined(t *testing.T, r *rig, c results.Cell, lost int) {
 	t.Helper()
 	opened := 0
@@ -35,7 +33,7 @@ func assertRejoined(t *testing.T, r *rig, c results.Cell, lost int) {
 		t.Errorf("notes %q, want %q", c.Notes, note)
 	}
 	for _, k := range c.Checks {
-		if k.Verdict != "holds" && !(k.Uncontended && c.Sessions <= c.Objects) { // one session a lock
+		if k.Verdict != "holds" && !(k.Uncontended && c.Sessions <= c.Objects) { // one session per lock
 			t.Errorf("%s is %s: %s", k.Name, k.Verdict, k.Detail)
 		}
 	}
@@ -49,18 +47,18 @@ func TestSessionExpires(t *testing.T) {
 		t.Run(v.Name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(t, latency, "variants: ["+v.Name+"]", "sessions: [5]", "duration: 10s")
-				r.at(PhaseSteady, 3*time.Second, func() { r.ens.Expire(r.session(2)); r.ens.Expire(r.session(4)) })
+				r.at(outcome.PhaseSteady, 3*time.Second, func() { r.ens.Expire(r.session(2)); r.ens.Expire(r.session(4)) })
 				assertRejoined(t, r, r.mustRun().Cells[0], 2)
 			})
 		})
 	}
 }
 
-// A seat is cut off for longer than its session lives: it learns of it when it is connected again, and until then the others go on.
+// A seat is cut off for longer than its session lives. It learns that when it is connected again, and until then the others continue.
 func TestSeatIsCutOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, latency, "sessions: [5]", "duration: 20s", "session_timeout: 2s")
-		r.at(PhaseSteady, 3*time.Second, func() {
+		r.at(outcome.PhaseSteady, 3*time.Second, func() {
 			r.ens.Partition(r.session(2))
 			time.AfterFunc(5*time.Second, func() { r.ens.Reconnect(r.session(2)) })
 		})
@@ -68,12 +66,12 @@ func TestSeatIsCutOff(t *testing.T) {
 	})
 }
 
-// While its session is being replaced an open loop's work goes on to be due, and is done late.
+// While a session of an open loop is being replaced, work still comes due, and is done late.
 func TestOpenLoopSurvivesItsSessions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, latency, "sessions: [4]", "locks: 4", "rate: 40/s", "duration: 10s")
 		refused := 0
-		r.at(PhaseSteady, 3*time.Second, func() {
+		r.at(outcome.PhaseSteady, 3*time.Second, func() {
 			r.set(func() {
 				r.refuse = func(int) error {
 					if refused++; refused <= 3 {
@@ -99,7 +97,7 @@ func TestOpenLoopSurvivesItsSessions(t *testing.T) {
 func TestOpenLoopWithoutSessionAtTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, latency, "sessions: [4]", "locks: 4", "saturation: allowed", "rate: 40/s", "duration: 4s", "drain: 3s")
-		r.at(PhaseSteady, 3*time.Second, func() {
+		r.at(outcome.PhaseSteady, 3*time.Second, func() {
 			r.set(func() {
 				r.refuse = func(seat int) error {
 					if seat >= 0 {
@@ -113,7 +111,7 @@ func TestOpenLoopWithoutSessionAtTheEnd(t *testing.T) {
 		c := r.mustRun().Cells[0]
 		offered := int64(0)
 		for i := range uint32(4) {
-			for _, due := range dues(poisson(100*time.Millisecond, random(seed, 1, i, streamArrivals)), 5*time.Second) {
+			for _, due := range dues(plan.Poisson(100*time.Millisecond, plan.Random(seed, 1, i, plan.ArrivalStream)), 5*time.Second) {
 				if due >= time.Second {
 					offered++
 				}
@@ -126,16 +124,4 @@ func TestOpenLoopWithoutSessionAtTheEnd(t *testing.T) {
 			t.Errorf("notes %q", c.Notes)
 		}
 	})
-}
-
-// A session that cannot be opened in time is told with what helps; what else went wrong is told as it is.
-func TestSessionsThatCannotBeOpenedInTimeAreToldWithARemedy(t *testing.T) {
-	refused := fmt.Errorf("%w (%w)", context.DeadlineExceeded, ensemble.ErrNoTLS) // again and again, until the time was over
-	for err, remedy := range map[error]bool{context.DeadlineExceeded: true, refused: false, errors.New("wrong password"): false} {
-		pool := sessionPool{number: func(i int) int { return i }, dial: func(context.Context, int) (zk.Session, error) { return nil, err }}
-		got := pool.connect(t.Context(), 3, func(int) {})
-		if !errors.Is(got, err) || strings.Contains(got.Error(), "lower sessions") != remedy {
-			t.Errorf("%v is told as %v", err, got)
-		}
-	}
 }

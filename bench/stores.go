@@ -4,20 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
-	"github.com/zkbench/zkbench/drivers"
 	"github.com/zkbench/zkbench/drivers/stores"
 	"github.com/zkbench/zkbench/internal/phrase"
 )
 
-// store is the servers of another store than ZooKeeper that drivers of the run keep their locks in.
+// store describes the servers of a store other than ZooKeeper in which drivers of the run keep their locks.
 type store struct {
 	addresses []string
-	started   *stores.Servers // for the run; nil: they were given
+	started   *stores.Servers // nil if the servers were given
 }
 
-// needStores finds the servers that the drivers need, or starts them. Those of an earlier ensemble of the run are there already.
+// needStores finds the servers that the drivers need, or starts them. Those started for an earlier ensemble of the run are still running.
 func (r *runner) needStores(ctx context.Context) error {
 	most := map[string]int{}
 	for _, hello := range r.hellos {
@@ -41,12 +39,12 @@ func (r *runner) needStores(ctx context.Context) error {
 			return err
 		}
 		r.stores[kind] = &store{started.Addresses(), started}
-		r.tell(fmt.Sprintf("%s of %s %s started for the run", phrase.Count(n, "server"), kind, started.Version))
+		r.load.Tell(fmt.Sprintf("%s of %s %s started for the run", phrase.Count(n, "server"), kind, started.Version))
 	}
 	return nil
 }
 
-// closeStores ends the servers that were started.
+// closeStores stops the servers that were started.
 func (r *runner) closeStores() (err error) {
 	for _, s := range r.stores {
 		if s.started != nil {
@@ -56,35 +54,10 @@ func (r *runner) closeStores() (err error) {
 	return err
 }
 
-// serversOf are the servers that the sessions of a driver are opened to.
-func (c *cell) serversOf(hello drivers.Hello) []string {
-	if s := c.stores[hello.Store]; s != nil {
-		return s.addresses
-	}
-	return c.addresses()
-}
-
-// text says of a driver's note where its locks are.
+// text returns the part of a driver's note that says where its locks are.
 func (s *store) text(kind string) string {
 	if s.started == nil {
 		return fmt.Sprintf("its locks are in %s of %s that were given", phrase.Count(len(s.addresses), "server"), kind)
 	}
 	return fmt.Sprintf("its locks are in %s %s, of which %s started for the run", kind, s.started.Version, phrase.Count(len(s.addresses), "server"))
-}
-
-// markStore is what the servers of the store of a cell's driver have used; those that were started for the run.
-func (c *cell) markStore() usages {
-	s := c.stores[c.hello.Store]
-	if s == nil || s.started == nil {
-		return nil
-	}
-	return usagesOf(s.started.PIDs())
-}
-
-// perOp is a time by what was done, in microseconds; nil where it is not known.
-func perOp(used time.Duration, known bool, done int64) *float64 {
-	if !known || done == 0 {
-		return nil
-	}
-	return new(float64(used.Nanoseconds()) / 1e3 / float64(done))
 }

@@ -8,19 +8,19 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/zkbench/zkbench/bench/fleet"
+	"github.com/zkbench/zkbench/bench/load"
 	"github.com/zkbench/zkbench/ensemble"
-	"github.com/zkbench/zkbench/fleet"
-	"github.com/zkbench/zkbench/metrics"
 	"github.com/zkbench/zkbench/results"
 	"github.com/zkbench/zkbench/zk"
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// stormCfg has servers whose events come 3 ms after a change, and whose requests take 2 ms.
+// stormCfg configures servers whose events come 3 ms after a change, and whose requests take 2 ms.
 var stormCfg = zktest.Config{OpLatency: 2 * time.Millisecond, EventLatency: 3 * time.Millisecond}
 
-// storms runs a load of one client, whom no watch tells anything, beside a storm, and gives what came of that and what the servers counted: beside
-// what they count of the load alone.
+// storms runs a load of one client, which gets no watch events, together with a storm. It returns the outcome of the storm, and what the servers counted
+// with the storm and without it.
 func storms(t *testing.T, fault string) (_ results.Fault, with, without zktest.Counts) {
 	t.Helper()
 	lines := []string{"sessions: 1", "rate: 50/s", "session_timeout: 4s", "duration: 12s"}
@@ -49,13 +49,13 @@ func isArrivals(t *testing.T, what string, a *results.Arrivals, due int, first, 
 	}
 }
 
-// Of sessions that are lost at once every znode goes and every watcher is told: as many events as the servers send.
+// When sessions are lost at once, every znode goes and every watcher is notified: as many events as the servers send.
 func TestAStormOfExpiriesIsCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, counted, _ := storms(t, "{at: 2s, kind: mass-expiry, sessions: 5, ephemerals: 3, watchers: 2}")
 		s := f.Storm
-		isArrivals(t, "gone", s.Gone, 15, 4003, 4003, 4003, 4003) // a timeout, and the way of an event
-		isArrivals(t, "told", s.Told, 30, 4003, 4003, 4003, 4003)
+		isArrivals(t, "gone", s.Gone, 15, 4003, 4003, 4003, 4003) // a timeout, and the latency of an event
+		isArrivals(t, "told", s.Notified, 30, 4003, 4003, 4003, 4003)
 		if s.Sessions != 5 || s.Watchers != 2 || s.Expired == nil || *s.Expired != 5 || s.Cost.Requests != 0 || s.Read != nil {
 			t.Errorf("%+v", s)
 		}
@@ -76,19 +76,19 @@ func TestAStormOfReadsIsCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, counted, load := storms(t, "{at: 2s, kind: read-storm, sessions: 6, znodes: 4, size: 10}")
 		s := f.Storm
-		isArrivals(t, "told", s.Told, 6, 4, 4, 4, 4)     // half a write, and the way of an event
+		isArrivals(t, "told", s.Notified, 6, 4, 4, 4, 4) // half a write, and the latency of an event
 		isArrivals(t, "read", s.Read, 6, 14, 14, 14, 14) // and five reads
 		if s.Sessions != 6 || s.Cost.Requests != 1+6*5 || s.Cost.Events != 6 || s.Cost.ReadBytes != 6*4*10 || s.Expired != nil || s.Gone != nil {
 			t.Errorf("%+v", s)
 		}
 		reads, writes := counted.Ops[zk.KindGet]-load.Ops[zk.KindGet], counted.Ops[zk.KindSet]-load.Ops[zk.KindSet]
-		if reads != 6+6*5 || writes != 1 { // the first watches too
+		if reads != 6+6*5 || writes != 1 { // including the first watches
 			t.Errorf("the servers answered %d reads and %d writes of data, want %d and 1", reads, writes, 6+6*5)
 		}
 	})
 }
 
-// A storm that comes again has other sessions each time.
+// A repeated storm has other sessions each time.
 func TestAStormThatComesAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newRig(t, stormCfg, "sessions: 1", "rate: 50/s", "duration: 10s", "faults: [{at: 1s, kind: read-storm, sessions: 3, znodes: 2, every: 4s}]")
@@ -99,7 +99,7 @@ func TestAStormThatComesAgain(t *testing.T) {
 	})
 }
 
-// ticking is a rig whose servers tell their tick.
+// ticking is a rig whose servers report their tick.
 type ticking struct {
 	*rig
 	tick time.Duration
@@ -111,10 +111,10 @@ func (t ticking) Describe() ensemble.Description {
 	return about
 }
 
-// Sessions that would expire after the steady phase, as the servers' tick tells, are refused before any load.
+// A storm whose sessions would expire after the steady phase, by the servers' tick, is refused before any load.
 func TestAStormThatCannotBeOver(t *testing.T) {
 	for _, c := range []struct {
-		tick time.Duration // 0: the servers do not tell it, and it is 2 s
+		tick time.Duration // 0 if the servers do not report it, and it is 2 s
 		want string        // "": it can be over
 	}{{0, "expire up to 6s later (session_timeout and a tick of 2s)"}, {3 * second, "a tick of 3s"}, {second, ""}} {
 		synctest.Test(t, func(t *testing.T) {
@@ -129,7 +129,7 @@ func TestAStormThatCannotBeOver(t *testing.T) {
 	}
 }
 
-// A storm that the end of the steady phase cuts off tells of what had come, and its sessions are closed.
+// A storm that the end of the steady phase cuts off reports what had arrived by then, and its sessions are closed.
 func TestAStormThatIsNotOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newRig(t, zktest.Config{OpLatency: 400 * time.Millisecond}, "sessions: 1", "duration: 4s",
@@ -140,7 +140,7 @@ func TestAStormThatIsNotOver(t *testing.T) {
 		}
 		s.clean()
 		f := doc.Cells[0].Faults[0]
-		if f.Storm.Told.Came != 3 || f.Storm.Read.Came != 0 || f.Storm.Read.All != nil || f.Bystanders == nil {
+		if f.Storm.Notified.Came != 3 || f.Storm.Read.Came != 0 || f.Storm.Read.All != nil || f.Bystanders == nil {
 			t.Errorf("%+v", f.Storm)
 		}
 	})
@@ -163,27 +163,12 @@ func TestAStormThatCannotBePrepared(t *testing.T) {
 	})
 }
 
-func TestTheResponsesOfBystanders(t *testing.T) {
-	var r responses
-	if got := r.result(); got.Count != 0 || got.Max != nil || got.P50 != nil {
-		t.Errorf("of none: %+v", got)
-	}
-	for i := range results.EnoughForP99 {
-		r.add(metrics.Sample{Due: 0, End: time.Duration(i) * time.Millisecond})
-	}
-	r.add(metrics.Sample{Outcome: metrics.Failed, End: time.Hour})
-	r.add(metrics.Sample{Outcome: metrics.Unfinished, End: time.Minute})
-	if got := r.result(); got.Count != results.EnoughForP99+1 || got.Unserved != 1 || got.P99 == nil || *got.Max < 59e3 || *got.Max > 61e3 {
-		t.Errorf("%+v", got)
-	}
-}
-
-// The sessions of a storm are closed also when the cell ends before its load.
+// The sessions of a storm are also closed if the cell ends before its load.
 func TestStormsOfACellThatDoesNotBegin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newShips(t, 1, latency, "sessions: 4", "session_timeout: 4s", "duration: 20s", "faults: [{at: 1s, kind: mass-expiry, sessions: 3, watchers: 2}]")
 		r := f.all[0]
-		r.on = func(u Update) {
+		r.on = func(u load.Update) {
 			if u.Connects != nil {
 				f.meets.Partition(f.session(0))
 			}

@@ -8,10 +8,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/zkbench/zkbench/bench/outcome"
 	"github.com/zkbench/zkbench/check"
-	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
-	"github.com/zkbench/zkbench/profiles"
+	"github.com/zkbench/zkbench/metrics/spill"
 	zklock "github.com/zkbench/zkbench/recipes/lock"
 	"github.com/zkbench/zkbench/results"
 	"github.com/zkbench/zkbench/workloads"
@@ -60,16 +60,16 @@ func TestExitOfVerdicts(t *testing.T) {
 		{name: "one is violated", checks: []check.Check{violated, unknown, holds}, code: 4,
 			reason: "violated: broken of predecessor with 4 sessions\nno evidence: open of predecessor"},
 		{name: "an interrupt is worse than no evidence", checks: []check.Check{unknown}, code: 130, reason: "interrupted\nno evidence: open",
-			rig: func(r *rig) { r.at(PhaseSteady, 2*time.Second, r.interrupt) }},
+			rig: func(r *rig) { r.at(outcome.PhaseSteady, 2*time.Second, r.interrupt) }},
 		{name: "a violation is worse than an interrupt", checks: []check.Check{violated}, code: 4, reason: "interrupted\nviolated: broken",
-			rig: func(r *rig) { r.at(PhaseSteady, 2*time.Second, r.interrupt) }},
+			rig: func(r *rig) { r.at(outcome.PhaseSteady, 2*time.Second, r.interrupt) }},
 		{name: "an error is worse than no evidence", checks: []check.Check{unknown}, code: 1, reason: "a server ended\nno evidence: open",
 			rig: func(r *rig) {
-				r.at(PhaseSteady, 2*time.Second, func() { r.set(func() { r.ended = errors.New("a server ended") }) })
+				r.at(outcome.PhaseSteady, 2*time.Second, func() { r.set(func() { r.ended = errors.New("a server ended") }) })
 			}},
 		{name: "a violation is worse than an error", checks: []check.Check{violated}, code: 4, reason: "a server ended\nviolated: broken",
 			rig: func(r *rig) {
-				r.at(PhaseSteady, 2*time.Second, func() { r.set(func() { r.ended = errors.New("a server ended") }) })
+				r.at(outcome.PhaseSteady, 2*time.Second, func() { r.set(func() { r.ended = errors.New("a server ended") }) })
 			}},
 		{name: "nothing but errors", checks: []check.Check{holds}, code: 1, reason: "nothing but errors: predecessor with 4 sessions",
 			rig: func(r *rig) {
@@ -117,7 +117,7 @@ func TestExitOfVerdicts(t *testing.T) {
 	}
 }
 
-// Checks are given every sample of the cell, in the order of time, the warm-up and the drain included.
+// Checks are given every sample of the cell in order of time, including the warm-up and the drain.
 func TestChecksSeeTheWholeHistory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, latency, "sessions: [5]", "duration: 3s")
@@ -146,63 +146,13 @@ func TestChecksSeeTheWholeHistory(t *testing.T) {
 				grants["drain"]++
 			}
 		}
-		if grants["steady"] != c.Operations || grants["warm-up"] == 0 || grants["drain"] == 0 || left != 2 { // with the sessions open, and closed
+		if grants["steady"] != c.Operations || grants["warm-up"] == 0 || grants["drain"] == 0 || left != 2 { // with the sessions open, and with them closed
 			t.Errorf("%v grants, %d operations, %d objects looked at", grants, c.Operations, left)
 		}
 	})
 }
 
-func TestNotes(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		got  string
-		want string
-	}{
-		{"as in theory", departs(results.Fanout{EventsPerRelease: 9, TheoryPerRelease: 9, RatioToTheory: 1}, true), ""},
-		{"events at the holder are in no theory", departs(results.Fanout{EventsPerRelease: 3, EventsStale: 1, TheoryPerRelease: 2, RatioToTheory: 1.5}, true), ""},
-		{"too many", departs(results.Fanout{EventsPerRelease: 3, TheoryPerRelease: 2, RatioToTheory: 1.5}, true), "differs from theory: 3.00 events"},
-		{"too few", departs(results.Fanout{EventsPerRelease: 4, TheoryPerRelease: 10, RatioToTheory: 0.4}, true), "differs from theory"},
-		{"few, of sessions that think", departs(results.Fanout{EventsPerRelease: 4, TheoryPerRelease: 10, RatioToTheory: 0.4}, false), ""},
-	} {
-		if c.want == "" && c.got != "" || !strings.Contains(c.got, c.want) {
-			t.Errorf("%s: %q, want %q", c.name, c.got, c.want)
-		}
-	}
-}
-
-func TestSaturated(t *testing.T) {
-	for _, c := range []struct {
-		name                        string
-		due, unserved, failed, done int64
-		want                        bool
-	}{
-		{"as many done as came due", 1000, 0, 0, 1000, false},
-		{"within the noise of a Poisson stream", 100, 0, 0, 80, false},
-		{"a backlog grew", 1000, 0, 0, 800, true},
-		{"failures are errors, not a backlog", 1000, 0, 200, 800, false},
-		{"something was not begun", 1000, 1, 0, 1000, true},
-		{"deadlines passed", 1000, 0, 0, 10, true},
-	} {
-		if got := saturated(c.due, c.unserved, c.failed, c.done); got != c.want {
-			t.Errorf("%s: saturated(%d, %d, %d, %d) = %v, want %v", c.name, c.due, c.unserved, c.failed, c.done, got, c.want)
-		}
-	}
-}
-
-func TestMeanOfDistributions(t *testing.T) {
-	for _, d := range []profiles.Distribution{
-		{Kind: profiles.Constant, Mean: 10 * time.Millisecond},
-		{Kind: profiles.Uniform, Min: 5 * time.Millisecond, Max: 15 * time.Millisecond},
-		{Kind: profiles.Exponential, Mean: 10 * time.Millisecond},
-		{Kind: profiles.Lognormal, Mean: 10 * time.Millisecond, Sigma: 1},
-	} {
-		if got := mean(d); got != 10*time.Millisecond {
-			t.Errorf("mean of %s is %v", d, got)
-		}
-	}
-}
-
-// Where nobody contends, exclusion and order are not known. That is no lack of evidence if the profile has nobody contend, and is otherwise.
+// Without contention, exclusion and order are not known. That is not a lack of evidence if the profile has no contention, but is otherwise.
 func TestWithoutContentionExclusionIsNotKnown(t *testing.T) {
 	for _, c := range []struct {
 		lines  []string

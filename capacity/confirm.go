@@ -5,24 +5,24 @@ import (
 	"time"
 )
 
-// maxConfirmations is how often a bracket is confirmed, where the budget allows: their spread is what runs differ by.
+// maxConfirmations is how many times a bracket is confirmed, if the budget allows: their spread shows how much runs differ.
 const maxConfirmations = 3
 
-// confirmed is what fresh samples say of both ends of a bracket; where there is no upper end, of the lower one.
+// confirmed is what fresh samples say about both ends of a bracket, or about the lower end if there is no upper one.
 type confirmed struct {
-	low, high Judgement    // of all rounds, pooled
-	rounds    [][2][]Block // of the low and the high end
-	wall      bool         // the load generator could not offer an end
+	low, high      Judgement    // over all rounds, pooled
+	rounds         [][2][]Block // of the low and the high end
+	generatorLimit bool         // the load generator could not offer the load of an end
 }
 
-// legs are what was measured at one end.
-type legs struct {
+// freshSamples holds what was measured at one end.
+type freshSamples struct {
 	blocks []Block
-	values [][]float64
+	values [][]*float64
 	unsafe bool
 }
 
-func (l *legs) add(m Measurement) {
+func (l *freshSamples) add(m Measurement) {
 	l.blocks = append(l.blocks, m.Blocks...)
 	if m.Values != nil {
 		l.values = append(l.values, m.Values)
@@ -30,17 +30,17 @@ func (l *legs) add(m Measurement) {
 	l.unsafe = l.unsafe || m.Unsafe
 }
 
-// value is the geometric mean of a goal's metric over the legs, NaN if it is not known of all.
-func (l *legs) value(goal int) float64 {
+// value returns the geometric mean of a goal's metric over the probes, NaN if it is not known for all of them.
+func (l *freshSamples) value(goal int) float64 {
 	if goal < 0 || len(l.values) == 0 {
 		return math.NaN()
 	}
 	sum := 0.0
 	for _, v := range l.values {
-		if goal >= len(v) {
+		if goal >= len(v) || v[goal] == nil {
 			return math.NaN()
 		}
-		sum += math.Log(v[goal])
+		sum += math.Log(*v[goal])
 	}
 	return math.Exp(sum / float64(len(l.values)))
 }
@@ -49,15 +49,15 @@ func (e *end) judge(w *walk) Judgement {
 	return judge(w.plan.Goals, Measurement{Blocks: e.fresh.blocks, Unsafe: e.fresh.unsafe}, w.bursts(e.load, nil))
 }
 
-// confirm is step 5: samples of fresh sessions, none of those that chose the bracket. What is confirmed once is confirmed again while there is
-// time, and judged by all fresh samples of its ends.
+// confirm is step 5: it takes samples with fresh sessions, none of those that chose the bracket. After one confirmation it confirms again as long as there is
+// time, and judges by all fresh samples of the ends.
 func (w *walk) confirm() (confirmed, bool) {
 	var c confirmed
 	for range maxConfirmations {
-		if len(c.rounds) > 0 && (w.rare(w.low.load) || w.spent+2*w.confirmTime() > w.plan.Budget) { // as much again where it confirms no longer
+		if len(c.rounds) > 0 && (w.rare(w.low.load) || w.spent+2*w.confirmTime() > w.plan.Budget) { // reserve the same time again, in case it is no longer confirmed
 			break
 		}
-		if ok := w.round(&c); !ok || c.wall {
+		if ok := w.round(&c); !ok || c.generatorLimit {
 			return c, ok
 		}
 		c.low = w.low.judge(w)
@@ -75,9 +75,9 @@ func (w *walk) confirm() (confirmed, bool) {
 	return c, true
 }
 
-// watch has a low end measured for longer where stops are rare: of few blocks most have none.
+// watch measures the low end for longer if stops are rare, because most of few blocks have none.
 func (w *walk) watch(c *confirmed) bool {
-	for left := w.vigil(); left > 0 && w.mayPass(c.low); left = w.vigil() {
+	for left := w.leftToWatch(); left > 0 && w.mayPass(c.low); left = w.leftToWatch() {
 		n := min(left, watchBlocks)
 		if _, ok := w.ask(Probe{Purpose: Confirm, Load: w.low.load, Min: n, Max: n, Confirmation: w.confirmations}); !ok {
 			return false
@@ -88,55 +88,55 @@ func (w *walk) watch(c *confirmed) bool {
 	return true
 }
 
-// watchBlocks is how many blocks a low end is measured before it is judged again.
+// watchBlocks is the number of blocks that are measured at a low end before it is judged again.
 const watchBlocks = 8
 
-// leg is a probe of an end.
-type leg struct {
+// endProbe is a probe of one end of the bracket.
+type endProbe struct {
 	end    *end
 	blocks int
 }
 
-// round is one confirmation: low, high, high, low, so that a drift favours no end. In the first one an end that has its samples, because
-// only the other one moved, is left out.
+// round is one confirmation: low, high, high, low, so that a drift favours no end. The first one leaves out an end that already has its samples, because only
+// the other end moved.
 func (w *walk) round(c *confirmed) bool {
 	w.confirmations++
 	all := w.plan.Confirm
-	var order []leg
+	var order []endProbe
 	switch known := len(c.rounds) == 0; {
 	case w.upper != failed, known && w.high.fresh.blocks != nil:
-		order = []leg{{&w.low, all}}
+		order = []endProbe{{&w.low, all}}
 	case known && w.low.fresh.blocks != nil:
-		order = []leg{{&w.high, all}}
+		order = []endProbe{{&w.high, all}}
 	default:
-		order = []leg{{&w.low, all / 2}, {&w.high, all}, {&w.low, all - all/2}}
+		order = []endProbe{{&w.low, all / 2}, {&w.high, all}, {&w.low, all - all/2}}
 	}
 	low, high := 0, 0
 	if len(c.rounds) > 0 {
 		low, high = len(w.low.fresh.blocks), len(w.high.fresh.blocks)
 	}
-	for _, leg := range order {
-		j, ok := w.ask(Probe{Purpose: Confirm, Load: leg.end.load, Min: leg.blocks, Max: leg.blocks, Confirmation: w.confirmations})
+	for _, p := range order {
+		j, ok := w.ask(Probe{Purpose: Confirm, Load: p.end.load, Min: p.blocks, Max: p.blocks, Confirmation: w.confirmations})
 		if !ok {
 			return false
 		}
 		if j.Decision == Invalid {
-			c.wall = true
-			w.high, w.upper = end{load: leg.end.load}, wall
-			if leg.end == &w.low {
+			c.generatorLimit = true
+			w.high, w.upper = end{load: p.end.load}, generatorLimit
+			if p.end == &w.low {
 				w.low = end{load: w.low.load / (1 + w.plan.Width)}
 			}
 			return true
 		}
-		leg.end.fresh.add(w.steps[len(w.steps)-1].Measurement)
+		p.end.fresh.add(w.steps[len(w.steps)-1].Measurement)
 	}
 	c.rounds = append(c.rounds, [2][]Block{w.low.fresh.blocks[low:], w.high.fresh.blocks[high:]})
 	return true
 }
 
-// confirmTime is what a confirmation takes at least.
+// confirmTime returns the minimum time of a confirmation.
 func (w *walk) confirmTime() time.Duration {
-	more := time.Duration(max(0, w.vigil()-w.plan.Confirm)) * w.plan.block(w.low.load, Confirm)
+	more := time.Duration(max(0, w.leftToWatch()-w.plan.Confirm)) * w.plan.block(w.low.load, Confirm)
 	return more + 3*(w.plan.settle()+w.overhead()) + time.Duration(w.plan.Confirm)*(w.plan.block(w.low.load, Confirm)+w.plan.block(w.high.load, Confirm))
 }
 
@@ -153,15 +153,15 @@ func (w *walk) bound(c confirmed, outcome Outcome, reason string) {
 	w.soak()
 }
 
-// found is step 6: the figure between two confirmed ends. Where no share tells it, there is none to come back to.
+// found is step 6: the figure between two confirmed ends. If no share crosses its goal, there is no figure, and nothing to return to.
 func (w *walk) found(c confirmed) {
-	if told := w.answer(c); told && !w.wander() {
+	if crosses := w.answer(c); crosses && !w.wander() {
 		return
 	}
 	w.soak()
 }
 
-// keep remembers what a confirmed bracket says: a later confirmation may contradict it.
+// keep remembers the result of a confirmed bracket, which a later confirmation may contradict.
 func (w *walk) keep(c confirmed) {
 	before := w.result
 	w.answer(c)
@@ -170,13 +170,13 @@ func (w *walk) keep(c confirmed) {
 	w.result, w.was = before, &was
 }
 
-func (w *walk) answer(c confirmed) (told bool) {
+func (w *walk) answer(c confirmed) (crosses bool) {
 	w.end(Found, "")
 	r := &w.result
 	f := figure{goals: w.plan.Goals, low: w.low.load, high: w.high.load, width: w.plan.Width, atOnce: c.high.Binding}
-	r.Load, r.Binding, told = f.point(c.low.Estimates, c.high.Estimates)
+	r.Load, r.Binding, crosses = f.point(c.low.Estimates, c.high.Estimates)
 	interval, known := w.intervals[len(w.steps)]
-	if !known { // what was told up to here fixes it
+	if !known { // what was measured up to here fixes it
 		interval = f.interval(c, w.plan.Seed)
 		w.intervals[len(w.steps)] = interval
 	}
@@ -186,10 +186,10 @@ func (w *walk) answer(c confirmed) (told bool) {
 	r.Elasticity = math.Log(r.High.Value/r.Low.Value) / math.Log(w.high.load/w.low.load)
 	r.Confirmations = len(c.rounds)
 	r.IntervalOf = w.ofTheSearch()
-	return told
+	return crosses
 }
 
-// soak is step 8, if asked for: a share of the figure, or of the lower end of the interval where there is none, for long, without a trend.
+// soak is step 8, if requested: a long probe at a share of the figure, or of the lower end of the interval if there is no figure. It must show no trend.
 func (w *walk) soak() {
 	if w.plan.Soak.Length == 0 {
 		return
@@ -212,7 +212,7 @@ func (w *walk) soak() {
 	w.result.Soak = s
 }
 
-// grows reports whether the share of a goal is higher in the second half of the blocks, by two standard errors.
+// grows reports whether the share of a goal is higher in the second half of the blocks by two standard errors.
 func grows(goals []Goal, blocks []Block) bool {
 	half := len(blocks) / 2
 	for i, g := range goals {

@@ -1,7 +1,7 @@
 // Package capacity searches for the highest load at which latency goals are met: it plans probes and judges what they measured.
 //
-// It is arithmetic alone. A Search has no clock, sends nothing and knows no ensemble: it is asked for the next probe, and told what the probe
-// measured by the caller, who carries probes out. The same Plan and the same measurements give the same probes and the same Result.
+// It is pure arithmetic. A Search has no clock, sends nothing and knows no ensemble: the caller asks it for the next probe, executes the probe, and tells it
+// what the probe measured. The same Plan and the same measurements give the same probes and the same Result.
 //
 //	for {
 //		probe, more := search.Next()

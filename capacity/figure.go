@@ -6,21 +6,22 @@ import (
 	"slices"
 )
 
-// Interval contains the capacity with a probability of 95 %, that of Result.IntervalOf. High is infinite where only a lower bound is known.
+// Interval contains the capacity that Result.IntervalOf describes with a probability of 95 %. High is infinite if only a lower bound is known.
 type Interval struct{ Low, High float64 }
 
-// figure tells where between two ends the goals are just met.
+// figure finds the load between two ends at which the goals are just met.
 type figure struct {
 	goals     []Goal
 	low, high float64
 	width     float64
-	atOnce    int        // the goal that the high end failed by
-	redraw    *rand.Rand // draws the distances again; nil for those that were measured
+	atOnce    int        // the goal by which the high end failed
+	redraw    *rand.Rand // draws the distances again; nil: use the measured ones
 }
 
-// point is the figure, and whether the share of a goal tells it: both ends are confirmed, and the capacity is between them. Where no share crosses its
-// goal there, the high end failed for another reason (a session was lost, work was left undone): between which loads is all that is known, and the figure is the low end.
-func (f figure) point(low, high []Estimate) (load float64, binding int, told bool) {
+// point returns the figure, and whether the share of a goal crosses the goal between the ends: both ends are confirmed, and the capacity is between them. If
+// no share crosses its goal there, the high end failed for another reason (a session was lost, work was left undone). Then only the two loads are known, and
+// the figure is the low end.
+func (f figure) point(low, high []Estimate) (load float64, binding int, crosses bool) {
 	if load, binding = f.between(low, high); load > f.high || f.lost() {
 		return f.low, f.atOnce, false
 	}
@@ -30,9 +31,9 @@ func (f figure) point(low, high []Estimate) (load float64, binding int, told boo
 // lost reports whether the high end failed by a goal that allows no miss.
 func (f figure) lost() bool { return f.atOnce >= 0 && f.goals[f.atOnce].Share == 0 }
 
-// between interpolates the logarithm of the share of late operations, which in an M/M/1 queue is exactly linear in the load: the share of
-// responses above t at a rate l is exp(-(mu-l)t) (Kleinrock, Queueing Systems I, section 5.11). Of several goals the one that is missed first
-// binds. It may be a width outside of the ends; of shares that do not rise it is the low end.
+// between interpolates the logarithm of the share of late operations, which in an M/M/1 queue is exactly linear in the load: the share of responses above t
+// at a rate l is exp(-(mu-l)t) (Kleinrock, Queueing Systems I, section 5.11). Of several goals, the one that is missed first binds. The result may be up to a
+// width outside the ends. If the shares do not rise, it is the low end.
 func (f figure) between(low, high []Estimate) (load float64, binding int) {
 	load, binding = math.Inf(1), f.atOnce
 	for i, g := range f.goals {
@@ -52,13 +53,14 @@ func (f figure) between(low, high []Estimate) (load float64, binding int) {
 // fewEvents is the effective number of independent late operations, (share / error)^2, below which the error of a share is itself unknown.
 const fewEvents = 10
 
-// coarse reports whether a share says on which side of the goal it is and little more: operations are late together, in rare congestions, and a
-// share of few of them has no known error; far from the goal the line between the ends is no longer straight.
+// coarse reports whether a share says on which side of the goal it is and little more. Operations are late together, in rare congestions, and a share of few
+// congestions has no known error; far from the goal the line between the ends is no longer straight.
 func (e Estimate) coarse(share float64) bool {
 	return e.Over == 0 || e.P*e.P < fewEvents*e.SE*e.SE || math.Abs(e.ratio(share)) > math.Log(clearPass)
 }
 
-// distance is ratio without the bias of a logarithm, half its variance; of a coarse share it is at most the one that decides a probe early.
+// distance returns ratio without the bias of a logarithm, which is half its variance. For a coarse share it is limited to the distance that decides a probe
+// early.
 func (e Estimate) distance(share float64) float64 {
 	x, limit := e.ratio(share), math.Log(clearPass)
 	if e.coarse(share) {
@@ -74,7 +76,7 @@ func (f figure) distance(e Estimate, share float64) float64 {
 	return e.distance(share)
 }
 
-// crossing is where the line through both ends is 0, at most a width outside of them; infinite if it does not rise to 0.
+// crossing returns where the line through both ends is 0, at most a width outside them; infinite if it does not rise to 0.
 func (f figure) crossing(a, b float64) float64 {
 	if b <= 0 && b <= a {
 		return math.Inf(1)
@@ -88,14 +90,14 @@ func (f figure) crossing(a, b float64) float64 {
 	return max(at, f.low/(1+f.width))
 }
 
-// draws of the interval.
+// draws is the number of draws for an interval.
 const draws = 2000
 
-// interval redraws the shares of both ends from what their errors allow and takes the middle 95 % of the figures. (A bootstrap of four blocks
-// knows four values and is too narrow.) Confirmations that differ by more than that widen it by their own standard error.
+// interval redraws the shares of both ends within their errors and returns the middle 95 % of the figures. (A bootstrap of four blocks knows four values and
+// is too narrow.) Confirmations that differ by more than that widen it by their own standard error.
 func (f figure) interval(c confirmed, seed uint64) Interval {
-	load, _, told := f.point(c.low.Estimates, c.high.Estimates)
-	if !told {
+	load, _, crosses := f.point(c.low.Estimates, c.high.Estimates)
+	if !crosses {
 		return Interval{f.low, f.high}
 	}
 	r := rand.New(rand.NewPCG(seed, 0x696e74657276616c))
@@ -114,7 +116,7 @@ func (f figure) interval(c confirmed, seed uint64) Interval {
 	return Interval{math.Exp(middle - down), math.Exp(middle + up)}
 }
 
-// betweenRounds is half the interval of the mean of what the confirmations found, beyond what their samples explain.
+// betweenRounds returns half the interval of the mean of the confirmations' figures, beyond what their samples explain.
 func (f figure) betweenRounds(c confirmed, pooled float64) float64 {
 	k := len(c.rounds)
 	if k < 2 {
@@ -133,9 +135,8 @@ func (f figure) betweenRounds(c confirmed, pooled float64) float64 {
 	return t * math.Sqrt(max(0, variance(found)/float64(k)-pooled))
 }
 
-// redrawn is the distance as another measurement of the same load might have given it: with the error that was seen, in Student's t distribution
-// with as many degrees of freedom as there are blocks less one. Of a coarse share the error is half the distance, the most with which an end is
-// decided.
+// redrawn returns the distance as another measurement of the same load might have given it: with the error that was seen, in Student's t distribution with
+// one degree of freedom less than there are blocks. For a coarse share the error is half the distance, the largest with which an end is decided.
 func (e Estimate) redrawn(share float64, r *rand.Rand) float64 {
 	x, deviation := e.distance(share), e.SE/e.P
 	if e.coarse(share) {
@@ -160,7 +161,7 @@ func chi(freedom int, r *rand.Rand) float64 {
 	return math.Sqrt(squares)
 }
 
-// quantile of sorted values, interpolated; q is between 0 and 1.
+// quantile returns a quantile of sorted values, interpolated; q is between 0 and 1.
 func quantile(sorted []float64, q float64) float64 {
 	at := q * float64(len(sorted)-1)
 	i := int(at)
@@ -170,7 +171,7 @@ func quantile(sorted []float64, q float64) float64 {
 	return sorted[i] + (at-float64(i))*(sorted[i+1]-sorted[i])
 }
 
-// variance of a sample.
+// variance returns the variance of a sample.
 func variance(x []float64) float64 {
 	mean, sum := 0.0, 0.0
 	for _, v := range x {

@@ -6,18 +6,18 @@ import (
 	"sort"
 )
 
-// Goal is what a load has to meet: at most a share of the operations may miss a limit, say a latency from the due time.
+// Goal is a goal that a load must meet: at most a share of the operations may miss a limit, such as a latency from the due time.
 type Goal struct {
-	Name string // as people write it: p99<50ms
-	// Share of the operations that may miss the limit: 0.01 for a p99, 0.001 for errors below 0.1 %; 0 if none may.
+	Name string // as users write it: p99<50ms
+	// Share is the share of the operations that may miss the limit: 0.01 for a p99, 0.001 for errors below 0.1 %; 0 if none may.
 	Share float64
 }
 
-// confidence with which few operations carry a goal.
+// confidence is the level at which few operations suffice to show that a goal is met.
 const confidence = 0.95
 
-// MinOperations is the least number of operations of which so many may be over the limit while the share of all is below share, at a level of
-// 95 %: 299, 473 and 628 for a p99 with none, one and two over (Clopper and Pearson 1934). It is 1 for a share of 0, and share is below 1.
+// MinOperations returns the least number of operations of which over may be over the limit while the share of all operations is below share, at a level of 95
+// %: 299, 473 and 628 for a p99 with none, one and two over (Clopper and Pearson 1934). It is 1 for a share of 0; share is below 1.
 func MinOperations(share float64, over int) int {
 	if share <= 0 {
 		return 1
@@ -29,7 +29,7 @@ func MinOperations(share float64, over int) int {
 	return sort.Search(high, func(n int) bool { return binomialAtMost(over, n, share) <= 1-confidence })
 }
 
-// binomialAtMost is the probability that at most k of n operations are over, each with a probability p between 0 and 1.
+// binomialAtMost returns the probability that at most k of n operations are over, each with a probability p between 0 and 1.
 func binomialAtMost(k, n int, p float64) float64 {
 	if k >= n {
 		return 1

@@ -21,7 +21,7 @@ func TestMinOperations(t *testing.T) {
 	}
 }
 
-// The probability by counting all outcomes of n operations one after the other.
+// The probability computed by counting all outcomes of n operations one after the other.
 func TestBinomialByBruteForce(t *testing.T) {
 	for _, p := range []float64{0.01, 0.3, 0.9} {
 		over := []float64{1} // probability of each number of operations over

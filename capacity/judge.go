@@ -22,25 +22,26 @@ func (d Decision) String() string { return [...]string{"undecided", "pass", "fai
 type Judgement struct {
 	Decision Decision
 	Reason   string
-	Suspect  Suspect // of an invalid probe
-	// Binding is the index of the goal that is hardest to meet: of the one that failed, or of the one with the least room; -1 where no goal decided.
+	Suspect  Suspect // for an invalid probe
+	// Binding is the index of the goal that is hardest to meet: the one that failed, or the one with the least room; -1 if no goal decided.
 	Binding int
-	// Above says of an undecided probe in which direction it points: that the load is too high.
+	// Above says in which direction an undecided probe points: that the load is too high.
 	Above     bool
 	Estimates []Estimate // for each goal
 }
 
 const (
-	sigmas       = 2     // a decision is so many standard errors away from the goal
-	tail         = 0.023 // the probability of that
-	clearFail    = 5     // so many times the share of the goal fail a probe early
-	clearPass    = 8     // the share of the goal divided by it passes a probe early
+	sigmas       = 2     // distance of a decision from the goal, in standard errors
+	tail         = 0.023 // the probability of a distance of sigmas
+	clearFail    = 5     // multiple of the goal's share that fails a probe early
+	clearPass    = 8     // divisor of the goal's share that passes a probe early
 	leastAchieve = 0.98  // of what came due
-	events       = 2     // blocks have to show that a load cannot be carried: one of them is one event, which may be rare
-	stuckSigmas  = 3     // of sqrt(due), what a Poisson stream varies by
+	events       = 2     // number of blocks that must show that a load cannot be carried: a single one is one event, which may be rare
+	stuckSigmas  = 3     // of sqrt(due), by which a Poisson stream varies
 )
 
-// judge decides, where so many late operations of each goal come together (1 each if nil), in this order: invalid, failed at once, passed or failed by two standard errors, undecided.
+// judge decides in this order: invalid, failed at once, passed or failed by two standard errors, undecided. burst is how many late operations of each goal
+// come together; nil: 1 each.
 func judge(goals []Goal, m Measurement, burst []float64) Judgement {
 	j := Judgement{Binding: -1}
 	if burst == nil {
@@ -57,7 +58,7 @@ func judge(goals []Goal, m Measurement, burst []float64) Judgement {
 		j.Decision, j.Reason, j.Binding = Fail, reason+marked(goals, m.Blocks), goal
 		return j
 	}
-	passed, hardest := 0, math.Inf(-1) // the hardest goal: of those that failed, if any
+	passed, hardest := 0, math.Inf(-1) // the hardest goal; if any failed, the hardest of these
 	for i, g := range goals {
 		if g.Share == 0 {
 			passed++
@@ -88,7 +89,7 @@ func judge(goals []Goal, m Measurement, burst []float64) Judgement {
 	return j
 }
 
-// marked tells what else happened in the blocks that missed a goal.
+// marked says what else happened in the blocks that missed a goal.
 func marked(goals []Goal, blocks []Block) (text string) {
 	missed := func(b Block) bool {
 		for i, g := range goals {
@@ -106,7 +107,7 @@ func marked(goals []Goal, blocks []Block) (text string) {
 	return text
 }
 
-// suspect is why a measurement is invalid.
+// suspect returns why a measurement is invalid.
 func suspect(goals []Goal, m Measurement, estimates []Estimate) Suspect {
 	if m.Suspect != Trusted {
 		return m.Suspect
@@ -119,7 +120,7 @@ func suspect(goals []Goal, m Measurement, estimates []Estimate) Suspect {
 	return Trusted
 }
 
-// atOnce tells what fails a probe whatever its percentiles, and the goal that it misses, -1 if none.
+// atOnce returns a reason that fails a probe regardless of its percentiles, and the goal that it misses, -1 if none.
 func atOnce(goals []Goal, m Measurement) (reason string, goal int, failed bool) {
 	if m.Unsafe {
 		return "a safety check was violated", -1, true
@@ -142,7 +143,7 @@ func atOnce(goals []Goal, m Measurement) (reason string, goal int, failed bool) 
 			}
 		}
 	}
-	short := func(due, done int) bool { // by more than in-flight work varies by
+	short := func(due, done int) bool { // by more than in-flight work varies
 		return float64(done) < leastAchieve*float64(due) && float64(due-done) > stuckSigmas*math.Sqrt(float64(due)/float64(len(m.Blocks)))
 	}
 	if short(due, done) && (len(m.Blocks) < events || short(due-worst.Due, done-worst.Done)) {

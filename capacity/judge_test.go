@@ -5,15 +5,14 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
-	"time"
 )
 
 var p99 = []Goal{{Name: "p99<50ms", Share: 0.01}}
 
-// blocks of 1000 operations each, with so many over.
+// blocks returns blocks of 1000 operations each, with the given numbers over.
 func blocks(over ...int) (all []Block) {
 	for _, x := range over {
-		all = append(all, Block{Length: 5 * time.Second, Due: 1000, Done: 1000, Over: []int{x}})
+		all = append(all, Block{Seconds: 5, Due: 1000, Done: 1000, Over: []int{x}})
 	}
 	return all
 }
@@ -62,7 +61,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// A load passes when it meets all goals; the one that it fails is named.
+// A load passes if it meets all goals; the goal that it fails is named.
 func TestSeveralGoals(t *testing.T) {
 	goals := []Goal{{Name: "p99<50ms", Share: 0.01}, {Name: "errors<10%", Share: 0.1}, {Name: "expired==0", Share: 0}}
 	for name, c := range map[string]struct {
@@ -86,7 +85,7 @@ func TestSeveralGoals(t *testing.T) {
 	}
 }
 
-// What else happened in a block that missed the goal is in the reason, and changes no decision.
+// The reason says what else happened in a block that missed the goal; that changes no decision.
 func TestABadBlockNamesItsMark(t *testing.T) {
 	for name, c := range map[string]struct {
 		over []int
@@ -119,8 +118,8 @@ func TestBlocksArePooled(t *testing.T) {
 	}
 }
 
-// The standard error is how much repetitions of the measurement vary: of independent operations the Poisson error, and of blocks that differ
-// the ratio estimator's.
+// The standard error is how much repetitions of the measurement vary: the Poisson error for independent operations, and the ratio estimator's for
+// blocks that differ.
 func TestTheErrorIsThatOfRepetitions(t *testing.T) {
 	for name, vary := range map[string]float64{"independent operations": 0, "blocks that differ": 0.8} {
 		r := rand.New(rand.NewPCG(1, 2))
@@ -167,8 +166,8 @@ func TestQuantile(t *testing.T) {
 	}
 }
 
-// The interval is that of 95 % to both sides: of two ends with the same error in their logarithms, as far to each side of the goal, the middle varies by
-// that error times sqrt(1/2) over the distance of the ends.
+// The interval is the two-sided 95 % interval: if both ends have the same error in their logarithms and are equally far from the goal on either side,
+// the middle varies by that error times sqrt(1/2) over the distance of the ends.
 func TestTheIntervalIsOf95Percent(t *testing.T) {
 	end := func(p float64) []Estimate {
 		return []Estimate{{Due: 1e6, Over: int(p * 1e6), Blocks: 60, P: p, SE: 0.1 * p, Burst: 1}}

@@ -7,40 +7,40 @@ import (
 	"time"
 )
 
-// Method is the number of the way in which searches are planned and judged. It grows whenever the same measurements may lead to other probes or to another answer.
+// Method is the version of the planning and the judging of searches. It grows whenever the same measurements may lead to other probes or to another answer.
 const Method = 2
 
-// Plan is what is fixed before a search begins.
+// Plan is what is fixed before a search starts.
 type Plan struct {
-	Goals []Goal // all of them have to be met
-	// Curve are other limits, easier to miss than the goals, of which the same samples tell the critical loads. They decide nothing.
+	Goals []Goal // all of them must be met
+	// Curve are other limits, easier to miss than the goals. The same samples give the loads at which they are just met. They decide nothing.
 	Curve []Goal
-	// From and To bound the loads that are probed, in operations a second or any other unit whose number can be varied.
+	// From and To bound the probed loads, in operations per second or any other unit whose number can be varied.
 	From, To float64
-	// Rate is how many operations a second there are at a load; the load itself if nil. It sets the length of blocks.
-	Rate func(load float64) float64
-	// Width of the bracket in which the capacity is found, as a share: 0.04. Finer costs probes, and more of them undecided.
+	// A load has Rate + RatePerLoad x load operations per second; if both are 0, as many as the load. They determine the length of blocks.
+	Rate, RatePerLoad float64
+	// Width is the width of the bracket that contains the capacity, as a share: 0.04. A narrower one costs more probes, more of them undecided.
 	Width float64
-	// Block is the length of the shortest blocks. That of the longest and the time to settle are in proportion to it; what the percentile needs is not.
+	// Block is the length of the shortest blocks. That of the longest and the time to settle are proportional to it; what the percentile needs is not.
 	Block time.Duration
-	// Confirm is the number of blocks with which each end of the bracket is confirmed, at least 2; more tell finer ends apart.
+	// Confirm is the number of blocks with which each end of the bracket is confirmed, at least 2; more blocks distinguish closer ends.
 	Confirm int
 	// Budget is the time that the search may take, without the soak. It is checked before each probe.
 	Budget time.Duration
-	// Soak asks for a last probe at a share of the capacity, for a time; none if its length is 0.
+	// Soak asks for a last, long probe at a share of the capacity; none if its length is 0.
 	Soak Soak
 	Seed uint64
 
-	least []int // operations that carry each goal with two over
+	least []int // number of operations that suffice for each goal with two over
 }
 
-// Soak is a long probe at a share of the capacity that has to pass without a trend.
+// Soak is a long probe at a share of the capacity. It must pass without a trend.
 type Soak struct {
 	Share  float64
 	Length time.Duration
 }
 
-// Defaults of a Plan, where a field is 0.
+// The defaults of Plan fields that are 0.
 const (
 	DefaultWidth   = 0.04
 	DefaultBlock   = 5 * time.Second
@@ -68,8 +68,8 @@ func (p Plan) withDefaults() Plan {
 	if p.Budget == 0 {
 		p.Budget = DefaultBudget
 	}
-	if p.Rate == nil {
-		p.Rate = func(load float64) float64 { return load }
+	if p.Rate == 0 {
+		set(&p.RatePerLoad, 1)
 	}
 	p.least = make([]int, len(p.Goals))
 	for i, g := range p.Goals {
@@ -79,6 +79,8 @@ func (p Plan) withDefaults() Plan {
 	}
 	return p
 }
+
+func (p Plan) rate(load float64) float64 { return p.Rate + p.RatePerLoad*load }
 
 func (p Plan) validate() error {
 	var all []error
@@ -109,13 +111,13 @@ func (p Plan) validate() error {
 	return errors.Join(all...)
 }
 
-// Purpose says why a probe is asked for.
+// Purpose says why a probe is requested.
 type Purpose string
 
 // The purposes, in the order of a search.
 const (
 	Base    Purpose = "base"    // the lowest load
-	Climb   Purpose = "climb"   // doubling until a load fails
+	Ramp    Purpose = "climb"   // doubling until a load fails
 	Warm    Purpose = "warm-up" // until the servers are steady; it decides nothing
 	Narrow  Purpose = "narrow"  // bisecting, or following an end that was refuted
 	Confirm Purpose = "confirm" // fresh samples of an end of the bracket
@@ -123,52 +125,52 @@ const (
 	Soaking Purpose = "soak"
 )
 
-// Probe asks for open-loop load: a settling time that is not counted, then blocks until Search.Enough says so.
+// Probe is a request for open-loop load: a settling time that is not counted, then blocks until Search.Enough reports true.
 type Probe struct {
-	Number  int // from 0; a repetition has a number of its own
+	Number  int // from 0; a repetition has a new number
 	Purpose Purpose
 	Load    float64
-	Settle  time.Duration // at least; and until the base latency is back
+	Settle  time.Duration // minimum; it lasts until the base latency is restored
 	Block   time.Duration
-	Min     int // blocks
+	Min     int // number of blocks
 	Max     int
-	// Confirmation numbers the confirmations from 1. Probes of another confirmation than the probe before need fresh sessions and a fresh root.
+	// Confirmation numbers the confirmations from 1. A probe of another confirmation than the previous probe needs fresh sessions and a fresh root.
 	Confirmation int
 	Attempt      int    // from 0: repetitions of an invalid probe
-	Seed         uint64 // of the arrivals
+	Seed         uint64 // for the arrivals
 }
 
-// leastBlock is the shortest Plan.Block: a run has to be ended a block later, and counts its seconds.
+// leastBlock is the minimum of Plan.Block: ending a run takes up to a block, and a run counts in seconds.
 const leastBlock = 200 * time.Millisecond
 
-// leastSteady is how long all blocks of a probe are together at least: in less, what the load generator used of its CPUs is not known.
+// leastSteady is the minimum total length of a probe's blocks: in less time the CPU usage of the load generator cannot be measured.
 const leastSteady = time.Second
 
-// settle is how long a probe has to settle: 3 s for blocks of 5 s.
+// settle returns how long a probe settles: 3 s for blocks of 5 s.
 func (p Plan) settle() time.Duration { return p.Block * 3 / 5 }
 
-// firstSettle is how long the first probe has to settle: sessions, and what servers do at first.
+// firstSettle returns how long the first probe settles: it opens sessions, and servers behave differently at first.
 func (p Plan) firstSettle() time.Duration { return 2 * p.Block }
 
-// enoughOver is how many operations over the limit a block should have at the capacity, so that they tell a little more or less.
+// enoughOver is how many operations over the limit a block should have at the capacity, so that a small change is visible.
 const enoughOver = 50
 
-// block is the length of a block at a load: 5 s by default at kHz rates, up to twice as long below, and longer where two blocks would not carry the percentile. The
-// lowest loads need only show that they pass.
+// block returns the length of a block at a load: 5 s by default at kHz rates, up to twice that below, and longer if two blocks would not suffice for the
+// percentile. The lowest loads only need to show that they pass.
 func (p Plan) block(load float64, purpose Purpose) time.Duration {
 	length := p.Block
 	for i, g := range p.Goals {
 		if g.Share == 0 {
 			continue
 		}
-		seconds := float64(p.least[i]) * 1.1 / 2 / p.Rate(load)
-		if purpose != Base && purpose != Climb && purpose != Warm {
-			seconds = max(seconds, min(enoughOver/(p.Rate(load)*g.Share), 2*p.Block.Seconds()))
+		seconds := float64(p.least[i]) * 1.1 / 2 / p.rate(load)
+		if purpose != Base && purpose != Ramp && purpose != Warm {
+			seconds = max(seconds, min(enoughOver/(p.rate(load)*g.Share), 2*p.Block.Seconds()))
 		}
 		length = max(length, time.Duration(min(seconds, maxBlock.Seconds())*float64(time.Second)))
 	}
 	return length.Round(time.Millisecond)
 }
 
-// maxBlock is a bound for loads so low that no percentile can be told; such a probe is invalid.
+// maxBlock is a bound for loads so low that no percentile can be determined; such a probe is invalid.
 const maxBlock = 10 * time.Minute

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// evidence is what was measured at each load between two, as far as the servers were warm, or cold are as good; now is what is measured at one of them.
+// evidence returns what was measured at each load between two. Unless w.cold is set, it leaves out what was measured before the servers were warm.
 func (w *walk) evidence(from, to float64) map[float64][]Block {
 	loads := map[float64][]Block{}
 	for _, s := range w.steps {
@@ -24,18 +24,19 @@ func (w *walk) evidence(from, to float64) map[float64][]Block {
 	return loads
 }
 
-// bursts are those of each goal at a load: of all blocks there and at lower ones down to half of it.
+// bursts returns the bursts of each goal at a load: over all blocks at this load and at lower loads down to half of it. now holds the current blocks at the
+// load.
 func (w *walk) bursts(load float64, now []Block) []float64 {
 	loads := w.evidence(load/2, load)
 	loads[load] = append(loads[load], now...)
 	return bursts(len(w.plan.Goals), loads)
 }
 
-// near is how far above a load the bursts were seen that it may have, too.
+// near is the factor by which a load may be below the one at which bursts were seen and still have them.
 const near = 1.3
 
-// rare reports whether blocks of one load from half of this one to twice as much differ as they do where rare stops make operations late: hardly any in one, many in
-// another.
+// rare reports whether blocks of one load, between half and twice the given one, differ as they do when rare stops make operations late: hardly any in one
+// block, many in another.
 func (w *walk) rare(load float64) bool {
 	for _, blocks := range w.evidence(load/2, load*2) {
 		for i, g := range w.plan.Goals {
@@ -49,55 +50,58 @@ func (w *walk) rare(load float64) bool {
 	return false
 }
 
-// vigilShare of the time that is left when a bracket is first confirmed, at least leastVigil of the budget and maxVigil at most, is how long its low end has to be watched where
-// stops are rare: one that comes every minute is missed by a quarter of the probes of a minute and a half, and by a 50th of those of four minutes.
+// watchShare of the time that is left when a bracket is first confirmed, but at least leastWatch of the budget and at most maxWatch, is how long its low end
+// must be watched if stops are rare. A stop that comes every minute is missed by a quarter of the probes of a minute and a half, and by a 50th of those of
+// four minutes.
 const (
-	vigilShare = 0.65
-	leastVigil = 0.2 // of the budget
-	maxVigil   = 4 * time.Minute
+	watchShare = 0.65
+	leastWatch = 0.2 // of the budget
+	maxWatch   = 4 * time.Minute
 )
 
-// vigil is how many blocks more the low end has to be watched.
-func (w *walk) vigil() int {
+// leftToWatch returns for how many more blocks the low end must be watched.
+func (w *walk) leftToWatch() int {
 	if !w.rare(w.low.load) {
 		return 0
 	}
 	if w.last && w.low.judge(w).Decision != Pass {
 		return watchBlocks
 	}
-	begun := w.begun
+	begun := w.confirmStart
 	if begun == 0 {
 		begun = w.spent
 	}
-	watch := min(max(vigilShare*float64(w.plan.Budget-begun), leastVigil*float64(w.plan.Budget)), float64(maxVigil))
+	watch := min(max(watchShare*float64(w.plan.Budget-begun), leastWatch*float64(w.plan.Budget)), float64(maxWatch))
 	return int(math.Ceil(watch/float64(w.plan.block(w.low.load, Confirm)))) - len(w.low.fresh.blocks)
 }
 
-// lastShare of the budget is what is left for the last low end, where stops are rare and no load near it is known to pass: it is away from the one that stayed undecided,
-// where the bursts of that one are not expected, and is watched to the end. Less time at each of several loads tells of none that it passes.
+// lastShare of the budget is reserved for the last low end, if stops are rare and no load near it is known to pass. The last low end is away from the one
+// that stayed undecided, where the bursts of that one are not expected, and is watched to the end. Less time at each of several loads would show for none of
+// them that it passes.
 const (
 	lastShare = 0.2
-	away      = 1.1 * near
+	lastStep  = 1.1 * near
 )
 
-// late reports whether it is time for the last low end.
-func (w *walk) late() bool {
-	return w.rare(w.low.load) && float64(w.plan.Budget-w.spent) < lastShare*float64(w.plan.Budget) && w.passing() < w.low.load/away
+// timeForLastEnd reports whether it is time for the last low end.
+func (w *walk) timeForLastEnd() bool {
+	return w.rare(w.low.load) && float64(w.plan.Budget-w.spent) < lastShare*float64(w.plan.Budget) && w.passing() < w.low.load/lastStep
 }
 
-// mayPass reports whether the low end passes, or, if it is the last one, may yet.
+// mayPass reports whether the low end passes or, if it is the last one, may still pass.
 func (w *walk) mayPass(low Judgement) bool {
 	return low.Decision == Pass || w.last && low.Decision == Undecided
 }
 
-// rareTail is how probable the late operations may be, at a load that just meets the goal, for the load to pass. Bursts are told from the few that were seen, which is careful:
-// in simulations 1 in 50 of the low ends of searches that end between two loads is above the capacity, and with tail for it one of 300.
+// rareTail is the largest probability of the late operations, at a load that just meets the goal, with which the load passes. Bursts are estimated from the
+// few that were seen, which is conservative: in simulations 1 in 50 of the low ends of searches that end between two loads is above the capacity, and with
+// tail instead, 1 in 300.
 const rareTail = 0.06
 
-// between ends a search that has no time left to confirm what rare stops do: all that was measured says between which loads the capacity is.
+// between ends a search that has no time left to confirm the effect of rare stops: all measurements together say between which loads the capacity is.
 func (w *walk) between() {
 	low, high := w.passing(), w.failing()
-	if low >= high { // servers that changed meanwhile: below all that fails, and above all that passes
+	if low >= high { // the servers changed meanwhile: below all that fails, and above all that passes
 		low, high = w.passes(0, w.plan.Goals, high), w.fails(0, w.plan.Goals, low)
 	}
 	low = max(low, w.plan.From)
@@ -110,10 +114,10 @@ func (w *walk) between() {
 	w.soak()
 }
 
-// passing is the highest load which the blocks there and at higher loads, where at least as many operations are late, say passes.
+// passing returns the highest load that passes according to the blocks at it and at higher loads, where at least as many operations are late.
 func (w *walk) passing() float64 { return w.passes(0, w.plan.Goals, math.Inf(1)) }
 
-// passes is passing for goals whose counts are from a place on, of loads below one.
+// passes is passing for goals whose counts start at a place, and for loads below a limit.
 func (w *walk) passes(place int, goals []Goal, below float64) (passes float64) {
 	w.ranges(func(from, to float64, blocks []Block) {
 		burst := bursts(place+len(goals), w.evidence(from/2, max(to, from*near)))
@@ -129,10 +133,10 @@ func (w *walk) passes(place int, goals []Goal, below float64) (passes float64) {
 	return passes
 }
 
-// failing is the lowest load which the blocks there and at lower loads say fails.
+// failing returns the lowest load that fails according to the blocks at it and at lower loads.
 func (w *walk) failing() float64 { return w.fails(0, w.plan.Goals, 0) }
 
-// fails is failing for goals whose counts are from a place on, of loads above one.
+// fails is failing for goals whose counts start at a place, and for loads above a limit.
 func (w *walk) fails(place int, goals []Goal, above float64) float64 {
 	fails := math.Inf(1)
 	w.ranges(func(from, to float64, blocks []Block) {
@@ -146,8 +150,8 @@ func (w *walk) fails(place int, goals []Goal, above float64) float64 {
 	return fails
 }
 
-// curve is where the limits of the curve are just met: between a load that passes and one that fails by all blocks at it, and above or below it. What cold
-// servers carry, warm ones do.
+// curve returns where the limits of the curve are just met: between a load that passes and one that fails, judged by all blocks at it and at higher or lower
+// loads. What cold servers carry, warm ones carry too.
 func (w *walk) curve() (all []Critical) {
 	early := *w
 	early.cold = true
@@ -163,7 +167,7 @@ func (w *walk) curve() (all []Critical) {
 	return all
 }
 
-// crossing is where a limit is just met, interpolated between the highest load between two that does not miss it and the next one.
+// crossing returns where a limit is just met, interpolated between the highest load in an interval that does not miss it and the next one.
 func (w *walk) crossing(place int, g Goal, at Interval) float64 {
 	all := w.evidence(at.Low, at.High)
 	f := figure{goals: []Goal{g}, low: at.Low, high: at.High, width: w.plan.Width, atOnce: -1}

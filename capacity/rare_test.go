@@ -6,24 +6,24 @@ import (
 	"time"
 )
 
-// stopping is an exact queue which in every so many blocks stops, so that a quarter of the operations of that block is late.
+// stopping is an exact queue that stops once in that many blocks, so that a quarter of the operations of that block is late.
 func stopping(mu float64, every int) func(Probe, func([]Block) bool) Measurement {
 	served := 0
 	return func(p Probe, enough func([]Block) bool) (m Measurement) {
-		m.Took = p.Settle
+		m.Took = p.Settle.Seconds()
 		for !enough(m.Blocks) {
 			one := exact(mu, 0.05)(p, func(b []Block) bool { return len(b) == 1 })
 			if served++; served%every == 0 {
 				one.Blocks[0].Over[0] = max(one.Blocks[0].Over[0], one.Blocks[0].Due/4)
 			}
 			m.Blocks = append(m.Blocks, one.Blocks[0])
-			m.Took += p.Block
+			m.Took += p.Block.Seconds()
 		}
 		return m
 	}
 }
 
-// Stops that are in one block of ten, whatever the load, make a share of 2.5 % late: no load is found to pass because few blocks had none.
+// Stops in one block of ten, whatever the load, make a share of 2.5 % late: no load is found to pass because few blocks had no stop.
 func TestLuckyBlocksConfirmNothing(t *testing.T) {
 	soaked := false
 	for _, budget := range []time.Duration{10 * time.Minute, 20 * time.Minute} {
@@ -46,7 +46,7 @@ func TestLuckyBlocksConfirmNothing(t *testing.T) {
 	}
 }
 
-// Blocks are told apart that differ as rare stops make them, near the load and not far above it.
+// Blocks that differ as rare stops make them are recognized near the load, but not far above it.
 func TestRare(t *testing.T) {
 	for name, c := range map[string]struct {
 		load float64
@@ -75,8 +75,8 @@ func TestRare(t *testing.T) {
 	}
 }
 
-// What was measured at higher loads says that a lower one passes, and what was measured at lower ones that a higher one fails; bursts that were
-// seen a little above are expected below as well.
+// Measurements at higher loads show that a lower load passes, and measurements at lower loads that a higher one fails; bursts that were seen slightly
+// above are also expected below.
 func TestRangesOfLoads(t *testing.T) {
 	step := func(load float64, over ...int) Step {
 		return Step{Probe: Probe{Purpose: Confirm, Load: load}, Measurement: Measurement{Blocks: blocks(over...)}}
@@ -85,13 +85,13 @@ func TestRangesOfLoads(t *testing.T) {
 	if passes, fails := w.passing(), w.failing(); passes != 110 || fails != 200 {
 		t.Errorf("%v passes and %v fails, want 110 and 200", passes, fails)
 	}
-	w.steps[2].Probe.Load = 140 // its burst of 400 may be in store for 110 and 8000 operations, and none of 8000 is too few to exclude it
+	w.steps[2].Probe.Load = 140 // its burst of 400 may also occur at 110 with 8000 operations, and none in 8000 is too few to exclude that
 	if passes := w.passing(); passes != 100 {
 		t.Errorf("%v passes, want 100", passes)
 	}
 }
 
-// Where a load failed that is below one which passed later, the interval is from a load below both to one above both, and never upside down.
+// If a load failed that is below one that passed later, the interval is from a load below both to one above both, and never upside down.
 func TestBetweenLoadsThatContradictEachOther(t *testing.T) {
 	step := func(load float64, over ...int) Step {
 		return Step{Probe: Probe{Purpose: Confirm, Load: load}, Measurement: Measurement{Blocks: blocks(over...)}}

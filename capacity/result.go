@@ -12,18 +12,18 @@ type Outcome string
 const (
 	Unfinished  Outcome = ""
 	Found       Outcome = "found"
-	Between     Outcome = "between"       // stops are too rare to tell more than the interval within the budget
+	Between     Outcome = "between"       // stops are too rare to find more than the interval within the budget
 	AtLeast     Outcome = "at least"      // every load up to the highest one passed
 	None        Outcome = "none"          // the lowest load fails
 	Unstable    Outcome = "unstable"      // fresh samples contradict the bracket again and again, or probes stay invalid
 	OutOfBudget Outcome = "out of budget" // the bracket so far is not confirmed
-	Limited     Outcome = "limited"       // at least, limited by the load generator
+	Limited     Outcome = "limited"       // like AtLeast, but limited by the load generator
 )
 
 // End is an end of the bracket.
 type End struct {
 	Load     float64
-	Decision Decision // of fresh samples; Undecided if it was not confirmed
+	Decision Decision // by fresh samples; Undecided if it was not confirmed
 	Value    float64  // the binding goal's metric; NaN if it is not known
 }
 
@@ -31,22 +31,22 @@ type End struct {
 type Result struct {
 	Goals   []Goal
 	Outcome Outcome
-	Reason  string // of every outcome but Found
-	// Load is the capacity where it was found; a lower bound of it where the outcome is AtLeast or Limited; 0 otherwise.
+	Reason  string // for every outcome except Found
+	// Load is the capacity if it was found; a lower bound of it if the outcome is AtLeast or Limited; 0 otherwise.
 	Load     float64
 	Interval Interval
-	// IntervalOf says, where the capacity was found, what the interval is of: of the time of the search, or of the long run.
+	// IntervalOf says, if the capacity was found, what the interval describes: the time of the search, or the long run.
 	IntervalOf string
-	// Low and High are the bracket: the highest load that passed and the lowest that failed. The load is 0 where there is none; of Limited, High
+	// Low and High are the bracket: the highest load that passed and the lowest that failed. The load is 0 if there is none. If the outcome is Limited, High
 	// is the load that could not be offered.
 	Low, High End
-	Binding   int // the goal that limits, an index of Goals; -1 if no goal does
+	Binding   int // index in Goals of the goal that limits; -1 if no goal does
 	// Elasticity is by how many per cent the metric of the binding goal grows with one per cent of load, between Low and High; NaN if not known.
 	Elasticity    float64
 	Confirmations int
-	// NotMonotone lists, in ascending order, loads that failed although a higher one passed, and that one.
+	// NotMonotone lists, in ascending order, the loads that failed although a higher one passed, and those higher loads.
 	NotMonotone []float64
-	// Moves tells, a sentence each, how fresh samples contradicted the bracket and where the search went on.
+	// Moves says, one sentence each, how fresh samples contradicted the bracket and where the search continued.
 	Moves []string
 	// Curve has the critical load of each limit of the plan's curve.
 	Curve []Critical
@@ -55,30 +55,30 @@ type Result struct {
 	Took  time.Duration // without the soak
 }
 
-// Critical is where a limit that was not searched for is just met, by all samples and without fresh ones.
+// Critical is the load at which a limit that was not searched for is just met, by all samples and without fresh ones.
 type Critical struct {
 	Goal Goal
-	// Load is between both ends of the interval; 0 where one of them is not known.
+	// Load is between both ends of the interval; 0 if one of them is not known.
 	Load float64
-	// Interval is from a load that meets the limit to one that misses it; Low is 0 where none meets it, and High infinite where none misses it.
+	// Interval is from a load that meets the limit to one that misses it; Low is 0 if none meets it, and High is infinite if none misses it.
 	Interval Interval
 }
 
-// Soaked is how the soak went.
+// Soaked is the result of the soak.
 type Soaked struct {
 	Load     float64
 	Decision Decision
 	Reason   string
 }
 
-// Step is a probe with what it measured and what that says.
+// Step is a probe with its measurement and the judgement of that.
 type Step struct {
 	Probe       Probe
 	Measurement Measurement
 	Judgement   Judgement
 }
 
-// notMonotone lists decided loads that contradict each other by more than a width. What was measured before the servers were warm is no evidence.
+// notMonotone returns decided loads that contradict each other by more than a width. Measurements from before the servers were warm are no evidence.
 func notMonotone(steps []Step, width float64) (loads []float64) {
 	for i, s := range slices.Backward(steps) {
 		if s.Probe.Purpose == Warm {
@@ -88,7 +88,7 @@ func notMonotone(steps []Step, width float64) (loads []float64) {
 	}
 	for _, failed := range steps {
 		for _, passed := range steps {
-			if failed.Probe.Purpose == Return || passed.Probe.Purpose == Return { // these are of one moment
+			if failed.Probe.Purpose == Return || passed.Probe.Purpose == Return { // they show a single moment
 				continue
 			}
 			if failed.Judgement.Decision == Fail && passed.Judgement.Decision == Pass && passed.Probe.Load > failed.Probe.Load*(1+width)*(1+1e-9) {

@@ -8,18 +8,17 @@ import (
 	"github.com/zkbench/zkbench/internal/phrase"
 )
 
-// Search finds a capacity. It holds the plan and what was measured, and nothing else: where it is follows from them each time.
-// It is not safe for concurrent use.
+// Search finds a capacity. Its only state is the plan and the measurements: its position follows from them each time. It is not safe for concurrent use.
 type Search struct {
-	plan   Plan
-	told   []Measurement
-	judged []Judgement // of what was told: the same in each walk
-	walk   *walk       // of what was told so far
+	plan     Plan
+	measured []Measurement
+	judged   []Judgement // of the measurements: the same in each walk
+	walk     *walk       // over the measurements so far
 
-	intervals map[int]Interval // of brackets that were confirmed, by the number of steps: the same in each walk
+	intervals map[int]Interval // intervals of confirmed brackets, by the number of steps: the same in each walk
 }
 
-// New returns a search, or says what is wrong with the plan. Fields of the plan that are 0 have their defaults.
+// New returns a search, or an error that lists the problems of the plan. Fields of the plan that are 0 get their defaults.
 func New(p Plan) (*Search, error) {
 	p = p.withDefaults()
 	if err := p.validate(); err != nil {
@@ -31,12 +30,12 @@ func New(p Plan) (*Search, error) {
 }
 
 func (s *Search) replay() {
-	s.walk = &walk{plan: s.plan, told: s.told, judged: s.judged, intervals: s.intervals}
+	s.walk = &walk{plan: s.plan, measured: s.measured, judged: s.judged, intervals: s.intervals}
 	s.walk.search()
 	s.judged = s.walk.judged
 }
 
-// Next is the probe to carry out, the same until Tell; false when the search has ended.
+// Next returns the probe to execute, the same until Tell; false when the search has ended.
 func (s *Search) Next() (Probe, bool) {
 	if s.walk.pending == nil {
 		return Probe{}, false
@@ -44,8 +43,8 @@ func (s *Search) Next() (Probe, bool) {
 	return *s.walk.pending, true
 }
 
-// Enough reports whether the probe to carry out has enough blocks. Blocks that confirm are as many as planned: to stop when they agree would
-// make them agree too often.
+// Enough reports whether the current probe has enough blocks. Confirming probes always have as many blocks as planned: stopping when they agree would make
+// them agree too often.
 func (s *Search) Enough(blocks []Block) bool {
 	p := s.walk.pending
 	switch {
@@ -65,7 +64,8 @@ func (s *Search) Enough(blocks []Block) bool {
 	return len(blocks) >= p.Min && judge(s.plan.Goals, Measurement{Blocks: blocks}, s.walk.bursts(p.Load, blocks)).Decision != Undecided
 }
 
-// Tell says what the probe of Next measured. It panics if no probe was asked for, or a block has not one count for each goal and each limit of the curve.
+// Tell records what the probe of Next measured. It panics if no probe is pending, or if a block does not have one count for each goal and each limit of the
+// curve.
 func (s *Search) Tell(m Measurement) {
 	if s.walk.pending == nil {
 		panic("capacity: a probe was reported after the end of the search")
@@ -75,20 +75,20 @@ func (s *Search) Tell(m Measurement) {
 			panic(fmt.Sprintf("capacity: block %d has %d counts for %d goals", i, len(b.Over), all))
 		}
 	}
-	s.told = append(s.told, m)
+	s.measured = append(s.measured, m)
 	s.replay()
 }
 
-// Block is the length of the shortest blocks.
+// Block returns the length of the shortest blocks.
 func (s *Search) Block() time.Duration { return s.plan.Block }
 
-// Result is what is known: at the end the result, before it the bracket so far with outcome Unfinished.
+// Result returns the result after the search has ended. Before that it returns the bracket so far, with outcome Unfinished.
 func (s *Search) Result() Result {
 	r := s.walk.result
 	r.Goals, r.Steps, r.Took = s.plan.Goals, s.walk.steps, s.walk.spent
 	if r.Outcome == Unfinished {
 		r.Low.Load, r.High.Load = s.walk.bracket()
-		if r.High.Load <= r.Low.Load { // that passed since, and what is above it has to be probed again
+		if r.High.Load <= r.Low.Load { // that load has passed since, and the loads above it must be probed again
 			r.High.Load = 0
 		}
 	}
@@ -99,62 +99,62 @@ func (s *Search) Result() Result {
 	return r
 }
 
-// upper says what is known of the upper end of the bracket.
+// upper says what is known about the upper end of the bracket.
 type upper uint8
 
 const (
-	failed upper = iota // the load failed, or pointed that way
-	wall                // the load generator could not offer it
-	open                // every load up to the highest one passed
+	failed         upper = iota // the load failed, or pointed that way
+	generatorLimit              // the load generator could not offer it
+	open                        // every load up to the highest one passed
 )
 
-// walk plays the search from its beginning over what was told, until it needs a measurement that is not there. The numbers of its steps are
-// those of docs/capacity.md. They return false when the walk is over: a probe is pending, or there is a result.
+// walk replays the search from its start over the measurements, until it needs a measurement that does not exist yet. The numbers of its steps are those of
+// docs/capacity.md. Steps return false when the walk is over: a probe is pending, or there is a result.
 type walk struct {
-	plan    Plan
-	told    []Measurement
-	judged  []Judgement // as far as known
-	steps   []Step
-	spent   time.Duration // without the soak
-	pending *Probe
-	result  Result
+	plan     Plan
+	measured []Measurement
+	judged   []Judgement // as far as known
+	steps    []Step
+	spent    time.Duration // without the soak
+	pending  *Probe
+	result   Result
 
-	cold bool // evidence of before the servers were warm counts
+	cold bool // evidence from before the servers were warm counts
 
 	low, high     end // the bracket
 	upper         upper
-	begun         time.Duration // when the confirmation of this bracket began; 0 before
-	last          bool          // the low end is the last one that there is time for
+	confirmStart  time.Duration // when the confirmation of this bracket started; 0 before
+	last          bool          // there is no time for another low end
 	confirmations int
 	refuted       int     // how often fresh samples refuted an end
 	widened       int     // how often an end stayed undecided
-	was           *Result // of a bracket that was confirmed, with the steps up to there
+	was           *Result // result of a bracket that was confirmed, with the steps until then
 	intervals     map[int]Interval
 }
 
-// end of the bracket: a load, 0 where there is none yet, and what was measured at it to confirm it.
+// end is an end of the bracket: its load, 0 if there is none yet, and what was measured at it to confirm it.
 type end struct {
 	load  float64
-	fresh legs
+	fresh freshSamples
 }
 
-// maxMoves is how often fresh samples may refute an end.
+// maxMoves is how many times fresh samples may refute an end.
 const maxMoves = 4
 
 func (w *walk) search() {
-	if !w.base() || !w.climb(Climb, 2, 1) || !w.warm() || !w.narrow() {
+	if !w.base() || !w.ramp(Ramp, 2, 1) || !w.warm() || !w.narrow() {
 		return
 	}
 	for w.refuted <= maxMoves {
-		w.begun = w.spent
+		w.confirmStart = w.spent
 		c, ok := w.confirm()
 		switch {
 		case !ok:
 			return
-		case c.wall:
+		case c.generatorLimit:
 			w.refuted++
 			continue
-		case c.low.Decision == Pass && w.upper == wall:
+		case c.low.Decision == Pass && w.upper == generatorLimit:
 			w.bound(c, Limited, "zkbench could not offer "+number(w.high.load))
 			return
 		case c.low.Decision == Pass && w.upper == open:
@@ -175,7 +175,7 @@ func (w *walk) search() {
 	w.end(Unstable, fmt.Sprintf("fresh samples refuted an end of the bracket %d times", maxMoves+1))
 }
 
-// base is step 1: the lowest load has to pass. One that failed is measured once more, afresh.
+// base is step 1: the lowest load must pass. If it fails, it is measured once more with fresh sessions.
 func (w *walk) base() bool {
 	j, ok := w.ask(Probe{Purpose: Base, Load: w.plan.From, Settle: w.plan.firstSettle(), Min: 2, Max: searchBlocks})
 	if ok && j.Decision == Fail {
@@ -199,15 +199,15 @@ func (w *walk) base() bool {
 }
 
 const (
-	climbBlocks  = 3
+	rampBlocks   = 3
 	searchBlocks = 6
 )
 
-// climb is step 2: upwards by a factor, which grows to the power of growth each time, until a load fails or the highest one has passed.
-func (w *walk) climb(purpose Purpose, factor, growth float64) bool {
+// ramp is step 2: it raises the load by a factor, which is raised to the power of growth each time, until a load fails or the highest one has passed.
+func (w *walk) ramp(purpose Purpose, factor, growth float64) bool {
 	for w.low.load < w.plan.To {
 		was := w.low.load
-		if !w.try(purpose, min(was*factor, w.plan.To), climbBlocks) {
+		if !w.try(purpose, min(was*factor, w.plan.To), rampBlocks) {
 			return false
 		}
 		if w.low.load == was {
@@ -219,14 +219,14 @@ func (w *walk) climb(purpose Purpose, factor, growth float64) bool {
 	return true
 }
 
-// try probes a load and moves the end of the bracket that it decides; an undecided one gives the direction.
+// try probes a load and moves the end of the bracket that it decides. An undecided load gives the direction.
 func (w *walk) try(purpose Purpose, load float64, blocks int) bool {
 	j, ok := w.ask(Probe{Purpose: purpose, Load: load, Min: 2, Max: blocks})
 	switch {
 	case !ok:
 		return false
 	case j.Decision == Invalid:
-		w.high, w.upper = end{load: load}, wall
+		w.high, w.upper = end{load: load}, generatorLimit
 	case j.Decision == Fail, j.Decision == Undecided && j.Above:
 		w.high, w.upper = end{load: load}, failed
 	default:
@@ -235,9 +235,9 @@ func (w *walk) try(purpose Purpose, load float64, blocks int) bool {
 	return true
 }
 
-// narrow is step 4: bisecting in ln(load) until the bracket is as narrow as planned, or a load stays undecided: that one is close to the
-// capacity, its neighbours would be undecided too, and the ends are a width to each side of it. It ends with a wider bracket where the rest of the
-// budget is needed to confirm.
+// narrow is step 4: it bisects in ln(load) until the bracket is as narrow as planned, or a load stays undecided. Such a load is close to the capacity, and
+// its neighbours would be undecided too, so the ends are placed a width to each side of it. It ends with a wider bracket if the rest of the budget is needed
+// to confirm.
 func (w *walk) narrow() bool {
 	step := 1 + w.width()
 	for w.high.load > w.low.load*step*(1+1e-9) && w.mayNarrow() {
@@ -258,8 +258,8 @@ func (w *walk) narrow() bool {
 	return true
 }
 
-// follow an end that fresh samples refuted: it becomes the other end, and keeps them; the search goes on beyond it, by one width first and
-// farther each time.
+// follow moves the bracket after fresh samples refuted an end: that end becomes the other end and keeps its samples. The search continues beyond it, by one
+// width at first and farther each time.
 func (w *walk) follow(c confirmed) bool {
 	w.refuted++
 	step := 1 + w.width()
@@ -269,11 +269,11 @@ func (w *walk) follow(c confirmed) bool {
 	}
 	w.moved("fresh samples passed at %s, which had seemed to fail (%s): the search went on above", number(w.high.load), c.high.Reason)
 	w.low = w.high
-	return w.climb(Narrow, step, 2) && w.narrow()
+	return w.ramp(Narrow, step, 2) && w.narrow()
 }
 
-// widen moves an end that stayed undecided outwards by a width, and by more after some times and where there is hardly time for another one:
-// farther from the goal it takes fewer samples to tell.
+// widen moves an end that stayed undecided outwards by a width, and by more after several times or if there is hardly time for another one: farther from the
+// goal, fewer samples decide.
 func (w *walk) widen(c confirmed) bool {
 	if w.widened++; w.spent+w.confirmTime()*5/4 > w.plan.Budget {
 		w.widened = max(w.widened, lastWiden)
@@ -284,8 +284,8 @@ func (w *walk) widen(c confirmed) bool {
 	}
 	step := 1 + w.plan.Width*math.Pow(2, float64(doublings))
 	if c.low.Decision != Pass {
-		if w.late() {
-			w.last, step = true, away
+		if w.timeForLastEnd() {
+			w.last, step = true, lastStep
 		}
 		w.low = end{load: w.low.load / step}
 	}
@@ -314,11 +314,11 @@ func (w *walk) descend(step float64, reason string) bool {
 	return true
 }
 
-// maxAttempts is how often a probe is carried out while it is invalid.
+// maxAttempts is how many times a probe is executed as long as it is invalid.
 const maxAttempts = 3
 
-// ask has a probe carried out, and repeated while it is invalid. It returns an invalid judgement only where the load generator is the limit,
-// of a visit or of a soak; other reasons that stay end the search.
+// ask requests a probe, and repeats it while it is invalid. It returns an invalid judgement only if the load generator is the limit, or for a visit or a
+// soak; any other reason that persists ends the search.
 func (w *walk) ask(p Probe) (Judgement, bool) {
 	p.Block = w.plan.block(p.Load, p.Purpose)
 	p.Settle = max(p.Settle, w.plan.settle())
@@ -340,14 +340,14 @@ func (w *walk) ask(p Probe) (Judgement, bool) {
 			}
 			p.Max = min(p.Max, int(left/p.Block))
 		}
-		if len(w.steps) == len(w.told) {
+		if len(w.steps) == len(w.measured) {
 			w.pending = &p
 			return Judgement{}, false
 		}
-		m := w.told[len(w.steps)]
+		m := w.measured[len(w.steps)]
 		if len(w.judged) == len(w.steps) {
 			var burst []float64
-			if p.Purpose != Return { // whose blocks are of one moment
+			if p.Purpose != Return { // the blocks of a visit are of one moment
 				burst = w.bursts(p.Load, m.Blocks)
 			}
 			w.judged = append(w.judged, judge(w.plan.Goals, m, burst))
@@ -355,7 +355,7 @@ func (w *walk) ask(p Probe) (Judgement, bool) {
 		j := w.judged[len(w.steps)]
 		w.steps = append(w.steps, Step{Probe: p, Measurement: m, Judgement: j})
 		if p.Purpose != Soaking {
-			w.spent += m.Took
+			w.spent += m.Duration()
 		}
 		switch {
 		case p.Purpose == Warm:
@@ -369,7 +369,7 @@ func (w *walk) ask(p Probe) (Judgement, bool) {
 	}
 }
 
-// end sets the result, and returns false: there is no next step.
+// end sets the result and returns false: there is no next step.
 func (w *walk) end(outcome Outcome, reason string) bool {
 	w.result.Outcome, w.result.Reason = outcome, reason
 	w.result.Low.Load, w.result.High.Load = w.bracket()
@@ -382,7 +382,7 @@ func (w *walk) end(outcome Outcome, reason string) bool {
 	return false
 }
 
-// bracket is as much of the bracket as was measured: an end that stayed undecided has moved to a load that may not have been probed yet.
+// bracket returns the measured part of the bracket: an end that stayed undecided has moved to a load that may not have been probed yet.
 func (w *walk) bracket() (low, high float64) {
 	for _, s := range w.steps {
 		load, d, above := s.Probe.Load, s.Judgement.Decision, s.Judgement.Above
@@ -400,5 +400,5 @@ func (w *walk) bracket() (low, high float64) {
 	return low, high
 }
 
-// number is a load in a sentence.
+// number formats a load for a sentence.
 func number(load float64) string { return phrase.Number(load, 4) }

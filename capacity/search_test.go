@@ -9,25 +9,25 @@ import (
 	"time"
 )
 
-// exact measures what an M/M/1 queue would on average: as many late operations as there have to be, and its p99.
+// exact measures what an M/M/1 queue would on average: the expected number of late operations, and its p99.
 func exact(mu, limit float64) func(Probe, func([]Block) bool) Measurement {
 	return func(p Probe, enough func([]Block) bool) Measurement {
-		m := Measurement{Took: p.Settle}
+		m := Measurement{Took: p.Settle.Seconds()}
 		share, value := 1.0, math.Inf(1)
 		if p.Load < mu {
 			share, value = math.Exp(-(mu-p.Load)*limit), math.Log(100)/(mu-p.Load)
 		}
 		for !enough(m.Blocks) {
 			due := int(p.Load * p.Block.Seconds())
-			m.Blocks = append(m.Blocks, Block{Length: p.Block, Due: due, Done: due, Over: []int{int(math.Round(share * float64(due)))}})
-			m.Took += p.Block
+			m.Blocks = append(m.Blocks, Block{Seconds: p.Block.Seconds(), Due: due, Done: due, Over: []int{int(math.Round(share * float64(due)))}})
+			m.Took += p.Block.Seconds()
 		}
-		m.Values = []float64{value}
+		m.Values = []*float64{&value}
 		return m
 	}
 }
 
-// carry carries out a search with what a function measures.
+// carry runs a search with the measurements of a function.
 func carry(t *testing.T, plan Plan, measure func(Probe, func([]Block) bool) Measurement) Result {
 	t.Helper()
 	s, err := New(plan)
@@ -70,8 +70,8 @@ func TestTheFigureOfAnExactQueue(t *testing.T) {
 	}
 }
 
-// What led to the bracket confirms nothing: the figure does not depend on it as long as its decisions are the same, and a search whose probes were
-// all too optimistic ends at the truth.
+// The samples that led to the bracket confirm nothing: the figure does not depend on them as long as their decisions are the same, and a search whose
+// probes were all too optimistic ends at the truth.
 func TestOnlyFreshSamplesConfirm(t *testing.T) {
 	plan := Plan{Goals: p99, From: 20, Confirm: 12, Budget: time.Hour, Seed: 5}
 	honest := exact(400, 0.05)
@@ -88,7 +88,7 @@ func TestOnlyFreshSamplesConfirm(t *testing.T) {
 		m := many(p, enough)
 		for _, b := range m.Blocks {
 			if p.Purpose != Confirm {
-				b.Over[0] -= b.Over[0] / 10 // too little to decide otherwise, and enough to move a figure that is made of it
+				b.Over[0] -= b.Over[0] / 10 // too little to decide otherwise, but enough to move a figure that is based on it
 			}
 		}
 		return m
@@ -120,7 +120,7 @@ func TestOnlyFreshSamplesConfirm(t *testing.T) {
 	}
 }
 
-// An invalid probe is repeated twice at most and moves no bound, whatever it measured.
+// An invalid probe is repeated at most twice and moves no bound, whatever it measured.
 func TestAnInvalidProbeMovesNothing(t *testing.T) {
 	plan := Plan{Goals: p99, From: 20, Confirm: 12, Budget: time.Hour}
 	want := carry(t, plan, exact(400, 0.05))
@@ -216,8 +216,8 @@ func TestSoak(t *testing.T) {
 	}
 }
 
-// Whatever is measured, a search ends, within its budget but for one probe, asks for loads within its bounds, and says of both ends of a capacity
-// that it found what fresh samples say; told the same again it does the same.
+// Whatever is measured, a search ends, within its budget except for one probe, asks for loads within its bounds, and reports the decisions of fresh
+// samples for both ends of a capacity that it found; given the same measurements it does the same again.
 func TestAnyMeasurementsEndASearch(t *testing.T) {
 	outcomes := map[Outcome]int{}
 	for seed := range uint64(100) {
@@ -229,12 +229,12 @@ func TestAnyMeasurementsEndASearch(t *testing.T) {
 				if p.Load < plan.From/2 || p.Load > plan.To || p.Min > p.Max || p.Block < DefaultBlock || p.Settle < 3*time.Second {
 					t.Fatalf("seed %d: probe %+v", seed, p)
 				}
-				m := Measurement{Took: p.Settle}
+				m := Measurement{Took: p.Settle.Seconds()}
 				for !enough(m.Blocks) {
 					due := int(p.Load * p.Block.Seconds())
 					share := min(0.01*math.Pow(p.Load/truth, 8)*math.Exp(noise*r.NormFloat64()), 1)
 					m.Blocks = append(m.Blocks, Block{Due: due, Done: due, Over: []int{int(share * float64(due)), r.IntN(due/200 + 1)}})
-					m.Took += p.Block
+					m.Took += p.Block.Seconds()
 				}
 				if r.Float64() < 0.05 {
 					m.Suspect = []Suspect{Generator, Paused, ServerLost}[r.IntN(3)]
@@ -265,7 +265,7 @@ func TestAnyMeasurementsEndASearch(t *testing.T) {
 		confirming, refuted := false, false
 		for _, s := range r.Steps {
 			confirming = confirming || s.Probe.Purpose == Confirm
-			refuted = refuted || confirming && s.Probe.Purpose == Narrow // samples of a bracket that was left are not used again
+			refuted = refuted || confirming && s.Probe.Purpose == Narrow // samples of an abandoned bracket are not used again
 			if s.Probe.Purpose == Confirm && s.Judgement.Decision != Invalid && s.Probe.Load == r.Low.Load {
 				low.Blocks = append(low.Blocks, s.Measurement.Blocks...)
 			}
@@ -301,7 +301,7 @@ func withoutNaN(r Result) Result {
 	return r
 }
 
-// However short the blocks are, those of a probe are long enough together to tell what the load generator used of its CPUs.
+// However short the blocks are, those of a probe are together long enough to measure the CPU usage of the load generator.
 func TestShortBlocksAreMore(t *testing.T) {
 	for _, block := range []time.Duration{leastBlock, 300 * time.Millisecond, 5 * time.Second} {
 		r := carry(t, Plan{Goals: p99, From: 2000, To: 50_000, Confirm: 2, Block: block, Budget: time.Minute * 20}, exact(9000, 0.05))
@@ -316,7 +316,7 @@ func TestShortBlocksAreMore(t *testing.T) {
 	}
 }
 
-// Each probe has arrivals of its own: those that confirm are not those that chose the bracket.
+// Each probe has its own arrivals: those that confirm are not those that chose the bracket.
 func TestEachProbeHasItsOwnSeed(t *testing.T) {
 	seen := map[uint64]int{}
 	for _, s := range carry(t, Plan{Goals: p99, From: 20, Confirm: 4, Budget: time.Hour}, exact(400, 0.05)).Steps {

@@ -13,13 +13,13 @@ import (
 	"time"
 
 	"github.com/zkbench/zkbench/capacity"
-	"github.com/zkbench/zkbench/capacity/internal/simulated"
+	"github.com/zkbench/zkbench/capacity/simulated"
 )
 
 var searches = flag.Int("searches", 20, "searches of each simulated server")
 
-// Of the searches of each simulated server at least 95 in 100 end as they have to and within 5 % of its capacity, no longer than their budget,
-// and 90 in 100 intervals contain it.
+// For each simulated server, at least 95 in 100 searches end as expected, within 5 % of its capacity and no later than their budget, and 90 in 100
+// intervals contain it.
 func TestCapacitiesAreFound(t *testing.T) {
 	for _, s := range simulated.Scenarios() {
 		if s.Hard != "" && !s.Wide {
@@ -53,8 +53,8 @@ func TestCapacitiesAreFound(t *testing.T) {
 	}
 }
 
-// Of servers whose speed wanders, all blocks of a probe may find them in one state. With time to come back, 90 in 100 intervals contain what they carry in the long run, and the
-// lower end is above it in no more than 5; with less time the interval does not claim the long run.
+// If the speed of servers wanders, all blocks of a probe may find them in one state. With time to come back, 90 in 100 intervals contain what they
+// carry in the long run, and the lower end is above it in no more than 5; with less time the interval does not claim the long run.
 func TestTheLongRunOfServersThatWander(t *testing.T) {
 	for _, s := range simulated.Scenarios() {
 		if s.Server.Wander == 0 || s.Server.WanderOver > 60 || s.Plan.Budget < 20*time.Minute {
@@ -73,7 +73,7 @@ func TestTheLongRunOfServersThatWander(t *testing.T) {
 	}
 }
 
-// In a short search of a server that stops for long now and then, the lower end is mostly of use, and hardly ever above the capacity.
+// In a short search of a server with occasional long stops, the lower end is mostly useful, and hardly ever above the capacity.
 func TestTheLowerEndOfShortSearches(t *testing.T) {
 	scenarios := simulated.Scenarios()
 	stops := scenarios[slices.IndexFunc(scenarios, func(s simulated.Scenario) bool { return s.Wide })]
@@ -96,7 +96,8 @@ func TestTheLowerEndOfShortSearches(t *testing.T) {
 	}
 }
 
-// The figure is between both ends, however wide a bracket was asked for: also where the high end fails because work is left undone, before half of it is late.
+// The figure is between both ends, however wide the requested bracket: even if the high end fails because work is left undone, before half of it is
+// late.
 func TestAFigureIsInItsBracket(t *testing.T) {
 	const mu = 250
 	server := simulated.Server{Mu: mu, Fixed: true, Limits: []float64{0.2}}
@@ -119,13 +120,13 @@ func TestAFigureIsInItsBracket(t *testing.T) {
 	}
 }
 
-// The samples of a search for one limit tell where shorter ones are just met, too: M/M/1, in closed form.
+// The samples of a search for one limit also show where shorter limits are just met: M/M/1, in closed form.
 func TestTheCurveOfCriticalLoads(t *testing.T) {
 	const mu = 2000
 	limits := []float64{0.1, 0.025, 0.05} // the first is searched for
 	plan := capacity.Plan{Goals: []capacity.Goal{{Name: "p99<100ms", Share: 0.01}}, Curve: []capacity.Goal{{Name: "p99<25ms", Share: 0.01}, {Name: "p99<50ms", Share: 0.01}}, Confirm: 4}
 	server := simulated.Server{Mu: mu, Limits: limits}
-	told, held := 0, 0
+	reported, held := 0, 0
 	for seed := range uint64(40) {
 		plan.Seed = seed
 		r := server.Search(plan)
@@ -137,17 +138,17 @@ func TestTheCurveOfCriticalLoads(t *testing.T) {
 			if c.Load == 0 {
 				continue
 			}
-			if told++; math.Abs(c.Load/want-1) > 0.15 || c.Load < c.Interval.Low || c.Load > c.Interval.High || c.Goal.Name != plan.Curve[i].Name {
+			if reported++; math.Abs(c.Load/want-1) > 0.15 || c.Load < c.Interval.Low || c.Load > c.Interval.High || c.Goal.Name != plan.Curve[i].Name {
 				t.Errorf("seed %d: %+v, want %v", seed, c, want)
 			}
 		}
 	}
-	if told < 70 || held < 72 {
-		t.Errorf("of 80 critical loads %d are told, and %d intervals hold", told, held)
+	if reported < 70 || held < 72 {
+		t.Errorf("of 80 critical loads %d are told, and %d intervals hold", reported, held)
 	}
 }
 
-// A bound is never above what could be probed, and never called found.
+// A bound is never above what could be probed, and is never called found.
 func TestALowerBoundIsNoFigure(t *testing.T) {
 	for _, s := range simulated.Scenarios() {
 		if s.Want != capacity.AtLeast && s.Want != capacity.Limited {

@@ -9,18 +9,19 @@ import (
 )
 
 const (
-	// stepWidths is how many widths a visit is from the one before: as far as servers have to wander to be seen to.
+	// stepWidths is the number of widths from one visit to the next: servers must wander that far for it to be noticed.
 	stepWidths = 1.5
-	// returns is how many visits show that servers do not wander, leastReturns how many show anything.
+	// returns is the number of visits that show that servers do not wander, leastReturns the number that show anything.
 	returns      = 14
 	leastReturns = 4
-	// leastFreedom bounds what few visits of servers that wander slowly do to an interval.
+	// leastFreedom limits the effect that a few visits to slowly wandering servers have on an interval.
 	leastFreedom = 5
 )
 
-// wander is step 7. All blocks of a probe may find the servers in one state that does not last, so it comes back, each time after having been elsewhere, to loads half a
-// step above and below the figure. A visit that contradicts the figure makes the next one a step farther: the loads follow the servers up and down, as long as these
-// wander and there is time (Dixon and Mood, A Method for Obtaining and Analyzing Sensitivity Data, JASA 1948). The interval grows by what they wandered.
+// wander is step 7. All blocks of a probe may find the servers in one state that does not last. So the search comes back, each time after having been
+// elsewhere, to loads half a step above and below the figure. A visit that contradicts the figure makes the next one a step farther: the loads follow the
+// servers up and down, as long as these wander and there is time (Dixon and Mood, A Method for Obtaining and Analyzing Sensitivity Data, JASA 1948). The
+// interval grows by the range in which they wandered.
 func (w *walk) wander() bool {
 	r := &w.result
 	step := math.Pow(1+w.plan.Width, stepWidths)
@@ -57,12 +58,12 @@ func (w *walk) wander() bool {
 	return true
 }
 
-// ofTheSearch is what an interval is of that claims no more.
+// ofTheSearch describes an interval that only covers the time of the search.
 func (w *walk) ofTheSearch() string {
 	return fmt.Sprintf("what these servers carried in the %v of the search", w.spent.Round(time.Second))
 }
 
-// visits are the loads, in logarithms, at which the servers were visited, each a step above or below the one before.
+// visits are the loads, in logarithms, at which the servers were visited, each a step above or below the previous one.
 type visits struct {
 	loads []float64
 	step  float64
@@ -73,7 +74,7 @@ func (v visits) wandered() bool {
 	return len(v.loads) >= leastReturns && slices.Max(v.loads)-slices.Min(v.loads) > 1.5*v.step
 }
 
-// moments are the capacities of the moment, each between a load and the next.
+// moments returns the capacities at single moments, each between one load and the next.
 func (v visits) moments() (all []float64) {
 	for i := 1; i < len(v.loads); i++ {
 		all = append(all, (v.loads[i-1]+v.loads[i])/2)
@@ -81,8 +82,9 @@ func (v visits) moments() (all []float64) {
 	return all
 }
 
-// lowest is the logarithm of the load that exceeds the capacity of the moment for no more than a share of the time, with a probability of 97.5 %: that capacity has a normal
-// distribution whose mean and deviation are drawn from what the moments leave open. Neighbours with a correlation r know (1-r)/(1+r) as many values as there are.
+// lowest returns the logarithm of the load that exceeds the capacity of the moment for at most a share of the time, with a probability of 97.5 %. That
+// capacity has a normal distribution whose mean and deviation are drawn from what the moments leave open. Neighbours with a correlation r are worth
+// (1-r)/(1+r) as many values as there are.
 func (v visits) lowest(share float64, seed uint64) float64 {
 	moments, mean, products := v.moments(), 0.0, 0.0
 	n := float64(len(moments))
@@ -96,7 +98,7 @@ func (v visits) lowest(share float64, seed uint64) float64 {
 	r := min(max(products/(spread*(n-1)), 0), maxCorrelation)
 	known := max(n*(1-r)/(1+r), 1)
 	freedom := max(int(known)-1, leastFreedom)
-	beyond := math.Sqrt2 * math.Erfinv(1-2*share) // of so many deviations is the share
+	beyond := math.Sqrt2 * math.Erfinv(1-2*share) // the share lies beyond this many standard deviations
 	random := rand.New(rand.NewPCG(seed, 0x77616e646572))
 	all := make([]float64, draws)
 	for i := range all {

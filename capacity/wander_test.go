@@ -18,7 +18,7 @@ func swaying(mu, share float64, period time.Duration) func(Probe, func([]Block) 
 			was *= 1 + share*math.Sin(2*math.Pi*now.Seconds()/period.Seconds())
 		}
 		m := exact(was, 0.05)(p, enough)
-		now += m.Took
+		now += m.Duration()
 		return m
 	}
 }
@@ -32,8 +32,8 @@ func visited(r Result) (loads []float64) {
 	return loads
 }
 
-// Servers that stay the same are visited above and below the figure in turn, and nothing changes. Those that do not are followed while there is time, and the lower end of the
-// interval goes down to what they carry at their slowest.
+// Servers that stay the same are visited above and below the figure in turn, and nothing changes. Servers that change are followed as long as there
+// is time, and the lower end of the interval decreases to what they carry at their slowest.
 func TestTheSearchComesBack(t *testing.T) {
 	plan := Plan{Goals: p99, From: 20, To: 5000, Confirm: 4, Budget: 20 * time.Minute}
 	same, other := carry(t, plan, exact(900, 0.05)), carry(t, plan, swaying(900, 0.2, 3*time.Minute))
@@ -59,7 +59,7 @@ func TestTheSearchComesBack(t *testing.T) {
 	}
 }
 
-// A search without time to come back says so, and a visit that stays invalid ends the visits and not the search.
+// A search without time to come back says so; a visit that stays invalid ends the visits but not the search.
 func TestAFigureStaysWithoutVisits(t *testing.T) {
 	plan := Plan{Goals: p99, From: 50, To: 5000, Confirm: 4, Budget: 6 * time.Minute, Soak: Soak{Share: 0.75, Length: time.Minute}}
 	r := carry(t, plan, exact(400, 0.05))
@@ -96,7 +96,8 @@ func TestAFigureStaysWithoutVisits(t *testing.T) {
 	}
 }
 
-// Of many independent moments the lowest load is that below which a normal distribution has the share; of few it is lower, and of those that follow each other slowly, too.
+// For many independent moments, the lowest load is that below which a normal distribution has the share; for few moments it is lower, and also for
+// moments that follow each other slowly.
 func TestLowest(t *testing.T) {
 	r, previous := rand.New(rand.NewPCG(1, 2)), 0.0
 	draw := func(n int, keep float64) (v visits) {
@@ -108,7 +109,7 @@ func TestLowest(t *testing.T) {
 	}
 	const quantile99 = 2.326
 	many := draw(20_000, 0)
-	deviation := math.Sqrt(variance(many.moments())) // of the mean of two neighbours: they know half as many values
+	deviation := math.Sqrt(variance(many.moments())) // of the mean of two neighbours: they are worth half as many values
 	if got := many.lowest(0.01, 1); got > -quantile99*deviation || got < -1.1*quantile99*deviation {
 		t.Errorf("of many moments %v, want a little below %v", got, -quantile99*deviation)
 	}

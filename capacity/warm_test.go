@@ -24,7 +24,7 @@ func TestSteady(t *testing.T) {
 	} {
 		var blocks []Block
 		for _, m := range c.means {
-			blocks = append(blocks, Block{Mean: time.Duration(m) * time.Millisecond})
+			blocks = append(blocks, Block{Mean: float64(m)})
 		}
 		if got := steady(blocks); got != c.want {
 			t.Errorf("%s: steady(%v) = %v, want %v", name, c.means, got, c.want)
@@ -32,24 +32,24 @@ func TestSteady(t *testing.T) {
 	}
 }
 
-// warming is an exact queue whose capacity grows with the blocks that it has served, to its full speed after so many.
+// warming is an exact queue whose capacity grows with the blocks that it has served, to its full speed after that many.
 func warming(mu float64, after int) func(Probe, func([]Block) bool) Measurement {
 	served := 0
 	return func(p Probe, enough func([]Block) bool) (m Measurement) {
-		m.Took = p.Settle
+		m.Took = p.Settle.Seconds()
 		for !enough(m.Blocks) {
 			served++
 			now := mu * min(1, 0.2+0.8*float64(served)/float64(after))
 			one := exact(now, 0.05)(p, func(b []Block) bool { return len(b) == 1 })
-			one.Blocks[0].Mean = time.Duration(float64(time.Second) / max(now-p.Load, 1))
+			one.Blocks[0].Mean = 1000 / max(now-p.Load, 1)
 			m.Blocks = append(m.Blocks, one.Blocks[0])
-			m.Took += p.Block
+			m.Took += p.Block.Seconds()
 		}
 		return m
 	}
 }
 
-// A load that failed while the servers were cold is probed again when they are warm; what failed before is no contradiction.
+// A load that failed while the servers were cold is probed again when they are warm; the earlier failure is no contradiction.
 func TestColdServersAreWarmedFirst(t *testing.T) {
 	plan := Plan{Goals: p99, From: 20, To: 5000, Confirm: 4, Budget: 20 * time.Minute}
 	want := 900 - math.Log(100)/0.05
@@ -72,7 +72,7 @@ func TestColdServersAreWarmedFirst(t *testing.T) {
 	}
 }
 
-// While a search goes on a load that has passed is not told as one that failed before the servers were warm.
+// During a search, a load that has passed is not reported as one that failed before the servers were warm.
 func TestABracketIsOfTwoLoads(t *testing.T) {
 	s, err := New(Plan{Goals: p99, From: 20, To: 5000, Confirm: 4, Budget: 20 * time.Minute})
 	if err != nil {
@@ -94,7 +94,7 @@ func TestABracketIsOfTwoLoads(t *testing.T) {
 	}
 }
 
-// A search that runs out of time after it had confirmed a bracket, which fresh samples contradict, gives an interval that contains both.
+// A search that runs out of time after confirming a bracket that fresh samples contradict gives an interval that contains both.
 func TestWhatContradictsAFigureWidensIt(t *testing.T) {
 	plan := Plan{Goals: p99, From: 20, To: 5000, Confirm: 4, Width: 0.16, Budget: 8 * time.Minute}
 	slower, confirmed := 400., 0

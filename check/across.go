@@ -7,8 +7,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/metrics/spill"
 )
 
 // Host is the history of one of several processes that carried out one run. Its times are on its own clock, and times of different hosts are never
@@ -22,7 +22,7 @@ type Host struct {
 	Meets []Meet
 }
 
-// Together is the histories of all hosts, one after the other. It is for checks that do not look at times.
+// Together returns the histories of all hosts, one after the other, for checks that do not look at times.
 func Together(hosts []Host) iter.Seq[metrics.Sample] {
 	return func(yield func(metrics.Sample) bool) {
 		for _, h := range hosts {
@@ -35,15 +35,15 @@ func Together(hosts []Host) iter.Seq[metrics.Sample] {
 	}
 }
 
-// JudgeAcross judges a promise on the histories of several hosts. Where the order of transactions can decide it, that order decides; what concerns
-// each session alone, and what was found after the load, is judged as on one host. An incomplete history proves nothing but violations. A violation that the
-// servers may have caused by refusing requests is Unknown. judged is false for a check that needs one clock.
+// JudgeAcross judges a promise on the histories of several hosts. If the order of transactions can decide it, that order decides; what concerns each session
+// alone, and what was found after the load, is judged as on one host. An incomplete history proves nothing but violations. A violation that the servers may
+// have caused by refusing requests is Unknown. judged is false for a check that needs a common clock.
 func (c Check) JudgeAcross(hosts []Host, room *spill.Room) (v Verdict, judged bool) {
 	v = c.excusing(hosts, func(hosts []Host) (v Verdict) {
 		v, judged = c.judgeHosts(hosts, room)
 		return v
 	})
-	return v, judged
+	return c.classified(v), judged
 }
 
 func (c Check) judgeHosts(hosts []Host, room *spill.Room) (v Verdict, judged bool) {
@@ -79,10 +79,10 @@ func (c Check) judgeAcross(hosts []Host, room *spill.Room) (v Verdict, judged bo
 	return v, false
 }
 
-// rest stands for what is missing of a history that was cut, at its end. It is no operation that anybody records.
+// rest stands for the missing part of a history that was cut, at its end. No recorded operation has this value.
 const rest = metrics.Op(math.MaxUint8)
 
-// unfinished marks a history as cut.
+// unfinished returns a history marked as cut.
 func unfinished(history iter.Seq[metrics.Sample]) iter.Seq[metrics.Sample] {
 	return func(yield func(metrics.Sample) bool) {
 		for s := range history {
@@ -94,7 +94,7 @@ func unfinished(history iter.Seq[metrics.Sample]) iter.Seq[metrics.Sample] {
 	}
 }
 
-// within judges each host by itself, and combines the verdicts: violated if one is, otherwise holds if one does, with the evidence of all.
+// within judges each host by itself and combines the verdicts: Violated if any is, otherwise Holds if any is, with the evidence of all.
 func within(hosts []Host, room *spill.Room, judge func(iter.Seq[metrics.Sample], *spill.Room) Verdict) (all Verdict) {
 	for i, h := range hosts {
 		v := judge(h.History, room)
@@ -118,7 +118,7 @@ func within(hosts []Host, room *spill.Room, judge func(iter.Seq[metrics.Sample],
 
 func (h Host) say(detail string) string { return h.Name + ", by its own clock: " + detail }
 
-// judge adds the result of a judge on one more host.
+// judge adds the result of a judge on another host.
 func (v *Verdict) judge(j Judge) {
 	i := slices.IndexFunc(v.Judges, func(k Judge) bool { return k.By == j.By })
 	if i < 0 {
@@ -129,26 +129,27 @@ func (v *Verdict) judge(j Judge) {
 	k.Answer, k.Evidence, k.Count, k.Held = max(k.Answer, j.Answer), k.Evidence+j.Evidence, k.Count+j.Count, k.Held+j.Held
 }
 
-// Two holds h and k of different hosts clash if G(k) < R(h) and G(h) < R(k), as on one host: see zxid.go. What would be unknown there lies
-// between bounds here, because no clock can decide:
+// Two holds h and k of different hosts clash if G(k) < R(h) and G(h) < R(k), as on one host: see zxid.go. What would be unknown there lies between bounds
+// here, because no clock can decide:
 //
-//   - G of a grant that came of an event without a zxid is not below the place of its session, nor below what that session had been told of by then, and it
-//     is below whatever its host sent after the grant.
+//   - G of a grant that came from an event without a zxid is not below the place of its session, nor below what that session had been notified of by
+//     then, and it is below whatever its host sent after the grant.
 //   - R of a session that was lost, or of a release without a reply, is only known to be above G: the session of a client that was stopped for long
 //     enough is gone before the client knows. A session that let go no longer holds anything with respect to sessions that are granted in a state that
 //     is not before the next write of its host.
 //
-// Two holds clash certainly if they do wherever they lie within their bounds, or if both are known to have held at one instant (D): what holds at an
-// instant clashes. They clash perhaps if they do somewhere within their bounds, unless it is known that they did not hold simultaneously (T).
+// Two holds clash certainly if they clash wherever G and R lie within their bounds, or if both are known to have been held at one instant (D): holds that
+// exist at one instant clash. They clash perhaps if they clash for some G and R within their bounds, unless it is known that they were not held
+// simultaneously (T).
 //
 //   - D, simultaneously: for each of two holds, its host sent something at or after the grant that the other's host had seen when the other ended.
-//   - T, not simultaneously: something that the host of the one sent when it gave up, or later, had been seen by the other's host when that was granted.
+//   - T, not simultaneously: the host of one sent something when the hold was given up, or later, that the other's host had seen when the other was granted.
 //
-// Where it takes several holds to exclude another, as of permits, each of them must clash with each other: intervals of one order of which each two have
-// a point in common have one that is common to all, so there is a transaction at which all were held. Holds among the candidates that do not clash with the rest
-// neither prove nor excuse anything. Enough holds that clash certainly are a violation; enough that clash perhaps leave the answer open.
+// If it takes several holds to exclude another, as with permits, each of them must clash with every other: among intervals of one order, if every two have a
+// point in common, all have one in common, so there is a transaction at which all were held. Candidates that do not clash with the rest neither prove nor
+// excuse anything. Enough holds that clash certainly are a violation; enough that clash perhaps leave the answer open.
 
-// known is a hold as several hosts know it: its span is by the clock of its host.
+// known is a hold as known across several hosts. Its span is by the clock of its own host.
 type known struct {
 	span
 	host     uint32
@@ -158,7 +159,7 @@ type known struct {
 	doubtful bool // R is not known: only D proves a clash
 }
 
-// sure is the part of the order of transactions that it certainly takes up; false: there is none.
+// sure returns the part of the order of transactions that the hold certainly covers; false: there is none.
 func (k *known) sure() (from, to int64, some bool) {
 	return k.granted[1], k.removed[0], !k.doubtful && k.granted[1] < k.removed[0]
 }
@@ -185,15 +186,15 @@ func (x exclusion) across(hosts []Host, room *spill.Room) Verdict {
 	return found.conclude(own, exact, all.Len())
 }
 
-// clashed is what the order of transactions shows about several hosts.
+// clashed collects what the order of transactions shows about several hosts.
 type clashed struct {
 	of       exclusion
 	hosts    []Host
 	horizons []horizon
 	count    int
 	times    [atOnce + 1]int // by timing
-	open     int             // that may be clashes, which cannot be decided
-	best     clash           // the first of those with the strongest timing
+	open     int             // possible clashes that cannot be decided
+	best     clash           // the first of the clashes with the strongest timing
 	detail   string
 }
 
@@ -250,7 +251,7 @@ func (f *clashed) conclude(own Verdict, exact, grants int) Verdict {
 	return v
 }
 
-// gone says where in the order of transactions a hold ended.
+// gone returns where in the order of transactions a hold ended.
 func (k known) gone() string {
 	switch {
 	case k.removed[0] == math.MaxInt64:
@@ -261,7 +262,7 @@ func (k known) gone() string {
 	return fmt.Sprintf("%#x or later", k.removed[0])
 }
 
-// known finds the holds of all hosts, in no particular order. exact is how many rest on their own two transactions alone.
+// known finds the holds of all hosts, in no particular order. exact is the number of holds that are known by their own two transactions alone.
 func (x exclusion) known(hosts []Host, room *spill.Room) (all *spill.List[known], horizons []horizon, exact int) {
 	all = spill.New[known](room, nil)
 	for i, host := range hosts {
@@ -274,7 +275,7 @@ func (x exclusion) known(hosts []Host, room *spill.Room) (all *spill.List[known]
 			if s.void() {
 				continue
 			}
-			if last { // what came before of the same place was held, too: only D proves that it clashes
+			if last { // earlier holds of the same place were held, too: only D proves that one clashes
 				s.begin = first
 			}
 			k := known{span: s, host: uint32(i)}
@@ -292,8 +293,8 @@ func (x exclusion) known(hosts []Host, room *spill.Room) (all *spill.List[known]
 	return all, horizons, exact
 }
 
-// lateHold is what a client went on to have of a session that had been expired. There is no transaction in it: what ended before it, its host may have
-// seen, and what begins after it comes after what its host sends then. Only D proves a clash.
+// lateHold returns what a client continued to hold of a session that had been expired. It contains no transaction: its host may have seen the transactions
+// before it, and what starts after it comes after what its host sends then. Only D proves a clash.
 func lateHold(s span, host int, h *horizon) known {
 	from := h.by(s.from)
 	return known{span: s, host: uint32(host), granted: [2]int64{from, from}, removed: [2]int64{from + 1, max(h.after(s.to), from+1)}, doubtful: true}
@@ -317,7 +318,7 @@ func (k *known) bound(h *horizon) {
 	k.exact = g > 0 && r > g
 }
 
-// eachClash finds the holds that may begin while others forbid it, and those of them that exclude it.
+// eachClash finds the holds that may start while others forbid it, and the holds that exclude each of them.
 func eachClash(all iter.Seq[known], room *spill.Room, forbidden rule, do func(k known, held []known)) {
 	list := spill.New(room, func(a, b *known) int {
 		return cmp.Or(cmp.Compare(a.granted[0], b.granted[0]), cmp.Compare(a.object, b.object), cmp.Compare(a.removed[1], b.removed[1]))
@@ -361,7 +362,8 @@ func (t timing) String() string {
 	return [...]string{"granted wrongly, by luck not held at once", "whether both held it at once is unknown", "both held at once"}[t]
 }
 
-// when says whether an intruder and those who excluded it held simultaneously: with any of them if one is enough to exclude, otherwise each pair of all.
+// when reports whether an intruder and the holds that excluded it were held simultaneously: the intruder and any of them if one is enough to exclude,
+// otherwise every pair of all.
 func (f *clashed) when(k known, held []known) timing {
 	if !f.of.all {
 		found := notAtOnce
@@ -379,7 +381,7 @@ func (f *clashed) when(k known, held []known) timing {
 	return found
 }
 
-// meeting says whether two holds were held at one instant: by the clock of their host, or by what their hosts had sent and seen.
+// meeting reports whether two holds were held at one instant: by the clock of their host, or by what their hosts had sent and seen.
 func (f *clashed) meeting(a, b *known) timing {
 	ha, hb := &f.horizons[a.host], &f.horizons[b.host]
 	switch {

@@ -6,14 +6,14 @@ import (
 	"slices"
 	"time"
 
-	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/metrics/spill"
 )
 
-// aligned is the history of all hosts on the clock of the first, as far as the order of transactions shows how far their clocks are apart, and the
+// aligned returns the histories of all hosts on the clock of the first, as far as the order of transactions shows how far their clocks are apart, and the
 // possible error of its times. problem says why that cannot be determined.
 //
-// It is accurate enough for what takes long compared to the error: for waits in vain, but not for who was first.
+// It is accurate enough for what takes long compared to the error: for waits in vain, but not for which of two events came first.
 func aligned(hosts []Host, room *spill.Room) (history iter.Seq[metrics.Sample], off time.Duration, problem string) {
 	for _, h := range hosts {
 		if h.Cut {
@@ -51,7 +51,7 @@ func aligned(hosts []Host, room *spill.Room) (history iter.Seq[metrics.Sample], 
 	}, off, ""
 }
 
-// patiently makes the Across of a check of waits in vain, which gets a longer bound on a history with inexact times.
+// patiently returns the Across of a check of waits in vain. The check gets a longer bound because the times are inexact.
 func patiently(patient time.Duration, check func(patient, off time.Duration) func(iter.Seq[metrics.Sample], *spill.Room) Verdict) func([]Host, *spill.Room) Verdict {
 	return func(hosts []Host, room *spill.Room) Verdict {
 		history, off, problem := aligned(hosts, room)

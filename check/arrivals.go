@@ -6,28 +6,28 @@ import (
 	"slices"
 	"time"
 
-	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/metrics/spill"
 )
 
 // Arrivals describes how the members of a barrier arrived and how they were released, over all its rounds.
 type Arrivals struct {
 	Op     metrics.Op
-	Rounds int // that are included
-	Left   int // that are not: somebody did not pass, or passed before it was open
+	Rounds int // rounds that are included
+	Left   int // rounds that are not: a member did not pass, or passed before the barrier was open
 	Ranks  []Rank
 }
 
-// Rank is when a given number of members of a round had arrived, and when that many had been released: the distributions over the rounds, in time
-// before and after the instant from which nothing held them back.
+// Rank says when a given number of members of a round had arrived, and when that many had been released: the distributions over the rounds, as times before
+// and after the instant from which nothing held them back.
 type Rank struct {
 	Members       int
 	Before, After *metrics.Histogram
 }
 
-// ArrivalsOf sums up the rounds of a barrier for each of the operations that wait at it, at evenly spaced ranks, at most ranks of them. A member has
-// arrived when it first begins to wait, and is released when its wait succeeds. A barrier opens when the last member has arrived; one at which
-// sessions wait by Pass opens when its removal is issued. It is not a verdict.
+// ArrivalsOf summarizes the rounds of a barrier for each of the operations that wait at it, at evenly spaced ranks, at most ranks of them. A member arrives
+// when it first starts to wait, and is released when its wait succeeds. A barrier opens when the last member has arrived; a barrier at which sessions wait by
+// Pass opens when its removal is issued. It is not a verdict.
 func ArrivalsOf(history iter.Seq[metrics.Sample], room *spill.Room, ops []metrics.Op, members, ranks int) []Arrivals {
 	all := make([]Arrivals, len(ops))
 	for i, op := range ops {

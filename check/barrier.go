@@ -7,11 +7,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/metrics/spill"
 )
 
-// round is what the sessions did at one barrier in one round; the Value of a sample is the number of the round.
+// round holds what the sessions did at one barrier in one round. The Value of a sample is the number of the round.
 type round struct {
 	object uint32
 	number int64
@@ -42,7 +42,7 @@ func roundsOf(history iter.Seq[metrics.Sample], room *spill.Room, enter metrics.
 	}
 }
 
-// begun is when each session first began to enter, by attempts that the filter accepts, earliest first.
+// begun returns when each session first started to enter, by attempts that the filter accepts, earliest first.
 func (r *round) begun(takes func(metrics.Outcome) bool) []metrics.Sample {
 	first := map[uint32]metrics.Sample{}
 	for _, s := range r.enters {
@@ -60,7 +60,7 @@ func (r *round) begun(takes func(metrics.Outcome) bool) []metrics.Sample {
 	return all
 }
 
-// countBegun is how many of the samples, which are in the order of their starts, had begun at an instant.
+// countBegun returns how many of the samples, which are in the order of their starts, had started by an instant.
 func countBegun(all []metrics.Sample, at time.Duration) int {
 	n, _ := slices.BinarySearchFunc(all, at, func(s metrics.Sample, at time.Duration) int {
 		if s.Start <= at {
@@ -71,7 +71,7 @@ func countBegun(all []metrics.Sample, at time.Duration) int {
 	return n
 }
 
-// offence adds a violation to v: the earliest is the one that is shown.
+// offence adds a violation to v. The earliest violation is the one that is shown.
 func (v *Verdict) offence(at time.Duration, shown *time.Duration, detail string, samples ...metrics.Sample) {
 	v.Count++
 	if v.Answer == Violated && at >= *shown {
@@ -93,9 +93,9 @@ func (v *Verdict) settle(silence string) Verdict {
 	return *v
 }
 
-// EnterSafety holds when nobody was let in before all members of the round had begun to enter. A member that has begun and not ended may be
-// counted, whatever its outcome; one that has not begun cannot. Evidence is the number of entries by operation enter that succeeded; the
-// witness is the entry that came too early, and the member that began after it, if there was one.
+// EnterSafety holds when no session was let in before all members of the round had started to enter. A member that has started and not ended may be counted,
+// whatever its outcome; one that has not started cannot. Evidence is the number of entries by operation enter that succeeded; Witness holds the entry that
+// came too early, and the member that started after it, if there was one.
 func EnterSafety(enter metrics.Op, members int) Check {
 	return Check{Name: "enter-safety", Judge: func(history iter.Seq[metrics.Sample], room *spill.Room) (v Verdict) {
 		var shown time.Duration
@@ -122,9 +122,9 @@ func EnterSafety(enter metrics.Op, members int) Check {
 	}}
 }
 
-// EqualOutcome holds when nobody was let into a round with the help of a member that gave up and was told that nobody had gone in: an entry
-// with the outcome Timeout. Entries that came too early whatever became of the others are the matter of EnterSafety. Evidence is the
-// number of entries that succeeded or timed out; the witness is one that was let in, and one that was not.
+// EqualOutcome holds when no session was let into a round with the help of a member that gave up and was told that nobody had gone in: an entry with the
+// outcome Timeout. Entries that came too early regardless of the others are left to EnterSafety. Evidence is the number of entries that succeeded or timed
+// out; Witness holds one that was let in, and one that was not.
 func EqualOutcome(enter metrics.Op, members int) Check {
 	return Check{Name: "equal-outcome", Judge: func(history iter.Seq[metrics.Sample], room *spill.Room) (v Verdict) {
 		var shown time.Duration
@@ -147,10 +147,10 @@ func EqualOutcome(enter metrics.Op, members int) Check {
 	}}
 }
 
-// LeaveSafety holds when nobody's leaving ended before every member that was inside had begun to leave or was lost. A member whose Leave
-// has another outcome than OK, Timeout or Unfinished was lost at a time that nobody knows, and is waited for by nobody; nor is one that
-// began to enter when another had begun to leave. Evidence is the number of leavings that succeeded; the witness is the one that ended
-// too early and the entry and leaving of the member that was still inside.
+// LeaveSafety holds when no leave ended before every member that was inside had started to leave or was lost. A member whose Leave has another outcome than
+// OK, Timeout or Unfinished was lost at an unknown time, and nobody has to wait for it; nor for one that started to enter after another had started to leave.
+// Evidence is the number of leaves that succeeded; Witness holds the one that ended too early, and the entry and the leave of the member that was still
+// inside.
 func LeaveSafety() Check {
 	return Check{Name: "leave-safety", Judge: func(history iter.Seq[metrics.Sample], room *spill.Room) (v Verdict) {
 		var shown time.Duration
@@ -161,7 +161,7 @@ func LeaveSafety() Check {
 					continue
 				}
 				v.Evidence++
-				for _, m := range inside { // the last that began to leave comes first
+				for _, m := range inside { // the last that started to leave comes first
 					if !waited(m.leave.Outcome) || m.leave.Session == s.Session {
 						continue
 					}
@@ -177,13 +177,13 @@ func LeaveSafety() Check {
 	}}
 }
 
-// A stay is a member's entry and its departure.
+// stay is a member's entry and its leave.
 type stay struct{ enter, leave metrics.Sample }
 
-// inside returns the members that were let in before anybody began to leave, and whose departure is known; the last to leave comes first. It excludes
-// a member that was lost and came back: the others may have gone in with its first znode, and be out when the second is created.
+// inside returns the members that were let in before anybody started to leave, and whose leave is known; the last to leave comes first. It excludes a member
+// that was lost and came back: the others may have entered with its first znode, and be out when the second is created.
 func (r *round) inside() []stay {
-	back := map[uint32]int{} // attempts that were not abandoned
+	back := map[uint32]int{} // number of attempts that were not abandoned
 	for _, s := range r.enters {
 		if s.Outcome != metrics.Timeout {
 			back[s.Session]++
@@ -193,7 +193,7 @@ func (r *round) inside() []stay {
 	first := forever
 	for _, s := range r.leaves {
 		first = min(first, s.Start)
-		if _, known := leaves[s.Session]; !known { // a member that gives up and tries again has still begun to leave
+		if _, known := leaves[s.Session]; !known { // a member that gives up and tries again has still started to leave
 			leaves[s.Session] = s
 		}
 	}
@@ -209,8 +209,8 @@ func (r *round) inside() []stay {
 	return all
 }
 
-// Barred holds when nobody passed a barrier that was set for the whole of its wait: from before its Start to after its End. The barrier is
-// certainly set from the End of the operation Bar to the Start of the next Unbar. Evidence is the number of waits that passed.
+// Barred holds when no session passed a barrier that was set for the whole of its wait: from before its Start to after its End. The barrier is certainly set
+// from the End of the operation Bar to the Start of the next Unbar. Evidence is the number of waits that passed.
 func Barred() Check {
 	return Check{Name: "barred", Judge: func(history iter.Seq[metrics.Sample], room *spill.Room) (v Verdict) {
 		passes := spill.New(room, byStart)
@@ -230,7 +230,7 @@ func Barred() Check {
 			return Verdict{Detail: "the barrier was never set"}
 		}
 		var shown time.Duration
-		last := map[uint32]span{} // that had been set when the wait began
+		last := map[uint32]span{} // last set before the wait started
 		next, stop := iter.Pull(set.all())
 		defer stop()
 		bar, more := next()
@@ -248,7 +248,7 @@ func Barred() Check {
 	}}
 }
 
-// setting is the pairs of a single barrier.
+// setting pairs the operations that set and remove a single barrier.
 var setting = pairs{
 	begins: func(o metrics.Op) bool { return o == metrics.Bar },
 	ends:   func(o metrics.Op) bool { return o == metrics.Unbar },
@@ -256,19 +256,22 @@ var setting = pairs{
 	lasting: true,
 }
 
-// PassLiveness is Liveness for a single barrier: nobody had to wait for longer than bound while it was not set. A removal that did not succeed may
-// not have been made: the barrier counts as set until one does.
+// PassLiveness is Liveness for a single barrier: no session had to wait for longer than bound while it was not set. A removal that did not succeed may not
+// have been applied: the barrier counts as set until one succeeds. A setting that did not succeed may have been applied: it counts from its start.
 func PassLiveness(bound time.Duration) Check {
-	c := liveness(bound, contenders{asks: func(o metrics.Op) bool { return o == metrics.Pass }, holds: []pairs{setting}, times: 2, whole: true})
-	judge := c.Judge
-	c.Judge = func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
-		return judge(func(yield func(metrics.Sample) bool) {
-			for s := range history {
-				if (s.Op != metrics.Unbar || s.Outcome == metrics.OK) && !yield(s) {
-					return
-				}
+	return liveness(bound, contenders{asks: func(o metrics.Op) bool { return o == metrics.Pass }, holds: []pairs{setting}, times: 2, whole: true, read: maySet})
+}
+
+// maySet yields a history in which a barrier is set whenever it may be.
+func maySet(history iter.Seq[metrics.Sample]) iter.Seq[metrics.Sample] {
+	return func(yield func(metrics.Sample) bool) {
+		for s := range history {
+			if s.Op == metrics.Bar && s.Outcome != metrics.OK {
+				s.Outcome, s.End = metrics.OK, s.Start
 			}
-		}, room)
+			if (s.Op != metrics.Unbar || s.Outcome == metrics.OK) && !yield(s) {
+				return
+			}
+		}
 	}
-	return c
 }

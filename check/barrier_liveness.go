@@ -7,20 +7,19 @@ import (
 	"slices"
 	"time"
 
-	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/metrics/spill"
 )
 
-// wakesOfARound is how many wake-ups a round may take from the arrival of the last member until the last one is let in: the last member creates its
-// znode, and the others are told.
+// wakesOfARound is how many wake-ups a round may take from the arrival of the last member until the last one is let in: the last member creates its znode,
+// and the others are notified.
 const wakesOfARound = 4
 
-// RoundLiveness holds when nobody waited for too long to enter a round in which all members waited at the same time or into which
-// somebody had been let, nor to leave one whose members had all begun to leave. What is too long, and what becomes of an attempt that was
-// lost or failed, is as in Liveness; whatever was late or away for any member counts. A wait in vain that
-// is only excused leaves the answer Unknown. Evidence is the number of waits.
+// RoundLiveness holds when no session waited for too long to enter a round in which all members waited at the same time or into which somebody had been let,
+// nor to leave one whose members had all started to leave. What is too long, and how an attempt that was lost or failed counts, is as in Liveness; whatever
+// was late or away for any member counts. A wait in vain that is only excused leaves the answer Unknown. Evidence is the number of waits.
 func RoundLiveness(enter metrics.Op, members int, bound time.Duration) Check {
-	return Check{Name: "liveness", Judge: func(history iter.Seq[metrics.Sample], room *spill.Room) (v Verdict) {
+	return Check{Name: "liveness", Severity: Late, Judge: func(history iter.Seq[metrics.Sample], room *spill.Room) (v Verdict) {
 		var shown time.Duration
 		var doubt string
 		c := newConditions(room)
@@ -60,7 +59,7 @@ func RoundLiveness(enter metrics.Op, members int, bound time.Duration) Check {
 	}}
 }
 
-// complete is the times in which that many sessions were there; from the first entry on it is all time, because a round that is open stays open.
+// complete returns the times during which that many sessions were there. From the first entry on that is always, because an open round stays open.
 func (r *round) complete(members int) []stall {
 	type edge struct {
 		at   time.Duration
@@ -96,7 +95,7 @@ func (r *round) complete(members int) []stall {
 	return times
 }
 
-// empty is the time from which all members have begun to leave; none if there is one whose leaving is not known.
+// empty returns the time from which all members have started to leave; none if there is a member whose leave is not known.
 func (r *round) empty() []stall {
 	leaves := map[uint32]time.Duration{}
 	for _, s := range r.leaves {

@@ -105,21 +105,30 @@ func TestBarred(t *testing.T) {
 		{"released promptly", PassLiveness(50 * ms), []metrics.Sample{set, remove, pass(metrics.OK, 11, 40)}, Holds, 0},
 		{"the removal was in doubt", PassLiveness(50 * ms), []metrics.Sample{set, at(metrics.Unbar, metrics.Timeout, 0, 1, 30*ms, 32*ms),
 			pass(metrics.Unfinished, 11, 90)}, Holds, 0},
+		{"another setting was in doubt", PassLiveness(50 * ms), []metrics.Sample{set, remove, at(metrics.Bar, metrics.Timeout, 0, 1, 33*ms, 34*ms),
+			pass(metrics.Unfinished, 11, 190)}, Holds, 0},
 		{"released far too late", PassLiveness(50 * ms), []metrics.Sample{set, remove, pass(metrics.Unfinished, 11, 90)}, Violated, 1},
 	} {
 		if v := tt.check.Judge(slices.Values(tt.history), nil); v.Answer != tt.answer || v.Count != tt.count {
 			t.Errorf("%s: %v, %d: %s; want %v, %d", tt.why, v.Answer, v.Count, v.Detail, tt.answer, tt.count)
 		}
+		if tt.check.Across == nil || tt.answer == Unknown {
+			continue
+		}
+		several := []Host{{Name: "a", History: slices.Values(tt.history)}}
+		if v, _ := tt.check.JudgeAcross(several, nil); (v.Answer == Violated) != (tt.answer == Violated) {
+			t.Errorf("%s, across hosts: %v: %s; want %v", tt.why, v.Answer, v.Detail, tt.answer)
+		}
 	}
 }
 
-// validRounds is the history of a double barrier: in each round all enter and all leave. Sometimes a member is lost, or a first try times out.
+// validRounds returns the history of a double barrier: in each round all enter and all leave. Sometimes a member is lost, or a first attempt times out.
 func validRounds(r *rand.Rand, members, rounds int) []metrics.Sample {
 	var h []metrics.Sample
 	upTo := func(limit time.Duration) time.Duration { return time.Duration(r.Int64N(int64(limit))) }
 	free := make([]time.Duration, members)
 	for number := int64(1); number <= int64(rounds); number++ {
-		if r.IntN(5) == 0 { // a first try in which a member is missing
+		if r.IntN(5) == 0 { // a first attempt in which a member is missing
 			for i := range members - 1 {
 				end := free[i] + 3*ms + upTo(3*ms)
 				h = append(h, at(metrics.Enter, metrics.Timeout, uint32(i), number, free[i], end))
@@ -157,7 +166,7 @@ func validRounds(r *rand.Rand, members, rounds int) []metrics.Sample {
 	return h
 }
 
-// Valid rounds are live, and one who is let in or out late is found.
+// Valid rounds are live, and a member that is let in or out late is detected.
 func TestLivenessOfValidRounds(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 3))

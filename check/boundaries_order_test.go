@@ -93,10 +93,10 @@ func TestBoundariesOfLiveness(t *testing.T) {
 		return sample(metrics.Revoke, 'x', 0, start, end, token)
 	}
 	given := sample(metrics.Release, 'a', 0, 88, 89, 7)
-	told := func(at int) metrics.Sample { return sample(metrics.Deliver, 'a', 0, at, at, 7) }
+	notified := func(at int) metrics.Sample { return sample(metrics.Deliver, 'a', 0, at, at, 7) }
 	judge(t, NoLostRevoke(5*ms), []row{
 		{"never notified, and held long after the requester gave up", history{revoke(7, 10, 12), given}, Violated, 1, 1, history{revoke(7, 10, 12), given}},
-		{"notified twice, the first time promptly", history{revoke(7, 10, 90), told(11), told(70), given}, Holds, 1, 0, nil},
+		{"notified twice, the first time promptly", history{revoke(7, 10, 90), notified(11), notified(70), given}, Holds, 1, 0, nil},
 		{"released twice, the first time promptly", history{revoke(7, 10, 90), sample(metrics.Release, 'a', 0, 12, 13, 7), given}, Unknown, 0, 0, nil},
 		{"by a reader", history{revoke(7, 10, 90), sample(metrics.ReadRelease, 'a', 0, 12, 13, 7)}, Unknown, 0, 0, nil},
 		{"two were not notified: the earlier request is shown", history{revoke(7, 20, 90), revoke(8, 10, 90)}, Violated, 2, 2, history{revoke(8, 10, 90)}},
@@ -222,7 +222,7 @@ func TestBoundariesOfAGroup(t *testing.T) {
 	})
 }
 
-// The texts of the verdicts.
+// The details of the verdicts.
 func TestDetailsOfVerdicts(t *testing.T) {
 	open := with(metrics.Failed, sample(metrics.Left, 0, 4, 50, 51, 0))
 	open.Value = SessionsOpen

@@ -10,8 +10,8 @@ import (
 	"github.com/zkbench/zkbench/metrics"
 )
 
-// The checks at their boundaries: at one instant, one step before it and one after it; and which of several violations is shown. The bounds
-// are those of the other tables.
+// The checks at their boundaries: at one instant, one step before it and one after it; and which of several violations is shown. The bounds are those of the
+// other tables.
 
 func measured(start, end int) metrics.Sample { return sample(metrics.Bound, 0, 0, start, end, 0) }
 

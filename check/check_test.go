@@ -145,7 +145,7 @@ func TestFIFO(t *testing.T) {
 	})
 }
 
-// waits is the wait of an attempt that was not granted, from its enqueue to the last time it was seen waiting.
+// waits returns the wait of an attempt that was not granted, from its enqueue to the last time it was seen waiting.
 func waits(session byte, start, end int) metrics.Sample {
 	return with(metrics.Timeout, sample(metrics.Wait, session, 0, start, end, 0))
 }

@@ -5,17 +5,16 @@ import (
 	"iter"
 	"slices"
 
-	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/metrics/spill"
 )
 
-// Claims holds when nobody had an item while another consumer had it, and nobody was given one that had been finished. An item may be delivered
-// again, but only after its claim was released or lost. A claim lasts from the End of its Take to the Start of the Finish or Release of the same
-// session and item; its Token is larger than that of every earlier claim of the same item, so a claim that finished its item with OK has the largest,
-// and no two have the same: that would be one claim given twice. A claim of a session that was expired on purpose (operation Expire) may be given
-// again by the servers, as with a hold of MutualExclusion. An item that may have been put twice is two indistinguishable znodes, and no evidence.
-// Evidence is the number of claims; the witness is the samples of two claims that exclude each other; Count is the number of claims that should not
-// have been given.
+// Claims holds when no consumer had an item while another had it, and none was given an item that had been finished. An item may be delivered again, but only
+// after its claim was released or lost. A claim lasts from the End of its Take to the Start of the Finish or Release of the same session and item. Its Token
+// is larger than that of every earlier claim of the same item. So a claim that finished its item with OK has the largest token, and no two claims have the
+// same: that would be one claim given twice. A claim of a session that was expired on purpose (operation Expire) may be given again by the servers, as with a
+// hold of MutualExclusion. An item that may have been put twice is two indistinguishable znodes, and no evidence. Evidence is the number of claims; Witness
+// holds the samples of two claims that exclude each other; Count is the number of claims that should not have been given.
 func Claims() Check {
 	judge := func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
 		var expired []metrics.Sample
@@ -58,7 +57,7 @@ func Claims() Check {
 	return Check{Name: "claims", Held: true, Judge: judge, Across: func(hosts []Host, room *spill.Room) Verdict { return claimedAcross(hosts, room, judge) }}
 }
 
-// claims reports whether a sample is of an item that is claimed.
+// claims reports whether a sample concerns an item that is claimed.
 func claims(s *metrics.Sample) bool {
 	switch s.Op {
 	case metrics.Put:
@@ -96,14 +95,14 @@ func claimsOf(item, expired []metrics.Sample) holds {
 	return spans(slices.Values(slices.Concat(expired, item)), nil, claiming)
 }
 
-// claiming is the pairs of an item that is claimed.
+// claiming pairs the operations that start and end a claim.
 var claiming = pairs{
 	begins: func(o metrics.Op) bool { return o == metrics.Take },
 	ends:   func(o metrics.Op) bool { return o == metrics.Finish || o == metrics.Release },
 }
 
-// claimedTwice counts the claims that have the token of an earlier one of the same item, and finds the earliest: whichever session created the
-// claim's znode, it was given to two.
+// claimedTwice counts the claims that have the token of an earlier claim of the same item, and finds the earliest: the claim's znode was created once, but
+// given to two.
 func claimedTwice(claims []span) (count int, holder, intruder span) {
 	given := map[int64]span{} // by token
 	for _, c := range claims {
@@ -124,7 +123,7 @@ func claimedTwice(claims []span) (count int, holder, intruder span) {
 // finished reports whether a claim ended with its item removed for good.
 func (s *span) finished() bool { return s.end.Op == metrics.Finish && s.end.Outcome == metrics.OK }
 
-// takenAfter counts the claims whose takes began after the item had been finished, by the clock of their host, and finds the earliest. It needs no token.
+// takenAfter counts the claims whose takes started after the item had been finished, by the clock of their host, and finds the earliest. It needs no token.
 func takenAfter(claims []span) (count int, holder, intruder span) {
 	var done *span
 	for i := range claims {
@@ -143,7 +142,7 @@ func takenAfter(claims []span) (count int, holder, intruder span) {
 	return count, holder, intruder
 }
 
-// claimedAfter counts the claims with a larger token than a claim of the same item that finished it, and finds the earliest.
+// claimedAfter counts the claims with a larger token than a claim that finished the same item, and finds the earliest.
 func claimedAfter(claims []span) (count int, holder, intruder span) {
 	var done *span
 	for i := range claims {

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// likelihood says whether holds clash; each timing has one.
+// likelihood says how certain it is that holds clash. Each corresponds to a timing.
 type likelihood timing
 
 const (
@@ -14,7 +14,7 @@ const (
 	certainly = likelihood(atOnce)
 )
 
-// clash says whether two holds of one object clash, of which each may begin before the other ends.
+// clash says how likely two holds of one object clash, each of which may start before the other ends.
 func (f *clashed) clash(a, b *known) likelihood {
 	aFrom, aTo, aSure := a.sure()
 	bFrom, bTo, bSure := b.sure()
@@ -24,8 +24,8 @@ func (f *clashed) clash(a, b *known) likelihood {
 	return likelihood(f.meeting(a, b))
 }
 
-// clique finds so many holds, of those that exclude k, that each clashes with k and with each other: certainly, or else perhaps. Looking for it may take
-// too many steps, which is perhaps too.
+// clique finds need holds, among those that exclude k, that all clash with k and with each other: certainly, or else perhaps. If the search takes too many
+// steps, the result is perhaps too.
 func (f *clashed) clique(k *known, held []known, need int) (with []known, how likelihood) {
 	with, some := f.clashing(k, held, need, certainly)
 	if len(with) == need {
@@ -40,7 +40,7 @@ func (f *clashed) clique(k *known, held []known, need int) (with []known, how li
 	return nil, never
 }
 
-// clashing is clique for what clashes so likely at least; some: there is one, or too many steps did not tell.
+// clashing is clique for clashes of at least the given likelihood. some says that there is a clique, or that the search ran out of steps.
 func (f *clashed) clashing(k *known, held []known, need int, least likelihood) (with []known, some bool) {
 	held = slices.DeleteFunc(slices.Clone(held), func(h known) bool { return f.clash(k, &h) < least })
 	if len(held) < need {

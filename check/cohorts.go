@@ -18,14 +18,14 @@ type Cohort struct {
 	Parts     map[metrics.Op]time.Duration
 }
 
-// Sum adds up, for each cohort, the phases of the operations that ended well and that within accepts. The cohorts say which operations and responses
-// they cover. An operation's phases are those of its session that began and ended within it. It is not a verdict.
+// Sum adds up, for each cohort, the phases of the operations that succeeded and that within accepts. The cohorts say which operations and responses they
+// cover. An operation's phases are those of its session that started and ended within it. The result is not a verdict.
 func Sum(history iter.Seq[metrics.Sample], phases []metrics.Op, within func(metrics.Sample) bool, cohorts []Cohort) {
 	type session struct {
 		phases  []metrics.Sample // since the last operation
 		whole   metrics.Sample
 		parts   []metrics.Sample // of whole
-		pending bool             // whole may have more phases, which end at the same instant
+		pending bool             // whole may have more phases, ending at the same instant
 	}
 	sessions := map[uint32]*session{}
 	settle := func(s *session) {

@@ -7,29 +7,30 @@ import (
 	"slices"
 	"time"
 
-	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/metrics/spill"
 )
 
-// The values of votes and decisions: of samples of Vote and Decide.
+// The values of votes and decisions, in samples of Vote and Decide.
 const (
 	Commits int64 = 1
 	Aborts  int64 = 2
 )
 
-// The operations of an atomic commit: the Object is the number of the transaction; the Value of a Propose is the number of its participants, that of
-// a Vote, a Decide and a Recall (a Decide by a site that knew the decision) is Commits or Aborts. For a Vote that did not end OK the value is what
-// was to be cast, and may have been.
+// The operations of an atomic commit: the Object is the number of the transaction. The Value of a Propose is the number of participants; that of a Vote, a
+// Decide or a Recall (a Decide by a site that knew the decision) is Commits or Aborts. For a Vote that did not end OK, the value is what was to be cast, and
+// may have been.
 
-// transaction is what the history shows about one.
+// transaction is what the history shows about one transaction.
 type transaction struct {
 	object         uint32
 	proposed       *metrics.Sample // nil: not in the history
 	votes, decides []metrics.Sample
-	troubled       bool // something in it did not end OK
+	troubled       bool // an operation in it did not end OK
 }
 
-// transactions yields what a history shows about each, in the order of their numbers; each is valid only until the next. Votes and decisions are in the order of their ends.
+// transactions yields what a history shows about each transaction, in the order of their numbers; each is valid only until the next. Votes and decisions are
+// in the order of their ends.
 func transactions(history iter.Seq[metrics.Sample], room *spill.Room) iter.Seq[*transaction] {
 	takes := func(s *metrics.Sample) bool {
 		return s.Op == metrics.Propose || s.Op == metrics.Vote || s.Op == metrics.Decide || s.Op == metrics.Recall
@@ -62,7 +63,7 @@ func transactions(history iter.Seq[metrics.Sample], room *spill.Room) iter.Seq[*
 	}
 }
 
-// breaks returns the times of faults and standstills, merged as they come: many sessions may report the same one.
+// breaks returns the times of faults and standstills, merged, because many sessions may report the same one.
 func breaks(history iter.Seq[metrics.Sample]) []period {
 	var all []period
 	full := 1024
@@ -87,13 +88,13 @@ func (t *transaction) decided(yield func(metrics.Sample) bool) {
 	}
 }
 
-// offence is one violation: the samples that show it and a sentence.
+// offence is one violation: the samples that show it, and a sentence.
 type offence struct {
 	witness []metrics.Sample
 	detail  string
 }
 
-// ofTransactions judges one transaction after the other. judge returns how much evidence it found, and what is wrong.
+// ofTransactions returns a check that judges each transaction by itself. judge returns how much evidence it found, and what is wrong.
 func ofTransactions(name, nothing string, judge func(t *transaction, faults []period) (evidence int, wrong []offence)) Check {
 	return Check{Name: name, Judge: func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
 		var v Verdict
@@ -134,8 +135,8 @@ func outcomeWord(value int64) string {
 	return fmt.Sprintf("decide %d", value)
 }
 
-// Agreement holds when all sites of a transaction that decided, decided the same: AC1. Evidence is the number of decisions, without those
-// that were asked for again; a violation is one that differs from the first of its transaction.
+// Agreement holds when all sites of a transaction that decided made the same decision: AC1. Evidence is the number of decisions, without those that a site
+// asked for again; a violation is a decision that differs from the first of its transaction.
 func Agreement() Check {
 	return ofTransactions("commit-agreement", "nobody decided", func(t *transaction, _ []period) (evidence int, wrong []offence) {
 		var first metrics.Sample
@@ -155,9 +156,8 @@ func Agreement() Check {
 	})
 }
 
-// CommitValidity holds when nothing was committed without the votes of all participants to commit, begun before the decision was told: AC2.
-// Votes that did not end OK count as cast. A transaction whose proposal is not in the history is not judged. Evidence is the number of
-// decisions to commit.
+// CommitValidity holds when nothing was committed without the votes of all participants to commit, started before the decision was told: AC2. Votes that did
+// not end OK count as cast. A transaction whose proposal is not in the history is not judged. Evidence is the number of decisions to commit.
 func CommitValidity() Check {
 	return ofTransactions("commit-validity", "nobody committed", func(t *transaction, _ []period) (evidence int, wrong []offence) {
 		if t.proposed == nil {
@@ -183,8 +183,7 @@ func CommitValidity() Check {
 	})
 }
 
-// AbortValidity holds when nothing was committed that a site had voted to abort: AC3. Evidence is the number of decisions in transactions
-// with such a vote.
+// AbortValidity holds when nothing was committed that a site had voted to abort: AC3. Evidence is the number of decisions in transactions with such a vote.
 func AbortValidity() Check {
 	return ofTransactions("abort-validity", "nobody voted to abort, or nobody decided then", func(t *transaction, _ []period) (evidence int, wrong []offence) {
 		i := slices.IndexFunc(t.votes, func(v metrics.Sample) bool { return v.Outcome == metrics.OK && v.Value == Aborts })
@@ -201,14 +200,14 @@ func AbortValidity() Check {
 	})
 }
 
-// DecisionStands holds when a session that was told a decision more than once was told the same: AC4. Evidence is the number of decisions
+// DecisionStands holds when every session that was told a decision more than once was told the same one: AC4. Evidence is the number of decisions that were
 // told again.
 func DecisionStands() Check {
 	return ofTransactions("decision-stands", "nobody received a decision twice", func(t *transaction, _ []period) (evidence int, wrong []offence) {
 		first := map[uint32]metrics.Sample{}
 		for d := range t.decided {
-			before, told := first[d.Session]
-			if !told {
+			before, notified := first[d.Session]
+			if !notified {
 				first[d.Session] = d
 				continue
 			}
@@ -221,13 +220,13 @@ func DecisionStands() Check {
 	})
 }
 
-// CommitProgress holds when a transaction that all participants voted to commit, in half the deadline and without a failure, was committed:
-// AC5. A failure is anything of the transaction that did not end OK, and a fault, or a session expired, while it was under way. The other
-// half is for reading the votes: where something was late, or a session without a connection, for half of that, it may not have been enough.
-// Evidence is the number of decisions in such transactions.
+// CommitProgress holds when every transaction that all participants voted to commit, within half the deadline and without a failure, was committed: AC5. A
+// failure is any operation of the transaction that did not end OK, and any fault or session expiry while it was in progress. The other half of the deadline
+// is for reading the votes. It may not have been enough if something was late, or a session without a connection, for half of that time. Evidence is the
+// number of decisions in such transactions.
 func CommitProgress(deadline time.Duration) Check {
 	const name, nothing = "commit-progress", "no transaction had all votes to commit within half its deadline and without a failure"
-	return Check{Name: name, Judge: func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
+	return Check{Name: name, Severity: Late, Judge: func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
 		var delays []period
 		for s := range history {
 			if (s.Op == metrics.Late || s.Op == metrics.Down) && s.End-s.Start >= deadline/4 {
@@ -264,12 +263,12 @@ func CommitProgress(deadline time.Duration) Check {
 	}}
 }
 
-// DecisionLiveness holds when every site that voted and lived was told the decision within bound of the start of its vote: AC6; and, once some site
-// had been told, before it took too long (see conditions). The time of faults and standstills is not counted. A site whose Decide ended Lost, Failed
-// or InDoubt was cut off, and is no evidence. Evidence is the number of votes whose site waited for the decision, or should have.
+// DecisionLiveness holds when every site that voted and lived was told the decision within bound of the start of its vote: AC6; and, once some site had been
+// told, before it took too long (see conditions). The time of faults and standstills is not counted. A site whose Decide ended Lost, Failed or InDoubt was
+// cut off, and is no evidence. Evidence is the number of votes whose site waited for the decision, or should have.
 func DecisionLiveness(bound time.Duration) Check {
 	const name = "decision-liveness"
-	return Check{Name: name, Judge: func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
+	return Check{Name: name, Severity: Late, Judge: func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
 		c := newConditions(room)
 		defer c.close()
 		for s := range history {
@@ -288,7 +287,7 @@ const wakesOfADecision = 4
 // late returns the votes whose sites waited for the decision, or should have, and those that waited for too long.
 func (t *transaction) late(c *conditions, bound time.Duration, faults []period) (evidence int, wrong []offence) {
 	seen := map[uint32]bool{}
-	known := forever // since when some site knows the decision
+	known := forever // since when any site has known the decision
 	for _, d := range t.decides {
 		if d.Outcome == metrics.OK {
 			known = min(known, d.End)

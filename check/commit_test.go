@@ -111,7 +111,7 @@ func TestDecisionLiveness(t *testing.T) {
 	})
 }
 
-// validCommits is a history of transactions of n sites. Some sites read the decision twice.
+// validCommits returns a history of transactions of n sites. Some sites read the decision twice.
 func validCommits(r *rand.Rand, transactions, n int) []metrics.Sample {
 	var h []metrics.Sample
 	for tx := range transactions {
@@ -139,7 +139,7 @@ func validCommits(r *rand.Rand, transactions, n int) []metrics.Sample {
 	return h
 }
 
-// Valid transactions make progress and are live; one that aborts without a reason, and one whose sites learn of it late, are found.
+// Valid transactions make progress and are live; one that aborts without a reason, and one whose sites learn of it late, are detected.
 func TestProgressAndLivenessOfValidCommits(t *testing.T) {
 	const deadline = 50 * ms
 	for seed := range uint64(200) {
@@ -176,15 +176,15 @@ func TestProgressAndLivenessOfValidCommits(t *testing.T) {
 	}
 }
 
-// atomicCommit is the checks of an atomic commit. deadline is how long the sites of a transaction wait for each other, and slack the time
-// they may take beyond it to exchange the decision or to resolve a doubt.
+// atomicCommit returns the checks of an atomic commit. deadline is how long the sites of a transaction wait for each other, and slack the time they may take
+// beyond it to exchange the decision or to resolve a doubt.
 func atomicCommit(deadline, slack time.Duration) []Check {
 	return []Check{Agreement(), CommitValidity(), AbortValidity(), DecisionStands(), CommitProgress(deadline), DecisionLiveness(deadline + slack)}
 }
 
 // However many sessions report a standstill, only the time that they cover is kept.
 func TestMemoryOfBreaks(t *testing.T) {
-	told := func(yield func(metrics.Sample) bool) {
+	notified := func(yield func(metrics.Sample) bool) {
 		for i := range 1_000_000 {
 			at := time.Duration(i/100_000) * time.Hour
 			if !yield(metrics.Sample{Op: metrics.Expire, Session: uint32(i), Start: at, End: at + time.Minute + time.Duration(i%1000)}) {
@@ -194,7 +194,7 @@ func TestMemoryOfBreaks(t *testing.T) {
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	all := breaks(told)
+	all := breaks(notified)
 	runtime.ReadMemStats(&after)
 	if bytes := after.TotalAlloc - before.TotalAlloc; bytes > 4<<20 {
 		t.Errorf("%d bytes were allocated", bytes)

@@ -7,41 +7,41 @@ import (
 	"slices"
 	"time"
 
-	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/metrics/spill"
 )
 
-// conditions is what a history says about the circumstances under which its operations had to make progress: what was broken on purpose, what was
-// late, who was not connected. From this follows how long somebody may wait in vain, by two bounds that both have to be kept.
+// conditions is what a history says about the circumstances under which its operations had to make progress: what was broken on purpose, what was late, which
+// sessions were not connected. From this follows how long a session may wait in vain, by two bounds. Both must be kept.
 //
-// The patient one is the caller's. It covers the time that the servers take to expire a session. It does not count the time of faults, nor the time
-// in which the servers or this machine stood still or no session had a connection (Late of Everybody, for a second or more): servers that do nothing
-// expire no session either.
+// The patient bound is the caller's. It covers the time that the servers take to expire a session. It does not count the time of faults, nor the time in
+// which the servers or this machine stood still or no session had a connection (Late of Everybody, for a second or more): servers that do nothing expire no
+// session either.
 //
-// The quick one comes from the history itself (operation Bound, from the measured round trips); if the history has none, it does not apply. It
-// concerns the time in which nothing was broken, late or away: it excludes the time of faults, the time in which the servers or this machine were
-// late (Late of Everybody), and the time in which one of those concerned had a request that took long (Late), had no connection (Down), or may have
-// been blocked by a znode of a session that was gone, for as long as the patient bound after an outcome Lost.
+// The quick bound comes from the history itself (operation Bound, from the measured round trips); if the history has none, it does not apply. It concerns the
+// time in which nothing was broken, late or away. It excludes the time of faults, the time in which the servers or this machine were late (Late of
+// Everybody), and the time in which one of the sessions concerned had a request that took long (Late), had no connection (Down), or may have been blocked by
+// a znode of a session that was gone, for as long as the patient bound after an outcome Lost.
 //
-// Of a driver, whose requests are not seen, a Bound in doubt is what a wake-up rarely takes: it convicts nobody, but a stall that is longer and that
-// nobody's grant ended leaves the answer open. So does one that the bounds excuse.
+// For a driver, whose requests are not visible, a Bound in doubt is a time that a wake-up rarely takes. It convicts no session; but a stall that is longer,
+// and that no grant ended, leaves the answer open. So does a stall that the bounds excuse.
 //
-// What the servers refused to a session for a reason that is no part of a recipe (Refused) may keep others waiting from then on: an ACL may keep its znode
-// in place, throttling its release. So a wait counts only up to the first request that was refused to one of those concerned; see excusing.
+// A request that the servers refused to a session for a reason outside the recipe (Refused) may keep other sessions waiting from then on: an ACL may keep its
+// znode in place, throttling its release. So a wait counts only up to the first refused request of one of the sessions concerned; see excusing.
 //
 // Whatever does not fit into memory is on disk: see table.
 type conditions struct {
 	quick time.Duration        // 0: none
-	usual time.Duration        // as quick, or what is in doubt; 0: none
-	seen  *spill.List[trouble] // until settle
+	usual time.Duration        // quick, or the bound in doubt; 0: none
+	seen  *spill.List[trouble] // trouble seen until settle is called
 	all   *table
 
 	patient time.Duration
 	expired expiries
-	refused map[uint32]time.Duration // by session, from when on
+	refused map[uint32]time.Duration // by session: from when on
 }
 
-// trouble is one of the circumstances.
+// trouble is one such circumstance.
 type trouble struct {
 	period
 	of kind
@@ -50,12 +50,12 @@ type trouble struct {
 type kind uint8
 
 const (
-	still  kind = iota // everybody, and nothing happened
-	faulty             // everybody, for as long as a fault may make somebody wait
-	late               // one session, which is the object, or everybody
+	still  kind = iota // affects everybody: nothing happened
+	faulty             // affects everybody, for as long as a fault may make a session wait
+	late               // affects one session, which is the object, or everybody
 	away               // a session, while it had no connection
-	lost               // a session may have left a znode then, which is in the way until the patient bound
-	died               // a session did, with what it held, and not because it was expired on purpose
+	lost               // the session may have left a znode at that time, which is in the way for the patient bound
+	died               // the session died with what it held, and was not expired on purpose
 )
 
 func newConditions(room *spill.Room) *conditions {
@@ -87,14 +87,14 @@ func (c *conditions) see(s metrics.Sample) {
 		}
 	case c.expired.see(&s):
 		add(lost, s.Start)
-	case s.Outcome == metrics.Lost && gives(s.Op): // it had ended by the time that was issued
+	case s.Outcome == metrics.Lost && gives(s.Op): // it had already ended when the request was issued
 		add(died, s.Start)
 	case s.Outcome == metrics.Lost, s.Outcome != metrics.OK && gives(s.Op):
 		add(lost, s.End)
 	}
 }
 
-// standstill is the duration from which a Late of Everybody is a standstill: half of ZooKeeper's default tick, at which it expires sessions.
+// standstill is the minimum duration of a Late of Everybody that is a standstill: half of ZooKeeper's default tick, at which it expires sessions.
 const standstill = time.Second
 
 func isStandstill(s metrics.Sample) bool {
@@ -118,7 +118,7 @@ func (c *conditions) settle(patient time.Duration) {
 			t.of = lost
 		}
 		switch t.of {
-		case away: // what waits for its return may take one more wake-up
+		case away: // whatever waits for its return may take one more wake-up
 			t.to += c.quick
 		case lost, died:
 			t.to = t.from + c.patient
@@ -128,13 +128,13 @@ func (c *conditions) settle(patient time.Duration) {
 	c.seen.Close()
 }
 
-// close releases what the conditions keep.
+// close releases the resources of the conditions.
 func (c *conditions) close() {
 	c.seen.Close()
 	c.all.list.Close()
 }
 
-// limit is the tighter of the bounds, for this many wake-ups.
+// limit returns the tighter of the bounds, for the given number of wake-ups.
 func (c *conditions) limit(patient time.Duration, times int) time.Duration {
 	if c.quick == 0 {
 		return patient
@@ -142,8 +142,8 @@ func (c *conditions) limit(patient time.Duration, times int) time.Duration {
 	return min(patient, c.quick*time.Duration(times))
 }
 
-// overdue reports whether waiting in vain from one offset to another is too long. times is how many wake-ups the quick bound has to cover, 0: it does
-// not apply; whom says which sessions are concerned.
+// overdue reports whether waiting in vain from one offset to another is too long. times is how many wake-ups the quick bound has to cover; 0: it does not
+// apply. whom says which sessions are concerned.
 func (c *conditions) overdue(from, to, patient time.Duration, times int, whom func(session uint32) bool) bool {
 	quick := c.quick * time.Duration(times)
 	if to-from <= patient && (quick == 0 || to-from <= quick) {
@@ -154,7 +154,7 @@ func (c *conditions) overdue(from, to, patient time.Duration, times int, whom fu
 	return to-from-stood > patient || quick != 0 && to-from-excused > quick
 }
 
-// unrefused returns the offset, or when the servers first refused a request of somebody concerned, if that was earlier.
+// unrefused returns the offset to, or when the servers first refused a request of a session concerned, if that was earlier.
 func (c *conditions) unrefused(to time.Duration, whom func(session uint32) bool) time.Duration {
 	for session, at := range c.refused {
 		if at < to && whom(session) {
@@ -164,7 +164,8 @@ func (c *conditions) unrefused(to time.Duration, whom func(session uint32) bool)
 	return to
 }
 
-// disturbed returns for how much of the time from one offset to another nothing happened, and for how much nothing happened or somebody concerned was late, lost or away.
+// disturbed returns for how much of the time from one offset to another nothing happened, and for how much nothing happened or a session concerned was late,
+// lost or away.
 func (c *conditions) disturbed(from, to time.Duration, whom func(session uint32) bool) (stood, excused time.Duration) {
 	nothing, something := cover{from: from, to: to}, cover{from: from, to: to}
 	for t := range c.all.within(from, to) {
@@ -178,9 +179,9 @@ func (c *conditions) disturbed(from, to time.Duration, whom func(session uint32)
 	return nothing.total, something.total
 }
 
-// unusual reports whether waiting in vain from one offset to another takes longer than wake-ups usually do, whatever excuses it except that the servers, this
-// machine or one of those concerned were seen to be late, or that one of them died: its znodes are in the way for three quarters of the patient bound, a
-// session timeout and a half.
+// unusual reports whether waiting in vain from one offset to another takes longer than wake-ups usually do. No excuse counts except that the servers, this
+// machine or one of the sessions concerned were seen to be late, or that one of these sessions died: its znodes are in the way for three quarters of the
+// patient bound, which is a session timeout and a half.
 func (c *conditions) unusual(from, to time.Duration, times int, whom func(session uint32) bool) bool {
 	limit := c.usual * time.Duration(times)
 	if limit == 0 || to-from <= limit {
@@ -198,8 +199,8 @@ func (c *conditions) unusual(from, to time.Duration, times int, whom func(sessio
 	return to-from-slow.total > limit
 }
 
-// blind says why a session that waited in vain from one offset to the other could not have been distinguished from one that did not; "" if it could,
-// or if nothing was measured.
+// blind says why a session that waited in vain from one offset to the other could not have been distinguished from one that did not; "" if it could, or if
+// nothing was measured.
 func (c *conditions) blind(from, to, patient time.Duration, times int) string {
 	if c.quick == 0 {
 		return ""
@@ -213,7 +214,8 @@ func (c *conditions) blind(from, to, patient time.Duration, times int) string {
 		max(quiet, 0).Round(time.Millisecond), need.Round(time.Millisecond), (to-from+2*need).Round(time.Second)+time.Second)
 }
 
-// hung yields the waits; those that did not end well only if they took longer than limit before the session lost its connection: up to then.
+// hung yields the waits. Waits that did not end well are cut at the time when the session lost its connection, and yielded only if they took longer than
+// limit until then.
 func (c *conditions) hung(waits iter.Seq[metrics.Sample], limit time.Duration) iter.Seq[span] {
 	return func(yield func(span) bool) {
 		for s := range waits {
@@ -236,8 +238,9 @@ func (c *conditions) hung(waits iter.Seq[metrics.Sample], limit time.Duration) i
 	}
 }
 
-// hasty is how long a wait that timed out may have taken and still have ended before it could be told, with this many wake-ups; below 0: it counts however short it was.
-func (c *conditions) hasty(times int) time.Duration {
+// leftEarly returns how long a wait that timed out may have taken and still have ended before the session could be notified, with this many wake-ups; below
+// 0: it counts however short it was.
+func (c *conditions) leftEarly(times int) time.Duration {
 	if c.quick == 0 {
 		return -1
 	}

@@ -6,12 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/metrics/spill"
 )
 
-// The disturbances of many pages, most of them on disk, are those found instant by instant; and a wait ends where its session lost its
-// connection.
+// The disturbances of many pages, most of them on disk, are those found instant by instant; and a wait ends when its session lost its connection.
 func TestConditionsOfManyPages(t *testing.T) {
 	const n, length, patient, quick = 5 * pageLength / 2, 4000, 30, 7
 	r := rand.New(rand.NewPCG(3, 1))

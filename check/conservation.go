@@ -6,8 +6,8 @@ import (
 	"iter"
 	"slices"
 
-	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/metrics/spill"
 )
 
 // identity is an item of a queue in a history: its Value on its object.
@@ -23,7 +23,7 @@ type account struct {
 	left            int
 }
 
-// missing is how many more times the item was put than it can have been taken or be left.
+// missing returns how many more times the item was put than it can have been taken or be left.
 func (a account) missing() int { return max(a.put-a.out-a.outInDoubt-a.left, 0) }
 
 // lost reports whether the item is missing.
@@ -32,20 +32,20 @@ func (a account) lost() bool { return a.missing() > 0 }
 // multiplied reports whether the item was taken or is left more often than it can have been put.
 func (a account) multiplied() bool { return a.out+a.left > a.put+a.putInDoubt }
 
-// Conservation holds when every item that was put (Put) was taken once or is left (Remain), and nothing else was: in each queue, as
-// multisets, what came out, what is left and what is in doubt make what went in. out is the operation that takes an item for good:
-// Take, or Finish where items are claimed first. A put in doubt may have been carried out or not, and likewise a removal; a producer
-// that puts again after a lost reply says so with a Put in doubt beside the one that is OK.
+// Conservation holds when every item that was put (Put) was taken once or is left (Remain), and nothing else was: in each queue, as multisets, what came out,
+// what is left and what is in doubt add up to what went in. out is the operation that takes an item for good: Take, or Finish if items are claimed first. A
+// put in doubt may or may not have been applied, and likewise a removal; a producer that puts again after a lost reply records a Put in doubt in addition to
+// the one that is OK.
 //
-// Items are known by their Value; samples whose Value is 0 are of no item, except that a Remain with Value 0 says that the queue was
-// looked at to its end: without it nothing can be said to be lost, and the answer is Unknown. Evidence is the number of items that
-// were put; the witness is all samples of the first item that is wrong; Count is the number of such items.
+// Items are known by their Value. Samples whose Value is 0 concern no item, except that a Remain with Value 0 says that the queue was read to its end:
+// without it nothing can be said to be lost, and the answer is Unknown. Evidence is the number of items that were put; Witness holds all samples of the first
+// item that is wrong; Count is the number of such items.
 //
-// A removal in doubt of an unknown item, such as that of a driver that died, has the Value 0. It may have removed any one item of its queue: as many
-// items of a queue may be missing as there are such removals; if more are missing, all count.
+// A removal in doubt of an unknown item, such as that of a driver that died, has the Value 0. It may have removed any one item of its queue: as many items of
+// a queue may be missing as there are such removals; if more are missing, all count.
 //
-// For several hosts it takes all samples together, because it does not look at times. If the history of one is incomplete, nothing can be said to be
-// lost, and what its sessions put may come out any number of times.
+// For several hosts it takes all samples together, because it does not look at times. If the history of one is incomplete, nothing can be said to be lost,
+// and what its sessions put may come out any number of times.
 func Conservation(out metrics.Op) Check {
 	return Check{Name: "conservation", Judge: conserved(out, false), Across: func(hosts []Host, room *spill.Room) Verdict {
 		i := slices.IndexFunc(hosts, func(h Host) bool { return h.Cut })
@@ -68,7 +68,7 @@ func Conservation(out metrics.Op) Check {
 	}}
 }
 
-// conserved judges the items of a history; of a partial one only those whose puts it has, and only whether they came too often.
+// conserved judges the items of a history. In a partial history it judges only the items whose puts it contains, and only whether they came out too often.
 func conserved(out metrics.Op, partial bool) func(iter.Seq[metrics.Sample], *spill.Room) Verdict {
 	return func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
 		looked, doubts := map[uint32]bool{}, map[uint32]int{} // doubts: the removals of unknown items
@@ -137,12 +137,12 @@ func conserved(out metrics.Op, partial bool) func(iter.Seq[metrics.Sample], *spi
 	}
 }
 
-// byItem orders samples by their items, and those of one by inTime.
+// byItem orders samples by item, and those of one item by inTime.
 func byItem(a, b *metrics.Sample) int {
 	return cmp.Or(cmp.Compare(a.Object, b.Object), cmp.Compare(a.Value, b.Value), inTime(*a, *b))
 }
 
-// inTime orders samples by their end, and those that end simultaneously by everything else, so that a verdict does not depend on the order in which the samples come.
+// inTime orders samples by their end, and those that end simultaneously by everything else, so that a verdict does not depend on the order of the samples.
 func inTime(a, b metrics.Sample) int {
 	return cmp.Or(cmp.Compare(a.End, b.End), cmp.Compare(a.Start, b.Start), cmp.Compare(a.Object, b.Object), cmp.Compare(a.Op, b.Op),
 		cmp.Compare(a.Value, b.Value), cmp.Compare(a.Session, b.Session), cmp.Compare(a.Token, b.Token), cmp.Compare(a.Outcome, b.Outcome))

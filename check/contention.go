@@ -3,13 +3,13 @@ package check
 import (
 	"iter"
 
-	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/metrics/spill"
 )
 
-// contended reports whether somebody asked for an object, with or without success, while others had it whom the rule excludes. Without that nobody can
-// tell whether it would have been kept out: of a session that is alone, of readers without a writer, of permits that were never all taken. The asked are in
-// the order of byStart, the held in that of earlierSpan. It stops at the first.
+// contended reports whether a session asked for an object, with or without success, while others held it that the rule excludes. Otherwise nothing shows
+// whether the session would have been kept out: it was alone, or there were readers without a writer, or permits that were never all taken. asked is in the
+// order of byStart, held in that of earlierSpan. It stops at the first such request.
 func contended(asked iter.Seq[metrics.Sample], held iter.Seq[span], rule rule) bool {
 	asks := func(yield func(span) bool) {
 		for s := range asked {
@@ -42,7 +42,7 @@ func contended(asked iter.Seq[metrics.Sample], held iter.Seq[span], rule rule) b
 	return false
 }
 
-// contendedIn is contended for a whole history, on one host.
+// contendedIn is contended for a whole history of one host.
 func contendedIn(history iter.Seq[metrics.Sample], room *spill.Room, rule rule, of []pairs) bool {
 	asked, held := contention(history, room, nil, func(o metrics.Op) bool { return begins(o, of) }, of...)
 	defer asked.Close()
@@ -59,7 +59,7 @@ func begins(o metrics.Op, of []pairs) bool {
 	return false
 }
 
-// contendedAcross is contendedIn for several hosts, whose clocks are not compared: one object that sessions of two hosts were granted is enough.
+// contendedAcross is contendedIn for several hosts, whose clocks are not compared: one object that was granted to sessions of two hosts is enough.
 func contendedAcross(hosts []Host, room *spill.Room, rule rule, of []pairs) bool {
 	at := map[uint32]int{} // by object: the host
 	for i, h := range hosts {
@@ -79,7 +79,7 @@ func contendedAcross(hosts []Host, room *spill.Room, rule rule, of []pairs) bool
 	return false
 }
 
-// uncontended makes a verdict Unknown that would hold although nobody contended.
+// uncontended turns a verdict that would hold into Unknown, because nobody contended.
 func (v Verdict) uncontended() Verdict {
 	v.Answer, v.Uncontended = Unknown, true
 	v.Detail = "there was no contention: nobody asked for what others had"

@@ -6,37 +6,36 @@ import (
 	"slices"
 	"time"
 
-	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/metrics/spill"
 )
 
-// Convergence holds when every change reaches every observer: nobody waits (See) for too long with a view, or a version, that
-// lacks a Join or a Change which the servers have acknowledged, or that still has a member whose Leave they have acknowledged. An observer's
-// view is that of its last See that ended OK; how long it takes to read one is part of its waiting. So where nothing changes for
-// so long at the end of a run, all views are in the end those of the group. What is too long is as in conditions; a view takes a request
-// for each member. Evidence is
-// the number of changes that somebody saw; the witness is the last view, the change, and the wait.
+// Convergence holds when every change reaches every observer: no observer waits (See) for too long with a view, or a version, that lacks a Join or a Change
+// which the servers have acknowledged, or that still has a member whose Leave they have acknowledged. An observer's view is that of its last See that ended
+// OK; the time to read one is part of its wait. So if nothing changes for that long at the end of a run, all final views are those of the group. What is too
+// long is as in conditions; a view takes a request for each member. Evidence is the number of changes that an observer saw; Witness holds the last view, the
+// change, and the wait.
 func Convergence(bound time.Duration) Check {
 	judge := func(bound, _ time.Duration) func(iter.Seq[metrics.Sample], *spill.Room) Verdict {
 		return func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
 			return converged(history, room, bound, true, metrics.OK)
 		}
 	}
-	return Check{Name: "convergence", Judge: judge(bound, 0), Across: patiently(bound, judge)}
+	return Check{Name: "convergence", Severity: Late, Judge: judge(bound, 0), Across: patiently(bound, judge)}
 }
 
-// CrashesSeen is Convergence for members that crash, or lose their session: a Leave with the outcome Lost. The bound has to cover the session
-// timeout, which starts when the servers last heard from the member, and a tick, by which they may be late.
+// CrashesSeen is Convergence for members that crash, or lose their session: a Leave with the outcome Lost. The bound has to cover the session timeout, which
+// starts when the servers last heard from the member, and a tick, by which they may be late.
 func CrashesSeen(bound time.Duration) Check {
 	judge := func(bound, _ time.Duration) func(iter.Seq[metrics.Sample], *spill.Room) Verdict {
 		return func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
 			return converged(history, room, bound, false, metrics.Lost)
 		}
 	}
-	return Check{Name: "crashes-seen", Judge: judge(bound, 0), Across: patiently(bound, judge)}
+	return Check{Name: "crashes-seen", Severity: Late, Judge: judge(bound, 0), Across: patiently(bound, judge)}
 }
 
-// converged judges the changes that bring something, if they are wanted, and the leavings that ended so.
+// converged judges the changes that add something, if arrivals is set, and the leaves with the given outcome.
 func converged(history iter.Seq[metrics.Sample], room *spill.Room, bound time.Duration, arrivals bool, leaving metrics.Outcome) (v Verdict) {
 	var shown time.Duration
 	c := newConditions(room)
@@ -74,7 +73,7 @@ func converged(history iter.Seq[metrics.Sample], room *spill.Room, bound time.Du
 	return v.settle("nobody saw a change")
 }
 
-// upTo is how many changes are not later than a token.
+// upTo returns how many changes are not later than a token.
 func (w *watched) upTo(token int64) int {
 	n, _ := slices.BinarySearchFunc(w.changes, token, func(s metrics.Sample, token int64) int {
 		if s.Token <= token {
@@ -85,7 +84,7 @@ func (w *watched) upTo(token int64) int {
 	return n
 }
 
-// earliest is, for each change, which one of it and all later ones was acknowledged first.
+// earliest returns, for each change, which one of it and all later ones was acknowledged first.
 func (w *watched) earliest() []int {
 	first := make([]int, len(w.changes))
 	for i := len(first) - 1; i >= 0; i-- {
@@ -96,7 +95,7 @@ func (w *watched) earliest() []int {
 	return first
 }
 
-// departed is how many memberships ended with the outcome so and are not in the last view.
+// departed returns how many memberships ended with the outcome so and are not in the last view.
 func (w *watched) departed(last sighting, so metrics.Outcome) (n int) {
 	for member, stays := range w.stays {
 		for i, s := range stays {
@@ -109,7 +108,7 @@ func (w *watched) departed(last sighting, so metrics.Outcome) (n int) {
 	return n
 }
 
-// lacking returns the earliest change that a view lacks, and since when it could have had it; zero Op: it lacks none.
+// lacking returns the earliest change that a view lacks, and since when the view could have had it; zero Op: it lacks none.
 func (w *watched) lacking(view sighting, earliest []int, leaving metrics.Outcome) (change metrics.Sample, at time.Duration) {
 	if i := w.upTo(view.Token); i < len(w.changes) {
 		change = w.changes[earliest[i]]

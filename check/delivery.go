@@ -7,20 +7,20 @@ import (
 	"math"
 	"time"
 
-	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/metrics/spill"
 )
 
-// removal is when an item's znode was removed, as closely as a client can tell: between issuing the request and its answer. What is left had not been
-// removed when it was looked at.
+// removal says when an item's znode was removed, as closely as a client can tell: between issuing the request and its answer. An item that is left had not
+// been removed when it was seen.
 type removal struct {
 	metrics.Sample               // a Remove or a Remain
 	asOf           int64         // pzxid of the list that the item was chosen from; 0: unknown
-	put            time.Duration // by when the item had been put, or unseen
-	begun          time.Duration // of a Remove: when the take began, or unseen
+	put            time.Duration // by when the item had been put; may be unseen
+	begun          time.Duration // for a Remove: when the take started; may be unseen
 }
 
-// unseen stands for a time that the history does not have.
+// unseen stands for a time that is not in the history.
 const unseen time.Duration = math.MinInt64
 
 // removals returns the removals of znodes in a history, by object. A znode is identified by its Token, which an object assigns only once. A Remove in
@@ -40,7 +40,7 @@ func removals(history iter.Seq[metrics.Sample], room *spill.Room) map[uint32][]r
 			}
 			r := removal{Sample: s, put: put, begun: unseen}
 			chosen := false
-			for _, by := range item { // of an item that exists twice the older list and the earlier take
+			for _, by := range item { // for an item that exists twice: the older list and the earlier take
 				switch {
 				case s.Op != metrics.Remove || by.Session != s.Session:
 				case by.Op == metrics.Choose && (!chosen || by.Token < r.asOf):
@@ -64,20 +64,19 @@ func dealing(s *metrics.Sample) bool {
 	return false
 }
 
-// DeliveryOrder holds when the items of each queue were taken in the order in which they were put, with any number of consumers, by two orders of
-// their puts; one of them is enough for a violation.
+// DeliveryOrder holds when the items of each queue were taken in the order in which they were put, with any number of consumers. There are two orders of
+// puts; one of them is enough for a violation.
 //
-// By transactions, items are ordered by their Token, the czxid. A
-// consumer goes for an item only when all that were put before it are gone: they are in the list in which it found the item, unless
-// they were removed before. So no removal is issued (Start of its Remove), or carried out (Zxid), after that of a younger item has been answered (End),
-// or carried out, and no item is left (Remain) that is older than one that was removed.
+// By transactions, items are ordered by their Token, the czxid. A consumer tries to take an item only when all items that were put before it are gone: they
+// are in the list in which it found the item, unless they were removed before. So no removal is issued (Start of its Remove), or carried out (Zxid), after
+// that of a younger item has been answered (End), or carried out, and no item is left (Remain) that is older than one that was removed.
 //
-// In real time, as it shows from outside, one item is older than another if its put had been acknowledged (End of its Put) before the put of the other began
-// (Start): see puttingOrder. That judges a queue that makes an item visible later than it says, and queues of which no transactions are known.
+// In real time, as seen from outside, one item is older than another if its put had been acknowledged (End of its Put) before the put of the other started
+// (Start): see puttingOrder. That judges a queue that makes an item visible later than it says, and queues whose transactions are not known.
 //
-// Evidence is the number of removals in queues with two znodes or more, or of takes where that is more; the witness is the removal of the younger item and what became
-// of the older; Count is the number of items that were removed too early. For several hosts real time is that of each;
-// an item that may not have been there when its put was acknowledged leaves the answer open.
+// Evidence is the number of removals in queues with two znodes or more, or of takes if there are more of these; Witness holds the removal of the younger item
+// and what became of the older; Count is the number of items that were removed too early. For several hosts, real time is that of each host; an item that may
+// not have been there when its put was acknowledged leaves the answer open.
 func DeliveryOrder() Check {
 	c := removedInOrder()
 	return Check{Name: c.Name, Part: true, Judge: func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
@@ -94,8 +93,9 @@ func DeliveryOrder() Check {
 	}}
 }
 
-// unseenPuts counts the items of several hosts that may have been created after their puts had been acknowledged: the transaction of the put is not known, and its
-// host had not seen that of the item by then. Whether a put of another host that began after the acknowledgement is older, nothing tells.
+// unseenPuts counts the items of several hosts that may have been created after their puts had been acknowledged: the transaction of the put is not known,
+// and its host had not seen that of the item by then. Nothing shows whether such an item is older than one whose put by another host started after the
+// acknowledgement.
 func unseenPuts(hosts []Host, room *spill.Room) (n int) {
 	o := originsOf(hosts, room)
 	defer closeAll(o.horizons)
@@ -128,7 +128,7 @@ func removedInOrder() Check {
 		var v Verdict
 		type queue struct {
 			n, removed int
-			oldest     metrics.Sample // of what was removed after
+			oldest     metrics.Sample // oldest item removed after that
 		}
 		queues := map[uint32]*queue{}
 		of := func(object uint32) *queue {
@@ -164,11 +164,12 @@ func removedInOrder() Check {
 	})
 }
 
-// puttingOrder is DeliveryOrder in real time: no item was taken (End of its Remove, or else of its Take) before another one began to be taken (Start) or
-// was left, that had been put before the put of the former began. It needs no Token, and judges what takes an item for good. An item that was put or
-// taken more than once, or that nobody knows the end of, is not judged, and neither is one whose put is in doubt as the older of two.
+// puttingOrder is DeliveryOrder in real time: no item was taken (End of its Remove, or else of its Take) before the take of another item started (Start), or
+// while another was left, if the other's put had been acknowledged before the put of the former started. It needs no Token, and judges the operations that
+// take an item for good. It does not judge an item that was put or taken more than once, or whose end is not known; nor, as the older of two, one whose put
+// is in doubt.
 //
-// A recipe that keeps the order of transactions keeps this one: a put that was acknowledged before another began has the smaller czxid.
+// A recipe that keeps the order of transactions keeps this one: a put that was acknowledged before another started has the smaller czxid.
 func puttingOrder(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
 	out := spill.New(room, func(a, b *passage) int { return cmp.Or(cmp.Compare(a.out.Start, b.out.Start), inTime(a.out, b.out)) })
 	first := spill.New(room, func(a, b *passage) int { return cmp.Or(cmp.Compare(a.out.End, b.out.End), inTime(a.out, b.out)) })
@@ -190,11 +191,11 @@ func puttingOrder(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
 		}
 	}
 	var v Verdict
-	youngest := map[uint32]passage{} // of what had been taken by then
+	youngest := map[uint32]passage{} // youngest item taken by then
 	next, stop := iter.Pull(first.All())
 	defer stop()
 	taken, more := next()
-	for p := range out.All() { // in the order in which their takes began
+	for p := range out.All() { // in the order in which their takes started
 		for ; more && taken.out.End < p.out.Start; taken, more = next() {
 			if y, some := youngest[taken.out.Object]; !some || taken.put.Start > y.put.Start {
 				youngest[taken.out.Object] = taken
@@ -214,7 +215,7 @@ func puttingOrder(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
 // passage is an item's way through a queue: its put, and its removal or take, or that it was left.
 type passage struct{ put, out metrics.Sample }
 
-// passageOf returns that of an item; false: it was put or taken more than once, or one of the two is not known.
+// passageOf returns the passage of an item; false: it was put or taken more than once, or one of the two is not known.
 func passageOf(item []metrics.Sample) (p passage, once bool) {
 	puts, outs, removals := 0, 0, 0
 	var removal metrics.Sample
@@ -260,9 +261,9 @@ func removes(s *metrics.Sample) bool {
 	return (s.Op == metrics.Remove || s.Op == metrics.Remain) && s.Value != 0 && s.Token != 0 && s.Outcome == metrics.OK
 }
 
-// NotBefore holds when no item came before its time, which due returns for an item's Value as an offset: a Take that had ended (End) by then is too
-// early, whatever its consumer's clock said. Evidence is the number of takes; the witness is the first take that was too early; Count is how many
-// were.
+// NotBefore holds when no item was taken before its time, which due returns for an item's Value as an offset: a Take that had ended (End) by then is too
+// early, whatever its consumer's clock said. Evidence is the number of takes; Witness holds the first take that was too early; Count is the number of such
+// takes.
 func NotBefore(due func(value int64) time.Duration) Check {
 	return Check{Name: "not-before", Judge: func(history iter.Seq[metrics.Sample], _ *spill.Room) Verdict {
 		var v Verdict
@@ -299,7 +300,7 @@ func (v *Verdict) tooEarly(removed, better metrics.Sample) {
 		removed.Object, removed.Token, removed.End, better.Value, better.Token, fate)
 }
 
-// ordered is the verdict when everything has been noted; silence is why there may be no evidence.
+// ordered returns the verdict after everything has been noted. silence says why there may be no evidence.
 func (v Verdict) ordered(silence string) Verdict {
 	switch {
 	case v.Count > 0:

@@ -12,7 +12,7 @@ import (
 // Depth is the state of queues at one instant, and what was taken since the previous one.
 type Depth struct {
 	At             time.Duration
-	Items          int // whose put had begun and which nobody had taken
+	Items          int // items whose put had started and that nobody had taken
 	Taken          int
 	Median, Oldest time.Duration // age of the items taken since the previous instant: from when their put was due to when they were taken
 }
@@ -23,12 +23,12 @@ type QueueDepth struct {
 	Depths []Depth
 }
 
-// DepthOf looks at the queues at n evenly spaced instants from the start to the last sample of an item: at all of them together and, if there are
-// several, also at each of the queues that were deepest on average, deepest first, at most most of them, at every second instant. Each queue had before
-// items at the start, which have no age. It is not a verdict.
+// DepthOf samples the queues at n evenly spaced instants from the start to the last sample of an item: all of them together and, if there are several, also
+// each of the queues that were deepest on average, deepest first, at most most of them, at every second instant. Each queue initially had before items, which
+// have no age. The result is not a verdict.
 func DepthOf(history iter.Seq[metrics.Sample], queues, before, n, most int) (all []Depth, deepest []QueueDepth) {
 	last := time.Duration(0)
-	waited := map[uint32]time.Duration{} // by queue: of all its items together, which is its mean depth times the length
+	waited := map[uint32]time.Duration{} // by queue: the total over its items, which is its mean depth times the length
 	for s := range history {
 		if s.Op == metrics.PutToTake {
 			last = max(last, s.End)
@@ -67,13 +67,13 @@ func DepthOf(history iter.Seq[metrics.Sample], queues, before, n, most int) (all
 	return together.end(before * max(queues, 1)), deepest
 }
 
-// sounding is the depth being measured.
+// sounding is a depth measurement in progress.
 type sounding struct {
 	last time.Duration
 	all  []Depth
-	ages []time.Duration // of those taken since the previous instant
+	ages []time.Duration // of the items taken since the previous instant
 	now  int
-	old  []int // of the initial items, taken
+	old  []int // initial items taken
 }
 
 func newSounding(last time.Duration, n int) *sounding {
@@ -85,7 +85,7 @@ func (d *sounding) place(at time.Duration) int {
 	return min(int(int64(at)*int64(n)/int64(d.last)), n-1)
 }
 
-// take counts an item's way through the queue, or the take of an item. They come in the order of their ends.
+// take counts an item's passage through the queue, or the take of an item. Samples come in the order of their ends.
 func (d *sounding) take(s *metrics.Sample) {
 	if s.Op == metrics.Take {
 		d.old[d.place(s.End)]++
@@ -106,7 +106,7 @@ func (d *sounding) take(s *metrics.Sample) {
 	d.ages = append(d.ages, s.Response())
 }
 
-// settle sums up the ages of what was taken since the previous instant.
+// settle summarizes the ages of the items taken since the previous instant.
 func (d *sounding) settle() {
 	if n := len(d.ages); n > 0 {
 		slices.Sort(d.ages)
@@ -115,7 +115,7 @@ func (d *sounding) settle() {
 	}
 }
 
-// end adds up what came and went; before is how many items were there at the start.
+// end adds up arrivals and takes. before is the number of items at the start.
 func (d *sounding) end(before int) []Depth {
 	d.settle()
 	items, n := 0, int64(len(d.all))

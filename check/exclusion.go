@@ -6,34 +6,36 @@ import (
 	"slices"
 	"time"
 
-	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/metrics/spill"
 )
 
 // MutualExclusion holds when no two grants of one object are held simultaneously. There are two judges, and one of them is enough for a violation.
 //
-// By the clock a grant is held from the End of its Acquire to the Start of the session's next Release of the object; a Release with outcome
-// Lost ends the hold at its Start, like any other, and without a Release the grant is held to the end of the history. Holds that only touch
-// are fine, because the measured hold lies within the true one. What is let go at once proves nothing: the clock's evidence is what was
-// held for long enough that somebody could have been let in beside it.
+// By the clock a grant is held from the End of its Acquire to the Start of the session's next Release of the object. A Release with outcome Lost ends the
+// hold at its Start, like any other; without a Release the grant is held to the end of the history. Holds that only touch are fine, because the measured hold
+// lies within the true one. A hold that is given up at once proves nothing: the clock's evidence is the holds that lasted long enough for another session to
+// be let in meanwhile.
 //
-// By zxid a grant is held from the state that it was given in to the removal of its znode, however long that took: see byZxid. Its
-// evidence is the grants of which both are known.
+// By zxid a grant is held from the state in which it was given to the removal of its znode, however long that took: see byZxid. Its evidence is the grants
+// for which both are known.
 //
-// Without contention the answer is Unknown: see contended. Evidence is that of the judge with more; the witness is the Acquire and Release samples of the two holders; Count is the number of grants made while another was held.
+// Without contention the answer is Unknown: see contended. Evidence is that of the judge with more; Witness holds the Acquire and Release samples of the two
+// holders; Count is the number of grants made while another was held.
 func MutualExclusion() Check {
 	return exclusive("mutual-exclusion", locked, "nothing was granted",
 		"session %d was granted object %d at %v while session %d had held it since %v")
 }
 
-// exclusive judges that no two of the spans of one object exist simultaneously. clash says who came when, and who was there since when.
+// exclusive judges that no two of the spans of one object exist simultaneously. clash is the format of the detail: who came when, and who had been there
+// since when.
 func exclusive(name string, of pairs, nothing, clash string) Check {
 	return exclusion{name: name, of: []pairs{of}, rule: alone, nothing: nothing, who: session, clash: func(holder, intruder span, _ int) string {
 		return fmt.Sprintf(clash, intruder.begin.Session, intruder.object, intruder.from, holder.begin.Session, holder.from)
 	}}.check()
 }
 
-// session is who has a span.
+// session names the session that has a span.
 func session(s span) string { return fmt.Sprintf("session %d", s.begin.Session) }
 
 // exclusion is the promise that the holds of an object obey a rule at all times.
@@ -41,17 +43,21 @@ type exclusion struct {
 	name    string
 	of      []pairs
 	rule    rule
-	nothing string                                    // returned when nothing was granted
-	who     func(span) string                         // has a span
-	clash   func(holder, intruder span, n int) string // describes a clash by the clock: who came when, and whom of n was there since when
+	nothing string                                    // detail when nothing was granted
+	who     func(span) string                         // names the holder of a span
+	clash   func(holder, intruder span, n int) string // describes a clash by the clock: who came when, and which of n had been there since when
 	all     bool                                      // all n are shown, not only the holder
 }
 
-// instant is less than any server takes to let somebody in: what is held for less is over before another could overlap with it.
+// instant is less than any server takes to let a session in: a shorter hold is over before another could overlap with it.
 const instant = 100 * time.Microsecond
 
 func (x exclusion) check() Check {
-	return Check{Name: x.name, Part: true, Held: true, Judge: func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
+	severity := Overlap
+	if x.all { // one of several that may hold
+		severity = Wrong
+	}
+	return Check{Name: x.name, Severity: severity, Part: true, Held: true, Judge: func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
 		v := x.judge(history, room)
 		if v.Answer == Holds && !contendedIn(history, room, x.rule, x.of) {
 			return v.uncontended()
@@ -91,8 +97,8 @@ func (x exclusion) judge(history iter.Seq[metrics.Sample], room *spill.Room) Ver
 	return v
 }
 
-// byClock is the judgement by the clock, and for a violation the verdict that shows it. A hold of a session that was expired counts again from when
-// its client had to know.
+// byClock returns the judgement by the clock and, for a violation, the verdict that shows it. A hold of a session that was expired counts again from the time
+// by which its client must know.
 func (x exclusion) byClock(held holds) (j Judge, v Verdict) {
 	j.By = ByClock
 	for s := range held.all() {
@@ -151,20 +157,21 @@ func (x exclusion) witness(c clash) []metrics.Sample {
 	return witness(append(slices.Clip(held), c.intruder)...)
 }
 
-// SessionsOpen is the Value of a Left or a Drain that was recorded while all sessions were still open and held nothing. Leftover ephemeral znodes are found only then.
+// SessionsOpen is the Value of a Left or a Drain that was recorded while all sessions were still open and held nothing. Leftover ephemeral znodes can be
+// found only then.
 const SessionsOpen = 1
 
-// NothingLeft holds when every znode path looked at after the run (operation Left) was found clean. A path that could not be
-// looked at, whose outcome is neither OK nor Failed, leaves the answer open, and so does what is left of sessions to which the servers refused
-// something (Refused). Evidence is the number of paths looked at.
+// NothingLeft holds when every znode path inspected after the run (operation Left) was found clean. A path that could not be inspected, whose outcome is
+// neither OK nor Failed, leaves the answer open, and so do leftovers of sessions to which the servers refused something (Refused). Evidence is the number of
+// paths inspected.
 func NothingLeft() Check {
 	return examined("nothing-left", metrics.Left, "znodes are left under %d of %d paths, the first of them of object %d",
 		"%d of %d paths could not be read, or were not empty while sessions still had requests in flight", "no path was read")
 }
 
-// examined judges what an operation found when it looked after the run: OK is as it should be; Failed is what found describes, with the count, the
-// evidence and the object; any other outcome leaves the answer open, which blind describes, with the counts of these and of all. nothing is returned
-// if there was no evidence.
+// examined judges what an operation found when it inspected something after the run. OK is as it should be. Failed is what found describes, with the count,
+// the evidence and the object. Any other outcome leaves the answer open, which blind describes, with the counts of these and of all. nothing is the detail if
+// there was no evidence.
 func examined(name string, op metrics.Op, found, blind, nothing string) Check {
 	return Check{Name: name, Left: true, Judge: func(history iter.Seq[metrics.Sample], _ *spill.Room) Verdict {
 		var v Verdict

@@ -7,17 +7,17 @@ import (
 	"slices"
 	"time"
 
-	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/metrics/spill"
 )
 
-// Fairness is how evenly the grants of a history were distributed: figures, not a verdict, because only a FIFO recipe promises any.
+// Fairness says how evenly the grants of a history were distributed: figures, not a verdict, because only a FIFO recipe promises any fairness.
 type Fairness struct {
-	Sessions     int     // that asked at least once, granted or not
+	Sessions     int     // sessions that asked at least once, granted or not
 	Grants       int     // by Acquire
-	Jain         float64 // Jain's index of the grants per session: 1 if all have the same, 1/Sessions if one has all; 0 without grants
+	Jain         float64 // Jain's index of the grants per session: 1 if all have the same number, 1/Sessions if one has all; 0 without grants
 	LongestWait  time.Duration
-	MedianWait   time.Duration // of the responses of granted Acquires, the lower of two middle ones
+	MedianWait   time.Duration // of the responses of granted Acquires; the lower of two middle ones
 	Overtakes    int           // pairs of grants on one object of which the later arrival was granted first
 	MaxOvertakes int           // the most times that one grant was overtaken
 }
@@ -25,18 +25,18 @@ type Fairness struct {
 // Deal is the data that Fairness summarizes.
 type Deal struct {
 	PerSession []int // grants of each session that asked, the fewest first
-	// Overtaken is how many grants were overtaken how often: [0] never, [k] at least 2^(k-1) times and less than 2^k.
+	// Overtaken counts grants by how often they were overtaken: [0] never, [k] at least 2^(k-1) times and less than 2^k.
 	Overtaken []int
 }
 
-// DealOf computes the figures, and the data that they summarize. A grant arrived later if its Enqueue began after that of the other had ended; for a
-// recipe without a queue, if its Acquire began after the other's did.
+// DealOf computes the figures and the data that they summarize. A grant arrived later if its Enqueue started after that of the other had ended; for a recipe
+// without a queue, if its Acquire started after the other's did.
 func DealOf(history iter.Seq[metrics.Sample], room *spill.Room) (f Fairness, d Deal) {
 	return dealOf(history, room, nil)
 }
 
-// DealAcross is DealOf for several hosts. A grant arrived later if it took its place in a later transaction, and was granted first if that was in an
-// earlier state. If one of these is not known for some grant, overtakes cannot be determined: Overtaken is empty.
+// DealAcross is DealOf for several hosts. A grant arrived later if it took its place in a later transaction, and was granted first if that was in an earlier
+// state. If one of these is not known for any grant, overtakes cannot be determined: Overtaken is empty.
 func DealAcross(hosts []Host, room *spill.Room) (f Fairness, d Deal) {
 	byTransaction := spill.New(room, func(a, b *attempt) int {
 		return cmp.Or(cmp.Compare(a.granted.End, b.granted.End), cmp.Compare(a.placed(), b.placed()))
@@ -50,7 +50,7 @@ func dealOf(history iter.Seq[metrics.Sample], room *spill.Room, byTransaction *s
 	grants := map[uint32]float64{}
 	waits := spill.New(room, func(a, b *time.Duration) int { return cmp.Compare(*a, *b) })
 	defer waits.Close()
-	all := attemptsOf(metrics.Acquire, func(yield func(metrics.Sample) bool) { // one pass over the history for all
+	all := attemptsOf(metrics.Acquire, func(yield func(metrics.Sample) bool) { // one pass over the history for both
 		for s := range history {
 			if s.Op == metrics.Acquire {
 				n := grants[s.Session]
@@ -117,7 +117,7 @@ func Jain(x []float64) float64 {
 	return sum * sum / (float64(len(x)) * squares)
 }
 
-// RandomJain is Jain's index of n grants that are dealt to k sessions at random, on average. Their counts are multinomial: the mean of the sum of
+// RandomJain returns the expected Jain's index of n grants that are dealt to k sessions at random. Their counts are multinomial: the mean of the sum of
 // squares is n + n(n-1)/k, so the index is about n/(n+k-1).
 func RandomJain(n, k int) float64 {
 	if n == 0 || k == 0 {
@@ -126,9 +126,9 @@ func RandomJain(n, k int) float64 {
 	return float64(n) / float64(n+k-1)
 }
 
-// overtakes counts, for every attempt, the attempts that arrived after it had its place and were granted before it. It returns the total and the most
-// for one attempt. It goes through the attempts in the order of grants and remembers when the ones granted so far arrived, as long as some attempt
-// that had its place before them is yet to be granted: so its memory grows with the longest wait. It calls each with the count of every attempt.
+// overtakes counts, for every attempt, the attempts that arrived after it had its place and were granted before it. It returns the total and the maximum for
+// one attempt, and calls each with the count of every attempt. It goes through the attempts in the order of grants and remembers when the ones granted so far
+// arrived, as long as an attempt that had its place before them is yet to be granted. So its memory grows with the longest wait.
 func overtakes(all *spill.List[attempt], each func(times int)) (total, most int) {
 	const stretch = 4096
 	var earliest []time.Duration // the earliest place of the attempts from each stretch on, the last stretch first
@@ -185,7 +185,7 @@ func backward(all *spill.List[attempt]) iter.Seq2[int, attempt] {
 	}
 }
 
-// arrivals is times in order, in blocks short enough to insert new ones at any place.
+// arrivals are times in order, in blocks short enough to insert new ones at any place.
 type arrivals struct{ blocks [][]time.Duration }
 
 const longestBlock = 512
@@ -207,7 +207,7 @@ func (a *arrivals) add(at time.Duration) {
 	a.blocks = slices.Insert(a.blocks, i+1, half)
 }
 
-// after is how many times are after an instant.
+// after returns how many times are after an instant.
 func (a *arrivals) after(at time.Duration) (n int) {
 	for i := len(a.blocks) - 1; i >= 0; i-- {
 		if b := a.blocks[i]; b[0] <= at {
@@ -219,7 +219,7 @@ func (a *arrivals) after(at time.Duration) (n int) {
 	return n
 }
 
-// forget drops blocks of which no time is after an instant.
+// forget drops the blocks in which no time is after an instant.
 func (a *arrivals) forget(upTo time.Duration) {
 	n := 0
 	for n < len(a.blocks) && a.blocks[n][len(a.blocks[n])-1] <= upTo {

@@ -6,11 +6,11 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/metrics/spill"
 )
 
-// fairness returns the figures alone.
+// fairness returns only the figures.
 func fairness(history iter.Seq[metrics.Sample], room *spill.Room) Fairness {
 	f, _ := DealOf(history, room)
 	return f

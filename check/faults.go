@@ -9,9 +9,9 @@ import (
 	"github.com/zkbench/zkbench/metrics"
 )
 
-// expiries are the sessions that were expired on purpose. The end of each on the servers lies between Start and End: what was asked for before End may be
-// the old session's. Its client cannot know for a while, which is no fault of the recipe; but a Value after End, in nanoseconds, it has to. What is granted
-// after that is the next session's, which may have asked before End, where the expiry took its time.
+// expiries are the sessions that were expired on purpose. The end of each on the servers lies between Start and End: a request made before End may be the old
+// session's. Its client cannot know for a while, which is no defect of the recipe; but it must know by End plus Value, in nanoseconds. A grant after that
+// belongs to the next session, which may have asked before End if the expiry took its time.
 type expiries map[uint32][]metrics.Sample
 
 // see records one sample, and reports whether it is an expiry.
@@ -22,10 +22,10 @@ func (x expiries) see(s *metrics.Sample) bool {
 	return s.Op == metrics.Expire
 }
 
-// knows is when the client of an expired session has to know.
+// knows returns by when the client of an expired session must know.
 func knows(e *metrics.Sample) time.Duration { return e.End + time.Duration(e.Value) }
 
-// late reports whether a grant was read after its session had been expired: it was given before, and when is not known.
+// late reports whether a grant was read after its session had been expired: it was given before that, at an unknown time.
 func (x expiries) late(grant *metrics.Sample) bool {
 	return slices.ContainsFunc(x[grant.Session], func(e metrics.Sample) bool {
 		return grant.Start < e.End && grant.End >= e.Start && grant.End <= knows(&e)
@@ -43,7 +43,8 @@ func (x expiries) without(grants iter.Seq[metrics.Sample]) iter.Seq[metrics.Samp
 	}
 }
 
-// expire ends what a session held when it was expired on purpose; what its client goes on to have of it: see withLate. It returns whether there was such an expiry.
+// expire ends what a session held when it was expired on purpose. withLate yields what its client continues to hold. It reports whether there was such an
+// expiry.
 func (h *holds) expire(s *span) (excused bool) {
 	for _, e := range h.expired[s.begin.Session] {
 		if s.begin.Start < e.End && s.to > e.Start && s.from <= knows(&e) {
@@ -54,8 +55,8 @@ func (h *holds) expire(s *span) (excused bool) {
 	return excused
 }
 
-// withLate is the spans without those that are void, and what clients went on to have of them after the time in which they could not know that their
-// session had been expired.
+// withLate yields the spans that are not void, and what clients continued to hold of them after the time in which they could not know that their session had
+// been expired.
 func (h *holds) withLate() iter.Seq[span] {
 	if !h.excused {
 		return h.all()
@@ -69,7 +70,7 @@ func (h *holds) withLate() iter.Seq[span] {
 	}
 }
 
-// late is what clients went on to have after the time in which they could not know that their session had been expired, in the order of earlierSpan.
+// late returns what clients continued to hold after the time in which they could not know that their session had been expired, in the order of earlierSpan.
 func (h *holds) late() (all []span) {
 	if !h.excused {
 		return nil
@@ -91,7 +92,7 @@ func (h *holds) late() (all []span) {
 	return all
 }
 
-// FaultTime is how much of the time from one offset to another does not count for liveness, because of faults.
+// FaultTime returns how much of the time from one offset to another does not count for liveness, because of faults.
 func FaultTime(history iter.Seq[metrics.Sample], from, to time.Duration) time.Duration {
 	var faults []period
 	for s := range history {
@@ -106,7 +107,7 @@ func FaultTime(history iter.Seq[metrics.Sample], from, to time.Duration) time.Du
 	return all.total
 }
 
-// period is a time of one session, or of all.
+// period is a time interval of one session, or of all.
 type period struct {
 	from, to time.Duration
 	session  uint32
@@ -117,13 +118,13 @@ func (p period) meets(from, to time.Duration) bool { return p.from < to && p.to 
 // united merges the times that the periods cover, whatever their sessions, into ordered, disjoint periods. It overwrites all.
 func united(all []period) []period {
 	slices.SortFunc(all, func(a, b period) int { return cmp.Compare(a.from, b.from) })
-	apart := all[:0]
+	disjoint := all[:0]
 	for _, s := range all {
-		if n := len(apart); n > 0 && s.from <= apart[n-1].to {
-			apart[n-1].to = max(apart[n-1].to, s.to)
+		if n := len(disjoint); n > 0 && s.from <= disjoint[n-1].to {
+			disjoint[n-1].to = max(disjoint[n-1].to, s.to)
 			continue
 		}
-		apart = append(apart, s)
+		disjoint = append(disjoint, s)
 	}
-	return apart
+	return disjoint
 }

@@ -56,7 +56,7 @@ func TestExclusionBesideAnExpiry(t *testing.T) {
 	})
 }
 
-// A grant was given before the expiry of its session, whenever it was read: others have been granted since.
+// A grant was given before the expiry of its session, whenever it was read: others have been granted since then.
 func TestOrdersBesideAnExpiry(t *testing.T) {
 	expired := func(session byte, from, to int) metrics.Sample {
 		e := sample(metrics.Expire, session, 0, from, to, 0)
@@ -66,7 +66,7 @@ func TestOrdersBesideAnExpiry(t *testing.T) {
 	const session = 'a'
 	for _, c := range []struct {
 		check       Check
-		late, meant history // the grant that is read late, and the one given meanwhile
+		late, meant history // the grant that is read late, and the one given in the meantime
 	}{
 		{TokenOrder(), history{acquire(session, 0, 17, 1)}, history{acquire('b', 1, 15, 2)}},
 		{QueueOrder(), history{acquire(session, 0, 17, 1)}, history{acquire('b', 1, 15, 2)}},
@@ -84,7 +84,7 @@ func TestOrdersBesideAnExpiry(t *testing.T) {
 	}
 }
 
-// A client may read after the expiry of its session that it has been granted something, which others have been granted since.
+// A client may read a grant after the expiry of its session, although others have been granted since then.
 func TestAGrantThatIsReadAfterAnExpiryIsNoHoldAcrossHosts(t *testing.T) {
 	expired := sample(metrics.Expire, 'a', 0, 10, 11, 0)
 	expired.Value = int64(10 * ms)
@@ -110,7 +110,7 @@ func TestAGrantThatIsReadAfterAnExpiryIsNoHoldAcrossHosts(t *testing.T) {
 	})
 }
 
-// A client that goes on to hold after it had to know of its session's expiry holds beside those of other hosts, if they held then.
+// A client that continues to hold after it must know of its session's expiry holds together with those of other hosts, if they held then.
 func TestAClientThatHoldsOnAfterAnExpiryAcrossHosts(t *testing.T) {
 	expired := sample(metrics.Expire, 'a', 0, 10, 11, 0)
 	expired.Value = int64(10 * ms)
@@ -175,7 +175,8 @@ func TestFaultTime(t *testing.T) {
 	}
 }
 
-// A stall that only deadlines or the end of the run ended is not known to be none if a fault excuses it, if waiters gave up soon, or if nothing but the bound of a driver applies.
+// A stall that only deadlines or the end of the run ended is Unknown if a fault excuses it, if waiters gave up soon, or if only the bound of a driver
+// applies.
 func TestAStallWithAnExcuseIsUnknown(t *testing.T) {
 	const patient = 1000 * ms
 	of := func(o metrics.Outcome) metrics.Sample { return with(o, sample(metrics.Bound, 0, 0, 0, 10, 0)) }
@@ -184,7 +185,7 @@ func TestAStallWithAnExcuseIsUnknown(t *testing.T) {
 	fault := sample(metrics.Fault, 0, 0, 10, 500, 0)
 	late := sample(metrics.Late, 0, 0, 10, 100, 0)
 	late.Session = metrics.Everybody
-	alone := func(at int, o metrics.Outcome) history { // one waits while another holds, and for 8 ms when it no longer does
+	alone := func(at int, o metrics.Outcome) history { // one waits while another holds, and for 8 ms after that
 		h := history{acquire('a', at, at+5, 0), release('a', at+10, at+10), with(o, acquire('b', at+6, at+18, 0))}
 		if o == metrics.OK {
 			h = append(h, release('b', at+19, at+19))
@@ -211,7 +212,7 @@ func TestAStallWithAnExcuseIsUnknown(t *testing.T) {
 	})
 }
 
-// What is free is granted without a wake-up, however long the servers take: nobody has left in vain.
+// A free object is granted without a wake-up, however long the servers take: no session has left in vain.
 func TestGrantsOfWhatIsFreeAreNotInVain(t *testing.T) {
 	writes := history{with(metrics.OK, sample(metrics.Bound, 0, 0, 0, 10, 0))}
 	reads := slices.Clone(writes)

@@ -7,25 +7,24 @@ import (
 	"slices"
 	"time"
 
-	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/metrics/spill"
 )
 
 // FenceName is the name of the check Fence.
 const FenceName = "fence"
 
-// Fence holds when no stale write was accepted. A Write carries the token of its grant and, if it was accepted (OK), its place in the
-// order in which the resource carried the writes out as its Value; Lost is a write that was rejected. Neither rule asks the fence:
+// Fence holds when no stale write was accepted. A Write has the token of its grant. If it was accepted (OK), its Value is its place in the order in which the
+// resource applied the writes; Lost is a write that was rejected. Neither of these rules asks the fence:
 //
-//   - Of a lock, permits at most 1, a write is stale when one with a larger token is before it in the resource's order. That the next
-//     holder has been granted, and has not written yet, does not make it stale: no fence that compares tokens can know, and the next
-//     holder's write comes after it.
-//   - The holders of several permits may write in any order. There a write is stale when others held all permits from its Start to its End.
-//     Of the others those count whose release succeeded: they had held until then, while somebody who was paused or cut off held for a
-//     time that nobody knows. Between several hosts a write is stale when others held all permits in its transaction, which is its place.
+//   - For a lock, permits at most 1, a write is stale when one with a larger token is before it in the resource's order. It is not stale just because
+//     the next holder has been granted, and has not written yet: no fence that compares tokens can know that, and the next holder's write comes after it.
+//   - The holders of several permits may write in any order. There a write is stale when others held all permits from its Start to its End. Only those
+//     others count whose release succeeded: they had held until then, while a session that was paused or cut off held for an unknown time. Between
+//     several hosts a write is stale when others held all permits in its transaction, which is its place.
 //
-// Writes that ended otherwise, or that have no token, are no evidence. Evidence is the number of writes accepted and rejected; the witness is the
-// write, or the grant, that proves the first stale write, and that write; Count is the number of stale writes that were accepted.
+// Writes that ended otherwise, or that have no token, are no evidence. Evidence is the number of writes accepted and rejected; Witness holds the write, or
+// the grant, that proves the first stale write, and that write; Count is the number of stale writes that were accepted.
 func Fence(permits int) Check {
 	judge := func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
 		compare := byPlace
@@ -80,8 +79,8 @@ func Fence(permits int) Check {
 	}}
 }
 
-// barredBetween judges the writes of holders of several permits by the order of transactions: a permit was held then if it had been granted in an
-// earlier state and its znode was removed later.
+// barredBetween judges the writes of holders of several permits by the order of transactions: a permit was held at the time of a write if it had been granted
+// in an earlier state and its znode was removed later.
 func barredBetween(hosts []Host, room *spill.Room, permits int) (v Verdict) {
 	holds, _, exact := exclusion{of: []pairs{locked, shared}}.known(hosts, room)
 	defer holds.Close()
@@ -125,7 +124,7 @@ func byPlace(a, b *metrics.Sample) int {
 	return cmp.Or(cmp.Compare(a.Value, b.Value), cmp.Compare(a.Object, b.Object), cmp.Compare(a.Token, b.Token))
 }
 
-// wrote counts a stale write and keeps the earliest by End, with what proves it.
+// wrote counts a stale write and keeps the earliest by End, with its proof.
 func (v *Verdict) wrote(proof, write metrics.Sample) {
 	if v.Count++; v.Count > 1 {
 		if first := v.Witness[1]; cmp.Or(cmp.Compare(write.End, first.End), cmp.Compare(write.Object, first.Object)) >= 0 {
@@ -135,7 +134,7 @@ func (v *Verdict) wrote(proof, write metrics.Sample) {
 	v.Witness = []metrics.Sample{proof, write}
 }
 
-// stale describes the witness.
+// stale describes the samples of the violation.
 func (v *Verdict) stale() {
 	proof, w := v.Witness[0], v.Witness[1]
 	if proof.Op == metrics.Write {
@@ -147,7 +146,7 @@ func (v *Verdict) stale() {
 		w.Object, w.Session, w.Start, w.End, proof.Session)
 }
 
-// behind finds the writes that come after one with a larger token; writes come in the order of byPlace.
+// behind finds the writes that come after one with a larger token. The writes are in the order of byPlace.
 func (v *Verdict) behind(writes iter.Seq[metrics.Sample]) {
 	largest := map[uint32]metrics.Sample{} // of each object so far
 	for w := range writes {
@@ -159,15 +158,16 @@ func (v *Verdict) behind(writes iter.Seq[metrics.Sample]) {
 	}
 }
 
-// barred finds the writes during all of which that many others held the object. Writes and holds are in the order of their starts. O(n log n) while few hold simultaneously.
+// barred finds the writes during all of which at least permits others held the object. Writes and holds are in the order of their starts. It takes O(n log n)
+// while few hold simultaneously.
 func (v *Verdict) barred(writes, held iter.Seq[span], permits int) {
-	here := map[uint32][]span{} // of each object, those that have not ended when the write begins
+	here := map[uint32][]span{} // by object: those that have not ended when the write starts
 	next, stop := iter.Pull(held)
 	defer stop()
 	hold, more := next()
 	for w := range writes {
 		for ; more && hold.from <= w.from; hold, more = next() {
-			if some := here[hold.object]; len(some) > 2*permits { // of an object that is rarely written to
+			if some := here[hold.object]; len(some) > 2*permits { // the object is rarely written to
 				here[hold.object] = slices.DeleteFunc(some, func(s span) bool { return s.to < hold.from })
 			}
 			here[hold.object] = append(here[hold.object], hold)

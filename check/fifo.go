@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/metrics/spill"
 )
 
 // attempt is an acquisition that took a place in the queue and was granted, or was seen waiting until some time (Wait).
@@ -17,7 +17,7 @@ type attempt struct {
 	granted  metrics.Sample
 }
 
-// placed is the time at which the attempt certainly has its place.
+// placed returns the time from which the attempt certainly has its place.
 func (a *attempt) placed() time.Duration {
 	if a.enqueued.Op == metrics.Enqueue {
 		return a.enqueued.End
@@ -25,7 +25,7 @@ func (a *attempt) placed() time.Duration {
 	return a.granted.Start
 }
 
-// came is the time before which the attempt cannot have a place.
+// came returns the time before which the attempt cannot have a place.
 func (a *attempt) came() time.Duration {
 	if a.enqueued.Op == metrics.Enqueue {
 		return a.enqueued.Start
@@ -33,11 +33,11 @@ func (a *attempt) came() time.Duration {
 	return a.granted.Start
 }
 
-// attemptsOf finds the granted attempts of an operation, and the Enqueue sample of each: the last successful one of the same session and
-// object within the operation, because a recipe that lost its znode takes a new place and means to lose its turn. Where they are wanted, it
-// finds those too that had a place and no grant, each with its Wait in the place of the grant: without those whose session had no connection meanwhile, or
-// was expired, because its place may have gone with it; then it leaves out the grants that were read after an expiry, because they were given before. They
-// come in the order of the end of these.
+// attemptsOf finds the granted attempts of an operation, and the Enqueue sample of each: the last successful one of the same session and object within the
+// operation, because a recipe that lost its znode takes a new place and accepts losing its turn. If waiting is set, it also finds the attempts that had a
+// place and no grant, each with its Wait in the place of the grant. It leaves out those whose session had no connection meanwhile or was expired, because the
+// place may have gone with it; it then also leaves out the grants that were read after an expiry, because they were given before it. The attempts are in the
+// order of the ends of their grants, or Waits.
 func attemptsOf(op metrics.Op, history iter.Seq[metrics.Sample], room *spill.Room, waiting bool) *spill.List[attempt] {
 	phases := spill.New(room, func(a, b *metrics.Sample) int {
 		if c := cmp.Compare(a.End, b.End); c != 0 {
@@ -46,7 +46,7 @@ func attemptsOf(op metrics.Op, history iter.Seq[metrics.Sample], room *spill.Roo
 		return cmp.Compare(rank(a.Op), rank(b.Op))
 	})
 	defer phases.Close()
-	away, expired := map[uint32][]period{}, expiries{} // the sessions that may have lost their places
+	away, expired := map[uint32][]period{}, expiries{} // sessions that may have lost their places
 	for s := range history {
 		if expired.see(&s) {
 			continue
@@ -69,7 +69,7 @@ func attemptsOf(op metrics.Op, history iter.Seq[metrics.Sample], room *spill.Roo
 		switch {
 		case s.Op == metrics.Enqueue && s.Outcome == metrics.OK:
 			queue := places[at]
-			for len(queue) > 0 && queue[len(queue)-1].Start <= s.Start { // whatever that one is within, so is the new one
+			for len(queue) > 0 && queue[len(queue)-1].Start <= s.Start { // the new one is within everything that this one is within
 				queue = queue[:len(queue)-1]
 			}
 			places[at] = append(queue, s)
@@ -103,19 +103,19 @@ func rank(o metrics.Op) int {
 	return 1
 }
 
-// FIFO holds when grants come in the order of arrival, by two orders of which one is enough for a violation.
+// FIFO holds when grants come in the order of arrival. There are two orders, and one of them is enough for a violation.
 //
-// In real time, if the Enqueue of one attempt had ended before that of
-// another on the same object began, the first is granted before the second. Attempts that overlap may come in either order.
-// An attempt without a grant that still waited, to its deadline or to the end of the run, when one that came later was granted has been
-// overtaken too, unless its session may have ended meanwhile; it tells by an Enqueue and a Wait that are not OK. Others without a grant are left out.
+// In real time, if the Enqueue of one attempt had ended before that of another on the same object started, the first is granted before the second. Attempts
+// that overlap may come in either order. An attempt without a grant that still waited, to its deadline or to the end of the run, when one that came later was
+// granted, has been overtaken too, unless its session may have ended meanwhile; it is recorded as an Enqueue and a Wait that are not OK. Other attempts
+// without a grant are left out.
 //
-// By transactions, an attempt that took its place in an earlier one than another was granted in an earlier state: see placesKept. That judges
+// By transactions, an attempt that took its place in an earlier transaction than another was granted in an earlier state: see placesKept. That judges
 // attempts that overlap.
 //
-// Evidence is the number of attempts on objects with two sessions that began to queue when another already had its place, or of those on objects with two sessions whose transactions are known,
-// where that is more. The witness is the Enqueue and Acquire samples of both; Count is the number of attempts granted before one that they
-// had to follow.
+// Evidence is the number of attempts on objects with two sessions that started to queue when another already had its place, or of those on objects with two
+// sessions whose transactions are known, if that is more. Witness holds the Enqueue and Acquire samples of both; Count is the number of attempts granted
+// before one that they had to follow.
 func FIFO() Check { return fifo(metrics.Acquire) }
 
 func fifo(op metrics.Op) Check {
@@ -142,7 +142,7 @@ func fifo(op metrics.Op) Check {
 		}
 		return v
 	}
-	return Check{Name: "fifo", Part: true, Judge: func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
+	return Check{Name: "fifo", Severity: Late, Part: true, Judge: func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
 		return either(judge(history, room), placesKept(op, []Host{{History: history}}, room))
 	}, Across: func(hosts []Host, room *spill.Room) Verdict {
 		places := inPlaces(room)
@@ -162,9 +162,9 @@ func fifo(op metrics.Op) Check {
 	}}
 }
 
-// placesKept is FIFO by transactions: an attempt that took its place in an earlier transaction than another was granted in an earlier state. Attempts of
-// which place or grant has no transaction, or that were not granted, are left to the clocks of their hosts. Evidence is the number of attempts
-// on objects that have those of two sessions or more.
+// placesKept is FIFO by transactions: an attempt that took its place in an earlier transaction than another was granted in an earlier state. Attempts that
+// were not granted, or whose place or grant has no transaction, are left to the clocks of their hosts. Evidence is the number of attempts on objects that
+// have those of two sessions or more.
 func placesKept(op metrics.Op, hosts []Host, room *spill.Room) (v Verdict) {
 	all := spill.New(room, func(a, b *attempt) int {
 		return cmp.Or(cmp.Compare(a.granted.Zxid, b.granted.Zxid), cmp.Compare(a.enqueued.Token, b.enqueued.Token))
@@ -183,7 +183,7 @@ func placesKept(op metrics.Op, hosts []Host, room *spill.Room) (v Verdict) {
 		n           int
 		session     uint32
 		contended   bool    // there is another session
-		first, next attempt // the earliest place: of those that were granted later, and of these and those in the same state
+		first, next attempt // the earliest place: of those that were granted in a later state, and of these and those in the same state
 		at          int64   // the state
 	}
 	objects := map[uint32]*object{}
@@ -224,8 +224,8 @@ func placesKept(op metrics.Op, hosts []Host, room *spill.Room) (v Verdict) {
 	return v
 }
 
-// overtaken counts the attempts that were granted before one that had its place when they arrived, and returns the first of them. It goes backwards:
-// then the earliest place of all that ended later is sufficient.
+// overtaken counts the attempts that were granted before one that had its place when they arrived, and returns the first of them. It goes backwards, so that
+// the earliest place of all that ended later suffices.
 func (v *Verdict) overtaken(attempts *spill.List[attempt]) (first attempt) {
 	type object struct {
 		any, later, now time.Duration // the earliest place: of all, of those that ended later, of those and those that ended at the same instant
@@ -270,7 +270,7 @@ func (v *Verdict) overtaken(attempts *spill.List[attempt]) (first attempt) {
 	return first
 }
 
-// overtakenBy returns the attempt that was granted last, of those that had their place when another arrived.
+// overtakenBy returns the attempt that was granted last among those that had their place when another arrived.
 func overtakenBy(attempts *spill.List[attempt], by attempt) (last attempt) {
 	for a := range attempts.All() {
 		if a.enqueued.Op != metrics.Enqueue || a.granted.Object != by.granted.Object || a.placed() >= by.came() {

@@ -6,14 +6,14 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/metrics/spill"
 )
 
-// membersEach is how many members one sample has room for.
+// membersEach is the number of members that fit in one sample.
 const membersEach = 48
 
-// MembersOf is the samples of the operation Members that tell who is in the view of a See. Members are numbers from 0 on.
+// MembersOf returns the samples of the operation Members that say which members are in the view of a See. Members are numbered from 0.
 func MembersOf(see metrics.Sample, members []int64) []metrics.Sample {
 	words := map[int64]int64{}
 	for _, m := range members {
@@ -28,29 +28,29 @@ func MembersOf(see metrics.Sample, members []int64) []metrics.Sample {
 	return all
 }
 
-// membership is the pairs of a group: a session is a member from the End of a Join to the Start of its Leave, which has the outcome Lost if it
-// crashed or learnt that it could no longer rely on its membership. The Value of a Join is the number of the member.
+// membership pairs the operations of a group: a session is a member from the End of a Join to the Start of its Leave, which has the outcome Lost if the
+// member crashed or learned that it could no longer rely on its membership. The Value of a Join is the number of the member.
 var membership = pairs{begins: joining, ends: func(o metrics.Op) bool { return o == metrics.Leave }}
 
 func joining(o metrics.Op) bool { return o == metrics.Join }
 
-// A sighting is a view of a group, or a version of a setting, that an observer was given.
+// sighting is a view of a group, or a version of a setting, that an observer was given.
 type sighting struct {
 	metrics.Sample // the See
 	members        map[int64]bool
 }
 
-// watched is what was done to a group or a setting, and what was seen of it.
+// watched holds what was done to a group or a setting, and what was seen of it.
 type watched struct {
 	sees      []sighting               // with any outcome, by session, then by end
 	sightings []sighting               // that ended OK, by token
 	changes   []metrics.Sample         // Joins and Changes that ended OK, by token
-	stays     map[int64][]span         // of each member, by token
-	doubts    map[int64]metrics.Sample // of each member the first Join that failed: from then on it may be a member
-	unions    map[int64]bool           // all members, of stays and of sightings
+	stays     map[int64][]span         // by member, each by token
+	doubts    map[int64]metrics.Sample // by member: the first Join that failed; from then on it may be a member
+	unions    map[int64]bool           // all members, of stays and sightings
 }
 
-// watchedIn returns the groups or settings of a history in the order of their objects. The conditions, unless nil, see the history too.
+// watchedIn returns the groups or settings of a history in the order of their objects. The history is also passed to the conditions, unless they are nil.
 func watchedIn(history iter.Seq[metrics.Sample], room *spill.Room, c *conditions) (all []*watched) {
 	index := map[uint32]*watched{}
 	of := func(object uint32) *watched {
@@ -121,7 +121,7 @@ func watchedIn(history iter.Seq[metrics.Sample], room *spill.Room, c *conditions
 	return all
 }
 
-// stay returns the last membership of a member that had begun by a token; nil if there is none.
+// stay returns the last membership of a member that had started by a token; nil if there is none.
 func (w *watched) stay(member, token int64) *span {
 	of := w.stays[member]
 	n, _ := slices.BinarySearchFunc(of, token, func(s span, token int64) int {

@@ -21,7 +21,7 @@ func sees(session byte, start, end int, token int64) metrics.Sample {
 	return sample(metrics.See, session, 0, start, end, token)
 }
 
-// saw is h with the members that each See saw, found in views by its token.
+// saw returns h with the members that each See saw, found in views by its token.
 func saw(views map[int64][]int64, h ...metrics.Sample) history {
 	for _, s := range slices.Clone(h) {
 		if s.Op == metrics.See && s.Outcome == metrics.OK {

@@ -3,12 +3,12 @@ package check
 import (
 	"iter"
 
-	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/metrics/spill"
 )
 
-// groups yields the samples of a history that belong together, one group after the other, each valid only until the next. takes says which samples
-// count; compare orders them so that those of a group are adjacent.
+// groups yields the samples of a history that belong together, one group after the other, each valid only until the next. takes says which samples count;
+// compare orders them so that those of a group are adjacent.
 func groups(history iter.Seq[metrics.Sample], room *spill.Room, takes func(s *metrics.Sample) bool, compare func(a, b *metrics.Sample) int,
 	together func(a, b *metrics.Sample) bool) iter.Seq[[]metrics.Sample] {
 	return func(yield func([]metrics.Sample) bool) {
@@ -30,7 +30,7 @@ func groups(history iter.Seq[metrics.Sample], room *spill.Room, takes func(s *me
 	}
 }
 
-// sorted is the samples of a history that count, in order. The caller closes it.
+// sorted returns the samples of a history that count, in order. The caller closes the list.
 func sorted(history iter.Seq[metrics.Sample], room *spill.Room, takes func(s *metrics.Sample) bool, compare func(a, b *metrics.Sample) int) *spill.List[metrics.Sample] {
 	all := spill.New(room, compare)
 	for s := range history {
@@ -41,5 +41,5 @@ func sorted(history iter.Seq[metrics.Sample], room *spill.Room, takes func(s *me
 	return all
 }
 
-// sameItem reports whether two samples are of one item, round or number: of one Value of one object.
+// sameItem reports whether two samples concern the same item, round or number: the same Value of the same object.
 func sameItem(a, b *metrics.Sample) bool { return a.Object == b.Object && a.Value == b.Value }

@@ -4,14 +4,14 @@ import (
 	"cmp"
 	"time"
 
-	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/metrics/spill"
 )
 
-// HandOffs finds, among the holds of several hosts, what let each grant in: the last release before it in the order of transactions, of a writer if
-// the grant is a reader's. If both are on one host and the release was issued while the grant was waited for, the time between them is a hand-off by
-// that host's clock, which do gets with the grant and, for an election, its two parts, if an event told the next leader. Between two hosts no clock
-// can tell. These are figures, not a verdict.
+// HandOffs finds, among the holds of several hosts, what let each grant in: the last release before it in the order of transactions; for a reader's grant,
+// the last release of a writer. If both are on one host and the release was issued while the grant was waited for, the time between them is a hand-off by
+// that host's clock. do is called with the grant and the hand-off and, for an election, its two parts, if an event notified the next leader. Between two
+// hosts no clock can tell. These are figures, not a verdict.
 func HandOffs(hosts []Host, room *spill.Room, do func(host int, grant metrics.Sample, parts []metrics.Sample)) {
 	all := spill.New(room, func(a, b *step) int {
 		return cmp.Or(cmp.Compare(a.zxid, b.zxid), cmp.Compare(a.Object, b.Object), cmp.Compare(a.turn, b.turn))
@@ -37,7 +37,7 @@ func HandOffs(hosts []Host, room *spill.Room, do func(host int, grant metrics.Sa
 			case s.Outcome == metrics.OK && s.Zxid > 0 && (locked.begins(s.Op) || shared.begins(s.Op) || led.begins(s.Op)):
 				g := step{Sample: s, zxid: s.Zxid, host: int32(i), turn: begun, shared: shared.begins(s.Op)}
 				if w := waited[s.Session]; w.Start >= s.Start && w.End <= s.End {
-					g.told = w.End
+					g.notified = w.End
 				}
 				all.Add(g)
 			}
@@ -70,21 +70,21 @@ func HandOffs(hosts []Host, room *spill.Room, do func(host int, grant metrics.Sa
 // step is a grant, or the end of a hold, in the order of transactions. An end whose transaction is not known has the place of its grant.
 type step struct {
 	metrics.Sample
-	zxid   int64
-	told   time.Duration // of a grant: when the event came that ended its wait; 0 if there was none
-	host   int32
-	turn   int32 // among the steps of one transaction
-	shared bool
+	zxid     int64
+	notified time.Duration // for a grant: when the event that ended its wait came; 0 if there was none
+	host     int32
+	turn     int32 // among the steps of one transaction
+	shared   bool
 }
 
-// The turns of the steps of one transaction: what ended in it lets in those granted in the state that it left.
+// The turns of the steps of one transaction: what ended in it lets in the sessions granted in the state that it left.
 const (
 	gone int32 = iota
 	begun
-	overSince // the end of a grant of that state, whose own transaction is not known
+	overSince // the end of a grant of that state; its own transaction is not known
 )
 
-// after returns the hand-off from an end to a grant on the same host; nil: the grant did not wait for it, or nothing was issued.
+// after returns the hand-off from an end to a grant on the same host; nil: the grant did not wait for it, or no release was issued.
 func (s *step) after(end step) []metrics.Sample {
 	campaign := s.Op == metrics.Campaign
 	if end.Start <= s.Start || end.Start > s.End || end.Outcome == metrics.Lost && !campaign || campaign && s.Token != 0 && end.Token == s.Token && end.Session == s.Session {
@@ -96,16 +96,16 @@ func (s *step) after(end step) []metrics.Sample {
 		return p
 	}
 	all := []metrics.Sample{part(metrics.HandOff, end.Start, s.End)}
-	if campaign && s.told >= end.Start {
-		all = append(all, part(metrics.Detect, end.Start, s.told), part(metrics.Elect, s.told, s.End))
+	if campaign && s.notified >= end.Start {
+		all = append(all, part(metrics.Detect, end.Start, s.notified), part(metrics.Elect, s.notified, s.End))
 	}
 	return all
 }
 
-// PutToTake finds the way of items through a queue: it calls do for each item that one host has both put and taken, by its clock, from when the put
-// was due to when the item was taken. Of the items that nobody took, or that were not even put, it calls do for every nth, for n hosts, because of
-// those taken on average one in n is on one host; they waited until an offset of the host that was to put them. It leaves out items that were there
-// before the load, and those that were taken more than once or whose take is unknown.
+// PutToTake finds the passage of items through a queue. It calls do for each item that one host has both put and taken, by its clock, from when the put was
+// due to when the item was taken. For items that nobody took, or that were not even put, it calls do for every nth, for n hosts, because on average one in n
+// of those taken is on one host; they waited until an offset of the host that was to put them. It leaves out items that were there before the load, and those
+// that were taken more than once or whose take is unknown.
 func PutToTake(hosts []Host, until []time.Duration, room *spill.Room, do func(host int, way metrics.Sample)) {
 	type end struct {
 		metrics.Sample
@@ -127,7 +127,7 @@ func PutToTake(hosts []Host, until []time.Duration, room *spill.Room, do func(ho
 			case s.Op != metrics.Put && s.Op != metrics.Take || s.Session == metrics.Everybody:
 			case s.Value != 0:
 				all.Add(end{s, int32(i)})
-			case s.Op == metrics.Put && s.Outcome == metrics.Unfinished: // it was offered, but not begun
+			case s.Op == metrics.Put && s.Outcome == metrics.Unfinished: // it was offered, but not started
 				waits(end{s, int32(i)}, s.End)
 			}
 		}

@@ -7,13 +7,13 @@ import (
 	"slices"
 	"time"
 
-	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/metrics/spill"
 )
 
-// horizon is what one process knew about the order of all transactions, and when by its own clock: which it had seen, and which of its own were still
-// to come. Two horizons are compared by transactions alone: if one process sent something at or after an instant, and another had seen it by an
-// instant of its own, the first instant precedes the second, whatever their clocks say.
+// horizon is what one process knew about the order of all transactions, and when by its own clock: which it had seen, and which of its own it was still to
+// send. Two horizons are compared by transactions alone: if one process sent something at or after an instant, and another had seen it by an instant of its
+// own, the first instant precedes the second, whatever their clocks say.
 type horizon struct {
 	seen *stairs // the highest transaction seen so far, rising
 	sent *stairs // backward in time, which is negative: the lowest transaction sent from then on, falling
@@ -25,8 +25,8 @@ type moment struct {
 	zxid int64
 }
 
-// horizonOf reads one process's history. A session has seen the transaction of a grant by its End, and has sent a release, the create that took a
-// place or made a member, and what puts or removes an item, at its Start or later. O(n log n); what does not fit into memory is on disk.
+// horizonOf reads one process's history. A session has seen the transaction of a grant by its End. It has sent a release, the create that took a place or
+// made a member, and the request that puts or removes an item, at its Start or later. It takes O(n log n); what does not fit into memory is on disk.
 func horizonOf(history iter.Seq[metrics.Sample], room *spill.Room) horizon {
 	byTime := func(a, b *moment) int { return cmp.Compare(a.at, b.at) }
 	seen, sent := spill.New(room, byTime), spill.New(room, byTime)
@@ -53,8 +53,8 @@ func horizonOf(history iter.Seq[metrics.Sample], room *spill.Room) horizon {
 		}
 	}
 	return horizon{
-		seen: climb(seen.All(), room, func(zxid, last int64) bool { return zxid > last }),
-		sent: climb(sent.All(), room, func(zxid, last int64) bool { return zxid < last }),
+		seen: records(seen.All(), room, func(zxid, last int64) bool { return zxid > last }),
+		sent: records(sent.All(), room, func(zxid, last int64) bool { return zxid < last }),
 	}
 }
 
@@ -69,13 +69,14 @@ func closeAll(horizons []horizon) {
 	}
 }
 
-// by is the highest transaction that the process had seen at an instant; 0 if none.
+// by returns the highest transaction that the process had seen by an instant; 0 if none.
 func (h *horizon) by(at time.Duration) int64 {
 	zxid, _ := h.seen.at(at)
 	return zxid
 }
 
-// after is the lowest transaction that the process sent at or after an instant: anything not below it had not been committed then. MaxInt64 if there is none.
+// after returns the lowest transaction that the process sent at or after an instant: anything not below it had not been committed then. MaxInt64 if there is
+// none.
 func (h *horizon) after(at time.Duration) int64 {
 	if zxid, ok := h.sent.at(-at); ok {
 		return zxid
@@ -83,17 +84,17 @@ func (h *horizon) after(at time.Duration) int64 {
 	return math.MaxInt64
 }
 
-// stairs are the moments, rising in time, at which a transaction went further than all before it. What does not fit into memory is on disk, with the
-// first moment of each page in memory. It is for one goroutine.
+// stairs are the moments, rising in time, at which a transaction went further than all before it. What does not fit into memory is on disk, with the first
+// moment of each page in memory. It is for one goroutine.
 type stairs struct {
 	list  *spill.List[moment]
 	first []moment // of each page
-	page  []moment // the last one read
+	page  []moment // the last page read
 	nth   int      // its number
 }
 
-// climb keeps those of moments, rising in time, that go further than the last one kept.
-func climb(moments iter.Seq[moment], room *spill.Room, further func(zxid, last int64) bool) *stairs {
+// records keeps those moments, rising in time, that go further than the last one kept.
+func records(moments iter.Seq[moment], room *spill.Room, further func(zxid, last int64) bool) *stairs {
 	s := &stairs{list: spill.New[moment](room, nil), nth: -1}
 	var last moment
 	for m := range moments {
@@ -111,7 +112,7 @@ func climb(moments iter.Seq[moment], room *spill.Room, further func(zxid, last i
 
 // at returns the transaction of the last moment that is not after an instant; false: there is none.
 func (s *stairs) at(instant time.Duration) (zxid int64, some bool) {
-	after := func(m moment, at time.Duration) int { // never equal: of moments at one instant the last counts
+	after := func(m moment, at time.Duration) int { // never equal: of several moments at one instant the last counts
 		if m.at <= at {
 			return -1
 		}
@@ -128,29 +129,29 @@ func (s *stairs) at(instant time.Duration) (zxid int64, some bool) {
 		s.nth, s.page = i-1, s.page[:cap(s.page)]
 		s.page = s.page[:s.list.Read(s.nth*pageLength, s.page)]
 	}
-	if i, _ = slices.BinarySearchFunc(s.page, instant, after); i == 0 { // it could not be read, which the room reports
+	if i, _ = slices.BinarySearchFunc(s.page, instant, after); i == 0 { // the page could not be read, which the room reports
 		return 0, false
 	}
 	return s.page[i-1].zxid, true
 }
 
-// Skew is how much later than that of the first the clock of a process started, at least and at most. It follows from the order of transactions: what
-// one sent and another had seen went from the one to the other, and so did what one said before another went on.
+// Skew is how much later the clock of a process started than that of the first, at least and at most. It follows from the order of transactions, because a
+// transaction that one sent and another had seen passed from the one to the other; and from the meets, because each process came before another went on.
 type Skew struct {
 	Low, High time.Duration
 	Known     bool // in both directions
 }
 
-// Middle is the best estimate, and Error its possible error.
+// Middle returns the best estimate. Error returns its possible error.
 func (s Skew) Middle() time.Duration { return s.Low + (s.High-s.Low)/2 }
 
-// Error is half the distance between the bounds. Clocks that drift apart may turn them around.
+// Error returns half the distance between the bounds. Clocks that drift apart may swap the bounds.
 func (s Skew) Error() time.Duration { return (s.High-s.Low).Abs()/2 + 1 }
 
 // Meet is a point at which all hosts wait for each other, by the clock of one of them: each of them came before any of them continued.
 type Meet struct{ Came, Went time.Duration }
 
-// Skews are those of the processes, the first of which has none.
+// Skews returns the skews of the processes. That of the first is zero.
 func Skews(hosts []Host, room *spill.Room) []Skew {
 	all := make([]Skew, len(hosts))
 	if len(hosts) == 0 {
@@ -178,7 +179,7 @@ func Skews(hosts []Host, room *spill.Room) []Skew {
 	return all
 }
 
-// soonest is the least time, by both clocks, from a transaction's being sent in one process to another's having seen it or a later one.
+// soonest returns the minimum time, by both clocks, from when one process sent a transaction until the other had seen it or a later one.
 func soonest(from, to *horizon) (least time.Duration, known bool) {
 	next, stop := iter.Pull(to.seen.list.All())
 	defer stop()

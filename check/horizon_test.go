@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/metrics/spill"
 )
 
 // Horizons and skews match their definitions, in memory and from many pages on disk.

@@ -6,16 +6,16 @@ import (
 	"iter"
 	"time"
 
-	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/metrics/spill"
 )
 
-// led is the pairs of an election: a session leads from the End of a Campaign to the Start of its next Resign. That is the leader's own resignation
-// or, with outcome Lost, the instant at which it learnt that its term is suspended or lost, or at which it was made to fail. A term that continues
-// after a suspension begins again with a Campaign.
+// led pairs the operations of an election: a session leads from the End of a Campaign to the Start of its next Resign. That is the leader's own resignation
+// or, with outcome Lost, the instant at which it learned that its term is suspended or lost, or at which it was made to fail. A term that continues after a
+// suspension starts again with a Campaign.
 var led = pairs{begins: campaigning, ends: func(o metrics.Op) bool { return o == metrics.Resign }}
 
-// campaigning is the operation of a candidate.
+// campaigning reports whether an operation is that of a candidate.
 func campaigning(o metrics.Op) bool { return o == metrics.Campaign }
 
 // Leadership holds when no two sessions lead simultaneously, as defined by MutualExclusion: a leader that is suspended does not lead. It is judged by
@@ -24,7 +24,8 @@ func Leadership() Check {
 	return exclusive("leadership", led, "nobody led", "session %d began to lead election %d at %v while session %d had led it since %v")
 }
 
-// Terms holds when the tokens of the terms grow from leader to leader, as defined by TokenOrder, except that a session which continues after a suspension keeps its token.
+// Terms holds when the tokens of the terms grow from leader to leader, as defined by TokenOrder, except that a session that continues after a suspension
+// keeps its token.
 func Terms() Check {
 	return tokenOrder("terms", campaigning, func(largest, next metrics.Sample) bool {
 		return next.Token == largest.Token && next.Session == largest.Session
@@ -39,10 +40,10 @@ func LeaderLiveness(bound time.Duration) Check {
 	return liveness(bound, contenders{asks: campaigning, holds: []pairs{led}})
 }
 
-// Alternation holds when each session is told alternately that it leads and that it does not: it never begins to lead while it leads, and never ends
-// what it has not begun. And a term that its leader has resigned, the Resign being OK, is over: none begins again with the token of the previous one.
-// A start is the End of a Campaign with OK, an end the Start of a Resign; what is told at one instant may have come in either order. Evidence is the
-// number of both; the witness is the sample that is out of turn and the one before it.
+// Alternation holds when each session is notified alternately that it leads and that it does not: it never starts to lead while it leads, and never ends a
+// lead that it has not started. And a term that its leader has resigned, the Resign being OK, is over: none starts again with the token of the previous one.
+// A start is the End of a Campaign with OK, an end the Start of a Resign; samples of one instant may have come in either order. Evidence is the number of
+// starts and ends; Witness holds the sample that is out of turn and the one before it.
 func Alternation() Check {
 	judge := func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
 		edges := spill.New(room, func(a, b *edge) int {
@@ -73,7 +74,7 @@ func Alternation() Check {
 			}
 			of := participant{object: at.Object, session: at.Session}
 			if participants[of] == nil {
-				participants[of] = &turns{last: metrics.Sample{Op: metrics.Resign, Session: at.Session, Object: at.Object}} // nobody starts as a leader
+				participants[of] = &turns{last: metrics.Sample{Op: metrics.Resign, Session: at.Session, Object: at.Object}} // no session starts as a leader
 			}
 			participants[of].take(&v, begins, ends)
 			begins, ends = begins[:0], ends[:0]
@@ -94,10 +95,10 @@ func Alternation() Check {
 	return Check{Name: "alternation", Part: true, Judge: judge, Across: func(hosts []Host, room *spill.Room) Verdict { return within(hosts, room, judge) }}
 }
 
-// turns is what a session was last told about an election, and how it last began to lead.
+// turns is what a session was last told about an election, and how it last started to lead.
 type turns struct{ last, led metrics.Sample }
 
-// take judges what is told at one instant.
+// take judges the samples of one instant.
 func (t *turns) take(v *Verdict, begins, ends []metrics.Sample) {
 	for len(begins)+len(ends) > 0 {
 		var next metrics.Sample
@@ -116,7 +117,7 @@ func (t *turns) take(v *Verdict, begins, ends []metrics.Sample) {
 	}
 }
 
-// outOfTurn counts a sample of the same kind as the one before it, which is made up if it has no time.
+// outOfTurn counts a sample of the same kind as the one before it. That one is made up if it has no time.
 func (v *Verdict) outOfTurn(last, next metrics.Sample, again bool) {
 	v.Answer = Violated
 	v.Count++

@@ -88,7 +88,7 @@ func TestAlternation(t *testing.T) {
 	})
 }
 
-// An election is without an owner while candidates wait and nobody leads.
+// An election has no owner while candidates wait and nobody leads.
 func TestOwnerlessOfAnElection(t *testing.T) {
 	h := history{campaign('a', 0, 10, 0), resign('a', 20, 22), campaign('b', 5, 30, 0), resign('b', 40, 41)}
 	if got := ownerless(slices.Values(h), nil, 0, 0, 40*ms); got.Objects != 1 || got.Share != 0.5 {
@@ -109,7 +109,7 @@ func elected(h []metrics.Sample) []metrics.Sample {
 	return h
 }
 
-// Valid elections are live, and a stall is found, as those of a lock.
+// Valid elections are live, and a stall is detected, as for a lock.
 func TestLivenessOfElectionsOnRandomHistories(t *testing.T) {
 	c := LeaderLiveness(bound)
 	for seed := range uint64(60) {
@@ -126,7 +126,7 @@ func TestLivenessOfElectionsOnRandomHistories(t *testing.T) {
 	}
 }
 
-// A leader that was suspended and goes on holds one term, and led before it was suspended too.
+// A leader that was suspended and continues holds one term; it also led before it was suspended.
 func TestLeadershipThatIsSuspendedAcrossHosts(t *testing.T) {
 	lead := func(session byte, from, to int, g, r int64) history {
 		h := history{zxid(g, campaign(session, from-1, from, 6)), zxid(r, resign(session, to, to+1))}

@@ -11,19 +11,18 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
-	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/metrics/spill"
 )
 
-// LinearizableQueue holds when each queue behaves as a FIFO queue: its puts and removals can be put into an order in which
-// each happened at one instant between its Start and its End, and every removal took the oldest item; what is left (Remain) is what
-// such a queue holds in the end. Puts whose Token, the czxid, is known are in the order of the servers' transactions. A put or take in
-// doubt may have happened at any time after its Start, or never.
+// LinearizableQueue holds when each queue behaves as a FIFO queue: its puts and removals can be put into an order in which each happened at one instant
+// between its Start and its End, and every removal took the oldest item; what is left (Remain) is what such a queue holds in the end. Puts whose Token, the
+// czxid, is known are in the order of the servers' transactions. A put or take in doubt may have happened at any time after its Start, or never.
 //
-// It asks Porcupine (Athalye, 2017; the algorithm is that of Wing and Gong, with the memory of Lowe), whose time can grow exponentially
-// with the operations that overlap. So it is for short histories, and a second opinion on Conservation and DeliveryOrder, which judge
-// long ones: past limit the answer is Unknown. Evidence is the number of operations; the witness is the operation that fits nowhere
-// behind the longest order found; Count is the number of queues.
+// It uses Porcupine (Athalye, 2017; the algorithm is that of Wing and Gong, with the memory of Lowe), whose time can grow exponentially with the number of
+// operations that overlap. So it is for short histories, and a second opinion on Conservation and DeliveryOrder, which judge long ones: past limit the answer
+// is Unknown. Evidence is the number of operations; Witness holds the operation that fits nowhere behind the longest order found; Count is the number of
+// queues.
 func LinearizableQueue(limit time.Duration) Check {
 	model := porcupine.NondeterministicModel{
 		Init: func() []any { return []any{held{}} },
@@ -35,9 +34,9 @@ func LinearizableQueue(limit time.Duration) Check {
 	return linearizable(limit, model.ToModel(), queueHistory)
 }
 
-// LinearizableRegister holds when each register that a lock protects behaves as one to sessions that read it (Read) and to sessions that read it,
-// think, and write it under the lock (Update, whose Token is what was read): a read sees the last write, or 0 when there was none,
-// and no write replaces anything but what its writer had read. All the rest is as in LinearizableQueue.
+// LinearizableRegister holds when each register that a lock protects behaves as one register to sessions that read it (Read) and to sessions that read it,
+// think, and write it under the lock (Update, whose Token is the value read): a read sees the last write, or 0 if there was none, and no write replaces
+// anything but what its writer had read. Otherwise it is like LinearizableQueue.
 func LinearizableRegister(limit time.Duration) Check {
 	model := porcupine.NondeterministicModel{
 		Init: func() []any { return []any{int64(0)} },
@@ -55,7 +54,7 @@ type held struct {
 // entry is an operation of a model.
 type entry struct {
 	metrics.Sample
-	left []int64 // of the look at what is left
+	left []int64 // for the read of what is left
 }
 
 // queue returns what a queue may contain after the entry.
@@ -125,7 +124,7 @@ func linearizable(limit time.Duration, model porcupine.Model, of func(iter.Seq[m
 	}}
 }
 
-// operations returns the entries for the checker. What is in doubt may happen at any time after its start.
+// operations returns the entries for the checker. An operation in doubt may happen at any time after its start.
 func operations(entries []entry) []porcupine.Operation {
 	slices.SortFunc(entries, func(a, b entry) int { return inTime(a.Sample, b.Sample) })
 	ops := make([]porcupine.Operation, len(entries))
@@ -138,7 +137,7 @@ func operations(entries []entry) []porcupine.Operation {
 	return ops
 }
 
-// misfitOf returns the operation that the longest order found leaves out first; of several orders of that length, the one that gets furthest.
+// misfitOf returns the first operation that the longest order found leaves out; of several orders of that length, that of the one that gets furthest.
 func misfitOf(model porcupine.Model, ops []porcupine.Operation, limit time.Duration) metrics.Sample {
 	_, info := porcupine.CheckOperationsVerbose(model, ops, limit)
 	var longest int
@@ -153,7 +152,7 @@ func misfitOf(model porcupine.Model, ops []porcupine.Operation, limit time.Durat
 			}
 		}
 	}
-	if len(misfits) == 0 { // the search for the witness ran out of time
+	if len(misfits) == 0 { // the search for the counterexample ran out of time
 		return firstBut(nil, ops)
 	}
 	return slices.MaxFunc(misfits, inTime)
@@ -171,8 +170,8 @@ func firstBut(order, ops []porcupine.Operation) metrics.Sample {
 	}).Input.(entry).Sample
 }
 
-// queueHistory returns the entries of each queue. For a take that succeeded it uses the request that removed the item, if known, which is shorter
-// than the take: the fewer operations overlap, the sooner there is an answer.
+// queueHistory returns the entries of each queue. For a take that succeeded it uses the request that removed the item, if known, which is shorter than the
+// take: the fewer operations overlap, the sooner there is an answer.
 func queueHistory(history iter.Seq[metrics.Sample]) map[uint32][]entry {
 	entries, left, looked, removed := map[uint32][]entry{}, map[uint32][]metrics.Sample{}, map[uint32]metrics.Sample{}, map[turn]bool{}
 	var takes []metrics.Sample
@@ -207,14 +206,14 @@ func queueHistory(history iter.Seq[metrics.Sample]) map[uint32][]entry {
 			e.left = append(e.left, r.Value)
 		}
 		if len(entries[object]) > 0 {
-			e.Start, e.End = math.MaxInt64-1, math.MaxInt64-1 // after everything but what never ended
+			e.Start, e.End = math.MaxInt64-1, math.MaxInt64-1 // after everything except what never ended
 			entries[object] = append(entries[object], e)
 		}
 	}
 	return entries
 }
 
-// registerHistory is the entries of each register.
+// registerHistory returns the entries of each register.
 func registerHistory(history iter.Seq[metrics.Sample]) map[uint32][]entry {
 	entries := map[uint32][]entry{}
 	for s := range history {

@@ -107,7 +107,7 @@ func TestTheChecksAgreeWithTheModel(t *testing.T) {
 	}
 }
 
-// queueHistoryOf is the history of a correct queue: n items, removed in the order they were put.
+// queueHistoryOf returns the history of a correct queue: n items, removed in the order in which they were put.
 func queueHistoryOf(r *rand.Rand, n int) history {
 	upTo := func(d time.Duration) time.Duration { return time.Duration(r.Int64N(int64(d))) }
 	var h history

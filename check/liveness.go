@@ -6,34 +6,32 @@ import (
 	"iter"
 	"time"
 
-	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/metrics/spill"
 )
 
-// Liveness holds when nobody had to wait on a free object for too long: a lost wake-up, or the znode of somebody who
-// is not there any more, would make them. Somebody waits from the Start to the End of an Acquire that ended OK, in Timeout,
-// or Unfinished with the run; several who wait one after the other without a gap count as one wait, or a
-// stall would stay hidden behind short deadlines. An attempt that ended otherwise, by the loss of its session or with an error, waited
-// up to when it lost its connection (Down), if that by itself was too long. The object is free from the End of the Release, when the
-// servers had answered it, or from the Start of one with outcome Lost.
+// Liveness holds when no session had to wait on a free object for too long, as it would after a lost wake-up, or behind the znode of a session that is gone.
+// A session waits from the Start to the End of an Acquire that ended OK, in Timeout, or Unfinished with the run; several that wait one after the other
+// without a gap count as one wait, because short deadlines would otherwise hide a stall. An attempt that ended otherwise, by the loss of its session or with
+// an error, waited until it lost its connection (Down), if that by itself was too long. The object is free from the End of the Release, when the servers had
+// answered it, or from the Start of one with outcome Lost.
 //
-// What is too long: see conditions. The patient bound has to cover what the servers take to tell the next waiter, and where
-// sessions are lost, the session timeout and a tick; the quick one is measured. Deadlines so short that the waiters may have gone before they
-// can be told leave the patient one alone. Evidence is the number of waits; without one that could have been too long, because the history
-// ends before, the answer is Unknown where the bound was measured. So it is where a stall took longer than wake-ups do, was ended by the end of the
-// history or by deadlines alone, and is not too long only because of the patient bound or of what the quick one excludes; and where most of those who had to
-// wait gave up while it was free, each too soon for a stall to show. The witness is the release before the stall, if there was one, and the first waiter;
-// Count is the number of stalls.
+// What is too long: see conditions. The patient bound has to cover what the servers take to tell the next waiter and, if sessions are lost, the session
+// timeout and a tick; the quick bound is measured. Deadlines so short that the waiters may have gone before they can be notified leave only the patient
+// bound. Evidence is the number of waits. If none could have been too long, because the history ends before, the answer is Unknown where the bound was
+// measured. It is Unknown, too, if a stall took longer than wake-ups do, was ended only by the end of the history or by deadlines, and is not too long only
+// because of the patient bound or of what the quick one excludes; and if most of the sessions that had to wait gave up while the object was free, each too
+// soon for a stall to show. Witness holds the release before the stall, if there was one, and the first waiter; Count is the number of stalls.
 func Liveness(bound time.Duration) Check {
 	return liveness(bound, contenders{asks: asking, holds: []pairs{locked}})
 }
 
-// LivenessTogether is Liveness for locks that are acquired together, in sets drawn for each acquisition: nobody had to wait for too long
-// while nobody held any lock at all. A set that is held in part is not held, so sessions that wait for each other hold nothing; and as any set
-// may be drawn, a session that works on comes to wait for them too. That a single lock is free proves nothing here: the session that is next
-// at it may rightly wait for another one. A set takes as many wake-ups as it has locks.
+// LivenessTogether is Liveness for locks that are acquired together, in sets drawn for each acquisition: no session had to wait for too long while nobody
+// held any lock at all. A set that is held in part is not held, so sessions that wait for each other hold nothing; and as any set may be drawn, a session
+// that continues eventually waits for them too. That a single lock is free proves nothing here: the session that is next at it may rightly wait for another
+// one. A set takes as many wake-ups as it has locks.
 func LivenessTogether(bound time.Duration) Check {
-	return Check{Name: "liveness", Judge: stalledTogether(bound, 0), Across: patiently(bound, stalledTogether)}
+	return Check{Name: "liveness", Severity: Late, Judge: stalledTogether(bound, 0), Across: patiently(bound, stalledTogether)}
 }
 
 func stalledTogether(bound, _ time.Duration) func(iter.Seq[metrics.Sample], *spill.Room) Verdict {
@@ -54,7 +52,7 @@ func stalledTogether(bound, _ time.Duration) func(iter.Seq[metrics.Sample], *spi
 		v := liveness(bound, contenders{asks: asking, holds: []pairs{locked}, times: times}).Judge(func(yield func(metrics.Sample) bool) {
 			for s := range history {
 				s.Object, s.Value = 0, int64(s.Object)
-				if s.Op != metrics.Hold && s.Op != metrics.Unhold && !yield(s) { // as the Acquire and the Release beside it
+				if s.Op != metrics.Hold && s.Op != metrics.Unhold && !yield(s) { // leave out the Holds and Unholds, which go with an Acquire and a Release
 					return
 				}
 			}
@@ -71,24 +69,26 @@ func stalledTogether(bound, _ time.Duration) func(iter.Seq[metrics.Sample], *spi
 	}
 }
 
-// asking is the operation of a session that waits for a lock.
+// asking reports whether an operation is that of a session that waits for a lock.
 func asking(o metrics.Op) bool { return o == metrics.Acquire }
 
-// contenders tells which sessions wait for which lock.
+// contenders says which operations wait for an object, and which hold it.
 type contenders struct {
 	asks  func(metrics.Op) bool
 	holds []pairs
-	// busy converts the holds to the times at which nobody can be granted anything; nil: what a single hold excludes.
+	// busy converts the holds to the times at which nobody can be granted anything; nil: they are the holds themselves.
 	busy func(held iter.Seq[span], room *spill.Room) *spill.List[span]
-	// times is how many wake-ups it may take from when an object becomes free to the next grant; 0: one.
+	// times is how many wake-ups there may be between an object's becoming free and the next grant; 0: one.
 	times int
-	// whole says that no session is cut off before its wait has ended, so that one in vain shows however soon the others are done.
+	// read returns the history as it is judged; nil: as it was recorded.
+	read func(history iter.Seq[metrics.Sample]) iter.Seq[metrics.Sample]
+	// whole says that no session is cut off before its wait has ended, so that a wait in vain shows however soon the others are done.
 	whole bool
 }
 
 // liveness judges the waits of some operations against the holds that the pairs find.
 func liveness(patient time.Duration, who contenders) Check {
-	return Check{Name: "liveness", Judge: who.stalls(patient), Across: patiently(patient, func(patient, _ time.Duration) func(iter.Seq[metrics.Sample], *spill.Room) Verdict {
+	return Check{Name: "liveness", Severity: Late, Judge: who.stalls(patient), Across: patiently(patient, func(patient, _ time.Duration) func(iter.Seq[metrics.Sample], *spill.Room) Verdict {
 		return who.stalls(patient)
 	})}
 }
@@ -96,6 +96,9 @@ func liveness(patient time.Duration, who contenders) Check {
 // stalls judges one history.
 func (who contenders) stalls(patient time.Duration) func(iter.Seq[metrics.Sample], *spill.Room) Verdict {
 	return func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
+		if who.read != nil {
+			history = who.read(history)
+		}
 		c := newConditions(room)
 		asked, held := contention(history, room, c, who.asks, who.holds...)
 		defer asked.Close()
@@ -143,7 +146,7 @@ func (who contenders) stalls(patient time.Duration) func(iter.Seq[metrics.Sample
 	}
 }
 
-// lasting yields holds that last until the servers have answered their release; last becomes the end of the last one.
+// lasting yields holds that last until the servers have answered their release. It sets last to the end of the last one.
 func lasting(held iter.Seq[span], last *time.Duration) iter.Seq[span] {
 	return func(yield func(span) bool) {
 		for s := range held {
@@ -160,11 +163,12 @@ func lasting(held iter.Seq[span], last *time.Duration) iter.Seq[span] {
 	}
 }
 
-// contention returns the attempts, with any outcome, in the order of their starts, and the holds that the pairs find. The conditions, unless nil, see the history too.
+// contention returns the attempts, with any outcome, in the order of their starts, and the holds that the pairs find. The history is also passed to the
+// conditions, unless they are nil.
 func contention(history iter.Seq[metrics.Sample], room *spill.Room, c *conditions, asks func(metrics.Op) bool,
 	of ...pairs) (asked *spill.List[metrics.Sample], held holds) {
 	asked = spill.New(room, byStart)
-	held = spans(func(yield func(metrics.Sample) bool) { // one pass over the history for all
+	held = spans(func(yield func(metrics.Sample) bool) { // one pass over the history for both
 		for s := range history {
 			if asks(s.Op) {
 				asked.Add(s)
@@ -180,7 +184,7 @@ func contention(history iter.Seq[metrics.Sample], room *spill.Room, c *condition
 	return asked, held
 }
 
-// byStart orders samples by when they began; of an object at one instant by their ends.
+// byStart orders samples by their starts; those of an object that start at one instant by their ends.
 func byStart(a, b *metrics.Sample) int {
 	if c := cmp.Compare(a.Start, b.Start); c != 0 {
 		return c
@@ -188,7 +192,7 @@ func byStart(a, b *metrics.Sample) int {
 	return cmp.Or(cmp.Compare(a.Object, b.Object), cmp.Compare(a.End, b.End))
 }
 
-// waited reports whether an attempt with this outcome was connected and waiting to its end.
+// waited reports whether an attempt with this outcome was connected and waiting until its end.
 func waited(o metrics.Outcome) bool {
 	return o == metrics.OK || o == metrics.Timeout || o == metrics.Unfinished
 }

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/metrics/spill"
 )
 
 // BenchmarkMemoryOfPriority reports the check's peak memory per item of a history that is mostly on disk.

@@ -7,33 +7,34 @@ import (
 	"slices"
 	"time"
 
-	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/metrics/spill"
 )
 
-// Account is what became of the events that watchers were owed: one for each change made while a watch was armed, starting from the state in which it
-// was armed. Due is the sum of Delivered to Undecided.
+// Account says what became of the events due to the watchers: one for each change made while a watch was armed, starting from the state in which it was
+// armed. Due is the sum of Delivered to Undecided.
 type Account struct {
 	Watchers, Changes int
 	Due               int
 	Delivered         int // the event came
-	Coalesced         int // the change came between an event and the read that armed the watch again, which saw it
-	Missed            int // the change came while the watcher had no connection: the servers do not report it then, or report the first of several
+	Coalesced         int // the change came between an event and the read that re-armed the watch, which saw it
+	Missed            int // the change came while the watcher had no connection: the servers do not report it then, or report only the first of several
 	Lost              int // the event did not come
 	Undecided         int // it had not come when the cell ended, and was not late yet
 	Duplicated        int // additional events, for nothing that was due
 }
 
-// Notifications holds when each watcher was told of each change once. The changes (Change) are in the order of their Token; a watch that was armed
-// in the state of a transaction (Await) tells of the first change after it. A one-shot watch (once) is armed again after its event: what the state of
-// that reading has in it needs no event of its own. A persistent watch tells of every change. A loss of the connection excuses what changed
-// meanwhile, as far as ZooKeeper's guarantees do: a watch that is armed again on the new connection tells that something has changed, if it can.
+// Notifications holds when each watcher was notified of each change once. The changes (Change) are in the order of their Token; a watch that was armed in the
+// state of a transaction (Await) reports the first change after it. A one-shot watch (once) is re-armed after its event: changes in the state of that read
+// need no event. A persistent watch reports every change. A loss of the connection excuses what changed meanwhile, as far as ZooKeeper's guarantees do: a
+// watch that is re-armed on the new connection reports that something has changed, if it can.
 //
-// Lost is an event that was passed over by a later one, and one that had not come by a time that is too long: bound after the change was
-// acknowledged, or what conditions measures, for a wake-up more of 500 watchers each. Duplicated is an event before any change that it could tell of, or of one that has been told; also one that met
-// no watch in the client. An event that a watcher does not wait for any more (Timeout) is lost if no such event comes later. Servers before 3.9 do not say which change an event is of: it is then taken for the next one that is due, so that the
-// counts are right and a loss shows in the last event. Changes in doubt excuse as many events that nothing was due for. Evidence is the number of events
-// delivered; the witness is the Await and the Change.
+// An event is Lost if it was passed over by a later one, or had not come after too long: bound after the change was acknowledged, or what conditions
+// measures, with one more wake-up for every 500 watchers. An event is Duplicated if it came before any change that it could report, or for one that had been
+// reported; also if it met no watch in the client. An event that a watcher no longer waits for (Timeout) is lost if no such event comes later. Servers before
+// 3.9 do not say which change an event reports: it is then taken for the next one that is due, so that the counts are right and a loss shows in the last
+// event. Each change in doubt excuses one event for which nothing was due. Evidence is the number of events delivered; Witness holds the Await and the
+// Change.
 func Notifications(once bool, bound time.Duration) Check {
 	return Check{Name: "notifications", Judge: func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
 		l := follow(history, room, once, bound)
@@ -42,19 +43,19 @@ func Notifications(once bool, bound time.Duration) Check {
 	}}
 }
 
-// AccountOf is the account of a history by the rules of Notifications.
+// AccountOf returns the account of a history by the rules of Notifications.
 func AccountOf(history iter.Seq[metrics.Sample], once bool, bound time.Duration) Account {
 	return follow(history, nil, once, bound).Account
 }
 
-// ledger is the account while it is being made.
+// ledger is an account in progress.
 type ledger struct {
 	Account
 	once    bool
 	bound   time.Duration
 	c       *conditions
-	changes []metrics.Sample // that were made, by Token
-	doubts  []metrics.Sample // that may have been made, by Start
+	changes []metrics.Sample // changes that were made, by Token
+	doubts  []metrics.Sample // changes that may have been made, by Start
 	v       Verdict
 	shown   time.Duration
 }
@@ -92,7 +93,7 @@ func follow(history iter.Seq[metrics.Sample], room *spill.Room, once bool, bound
 	return l
 }
 
-// after is the index of the first change after a transaction.
+// after returns the index of the first change after a transaction.
 func (l *ledger) after(zxid int64) int {
 	i, _ := slices.BinarySearchFunc(l.changes, zxid, func(s metrics.Sample, zxid int64) int {
 		if s.Token <= zxid {
@@ -103,12 +104,12 @@ func (l *ledger) after(zxid int64) int {
 	return i
 }
 
-// watcher is one session's waits while they are being followed.
+// watcher follows one session's waits.
 type watcher struct {
 	*ledger
-	next    int  // the first change that is not accounted for
+	next    int  // index of the first change that is not accounted for
 	blind   bool // the state in which it was armed is not known
-	lost    bool // the watch, or its connection, since it was armed
+	lost    bool // the watch, or its connection, was lost since it was armed
 	drained int  // events of a persistent watch after a gap whose changes the next read shows
 	excused int  // doubtful changes that an event has been attributed to
 	given   []givenUp
@@ -123,7 +124,7 @@ type givenUp struct {
 // wait processes the next wait of the session.
 func (w *watcher) wait(s metrics.Sample, i int, all []metrics.Sample) {
 	switch {
-	case s.Token == 0: // the engine cannot tell what was due: nothing is
+	case s.Token == 0: // the engine cannot report what was due, so nothing is
 		w.blind = true
 		return
 	case i == 0, w.blind:
@@ -144,8 +145,8 @@ func (w *watcher) wait(s metrics.Sample, i int, all []metrics.Sample) {
 			w.lose(s)
 		}
 	default:
-		told := min(w.drained, len(w.changes)-w.next)
-		w.Due, w.Delivered, w.next, w.drained = w.Due+told, w.Delivered+told, w.next+told, 0
+		notified := min(w.drained, len(w.changes)-w.next)
+		w.Due, w.Delivered, w.next, w.drained = w.Due+notified, w.Delivered+notified, w.next+notified, 0
 		for ; w.next < len(w.changes); w.next++ {
 			if !w.lost && w.overdue(s) {
 				w.lose(s)
@@ -167,21 +168,21 @@ func (w *watcher) settle() {
 	}
 }
 
-// armedAgain accounts for the changes up to the state in which a watch was armed again.
+// armedAgain accounts for the changes up to the state in which a watch was re-armed.
 func (w *watcher) armedAgain(s metrics.Sample) {
 	from := w.after(s.Token)
 	passed := max(from-w.next, 0)
-	told := min(w.drained, passed)
-	w.Due, w.Delivered = w.Due+told, w.Delivered+told
-	w.duplicated(s, w.drained-told)
+	notified := min(w.drained, passed)
+	w.Due, w.Delivered = w.Due+notified, w.Delivered+notified
+	w.duplicated(s, w.drained-notified)
 	w.drained = 0
-	w.next += told
+	w.next += notified
 	switch {
 	case w.lost:
-		w.Due, w.Missed, w.next = w.Due+passed-told, w.Missed+passed-told, from
+		w.Due, w.Missed, w.next = w.Due+passed-notified, w.Missed+passed-notified, from
 	case w.once:
 		w.Due, w.Coalesced, w.next = w.Due+passed, w.Coalesced+passed, max(w.next, from)
-	default: // a persistent watch has no reason to be armed again
+	default: // a persistent watch has no reason to be re-armed
 		for ; w.next < from; w.next++ {
 			w.lose(s)
 		}
@@ -238,7 +239,7 @@ func (w *watcher) loseAt(change int, s metrics.Sample) {
 		c.Token, c.End, s.End), c, s)
 }
 
-// duplicated accounts for additional events: as many as were given up are merely late.
+// duplicated accounts for n additional events: as many as were given up are merely late.
 func (w *watcher) duplicated(s metrics.Sample, n int) {
 	for ; n > 0 && len(w.given) > 0; n-- {
 		w.given = w.given[1:]

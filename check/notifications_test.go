@@ -8,8 +8,8 @@ import (
 	"github.com/zkbench/zkbench/metrics"
 )
 
-// madeAt is a change by a transaction that was acknowledged 1 ms after its issue. await is the wait for an event of a watch that was armed
-// in the state of a transaction.
+// madeAt returns a change by a transaction that was acknowledged 1 ms after its issue. await returns the wait for an event of a watch that was armed in the
+// state of a transaction.
 func madeAt(zxid int64, at time.Duration) metrics.Sample {
 	return metrics.Sample{Op: metrics.Change, Value: zxid, Token: zxid, Due: at, Start: at, End: at + ms}
 }

@@ -7,15 +7,15 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/metrics/spill"
 )
 
 // drawn reports whether a sample is a draw that ended OK.
 func drawn(s *metrics.Sample) bool { return s.Op == metrics.Draw && s.Outcome == metrics.OK }
 
-// UniqueNumbers holds when no number (the Value of a Draw) was given twice by one object. Evidence is the number of draws; the witness is
-// the first two draws of the same number, by the end of the second; Count is the number of draws too many. O(n log n).
+// UniqueNumbers holds when no object gave a number (the Value of a Draw) twice. Evidence is the number of draws; Witness holds the first two draws of the
+// same number, by the end of the second; Count is the number of draws too many. O(n log n).
 func UniqueNumbers() Check {
 	return Check{Name: "unique-numbers", Judge: func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
 		all := sorted(history, room, drawn, byItem)
@@ -40,10 +40,9 @@ func UniqueNumbers() Check {
 	}}
 }
 
-// NumberOrder holds when numbers grow: a draw that began after another draw of the object had ended got a greater number. Draws that
-// overlap have no order. So the numbers of each client are monotone, and the draws of all of them are in the order of time. Evidence
-// is the number of draws; the witness is the earlier draw and the later one with the smaller number; Count is the number of draws that
-// got less than one that had ended before. O(n log n).
+// NumberOrder holds when numbers grow: a draw that started after another draw of the object had ended got a greater number. Draws that overlap have no order.
+// So the numbers of each client are monotone, and the draws of all clients are in the order of time. Evidence is the number of draws; Witness holds the
+// earlier draw and the later one with the smaller number; Count is the number of draws that got no more than one that had ended before. O(n log n).
 func NumberOrder() Check {
 	return Check{Name: "number-order", Judge: func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
 		begins := sorted(history, room, drawn, func(a, b *metrics.Sample) int { return cmp.Or(cmp.Compare(a.Start, b.Start), inTime(*a, *b)) })
@@ -54,7 +53,7 @@ func NumberOrder() Check {
 		ends := sorted(history, room, drawn, func(a, b *metrics.Sample) int { return inTime(*a, *b) })
 		defer ends.Close()
 		v := Verdict{Answer: Holds, Evidence: begins.Len()}
-		highest := map[uint32]metrics.Sample{} // of each object, among those that have ended
+		highest := map[uint32]metrics.Sample{} // by object, among those that have ended
 		next, stop := iter.Pull(ends.All())
 		defer stop()
 		end, more := next()
@@ -79,10 +78,10 @@ func NumberOrder() Check {
 	}}
 }
 
-// Total holds when each counter says in the end (Tally) what was counted: at least as much as draws ended OK, and at most as much as that
-// and the draws whose reply was lost or that the end of the run cut, each of which may have been made. All draws are of one. A counter
-// that was not looked at leaves the answer open. Evidence is the number of draws that ended OK; the witness is the tally of the first
-// object that is wrong and its last draw; Count is the number of such objects.
+// Total holds when the final value of each counter (Tally) is what was counted: at least the number of draws that ended OK, and at most that plus the draws
+// whose reply was lost or that the end of the run cut, each of which may have been applied. Each draw counts one. A counter that was not read leaves the
+// answer open. Evidence is the number of draws that ended OK; Witness holds the tally of the first object that is wrong and its last draw; Count is the
+// number of such objects.
 func Total() Check {
 	return Check{Name: "total", Judge: func(history iter.Seq[metrics.Sample], _ *spill.Room) Verdict {
 		type account struct {

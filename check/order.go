@@ -5,20 +5,19 @@ import (
 	"fmt"
 	"iter"
 
-	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/metrics/spill"
 )
 
-// TokenOrder holds when, on every object, each grant has a larger token than all grants before it, so that tokens can fence.
-// The order of grants is that of the End of their Acquire; grants that end at the same instant may be in either order. A zero
-// token is no evidence, and neither is a grant that was read after its session had been expired on purpose, because it was given before.
-// Evidence is the number of grants with a token on objects that have two of them or more; the witness is
-// the earlier grant with the larger or equal token and the later one.
+// TokenOrder holds when, on every object, each grant has a larger token than all grants before it, so that tokens can fence. The order of grants is that of the
+// End of their Acquire; grants that end at the same instant may be in either order. A zero token is no evidence, and neither is a grant that was read after its
+// session had been expired on purpose, because it was given before that. Evidence is the number of grants with a token on objects that have two or more of them;
+// Witness holds the earlier grant with the larger or equal token and the later one.
 func TokenOrder() Check {
 	return tokenOrder("token-order", locked.begins, func(_, _ metrics.Sample) bool { return false })
 }
 
-// tokenOrder judges the tokens of the operations that begin something; kept says whether a later one may have the same token as the largest before it.
+// tokenOrder judges the tokens of the operations that start something. kept says whether a later one may have the same token as the largest before it.
 func tokenOrder(name string, begins func(metrics.Op) bool, kept func(largest, next metrics.Sample) bool) Check {
 	ordered := func(grants iter.Seq[metrics.Sample]) Verdict {
 		type object struct {
@@ -80,8 +79,8 @@ func tokens(history iter.Seq[metrics.Sample], room *spill.Room, begins func(metr
 	return grants, expired
 }
 
-// granting is a check of the order in which something was granted. For several hosts the grants come in the order of the states in which they were
-// given: a session that was granted earlier and gave up had done both when the next one was granted.
+// granting returns a check of the order of grants. For several hosts the grants come in the order of the states in which they were given: a session that was
+// granted earlier and gave up had done both when the next one was granted.
 func granting(name string, begins func(metrics.Op) bool, ordered func(iter.Seq[metrics.Sample]) Verdict) Check {
 	judge := func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
 		grants, expired := tokens(history, room, begins)
@@ -113,7 +112,7 @@ func granting(name string, begins func(metrics.Op) bool, ordered func(iter.Seq[m
 	}}
 }
 
-// between combines what each host by itself shows with what all show together into one verdict, which rests on the latter.
+// between combines what each host shows by itself with what all show together into one verdict, which rests on the latter.
 func between(own, all Verdict) Verdict {
 	if all.Answer == Violated {
 		all.Detail = "by the order of transactions, " + all.Detail

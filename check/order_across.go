@@ -5,12 +5,11 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/metrics/spill"
 )
 
-// ranked is a grant with the place that it has in the order of its object, a token or a transaction, and what its host knows of the state that it was
-// given in.
+// ranked is a grant with its place in the order of its object, a token or a transaction, and what its host knows about the state in which it was given.
 type ranked struct {
 	place     int64
 	low, high int64 // the state is between these: see known.bound
@@ -19,7 +18,7 @@ type ranked struct {
 	object    uint32
 	host      uint32
 	exact     bool // the state is recorded
-	shared    bool // a reader's: nothing orders it among readers
+	shared    bool // a reader's: it has no order among readers
 }
 
 func rankedOf(g *metrics.Sample, place int64, host int, h *horizon) ranked {
@@ -31,22 +30,22 @@ func rankedOf(g *metrics.Sample, place int64, host int, h *horizon) ranked {
 	return r
 }
 
-// inPlaces is a list of grants, those with the largest place first.
+// inPlaces returns a list of grants, those with the largest place first.
 func inPlaces(room *spill.Room) *spill.List[ranked] {
 	return spill.New(room, func(a, b *ranked) int {
 		return cmp.Or(cmp.Compare(a.object, b.object), cmp.Compare(b.place, a.place), cmp.Compare(a.host, b.host))
 	})
 }
 
-// undecided counts the grants that may have been given after one of another host that has a larger place, though nothing shows it, because the state of
-// one of them is not known: the larger place may have the earlier state, and nothing that the host of the smaller one sent after its grant had been seen by
-// the other host at its own. alone says that a place is one grant's, so that two of them are out of order in any case.
+// undecided counts the grants that may have been given after one of another host that has a larger place, though nothing shows it, because the state of one of
+// them is not known: the larger place may have the earlier state, and the other host, at its own grant, had seen nothing that the host of the smaller place sent
+// after its grant. alone says that a place belongs to one grant, so that two grants of one place are out of order in any case.
 func undecided(grants *spill.List[ranked], alone bool) (n int) {
 	type group struct {
 		host          uint32
 		shared, exact bool
 	}
-	var larger map[group][]ranked // of those of the object with larger places, what no other is earlier than in both respects
+	var larger map[group][]ranked // by group: those grants of the object with larger places that no other precedes in both respects
 	var last ranked
 	for g := range grants.All() {
 		if larger == nil || g.object != last.object {
@@ -70,7 +69,7 @@ func undecided(grants *spill.List[ranked], alone bool) (n int) {
 	return n
 }
 
-// decided is the verdict on several hosts, if it holds: unknown if the order of some grants is undecided.
+// decided turns a verdict on several hosts that holds into Unknown if the order of some grants is undecided.
 func (v Verdict) decided(grants *spill.List[ranked], alone bool) Verdict {
 	if v.Answer != Holds {
 		return v

@@ -4,19 +4,19 @@ import (
 	"iter"
 	"time"
 
-	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/metrics/spill"
 )
 
-// Ownerless is the time without an owner while somebody waits: what a recipe, its hand-off and its failures cost the service that it guards. These
-// are figures, not a verdict, because every hand-off takes time. Shares are of the length of the interval, 0 to 1.
+// Ownerless is the time without an owner while a session waits: what a recipe, its hand-off and its failures cost the service that it guards. These are figures,
+// not a verdict, because every hand-off takes time. Shares are fractions of the length of the interval, 0 to 1.
 type Ownerless struct {
-	Objects int     // that somebody waited for in the interval
+	Objects int     // objects that a session waited for in the interval
 	Share   float64 // the mean over these objects
-	Worst   float64 // of the object with the most
+	Worst   float64 // share of the object with the largest
 }
 
-// Ownership is these figures, and where in the interval that time is.
+// Ownership is these figures, and when in the interval objects had no owner.
 type Ownership struct {
 	Ownerless
 	Longest   Gap // without an owner; empty if there is none
@@ -26,22 +26,22 @@ type Ownership struct {
 // Vacancy is the time without an owner in one of the equal steps of an interval.
 type Vacancy struct {
 	Until   time.Duration // the end of the step
-	Free    time.Duration // without an owner within the step, of all objects together
-	Gaps    int           // that began in the step
-	Longest time.Duration // of these, whatever their total duration
+	Free    time.Duration // without an owner within the step, summed over all objects
+	Gaps    int           // gaps that started in the step
+	Longest time.Duration // longest of these, at its full length
 }
 
-// OwnershipOf computes the figures for an interval of offsets, and the vacancies in this many steps of it. Somebody waits as in Liveness, readers and writers alike; an
-// object has an owner from the End of an Acquire or ReadAcquire to the Start of its release, so the release is part of the time without
-// one, and so is an acquisition of a free object. permits is the number that a semaphore has, whose permits must all be taken for it to
-// have its owners; 0 for everything else. Of an election the owner is the leader, and the candidates wait. O(n log n).
+// OwnershipOf computes the figures for an interval of offsets, and the vacancies in this many steps of it. A session waits as in Liveness, readers and writers
+// alike. An object has an owner from the End of an Acquire or ReadAcquire to the Start of its release, so the release is part of the time without an owner, and
+// so is an acquisition of a free object. permits is the number of permits of a semaphore, which must all be taken for it to have its owners; 0 for everything
+// else. In an election the owner is the leader, and the candidates wait. O(n log n).
 func OwnershipOf(history iter.Seq[metrics.Sample], room *spill.Room, permits int, from, to time.Duration, steps int) (o Ownership) {
 	if to <= from {
 		return o
 	}
 	c := contestOf(history, room, permits)
 	defer c.close()
-	free := map[uint32]time.Duration{} // of the objects that somebody waited for
+	free := map[uint32]time.Duration{} // of the objects that a session waited for
 	for w := range c.waits(from, to) {
 		free[w.object] += 0
 	}
@@ -70,10 +70,10 @@ func OwnershipOf(history iter.Seq[metrics.Sample], room *spill.Room, permits int
 	return o
 }
 
-// spread adds a gap to the steps that it lies in.
+// spread adds a gap to the steps in which it lies.
 func spread(steps []Vacancy, gap stall, from, length time.Duration) {
 	k := min(int(int64(gap.from-from)*int64(len(steps))/int64(length)), len(steps)-1)
-	for gap.from >= steps[k].Until && k < len(steps)-1 { // a step begins where the one before ends, to the nanosecond
+	for gap.from >= steps[k].Until && k < len(steps)-1 { // a step starts where the one before ends, to the nanosecond
 		k++
 	}
 	steps[k].Gaps++
@@ -85,11 +85,11 @@ func spread(steps []Vacancy, gap stall, from, length time.Duration) {
 	}
 }
 
-// contest is who asked for objects, and who had them.
+// contest holds the attempts at objects, and the holds.
 type contest struct {
 	asked *spill.List[metrics.Sample]
 	held  holds
-	full  *spill.List[span] // of a semaphore: when all permits were taken; nil otherwise
+	full  *spill.List[span] // for a semaphore: when all permits were taken; nil otherwise
 }
 
 func contestOf(history iter.Seq[metrics.Sample], room *spill.Room, permits int) *contest {
@@ -109,7 +109,7 @@ func (c *contest) close() {
 	}
 }
 
-// waits yields the waits of an interval, in the order of earlierSpan.
+// waits yields the waits in an interval, in the order of earlierSpan.
 func (c *contest) waits(from, to time.Duration) iter.Seq[span] {
 	return func(yield func(span) bool) {
 		for s := range c.asked.All() {
@@ -123,7 +123,7 @@ func (c *contest) waits(from, to time.Duration) iter.Seq[span] {
 	}
 }
 
-// gaps yields the times of an interval in which somebody waits for an object without an owner.
+// gaps yields the times in an interval in which a session waits for an object without an owner.
 func (c *contest) gaps(from, to time.Duration) iter.Seq[stall] {
 	busy := c.held.all()
 	if c.full != nil {

@@ -8,11 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/metrics/spill"
 )
 
-// ownerless is the figures alone.
+// ownerless returns only the figures.
 func ownerless(history iter.Seq[metrics.Sample], room *spill.Room, permits int, from, to time.Duration) Ownerless {
 	return OwnershipOf(history, room, permits, from, to, 0).Ownerless
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/zkbench/zkbench/metrics"
 )
 
-// A hold that came to its end long before says nothing about the others, and holds that each clash with one more, but not with each other, were not all held at once.
+// A hold that ended long before says nothing about the others. Holds that each clash with one other, but not all with each other, were not all held at once.
 func TestPermitsAcrossHosts(t *testing.T) {
 	lost := func(h history) history {
 		h = slices.Clone(h)

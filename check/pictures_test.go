@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/metrics/spill"
 )
 
 func phase(op metrics.Op, session byte, start, end int) metrics.Sample {
@@ -163,7 +163,7 @@ func TestVacancies(t *testing.T) {
 	}
 }
 
-// A member arrives when it first starts to wait. Rounds that not all passed, or that one passed before the last arrived, count separately.
+// A member arrives when it first starts to wait. Rounds that not all members passed, or that one passed before the last arrived, count separately.
 func TestArrivals(t *testing.T) {
 	at := func(round int64, s metrics.Sample) metrics.Sample { s.Value = round; return s }
 	meet := func(round int64, session byte, start, end int) metrics.Sample {

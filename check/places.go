@@ -7,24 +7,24 @@ import (
 	"slices"
 	"time"
 
-	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/metrics/spill"
 )
 
-// Place is the responses of grants that had about the same number before them: From to To others held the object or waited for it when they asked.
+// Place holds the responses of grants that had about the same number before them: From to To others held the object or waited for it when they asked.
 type Place struct {
 	From, To  int
 	Responses *metrics.Histogram
 }
 
-// visit is an attempt at an object: from asking to giving it up.
+// visit is an attempt at an object: from asking for it to giving it up.
 type visit struct {
 	asked, left, response time.Duration
 	object                uint32
 	counts                bool // granted, and wanted by the caller
 }
 
-// The classes of places: one each up to 15, then four for each doubling.
+// class returns the class of a place: one class each up to 15, then four for each doubling.
 func class(n int) int {
 	if n < 16 {
 		return n
@@ -33,7 +33,7 @@ func class(n int) int {
 	return 16 + 4*doubling + n>>(doubling+2)&3
 }
 
-// least is the first place of a class.
+// least returns the first place of a class.
 func least(class int) int {
 	if class < 16 {
 		return class
@@ -42,9 +42,9 @@ func least(class int) int {
 	return (4 + quarter) << (doubling + 2)
 }
 
-// PlacesOf groups the grants that within accepts by how many were before them, one by one up to 15 and then in four groups for each doubling. Every
-// session that asked, reader or writer, is before until it gives up or its release is issued. It keeps which sessions are at an object at a time. It
-// is not a verdict.
+// PlacesOf groups the grants that within accepts by how many sessions were before them, one by one up to 15 and then in four groups for each doubling. Every
+// session that asked, reader or writer, is before them until it gives up or its release is issued. PlacesOf keeps which sessions are at an object at a time. The
+// result is not a verdict.
 func PlacesOf(history iter.Seq[metrics.Sample], room *spill.Room, within func(metrics.Sample) bool) []Place {
 	visits := spill.New(room, func(a, b *visit) int { return cmp.Or(cmp.Compare(a.asked, b.asked), cmp.Compare(a.object, b.object)) })
 	defer visits.Close()

@@ -5,19 +5,18 @@ import (
 	"iter"
 	"slices"
 
-	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/metrics/spill"
 )
 
-// Priority holds when no item was removed while a better one was there that its consumer had seen: of a smaller rank, or of the same
-// and older. What a consumer had seen is what the list shows that it chose from (Choose, whose Token is the list's pzxid): all that was
-// put by then. An item that comes between the list and the removal is an inversion, and allowed. When the item was
-// removed: see DeliveryOrder.
+// Priority holds when no item was removed while a better one was there that its consumer had seen: one of a smaller rank, or an older one of the same rank. A
+// consumer had seen what the list that it chose from shows (Choose, whose Token is the list's pzxid): all that was put by then. An item that comes between the
+// list and the removal is an inversion, and allowed. For when an item was removed, see DeliveryOrder.
 //
-// With synced the list is made after a transaction of its session, and has to show besides all that was put (Put, OK) before the take began: a list that is
-// older than it says, or that an old one stands for, shows there.
+// With synced, the list is made after a transaction of its session. It must also show all that was put (Put, OK) before the take started. This detects a list
+// that is older than it says, or an old list that was used in its place.
 //
-// Evidence is the number of removals whose list is known; witness and Count are those of DeliveryOrder.
+// Evidence is the number of removals whose list is known; Witness and Count are those of DeliveryOrder.
 func Priority(rank func(value int64) int32, synced bool) Check {
 	judge := prior(rank, synced)
 	p := removing("priority", synced, prior(rank, false))
@@ -31,7 +30,7 @@ func Priority(rank func(value int64) int32, synced bool) Check {
 func prior(rank func(value int64) int32, synced bool) func(iter.Seq[metrics.Sample], *spill.Room) Verdict {
 	return func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
 		var v Verdict
-		var w Verdict // of the puts, used if the lists show nothing
+		var w Verdict // by puts; used if the lists show nothing
 		for _, all := range removals(history, room) {
 			if len(all) < 2 {
 				continue
@@ -49,12 +48,13 @@ func prior(rank func(value int64) int32, synced bool) func(iter.Seq[metrics.Samp
 	}
 }
 
-// judgePriority notes every removal whose consumer had seen a better item that was removed later. An item has been seen if its visible is at most the removal's horizon.
+// judgePriority notes every removal whose consumer had seen a better item that was removed later. An item has been seen if its visible is at most the removal's
+// horizon.
 func (v *Verdict) judgePriority(all []removal, rank func(int64) int32, visible func(removal) int64, horizon func(removal) (int64, bool)) {
 	better := func(a, b removal) int { // the order of taking
 		return cmp.Or(cmp.Compare(rank(a.Value), rank(b.Value)), cmp.Compare(a.Token, b.Token))
 	}
-	order := func(before func(a, b *removal) int) []int32 { // not copies: there may be millions
+	order := func(before func(a, b *removal) int) []int32 { // indexes, not copies: there may be millions
 		places := make([]int32, len(all))
 		for i := range places {
 			places[i] = int32(i)
@@ -93,7 +93,7 @@ func (v *Verdict) judgePriority(all []removal, rank func(int64) int32, visible f
 	}
 }
 
-// prefixMin returns the smallest value among the places before a given one: a Fenwick tree, which accepts new values at any place and answers in O(log n).
+// prefixMin returns the smallest value among the places before a given one. It is a Fenwick tree, which accepts new values at any place and answers in O(log n).
 type prefixMin struct {
 	value []int64
 	which []int32
@@ -126,9 +126,8 @@ func (p prefixMin) before(place int) (which int32, value int64) {
 	return which, value
 }
 
-// InversionsOf counts the items that were removed while a better one was there that their consumer had not seen: it was put (Put, OK)
-// between the list and the removal. They are what a list that is not quite fresh costs a priority queue, and no violation. of is the
-// number of removals.
+// InversionsOf counts the items that were removed while a better one was there that their consumer had not seen: it was put (Put, OK) between the list and the
+// removal. Inversions are what a slightly stale list costs a priority queue, and no violation. of is the number of removals.
 func InversionsOf(history iter.Seq[metrics.Sample], room *spill.Room, rank func(value int64) int32) (inversions, of int) {
 	for _, all := range removals(history, room) {
 		all = slices.DeleteFunc(all, func(r removal) bool { return r.put == unseen })

@@ -12,8 +12,8 @@ import (
 
 const bound = 50 * ms // above every gap of a valid history
 
-// validHistory is the history of a first-come, first-served lock: attempts queue one after the other, and each is granted after the one
-// before it has released.
+// validHistory returns the history of a first-come, first-served lock: attempts queue one after the other, and each is granted after the one before it has
+// released.
 func validHistory(r *rand.Rand, sessions, objects, attempts int) []metrics.Sample {
 	var h []metrics.Sample
 	upTo := func(limit time.Duration) time.Duration { return time.Duration(r.Int64N(int64(limit))) }
@@ -39,7 +39,7 @@ func validHistory(r *rand.Rand, sessions, objects, attempts int) []metrics.Sampl
 		if r.IntN(20) == 0 {
 			rel.Outcome, rel.End = metrics.Lost, rel.Start
 		}
-		free[o] = held + upTo(rel.End-held+1) // the servers apply the release while it is under way
+		free[o] = held + upTo(rel.End-held+1) // the servers apply the release while it is in flight
 		next[s] = rel.End + upTo(30*ms)
 		h = append(h, e, a, rel)
 	}
@@ -50,7 +50,7 @@ func validHistory(r *rand.Rand, sessions, objects, attempts int) []metrics.Sampl
 	return h
 }
 
-// grantsOf is the indices of the grants of an object with at least two, in order of time.
+// grantsOf returns the indices of the grants of an object that has at least two, in order of time.
 func grantsOf(r *rand.Rand, h []metrics.Sample) []int {
 	for {
 		object := h[r.IntN(len(h))].Object
@@ -73,7 +73,7 @@ type planting struct {
 	plant func(r *rand.Rand, h []metrics.Sample)
 }
 
-// planted plants one violation into a valid history: of the checks that TestTruth has not, and of FIFO for TestDiskAndMemoryJudgeAlike.
+// planted plants one violation into a valid history, for the checks that TestTruth does not cover, and for FIFO in TestDiskAndMemoryJudgeAlike.
 var planted = []planting{
 	{FIFO(), func(r *rand.Rand, h []metrics.Sample) { // the first is granted after the last
 		g := grantsOf(r, h)
@@ -92,7 +92,7 @@ var planted = []planting{
 	{NothingLeft(), func(r *rand.Rand, h []metrics.Sample) {
 		h[slices.IndexFunc(h, func(s metrics.Sample) bool { return s.Op == metrics.Left })].Outcome = metrics.Failed
 	}},
-	{Liveness(bound), func(r *rand.Rand, h []metrics.Sample) { // the object stands still for twice the bound
+	{Liveness(bound), func(r *rand.Rand, h []metrics.Sample) { // the object is free for twice the bound
 		g := grantsOf(r, h)
 		cut, object := h[g[r.IntN(len(g))]].End, h[g[0]].Object
 		for i, s := range h {
@@ -102,7 +102,7 @@ var planted = []planting{
 			if s.Start >= cut {
 				h[i].Start += 2 * bound
 			}
-			if s.Start >= cut || s.Op != metrics.Release && s.End >= cut { // a release under way still gets its reply
+			if s.Start >= cut || s.Op != metrics.Release && s.End >= cut { // a release in flight still gets its reply
 				h[i].End += 2 * bound
 			}
 		}
@@ -178,7 +178,7 @@ func nonsense(r *rand.Rand, n int) []metrics.Sample {
 	return h
 }
 
-// spansOf is the spans of a history in order of time.
+// spansOf returns the spans of a history in order of time.
 func spansOf(h []metrics.Sample, of ...pairs) []span {
 	held := spans(slices.Values(h), nil, of...)
 	return slices.Collect(held.all())
@@ -243,7 +243,7 @@ func overtakesByDefinition(h []metrics.Sample) int {
 	return n
 }
 
-// livenessByDefinition looks at every unit of time [t, t+1): somebody waits and nobody holds.
+// livenessByDefinition looks at every unit of time [t, t+1): a session waits and none holds.
 func livenessByDefinition(h []metrics.Sample, bound int) int {
 	n := 0
 	held := spansOf(h, locked)
@@ -276,7 +276,7 @@ func livenessByDefinition(h []metrics.Sample, bound int) int {
 	return n
 }
 
-// FuzzChecks holds that every check answers, whatever the samples are, and that a violation comes with a counterexample.
+// FuzzChecks tests that every check answers, whatever the samples are, and that a violation comes with a counterexample.
 func FuzzChecks(f *testing.F) {
 	f.Add([]byte{1, 0, 1, 0, 1, 0, 5, 2, 0, 1, 0, 0, 9, 11, 1, 0, 2, 0, 1, 3, 6})
 	f.Fuzz(func(t *testing.T, data []byte) {

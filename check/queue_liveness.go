@@ -6,38 +6,37 @@ import (
 	"slices"
 	"time"
 
-	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/metrics/spill"
 )
 
-// QueueLiveness holds when no consumer had to wait (Take) for too long on a queue that was never empty meanwhile and from
-// which nobody took anything: a wake-up was lost, or an item is stuck. An item is there from the End of its Put until a consumer goes
-// for it: the Start of its Remove, or where there is none of its Take. An item whose claim was lost or released is there again from
-// then on. One that nobody has seen again may have gone with a take in doubt of which nobody knows what it took. What is too long: see Liveness; consumers that went for the same item may need two wake-ups.
+// QueueLiveness holds when no consumer had to wait (Take) for too long on a queue that was never empty meanwhile and from which nobody took anything: a wake-up
+// was lost, or an item is stuck. An item is there from the End of its Put until a consumer tries to take it: the Start of its Remove or, if there is none, of its
+// Take. An item whose claim was lost or released is there again from then on. An item that was never seen again may have gone with a take in doubt for which it
+// is not known what it took. What is too long: see Liveness; consumers that tried to take the same item may need two wake-ups.
 //
-// Nor was a consumer forgotten while others lived on: waited in vain to the end with nothing that told it to look again (Idle), too long, while
-// as many items as the queue has consumers, 20 at least, went to consumers that had all begun to wait after it. A queue may wake one consumer
-// for an item or all of them, in turn or not: neither passes one over so often.
+// Nor was a consumer forgotten while others continued: it waited in vain to the end, and for too long nothing told it to look again (Idle), while as many items
+// as the queue has consumers, 20 at least, went to consumers that had all started to wait after it. A queue may wake one consumer for an item or all of them, in
+// turn or not: neither passes one over that often.
 //
-// Nor did a consumer find the queue empty that was not: had nothing to do (Idle) for too long while one and the same item lay there, whatever
-// others were given meanwhile. So an item that can be seen later than its put was acknowledged shows in queues that keep no order, too.
+// Nor did a consumer find the queue empty that was not: it had nothing to do (Idle) for too long while one and the same item was there, whatever others were
+// given meanwhile. So an item that becomes visible later than its put was acknowledged is detected in queues that keep no order, too.
 //
-// Evidence is the number of waits; the witness is the put or the take before the stall and the consumer that waited first; Count is
-// the number of stalls.
+// Evidence is the number of waits; Witness holds the put or the take before the stall and the consumer that waited first; Count is the number of stalls.
 func QueueLiveness(bound time.Duration) Check {
 	judge := func(bound, off time.Duration) func(iter.Seq[metrics.Sample], *spill.Room) Verdict {
 		return queueLiveness(bound, off, func(int64) time.Duration { return -forever })
 	}
-	return Check{Name: "liveness", Judge: judge(bound, 0), Across: patiently(bound, judge)}
+	return Check{Name: "liveness", Severity: Late, Judge: judge(bound, 0), Across: patiently(bound, judge)}
 }
 
-// DelayLiveness is QueueLiveness for a queue whose items may be taken from a time on, which due tells of an item's Value as an offset: until
-// then an item is not there.
+// DelayLiveness is QueueLiveness for a queue whose items may be taken only from a time on, which due returns for an item's Value as an offset: until then an item
+// is not there.
 func DelayLiveness(bound time.Duration, due func(value int64) time.Duration) Check {
-	return Check{Name: "liveness", Judge: queueLiveness(bound, 0, due)}
+	return Check{Name: "liveness", Severity: Late, Judge: queueLiveness(bound, 0, due)}
 }
 
-// queueLiveness judges a history whose times of different sessions may be off by this much.
+// queueLiveness judges a history in which the times of different sessions may be off by the duration off.
 func queueLiveness(bound, off time.Duration, due func(value int64) time.Duration) func(iter.Seq[metrics.Sample], *spill.Room) Verdict {
 	return func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
 		c := newConditions(room)
@@ -109,7 +108,7 @@ func queueLiveness(bound, off time.Duration, due func(value int64) time.Duration
 	}
 }
 
-// unseenItems finds the consumers that had nothing to do for too long while an item lay there.
+// unseenItems finds the consumers that had nothing to do for too long while an item was there.
 func unseenItems(history iter.Seq[metrics.Sample], there iter.Seq[span], c *conditions, bound, off time.Duration) (v Verdict) {
 	idle := map[uint32][]metrics.Sample{}
 	late := func(s *metrics.Sample, from, to time.Duration) bool {
@@ -149,7 +148,7 @@ func presence(history iter.Seq[metrics.Sample], room *spill.Room, due func(value
 	}
 	takes := func(s *metrics.Sample) bool { return s.Value != 0 }
 	for item := range groups(history, room, takes, byItem, sameItem) {
-		var from, until []metrics.Sample // what made the item available, and who tried to take it
+		var from, until []metrics.Sample // what made the item available, and what tried to take it
 		removed := slices.ContainsFunc(item, func(s metrics.Sample) bool { return s.Op == metrics.Remove })
 		for _, s := range item {
 			back := s.Op == metrics.Release && (s.Outcome == metrics.OK || s.Outcome == metrics.Lost) || s.Op == metrics.Finish && s.Outcome == metrics.Lost
@@ -157,7 +156,7 @@ func presence(history iter.Seq[metrics.Sample], room *spill.Room, due func(value
 			case back, s.Op == metrics.Put && s.Outcome == metrics.OK:
 				from = append(from, s)
 			case s.Op == metrics.Remove, s.Op == metrics.Take && (!removed || s.Outcome != metrics.OK),
-				s.Op == metrics.Finish, s.Op == metrics.Release: // in doubt: it may be gone
+				s.Op == metrics.Finish, s.Op == metrics.Release: // in doubt: the item may be gone
 				until = append(until, s)
 			}
 		}
@@ -172,7 +171,7 @@ func presence(history iter.Seq[metrics.Sample], room *spill.Room, due func(value
 			at = max(at, due(f.Value))
 			s := span{from: at, to: forever, object: f.Object, begin: f}
 			for _, u := range until {
-				if u.End >= f.Start { // otherwise it was for an earlier time
+				if u.End >= f.Start { // otherwise it was for an earlier presence
 					s.to = min(s.to, max(u.Start, at))
 				}
 			}
@@ -182,7 +181,7 @@ func presence(history iter.Seq[metrics.Sample], room *spill.Room, due func(value
 	return there
 }
 
-// empty adds the times at which no item was there for certain, for each queue that has consumers.
+// empty adds to busy, for each queue that has consumers, the times at which no item was certainly there.
 func empty(busy *spill.List[span], there iter.Seq[span], consumers map[uint32]map[uint32]bool) {
 	since := map[uint32]time.Duration{}
 	for object := range consumers {

@@ -245,13 +245,13 @@ func TestQueueLiveness(t *testing.T) {
 		return sample(metrics.Idle, session, 0, start, end, 0)
 	}
 	still := history{timeout(take('a', 0, 0, 200)), with(metrics.Timeout, about(0, idle('a', 1, 200)))}
-	given := func(n int) (h history) { // one after the other, each to a consumer that has just come
+	given := func(n int) (h history) { // one after the other, each to a consumer that has just arrived
 		for i := 1; i <= n; i++ {
 			h = append(h, put(int64(i), 2*i-1, 2*i), take('b', int64(i), 2*i, 2*i+1), remove('b', int64(i), 2*i, 2*i+1))
 		}
 		return h
 	}
-	early := func(n int) (h history) { // to consumers that came before the first put
+	early := func(n int) (h history) { // to consumers that arrived before the first put
 		for i := 1; i <= n; i++ {
 			h = append(h, put(int64(i), 2*i-1, 2*i), take('b', int64(i), 0, 2*i+1), remove('b', int64(i), 2*i, 2*i+1))
 		}
@@ -290,7 +290,7 @@ func TestQueueLiveness(t *testing.T) {
 	})
 }
 
-// tens is the due time encoded in an item.
+// tens returns the due time encoded in an item.
 func tens(value int64) time.Duration { return time.Duration(value%100) * ms }
 
 func TestNotBefore(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"github.com/zkbench/zkbench/metrics"
 )
 
-// shared is the pairs of the readers of a read/write lock; its writers are locked.
+// shared pairs the operations of the readers of a read/write lock; its writers are locked.
 var shared = pairs{
 	begins: func(o metrics.Op) bool { return o == metrics.ReadAcquire },
 	ends:   func(o metrics.Op) bool { return o == metrics.ReadRelease },
@@ -20,10 +20,10 @@ func writersAlone(next span, exclusive, shared int) bool {
 	return exclusive > 0 || !next.shared && shared > 0
 }
 
-// ReaderWriter holds when no writer of an object held it beside another writer or a reader. Writers acquire and release, readers
-// read-acquire and read-release; a downgrade is the Release of a writer that ends where it begins, and a ReadAcquire. When a hold
-// begins and ends, by which two judges, and what is evidence: see MutualExclusion. The witness is the samples of two that
-// were held together; Count is the number of grants made beside one that excluded them.
+// ReaderWriter holds when no writer of an object held it together with another writer or a reader. Writers acquire and release, readers read-acquire and
+// read-release; a downgrade is the Release of a writer that ends where it starts, and a ReadAcquire. For when a hold starts and ends, by which two judges, and
+// what is evidence, see MutualExclusion. Witness holds the samples of two that were held together; Count is the number of grants made during one that excluded
+// them.
 func ReaderWriter() Check {
 	who := func(s span) string { return fmt.Sprintf("%s of session %d", s.side(), s.begin.Session) }
 	return exclusion{name: "reader-writer-exclusion", of: []pairs{locked, shared}, rule: writersAlone, nothing: "nothing was granted", who: who,
@@ -33,7 +33,7 @@ func ReaderWriter() Check {
 		}}.check()
 }
 
-// side says what the holder of a span of a read/write lock does.
+// side says whether the holder of a span of a read/write lock reads or writes.
 func (s span) side() string {
 	if s.shared {
 		return "a reader"
@@ -41,11 +41,10 @@ func (s span) side() string {
 	return "a writer"
 }
 
-// QueueOrder is the TokenOrder of a read/write lock: it holds when a writer has a larger token than everybody who was granted the
-// object before it, and a reader none that is smaller than that of a writer granted before it. A reader that a downgrade made has
-// its writer's token. So nobody overtakes whom he excludes: readers do not starve writers, nor writers readers. The order of grants
-// is that of their End; at one instant they may be in either. Evidence is the number of grants with a token on objects that have two
-// of them or more, and a writer among them; the witness is two grants in the wrong order.
+// QueueOrder is the TokenOrder of a read/write lock: it holds when a writer has a larger token than every session that was granted the object before it, and no
+// reader has a smaller token than a writer granted before it. A reader that a downgrade made has its writer's token. So no session overtakes one that it
+// excludes: readers do not starve writers, nor writers readers. The order of grants is that of their End; at one instant they may be in either order. Evidence is
+// the number of grants with a token on objects that have two or more of them, and a writer among them; Witness holds two grants in the wrong order.
 func QueueOrder() Check {
 	return granting("token-order", func(o metrics.Op) bool { return locked.begins(o) || shared.begins(o) }, func(grants iter.Seq[metrics.Sample]) Verdict {
 		var v Verdict
@@ -82,7 +81,7 @@ func QueueOrder() Check {
 	})
 }
 
-// queued is the grants of one object so far: how many, and which have the largest tokens.
+// queued summarizes the grants of one object so far: how many, and which have the largest tokens.
 type queued struct {
 	n            int
 	all, writers metrics.Sample
@@ -107,8 +106,7 @@ func (q *queued) next(g metrics.Sample) (over metrics.Sample, wrong bool) {
 	return over, wrong
 }
 
-// ReaderWriterLiveness is Liveness for a read/write lock: nobody, reader or writer, had to wait for longer than bound on an object
-// that nobody held.
+// ReaderWriterLiveness is Liveness for a read/write lock: no session, reader or writer, had to wait for longer than bound on an object that nobody held.
 func ReaderWriterLiveness(bound time.Duration) Check {
 	return liveness(bound, contenders{asks: func(o metrics.Op) bool { return o == metrics.Acquire || o == metrics.ReadAcquire }, holds: []pairs{locked, shared}})
 }

@@ -5,17 +5,17 @@ import (
 	"iter"
 	"slices"
 
-	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/metrics/spill"
 )
 
-// Verdict judges the history of one process as Judge does, but a violation that the servers may have caused by refusing requests is Unknown.
+// Verdict judges the history of one process as Judge does, except that a violation that the servers may have caused by refusing requests is Unknown.
 func (c Check) Verdict(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
-	return c.excusing([]Host{{History: history}}, func(hosts []Host) Verdict { return c.Judge(hosts[0].History, room) })
+	return c.classified(c.excusing([]Host{{History: history}}, func(hosts []Host) Verdict { return c.Judge(hosts[0].History, room) }))
 }
 
-// excusing judges as if the servers had refused nothing, and a second time, with all that they did refuse (Refused), if that gives a violation. What is
-// none then may be due to the servers: it is Unknown, with the request that was refused.
+// excusing judges as if the servers had refused nothing. If that gives a violation, it judges again with all the refused requests (Refused). A violation that
+// then disappears may be due to the servers: it is Unknown, with the refused request.
 func (c Check) excusing(hosts []Host, judge func(hosts []Host) Verdict) Verdict {
 	v := judge(granted(hosts))
 	if v.Answer != Violated {
@@ -39,7 +39,7 @@ func (c Check) excusing(hosts []Host, judge func(hosts []Host) Verdict) Verdict 
 		Detail: fmt.Sprintf("%s, but the servers refused %s of %s at %v, which may be why", v.Detail, what, who, refused.Start)}
 }
 
-// granted is the histories without what the servers refused.
+// granted returns the histories without the refused requests.
 func granted(hosts []Host) []Host {
 	hosts = slices.Clone(hosts)
 	for i, h := range hosts {
@@ -54,8 +54,8 @@ func granted(hosts []Host) []Host {
 	return hosts
 }
 
-// refused is the request to name: if something is left, the first removal, otherwise the first request of a session in the counterexample; where there
-// is none, the first request of all.
+// refused returns the request to name: if something is left, the first removal, otherwise the first request of a session in the counterexample; if there is none,
+// the first of all.
 func (c Check) refused(hosts []Host, v Verdict) (found metrics.Sample) {
 	fits := func(s *metrics.Sample) bool {
 		if c.Left {

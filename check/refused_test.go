@@ -8,7 +8,7 @@ import (
 	"github.com/zkbench/zkbench/metrics"
 )
 
-// What the servers refused leaves open what it may have caused, and nothing else. The bound is 5 ms; the object is free from 12 ms on.
+// A refused request leaves open what it may have caused, and nothing else. The bound is 5 ms; the object is free from 12 ms on.
 func TestWhatTheServersRefusedExcuses(t *testing.T) {
 	refused := func(session byte, at int, value int64) metrics.Sample {
 		s := sample(metrics.Refused, session, 0, at, at+1, 0)
@@ -54,7 +54,7 @@ func TestWhatTheServersRefusedExcuses(t *testing.T) {
 	}
 }
 
-// A look that the servers refuse a part of says so.
+// An inspection of which the servers refuse a part says so.
 func TestALookThatIsRefusedDecidesNothing(t *testing.T) {
 	refused := metrics.Sample{Op: metrics.Refused, Session: metrics.Everybody, Start: 94 * ms, End: 95 * ms}
 	v := Capacity().Verdict(slices.Values(history{refused, with(metrics.Failed, sample(metrics.Drain, 0, 0, 95, 95, 0))}), nil)
@@ -63,7 +63,7 @@ func TestALookThatIsRefusedDecidesNothing(t *testing.T) {
 	}
 }
 
-// What one host finds is excused by what another one was refused.
+// A violation that one host finds is excused by a request that the servers refused to another.
 func TestWhatIsRefusedOnOneHostExcusesWhatAnotherFinds(t *testing.T) {
 	removal := sample(metrics.Refused, 'b', 0, 1, 2, 0)
 	removal.Value = metrics.Removal

@@ -7,13 +7,13 @@ import (
 	"slices"
 	"time"
 
-	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/metrics/spill"
 )
 
-// removing is a check of the order in which items were removed. That order is judged twice, by the clock of the host and by the transactions that removed
-// the items; one of them is enough for a violation. Removals at once are in the order of their transactions, and one of which the transaction is not
-// known is in that of the clock. Several hosts have only their transactions in common.
+// removing returns a check of the order in which items were removed. That order is judged twice, by the clock of the host and by the transactions that removed
+// the items; one of them is enough for a violation. Simultaneous removals are in the order of their transactions; a removal whose transaction is not known is in
+// the order of the clock. Several hosts have only their transactions in common.
 func removing(name string, synced bool, judge func(iter.Seq[metrics.Sample], *spill.Room) Verdict) Check {
 	ordered := func(hosts []Host, room *spill.Room) Verdict {
 		v := judge(inTransactions(hosts, synced, room), room)
@@ -30,7 +30,7 @@ func removing(name string, synced bool, judge func(iter.Seq[metrics.Sample], *sp
 	}}
 }
 
-// either combines what two judges say of one history: violated if one of them does, otherwise holds if one does.
+// either combines what two judges say of one history: Violated if one of them does, otherwise Holds if one does.
 func either(a, b Verdict) Verdict {
 	if b.Answer > a.Answer || b.Answer == a.Answer && b.Evidence > a.Evidence {
 		a, b = b, a
@@ -47,9 +47,8 @@ type turn struct {
 
 func turnOf(s metrics.Sample) turn { return turn{identity{s.Object, s.Value}, s.Session} }
 
-// inTransactions returns the histories of several hosts on the clock of the transactions: each item is removed in the transaction that removed it,
-// and what is left never is. What was removed in an unknown transaction is left out. With synced the list of a take shows what its host had seen when
-// the take began.
+// inTransactions returns the histories of several hosts on the clock of the transactions: each item is removed in the transaction that removed it, and items that
+// are left never are. Removals in an unknown transaction are left out. With synced, the list of a take also shows what its host had seen when the take started.
 func inTransactions(hosts []Host, synced bool, room *spill.Room) iter.Seq[metrics.Sample] {
 	return func(yield func(metrics.Sample) bool) {
 		for _, h := range hosts {
@@ -112,9 +111,9 @@ func outOfOrder(witness []metrics.Sample) string {
 		removed.Object, removed.Token, removed.Zxid, better.Value, better.Token, fate)
 }
 
-// claimedAcross is Claims for several hosts: the tokens of claims are transactions, and clocks judge within each host. Only all hosts together show how often an item was put.
-// An item that was given to two hosts leaves the answer open, unless something that the one sent when its claim had ended, or later, had been seen by the
-// other when it was given the item.
+// claimedAcross is Claims for several hosts: the tokens of claims are transactions, and clocks judge within each host. Only all hosts together show how often an
+// item was put. An item that was given to two hosts leaves the answer open, unless the one sent something when its claim had ended, or later, that the other had
+// seen when it was given the item.
 func claimedAcross(hosts []Host, room *spill.Room, judge func(iter.Seq[metrics.Sample], *spill.Room) Verdict) Verdict {
 	if i := slices.IndexFunc(hosts, func(h Host) bool { return h.Cut }); i >= 0 {
 		return Verdict{Detail: fmt.Sprintf("the history of %s is incomplete: how often its items were put is not known", hosts[i].Name)}
@@ -175,7 +174,7 @@ func (o origins) beside(claims []span) bool {
 	return false
 }
 
-// ended reports whether the one had certainly ended when the other began, on another host.
+// ended reports whether one had certainly ended when the other started, on another host.
 func (o origins) ended(one, other *span) bool {
 	return one.ended() && o.horizons[o.of[one.begin.Session]].after(one.to) <= o.horizons[o.of[other.begin.Session]].by(other.from)
 }

@@ -6,17 +6,16 @@ import (
 	"iter"
 	"time"
 
-	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/metrics/spill"
 )
 
-// NoLostRevoke holds when every holder was told of the revocation of its grant before it took too long (see conditions): a
-// write and a wake-up. A Revoke carries the token of the grant that it asks for; the holder is told by a Deliver with that token. A grant that was given up
-// before that all the same is no evidence either way, nor is one without a token. What the holder does about it is its own affair, and
-// is not judged. Evidence is the number of revocations that the holder was told of, or should have been; the witness is the Revoke, and
-// the Release or ReadRelease that ended the grant, if there was one.
+// NoLostRevoke holds when every holder was notified of the revocation of its grant before it took too long (see conditions): a write and a wake-up. A Revoke has
+// the token of the grant that it asks for; the holder's notification is a Deliver with that token. A grant that was given up before that anyway is no evidence,
+// nor is one without a token. What the holder does about it is not judged. Evidence is the number of revocations that the holder was notified of, or should have
+// been; Witness holds the Revoke, and the Release or ReadRelease that ended the grant, if there was one.
 func NoLostRevoke(bound time.Duration) Check {
-	return Check{Name: "no-lost-revoke", Judge: func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
+	return Check{Name: "no-lost-revoke", Severity: Late, Judge: func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
 		c := newConditions(room)
 		defer c.close()
 		for s := range history {
@@ -35,26 +34,26 @@ func NoLostRevoke(bound time.Duration) Check {
 		together := func(a, b *metrics.Sample) bool { return a.Object == b.Object && a.Token == b.Token }
 		var v Verdict
 		for grant := range groups(history, room, takes, compare, together) {
-			told, release := forever, metrics.Sample{}
+			notified, release := forever, metrics.Sample{}
 			for _, s := range grant {
 				switch {
 				case s.Op == metrics.Deliver:
-					told = min(told, s.End)
+					notified = min(notified, s.End)
 				case s.Op != metrics.Revoke && release.Op == metrics.OpNone:
 					release = s
 				}
 			}
-			heard, ended := told != forever, release.Op != metrics.OpNone
+			heard, ended := notified != forever, release.Op != metrics.OpNone
 			for _, r := range grant {
 				switch {
 				case r.Op != metrics.Revoke:
 					continue
-				case heard && within(r.Start, told):
+				case heard && within(r.Start, notified):
 					v.Evidence++
 					continue
 				case ended && within(r.Start, release.Start):
 					continue
-				case !ended && !heard && within(r.Start, r.End): // nobody knows how long it was held
+				case !ended && !heard && within(r.Start, r.End): // it is not known how long it was held
 					continue
 				}
 				v.Evidence++

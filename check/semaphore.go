@@ -5,14 +5,13 @@ import (
 	"iter"
 	"time"
 
-	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/metrics/spill"
 )
 
-// Permits holds when no more than so many grants of one object were held at the same time; an acquisition of several permits is as
-// many samples. When a hold begins and ends, by which two judges, and what is evidence: see MutualExclusion. The witness is the
-// samples of all that were held when the first one too many was granted; Count is the number of grants made while all permits were
-// taken.
+// Permits holds when no more than permits grants of one object were held at the same time. An acquisition of several permits is as many samples. For when a hold
+// starts and ends, by which two judges, and what is evidence, see MutualExclusion. Witness holds the samples of all that were held when the first grant too many
+// was given; Count is the number of grants made while all permits were taken.
 func Permits(permits int) Check {
 	return exclusion{name: "permits", of: []pairs{locked}, nothing: "nothing was granted", who: session, all: true,
 		rule: func(_ span, exclusive, _ int) bool { return exclusive >= permits },
@@ -22,15 +21,15 @@ func Permits(permits int) Check {
 		}}.check()
 }
 
-// PermitsLiveness is Liveness for a semaphore: nobody had to wait for longer than bound on an object that had permits left while
-// nobody was granted one. A session that wants several permits must want all there are. A permit may take two wake-ups: of a lock before it, and its own.
+// PermitsLiveness is Liveness for a semaphore: no session had to wait for longer than bound on an object that had permits left while none was granted. A session
+// that wants several permits must want all there are. A permit may take two wake-ups: that of a lock before it, and its own.
 func PermitsLiveness(permits int, bound time.Duration) Check {
 	busy := func(held iter.Seq[span], room *spill.Room) *spill.List[span] { return taken(held, permits, room) }
 	return liveness(bound, contenders{asks: asking, holds: []pairs{locked}, busy: busy, times: 2})
 }
 
-// taken returns the times at which all permits are held, and the instants at which one is granted, which are signs of life, in the order of
-// earlierSpan. The holds come in that order too.
+// taken returns the times at which all permits are held, and the instants at which one is granted, which are signs of life, in the order of earlierSpan. The
+// holds come in that order too.
 func taken(held iter.Seq[span], permits int, room *spill.Room) *spill.List[span] {
 	type object struct {
 		*present
@@ -69,8 +68,8 @@ func taken(held iter.Seq[span], permits int, room *spill.Room) *spill.List[span]
 	return busy
 }
 
-// Capacity holds when every permit that was requested after the run (operation Drain) was there: none had been lost with a lease that nobody gave
-// back. A request that did not finish, whose outcome is neither OK nor Failed, leaves the answer open, as in NothingLeft. Evidence is the number of permits requested.
+// Capacity holds when every permit that was requested after the run (operation Drain) was there: none had been lost with a lease that was never given back. A
+// request that did not finish, whose outcome is neither OK nor Failed, leaves the answer open, as in NothingLeft. Evidence is the number of permits requested.
 func Capacity() Check {
 	return examined("capacity", metrics.Drain, "%d of %d permits were missing after the run, the first of them of object %d",
 		"%d of %d permits could not be checked", "no permit was checked after the run")

@@ -29,6 +29,8 @@ func TestSessionsOwn(t *testing.T) {
 		{"each session has its own", []metrics.Sample{open(0, 10, 7, 0), open(1, 11, 8, 0), open(0, 12, 9, 2*ms), failed}, Holds, 3, 0},
 		{"unknown passwords are not equal", []metrics.Sample{open(0, 10, 0, 0), open(1, 11, 0, 0)}, Holds, 2, 0},
 		{"an id is given twice", []metrics.Sample{open(0, 10, 7, 0), open(1, 10, 8, ms), open(2, 12, 9, 0)}, Violated, 3, 1},
+		{"a password of two servers that started at once", []metrics.Sample{open(0, 1<<56|10, 7, 0), open(1, 2<<56|10, 7, ms)}, Holds, 2, 0},
+		{"a password of two servers for different ids", []metrics.Sample{open(0, 1<<56|10, 7, 0), open(1, 2<<56|11, 7, ms)}, Violated, 2, 1},
 		{"a password is given three times", []metrics.Sample{open(0, 10, 7, 0), open(1, 11, 7, ms), open(2, 12, 7, 2*ms)}, Violated, 3, 2},
 		{"a session idles and lives", []metrics.Sample{open(0, 10, 7, 0), keep(10, 0, time.Second, metrics.OK)}, Holds, 1, 0},
 		{"a session expires after its client may have been silent for its timeout", []metrics.Sample{open(0, 10, 7, 0), keep(10, 0, 4*time.Second, metrics.Lost)}, Holds, 1, 0},

@@ -100,22 +100,22 @@ func TestNoLostRevoke(t *testing.T) {
 	revoke := func(token int64, start, end int) metrics.Sample {
 		return sample(metrics.Revoke, 'x', 0, start, end, token)
 	}
-	told := func(token int64, end int) metrics.Sample { return sample(metrics.Deliver, 'a', 0, end, end, token) }
+	notified := func(token int64, end int) metrics.Sample { return sample(metrics.Deliver, 'a', 0, end, end, token) }
 	given := func(token int64, start int) metrics.Sample {
 		return sample(metrics.Release, 'a', 0, start, start+1, token)
 	}
 	judge(t, NoLostRevoke(5*ms), []row{
 		{"no revocation", history{given(7, 30)}, Unknown, 0, 0, nil},
-		{"requested, notified, released", history{revoke(7, 10, 14), told(7, 11), given(7, 12)}, Holds, 1, 0, nil},
-		{"notified, and refuses", history{revoke(7, 10, 90), told(7, 11), given(7, 88)}, Holds, 1, 0, nil},
+		{"requested, notified, released", history{revoke(7, 10, 14), notified(7, 11), given(7, 12)}, Holds, 1, 0, nil},
+		{"notified, and refuses", history{revoke(7, 10, 90), notified(7, 11), given(7, 88)}, Holds, 1, 0, nil},
 		{"never notified, and held on", history{revoke(7, 10, 90), given(7, 88)}, Violated, 1, 1, history{revoke(7, 10, 90), given(7, 88)}},
-		{"notified too late", history{revoke(7, 10, 90), told(7, 70), given(7, 88)}, Violated, 1, 1, history{revoke(7, 10, 90), given(7, 88)}},
+		{"notified too late", history{revoke(7, 10, 90), notified(7, 70), given(7, 88)}, Violated, 1, 1, history{revoke(7, 10, 90), given(7, 88)}},
 		{"never notified, and never released", history{with(metrics.Timeout, revoke(7, 10, 90))}, Violated, 1, 1, history{with(metrics.Timeout, revoke(7, 10, 90))}},
 		{"released by itself at that time", history{revoke(7, 10, 14), given(7, 12)}, Unknown, 0, 0, nil},
-		{"another grant was notified", history{revoke(7, 10, 90), told(8, 11), given(7, 88)}, Violated, 1, 1, history{revoke(7, 10, 90), given(7, 88)}},
+		{"another grant was notified", history{revoke(7, 10, 90), notified(8, 11), given(7, 88)}, Violated, 1, 1, history{revoke(7, 10, 90), given(7, 88)}},
 		{"no longer held", history{revoke(0, 10, 11)}, Unknown, 0, 0, nil},
-		{"notified late, during a fault", history{revoke(7, 10, 90), told(7, 70), given(7, 88), fault(12, 67)}, Holds, 1, 0, nil},
-		{"notified too late in spite of a fault", history{revoke(7, 10, 90), told(7, 70), given(7, 88), fault(12, 66)}, Violated, 1, 1,
+		{"notified late, during a fault", history{revoke(7, 10, 90), notified(7, 70), given(7, 88), fault(12, 67)}, Holds, 1, 0, nil},
+		{"notified too late in spite of a fault", history{revoke(7, 10, 90), notified(7, 70), given(7, 88), fault(12, 66)}, Violated, 1, 1,
 			history{revoke(7, 10, 90), given(7, 88)}},
 		{"its holder crashed, and was never notified", history{revoke(7, 10, 90), fault(9, 90)}, Unknown, 0, 0, nil},
 	})
@@ -164,7 +164,7 @@ func TestSharedChecksAgreeWithTheirDefinitions(t *testing.T) {
 	}
 }
 
-// Valid histories of readers and writers are live, and a reader that is never let in is found.
+// Valid histories of readers and writers are live, and a reader that is never let in is detected.
 func TestLivenessOfValidSharedHistories(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 4))
@@ -180,7 +180,7 @@ func TestLivenessOfValidSharedHistories(t *testing.T) {
 	}
 }
 
-// sharedHistory is a history of groups that hold one after the other: a writer, or some readers.
+// sharedHistory returns a history of groups that hold one after the other: a writer, or some readers.
 func sharedHistory(r *rand.Rand, n int) (h history) {
 	now, token := time.Duration(0), int64(10)
 	for g := range n {

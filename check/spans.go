@@ -7,22 +7,22 @@ import (
 	"slices"
 	"time"
 
-	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/metrics/spill"
 )
 
 // forever is the end of a hold that was never given up.
 const forever = time.Duration(math.MaxInt64)
 
-// A span is a time during which a session has something of an object.
+// span is a time interval in which a session holds an object.
 type span struct {
 	from, to time.Duration
-	begin    metrics.Sample // what began it
-	end      metrics.Sample // what ended it, if it was ended
-	// excused, if not 0: the session was expired on purpose, which ended the span, and by then its client has to know.
+	begin    metrics.Sample // the sample that started it
+	end      metrics.Sample // the sample that ended it, if any
+	// excused, if not 0, says that the session was expired on purpose, which ended the span, and by when its client must know.
 	excused time.Duration
 	object  uint32
-	shared  bool // others that are shared may have it too
+	shared  bool // other shared spans may coexist
 }
 
 // ended reports whether an operation ended the span.
@@ -34,7 +34,7 @@ func (s *span) void() bool { return s.excused != 0 && s.to <= s.from }
 // meets reports whether the span and the time from one offset to another have more than an instant in common.
 func (s span) meets(from, to time.Duration) bool { return s.from < to && s.to > from }
 
-// witness is the samples that show the spans, earliest first.
+// witness returns the samples that show the spans, earliest first.
 func witness(spans ...span) []metrics.Sample {
 	var w []metrics.Sample
 	for _, s := range spans {
@@ -49,26 +49,26 @@ func witness(spans ...span) []metrics.Sample {
 	return w
 }
 
-// pairs says which operations begin a span and which end it.
+// pairs says which operations start a span and which end it.
 type pairs struct {
 	begins, ends func(metrics.Op) bool
-	shared       bool // others that are shared may have it too
-	lasting      bool // it does not end with the session that began it
+	shared       bool // other shared spans may coexist
+	lasting      bool // it does not end with the session that started it
 }
 
-// locked is the pairs of an exclusive lock. An attempt that does not wait gives the same hold; a refused one is not OK. Of locks that are acquired
-// together one has the Acquire and the Release, and each of the others a Hold and an Unhold.
+// locked pairs the operations of an exclusive lock. An attempt that does not wait gives the same hold; a refused one is not OK. Of locks that are acquired
+// together, one has the Acquire and the Release, and each of the others a Hold and an Unhold.
 var locked = pairs{
 	begins: func(o metrics.Op) bool { return o == metrics.Acquire || o == metrics.TryAcquire || o == metrics.Hold },
 	ends:   func(o metrics.Op) bool { return o == metrics.Release || o == metrics.Unhold },
 }
 
-// edge is a sample that begins or ends a span.
+// edge is a sample that starts or ends a span.
 type edge struct {
 	metrics.Sample
 	at   time.Duration
 	ends bool
-	of   uint32 // pairs
+	of   uint32 // index of its pairs
 }
 
 // byInstant orders edges by time. At one instant starts come first, and each kind is in the order of transactions.
@@ -85,16 +85,16 @@ func byInstant(a, b *edge) int {
 	return cmp.Compare(a.Zxid, b.Zxid)
 }
 
-// spans finds every hold in a history: from the End of a sample that begins one with OK to the Start of the next sample of the
-// same session and object that ends one of its kind, whatever its outcome.
+// spans finds every hold in a history: from the End of a sample that starts one with OK to the Start of the next sample of the same session and object that ends
+// one of its kind, whatever its outcome.
 //
-// The holder has the object before the End is measured and still has it when Start is: the measured hold lies within the
-// true one, so two measured holds that overlap prove that two true ones do, and a hold that begins at the instant at which
-// another ends proves nothing. A hold ends where its session was expired on purpose (operation Expire): the client of such a session
-// cannot know for a while, which is no fault of the recipe. Where the rest of the history is missing, a hold without an end may have ended
-// at any time after it began, and counts as an instant.
+// The holder has the object before the End is measured and still has it when Start is: the measured hold lies within the true one. So two measured holds that
+// overlap prove that two true ones do, and a hold that starts at the instant at which another ends proves nothing. A hold ends when its session is expired on
+// purpose (operation Expire): the client of such a session cannot know for a while, which is no defect of the recipe. If the rest of the history is missing, a
+// hold without an end may have ended at any time after it started, and counts as an instant.
 //
-// It goes through the history backwards: what ends a hold is then known where the hold begins, and only the last end of each session at an object has to be kept.
+// It goes through the history backwards: the end of a hold is then known when its start is reached, and only the last end of each session at an object has to be
+// kept.
 func spans(history iter.Seq[metrics.Sample], room *spill.Room, of ...pairs) holds {
 	edges := spill.New(room, byInstant)
 	defer edges.Close()
@@ -142,13 +142,13 @@ func spans(history iter.Seq[metrics.Sample], room *spill.Room, of ...pairs) hold
 	return h
 }
 
-// participant is a session at an object, as one of several pairs has it.
+// participant is a session at an object, for one of several pairs.
 type participant struct{ object, session, of uint32 } // no padding: it is hashed in one piece
 
-// ending is what ended a hold of a participant next, among what has been seen from the end of the history.
+// ending is the next end of a participant's hold, among the samples seen from the end of the history.
 type ending struct {
-	now   []metrics.Sample // at one instant, the last in the order of transactions first
-	later metrics.Sample   // after it
+	now   []metrics.Sample // of one instant, the last in the order of transactions first
+	later metrics.Sample   // the next one after that instant
 }
 
 func (e *ending) add(s metrics.Sample) {
@@ -158,7 +158,7 @@ func (e *ending) add(s metrics.Sample) {
 	e.now = append(e.now, s)
 }
 
-// of returns the end of what a sample began.
+// of returns the end of what a sample started.
 func (e *ending) of(begin *metrics.Sample) metrics.Sample {
 	for i := len(e.now) - 1; i >= 0; i-- {
 		if !before(&e.now[i], begin) {
@@ -168,7 +168,7 @@ func (e *ending) of(begin *metrics.Sample) metrics.Sample {
 	return e.later
 }
 
-// before reports whether an end belongs to something that began earlier. Samples at one instant are ordered by their transactions.
+// before reports whether an end belongs to something that started earlier. Samples of one instant are ordered by their transactions.
 func before(end, begin *metrics.Sample) bool {
 	if end.Start == begin.End && end.Zxid > 0 {
 		return end.Zxid <= begin.Zxid
@@ -176,11 +176,11 @@ func before(end, begin *metrics.Sample) bool {
 	return end.Start < begin.End
 }
 
-// holds are spans.
+// holds is a list of spans.
 type holds struct {
 	list    *spill.List[span] // the last first
 	expired expiries
-	excused bool // there are spans that were ended by one
+	excused bool // there are spans that were ended by an expiry
 	cut     bool // the rest of the history is missing
 }
 
@@ -191,7 +191,8 @@ func (h *holds) len() int { return h.list.Len() }
 
 func (h *holds) close() { h.list.Close() }
 
-// earlierSpan orders spans by time; of two of an object that begin simultaneously the shorter comes first, so that an empty one counts as before the other and not inside it.
+// earlierSpan orders spans by time. Of two spans of an object that start simultaneously the shorter comes first, so that an empty one counts as before the other
+// and not inside it.
 func earlierSpan(a, b *span) int {
 	if c := cmp.Compare(a.from, b.from); c != 0 {
 		return c

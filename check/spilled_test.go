@@ -11,11 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/metrics/spill"
 )
 
-// everyCheck is all checks, with bounds small enough for histories of some dozen nanoseconds to break.
+// everyCheck returns all checks, with bounds small enough for histories of some dozen nanoseconds to violate them.
 func everyCheck() []Check {
 	rank := func(v int64) int32 { return int32(v % 3) }
 	all := append(atomicCommit(9, 4), MutualExclusion(), ReaderWriter(), Permits(2), Leadership(), TokenOrder(), Terms(), QueueOrder(), FIFO(), CampaignFIFO(),
@@ -32,7 +32,8 @@ func everyCheck() []Check {
 	return append(all, LeaveSafety())
 }
 
-// everyCheck has all of them but those that decide linearizability, which may take exponential time, and that of watches, which other histories violate.
+// everyCheck contains all checks except those that decide linearizability, which may take exponential time, and that of watches, which other histories
+// violate.
 func TestEveryCheckIsEveryCheck(t *testing.T) {
 	made := map[string]bool{"LinearizableQueue": true, "LinearizableRegister": true, "LinearizableZnodes": true, "Notifications": true}
 	files, err := filepath.Glob("*.go")
@@ -74,7 +75,7 @@ func TestEveryCheckIsEveryCheck(t *testing.T) {
 	}
 }
 
-// disorder is a random history of the operations of one family and of faults.
+// disorder returns a random history of the operations of one family and of faults.
 func disorder(r *rand.Rand, n int) []metrics.Sample {
 	families := [][]metrics.Op{
 		{metrics.Acquire, metrics.Acquire, metrics.Release, metrics.Release, metrics.Enqueue, metrics.Wait, metrics.Idle, metrics.TryAcquire, metrics.Write},

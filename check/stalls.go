@@ -11,20 +11,20 @@ import (
 	"github.com/zkbench/zkbench/metrics"
 )
 
-// A stall is a time in which somebody waits for an object that nobody holds.
+// stall is a time in which a session waits for an object that nobody holds.
 type stall struct {
 	object   uint32
 	from, to time.Duration
 	before   metrics.Sample // the release that freed the object, if there was one
-	left     bool           // it ended because nobody waited any more
+	left     bool           // it ended because no session waited any longer
 }
 
 func (s stall) length() time.Duration { return s.to - s.from }
 
-// waits reports whether w was waiting in the stall.
+// waits reports whether w was waiting during the stall.
 func (s stall) waits(w span) bool { return w.object == s.object && w.meets(s.from, s.to) }
 
-// waiter returns the first who waited in the stall.
+// waiter returns the first wait during the stall.
 func (s stall) waiter(waits iter.Seq[span]) span {
 	for w := range waits {
 		if s.waits(w) {
@@ -34,7 +34,7 @@ func (s stall) waiter(waits iter.Seq[span]) span {
 	return span{}
 }
 
-// earlier reports whether a stall began before another; of those that began simultaneously it is the one of the first object.
+// earlier reports whether a stall started before another; of two that started simultaneously, the one of the lower object is earlier.
 func (s stall) earlier(than stall) bool {
 	return s.from < than.from || s.from == than.from && s.object < than.object
 }
@@ -43,13 +43,12 @@ func (s stall) earlier(than stall) bool {
 type stalling struct {
 	c       *conditions
 	patient time.Duration
-	times   int  // wake-ups
+	times   int  // number of wake-ups
 	strict  bool // a waiter that gives up soon after it came excuses nothing
 }
 
-// judge counts the stalls that took too long, and returns the first of them by time. It also returns the longest of those that only the end of the
-// run or deadlines ended and that may have been too long. Waits and busy times are in the order of earlierSpan; those concerned are the waiters and
-// the holders.
+// judge counts the stalls that took too long, and returns the first of them by time. It also returns the longest of those that only the end of the run or
+// deadlines ended and that may have been too long. Waits and busy times are in the order of earlierSpan. The sessions concerned are the waiters and the holders.
 func (j stalling) judge(waits, busy, held iter.Seq[span]) (count int, first stall, doubt suspect) {
 	long, least := map[uint32][]*suspect{}, min(j.patient, j.c.limit(j.patient, j.times))
 	if j.c.usual > 0 {
@@ -77,7 +76,7 @@ func (j stalling) judge(waits, busy, held iter.Seq[span]) (count int, first stal
 	for s := range held {
 		take(s)
 	}
-	short := j.c.hasty(j.times)
+	short := j.c.leftEarly(j.times)
 	if j.strict {
 		short = -1
 	}
@@ -92,7 +91,7 @@ func (j stalling) judge(waits, busy, held iter.Seq[span]) (count int, first stal
 		concerned := func(session uint32) bool { return parties[object][session] }
 		for _, s := range long[object] {
 			late := func(times int) bool { return j.c.overdue(s.from, s.to, j.patient, times, concerned) }
-			if !late(j.times) || s.hasty && !late(0) {
+			if !late(j.times) || s.leftEarly && !late(0) {
 				if s.vain && !s.served && s.length() > doubt.length() && j.c.unusual(s.from, s.to, j.times, concerned) {
 					doubt = *s
 				}
@@ -110,22 +109,22 @@ func (j stalling) judge(waits, busy, held iter.Seq[span]) (count int, first stal
 // suspect is a stall that may have taken too long.
 type suspect struct {
 	stall
-	hasty  bool // somebody gave up in it so soon after arriving that it may have left before it could be told
-	vain   bool // somebody waited in it up to a deadline or the end of the run
-	open   bool // up to the end of the run
-	served bool // somebody waited in it for too long to have come late, and was granted the object
-	who    []uint32
+	leftEarly bool // a session gave up in it so soon after arriving that it may have left before it could be notified
+	vain      bool // a session waited in it up to a deadline or the end of the run
+	open      bool // up to the end of the run
+	served    bool // a session waited in it for too long to have come late, and was granted the object
+	who       []uint32
 }
 
 // shown is how many of the sessions that waited in a stall are shown.
 const shown = 10
 
-// see notes who waited in the stall, and how the wait ended.
+// see notes a session that waited in the stall, and how its wait ended.
 func (s *suspect) see(w span, short, least time.Duration) {
 	switch w.begin.Outcome {
 	case metrics.Timeout:
 		s.vain = true
-		s.hasty = s.hasty || w.to-w.from <= short
+		s.leftEarly = s.leftEarly || w.to-w.from <= short
 	case metrics.Unfinished:
 		s.vain, s.open = true, true
 	case metrics.OK:
@@ -136,13 +135,13 @@ func (s *suspect) see(w span, short, least time.Duration) {
 	}
 }
 
-// unknown is the verdict on a stall that may have been too long; what says what nobody was given.
+// unknown returns the verdict on a stall that may have been too long. what says what nobody was given.
 func (j stalling) unknown(s suspect, evidence int, what string) Verdict {
 	why := fmt.Sprintf("less than the %v after which it is a violation", j.patient)
 	switch {
-	case s.length() > j.patient || j.c.quick > 0 && !s.hasty:
+	case s.length() > j.patient || j.c.quick > 0 && !s.leftEarly:
 		why = "which a fault or a lost session may excuse"
-	case s.hasty:
+	case s.leftEarly:
 		why = "but some gave up so soon that they may have left before they could be told"
 	}
 	ended, remedy := "until they gave up", "deadline"
@@ -153,8 +152,8 @@ func (j stalling) unknown(s suspect, evidence int, what string) Verdict {
 		"use a longer %s to tell", what, s.from, s.to, s.waiters(), ended, s.length().Round(time.Millisecond), j.c.usual*time.Duration(j.times), why, remedy)}
 }
 
-// unserved says that most of those who had to wait left in vain, each too soon for a stall of its own to show, though what they waited for was free for
-// longer than a wake-up takes, in all; "" if that is not so.
+// unserved says that most of the sessions that had to wait left in vain, each too soon for a stall of its own to show, though what they waited for was free, in
+// total, for longer than a wake-up takes; "" if that is not so.
 func (j stalling) unserved(waits, busy iter.Seq[span]) string {
 	limit := j.c.usual * time.Duration(j.times)
 	if limit == 0 {
@@ -182,7 +181,7 @@ func (j stalling) unserved(waits, busy iter.Seq[span]) string {
 		"and %d of those who had to wait were granted it: use a longer deadline to tell", left, free.Round(time.Millisecond), limit, served)
 }
 
-// waiters names those who waited, or the first of them.
+// waiters names the sessions that waited, or the first of them.
 func (s suspect) waiters() string {
 	slices.Sort(s.who)
 	if len(s.who) == 1 {
@@ -195,8 +194,8 @@ func (s suspect) waiters() string {
 	return text
 }
 
-// gaps subtracts busy times from waits: the times, none of them empty, in which somebody waits and the object is free. Both are in the
-// order of earlierSpan; the gaps of each object come in the order of time.
+// gaps subtracts busy times from waits: it yields the nonempty times in which a session waits and the object is free. Both are in the order of earlierSpan; the
+// gaps of each object come in the order of time.
 func gaps(waits, busy iter.Seq[span]) iter.Seq[stall] {
 	return func(yield func(stall) bool) {
 		all := map[uint32]*freedom{}
@@ -226,11 +225,11 @@ type freedom struct {
 	from   time.Duration  // since when it is free
 	before metrics.Sample // what freed it
 
-	wanted       bool // somebody waits from since to until
+	wanted       bool // a session waits from since to until
 	since, until time.Duration
 }
 
-// next processes a wait, or a busy time, in the order of time. Before a busy time, and when nobody waits any more, there is a gap if the object was free.
+// next processes a wait, or a busy time, in the order of time. Before a busy time, and when no session waits any longer, there is a gap if the object was free.
 func (f *freedom) next(s *span, waits bool) (g stall, some bool) {
 	if f.wanted && s.from > f.until {
 		g, some = f.gap(s.object, f.until)
@@ -252,7 +251,7 @@ func (f *freedom) next(s *span, waits bool) (g stall, some bool) {
 	return g, some
 }
 
-// gap is the time up to an instant in which the object was free and somebody waited.
+// gap returns the time up to an instant in which the object was free and a session waited.
 func (f *freedom) gap(object uint32, to time.Duration) (g stall, some bool) {
 	g = stall{object: object, from: max(f.since, f.from), to: to, before: f.before}
 	return g, g.to > g.from

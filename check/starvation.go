@@ -5,26 +5,28 @@ import (
 	"iter"
 	"time"
 
-	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/metrics/spill"
 )
 
-// leastOvertakes is how often a session may be overtaken however few contend.
+// leastOvertakes is how often a session may be overtaken, even if few contend.
 const leastOvertakes = 20
 
-// Starvation holds when nobody was forgotten, in a recipe that promises no order: a lottery may be lost, but only by a session that takes part in it.
-// A session is forgotten if nothing told it to look again (Idle, of an attempt that was not granted in the end) while as many were granted as
-// contend for the object, 20 at least, all of which had come after it had its place; where the recipe queues, that is more than can be before
-// it. It has to take longer than a wake-up may (see conditions). Evidence is the number of grants on objects that two sessions asked for and that have so many, or at which
-// nobody waited in vain to the end; Unknown where there is no such object. The witness is the Enqueue, the last of those grants and the Idle; Count is the number of attempts that were forgotten.
+// Starvation holds when no session was forgotten, in a recipe that promises no order: a lottery may be lost, but only by a session that takes part in it. A
+// session is forgotten if nothing told it to look again (Idle, of an attempt that was never granted) during as many grants as there are sessions that contend for
+// the object, 20 at least, all of which had come after it had its place; in a recipe that queues, that is more than can be before it. It has to take longer than
+// a wake-up may (see conditions). Evidence is the number of grants on objects that two sessions asked for and that have at least that many grants, or at which no
+// session waited in vain to the end; Unknown if there is no such object. Witness holds the Enqueue, the last of those grants and the Idle; Count is the number of
+// attempts that were forgotten.
 //
-// How often a session loses that is told each time is not this check's concern: sessions of nearer servers win most lotteries, and by how
-// much is nothing that a recipe without an order promises.
+// How often a session loses that is notified each time is not judged: sessions of nearer servers win most lotteries, and a recipe without an order does not
+// promise how many.
 func Starvation(patient time.Duration) Check {
-	return Check{Name: "starvation", Judge: starved(patient, 0), Across: patiently(patient, starved)}
+	return Check{Name: "starvation", Severity: Late, Judge: starved(patient, 0), Across: patiently(patient, starved)}
 }
 
-// starved judges a history whose times of different sessions may be off by this much: a session came after another one only if it came that much later.
+// starved judges a history in which the times of different sessions may be off by the duration off: a session came after another one only if it came that much
+// later.
 func starved(patient, off time.Duration) func(iter.Seq[metrics.Sample], *spill.Room) Verdict {
 	return func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
 		c := newConditions(room)
@@ -53,7 +55,7 @@ func starved(patient, off time.Duration) func(iter.Seq[metrics.Sample], *spill.R
 		for object, n := range grants {
 			limit := max(leastOvertakes, len(contend[object]))
 			if !left[object] {
-				limit = 0 // nobody waited in vain
+				limit = 0 // no session waited in vain
 			}
 			rivals = max(rivals, len(contend[object]))
 			if n >= limit && len(contend[object]) > 1 {
@@ -67,8 +69,8 @@ func starved(patient, off time.Duration) func(iter.Seq[metrics.Sample], *spill.R
 	}
 }
 
-// forgotten judges the attempts that were not granted: each by its Idle, together with the grants of its object, of which as many as there are
-// rivals, but at least leastOvertakes, prove a violation. It keeps in memory the attempts that were told nothing for too long.
+// forgotten judges the attempts that were not granted: each by its Idle, together with the grants of its object. As many of these as there are rivals, but at
+// least leastOvertakes, prove a violation. It keeps in memory the attempts that were notified of nothing for too long.
 func forgotten(attempts iter.Seq[attempt], history iter.Seq[metrics.Sample], grants func(*metrics.Sample) bool, rivals func(object uint32) int,
 	c *conditions, patient, off time.Duration) (v Verdict) {
 	type wait struct {
@@ -122,7 +124,7 @@ func forgotten(attempts iter.Seq[attempt], history iter.Seq[metrics.Sample], gra
 	return v
 }
 
-// key is what the phases of one attempt that was not granted have in common.
+// key returns what the phases of one attempt that was not granted have in common.
 func key(s metrics.Sample) metrics.Sample {
 	return metrics.Sample{Session: s.Session, Object: s.Object, End: s.End}
 }

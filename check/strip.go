@@ -5,11 +5,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/metrics/spill"
 )
 
-// Gap is an interval of time of an object.
+// Gap is a time interval of an object.
 type Gap struct {
 	Object   uint32
 	From, To time.Duration
@@ -22,9 +22,9 @@ type Tenure struct {
 	Shared   bool
 }
 
-// Strip is what happened to one object for a while: who held it, who of these waited for it, and when nobody held it though somebody waited.
+// Strip is what happened to one object for a while: which sessions held it, which of these waited for it, and when nobody held it while a session waited.
 type Strip struct {
-	Gap          // that it surrounds
+	Gap          // the gap that it surrounds
 	Begin, End   time.Duration
 	Holds, Waits []Tenure // in the order of their starts
 	Idle         []Gap
@@ -37,8 +37,8 @@ const (
 	stripWaits  = 100 // of the sessions that held
 )
 
-// StripOf returns what happened around a gap: up to twelve holds before its end and twelve after it. What was not released ends with the strip or, if
-// nothing ends that, at until. Somebody waits, and an object is free, as defined by OwnershipOf.
+// StripOf returns what happened around a gap: up to twelve holds before its end and twelve after it. A hold that was not released ends with the strip or, if
+// nothing ends that, at until. Waiting sessions and free objects are as defined by OwnershipOf.
 func StripOf(history iter.Seq[metrics.Sample], room *spill.Room, permits int, around Gap, until time.Duration) Strip {
 	c := contestOf(func(yield func(metrics.Sample) bool) {
 		for s := range history {

@@ -7,19 +7,19 @@ import (
 	"time"
 )
 
-// A rule says whether a span must not begin while others exist: given the numbers of exclusive and of shared ones.
+// rule reports whether a span must not start while others exist, given the numbers of exclusive and of shared ones.
 type rule func(next span, exclusive, shared int) (forbidden bool)
 
 // alone is the rule of a lock: one holder.
 func alone(_ span, exclusive, _ int) bool { return exclusive > 0 }
 
-// A clash is a span that began although the rule forbade it, and those that existed then, the first to begin first.
+// clash is a span that started although the rule forbade it, and the spans that existed then, in the order of their starts.
 type clash struct {
 	intruder span
 	held     []span
 }
 
-// holder returns the span that best shows why the intruder must not begin: the first that exists, an exclusive one if there is any.
+// holder returns the span that best shows why the intruder must not start: the first that exists, preferably an exclusive one.
 func (c clash) holder() span {
 	if i := slices.IndexFunc(c.held, func(s span) bool { return !s.shared }); i >= 0 {
 		return c.held[i]
@@ -30,7 +30,7 @@ func (c clash) holder() span {
 	return c.intruder // a rule that forbids a span even alone
 }
 
-// present is the spans of an object that exist at an instant.
+// present holds the spans of an object that exist at an instant.
 type present struct {
 	spans             heap[standing]
 	exclusive, shared int
@@ -56,8 +56,8 @@ func (p *present) count(shared bool, n int) {
 	}
 }
 
-// sweep goes through spans in the order of earlierSpan and judges each against those of its object that still exist when it begins. It returns the
-// number of spans that break the rule, and the earliest of them.
+// sweep goes through spans in the order of earlierSpan and judges each against the spans of its object that still exist when it starts. It returns the number of
+// spans that break the rule, and the earliest of them.
 func sweep(all iter.Seq[span], forbidden rule) (count int, first clash) {
 	here, nth := map[uint32]*present{}, 0
 	for s := range all {
@@ -66,7 +66,7 @@ func sweep(all iter.Seq[span], forbidden rule) (count int, first clash) {
 			p = newPresent()
 			here[s.object] = p
 		}
-		p.leave(s.from) // an empty span at that very instant only if it came before s
+		p.leave(s.from) // an empty span at that instant counts only if it came before s
 		if forbidden(s, p.exclusive, p.shared) {
 			if count++; count == 1 {
 				first = clash{intruder: s, held: p.inOrder()}
@@ -91,7 +91,7 @@ func (p *present) leave(by time.Duration) {
 	}
 }
 
-// inOrder returns what exists, the first to begin first.
+// inOrder returns the spans that exist, in the order of their starts.
 func (p *present) inOrder() []span {
 	items := slices.Clone(p.spans.items)
 	slices.SortFunc(items, func(a, b standing) int { return cmp.Compare(a.nth, b.nth) })

@@ -4,22 +4,22 @@ import (
 	"iter"
 	"time"
 
-	"github.com/zkbench/zkbench/internal/spill"
+	"github.com/zkbench/zkbench/metrics/spill"
 )
 
-// table is troubles in the order of their starts, searchable by time. What does not fit into memory is on disk, with the first start and the last end
-// of each page in memory. A query reads the pages that may contain something from its time.
+// table holds troubles in the order of their starts, searchable by time. What does not fit into memory is on disk, with the first start and the last end of each
+// page in memory. A query reads the pages that may contain something from its time.
 type table struct {
 	list  *spill.List[trouble]
 	pages []period
 }
 
-// pageLength is how many troubles a page has.
+// pageLength is the number of troubles per page.
 const pageLength = 1024
 
 func newTable(room *spill.Room) *table { return &table{list: spill.New[trouble](room, nil)} }
 
-// add appends the next.
+// add appends the next trouble.
 func (t *table) add(v trouble) {
 	if t.list.Len()%pageLength == 0 {
 		t.pages = append(t.pages, v.period)
@@ -29,7 +29,7 @@ func (t *table) add(v trouble) {
 	last.to = max(last.to, v.to)
 }
 
-// within yields those that have more than an instant in common with the time from one offset to another, in order.
+// within yields the troubles that have more than an instant in common with the time from one offset to another, in order.
 func (t *table) within(from, to time.Duration) iter.Seq[trouble] {
 	return func(yield func(trouble) bool) {
 		var page []trouble
@@ -52,8 +52,8 @@ func (t *table) within(from, to time.Duration) iter.Seq[trouble] {
 	}
 }
 
-// cover is how much of the time from one offset to another is covered by periods, which are added in the order of their starts.
-type cover struct{ from, to, total time.Duration } // from: up to where it is counted
+// cover sums up how much of the time from one offset to another is covered by periods, which are added in the order of their starts.
+type cover struct{ from, to, total time.Duration } // from is the offset up to which it has counted
 
 func (c *cover) add(p period) {
 	if from, to := max(p.from, c.from), min(p.to, c.to); from < to {

@@ -7,7 +7,7 @@ import (
 	"github.com/zkbench/zkbench/metrics"
 )
 
-// both is a session that acquires locks 0 and 1 together and releases them.
+// both returns the samples of a session that acquires locks 0 and 1 together and releases them.
 func both(session byte, start, end, until int, token int64) history {
 	return history{
 		acquire(session, start, end, token), on(1, sample(metrics.Hold, session, 0, start, end, token+1)),
@@ -15,7 +15,7 @@ func both(session byte, start, end, until int, token int64) history {
 	}
 }
 
-// single is a session that acquires lock 1 alone and releases it.
+// single returns the samples of a session that acquires lock 1 alone and releases it.
 func single(session byte, start, end, until int, token int64) history {
 	return history{on(1, acquire(session, start, end, token)), on(1, release(session, until, until+1))}
 }

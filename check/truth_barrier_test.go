@@ -21,7 +21,7 @@ func init() {
 		}})
 }
 
-// gatherings are the promises of entering: nobody is let in before all have come, nor with one who was told that nobody was.
+// gatherings returns the promises of entering: no member is let in before all have arrived, nor with one that was told that nobody was.
 func (w *world) gatherings(enter metrics.Op) []promise {
 	early, unequal := false, false
 	for _, in := range w.all {
@@ -54,7 +54,7 @@ func playRounds(w *world) {
 	}
 	w.znodes = make([][]*znode, 200)
 	rounds := map[uint32]int{}
-	inside := map[int]map[uint32]bool{} // of each round: who is
+	inside := map[int]map[uint32]bool{} // by round: the members inside
 	w.seats(func(j *seat) {
 		round := rounds[j.id]
 		if round == 100 {
@@ -87,14 +87,14 @@ func playRounds(w *world) {
 	})
 }
 
-// calm reports whether no session was lost and nobody gave up: then it is simple to tell who was inside.
+// calm reports whether no session was lost and no member gave up: then it is simple to tell which members were inside.
 func (w *world) calm() bool {
 	return !slices.ContainsFunc(w.all, func(s metrics.Sample) bool {
 		return s.Outcome != metrics.OK || s.Op == metrics.Expire || s.Op == metrics.Down
 	})
 }
 
-// enter waits until all members have come: the last of them makes the marker.
+// enter waits until all members have arrived: the last of them creates the marker.
 func (j *seat) enter(dir int) (*znode, metrics.Outcome) {
 	w, s := j.w, j.s
 	until := w.set.length
@@ -141,7 +141,7 @@ func (j *seat) enter(dir int) (*znode, metrics.Outcome) {
 		j.removeLater(own)
 		return nil, metrics.Unfinished
 	}
-	late := w.goes("gives up late") // and says so though others went in
+	late := w.goes("gives up late") // and says so although others went in
 	for !s.over {
 		if _, ok := s.write(func() {
 			if full = marked(w.zxid); !full && own.removed == 0 {
@@ -160,7 +160,7 @@ func (j *seat) enter(dir int) (*znode, metrics.Outcome) {
 	return nil, metrics.Timeout
 }
 
-// leaves deletes the member's znode and waits until nobody is inside.
+// leaves deletes the member's znode and waits until no member is inside.
 func (j *seat) leaves(dir int, own *znode) metrics.Outcome {
 	w, s := j.w, j.s
 	if _, outcome := j.remove(own); outcome != metrics.OK {
@@ -190,7 +190,7 @@ func (j *seat) leaves(dir int, own *znode) metrics.Outcome {
 	return metrics.Unfinished
 }
 
-// passed reports whether somebody passed the barrier while it was certainly set, from before the wait to after it.
+// passed reports whether a session passed the barrier while it was certainly set, from before the wait to after it.
 func (w *world) passed() bool {
 	return slices.ContainsFunc(w.all, func(p metrics.Sample) bool {
 		return p.Op == metrics.Pass && p.Outcome == metrics.OK && slices.ContainsFunc(w.all, func(bar metrics.Sample) bool {

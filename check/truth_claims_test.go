@@ -18,8 +18,8 @@ func init() {
 		}})
 }
 
-// finishedAgain reports whether an item was given out that had been finished before its consumer asked; byToken: or whose finished claim had been made in an
-// earlier transaction.
+// finishedAgain reports whether an item was given out that had been finished before its consumer asked. byToken also covers an item whose finished claim had
+// been made in an earlier transaction.
 func (w *world) finishedAgain() (again, byToken bool) {
 	for _, f := range w.all {
 		if f.Op != metrics.Finish || f.Outcome != metrics.OK || w.putAgain(f.Value) {
@@ -35,7 +35,7 @@ func (w *world) finishedAgain() (again, byToken bool) {
 	return again || byToken, byToken
 }
 
-// putAgain reports whether an item may be there twice, for all that is recorded.
+// putAgain reports whether an item may be there twice, as far as the samples show.
 func (w *world) putAgain(item int64) bool {
 	return slices.ContainsFunc(w.all, func(s metrics.Sample) bool {
 		return s.Op == metrics.Put && s.Outcome == metrics.InDoubt && s.Value == item
@@ -113,7 +113,7 @@ func (j *seat) claim() {
 	w.record(j.host, take)
 }
 
-// claimed is the claim of an item in a state.
+// claimed returns the claim of an item in a state.
 func (w *world) claimed(item *znode, state int64) *znode {
 	for dir := 2; dir < 4; dir++ {
 		for _, z := range w.znodes[dir] {
@@ -125,7 +125,7 @@ func (w *world) claimed(item *znode, state int64) *znode {
 	return nil
 }
 
-// claims creates the claim of an item, of which there can be one; false: somebody else has.
+// claims creates the claim of an item, of which there can be one; false: another session has it.
 func (j *seat) claims(item *znode, beside bool) (own *znode, ok bool) {
 	w := j.w
 	_, ok = j.s.write(func() {

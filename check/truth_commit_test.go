@@ -10,9 +10,9 @@ import (
 func init() {
 	kinds = append(kinds, kind{name: "two-phase commit", recipes: []string{"one decision"}, defects: []string{"one vote short", "ignores an abort", "decides alone", "forgets"},
 		play: playCommits, promises: func(w *world) []promise {
-			agree, valid, aborted, stands := w.commits()
+			agree, valid, aborted, holds := w.commits()
 			return []promise{{Check: check.Agreement(), broken: !agree}, {Check: check.CommitValidity(), broken: !valid}, {Check: check.AbortValidity(), broken: !aborted},
-				{Check: check.DecisionStands(), broken: !stands}}
+				{Check: check.DecisionStands(), broken: !holds}}
 		}})
 }
 
@@ -24,9 +24,9 @@ const (
 	ofTransaction
 )
 
-// commits says which promises of an atomic commit were kept: all that the sites were told is in their samples, by one clock.
-func (w *world) commits() (agree, valid, aborted, stands bool) {
-	agree, valid, aborted, stands = true, true, true, true
+// commits reports which promises of an atomic commit were kept: everything that the sites were told is in their samples, by one clock.
+func (w *world) commits() (agree, valid, aborted, holds bool) {
+	agree, valid, aborted, holds = true, true, true, true
 	for _, a := range w.all {
 		if a.Op != metrics.Decide && a.Op != metrics.Recall || a.Outcome != metrics.OK {
 			continue
@@ -42,14 +42,14 @@ func (w *world) commits() (agree, valid, aborted, stands bool) {
 				against = against || b.Value == check.Aborts && b.Outcome == metrics.OK
 			case (b.Op == metrics.Decide || b.Op == metrics.Recall) && b.Outcome == metrics.OK && a.Value != b.Value:
 				agree = false
-				stands = stands && a.Session != b.Session
+				holds = holds && a.Session != b.Session
 			}
 		}
 		if a.Value == check.Commits {
 			valid, aborted = valid && votes >= w.set.seats, aborted && !against
 		}
 	}
-	return agree, valid, aborted, stands
+	return agree, valid, aborted, holds
 }
 
 func playCommits(w *world) {
@@ -78,7 +78,7 @@ func playCommits(w *world) {
 	})
 }
 
-// site is one of the participants of a transaction.
+// site is one participant of a transaction.
 type site struct {
 	*seat
 	number uint32
@@ -97,7 +97,7 @@ func (c *site) timed(op metrics.Op, value int64, do func() (int64, bool)) bool {
 	return ok
 }
 
-// create makes a persistent znode whose name nobody else uses, or that is there once; false: the session is over.
+// create creates a persistent znode whose name nobody else uses, or, with once, one that can exist only once; false: the session is over.
 func (c *site) create(dir int, value int64, once bool) bool {
 	var made *znode
 	for !c.s.over {

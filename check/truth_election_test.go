@@ -41,7 +41,7 @@ func playElections(w *world) {
 			}
 			last[j.object] = a.own.created
 			if whole.Token == term {
-				w.record(j.host, whole) // it goes on
+				w.record(j.host, whole) // it continues
 			} else {
 				a.grant(whole)
 			}
@@ -52,7 +52,7 @@ func playElections(w *world) {
 				again.Start, again.End = w.now, w.now
 				w.record(j.host, again)
 				w.truth.twice = true
-				j.p.sleep(time.Microsecond) // what is told at one instant may have come in either order
+				j.p.sleep(time.Microsecond) // samples of one instant may have come in either order
 			}
 			h, begun := a.held(whole), w.now
 			if w.leads(a, left) {
@@ -77,7 +77,7 @@ func (j *seat) candidate(suspended *attempt) (*attempt, metrics.Sample, bool) {
 	return j.acquire(metrics.Campaign, int(j.object), false, own, (*attempt).elect)
 }
 
-// elect waits until nobody is before us, and that over a connection that does not break meanwhile.
+// elect waits until no znode is before ours, over a connection that does not break meanwhile.
 func (a *attempt) elect() bool {
 	for a.turn() {
 		if a.link = a.s.link; a.s.connected() && a.link == a.s.link {
@@ -87,7 +87,7 @@ func (a *attempt) elect() bool {
 	return false
 }
 
-// leads lasts until a leader has led for so long, or its term is lost; false: it is suspended.
+// leads waits until a leader has led for that long, or its term is lost; false: it is suspended.
 func (w *world) leads(a *attempt, left time.Duration) bool {
 	s := a.s
 	for until := min(w.now+left, max(w.set.length, w.now+1)); w.now < until && s.leases == a.leaseAt && !s.over; {
@@ -103,7 +103,7 @@ func (w *world) leads(a *attempt, left time.Duration) bool {
 	return true
 }
 
-// ends ends a term: by resigning it, or by the end of the session, before which it writes once more where it can.
+// ends ends a term: by resigning it, or by ending the session, before which it writes once more if it can.
 func (j *seat) ends(h *hold, z *znode) {
 	w := j.w
 	if !w.set.ends || j.s.over {

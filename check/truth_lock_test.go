@@ -41,10 +41,10 @@ type seat struct {
 	w      *world
 	p      *process
 	s      *session
-	list   []*znode       // of a consumer: the rest of its list
-	choose metrics.Sample // and the request for that
-	due    time.Duration  // when the next item may be taken, of those that it may not have yet
-	seen   int64          // of an observer: the last transaction that it saw
+	list   []*znode       // for a consumer: the rest of its list
+	choose metrics.Sample // and the request that returned the list
+	due    time.Duration  // when the next of the items that it may not take yet is due
+	seen   int64          // for an observer: the last transaction that it saw
 }
 
 // seats starts the clients: each does its steps one after the other, until the load ends.
@@ -65,7 +65,7 @@ func (w *world) seats(step func(*seat)) {
 	}
 }
 
-// goes reports whether the recipe does what is wrong now.
+// goes reports whether the recipe shows the defect this time.
 func (w *world) goes(defect string) bool {
 	if w.set.defect != defect || !w.chance(w.set.often) {
 		return false
@@ -83,12 +83,12 @@ type attempt struct {
 	place         int64         // its transaction
 	shared        bool
 	own           *znode
-	state         int64 // that it was granted in
-	settled       bool  // it needs no more than its lease
+	state         int64 // state in which it was granted
+	settled       bool  // it needs only its lease
 	leaseAt, link int
 }
 
-// enlist creates the znode of an attempt; false: the session is over. A create in doubt is looked for.
+// enlist creates the znode of an attempt; false: the session is over. After a create in doubt it looks for the znode.
 func (a *attempt) enlist() bool {
 	s := a.s
 	for !s.over {
@@ -113,7 +113,7 @@ func (a *attempt) enlist() bool {
 	return false
 }
 
-// ahead is the nearest znode before ours that excludes us, in a state; listed: ours is there.
+// ahead returns the nearest znode before ours that excludes us, in a state; listed: ours is there.
 func (a *attempt) ahead(state int64) (nearest *znode, listed bool) {
 	for _, z := range a.w.children(a.dir, state) {
 		if z == a.own {
@@ -126,7 +126,7 @@ func (a *attempt) ahead(state int64) (nearest *znode, listed bool) {
 	return nil, false
 }
 
-// turn waits until nobody whom we exclude is before us; false: it is too late, or our znode is gone.
+// turn waits until no znode that we exclude is before ours; false: it is too late, or our znode is gone.
 func (a *attempt) turn() bool {
 	s := a.s
 	for s.w.now < a.until && !s.over {
@@ -156,7 +156,7 @@ func (a *attempt) turn() bool {
 		case before == nil || s.w.goes("barges"):
 			return true
 		}
-		if v == nil { // the watch on the one before us is set by another request
+		if v == nil { // the watch on the znode before ours is set by another request
 			there := false
 			if !s.insist(func(at int64) {
 				if there = before.in(at); there {
@@ -176,14 +176,14 @@ func (a *attempt) turn() bool {
 		if !s.await(v, a.until) {
 			return false
 		}
-		if s.w.set.recipe == "events" && link == s.link && a.own.in(v.state) || s.w.goes("gone") { // the picture that the events give
+		if s.w.set.recipe == "events" && link == s.link && a.own.in(v.state) || s.w.goes("gone") { // the state as the events show it
 			return true
 		}
 	}
 	return false
 }
 
-// single takes the one znode that there can be: whoever comes first when it is free. Nothing keeps the order in which they came.
+// single takes the one znode that can exist: whichever session comes first when it is free. Nothing keeps the order of arrival.
 func (a *attempt) single() bool {
 	s := a.s
 	for s.w.now < a.until && !s.over {
@@ -223,7 +223,7 @@ func (a *attempt) single() bool {
 	return false
 }
 
-// acquire is one attempt, with its samples. lease is that which the grant ends with.
+// acquire is one attempt, with its samples. The grant ends with its lease.
 func (j *seat) acquire(op metrics.Op, dir int, shared bool, own *znode, settle func(*attempt) bool) (a *attempt, whole metrics.Sample, granted bool) {
 	w, s := j.w, j.s
 	a = &attempt{seat: j, dir: dir, begun: w.now, until: w.set.length, shared: shared, own: own}
@@ -237,7 +237,7 @@ func (j *seat) acquire(op metrics.Op, dir int, shared bool, own *znode, settle f
 			if granted = settle(a); !granted || s.leases == a.leaseAt {
 				break
 			}
-			if a.settled { // what was counted is ours for as long as it is there
+			if a.settled { // what was counted is ours as long as it exists
 				a.leaseAt = s.leases
 				there := false
 				if granted = s.insist(func(state int64) { there = a.own.in(state) }) && there; granted && s.leases == a.leaseAt {
@@ -283,7 +283,7 @@ func (j *seat) acquire(op metrics.Op, dir int, shared bool, own *znode, settle f
 	return a, whole, false
 }
 
-// grant records a grant with the place that it had.
+// grant records a grant with its place.
 func (a *attempt) grant(whole metrics.Sample) {
 	a.w.record(a.host, whole)
 	if a.created > 0 {
@@ -293,7 +293,7 @@ func (a *attempt) grant(whole metrics.Sample) {
 	}
 }
 
-// held is what is true of a grant, which lasts from now on.
+// held returns the truth about a grant, which lasts from now on.
 func (a *attempt) held(whole metrics.Sample) *hold {
 	h := hold{s: a.s, object: a.object, asked: a.begun, from: a.w.now, shared: a.shared, token: whole.Token}
 	if a.created > 0 {
@@ -306,7 +306,7 @@ func (a *attempt) held(whole metrics.Sample) *hold {
 	return &h
 }
 
-// remove deletes a znode of ours until the servers say that it is gone; 0: by a transaction that is not known.
+// remove deletes a znode of ours until the servers say that it is gone; 0: the transaction is not known.
 func (j *seat) remove(z *znode) (zxid int64, outcome metrics.Outcome) {
 	s, doubt := j.s, false
 	for !s.over {
@@ -342,7 +342,7 @@ func (j *seat) removeLater(z *znode) {
 	})
 }
 
-// release lets go of a grant, and records that.
+// release lets go of a grant and records that.
 func (j *seat) release(op metrics.Op, h *hold, z *znode, lost bool) {
 	w := j.w
 	r := metrics.Sample{Op: op, Session: j.id, Object: j.object, Token: h.token, Due: w.now, Start: w.now}

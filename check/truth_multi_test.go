@@ -17,8 +17,8 @@ func init() {
 		}})
 }
 
-// playMultiLocks has sessions acquire two locks, one after the other in their order, or one of them alone. Of two the first has the Acquire and the Release, and
-// the other a Hold and an Unhold, all under one grant.
+// playMultiLocks lets sessions acquire two locks, one after the other in their order, or one of them alone. Of two, the first has the Acquire and the
+// Release, and the other a Hold and an Unhold, all under one grant.
 func playMultiLocks(w *world) {
 	var last int64 // token of the second lock
 	w.seats(func(j *seat) {
@@ -53,7 +53,7 @@ func playMultiLocks(w *world) {
 	})
 }
 
-// holdBoth holds two locks and lets go of them, of the second first.
+// holdBoth holds two locks and lets go of them, the second one first.
 func (a *attempt) holdBoth(whole, beside metrics.Sample, second *znode) {
 	w := a.w
 	first, other := a.held(whole), a.held(whole)
@@ -73,7 +73,7 @@ func (a *attempt) holdBoth(whole, beside metrics.Sample, second *znode) {
 	w.record(a.host, r, u)
 }
 
-// works lasts until the work under a grant ends, or the grant is lost.
+// works waits until the work under a grant ends, or the grant is lost.
 func (a *attempt) works() (lost bool) {
 	w := a.w
 	lost = !a.s.work(min(w.now+w.upTo(w.set.hold), max(w.set.length, w.now+1)), a.leaseAt)

@@ -19,7 +19,7 @@ func init() {
 		}})
 }
 
-// numbers says whether no number was drawn twice, whether they grew, and whether the counters say in the end what was drawn.
+// numbers reports whether no number was drawn twice, whether the numbers grew, and whether the final values of the counters match the draws.
 func (w *world) numbers() (unique, order, total bool) {
 	unique, order, total = true, true, true
 	certain, perhaps := map[uint32]int64{}, map[uint32]int64{}
@@ -70,7 +70,7 @@ func playNumbers(w *world) {
 	})
 }
 
-// version of a znode's data in a state.
+// version returns the version of a znode's data in a state.
 func (z *znode) version(state int64) (n int) {
 	for _, c := range z.changes {
 		if c.zxid <= state {
@@ -80,7 +80,7 @@ func (z *znode) version(state int64) (n int) {
 	return n
 }
 
-// add adds one to a counter: what was read is written with one more, unless somebody else has written since.
+// add adds one to a counter: it writes the value read plus one, unless another session has written since.
 func (j *seat) add() (value, zxid int64, outcome metrics.Outcome) {
 	w, z := j.w, j.w.znodes[j.object][0]
 	for !j.s.over {
@@ -99,7 +99,7 @@ func (j *seat) add() (value, zxid int64, outcome metrics.Outcome) {
 				z.changes = append(z.changes, change{w.zxid, before + 1})
 			}
 		})
-		if !ok && !j.s.sync() { // did says what a tag in the data would
+		if !ok && !j.s.sync() { // did tells what a tag in the data would
 			return 0, 0, metrics.InDoubt
 		}
 		if did != 0 {
@@ -112,7 +112,7 @@ func (j *seat) add() (value, zxid int64, outcome metrics.Outcome) {
 	return 0, 0, metrics.Lost
 }
 
-// id64 is the number of a sequential znode, which is deleted later.
+// id64 returns the number of a sequential znode, which is deleted later.
 func (j *seat) id64() (value, zxid int64, outcome metrics.Outcome) {
 	w := j.w
 	for !j.s.over {

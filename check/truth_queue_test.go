@@ -33,7 +33,7 @@ func (w *world) tookEarly() bool {
 	})
 }
 
-// rank of an item is in the upper half of its value.
+// rank returns the rank of an item, which is in the upper half of its value.
 func rank(value int64) int32 { return int32(value >> 32) }
 
 func better(a, b *znode) int {
@@ -46,17 +46,17 @@ type passage struct {
 	asOf int64
 }
 
-// inverted reports whether an item was removed though another one had to go first, and went later or is left.
+// inverted reports whether an item was removed although another one had to be removed first and was removed later or is left.
 func (w *world) inverted(first func(a, b *znode, asOf int64) bool) bool {
 	if w.set.blind {
 		return false
 	}
-	known := map[*znode]bool{} // when they were removed
+	known := map[*znode]bool{} // items whose removal time is known
 	for _, p := range w.truth.taken {
 		known[p.item] = true
 	}
 	return slices.ContainsFunc(w.truth.taken, func(b passage) bool {
-		for _, c := range w.truth.taken { // of an item that is there twice nothing recorded tells which of two lists it was chosen from
+		for _, c := range w.truth.taken { // for an item that exists twice, nothing recorded says from which of two lists it was chosen
 			if c.item.value == b.item.value {
 				b.asOf = min(b.asOf, c.asOf)
 			}
@@ -67,7 +67,7 @@ func (w *world) inverted(first func(a, b *znode, asOf int64) bool) bool {
 	})
 }
 
-// lateVisible reports whether an item whose put had ended before another's began was taken after it.
+// lateVisible reports whether an item whose put had ended before another's started was taken after it.
 func (w *world) lateVisible() bool {
 	type way struct{ put, take metrics.Sample }
 	ways := map[int64]*way{}
@@ -98,7 +98,7 @@ func (w *world) lateVisible() bool {
 	return false
 }
 
-// miscounted reports whether an item of which nothing is in doubt did not come out as often as it went in.
+// miscounted reports whether an item about which nothing is in doubt did not come out as often as it went in.
 func (w *world) miscounted() bool {
 	balance, doubtful := map[int64]int{}, map[int64]bool{}
 	for _, s := range w.all {
@@ -269,7 +269,7 @@ func (j *seat) relist(dir int) bool {
 	return false
 }
 
-// removes takes an item by deleting it, and records that; false: somebody else has it.
+// removes takes an item by deleting it, and records that; false: another consumer has it.
 func (j *seat) removes(take metrics.Sample, item *znode) bool {
 	w := j.w
 	take.Value, take.Token = item.value, item.created

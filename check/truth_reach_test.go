@@ -9,7 +9,7 @@ import (
 	"github.com/zkbench/zkbench/metrics"
 )
 
-// reach is what the histories of one kind have had in them, and what became of each promise: a history that is never made judges nothing.
+// reach counts what the histories of one kind contained, and what became of each promise: a history that never occurs tests nothing.
 type reach map[string]int
 
 // add notes a history that has been judged.
@@ -39,7 +39,7 @@ func (r reach) add(w *world, verdicts []verdict) {
 	}
 }
 
-// want is what a few hundred histories of a kind have in them. Of what is judged for several hosts there are kept and broken ones, too.
+// want returns what a few hundred histories of a kind contain. For promises that are judged for several hosts there are kept and broken ones, too.
 func (k kind) want(promises map[string]promise) (all []string) {
 	all = []string{"1 hosts", "2 hosts", "3 hosts", "a server that shows an earlier state", "a write that is carried out, whose reply is lost", "the same, with several hosts", "a connection that breaks",
 		"a session that is expired on purpose", "a session in the place of another", "a history that is cut", "clocks apart, at other rates", "events without a transaction"}

@@ -30,10 +30,10 @@ func playSemaphores(w *world) {
 	})
 }
 
-// amongFirst waits until fewer than so many znodes are before ours.
+// amongFirst waits until fewer znodes than there are permits are before ours.
 func (a *attempt) amongFirst() bool { return a.counted(a.dir, a.own, true) }
 
-// counted waits until our znode is one of no more than there are permits; ordered: only those before it count.
+// counted waits until our znode is one of at most as many as there are permits; ordered: only those before it count.
 func (a *attempt) counted(dir int, own *znode, ordered bool) bool {
 	s := a.s
 	for s.w.now < a.until && !s.over {
@@ -65,7 +65,7 @@ func (a *attempt) counted(dir int, own *znode, ordered bool) bool {
 	return false
 }
 
-// lease takes a permit under a lock, whose znode is a.own: it creates a lease and waits until there are no more of them than permits.
+// lease takes a permit under a lock, whose znode is a.own: it creates a lease and waits until there are no more leases than permits.
 func (a *attempt) lease() bool {
 	s, dir := a.s, a.dir+2
 	lock := a.own
@@ -74,7 +74,7 @@ func (a *attempt) lease() bool {
 		return false
 	}
 	free := false
-	if s.w.set.defect == "counts first" { // and trusts that nobody else does meanwhile
+	if s.w.set.defect == "counts first" { // and trusts that no other session does meanwhile
 		if !s.insist(func(state int64) { free = len(s.w.children(dir, state)) < s.w.set.permits }) {
 			return false
 		}

@@ -6,7 +6,7 @@ import (
 	"github.com/zkbench/zkbench/metrics"
 )
 
-// session is one of a client, connected to one server at a time. All of its requests are made by one process.
+// session is a session of a client, connected to one server at a time. All of its requests are made by one process.
 type session struct {
 	w    *world
 	p    *process
@@ -14,19 +14,19 @@ type session struct {
 
 	server    int
 	up        bool
-	link      int           // of its connections
-	cut       time.Duration // when the last one broke
-	away      bool          // there has been none since, for all that is recorded
-	delivered time.Duration // the last message from the server on this one
-	doubt     time.Duration // when the last write is carried out of those whose connection broke
-	gone      int64         // the transaction in which the servers ended it; 0: it lives
-	over      bool          // its client knows
-	leases    int           // that have ended
+	link      int           // number of its connection
+	cut       time.Duration // when the last connection broke
+	away      bool          // there has been no connection since, as far as the samples show
+	delivered time.Duration // last message from the server on this connection
+	doubt     time.Duration // by when the last write whose connection broke is carried out
+	gone      int64         // transaction in which the servers ended it; 0: it lives
+	over      bool          // its client knows that
+	leases    int           // number of leases that have ended
 
 	// As zk.Observe and the workloads' tracker see it.
-	told    int64         // the highest transaction of a reply or an event
-	knew    int64         // the same, of whatever the servers said
-	blurred time.Duration // the last event without one, unless a request was made after it and answered; -1: none
+	notified int64         // the highest transaction of a reply or an event
+	knew     int64         // the same, for everything that the servers sent
+	blurred  time.Duration // last event without a transaction, unless a later request was answered; -1: none
 }
 
 // open starts a session of a seat.
@@ -42,7 +42,7 @@ func (w *world) open(p *process, seat *seat) *session {
 	return s
 }
 
-// breaks has the connection break now and then.
+// breaks lets the connection break now and then.
 func (s *session) breaks() {
 	s.w.at(s.w.now+s.w.upTo(s.w.set.breaks), func() {
 		if !s.over && s.w.now < s.w.set.length {
@@ -52,7 +52,7 @@ func (s *session) breaks() {
 	})
 }
 
-// A lease ends nine tenths of the timeout after the last request that was answered.
+// lease returns when a lease ends: nine tenths of the timeout after the last request that was answered.
 func lease(timeout time.Duration) time.Duration { return timeout / 10 * 9 }
 
 // disconnect breaks the connection: for a moment, or for so long that the session expires.
@@ -64,7 +64,7 @@ func (s *session) disconnect() {
 	s.up, s.cut, s.away = false, w.now, true
 	s.link++
 	link := s.link
-	heard := w.now - w.upTo(w.set.timeout/20) // the last time
+	heard := w.now - w.upTo(w.set.timeout/20) // the last contact
 	w.at(heard+lease(w.set.timeout), func() {
 		if s.link == link && !s.up {
 			s.ended()
@@ -80,13 +80,13 @@ func (s *session) disconnect() {
 		away = w.upTo(3 * w.set.timeout)
 	}
 	w.at(w.now+away, func() { s.reconnect(w.r.IntN(len(w.servers))) })
-	s.p.wake(w.now + w.upTo(time.Millisecond)) // whatever it waits for
+	s.p.wake(w.now + w.upTo(time.Millisecond)) // whatever it is waiting for
 }
 
-// reconnect connects to a server, once that has applied what the session has seen.
+// reconnect connects to a server after that has applied what the session has seen.
 func (s *session) reconnect(server int) {
 	w := s.w
-	if at := w.servers[server].when(min(s.told, w.zxid)); at > w.now {
+	if at := w.servers[server].when(min(s.notified, w.zxid)); at > w.now {
 		w.at(at, func() { s.reconnect(server) })
 		return
 	}
@@ -122,7 +122,7 @@ func (s *session) expire() {
 	})
 }
 
-// expireOnPurpose injects the fault: its client learns of it late, but within one and a half timeouts.
+// expireOnPurpose injects an expiry: the client learns of it late, but within one and a half timeouts.
 func (s *session) expireOnPurpose() {
 	w := s.w
 	if s.gone != 0 || s.over {
@@ -173,21 +173,21 @@ func (s *session) connected() bool {
 
 // receive takes a message from the server; it may carry a transaction.
 func (s *session) receive(zxid int64, asked time.Duration) {
-	s.told, s.knew = max(s.told, zxid), max(s.knew, zxid)
+	s.notified, s.knew = max(s.notified, zxid), max(s.knew, zxid)
 	if asked > s.blurred {
 		s.blurred = -1
 	}
 }
 
-// granted is the Zxid of a grant.
+// granted returns the Zxid of a grant.
 func (s *session) granted() int64 {
 	if s.blurred >= 0 {
-		return -s.told
+		return -s.notified
 	}
-	return s.told
+	return s.notified
 }
 
-// deliver has something arrive at the client, after what the server has sent before; lost: the connection broke.
+// deliver lets something arrive at the client, after what the server has sent before; lost: the connection broke.
 func (s *session) deliver(at time.Duration, do func()) {
 	link := s.link
 	s.delivered = max(s.delivered+1, at+s.w.travel())
@@ -198,8 +198,8 @@ func (s *session) deliver(at time.Duration, do func()) {
 	})
 }
 
-// ask sends a request: handle is called when it arrives, and calls the function that it is given when the server answers with a state. It waits for
-// the reply; false: none has come. zxid is that of the reply, and asked and replied are when it was sent and answered.
+// ask sends a request. handle is called when the request arrives, and calls the function that it is given when the server answers with a state. ask waits for
+// the reply; false: none has come. zxid is that of the reply.
 func (s *session) ask(handle func(answer func(at time.Duration, zxid int64))) (zxid int64, ok bool) {
 	if !s.connected() {
 		return 0, false
@@ -234,7 +234,7 @@ func (s *session) ask(handle func(answer func(at time.Duration, zxid int64))) (z
 	return zxid, ok
 }
 
-// write has do carried out in a transaction of its own. If no reply has come it may have been carried out, or may be until s.doubt.
+// write lets do be carried out in a separate transaction. If no reply has come, it may have been carried out, or may be until s.doubt.
 func (s *session) write(do func()) (zxid int64, ok bool) {
 	did := false
 	defer func() {
@@ -247,7 +247,7 @@ func (s *session) write(do func()) (zxid int64, ok bool) {
 		if s.server > 0 {
 			at += s.w.travel()
 		}
-		at = max(at, s.doubt) // those of a session are carried out in their order
+		at = max(at, s.doubt) // the writes of a session are carried out in order
 		s.doubt = at
 		s.w.at(at, func() {
 			if s.gone != 0 { // refused
@@ -262,7 +262,7 @@ func (s *session) write(do func()) (zxid int64, ok bool) {
 	})
 }
 
-// read has see look at the state of the session's server.
+// read calls see with the state of the session's server.
 func (s *session) read(see func(state int64)) (ok bool) {
 	_, ok = s.ask(func(answer func(time.Duration, int64)) {
 		state := s.w.servers[s.server].state(s.w.now)
@@ -279,7 +279,7 @@ func (s *session) read(see func(state int64)) (ok bool) {
 	return ok
 }
 
-// sync catches up with all that was carried out before, and with what may still be of this session's; false: the session is over.
+// sync catches up with everything that was carried out before, and with what may still be carried out of this session's; false: the session is over.
 func (s *session) sync() bool {
 	for !s.over {
 		if !s.connected() {
@@ -312,22 +312,23 @@ func (s *session) insist(see func(state int64)) bool {
 	return false
 }
 
-// watch is one that a session has armed.
+// watch is a watch that a session has armed.
 type watch struct {
-	s       *session
-	changed func(state int64) bool
-	server  int
-	link    int
-	fired   bool // by the server, or given up
-	told    bool
-	state   int64 // that it was told of; 0: unknown
+	s        *session
+	changed  func(state int64) bool
+	server   int
+	link     int
+	fired    bool // by the server, or given up
+	notified bool
+	state    int64 // state that it was notified of; 0: unknown
 }
 
-// arm has a watch fire as soon as changed is true of the state of the session's server. It is called when a read is handled, with the state that it saw.
+// arm arms a watch that fires as soon as changed is true for the state of the session's server. It is called when a read is handled, with the state that it
+// saw.
 func (s *session) arm(changed func(state int64) bool) *watch {
 	v := &watch{s: s, changed: changed, server: s.server, link: s.link}
 	s.w.watches = append(s.w.watches, v)
-	for z := s.w.servers[s.server].state(s.w.now); z <= s.w.zxid && !v.fired; z++ { // what is committed, and not yet applied by the server
+	for z := s.w.servers[s.server].state(s.w.now); z <= s.w.zxid && !v.fired; z++ { // what is committed but not yet applied by the server
 		if v.fired = changed(z); v.fired {
 			s.w.at(s.w.servers[s.server].when(z), func() { v.send(z) })
 		}
@@ -346,22 +347,22 @@ func (v *watch) send(zxid int64) {
 
 func (v *watch) tell(zxid, state int64) {
 	s := v.s
-	if v.told {
+	if v.notified {
 		return
 	}
 	s.knew = max(s.knew, state)
-	if v.told, v.state = true, zxid; s.w.set.before39 || zxid == 0 {
+	if v.notified, v.state = true, zxid; s.w.set.before39 || zxid == 0 {
 		s.blurred = s.w.now
 	} else {
-		s.told = max(s.told, zxid)
+		s.notified = max(s.notified, zxid)
 	}
 	s.p.wake(s.w.now)
 }
 
-// await waits for the event of a watch; false: it has not come by then, or the session is over. On a new connection the watch is armed again, and fires
-// at once, without a transaction, if the change has happened.
+// await waits for the event of a watch; false: it has not come by then, or the session is over. On a new connection the watch is re-armed, and fires at once,
+// without a transaction, if the change has happened.
 func (s *session) await(v *watch, until time.Duration) bool {
-	for !v.told && !s.over && s.w.now < until {
+	for !v.notified && !s.over && s.w.now < until {
 		if s.up && v.link != s.link {
 			v.link, v.server = s.link, s.server
 			if state := s.w.servers[s.server].state(s.w.now); v.changed(state) {
@@ -377,10 +378,10 @@ func (s *session) await(v *watch, until time.Duration) bool {
 		s.p.pause()
 	}
 	v.fired = true
-	return v.told
+	return v.notified
 }
 
-// work lasts until an instant, or until the lease ends that it is done under; then it is false.
+// work waits until an instant, and returns false if the lease under which the work is done ends before.
 func (s *session) work(until time.Duration, lease int) bool {
 	for s.w.now < until && s.leases == lease && !s.over {
 		s.p.wake(until)

@@ -27,41 +27,41 @@ type kind struct {
 	recipes, defects []string
 	// play starts the clients.
 	play func(w *world)
-	// promises are the checks of the primitive, with what is true of them.
+	// promises returns the checks of the primitive, with the truth about each.
 	promises func(w *world) []promise
 }
 
 // promise is a check, and the truth about what it judges.
 type promise struct {
 	check.Check
-	broken bool // it was broken, in a way that the history of one process shows
-	across bool // it was broken, in a way that does not hold for several hosts
-	open   bool // even if nothing was lost they may not know
+	broken bool // broken in a way that the history of one process shows
+	across bool // broken in a way for which several hosts must not answer Holds
+	open   bool // several hosts may not know, even if nothing was lost
 }
 
 var kinds []kind
 
-// setting is the circumstances of a history, drawn from its seed.
+// setting holds the circumstances of a history, drawn from its seed.
 type setting struct {
 	kind           string
 	recipe, defect string
-	often          float64 // how often the defect shows, of the occasions
+	often          float64 // share of the occasions on which the defect shows
 	hosts, seats   int
 	objects        int
 	length         time.Duration // of the load
-	travel         time.Duration // of a message, at most; a slow one 20 times that
+	travel         time.Duration // maximum for a message; a slow one takes 20 times that
 	slow           float64
 	hold, gap      time.Duration
 	deadline       time.Duration // of an attempt; 0: none
 	timeout        time.Duration // of sessions
 	breaks         time.Duration // a connection breaks after up to this; 0: never
-	long           float64       // how many breaks are long
-	lose           float64       // how many requests or replies are lost
-	expiry         float64       // how many sessions are expired on purpose
+	long           float64       // share of the breaks that are long
+	lose           float64       // share of the requests or replies that are lost
+	expiry         float64       // share of the sessions that are expired on purpose
 	before39       bool          // events have no transaction
-	blind          bool          // no engine tells transactions
+	blind          bool          // no engine reports transactions
 	clocks         []clock
-	cuts           []float64 // how much of each host's history is kept
+	cuts           []float64 // share of each host's history that is kept
 	permits        int
 	ends           bool // a leader's session ends with its term
 }
@@ -71,7 +71,7 @@ func (s *setting) calm() bool {
 	return s.breaks == 0 && s.lose == 0 && s.expiry == 0 && s.deadline == 0 && !s.ends && !s.before39 && !s.blind
 }
 
-// clock is that of a host.
+// clock is the clock of a host.
 type clock struct {
 	ahead time.Duration
 	rate  float64
@@ -103,8 +103,8 @@ func draw(k kind, seed uint64) *world {
 	some(.3, func() { set.before39 = true })
 	some(.03, func() { set.blind = true })
 	some(.3, func() { set.ends = true })
-	switch set.defect { // what takes more than the defect to show
-	case "holds on": // a session that is lost while it holds, and somebody who is granted then
+	switch set.defect { // defects that need more to show
+	case "holds on": // a session that is lost while it holds, and a session that is granted then
 		set.often, set.long, set.hold, set.length = .3+.7*r.Float64(), .8, 3*set.timeout, set.length+6*set.timeout
 		set.breaks, set.gap = set.length/2, min(set.gap, ms)
 		some(.3, func() { set.expiry = .6 })
@@ -130,9 +130,9 @@ func draw(k kind, seed uint64) *world {
 	return w
 }
 
-// TestTruth judges random histories of recipes that are sound or broken, in a model that knows which promises were kept: the promise of a sound recipe is
-// never violated; one that was broken is violated in the history of one process, and does not hold in those of several hosts, where it is violated too if
-// nothing was lost that could show it. Each history follows from its kind and its seed.
+// TestTruth judges random histories of recipes that are sound or broken, in a model that knows which promises were kept. The promise of a sound recipe is
+// never violated. A broken one is violated in the history of one process and does not hold in those of several hosts, where it is violated too if nothing was
+// lost that could show it. Each history follows from its kind and its seed.
 //
 //	go test ./check -run TestTruth -histories 100000                many more
 //	go test ./check -run TestTruth/mutex -histories 1 -seed 17 -v   one of them, with all that was recorded
@@ -186,7 +186,7 @@ func TestTruth(t *testing.T) {
 // tally counts answers.
 type tally [3]int
 
-// verdict is one, and what should have been the answer if it is wrong.
+// verdict is one verdict and, if it is wrong, what the answer should have been.
 type verdict struct {
 	check.Verdict
 	of, wrong string
@@ -229,7 +229,7 @@ func (w *world) state(p promise) string {
 	return "kept"
 }
 
-// wrongOfOne says what one process should have answered; "": that is what it did.
+// wrongOfOne returns what one process should have answered; "" if it did.
 func (w *world) wrongOfOne(p promise, got check.Answer) string {
 	switch {
 	case p.broken && w.wrong == 0:
@@ -242,7 +242,7 @@ func (w *world) wrongOfOne(p promise, got check.Answer) string {
 	return ""
 }
 
-// wrongOfSeveral says what several hosts should have answered, of which one process has answered something. sure: nothing hides it from them.
+// wrongOfSeveral returns what several hosts should have answered, given the answer of one process; "" if they did. sure: nothing hides the truth from them.
 func (w *world) wrongOfSeveral(p promise, got, one check.Answer, sure bool) string {
 	switch {
 	case w.wrong == 0 && got == check.Violated:
@@ -257,7 +257,7 @@ func (w *world) wrongOfSeveral(p promise, got, one check.Answer, sure bool) stri
 	return ""
 }
 
-// unfounded says what a verdict lacks.
+// unfounded returns what a verdict lacks.
 func unfounded(v check.Verdict, in []check.Host) string {
 	switch {
 	case (v.Answer == check.Violated) != (len(v.Witness) > 0 && v.Count > 0):

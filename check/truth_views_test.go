@@ -18,7 +18,7 @@ func init() {
 		}})
 }
 
-// observe waits for a state that differs from the last one seen: seen is its transaction, of what at returns. A recipe that is broken goes back.
+// observe waits for a state that differs from the last one seen: seen is the transaction of the state that at returns. A broken recipe goes back.
 func (j *seat) observe(at func(state int64) int64) (state int64, outcome metrics.Outcome) {
 	w, s := j.w, j.s
 	for w.now < w.set.length && !s.over {
@@ -108,7 +108,7 @@ func (j *seat) joins() (own *znode, join metrics.Sample, joined bool) {
 	return nil, join, false
 }
 
-// look is one view of a group.
+// look takes one view of a group.
 func (j *seat) look() {
 	w := j.w
 	see := metrics.Sample{Op: metrics.See, Session: j.id, Object: j.object, Due: w.now, Start: w.now}
@@ -124,15 +124,15 @@ func (j *seat) look() {
 	}
 	if len(members) > 0 && w.goes("forgets a member") {
 		gone := w.r.IntN(len(members))
-		w.truth.views = w.truth.views || w.told(j.object, members[gone], see.Token)
+		w.truth.views = w.truth.views || w.notified(j.object, members[gone], see.Token)
 		members = slices.Delete(members, gone, gone+1)
 	}
 	j.seen = max(j.seen, see.Token)
 	w.record(j.host, append([]metrics.Sample{see}, check.MembersOf(see, members)...)...)
 }
 
-// told reports whether another view of a transaction has the member, so that one without it is certainly wrong.
-func (w *world) told(object uint32, member, token int64) bool {
+// notified reports whether another view of a transaction has the member, so that one without it is certainly wrong.
+func (w *world) notified(object uint32, member, token int64) bool {
 	return slices.ContainsFunc(w.all, func(s metrics.Sample) bool {
 		return s.Op == metrics.Members && s.Object == object && s.Token == token && s.Value>>member&1 == 1
 	})
@@ -166,7 +166,7 @@ func playSettings(w *world) {
 	})
 }
 
-// mzxid is the last transaction by a state that wrote a znode.
+// mzxid returns the last transaction by a state that wrote a znode.
 func (z *znode) mzxid(state int64) int64 {
 	last := z.created
 	for _, c := range z.changes {
@@ -177,7 +177,7 @@ func (z *znode) mzxid(state int64) int64 {
 	return last
 }
 
-// change writes a setting; a reply that is lost leaves it in doubt.
+// change writes a setting; a lost reply leaves it in doubt.
 func (j *seat) change(z *znode, value int64) {
 	w := j.w
 	c := metrics.Sample{Op: metrics.Change, Session: j.id, Object: j.object, Value: value, Due: w.now, Start: w.now}

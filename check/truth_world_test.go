@@ -13,7 +13,7 @@ import (
 )
 
 // world is an atomic ensemble with its clients, in simulated time. A write is carried out in one transaction, at one instant, and each server applies the
-// transactions in their order, some later than others: what it shows is an earlier state. The state of every transaction can still be seen.
+// transactions in order, some later than others: it then shows an earlier state. The state of every transaction stays accessible.
 type world struct {
 	set  setting
 	r    *rand.Rand
@@ -22,14 +22,14 @@ type world struct {
 
 	zxid     int64
 	servers  []*server
-	znodes   [][]*znode // of each directory, in the order of their creation
+	znodes   [][]*znode // by directory, in the order of their creation
 	watches  []*watch
 	sessions []*session
 
-	hosts [][]metrics.Sample // what each recorded, by its own clock
-	all   []metrics.Sample   // the same by one clock
-	wrong int                // how often the recipe did what it must not do
-	// How often a server showed an earlier state, a write was carried out whose reply was lost, and a session came in the place of another.
+	hosts [][]metrics.Sample // samples of each host, by its own clock
+	all   []metrics.Sample   // the same samples by one clock
+	wrong int                // number of times that the recipe showed its defect
+	// How often a server showed an earlier state, a write was carried out whose reply was lost, and a session replaced another.
 	stale, unanswered, replaced int
 	truth                       truth
 }
@@ -41,7 +41,7 @@ type event struct {
 	do  func()
 }
 
-// events are those to come, the next one first.
+// events are the pending events, a heap with the next one first.
 type events struct {
 	all []event
 	n   int
@@ -59,13 +59,13 @@ func (e *events) Pop() any {
 	return last
 }
 
-// at has something done at an instant.
+// at schedules something for an instant.
 func (w *world) at(when time.Duration, do func()) {
 	w.next.n++
 	heap.Push(&w.next, event{max(when, w.now), w.next.n, do})
 }
 
-// run lets everything happen.
+// run processes all events.
 func (w *world) run() {
 	for w.next.Len() > 0 {
 		e := heap.Pop(&w.next).(event)
@@ -77,15 +77,15 @@ func (w *world) run() {
 	}
 }
 
-// upTo draws a time, at least a microsecond.
+// upTo draws a duration of at least a microsecond.
 func (w *world) upTo(most time.Duration) time.Duration {
 	return time.Microsecond + time.Duration(w.r.Int64N(int64(max(most, 1))))
 }
 
-// chance is true with a probability.
+// chance returns true with a probability.
 func (w *world) chance(p float64) bool { return w.r.Float64() < p }
 
-// travel is how long a message takes.
+// travel draws how long a message takes.
 func (w *world) travel() time.Duration {
 	if w.chance(w.set.slow) {
 		return w.upTo(20 * w.set.travel)
@@ -96,7 +96,7 @@ func (w *world) travel() time.Duration {
 // process is what one client does, one step after the other.
 type process struct {
 	w      *world
-	turn   int // of its wakings: earlier ones have no effect
+	turn   int // number of its wake-ups: earlier ones have no effect
 	resume func() (struct{}, bool)
 	yield  func(struct{}) bool
 }
@@ -111,7 +111,7 @@ func (w *world) spawn(at time.Duration, do func(*process)) {
 	w.at(at, func() { p.resume() })
 }
 
-// wake has the process go on at an instant, unless something else wakes it before.
+// wake lets the process continue at an instant, unless something else wakes it before.
 func (p *process) wake(at time.Duration) {
 	turn := p.turn
 	p.w.at(at, func() {
@@ -132,13 +132,13 @@ func (p *process) sleep(d time.Duration) { // whatever happens
 	}
 }
 
-// server is one of the ensemble.
+// server is a server of the ensemble.
 type server struct {
-	applied []time.Duration // when it has applied each transaction
+	applied []time.Duration // when it applied each transaction
 	lag     time.Duration
 }
 
-// state is the last transaction that it has applied by now.
+// state returns the last transaction that the server has applied by now.
 func (s *server) state(now time.Duration) int64 {
 	n, _ := slices.BinarySearchFunc(s.applied, now, func(at, now time.Duration) int {
 		if at <= now {
@@ -149,7 +149,7 @@ func (s *server) state(now time.Duration) int64 {
 	return firstZxid + int64(n)
 }
 
-// when it has applied a transaction; it must have been committed.
+// when returns when the server applies a transaction, which must have been committed.
 func (s *server) when(zxid int64) time.Duration {
 	if zxid <= firstZxid {
 		return 0
@@ -157,21 +157,21 @@ func (s *server) when(zxid int64) time.Duration {
 	return s.applied[zxid-firstZxid-1]
 }
 
-// firstZxid is the state in which everything begins.
+// firstZxid is the initial state.
 const firstZxid = int64(1) << 32
 
-// znode is one that exists from a transaction to another.
+// znode is a znode that exists from one transaction to another.
 type znode struct {
-	created, removed int64 // removed: 0: not yet
+	created, removed int64 // removed is 0: not yet
 	dir              int
 	owner            *session
-	nth              int64 // of its name
+	nth              int64 // number in its name
 	shared           bool  // a reader's
 	value            int64
-	changes          []change // of the value
+	changes          []change // changes of its value
 }
 
-// change of a znode's data.
+// change is a change of a znode's data.
 type change struct{ zxid, value int64 }
 
 // in reports whether the znode exists in a state.
@@ -179,7 +179,7 @@ func (z *znode) in(state int64) bool {
 	return z.created <= state && (z.removed == 0 || z.removed > state)
 }
 
-// data is the value in a state.
+// data returns the value in a state.
 func (z *znode) data(state int64) int64 {
 	v := z.value
 	for _, c := range z.changes {
@@ -190,7 +190,7 @@ func (z *znode) data(state int64) int64 {
 	return v
 }
 
-// children of a directory in a state, in the order of their names.
+// children returns the children of a directory in a state, in the order of their names.
 func (w *world) children(dir int, state int64) (all []*znode) {
 	for _, z := range w.znodes[dir] {
 		if z.in(state) {
@@ -200,7 +200,7 @@ func (w *world) children(dir int, state int64) (all []*znode) {
 	return all
 }
 
-// pzxid is the last transaction by a state that changed the children of a directory.
+// pzxid returns the last transaction by a state that changed the children of a directory.
 func (w *world) pzxid(dir int, state int64) (last int64) {
 	for _, z := range w.znodes[dir] {
 		for _, at := range []int64{z.created, z.removed} {
@@ -212,14 +212,14 @@ func (w *world) pzxid(dir int, state int64) (last int64) {
 	return last
 }
 
-// create makes a znode in the current transaction.
+// create creates a znode in the current transaction.
 func (w *world) create(dir int, owner *session, value int64) *znode {
 	z := &znode{created: w.zxid, dir: dir, owner: owner, nth: int64(len(w.znodes[dir])), value: value}
 	w.znodes[dir] = append(w.znodes[dir], z)
 	return z
 }
 
-// commit carries out a transaction, even one that is refused, and tells when each server applies it.
+// commit carries out a transaction, even one that is refused, and determines when each server applies it.
 func (w *world) commit(do func()) {
 	w.zxid++
 	do()
@@ -244,7 +244,7 @@ func (w *world) commit(do func()) {
 	})
 }
 
-// clock is the time of a host.
+// clock returns the time of a host's clock.
 func (w *world) clock(host int, at time.Duration) time.Duration {
 	if at == forever {
 		return at
@@ -267,7 +267,7 @@ func (w *world) record(host int, samples ...metrics.Sample) {
 	}
 }
 
-// inOrder is a history in the order in which it is kept.
+// inOrder returns a history in the order in which it is kept.
 func inOrder(h []metrics.Sample) []metrics.Sample {
 	h = slices.Clone(h)
 	slices.SortStableFunc(h, func(a, b metrics.Sample) int {
@@ -276,10 +276,10 @@ func inOrder(h []metrics.Sample) []metrics.Sample {
 	return h
 }
 
-// afterwards are the operations that are kept of a history that is cut.
+// afterwards lists the operations that are kept of a history that is cut.
 var afterwards = []metrics.Op{metrics.Left, metrics.Drain, metrics.Remain, metrics.Tally, metrics.Fault, metrics.Expire, metrics.Late, metrics.Down, metrics.Bound, metrics.Refused}
 
-// across is the histories of the hosts, as they are merged: of some only a part.
+// across returns the histories of the hosts as they are merged: only a part of some.
 func (w *world) across() (hosts []check.Host) {
 	for i, h := range w.hosts {
 		h = inOrder(h)

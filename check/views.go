@@ -7,18 +7,18 @@ import (
 	"slices"
 	"time"
 
-	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/metrics/spill"
 )
 
-// Views holds when every view of a group (a See, and the Members of it) is one that the group had, as far as the history can tell. Views
-// are ordered by their Token, the transaction that made them: two with one token are the same; no member is seen before its Join; of one
-// membership no session is seen again that was missing in between; and nobody is missing in a view from before the transaction of the Leave (its
-// Zxid), or that an observer had before the Leave was begun. A session that failed to join, in whatever way, may have been a member from then on.
-// Evidence is the number of views; the witness is the view, and what it contradicts.
+// Views holds when every view of a group (a See, and its Members) is one that the group had, as far as the history can tell. Views are ordered by their Token,
+// the transaction that made them. Two views with one token are the same; no member is seen before its Join; within one membership no member is seen again that
+// was missing in between; and no member is missing in a view from before the transaction of its Leave (the Zxid), or in one that an observer had before the Leave
+// was started. A session that failed to join, in whatever way, may have been a member from then on. Evidence is the number of views; Witness holds the view, and
+// what it contradicts.
 //
-// Of several hosts it takes all samples together. That a view was there before a Leave or a Join that failed had begun on another host shows by the
-// transactions: that host had seen it by then, or a later one.
+// For several hosts it takes all samples together. The transactions show that a view was there before a Leave or a failed Join had started on another host: that
+// host had seen the view's transaction by then, or a later one.
 func Views() Check {
 	judge := viewed(byClock)
 	return Check{Name: "views", Judge: judge, Across: acrossViews("were members", func(o origins) func(iter.Seq[metrics.Sample], *spill.Room) Verdict {
@@ -26,7 +26,7 @@ func Views() Check {
 	})}
 }
 
-// viewed judges a history; before says whether a See had ended when something else began, by the offsets of its clock.
+// viewed judges a history. before reports whether a See had ended when something else started, by the offsets of its clock.
 func viewed(before func(see, begun *metrics.Sample) bool) func(iter.Seq[metrics.Sample], *spill.Room) Verdict {
 	return func(history iter.Seq[metrics.Sample], room *spill.Room) (v Verdict) {
 		var shown time.Duration
@@ -51,7 +51,7 @@ func viewed(before func(see, begun *metrics.Sample) bool) func(iter.Seq[metrics.
 func (w *watched) follow(v *Verdict, shown *time.Duration, member int64, before func(see, begun *metrics.Sample) bool) {
 	doubt, doubted := w.doubts[member]
 	var in *span               // the membership
-	var missing metrics.Sample // the first view of it without the member; zero Op: none
+	var missing metrics.Sample // first view of it without the member; zero Op: none
 	for _, s := range w.sightings {
 		if stay := w.stay(member, s.Token); stay != in {
 			in, missing = stay, metrics.Sample{}
@@ -75,7 +75,7 @@ func (w *watched) follow(v *Verdict, shown *time.Duration, member int64, before 
 	}
 }
 
-// outlasts reports whether a membership that had begun by the transaction of a view had certainly not ended by it.
+// outlasts reports whether a membership that had started by the transaction of a view had certainly not ended by it.
 func (s *span) outlasts(see *metrics.Sample, before func(see, begun *metrics.Sample) bool) bool {
 	if s.ended() && s.end.Zxid > s.begin.Token && see.Token < s.end.Zxid {
 		return true
@@ -85,10 +85,10 @@ func (s *span) outlasts(see *metrics.Sample, before func(see, begun *metrics.Sam
 	return !s.void() && before(see, &end)
 }
 
-// byClock says whether a See had ended when something else began, on one host.
+// byClock reports whether a See had ended when something else started, on one host.
 func byClock(see, begun *metrics.Sample) bool { return see.End < begun.Start }
 
-// origins are the hosts of sessions, and what they knew when.
+// origins says which hosts sessions are on, and what these knew when.
 type origins struct {
 	horizons []horizon
 	of       map[uint32]int // by session
@@ -108,14 +108,14 @@ func originsOf(hosts []Host, room *spill.Room) origins {
 	return o
 }
 
-// before reports whether a See had certainly ended when something else began: by their own clock if they are on one host, or because the other's host
-// had seen the transaction of the See, or a later one.
+// before reports whether a See had certainly ended when something else started: by their common clock if they are on one host, or because the other's host had
+// seen the transaction of the See, or a later one.
 func (o origins) before(see, begun *metrics.Sample) bool {
 	host := o.of[begun.Session]
 	return host == o.of[see.Session] && byClock(see, begun) || o.horizons[host].by(begun.Start-1) >= see.Token
 }
 
-// acrossViews judges what was seen of groups and settings on several hosts; if the history of one is incomplete, it is not known who did what.
+// acrossViews judges what was seen of groups and settings on several hosts. If the history of one is incomplete, it is not known who did what.
 func acrossViews(what string, judge func(origins) func(iter.Seq[metrics.Sample], *spill.Room) Verdict) func([]Host, *spill.Room) Verdict {
 	return func(hosts []Host, room *spill.Room) Verdict {
 		if i := slices.IndexFunc(hosts, func(h Host) bool { return h.Cut }); i >= 0 {
@@ -127,8 +127,8 @@ func acrossViews(what string, judge func(origins) func(iter.Seq[metrics.Sample],
 	}
 }
 
-// ViewOrder holds when no observer goes back: each See that ended OK has a greater Token than the one of its session and object before it.
-// Evidence is the number of those that have one before them; the witness is the two.
+// ViewOrder holds when no observer goes back: each See that ended OK has a greater Token than the previous one of its session and object. Evidence is the number
+// of those that have a previous one; Witness holds the two.
 func ViewOrder() Check {
 	judge := func(history iter.Seq[metrics.Sample], room *spill.Room) (v Verdict) {
 		var shown time.Duration
@@ -154,19 +154,19 @@ func ViewOrder() Check {
 	return Check{Name: "view-order", Part: true, Judge: judge, Across: func(hosts []Host, room *spill.Room) Verdict { return within(hosts, room, judge) }}
 }
 
-// WrittenValues holds when every version of a setting that was seen was written: its Value is that of a Change which had begun, of the same
-// Token where the Change ended OK, or 0, which was there before; and all that saw one Token saw one Value. Evidence is the number of
-// versions seen; the witness is the See, and what it contradicts.
+// WrittenValues holds when every version of a setting that was seen was written: its Value is that of a Change that had started, with the same Token if the
+// Change ended OK, or 0, which was there before; and all that saw one Token saw one Value. Evidence is the number of versions seen; Witness holds the See, and
+// what it contradicts.
 //
-// Of several hosts it takes all samples together. That a version was there before the Change of its value had begun on another host shows by the
-// transactions: that host had seen it by then, or a later one.
+// For several hosts it takes all samples together. The transactions show that a version was there before the Change of its value had started on another host:
+// that host had seen the version's transaction by then, or a later one.
 func WrittenValues() Check {
 	return Check{Name: "written-values", Judge: written(byClock), Across: acrossViews("wrote what", func(o origins) func(iter.Seq[metrics.Sample], *spill.Room) Verdict {
 		return written(o.before)
 	})}
 }
 
-// written judges a history; before says whether a See had ended when a Change of its value began.
+// written judges a history. before reports whether a See had ended when a Change of its value started.
 func written(before func(see, change *metrics.Sample) bool) func(iter.Seq[metrics.Sample], *spill.Room) Verdict {
 	return func(history iter.Seq[metrics.Sample], room *spill.Room) (v Verdict) {
 		var shown time.Duration

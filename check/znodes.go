@@ -10,20 +10,20 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
-	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/metrics/spill"
 )
 
-// A history of plain requests is judged by what the servers say of themselves: the transaction of each write, the transaction that had changed
-// what a read saw last, and the state that each reply was made in. metrics.GetData says which field of a sample is which.
+// A history of plain requests is judged by what the servers say themselves: the transaction of each write, the last transaction that had changed what a read saw,
+// and the state in which each reply was made. metrics.GetData says which field of a sample is which.
 
-// Seen is the Value of a sample of a request: which session of its seat made it, from 0 on, and the version of the znode after a write or in a
-// read; -1: the reply does not tell it.
+// Seen returns the Value of a sample of a request: which session of its seat made it, from 0 on, and the version of the znode after a write or in a read; -1: the
+// reply does not report it.
 func Seen(session int, version int32) int64 { return int64(session)<<32 | int64(uint32(version)) }
 
-// AtLeader is the version of a sync, which has none, that the leader may have answered. A follower asks the leader, and answers when it has applied all
-// that the leader had committed. The leader answers those of its own sessions as it answers a read, from what it has applied itself, which may be less
-// than a follower has applied and acknowledged (CommitProcessor.needCommit: its matchSyncs is false in a leader). So such a sync proves nothing.
+// AtLeader stands in place of the version, of which a sync has none, if the leader may have answered the sync. A follower asks the leader, and answers when it
+// has applied all that the leader had committed. The leader answers the syncs of its own sessions as it answers a read, from what it has applied itself, which
+// may be less than a follower has applied and acknowledged (CommitProcessor.needCommit: its matchSyncs is false in a leader). So such a sync proves nothing.
 const AtLeader = -2
 
 func sessionOf(s *metrics.Sample) int64 { return s.Value >> 32 }
@@ -40,7 +40,7 @@ func changesData(s *metrics.Sample) bool {
 	return s.Op == metrics.SetData || s.Op == metrics.Multi || s.Op == metrics.Apply
 }
 
-// looks reports whether a sample is a read of a znode that was there. A Tally is one after the run, by a session that has just called sync.
+// looks reports whether a sample is a read of a znode that existed. A Tally is a read after the run, by a session that has just called sync.
 func looks(s *metrics.Sample) bool {
 	switch s.Op {
 	case metrics.GetData, metrics.Exists, metrics.Children, metrics.Tally:
@@ -49,17 +49,17 @@ func looks(s *metrics.Sample) bool {
 	return false
 }
 
-// replies reports whether a sample is of a request of a session, answered in a state that is known.
+// replies reports whether a sample is a session's request that was answered in a known state.
 func replies(s *metrics.Sample) bool {
 	return (looks(s) && s.Op != metrics.Tally || acknowledged(s) && s.Op != metrics.Apply || isSync(s)) && s.Zxid != 0
 }
 
-// precedence is a rule about pairs of samples of one group: if one is over at a position before another one begins, its value must not exceed what the other one has.
+// precedence is a rule about pairs of samples of one group: if one is over at a position before another one starts, its value must not exceed the other's.
 type precedence struct {
-	first, then func(s *metrics.Sample) bool      // which samples may be either
-	group       func(a, b *metrics.Sample) int    // orders groups; 0: of the same
+	first, then func(s *metrics.Sample) bool      // which samples may be first, and which may be then
+	group       func(a, b *metrics.Sample) int    // orders groups; 0: same group
 	over, from  func(s *metrics.Sample) int64     // positions
-	through     bool                              // the one may be over at the position where the other begins
+	through     bool                              // the one may be over at the position where the other starts
 	value       func(s *metrics.Sample) int64     // of the first
 	judge       func(most, s metrics.Sample) bool // the pair is wrong; most has the largest value of all that were over
 }
@@ -115,7 +115,7 @@ func byRequester(a, b *metrics.Sample) int {
 	return cmp.Or(cmp.Compare(a.Session, b.Session), cmp.Compare(sessionOf(a), sessionOf(b)))
 }
 
-// breach notes a pair of samples that shows a violation; the earliest is the witness.
+// breach notes a pair of samples that shows a violation; the earliest pair is kept.
 func (v *Verdict) breach(a, b metrics.Sample, format string, args ...any) {
 	if v.Count++; len(v.Witness) == 0 || sooner(b, v.Witness[len(v.Witness)-1]) {
 		v.Witness, v.Detail = []metrics.Sample{b}, fmt.Sprintf(format, args...)
@@ -125,15 +125,15 @@ func (v *Verdict) breach(a, b metrics.Sample, format string, args ...any) {
 	}
 }
 
-// requested describes the request of a sample for a person.
+// requested describes the request of a sample for a reader.
 func requested(s metrics.Sample) string {
 	return fmt.Sprintf("%v of znode %d by session %d at %v", s.Op, s.Object, s.Session, s.End)
 }
 
-// WriteOrder holds when the acknowledged writes (SetData, Create, Delete, Multi, Apply) are linearizable: one that was asked for after another one
-// was acknowledged has a later transaction, whatever their znodes, and the writes of a znode's data, in the order of their transactions, raise its
-// version by one each, but for writes in between of which nothing is known. Evidence is the number of acknowledged writes; the witness is the two
-// writes, the one that was earlier by its transaction or its version first; Count is the number of writes that contradict another one.
+// WriteOrder holds when the acknowledged writes (SetData, Create, Delete, Multi, Apply) are linearizable: a write that was issued after another one was
+// acknowledged has a later transaction, whatever their znodes; and the writes of a znode's data, in the order of their transactions, raise its version by one
+// each, except for writes in between of which nothing is known. Evidence is the number of acknowledged writes; Witness holds the two writes, the one that was
+// earlier by its transaction or its version first; Count is the number of writes that contradict another one.
 func WriteOrder() Check {
 	return Check{Name: "write-order", Judge: func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
 		var v Verdict
@@ -147,9 +147,9 @@ func WriteOrder() Check {
 			return cmp.Or(byObject(a, b), cmp.Compare(a.Token, b.Token), inTime(*a, *b))
 		})
 		defer data.Close()
-		var z struct { // the znode whose writes are gone through
+		var z struct { // the current znode
 			some     bool
-			last     metrics.Sample // the write before
+			last     metrics.Sample // the previous write
 			version  int64
 			doubtful int64 // writes without a transaction, which come first and may be anywhere
 		}
@@ -184,9 +184,9 @@ func WriteOrder() Check {
 	}}
 }
 
-// SessionOrder holds when no session sees the servers go back: a request that was made after another one of the same session had been answered is
-// answered in the same state or a later one, and a znode that it reads was changed by the same transaction as before or a later one. Evidence is the
-// number of requests with one of the same session before them; the witness is the two requests; Count is the number of requests that went back.
+// SessionOrder holds when no session sees the servers go back: a request that was made after another one of the same session had been answered is answered in the
+// same state or a later one, and a znode that it reads was changed by the same transaction as before or a later one. Evidence is the number of requests with an
+// earlier one of the same session; Witness holds the two requests; Count is the number of requests that went back.
 func SessionOrder() Check {
 	return Check{Name: "session-order", Judge: func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
 		var v Verdict
@@ -210,15 +210,14 @@ func SessionOrder() Check {
 	}}
 }
 
-// NoLostWrites holds when each acknowledged write is in every state that the servers show after it: a read that was answered in the state of its
-// transaction or a later one saw it, or a later change of the znode; and a read that was made after a sync of the same session was answered in the
-// state of all writes that had been acknowledged before the sync began, and saw them, unless the leader may have answered the sync (AtLeader): how
-// many such reads were in an older state is told, and no violation. What is read after the run (Tally) is read after a sync.
-// Evidence is the number of reads with a write of their znode, or a sync, before them; the witness is the write and the read; Count is the number of
-// reads that miss a write.
+// NoLostWrites holds when each acknowledged write is in every state that the servers show after it. A read that was answered in the state of the write's
+// transaction or a later one saw it, or a later change of the znode. A read that was made after a sync of the same session was answered in the state of all
+// writes that had been acknowledged before the sync started, and saw them, unless the leader may have answered the sync (AtLeader): the number of such reads that
+// were in an older state is reported, but is no violation. Reads after the run (Tally) come after a sync. Evidence is the number of reads with an earlier write
+// of their znode, or an earlier sync; Witness holds the write and the read; Count is the number of reads that miss a write.
 //
-// A sync goes to the leader and is no proof that it still leads (ZOOKEEPER-1675, ZOOKEEPER-2136): beside a leader that is cut off, what this check
-// finds may be a known limit of the servers.
+// A sync goes to the leader and does not prove that it still leads (ZOOKEEPER-1675, ZOOKEEPER-2136): with a leader that is cut off, what this check finds may be
+// a known limit of the servers.
 func NoLostWrites() Check {
 	return Check{Name: "no-lost-writes", Judge: func(history iter.Seq[metrics.Sample], room *spill.Room) Verdict {
 		var v Verdict
@@ -272,7 +271,7 @@ func atLeader(history iter.Seq[metrics.Sample], room *spill.Room, older preceden
 		"the leader's own sessions do not wait for what it has not applied yet", missed, all)
 }
 
-// writesAnd returns the acknowledged writes of a history and some reads.
+// writesAnd returns the acknowledged writes of a history, and the given reads.
 func writesAnd(history, reads iter.Seq[metrics.Sample]) iter.Seq[metrics.Sample] {
 	return func(yield func(metrics.Sample) bool) {
 		for s := range history {
@@ -284,7 +283,7 @@ func writesAnd(history, reads iter.Seq[metrics.Sample]) iter.Seq[metrics.Sample]
 	}
 }
 
-// afterSync returns the reads of a history that come after a sync of their session, and those after the run. Their Due is when the last such sync began.
+// afterSync returns the reads of a history that come after a sync of their session, and those after the run. Their Due is when the last such sync started.
 func afterSync(history iter.Seq[metrics.Sample], room *spill.Room, sync func(s *metrics.Sample) bool) iter.Seq[metrics.Sample] {
 	return func(yield func(metrics.Sample) bool) {
 		for s := range history {
@@ -304,12 +303,11 @@ func afterSync(history iter.Seq[metrics.Sample], room *spill.Room, sync func(s *
 	}
 }
 
-// LinearizableZnodes holds when some znodes behave as registers that count their writes: the writes of their data, and the reads after a sync of the
-// same session, can be put into an order in which each happened at one instant, of a read one between the start of the sync and its own end, and every
-// read and write told of the version that it should. It knows nothing of transactions, and asks Porcupine as LinearizableQueue does: a second opinion
-// on WriteOrder and NoLostWrites, for a sample of the history: the first sampledEach operations of sampledZnodes znodes, of the reads the first after
-// each sync, within a limit for each.
-// Evidence is the number of operations; past the limit a znode has no answer.
+// LinearizableZnodes holds when the sampled znodes behave as registers that count their writes: the writes of their data, and the reads after a sync of the same
+// session, can be put into an order in which each happened at one instant (a read: between the start of the sync and its own end), and every read and write
+// reported the version that it should. It knows nothing of transactions, and uses Porcupine as LinearizableQueue does. It is a second opinion on WriteOrder and
+// NoLostWrites, for a sample of the history: the first sampledEach operations of sampledZnodes znodes, and of the reads only the first after each sync, within a
+// limit for each znode. Evidence is the number of operations; past the limit a znode has no answer.
 func LinearizableZnodes(limit time.Duration) Check {
 	model := porcupine.NondeterministicModel{
 		Init: func() []any { return []any{int64(0)} },
@@ -344,12 +342,12 @@ const (
 
 // versioned returns what the version of a znode may be after the entry.
 func (e entry) versioned(is int64) []any {
-	told := int64(versionOf(&e.Sample))
+	notified := int64(versionOf(&e.Sample))
 	switch {
 	case e.Outcome != metrics.OK:
 		return []any{is, is + 1}
-	case changesData(&e.Sample) && told == is+1, !changesData(&e.Sample) && told == is:
-		return []any{told}
+	case changesData(&e.Sample) && notified == is+1, !changesData(&e.Sample) && notified == is:
+		return []any{notified}
 	}
 	return nil
 }
@@ -358,7 +356,7 @@ func (e entry) versioned(is int64) []any {
 func znodeHistory(history iter.Seq[metrics.Sample], room *spill.Room) map[uint32][]entry {
 	type sample struct {
 		n     int
-		until time.Duration // the end of the last entry
+		until time.Duration // end of the last entry
 	}
 	of := map[uint32]*sample{}
 	for s := range history { // by their End

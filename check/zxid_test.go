@@ -11,7 +11,7 @@ import (
 
 func zxid(z int64, s metrics.Sample) metrics.Sample { s.Zxid = z; return s }
 
-// brief is a hold that is released at once: the start and end of its acquisition, and the transactions of its grant and its release.
+// brief returns a hold that is released at once: the start and end of its acquisition, and the transactions of its grant and its release.
 func brief(session byte, asked, granted int, g, r int64) history {
 	return history{zxid(g, acquire(session, asked, granted, 0)), zxid(r, release(session, granted, granted+1))}
 }
@@ -98,9 +98,8 @@ func TestJudgesOfExclusion(t *testing.T) {
 	}
 }
 
-// Holds that overlap by the clock also overlap by zxid in every history whose transactions follow time: the state of a grant was committed
-// before the grant, and a removal after its release was issued. Only the clock decides if one hold lacks the zxid of its grant and the other
-// that of its removal.
+// Holds that overlap by the clock also overlap by zxid in every history whose transactions follow time: the state of a grant was committed before the grant,
+// and a removal after its release was issued. Only the clock decides if one hold lacks the zxid of its grant and the other that of its removal.
 func TestViolationsByClockAreViolationsByZxid(t *testing.T) {
 	convicted := 0
 	for seed := range uint64(5000) {

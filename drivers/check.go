@@ -4,44 +4,45 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"time"
 )
 
-// Conformance is what the conformance kit needs.
+// Conformance holds the parameters of the conformance kit.
 type Conformance struct {
-	Command []string // of the driver, as Find gives it
-	Servers []string // that its sessions open; none for a driver whose store is its own memory
-	Dir     string   // path that the kit's locks live under; it exists where the store is ZooKeeper
+	Command []string // of the driver, as returned by Find
+	Servers []string // for its sessions; none for a driver whose store is its own memory
+	Dir     string   // parent path of the kit's locks; it exists if the store is ZooKeeper
 	Timeout time.Duration
-	// Patience is how long the driver may take for what it should do at once.
-	Patience time.Duration
-	Steps    []string // to take beside hello; none: all that concern the driver
-	// Child makes a lock's directory, where the store needs one.
+	// AnswerTimeout is how long the driver may take for what it should do at once.
+	AnswerTimeout time.Duration
+	Steps         []string // to run in addition to hello; none: all that apply to the driver
+	// Child creates a lock's directory, if the store needs one.
 	Child func(ctx context.Context, path string) error
 }
 
 // Finding is the outcome of one step of the kit.
 type Finding struct {
 	Step    string
-	Detail  string // what was seen, of a step that was passed
-	Skipped string // why the step does not concern the driver
+	Detail  string // what was seen, for a step that passed
+	Skipped string // why the step does not apply to the driver
 	Err     error
 }
 
-// Errors of drivers that do not keep what they promise.
+// Errors of drivers that break their promises.
 var (
-	// ErrTwoHolders: a lock was granted while somebody else held it.
+	// ErrTwoHolders says that a lock was granted while somebody else held it.
 	ErrTwoHolders = errors.New("two sessions hold the lock at once")
-	// ErrTooMany: a permit was granted while all were held.
+	// ErrTooMany says that a permit was granted while all were held.
 	ErrTooMany = errors.New("more permits are held than exist")
-	// ErrLostItem: nobody is given an item that was put.
+	// ErrLostItem says that an item that was put is never taken.
 	ErrLostItem = errors.New("an item is lost")
-	// ErrTakenTwice: an item was given to two, or again.
+	// ErrTakenTwice says that an item was given to two sessions, or again to the same one.
 	ErrTakenTwice = errors.New("an item is taken twice")
-	// ErrStranger: a take is answered with what nobody put.
+	// ErrStranger says that a take returned something that nobody put.
 	ErrStranger = errors.New("an item is taken that nobody put")
-	// ErrOutOfOrder: an item was taken before an older one, of a queue that promises their order.
+	// ErrOutOfOrder says that an item was taken before an older one, from a queue that promises their order.
 	ErrOutOfOrder = errors.New("items are taken in another order")
 )
 
@@ -50,7 +51,7 @@ func Unsafe(err error) bool {
 	return slices.ContainsFunc([]error{ErrTwoHolders, ErrTooMany, ErrLostItem, ErrTakenTwice, ErrStranger, ErrOutOfOrder}, func(one error) bool { return errors.Is(err, one) })
 }
 
-// breach is what it is when a request is granted that excludes somebody who holds.
+// breach returns the error for granting a request that excludes a current holder.
 func (r Request) breach() error {
 	if r.Permits > 0 {
 		return ErrTooMany
@@ -58,29 +59,67 @@ func (r Request) breach() error {
 	return ErrTwoHolders
 }
 
-// OwnMemory is the store of a driver whose locks are known to one process alone.
+// OwnMemory is the store of a driver whose locks exist in a single process.
 const OwnMemory = "memory"
 
-// settle is how long the kit waits for what must not happen.
+// settle is how long the kit waits to see that something does not happen.
 const settle = 300 * time.Millisecond
 
-// kit is one step under way.
+// kit is one running step. Its methods end the step when something is wrong.
 type kit struct {
+	*setting
+	err    *error // why it ended
+	saying string // prefix of the error
+}
+
+// setting is what a step works with.
+type setting struct {
 	Conformance
+	ctx   context.Context
 	path  string
 	hello Hello
 	own   []*Process
 }
 
-// step is one of the kit, for drivers that can do one of some things; none: for all.
-type step struct {
-	name string
-	run  func(k *kit, ctx context.Context) (detail string, err error)
-	of   []string
-	then string // the step without which it makes no sense; "": none
+// attempt executes a step, or a part of one, and returns why it ended early.
+func (k *kit) attempt(part func(*kit)) (err error) {
+	ended := make(chan struct{})
+	go func() { // check may end this goroutine
+		defer close(ended)
+		part(&kit{setting: k.setting, err: &err})
+	}()
+	<-ended
+	return err
 }
 
-// holds is what can be held by one alone.
+// check ends the step with an error, unless that is nil.
+func (k *kit) check(err error) {
+	if err == nil {
+		return
+	}
+	if k.saying != "" {
+		err = fmt.Errorf("%s: %w", k.saying, err)
+	}
+	*k.err = err
+	runtime.Goexit()
+}
+
+func (k *kit) failf(format string, args ...any) { k.check(fmt.Errorf(format, args...)) }
+
+// when returns the kit with errors that say when they occurred, or what they concern.
+func (k *kit) when(format string, args ...any) *kit {
+	return &kit{setting: k.setting, err: k.err, saying: fmt.Sprintf(format, args...)}
+}
+
+// step is a step of the kit, for drivers with one of the given abilities; none: for all drivers.
+type step struct {
+	name string
+	run  func(k *kit) (detail string)
+	of   []string
+	then string // the step that must precede it; "": none
+}
+
+// holds lists the abilities with which something can be held exclusively.
 var holds = []string{CanLock, CanReadWrite, CanSemaphore}
 
 var queues = []string{CanQueue}
@@ -106,14 +145,14 @@ func (f Finding) String() string {
 	return fmt.Sprintf("ok      %-13s %s", f.Step, f.Detail)
 }
 
-// errSkipped: the step does not concern the driver.
+// errSkipped says why the step does not apply to the driver.
 type errSkipped string
 
 func (e errSkipped) Error() string { return string(e) }
 
-// Check runs the conformance kit: each step with processes and a lock of its own. told gets each finding when it is there. It ends after the
-// first step that fails, if that is the hello. What a driver does not say that it can do has no steps.
-func Check(ctx context.Context, c Conformance, told func(Finding)) {
+// Check runs the conformance kit: each step has its own processes and its own lock. It calls report with each finding as it occurs. If the hello step
+// fails, it stops there. Abilities that a driver does not claim are not tested.
+func Check(ctx context.Context, c Conformance, report func(Finding)) {
 	var hello Hello
 	failed := map[string]bool{}
 	for i, s := range steps {
@@ -121,22 +160,22 @@ func Check(ctx context.Context, c Conformance, told func(Finding)) {
 			continue
 		}
 		if failed[s.then] {
-			told(Finding{Step: s.name, Skipped: s.then + " failed"})
+			report(Finding{Step: s.name, Skipped: s.then + " failed"})
 			continue
 		}
-		k := &kit{Conformance: c, hello: hello}
+		k := &kit{setting: &setting{Conformance: c, ctx: ctx, hello: hello}}
 		k.path = fmt.Sprintf("%s/%s-%d", c.Dir, k.object(s), i)
 		f := Finding{Step: s.name}
 		if c.Child != nil {
 			f.Err = c.Child(ctx, k.path)
 		}
 		if f.Err == nil {
-			f.Detail, f.Err = s.run(k, ctx)
+			f.Err = k.attempt(func(k *kit) { f.Detail = s.run(k) })
 		}
 		if len(k.own) > 0 {
 			hello = k.own[0].Hello
 		}
-		for _, p := range k.own { // a broken protocol explains whatever failed
+		for _, p := range k.own { // a broken protocol explains any other failure
 			if err := p.why(); closed(p.Ended()) && errors.Is(err, ErrProtocol) {
 				f.Err = err
 			}
@@ -147,7 +186,7 @@ func Check(ctx context.Context, c Conformance, told func(Finding)) {
 		if errors.As(f.Err, &skipped) {
 			f.Err, f.Skipped = nil, string(skipped)
 		}
-		told(f)
+		report(f)
 		failed[s.name] = f.Err != nil
 		if f.Err != nil && s.name == "hello" || ctx.Err() != nil {
 			return
@@ -155,7 +194,7 @@ func Check(ctx context.Context, c Conformance, told func(Finding)) {
 	}
 }
 
-// object is what a step works with, by the name that it has in a load: what libraries make below it is known by that.
+// object returns what a step works with, named as in a load, because that name identifies what libraries create below it.
 func (k *kit) object(s step) string {
 	switch {
 	case len(s.of) == 1 && s.of[0] == CanQueue:
@@ -167,71 +206,72 @@ func (k *kit) object(s step) string {
 }
 
 // start starts a process.
-func (k *kit) start(ctx context.Context) (*Process, error) {
+func (k *kit) start(ctx context.Context) *Process {
 	p, err := Start(ctx, k.Command)
-	if err != nil {
-		return nil, err
-	}
+	k.check(err)
 	k.own = append(k.own, p)
-	return p, nil
+	return p
 }
 
-// clients are sessions in two processes by turns, or all in one where others would not know of its locks.
-func (k *kit) clients(ctx context.Context, n int) ([]*Session, error) {
+// clients returns sessions that alternate between two processes, or share one if other processes would not know its locks.
+func (k *kit) clients(n int) (all []*Session) {
 	processes := 2
 	if k.hello.Store == OwnMemory {
 		processes = 1
 	}
-	var all []*Session
 	for i := range n {
 		if i < processes {
-			if _, err := k.start(ctx); err != nil {
-				return nil, err
-			}
+			k.start(k.ctx)
 		}
-		s, err := k.open(ctx, k.own[i%processes])
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, s)
+		all = append(all, k.open(k.own[i%processes]))
 	}
-	return all, nil
+	return all
 }
 
-func (k *kit) open(ctx context.Context, p *Process) (*Session, error) {
-	ctx, cancel := k.within(ctx, 3*k.Patience, "open was not answered")
+func (k *kit) open(p *Process) *Session {
+	ctx, cancel := k.within(3*k.AnswerTimeout, "open was not answered")
 	defer cancel()
-	return p.Open(ctx, k.Servers, k.Timeout)
+	s, err := p.Open(ctx, k.Servers, k.Timeout)
+	k.check(err)
+	return s
 }
 
-// within bounds a wait, and says what it was for.
-func (k *kit) within(ctx context.Context, d time.Duration, what string) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, d, fmt.Errorf("%s within %v", what, d))
+func (k *kit) closes(s *Session) { k.when("close").check(s.Close()) }
+
+// within bounds a wait, and records what it was for.
+func (k *kit) within(d time.Duration, what string) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(k.ctx, d, fmt.Errorf("%s within %v", what, d))
 }
 
-// ask makes a request and waits for its answer.
-func (k *kit) ask(ctx context.Context, s *Session, r Request, d time.Duration) (Reply, error) {
-	c, err := k.begin(s, r)
-	if err != nil {
-		return Reply{}, err
-	}
-	return k.answer(ctx, s, c, d)
+// ask sends a request and waits for its reply.
+func (k *kit) ask(s *Session, r Request, d time.Duration) Reply {
+	return k.answer(s, k.begin(s, r), d)
 }
 
-// begin makes a request of a session, of the kit's lock.
-func (k *kit) begin(s *Session, r Request) (*call, error) {
+// begin sends a session's request about the kit's lock.
+func (k *kit) begin(s *Session, r Request) *call {
 	r.Session, r.Path = s.number, k.path
-	return s.p.send(r)
+	c, err := s.p.send(r)
+	k.check(err)
+	return c
 }
 
-// answer waits for the answer of a request.
-func (k *kit) answer(ctx context.Context, s *Session, c *call, d time.Duration) (Reply, error) {
-	ctx, cancel := k.within(ctx, d, c.r.Op+" was not answered")
+// answer waits for the reply to a request.
+func (k *kit) answer(s *Session, c *call, d time.Duration) Reply {
+	ctx, cancel := k.within(d, c.r.Op+" was not answered")
 	defer cancel()
-	return s.p.await(ctx, c)
+	r, err := s.p.await(ctx, c)
+	k.check(err)
+	return r
 }
 
-// alone is what one alone can hold: the lock, or what comes nearest to it of what the driver can do.
+// cancel cancels a request.
+func (k *kit) cancel(s *Session, c *call) {
+	_, err := s.p.send(Request{Op: OpCancel, Of: c.id})
+	k.check(err)
+}
+
+// alone returns a request for something exclusive: the lock, or the closest that the driver supports.
 func (k *kit) alone() Request {
 	switch {
 	case k.hello.Knows(CanLock):
@@ -244,102 +284,72 @@ func (k *kit) alone() Request {
 	return Request{}
 }
 
-// of is a request of that operation, for what another one is for.
+// of returns a request with that operation for the same thing.
 func (r Request) of(op string) Request {
 	r.Op = op
 	return r
 }
 
-// granted asks for a lock that is free, or is about to be.
-func (k *kit) granted(ctx context.Context, s *Session, d time.Duration) error {
-	return k.grantedAs(ctx, s, k.alone(), d)
-}
-
-func (k *kit) grantedAs(ctx context.Context, s *Session, what Request, d time.Duration) error {
-	r, err := k.ask(ctx, s, what.of(OpAcquire), d)
-	if err == nil && r.Error != "" {
-		err = fmt.Errorf("acquire of a free lock is refused: %s: %s", r.Error, r.Message)
+// granted acquires a lock that is free, or soon will be.
+func (k *kit) granted(s *Session, what Request, d time.Duration) {
+	if r := k.ask(s, what.of(OpAcquire), d); r.Error != "" {
+		k.failf("acquire of a free lock is refused: %s: %s", r.Error, r.Message)
 	}
-	return err
 }
 
-func (k *kit) release(ctx context.Context, s *Session) error { return k.releaseAs(ctx, s, k.alone()) }
-
-func (k *kit) releaseAs(ctx context.Context, s *Session, what Request) error {
-	r, err := k.ask(ctx, s, what.of(OpRelease), k.Patience)
-	if err == nil && r.Error != "" {
-		err = fmt.Errorf("release of a lock that is held is refused: %s: %s", r.Error, r.Message)
+func (k *kit) release(s *Session, what Request) {
+	if r := k.ask(s, what.of(OpRelease), k.AnswerTimeout); r.Error != "" {
+		k.failf("release of a lock that is held is refused: %s: %s", r.Error, r.Message)
 	}
-	return err
 }
 
-// stillWaits looks that a request that has to wait is not answered for a while. overtakes says what is wrong if it is granted.
-func (k *kit) stillWaits(c *call, overtakes string) error {
+// stillWaits checks that a request that must wait gets no reply for a while. overtakes says what is wrong if it is granted.
+func (k *kit) stillWaits(c *call, overtakes string) {
 	time.Sleep(settle)
 	if len(c.reply) == 0 {
-		return nil
+		return
 	}
 	r := <-c.reply
 	if r.Error != "" {
-		return fmt.Errorf("an acquire that waits is answered with %s: %s", r.Error, r.Message)
+		k.failf("an acquire that waits is answered with %s: %s", r.Error, r.Message)
 	}
-	return fmt.Errorf("%w: %s", c.r.breach(), overtakes)
+	k.failf("%w: %s", c.r.breach(), overtakes)
 }
 
-// inVain has a session ask for what is not free, once until it is canceled and once up to a deadline.
-func (k *kit) inVain(ctx context.Context, s *Session, what Request, overtakes string) error {
-	c, err := k.begin(s, what.of(OpAcquire))
-	if err != nil {
-		return err
-	}
-	if err := k.stillWaits(c, overtakes); err != nil {
-		return err
-	}
-	if _, err := s.p.send(Request{Op: OpCancel, Of: c.id}); err != nil {
-		return err
-	}
-	if err := k.endsWith(ctx, s, c, ErrorCanceled); err != nil {
-		return err
-	}
+// inVain lets a session ask for something that is not free, once until it is canceled and once until a deadline.
+func (k *kit) inVain(s *Session, what Request, overtakes string) {
+	c := k.begin(s, what.of(OpAcquire))
+	k.stillWaits(c, overtakes)
+	k.cancel(s, c)
+	k.endsWith(s, c, ErrorCanceled)
 	short := what.of(OpAcquire)
 	short.DeadlineMS = settle.Milliseconds()
-	if c, err = k.begin(s, short); err != nil {
-		return err
-	}
-	return k.endsWith(ctx, s, c, ErrorTimeout)
+	k.endsWith(s, k.begin(s, short), ErrorTimeout)
 }
 
-// endsWith looks that a request that cannot be granted is given up as it should.
-func (k *kit) endsWith(ctx context.Context, s *Session, c *call, want string) error {
-	r, err := k.answer(ctx, s, c, settle+k.Patience)
-	switch {
-	case err != nil:
-		return err
+// endsWith checks that a request that cannot be granted ends as it should.
+func (k *kit) endsWith(s *Session, c *call, want string) {
+	switch r := k.answer(s, c, settle+k.AnswerTimeout); {
 	case r.Error == "":
-		return fmt.Errorf("%w: an acquire that should have ended ungranted was granted", c.r.breach())
+		k.failf("%w: an acquire that should have ended ungranted was granted", c.r.breach())
 	case r.Error != want:
-		return fmt.Errorf("it is answered with %s: %s (expected %s)", r.Error, r.Message, want)
+		k.failf("it is answered with %s: %s (expected %s)", r.Error, r.Message, want)
 	}
-	return nil
 }
 
-// mayTry tries to take something, and gives it back; free says whether it has to be granted.
-func (k *kit) mayTry(ctx context.Context, s *Session, what Request, free bool, trying string) error {
+// mayTry tries to take something, and releases it; free says whether it must be granted.
+func (k *kit) mayTry(s *Session, what Request, free bool, trying string) {
 	if !k.hello.Knows(CanTry) {
-		return nil
+		return
 	}
-	r, err := k.ask(ctx, s, what.of(OpTry), k.Patience)
-	switch {
-	case err != nil:
-		return err
+	switch r := k.ask(s, what.of(OpTry), k.AnswerTimeout); {
 	case free && r.Error != "":
-		return fmt.Errorf("%s is answered with %s: %s", trying, r.Error, r.Message)
+		k.failf("%s is answered with %s: %s", trying, r.Error, r.Message)
 	case free:
-		return k.releaseAs(ctx, s, what)
+		k.release(s, what)
 	case r.Error == "":
-		return fmt.Errorf("%w: %s was granted", what.breach(), trying)
+		k.failf("%w: %s was granted", what.breach(), trying)
 	case r.Error != ErrorHeld:
-		return fmt.Errorf("%s is answered with %s: %s (expected %s)", trying, r.Error, r.Message, ErrorHeld)
+		k.failf("%s is answered with %s: %s (expected %s)", trying, r.Error, r.Message, ErrorHeld)
 	}
-	return nil
 }

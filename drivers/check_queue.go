@@ -1,26 +1,24 @@
 package drivers
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
 )
 
-// ledger is the items of one of the kit's queues.
+// ledger records the items of one of the kit's queues.
 type ledger struct {
 	mu    sync.Mutex
-	put   map[string]int // from 1, in the order in which they were put where one was put after the other
+	put   map[string]int // numbered from 1, in put order where one put followed another
 	taken map[string]bool
-	nodes map[string]string // by item, of those that have some
+	nodes map[string]string // by item, for those that have one
 }
 
 func newLedger() *ledger {
 	return &ledger{put: map[string]int{}, taken: map[string]bool{}, nodes: map[string]string{}}
 }
 
-// item makes the next item: its number, and all values that a byte has.
+// item makes the next item: its number, followed by all byte values.
 func (l *ledger) item() []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -32,17 +30,17 @@ func (l *ledger) item() []byte {
 	return it
 }
 
-// came notes what a take was answered with, and says what is wrong with it. again says that the item may have been taken before.
+// came records the reply to a take, and says what is wrong with it. again says that the item may have been taken before.
 func (l *ledger) came(r Reply, again bool) (number int, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	number, known := l.put[string(r.Item)]
-	switch node, told := l.nodes[string(r.Item)]; {
+	switch node, asked := l.nodes[string(r.Item)]; {
 	case !known:
 		return 0, fmt.Errorf("%w: %.40q", ErrStranger, r.Item)
 	case l.taken[string(r.Item)] && !again:
 		return 0, fmt.Errorf("%w: item %d", ErrTakenTwice, number)
-	case told && r.Node != "" && r.Node != node:
+	case asked && r.Node != "" && r.Node != node:
 		return 0, fmt.Errorf("item %d was put as %s, and is taken as %s", number, node, r.Node)
 	}
 	l.taken[string(r.Item)] = true
@@ -50,253 +48,161 @@ func (l *ledger) came(r Reply, again bool) (number int, err error) {
 }
 
 // puts puts the next item.
-func (k *kit) puts(ctx context.Context, s *Session, l *ledger) error {
+func (k *kit) puts(s *Session, l *ledger) {
 	it := l.item()
-	r, err := k.ask(ctx, s, Request{Op: OpPut, Item: it}, k.Patience)
-	switch {
-	case err != nil:
-		return err
-	case r.Error != "":
-		return fmt.Errorf("put is refused: %s: %s", r.Error, r.Message)
-	case r.Node != "":
+	r := k.ask(s, Request{Op: OpPut, Item: it}, k.AnswerTimeout)
+	if r.Error != "" {
+		k.failf("put is refused: %s: %s", r.Error, r.Message)
+	}
+	if r.Node != "" {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.nodes[string(it)] = r.Node
 	}
-	return nil
 }
 
-// takes takes an item that is there, or is about to be, within a time, and finishes it where takes claim.
-func (k *kit) takes(ctx context.Context, s *Session, l *ledger, d time.Duration) (number int, err error) {
-	c, err := k.begin(s, Request{Op: OpTake})
-	if err != nil {
-		return 0, err
-	}
-	if number, err = k.gets(ctx, s, c, l, false, d); err != nil {
-		return 0, err
-	}
-	return number, k.finish(ctx, s)
+// takes takes an item that is available, or soon will be, within a time, and finishes it if takes claim.
+func (k *kit) takes(s *Session, l *ledger, d time.Duration) (number int) {
+	number = k.gets(s, k.begin(s, Request{Op: OpTake}), l, false, d)
+	k.finish(s)
+	return number
 }
 
 // gets waits for the item of a take.
-func (k *kit) gets(ctx context.Context, s *Session, c *call, l *ledger, again bool, d time.Duration) (number int, err error) {
-	r, err := k.answer(ctx, s, c, d)
+func (k *kit) gets(s *Session, c *call, l *ledger, again bool, d time.Duration) (number int) {
+	var r Reply
+	err := k.attempt(func(k *kit) { r = k.answer(s, c, d) })
 	switch {
-	case err != nil && ctx.Err() == nil && !closed(s.p.ended):
-		return 0, fmt.Errorf("%w: %w", ErrLostItem, err)
-	case err != nil:
-		return 0, err
+	case err != nil && k.ctx.Err() == nil && !closed(s.p.ended):
+		k.failf("%w: %w", ErrLostItem, err)
 	case r.Error != "":
-		return 0, fmt.Errorf("take of an item that is there is refused: %s: %s", r.Error, r.Message)
+		k.failf("take of an item that is there is refused: %s: %s", r.Error, r.Message)
 	}
-	return l.came(r, again)
+	k.check(err)
+	number, err = l.came(r, again)
+	k.check(err)
+	return number
 }
 
-// finish finishes what a session has claimed, where takes claim.
-func (k *kit) finish(ctx context.Context, s *Session) error {
+// finish finishes what a session has claimed, if takes claim.
+func (k *kit) finish(s *Session) {
 	if !k.hello.Claims {
-		return nil
+		return
 	}
-	r, err := k.ask(ctx, s, Request{Op: OpFinish}, k.Patience)
-	if err == nil && r.Error != "" {
-		err = fmt.Errorf("finish of an item that was taken is refused: %s: %s", r.Error, r.Message)
+	if r := k.ask(s, Request{Op: OpFinish}, k.AnswerTimeout); r.Error != "" {
+		k.failf("finish of an item that was taken is refused: %s: %s", r.Error, r.Message)
 	}
-	return err
 }
 
-// nothing has a session take from an empty queue: once until it is canceled and once up to a deadline.
-func (k *kit) nothing(ctx context.Context, s *Session, l *ledger) error {
-	c, err := k.begin(s, Request{Op: OpTake})
-	if err != nil {
-		return err
-	}
+// nothing lets a session take from an empty queue: once until it is canceled and once until a deadline.
+func (k *kit) nothing(s *Session, l *ledger) {
+	c := k.begin(s, Request{Op: OpTake})
 	time.Sleep(settle)
 	if len(c.reply) == 0 {
-		if _, err := s.p.send(Request{Op: OpCancel, Of: c.id}); err != nil {
-			return err
-		}
+		k.cancel(s, c)
 	}
-	if err := k.emptyHanded(ctx, s, c, l, ErrorCanceled); err != nil {
-		return err
-	}
-	if c, err = k.begin(s, Request{Op: OpTake, DeadlineMS: settle.Milliseconds()}); err != nil {
-		return err
-	}
-	return k.emptyHanded(ctx, s, c, l, ErrorTimeout)
+	k.emptyHanded(s, c, l, ErrorCanceled)
+	k.emptyHanded(s, k.begin(s, Request{Op: OpTake, DeadlineMS: settle.Milliseconds()}), l, ErrorTimeout)
 }
 
-// emptyHanded looks that a take of nothing ends as it should.
-func (k *kit) emptyHanded(ctx context.Context, s *Session, c *call, l *ledger, want string) error {
-	r, err := k.answer(ctx, s, c, settle+k.Patience)
+// emptyHanded checks that a take from an empty queue ends as it should.
+func (k *kit) emptyHanded(s *Session, c *call, l *ledger, want string) {
+	r := k.answer(s, c, settle+k.AnswerTimeout)
 	switch {
-	case err != nil:
-		return err
 	case r.Error == want:
-		return nil
+		return
 	case r.Error != "":
-		return fmt.Errorf("a take from an empty queue is answered with %s: %s (expected %s)", r.Error, r.Message, want)
+		k.failf("a take from an empty queue is answered with %s: %s (expected %s)", r.Error, r.Message, want)
 	}
-	if _, err := l.came(r, false); err != nil {
-		return err
-	}
-	return fmt.Errorf("%w: from an empty queue", ErrStranger)
+	_, err := l.came(r, false)
+	k.check(err)
+	k.failf("%w: from an empty queue", ErrStranger)
 }
 
 // kitItems is how many items the kit puts before it takes them.
 const kitItems = 6
 
-// queue has two put and one take.
-func (k *kit) queue(ctx context.Context) (string, error) {
-	all, err := k.clients(ctx, 3)
-	if err != nil {
-		return "", err
-	}
+// queue lets two sessions put and one take.
+func (k *kit) queue() string {
+	all := k.clients(3)
 	l, consumer := newLedger(), all[1]
-	if err := k.nothing(ctx, consumer, l); err != nil {
-		return "", err
-	}
-	waiting, err := k.begin(consumer, Request{Op: OpTake})
-	if err != nil {
-		return "", err
-	}
+	k.nothing(consumer, l)
+	waiting := k.begin(consumer, Request{Op: OpTake})
 	time.Sleep(settle)
-	if err := k.puts(ctx, all[0], l); err != nil {
-		return "", err
-	}
-	if _, err := k.gets(ctx, consumer, waiting, l, false, k.Patience); err != nil {
-		return "", fmt.Errorf("an item was put while a take waited: %w", err)
-	}
-	if err := k.finish(ctx, consumer); err != nil {
-		return "", err
-	}
+	k.puts(all[0], l)
+	k.when("an item was put while a take waited").gets(consumer, waiting, l, false, k.AnswerTimeout)
+	k.finish(consumer)
 	for i := range kitItems {
-		if err := k.puts(ctx, all[i%2*2], l); err != nil {
-			return "", err
-		}
+		k.puts(all[i%2*2], l)
 	}
 	var early error
 	for i := range kitItems {
-		number, err := k.takes(ctx, consumer, l, k.Patience)
-		if err != nil { // what is not there was not overtaken
-			return "", fmt.Errorf("take %d of %d items: %w", i+1, kitItems, err)
-		}
+		number := k.when("take %d of %d items", i+1, kitItems).takes(consumer, l, k.AnswerTimeout) // a missing item was not overtaken
 		if want := i + 2; k.hello.FIFO && number > want && early == nil {
 			early = fmt.Errorf("%w: item %d is taken before item %d", ErrOutOfOrder, number, want)
 		}
 	}
-	if early != nil {
-		return "", early
-	}
-	if err := k.nothing(ctx, consumer, l); err != nil {
-		return "", fmt.Errorf("after all items were taken: %w", err)
-	}
+	k.check(early)
+	k.when("after all items were taken").nothing(consumer, l)
 	order := ""
 	if k.hello.FIFO {
 		order = ", in their order"
 	}
-	return "what was put is taken once" + order + "; a deadline and a cancellation end a take of nothing", nil
+	return "what was put is taken once" + order + "; a deadline and a cancellation end a take of nothing"
 }
 
-// queueTurmoil has two put and two take as fast as they can.
-func (k *kit) queueTurmoil(ctx context.Context) (string, error) {
-	all, err := k.clients(ctx, turmoilClients)
-	if err != nil {
-		return "", err
-	}
-	l, failed := newLedger(), make([]error, len(all))
-	var wait sync.WaitGroup
-	for i, s := range all {
-		wait.Go(func() {
-			for round := 0; round < turmoilRounds && failed[i] == nil; round++ {
-				if i < 2 { // one in each process
-					failed[i] = k.puts(ctx, s, l)
-					continue
-				}
-				_, failed[i] = k.takes(ctx, s, l, turmoilRounds*k.Patience/2)
-			}
-		})
-	}
-	wait.Wait()
-	if err := errors.Join(failed...); err != nil {
-		return "", err
-	}
-	if err := k.nothing(ctx, all[2], l); err != nil {
-		return "", fmt.Errorf("after all items were taken: %w", err)
-	}
-	return fmt.Sprintf("%d items of 2 sessions were taken once by 2 others", 2*turmoilRounds), nil
+// queueTurmoil lets two sessions put and two take as fast as they can.
+func (k *kit) queueTurmoil() string {
+	all, l := k.clients(turmoilClients), newLedger()
+	k.check(k.atOnce(all, func(k *kit, i, _ int) {
+		if i < 2 { // one in each process
+			k.puts(all[i], l)
+		} else {
+			k.takes(all[i], l, turmoilRounds*k.AnswerTimeout/2)
+		}
+	}))
+	k.when("after all items were taken").nothing(all[2], l)
+	return fmt.Sprintf("%d items of 2 sessions were taken once by 2 others", 2*turmoilRounds)
 }
 
-// claims looks that an item is one session's until that finishes it or is closed.
-func (k *kit) claims(ctx context.Context) (string, error) {
+// claims checks that an item belongs to one session until that session finishes it or is closed.
+func (k *kit) claims() string {
 	if !k.hello.Claims {
-		return "", errSkipped("its hello does not say that its takes claim")
+		k.check(errSkipped("its hello does not say that its takes claim"))
 	}
-	all, err := k.clients(ctx, 3)
-	if err != nil {
-		return "", err
+	all, l := k.clients(3), newLedger()
+	if r := k.ask(all[0], Request{Op: OpFinish}, k.AnswerTimeout); r.Error == "" {
+		k.failf("a finish of nothing is answered without an error")
 	}
-	l := newLedger()
-	if r, err := k.ask(ctx, all[0], Request{Op: OpFinish}, k.Patience); err != nil || r.Error == "" {
-		return "", errors.Join(err, errors.New("a finish of nothing is answered without an error"))
-	}
-	if err := k.puts(ctx, all[0], l); err != nil {
-		return "", err
-	}
-	first, err := k.begin(all[1], Request{Op: OpTake})
-	if err == nil {
-		_, err = k.gets(ctx, all[1], first, l, false, k.Patience)
-	}
-	if err != nil {
-		return "", err
-	}
-	waiting, err := k.begin(all[2], Request{Op: OpTake})
-	if err != nil {
-		return "", err
-	}
+	k.puts(all[0], l)
+	k.gets(all[1], k.begin(all[1], Request{Op: OpTake}), l, false, k.AnswerTimeout)
+	waiting := k.begin(all[2], Request{Op: OpTake})
 	time.Sleep(settle)
 	if len(waiting.reply) > 0 {
-		_, err := k.gets(ctx, all[2], waiting, l, false, 0)
-		return "", errors.Join(errors.New("while a session has the only item, another take is answered"), err)
+		k := k.when("while a session has the only item, another take is answered")
+		k.gets(all[2], waiting, l, false, 0)
+		k.failf("with that item")
 	}
-	if err := all[1].Close(); err != nil {
-		return "", fmt.Errorf("close: %w", err)
-	}
-	if _, err := k.gets(ctx, all[2], waiting, l, true, k.Patience); err != nil {
-		return "", fmt.Errorf("the item of a session that was closed: %w", err)
-	}
-	if err := k.finish(ctx, all[2]); err != nil {
-		return "", err
-	}
-	if err := k.nothing(ctx, all[0], l); err != nil {
-		return "", fmt.Errorf("after the only item was finished: %w", err)
-	}
-	return "a claimed item goes to nobody else, and returns when its session is closed", nil
+	k.closes(all[1])
+	k.when("the item of a session that was closed").gets(all[2], waiting, l, true, k.AnswerTimeout)
+	k.finish(all[2])
+	k.when("after the only item was finished").nothing(all[0], l)
+	return "a claimed item goes to nobody else, and returns when its session is closed"
 }
 
-// queueDeath kills the process of a consumer: with an item that it has claimed, or while it waits for one.
-func (k *kit) queueDeath(ctx context.Context) (string, error) {
+// queueDeath kills the process of a consumer that has claimed an item, or that waits for one.
+func (k *kit) queueDeath() string {
 	if k.hello.Store == OwnMemory {
-		return "", errSkipped("its items die with their process")
+		k.check(errSkipped("its items die with their process"))
 	}
-	all, err := k.clients(ctx, 2)
-	if err != nil {
-		return "", err
-	}
-	l, seen := newLedger(), "an item that is put after a consumer was killed is taken by another one"
+	all, l, seen := k.clients(2), newLedger(), "an item that is put after a consumer was killed is taken by another one"
 	if k.hello.Claims {
 		seen = "the item of a consumer that was killed returns"
-		if err := k.puts(ctx, all[0], l); err != nil {
-			return "", err
-		}
+		k.puts(all[0], l)
 	}
-	c, err := k.begin(all[1], Request{Op: OpTake})
-	if err != nil {
-		return "", err
-	}
+	c := k.begin(all[1], Request{Op: OpTake})
 	if k.hello.Claims {
-		if _, err := k.gets(ctx, all[1], c, l, false, k.Patience); err != nil {
-			return "", err
-		}
+		k.gets(all[1], c, l, false, k.AnswerTimeout)
 	} else {
 		time.Sleep(settle)
 	}
@@ -304,19 +210,10 @@ func (k *kit) queueDeath(ctx context.Context) (string, error) {
 	<-all[1].p.ended
 	died := time.Now()
 	if !k.hello.Claims {
-		if err := k.puts(ctx, all[0], l); err != nil {
-			return "", err
-		}
+		k.puts(all[0], l)
 	}
-	again, err := k.begin(all[0], Request{Op: OpTake})
-	if err == nil {
-		_, err = k.gets(ctx, all[0], again, l, k.hello.Claims, 2*k.Timeout+k.Patience)
-	}
-	if err == nil {
-		err = k.finish(ctx, all[0])
-	}
-	if err != nil {
-		return "", fmt.Errorf("after a consumer's process was killed: %w", err)
-	}
-	return fmt.Sprintf("%s, %v later", seen, time.Since(died).Round(100*time.Millisecond)), nil
+	after := k.when("after a consumer's process was killed")
+	after.gets(all[0], after.begin(all[0], Request{Op: OpTake}), l, k.hello.Claims, 2*k.Timeout+k.AnswerTimeout)
+	after.finish(all[0])
+	return fmt.Sprintf("%s, %v later", seen, time.Since(died).Round(100*time.Millisecond))
 }

@@ -1,7 +1,6 @@
 package drivers
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -10,75 +9,54 @@ import (
 	"time"
 )
 
-// hellos looks who the driver is.
-func (k *kit) hellos(ctx context.Context) (string, error) {
-	ctx, cancel := k.within(ctx, helloWithin, "hello was not answered")
+// hellos checks the driver's hello.
+func (k *kit) hellos() string {
+	ctx, cancel := k.within(helloWithin, "hello was not answered")
 	defer cancel()
-	p, err := k.start(ctx)
-	if err != nil {
-		return "", err
-	}
+	p := k.start(ctx)
 	return fmt.Sprintf("%s %s, store %s, can %s; clocks agree within %v", p.Hello.Name, p.Hello.Version, p.Hello.Store,
-		strings.Join(p.Hello.Can, ", "), p.ClockBound().Round(time.Microsecond)), nil
+		strings.Join(p.Hello.Can, ", "), p.ClockBound().Round(time.Microsecond))
 }
 
-// requests looks whether the driver refuses what it cannot do.
-func (k *kit) requests(ctx context.Context) (string, error) {
-	all, err := k.clients(ctx, 1)
-	if err != nil {
-		return "", err
-	}
+// requests checks that the driver refuses what it cannot do.
+func (k *kit) requests() string {
+	all := k.clients(1)
 	for _, c := range []struct{ op, why string }{{"no-such-operation", "an operation that does not exist"}, {OpRelease, "the release of a lock that is not held"}} {
-		r, err := k.ask(ctx, all[0], k.alone().of(c.op), k.Patience)
-		if err != nil {
-			return "", err
-		}
-		if r.Error == "" {
-			return "", fmt.Errorf("%s is answered without an error", c.why)
+		if r := k.ask(all[0], k.alone().of(c.op), k.AnswerTimeout); r.Error == "" {
+			k.failf("%s is answered without an error", c.why)
 		}
 	}
-	return "invalid requests are answered with an error", nil
+	return "invalid requests are answered with an error"
 }
 
-// exclusion has one hold and two wait.
-func (k *kit) exclusion(ctx context.Context) (string, error) {
-	all, err := k.clients(ctx, 3)
-	if err != nil {
-		return "", err
-	}
-	if err := k.granted(ctx, all[0], k.Patience); err != nil {
-		return "", err
-	}
+// exclusion lets one session hold and two wait.
+func (k *kit) exclusion() string {
+	all := k.clients(3)
+	k.granted(all[0], k.alone(), k.AnswerTimeout)
 	waiting := make([]*call, len(all))
 	for i, s := range all[1:] {
-		if waiting[i+1], err = k.begin(s, k.alone().of(OpAcquire)); err != nil {
-			return "", err
-		}
+		waiting[i+1] = k.begin(s, k.alone().of(OpAcquire))
 	}
 	time.Sleep(settle)
-	for holder := 0; ; {
+	for holder := 0; holder >= 0; holder = k.next(waiting) {
 		for i, c := range waiting {
 			if c != nil && len(c.reply) > 0 {
 				r := <-c.reply
 				if r.Error != "" {
-					return "", fmt.Errorf("an acquire that waits is answered with %s: %s", r.Error, r.Message)
+					k.failf("an acquire that waits is answered with %s: %s", r.Error, r.Message)
 				}
-				return "", fmt.Errorf("%w: session %d was granted it while session %d held it", ErrTwoHolders, i+1, holder+1)
+				k.failf("%w: session %d was granted it while session %d held it", ErrTwoHolders, i+1, holder+1)
 			}
 		}
-		if err := k.release(ctx, all[holder]); err != nil {
-			return "", err
-		}
-		if holder, err = k.next(ctx, waiting); err != nil || holder < 0 {
-			return "only one of three sessions held the lock at any time", err
-		}
+		k.release(all[holder], k.alone())
 	}
+	return "only one of three sessions held the lock at any time"
 }
 
-// next waits until one of those who wait is granted the lock; -1 when nobody waits.
-func (k *kit) next(ctx context.Context, waiting []*call) (int, error) {
+// next waits until one of the waiters is granted the lock; it returns -1 if nobody waits.
+func (k *kit) next(waiting []*call) int {
 	left := false
-	for deadline := time.Now().Add(k.Patience); time.Now().Before(deadline) && ctx.Err() == nil; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(k.AnswerTimeout); time.Now().Before(deadline) && k.ctx.Err() == nil; time.Sleep(time.Millisecond) {
 		left = false
 		for i, c := range waiting {
 			if c == nil {
@@ -88,16 +66,17 @@ func (k *kit) next(ctx context.Context, waiting []*call) (int, error) {
 				continue
 			}
 			if r := <-c.reply; r.Error != "" {
-				return 0, fmt.Errorf("acquire of a free lock is refused: %s: %s", r.Error, r.Message)
+				k.failf("acquire of a free lock is refused: %s: %s", r.Error, r.Message)
 			}
 			waiting[i] = nil
-			return i, nil
+			return i
 		}
 		if !left {
-			return -1, nil
+			return -1
 		}
 	}
-	return 0, fmt.Errorf("nobody was granted the lock within %v of its release, though somebody waits", k.Patience)
+	k.failf("nobody was granted the lock within %v of its release, though somebody waits", k.AnswerTimeout)
+	return -1
 }
 
 const (
@@ -105,158 +84,123 @@ const (
 	turmoilRounds  = 20
 )
 
-// turmoil has all acquire and release as fast as they can.
-func (k *kit) turmoil(ctx context.Context) (string, error) {
+// turmoil lets all sessions acquire and release as fast as they can.
+func (k *kit) turmoil() string {
 	var holders atomic.Int32
-	err := k.storm(ctx, func(int) Request { return k.alone() }, func(_ Request, in int32) error {
+	k.storm(func(int) Request { return k.alone() }, func(_ Request, in int32) error {
 		if holders.Add(in) > 1 && in > 0 {
 			return fmt.Errorf("%w: a session was granted it while another one held it", ErrTwoHolders)
 		}
 		return nil
 	})
-	return fmt.Sprintf("%d grants to %d sessions, one at a time", turmoilClients*turmoilRounds, turmoilClients), err
+	return fmt.Sprintf("%d grants to %d sessions, one at a time", turmoilClients*turmoilRounds, turmoilClients)
 }
 
-// storm has sessions acquire and release, over and over, what each wants in a round. seen is told of each grant, with 1, and before its release, with -1.
-func (k *kit) storm(ctx context.Context, wants func(round int) Request, seen func(what Request, in int32) error) error {
-	all, err := k.clients(ctx, turmoilClients)
-	if err != nil {
-		return err
-	}
-	failed := make([]error, len(all))
+// storm lets sessions repeatedly acquire and release what each wants in a round. seen is called after each grant with 1 and before its release with -1.
+func (k *kit) storm(wants func(round int) Request, seen func(what Request, in int32) error) {
+	all := k.clients(turmoilClients)
 	var suspended atomic.Int32
+	err := k.atOnce(all, func(k *kit, i, round int) {
+		s, what := all[i], wants(i+round)
+		k.granted(s, what, turmoilClients*turmoilRounds*k.AnswerTimeout/10)
+		err := seen(what, 1)
+		time.Sleep(time.Millisecond)
+		seen(what, -1)
+		if closed(s.Lease()) {
+			suspended.Add(1)
+		}
+		if err != nil {
+			err = fmt.Errorf("session %d in round %d: %w", i+1, round+1, err)
+		}
+		k.check(errors.Join(err, k.attempt(func(k *kit) { k.release(s, what) })))
+	})
+	if n := int(suspended.Load()); 2*n > len(all)*turmoilRounds {
+		err = errors.Join(err, fmt.Errorf("%d of %d grants were suspended while they were held, though nothing was wrong: nobody can rely on them",
+			n, len(all)*turmoilRounds))
+	}
+	k.check(err)
+}
+
+// atOnce lets all sessions repeat something concurrently, each until it fails.
+func (k *kit) atOnce(all []*Session, do func(k *kit, i, round int)) error {
+	failed := make([]error, len(all))
 	var wait sync.WaitGroup
-	for i, s := range all {
+	for i := range all {
 		wait.Go(func() {
-			for round := 0; round < turmoilRounds && failed[i] == nil; round++ {
-				what := wants(i + round)
-				if failed[i] = k.grantedAs(ctx, s, what, turmoilClients*turmoilRounds*k.Patience/10); failed[i] != nil {
-					return
+			failed[i] = k.attempt(func(k *kit) {
+				for round := range turmoilRounds {
+					do(k, i, round)
 				}
-				if err := seen(what, 1); err != nil {
-					failed[i] = fmt.Errorf("session %d in round %d: %w", i+1, round+1, err)
-				}
-				time.Sleep(time.Millisecond)
-				seen(what, -1)
-				if closed(s.Lease()) {
-					suspended.Add(1)
-				}
-				failed[i] = errors.Join(failed[i], k.releaseAs(ctx, s, what))
-			}
+			})
 		})
 	}
 	wait.Wait()
-	if n := int(suspended.Load()); 2*n > len(all)*turmoilRounds {
-		failed = append(failed, fmt.Errorf("%d of %d grants were suspended while they were held, though nothing was wrong: nobody can rely on them", n, len(all)*turmoilRounds))
-	}
 	return errors.Join(failed...)
 }
 
 // try asks for a lock without waiting.
-func (k *kit) try(ctx context.Context) (string, error) {
+func (k *kit) try() string {
 	if !k.hello.Knows(CanTry) {
-		return "", errSkipped("its hello does not list " + CanTry)
+		k.check(errSkipped("its hello does not list " + CanTry))
 	}
-	all, err := k.clients(ctx, 2)
-	if err != nil {
-		return "", err
-	}
-	if err := k.granted(ctx, all[0], k.Patience); err != nil {
-		return "", err
-	}
-	if err := k.mayTry(ctx, all[1], k.alone(), false, "a try of a lock that is held"); err != nil {
-		return "", err
-	}
-	if err := k.release(ctx, all[0]); err != nil {
-		return "", err
-	}
-	return "refused while the lock is held, granted when it is free", k.mayTry(ctx, all[1], k.alone(), true, "a try of a free lock")
+	all := k.clients(2)
+	k.granted(all[0], k.alone(), k.AnswerTimeout)
+	k.mayTry(all[1], k.alone(), false, "a try of a lock that is held")
+	k.release(all[0], k.alone())
+	k.mayTry(all[1], k.alone(), true, "a try of a free lock")
+	return "refused while the lock is held, granted when it is free"
 }
 
-// giveUp has somebody wait for a lock in vain, up to a deadline or without one until canceled, and looks that nothing of the attempt stays.
-func (k *kit) giveUp(ctx context.Context, deadline time.Duration, want string) error {
-	all, err := k.clients(ctx, 3)
-	if err != nil {
-		return err
-	}
-	if err := k.granted(ctx, all[0], k.Patience); err != nil {
-		return err
-	}
+// giveUp lets a session wait in vain for a lock, until a deadline or until canceled, and checks that nothing remains of the attempt.
+func (k *kit) giveUp(deadline time.Duration, want string) {
+	all := k.clients(3)
+	k.granted(all[0], k.alone(), k.AnswerTimeout)
 	what := k.alone().of(OpAcquire)
 	what.DeadlineMS = deadline.Milliseconds()
-	c, err := k.begin(all[1], what)
-	if err != nil {
-		return err
-	}
+	c := k.begin(all[1], what)
 	if deadline == 0 {
 		time.Sleep(settle)
-		if _, err := all[1].p.send(Request{Op: OpCancel, Of: c.id}); err != nil {
-			return err
-		}
+		k.cancel(all[1], c)
 	}
-	if err := k.endsWith(ctx, all[1], c, want); err != nil {
-		return err
-	}
-	if err := k.release(ctx, all[0]); err != nil {
-		return err
-	}
-	if err := k.granted(ctx, all[2], k.Patience); err != nil {
-		return fmt.Errorf("after an attempt that was given up nobody else gets the lock: %w", err)
-	}
-	return nil
+	k.endsWith(all[1], c, want)
+	k.release(all[0], k.alone())
+	k.when("after an attempt that was given up nobody else gets the lock").granted(all[2], k.alone(), k.AnswerTimeout)
 }
 
-func (k *kit) deadline(ctx context.Context) (string, error) {
-	return "a deadline ends a wait and leaves nothing behind", k.giveUp(ctx, settle, ErrorTimeout)
+func (k *kit) deadline() string {
+	k.giveUp(settle, ErrorTimeout)
+	return "a deadline ends a wait and leaves nothing behind"
 }
 
-func (k *kit) cancellation(ctx context.Context) (string, error) {
-	return "a cancellation ends a wait and leaves nothing behind", k.giveUp(ctx, 0, ErrorCanceled)
+func (k *kit) cancellation() string {
+	k.giveUp(0, ErrorCanceled)
+	return "a cancellation ends a wait and leaves nothing behind"
 }
 
 // closing closes the session of a holder.
-func (k *kit) closing(ctx context.Context) (string, error) {
-	all, err := k.clients(ctx, 2)
-	if err != nil {
-		return "", err
-	}
-	if err := k.granted(ctx, all[0], k.Patience); err != nil {
-		return "", err
-	}
-	if err := all[0].Close(); err != nil {
-		return "", fmt.Errorf("close: %w", err)
-	}
-	if err := k.granted(ctx, all[1], k.Patience); err != nil {
-		return "", fmt.Errorf("after the session of the holder was closed nobody else gets the lock: %w", err)
-	}
-	return "the lock of a session that was closed is free", nil
+func (k *kit) closing() string {
+	all := k.clients(2)
+	k.granted(all[0], k.alone(), k.AnswerTimeout)
+	k.closes(all[0])
+	k.when("after the session of the holder was closed nobody else gets the lock").granted(all[1], k.alone(), k.AnswerTimeout)
+	return "the lock of a session that was closed is free"
 }
 
 // death kills the process of a holder.
-func (k *kit) death(ctx context.Context) (string, error) {
+func (k *kit) death() string {
 	if k.hello.Store == OwnMemory {
-		return "", errSkipped("its locks die with their process")
+		k.check(errSkipped("its locks die with their process"))
 	}
-	all, err := k.clients(ctx, 2)
-	if err != nil {
-		return "", err
-	}
-	if err := k.granted(ctx, all[0], k.Patience); err != nil {
-		return "", err
-	}
+	all := k.clients(2)
+	k.granted(all[0], k.alone(), k.AnswerTimeout)
 	all[0].p.end(ErrEnded)
 	died := time.Now()
-	if err := k.granted(ctx, all[1], 2*k.Timeout+k.Patience); err != nil {
-		return "", fmt.Errorf("after the holder's process was killed nobody else gets the lock: %w", err)
-	}
-	return fmt.Sprintf("the lock was granted again %v after its holder was killed", time.Since(died).Round(100*time.Millisecond)), nil
+	k.when("after the holder's process was killed nobody else gets the lock").granted(all[1], k.alone(), 2*k.Timeout+k.AnswerTimeout)
+	return fmt.Sprintf("the lock was granted again %v after its holder was killed", time.Since(died).Round(100*time.Millisecond))
 }
 
 // ending closes the standard input.
-func (k *kit) ending(ctx context.Context) (string, error) {
-	all, err := k.clients(ctx, 1)
-	if err != nil {
-		return "", err
-	}
-	return "it ends with its standard input", all[0].p.Close()
+func (k *kit) ending() string {
+	k.check(k.clients(1)[0].p.Close())
+	return "it ends with its standard input"
 }

@@ -11,13 +11,13 @@ import (
 	"github.com/zkbench/zkbench/drivers"
 )
 
-// findings runs the kit, up to a step; "": all. It takes some steps, or all.
-func findings(t *testing.T, defect, last string, patience time.Duration, steps ...string) map[string]drivers.Finding {
+// findings runs the kit up to the step last ("" means all), or only the given steps.
+func findings(t *testing.T, defect, last string, waiting time.Duration, steps ...string) map[string]drivers.Finding {
 	t.Helper()
 	all := map[string]drivers.Finding{}
 	ctx, enough := context.WithCancel(t.Context())
 	defer enough()
-	drivers.Check(ctx, drivers.Conformance{Command: driver(t, defect), Dir: "/d", Timeout: time.Second, Patience: patience, Steps: steps}, func(f drivers.Finding) {
+	drivers.Check(ctx, drivers.Conformance{Command: driver(t, defect), Dir: "/d", Timeout: time.Second, AnswerTimeout: waiting, Steps: steps}, func(f drivers.Finding) {
 		if all[f.Step] = f; f.Step == last {
 			enough()
 		}
@@ -38,7 +38,7 @@ func TestNullDriverConforms(t *testing.T) {
 	}
 }
 
-// A driver of queues alone has no steps of locks, and one whose takes claim passes those of claims.
+// A driver with queues only has no steps for locks, and one whose takes claim passes those for claims.
 func TestQueuesConform(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -62,7 +62,7 @@ func TestQueuesConform(t *testing.T) {
 	}
 }
 
-// What a step works with is named as in a load, so that what libraries make below it can be removed.
+// What a step works with is named as in a load, so that what libraries create below it can be removed.
 func TestWhatStepsWorkWithIsNamedByItsKind(t *testing.T) {
 	t.Parallel()
 	for defect, want := range map[string][]string{
@@ -70,7 +70,7 @@ func TestWhatStepsWorkWithIsNamedByItsKind(t *testing.T) {
 		"semaphores alone": {"lock-0", "semaphore-1", "semaphore-2", "semaphore-11", "semaphore-17"},
 	} {
 		var made []string
-		drivers.Check(t.Context(), drivers.Conformance{Command: driver(t, defect), Dir: "/d", Timeout: time.Second, Patience: time.Minute,
+		drivers.Check(t.Context(), drivers.Conformance{Command: driver(t, defect), Dir: "/d", Timeout: time.Second, AnswerTimeout: time.Minute,
 			Steps: []string{"requests", "exclusion", "semaphore", "queue", "end"},
 			Child: func(_ context.Context, path string) error {
 				made = append(made, strings.TrimPrefix(path, "/d/"))
@@ -86,7 +86,7 @@ func TestWhatStepsWorkWithIsNamedByItsKind(t *testing.T) {
 	}
 }
 
-// A driver of read/write locks alone passes the steps of locks with its writers.
+// A driver with read/write locks only passes the steps for locks with its writers.
 func TestAPartConforms(t *testing.T) {
 	t.Parallel()
 	all := findings(t, "read write alone", "", time.Minute)
@@ -152,7 +152,7 @@ func TestBrokenDriversAreCaught(t *testing.T) {
 	}
 }
 
-// What only turmoil may bring out of a driver.
+// Defects that only the turmoil steps may reveal.
 func TestTurmoil(t *testing.T) {
 	for _, c := range []struct {
 		defect, step string

@@ -5,28 +5,28 @@ import (
 	"time"
 )
 
-// clock relates the clock of a driver to that of this process: both count the monotonic time of one machine, from different beginnings, and at rates that
-// differ by rateError at most.
+// clock relates the clock of a driver to that of this process: both count the monotonic time of one machine, from different starts, and at rates that
+// differ by at most rateError.
 type clock struct {
 	base   time.Time
-	offset int64         // the driver's clock at base, in nanoseconds, as it was measured last
-	at     time.Duration // since base: when that was
-	bound  time.Duration // the offset was not farther from the true one then; 0: never measured
-	worst  time.Duration // the largest bound by which a reply was judged
+	offset int64         // the driver's clock at base, in nanoseconds, as last measured
+	at     time.Duration // time of that measurement since base
+	bound  time.Duration // maximum error of the offset at that time; 0: never measured
+	worst  time.Duration // the largest bound with which a reply was judged
 }
 
 const (
-	// slack is what is allowed beside the error of the offset.
+	// slack is the tolerance added to the error of the offset.
 	slack = time.Millisecond
-	// rateError is by how many millionths the rates of two monotonic clocks of a machine may differ: as many as the system adjusts one of them by at most.
+	// rateError is by how many millionths the rates of two monotonic clocks of a machine may differ: the most by which the system adjusts one of them.
 	rateError = 500
 )
 
-// err is how far the offset may be from the true one at a time since base.
+// err returns the maximum error of the offset at a time since base.
 func (c *clock) err(at time.Duration) time.Duration { return c.bound + max(at-c.at, 0)*rateError/1e6 }
 
-// measure takes what the driver's clock said at an unknown instant between two of this process. It counts if it tells more than the last that counted
-// still does. The error says that the driver's clock has jumped, or that its rate is another.
+// measure uses a reading of the driver's clock taken at an unknown instant between two instants of this process. It is used only if it is more precise than
+// the last one used is by now. An error says that the driver's clock has jumped, or that its rate is different.
 func (c *clock) measure(sent, received time.Time, now int64) error {
 	if c.base.IsZero() {
 		c.base = sent
@@ -43,7 +43,7 @@ func (c *clock) measure(sent, received time.Time, now int64) error {
 	return nil
 }
 
-// lie is what is wrong with the times of a reply to a request that was sent and received then; nil: nothing.
+// lie says what is wrong with the times in the reply to a request that was sent and received at these times; nil if nothing is.
 func (c *clock) lie(r Reply, sent, received time.Time) error {
 	start, end := time.Duration(r.Start-c.offset), time.Duration(r.End-c.offset)
 	c.worst = max(c.worst, c.bound)

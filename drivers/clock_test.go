@@ -12,7 +12,7 @@ func TestClock(t *testing.T) {
 	for _, c := range []struct {
 		name       string
 		hellos     []hello
-		start, end time.Duration // of a reply to a request of 10 s to 10 s + 3 ms
+		start, end time.Duration // in the reply to a request that lasted from 10 s to 10 s + 3 ms
 		says       string
 	}{
 		{"the closest hello counts", []hello{{0, 10 * ms, ms}, {20 * ms, 20*ms + 20*µs, 20*ms + 10*µs}}, 10000*ms + ms, 10000*ms + 2*ms, ""},

@@ -1,3 +1,3 @@
-// Package drivers starts programs that hold sessions and work with locks and queues of any kind, in any language, and sends them requests as lines of
+// Package drivers starts programs, in any language, that hold sessions and work with locks and queues of any kind, and sends them requests as lines of
 // JSON. docs/drivers.md specifies the protocol.
 package drivers

@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// beDriver is the null driver with one defect.
+// beDriver runs the null driver with one defect.
 func beDriver(defect string) error {
 	l := serve.InMemory()
 	if strings.HasPrefix(defect, "claims") {
@@ -65,7 +65,7 @@ func beDriver(defect string) error {
 	return err
 }
 
-// whole is a client of a library that can do everything.
+// whole is a client of a library that supports everything.
 type whole interface {
 	serve.Client
 	serve.ReadWriter
@@ -175,7 +175,7 @@ func (d defective) swap(ctx context.Context, path string) (serve.Item, error) {
 	defer cancel()
 	second, err := d.whole.Take(at, path)
 	if err != nil {
-		first.Node = "" // it may have been put again
+		first.Node = "" // the item may have been put again
 		return first, nil
 	}
 	d.whole.Put(ctx, path, first.Data)
@@ -238,7 +238,7 @@ func (d defective) Close() error {
 	return d.whole.Close()
 }
 
-// spoiler spoils what a driver says of its acquisitions.
+// spoiler falsifies what a driver says about its acquisitions.
 type spoiler struct {
 	defect string
 	out    *os.File
@@ -270,7 +270,7 @@ func (s *spoiler) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// driver is the command of this test binary as a driver.
+// driver returns the command that runs this test binary as a driver.
 func driver(t *testing.T, defect string) []string {
 	t.Helper()
 	self, err := os.Executable()

@@ -11,18 +11,18 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// Config is the processes of one driver that a load is spread over.
+// Config describes the processes of one driver over which a load is distributed.
 type Config struct {
-	Program   string // as Find takes it
+	Program   string // in the form that Find accepts
 	Processes int    // at least 1
 	Servers   []string
-	Timeout   time.Duration // of the sessions
-	// Broken is told once, from any goroutine, that the driver broke the protocol: what it was measured to do means nothing.
+	Timeout   time.Duration // session timeout
+	// Broken is called once, from any goroutine, if the driver breaks the protocol: its measurements are then meaningless.
 	Broken func(error)
 }
 
-// Fleet is some processes of one driver. One that ends is started again when a session is needed. Its methods may be called from many
-// goroutines.
+// Fleet is a set of processes of one driver. A process that ended is started again when a session needs it. Its methods may be called
+// concurrently.
 type Fleet struct {
 	cfg     Config
 	command []string
@@ -34,7 +34,7 @@ type Fleet struct {
 	ended  int
 	killed map[*Process]bool
 	closed bool
-	told   sync.WaitGroup
+	asked  sync.WaitGroup
 }
 
 // slot is the place of one process.
@@ -43,7 +43,7 @@ type slot struct {
 	p  *Process
 }
 
-// NewFleet finds the program. Its processes are started by Dial.
+// NewFleet finds the program. Dial starts the processes.
 func NewFleet(c Config) (*Fleet, error) {
 	command, err := Find(c.Program)
 	if err != nil {
@@ -52,7 +52,7 @@ func NewFleet(c Config) (*Fleet, error) {
 	return &Fleet{cfg: c, command: command, slots: make([]slot, max(c.Processes, 1)), killed: map[*Process]bool{}}, nil
 }
 
-// Dial opens a session of the client of that number, in the process whose turn it is.
+// Dial opens a session for the client with that number, in the process assigned to it.
 func (f *Fleet) Dial(ctx context.Context, client int) (zk.Session, error) {
 	p, err := f.process(ctx, &f.slots[client%len(f.slots)])
 	if err != nil {
@@ -65,7 +65,7 @@ func (f *Fleet) Dial(ctx context.Context, client int) (zk.Session, error) {
 	return s, nil
 }
 
-// process is that of a slot, started if need be.
+// process returns the process of a slot and starts it if needed.
 func (f *Fleet) process(ctx context.Context, s *slot) (*Process, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,11 +83,11 @@ func (f *Fleet) process(ctx context.Context, s *slot) (*Process, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.all = append(f.all, p)
-	f.told.Go(func() { f.watch(p) })
+	f.asked.Go(func() { f.watch(p) })
 	return p, nil
 }
 
-// watch waits for the end of a process, and counts it if nobody wanted it.
+// watch waits for the end of a process, and counts it if it was not intended.
 func (f *Fleet) watch(p *Process) {
 	<-p.Ended()
 	f.mu.Lock()
@@ -108,17 +108,17 @@ func (f *Fleet) tell(err error) {
 	})
 }
 
-// Figures is what is known of the processes of a fleet.
+// Figures holds what is known about the processes of a fleet.
 type Figures struct {
 	Hello
-	Ended            int                // processes that ended before they were to, but for those that Kill ended
+	Ended            int                // processes that ended prematurely, except those that Kill ended
 	Killed           int                // processes that Kill ended
-	Holds, Suspended int64              // grants and claims that were given up, and those of them that the driver had suspended: Process.Suspended
-	Seam             *metrics.Histogram // what the way to the driver and back took: Process.Seam
+	Holds, Suspended int64              // grants and claims given up, and how many of them the driver had suspended: Process.Suspended
+	Seam             *metrics.Histogram // overhead of going through the driver: Process.Seam
 	Bound            time.Duration      // the largest error of the offsets between the clocks
 }
 
-// Figures are those of all processes so far.
+// Figures returns the figures over all processes so far.
 func (f *Fleet) Figures() Figures {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -135,7 +135,7 @@ func (f *Fleet) Figures() Figures {
 
 var errNoneRuns = errors.New("no process of the driver runs")
 
-// running is the process whose turn a client is.
+// running returns the process assigned to a client.
 func (f *Fleet) running(client int) (*Process, error) {
 	s := &f.slots[client%len(f.slots)]
 	s.mu.Lock()
@@ -146,10 +146,10 @@ func (f *Fleet) running(client int) (*Process, error) {
 	return s.p, nil
 }
 
-// Together tells whether the turns of two clients are those of one process.
+// Together reports whether two clients are assigned to the same process.
 func (f *Fleet) Together(client, other int) bool { return client%len(f.slots) == other%len(f.slots) }
 
-// Pause stops the process whose turn a client is, as Process.Pause does, until resume is called. One that is killed meanwhile needs no resuming.
+// Pause stops the process assigned to a client, as Process.Pause does, until resume is called. A process that is killed meanwhile need not be resumed.
 func (f *Fleet) Pause(client int) (resume func() error, err error) {
 	p, err := f.running(client)
 	if err == nil {
@@ -166,8 +166,8 @@ func (f *Fleet) Pause(client int) (resume func() error, err error) {
 	}, nil
 }
 
-// Kill ends the process whose turn a client is, or all of them if no client is given, at once, and waits until they are gone: their sessions are those of
-// clients that have crashed. The error says that none runs.
+// Kill ends the process assigned to each client at once, or all processes if no client is given, and waits until they are gone: their sessions then look like
+// those of clients that crashed. It returns an error if none is running.
 func (f *Fleet) Kill(clients ...int) error {
 	victims := f.slots
 	if len(clients) > 0 {
@@ -195,7 +195,7 @@ func (f *Fleet) Kill(clients ...int) error {
 	return nil
 }
 
-// PIDs are the numbers of the processes that run.
+// PIDs returns the ids of the running processes.
 func (f *Fleet) PIDs() (pids []int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -219,6 +219,6 @@ func (f *Fleet) Close() error {
 		wait.Go(func() { failed[i] = p.Close() })
 	}
 	wait.Wait()
-	f.told.Wait()
+	f.asked.Wait()
 	return errors.Join(failed...)
 }

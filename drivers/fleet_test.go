@@ -18,7 +18,7 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// fleet is processes of a driver with a defect, and what broke the protocol.
+// fleet returns processes of a driver with a defect, and a channel for protocol violations.
 func fleet(t *testing.T, defect string, processes int) (*drivers.Fleet, chan error) {
 	t.Helper()
 	broken := make(chan error, 1)
@@ -54,7 +54,7 @@ func TestLock(t *testing.T) {
 	if _, err := a.Acquire(t.Context()); !errors.Is(err, recipes.ErrHeld) {
 		t.Errorf("acquire of a handle that holds: %v", err)
 	}
-	for range 2 { // the second shows that the first has left nothing
+	for range 2 { // the second iteration shows that the first has left nothing
 		limited, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		if _, err := b.Acquire(limited); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("acquire up to a deadline: %v", err)
@@ -89,7 +89,7 @@ func TestDeathOfADriver(t *testing.T) {
 		t.Errorf("the session of the process that died: %v, that of the other one: %v", s.Err(), other.Err())
 	}
 	s.Close()
-	if fresh := dial(t, f, 0); fresh.Err() != nil { // in a process of its own
+	if fresh := dial(t, f, 0); fresh.Err() != nil { // in a new process
 		t.Error(fresh.Err())
 	}
 	f.Close()
@@ -98,7 +98,7 @@ func TestDeathOfADriver(t *testing.T) {
 	}
 }
 
-// A process that is killed takes its sessions with it, and did not end by itself; another one takes its place. Without a client all are killed.
+// A killed process takes its sessions with it, but does not count as ended by itself; another one takes its place. Without a client all are killed.
 func TestKill(t *testing.T) {
 	f, broken := fleet(t, "none", 2)
 	if err := f.Kill(0); err == nil {
@@ -149,7 +149,7 @@ func TestManySessionsExclude(t *testing.T) {
 	}
 }
 
-// excludes has some sessions acquire the same lock so many times each, and looks that they exclude each other.
+// excludes lets sessions acquire the same lock repeatedly, and checks that they exclude each other.
 func excludes(t *testing.T, f *drivers.Fleet, sessions, times int) {
 	t.Helper()
 	var wait sync.WaitGroup
@@ -200,7 +200,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// The null driver's own command, as its users build it.
+// The null driver's own command, built as its users build it.
 func TestNullCommand(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "null")
 	if out, err := exec.Command("go", "build", "-o", file, "./null").CombinedOutput(); err != nil {
@@ -222,7 +222,7 @@ func TestNullCommand(t *testing.T) {
 	}
 }
 
-// A try takes a lock that is free; a process that is stopped answers when it goes on, and one that is killed never.
+// A try takes a free lock; a stopped process answers when it resumes, and a killed one never.
 func TestTryPauseAndKill(t *testing.T) {
 	p, err := drivers.Start(t.Context(), driver(t, "none"))
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 
 func ownGroup(*exec.Cmd) {}
 
-// killGroup ends a process, if it is there.
+// killGroup ends a process, if it exists.
 func killGroup(c *exec.Cmd) { c.Process.Kill() }
 
 func stopGroup(*exec.Cmd) error { return errors.ErrUnsupported }

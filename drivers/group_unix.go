@@ -7,13 +7,13 @@ import (
 	"syscall"
 )
 
-// ownGroup makes a command the leader of a process group: an interrupt from a terminal reaches zkbench alone, which then ends its drivers.
+// ownGroup makes a command the leader of a process group: an interrupt from a terminal only reaches zkbench, which then ends its drivers.
 func ownGroup(c *exec.Cmd) { c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
-// killGroup ends a process and those that it started, if any are there.
+// killGroup ends a process and those that it started, if they exist.
 func killGroup(c *exec.Cmd) { syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
 
-// stopGroup has a process and those that it started do nothing until continueGroup. It returns when all threads of the process have stopped: the signal is
+// stopGroup stops a process and those that it started until continueGroup. It returns when all threads of the process have stopped, because the signal is
 // delivered some time after it was sent.
 func stopGroup(c *exec.Cmd) error {
 	if err := syscall.Kill(-c.Process.Pid, syscall.SIGSTOP); err != nil {

@@ -10,11 +10,11 @@ import (
 
 const (
 	helloWithin = 30 * time.Second // a virtual machine may have to start
-	hellos      = 8                // at the start; the closest of them measures the clock
-	helloEvery  = time.Second      // from then on, to measure it again
+	hellos      = 8                // at the start; the fastest of them calibrates the clock
+	helloEvery  = time.Second      // afterwards, to calibrate it again
 )
 
-// greet asks for the hello, several times, and goes on to ask for as long as the process lives.
+// greet asks for the hello several times, and keeps asking as long as the process lives.
 func (p *Process) greet(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, helloWithin, fmt.Errorf("no answer to hello within %v", helloWithin))
 	defer cancel()
@@ -36,7 +36,7 @@ func (p *Process) greet(ctx context.Context) error {
 	return nil
 }
 
-// keepTime measures the clock again and again until the process is gone. One that is stopped answers late, which tells nothing.
+// keepTime measures the clock repeatedly until the process is gone. A stopped process replies late, which says nothing about the clock.
 func (p *Process) keepTime() {
 	every := time.NewTicker(helloEvery)
 	defer every.Stop()
@@ -46,13 +46,13 @@ func (p *Process) keepTime() {
 			return
 		case <-every.C:
 			if c, err := p.send(Request{Op: OpHello, Protocol: Protocol}); err == nil {
-				p.await(context.Background(), c) // which ends with the process
+				p.await(context.Background(), c) // ends with the process
 			}
 		}
 	}
 }
 
-// heard takes the reply to a hello, and measures the clock by it; the lock is held.
+// heard handles the reply to a hello, and measures the clock with it. The lock must be held.
 func (p *Process) heard(r Reply, sent, received time.Time) error {
 	switch {
 	case r.Error != "":

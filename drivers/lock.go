@@ -9,15 +9,15 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// Lock is the catalogue's entry, of that name, for the exclusive lock of a driver.
+// Lock returns the catalogue's entry, with that name, for the exclusive lock of a driver.
 func Lock(name string) recipes.Variant[recipes.Lock] { return entry(name, "lock", NewLock) }
 
-// ReadWrite is the catalogue's entry for the read/write lock of a driver.
+// ReadWrite returns the catalogue's entry for the read/write lock of a driver.
 func ReadWrite(name string) recipes.Variant[recipes.RWLock] {
 	return entry(name, "read/write lock", NewReadWrite)
 }
 
-// Semaphore is the catalogue's entry for the semaphore of a driver.
+// Semaphore returns the catalogue's entry for the semaphore of a driver.
 func Semaphore(name string) recipes.Variant[recipes.Semaphore] {
 	return entry(name, "semaphore", NewSemaphore)
 }
@@ -26,22 +26,22 @@ func entry[T any](name, what string, make func(zk.Session, string, recipes.Optio
 	return recipes.Variant[T]{Name: name, Source: "a driver: docs/drivers.md", Doc: "the " + what + " of a program that is not zkbench's", New: make}
 }
 
-// NewLock is a handle on the lock at a path, of a session that a driver holds.
+// NewLock returns a handle on the lock at a path, for a session that a driver holds.
 func NewLock(s zk.Session, path string, _ recipes.Options) recipes.Lock {
 	return &lock{handle{s: sessionOf(s), path: path}}
 }
 
-// NewReadWrite is a handle on the read/write lock at a path, of a session that a driver holds. It cannot downgrade.
+// NewReadWrite returns a handle on the read/write lock at a path, for a session that a driver holds. It cannot downgrade.
 func NewReadWrite(s zk.Session, path string, _ recipes.Options) recipes.RWLock {
 	return &readWrite{handle{s: sessionOf(s), path: path}}
 }
 
-// NewSemaphore is a handle on the semaphore at a path, of a session that a driver holds. It gives one permit at a time.
+// NewSemaphore returns a handle on the semaphore at a path, for a session that a driver holds. It acquires one permit at a time.
 func NewSemaphore(s zk.Session, path string, o recipes.Options) recipes.Semaphore {
 	return &semaphore{handle{s: sessionOf(s), path: path}, max(o.Permits, 1)}
 }
 
-// sessionOf looks through Observe and Within; nil for a session of another kind.
+// sessionOf unwraps Observe and Within; it returns nil for a session of another kind.
 func sessionOf(s zk.Session) *Session {
 	for {
 		switch of := s.(type) {
@@ -57,21 +57,21 @@ func sessionOf(s zk.Session) *Session {
 
 var errNoDriver = errors.New("the session is not one of a driver")
 
-// handle is one client's, on whatever can be acquired and released.
+// handle is one client's handle on anything that can be acquired and released.
 type handle struct {
 	s    *Session
 	path string
-	held *Request // gives back what is held; nil: nothing is
+	held *Request // releases what is held; nil if nothing is held
 	lost <-chan struct{}
 }
 
-// acquire waits for what a request is for.
+// acquire waits until a request is granted.
 func (h *handle) acquire(ctx context.Context, what Request) (recipes.Grant, error) {
 	what.Op, what.DeadlineMS = OpAcquire, deadlineOf(ctx)
 	return h.take(ctx, what)
 }
 
-// deadlineOf is how long a request may wait, in milliseconds; 0: until it is canceled.
+// deadlineOf returns how long a request may wait, in milliseconds; 0: until it is canceled.
 func deadlineOf(ctx context.Context) int64 {
 	deadline, limited := ctx.Deadline()
 	if !limited {
@@ -80,7 +80,7 @@ func deadlineOf(ctx context.Context) int64 {
 	return max(time.Until(deadline).Milliseconds(), 1)
 }
 
-// take carries an acquire or a try out.
+// take executes an acquire or a try.
 func (h *handle) take(ctx context.Context, r Request) (recipes.Grant, error) {
 	switch {
 	case h.s == nil:
@@ -89,7 +89,7 @@ func (h *handle) take(ctx context.Context, r Request) (recipes.Grant, error) {
 		return recipes.Grant{}, recipes.ErrHeld
 	}
 	r.Path = h.path
-	lost := h.s.Lease() // what is suspended during the acquisition makes the grant doubtful
+	lost := h.s.Lease() // a suspension during the acquisition makes the grant doubtful
 	reply, err := h.s.ask(ctx, r)
 	if err != nil {
 		return recipes.Grant{}, err
@@ -102,7 +102,7 @@ func (h *handle) take(ctx context.Context, r Request) (recipes.Grant, error) {
 	return recipes.Grant{Path: reply.Node, Token: reply.Token, Lost: lost}, nil
 }
 
-// Release is recipes.Lock's.
+// Release implements recipes.Lock.
 func (h *handle) Release(ctx context.Context) error {
 	if h.held == nil {
 		return recipes.ErrNotHeld
@@ -118,7 +118,7 @@ type lock struct{ handle }
 
 func (l *lock) Acquire(ctx context.Context) (recipes.Grant, error) { return l.acquire(ctx, Request{}) }
 
-// Try takes a lock of NewLock if it is free; false: it is not. The driver has to know of tries.
+// Try takes a lock of NewLock if it is free; false: it is not. The driver must support tries.
 func Try(ctx context.Context, of recipes.Lock) (recipes.Grant, bool, error) {
 	g, err := of.(*lock).take(ctx, Request{Op: OpTry})
 	if errors.Is(err, errTaken) {
@@ -140,7 +140,7 @@ func (l *readWrite) AcquireWrite(ctx context.Context) (recipes.Grant, error) {
 	return l.acquire(ctx, Request{Mode: ModeWrite})
 }
 
-// Downgrade is nothing that the protocol has.
+// Downgrade always fails: the protocol has no such operation.
 func (l *readWrite) Downgrade(context.Context) (recipes.Grant, error) {
 	return recipes.Grant{}, zk.ErrUnimplemented
 }

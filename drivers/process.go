@@ -17,58 +17,58 @@ import (
 )
 
 var (
-	// ErrProtocol: the driver said something that the protocol does not have. It has been ended.
+	// ErrProtocol says that the driver violated the protocol. It has been ended.
 	ErrProtocol = errors.New("the driver breaks the protocol")
-	// ErrEnded: the process of the driver is gone.
+	// ErrEnded says that the process of the driver is gone.
 	ErrEnded = errors.New("the driver ended")
 )
 
 const (
-	writeWithin = 10 * time.Second // a line fits the pipe of a driver that reads
+	writeWithin = 10 * time.Second // a driver that reads accepts a line much faster
 	endWithin   = 5 * time.Second
-	longestLine = 2 << 20 // an item of a million bytes in base64 fits
+	longestLine = 2 << 20 // room for an item of a million bytes in base64
 	longestTail = 2048
 )
 
-// Process is one process of a driver. Its methods may be called from many goroutines.
+// Process is one process of a driver. Its methods may be called concurrently.
 type Process struct {
 	Hello Hello
 
 	command []string
 	cmd     *exec.Cmd
-	ended   chan struct{} // closed when the process is gone and err says why
+	ended   chan struct{} // closed when the process is gone; err then says why
 	timing  sync.WaitGroup
 	errors  tail
 
 	write sync.Mutex
 	in    *os.File
 
-	work    sync.RWMutex  // held by what its applications do, and while it is stopped and goes on
-	stopped chan struct{} // closed when it goes on; nil: it does
+	work    sync.RWMutex  // read-held by what its applications do; held while it is being stopped and resumed
+	stopped chan struct{} // closed when it resumes; nil while it runs
 
 	mu        sync.Mutex
-	calls     map[int64]*call // nil: nobody waits for the reply any more
+	calls     map[int64]*call // a nil call is one whose reply nobody waits for
 	sessions  map[int64]*Session
 	next      int64
-	err       error     // why it was ended; nil: it was not
-	died      time.Time // when it was killed, or was seen to have ended; zero: it lives
+	err       error     // why it was ended; nil if it was not
+	died      time.Time // when it was killed, or was seen to have ended; zero while it lives
 	closing   bool
 	gone      bool // it has been waited for
 	seam      *metrics.Histogram
 	clock     clock
-	holds     int64 // grants and claims that were given up
+	holds     int64 // grants and claims given up
 	suspended int64 // those of them that the driver had suspended or called lost
 }
 
-// call is a request under way.
+// call is a request in flight.
 type call struct {
 	id    int64
 	r     Request
 	sent  time.Time
-	reply chan Reply // with room for one
+	reply chan Reply // buffered
 }
 
-// Start starts a driver and asks it who it is. The error names the program.
+// Start starts a driver and asks for its hello. Its error names the program.
 func Start(ctx context.Context, command []string) (*Process, error) {
 	p := &Process{command: command, cmd: exec.Command(command[0], command[1:]...), ended: make(chan struct{}),
 		calls: map[int64]*call{}, sessions: map[int64]*Session{}, seam: metrics.NewHistogram()}
@@ -78,7 +78,7 @@ func Start(ctx context.Context, command []string) (*Process, error) {
 	}
 	defer theirs.Close()
 	p.in, p.cmd.Stdin, p.cmd.Stderr = ours, theirs, &p.errors
-	p.cmd.WaitDelay = endWithin // for processes that it started, which hold its standard error open
+	p.cmd.WaitDelay = endWithin // child processes may keep its standard error open
 	ownGroup(p.cmd)
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
@@ -123,14 +123,14 @@ func (p *Process) send(r Request) (*call, error) {
 	p.mu.Lock()
 	c.sent = time.Now()
 	p.mu.Unlock()
-	p.in.SetWriteDeadline(c.sent.Add(writeWithin)) // where pipes have none, a driver that does not read holds up its sessions
+	p.in.SetWriteDeadline(c.sent.Add(writeWithin)) // on systems without pipe deadlines, a driver that does not read blocks its sessions
 	if _, err := p.in.Write(append(line, '\n')); errors.Is(err, os.ErrDeadlineExceeded) {
 		p.end(fmt.Errorf("%w: it has not read its standard input for %v", ErrProtocol, writeWithin))
 	}
-	return c, nil // of a process that is gone the reader tells
+	return c, nil // if the process is gone, the reader reports it
 }
 
-// await waits for the reply of a request. The request goes on when the context ends before.
+// await waits for the reply to a request. If the context ends first, the request continues.
 func (p *Process) await(ctx context.Context, c *call) (Reply, error) {
 	select {
 	case r := <-c.reply:
@@ -147,7 +147,7 @@ func (p *Process) await(ctx context.Context, c *call) (Reply, error) {
 	}
 }
 
-// abandon forgets a request: its reply, if there will be one, is nobody's.
+// abandon forgets a request: a later reply is ignored.
 func (p *Process) abandon(c *call) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -156,7 +156,7 @@ func (p *Process) abandon(c *call) {
 	}
 }
 
-// read takes the lines of the driver until it ends, and tells all waiters.
+// read handles the lines of the driver until it ends, and notifies all waiters.
 func (p *Process) read(out io.Reader) {
 	lines := bufio.NewScanner(out)
 	lines.Buffer(nil, longestLine)
@@ -174,7 +174,7 @@ func (p *Process) read(out io.Reader) {
 	wanted := p.closing
 	p.dies()
 	p.mu.Unlock()
-	if !wanted { // without its standard output it is of no use
+	if !wanted { // it is useless without standard output
 		killGroup(p.cmd)
 	}
 	err := p.cmd.Wait()
@@ -196,7 +196,7 @@ func (p *Process) read(out io.Reader) {
 	}
 }
 
-// take takes a line.
+// take handles a line.
 func (p *Process) take(line []byte, at time.Time) error {
 	var r Reply
 	if err := json.Unmarshal(line, &r); err != nil {
@@ -206,7 +206,7 @@ func (p *Process) take(line []byte, at time.Time) error {
 	if r.Event != "" {
 		s := p.sessions[r.Session]
 		p.mu.Unlock()
-		return s.event(r.Event) // of a session that is closed nobody cares
+		return s.event(r.Event) // an event of a closed session is ignored
 	}
 	defer p.mu.Unlock()
 	c, known := p.calls[r.ID]
@@ -241,26 +241,26 @@ func (p *Process) end(why error) {
 		p.err = why
 	}
 	p.dies()
-	if !p.gone { // its number may be another's by now
+	if !p.gone { // otherwise its pid may already belong to another process
 		killGroup(p.cmd)
 	}
 }
 
-// dies notes that the process is dead from now on; the lock is held.
+// dies records that the process is dead from now on. The lock must be held.
 func (p *Process) dies() {
 	if p.died.IsZero() {
 		p.died = time.Now()
 	}
 }
 
-// Kill ends the process at once and waits until it is gone: its sessions are those of a client that has crashed.
+// Kill ends the process at once and waits until it is gone: its sessions then look like those of a client that crashed.
 func (p *Process) Kill() {
 	p.end(fmt.Errorf("%w: it was killed", ErrEnded))
 	<-p.ended
 	p.timing.Wait()
 }
 
-// Pause stops the process, when what its applications do has ended (Session.Work): it does nothing until Resume, and what is asked of it waits.
+// Pause stops the process once the work of its applications has ended (Session.Work): it does nothing until Resume, and requests wait.
 func (p *Process) Pause() error {
 	p.work.Lock()
 	defer p.work.Unlock()
@@ -274,7 +274,7 @@ func (p *Process) Pause() error {
 	return err
 }
 
-// Resume has it go on.
+// Resume continues a paused process.
 func (p *Process) Resume() error {
 	p.work.Lock()
 	defer p.work.Unlock()
@@ -295,7 +295,7 @@ func (p *Process) signal(send func(*exec.Cmd) error) error {
 	return send(p.cmd)
 }
 
-// why is why the process is gone, or is ending.
+// why returns why the process is gone, or is ending.
 func (p *Process) why() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -305,7 +305,7 @@ func (p *Process) why() error {
 	return p.err
 }
 
-// Close closes the standard input of the driver, waits for its end for a bounded time, and ends it. The error says that it had to be ended.
+// Close closes the driver's standard input and waits a bounded time for it to end, then kills it. An error says that it had to be killed.
 func (p *Process) Close() error {
 	p.mu.Lock()
 	p.closing = true
@@ -324,24 +324,24 @@ func (p *Process) Close() error {
 	return fmt.Errorf("driver %s: it has not ended within %v after the end of its standard input", p, endWithin)
 }
 
-// Ended is closed when the process is gone.
+// Ended returns a channel that is closed when the process is gone.
 func (p *Process) Ended() <-chan struct{} { return p.ended }
 
-// ClockBound is how far the offset between the clocks may have been from the true one when it was measured: the largest so far.
+// ClockBound returns the largest error that the measured offset between the clocks may have had so far.
 func (p *Process) ClockBound() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return max(p.clock.bound, p.clock.worst)
 }
 
-// Seam is what the way to the driver and back took, of its acquisitions, releases and what it did with items so far.
+// Seam returns the overhead of going through the driver, for its acquisitions, releases and queue operations so far.
 func (p *Process) Seam() *metrics.Histogram {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.seam.Clone()
 }
 
-// tail keeps the last that was written to it.
+// tail keeps the end of what was written to it.
 type tail struct {
 	mu   sync.Mutex
 	text []byte
@@ -357,7 +357,7 @@ func (t *tail) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// said is the tail for the end of an error.
+// said returns the tail as the end of an error message.
 func (t *tail) said() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// Find is the command line of a program: a path with a slash in it, or the name of a driver, such as kazoo, with arguments behind it. A name
-// is that of drivers/NAME/driver or drivers/NAME/driver.* here, of zkbench-driver-NAME beside the running program, where 'make drivers' builds it, or
-// of one on the PATH. The error says what was looked for.
+// Find returns the command line of a program: a path that contains a slash, or the name of a driver, such as kazoo, followed by arguments. A name
+// stands for drivers/NAME/driver or drivers/NAME/driver.* here, for zkbench-driver-NAME next to the running program, where 'make drivers' builds it, or
+// for one on the PATH. Its error lists the places.
 func Find(program string) ([]string, error) {
 	words := strings.Fields(program)
 	if len(words) == 0 {
@@ -23,7 +23,7 @@ func Find(program string) ([]string, error) {
 		return words, nil
 	}
 	here := filepath.Join("drivers", words[0], "driver")
-	found, _ := filepath.Glob(here + ".*") // no meta-characters are in a name that is a file's
+	found, _ := filepath.Glob(here + ".*") // a file name here contains no meta-characters
 	for _, file := range append([]string{here}, found...) {
 		if unusable(file) == "" {
 			words[0] = "." + string(filepath.Separator) + file
@@ -46,7 +46,7 @@ func Find(program string) ([]string, error) {
 	return words, nil
 }
 
-// unusable says why a file cannot be started; "": it can.
+// unusable says why a file cannot be started; "" if it can.
 func unusable(file string) string {
 	info, err := os.Stat(file)
 	switch {

@@ -9,13 +9,13 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// Queue is the catalogue's entry for the queue of a driver. Whether its items are claimed, and in which order they come, its hello says.
+// Queue returns the catalogue's entry for the queue of a driver. Its hello says whether items are claimed, and in which order they are taken.
 func Queue(name string) recipes.Variant[recipes.Queue] {
 	return entry(name, "queue", NewQueue)
 }
 
-// NewQueue is a handle on the queue at a path, of a session that a driver holds. It is a recipes.Claimer: of a driver whose hello says that its takes claim,
-// Claim and Finish are to be used, and otherwise Take. What does not wait, and Release, it cannot do.
+// NewQueue returns a handle on the queue at a path, for a session that a driver holds. It is a recipes.Claimer: use Claim and Finish if the driver's hello says
+// that its takes claim, and otherwise Take. It does not support Release or operations that do not wait.
 func NewQueue(s zk.Session, path string, _ recipes.Options) recipes.Queue {
 	return &queue{s: sessionOf(s), path: path}
 }
@@ -25,7 +25,7 @@ type queue struct {
 	path string
 }
 
-// ask carries a request for the queue out. The error is an *InDoubtError, with the item of the request, when nothing tells whether that was done.
+// ask sends a request for the queue. The error is an *InDoubtError, with the item of the request, if it is unknown whether the request was executed.
 func (q *queue) ask(ctx context.Context, r Request) (Reply, error) {
 	if q.s == nil {
 		return Reply{}, errNoDriver
@@ -39,20 +39,20 @@ func (q *queue) ask(ctx context.Context, r Request) (Reply, error) {
 	return reply, err
 }
 
-// Put is recipes.Queue's.
+// Put implements recipes.Queue.
 func (q *queue) Put(ctx context.Context, it recipes.Item) (recipes.Item, error) {
 	reply, err := q.ask(ctx, Request{Op: OpPut, Item: it.Data})
 	it.Path = reply.Node
 	return it, err
 }
 
-// Take is recipes.Queue's. The *InDoubtError of one that may have taken something has no item: nobody knows which it was.
+// Take implements recipes.Queue. An *InDoubtError from it has no item: it is unknown which item may have been taken.
 func (q *queue) Take(ctx context.Context) (recipes.Item, error) {
 	reply, err := q.ask(ctx, Request{Op: OpTake})
 	return recipes.Item{Data: reply.Item, Path: reply.Node}, err
 }
 
-// Claim is recipes.Claimer's. What a claim of which nothing is known has claimed is there again when the session is over.
+// Claim implements recipes.Claimer. An item claimed by a claim in doubt becomes available again when the session is over.
 func (q *queue) Claim(ctx context.Context) (recipes.Claim, error) {
 	if q.s == nil {
 		return recipes.Claim{}, errNoDriver
@@ -65,13 +65,13 @@ func (q *queue) Claim(ctx context.Context) (recipes.Claim, error) {
 		return recipes.Claim{}, doubt.Cause
 	case err != nil:
 		return recipes.Claim{}, err
-	case closed(lost): // while it waited
+	case closed(lost): // while waiting
 		lost = q.s.Lease()
 	}
 	return recipes.Claim{Item: recipes.Item{Data: reply.Item, Path: reply.Node}, Token: reply.Token, Lost: lost}, nil
 }
 
-// Finish is recipes.Claimer's.
+// Finish implements recipes.Claimer.
 func (q *queue) Finish(ctx context.Context, c recipes.Claim) error {
 	if q.s != nil {
 		q.s.gaveUp(c.Lost)
@@ -83,7 +83,7 @@ func (q *queue) Finish(ctx context.Context, c recipes.Claim) error {
 		return recipes.ErrClaimLost
 	case errors.As(err, &doubt):
 		doubt.Item = c.Item
-	case err != nil && q.s.Err() != nil: // it was over before the request
+	case err != nil && q.s.Err() != nil: // the session was over before the request
 		return fmt.Errorf("%w: %w", recipes.ErrClaimLost, err)
 	}
 	return err

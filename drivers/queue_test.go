@@ -35,7 +35,7 @@ func TestQueue(t *testing.T) {
 	if _, err := a.Put(t.Context(), item); err != nil {
 		t.Error(err)
 	}
-	if it, err := b.Take(t.Context()); err != nil || !bytes.Equal(it.Data, item.Data) { // nothing of the attempt is in its way
+	if it, err := b.Take(t.Context()); err != nil || !bytes.Equal(it.Data, item.Data) { // nothing remains of the attempt that could block it
 		t.Errorf("take: %+v, %v", it, err)
 	}
 	if n := f.Figures().Seam.Count(); n != 5 {
@@ -88,7 +88,7 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// A take, a put and a finish of a driver that dies while it carries them out are in doubt, and a claim is not: it is over with its session.
+// A take, a put and a finish are in doubt if the driver dies while it executes them; a claim is not, because it ends with its session.
 func TestDoubt(t *testing.T) {
 	for op, ask := range map[string]func(context.Context, recipes.Claimer) error{
 		"put": func(ctx context.Context, q recipes.Claimer) error {

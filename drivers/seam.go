@@ -8,8 +8,8 @@ import (
 	"github.com/zkbench/zkbench/metrics"
 )
 
-// Seam is what the way to a driver and back takes: of up to n acquisitions and as many releases of a lock that nobody else wants, one after the other, for so
-// long at most. With a driver whose locks cost nothing it is what a driver adds to every figure on this machine.
+// Seam measures the overhead of going through a driver: it times up to n acquisitions and as many releases of an uncontended lock, one after the other, for at
+// most atMost. With a driver whose locks cost nothing, this is what a driver adds to every figure on this machine.
 func Seam(ctx context.Context, command []string, n int, atMost time.Duration) (took *metrics.Histogram, err error) {
 	p, err := Start(ctx, command)
 	if err != nil {

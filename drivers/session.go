@@ -12,30 +12,30 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// errGone ends the sessions of a process that is gone: as those of a client that has crashed, they are over for it at once.
+// errGone ends the sessions of a process that is gone: they are over at once, like those of a client that crashed.
 var errGone = zk.ErrSessionExpired
 
-// errTaken answers a try of what is not free.
+// errTaken is the result of a try of something that is not free.
 var errTaken = errors.New("somebody else holds it")
 
-// Session is a session that a driver holds: a zk.Session that can be ended, and relied on or not. What goes over its wire is the driver's
-// matter, so it refuses requests of its own. Handles on it are made with NewLock, NewReadWrite, NewSemaphore and NewQueue.
+// Session is a session that a driver holds: a zk.Session that has an end and a lease. Its requests are the driver's
+// business, so it refuses requests of the caller. NewLock, NewReadWrite, NewSemaphore and NewQueue make handles on it.
 type Session struct {
 	requests
 	p       *Process
-	number  int64 // by which the driver knows it
+	number  int64 // by which the driver identifies it
 	id      int64
 	timeout time.Duration
 
 	mu    sync.Mutex
 	done  chan struct{}
-	lease chan struct{} // closed while what it holds cannot be relied on
+	lease chan struct{} // closed while what it holds is unreliable
 	err   error
-	told  bool // the driver has been told to close it
+	asked bool // the driver was told to close it
 	work  sync.WaitGroup
 }
 
-// Open opens a session to servers. The driver asks for the session timeout, and is taken to get it.
+// Open opens a session to servers. It assumes that the driver gets the session timeout that it asks for.
 func (p *Process) Open(ctx context.Context, servers []string, timeout time.Duration) (*Session, error) {
 	p.mu.Lock()
 	p.next++
@@ -63,38 +63,38 @@ func (p *Process) Open(ctx context.Context, servers []string, timeout time.Durat
 	return s, nil
 }
 
-// forget takes a session off the list of those that are told of the end of the process.
+// forget removes a session from those that are notified when the process ends.
 func (p *Process) forget(s *Session) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.sessions, s.number)
 }
 
-// ID is the number of the ZooKeeper session, where the driver tells it; otherwise a negative number of no other session of its process.
+// ID returns the number of the ZooKeeper session if the driver reports it, otherwise a negative number unique within its process.
 func (s *Session) ID() int64 { return s.id }
 
-// Timeout is the one that was asked for.
+// Timeout returns the timeout that was asked for.
 func (s *Session) Timeout() time.Duration { return s.timeout }
 
 // Done is closed when the session is over.
 func (s *Session) Done() <-chan struct{} { return s.done }
 
-// Err is nil while the session lives.
+// Err returns nil while the session lives.
 func (s *Session) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.err
 }
 
-// Lease is closed while the driver says that what the session holds cannot be relied on: it tells what the library tells its users, when it does.
+// Lease returns a channel that is closed while the driver says that what the session holds is unreliable: it says what the library tells its users, when it does.
 func (s *Session) Lease() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.lease
 }
 
-// Work begins something that an application with a session of NewLock does in the process of the driver; end ends it, and has to be called soon. zkbench stands in for the
-// applications: while the process is stopped nothing begins. False: the process is gone, or ctx has ended.
+// Work starts something that an application with a session of NewLock does in the driver's process; the caller must call end soon. zkbench stands in for the
+// applications: nothing starts while the process is stopped. alive is false if the process is gone or ctx has ended.
 func Work(ctx context.Context, s zk.Session) (end func(), alive bool) {
 	of := sessionOf(s)
 	for of != nil && !closed(of.p.ended) {
@@ -114,7 +114,7 @@ func Work(ctx context.Context, s zk.Session) (end func(), alive bool) {
 	return nil, false
 }
 
-// Died returns when the process of the driver that holds a session was killed, or was seen to have ended. False: it lives, and a later call returns a
+// Died returns when the driver process that holds a session was killed, or was seen to have ended. If dead is false, it lives, and a later call returns a
 // later time.
 func Died(s zk.Session) (at time.Time, dead bool) {
 	of := sessionOf(s)
@@ -126,16 +126,16 @@ func Died(s zk.Session) (at time.Time, dead bool) {
 	return of.p.died, !of.p.died.IsZero()
 }
 
-// Go runs f beside the caller; Close waits for it.
+// Go runs f in a goroutine; Close waits for it.
 func (s *Session) Go(f func()) { s.work.Go(f) }
 
-// Close has the driver end the session, and waits for its answer for a bounded time.
+// Close asks the driver to end the session, and waits for its reply for a bounded time.
 func (s *Session) Close() error {
 	s.mu.Lock()
-	told := s.told // the driver keeps what is lost until it is closed
-	s.told = true
+	asked := s.asked // the driver keeps a lost session until it is closed
+	s.asked = true
 	s.mu.Unlock()
-	if told || closed(s.p.ended) {
+	if asked || closed(s.p.ended) {
 		s.finish(zk.ErrClosed)
 		s.work.Wait()
 		return nil
@@ -166,7 +166,7 @@ func (s *Session) finish(why error) {
 	s.distrust()
 }
 
-// gaveUp counts a grant or a claim that is about to be given up; lost is closed if the driver has said before that it cannot be relied on.
+// gaveUp counts a grant or a claim that is about to be given up; lost is closed if the driver has announced it as unreliable.
 func (s *Session) gaveUp(lost <-chan struct{}) {
 	s.p.mu.Lock()
 	defer s.p.mu.Unlock()
@@ -176,15 +176,15 @@ func (s *Session) gaveUp(lost <-chan struct{}) {
 	}
 }
 
-// Suspended is how many grants and claims were given up so far, and how many of them the driver had said before that they cannot be relied on: it had suspended
-// the session, or called it lost. For the checks nobody had these any more.
+// Suspended returns how many grants and claims were given up so far, and for how many of them the driver had suspended the session or called it lost before.
+// For the checks, nobody held these any more.
 func (p *Process) Suspended() (suspended, of int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.suspended, p.holds
 }
 
-// distrust closes the lease; the lock is held.
+// distrust closes the lease. The lock must be held.
 func (s *Session) distrust() {
 	select {
 	case <-s.lease:
@@ -193,7 +193,7 @@ func (s *Session) distrust() {
 	}
 }
 
-// event takes an event of the driver, of a session that may be closed already.
+// event handles an event from the driver, for a session that may already be closed.
 func (s *Session) event(name string) error {
 	switch {
 	case name != EventSuspended && name != EventConnected && name != EventLost:
@@ -225,14 +225,14 @@ func closed(c <-chan struct{}) bool {
 	}
 }
 
-// ask carries a request out that may wait. When the context ends it is canceled; a driver that does not answer that within a session timeout
-// has lost the session. What is granted all the same is released, and what is put, taken or finished all the same is.
+// ask sends a request that may wait. When the context ends, it cancels the request; a driver that does not reply to that within a session timeout
+// has lost the session. A late grant is released; a late put, take or finish counts as a success.
 func (s *Session) ask(ctx context.Context, r Request) (Reply, error) {
 	reply, _, err := s.carry(ctx, r)
 	return reply, err
 }
 
-// carry is ask. doubt says, beside an error, that nothing tells whether what was asked for was done.
+// carry is ask; doubt says, along with an error, that it is unknown whether the request was executed.
 func (s *Session) carry(ctx context.Context, r Request) (_ Reply, doubt bool, _ error) {
 	if err := s.Err(); err != nil {
 		return Reply{}, false, err
@@ -250,18 +250,18 @@ func (s *Session) carry(ctx context.Context, r Request) (_ Reply, doubt bool, _ 
 		return reply, true, s.over(err)
 	}
 	s.p.send(Request{Op: OpCancel, Of: c.id})
-	patience, end := context.WithTimeout(context.WithoutCancel(ctx), s.timeout)
+	waiting, end := context.WithTimeout(context.WithoutCancel(ctx), s.timeout)
 	defer end()
-	switch late, err := s.p.await(patience, c); {
+	switch late, err := s.p.await(waiting, c); {
 	case err != nil:
 		s.p.abandon(c)
-		s.Close() // what it holds, if anything, is free then
+		s.Close() // this frees whatever it holds
 		doubt = true
 	case late.Error == "" && r.Op != OpAcquire && r.Op != OpTry:
 		return late, false, nil
 	case late.Error == "":
 		r.Op, r.DeadlineMS = OpRelease, 0
-		if _, err := s.ask(patience, r); err != nil {
+		if _, err := s.ask(waiting, r); err != nil {
 			s.Close()
 		}
 	case late.Error != ErrorTimeout && late.Error != ErrorCanceled && late.Error != ErrorHeld:
@@ -270,10 +270,10 @@ func (s *Session) carry(ctx context.Context, r Request) (_ Reply, doubt bool, _ 
 	return Reply{}, doubt, ctx.Err()
 }
 
-// doubtful tells whether what a reply refuses may have been done.
+// doubtful reports whether a request may have been executed although its reply is an error.
 func (r Reply) doubtful() bool { return r.Error == ErrorLost || r.Error == ErrorFailed }
 
-// over is the error of a session whose process is gone.
+// over returns the error of a session whose process is gone.
 func (s *Session) over(err error) error {
 	if errors.Is(err, ErrEnded) || errors.Is(err, ErrProtocol) {
 		return fmt.Errorf("%w: %w", err, errGone)
@@ -281,7 +281,7 @@ func (s *Session) over(err error) error {
 	return err
 }
 
-// failure is the error of a reply.
+// failure returns the error of a reply.
 func (s *Session) failure(r Reply) error {
 	switch r.Error {
 	case "":

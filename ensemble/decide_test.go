@@ -39,7 +39,7 @@ func TestParseTarget(t *testing.T) {
 		{":2181", "!host"},
 		{"zk1,zk1:2181", "!duplicate address"},
 		{"", "!empty"},
-		{"zk1:99999,zk2:-1", "!-1"}, // both faults are told
+		{"zk1:99999,zk2:-1", "!-1"}, // both problems are reported
 	}
 	for _, test := range tests {
 		target, err := ParseTarget(test.text)
@@ -210,7 +210,7 @@ func TestPlainVersion(t *testing.T) {
 	}
 }
 
-// A server that takes the question and says nothing, as one that has just begun to listen may, must not be waited for.
+// A server that accepts a question but does not answer, as one that has just started to listen may do, must not be waited for.
 func TestAServerThatSaysNothingDoesNotAnswer(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -222,7 +222,7 @@ func TestAServerThatSaysNothingDoesNotAnswer(t *testing.T) {
 	}
 }
 
-// The kind of an error is said once, however many servers have it.
+// The kind of an error is reported once, however many servers have it.
 func TestNoServerIsReachable(t *testing.T) {
 	down := unreachable{errors.New("connection refused")}
 	err := oneServes([]facts{{Stats: ServerStats{Server: 1}, Down: down}, {Stats: ServerStats{Server: 2}, Down: down}})

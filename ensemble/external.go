@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// ExternalConfig says which servers somebody else runs.
+// ExternalConfig describes servers that somebody else runs.
 type ExternalConfig struct {
 	Addresses []string // host:port of the clients' ports
-	// AdminPort of the servers' AdminServers, asked where four-letter words are off; 0 means 8080, ZooKeeper's default.
+	// AdminPort is the port of the servers' AdminServers, which are asked if four-letter words are disabled; 0 means 8080, ZooKeeper's default.
 	AdminPort int
-	Dial      Dialer // opens the connections to the servers; nil: plain ones
+	Dial      Dialer // opens connections to the servers; nil: plain ones
 }
 
-// External is servers that somebody else runs. zkbench looks at them, and can neither end them nor inject faults into them.
+// External is an ensemble of servers that somebody else runs. zkbench observes them, but can neither end them nor inject faults into them.
 type External struct {
 	Probe
 	about Description
@@ -23,9 +23,9 @@ type External struct {
 
 var _ Ensemble = (*External)(nil)
 
-// Connect looks at servers and returns when at least one of them serves. ErrUnreachable when none accepts a connection,
-// ErrNoQuorum when they run but none serves; each error names every server. It keeps no connection open and writes no znode:
-// that a server serves is seen from a session, which the quorum must agree to.
+// Connect checks the servers and returns when at least one of them serves. It returns ErrUnreachable if none accepts a connection, and
+// ErrNoQuorum if they run but none serves; each error names every server. It keeps no connection open and creates no znode:
+// opening a session shows that a server serves, because the quorum must agree to it.
 func Connect(ctx context.Context, cfg ExternalConfig) (*External, error) {
 	addresses, err := parseAddresses(strings.Join(cfg.Addresses, ","))
 	if err != nil {
@@ -42,7 +42,7 @@ func Connect(ctx context.Context, cfg ExternalConfig) (*External, error) {
 			continue
 		}
 		if e.about.Version = f.Stats.Version; e.about.Version == "" {
-			e.about.Version, _ = cfg.Dial.Version(ctx, f.Stats.Address) // srvr may be on where mntr is off
+			e.about.Version, _ = cfg.Dial.Version(ctx, f.Stats.Address) // srvr may be enabled where mntr is not
 		}
 		if e.about.Tick == 0 {
 			e.about.Tick = cfg.Dial.Tick(ctx, f.Stats.Address)
@@ -54,7 +54,7 @@ func Connect(ctx context.Context, cfg ExternalConfig) (*External, error) {
 	return e, nil
 }
 
-// oneServes is nil if a server serves, and otherwise says which of the two ways to fail it is.
+// oneServes returns nil if a server serves, and otherwise which of the two errors applies.
 func oneServes(all []facts) error {
 	var causes []error
 	reached := false
@@ -66,7 +66,7 @@ func oneServes(all []facts) error {
 		causes = append(causes, fmt.Errorf("server %d: %w", f.Stats.Server, f.Down))
 	}
 	for _, f := range all {
-		if errors.Is(f.Down, ErrNoTLS) { // the addresses are right; the others say the same
+		if errors.Is(f.Down, ErrNoTLS) { // the addresses are right; the others report the same
 			return fmt.Errorf("server %d: %w", f.Stats.Server, f.Down)
 		}
 	}
@@ -76,8 +76,8 @@ func oneServes(all []facts) error {
 	return fmt.Errorf("%w: none of %d accepts a connection; check the addresses and that the servers run%s", ErrUnreachable, len(all), listed(causes))
 }
 
-// Describe says what Connect found.
+// Describe returns what Connect found.
 func (e *External) Describe() Description { return e.about }
 
-// Close has nothing to end: the servers belong to somebody else.
+// Close does nothing: the servers belong to somebody else.
 func (e *External) Close() error { return nil }

@@ -10,27 +10,27 @@ import (
 	"time"
 )
 
-// Inspection is what one server tells of itself beyond its figures. What it does not tell has an error, by the word that was asked.
+// Inspection is what one server reports about itself besides its figures. A word without an answer has its error in Untold.
 type Inspection struct {
 	ServerStats
-	Zxid     int64             // the last transaction that the server has applied; 0: not told
-	ZxidAt   time.Time         // when it said so
-	Settings map[string]string // of its zoo.cfg, by conf's names in lower case; those that conf does not print are not known
-	Java     map[string]string // of its process, by envi's names in lower case
-	Clients  []Connection      // its connections with a session; nil: not told
-	Untold   map[string]error  // why a word told nothing: srvr, mntr, conf, envi, cons
+	Zxid     int64             // the last transaction that the server has applied; 0: not reported
+	ZxidAt   time.Time         // when it was reported
+	Settings map[string]string // of its zoo.cfg, by conf's names in lower case; what conf does not print is unknown
+	Java     map[string]string // properties of its process, by envi's names in lower case
+	Clients  []Connection      // connections with a session; nil: not reported
+	Untold   map[string]error  // why a word had no answer: srvr, mntr, conf, envi, cons
 }
 
-// Connection is a client's connection as cons tells of it.
+// Connection is a client's connection, as reported by cons.
 type Connection struct {
 	Host    string        // IP address
-	Timeout time.Duration // of its session, as negotiated
+	Timeout time.Duration // session timeout, as negotiated
 }
 
-// mostOfWord bounds cons and dump, which grow with the sessions and their ephemeral znodes.
+// mostOfWord limits the answers to cons and dump, which grow with the sessions and their ephemeral znodes.
 const mostOfWord = 64 << 20
 
-// At is servers that somebody else runs, without a look at them. Unlike Connect it opens no session, which would be a transaction.
+// At returns a Probe for servers that somebody else runs, without contacting them. Unlike Connect it opens no session, which would be a transaction.
 func At(addresses []string, adminPort int, dial Dialer) (Probe, error) {
 	hosts, err := parseAddresses(strings.Join(addresses, ","))
 	if err != nil {
@@ -39,7 +39,7 @@ func At(addresses []string, adminPort int, dial Dialer) (Probe, error) {
 	return Probe{Hosts: hosts, Dial: dial, Admin: adminOf(hosts, adminPort)}, nil
 }
 
-// adminOf are the AdminServers of servers that all use one port; 0 means 8080, ZooKeeper's default.
+// adminOf returns the AdminServer addresses of servers that all use one port; 0 means 8080, ZooKeeper's default.
 func adminOf(hosts []string, port int) func(int) string {
 	if port == 0 {
 		port = 8080
@@ -50,7 +50,7 @@ func adminOf(hosts []string, port int) func(int) string {
 	}
 }
 
-// Inspect asks every server at the same time with mntr, srvr, conf, envi and cons, or its AdminServer where these are off. It opens no session.
+// Inspect asks every server concurrently with mntr, srvr, conf, envi and cons, or its AdminServer if these are disabled. It opens no session.
 func (p Probe) Inspect(ctx context.Context) []Inspection {
 	all := make([]Inspection, len(p.Hosts))
 	for i, st := range p.Stats(ctx) {
@@ -79,7 +79,7 @@ func (p Probe) Inspect(ctx context.Context) []Inspection {
 	return all
 }
 
-// Zxids asks every server for its last transaction, and when it said so; 0 for one that does not tell.
+// Zxids asks every server for its last transaction and returns when it answered; 0 for a server that does not report it.
 func (p Probe) Zxids(ctx context.Context) (zxids []int64, at []time.Time) {
 	zxids, at = make([]int64, len(p.Hosts)), make([]time.Time, len(p.Hosts))
 	p.each(func(i int, address string) {
@@ -95,7 +95,7 @@ func (d Dialer) askBounded(ctx context.Context, address, word string) (string, e
 	return d.askUpTo(ctx, address, word, mostOfWord)
 }
 
-// zxidOf reads srvr, which every server carries out unless it was forbidden, or the AdminServer.
+// zxidOf reads srvr, which every server answers unless it is disabled, or the AdminServer.
 func (d Dialer) zxidOf(ctx context.Context, address, admin string) (int64, error) {
 	text, err := d.askBounded(ctx, address, "srvr")
 	if err == nil {
@@ -118,7 +118,7 @@ func (d Dialer) zxidOf(ctx context.Context, address, admin string) (int64, error
 	return 0, fmt.Errorf("%w; the AdminServer at %s does not report last_processed_zxid", err, admin)
 }
 
-// parseZxid reads srvr's line 'Zxid: 0x100000002'.
+// parseZxid parses srvr's line 'Zxid: 0x100000002'.
 func parseZxid(srvr string) (int64, error) {
 	for line := range strings.Lines(srvr) {
 		if number, ok := strings.CutPrefix(strings.TrimSpace(line), "Zxid: 0x"); ok {
@@ -128,8 +128,8 @@ func parseZxid(srvr string) (int64, error) {
 	return 0, errors.New("srvr reports no zxid")
 }
 
-// pairsOf reads a word of lines 'name=value', or the AdminServer's object that says the same. Names are in lower case, without underscores:
-// tickTime and tick_time are ticktime.
+// pairsOf reads a word with lines 'name=value', or the AdminServer's equivalent object. Names are converted to lower case without underscores:
+// tickTime and tick_time become ticktime.
 func (d Dialer) pairsOf(ctx context.Context, address, word, admin, command string) (map[string]string, error) {
 	text, err := d.askBounded(ctx, address, word)
 	if err == nil {
@@ -166,8 +166,8 @@ func parsePairs(text string) map[string]string {
 
 func plainName(name string) string { return strings.ToLower(strings.ReplaceAll(name, "_", "")) }
 
-// parseCons reads cons's lines, such as ' /127.0.0.1:42792[1](queued=0,recved=1,sent=0,sid=0x1,...,to=30000,...)'. A connection without a
-// session asks a four-letter word.
+// parseCons parses cons's lines, such as ' /127.0.0.1:42792[1](queued=0,recved=1,sent=0,sid=0x1,...,to=30000,...)'. A connection without a
+// session is asking a four-letter word.
 func parseCons(text string) []Connection {
 	all := []Connection{}
 	for line := range strings.Lines(text) {
@@ -187,10 +187,10 @@ func parseCons(text string) []Connection {
 	return all
 }
 
-// Owned is the ephemeral znodes of one session.
+// Owned describes the ephemeral znodes of one session.
 type Owned struct {
 	Znodes int
-	Bytes  int64 // of the list of their paths as the transaction that closes the session has it: 4 and its length for each
+	Bytes  int64 // size of the list of their paths in the transaction that closes the session: 4 and its length for each
 }
 
 // Ephemerals asks a server, counted from 0, with dump for the ephemeral znodes of all sessions.
@@ -202,7 +202,7 @@ func (p Probe) Ephemerals(ctx context.Context, i int) (map[int64]Owned, error) {
 	return parseDump(text), nil
 }
 
-// parseDump reads the part of dump below 'Sessions with Ephemerals (N):': a line '0x1000:' for each session, and a line with a tab and the path
+// parseDump parses the part of dump below 'Sessions with Ephemerals (N):': a line '0x1000:' for each session, and a line with a tab and the path
 // for each of its znodes.
 func parseDump(text string) map[int64]Owned {
 	owned, session, within := map[int64]Owned{}, int64(0), false

@@ -12,45 +12,45 @@ import (
 	"github.com/zkbench/zkbench/ensemble/internal/host"
 )
 
-// Need is what a run asks of an ensemble.
+// Need is what a run requires of an ensemble.
 type Need struct {
-	Sessions       int           // open at the same time, spread evenly over the servers
-	SessionTimeout time.Duration // that the sessions ask for; 0 when any will do
-	Proxied        bool          // the sessions go through a proxy of this process, where each is two more connections
-	Down           int           // servers that the run itself takes down at the same time: their sessions go to the others
+	Sessions       int           // number of concurrent sessions, spread evenly over the servers
+	SessionTimeout time.Duration // timeout that the sessions ask for; 0 if any will do
+	Proxied        bool          // the sessions go through a proxy of this process, where each needs two more connections
+	Down           int           // number of servers that the run itself takes down at the same time: their sessions move to the others
 }
 
 // Problem is something that would spoil a run.
 type Problem struct {
-	Fatal  bool // the run cannot work, or would measure something else; otherwise it can go on with less
+	Fatal  bool // the run cannot work, or would measure something else; otherwise it can continue with less
 	What   string
 	Remedy string
 }
 
 func (p Problem) String() string { return p.What + "; " + p.Remedy }
 
-// Limits are the settings of a server that bound a run.
+// Limits are the settings of a server that limit a run.
 type Limits struct {
-	MaxClientConnections                 int // from one host; 0 is no limit
+	MaxClientConnections                 int // per host; 0 means no limit
 	MinSessionTimeout, MaxSessionTimeout time.Duration
 }
 
-// facts is what judge needs to know of one server.
+// facts is what judge needs to know about one server.
 type facts struct {
 	Stats  ServerStats
-	Down   error  // why it serves nobody; nil while it serves
-	Limits Limits // if LimitsErr is nil
-	// LimitsErr: neither conf nor the AdminServer told the limits.
+	Down   error  // why it does not serve; nil if it serves
+	Limits Limits // valid if LimitsErr is nil
+	// LimitsErr says that neither conf nor the AdminServer reported the limits.
 	LimitsErr error
 }
 
-// here is what judge needs to know of this process.
+// here is what judge needs to know about this process.
 type here struct {
 	MaxFiles, OpenFiles int64
-	Err                 error // the system does not tell
+	Err                 error // the system does not report it
 }
 
-// What zkbench opens beside the sessions: files and sockets of its own here; here-to-server connections for questions there.
+// What zkbench opens in addition to the sessions: files and sockets of its own here; connections for questions from here to a server.
 const (
 	spareFiles       = 64
 	spareConnections = 8
@@ -67,7 +67,7 @@ func (d Dialer) examineOne(ctx context.Context, number int, address, admin strin
 	f := facts{Stats: ServerStats{Server: number, Address: address}}
 	f.Stats.Stats, f.Stats.Err = d.askStats(ctx, address, admin)
 	if errors.Is(f.Stats.Err, ErrWordsOff) {
-		// It is up and does not tell; whether it serves is asked with a session.
+		// It is up but does not report; a session shows whether it serves.
 		try, cancel := context.WithTimeout(ctx, d.within())
 		defer cancel()
 		f.Down = d.probeSession(try, address)
@@ -80,7 +80,7 @@ func (d Dialer) examineOne(ctx context.Context, number int, address, admin strin
 	return f
 }
 
-// askLimits reads conf, and where that is off the AdminServer.
+// askLimits reads conf or, if that is disabled, the AdminServer.
 func (d Dialer) askLimits(ctx context.Context, address, admin string) (Limits, error) {
 	ctx, cancel := context.WithTimeout(ctx, d.within())
 	defer cancel()
@@ -99,7 +99,7 @@ func (d Dialer) askLimits(ctx context.Context, address, admin string) (Limits, e
 	return limitsFrom(number, "max_client_cnxns", "min_session_timeout", "max_session_timeout")
 }
 
-// parseConf reads conf's lines, name=value.
+// parseConf parses conf's lines, name=value.
 func parseConf(text string) (Limits, error) {
 	values := map[string]int{}
 	for line := range strings.Lines(text) {
@@ -178,8 +178,8 @@ func judgeHere(need Need, local here) []Problem {
 	return nil
 }
 
-// judgeServer looks at one server of those that serve. The sessions are spread evenly; the limit on connections counts them
-// per host, and zkbench is one.
+// judgeServer checks one of the servers that serve. The sessions are spread evenly; the connection limit counts them
+// per host, and zkbench is one host.
 func judgeServer(need Need, f facts, serving int) []Problem {
 	var problems []Problem
 	name := fmt.Sprintf("server %d (%s)", f.Stats.Server, f.Stats.Address)
@@ -216,7 +216,7 @@ func judgeServer(need Need, f facts, serving int) []Problem {
 	return problems
 }
 
-// Preflight says what would spoil a run with these needs: it looks at the servers and at this process. Fatal problems come first.
+// Preflight says what would spoil a run with these needs: it checks the servers and this process. Fatal problems come first.
 func (p Probe) Preflight(ctx context.Context, need Need) []Problem {
 	limit, open, err := host.Files()
 	return judge(need, p.examine(ctx), here{MaxFiles: limit, OpenFiles: open, Err: err})

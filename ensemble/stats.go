@@ -13,57 +13,60 @@ import (
 	"github.com/zkbench/zkbench/ensemble/internal/host"
 )
 
-// Stats is what one server said of itself. A number that this server does not report is in Missing and not a zero to trust:
+// Stats is what one server reports about itself. A number that this server does not report is listed in Missing; its zero means nothing:
 // old servers lack some, and the fsync time came with 3.6.
 type Stats struct {
 	From    string // mntr or AdminServer
 	Version string
 	State   string // leader, follower, observer or standalone
 
-	Outstanding                  int64 // requests that wait for their answer
+	Outstanding                  int64 // requests waiting for their answer
 	Watches                      int64
 	Znodes                       int64
 	Ephemerals                   int64
 	Connections                  int64
-	PacketsReceived, PacketsSent int64 // since the server's start
+	PacketsReceived, PacketsSent int64 // since the server started
 	DataSize                     int64 // bytes, approximate
 	OpenFiles, MaxFiles          int64
 
-	// Uptime of what the server is now: it begins again with the process, and with each election, which also sets the packets to zero.
+	// Uptime in the current role: it restarts with the process, and with each election, which also resets the packet counts.
 	Uptime time.Duration
-	// QuorumSize is the number of voting servers of the ensemble; 0 where it is not told: before 3.6, and by a standalone server.
+	// QuorumSize is the number of voting servers of the ensemble; 0 if it is not reported: before 3.6, and by a standalone server.
 	QuorumSize int
 
-	// Request latency as the server sees it, since its start, in whole milliseconds.
+	// Request latency as seen by the server, since its start, in whole milliseconds.
 	MinLatency, AvgLatency, MaxLatency time.Duration
-	// Requests and their latencies since the start of the process: the mean of an interval is the difference of the totals over
-	// the difference of the counts. Each latency is a difference of two readings of a clock of whole milliseconds, so that means are
+	// Requests and their latencies since the start of the process: the mean of an interval is the difference of the totals divided by
+	// the difference of the counts. Each latency is the difference of two readings of a clock in whole milliseconds, so means are
 	// unbiased.
 	Requests     int64
 	RequestTotal time.Duration
-	// WatchEvents are the watches that changes have triggered since the start of the process, one for each watcher. Servers tell them from 3.6 on.
+	// WatchEvents counts the watches that changes have triggered since the start of the process, once per watcher. Servers report it since 3.6.
 	WatchEvents int64
-	// Syncs of the transaction log since the start of the process. The server cuts each one's time to whole milliseconds, so that the mean
+	// Throttled counts the requests that waited because the server had more than it accepts (requestThrottleLimit), since the start of the process. Servers
+	// report it since 3.6.
+	Throttled int64
+	// Syncs of the transaction log since the start of the process. The server truncates the time of each to whole milliseconds, so the mean
 	// is between FsyncTotal/Fsyncs and that plus 1 ms.
 	Fsyncs     int64
 	FsyncTotal time.Duration
-	// Flushes of the transaction log since the start of the process: a write of what is buffered and a sync. Unlike FsyncTotal, their
-	// total is of differences of two readings of a clock of whole milliseconds: a mean over n of them is unbiased, with a standard error of
+	// Flushes of the transaction log since the start of the process: a write of the buffer and a sync. Unlike FsyncTotal, their
+	// total adds differences of two readings of a clock in whole milliseconds: a mean over n of them is unbiased, with a standard error of
 	// at most 0.5 ms/sqrt(n).
 	Flushes    int64
 	FlushTotal time.Duration
 
-	Values  map[string]float64 // every number, by mntr's name
-	Texts   map[string]string  // what is no number
-	Missing []string           // mntr's names of the fields above that this server does not report, but for QuorumSize
-	Usage   *Usage             // of the server's process; nil where the server does not run here
+	Values  map[string]float64 // every number, by its mntr name
+	Texts   map[string]string  // values that are not numbers
+	Missing []string           // mntr names of the fields above that this server does not report, except QuorumSize
+	Usage   *Usage             // usage of the server's process; nil if the server does not run here
 }
 
-// Usage is what a process has used.
+// Usage is the resource usage of a process.
 type Usage struct {
-	CPU   time.Duration // user and system, since its start, in steps of 10 ms
+	CPU   time.Duration // user and system time since its start, in steps of 10 ms
 	RSS   int64         // bytes
-	Start uint64        // clock ticks from the machine's start to the process's: it differs between a process and the next one of a server
+	Start uint64        // clock ticks from boot to the start of the process: it differs between successive processes of a server
 }
 
 // ServerStats is one server's answer.
@@ -71,23 +74,23 @@ type ServerStats struct {
 	Server  int // 1 to N
 	Address string
 	Asked   time.Time
-	At      time.Time // when it had answered, or was given up
+	At      time.Time // when it answered, or was given up
 	Stats
 	Err error // nil, or why Stats is empty: ErrUnreachable, ErrNoQuorum, ErrWordsOff
 }
 
-// Lacks reports whether the server does not tell one of these figures, by mntr's names: their fields are then 0 without meaning it.
+// Lacks reports whether the server does not report one of these figures, by mntr name: their fields are then 0 without meaning it.
 func (s Stats) Lacks(names ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return slices.Contains(s.Missing, name) })
 }
 
-// Leads reports whether a server says that it leads, or is alone.
+// Leads reports whether a server says that it leads, or is standalone.
 func (s Stats) Leads() bool { return s.State == "leader" || s.State == "standalone" }
 
 // askWithin bounds a question to one server, so that a paused one costs a known time.
 const askWithin = 2 * time.Second
 
-// within is askWithin; more where a connection has to be encrypted first, for which it waits behind those of the sessions that connect.
+// within returns askWithin, or more if a connection must be encrypted first, because it then waits behind connecting sessions.
 func (d Dialer) within() time.Duration {
 	if d != nil {
 		return 5 * askWithin
@@ -95,12 +98,12 @@ func (d Dialer) within() time.Duration {
 	return askWithin
 }
 
-// Probe asks servers what they tell of themselves. It keeps nothing: every answer is of now.
+// Probe asks servers what they report about themselves. It caches nothing: every answer is current.
 type Probe struct {
 	Hosts []string           // host:port of the clients' ports
-	Admin func(i int) string // host:port of the AdminServer of a server, counted from 0; nil, or "", where there is none
-	Dial  Dialer             // opens the connections of the questions
-	PID   func(i int) int    // of a server's process on this machine, likewise; nil where none runs here
+	Admin func(i int) string // host:port of the AdminServer of a server, counted from 0; nil, or "", if there is none
+	Dial  Dialer             // opens the connections for questions
+	PID   func(i int) int    // pid of a server's process on this machine, by the same index; nil if none runs here
 }
 
 func (p Probe) admin(i int) string {
@@ -110,14 +113,14 @@ func (p Probe) admin(i int) string {
 	return p.Admin(i)
 }
 
-// Addresses are the clients' addresses of the servers.
+// Addresses returns the clients' addresses of the servers.
 func (p Probe) Addresses() []string { return slices.Clone(p.Hosts) }
 
-// Servers is the number of servers.
+// Servers returns the number of servers.
 func (p Probe) Servers() int { return len(p.Hosts) }
 
-// Stats asks every server at the same time with mntr, or its AdminServer, and adds what its process has used. That is read when the server
-// has answered: another one may take longer.
+// Stats asks every server concurrently with mntr, or its AdminServer, and adds the usage of its process. That is read when the server
+// has answered, because another one may take longer.
 func (p Probe) Stats(ctx context.Context) []ServerStats {
 	all := make([]ServerStats, len(p.Hosts))
 	p.each(func(i int, address string) {
@@ -134,7 +137,7 @@ func (p Probe) Stats(ctx context.Context) []ServerStats {
 	return all
 }
 
-// each does something for all servers at the same time.
+// each calls do for all servers concurrently.
 func (p Probe) each(do func(i int, address string)) {
 	var wait sync.WaitGroup
 	for i, address := range p.Hosts {
@@ -143,7 +146,7 @@ func (p Probe) each(do func(i int, address string)) {
 	wait.Wait()
 }
 
-// ReadUsage is what the servers' processes have used, read at once; nil for one that does not run here.
+// ReadUsage returns the usage of the servers' processes, read at once; nil for one that does not run here.
 func (p Probe) ReadUsage() []*Usage {
 	all := make([]*Usage, len(p.Hosts))
 	for i := range all {
@@ -152,7 +155,7 @@ func (p Probe) ReadUsage() []*Usage {
 	return all
 }
 
-// UsageOf is what a process of this machine has used; nil where it does not run here, or the system does not tell.
+// UsageOf returns the usage of a process on this machine; nil if it does not run here, or the system does not report it.
 func UsageOf(pid int) *Usage {
 	cpu, rss, start, err := host.ReadUsage(pid)
 	if err != nil {
@@ -161,7 +164,7 @@ func UsageOf(pid int) *Usage {
 	return &Usage{CPU: cpu, RSS: rss, Start: start}
 }
 
-// Leader asks the servers which of them leads. A server that runs alone leads itself.
+// Leader asks the servers which of them leads. A standalone server is its own leader.
 func (p Probe) Leader(ctx context.Context) (int, error) { return leaderOf(p.Stats(ctx)) }
 
 func leaderOf(all []ServerStats) (int, error) {
@@ -177,7 +180,7 @@ func leaderOf(all []ServerStats) (int, error) {
 	return 0, fmt.Errorf("no leader: %w%s", ErrNoQuorum, listed(causes))
 }
 
-// askStats reads mntr, and where that is off the AdminServer.
+// askStats reads mntr or, if that is disabled, the AdminServer.
 func (d Dialer) askStats(ctx context.Context, address, admin string) (Stats, error) {
 	ctx, cancel := context.WithTimeout(ctx, d.within())
 	defer cancel()
@@ -199,7 +202,7 @@ func (d Dialer) askStats(ctx context.Context, address, admin string) (Stats, err
 	return stats, nil
 }
 
-// parseMntr reads mntr's lines, a name, a tab, a value. Some values of some versions are no numbers.
+// parseMntr parses mntr's lines: a name, a tab, a value. Some values of some versions are not numbers.
 func parseMntr(text string) (map[string]float64, map[string]string) {
 	values, texts := map[string]float64{}, map[string]string{}
 	for line := range strings.Lines(text) {
@@ -248,6 +251,7 @@ func typed(values map[string]float64, texts map[string]string) Stats {
 	}
 	s.Requests = count("zk_cnt_readlatency") + count("zk_cnt_updatelatency")
 	s.RequestTotal = millis("zk_sum_readlatency") + millis("zk_sum_updatelatency")
+	s.Throttled = count("zk_request_throttle_wait_count")
 	s.Fsyncs = count("zk_cnt_fsynctime")
 	s.FsyncTotal = millis("zk_sum_fsynctime")
 	s.Flushes = count("zk_cnt_sync_processor_queue_flush_time_ms")
@@ -255,7 +259,7 @@ func typed(values map[string]float64, texts map[string]string) Stats {
 	return s
 }
 
-// listed puts causes behind a message.
+// listed appends causes to a message.
 func listed(causes []error) string {
 	if len(causes) == 0 {
 		return ""

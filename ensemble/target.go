@@ -11,19 +11,22 @@ import (
 	"github.com/zkbench/zkbench/compose"
 )
 
-// Target is where a run goes: servers to start here, in processes or in containers, or addresses of servers that run already.
+// Target is where a run goes: servers to start here, as processes or in containers, or addresses of running servers.
 type Target struct {
 	Local     int      // servers to start as processes, or 0
 	Compose   int      // servers to start in containers, observers included, or 0
-	Observers int      // of Compose, how many have no vote
+	Observers int      // how many of Compose have no vote
 	Addresses []string // host:port; none when servers are to be started
-	Up        bool     // Addresses are those of the ensemble of 'zkbench up' on this machine, which can be broken and mended
+	Up        bool     // Addresses are those of the ensemble of 'zkbench up' on this machine, into which faults can be injected
 
-	Secure string // of servers to start: tls, mtls, sasl or digest; "": not secured
-	Dial   Dialer // opens connections to servers that run already; nil: plain ones
+	// ZooKeeper is the version of the servers, or, to start them as processes, their home directory or jar: see versions.Find. A version is compared with the one
+	// that answers. "" is the one that is found first, and any that answers.
+	ZooKeeper string
+	Secure    string // for servers to start: tls, mtls, sasl or digest; "": not secured
+	Dial      Dialer // opens connections to running servers; nil: plain ones
 }
 
-// String is the text that ParseTarget reads.
+// String returns the text that ParseTarget parses.
 func (t Target) String() string {
 	switch {
 	case t.Local > 0:
@@ -36,8 +39,8 @@ func (t Target) String() string {
 	return strings.Join(t.Addresses, ",")
 }
 
-// ParseTarget reads "local" or "compose" (three servers), "local:N" with N of 1, 3, 5 or 7, "compose:N" with N of 1, 3 or 5, "compose:3+1" with
-// an observer beside three voters, or a list "host:port,host:port". A host without a port means port 2181. All problems of a list are reported together.
+// ParseTarget parses "local" or "compose" (three servers), "local:N" with N of 1, 3, 5 or 7, "compose:N" with N of 1, 3 or 5, "compose:3+1" with
+// an observer in addition to three voters, or a list "host:port,host:port". A host without a port means port 2181. All problems of a list are reported together.
 func ParseTarget(text string) (t Target, err error) {
 	text = strings.TrimSpace(text)
 	driver, number, counted := strings.Cut(text, ":")
@@ -71,7 +74,7 @@ func ParseTarget(text string) (t Target, err error) {
 	return t, nil
 }
 
-// Check refuses numbers of servers that cannot be started.
+// Check returns an error for numbers of servers that cannot be started.
 func (t Target) Check() error {
 	switch {
 	case t.Observers != 0 && (t.Compose != 4 || t.Observers != 1):
@@ -86,7 +89,7 @@ func (t Target) Check() error {
 	return nil
 }
 
-// checkSize refuses even numbers, which have one more server to fail and survive no more failures, and in containers those for which package
+// checkSize rejects even numbers, which add a server that can fail but tolerate no more failures, and for containers those for which package
 // compose has no file.
 func checkSize(driver string, n int) error {
 	switch {

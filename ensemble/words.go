@@ -9,12 +9,16 @@ import (
 	"net"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
+
+	"github.com/zkbench/zkbench/zk"
 )
 
-// Dialer opens a connection to a server, as net.Dialer.DialContext does; nil is a plain one, others bring TLS.
+// Dialer opens a connection to a server, like net.Dialer.DialContext; nil means plain connections, others use TLS.
 type Dialer func(ctx context.Context, network, address string) (net.Conn, error)
 
 func (d Dialer) open(ctx context.Context, address string) (net.Conn, error) {
@@ -24,13 +28,13 @@ func (d Dialer) open(ctx context.Context, address string) (net.Conn, error) {
 	return d(ctx, "tcp", address)
 }
 
-// askWord sends a four-letter word and returns the server's text. A server that does not know a quorum answers nearly every
-// word with the same sentence, and one whose whitelist lacks the word with another.
+// askWord sends a four-letter word and returns the server's text. A server without a quorum answers nearly every
+// word with the same sentence, and a server whose whitelist lacks the word answers with another.
 func (d Dialer) askWord(ctx context.Context, address, word string) (string, error) {
 	return d.askUpTo(ctx, address, word, maxAnswer)
 }
 
-// askUpTo is askWord of an answer of at most so many bytes.
+// askUpTo is askWord for an answer of at most most bytes.
 func (d Dialer) askUpTo(ctx context.Context, address, word string, most int) (string, error) {
 	conn, err := d.open(ctx, address)
 	if err != nil {
@@ -53,10 +57,10 @@ func (d Dialer) askUpTo(ctx context.Context, address, word string, most int) (st
 	return string(text), judgeWord(address, word, string(text))
 }
 
-// maxAnswer bounds what a server may say of itself: mntr is some 10 KiB.
+// maxAnswer limits the size of a server's answer: mntr returns about 10 KiB.
 const maxAnswer = 1 << 20
 
-// judgeWord tells an answer from a refusal.
+// judgeWord distinguishes an answer from a refusal.
 func judgeWord(address, word, text string) error {
 	switch {
 	case strings.Contains(text, "not executed because it is not in the whitelist"), strings.TrimSpace(text) == "":
@@ -68,7 +72,7 @@ func judgeWord(address, word, text string) error {
 	return nil
 }
 
-// Version reads ZooKeeper's version from srvr, which every server carries out unless it was forbidden.
+// Version reads ZooKeeper's version from srvr, which every server answers unless it is disabled.
 func (d Dialer) Version(ctx context.Context, address string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, d.within())
 	defer cancel()
@@ -84,7 +88,34 @@ func (d Dialer) Version(ctx context.Context, address string) (string, error) {
 	return version, nil
 }
 
-// askAdmin asks an AdminServer at host:port: /commands/monitor says what mntr says, /commands/configuration what conf says.
+// Powers says what the servers can do: what the oldest of their versions can or, if no server reports its version, what requests of a session show.
+func (p Probe) Powers(ctx context.Context) zk.Powers {
+	versions, off := make([]string, len(p.Hosts)), make([]bool, len(p.Hosts))
+	var all sync.WaitGroup
+	for i, address := range p.Hosts {
+		all.Go(func() {
+			version, err := p.Dial.Version(ctx, address)
+			versions[i], off[i] = version, errors.Is(err, ErrWordsOff)
+		})
+	}
+	all.Wait()
+	powers := zk.PowersOf(versions...)
+	for i := 0; i < len(p.Hosts) && powers.Version == ""; i++ {
+		ctx, cancel := context.WithTimeout(ctx, p.Dial.within())
+		found, err := p.Dial.probePowers(ctx, p.Hosts[i])
+		cancel()
+		if err == nil {
+			powers = found
+			break
+		}
+	}
+	if slices.Contains(off, true) {
+		powers = powers.Without(zk.PowerWords)
+	}
+	return powers
+}
+
+// askAdmin asks an AdminServer at host:port: /commands/monitor corresponds to mntr, /commands/configuration to conf.
 func askAdmin(ctx context.Context, admin, command string) (map[string]float64, map[string]string, error) {
 	object, err := adminObject(ctx, admin, command)
 	if err != nil {
@@ -94,14 +125,14 @@ func askAdmin(ctx context.Context, admin, command string) (map[string]float64, m
 	return values, texts, nil
 }
 
-// adminObject is the JSON object that an AdminServer answers with.
+// adminObject returns the JSON object that an AdminServer answers with.
 func adminObject(ctx context.Context, admin, command string) (map[string]any, error) {
 	url := "http://" + admin + "/commands/" + command
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return nil, err
 	}
-	// No connection is kept: who looks once a second must not occupy one of the server's few threads.
+	// Do not keep the connection: a poll once per second must not occupy one of the server's few threads.
 	request.Close = true
 	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
 	if err != nil {
@@ -115,7 +146,7 @@ func adminObject(ctx context.Context, admin, command string) (map[string]any, er
 	return object, nil
 }
 
-// decodeAdmin reads the AdminServer's JSON object. Its error field is null, or says why there is nothing else.
+// decodeAdmin decodes the AdminServer's JSON object. Its error field is null, or says why there is nothing else.
 func decodeAdmin(body io.Reader) (map[string]any, error) {
 	var object map[string]any
 	if err := json.NewDecoder(io.LimitReader(body, maxAnswer)).Decode(&object); err != nil {
@@ -130,7 +161,7 @@ func decodeAdmin(body io.Reader) (map[string]any, error) {
 	return object, nil
 }
 
-// flat are the numbers and texts of an object, without what is nested.
+// flat returns the numbers and texts of an object, without nested values.
 func flat(object map[string]any) (map[string]float64, map[string]string) {
 	values, texts := map[string]float64{}, map[string]string{}
 	for name, value := range object {
@@ -144,7 +175,7 @@ func flat(object map[string]any) (map[string]float64, map[string]string) {
 	return values, texts
 }
 
-// mntrNames gives the AdminServer's names mntr's prefix.
+// mntrNames adds mntr's prefix to the AdminServer's names.
 func mntrNames(values map[string]float64, texts map[string]string) (map[string]float64, map[string]string) {
 	named, words := make(map[string]float64, len(values)), make(map[string]string, len(texts))
 	for name, value := range values {
@@ -156,7 +187,7 @@ func mntrNames(values map[string]float64, texts map[string]string) (map[string]f
 	return named, words
 }
 
-// Tick reads a server's tickTime from conf; 0 where it does not tell.
+// Tick reads a server's tickTime from conf; 0 if the server does not report it.
 func (d Dialer) Tick(ctx context.Context, address string) time.Duration {
 	conf, err := d.askWord(ctx, address, "conf")
 	if err != nil {
@@ -171,8 +202,8 @@ func (d Dialer) Tick(ctx context.Context, address string) time.Duration {
 	return 0
 }
 
-// Answers reports whether a server answers within a second, though it may not serve. One that has just begun to listen may leave the first
-// question without an answer.
+// Answers reports whether a server answers within a second, even if it does not serve. A server that has just started to listen may leave the first
+// question unanswered.
 func (d Dialer) Answers(ctx context.Context, address string) bool {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
@@ -180,8 +211,8 @@ func (d Dialer) Answers(ctx context.Context, address string) bool {
 	return err == nil || errors.Is(err, ErrNoQuorum) || errors.Is(err, ErrWordsOff)
 }
 
-// Serves is nil when a write goes through the server. It asks srvr first, because a server without a quorum writes a stack
-// trace into its log for every session it turns away, and the log must stay readable for what is really wrong.
+// Serves returns nil if a write goes through the server. It asks srvr first, because a server without a quorum writes a stack
+// trace into its log for every session it rejects, and the log must stay readable for real problems.
 func (d Dialer) Serves(ctx context.Context, address string) error {
 	if _, err := d.askWord(ctx, address, "srvr"); err != nil && !errors.Is(err, ErrWordsOff) {
 		return err
@@ -191,12 +222,12 @@ func (d Dialer) Serves(ctx context.Context, address string) error {
 
 var leadingVersion = regexp.MustCompile(`^\d+\.\d+\.\d+(-alpha|-beta|-SNAPSHOT)?`)
 
-// PlainVersion cuts a build's decoration: "3.8.0-5a02a05, built on ..." is 3.8.0.
+// PlainVersion strips a build suffix: "3.8.0-5a02a05, built on ..." becomes 3.8.0.
 func PlainVersion(text string) string {
 	return leadingVersion.FindString(strings.TrimSpace(text))
 }
 
-// unreachable is ErrUnreachable of one server, in the words of its cause: who tells of all servers says it once.
+// unreachable is ErrUnreachable for one server, with only the text of its cause: a report about all servers says once that they are unreachable.
 type unreachable struct{ error }
 
 func (u unreachable) Unwrap() []error { return []error{ErrUnreachable, u.error} }

@@ -9,9 +9,9 @@ import (
 
 // Steady is the steady phase of a cell: the half-open time [From, To) of offsets from the Origin. The zero value is empty.
 //
-// In a closed loop a sample belongs to it when its End lies within, so that throughput counts what was finished in the time
-// that it is divided by. In an open loop (ByDue) a sample belongs to it when its Due lies within: work that was offered in the
-// steady phase is charged to it however late it ends, and a stall at its end cannot hide.
+// In a closed loop a sample belongs to it when its End lies within, so that throughput counts what was finished in the time that it is divided by. In an open
+// loop (ByDue) a sample belongs to it when its Due lies within: work that was offered in the steady phase counts towards it however late it ends, and a stall
+// at the end of the phase cannot hide.
 type Steady struct {
 	From, To time.Duration
 	ByDue    bool
@@ -37,7 +37,7 @@ type Interval struct {
 	Other    *Set // samples of the warm-up and of the drain
 }
 
-// All is both phases together.
+// All returns both phases together.
 func (i Interval) All() *Set {
 	all := &Set{}
 	all.Merge(i.Steady)
@@ -72,11 +72,22 @@ func NewCollector(shards int) *Collector {
 	return c
 }
 
-// Shard returns the recorder of session i: the shard i modulo their number. It is safe for concurrent use, but is cheapest when the sessions are spread evenly.
+// Shard returns the recorder of session i: shard i modulo the number of shards. It is safe for concurrent use, but is cheapest when the sessions are spread
+// evenly.
 func (c *Collector) Shard(i int) Recorder { return c.shards[i%len(c.shards)] }
 
 // SetSteady sets the steady phase, for the samples recorded from now on. Call it before the first sample that may belong to it; samples recorded earlier stay where they are.
 func (c *Collector) SetSteady(w Steady) { c.steady.Store(&w) }
+
+// SetSteadyAt sets the steady phase to the result of now, which is called while nothing is recorded: samples recorded before that call ended before it, and
+// later ones are filed by the new phase, however late this goroutine is. now must neither record nor rotate.
+func (c *Collector) SetSteadyAt(now func() Steady) {
+	for _, s := range c.shards {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+	}
+	c.SetSteady(now())
+}
 
 // Begin starts a cell at now: the totals are empty again, and what was recorded since the last Rotate is discarded. Call it while no session records.
 func (c *Collector) Begin(now time.Duration, w Steady) {
@@ -85,13 +96,6 @@ func (c *Collector) Begin(now time.Duration, w Steady) {
 	defer c.mu.Unlock()
 	c.totals = &Set{}
 	c.SetSteady(w)
-}
-
-// Include adds what another collector has counted in the steady phase to the totals, and to no interval.
-func (c *Collector) Include(totals *Set) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.totals.Merge(totals)
 }
 
 // Rotate ends the interval that started with the last Rotate or Begin, and returns it. The interval belongs to the caller.
@@ -125,16 +129,16 @@ type shard struct {
 
 	mu     sync.Mutex
 	active *tables
-	spare  *tables // empty; used by Rotate alone
+	spare  *tables // empty; used only by Rotate
 	_      [64]byte
 }
 
 type tables struct{ steady, other table }
 
 func (s *shard) Record(m Sample, parts ...Sample) {
-	steady := s.steady.Load()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	steady := s.steady.Load() // under the lock: see SetSteadyAt
 	to := &s.active.other
 	if steady.Contains(m) {
 		to = &s.active.steady
@@ -146,7 +150,7 @@ func (s *shard) Record(m Sample, parts ...Sample) {
 	}
 }
 
-// file adds a sample. What ended in the steady phase is counted there, wherever the sample is filed.
+// file adds a sample. A success that ended in the steady phase is counted as done there, wherever the sample is filed.
 func (s *shard) file(to *table, m Sample, ended bool) {
 	to.add(m)
 	if op, outcome := known(m); ended && outcome == OK {
@@ -164,7 +168,7 @@ func (s *shard) exchange() *tables {
 
 // table is a Set to record into. The tallies are created when first needed and kept.
 type table struct {
-	tallies  [2][Ops][Clocks]*tally // of what was served, and of what was not
+	tallies  [2][Ops][Clocks]*tally // of served and of unserved operations
 	outcomes [Ops][Outcomes]int64
 	done     [Ops]int64
 }

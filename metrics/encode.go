@@ -16,7 +16,8 @@ const (
 	compressedMark = 0x1c849314
 )
 
-// compressors pools the compressors for histograms: hdrhistogram-go's own Encode allocates 800 KB for each, which was most of what a run allocated once a second.
+// compressors pools the compressors for histograms: hdrhistogram-go's own Encode allocates 800 KB for each, which was most of what a run allocated per
+// second.
 var compressors = sync.Pool{New: func() any { return zlib.NewWriter(nil) }}
 
 // Encode returns the V2 compressed payload of the HdrHistogram log format in base64.
@@ -38,7 +39,8 @@ func (h *Histogram) Encode() ([]byte, error) {
 	return base64.StdEncoding.AppendEncode(nil, payload), nil
 }
 
-// encoded is the payload before its compression: a header of 40 bytes, then the counts up to the last that is not 0. A run of zeros is encoded as its length, negated.
+// encoded returns the payload before compression: a header of 40 bytes, then the counts up to the last nonzero one. A run of zeros is encoded as its negated
+// length.
 func (h *Histogram) encoded() []byte {
 	counts := h.h.Export().Counts
 	for len(counts) > 1 && counts[len(counts)-1] == 0 {

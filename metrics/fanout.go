@@ -58,41 +58,22 @@ func NewFanout(shards int) *Fanout {
 	return f
 }
 
-// forever is an offset that no run reaches.
+// forever is an offset later than any run.
 const forever = time.Duration(1<<63 - 1)
 
 // SetSteady sets the steady phase for what is counted from now on. Call it before that phase begins.
 func (f *Fanout) SetSteady(w Steady) { f.steady.Store(&w) }
 
-// Shard returns the part of session i: the shard i modulo their number.
+// Shard returns the part of session i: shard i modulo the number of shards.
 func (f *Fanout) Shard(i int) *FanoutShard { return f.shards[i%len(f.shards)] }
 
-// Counts returns what has been counted of a phase so far. While others count, it is not a consistent snapshot: each counter is read separately.
+// Counts returns what has been counted in a phase so far. While other goroutines count, it is not a consistent snapshot: each counter is read separately.
 func (f *Fanout) Counts(p Phase) FanoutCounts {
 	var sum FanoutCounts
 	for _, s := range f.shards {
 		s.counts[p].addTo(&sum)
 	}
 	return sum
-}
-
-// Include adds what another Fanout has counted of a phase.
-func (f *Fanout) Include(p Phase, n FanoutCounts) {
-	c := &f.shards[0].counts[p]
-	c.events.Add(n.AllEvents())
-	for i := range c.causes {
-		c.causes[i].Add(n.Events[i])
-	}
-	for i := range c.requests {
-		c.requests[i].Add(n.Requests[i])
-	}
-	c.useful.Add(n.Useful)
-	c.moved.Add(n.Moved)
-	c.lists.Add(n.Lists)
-	c.names.Add(n.Names)
-	c.bytes.Add(n.Bytes)
-	c.readBytes.Add(n.ReadBytes)
-	c.failedWrites.Add(n.FailedWrites)
 }
 
 // Snapshot returns the counts of all phases together.
@@ -113,26 +94,26 @@ type FanoutShard struct {
 	_      [64]byte
 }
 
-// counters are those of one phase.
+// counters holds the counters of one phase.
 type counters struct {
 	events                                       atomic.Int64
-	causes                                       [ByOther]atomic.Int64 // those that are known; the rest is ByOther
+	causes                                       [ByOther]atomic.Int64 // the known causes; the rest is ByOther
 	requests                                     [Kinds]atomic.Int64
 	useful, moved                                atomic.Int64
 	lists, names, bytes, readBytes, failedWrites atomic.Int64
 }
 
-// addTo adds the counters to sum. The outcomes of events are read before the events: an event that comes in between is counted without its outcome.
+// addTo adds the counters to sum. The outcomes of events are read before the events: an event that arrives in between is counted without its outcome.
 func (c *counters) addTo(sum *FanoutCounts) {
 	sum.Useful += c.useful.Load()
 	sum.Moved += c.moved.Load()
-	told := int64(0)
+	counted := int64(0)
 	for i := range c.causes {
 		n := c.causes[i].Load()
 		sum.Events[i] += n
-		told += n
+		counted += n
 	}
-	sum.Events[ByOther] += c.events.Load() - told
+	sum.Events[ByOther] += c.events.Load() - counted
 	for i := range c.requests {
 		sum.Requests[i] += c.requests[i].Load()
 	}
@@ -180,7 +161,7 @@ func (s *FanoutShard) Event(at time.Duration) Phase {
 	return p
 }
 
-// Cause says what an event of that phase, which has been counted, reported. It is called at most once for each; an event without it is ByOther.
+// Cause records the cause of an event of that phase that has been counted. It is called at most once for each event; an event without a cause is ByOther.
 func (s *FanoutShard) Cause(p Phase, c Cause) {
 	if c < ByOther {
 		s.counts[p].causes[c].Add(1)
@@ -193,8 +174,8 @@ func (s *FanoutShard) Useful(p Phase) { s.counts[p].useful.Add(1) }
 // Moved counts that a session made progress after an event of that phase: it held, or waited for another znode than before.
 func (s *FanoutShard) Moved(p Phase) { s.counts[p].moved.Add(1) }
 
-// FanoutCounts is what a Fanout had counted at some time, of one phase or of all, or between two times. What came of an event is counted in the phase
-// of the event, so within one phase Useful and Moved never exceed the events.
+// FanoutCounts is what a Fanout had counted at some time, in one phase or in all, or between two times. The outcome of an event is counted in the phase of
+// the event, so within one phase Useful and Moved never exceed the events.
 type FanoutCounts struct {
 	Events              [Causes]int64
 	Requests            [Kinds]int64
@@ -223,7 +204,10 @@ func (f FanoutCounts) Sub(before FanoutCounts) FanoutCounts {
 	return f
 }
 
-// AllEvents is the number of events of any cause.
+// Add returns the sum of both.
+func (f FanoutCounts) Add(other FanoutCounts) FanoutCounts { return f.Sub(FanoutCounts{}.Sub(other)) }
+
+// AllEvents returns the number of events of any cause.
 func (f FanoutCounts) AllEvents() int64 {
 	n := int64(0)
 	for _, e := range f.Events {

@@ -19,20 +19,20 @@ type Footprint struct {
 	GCPauseTotal time.Duration // exact
 	GCPauseMax   time.Duration // upper edge of its slot in the runtime's histogram: at most a quarter too long, never too short
 	RSS          int64         // bytes currently resident
-	MaxRSS       int64         // most bytes resident since the process started, or since ResetMaxRSS
+	MaxRSS       int64         // peak resident bytes since the process started, or since ResetMaxRSS
 	Sockets      int
 
 	pauses []uint64 // slots of the runtime's histogram
 	edges  []float64
 }
 
-// CPUTime is the CPU time that this process has used; negative if the system does not report it.
+// CPUTime returns the CPU time that this process has used; it is negative if the system does not report it.
 func CPUTime() time.Duration {
 	cpu, _ := usage()
 	return cpu
 }
 
-// ReadFootprint takes a snapshot. It reads a line per open file: some milliseconds at thousands of sessions.
+// ReadFootprint takes a snapshot. It reads a line per open file, which takes some milliseconds with thousands of sessions.
 func ReadFootprint() Footprint {
 	f := Footprint{Sockets: countSockets("/proc/self/fd"), RSS: residentBytes("/proc/self/statm")}
 	f.CPU, f.MaxRSS = usage()
@@ -60,8 +60,8 @@ func (f Footprint) Sub(before Footprint) Footprint {
 	return f
 }
 
-// longestPause is the upper edge of the highest slot that counts more than before; the lower one where the upper is infinite;
-// -1 where there is no histogram.
+// longestPause returns the upper edge of the highest slot that counts more than before, or the lower edge if the upper one is infinite; -1 if there is no
+// histogram.
 func longestPause(now, before []uint64, edges []float64) time.Duration {
 	if len(edges) != len(now)+1 {
 		return -1
@@ -115,7 +115,7 @@ func residentBytes(statm string) int64 {
 	return pages * int64(os.Getpagesize())
 }
 
-// ResetMaxRSS makes MaxRSS count from now on; an error if the system cannot (other than Linux).
+// ResetMaxRSS restarts MaxRSS from the current value. It returns an error on systems other than Linux.
 func ResetMaxRSS() error {
 	const peak = "5" // proc(5), clear_refs
 	return os.WriteFile("/proc/self/clear_refs", []byte(peak), 0)

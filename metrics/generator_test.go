@@ -48,7 +48,7 @@ func TestFanoutCountsEverythingOnce(t *testing.T) {
 }
 
 func TestTimerProbe(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { // it waits for the goroutines of the probe to end
+	synctest.Test(t, func(t *testing.T) { // synctest waits for the goroutines of the probe to end
 		p := StartTimerProbe(10*time.Millisecond, nil)
 		time.Sleep(time.Second + time.Millisecond)
 		synctest.Wait()

@@ -10,9 +10,9 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// The range of every histogram. Values are recorded in nanoseconds with the resolution of a microsecond: nanoseconds are what
-// a Duration is and what the HdrHistogram tools expect (HistogramLogProcessor prints milliseconds without being told a ratio),
-// and a lowest value of 1000 keeps the table as small as microseconds would.
+// The range of every histogram. Values are recorded in nanoseconds with the resolution of a microsecond: a Duration is in nanoseconds, the HdrHistogram tools
+// expect them (HistogramLogProcessor prints milliseconds without being given a ratio), and a lowest value of 1000 keeps the table as small as microseconds
+// would.
 const (
 	LowestValue  = time.Microsecond // anything below shares the first slots, which are 512 ns wide
 	HighestValue = time.Hour        // anything above is counted as overflow
@@ -42,7 +42,7 @@ func (h *Histogram) add(d time.Duration, n int64) {
 		h.overflow += n
 	default:
 		if err := h.h.RecordValues(int64(d), n); err != nil {
-			panic(fmt.Sprintf("metrics: %v: %v", d, err)) // only more than 2^63 values can do this
+			panic(fmt.Sprintf("metrics: %v: %v", d, err)) // only more than 2^63 values can cause this
 		}
 	}
 }
@@ -66,13 +66,13 @@ func (h *Histogram) Equal(o *Histogram) bool {
 	return h.overflow == o.overflow && h.negative == o.negative && h.h.Equals(o.h)
 }
 
-// Count is the number of values in range, which mean and quantiles refer to.
+// Count returns the number of values in range, which mean and quantiles refer to.
 func (h *Histogram) Count() int64 { return h.h.TotalCount() }
 
-// Overflow is the number of values above HighestValue.
+// Overflow returns the number of values above HighestValue.
 func (h *Histogram) Overflow() int64 { return h.overflow }
 
-// Negative is the number of values below zero, each of them a bug in the clock or in zkbench.
+// Negative returns the number of values below zero, each of them a bug in the clock or in zkbench.
 func (h *Histogram) Negative() int64 { return h.negative }
 
 // AddOutside adds counts of values out of range, which the payload of Encode does not carry.
@@ -81,7 +81,7 @@ func (h *Histogram) AddOutside(overflow, negative int64) {
 	h.negative += negative
 }
 
-// Min is the lower edge of the lowest slot in use; 0 when empty.
+// Min returns the lower edge of the lowest slot in use; 0 if empty.
 func (h *Histogram) Min() time.Duration {
 	if h.Count() == 0 {
 		return 0
@@ -89,7 +89,7 @@ func (h *Histogram) Min() time.Duration {
 	return time.Duration(h.h.Min())
 }
 
-// Max is the upper edge of the highest slot in use; 0 when empty.
+// Max returns the upper edge of the highest slot in use; 0 if empty.
 func (h *Histogram) Max() time.Duration {
 	if h.Count() == 0 {
 		return 0
@@ -97,12 +97,12 @@ func (h *Histogram) Max() time.Duration {
 	return time.Duration(h.h.Max())
 }
 
-// Mean is the arithmetic mean, each value taken as the middle of its slot; 0 when empty.
+// Mean returns the arithmetic mean, taking each value as the middle of its slot; 0 if empty.
 func (h *Histogram) Mean() time.Duration { return time.Duration(h.h.Mean()) }
 
-// Quantile is the upper edge of the slot that holds the value of rank q*Count, rounded up, 0 <= q <= 1; 0 if empty: at least the share q of all
-// values is at most that. The reference implementation of HdrHistogram rounds up too, while hdrhistogram-go rounds to the nearest rank, which for a
-// few hundred values is one too low for the p99.
+// Quantile returns the upper edge of the slot that holds the value of rank q*Count, rounded up, for 0 <= q <= 1; 0 if empty. At least the share q of all
+// values is at most the result. The reference implementation of HdrHistogram rounds up too, while hdrhistogram-go rounds to the nearest rank, which for a few
+// hundred values is one too low for the p99.
 func (h *Histogram) Quantile(q float64) time.Duration {
 	n := float64(h.Count())
 	if n == 0 {
@@ -113,10 +113,10 @@ func (h *Histogram) Quantile(q float64) time.Duration {
 	return time.Duration(h.h.ValueAtPercentile(100 * (rank - 0.25) / n)) // ValueAtPercentile rounds to the nearest rank again
 }
 
-// AddSlot counts n values of a slot that Slots or a Decoder has yielded.
+// AddSlot counts n values of a slot that Slots or a Decoder has returned.
 func (h *Histogram) AddSlot(slot [2]time.Duration, n int64) { h.add(slot[0], n) }
 
-// Slots yields the slots in use, the lowest first: the lowest value of each, the one above its highest, and the number of values in it.
+// Slots yields the slots in use, lowest first: for each, its lowest value and the one above its highest, and the number of values in it.
 func (h *Histogram) Slots() iter.Seq2[[2]time.Duration, int64] {
 	return func(yield func([2]time.Duration, int64) bool) {
 		for i, n := range h.h.Export().Counts {
@@ -147,20 +147,20 @@ const (
 	slots    = 24 << halfBits
 )
 
-// slot is the index that HdrHistogram gives to v, 0 <= v <= HighestValue.
+// slot returns the index that HdrHistogram gives to v, 0 <= v <= HighestValue.
 func slot(v int64) int {
 	doubling := bits.Len64(uint64(v)|(1<<(halfBits+1)-1)<<unitBits) - unitBits - halfBits - 1
 	return doubling<<halfBits + int(v>>(unitBits+doubling))
 }
 
-// slotValue is the lowest value of a slot.
+// slotValue returns the lowest value of a slot.
 func slotValue(i int) int64 {
 	doubling := max(i>>halfBits-1, 0)
 	return int64(i-doubling<<halfBits) << (unitBits + doubling)
 }
 
-// tally is what a shard records into: the same slots as a Histogram, but it remembers which of them are in use, so that emptying it every second
-// costs as much as was recorded and not the whole range.
+// tally is what a shard records into: it has the same slots as a Histogram, but remembers which of them are in use, so that the cost of emptying it every
+// second depends on what was recorded and not on the whole range.
 type tally struct {
 	counts             [slots]int64
 	low, high          int // slots in use: [low, high)

@@ -8,20 +8,20 @@ import (
 	"sync/atomic"
 	"unsafe"
 
-	"github.com/zkbench/zkbench/internal/spill"
+	"github.com/zkbench/zkbench/metrics/spill"
 )
 
 // History keeps every sample for the checks. It holds some in memory and writes the others to a temporary file, so that its memory does not grow with the length of a run.
 type History struct {
 	shards []*log
 	room   *spill.Room
-	full   chan batch // on their way to the file; nil if there is no room
+	full   chan batch // batches to be written to the file; nil if there is no room
 	empty  sync.Pool  // chunks that have been written
 	writer sync.WaitGroup
 	n      atomic.Int64
 
 	mu     sync.Mutex
-	list   *spill.List[Sample] // what is no longer in the shards
+	list   *spill.List[Sample] // samples that are no longer in the shards
 	closed bool
 }
 
@@ -41,7 +41,8 @@ const (
 	chunk = 4096
 )
 
-// NewHistory creates a history with this many shards; below 1 means one per CPU. What does not fit into memory goes to the room; nil: everything stays in memory. Close it.
+// NewHistory creates a history with this many shards; below 1 means one per CPU. Samples that do not fit into memory go to the room; if it is nil, everything
+// stays in memory. The caller closes the history.
 func NewHistory(shards int, room *spill.Room) *History {
 	if shards < 1 {
 		shards = runtime.GOMAXPROCS(0)
@@ -75,21 +76,21 @@ func (h *History) write() {
 	}
 }
 
-// Shard returns the recorder of session i: the shard i modulo their number. It is safe for concurrent use. It blocks only when the disk is so slow
-// that twice Kept waits for it.
+// Shard returns the recorder of session i: shard i modulo the number of shards. It is safe for concurrent use. It blocks only when the disk is so slow that
+// twice Kept samples are waiting to be written.
 func (h *History) Shard(i int) Recorder { return h.shards[i%len(h.shards)] }
 
-// Len is the number of samples.
+// Len returns the number of samples.
 func (h *History) Len() int { return int(h.n.Load()) }
 
-// Room is where the history spills, and where data derived from it may go; nil: everything stays in memory.
+// Room returns where the history spills, and where data derived from it may go; nil if everything stays in memory.
 func (h *History) Room() *spill.Room { return h.room }
 
-// Err reports that samples were lost, because they could not be written or read: then nothing may be concluded from the others.
+// Err returns an error if samples were lost because they could not be written or read: then nothing may be concluded from the others.
 func (h *History) Err() error { return h.room.Err() }
 
-// All yields the samples in the order of End; those with equal End in the order of Start, then of session and operation. It is for after the load:
-// nothing may be recorded while a sequence is read; several may be read concurrently.
+// All yields the samples in order of End; those with equal End in order of Start, then of session and operation. Call it after the load: nothing may be
+// recorded while a sequence is read; several sequences may be read concurrently.
 func (h *History) All() iter.Seq[Sample] {
 	return func(yield func(Sample) bool) {
 		h.gather()
@@ -101,7 +102,7 @@ func (h *History) All() iter.Seq[Sample] {
 	}
 }
 
-// gather moves what is in the shards to the list.
+// gather moves the samples in the shards to the list.
 func (h *History) gather() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/zkbench/zkbench/internal/spill"
+	"github.com/zkbench/zkbench/metrics/spill"
 )
 
 func TestHistoryKeepsEverySampleInOrderOfEnd(t *testing.T) {

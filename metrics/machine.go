@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// Machine is what this machine's CPUs did since its start other than running processes. Sub computes differences.
+// Machine is what this machine's CPUs have done since its start, other than running processes. Sub computes differences.
 type Machine struct {
 	CPUs    int           // online
-	Stolen  time.Duration // of all CPUs together: what the host of a virtual machine took from it
-	Idle    time.Duration // waiting for disks included
+	Stolen  time.Duration // summed over all CPUs: what the host of a virtual machine took from it
+	Idle    time.Duration // including waiting for disks
 	Waiting time.Duration // PSI: time in which at least one runnable thread had no CPU; -1 if the kernel does not report it
 
-	Asked, Told time.Time // before and after the reading
+	Asked, Answered time.Time // before and after the reading
 }
 
-// ReadMachine takes a snapshot; an error if the system does not report it (other than Linux).
+// ReadMachine takes a snapshot. It returns an error on systems other than Linux.
 func ReadMachine() (Machine, error) {
 	asked := time.Now()
 	text, err := os.ReadFile("/proc/stat")
@@ -30,7 +30,7 @@ func ReadMachine() (Machine, error) {
 	if pressure, e := os.ReadFile("/proc/pressure/cpu"); e == nil {
 		m.Waiting = parsePressure(string(pressure))
 	}
-	m.Asked, m.Told = asked, time.Now()
+	m.Asked, m.Answered = asked, time.Now()
 	return m, err
 }
 
@@ -80,7 +80,7 @@ func parseMachine(text string) (Machine, error) {
 	return m, nil
 }
 
-// parsePressure reads the total of the line 'some' of /proc/pressure/cpu, in microseconds; -1 where there is none.
+// parsePressure reads the total of the line 'some' of /proc/pressure/cpu, in microseconds; it returns -1 if there is none.
 func parsePressure(text string) time.Duration {
 	for line := range strings.Lines(text) {
 		if !strings.HasPrefix(line, "some ") {

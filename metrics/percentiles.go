@@ -13,9 +13,9 @@ import (
 // ticks is how many percentiles WritePercentiles prints for each halving of the distance to 100 %, as HistogramLogProcessor does.
 const ticks = 5
 
-// WritePercentiles writes the percentile distribution in milliseconds, to the last digit as outputPercentileDistribution of the reference
-// implementation of HdrHistogram does (org.HdrHistogram.AbstractHistogram and PercentileIterator): the format .hgrm, which its plotter reads.
-// Values out of range are in no line.
+// WritePercentiles writes the percentile distribution in milliseconds, identical to the last digit with outputPercentileDistribution of the reference
+// implementation of HdrHistogram (org.HdrHistogram.AbstractHistogram and PercentileIterator): the format .hgrm, which its plotter reads. Values out of range
+// appear in no line.
 func (h *Histogram) WritePercentiles(w io.Writer) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprintf(out, "%12s %14s %10s %14s\n\n", "Value", "Percentile", "TotalCount", "1/(1-Percentile)")
@@ -34,7 +34,7 @@ func (h *Histogram) WritePercentiles(w io.Writer) error {
 		for share := 100 * float64(below) / n; share >= level && level < 100; level = next(level) {
 			fmt.Fprintf(out, "%12s %s %10d %14s\n", decimal(float64(bar.To)/unit, 3), decimal(level/100, 12), below, decimal(1/(1-level/100), 2))
 			if below == h.Count() {
-				break // of the last slot: one line at its own level, and the line of 100 %
+				break // the last slot has one line at its own level, and the line of 100 %
 			}
 		}
 	}
@@ -57,10 +57,10 @@ func (h *Histogram) WritePercentiles(w io.Writer) error {
 	return out.Flush()
 }
 
-// middle is the value that represents those of a slot.
+// middle returns the value that represents a slot.
 func middle(from, to int64) float64 { return float64(from + (to-from+1)/2) }
 
-// next is the percentile after one: the steps are halved whenever half of the distance to 100 % is left.
+// next returns the percentile after level: the steps are halved whenever half of the distance to 100 % is left.
 func next(level float64) float64 {
 	halvings := math.Floor(math.Log(100/(100-level))/math.Log(2)) + 1
 	return level + 100/(ticks*math.Pow(2, halvings))

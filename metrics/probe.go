@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TimerProbe measures how late this machine and its Go runtime run a goroutine whose timer has fired: it sleeps repeatedly and records by how much
-// each sleep was too long. A generator whose probe is late is itself late.
+// TimerProbe measures how late this machine and its Go runtime run a goroutine whose timer has fired: it sleeps repeatedly and records by how much each sleep
+// was too long. If the probe is late, so is the load generator.
 type TimerProbe struct {
 	stop chan struct{}
 	done chan struct{}
@@ -17,9 +17,9 @@ type TimerProbe struct {
 	lags *Histogram
 }
 
-// StartTimerProbe starts the probe; every is the length of a sleep. At 1 ms it costs about a hundredth of a CPU, at 10 ms a thousandth; longer sleeps
-// see fewer moments. late, which may be nil, is called with when a sleep that was too long should have ended and when it did. The caller must call
-// Stop.
+// StartTimerProbe starts the probe; every is the length of a sleep. At 1 ms it costs about a hundredth of a CPU, at 10 ms a thousandth; longer sleeps sample
+// fewer moments. late, which may be nil, is called after a sleep that was too long, with the times at which it should have ended and at which it did. The
+// caller must call Stop.
 func StartTimerProbe(every time.Duration, late func(due, woken time.Time)) *TimerProbe {
 	p := &TimerProbe{stop: make(chan struct{}), done: make(chan struct{}), lags: NewHistogram(), late: late}
 	go p.run(every)
@@ -47,7 +47,7 @@ func (p *TimerProbe) run(every time.Duration) {
 	}
 }
 
-// Take returns what was recorded since the last Take and starts again.
+// Take returns what was recorded since the last Take, and starts a new histogram.
 func (p *TimerProbe) Take() *Histogram {
 	p.mu.Lock()
 	defer p.mu.Unlock()

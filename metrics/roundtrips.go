@@ -6,33 +6,34 @@ import (
 	"sync"
 	"time"
 
-	"github.com/zkbench/zkbench/internal/spill"
+	"github.com/zkbench/zkbench/metrics/spill"
 )
 
-// RoundTrips is how long requests took, from the call to its return: all of them as a distribution, and the slow ones individually, because a session
-// that waits for a slow server does not wait for the recipe. Their number grows with the length of the run: what does not fit into memory goes to a
-// temporary file.
+// RoundTrips records how long requests took, from the call to its return: all of them as a distribution, and the slow ones individually, because a session
+// that waits for a slow server does not wait for the recipe. The number of slow requests grows with the length of the run: those that do not fit into memory
+// go to a temporary file.
 type RoundTrips struct {
 	shards []*tripShard
 	room   *spill.Room
 
 	mu    sync.Mutex
 	long  *spill.List[Trip]
-	ended bool // nothing is kept any more
+	ended bool // no more trips are kept
 }
 
 // Trip is one slow request.
 type Trip struct {
 	Session    uint32
 	Start, End time.Duration // offsets
-	Unanswered bool          // it was abandoned: no round trip, but time in which nothing came back
+	Unanswered bool          // it was abandoned: not a round trip, but a time without an answer
 }
 
 // LongTrip is the duration from which a request is kept as a Trip.
 const LongTrip = 50 * time.Millisecond
 
-// NewRoundTrips creates one with this many shards; below 1 means one per CPU. Long requests that do not fit into memory go to the room, which also
-// determines how many of them are kept in memory; nil: all. A session waits while they are written, so it should be little. Close it.
+// NewRoundTrips creates one with this many shards; below 1 means one per CPU. Slow requests that do not fit into memory go to the room, which also determines
+// how many of them are kept in memory; if it is nil, all are. A session waits while they are written, so keep that memory small. The caller closes the
+// result.
 func NewRoundTrips(shards int, room *spill.Room) *RoundTrips {
 	if shards < 1 {
 		shards = runtime.GOMAXPROCS(0)
@@ -55,7 +56,7 @@ func (r *RoundTrips) Record(t Trip) {
 	r.Keep(t)
 }
 
-// Keep keeps a trip if it was long, without counting it among the requests. It is safe for concurrent use.
+// Keep keeps a trip if it was long, without counting it as a request. It is safe for concurrent use.
 func (r *RoundTrips) Keep(t Trip) {
 	if t.End-t.Start < LongTrip {
 		return
@@ -67,7 +68,7 @@ func (r *RoundTrips) Keep(t Trip) {
 	}
 }
 
-// Took returns how long the requests took that were recorded since it was last called.
+// Took returns how long the requests took that were recorded since the last call.
 func (r *RoundTrips) Took() *Histogram {
 	took := NewHistogram()
 	for _, s := range r.shards {
@@ -78,8 +79,8 @@ func (r *RoundTrips) Took() *Histogram {
 	return took
 }
 
-// Long yields what was kept, in the order in which it was recorded. It ends keeping: sessions may still have requests in flight, and those that
-// return after the call are counted but not kept.
+// Long yields the kept trips, in the order in which they were recorded. No more are kept after the call: requests still in flight that return later are
+// counted but not kept.
 func (r *RoundTrips) Long() iter.Seq[Trip] {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -87,10 +88,10 @@ func (r *RoundTrips) Long() iter.Seq[Trip] {
 	return r.long.All()
 }
 
-// Err reports that long requests were lost, because they could not be written or read.
+// Err returns an error if slow requests were lost because they could not be written or read.
 func (r *RoundTrips) Err() error { return r.room.Err() }
 
-// Close releases the memory and the file. Nothing may be read afterwards, and nothing is kept.
+// Close releases the memory and the file. Nothing may be read afterwards, and nothing more is kept.
 func (r *RoundTrips) Close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

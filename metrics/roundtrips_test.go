@@ -6,11 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/zkbench/zkbench/internal/spill"
+	"github.com/zkbench/zkbench/metrics/spill"
 )
 
-// Long round trips are kept one by one, on disk beyond what the room's memory holds. Short ones are only counted, and abandoned ones are not
-// counted.
+// Long round trips are kept individually, and on disk beyond what the room's memory holds. Short ones are only counted, and abandoned ones are not counted.
 func TestLongRoundTripsSpill(t *testing.T) {
 	const each, kept = 5000, 64 << 10
 	room := spill.NewRoom(t.TempDir(), kept)

@@ -14,11 +14,11 @@ import (
 // samplesMark is the first line of a file of samples, inside the compression.
 const samplesMark = "zkbench samples 1\n"
 
-// ErrSamples: the input is not a complete file of samples.
+// ErrSamples means that the input is not a complete file of samples.
 var ErrSamples = errors.New("incomplete file of samples")
 
-// WriteSamples writes samples for ReadSamples: differences as variable-length integers, compressed, about 12 bytes each. keep is called with each
-// sample before it is written, and the number of bytes written so far, of which the last are not compressed yet; false leaves it out.
+// WriteSamples writes samples for ReadSamples: differences as variable-length integers, compressed, about 12 bytes each. Before each sample is written, keep
+// is called with it and with the number of bytes written so far, the last of which are not compressed yet; if keep returns false, the sample is left out.
 func WriteSamples(w io.Writer, samples iter.Seq[Sample], keep func(s *Sample, written int64) bool) (n int, err error) {
 	counted := &counting{w: w}
 	zip, err := gzip.NewWriterLevel(counted, gzip.BestSpeed)
@@ -45,7 +45,7 @@ func WriteSamples(w io.Writer, samples iter.Seq[Sample], keep func(s *Sample, wr
 		last = s
 		n++
 	}
-	out.Write(binary.AppendUvarint([]byte{0}, uint64(n))) // an error stays with the writer
+	out.Write(binary.AppendUvarint([]byte{0}, uint64(n))) // the writer keeps an error
 	if err := out.Flush(); err != nil {
 		return n, err
 	}
@@ -64,7 +64,7 @@ func (c *counting) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// ReadSamples calls do with the samples that WriteSamples has written, in order. The error is ErrSamples if the file is of another kind or incomplete.
+// ReadSamples calls do with the samples that WriteSamples has written, in order. It returns ErrSamples if the file is of another kind or incomplete.
 func ReadSamples(r io.Reader, do func(Sample)) error {
 	zip, err := gzip.NewReader(r)
 	if err != nil {
@@ -106,7 +106,7 @@ func ReadSamples(r io.Reader, do func(Sample)) error {
 	}
 }
 
-// decoding keeps the first error.
+// decoding reads values and keeps the first error.
 type decoding struct {
 	in  *bufio.Reader
 	err error

@@ -10,12 +10,12 @@ type Point struct {
 	Errors    int64 // of these operations: timeouts, lost and failed
 	Timed     int64 // samples that P50, P99 and Max are based on: of the operations timed, those that ended OK and are in range
 	PerSecond float64
-	P50, P99  time.Duration // response, or service where an operation has no response; 0 without samples in range
+	P50, P99  time.Duration // response, or service if an operation has no response; 0 without samples in range
 	Max       time.Duration
 	Events    int64 // watch events received
 }
 
-// Series is the points of one operation, or of several, in the order of time. It is not safe for concurrent use.
+// Series holds the points of one or several operations, in order of time. It is not safe for concurrent use.
 type Series struct {
 	counted, timed []Op
 	events         int64
@@ -25,7 +25,7 @@ type Series struct {
 // NewSeries creates an empty series that counts some operations together and times some.
 func NewSeries(counted, timed []Op) *Series { return &Series{counted: counted, timed: timed} }
 
-// Add appends the point of an interval and returns it. Fanout is the counters as they stood at its end.
+// Add appends the point of an interval and returns it. fanout is the counters as of its end.
 func (s *Series) Add(iv Interval, fanout FanoutCounts) Point {
 	p := NewPoint(iv, s.counted, s.timed)
 	p.Events = fanout.AllEvents() - s.events

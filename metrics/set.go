@@ -27,7 +27,7 @@ func (c Clock) String() string {
 	return [...]string{"response", "service", "lag"}[c]
 }
 
-// Of reads the clock for one sample.
+// Of returns the clock's time of one sample.
 func (c Clock) Of(s Sample) time.Duration {
 	switch c {
 	case Response:
@@ -38,7 +38,7 @@ func (c Clock) Of(s Sample) time.Duration {
 	return s.Lag()
 }
 
-// Has reports whether a histogram of the operation by the clock is kept. Only what a session sets out to do has a due time; the phases of an
+// Has reports whether a histogram of the operation by the clock is kept. Only an operation that a session sets out to do has a due time; the phases of an
 // acquisition, hand-offs and deliveries follow from it and only have a service time.
 func (o Op) Has(c Clock) bool {
 	switch o {
@@ -52,15 +52,15 @@ func (o Op) Has(c Clock) bool {
 type Key struct {
 	Op    Op
 	Clock Clock
-	// Unserved: not of successes, but of work that was abandoned before it was served, at its deadline or at the end of the run. Each value is a
-	// lower bound of what the work would have taken.
+	// Unserved means that the times are not of successes, but of work that was abandoned before it was served, at its deadline or at the end of the run. Each
+	// value is a lower bound of what the work would have taken.
 	Unserved bool
 }
 
-// unserved ends the name of a histogram of lower bounds.
+// unserved is the suffix of a histogram of lower bounds.
 const unserved = ".unserved"
 
-// String is operation.clock, such as acquire.response, or acquire.response.unserved: the key of latency_ms in run.json.
+// String returns operation.clock, such as acquire.response, or acquire.response.unserved: the key of latency_ms in run.json.
 func (k Key) String() string {
 	name := k.Op.String() + "." + k.Clock.String()
 	if k.Unserved {
@@ -69,7 +69,7 @@ func (k Key) String() string {
 	return name
 }
 
-// side is 1 for Unserved, otherwise 0.
+// side returns 1 for Unserved, otherwise 0.
 func (k Key) side() int {
 	if k.Unserved {
 		return 1
@@ -107,7 +107,7 @@ type Set struct {
 	done       [Ops]int64
 }
 
-// Histogram of an operation by a clock; an empty one when nothing was recorded. It belongs to the set.
+// Histogram returns the histogram of an operation by a clock; an empty one if nothing was recorded. It belongs to the set.
 func (s *Set) Histogram(op Op, c Clock) *Histogram { return s.of(Key{op, c, false}) }
 
 // Unserved returns the lower bounds, by a clock, of what was abandoned before it was served; empty if nothing was. It belongs to the set.
@@ -120,14 +120,14 @@ func (s *Set) of(k Key) *Histogram {
 	return NewHistogram()
 }
 
-// Done is the number of samples of op that ended OK in the steady phase, whenever they were due. In a closed loop these are the samples of the steady
+// Done returns the number of samples of op that ended OK in the steady phase, whenever they were due. In a closed loop these are the samples of the steady
 // phase; in an open loop they are what was achieved in it, including work that had been due before.
 func (s *Set) Done(op Op) int64 { return s.done[op] }
 
-// Count is the number of samples of op that ended with o, whether or not their times were in range.
+// Count returns the number of samples of op that ended with o, whether or not their times were in range.
 func (s *Set) Count(op Op, o Outcome) int64 { return s.outcomes[op][o] }
 
-// Errors is the number of samples of op that ended in Timeout, Lost or Failed.
+// Errors returns the number of samples of op that ended in Timeout, Lost or Failed.
 func (s *Set) Errors(op Op) int64 {
 	o := &s.outcomes[op]
 	return o[Timeout] + o[Lost] + o[Failed]
@@ -162,7 +162,7 @@ func (s *Set) count(outcomes *[Ops][Outcomes]int64, done *[Ops]int64) {
 	}
 }
 
-// Fold adds a histogram to that of the key. It is of successes whose outcomes the set does not have.
+// Fold adds a histogram to that of the key. It contains successes whose outcomes the set does not count.
 func (s *Set) Fold(k Key, h *Histogram) { s.at(k).Merge(h) }
 
 // AddCounts adds samples of op that ended with o, whose times are folded separately.
@@ -194,7 +194,7 @@ func (s *Set) at(k Key) *Histogram {
 	return *h
 }
 
-// known files a sample of an unknown operation or outcome under none and failed: counted, in no histogram.
+// known files a sample of an unknown operation or outcome under none and failed: such a sample is counted, but enters no histogram.
 func known(m Sample) (Op, Outcome) {
 	if m.Op >= ops || m.Outcome >= outcomes {
 		return OpNone, Failed

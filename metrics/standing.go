@@ -2,14 +2,14 @@ package metrics
 
 import "sync/atomic"
 
-// Standings are what the sessions of a cell are currently doing, for progress displays: each session notes its own, and anybody may read them. A note
-// is one atomic store into a cache line of its own.
+// Standings record what the sessions of a cell are currently doing, for progress displays: each session notes its own standing, and any goroutine may read
+// them. A note is one atomic store into its own cache line.
 type Standings struct{ all []Standing }
 
 // NewStandings creates the standings of this many sessions, all of them idle.
 func NewStandings(sessions int) *Standings { return &Standings{make([]Standing, sessions)} }
 
-// Of returns that of one session.
+// Of returns the standing of one session.
 func (s *Standings) Of(session uint32) *Standing { return &s.all[session] }
 
 // Standing is what one session is doing. Its methods except Look are for that session's goroutine alone, and do nothing on nil.
@@ -48,13 +48,13 @@ func (s *Standing) note(what uint64, object uint32) {
 	s.word.Store((s.word.Load()>>34+1)<<34 | uint64(object)<<2 | what)
 }
 
-// Holding is one hold of an object by a session that shares it with nobody.
+// Holding is one exclusive hold of an object by a session.
 type Holding struct {
 	Session, Object uint32
 	word            uint64
 }
 
-// Holder returns a current hold; false: there is none.
+// Holder returns a current exclusive hold; false if there is none.
 func (s *Standings) Holder() (Holding, bool) {
 	for i := range s.all {
 		if w := s.all[i].word.Load(); w&3 == standHolds {
@@ -70,12 +70,12 @@ func (s *Standings) Still(h Holding) bool { return s.all[h.Session].word.Load() 
 // Stand is what all sessions are doing at one instant.
 type Stand struct {
 	Waiting, Holding int
-	Holders          int  // of the object held most often simultaneously, not counting those who share it
-	Mixed            bool // some hold an object that others share
+	Holders          int  // of the object with the most simultaneous exclusive holders
+	Mixed            bool // somebody holds exclusively an object that others share
 }
 
-// Look returns what all are doing. Holders and Mixed are computed from those who did not move between two looks at all of them: these held together,
-// whatever the others did in the meantime.
+// Look returns what all sessions are doing. Holders and Mixed are computed from the sessions that did not change between two passes over all of them: these
+// held at the same time, whatever the others did in the meantime.
 func (s *Standings) Look() Stand {
 	var out Stand
 	first := make([]uint64, len(s.all))

@@ -44,7 +44,7 @@ func TestStandings(t *testing.T) {
 	nobody.Waits() // must not panic: tests drive workloads without standings
 }
 
-// Sessions that hand an object over are never seen to hold it together, whenever the look happens.
+// Sessions that hand over an object are never seen holding it together, whenever the look happens.
 func TestStandingsAreOfOneInstant(t *testing.T) {
 	s := NewStandings(2)
 	var object sync.Mutex

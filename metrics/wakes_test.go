@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Counts belong to the phase of their time, and the effect of an event to the phase of the event, however late it comes.
+// Counts belong to the phase of their time, and the effect of an event to the phase of the event, however late it is.
 func TestCountsBelongToTheirPhase(t *testing.T) {
 	f := NewFanout(2)
 	f.SetSteady(Steady{From: 10, To: 20})
@@ -42,7 +42,7 @@ func TestCountsBelongToTheirPhase(t *testing.T) {
 	}
 }
 
-// While sessions count, no reader sees more uses than events, across changes of phase.
+// While sessions count, no reader sees more useful events than events, across changes of phase.
 func TestNoMoreUsesThanEvents(t *testing.T) {
 	f := NewFanout(2)
 	stop := make(chan struct{})

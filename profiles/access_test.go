@@ -73,7 +73,7 @@ func TestALiteralSecretIsRefusedWithItsPlace(t *testing.T) {
 	}
 }
 
-// The command line is kept with the result, and so are assignments that a later one replaces.
+// The command line is stored with the result, including assignments that a later one replaces.
 func TestALiteralSecretThatIsReplacedIsRefused(t *testing.T) {
 	p, err := catalogue.Parse("p.yaml", []byte(secured))
 	if err != nil {

@@ -15,11 +15,11 @@ const (
 	Lognormal   = "lognormal"
 )
 
-// Distribution of a duration.
+// Distribution is a distribution of durations.
 type Distribution struct {
 	Kind     string        // constant, uniform, exponential, lognormal
-	Mean     time.Duration // of every kind but uniform
-	Min, Max time.Duration // uniform: both may be drawn
+	Mean     time.Duration // of every kind except uniform
+	Min, Max time.Duration // uniform: both bounds are included
 	Sigma    float64       // lognormal: standard deviation of the logarithm
 }
 
@@ -39,7 +39,7 @@ func (d Distribution) Sample(r *rand.Rand) time.Duration {
 	return d.Mean
 }
 
-// Average is the mean of the durations, of every kind.
+// Average returns the mean of the durations, for every kind.
 func (d Distribution) Average() time.Duration {
 	if d.Kind == Uniform {
 		return d.Min + (d.Max-d.Min)/2
@@ -47,7 +47,7 @@ func (d Distribution) Average() time.Duration {
 	return d.Mean
 }
 
-// duration converts nanoseconds. A conversion beyond the range of int64 is undefined in Go: it becomes the longest one.
+// duration converts nanoseconds. Go does not define conversions beyond the range of int64; duration returns the longest duration for them.
 func duration(ns float64) time.Duration {
 	if ns >= math.MaxInt64 {
 		return math.MaxInt64
@@ -55,7 +55,7 @@ func duration(ns float64) time.Duration {
 	return time.Duration(ns)
 }
 
-// String is the distribution in words, such as 'exponential 5ms'; a constant is its duration alone.
+// String returns the distribution in words, such as 'exponential 5ms'; a constant is its duration alone.
 func (d Distribution) String() string {
 	switch d.Kind {
 	case Uniform:

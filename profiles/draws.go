@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// Shares are weights of some words, such as 'get 80, set 20'. The zero value has none.
+// Shares are weights of some words, such as 'get 80, set 20'. The zero value is empty.
 type Shares string
 
-// Of is the share of a word, from 0 to 1.
+// Of returns the share of a word, from 0 to 1.
 func (s Shares) Of(word string) float64 {
 	sum, own := 0, 0
 	for w, n := range s.all() {
@@ -26,7 +26,7 @@ func (s Shares) Of(word string) float64 {
 	return float64(own) / float64(sum)
 }
 
-// all are the words and their weights.
+// all returns the words and their weights.
 func (s Shares) all() map[string]int {
 	all := map[string]int{}
 	for _, part := range strings.Split(string(s), ", ") {
@@ -37,23 +37,23 @@ func (s Shares) all() map[string]int {
 	return all
 }
 
-// List as the Kind of Sizes: one of some, each as often.
+// List is the Kind of Sizes that draws one of some sizes, all equally often.
 const List = "list"
 
-// maxListed is how many sizes a list may have.
+// maxListed is the maximum number of sizes in a list.
 const maxListed = 16
 
 // Sizes is a distribution of sizes in bytes. The zero value is a constant of zero.
 type Sizes struct {
 	Kind     string // constant, uniform, lognormal, list
 	Mean     int    // constant, lognormal
-	Min, Max int    // uniform: both may be drawn; lognormal: what is drawn above Max becomes Max
+	Min, Max int    // uniform: both bounds are included; lognormal: sizes above Max become Max
 	Sigma    float64
 	Listed   [maxListed]int // list: the first N
 	N        int
 }
 
-// Sample draws a size. A constant draws nothing.
+// Sample draws a size. A constant draws nothing from r.
 func (s Sizes) Sample(r *rand.Rand) int {
 	switch s.Kind {
 	case Uniform:
@@ -67,7 +67,7 @@ func (s Sizes) Sample(r *rand.Rand) int {
 	return s.Mean
 }
 
-// Expected is the mean of what is drawn, and false where it is not exact: of a lognormal, whose largest are cut.
+// Expected returns the mean of the sizes drawn. exact is false for a lognormal, whose largest sizes are cut.
 func (s Sizes) Expected() (mean float64, exact bool) {
 	switch s.Kind {
 	case Uniform:
@@ -82,7 +82,7 @@ func (s Sizes) Expected() (mean float64, exact bool) {
 	return float64(s.Mean), s.Kind != Lognormal
 }
 
-// Largest is the largest that may be drawn.
+// Largest returns the largest size that may be drawn.
 func (s Sizes) Largest() int {
 	largest := s.Max
 	if s.Kind == Constant {
@@ -94,7 +94,7 @@ func (s Sizes) Largest() int {
 	return largest
 }
 
-// String is the distribution in words; a constant is its size alone.
+// String returns the distribution in words; a constant is its size alone.
 func (s Sizes) String() string {
 	switch s.Kind {
 	case Uniform:
@@ -111,21 +111,21 @@ func (s Sizes) String() string {
 	return fmt.Sprintf("%d B", s.Mean)
 }
 
-// The kinds of Popularity beside Uniform.
+// The kinds of Popularity in addition to Uniform.
 const (
 	Zipf   = "zipf"
 	HotSet = "hot"
 )
 
-// Popularity says how often each of some keys is drawn.
+// Popularity says how often each key is drawn.
 type Popularity struct {
 	Kind  string  // uniform, zipf, hot; "": uniform
 	Skew  float64 // zipf: the k-th key is drawn in proportion to 1/k^Skew
-	Keys  int     // hot: how many
-	Share int     // hot: per cent of the draws that are of these keys
+	Keys  int     // hot: number of hot keys
+	Share int     // hot: percentage of the draws that choose these keys
 }
 
-// Of returns a function that draws one of n keys, 0 to n-1, the popular ones first. It may be called from many goroutines, with an r of each.
+// Of returns a function that draws one of n keys, 0 to n-1, the popular ones first. It may be called from many goroutines, each with its own r.
 func (p Popularity) Of(n int) func(r *rand.Rand) int {
 	switch p.Kind {
 	case Zipf:
@@ -147,7 +147,7 @@ func (p Popularity) Of(n int) func(r *rand.Rand) int {
 	return func(r *rand.Rand) int { return r.IntN(n) }
 }
 
-// String is the popularity in words.
+// String returns the popularity in words.
 func (p Popularity) String() string {
 	switch p.Kind {
 	case Zipf:

@@ -8,7 +8,7 @@ import (
 
 var drawn = []Field{{Key: "mix", Type: WordShares, Words: []string{"get", "set"}}, {Key: "payload", Type: SizeDistribution, Max: 1e6}, {Key: "keys", Type: KeyPopularity}}
 
-// What is read is written as it was, and drawn as it says.
+// A value is written as it was read, and drawn as it says.
 func TestDraws(t *testing.T) {
 	c := Catalogue{{Name: "w", Fields: drawn}}
 	r := rand.New(rand.NewPCG(1, 1))

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Place is where a value was given: a file with line and column from 1, or a Source alone, such as '--set sessions'.
+// Place is where a value was given: a file with line and column, counted from 1, or just a Source such as '--set sessions'.
 type Place struct {
 	Source       string
 	Line, Column int
@@ -20,13 +20,13 @@ func (p Place) String() string {
 	return fmt.Sprintf("%s:%d:%d", p.Source, p.Line, p.Column)
 }
 
-// Fault is one thing that is wrong with a profile, and what would be right.
+// Fault is one problem of a profile, with its remedy.
 type Fault struct {
 	Place   Place
 	Message string
 }
 
-// Error names the place once: that of --set has the key already.
+// Error names the place once: the place of --set already contains the key.
 func (f Fault) Error() string {
 	message := f.Message
 	if key, set := strings.CutPrefix(f.Place.Source, setSource); set {
@@ -35,7 +35,7 @@ func (f Fault) Error() string {
 	return f.Place.String() + ": " + message
 }
 
-// Faults is everything that is wrong with a profile, in the order of the file: one line each.
+// Faults are all problems of a profile, in the order of the file. Error returns one line for each.
 type Faults []Fault
 
 func (f Faults) Error() string {
@@ -46,7 +46,7 @@ func (f Faults) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Unwrap gives the faults to errors.As.
+// Unwrap makes the problems available to errors.As.
 func (f Faults) Unwrap() []error {
 	errs := make([]error, len(f))
 	for i, fault := range f {
@@ -55,7 +55,7 @@ func (f Faults) Unwrap() []error {
 	return errs
 }
 
-// err is nil if there are no faults; otherwise the faults by place.
+// err returns nil if there are no problems; otherwise the problems, sorted by place.
 func (f Faults) err() error {
 	if len(f) == 0 {
 		return nil

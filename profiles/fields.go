@@ -6,37 +6,55 @@ import (
 	"time"
 )
 
-// Field is one key of a profile: the parser, --set, the JSON Schema, the reference and Marshal all come from it. The fields that every
-// workload has are listed here; a workload declares its own (Workload.Fields).
+// Field is one key of a profile: the parser, --set, the JSON Schema, the reference and Marshal are all derived from it. The common fields are listed here; a
+// workload declares its own (Workload.Fields).
 type Field struct {
 	Key         string
 	Type        Type
 	Axis        bool   // a list, or one value for a list of one
-	Aside       bool   // an axis that names a cell only where it has several values
-	Environment bool   // an axis whose values are carried out one after the other, each on an ensemble of its own
-	Doc         string // one line, with the unit where the type does not say it
-	Example     string // a YAML value that is right
+	Aside       bool   // an axis that is part of a cell's name only if it has several values
+	Environment bool   // an axis whose values are used one after the other, each with a separate ensemble
+	Doc         string // one line, with the unit if the type does not say it
+	Example     string // a valid YAML value
 	Default     string // YAML of the default; "": the zero value
-	Required    bool   // has no default: the profile has to give it
+	Required    bool   // has no default: the profile must give it
 
 	Min, Max float64  // in items, nanoseconds or per second; of each item and of each duration of a distribution
-	Words    []string // of OneOf
+	Words    []string // for OneOf
 
-	Needs    string // the field means something only beside this key; of several, which '|' separates, beside one of them
+	Role   Role              // role of its values in a result
+	Unit   string            // for a Share, an Amount or Contenders: what is counted, in the singular
+	Zero   string            // what a report shows instead of the key and 0: "no bound"
+	Caveat map[string]string // values whose cells are not compared, and why
+
+	Needs    string // the field is only valid together with this key, or with one of several, separated by '|'
 	Excludes string // ... only without this key, or without all of several
 
 	scope scope
-	at    func(*Profile) any // pointer to where the value goes; nil: into the values of the workload's own fields
+	at    func(*Profile) any // pointer to where the value is stored; nil: in the values of the workload's own fields
 }
 
-// scope is which workloads a common field belongs to.
+// Role is the role of a field's values in a result.
+type Role string
+
+// The roles. Cells that differ in the Option of a variant are compared like cells of different variants; all others only with cells of the same load.
+const (
+	Load       Role = ""
+	Option     Role = "option"     // a property of the variant
+	Share      Role = "share"      // a load in percent, which has a separate column
+	Contenders Role = "contenders" // how many contend or have to agree; it replaces the sessions per object
+	Amount     Role = "amount"     // how much each session does before the cell ends
+	Hold       Role = "hold"       // how long a grant is held
+)
+
+// scope says which workloads a common field belongs to.
 type scope int
 
 const (
 	ofAll      scope = iota
 	ofLoads          // those with a load
 	ofTimed          // loads that end at a time
-	ofRepeated       // all but those that are carried out once
+	ofRepeated       // all except those that run once
 )
 
 // has reports whether a workload of this shape has the fields of the scope.
@@ -54,12 +72,12 @@ func (s scope) has(w *Workload) bool {
 	return true
 }
 
-// openLoop is the keys of which either makes an open loop.
+// openLoop are the keys that make an open loop; one suffices.
 const openLoop = "rate|rate_per_session"
 
 const day = 24 * time.Hour
 
-// head are the common fields that a profile begins with.
+// head returns the common fields at the start of a profile.
 func head() []Field {
 	return []Field{
 		{Key: "name", Type: name{}, at: func(p *Profile) any { return &p.Name }, Example: "quickstart",
@@ -75,7 +93,7 @@ func head() []Field {
 	}
 }
 
-// tail are the common fields that come after those of the workload.
+// tail returns the common fields that come after those of the workload.
 func tail() []Field {
 	return []Field{
 		{Key: "rate", Type: rate{}, Axis: true, scope: ofTimed, at: func(p *Profile) any { return &p.Rate },
@@ -119,12 +137,15 @@ func tail() []Field {
 		{Key: "ensemble", Type: ensemble{}, Axis: true, Environment: true, at: func(p *Profile) any { return &p.Ensemble }, Example: "[local:3, local:5]",
 			Default: "local:3", Doc: "Servers that the run starts and stops, as processes (5 is short for local:5) or in containers, or 'given' for running servers that --servers names; " +
 				"--servers replaces any value. Several are used one after the other, each for all of its cells."},
+		{Key: "zookeeper", Type: server{}, Axis: true, Environment: true, Role: Option, at: func(p *Profile) any { return &p.ZooKeeper }, Example: "[3.8.0, 3.9.3]",
+			Doc: "ZooKeeper of the servers that the run starts as processes: a version that is found on this machine (docs/versions.md), its home directory or its jar; by " +
+				"default the first that is found. Running servers and containers must answer with this version. Several are used one after the other, each for all of its cells."},
 		{Key: "fsync", Type: truth{}, at: func(p *Profile) any { return &p.Fsync }, Example: "false", Default: "true",
 			Doc: "For an ensemble that the run starts: whether its servers force their log to disk before they answer."},
 		{Key: "session_timeout", Type: span{}, at: func(p *Profile) any { return &p.SessionTimeout }, Example: "30s", Default: "10s",
 			Min: float64(100 * time.Millisecond), Max: float64(time.Hour),
 			Doc: "Requested by each session; the servers allow 2 to 20 of their ticks."},
-		{Key: "secure", Type: OneOf, Axis: true, Environment: true, at: func(p *Profile) any { return &p.Secure }, Example: "[none, tls, tls-resumed]",
+		{Key: "secure", Type: OneOf, Axis: true, Environment: true, Role: Option, at: func(p *Profile) any { return &p.Secure }, Example: "[none, tls, tls-resumed]",
 			Words: []string{NotSecured, "tls", "tls-resumed", "mtls", "sasl", "digest"},
 			Doc: "For an ensemble that the run starts: no security, TLS, TLS whose sessions are resumed, TLS with client certificates, TLS with SASL, TLS with " +
 				"digest; the sessions connect accordingly. Several are used one after the other, each for all of its cells."},
@@ -148,7 +169,7 @@ func tail() []Field {
 		{Key: "prefill_watches", Type: WholeNumber, scope: ofLoads, at: func(p *Profile) any { return &p.PrefillWatches }, Example: "10000", Default: "0", Max: 5e6,
 			Needs: "prefill", Doc: "Watches on the znodes of the prefill, held by ten separate sessions while its cells run, or by more if needed: " +
 				"a session has at most one watch on a znode."},
-		{Key: "options", Type: mapping{}, scope: ofLoads, at: func(p *Profile) any { return &p.Options }, Example: "{watch: exists}",
+		{Key: "options", Type: mapping{}, Role: Option, scope: ofLoads, at: func(p *Profile) any { return &p.Options }, Example: "{watch: exists}",
 			Doc: "Options of the recipe, as text: layout, watch, ..."},
 		{Key: "faults", Type: faultList{}, scope: ofLoads, at: func(p *Profile) any { return &p.Faults },
 			Example: "[{at: 2s, kind: kill, server: leader, for: 3s}, {at: 5s, kind: expire, session: 3}]",
@@ -161,7 +182,7 @@ func tail() []Field {
 	}
 }
 
-// get is the value of the field in p, of which the caller changes nothing.
+// get returns the value of the field in p. The caller must not change it.
 func (f Field) get(p Profile) reflect.Value {
 	if f.at != nil {
 		return reflect.ValueOf(f.at(&p)).Elem()
@@ -172,7 +193,7 @@ func (f Field) get(p Profile) reflect.Value {
 	return reflect.Zero(f.goType())
 }
 
-// set makes v the value of the field in p. Copies of p keep theirs.
+// set sets the field in p to v. Copies of p keep their values.
 func (f Field) set(p *Profile, v reflect.Value) {
 	if f.at != nil {
 		reflect.ValueOf(f.at(p)).Elem().Set(v)
@@ -186,7 +207,7 @@ func (f Field) set(p *Profile, v reflect.Value) {
 	p.values = values
 }
 
-// goType is the type of the field's values in Go, or of the list of them.
+// goType returns the Go type of the field: of its value, or of the list of its values.
 func (f Field) goType() reflect.Type {
 	if f.at != nil {
 		return reflect.TypeOf(f.at(&Profile{})).Elem()

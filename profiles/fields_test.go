@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// sample is a profile of a workload in which field f is given as value, with whatever f needs beside it.
+// sample returns a profile of a workload in which field f is given as value, together with whatever f needs.
 func sample(w *Workload, f Field, value string) string {
 	rows := map[string]string{"workload": w.Name, "variants": "naive", "sessions": "1000"}
 	if w.Shape == Played {

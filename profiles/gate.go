@@ -10,10 +10,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// gateList is a list of gates. What a gate may say is not known here: the package that runs the profile checks it.
+// gateList is a list of gates. The package that runs the profile checks what the gates say.
 type gateList struct{}
 
-// longestGate is the most characters of one gate.
+// longestGate is the maximum number of characters in a gate.
 const longestGate = 200
 
 func (gateList) allowed(Field) string {
@@ -61,10 +61,10 @@ func (gateList) schema(Field) object {
 	return object{"anyOf": []any{one, object{"type": "array", "items": one, "minItems": 1, "uniqueItems": true}}}
 }
 
-// otherNames of gates are keys that other tools have for them.
+// otherNames are keys that other tools use for gates.
 var otherNames = []string{"gate", "goal", "goals", "slo", "slos", "threshold", "thresholds", "limits", "budget", "assertions"}
 
-// AtGate is where the i-th gate was given.
+// AtGate returns where the i-th gate was given.
 func (p Profile) AtGate(i int) Place {
 	if places := p.places[fmt.Sprintf("gates.%d", i)]; len(places) > 0 {
 		return places[0]
@@ -72,7 +72,7 @@ func (p Profile) AtGate(i int) Place {
 	return Place{Source: p.At("gates", i)}
 }
 
-// PlaceOf is where the index-th value of key was given; without it, of the whole profile: its first line.
+// PlaceOf returns where the index-th value of key was given; if it was not given, the first line of the profile.
 func (p Profile) PlaceOf(key string, index int) Place {
 	if places := p.places[key]; len(places) > 0 {
 		return places[max(min(index, len(places)-1), 0)]
@@ -80,7 +80,7 @@ func (p Profile) PlaceOf(key string, index int) Place {
 	return Place{Source: p.source, Line: 1, Column: 1}
 }
 
-// WithGates is p with more gates, given at place. One that p has already is left out.
+// WithGates returns p with more gates, given at place. It leaves out gates that p already has.
 func (p Profile) WithGates(place string, more ...string) Profile {
 	p.Gates, p.places = slices.Clone(p.Gates), maps.Clone(p.places)
 	if p.places == nil {
@@ -95,7 +95,7 @@ func (p Profile) WithGates(place string, more ...string) Profile {
 	return p
 }
 
-// keepGatePlaces gives gates that have stayed as they were in old the places that they had there.
+// keepGatePlaces gives the gates their places in old, if they have not changed.
 func (p *Profile) keepGatePlaces(old Profile) {
 	if !slices.Equal(p.Gates, old.Gates) {
 		return

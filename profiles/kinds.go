@@ -14,15 +14,15 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Type is how the values of a field are written. The implementations hold nothing.
+// Type says how the values of a field are written. Implementations have no state.
 type Type interface {
 	allowed(f Field) string                            // in words, for messages and the reference
-	read(r *reader, f Field, n *yaml.Node) (any, bool) // of one value; false when it has reported a fault
+	read(r *reader, f Field, n *yaml.Node) (any, bool) // of one value; false if it has reported a problem
 	write(value any) *yaml.Node                        // the inverse of read
 	schema(f Field) object                             // JSON Schema of one value
 }
 
-// The types that the own fields of workloads may have.
+// The types that a workload's own fields may have.
 var (
 	WholeNumber          Type = whole{}        // int
 	OneOf                Type = enum{}         // string: one of Field.Words
@@ -32,7 +32,7 @@ var (
 	KeyPopularity        Type = popularity{}   // Popularity
 )
 
-// goType is the type in Go of the values of a workload's own field.
+// goType returns the Go type of the values of a workload's own field.
 func goType(t Type) reflect.Type {
 	switch t {
 	case WholeNumber:
@@ -49,17 +49,18 @@ func goType(t Type) reflect.Type {
 	return reflect.TypeFor[string]()
 }
 
-// The types of one scalar.
+// The types of a single scalar.
 type (
 	whole    struct{} // a count
 	rate     struct{} // per second
 	span     struct{} // a duration
-	name     struct{} // of something, by which it is looked up or stored
+	name     struct{} // of something that is looked up or stored by this name
 	recipe   struct{} // a name, or a driver
 	enum     struct{} // one of the field's words
 	truth    struct{}
 	ensemble struct{} // local:N, compose:N or given
-	prose    struct{} // a paragraph; line breaks in it mean nothing
+	server   struct{} // a version of ZooKeeper, or the path of its directory or jar
+	prose    struct{} // a paragraph; line breaks have no meaning
 )
 
 func (whole) allowed(f Field) string {
@@ -85,7 +86,7 @@ func (whole) schema(f Field) object {
 	return object{"type": "integer", "minimum": uint64(f.Min), "maximum": bound(f.Max)}
 }
 
-// bound is a maximum as an integer: the float64 nearest to the largest uint64 is one more than it.
+// bound returns a maximum as an integer: the float64 nearest to the largest uint64 is one more than it.
 func bound(v float64) uint64 {
 	if v >= math.MaxUint64 {
 		return math.MaxUint64
@@ -93,7 +94,7 @@ func bound(v float64) uint64 {
 	return uint64(v)
 }
 
-// grouped writes a whole number with a comma between thousands.
+// grouped returns a whole number with a comma between thousands.
 func grouped(v float64) string {
 	s := strconv.FormatUint(bound(v), 10)
 	for i := len(s) - 3; i > 0; i -= 3 {
@@ -126,7 +127,7 @@ func (k rate) read(r *reader, f Field, n *yaml.Node) (any, bool) {
 	return v / per, true
 }
 
-// isDecimal rejects what ParseFloat takes beyond decimal numbers: NaN, Inf, hexadecimal.
+// isDecimal rejects what ParseFloat accepts in addition to decimal numbers: NaN, Inf, hexadecimal.
 func isDecimal(s string) bool { return !strings.ContainsAny(s, "xXnNiI_") }
 
 func (rate) write(value any) *yaml.Node {
@@ -140,14 +141,14 @@ func (rate) schema(f Field) object {
 	}}
 }
 
-// timePattern is what time.ParseDuration takes of one sign and one or more numbers with units.
+// timePattern matches what time.ParseDuration accepts without a sign: one or more numbers with units.
 const timePattern = `([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+`
 
 func (span) allowed(f Field) string {
 	return fmt.Sprintf("a duration with its unit from %s to %s, such as 5ms, 1.5s or 1m30s", short(f.Min), short(f.Max))
 }
 
-// short writes a bound without the zero minutes and seconds that Duration.String gives it.
+// short formats a bound without the zero minutes and seconds that Duration.String adds.
 func short(ns float64) string {
 	s := time.Duration(ns).String()
 	if strings.HasSuffix(s, "m0s") {
@@ -185,7 +186,7 @@ func (span) schema(Field) object { return object{"type": "string", "pattern": "^
 // namePattern keeps a name safe as part of a path, of a znode and of a tag in a log.
 const namePattern = `^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$`
 
-// IsName reports whether a profile can name a variant so.
+// IsName reports whether a profile can use s as the name of a variant.
 func IsName(s string) bool { return regexp.MustCompile(namePattern).MatchString(s) }
 
 func (name) allowed(Field) string {
@@ -206,10 +207,10 @@ func (name) write(value any) *yaml.Node { return scalar("!!str", value.(string))
 
 func (name) schema(Field) object { return object{"type": "string", "pattern": namePattern} }
 
-// DriverPrefix begins the name of a variant that a driver, a program that is not zkbench's, carries out. Its path or its name follows.
+// DriverPrefix is the prefix of the name of a variant that a driver, an external program, executes. The program's path or name follows.
 const DriverPrefix = "driver:"
 
-// recipePattern is that of a name, or of a driver with its arguments.
+// recipePattern matches a name, or a driver with its arguments.
 const recipePattern = `^([A-Za-z0-9][A-Za-z0-9._+-]{0,63}|driver:[A-Za-z0-9._/~+-][A-Za-z0-9._/~+:=@ -]{0,199})$`
 
 func (recipe) allowed(f Field) string {
@@ -263,10 +264,10 @@ func (truth) write(value any) *yaml.Node { return scalar("!!bool", fmt.Sprint(va
 
 func (truth) schema(Field) object { return object{"type": "boolean"} }
 
-// Given is the ensemble of a profile that is for servers that zkbench does not start: --servers names them.
+// Given is the ensemble of a profile for servers that zkbench does not start: --servers names them.
 const Given = "given"
 
-// drivers are the ways to start an ensemble, and the numbers of servers that each can have.
+// drivers are the ways to start an ensemble, and the sizes that each supports.
 var drivers = []struct {
 	name  string
 	sizes []string // 3+1 is three voters and an observer
@@ -296,7 +297,7 @@ func (k ensemble) read(r *reader, f Field, n *yaml.Node) (any, bool) {
 	return nil, r.wrong(f, n, shown(n)+" is not an ensemble that zkbench can start")
 }
 
-// evenHint says why no ensemble has an even number of servers.
+// evenHint says why ensembles of an even size are not supported.
 func evenHint(servers string) string {
 	if n, err := strconv.Atoi(servers); err != nil || n < 2 || n%2 != 0 {
 		return ""
@@ -319,6 +320,24 @@ func (ensemble) schema(Field) object {
 	return object{"anyOf": []any{object{"type": "string", "pattern": "^(" + strings.Join(all, "|") + ")$"}, object{"enum": sizes}}}
 }
 
+// serverPattern matches a version of three numbers, or a path: it has a slash, or ends in .jar.
+const serverPattern = `^([0-9]+\.[0-9]+\.[0-9]+(-[A-Za-z0-9]+)?|[^\n]*/[^\n]*|[^\n]+\.jar)$`
+
+func (server) allowed(Field) string {
+	return "a version such as 3.9.3, or the path of a directory or jar, such as ./zookeeper"
+}
+
+func (k server) read(r *reader, f Field, n *yaml.Node) (any, bool) {
+	if n.Kind != yaml.ScalarNode || !regexp.MustCompile(serverPattern).MatchString(n.Value) {
+		return nil, r.wrong(f, n, shown(n)+" is not a ZooKeeper")
+	}
+	return n.Value, true
+}
+
+func (server) write(value any) *yaml.Node { return scalar("!!str", value.(string)) }
+
+func (server) schema(Field) object { return object{"type": "string", "pattern": serverPattern} }
+
 func (prose) allowed(Field) string { return "printable text of at most 1,000 characters" }
 
 func (k prose) read(r *reader, f Field, n *yaml.Node) (any, bool) {
@@ -334,14 +353,14 @@ func (prose) write(value any) *yaml.Node { return scalar("!!str", value.(string)
 
 func (prose) schema(Field) object { return object{"type": "string", "maxLength": 1000} }
 
-// scalar is a node for the encoder, which quotes a string that would read as something else.
+// scalar returns a node for the encoder, which quotes strings that would otherwise be read as something else.
 func scalar(tag, value string) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: value}
 }
 
 func quoted(n *yaml.Node) bool { return n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0 }
 
-// shown is a value as a message shows it: at most 40 characters.
+// shown returns a value for a message, cut to 40 characters.
 func shown(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.SequenceNode:

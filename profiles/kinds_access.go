@@ -10,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// The types of the fields that say who the sessions are and how they connect. None of their messages shows a value where a secret may stand.
+// The types of the fields that say who the sessions are and how they connect. No message shows a value that may contain a secret.
 type (
 	credentials struct{} // a list of maps
 	transport   struct{} // a map
@@ -87,7 +87,7 @@ func (k credentials) one(r *reader, f Field, n *yaml.Node) (c Credential, ok boo
 
 var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// secret reads the reference to a secret. A literal one is refused, and not repeated.
+// secret reads the reference to a secret. It rejects a literal secret, and does not repeat it.
 func (credentials) secret(r *reader, key string, n *yaml.Node, into *Secret) bool {
 	const remedy = " (expected {file: PATH} or {env: NAME}; the secret itself does not belong in a profile)"
 	if n.Kind != yaml.MappingNode {
@@ -109,7 +109,7 @@ func (credentials) secret(r *reader, key string, n *yaml.Node, into *Secret) boo
 	return ok
 }
 
-// keys reads the entries of a map, each by the function of its key.
+// keys reads the entries of a map, each with the function of its key.
 func (r *reader) keys(where, what string, n *yaml.Node, known map[string]func(*yaml.Node) bool) bool {
 	ok := true
 	seen := map[string]bool{}
@@ -139,7 +139,7 @@ func printable(n *yaml.Node) bool {
 		!strings.ContainsFunc(n.Value, func(c rune) bool { return !unicode.IsPrint(c) })
 }
 
-// pairs is a map on one line, without the entries that are empty.
+// pairs returns a map on one line, without empty entries.
 func pairs(entries ...any) *yaml.Node {
 	m := flow(yaml.MappingNode)
 	for i := 0; i < len(entries); i += 2 {
@@ -220,7 +220,7 @@ func (transport) schema(Field) object {
 		"properties": object{"ca": text, "cert": text, "key": text, "server_name": text, "resume": object{"type": "boolean"}}}
 }
 
-// znodePattern is an absolute path of names without a slash at its end.
+// znodePattern matches an absolute path without a trailing slash.
 const znodePattern = `^(/[^/\x00-\x1f]+)+$`
 
 func (znode) allowed(Field) string { return "an absolute path of a znode, such as /tenants/bench" }

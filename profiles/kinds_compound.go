@@ -11,13 +11,13 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// The kinds with a structure of their own.
+// The types with a structure.
 type (
 	distribution struct{} // of a duration
 	mapping      struct{} // names to text
 )
 
-// shapes of a distribution beside the constant, and what each takes.
+// shapes returns the kinds of distributions with an example of each.
 func shapes() map[string]string {
 	return map[string]string{
 		Constant: "{constant: 5ms}", Exponential: "{exponential: 5ms}",
@@ -82,7 +82,7 @@ func (distribution) lognormal(r *reader, f Field, n *yaml.Node) (any, bool) {
 	return Distribution{Kind: Lognormal, Mean: mean.(time.Duration), Sigma: sigma}, true
 }
 
-// lognormal reads the parameters of a lognormal distribution, of which the mean is of a type.
+// lognormal reads the parameters of a lognormal distribution whose mean is of the given type.
 func lognormal(r *reader, f Field, n *yaml.Node, of Type) (mean any, sigma float64, ok bool) {
 	if n.Kind != yaml.MappingNode {
 		return nil, 0, r.wrong(f, n, "lognormal takes a mean and a sigma")
@@ -102,7 +102,7 @@ func lognormal(r *reader, f Field, n *yaml.Node, of Type) (mean any, sigma float
 		case "sigma":
 			var err error
 			sigma, err = strconv.ParseFloat(value.Value, 64)
-			// Past 3 a single draw decides the mean of a run: e^3 is twenty times the median for one draw in six.
+			// Above 3 a single draw decides the mean of a run: e^3 is twenty times the median for one draw in six.
 			if err != nil || value.Kind != yaml.ScalarNode || quoted(value) || !(sigma > 0 && sigma <= 3) {
 				return nil, 0, r.fault(value, fmt.Sprintf("%s: sigma must be a number above 0 and at most 3, got %s", f.Key, shown(value)))
 			}
@@ -138,7 +138,7 @@ func (distribution) schema(f Field) object {
 		only(Uniform, object{"type": "array", "items": duration, "minItems": 2, "maxItems": 2}), only(Lognormal, lognormalSchema(duration))}}
 }
 
-// lognormalSchema is that of the parameters of a lognormal distribution.
+// lognormalSchema returns the schema of the parameters of a lognormal distribution.
 func lognormalSchema(mean object) object {
 	return object{"type": "object", "additionalProperties": false, "required": []string{"mean", "sigma"},
 		"properties": object{"mean": mean, "sigma": object{"type": "number", "exclusiveMinimum": 0, "maximum": 3}}}
@@ -169,7 +169,7 @@ func (k mapping) read(r *reader, f Field, n *yaml.Node) (any, bool) {
 		}
 	}
 	if len(options) == 0 {
-		options = nil // a map without names is none
+		options = nil // an empty map counts as none
 	}
 	return options, ok
 }
@@ -188,12 +188,12 @@ func (mapping) schema(Field) object {
 		"additionalProperties": object{"type": []string{"string", "number", "boolean"}}}
 }
 
-// flow is a list or a map on one line.
+// flow returns a list or a map on one line.
 func flow(kind yaml.Kind, content ...*yaml.Node) *yaml.Node {
 	return &yaml.Node{Kind: kind, Style: yaml.FlowStyle, Content: content}
 }
 
-// decimal is a number that is written with a point, and so needs no tag to be one.
+// decimal returns a number that is written with a decimal point, so that it needs no tag.
 func decimal(v float64) *yaml.Node {
 	text := strconv.FormatFloat(v, 'f', -1, 64)
 	if v == math.Trunc(v) {

@@ -9,7 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// The kinds of what a load draws.
+// The types of what a load draws.
 type (
 	shares     struct{} // of the field's words
 	sizes      struct{} // in bytes
@@ -219,7 +219,7 @@ func (popularity) schema(Field) object {
 			"share": object{"type": "integer", "minimum": 1, "maximum": 100}}})}}
 }
 
-// only is the schema of a map of one key.
+// only returns the schema of a map with one key.
 func only(key string, value object) object {
 	return object{"type": "object", "properties": object{key: value}, "required": []string{key}, "additionalProperties": false}
 }

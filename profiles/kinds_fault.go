@@ -10,13 +10,13 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// The kinds of the faults that a profile plans.
+// The types for the faults that a profile plans.
 type (
 	faultList  struct{} // of maps
-	serverName struct{} // of a server: what it is, or its number
+	serverName struct{} // of a server: its role or its number
 )
 
-// mostServers is the highest number of a server: no ensemble that zkbench starts has more.
+// mostServers is the highest server number: no ensemble that zkbench starts has more servers.
 const mostServers = 9
 
 func (serverName) allowed(Field) string {
@@ -121,7 +121,7 @@ func ofKind(k FaultKind) string {
 	return " (" + k.Name + " needs it)"
 }
 
-// faultKindOf finds the kind that a fault says it is.
+// faultKindOf returns the kind that a fault declares.
 func faultKindOf(n *yaml.Node) (FaultKind, bool) {
 	for j := 0; j+1 < len(n.Content); j += 2 {
 		if n.Content[j].Value != "kind" {
@@ -136,7 +136,7 @@ func faultKindOf(n *yaml.Node) (FaultKind, bool) {
 	return FaultKind{}, false
 }
 
-// faultKeyNames are the keys that a fault of the kind takes; of an unknown kind all.
+// faultKeyNames returns the keys that a fault of the kind accepts; all keys if the kind is unknown.
 func faultKeyNames(kind FaultKind) []string {
 	var names []string
 	for _, k := range faultKeys() {
@@ -179,7 +179,7 @@ func (faultList) schema(Field) object {
 		"properties": properties, "allOf": kinds}}
 }
 
-// planned reports faults that are right alone and wrong beside the rest of the profile.
+// planned reports faults that are valid alone but not with the rest of the profile.
 func (r *reader) planned(p Profile, start Place) {
 	at := func(i int, key string) Place {
 		if places := r.places[fmt.Sprintf("faults.%d.%s", i, key)]; len(places) > 0 {
@@ -205,7 +205,7 @@ func (r *reader) planned(p Profile, start Place) {
 		case f.Every > 0 && lasts && (f.For == 0 || f.For >= f.Every):
 			r.faults = append(r.faults, Fault{at(i, "every"), fmt.Sprintf("faults: every must be longer than for, which must be given, got every %v and for %v", f.Every, f.For)})
 		case f.Every > 0:
-		case p.Duration > 0 && f.At >= p.Duration+p.Overtime: // a cell of fixed work has no duration
+		case p.Duration > 0 && f.At >= p.Duration+p.Overtime: // a cell with a fixed amount of work has no duration
 			r.faults = append(r.faults, Fault{at(i, "at"), fmt.Sprintf(
 				"faults: at must be before the end of the %[3]s, %[2]v after its start, got %[1]v", f.At, p.Duration+p.Overtime, phase)})
 		}
@@ -216,7 +216,7 @@ func (r *reader) planned(p Profile, start Place) {
 	}
 }
 
-// AtFault is At for the i-th fault of the profile, and for one of its keys: "" for the fault itself.
+// AtFault is At for the i-th fault of the profile, or for one of its keys; "" is the fault itself.
 func (p Profile) AtFault(i int, key string) string {
 	if key != "" {
 		if places := p.places[fmt.Sprintf("faults.%d.%s", i, key)]; len(places) > 0 {
@@ -229,7 +229,7 @@ func (p Profile) AtFault(i int, key string) string {
 	return p.At("faults", i)
 }
 
-// keepFaultPlaces gives faults that have stayed as they were in old the places that they had there.
+// keepFaultPlaces gives the faults their places in old, if they have not changed.
 func (p *Profile) keepFaultPlaces(old Profile) {
 	if !reflect.DeepEqual(p.Faults, old.Faults) {
 		return

@@ -15,17 +15,17 @@ import (
 //go:embed *.yaml
 var builtin embed.FS
 
-// The sources of profiles that are no files, in the places of messages: the first begins that of a built-in one.
+// The sources of profiles that are not files, in the places of messages. The first is the prefix of a built-in profile's.
 const (
 	BuiltinSource = "builtin:"
 	StdinSource   = "stdin"
 )
 
-// maxSize of a profile; what is longer is some other file.
+// maxSize is the maximum size of a profile; anything longer is some other file.
 const maxSize = 1 << 20
 
-// Load reads a profile: a built-in one by its name, a file by its path, or standard input by '-'. What has a separator or
-// ends in .yaml or .yml is a path; of a built-in profile and a file with the same name the built-in wins.
+// Load reads a profile: a built-in one by its name, a file by its path, or standard input by '-'. A name that contains a separator or ends in .yaml or .yml
+// is a path. If a built-in profile and a file have the same name, the built-in profile is used.
 func (c Catalogue) Load(nameOrPath string) (Profile, error) { return c.load(nameOrPath, os.Stdin) }
 
 func (c Catalogue) load(nameOrPath string, stdin io.Reader) (Profile, error) {
@@ -53,7 +53,7 @@ func (c Catalogue) load(nameOrPath string, stdin io.Reader) (Profile, error) {
 	return c.parseFrom(nameOrPath, f)
 }
 
-// noProfile says that there is none of a name. It is fs.ErrNotExist.
+// noProfile says that no profile has the given name. It wraps fs.ErrNotExist.
 type noProfile struct{ message string }
 
 func (n noProfile) Error() string { return n.message }
@@ -70,7 +70,7 @@ func (c Catalogue) parseFrom(file string, r io.Reader) (Profile, error) {
 	return c.Parse(file, data)
 }
 
-// Builtin is every built-in profile, by name.
+// Builtin returns every built-in profile, by name.
 func (c Catalogue) Builtin() ([]Profile, error) {
 	var all []Profile
 	for _, name := range builtinNames() {
@@ -83,7 +83,7 @@ func (c Catalogue) Builtin() ([]Profile, error) {
 	return all, nil
 }
 
-// Source is the YAML of a built-in profile with its comments, to be copied and changed.
+// Source returns the YAML of a built-in profile with its comments, to be copied and changed.
 func Source(name string) ([]byte, error) { return builtin.ReadFile(name + ".yaml") }
 
 func (c Catalogue) parseBuiltin(name string) (Profile, error) {
@@ -94,7 +94,7 @@ func (c Catalogue) parseBuiltin(name string) (Profile, error) {
 	return c.Parse(BuiltinSource+name+".yaml", data)
 }
 
-// builtinNames in order. The directory is part of the program: it cannot fail to be read.
+// builtinNames returns the names in order. The directory is part of the binary, so reading it cannot fail.
 func builtinNames() []string {
 	files, _ := fs.Glob(builtin, "*.yaml")
 	for i, file := range files {

@@ -7,7 +7,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Marshal writes the whole profile, defaults included, as YAML that Parse reads back to an equal one.
+// Marshal returns the whole profile, defaults included, as YAML. Parse reads it back to an equal profile.
 func Marshal(p Profile) ([]byte, error) {
 	root := &yaml.Node{Kind: yaml.MappingNode}
 	for _, f := range p.workload().table() {
@@ -23,7 +23,7 @@ func Marshal(p Profile) ([]byte, error) {
 	return out.Bytes(), encoder.Close()
 }
 
-// node is the value of the field in p; a list of one is written as its item.
+// node returns the value of the field in p; a list of one is written as its item.
 func (f Field) node(p Profile) *yaml.Node {
 	value := f.get(p)
 	if !f.Axis {
@@ -39,7 +39,7 @@ func (f Field) node(p Profile) *yaml.Node {
 	return list
 }
 
-// isDefault says whether the field of p is what it would be if it were not given.
+// isDefault reports whether the field of p has the value that it would have if it were not given.
 func (f Field) isDefault(p Profile) bool {
 	value := f.get(p)
 	if value.IsZero() && (f.Default == "" || !f.applies(p)) {

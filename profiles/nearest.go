@@ -2,8 +2,8 @@ package profiles
 
 import "strings"
 
-// Nearest is the one of known that word was probably meant to be, or "" if none is near: at most one edit in three letters,
-// and always one edit in a word of at least two. Of equally near ones the first wins.
+// Nearest returns the one of known that word was probably meant to be, or "" if none is near: at most one edit per three characters, but always one edit for
+// a word of at least two. Among equally near ones the first wins.
 func Nearest(word string, known []string) string {
 	if len(word) > 64 {
 		return ""
@@ -41,7 +41,7 @@ func edits(a, b string) int {
 	return last[len(b)]
 }
 
-// didYouMean ends a message about an unknown word: the nearest one, or all there are.
+// didYouMean returns the end of a message about an unknown word: the nearest known one, or all of them.
 func didYouMean(word string, known []string) string {
 	if near := Nearest(word, known); near != "" {
 		return "did you mean " + near + "?"

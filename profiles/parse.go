@@ -14,8 +14,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Parse reads one profile from YAML. The file name begins every message and, without a name in the profile, names it. The
-// error is Faults with everything that is wrong.
+// Parse reads one profile from YAML. The file name is the prefix of every message, and names a profile without a name. The error is Faults, with all
+// problems.
 func (c Catalogue) Parse(file string, data []byte) (Profile, error) {
 	r := &reader{catalogue: c, source: file, places: map[string][]Place{}, written: map[string]string{}}
 	root, ok := r.document(data)
@@ -33,7 +33,7 @@ func (c Catalogue) Parse(file string, data []byte) (Profile, error) {
 	return p, nil
 }
 
-// nameOf is the name of a profile that has none: its file, without what a name may not have.
+// nameOf returns the name of a profile that has none: its file name, without characters that a name cannot contain.
 func nameOf(file string) string {
 	base := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
 	base = strings.Trim(regexp.MustCompile(`[^A-Za-z0-9._+-]+`).ReplaceAllString(base, "-"), "._+-")
@@ -43,20 +43,20 @@ func nameOf(file string) string {
 	return base[:min(len(base), 64)]
 }
 
-// entry is one key of a profile with its value, before it is understood.
+// entry is one key of a profile with its value, before it is interpreted.
 type entry struct {
 	key     string
 	written string // the key as it is written: an alias of key, or key itself
 	at      Place
 	value   *yaml.Node
-	keep    []Place // the places of the values, where they are known from an earlier reading
+	keep    []Place // the places of the values, if they are known from an earlier reading
 }
 
-// reader turns entries into a Profile and gathers the faults and the places on the way.
+// reader converts entries to a Profile and collects the problems and the places on the way.
 type reader struct {
 	catalogue Catalogue
 	source    string
-	stated    string // the place of all values, where they have none of their own: --set key
+	stated    string // the place of all values that have none themselves: --set key
 	places    map[string][]Place
 	written   map[string]string
 	faults    Faults
@@ -69,7 +69,7 @@ func (r *reader) place(n *yaml.Node) Place {
 	return Place{Source: r.source, Line: max(n.Line, 1), Column: max(n.Column, 1)}
 }
 
-// fault reports message at n. It is false, so that a read can return it.
+// fault reports message at n. It returns false, so that a read can return its result.
 func (r *reader) fault(n *yaml.Node, message string) bool {
 	r.faults = append(r.faults, Fault{Place: r.place(n), Message: message})
 	return false
@@ -80,7 +80,7 @@ func (r *reader) wrong(f Field, n *yaml.Node, what string) bool {
 	return r.fault(n, fmt.Sprintf("%s: %s (expected %s)", f.Key, what, f.Type.allowed(f)))
 }
 
-// document is the root map of the only document in data.
+// document returns the root map of the only document in data.
 func (r *reader) document(data []byte) (*yaml.Node, bool) {
 	top := &yaml.Node{Line: 1, Column: 1}
 	var doc, second yaml.Node
@@ -104,7 +104,7 @@ func (r *reader) document(data []byte) (*yaml.Node, bool) {
 	return nil, r.fault(doc.Content[0], shown(doc.Content[0])+" is not a profile (expected a map of fields to values)")
 }
 
-// syntax reports what the YAML parser says, which gives at most a line, and sometimes that of the enclosing block.
+// syntax reports an error of the YAML parser, which gives at most a line, and sometimes that of the enclosing block.
 func (r *reader) syntax(data []byte, err error) bool {
 	message := strings.TrimPrefix(err.Error(), "yaml: ")
 	at := &yaml.Node{Line: 1, Column: 1}
@@ -122,7 +122,7 @@ func (r *reader) syntax(data []byte, err error) bool {
 	return r.fault(at, "invalid YAML: "+message)
 }
 
-// plain reports the parts of YAML that a profile does without, since what is read should be what is written.
+// plain reports parts of YAML that a profile must not use, so that a profile means what it says.
 func (r *reader) plain(n *yaml.Node) bool {
 	ok := true
 	switch {
@@ -139,7 +139,7 @@ func (r *reader) plain(n *yaml.Node) bool {
 	return ok
 }
 
-// entries of the root map; a key that is given twice is reported and counts once.
+// entries returns the entries of the root map. It reports a key that is given twice, and uses the first.
 func (r *reader) entries(root *yaml.Node) []entry {
 	var all []entry
 	var w *Workload
@@ -160,12 +160,12 @@ func (r *reader) entries(root *yaml.Node) []entry {
 	return all
 }
 
-// resolve is the profile of these entries with its defaults. It is meaningful when no faults were found.
+// resolve returns the profile of these entries, with its defaults. The profile is only meaningful if no problems were found.
 func (r *reader) resolve(given []entry, start Place) Profile {
 	p := Profile{catalogue: r.catalogue}
 	w := r.catalogue.find(workloadOf(given))
 	table := w.table()
-	read := map[string]bool{} // the keys that were understood
+	read := map[string]bool{} // the keys that were read
 	for _, e := range given {
 		if i := slices.IndexFunc(table, func(f Field) bool { return f.Key == e.key }); i >= 0 && w.canonical(e.written) == e.key {
 			if e.written != e.key {

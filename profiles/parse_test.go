@@ -203,7 +203,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// What every field of a profile is, for readers and for programs, with workloads of each shape. What the workloads' own fields are is theirs to say.
+// The reference and the schema describe every field of a profile, with workloads of each shape. The workloads describe their own fields.
 func TestReferenceAndSchema(t *testing.T) {
 	var reference strings.Builder
 	if err := catalogue.WriteReference(&reference); err != nil {

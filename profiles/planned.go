@@ -8,33 +8,32 @@ import (
 	"time"
 )
 
-// PlannedFault is one thing that is broken on purpose in every cell of a run. Which of its fields mean something depends on the kind;
-// FaultKinds tells.
+// PlannedFault is one fault that is injected into every cell of a run. Which of its fields have a meaning depends on the kind: see FaultKinds.
 type PlannedFault struct {
 	At      time.Duration // from the start of the cell's steady phase
 	Kind    string
-	Server  string        // leader, follower, or a number from 1; "": not of one server
-	Session int           // from 0 to one below the number of sessions; AnySession: not of one session
-	For     time.Duration // until it recovers; 0: at the end of the cell's steady phase
-	Every   time.Duration // from one time to the next, for as long as the steady phase lasts; 0: once
+	Server  string        // leader, follower, or a number from 1; "": not about one server
+	Session int           // from 0 to the number of sessions - 1; AnySession: not about one session
+	For     time.Duration // time until it recovers; 0: it recovers at the end of the cell's steady phase
+	Every   time.Duration // time from one injection to the next, as long as the steady phase lasts; 0: once
 
-	From      string        // of disconnect: everybody, servers or clients
-	Delay     time.Duration // of latency and delay-events
-	Percent   int           // of loss
-	Op        string        // of cut-reply and cut-request: the operation; "": any
-	Times     int           // of cut-reply and cut-request: how many times it is injected
-	Copies    int           // of repeat-events
-	Direction string        // of silence: both, to-server or to-client
+	From      string        // for disconnect: everybody, servers or clients
+	Delay     time.Duration // for latency and delay-events
+	Percent   int           // for loss
+	Op        string        // for cut-reply and cut-request: the operation; "": any
+	Times     int           // for cut-reply and cut-request: how many times it is injected
+	Copies    int           // for repeat-events
+	Direction string        // for silence: both, to-server or to-client
 
-	// Of storms, which have sessions and znodes beside those of the load.
-	Sessions   int // that are lost, or that read
-	Ephemerals int // of each session that is lost
-	Watchers   int // of these
-	Znodes     int // that each session reads
+	// For storms, which have sessions and znodes in addition to those of the load:
+	Sessions   int // sessions that are lost, or that read
+	Ephemerals int // of each lost session
+	Watchers   int // of these ephemeral znodes
+	Znodes     int // znodes that each session reads
 	Size       int // bytes of each of them
 }
 
-// AnySession as the session of a fault means that it is not about one.
+// AnySession as the session of a fault means that the fault is not about one session.
 const AnySession = -1
 
 // The kinds of faults.
@@ -64,32 +63,32 @@ const (
 	PauseHolder    = "pause-holder"
 )
 
-// The servers that a fault may name by what they are.
+// The servers that a fault may name by their role.
 const (
 	Leader   = "leader"
 	Follower = "follower"
 )
 
-// What a server is cut off from.
+// What a server may be cut off from.
 const (
 	FromEverybody = "everybody"
 	FromServers   = "servers"
 	FromClients   = "clients"
 )
 
-// FaultKind says what a kind of fault does, and which keys it takes beside at and kind.
+// FaultKind says what a kind of fault does, and which keys it accepts in addition to at and kind.
 type FaultKind struct {
 	Name, Doc string
-	Needs     []string // keys that it must have
-	May       []string // keys that it may have
+	Needs     []string // required keys
+	May       []string // optional keys
 }
 
-// takes says whether a fault of this kind may have the key.
+// takes reports whether a fault of this kind may have the key.
 func (k FaultKind) takes(key string) bool {
 	return key == "at" || key == "kind" || key == "every" || slices.Contains(k.Needs, key) || slices.Contains(k.May, key)
 }
 
-// FaultKinds are all kinds. The servers' come first, the clients' after.
+// FaultKinds returns all kinds: first those of servers, then those of clients.
 func FaultKinds() []FaultKind {
 	server, session := []string{"server"}, []string{"session"}
 	return []FaultKind{
@@ -128,11 +127,11 @@ func FaultKinds() []FaultKind {
 	}
 }
 
-// faultKey is a key of a planned fault: a row that is read, written and described like one of a profile.
+// faultKey is a key of a planned fault. It is read, written and described like a field of a profile.
 type faultKey struct {
 	Field
 	set func(*PlannedFault, any)
-	get func(PlannedFault) any // nil when it is not given
+	get func(PlannedFault) any // nil if it is not given
 }
 
 func durationKey(f Field, of func(*PlannedFault) *time.Duration) faultKey {
@@ -153,7 +152,7 @@ func wordKey(f Field, of func(*PlannedFault) *string) faultKey {
 	}}
 }
 
-// numberKey is a key whose value is none where it is not given.
+// numberKey returns a key whose value is none if it is not given.
 func numberKey(f Field, none int, of func(*PlannedFault) *int) faultKey {
 	return faultKey{f, func(p *PlannedFault, v any) { *of(p) = int(v.(uint64)) }, func(p PlannedFault) any {
 		if n := *of(&p); n != none {
@@ -163,7 +162,7 @@ func numberKey(f Field, none int, of func(*PlannedFault) *int) faultKey {
 	}}
 }
 
-// faultKeys is the table, in the order in which a fault is written.
+// faultKeys returns all keys, in the order in which a fault is written.
 func faultKeys() []faultKey {
 	var kinds []string
 	for _, k := range FaultKinds() {
@@ -211,7 +210,7 @@ func faultKeys() []faultKey {
 	}
 }
 
-// Schedule is the planned faults of a cell, those that come again each time they do, in the order of time.
+// Schedule returns the planned faults of a cell in the order of time. Repeated faults appear once for each injection.
 func (p Profile) Schedule() []PlannedFault {
 	var all []PlannedFault
 	for _, f := range p.Faults {
@@ -227,7 +226,7 @@ func (p Profile) Schedule() []PlannedFault {
 	return all
 }
 
-// Target is the session or the server that the fault names, "" for all of them.
+// Target returns the session or the server that the fault names, "" for all of them.
 func (f PlannedFault) Target() string {
 	if f.Session != AnySession {
 		return fmt.Sprintf("session %d", f.Session)
@@ -238,27 +237,27 @@ func (f PlannedFault) Target() string {
 	return f.Server
 }
 
-// storms are the kinds of faults that have sessions of their own.
+// storms are the kinds of faults that have their own sessions.
 var storms = []string{MassExpiry, ReadStorm}
 
-// IsStorm reports whether the fault has sessions beside those of the load, which are opened before it.
+// IsStorm reports whether the fault has sessions in addition to those of the load, which are opened before it.
 func (f PlannedFault) IsStorm() bool { return slices.Contains(storms, f.Kind) }
 
-// Beside is how many sessions a cell needs for its storms, beside those of its load.
+// Beside returns the number of sessions that a cell needs for its storms, in addition to those of its load.
 func (p Profile) Beside() int {
 	n := 0
 	for _, f := range p.Schedule() {
 		if f.IsStorm() {
-			n += f.Sessions + max(f.Watchers, 1) // or the one that makes the change
+			n += f.Sessions + max(f.Watchers, 1) // or the session that makes the change
 		}
 	}
 	return n
 }
 
-// mostWatches is how many watches a storm may arm.
+// mostWatches is the maximum number of watches that a storm may arm.
 const mostWatches = 2_000_000
 
-// storm reports what is wrong with the numbers of a storm, with the key.
+// storm reports a problem with the numbers of a storm, and the key that it is about.
 func (f PlannedFault) storm(p Profile) (key, problem string) {
 	if watches := f.Sessions * f.Ephemerals * f.Watchers; f.Kind == MassExpiry && watches > mostWatches {
 		return "sessions", fmt.Sprintf("%d watches (sessions x ephemerals x watchers) are more than %d", watches, mostWatches)
@@ -266,8 +265,8 @@ func (f PlannedFault) storm(p Profile) (key, problem string) {
 	return f.ExpiresTooLate(p, 0)
 }
 
-// ExpiresTooLate says why sessions of a mass expiry may not have expired when the steady phase ends, with the key to blame, where servers round a session
-// timeout up to a tick; "" if all will have, those of the last time it comes again included.
+// ExpiresTooLate says why sessions of a mass expiry may not have expired when the steady phase ends, and the key that causes it, if servers round a session
+// timeout up to a tick. problem is "" if all sessions will have expired, including those of the last repetition.
 func (f PlannedFault) ExpiresTooLate(p Profile, tick time.Duration) (key, problem string) {
 	if f.Kind != MassExpiry || p.Duration == 0 {
 		return "", ""

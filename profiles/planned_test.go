@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// faulty is a profile with these faults.
+// faulty returns a profile with these faults.
 func faulty(faults ...string) string {
 	text := least + "duration: 10s\nfaults:\n"
 	for _, f := range faults {
@@ -18,11 +18,11 @@ func faulty(faults ...string) string {
 	return text
 }
 
-// values that are right, of each key of a fault.
+// values has a valid value for each key of a fault.
 var values = map[string]string{"at": "2s", "server": "2", "session": "3", "for": "1s", "every": "5s", "from": "clients", "delay": "50ms", "percent": "5", "op": "create",
 	"times": "2", "copies": "3", "direction": "to-server", "sessions": "20", "ephemerals": "3", "watchers": "2", "znodes": "5", "size": "10"}
 
-// A fault of every kind with every key that it takes is read, and is the same again after it was written.
+// A fault of every kind with every key that it accepts is read, and is the same after it was written and read again.
 func TestFaultsOfEveryKind(t *testing.T) {
 	for _, kind := range FaultKinds() {
 		if kind.Doc == "" {
@@ -119,7 +119,7 @@ func TestFaultsOfFaults(t *testing.T) {
 	}
 }
 
-// A fault that comes again does so as long as the steady phase lasts, and never where it is over before.
+// A repeated fault is injected as long as the steady phase lasts, and never if that ends before its first time.
 func TestFaultsThatComeAgain(t *testing.T) {
 	p, err := catalogue.Parse("p.yaml", []byte(faulty("{at: 1s, kind: kill, server: leader, for: 1s, every: 4s}", "{at: 2s, kind: expire, session: 3}",
 		"{at: 1h, kind: pause, server: leader, for: 1s, every: 1m}")))
@@ -149,7 +149,7 @@ func TestFaultsThatComeAgain(t *testing.T) {
 	}
 }
 
-// The last time that a mass expiry comes counts, and a tick of the servers.
+// The last repetition of a mass expiry counts, and a tick of the servers.
 func TestSessionsThatExpireTooLate(t *testing.T) {
 	p := Profile{Duration: time.Minute, SessionTimeout: 6 * time.Second}
 	for _, c := range []struct {
@@ -172,7 +172,7 @@ func TestSessionsThatExpireTooLate(t *testing.T) {
 	}
 }
 
-// A storm that cannot be over, or would arm too many watches, is refused; sessions are needed for each time that one comes.
+// A storm that cannot end in time, or would arm too many watches, is rejected; sessions are needed for each repetition.
 func TestStormsThatCannotBe(t *testing.T) {
 	for fault, want := range map[string]string{
 		"{at: 1s, kind: mass-expiry, sessions: 10}":                                          "",

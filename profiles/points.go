@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Points are the loads that a profile names: for every combination of the values of its axes one profile in which each of these lists
-// has a single value. The first axis of the table turns slowest. Repetitions are not told apart. A rate per session is a rate in them.
+// Points returns the loads that a profile names: one profile for every combination of the values of its axes, in which each axis has a single value. The
+// first axis of the table varies slowest. Repetitions are not distinguished. A rate per session is converted to a rate.
 func (p Profile) Points() []Profile {
 	points := p.split(func(f Field) bool { return f.Axis })
 	for i, q := range points {
@@ -17,7 +17,7 @@ func (p Profile) Points() []Profile {
 	return points
 }
 
-// One is the profile with one value on each of its axes: the first, and of the sessions the largest number.
+// One returns the profile with one value on each of its axes: the first, or, for the sessions, the largest.
 func (p Profile) One() Profile {
 	one := p.split(func(f Field) bool { return f.Axis })[0]
 	if len(p.Sessions) > 0 {
@@ -26,13 +26,14 @@ func (p Profile) One() Profile {
 	return one
 }
 
-// Environments are the profile for each ensemble that it takes: one profile for every combination of the values of such axes, in the order of the profile.
+// Environments returns one profile for each ensemble that p needs: one for every combination of the values of the environment axes, in the order of the
+// profile.
 func (p Profile) Environments() []Profile {
 	return p.split(func(f Field) bool { return f.Environment })
 }
 
-// Apart are the settings of one of the Environments of p in which they differ.
-func (p Profile) Apart(one Profile) (all []Setting) {
+// Differences returns the settings of one of the Environments of p that differ between them.
+func (p Profile) Differences(one Profile) (all []Setting) {
 	for _, f := range p.workload().table() {
 		if f.Environment && f.get(p).Len() > 1 {
 			all = append(all, Setting{f.Key, true, f.get(one).Index(0).Interface()})
@@ -41,8 +42,8 @@ func (p Profile) Apart(one Profile) (all []Setting) {
 	return all
 }
 
-// AtApart is where the first of the axes was given that have several ensembles; without one, where the ensemble was.
-func (p Profile) AtApart() string {
+// DifferingAxis returns where the first environment axis with several values was given; if there is none, where the ensemble was.
+func (p Profile) DifferingAxis() string {
 	for _, f := range p.workload().table() {
 		if f.Environment && f.get(p).Len() > 1 {
 			return p.At(f.Key, 1)
@@ -51,7 +52,7 @@ func (p Profile) AtApart() string {
 	return p.At("ensemble", 0)
 }
 
-// split is p with one value on each of some axes, for every combination.
+// split returns p with a single value on each of some axes, for every combination.
 func (p Profile) split(by func(Field) bool) []Profile {
 	points := []Profile{p}
 	for _, f := range p.workload().table() {

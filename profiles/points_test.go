@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A rate per session is a rate in each point, and stays what it is in the profile.
+// A rate per session becomes a rate in each point, and is unchanged in the profile.
 func TestRatePerSession(t *testing.T) {
 	p := mustParse(t, "workload: lock\nvariants: a\nsessions: [10, 200]\nrate_per_session: [0.5/s, 2/s]\narrivals: uniform\n")
 	var got []float64

@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// Profile describes one run. Lists are axes: the run has a cell for every combination, times Repetitions, in an order mixed
-// by the seed. The table in fields.go gives every field its key, range and default; what only some workloads take is in Values.
-// A Profile is a value: copies may be used from several goroutines as long as nobody writes to the lists they share.
+// Profile describes one run. Lists are axes: the run has a cell for every combination, times Repetitions, in an order shuffled by the seed. The table in
+// fields.go gives every field its key, range and default; fields of single workloads are in Values. A Profile is a value: copies may be used from several
+// goroutines as long as nobody writes to the lists that they share.
 type Profile struct {
 	Name           string
 	Description    string
 	Workload       string        // a name in the catalogue
 	Variants       []string      // axis: names from the recipes catalogue
-	Sessions       []int         // axis: simulated clients, each with a session of its own
+	Sessions       []int         // axis: simulated clients, each with its own session
 	Rate           []float64     // axis: offered operations per second over all sessions (open loop); empty: closed loop
 	RatePerSession []float64     // axis: offered operations per second and session, instead of Rate; Points have a Rate
 	Arrivals       string        // open loop: poisson or uniform; closed loop: empty
@@ -28,35 +28,36 @@ type Profile struct {
 	Seed           uint64
 	Engine         string   // native or go-zookeeper
 	Ensemble       []string // axis: local:N, compose:N, compose:3+1 or Given; --servers replaces the only one
-	Fsync          bool     // of a local ensemble
+	ZooKeeper      []string // axis, for an ensemble that the run starts: versions, home directories or jars; none: the first that is found
+	Fsync          bool     // for a local ensemble
 	SessionTimeout time.Duration
-	Secure         []string          // axis, of an ensemble that is started: how it is secured, or NotSecured; none: not at all
+	Secure         []string          // axis, for an ensemble that the run starts: how it is secured, or NotSecured; none: not at all
 	TLS            TLS               // zero: plain connections
 	Auth           []Credential      // what every session presents
-	ACL            string            // of every znode that the run makes: ACLWorld, ACLShared or ACLCreator; "": shared with Auth or a certificate, else world
+	ACL            string            // of every znode that the run creates: ACLWorld, ACLShared or ACLCreator; "": shared with Auth or a certificate, else world
 	Chroot         string            // before every path on the servers; "": none
-	Prefill        []int             // axis: znodes that are there before the load
+	Prefill        []int             // axis: znodes that exist before the load
 	PrefillSize    int               // bytes of data of each
-	PrefillWatches int               // watches on these, by sessions of their own
-	PrefillDepth   int               // levels of the tree that they make
-	Options        map[string]string // of the recipe: layout, watch, ...
-	Faults         []PlannedFault    // what is broken in every cell, and when
-	Gates          []string          // limits for what is measured, as they are written
+	PrefillWatches int               // watches on these, held by separate sessions
+	PrefillDepth   int               // levels of the tree that they form
+	Options        map[string]string // for the recipe: layout, watch, ...
+	Faults         []PlannedFault    // faults that are injected into every cell, and when
+	Gates          []string          // limits for what is measured, as written
 
-	values    map[string]any // of the workload's own fields, by key; never changed once set
+	values    map[string]any // by key, for the workload's own fields; never changed once set
 	catalogue Catalogue
 	source    string             // the file, for messages
-	places    map[string][]Place // where each given key has its values; an option's key is options.NAME
-	written   map[string]string  // the aliases that were given, by their keys
+	places    map[string][]Place // where the values of each given key are; the key of an option is options.NAME
+	written   map[string]string  // the aliases that were used, by key
 }
 
-// SaturationAllowed as the Saturation of a profile: that an offered load is not sustained is a result, and no failure of the run.
+// SaturationAllowed as the Saturation of a profile says that an offered load that is not sustained is a result, not a failure of the run.
 const SaturationAllowed = "allowed"
 
 // NotSecured on the axis Secure stands for plain connections without authentication.
 const NotSecured = "none"
 
-// SecureWay is how an ensemble is secured that is started for one of the Environments; "" for not at all.
+// SecureWay returns how the ensemble that is started for one of the Environments is secured; "" for not at all.
 func (p Profile) SecureWay() string {
 	if len(p.Secure) == 0 || p.Secure[0] == NotSecured {
 		return ""
@@ -64,12 +65,19 @@ func (p Profile) SecureWay() string {
 	return p.Secure[0]
 }
 
-// workload is that of the profile; nil if the catalogue has none of that name.
+// ZooKeeperOf returns the version, home directory or jar of the servers of one of the Environments; "" for any.
+func (p Profile) ZooKeeperOf() string {
+	if len(p.ZooKeeper) == 0 {
+		return ""
+	}
+	return p.ZooKeeper[0]
+}
+
+// workload returns the profile's workload; nil if the catalogue has none of that name.
 func (p Profile) workload() *Workload { return p.catalogue.find(p.Workload) }
 
-// At says where the index-th value of key was given, to begin an error message: file:line:column, or --set key. For an index
-// outside the list it is the place of the first value. For a key that was not given it says so. The key of one recipe
-// option is options.NAME.
+// At returns where the index-th value of key was given, as the start of an error message: file:line:column, or --set key. For an index outside the list it
+// returns the place of the first value. For a key that was not given it says so. The key of one recipe option is options.NAME.
 func (p Profile) At(key string, index int) string {
 	places := p.places[key]
 	switch {

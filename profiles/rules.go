@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// required keys of every load, in the order of the table.
+// required returns the keys that every load must have, in the order of the table.
 func required() []string {
 	var all []string
 	for _, f := range head() {
@@ -17,25 +17,25 @@ func required() []string {
 	return all
 }
 
-// applies says whether the field means anything in p, beside its other fields.
+// applies reports whether the field has a meaning in p, given its other fields.
 func (f Field) applies(p Profile) bool {
 	return (f.Needs == "" || oneOf(f.Needs, p.isGiven)) && (f.Excludes == "" || !oneOf(f.Excludes, p.isGiven))
 }
 
-// oneOf reports whether something is true of one of the keys that '|' separates.
+// oneOf reports whether is returns true for one of the keys, which '|' separates.
 func oneOf(keys string, is func(string) bool) bool {
 	return slices.ContainsFunc(strings.Split(keys, "|"), is)
 }
 
-// either is the keys in a message.
+// either formats the keys for a message.
 func either(keys string) string { return strings.ReplaceAll(keys, "|", " or ") }
 
-// isGiven says whether the value of key is anything but zero.
+// isGiven reports whether the value of key is not zero.
 func (p Profile) isGiven(key string) bool {
 	return slices.ContainsFunc(p.workload().table(), func(f Field) bool { return f.Key == key && !f.get(p).IsZero() })
 }
 
-// strange reports a key that the workload does not have. Where the workload itself is not known, nothing is said of keys that another one has.
+// strange reports a key that the workload does not have. If the workload itself is unknown, it ignores keys that another workload has.
 func (r *reader) strange(e entry, w *Workload) {
 	at := func(format string, args ...any) {
 		r.faults = append(r.faults, Fault{e.at, e.written + ": " + fmt.Sprintf(format, args...)})
@@ -72,14 +72,14 @@ func (r *reader) known(given []entry, w *Workload) {
 	r.faults = append(r.faults, Fault{place, fmt.Sprintf("workload: unknown workload %q (%s)", name, didYouMean(name, r.catalogue.Names()))})
 }
 
-// rules reports fields that are missing, and fields that do not belong beside the others.
+// rules reports missing fields, and fields that cannot be combined with the others.
 func (r *reader) rules(table []Field, given []entry, start Place, w *Workload) {
 	at := func(place Place, format string, args ...any) {
 		r.faults = append(r.faults, Fault{place, fmt.Sprintf(format, args...)})
 	}
 	has := func(key string) bool { return slices.ContainsFunc(given, func(e entry) bool { return e.key == key }) }
 	known := w.spellings()
-	misspelt := func(key string) bool { // reported already, as an unknown field
+	misspelt := func(key string) bool { // already reported, as an unknown field
 		return slices.ContainsFunc(given, func(e entry) bool {
 			return e.key != key && w.canonical(Nearest(e.written, known)) == key && !slices.Contains(known, e.written)
 		})
@@ -99,7 +99,7 @@ func (r *reader) rules(table []Field, given []entry, start Place, w *Workload) {
 	}
 }
 
-// together reports numbers that are right alone and wrong together.
+// together reports numbers that are valid alone but not together.
 func (r *reader) together(p Profile, given []entry, start Place) {
 	w := p.workload()
 	if w == nil || w.Check == nil {

@@ -14,7 +14,7 @@ import (
 // object is a JSON object; encoding/json writes its keys in order.
 type object map[string]any
 
-// dependent is that a key needs one of others.
+// dependent returns the schema that says that a key needs one of others.
 func dependent(key string, needs []string) object {
 	if len(needs) == 1 {
 		return object{"dependentRequired": object{key: needs}}
@@ -26,8 +26,8 @@ func dependent(key string, needs []string) object {
 	return object{"if": object{"required": []string{key}}, "then": object{"anyOf": any}}
 }
 
-// Schema is the JSON Schema (draft 2020-12) of a profile, for editors. It says all that one field, and one field beside
-// another, must be; the range of durations and what Workload.Check reports only Parse judges.
+// Schema returns the JSON Schema (draft 2020-12) of a profile, for editors. It covers what a single field must be, and which fields exclude or need each
+// other; only Parse checks the range of durations and what Workload.Check reports.
 func (c Catalogue) Schema() ([]byte, error) {
 	properties := object{}
 	var together []any
@@ -83,13 +83,13 @@ func (c Catalogue) Schema() ([]byte, error) {
 	}, "", "  ")
 }
 
-// row is a field of some workloads, nil of all, that say the same of it.
+// row is a field together with the workloads that describe it in the same way; nil: all of them.
 type row struct {
 	Field
 	workloads []string
 }
 
-// rows is every field once for each way in which workloads describe it, in the order in which profiles are written.
+// rows returns every field once for each way in which workloads describe it, in the order in which profiles are written.
 func (c Catalogue) rows() []row {
 	var own []row
 	for _, w := range c {
@@ -123,7 +123,7 @@ func (c Catalogue) rows() []row {
 	return all
 }
 
-// aliases are the other names that workloads of the row have for its field.
+// aliases returns the other names that workloads of the row have for its field.
 func (c Catalogue) aliases(r row) (all []string) {
 	for _, w := range c {
 		for _, alias := range slices.Sorted(maps.Keys(w.Alias)) {
@@ -135,7 +135,7 @@ func (c Catalogue) aliases(r row) (all []string) {
 	return all
 }
 
-// merged is the schema of a property that several workloads may have: they say different things of it, and take the same values.
+// merged returns the schema of a property that several workloads may have: their descriptions differ, their values do not.
 func merged(before any, r row) object {
 	s := r.property()
 	if r.workloads != nil {
@@ -148,7 +148,7 @@ func merged(before any, r row) object {
 	return s
 }
 
-// property is the schema of the field's value.
+// property returns the schema of the field's value.
 func (f Field) property() object {
 	s := f.Type.schema(f)
 	if f.Axis {
@@ -164,7 +164,7 @@ func (f Field) property() object {
 	return s
 }
 
-// WriteReference writes what every key of a profile is, for a terminal.
+// WriteReference writes a description of every key of a profile, for a terminal.
 func (c Catalogue) WriteReference(w io.Writer) error {
 	var out strings.Builder
 	for _, r := range c.rows() {

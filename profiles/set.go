@@ -9,13 +9,13 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Set is p with the assignments key=value applied, each value in YAML as in a file: sessions=[10,100], hold={exponential: 5ms},
-// options.watch=exists for one option. All are applied before the whole is judged, so their order means nothing, except that
-// the last of two for the same key wins. The error is Faults; p itself is not changed. Set(p) judges p as it is.
+// Set returns p with the assignments key=value applied. Each value is YAML, as in a file: sessions=[10,100], hold={exponential: 5ms}, options.watch=exists
+// for one option. All are applied before the result is checked, so their order does not matter, except that the last of two for the same key wins. The error
+// is Faults; p itself is not changed. Set(p) checks p as it is.
 func Set(p Profile, assignments ...string) (Profile, error) {
 	r := &reader{catalogue: p.catalogue, source: p.source, places: map[string][]Place{}, written: map[string]string{}}
 	given := p.entries()
-	ordered := slices.Clone(assignments) // the workload first: it says what the aliases of the others mean
+	ordered := slices.Clone(assignments) // the workload first: the meaning of other aliases depends on it
 	slices.SortStableFunc(ordered, func(a, b string) int { return cmp.Compare(rank(a), rank(b)) })
 	for _, assignment := range ordered {
 		given = r.assign(given, assignment)
@@ -43,7 +43,7 @@ func rank(assignment string) int {
 	return 1
 }
 
-// entries are the fields of p that differ from their default, with the places they were read at.
+// entries returns the fields of p that differ from their default, with the places where they were read.
 func (p Profile) entries() []entry {
 	var all []entry
 	for _, f := range p.workload().table() {
@@ -59,7 +59,7 @@ func (p Profile) entries() []entry {
 	return all
 }
 
-// setSource begins the Source of what an assignment gives.
+// setSource is the prefix of the Source of an assignment.
 const setSource = "--set "
 
 // assign adds or replaces one entry.
@@ -98,7 +98,7 @@ func (r *reader) assign(given []entry, assignment string) []entry {
 		if option != "" {
 			value = with(e.value, option, value)
 		}
-		if key == "auth" { // the command line is kept with the result, and nothing else reads what is replaced: it may have a literal secret
+		if key == "auth" { // the command line is stored with the result, and nothing else reads the replaced value, which may contain a literal secret
 			credentials{}.read(r, Field{Key: key, Type: credentials{}}, e.value)
 		}
 		given[i] = entry{key: key, written: written, at: at, value: value}
@@ -110,7 +110,7 @@ func (r *reader) assign(given []entry, assignment string) []entry {
 	return append(given, entry{key: key, written: written, at: at, value: value})
 }
 
-// with is the map n with one key set.
+// with returns the map n with one key set.
 func with(n *yaml.Node, key string, value *yaml.Node) *yaml.Node {
 	next := flow(yaml.MappingNode)
 	for i := 0; i+1 < len(n.Content); i += 2 {

@@ -35,7 +35,7 @@ func TestSet(t *testing.T) {
 			t.Errorf("after Set, At(%s, 0) = %s, want %s", key, got, want)
 		}
 	}
-	moved, err := Set(p, "queues=3", "workload=queue") // what an alias means is said by the workload, wherever it is set
+	moved, err := Set(p, "queues=3", "workload=queue") // the workload determines what an alias means, wherever it is set
 	if err != nil || moved.Workload != "queue" || moved.Values().Int(testObjects) != 3 {
 		t.Errorf("Set of the workload after an alias of its = %+v, %v", moved, err)
 	}

@@ -1,16 +1,19 @@
 package profiles
 
 import (
+	"fmt"
 	"reflect"
+	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
 
-// Values are what one point of a profile gives to the fields that its workload has of its own, by key. A field that is not among them has
-// its default. Reading is safe for concurrent use.
+// Values are the values of the workload's own fields at one point of a profile, by key. A field that is not among them has its default. Reading is safe for
+// concurrent use.
 type Values map[string]any
 
-// Values of a point: an axis has one value.
+// Values returns the values of a point, in which each axis has one value.
 func (p Profile) Values() Values {
 	v := Values{}
 	for key, value := range p.values {
@@ -25,25 +28,25 @@ func (p Profile) Values() Values {
 	return v
 }
 
-// Int is the value of a WholeNumber.
+// Int returns the value of a WholeNumber.
 func (v Values) Int(f Field) int { return valueOf[int](v, f) }
 
-// Share is the value of a WholeNumber of percent, from 0 to 1.
+// Share returns the value of a WholeNumber in percent, as a fraction from 0 to 1.
 func (v Values) Share(f Field) float64 { return float64(v.Int(f)) / 100 }
 
-// Word is the value of a OneOf.
+// Word returns the value of a OneOf.
 func (v Values) Word(f Field) string { return valueOf[string](v, f) }
 
-// Distribution is the value of a DurationDistribution.
+// Distribution returns the value of a DurationDistribution.
 func (v Values) Distribution(f Field) Distribution { return valueOf[Distribution](v, f) }
 
-// Shares is the value of WordShares.
+// Shares returns the value of a WordShares.
 func (v Values) Shares(f Field) Shares { return valueOf[Shares](v, f) }
 
-// Sizes is the value of a SizeDistribution.
+// Sizes returns the value of a SizeDistribution.
 func (v Values) Sizes(f Field) Sizes { return valueOf[Sizes](v, f) }
 
-// Popularity is the value of a KeyPopularity.
+// Popularity returns the value of a KeyPopularity.
 func (v Values) Popularity(f Field) Popularity { return valueOf[Popularity](v, f) }
 
 func valueOf[T any](v Values, f Field) T {
@@ -58,7 +61,7 @@ func valueOf[T any](v Values, f Field) T {
 	return value
 }
 
-// Ints are the values that a profile has on an axis of WholeNumbers; of a field that is no axis the one value.
+// Ints returns the values of a profile on an axis of WholeNumbers; for a field that is not an axis, its one value.
 func (p Profile) Ints(f Field) []int {
 	switch v := p.values[f.Key].(type) {
 	case []int:
@@ -69,7 +72,7 @@ func (p Profile) Ints(f Field) []int {
 	return nil
 }
 
-// Words are the values that a profile has on an axis of OneOf.
+// Words returns the values of a profile on an axis of OneOf.
 func (p Profile) Words(f Field) []string {
 	words, _ := p.values[f.Key].([]string)
 	return words
@@ -78,12 +81,12 @@ func (p Profile) Words(f Field) []string {
 // Setting is a field of a workload and its value at a point.
 type Setting struct {
 	Key   string
-	Axis  bool // names a cell though the profile may have one value
+	Axis  bool // part of a cell's name even if the profile has only one value
 	Value any
 }
 
-// Own are the settings of one of the Points that its workload has of its own, such as the readers of a read/write lock. What every load
-// has, the variant, the sessions and the rate, is not among them.
+// Own returns the settings of the workload's own fields at one of the Points, such as the readers of a read/write lock. It does not include what every load
+// has: the variant, the sessions and the rate.
 func (p Profile) Own() []Setting {
 	w := p.workload()
 	if w == nil {
@@ -99,13 +102,47 @@ func (p Profile) Own() []Setting {
 	return own
 }
 
-// Varied reports whether a profile has several values on an axis that its workload has of its own.
+// Meaning says what the value of a field means to a result, if it is not just part of the load.
+type Meaning struct {
+	Key    string
+	Role   string
+	Unit   string
+	Text   string // what a report shows instead of the key and the value
+	Caveat string // why cells with the value are not compared
+}
+
+// Meanings returns the meanings of the fields of one of the Points.
+func (p Profile) Meanings() (all []Meaning) {
+	for _, f := range p.workload().table() {
+		value := f.get(p)
+		if f.Axis && value.Len() > 0 {
+			value = value.Index(0)
+		}
+		text := fmt.Sprint(value.Interface())
+		m := Meaning{Key: f.Key, Role: string(f.Role), Unit: f.Unit, Caveat: f.Caveat[text]}
+		if value.IsZero() {
+			m.Text = f.Zero
+		}
+		switch {
+		case value.Kind() == reflect.Map: // each of its keys is a parameter
+			for _, key := range value.MapKeys() {
+				all = append(all, Meaning{Key: f.Key + "." + key.String(), Role: m.Role})
+			}
+		case m != Meaning{Key: f.Key}:
+			all = append(all, m)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Meaning) int { return strings.Compare(a.Key, b.Key) })
+	return all
+}
+
+// Varied reports whether a profile has several values on an axis of its workload's own fields.
 func (p Profile) Varied(key string) bool {
 	list := reflect.ValueOf(p.values[key])
 	return list.Kind() == reflect.Slice && list.Len() > 1
 }
 
-// setDefault puts the default of the field into p; a test reads every default, so it cannot fail.
+// setDefault sets the field in p to its default. A test reads every default, so it cannot fail.
 func (f Field) setDefault(p *Profile) {
 	var n yaml.Node
 	if f.Default == "" || yaml.Unmarshal([]byte(f.Default), &n) != nil {

@@ -5,39 +5,39 @@ import (
 	"slices"
 )
 
-// Workload is what profiles know of a workload: its name, what bounds it, and the fields that it has of its own.
+// Workload is what this package knows of a workload: its name, what bounds it, and its own fields.
 type Workload struct {
 	Name   string
 	Shape  Shape
-	Ends   string            // of a Finite one, how it ends: 'when each client has passed its barriers'
-	Once   bool              // of a Played one: it has no repetitions
-	Fields []Field           // of its own, in the order in which a profile is written
-	Alias  map[string]string // other names of fields, its own or common ones, that profiles may use
-	// Check reports numbers that are right alone and wrong together; nil: nothing to check. It is called for profiles whose fields are right.
+	Ends   string            // for a Finite workload, how it ends: 'when each client has passed its barriers'
+	Once   bool              // for a Played workload: it has no repetitions
+	Fields []Field           // its own, in the order in which a profile is written
+	Alias  map[string]string // other names that profiles may use for fields, its own or common ones
+	// Check reports numbers that are valid alone but not together; nil: nothing to check. It is called only for profiles whose fields are valid.
 	Check func(Profile) []Problem
 }
 
-// Shape is what bounds a workload.
+// Shape says what bounds a workload.
 type Shape int
 
 // The shapes of workloads.
 const (
-	Timed  Shape = iota // a load that goes on for a duration
-	Finite              // a load with so much to do, which ends when it is done
+	Timed  Shape = iota // a load that continues for a duration
+	Finite              // a load with a fixed amount of work, which ends when it is done
 	Played              // no load: scenes that are played one by one
 )
 
-// Problem is something that is wrong with a field of a workload.
+// Problem is a problem with a field of a workload.
 type Problem struct {
 	Key     string
-	Index   int // of the value, on an axis
+	Index   int // of the value on an axis
 	Message string
 }
 
-// Catalogue is the workloads that profiles may name. A nil Catalogue knows none, and lets every name pass.
+// Catalogue is the list of workloads that profiles may name. A nil Catalogue is empty and accepts every name.
 type Catalogue []*Workload
 
-// find returns nil for a workload that it does not know.
+// find returns the workload with a name, or nil if there is none.
 func (c Catalogue) find(name string) *Workload {
 	if i := slices.IndexFunc(c, func(w *Workload) bool { return w.Name == name }); i >= 0 {
 		return c[i]
@@ -45,7 +45,7 @@ func (c Catalogue) find(name string) *Workload {
 	return nil
 }
 
-// Names of the workloads.
+// Names returns the names of the workloads.
 func (c Catalogue) Names() []string {
 	var names []string
 	for _, w := range c {
@@ -54,7 +54,7 @@ func (c Catalogue) Names() []string {
 	return names
 }
 
-// having are the names of the workloads that have a key, by that name or as an alias.
+// having returns the names of the workloads that have a key, by that name or as an alias.
 func (c Catalogue) having(key string) []string {
 	var names []string
 	for _, w := range c {
@@ -65,7 +65,7 @@ func (c Catalogue) having(key string) []string {
 	return names
 }
 
-// table is all fields of a profile with this workload, in the order in which it is written; of a nil workload the common ones.
+// table returns all fields of a profile with this workload, in the order in which it is written; for a nil workload, the common ones.
 func (w *Workload) table() []Field {
 	var all []Field
 	for _, f := range head() {
@@ -84,7 +84,7 @@ func (w *Workload) table() []Field {
 	return all
 }
 
-// keys of the table.
+// keys returns the keys of the table.
 func (w *Workload) keys() []string {
 	var all []string
 	for _, f := range w.table() {
@@ -93,7 +93,7 @@ func (w *Workload) keys() []string {
 	return all
 }
 
-// spellings are the keys and their aliases.
+// spellings returns the keys and their aliases.
 func (w *Workload) spellings() []string {
 	all := w.keys()
 	if w != nil {
@@ -102,7 +102,7 @@ func (w *Workload) spellings() []string {
 	return all
 }
 
-// canonical is the key that a key of a profile stands for.
+// canonical returns the key that a key of a profile stands for.
 func (w *Workload) canonical(key string) string {
 	if w != nil && w.Alias[key] != "" {
 		return w.Alias[key]
@@ -110,7 +110,7 @@ func (w *Workload) canonical(key string) string {
 	return key
 }
 
-// isCommon reports whether a key is a common field, though not of every workload.
+// isCommon reports whether a key is a common field, though perhaps not of every workload.
 func isCommon(key string) bool {
 	return slices.ContainsFunc(append(head(), tail()...), func(f Field) bool { return f.Key == key })
 }

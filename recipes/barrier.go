@@ -29,13 +29,13 @@ type DoubleBarrier interface {
 	// After any other error it is not, and its znode is gone or will be as soon as the session is connected again. ErrBarrierBroken means that the
 	// others went in and may have counted this client; ErrPassed, that they have left again already; after either, the handle advances to the next
 	// generation. ErrInDoubt means that the servers could not be asked how it ended for the others. The context's error alone means that nobody went
-	// in by counting this client, and the next Enter is of the same generation.
+	// in by counting this client, and the next Enter is for the same generation.
 	Enter(ctx context.Context) error
-	// Leave waits until every member has left or died. ErrMemberLost, or the error of a session that has ended, means that this member was out
-	// before: the others may have finished without it. After any return the handle is outside and its next Enter is of the next generation; if the
-	// context ends first, it has left without waiting for the others.
+	// Leave waits until every member has left or died. ErrMemberLost, or the error of a session that has ended, means that this member had dropped
+	// out before: the others may have finished without it. After any return the handle is outside and its next Enter is for the next generation;
+	// if the context ends first, the member has left without waiting for the others.
 	Leave(ctx context.Context) error
-	// Generation is the number of the generation that the handle is in or, if it is outside, enters next.
+	// Generation returns the number of the generation that the handle is in or, if it is outside, enters next.
 	Generation() int64
 }
 
@@ -59,6 +59,6 @@ type Rendezvous interface {
 	// Meet waits until all members of the generation have arrived; then all of them continue. Its errors are those of DoubleBarrier.Enter. After any
 	// return nothing of this call is left, or will be gone as soon as the session is connected again.
 	Meet(ctx context.Context) error
-	// Generation is the number of the generation that the handle meets in next.
+	// Generation returns the number of the generation that the handle meets in next.
 	Generation() int64
 }

@@ -37,7 +37,7 @@ func (b *counting) Go(f func()) {
 	})
 }
 
-// When Close of a session returns, all background work of its recipes has ended: what runs for the time of a grant, and what removes znodes in doubt.
+// When Close of a session returns, all background work of its recipes has ended: the work that runs during a grant, and the removal of znodes in doubt.
 func TestCloseEndsTheBackgroundWorkOfRecipes(t *testing.T) {
 	brief := func(ctx context.Context) context.Context { // ends before the first reply
 		ctx, end := context.WithCancel(ctx)

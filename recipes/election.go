@@ -10,7 +10,7 @@ type Term struct {
 	Path string // the leader's znode
 	// Token is the number of the term: the czxid of the leader's znode, which grows from leader to leader, so that it can fence.
 	Token int64
-	// Suspended is closed when the leader has no connection to a server. It must pause then: it can no longer know that it leads. Campaign resumes
+	// Suspended is closed when the leader has no connection to a server. The leader must then pause: it can no longer know that it leads. Campaign resumes
 	// the term if possible, or starts another.
 	Suspended <-chan struct{}
 	// Lost is closed when the term has ended for good: the lease of the session has ended (see zk.Session.Lease), or the leader's znode is gone, by Resign or by somebody else.
@@ -21,8 +21,8 @@ type Term struct {
 type Election interface {
 	// Campaign takes a place among the candidates, waits until this client leads, and returns its term. A leader whose term was suspended campaigns
 	// again: while its znode exists it resumes with the same token, otherwise it is a candidate like any other. A candidate whose znode is deleted by
-	// somebody creates another one. After an error this client neither leads nor stands, and the znode of this call is gone or will be as soon as the
-	// session is connected again.
+	// somebody creates another one. After an error this client neither leads nor is a candidate, and the znode of this call is gone or will be as
+	// soon as the session is connected again.
 	Campaign(ctx context.Context) (Term, error)
 	// Resign ends the term. ErrTermLost means that the znode was already gone. If the context ends first, the delete continues in the background
 	// until the servers have answered or the session has ended. After any return the handle can campaign again.

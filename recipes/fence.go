@@ -12,10 +12,10 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// A lock on ZooKeeper is a lease: a client that is paused between checking its grant and writing may write when somebody else already holds, and no
-// client can rule that out from inside. What can is the resource that is written to. There are three of them here: a register that compares tokens, a
-// transaction that requires the holder's znode to exist, and a znode that keeps the highest token (M. Kleppmann, 'How to do distributed locking',
-// 2016; C. Burrows, 'The Chubby lock service', OSDI 2006, section 2.4, sequencers).
+// A lock on ZooKeeper is a lease: a client that is paused between checking its grant and writing may write when somebody else already holds the lock,
+// and no client can rule that out by itself. The resource that is written to can. This file has three such resources: a register that compares
+// tokens, a transaction that requires the holder's znode to exist, and a znode that keeps the highest token (M. Kleppmann, 'How to do distributed
+// locking', 2016; C. Burrows, 'The Chubby lock service', OSDI 2006, section 2.4, sequencers).
 
 // Errors of fences.
 var (
@@ -113,9 +113,9 @@ const (
 	FenceTransaction Fence = "transaction" // the write is atomic with a check of the holder's znode: Guard
 )
 
-// Protect writes an existing znode through the fence that the grant allows, Guard if the holder's znode has a name of its own, otherwise SetFenced,
+// Protect writes an existing znode through the fence that the grant allows, Guard if the name of the holder's znode is unique, otherwise SetFenced,
 // and returns which one. The data then consist of the token and the value, as ParseFenced reads them, so that the next holder may use the other
-// fence. The errors are theirs.
+// fence. The errors are those of Guard and SetFenced.
 func Protect(ctx context.Context, s zk.Session, g Grant, path string, value []byte) (Fence, zk.Stat, error) {
 	if !numbered(g.Path) {
 		st, err := SetFenced(ctx, s, path, g.Token, value)
@@ -135,8 +135,8 @@ func guardError(g Grant, err error) error {
 	return fmt.Errorf("guard %s: %w", g.Path, err)
 }
 
-// numbered reports whether the server has appended a number to the name of a znode, after the wrap of its counter at least nine digits of it: with
-// the guid before it no other znode ever has that name.
+// numbered reports whether the server has appended a number to the name of a znode; after the wrap of its counter it has at least nine digits.
+// With the guid before the number, no other znode ever has that name.
 func numbered(path string) bool {
 	const digits = 9
 	name := path[strings.LastIndexByte(path, '/')+1:]

@@ -33,8 +33,8 @@ type Group interface {
 	// View reads the group, as far as the session's server knows it.
 	View(ctx context.Context) (View, error)
 	// Watch waits for a view later than the one with that token, 0 for any, and never returns an earlier one, even if the token was seen in another
-	// session. Changes while nobody waits are combined into one view; so its members may equal those of the previous view, of whom some left and came
-	// back. ErrTokenUnknown: the servers know no transaction as late as the token.
+	// session. Changes while nobody waits are combined into one view; so its members may equal those of the previous view, although some left and
+	// came back. ErrTokenUnknown: the servers know no transaction as late as the token.
 	Watch(ctx context.Context, token int64) (View, error)
 	// Stop takes the watch of a Watch that has returned off the servers. The handle remains usable.
 	Stop()

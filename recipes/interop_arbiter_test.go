@@ -54,7 +54,7 @@ type arbiter struct {
 	past   []metrics.Sample
 	znodes []string // of all holds
 	inside map[string]int
-	most   int // the most readers that held at once
+	most   int // the most readers that held at the same time
 }
 
 // verbs maps the arbiter's verbs to operations, with those that end them.

@@ -78,7 +78,7 @@ func (b theirs) become(state string, names ...string) {
 // comes waits until a condition holds.
 func (b theirs) comes(so func() (bool, error), otherwise func() string) {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(b.t.Context(), limit)
 	defer cancel()
 	b.until(ctx, b.t, so)
 	if ctx.Err() != nil {

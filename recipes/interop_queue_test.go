@@ -64,8 +64,8 @@ func (o other) asked(what string) string {
 			o.t.Fatalf("%s: the program has ended", what)
 		}
 		return answer
-	case <-time.After(patience):
-		o.t.Fatalf("%s: no answer in %v", what, patience)
+	case <-time.After(limit):
+		o.t.Fatalf("%s: no answer in %v", what, limit)
 	}
 	return ""
 }

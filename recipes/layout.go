@@ -2,7 +2,7 @@ package recipes
 
 // Layout defines the names of a recipe's children: what precedes the guid, what separates guid and marker, the marker, and then the number that the server appends.
 type Layout struct {
-	Name   string // in profiles; of the library that writes it
+	Name   string // in profiles; the library that writes this layout
 	Before string // before the guid: '_c_'
 	After  string // after it: '-'
 	Marker string // before the number: 'lock-'; in a read/write lock that of a writer
@@ -11,7 +11,7 @@ type Layout struct {
 	Dashed bool   // the guid is written as a UUID with dashes
 }
 
-// The layouts that exist, each named after the library that uses it. Queues are read in all of them, so that clients of different libraries may
+// The supported layouts, each named after the library that uses it. Queues are read in all of them, so that clients of different libraries may
 // contend; but Curator and kazoo do not understand each other's, as the interoperation tests show.
 var (
 	LayoutGoZookeeper = Layout{Name: "go-zookeeper", Before: "_c_", After: "-", Marker: "lock-"}

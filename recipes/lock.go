@@ -41,7 +41,7 @@ var (
 	ErrLockLost = errors.New("the lock was lost before its release")
 	// ErrRevoked: the znode of a waiting acquisition was deleted by somebody else, or its release was requested.
 	ErrRevoked = errors.New("the place in the queue was taken away by somebody else")
-	// ErrUpgrade: the handle holds a read grant and requests the write one. It would wait for itself.
+	// ErrUpgrade: the handle holds a read grant and requests the write grant. It would wait for itself.
 	ErrUpgrade = errors.New("a read grant cannot be upgraded: release it first")
 	// ErrNotOwner: release of a reentrant lock by an owner that does not hold it.
 	ErrNotOwner = errors.New("the lock has another owner")

@@ -11,7 +11,7 @@ type Options struct {
 	// once for each of them. Empty: last.
 	ReaderWatch string
 	// Layout is the naming of the children, for contending with other implementations on one lock; the zero value is
-	// go-zookeeper's, of read/write locks Curator's.
+	// go-zookeeper's or, for read/write locks, Curator's.
 	Layout Layout
 	// WatchOwn arms a watch on the holder's own znode, so that Grant.Lost also reports its deletion by somebody else. It costs one read per
 	// acquisition, and one event at the holder for its own release.
@@ -20,7 +20,7 @@ type Options struct {
 	Force time.Duration
 	// Permits is how many permits a semaphore has; 0: 1. All of its clients must use the same value.
 	Permits int
-	// SharedPermits keeps the number of permits in a znode beside the semaphore's queue, where Resize changes it for all clients; Permits is what the
+	// SharedPermits keeps the number of permits in a znode next to the semaphore's queue, where Resize changes it for all clients; Permits is what the
 	// first client writes there.
 	SharedPermits bool
 	// List chooses how a consumer of a queue obtains the names of its items (Variant.Lists). Empty: the variant's default.
@@ -34,8 +34,8 @@ type Options struct {
 	Exact bool
 	// MaxItems bounds how many items a queue holds; 0: no bound. Each producer may exceed it by one item.
 	MaxItems int
-	// Clock tells a consumer of a delay queue what is due; nil: time.Now. Items come too early by as much as the clock is ahead of the one by which
-	// the producer has set the time.
+	// Clock is the clock by which a consumer of a delay queue decides what is due; nil: time.Now. Items come too early by as much as it is ahead of the
+	// clock by which the producer has set the time.
 	Clock func() time.Time
 	// EphemeralItems creates items that are removed with their producer's session, as on ZooKeeper's recipe page.
 	EphemeralItems bool

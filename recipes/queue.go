@@ -28,7 +28,7 @@ type Item struct {
 	// Czxid is the transaction that put the item, by which the items of one queue are ordered even if the directory was recreated. It is 0 for an
 	// item that was just put, if the engine's create does not return it.
 	Czxid int64
-	// AsOf, for an item that was taken, says how recent the list was that it was chosen from: it contained all items that were put by this transaction and not taken.
+	// AsOf, for an item that was taken, says how recent the list was from which it was chosen: it contained every item put up to this transaction and not taken.
 	AsOf int64
 }
 
@@ -45,14 +45,14 @@ type Queue interface {
 	// Remove takes the item at the head. ErrEmpty if there is none. The error is an *InDoubtError if it cannot be determined whether this call or
 	// another consumer removed the item; after every other error none was removed.
 	Remove(ctx context.Context) (Item, error)
-	// Take is Remove that waits for an item.
+	// Take is Remove, but waits for an item.
 	Take(ctx context.Context) (Item, error)
 }
 
 // Claim is an item that belongs to a consumer until it finishes or releases it, or its session ends.
 type Claim struct {
 	Item
-	Znode string // shows whose the item is
+	Znode string // shows which consumer has claimed the item
 	// Token grows with every later claim of the same item, so it can fence what the consumer does: the czxid of Znode.
 	Token int64
 	// Lost is closed when the claim can no longer be relied on: the item may be delivered to somebody else.

@@ -10,7 +10,7 @@ import "context"
 type RWLock interface {
 	// AcquireRead waits until no writer is before us. Its errors are those of Lock.Acquire.
 	AcquireRead(ctx context.Context) (Grant, error)
-	// AcquireWrite waits until nobody is before us. ErrUpgrade means that the handle reads: it would wait for itself.
+	// AcquireWrite waits until nobody is before us. ErrUpgrade means that the handle holds a read grant: it would wait for itself.
 	AcquireWrite(ctx context.Context) (Grant, error)
 	// Downgrade turns the held write grant into a read grant without letting another writer in between. The grant keeps the writer's token.
 	// ErrLockLost means that the write grant had already been lost, and nothing is held; after any other error the write grant is still held.

@@ -92,14 +92,14 @@ type lossTally struct {
 }
 
 // count adds a round: when the holder last found that it held, when its channel closed, and when the other client was granted.
-func (s *lossTally) count(held, told, granted time.Time) {
+func (s *lossTally) count(held, notified, granted time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.rounds++; held.After(granted) {
 		s.two++
 		s.worst = max(s.worst, held.Sub(granted))
 	}
-	if late := told.Sub(granted); s.rounds == 1 || late > s.latest {
+	if late := notified.Sub(granted); s.rounds == 1 || late > s.latest {
 		s.latest = late
 	}
 }
@@ -129,16 +129,16 @@ func lossLock(s zk.Session, name, path string) recipes.Lock {
 	return v.New(s, path, recipes.Options{})
 }
 
-// watchHolder checks a grant every few milliseconds until it is lost. held is a time right before the last check that found it held, told when the
+// watchHolder checks a grant every few milliseconds until it is lost. held is a time right before the last check that found it held, notified when the
 // channel closed.
-func watchHolder(s zk.Session, g recipes.Grant) (held, told time.Time) {
+func watchHolder(s zk.Session, g recipes.Grant) (held, notified time.Time) {
 	var telling sync.WaitGroup
-	telling.Go(func() { <-g.Lost; told = time.Now() })
+	telling.Go(func() { <-g.Lost; notified = time.Now() })
 	for {
 		now := time.Now()
 		if s.Lease(); isLost(g) {
 			telling.Wait()
-			return held, told
+			return held, notified
 		}
 		held = now
 		time.Sleep(2 * time.Millisecond)
@@ -184,9 +184,9 @@ func (r *lossRounds) each(prepare func(i int, s zk.Session) error, lose func(i i
 				r.tally.invalid()
 				return
 			}
-			var held, told, granted time.Time
+			var held, notified, granted time.Time
 			var both sync.WaitGroup
-			both.Go(func() { held, told = watchHolder(s, g) })
+			both.Go(func() { held, notified = watchHolder(s, g) })
 			both.Go(func() { granted, err = r.contend(i) })
 			time.Sleep(time.Second + rand.N(lossTimeout/3))
 			restore := lose(i, s)
@@ -198,7 +198,7 @@ func (r *lossRounds) each(prepare func(i int, s zk.Session) error, lose func(i i
 				r.tally.invalid()
 				return
 			}
-			r.tally.count(held, told, granted)
+			r.tally.count(held, notified, granted)
 		})
 	}
 	all.Wait()

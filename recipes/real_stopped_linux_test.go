@@ -39,8 +39,8 @@ func TestHoldLocksToBeStopped(t *testing.T) {
 				return
 			}
 			fmt.Printf("holds %d 0 0\n", i)
-			held, told := watchHolder(s, g)
-			fmt.Printf("lost %d %d %d\n", i, held.UnixNano(), told.UnixNano())
+			held, notified := watchHolder(s, g)
+			fmt.Printf("lost %d %d %d\n", i, held.UnixNano(), notified.UnixNano())
 		})
 	}
 	all.Wait()
@@ -72,19 +72,19 @@ func (r *lossRounds) stopped() {
 	defer child.Process.Kill()
 	defer in.Close()
 	type line struct {
-		word       string
-		i          int
-		held, told int64
+		word           string
+		i              int
+		held, notified int64
 	}
 	lines := bufio.NewScanner(out)
 	next := func(awaited string) (l line) {
-		out.(*os.File).SetReadDeadline(time.Now().Add(patience))
+		out.(*os.File).SetReadDeadline(time.Now().Add(limit))
 		for lines.Scan() {
-			if n, _ := fmt.Sscan(lines.Text(), &l.word, &l.i, &l.held, &l.told); n == 4 {
+			if n, _ := fmt.Sscan(lines.Text(), &l.word, &l.i, &l.held, &l.notified); n == 4 {
 				return l
 			}
 		}
-		r.Fatalf("the holders' process did not report %s within %v: %v", awaited, patience, cmp.Or(lines.Err(), io.ErrUnexpectedEOF))
+		r.Fatalf("the holders' process did not report %s within %v: %v", awaited, limit, cmp.Or(lines.Err(), io.ErrUnexpectedEOF))
 		return l
 	}
 	void := map[int]bool{}
@@ -107,12 +107,12 @@ func (r *lossRounds) stopped() {
 	child.Process.Signal(syscall.SIGCONT)
 	for left := r.n - len(void); left > 0; left-- {
 		l := next("the loss of a lock")
-		held, told := time.Unix(0, l.held), time.Unix(0, l.told)
-		if failed[l.i] != nil || told.Before(at) {
+		held, notified := time.Unix(0, l.held), time.Unix(0, l.notified)
+		if failed[l.i] != nil || notified.Before(at) {
 			void[l.i] = true
 			continue
 		}
-		r.tally.count(held, told, granted[l.i])
+		r.tally.count(held, notified, granted[l.i])
 	}
 	for range void {
 		r.tally.invalid()

@@ -28,16 +28,16 @@ func fresh() string { return fmt.Sprintf("/real-%d", used.Add(1)) }
 
 var used atomic.Int64
 
-// patience bounds waits for something that must happen, even on a busy machine.
-const patience = 2 * time.Minute
+// limit bounds waits for something that must happen, even on a busy machine.
+const limit = 2 * time.Minute
 
-// awaited receives from a channel within patience.
+// awaited receives from a channel within limit.
 func awaited[T any](t *testing.T, what string, c <-chan T) (v T) {
 	t.Helper()
 	select {
 	case v = <-c:
-	case <-time.After(patience):
-		t.Fatalf("%s: nothing in %v", what, patience)
+	case <-time.After(limit):
+		t.Fatalf("%s: nothing in %v", what, limit)
 	}
 	return v
 }

@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// Znodes are the names that a recipe, or its caller, gives to znodes, each with the name of the parent: PARENT/NAME. They are regular expressions of
-// the whole, in which OBJECT is the znode that the recipe was given, # a number, SEQ the number that a server appends, GUID that of an attempt to
-// create, and PROTECTED a name with both, in any layout. Below the root of a run, a znode that matches no such name counts as foreign, and is left
-// alone.
+// Znodes are the names that a recipe, or its caller, gives to znodes, each with the name of the parent: PARENT/NAME. They are regular expressions
+// that match the whole, in which OBJECT is the znode that the recipe was given, # a number, SEQ the number that a server appends, GUID that of an
+// attempt to create, and PROTECTED a name with both, in any layout. Below the root of a run, a znode that matches no such name counts as foreign,
+// and is left alone.
 type Znodes struct {
 	Persistent []string // never ephemeral: directories, items
-	Ephemeral  []string // may be ephemeral, and are then a run's own only if their session is
+	Ephemeral  []string // may be ephemeral, and then belong to a run only if their session does
 }
 
 // And returns these names together with others.

@@ -24,7 +24,7 @@ func namedServers(n int, ensemble string, encrypted bool) string {
 	return text
 }
 
-// like reports whether a calibration was made on servers like those of an environment: as that says, or else as the calibration was read for it.
+// like reports whether a calibration was made on servers like those of an environment: as the environment's own calibration says, or else as c says.
 func like(c results.Calibrated, e results.Environment) bool {
 	if e.Calibration != nil {
 		return e.Calibration.Same
@@ -32,7 +32,7 @@ func like(c results.Calibrated, e results.Environment) bool {
 	return c.Same
 }
 
-// otherServers says that rates of a calibration are of other servers than those of some environments.
+// otherServers warns that the rates of a calibration come from other servers than those of some environments.
 func otherServers(c results.Calibrated, all ...results.Environment) string {
 	var others []string
 	for _, e := range all {
@@ -46,8 +46,8 @@ func otherServers(c results.Calibrated, all ...results.Environment) string {
 	return fmt.Sprintf(" Its rates were measured on servers other than %s: calibrate on these to get theirs.", strings.Join(others, ", "))
 }
 
-// calibration is what stored calibrations say of a run, a paragraph each; nothing where none was stored. The ensembles of a run may have several, where one
-// was stored while it went on.
+// calibration says what stored calibrations mean for a run, one paragraph each; it is empty if none was stored. The ensembles of a run may have
+// several calibrations if one was stored during the run.
 func calibration(run results.Run) (all []string) {
 	everywhere := run.Everywhere()
 	for i, e := range everywhere {
@@ -67,7 +67,7 @@ func calibration(run results.Run) (all []string) {
 	return all
 }
 
-// shorter are the rows of open loops whose median response is below so many ms, of the ensembles that are asked for.
+// shorter returns the open-loop rows whose median response is below ms, on the ensembles that of selects.
 func shorter(run results.Run, of func(results.Environment) bool, ms float64) (all []string) {
 	for _, r := range rowsOf(run) {
 		if r.loop == "open" && r.p50.known && r.p50.value < ms && of(run.EnvironmentOf(r.cells[0])) {
@@ -77,10 +77,10 @@ func shorter(run results.Run, of func(results.Environment) bool, ms float64) (al
 	return all
 }
 
-// manyPairs are more than anybody waits for.
+// manyPairs is more pairs than anybody waits for.
 const manyPairs = 100
 
-// CalibrationOfPairs says which difference a comparison of so many pairs can be trusted with, and what the least difference that matters needs.
+// CalibrationOfPairs says which difference a comparison with this many pairs can show reliably, and what the least relevant difference needs.
 func CalibrationOfPairs(c results.Calibrated, e results.Environment, pairs int, least float64) string {
 	visible := c.Trust.Pairs * math.Sqrt(10/float64(pairs))
 	text := fmt.Sprintf("%s: %s should show throughput differences of about %s and more", calibratedBy(c), phrase.Count(pairs, "pair"), inPercent(visible))
@@ -94,7 +94,7 @@ func CalibrationOfPairs(c results.Calibrated, e results.Environment, pairs int, 
 	return text + "." + otherServers(c, e)
 }
 
-// CalibrationOfLoads says which loads a search can be trusted with, and what zkbench itself can send.
+// CalibrationOfLoads says which loads of a search are trustworthy, and how much zkbench itself can send.
 func CalibrationOfLoads(c results.Calibrated, e results.Environment, cores int) string {
 	text := fmt.Sprintf("%s: up to %s reads/s or %s writes/s can be trusted, counted in requests; above that, responses include queueing on this machine.", calibratedBy(c),
 		phrase.Number(c.Trust.Reads, 2), phrase.Number(c.Trust.Writes, 2))

@@ -8,7 +8,7 @@ import (
 	"github.com/zkbench/zkbench/results"
 )
 
-// A stored calibration is named by the reports, which say what it means for their figures, and whether its rates are of these servers.
+// Reports name a stored calibration, and say what it means for their figures and whether its rates are those of these servers.
 func TestCalibrated(t *testing.T) {
 	c := results.Calibration{Made: time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC), Ensemble: "local:1", Servers: 1, ZooKeeper: "3.9.3", Here: true,
 		Work:        []results.Floor{{Name: "read", CPU: []float64{50, 40, 10}}, {Name: "write", CPU: []float64{1}}},
@@ -33,7 +33,7 @@ func TestCalibrated(t *testing.T) {
 		e.Calibration = c.For(e)
 		return results.Run{Environment: e, Cells: cells}
 	}
-	quick := results.Cell{Workload: "lock", Variant: "v", Loop: "open", Sessions: 3, Measures: []string{"acquire"}, Counted: []string{"acquire"},
+	quick := results.Cell{Workload: "lock", Variant: "v", Loop: "open", Sessions: 3, Measured: ofLock, Measures: []string{"acquire"}, Counted: []string{"acquire"},
 		Latency: map[string]results.Latency{"acquire.response": {Count: 1000, P50: 3.9}}}
 	slow := quick
 	slow.Latency = map[string]results.Latency{"acquire.response": {Count: 1000, P50: 4.1}}

@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -10,10 +9,10 @@ import (
 	"github.com/zkbench/zkbench/results"
 )
 
-// plannedShare of a capacity is what to plan for at most.
+// plannedShare is the largest share of a capacity to plan for.
 const plannedShare = 0.75
 
-// between is the outcome of a search that found an interval and no figure in it.
+// between is the outcome of a search that found an interval but no figure inside it.
 const between = "between"
 
 // atLeast is the outcome of a search whose highest load passed.
@@ -22,91 +21,87 @@ const atLeast = "at least"
 // cliff is the elasticity above which a little more load costs a lot.
 const cliff = 3
 
-// Capacity is the result of a search for the highest load for a person at a terminal: the answer, and the table of all probes.
-func Capacity(doc results.Capacity, look Look) Report {
-	return func(w io.Writer) error {
-		out := &printer{w: w, width: look.width()}
-		writeCapacity(out, doc, func(t table) error {
-			wrapLast(t, look)
-			return t.draw(w, look)
-		})
-		return out.err
+// Heading says where the search ran.
+func (doc Capacity) Heading() []string {
+	e := doc.Environment
+	if e == nil {
+		return nil
 	}
+	together := ""
+	if doc.Shares > 0 {
+		together = "; " + phrase.Count(doc.Shares, "share")
+	}
+	if len(doc.Probes) > 0 && doc.Probes[0].Znodes != nil {
+		together += "; " + phrase.Count(int(*doc.Probes[0].Znodes), "znode") + " before the load"
+	}
+	return []string{fmt.Sprintf("%s, %s over %s: ZooKeeper %s, %s (%s); %s of %s; seed %d%s", doc.Profile, doc.Variant, doc.Over, e.ZooKeeper, phrase.Count(e.Servers, "server"),
+		e.Ensemble, phrase.Count(e.Cores, "core"), e.CPU, doc.Seed, together)}
 }
 
-// CapacityMarkdown is the same for a ticket.
-func CapacityMarkdown(doc results.Capacity) Report { return LadderMarkdown([]Rung{{"", doc}}) }
+// Sections shows the answer, and the table of all probes.
+func (doc Capacity) Sections() []Section {
+	var answer Section
+	answer.say(CapacitySentence(results.Capacity(doc)))
+	answer.say(capacitySentences(results.Capacity(doc))...)
+	if e := doc.Environment; e != nil && e.Calibration != nil {
+		answer.say(CalibrationOfLoads(*e.Calibration, *e, e.Cores))
+	}
+	probes := Section{Heading: "Probes"}
+	probes.add("", probesOf(results.Capacity(doc)))
+	return []Section{answer, probes}
+}
 
-// Rung is a search on one of several ensembles.
-type Rung struct {
+// Tests returns the tests of a search.
+func (doc Capacity) Tests(name string) Tests {
+	return Searches{{"", results.Capacity(doc)}}.Tests(name)
+}
+
+// EnsembleSearch is a search on one of several ensembles.
+type EnsembleSearch struct {
 	Name string // of the ensemble
 	results.Capacity
 }
 
-// Ladder is a table of searches for the same on several ensembles, each beside the first.
-func Ladder(rungs []Rung, look Look) Report {
-	return func(w io.Writer) error {
-		t := ladderOf(rungs)
-		wrapLast(t, look)
-		return t.draw(w, look)
+// Searches holds searches for the same thing on several ensembles, with a table of them all if there are several.
+type Searches []EnsembleSearch
+
+// Heading returns nil: each search has its own.
+func (searches Searches) Heading() []string { return nil }
+
+// Sections returns those of each search, and the table.
+func (searches Searches) Sections() (all []Section) {
+	for _, r := range searches {
+		var heading Section
+		heading.say(Capacity(r.Capacity).Heading()...)
+		all = append(append(all, heading), Capacity(r.Capacity).Sections()...)
 	}
+	if len(searches) > 1 {
+		all = append(all, SearchTable(searches).Sections()...)
+	}
+	return all
 }
 
-// LadderMarkdown is the searches and their table.
-func LadderMarkdown(rungs []Rung) Report {
-	return func(w io.Writer) error {
-		out := &printer{w: w, width: 1 << 20, apart: true}
-		for _, r := range rungs {
-			writeCapacity(out, r.Capacity, func(t table) error { return t.drawMarkdown(w) })
-		}
-		if len(rungs) > 1 {
-			out.line("")
-			out.try(ladderOf(rungs).drawMarkdown(w))
-		}
-		return out.err
-	}
-}
+// SearchTable is only the table of searches, each compared with the first.
+type SearchTable []EnsembleSearch
 
-func ladderOf(rungs []Rung) table {
-	t := table{below: []string{"ensemble", "outcome", "capacity", "from", "to", "of the first", "limit"}, text: []bool{true, true, false, false, false, false, true}}
-	for i, r := range rungs {
+// Heading returns nil.
+func (searches SearchTable) Heading() []string { return nil }
+
+// Sections returns the table.
+func (searches SearchTable) Sections() []Section {
+	t := table{below: []string{"ensemble", "outcome", "capacity", "from", "to", "of the first", "limit"}, text: []bool{true, true, false, false, false, false, true}, wrap: true}
+	for i, r := range searches {
 		of := "-"
-		if first := rungs[0].Load; i > 0 && first != nil && r.Load != nil {
+		if first := searches[0].Load; i > 0 && first != nil && r.Load != nil {
 			of = phrase.Number(100**r.Load / *first, 3) + " %"
 		}
 		t.rows = append(t.rows, []string{r.Name, r.Outcome, loadText(r.Load), loadText(r.Low), loadText(r.High), of, r.Limit})
 		t.below[2] = r.Unit
 	}
-	t.markdown = t.below
-	return t
+	return []Section{{Parts: []Part{{table: t}}}}
 }
 
-// CapacityJSON is the document itself.
-func CapacityJSON(doc results.Capacity) Report { return indented(doc) }
-
-func writeCapacity(out *printer, doc results.Capacity, draw func(table) error) {
-	if e := doc.Environment; e != nil {
-		together := ""
-		if doc.Shares > 0 {
-			together = "; " + phrase.Count(doc.Shares, "share")
-		}
-		if len(doc.Probes) > 0 && doc.Probes[0].Znodes != nil {
-			together += "; " + phrase.Count(int(*doc.Probes[0].Znodes), "znode") + " before the load"
-		}
-		out.line(fmt.Sprintf("%s, %s over %s: ZooKeeper %s, %s (%s); %s of %s; seed %d%s", doc.Profile, doc.Variant, doc.Over, e.ZooKeeper, phrase.Count(e.Servers, "server"),
-			e.Ensemble, phrase.Count(e.Cores, "core"), e.CPU, doc.Seed, together))
-		out.line("")
-	}
-	out.line(CapacitySentence(doc))
-	out.paragraphs(capacitySentences(doc))
-	if e := doc.Environment; e != nil && e.Calibration != nil {
-		out.paragraphs([]string{CalibrationOfLoads(*e.Calibration, *e, e.Cores)})
-	}
-	out.line("")
-	out.try(draw(probesOf(doc)))
-}
-
-// capacitySentences are what comes with the answer: the bracket, how steep it is there, what limits, how the soak went.
+// capacitySentences explains the answer: the bracket, how steep the curve is there, what limits the load, how the soak went.
 func capacitySentences(doc results.Capacity) (lines []string) {
 	if doc.Outcome == "found" {
 		of, words := doc.Low, " of the lower end"
@@ -162,7 +157,7 @@ func capacitySentences(doc results.Capacity) (lines []string) {
 	return lines
 }
 
-// curve tells the critical loads of other limits.
+// curve reports the critical loads of other limits.
 func curve(doc results.Capacity) []string {
 	var all []string
 	for _, c := range doc.Curve {
@@ -183,8 +178,8 @@ func curve(doc results.Capacity) []string {
 	return []string{"From the same samples, not confirmed by fresh ones: " + strings.Join(all, "; ") + "."}
 }
 
-// floor tells, where no figure was found, that the lowest load, when it was offered last, missed a goal nearly as often as it may: then the share of late operations says
-// little about the load.
+// floor reports, if no figure was found, that the lowest load, when it was last offered, missed a goal nearly as often as allowed: the share of late
+// operations then says little about the load.
 func floor(doc results.Capacity) []string {
 	if doc.Plan == nil || !slices.Contains([]string{between, "unstable", "out of budget"}, doc.Outcome) {
 		return nil
@@ -210,10 +205,10 @@ func floor(doc results.Capacity) []string {
 	return nil
 }
 
-// slowRecovery is how long the base latency may take to come back before that is worth a sentence.
+// slowRecovery is how long the base latency may take to return before a sentence mentions it.
 const slowRecovery = 10
 
-// recovery tells how long the servers had to do with a probe that was too much.
+// recovery reports how long the servers needed to recover from a probe that was too much.
 func recovery(doc results.Capacity) []string {
 	longest := 0
 	for i, p := range doc.Probes {
@@ -231,7 +226,7 @@ func recovery(doc results.Capacity) []string {
 	return []string{fmt.Sprintf("After an overload the latency at the lowest load took up to %s s to recover (before probe %d).", phrase.Number(p.Recovery, 2), longest+1)}
 }
 
-// leftovers tells where a probe began with more znodes than the first one did: what those before it left makes the tree larger.
+// leftovers reports where a probe started with more znodes than the first one, because earlier probes left znodes behind.
 func leftovers(doc results.Capacity) []string {
 	for i, p := range doc.Probes {
 		if first := doc.Probes[0].Znodes; first != nil && p.Znodes != nil && *p.Znodes > *first {
@@ -241,10 +236,10 @@ func leftovers(doc results.Capacity) []string {
 	return nil
 }
 
-// probesOf is a line for each probe.
+// probesOf has one line per probe.
 func probesOf(doc results.Capacity) table {
-	t := table{below: []string{"probe", "purpose", "load", "due", "done", "over", "p99 ms", "decision", "reason"}, text: []bool{true, true, false, false, false, false, false, true, true}}
-	only := "" // goal, which needs no naming
+	t := table{below: []string{"probe", "purpose", "load", "due", "done", "over", "p99 ms", "decision", "reason"}, text: []bool{true, true, false, false, false, false, false, true, true}, wrap: true}
+	only := "" // the only goal, which needs no name
 	if len(doc.Goals) == 1 {
 		only = doc.Goals[0] + ": "
 	}
@@ -259,11 +254,10 @@ func probesOf(doc results.Capacity) table {
 		t.rows = append(t.rows, []string{fmt.Sprint(i + 1), p.Purpose, phrase.Number(p.Load, 4), fmt.Sprint(due), fmt.Sprint(done),
 			strings.Trim(fmt.Sprint(over), "[]"), milliseconds(p.P99), decided(p), strings.TrimPrefix(p.Reason, only)})
 	}
-	t.markdown = t.below
 	return t
 }
 
-// decided is what a probe says of its load; a warm-up says nothing.
+// decided says what a probe decided about its load; a warm-up decides nothing.
 func decided(p results.CapacityProbe) string {
 	if p.Purpose == "warm-up" {
 		return "-"
@@ -271,7 +265,7 @@ func decided(p results.CapacityProbe) string {
 	return p.Decision
 }
 
-// CapacitySentence is the answer in one sentence.
+// CapacitySentence states the answer in one sentence.
 func CapacitySentence(doc results.Capacity) string {
 	goals := strings.Join(doc.Goals, " and ")
 	switch {
@@ -283,7 +277,7 @@ func CapacitySentence(doc results.Capacity) string {
 		return fmt.Sprintf("no capacity within %s: even the lowest load, %s %s, fails (%s)", goals, loadText(doc.Failed), doc.Unit, doc.Reason)
 	case doc.Outcome == atLeast && doc.Load != nil:
 		return fmt.Sprintf("capacity at least %s %s within %s: the highest load allowed (--to) passes", loadText(doc.Load), doc.Unit, goals)
-	case doc.Load != nil && doc.High != nil: // found, and what follows did not end
+	case doc.Load != nil && doc.High != nil: // found, but a later step did not finish
 		without := "the soak"
 		if doc.Plan != nil && doc.Plan.Soak == 0 {
 			without = "coming back to it"
@@ -306,7 +300,7 @@ func loadText(x *float64) string {
 	return phrase.Number(*x, 4)
 }
 
-// atP99 is the p99 of the last probe of a load that decided so.
+// atP99 returns the p99 of the last probe of a load with the given decision.
 func atP99(doc results.Capacity, load *float64, decision string) string {
 	for i := len(doc.Probes) - 1; load != nil && i >= 0; i-- {
 		if p := doc.Probes[i]; p.Load == *load && p.P99 != nil && p.Decision == decision {
@@ -323,10 +317,10 @@ func milliseconds(x *float64) string {
 	return phrase.Number(*x, 3)
 }
 
-// CapacityTests are what searches pass or do not: the goals at the load that was asked for, and that each came to its end.
-func CapacityTests(name string, rungs []Rung) Tests {
+// Tests returns what searches pass or fail: the goals at the load that was asked for, and that each search completed.
+func (searches Searches) Tests(name string) Tests {
 	t := Tests{Name: name}
-	for _, r := range rungs {
+	for _, r := range searches {
 		c := Case{Suite: strings.TrimSpace("capacity " + r.Name), Name: strings.Join(r.Goals, " and "), Gate: -1, Variant: r.Variant}
 		switch r.Exit.Code {
 		case 0:
@@ -341,13 +335,13 @@ func CapacityTests(name string, rungs []Rung) Tests {
 		}
 		t.Cases = append(t.Cases, c, last)
 	}
-	if len(rungs) > 0 {
-		t.Started = rungs[0].Started
+	if len(searches) > 0 {
+		t.Started = searches[0].Started
 	}
 	return t
 }
 
-// figures is a list of them with four digits.
+// figures formats a list of numbers with four digits.
 func figures(all []float64) string {
 	var texts []string
 	for _, load := range all {

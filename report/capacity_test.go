@@ -7,19 +7,25 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/zkbench/zkbench/capacity"
 	"github.com/zkbench/zkbench/results"
 )
 
-// The table of probes has reasons of any length, and fits the width all the same.
+// of returns the measurement of a probe, after some seconds of recovery.
+func of(recovery float64, blocks ...capacity.Block) capacity.Measurement {
+	return capacity.Measurement{Recovery: recovery, Blocks: blocks}
+}
+
+// The table of probes may have reasons of any length, and still fits the width.
 func TestProbesFitTheWidth(t *testing.T) {
 	load, p99 := 195.7, 7880.0
 	reason := "no longer getting faster after 4 blocks: mean response 13.3 ms in the first, 48.3 ms in the last"
 	doc := results.Capacity{Outcome: "interrupted", Reason: "interrupted", Goals: []string{"p99<200ms"}, Probes: []results.CapacityProbe{
-		{Purpose: "confirm", Load: load, P99: &p99, Decision: "undecided", Reason: reason, Blocks: []results.CapacityBlock{{Due: 11901, Done: 11908, Over: []int{6423}}}}},
+		{Purpose: "confirm", Load: load, P99: &p99, Decision: "undecided", Reason: reason, Measurement: of(0, capacity.Block{Due: 11901, Done: 11908, Over: []int{6423}})}},
 		NotMonotone: []float64{106.60994547120254, 141.4213562373095}}
 	for _, width := range []int{80, 100} {
 		var out strings.Builder
-		if err := Capacity(doc, Look{Width: width})(&out); err != nil {
+		if err := Text(Capacity(doc), Look{Width: width})(&out); err != nil {
 			t.Fatal(err)
 		}
 		for line := range strings.Lines(out.String()) {
@@ -33,7 +39,7 @@ func TestProbesFitTheWidth(t *testing.T) {
 	}
 }
 
-// A search that ended between two loads says what to plan for; where only the lowest load is known to pass, that nothing higher is.
+// A search that ended between two loads says what to plan for; if only the lowest load is known to pass, it says to plan for nothing higher.
 func TestWhatIsKnownBetweenTwoLoads(t *testing.T) {
 	for low, want := range map[float64]string{8183: "Plan for at most 6140 (75 % of the lower end), find what", 400: "conclude that any load above the lowest passes. Find what"} {
 		high := 14070.0
@@ -44,14 +50,14 @@ func TestWhatIsKnownBetweenTwoLoads(t *testing.T) {
 	}
 }
 
-// Searches on several ensembles are beside each other, and each is a test case by its name.
-func TestLadder(t *testing.T) {
+// Searches on several ensembles are shown next to each other, and each is a test case with its name.
+func TestSearchTable(t *testing.T) {
 	figure := func(x float64) *float64 { return &x }
-	rungs := []Rung{{"local-1", results.Capacity{Outcome: "found", Unit: "acquire/s", Goals: []string{"p99<50ms"}, Load: figure(2000), Low: figure(1900), High: figure(2100), Limit: "the disk"}},
+	searches := []EnsembleSearch{{"local-1", results.Capacity{Outcome: "found", Unit: "acquire/s", Goals: []string{"p99<50ms"}, Load: figure(2000), Low: figure(1900), High: figure(2100), Limit: "the disk"}},
 		{"local-3", results.Capacity{Outcome: "found", Unit: "acquire/s", Goals: []string{"p99<50ms"}, Load: figure(1500), Low: figure(1400), High: figure(1600), Limit: "unknown"}},
 		{"local-5", results.Capacity{Outcome: "out of budget", Unit: "acquire/s", Goals: []string{"p99<50ms"}, Exit: results.Exit{Code: 5, Reason: "no time"}}}}
 	var out, markdown strings.Builder
-	if err := errors.Join(Ladder(rungs, Look{Width: 100})(&out), LadderMarkdown(rungs)(&markdown)); err != nil {
+	if err := errors.Join(Text(SearchTable(searches), Look{Width: 100})(&out), Markdown(Searches(searches))(&markdown)); err != nil {
 		t.Fatal(err)
 	}
 	for _, text := range []string{out.String(), markdown.String()} {
@@ -61,13 +67,13 @@ func TestLadder(t *testing.T) {
 			}
 		}
 	}
-	tests := CapacityTests("locks-open", rungs)
+	tests := Searches(searches).Tests("locks-open")
 	if n := len(tests.Cases); n != 6 || tests.Cases[2].Suite != "capacity local-3" || tests.Cases[4].Answer != Unknown {
 		t.Errorf("%+v", tests)
 	}
 }
 
-// containsInLine reports whether a line has all of some texts, one after the other.
+// containsInLine reports whether a line contains all of some texts, in order.
 func containsInLine(text string, want []string) bool {
 	for line := range strings.Lines(text) {
 		all := true
@@ -82,40 +88,40 @@ func containsInLine(text string, want []string) bool {
 	return false
 }
 
-// The longest wait for the base latency is told where it was long, and as hysteresis where it was in vain.
+// The longest wait for the base latency is reported if it was long, and as hysteresis if it was in vain.
 func TestRecoveryIsTold(t *testing.T) {
-	blocks := []results.CapacityBlock{{Due: 1000}}
+	block := capacity.Block{Due: 1000}
 	for want, last := range map[string]results.CapacityProbe{
-		"": {Recovery: 4, Blocks: blocks},
-		"the latency at the lowest load took up to 34 s to recover (before probe 2)": {Recovery: 34, Blocks: blocks, Decision: "pass"},
-		"Hysteresis: 62 s after an overload":                                         {Recovery: 62, Decision: "invalid"},
+		"": {Measurement: of(4, block)},
+		"the latency at the lowest load took up to 34 s to recover (before probe 2)": {Measurement: of(34, block), Decision: "pass"},
+		"Hysteresis: 62 s after an overload":                                         {Measurement: of(62), Decision: "invalid"},
 	} {
-		doc := results.Capacity{Outcome: "unstable", Goals: []string{"p99<50ms"}, Probes: []results.CapacityProbe{{Blocks: blocks}, last}}
+		doc := results.Capacity{Outcome: "unstable", Goals: []string{"p99<50ms"}, Probes: []results.CapacityProbe{{Measurement: of(0, block)}, last}}
 		if got := strings.Join(recovery(doc), "\n"); !strings.Contains(got, want) || (got == "") != (want == "") {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }
 
-// A search without a figure says so where the lowest load misses a goal nearly as often as it may.
+// A search without a figure says so if the lowest load misses a goal nearly as often as allowed.
 func TestAGoalThatTheLowestLoadHardlyMeetsIsTold(t *testing.T) {
 	for _, c := range []struct {
-		outcome string
-		over    int
-		told    bool
+		outcome  string
+		over     int
+		reported bool
 	}{{"out of budget", 62, true}, {"between", 62, true}, {"found", 62, false}, {"unstable", 40, false}, {"out of budget", 0, false}} {
 		doc := results.Capacity{Outcome: c.outcome, Goals: []string{"errors<5%", "p99<10ms"}, Plan: &results.CapacityPlan{From: 100, Shares: []float64{0.05, 0.01}}, Probes: []results.CapacityProbe{
-			{Purpose: "base", Load: 100, Blocks: []results.CapacityBlock{{Due: 1000, Over: []int{0, 90}}}},
-			{Purpose: "warm-up", Load: 100, Blocks: []results.CapacityBlock{{Due: 6000, Over: []int{0, 0}}, {Due: 4000, Over: []int{0, c.over}}}},
-			{Purpose: "climb", Load: 200, Blocks: []results.CapacityBlock{{Due: 1000, Over: []int{0, 900}}}}}}
+			{Purpose: "base", Load: 100, Measurement: of(0, capacity.Block{Due: 1000, Over: []int{0, 90}})},
+			{Purpose: "warm-up", Load: 100, Measurement: of(0, capacity.Block{Due: 6000, Over: []int{0, 0}}, capacity.Block{Due: 4000, Over: []int{0, c.over}})},
+			{Purpose: "climb", Load: 200, Measurement: of(0, capacity.Block{Due: 1000, Over: []int{0, 900}})}}}
 		const want = "At the lowest load, 100, 0.62 % of the operations missed p99<10ms (1 % allowed): "
-		if got := strings.Join(floor(doc), ""); strings.HasPrefix(got, want) != c.told || (got == "") == c.told {
+		if got := strings.Join(floor(doc), ""); strings.HasPrefix(got, want) != c.reported || (got == "") == c.reported {
 			t.Errorf("%s with %d: %q", c.outcome, c.over, got)
 		}
 	}
 }
 
-// Critical loads of limits that were not searched for are told, as far as they are known.
+// Critical loads of limits that were not searched for are reported, as far as they are known.
 func TestTheCurveIsTold(t *testing.T) {
 	low, load, high := 100., 150., 200.
 	doc := results.Capacity{Curve: []results.CriticalLoad{{Goal: "p99<1ms"}, {Goal: "p99<2ms", High: &high}, {Goal: "p99<5ms", Low: &low, Load: &load, High: &high}, {Goal: "p99<9ms", Low: &low}}}
@@ -130,7 +136,7 @@ func TestLeftoversAreTold(t *testing.T) {
 	for want, znodes := range map[string][]*float64{"": {&few, &few, nil}, "Before probe 3 there were 105 znodes, before the first 5": {&few, nil, &more}} {
 		doc := results.Capacity{}
 		for _, n := range znodes {
-			doc.Probes = append(doc.Probes, results.CapacityProbe{Znodes: n})
+			doc.Probes = append(doc.Probes, results.CapacityProbe{Measurement: capacity.Measurement{Znodes: n}})
 		}
 		if got := strings.Join(leftovers(doc), "\n"); !strings.Contains(got, want) || (got == "") != (want == "") {
 			t.Errorf("%q, want %q", got, want)
@@ -138,7 +144,7 @@ func TestLeftoversAreTold(t *testing.T) {
 	}
 }
 
-// The leader's CPU is told beside the limit, where it is known and a load failed.
+// The leader's CPU is reported next to the limit, if it is known and a load failed.
 func TestTheCPUOfTheLeaderIsTold(t *testing.T) {
 	used, failed := 0.384, 4400.0
 	doc := results.Capacity{Outcome: "found", Load: &failed, Failed: &failed, Limit: "the disk", Evidence: []string{"mean time of a sync: 3 ms at 2200, 21 ms at 4400"}}
@@ -151,7 +157,7 @@ func TestTheCPUOfTheLeaderIsTold(t *testing.T) {
 	}
 }
 
-// A soak is told, and why there was none; a search that was interrupted in it has its capacity all the same.
+// A soak is reported, or why there was none; a search that was interrupted during it still has its capacity.
 func TestASoakIsTold(t *testing.T) {
 	load, low, high := 100., 90., 110.
 	asked := &results.CapacityPlan{SoakShare: 0.75, Soak: 600}
@@ -179,7 +185,7 @@ func TestASoakIsTold(t *testing.T) {
 	}
 }
 
-// A figure comes with what its interval is of.
+// A figure comes with a description of its interval.
 func TestWhatAnIntervalIsOf(t *testing.T) {
 	load := 100.0
 	doc := results.Capacity{Outcome: "found", Goals: []string{"p99<50ms"}, Load: &load, Low: &load, High: &load, IntervalOf: "what these servers carried in the 9m of the search"}

@@ -11,38 +11,38 @@ import (
 	"github.com/zkbench/zkbench/results"
 )
 
-// Tests is a result as the programs of a CI service read it.
+// Tests is a result in the form that CI services read.
 type Tests struct {
-	Name    string // of the profile, or of the command
+	Name    string // name of the profile, or of the command
 	Started time.Time
 	Cases   []Case
 }
 
-// Case is one thing that a result passes or does not: a gate, a check of a cell, a finding, a metric that is compared, or that it came to its end.
+// Case is one thing that a result passes or fails: a gate, a check of a cell, a finding, a metric that is compared, or that the result is complete.
 type Case struct {
-	Suite   string // the cell, 'gates', 'findings' or, of the end, 'run'
+	Suite   string // the cell, 'gates', 'findings' or, for completeness, 'run'
 	Name    string
-	Gate    int    // place among the gates of the run; -1 of anything else
-	Variant string // of a check
+	Gate    int    // index among the gates of the run; -1 for anything else
+	Variant string // for a check
 	Answer  Answer
-	Message string // one line; empty of one that passed
+	Message string // one line; empty if the case passed
 	Detail  string // more lines, such as the samples of a counterexample
 	Seconds float64
 }
 
-// Answer says what became of a Case.
+// Answer is the outcome of a Case.
 type Answer int
 
-// The answers. Failed is what a run found, Unknown that it could not find out.
+// The answers. Failed is what a run found; Unknown is what it could not find out.
 const (
 	Passed Answer = iota
 	Failed
 	Unknown
 )
 
-// RunTests are what a run passes or does not: one a gate, one a check of each cell, one a finding, and that it came to its end. A run whose exit
+// Tests returns what a run passes or fails: one case per gate, per check of each cell and per finding, and one for completeness. A run whose exit
 // code is not 0 has a case that says why.
-func RunTests(run results.Run) Tests {
+func (run Run) Tests(string) Tests {
 	var all []Case
 	for i, g := range run.Gates {
 		c := Case{Suite: "gates", Name: g.Gate, Gate: i, Answer: map[string]Answer{results.GateMet: Passed, results.GateMissed: Failed}[g.Verdict]}
@@ -99,25 +99,25 @@ func RunTests(run results.Run) Tests {
 	return Tests{run.Profile, run.Started, append(all, end("the run finishes", all, run.Exit, run.Partial, seconds))}
 }
 
-// end is the case of a result's end. It fails where no other case says why the exit code is not 0.
+// end returns the case for the completeness of a result. It fails if no other case explains why the exit code is not 0.
 func end(name string, others []Case, exit results.Exit, partial bool, seconds float64) Case {
 	c := Case{Suite: "run", Name: name, Gate: -1, Seconds: seconds}
-	told := slices.ContainsFunc(others, func(c Case) bool { return c.Answer != Passed })
-	if code := exit.Code; code != 0 && (!told || code == 1 || code == 130) || partial {
+	explained := slices.ContainsFunc(others, func(c Case) bool { return c.Answer != Passed })
+	if code := exit.Code; code != 0 && (!explained || code == 1 || code == 130) || partial {
 		c.Answer, c.Message = Unknown, fmt.Sprintf("exit code %d: %s", code, exit.Reason)
 	}
 	return c
 }
 
-// ComparisonTests are what a comparison passes or does not: one a metric of each cell, which fails for a regression and is an error where nothing
-// follows, one a cell of which a check was violated, and that it came to its end.
-func ComparisonTests(name string, doc results.Comparison) Tests {
+// Tests returns what a comparison passes or fails: one case per metric of each cell, which fails for a regression and is an error if the metric is
+// inconclusive; one per cell with a violated check; and one for completeness.
+func (doc Comparison) Tests(name string) Tests {
 	var all []Case
 	for _, cell := range doc.Cells {
 		suite := comparisonCaption(cell)
 		variant := cmp.Or(cell.Against, cell.Variant)
 		broken := slices.Concat(cell.Candidate.Violated)
-		if doc.Design == results.DesignPairs { // one of either side ends the comparison
+		if doc.Design == results.DesignPairs { // a violation on either side ends the comparison
 			broken = append(broken, cell.Baseline.Violated...)
 		}
 		for _, name := range slices.Compact(slices.Sorted(slices.Values(broken))) {
@@ -144,9 +144,9 @@ func ComparisonTests(name string, doc results.Comparison) Tests {
 	return Tests{name, doc.Made, append(all, end("the comparison finishes", all, doc.Exit, false, 0))}
 }
 
-// TrendTests are what a series of runs passes or does not: one a metric of each cell, which fails where its last change is a regression and is an error
-// where its runs are too few, and that it came to its end.
-func TrendTests(name string, doc results.Trend) Tests {
+// Tests returns what a series of runs passes or fails: one case per metric of each cell, which fails if its last change is a regression and is an error
+// if there are too few runs; and one for completeness.
+func (doc Trend) Tests(name string) Tests {
 	var all []Case
 	for _, s := range doc.Series {
 		c := Case{Suite: strings.Join(append([]string{s.Workload, s.Variant}, conditions(s.Conditions)...), ", "), Name: s.Metric, Gate: -1, Variant: s.Variant}

@@ -11,7 +11,7 @@ const clientsCaption = "Resources that clients and servers used. Client CPU is t
 	"measuring included. Memory is the resident memory of all of a driver's processes, divided by their sessions. Requests and watch events are counted by the ZooKeeper servers. Fairness is Jain's index of " +
 	"grants per session: 1 is even. A stale write comes after a write of a later grant; 'lock free' is the time from the holder's death, or stop, to the next grant of its lock."
 
-// clientsOf is what clients that are not zkbench's used, beside those that are. It has no rows where no cell has a driver.
+// clientsOf shows what foreign clients used, next to zkbench's own. It has no rows if no cell has a driver.
 func clientsOf(group []row) table {
 	if !slices.ContainsFunc(group, func(r row) bool { return r.cells[0].Driver != nil }) {
 		return table{}
@@ -63,7 +63,7 @@ func clientsOf(group []row) table {
 	return build(group, append(all, outcomes[len(outcomes)-1]))
 }
 
-// lockFree is from a fault of that kind to the next grant of the lock, in the mean of the cell.
+// lockFree returns the mean time in the cell from a fault of the given kind to the next grant of the lock.
 func lockFree(c results.Cell, kind string) (ms float64, known bool) {
 	n := 0.0
 	for _, f := range c.Faults {
@@ -74,12 +74,12 @@ func lockFree(c results.Cell, kind string) (ms float64, known bool) {
 	return ms / max(n, 1), n > 0
 }
 
-// elsewhere says whether the locks of the cell are not in ZooKeeper, whose servers then tell nothing of them.
+// elsewhere reports whether the locks of the cell are not in ZooKeeper, whose servers then say nothing about them.
 func elsewhere(c results.Cell) bool { return c.Driver != nil && c.Driver.Store != zookeeper }
 
 const zookeeper = "zookeeper" // the store of drivers whose locks are znodes
 
-// clientCPU is the CPU time, in microseconds, that the process of the client used for an operation.
+// clientCPU returns the CPU time, in microseconds, that the client's process used per operation.
 func clientCPU(c results.Cell) (float64, bool) {
 	if c.Driver != nil {
 		return known(c.Driver.CPUPerOp)

@@ -7,23 +7,23 @@ import (
 	"github.com/zkbench/zkbench/results"
 )
 
-// Variants are compared at each number of participants, which has a column; and costs are those of what the document says.
+// Variants are compared at each number of participants, which has its own column; costs are those given in the document.
 func TestTransactionsAreComparedByTheirParticipants(t *testing.T) {
 	theory, ratio := 90.0, 1.0
 	cell := func(variant string, participants any, rate float64) results.Cell {
 		return results.Cell{
 			Workload: "two-phase-commit", Variant: variant, Sessions: 30, Objects: 1, Loop: "closed",
-			ElapsedS: 10, Throughput: rate, Operations: int64(10 * rate), Measures: []string{"decide", "vote"},
+			ElapsedS: 10, Throughput: rate, Operations: int64(10 * rate), Measured: measured("decide", "vote"),
 			Parameters: map[string]any{"participants": participants, "aborts": 10},
 			Costs:      []results.Cost{{Of: "events", Measured: 90, Theory: &theory, Ratio: &ratio}}, CostPer: "transaction",
 		}
 	}
 	rows := rowsOf(results.Run{Cells: []results.Cell{
-		cell("flat", 30, 100), cell("coordinator", 30.0, 400), // a document read again has floats
+		cell("flat", 30, 100), cell("coordinator", 30.0, 400), // a document that was read has floats
 		cell("flat", 3, 200), cell("coordinator", 3, 100), cell("flat", 10, 100), cell("coordinator", 10, 200),
 	}})
 	got := strings.Join(sentences(rows), "\n")
-	want := "coordinator was ahead of flat at 10 participants and above: 4.0 times the operations per second at 30."
+	want := "coordinator had 4.0 times the operations per second of flat at 30 participants (seen in this run; no conclusion from 1 run of each: fewer than 5 cannot tell a difference from chance)."
 	if !strings.HasPrefix(got, want) || strings.Contains(got, "\n") {
 		t.Errorf("sentences:\n%s\nwant the one\n%s", got, want)
 	}

@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"maps"
 	"math"
 	"slices"
@@ -13,78 +12,71 @@ import (
 	"github.com/zkbench/zkbench/results"
 )
 
-// Comparison is a comparison of two sides for a person at a terminal: what went wrong first, then what was not sustained, then the metrics.
-func Comparison(doc results.Comparison, look Look) Report {
-	return func(w io.Writer) error {
-		out := &printer{w: w, width: look.width()}
-		writeComparison(out, doc, func(t table) error { return t.draw(w, look) }, look.Box)
-		return out.err
-	}
+// Heading names the two sides.
+func (doc Comparison) Heading() []string {
+	return []string{fmt.Sprintf("baseline: %s (%s)", doc.Baseline.Name, phrase.Count(len(doc.Baseline.Runs), "run")),
+		fmt.Sprintf("candidate: %s (%s)", doc.Candidate.Name, phrase.Count(len(doc.Candidate.Runs), "run"))}
 }
 
-// ComparisonMarkdown is the same for a pull request.
-func ComparisonMarkdown(doc results.Comparison) Report {
-	return func(w io.Writer) error {
-		out := &printer{w: w, width: math.MaxInt, apart: true}
-		writeComparison(out, doc, func(t table) error { return t.drawMarkdown(w) }, true)
-		return out.err
-	}
-}
-
-func writeComparison(out *printer, doc results.Comparison, draw func(table) error, box bool) {
+// Sections shows for each cell first what went wrong, then what was not sustained, then the metrics.
+func (doc Comparison) Sections() []Section {
 	inPairs := doc.Design == results.DesignPairs
-	out.line(fmt.Sprintf("baseline: %s (%s)", doc.Baseline.Name, phrase.Count(len(doc.Baseline.Runs), "run")))
-	if out.apart {
-		out.line("")
-	}
-	out.line(fmt.Sprintf("candidate: %s (%s)", doc.Candidate.Name, phrase.Count(len(doc.Candidate.Runs), "run")))
+	var first Section
 	if inPairs {
-		out.paragraphs([]string{fmt.Sprintf("Pairs of runs in random order, seed %d.", doc.Seed)})
+		first.say(fmt.Sprintf("Pairs of runs in random order, seed %d.", doc.Seed))
 	}
 	for _, d := range doc.Differing {
-		out.line(fmt.Sprintf("DIFFERENT ENVIRONMENTS, %s: %s and %s", d.Name, cmp.Or(d.Baseline, "unknown"), cmp.Or(d.Candidate, "unknown")))
+		first.say(fmt.Sprintf("DIFFERENT ENVIRONMENTS, %s: %s and %s", d.Name, cmp.Or(d.Baseline, "unknown"), cmp.Or(d.Candidate, "unknown")))
 	}
+	all := []Section{first}
 	for _, c := range doc.Cells {
 		if len(c.Metrics) == 0 {
 			continue
 		}
-		out.line("")
-		out.line(comparisonCaption(c))
-		out.paragraphs(comesFirst(c))
-		out.line("")
-		out.try(draw(tableOfMetrics(c, box, inPairs)))
-		out.paragraphs(reasons(c, inPairs))
+		s := Section{Caption: comparisonCaption(c)}
+		s.say(comesFirst(c)...)
+		s.add("", tableOfMetrics(c, inPairs), reasons(c, inPairs)...)
+		all = append(all, s)
 	}
-	out.paragraphs(doc.Notes)
-	test, median := "the U test", ""
-	if inPairs {
-		test, median = "the sign-flip test", "; they are medians over the pairs"
-		if slices.ContainsFunc(doc.Cells, func(c results.CellComparison) bool {
-			return slices.ContainsFunc(c.Metrics, func(m results.MetricComparison) bool { return m.Least != nil })
-		}) {
-			median += ", and 'could show' is the difference that this many pairs with this spread would show in 4 of 5 comparisons"
-		}
+	exit := doc.Exit
+	if exit.Code == 0 {
+		exit.Reason = ""
 	}
-	if doc.Design == results.DesignSearches {
-		out.paragraphs([]string{fmt.Sprintf("Each side is one search; the interval of the ratio covers all that both of their intervals (%s %%) allow. Differences below %s %% do not matter.",
-			phrase.Number(100*cmp.Or(IntervalLevel(doc), 1-doc.Alpha), 3), phrase.Number(100*doc.MinEffect, 3))})
-	} else if metricsIn(doc) > 0 {
-		out.paragraphs([]string{fmt.Sprintf("Effects compare the candidate with the baseline, with %s %% intervals%s; p is from %s of a difference beyond %s %%, with Holm's adjustment over %s. "+
-			"Differences below that do not matter.", phrase.Number(100*cmp.Or(IntervalLevel(doc), 1-doc.Alpha), 3), median, test,
-			phrase.Number(100*doc.MinEffect, 3), phrase.Count(metricsIn(doc), "metric"))})
-	}
-	if doc.Exit.Code != 0 {
-		out.paragraphs([]string{fmt.Sprintf("Exit code %d: %s", doc.Exit.Code, stop(doc.Exit.Reason))})
-	}
+	return append(all, notes(exit, doc.Notes, doc.method()))
 }
 
-// comparisonCaption is what is compared, and the load of both.
+// method says how the effects were found.
+func (doc Comparison) method() []string {
+	level := phrase.Number(100*cmp.Or(IntervalLevel(results.Comparison(doc)), 1-doc.Alpha), 3)
+	if doc.Design == results.DesignSearches {
+		return []string{fmt.Sprintf("Each side is one search; the interval of the ratio covers all that both of their intervals (%s %%) allow. Differences below %s %% do not matter.",
+			level, phrase.Number(100*doc.MinEffect, 3))}
+	}
+	metrics := 0
+	test, median, least := "the U test", "", ""
+	for _, c := range doc.Cells {
+		metrics += len(c.Metrics)
+		if slices.ContainsFunc(c.Metrics, func(m results.MetricComparison) bool { return m.Least != nil }) {
+			least = ", and 'could show' is the difference that this many pairs with this spread would show in 4 of 5 comparisons"
+		}
+	}
+	if metrics == 0 {
+		return nil
+	}
+	if doc.Design == results.DesignPairs {
+		test, median = "the sign-flip test", "; they are medians over the pairs"+least
+	}
+	return []string{fmt.Sprintf("Effects compare the candidate with the baseline, with %s %% intervals%s; p is from %s of a difference beyond %s %%, with Holm's adjustment over %s. "+
+		"Differences below that do not matter.", level, median, test, phrase.Number(100*doc.MinEffect, 3), phrase.Count(metrics, "metric"))}
+}
+
+// comparisonCaption says what is compared, and the load of both sides.
 func comparisonCaption(c results.CellComparison) string {
 	variants := slices.Compact([]string{cmp.Or(c.Against, c.Variant), c.Variant})
 	return strings.Join(append([]string{c.Workload, strings.Join(variants, " against ")}, conditions(c.Conditions)...), ", ")
 }
 
-// IntervalLevel is the level of the intervals in pairs, where the order statistics give more than what was asked for; 0 where they differ.
+// IntervalLevel returns the level of the intervals in pairs, if order statistics give more than the level that was asked for; 0 if they differ.
 func IntervalLevel(doc results.Comparison) (level float64) {
 	for _, c := range doc.Cells {
 		for _, m := range c.Metrics {
@@ -97,14 +89,7 @@ func IntervalLevel(doc results.Comparison) (level float64) {
 	return level
 }
 
-func metricsIn(doc results.Comparison) (n int) {
-	for _, c := range doc.Cells {
-		n += len(c.Metrics)
-	}
-	return n
-}
-
-// conditions are those of a cell in words, the load first.
+// conditions describes the conditions of a cell, the load first.
 func conditions(all map[string]string) (words []string) {
 	for _, load := range []struct{ key, after string }{{"sessions", " sessions"}, {"objects", " objects"}, {"rate", "/s"}, {"loop", " loop"}} {
 		if value := all[load.key]; value != "" && (load.key != "objects" || value != "1") {
@@ -119,7 +104,7 @@ func conditions(all map[string]string) (words []string) {
 	return words
 }
 
-// comesFirst are errors, verdicts and saturation: what makes any comparison of times doubtful.
+// comesFirst returns errors, verdicts and saturation, which make any comparison of times doubtful.
 func comesFirst(c results.CellComparison) (lines []string) {
 	for _, s := range []struct {
 		name string
@@ -150,14 +135,13 @@ func failures(s results.CellSide) string {
 	return fmt.Sprintf("%d of %d (%s %%)", s.Failed, all, phrase.Number(100*float64(s.Failed)/float64(all), 2))
 }
 
-// tableOfMetrics is a line a metric. Of pairs the range of a side is that of the hours, and left out.
-func tableOfMetrics(c results.CellComparison, box, inPairs bool) table {
+// tableOfMetrics has one line per metric. For pairs it omits the range of a side, which reflects the hours.
+func tableOfMetrics(c results.CellComparison, inPairs bool) table {
 	t := table{below: []string{"metric", "baseline", "candidate", "effect", "interval", "p", "verdict"}, text: []bool{true, false, false, false, false, false, true}}
 	if inPairs {
 		t.below, t.text = slices.Insert(t.below, 6, "could show"), slices.Insert(t.text, 6, false)
 	}
-	t.markdown = t.below
-	dash := map[bool]string{true: "…", false: ".."}[box]
+	const dash = "…"
 	for _, m := range c.Metrics {
 		row := []string{m.Metric, sideText(m, m.Baseline, dash, inPairs), sideText(m, m.Candidate, dash, inPairs), effectText(m, m.Effect), "-", "-", m.Verdict}
 		row[4] = cmp.Or(intervalText(m, dash), row[4])
@@ -176,9 +160,9 @@ func tableOfMetrics(c results.CellComparison, box, inPairs bool) table {
 	return t
 }
 
-// sideText is the median with its interval, or, where the runs are too few for one, with the range that was seen; of a search without a figure what bounds it.
+// sideText formats the median with its interval, or, with too few runs for one, with the range seen; for a search without a figure, its bounds.
 func sideText(m results.MetricComparison, v results.MetricValues, dash string, inPairs bool) string {
-	format := func(x float64) string { return phrase.Number(x, 4) } // of a capacity, which is no metric of a cell
+	format := func(x float64) string { return phrase.Number(x, 4) } // a capacity is not a metric of a cell
 	if metric, err := results.ParseMetric(m.Metric); err == nil {
 		format = metric.Format
 	}
@@ -209,7 +193,7 @@ func sideText(m results.MetricComparison, v results.MetricValues, dash string, i
 	return text
 }
 
-// intervalText is the interval of the effect, which may be known to one side alone; "" where it is not known.
+// intervalText formats the interval of the effect, which may be bounded on one side only; "" if it is unknown.
 func intervalText(m results.MetricComparison, dash string) string {
 	switch {
 	case m.Low != nil && m.High != nil:
@@ -222,7 +206,7 @@ func intervalText(m results.MetricComparison, dash string) string {
 	return ""
 }
 
-// effectText is '+12 %' of a ratio, 'x3.5' of one that is far from 1, and '+0.1 pp' of a difference of shares.
+// effectText formats an effect: '+12 %' for a ratio, 'x3.5' for one far from 1, and '+0.1 pp' for a difference of shares.
 func effectText(m results.MetricComparison, x *float64) string {
 	switch {
 	case x == nil:
@@ -246,7 +230,7 @@ func signed(x float64) string {
 	return text
 }
 
-// reasons say why what is inconclusive is, and what it would need.
+// reasons says why inconclusive metrics are inconclusive, and what they would need.
 func reasons(c results.CellComparison, inPairs bool) (lines []string) {
 	var few []string
 	need := 0

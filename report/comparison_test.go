@@ -29,13 +29,13 @@ func comparison() results.Comparison {
 		Notes: []string{"Only the candidate has x."}, Exit: results.Exit{Code: 4, Reason: "violated by the candidate: fifo"}}
 }
 
-// What went wrong comes before what was not sustained, and that before any number.
+// Errors come before loads that were not sustained, and those before any number.
 func TestComparisonsTellTheWorstFirst(t *testing.T) {
 	var text, markdown, document bytes.Buffer
 	for _, r := range []struct {
 		report Report
 		out    *bytes.Buffer
-	}{{Comparison(comparison(), Look{Width: 200}), &text}, {ComparisonMarkdown(comparison()), &markdown}, {ComparisonJSON(comparison()), &document}} {
+	}{{Text(Comparison(comparison()), Look{Width: 200}), &text}, {Markdown(Comparison(comparison())), &markdown}, {JSON(comparison()), &document}} {
 		if err := r.report(r.out); err != nil {
 			t.Fatal(err)
 		}
@@ -70,7 +70,7 @@ func TestComparisonsTellTheWorstFirst(t *testing.T) {
 
 func p(x float64) *float64 { return &x }
 
-// The text of a comparison: errors first, then a line a metric, then what would help where nothing follows.
+// The text of a comparison: errors first, then one line per metric, then what would help for inconclusive metrics.
 func TestPairs(t *testing.T) {
 	side := func(median float64) results.MetricValues { return results.MetricValues{Median: &median} }
 	c := results.Comparison{Design: results.DesignPairs, Seed: 7, Alpha: 0.05, MinEffect: 0.05, Baseline: results.Side{Name: "locks-quick"}, Candidate: results.Side{Name: "locks-quick engine=other"},
@@ -88,7 +88,7 @@ func TestPairs(t *testing.T) {
 			}}},
 		Notes: []string{"Ended at the planned look."}, Exit: results.Exit{Code: 4, Reason: "violated: mutual-exclusion"}}
 	var text strings.Builder
-	if err := Comparison(c, Look{Width: 200})(&text); err != nil {
+	if err := Text(Comparison(c), Look{Width: 200})(&text); err != nil {
 		t.Fatal(err)
 	}
 	last := 0
@@ -106,7 +106,7 @@ func TestPairs(t *testing.T) {
 	}
 }
 
-// Of a search the table has the figure with its interval, or what bounds it.
+// For a search the table has the figure with its interval, or its bounds.
 func TestBoundsOfCapacities(t *testing.T) {
 	figure := func(x float64) *float64 { return &x }
 	for want, v := range map[string]results.MetricValues{

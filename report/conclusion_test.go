@@ -6,12 +6,12 @@ import (
 	"testing"
 )
 
-// about are five values within a percent of one.
+// about returns five values within a percent of v.
 func about(v float64) []float64 {
 	return []float64{0.99 * v, 0.995 * v, v, 1.005 * v, 1.01 * v}
 }
 
-// wild are five values within a factor of two.
+// wild returns five values within a factor of two.
 func wild(v float64) []float64 { return []float64{0.7 * v, 0.8 * v, v, 1.2 * v, 1.4 * v} }
 
 func TestConclusions(t *testing.T) {
@@ -39,11 +39,11 @@ func TestConclusions(t *testing.T) {
 		{"more and later", []row{at("a", 10, about(90), about(6)), at("b", 10, about(45), about(3))},
 			"neither a nor b is better at 10 contenders: 2.0 times the grants per second (2.0 to 2.0) and 2.0 times longer hand-off (2.0 to 2.0) (5 runs"},
 		{"three runs are too few", []row{at("a", 10, about(90)[:3], nil), at("b", 10, about(45)[:3], nil)},
-			"a was ahead of b at 10 contenders: 2.0 times the grants per second. No conclusion from 3 runs of each: fewer than 4 cannot tell a difference from chance"},
+			"a had 2.0 times the grants per second of b at 10 contenders (seen in this run; no conclusion from 3 runs of each: fewer than 4 cannot tell a difference from chance"},
 		{"more comparisons need more runs", []row{at("a", 10, about(90)[:4], about(3)[:4]), at("b", 10, about(45)[:4], about(6)[:4])},
-			"No conclusion from 4 runs of each: fewer than 5 cannot tell a difference from chance"},
+			"(seen in this run; no conclusion from 4 runs of each: fewer than 5 cannot tell a difference from chance"},
 		{"errors first", []row{failing(at("naive", 10, about(50), nil), 10_000_000), at("predecessor", 10, about(100), nil)},
-			"predecessor and naive are not comparable at 10 contenders: 0.0 % of the operations of predecessor failed and 9"},
+			"naive and predecessor are not comparable at 10 contenders: 98 % of the operations of naive failed and 0 % of those of predecessor."},
 		{"who violates is compared with nobody", []row{violated(at("broken", 10, about(900), nil)), at("a", 10, about(90), nil), at("b", 10, about(45), nil)},
 			"a is better than b at 10 contenders: 2.0 times the grants per second (2.0 to 2.0) (5 runs of each, at most a 5 % chance of a wrong conclusion in 1 comparison: " +
 				"U test, Holm); broken is not comparable: it violated mutual-exclusion at 10 contenders."},

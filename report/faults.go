@@ -9,13 +9,13 @@ import (
 	"github.com/zkbench/zkbench/results"
 )
 
-// faultsCaption says what the columns of the faults count.
+// faultsCaption explains what the columns for faults count.
 func faultsCaption(group []row) string {
 	by := "what was broken on purpose"
 	if some, all := unplanned(group); all {
-		by = "none was planned; these happened by themselves, as seen in the servers' figures once a second"
+		by = "none was planned; these happened by themselves, as seen in the servers' figures"
 	} else if some {
-		by = "injected ones, and unplanned ones as seen in the servers' figures once a second"
+		by = "injected ones, and unplanned ones as seen in the servers' figures"
 	}
 	return fmt.Sprintf("Faults: %s. Times are in seconds from the start of the steady phase, effects are measured until the next fault. "+
 		"'next' is the time to the next %s, 'pause' the longest time without one on any single object, after the fault and in the five seconds before it; "+
@@ -23,7 +23,7 @@ func faultsCaption(group []row) string {
 		by, successOf(group))
 }
 
-// unplanned says whether some of the faults, and whether all of them, broke by themselves.
+// unplanned reports whether some, and whether all, of the faults occurred without being injected.
 func unplanned(group []row) (some, all bool) {
 	all = true
 	for _, r := range group {
@@ -36,52 +36,46 @@ func unplanned(group []row) (some, all bool) {
 	return some, all && some
 }
 
-// successOf is what the workload of the rows succeeds in, as a noun.
+// successOf returns the noun for what the workload of the rows achieves.
 func successOf(group []row) string {
 	if group[0].givesGrants() {
 		return "grant"
 	}
-	return group[0].cells[0].Roles()[0].Op
+	return group[0].cells[0].Measured[0].Op
 }
 
-// faultsOf is a line for each fault of each cell. It has no rows where nothing was broken.
+// faultsOf has one line per fault of each cell. It has no rows if there were no faults.
 func faultsOf(group []row) table {
-	var t table
-	first := t.faultHeads(group)
-	for _, h := range [][3]string{{"", "recovered s", "recovered, s"}, {"", "next ms", "next, ms"}, {"", "lock free ms", "lock free, ms"}, {"pause, ms", "longest", "pause, ms"}, {"pause, ms", "before", "pause before, ms"},
-		{"rate, /s", "before", "before, /s"}, {"rate, /s", "lowest", "lowest, /s"}} {
-		t.head(h[0], h[1], h[2], false, partOfOp)
-	}
-	for _, h := range [][2]string{{"sessions", "moved"}, {"sessions", "expired"}, {"", "orphans"}} {
-		t.head(h[0], h[1], h[1], false, partWaiting)
-	}
-	for _, r := range group {
-		for _, c := range r.cells {
-			for _, f := range c.Faults {
-				name := faultName(f)
-				if f.Unplanned { // the sentence below says which
-					name = f.Kind + " (unplanned)"
-				}
-				line := append(cellsOf(first, r), name, maybe(&f.AtS, 3))
-				line[0] = repeated(r, c)
-				if f.Error != "" && f.LongestPause == nil {
-					t.rows = append(t.rows, append(line, slices.Repeat([]string{"-"}, len(t.below)-len(line))...))
-					continue
-				}
-				moved := "-"
-				if f.SessionsMoved != nil {
-					moved = fmt.Sprint(*f.SessionsMoved)
-				}
-				line = append(line, maybe(f.HealedS, 3), maybe(f.NextGrant, 2), maybe(f.LockFree, 2), maybe(f.LongestPause, 2), maybe(f.PauseBefore, 2),
-					maybe(f.ThroughputBefore, 2), maybe(f.ThroughputAfter, 2), moved, fmt.Sprint(f.SessionsExpired), fmt.Sprint(f.Orphans))
-				t.rows = append(t.rows, line)
-			}
+	columns := slices.Concat(under("", partOfOp, "recovered s|recovered, s", "next ms|next, ms", "lock free ms|lock free, ms"), under("pause, ms", partOfOp, "longest|pause, ms", "before|pause before, ms"),
+		under("rate, /s", partOfOp, "before|before, /s", "lowest|lowest, /s"), under("sessions", partWaiting, "moved", "expired"), under("", partWaiting, "orphans"))
+	return linesOfFaults(group, columns, func(f results.Fault, add func(cells ...string)) {
+		if f.Error != "" && f.LongestPause == nil {
+			add(slices.Repeat([]string{"-"}, len(columns))...)
+			return
 		}
-	}
-	return t
+		moved := "-"
+		if f.SessionsMoved != nil {
+			moved = fmt.Sprint(*f.SessionsMoved)
+		}
+		add(maybe(f.HealedS, 3), maybe(f.NextGrant, 2), maybe(f.LockFree, 2), maybe(f.LongestPause, 2), maybe(f.PauseBefore, 2),
+			maybe(f.ThroughputBefore, 2), maybe(f.ThroughputAfter, 2), moved, fmt.Sprint(f.SessionsExpired), fmt.Sprint(f.Orphans))
+	})
 }
 
-// repeated is the label of a row, with the repetition where there are several.
+// linesOfFaults is linesOfCells with lines added by each fault.
+func linesOfFaults(group []row, columns []column, lines func(f results.Fault, add func(cells ...string))) table {
+	return linesOfCells(group, append([]column{named("fault", "fault", true), named("at s", "at, s", false)}, columns...), func(c results.Cell, add func(cells ...string)) {
+		for _, f := range c.Faults {
+			name := faultName(f)
+			if f.Unplanned { // a sentence names the server
+				name = f.Kind + " (unplanned)"
+			}
+			lines(f, func(cells ...string) { add(append([]string{name, maybe(&f.AtS, 3)}, cells...)...) })
+		}
+	})
+}
+
+// repeated returns the label of a row, with the repetition if there are several.
 func repeated(r row, c results.Cell) string {
 	if len(r.cells) < 2 {
 		return r.label()
@@ -99,7 +93,7 @@ func faultName(f results.Fault) string {
 	return f.Kind + ", " + f.Target
 }
 
-// maybe writes so many digits: three of an instant, two of what came of one fault.
+// maybe formats a value that may be unknown with the given digits: three for an instant, two for the effect of a single fault.
 func maybe(v *float64, digits int) string {
 	if v == nil {
 		return "-"
@@ -107,7 +101,7 @@ func maybe(v *float64, digits int) string {
 	return phrase.Fixed(*v, digits)
 }
 
-// faultSentences say of each fault what it did to those who waited.
+// faultSentences says for each fault what it did to those who waited.
 func faultSentences(group []row) []string {
 	var all []string
 	for _, r := range group {
@@ -118,7 +112,7 @@ func faultSentences(group []row) []string {
 			}
 			for _, f := range c.Faults {
 				at := "at " + phrase.Seconds(f.AtS)
-				if f.Unplanned { // known to a second
+				if f.Unplanned { // known to the second only
 					at = "after " + phrase.Seconds(f.AtS)
 				}
 				all = append(all, fmt.Sprintf("%s, %s in %s: %s", faultName(f), at, where, stop(leaderless(f)+outcomeOf(f, successOf(group)))))
@@ -128,7 +122,7 @@ func faultSentences(group []row) []string {
 	return all
 }
 
-// outcomeOf is what a fault did, in words.
+// outcomeOf says what a fault did.
 func outcomeOf(f results.Fault, success string) string {
 	if f.Error != "" {
 		return f.Error
@@ -163,7 +157,7 @@ func outcomeOf(f results.Fault, success string) string {
 	return text
 }
 
-// restarts says which servers a rolling restart has restarted, and how long each took.
+// restarts says which servers a rolling restart restarted, and how long each took.
 func restarts(f results.Fault) string {
 	var words []string
 	for _, r := range f.Restarts {
@@ -183,7 +177,7 @@ func restarts(f results.Fault) string {
 	return "; restarted one by one, serving again: " + strings.Join(words, ", ")
 }
 
-// leaderless is for how long there was no leader, and what became of the sessions, where nobody planned that.
+// leaderless says how long there was no leader and what became of the sessions, for an unplanned fault.
 func leaderless(f results.Fault) string {
 	if !f.Unplanned || f.LeaderlessMinS == nil || f.LeaderlessMaxS == nil {
 		return ""
@@ -200,11 +194,4 @@ func leaderless(f results.Fault) string {
 		text += ", " + phrase.Count(*f.SessionsMoved, "session") + " moved"
 	}
 	return text + ", " + phrase.Count(f.SessionsExpired, "session") + " expired; "
-}
-
-// anyFault reports whether something was broken on purpose in any cell.
-func anyFault(group []row) bool {
-	return slices.ContainsFunc(group, func(r row) bool {
-		return slices.ContainsFunc(r.cells, func(c results.Cell) bool { return len(c.Faults) > 0 })
-	})
 }

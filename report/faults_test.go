@@ -29,28 +29,28 @@ func faulty() results.Run {
 }
 
 func TestFaults(t *testing.T) {
-	golden.Compare(t, "faults.txt", render(t, Text(faulty(), Look{Width: 120})))
-	golden.Compare(t, "faults.md", render(t, Markdown(faulty())))
-	if text := render(t, Text(quickstart(), Look{Width: 120})); strings.Contains(text, "Faults:") {
+	golden.Compare(t, "faults.txt", render(t, Text(Run(faulty()), Look{Width: 120})))
+	golden.Compare(t, "faults.md", render(t, Markdown(Run(faulty()))))
+	if text := render(t, Text(Run(quickstart()), Look{Width: 120})); strings.Contains(text, "Faults:") {
 		t.Error("a run without faults has a table of them")
 	}
 	twice := faulty()
 	second := twice.Cells[0]
 	second.Repetition = 2
 	twice.Cells = append(twice.Cells, second)
-	if text := render(t, Text(twice, Look{Width: 160})); !strings.Contains(text, "predecessor, repetition 2") {
+	if text := render(t, Text(Run(twice), Look{Width: 160})); !strings.Contains(text, "predecessor, repetition 2") {
 		t.Errorf("repetitions are not told apart:\n%s", text)
 	}
 }
 
-// A leader that ended by itself is told with what the servers' figures say of it, and not as something broken on purpose.
+// A leader that ended by itself is reported with what the servers' figures show, and not as an injected fault.
 func TestALeaderLostByItself(t *testing.T) {
 	run := faulty()
 	of := func(v float64) *float64 { return &v }
 	moved := 1
 	run.Cells[0].Faults = []results.Fault{{Kind: "leader lost", Unplanned: true, Target: "10.0.0.1:2181, then 10.0.0.2:2181", AtS: 4.01, HealedS: of(7.01),
 		LeaderlessMinS: of(1), LeaderlessMaxS: of(3), NextGrant: of(2600), LongestPause: of(2620), PauseBefore: of(31), SessionsMoved: &moved}}
-	text := strings.Join(strings.Fields(render(t, Text(run, Look{Width: 160}))), " ")
+	text := strings.Join(strings.Fields(render(t, Text(Run(run), Look{Width: 160}))), " ")
 	for _, want := range []string{"leader lost (unplanned), 10.0.0.1:2181, then 10.0.0.2:2181, after 4.01 s",
 		"no leader for 1 s to 3 s, 1 session moved, 0 sessions expired; no grant for 2600 ms", "none was planned"} {
 		if !strings.Contains(text, want) {
@@ -62,7 +62,7 @@ func TestALeaderLostByItself(t *testing.T) {
 	}
 }
 
-// A storm of reconnections is told with when the clients were back.
+// A storm of reconnections is reported with when the clients were back.
 func TestAStorm(t *testing.T) {
 	of := func(v float64) *float64 { return &v }
 	cut, none, handshakes := 300, 0, 412
@@ -83,7 +83,7 @@ func TestAStorm(t *testing.T) {
 	}
 }
 
-// How many servers answered, and how many the ensemble has.
+// The report says how many servers answered, and how many the ensemble has.
 func TestServersThatAnswered(t *testing.T) {
 	of := func(n int) *int { return &n }
 	for _, c := range []struct {
@@ -104,17 +104,17 @@ func TestServersThatAnswered(t *testing.T) {
 	}
 }
 
-// A machine that was late is told with who used it; zkbench is accused where it was to blame alone.
+// A late machine is reported with what used it; zkbench is blamed only if it was the cause.
 func TestALateMachineIsNotTheGenerator(t *testing.T) {
 	run := quickstart()
-	run.Cells[0].Generator.Late = true // of the larger number of sessions
-	if text := strings.ReplaceAll(render(t, Text(run, Look{})), "\n  ", " "); !strings.Contains(text, "(but the machine was late: this does not measure the servers alone)") {
+	run.Cells[0].Generator.Late = true // for the larger number of sessions
+	if text := strings.ReplaceAll(render(t, Text(Run(run), Look{})), "\n  ", " "); !strings.Contains(text, ", but the machine was late: this does not measure the servers alone") {
 		t.Errorf("the sentence does not say that the machine was late:\n%s", text)
 	}
 	run.Cells = run.Cells[:1]
 	run.Cells[0].Sessions, run.Cells[0].Partial, run.Cells[0].ElapsedS = 1, true, 6e-8
 	run.Cells[0].Generator = results.Generator{Late: true, LateReason: "the machine was busy with other processes"}
-	text := strings.Join(strings.Fields(render(t, Text(run, Look{Width: 160}))), " ")
+	text := strings.Join(strings.Fields(render(t, Text(Run(run), Look{Width: 160}))), " ")
 	for _, want := range []string{"zkbench was late in naive, 1 session, but did not cause it: the machine was busy with other processes.", "cut short after 60 ns", "1 session "} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the text lacks %q:\n%s", want, text)

@@ -9,11 +9,11 @@ import (
 	"github.com/zkbench/zkbench/results"
 )
 
-// fencing is the table of a run that pauses clients before they write: a row a lock and resource, without a fence and with one.
-func fencing(all []results.Finding, look Look) (t table, counts string) {
+// fencing returns the table of a run that pauses clients before they write: one row per lock and resource, without and with a fence.
+func fencing(all []results.Finding) (t table, counts string) {
 	t = table{above: []string{"", "", "", "", "", "accepted", "rejected", ""},
 		below: []string{"variant", "resource", "fence", "expected", "seen", "stale", "stale", "counterexample"},
-		text:  []bool{true, true, true, true, true, false, false, true}}
+		text:  []bool{true, true, true, true, true, false, false, true}, wrap: true}
 	t.markdown = []string{"variant", "resource", "fence", "expected", "seen", "accepted stale", "rejected stale", "counterexample"}
 	open, closed, rejected := 0, 0, 0
 	for _, f := range all {
@@ -36,7 +36,6 @@ func fencing(all []results.Finding, look Look) (t table, counts string) {
 		t.rows = append(t.rows, []string{f.Variant, f.Fencing.Resource, fence, verdictOn(f.Expected).String(), seen,
 			strconv.Itoa(f.Fencing.Accepted), strconv.Itoa(f.Fencing.Rejected), witness})
 	}
-	wrapLast(t, look)
 	return t, fmt.Sprintf("Late writes of paused clients: without a fence %d were accepted, with one %d were accepted and %d rejected. "+
 		"The fence 'token' is enforced by the resource, which remembers the highest token; 'transaction' writes in one transaction with a check "+
 		"that the holder's znode exists.", open, closed, rejected)

@@ -7,7 +7,7 @@ import (
 	"github.com/zkbench/zkbench/results"
 )
 
-// The rows say what was fenced by what, and mark what is not as it has to be: a violation that did not show, and one behind a fence.
+// The rows say what was fenced by what, and mark unexpected outcomes: a violation that did not show, and one behind a fence.
 func TestFencingTable(t *testing.T) {
 	finding := func(variant string, fence string, accepted, rejected int) results.Finding {
 		f := results.Finding{Variant: variant, Witness: "a witness", Fencing: &results.Fencing{Resource: "znode", Fenced: fence != "", Fence: fence,
@@ -25,10 +25,10 @@ func TestFencingTable(t *testing.T) {
 	run := results.Run{Profile: "fencing", Findings: []results.Finding{finding("open", "", 3, 0), finding("shut", "transaction", 0, 3),
 		finding("silent", "", 0, 0), finding("leaky", "token", 1, 2), unplayed}}
 	var text, markdown strings.Builder
-	if err := Text(run, Look{})(&text); err != nil {
+	if err := Text(Run(run), Look{})(&text); err != nil {
 		t.Fatal(err)
 	}
-	if err := Markdown(run)(&markdown); err != nil {
+	if err := Markdown(Run(run))(&markdown); err != nil {
 		t.Fatal(err)
 	}
 	plain := strings.Join(strings.Fields(text.String()), " ")

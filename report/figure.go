@@ -6,21 +6,21 @@ import (
 	"github.com/zkbench/zkbench/results"
 )
 
-// quantile is a percentile, with its name in Latency.AtLeast.
+// quantile is a percentile with its name in Latency.AtLeast.
 type quantile struct {
 	name string
 	of   func(results.Latency) (float64, bool)
 }
 
-// The percentiles of reports. The median is the value at half of the samples: the lower one of two, as HdrHistogram has it.
+// The percentiles of reports. The median is the value at half of the samples, the lower of the two middle ones for an even number, as in HdrHistogram.
 var (
 	median = quantile{"p50", func(l results.Latency) (float64, bool) { return l.P50, l.Count+l.Unserved >= leastForMedian }}
 	p99    = quantile{"p99", func(l results.Latency) (float64, bool) { return known(l.P99) }}
 	p999   = quantile{"p999", func(l results.Latency) (float64, bool) { return known(l.P999) }}
 )
 
-// figure is of over the repetitions, each of which counts by its weight; where none has any, all count alike. It is not known where one
-// repetition does not have it.
+// figure returns the mean of a value over the repetitions, weighted by weight; if every weight is zero, all count alike. The figure is unknown if any
+// repetition lacks the value.
 func (r *row) figure(weight func(results.Cell) float64, of func(results.Cell) (float64, bool)) figure {
 	var values, weights []float64
 	for _, c := range r.cells {
@@ -50,7 +50,7 @@ func figureOf(values, weights []float64) figure {
 	return f
 }
 
-// percentile is that of all repetitions together, of the first of the histograms that there is.
+// percentile returns a percentile of all repetitions pooled, from the first of the histograms that exists.
 func (r *row) percentile(q quantile, keys ...string) figure {
 	f, all := figure{of: len(r.cells)}, latency(r.latencies, keys...)
 	f.value, f.known = q.of(all)
@@ -70,7 +70,7 @@ func (r *row) percentile(q quantile, keys ...string) figure {
 	return f
 }
 
-// maximum is the largest of all repetitions; one without any sample has none.
+// maximum returns the largest value of all repetitions; it is unknown without samples.
 func (r *row) maximum(keys ...string) figure {
 	f := figure{of: len(r.cells)}
 	for _, c := range r.cells {
@@ -88,7 +88,7 @@ func (r *row) maximum(keys ...string) figure {
 	return f
 }
 
-// spread is half of the range as a share of the value.
+// spread returns half of the range as a share of the value.
 func (f figure) spread() float64 {
 	if !f.known || f.value == 0 {
 		return 0

@@ -7,14 +7,13 @@ import (
 	"github.com/zkbench/zkbench/results"
 )
 
-// findings is the table of a run that plays scenarios. What was expected to come through and did is only counted.
-func findings(all []results.Finding, look Look) (t table, counts string) {
+// findings returns the table of a run that plays scenarios. Scenarios that passed as expected are only counted.
+func findings(all []results.Finding) (t table, counts string) {
 	if all[0].Fencing != nil {
-		return fencing(all, look)
+		return fencing(all)
 	}
 	t = table{below: []string{"variant", "scenario", "expected", "seen", "counterexample"},
-		text: []bool{true, true, true, true, true}}
-	t.markdown = t.below
+		text: []bool{true, true, true, true, true}, wrap: true}
 	through, shown := 0, 0
 	for _, f := range all {
 		code, _ := f.Fault()
@@ -35,12 +34,11 @@ func findings(all []results.Finding, look Look) (t table, counts string) {
 		}
 		t.rows = append(t.rows, []string{f.Variant, f.Scenario, dash(f.Expected), seen, witness})
 	}
-	wrapLast(t, look)
 	return t, fmt.Sprintf("%d trials: %d showed the expected violation, %d passed as expected, %d did not behave as expected.",
 		len(all), shown, through, len(all)-shown-through)
 }
 
-// through is who came through which scenarios, a line a variant.
+// through says which variants passed which scenarios, one line per variant.
 func through(all []results.Finding) []string {
 	var order []string
 	scenarios := map[string][]string{}
@@ -67,7 +65,7 @@ func dash(s string) string {
 	return s
 }
 
-// wrapLast breaks the last column so that the table fits, if there is room for one at all.
+// wrapLast wraps the last column so that the table fits, if there is any room for that column.
 func wrapLast(t table, look Look) {
 	last := len(t.below) - 1
 	room := look.width() - 2*len(t.below)

@@ -17,10 +17,10 @@ func TestFindings(t *testing.T) {
 		{Variant: "control", Scenario: "r", Witness: "passes"},
 	}}
 	var text, markdown strings.Builder
-	if err := Text(run, Look{Width: 80})(&text); err != nil {
+	if err := Text(Run(run), Look{Width: 80})(&text); err != nil {
 		t.Fatal(err)
 	}
-	if err := Markdown(run)(&markdown); err != nil {
+	if err := Markdown(Run(run))(&markdown); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"exclusion  - (!)", "liveness (!)", "not played: no servers", "control passes s, r.",

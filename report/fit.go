@@ -6,10 +6,10 @@ import (
 	"unicode/utf8"
 )
 
-// told is the table without the columns that no row has anything to say in.
-func (t table) told() table {
+// compact returns the table without its empty columns.
+func (t table) compact() table {
 	if t.part == nil {
-		return t.spoken()
+		return t.compactPlain()
 	}
 	var keep []int
 	for i := range t.below {
@@ -20,12 +20,12 @@ func (t table) told() table {
 	return t.only(keep)
 }
 
-// spoken is a table of one part without the columns, but the first, that have nothing but dashes.
-func (t table) spoken() table {
+// compactPlain is compact for a table with a single part: it drops columns, except the first, that hold only dashes.
+func (t table) compactPlain() table {
 	if len(t.rows) == 0 || t.above != nil {
 		return t
 	}
-	some := table{rows: make([][]string, len(t.rows))}
+	some := table{rows: make([][]string, len(t.rows)), wrap: t.wrap, code: t.code}
 	for i := range t.below {
 		if i > 0 && !slices.ContainsFunc(t.rows, func(r []string) bool { return i < len(r) && r[i] != "-" }) {
 			continue
@@ -43,7 +43,7 @@ func (t table) spoken() table {
 	return some
 }
 
-// only is the table with some of its columns. The cells are its own.
+// only returns a copy of the table with the given columns.
 func (t table) only(columns []int) table {
 	var some table
 	some.rows = make([][]string, len(t.rows))
@@ -60,8 +60,8 @@ func (t table) only(columns []int) table {
 	return some
 }
 
-// divided is the table in as few as fit the width, of its parts in their order; each has the keys. A part that is too wide by itself is
-// divided too. What a row came to stands in the first table where it fits.
+// divided splits the table into as few tables as fit the width, keeping its parts in order; each table repeats the keys. A part that is too wide alone
+// is split too. The outcome of a row goes into the first table if it fits there.
 func (t table) divided(width int) []table {
 	t.shorten()
 	var keys, ends []int
@@ -90,7 +90,7 @@ func (t table) divided(width int) []table {
 		}
 		if len(open) > 0 {
 			all = append(all, t.only(slices.Concat(keys, open)))
-			keys = append(keys[:1], slices.DeleteFunc(keys[1:], t.same)...) // the first table has them
+			keys = append(keys[:1], slices.DeleteFunc(keys[1:], t.same)...) // the first table shows them
 		}
 		open = nil
 	}
@@ -120,12 +120,12 @@ func (t table) divided(width int) []table {
 	return all
 }
 
-// same says whether a column says the same in all rows.
+// same reports whether a column has the same value in all rows.
 func (t table) same(column int) bool {
 	return !slices.ContainsFunc(t.rows, func(r []string) bool { return r[column] != t.rows[0][column] })
 }
 
-// widths of the columns, without the gaps: those of cells and lower heads.
+// widths returns the widths of the columns, from their cells and lower heads, without the gaps.
 func (t table) widths() []int {
 	all := make([]int, len(t.below))
 	for i := range t.below {
@@ -139,10 +139,10 @@ func (t table) widths() []int {
 	return all
 }
 
-// gapWidth is what columns are apart where the table fits.
+// gapWidth is the gap between columns of a table that fits.
 const gapWidth = 2
 
-// width of the table.
+// width returns the width of the table.
 func (t table) width() int {
 	total := gapWidth * (len(t.below) - 1)
 	widths := t.widths()
@@ -155,7 +155,7 @@ func (t table) width() int {
 	return total
 }
 
-// span is neighbouring columns below one upper head.
+// span is a group of neighbouring columns under one upper head.
 type span struct {
 	title    string
 	from, to int
@@ -174,7 +174,7 @@ func (t table) spans() (all []span) {
 	return all
 }
 
-// lack is by how much the upper head is wider than its columns.
+// lack returns by how much the upper head is wider than its columns.
 func (s span) lack(widths []int, gap int) int {
 	room := gap * (s.to - s.from - 1)
 	for _, w := range widths[s.from:s.to] {
@@ -183,7 +183,7 @@ func (s span) lack(widths []int, gap int) int {
 	return utf8.RuneCountInString(s.title) - room
 }
 
-// spread is the lower heads, with room for the upper ones.
+// spread pads the lower heads to make room for the upper ones.
 func (t table) spread() []string {
 	heads, widths := slices.Clone(t.below), t.widths()
 	for _, s := range t.spans() {
@@ -200,7 +200,7 @@ func (t table) spread() []string {
 	return heads
 }
 
-// upper is the line of upper heads, each in the middle of its columns; "" where there are none.
+// upper returns the line of upper heads, each centred over its columns; "" if there are none.
 func (t table) upper(gap int, box bool) string {
 	spans := t.spans()
 	if len(spans) == 0 {

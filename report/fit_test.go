@@ -10,17 +10,17 @@ import (
 	"github.com/zkbench/zkbench/results"
 )
 
-// Every table fits, in the narrow form too, none has two rows that are named alike or a column that says nothing, and dividing one loses no cell.
+// Every table fits, in the narrow form too; none has two rows with the same name or a column without information, and dividing a table loses no cell.
 func TestTablesFit(t *testing.T) {
 	wide := quickstart()
 	for i := range wide.Cells {
-		wide.Cells[i].Variant = "article-001-exists-parent"
+		wide.Cells[i].Variant = "exists-on-parent"
 	}
 	wide.Cells = wide.Cells[:1]
 	for name, run := range map[string]results.Run{"quickstart": quickstart(), "queues": queues(), "elections": elections(), "troubled": troubled(),
 		"overloaded": overloaded(), "a long name": wide} {
 		for _, group := range workloads(rowsOf(run)) {
-			whole := tableOf(group, false, Look{}).told()
+			whole := tableOf(group).compact()
 			for _, width := range []int{80, 90, 100} {
 				cells := map[string]bool{}
 				for _, one := range whole.only(columnsOf(whole)).divided(width) {
@@ -32,7 +32,7 @@ func TestTablesFit(t *testing.T) {
 						t.Fatal(err)
 					}
 					for line := range strings.Lines(text.String()) {
-						if utf8.RuneCountInString(line) > one.width()+1 { // and the end of the line
+						if utf8.RuneCountInString(line) > one.width()+1 { // plus the end of the line
 							t.Errorf("%s: width() is %d of\n%s", name, one.width(), line)
 						}
 					}
@@ -74,7 +74,7 @@ func columnsOf(t table) (all []int) {
 	return all
 }
 
-// An upper head is in the middle of its columns, which make room for it, and no head reads on from another one's.
+// An upper head is centred over its columns, which make room for it, and no head runs into the next one.
 func TestUpperHeads(t *testing.T) {
 	var some table
 	some.head("", "variant", "", true, partKeys)
@@ -92,10 +92,10 @@ func TestUpperHeads(t *testing.T) {
 	}
 }
 
-// A table of one part leaves out what has nothing but dashes, also where it does not say which of its columns are text.
+// A table with a single part omits columns that hold only dashes, even if it does not say which columns are text.
 func TestColumnsOfDashesAreLeftOut(t *testing.T) {
 	one := table{below: []string{"limit", "p99", "max"}, text: []bool{true}, rows: [][]string{{"a", "-", "3"}, {"b", "-", "-"}}}
-	if got := one.told(); !slices.Equal(got.below, []string{"limit", "max"}) || !slices.Equal(got.rows[1], []string{"b", "-"}) || !slices.Equal(got.text, []bool{true, false}) {
-		t.Errorf("told() = %+v", got)
+	if got := one.compact(); !slices.Equal(got.below, []string{"limit", "max"}) || !slices.Equal(got.rows[1], []string{"b", "-"}) || !slices.Equal(got.text, []bool{true, false}) {
+		t.Errorf("compact() = %+v", got)
 	}
 }

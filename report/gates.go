@@ -13,10 +13,9 @@ import (
 // gateAnswers are the verdicts of gates in words.
 var gateAnswers = map[string]string{results.GateMet: "met", results.GateMissed: "MISSED", results.GateUnknown: "not enough evidence"}
 
-// gatesOf is the table of gates: of one that is met the cell that is nearest to the limit, of another one each cell that does not meet it.
+// gatesOf returns the table of gates: for a gate that is met, the cell nearest to the limit; for others, each cell that does not meet it.
 func gatesOf(run results.Run) table {
-	t := table{below: []string{"gate", "answer", "variant", "sessions", "measured", "samples"}, text: []bool{true, true, true, false, false, false}}
-	t.markdown = t.below
+	t := table{below: []string{"gate", "answer", "variant", "sessions", "measured", "samples"}, text: []bool{true, true, true, false, false, false}, code: true}
 	for _, g := range run.Gates {
 		cells := notMet(g)
 		if len(cells) == 0 && len(g.Cells) > 0 {
@@ -29,15 +28,6 @@ func gatesOf(run results.Run) table {
 		for _, c := range cells {
 			t.rows = append(t.rows, []string{g.Gate, gateAnswers[c.Verdict], c.Variant, strconv.Itoa(c.Sessions), measuredValue(c), strconv.FormatInt(c.Samples, 10)})
 		}
-	}
-	return t
-}
-
-// gatesInMarkdown is the same table, with the gates as code: they have < and >.
-func gatesInMarkdown(run results.Run) table {
-	t := gatesOf(run)
-	for _, r := range t.rows {
-		r[0] = "`" + r[0] + "`"
 	}
 	return t
 }
@@ -59,7 +49,7 @@ func gatesCaption(run results.Run) string {
 	return "Gates: " + strings.Join(words, ", ")
 }
 
-// gateSentences say why answers are what they are, where the table cannot.
+// gateSentences explains answers where the table cannot.
 func gateSentences(run results.Run) (lines []string) {
 	for _, g := range run.Gates {
 		if g.Why != "" {
@@ -74,12 +64,12 @@ func gateSentences(run results.Run) (lines []string) {
 	return lines
 }
 
-// notMet are the cells of a gate that do not meet it.
+// notMet returns the cells that do not meet a gate.
 func notMet(g results.Gate) []results.GateCell {
 	return slices.DeleteFunc(slices.Clone(g.Cells), func(c results.GateCell) bool { return c.Verdict == results.GateMet })
 }
 
-// nearest is the cell that comes nearest to missing a gate that all meet.
+// nearest returns the cell that is nearest to missing a gate that all cells meet.
 func nearest(g results.Gate) results.GateCell {
 	least := strings.Contains(g.Gate, ">")
 	return slices.MaxFunc(g.Cells, func(a, b results.GateCell) int {

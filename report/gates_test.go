@@ -7,7 +7,7 @@ import (
 	"github.com/zkbench/zkbench/results"
 )
 
-// gated is a run with gates of each answer. The numbers are made up.
+// gated is a run with gates of each verdict. The numbers are made up.
 func gated() results.Run {
 	x := func(v float64) *float64 { return &v }
 	one := cell("predecessor", 50, 1, 400, 2)
@@ -32,6 +32,6 @@ func gated() results.Run {
 }
 
 func TestGatesInReports(t *testing.T) {
-	golden.Compare(t, "gates.txt", render(t, Text(gated(), Look{Width: 120})))
-	golden.Compare(t, "gates.md", render(t, Markdown(gated())))
+	golden.Compare(t, "gates.txt", render(t, Text(Run(gated()), Look{Width: 120})))
+	golden.Compare(t, "gates.md", render(t, Markdown(Run(gated()))))
 }

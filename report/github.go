@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Annotations are workflow commands of GitHub Actions, one for each case that did not pass, at the place in a file that at gives; without a
-// file they belong to the job.
+// Annotations writes workflow commands for GitHub Actions, one per case that did not pass, at the position in a file that at returns. Without a file
+// they annotate the job.
 func Annotations(tests Tests, at func(Case) (file string, line, column int)) Report {
 	return func(w io.Writer) error {
 		for _, c := range tests.Cases {
@@ -27,7 +27,7 @@ func Annotations(tests Tests, at func(Case) (file string, line, column int)) Rep
 	}
 }
 
-// data and property escape what ends a workflow command, as actions/toolkit does.
+// data and property escape the characters that end a workflow command, as actions/toolkit does.
 func data(s string) string {
 	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace(s)
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// The elements of JUnit's XML that Jenkins and GitLab read.
+// The elements of JUnit XML that Jenkins and GitLab read.
 type (
 	junitSuites struct {
 		XMLName  xml.Name     `xml:"testsuites"`
@@ -42,8 +42,8 @@ type (
 	}
 )
 
-// JUnit is a result as test results: of a run a suite for the gates, one for each cell with its checks, one for findings and one for the run itself.
-// What failed is a failure; what there was not enough evidence for is an error.
+// JUnit renders a result as JUnit XML. A run has one suite for the gates, one per cell with its checks, one for findings and one for the run itself.
+// A case that failed is a failure; a case without enough evidence is an error.
 func JUnit(tests Tests) Report {
 	return func(w io.Writer) error {
 		whole := junitSuites{Name: "zkbench " + tests.Name}

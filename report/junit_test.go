@@ -11,7 +11,7 @@ import (
 	"github.com/zkbench/zkbench/results"
 )
 
-// tested are runs of each end, by what they are. The numbers are made up.
+// tested returns runs with each outcome, by name. The numbers are made up.
 func tested() map[string]results.Run {
 	gates := gated()
 	gates.Started = time.Date(2026, 11, 22, 1, 2, 3, 0, time.UTC)
@@ -31,11 +31,11 @@ func tested() map[string]results.Run {
 			{Variant: "c", Scenario: "s", Error: "cannot"}}}}
 }
 
-// all are the results of every kind as tests, with their exit codes.
+// all returns results of every kind as tests, with their exit codes.
 func all() (tests map[string]Tests, codes map[string]int) {
 	tests, codes = map[string]Tests{}, map[string]int{}
 	for name, run := range tested() {
-		tests[name], codes[name] = RunTests(run), run.Exit.Code
+		tests[name], codes[name] = Run(run).Tests(""), run.Exit.Code
 	}
 	x := func(v float64) *float64 { return &v }
 	regression := results.MetricComparison{Metric: "p50(acquire.response)", Scale: results.ScaleRatio, Verdict: "REGRESSION", Effect: x(1.2), Low: x(1.1), High: x(1.3),
@@ -49,16 +49,16 @@ func all() (tests map[string]Tests, codes map[string]int) {
 	broken := of(4, "violated", same)
 	broken.Cells[0].Candidate.Violated = []string{"fifo"}
 	for name, doc := range map[string]results.Comparison{"comparison": comparison(), "worse": worse, "equivalent": of(0, "", same), "broken": broken, "cut": of(130, "interrupted")} {
-		tests[name], codes[name] = ComparisonTests("ab", doc), doc.Exit.Code
+		tests[name], codes[name] = Comparison(doc).Tests("ab"), doc.Exit.Code
 	}
 	trend := results.Trend{Runs: []results.TrendRun{{Dir: "one"}, {Dir: "two"}}, Exit: results.Exit{Code: 3, Reason: "regression"}, Series: []results.Series{
 		{Workload: "lock", Variant: "a", Metric: "throughput", Scale: results.ScaleRatio, Used: 9, Needed: 9, Changes: []results.TrendChange{{After: 1, From: 10, To: 8, Effect: 0.8, Verdict: "REGRESSION"}}},
 		{Workload: "lock", Variant: "a", Metric: "errors", Scale: results.ScaleDifference, Used: 9, Needed: 9}, {Workload: "lock", Variant: "b", Metric: "errors", Used: 8, Needed: 9}}}
-	tests["trend"], codes["trend"] = TrendTests("trend", trend), 3
+	tests["trend"], codes["trend"] = Trend(trend).Tests("trend"), 3
 	return tests, codes
 }
 
-// A result fails a test exactly if its exit code is not 0, and each document says how many.
+// A result has a failed test if and only if its exit code is not 0, and each document says how many.
 func TestJUnitCounts(t *testing.T) {
 	tests, codes := all()
 	for name, want := range map[string]struct{ tests, failures, errors int }{
@@ -97,7 +97,7 @@ func TestJUnitCounts(t *testing.T) {
 	}
 }
 
-// The documents are what the schema of Jenkins says, by libxml2.
+// The documents are valid under the Jenkins schema, according to libxml2.
 func TestJUnitKeepsTheSchema(t *testing.T) {
 	ensembletest.Need(t, "libxml2-utils:xmllint")
 	tests, _ := all()
@@ -124,7 +124,7 @@ func TestAnnotations(t *testing.T) {
 	}
 	run := tested()["gates"]
 	run.Gates = run.Gates[:4]
-	got := render(t, Annotations(RunTests(run), at))
+	got := render(t, Annotations(Run(run).Tests(""), at))
 	want := "::error file=ci/my%2Cprofile.yaml,line=11,col=5,title=zkbench%3A p99(acquire.response) < 50ms::missed: p99(acquire.response) < 50ms: " +
 		"predecessor with 50 sessions: >=62.4 ms, zkbench itself was the bottleneck\n" +
 		"::error title=zkbench%3A p99.9(acquire.response) < 1s::not enough evidence: p99.9(acquire.response) < 1s: predecessor with 50 sessions: -, " +
@@ -132,7 +132,7 @@ func TestAnnotations(t *testing.T) {
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	if got := render(t, Annotations(RunTests(tested()["fine"]), at)); got != "" {
+	if got := render(t, Annotations(Run(tested()["fine"]).Tests(""), at)); got != "" {
 		t.Errorf("a run that is fine is annotated: %s", got)
 	}
 }

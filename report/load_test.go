@@ -9,14 +9,14 @@ import (
 	"github.com/zkbench/zkbench/results"
 )
 
-// overloaded is a run of loads that were not sustained, a lock and a queue, and of one with readers and writers that was.
+// overloaded is a run with loads that were not sustained, of a lock and a queue, and one with readers and writers that was.
 func overloaded() results.Run {
 	p := func(v float64) *float64 { return &v }
 	all := []string{"mean", "p50", "p90", "p99", "p999", "max"}
 	lock := results.Cell{Workload: "lock", Variant: "naive", Sessions: 20, Objects: 1, Repetition: 1, Loop: "open", RatePerS: 1000, OfferedPerS: 996,
 		Offered: []string{"acquire"}, Due: 1992, Unserved: 1958, Saturated: true, ElapsedS: 2, Operations: 34, Throughput: 5,
 		Steady: results.Steady{From: 1, To: 3}, Scope: results.Scope{Operations: results.ScopeDue, PerOperation: results.ScopeDone},
-		Measures: []string{"acquire"}, Counted: []string{"acquire"}, Done: map[string]int64{"acquire": 10, "release": 10},
+		Measured: ofLock, Measures: []string{"acquire"}, Counted: []string{"acquire"}, Done: map[string]int64{"acquire": 10, "release": 10},
 		Latency: map[string]results.Latency{"acquire.response": {Count: 34, Unserved: 1958, Min: 1500, Mean: 5100, P50: 5000, P90: 5900, P99: p(6000),
 			P999: p(6010), Max: 6020, AtLeast: all}},
 		Fanout: &results.Fanout{EventsPerRelease: 19, ListsPerAcquire: 20, ChildrenBytesPerAcquire: 4096},
@@ -31,7 +31,7 @@ func overloaded() results.Run {
 			"take.response":        {Count: 1059, P50: 1.7, P90: 2, P99: p(3), Max: 4}},
 		Checks: []results.Check{{Name: "conservation", Verdict: "holds", Evidence: 34}}}
 	sides := results.Cell{Workload: "read-write", Variant: "read-write", Sessions: 8, Objects: 1, Repetition: 1, Loop: "closed", ElapsedS: 2, Operations: 200,
-		Throughput: 100, Parameters: map[string]any{"readers": 80}, Measures: []string{"acquire", "read-acquire"}, Counted: []string{"acquire", "read-acquire"},
+		Throughput: 100, Parameters: map[string]any{"readers": 80}, Measured: measured("acquire", "read-acquire"), Measures: []string{"acquire", "read-acquire"}, Counted: []string{"acquire", "read-acquire"},
 		Done: map[string]int64{"acquire": 40, "read-acquire": 160, "release": 40, "read-release": 160},
 		Latency: map[string]results.Latency{"acquire.response": {Count: 40, P50: 90, Max: 200}, "read-acquire.response": {Count: 160, P50: 20, Max: 100},
 			"both.response": {Count: 200, P50: 30, Max: 200}},
@@ -42,10 +42,10 @@ func overloaded() results.Run {
 		Exit:        results.Exit{Code: 5, Reason: "the offered load was not sustained"}}
 }
 
-// A row of a load that was not served shows that, beside figures that are true: what came due, what was achieved, how much was not served,
-// and lower bounds where no more is known.
+// A row whose load was not sustained says so, next to figures that are true: what came due, what was achieved, how much was not served,
+// and lower bounds if no more is known.
 func TestALoadThatIsNotServedShows(t *testing.T) {
-	text, markdown := render(t, Text(overloaded(), Look{})), render(t, Markdown(overloaded()))
+	text, markdown := render(t, Text(Run(overloaded()), Look{})), render(t, Markdown(Run(overloaded())))
 	golden.Compare(t, "saturated.txt", text)
 	golden.Compare(t, "saturated.md", markdown)
 	for _, report := range []string{text, markdown} {
@@ -81,11 +81,11 @@ func TestALoadThatIsNotServedShows(t *testing.T) {
 	}
 }
 
-// ofQueue and ofElection are what queues and elections measure.
+// ofQueue and ofElection are the measures of queues and elections.
 var (
 	ofQueue = []results.Measure{{Op: "take", Role: results.RoleOperation, Unit: "takes", Idles: true}, {Op: "put", Role: results.RoleOperation, Unit: "puts"},
 		{Op: "put-to-take", Role: results.RolePart, Unit: "items", Timed: true, Caption: "Put to take is from the put to the take."}, {Op: "choose", Role: results.RolePhase}}
 	ofElection = []results.Measure{{Op: "campaign", Role: results.RoleOperation, Unit: "terms", Timed: true},
-		{Op: "hand-off", Role: results.RolePart, Unit: "fail-overs", Caption: "A hand-off is from one leader to the next."},
+		{Op: "hand-off", Role: results.RolePart, Unit: "fail-overs", Owner: "leader", Caption: "A hand-off is from one leader to the next."},
 		{Op: "detect", Role: results.RolePart}, {Op: "elect", Role: results.RolePart}, {Op: "wait", Role: results.RolePhase}}
 )

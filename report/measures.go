@@ -8,10 +8,10 @@ import (
 	"github.com/zkbench/zkbench/results"
 )
 
-// givesGrants says whether the row is of a recipe that gives grants: what the lock table has columns for.
+// givesGrants reports whether the row's recipe gives grants, for which the lock table has columns.
 func (r row) givesGrants() bool { return r.unit() == "grants" }
 
-// unit is what the row counts, as a plural noun.
+// unit returns what the row counts, as a plural noun.
 func (r row) unit() string {
 	unit := ""
 	for _, m := range r.shown() {
@@ -26,12 +26,12 @@ func (r row) unit() string {
 	return cmp.Or(unit, "operations")
 }
 
-// shown are the measures that a table has columns for.
+// shown returns the measures that have columns in a table.
 func (r row) shown() []results.Measure {
-	return slices.DeleteFunc(slices.Clone(r.cells[0].Roles()), func(m results.Measure) bool { return m.Role == results.RolePhase })
+	return slices.DeleteFunc(slices.Clone(r.cells[0].Roles()), func(m results.Measure) bool { return m.Role != results.RoleOperation && m.Role != results.RolePart })
 }
 
-// measuresOf is the columns of a workload that gives no grants: for each operation its rate and its response.
+// measuresOf returns the columns of a workload that gives no grants: rate and response of each operation.
 func measuresOf(group []row) []column {
 	all := keys(group)
 	for n, m := range group[0].shown() {
@@ -55,24 +55,21 @@ func measuresOf(group []row) []column {
 	return slices.Concat(all, []column{idle, useful}, outcomes)
 }
 
-// agrees says whether the row has participants.
-func (r row) agrees() bool { return r.participants > 0 }
-
-// measured is rate, p50, p99 and maximum of an operation.
+// measured returns rate, p50, p99 and maximum of an operation.
 func (r row) measured(op string) []string {
-	keys := []string{op + ".response", op + ".service"} // what follows from an operation is due at no time
+	keys := []string{op + ".response", op + ".service"} // a consequence of an operation has no due time
 	rate := r.figure(byTime, func(c results.Cell) (float64, bool) {
 		return float64(doneOf(c, op)) / c.ElapsedS, c.ElapsedS > 0
 	})
 	p50 := r.percentile(median, keys...)
 	above := tails(p50, r.percentile(p99, keys...), r.maximum(keys...))
-	return []string{rate.rate() + rate.mark(Look{}), p50.rate(), above[0], above[1]}
+	return []string{rate.rate() + rate.mark(), p50.rate(), above[0], above[1]}
 }
 
-// tail says whether a table has the p99 of a measure.
+// tail reports whether a table shows the p99 of a measure.
 func tail(m results.Measure) bool { return m.Timed || m.Role == results.RoleOperation }
 
-// captionsOf say what the measures are whose names do not.
+// captionsOf explains the measures whose names are not self-explanatory.
 func captionsOf(group []row) (captions []string) {
 	for _, m := range group[0].shown() {
 		if m.Caption != "" && !slices.Contains(captions, m.Caption) {
@@ -82,8 +79,8 @@ func captionsOf(group []row) (captions []string) {
 	return captions
 }
 
-// costsOf is what one success cost beside the theory, without what was neither expected nor counted in any row. It has no rows where nothing was
-// counted.
+// costsOf shows what one success cost next to the theory, without costs that were neither expected nor counted in any row. It has no rows if nothing
+// was counted.
 func costsOf(group []row) table {
 	var spent []string // in the order of the first cell that has them
 	theories := map[string]bool{}
@@ -127,10 +124,10 @@ func costsOf(group []row) table {
 // costsCaption says what the costs are per.
 func costsCaption(group []row) string {
 	return fmt.Sprintf("Cost of one %s to all sessions together, compared with theory: requests, names listed, bytes of names and data, watch events.%s",
-		cmp.Or(group[0].cells[0].CostPer, group[0].cells[0].Roles()[0].Op), upkeepCaption(group))
+		cmp.Or(group[0].cells[0].CostPer, group[0].cells[0].Measured[0].Op), upkeepCaption(group))
 }
 
-// upkeepCaption says what the requests are that no recipe asks for, where there are any.
+// upkeepCaption explains the requests that no recipe asks for, if there are any.
 func upkeepCaption(group []row) string {
 	if !slices.ContainsFunc(group, func(r row) bool {
 		return slices.ContainsFunc(r.cells[0].Costs, func(c results.Cost) bool { return (c.Of == "watches" || c.Of == "session") && c.Measured > 0 })

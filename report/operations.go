@@ -7,10 +7,10 @@ import (
 	"github.com/zkbench/zkbench/results"
 )
 
-// manyOperations is more than a reader compares side by side.
+// manyOperations is the number of operations above which a reader cannot compare columns side by side.
 const manyOperations = 3
 
-// tall says whether the operations of the rows are lines of the table, and not columns: there are many, or not the same in all rows.
+// tall reports whether the operations of the rows become lines of the table instead of columns: there are many, or they differ between rows.
 func tall(group []row) bool {
 	return slices.ContainsFunc(group, func(r row) bool {
 		all := r.operations()
@@ -18,12 +18,12 @@ func tall(group []row) bool {
 	})
 }
 
-// operations are the measures that make up the operations of a row.
+// operations returns the measures of the row's operations.
 func (r row) operations() []results.Measure {
 	return slices.DeleteFunc(r.shown(), func(m results.Measure) bool { return m.Role != results.RoleOperation })
 }
 
-// operationsOf is the table of rows whose operations are lines of their own, below a line of all of them.
+// operationsOf returns a table with one line per operation, below a line for all operations of the row.
 func operationsOf(group []row) table {
 	t := table{above: []string{"", "", "", "", "", "response", "in ms", "", ""},
 		below:    []string{"variant", "sessions", "operation", "/s", "p50", "p99", "max", "errors", "verdict"},
@@ -33,7 +33,7 @@ func operationsOf(group []row) table {
 		head, end := []string{r.label() + r.marks(), fmt.Sprint(r.sessions)}, []string{fmt.Sprint(r.errors), r.verdict()}
 		all := r.operations()
 		if len(all) > 1 {
-			t.rows = append(t.rows, slices.Concat(head, []string{"all", r.grants.rate() + r.grants.mark(Look{}), "", "", ""}, end))
+			t.rows = append(t.rows, slices.Concat(head, []string{"all", r.grants.rate() + r.grants.mark(), "", "", ""}, end))
 			head, end = []string{"", ""}, []string{"", ""}
 		}
 		for _, m := range all {

@@ -12,7 +12,7 @@ import (
 	"github.com/zkbench/zkbench/results"
 )
 
-// What Hunt et al., 'ZooKeeper: Wait-free coordination for Internet-scale systems', USENIX ATC 2010, measured.
+// The measurements of Hunt et al., 'ZooKeeper: Wait-free coordination for Internet-scale systems', USENIX ATC 2010.
 var (
 	paperThroughput = map[int]struct{ writes, reads float64 }{3: {21_000, 87_000}, 5: {18_000, 165_000}, 7: {14_000, 257_000}, 9: {12_000, 296_000}} // table 1, by servers
 	paperCreates    = map[int]map[int]float64{                                                                                                       // table 2, by servers and workers
@@ -21,14 +21,14 @@ var (
 		200: {50: 9.4, 100: 19.8, 200: 41.0}, 400: {50: 16.4, 100: 34.1, 200: 62.0}, 800: {50: 28.9, 100: 55.9, 200: 112.1}, 1600: {50: 54.0, 100: 102.7, 200: 234.4}}
 )
 
-// paperPart is a table of the paper with what the run measured beside it, and whether the run has the paper's shape.
+// paperPart is a table of the paper next to what the run measured, and whether the run has the paper's shape.
 type paperPart struct {
 	caption   string
 	table     table
 	sentences []string
 }
 
-// besidePaper is that of a profile that repeats a table of the paper; without a caption for others.
+// besidePaper returns the part for a profile that repeats a table of the paper; without a caption for others.
 func besidePaper(run results.Run) (p paperPart) {
 	rows := slices.DeleteFunc(rowsOf(run), func(r row) bool { return r.partial() })
 	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(serversOf(run, a), serversOf(run, b)) })
@@ -61,10 +61,10 @@ func besidePaper(run results.Run) (p paperPart) {
 	return p
 }
 
-// disturbing is the share of the CPU time that other processes used, above which cells are not compared with each other.
+// disturbing is the share of the CPU time used by other processes above which cells are not compared with each other.
 const disturbing = 0.25
 
-// othersOf is the greatest share of the CPU time that other processes used in a cell; 0 where that is not known.
+// othersOf returns the largest share of the CPU time that other processes used in a cell; 0 if it is unknown.
 func othersOf(rows []row) (most float64) {
 	for _, r := range rows {
 		for _, c := range r.cells {
@@ -76,13 +76,13 @@ func othersOf(rows []row) (most float64) {
 	return most
 }
 
-// serversOf is how many servers a row was measured with.
+// serversOf returns the number of servers that a row was measured with.
 func serversOf(run results.Run, r row) int { return run.EnvironmentOf(r.cells[0]).Servers }
 
 // throughputBesidePaper compares the extremes, and says whether the throughput rises with the share of reads, writes fall with the number of servers,
 // and reads rise with it.
 func throughputBesidePaper(run results.Run, rows []row) (p paperPart) {
-	here := map[int]map[int]float64{} // by servers and per cent of reads
+	here := map[int]map[int]float64{} // by servers and percent of reads
 	for _, r := range rows {
 		if share, ok := readsOf(r.cells[0]); ok {
 			n := serversOf(run, r)
@@ -132,7 +132,7 @@ func (p paperPart) say(text string) paperPart {
 	return p
 }
 
-// fallsWithReads says where the throughput falls with the share of reads; "" where it rises everywhere.
+// fallsWithReads says where the throughput falls as the share of reads grows; "" if it rises everywhere.
 func fallsWithReads(here map[int]float64) (falls string) {
 	shares := slices.Sorted(maps.Keys(here))
 	for i := 1; i < len(shares); i++ {
@@ -143,7 +143,7 @@ func fallsWithReads(here map[int]float64) (falls string) {
 	return falls
 }
 
-// trendOver is rates by the number of servers, ascending.
+// trendOver holds rates by the number of servers, ascending.
 type trendOver struct {
 	servers []int
 	rates   []float64
@@ -163,7 +163,7 @@ func (t trendOver) String() string {
 	return strings.Join(words, ", ")
 }
 
-// against says whether rates go with the number of servers as they do in the paper; "" for fewer than two.
+// against says whether rates change with the number of servers as they do in the paper; "" for fewer than two.
 func (t trendOver) against(what, verb string, step func(before, after float64) bool) string {
 	if len(t.rates) < 2 {
 		return ""
@@ -176,7 +176,7 @@ func (t trendOver) against(what, verb string, step func(before, after float64) b
 	return fmt.Sprintf("As in the paper %s of this run %s with the number of servers: %s.", what, verb, t)
 }
 
-// createsBesidePaper compares the creates of each number of workers.
+// createsBesidePaper compares the creates for each number of workers.
 func createsBesidePaper(run results.Run, rows []row) (p paperPart) {
 	p.table.head("", "servers", "servers", false, partKeys)
 	p.table.head("", "workers", "workers", false, partKeys)
@@ -207,14 +207,14 @@ func createsBesidePaper(run results.Run, rows []row) (p paperPart) {
 		p = p.say("Unlike in the paper more workers did not always create more in this run.")
 	}
 	workers := slices.Sorted(maps.Keys(byServers))
-	if len(workers) > 0 { // the most workers load the servers most
+	if len(workers) > 0 { // the largest number of workers loads the servers most
 		n := workers[len(workers)-1]
 		p = p.say(byServers[n].against("creates of "+phrase.Count(n, "worker"), "fall", func(before, after float64) bool { return after < before }))
 	}
 	return p
 }
 
-// barriersBesidePaper compares the seconds of each number of barriers and clients.
+// barriersBesidePaper compares the seconds for each number of barriers and clients.
 func barriersBesidePaper(rows []row) (p paperPart) {
 	numbers := slices.Sorted(maps.Keys(paperBarriers))
 	p.table.head("", "variant", "variant", true, partKeys)
@@ -228,7 +228,7 @@ func barriersBesidePaper(rows []row) (p paperPart) {
 		line := []string{c.label, fmt.Sprint(c.sessions)}
 		for _, n := range numbers {
 			f := figure{}
-			if i := slices.Index(c.barriers, n); i >= 0 {
+			if i := slices.Index(c.amounts, n); i >= 0 {
 				f = seconds(c.rows[i], 1)
 			}
 			if line = append(line, orDash(paperBarriers[n][c.sessions], 4), f.count()); f.known && f.value > 0 {
@@ -245,7 +245,7 @@ func barriersBesidePaper(rows []row) (p paperPart) {
 		phrase.Number(slices.Min(rates), 2), phrase.Number(slices.Max(rates), 2)))
 }
 
-// orDash is a number with so many digits, "-" for 0, which stands for what is not known.
+// orDash formats a number with the given digits; "-" for 0, which means unknown.
 func orDash(v float64, digits int) string {
 	if v == 0 {
 		return "-"
@@ -253,7 +253,7 @@ func orDash(v float64, digits int) string {
 	return phrase.Number(v, digits)
 }
 
-// ratio is 0 where it is not known.
+// ratio returns a/b; 0 if it is unknown.
 func ratio(a, b float64) float64 {
 	if b == 0 {
 		return 0
@@ -261,12 +261,12 @@ func ratio(a, b float64) float64 {
 	return a / b
 }
 
-// sharesCores says whether the servers were started on the machine that the load came from.
+// sharesCores reports whether the servers were started on the machine that generated the load.
 func sharesCores(e results.Environment) bool {
 	return strings.HasPrefix(e.Ensemble, "local") || strings.HasPrefix(e.Ensemble, "compose")
 }
 
-// readsOf is the per cent of the requests of a mix of gets and sets that are gets.
+// readsOf returns the percentage of gets among the requests of a mix of gets and sets.
 func readsOf(c results.Cell) (int, bool) {
 	weights := map[string]int{}
 	for part := range strings.SplitSeq(fmt.Sprint(c.Parameters["mix"]), ", ") {

@@ -12,10 +12,10 @@ import (
 func paperCell(environment, sessions int, mix string, perSecond float64, creates int64) results.Cell {
 	return results.Cell{Workload: "operations", Variant: "persistent", Environment: environment, Sessions: sessions, ElapsedS: 10, Throughput: perSecond, Loop: "closed",
 		Parameters: map[string]any{"mix": mix, "ensemble": fmt.Sprint(environment)}, Done: map[string]int64{"create": creates},
-		Counted: []string{"create"}, Measures: []string{"create"}}
+		Measured: measured("create"), Counted: []string{"create"}}
 }
 
-// disturbed is a cell beside which other processes used 40 % of the CPU time.
+// disturbed returns a cell during which other processes used 40 % of the CPU time.
 func disturbed(c results.Cell) results.Cell {
 	c.Machine = &results.Machine{Seconds: 10, CPUs: 2, Others: 8}
 	return c
@@ -23,10 +23,10 @@ func disturbed(c results.Cell) results.Cell {
 
 func barrierCell(clients, barriers int, seconds float64) results.Cell {
 	return results.Cell{Workload: "double-barrier", Variant: "mine", Sessions: clients, ElapsedS: seconds, Throughput: 10, Loop: "closed",
-		Parameters: map[string]any{"barriers": barriers}, Done: map[string]int64{"round": 10}, Counted: []string{"round"}, Measures: []string{"round"}}
+		Parameters: map[string]any{"barriers": barriers}, Done: map[string]int64{"round": 10}, Measured: measured("round"), Counted: []string{"round"}}
 }
 
-// The report of a profile that repeats a table of the paper has the paper's figures in a table beside those of the run, and says whether the shape
+// The report of a profile that repeats a table of the paper shows the paper's figures next to those of the run, and says whether the shape
 // is the same.
 func TestBesideThePaper(t *testing.T) {
 	local := []results.Environment{{Servers: 3, Ensemble: "local"}}

@@ -12,7 +12,7 @@ import (
 func TestEveryHeadIsExplained(t *testing.T) {
 	for _, run := range []results.Run{quickstart(), queues(), elections(), troubled(), overloaded(), faulty(), stormy()} {
 		for _, group := range workloads(rowsOf(run)) {
-			for _, table := range []table{tableOf(group, false, Look{}), costsOf(group), sidesOf(group), clientsOf(group), faultsOf(group), secondsOf(group), fanoutOf(group), stormsOf(group), reconnectingOf(group), connectingOf(group)} {
+			for _, table := range []table{tableOf(group), costsOf(group), sidesOf(group), clientsOf(group), faultsOf(group), secondsOf(group), fanoutOf(group), stormsOf(group), reconnectingOf(group), connectingOf(group)} {
 				for i := range table.below {
 					for _, head := range []string{table.above[i], table.below[i]} {
 						if head != "" && len(docs.Explain(head)) == 0 {
@@ -24,7 +24,7 @@ func TestEveryHeadIsExplained(t *testing.T) {
 		}
 	}
 	compared := results.CellComparison{Metrics: []results.MetricComparison{{Metric: "throughput"}}}
-	for _, table := range []table{tableOfMetrics(compared, false, true), tableOfMetrics(compared, false, false), probesOf(results.Capacity{}), changesOf()} {
+	for _, table := range []table{tableOfMetrics(compared, true), tableOfMetrics(compared, false), probesOf(results.Capacity{}), changesOf()} {
 		for _, head := range table.below {
 			if len(docs.Explain(head)) == 0 {
 				t.Errorf("docs/reading.md does not explain %q", head)

@@ -3,24 +3,23 @@ package report
 import (
 	"encoding/json"
 	"io"
-
-	"github.com/zkbench/zkbench/results"
+	"math"
 )
 
-// Report renders something once. Every report of this package has this shape, so that a command is a choice among them; it
-// is made from a document alone, and may be called again.
+// Report renders a document to a writer. All reports of this package are of this type, so that a command only chooses one. A Report depends on nothing but
+// its document and may be called several times.
 type Report func(io.Writer) error
 
 // Look says what the text may use.
 type Look struct {
-	Width int  // columns to fit into where possible, 100 at most; 0: 100
-	Box   bool // box drawing lines and ±, for a terminal that has them; otherwise plain ASCII
+	Width int  // columns to fit into if possible, at most 100; 0 means 100
+	Box   bool // use box-drawing lines and ±, for a terminal that supports them; otherwise plain ASCII
 }
 
-// widest is what a ticket, a commit or half a screen has room for.
+// widest is the width that a ticket, a commit or half a screen can show.
 const widest = 100
 
-// width that prose and tables are fitted to.
+// width returns the width to which prose and tables are fitted.
 func (l Look) width() int {
 	if l.Width <= 0 {
 		return widest
@@ -28,23 +27,24 @@ func (l Look) width() int {
 	return min(l.Width, widest)
 }
 
-// Text is the result of a run for a person at a terminal: a table per workload, and below it what the table cannot say.
-func Text(run results.Run, look Look) Report {
-	return func(w io.Writer) error { return writeText(w, run, look) }
+// Text renders a document for a person at a terminal.
+func Text(doc Document, look Look) Report {
+	return func(w io.Writer) error {
+		out := &printer{w: w, width: look.width(), ascii: !look.Box}
+		return out.write(doc, func(t table) error { return t.draw(w, look) })
+	}
 }
 
-// Markdown is the same table and the same sentence for a README.
-func Markdown(run results.Run) Report {
-	return func(w io.Writer) error { return writeMarkdown(w, run) }
+// Markdown renders a document for a README, a pull request or a ticket.
+func Markdown(doc Document) Report {
+	return func(w io.Writer) error {
+		out := &printer{w: w, width: math.MaxInt, markdown: true}
+		return out.write(doc, func(t table) error { return t.drawMarkdown(w) })
+	}
 }
 
-// JSON is run.json itself.
-func JSON(run results.Run) Report { return indented(run) }
-
-// ComparisonJSON is comparison.json itself.
-func ComparisonJSON(c results.Comparison) Report { return indented(c) }
-
-func indented(document any) Report {
+// JSON renders the document itself.
+func JSON(document any) Report {
 	return func(w io.Writer) error {
 		encoder := json.NewEncoder(w)
 		encoder.SetIndent("", "  ")

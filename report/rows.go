@@ -13,38 +13,39 @@ import (
 	"github.com/zkbench/zkbench/results"
 )
 
-// figure is one number of all repetitions of a cell, as if they were one run, and how far they lie apart.
+// figure is one number over all repetitions of a cell, as if they were one run, with their range.
 type figure struct {
-	known           bool // otherwise there were too few samples
+	known           bool // false if there were too few samples
 	value           float64
-	atLeast         bool      // a lower bound: work that was not served would have made it larger
+	atLeast         bool      // a lower bound: work that was not served would have increased it
 	lowest, highest float64   // of the repetitions
-	of              int       // repetitions
-	values          []float64 // of the repetitions; fewer where one does not have it
+	of              int       // number of repetitions
+	values          []float64 // of the repetitions; fewer if some have none
 }
 
 // row is one line of the table: a cell with all its repetitions.
 type row struct {
 	workload, variant, loop string
-	parameters              string // that set it apart from other rows of its workload, such as 'hold=5ms'
+	parameters              string // those that distinguish it from other rows of its workload, such as 'hold=5ms'
 	sessions, objects       int
-	offered                 float64 // the rate that the profile asks for, per second; 0 in a closed loop
-	readers                 string  // percent of the acquisitions that only read; empty where there is no such thing
-	burden                  string  // what else is the load and no property of the variant, such as 'producers=50'
-	participants            int     // sites of each transaction; 0 where there is no such thing
+	offered                 float64 // the rate that the profile sets, per second; 0 in a closed loop
+	own                     []own   // parameters with their own column, such as the share of readers
+	burden                  string  // the rest of the load, which is not a property of the variant, such as 'producers=50'
 	cells                   []results.Cell
-	latencies               map[string]results.Latency // of all repetitions together; nil where the document does not have them
+	latencies               map[string]results.Latency // of all repetitions pooled; nil if the document does not have them
 
-	due, unserved                            figure // what came due per second, and percent of it that was not served; of an open loop
+	due, unserved                            figure // open loop: operations due per second, and percent of them that were not served
 	grants, handOff, p50, p99, p999, longest figure
-	events, useful, lists, kib               figure
+	events, lists, kib                       figure
 	errors                                   int64
 }
 
-// contenders for one object: the sites of a transaction, or the sessions that share a lock, a queue and so on.
+// contenders returns the number of contenders for one object: the sites of a transaction, or the sessions that share a lock, a queue and so on.
 func (r row) contenders() float64 {
-	if r.participants > 0 {
-		return float64(r.participants)
+	for _, o := range r.own {
+		if o.Role == results.RoleContenders {
+			return o.number
+		}
 	}
 	return float64(r.sessions) / float64(max(r.objects, 1))
 }
@@ -55,11 +56,8 @@ func (r row) title() string {
 	if r.objects > 1 {
 		title += " on " + phrase.Count(r.objects, "object")
 	}
-	if r.participants > 0 {
-		title += ", " + phrase.Count(r.participants, "participant")
-	}
-	if r.readers != "" {
-		title += fmt.Sprintf(", %s %% readers", r.readers)
+	for _, o := range r.own {
+		title += ", " + o.words()
 	}
 	if r.offered > 0 {
 		title += fmt.Sprintf(", rate %s/s", number(r.offered))
@@ -67,31 +65,30 @@ func (r row) title() string {
 	return title
 }
 
-// partial says whether any repetition was cut short.
+// partial reports whether any repetition was cut short.
 func (r row) partial() bool {
 	return slices.ContainsFunc(r.cells, func(c results.Cell) bool { return c.Partial })
 }
 
-// rowsOf merges the repetitions of a run, ordered by workload, variant and load; workloads and variants stand in alphabetical order, since cells
-// run in a mixed one.
+// rowsOf merges the repetitions of a run, ordered by workload, variant and load. Workloads and variants are in alphabetical order, because cells
+// run in shuffled order.
 func rowsOf(run results.Run) []row {
 	index := map[string]int{}
 	var rows []row
 	var parameters []map[string]any
 	members := map[int][]int{}
 	for n, cell := range run.Cells {
-		other, err := json.Marshal(cell.Parameters) // keys in order; what cannot be marshalled cannot have come from a document
+		other, err := json.Marshal(cell.Parameters) // keys are sorted; a document holds nothing that cannot be marshalled
 		if err != nil {
 			other = nil
 		}
-		key := fmt.Sprint(cell.Workload, "\n", cell.Variant, "\n", cell.Sessions, cell.Objects, cell.Loop, rateOf(cell), string(other))
+		key := fmt.Sprint(cell.Workload, "\n", cell.Variant, "\n", cell.Sessions, cell.Objects, cell.Loop, cell.RatePerS, string(other))
 		i, known := index[key]
 		if !known {
 			i = len(rows)
 			index[key] = i
 			rows = append(rows, row{workload: cell.Workload, variant: cell.Variant, loop: cell.Loop, sessions: cell.Sessions,
-				objects: cell.Objects, offered: rateOf(cell), readers: readersOf(cell), burden: burdenOf(cell),
-				participants: participantsOf(cell)})
+				objects: cell.Objects, offered: cell.RatePerS, own: ownOf(cell), burden: burdenOf(cell)})
 			parameters = append(parameters, cell.Parameters)
 		}
 		rows[i].cells = append(rows[i].cells, cell)
@@ -105,86 +102,80 @@ func rowsOf(run results.Run) []row {
 	slices.SortStableFunc(rows, func(a, b row) int {
 		return cmp.Or(cmp.Compare(a.workload, b.workload), cmp.Compare(a.variant, b.variant), cmp.Compare(a.parameters, b.parameters),
 			cmp.Compare(a.offered, b.offered), cmp.Compare(a.objects, b.objects), cmp.Compare(a.sessions, b.sessions),
-			cmp.Compare(a.participants, b.participants), cmp.Compare(a.share(), b.share()))
+			slices.CompareFunc(a.own, b.own, func(a, b own) int { return cmp.Compare(a.number, b.number) }))
 	})
 	return rows
 }
 
-// rateOf is the rate that the profile asks for. Older documents have it where what came due is now.
-func rateOf(c results.Cell) float64 { return cmp.Or(c.RatePerS, c.OfferedPerS) }
-
-// doneOf is how many operations were done in the steady phase. Older documents do not tell it: there it is what the histograms have.
+// doneOf returns how many operations completed in the steady phase.
 func doneOf(c results.Cell, ops ...string) (n int64) {
 	for _, op := range ops {
-		if c.Done != nil {
-			n += c.Done[op]
-			continue
-		}
-		n += latency(c.Latency, op+".response", op+".service").Count
+		n += c.Done[op]
 	}
 	return n
 }
 
-// unsustained says whether the offered load was not sustained in a repetition.
+// unsustained reports whether the offered load was not sustained in some repetition.
 func (r row) unsustained() bool {
 	return slices.ContainsFunc(r.cells, func(c results.Cell) bool { return c.Saturated })
 }
 
-// hasSides says whether the row has both readers and writers.
+// hasSides reports whether the row has both readers and writers.
 func (r row) hasSides() bool {
 	_, both := r.cells[0].Latency[results.BothSides+".response"]
 	return both
 }
 
-// readersKey is the parameter that is a load of its own, not a property of the variant.
-const readersKey = "readers"
-
-func readersOf(c results.Cell) string {
-	if share, known := c.Parameters[readersKey]; known {
-		return fmt.Sprint(share)
-	}
-	return ""
+// own is a parameter that has its own column instead of being part of the variant's label.
+type own struct {
+	results.Meaning
+	value  string
+	number float64
 }
 
-// participantsKey is the parameter that says how many sessions have to agree.
-const participantsKey = "participants"
-
-func participantsOf(c results.Cell) int {
-	n, err := strconv.Atoi(fmt.Sprint(c.Parameters[participantsKey]))
-	if err != nil {
-		return 0
+// words returns the parameter as part of a sentence.
+func (o own) words() string {
+	if o.Role == results.RoleShare {
+		return o.value + " % " + o.Unit + "s"
 	}
-	return n
+	return phrase.Count(int(o.number), o.Unit)
 }
 
-// burdenKeys are the parameters that are the load of a workload and no property of its variant.
-var burdenKeys = []string{"together", "producers", "bound", "priorities", "payload", "preload", "failover", "aborts", "transactions", barriersKey,
-	"members", "crashes", "writers", "ensemble", "prefill", "prefill_size", "prefill_watches", "mix", "size", "keys", "depth", "fan_out", "outstanding", "batch"}
+// shownAlone reports whether a parameter has its own column.
+func shownAlone(m results.Meaning) bool {
+	return m.Role == results.RoleShare || m.Role == results.RoleContenders
+}
 
+// ownOf returns the parameters of a cell that have their own columns, contenders first.
+func ownOf(c results.Cell) (all []own) {
+	for _, key := range slices.Sorted(maps.Keys(c.Parameters)) {
+		if m := c.Meaning(key); shownAlone(m) {
+			value := fmt.Sprint(c.Parameters[key])
+			if number, err := strconv.ParseFloat(value, 64); err == nil {
+				all = append(all, own{m, value, number})
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b own) int { return cmp.Compare(a.Role, b.Role) })
+	return all
+}
+
+// burdenOf returns the rest of the load: all parameters of a cell that are not options of its variant.
 func burdenOf(c results.Cell) string {
 	var words []string
-	for _, key := range burdenKeys {
-		if value, known := c.Parameters[key]; known {
-			words = append(words, fmt.Sprintf("%s=%v", key, value))
+	for _, key := range slices.Sorted(maps.Keys(c.Parameters)) {
+		if m := c.Meaning(key); m.Role != results.RoleContenders && m.Role != results.RoleOption {
+			words = append(words, fmt.Sprintf("%s=%v", key, c.Parameters[key]))
 		}
 	}
 	return strings.Join(words, " ")
 }
 
-// share is the readers as a number, to sort by.
-func (r row) share() float64 {
-	share, err := strconv.ParseFloat(r.readers, 64)
-	if err != nil {
-		return -1
-	}
-	return share
-}
-
-// distinct is the parameters of row i that are not the same in all rows of its workload.
+// distinct returns the parameters of row i that differ between the rows of its workload.
 func distinct(rows []row, parameters []map[string]any, i int) string {
 	var words []string
 	for key, value := range parameters[i] {
-		if key == readersKey || key == participantsKey {
+		if shownAlone(rows[i].cells[0].Meaning(key)) {
 			continue
 		}
 		for j := range rows {
@@ -198,10 +189,10 @@ func distinct(rows []row, parameters []map[string]any, i int) string {
 	return strings.Join(words, " ")
 }
 
-// The least samples that a percentile needs for an interval of 95 %: of the median, six order statistics.
+// The fewest samples for a 95 % interval of a percentile: the median needs six order statistics.
 const leastForMedian = 6
 
-// together are the latencies of all repetitions of a row, or of its only cell.
+// together returns the latencies of all repetitions of a row, or of its only cell.
 func together(run results.Run, cells []int) map[string]results.Latency {
 	if len(cells) == 1 {
 		return run.Cells[cells[0]].Latency
@@ -214,7 +205,7 @@ func together(run results.Run, cells []int) map[string]results.Latency {
 	return nil
 }
 
-// repetitionsCaption says what the numbers of several repetitions are; empty where there are none.
+// repetitionsCaption explains the numbers of several repetitions; it is empty if there are none.
 func repetitionsCaption(group []row) string {
 	if !slices.ContainsFunc(group, func(r row) bool { return len(r.cells) > 1 }) {
 		return ""
@@ -223,7 +214,7 @@ func repetitionsCaption(group []row) string {
 		"the sum. ± is half the range of the repetitions."
 }
 
-// The weights by which repetitions count.
+// The weights of repetitions.
 func byTime(c results.Cell) float64       { return c.ElapsedS }
 func byOperations(c results.Cell) float64 { return c.Throughput * c.ElapsedS }
 func byReleases(c results.Cell) float64   { return float64(doneOf(c, "release", "read-release")) }
@@ -235,10 +226,12 @@ func byEvents(c results.Cell) float64 {
 	return c.Fanout.EventsPerRelease * byReleases(c)
 }
 
-// measure fills in the figures from the repetitions.
+// measure computes the figures from the repetitions.
 func (r *row) measure() {
 	r.grants = r.figure(byTime, func(c results.Cell) (float64, bool) { return c.Throughput, c.ElapsedS > 0 })
-	r.handOff = r.percentile(median, "hand-off.service", "hand-off.response")
+	if m := r.passing(); m.Op != "" {
+		r.handOff = r.percentile(median, m.Op+".service", m.Op+".response")
+	}
 	keys := r.responses()
 	r.p50, r.p99, r.p999 = r.percentile(median, keys...), r.percentile(p99, keys...), r.percentile(p999, keys...)
 	r.longest = r.maximum(keys...)
@@ -255,12 +248,6 @@ func (r *row) measure() {
 		})
 	}
 	r.events = fanout(byReleases, func(f results.Fanout) float64 { return f.EventsPerRelease })
-	r.useful = r.figure(byEvents, func(c results.Cell) (float64, bool) {
-		if c.Fanout == nil || c.Fanout.UsefulShare == nil {
-			return 0, false
-		}
-		return 100 * *c.Fanout.UsefulShare, true
-	})
 	r.lists = fanout(byOperations, func(f results.Fanout) float64 { return f.ListsPerAcquire })
 	r.kib = fanout(byOperations, func(f results.Fanout) float64 { return f.ChildrenBytesPerAcquire / 1024 })
 	for _, n := range r.failures() {
@@ -268,8 +255,18 @@ func (r *row) measure() {
 	}
 }
 
-// responses are the histograms by which the row is compared, the first that there is: of grants, of items on their way, or of the only
-// operation that is counted. Where several are counted there is no response of all.
+// passing returns the measure of the time between one owner of an object and the next; the zero Measure if there is none.
+func (r *row) passing() results.Measure {
+	for _, m := range r.cells[0].Roles() {
+		if m.Owner != "" {
+			return m
+		}
+	}
+	return results.Measure{}
+}
+
+// responses names the histograms that compare the row, of which the first available one is used: of grants, of items in transit, or of the only
+// operation that is counted. If several operations are counted, there is no overall response.
 func (r *row) responses() []string {
 	keys := []string{results.BothSides + ".response"}
 	timed := slices.DeleteFunc(r.shown(), func(m results.Measure) bool { return !m.Timed })
@@ -281,11 +278,11 @@ func (r *row) responses() []string {
 	return keys
 }
 
-// unfinished is the kind of what the end of the run cut short. It is counted among the errors of a cell and is none: in a
-// closed loop every waiter ends so.
+// unfinished is the error kind of operations that the end of the run cut short. It is listed among the errors of a cell but is not an error: in a
+// closed loop every waiter ends this way.
 const unfinished = "unfinished"
 
-// failures are the errors of all repetitions by kind.
+// failures returns the errors of all repetitions by kind.
 func (r *row) failures() map[string]int64 {
 	kinds := map[string]int64{}
 	for _, c := range r.cells {
@@ -298,7 +295,7 @@ func (r *row) failures() map[string]int64 {
 	return kinds
 }
 
-// errorsByKind is the failures in words.
+// errorsByKind describes the failures in words.
 func (r *row) errorsByKind() string {
 	kinds := r.failures()
 	var words []string
@@ -308,7 +305,7 @@ func (r *row) errorsByKind() string {
 	return strings.Join(words, ", ")
 }
 
-// latency is the first of keys that there is.
+// latency returns the latency of the first of keys that is present.
 func latency(all map[string]results.Latency, keys ...string) results.Latency {
 	for _, key := range keys {
 		if l, ok := all[key]; ok {
@@ -323,4 +320,12 @@ func known(p *float64) (float64, bool) {
 		return 0, false
 	}
 	return *p, true
+}
+
+// ownAt returns the i-th parameter with its own column; the zero value if the row has fewer.
+func (r row) ownAt(i int) own {
+	if i < len(r.own) {
+		return r.own[i]
+	}
+	return own{}
 }

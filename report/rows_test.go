@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/zkbench/zkbench/check"
 	"github.com/zkbench/zkbench/results"
 )
 
@@ -13,7 +14,7 @@ func TestRowsMergeRepetitionsAndKeepWhatDiffersApart(t *testing.T) {
 	long := cell("naive", 10, 1, 20, 5)
 	long.Parameters = map[string]any{"hold": "50ms", "think": "0s"}
 	open := cell("naive", 10, 1, 5, 5)
-	open.Loop, open.OfferedPerS = "open", 5
+	open.Loop, open.RatePerS, open.OfferedPerS = "open", 5, 5
 	many := cell("naive", 10, 1, 70, 3)
 	many.Objects = 5
 	rows := rowsOf(results.Run{Cells: []results.Cell{
@@ -29,11 +30,11 @@ func TestRowsMergeRepetitionsAndKeepWhatDiffersApart(t *testing.T) {
 		t.Errorf("rowsOf = %s\nwant %s", s, want)
 	}
 	merged := rows[0]
-	if merged.grants.value != 70 || merged.handOff.known || merged.grants.rate()+merged.grants.mark(Look{}) != "70 +-14%" {
+	if merged.grants.value != 70 || merged.handOff.known || merged.grants.rate()+merged.grants.mark() != "70 ±14%" {
 		t.Errorf("grants %+v, hand-off %+v: want 70, and none that summaries could tell", merged.grants, merged.handOff)
 	}
 	var heads []string
-	for _, c := range columns(rows, true, Look{}) {
+	for _, c := range columns(rows) {
 		heads = append(heads, c.markdown)
 	}
 	if s := strings.Join(heads[:5], ", "); s != "variant, sessions, objects, offered/s, grants/s" {
@@ -52,20 +53,20 @@ func TestFigure(t *testing.T) {
 	}{
 		{"none is not known", nil, nil, "-"},
 		{"one has no spread", []float64{5}, []float64{1}, "5.0"},
-		{"of two the mean", []float64{4, 6}, []float64{1, 1}, "5.0 +-20%"},
-		{"the longer one counts for more", []float64{4, 6}, []float64{3, 1}, "4.5 +-22%"},
-		{"without weights all count alike", []float64{9, 1, 5}, []float64{0, 0, 0}, "5.0 +-80%"},
-		{"zeros have no share", []float64{0, 0}, []float64{1, 1}, "0 +-0%"},
+		{"of two the mean", []float64{4, 6}, []float64{1, 1}, "5.0 ±20%"},
+		{"the longer one counts for more", []float64{4, 6}, []float64{3, 1}, "4.5 ±22%"},
+		{"without weights all count alike", []float64{9, 1, 5}, []float64{0, 0, 0}, "5.0 ±80%"},
+		{"zeros have no share", []float64{0, 0}, []float64{1, 1}, "0 ±0%"},
 	} {
 		f := figureOf(c.values, c.weights)
-		if got := f.rate() + f.mark(Look{}); got != c.want {
+		if got := f.rate() + f.mark(); got != c.want {
 			t.Errorf("%s: figureOf(%v, %v) = %s, want %s", c.sentence, c.values, c.weights, got, c.want)
 		}
 	}
 }
 
-// One rule for each column of repetitions: percentiles are of all operations together, which only the document's pools can tell; max is the
-// largest; errors are the sum; rates are over all of the time.
+// One rule for each column of repetitions: percentiles cover all operations together, which only the document's pools allow; max is the
+// largest; errors are summed; rates cover all of the time.
 func TestRepetitionsCountAsOneRun(t *testing.T) {
 	a, b := cell("naive", 10, 1, 80, 3), cell("naive", 10, 2, 70, 4)
 	b.ElapsedS = 12
@@ -89,12 +90,12 @@ func TestRepetitionsCountAsOneRun(t *testing.T) {
 	if want := (80*6 + 70*12) / 18.0; r.grants.value != want {
 		t.Errorf("grants %v, want %v", r.grants.value, want)
 	}
-	if text := render(t, Text(run, Look{})); !strings.Contains(strings.Join(strings.Fields(text), " "), "percentiles over all of their operations, max is the largest, errors the sum") {
+	if text := render(t, Text(Run(run), Look{})); !strings.Contains(strings.Join(strings.Fields(text), " "), "percentiles over all of their operations, max is the largest, errors the sum") {
 		t.Errorf("the rules are not said:\n%s", text)
 	}
 }
 
-// pool adds the pools of repeated cells: made up, as everything here.
+// pool adds made-up pools of repeated cells.
 func pool(run *results.Run) {
 	for i := range run.Cells {
 		var cells []int
@@ -112,7 +113,7 @@ func pool(run *results.Run) {
 	}
 }
 
-// The caption tells the phases as they were, not as they were planned.
+// The caption reports the actual phases, not the planned ones.
 func TestCaptionTellsThePhasesAsTheyWere(t *testing.T) {
 	run := quickstart()
 	for i := range run.Cells {
@@ -133,8 +134,12 @@ func TestCaptionTellsThePhasesAsTheyWere(t *testing.T) {
 	}
 }
 
-// The gravest violation is named in one line, and a table that has no room for it keeps the word.
+// The gravest violation is named in one line, and a table without room for it keeps the first word.
 func TestTheVerdictOfARow(t *testing.T) {
+	severities := map[string]string{}
+	for _, k := range []check.Check{check.MutualExclusion(), check.FIFO(), check.Liveness(0), check.Starvation(0), check.TokenOrder()} {
+		severities[k.Name] = string(k.Severity)
+	}
 	for _, c := range []struct {
 		violated, unknown []string
 		want              string
@@ -147,10 +152,10 @@ func TestTheVerdictOfARow(t *testing.T) {
 	} {
 		checks := []results.Check{{Name: "claims", Verdict: "holds"}}
 		for _, name := range c.violated {
-			checks = append(checks, results.Check{Name: name, Verdict: "violated"})
+			checks = append(checks, results.Check{Name: name, Severity: severities[name], Verdict: "violated"})
 		}
 		for _, name := range c.unknown {
-			checks = append(checks, results.Check{Name: name, Verdict: "unknown"})
+			checks = append(checks, results.Check{Name: name, Severity: severities[name], Verdict: "unknown"})
 		}
 		got := row{cells: []results.Cell{{Checks: checks}}}.verdict()
 		if got != c.want {

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -8,11 +9,11 @@ import (
 	"github.com/zkbench/zkbench/results"
 )
 
-// at is a row with these grants per second and hand-offs, one of each for a repetition.
+// at returns a row with these grants per second and hand-offs, one of each per repetition.
 func at(variant string, sessions int, grants, handOff []float64) row {
 	r := row{workload: "lock", variant: variant, loop: "closed", sessions: sessions, objects: 1, grants: figureOf(grants, alike(grants)), handOff: figureOf(handOff, alike(handOff))}
 	for _, g := range grants {
-		r.cells = append(r.cells, results.Cell{Operations: int64(1000 * g)})
+		r.cells = append(r.cells, results.Cell{Measured: ofLock, Operations: int64(1000 * g)})
 	}
 	return r
 }
@@ -28,7 +29,7 @@ func unsafe(r row) row {
 }
 
 func failing(r row, errors int64) row {
-	r.errors = errors
+	r.cells[0].Errors = map[string]int64{"failed": errors}
 	return r
 }
 
@@ -42,15 +43,15 @@ func partial(r row) row {
 	return r
 }
 
-// offered is a row of an open loop with this median response.
+// offered returns an open-loop row with this median response.
 func offered(variant string, p50 figure) row {
 	r := at(variant, 10, []float64{100}, nil)
 	r.loop, r.offered, r.p50 = "open", 100, p50
 	return r
 }
 
-// Rows of an open loop are compared by what is known of their responses: nothing where there is none of all operations, or where it is a lower
-// bound because not all of the load was served.
+// Open-loop rows are compared by their known responses: not at all if there is none for all operations, or if it is a lower
+// bound because part of the load was not served.
 func TestOpenLoopsAreComparedByKnownResponses(t *testing.T) {
 	p50 := func(v float64) figure { return figureOf([]float64{v}, []float64{1}) }
 	least := p50(400)
@@ -64,8 +65,8 @@ func TestOpenLoopsAreComparedByKnownResponses(t *testing.T) {
 		a, b     row
 		want     string
 	}{
-		{"both are known", offered("fifo", p50(10)), offered("claim", p50(40)), "10 contenders: a 4.0 times shorter response."},
-		{"of queues it is the time from put to take", passing(offered("fifo", p50(10))), passing(offered("claim", p50(40))), "10 sessions per object: a 4.0 times shorter time from put to take."},
+		{"both are known", offered("fifo", p50(10)), offered("claim", p50(40)), "fifo had a 4.0 times shorter response than claim at 10 contenders"},
+		{"of queues it is the time from put to take", passing(offered("fifo", p50(10))), passing(offered("claim", p50(40))), "fifo had a 4.0 times shorter time from put to take than claim at 10 sessions per object"},
 		{"one is not known", offered("fifo", p50(10)), offered("claim", figure{}), "not comparable at 10 contenders: the response of all operations is not known"},
 		{"the longer one is a lower bound", offered("fifo", p50(10)), offered("claim", least), "claim did not serve all of the load, so its response is a lower bound"},
 		{"the shorter one is a lower bound", offered("fifo", least), offered("claim", p50(4000)), "fifo did not serve all of the load, so its response is a lower bound"},
@@ -76,7 +77,7 @@ func TestOpenLoopsAreComparedByKnownResponses(t *testing.T) {
 	}
 }
 
-// What a row is compared by is the first of its histograms that is of all operations: of a queue the way of its items.
+// A row is compared by the first of its histograms that covers all operations: for a queue, the transit of its items.
 func TestWhatARowIsComparedBy(t *testing.T) {
 	one, two := map[string]results.Latency{"change.response": {Count: 9, P50: 3}}, map[string]results.Latency{"take.response": {Count: 9, P50: 500},
 		"put.response": {Count: 9, P50: 4}, "put-to-take.response": {Count: 9, P50: 7}}
@@ -87,7 +88,7 @@ func TestWhatARowIsComparedBy(t *testing.T) {
 		want    string
 	}{{"one operation", []string{"change"}, one, "3.0"}, {"a queue", []string{"take", "put"}, two, "7.0"},
 		{"several operations", []string{"join", "change"}, one, "-"}} {
-		cell := results.Cell{Workload: "w", Variant: "v", Counted: c.counted, Measures: c.counted, Latency: c.latency}
+		cell := results.Cell{Workload: "w", Variant: "v", Measured: measured(c.counted...), Latency: c.latency}
 		if c.name == "a queue" {
 			cell.Measured = ofQueue
 		}
@@ -100,45 +101,44 @@ func TestWhatARowIsComparedBy(t *testing.T) {
 
 func TestSentences(t *testing.T) {
 	type f = []float64
-	const once = " With one repetition the spread is unknown: differences below 10 % are ignored."
 	for _, c := range []struct {
 		sentence string
 		rows     []row
 		want     string
 	}{
 		{"one variant has nobody to beat", []row{at("naive", 10, f{70}, f{3})}, ""},
-		{"it wins at 100 and at all larger ones, not at 10",
+		{"what is told is of the largest number",
 			[]row{at("naive", 10, f{77, 78}, f{2.8, 3}), at("predecessor", 10, f{77.5, 79}, f{2.9, 3}),
 				at("naive", 100, f{50, 55}, f{8, 9}), at("predecessor", 100, f{70, 75}, f{2.9, 3}),
 				at("naive", 300, f{20, 21}, f{14, 15}), at("predecessor", 300, f{64, 67.2}, f{2.8, 2.9})},
-			"predecessor was ahead of naive at 100 contenders and above: 3.2 times the grants per second and a 5.1 times shorter hand-off at 300."},
-		{"a win at 10 does not count, since there is none at 100",
+			"predecessor had 3.2 times the grants per second of naive and a 5.1 times shorter hand-off at 300 contenders{none}."},
+		{"whatever came before it",
 			[]row{at("naive", 10, f{50, 50}, nil), at("predecessor", 10, f{70, 70}, nil),
 				at("naive", 100, f{50, 60}, nil), at("predecessor", 100, f{55, 65}, nil),
 				at("naive", 300, f{30, 30}, nil), at("predecessor", 300, f{60, 60}, nil)},
-			"predecessor was ahead of naive at 300 contenders: 2.0 times the grants per second."},
-		{"ranges that meet are no difference",
+			"predecessor had 2.0 times the grants per second of naive at 300 contenders{none}."},
+		{"ranges that meet",
 			[]row{at("naive", 10, f{60, 70, 80}, f{3, 4}), at("predecessor", 10, f{78, 90, 99}, f{2, 3})},
-			"predecessor and naive: no difference beyond the spread at 10 contenders."},
-		{"without repetitions five per cent are none",
+			"predecessor had 1.3 times the grants per second of naive and a 1.4 times shorter hand-off at 10 contenders{none}."},
+		{"a little more",
 			[]row{at("naive", 10, f{100}, f{3}), at("predecessor", 10, f{105}, f{3})},
-			"predecessor and naive: no difference beyond the spread at 10 contenders." + once},
-		{"without repetitions a half more is one",
+			"predecessor had 1.05 times the grants per second of naive and about the same hand-off at 10 contenders{none}."},
+		{"a half more",
 			[]row{at("naive", 10, f{100}, f{3}), at("predecessor", 10, f{150}, f{3})},
-			"predecessor was ahead of naive at 10 contenders: 1.5 times the grants per second and the same hand-off within the spread." + once},
-		{"the shorter hand-off alone wins too",
+			"predecessor had 1.5 times the grants per second of naive and about the same hand-off at 10 contenders{none}."},
+		{"the shorter hand-off alone",
 			[]row{at("naive", 10, f{100, 101}, f{6, 6}), at("predecessor", 10, f{100, 101}, f{3, 3})},
-			"predecessor was ahead of naive at 10 contenders: the same grants per second within the spread and a 2.0 times shorter hand-off."},
-		{"more grants and a longer hand-off is no win",
+			"predecessor had about the same grants per second as naive and a 2.0 times shorter hand-off at 10 contenders{none}."},
+		{"more grants and a longer hand-off",
 			[]row{at("naive", 10, f{100, 101}, f{3, 3}), at("predecessor", 10, f{200, 201}, f{6, 6})},
-			"neither predecessor nor naive was ahead at 10 contenders: one has more grants per second, the other the shorter hand-off."},
+			"naive had 0.50 times the grants per second of predecessor and a 2.0 times shorter hand-off at 10 contenders{none}."},
 		{"who violates safety is compared with nobody, however fast",
 			[]row{violated(at("broken", 10, f{900, 900}, f{1, 1})), at("naive", 10, f{50, 50}, f{6, 6}), at("predecessor", 10, f{100, 100}, f{3, 3})},
-			"predecessor was ahead of naive at 10 contenders: 2.0 times the grants per second and a 2.0 times shorter hand-off; " +
+			"predecessor had 2.0 times the grants per second of naive and a 2.0 times shorter hand-off at 10 contenders{none}; " +
 				"broken is not comparable: it violated mutual-exclusion at 10 contenders."},
 		{"a published fault that did not show is told all the same",
 			[]row{unsafe(at("index", 10, f{100, 100}, f{3, 3})), at("lease", 10, f{50, 50}, f{6, 6})},
-			"index was ahead of lease at 10 contenders: 2.0 times the grants per second and a 2.0 times shorter hand-off. " +
+			"index had 2.0 times the grants per second of lease and a 2.0 times shorter hand-off at 10 contenders{none}. " +
 				"index is kept as published, with known defects: do not use it, however fast it is."},
 		{"nobody is left when the other violates",
 			[]row{violated(at("broken", 10, f{900}, f{1})), at("naive", 10, f{50}, f{6})},
@@ -149,18 +149,18 @@ func TestSentences(t *testing.T) {
 			"naive is not comparable: it was cut short at 10 contenders."},
 		{"different shares of errors come before any number",
 			[]row{failing(at("naive", 10, f{50, 50}, f{6, 6}), 10_000), at("predecessor", 10, f{100, 100}, f{3, 3})},
-			"predecessor and naive are not comparable at 10 contenders: 0.0 % of the operations of predecessor failed and 9.1 % of those of naive."},
+			"naive and predecessor are not comparable at 10 contenders: 9.1 % of the operations of naive failed and 0 % of those of predecessor."},
 		{"errors in like shares do not matter",
 			[]row{failing(at("naive", 10, f{50, 50}, f{6, 6}), 1000), failing(at("predecessor", 10, f{100, 100}, f{3, 3}), 2000)},
-			"predecessor was ahead of naive at 10 contenders: 2.0 times the grants per second and a 2.0 times shorter hand-off."},
+			"predecessor had 2.0 times the grants per second of naive and a 2.0 times shorter hand-off at 10 contenders{none}."},
 		{"a saturated generator bounds what the factor says",
 			[]row{saturated(at("naive", 10, f{50, 50}, f{6, 6})), at("predecessor", 10, f{100, 100}, f{3, 3})},
-			"predecessor was ahead of naive at 10 contenders: 2.0 times the grants per second and a 2.0 times shorter hand-off " +
-				"(but zkbench itself was the bottleneck: this does not measure the servers)."},
+			"predecessor had 2.0 times the grants per second of naive and a 2.0 times shorter hand-off at 10 contenders, " +
+				"but zkbench itself was the bottleneck: this does not measure the servers{none}."},
 		{"three variants, one sentence",
 			[]row{at("naive", 100, f{50, 50}, f{6, 6}), at("predecessor", 100, f{100, 100}, f{3, 3}), at("single-node", 100, f{99, 101}, f{3, 3})},
-			"predecessor was ahead of naive at 100 contenders: 2.0 times the grants per second and a 2.0 times shorter hand-off; " +
-				"predecessor and single-node: no difference beyond the spread at 100 contenders."},
+			"predecessor had 2.0 times the grants per second of naive and a 2.0 times shorter hand-off at 100 contenders; " +
+				"predecessor had about the same grants per second as single-node and about the same hand-off at 100 contenders{none}."},
 		{"no number of contenders in common", []row{at("naive", 10, f{50, 50}, nil), at("predecessor", 100, f{50, 50}, nil)},
 			"naive and predecessor were not measured with the same number of contenders."},
 	} {
@@ -168,13 +168,14 @@ func TestSentences(t *testing.T) {
 		for _, s := range sentences(c.rows) {
 			got += s
 		}
-		if got, _, _ = strings.Cut(got, " No conclusion from "); got != c.want {
+		few := regexp.MustCompile(` \(seen in this run; no conclusion from . runs? of each: fewer than . cannot tell a difference from chance\)`)
+		if got = few.ReplaceAllString(got, "{none}"); got != c.want {
 			t.Errorf("%s: sentences(...) = \n%s\nwant\n%s", c.sentence, got, c.want)
 		}
 	}
 }
 
-// Fewer runs than an interval needs show something and prove nothing; a longer tail is told; and where the rate was offered, the response decides.
+// With fewer runs than an interval needs, something is shown but nothing is concluded; a longer tail is reported; and in an open loop the response decides.
 func TestNothingIsConcludedFromNoise(t *testing.T) {
 	type f = []float64
 	of := func(v float64, runs int) figure {
@@ -191,10 +192,10 @@ func TestNothingIsConcludedFromNoise(t *testing.T) {
 		want     string
 	}{
 		{"two runs are too few", []row{at("naive", 10, f{50, 50}, nil), at("predecessor", 10, f{100, 100}, nil)},
-			" per second. No conclusion from 2 runs of each: fewer than 4 cannot tell a difference from chance."},
-		{"one run of equal ones too", []row{at("naive", 10, f{50}, nil), at("predecessor", 10, f{50}, nil)}, " No conclusion from 1 run of each: "},
+			"predecessor had 2.0 times the grants per second of naive at 10 contenders (seen in this run; no conclusion from 2 runs of each: fewer than 4 cannot tell a difference from chance)."},
+		{"one run of equal ones too", []row{at("naive", 10, f{50}, nil), at("predecessor", 10, f{50}, nil)}, "(seen in this run; no conclusion from 1 run of each: "},
 		{"the tail is longer", []row{with(at("naive", 10, f{50, 50}, nil), 0, 9, 20), with(at("predecessor", 10, f{100, 100}, nil), 0, 5, 40)},
-			" per second, but a longer p99 of the response, 40 against 20 ms."},
+			", but a longer p99 of the response, 40 against 20 ms (seen"},
 		{"as much as was offered, and sooner", []row{with(at("naive", 10, six, nil), 100, 9, 20), with(at("predecessor", 10, six, nil), 100, 3, 15)},
 			"predecessor is better than naive at 10 contenders: 3.0 times shorter response (3.0 to 3.0) " +
 				"(6 runs of each, at most a 5 % chance of a wrong conclusion in 1 comparison: U test, Holm)."},
@@ -202,44 +203,17 @@ func TestNothingIsConcludedFromNoise(t *testing.T) {
 			"naive and predecessor are equivalent within 5 % at 10 contenders"},
 	} {
 		got := strings.Join(sentences(c.rows), "")
-		if !strings.Contains(got, c.want) || (c.rows[0].grants.of >= 6) == strings.Contains(got, "No conclusion") {
+		if !strings.Contains(got, c.want) || (c.rows[0].grants.of >= 6) == strings.Contains(got, "no conclusion") {
 			t.Errorf("%s: %q, want %q", c.sentence, got, c.want)
 		}
 	}
 }
 
-func TestOverlap(t *testing.T) {
-	acquire := func(session uint32, end float64) results.WitnessSample {
-		return results.WitnessSample{Op: "acquire", Outcome: "ok", Session: session, Object: 4, End: end}
-	}
-	release := func(session uint32, start float64) results.WitnessSample {
-		return results.WitnessSample{Op: "release", Outcome: "ok", Session: session, Object: 4, Start: start}
-	}
-	for _, c := range []struct {
-		sentence string
-		witness  []results.WitnessSample
-		want     string
-	}{
-		{"nothing shows nothing", nil, ""},
-		{"one holder is no overlap", []results.WitnessSample{acquire(1, 10), release(1, 20)}, ""},
-		{"one after the other is no overlap", []results.WitnessSample{acquire(1, 10), release(1, 20), acquire(2, 20), release(2, 30)}, ""},
-		{"the second begins before the first ends", []results.WitnessSample{acquire(1, 10), acquire(2, 15), release(1, 20), release(2, 30)},
-			"object 4: session 1 held it from 10.000 ms to 20.000 ms; session 2 held it from 15.000 ms to 30.000 ms. Both held it for 5.000 ms."},
-		{"neither was seen to release", []results.WitnessSample{acquire(2, 15), acquire(1, 10)},
-			"object 4: session 1 held it from 10.000 ms with no release recorded; session 2 held it from 15.000 ms with no release recorded. Both held it from then on."},
-		{"a failed acquire holds nothing", []results.WitnessSample{acquire(1, 10), {Op: "acquire", Outcome: "timeout", Session: 2, End: 15}}, ""},
-	} {
-		if got := overlap(c.witness); got != c.want {
-			t.Errorf("%s: overlap(...) = %q, want %q", c.sentence, got, c.want)
-		}
-	}
-}
-
-// What shows that an order was broken are two grants: that both were held at once is a story of exclusion alone.
+// A broken order is shown by two grants; only exclusion reports that both were held at once.
 func TestEachCheckTellsItsOwnStory(t *testing.T) {
 	grants := []results.WitnessSample{{Op: "acquire", Outcome: "ok", Session: 1, Token: 9, End: 10}, {Op: "acquire", Outcome: "ok", Session: 2, Token: 7, End: 15}}
-	for _, name := range []string{"mutual-exclusion", "fifo", "token-order"} {
-		text := strings.Join(violation("naive", results.Check{Name: name, Detail: "one before the other", Witness: grants}), "\n")
+	for name, overlap := range map[string]string{"mutual-exclusion": "Both held it for 5 ms.", "fifo": "", "token-order": ""} {
+		text := strings.Join(violation("naive", results.Check{Name: name, Detail: "one before the other", Witness: grants, Overlap: overlap}), "\n")
 		if held := strings.Contains(text, "Both held it"); held != (name == "mutual-exclusion") || !held && strings.Count(text, "acquire ok, token") != 2 {
 			t.Errorf("%s: %s", name, text)
 		}
@@ -257,7 +231,7 @@ func TestNumber(t *testing.T) {
 	}
 }
 
-// As many digits as hold: three of a count, two of a rate and a median, one of the tail of one run; and never a p99 below the p50.
+// As many digits as are reproducible: three of a count, two of a rate and a median, one of the tail of one run; and never a p99 below the p50.
 func TestDigitsThatHold(t *testing.T) {
 	of := func(v float64, runs int) figure { return figure{known: true, value: v, of: runs} }
 	for _, c := range []struct{ got, want string }{
@@ -291,3 +265,18 @@ func TestDigitsThatHold(t *testing.T) {
 }
 
 func alike(values []float64) []float64 { return make([]float64, len(values)) }
+
+// ofLock are the measures of a lock.
+var ofLock = append(measured("acquire"), results.Measure{Op: "hand-off", Role: results.RolePart, Unit: "hand-offs", Owner: "holder"})
+
+// measured returns operations that are counted and timed.
+func measured(ops ...string) (all []results.Measure) {
+	for _, op := range ops {
+		m := results.Measure{Op: op, Role: results.RoleOperation, Timed: true}
+		if strings.HasSuffix(op, "acquire") {
+			m.Unit = "grants"
+		}
+		all = append(all, m)
+	}
+	return all
+}

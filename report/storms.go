@@ -9,7 +9,7 @@ import (
 	"github.com/zkbench/zkbench/results"
 )
 
-// stormTables are the tables of what many sessions did at once, and of those who stood by; none where nothing of that kind happened.
+// stormTables returns the tables on what many sessions did at once, and on the bystanders; none if nothing of the kind happened.
 func stormTables(group []row) (all []captioned) {
 	if t := arrivalsOf(group); len(t.rows) > 0 {
 		all = append(all, captioned{t, arrivalsCaption(group)})
@@ -20,7 +20,7 @@ func stormTables(group []row) (all []captioned) {
 	return all
 }
 
-// arrivalsCaption explains the words that the lines have, and no others.
+// arrivalsCaption explains the words that occur in the lines, and no others.
 func arrivalsCaption(group []row) string {
 	var there, words []string
 	for _, r := range group {
@@ -32,7 +32,7 @@ func arrivalsCaption(group []row) string {
 			}
 		}
 	}
-	for _, w := range [][2]string{{"gone", "removed ephemeral znodes of lost sessions, as seen by the first watcher at the latest"}, {"told", "events that reached a watcher"},
+	for _, w := range [][2]string{{"gone", "removed ephemeral znodes of lost sessions, as seen by the first watcher at the latest"}, {"notified", "events that reached a watcher"},
 		{"read", "sessions that had finished reading"}} {
 		if slices.Contains(there, w[0]) {
 			words = append(words, w[0]+": "+w[1])
@@ -41,56 +41,27 @@ func arrivalsCaption(group []row) string {
 	return "Storms: what many sessions did at once, in milliseconds from the fault until the first, half, 99 % and all of what was due had happened; " + strings.Join(words, "; ") + "."
 }
 
-// eachFault is what happened in the cells, with the first columns of its line.
-func eachFault(group []row, first []column, do func(f results.Fault, line []string)) {
-	for _, r := range group {
-		for _, c := range r.cells {
-			for _, f := range c.Faults {
-				line := append(cellsOf(first, r), faultName(f), maybe(&f.AtS, 3))
-				line[0] = repeated(r, c)
-				do(f, line)
-			}
-		}
-	}
-}
-
-// faultHeads are the first columns of a table of faults.
-func (t *table) faultHeads(group []row) []column {
-	first := t.keyHeads(group)
-	t.head("", "fault", "fault", true, partKeys)
-	t.head("", "at s", "at, s", false, partKeys)
-	return first
-}
-
-// arrivalsOf has a line for each thing that many sessions did at once.
+// arrivalsOf has one line per thing that many sessions did at once.
 func arrivalsOf(group []row) table {
-	var t table
-	first := t.faultHeads(group)
-	t.head("", "what", "what", true, partKeys)
-	for _, h := range [][3]string{{"", "due", "due"}, {"", "came", "came"}, {"until, ms", "first", "first, ms"}, {"until, ms", "half", "half, ms"},
-		{"until, ms", "99 %", "99 %, ms"}, {"until, ms", "all", "all, ms"}} {
-		t.head(h[0], h[1], h[2], false, partOfOp)
-	}
-	eachFault(group, first, func(f results.Fault, line []string) {
-		for _, step := range steps(f) {
-			a := step.Arrivals
-			t.rows = append(t.rows, append(slices.Clone(line), step.name, fmt.Sprint(a.Due), fmt.Sprint(a.Came), maybe(a.First, 2), maybe(a.Half, 2), maybe(a.P99, 2),
-				maybe(a.All, 2)))
-		}
-	})
-	return t
+	return linesOfFaults(group, slices.Concat([]column{named("what", "what", true)}, under("", partOfOp, "due", "came"), under("until, ms", partOfOp, "first|first, ms", "half|half, ms", "99 %|99 %, ms", "all|all, ms")),
+		func(f results.Fault, add func(cells ...string)) {
+			for _, step := range steps(f) {
+				a := step.Arrivals
+				add(step.name, fmt.Sprint(a.Due), fmt.Sprint(a.Came), maybe(a.First, 2), maybe(a.Half, 2), maybe(a.P99, 2), maybe(a.All, 2))
+			}
+		})
 }
 
-// step is something that came of a fault for many.
+// step is one consequence of a fault for many sessions.
 type step struct {
 	name string
 	*results.Arrivals
 }
 
-// steps are what came of a storm.
+// steps returns the consequences of a storm.
 func steps(f results.Fault) (all []step) {
 	if s := f.Storm; s != nil {
-		for _, one := range []step{{"gone", s.Gone}, {"told", s.Told}, {"read", s.Read}} {
+		for _, one := range []step{{"gone", s.Gone}, {"notified", s.Notified}, {"read", s.Read}} {
 			if one.Arrivals != nil {
 				all = append(all, one)
 			}
@@ -99,32 +70,28 @@ func steps(f results.Fault) (all []step) {
 	return all
 }
 
-// bystandersOf has a line for each fault beside which the load stood.
+// bystandersOf has one line per fault that did not affect the load directly.
 func bystandersOf(group []row) table {
-	var t table
-	first := t.faultHeads(group)
+	var columns []column
 	for _, h := range []string{"meanwhile", "before"} {
-		t.head(h+", ms", "count", h+", count", false, partOfOp)
-		for _, k := range []string{"p50", "p99", "max"} {
-			t.head(h+", ms", k, h+", "+k+" ms", false, partOfOp)
-		}
+		columns = append(columns, under(h+", ms", partOfOp, "count|"+h+", count", "p50|"+h+", p50 ms", "p99|"+h+", p99 ms", "max|"+h+", max ms")...)
 	}
-	eachFault(group, first, func(f results.Fault, line []string) {
+	return linesOfFaults(group, columns, func(f results.Fault, add func(cells ...string)) {
 		if f.Bystanders == nil {
 			return
 		}
+		var cells []string
 		for _, r := range []results.Responses{f.Bystanders.During, f.Bystanders.Before} {
-			line = append(line, fmt.Sprint(r.Count))
+			cells = append(cells, fmt.Sprint(r.Count))
 			for _, ms := range []*float64{r.P50, r.P99, r.Max} {
-				line = append(line, map[bool]string{true: ">="}[ms != nil && r.Unserved > 0]+maybe(ms, 2))
+				cells = append(cells, map[bool]string{true: ">="}[ms != nil && r.Unserved > 0]+maybe(ms, 2))
 			}
 		}
-		t.rows = append(t.rows, line)
+		add(cells...)
 	})
-	return t
 }
 
-// storm is what many sessions did at once, in words; "" where none did.
+// storm describes what many sessions did at once; "" if none did.
 func storm(f results.Fault, success string) string {
 	var text string
 	if f.SessionsCut != nil && *f.SessionsCut > 0 {
@@ -145,9 +112,9 @@ func storm(f results.Fault, success string) string {
 	if s := f.Storm; s != nil {
 		if s.Expired != nil {
 			text += fmt.Sprintf("; %s were lost, %d expired: %s, %s, and %s, %s", phrase.Count(s.Sessions, "session"), *s.Expired,
-				phrase.Count(s.Gone.Due, "ephemeral znode"), until(s.Gone, "gone"), phrase.Count(s.Told.Due, "event")+" to "+phrase.Count(s.Watchers, "watcher"), until(s.Told, "delivered"))
+				phrase.Count(s.Gone.Due, "ephemeral znode"), until(s.Gone, "gone"), phrase.Count(s.Notified.Due, "event")+" to "+phrase.Count(s.Watchers, "watcher"), until(s.Notified, "delivered"))
 		} else if s.Read != nil {
-			text += fmt.Sprintf("; %s, %s, %s", phrase.Count(s.Sessions, "reader"), until(s.Told, "told"), until(s.Read, "done reading"))
+			text += fmt.Sprintf("; %s, %s, %s", phrase.Count(s.Sessions, "reader"), until(s.Notified, "notified"), until(s.Read, "done reading"))
 		}
 		text += "; cost: " + spent(s.Cost)
 	}
@@ -157,7 +124,7 @@ func storm(f results.Fault, success string) string {
 	return text
 }
 
-// oftener says how often clients lost their connection where that was more than once each.
+// oftener says how often clients lost their connection if that was more than once each.
 func oftener(f results.Fault) string {
 	if f.LinksCut == nil || *f.LinksCut <= *f.SessionsCut {
 		return ""
@@ -165,7 +132,7 @@ func oftener(f results.Fault) string {
 	return fmt.Sprintf(", %d times in all", *f.LinksCut)
 }
 
-// until says when half, 99 % and all had come.
+// until says when half, 99 % and all had arrived.
 func until(a *results.Arrivals, done string) (text string) {
 	for i, share := range []struct {
 		who string
@@ -185,7 +152,7 @@ func until(a *results.Arrivals, done string) (text string) {
 	return text
 }
 
-// spent is a cost in words.
+// spent describes a cost in words.
 func spent(c results.StormCost) string {
 	text := phrase.Count(c.Requests, "request") + " and " + phrase.Count(c.Events, "event")
 	if c.SentBytes != nil && c.ReceivedBytes != nil {
@@ -194,10 +161,10 @@ func spent(c results.StormCost) string {
 	return text + ", " + phrase.Bytes(c.ReadBytes) + " of data read"
 }
 
-// beside compares the load meanwhile with before: by the 99th percentile where both have one, and by the median and the longest otherwise.
+// beside compares the load during the fault with the load before it: by the p99 if both have one, otherwise by the median and the maximum.
 func beside(b results.Bystanders, success string) string {
 	during, before := b.During, b.Before
-	bound := func(r results.Responses, ms *float64) string { // what was not served has waited so long, or longer
+	bound := func(r results.Responses, ms *float64) string { // unserved operations have waited at least this long
 		return map[bool]string{true: "at least "}[r.Unserved > 0] + phrase.Number(*ms, 2)
 	}
 	switch {

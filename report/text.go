@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 
@@ -13,208 +12,8 @@ import (
 	"github.com/zkbench/zkbench/results"
 )
 
-func writeText(w io.Writer, run results.Run, look Look) error {
-	out := &printer{w: w, width: look.width()}
-	for _, line := range heading(run) {
-		out.line(line)
-	}
-	rows := rowsOf(run)
-	if len(run.Findings) > 0 {
-		t, counts := findings(run.Findings, look)
-		out.line("")
-		out.try(t.draw(w, look))
-		out.paragraphs(append([]string{counts}, through(run.Findings)...))
-	} else if len(rows) == 0 {
-		out.line("")
-		out.line("No cell was measured.")
-	}
-	for _, group := range workloads(rows) {
-		out.line("")
-		out.line(caption(group))
-		out.line("")
-		out.try(tableOf(group, false, look).draw(w, look))
-		if text := repetitionsCaption(group); text != "" {
-			if !look.Box {
-				text = strings.ReplaceAll(text, "±", "+-")
-			}
-			out.paragraphs([]string{text})
-		}
-		if t := secondsOf(group); len(t.rows) > 0 {
-			out.line("")
-			out.line(secondsCaption)
-			out.line("")
-			out.try(t.draw(w, look))
-			out.paragraphs(growth(group))
-		}
-		out.paragraphs(sentences(group))
-		if t := costsOf(group); !group[0].givesGrants() && len(t.rows) > 0 {
-			out.line("")
-			out.line(costsCaption(group))
-			out.line("")
-			out.try(t.draw(w, look))
-		}
-		if t := sidesOf(group); len(t.rows) > 0 {
-			out.line("")
-			out.line(sidesCaption)
-			out.line("")
-			out.try(t.draw(w, look))
-		}
-		if t := clientsOf(group); len(t.rows) > 0 {
-			out.line("")
-			out.line(clientsCaption)
-			out.line("")
-			out.try(t.draw(w, look))
-		}
-		if anyFault(group) {
-			out.line("")
-			out.line(faultsCaption(group))
-			out.line("")
-			out.try(faultsOf(group).draw(w, look))
-			for _, t := range stormTables(group) {
-				out.line("")
-				out.line(t.caption)
-				out.line("")
-				out.try(t.draw(w, look))
-			}
-			out.paragraphs(faultSentences(group))
-		}
-		for _, part := range reconnections(group) {
-			out.line("")
-			out.line(part.caption)
-			out.line("")
-			out.try(part.draw(w, look))
-		}
-		out.paragraphs(captionsOf(group))
-		out.paragraphs(waits(group))
-		out.fanout(group, look)
-		out.paragraphs(judgements(group))
-		out.paragraphs(warnings(group))
-	}
-	if len(run.Gates) > 0 {
-		out.line("")
-		out.line(gatesCaption(run))
-		out.line("")
-		out.try(gatesOf(run).draw(w, look))
-		out.paragraphs(gateSentences(run))
-	}
-	if p := besidePaper(run); p.caption != "" {
-		out.line("")
-		out.line(p.caption)
-		out.line("")
-		out.try(p.table.draw(w, look))
-		out.paragraphs(p.sentences)
-	}
-	out.paragraphs(calibration(run))
-	out.paragraphs(run.Notes)
-	if run.Exit.Reason != "" && !run.Partial {
-		out.paragraphs([]string{fmt.Sprintf("Exit code %d: %s", run.Exit.Code, stop(run.Exit.Reason))})
-	}
-	return out.err
-}
-
-func writeMarkdown(w io.Writer, run results.Run) error {
-	out := &printer{w: w, width: math.MaxInt}
-	for i, line := range heading(run) {
-		if i > 0 {
-			out.line("")
-		}
-		out.line(line)
-	}
-	if len(run.Findings) > 0 {
-		t, counts := findings(run.Findings, Look{Width: math.MaxInt})
-		out.line("")
-		out.try(t.drawMarkdown(w))
-		for _, text := range append([]string{counts}, through(run.Findings)...) {
-			out.line("")
-			out.line(text)
-		}
-	}
-	for _, group := range workloads(rowsOf(run)) {
-		out.line("")
-		out.line(caption(group))
-		out.line("")
-		out.try(tableOf(group, true, Look{Box: true}).drawMarkdown(w))
-		if text := repetitionsCaption(group); text != "" {
-			out.line("")
-			out.line(text)
-		}
-		if t := secondsOf(group); len(t.rows) > 0 {
-			out.line("")
-			out.line(secondsCaption)
-			out.line("")
-			out.try(t.drawMarkdown(w))
-			for _, text := range growth(group) {
-				out.line("")
-				out.line(text)
-			}
-		}
-		if t := costsOf(group); !group[0].givesGrants() && len(t.rows) > 0 {
-			out.line("")
-			out.line(costsCaption(group))
-			out.line("")
-			out.try(t.drawMarkdown(w))
-		}
-		if t := sidesOf(group); len(t.rows) > 0 {
-			out.line("")
-			out.line(sidesCaption)
-			out.line("")
-			out.try(t.drawMarkdown(w))
-		}
-		if t := clientsOf(group); len(t.rows) > 0 {
-			out.line("")
-			out.line(clientsCaption)
-			out.line("")
-			out.try(t.drawMarkdown(w))
-		}
-		if anyFault(group) {
-			out.line("")
-			out.line(faultsCaption(group))
-			out.line("")
-			out.try(faultsOf(group).drawMarkdown(w))
-			for _, t := range stormTables(group) {
-				out.line("")
-				out.line(t.caption)
-				out.line("")
-				out.try(t.drawMarkdown(w))
-			}
-			for _, text := range faultSentences(group) {
-				out.line("")
-				out.line(text)
-			}
-		}
-		for _, part := range reconnections(group) {
-			out.line("")
-			out.line(part.caption)
-			out.line("")
-			out.try(part.drawMarkdown(w))
-		}
-		for _, text := range slices.Concat(sentences(group), captionsOf(group), judgements(group), warnings(group)) {
-			out.line("")
-			out.line(strings.TrimSpace(text))
-		}
-	}
-	if len(run.Gates) > 0 {
-		out.line("")
-		out.line(gatesCaption(run))
-		out.line("")
-		out.try(gatesInMarkdown(run).drawMarkdown(w))
-	}
-	paper := besidePaper(run)
-	if paper.caption != "" {
-		out.line("")
-		out.line(paper.caption)
-		out.line("")
-		out.try(paper.table.drawMarkdown(w))
-	}
-	for _, note := range slices.Concat(paper.sentences, gateSentences(run), calibration(run), run.Notes) {
-		out.line("")
-		out.line(note)
-	}
-	return out.err
-}
-
-// heading is what was run and what it ran on; a partial result says so first.
-func heading(run results.Run) []string {
+// Heading says what was run and where; for a partial result it says so first.
+func (run Run) Heading() []string {
 	var lines []string
 	if run.Partial {
 		reason := run.Exit.Reason
@@ -229,10 +28,10 @@ func heading(run results.Run) []string {
 		machine += " of " + e.CPU
 	}
 	return append(lines, fmt.Sprintf("%s: ZooKeeper %s, %s; engine %s; %s; seed %d", run.Profile,
-		cmp.Or(e.ZooKeeper, "of unknown version"), ensembles(run), cmp.Or(e.Engine, "unknown"), machine, run.Seed))
+		cmp.Or(e.ZooKeeper, "of unknown version"), ensembles(results.Run(run)), cmp.Or(e.Engine, "unknown"), machine, run.Seed))
 }
 
-// ensembles are the servers of a run, and of one ensemble after the other where there were several.
+// ensembles describes the servers of a run; if there were several ensembles, one after the other.
 func ensembles(run results.Run) string {
 	var all []string
 	for _, e := range run.Everywhere() {
@@ -248,7 +47,7 @@ func ensembles(run results.Run) string {
 	return strings.Join(all, ", then ")
 }
 
-// servers is how many there are: of the ensemble, of those that were given, and of those that answered, where these differ.
+// servers says how many servers there are: in the ensemble, in the list that was given, and among those that answered, as far as these differ.
 func servers(e results.Environment) string {
 	answered := e.Servers
 	if e.Answered != nil {
@@ -269,7 +68,7 @@ func servers(e results.Environment) string {
 	return text
 }
 
-// workloads are the rows of each workload.
+// workloads groups the rows by workload.
 func workloads(rows []row) [][]row {
 	var groups [][]row
 	for i, r := range rows {
@@ -281,7 +80,7 @@ func workloads(rows []row) [][]row {
 	return groups
 }
 
-// caption is the workload and everything that all rows of its table have in common.
+// caption names the workload and everything that all rows of its table have in common.
 func caption(group []row) string {
 	first := group[0]
 	same := func(of func(row) any) bool {
@@ -308,7 +107,7 @@ func caption(group []row) string {
 	return strings.Join(words, ", ")
 }
 
-// common are the parameters that are the same in all cells of the group.
+// common returns the parameters that are the same in all cells of the group.
 func common(group []row) []string {
 	var words []string
 	parameters := group[0].cells[0].Parameters
@@ -317,8 +116,8 @@ func common(group []row) []string {
 		differs := slices.ContainsFunc(group, func(r row) bool { return fmt.Sprint(r.cells[0].Parameters[key]) != value })
 		if was := asItWas(group, key); was != "" {
 			words = append(words, was)
-		} else if !differs && key == "bound" && value == "0" {
-			words = append(words, "no bound")
+		} else if text := group[0].cells[0].Meaning(key).Text; !differs && text != "" {
+			words = append(words, text)
 		} else if !differs && value != "" && value != "map[]" {
 			words = append(words, key+" "+value)
 		}
@@ -326,8 +125,8 @@ func common(group []row) []string {
 	return words
 }
 
-// asItWas is how long the warm-up and the steady phase of the cells really were, instead of what was planned; "" of other parameters, and
-// where the document does not tell.
+// asItWas says how long the warm-up or the steady phase of the cells really was, instead of how long was planned; "" for other parameters, and
+// if the document does not report it.
 func asItWas(group []row, key string) string {
 	of, phases := map[string]func(results.Cell) float64{
 		"warm-up":  func(c results.Cell) float64 { return c.Steady.From },
@@ -354,10 +153,12 @@ func asItWas(group []row, key string) string {
 
 // printer writes lines and keeps the first error.
 type printer struct {
-	w     io.Writer
-	width int
-	apart bool // an empty line between two paragraphs, as Markdown needs it
-	err   error
+	w        io.Writer
+	width    int
+	markdown bool // put an empty line between two paragraphs
+	ascii    bool
+	begun    bool
+	err      error
 }
 
 func (p *printer) try(err error) {
@@ -366,9 +167,23 @@ func (p *printer) try(err error) {
 	}
 }
 
-// line wraps text at the width; what follows the first line is indented like it, and two more.
+// gap writes an empty line, except at the start.
+func (p *printer) gap() {
+	if p.begun && p.err == nil {
+		_, p.err = io.WriteString(p.w, "\n")
+	}
+	p.begun = true
+}
+
+// line wraps text at the width; continuation lines are indented like the first one plus two.
 func (p *printer) line(text string) {
+	if p.ascii {
+		text = ascii.Replace(text)
+	}
 	indent := text[:len(text)-len(strings.TrimLeft(text, " "))]
+	if p.markdown {
+		indent = ""
+	}
 	var lines []string
 	current := indent
 	for i, word := range strings.Fields(text) {
@@ -387,12 +202,23 @@ func (p *printer) line(text string) {
 	}
 }
 
-// paragraphs are lines below an empty one.
+// paragraphs writes lines, preceded by an empty one.
 func (p *printer) paragraphs(lines []string) {
 	for i, text := range lines {
-		if i == 0 || p.apart {
-			p.line("")
+		if i == 0 || p.markdown {
+			p.gap()
 		}
 		p.line(text)
 	}
+}
+
+// ascii replaces characters that a terminal may not support.
+var ascii = strings.NewReplacer("±", "+-", "…", "..")
+
+// nonEmpty returns a list of the text; an empty list if the text is empty.
+func nonEmpty(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return []string{text}
 }

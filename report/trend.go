@@ -2,36 +2,21 @@ package report
 
 import (
 	"fmt"
-	"io"
-	"math"
 	"strings"
 
 	"github.com/zkbench/zkbench/internal/phrase"
 	"github.com/zkbench/zkbench/results"
 )
 
-// Trend is the change points of a series of runs for a person at a terminal: of each the run before and the one after it.
-func Trend(doc results.Trend, look Look) Report {
-	return func(w io.Writer) error {
-		out := &printer{w: w, width: look.width()}
-		writeTrend(out, doc, func(t table) error { return t.draw(w, Look{Box: look.Box, Width: math.MaxInt}) })
-		return out.err
-	}
-}
-
-// TrendMarkdown is the same for a page or a pull request.
-func TrendMarkdown(doc results.Trend) Report {
-	return func(w io.Writer) error {
-		out := &printer{w: w, width: math.MaxInt, apart: true}
-		writeTrend(out, doc, func(t table) error { return t.drawMarkdown(w) })
-		return out.err
-	}
-}
-
-func writeTrend(out *printer, doc results.Trend, draw func(table) error) {
+// Heading names the first and the last run.
+func (doc Trend) Heading() []string {
 	first, last := doc.Runs[0], doc.Runs[len(doc.Runs)-1]
-	out.line(fmt.Sprintf("%s from %s (%s) to %s (%s)", phrase.Count(len(doc.Runs), "run"), first.Dir, first.Started.Format("2006-01-02 15:04"), last.Dir,
-		last.Started.Format("2006-01-02 15:04")))
+	return []string{fmt.Sprintf("%s from %s (%s) to %s (%s)", phrase.Count(len(doc.Runs), "run"), first.Dir, first.Started.Format("2006-01-02 15:04"), last.Dir,
+		last.Started.Format("2006-01-02 15:04"))}
+}
+
+// Sections lists the change points, each with the run before it and the run after it.
+func (doc Trend) Sections() []Section {
 	t := changesOf()
 	var causes []string
 	for _, s := range doc.Series {
@@ -47,34 +32,28 @@ func writeTrend(out *printer, doc results.Trend, draw func(table) error) {
 			}
 		}
 	}
-	if len(t.rows) > 0 {
-		out.line("")
-		out.try(draw(t))
-	} else {
-		out.paragraphs([]string{fmt.Sprintf("No change point in %d series.", len(doc.Series))})
+	var changes Section
+	if len(t.rows) == 0 {
+		changes.say(fmt.Sprintf("No change point in %d series.", len(doc.Series)))
 	}
-	out.paragraphs(causes)
-	out.paragraphs(doc.Notes)
-	if doc.Exit.Code != 0 {
-		out.paragraphs([]string{fmt.Sprintf("Exit code %d: %s", doc.Exit.Code, stop(doc.Exit.Reason))})
+	changes.add("", t, causes...)
+	exit := doc.Exit
+	if exit.Code == 0 {
+		exit.Reason = ""
 	}
+	return []Section{changes, notes(exit, doc.Notes)}
 }
 
-// seriesCell is the variant of a series and its number of sessions.
+// seriesCell returns the variant of a series and its number of sessions.
 func seriesCell(s results.Series) string {
 	return strings.TrimSpace(s.Variant + " " + s.Conditions["sessions"])
 }
 
-// changesOf is the table of changes, without a row.
+// changesOf returns the table of changes without rows.
 func changesOf() table {
-	t := table{below: []string{"cell", "metric", "before", "after", "change", "p", "run before", "run after", "verdict"},
+	return table{below: []string{"cell", "metric", "before", "after", "change", "p", "run before", "run after", "verdict"},
 		text: []bool{true, true, false, false, false, false, true, true, true}}
-	t.markdown = t.below
-	return t
 }
-
-// TrendJSON is the document itself.
-func TrendJSON(doc results.Trend) Report { return indented(doc) }
 
 func valueText(metric string, x float64) string {
 	m, err := results.ParseMetric(metric)

@@ -9,7 +9,7 @@ import (
 
 func TestWaits(t *testing.T) {
 	cell := func(variant string, parameters map[string]any, cost map[string]float64) results.Cell {
-		return results.Cell{Workload: "lock", Variant: variant, Sessions: 10, Objects: 1, Parameters: parameters, Cost: cost}
+		return results.Cell{Workload: "lock", Variant: variant, Measured: ofLock, Sessions: 10, Objects: 1, Parameters: parameters, Cost: cost}
 	}
 	for _, tt := range []struct {
 		why  string

@@ -10,7 +10,7 @@ import (
 	"github.com/zkbench/zkbench/results"
 )
 
-// warnings are what the reader must know before believing a row. What is not so in all of its repetitions says of which it is.
+// warnings returns what the reader must know before trusting a row. A warning that does not apply to all repetitions says to which it applies.
 func warnings(group []row) []string {
 	all := lateness(group)
 	for _, r := range group {
@@ -38,7 +38,7 @@ func warnings(group []row) []string {
 	return all
 }
 
-// warningsOf are those of one cell, which has a title, each once.
+// warningsOf returns the warnings of one cell, called title, without duplicates.
 func warningsOf(title string, c results.Cell) (all []string) {
 	add := func(format string, args ...any) {
 		if line := fmt.Sprintf(format, args...); !slices.Contains(all, line) {
@@ -62,7 +62,7 @@ func warningsOf(title string, c results.Cell) (all []string) {
 	return all
 }
 
-// lateness says in which cells zkbench was late and not to blame: of each by itself where there are one or two, and otherwise of the worst.
+// lateness says in which cells zkbench was late through no fault of its own: each cell if there are one or two, otherwise the worst.
 func lateness(group []row) (all []string) {
 	var worst results.Generator
 	var where string

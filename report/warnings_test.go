@@ -8,7 +8,7 @@ import (
 	"github.com/zkbench/zkbench/results"
 )
 
-// What is so in all repetitions is said once, what is so in some says in which.
+// A warning that applies to all repetitions appears once; one that applies to some says to which.
 func TestWarningsSayOfWhichRepetitionTheyAre(t *testing.T) {
 	var cells []results.Cell
 	for i, notes := range [][]string{{"the same"}, {"the same", "saturated: by far"}, {"the same"}} {
@@ -27,7 +27,7 @@ func TestWarningsSayOfWhichRepetitionTheyAre(t *testing.T) {
 	}
 }
 
-// Of many late cells the worst is told.
+// If many cells are late, the worst is reported.
 func TestManyLateCellsAreToldTogether(t *testing.T) {
 	var cells []results.Cell
 	for i, lag := range []float64{0, 30, 50, 40} {

@@ -14,7 +14,7 @@ type Calibration struct {
 	Schema  string    `json:"schema"`
 	Made    time.Time `json:"made"`
 	Host    string    `json:"host"`
-	BootID  string    `json:"boot_id"` // of the kernel, "" where it tells none: after another start nothing of it needs to hold
+	BootID  string    `json:"boot_id"` // of the kernel, "" if it has none: after a reboot the calibration need not hold
 	Cores   int       `json:"cores"`
 	Zkbench string    `json:"zkbench"`
 
@@ -22,25 +22,25 @@ type Calibration struct {
 	ZooKeeper string `json:"zookeeper"`
 	Servers   int    `json:"servers"`
 	Encrypted bool   `json:"encrypted,omitempty"` // clients connect with TLS
-	Here      bool   `json:"servers_here"`        // they were started for it, and share this machine
+	Here      bool   `json:"servers_here"`        // the servers were started for the calibration and share this machine
 
-	TimerLag  Spent  `json:"timer_lag"`        // how late a sleep of 1 ms ended, while zkbench did nothing else
+	TimerLag  Spent  `json:"timer_lag"`        // how late a 1 ms sleep ended while zkbench did nothing else
 	LoadedLag Spent  `json:"timer_lag_loaded"` // the same during the runs
 	RoundTrip Spent  `json:"socket_round_trip"`
-	Seam      Spent  `json:"driver_seam"` // the way to a driver that does nothing and back; count 0: not measured
+	Seam      Spent  `json:"driver_seam"` // round trip to a driver that does nothing; count 0: not measured
 	Fsync     Spent  `json:"fsync"`       // of 4 KiB appended to a file
 	Dir       string `json:"fsync_dir"`
 
-	Connections  float64  `json:"connections_per_s"` // sessions opened and closed again
+	Connections  float64  `json:"connections_per_s"` // sessions opened and closed again, per second
 	Opened       int      `json:"connections"`
 	Sessions     int      `json:"sessions"`    // of each run
-	RunSeconds   float64  `json:"run_seconds"` // that each run lasted
+	RunSeconds   float64  `json:"run_seconds"` // length of each run
 	Work         []Floor  `json:"work"`
 	Conclusions  Trust    `json:"trust"`
 	InPlainWords []string `json:"in_plain_words"`
 }
 
-// Spent is a distribution of times; null where there are not enough of them to tell a percentile.
+// Spent is a distribution of times; a percentile is null if there are too few of them.
 type Spent struct {
 	Count  int64    `json:"count"`
 	Median *float64 `json:"p50_us"`
@@ -48,17 +48,17 @@ type Spent struct {
 	Max    *float64 `json:"max_us"`
 }
 
-// Floor is one kind of request, which zkbench's own client sent in a closed loop that does nothing else, in identical runs one after another.
+// Floor is one kind of request that zkbench's own client sent in a closed loop without doing anything else, in consecutive identical runs.
 type Floor struct {
 	Name   string    `json:"name"`   // read or write
 	Rates  []float64 `json:"per_s"`  // of each run
 	Median []float64 `json:"p50_us"` // of each run
 	P99    []float64 `json:"p99_us"` // of each run
-	CPU    []float64 `json:"cpu_us"` // of zkbench per request, of each run
-	Apart  Spread    `json:"apart"`  // of the runs
+	CPU    []float64 `json:"cpu_us"` // of zkbench per request, in each run
+	Spread Spread    `json:"apart"`  // of the runs
 }
 
-// Spread is by how much identical runs differed: the greatest value over the smallest, less 1.
+// Spread is how much identical runs differed: the largest value over the smallest, less 1.
 type Spread struct {
 	Rate   float64 `json:"per_s"`
 	Median float64 `json:"p50"`
@@ -66,37 +66,37 @@ type Spread struct {
 	CPU    float64 `json:"cpu"`
 }
 
-// Trust is what follows. Rates are of requests a second, of all sessions.
+// Trust is what follows from the measurements. Rates are requests per second over all sessions.
 type Trust struct {
-	Reads  float64 `json:"reads_per_s"`  // half of what the machine gave: up to here a schedule is kept
+	Reads  float64 `json:"reads_per_s"`  // half of what the machine reached: schedules are kept up to here
 	Writes float64 `json:"writes_per_s"` // the same
-	// Shortest is the median response, in microseconds, below which late timers make up a quarter of it, and a cell is told to be late.
+	// Shortest is the median response, in microseconds, below which late timers make up more than a quarter of it and a cell is called late.
 	Shortest float64 `json:"shortest_us"`
-	// Single is the difference of throughput that one run against another has to exceed, and Pairs about the one that ten pairs can find.
+	// Single is the throughput difference that two single runs must exceed; Pairs is roughly the one that ten pairs can detect.
 	Single float64 `json:"single_run"`
 	Pairs  float64 `json:"ten_pairs"`
 }
 
-// Calibrated is what the stored calibration of the machine says of the figures of a run.
+// Calibrated is what the stored calibration of the machine says about the figures of a run.
 type Calibrated struct {
 	Made      time.Time `json:"made"`
-	Ensemble  string    `json:"ensemble"` // that it was made on
+	Ensemble  string    `json:"ensemble"` // on which it was made
 	Servers   int       `json:"servers"`
 	ZooKeeper string    `json:"zookeeper"`
 	Encrypted bool      `json:"encrypted,omitempty"` // with TLS
-	// Same: that ensemble is like the one of the run. Otherwise what it says of the machine holds, and its rates are of other servers.
+	// Same says that this ensemble is like that of the run. Otherwise what it says about the machine holds, but its rates are those of other servers.
 	Same bool `json:"same_ensemble"`
-	// CPU is what zkbench used for a request, the median of the runs with reads, in microseconds.
+	// CPU is what zkbench used per request, in microseconds: the median of the runs with reads.
 	CPU   float64 `json:"cpu_us_per_request"`
 	Trust Trust   `json:"trust"`
 }
 
-// SameAs reports whether both are of the same calibration, whatever it says of their environments.
+// SameAs reports whether both come from the same calibration, whatever they say about environments.
 func (c Calibrated) SameAs(d Calibrated) bool {
 	return c.Made.Equal(d.Made) && c.Ensemble == d.Ensemble
 }
 
-// For is what the calibration says of an environment. A nil calibration says nothing.
+// For returns what the calibration says about an environment; nil for a nil calibration.
 func (c *Calibration) For(e Environment) *Calibrated {
 	if c == nil {
 		return nil
@@ -105,7 +105,7 @@ func (c *Calibration) For(e Environment) *Calibrated {
 	kind, _, _ := strings.Cut(e.Ensemble, ":")
 	out := &Calibrated{Made: c.Made, Ensemble: c.Ensemble, Servers: c.Servers, ZooKeeper: c.ZooKeeper, Encrypted: c.Encrypted, Trust: c.Conclusions}
 	out.Same = c.Servers == e.Servers && c.Encrypted == e.Encrypted && c.ZooKeeper == e.ZooKeeper && (!c.Here && c.Ensemble == strings.Join(e.Addresses, ",") ||
-		c.Here && driver == kind && e.Fsync != nil && *e.Fsync) // it measures with syncs
+		c.Here && driver == kind && e.Fsync != nil && *e.Fsync) // calibrations measure with syncs
 	for _, w := range c.Work {
 		if cpu := slices.Sorted(slices.Values(w.CPU)); w.Name == "read" && len(cpu) > 0 {
 			out.CPU = cpu[len(cpu)/2]

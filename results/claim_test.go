@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Of runs that choose one directory at once one has it, whole, also while others give theirs up again.
+// If runs choose the same directory at once, exactly one of them gets it, complete, even while others give up theirs.
 func TestWhoClaimsTheDirectoryOwnsIt(t *testing.T) {
 	for range 200 {
 		path := filepath.Join(t.TempDir(), "a", "b")
@@ -47,7 +47,7 @@ func TestWhoClaimsTheDirectoryOwnsIt(t *testing.T) {
 	}
 }
 
-// A dangling link of the user's is as much in the way as a file.
+// A user's dangling link is an obstacle just like a file.
 func TestADanglingLinkIsNotReplaced(t *testing.T) {
 	for _, name := range []string{RunFile, IntervalsFile, TimelineFile, ProfileFile} {
 		link := filepath.Join(t.TempDir(), name)

@@ -8,7 +8,7 @@ import (
 // ComparisonSchema is the version of the document of a comparison.
 const ComparisonSchema = "zkbench.comparison/1"
 
-// Comparison is what two sets of runs say of each other, a baseline and a candidate. Ratios and differences are of the candidate to the baseline.
+// Comparison compares two sets of runs, a baseline and a candidate. Ratios and differences are candidate relative to baseline.
 // Fields are only ever added.
 type Comparison struct {
 	Schema    string           `json:"schema"`
@@ -18,9 +18,9 @@ type Comparison struct {
 	Candidate Side             `json:"candidate"`
 	Seed      uint64           `json:"seed,omitempty"`   // of the order of the pairs
 	Alpha     float64          `json:"alpha"`            // probability of any false REGRESSION or IMPROVEMENT among all metrics, and of any false EQUIVALENT
-	Shares    int              `json:"shares,omitempty"` // processes that carried each run out together
-	MinEffect float64          `json:"min_effect"`       // the least relative difference that matters, such as 0.05
-	Looks     []int            `json:"looks,omitempty"`  // numbers of pairs at which the comparison could end
+	Shares    int              `json:"shares,omitempty"` // number of processes that ran each run together
+	MinEffect float64          `json:"min_effect"`       // the smallest relative difference that matters, such as 0.05
+	Looks     []int            `json:"looks,omitempty"`  // numbers of pairs after which the comparison could end
 	Differing []Differing      `json:"environment_differences,omitempty"`
 	Cells     []CellComparison `json:"cells"`
 	Notes     []string         `json:"notes,omitempty"`
@@ -31,25 +31,25 @@ type Comparison struct {
 const (
 	DesignPairs = "pairs"
 	DesignRuns  = "runs"
-	// DesignSearches is two searches for a capacity, compared by their intervals.
+	// DesignSearches compares two searches for a capacity by their intervals.
 	DesignSearches = "searches"
 )
 
 // Side is the baseline or the candidate.
 type Side struct {
 	Name        string       `json:"name"`
-	Runs        []string     `json:"runs"` // their directories, in the order of time
+	Runs        []string     `json:"runs"` // their directories, oldest first
 	Environment *Environment `json:"environment,omitempty"`
 }
 
-// Differing is something that the numbers depend on and that is not the same on both sides.
+// Differing is something that the numbers depend on and that differs between the sides.
 type Differing struct {
-	Name      string `json:"name"` // of the fingerprint, or fsync_ms
+	Name      string `json:"name"` // in the fingerprint, or fsync_ms
 	Baseline  string `json:"baseline"`
 	Candidate string `json:"candidate"`
 }
 
-// CellComparison is a cell of the baseline and the one of the candidate that it is compared with.
+// CellComparison is a cell of the baseline and the cell of the candidate that it is compared with.
 type CellComparison struct {
 	Workload   string             `json:"workload"`
 	Variant    string             `json:"variant"` // of the baseline
@@ -60,7 +60,7 @@ type CellComparison struct {
 	Metrics    []MetricComparison `json:"metrics"`
 }
 
-// CellSide is what is told of a cell before its metrics, over all of its runs.
+// CellSide summarizes all runs of a cell apart from its metrics.
 type CellSide struct {
 	Runs       int      `json:"runs"`
 	Operations int64    `json:"operations"`
@@ -70,7 +70,7 @@ type CellSide struct {
 	Unknown    []string `json:"unknown,omitempty"`   // checks without enough evidence in at least one run
 }
 
-// SideOf is what is told of cells that are one side.
+// SideOf returns the CellSide of these cells.
 func SideOf(cells []Cell) (s CellSide) {
 	add := func(names *[]string, name string) {
 		if !slices.Contains(*names, name) {
@@ -97,26 +97,26 @@ func SideOf(cells []Cell) (s CellSide) {
 	return s
 }
 
-// MetricComparison is one metric of both sides. What is not known is null.
+// MetricComparison compares one metric of both sides. Unknown values are null.
 type MetricComparison struct {
 	Metric    string       `json:"metric"` // see Metric
 	Unit      string       `json:"unit,omitempty"`
 	Better    string       `json:"better"` // lower or higher
-	Scale     string       `json:"scale"`  // ratio, or difference of what may be 0
+	Scale     string       `json:"scale"`  // ratio, or difference for a metric that may be 0
 	Baseline  MetricValues `json:"baseline"`
 	Candidate MetricValues `json:"candidate"`
 	Effect    *float64     `json:"effect"` // the estimate on the scale
 	Low       *float64     `json:"low"`    // its interval
 	High      *float64     `json:"high"`
 	Level     float64      `json:"level,omitempty"`      // of the interval
-	P         *float64     `json:"p"`                    // of no difference at all
-	Beyond    *float64     `json:"p_beyond,omitempty"`   // of a difference of at most the least that matters: a difference rests on it
+	P         *float64     `json:"p"`                    // for the hypothesis of no difference at all
+	Beyond    *float64     `json:"p_beyond,omitempty"`   // for a difference of at most the smallest that matters: a verdict of a difference relies on it
 	Adjusted  *float64     `json:"p_adjusted"`           // p_beyond after Holm
-	Within    *float64     `json:"p_within,omitempty"`   // of a difference of at least that, after Holm: equivalence rests on it
-	Least     *float64     `json:"detectable,omitempty"` // the least true ratio above 1 that would have been shown with a probability of 0.8
-	Missing   int          `json:"missing,omitempty"`    // further pairs, or runs a side, until a verdict is to be expected; -1: more than can be told
+	Within    *float64     `json:"p_within,omitempty"`   // for a difference of at least that, after Holm: a verdict of equivalence relies on it
+	Least     *float64     `json:"detectable,omitempty"` // the smallest true ratio above 1 that would have been detected with a probability of 0.8
+	Missing   int          `json:"missing,omitempty"`    // further pairs, or runs per side, until a verdict can be expected; -1: too many to estimate
 	Verdict   string       `json:"verdict"`              // REGRESSION, IMPROVEMENT, EQUIVALENT, INCONCLUSIVE
-	Reason    string       `json:"reason,omitempty"`     // why it is inconclusive, where the numbers do not say it
+	Reason    string       `json:"reason,omitempty"`     // why it is inconclusive, if the numbers do not show it
 }
 
 // The scales of a MetricComparison.
@@ -125,7 +125,7 @@ const (
 	ScaleDifference = "difference"
 )
 
-// MetricValues are the values of one side, one a run, and their median with its interval.
+// MetricValues holds the values of one side, one per run, and their median with its interval.
 type MetricValues struct {
 	Values  []*float64 `json:"values"` // in the order of the runs
 	AtLeast bool       `json:"at_least,omitempty"`

@@ -9,7 +9,7 @@ import (
 // ComparisonFile is the document of a comparison, in a directory with the directories of its runs.
 const ComparisonFile = "comparison.json"
 
-// WriteComparison writes the document into a directory; one that is there is replaced once the new one is complete.
+// WriteComparison writes the document into a directory. It replaces an existing one once the new one is complete.
 func WriteComparison(dir string, c *Comparison) error {
 	text, err := json.MarshalIndent(c, "", "  ")
 	if err == nil {

@@ -7,11 +7,11 @@ import (
 	"strconv"
 )
 
-// Condition is one thing that makes a cell what it is.
+// Condition is one condition under which a cell ran.
 type Condition struct{ Name, Value string }
 
-// Conditions are the load of a cell: sessions, objects, loop, rate, and its parameters, which are sorted. Cells of the same workload and variant
-// under the same conditions are repetitions of each other, whatever run they are of.
+// Conditions returns the load of a cell: sessions, objects, loop, rate, and its parameters, sorted. Cells of the same workload and variant
+// under the same conditions are repetitions of each other, even in different runs.
 func (c Cell) Conditions() []Condition {
 	all := []Condition{{"sessions", strconv.Itoa(c.Sessions)}, {"objects", strconv.Itoa(c.Objects)}, {"loop", c.Loop}}
 	if c.RatePerS > 0 {
@@ -23,7 +23,7 @@ func (c Cell) Conditions() []Condition {
 	return all
 }
 
-// Same reports whether the cells are of the same workload and variant under the same conditions.
+// Same reports whether the cells have the same workload and variant and ran under the same conditions.
 func (c Cell) Same(d Cell) bool {
 	return c.Workload == d.Workload && c.Variant == d.Variant && slices.Equal(c.Conditions(), d.Conditions())
 }

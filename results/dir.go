@@ -25,26 +25,26 @@ const (
 	ProfileFile   = "profile.yaml"
 )
 
-// ErrExists: the directory holds a result already, which is never overwritten.
+// ErrExists is returned if the directory already holds a result, which is never overwritten.
 var ErrExists = errors.New("a result exists already")
 
-// Dir is the directory of a run that goes on. Its methods may be called from many goroutines. Once an interval or a second could
+// Dir is the directory of a run in progress. Its methods may be called concurrently. Once an interval or a second could
 // not be written, the file has a hole: every later call returns that first error.
 type Dir struct {
 	path   string
-	made   []string // the directories that were not there before, the innermost first
-	files  []string // that Create has made
+	made   []string // directories that did not exist before, innermost first
+	files  []string // created by Create
 	mu     sync.Mutex
 	hlog   *os.File
 	log    *logWriter
 	series *os.File
 	closed bool
-	err    error // the first one of intervals.hlog or timeline.jsonl
+	err    error // the first error of intervals.hlog or timeline.jsonl
 }
 
-// Create makes the directory of a run and writes the resolved profile into it. It fails, with the remedy, when the directory holds
-// a result already or cannot be written; then nothing has been measured yet. If two processes choose one directory at once, one fails: the one that
-// makes intervals.hlog owns the directory, and nobody else writes or deletes anything in it.
+// Create creates the directory of a run and writes the resolved profile into it. If the directory already holds a result or cannot be written, it fails
+// with the remedy, before anything has been measured. If two processes choose the same directory concurrently, one of them fails: the process
+// that creates intervals.hlog owns the directory, and no other process writes or deletes anything in it.
 func Create(path string, profile []byte) (*Dir, error) {
 	d := &Dir{path: path}
 	if err := d.claim(); err != nil {
@@ -56,12 +56,12 @@ func Create(path string, profile []byte) (*Dir, error) {
 	return d, nil
 }
 
-// claim makes the directory and the file that the claim on it is.
+// claim creates the directory, and the file that claims it.
 func (d *Dir) claim() (err error) {
 	for range claimTries {
 		d.made = append(missing(d.path), d.made...)
 		if err = os.MkdirAll(d.path, 0o755); errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) {
-			continue // another run, which gives its claim up, has removed a directory above, or this one as soon as it was there
+			continue // another run that gave up its claim removed a parent directory, or this one right after it was created
 		} else if err != nil {
 			return d.explain(err)
 		}
@@ -77,21 +77,21 @@ func (d *Dir) claim() (err error) {
 			return nil
 		case errors.Is(err, fs.ErrExist):
 			return d.exists(IntervalsFile)
-		case !errors.Is(err, fs.ErrNotExist): // another run has given its claim up, and removed the directory that it had made
+		case !errors.Is(err, fs.ErrNotExist): // another run gave up its claim and removed the directory that it had created
 			return d.explain(err)
 		}
 	}
 	return d.explain(err)
 }
 
-// claimTries bounds how often the directory is made again.
+// claimTries limits how often the directory is created again.
 const claimTries = 100
 
 func (d *Dir) exists(name string) error {
 	return fmt.Errorf("%w: %s; choose another directory with --out", ErrExists, filepath.Join(d.path, name))
 }
 
-// missing are the directories that a path needs and that are not there, the innermost first.
+// missing returns the directories of a path that do not exist, innermost first.
 func missing(path string) (all []string) {
 	for path = filepath.Clean(path); ; path = filepath.Dir(path) {
 		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) || path == filepath.Dir(path) {
@@ -116,13 +116,13 @@ func (d *Dir) open(profile []byte) (err error) {
 	return errors.Join(err, f.Close())
 }
 
-// exclusive makes a file that must not be there.
+// exclusive creates a file that must not exist.
 func exclusive(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 }
 
-// CreateEmpty makes a directory for a document about several runs, each of which has a directory of its own below. It fails, with the
-// remedy, when something is in the directory already or it cannot be made. What discard removes is what was made here and is still empty.
+// CreateEmpty creates a directory for a document about several runs, each of which has its own directory below it. If the directory is not empty or
+// cannot be created, it fails with the remedy. discard removes what was created here and is still empty.
 func CreateEmpty(path string) (discard func(), err error) {
 	d := &Dir{path: path, made: missing(path)}
 	discard = func() { _ = d.Discard() }
@@ -137,11 +137,11 @@ func CreateEmpty(path string) (discard func(), err error) {
 	return discard, d.explain(err)
 }
 
-// Path of the directory.
+// Path returns the path of the directory.
 func (d *Dir) Path() string { return d.path }
 
-// Write writes run.json; a run that goes on writes it again and again, so that whatever ends it leaves a partial result. The old
-// document is there until the new one is complete.
+// Write writes run.json. A run in progress writes it repeatedly, so that a partial result remains however the run ends. The old
+// document exists until the new one is complete.
 func (d *Dir) Write(r *Run) error {
 	text, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
@@ -149,7 +149,7 @@ func (d *Dir) Write(r *Run) error {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.keep(d.flush()) // what the document tells of is in the files beside it
+	d.keep(d.flush()) // the document refers to data in these files
 	return errors.Join(d.err, d.explain(replace(filepath.Join(d.path, RunFile), append(text, '\n'))))
 }
 
@@ -165,7 +165,7 @@ func (d *Dir) Interval(cell string, from, to time.Time, s *metrics.Set) error {
 	return d.err
 }
 
-// usable reports whether the files that grow may still be appended to.
+// usable reports whether the growing files may still be appended to.
 func (d *Dir) usable() bool {
 	if d.closed {
 		d.keep(fs.ErrClosed)
@@ -179,20 +179,20 @@ func (d *Dir) keep(err error) {
 	}
 }
 
-// Second is one line of timeline.jsonl: what the clients saw of an interval, what the servers told of one, or what was broken or recovered, or who
-// came to lead, at an instant. Intervals are of about a second; those at the marks of the steady phase end there, and a line is of the phase that its interval
-// starts in. The figure 'seconds' is the interval's length, which ends at At: rates are counts over it.
+// Second is one line of timeline.jsonl: what the clients saw during an interval, what the servers reported for one, or an event at an instant (a fault,
+// a recovery, a new leader). Intervals last about a second; those at the marks of the steady phase end there, and a line belongs to the phase in which its
+// interval starts. The figure 'seconds' is the length of the interval, which ends at At: rates are counts over it.
 type Second struct {
 	Cell    string             `json:"cell"`
 	At      time.Time          `json:"at"`
 	Phase   string             `json:"phase"`
 	Client  Figures            `json:"client,omitempty"`
-	Servers map[string]Figures `json:"servers,omitempty"` // by address; null for one that did not tell
-	Fault   *FaultEvent        `json:"fault,omitempty"`   // of a line that tells of a fault, and has no figures
-	Leader  *LeaderEvent       `json:"leader,omitempty"`  // of a line that tells of another leader, and has no figures
+	Servers map[string]Figures `json:"servers,omitempty"` // by address; null for a server that did not answer
+	Fault   *FaultEvent        `json:"fault,omitempty"`   // set in a line about a fault, which has no figures
+	Leader  *LeaderEvent       `json:"leader,omitempty"`  // set in a line about a new leader, which has no figures
 }
 
-// Timeline appends one line to timeline.jsonl. Its error may be left to the next Write or Close, which return it too.
+// Timeline appends one line to timeline.jsonl. The caller may ignore its error, because the next Write or Close returns it too.
 func (d *Dir) Timeline(s Second) error {
 	line, err := json.Marshal(s)
 	d.mu.Lock()
@@ -204,7 +204,7 @@ func (d *Dir) Timeline(s Second) error {
 	return d.err
 }
 
-// Close closes the files. It may be called more than once; the error is the first that the intervals or the timeline had.
+// Close closes the files. It may be called more than once; it returns the first error of the intervals or the timeline.
 func (d *Dir) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -230,9 +230,9 @@ func (d *Dir) flush() error {
 	return d.log.w.Flush()
 }
 
-// Discard removes what Create has made, for a run that measured nothing: the files, and the directories that were not there.
+// Discard removes what Create created, for a run that measured nothing: the files, and the directories that did not exist before.
 func (d *Dir) Discard() error {
-	_ = d.Close() // what is thrown away need not be whole
+	_ = d.Close() // discarded files need not be complete
 	var err error
 	for _, name := range slices.Backward(d.files) { // the claim last
 		if e := os.Remove(filepath.Join(d.path, name)); e != nil && !errors.Is(e, fs.ErrNotExist) {
@@ -240,14 +240,14 @@ func (d *Dir) Discard() error {
 		}
 	}
 	for _, dir := range d.made {
-		if os.Remove(dir) != nil { // not empty: somebody else uses it by now
+		if os.Remove(dir) != nil { // not empty: somebody else uses it now
 			break
 		}
 	}
 	return err
 }
 
-// explain adds the remedy to an error of the file system.
+// explain adds the remedy to a file system error.
 func (d *Dir) explain(err error) error {
 	switch {
 	case err == nil:
@@ -260,7 +260,7 @@ func (d *Dir) explain(err error) error {
 	return fmt.Errorf("write the result to %s: %w", d.path, err)
 }
 
-// replace writes a file under another name first, so that it is there whole or not at all.
+// replace writes a file under another name first, so that it is either complete or absent.
 func replace(path string, text []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
 	if err != nil {
@@ -283,8 +283,8 @@ func replace(path string, text []byte) error {
 	return nil
 }
 
-// Read reads the document of a run: the path of its directory, or of run.json itself. Fields that it does not know are skipped,
-// because fields are only ever added; a schema of another version is an error.
+// Read reads the document of a run; path is its directory, or run.json itself. Unknown fields are skipped, because fields are only ever added;
+// a schema of another version is an error.
 func Read(path string) (*Run, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, RunFile)
@@ -300,7 +300,7 @@ func Read(path string) (*Run, error) {
 	return r, nil
 }
 
-// parse looks at the schema first: what another version means by a field is not known.
+// parse checks the schema first, because another version may give a field another meaning.
 func parse(text []byte) (*Run, error) {
 	var head struct {
 		Schema string `json:"schema"`
@@ -322,7 +322,7 @@ func parse(text []byte) (*Run, error) {
 	return &r, nil
 }
 
-// ReadTimeline reads timeline.jsonl. A line that an interrupted run left unfinished at the end is dropped.
+// ReadTimeline reads timeline.jsonl. It drops an unfinished last line, which an interrupted run may leave.
 func ReadTimeline(r io.Reader) ([]Second, error) {
 	var all []Second
 	dec := json.NewDecoder(r)

@@ -27,7 +27,7 @@ func TestDirKeepsARun(t *testing.T) {
 	run := &Run{Schema: Schema, Profile: "quickstart", Seed: 7, Started: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Partial: true,
 		Cells: []Cell{{Workload: "lock", Variant: "naive", Loop: "closed", Latency: map[string]Latency{"acquire.response": {Count: 400, P99: &p99}}, Errors: map[string]int64{}}},
 		Exit:  Exit{Code: 1, Reason: "the run did not finish"}}
-	if err := dir.Write(run); err != nil { // a partial one, in the middle of the run
+	if err := dir.Write(run); err != nil { // a partial result, in the middle of the run
 		t.Fatal(err)
 	}
 	if got, err := Read(dir.Path()); err != nil || !got.Partial {
@@ -94,7 +94,7 @@ func TestCreateRefuses(t *testing.T) {
 	}
 }
 
-// The directories above go too, as far as nobody else has put anything into them.
+// The parent directories are removed too, unless somebody else has put anything into them.
 func TestDiscardRemovesTheDirectoriesAbove(t *testing.T) {
 	base := t.TempDir()
 	first, err := Create(filepath.Join(base, "results", "a", "run"), nil)
@@ -113,7 +113,7 @@ func TestDiscardRemovesTheDirectoriesAbove(t *testing.T) {
 			t.Errorf("Stat(%s) = %v, want it there: %v", path, err, left)
 		}
 	}
-	// The parent was there when the second was made, so it stays.
+	// The parent existed when the second was created, so it stays.
 	if err := second.Discard(); err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +181,7 @@ func TestErrorsNameTheFileAndTheRemedy(t *testing.T) {
 	}
 }
 
-// A file with a hole is not taken for a whole one: the first error comes back from every later call.
+// A file with a hole is not mistaken for a complete one: every later call returns the first error.
 func TestAFailedAppendIsNotForgotten(t *testing.T) {
 	dir, err := Create(filepath.Join(t.TempDir(), "run"), nil)
 	if err != nil {
@@ -289,7 +289,7 @@ func TestSummarizeKnowsWhatItCannotKnow(t *testing.T) {
 			t.Errorf("Summarize of nothing = %+v", l)
 		}
 	}
-	// The numbers are what the rule says: p^n is at most 2.5 %, and with one sample less it is not.
+	// The numbers follow the rule: p^n is at most 2.5 %, and with one sample less it is not.
 	for p, n := range map[float64]float64{0.99: EnoughForP99, 0.999: EnoughForP999} {
 		if math.Pow(p, n) > 0.025 || math.Pow(p, n-1) <= 0.025 {
 			t.Errorf("%v^%v = %v, %v^%v = %v, want 0.025 in between", p, n, math.Pow(p, n), p, n-1, math.Pow(p, n-1))
@@ -331,8 +331,8 @@ func TestWorst(t *testing.T) {
 	}
 }
 
-// What was not served would have taken longer than it had: a percentile that it can change is a lower bound, and says so; never that of
-// the survivors.
+// Unserved operations would have taken longer than they had waited: a percentile that they can change is a lower bound, and says so. It never
+// describes only the survivors.
 func TestPercentilesOfWhatWasNotServed(t *testing.T) {
 	histogram := func(n int, d time.Duration) *metrics.Histogram {
 		h := metrics.NewHistogram()

@@ -1,2 +1,2 @@
-// Package results defines the documents that zkbench leaves, such as that of a run, and reads, writes and validates them.
+// Package results defines the documents that zkbench writes, such as the result of a run, and reads, writes and validates them.
 package results

@@ -6,9 +6,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/zkbench/zkbench/capacity"
 )
 
-// Every field of the documents and of timeline.jsonl, and every key of cost, is described in docs/results.md, and no other.
+// docs/results.md describes every field of the documents and of timeline.jsonl, every key of cost, and no others.
 func TestFieldsAreDescribed(t *testing.T) {
 	text, err := os.ReadFile("../docs/results.md")
 	if err != nil {
@@ -37,7 +39,7 @@ func TestFieldsAreDescribed(t *testing.T) {
 		"`gates`": reflect.TypeFor[Gate](), "`cells` of `gates`": reflect.TypeFor[GateCell](), "`pauses`": reflect.TypeFor[Pauses](), "`measured`": reflect.TypeFor[Measure](), "`steady`": reflect.TypeFor[Steady](), "`scope`": reflect.TypeFor[Scope](), "`pools`": reflect.TypeFor[Pool](),
 		"`latency_ms`": reflect.TypeFor[Latency](), "`fanout`": reflect.TypeFor[Fanout](), "`cost_per_success`": reflect.TypeFor[Cost](),
 		"`generator`": reflect.TypeFor[Generator](), "`checks`": reflect.TypeFor[Check](), "`witness`": reflect.TypeFor[WitnessSample](),
-		"`judges`": reflect.TypeFor[Judge](), "`driver`": reflect.TypeFor[Driver](), "`faults`": reflect.TypeFor[Fault](), "`findings`": reflect.TypeFor[Finding](),
+		"`meanings`": reflect.TypeFor[Meaning](), "`judges`": reflect.TypeFor[Judge](), "`driver`": reflect.TypeFor[Driver](), "`faults`": reflect.TypeFor[Fault](), "`findings`": reflect.TypeFor[Finding](),
 		"`fencing`": reflect.TypeFor[Fencing](), "`exit`": reflect.TypeFor[Exit](), "`timeline.jsonl`": reflect.TypeFor[Second](),
 		"`comparison.json`": reflect.TypeFor[Comparison](), "`baseline` and `candidate` of `comparison.json`": reflect.TypeFor[Side](),
 		"`environment_differences` of `comparison.json`": reflect.TypeFor[Differing](), "`cells` of `comparison.json`": reflect.TypeFor[CellComparison](),
@@ -53,12 +55,12 @@ func TestFieldsAreDescribed(t *testing.T) {
 		"`queues` of `details.jsonl`": reflect.TypeFor[Queue](), "`leaderless` of `details.jsonl`": reflect.TypeFor[Vacancy](),
 		"`arrivals` of `details.jsonl`": reflect.TypeFor[Curve](), "`ranks` of `details.jsonl`": reflect.TypeFor[Rank](),
 		"`zkbench.capacity/1`": reflect.TypeFor[Capacity](), "`probes` of `zkbench.capacity/1`": reflect.TypeFor[CapacityProbe](), "`curve` of `zkbench.capacity/1`": reflect.TypeFor[CriticalLoad](),
-		"`blocks` of `zkbench.capacity/1`": reflect.TypeFor[CapacityBlock](),
+		"`blocks` of `zkbench.capacity/1`": reflect.TypeFor[capacity.Block](),
 	} {
 		var fields []string
-		for i := range typ.NumField() {
-			name, _, _ := strings.Cut(typ.Field(i).Tag.Get("json"), ",")
-			if name != "-" {
+		for _, field := range reflect.VisibleFields(typ) {
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			if name != "-" && !field.Anonymous {
 				fields = append(fields, name)
 			}
 		}

@@ -9,17 +9,17 @@ import (
 	"path/filepath"
 )
 
-// Document is what a directory or file of zkbench holds: exactly one of the pointers is set.
+// Document is the content of a zkbench directory or file: exactly one of the pointers is set.
 type Document struct {
-	Dir        string // that it was read from; where a file was named, the file's
+	Dir        string // from which it was read; for a file, the directory of the file
 	Run        *Run
 	Comparison *Comparison
 	Trend      *Trend
 	Capacity   *Capacity
 }
 
-// ReadDocument reads whatever document of zkbench the path names: a directory with run.json or comparison.json, or a file, whose schema says what it
-// is. A schema that is not known is an error that names it.
+// ReadDocument reads any zkbench document that the path names: a directory with run.json or comparison.json, or a file, whose schema determines its
+// type. An unknown schema is an error that names it.
 func ReadDocument(path string) (d Document, err error) {
 	file := path
 	info, err := os.Stat(path)
@@ -65,7 +65,7 @@ func ReadDocument(path string) (d Document, err error) {
 	return d, nil
 }
 
-// documentIn is the document of a directory; "" where it has none.
+// documentIn returns the path of the document in a directory; "" if there is none.
 func documentIn(dir string) string {
 	for _, name := range []string{RunFile, ComparisonFile} {
 		if _, err := os.Stat(filepath.Join(dir, name)); !errors.Is(err, fs.ErrNotExist) {

@@ -1,12 +1,12 @@
 package results
 
-// Figures are numbers by name. One that is not known is nil, and null in JSON: never 0.
+// Figures holds numbers by name. An unknown number is nil, and null in JSON: never 0.
 type Figures map[string]*float64
 
-// Set sets a number that is known.
+// Set sets a known number.
 func (f Figures) Set(name string, value float64) { f[name] = &value }
 
-// Get is a number, and whether it is known.
+// Get returns a number, and whether it is known.
 func (f Figures) Get(name string) (value float64, known bool) {
 	if p := f[name]; p != nil {
 		return *p, true
@@ -14,7 +14,7 @@ func (f Figures) Get(name string) (value float64, known bool) {
 	return 0, false
 }
 
-// Add adds what is known of both: a sum of which one part is unknown is unknown.
+// Add adds g to f. The sum is unknown if either part is unknown.
 func (f Figures) Add(g Figures) {
 	for name, value := range g {
 		if sum, had := f[name]; !had || sum == nil || value == nil {

@@ -17,7 +17,7 @@ func ReadHistograms(dir string) (map[string]*metrics.Histogram, error) {
 // ReadSeconds reads timeline.jsonl of a run's directory: see ReadTimeline.
 func ReadSeconds(dir string) ([]Second, error) { return readFile(dir, TimelineFile, ReadTimeline) }
 
-// readFile reads a file beside the document. The path of the document itself stands for its directory.
+// readFile reads a file next to the document. dir may be the path of the document itself.
 func readFile[T any](dir, name string, read func(io.Reader) (T, error)) (all T, err error) {
 	if filepath.Base(dir) == RunFile {
 		dir = filepath.Dir(dir)

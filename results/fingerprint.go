@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Fingerprint is what the numbers of a run depend on beside the code that is measured: runs that differ in it are not comparable. A value that the
-// document does not tell is empty. How long a sync takes is no part of it, because no two measurements of it are equal: see FsyncMs.
+// Fingerprint returns what the numbers of a run depend on apart from the code under test: runs with different fingerprints are not comparable. A value
+// that the document lacks is empty. The duration of a sync is not part of it, because no two measurements of it are equal: see FsyncMs.
 func (e Environment) Fingerprint() []Condition {
 	driver, _, _ := strings.Cut(e.Ensemble, ":")
 	return []Condition{{"cpu", e.CPU}, {"cores", count(e.Cores)}, {"kernel", e.Kernel}, {"file_system", e.FileSystem}, {"fsync", onOff(e.Fsync)},

@@ -2,27 +2,27 @@ package results
 
 import "slices"
 
-// Gate is the answer to one limit that the profile sets.
+// Gate is the verdict on one limit that the profile sets.
 type Gate struct {
-	Gate    string     `json:"gate"`            // as it was written
-	At      string     `json:"at,omitempty"`    // where: file:line:column, or --gate
-	Metric  string     `json:"metric"`          // its one name
+	Gate    string     `json:"gate"`            // as written
+	At      string     `json:"at,omitempty"`    // position: file:line:column, or --gate
+	Metric  string     `json:"metric"`          // its canonical name
 	Verdict string     `json:"verdict"`         // the worst of its cells
-	Why     string     `json:"why,omitempty"`   // of a verdict that no cell gives
-	Cells   []GateCell `json:"cells,omitempty"` // that it is about, in the order they ran
+	Why     string     `json:"why,omitempty"`   // for a verdict that no cell gives
+	Cells   []GateCell `json:"cells,omitempty"` // the cells it applies to, in the order they ran
 }
 
-// GateCell is the answer in one cell, or in the repetitions of one together.
+// GateCell is the verdict on one cell, or on its pooled repetitions.
 type GateCell struct {
 	Cell        string   `json:"cell"`
 	Variant     string   `json:"variant"`
 	Sessions    int      `json:"sessions"`
-	Value       *float64 `json:"value"`              // in the metric's unit; null where it is not known
+	Value       *float64 `json:"value"`              // in the metric's unit; null if unknown
 	Text        string   `json:"text,omitempty"`     // the same with its unit
 	AtLeast     bool     `json:"at_least,omitempty"` // a lower bound
 	Samples     int64    `json:"samples"`
-	Repetitions int      `json:"repetitions,omitempty"` // where there are several: the value is of all of their samples
-	Low         *float64 `json:"low,omitempty"`         // the interval of the median of the repetitions, of an estimate with enough of them
+	Repetitions int      `json:"repetitions,omitempty"` // if there are several: the value is that of all their samples
+	Low         *float64 `json:"low,omitempty"`         // the interval of the median of the repetitions, for an estimate with enough of them
 	High        *float64 `json:"high,omitempty"`
 	Verdict     string   `json:"verdict"`
 	Why         string   `json:"why,omitempty"`
@@ -35,13 +35,13 @@ const (
 	GateMissed  = "missed"
 )
 
-// WorseGate is the worse of two verdicts.
+// WorseGate returns the worse of two verdicts.
 func WorseGate(a, b string) string {
 	order := []string{GateMet, GateUnknown, GateMissed}
 	return order[max(slices.Index(order, a), slices.Index(order, b))]
 }
 
-// gates: a verdict is the worst of the cells, none rests on nothing, and the exit code is theirs.
+// gates checks that a verdict is the worst of its cells, that none lacks evidence, and that the exit code matches.
 func (v *validation) gates() {
 	for _, g := range v.r.Gates {
 		v.where = "gate " + g.Gate

@@ -17,11 +17,11 @@ func Tag(cell string, key metrics.Key) string { return cell + "/" + key.String()
 // logVersion is the first line of a log.
 const logVersion = "#[Histogram log format version 1.3]\n"
 
-// outsideFormat is the comment before an interval with values out of the histogram's range.
+// outsideFormat is the comment before an interval with values outside the range of the histogram.
 const outsideFormat = "#[Outside: %d overflow, %d negative]\n"
 
-// logWriter writes the HdrHistogram log format 1.3 with V2 compressed payloads. hdrhistogram-go's own writer truncates the start
-// times to seconds, and intervals would then overlap.
+// logWriter writes the HdrHistogram log format 1.3 with V2 compressed payloads. The writer of hdrhistogram-go truncates start
+// times to seconds, which would make intervals overlap.
 type logWriter struct {
 	w      *bufio.Writer
 	headed bool
@@ -45,7 +45,7 @@ func (l *logWriter) write(tag string, from, to time.Time, h *metrics.Histogram) 
 	if err != nil {
 		return err
 	}
-	if outside { // the payload has no place for these; readers that do not know the comment skip it
+	if outside { // the payload cannot hold these; readers that do not know the comment skip it
 		fmt.Fprintf(l.w, outsideFormat, h.Overflow(), h.Negative())
 	}
 	_, err = fmt.Fprintf(l.w, "Tag=%s,%s,%s,%s,%s\n", tag, seconds(from),
@@ -58,15 +58,15 @@ func seconds(t time.Time) string {
 	return fmt.Sprintf("%d.%03d", t.Unix(), t.Nanosecond()/int(time.Millisecond))
 }
 
-// ReadLog adds up the intervals of intervals.hlog by tag, losing nothing. An empty log is a run without a single interval.
+// ReadLog adds up the intervals of intervals.hlog by tag without loss. An empty log is a run without any interval.
 func ReadLog(r io.Reader) (map[string]*metrics.Histogram, error) {
 	totals := map[string]*metrics.Histogram{}
-	var overflow, negative int64 // of the interval to come
+	var overflow, negative int64 // of the next interval
 	lines := bufio.NewReader(r)
 	for n := 1; ; n++ {
 		line, err := lines.ReadString('\n')
 		if err == io.EOF {
-			return totals, nil // a last line without its end was cut off with the run
+			return totals, nil // the run ended while writing the last line
 		}
 		if err != nil {
 			return nil, err

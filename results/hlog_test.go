@@ -20,8 +20,8 @@ import (
 
 var acquireKey = metrics.Key{Op: metrics.Acquire, Clock: metrics.Response}
 
-// Whatever the samples and however they are cut into intervals, the log adds up to the histograms of the whole run, overflow
-// and defects included.
+// Whatever the samples and however they are divided into intervals, the log adds up to the histograms of the whole run, including overflow
+// and defects.
 func TestLogIsLossless(t *testing.T) {
 	for seed := range uint64(5) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -133,14 +133,14 @@ func FuzzReadLog(f *testing.F) {
 	})
 }
 
-// jars is where Debian and its kin put the reference implementation.
+// jars is where Debian and its derivatives put the reference implementation.
 const (
 	jar       = "/usr/share/java/hdrhistogram.jar"
 	jarRemedy = "apt-get install default-jre-headless libhdrhistogram-java"
 	precision = 0.001 // three significant digits
 )
 
-// The reference implementation reads the log and prints the figures of run.json in milliseconds, without being told a ratio.
+// The reference implementation reads the log and prints the figures of run.json in milliseconds, without being given a ratio.
 func TestJavaReadsTheLog(t *testing.T) {
 	tier.Long(t, "starts Java; the same file is read by hdrhistogram-go in the other tests of the log")
 	ensembletest.Need(t, "libhdrhistogram-java:"+jar, "default-jre-headless:java")

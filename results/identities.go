@@ -7,17 +7,18 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/zkbench/zkbench/check"
 	"github.com/zkbench/zkbench/metrics"
 )
 
-// tolerance is how far two ways to the same sum may be apart: histograms know values to 0.1 %, and to a microsecond.
+// tolerance is how far two ways to compute the same sum may differ: histograms know values to 0.1 % and to a microsecond.
 const (
 	tolerance  = 0.01
 	resolution = 0.002 // ms
-	slot       = 0.002 // of a value: a percentile is the upper edge of its slot, and a mean takes the middle
+	slot       = 0.002 // relative: a percentile is the upper edge of its slot, and a mean uses the middle
 )
 
-// document holds the numbers of run.json against each other.
+// document checks the numbers of run.json against each other.
 func (v *validation) document() {
 	violated, unknown := false, false
 	for i, c := range v.r.Cells {
@@ -52,7 +53,7 @@ func (v *validation) document() {
 	}
 }
 
-// verdict holds a check against its evidence: silence is not success.
+// verdict checks a verdict against its evidence: silence is not success.
 func (v *validation) verdict(k Check) {
 	switch {
 	case k.Verdict == "holds" && (k.Evidence <= 0 || k.Count != 0),
@@ -63,7 +64,7 @@ func (v *validation) verdict(k Check) {
 	}
 }
 
-// scope: operations are throughput x length, and what came due is what was offered.
+// scope checks that operations are throughput x length, and that what came due is what was offered.
 func (v *validation) scope(c Cell) {
 	if length := max(c.Steady.To-c.Steady.From, 0); math.Abs(length-c.ElapsedS) > 1e-6 {
 		v.add("the steady phase lasts from %v s to %v s, but elapsed_s is %v", c.Steady.From, c.Steady.To, c.ElapsedS)
@@ -90,7 +91,7 @@ func (v *validation) scope(c Cell) {
 	}
 }
 
-// outcomes: the counts of the histograms are those of the outcomes.
+// outcomes checks the counts of the histograms against those of the outcomes.
 func (v *validation) outcomes(c Cell) {
 	served, unserved := int64(0), int64(0)
 	for _, op := range c.Counted {
@@ -106,7 +107,7 @@ func (v *validation) outcomes(c Cell) {
 	}
 	given, cut := c.Errors["timeout"], c.Errors["unfinished"]
 	open := c.Loop == "open"
-	// In a closed loop errors.unfinished is also of what was cut after the steady phase.
+	// In a closed loop errors.unfinished also counts what was cut off after the steady phase.
 	if unserved > given+cut || unserved < given || open && unserved != given+cut {
 		v.add("the histograms of %v have %d unserved, but there are %d timeouts and %d unfinished", c.Counted, unserved, given, cut)
 	}
@@ -131,7 +132,7 @@ func sum[N int64 | float64](of map[string]N, keys ...string) (n N) {
 	return n
 }
 
-// clocks: percentiles rise, a response is the lag and the service, and what is not known is null.
+// clocks checks that percentiles rise, that a response is lag plus service, and that what is unknown is null.
 func (v *validation) clocks(all map[string]Latency) {
 	for _, key := range slices.Sorted(maps.Keys(all)) {
 		l := all[key]
@@ -164,27 +165,27 @@ func (v *validation) clocks(all map[string]Latency) {
 	}
 }
 
-// total is the sum of all times of the successes of an operation, in ms. The mean is also of what was not served.
+// total returns the sum of the times of an operation's successes, in ms. The mean also covers unserved operations.
 func total(all map[string]Latency, op string, clock metrics.Clock) float64 {
 	l := all[op+"."+clock.String()]
 	lost := all[op+"."+clock.String()+".unserved"]
 	return l.Mean*float64(l.Count+l.Unserved) - lost.Mean*float64(l.Unserved)
 }
 
-// near wants two sums of so many times to be the same.
+// near checks that two sums of n times are equal within the tolerance.
 func (v *validation) near(what string, got, want float64, n int64) {
 	if math.Abs(got-want) > tolerance*math.Abs(want)+resolution*float64(n) {
 		v.add("%s: sums of %.3f ms and %.3f ms differ", what, got, want)
 	}
 }
 
-// phasesOf are the parts of an acquisition, and wholes what they are parts of.
+// phasesOf lists the parts of an acquisition, and wholes what they are parts of.
 var (
 	phasesOf = []string{"enqueue", "list", "wait", "delivery", "re-check"}
 	wholes   = []string{"acquire", "read-acquire", "campaign"}
 )
 
-// phases: those of a cell's acquisitions sum up to their service.
+// phases checks that the phases of a cell's acquisitions sum up to their service.
 func (v *validation) phases(c Cell) {
 	parts, whole, n := 0.0, 0.0, int64(0)
 	for _, op := range phasesOf {
@@ -199,8 +200,8 @@ func (v *validation) phases(c Cell) {
 	}
 }
 
-// items: in a queue a take ends an item's time in it, and in an open loop each item whose put came due in the steady phase was taken, or
-// still waits. Items from before the load have no such time, and what broke may have let an item be taken twice, or unseen.
+// items checks that in a queue each take ends an item's transit, and that in an open loop each item whose put came due in the steady phase was taken or
+// still waits. Items from before the load have no transit time. After a fault, or if a check convicts the queue, an item may have been taken twice, or unseen.
 func (v *validation) items(c Cell) {
 	if !slices.Contains(c.Measures, "put-to-take") {
 		return
@@ -209,7 +210,8 @@ func (v *validation) items(c Cell) {
 	if n, some := c.Parameters["preload"]; some {
 		fmt.Sscan(fmt.Sprint(n), &before)
 	}
-	broken := len(c.Faults) > 0 || c.Partial || len(c.Shares) > 1 || // which time the items of which they know both ends
+	violated := slices.ContainsFunc(c.Checks, func(k Check) bool { return k.Verdict == check.Violated.String() })
+	broken := violated || len(c.Faults) > 0 || c.Partial || len(c.Shares) > 1 || // shares record this time only for items of which they know both ends
 		sum(c.Errors, "lost", "in doubt", "session expired") > 0
 	if ways > takes || !broken && ways < takes-before*int64(c.Objects) {
 		v.add("%d items were taken, but %d have a time from put to take", takes, ways)
@@ -220,11 +222,7 @@ func (v *validation) items(c Cell) {
 	}
 }
 
-// writing are the operations that cannot be done without a write of their own, whatever the recipe.
-var writing = []string{"acquire", "release", "read-acquire", "read-release", "put", "take", "draw", "campaign", "resign", "join", "leave",
-	"enter", "meet", "change", "propose", "vote", "bar", "unbar"}
-
-// underWay is how many operations a cell has under way at one instant at most: one of each session, or as many as its profile lets it have outstanding.
+// underWay returns the maximum number of in-flight operations of a cell: one per session, or as many as its profile allows to be outstanding.
 func underWay(c Cell) int64 {
 	each := int64(1)
 	if n, some := c.Parameters["outstanding"]; some {
@@ -233,12 +231,12 @@ func underWay(c Cell) int64 {
 	return each * int64(c.Sessions)
 }
 
-// requests: what was sent in the steady phase is at least what no recipe can do without, but for the operations that were under way when the steady
-// phase began.
+// requests checks that at least the requests that every recipe needs were sent in the steady phase, except for operations that were in flight when the steady
+// phase started.
 func (v *validation) requests(c Cell) {
-	cost := map[string]float64{} // altogether
+	cost := map[string]float64{} // in total
 	per := v.costedPer(c)
-	broken := slices.ContainsFunc(c.Checks, func(k Check) bool { return k.Verdict == "violated" }) // such a recipe may do without
+	broken := slices.ContainsFunc(c.Checks, func(k Check) bool { return k.Verdict == "violated" }) // such a recipe may send fewer
 	for _, line := range c.Costs {
 		cost[line.Of] = line.Measured * float64(per)
 		if line.Measured < 0 || math.IsNaN(line.Measured) {
@@ -248,7 +246,13 @@ func (v *validation) requests(c Cell) {
 			v.add("%.0f %s for %d successes: at least %.0f are needed", cost[line.Of], line.Of, per, least)
 		}
 	}
-	if least := sum(c.Done, writing...) - underWay(c); !broken && len(c.Costs) > 0 && cost["writes"] < float64(least)-0.5 {
+	written := int64(0)
+	for name, n := range c.Done {
+		if op, known := findOp(name); known && op.Writes() {
+			written += n
+		}
+	}
+	if least := written - underWay(c); !broken && len(c.Costs) > 0 && cost["writes"] < float64(least)-0.5 {
 		v.add("%.0f writes for %v: at least %d are needed", cost["writes"], c.Done, least)
 	}
 	if cost["bytes"] < 5*cost["names"]*(1-1e-9) {
@@ -278,7 +282,7 @@ var otherCosts = []string{"failed_writes", "wake_efficiency", "ownerless_share",
 	"overtakes_per_grant", "overtakes_max", "longest_wait_per_median", "stale_writes_accepted", "stale_writes_rejected",
 	"stale_writes_unfenced"}
 
-// costedPer is how many cost_per_success is per.
+// costedPer returns the number of successes that cost_per_success is divided by.
 func (v *validation) costedPer(c Cell) int64 {
 	if c.CostPer != "" && c.CostPer != "grant" && c.CostPer != "transaction" && c.CostPer != "request" {
 		v.add("unknown cost_per %q", c.CostPer)

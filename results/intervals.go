@@ -11,28 +11,28 @@ import (
 	"github.com/zkbench/zkbench/metrics"
 )
 
-// Interval is the histogram of one tag over a stretch of the run.
+// Interval is the histogram of one tag over a period of the run.
 type Interval struct {
 	From    time.Time
 	Seconds float64
-	// Overflow and Negative are how many values were out of the histogram's range.
+	// Overflow and Negative count the values outside the range of the histogram.
 	Overflow, Negative int64
 	payload            []byte
 	decoder            *metrics.Decoder
 }
 
-// Slots gives do the slots in use, the lowest first: the least value of each, the one above its largest, and how many are in it. It is to be
+// Slots calls do for each slot in use, lowest first, with its lower bound (inclusive), its upper bound (exclusive), and the number of values in it. It must be
 // called before the next interval is read.
 func (i Interval) Slots(do func(slot [2]time.Duration, n int64)) error {
 	return i.decoder.Slots(i.payload, do)
 }
 
-// EachInterval reads intervals.hlog of a run's directory without adding up: do gets the intervals of the tags that are wanted, in the order of the
-// file, and its error ends the reading. What is not wanted is not decoded.
+// EachInterval reads intervals.hlog of a run's directory without adding up: it calls do for the intervals of the wanted tags, in file order, and stops
+// at its first error. Unwanted intervals are not decoded.
 func EachInterval(dir string, want func(tag string) bool, do func(tag string, i Interval) error) error {
 	_, err := readFile(dir, IntervalsFile, func(r io.Reader) (struct{}, error) {
 		var none struct{}
-		var overflow, negative int64 // of the interval to come
+		var overflow, negative int64 // of the next interval
 		lines, decoder := bufio.NewReaderSize(r, 1<<16), &metrics.Decoder{}
 		for n := 1; ; n++ {
 			line, err := lines.ReadString('\n')
@@ -69,7 +69,7 @@ func EachInterval(dir string, want func(tag string) bool, do func(tag string, i 
 	return err
 }
 
-// Histogram is the histogram, which belongs to the caller. It is to be called before the next interval is read.
+// Histogram returns the histogram, which belongs to the caller. It must be called before the next interval is read.
 func (i Interval) Histogram() (*metrics.Histogram, error) {
 	h, err := metrics.DecodeHistogram(i.payload)
 	if err == nil {

@@ -9,21 +9,21 @@ import (
 	"github.com/zkbench/zkbench/metrics"
 )
 
-// Metric is one number of a cell by its name, as gates and comparisons ask for it. Its grammar:
+// Metric names one number of a cell, for gates and comparisons. Its grammar:
 //
 //	p99(acquire.response)   acquire.response.p99   acquire.p99          a percentile, min, mean or max of a histogram of latency_ms
 //	events_per_release      fanout.events_per_release   cost.create     a figure of fanout, cost or cost_per_success
 //	throughput   put.throughput   errors   violations   unserved        of the cell
 //	events_per_release(predecessor)   p99(acquire.response, predecessor)   of one variant alone
 //
-// An operation without a clock stands for its response, or for its service where it is due at no time. A Metric is comparable.
+// An operation without a clock means its response, or its service if it has no due time. A Metric is comparable.
 type Metric struct {
 	key     string // a histogram of latency_ms, an operation, or a figure
-	stat    string // of the histogram, or throughput; empty of a figure
-	variant string // empty: of every variant
+	stat    string // statistic of the histogram, or throughput; empty for a figure
+	variant string // empty for all variants
 }
 
-// Direction says which of two values of a metric is the better one.
+// Direction says which of two values of a metric is better.
 type Direction int
 
 // The directions.
@@ -46,15 +46,15 @@ type Unit string
 const (
 	Milliseconds Unit = "ms"
 	PerSecond    Unit = "/s"
-	Share        Unit = "share" // 0 to 1, which text shows in percent
+	Share        Unit = "share" // 0 to 1, shown as a percentage in text
 	Plain        Unit = ""      // a count, or a ratio of counts
 	Microseconds Unit = "us"
 )
 
-// statistic is what is read off a histogram, and how many samples an interval of 95 % for it needs.
+// statistic is a value read off a histogram, and how many samples its 95 % interval needs.
 type statistic struct {
 	name   string // in a Metric
-	field  string // of Latency, and in Latency.AtLeast
+	field  string // in Latency, and in Latency.AtLeast
 	needed int64
 	of     func(Latency) *float64
 }
@@ -69,7 +69,7 @@ var statistics = []statistic{
 	{"max", "max", 1, func(l Latency) *float64 { return &l.Max }},
 }
 
-// Statistics are the names of what can be read off a histogram.
+// Statistics returns the names of the statistics of a histogram.
 func Statistics() (names []string) {
 	for _, s := range statistics {
 		names = append(names, s.name)
@@ -77,7 +77,7 @@ func Statistics() (names []string) {
 	return names
 }
 
-// findStatistic knows a statistic by its name in a Metric or in Latency.
+// findStatistic finds a statistic by its name in a Metric or in Latency.
 func findStatistic(name string) (statistic, bool) {
 	i := slices.IndexFunc(statistics, func(s statistic) bool { return s.name == name || s.field == name })
 	if i < 0 {
@@ -86,7 +86,7 @@ func findStatistic(name string) (statistic, bool) {
 	return statistics[i], true
 }
 
-// The figures of a cell that have no table in the document.
+// The figures of a cell that are not in a table of the document.
 const (
 	throughput = "throughput"
 	errorShare = "errors"
@@ -95,7 +95,7 @@ const (
 	cpuPerOp   = "cpu_us_per_op"
 )
 
-// cellFigures are these, by name.
+// cellFigures holds these figures by name.
 var cellFigures = map[string]struct {
 	unit   Unit
 	better Direction
@@ -107,13 +107,13 @@ var cellFigures = map[string]struct {
 // costsOfSuccess are the names in cost_per_success.
 var costsOfSuccess = []string{"writes", "reads", "lists", "names", "bytes", "events", "watches", "session"}
 
-// higher are the figures of fanout and cost of which more is better; shares those between 0 and 1.
+// higher lists the figures of fanout and cost for which more is better; shares lists those between 0 and 1.
 var (
 	higher = []string{"useful_share", "wake_efficiency", "fairness_jain", "fairness_random", "stale_writes_rejected"}
 	shares = []string{"useful_share", "wake_efficiency", "ownerless_share", "ownerless_share_worst"}
 )
 
-// ParseMetric reads the name of a metric. It does not know what a cell has: see Metric.In.
+// ParseMetric parses the name of a metric. It does not know which metrics a cell has: see Metric.In.
 func ParseMetric(s string) (Metric, error) {
 	head, args, called := strings.Cut(strings.TrimSpace(s), "(")
 	head = strings.TrimSpace(head)
@@ -156,7 +156,7 @@ func ParseMetric(s string) (Metric, error) {
 	return m, nil
 }
 
-// dotted reads a metric without its parenthesis: OPERATION.CLOCK.STATISTIC, OPERATION.throughput, or a figure.
+// dotted parses a metric without its parenthesis: OPERATION.CLOCK.STATISTIC, OPERATION.throughput, or a figure.
 func dotted(head string) (Metric, error) {
 	for _, s := range statistics {
 		for _, name := range []string{s.name, s.field} {
@@ -189,7 +189,7 @@ func dotted(head string) (Metric, error) {
 	return Metric{}, fmt.Errorf("unknown name %q", head)
 }
 
-// histogram is the key of latency_ms for OPERATION or OPERATION.CLOCK.
+// histogram returns the key of latency_ms for OPERATION or OPERATION.CLOCK.
 func histogram(name string) (string, error) {
 	op, clock, given := strings.Cut(name, ".")
 	known, is := findOp(op)
@@ -222,7 +222,7 @@ func findOp(name string) (metrics.Op, bool) {
 
 func isOp(name string) bool { _, is := findOp(name); return is }
 
-// String is the metric in one form that ParseMetric reads: p99(acquire.response, predecessor).
+// String returns the canonical form, which ParseMetric parses: p99(acquire.response, predecessor).
 func (m Metric) String() string {
 	variant := m.variant
 	switch {
@@ -243,10 +243,10 @@ func parenthesis(s string) string {
 	return "(" + s + ")"
 }
 
-// Variant is the one that the metric is of; empty: of every variant.
+// Variant returns the variant that the metric is restricted to; empty for all variants.
 func (m Metric) Variant() string { return m.variant }
 
-// Histogram is the key of latency_ms that the metric is read off; empty of one that is a figure.
+// Histogram returns the key of latency_ms that the metric is read from; empty for a figure.
 func (m Metric) Histogram() string {
 	if m.stat == "" || m.stat == throughput {
 		return ""
@@ -254,7 +254,7 @@ func (m Metric) Histogram() string {
 	return m.key
 }
 
-// Better is the direction in which the metric improves.
+// Better returns the direction in which the metric improves.
 func (m Metric) Better() Direction {
 	if m.stat == throughput || m.stat == "" && (cellFigures[m.key].better == HigherIsBetter || slices.Contains(higher, m.key)) {
 		return HigherIsBetter
@@ -262,13 +262,13 @@ func (m Metric) Better() Direction {
 	return LowerIsBetter
 }
 
-// Estimated reports whether another run of the same gives another value: a time or a rate. Counts, shares and extremes are facts of the run.
+// Estimated reports whether another run of the same profile gives another value, as for times and rates. Counts, shares and extremes are facts of the run.
 func (m Metric) Estimated() bool {
 	unit := m.Unit()
 	return (unit == Milliseconds || unit == Microseconds || unit == PerSecond) && m.stat != "min" && m.stat != "max"
 }
 
-// Unit of the values.
+// Unit returns the unit of the values.
 func (m Metric) Unit() Unit {
 	switch {
 	case m.stat == throughput:
@@ -281,7 +281,7 @@ func (m Metric) Unit() Unit {
 	return cellFigures[m.key].unit
 }
 
-// Format is a value of the metric with its unit: 3 digits, the most that hold.
+// Format formats a value of the metric with its unit and three significant digits, the most that are reproducible.
 func (m Metric) Format(x float64) string {
 	switch unit := m.Unit(); unit {
 	case Milliseconds:

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Every form has one name, a direction and a unit.
+// Every form has one canonical name, a direction and a unit.
 func TestMetricsHaveOneName(t *testing.T) {
 	for _, c := range []struct {
 		given, want string
@@ -66,7 +66,7 @@ func TestMetricsThatAreNone(t *testing.T) {
 
 func number(x float64) *float64 { return &x }
 
-// lockCell has another number everywhere.
+// lockCell returns a cell with a different number in every field.
 func lockCell() *Cell {
 	return &Cell{Workload: "lock", Variant: "naive", Loop: "closed", ElapsedS: 10, Operations: 4000, Throughput: 400, Saturated: false,
 		Measured: []Measure{{Op: "acquire", Role: RoleOperation, Unit: "grants", Timed: true}, {Op: "hand-off", Role: RolePart}, {Op: "wait", Role: RolePhase}},
@@ -105,7 +105,7 @@ func TestMetricsOfACell(t *testing.T) {
 	}
 }
 
-// The phases of making a connection can be asked for of any cell, before there is one: by their service, the only clock that they have.
+// The phases of making a connection can be requested for any cell, before any exists: by their service, their only clock.
 func TestMetricsOfConnecting(t *testing.T) {
 	for text, ok := range map[string]bool{"p99(connect-tls.service)": true, "p50(connect-tcp.service)": true, "p99(connect-tls.response)": false} {
 		m, err := ParseMetric(text)
@@ -121,7 +121,7 @@ func TestMetricsOfConnecting(t *testing.T) {
 	}
 }
 
-// What rests on nothing, or on too little, is not known, and says why.
+// A value without evidence, or with too little, is unknown, and says why.
 func TestMetricsWithoutEvidence(t *testing.T) {
 	fewer := func(n int64) func(*Cell) {
 		return func(c *Cell) {
@@ -171,7 +171,7 @@ func TestMetricsWithoutEvidence(t *testing.T) {
 	}
 }
 
-// What was not served makes lower bounds.
+// Unserved operations make lower bounds.
 func TestMetricsThatAreLowerBounds(t *testing.T) {
 	for _, c := range []struct {
 		metric string
@@ -209,7 +209,7 @@ func TestMetricsThatAreLowerBounds(t *testing.T) {
 	}
 }
 
-// Whatever a real cell has can be asked for by the names that Known gives, and nothing that it lists is unknown to it.
+// Everything that a real cell has can be requested by the names that Known returns, and every name that it lists is known to the cell.
 func TestKnownMetricsAreThere(t *testing.T) {
 	run, err := Read("published/quickstart")
 	if err != nil {

@@ -16,37 +16,37 @@ import (
 	"github.com/zkbench/zkbench/metrics"
 )
 
-// The files of a share of a run that are there for its merging alone: a line for each cell, and the history of each.
+// The files of a share that exist only for merging: one line per cell, and the history of each cell.
 const (
 	PartFile      = "part.jsonl"
 	historyPrefix = "history-"
 	historySuffix = ".gz"
 )
 
-// Part is what run.json and intervals.hlog of a share do not tell of a cell, and adding it up with other shares takes. All counts are of the
-// steady phase, unless said otherwise; times are in nanoseconds since the start of the cell, by the clock of the share.
+// Part is what merging needs for a cell and what run.json and intervals.hlog of a share lack. All counts cover the steady phase, unless
+// stated otherwise; times are in nanoseconds since the start of the cell, by the clock of the share.
 type Part struct {
 	Cell     string                      `json:"cell"`     // its Name
-	Outcomes map[string]map[string]int64 `json:"outcomes"` // operations by how they ended
+	Outcomes map[string]map[string]int64 `json:"outcomes"` // operations by outcome
 	Fanout   metrics.FanoutCounts        `json:"fanout"`
 	Expired  int64                       `json:"expired,omitempty"` // sessions, in the whole cell
-	Redials  int64                       `json:"redials,omitempty"` // failed attempts to open one again
+	Redials  int64                       `json:"redials,omitempty"` // failed attempts to open a new session
 	Pauses   int64                       `json:"pauses_ns,omitempty"`
-	CPU      int64                       `json:"cpu_ns"` // of the generator; negative where the system does not tell
+	CPU      int64                       `json:"cpu_ns"` // of the generator; negative if the system does not report it
 	From     int64                       `json:"from_ns"`
 	To       int64                       `json:"to_ns"`
 	Opening  PartTimes                   `json:"opening,omitempty"` // how long the sessions took to open
-	Faults   json.RawMessage             `json:"faults,omitempty"`  // what the share knows of the faults of the cell, as package bench/faults writes it
-	Back     [][]time.Duration           `json:"back_ns,omitempty"` // after each fault that was injected, when the clients that it had cut off were back, from the fault
-	// Connecting is the phases of making connections, of all cells of the run: then there is nothing else, and no Cell.
+	Faults   json.RawMessage             `json:"faults,omitempty"`  // what the share knows about the faults of the cell, as package bench/faults writes it
+	Back     [][]time.Duration           `json:"back_ns,omitempty"` // per injected fault, when the clients that it disconnected were connected again, relative to the fault
+	// Connecting holds the phases of making connections over all cells of the run. It is then the only field, without a Cell.
 	Connecting []PartPhase `json:"connecting,omitempty"`
-	Meets      []PartMeet  `json:"meets"`            // where the shares waited for each other, in the order of time
-	Samples    int         `json:"samples"`          // in the file of the history
-	Left       int         `json:"left,omitempty"`   // samples that the file had no room for
+	Meets      []PartMeet  `json:"meets"`            // where the shares waited for each other, in chronological order
+	Samples    int         `json:"samples"`          // in the history file
+	Left       int         `json:"left,omitempty"`   // samples that did not fit into the file
 	CutAt      int64       `json:"cut_ns,omitempty"` // the End of the first of these
 }
 
-// PartMeet is when a share came to a place where all wait for each other, and when it went on.
+// PartMeet is when a share arrived at a point where all shares wait for each other, and when it continued.
 type PartMeet struct {
 	Stage string `json:"stage"`
 	Came  int64  `json:"came_ns"`
@@ -60,17 +60,17 @@ type PartPhase struct {
 	Times   PartTimes `json:"times"`
 }
 
-// PartTimes is a histogram as in intervals.hlog; "": there is nothing in it.
+// PartTimes is a histogram encoded as in intervals.hlog; "" if it is empty.
 type PartTimes string
 
-// PartTimesOf is a histogram, which may be nil.
+// PartTimesOf encodes a histogram, which may be nil.
 func PartTimesOf(h *metrics.Histogram) PartTimes {
 	if h == nil || h.Count() == 0 {
 		return ""
 	}
 	text, err := h.Encode()
 	if err != nil {
-		return "" // of a buffer in memory
+		return "" // impossible for a buffer in memory
 	}
 	return PartTimes(text)
 }
@@ -100,13 +100,13 @@ func (d *Dir) Phases(all []PartPhase) error {
 	return d.err
 }
 
-// MostHistory is how many bytes the history of a cell of a share may take in its directory: some twenty million samples.
+// MostHistory is the maximum size, in bytes, of the history of a share's cell: about twenty million samples.
 const MostHistory = 256 << 20
 
-// afterwards are the operations that are no part of the load: they are kept however long the history is.
+// afterwards are the operations that are not part of the load: they are kept however long the history is.
 var afterwards = []metrics.Op{metrics.Left, metrics.Drain, metrics.Remain, metrics.Tally, metrics.Fault, metrics.Expire, metrics.Late, metrics.Down, metrics.Bound, metrics.Refused}
 
-// Part writes what merging takes of a cell: the history, up to so many bytes, and the line of part.jsonl, into which it puts how much of the history was kept.
+// Part writes what merging needs for a cell: the history, up to most bytes, and the line of part.jsonl, in which it records how much of the history was kept.
 func (d *Dir) Part(p Part, history func(yield func(metrics.Sample) bool), most int64) error {
 	name := historyPrefix + p.Cell + historySuffix
 	f, err := exclusive(filepath.Join(d.path, name))
@@ -138,7 +138,7 @@ func (d *Dir) Part(p Part, history func(yield func(metrics.Sample) bool), most i
 	return d.err
 }
 
-// Counts takes the outcomes and successes of a set.
+// Counts copies the outcomes and successes of a set.
 func (p *Part) Counts(s *metrics.Set) {
 	p.Outcomes = map[string]map[string]int64{}
 	add := func(op metrics.Op, name string, n int64) {
@@ -160,7 +160,7 @@ func (p *Part) Counts(s *metrics.Set) {
 // doneName stands for the successes that ended in the steady phase, whenever they were due.
 const doneName = "done"
 
-// Set is what Counts took.
+// Set returns the set that Counts copied.
 func (p *Part) Set() *metrics.Set {
 	s := &metrics.Set{}
 	for op := range metrics.Op(metrics.Ops) {
@@ -173,15 +173,15 @@ func (p *Part) Set() *metrics.Set {
 	return s
 }
 
-// ShareResult is the directory of a share, read.
+// ShareResult is the content of a share's directory.
 type ShareResult struct {
 	Dir     string
 	Run     *Run
 	Profile string          // the text of profile.yaml
-	Parts   map[string]Part // by the names of the cells
+	Parts   map[string]Part // by cell name
 }
 
-// Part of a cell; false: the share did not come to its end.
+// Part returns a cell and its Part; there is false if the share did not finish the cell.
 func (s *ShareResult) Part(cell string) (c Cell, p Part, there bool) {
 	p, there = s.Parts[cell]
 	i := slices.IndexFunc(s.Run.Cells, func(c Cell) bool { return c.Name == cell })
@@ -191,7 +191,7 @@ func (s *ShareResult) Part(cell string) (c Cell, p Part, there bool) {
 	return s.Run.Cells[i], p, true
 }
 
-// History gives do the samples of a cell.
+// History calls do for the samples of a cell.
 func (s *ShareResult) History(cell string, do func(metrics.Sample)) error {
 	path := filepath.Join(s.Dir, historyPrefix+cell+historySuffix)
 	f, err := os.Open(path)
@@ -213,7 +213,7 @@ func (s *ShareResult) History(cell string, do func(metrics.Sample)) error {
 	return stray
 }
 
-// ReadShare reads the directory of a share. The error names the file and the remedy.
+// ReadShare reads the directory of a share. Its error names the file and the remedy.
 func ReadShare(dir string) (*ShareResult, error) {
 	run, err := Read(dir)
 	if err != nil {
@@ -250,9 +250,9 @@ func ReadShare(dir string) (*ShareResult, error) {
 	return s, nil
 }
 
-// ReadShares reads the directories of the shares of one run, the lowest first. The error says in which file something is not as it has to be, and
-// what to do: shares of different runs, versions, profiles, seeds or servers, one share twice, and, unless missing ones are allowed, a share that is not there.
-// missing are the numbers of these.
+// ReadShares reads the directories of the shares of one run, lowest number first. Its error names the file that is wrong and the remedy: shares of different
+// runs, versions, profiles, seeds or servers, a duplicate share, or, unless allowMissing is set, a missing one.
+// missing returns the numbers of missing shares.
 func ReadShares(dirs []string, allowMissing bool) (shares []*ShareResult, missing []int, err error) {
 	for _, dir := range dirs {
 		s, err := ReadShare(dir)
@@ -284,7 +284,7 @@ func ReadShares(dirs []string, allowMissing bool) (shares []*ShareResult, missin
 	return shares, missing, nil
 }
 
-// numbered are shares for a sentence.
+// numbered lists shares as part of a sentence.
 func numbered(shares []int) string {
 	var words []string
 	for _, n := range shares {
@@ -296,7 +296,7 @@ func numbered(shares []int) string {
 	return "shares " + strings.Join(words, ", ")
 }
 
-// differs is why two shares are not of one run.
+// differs says why two shares do not belong to the same run.
 func (s *ShareResult) differs(from *ShareResult) error {
 	file := func(s *ShareResult, name string) string { return filepath.Join(s.Dir, name) }
 	a, b := s.Run, from.Run
@@ -317,5 +317,5 @@ func (s *ShareResult) differs(from *ShareResult) error {
 	return nil
 }
 
-// Length of the steady phase.
+// Length returns the length of the steady phase.
 func (p Part) Length() time.Duration { return time.Duration(p.To - p.From) }

@@ -3,14 +3,12 @@ package results
 import (
 	"maps"
 	"slices"
-
-	"github.com/zkbench/zkbench/metrics"
 )
 
-// Pooled are the cells of a run, those of the same workload and variant under the same conditions as one: counts are added up, rates and figures
-// per operation are over all that was done, and percentiles are of the histograms added up (Run.Pools), never means of percentiles.
-// Where the document has no pool of them, no times are known. What can be told of no more than one repetition, such as fairness, is left
-// out. Cells that were cut short are in none.
+// Pooled returns the cells of a run, with those of the same workload and variant under the same conditions merged into one: counts are added up, rates
+// and figures per operation cover all that was done, and percentiles come from the added histograms (Run.Pools), never from means of percentiles.
+// If the document has no pool of them, times are unknown. Figures that only make sense for a single repetition, such as fairness, are left
+// out. Cells that were cut short are not merged.
 func (r *Run) Pooled() []Cell {
 	var all []Cell
 	var of [][]int
@@ -32,11 +30,11 @@ func (r *Run) Pooled() []Cell {
 	return all
 }
 
-// pool is several repetitions as one cell.
+// pool merges several repetitions into one cell.
 func (r *Run) pool(cells []int) Cell {
 	first := r.Cells[cells[0]]
 	p := Cell{Workload: first.Workload, Variant: first.Variant, Unsafe: first.Unsafe, Sessions: first.Sessions, Objects: first.Objects,
-		Parameters: first.Parameters, Environment: first.Environment, Loop: first.Loop, RatePerS: first.RatePerS, Offered: first.Offered, Started: first.Started, Scope: first.Scope,
+		Parameters: first.Parameters, Meanings: first.Meanings, Environment: first.Environment, Loop: first.Loop, RatePerS: first.RatePerS, Offered: first.Offered, Started: first.Started, Scope: first.Scope,
 		Measured: first.Measured, Measures: first.Measures, Counted: first.Counted, CostPer: first.CostPer, Ownerless: first.Ownerless,
 		Done: map[string]int64{}, Latency: map[string]Latency{}, Errors: map[string]int64{}}
 	for _, of := range r.Pools {
@@ -66,7 +64,7 @@ func (r *Run) pool(cells []int) Cell {
 	return p
 }
 
-// figures adds up what was counted per operation: each repetition's figure weighs as much as was done in it.
+// figures averages the counts per operation: each repetition weighs as much as was done in it.
 func (p *Cell) figures(all []Cell, cells []int) {
 	cpu := weighted{}
 	costs, requests := map[string]*weighted{}, map[string]*weighted{}
@@ -78,10 +76,10 @@ func (p *Cell) figures(all []Cell, cells []int) {
 		for _, cost := range c.Costs {
 			at(costs, cost.Of).add(cost.Measured, costedOf(c))
 		}
-		grants := done(c, metrics.Acquire.String()) + done(c, metrics.ReadAcquire.String())
+		grants := grantsOf(&c)
 		if f := c.Fanout; f != nil {
 			fanout = &Fanout{TheoryPerRelease: f.TheoryPerRelease}
-			releases := done(c, metrics.Release.String()) + done(c, metrics.ReadRelease.String())
+			releases := releasesOf(&c)
 			perRelease.add(f.EventsPerRelease, releases)
 			byRelease.add(f.EventsByRelease, releases)
 			byArrival.add(f.EventsByArrival, releases)
@@ -124,7 +122,7 @@ func (p *Cell) figures(all []Cell, cells []int) {
 	}
 }
 
-// weighted is a mean over what was done.
+// weighted is a mean weighted by what was done.
 type weighted struct{ sum, n float64 }
 
 func (w *weighted) add(x float64, n int64) { w.sum, w.n = w.sum+x*float64(n), w.n+float64(n) }

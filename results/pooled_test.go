@@ -8,7 +8,7 @@ import (
 	"github.com/zkbench/zkbench/metrics"
 )
 
-// twoRepetitions are a short one of few slow operations and a long one of many fast ones: no mean of the two is that of both.
+// twoRepetitions returns a short repetition with few slow operations and a long one with many fast ones: no mean of the two describes both.
 func twoRepetitions() (*Run, *metrics.Set) {
 	r, all := &Run{}, &metrics.Set{}
 	for i, rep := range []struct {
@@ -25,7 +25,7 @@ func twoRepetitions() (*Run, *metrics.Set) {
 		useful := []float64{1, 0.5}[i]
 		r.Cells = append(r.Cells, Cell{Workload: "lock", Variant: "naive", Sessions: 5, Repetition: i + 1, Loop: "closed", ElapsedS: rep.s, Operations: n,
 			Throughput: float64(rep.n) / rep.s, Done: map[string]int64{"acquire": n, "release": n}, Latency: Latencies(set),
-			Measures: []string{"acquire"}, Counted: []string{"acquire"}, Errors: map[string]int64{"failed": int64(i)},
+			Measured: []Measure{{Op: "acquire", Role: RoleOperation, Unit: "grants", Timed: true}}, Measures: []string{"acquire"}, Counted: []string{"acquire"}, Errors: map[string]int64{"failed": int64(i)},
 			Fanout: &Fanout{EventsPerRelease: float64(1 + i), UsefulShare: &useful, TheoryPerRelease: 1}, Cost: map[string]float64{"create": float64(1 + i), "fairness_jain": 0.5},
 			Costs: []Cost{{Of: "writes", Measured: float64(2 + i)}}, Generator: Generator{CPUPerOp: float64(100 * (i + 1))},
 			Checks: []Check{{Name: "fifo", Verdict: []string{"holds", "violated"}[i], Evidence: 1, Count: i}}})
@@ -43,7 +43,7 @@ func valueOf(t *testing.T, metric string, c Cell) Value {
 	return m.Of(&c)
 }
 
-// Repetitions are one long run: percentiles of all samples, rates over all of the time, figures per operation over all operations.
+// Repetitions count as one long run: percentiles of all samples, rates over all of the time, figures per operation over all operations.
 func TestPooledRepetitionsAreOneLongRun(t *testing.T) {
 	r, all := twoRepetitions()
 	pooled := r.Pooled()

@@ -7,10 +7,10 @@ import (
 	"slices"
 )
 
-// shares: a share is at most 1, and events are those of all causes.
+// shares checks that a share is at most 1, and that events are the sum of those of all causes.
 func (v *validation) shares(c Cell) {
 	for _, key := range []string{"wake_efficiency", "ownerless_share", "ownerless_share_worst", "fairness_jain", "fairness_random"} {
-		if x, told := c.Cost[key]; told && !(x >= 0 && x <= 1+1e-9) {
+		if x, known := c.Cost[key]; known && !(x >= 0 && x <= 1+1e-9) {
 			v.add("cost.%s is %v", key, x)
 		}
 	}

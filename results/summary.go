@@ -16,8 +16,8 @@ const (
 	EnoughForP999 = 3688
 )
 
-// Summarize reads the percentiles off a histogram and the lower bounds of what was not served, nil for none. P99 and P999 are nil when
-// there are too few samples to know them.
+// Summarize summarizes a histogram and, unless nil, the lower bounds of unserved operations. P99 and P999 are nil if there are too few samples
+// to know them.
 func Summarize(served, unserved *metrics.Histogram) Latency {
 	l := Latency{Count: served.Count(), Overflow: served.Overflow(), Negative: served.Negative()}
 	all := served
@@ -26,7 +26,7 @@ func Summarize(served, unserved *metrics.Histogram) Latency {
 		all = served.Clone()
 		all.Merge(unserved)
 	}
-	// A percentile of all is a lower bound, unless it is the same if the unserved had taken forever.
+	// A percentile of all is a lower bound, unless it would be the same if the unserved operations had taken forever.
 	quantile := func(name string, q float64) float64 {
 		v := all.Quantile(q)
 		if rank := max(math.Ceil(q*float64(all.Count())), 1); l.Unserved > 0 &&
@@ -52,8 +52,8 @@ func Summarize(served, unserved *metrics.Histogram) Latency {
 	return l
 }
 
-// Response is the latency from when work was due: of an open loop, of all operations that its rate is of. In a document that was read it is that of the first
-// operation that has one.
+// Response returns the latency from when work was due: in an open loop, of all operations that its rate counts. In a document that was read, it is that
+// of the first operation that has one.
 func (c Cell) Response() (l Latency, known bool) {
 	if c.Together != nil {
 		return *c.Together, true
@@ -66,7 +66,7 @@ func (c Cell) Response() (l Latency, known bool) {
 	return Latency{}, false
 }
 
-// Quantile is the percentile of 0.5, 0.9, 0.99 or 0.999 in milliseconds; NaN where the samples do not tell it, and for any other one.
+// Quantile returns the percentile for 0.5, 0.9, 0.99 or 0.999 in milliseconds; NaN if there are too few samples, and for any other q.
 func (l Latency) Quantile(q float64) float64 {
 	for at, v := range map[float64]*float64{0.5: &l.P50, 0.9: &l.P90, 0.99: l.P99, 0.999: l.P999} {
 		if v != nil && math.Abs(q-at) < 1e-9 {
@@ -76,7 +76,7 @@ func (l Latency) Quantile(q float64) float64 {
 	return math.NaN()
 }
 
-// Latencies are the summaries of all histograms of a set. Of several operations, such as readers and writers, there is one of both together.
+// Latencies summarizes all histograms of a set. For several operations, such as those of readers and writers, it adds a summary of both together.
 func Latencies(t *metrics.Set, ops ...metrics.Op) map[string]Latency {
 	out := map[string]Latency{}
 	for key, h := range t.All() {
@@ -107,9 +107,9 @@ func Latencies(t *metrics.Set, ops ...metrics.Op) map[string]Latency {
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// FromVerdict puts a verdict into words.
+// FromVerdict converts a verdict into a Check.
 func FromVerdict(name string, v check.Verdict) Check {
-	c := Check{Name: name, Verdict: v.Answer.String(), Evidence: v.Evidence, Count: v.Count, Detail: v.Detail}
+	c := Check{Name: name, Severity: string(v.Severity), Overlap: v.Overlap, Verdict: v.Answer.String(), Evidence: v.Evidence, Count: v.Count, Detail: v.Detail}
 	for _, s := range v.Witness {
 		c.Witness = append(c.Witness, WitnessSample{Op: s.Op.String(), Outcome: s.Outcome.String(), Session: s.Session, Object: s.Object, Zxid: max(s.Zxid, 0),
 			Token: s.Token, Value: s.Value, Due: ms(s.Due), Start: ms(s.Start), End: ms(s.End)})
@@ -120,11 +120,11 @@ func FromVerdict(name string, v check.Verdict) Check {
 	return c
 }
 
-// severity is the order of the exit codes, worst first. An interrupt ranks above a missed gate and missing evidence, which it may
+// severity orders the exit codes, worst first. An interrupt ranks above a missed gate and missing evidence, which it may
 // have caused, and below what went wrong before it.
 var severity = [...]int{4, 1, 130, 3, 5, 2, 0}
 
-// Worst is the exit code that wins.
+// Worst returns the worst of several exit codes.
 func Worst(codes ...int) int {
 	return slices.MinFunc(append(codes, 0), func(a, b int) int { return rank(a) - rank(b) })
 }

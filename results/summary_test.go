@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A quantile is asked for by its share: 0.9 is the p90, and 90 is none.
+// A quantile is requested as a share: 0.9 is the p90, and 90 is invalid.
 func TestQuantile(t *testing.T) {
 	p99, p999 := 3.0, 4.0
 	for q, want := range map[float64]float64{0.5: 1, 0.9: 2, 0.99: 3, 0.999: 4, 0.95: math.NaN(), 90: math.NaN()} {

@@ -11,9 +11,9 @@ import (
 	"github.com/zkbench/zkbench/metrics"
 )
 
-// Validate holds the result of a run, the directory that it is in, against itself: what must be true of it whatever was measured. Each
-// sentence that it returns names one contradiction, which is a defect of zkbench or of the files. The error says that the files cannot
-// be read. A run that goes on may be validated whenever its document has been written.
+// Validate checks the result of a run and its directory for consistency: what must be true whatever was measured. Each sentence that it
+// returns names one contradiction, which is a defect of zkbench or of the files. The error says that the files cannot
+// be read. A run in progress may be validated whenever its document has been written.
 func Validate(dir string) (contradictions []string, err error) {
 	r, err := Read(dir)
 	if err != nil {
@@ -44,7 +44,7 @@ func Validate(dir string) (contradictions []string, err error) {
 // validation collects the contradictions of one result.
 type validation struct {
 	r     *Run
-	where string // the cell that is looked at
+	where string // the cell being checked
 	found []string
 }
 
@@ -52,7 +52,7 @@ func (v *validation) add(format string, args ...any) {
 	v.found = append(v.found, v.where+": "+fmt.Sprintf(format, args...))
 }
 
-// intervals holds the histograms of the document against those of intervals.hlog, which are counted for themselves: they are equal to the
+// intervals checks the histograms of the document against those of intervals.hlog, which are computed independently: they must be equal to the
 // last digit.
 func (v *validation) intervals(log map[string]*metrics.Histogram) {
 	sets := map[string]*metrics.Set{}
@@ -94,7 +94,7 @@ func (v *validation) intervals(log map[string]*metrics.Histogram) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(left)) {
-		if !v.r.Partial { // a cell that was broken off is in no document
+		if !v.r.Partial { // a cell that was cut off is in no document
 			v.where = IntervalsFile
 			v.add("%s is not a cell of %s", name, RunFile)
 		}
@@ -139,7 +139,7 @@ func brief(l Latency) string {
 	return fmt.Sprintf("%d, %d unserved, min %v mean %v p50 %v p90 %v max %v, at least %v", l.Count, l.Unserved, l.Min, l.Mean, l.P50, l.P90, l.Max, l.AtLeast)
 }
 
-// opsOf are the operations of names; unknown ones are left out.
+// opsOf returns the operations with these names; it ignores unknown ones.
 func opsOf(names []string) (ops []metrics.Op) {
 	for _, name := range names {
 		if key, err := metrics.ParseKey(name + "." + metrics.Service.String()); err == nil {
@@ -156,14 +156,14 @@ func cellName(i int, c Cell) string {
 	return fmt.Sprintf("cell %d, %s", i, c.Variant)
 }
 
-// averages are figures that exist only if something was counted: the count that each is of.
+// averages maps figures that exist only if something was counted to the count that each is based on.
 var averages = map[string]string{"latency_mean_ms": "requests", "fsync_mean_low_ms": "fsyncs", "fsync_mean_high_ms": "fsyncs", "p50_ms": "per_s"}
 
-// unknown says which figures are 0 or anything else where nothing is known.
+// unknown reports figures that have a value although nothing is known.
 func (v *validation) unknown(f Figures) {
 	for _, name := range slices.Sorted(maps.Keys(averages)) {
 		n, counted := f.Get(averages[name])
-		if _, told := f.Get(name); told && counted && n == 0 {
+		if _, given := f.Get(name); given && counted && n == 0 {
 			v.add("%s is given without any %s", name, averages[name])
 		}
 	}
@@ -179,8 +179,8 @@ func (v *validation) unknown(f Figures) {
 	}
 }
 
-// seconds holds the clients' intervals of each cell against what was done in its steady phase: they follow each other, those that lie within it
-// have no more, and those that meet it no less. An operation that ends at a mark may be in the interval after it: all that are under way then.
+// seconds checks the clients' intervals of each cell against what was done in its steady phase: intervals are consecutive, those within the phase
+// contain no more, and those that overlap it no less. An operation that ends at a mark may count in the next interval: all that are in flight then.
 func (v *validation) seconds(lines []Second) {
 	of := map[string][]Second{}
 	for _, s := range lines {
@@ -208,18 +208,18 @@ func (v *validation) seconds(lines []Second) {
 			}
 		}
 		done, late := float64(sum(c.Done, c.Counted...)), float64(underWay(c))
-		if _, told := of[c.Name]; told && (within > done+late+0.5 || meeting < done-late-0.5) {
+		if _, given := of[c.Name]; given && (within > done+late+0.5 || meeting < done-late-0.5) {
 			v.add("%.0f of %v were done in the steady phase, but its intervals have %.0f to %.0f", done, c.Counted, within, meeting)
 		}
 	}
 }
 
-// timeline holds timeline.jsonl against the document: no figure is of nothing.
+// timeline checks timeline.jsonl against the document: no figure is based on nothing.
 func (v *validation) timeline(lines []Second) {
 	for i, s := range lines {
 		v.where = fmt.Sprintf("%s, line %d", TimelineFile, i+1)
 		if client := s.Client; client != nil {
-			if p50, told := client.Get("p50_ms"); told && p50 > 0 && v.timesParts(s.Cell) {
+			if p50, given := client.Get("p50_ms"); given && p50 > 0 && v.timesParts(s.Cell) {
 				client = maps.Clone(client)
 				delete(client, "p50_ms")
 			}
@@ -237,9 +237,9 @@ func (v *validation) timeline(lines []Second) {
 	}
 }
 
-// timesParts says whether a cell times something that it does not count: the way of an item through a queue is recorded after the take that ended it,
-// so that the end of an interval may lie between the two.
+// timesParts reports whether a cell times something that it does not count: the transit of an item through a queue is recorded after the take that ended it,
+// so that an interval may end between the two.
 func (v *validation) timesParts(name string) bool {
 	i := slices.IndexFunc(v.r.Cells, func(c Cell) bool { return c.Name == name })
-	return i >= 0 && slices.ContainsFunc(v.r.Cells[i].Roles(), func(m Measure) bool { return m.Timed && m.Role != RoleOperation })
+	return i >= 0 && slices.ContainsFunc(v.r.Cells[i].Measured, func(m Measure) bool { return m.Timed && m.Role != RoleOperation })
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/zkbench/zkbench/metrics"
 )
 
-// details holds details.jsonl against the document and intervals.hlog: the same operations are counted in all of them.
+// details checks details.jsonl against the document and intervals.hlog: all of them must count the same operations.
 func (v *validation) details(all map[string]Details, log map[string]*metrics.Histogram) {
 	left := maps.Clone(all)
 	for i, c := range v.r.Cells {
@@ -42,7 +42,7 @@ func (v *validation) details(all map[string]Details, log map[string]*metrics.His
 	}
 }
 
-// cohorts: each is of the operations that the histogram has between its bounds, and its parts are no more than their responses.
+// cohorts checks that each cohort has the operations that the histogram has between its bounds, and that its parts do not exceed their responses.
 func (v *validation) cohorts(c Cell, d Details, log map[string]*metrics.Histogram) {
 	for _, x := range d.Cohorts {
 		n, parts := int64(0), 0.0
@@ -65,7 +65,7 @@ func (v *validation) cohorts(c Cell, d Details, log map[string]*metrics.Histogra
 	}
 }
 
-// places: each grant of the steady phase had one.
+// places checks that each grant of the steady phase has a place.
 func (v *validation) places(c Cell, d Details) {
 	n, want := int64(0), int64(0)
 	for _, p := range d.Places {
@@ -83,7 +83,7 @@ func (v *validation) places(c Cell, d Details) {
 	}
 }
 
-// deal: what each session had and how often each grant was overtaken is of the same grants, and is what cost sums up.
+// deal checks that the grants per session and the overtakings count the same grants, and match the summary in cost.
 func (v *validation) deal(c Cell, d Details) {
 	grants := 0
 	for _, o := range d.Overtaken {
@@ -102,7 +102,7 @@ func (v *validation) deal(c Cell, d Details) {
 	if last.Grants != grants {
 		v.add("the sessions had %d grants, but %d were judged for overtaking", last.Grants, grants)
 	}
-	if last.Sessions != len(d.Shares) { // not all of them are told one by one
+	if last.Sessions != len(d.Shares) { // not all of them are listed individually
 		return
 	}
 	before, squares := 0.0, 0.0
@@ -115,7 +115,7 @@ func (v *validation) deal(c Cell, d Details) {
 	}
 }
 
-// leaderless: the steps are the steady phase, and their times the share that cost has, of as many elections as somebody wanted to lead.
+// leaderless checks that the steps cover the steady phase and that their times match the share in cost, for as many elections as somebody wanted to lead.
 func (v *validation) leaderless(c Cell, d Details) {
 	n := len(d.Leaderless)
 	if n == 0 {
@@ -143,7 +143,7 @@ func (v *validation) leaderless(c Cell, d Details) {
 	}
 }
 
-// arrivals: every rank comes and goes after the one before.
+// arrivals checks that every rank arrives and leaves after the previous one.
 func (v *validation) arrivals(c Cell, d Details) {
 	for _, a := range d.Arrivals {
 		if n := c.Latency[a.Op+".response"].Count; n < int64(a.Rounds) {
@@ -158,7 +158,7 @@ func (v *validation) arrivals(c Cell, d Details) {
 	}
 }
 
-// strips: what happens in one happens in its time.
+// strips checks that the events of a strip lie within its time.
 func (v *validation) strips(d Details) {
 	for _, s := range d.Strips {
 		var times []Stretch
@@ -173,7 +173,7 @@ func (v *validation) strips(d Details) {
 	}
 }
 
-// Together are the times in which more held the object than may: two, one of whom does not share, or more than its permits.
+// Together returns the periods in which more sessions held the object than may: two of which one does not share, or more than its permits.
 func (s Strip) Together() (all []Tenure) {
 	for i, a := range s.Holds {
 		with := 1

@@ -2,6 +2,7 @@ package results
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,7 +12,7 @@ import (
 
 const msec = time.Millisecond
 
-// acquisitions are samples of a lock under a load of one session: i acquisitions that were due, the last of them not served in time.
+// acquisitions returns samples of a lock under a load of one session: n acquisitions that were due, the last of them not served in time.
 func acquisitions(n int) *metrics.Set {
 	s := &metrics.Set{}
 	for i := range n {
@@ -29,7 +30,7 @@ func acquisitions(n int) *metrics.Set {
 	return s
 }
 
-// sound writes a result that does not contradict itself, of an open and of a closed loop, as doctor leaves it.
+// sound writes a result without contradictions, of an open and a closed loop, after doctor has modified it.
 func sound(t *testing.T, doctor func(r *Run, open, closed *Cell), lines ...Second) string {
 	t.Helper()
 	dir, err := Create(filepath.Join(t.TempDir(), "run"), nil)
@@ -45,7 +46,7 @@ func sound(t *testing.T, doctor func(r *Run, open, closed *Cell), lines ...Secon
 			t.Fatal(err)
 		}
 		return Cell{Name: name, Variant: "naive", Sessions: 1, Loop: "closed", Scope: Scope{ScopeDone, ScopeDone}, Steady: Steady{1, 5}, ElapsedS: 4,
-			Measures: []string{"acquire"}, Counted: []string{"acquire"}, Operations: n, Done: map[string]int64{"acquire": n, "release": n},
+			Measured: []Measure{{Op: "acquire", Role: RoleOperation, Unit: "grants", Timed: true}}, Measures: []string{"acquire"}, Counted: []string{"acquire"}, Operations: n, Done: map[string]int64{"acquire": n, "release": n},
 			Throughput: n / 4., Latency: Latencies(set, metrics.Acquire), Errors: map[string]int64{"timeout": 1}, Cost: map[string]float64{"create": 1, "delete": 1, "list": 1},
 			Fanout: &Fanout{EventsPerRelease: 1, EventsByRelease: 0.75, EventsStale: 0.25, UsefulShare: &half},
 			Costs:  []Cost{{Of: "writes", Measured: 2}, {Of: "reads", Measured: 1}, {Of: "lists", Measured: 1}, {Of: "names", Measured: 2}, {Of: "bytes", Measured: 40}},
@@ -72,13 +73,13 @@ func with(c *Cell, key string, change func(*Latency)) {
 	c.Latency[key] = l
 }
 
-// gateOf is a gate with one cell.
+// gateOf returns a gate with one cell.
 func gateOf(verdict, ofCell string, samples int64) []Gate {
 	half := 0.5
 	return []Gate{{Gate: "errors < 1%", Metric: "errors", Verdict: verdict, Cells: []GateCell{{Cell: "naive-1-r1", Value: &half, Samples: samples, Verdict: ofCell}}}}
 }
 
-// A result that nobody touched is consistent; each identity has a doctored one that it finds.
+// An unmodified result is consistent; each identity has a doctored result in which it finds the contradiction.
 func TestContradictionsAreFound(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -153,7 +154,7 @@ func TestContradictionsAreFound(t *testing.T) {
 	}
 }
 
-// passing is a queue: so many items, of which two are not taken, and the way of each.
+// passing returns a queue: its items, two of which are not taken, and the transit of each.
 func passing(t *testing.T, loop string, doctor func(*Cell)) string {
 	t.Helper()
 	dir, err := Create(filepath.Join(t.TempDir(), "run"), nil)
@@ -179,7 +180,8 @@ func passing(t *testing.T, loop string, doctor func(*Cell)) string {
 		t.Fatal(err)
 	}
 	c := Cell{Name: "fifo-2-r1", Workload: "queue", Variant: "fifo", Sessions: 2, Objects: 1, Loop: loop, Scope: Scope{map[string]string{"open": ScopeDue, "closed": ScopeDone}[loop], ScopeDone},
-		Steady: Steady{1, 5}, ElapsedS: 4, Measures: []string{"take", "put", "put-to-take"}, Counted: []string{"take", "put"}, Operations: puts + takes,
+		Steady: Steady{1, 5}, ElapsedS: 4, Measured: []Measure{{Op: "take", Role: RoleOperation, Timed: true}, {Op: "put", Role: RoleOperation, Timed: true}, {Op: "put-to-take", Role: RolePart}},
+		Measures: []string{"take", "put", "put-to-take"}, Counted: []string{"take", "put"}, Operations: puts + takes,
 		Done: map[string]int64{"put": puts, "take": takes, "put-to-take": takes}, Throughput: (puts + takes) / 4., Latency: Latencies(set, metrics.Take, metrics.Put),
 		Errors: map[string]int64{}, Costs: []Cost{{Of: "writes", Measured: 3}, {Of: "reads", Measured: 2}, {Of: "lists", Measured: 1}}}
 	if loop == "open" {
@@ -194,7 +196,7 @@ func passing(t *testing.T, loop string, doctor func(*Cell)) string {
 	return dir.Path()
 }
 
-// Each take ends the way of an item, and each item whose put came due is taken or waits.
+// Each take ends the transit of an item, and each item whose put came due is taken or waits.
 func TestContradictionsOfAQueue(t *testing.T) {
 	for _, c := range []struct {
 		name, loop string
@@ -204,6 +206,10 @@ func TestContradictionsOfAQueue(t *testing.T) {
 		{"untouched", "open", nil, ""},
 		{"untouched", "closed", nil, ""},
 		{"more ways than takes", "closed", func(c *Cell) { c.Done["put-to-take"]++ }, "18 items were taken, but 19 have a time from put to take"},
+		{"ways that are forgotten, whatever holds", "closed", func(c *Cell) {
+			c.Done["put-to-take"]--
+			c.Checks = []Check{{Name: "claims", Verdict: "holds", Evidence: 18}}
+		}, "18 items were taken, but 17 have a time from put to take"},
 		{"ways that are forgotten", "closed", func(c *Cell) { c.Done["put-to-take"]-- }, "18 items were taken, but 17 have a time from put to take"},
 		{"ways that are forgotten, with items from before", "closed", func(c *Cell) {
 			c.Done["put-to-take"]--
@@ -230,7 +236,18 @@ func TestContradictionsOfAQueue(t *testing.T) {
 	}
 }
 
-// Zeros for what is not known are found in the timeline too.
+// Items that are given twice have one transit: what a check convicts is not a contradiction.
+func TestItemsThatWereGivenTwice(t *testing.T) {
+	got, err := Validate(passing(t, "closed", func(c *Cell) {
+		c.Done["put-to-take"]--
+		c.Checks = []Check{{Name: "claims", Verdict: "violated", Evidence: 18, Count: 1}}
+	}))
+	if want := []string{"run.json: exit code 0, but checks are violated: true, lack evidence: false"}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("Validate = %v, %q, want %q", err, got, want)
+	}
+}
+
+// Zeros for unknown values are found in the timeline too.
 func TestContradictionsOfTheTimeline(t *testing.T) {
 	figures := func(pairs ...any) Figures {
 		f := Figures{"seconds": nil}
@@ -259,7 +276,7 @@ func TestContradictionsOfTheTimeline(t *testing.T) {
 	}
 }
 
-// What a queue times it does not count: an item's way may be in the interval after the take, but it is no zero.
+// A queue times what it does not count: an item's transit may be in the interval after its take, but it is not zero.
 func TestTimesOfWhatIsNotCounted(t *testing.T) {
 	for p50, want := range map[float64]int{2: 0, 0: 1} {
 		v := validation{r: &Run{Cells: []Cell{{Name: "q", Measured: []Measure{{Op: "take", Role: RoleOperation}, {Op: "put-to-take", Role: RolePart, Timed: true}}}}}}
@@ -272,7 +289,7 @@ func TestTimesOfWhatIsNotCounted(t *testing.T) {
 	}
 }
 
-// The intervals of the steady phase have what was done in it, but for what ends at a mark, and leave no time out.
+// The intervals of the steady phase contain what was done in it, except for what ends at a mark, and leave no gaps.
 func TestContradictionsOfIntervals(t *testing.T) {
 	interval := func(to, length, n float64) Second {
 		f := Figures{}
@@ -307,16 +324,16 @@ func TestContradictionsOfIntervals(t *testing.T) {
 	}
 }
 
-// A directory without all of its files is no result.
+// A directory without all of its files is not a result.
 func TestValidateNeedsAllFiles(t *testing.T) {
 	if got, err := Validate(t.TempDir()); err == nil {
 		t.Errorf("Validate of an empty directory = %v and no error", got)
 	}
 }
 
-// What is wrong in details.jsonl is found.
+// Errors in details.jsonl are found.
 func TestContradictionsOfDetailsAreFound(t *testing.T) {
-	right := func() Details { // of 400 acquisitions of 5 ms, with a lag of 1 ms
+	right := func() Details { // for 400 acquisitions of 5 ms, with a lag of 1 ms
 		return Details{Cell: "naive-1-r1", Opening: &Opening{Count: 1},
 			Cohorts: []Cohort{{Op: "acquire", Percentile: 50, LowMs: 4.99, HighMs: 5.01, Count: 400, ResponseMs: 5, PartsMs: map[string]float64{"lag": 1, "wait": 4}}},
 			Places:  []Place{{Count: 400, P99: new(float64)}}, Overtaken: []Overtaken{{Grants: 300}, {1, 1, 100}}, Shares: []Portion{{1, 100}, {2, 400}},
@@ -362,7 +379,7 @@ func TestContradictionsOfDetailsAreFound(t *testing.T) {
 	}
 }
 
-// Two hold together where one of them does not share, or where there are more of them than permits.
+// Two sessions hold together if one of them does not share, or if there are more of them than permits.
 func TestTogether(t *testing.T) {
 	a, b, c := Tenure{1, 0, 10, false}, Tenure{2, 5, 20, false}, Tenure{3, 8, 12, true}
 	for _, tc := range []struct {
@@ -376,7 +393,7 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// The runs that the documents cite do not contradict themselves.
+// The runs that the documents cite have no contradictions.
 func TestPublishedResultsAreConsistent(t *testing.T) {
 	for _, dir := range []string{"published/quickstart", "published/storm-tls", "published/libraries", "published/libraries-read-write", "published/redis-and-zookeeper", "published/published-stores"} {
 		if contradictions, err := Validate(dir); err != nil || len(contradictions) > 0 {

@@ -11,23 +11,23 @@ import (
 	"github.com/zkbench/zkbench/metrics"
 )
 
-// The least samples for a 95 % confidence interval of the median and of p90: the smallest n of which q^n is below 2.5 %.
+// The fewest samples for a 95 % confidence interval of the median and of p90: the smallest n with q^n below 2.5 %.
 const (
 	EnoughForP50 = 6
 	EnoughForP90 = 36
 )
 
-// Value is what a cell has for a Metric.
+// Value is the value of a Metric in a cell.
 type Value struct {
-	X       float64 // in the metric's unit; 0 where it is not known
-	Known   bool    // otherwise Why says why not
-	AtLeast bool    // a lower bound: what was not served would have made it larger
+	X       float64 // in the metric's unit; 0 if unknown
+	Known   bool    // if false, Why says why
+	AtLeast bool    // a lower bound: unserved operations would have increased it
 	Why     string
-	N       int64 // the samples it rests on
+	N       int64 // number of samples that it is based on
 }
 
-// Of is the value of the metric in a cell. A percentile that its samples do not carry, and a figure per operation where there was none,
-// is not known.
+// Of returns the value of the metric in a cell. A percentile with too few samples, and a figure per operation without any operation,
+// are unknown.
 func (m Metric) Of(c *Cell) Value {
 	if m.variant != "" && m.variant != c.Variant {
 		return unknown("the cell is of variant %s", c.Variant)
@@ -40,7 +40,7 @@ func (m Metric) Of(c *Cell) Value {
 	}
 	switch {
 	case m.stat == throughput:
-		return perSecond(c, done(*c, m.key))
+		return perSecond(c, c.Done[m.key])
 	case m.key == throughput:
 		v := perSecond(c, doneOfCounted(*c))
 		if v.Known {
@@ -72,7 +72,7 @@ func (m Metric) Of(c *Cell) Value {
 
 func unknown(format string, args ...any) Value { return Value{Why: fmt.Sprintf(format, args...)} }
 
-// per is a figure that is divided by n operations.
+// per returns a figure that is divided by n operations.
 func per(n int64, x float64) Value {
 	if n == 0 {
 		return unknown("no operation ended in the steady phase")
@@ -102,8 +102,8 @@ func (m Metric) percentile(c *Cell, stat statistic) Value {
 	return v
 }
 
-// errorsOf is the share of operations that failed, of those that ended: whatever is counted in errors but what the end of the run cut
-// short. In an open loop what was not served may have failed too.
+// errorsOf returns the share of failed operations among those that ended: everything counted in errors except what the end of the run cut
+// short. In an open loop, unserved operations may have failed too.
 func errorsOf(c *Cell) Value {
 	failed := c.failed()
 	if c.Operations+failed == 0 {
@@ -112,7 +112,7 @@ func errorsOf(c *Cell) Value {
 	return Value{X: float64(failed) / float64(c.Operations+failed), Known: true, N: c.Operations + failed, AtLeast: c.Unserved > 0}
 }
 
-// failed is how many errors there were, without what the end of the run cut short.
+// failed returns the number of errors, without operations that the end of the run cut short.
 func (c *Cell) failed() (n int64) {
 	for kind, of := range c.Errors {
 		if kind != metrics.Unfinished.String() {
@@ -122,7 +122,7 @@ func (c *Cell) failed() (n int64) {
 	return n
 }
 
-// violationsOf counts what the checks found. A check without evidence may have missed some.
+// violationsOf counts the violations that the checks found. A check without evidence may have missed some.
 func violationsOf(c *Cell) Value {
 	v := Value{}
 	without := []string{}
@@ -147,20 +147,20 @@ func violationsOf(c *Cell) Value {
 	return v
 }
 
-// The words of Check.Verdict.
+// The values of Check.Verdict.
 const (
 	verdictHolds    = "holds"
 	verdictViolated = "violated"
 )
 
-// fanoutOf reads a field of Fanout by its name in the document.
+// fanoutOf returns a field of Fanout by its name in the document.
 func fanoutOf(c *Cell, key string) Value {
 	if c.Fanout == nil {
 		return unknown("no release ended in the steady phase")
 	}
-	n := done(*c, metrics.Release.String()) + done(*c, metrics.ReadRelease.String())
+	n := releasesOf(c)
 	if strings.HasSuffix(key, "_per_acquire") {
-		n = done(*c, metrics.Acquire.String()) + done(*c, metrics.ReadAcquire.String())
+		n = grantsOf(c)
 	}
 	switch {
 	case key == "useful_share" && c.Fanout.UsefulShare == nil:
@@ -179,9 +179,9 @@ func fanoutOf(c *Cell, key string) Value {
 	return unknown("unknown figure %q of fanout", key)
 }
 
-// costOf reads a key of cost. Where requests were counted, a kind that has no key was never sent.
+// costOf returns a key of cost. If requests were counted, a kind without a key was never sent.
 func costOf(c *Cell, key string) Value {
-	n := done(*c, metrics.Acquire.String()) + done(*c, metrics.ReadAcquire.String())
+	n := grantsOf(c)
 	x, has := c.Cost[key]
 	switch {
 	case !has && slices.Contains(requestKinds, key) && c.Fanout != nil:
@@ -194,42 +194,34 @@ func costOf(c *Cell, key string) Value {
 	return per(max(n, doneOfCounted(*c)), x)
 }
 
-// done is how many of an operation ended well in the steady phase. Older documents do not tell it: there it is what the histograms have.
-func done(c Cell, op string) int64 {
-	if c.Done != nil {
-		return c.Done[op]
-	}
-	for _, clock := range []metrics.Clock{metrics.Response, metrics.Service} {
-		if l, has := c.Latency[op+"."+clock.String()]; has {
-			return l.Count
-		}
-	}
-	return 0
-}
+// grantsOf and releasesOf return how many succeeded in the steady phase.
+func grantsOf(c *Cell) int64 { return sum(c.Done, "acquire", "read-acquire") }
+
+func releasesOf(c *Cell) int64 { return sum(c.Done, "release", "read-release") }
 
 func doneOfCounted(c Cell) (n int64) {
-	for _, m := range c.Roles() {
+	for _, m := range c.Measured {
 		if m.Role == RoleOperation {
-			n += done(c, m.Op)
+			n += c.Done[m.Op]
 		}
 	}
 	return n
 }
 
-// costedOf is how many cost_per_success is per.
+// costedOf returns the number of successes that cost_per_success is divided by.
 func costedOf(c Cell) int64 {
 	switch {
 	case c.CostPer == "grant":
-		return done(c, metrics.Acquire.String()) + done(c, metrics.ReadAcquire.String())
+		return grantsOf(&c)
 	case c.CostPer == "transaction":
-		return done(c, metrics.Propose.String())
-	case c.CostPer == "request":
+		return c.Done["propose"]
+	case c.CostPer == "request" || len(c.Measured) == 0:
 		return doneOfCounted(c)
 	}
-	return done(c, c.Roles()[0].Op)
+	return c.Done[c.Measured[0].Op]
 }
 
-// fanoutKeys are the fields of fanout, as the document names them.
+// fanoutKeys returns the fields of fanout, as the document names them.
 func fanoutKeys() (keys []string) {
 	t := reflect.TypeFor[Fanout]()
 	for i := range t.NumField() {
@@ -241,8 +233,8 @@ func fanoutKeys() (keys []string) {
 
 func costKeys() []string { return slices.Concat(requestKinds, otherCosts) }
 
-// Known are the names of what a cell has: its figures, and the histograms, of which a Metric takes a statistic. Of a cell that has not run
-// they are what its measures tell of.
+// Known returns the metric names of a cell: its figures, and the histograms, of which a Metric takes a statistic. For a cell that has not run
+// they are derived from its measures.
 func Known(c *Cell) []string {
 	names := []string{throughput, errorShare, violations, cpuPerOp}
 	if c.Loop == "open" {
@@ -257,17 +249,17 @@ func Known(c *Cell) []string {
 	return append(names, Histograms(c)...)
 }
 
-// givesGrants says whether fan-out is counted per release, and requests by kind per grant.
+// givesGrants reports whether fan-out is counted per release, and requests by kind per grant.
 func givesGrants(c *Cell) bool {
-	return c.Fanout != nil || slices.ContainsFunc(c.Roles(), func(m Measure) bool {
+	return c.Fanout != nil || slices.ContainsFunc(c.Measured, func(m Measure) bool {
 		return m.Op == metrics.Acquire.String() || m.Op == metrics.ReadAcquire.String()
 	})
 }
 
-// Histograms are the keys of latency_ms that a cell has, or would have with samples.
+// Histograms returns the keys of latency_ms that a cell has, or would have with samples.
 func Histograms(c *Cell) (keys []string) {
 	ops := []string{}
-	for _, m := range c.Roles() {
+	for _, m := range c.Measured {
 		ops = append(ops, m.Op)
 	}
 	for key := range c.Latency {
@@ -294,7 +286,7 @@ func Histograms(c *Cell) (keys []string) {
 	return keys
 }
 
-// connecting are the keys of the phases of making a connection: any cell may have them, of the connections that are made in its steady phase.
+// connecting returns the keys of the phases of making a connection: any cell may have them, for connections made in its steady phase.
 func connecting() (keys []string) {
 	for _, op := range metrics.Connects() {
 		keys = append(keys, op.String()+"."+metrics.Service.String())
@@ -302,11 +294,11 @@ func connecting() (keys []string) {
 	return keys
 }
 
-// In says whether cells like this one have the metric: nil, or an error that names what they have. The variant does not matter.
+// In returns nil if cells like this one have the metric, or an error that names the metrics they have. The variant does not matter.
 func (m Metric) In(c *Cell) error {
 	known := Known(c)
 	if m.stat != throughput && slices.Contains(slices.Concat(known, connecting()), m.key) ||
-		m.stat == throughput && slices.ContainsFunc(c.Roles(), func(r Measure) bool { return r.Op == m.key }) {
+		m.stat == throughput && slices.ContainsFunc(c.Measured, func(r Measure) bool { return r.Op == m.key }) {
 		return nil
 	}
 	histograms := Histograms(c)

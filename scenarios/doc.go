@@ -1,2 +1,2 @@
-// Package scenarios runs trials of variants, each in a scenario, several at a time, for the packages below it.
+// Package scenarios plays trials, each of a variant in a scenario, several at a time, for the packages below it.
 package scenarios

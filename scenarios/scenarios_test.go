@@ -8,17 +8,17 @@ import (
 	"testing"
 )
 
-// A trial is tried again until it comes to its end, so often and no more; each is told of once, and its finding is in its place.
+// A trial is repeated until it completes, up to the given number of tries; each is reported once, and its finding is in its place.
 func TestRun(t *testing.T) {
 	trials := []Trial{{"a", "one", None}, {"b", "one", Liveness}, {"a", "two", Exclusion}}
 	failing := errors.New("not staged")
 	plays := make([]atomic.Int32, len(trials))
-	var told []string
+	var reported []string
 	c := Config{Parallel: 2, Played: func(n, of int, f Finding) {
-		if n != len(told)+1 || of != len(trials) {
-			t.Errorf("the trial after %d is told as %d of %d", len(told), n, of)
+		if n != len(reported)+1 || of != len(trials) {
+			t.Errorf("the trial after %d is told as %d of %d", len(reported), n, of)
 		}
-		told = append(told, f.Variant+f.Scenario)
+		reported = append(reported, f.Variant+f.Scenario)
 	}}
 	found, err := Run(t.Context(), c, trials, 3, func(_ context.Context, i, try int) (Violation, string, error) {
 		plays[i].Add(1)
@@ -28,8 +28,8 @@ func TestRun(t *testing.T) {
 		return Liveness, trials[i].Variant, nil
 	})
 	want := []Finding{{trials[0], Liveness, "a", nil}, {trials[1], Liveness, "b", nil}, {trials[2], None, "", failing}}
-	if slices.Sort(told); err != nil || !slices.Equal(found, want) || !slices.Equal(told, []string{"aone", "atwo", "bone"}) {
-		t.Errorf("Run() = %+v, %v, told %v; want %+v", found, err, told, want)
+	if slices.Sort(reported); err != nil || !slices.Equal(found, want) || !slices.Equal(reported, []string{"aone", "atwo", "bone"}) {
+		t.Errorf("Run() = %+v, %v, told %v; want %+v", found, err, reported, want)
 	}
 	for i, n := range []int32{2, 3, 3} {
 		if got := plays[i].Load(); got != n {
@@ -41,7 +41,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// When the run ends, what has begun is not tried again, and what has not is not begun.
+// When the run ends, trials that have started are not repeated, and no others are started.
 func TestTheEndOfARun(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	trials := make([]Trial, 5)

@@ -11,14 +11,14 @@ import (
 	"time"
 
 	"github.com/zkbench/zkbench/check"
-	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/metrics/spill"
 	"github.com/zkbench/zkbench/profiles"
 	"github.com/zkbench/zkbench/recipes"
 	"github.com/zkbench/zkbench/zk"
 )
 
-// Barriers is the workload 'barrier' over a catalogue of single barriers.
+// Barriers returns the workload 'barrier' for a catalogue of single barriers.
 func Barriers(all []recipes.Variant[recipes.Barrier]) Kind {
 	return ofRounds("barrier", "one session sets a barrier and removes it, the others wait at it", "How long a barrier stays set once all wait.",
 		recipes.Znodes{Persistent: []string{`OBJECT/set`}}, all,
@@ -30,9 +30,9 @@ func Barriers(all []recipes.Variant[recipes.Barrier]) Kind {
 		}, NewBarrier)
 }
 
-// NewBarrier returns the workload 'barrier': the first session sets the barrier, holds it, and removes it; all others wait and pass. Who has
-// passed waits again when the barrier has been set again, which the sessions tell each other within this process: that they all wait
-// before the removal is what makes the spread of their release mean something.
+// NewBarrier returns the workload 'barrier': the first session sets the barrier, holds it and removes it; all others wait and pass. A session
+// that has passed waits again once the barrier is set again. The sessions coordinate the rounds within this process: the spread of their release
+// only means something if all of them wait before the removal.
 func NewBarrier(v recipes.Variant[recipes.Barrier], o recipes.Options, l Load) Workload {
 	return &barrier{driving: drive(v, o, l), places: places{l.Dir, "barrier", 1}, course: newCourse(l.Sessions, l.Int(barriers)),
 		turns: newTurns(l.Sessions - 1)}
@@ -45,26 +45,30 @@ type barrier struct {
 	turns *turns
 }
 
-// Setup makes the directory that the barrier is in.
+// Setup creates the barrier's directory.
 func (w *barrier) Setup(ctx context.Context, s zk.Session) error { return w.make(ctx, s) }
 
-// node is the barrier itself.
+// node returns the path of the barrier itself.
 func (w *barrier) node() string { return w.path(0) + "/set" }
 
-// Inspect records whether the barrier is left set.
+// Inspect records whether the barrier is still set.
 func (w *barrier) Inspect(ctx context.Context, s zk.Session, r metrics.Recorder) error {
 	return w.look(ctx, s, r, "")
 }
 
-// Checks are the promises of the variant.
+// Checks returns the checks of the variant's promises.
 func (w *barrier) Checks() []check.Check {
 	return []check.Check{check.Barred(), check.NothingLeft(), check.PassLiveness(w.Stall)}
 }
 
-// Measures are the passes.
-func (w *barrier) Measures() []Measure { return []Measure{operation(metrics.Pass, "passes")} }
+// Measures returns the measures of the passes.
+func (w *barrier) Measures() []Measure {
+	pass := operation(metrics.Pass, "passes")
+	pass.Question, pass.Opens = "How fast does a barrier release the waiters?", "the removal is issued"
+	return []Measure{pass, {Op: metrics.HandOff, Role: Aside, Owner: "barrier"}}
+}
 
-// Cost of one pass: the wait and its event; the setting and the removal are shared by all who wait.
+// Cost returns the cost of one pass: the wait and its event, and a share of the set and the removal, which all waiters share.
 func (w *barrier) Cost() Cost {
 	c := Cost{Writes: 2 / float64(w.Sessions-1), Lists: 0, Events: 1}
 	if w.variant.Requests == nil {
@@ -76,10 +80,10 @@ func (w *barrier) Cost() Cost {
 	return c
 }
 
-// Least of a pass is the transaction by which the client catches up with the session that set the barrier.
+// Least returns the minimum cost of a pass: the transaction by which the client catches up with the session that set the barrier.
 func (w *barrier) Least() Cost { return Cost{Writes: 1} }
 
-// Notes are how the release went.
+// Notes describes the releases.
 func (w *barrier) Notes(history iter.Seq[metrics.Sample], _ *spill.Room) []string {
 	var spread, handOff []time.Duration
 	for s := range history {
@@ -101,7 +105,7 @@ func (w *barrier) Notes(history iter.Seq[metrics.Sample], _ *spill.Room) []strin
 	return notes
 }
 
-// Join gives the session its part.
+// Join returns the session's step: session 0 sets the barrier, the others wait at it.
 func (w *barrier) Join(seat Seat) Step {
 	j := &rounder{Seat: seat, p: &w.sessions[seat.ID], deadline: w.Deadline}
 	handle := w.variant.New(zk.Observe(seat.Session, counted(seat.Origin, seat.Fanout)), w.node(), w.options)
@@ -122,10 +126,10 @@ func (w *barrier) Join(seat Seat) Step {
 	}
 }
 
-// sets is one round of the session that sets the barrier.
+// sets runs one round of the session that sets the barrier.
 func (w *barrier) sets(ctx context.Context, j *rounder, handle recipes.Barrier) bool {
 	round := j.p.round
-	// A removal that was given up may go on in the background: what it could still remove is not set again.
+	// An abandoned removal may still run in the background: do not set again what it could still remove.
 	if !w.turns.removing(round) {
 		if _, err := j.do(ctx, metrics.Bar, j.Origin.Now(), handle.Set); err != nil {
 			return false
@@ -139,14 +143,14 @@ func (w *barrier) sets(ctx context.Context, j *rounder, handle recipes.Barrier) 
 	_, err := j.do(ctx, metrics.Unbar, j.Origin.Now(), func(ctx context.Context) error {
 		err := handle.Remove(ctx)
 		if errors.Is(err, recipes.ErrNotSet) {
-			return nil // by an earlier try of this round
+			return nil // an earlier attempt in this round removed it
 		}
 		return err
 	})
 	return err == nil && w.turns.await(ctx, func(t *turns) bool { return beyond(t.passed, round) })
 }
 
-// waits is one round of a session that waits.
+// waits runs one round of a waiting session.
 func (w *barrier) waits(ctx context.Context, j *rounder, handle recipes.Barrier) bool {
 	round := j.p.round
 	if !w.turns.await(ctx, func(t *turns) bool { return t.set > round }) {
@@ -172,24 +176,24 @@ func (w *barrier) waits(ctx context.Context, j *rounder, handle recipes.Barrier)
 	return true
 }
 
-// turns is what the sessions of a barrier tell each other. All counts only grow.
+// turns is the state by which the sessions of a barrier coordinate their rounds. All counts only grow.
 type turns struct {
 	mu      sync.Mutex
-	changed chan struct{} // closed at a change
-	waiters int           // that have not given up
+	changed chan struct{} // closed on every change
+	waiters int           // waiters that have not given up
 	set     int64         // rounds that have been set
-	begun   []int64       // by waiter: rounds in which it has begun to wait
+	begun   []int64       // by waiter: rounds in which it has started to wait
 	passed  []int64       // by waiter: rounds that it has passed
 	removed time.Duration // when the removal of the current round was issued; 0: not yet
 	first   time.Duration // when the first of the current round was released
-	here    int           // released in the current round
+	here    int           // waiters released in the current round
 }
 
 func newTurns(waiters int) *turns {
 	return &turns{changed: make(chan struct{}), waiters: waiters, begun: make([]int64, waiters), passed: make([]int64, waiters)}
 }
 
-// change changes something, and wakes those that wait for it.
+// change runs do under the lock and wakes every goroutine that waits for a change.
 func (t *turns) change(do func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -198,7 +202,7 @@ func (t *turns) change(do func()) {
 	t.changed = make(chan struct{})
 }
 
-// await waits for a condition; false when the run ends before.
+// await waits until a condition holds. It returns false if ctx ends first.
 func (t *turns) await(ctx context.Context, until func(*turns) bool) bool {
 	for {
 		t.mu.Lock()
@@ -233,8 +237,8 @@ func (t *turns) isRemoved(at time.Duration) {
 
 func (t *turns) begin(waiter int, round int64) { t.change(func() { t.begun[waiter] = round + 1 }) }
 
-// pass tells that a waiter has been released at end. It returns when the removal was issued, when the first was released, and whether this
-// was the last.
+// pass reports that a waiter was released at end. It returns when the removal was issued, when the first waiter was released, and whether this
+// waiter was the last.
 func (t *turns) pass(waiter int, round int64, end time.Duration) (removed, first time.Duration, last bool) {
 	t.change(func() {
 		if t.here == 0 || end < t.first {
@@ -254,7 +258,7 @@ func (t *turns) removing(round int64) bool {
 	return t.set == round+1 && t.removed != 0
 }
 
-// beyond reports whether all are past a round.
+// beyond reports whether all counts are past a round.
 func beyond(all []int64, round int64) bool {
 	for _, n := range all {
 		if n <= round {
@@ -264,8 +268,8 @@ func beyond(all []int64, round int64) bool {
 	return true
 }
 
-// giveUp tells that a waiter takes no part any more: no round waits for it. Where it is the session that sets, which is no waiter (-1),
-// nobody waits for it to set.
+// giveUp reports that a waiter takes no further part: no round waits for it. For the session that sets the barrier (-1), it makes sure that no
+// waiter waits for the barrier to be set.
 func (t *turns) giveUp(waiter int) {
 	t.change(func() {
 		if waiter < 0 {

@@ -2,7 +2,7 @@ package workloads
 
 import "testing"
 
-// What one session leaves undone is not credited to the others: the removal of a round waits for all who have not given up.
+// The rounds that one session leaves undone are not credited to the others: the removal of a round waits for all that have not given up.
 func TestAWaiterThatGivesUpCountsForItselfAlone(t *testing.T) {
 	turns := newTurns(3)
 	ready := func(round int64) bool { return beyond(turns.begun, round) }
@@ -19,7 +19,7 @@ func TestAWaiterThatGivesUpCountsForItselfAlone(t *testing.T) {
 	if _, _, last := turns.pass(2, 0, 2); !last || !beyond(turns.passed, 0) {
 		t.Error("the third waiter is the last of round 0")
 	}
-	turns.giveUp(-1) // who sets
+	turns.giveUp(-1) // the session that sets the barrier
 	if turns.set <= 1000 {
 		t.Error("the others still wait for it to set")
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// What recording costs for each acquisition and release: the difference of the two. The servers are in memory and answer at once, so
-// the shares are far above those of a run; beside a real acquisition the difference should be at most 2 %.
+// BenchmarkRecording measures what recording costs for each acquisition and release: the difference of the two. The servers are in memory and answer
+// at once, so the shares are far above those of a run; for a real acquisition the difference should be at most 2 %.
 func BenchmarkRecording(b *testing.B) {
 	v, _ := recipes.Find(zklock.Variants(), "predecessor")
 	setup := func(b *testing.B) (*zktest.Ensemble, Load, Workload) {
@@ -59,7 +59,7 @@ func BenchmarkRecording(b *testing.B) {
 	})
 }
 
-// What judging costs for each sample: a history of a million samples, of 250 thousand grants in turn.
+// BenchmarkJudging measures what judging costs per sample, for a history of a million samples with 250 thousand grants in turn.
 func BenchmarkJudging(b *testing.B) {
 	v, _ := recipes.Find(zklock.Variants(), "predecessor")
 	w := NewLock(v, recipes.Options{}, Load{Dir: "/cell", Sessions: 100, Stall: time.Minute})

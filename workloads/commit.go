@@ -17,14 +17,14 @@ import (
 
 // The fields that only two-phase commits have.
 var (
-	participants = profiles.Field{Key: "participants", Type: profiles.WholeNumber, Axis: true, Example: "[3, 10]", Default: "3", Min: 2, Max: 1000,
+	participants = profiles.Field{Key: "participants", Role: profiles.Contenders, Unit: "participant", Type: profiles.WholeNumber, Axis: true, Example: "[3, 10]", Default: "3", Min: 2, Max: 1000,
 		Doc: "Sites of each transaction. The sessions form groups of this size; the remainder makes some of them larger."}
 	transactions = rounds("transactions", "200", "Transactions that each group carries out, one after the other; the cell ends when all have.")
 	aborts       = profiles.Field{Key: "aborts", Type: profiles.WholeNumber, Axis: true, Example: "10", Default: "0", Max: 100,
 		Doc: "Percent of the transactions in which one site, drawn at random, votes to abort."}
 )
 
-// Commits is the workload 'two-phase-commit' over a catalogue of two-phase commits.
+// Commits returns the workload 'two-phase-commit' for a catalogue of two-phase commits.
 func Commits(all []recipes.Variant[recipes.Commit]) Kind {
 	return Kind{
 		Doc: "groups of sites commit or abort transactions, one after the other",
@@ -41,9 +41,9 @@ func Commits(all []recipes.Variant[recipes.Commit]) Kind {
 	}
 }
 
-// NewCommit returns the workload 'two-phase-commit': groups of sites carry out transactions one after the other, which the sites of a group
-// propose by turns. What a decision took is told from when its transaction was proposed. In every tenth transaction one site asks again, as
-// one does that has crashed and come back.
+// NewCommit returns the workload 'two-phase-commit': groups of sites carry out transactions one after the other, and the sites of a group take
+// turns to propose them. A decision is timed from the proposal of its transaction. In every tenth transaction one site asks for the decision
+// again, as a site does after a crash and restart.
 func NewCommit(v recipes.Variant[recipes.Commit], o recipes.Options, l Load) Workload {
 	if l.Deadline == 0 {
 		l.Deadline = l.Stall
@@ -58,25 +58,25 @@ type commit struct {
 	driving[recipes.Commit]
 	places
 	course
-	participants int     // of each transaction: the sessions are split into groups of about so many
+	participants int     // of each transaction: the sessions are split into groups of about this size
 	aborts       float64 // share of the transactions in which one site votes to abort
 
-	decided  []bool         // per session: it knows the decision of its round and has not finished it; only its seat touches it
-	proposed []atomic.Int64 // per transaction: when its proposal was due, as an offset and 1; 0 before
+	decided  []bool         // per session: it knows the decision of its round but has not finished the round; only its seat accesses it
+	proposed []atomic.Int64 // per transaction: 1 + the offset at which its proposal was due; 0 before
 }
 
-// recalled is how many transactions there are for each in which one site asks again.
+// recalled is the number of transactions per transaction in which one site asks for the decision again.
 const recalled = 10
 
-// members is how many sites the group has.
+// members returns the number of sites in a group.
 func (w *commit) members(group uint32) int { return (w.Sessions - int(group) + w.n - 1) / w.n }
 
-// transaction is the number of a transaction: the Object of its samples.
+// transaction returns the number of a transaction: the Object of its samples.
 func (w *commit) transaction(group uint32, round int64) uint32 {
 	return uint32(round)*uint32(w.n) + group
 }
 
-// dissenter is the site that votes to abort, 0 if none does. All sites of a transaction draw the same.
+// dissenter returns the site that votes to abort, or 0 if none does. All sites of a transaction draw the same site.
 func (w *commit) dissenter(transaction uint32, members int) int {
 	r := rand.New(rand.NewPCG(uint64(transaction), 0))
 	if r.Float64() >= w.aborts {
@@ -85,7 +85,7 @@ func (w *commit) dissenter(transaction uint32, members int) int {
 	return 1 + r.IntN(members)
 }
 
-// Checks are the promises of an atomic commit. Where nothing can be committed, or nothing aborted, there is nothing to judge.
+// Checks returns the checks of an atomic commit's promises. It leaves out those that need a commit, or an abort, if the load has none.
 func (w *commit) Checks() []check.Check {
 	checks := []check.Check{check.Agreement(), check.DecisionStands(), check.DecisionLiveness(w.Deadline + w.Stall), check.NothingLeft()}
 	if w.aborts < 1 {
@@ -97,23 +97,23 @@ func (w *commit) Checks() []check.Check {
 	return checks
 }
 
-// Measures are the decisions, and what goes before them.
+// Measures returns the measures of the decisions and of the steps before them.
 func (w *commit) Measures() []Measure {
 	return []Measure{operation(metrics.Decide, "decisions"), {Op: metrics.Propose, Role: Part, Unit: "transactions",
 		Caption: "Propose and vote are the writes of the coordinator and of each site; a decision lasts from when the proposal was due until each site knows it."},
 		{Op: metrics.Vote, Role: Part, Unit: "votes"}}
 }
 
-// Per is a transaction: all of it is what theory knows of.
+// Per returns a transaction as the unit of cost, because theory gives only the cost of a whole transaction.
 func (w *commit) Per() ([]metrics.Op, string) { return []metrics.Op{metrics.Propose}, "transaction" }
 
-// Cost is that of one transaction, when all of its sites have learnt of it and watch before the first votes, and commit; and what is asked
-// again of transactions that are over.
+// Cost returns the cost of one transaction that commits and whose sites have all learned of it and set their watches before the first of them
+// votes. It includes the requests of sites that ask again about a finished transaction.
 func (w *commit) Cost() Cost {
 	n := w.members(0)
 	after, proposal := wakes(w.variant, recipes.Load{Sessions: int(n)})
 	switch {
-	case w.options.Alive: // what its watches add depends on who is where
+	case w.options.Alive: // the requests that its watches add depend on where each site is
 		return Cost{}
 	case w.variant.Requests == nil:
 		return Cost{Events: after + proposal}
@@ -123,10 +123,10 @@ func (w *commit) Cost() Cost {
 	return Cost{Writes: r.Writes, Reads: r.Reads + 4*again, Lists: r.Lists, Names: 2*float64(n) + 1, Events: after + proposal}
 }
 
-// Least of a transaction is that each other site reads it, and that the site which removes it lists it.
+// Least returns the minimum cost of a transaction: every other site reads it, and the site that removes it lists it.
 func (w *commit) Least() Cost { return Cost{Lists: 1, Reads: float64(w.members(0))} }
 
-// Join gives the session its part, at the transaction that its seat has come to.
+// Join returns the session's step, starting at the transaction that its seat has reached.
 func (w *commit) Join(seat Seat) Step {
 	group := seat.ID % uint32(w.n)
 	j := &commitSeat{rounder: rounder{Seat: seat, p: &w.sessions[seat.ID]}, w: w, group: group, site: int(seat.ID)/w.n + 1,
@@ -151,15 +151,15 @@ type commitSeat struct {
 	observed zk.Session
 }
 
-// handle is the site's part in the current transaction.
+// handle returns a handle for the site's part in the current transaction.
 func (j *commitSeat) handle() recipes.Commit {
 	o := j.w.options
 	o.Members, o.Site, o.Deadline = j.members, j.site, j.w.Deadline
 	return j.w.variant.New(j.observed, fmt.Sprintf("%s/%010d", j.w.path(j.group), j.p.round), o)
 }
 
-// transact takes part in one transaction, from the beginning or from where an earlier session of this site has come to. It reports whether
-// the site is done with it.
+// transact takes part in one transaction, from the start or from where an earlier session of this site left off. It reports whether the site is
+// done with the transaction.
 func (j *commitSeat) transact(ctx context.Context, due time.Duration) bool {
 	c := j.handle()
 	decided := &j.w.decided[j.ID]
@@ -193,7 +193,7 @@ func (j *commitSeat) transact(ctx context.Context, due time.Duration) bool {
 	return !*decided
 }
 
-// begin proposes the transaction if it is this site's turn, and learns of it otherwise, or if it has been proposed in doubt.
+// begin proposes the transaction if it is this site's turn. Otherwise, or if an earlier proposal was in doubt and succeeded, it learns of it.
 func (j *commitSeat) begin(ctx context.Context, c recipes.Commit, number uint32, due time.Duration) bool {
 	if j.site == int(j.p.round)%j.members+1 {
 		j.w.proposed[number].CompareAndSwap(0, int64(due)+1)
@@ -203,17 +203,17 @@ func (j *commitSeat) begin(ctx context.Context, c recipes.Commit, number uint32,
 			return j.ended(ctx, s, err)
 		}
 	}
-	// Nobody waits forever for a fellow that has given up.
+	// Do not wait forever for a site that has given up.
 	lctx, cancel := context.WithTimeout(ctx, j.w.Deadline+j.w.Stall)
 	defer cancel()
 	_, err := c.Learn(lctx)
 	return err == nil
 }
 
-// decide asks for the decision and records it.
+// decide asks for the decision and records the answer.
 func (j *commitSeat) decide(ctx context.Context, op metrics.Op, c recipes.Commit, number uint32, due time.Duration) bool {
 	s := j.sample(op, number, min(due, j.Origin.Now()))
-	// A participant that is never told waits for as long as is too long by any measure, and not forever: the cell ends with its work.
+	// A participant that never learns the decision waits long enough to violate liveness, but not forever: the cell ends when its work is done.
 	dctx, cancel := context.WithTimeout(ctx, j.w.Deadline+2*j.w.Stall)
 	defer cancel()
 	commits, err := c.Decide(dctx)
@@ -227,7 +227,7 @@ func (j *commitSeat) sample(op metrics.Op, number uint32, due time.Duration) met
 	return metrics.Sample{Op: op, Session: j.ID, Object: number, Due: due, Start: j.Origin.Now()}
 }
 
-// ended records how something ended, and reports whether it was well.
+// ended records the end of an operation and reports whether it succeeded.
 func (j *commitSeat) ended(ctx context.Context, s metrics.Sample, err error) bool {
 	s.End = j.Origin.Now()
 	s.Outcome = outcome(ctx, err)
@@ -235,7 +235,7 @@ func (j *commitSeat) ended(ctx context.Context, s metrics.Sample, err error) boo
 	return err == nil
 }
 
-// value is a vote or a decision in a sample.
+// value returns a vote or a decision as the Value of a sample.
 func value(commit bool) int64 {
 	if commit {
 		return check.Commits

@@ -47,7 +47,7 @@ func TestTwoPhaseCommitKeepsItsPromises(t *testing.T) {
 	}
 }
 
-// What is measured is what theory says, when nobody is early.
+// The measured cost is the theoretical one if no site is early.
 func TestTheCostOfATwoPhaseCommit(t *testing.T) {
 	for _, v := range commits.Variants() {
 		t.Run(v.Name, func(t *testing.T) {
@@ -60,7 +60,7 @@ func TestTheCostOfATwoPhaseCommit(t *testing.T) {
 				for _, what := range Spents {
 					theory, known := want[what]
 					least := theory
-					if what == Reads || what == Events { // some votes are cast when they are looked at first
+					if what == Reads || what == Events { // some votes are already cast when they are first looked at
 						least /= 2
 					}
 					if measured := got[what] / rounds; known && (measured > theory || measured < least) {

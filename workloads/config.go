@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/zkbench/zkbench/check"
-	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/metrics/spill"
 	"github.com/zkbench/zkbench/profiles"
 	"github.com/zkbench/zkbench/recipes"
 	"github.com/zkbench/zkbench/zk"
@@ -19,7 +19,7 @@ import (
 var writers = profiles.Field{Key: "writers", Type: profiles.WholeNumber, Axis: true, Example: "[5, 50]", Default: "10", Max: 100,
 	Doc: "Percent of the sessions of each setting that change it; the others keep a copy of it. With two or more, each side gets at least one, unless it is 100."}
 
-// Configs is the workload 'config' over a catalogue of caches of a setting.
+// Configs returns the workload 'config' for a catalogue of caches of a setting.
 func Configs(all []recipes.Variant[recipes.Setting]) Kind {
 	return Kind{
 		Doc:    "some sessions change a setting, the others keep a copy of it",
@@ -32,8 +32,8 @@ func Configs(all []recipes.Variant[recipes.Setting]) Kind {
 	}
 }
 
-// NewConfig returns the workload 'config': the writers change a setting, and the others keep a copy of it. Operation Deliver is from the
-// issue of a write to a reader's having it; versions that a reader never saw are counted apart.
+// NewConfig returns the workload 'config': the writers change a setting, and the readers keep a copy of it. Operation Deliver lasts from the
+// issue of a write until a reader has the value. Versions that a reader never saw are counted separately.
 func NewConfig(v recipes.Variant[recipes.Setting], o recipes.Options, l Load) Workload {
 	return &config{driving: drive(v, o, l), places: places{l.Dir, "setting", l.Objects()}, writers: l.Share(writers), stamp: stampOf(l),
 		values: make([]int64, l.Sessions), seen: make([]recipes.SettingValue, l.Sessions), here: make([]atomic.Bool, l.Sessions)}
@@ -43,14 +43,14 @@ type config struct {
 	driving[recipes.Setting]
 	places
 	writers     float64                // share of the sessions of each setting that write it
-	stamp       uint64                 // the values of this cell begin with it
-	values      []int64                // that each session has written: how many
-	seen        []recipes.SettingValue // by each reader, in whichever session
-	here        []atomic.Bool          // the session is of this process
-	got, missed atomic.Int64           // versions, by all readers together
+	stamp       uint64                 // prefix of all values of this cell
+	values      []int64                // number of values that each session has written
+	seen        []recipes.SettingValue // last value that each reader saw, kept across its sessions
+	here        []atomic.Bool          // whether the session belongs to this process
+	got, missed atomic.Int64           // versions, summed over all readers
 }
 
-// Setup makes the settings.
+// Setup creates the settings.
 func (w *config) Setup(ctx context.Context, s zk.Session) error {
 	if err := w.make(ctx, s); err != nil {
 		return err
@@ -63,7 +63,7 @@ func (w *config) Setup(ctx context.Context, s zk.Session) error {
 	return nil
 }
 
-// data is a value, and when its write was issued.
+// data encodes a value and the offset at which its write was issued.
 func (w *config) data(value int64, issued time.Duration) []byte {
 	b := binary.BigEndian.AppendUint64(nil, w.stamp)
 	b = binary.BigEndian.AppendUint64(b, uint64(value))
@@ -77,37 +77,38 @@ func (w *config) read(data []byte) (value int64, issued time.Duration) {
 	return int64(binary.BigEndian.Uint64(data[8:])), time.Duration(binary.BigEndian.Uint64(data[16:]))
 }
 
-// next is the next value of a session: no other one writes it, in whichever process.
+// next returns the session's next value. No other session writes the same value, in any process.
 func (w *config) next(session uint32) int64 {
 	w.values[session]++
 	return (w.values[session]-1)*int64(w.Sessions) + int64(session) + 1
 }
 
-// Checks are the promises of a setting.
+// Checks returns the checks of a setting's promises.
 func (w *config) Checks() []check.Check {
 	return []check.Check{check.WrittenValues(), check.ViewOrder(), check.Convergence(w.Stall)}
 }
 
-// Inspect has nothing to look for: what a setting leaves is the setting.
+// Inspect does nothing: the znode that a setting leaves behind is the setting itself.
 func (w *config) Inspect(context.Context, zk.Session, metrics.Recorder) error { return nil }
 
-// Measures are the writes, and what readers wait for: of values that this process wrote, for between processes no clock tells how long.
+// Measures returns the measures of the writes and of their delivery to readers. Deliveries are measured only for values written by this process,
+// because clocks of different processes cannot be compared.
 func (w *config) Measures() []Measure {
-	return []Measure{operation(metrics.Change, "changes"), {Op: metrics.Deliver, Role: Part, Unit: "deliveries", Caption: deliverCaption}}
+	return []Measure{operation(metrics.Change, "changes"), {Op: metrics.Deliver, Role: Part, Unit: "deliveries", Question: changeArrives, Caption: deliverCaption}}
 }
 
 const deliverCaption = "Deliver is from the issue of a change until each observer has it. Changes that an observer sees at " +
 	"once cost it one event and one read, so a ratio below 1 means that changes arrived together."
 
-// IsDriven tells whether the rate is offered to a session: to the writers.
-func (w *config) IsDriven(id uint32) bool { return w.first(max(w.writers, tiny), id, w.Sessions) }
+// IsPaced reports whether the rate is offered to a session: it is offered to the writers.
+func (w *config) IsPaced(id uint32) bool { return w.first(max(w.writers, tiny), id, w.Sessions) }
 
-// Cost is that of one change which every reader sees: an event, and a read or, where the look at the version is apart, two. Changes that a
-// reader misses cost less.
+// Cost returns the cost of one change that every reader sees: an event and a read per reader, or two reads if the version is read separately.
+// Changes that a reader misses cost less.
 func (w *config) Cost() Cost {
 	readers := 0
 	for id := range uint32(w.Sessions) {
-		if !w.IsDriven(id) {
+		if !w.IsPaced(id) {
 			readers++
 		}
 	}
@@ -119,7 +120,7 @@ func (w *config) Cost() Cost {
 	return c
 }
 
-// Notes tell how many versions went unseen.
+// Notes reports how many versions readers missed.
 func (w *config) Notes(iter.Seq[metrics.Sample], *spill.Room) []string {
 	missed, got := w.missed.Load(), w.got.Load()
 	if missed+got == 0 {
@@ -129,18 +130,18 @@ func (w *config) Notes(iter.Seq[metrics.Sample], *spill.Room) []string {
 		100*float64(missed)/float64(missed+got))}
 }
 
-// Join gives the session its part.
+// Join returns the session's step as a writer or a reader.
 func (w *config) Join(seat Seat) Step {
 	j := &configSeat{Seat: seat, w: w, object: seat.ID % uint32(w.n)}
 	j.handle = w.variant.New(zk.Observe(seat.Session, counted(seat.Origin, seat.Fanout)), w.path(j.object), w.options)
 	w.here[seat.ID].Store(true)
-	if w.IsDriven(seat.ID) {
+	if w.IsPaced(seat.ID) {
 		return j.write
 	}
 	return observing(seat, j.read)
 }
 
-// configSeat is a writer or a reader.
+// configSeat is the seat of a writer or a reader.
 type configSeat struct {
 	Seat
 	w      *config
@@ -172,7 +173,7 @@ func (j *configSeat) read(ctx context.Context, due time.Duration) (saw bool) {
 	if err == nil && last.Token != 0 {
 		j.w.got.Add(1)
 		j.w.missed.Add(is.Missed)
-		if value > 0 && value != stranger && j.w.here[(value-1)%int64(j.w.Sessions)].Load() { // it was issued by the clock of whoever wrote it
+		if value > 0 && value != stranger && j.w.here[(value-1)%int64(j.w.Sessions)].Load() { // issued was measured by the clock of the writer's process
 			s.Op, s.Due, s.Start = metrics.Deliver, issued, issued
 			j.Recorder.Record(s)
 		}

@@ -6,28 +6,28 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// Cost is what something costs, by what is counted.
+// Cost is the cost of something, by what is counted.
 type Cost map[Spent]float64
 
-// Spent is one thing that is counted.
+// Spent is a kind of cost.
 type Spent string
 
-// What is counted: everything that goes over the wire. A Multi is one write; a list is a read too.
+// The kinds of cost: everything that goes over the wire. A Multi counts as one write; a getChildren call counts as a read too.
 const (
 	Writes  Spent = "writes"
 	Reads   Spent = "reads"
 	Lists   Spent = "lists"
-	Names   Spent = "names" // listed
-	Bytes   Spent = "bytes" // of names listed, 4 and their length each, and of data read
+	Names   Spent = "names" // children listed
+	Bytes   Spent = "bytes" // of names listed (4 bytes plus the length of each) and of data read
 	Events  Spent = "events"
-	Watches Spent = "watches" // requests that are about watches alone: to keep one armed, to remove them, to arm all again
-	Upkeep  Spent = "session" // requests that keep the session: pings, handshakes, credentials, the end
+	Watches Spent = "watches" // requests about watches only: to keep one armed, to remove watches, to re-arm all of them
+	Upkeep  Spent = "session" // requests that maintain the session: pings, handshakes, credentials, close
 )
 
-// Spents is all of them, in the order of reports.
+// Spents lists all kinds of cost in the order of reports.
 var Spents = []Spent{Writes, Reads, Lists, Names, Bytes, Events, Watches, Upkeep}
 
-// CostOf is what was counted, altogether.
+// CostOf returns the total of the counts.
 func CostOf(n metrics.FanoutCounts) Cost {
 	c := Cost{Lists: float64(n.Lists), Names: float64(n.Names), Bytes: float64(n.Bytes + n.ReadBytes), Events: float64(n.AllEvents())}
 	for k := range zk.Kind(zk.Kinds) {
@@ -36,7 +36,7 @@ func CostOf(n metrics.FanoutCounts) Cost {
 	return c
 }
 
-// spentOn is what a request of a kind counts as. That of no kind that recipes know counts as a read.
+// spentOn returns the kind of cost that a request counts as. A request of a kind that no recipe uses counts as a read.
 func spentOn(k zk.Kind) Spent {
 	switch k {
 	case zk.KindAddWatch, zk.KindRemoveWatches, zk.KindSetWatches:
@@ -50,7 +50,7 @@ func spentOn(k zk.Kind) Spent {
 	return Reads
 }
 
-// queued is the least that a place in a queue costs: a list, unless a persistent watch reports every change.
+// queued returns the minimum cost of a place in a queue: one getChildren call, unless a persistent watch reports every change.
 func queued[T any](v recipes.Variant[T]) Cost {
 	if !v.FIFO || v.Persistent {
 		return Cost{}

@@ -15,8 +15,8 @@ import (
 	zksemaphore "github.com/zkbench/zkbench/recipes/semaphore"
 )
 
-// What each success of these lists and reads at least. Theory is never below it. Of all other variants internal/command's runs in memory tell whether they keep
-// what they claim.
+// The minimum numbers of lists and reads for each success. Theory is never below them. For all other variants, runs in memory in cmd/zkbench/command
+// report whether they keep what they claim.
 func TestTheLeastThatASuccessCosts(t *testing.T) {
 	want := map[string]Cost{
 		"lock/single-node": {}, "lock/persistent": {}, // they list nothing
@@ -63,7 +63,7 @@ func TestTheLeastThatASuccessCosts(t *testing.T) {
 	}
 }
 
-// A list that does for many items, and a queue that is only filled, have no least.
+// A list that serves many items, and a queue that is only filled, have no minimum.
 func TestQueuesThatNeedNoList(t *testing.T) {
 	for name, o := range map[string]recipes.Options{"cached": {List: recipes.ListCached}, "watched": {List: recipes.ListWatched}} {
 		if got := NewQueue(zkqueue.Variants()[0], o, Load{Sessions: 2}).(Frugal).Least(); got[Lists] != 0 || got[Reads] != 1 {

@@ -8,14 +8,14 @@ import (
 	"time"
 
 	"github.com/zkbench/zkbench/check"
-	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/metrics/spill"
 	"github.com/zkbench/zkbench/profiles"
 	"github.com/zkbench/zkbench/recipes"
 	"github.com/zkbench/zkbench/zk"
 )
 
-// drawer gives numbers: a counter or a generator of ids, as the workload sees them.
+// drawer draws numbers: it is a counter or an id generator, as the workload sees it.
 type drawer interface {
 	draw(ctx context.Context) (recipes.Count, error)
 }
@@ -31,7 +31,7 @@ func (g generating) draw(ctx context.Context) (recipes.Count, error) {
 	return recipes.Count{Value: id}, err
 }
 
-// drawers is a catalogue as one of drawers.
+// drawers converts a catalogue of counters or id generators to one of drawers.
 func drawers[T any](all []recipes.Variant[T], of func(T) drawer) []recipes.Variant[drawer] {
 	var out []recipes.Variant[drawer]
 	for _, v := range all {
@@ -42,7 +42,7 @@ func drawers[T any](all []recipes.Variant[T], of func(T) drawer) []recipes.Varia
 	return out
 }
 
-// Counters is the workload 'counter' over a catalogue of counters and one of generators of ids.
+// Counters returns the workload 'counter' for a catalogue of counters and one of id generators.
 func Counters(counters []recipes.Variant[recipes.Counter], ids []recipes.Variant[recipes.IDs]) Kind {
 	all := append(drawers(counters, func(c recipes.Counter) drawer { return counting{c} }),
 		drawers(ids, func(g recipes.IDs) drawer { return generating{g} })...)
@@ -53,7 +53,7 @@ func Counters(counters []recipes.Variant[recipes.Counter], ids []recipes.Variant
 			Check:  func(p profiles.Profile) []profiles.Problem { return crowded(p, 1, "counter") }},
 		Objects: "counter",
 		Znodes: recipes.Znodes{
-			Persistent: []string{`OBJECT/numbers(-lock)?`}, // the lock of a counter that takes it when it fails too often
+			Persistent: []string{`OBJECT/numbers(-lock)?`}, // the lock of a counter that acquires one when it fails too often
 			Ephemeral:  []string{`numbers/(GUID-)?id-SEQ`, `numbers-lock/PROTECTED`},
 		},
 		Variants: variantsOf(all, func(v recipes.Variant[drawer]) []Option {
@@ -67,19 +67,19 @@ func Counters(counters []recipes.Variant[recipes.Counter], ids []recipes.Variant
 	}
 }
 
-// counter is the workload.
+// counter implements the workload.
 type counter struct {
 	driving[drawer]
 	places
 }
 
-// counts reports whether the variant is a counter, whose end value says how often it was drawn from.
+// counts reports whether the variant is a counter, whose final value tells how many numbers were drawn from it.
 func (w *counter) counts() bool { return w.variant.Counts }
 
-// node is what numbers are drawn from.
+// node returns the path that numbers are drawn from.
 func (w *counter) node(object uint32) string { return w.path(object) + "/numbers" }
 
-// Setup makes the directories, and what the first draws would make, so that all cost the same.
+// Setup creates the directories, and what the first draws would create, so that all draws cost the same.
 func (w *counter) Setup(ctx context.Context, s zk.Session) error {
 	if err := w.make(ctx, s); err != nil {
 		return err
@@ -92,7 +92,7 @@ func (w *counter) Setup(ctx context.Context, s zk.Session) error {
 	return nil
 }
 
-// Join gives the session a handle of its own.
+// Join gives the session its own handle.
 func (w *counter) Join(seat Seat) Step {
 	object := seat.ID % uint32(w.n)
 	handle := w.variant.New(zk.Observe(seat.Session, counted(seat.Origin, seat.Fanout)), w.node(object), w.options)
@@ -108,7 +108,7 @@ func (w *counter) Join(seat Seat) Step {
 	}
 }
 
-// InspectOpen records for each counter whether something is left of its lock. The znode of an id whose reply was lost goes with its session.
+// InspectOpen records for each counter whether its lock left a znode. The znode of an id whose reply was lost is removed with its session.
 func (w *counter) InspectOpen(ctx context.Context, s zk.Session, r metrics.Recorder) error {
 	if !w.counts() {
 		return nil
@@ -124,7 +124,7 @@ func (w *counter) InspectOpen(ctx context.Context, s zk.Session, r metrics.Recor
 	return nil
 }
 
-// Inspect reads the counters, and looks for znodes that are left of a lock or of ids.
+// Inspect reads the counters, and looks for leftover znodes of locks and ids.
 func (w *counter) Inspect(ctx context.Context, s zk.Session, r metrics.Recorder) error {
 	if err := zk.CatchUp(ctx, s, w.dir); err != nil {
 		return err
@@ -144,13 +144,13 @@ func (w *counter) Inspect(ctx context.Context, s zk.Session, r metrics.Recorder)
 	return nil
 }
 
-// left records whether a counter has znodes in some directories.
+// left records whether a counter has znodes in any of the directories.
 func (w *counter) left(ctx context.Context, s zk.Session, r metrics.Recorder, object uint32, dirs ...string) error {
 	left := metrics.Sample{Op: metrics.Left, Object: object}
 	for _, dir := range dirs {
 		names, st, err := s.Children(ctx, dir)
 		if errors.Is(err, zk.ErrNoNode) {
-			continue // nobody needed it
+			continue // never needed, so never created
 		}
 		if err != nil {
 			return err
@@ -163,7 +163,7 @@ func (w *counter) left(ctx context.Context, s zk.Session, r metrics.Recorder, ob
 	return nil
 }
 
-// Checks are the promises of the variant.
+// Checks returns the checks of the variant's promises.
 func (w *counter) Checks() []check.Check {
 	checks := []check.Check{check.UniqueNumbers(), check.NumberOrder()}
 	if w.counts() {
@@ -172,10 +172,10 @@ func (w *counter) Checks() []check.Check {
 	return append(checks, check.NothingLeft())
 }
 
-// Measures are the draws.
+// Measures returns the measure of the draws.
 func (w *counter) Measures() []Measure { return []Measure{operation(metrics.Draw, "numbers")} }
 
-// Cost is that of a draw that nobody disturbs.
+// Cost returns the cost of a draw without contention.
 func (w *counter) Cost() Cost {
 	if w.variant.Requests == nil {
 		return Cost{}
@@ -188,7 +188,7 @@ func (w *counter) Cost() Cost {
 	return c
 }
 
-// Least of a number is a read of the counter; an id needs none.
+// Least returns the minimum cost of a number: one read for a counter, none for an id.
 func (w *counter) Least() Cost {
 	if !w.counts() {
 		return Cost{}
@@ -196,7 +196,7 @@ func (w *counter) Least() Cost {
 	return Cost{Reads: 1}
 }
 
-// Notes tell how many draws are in doubt, which the total may or may not contain.
+// Notes reports how many draws are in doubt: the total may or may not contain them.
 func (w *counter) Notes(history iter.Seq[metrics.Sample], _ *spill.Room) []string {
 	n := 0
 	for s := range history {

@@ -10,12 +10,12 @@ import (
 	"github.com/zkbench/zkbench/metrics"
 )
 
-// dueOf is from when on an item of a delay queue may be taken.
+// dueOf returns the offset from which on an item of a delay queue may be taken.
 func dueOf(value int64) time.Duration { return time.Duration(priorityOf(value)) * time.Millisecond }
 
-// lateness is how long after they were due the items came that were there by then, in words; "" if none was.
+// lateness describes how long after their due time items were taken, for items that were put before it; "" if there are none.
 func lateness(history iter.Seq[metrics.Sample]) string {
-	early := map[int64]bool{} // put before they were due
+	early := map[int64]bool{} // items put before they were due
 	var late []time.Duration
 	for s := range history {
 		if due := dueOf(s.Value); s.Op == metrics.Put && s.Outcome == metrics.OK && due > 0 && s.End <= due {

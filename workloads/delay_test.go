@@ -12,7 +12,7 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// Items wait for their time and come then: the history tells each one's, all checks hold, and a note says how late they came.
+// Items wait for their time and are then taken: the history contains each item's, all checks hold, and a note says how late they were taken.
 func TestItemsOfADelayQueueComeWhenTheyAreDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ens, history := zktest.New(latency), metrics.NewHistory(1, nil)

@@ -14,7 +14,7 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// elsewhere grants after 10 ms and knows nothing of the death of its process.
+// elsewhere grants after 10 ms and does not know of the death of its process.
 type elsewhere struct{}
 
 func (elsewhere) Acquire(context.Context) (recipes.Grant, error) {
@@ -24,7 +24,7 @@ func (elsewhere) Acquire(context.Context) (recipes.Grant, error) {
 
 func (elsewhere) Release(context.Context) error { return nil }
 
-// claimed is the same with the claim of an item.
+// claimed is the same for the claim of an item.
 type claimed struct{ recipes.Claimer }
 
 func (claimed) Claim(ctx context.Context) (recipes.Claim, error) {
@@ -34,7 +34,8 @@ func (claimed) Claim(ctx context.Context) (recipes.Claim, error) {
 
 func (claimed) Finish(context.Context, recipes.Claim) error { return recipes.ErrClaimLost }
 
-// What a client in another process holds, it holds until that dies at most, however late zkbench hears of it; and what it is granted after that, nobody has.
+// A client in another process holds until that process dies at the latest, however late zkbench learns of it; nobody holds what is granted after
+// that.
 func TestAHoldEndsWithTheProcessOfItsClient(t *testing.T) {
 	for name, of := range map[string]struct {
 		work      func() Workload

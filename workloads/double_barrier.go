@@ -10,7 +10,7 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// DoubleBarriers is the workload 'double-barrier' over a catalogue of double barriers.
+// DoubleBarriers returns the workload 'double-barrier' for a catalogue of double barriers.
 func DoubleBarriers(all []recipes.Variant[recipes.DoubleBarrier]) Kind {
 	return ofRounds("double-barrier", "all sessions enter together, compute, and leave together", "How long each client computes between entering "+
 		"and leaving.", gatheringZnodes, all, nil, NewDoubleBarrier)
@@ -29,39 +29,43 @@ type doubleBarrier struct {
 	course
 }
 
-// Setup makes the barrier's directory and that of the first generation.
+// Setup creates the barrier's directory and the directory of the first generation.
 func (w *doubleBarrier) Setup(ctx context.Context, s zk.Session) error {
 	return w.make(ctx, s, firstGeneration)
 }
 
 // Inspect records whether more is left than the directory of the next generation.
 func (w *doubleBarrier) Inspect(ctx context.Context, s zk.Session, r metrics.Recorder) error {
-	// Where the last to leave by all has died, its generation is cleared by a later one.
+	// With LeaveByAll, the last member to leave may have died; then a later generation clears the one it left.
 	return w.generations(ctx, s, r, w.variant.LeaveByAll)
 }
 
-// Checks are the promises of the variant.
+// Checks returns the checks of the variant's promises.
 func (w *doubleBarrier) Checks() []check.Check {
 	return []check.Check{check.EnterSafety(metrics.Enter, w.Sessions), check.LeaveSafety(), check.EqualOutcome(metrics.Enter, w.Sessions),
 		check.NothingLeft(), check.RoundLiveness(metrics.Enter, w.Sessions, w.Stall)}
 }
 
-// Measures are both halves of a round.
+// Measures returns the measures of both halves of a round.
 func (w *doubleBarrier) Measures() []Measure {
-	return []Measure{operation(metrics.Enter, "entries"), operation(metrics.Leave, "leavings")}
+	enter, leave := operation(metrics.Enter, "entries"), operation(metrics.Leave, "leavings")
+	enter.Question, enter.Opens = "Entering: how late do members arrive, and how fast does everyone get in?", lastArrives
+	leave.Question, leave.Opens = "Leaving: how late are members, and how fast does everyone get out?", "the last one asks to leave"
+	return []Measure{enter, leave}
 }
 
-// Cost is that of one member in one round. Entering: a look with a watch, the member's znode, a list, and a look after the event for all but
-// the one that makes the marker. Leaving by the lowest: two lists, a delete and a watch on the lowest; the lowest itself watches and
-// lists again as often as it is woken, and clears with one read and one write. Leaving by all: a delete, and a list at first and
-// after each event; the last one clears. The number of names depends on who meets whom.
+// Cost returns the cost of one member in one round. Entering: an exists call with a watch, the member's znode, a getChildren call, and, for all
+// but the member that creates the marker, an exists call after the event. Leaving by the lowest: two getChildren calls, a delete and a watch on
+// the lowest; the lowest itself watches and lists again whenever it is woken, and clears with one read and one write. Leaving by all: a delete,
+// and a getChildren call at first and after each event; the last member clears. The number of names listed depends on how the members' calls
+// overlap.
 func (w *doubleBarrier) Cost() Cost {
 	if !hasTheory(w.variant) {
 		return Cost{}
 	}
 	n := float64(w.Sessions)
 	leaving, entering := wakes(w.variant, recipes.Load{Sessions: w.Sessions})
-	woken := leaving * n // the events of leaving, of all members
+	woken := leaving * n // events while leaving, summed over all members
 	c := Cost{Events: leaving + entering}
 	if w.variant.LeaveByAll {
 		lists := n + n + woken
@@ -74,10 +78,10 @@ func (w *doubleBarrier) Cost() Cost {
 	return c
 }
 
-// Least of entering is a look whether the barrier is open, and a list of the members.
+// Least returns the minimum cost of entering: a check whether the barrier is open, and a list of the members.
 func (w *doubleBarrier) Least() Cost { return Cost{Lists: 1, Reads: 2} }
 
-// Join gives the session a handle, at the round that its seat has come to.
+// Join gives the session a handle, starting at the round that its seat has reached.
 func (w *doubleBarrier) Join(seat Seat) Step {
 	j := &rounder{Seat: seat, p: &w.sessions[seat.ID], deadline: w.Deadline}
 	o := w.options
@@ -93,7 +97,7 @@ func (w *doubleBarrier) Join(seat Seat) Step {
 	}
 }
 
-// Rendezvouses is the workload 'rendezvous' over a catalogue of rendezvous.
+// Rendezvouses returns the workload 'rendezvous' for a catalogue of rendezvous.
 func Rendezvouses(all []recipes.Variant[recipes.Rendezvous]) Kind {
 	return ofRounds("rendezvous", "all sessions wait for each other, and start together", "How long each client works between two meetings.",
 		gatheringZnodes, all, nil, NewRendezvous)
@@ -111,27 +115,33 @@ type rendezvous struct {
 	course
 }
 
-// Setup makes the directory of the rendezvous and that of the first generation.
+// Setup creates the rendezvous's directory and the directory of the first generation.
 func (w *rendezvous) Setup(ctx context.Context, s zk.Session) error {
 	return w.make(ctx, s, firstGeneration)
 }
 
-// Inspect records whether more is left than the directories of the last generation and of the next.
+// Inspect records whether more is left than the directories of the last and the next generation.
 func (w *rendezvous) Inspect(ctx context.Context, s zk.Session, r metrics.Recorder) error {
 	return w.generations(ctx, s, r, true)
 }
 
-// Checks are the promises of the variant.
+// Checks returns the checks of the variant's promises.
 func (w *rendezvous) Checks() []check.Check {
 	return []check.Check{check.EnterSafety(metrics.Meet, w.Sessions), check.EqualOutcome(metrics.Meet, w.Sessions), check.NothingLeft(),
 		check.RoundLiveness(metrics.Meet, w.Sessions, w.Stall)}
 }
 
-// Measures are the meetings.
-func (w *rendezvous) Measures() []Measure { return []Measure{operation(metrics.Meet, "meetings")} }
+// Measures returns the measure of the meetings.
+func (w *rendezvous) Measures() []Measure {
+	meet := operation(metrics.Meet, "meetings")
+	meet.Question, meet.Opens = "How late do members arrive, and how fast does everyone start?", lastArrives
+	return []Measure{meet}
+}
 
-// Cost is that of one member in one round: as entering a double barrier, and the removal of its znode; and from the second round on one read
-// and one write, by the session that finds all there, clear the round before.
+const lastArrives = "the last one arrives"
+
+// Cost returns the cost of one member in one round: that of entering a double barrier, plus the removal of its znode. From the second round on,
+// the session that finds all members present also clears the previous round, with one read and one write.
 func (w *rendezvous) Cost() Cost {
 	if !hasTheory(w.variant) {
 		return Cost{}
@@ -141,10 +151,10 @@ func (w *rendezvous) Cost() Cost {
 	return Cost{Writes: (2*n + 1 + clears) / n, Reads: (3*n - 1 + clears) / n, Lists: 1, Events: events}
 }
 
-// Least of a meeting is the same as of entering a double barrier.
+// Least returns the minimum cost of a meeting, the same as for entering a double barrier.
 func (w *rendezvous) Least() Cost { return Cost{Lists: 1, Reads: 2} }
 
-// Join gives the session a handle, at the round that its seat has come to.
+// Join gives the session a handle, starting at the round that its seat has reached.
 func (w *rendezvous) Join(seat Seat) Step {
 	j := &rounder{Seat: seat, p: &w.sessions[seat.ID], deadline: w.Deadline}
 	o := w.options

@@ -14,21 +14,22 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// Failover is how a leader ends its term.
+// Failover is the way in which a leader ends its term.
 type Failover string
 
-// The ways of a leader to end.
+// The ways in which a leader ends.
 const (
-	ByResign Failover = "resign" // it gives its znode up
-	ByCrash  Failover = "crash"  // its connection goes without a word, and its znode when its session has timed out
-	ByExpiry Failover = "expire" // the servers are made to end its session at once
+	ByResign Failover = "resign" // it deletes its znode
+	ByCrash  Failover = "crash"  // its connection breaks without a close, and its znode is deleted when its session times out
+	ByExpiry Failover = "expire" // the servers are made to expire its session at once
 )
 
-var failover = profiles.Field{Key: "failover", Type: profiles.OneOf, Axis: true, Example: "[resign, crash]", Default: string(ByResign),
+var failover = profiles.Field{Key: "failover", Caveat: map[string]string{string(ByCrash): "after a crash the hand-off is almost entirely the session timeout, which also determines the rate"},
+	Type: profiles.OneOf, Axis: true, Example: "[resign, crash]", Default: string(ByResign),
 	Words: []string{string(ByResign), string(ByCrash), string(ByExpiry)}, Doc: "How a leader ends: it resigns; it crashes, so that its session " +
 		"has to time out; or the servers are made to expire its session at once."}
 
-// Elections is the workload 'election' over a catalogue of elections.
+// Elections returns the workload 'election' for a catalogue of elections.
 func Elections(all []recipes.Variant[recipes.Election]) Kind {
 	return Kind{
 		Doc:     "campaign, lead, end: resign, crash or expire",
@@ -48,15 +49,15 @@ func Elections(all []recipes.Variant[recipes.Election]) Kind {
 	}
 }
 
-// NewElection returns the workload 'election': every session campaigns, leads for a while, ends in the way of Failover, and campaigns
-// again, with a new session if it has ended the old one. What the service is without a leader is told twice: as the fail-over from the
-// end of one leader to the beginning of the next, in two parts, and as the time without a leader while somebody campaigns.
+// NewElection returns the workload 'election': every session campaigns, leads for a while, ends as Failover says, and campaigns again, with a
+// new session if the old one was ended. The time without a leader is measured in two ways: as the fail-over from the end of one leader to the
+// start of the next, in two parts, and as the time without a leader while a session campaigns.
 //
-// A leader that is to crash or to expire stops leading before it is made to, as a process that dies does. How long one that lives on
-// takes to learn of its expiry is not what this measures.
+// A leader that is to crash or to expire stops leading beforehand, as a process that dies does. The time that a surviving client takes to learn
+// of its expiry is not measured here.
 //
-// When its znode goes no process is told. Of sessions that are spread over several a leader therefore writes to the election's directory when it has
-// stopped leading, before it is made to end: for the others it led up to that transaction.
+// No process is notified when its znode is deleted. If the sessions are spread over several processes, a leader therefore writes to the
+// election's directory after it has stopped leading and before its session is ended: for the other processes it led up to that transaction.
 func NewElection(v recipes.Variant[recipes.Election], o recipes.Options, l Load) Workload {
 	n := l.Objects()
 	return &election{driving: drive(v, o, l), places: places{l.Dir, "election", n}, failover: Failover(l.Word(failover)), gone: make([]atomic.Int64, n)}
@@ -69,10 +70,10 @@ type election struct {
 	gone     []atomic.Int64 // per election: when its last leader ended, as an offset; 0 before the first
 }
 
-// ErrEnded is the error of a Step that has ended its session on purpose: the seat needs a new one, and nothing was lost.
+// ErrEnded is returned by a Step that has ended its session on purpose: the seat needs a new session, and nothing was lost.
 var ErrEnded = errors.New("the session was ended on purpose")
 
-// Checks are the promises of an election.
+// Checks returns the checks of an election's promises.
 func (w *election) Checks() []check.Check {
 	checks := []check.Check{check.Leadership(), check.Alternation()}
 	if w.variant.Tokens {
@@ -84,7 +85,7 @@ func (w *election) Checks() []check.Check {
 	return append(checks, check.NothingLeft(), check.LeaderLiveness(w.Stall))
 }
 
-// Setup makes the elections' directories.
+// Setup creates the elections' directories.
 func (w *election) Setup(ctx context.Context, s zk.Session) error {
 	if _, canDie := zk.AsKiller(s); !canDie && w.failover != ByResign {
 		return fmt.Errorf("failover %s: the sessions of this engine can only be closed", w.failover)
@@ -92,32 +93,33 @@ func (w *election) Setup(ctx context.Context, s zk.Session) error {
 	return w.make(ctx, s)
 }
 
-// Measures are the campaigns, and the fail-over with what it consists of: until the next leader is told, and from there until it leads.
+// Measures returns the measures of the campaigns and of the fail-over with its two parts: until the next leader detects it, and from then until
+// it leads.
 func (w *election) Measures() []Measure {
 	return append([]Measure{operation(metrics.Campaign, "terms"),
-		{Op: metrics.HandOff, Role: Part, Unit: "fail-overs", Caption: "A hand-off is from the end of a leader, or what ends it, to the start of the " +
+		{Op: metrics.HandOff, Role: Part, Unit: "fail-overs", Owner: "leader", Question: "How long is there no leader after one goes?", Caption: "A hand-off is from the end of a leader, or what ends it, to the start of the " +
 			"next one: it detects by an event of the servers that the leader's znode is gone, and elects itself after another read. A campaign is the " +
 			"whole wait of a candidate."},
-		{Op: metrics.Detect, Role: Part, Unit: "fail-overs"}, {Op: metrics.Elect, Role: Part, Unit: "fail-overs"}},
+		{Op: metrics.Detect, Role: Part, Unit: "fail-overs", Question: lossDetected}, {Op: metrics.Elect, Role: Part, Unit: "fail-overs", Question: "How long from detection to leading?"}},
 		phased(metrics.Enqueue, metrics.List, metrics.Wait, metrics.Delivery, metrics.Recheck)...)
 }
 
 // Contends reports whether an election has several candidates.
 func (w *election) Contends() bool { return w.contenders() > 1 }
 
-// Ownerless is an election without a leader.
+// Ownerless describes an election without a leader.
 func (w *election) Ownerless() string { return "nobody led" }
 
-// Cost is that of one term, when all candidates of an election stand; when the leader resigns, the delete and the event of its own watch
-// too. Sessions that are opened again are not among it. How many names a list has depends on whether the last leader stands
-// again by then: no theory.
+// Cost returns the cost of one term when all candidates of an election are in the queue. When the leader resigns, it includes the delete and the
+// event of the leader's own watch. Reopened sessions are not included. The number of names in a list depends on whether the last leader is a
+// candidate again by then, so there is no theory of it.
 func (w *election) Cost() Cost {
 	n := w.contenders()
 	if w.variant.Requests == nil {
 		return Cost{}
 	}
 	if w.failover == ByCrash {
-		n++ // who has crashed stands again, with a new session, long before the znode of the old one goes
+		n++ // a crashed leader is a candidate again, with a new session, long before the znode of the old session is deleted
 	}
 	woken, _ := wakes(w.variant, recipes.Load{Sessions: n})
 	r := w.variant.Requests(n)
@@ -126,7 +128,7 @@ func (w *election) Cost() Cost {
 	case ByResign:
 		c[Writes]++
 		c[Events]++
-	case ByExpiry: // by chance the ended session still hears of its own znode, and asks for its deletion
+	case ByExpiry: // the ended session may or may not still receive the event of its own znode and request its deletion
 		delete(c, Writes)
 		delete(c, Events)
 	case ByCrash:
@@ -137,10 +139,10 @@ func (w *election) Cost() Cost {
 	return c
 }
 
-// Least of a term is a list, and a read of the candidate's own znode.
+// Least returns the minimum cost of a term: a list, and a read of the candidate's own znode.
 func (w *election) Least() Cost { return Cost{Lists: 1, Reads: 2} }
 
-// Join gives the session a handle of its own.
+// Join gives the session its own handle.
 func (w *election) Join(seat Seat) Step {
 	h := w.holder(seat, w.n, nil)
 	h.t.again = true
@@ -149,7 +151,7 @@ func (w *election) Join(seat Seat) Step {
 	return (&electionSeat{holder: h, w: w, gone: &w.gone[h.object], handle: w.variant.New(h.observed, w.path(h.object), o)}).step
 }
 
-// Inspect records for each election whether a znode is left, when the sessions that have crashed are over.
+// Inspect records for each election whether a znode is left, after the sessions that crashed have expired.
 func (w *election) Inspect(ctx context.Context, s zk.Session, r metrics.Recorder) error {
 	if w.failover == ByCrash {
 		if err := w.expired(ctx, s); err != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/zkbench/zkbench/zk/gozk"
 )
 
-// Leaders that resign, expire and crash on real servers: every promise holds, and a crash is found out by the session's time-out alone.
+// Leaders resign, expire and crash on real servers: every promise holds, and a crash is detected by the session timeout alone.
 func TestLeadersEndOnRealServers(t *testing.T) {
 	const tick, candidates = 500 * time.Millisecond, 3
 	addresses := ensembletest.Start(t, 3, func(c *local.Config) { c.Tick = tick }).Addresses()
@@ -40,7 +40,7 @@ func TestLeadersEndOnRealServers(t *testing.T) {
 				t.Parallel()                  // most of the time they wait for a session to time out
 				timeout, rounds := 20*tick, 2 // a busy machine must not end a session
 				if by == ByCrash {
-					timeout, rounds = 8*tick, 1 // each crash waits for as long
+					timeout, rounds = 8*tick, 1 // each crash waits that long
 				}
 				dial := func() zk.Session {
 					s, err := open(timeout)
@@ -64,7 +64,7 @@ func TestLeadersEndOnRealServers(t *testing.T) {
 					all[i] = Seat{ID: id, Recorder: history.Shard(0), Fanout: metrics.NewFanout(1).Shard(0), Origin: origin,
 						Rand: rand.New(rand.NewPCG(1, uint64(id))), Session: dial()}
 				}
-				for range rounds { // all are there while the first leads, so that each but the last has a successor
+				for range rounds { // all are present while the first leads, so that each except the last has a successor
 					for i := range all {
 						seat := &all[i]
 						seats.Go(func() {
@@ -96,7 +96,7 @@ func TestLeadersEndOnRealServers(t *testing.T) {
 					case s.Op == metrics.Campaign && s.Outcome == metrics.OK:
 						terms++
 					case s.Op == metrics.HandOff:
-						if failovers++; by == ByCrash && s.Service() < timeout/2 { // the servers count from when they last heard of it
+						if failovers++; by == ByCrash && s.Service() < timeout/2 { // the servers count from when they last heard from it
 							t.Errorf("a crash was found out after %v, with a session timeout of %v", s.Service(), timeout)
 						}
 					}

@@ -18,7 +18,7 @@ type electionSeat struct {
 	term   recipes.Term
 }
 
-// step is one term: campaign, lead, end. A suspension divides it: the leader does not lead until a campaign has said so again.
+// step is one term: campaign, lead, end. A suspension interrupts it: the leader does not lead until another campaign confirms it.
 func (j *electionSeat) step(ctx context.Context, due time.Duration) error {
 	last := int64(0)
 	for left := j.holdFor(j.Rand); j.campaign(ctx, due, last); due = j.Origin.Now() {
@@ -28,12 +28,12 @@ func (j *electionSeat) step(ctx context.Context, due time.Duration) error {
 		}
 		left = max(0, left-(j.Origin.Now()-begun))
 		last = j.term.Token
-		j.told(metrics.Lost)
+		j.recordEnd(metrics.Lost)
 	}
 	return j.Session.Err()
 }
 
-// campaign records a campaign and, unless it goes on with the term of that token, its phases and the fail-over.
+// campaign records a campaign. Unless it continues the term with token last, it also records its phases and the fail-over.
 func (j *electionSeat) campaign(ctx context.Context, due time.Duration, last int64) bool {
 	_, s, p, elected := j.request(ctx, metrics.Campaign, due, func(ctx context.Context) (recipes.Grant, error) {
 		var err error
@@ -51,9 +51,9 @@ func (j *electionSeat) campaign(ctx context.Context, due time.Duration, last int
 	return elected
 }
 
-// handedOver is the samples of a fail-over: from the end of the leader before, if it ended while we campaigned, to our beginning; and its
-// two parts, if it was an event that told us.
-func handedOver(elected metrics.Sample, gone, told time.Duration) []metrics.Sample {
+// handedOver returns the samples of a fail-over: from the end of the previous leader, if it ended during the campaign, to the start of the next;
+// and its two parts, if an event reported the end.
+func handedOver(elected metrics.Sample, gone, detected time.Duration) []metrics.Sample {
 	if gone <= elected.Start || gone > elected.End {
 		return nil
 	}
@@ -63,13 +63,13 @@ func handedOver(elected metrics.Sample, gone, told time.Duration) []metrics.Samp
 		return s
 	}
 	all := []metrics.Sample{part(metrics.HandOff, gone, elected.End)}
-	if told < gone || told > elected.End {
+	if detected < gone || detected > elected.End {
 		return all
 	}
-	return append(all, part(metrics.Detect, gone, told), part(metrics.Elect, told, elected.End))
+	return append(all, part(metrics.Detect, gone, detected), part(metrics.Elect, detected, elected.End))
 }
 
-// lead leads for so long; true when it is suspended before. It ends early when the term is lost or the run is cut.
+// lead leads for the duration d. It returns true if the lead is suspended before that. It ends early when the term is lost or the run is cut.
 func (j *electionSeat) lead(ctx context.Context, d time.Duration) (suspended bool) {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -87,19 +87,19 @@ func (j *electionSeat) lead(ctx context.Context, d time.Duration) (suspended boo
 	return false
 }
 
-// told records that the lead has ended now.
-func (j *electionSeat) told(o metrics.Outcome) {
+// recordEnd records that the lead ends now.
+func (j *electionSeat) recordEnd(o metrics.Outcome) {
 	now := j.Origin.Now()
 	j.gone.Store(int64(now))
 	j.Recorder.Record(metrics.Sample{Op: metrics.Resign, Outcome: o, Session: j.ID, Object: j.object, Token: j.term.Token,
 		Due: now, Start: now, End: now})
 }
 
-// quit is told when the leader is about to be ended on purpose. Other processes know by a last write of its session up to when it led; where that fails
-// they do not.
+// quit is called before the leader is ended on purpose. A last write of its session shows other processes until when it led, unless the write
+// fails.
 func (j *electionSeat) quit(ctx context.Context) {
 	if !j.shared {
-		j.told(metrics.Lost)
+		j.recordEnd(metrics.Lost)
 		return
 	}
 	now := j.Origin.Now()
@@ -113,10 +113,9 @@ func (j *electionSeat) quit(ctx context.Context) {
 	j.Recorder.Record(s)
 }
 
-// end ends the term in the way that the load has for it. When the run is cut, and when the term is lost anyway, nothing is broken on
-// purpose.
+// end ends the term as the load demands. When the run is cut, or the term is already lost, it ends no session on purpose.
 func (j *electionSeat) end(ctx context.Context) error {
-	killer, _ := zk.AsKiller(j.Session) // Setup has seen that there is
+	killer, _ := zk.AsKiller(j.Session) // Setup has checked that it is one
 	switch {
 	case ctx.Err() != nil, isClosed(j.term.Lost), j.w.failover == ByResign:
 		j.release(ctx, metrics.Resign, recipes.Grant{Path: j.term.Path, Token: j.term.Token, Lost: j.term.Lost},
@@ -131,7 +130,7 @@ func (j *electionSeat) end(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, j.Session.Timeout())
 	defer cancel()
 	if err := killer.Expire(ctx); err != nil {
-		return err // the seat closes the session, and counts it as lost
+		return err // the seat closes the session and counts it as lost
 	}
 	return ErrEnded
 }

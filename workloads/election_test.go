@@ -21,7 +21,7 @@ import (
 
 // electionLoad is an election in a bubble.
 type electionLoad struct {
-	driven[recipes.Election]
+	external[recipes.Election]
 	rounds   int
 	timeout  time.Duration
 	disturb  func(ens *zktest.Ensemble)
@@ -32,11 +32,11 @@ type electionLoad struct {
 }
 
 func candidates(v recipes.Variant[recipes.Election], by Failover, n, rounds int) *electionLoad {
-	return &electionLoad{driven: driven[recipes.Election]{variant: v, Load: Load{Dir: "/elections", Sessions: n, Stall: time.Minute,
+	return &electionLoad{external: external[recipes.Election]{variant: v, Load: Load{Dir: "/elections", Sessions: n, Stall: time.Minute,
 		Values: profiles.Values{"failover": string(by), "hold": constant(time.Second)}}}, rounds: rounds, timeout: 4 * time.Second}
 }
 
-// run has every seat lead so many rounds.
+// run lets every seat lead that many rounds.
 func (l *electionLoad) run(t *testing.T) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -71,7 +71,7 @@ func (l *electionLoad) run(t *testing.T) {
 				}
 				seat.Session.Close()
 			})
-			time.Sleep(10 * time.Millisecond) // one stands behind the other
+			time.Sleep(10 * time.Millisecond) // each queues behind the one before it
 		}
 		if l.disturb != nil {
 			l.disturb(ens)
@@ -114,7 +114,7 @@ func eachFailover(t *testing.T, test func(*testing.T, recipes.Variant[recipes.El
 	}
 }
 
-// What a term costs, in the middle of a load in which every candidate always stands, is what Cost says.
+// The cost of a term, in the middle of a load in which every candidate always stands, is what Cost says.
 func TestTheCostOfATermIsTheTheory(t *testing.T) {
 	const n = 6
 	eachFailover(t, func(t *testing.T, v recipes.Variant[recipes.Election], by Failover) {
@@ -125,7 +125,7 @@ func TestTheCostOfATermIsTheTheory(t *testing.T) {
 		if terms != 4*n {
 			t.Fatalf("%v terms, want %d", terms, 4*n)
 		}
-		measured := CostOf(long.fanout.Snapshot().Sub(short.fanout.Snapshot())) // the beginning and the end are the same of both
+		measured := CostOf(long.fanout.Snapshot().Sub(short.fanout.Snapshot())) // the start and the end are the same for both
 		theory := long.work.(Costed).Cost()
 		for _, of := range slices.Sorted(maps.Keys(theory)) {
 			if got := measured[of] / terms; got != theory[of] {
@@ -135,7 +135,7 @@ func TestTheCostOfATermIsTheTheory(t *testing.T) {
 	})
 }
 
-// The parts of a fail-over add up to it, and a crash is found out when the session has timed out.
+// The parts of a fail-over add up to it, and a crash is detected when the session has timed out.
 func TestAFailOverAndItsParts(t *testing.T) {
 	eachFailover(t, func(t *testing.T, v recipes.Variant[recipes.Election], by Failover) {
 		l := candidates(v, by, 4, 3)
@@ -164,7 +164,7 @@ func TestAFailOverAndItsParts(t *testing.T) {
 	})
 }
 
-// A leader whose connection breaks for a moment stops leading, goes on with the same term, and the history says so.
+// A leader whose connection breaks for a moment stops leading and continues with the same term, and the history says so.
 func TestASuspendedLeaderIsNoLeader(t *testing.T) {
 	v, _ := recipes.Find(zkelection.Variants(), "predecessor")
 	l := candidates(v, ByResign, 3, 1)
@@ -195,7 +195,7 @@ func TestASuspendedLeaderIsNoLeader(t *testing.T) {
 	}
 }
 
-// A leader of whose session the servers know no more is told, and its seat needs a new session.
+// A leader whose session the servers no longer know is reported, and its seat needs a new session.
 func TestALeaderWhoseSessionExpiresByItself(t *testing.T) {
 	v, _ := recipes.Find(zkelection.Variants(), "naive")
 	l := candidates(v, ByResign, 3, 2)
@@ -227,9 +227,9 @@ func TestAnEngineWithoutCrashesIsRefused(t *testing.T) {
 func TestFailOverSamples(t *testing.T) {
 	elected := metrics.Sample{Op: metrics.Campaign, Token: 7, Start: 10, End: 100}
 	for _, c := range []struct {
-		name       string
-		gone, told time.Duration
-		want       map[metrics.Op][2]time.Duration
+		name           string
+		gone, received time.Duration
+		want           map[metrics.Op][2]time.Duration
 	}{
 		{"an event told", 50, 80,
 			map[metrics.Op][2]time.Duration{metrics.HandOff: {50, 100}, metrics.Detect: {50, 80}, metrics.Elect: {80, 100}}},
@@ -239,7 +239,7 @@ func TestFailOverSamples(t *testing.T) {
 		{"the first of all", 0, 0, map[metrics.Op][2]time.Duration{}},
 	} {
 		got := map[metrics.Op][2]time.Duration{}
-		for _, s := range handedOver(elected, c.gone, c.told) {
+		for _, s := range handedOver(elected, c.gone, c.received) {
 			got[s.Op] = [2]time.Duration{s.Start, s.End}
 			if s.Due != s.Start || s.Token != 7 {
 				t.Errorf("%s: %+v", c.name, s)

@@ -65,15 +65,15 @@ func TestPhasesOfEveryGrant(t *testing.T) {
 	}
 }
 
-// One release and one arrival beside n-1 waiters, far enough apart that no two changes coalesce.
+// One release and one arrival with n-1 waiters, far enough apart that no two changes coalesce.
 func TestFanoutOfOneChange(t *testing.T) {
 	const n = 6 // a holder and n-1 waiters
 	for _, c := range []struct {
 		variant          string
-		release, arrival int64 // events told of as such
+		release, arrival int64 // events reported as such
 		useful           int64
-		lists            int64 // of the release
-		failed           int64 // writes, of the release
+		lists            int64 // lists caused by the release
+		failed           int64 // failed writes caused by the release
 	}{
 		{variant: "single-node", release: n - 1, useful: 1, failed: n - 2},
 		{variant: "naive", release: n - 1, arrival: n - 1, useful: 1, lists: n - 1},
@@ -103,7 +103,7 @@ func TestFanoutOfOneChange(t *testing.T) {
 						t.Errorf("%d lists of %d names and %d bytes, want %d names", got.Lists, got.Names, got.Bytes, names)
 					}
 				}
-				// Another one comes while the second holds and n-2 wait.
+				// Another session arrives while the second holds and n-2 wait.
 				before = st.fanout.Snapshot()
 				st.start(&wait, n, 1, 0)
 				time.Sleep(2 * time.Second)
@@ -122,7 +122,7 @@ func TestFanoutOfOneChange(t *testing.T) {
 	}
 }
 
-// What becomes of the events: of a herd only the one that lets somebody in is of any use; who waits for one znode is never woken in vain.
+// The fate of events: in a herd only the one that lets a session in is useful; a session that waits for one znode is never woken in vain.
 func TestWhatBecomesOfEvents(t *testing.T) {
 	for variant, herd := range map[string]bool{"naive": true, "single-node": true, "persistent": true, "predecessor": false, "reentrant": false} {
 		synctest.Test(t, func(t *testing.T) {
@@ -137,7 +137,7 @@ func TestWhatBecomesOfEvents(t *testing.T) {
 	}
 }
 
-// A waiter whose predecessor dies waits for another one from then on: it got further, and it does not hold.
+// A waiter whose predecessor dies waits for another one from then on: it made progress, but does not hold.
 func TestAWakeByTheDeathOfAWaiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := lockStand(t, latency, cell(3, profiles.Values{"hold": constant(10 * time.Second)}), "predecessor")

@@ -14,25 +14,26 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// Fence says what the work of a grant is: with none it is the hold alone, with one of the others each grant that excludes ends with a
-// write to the resource of its object, which rejects stale ones. Readers do not write.
+// Fence defines the work of a grant. With NoFence it is the hold alone. With the others, each exclusive grant ends with a write to the resource
+// of its object, which rejects stale writes. Readers do not write.
 type Fence string
 
 // The fences.
 const (
 	NoFence       Fence = "none"
 	RegisterFence Fence = "register" // the resource is a recipes.FencedRegister in this process
-	ServerFence   Fence = "server"   // the resource is a znode beside the object, written with recipes.Protect
-	// BothFences: each grant writes to two resources in this process, a recipes.FencedRegister, if it has a token, and one that takes every write.
+	ServerFence   Fence = "server"   // the resource is a znode next to the object, written with recipes.Protect
+	// BothFences: each grant writes to two resources in this process: a recipes.FencedRegister, if it has a token, and one that accepts every
+	// write.
 	BothFences Fence = "both"
 )
 
-var fence = profiles.Field{Key: "fence", Type: profiles.OneOf, Axis: true, Example: "[none, server]",
+var fence = profiles.Field{Key: "fence", Role: profiles.Option, Type: profiles.OneOf, Axis: true, Example: "[none, server]",
 	Words: []string{string(NoFence), string(RegisterFence), string(ServerFence)}, Doc: "What guards each holder's write at the end of its hold: " +
 		"none, which writes nothing; register, in zkbench, which compares tokens; server, a znode written in one transaction with a check of the grant."}
 
-// lockFence is the fence of an exclusive lock, whose unfenced writes can be judged by the order of its grants.
-var lockFence = profiles.Field{Key: fence.Key, Type: fence.Type, Axis: true, Example: "[none, both]", Words: append(slices.Clone(fence.Words), string(BothFences)),
+// lockFence is the fence of an exclusive lock. The order of its grants shows which unfenced writes are stale.
+var lockFence = profiles.Field{Key: fence.Key, Role: fence.Role, Type: fence.Type, Axis: true, Example: "[none, both]", Words: append(slices.Clone(fence.Words), string(BothFences)),
 	Doc: fence.Doc + " With both the write goes to that register, if the grant has a token, and to one that accepts everything and counts the stale writes."}
 
 // notRegister is Kind.Shared of a workload whose fence may be in this process.
@@ -43,7 +44,7 @@ func notRegister(p profiles.Profile) (problems []profiles.Problem) {
 	return problems
 }
 
-// fenceable are variants whose grants write through the fence of a profile: those with tokens can.
+// fenceable adds to variants a check of the profile's fence: only grants with tokens can write through one.
 func fenceable[T any](all []recipes.Variant[T], variants []Variant) []Variant {
 	for i, v := range all {
 		if v.Tokens {
@@ -62,13 +63,13 @@ func fenceable[T any](all []recipes.Variant[T], variants []Variant) []Variant {
 	return variants
 }
 
-// fenceZnodes are the names of the resources.
+// fenceZnodes are the names of the resources' znodes.
 var fenceZnodes = recipes.Znodes{Persistent: []string{`cell-#/resource-#`}}
 
-// guarded is the resources of the objects, by object, behind a fence.
+// guarded holds the resources that a fence protects, one per object.
 type guarded struct {
 	fence     Fence
-	tokens    bool // of BothFences: the grants have some
+	tokens    bool // for BothFences: the grants have tokens
 	dir       string
 	registers []register // in this process
 }
@@ -81,13 +82,13 @@ func newGuarded(l Load, objects int) *guarded {
 	return g
 }
 
-// on says whether grants write at all.
+// on reports whether grants write at all.
 func (g *guarded) on() bool { return g.fence != NoFence && g.fence != "" }
 
-// compares says whether what they write is fenced.
+// compares reports whether their writes are fenced.
 func (g *guarded) compares() bool { return g.on() && (g.fence != BothFences || g.tokens) }
 
-// granted gives a grant its place in the order of the grants of an object: that in which they were heard of.
+// granted returns the place of a grant in the order of its object's grants, which is the order in which they became known.
 func (g *guarded) granted(object uint32) (place int64) {
 	if g == nil || g.fence != BothFences {
 		return 0
@@ -95,7 +96,7 @@ func (g *guarded) granted(object uint32) (place int64) {
 	return g.registers[object].granted.Add(1)
 }
 
-// unfenced is how many stale writes the resources without a fence have taken; false: there are none.
+// unfenced returns how many stale writes the resources without a fence have accepted; false: there are no such resources.
 func (g *guarded) unfenced() (stale int64, some bool) {
 	for i := range g.registers {
 		stale += g.registers[i].stale.Load()
@@ -105,7 +106,7 @@ func (g *guarded) unfenced() (stale int64, some bool) {
 
 func (g *guarded) path(object uint32) string { return fmt.Sprintf("%s/resource-%d", g.dir, object) }
 
-// setup makes the znodes that are written; the directory is there.
+// setup creates the znodes that are written; their directory exists.
 func (g *guarded) setup(ctx context.Context, s zk.Session, objects int) error {
 	if g.fence != ServerFence {
 		return nil
@@ -118,14 +119,14 @@ func (g *guarded) setup(ctx context.Context, s zk.Session, objects int) error {
 	return nil
 }
 
-// register is a resource in this process, and the order in which it took what was written; beside it is one without a fence.
+// register is a resource in this process that records the order of the writes it accepted, together with a resource without a fence.
 type register struct {
 	recipes.FencedRegister
 	mu      sync.Mutex
 	order   int64
-	latest  int64        // place of the latest grant that has written to the one without a fence
+	latest  int64        // place of the latest grant that has written to the resource without a fence
 	granted atomic.Int64 // grants
-	stale   atomic.Int64 // writes that the one without a fence took after one of a later grant
+	stale   atomic.Int64 // writes that the resource without a fence accepted after one of a later grant
 }
 
 func (r *register) write(token int64, value []byte) (order int64, err error) {
@@ -138,7 +139,7 @@ func (r *register) write(token int64, value []byte) (order int64, err error) {
 	return r.order, nil
 }
 
-// writeUnfenced writes to the one without a fence.
+// writeUnfenced writes to the resource without a fence.
 func (r *register) writeUnfenced(place int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -148,10 +149,11 @@ func (r *register) writeUnfenced(place int64) {
 	r.latest = max(r.latest, place)
 }
 
-// written is what holders write: as much as a small record takes. Nobody changes it.
+// written is what holders write: the size of a small record. It is never modified.
 var written = make([]byte, 64)
 
-// write makes the write of a grant, of that place, and says which place it has in the order of the resource: of a znode the zxid.
+// write performs the write of a grant, which has the given place, and returns the write's place in the order of the resource; for a znode, that
+// is the zxid.
 func (g *guarded) write(ctx context.Context, s zk.Session, object uint32, place int64, grant recipes.Grant) (order int64, err error) {
 	switch g.fence {
 	case BothFences:
@@ -167,19 +169,19 @@ func (g *guarded) write(ctx context.Context, s zk.Session, object uint32, place 
 	return st.Mzxid, err
 }
 
-// protect does the work of a grant, and records it. It does not look at the grant before: a client that is paused after the look does
-// not either. The write is made also when the run is cut, like the release after it.
+// protect does the work of a grant and records it. It does not check the grant first: a client that is paused after such a check would not
+// notice either. Like the release after it, the write happens even when the run is cut.
 func (j *holder) protect(ctx context.Context, grant recipes.Grant) {
 	if !j.guarded.on() {
 		return
 	}
 	if j.Work != nil {
 		end, alive := j.Work(ctx)
-		if !alive { // who died has written nothing
+		if !alive { // a client that died has written nothing
 			return
 		}
 		defer end()
-		defer j.Standing.Ends() // whose process is stopped while it holds has not written
+		defer j.Standing.Ends() // a client whose process is stopped while it holds has not written
 	}
 	w := metrics.Sample{Op: metrics.Write, Session: j.ID, Object: j.object, Token: grant.Token, Start: j.Origin.Now()}
 	w.Due = w.Start

@@ -19,10 +19,10 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// behind are the fences that there are.
+// behind lists the fences.
 var behind = []Fence{RegisterFence, ServerFence}
 
-// Each grant that excludes writes once, through its fence, and the writes are the evidence.
+// Each exclusive grant writes once, through its fence, and the writes are the evidence.
 func TestEveryLockCanWriteThroughAFence(t *testing.T) {
 	const sessions, times = 4, 5
 	for _, v := range append(zklock.Variants(), published.Locks()[0]) {
@@ -112,8 +112,8 @@ func TestWithoutAFenceNothingIsWritten(t *testing.T) {
 	}
 }
 
-// A lock that lets everybody in at once: the transaction finds the znode of each of them, so writes in the wrong order get through it,
-// and the check says so. The register rejects them.
+// The lock lets everybody in at once. The transaction finds the znode of each of them, so writes in the wrong order pass it, and the check reports
+// that. The register rejects them.
 func TestTwoHoldersAtOnceShowAtTheFence(t *testing.T) {
 	d := defect(t, broken.Locks, "broken-no-wait")
 	for fence, want := range map[Fence]string{RegisterFence: "rejected", ServerFence: "accepted"} {
@@ -138,7 +138,7 @@ func TestTwoHoldersAtOnceShowAtTheFence(t *testing.T) {
 	}
 }
 
-// The check does not believe the fence: a register that accepts everything is found out.
+// The check does not trust the fence: it detects a register that accepts everything.
 func TestARegisterThatAcceptsEverythingIsCaught(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := lockStand(t, latency, cell(2, profiles.Values{"fence": string(RegisterFence), "hold": constant(time.Minute)}), "predecessor")
@@ -148,7 +148,7 @@ func TestARegisterThatAcceptsEverythingIsCaught(t *testing.T) {
 	})
 }
 
-// stale has the first seat hold on while its session expires unseen, and the second one hold and write meanwhile.
+// stale lets the first seat continue to hold while its session expires unnoticed, and the second one hold and write meanwhile.
 func stale(t *testing.T, st *stand) {
 	t.Helper()
 	l := st.work.(*lock)
@@ -190,7 +190,7 @@ func TestALateWriteIsRejectedByEveryFence(t *testing.T) {
 	}
 }
 
-// Over the lock's own session a write is rejected with the session: that needs no other fence.
+// Over the lock's own session a write is rejected together with the session: that needs no other fence.
 func TestAWriteOverAnExpiredSession(t *testing.T) {
 	for _, variant := range []string{"predecessor", "single-node"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -210,11 +210,11 @@ func TestAWriteOverAnExpiredSession(t *testing.T) {
 	}
 }
 
-// What becomes of a write over the lock's own session.
+// The outcomes of a write over the lock's own session.
 func TestOutcomesOfAWrite(t *testing.T) {
 	for _, tt := range []struct {
 		why  string
-		do   func(op zktest.Op, st *stand) zktest.Action // when the transaction comes to the servers
+		do   func(op zktest.Op, st *stand) zktest.Action // when the transaction reaches the servers
 		want metrics.Outcome
 	}{
 		{"carried out", func(zktest.Op, *stand) zktest.Action { return zktest.Action{} }, metrics.OK},
@@ -258,7 +258,7 @@ func TestOutcomesOfAWrite(t *testing.T) {
 	}
 }
 
-// A fence that a variant's grants cannot go through, or that makes no sense of several permits, is refused before anything starts.
+// A fence that a variant's grants cannot use, or that is meaningless with several permits, is rejected before anything starts.
 func TestFencesThatCannotBe(t *testing.T) {
 	kinds := []Kind{
 		Locks([]recipes.Variant[recipes.Lock]{{Name: "with", Tokens: true}, {Name: "without"}}),

@@ -14,23 +14,23 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// places are the znodes at which the objects of a workload live: children of one directory.
+// places are the znodes of a workload's objects: children of one directory.
 type places struct {
 	dir, name string
 	n         int
 }
 
-// queuedZnodes are the names of those that wait in line for an object, and hold it.
+// queuedZnodes are the names of the znodes of sessions that wait in line for an object or hold it.
 var queuedZnodes = recipes.Znodes{Ephemeral: []string{`OBJECT/PROTECTED`}}
 
 func (p places) path(object uint32) string { return p.dir + "/" + p.child(object) }
 
 func (p places) child(object uint32) string { return fmt.Sprintf("%s-%d", p.name, object) }
 
-// Setup makes the objects' directories, so that the first arrivals measure the recipe and not the creation of parents.
+// Setup creates the objects' directories, so that the first arrivals measure the recipe and not the creation of parents.
 func (p places) Setup(ctx context.Context, s zk.Session) error { return p.make(ctx, s) }
 
-// make makes the directories, and some in each.
+// make creates the directories, and the directories inside in each of them.
 func (p places) make(ctx context.Context, s zk.Session, inside ...string) error {
 	if _, err := s.Create(ctx, p.dir, nil, zk.Persistent); err != nil {
 		return err
@@ -50,7 +50,7 @@ func (p places) Inspect(ctx context.Context, s zk.Session, r metrics.Recorder) e
 	return p.look(ctx, s, r, "")
 }
 
-// look records for each object whether a znode is left in one of its directories.
+// look records for each object whether a znode is left in any of its directories.
 func (p places) look(ctx context.Context, s zk.Session, r metrics.Recorder, inside ...string) error {
 	if err := zk.CatchUp(ctx, s, p.dir); err != nil {
 		return err
@@ -71,8 +71,8 @@ func (p places) look(ctx context.Context, s zk.Session, r metrics.Recorder, insi
 	return nil
 }
 
-// lookBelow records for each object whether a znode of a session is left anywhere below it, or below what is beside it with its name before a dash:
-// where a driver's recipe has what, only its library knows.
+// lookBelow records for each object whether an ephemeral znode is left anywhere below it, or below a sibling whose name is the object's followed
+// by a dash: only a driver's library knows where its recipe keeps its znodes.
 func (p places) lookBelow(ctx context.Context, s zk.Session, r metrics.Recorder) error {
 	if err := zk.CatchUp(ctx, s, p.dir); err != nil {
 		return err
@@ -97,11 +97,11 @@ func (p places) lookBelow(ctx context.Context, s zk.Session, r metrics.Recorder)
 	return nil
 }
 
-// population is how many of a cell's sessions are at an object.
+// population returns how many of a cell's sessions use an object.
 func (p places) population(object uint32, all int) int { return (all - int(object) + p.n - 1) / p.n }
 
-// first tells whether a session is one of the first of its object: of a share of them, but of two or more at least one and not all, unless
-// the share is 0 or 1.
+// first reports whether a session belongs to the first share of its object's sessions. If there are two or more and the share is neither 0 nor
+// 1, this is at least one session and not all.
 func (p places) first(share float64, session uint32, all int) bool {
 	here := p.population(session%uint32(p.n), all)
 	n := int(math.Round(share * float64(here)))
@@ -111,7 +111,7 @@ func (p places) first(share float64, session uint32, all int) bool {
 	return int(session)/p.n < n
 }
 
-// firsts is how many sessions are of the share that first tells.
+// firsts returns the number of sessions for which first is true.
 func (p places) firsts(share float64, all int) (n int) {
 	for i := range uint32(all) {
 		if p.first(share, i, all) {
@@ -121,8 +121,8 @@ func (p places) firsts(share float64, all int) (n int) {
 	return n
 }
 
-// expired waits until nothing is left at the objects, or any session that has crashed is surely over: a session timeout and a tick, which
-// is half of a timeout at most.
+// expired waits until nothing is left at the objects, or until every session that crashed has certainly expired: a session timeout and a tick,
+// which is at most half a timeout.
 func (p places) expired(ctx context.Context, s zk.Session) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*s.Timeout())
 	defer cancel()
@@ -130,7 +130,7 @@ func (p places) expired(ctx context.Context, s zk.Session) error {
 		for {
 			names, _, changed, err := s.ChildrenW(ctx, p.path(i))
 			if err != nil {
-				return patient(ctx, err)
+				return unlessExpired(ctx, err)
 			}
 			if len(names) == 0 {
 				changed.Stop()
@@ -143,37 +143,37 @@ func (p places) expired(ctx context.Context, s zk.Session) error {
 				}
 			case <-ctx.Done():
 				changed.Stop()
-				return nil // the look that follows finds what is left
+				return nil // the inspection that follows finds what is left
 			}
 		}
 	}
 	return nil
 }
 
-// patient is no error when patience was what ended.
-func patient(ctx context.Context, err error) error {
+// unlessExpired returns nil if the deadline of the context has passed, and err otherwise.
+func unlessExpired(ctx context.Context, err error) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return nil
 	}
 	return err
 }
 
-// holder is a seat that acquires, holds and releases, whatever the recipe.
+// holder is a seat that acquires, holds and releases, for any recipe.
 type holder struct {
 	Seat
 	t        *tracker
 	object   uint32
-	value    int64                          // of the samples
-	deadline time.Duration                  // of one acquisition; 0: none
+	value    int64                          // of its samples
+	deadline time.Duration                  // of one acquisition; 0: no deadline
 	holdFor  func(*rand.Rand) time.Duration // how long a grant is held
 	guarded  *guarded                       // what the grant protects
-	place    int64                          // of the last grant, in the order of guarded
-	shared   bool                           // the release that lets us in may be of another process
-	observed zk.Session                     // the session, as the tracker sees it
+	place    int64                          // of the last grant, in the order that guarded keeps
+	shared   bool                           // another process may issue the release that lets this session in
+	observed zk.Session                     // the session, observed by the tracker
 }
 
-// acquire asks for a grant and records it. handOff is when the release that may let us in was issued last, as an offset; it is asked
-// after the grant, and may be nil.
+// acquire asks for a grant and records it. handOff returns when the release that may let this session in was last issued, as an offset; it is
+// called after the grant, and may be nil.
 func (j *holder) acquire(ctx context.Context, op metrics.Op, due time.Duration, handOff func() time.Duration,
 	ask func(context.Context) (recipes.Grant, error)) (recipes.Grant, bool) {
 	g, s, p, granted := j.request(ctx, op, due, ask)
@@ -183,7 +183,7 @@ func (j *holder) acquire(ctx context.Context, op metrics.Op, due time.Duration, 
 	}
 	parts := p.samples(s)
 	if handOff != nil {
-		// A release that was issued while we asked is what let us in. A reader's may have been issued since then.
+		// A release that was issued while we waited is what let us in. A reader's may have been issued since then.
 		if r := handOff(); r > s.Start && r <= s.End {
 			h := s
 			h.Op, h.Due, h.Start = metrics.HandOff, r, r
@@ -194,7 +194,7 @@ func (j *holder) acquire(ctx context.Context, op metrics.Op, due time.Duration, 
 	return g, true
 }
 
-// request asks for a grant. The sample of that is for the caller to record, with its phases.
+// request asks for a grant. The caller has to record the returned sample, with its phases.
 func (j *holder) request(ctx context.Context, op metrics.Op, due time.Duration,
 	ask func(context.Context) (recipes.Grant, error)) (recipes.Grant, metrics.Sample, phases, bool) {
 	actx, cancel := within(ctx, j.deadline)
@@ -206,7 +206,7 @@ func (j *holder) request(ctx context.Context, op metrics.Op, due time.Duration,
 	s.Zxid = j.t.granted()
 	s.End = j.Origin.Now() // the measured hold lies within the true one, so an overlap of measured holds is a real one
 	if _, dead := j.diedBefore(s.End); dead && err == nil {
-		err = zk.ErrSessionExpired // nobody was left to get it
+		err = zk.ErrSessionExpired // nobody was left to receive it
 	}
 	p := j.t.end(err == nil)
 	s.Outcome, s.Token = outcome(ctx, err), g.Token
@@ -220,8 +220,8 @@ func (j *holder) request(ctx context.Context, op metrics.Op, due time.Duration,
 	return g, s, p, err == nil
 }
 
-// gaveUp is until when an attempt that ended so has surely waited: to its deadline, or to the end of the run; 0 if that is not known. ctx is
-// the run's, actx has the deadline.
+// gaveUp returns until when an attempt with this outcome has certainly waited: until its deadline, or the end of the run; 0 if that is not
+// known. ctx is the run's context, actx has the deadline.
 func (j *holder) gaveUp(ctx, actx context.Context, o metrics.Outcome) (until time.Duration) {
 	switch deadline, limited := actx.Deadline(); {
 	case o == metrics.Timeout && limited:
@@ -240,7 +240,7 @@ func (j *holder) hold(ctx context.Context, g recipes.Grant) {
 	work(ctx, j.holdFor(j.Rand), g.Lost, g.Revoked)
 }
 
-// release gives a grant up, records that, and returns what it has recorded. issued is told when, unless the grant has been lost.
+// release gives up a grant, records that, and returns the sample. issued is called with the time of the call, unless the grant was lost.
 func (j *holder) release(ctx context.Context, op metrics.Op, g recipes.Grant, issued func(time.Duration),
 	give func(context.Context) error) metrics.Sample {
 	s := metrics.Sample{Op: op, Session: j.ID, Object: j.object, Token: g.Token, Value: j.value}
@@ -257,7 +257,7 @@ func (j *holder) release(ctx context.Context, op metrics.Op, g recipes.Grant, is
 			issued(s.Start)
 		}
 	}
-	// The release is carried out also when the run is cut, bounded by the life that an unreleased lock would have.
+	// Release even when the run is cut, but not for longer than an unreleased lock would live.
 	rctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), j.Session.Timeout())
 	defer cancel()
 	j.t.releasing()

@@ -8,8 +8,8 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// InspectOpen looks at what is left of the recipe's znodes while the sessions are still open and hold nothing, and records it for the checks: what
-// is ephemeral goes with its session, and is not seen after it. Of items and sums, which have one account, it records nothing.
+// InspectOpen records for the checks what is left of the recipe's znodes while the sessions are still open and hold nothing: ephemeral znodes
+// are deleted with their session and cannot be seen afterwards. It records no items and no sums, which are accounted for only once.
 func InspectOpen(ctx context.Context, w Workload, s zk.Session, r metrics.Recorder) error {
 	inspect := w.Inspect
 	if k, some := w.(Keeping); some {

@@ -7,7 +7,7 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// A recipe of somebody's own may have no theory: then there is none, and nothing panics. One that cannot make a handle is told as such.
+// A custom recipe may have no theory: then there is none, and nothing panics. One that cannot make a handle is reported.
 func TestARecipeWithoutATheory(t *testing.T) {
 	bare := func(zk.Session, string, recipes.Options) recipes.Lock { return nil }
 	l := Load{Dir: "/cell", Sessions: 4}

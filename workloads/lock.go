@@ -14,12 +14,12 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// lockOptions are those of the exclusive locks.
+// lockOptions returns the options of the exclusive locks.
 func lockOptions(watches []string) []Option {
 	return slices.Concat(watch(watches), layout(recipes.Layouts), []Option{watchOwn})
 }
 
-// Locks is the workload 'lock' over a catalogue of locks: that of recipes, or one with broken ones in a test.
+// Locks returns the workload 'lock' for a catalogue of locks: that of recipes, or, in tests, one with broken locks.
 func Locks(all []recipes.Variant[recipes.Lock]) Kind {
 	return Kind{
 		Doc:     "acquire a lock, hold it, release it",
@@ -53,12 +53,12 @@ type lock struct {
 	guarded  *guarded
 }
 
-// Setup makes the locks' directories and what the fence needs.
+// Setup creates the locks' directories and what the fence needs.
 func (l *lock) Setup(ctx context.Context, s zk.Session) error {
 	return errors.Join(l.places.Setup(ctx, s), l.guarded.setup(ctx, s, l.n))
 }
 
-// Checks are the promises of the variant.
+// Checks returns the checks of the variant's promises.
 func (l *lock) Checks() []check.Check {
 	if l.Foreign != nil {
 		tokens := []check.Check{check.TokenOrder()}
@@ -82,24 +82,28 @@ func (l *lock) Checks() []check.Check {
 	return append(checks, check.NothingLeft(), check.Liveness(l.Stall))
 }
 
-// Unfenced is how many stale writes were taken without a fence.
+// Unfenced returns how many stale writes were accepted without a fence.
 func (l *lock) Unfenced() (stale int64, some bool) { return l.guarded.unfenced() }
 
 // Contends reports whether a lock has several sessions.
 func (l *lock) Contends() bool { return l.contenders() > 1 }
 
-// Measures of a lock are its grants, and their phases where its requests are seen.
-func (l *lock) Measures() []Measure { return l.seen(grants([]metrics.Op{metrics.Acquire}, handOffs)) }
+// Measures returns the measures of the grants, and of their phases if the requests are visible.
+func (l *lock) Measures() []Measure {
+	all := l.seen(grants([]metrics.Op{metrics.Acquire}, handOffs))
+	all[0].EndedBy = metrics.Release
+	return all
+}
 
-// Theory is the variant's, for the number of sessions that contend for one lock.
+// Theory returns the variant's theory for the number of sessions that contend for one lock.
 func (l *lock) Theory() (release, arrival float64) {
 	return wakes(l.variant, recipes.Load{Sessions: l.contenders()})
 }
 
-// Least is that a session in a queue lists it before it holds.
+// Least returns the minimum cost of a grant: a session in a queue lists the queue before it holds the lock.
 func (l *lock) Least() Cost { return queued(l.variant) }
 
-// Join gives the session a lock handle of its own.
+// Join gives the session its own lock handle.
 func (l *lock) Join(seat Seat) Step {
 	h := l.holder(seat, l.n, l.guarded)
 	return (&lockSeat{holder: h, released: &l.released[h.object], handle: l.variant.New(h.observed, l.path(h.object), l.options)}).step
@@ -124,7 +128,7 @@ func (j *lockSeat) step(ctx context.Context, due time.Duration) error {
 	return j.Session.Err()
 }
 
-// outcome sorts the end of an operation; ctx is the run's, not the operation's with its deadline.
+// outcome classifies the end of an operation. ctx is the run's context, not the operation's with its deadline.
 func outcome(ctx context.Context, err error) metrics.Outcome {
 	class := zk.Classify(err)
 	switch {
@@ -137,7 +141,7 @@ func outcome(ctx context.Context, err error) metrics.Outcome {
 		return metrics.Lost
 	case ctx.Err() != nil:
 		return metrics.Unfinished
-	case errors.Is(err, recipes.ErrBarrierBroken), errors.Is(err, recipes.ErrPassed): // others went in, whatever the cause
+	case errors.Is(err, recipes.ErrBarrierBroken), errors.Is(err, recipes.ErrPassed): // others went in, for whatever reason
 		return metrics.Failed
 	case errors.Is(err, context.DeadlineExceeded):
 		return metrics.Timeout

@@ -17,7 +17,7 @@ func TestHandOff(t *testing.T) {
 		st := lockStand(t, latency, cell(2, profiles.Values{"hold": constant(100 * time.Millisecond)}), "predecessor")
 		var wait sync.WaitGroup
 		st.start(&wait, 0, 1, 0)
-		st.start(&wait, 1, 1, 10*time.Millisecond) // waits: the release comes after it has asked
+		st.start(&wait, 1, 1, 10*time.Millisecond) // waits: the release comes after its request
 		wait.Wait()
 		time.Sleep(time.Second)
 		st.start(&wait, 0, 1, 0) // the last release was long before it asked
@@ -73,7 +73,7 @@ func TestOutcomes(t *testing.T) {
 		name     string
 		deadline time.Duration
 		do       func(st *stand) // while seat 0 holds and seat 1 waits
-		cut      bool            // the run ends then, too
+		cut      bool            // the run also ends then
 		want     map[uint32]map[metrics.Op]metrics.Outcome
 	}{
 		{name: "the deadline of a waiter passes", deadline: 500 * time.Millisecond, do: func(*stand) {},

@@ -8,13 +8,13 @@ import (
 	"time"
 
 	"github.com/zkbench/zkbench/check"
-	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/metrics/spill"
 	"github.com/zkbench/zkbench/recipes"
 	zklock "github.com/zkbench/zkbench/recipes/lock"
 )
 
-// What judging a history of ten million samples takes, all checks of a lock one after the other: the CPU time, and the most memory in use.
+// BenchmarkJudgingOnDisk measures judging a history of ten million samples by all checks of a lock, one after the other: CPU time and peak memory.
 func BenchmarkJudgingOnDisk(b *testing.B) {
 	v, _ := recipes.Find(zklock.Variants(), "predecessor")
 	w := NewLock(v, recipes.Options{}, Load{Dir: "/cell", Sessions: 100, Stall: time.Minute})

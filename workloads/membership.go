@@ -23,7 +23,7 @@ var (
 			"another one. The other members leave."}
 )
 
-// Groups is the workload 'membership' over a catalogue of groups.
+// Groups returns the workload 'membership' for a catalogue of groups.
 func Groups(all []recipes.Variant[recipes.Group]) Kind {
 	return Kind{
 		Doc:    "some sessions join a group, stay, and leave or crash; the others observe its members",
@@ -42,10 +42,10 @@ func Groups(all []recipes.Variant[recipes.Group]) Kind {
 	}
 }
 
-// NewMembership returns the workload 'membership': the members join, stay and leave or crash, and come back with the same id; the others
-// observe. How long a change takes to reach an observer is from the issue of the join or the leaving to the observer's view: operation
-// Deliver, or, of a crash, Detect. An observer that sees several changes at once has as many of them. What an observer's view lacks
-// because the member had come back by then is not among them.
+// NewMembership returns the workload 'membership': the members join, stay, leave or crash, and come back with the same id; the others observe.
+// The time that a change takes to reach an observer lasts from the issue of the join or leave until the observer's view shows it: operation
+// Deliver, or, for a crash, Detect. An observer that sees several changes at once records one operation for each. A change that a view does not
+// show because the member was already back is not recorded.
 func NewMembership(v recipes.Variant[recipes.Group], o recipes.Options, l Load) Workload {
 	return &membership{driving: drive(v, o, l), places: places{l.Dir, "group", l.Objects()}, members: l.Share(members), crashes: l.Share(crashes),
 		changes: make([]lastChange, l.Sessions), seen: make([]recipes.View, l.Sessions)}
@@ -55,19 +55,19 @@ type membership struct {
 	driving[recipes.Group]
 	places
 	members float64        // share of the sessions of each group that join and leave it
-	crashes float64        // share of the memberships that end with the death of the member
-	changes []lastChange   // of each session
-	seen    []recipes.View // by each observer, in whichever session
+	crashes float64        // share of the memberships that end with a crash of the member
+	changes []lastChange   // by session
+	seen    []recipes.View // last view of each observer, kept across its sessions
 }
 
-// lastChange is when a member was last about to join, and to go, as offsets.
+// lastChange holds when a member last started to join and to leave, as offsets.
 type lastChange struct {
-	here         atomic.Bool // the session is of this process
+	here         atomic.Bool // the session belongs to this process
 	joined, gone atomic.Int64
 	crashed      atomic.Bool
 }
 
-// Setup makes the groups' directories.
+// Setup creates the groups' directories.
 func (w *membership) Setup(ctx context.Context, s zk.Session) error {
 	if _, canDie := zk.AsKiller(s); !canDie && w.crashes > 0 {
 		return fmt.Errorf("crashes: the sessions of this engine can only be closed")
@@ -75,7 +75,7 @@ func (w *membership) Setup(ctx context.Context, s zk.Session) error {
 	return w.make(ctx, s)
 }
 
-// Checks are the promises of a group.
+// Checks returns the checks of a group's promises.
 func (w *membership) Checks() []check.Check {
 	checks := []check.Check{check.Views(), check.ViewOrder(), check.Convergence(w.Stall)}
 	if w.crashes > 0 {
@@ -84,7 +84,7 @@ func (w *membership) Checks() []check.Check {
 	return append(checks, check.NothingLeft())
 }
 
-// Inspect records for each group whether a znode is left, when the members that have crashed are over.
+// Inspect records for each group whether a znode is left, after the members that crashed have expired.
 func (w *membership) Inspect(ctx context.Context, s zk.Session, r metrics.Recorder) error {
 	if w.crashes > 0 {
 		if err := w.expired(ctx, s); err != nil {
@@ -94,23 +94,25 @@ func (w *membership) Inspect(ctx context.Context, s zk.Session, r metrics.Record
 	return w.look(ctx, s, r, "")
 }
 
-// Measures are the joins, and what observers wait for: of members in this process, for between processes no clock tells how long.
+// Measures returns the measures of the joins and of their delivery to observers. Deliveries are measured only for members in this process,
+// because clocks of different processes cannot be compared.
 func (w *membership) Measures() []Measure {
-	all := []Measure{operation(metrics.Join, "joins"), {Op: metrics.Deliver, Role: Part, Unit: "deliveries", Caption: deliverCaption},
-		{Op: metrics.Detect, Role: Part, Unit: "detections", Caption: "Detect is from the crash of a member to each view without it: its session " +
+	all := []Measure{operation(metrics.Join, "joins"), {Op: metrics.Deliver, Role: Part, Unit: "deliveries", Question: changeArrives, Caption: deliverCaption},
+		{Op: metrics.Detect, Role: Part, Unit: "detections", Question: lossDetected, Caption: "Detect is from the crash of a member to each view without it: its session " +
 			"has to time out first. A member that comes back earlier waits for that too, as part of the response of its join."}}
 	return append(all, phased(metrics.Enqueue, metrics.List, metrics.Wait, metrics.Delivery, metrics.Recheck)...)
 }
 
-// IsDriven tells whether the rate is offered to a session: to the members.
-func (w *membership) IsDriven(id uint32) bool { return w.first(max(w.members, tiny), id, w.Sessions) }
+// IsPaced reports whether the rate is offered to a session: it is offered to the members.
+func (w *membership) IsPaced(id uint32) bool { return w.first(max(w.members, tiny), id, w.Sessions) }
 
-// tiny is a share that is not 0: of two sessions it is one.
+// tiny is a share above 0: with two sessions or more it selects one.
 const tiny = 1e-9
 
-// Cost is that of one membership, from its join to its end: two changes, each of which costs every observer an event and a list. Changes
-// that come at once cost less. Who has crashed comes back to the znode of its former session, and so needs one more request that is
-// refused, a look, and the event that tells of the end; it saves the leaving. How many members there are to read is chance: no theory.
+// Cost returns the cost of one membership, from its join to its end: two changes, each of which costs every observer an event and a getChildren
+// call. Changes that arrive together cost less. A member that crashed comes back to the znode of its former session. It therefore needs one more
+// request, which is refused, a check, and the event that reports the end; but it saves the leave. The number of members to read is random, so
+// there is no theory of it.
 func (w *membership) Cost() Cost {
 	observers := w.Sessions - w.firsts(max(w.members, tiny), w.Sessions)
 	seen := 2 * float64(observers) / float64(w.n)
@@ -121,7 +123,7 @@ func (w *membership) Cost() Cost {
 	return c
 }
 
-// Join gives the session its part.
+// Join returns the session's step as a member or an observer.
 func (w *membership) Join(seat Seat) Step {
 	j := &memberSeat{w: w, holder: w.holder(seat, w.n, nil)}
 	j.value = int64(seat.ID) / int64(w.n)
@@ -129,14 +131,15 @@ func (w *membership) Join(seat Seat) Step {
 	o.Trace = &recipes.Trace{Vacated: func() { w.changes[seat.ID].joined.Store(int64(seat.Origin.Now())) }} // its former session has ended
 	j.handle = w.variant.New(j.observed, w.path(j.object), o)
 	w.changes[seat.ID].here.Store(true)
-	if w.IsDriven(seat.ID) {
+	if w.IsPaced(seat.ID) {
 		return j.member
 	}
 	return observing(seat, j.observe)
 }
 
-// observing is the Step of who observes: its first look, so that the cell knows when all have begun, and then all there is to see until the
-// run is cut or a look fails, which is for the caller to pause after. Between two looks it does not think, nor wait for anything to be due.
+// observing returns the Step of an observer. The first call makes one observation, so that the cell knows when all have started. Every later
+// call observes until the run is cut or an observation fails; the caller pauses after a failure. Between observations it neither thinks nor
+// waits.
 func observing(seat Seat, look func(ctx context.Context, due time.Duration) (saw bool)) Step {
 	begun := false
 	return func(ctx context.Context, due time.Duration) error {
@@ -148,14 +151,14 @@ func observing(seat Seat, look func(ctx context.Context, due time.Duration) (saw
 	}
 }
 
-// memberSeat is a member or an observer.
+// memberSeat is the seat of a member or an observer.
 type memberSeat struct {
 	holder
 	w      *membership
 	handle recipes.Group
 }
 
-// member is one membership.
+// member runs one membership.
 func (j *memberSeat) member(ctx context.Context, due time.Duration) error {
 	mine := &j.w.changes[j.ID]
 	id := strconv.FormatInt(j.value, 10)
@@ -178,12 +181,12 @@ func (j *memberSeat) member(ctx context.Context, due time.Duration) error {
 	mine.gone.Store(int64(now))
 	j.Recorder.Record(metrics.Sample{Op: metrics.Leave, Outcome: metrics.Lost, Session: j.ID, Object: j.object, Token: g.Token, Value: j.value,
 		Due: now, Start: now, End: now})
-	killer, _ := zk.AsKiller(j.Session) // Setup has seen that there is
+	killer, _ := zk.AsKiller(j.Session) // Setup has checked that it is one
 	killer.Crash()
 	return ErrEnded
 }
 
-// observe is one view.
+// observe waits for one view and records it.
 func (j *memberSeat) observe(ctx context.Context, due time.Duration) (saw bool) {
 	last := &j.w.seen[j.ID]
 	s := metrics.Sample{Op: metrics.See, Session: j.ID, Object: j.object, Due: due, Start: j.Origin.Now()}
@@ -202,7 +205,7 @@ func (j *memberSeat) observe(ctx context.Context, due time.Duration) (saw bool) 
 	return err == nil
 }
 
-// numbers are the members of a view. Who is none of the cell's has the number after the last.
+// numbers returns the members of a view. A member that is not one of the cell's gets the number after the last.
 func (j *memberSeat) numbers(v recipes.View) []int64 {
 	here := int64(j.w.population(j.object, j.w.Sessions))
 	all := make([]int64, len(v.Members))
@@ -215,7 +218,7 @@ func (j *memberSeat) numbers(v recipes.View) []int64 {
 	return all
 }
 
-// deliver records how long what is new in a view has taken.
+// deliver records how long the changes between two views took to arrive.
 func (j *memberSeat) deliver(s metrics.Sample, was, is recipes.View) {
 	change := map[int64]int{}
 	for _, n := range j.numbers(is) {
@@ -226,7 +229,7 @@ func (j *memberSeat) deliver(s metrics.Sample, was, is recipes.View) {
 	}
 	for n, c := range change {
 		member := int(n)*j.w.n + int(j.object)
-		if c == 0 || member >= len(j.w.changes) || !j.w.changes[member].here.Load() { // it is of another process, whose clock tells
+		if c == 0 || member >= len(j.w.changes) || !j.w.changes[member].here.Load() { // another process's clock timed it
 			continue
 		}
 		of := &j.w.changes[member]

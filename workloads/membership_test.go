@@ -17,8 +17,8 @@ import (
 	zksetting "github.com/zkbench/zkbench/recipes/setting"
 )
 
-// observed runs a stand: its observers watch from the beginning to the end, and the other seats do so many units of work each, one seat
-// after the other, with a pause in between. The costs are of the work alone.
+// observed runs a stand: its observers watch from start to end, and each of the other seats does that many units of work, one seat after the other,
+// with a pause in between. The costs are those of the work alone.
 func (st *stand) observed(watches func(seat int) bool, times int, pause time.Duration) (spent Cost) {
 	st.t.Helper()
 	ctx, cut := context.WithCancel(st.t.Context())
@@ -55,7 +55,7 @@ func (st *stand) observed(watches func(seat int) bool, times int, pause time.Dur
 	return spent
 }
 
-// costs fails the test unless the work cost what the theory of the workload says, for each success.
+// costs fails the test unless the work cost what the theory of the workload says for each success.
 func (st *stand) costs(spent Cost, successes float64) {
 	st.t.Helper()
 	theory := st.work.(Costed).Cost()
@@ -66,7 +66,7 @@ func (st *stand) costs(spent Cost, successes float64) {
 	}
 }
 
-// Every change is seen by every observer, at the price that the theory has, and as soon as an event and a list take.
+// Every change is seen by every observer, at the theoretical cost, and as soon as an event and a list take.
 func TestMembersAndObservers(t *testing.T) {
 	const members, observers, times = 3, 5, 4
 	for _, v := range zkmembership.Variants() {
@@ -75,7 +75,7 @@ func TestMembersAndObservers(t *testing.T) {
 				w := NewMembership(v, recipes.Options{}, Load{Dir: "/cell", Sessions: members + observers, Stall: 10 * time.Second,
 					Values: profiles.Values{"members": 38, "hold": constant(time.Second)}})
 				st := newStand(t, latency, w, members+observers)
-				spent := st.observed(func(seat int) bool { return !w.(Driven).IsDriven(uint32(seat)) }, times, time.Second)
+				spent := st.observed(func(seat int) bool { return !w.(Paced).IsPaced(uint32(seat)) }, times, time.Second)
 				const joins = members * times
 				st.costs(spent, joins)
 				all := st.end()
@@ -101,7 +101,7 @@ func TestMembersAndObservers(t *testing.T) {
 	}
 }
 
-// isJoin tells whether news are of somebody who has come.
+// isJoin reports whether news are about a member that has joined.
 func (st *stand) isJoin(all []metrics.Sample, news metrics.Sample) bool {
 	return slices.ContainsFunc(all, func(s metrics.Sample) bool { return s.Op == metrics.Join && s.Token == news.Token })
 }
@@ -133,7 +133,7 @@ func TestMembersThatCrash(t *testing.T) {
 	}
 }
 
-// Every version that a writer writes reaches every reader, at the price that the theory has; what comes in a burst is missed and counted.
+// Every version that a writer writes reaches every reader, at the theoretical cost; versions missed in a burst are counted.
 func TestWritersAndReaders(t *testing.T) {
 	const writers, readers, times = 2, 6, 5
 	for _, watch := range zksetting.Variants()[0].Watch {

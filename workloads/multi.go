@@ -17,7 +17,7 @@ import (
 var together = profiles.Field{Key: "together", Type: profiles.WholeNumber, Axis: true, Example: "[2, 5]", Default: "2", Min: 1, Max: 100,
 	Doc: "Locks that each session acquires together, drawn for each acquisition."}
 
-// MultiLocks is the workload 'multi-lock' over a catalogue of locks that are acquired together.
+// MultiLocks returns the workload 'multi-lock' for a catalogue of locks that are acquired together.
 func MultiLocks(all []recipes.Variant[recipes.MultiLock]) Kind {
 	return Kind{
 		Doc:     "acquire several locks together, all or none, hold them, release them",
@@ -50,11 +50,11 @@ func NewMulti(v recipes.Variant[recipes.MultiLock], o recipes.Options, l Load) W
 type multi struct {
 	driving[recipes.MultiLock]
 	places
-	together int // how many a session acquires, drawn for each acquisition, in an order that is drawn too
+	together int // how many locks a session acquires; the locks and their order are drawn for each acquisition
 }
 
-// Checks are the promises of the variant, of each lock by itself. Liveness is that of the whole: that one of them is free while somebody
-// waits for it may be because its next holder waits for another.
+// Checks returns the checks of the variant's promises, which hold for each lock by itself. Liveness is judged for the whole set: a lock may be
+// free while a session waits for it, because its next holder waits for another lock.
 func (w *multi) Checks() []check.Check {
 	checks := []check.Check{check.MutualExclusion()}
 	if w.variant.Tokens {
@@ -63,21 +63,21 @@ func (w *multi) Checks() []check.Check {
 	return append(checks, check.NothingLeft(), check.LivenessTogether(w.Stall))
 }
 
-// Measures are the grants of whole sets.
+// Measures returns the measure of the grants of whole sets.
 func (w *multi) Measures() []Measure { return grants([]metrics.Op{metrics.Acquire}) }
 
-// Least is a list for each lock of a set.
+// Least returns the minimum cost of a set: a list for each of its locks.
 func (w *multi) Least() Cost {
 	return Cost{Lists: float64(w.together), Reads: float64(w.together)}
 }
 
-// Join gives the session a handle of its own on all of the locks.
+// Join gives the session its own handle on all of the locks.
 func (w *multi) Join(seat Seat) Step {
 	h := w.holder(seat, w.n, nil)
 	return (&multiSeat{w: w, holder: h, handle: w.variant.New(h.observed, w.dir, w.options)}).step
 }
 
-// Contends reports whether there are several sessions: each may want any lock.
+// Contends reports whether there are several sessions: each may ask for any lock.
 func (w *multi) Contends() bool { return w.Sessions > 1 }
 
 type multiSeat struct {
@@ -114,7 +114,7 @@ func (j *multiSeat) step(ctx context.Context, due time.Duration) error {
 	return j.Session.Err()
 }
 
-// others are the samples of the other locks, like that of the first.
+// others returns the samples of the other locks of a set, derived from that of the first.
 func others(s metrics.Sample, op metrics.Op, objects []uint32, grants []recipes.Grant, zxid func(recipes.Grant) int64) []metrics.Sample {
 	var all []metrics.Sample
 	for i, g := range grants[1:] {
@@ -124,7 +124,7 @@ func others(s metrics.Sample, op metrics.Op, objects []uint32, grants []recipes.
 	return all
 }
 
-// draw is some of the locks, in an order as it comes.
+// draw returns a random set of locks in random order.
 func (w *multi) draw(r *rand.Rand) []uint32 {
 	var drawn []uint32
 	for len(drawn) < w.together {

@@ -12,8 +12,8 @@ import (
 	zklock "github.com/zkbench/zkbench/recipes/lock"
 )
 
-func several(v recipes.Variant[recipes.MultiLock], locks, together, sessions int) driven[recipes.MultiLock] {
-	d := driven[recipes.MultiLock]{variant: v, Load: cell(sessions, nil)}
+func several(v recipes.Variant[recipes.MultiLock], locks, together, sessions int) external[recipes.MultiLock] {
+	d := external[recipes.MultiLock]{variant: v, Load: cell(sessions, nil)}
 	d.Values["objects"], d.Values["together"] = locks, together
 	return d
 }
@@ -46,7 +46,7 @@ func TestMultiLocksKeepTheirPromises(t *testing.T) {
 	}
 }
 
-// Sets that do not meet are held at the same time, sets that do are not.
+// Disjoint sets are held at the same time, overlapping sets are not.
 func TestSetsAreHeldAtTheSameTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const sessions = 8
@@ -69,7 +69,7 @@ func TestSetsAreHeldAtTheSameTime(t *testing.T) {
 	})
 }
 
-// Two sessions draw the same locks in either order, so that an unsorted lock crosses.
+// Two sessions draw the same locks in different orders, so that locks acquired unsorted would cross.
 func TestTheOrderOfASetIsDrawnToo(t *testing.T) {
 	d := defect(t, broken.MultiLocks, "broken-unsorted")
 	synctest.Test(t, func(t *testing.T) {

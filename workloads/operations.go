@@ -18,7 +18,7 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// plain are the operations of a mix. Their names are those of the mix.
+// plain are the operations of a mix, named as in the mix.
 var plain = []metrics.Op{metrics.GetData, metrics.SetData, metrics.Create, metrics.Delete, metrics.Exists, metrics.Children, metrics.Multi, metrics.Sync}
 
 // Fields of the workload 'operations'.
@@ -47,10 +47,10 @@ func opNames(ops []metrics.Op) (names []string) {
 	return names
 }
 
-// maxKeys bounds the tree: more is what a prefill is for.
+// maxKeys bounds the tree: larger trees are what a prefill is for.
 const maxKeys = 1e6
 
-// OperationMixes is the workload 'operations'.
+// OperationMixes returns the workload 'operations'.
 func OperationMixes() Kind {
 	k := Kind{
 		Doc:     "requests of all kinds in shares, on a tree of znodes",
@@ -72,7 +72,7 @@ func OperationMixes() Kind {
 	return k
 }
 
-// checkOperations reports what no tree can have, and what no request can carry.
+// checkOperations reports trees that are too large and requests that no server accepts.
 func checkOperations(p profiles.Profile) (problems []profiles.Problem) {
 	for _, point := range p.Points() {
 		v := point.Values()
@@ -95,7 +95,7 @@ func checkOperations(p profiles.Profile) (problems []profiles.Problem) {
 	return nil
 }
 
-// leaves is fanOut^depth, or more than maxKeys.
+// leaves returns fanOut^depth, or some number above maxKeys if it is larger than that.
 func leaves(depth, fanOut int) int {
 	n := 1
 	for range depth {
@@ -106,7 +106,7 @@ func leaves(depth, fanOut int) int {
 	return n
 }
 
-// newOperations returns the workload 'operations': each session has up to outstanding requests under way, of kinds drawn from the mix.
+// newOperations returns the workload 'operations': each session has up to outstanding requests in flight, of kinds drawn from the mix.
 func newOperations(mode zk.Mode, l Load) *operations {
 	w := &operations{Load: l, mode: mode, places: places{l.Dir, "tree", 1}, fanOut: l.Int(fanOutOf), n: leaves(l.Int(depth), l.Int(fanOutOf)),
 		sizes: l.Sizes(dataBytes), state: make([]requesterState, l.Sessions)}
@@ -124,7 +124,7 @@ type operations struct {
 	Load
 	places
 	mode      zk.Mode
-	fanOut, n int // of each znode above the lowest level; of the lowest level
+	fanOut, n int // children of each znode above the lowest level; znodes of the lowest level
 	draw      func(*rand.Rand) int
 	sizes     profiles.Sizes
 	ops       []metrics.Op // of the mix
@@ -132,14 +132,14 @@ type operations struct {
 	state     []requesterState
 }
 
-// requesterState is what a seat keeps over its sessions.
+// requesterState is what a seat keeps across its sessions.
 type requesterState struct {
-	sessions int            // that it has had
-	created  int            // znodes that it has asked for
-	pending  sync.WaitGroup // requests under way
+	sessions int            // number of sessions so far
+	created  int            // znodes that it has tried to create
+	pending  sync.WaitGroup // requests in flight
 }
 
-// shareOf is the share of an operation in the mix.
+// shareOf returns the share of an operation in the mix.
 func (w *operations) shareOf(op metrics.Op) float64 {
 	if i := slices.Index(w.ops, op); i >= 0 {
 		return w.share[i]
@@ -147,14 +147,14 @@ func (w *operations) shareOf(op metrics.Op) float64 {
 	return 0
 }
 
-// leaf is the path of a znode of the lowest level, dir that of a znode above these. Objects are numbered: first the leaves, then the dirs.
+// leaf returns the path of a znode of the lowest level, dir that of its parent. Objects are numbered: first the leaves, then the dirs.
 func (w *operations) leaf(key int) string { return w.at(key, w.Int(depth)) }
 func (w *operations) dir(key int) string  { return w.at(key/w.fanOut, w.Int(depth)-1) }
 func (w *operations) dirObject(key int) uint32 {
 	return uint32(w.n + key/w.fanOut)
 }
 
-// at is the path of a znode of a level, by its number among these.
+// at returns the path of a znode by its number within a level.
 func (w *operations) at(number, level int) string {
 	path := ""
 	for range level {
@@ -164,7 +164,7 @@ func (w *operations) at(number, level int) string {
 	return w.path(0) + path
 }
 
-// Setup makes the tree, a level after the other.
+// Setup creates the tree, one level after the other.
 func (w *operations) Setup(ctx context.Context, s zk.Session) error {
 	if err := w.make(ctx, s); err != nil {
 		return err
@@ -187,7 +187,7 @@ func (w *operations) Setup(ctx context.Context, s zk.Session) error {
 	})
 }
 
-// Checks are what ZooKeeper promises of its requests.
+// Checks returns the checks of what ZooKeeper promises about requests.
 func (w *operations) Checks() []check.Check {
 	var all []check.Check
 	if w.writes() > 0 {
@@ -203,18 +203,18 @@ func (w *operations) Checks() []check.Check {
 	return all
 }
 
-// opinion is how long Porcupine may think about a znode.
+// opinion is how long Porcupine may search for each znode.
 const opinion = 500 * time.Millisecond
 
-// writes is the share of the operations that write.
+// writes returns the share of the operations that write.
 func (w *operations) writes() float64 {
 	return w.shareOf(metrics.SetData) + w.shareOf(metrics.Create) + w.shareOf(metrics.Delete) + w.shareOf(metrics.Multi)
 }
 
-// audited is how many znodes are read after the run.
+// audited is the number of znodes that are read after the run.
 const audited = 5000
 
-// Inspect reads znodes, to find lost writes, and looks for ephemeral znodes of sessions that have closed.
+// Inspect reads znodes to find lost writes, and looks for ephemeral znodes of sessions that have closed.
 func (w *operations) Inspect(ctx context.Context, s zk.Session, r metrics.Recorder) error {
 	if err := zk.CatchUp(ctx, s, w.path(0)); err != nil {
 		return err
@@ -258,13 +258,13 @@ func (w *operations) Inspect(ctx context.Context, s zk.Session, r metrics.Record
 	return nil
 }
 
-// InspectOpen has nothing to look for while the sessions are open.
+// InspectOpen does nothing: there is nothing to inspect while the sessions are open.
 func (w *operations) InspectOpen(context.Context, zk.Session, metrics.Recorder) error { return nil }
 
-// Await waits for the requests that a session has under way.
+// Await waits for the in-flight requests of a session.
 func (w *operations) Await(session uint32) { w.state[session].pending.Wait() }
 
-// Measures are the operations of the mix, each by itself.
+// Measures returns a measure for each operation of the mix.
 func (w *operations) Measures() []Measure {
 	var all []Measure
 	for _, op := range w.ops {
@@ -273,10 +273,11 @@ func (w *operations) Measures() []Measure {
 	return all
 }
 
-// Per is that the cost is of one operation of any kind.
+// Per returns a request as the unit of cost: one operation of any kind.
 func (w *operations) Per() (ops []metrics.Op, name string) { return w.ops, "request" }
 
-// Cost is that of one operation of the mix. What is listed is known where nothing is created, and what is read where its size is.
+// Cost returns the cost of one operation of the mix. The names and bytes listed are known only if nothing is created, the bytes read only if the
+// mean size is.
 func (w *operations) Cost() Cost {
 	c := Cost{Writes: w.writes(), Reads: 1 - w.writes(), Lists: w.shareOf(metrics.Children), Events: 0}
 	if w.shareOf(metrics.Create) > 0 && c[Lists] > 0 {
@@ -293,7 +294,7 @@ func (w *operations) Cost() Cost {
 	return c
 }
 
-// Draw is the kind of the next operation.
+// Draw draws the kind of the next operation.
 func (w *operations) Draw(_ uint32, r *rand.Rand) metrics.Op {
 	at := r.Float64()
 	for i, share := range w.share {

@@ -13,20 +13,20 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// requester is a session that sends requests.
+// requester is the seat of a session that sends requests.
 type requester struct {
 	Seat
 	w       *operations
 	s       zk.Session
-	session int           // of this seat, from 0 on
-	free    chan struct{} // full when all that may be under way is
-	owed    int           // creates that stood for deletes when there was nothing to delete
+	session int           // number of the seat's session, from 0
+	free    chan struct{} // full when no further request may be in flight
+	owed    int           // creates that replaced deletes when there was nothing to delete
 
 	mu   sync.Mutex // guards mine
-	mine []own      // znodes that it has created and not asked to delete
+	mine []own      // znodes that it has created and not yet asked to delete
 }
 
-// created begins the names of what a session creates.
+// created is the name prefix of the znodes that a session creates.
 var created = map[zk.Mode]string{zk.Persistent: "new-", zk.Ephemeral: "own-"}
 
 // own is a znode that a session has created.
@@ -35,7 +35,7 @@ type own struct {
 	dir  uint32
 }
 
-// Join gives the session its part.
+// Join returns the session's step.
 func (w *operations) Join(seat Seat) Step {
 	state := &w.state[seat.ID]
 	j := &requester{Seat: seat, w: w, s: zk.Observe(seat.Session, counted(seat.Origin, seat.Fanout)), session: state.sessions,
@@ -44,14 +44,14 @@ func (w *operations) Join(seat Seat) Step {
 	return j.step
 }
 
-// request is one operation, drawn and not yet sent.
+// request is an operation that has been drawn but not yet sent.
 type request struct {
 	metrics.Sample
-	do    func(ctx context.Context) (token int64, version int32, err error) // a token of 0 stands for the transaction of the reply
-	parts []metrics.Sample                                                  // of other znodes that it changes: Object, and the Value that do finds
+	do    func(ctx context.Context) (token int64, version int32, err error) // token 0: the transaction of the reply
+	parts []metrics.Sample                                                  // for the other znodes that it changes: their Object, and the Value that do fills in
 }
 
-// step sends one operation, and waits for it if no other one may be under way.
+// step sends one operation. It waits for its completion if no other operation may be in flight.
 func (j *requester) step(ctx context.Context, due time.Duration) error {
 	select {
 	case j.free <- struct{}{}:
@@ -86,7 +86,7 @@ func (j *requester) carryOut(ctx context.Context, r request) {
 	token, version, err := r.do(reply)
 	r.End = j.Origin.Now()
 	r.Outcome, r.Zxid = outcome(ctx, err), reply.Zxid
-	if r.Outcome == metrics.Failed && errors.Is(err, zk.ErrMaybeApplied) {
+	if (r.Outcome == metrics.Failed || r.Outcome == metrics.Unfinished) && errors.Is(err, zk.ErrMaybeApplied) {
 		r.Outcome = metrics.InDoubt
 	}
 	if r.Op == metrics.Sync && j.MayLead != nil && j.MayLead() {
@@ -104,8 +104,8 @@ func (j *requester) carryOut(ctx context.Context, r request) {
 	<-j.free
 }
 
-// draw draws the next operation. A session that has to delete but has created nothing creates instead, and deletes the next time that it has to create: so the
-// shares are kept.
+// draw draws the next operation. A session that should delete but has created nothing creates instead, and deletes the next time that it should
+// create: this keeps the shares.
 func (j *requester) draw() request {
 	op, key := j.w.Draw(j.ID, j.Rand), j.w.draw(j.Rand)
 	j.mu.Lock()
@@ -151,7 +151,7 @@ func (j *requester) draw() request {
 	return r
 }
 
-// multi sets some znodes that come one after the other.
+// multi sets several consecutive znodes.
 func (j *requester) multi(r *request, key int) {
 	var ops []zk.Op
 	for i := range j.w.Int(batch) {

@@ -10,7 +10,7 @@ import (
 	"github.com/zkbench/zkbench/profiles"
 )
 
-// operationsStand is a stand of a mix on a tree of 3 x 3 znodes.
+// operationsStand returns a stand with a mix on a tree of 3 x 3 znodes.
 func operationsStand(t *testing.T, sessions int, shares profiles.Shares) *stand {
 	t.Helper()
 	v, ok := OperationMixes().Find("persistent")
@@ -24,7 +24,7 @@ func operationsStand(t *testing.T, sessions int, shares profiles.Shares) *stand 
 	return newStand(t, latency, w, sessions)
 }
 
-// Each kind of request does what it says, at the price that theory has, and its promises hold.
+// Each kind of request does what it says, at the theoretical cost, and its promises hold.
 func TestOperationsCostWhatTheoryHas(t *testing.T) {
 	for _, shares := range []profiles.Shares{"get 1", "set 1", "exists 1", "children 1", "multi 1", "sync 1", "create 1", "get 8, set 1, sync 2", "create 1, delete 1"} {
 		t.Run(string(shares), func(t *testing.T) {
@@ -43,7 +43,7 @@ func TestOperationsCostWhatTheoryHas(t *testing.T) {
 				if all != times*sessions {
 					t.Errorf("%v: %d operations, want %d", n, all, times*sessions)
 				}
-				if len(w.ops) == 1 { // no chance
+				if len(w.ops) == 1 { // nothing is random
 					st.costs(spent, float64(all))
 				}
 				if shares == "create 1, delete 1" && (n[metrics.Delete] < all/3 || n[metrics.Delete] > all/2) {
@@ -59,7 +59,7 @@ func TestOperationsCostWhatTheoryHas(t *testing.T) {
 	}
 }
 
-// A profile that asks for what cannot be is refused, with what to do.
+// A profile that asks for the impossible is rejected, with a remedy.
 func TestOperationsThatCannotBe(t *testing.T) {
 	kind := OperationMixes()
 	catalogue := profiles.Catalogue{&kind.Workload}

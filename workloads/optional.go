@@ -6,8 +6,8 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/metrics/spill"
 	"github.com/zkbench/zkbench/zk"
 )
 
@@ -20,18 +20,18 @@ type Finite interface {
 	Finished(session uint32) bool
 }
 
-// Driven is a Workload in which an open loop drives only some of the sessions, such as the producers of a queue. The others, whose work depends
+// Paced is a Workload in which an open loop drives only some of the sessions, such as the producers of a queue. The others, whose work depends
 // on theirs, continue as soon as they can.
-type Driven interface {
+type Paced interface {
 	Workload
-	// IsDriven reports whether the rate is spread over a session, 0 to sessions-1. It is over at least one.
-	IsDriven(session uint32) bool
+	// IsPaced reports whether the rate is spread over a session, 0 to sessions-1. It is over at least one.
+	IsPaced(session uint32) bool
 }
 
 // Drawing is a Workload whose sessions draw what each of their Steps does, such as whether to read or to write.
 type Drawing interface {
 	Workload
-	// Draw is what the next Step of a session does, or would have done.
+	// Draw draws what the next Step of a session does, or would have done.
 	Draw(session uint32, r *rand.Rand) metrics.Op
 }
 
@@ -42,11 +42,11 @@ type Pipelined interface {
 	Await(session uint32)
 }
 
-// Waiting is a Workload in which something waits without a session that waits for it, such as an item in a queue. How long it waited is known when
-// the wait is over; what still waits at the end has waited at least that long.
+// Waiting is a Workload in which something waits without a session that waits for it, such as an item in a queue. Its waiting time is known only
+// when the wait is over; what still waits at the end has waited at least that long.
 type Waiting interface {
 	Workload
-	// StillWaiting records what waits at an offset as unfinished. It may be called while sessions work.
+	// StillWaiting records what is waiting at an offset as unfinished. It may be called while sessions work.
 	StillWaiting(at time.Duration, r metrics.Recorder)
 }
 
@@ -59,7 +59,7 @@ type Delayed interface {
 // Keeping is a Workload whose sessions may have znodes while they hold nothing.
 type Keeping interface {
 	Workload
-	// InspectOpen is Inspect without these.
+	// InspectOpen is Inspect without those znodes.
 	InspectOpen(ctx context.Context, s zk.Session, r metrics.Recorder) error
 }
 
@@ -69,7 +69,7 @@ type Divided interface {
 	Permits() int // of each object
 }
 
-// Permits is how many may hold an object of a workload at a time; 0: its operations say who excludes whom.
+// Permits returns how many sessions may hold an object of a workload at a time; 0: its operations say who excludes whom.
 func Permits(w Workload) int {
 	if d, some := w.(Divided); some {
 		return d.Permits()
@@ -80,28 +80,29 @@ func Permits(w Workload) int {
 // Contending is a Workload whose checks need sessions that keep each other from an object.
 type Contending interface {
 	Workload
-	// Contends reports whether the profile has such sessions: not if each object has one session, if all only read, or if there is a permit for each.
+	// Contends reports whether the profile has such sessions: not if each object has one session, if all only read, or if there is a permit for
+	// each.
 	Contends() bool
 }
 
 // Unfenced is a Workload whose grants may write to a resource without a fence.
 type Unfenced interface {
 	Workload
-	// Unfenced is how many writes it accepted after one of a later grant; false: nothing is written there.
+	// Unfenced returns how many writes it accepted after one of a later grant; false: nothing is written there.
 	Unfenced() (stale int64, some bool)
 }
 
-// Owned is a Workload with a description of its own for an object that nobody holds.
+// Owned is a Workload with its own description of an object that nobody holds.
 type Owned interface {
 	Workload
-	// Ownerless says what an object was meanwhile: "nobody led".
+	// Ownerless describes the state of such an object: "nobody led".
 	Ownerless() string
 }
 
-// Noting is a Workload that has something to say about a run that is not a verdict.
+// Noting is a Workload that reports observations about a run in addition to the verdicts.
 type Noting interface {
 	Workload
-	// Notes are sentences for a reader, from the whole history of the cell. What they have to sort goes into the room; nil: in memory.
+	// Notes returns sentences for a reader, based on the whole history of the cell. Large sorts use the room; nil: memory.
 	Notes(history iter.Seq[metrics.Sample], room *spill.Room) []string
 }
 
@@ -116,15 +117,15 @@ type Releasing interface {
 // stands for everything that belongs to it: the cost of an item that was taken includes its put.
 type Costed interface {
 	Workload
-	// Cost is what one success of the first operation costs all sessions together. What depends on chance, and has no theory, is left out.
+	// Cost returns what one success of the first operation costs all sessions together. It leaves out what depends on chance and has no theory.
 	Cost() Cost
 }
 
-// CostedPer is a Workload whose cost is not that of one success of the first operation: it is of something that several operations make up, such as
-// a transaction of many sites, or of any of several operations, such as a grant to a reader or to a writer.
+// CostedPer is a Workload whose cost is not that of one success of the first operation, but that of something that several operations make up, such as a
+// transaction of many sites, or that of any of several operations, such as a grant to a reader or to a writer.
 type CostedPer interface {
 	Workload
-	// Per returns the operations of which there is one for each, and its name for a reader.
+	// Per returns the operations that together count as one unit per success, and the unit's name for a reader.
 	Per() (ops []metrics.Op, name string)
 }
 

@@ -10,10 +10,10 @@ import (
 	"github.com/zkbench/zkbench/recipes"
 )
 
-// Option is something that a user may choose of a recipe.
+// Option is a setting of a recipe that a user may choose.
 type Option struct {
 	Name   string
-	Values []string // that it may have, the default first; or one in angle brackets that says what they are
+	Values []string // allowed values, the default first; or one description in angle brackets
 	set    func(o *recipes.Options, value string) error
 }
 
@@ -37,7 +37,7 @@ func set(o recipes.Options, choices []Option, name, value string) (recipes.Optio
 	return o, nil
 }
 
-// among checks a word.
+// among returns an error if value is not one of words.
 func among(words []string, value string) error {
 	if slices.Contains(words, value) {
 		return nil
@@ -45,7 +45,7 @@ func among(words []string, value string) error {
 	return fmt.Errorf("%q is not one of %s", value, strings.Join(words, ", "))
 }
 
-// word is an option of one of some words; of none where there are no words.
+// word returns an option whose value is one of words, or no option if there are none.
 func word(name string, words []string, put func(*recipes.Options, string)) []Option {
 	if len(words) == 0 {
 		return nil
@@ -56,7 +56,7 @@ func word(name string, words []string, put func(*recipes.Options, string)) []Opt
 	}}}
 }
 
-// boolean is an option that is true or false.
+// boolean returns an option that is true or false.
 func boolean(name string, put func(*recipes.Options, bool)) Option {
 	return Option{name, []string{"false", "true"}, func(o *recipes.Options, value string) error {
 		if value != "true" && value != "false" {
@@ -67,7 +67,7 @@ func boolean(name string, put func(*recipes.Options, bool)) Option {
 	}}
 }
 
-// positive is an option that is a whole number from 1 on.
+// positive returns an option that is an integer of at least 1.
 func positive(name, what string, put func(*recipes.Options, int)) Option {
 	return Option{name, []string{"<" + what + ">"}, func(o *recipes.Options, value string) error {
 		n, err := strconv.Atoi(value)
@@ -79,12 +79,12 @@ func positive(name, what string, put func(*recipes.Options, int)) Option {
 	}}
 }
 
-// watch is what a waiter watches, where there is a choice.
+// watch returns the option for what a waiter watches, if there is a choice.
 func watch(watches []string) []Option {
 	return word("watch", watches, func(o *recipes.Options, value string) { o.Watch = value })
 }
 
-// layout is how the children of an object are named.
+// layout returns the option for how the children of an object are named.
 func layout(all []recipes.Layout) []Option {
 	var names []string
 	for _, l := range all {
@@ -99,7 +99,7 @@ func layout(all []recipes.Layout) []Option {
 
 var watchOwn = boolean("watch-own", func(o *recipes.Options, on bool) { o.WatchOwn = on })
 
-// sharedOptions are those of the read/write locks.
+// sharedOptions returns the options of the read/write locks.
 func sharedOptions(watches, readerWatches []string) []Option {
 	return slices.Concat(watch(watches), layout(recipes.ReadWriteLayouts),
 		word("reader-watch", readerWatches, func(o *recipes.Options, value string) { o.ReaderWatch = value }))

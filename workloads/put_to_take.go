@@ -7,7 +7,7 @@ import (
 	"github.com/zkbench/zkbench/metrics"
 )
 
-// StillWaiting tells of the items that have been put and not been taken, and of those whose puts the end has cut.
+// StillWaiting records the items that have been put but not taken, including those whose put was cut by the end of the run.
 func (w *queue) StillWaiting(at time.Duration, r metrics.Recorder) {
 	if !w.passed {
 		return
@@ -20,8 +20,7 @@ func (w *queue) StillWaiting(at time.Duration, r metrics.Recorder) {
 	}
 }
 
-// inQueue is the puts of the items that may be in a queue, by Value. What has been there before the load is not among them. It may be used
-// from many goroutines.
+// inQueue holds the puts of the items that may be in a queue, by Value. Preloaded items are not among them. It may be used from many goroutines.
 type inQueue struct {
 	mu   sync.Mutex
 	puts map[int64]underWay
@@ -29,10 +28,10 @@ type inQueue struct {
 
 type underWay struct {
 	metrics.Sample
-	expected bool // the item is in the queue, or would have been if the end of the run had not cut its put; otherwise nobody knows
+	expected bool // the item is in the queue, or would be if the end of the run had not cut its put; otherwise nobody knows
 }
 
-// begin notes a put that is about to begin: somebody may take the item before its put has ended.
+// begin notes a put that is about to start: the item may be taken before its put has ended.
 func (w *inQueue) begin(put metrics.Sample) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -42,7 +41,8 @@ func (w *inQueue) begin(put metrics.Sample) {
 	w.puts[put.Value] = underWay{Sample: put}
 }
 
-// end notes how a put ended, unless its item has been taken already. One that failed has put nothing; cut says that the run has ended before it.
+// end notes how a put ended, unless its item has been taken already. A failed put has put nothing. cut says that the run ended before the put
+// did.
 func (w *inQueue) end(put metrics.Sample, cut bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -56,7 +56,7 @@ func (w *inQueue) end(put metrics.Sample, cut bool) {
 	w.puts[put.Value] = underWay{put, put.Outcome == metrics.OK || cut}
 }
 
-// take is the put of an item that has been taken for the first time; false for one that was taken before, or that was there before the load.
+// take returns the put of an item that is taken for the first time; false for one that was taken before or was preloaded.
 func (w *inQueue) take(value int64) (put metrics.Sample, first bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -65,7 +65,7 @@ func (w *inQueue) take(value int64) (put metrics.Sample, first bool) {
 	return p.Sample, first
 }
 
-// all are the puts of the items that have to come out of the queue.
+// all returns the puts of the items that are expected to come out of the queue.
 func (w *inQueue) all() (puts []metrics.Sample) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

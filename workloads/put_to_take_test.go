@@ -16,7 +16,7 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// of are the samples of one operation of a history.
+// of returns the samples of one operation of a history.
 func of(history *metrics.History, op metrics.Op) (all []metrics.Sample) {
 	for s := range history.All() {
 		if s.Op == op {
@@ -26,8 +26,8 @@ func of(history *metrics.History, op metrics.Op) (all []metrics.Sample) {
 	return all
 }
 
-// An item's way through a queue is from when its put was due to the end of its take, once for each item, but for those that were there
-// before the load. What is still there in the end has waited so long at least.
+// An item's put-to-take time lasts from when its put was due to the end of its take, once for each item, except preloaded ones. An item still there
+// at the end has waited at least that long.
 func TestTheWayOfAnItemThroughAQueue(t *testing.T) {
 	for name, c := range queueVariants() {
 		t.Run(name, func(t *testing.T) {
@@ -82,7 +82,7 @@ func TestTheWayOfAnItemThroughAQueue(t *testing.T) {
 	}
 }
 
-// The way of an item begins when its put is due, not when the producer hears that it is done: a consumer may have it before.
+// The put-to-take time starts when the put is due, not when the producer learns that it is done: a consumer may have the item earlier.
 func TestAnItemThatIsTakenBeforeItsPutHasEnded(t *testing.T) {
 	var q inQueue
 	put := metrics.Sample{Op: metrics.Put, Value: 7, Due: 1, Start: 2}
@@ -100,7 +100,7 @@ func TestAnItemThatIsTakenBeforeItsPutHasEnded(t *testing.T) {
 	}
 }
 
-// Whether an item is there whose put was lost nobody knows; one whose put has failed is not.
+// It is not known whether an item is there whose put was lost; one whose put has failed is not.
 func TestPutsThatDidNotSucceedAreNotWaitedFor(t *testing.T) {
 	for outcome, there := range map[metrics.Outcome]bool{metrics.OK: true, metrics.Failed: false, metrics.Lost: true, metrics.InDoubt: true, metrics.Timeout: true,
 		metrics.Unfinished: true} {
@@ -122,12 +122,12 @@ func TestPutsThatDidNotSucceedAreNotWaitedFor(t *testing.T) {
 	}
 }
 
-// An item that was perhaps taken, by who did not hear of it, had not come by then, and is not said to wait still.
+// An item that may have been taken by a consumer that did not learn of it had not been taken by then, and is not said to be waiting still.
 func TestAnItemThatIsInDoubtDoesNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ens, history := zktest.New(latency), metrics.NewHistory(1, nil)
 		w, put, take := join(t, ens, queueVariants()["fifo"], history.Shard(0), metrics.NewFanout(1))
-		for range 5 { // what was there before
+		for range 5 { // preloaded items
 			if err := take(t.Context(), 0); err != nil {
 				t.Fatal(err)
 			}
@@ -158,7 +158,7 @@ func TestAnItemThatIsInDoubtDoesNotWait(t *testing.T) {
 	})
 }
 
-// A queue that is only filled, or only emptied, has no way through it, and its operations are timed themselves.
+// A queue that is only filled, or only emptied, has no put-to-take time; its operations are timed instead.
 func TestWhatIsTimed(t *testing.T) {
 	for share, want := range map[float64][]metrics.Op{0: {metrics.Take}, 0.5: {metrics.PutToTake}, 1: {metrics.Put}} {
 		w := NewQueue(zkqueue.Variants()[0], recipes.Options{}, Load{Sessions: 4, Values: profiles.Values{"producers": int(100 * share)}})

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/zkbench/zkbench/check"
-	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/metrics/spill"
 	"github.com/zkbench/zkbench/profiles"
 	"github.com/zkbench/zkbench/recipes"
 	"github.com/zkbench/zkbench/zk"
@@ -29,34 +29,35 @@ var (
 		Doc: "From the put of an item to when it may be taken; each item draws one."}
 	payload = profiles.Field{Key: "payload", Type: profiles.WholeNumber, Axis: true, Aside: true, Example: "1000", Default: "100", Min: identityBytes, Max: 1e6,
 		Doc: "Bytes of each item; the first 16 identify it."}
-	bound = profiles.Field{Key: "bound", Type: profiles.WholeNumber, Axis: true, Example: "[10, 1000]", Default: "0", Max: 1e6,
+	bound = profiles.Field{Key: "bound", Zero: "no bound", Type: profiles.WholeNumber, Axis: true, Example: "[10, 1000]", Default: "0", Max: 1e6,
 		Doc: "Items that a queue may hold before its producers wait; each producer may exceed it by one. 0: unbounded."}
 	preload = profiles.Field{Key: "preload", Type: profiles.WholeNumber, Example: "5000", Default: "0", Max: 1e6,
 		Doc: "Items in each queue before the load starts."}
 )
 
-// Queues is the workload 'queue' over a catalogue of queues.
+// Queues returns the workload 'queue' for a catalogue of queues.
 func Queues(all []recipes.Variant[recipes.Queue]) Kind {
 	return shareable(queues("queue", "some sessions put items, the others take them and work on them", all, NewQueue))
 }
 
-// PriorityQueues is the workload 'priority-queue' over a catalogue of priority queues.
+// PriorityQueues returns the workload 'priority-queue' for a catalogue of priority queues.
 func PriorityQueues(all []recipes.Variant[recipes.Queue]) Kind {
 	return shareable(queues("priority-queue", "some sessions put items of several priorities, the others take them and work on them", all, NewPriorityQueue, priorities))
 }
 
-// shareable are queues whose items belong to the queue alone. Those of a delay queue are due by the clock of the session that puts them.
+// shareable marks queues whose sessions may run in several processes. Those of delay queues may not: their items are due
+// by the clock of the session that puts them.
 func shareable(k Kind) Kind {
 	k.Shared = anywhere
 	return k
 }
 
-// DelayQueues is the workload 'delay-queue' over a catalogue of delay queues.
+// DelayQueues returns the workload 'delay-queue' for a catalogue of delay queues.
 func DelayQueues(all []recipes.Variant[recipes.Queue]) Kind {
 	return queues("delay-queue", "some sessions put items that may be taken later, the others take them then and work on them", all, NewDelayQueue, delay)
 }
 
-func queues(name, doc string, all []recipes.Variant[recipes.Queue], make func(recipes.Variant[recipes.Queue], recipes.Options, Load) Workload,
+func queues(name, doc string, all []recipes.Variant[recipes.Queue], build func(recipes.Variant[recipes.Queue], recipes.Options, Load) Workload,
 	own ...profiles.Field) Kind {
 	fields := slices.Concat([]profiles.Field{described(objects, "Queues; the sessions are spread over them evenly."), producers}, own,
 		[]profiles.Field{payload, bound, preload, described(hold, "How long a consumer works on an item.")})
@@ -77,15 +78,15 @@ func queues(name, doc string, all []recipes.Variant[recipes.Queue], make func(re
 			}},
 		Objects: "queue",
 		Znodes: recipes.Znodes{
-			Persistent: []string{`cell-#/OBJECT-producers`, `OBJECT/entries-producers`, // of exact offers
+			Persistent: []string{`cell-#/OBJECT-producers`, `OBJECT/entries-producers`, // created by exact offers
 				`OBJECT/(entries|taken)`, `(OBJECT|entries)/(qn-SEQ|queue-.*SEQ|entry-[0-9]{3}-SEQ)`}, // items last
 			Ephemeral: []string{`taken/.*SEQ`, `(OBJECT|entries)-producers/GUID`},
 		},
-		Variants: variantsOf(all, queueOptions, make),
+		Variants: variantsOf(all, queueOptions, build),
 	}
 }
 
-// queueOptions are those of the queues: of all how an item is put, and of some how they come by the names of the items.
+// queueOptions returns the options of a queue: for all, how an item is put; for some, how they obtain the names of the items.
 func queueOptions(v recipes.Variant[recipes.Queue]) []Option {
 	all := slices.Concat(
 		word("offer", []string{"at-least-once", "exact"}, func(o *recipes.Options, value string) { o.Exact = value == "exact" }),
@@ -97,20 +98,20 @@ func queueOptions(v recipes.Variant[recipes.Queue]) []Option {
 	return all
 }
 
-// NewQueue returns the workload 'queue': producers put items and consumers take them, work on them and, where the queue has claims,
-// finish them. What is left after the run is read, so that every item is accounted for.
+// NewQueue returns the workload 'queue': producers put items; consumers take them, work on them and, if the queue has claims, finish them. Items
+// left after the run are read, so that every item is accounted for.
 func NewQueue(v recipes.Variant[recipes.Queue], o recipes.Options, l Load) Workload {
 	return newQueue(v, o, l)
 }
 
-// NewPriorityQueue returns the workload 'priority-queue': as NewQueue, with items of several priorities.
+// NewPriorityQueue returns the workload 'priority-queue': like NewQueue, with items of several priorities.
 func NewPriorityQueue(v recipes.Variant[recipes.Queue], o recipes.Options, l Load) Workload {
 	w := newQueue(v, o, l)
 	w.priorities = l.Int(priorities)
 	return w
 }
 
-// NewDelayQueue returns the workload 'delay-queue': as NewQueue, with items that may be taken later.
+// NewDelayQueue returns the workload 'delay-queue': like NewQueue, with items that may be taken only later.
 func NewDelayQueue(v recipes.Variant[recipes.Queue], o recipes.Options, l Load) Workload {
 	w := newQueue(v, o, l)
 	w.delay = l.Distribution(delay).Sample
@@ -134,28 +135,28 @@ func newQueue(v recipes.Variant[recipes.Queue], o recipes.Options, l Load) *queu
 type queue struct {
 	driving[recipes.Queue]
 	places
-	// producers is the share of the sessions of each queue that put items; the others take them. Unless it is 0 or 1, each queue with two
-	// sessions or more has one of each at least.
+	// producers is the share of the sessions of each queue that put items; the others take them. Unless it is 0 or 1, each queue with two or
+	// more sessions has at least one of each.
 	producers  float64
-	payload    int                            // bytes of an item, at least 16: its identity
+	payload    int                            // bytes of an item, at least 16 for its identity
 	preload    int                            // items in each queue before the load starts
-	priorities int                            // of a priority queue: each item draws one of so many, from -n/2 on; 0: items have none
-	delay      func(*rand.Rand) time.Duration // how long after it was put an item may be taken; nil: items have no time
-	stamp      uint64                         // the items of this cell begin with it
-	items      []int64                        // that each session has made, and in the end those that are there before the load
+	priorities int                            // for a priority queue: number of priorities that items draw from, starting at -n/2; 0: items have none
+	delay      func(*rand.Rand) time.Duration // delay from the put of an item until it may be taken; nil: items have no delay
+	stamp      uint64                         // prefix of the items of this cell
+	items      []int64                        // number of items that each session has made; the last element counts the preloaded ones
 	preloaded  []metrics.Sample
 	filled     bool // there are sessions that put
 	emptied    bool // there are sessions that take
-	passed     bool // both, so that items pass through this process
+	passed     bool // both, and in this process, so that put-to-take times can be measured
 	inQueue    inQueue
-	told       sync.Once // the history of what is preloaded
-	// Of a driver's queues:
+	recordOnce sync.Once // records the preloaded items
+	// For queues of a driver:
 	balance balance
-	drained [][]metrics.Sample // what was found to be left, by object; nil: nobody has looked
-	lost    atomic.Bool        // a session has ended that was not closed
+	drained [][]metrics.Sample // items found to be left, by object; nil: not inspected yet
+	lost    atomic.Bool        // a session has ended without being closed
 }
 
-// stampOf is what the items of a cell begin with. Processes that share the cell have one.
+// stampOf returns the prefix of a cell's items. All processes that share the cell get the same one.
 func stampOf(l Load) uint64 {
 	if !l.Shared {
 		return rand.Uint64()
@@ -168,7 +169,7 @@ func stampOf(l Load) uint64 {
 // claims reports whether items are claimed before they are removed.
 func (w *queue) claims() bool { return w.variant.Claims }
 
-// outOp is the operation that takes an item for good.
+// outOp returns the operation that takes an item for good.
 func (w *queue) outOp() metrics.Op {
 	if w.claims() {
 		return metrics.Finish
@@ -189,7 +190,7 @@ func (w *queue) itemsDir(object uint32) string {
 	return w.path(object)
 }
 
-// Setup makes the queues' directories and what is in them before the load.
+// Setup creates the queues' directories and preloads items.
 func (w *queue) Setup(ctx context.Context, s zk.Session) error {
 	var inside []string
 	if w.claims() && w.Foreign == nil {
@@ -199,16 +200,16 @@ func (w *queue) Setup(ctx context.Context, s zk.Session) error {
 		return err
 	}
 	if w.Foreign != nil {
-		return w.fillDriven(ctx, func(s zk.Session) error { return w.fill(ctx, s) })
+		return w.fillDriver(ctx, func(s zk.Session) error { return w.fill(ctx, s) })
 	}
 	return w.fill(ctx, s)
 }
 
-// fill puts what is in the queues before the load.
+// fill preloads the queues.
 func (w *queue) fill(ctx context.Context, s zk.Session) error {
 	r := rand.New(rand.NewPCG(1, uint64(w.preload)))
 	o := w.options
-	o.MaxItems, o.Exact = 0, false // what is there before is no matter of the bound, and no markers are to be left
+	o.MaxItems, o.Exact = 0, false // the bound does not apply to preloaded items, and they must leave no markers
 	for object := range uint32(w.n) {
 		q := w.variant.New(s, w.path(object), o)
 		for range w.preload {
@@ -217,7 +218,7 @@ func (w *queue) fill(ctx context.Context, s zk.Session) error {
 			if err != nil {
 				return fmt.Errorf("preload: %w", err)
 			}
-			at := time.Duration(len(w.preloaded)) // before the load, and one after the other
+			at := time.Duration(len(w.preloaded)) // before the load, one after the other
 			w.preloaded = append(w.preloaded, metrics.Sample{Op: metrics.Put, Session: metrics.Everybody, Object: object, Value: value, Token: it.Czxid,
 				Due: at, Start: at, End: at})
 			w.account(w.preloaded[len(w.preloaded)-1])
@@ -226,10 +227,10 @@ func (w *queue) fill(ctx context.Context, s zk.Session) error {
 	return nil
 }
 
-// Checks are the promises of the variant, without those of which a load that nobody takes from can give no evidence.
+// Checks returns the checks of the variant's promises, except those for which a load without takes gives no evidence.
 func (w *queue) Checks() []check.Check {
 	if w.Foreign != nil {
-		return w.drivenChecks()
+		return w.driverChecks()
 	}
 	checks := []check.Check{check.Conservation(w.outOp())}
 	if w.claims() || w.options.Exact {
@@ -252,7 +253,7 @@ func (w *queue) Checks() []check.Check {
 	return append(checks, check.QueueLiveness(w.Stall))
 }
 
-// Notes tell of what is allowed and costs all the same: items that a consumer got again, and better ones that came too late to be seen.
+// Notes reports what is allowed but costly: items that were delivered again, and better items that arrived too late to be seen.
 func (w *queue) Notes(history iter.Seq[metrics.Sample], room *spill.Room) []string {
 	var notes []string
 	if w.priorities > 0 && !w.Shared {
@@ -291,8 +292,8 @@ func (w *queue) Notes(history iter.Seq[metrics.Sample], room *spill.Room) []stri
 	return notes
 }
 
-// Measures are to take and to put, as far as there are sessions that do. How long a consumer waited for something to take is no time of a queue that is
-// filled: an item's way through it is.
+// Measures returns the measures of takes and puts, as far as there are sessions that do them. If a queue has producers, the time that a consumer
+// waited for an item is not a time of the queue: the time from put to take is.
 func (w *queue) Measures() []Measure {
 	takes, puts := operation(metrics.Take, "takes"), operation(metrics.Put, "puts")
 	takes.Offered = !w.has(metrics.Put)
@@ -307,7 +308,7 @@ func (w *queue) Measures() []Measure {
 		all = append(all, puts)
 	}
 	if w.passed {
-		all = append(all, Measure{Op: metrics.PutToTake, Role: Part, Unit: "items", Timed: true, Caption: "Put to take is from when the put of an item " +
+		all = append(all, Measure{Op: metrics.PutToTake, Role: Part, Unit: "items", Timed: true, Question: "How long does an item take from put to take?", Caption: "Put to take is from when the put of an item " +
 			"was due until the item is first taken; a delay of the item is part of it. Items that were there before the " +
 			"load are left out; those not taken by the end are lower bounds."})
 	}
@@ -317,7 +318,7 @@ func (w *queue) Measures() []Measure {
 	return w.seen(all)
 }
 
-// has tells whether there are sessions that put, or that take.
+// has reports whether any session puts, or takes.
 func (w *queue) has(op metrics.Op) bool {
 	return op == metrics.Put && w.filled || op == metrics.Take && w.emptied
 }
@@ -330,14 +331,14 @@ func (w *queue) sessions() []uint32 {
 	return all
 }
 
-// produces tells whether a session puts.
+// produces reports whether a session puts.
 func (w *queue) produces(id uint32) bool { return w.first(w.producers, id, w.Sessions) }
 
-// IsDriven tells whether the rate is offered to a session: to the producers, or to all when all take.
-func (w *queue) IsDriven(id uint32) bool { return !w.has(metrics.Put) || w.produces(id) }
+// IsPaced reports whether the rate is offered to a session: it is offered to the producers, or to all sessions if all take.
+func (w *queue) IsPaced(id uint32) bool { return !w.has(metrics.Put) || w.produces(id) }
 
-// Cost is that of an item that one consumer takes from a queue in which it is, and of its put. Consumers that go for the same item, or
-// that wait for one, add to it; how many names a list has is a matter of the backlog.
+// Cost returns the cost of an item that one consumer takes from a queue that holds it, including its put. Consumers that compete for the same
+// item or wait for one add to it. The number of names in a list depends on the backlog.
 func (w *queue) Cost() Cost {
 	puts, takes := 1.0, 1.0
 	if !w.has(metrics.Take) {
@@ -351,18 +352,18 @@ func (w *queue) Cost() Cost {
 	case w.claims(): // claim, and both deletes in one; two lists
 		c[Writes], c[Lists] = puts+2*takes, 2*takes
 	case w.options.List == recipes.ListCached:
-		delete(c, Lists) // one for as many items as it has
+		delete(c, Lists) // one list serves as many items as it has names
 		return w.bounded(c, puts)
 	case w.options.List == recipes.ListSynced:
 		c[Writes] += takes
-	case w.options.List == recipes.ListWatched: // each removal, one's own too, spends the watch
+	case w.options.List == recipes.ListWatched: // each removal, one's own too, triggers the watch
 		c[Events] = takes
 	}
 	c[Reads] += c[Lists]
 	return w.bounded(c, puts)
 }
 
-// bounded adds the look whether there is room.
+// bounded adds the check whether there is room.
 func (w *queue) bounded(c Cost, puts float64) Cost {
 	if w.options.MaxItems > 0 {
 		c[Reads] += puts
@@ -370,7 +371,8 @@ func (w *queue) bounded(c Cost, puts float64) Cost {
 	return c
 }
 
-// Least of an item that was taken is a read of the item and a list, unless one list serves many items; with claims another list of these.
+// Least returns the minimum cost of an item that was taken: a read of the item and a list, unless one list serves many items; with claims, also
+// a list of the claims.
 func (w *queue) Least() Cost {
 	if !w.has(metrics.Take) {
 		return Cost{}
@@ -388,7 +390,7 @@ func (w *queue) Least() Cost {
 // Delays reports whether items have a delay.
 func (w *queue) Delays() bool { return w.delay != nil }
 
-// InspectOpen records for each queue with claims whether one is left. A producer keeps its marker for as long as its session lives.
+// InspectOpen records for each queue with claims whether a claim is left. It ignores producers' markers, which live as long as their sessions.
 func (w *queue) InspectOpen(ctx context.Context, s zk.Session, r metrics.Recorder) error {
 	if !w.claims() || w.Foreign != nil {
 		return nil
@@ -399,7 +401,7 @@ func (w *queue) InspectOpen(ctx context.Context, s zk.Session, r metrics.Recorde
 // Inspect reads the items that are left.
 func (w *queue) Inspect(ctx context.Context, s zk.Session, r metrics.Recorder) error {
 	if w.Foreign != nil {
-		return w.inspectDriven(ctx, s, r)
+		return w.inspectDriver(ctx, s, r)
 	}
 	var err error
 	switch {

@@ -16,7 +16,7 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// unbounded are the problems of a bound for the queues of drivers, which know of none.
+// unbounded reports bounds in a profile with drivers, whose queues are unbounded.
 func unbounded(p profiles.Profile) (problems []profiles.Problem) {
 	if !hasDriver(p) {
 		return nil
@@ -29,8 +29,8 @@ func unbounded(p profiles.Profile) (problems []profiles.Problem) {
 	return problems
 }
 
-// drivenChecks are the promises of a driver's queue. Who went for which item before its take had ended, its requests would tell.
-func (w *queue) drivenChecks() []check.Check {
+// driverChecks returns the checks for a driver's queue. Only its requests would show who tried to take which item before a take ended.
+func (w *queue) driverChecks() []check.Check {
 	checks := []check.Check{check.Conservation(w.outOp())}
 	if w.has(metrics.Take) {
 		switch {
@@ -44,19 +44,19 @@ func (w *queue) drivenChecks() []check.Check {
 	return w.foreignChecks(nil, checks...)
 }
 
-// balance is what has to be in the queues: what was put, less what came out. An item may come out before its put has ended.
+// balance tracks what must be in the queues: the items put minus the items taken. An item may be taken before its put has ended.
 type balance struct {
 	mu    sync.Mutex
 	items []map[int64]account // by object and item
 }
 
-// account is that of an item.
+// account is the balance of one item.
 type account struct {
-	n     int  // how often it was put more than taken
-	maybe bool // a put of it, or what takes it for good, is in doubt
+	n     int  // puts minus takes
+	maybe bool // a put of it, or the operation that takes it for good, is in doubt
 }
 
-// add adds to an item's account, of one of so many objects.
+// add adds n to an item's account. objects is the number of objects.
 func (b *balance) add(objects int, object uint32, value int64, n int, maybe bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -74,7 +74,7 @@ func (b *balance) add(objects int, object uint32, value int64, n int, maybe bool
 	}
 }
 
-// there are the items that have to be in a queue: true, and those that may be: false.
+// there returns the items of a queue: true for those that must be in it, false for those that may be. sure is the number of the former.
 func (b *balance) there(object uint32) (all map[int64]bool, sure int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -94,7 +94,7 @@ func (b *balance) there(object uint32) (all map[int64]bool, sure int) {
 	return all, sure
 }
 
-// account keeps the balance of a driver's queues.
+// account updates the balance of a driver's queues.
 func (w *queue) account(s metrics.Sample) {
 	if w.Foreign == nil || s.Value == 0 || s.Op != metrics.Put && s.Op != w.outOp() {
 		return
@@ -111,8 +111,8 @@ func (w *queue) account(s metrics.Sample) {
 	}
 }
 
-// fillDriven puts what is in a driver's queues before the load.
-func (w *queue) fillDriven(ctx context.Context, fill func(zk.Session) error) error {
+// fillDriver preloads a driver's queues.
+func (w *queue) fillDriver(ctx context.Context, fill func(zk.Session) error) error {
 	if w.preload == 0 {
 		return nil
 	}
@@ -128,15 +128,15 @@ func (w *queue) fillDriven(ctx context.Context, fill func(zk.Session) error) err
 }
 
 const (
-	// lastLook is how long a queue in which nothing has to be any more is asked for an item.
+	// lastLook is how long a take may wait on a queue that should be empty.
 	lastLook = 500 * time.Millisecond
-	// drainers is how many queues are emptied at the same time.
+	// drainers is how many queues are emptied concurrently.
 	drainers = 8
 )
 
-// inspectDriven records what is left in the queues of a driver: as znodes show it if that is all that has to be there, and otherwise by taking it. It may be
-// called again: what was taken has been.
-func (w *queue) inspectDriven(ctx context.Context, s zk.Session, r metrics.Recorder) error {
+// inspectDriver records what is left in the queues of a driver: as shown by the znodes if these match what must be there, and otherwise by
+// taking it. It may be called again: queues already drained are not drained again.
+func (w *queue) inspectDriver(ctx context.Context, s zk.Session, r metrics.Recorder) error {
 	if w.Foreign.Znodes {
 		if err := w.lookBelow(ctx, s, r); err != nil {
 			return err
@@ -156,14 +156,14 @@ func (w *queue) inspectDriven(ctx context.Context, s zk.Session, r metrics.Recor
 		}
 		w.drained[object] = left
 	}
-	if err := w.drainDriven(ctx, toDrain); err != nil {
+	if err := w.drainDriver(ctx, toDrain); err != nil {
 		return err
 	}
 	for _, object := range toDrain {
 		if last := len(w.drained[object]) - 1; last >= 0 && w.drained[object][last].Value == 0 {
 			continue
 		}
-		rest, err := w.shown(ctx, s, object) // of what was too much to be taken out
+		rest, err := w.shown(ctx, s, object) // what is left after an incomplete drain
 		if err != nil {
 			return err
 		}
@@ -181,8 +181,8 @@ func remains(object uint32, value int64) metrics.Sample {
 	return metrics.Sample{Op: metrics.Remain, Object: object, Value: value, Due: end, Start: end, End: end}
 }
 
-// shown is what the znodes of a queue show to be in it, and that this is all; nil: that is not what has to be there. A library may keep what it likes in its
-// znodes, so only the queue itself can say that something is lost, or there once more.
+// shown returns samples of the items that a queue's znodes show, and the sample that says that these are all; nil if they do not match what
+// must be there. A library may keep anything in its znodes, so only the queue itself can show that an item is lost or duplicated.
 func (w *queue) shown(ctx context.Context, s zk.Session, object uint32) ([]metrics.Sample, error) {
 	if !w.Foreign.Znodes || w.Shared {
 		return nil, nil
@@ -229,8 +229,8 @@ func (w *queue) shown(ctx context.Context, s zk.Session, object uint32) ([]metri
 	return left, nil
 }
 
-// drainDriven takes what is left in some queues.
-func (w *queue) drainDriven(ctx context.Context, objects []uint32) error {
+// drainDriver takes what is left in some queues.
+func (w *queue) drainDriver(ctx context.Context, objects []uint32) error {
 	if w.Foreign.Open == nil || len(objects) == 0 {
 		return nil
 	}
@@ -252,15 +252,15 @@ func (w *queue) drainDriven(ctx context.Context, objects []uint32) error {
 	return errors.Join(failed...)
 }
 
-// drain takes what is left in a queue. Where that takes too long, as of a large backlog, nothing says that it was all.
+// drain takes what is left in a queue. If that takes too long, as with a large backlog, no sample says that it was everything.
 func (w *queue) drain(ctx context.Context, s zk.Session, object uint32) error {
-	patience := drainPatience
-	if w.lost.Load() { // what a dead session has claimed is there again when it expires
-		patience += s.Timeout()
+	limit := drainTimeout
+	if w.lost.Load() { // what a dead session has claimed becomes available again when the session expires
+		limit += s.Timeout()
 	}
-	q, until := w.variant.New(s, w.path(object), w.options), time.Now().Add(drainPatience+s.Timeout())
+	q, until := w.variant.New(s, w.path(object), w.options), time.Now().Add(drainTimeout+s.Timeout())
 	for time.Now().Before(until) {
-		wait := patience
+		wait := limit
 		if _, sure := w.balance.there(object); sure == 0 && !w.Shared {
 			wait = lastLook
 		}
@@ -294,14 +294,14 @@ func (w *queue) takeLeft(ctx context.Context, q recipes.Queue, wait time.Duratio
 	return c.Item, err
 }
 
-// znode is one that was read.
+// znode is a znode that was read.
 type znode struct {
 	zk.Stat
 	path string
 	data []byte
 }
 
-// read reads znodes, many at the same time. Those that are gone have neither data nor children.
+// read reads znodes concurrently. Those that no longer exist have neither data nor children.
 func read(ctx context.Context, s zk.Session, paths []string) ([]znode, error) {
 	all, faults := make([]znode, len(paths)), make([]error, min(leftReaders, len(paths)))
 	var reading sync.WaitGroup

@@ -18,7 +18,7 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// Every item is accounted for though a consumer's session expires while it works, and then the leader is killed.
+// Every item is accounted for although a consumer's session expires while it works, and the leader is killed afterwards.
 func TestAQueueConservesItsItemsThroughFaults(t *testing.T) {
 	local := ensembletest.Start(t, 3)
 	p, err := proxy.Start(t.Context(), proxy.Config{Upstreams: local.Addresses()})
@@ -62,7 +62,7 @@ func TestAQueueConservesItsItemsThroughFaults(t *testing.T) {
 						if i == sessions-1 {
 							consumer.Store(s.ID())
 						}
-						step := w.Join(Seat{ID: i, Session: s, Recorder: told{history.Shard(0), &taken}, Fanout: metrics.NewFanout(1).Shard(0), Origin: origin,
+						step := w.Join(Seat{ID: i, Session: s, Recorder: received{history.Shard(0), &taken}, Fanout: metrics.NewFanout(1).Shard(0), Origin: origin,
 							Rand: rand.New(rand.NewPCG(1, uint64(i)))})
 						for !closed(stop) && ctx.Err() == nil && step(ctx, origin.Now()) == nil {
 						}
@@ -91,7 +91,7 @@ func TestAQueueConservesItsItemsThroughFaults(t *testing.T) {
 			}
 			until(taken.Load() + 50)
 			close(stop)
-			cancel() // of whoever waits for an item
+			cancel() // for the session that waits for an item
 			seats.Wait()
 			if err := local.Restart(t.Context(), leader); err != nil {
 				t.Fatal(err)
@@ -132,13 +132,13 @@ func closed(c chan struct{}) bool {
 	}
 }
 
-// told is a recorder that counts the items that came out.
-type told struct {
+// received is a recorder that counts the items that were taken.
+type received struct {
 	metrics.Recorder
 	taken *atomic.Int64
 }
 
-func (r told) Record(s metrics.Sample, parts ...metrics.Sample) {
+func (r received) Record(s metrics.Sample, parts ...metrics.Sample) {
 	if s.Op == metrics.Take && s.Outcome == metrics.OK {
 		r.taken.Add(1)
 	}

@@ -15,11 +15,11 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// identityBytes begin each item: the stamp of the cell and the item's Value.
+// identityBytes is the size of the prefix of each item: the stamp of the cell and the item's Value.
 const identityBytes = 16
 
-// item makes the next item of a session. Its Value has what it is ordered by in its upper half, the priority or the offset from which on it may be taken
-// in milliseconds, and a number, from 1, in the lower: that of no item of another session, in whichever process.
+// item makes the next item of a session. The upper half of its Value is what it is ordered by: the priority, or the offset from which on it may
+// be taken, in milliseconds. The lower half is a number, from 1, that no item of another session has, in any process.
 func (w *queue) item(r *rand.Rand, session int, due time.Duration) (recipes.Item, int64) {
 	it := recipes.Item{Data: make([]byte, w.payload)}
 	upper := int32(due / time.Millisecond)
@@ -34,10 +34,10 @@ func (w *queue) item(r *rand.Rand, session int, due time.Duration) (recipes.Item
 	return it, value
 }
 
-// stranger is the Value of an item that is none of the cell's.
+// stranger is the Value of an item that does not belong to the cell.
 const stranger = math.MaxInt64
 
-// valueOf is the Value of an item that came out.
+// valueOf returns the Value of an item that was taken.
 func (w *queue) valueOf(data []byte) int64 {
 	if len(data) != w.payload || binary.BigEndian.Uint64(data) != w.stamp {
 		return stranger
@@ -45,23 +45,23 @@ func (w *queue) valueOf(data []byte) int64 {
 	return int64(binary.BigEndian.Uint64(data[8:]))
 }
 
-// priorityOf is an item's place in the order of taking; in a delay queue the earlier is the better.
+// priorityOf returns an item's rank in the order of taking; in a delay queue, earlier is better.
 func priorityOf(value int64) int32 { return int32(value >> 32) }
 
-// queueSeat is a producer or a consumer.
+// queueSeat is the seat of a producer or a consumer.
 type queueSeat struct {
 	Seat
 	w        *queue
 	object   uint32
 	handle   recipes.Queue
-	claimer  recipes.Claimer // the handle, where items are claimed
+	claimer  recipes.Claimer // the handle, if items are claimed
 	requests *lastRequests
-	again    int // how often the create of a put was made again though it may have been carried out
+	again    int // how often the create of a put was repeated although it may have been applied
 }
 
-// Join gives the session its part.
+// Join returns the session's step as a producer or a consumer.
 func (w *queue) Join(seat Seat) Step {
-	w.told.Do(func() {
+	w.recordOnce.Do(func() {
 		for _, put := range w.preloaded {
 			seat.Recorder.Record(put)
 		}
@@ -69,7 +69,7 @@ func (w *queue) Join(seat Seat) Step {
 	j := &queueSeat{Seat: seat, w: w, object: seat.ID % uint32(w.n), requests: &lastRequests{origin: seat.Origin}}
 	o := w.options
 	o.Pick = seat.Rand.IntN
-	o.Clock = func() time.Time { return seat.Origin.Time(seat.Origin.Now()) } // one for all sessions, which nobody sets while they run
+	o.Clock = func() time.Time { return seat.Origin.Time(seat.Origin.Now()) } // one clock for all sessions, which nobody sets while they run
 	o.Trace = &recipes.Trace{PutAgain: func() { j.again++ }}
 	j.handle = w.variant.New(zk.Observe(seat.Session, j.requests.trace(seat.Fanout)), w.path(j.object), o)
 	switch {
@@ -88,7 +88,7 @@ func (w *queue) Join(seat Seat) Step {
 	return j.take
 }
 
-// begin is the sample of an operation, and its context.
+// begin returns the sample of an operation and its context.
 func (j *queueSeat) begin(ctx context.Context, op metrics.Op, due time.Duration) (metrics.Sample, context.Context, context.CancelFunc) {
 	s := metrics.Sample{Op: op, Session: j.ID, Object: j.object, Due: due, Start: j.Origin.Now()}
 	ctx, cancel := within(ctx, j.w.Deadline)
@@ -115,14 +115,14 @@ func (j *queueSeat) put(ctx context.Context, due time.Duration) error {
 	j.w.inQueue.end(s, ctx.Err() != nil)
 	j.w.account(s)
 	j.Recorder.Record(s)
-	for range j.again { // each may have put the item once more
+	for range j.again { // each retry may have put the item once more
 		s.Outcome, s.Token = metrics.InDoubt, 0
 		j.Recorder.Record(s)
 	}
 	return j.over()
 }
 
-// over says that the session is, and remembers it.
+// over returns the error of the session if it has ended, and remembers that.
 func (j *queueSeat) over() error {
 	err := j.Session.Err()
 	if err != nil {
@@ -141,7 +141,7 @@ func (j *queueSeat) take(ctx context.Context, due time.Duration) error {
 	switch {
 	case err == nil:
 		s.Value, s.Token = j.w.valueOf(it.Data), it.Czxid
-	case errors.As(err, &doubt) && doubt.Item.Data != nil: // of a driver's nobody knows which it was
+	case errors.As(err, &doubt) && doubt.Item.Data != nil: // for a driver, nobody knows which item it was
 		s.Value, s.Token = j.w.valueOf(doubt.Item.Data), doubt.Item.Czxid
 		j.came(s)
 	}
@@ -165,8 +165,8 @@ func (j *queueSeat) take(ctx context.Context, due time.Duration) error {
 	return j.over()
 }
 
-// came records how long an item was on its way, which is filed by when its put was due: it is no part of the take. Of one whose take is in
-// doubt nothing more will be known than that nobody had it by then.
+// came records the put-to-take time of an item, filed by when its put was due: it is not part of the take. If the take is in doubt, all that
+// will ever be known is that nobody had the item by then.
 func (j *queueSeat) came(take metrics.Sample) {
 	put, first := j.w.inQueue.take(take.Value)
 	if !first || !j.w.passed {
@@ -179,7 +179,7 @@ func (j *queueSeat) came(take metrics.Sample) {
 	j.Recorder.Record(take)
 }
 
-// part is a phase of an operation.
+// part returns the sample of a phase of an operation.
 func part(whole metrics.Sample, op metrics.Op, token int64, of during) metrics.Sample {
 	whole.Op, whole.Token, whole.Due, whole.Start, whole.End = op, token, of.from, of.from, of.to
 	return whole
@@ -191,7 +191,7 @@ func (j *queueSeat) claim(ctx context.Context, due time.Duration) error {
 	c, err := j.claimer.Claim(actx)
 	s.End = j.Origin.Now()
 	if _, dead := j.diedBefore(s.End); dead && err == nil {
-		err = zk.ErrSessionExpired // nobody was left to get it
+		err = zk.ErrSessionExpired // nobody was left to receive it
 	}
 	s.Outcome = outcome(ctx, err)
 	if err == nil {
@@ -209,7 +209,7 @@ func (j *queueSeat) claim(ctx context.Context, due time.Duration) error {
 		s.Start = died
 	}
 	s.Due = s.Start
-	// The item is finished also when the run is cut, bounded by the life that the claim would have.
+	// Finish the item even when the run is cut, but not for longer than the claim would live.
 	fctx, stop := context.WithTimeout(context.WithoutCancel(ctx), j.Session.Timeout())
 	defer stop()
 	err = j.claimer.Finish(fctx, c)
@@ -220,7 +220,7 @@ func (j *queueSeat) claim(ctx context.Context, due time.Duration) error {
 	return j.over()
 }
 
-// idle is lastRequests.idle, where requests are seen.
+// idle returns lastRequests.idle if requests are visible.
 func (j *queueSeat) idle(take metrics.Sample) []metrics.Sample {
 	if j.w.Foreign != nil {
 		return nil
@@ -233,13 +233,13 @@ func (j *queueSeat) work(ctx context.Context, lost <-chan struct{}) {
 	work(ctx, j.w.holdFor(j.Rand), lost, nil)
 }
 
-// during is from an offset to another.
+// during is a span between two offsets.
 type during struct {
 	from, to time.Duration
-	zxid     int64 // of what was carried out; 0: unknown
+	zxid     int64 // of the transaction; 0: unknown
 }
 
-// lastRequests remembers when a session last listed and last deleted, and when it last did or was told anything, beside counting what it asks.
+// lastRequests remembers when a session last listed, last deleted, and last made a request or received an event; it also counts requests.
 type lastRequests struct {
 	origin metrics.Origin
 
@@ -274,7 +274,7 @@ func (l *lastRequests) trace(fanout *metrics.FanoutShard) *zk.Trace {
 	return t
 }
 
-// idle is the end of a take that was in vain, in which nothing told the consumer to look again; none where that was at its very end.
+// idle returns the end of a take that was not granted, during which no event made the consumer look again; nil if there was no such time.
 func (l *lastRequests) idle(take metrics.Sample) []metrics.Sample {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -291,10 +291,10 @@ func (l *lastRequests) last() (list, removal during) {
 	return l.listed, l.delete
 }
 
-// leftReaders is how many items that are left are read at the same time.
+// leftReaders is how many leftover items are read concurrently.
 const leftReaders = 64
 
-// readLeft records every item that is left in a queue, and that this is all.
+// readLeft records every item that is left in a queue, and that this is everything.
 func (w *queue) readLeft(ctx context.Context, s zk.Session, r metrics.Recorder, object uint32) error {
 	dir := w.itemsDir(object)
 	names, st, err := s.Children(ctx, dir)

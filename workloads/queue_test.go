@@ -20,7 +20,7 @@ import (
 
 // queueCase is a queue as tests describe it.
 type queueCase struct {
-	driven[recipes.Queue]
+	external[recipes.Queue]
 	make func(recipes.Variant[recipes.Queue], recipes.Options, Load) Workload
 }
 
@@ -28,7 +28,7 @@ type queueCase struct {
 func queueVariants() map[string]queueCase {
 	fifo, claim, priority, delay := zkqueue.Variants()[0], zkqueue.Variants()[1], zkqueue.PriorityVariants()[0], zkqueue.DelayVariants()[0]
 	of := func(make func(recipes.Variant[recipes.Queue], recipes.Options, Load) Workload, v recipes.Variant[recipes.Queue], o recipes.Options) queueCase {
-		return queueCase{driven[recipes.Queue]{variant: v, options: o, Load: Load{Values: profiles.Values{}}}, make}
+		return queueCase{external[recipes.Queue]{variant: v, options: o, Load: Load{Values: profiles.Values{}}}, make}
 	}
 	bounded := of(NewQueue, fifo, recipes.Options{})
 	bounded.Values["bound"] = 1000
@@ -47,7 +47,7 @@ func queueVariants() map[string]queueCase {
 	}
 }
 
-// join sets a queue up with one producer and one consumer and a few items, and returns their steps.
+// join sets up a queue with one producer, one consumer and a few items, and returns their steps.
 func join(t *testing.T, ens *zktest.Ensemble, c queueCase, r metrics.Recorder, fanout *metrics.Fanout) (w Workload, put, take Step) {
 	t.Helper()
 	c.Dir, c.Sessions, c.Stall, c.Values = "/cell", 2, time.Minute, maps.Clone(c.Values)
@@ -66,7 +66,7 @@ func join(t *testing.T, ens *zktest.Ensemble, c queueCase, r metrics.Recorder, f
 	return w, steps[0], steps[1]
 }
 
-// One producer and one consumer, and always an item: what each item costs is the theory, to the request.
+// With one producer, one consumer, and always an item, each item costs exactly the theoretical number of requests.
 func TestTheCostOfAnItemIsTheTheory(t *testing.T) {
 	for name, c := range queueVariants() {
 		t.Run(name, func(t *testing.T) {
@@ -76,7 +76,7 @@ func TestTheCostOfAnItemIsTheTheory(t *testing.T) {
 				const rounds = 20
 				var before metrics.FanoutCounts
 				for round := range 5 + rounds {
-					if round == 5 { // markers are made and the preload is worked off
+					if round == 5 { // markers exist and the preload has been taken
 						before = fanout.Snapshot()
 					}
 					for _, step := range []Step{put, take} {
@@ -165,12 +165,12 @@ func TestTheHistoryOfAQueue(t *testing.T) {
 	}
 }
 
-// A consumer that is cut while it waits is unfinished, one whose deadline passes a timeout, and neither has an item.
+// A consumer that is cut while it waits is unfinished, one whose deadline passes is a timeout, and neither has an item.
 func TestAConsumerThatGetsNothing(t *testing.T) {
 	for _, deadline := range []time.Duration{0, time.Second} {
 		synctest.Test(t, func(t *testing.T) {
 			ens, history := zktest.New(latency), metrics.NewHistory(1, nil)
-			_, _, take := join(t, ens, queueCase{driven[recipes.Queue]{variant: zkqueue.Variants()[0], Load: Load{Deadline: deadline, Values: profiles.Values{}}}, NewQueue}, history.Shard(0), metrics.NewFanout(1))
+			_, _, take := join(t, ens, queueCase{external[recipes.Queue]{variant: zkqueue.Variants()[0], Load: Load{Deadline: deadline, Values: profiles.Values{}}}, NewQueue}, history.Shard(0), metrics.NewFanout(1))
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 			defer cancel()
 			for range 6 {
@@ -197,7 +197,7 @@ func TestWhoProduces(t *testing.T) {
 	for _, tt := range []struct {
 		sessions, queues int
 		share            float64
-		want             string // of each session in turn
+		want             string // roles of the sessions in turn
 	}{
 		{1, 1, 0.5, "p"},
 		{2, 1, 0.5, "pc"},
@@ -218,10 +218,10 @@ func TestWhoProduces(t *testing.T) {
 		if got != tt.want {
 			t.Errorf("%d sessions at %d queues, share %v: %s, want %s", tt.sessions, tt.queues, tt.share, got, tt.want)
 		}
-		driven := slices.ContainsFunc(w.sessions(), w.IsDriven)
+		external := slices.ContainsFunc(w.sessions(), w.IsPaced)
 		puts, takes := strings.Contains(got, "p"), strings.Contains(got, "c")
-		if !driven || slices.Contains(Offered(w), metrics.Put) != puts || slices.Contains(Ops(w), metrics.Take) != takes || slices.Contains(Ops(w), metrics.Put) != puts {
-			t.Errorf("%s: driven %v, offered %v, operations %v", got, driven, Offered(w), Ops(w))
+		if !external || slices.Contains(Offered(w), metrics.Put) != puts || slices.Contains(Ops(w), metrics.Take) != takes || slices.Contains(Ops(w), metrics.Put) != puts {
+			t.Errorf("%s: driven %v, offered %v, operations %v", got, external, Offered(w), Ops(w))
 		}
 	}
 }
@@ -242,12 +242,12 @@ func TestAnItemOfSomebodyElseIsAStranger(t *testing.T) {
 	}
 }
 
-// Processes that share a cell know each other's items, and no two are the same.
+// Processes that share a cell recognize each other's items, and no two items are the same.
 func TestItemsOfAllProcessesAreToldApart(t *testing.T) {
 	load := Load{Dir: "/run/cell-1", Sessions: 5, Shared: true}
 	r, seen := rand.New(rand.NewPCG(1, 1)), map[int64]bool{}
 	one, other := newQueue(zkqueue.Variants()[0], recipes.Options{}, load), newQueue(zkqueue.Variants()[0], recipes.Options{}, load)
-	for id := range load.Sessions + 1 { // the last makes what is there before the load
+	for id := range load.Sessions + 1 { // the last one makes the preloaded items
 		w := []*queue{one, other}[id%2]
 		for range 10 {
 			it, value := w.item(r, id, 0)
@@ -290,7 +290,7 @@ func TestQueueOptions(t *testing.T) {
 	}
 }
 
-// No two items of a queue have one Value, however many a session has put.
+// No two items of a queue have the same Value, however many a session has put.
 func TestItemsHaveValuesOfTheirOwn(t *testing.T) {
 	w := newQueue(zkqueue.Variants()[0], recipes.Options{}, Load{Sessions: 3, Values: profiles.Values{"producers": 50, "payload": 16}})
 	seen := map[int64]bool{}

@@ -14,14 +14,14 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-var readers = profiles.Field{Key: "readers", Type: profiles.WholeNumber, Axis: true, Example: "[0, 50, 90, 99]", Default: "0", Max: 100,
+var readers = profiles.Field{Key: "readers", Role: profiles.Share, Unit: "reader", Type: profiles.WholeNumber, Axis: true, Example: "[0, 50, 90, 99]", Default: "0", Max: 100,
 	Doc: "Percent of the acquisitions that only read, drawn at random."}
 
-// RWLocks is the workload 'read-write' over a catalogue of read/write locks.
+// RWLocks returns the workload 'read-write' for a catalogue of read/write locks.
 func RWLocks(all []recipes.Variant[recipes.RWLock]) Kind {
 	return Kind{
 		Doc: "acquire a lock for reading or for writing, hold it, release it", Shared: notRegister,
-		// Writers alone take all of a lock's time between them; however many readers can share the rest.
+		// Writers exclude everybody, so together they limit the rate; any number of readers can share the remaining time.
 		Holders: func(l Load) float64 {
 			if writes := 1 - l.Share(readers); writes > 0 {
 				return float64(l.Objects()) / writes
@@ -42,8 +42,8 @@ func RWLocks(all []recipes.Variant[recipes.RWLock]) Kind {
 	}
 }
 
-// NewReadWrite returns the workload 'read-write': acquire for reading or for writing, hold, release. Readers and writers are
-// recorded as operations of their own, so that a side that waits longer shows.
+// NewReadWrite returns the workload 'read-write': acquire for reading or for writing, hold, release. Readers and writers are recorded as
+// separate operations, so that it shows if one side waits longer.
 func NewReadWrite(v recipes.Variant[recipes.RWLock], o recipes.Options, l Load) Workload {
 	n := l.Objects()
 	return &readWrite{driving: drive(v, o, l), places: places{l.Dir, "lock", n}, released: make([]releases, n), guarded: newGuarded(l, n),
@@ -58,15 +58,15 @@ type readWrite struct {
 	readers  float64 // share of the acquisitions that read
 }
 
-// Setup makes the locks' directories and what the fence needs.
+// Setup creates the locks' directories and what the fence needs.
 func (w *readWrite) Setup(ctx context.Context, s zk.Session) error {
 	return errors.Join(w.places.Setup(ctx, s), w.guarded.setup(ctx, s, w.n))
 }
 
-// releases of one lock: when the last one was issued by anybody, and by a writer, as offsets; 0 before the first.
+// releases of one lock: when the last one was issued by any session, and by a writer, as offsets; 0 before the first.
 type releases struct{ any, writer atomic.Int64 }
 
-// Checks are the promises of the variant.
+// Checks returns the checks of the variant's promises.
 func (w *readWrite) Checks() []check.Check {
 	if w.Foreign != nil {
 		var order []check.Check
@@ -81,8 +81,8 @@ func (w *readWrite) Checks() []check.Check {
 // promises are those that not every variant makes.
 type promises struct{ tokens, fifo, fence bool }
 
-// sharedChecks are the checks of a load with this share of readers. What takes a writer to be broken is not asked of readers alone: they
-// are no evidence.
+// sharedChecks returns the checks for a load with this share of readers. Promises that only a writer can break are left out if all sessions
+// read: such a load is no evidence for them.
 func sharedChecks(p promises, readers float64, stall time.Duration) []check.Check {
 	if readers == 1 {
 		p = promises{}
@@ -100,19 +100,19 @@ func sharedChecks(p promises, readers float64, stall time.Duration) []check.Chec
 	return append(checks, check.NothingLeft(), check.ReaderWriterLiveness(stall))
 }
 
-// Contends reports whether there are a writer and somebody else.
+// Contends reports whether there are a writer and another session.
 func (w *readWrite) Contends() bool { return w.contenders() > 1 && w.readers < 1 }
 
-// Measures are the grants to the two sides of the lock.
-func (w *readWrite) Measures() []Measure { return w.seen(grants(sides(w.readers), handOffs)) }
+// Measures returns the measures of the grants to the two sides of the lock.
+func (w *readWrite) Measures() []Measure { return w.seen(sided(w.readers, handOffs)) }
 
-// Per is a grant to either side: a request at the lock cannot be told to be for readers or for writers.
+// Per returns a grant to either side as the unit of cost: a request does not show whether it is for a reader or a writer.
 func (w *readWrite) Per() ([]metrics.Op, string) { return sides(w.readers), grant }
 
-// grant is what a cost is per where readers and writers share it.
+// grant is the unit of cost if readers and writers share it.
 const grant = "grant"
 
-// sides are the operations that a load with this share of readers has.
+// sides returns the operations of a load with this share of readers.
 func sides(readers float64) []metrics.Op {
 	switch readers {
 	case 0:
@@ -123,7 +123,21 @@ func sides(readers float64) []metrics.Op {
 	return []metrics.Op{metrics.Acquire, metrics.ReadAcquire}
 }
 
-// draw is the side that the next acquisition is of.
+// sided returns the measures of the grants to these sides, and others.
+func sided(readers float64, others ...Measure) []Measure {
+	all := grants(sides(readers), others...)
+	for i, m := range all {
+		switch m.Op {
+		case metrics.Acquire:
+			all[i].Side = "writers"
+		case metrics.ReadAcquire:
+			all[i].Side = "readers"
+		}
+	}
+	return all
+}
+
+// draw draws the side of the next acquisition.
 func draw(readers float64, r *rand.Rand) metrics.Op {
 	if r.Float64() < readers {
 		return metrics.ReadAcquire
@@ -131,18 +145,18 @@ func draw(readers float64, r *rand.Rand) metrics.Op {
 	return metrics.Acquire
 }
 
-// Draw is the side that a session's next acquisition is of.
+// Draw draws the side of a session's next acquisition.
 func (w *readWrite) Draw(_ uint32, r *rand.Rand) metrics.Op { return draw(w.readers, r) }
 
-// Theory is the variant's, for the number of sessions that contend for one lock.
+// Theory returns the variant's theory for the number of sessions that contend for one lock.
 func (w *readWrite) Theory() (release, arrival float64) {
 	return wakes(w.variant, recipes.Load{Sessions: w.contenders(), Readers: w.readers})
 }
 
-// Least is a list.
+// Least returns the minimum cost of a grant: a list.
 func (w *readWrite) Least() Cost { return queued(w.variant) }
 
-// Join gives the session a lock handle of its own.
+// Join gives the session its own lock handle.
 func (w *readWrite) Join(seat Seat) Step {
 	h := w.holder(seat, w.n, w.guarded)
 	return (&sharedSeat{holder: h, readers: w.readers, released: &w.released[h.object], handle: w.variant.New(h.observed, w.path(h.object), w.options)}).step
@@ -150,15 +164,15 @@ func (w *readWrite) Join(seat Seat) Step {
 
 type sharedSeat struct {
 	holder
-	readers  float64
-	released *releases
-	handle   recipes.RWLock
-	told     func(ctx context.Context, g recipes.Grant) // after the hold; nil: nothing to tell
+	readers   float64
+	released  *releases
+	handle    recipes.RWLock
+	afterHold func(ctx context.Context, g recipes.Grant) // nil: nothing to do
 }
 
 func (j *sharedSeat) step(ctx context.Context, due time.Duration) error {
 	get, give, ask, last := metrics.Acquire, metrics.Release, j.handle.AcquireWrite, &j.released.any
-	if draw(j.readers, j.Rand) == metrics.ReadAcquire { // a reader is let in by writers alone
+	if draw(j.readers, j.Rand) == metrics.ReadAcquire { // only a writer's release lets in a reader
 		get, give, ask, last = metrics.ReadAcquire, metrics.ReadRelease, j.handle.AcquireRead, &j.released.writer
 	}
 	released := func() time.Duration { return time.Duration(last.Load()) }
@@ -167,8 +181,8 @@ func (j *sharedSeat) step(ctx context.Context, due time.Duration) error {
 	}
 	if g, granted := j.acquire(ctx, get, due, released, ask); granted {
 		j.hold(ctx, g)
-		if j.told != nil {
-			j.told(ctx, g)
+		if j.afterHold != nil {
+			j.afterHold(ctx, g)
 		}
 		if get == metrics.Acquire {
 			j.protect(ctx, g)

@@ -15,13 +15,13 @@ import (
 	zklock "github.com/zkbench/zkbench/recipes/lock"
 )
 
-func shared(v recipes.Variant[recipes.RWLock], sessions int, readers float64, values profiles.Values) driven[recipes.RWLock] {
-	d := driven[recipes.RWLock]{variant: v, Load: cell(sessions, values)}
+func shared(v recipes.Variant[recipes.RWLock], sessions int, readers float64, values profiles.Values) external[recipes.RWLock] {
+	d := external[recipes.RWLock]{variant: v, Load: cell(sessions, values)}
 	d.Values["readers"] = int(100 * readers)
 	return d
 }
 
-// Every grant is evidence, of readers and of writers. What only writers promise is not asked of readers alone.
+// Every grant is evidence, for readers and for writers. Promises that only writers make are not checked for readers alone.
 func TestReadWriteKeepsItsPromises(t *testing.T) {
 	const sessions, times = 6, 10
 	for _, v := range zklock.RWVariants() {
@@ -48,7 +48,7 @@ func TestReadWriteKeepsItsPromises(t *testing.T) {
 	}
 }
 
-// Each session draws for each of its own acquisitions, so the same seed gives every variant the same readers.
+// Each session draws for its own acquisitions, so the same seed gives every variant the same readers.
 func TestTheSplitOfReadersAndWriters(t *testing.T) {
 	const sessions, times, readers = 4, 25, 0.3
 	for _, v := range zklock.RWVariants() {
@@ -85,7 +85,7 @@ func TestTheSplitOfReadersAndWriters(t *testing.T) {
 	}
 }
 
-// roles gives each seat of a read/write workload a side of its own, in place of the draw.
+// roles assigns each seat of a read/write workload a side, instead of the draw.
 func roles(st *stand, sides ...float64) {
 	for i, side := range sides {
 		w := *st.work.(*readWrite)
@@ -107,7 +107,7 @@ func TestHandOffsOfAReadWriteLock(t *testing.T) {
 		}
 		wait.Wait()
 		time.Sleep(time.Minute)
-		st.start(&wait, 1, 1, 0) // a reader beside a reader, long after the last writer
+		st.start(&wait, 1, 1, 0) // a reader together with a reader, long after the last writer
 		st.start(&wait, 4, 1, 100*time.Millisecond)
 		wait.Wait()
 		releases, grants := map[uint32]time.Duration{}, map[uint32]metrics.Sample{}
@@ -181,7 +181,7 @@ func TestDefectsOfReadWriteLocksAreCaughtUnderLoad(t *testing.T) {
 	}
 }
 
-// Every event gets somebody further, though not all who are woken hold: a writer behind readers goes on to the next of them.
+// Every event lets a session make progress, although not all that are woken hold: a writer behind readers goes on to the next of them.
 func TestEveryWakeOfAReadWriteLockIsOfUse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := newStand(t, latency, shared(zklock.RWVariants()[0], 10, 0.9, profiles.Values{"hold": upTo(100 * time.Millisecond)}).of(NewReadWrite), 10)

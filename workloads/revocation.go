@@ -16,14 +16,14 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// Revocables is the workload 'revocation' over a catalogue of revocable locks.
+// Revocables returns the workload 'revocation' for a catalogue of revocable locks.
 func Revocables(all []recipes.Variant[recipes.Revocable]) Kind {
 	return Kind{
 		Doc: "hold a lock until it is revoked; one session at each lock revokes",
-		// A writer has the lock to itself until its hold is over or it is asked, and each that asks ends one of them at most.
+		// A writer has the lock to itself until its hold is over or it is asked for the lock, and each request ends at most one hold.
 		Holders: func(l Load) float64 {
 			n, all := float64(l.Objects()), float64(l.Sessions)
-			if over := (all-n)*(1-l.Share(readers)) - n; over > 0 { // of so many of all operations
+			if over := (all-n)*(1-l.Share(readers)) - n; over > 0 { // of this many among all operations
 				return n * all / over
 			}
 			return 0
@@ -48,12 +48,12 @@ func Revocables(all []recipes.Variant[recipes.Revocable]) Kind {
 	}
 }
 
-// NewRevocation returns the workload 'revocation': sessions acquire a lock and hold it until it is asked for, and one session at
-// each lock asks the holder for it, over and over. What is measured is the time from the request until the grant is gone.
+// NewRevocation returns the workload 'revocation': sessions acquire a lock and hold it until it is revoked, and one session at each lock revokes
+// it again and again. It measures the time from the request until the grant is gone.
 func NewRevocation(v recipes.Variant[recipes.Revocable], o recipes.Options, l Load) Workload {
 	n := l.Objects()
 	return &revocation{driving: drive(v, o, l), places: places{l.Dir, "lock", n}, released: make([]releases, n), guarded: newGuarded(l, n),
-		readers: l.Share(readers), told: l.Stall / 2}
+		readers: l.Share(readers), noticed: l.Stall / 2}
 }
 
 type revocation struct {
@@ -62,39 +62,39 @@ type revocation struct {
 	released []releases
 	guarded  *guarded
 	readers  float64       // share of the acquisitions that read
-	told     time.Duration // how long a holder may take to learn of a revocation: a session timeout, for it may be without a server
+	noticed  time.Duration // how long a holder may take to notice a revocation: a session timeout, because it may be disconnected
 }
 
-// Contends reports whether there are a writer and somebody else.
+// Contends reports whether there are a writer and another session.
 func (w *revocation) Contends() bool { return w.contenders() > 1 && w.readers < 1 }
 
-// Setup makes the locks' directories and what the fence needs.
+// Setup creates the locks' directories and what the fence needs.
 func (w *revocation) Setup(ctx context.Context, s zk.Session) error {
 	return errors.Join(w.places.Setup(ctx, s), w.guarded.setup(ctx, s, w.n))
 }
 
-// Checks are the promises of the variant, and that no revocation is lost.
+// Checks returns the checks of the variant's promises, and the check that no revocation is lost.
 func (w *revocation) Checks() []check.Check {
-	return append(sharedChecks(promises{w.variant.Tokens, w.variant.FIFO, w.guarded.on()}, w.readers, w.Stall), check.NoLostRevoke(w.told))
+	return append(sharedChecks(promises{w.variant.Tokens, w.variant.FIFO, w.guarded.on()}, w.readers, w.Stall), check.NoLostRevoke(w.noticed))
 }
 
-// Measures are the grants to the two sides of the lock, and the revocations.
+// Measures returns the measures of the grants to the two sides of the lock, and of the revocations.
 func (w *revocation) Measures() []Measure {
-	return grants(sides(w.readers), handOffs, Measure{Op: metrics.Revoke, Role: Part, Unit: "revocations",
+	return sided(w.readers, handOffs, Measure{Op: metrics.Revoke, Role: Part, Unit: "revocations", Side: "revocations", Question: "How long does it take to get a grant back?",
 		Caption: "A revocation lasts from the request for a grant until the grant is gone."})
 }
 
-// Per is a grant to either side.
+// Per returns a grant to either side as the unit of cost.
 func (w *revocation) Per() ([]metrics.Op, string) { return sides(w.readers), grant }
 
-// Least is a list, and a read of the session's own znode, into which others write.
+// Least returns the minimum cost of a grant: a list, and a read of the session's own znode, which others write to.
 func (w *revocation) Least() Cost {
 	c := queued(w.variant)
 	c[Reads]++
 	return c
 }
 
-// Draw is to revoke, or the side that a session's next acquisition is of.
+// Draw returns Revoke for a revoker, and otherwise draws the side of the session's next acquisition.
 func (w *revocation) Draw(session uint32, r *rand.Rand) metrics.Op {
 	if w.revokes(session) {
 		return metrics.Revoke
@@ -102,10 +102,10 @@ func (w *revocation) Draw(session uint32, r *rand.Rand) metrics.Op {
 	return draw(w.readers, r)
 }
 
-// revokes tells whether a session is the one that revokes at its lock.
+// revokes reports whether a session is the one that revokes at its lock.
 func (w *revocation) revokes(session uint32) bool { return int(session) < w.n }
 
-// Join gives the session a handle of its own, and the work of a holder or of a revoker.
+// Join gives the session its own handle and the step of a holder or a revoker.
 func (w *revocation) Join(seat Seat) Step {
 	h := w.holder(seat, w.n, w.guarded)
 	handle := w.variant.New(h.observed, w.path(h.object), w.options)
@@ -113,12 +113,12 @@ func (w *revocation) Join(seat Seat) Step {
 		return (&revokerSeat{holder: h, handle: handle}).step
 	}
 	j := &sharedSeat{holder: h, readers: w.readers, released: &w.released[h.object], handle: handle}
-	j.told = j.tell
+	j.afterHold = j.recordNotice
 	return j.step
 }
 
-// tell records that the holder knows of its revocation.
-func (j *sharedSeat) tell(_ context.Context, g recipes.Grant) {
+// recordNotice records that the holder has noticed its revocation.
+func (j *sharedSeat) recordNotice(_ context.Context, g recipes.Grant) {
 	select {
 	case <-g.Revoked:
 		now := j.Origin.Now()
@@ -132,11 +132,11 @@ type revokerSeat struct {
 	handle recipes.Revocable
 }
 
-// idle is the pause of a revoker that finds nobody to revoke.
+// idle is the pause of a revoker that finds no holder.
 const idle = 5 * time.Millisecond
 
-// step asks those who hold now, one after the other, and waits until each is gone. Its revocation is due when it has found them: how
-// long it looked for somebody says nothing about the recipe.
+// step revokes the current holders one after the other and waits until each is gone. A revocation is due when the holders were found: the time
+// spent looking for one says nothing about the recipe.
 func (j *revokerSeat) step(run context.Context, due time.Duration) error {
 	ctx, cancel := within(run, j.deadline)
 	defer cancel()
@@ -154,12 +154,12 @@ func (j *revokerSeat) step(run context.Context, due time.Duration) error {
 	}
 }
 
-// revoke asks one of them; ctx is the run's, with the deadline.
+// revoke revokes one holder. ctx is the run's context with the deadline.
 func (j *revokerSeat) revoke(run, ctx context.Context, path string, due time.Duration) {
 	s := metrics.Sample{Op: metrics.Revoke, Session: j.ID, Object: j.object, Due: due, Start: j.Origin.Now()}
 	token, err := j.handle.Revoke(ctx, path)
 	if token == 0 && err == nil {
-		return // it had gone of itself
+		return // it had released by itself
 	}
 	s.End, s.Token, s.Outcome = j.Origin.Now(), token, outcome(run, err)
 	j.Recorder.Record(s)

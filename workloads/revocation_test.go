@@ -14,13 +14,13 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-func revoked(sessions int, readers float64, values profiles.Values) driven[recipes.Revocable] {
-	d := driven[recipes.Revocable]{variant: zklock.RevocableVariants()[0], Load: cell(sessions, values)}
+func revoked(sessions int, readers float64, values profiles.Values) external[recipes.Revocable] {
+	d := external[recipes.Revocable]{variant: zklock.RevocableVariants()[0], Load: cell(sessions, values)}
 	d.Values["readers"], d.Values["hold"], d.Stall = int(100*readers), constant(time.Minute), 20*time.Second
 	return d
 }
 
-// revoking has the first seats revoke, so many rounds each, and the others hold until then.
+// revoking lets the first seats revoke, that many rounds each, and the others hold until then.
 func (st *stand) revoking(t *testing.T, revokers, rounds int) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
@@ -43,7 +43,7 @@ func (st *stand) revoking(t *testing.T, revokers, rounds int) {
 	holding.Wait()
 }
 
-// Each grant that was asked for is evidence, and so are all grants.
+// Each grant that was revoked is evidence, and so are all grants.
 func TestRevocationKeepsItsPromises(t *testing.T) {
 	for _, readers := range []float64{0, 0.5, 1} {
 		synctest.Test(t, func(t *testing.T) {
@@ -65,7 +65,7 @@ func TestRevocationKeepsItsPromises(t *testing.T) {
 	}
 }
 
-// The first sessions ask, one at each lock; the others are spread over the locks.
+// The first sessions revoke, one at each lock; the others are spread over the locks.
 func TestWhoRevokes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := newStand(t, latency, revoked(6, 0, profiles.Values{"objects": 2}).of(NewRevocation), 6)
@@ -92,7 +92,7 @@ func TestWhoRevokes(t *testing.T) {
 	})
 }
 
-// A revoker gives up at its deadline: on a holder that does not consent, and where there is nobody.
+// A revoker gives up at its deadline: with a holder that does not consent, and if there is no holder.
 func TestDeadlinesOfARevocation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := revoked(2, 0, nil)
@@ -123,7 +123,7 @@ func TestDeadlinesOfARevocation(t *testing.T) {
 	})
 }
 
-// deaf is a revocable lock whose holders are never told.
+// deaf is a revocable lock whose holders are never notified.
 type deaf struct{ recipes.Revocable }
 
 func (d deaf) AcquireWrite(ctx context.Context) (recipes.Grant, error) {

@@ -13,36 +13,41 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// rounds is how many of something each session passes, one after the other.
+// rounds returns the field for how many of something each session passes, one after the other.
 func rounds(key, example, doc string) profiles.Field {
 	return profiles.Field{Key: key, Type: profiles.WholeNumber, Axis: true, Example: example, Default: "100", Min: 1, Max: 1e6, Doc: doc}
 }
 
-var barriers = rounds("barriers", "[200, 400]", "Barriers that each client passes, one after the other; the cell ends when all have.")
+var barriers = func() profiles.Field {
+	f := rounds("barriers", "[200, 400]", "Barriers that each client passes, one after the other; the cell ends when all have.")
+	f.Role, f.Unit = profiles.Amount, "barrier"
+	return f
+}()
 
-// ofRounds is the kind of a workload whose sessions, all of them members, pass barriers one after the other, with the names of what is below one.
+// ofRounds returns the kind of a workload whose sessions, all of them members, pass barriers one after the other. below names the znodes below a
+// barrier.
 func ofRounds[T any](name, doc, holding string, below recipes.Znodes, all []recipes.Variant[T], check func(profiles.Profile) []profiles.Problem,
-	make func(recipes.Variant[T], recipes.Options, Load) Workload) Kind {
+	build func(recipes.Variant[T], recipes.Options, Load) Workload) Kind {
 	return Kind{
 		Doc: doc, Objects: name, Znodes: below,
 		Workload: profiles.Workload{Name: name, Shape: profiles.Finite, Ends: "when each client has passed its barriers",
 			Alias: map[string]string{"clients": "sessions"}, Fields: []profiles.Field{barriers, described(hold, holding)}, Check: check},
-		Variants: variantsOf(all, func(v recipes.Variant[T]) []Option { return watch(v.Watch) }, make),
+		Variants: variantsOf(all, func(v recipes.Variant[T]) []Option { return watch(v.Watch) }, build),
 	}
 }
 
-// gatheringZnodes are the names below a barrier at which members gather, round by round.
+// gatheringZnodes are the names of the znodes below a barrier at which members gather, round by round.
 var gatheringZnodes = recipes.Znodes{Persistent: []string{`OBJECT/SEQ`}, Ephemeral: []string{`SEQ/(GUID|ready|start)`}}
 
-// progress is how far a session has come. Only its seat touches it.
+// progress is how far a session has come. Only its seat accesses it.
 type progress struct {
-	round    int64 // from 0: that it is in
-	failures int   // one after the other
+	round    int64 // current round, from 0
+	failures int   // consecutive failures
 }
 
-// patience is after how many failures of one round in succession a session gives up all that is left to do: its fellows then do so too,
-// for nobody waits with success without it.
-const patience = 3
+// maxFailures is the number of consecutive failures of one round after which a session gives up the rest of its rounds. The other sessions then fail
+// too, because no round can end without it.
+const maxFailures = 3
 
 // course is the progress of all sessions.
 type course struct {
@@ -57,10 +62,10 @@ func newCourse(sessions, rounds int) course {
 // Finished reports whether a session has no round left to do, or has given up.
 func (c course) Finished(session uint32) bool {
 	p := c.sessions[session]
-	return p.round >= int64(c.rounds) || p.failures >= patience
+	return p.round >= int64(c.rounds) || p.failures >= maxFailures
 }
 
-// to tells that the session of p goes on with a round: the same one again after a failure.
+// to moves p to a round: the same one again after a failure.
 func (p *progress) to(round int64) {
 	if p.failures++; round > p.round {
 		p.round, p.failures = round, 0
@@ -74,7 +79,7 @@ type rounder struct {
 	deadline time.Duration
 }
 
-// do carries one operation of a round out, within the deadline, and records it.
+// do performs one operation of a round, within the deadline, and records it.
 func (j *rounder) do(ctx context.Context, op metrics.Op, due time.Duration, wait func(context.Context) error) (metrics.Sample, error) {
 	dctx, cancel := within(ctx, j.deadline)
 	defer cancel()
@@ -86,13 +91,13 @@ func (j *rounder) do(ctx context.Context, op metrics.Op, due time.Duration, wait
 	return s, err
 }
 
-// pause stands for work; it ends early with the session or the run.
+// pause stands for work. It ends early with the session or the run.
 func (j *rounder) pause(ctx context.Context, d time.Duration) { work(ctx, d, j.Session.Done(), nil) }
 
 // firstGeneration is the directory in which the first generation of a gathering meets.
 const firstGeneration = "/0000000000"
 
-// generations records whether a gathering has left more than the directory of its next generation, and of its last if keepsLast.
+// generations records whether a gathering has left more than the directory of its next generation and, if keepsLast, of its last one.
 func (p places) generations(ctx context.Context, s zk.Session, r metrics.Recorder, keepsLast bool) error {
 	if err := zk.CatchUp(ctx, s, p.dir); err != nil {
 		return err
@@ -113,7 +118,7 @@ func (p places) generations(ctx context.Context, s zk.Session, r metrics.Recorde
 			if err != nil {
 				return err
 			}
-			allowed := 0 // the marker of the last
+			allowed := 0 // 1 for the marker of the last generation
 			if keepsLast && n == len(rooms)-2 {
 				allowed = 1
 			}
@@ -126,7 +131,7 @@ func (p places) generations(ctx context.Context, s zk.Session, r metrics.Recorde
 	return nil
 }
 
-// quantiles is a note on how long something took.
+// quantiles returns a note on how long something took.
 func quantiles(what string, all []time.Duration) string {
 	if len(all) == 0 {
 		return ""

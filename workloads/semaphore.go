@@ -17,7 +17,7 @@ import (
 var permits = profiles.Field{Key: "permits", Type: profiles.WholeNumber, Example: "10", Default: "1", Min: 1, Max: 1e6,
 	Doc: "How many may hold each semaphore at the same time."}
 
-// Semaphores is the workload 'semaphore' over a catalogue of semaphores.
+// Semaphores returns the workload 'semaphore' for a catalogue of semaphores.
 func Semaphores(all []recipes.Variant[recipes.Semaphore]) Kind {
 	return Kind{
 		Doc:     "acquire a permit, hold it, release it",
@@ -37,7 +37,7 @@ func Semaphores(all []recipes.Variant[recipes.Semaphore]) Kind {
 				return problems
 			}},
 		Objects: "semaphore",
-		Znodes: fenceZnodes.And(recipes.Znodes{ // kazoo has the leases in the object, and its lock beside it
+		Znodes: fenceZnodes.And(recipes.Znodes{ // kazoo keeps the leases in the object, and its lock next to it
 			Persistent: []string{`OBJECT/(leases|locks|max)`, `cell-#/OBJECT-__lock__`},
 			Ephemeral:  []string{`(leases|locks)/PROTECTED`, `OBJECT/GUID`, `OBJECT-__lock__/PROTECTED`},
 		}),
@@ -48,8 +48,8 @@ func Semaphores(all []recipes.Variant[recipes.Semaphore]) Kind {
 	}
 }
 
-// NewSemaphore returns the workload 'semaphore': acquire a permit, hold it, release it. After the run it asks for all permits at
-// once, which is how a lost one shows.
+// NewSemaphore returns the workload 'semaphore': acquire a permit, hold it, release it. After the run it acquires all permits at once, which shows
+// whether one was lost.
 func NewSemaphore(v recipes.Variant[recipes.Semaphore], o recipes.Options, l Load) Workload {
 	n := l.Objects()
 	o.Permits = l.Int(permits)
@@ -63,13 +63,13 @@ type semaphore struct {
 	permits int // of each
 }
 
-// The directories in which the znodes of a semaphore live.
+// The directories that hold the znodes of a semaphore.
 const (
 	locksDir  = "/locks"
 	leasesDir = "/leases"
 )
 
-// Setup makes the semaphores' directories and what the fence needs.
+// Setup creates the semaphores' directories and what the fence needs.
 func (w *semaphore) Setup(ctx context.Context, s zk.Session) error {
 	inside := []string{locksDir, leasesDir}
 	if w.Foreign != nil {
@@ -78,7 +78,7 @@ func (w *semaphore) Setup(ctx context.Context, s zk.Session) error {
 	return errors.Join(w.make(ctx, s, inside...), w.guarded.setup(ctx, s, w.n))
 }
 
-// Checks are the promises of the variant.
+// Checks returns the checks of the variant's promises.
 func (w *semaphore) Checks() []check.Check {
 	if w.Foreign != nil {
 		checks := w.foreignChecks(nil, check.Permits(w.permits), check.PermitsLiveness(w.permits, w.Stall))
@@ -94,27 +94,27 @@ func (w *semaphore) Checks() []check.Check {
 	return append(checks, check.Starvation(w.Stall), check.Capacity(), check.NothingLeft(), check.PermitsLiveness(w.permits, w.Stall))
 }
 
-// Ownerless is a semaphore of which a permit is free.
+// Ownerless describes a semaphore with a free permit.
 func (w *semaphore) Ownerless() string { return "a permit was free" }
 
-// Permits of each semaphore.
+// Permits returns the number of permits of each semaphore.
 func (w *semaphore) Permits() int { return w.permits }
 
 // Contends reports whether there are more sessions than permits.
 func (w *semaphore) Contends() bool { return w.contenders() > w.permits }
 
-// Measures of a semaphore are the grants of permits; which release lets somebody in is not told.
+// Measures returns the measures of the grants of permits. Which release lets a waiter in is not known.
 func (w *semaphore) Measures() []Measure { return w.seen(grants([]metrics.Op{metrics.Acquire})) }
 
-// Theory is the variant's, for the number of sessions that contend for one semaphore.
+// Theory returns the variant's theory for the number of sessions that contend for one semaphore.
 func (w *semaphore) Theory() (release, arrival float64) {
 	return wakes(w.variant, recipes.Load{Sessions: w.contenders(), Permits: w.permits})
 }
 
-// Least of a permit is a list of the lock's queue and one of the leases.
+// Least returns the minimum cost of a permit: a list of the lock's queue and one of the leases.
 func (w *semaphore) Least() Cost { return Cost{Lists: 2, Reads: 2} }
 
-// Join gives the session a handle of its own.
+// Join gives the session its own handle.
 func (w *semaphore) Join(seat Seat) Step {
 	j := w.holder(seat, w.n, w.guarded)
 	handle := w.variant.New(j.observed, w.path(j.object), w.options)
@@ -135,7 +135,7 @@ func (w *semaphore) Join(seat Seat) Step {
 	}
 }
 
-// Inspect records for each semaphore whether a znode is left, and for each permit whether it can be had.
+// Inspect records for each semaphore whether a znode is left, and for each permit whether it can be acquired.
 func (w *semaphore) Inspect(ctx context.Context, s zk.Session, r metrics.Recorder) error {
 	drain := func(path string) (int, error) { return w.drain(ctx, s, path) }
 	look := func() error { return w.look(ctx, s, r, locksDir, leasesDir) }
@@ -172,19 +172,19 @@ func (w *semaphore) Inspect(ctx context.Context, s zk.Session, r metrics.Recorde
 	return nil
 }
 
-// mostDrained is how many permits of a driver's semaphore are asked for in the end: each by a session of its own.
+// mostDrained is the largest number of permits of a driver's semaphore that are acquired after the run, each by a separate session.
 const mostDrained = 32
 
-// drains tells whether the permits of a driver can be asked for.
+// drains reports whether the permits of a driver's semaphore can be acquired after the run.
 func (w *semaphore) drains() bool { return w.Foreign.Open != nil && w.permits <= mostDrained }
 
-// drainBy is how many permits some sessions can have at the same time, one each.
+// drainBy returns how many permits the sessions can hold at the same time, one each.
 func (w *semaphore) drainBy(ctx context.Context, all []zk.Session, path string) (had int, err error) {
-	patient, cancel := context.WithTimeout(ctx, drainPatience)
+	limited, cancel := context.WithTimeout(ctx, drainTimeout)
 	defer cancel()
 	for _, s := range all {
 		one := w.variant.New(s, path, w.options)
-		_, err := one.Acquire(patient, 1)
+		_, err := one.Acquire(limited, 1)
 		switch {
 		case err == nil:
 			had++
@@ -196,10 +196,10 @@ func (w *semaphore) drainBy(ctx context.Context, all []zk.Session, path string) 
 	return had, nil
 }
 
-// drainPatience is how long all permits of a semaphore that nobody uses may take to be had.
-const drainPatience = 5 * time.Second
+// drainTimeout limits the time to acquire all permits of an unused semaphore.
+const drainTimeout = 5 * time.Second
 
-// drain is how many of the permits can be had: all, if one acquisition gets them, otherwise those without a lease.
+// drain returns how many permits can be acquired: all, if one acquisition gets them, otherwise those without a lease.
 func (w *semaphore) drain(ctx context.Context, s zk.Session, path string) (int, error) {
 	leases, _, err := s.Children(ctx, path+leasesDir)
 	if err != nil {
@@ -208,10 +208,10 @@ func (w *semaphore) drain(ctx context.Context, s zk.Session, path string) (int, 
 	if len(leases) > 0 {
 		return max(w.permits-len(leases), 0), nil
 	}
-	patient, cancel := context.WithTimeout(ctx, drainPatience)
+	limited, cancel := context.WithTimeout(ctx, drainTimeout)
 	defer cancel()
 	all := w.variant.New(s, path, w.options)
-	_, err = all.Acquire(patient, w.permits)
+	_, err = all.Acquire(limited, w.permits)
 	switch {
 	case err == nil:
 		return w.permits, all.Release(ctx)

@@ -16,8 +16,8 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-func permitted(v recipes.Variant[recipes.Semaphore], sessions, permits int, values profiles.Values) driven[recipes.Semaphore] {
-	d := driven[recipes.Semaphore]{variant: v, Load: cell(sessions, values)}
+func permitted(v recipes.Variant[recipes.Semaphore], sessions, permits int, values profiles.Values) external[recipes.Semaphore] {
+	d := external[recipes.Semaphore]{variant: v, Load: cell(sessions, values)}
 	d.Values["permits"] = permits
 	return d
 }
@@ -62,7 +62,7 @@ func TestAllPermitsAreInUse(t *testing.T) {
 		if granted != permits {
 			t.Errorf("%d are granted before anybody releases, while %d ask, want %d", granted, sessions, permits)
 		}
-		// One wake for the lock and one for a permit, and the first gets its session further too.
+		// One wake-up for the lock and one for a permit; the first is progress for its session, too.
 		if w := st.fanout.Snapshot(); w.AllEvents() == 0 || w.Moved != w.AllEvents() || w.Useful >= w.AllEvents() {
 			t.Errorf("%+v, want that every event got somebody further, and not all of them to a permit", w)
 		}
@@ -89,11 +89,11 @@ func TestDeadlinesOfASemaphore(t *testing.T) {
 	})
 }
 
-// After the run all permits are asked for at once: what is lost shows, whatever holds it.
+// After the run all permits are acquired at once: a lost one is detected, whatever holds it.
 func TestDrain(t *testing.T) {
 	for _, tt := range []struct {
 		why  string
-		left []string // persistent znodes beside the semaphore, as a client leaves them that is gone for good
+		left []string // persistent znodes of the semaphore, as left by a client that is gone for good
 		had  int
 	}{
 		{"nothing is left", nil, 3},
@@ -113,7 +113,7 @@ func TestDrain(t *testing.T) {
 				}
 				began := time.Now()
 				st.end()
-				if took := time.Since(began); took > drainPatience+time.Second {
+				if took := time.Since(began); took > drainTimeout+time.Second {
 					t.Errorf("it took %v to find out", took)
 				}
 				v := st.judged()["capacity"]

@@ -12,7 +12,7 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// Fields of the workload 'sessions'.
+// The fields of the workload 'sessions'.
 var (
 	idling = profiles.Field{Key: "idle", Type: profiles.DurationDistribution, Axis: true, Example: "{exponential: 1s}", Default: "0s", Max: float64(24 * time.Hour),
 		Doc: "How long a session is idle between opening and close. A client has one session at a time, so a rate needs at least rate x idle clients."}
@@ -20,7 +20,7 @@ var (
 		Doc: "Ephemeral znodes that each session creates, at the paths of those of the client's session before it; without any, nothing shows whether a close removes them."}
 )
 
-// OpenedSessions is the workload 'sessions'.
+// OpenedSessions returns the workload 'sessions'.
 func OpenedSessions() Kind {
 	return Kind{
 		Doc:      "clients that open a session, idle, and close it",
@@ -44,30 +44,30 @@ type sessions struct {
 	before []openerState
 }
 
-// openerState is what a client keeps over its sessions.
+// openerState is what a client keeps across its sessions.
 type openerState struct {
-	closed int64 // the last session, if its close was acknowledged; 0: nothing has to be gone
+	closed int64 // the last session, if its close was acknowledged; 0: no znodes have to be gone
 }
 
-// opener is a client.
+// opener is the seat of a client.
 type opener struct {
 	Seat
 	w     *sessions
 	state *openerState
-	s     zk.Session    // as it is counted; nil before the first that is measured
-	heard time.Duration // when the last request was sent that was answered
+	s     zk.Session    // with its requests counted; nil before the first measured session
+	heard time.Duration // when the last request that was answered was sent
 }
 
-// Join gives the session its part.
+// Join returns the client's step.
 func (w *sessions) Join(seat Seat) Step {
 	j := &opener{Seat: seat, w: w, state: &w.before[seat.ID]}
 	return j.step
 }
 
-// held is a znode of a client.
+// held returns the path of one of a client's znodes.
 func (j *opener) held(i int) string { return fmt.Sprintf("%s/held-%d-%d", j.w.path(0), j.ID, i) }
 
-// step is the life of one session. What the client was given to begin with is closed first, and measured by nobody.
+// step is the life of one session. The session that the client starts with is closed first and not measured.
 func (j *opener) step(ctx context.Context, due time.Duration) error {
 	if j.s == nil {
 		j.Session.Close()
@@ -81,7 +81,7 @@ func (j *opener) step(ctx context.Context, due time.Duration) error {
 	return j.finish()
 }
 
-// open opens the session; false: there is none.
+// open opens the session and reports whether it succeeded.
 func (j *opener) open(ctx context.Context, due time.Duration) bool {
 	actx, cancel := within(ctx, j.w.Deadline)
 	defer cancel()
@@ -99,7 +99,8 @@ func (j *opener) open(ctx context.Context, due time.Duration) bool {
 	return err == nil
 }
 
-// create creates the ephemeral znodes, and looks thereby whether those of the session before are gone: the paths are the same. False: it failed.
+// create creates the ephemeral znodes and reports whether it succeeded. The paths are those of the previous session's znodes, so it also shows
+// whether these are gone.
 func (j *opener) create(ctx context.Context) bool {
 	for i := range j.w.Int(ephemerals) {
 		actx, cancel := within(ctx, j.w.Deadline)
@@ -123,7 +124,8 @@ func (j *opener) create(ctx context.Context) bool {
 	return true
 }
 
-// left is whether a znode of the session before, whose close was acknowledged, is still there: err is how the creation of the same ended.
+// left returns a sample that tells whether a znode of the previous session, whose close was acknowledged, still exists. err is the result of creating
+// a znode at its path.
 func (j *opener) left(ctx context.Context, i int, err error) metrics.Sample {
 	s := metrics.Sample{Op: metrics.Left, Session: j.ID, Token: j.state.closed, Start: j.Origin.Now()}
 	if err != nil {
@@ -158,7 +160,7 @@ func (j *opener) keep(ctx context.Context) {
 	j.Recorder.Record(s)
 }
 
-// finish closes the session. The error says that it is over already.
+// finish closes the session. It returns an error if the session has ended already.
 func (j *opener) finish() error {
 	j.state.closed = 0
 	if err := j.Session.Err(); err != nil {
@@ -167,7 +169,7 @@ func (j *opener) finish() error {
 	s := metrics.Sample{Op: metrics.Close, Session: j.ID, Token: j.Session.ID(), Start: j.Origin.Now()}
 	if err := j.Session.Close(); err == nil {
 		j.state.closed = s.Token
-	} else { // no server has answered: it may live until it expires
+	} else { // no server has answered: the session may live until it expires
 		s.Outcome = metrics.InDoubt
 	}
 	s.Due, s.End = s.Start, j.Origin.Now()
@@ -175,7 +177,7 @@ func (j *opener) finish() error {
 	return nil
 }
 
-// Checks are what the servers promise of sessions.
+// Checks returns the checks of what the servers promise about sessions.
 func (w *sessions) Checks() []check.Check {
 	all := []check.Check{check.SessionsOwn()}
 	if w.Int(ephemerals) > 0 {
@@ -184,7 +186,7 @@ func (w *sessions) Checks() []check.Check {
 	return all
 }
 
-// Measures are the sessions that were opened, what they created, and their ends.
+// Measures returns the measures of the sessions opened, of the znodes created, and of the closes.
 func (w *sessions) Measures() []Measure {
 	all := []Measure{operation(metrics.Open, "sessions"),
 		{Op: metrics.Close, Role: Part, Unit: "closes", Caption: "Close is from a session's close to the server's answer, when its ephemeral znodes are gone."}}
@@ -194,7 +196,8 @@ func (w *sessions) Measures() []Measure {
 	return all
 }
 
-// Cost is that of one session. Its pings depend on how long it idles, and are left out with the handshake and the close, which are of the same kind.
+// Cost returns the cost of one session. Its pings depend on how long it idles; they are left out together with the handshake and the close, which are
+// of the same kind.
 func (w *sessions) Cost() Cost {
 	return Cost{Writes: float64(w.Int(ephemerals)), Reads: 0, Lists: 0, Names: 0, Bytes: 0, Events: 0, Watches: 0}
 }

@@ -22,7 +22,7 @@ func sessionsStand(t *testing.T, clients int, idle time.Duration, ephemerals int
 	return newStand(t, latency, w, clients)
 }
 
-// Each session is a new one, what it created is gone when it is closed, and all of it costs what theory says.
+// Each session is a new one, what it created is gone when it is closed, and the cost is the theoretical one.
 func TestSessionsComeAndGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const clients, times, ephemerals = 3, 4, 2
@@ -48,7 +48,7 @@ func TestSessionsComeAndGo(t *testing.T) {
 	})
 }
 
-// Without ephemeral znodes nothing is said of what a close removes.
+// Without ephemeral znodes nothing is said about what a close removes.
 func TestSessionsWithoutZnodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := sessionsStand(t, 2, 0, 0)
@@ -58,12 +58,12 @@ func TestSessionsWithoutZnodes(t *testing.T) {
 	})
 }
 
-// undead is a session whose close leaves it alive, and says that it does not.
+// undead is a session whose close leaves it alive, and reports success.
 type undead struct{ zk.Session }
 
 func (s undead) Close() error { return nil }
 
-// A server that acknowledges a close and keeps the ephemeral znode is found out by the next session.
+// A server that acknowledges a close and keeps the ephemeral znode is detected by the next session.
 func TestACloseThatLeavesAnEphemeralZnode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := sessionsStand(t, 1, 0, 1)

@@ -20,7 +20,7 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// latency is one at which requests and events take time, and in which a bubble is exact.
+// latency makes requests and events take time, and a bubble exact.
 var latency = zktest.Config{OpLatency: 2 * time.Millisecond, EventLatency: time.Millisecond}
 
 // stand is a workload on an ensemble in memory, with its sessions. It belongs in a bubble.
@@ -35,25 +35,25 @@ type stand struct {
 	steps   []Step
 }
 
-// driven is a workload as a test describes it.
-type driven[T any] struct {
+// external is a workload as a test describes it.
+type external[T any] struct {
 	variant recipes.Variant[T]
 	options recipes.Options
 	Load
 }
 
-func (d driven[T]) of(make func(recipes.Variant[T], recipes.Options, Load) Workload) Workload {
+func (d external[T]) of(make func(recipes.Variant[T], recipes.Options, Load) Workload) Workload {
 	return make(d.variant, d.options, d.Load)
 }
 
-// cell is a load in which a grant is held for 20 ms, or for what the values say.
+// cell returns a load in which a grant is held for 20 ms, or for what the values say.
 func cell(sessions int, values profiles.Values) Load {
 	l := Load{Dir: "/cell", Sessions: sessions, Stall: time.Minute, Values: profiles.Values{"hold": constant(20 * time.Millisecond)}}
 	maps.Copy(l.Values, values)
 	return l
 }
 
-// lockStand is a stand of the lock workload.
+// lockStand returns a stand of the lock workload.
 func lockStand(t *testing.T, cfg zktest.Config, l Load, variant string) *stand {
 	t.Helper()
 	v, ok := recipes.Find(slices.Concat(locks.Variants(), published.Locks()), variant)
@@ -88,7 +88,7 @@ func upTo(d time.Duration) profiles.Distribution {
 	return profiles.Distribution{Kind: profiles.Uniform, Max: d}
 }
 
-// start has a seat do so many units of work in the background, beginning after a pause.
+// start lets a seat do that many units of work in the background, starting after a pause.
 func (st *stand) start(wait *sync.WaitGroup, seat, times int, pause time.Duration) {
 	wait.Go(func() {
 		time.Sleep(pause)
@@ -100,7 +100,7 @@ func (st *stand) start(wait *sync.WaitGroup, seat, times int, pause time.Duratio
 	})
 }
 
-// drive has seats do so many units of work each, all at once but for a millisecond between their beginnings.
+// drive lets seats do that many units of work each, concurrently, with a millisecond between their starts.
 func (st *stand) drive(times int, seats ...int) {
 	var wait sync.WaitGroup
 	for i, seat := range seats {
@@ -109,7 +109,7 @@ func (st *stand) drive(times int, seats ...int) {
 	wait.Wait()
 }
 
-// end closes the sessions, looks at what is left and gives the samples.
+// end closes the sessions, inspects what is left and returns the samples.
 func (st *stand) end() []metrics.Sample {
 	st.t.Helper()
 	for _, s := range st.seats {
@@ -127,7 +127,7 @@ func (st *stand) end() []metrics.Sample {
 	return all
 }
 
-// counts are how many samples of each operation ended OK.
+// counts returns how many samples of each operation ended OK.
 func counts(all []metrics.Sample) map[metrics.Op]int {
 	n := map[metrics.Op]int{}
 	for _, s := range all {
@@ -138,7 +138,7 @@ func counts(all []metrics.Sample) map[metrics.Op]int {
 	return n
 }
 
-// judged are the verdicts by name.
+// judged returns the verdicts by name.
 func (st *stand) judged() map[string]check.Verdict {
 	verdicts := map[string]check.Verdict{}
 	for _, k := range st.work.Checks() {
@@ -150,13 +150,13 @@ func (st *stand) judged() map[string]check.Verdict {
 // some stands for any evidence at all.
 const some = -1
 
-// uncontended stands for an answer that nothing but the lack of contention leaves open.
+// uncontended stands for an answer that only the lack of contention leaves open.
 const uncontended = -3
 
-// unsettled stands for an answer that a history so short leaves open.
+// unsettled stands for an answer that such a short history leaves open.
 const unsettled = -2
 
-// holds asserts that every check holds, with so much evidence; names that are missing in want must not be judged.
+// holds asserts that every check holds, with that much evidence; checks whose names are missing in want must not be judged.
 func (st *stand) holds(want map[string]int) {
 	st.t.Helper()
 	got := st.judged()
@@ -179,7 +179,7 @@ func (st *stand) holds(want map[string]int) {
 	}
 }
 
-// violates asserts that a check is violated, with a witness.
+// violates asserts that a check is violated, with a counterexample.
 func (st *stand) violates(name string) {
 	st.t.Helper()
 	if v := st.judged()[name]; v.Answer != check.Violated || v.Count == 0 || len(v.Witness) == 0 {
@@ -187,7 +187,7 @@ func (st *stand) violates(name string) {
 	}
 }
 
-// seats are the numbers of the first so many seats.
+// seats returns the numbers of the first n seats.
 func seats(n int) []int {
 	all := make([]int, n)
 	for i := range all {
@@ -196,7 +196,7 @@ func seats(n int) []int {
 	return all
 }
 
-// defect is the broken recipe of that name.
+// defect returns the broken recipe with that name.
 func defect[T any](t *testing.T, all []broken.Defect[T], name string) broken.Defect[T] {
 	t.Helper()
 	i := slices.IndexFunc(all, func(d broken.Defect[T]) bool { return d.Name == name })

@@ -10,56 +10,55 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// tracker follows the requests and events of one session and turns them into the phases of an acquisition (enqueue,
-// list, wait, delivery, re-check, which add up to the service time) and into the counts of the watch fan-out. The recipe does
-// not know of it.
+// tracker follows the requests and events of one session. It turns them into the phases of an acquisition (enqueue, list, wait, delivery, re-check,
+// which add up to the service time) and into the counts of the watch fan-out. The recipe does not know of it.
 //
-// The cause of a children event is not on the wire. It is told from the two lists around the event: the parent's cversion
-// counts every create and delete of a child and its child count tells their difference, so both numbers follow.
+// The cause of a children event is not on the wire. It follows from the two lists around the event: the parent's cversion
+// counts every create and delete of a child and its child count reports their difference, so both numbers follow.
 type tracker struct {
 	origin metrics.Origin
 	fanout *metrics.FanoutShard
-	blind  bool // the session shows no requests and no events: there are no phases
+	blind  bool // the session shows no requests and no events, so there are no phases
 
 	mu        sync.Mutex
 	acquiring bool
 	busy      time.Duration // end of the last request, or the last event, whichever is later
-	created   time.Duration // end of the first create that the servers answered, with yes or with 'there is one'
-	place     int64         // the transaction of that create; 0: it created nothing, or it is not known
+	created   time.Duration // end of the first create that the servers answered, with success or with 'node exists'
+	place     int64         // the transaction of that create; 0: it created nothing, or the transaction is not known
 	armed     time.Duration // end of the first request that armed a watch
 	event     time.Duration // the last event at the socket
-	pending   bool          // the recipe has not acted on it yet
-	woken     time.Duration // the last event that it did act on
-	acted     time.Duration // when it did
+	pending   bool          // the recipe has not reacted to it yet
+	woken     time.Duration // the last event that the recipe reacted to
+	acted     time.Duration // when it reacted
 	list      zk.Stat       // of the parent at the last list
-	unknown   bool          // a children event whose cause the next list will tell
-	again     bool          // a second create means that the first place was lost
-	follows   bool          // the recipe keeps a watch armed and makes no request when it is woken
-	received  []receipt     // the last events from the servers that no watch has told yet
-	told      zk.Event      // the last event that a watch told: several watches tell one event of the servers
-	last      receipt       // of that one
-	useful    bool          // it has been counted as one after which we held
-	moved     bool          // it has been counted as one that got us further
-	stirred   bool          // an event has come, and no watch has been armed since
-	stir      time.Duration // when
-	watched   []string      // what has been watched since the acquisition began
+	unknown   bool          // a children event whose cause the next list will show
+	again     bool          // a second create means that the first place in the queue was lost
+	follows   bool          // the recipe keeps a watch armed and makes no request when it wakes up
+	received  []receipt     // the last received events that no watch has delivered yet
+	delivered zk.Event      // the last event that a watch delivered: several watches may deliver the same one
+	last      receipt       // the receipt of that event
+	useful    bool          // it has been counted as an event after which the session held
+	moved     bool          // it has been counted as an event after which the session made progress
+	stirred   bool          // an event has arrived, and no watch has been armed since
+	stir      time.Duration // when it arrived
+	watched   []string      // paths watched since the acquisition started
 	zxids     zxids
 }
 
-// receipt is an event that the servers have sent. What becomes of it is counted in the phase in which it was counted itself, whatever the
-// steady phase has been set to by then and whenever its watch tells; so nothing is ever counted of more events than have come.
+// receipt is an event received from the servers. What becomes of the event is counted in the phase in which the event was counted, whatever the phase
+// is when a watch delivers it. So no count ever exceeds the number of events.
 type receipt struct {
 	at      time.Duration
 	phase   metrics.Phase
-	counted bool // false: of an event that has come nobody knows when
+	counted bool // false: it is not known when the event was received
 }
 
-// phases of one acquisition; the zero of a field means that it did not come to it.
+// phases holds the phases of one acquisition. A zero field means that the acquisition did not get that far.
 type phases struct {
 	created, armed, woken, acted, busy time.Duration
-	place                              int64         // the transaction of the create that ended at created; 0: it is not known, or there is none
-	until                              time.Duration // of an attempt that was not granted: so long it has surely waited
-	unknown                            bool          // nothing of all that can be known
+	place                              int64         // the transaction of the create that ended at created; 0: not known, or there is none
+	until                              time.Duration // for an attempt that was not granted: until when it has certainly waited
+	unknown                            bool          // none of this can be known
 }
 
 func (t *tracker) trace() *zk.Trace {
@@ -68,7 +67,7 @@ func (t *tracker) trace() *zk.Trace {
 	return trace
 }
 
-// mostReceived is how many events a session may have received before a watch tells one of them.
+// mostReceived is how many undelivered events a session remembers.
 const mostReceived = 8
 
 func (t *tracker) receive(at time.Time) {
@@ -82,7 +81,7 @@ func (t *tracker) receive(at time.Time) {
 	t.received = append(t.received, r)
 }
 
-// receiptOf is the last event that had come by then and that no watch has told yet.
+// receiptOf returns the last event that was received by then and that no watch has delivered yet.
 func (t *tracker) receiptOf(at time.Duration) receipt {
 	for i := len(t.received) - 1; i >= 0; i-- {
 		if r := t.received[i]; r.at <= at {
@@ -93,14 +92,14 @@ func (t *tracker) receiptOf(at time.Duration) receipt {
 	return receipt{}
 }
 
-// cause counts what the last event told of.
+// cause counts the cause of the last event.
 func (t *tracker) cause(c metrics.Cause) {
 	if t.last.counted {
 		t.fanout.Cause(t.last.phase, c)
 	}
 }
 
-// progress counts that the last event got us further, or even let us in: each once at most.
+// progress counts that the session made progress after the last event, and if held that it was granted: each at most once per event.
 func (t *tracker) progress(held bool) {
 	if held && t.last.counted && !t.useful {
 		t.useful = true
@@ -120,7 +119,7 @@ func (t *tracker) begin() {
 	t.stirred, t.watched = false, t.watched[:0]
 }
 
-// end returns the phases; granted says that the acquisition succeeded, and then its last event was a useful one.
+// end returns the phases. granted says that the acquisition succeeded; its last event was then a useful one.
 func (t *tracker) end(granted bool) phases {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -137,15 +136,15 @@ func (t *tracker) end(granted bool) phases {
 	return phases{created: t.created, place: t.place, armed: t.armed, woken: t.woken, acted: t.acted, busy: t.busy}
 }
 
-// fired takes an event that a watch tells. That it came has been counted where it was received; here is only what it told of. A children
-// event that no list follows reached a session that had no use for it, such as the holder: its cause is not known.
+// fired handles an event that a watch delivers. The event was counted when it was received; only its cause is counted here. If no list follows a
+// children event, the session had no use for it, because it is the holder for example: the event's cause is not known.
 func (t *tracker) fired(e zk.Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.zxids.fired(e)
 	t.stir = t.origin.At(e.At)
-	if !e.At.Equal(t.told.At) {
-		t.told, t.last, t.useful, t.moved = e, t.receiptOf(t.stir), false, false
+	if !e.At.Equal(t.delivered.At) {
+		t.delivered, t.last, t.useful, t.moved = e, t.receiptOf(t.stir), false, false
 		switch {
 		case !t.acquiring:
 		case e.Type == zk.EventChildrenChanged:
@@ -175,7 +174,7 @@ func (t *tracker) call(c zk.Call) {
 	if !t.acquiring {
 		return
 	}
-	if c.Kind != zk.KindDelete { // which is how an attempt is given up
+	if c.Kind != zk.KindDelete { // a delete is how an attempt is given up
 		t.busy = max(t.busy, t.origin.At(c.End))
 	}
 	if t.pending && !t.follows {
@@ -192,14 +191,14 @@ func (t *tracker) call(c zk.Call) {
 	}
 }
 
-// watches tells that a znode is watched from now on. Who was woken and watches another one than before has got further: his predecessor is
-// another one, or he waits for a permit and no longer for the lock before it.
+// watches reports that a znode is watched from now on. A session that was woken and watches another znode than before has made progress: it has
+// another predecessor, or it waits for a permit and no longer for the lock before it.
 func (t *tracker) watches(path string, asked time.Duration) {
 	known := slices.Contains(t.watched, path)
 	if !known {
 		t.watched = append(t.watched, path)
 	}
-	if !t.stirred || asked < t.stir { // the event may have been read before the caller that had armed its watch went on
+	if !t.stirred || asked < t.stir { // the event may have been read before the goroutine that had armed its watch continued
 		return
 	}
 	if t.stirred = false; !known {
@@ -215,7 +214,7 @@ func (t *tracker) listed(c *zk.Call) {
 	t.list = c.Stat
 }
 
-// spend counts what the reply of a request brought, when it was there: names, data, a refusal.
+// spend counts the names, data or refusal in the reply of a request, at the time of the reply.
 func spend(origin metrics.Origin, f *metrics.FanoutShard, c *zk.Call) {
 	at := origin.At(c.End)
 	switch {
@@ -228,8 +227,8 @@ func spend(origin metrics.Origin, f *metrics.FanoutShard, c *zk.Call) {
 	}
 }
 
-// counted is the trace of a session of which only the cost counts: all requests and events that go over its wire, and what replies bring,
-// without the phases of an acquisition.
+// counted returns the trace of a session of which only the cost is counted: all requests and events on the wire, and the contents of replies, without
+// the phases of an acquisition.
 func counted(origin metrics.Origin, f *metrics.FanoutShard) *zk.Trace {
 	return &zk.Trace{
 		Call:     func(c zk.Call) { spend(origin, f, &c) },
@@ -238,7 +237,7 @@ func counted(origin metrics.Origin, f *metrics.FanoutShard) *zk.Trace {
 	}
 }
 
-// write reports whether a refused request of this kind costs the servers a transaction all the same.
+// write reports whether a request of this kind costs the servers a transaction even if it is refused.
 func write(k zk.Kind) bool {
 	switch k {
 	case zk.KindCreate, zk.KindDelete, zk.KindSet, zk.KindMulti:
@@ -247,7 +246,7 @@ func write(k zk.Kind) bool {
 	return false
 }
 
-// cause says what changed between two lists of one directory.
+// cause returns what changed between two lists of one directory.
 func cause(was, is zk.Stat) metrics.Cause {
 	changes, growth := is.Cversion-was.Cversion, is.NumChildren-was.NumChildren
 	arrivals, releases := (changes+growth)/2, (changes-growth)/2
@@ -262,7 +261,7 @@ func cause(was, is zk.Stat) metrics.Cause {
 	return metrics.ByOther
 }
 
-// samples splits an acquisition into its phases, to be recorded with it. Where the recipe never had to wait, all after the create is the list.
+// samples splits an acquisition into its phases, to be recorded with it. If the recipe never had to wait, everything after the create is the list.
 func (p phases) samples(whole metrics.Sample) []metrics.Sample {
 	if p.unknown {
 		return nil
@@ -273,16 +272,16 @@ func (p phases) samples(whole metrics.Sample) []metrics.Sample {
 		s.Op, s.Due, s.Start, s.End = op, from, from, to
 		return s
 	}
-	var all []metrics.Sample
-	if p.created != 0 { // else a create whose reply was lost: when it took its place nobody knows
+	all := make([]metrics.Sample, 0, 6) // five phases, and the hand-off that the caller adds
+	if p.created != 0 {                 // otherwise the reply of the create was lost: nobody knows when it took its place
 		place := part(metrics.Enqueue, whole.Start, created)
-		place.Zxid = p.place // not that of the grant, which may be of a znode that was created later
+		place.Zxid = p.place // not that of the grant, which may be for a znode that was created later
 		all = append(all, place)
 	}
 	if p.acted == 0 || p.armed == 0 {
 		return append(all, part(metrics.List, created, whole.End))
 	}
-	// An event may be read from the socket before the caller that armed its watch has been scheduled again.
+	// An event may be read from the socket before the goroutine that armed its watch is scheduled again.
 	armed := clamp(p.armed, created, whole.End)
 	woken := clamp(p.woken, armed, whole.End)
 	acted := clamp(p.acted, woken, whole.End)
@@ -290,8 +289,8 @@ func (p phases) samples(whole metrics.Sample) []metrics.Sample {
 		part(metrics.Delivery, woken, acted), part(metrics.Recheck, acted, whole.End))
 }
 
-// waiting is the phases of an attempt that took its place and was not granted: what it has surely waited. They have the outcome of the
-// attempt, and are recorded with it.
+// waiting returns the phases of an attempt that took its place and was not granted: the time that it has certainly waited. They have the outcome of
+// the attempt and are recorded with it.
 func (p phases) waiting(whole metrics.Sample) []metrics.Sample {
 	if p.created == 0 || p.created >= p.until {
 		return nil

@@ -95,8 +95,8 @@ func TestTheCreateThatCounts(t *testing.T) {
 	}
 }
 
-// No more events are told of, useful, or got somebody further than have come, in no phase: not when the steady phase is set after they have
-// come (a busy machine), not when an engine tells an event later than it has received it, not when two watches tell one event.
+// No phase counts more events as received, useful or progress than have arrived: not when the steady phase is set after they arrived (a busy
+// machine), not when an engine reports an event later than it received it, and not when two watches report one event.
 func TestNothingIsCountedOfMoreEventsThanHaveCome(t *testing.T) {
 	origin := metrics.NewOrigin(time.Now())
 	deleted := func(at time.Duration) zk.Event { return zk.Event{Type: zk.EventDeleted, At: origin.Time(at)} }

@@ -9,8 +9,8 @@ import (
 
 	"github.com/zkbench/zkbench/check"
 	"github.com/zkbench/zkbench/internal/phrase"
-	"github.com/zkbench/zkbench/internal/spill"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/metrics/spill"
 	"github.com/zkbench/zkbench/profiles"
 	"github.com/zkbench/zkbench/recipes"
 	"github.com/zkbench/zkbench/zk"
@@ -19,19 +19,19 @@ import (
 var watchedBytes = profiles.Field{Key: "payload", Type: profiles.WholeNumber, Axis: true, Aside: true, Example: "1000", Default: "100", Max: 1e6,
 	Doc: "Bytes of the data of the znode that is watched."}
 
-// watching is a way to watch a znode: a variant of the workload 'watch'.
+// watching is a way of watching a znode: a variant of the workload 'watch'.
 type watching struct {
 	name, doc string
-	once      bool // a watch tells of one change, and is armed again by a read
+	once      bool // one-shot: a watch reports one change, and a read arms it again
 	recursive bool
-	below     bool // what changes is a child of the znode below that of the cell; a watch of the child or its parent tells of it
-	comes     bool // it comes and goes; otherwise its data change
-	cost      Cost // of one event that is told, beside the event
-	// arm arms a one-shot watch by a read; at is the znode of the cell.
+	below     bool // a child of the cell's znode changes; a watch of the child or of its parent reports it
+	comes     bool // the znode is created and deleted; otherwise its data change
+	cost      Cost // of one event, in addition to the event itself
+	// arm arms a one-shot watch by a read. at is the znode of the cell.
 	arm func(ctx context.Context, s zk.Session, at string) (*zk.Watch, error)
 }
 
-// watchings are the variants.
+// watchings returns the variants.
 func watchings(payload int) []watching {
 	data := Cost{Reads: 1, Bytes: float64(payload)}
 	return []watching{
@@ -58,7 +58,7 @@ func watchings(payload int) []watching {
 
 const child = "child"
 
-// Watchers is the workload 'watch'.
+// Watchers returns the workload 'watch'.
 func Watchers() Kind {
 	k := Kind{
 		Doc:     "one session changes a znode, the others watch it",
@@ -78,8 +78,8 @@ func Watchers() Kind {
 	return k
 }
 
-// newWatch returns the workload 'watch': session 0 changes a znode, all others watch it. In a closed loop the next change waits until all watchers
-// have the event and watch again, for as long as Stall; in an open one it does not.
+// newWatch returns the workload 'watch': session 0 changes a znode, all others watch it. In a closed loop the next change waits, for at most Stall,
+// until all watchers have the event and watch again. In an open loop it does not wait.
 func newWatch(v watching, l Load) *watchLoad {
 	w := &watchLoad{Load: l, watching: v, places: places{l.Dir, "watch", 1}, fanOuts: newFanOuts(l.Sessions - 1), watchers: make([]watcherState, l.Sessions)}
 	for i := range w.watchers {
@@ -93,11 +93,11 @@ type watchLoad struct {
 	watching
 	places
 	*fanOuts
-	watchers []watcherState // by session; the first is not used
+	watchers []watcherState // by session; element 0 is not used
 	writer   writerState
 }
 
-// at is the znode of the cell, and node what changes.
+// at returns the znode of the cell, and node the znode that changes.
 func (w *watchLoad) at() string { return w.path(0) }
 func (w *watchLoad) node() string {
 	if w.below {
@@ -106,7 +106,7 @@ func (w *watchLoad) node() string {
 	return w.at()
 }
 
-// Setup makes the znode, unless it is one that comes.
+// Setup creates the znode, unless the workload creates and deletes it.
 func (w *watchLoad) Setup(ctx context.Context, s zk.Session) error {
 	if err := w.make(ctx, s); err != nil {
 		return err
@@ -123,27 +123,29 @@ func (w *watchLoad) Setup(ctx context.Context, s zk.Session) error {
 	return err
 }
 
-// Checks are the promise of watches.
+// Checks returns the check of what watches promise.
 func (w *watchLoad) Checks() []check.Check {
 	return []check.Check{check.Notifications(w.once, w.Stall)}
 }
 
-// Inspect has nothing to look for: the znode belongs to the workload.
+// Inspect does nothing: the znode belongs to the workload.
 func (w *watchLoad) Inspect(context.Context, zk.Session, metrics.Recorder) error { return nil }
 
-// Measures are the changes, their way to the watchers, and what it costs to arm a watch.
+// Measures returns the measures of the changes, of their delivery to the watchers, and of arming a watch.
 func (w *watchLoad) Measures() []Measure {
 	return []Measure{operation(metrics.Change, "changes"),
-		{Op: metrics.Deliver, Role: Part, Unit: "events", Caption: "Deliver is from the issue of a change to a watcher's event, as it is read from the socket; " +
+		{Op: metrics.Deliver, Role: Part, Unit: "events", Question: changeArrives, Caption: "Deliver is from the issue of a change to a watcher's event, as it is read from the socket; " +
 			"first-event, median-event and last-event are those of all watchers of one change."},
-		{Op: metrics.FirstEvent, Role: Part}, {Op: metrics.MedianEvent, Role: Part}, {Op: metrics.LastEvent, Role: Part},
+		{Op: metrics.FirstEvent, Role: Part, Question: "When does the first watcher know?"}, {Op: metrics.MedianEvent, Role: Part, Question: "When do half of them know?"},
+		{Op: metrics.LastEvent, Role: Part, Question: "When does the last watcher know?"},
 		{Op: metrics.Arm, Role: Part, Unit: "watches", Caption: "Arm is a request that arms a watch: after each event of a one-shot watch, once for a persistent one."}}
 }
 
-// IsDriven tells that the changes are offered.
-func (w *watchLoad) IsDriven(id uint32) bool { return id == 0 }
+// IsPaced reports whether the rate is offered to a session: it is offered to the one that makes the changes.
+func (w *watchLoad) IsPaced(id uint32) bool { return id == 0 }
 
-// Cost is that of one change: an event for each watcher, and for a one-shot watch the read that arms it again. Changes that come together cost less.
+// Cost returns the cost of one change: an event for each watcher and, for a one-shot watch, the read that arms it again. Changes that arrive together
+// cost less.
 func (w *watchLoad) Cost() Cost {
 	watchers := float64(w.Sessions - 1)
 	c := Cost{Writes: 1, Reads: 0, Events: watchers}
@@ -153,7 +155,7 @@ func (w *watchLoad) Cost() Cost {
 	return c
 }
 
-// Notes are the account of all events.
+// Notes returns the account of all events.
 func (w *watchLoad) Notes(history iter.Seq[metrics.Sample], _ *spill.Room) []string {
 	a := check.AccountOf(history, w.once, w.Stall)
 	if a.Due == 0 {
@@ -171,7 +173,7 @@ func (w *watchLoad) Notes(history iter.Seq[metrics.Sample], _ *spill.Room) []str
 		some(a.Watchers*a.Changes-a.Due, "not due, to watchers without a watch at the time: not yet, or their session had expired")}
 }
 
-// StillWaiting tells of the changes whose events have not come to all.
+// StillWaiting records the changes whose events have not reached all watchers.
 func (w *watchLoad) StillWaiting(at time.Duration, r metrics.Recorder) {
 	for _, f := range w.pending() {
 		if f.issued < at {
@@ -180,7 +182,7 @@ func (w *watchLoad) StillWaiting(at time.Duration, r metrics.Recorder) {
 	}
 }
 
-// Join gives the session its part.
+// Join returns the session's step: session 0 changes the znode, the others watch it.
 func (w *watchLoad) Join(seat Seat) Step {
 	if seat.ID == 0 {
 		j := &watchWriter{Seat: seat, w: w, s: zk.Observe(seat.Session, counted(seat.Origin, seat.Fanout))}

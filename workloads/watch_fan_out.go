@@ -8,21 +8,21 @@ import (
 	"github.com/zkbench/zkbench/metrics"
 )
 
-// watcherState is what the fan-out knows of a watcher. fanOuts guards it.
+// watcherState is what fanOuts knows of a watcher. fanOuts guards it.
 type watcherState struct {
 	armed bool
-	token int64         // the transaction in whose state it was armed
-	from  int64         // the change that had been issued last when the watch was armed, or of which it told last
-	late  chan struct{} // of a one-shot watch, with room for one: its event has been given up
+	token int64         // the transaction whose state it was armed in
+	from  int64         // the last change issued when the watch was armed, or the change of its last event
+	late  chan struct{} // for a one-shot watch, with capacity 1: its event has been given up
 }
 
-// fanOuts are the changes that are on their way to the watchers. It may be used from many goroutines.
+// fanOuts tracks the changes that are on their way to the watchers. It may be used from many goroutines.
 type fanOuts struct {
 	mu      sync.Mutex
 	unarmed int               // watchers whose watch is not armed
-	all     chan struct{}     // closed when there are none; nil: nobody waits for that
-	last    int64             // the change that was issued last
-	zxids   map[int64]int64   // of changes whose fate is known, by number; below 0: it was not made
+	all     chan struct{}     // closed when unarmed is 0; nil: nobody waits for that
+	last    int64             // the last change issued
+	zxids   map[int64]int64   // by number, of changes whose result is known; below 0: the change was not made
 	open    map[int64]*fanOut // by number
 }
 
@@ -62,13 +62,13 @@ func (f *fanOuts) set(w *watcherState, armed bool) {
 type fanOut struct {
 	number      int64
 	due, issued time.Duration
-	left        int             // watchers that were armed when it was issued and have not been told
-	told        []time.Duration // when the event came, by whom it came to
-	partial     bool            // one that was armed has lost its connection: who is last is not known
-	done        chan struct{}   // closed when nobody is left
+	left        int             // watchers that were armed when it was issued and have not received the event
+	delivered   []time.Duration // when the event came, by watcher
+	partial     bool            // an armed watcher has lost its connection: which watcher is last is not known
+	done        chan struct{}   // closed when left reaches 0
 }
 
-// issue begins a change.
+// issue starts a change.
 func (f *fanOuts) issue(due, now time.Duration, once bool, watchers []watcherState) *fanOut {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -85,7 +85,7 @@ func (f *fanOuts) issue(due, now time.Duration, once bool, watchers []watcherSta
 	return out
 }
 
-// made notes the transaction of a change. What is long past is forgotten.
+// made notes the transaction of a change, and forgets changes that are long past.
 func (f *fanOuts) made(out *fanOut, zxid int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -94,7 +94,7 @@ func (f *fanOuts) made(out *fanOut, zxid int64) {
 	delete(f.open, out.number-remembered)
 }
 
-// remembered is for how many changes after it a change is timed when an event tells of it.
+// remembered is the number of later changes after which a change is forgotten and its events are no longer timed.
 const remembered = 1000
 
 // void notes that a change was not made.
@@ -105,14 +105,14 @@ func (f *fanOuts) void(out *fanOut) {
 	delete(f.open, out.number)
 }
 
-// zxidOf is the transaction of a change; 0: not known, below 0: it was not made.
+// zxidOf returns the transaction of a change; 0: not known, below 0: the change was not made.
 func (f *fanOuts) zxidOf(out *fanOut) int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.zxids[out.number]
 }
 
-// giveUp records that the event of a change has not come to all, for which nobody waits any more.
+// giveUp records that the event of a change has not reached all watchers. Nobody waits for it any longer.
 func (f *fanOuts) giveUp(out *fanOut, at time.Duration, r metrics.Recorder) {
 	f.mu.Lock()
 	late := *out
@@ -123,19 +123,20 @@ func (f *fanOuts) giveUp(out *fanOut, at time.Duration, r metrics.Recorder) {
 	}
 }
 
-// armedAt notes that a watch has been armed, in the state of a transaction.
+// armedAt notes that a watch has been armed in the state of a transaction.
 func (f *fanOuts) armedAt(w *watcherState, zxid int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	w.token, w.from = zxid, f.last
 	select {
-	case <-w.late: // it was about the watch before
+	case <-w.late: // it was about the previous watch
 	default:
 	}
 	f.set(w, true)
 }
 
-// expel gives up the one-shot watches that have not told of a change that was issued by some time: they have to be armed again, or would tell of none.
+// expel gives up the one-shot watches that have received no event of a change issued before the given offset: unless they are armed again, they never
+// will.
 func (f *fanOuts) expel(issued time.Duration, watchers []watcherState) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -156,16 +157,17 @@ func (f *fanOuts) expel(issued time.Duration, watchers []watcherState) {
 	}
 }
 
-// tell notes that an event has come to a watcher whose watch was armed in the state of a transaction, and finds the change: by the zxid of the
-// event, or else as the first after that state and after the last that was told. The parts are to be recorded; nil: there is no such change.
-func (f *fanOuts) tell(w *watcherState, armed, zxid int64, told *int64, once bool, at time.Duration) (of *fanOut, parts []metrics.Sample) {
+// deliver notes that a watcher, whose watch was armed in the state of a transaction, has received an event. It finds the change by the zxid of the
+// event, or else takes the first change after that state and after the last one delivered. The caller records the parts; of is nil if there is no
+// such change.
+func (f *fanOuts) deliver(w *watcherState, armed, zxid int64, last *int64, once bool, at time.Duration) (of *fanOut, parts []metrics.Sample) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for n := max(*told+1, f.last-remembered, 1); n <= f.last && of == nil; n++ {
+	for n := max(*last+1, f.last-remembered, 1); n <= f.last && of == nil; n++ {
 		made, known := f.zxids[n]
 		if known && made > armed && (zxid == 0 || made == zxid) || !known {
 			of = f.open[n]
-			*told = n
+			*last = n
 		}
 	}
 	if once {
@@ -174,7 +176,7 @@ func (f *fanOuts) tell(w *watcherState, armed, zxid int64, told *int64, once boo
 	if of == nil {
 		return nil, nil
 	}
-	of.told = append(of.told, at)
+	of.delivered = append(of.delivered, at)
 	if w.armed && (once && of.number == w.from+1 || !once && of.number > w.from) {
 		parts = f.less(of)
 	}
@@ -182,7 +184,7 @@ func (f *fanOuts) tell(w *watcherState, armed, zxid int64, told *int64, once boo
 	return of, parts
 }
 
-// disarm notes that a watcher has lost its watch, or its connection: what it has not been told is nothing to wait for.
+// disarm notes that a watcher has lost its watch or its connection: nobody waits for the events that it has not received.
 func (f *fanOuts) disarm(w *watcherState, once bool) (parts []metrics.Sample) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -199,7 +201,8 @@ func (f *fanOuts) disarm(w *watcherState, once bool) (parts []metrics.Sample) {
 	return parts
 }
 
-// less notes that a watcher fewer has to be told. When it was the last, there are the times of the first, the median and the last.
+// less notes that one watcher fewer has yet to receive the event. After the last one, it returns the times of the first, the median and the last
+// event.
 func (f *fanOuts) less(of *fanOut) (parts []metrics.Sample) {
 	if of.left == 0 { // it has been given up
 		return nil
@@ -207,24 +210,24 @@ func (f *fanOuts) less(of *fanOut) (parts []metrics.Sample) {
 	if of.left--; of.left > 0 {
 		return nil
 	}
-	if close(of.done); len(of.told) == 0 {
+	if close(of.done); len(of.delivered) == 0 {
 		return nil
 	}
-	slices.Sort(of.told)
-	n := len(of.told)
-	parts = []metrics.Sample{of.part(metrics.FirstEvent, metrics.OK, of.told[0]), of.part(metrics.MedianEvent, metrics.OK, of.told[(n-1)/2])}
+	slices.Sort(of.delivered)
+	n := len(of.delivered)
+	parts = []metrics.Sample{of.part(metrics.FirstEvent, metrics.OK, of.delivered[0]), of.part(metrics.MedianEvent, metrics.OK, of.delivered[(n-1)/2])}
 	if !of.partial {
-		parts = append(parts, of.part(metrics.LastEvent, metrics.OK, of.told[n-1]))
+		parts = append(parts, of.part(metrics.LastEvent, metrics.OK, of.delivered[n-1]))
 	}
 	return parts
 }
 
-// part is one figure of the change.
+// part returns one measure of the change.
 func (o *fanOut) part(op metrics.Op, outcome metrics.Outcome, end time.Duration) metrics.Sample {
 	return metrics.Sample{Op: op, Outcome: outcome, Value: o.number, Due: o.due, Start: o.issued, End: max(end, o.issued)}
 }
 
-// pending are the changes that have not come to all, by number.
+// pending returns the changes that have not reached all watchers, by number.
 func (f *fanOuts) pending() (all []fanOut) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -237,7 +240,7 @@ func (f *fanOuts) pending() (all []fanOut) {
 	return all
 }
 
-// unserved records that the event has not come to all.
+// unserved records that the event has not reached all watchers.
 func (o fanOut) unserved(outcome metrics.Outcome, at time.Duration, r metrics.Recorder) {
 	for range o.left {
 		r.Record(o.part(metrics.Deliver, outcome, at))

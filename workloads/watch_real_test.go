@@ -34,7 +34,7 @@ func startWatched(t *testing.T, watchers int) watchedServers {
 	t.Cleanup(func() { p.Close() })
 	v := watchedServers{proxy: p}
 	for i := range 1 + watchers {
-		// Each has one server, so that one that comes back does not meet a server that is behind, which would tell it what it has missed.
+		// Each has one server, so that a session that reconnects does not meet a server that lags behind, which would report what it has missed.
 		to := p.Addresses()[i%len(local.Addresses())]
 		s, err := wire.Dial(t.Context(), wire.Config{Servers: []string{to}, Timeout: 30 * time.Second})
 		if err != nil {
@@ -48,28 +48,28 @@ func startWatched(t *testing.T, watchers int) watchedServers {
 
 // watchRun is a load of the workload 'watch' on real servers.
 type watchRun struct {
-	t       *testing.T
-	w       *watchLoad
-	origin  metrics.Origin
-	history *metrics.History
-	writer  Step
-	told    []atomic.Int64 // events that each session has accounted for
-	stop    func()
+	t        *testing.T
+	w        *watchLoad
+	origin   metrics.Origin
+	history  *metrics.History
+	writer   Step
+	received []atomic.Int64 // events that each session has accounted for
+	stop     func()
 }
 
 // tallied counts the events that a session accounts for.
 type tallied struct {
 	metrics.Recorder
-	told *atomic.Int64
+	received *atomic.Int64
 }
 
 func (r tallied) Record(s metrics.Sample, parts ...metrics.Sample) {
 	if r.Recorder.Record(s, parts...); s.Op == metrics.Await && s.Outcome == metrics.OK {
-		r.told.Add(1)
+		r.received.Add(1)
 	}
 }
 
-// run starts the watchers. No change is given up for its age: the test says when (expel).
+// run starts the watchers. No change is given up because of its age: the test says when (expel).
 func (v watchedServers) run(t *testing.T, variant Variant, dir string) *watchRun {
 	t.Helper()
 	n := len(v.sessions)
@@ -80,11 +80,11 @@ func (v watchedServers) run(t *testing.T, variant Variant, dir string) *watchRun
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &watchRun{t: t, w: made.(*watchLoad), origin: metrics.NewOrigin(time.Now()), history: metrics.NewHistory(n, nil), told: make([]atomic.Int64, n)}
+	r := &watchRun{t: t, w: made.(*watchLoad), origin: metrics.NewOrigin(time.Now()), history: metrics.NewHistory(n, nil), received: make([]atomic.Int64, n)}
 	ctx, cut := context.WithCancel(t.Context())
 	var watchers sync.WaitGroup
 	for i, s := range v.sessions {
-		step := r.w.Join(Seat{ID: uint32(i), Session: s, Recorder: tallied{r.history.Shard(i), &r.told[i]}, Fanout: metrics.NewFanout(1).Shard(0), Origin: r.origin,
+		step := r.w.Join(Seat{ID: uint32(i), Session: s, Recorder: tallied{r.history.Shard(i), &r.received[i]}, Fanout: metrics.NewFanout(1).Shard(0), Origin: r.origin,
 			Rand: rand.New(rand.NewPCG(1, uint64(i)))})
 		if i == 0 {
 			r.writer = step
@@ -108,15 +108,15 @@ func (r *watchRun) change() {
 	}
 }
 
-// settled waits until each watcher has accounted for so many events, or watches since a reading of the last change.
+// settled waits until each watcher has accounted for that many events, or watches since a read of the last change.
 func (r *watchRun) settled(events func(i int) int) {
 	r.t.Helper()
 	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(time.Millisecond) {
 		waiting := -1
 		r.w.mu.Lock()
-		for i := 1; i < len(r.told) && waiting < 0; i++ {
+		for i := 1; i < len(r.received) && waiting < 0; i++ {
 			state := r.w.watchers[i]
-			if n := events(i); n >= 0 && !(state.armed && state.token >= r.w.writer.zxid) && (r.w.once || int(r.told[i].Load()) < n) {
+			if n := events(i); n >= 0 && !(state.armed && state.token >= r.w.writer.zxid) && (r.w.once || int(r.received[i].Load()) < n) {
 				waiting = i
 			}
 		}
@@ -125,14 +125,14 @@ func (r *watchRun) settled(events func(i int) int) {
 			return
 		}
 		if time.Now().After(deadline) {
-			r.t.Fatalf("watcher %d has accounted for %d events in two minutes, want %d", waiting, r.told[waiting].Load(), events(waiting))
+			r.t.Fatalf("watcher %d has accounted for %d events in two minutes, want %d", waiting, r.received[waiting].Load(), events(waiting))
 		}
 	}
 }
 
-// The account of each watcher is what the proxy did to its events: those that it dropped are lost, those that it repeated are duplicated, those that it held
-// or delayed are delivered. Where it cut the connection instead of passing an event on, a one-shot watch tells of the change on the next connection, and a
-// persistent one misses it. Of every three watchers the first is spared, the second is met once, the third twice.
+// The account of each watcher is what the proxy did to its events: dropped events are lost, repeated events are duplicated, held or delayed events
+// are delivered. If the proxy cut the connection instead of passing an event on, a one-shot watch reports the change on the next connection, and a
+// persistent one misses it. Of every three watchers the first is spared, the second is affected once, the third twice.
 func TestTheAccountIsWhatTheProxyDid(t *testing.T) {
 	const watchers, changes = 30, 4
 	on := startWatched(t, watchers)
@@ -140,7 +140,7 @@ func TestTheAccountIsWhatTheProxyDid(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		rule proxy.Rule
-		// want is the account of a watcher so many of whose events the rule took.
+		// want is the account of a watcher of which the rule affected that many events.
 		want func(once bool, taken int) check.Account
 	}{
 		{"drop", proxy.Rule{Do: proxy.Drop}, func(_ bool, taken int) check.Account {
@@ -174,12 +174,12 @@ func TestTheAccountIsWhatTheProxyDid(t *testing.T) {
 				for n := 1; n <= changes; n++ {
 					r.change()
 					if c.rule.Do == proxy.Drop && r.w.once {
-						for i, f := range faults { // nobody else would tell the watcher
+						for i, f := range faults { // nothing else would notify the watcher
 							if f != nil && f.Wait(t.Context(), min(n, met(i))) != nil {
 								t.Fatalf("watcher %d has no event to drop", i)
 							}
 						}
-						r.settled(func(i int) int { // those of whom nothing was dropped
+						r.settled(func(i int) int { // those whose events were not dropped
 							if n <= met(i) {
 								return -1
 							}
@@ -197,7 +197,7 @@ func TestTheAccountIsWhatTheProxyDid(t *testing.T) {
 				}
 				bound := r.w.Stall
 				if c.rule.Do == proxy.Drop {
-					bound = time.Nanosecond // what has not come by the end is lost, for the test has waited for all else
+					bound = time.Nanosecond // what has not arrived by the end is lost, because the test has waited for everything else
 				}
 				r.accounts(bound, func(i int) check.Account {
 					taken := 0
@@ -230,7 +230,7 @@ func TestTheAccountIsWhatTheProxyDid(t *testing.T) {
 							continue
 						}
 						err := f.Wait(t.Context(), held(r.w.once, 2))
-						if err == nil { // and what reads when the event has come sees the second change, where one tells of both
+						if err == nil { // and the read after the event sees the second change, if one event reports both
 							err = zk.CatchUp(t.Context(), on.sessions[i], r.w.at())
 						}
 						if f.Remove(); err != nil {
@@ -249,13 +249,13 @@ func TestTheAccountIsWhatTheProxyDid(t *testing.T) {
 				if faults[i] == nil || !r.w.once {
 					return check.Account{Delivered: changes}
 				}
-				return check.Account{Delivered: changes - 1, Coalesced: 1} // of two changes the watch told once
+				return check.Account{Delivered: changes - 1, Coalesced: 1} // the watch reported two changes once
 			})
 		})
 	}
 }
 
-// held is how many events of so many changes are held: a one-shot watch tells of the first.
+// held returns how many events of that many changes are held: a one-shot watch reports only the first.
 func held(once bool, changes int) int {
 	if once {
 		return 1
@@ -268,7 +268,7 @@ func (r *watchRun) accounts(bound time.Duration, want func(i int) check.Account)
 	r.t.Helper()
 	r.stop()
 	var sum check.Account
-	for i := 1; i < len(r.told); i++ {
+	for i := 1; i < len(r.received); i++ {
 		own := func(yield func(metrics.Sample) bool) {
 			for s := range r.history.All() {
 				if (s.Op != metrics.Await || s.Session == uint32(i)) && !yield(s) {

@@ -10,27 +10,27 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// watcherSeat is a session that watches. Its fields but received belong to its goroutine.
+// watcherSeat is the seat of a watcher. All fields except received belong to its goroutine.
 type watcherSeat struct {
 	Seat
 	w     *watchLoad
 	s     zk.Session
 	state *watcherState
 
-	current bool      // the server had applied what Setup made
-	watch   *zk.Watch // armed; nil: not
+	current bool      // the server has applied what Setup created
+	watch   *zk.Watch // the armed watch; nil: none
 	stream  *zk.Stream
 	gap     bool            // events of the stream may be missing, and nothing has been read since
-	token   int64           // the state in which it was armed
-	since   time.Duration   // when it was armed, or its last event came
-	down    <-chan struct{} // closed when the connection has broken since
-	told    int64           // the change of the last event
+	token   int64           // the transaction whose state it was armed in
+	since   time.Duration   // when it was armed, or when its last event arrived
+	down    <-chan struct{} // closed when the connection has broken since then
+	last    int64           // the change of the last event
 
-	received atomic.Int64 // events that the session has received
-	seen     int64        // of these, accounted for
+	received atomic.Int64 // number of events that the session has received
+	seen     int64        // number of these that are accounted for
 }
 
-// step arms the watch, or waits for one event and arms it again; false: that went wrong.
+// step arms the watch, or waits for one event and arms it again. It returns false if that failed.
 func (j *watcherSeat) step(ctx context.Context) bool {
 	switch {
 	case j.gap:
@@ -58,11 +58,11 @@ func (j *watcherSeat) step(ctx context.Context) bool {
 	return j.take(e) && (!j.gap || j.catchUp(ctx))
 }
 
-// abandon arms a one-shot watch again whose event has not come for too long, as an application would not that knows of no other way to learn of a change:
-// without it the watcher would be told nothing for the rest of the cell. Whether the event was lost or is late, the account tells.
+// abandon re-arms a one-shot watch whose event is overdue. An application that has no other way to learn of a change would not do that, but without
+// it the watcher would get no event for the rest of the cell. The account reports whether the event was lost or late.
 func (j *watcherSeat) abandon(ctx context.Context) bool {
 	if isClosed(zk.Disconnected(j.Session)) {
-		return true // the next connection arms it again, or the session is over, which the watch tells
+		return true // the next connection re-arms it; if the session is over, the watch reports that
 	}
 	w := j.watch
 	w.Stop()
@@ -76,7 +76,7 @@ func (j *watcherSeat) abandon(ctx context.Context) bool {
 	return j.arm(ctx)
 }
 
-// arm arms the watch. The server may lag behind what Setup has done, which is no change to be told of: so the first time it is made to catch up.
+// arm arms the watch. The server may lag behind Setup, whose changes are not part of the load, so it is made to catch up the first time.
 func (j *watcherSeat) arm(ctx context.Context) bool {
 	if !j.current {
 		if j.current = zk.CatchUp(ctx, j.s, j.w.at()) == nil; !j.current {
@@ -103,16 +103,16 @@ func (j *watcherSeat) arm(ctx context.Context) bool {
 	return err == nil
 }
 
-// armed notes that the watch is armed, in the state of a transaction.
+// armed notes that the watch is armed in the state of a transaction.
 func (j *watcherSeat) armed(zxid int64) {
-	if isClosed(j.down) { // the request that was answered was sent on a new connection
+	if isClosed(j.down) { // the answered request was sent on a new connection
 		j.down = zk.Disconnected(j.Session)
 	}
 	j.token, j.since = zxid, j.Origin.Now()
 	j.w.armedAt(j.state, zxid)
 }
 
-// take accounts for what the watch tells; false: it is lost, or the connection was and events may be missing.
+// take accounts for what the watch reports. It returns false if the watch is lost, or if the connection was and events may be missing.
 func (j *watcherSeat) take(e zk.Event) bool {
 	if e.Err == nil {
 		j.await(metrics.OK, e, isClosed(j.down) && j.w.once)
@@ -128,9 +128,9 @@ func (j *watcherSeat) take(e zk.Event) bool {
 	return false
 }
 
-// catchUp reads where a persistent watch stands whose connection was lost, until a reading came between which and its request the watch told nothing:
-// all that it has told since is of changes that this reading saw, and what it will tell is not. A server that does not say what an event is of leaves
-// no other way to know.
+// catchUp resynchronizes a persistent watch after its connection was lost. It reads the znode until the watch has reported nothing between a request
+// and its reply: all events reported so far are then of changes that this read saw, and all later events are of changes that it did not see. If the
+// server does not send the zxid of an event, there is no other way to know.
 func (j *watcherSeat) catchUp(ctx context.Context) bool {
 	for {
 		j.down = zk.Disconnected(j.Session)
@@ -156,7 +156,7 @@ func (j *watcherSeat) catchUp(ctx context.Context) bool {
 	}
 }
 
-// await records how the wait for an event ended. broke says that the connection broke while it lasted.
+// await records how the wait for an event ended. broke says that the connection broke during the wait.
 func (j *watcherSeat) await(o metrics.Outcome, e zk.Event, broke bool) {
 	s := metrics.Sample{Op: metrics.Await, Outcome: o, Session: j.ID, Token: j.token, Zxid: e.Zxid, Due: j.since, Start: j.since, End: j.Origin.At(e.At)}
 	if broke {
@@ -165,9 +165,9 @@ func (j *watcherSeat) await(o metrics.Outcome, e zk.Event, broke bool) {
 	if o == metrics.OK {
 		j.seen++
 	}
-	if j.w.once { // a persistent watch tells all that it receives
+	if j.w.once { // a persistent watch reports everything that it receives
 		extra := j.received.Load() - j.seen
-		if o != metrics.OK && extra > 0 { // the one that it waited for may be between the socket and here
+		if o != metrics.OK && extra > 0 { // the awaited event may be between the socket and here
 			extra--
 		}
 		if extra > 0 {
@@ -181,7 +181,7 @@ func (j *watcherSeat) await(o metrics.Outcome, e zk.Event, broke bool) {
 	if j.since = s.End; o != metrics.OK || broke && !j.w.once && e.Zxid == 0 {
 		return
 	}
-	of, parts := j.w.tell(j.state, j.token, e.Zxid, &j.told, j.w.once, s.End)
+	of, parts := j.w.deliver(j.state, j.token, e.Zxid, &j.last, j.w.once, s.End)
 	if of != nil {
 		d := of.part(metrics.Deliver, metrics.OK, s.End)
 		d.Session, d.Zxid = j.ID, e.Zxid
@@ -196,23 +196,23 @@ func (j *watcherSeat) record(all []metrics.Sample) {
 	}
 }
 
-// writerState is what the session that changes the znode knows of it, in whichever session of ZooKeeper.
+// writerState is what the session that changes the znode knows of it, kept across its ZooKeeper sessions.
 type writerState struct {
 	zxid  int64   // of the last change; 0: not known
-	there bool    // what comes and goes is there
+	there bool    // whether the znode that is created and deleted exists
 	doubt *fanOut // a change that may have been made
 
-	expelled time.Duration // up to when changes were issued of whom no watch is waited for any more
+	expelled time.Duration // no watch is waited for any longer for changes issued up to then
 }
 
-// watchWriter is the session that changes.
+// watchWriter is the seat of the session that makes the changes.
 type watchWriter struct {
 	Seat
 	w *watchLoad
 	s zk.Session
 }
 
-// step is one change, and in a closed loop the wait for its events and for all to watch again.
+// step makes one change. In a closed loop it then waits until all watchers have the event and watch again.
 func (j *watchWriter) step(ctx context.Context, due time.Duration) error {
 	if j.w.writer.zxid == 0 {
 		j.until(ctx, j.w.allArmed())
@@ -232,11 +232,11 @@ func (j *watchWriter) step(ctx context.Context, due time.Duration) error {
 	s.End, s.Outcome = j.Origin.Now(), outcome(ctx, err)
 	switch st := &j.w.writer; {
 	case st.doubt != nil:
-		if s.Outcome == metrics.Failed {
+		if s.Outcome == metrics.Failed || s.Outcome == metrics.Unfinished {
 			s.Outcome = metrics.InDoubt
 		}
 	case j.w.zxidOf(out) > 0:
-		if s.Token = j.w.zxidOf(out); s.Outcome == metrics.Failed { // the reply was lost, and what is there tells
+		if s.Token = j.w.zxidOf(out); s.Outcome == metrics.Failed { // the reply was lost, but the znode shows that the change was made
 			s.Outcome = metrics.OK
 		}
 	default:
@@ -251,7 +251,7 @@ func (j *watchWriter) step(ctx context.Context, due time.Duration) error {
 	return j.Session.Err()
 }
 
-// reached waits until a change has come to all and all watch again.
+// reached waits until a change has reached all watchers and all watch again.
 func (j *watchWriter) reached(ctx context.Context, out *fanOut) {
 	if !j.until(ctx, out.done) {
 		if ctx.Err() != nil {
@@ -264,7 +264,7 @@ func (j *watchWriter) reached(ctx context.Context, out *fanOut) {
 	j.until(ctx, j.w.allArmed())
 }
 
-// expel gives up one-shot watches that have not told of changes issued by some time, a few times in Stall.
+// expel gives up one-shot watches that have received no event of changes issued before an offset. It does so at most a few times per Stall.
 func (j *watchWriter) expel(issued time.Duration) {
 	if st := &j.w.writer; j.w.once && issued >= st.expelled+j.w.Stall/4 {
 		st.expelled = issued
@@ -272,7 +272,7 @@ func (j *watchWriter) expel(issued time.Duration) {
 	}
 }
 
-// until waits, for as long as Stall; false: in vain.
+// until waits for done, for at most Stall. It returns false if that did not happen.
 func (j *watchWriter) until(ctx context.Context, done <-chan struct{}) bool {
 	t := time.NewTimer(j.w.Stall)
 	defer t.Stop()
@@ -285,7 +285,7 @@ func (j *watchWriter) until(ctx context.Context, done <-chan struct{}) bool {
 	return false
 }
 
-// change makes a change, and finds out whether it was made when the reply is lost.
+// change makes a change. If the reply is lost, it finds out whether the change was made.
 func (j *watchWriter) change(ctx context.Context, out *fanOut) error {
 	st := &j.w.writer
 	actx, cancel := within(ctx, j.w.Deadline)
@@ -312,7 +312,7 @@ func (j *watchWriter) change(ctx context.Context, out *fanOut) error {
 	return err
 }
 
-// settle finds out which change was the last, and so whether one in doubt was made.
+// settle finds out which change was the last, and thereby whether one in doubt was made.
 func (j *watchWriter) settle(ctx context.Context) error {
 	if err := zk.CatchUp(ctx, j.s, j.w.at()); err != nil {
 		return err

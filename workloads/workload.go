@@ -11,18 +11,18 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// Workload is one cell's load: what each session does, over and over, and what must be true of it afterwards.
+// Workload is one cell's load: what each session does, again and again, and what must be true afterwards.
 type Workload interface {
-	// Setup makes the znodes that the sessions share, before any of them joins.
+	// Setup creates the znodes that the sessions share, before any of them joins.
 	Setup(ctx context.Context, s zk.Session) error
-	// Join gives a session its place and returns its Step. A seat whose session was lost joins again with a new one. It is called
-	// from many goroutines.
+	// Join gives a session its place and returns its Step. A seat that lost its session joins again with a new one. Join is called from many
+	// goroutines.
 	Join(seat Seat) Step
-	// Inspect looks at what is left of the recipe's znodes after all sessions have closed, and records it for the checks.
+	// Inspect records for the checks what is left of the recipe's znodes after all sessions have closed.
 	Inspect(ctx context.Context, s zk.Session, r metrics.Recorder) error
-	// Checks are the promises that the history of the cell is judged by.
+	// Checks returns the promises by which the history of the cell is judged.
 	Checks() []check.Check
-	// Measures are what a result is about: one operation at least, which comes first.
+	// Measures returns what a result reports: at least one operation, which comes first.
 	Measures() []Measure
 }
 
@@ -36,7 +36,7 @@ func (s *Seat) diedBefore(offset time.Duration) (time.Duration, bool) {
 	return died, dead && died < offset
 }
 
-// Seat is one simulated client of a cell. It has one session at a time: a new one where one was lost.
+// Seat is one simulated client of a cell. It has one session at a time: a new one after the old one was lost.
 type Seat struct {
 	ID       uint32
 	Session  zk.Session
@@ -45,28 +45,30 @@ type Seat struct {
 	Origin   metrics.Origin
 	Rand     *rand.Rand
 	Standing *metrics.Standing // what the session is doing, for progress displays; nil: none
-	// Work begins, and end ends, something short that the client does beside its requests: it waits while the process of the client is stopped. False: that is gone, or
-	// ctx has ended. Nil: the client is in this process.
+	// Work starts something short that the client does in addition to its requests, and end ends it. Work waits while the process of the client is
+	// stopped. alive is false if the process is gone or ctx has ended. Nil: the client runs in this process.
 	Work func(ctx context.Context) (end func(), alive bool)
-	// Died returns when the client's process died, which zkbench may learn late: it held nothing from then on. Nil: the client is in this process.
+	// Died returns when the client's process died, which zkbench may learn late: the client held nothing from then on. Nil: the client runs in this
+	// process.
 	Died func() (at time.Time, dead bool)
-	// Open opens a session in the place of Session, which has ended. It is Session from then on.
+	// Open opens a session to replace Session, which has ended. The caller stores it in Session.
 	Open func(ctx context.Context) (zk.Session, error)
-	// MayLead tells whether the server of the session may be the leader: it is not known to be a follower, an observer or alone. nil: none may.
+	// MayLead reports whether the server of the session may be the leader: it is not known to be a follower, an observer or standalone. Nil: none
+	// may.
 	MayLead func() bool
 }
 
-// CutAt is the cause of a context that cuts the work of a run short: when that was, as an offset.
+// CutAt is the cause of a context that cuts the work of a run short: the offset at which that happened.
 type CutAt time.Duration
 
 func (c CutAt) Error() string { return fmt.Sprintf("the run cut it at %v", time.Duration(c)) }
 
-// Step does one unit of work that was due at an offset from the origin, records it, and returns when the session is free again.
-// Its error says that the session is over and the seat needs a new one, or with ErrEnded that the step has ended it as it should;
-// anything else that goes wrong is in the samples.
+// Step does one unit of work that was due at an offset from the origin, records it, and returns when the session is free again. It returns an error
+// if the session is over and the seat needs a new one; ErrEnded if the step has ended the session on purpose. Everything else that goes wrong is in
+// the samples.
 type Step func(ctx context.Context, due time.Duration) error
 
-// within is ctx with the deadline of one operation; 0: none.
+// within returns ctx with the deadline of one operation; 0: no deadline.
 func within(ctx context.Context, deadline time.Duration) (context.Context, context.CancelFunc) {
 	if deadline <= 0 {
 		return ctx, func() {}
@@ -74,7 +76,7 @@ func within(ctx context.Context, deadline time.Duration) (context.Context, conte
 	return context.WithTimeout(ctx, deadline)
 }
 
-// work stands for work that takes so long. It ends early with ctx, or when one of two channels closes; nil: that one never does.
+// work stands for work that takes d. It ends early with ctx or when one of the channels closes; a nil channel never does.
 func work(ctx context.Context, d time.Duration, over, other <-chan struct{}) {
 	if d <= 0 {
 		return

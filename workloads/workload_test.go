@@ -7,7 +7,7 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// Everything that goes over the wire is in the cost, and once: what is about watches alone, and what keeps a session, are neither reads nor
+// Everything that goes over the wire is in the cost, once: requests about watches only, and those that maintain a session, are neither reads nor
 // writes of the recipe.
 func TestEachRequestCountsOnce(t *testing.T) {
 	want := map[zk.Kind]Spent{zk.KindAddWatch: Watches, zk.KindRemoveWatches: Watches, zk.KindSetWatches: Watches, zk.KindPing: Upkeep, zk.KindConnect: Upkeep,

@@ -6,12 +6,12 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// zxids follows what one session has been told of the order of all transactions. The tracker guards it.
+// zxids is what one session has seen of the global order of transactions. The tracker guards it.
 type zxids struct {
-	told      int64     // the highest zxid of a reply or an event
-	blurred   time.Time // the last event without a zxid, unless a request was made after it and answered
+	seen      int64     // highest zxid of a reply or an event
+	blurred   time.Time // last event without a zxid, unless a later request was answered
 	releasing bool
-	removed   []removal // by the last release
+	removed   []removal // removals by the last release
 }
 
 // removal is a znode that the session has deleted.
@@ -20,17 +20,17 @@ type removal struct {
 	zxid int64 // 0: unknown
 }
 
-// fired takes an event. One without a zxid may let somebody in, at a transaction that nobody knows.
+// fired handles an event. An event without a zxid may let a session in, at an unknown transaction.
 func (z *zxids) fired(e zk.Event) {
-	if z.told = max(z.told, e.Zxid); e.Zxid == 0 {
+	if z.seen = max(z.seen, e.Zxid); e.Zxid == 0 {
 		z.blurred = e.At
 	}
 }
 
-// call takes a finished request. Its reply is newer than an event only if it was asked for after the event: the caller may be scheduled
-// again long after its reply has been read.
+// call handles a finished request. Its reply is newer than an event only if the request was sent after the event: the caller may be scheduled again
+// long after its reply was read.
 func (z *zxids) call(c *zk.Call) {
-	z.told = max(z.told, c.Zxid)
+	z.seen = max(z.seen, c.Zxid)
 	if c.Zxid != 0 && c.Start.After(z.blurred) {
 		z.blurred = time.Time{}
 	}
@@ -47,23 +47,23 @@ func (z *zxids) call(c *zk.Call) {
 	}
 }
 
-// now is the last transaction that the session has been told of: whatever lets it in has been decided by then. Below 0: it may have been told of a
-// later one than that, without its number.
+// now returns the last transaction that the session has seen: whatever lets it in was decided by then. A negative value says that it may have seen a
+// later one whose number is not known.
 func (z *zxids) now() int64 {
 	if !z.blurred.IsZero() {
-		return -z.told
+		return -z.seen
 	}
-	return z.told
+	return z.seen
 }
 
-// granted is zxids.now; it is asked before the end of an acquisition is measured, so that nothing of what comes later is in it.
+// granted returns zxids.now. It is called before the end of an acquisition is measured, so that it covers nothing later.
 func (t *tracker) granted() int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.zxids.now()
 }
 
-// releasing has the deletes of the session noted, until released.
+// releasing starts noting the deletes of the session, until released is called.
 func (t *tracker) releasing() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -76,8 +76,8 @@ func (t *tracker) released() {
 	t.zxids.releasing = false
 }
 
-// removal is the transaction in which the last release removed a znode; 0 where that is not certain: the reply was lost, the znode was
-// gone before, or one of that name was removed twice.
+// removal returns the transaction in which the last release removed a znode; 0 if that is not certain: the reply was lost, the znode was already
+// gone, or a znode of that name was removed twice.
 func (t *tracker) removal(path string) int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -7,7 +7,8 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// After an event without a zxid a session has been told of a later transaction than that of any reply, until one comes to what was asked after the event.
+// After an event without a zxid, a session has been notified of a later transaction than that of any reply, until a request sent after the event is
+// answered.
 func TestAnEventWithoutAZxidIsNotBeforeWhatWasToldAlready(t *testing.T) {
 	now := time.Now()
 	var z zxids

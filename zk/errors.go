@@ -23,8 +23,8 @@ var (
 	ErrReadOnly                = errors.New("the server is read-only")
 	ErrNoWatcher               = errors.New("no such watch")
 	ErrRolledBack              = errors.New("not applied because another operation of the multi failed")
-	// ErrFailed is the answer with an error code that has no sentinel of its own, whose number the error has: servers of ZooKeeper give it to a request
-	// that they cannot read (-5), for example because it is newer than they are.
+	// ErrFailed is an answer with an error code that has no sentinel; the error states the number. ZooKeeper servers give it, with the code -5, to a
+	// request that they cannot read, for example because it is newer than they are.
 	ErrFailed = errors.New("the server cannot process the request")
 )
 
@@ -97,8 +97,8 @@ func Classify(err error) Class {
 var definiteNoes = []error{ErrNoNode, ErrNodeExists, ErrBadVersion, ErrNotEmpty, ErrNoAuth, ErrInvalidACL,
 	ErrNoChildrenForEphemerals, ErrQuota, ErrBadArguments, ErrUnimplemented, ErrReadOnly, ErrNoWatcher, ErrRolledBack, ErrFailed, ErrOutside}
 
-// Refused reports whether the servers refused a request for a reason that is no part of a recipe: who the session is, a quota, their load, or a request
-// that they cannot read. A path that no znode can have is the recipe's own mistake.
+// Refused reports whether the servers refused a request for a reason outside the recipe: the session's identity, a quota, their load, or a request that
+// they cannot read. A path that no znode can have is a mistake of the recipe instead.
 func Refused(err error) bool {
 	var e *Error
 	if errors.As(err, &e) && e.Op != KindMulti && CheckPath(e.Path) != nil {
@@ -109,8 +109,8 @@ func Refused(err error) bool {
 }
 
 // FromCode converts an error code of the wire protocol to its sentinel, nil for 0. Connection loss (-4), operation timeout (-7) and session moved (-118)
-// leave the outcome open: ErrMaybeApplied. Every other code without a sentinel is ErrFailed: servers log a transaction that failed as an error
-// transaction, which changes nothing. Both have the number.
+// leave the outcome open and become ErrMaybeApplied. Every other code without a sentinel is ErrFailed: servers log a transaction that failed as an error
+// transaction, which changes nothing. Both errors state the number.
 func FromCode(code int32) error {
 	if code == 0 {
 		return nil

@@ -12,17 +12,17 @@ const (
 	LinkMade              // a server has granted the session again
 )
 
-// OnLink has told called with what happens to the connection of s from now on, in order, by goroutines that must not be delayed: told must neither
-// block nor use the session. The last call replaces earlier ones. It returns false if the engine does not report this.
-func OnLink(s Session, told func(Link, time.Time)) bool {
+// OnLink makes s call notify for each event of its connection from now on, in order, from goroutines that must not be delayed: notify must neither
+// block nor use the session. The last call replaces earlier ones. It returns false if the engine does not report these events.
+func OnLink(s Session, notify func(Link, time.Time)) bool {
 	if w, wrapped := s.(wrapper); wrapped {
-		return OnLink(w.Unwrap(), told)
+		return OnLink(w.Unwrap(), notify)
 	}
 	l, ok := s.(interface {
-		OnLink(told func(Link, time.Time))
+		OnLink(notify func(Link, time.Time))
 	})
 	if ok {
-		l.OnLink(told)
+		l.OnLink(notify)
 	}
 	return ok
 }

@@ -32,7 +32,7 @@ func CheckPath(path string) error {
 	return nil
 }
 
-// checkWide is CheckPath for a path with characters beyond ASCII. The server counts in UTF-16, where everything beyond the basic plane is a pair of
+// checkWide is like CheckPath, for a path with characters beyond ASCII. The server counts in UTF-16, where everything beyond the basic plane is a pair of
 // surrogates, which it refuses.
 func checkWide(path string) error {
 	if !utf8.ValidString(path) {
@@ -50,7 +50,7 @@ func checkWide(path string) error {
 	return CheckPath(plain)
 }
 
-// CheckCreate is CheckPath for a create: the number that the server appends belongs to the path, so a sequential one may end
+// CheckCreate is like CheckPath, for a create: the number that the server appends belongs to the path, so a sequential one may end
 // in a slash.
 func CheckCreate(path string, mode Mode) error {
 	switch {

@@ -26,7 +26,7 @@ func AsKiller(s Session) (Killer, bool) {
 }
 
 // Disconnected returns a channel that is closed when the session has no connection to a server, or has ended. After a reconnect, a call returns a new
-// channel. For an engine that cannot tell, it is the Lease.
+// channel. For an engine that does not report disconnections, it is the channel of Lease.
 func Disconnected(s Session) <-chan struct{} {
 	if w, wrapped := s.(wrapper); wrapped {
 		return Disconnected(w.Unwrap())
@@ -57,8 +57,8 @@ func AsIntrospector(s Session) (Introspector, bool) {
 	return m, ok
 }
 
-// Fingerprint is a hash of the password that the servers gave the session, which tells passwords apart without revealing them; false if the engine
-// does not report it, or the session has no password.
+// Fingerprint returns a hash of the password that the servers gave the session, by which passwords can be told apart without revealing them; false if the
+// engine does not report it, or the session has no password.
 func Fingerprint(s Session) (uint64, bool) {
 	if w, wrapped := s.(wrapper); wrapped {
 		return Fingerprint(w.Unwrap())

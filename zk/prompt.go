@@ -21,8 +21,8 @@ func TroubleOf(s Session) error {
 	if w, wrapped := s.(wrapper); wrapped {
 		return TroubleOf(w.Unwrap())
 	}
-	if told, ok := s.(interface{ Trouble() error }); ok {
-		return told.Trouble()
+	if notify, ok := s.(interface{ Trouble() error }); ok {
+		return notify.Trouble()
 	}
 	return nil
 }

@@ -13,11 +13,12 @@ import (
 // If the context is a [Reply], it learns the zxid of the reply.
 //
 // While the connection is down, a call waits for it to come back, for as long as its context allows and the session lives;
-// a call that had already been sent when the connection broke fails with ErrMaybeApplied (a read is sent again).
+// a call that had already been sent when the connection broke fails with ErrMaybeApplied. A read is sent again; it fails in the same way when one connection
+// after the other breaks on it (ten, in the native engine), because servers answer some requests by closing the connection.
 type Session interface {
-	// ID is the session's number as the server gave it, the EphemeralOwner of what it creates.
+	// ID returns the session id that the server assigned, the EphemeralOwner of the znodes that the session creates.
 	ID() int64
-	// Timeout is the session timeout negotiated with the server or, if the engine cannot know it, the one requested.
+	// Timeout returns the session timeout negotiated with the server or, if the engine cannot know it, the one requested.
 	Timeout() time.Duration
 
 	// Create creates a znode. For sequential modes Created.Path includes the number that the server appended.
@@ -34,11 +35,11 @@ type Session interface {
 	// Children lists the names of the children in no particular order, with the Stat of the parent.
 	Children(ctx context.Context, path string) ([]string, Stat, error)
 
-	// GetW is Get, and arms a data watch atomically with the read. No watch is armed when the error is not nil.
+	// GetW is like Get, and arms a data watch atomically with the read. No watch is armed when the error is not nil.
 	GetW(ctx context.Context, path string) ([]byte, Stat, *Watch, error)
-	// ExistsW is Exists, and arms a watch even if the znode is missing (it then reports the creation).
+	// ExistsW is like Exists, and arms a watch even if the znode is missing (it then reports the creation).
 	ExistsW(ctx context.Context, path string) (Stat, bool, *Watch, error)
-	// ChildrenW is Children, and arms a child watch atomically with the read. No watch is armed when the error is not nil.
+	// ChildrenW is like Children, and arms a child watch atomically with the read. No watch is armed when the error is not nil.
 	ChildrenW(ctx context.Context, path string) ([]string, Stat, *Watch, error)
 
 	// Multi carries out all ops or none. The results are in the order of ops. If the error is not nil, none was applied (or, with ErrMaybeApplied,
@@ -48,15 +49,16 @@ type Session interface {
 	// without waiting for what it has not applied itself. A read that must see every write that was acknowledged before it needs CatchUp.
 	Sync(ctx context.Context, path string) error
 
-	// Done is closed when the session has ended: expired, or closed with Close. Its ephemeral znodes are gone or are being removed by the servers.
+	// Done returns a channel that is closed when the session has ended: expired, or closed with Close. Its ephemeral znodes are gone or are being
+	// removed by the servers.
 	Done() <-chan struct{}
 	// Err returns nil while the session is alive, then ErrSessionExpired, ErrClosed, ErrAuthFailed or ErrAuthRequired.
 	Err() error
-	// Lease is closed when the session can no longer be relied on: it has ended, or nine tenths of its timeout T have passed since the sending of the
-	// last request that a server has answered. Requests are those of callers, pings (one for every third of T in which nothing else was sent) and the
-	// request that opens a connection; events and late replies do not extend the lease further. The server received that request when it was sent or
-	// later, and expires the session T after that at the earliest. When a later request is answered, Lease returns a new channel; holders of the old
-	// one have lost the lease nevertheless.
+	// Lease returns a channel that is closed when the session can no longer be relied on: it has ended, or nine tenths of its timeout T have passed
+	// since the client sent the last request that a server has answered. Requests are those of callers, pings (one for every third of T in which
+	// nothing else was sent) and the request that opens a connection; events and late replies do not extend the lease further. The server received
+	// that request when it was sent or later, and expires the session T after that at the earliest. When a later request is answered, Lease returns a
+	// new channel; holders of the old one have lost the lease nevertheless.
 	//
 	// Lease reads a clock that keeps running while the process is stopped or, on Linux, the machine is suspended: it never returns an open channel of
 	// a lease that has ended, and when it returns, the channel that it returned earlier for that lease is closed too. A channel alone may close late,
@@ -64,11 +66,11 @@ type Session interface {
 	// action that follows, only a fence helps.
 	//
 	// The tenth of T in reserve is for the holder to act in; clocks whose rates differ by one part in a thousand use a hundredth of it. The bound
-	// does not cover a clock that stands still with a virtual machine, nor a server that answers without being in touch with its leader, which is
-	// told of sessions every half tick: one that dies right after its answer, or is cut off and has not noticed yet.
+	// does not cover a clock that stands still with a virtual machine, nor a server that answers without being in touch with its leader: servers tell
+	// the leader about their sessions every half tick, so a server may die right after its answer, or be cut off and not have noticed yet.
 	Lease() <-chan struct{}
-	// Go runs f in its own goroutine, for background work such as watching what is held or a removal in doubt. f must return when the session has
-	// ended, at the latest: then Lease is closed, every watch has fired and every request fails. Close waits for it. After Close, f runs before Go
+	// Go runs f in its own goroutine, for background work such as watching what is held or a removal in doubt. f must return no later than when
+	// the session ends: then Lease is closed, every watch has fired and every request fails. Close waits for it. After Close, f runs before Go
 	// returns. f must not call Close.
 	Go(f func())
 	// Close ends the session on the server, which removes its ephemeral znodes, waits a bounded time for the server's answer, and frees all
@@ -123,22 +125,22 @@ type Op struct {
 	Mode    Mode
 }
 
-// CheckOp makes the Multi fail unless the znode exists with the version.
+// CheckOp returns an Op that makes the Multi fail unless the znode exists with the version.
 func CheckOp(path string, version int32) Op {
 	return Op{Kind: KindCheck, Path: path, Version: version}
 }
 
-// CreateOp is Session.Create inside a Multi.
+// CreateOp returns an Op that does what Session.Create does.
 func CreateOp(path string, data []byte, mode Mode) Op {
 	return Op{Kind: KindCreate, Path: path, Data: data, Mode: mode}
 }
 
-// SetOp is Session.Set inside a Multi.
+// SetOp returns an Op that does what Session.Set does.
 func SetOp(path string, data []byte, version int32) Op {
 	return Op{Kind: KindSet, Path: path, Data: data, Version: version}
 }
 
-// DeleteOp is Session.Delete inside a Multi.
+// DeleteOp returns an Op that does what Session.Delete does.
 func DeleteOp(path string, version int32) Op {
 	return Op{Kind: KindDelete, Path: path, Version: version}
 }
@@ -160,7 +162,7 @@ func CatchUp(ctx context.Context, s Session, path string) error {
 		if Classify(err) != ClassMaybeApplied || ctx.Err() != nil || s.Err() != nil || try == 10 { // like a read, it can be repeated
 			return err
 		}
-		if try > 1 && sleep.For(ctx, 10*time.Millisecond<<min(try-2, 6)) != nil { // the first repeat follows at once
+		if try > 1 && sleep.For(ctx, 10*time.Millisecond<<min(try-2, 6)) != nil { // the first repeat follows immediately
 			return err
 		}
 	}

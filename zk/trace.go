@@ -53,8 +53,8 @@ type Call struct {
 	Names      []string // of a getChildren; read-only
 	Stat       Stat
 	Bytes      int // of the data read, or of the names of a list on the wire: 4 + length each
-	// Zxid is in the header of the reply: the state that a read saw, or the transaction of a write, even of one that was refused. It is 0 if no reply
-	// has come, or if the engine cannot tell.
+	// Zxid is the one in the header of the reply: the state that a read saw, or the transaction of a write, even of one that was refused. It is 0 if no reply
+	// has come, or if the engine does not report it.
 	Zxid int64
 	Ops  []Op // of a multi; read-only
 }
@@ -75,7 +75,7 @@ type Trace struct {
 // Tapped is the optional ability of a session to report what goes over its wire. Observe uses it; for a session without it, calls and fired watches
 // are counted as sent and received.
 type Tapped interface {
-	// Tap has sent and received called from now on, as in Trace; both may be nil. The last call replaces earlier ones.
+	// Tap makes the session call sent and received from now on, as in Trace; both may be nil. The last call replaces earlier ones.
 	Tap(sent func(Kind, time.Time), received func(time.Time))
 }
 
@@ -111,7 +111,7 @@ func Observe(s Session, t *Trace) Session {
 // read that is the state that it saw; every write, even a refused one, has a transaction of its own.
 type Reply struct {
 	context.Context
-	Zxid int64 // 0: no reply has come, or the engine cannot tell
+	Zxid int64 // 0: no reply has come, or the engine does not report it
 }
 
 // Replied passes the zxid in the header of a reply to the caller, if the request's context is a Reply. Engines call it before the request returns, in

@@ -61,7 +61,7 @@ type Watch struct {
 // NewWatch creates a watch whose Stop calls stop (which may be nil) if it has not fired by then.
 func NewWatch(stop func()) *Watch { return &Watch{c: make(chan Event, 1), stop: stop} }
 
-// C is the channel on which the one event arrives.
+// C returns the channel on which the one event arrives.
 func (w *Watch) C() <-chan Event { return w.c }
 
 // Fire delivers the event. Only the first call has an effect.
@@ -90,7 +90,7 @@ func (w *Watch) Stop() {
 	}
 }
 
-// observe has hook called with the event, immediately if it has already arrived.
+// observe makes the watch call hook with its event, immediately if the event has already arrived.
 func (w *Watch) observe(hook func(Event)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 // ErrOutside: a write to a znode that is not below the one that the session is bound to by [Within]. Nothing was sent.
 var ErrOutside = errors.New("outside the znode that this session may write below")
 
-// Within returns a session that writes only below the znode dir: a write to dir itself, above it or beside it is ErrOutside. Reads are not
+// Within returns a session that writes only below the znode dir: a write to dir itself, above it or next to it returns ErrOutside. Reads are not
 // restricted. Creating dir, or a znode above it, returns ErrNodeExists if it exists according to the servers, because a recipe may create parents
 // starting from the root. Within keeps a load from touching foreign data, and a recipe that creates missing parents from bringing back a removed dir.
 func Within(s Session, dir string) Session { return &bound{s, strings.TrimSuffix(dir, "/") + "/"} }
@@ -19,8 +19,8 @@ func ServerOf(s Session) string {
 	if w, wrapped := s.(wrapper); wrapped {
 		return ServerOf(w.Unwrap())
 	}
-	if told, ok := s.(interface{ Server() string }); ok {
-		return told.Server()
+	if notify, ok := s.(interface{ Server() string }); ok {
+		return notify.Server()
 	}
 	return ""
 }

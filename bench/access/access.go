@@ -20,7 +20,7 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// Settings are what a profile says of it: references, no secrets.
+// Settings is what a profile says about access. It holds references, no secrets.
 type Settings struct {
 	TLS    profiles.TLS
 	Auth   []profiles.Credential
@@ -28,12 +28,13 @@ type Settings struct {
 	Chroot string
 }
 
-// SettingsOf are those of a profile.
+// SettingsOf returns the settings of a profile.
 func SettingsOf(p profiles.Profile) Settings {
 	return Settings{TLS: p.TLS, Auth: p.Auth, ACL: p.ACL, Chroot: p.Chroot}
 }
 
-// With are the settings with what clients of an ensemble need that was started for the run, where the profile does not say it: its authority is always its own.
+// With adds to the settings what clients need to reach an ensemble that was started for the run, unless the profile says it; the authority is always the
+// ensemble's own.
 func (s Settings) With(c ensemble.Credentials) Settings {
 	if c.CA != "" {
 		s.TLS.CA, s.TLS.ServerName, s.TLS.Resume = c.CA, "localhost", s.TLS.Resume || c.Resume
@@ -47,8 +48,8 @@ func (s Settings) With(c ensemble.Credentials) Settings {
 	return s
 }
 
-// Flags are those with which a verb reaches servers by these settings, each with a space before it. FILE stands for credentials that are not in one file
-// as --auth-file takes it.
+// Flags returns the flags with which a command reaches servers by these settings, each after a space. FILE stands for credentials that are not in a single
+// file as --auth-file takes it.
 func (s Settings) Flags() (text string) {
 	auth := ""
 	if len(s.Auth) > 0 {
@@ -69,19 +70,19 @@ func (s Settings) Flags() (text string) {
 	return text
 }
 
-// plain reports whether the settings ask for nothing.
+// plain reports whether the settings require nothing.
 func (s Settings) plain() bool {
 	return s.TLS == profiles.TLS{} && len(s.Auth) == 0 && (s.ACL == "" || s.ACL == profiles.ACLWorld) && s.Chroot == ""
 }
 
-// Access makes the sessions of one run. Its methods may be called from many goroutines.
+// Access creates the sessions of one run. Its methods may be called from many goroutines.
 type Access struct {
 	set   Settings
 	creds []credential
 	roots *x509.CertPool
-	certs []tls.Certificate // of the clients, in turn; none: clients have none
-	names []string          // whom the servers take the clients with these certificates for
-	all   int               // sessions of the run, the administrative one included
+	certs []tls.Certificate // of the clients, used in turn; empty if clients have none
+	names []string          // the identities that the servers derive from these certificates
+	all   int               // sessions of the run, including the administrative one
 
 	phases phases
 
@@ -90,25 +91,25 @@ type Access struct {
 	seen    string // TLS version and cipher of the latest connection
 }
 
-// configOf is what a tls.Config is for: a server, which has tickets of its own, and a certificate.
+// configOf identifies a tls.Config: by server, because each has its own tickets, and by certificate.
 type configOf struct {
 	address string
 	cert    int
 }
 
-// credential is one with its secret.
+// credential is a credential with its secret.
 type credential struct {
 	scheme, user string // the user may contain profiles.SessionNumber
 	password     secret
 }
 
-// secret tells one. It is a function because no format shows what a function returns, in whatever structure it lies.
+// secret returns a secret. It is a function because no format verb prints what a function returns, whatever structure contains it.
 type secret func() string
 
 func keep(text string) secret { return func() string { return text } }
 
-// Load reads what the settings refer to, for a run of so many sessions. It is nil where the settings ask for nothing. The error names the
-// reference and what is wrong with it, and no secret.
+// Load reads what the settings refer to, for a run with the given number of sessions. It returns nil if the settings require nothing. The error names the
+// reference and what is wrong with it, but no secret.
 func Load(set Settings, sessions int) (*Access, error) {
 	if set.plain() {
 		return nil, nil
@@ -144,33 +145,33 @@ func Load(set Settings, sessions int) (*Access, error) {
 	return a, nil
 }
 
-// Plain is an Access whose sessions are nobody in particular and connect in the clear: it measures how their connections are made. It is for a run
-// of so many sessions.
+// Plain returns an Access whose sessions have no identity and connect in the clear: it measures how their connections are made. It is for a run with the
+// given number of sessions.
 func Plain(sessions int) *Access {
 	return &Access{set: Settings{ACL: profiles.ACLWorld}, all: sessions + 1}
 }
 
-// IsPlain reports whether a is nil or what Plain makes.
+// IsPlain reports whether a is nil or made by Plain.
 func (a *Access) IsPlain() bool { return a == nil || a.set.plain() }
 
-// identified reports whether the sessions prove who they are.
+// identified reports whether the sessions authenticate.
 func (a *Access) identified() bool { return len(a.creds)+len(a.certs) > 0 }
 
-// Identity is one session's.
+// Identity is the identity of one session.
 type Identity struct {
-	User, Password string        // of SASL; "": none
+	User, Password string        // for SASL; "" for none
 	Digests        [][]byte      // USER:PASSWORD of the scheme digest
-	Owners         []zk.Identity // who may use what the session makes, beside nobody else; none: the world
+	Owners         []zk.Identity // the only ones who may use what the session creates; empty for the world
 	Chroot         string
 	// Dial opens a connection, encrypted if the settings say so.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// Opened is told of each connection that came about how long the handshake of ZooKeeper's protocol took, and SASL; 0 for none.
+	// Opened is called for each connection with the duration of the handshake of ZooKeeper's protocol, and of SASL; 0 if there was none.
 	Opened func(session, sasl time.Duration)
 }
 
-// Session is the identity of a session of the run by its number: 0 for the administrative one.
+// Session returns the identity of a session of the run by its number: 0 for the administrative one.
 func (a *Access) Session(number int) Identity {
-	if number < 0 || number >= a.all { // what looks on beside the sessions of the load
+	if number < 0 || number >= a.all { // sessions other than those of the load
 		number = 0
 	}
 	i := Identity{Chroot: a.set.Chroot, Owners: a.owners(number)}
@@ -200,10 +201,10 @@ func (c credential) name(number int) string {
 	return strings.ReplaceAll(c.user, profiles.SessionNumber, strconv.Itoa(number))
 }
 
-// own reports whether the user differs from session to session.
+// own reports whether the user differs between sessions.
 func (c credential) own() bool { return strings.Contains(c.user, profiles.SessionNumber) }
 
-// id is who the servers take a session for by the credential.
+// id returns the identity that the servers derive from the credential.
 func (c credential) id(number int) zk.Identity {
 	user := c.name(number)
 	if c.scheme == profiles.SASL {
@@ -213,10 +214,10 @@ func (c credential) id(number int) zk.Identity {
 	return zk.Identity{Scheme: "digest", ID: user + ":" + base64.StdEncoding.EncodeToString(sum[:])}
 }
 
-// authenticated is the identity of the session that makes a znode, whatever the server takes it for.
+// authenticated stands for the identity of the session that creates a znode, whatever the server derives.
 var authenticated = zk.Identity{Scheme: "auth"}
 
-// identities are those that the servers take a session for, as far as they do not map names.
+// identities returns the identities that the servers derive for a session, as far as they do not map names.
 func (a *Access) identities(number int) (all []zk.Identity) {
 	for _, c := range a.creds {
 		all = append(all, c.id(number))
@@ -227,8 +228,8 @@ func (a *Access) identities(number int) (all []zk.Identity) {
 	return all
 }
 
-// owners are the entries of the ACLs of what a session makes. The administrative session makes the directories, which all need, and has to
-// remove what the others make.
+// owners returns the ACL entries for what a session creates. The administrative session creates the directories, which all sessions need, and must be able to
+// remove what the others create.
 func (a *Access) owners(number int) []zk.Identity {
 	switch {
 	case a.set.ACL == profiles.ACLWorld:
@@ -242,7 +243,7 @@ func (a *Access) owners(number int) []zk.Identity {
 	return append([]zk.Identity{authenticated}, a.identities(0)...)
 }
 
-// varied reports whether sessions have identities of their own.
+// varied reports whether identities differ between sessions.
 func (a *Access) varied() bool {
 	return len(a.certs) > 1 || slices.ContainsFunc(a.creds, credential.own)
 }
@@ -250,7 +251,7 @@ func (a *Access) varied() bool {
 // maxShared is the longest ACL that names every identity of a run: each create request carries it.
 const maxShared = 64
 
-// shared are identities of which every session has one.
+// shared returns identities such that every session has at least one of them.
 func (a *Access) shared() ([]zk.Identity, error) {
 	if !a.varied() {
 		return []zk.Identity{authenticated}, nil
@@ -282,10 +283,10 @@ func (a *Access) shared() ([]zk.Identity, error) {
 	return all, nil
 }
 
-// Encrypted reports whether connections have TLS.
+// Encrypted reports whether connections use TLS.
 func (a *Access) Encrypted() bool { return a != nil && a.set.TLS != profiles.TLS{} }
 
-// Dialer opens the connections that look at the servers: those of the administrative session. It is nil for plain connections.
+// Dialer returns the function that opens the connections to inspect the servers, as the administrative session does. It is nil for plain connections.
 func (a *Access) Dialer() func(ctx context.Context, network, address string) (net.Conn, error) {
 	if !a.Encrypted() {
 		return nil
@@ -293,7 +294,7 @@ func (a *Access) Dialer() func(ctx context.Context, network, address string) (ne
 	return a.Session(0).Dial
 }
 
-// Unsupported says what of the settings an engine that has neither SASL nor a chroot cannot do; nil if it can do all.
+// Unsupported says which settings an engine without SASL and chroot does not support; nil if it supports all.
 func (a *Access) Unsupported(engine string) error {
 	if slices.ContainsFunc(a.creds, func(c credential) bool { return c.scheme == profiles.SASL }) {
 		return fmt.Errorf("auth: the engine %s has no SASL; use engine: native, or a digest credential", engine)
@@ -304,7 +305,7 @@ func (a *Access) Unsupported(engine string) error {
 	return nil
 }
 
-// Flags are those of Settings; none for plain sessions.
+// Flags returns the flags of the Settings; none for plain sessions.
 func (a *Access) Flags() string {
 	if a == nil {
 		return ""
@@ -312,7 +313,7 @@ func (a *Access) Flags() string {
 	return a.set.Flags()
 }
 
-// String says what the connections were like and who the sessions are, for the result.
+// String describes the connections and the identities of the sessions, for the result.
 func (a *Access) String() string {
 	text := "plain connections"
 	if a.Encrypted() {
@@ -343,8 +344,8 @@ func (a *Access) String() string {
 	return text
 }
 
-// Check asks who the server takes a session for, and says which identity of the settings it does not know. Servers that cannot tell are
-// taken at their word.
+// Check asks the server for the identity of a session, and reports which identity of the settings the server does not know. Servers that cannot answer are
+// trusted.
 func (a *Access) Check(ctx context.Context, s zk.Session) error {
 	if a.set.Chroot != "" {
 		if _, there, err := s.Exists(ctx, "/"); err != nil {
@@ -367,7 +368,7 @@ func (a *Access) Check(ctx context.Context, s zk.Session) error {
 	var missing []string
 	for _, want := range a.identities(0) {
 		known := func(got zk.Identity) bool {
-			// whoAmI shows names alone, and the server may shorten those of SASL.
+			// whoAmI shows only names, and the server may shorten those of SASL.
 			user, _, _ := strings.Cut(want.ID, ":")
 			return got.Scheme == want.Scheme && (want.Scheme == "x509" || got.ID == user || strings.HasPrefix(got.ID, user))
 		}
@@ -390,7 +391,7 @@ func says(all []zk.Identity) string {
 	return "they report " + strings.Join(texts, ", ")
 }
 
-// As is the identity with a digest credential besides, USER:PASSWORD, whose owner alone may use what the session makes.
+// As returns the identity with an additional digest credential, USER:PASSWORD, whose owner alone may use what the session creates.
 func (i Identity) As(digest []byte) Identity {
 	user, password, _ := strings.Cut(string(digest), ":")
 	i.Digests = append(slices.Clone(i.Digests), digest)
@@ -398,13 +399,13 @@ func (i Identity) As(digest []byte) Identity {
 	return i
 }
 
-// Nobody connects as the identity does, and proves nothing.
+// Nobody returns an identity that connects in the same way but does not authenticate.
 func (i Identity) Nobody() Identity {
 	i.User, i.Password, i.Digests, i.Owners = "", "", nil, nil
 	return i
 }
 
-// Through is the identity whose connections pass through wrap, in the clear.
+// Through returns the identity with its connections passed through wrap, unencrypted.
 func (i Identity) Through(wrap func(net.Conn) net.Conn) Identity {
 	dial := i.Dial
 	i.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {

@@ -32,7 +32,7 @@ import (
 
 const password = "correct-horse-battery"
 
-// write makes a file of a test.
+// write creates a file for a test.
 func write(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -132,7 +132,7 @@ func TestWhoOwnsWhatIsMade(t *testing.T) {
 	}
 }
 
-// What is wanted was written by X500Principal.getName() of OpenJDK 17, which servers compare with the ids of ACLs.
+// The expected names were written by X500Principal.getName() of OpenJDK 17, which servers compare with the IDs of ACLs.
 func TestNamesOfCertificatesAreThoseOfTheServers(t *testing.T) {
 	type set = pkix.RelativeDistinguishedNameSET
 	of := func(value any, number ...int) set { return set{{Type: number, Value: value}} }
@@ -163,7 +163,7 @@ func TestNamesOfCertificatesAreThoseOfTheServers(t *testing.T) {
 	}
 }
 
-// issued is a certificate for a server or a client, signed by itself.
+// issued returns a self-signed certificate for a server or a client.
 func issued(t *testing.T, host string, until time.Time) (cert tls.Certificate, file, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -188,7 +188,7 @@ func issued(t *testing.T, host string, until time.Time) (cert tls.Certificate, f
 	return cert, file, key
 }
 
-// listen answers connections with TLS as cfg says, or without where it is nil, until the end of the test.
+// listen answers connections with TLS according to cfg, or without TLS if cfg is nil, until the end of the test.
 func listen(t *testing.T, cfg *tls.Config) string {
 	t.Helper()
 	return ensembletest.Listen(t, func(c net.Conn) {
@@ -198,7 +198,7 @@ func listen(t *testing.T, cfg *tls.Config) string {
 	})
 }
 
-// Over TLS 1.3 the handshake is over for the client before the server has looked at its certificate, so that the refusal comes later.
+// Over TLS 1.3 the client finishes its handshake before the server has checked its certificate, so the refusal arrives later.
 func TestARefusedHandshakeNamesTheRemedy(t *testing.T) {
 	now := time.Now()
 	good, ca, _ := issued(t, "zk.example", now.Add(time.Hour))
@@ -251,7 +251,7 @@ func TestARefusedHandshakeNamesTheRemedy(t *testing.T) {
 	}
 }
 
-// refusalOf is why a client cannot speak to a server, nil if it can; it is told by the first answer at the latest.
+// refusalOf returns why a client cannot communicate with a server, or nil if it can; the first answer reports it at the latest.
 func refusalOf(t *testing.T, set profiles.TLS, address string) error {
 	t.Helper()
 	a, err := Load(Settings{TLS: set}, 1)
@@ -273,7 +273,7 @@ func refusalOf(t *testing.T, set profiles.TLS, address string) error {
 	return err
 }
 
-// What servers refuse comes with its code and one remedy, however often it is explained; other errors are left alone.
+// A refusal of the servers is reported with its code and one remedy, however often it is explained; other errors are not changed.
 func TestRefusalsAreExplainedOnce(t *testing.T) {
 	for code, remedy := range map[int32]string{-102: "have its owner grant", -112: "session_timeout", -114: "acl: world", -115: "correct the user or the password", -124: "--auth-file"} {
 		err := fmt.Errorf("create the root /x: %w", zk.FromCode(code))
@@ -288,7 +288,7 @@ func TestRefusalsAreExplainedOnce(t *testing.T) {
 	}
 }
 
-// A client resumes a TLS session only if it asks for that, and with the server that it was made with.
+// A client resumes a TLS session only if it asks for that, and only with the same server.
 func TestResumption(t *testing.T) {
 	cert, ca, _ := issued(t, "zk.example", time.Now().Add(time.Hour))
 	address := listen(t, &tls.Config{Certificates: []tls.Certificate{cert}, MaxVersion: tls.VersionTLS12})
@@ -319,7 +319,7 @@ func TestResumption(t *testing.T) {
 	}
 }
 
-// Sessions without an identity have sockets like any, which their transport reads for all of them, and their phases are told with their numbers.
+// Sessions without an identity have ordinary sockets, which their transport reads for all of them, and their phases are reported with their numbers.
 func TestPlainConnectionsAreCounted(t *testing.T) {
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -327,8 +327,8 @@ func TestPlainConnectionsAreCounted(t *testing.T) {
 	}
 	defer l.Close()
 	a := Plain(2)
-	var told []Made
-	a.Watch(func(m Made) { told = append(told, m) })
+	var phases []Made
+	a.Watch(func(m Made) { phases = append(phases, m) })
 	id := a.Session(2)
 	conn, err := id.Dial(t.Context(), "tcp", l.Addr().String())
 	if err != nil {
@@ -344,10 +344,10 @@ func TestPlainConnectionsAreCounted(t *testing.T) {
 	id.Opened(3*time.Millisecond, 2*time.Millisecond)
 	a.Watch(nil)
 	id.Opened(time.Millisecond, 0)
-	if len(told) != 3 || told[0].Phase != TCP || told[1].Phase != ZooKeeper || told[2].Phase != SASL || told[0].Session != 2 {
-		t.Fatalf("phases are %+v", told)
+	if len(phases) != 3 || phases[0].Phase != TCP || phases[1].Phase != ZooKeeper || phases[2].Phase != SASL || phases[0].Session != 2 {
+		t.Fatalf("phases are %+v", phases)
 	}
-	if session, sasl := told[1].End.Sub(told[1].Start), told[2].End.Sub(told[2].Start); session != 3*time.Millisecond || sasl != 2*time.Millisecond {
+	if session, sasl := phases[1].End.Sub(phases[1].Start), phases[2].End.Sub(phases[2].Start); session != 3*time.Millisecond || sasl != 2*time.Millisecond {
 		t.Errorf("the handshake took %v and SASL %v, want 3ms and 2ms", session, sasl)
 	}
 	if all, _ := a.Phases(); len(all) != 3 || all[1].Count != 2 {
@@ -368,7 +368,7 @@ func TestAStartedEnsembleSaysWhatItsClientsNeed(t *testing.T) {
 	}
 }
 
-// What a message prints as the way to the servers is what the flags say.
+// The flags that a message prints for reaching the servers are those of the settings.
 func TestFlags(t *testing.T) {
 	for _, c := range []struct {
 		set  Settings

@@ -15,8 +15,8 @@ import (
 	"github.com/zkbench/zkbench/zk/wire"
 )
 
-// BenchmarkOpen opens and closes sessions, one after the other, and tells what each took of the CPUs here and at the server: CPU time, because it is
-// much the same on a machine that has other work. docs/security.md has a result.
+// BenchmarkOpen opens and closes sessions, one after the other, and reports what each used of the CPUs here and at the server. It reports CPU time because
+// that hardly changes on a machine that does other work. docs/security.md has a result.
 func BenchmarkOpen(b *testing.B) {
 	for _, c := range []struct {
 		name, secure string
@@ -28,7 +28,7 @@ func BenchmarkOpen(b *testing.B) {
 			set := access.Settings{}.With(e.Credentials())
 			set.TLS.Resume = c.resume
 			if c.secure == "" {
-				set.Chroot = "/zookeeper" // for an access without any of the rest
+				set.Chroot = "/zookeeper" // for an access without any other setting
 			}
 			a, err := access.Load(set, 1)
 			if err != nil {
@@ -62,7 +62,7 @@ func BenchmarkOpen(b *testing.B) {
 	}
 }
 
-// own is the CPU time of this process.
+// own returns the CPU time of this process.
 func own() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
@@ -71,8 +71,8 @@ func own() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkPlain compares sessions whose connections are counted, as all of a run are, with sessions of the client alone, in one run: the CPU time
-// here per request, as the ratio of the medians of alternating rounds. Both are plain, and share a transport.
+// BenchmarkPlain compares sessions whose connections are counted, as all of a run are, with sessions of the client alone, in one run. It reports the CPU time
+// per request here, as the ratio of the medians of alternating rounds. Both kinds of session are plain, and share a transport.
 func BenchmarkPlain(b *testing.B) {
 	const sessions, requests, rounds = 100, 20, 5
 	e := ensembletest.Start(b, 1)

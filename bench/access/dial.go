@@ -18,13 +18,13 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// tickets is how many TLS sessions are kept for each server: they are shared by all sessions of the run with the same certificate.
+// tickets is how many TLS sessions are kept for each server: all sessions of the run with the same certificate share them.
 const tickets = 64
 
-// certOf is the place of the certificate of a session.
+// certOf returns the index of the certificate of a session.
 func (a *Access) certOf(number int) int { return number % len(a.certs) }
 
-// config is the tls.Config for a server and a session: one for all sessions with the same certificate.
+// config returns the tls.Config for a server and a session: one for all sessions with the same certificate.
 func (a *Access) config(address string, number int) *tls.Config {
 	of := configOf{address: address}
 	if len(a.certs) > 0 {
@@ -80,8 +80,8 @@ func (a *Access) dial(ctx context.Context, network, address string, number int) 
 	return t, nil
 }
 
-// unjudged is a connection over TLS 1.3, where the client's handshake is over before the server has looked at its certificate: a refusal is the first that
-// is read. It may be used as any connection.
+// unjudged is a connection over TLS 1.3, where the client finishes its handshake before the server has checked its certificate: a refusal arrives with the
+// first read. It may be used like any connection.
 type unjudged struct {
 	net.Conn
 	refused func(error) error
@@ -98,7 +98,7 @@ func (u *unjudged) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Write reads the refusal of a server that has closed the connection already.
+// Write returns the server's refusal if the server has already closed the connection.
 func (u *unjudged) Write(b []byte) (int, error) {
 	n, err := u.Conn.Write(b)
 	if (errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)) && !u.heard.Load() {
@@ -110,7 +110,7 @@ func (u *unjudged) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// refusal is the alert with which a server has ended a handshake; nil: err is something else.
+// refusal returns the alert with which a server has ended a handshake; nil if err is something else.
 func refusal(err error) error {
 	var alert *net.OpError
 	if errors.As(err, &alert) && alert.Op == "remote error" {
@@ -119,7 +119,7 @@ func refusal(err error) error {
 	return nil
 }
 
-// refused says why a handshake failed, and the remedy: ensemble.ErrNoTLS.
+// refused says why a handshake failed, and the remedy. It wraps ensemble.ErrNoTLS.
 func (a *Access) refused(address string, number int, err error) error {
 	why := func(format string, args ...any) error {
 		return fmt.Errorf("%s: %w: %s", address, ensemble.ErrNoTLS, fmt.Sprintf(format, args...))
@@ -162,7 +162,7 @@ func (a *Access) refused(address string, number int, err error) error {
 	return why("%v", err)
 }
 
-// authority is who has to have signed the servers' certificates.
+// authority names the authority that must have signed the servers' certificates.
 func (a *Access) authority() string {
 	if a.set.TLS.CA == profiles.SystemCA {
 		return "an authority that this machine trusts"
@@ -179,17 +179,17 @@ func SpeaksTLS(ctx context.Context, address string) bool {
 		return false
 	}
 	defer conn.Close()
-	t := tls.Client(conn, &tls.Config{InsecureSkipVerify: true}) // nothing is sent on it
+	t := tls.Client(conn, &tls.Config{InsecureSkipVerify: true}) // nothing is sent on this connection
 	err = t.HandshakeContext(ctx)
 	return err == nil || refusal(err) != nil
 }
 
-// explained is an error that tells the remedy.
+// explained is an error that already contains the remedy.
 type explained struct{ error }
 
 func (e explained) Unwrap() error { return e.error }
 
-// since is the version of ZooKeeper that the newest form of a request needs, and what is new in it.
+// since maps a request to the version of ZooKeeper that its newest form needs, and to what is new in it.
 var since = map[zk.Kind]string{
 	zk.KindCreate:        "3.5.0 (create2; 3.5.1 for containers)",
 	zk.KindMulti:         "3.5.0 (create2 in a transaction; 3.5.1 for containers)",
@@ -198,7 +198,7 @@ var since = map[zk.Kind]string{
 	zk.KindOther:         "3.7.0 (whoAmI)",
 }
 
-// newer is the remedy for a request that the servers cannot process.
+// newer returns the remedy for a request that the servers cannot process.
 func newer(err error) string {
 	var request *zk.Error
 	if errors.As(err, &request) && since[request.Op] != "" {
@@ -207,7 +207,7 @@ func newer(err error) string {
 	return "; check that they are ZooKeeper 3.5.1 or newer, that nothing between changes what is sent, and what their logs say of it"
 }
 
-// Explain adds the remedy to what the servers refuse, once.
+// Explain adds the remedy to an error of the servers, once.
 func Explain(err error) error {
 	remedy := ""
 	switch {

@@ -11,10 +11,10 @@ type Took struct {
 	Phase         string // tcp, tls, session (the handshake of ZooKeeper's protocol) or sasl
 	Count         int
 	P50, P99, Max time.Duration   // nearest ranks
-	Each          []time.Duration // the shortest first
+	Each          []time.Duration // sorted, shortest first
 }
 
-// Phase is one of making a connection.
+// Phase is a phase of making a connection.
 type Phase int
 
 // The phases, in their order.
@@ -27,23 +27,23 @@ const (
 
 var phaseNames = [...]string{"tcp", "tls", "session", "sasl"}
 
-// Made is a phase that has ended well.
+// Made is a phase that has succeeded.
 type Made struct {
 	Session    int // its number: 0 for the administrative one and for observers
 	Phase      Phase
-	Resumed    bool // of TLS: with an earlier session
+	Resumed    bool // for TLS: an earlier session was resumed
 	Start, End time.Time
 }
 
-// mostTimed is how many connections are timed: 32 MiB hold them.
+// mostTimed is how many times are kept per phase: they take up to 32 MiB.
 const mostTimed = 1 << 20
 
-// phases are the times of the connections of a run, reconnections included.
+// phases holds the times of the connections of a run, including reconnections.
 type phases struct {
 	mu      sync.Mutex
 	took    [len(phaseNames)][]time.Duration
 	resumed int
-	watcher func(Made) // nil: nobody
+	watcher func(Made) // nil if there is none
 }
 
 func (p *phases) note(m Made) {
@@ -61,15 +61,15 @@ func (p *phases) note(m Made) {
 	}
 }
 
-// Watch tells one watcher of each phase that ends from now on, from many goroutines at once; nil: nobody. It must not block.
+// Watch sets the function that is called for each phase that ends from now on, from many goroutines at once; nil removes it. It must not block.
 func (a *Access) Watch(watcher func(Made)) {
 	a.phases.mu.Lock()
 	defer a.phases.mu.Unlock()
 	a.phases.watcher = watcher
 }
 
-// Phases are those of all connections that came about, of the run's own as well as those of the load, and how many TLS sessions were resumed.
-// The times of the protocol's handshake and of SASL are told by the native engine alone.
+// Phases returns the phases of all connections that were made, by the run itself and by the load, and how many TLS sessions were resumed. Only the native
+// engine reports the times of the protocol's handshake and of SASL.
 func (a *Access) Phases() (all []Took, resumed int) {
 	p := &a.phases
 	p.mu.Lock()

@@ -12,10 +12,10 @@ import (
 	"github.com/zkbench/zkbench/profiles"
 )
 
-// maxSecret bounds the file of a secret, in bytes: what is longer is some other file.
+// maxSecret is the maximum size of a secret's file, in bytes: a longer file is a mistake.
 const maxSecret = 64 << 10
 
-// readSecret reads what a reference names, without the line break at its end.
+// readSecret reads what a reference names, without the trailing line break.
 func readSecret(what string, s profiles.Secret) (string, error) {
 	if s.Env != "" {
 		text := os.Getenv(s.Env)
@@ -46,7 +46,7 @@ func readFile(what, path string) (string, error) {
 	return strings.TrimRight(string(text), "\r\n"), nil
 }
 
-// readCredential reads one entry of auth, which may be a file of several.
+// readCredential reads one entry of auth, which may refer to a file with several credentials.
 func readCredential(c profiles.Credential) ([]credential, error) {
 	if c.File != "" {
 		return readCredentials(c.File)
@@ -66,7 +66,7 @@ func readCredential(c profiles.Credential) ([]credential, error) {
 	return []credential{{c.Scheme, user, keep(password)}}, nil
 }
 
-// readCredentials reads a file of lines SCHEME USER:PASSWORD. Empty lines and those that begin with # mean nothing.
+// readCredentials reads a file of lines SCHEME USER:PASSWORD. It ignores empty lines and those that begin with #.
 func readCredentials(path string) (all []credential, err error) {
 	text, err := readFile("auth", path)
 	if err != nil {
@@ -91,7 +91,7 @@ func readCredentials(path string) (all []credential, err error) {
 	return all, nil
 }
 
-// readTLS reads the certificates.
+// readTLS reads the certificates and keys.
 func (a *Access) readTLS() error {
 	t := a.set.TLS
 	switch t.CA {

@@ -14,17 +14,17 @@ var keywords = map[string]string{
 	"0.9.2342.19200300.100.1.1": "UID", "0.9.2342.19200300.100.1.25": "DC",
 }
 
-// texts are the types of the values that are written as text.
+// texts are the types of values that are written as text.
 var texts = []int{asn1.TagUTF8String, asn1.TagPrintableString, asn1.TagT61String, asn1.TagIA5String, asn1.TagGeneralString, asn1.TagBMPString}
 
-// relativeSET is one part of a name; encoding/asn1 tells a set from a sequence by the name of the type.
+// relativeSET is one part of a name; encoding/asn1 distinguishes a set from a sequence by the name of the type.
 type relativeSET []struct {
 	Type  asn1.ObjectIdentifier
 	Value asn1.RawValue
 }
 
-// subject is the name in a certificate as Java's X500Principal.getName() writes it: servers take it for the id of the scheme x509, and compare it with that of an
-// ACL character by character. The String method of pkix.Name has the parts in an order of its own.
+// subject returns the name in a certificate as Java's X500Principal.getName() writes it: servers use it as the ID of the scheme x509, and compare it with
+// that of an ACL character by character. The String method of pkix.Name uses another order of the parts.
 func subject(raw []byte) (string, error) {
 	var parts []relativeSET
 	if _, err := asn1.Unmarshal(raw, &parts); err != nil {
@@ -42,7 +42,7 @@ func subject(raw []byte) (string, error) {
 	return strings.Join(all, ","), nil
 }
 
-// specials are the characters that stand after a backslash, as spaces do at the beginning and at the end.
+// specials escapes characters with a backslash. Leading and trailing spaces are escaped too.
 var specials = strings.NewReplacer(`,`, `\,`, `=`, `\=`, `+`, `\+`, `<`, `\<`, `>`, `\>`, `#`, `\#`, `;`, `\;`, `"`, `\"`, `\`, `\\`)
 
 func attribute(number string, value asn1.RawValue) string {

@@ -13,36 +13,36 @@ import (
 	"github.com/zkbench/zkbench/profiles"
 )
 
-// Environment is what a run will go on, before it is there: enough to tell which faults can be injected.
+// Environment describes what a run will use, before it exists: enough to tell which faults can be injected.
 type Environment struct {
-	Name    string            // such as local:3
-	Servers int               // how many there are
-	Driver  ensemble.Ensemble // of the type that the ensemble will have; it may be a nil pointer
-	// Encrypted connections hide the protocol, which the proxy reads for most faults of clients. Those of a profile with tls are in any case.
+	Name    string            // for example local:3
+	Servers int               // the number of servers
+	Driver  ensemble.Ensemble // of the type that the ensemble will have; may be a nil pointer
+	// Encrypted connections hide the protocol, which the proxy must read for most faults of clients. Connections of a profile with tls are always encrypted.
 	Encrypted bool
 }
 
-// The kinds of faults by what they need.
+// The kinds of faults, grouped by what they act on.
 var (
-	// of the process of a server
+	// the process of a server
 	ofProcesses = []string{profiles.Kill, profiles.StopServer, profiles.Pause, profiles.Restart, profiles.RollingRestart}
-	// of what a server sends
+	// what a server sends
 	ofNetwork = []string{profiles.AddLatency, profiles.AddLoss}
-	// of a session, by its own means
+	// a session, through its own means
 	ofSessions = []string{profiles.Expire, profiles.Crash}
-	// of the processes of a driver
+	// the processes of a driver
 	ofDrivers = []string{profiles.KillDriver, profiles.KillHolder, profiles.PauseHolder}
-	// of the connections of clients, by the proxy in front of the servers
+	// the connections of clients, through the proxy in front of the servers
 	ofConnections = []string{profiles.CutReply, profiles.CutRequest, profiles.Silence, profiles.DelayEvents, profiles.HoldEvents,
 		profiles.RepeatEvents, profiles.DropEvents, profiles.Reset}
 )
 
-// Shareable reports whether one process of several that carry a run out can inject a fault: it is of the servers, and no client's.
+// Shareable reports whether one process can inject a fault for all processes of a run: it acts on servers, not on clients.
 func Shareable(f profiles.PlannedFault) bool {
 	return f.Kind == profiles.Disconnect || slices.Contains(ofProcesses, f.Kind) || slices.Contains(ofNetwork, f.Kind)
 }
 
-// Check reports every planned fault that cannot be injected there, with its place and with what can be.
+// Check reports every planned fault that cannot be injected in the environment, with its place in the profile and the faults that can be.
 func Check(p profiles.Profile, on Environment) []error {
 	var problems []error
 	on.Encrypted = on.Encrypted || p.TLS != profiles.TLS{}
@@ -59,7 +59,7 @@ func Check(p profiles.Profile, on Environment) []error {
 	return problems
 }
 
-// CheckThere is Check of an ensemble that is there by now. It asks the ensemble what the planned faults need of it.
+// CheckThere is Check for an ensemble that already exists. It asks the ensemble for what the planned faults need.
 func CheckThere(ctx context.Context, p profiles.Profile, e ensemble.Ensemble) []error {
 	about := e.Describe()
 	problems := Check(p, Environment{Name: fmt.Sprintf("%s:%d", about.Kind, e.Servers()), Servers: e.Servers(), Driver: e, Encrypted: encrypted(e)})
@@ -84,16 +84,16 @@ func CheckThere(ctx context.Context, p profiles.Profile, e ensemble.Ensemble) []
 	return problems
 }
 
-// tickOf is the servers' unit of time, to which they round session timeouts up: by default where they do not tell.
+// tickOf returns the servers' unit of time, to which they round session timeouts up: the default if they do not report it.
 func tickOf(about ensemble.Description) time.Duration { return cmp.Or(about.Tick, 2*time.Second) }
 
-// encrypted reports whether the clients' port of an ensemble that the run has started is.
+// encrypted reports whether the run has started the ensemble with an encrypted client port.
 func encrypted(e ensemble.Ensemble) bool {
 	s, ok := e.(ensemble.Secured)
 	return ok && s.Credentials().CA != ""
 }
 
-// possible are the kinds of faults that can be injected there.
+// possible returns the kinds of faults that can be injected in the environment.
 func (e Environment) possible() []string {
 	var all []string
 	for _, k := range profiles.FaultKinds() {
@@ -104,7 +104,7 @@ func (e Environment) possible() []string {
 	return all
 }
 
-// impossible says why a fault cannot be injected there, and what to do; "" if it can.
+// impossible says why a fault cannot be injected there, and what to do; it is "" if the fault can be injected.
 func (e Environment) impossible(f profiles.PlannedFault) string {
 	_, injects := e.Driver.(ensemble.FaultInjector)
 	_, cuts := e.Driver.(ensemble.Partitioner)
@@ -129,7 +129,7 @@ func unread(f profiles.PlannedFault) bool {
 	return f.Kind == profiles.Reset && f.Session == profiles.AnySession
 }
 
-// missing says that there is no such server.
+// missing says why there is no such server; it is "" if there is.
 func (e Environment) missing(server string) string {
 	number, err := strconv.Atoi(server)
 	switch {
@@ -141,7 +141,7 @@ func (e Environment) missing(server string) string {
 	return ""
 }
 
-// MostDown is how many servers the planned faults take away from the sessions at the same time, at most.
+// MostDown returns the maximum number of servers that the planned faults take away from the sessions at the same time.
 func MostDown(p profiles.Profile) int {
 	most, all := 0, p.Schedule()
 	for _, f := range all {
@@ -159,7 +159,7 @@ func MostDown(p profiles.Profile) int {
 	return most
 }
 
-// takesServer reports whether sessions have to leave the server that a fault is injected into.
+// takesServer reports whether sessions must leave the server that a fault is injected into.
 func takesServer(f profiles.PlannedFault) bool {
 	return slices.Contains(ofProcesses, f.Kind) || f.Kind == profiles.Disconnect || f.Kind == profiles.Silence && f.Server != ""
 }
@@ -169,5 +169,5 @@ func NeedsProxy(p profiles.Profile) bool {
 	return slices.ContainsFunc(p.Faults, func(f profiles.PlannedFault) bool { return slices.Contains(ofConnections, f.Kind) })
 }
 
-// ProxyNote is what a reader must know of numbers that were measured through the proxy.
+// ProxyNote is what a reader must know about numbers measured through the proxy.
 const ProxyNote = "The sessions went through zkbench's fault proxy: its delay is part of every response, and its CPU time part of zkbench's."

@@ -2,6 +2,7 @@ package faults
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,7 +13,7 @@ import (
 	"github.com/zkbench/zkbench/workloads"
 )
 
-// catalogue is what the profiles of the tests may name.
+// catalogue lists what the profiles of the tests may name.
 var catalogue = func() profiles.Catalogue {
 	locks := workloads.Locks(lock.Variants())
 	return profiles.Catalogue{&locks.Workload}
@@ -27,7 +28,7 @@ func TestFaultsThatCannotBeInjected(t *testing.T) {
 	for _, c := range []struct {
 		fault string
 		on    Environment
-		want  string // "": it can be injected
+		want  string // "" if it can be injected
 	}{
 		{"{at: 1s, kind: kill, server: leader}", three, ""},
 		{"{at: 1s, kind: restart, server: 3}", three, ""},
@@ -76,6 +77,24 @@ func TestServersThatFaultsTakeAwayAtOnce(t *testing.T) {
 		}
 		if got := MostDown(p); got != c.want {
 			t.Errorf("%s: %d servers, want %d", c.faults, got, c.want)
+		}
+	}
+}
+
+// A kind that is in no group would pass every check and be refused in the middle of a run.
+func TestEveryKindOfFaultIsInOneGroup(t *testing.T) {
+	for _, k := range profiles.FaultKinds() {
+		groups := 0
+		for _, of := range [][]string{ofProcesses, ofNetwork, ofSessions, ofDrivers, ofConnections, {profiles.Disconnect}} {
+			if slices.Contains(of, k.Name) {
+				groups++
+			}
+		}
+		if (profiles.PlannedFault{Kind: k.Name}).IsStorm() {
+			groups++
+		}
+		if groups != 1 {
+			t.Errorf("%s is in %d groups of check.go, want one", k.Name, groups)
 		}
 	}
 }

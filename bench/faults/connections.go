@@ -10,13 +10,13 @@ import (
 	"github.com/zkbench/zkbench/profiles"
 )
 
-// proxied are the operations on the wire that an operation of a profile stands for.
+// proxied maps the operations of a profile to operations on the wire.
 var proxied = map[string][]jute.Op{
 	"create": {jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer, jute.OpCreateTTL}, "delete": {jute.OpDelete}, "exists": {jute.OpExists},
 	"get": {jute.OpGetData}, "set": {jute.OpSetData}, "list": {jute.OpGetChildren, jute.OpGetChildren2}, "sync": {jute.OpSync}, "multi": {jute.OpMulti},
 }
 
-// disturb injects a fault of the connections between clients and servers.
+// disturb injects a fault of the connections between clients and servers, and returns its recovery.
 func (s *Schedule) disturb(steady context.Context, i int, f profiles.PlannedFault) (recovery, error) {
 	rule := proxy.Rule{Ops: proxied[f.Op], Times: f.Times, Copies: f.Copies}
 	if f.Session != profiles.AnySession {
@@ -87,8 +87,8 @@ func (s *Schedule) disturb(steady context.Context, i int, f profiles.PlannedFaul
 	}, nil
 }
 
-// cut waits for the request that a rule is about: the connection is cut when it comes. The fault is over when that has happened as often as
-// it should, or its time is up.
+// cut waits for the request that a rule matches, at which the proxy cuts the connection. The fault is over when that has happened the planned number of
+// times, or its time is up.
 func (s *Schedule) cut(steady context.Context, i int, f profiles.PlannedFault, rule proxy.Rule) (recovery, error) {
 	rule.Do = proxy.Cut
 	waiting := steady
@@ -104,14 +104,14 @@ func (s *Schedule) cut(steady context.Context, i int, f profiles.PlannedFault, r
 	}
 	s.injected(i, s.target.Origin.Now())
 	if f.Times > 1 {
-		_ = at.Wait(waiting, f.Times) // how often until its time was up is in the result
+		_ = at.Wait(waiting, f.Times) // the result has the count even if the time is up first
 	}
 	s.counts(i, at.Injected)
 	s.recovered(i, nil)
 	return nil, nil
 }
 
-// name notes which server has the role that a fault of connections names.
+// name records the server that has the role named by a fault of connections.
 func (s *Schedule) name(i int, f profiles.PlannedFault, number int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -122,12 +122,12 @@ func (s *Schedule) name(i int, f profiles.PlannedFault, number int) {
 	s.all[i].Target = fmt.Sprintf("clients of server %d", number)
 }
 
-// counts has a count tell how often a fault has taken effect.
+// counts sets the function that counts how often a fault has taken effect.
 func (s *Schedule) counts(i int, effects func() int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.all[i].effects = effects
 }
 
-// errNoRequest: a fault that waits for a request has met none.
+// errNoRequest means that a fault waited for a request and none came.
 var errNoRequest = errors.New("no such request came")

@@ -8,33 +8,33 @@ import (
 	"github.com/zkbench/zkbench/profiles"
 )
 
-// LeaderLost is the kind of a fault that nobody planned: the leader ended, or was no leader any more, as the servers' figures tell.
+// LeaderLost is the kind of an unplanned fault: the leader ended, or was no longer the leader, according to the servers' figures.
 const LeaderLost = "leader lost"
 
 // Outage is the loss of a leader.
 type Outage struct {
-	seen       time.Time // the last answers with the leader
-	asked      time.Time // when the leader had been asked for them
-	Noticed    time.Time // the first ones without it
-	leaderless time.Time // the last answers without any leader; noticed where another one led at once
-	over       time.Time // the first ones with a leader again; zero while there is none
-	from, to   string    // the leaders' addresses; to is "" while there is none, or when it is none of the servers that are asked
-	lost       int       // the number of the server that led
-	places     []Place   // of the sessions while all was well
+	seen       time.Time // time of the last answers with the leader
+	asked      time.Time // when the leader was asked for them
+	Noticed    time.Time // time of the first answers without it
+	leaderless time.Time // time of the last answers without any leader; equal to Noticed if another one led at once
+	over       time.Time // time of the first answers with a leader again; zero if there is none yet
+	from, to   string    // addresses of the leaders; to is "" while there is none, or if the new leader is not among the polled servers
+	lost       int       // number of the server that was the leader
+	places     []Place   // of the sessions before the loss
 }
 
-// Leadership follows who leads, from the answers of all servers.
+// Leadership tracks the leader, from the answers of all servers.
 type Leadership struct {
-	leader  string        // the last that was seen; "" before the first
+	leader  string        // the last leader seen; "" before the first
 	number  int           // of that server
-	uptime  time.Duration // that it told
+	uptime  time.Duration // uptime that it reported
 	seen    time.Time
 	asked   time.Time // when it was asked
 	places  []Place
 	Outages []Outage
 }
 
-// Now is the address of the leader; "" while there is none, or before one was seen.
+// Now returns the address of the leader; "" while there is none, or before one was seen.
 func (l *Leadership) Now() string {
 	if n := len(l.Outages); n > 0 && l.Outages[n-1].over.IsZero() {
 		return ""
@@ -42,20 +42,20 @@ func (l *Leadership) Now() string {
 	return l.leader
 }
 
-// See takes the answers of all servers. size is how many voting servers the ensemble has, 0 if that is not known: where it has more than are
-// asked, a leader may be among the others, and a server that serves has one. places tells where the sessions are.
+// See adds the answers of all servers. size is how many voting servers the ensemble has, 0 if unknown: if it has more than are polled, the leader may be
+// among the others, and a server that serves has one. places returns where the sessions are.
 func (l *Leadership) See(at time.Time, all []ensemble.ServerStats, size int, places func() []Place) {
 	if !slices.ContainsFunc(all, func(st ensemble.ServerStats) bool { return st.State != "" }) && l.leader == "" {
-		return // nobody has ever told
+		return // no server has ever reported a state
 	}
-	var first ensemble.ServerStats // who leads
+	var first ensemble.ServerStats // the leader
 	serving := false
 	for _, st := range all {
 		if st.Err != nil {
 			continue
 		}
 		serving = serving || st.State != ""
-		if st.Leads() && (first.Address == "" || st.Uptime < first.Uptime) { // of two, the one that has led for less time is the new one
+		if st.Leads() && (first.Address == "" || st.Uptime < first.Uptime) { // of two leaders, the one that has led for less time is the new one
 			first = st
 		}
 	}
@@ -90,8 +90,8 @@ func (l *Leadership) See(at time.Time, all []ensemble.ServerStats, size int, pla
 	}
 }
 
-// ledOn reports whether a server that leads has led all the while, and had only not answered: its uptime begins with its term, and reaches back
-// to before it was asked for the last answer that it gave. A server that does not tell its uptime may have been elected again.
+// ledOn reports whether the leader has led all the time and only failed to answer: its uptime starts with its term, and reaches back to before it was asked
+// for its last answer. A server that does not report its uptime may have been elected again.
 func (o Outage) ledOn(at time.Time, st ensemble.ServerStats) bool {
 	if !st.At.IsZero() {
 		at = st.At
@@ -99,8 +99,7 @@ func (o Outage) ledOn(at time.Time, st ensemble.ServerStats) bool {
 	return o.to == "" && st.Leads() && st.Address == o.from && !st.Lacks("zk_uptime") && at.Add(-st.Uptime).Before(o.asked)
 }
 
-// Unexplained are the losses of a leader from an offset on and before another that no planned fault of a server explains, as faults that
-// happened by themselves.
+// Unexplained returns, as unplanned faults, the losses of a leader in [from, to) that no planned server fault explains.
 func (s *Schedule) Unexplained(lost []Outage, from, to time.Duration) []Fault {
 	var all []Fault
 	for _, o := range lost {
@@ -120,10 +119,10 @@ func (s *Schedule) Unexplained(lost []Outage, from, to time.Duration) []Fault {
 	return all
 }
 
-// explains reports whether a planned fault is why a leader was lost: it is one of a server, and what it did was not over when that leader had
-// answered for the last time. It began before the answers that lacked the leader, though it may have been done after them: a server that is
-// stopped leads no more some time before its process has ended. Or it began later, while nobody led, and hit that very leader: what was lacking
-// before was an answer, and no leader.
+// explains reports whether a planned fault is why a leader was lost: it is a server fault whose effects were not over when that leader answered for the last
+// time. It started before the answers that lacked the leader, though it may have finished after them: a server that is being stopped gives up leadership some
+// time before its process ends. Or it started later, while there was no leader, and hit that very leader: then only an answer was missing before, not the
+// leader.
 func (s *Schedule) explains(p, lost Fault) bool {
 	if p.Server == 0 || !p.Injected || p.Recovered && lost.At >= p.RecoveredAt+s.aftermath() {
 		return false
@@ -132,8 +131,7 @@ func (s *Schedule) explains(p, lost Fault) bool {
 	return p.Begun <= s.target.Origin.At(o.Noticed) || p.Server == o.lost && p.Begun <= lost.RecoveredAt
 }
 
-// Lasted says for how many seconds there was no leader: at least, and at most, since servers are asked once a second. end is when the steady
-// phase ended.
+// Lasted returns for how many seconds there was no leader, at least and at most, since servers are polled once a second. end is when the steady phase ended.
 func (o Outage) Lasted(end time.Time) (least, most float64) {
 	if o.over.IsZero() {
 		return end.Sub(o.Noticed).Seconds(), end.Sub(o.seen).Seconds()

@@ -12,7 +12,7 @@ import (
 func TestLeadership(t *testing.T) {
 	at := func(s int) time.Time { return time.Unix(int64(s), 0) }
 	type poll struct {
-		leader int // 1 to 3; 0: nobody
+		leader int // 1 to 3; 0 for none
 		serve  bool
 		uptime time.Duration
 	}
@@ -20,7 +20,7 @@ func TestLeadership(t *testing.T) {
 	for _, c := range []struct {
 		sentence string
 		asked    int
-		polls    []poll // one a second
+		polls    []poll // one per second
 		want     []Outage
 	}{
 		{"a leader that stays", 3, []poll{up(1, 9), up(1, 10), up(1, 11)}, nil},
@@ -75,7 +75,7 @@ type ticking struct{ ensemble.Ensemble }
 
 func (ticking) Describe() ensemble.Description { return ensemble.Description{Tick: 2 * time.Second} }
 
-// A loss of the leader belongs to the planned fault whose time it shares, and to nobody otherwise. Servers are asked once a second.
+// A loss of the leader is attributed to the planned fault whose time it shares, if there is one. Servers are polled once a second.
 func TestUnexplained(t *testing.T) {
 	origin := metrics.NewOrigin(time.Now())
 	at := func(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

@@ -10,21 +10,21 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// massExpiry is a storm in which many sessions with ephemeral znodes die, which others watch.
+// massExpiry is a storm in which many sessions with ephemeral znodes die while other sessions watch these znodes.
 type massExpiry struct {
 	planned profiles.PlannedFault
 	meter
 	lost  []zk.Session
-	paths []string       // of the ephemeral znodes, those of a session beside each other
-	place map[string]int // of a path
+	paths []string       // of the ephemeral znodes, grouped by session
+	place map[string]int // index of a path
 
-	mu   sync.Mutex
-	told []time.Time // when each watcher was told of each path: a watcher's beside each other
-	left int         // that are to come
-	over chan struct{}
+	mu       sync.Mutex
+	notified []time.Time // when each watcher was notified of each path, grouped by watcher
+	left     int         // notifications still to come
+	over     chan struct{}
 }
 
-// prepare has the sessions create their znodes, and the others watch all of them.
+// prepare lets the sessions create their znodes, and the other sessions watch all of them.
 func (m *massExpiry) prepare(ctx context.Context, dir string, sessions []zk.Session) error {
 	each := m.planned.Ephemerals
 	m.lost, sessions = sessions[:m.planned.Sessions], sessions[m.planned.Sessions:]
@@ -57,8 +57,8 @@ func (m *massExpiry) prepare(ctx context.Context, dir string, sessions []zk.Sess
 	if err != nil {
 		return err
 	}
-	m.told = make([]time.Time, len(sessions)*len(m.paths))
-	m.left = len(m.told)
+	m.notified = make([]time.Time, len(sessions)*len(m.paths))
+	m.left = len(m.notified)
 	return atOnce(sessions, func(w int, s zk.Session) error {
 		if err := zk.CatchUp(ctx, s, dir); err != nil { // its server may not know all of them yet
 			return err
@@ -77,7 +77,7 @@ func (m *massExpiry) path(dir string, session, i int) string {
 	return fmt.Sprintf("%s/m%d/held-%d", dir, session, i)
 }
 
-// event notes that a watcher was told. A watch fires once.
+// event records that a watcher was notified. A watch fires once.
 func (m *massExpiry) event(watcher int, e zk.Event) {
 	i, known := m.place[e.Path]
 	if !known || e.Type != zk.EventDeleted {
@@ -85,7 +85,7 @@ func (m *massExpiry) event(watcher int, e zk.Event) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if at := &m.told[watcher*len(m.paths)+i]; at.IsZero() {
+	if at := &m.notified[watcher*len(m.paths)+i]; at.IsZero() {
 		*at = e.At
 		if m.left--; m.left == 0 {
 			close(m.over)
@@ -93,8 +93,8 @@ func (m *massExpiry) event(watcher int, e zk.Event) {
 	}
 }
 
-// strike has the clients die.
-func (m *massExpiry) strike(ctx context.Context, _ time.Time) {
+// inject crashes the clients, and waits for all notifications.
+func (m *massExpiry) inject(ctx context.Context, _ time.Time) {
 	m.start()
 	_ = atOnce(m.lost, func(_ int, s zk.Session) error {
 		k, _ := zk.AsKiller(s)
@@ -107,17 +107,17 @@ func (m *massExpiry) strike(ctx context.Context, _ time.Time) {
 	m.stop()
 }
 
-// result is what the watchers were told.
+// result returns which notifications the watchers got, and when.
 func (m *massExpiry) result(begun time.Time) Storm {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	gone := make([]time.Time, len(m.paths))
-	for i, at := range m.told {
+	for i, at := range m.notified {
 		if first := &gone[i%len(gone)]; !at.IsZero() && (first.IsZero() || at.Before(*first)) {
 			*first = at
 		}
 	}
-	r := Storm{Watchers: len(m.told) / len(m.paths), Over: m.left == 0, Gone: Arrivals{len(m.paths), since(begun, gone)}, Told: Arrivals{len(m.told), since(begun, m.told)}}
+	r := Storm{Watchers: len(m.notified) / len(m.paths), Over: m.left == 0, Gone: Arrivals{len(m.paths), since(begun, gone)}, Notified: Arrivals{len(m.notified), since(begun, m.notified)}}
 	for i := range m.lost {
 		if mine := gone[i*m.planned.Ephemerals : (i+1)*m.planned.Ephemerals]; len(since(begun, mine)) == len(mine) {
 			r.Expired++

@@ -16,20 +16,20 @@ type readStorm struct {
 	meter
 	writer  zk.Session
 	readers []zk.Session
-	change  string   // the znode that changes
+	change  string   // the znode that is changed
 	paths   []string // of the znodes that are read
 	watches []*zk.Watch
 
-	mu         sync.Mutex
-	told, read []time.Time // when each reader was told, and had read all
+	mu             sync.Mutex
+	notified, read []time.Time // when each reader was notified, and when it had read everything
 }
 
-// prepare makes the znodes and has the readers watch.
+// prepare creates the znodes, and lets the readers watch the one that is changed.
 func (h *readStorm) prepare(ctx context.Context, dir string, sessions []zk.Session) error {
 	n := h.planned.Sessions
 	h.meter.sessions = sessions
 	h.readers, h.writer, h.change = make([]zk.Session, n), h.meter.of(sessions[n], nil), dir+"/change"
-	h.watches, h.told, h.read = make([]*zk.Watch, n), make([]time.Time, n), make([]time.Time, n)
+	h.watches, h.notified, h.read = make([]*zk.Watch, n), make([]time.Time, n), make([]time.Time, n)
 	for i := range h.planned.Znodes {
 		h.paths = append(h.paths, fmt.Sprintf("%s/z%d", dir, i))
 	}
@@ -48,7 +48,7 @@ func (h *readStorm) prepare(ctx context.Context, dir string, sessions []zk.Sessi
 	}
 	return atOnce(sessions[:n], func(i int, s zk.Session) (err error) {
 		h.readers[i] = h.meter.of(s, nil)
-		if err := zk.CatchUp(ctx, s, dir); err != nil { // its server may not know them yet
+		if err := zk.CatchUp(ctx, s, dir); err != nil { // its server may not know the znodes yet
 			return err
 		}
 		_, _, h.watches[i], err = h.readers[i].GetW(ctx, h.change)
@@ -56,19 +56,19 @@ func (h *readStorm) prepare(ctx context.Context, dir string, sessions []zk.Sessi
 	})
 }
 
-// strike makes the change, and waits until all have read.
-func (h *readStorm) strike(ctx context.Context, _ time.Time) {
+// inject makes the change, and waits until all readers have read everything.
+func (h *readStorm) inject(ctx context.Context, _ time.Time) {
 	h.start()
 	var wait sync.WaitGroup
 	for i := range h.readers {
 		wait.Go(func() { h.follow(ctx, i) })
 	}
-	_, _ = h.writer.Set(ctx, h.change, nil, zk.AnyVersion) // after an error nobody is told, or later: the result says so
+	_, _ = h.writer.Set(ctx, h.change, nil, zk.AnyVersion) // after an error the readers are notified late or not at all, which the result shows
 	wait.Wait()
 	h.stop()
 }
 
-// follow is what a reader does when it is told.
+// follow waits for the notification of a reader, and then reads the znodes.
 func (h *readStorm) follow(ctx context.Context, i int) {
 	var e zk.Event
 	select {
@@ -80,7 +80,7 @@ func (h *readStorm) follow(ctx context.Context, i int) {
 		return
 	}
 	h.mu.Lock()
-	h.told[i] = e.At
+	h.notified[i] = e.At
 	h.mu.Unlock()
 	if _, _, _, err := h.readers[i].GetW(ctx, h.change); err != nil {
 		return
@@ -95,12 +95,12 @@ func (h *readStorm) follow(ctx context.Context, i int) {
 	h.mu.Unlock()
 }
 
-// result is what the readers were told and have read.
+// result returns which readers were notified and which have read everything, and when.
 func (h *readStorm) result(begun time.Time) Storm {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	n := len(h.readers)
-	r := Storm{Told: Arrivals{n, since(begun, h.told)}, Read: Arrivals{n, since(begun, h.read)}}
+	r := Storm{Notified: Arrivals{n, since(begun, h.notified)}, Read: Arrivals{n, since(begun, h.read)}}
 	r.Over = len(r.Read.At) == n
 	h.meter.into(&r)
 	return r

@@ -15,13 +15,13 @@ import (
 // Step is one server of a rolling restart. Times are offsets from the origin.
 type Step struct {
 	Server int
-	Leader bool // it led when its turn came
+	Leader bool // it was the leader when its turn came
 	Down   time.Duration
-	Up     time.Duration // a write had gone through every server again; 0: that did not come about
+	Up     time.Duration // when a write had gone through every server again; 0 if that did not happen
 }
 
-// roll restarts all servers one by one, as operators do: the leader last, so that there is one election, and the next one when a write has gone
-// through every server again. When the steady phase ends, the server that is down is started, and the others are left alone.
+// roll restarts all servers one by one, as operators do: the leader last, so that there is only one election, and each next server after a write has gone
+// through every server again. When the steady phase ends, it starts the server that is down and leaves the others alone.
 func (s *Schedule) roll(ctx, steady context.Context, i int, f profiles.PlannedFault) error {
 	if !s.rolling.TryLock() {
 		return errors.New("the previous rolling restart was not over")
@@ -40,7 +40,7 @@ func (s *Schedule) roll(ctx, steady context.Context, i int, f profiles.PlannedFa
 		number, err := s.restartOne(ctx, steady, i, f, left)
 		switch {
 		case err != nil && number == 0 && len(left) == of:
-			return err // nothing was done
+			return err // no server was stopped
 		case err != nil:
 			s.recovered(i, err)
 			return nil
@@ -51,7 +51,7 @@ func (s *Schedule) roll(ctx, steady context.Context, i int, f profiles.PlannedFa
 	return nil
 }
 
-// restartOne restarts one of some servers and waits until it serves; 0 where none was stopped.
+// restartOne restarts one of the servers left and waits until it serves; it returns 0 if it stopped none.
 func (s *Schedule) restartOne(ctx, steady context.Context, i int, f profiles.PlannedFault, left []int) (number int, err error) {
 	leader, err := s.find(steady, profiles.Leader)
 	if err != nil {
@@ -82,7 +82,8 @@ func (s *Schedule) restartOne(ctx, steady context.Context, i int, f profiles.Pla
 	return number, err
 }
 
-// stopForRestart stops a server; what it returns starts it again, and is nil where a fault had taken the server down, and it has been started.
+// stopForRestart stops a server and returns the recovery that starts it again. The recovery is nil if a fault had taken the server down already; then it has
+// been started.
 func (s *Schedule) stopForRestart(ctx context.Context, i int, injector ensemble.FaultInjector, number int, leads bool) (recovery, error) {
 	ctx, cancel := context.WithTimeout(ctx, actWithin)
 	defer cancel()
@@ -102,7 +103,7 @@ func (s *Schedule) stopForRestart(ctx context.Context, i int, injector ensemble.
 	return undo, nil
 }
 
-// stepped notes that a server of a rolling restart serves again, or will not.
+// stepped records that a server of a rolling restart serves again, or failed to.
 func (s *Schedule) stepped(i, number int, up bool) {
 	now := s.target.Origin.Now()
 	s.mu.Lock()
@@ -118,7 +119,7 @@ func (s *Schedule) stepped(i, number int, up bool) {
 	}
 }
 
-// nextToRestart is the first of the servers that does not lead, and the leader when no other is left.
+// nextToRestart returns the first of the servers that is not the leader, and the leader if no other is left.
 func nextToRestart(left []int, leader int) int {
 	for _, n := range left {
 		if n != leader {

@@ -23,86 +23,88 @@ type Target struct {
 	Ensemble       ensemble.Ensemble
 	Proxy          *proxy.Proxy // in front of the servers; nil when no fault needs it
 	Origin         metrics.Origin
-	SessionTimeout time.Duration // that the sessions ask for
+	SessionTimeout time.Duration // the timeout that the sessions request
 	Engine         string
 	Session        func(seat int) zk.Session
 	Places         func() []Place
-	Before         func()  // called before each fault; nil: nobody wants to know
-	Storms         *Storms // made ready; nil: none is planned
-	// KillDriver ends the process of a driver that holds the session of a seat, or all of its processes for profiles.AnySession; nil: no driver holds them.
+	Before         func()  // called before each fault; may be nil
+	Storms         *Storms // prepared; nil if none is planned
+	// KillDriver kills the driver process that holds the session of a seat, or all driver processes for profiles.AnySession; nil if no driver holds the
+	// sessions.
 	KillDriver func(seat int) error
-	// StopHolder stops a process of a driver while one of its sessions holds a lock, when there is one; nil: no driver holds them.
+	// StopHolder stops a driver process while one of its sessions holds a lock, and waits for such a session; nil if no driver holds the sessions.
 	StopHolder func(ctx context.Context) (Holder, error)
 	Tell       func(Event) // called from several goroutines
-	// Elsewhere: another process injects the faults, and Learn is told what came of them. This one notes where its sessions were.
+	// Elsewhere means that another process injects the faults and reports them to Learn. This one only records where its sessions were.
 	Elsewhere bool
 }
 
-// Place is where a session is connected: Server is "" while it is not, or where the engine does not tell.
+// Place is where a session is connected: Server is "" while it is disconnected, or if the engine does not report it.
 type Place struct {
 	ID     int64
 	Server string
 }
 
-// Holder is a session of a driver that holds a lock, in a process that is stopped.
+// Holder is a driver's session that holds a lock, in a process that is stopped.
 type Holder struct {
 	Session, Object int
-	Sessions        []int // all of the process
+	Sessions        []int // all sessions of the process
 	Kill, Resume    func() error
 }
 
-// Event is what happens with a fault: it was injected, the system recovered, or one of both failed.
+// Event is something that happened to a fault: its injection, its recovery, or the failure of either.
 type Event struct {
 	Fault
-	What   string        // Injected, that it recovered, why it did neither, or what it has done so far
+	What   string        // Injected, that it recovered, why it did not, or what it has done so far
 	Offset time.Duration // from the origin
 }
 
-// Injected is what happened with a fault that was injected; all else that happens ends it.
+// Injected is the What of an injection. Every other event, except progress, ends the fault.
 const Injected = "injected"
 
 // Fault is something that broke, and its effects. Times are offsets from the origin.
 type Fault struct {
 	profiles.PlannedFault
-	Unplanned    *Outage // what the servers told of a fault that nobody planned; nil: it was planned
+	Unplanned    *Outage // what the servers report about an unplanned fault; nil if the fault was planned
 	Target       string  // what it was injected into
-	Server       int     // the number of the server that it was injected into; 0: none
+	Server       int     // number of the server that it was injected into; 0 if none
 	Injected     bool
-	Begun        time.Duration // when it began to be injected: its effects may come before that is done; At where nobody planned it
-	Skew         time.Duration // its times may be off by so much, because another process told them
+	Begun        time.Duration // when its injection started: its effects may come before the injection is done; At if it was unplanned
+	Skew         time.Duration // its times may be off by this much, because another process reported them
 	At           time.Duration // when it was injected
-	Recovered    bool          // it was taken back, or was over by itself
+	Recovered    bool          // it was undone, or ended by itself
 	RecoveredAt  time.Duration
-	Times        int     // that it took effect, where that is counted
+	Times        int     // how often it took effect, if that is counted
 	Err          error   // why it was not injected
-	NotRecovered error   // why it could not be taken back
+	NotRecovered error   // why it could not be undone
 	Places       []Place // of the sessions when it was injected
-	Storm        *Storm  // what came of a storm; nil: it is none
+	Storm        *Storm  // the effects of a storm; nil for another fault
 	Steps        []Step  // of a rolling restart
-	Holder       *Holder // that it was injected into; nil: it is about none
+	Holder       *Holder // the holder that it hit; nil if it is not about one
+	Ended        int64   // the session that it ended, Expire or Crash; 0: none of this process
 
-	standing bool       // it has its effects for as long as it lasts
-	effects  func() int // counts Times; nil: that is not counted
+	standing bool       // its effects last as long as the fault
+	effects  func() int // counts Times; nil if they are not counted
 }
 
-// Schedule injects the planned faults of one cell, each in a goroutine of its own from its time to its recovery.
+// Schedule injects the planned faults of one cell. Each fault has its own goroutine from its time to its recovery.
 type Schedule struct {
 	target Target
 	begin  time.Duration // of the steady phase; set before started
 	work   sync.WaitGroup
 
-	servers sync.Mutex // one server is chosen and impaired at a time
-	rolling sync.Mutex // one rolling restart goes on at a time
+	servers sync.Mutex // held to choose and impair a server
+	rolling sync.Mutex // held during a rolling restart
 
 	mu        sync.Mutex
 	started   bool
 	learned   bool
-	unplanned []Fault     // that another process told of
+	unplanned []Fault     // reported by another process
 	all       []Fault     // in the order of the profile
-	impaired  map[int]int // servers that are down or out of reach, by number: the fault that did it, counted from 1
+	impaired  map[int]int // by number, servers that are down or unreachable: the fault that caused it, counted from 1
 }
 
-// New prepares the planned faults for a cell. Nothing is injected before Start.
+// New prepares the planned faults for a cell. It injects nothing before Start.
 func New(planned []profiles.PlannedFault, t Target) *Schedule {
 	s := &Schedule{target: t, impaired: map[int]int{}}
 	for _, f := range planned {
@@ -112,15 +114,15 @@ func New(planned []profiles.PlannedFault, t Target) *Schedule {
 }
 
 const (
-	// actWithin bounds what injecting a fault may take: a server is found, or has ended.
+	// actWithin limits the injection of a fault: to find a server, or to end it.
 	actWithin = 30 * time.Second
-	// recoverWithin bounds the recovery: a server has started, has caught up with the leader and takes writes, though all sessions return to it
-	// at once. A run on an overloaded machine is slow and no failure.
+	// recoverWithin limits the recovery: a server has started, has caught up with the leader and accepts writes, although all sessions return to it at once.
+	// It is generous because a run on an overloaded machine is slow, not broken.
 	recoverWithin = 2 * time.Minute
 )
 
-// Start injects each fault at its time after begin. steady ends with the steady phase, and before it when the run fails: nothing is injected
-// from then on, and everything recovers. The caller calls Wait after it.
+// Start injects each fault at its time after begin. steady ends with the steady phase, or earlier if the run fails: from then on nothing is injected, and
+// everything recovers. The caller calls Wait after it.
 func (s *Schedule) Start(ctx, steady context.Context, begin time.Duration) {
 	s.mu.Lock()
 	s.started, s.begin = true, begin
@@ -130,17 +132,17 @@ func (s *Schedule) Start(ctx, steady context.Context, begin time.Duration) {
 	}
 }
 
-// Wait waits until everything has recovered, or could not.
+// Wait waits until everything has recovered, or has failed to.
 func (s *Schedule) Wait() { s.work.Wait() }
 
-// Started reports whether there are faults, and the time in which they are injected has begun.
+// Started reports whether there are faults and the time in which they are injected has begun.
 func (s *Schedule) Started() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.started && len(s.all) > 0
 }
 
-// carryOut is the life of one fault.
+// carryOut waits for the time of one fault, injects it and recovers from it.
 func (s *Schedule) carryOut(ctx, steady context.Context, i int) {
 	f := s.all[i].PlannedFault
 	at := s.begin + f.At
@@ -164,7 +166,7 @@ func (s *Schedule) carryOut(ctx, steady context.Context, i int) {
 	}
 	switch {
 	case f.For > 0:
-		sleep.For(steady, f.For) // or to the end of the steady phase
+		sleep.For(steady, f.For) // or until the end of the steady phase
 	case f.Kind != profiles.Restart:
 		<-steady.Done()
 	}
@@ -176,7 +178,8 @@ func (s *Schedule) carryOut(ctx, steady context.Context, i int) {
 	s.recovered(i, undo(ctx))
 }
 
-// mending is a context to take a fault back in. When the run leaves at once its ensemble goes with it, unless that stays: then there is a little time.
+// mending returns a context for undoing a fault. If the run exits at once, its ensemble goes with it and goes is true; if the ensemble stays, the context
+// allows a little time.
 func (s *Schedule) mending(ctx context.Context) (_ context.Context, cancel context.CancelFunc, goes bool) {
 	within := recoverWithin
 	if ctx.Err() != nil {
@@ -187,10 +190,10 @@ func (s *Schedule) mending(ctx context.Context) (_ context.Context, cancel conte
 	return ctx, cancel, goes
 }
 
-// recovery takes a fault back.
+// recovery undoes a fault.
 type recovery func(context.Context) error
 
-// inject carries a fault out. The recovery is nil when there is nothing to take back.
+// inject carries out a fault. The recovery is nil if there is nothing to undo.
 func (s *Schedule) inject(ctx, steady context.Context, i int, f profiles.PlannedFault) (recovery, error) {
 	if slices.Contains(ofConnections, f.Kind) {
 		return s.disturb(steady, i, f)
@@ -215,7 +218,7 @@ func (s *Schedule) inject(ctx, steady context.Context, i int, f profiles.Planned
 	return s.impair(ctx, steady, i, f)
 }
 
-// killDriver has the clients of a driver's process die.
+// killDriver kills a driver's process, and so its clients.
 func (s *Schedule) killDriver(i int, f profiles.PlannedFault) error {
 	if s.target.KillDriver == nil {
 		return errors.New("no driver holds the sessions")
@@ -230,7 +233,7 @@ func (s *Schedule) killDriver(i int, f profiles.PlannedFault) error {
 	return nil
 }
 
-// hitHolder kills the process of a driver in which somebody holds a lock, or has it stand still until the recovery.
+// hitHolder kills the driver process of a session that holds a lock, or stops it until the recovery.
 func (s *Schedule) hitHolder(steady context.Context, i int) (recovery, error) {
 	if s.target.StopHolder == nil {
 		return nil, errors.New("no driver holds the sessions")
@@ -259,14 +262,15 @@ func (s *Schedule) hitHolder(steady context.Context, i int) (recovery, error) {
 	return func(context.Context) error { return h.Resume() }, nil
 }
 
-// endSession expires a session, or has its client die.
+// endSession expires a session, or crashes its client.
 func (s *Schedule) endSession(ctx context.Context, i int, f profiles.PlannedFault) error {
-	m, ok := zk.AsKiller(s.target.Session(f.Session))
+	session := s.target.Session(f.Session)
+	m, ok := zk.AsKiller(session)
 	if !ok {
 		return fmt.Errorf("sessions of the engine %s cannot be ended this way", s.target.Engine)
 	}
 	s.keepPlaces(i)
-	from := s.target.Origin.Now()
+	id, from := session.ID(), s.target.Origin.Now()
 	end := m.Expire
 	if f.Kind == profiles.Crash {
 		end = func(context.Context) error { return m.Crash() }
@@ -274,12 +278,15 @@ func (s *Schedule) endSession(ctx context.Context, i int, f profiles.PlannedFaul
 	if err := end(ctx); err != nil {
 		return err
 	}
+	s.mu.Lock()
+	s.all[i].Ended = id
+	s.mu.Unlock()
 	s.injected(i, from)
 	s.recovered(i, nil)
 	return nil
 }
 
-// keepPlaces keeps where the sessions are before a fault is injected.
+// keepPlaces records where the sessions are before a fault is injected.
 func (s *Schedule) keepPlaces(i int) {
 	places := s.target.Places()
 	if s.target.Before != nil {
@@ -290,7 +297,7 @@ func (s *Schedule) keepPlaces(i int) {
 	s.all[i].Places, s.all[i].Begun = places, s.target.Origin.Now()
 }
 
-// injected notes that a fault was injected, at an offset.
+// injected records that a fault was injected at an offset.
 func (s *Schedule) injected(i int, at time.Duration) {
 	s.mu.Lock()
 	f := &s.all[i]
@@ -300,7 +307,7 @@ func (s *Schedule) injected(i int, at time.Duration) {
 	s.tell(i, Injected, at)
 }
 
-// recovered notes that a fault is over, or why it could not be taken back.
+// recovered records that a fault is over, or why it could not be undone.
 func (s *Schedule) recovered(i int, err error) {
 	at := s.target.Origin.Now()
 	s.mu.Lock()
@@ -321,7 +328,7 @@ func (s *Schedule) recovered(i int, err error) {
 	s.tell(i, "recovered", at)
 }
 
-// failed notes that a fault could not be injected.
+// failed records that a fault could not be injected.
 func (s *Schedule) failed(i int, err error) {
 	s.mu.Lock()
 	s.all[i].Err = err
@@ -330,7 +337,7 @@ func (s *Schedule) failed(i int, err error) {
 	s.tell(i, problem, s.target.Origin.Now())
 }
 
-// Problem says what went wrong with the fault; "" if nothing did.
+// Problem says what went wrong with the fault; it is "" if nothing did.
 func (f Fault) Problem() string {
 	switch {
 	case f.Err != nil:
@@ -362,7 +369,7 @@ func (f Fault) String() string {
 	return text
 }
 
-// Text is the planned faults on a line.
+// Text lists the planned faults on one line.
 func Text(planned []profiles.PlannedFault) string {
 	words := make([]string, len(planned))
 	for i, f := range planned {
@@ -377,14 +384,14 @@ func Text(planned []profiles.PlannedFault) string {
 	return strings.Join(words, "; ")
 }
 
-// Injected are the faults that were injected, by time.
+// Injected returns the faults that were injected, by time.
 func (s *Schedule) Injected() []Fault {
 	all := slices.DeleteFunc(s.All(), func(f Fault) bool { return !f.Injected })
 	slices.SortStableFunc(all, func(a, b Fault) int { return cmp.Compare(a.At, b.At) })
 	return all
 }
 
-// All are the planned faults, in the order of the profile.
+// All returns the planned faults, in the order of the profile.
 func (s *Schedule) All() []Fault {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -397,14 +404,14 @@ func (s *Schedule) All() []Fault {
 	return all
 }
 
-// ServersHurt reports whether the servers may not serve at an offset because of a fault of theirs.
+// ServersHurt reports whether the servers may not serve at an offset because of a server fault.
 func (s *Schedule) ServersHurt(now time.Duration) bool {
 	return s.unknown(now) || slices.ContainsFunc(s.All(), func(f Fault) bool {
 		return f.Server > 0 && f.Injected && (!f.Recovered || now < f.RecoveredAt+s.aftermath())
 	})
 }
 
-// AwaitServers waits until the servers serve again after faults of theirs.
+// AwaitServers waits until the servers serve again after server faults.
 func (s *Schedule) AwaitServers(ctx context.Context) error {
 	if s.target.Elsewhere || !slices.ContainsFunc(s.All(), func(f Fault) bool { return f.Server > 0 && f.Injected }) {
 		return nil

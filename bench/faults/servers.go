@@ -13,7 +13,7 @@ import (
 	"github.com/zkbench/zkbench/profiles"
 )
 
-// impair injects a fault of a server.
+// impair injects a fault of a server, and returns its recovery.
 func (s *Schedule) impair(ctx, steady context.Context, i int, f profiles.PlannedFault) (recovery, error) {
 	s.servers.Lock()
 	defer s.servers.Unlock()
@@ -54,7 +54,7 @@ func (s *Schedule) impair(ctx, steady context.Context, i int, f profiles.Planned
 	return undo, nil
 }
 
-// raised takes a server that runs already for one that has been started: another fault was its restart.
+// raised accepts that a server to be started is already running: another fault was its restart.
 func raised(err error) error {
 	if errors.Is(err, ensemble.ErrRunning) {
 		return nil
@@ -62,7 +62,8 @@ func raised(err error) error {
 	return err
 }
 
-// takeDown stops a server, which the recovery starts again. One that a fault has taken down it starts at once, from which that server recovers.
+// takeDown stops a server, and returns the recovery that starts it again. If a fault has taken the server down already, takeDown starts it at once, which is
+// the recovery from that fault.
 func (s *Schedule) takeDown(ctx context.Context, i int, injector ensemble.FaultInjector, number int) (recovery, error) {
 	s.mu.Lock()
 	cause := s.impaired[number]
@@ -85,7 +86,7 @@ func (s *Schedule) takeDown(ctx context.Context, i int, injector ensemble.FaultI
 	return func(ctx context.Context) error { return raised(injector.Restart(ctx, number)) }, nil
 }
 
-// hitServer notes that a fault was injected into a server. When fewer than a majority are left, nothing is served for as long as that lasts.
+// hitServer records that a fault was injected into a server. While fewer than a majority of servers are left, nothing is served.
 func (s *Schedule) hitServer(i, number int) {
 	s.mu.Lock()
 	f := &s.all[i]
@@ -108,7 +109,7 @@ func (s *Schedule) hitServer(i, number int) {
 	}
 }
 
-// find is the number of the server that a fault names. While an election goes on there may be no leader, so it looks again.
+// find returns the number of the server that a fault names. During an election there may be no leader, so it retries.
 func (s *Schedule) find(steady context.Context, server string) (int, error) {
 	if number, err := strconv.Atoi(server); err == nil {
 		return number, nil
@@ -121,7 +122,7 @@ func (s *Schedule) find(steady context.Context, server string) (int, error) {
 	}
 }
 
-// role is the number of the server that has a role. Of the followers it is the first that nothing is wrong with.
+// role returns the number of the server that has a role: for followers, the first one without a fault.
 func (s *Schedule) role(ctx context.Context, role string) (int, error) {
 	all := s.target.Ensemble.Stats(ctx)
 	s.mu.Lock()

@@ -13,26 +13,27 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// Storm is what came of many sessions that were lost, or that read, at once.
+// Storm is the effects of many sessions that were lost, or that read, at once.
 type Storm struct {
-	Watchers int // sessions that watched those that were lost
+	Watchers int // sessions that watched the lost ones
 	Start    time.Duration
-	End      time.Duration // when all of it was over, or nobody waited any more
-	Over     bool          // all that was due has come
-	Expired  int           // sessions of which nothing is left
-	// Gone are the ephemeral znodes, at the latest when the first watcher was told; Told the watchers' events; Read the sessions that have read all.
-	Gone, Told, Read Arrivals
+	End      time.Duration // when it was over, or the waiting for it ended
+	Over     bool          // everything due has come
+	Expired  int           // lost sessions of which no znode is left
+	// Gone are the ephemeral znodes, each at the latest when the first watcher was notified; Notified are the watchers' events; Read are the sessions that
+	// have read everything.
+	Gone, Notified, Read Arrivals
 	Cost
 }
 
-// Cost is what some sessions sent and received in some time.
+// Cost is what some sessions sent and received in some period.
 type Cost struct {
-	Requests, Events int64       // pings are none
+	Requests, Events int64       // excluding pings
 	ReadBytes        int64       // of data that was read
-	Traffic          *zk.Traffic // pings included; nil where the engine does not tell
+	Traffic          *zk.Traffic // including pings; nil if the engine does not report it
 }
 
-// Arrivals are the times, from the start and in order, at which something came that was due so many times.
+// Arrivals are the sorted times, from the start, of events of which Due were expected.
 type Arrivals struct {
 	Due int
 	At  []time.Duration
@@ -40,28 +41,27 @@ type Arrivals struct {
 
 // Beside is where a storm's sessions and znodes come from.
 type Beside struct {
-	Dir  string // znode of the cell, which is there
+	Dir  string // znode of the cell, which exists
 	Open func(ctx context.Context, n int) ([]zk.Session, error)
 }
 
-// Storms are the storms of a cell, whose sessions are open and whose znodes are there.
+// Storms are the storms of a cell. Their sessions are open and their znodes exist.
 type Storms struct {
-	all      map[int]storm // by their places in the schedule
+	all      map[int]storm // by index in the schedule
 	sessions []zk.Session
 }
 
-// storm is one of them.
+// storm is one storm.
 type storm interface {
 	// prepare makes znodes and watches with sessions that were opened for the storm.
 	prepare(ctx context.Context, dir string, sessions []zk.Session) error
-	// strike begins the storm and waits until all is over that follows from it, or ctx ends.
-	strike(ctx context.Context, begun time.Time)
-	// result is what has come of it.
+	// inject starts the storm and waits until all its effects are over, or ctx ends.
+	inject(ctx context.Context, begun time.Time)
+	// result returns its effects.
 	result(begun time.Time) Storm
 }
 
-// Prepare opens the sessions of the storms among planned faults, and makes their znodes and watches. What it returns has to be closed, also after
-// an error.
+// Prepare opens the sessions of the storms among the planned faults, and creates their znodes and watches. The caller closes the result, also after an error.
 func Prepare(ctx context.Context, planned []profiles.PlannedFault, b Beside) (*Storms, error) {
 	s := &Storms{all: map[int]storm{}}
 	for i, f := range planned {
@@ -88,7 +88,7 @@ func Prepare(ctx context.Context, planned []profiles.PlannedFault, b Beside) (*S
 	return s, nil
 }
 
-// Close ends the sessions of all storms. It may be called more than once, and of nil.
+// Close ends the sessions of all storms. It may be called more than once, and on nil.
 func (s *Storms) Close() {
 	if s == nil {
 		return
@@ -97,10 +97,10 @@ func (s *Storms) Close() {
 	s.sessions = nil
 }
 
-// parallel is how many requests to different sessions are under way at a time.
+// parallel is how many sessions have a request in flight at a time.
 const parallel = 64
 
-// atOnce does something with each session, some at a time, and returns the errors.
+// atOnce calls do for each session, several at a time, and returns the errors.
 func atOnce(sessions []zk.Session, do func(i int, s zk.Session) error) error {
 	var wait sync.WaitGroup
 	problems, room := make([]error, len(sessions)), make(chan struct{}, parallel)
@@ -121,7 +121,7 @@ func (s *Schedule) storm(steady context.Context, i int) error {
 	s.keepPlaces(i)
 	begun := time.Now()
 	s.injected(i, s.target.Origin.At(begun))
-	one.strike(steady, begun)
+	one.inject(steady, begun)
 	r := one.result(begun)
 	r.Start, r.End = s.target.Origin.At(begun), s.target.Origin.Now()
 	s.mu.Lock()
@@ -131,17 +131,17 @@ func (s *Schedule) storm(steady context.Context, i int) error {
 	return nil
 }
 
-// meter counts what the sessions of a storm send and receive from its start on.
+// meter counts what the sessions of a storm send and receive after its start.
 type meter struct {
 	on               atomic.Bool
 	requests, events atomic.Int64
 	readBytes        atomic.Int64
 	sessions         []zk.Session
 	before, after    zk.Traffic
-	silent           bool // some session does not tell its traffic
+	silent           bool // some session does not report its traffic
 }
 
-// start and stop bound the time that counts.
+// start and stop delimit the time that counts.
 func (m *meter) start() {
 	m.before = m.traffic()
 	m.on.Store(true)
@@ -154,16 +154,16 @@ func (m *meter) stop() {
 
 func (m *meter) traffic() (sum zk.Traffic) {
 	for _, s := range m.sessions {
-		t, told := zk.TrafficOf(s)
-		m.silent = m.silent || !told
+		t, notified := zk.TrafficOf(s)
+		m.silent = m.silent || !notified
 		sum.Sent, sum.Received = sum.Sent+t.Sent, sum.Received+t.Received
 	}
 	return sum
 }
 
-// of is a session whose requests and events are counted; told has each event of a watch that fires.
-func (m *meter) of(s zk.Session, told func(zk.Event)) zk.Session {
-	return zk.Observe(s, &zk.Trace{Event: told,
+// of returns a session whose requests and events are counted; notified is called for each event of a watch.
+func (m *meter) of(s zk.Session, notified func(zk.Event)) zk.Session {
+	return zk.Observe(s, &zk.Trace{Event: notified,
 		Call: func(c zk.Call) {
 			if m.on.Load() {
 				m.readBytes.Add(int64(c.Bytes))
@@ -181,7 +181,7 @@ func (m *meter) of(s zk.Session, told func(zk.Event)) zk.Session {
 		}})
 }
 
-// into adds what was counted.
+// into stores the counts in r.
 func (m *meter) into(r *Storm) {
 	r.Cost = Cost{Requests: m.requests.Load(), Events: m.events.Load(), ReadBytes: m.readBytes.Load()}
 	if !m.silent {
@@ -189,7 +189,7 @@ func (m *meter) into(r *Storm) {
 	}
 }
 
-// since are the times that are known, from an instant on and in order.
+// since returns the known times as sorted durations since an instant.
 func since(begun time.Time, times []time.Time) []time.Duration {
 	var all []time.Duration
 	for _, t := range times {

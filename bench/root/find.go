@@ -14,16 +14,16 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// Findings are what Find has found.
+// Findings is the result of Find.
 type Findings struct {
-	Roots   []Found  // the innermost first, so that they can be removed in this order
-	Parents []string // empty znodes that runs had to make above their roots, the innermost first
-	Older   []string // of these, by a zkbench whose parents did not name their path: nothing tells that they are no copies
-	Denied  []string // znodes whose children the servers do not list for this session
+	Roots   []Found  // innermost first, so that they can be removed in this order
+	Parents []string // empty znodes that runs had to create above their roots, innermost first
+	Older   []string // such znodes of an older zkbench, which did not name their path: they may be copies
+	Denied  []string // znodes whose children this session may not list
 }
 
-// Find lists the marked roots at path: path itself or its children; with deep, all that are there or below. A missing znode has none.
-// What is below them is told by names. It costs two requests per znode that it looks at, two dozen of them at a time, and changes nothing.
+// Find lists the marked roots at path: path itself or its children; if deep, all roots there or below. A missing znode has none. What is below the roots is
+// identified by names. Find sends two requests per znode that it looks at, two dozen at a time, and changes nothing.
 func Find(ctx context.Context, s zk.Session, names Names, path string, deep bool) (Findings, error) {
 	if err := syncAt(ctx, s, path); err != nil {
 		return Findings{}, err
@@ -56,7 +56,7 @@ func Find(ctx context.Context, s zk.Session, names Names, path string, deep bool
 	return f, errors.Join(append(faults, err)...)
 }
 
-// parent remembers a znode that a run had to make.
+// parent adds path to the findings if a run had to create it.
 func (f *Findings) parent(ctx context.Context, s zk.Session, path string) error {
 	data, _, err := s.Get(ctx, path)
 	switch {
@@ -70,7 +70,7 @@ func (f *Findings) parent(ctx context.Context, s zk.Session, path string) error 
 	return err
 }
 
-// RemoveParent removes an empty znode that Find has found, and those above it that it leaves empty.
+// RemoveParent removes an empty znode that Find has found, and those above it that become empty.
 func RemoveParent(ctx context.Context, s zk.Session, path string) error {
 	data, st, err := s.Get(ctx, path)
 	if errors.Is(err, zk.ErrNoNode) {
@@ -84,29 +84,29 @@ func RemoveParent(ctx context.Context, s zk.Session, path string) error {
 	}
 	switch err := s.Delete(ctx, path, st.Version); {
 	case errors.Is(err, zk.ErrNoNode), errors.Is(err, zk.ErrNotEmpty), errors.Is(err, zk.ErrBadVersion):
-		return nil // somebody uses it, or removes it too
+		return nil // it is in use, or another client is removing it too
 	case err != nil:
 		return err
 	}
 	return (&Root{Marker: Marker{Path: path}}).removeAbove(ctx, s)
 }
 
-// Survey is what is below a root.
+// Survey describes what is below a root.
 type Survey struct {
-	Znodes   int       // of zkbench's, the root and its marker included
-	Foreign  []Foreign // what zkbench did not make; what is below such a znode is not looked at
-	Sessions []int64   // that own ephemeral znodes: they live
-	Newest   time.Time // when the latest znode was made or written, by the ensemble's clock
+	Znodes   int       // zkbench's znodes, including the root and its marker
+	Foreign  []Foreign // znodes that zkbench did not create; nothing below them is examined
+	Sessions []int64   // sessions that own ephemeral znodes, so they are alive
+	Newest   time.Time // when the latest znode was created or written, by the ensemble's clock
 }
 
-// Survey looks at every znode of a root. It changes nothing.
+// Survey examines every znode of a root. It changes nothing.
 func (f Found) Survey(ctx context.Context, s zk.Session) (Survey, error) {
 	var v Survey
 	x := &remover{s: s, names: f.Names}
 	_, err := walk(ctx, s, f.Path, func(path string, st zk.Stat, names []string) []string {
 		ours := x.oursBelow(path)
 		if path == f.Path {
-			names = slices.DeleteFunc(names, func(name string) bool { return name == claimName }) // of this very removal
+			names = slices.DeleteFunc(names, func(name string) bool { return name == claimName }) // the claim of this removal
 			ours = func(name string) bool { return isOfRoot(name) || isTop(name) }
 		} else if slices.Contains(names, MarkerName) {
 			x.left = append(x.left, Foreign{path, anothersRoot})
@@ -125,10 +125,10 @@ func (f Found) Survey(ctx context.Context, s zk.Session) (Survey, error) {
 	return v, err
 }
 
-// defaultTimeout is for markers that do not tell their run's session timeout.
+// defaultTimeout is used for markers that do not record their run's session timeout.
 const defaultTimeout = 40 * time.Second
 
-// Active says why the run of a root may still go on; "" when it is over. now is by the ensemble's clock, or near to it.
+// Active says why the run of a root may still be active; it is "" when the run is over. now is by the ensemble's clock, or close to it.
 func (f Found) Active(v Survey, now time.Time) string {
 	if n := len(v.Sessions); n > 0 {
 		return phrase.Count(n, "open session")
@@ -139,8 +139,8 @@ func (f Found) Active(v Survey, now time.Time) string {
 	return ""
 }
 
-// Expires is how long it takes at most until a run that has ended without a word is over for Active: until its sessions have timed out, which
-// servers notice with their next tick, half a timeout later at most.
+// Expires returns the longest time until Active considers a run over that ended without saying so: until its sessions have timed out, which servers detect at
+// their next tick, at most half a timeout later.
 func (f Found) Expires(v Survey, now time.Time) time.Duration {
 	if len(v.Sessions) > 0 {
 		return f.timeout() + f.timeout()/2
@@ -155,8 +155,8 @@ func (f Found) timeout() time.Duration {
 	return time.Duration(f.SessionTimeout) * time.Millisecond
 }
 
-// Take claims the root for its removal, as a Renew of its run does for the run: one of them fails. It returns the ensemble's time. With
-// force the run is told that its root is taken. The caller removes the root, or gives the claim back with Release.
+// Take claims the root for its removal; it conflicts with Renew of the root's run, so one of them fails. It returns the ensemble's time. With force, the run
+// learns that its root is taken. The caller removes the root, or gives up the claim with Release.
 func (f Found) Take(ctx context.Context, s zk.Session, force bool) (now time.Time, err error) {
 	claim, alive := f.Path+"/"+claimName, f.Path+"/"+AliveName
 	ops := []zk.Op{zk.CreateOp(claim, nil, zk.Ephemeral)}
@@ -170,7 +170,7 @@ func (f Found) Take(ctx context.Context, s zk.Session, force bool) (now time.Tim
 	}
 	st, there, err := s.Exists(ctx, claim)
 	if err != nil || !there {
-		return now, errors.Join(err, f.Stands(ctx, s))
+		return now, errors.Join(err, f.Verify(ctx, s))
 	}
 	if force {
 		if err := s.Delete(ctx, alive, zk.AnyVersion); err != nil && !errors.Is(err, zk.ErrNoNode) {
@@ -180,17 +180,16 @@ func (f Found) Take(ctx context.Context, s zk.Session, force bool) (now time.Tim
 	return time.UnixMilli(st.Ctime), nil
 }
 
-// Release gives a claim of Take back.
+// Release gives up a claim of Take.
 func (f Found) Release(ctx context.Context, s zk.Session) error {
 	return s.Delete(ctx, f.Path+"/"+claimName, zk.AnyVersion)
 }
 
-// width is how many requests of walk are under way.
+// width is how many requests walk has in flight.
 const width = 24
 
-// walk visits the znode at path and those below it, level by level, but for ZooKeeper's own. visit gets the names of the children and
-// returns those to go on with; it is called by one goroutine at a time. A znode that has gone is left out, and so are those
-// that may not be read, which it returns.
+// walk visits the znode at path and those below it, level by level, except ZooKeeper's own. visit gets the names of the children and returns those to
+// continue with; it is called by one goroutine at a time. walk skips znodes that have disappeared and those that may not be read; it returns the latter.
 func walk(ctx context.Context, s zk.Session, path string, visit func(path string, st zk.Stat, names []string) []string) (denied []string, err error) {
 	type listed struct {
 		st    zk.Stat

@@ -12,12 +12,12 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// Make creates the root, its marker and the parents that are missing in one transaction: whatever ends the process, no parent is
-// without a root and no root without its marker. The same transaction makes and removes a znode where the topmost of them goes, so
-// that what cannot be removed is not made.
+// Make creates the root, its marker and the missing parents in one transaction: even if the process ends at any point, no parent is without a root and no
+// root without its marker. The same transaction creates and removes a znode in place of the topmost of them, so that nothing is created that cannot be
+// removed.
 //
-// Make may be called again after it failed, with another session too: a root that an earlier call made is recognised as the run's.
-// The errors ErrExists, ErrNested and ErrParent say that nothing was made.
+// Make may be called again after it failed, with another session too: it recognises a root that an earlier call created. The errors ErrExists, ErrNested and
+// ErrParent mean that nothing was created.
 func (r *Root) Make(ctx context.Context, s zk.Session) error {
 	var t tries
 	for {
@@ -33,8 +33,8 @@ func (r *Root) Make(ctx context.Context, s zk.Session) error {
 		switch {
 		case err == nil:
 			return r.made(ctx, s)
-		case errors.Is(err, zk.ErrNodeExists), errors.Is(err, zk.ErrNoNode): // another run has come, or gone
-		case zk.Classify(err) == zk.ClassMaybeApplied && ctx.Err() == nil: // its marker will tell
+		case errors.Is(err, zk.ErrNodeExists), errors.Is(err, zk.ErrNoNode): // another run has arrived, or left
+		case zk.Classify(err) == zk.ClassMaybeApplied && ctx.Err() == nil: // the marker will tell
 		case errors.Is(err, zk.ErrNoAuth) && len(results) > 1 && results[1].Err != nil && !errors.Is(results[1].Err, zk.ErrRolledBack):
 			return fmt.Errorf("%w: %s: its ACL allows this client to create znodes but not to delete them, so the root could not be removed; "+
 				"grant DELETE, or choose another parent with --root", ErrParent, parent(missing[0]))
@@ -47,7 +47,7 @@ func (r *Root) Make(ctx context.Context, s zk.Session) error {
 	}
 }
 
-// look returns the znodes that are missing, from the topmost parent to the root; none when the root is there and the run's.
+// look returns the missing znodes, from the topmost parent to the root; none if the root exists and belongs to the run.
 func (r *Root) look(ctx context.Context, s zk.Session) (missing []string, err error) {
 	if err := syncAt(ctx, s, r.Path); err != nil {
 		return nil, err
@@ -79,8 +79,8 @@ func (r *Root) look(ctx context.Context, s zk.Session) (missing []string, err er
 	return missing, r.unused(ctx, s, parent(missing[0]), above)
 }
 
-// unused refuses a parent of somebody's that has never had a child. Servers show a container as a persistent znode, and so does one with a
-// time to live; but a container that has had a child, has none and is still there after a minute is none, and one that has others stays.
+// unused rejects somebody's parent that has never had a child. Servers may show a container, or a znode with a time to live, as a persistent znode. But a
+// znode that has had a child, has none and still exists after a minute is not a container, and a container that has other children stays.
 func (r *Root) unused(ctx context.Context, s zk.Session, path string, st zk.Stat) error {
 	if path == "/" || r.UnusedParent || st.Cversion > 0 || st.NumChildren > 0 {
 		return nil
@@ -96,7 +96,7 @@ func (r *Root) unused(ctx context.Context, s zk.Session, path string, st zk.Stat
 		"if it is not one, use --unused-parent; or choose a parent that has children or does not exist", ErrParent, path)
 }
 
-// nested looks for markers above the root. A marker is made with its znode or never, so a parent that has none now gets none.
+// nested looks for markers above the root. A marker is created with its znode or never, so a parent without one will not get one.
 func (r *Root) nested(ctx context.Context, s zk.Session) error {
 	for _, path := range ancestors(r.Path) {
 		f, ok, err := read(ctx, s, path)
@@ -111,7 +111,7 @@ func (r *Root) nested(ctx context.Context, s zk.Session) error {
 	return nil
 }
 
-// recognise takes the root over that a call of Make made whose reply was lost, perhaps with its session.
+// recognise takes over a root that an earlier call of Make created whose reply was lost, perhaps with its session.
 func (r *Root) recognise(ctx context.Context, s zk.Session) error {
 	f, ok, err := read(ctx, s, r.Path)
 	if err != nil {
@@ -124,15 +124,15 @@ func (r *Root) recognise(ctx context.Context, s zk.Session) error {
 	return r.Renew(ctx, s)
 }
 
-// isEphemeral tells whether a znode goes with its session: servers mark containers and znodes with a time to live in the same field.
+// isEphemeral reports whether a znode ends with its session: servers mark containers and znodes with a time to live in the same field.
 func isEphemeral(st zk.Stat) bool {
 	return st.EphemeralOwner != 0 && st.EphemeralOwner != container && uint64(st.EphemeralOwner)>>56 != ttl
 }
 
-// The EphemeralOwner of a container, and the highest byte of that of a znode with a time to live.
+// The EphemeralOwner of a container, and the highest byte of the EphemeralOwner of a znode with a time to live.
 const container, ttl = -1 << 63, 0xff
 
-// fleeting, for servers that tell what their znodes are, says why a znode without children does not stay.
+// fleeting says why a znode without children does not stay, for servers that report the type of their znodes.
 func fleeting(st zk.Stat) string {
 	switch {
 	case st.EphemeralOwner == container:
@@ -145,7 +145,7 @@ func fleeting(st zk.Stat) string {
 	return ""
 }
 
-// making is the transaction. The first two operations show that what is made there can be removed.
+// making returns the transaction. Its first two operations show that what is created there can be removed.
 func (r *Root) making(missing []string) ([]zk.Op, error) {
 	marker, err := json.Marshal(r.Marker)
 	if err != nil {
@@ -159,8 +159,8 @@ func (r *Root) making(missing []string) ([]zk.Op, error) {
 		zk.CreateOp(r.Path+"/"+AliveName, nil, zk.Ephemeral)), nil
 }
 
-// made reads what the root is known by from now on, and looks above it once more: where a parent was removed and made again as the root
-// of another run in between, that one was first.
+// made records what identifies the root from now on, and looks above it once more: if a parent was removed in between and created again as the root of
+// another run, that run was first.
 func (r *Root) made(ctx context.Context, s zk.Session) error {
 	st, there, err := s.Exists(ctx, r.Path)
 	if err != nil {
@@ -179,7 +179,7 @@ func (r *Root) made(ctx context.Context, s zk.Session) error {
 	return nil
 }
 
-// ancestors are the parents of a path, the topmost first, without "/".
+// ancestors returns the parents of a path, topmost first, without "/".
 func ancestors(path string) (all []string) {
 	for path = parent(path); path != "/"; path = parent(path) {
 		all = append(all, path)
@@ -188,7 +188,7 @@ func ancestors(path string) (all []string) {
 	return all
 }
 
-// base is the last name of a path.
+// base returns the last name of a path.
 func base(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
 
 func parent(path string) string {

@@ -11,36 +11,36 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// DefaultBase is the znode below which runs make their roots.
+// DefaultBase is the znode below which runs create their roots.
 const DefaultBase = "/zkbench"
 
-// The children of a root that are not of its load.
+// The children of a root that do not belong to its load.
 const (
-	MarkerName = "zkbench-root"  // says whose root it is; without it nothing is removed
-	AliveName  = "zkbench-alive" // ephemeral: the run goes on
+	MarkerName = "zkbench-root"  // says which run owns the root; without it nothing is removed
+	AliveName  = "zkbench-alive" // ephemeral: the run is active
 	claimName  = "zkbench-clean" // ephemeral: 'zkbench clean' is removing the root
 )
 
-// Why a root cannot be made or does not stand any more. Nothing was touched then.
+// Reasons why a root cannot be created or no longer exists. In these cases nothing was touched.
 var (
-	// ErrExists: the znode that was to be the root of a run is there already.
+	// ErrExists means that the znode of the new root already exists.
 	ErrExists = errors.New("the root already exists")
-	// ErrNested: the root would be below the root of another run.
+	// ErrNested means that the root would be below the root of another run.
 	ErrNested = errors.New("below the root of another run")
-	// ErrParent: a parent of the root would not survive the run, or does not let the root be removed.
+	// ErrParent means that a parent of the root would not survive the run, or would not let the root be removed.
 	ErrParent = errors.New("unsuitable parent")
-	// ErrGone: the root was removed while its run went on.
+	// ErrGone means that the root was removed during its run.
 	ErrGone = errors.New("the root was removed by another client")
-	// ErrTaken: the root is being removed, or is another run's by now.
+	// ErrTaken means that the root is being removed, or belongs to another run by now.
 	ErrTaken = errors.New("the root was taken by another client")
-	// ErrNotOurs: the znode that was to be removed is not the root that was found.
+	// ErrNotOurs means that the znode to be removed is not the root that was found.
 	ErrNotOurs = errors.New("not a root of zkbench")
 )
 
-// Marker is what a root says of the run that made it.
+// Marker is what a root records about the run that made it.
 type Marker struct {
-	ID             string    `json:"id,omitempty"`   // random: two runs never have the same
-	Path           string    `json:"path,omitempty"` // of the root; a marker elsewhere is a copy
+	ID             string    `json:"id,omitempty"`   // random and unique to the run
+	Path           string    `json:"path,omitempty"` // path of the root; a marker elsewhere is a copy
 	Run            string    `json:"run"`
 	Profile        string    `json:"profile"`
 	Host           string    `json:"host"`
@@ -53,35 +53,35 @@ type Marker struct {
 // Root is the root of one run. Its methods may be called from many goroutines once Make has returned.
 type Root struct {
 	Marker
-	// UnusedParent allows a parent that has never had a child, though it may be a container, which goes when it is empty again.
+	// UnusedParent allows a parent that has never had a child, though it may be a container, which ZooKeeper removes when it is empty again.
 	UnusedParent bool `json:"-"`
-	// Names tell what below the root is zkbench's.
+	// Names identify zkbench's znodes below the root.
 	Names Names `json:"-"`
 
-	czxid int64 // of the root; 0 while it is not known
+	czxid int64 // of the root; 0 while unknown
 }
 
-// New describes the root that a run is to make; names are those of all znodes that zkbench may make below it.
+// New describes the root that a run will create; names are those of all znodes that zkbench may create below it.
 func New(path, run, profile string, sessionTimeout time.Duration, names Names) *Root {
 	host, _ := os.Hostname()
 	return &Root{Names: names, Marker: Marker{ID: rand.Text(), Path: path, Run: run, Profile: profile, Host: host, PID: os.Getpid(),
 		Started: time.Now().UTC(), SessionTimeout: sessionTimeout.Milliseconds()}}
 }
 
-// parentMark is the data of a parent that zkbench had to make. It names its path, so that a copy of it marks nothing.
+// parentMark returns the data of a parent that zkbench had to create. It names its path, so that a copy of it marks nothing.
 func parentMark(path string) string { return "made by zkbench at " + path }
 
-// olderParentMark is that of versions whose markers have no path.
+// olderParentMark is the data written by versions whose markers have no path.
 const olderParentMark = "made by zkbench"
 
 // Found is a marked root.
 type Found struct {
 	Root
-	Older bool // by a zkbench whose markers did not name their path: nothing tells that it is no copy but its transaction
+	Older bool // by a zkbench whose markers did not name their path: only its transaction shows that it is not a copy
 }
 
-// read reads the marker of the znode at path. ok is false where there is none, also where a znode of that name was not made in one
-// transaction with the one at path, or names another path: both are copies, or somebody else's.
+// read reads the marker of the znode at path. ok is false if there is none, and also if the marker was not created in one transaction with the znode at path
+// or names another path: then it is a copy, or somebody else's.
 func read(ctx context.Context, s zk.Session, path string) (f Found, ok bool, err error) {
 	data, st, err := s.Get(ctx, path+"/"+MarkerName)
 	if errors.Is(err, zk.ErrNoNode) {
@@ -105,8 +105,8 @@ func read(ctx context.Context, s zk.Session, path string) (f Found, ok bool, err
 	return f, f.Path == path, nil
 }
 
-// Stands tells whether the root is still the run's: nil, ErrGone or ErrTaken.
-func (r *Root) Stands(ctx context.Context, s zk.Session) error {
+// Verify reports whether the root still belongs to the run: it returns nil, ErrGone or ErrTaken.
+func (r *Root) Verify(ctx context.Context, s zk.Session) error {
 	if err := syncAt(ctx, s, r.Path); err != nil {
 		return err
 	}
@@ -122,8 +122,8 @@ func (r *Root) Stands(ctx context.Context, s zk.Session) error {
 	return nil
 }
 
-// syncAt makes the session's server catch up, if it follows. It is the first that a command asks a peer, which may be no server: a sync, and not the
-// transaction of zk.CatchUp, because a read is repeated until zk.Prompt gives up.
+// syncAt makes the session's server catch up, if it is a follower. It is the first request that a command sends to a peer, which may not be a server at all.
+// So it is a sync and not the transaction of zk.CatchUp, because a read is repeated until zk.Prompt gives up.
 func syncAt(ctx context.Context, s zk.Session, path string) error {
 	if err := s.Sync(ctx, path); err != nil && !errors.Is(err, zk.ErrNoNode) {
 		return err

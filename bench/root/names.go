@@ -10,30 +10,30 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// PrefillName is the child of a root that has the znodes of a prefill.
+// PrefillName is the child of a root that holds the znodes of a prefill.
 const PrefillName = "prefill"
 
-// Names tell zkbench's znodes below a root from those of others, by their names and their parents'. The zero Names know only what every run
-// makes.
+// Names distinguish zkbench's znodes below a root from others, by their names and their parents' names. The zero Names contain only the names that every run
+// uses.
 type Names struct{ persistent, ephemeral *regexp.Regexp }
 
-// NewNames returns the names that workloads and scenarios give, as recipes.Znodes writes them, beside those of every run. It panics at what is no
+// NewNames returns the names that workloads and scenarios use, written as in recipes.Znodes, in addition to those of every run. It panics if one is not a
 // regular expression.
 func NewNames(persistent, ephemeral []string) Names {
 	return Names{oneOf(slices.Concat(persistentOfAll, persistent)), oneOf(slices.Concat(ephemeralOfAll, ephemeral))}
 }
 
-// The names that a run gives whatever its workload is.
+// The names that every run uses, whatever its workload.
 var (
 	persistentOfAll = []string{
 		`cell-#/storm-#`, `storm-#/(m#|z#|change)`,
-		`(prefill|p#)/p#`, // what is there before the load
+		`(prefill|p#)/p#`, // what exists before the load
 	}
-	ephemeralOfAll = []string{`m#/held-#`} // of sessions that are lost in a storm
+	ephemeralOfAll = []string{`m#/held-#`} // of sessions lost in a storm
 	bare           = NewNames(nil, nil)
 )
 
-// AllOurs reports whether the names, from a child of the root on, make a path of a znode of zkbench.
+// AllOurs reports whether the names, starting with a child of the root, form the path of a zkbench znode.
 func (n Names) AllOurs(names []string) bool {
 	for i, name := range names {
 		if i == 0 && !isTop(name) && !isOfRoot(name) || i > 0 && !n.isOurs(names[i-1], name) {
@@ -43,20 +43,20 @@ func (n Names) AllOurs(names []string) bool {
 	return true
 }
 
-// isOfRoot reports whether a child of a root makes it one.
+// isOfRoot reports whether the name is that of a child that identifies a root.
 func isOfRoot(name string) bool { return name == MarkerName || name == AliveName || name == claimName }
 
-// isTop reports whether a child of a root is the directory of a cell or a trial.
+// isTop reports whether the name, of a child of a root, is that of the directory of a cell or a trial.
 func isTop(name string) bool { return topNames.MatchString(name) }
 
 var topNames = regexp.MustCompile(`^(cell-[0-9]+|prefill|trial-[0-9]+(-[0-9]+)?)$`)
 
-// isOurs reports whether zkbench gives this name to a child of a znode of that name, below a cell or a trial.
+// isOurs reports whether zkbench uses this name for a child of a znode called parent, below a cell or a trial.
 func (n Names) isOurs(parent, name string) bool {
 	return n.isPersistent(parent, name) || n.orBare().ephemeral.MatchString(parent+"/"+name)
 }
 
-// isPersistent reports whether such a child is never ephemeral: the directories, and the items of queues.
+// isPersistent reports whether such a child is never ephemeral, such as a directory or the item of a queue.
 func (n Names) isPersistent(parent, name string) bool {
 	return n.orBare().persistent.MatchString(parent + "/" + name)
 }
@@ -68,10 +68,10 @@ func (n Names) orBare() Names {
 	return n
 }
 
-// oneOf is a pattern of the whole of 'parent/name', which is one of these. Each has one slash: no name has any.
+// oneOf returns a pattern that matches 'parent/name' as a whole with any of the patterns. Each has one slash, because names contain none.
 func oneOf(patterns []string) *regexp.Regexp { return regexp.MustCompile(whole(patterns...)) }
 
-// whole is a regular expression of what one of the patterns is, from its beginning to its end.
+// whole returns a regular expression that matches any of the patterns, anchored at both ends.
 func whole(patterns ...string) string {
 	const guid = `([0-9a-f]{16}|[0-9a-f]{32}|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})`
 	const seq = `-?[0-9]{9,10}`
@@ -79,7 +79,7 @@ func whole(patterns ...string) string {
 	return "^(" + all + ")$"
 }
 
-// CheckName reports why NewNames cannot take a pattern: it is no regular expression, or not of a parent and a name.
+// CheckName reports why NewNames cannot accept a pattern: it is not a regular expression, or not of the form parent/name.
 func CheckName(pattern string) error {
 	if strings.Count(pattern, "/") != 1 {
 		return fmt.Errorf("%q is not PARENT/NAME", pattern)
@@ -90,8 +90,8 @@ func CheckName(pattern string) error {
 	return nil
 }
 
-// Only returns a session that lists only children with zkbench's names, to look for what a recipe has left: what others have put
-// beside it is no recipe's doing.
+// Only returns a session that lists only children with zkbench's names, to look for what a recipe has left: znodes that others have added are not the
+// recipe's doing.
 func (n Names) Only(s zk.Session) zk.Session { return &ours{s, n} }
 
 type ours struct {
@@ -99,7 +99,7 @@ type ours struct {
 	names Names
 }
 
-// Unwrap returns the session below, for optional powers such as persistent watches.
+// Unwrap returns the underlying session, for optional features such as persistent watches.
 func (o *ours) Unwrap() zk.Session { return o.Session }
 
 func (o *ours) Children(ctx context.Context, path string) ([]string, zk.Stat, error) {

@@ -16,17 +16,17 @@ import (
 // Foreign is a znode below a root that zkbench did not make.
 type Foreign struct {
 	Path string
-	Why  string // it is told from zkbench's own
+	Why  string // how it differs from zkbench's own znodes
 }
 
 func (f Foreign) String() string { return f.Path + " (" + f.Why + ")" }
 
-// CleanCommand is the command that removes a root; flags, from a space on, say how its servers are reached.
+// CleanCommand returns the command that removes a root; flags, which start with a space, say how to reach its servers.
 func CleanCommand(servers, path, flags string) string {
 	return fmt.Sprintf("%s clean --servers %s --root %s%s", program.Name(), servers, path, flags)
 }
 
-// LeftError says what was left because zkbench did not make it, and how to remove it from these servers, which are reached with the flags.
+// LeftError says what was kept because zkbench did not create it, and how to remove it from these servers, which are reached with the flags.
 func LeftError(left []Foreign, servers, path, flags string) error {
 	const most = 10
 	some := left[:min(len(left), most)]
@@ -45,12 +45,11 @@ func LeftError(left []Foreign, servers, path, flags string) error {
 	return errors.New(text.String())
 }
 
-// Remove removes the root, all that zkbench made below it, and the parents that a run of zkbench had to make and that nobody uses. What
-// is foreign stays, with all above it, and is returned; the marker then says that the run is over. own tells which sessions are the
-// run's: an ephemeral znode of another one is foreign whatever its name; nil goes by names alone.
+// Remove removes the root, everything that zkbench created below it, and the unused parents that a run of zkbench had to create. Foreign znodes stay, with
+// everything above them, and are returned; the marker then says that the run is over. own reports which sessions belong to the run: an ephemeral znode of
+// another session is foreign whatever its name; if own is nil, names alone decide.
 //
-// The error is ErrGone or ErrTaken when the root is not the run's any more; nothing is touched then but empty parents. An interrupted
-// removal can be taken up again.
+// The error is ErrGone or ErrTaken if the root no longer belongs to the run; then only empty parents are touched. An interrupted removal can be resumed.
 func (r *Root) Remove(ctx context.Context, s zk.Session, own func(session int64) bool) ([]Foreign, error) {
 	if there, err := r.find(ctx, s); err != nil || !there {
 		return nil, errors.Join(err, r.removeAbove(ctx, s))
@@ -74,7 +73,7 @@ func (r *Root) Remove(ctx context.Context, s zk.Session, own func(session int64)
 		if err := t.next(ctx, s, err); err != nil {
 			return nil, err
 		}
-		switch err := r.Stands(ctx, s); {
+		switch err := r.Verify(ctx, s); {
 		case errors.Is(err, ErrGone):
 			return nil, r.removeAbove(ctx, s)
 		case err != nil:
@@ -83,10 +82,10 @@ func (r *Root) Remove(ctx context.Context, s zk.Session, own func(session int64)
 	}
 }
 
-// find makes sure that the znode at the path is the root; false when there was none by the time that it was to be made.
+// find makes sure that the znode at the path is the root; it returns false if the run has no root there.
 func (r *Root) find(ctx context.Context, s zk.Session) (there bool, err error) {
 	if r.czxid != 0 {
-		return true, r.Stands(ctx, s)
+		return true, r.Verify(ctx, s)
 	}
 	if err := syncAt(ctx, s, r.Path); err != nil {
 		return false, err
@@ -99,7 +98,7 @@ func (r *Root) find(ctx context.Context, s zk.Session) (there bool, err error) {
 	return true, nil
 }
 
-// finish removes what is left of the root, and the parents that are of no use without it, in one transaction.
+// finish removes the rest of the root, and the parents that are not needed without it, in one transaction.
 func (r *Root) finish(ctx context.Context, s zk.Session) error {
 	names, _, err := s.Children(ctx, r.Path)
 	if err != nil {
@@ -121,13 +120,13 @@ func (r *Root) finish(ctx context.Context, s zk.Session) error {
 		ops = append(ops, zk.DeleteOp(path, st.Version))
 	}
 	_, err = s.Multi(ctx, ops...)
-	if len(ops) > alone && (errors.Is(err, zk.ErrNotEmpty) || errors.Is(err, zk.ErrBadVersion)) { // another run has come into a parent
+	if len(ops) > alone && (errors.Is(err, zk.ErrNotEmpty) || errors.Is(err, zk.ErrBadVersion)) { // another run has started below a parent
 		_, err = s.Multi(ctx, ops[:alone]...)
 	}
 	return err
 }
 
-// removeAbove removes the parents of the root, from below, as far as they are empty and zkbench made them.
+// removeAbove removes the parents of the root, lowest first, as long as they are empty and zkbench created them.
 func (r *Root) removeAbove(ctx context.Context, s zk.Session) error {
 	for path := parent(r.Path); path != "/"; path = parent(path) {
 		data, st, err := s.Get(ctx, path)
@@ -142,7 +141,7 @@ func (r *Root) removeAbove(ctx context.Context, s zk.Session) error {
 		}
 		switch {
 		case errors.Is(err, zk.ErrNotEmpty), errors.Is(err, zk.ErrBadVersion), errors.Is(err, zk.ErrNoAuth):
-			return nil // another run has come, or it is somebody else's by now
+			return nil // another run has arrived, or it belongs to somebody else by now
 		case err != nil && !errors.Is(err, zk.ErrNoNode):
 			return err
 		}
@@ -150,7 +149,7 @@ func (r *Root) removeAbove(ctx context.Context, s zk.Session) error {
 	return nil
 }
 
-// leave says in the marker that the run is over, so that the rest can be removed at once.
+// leave records in the marker that the run is over, so that the rest can be removed at once.
 func (r *Root) leave(ctx context.Context, s zk.Session) error {
 	r.Ended = time.Now().UTC()
 	marker, err := json.Marshal(r.Marker)
@@ -163,8 +162,8 @@ func (r *Root) leave(ctx context.Context, s zk.Session) error {
 	return err
 }
 
-// Beat writes the marker once more and returns its version, which each beat raises: one that is not higher than before says that the servers have lost
-// writes which they had acknowledged. A marker of another run is left alone: ErrTaken.
+// Beat rewrites the marker and returns its version, which each beat increases: if the version is not higher than before, the servers have lost writes that
+// they had acknowledged. Beat returns ErrTaken, and writes nothing, if the marker belongs to another run.
 func (r *Root) Beat(ctx context.Context, s zk.Session) (version int32, err error) {
 	marker, err := json.Marshal(r.Marker)
 	if err != nil {
@@ -175,26 +174,26 @@ func (r *Root) Beat(ctx context.Context, s zk.Session) (version int32, err error
 	if err != nil {
 		return 0, err
 	}
-	if !there || st.Czxid != r.czxid { // both are made in one transaction
+	if !there || st.Czxid != r.czxid { // both are created in one transaction
 		return 0, ErrTaken
 	}
 	st, err = s.Set(ctx, path, marker, st.Version)
 	return st.Version, err
 }
 
-// RemoveBelow removes a znode below the root, and what zkbench made below it. What is foreign stays; Remove tells of it.
+// RemoveBelow removes a znode below the root, and what zkbench created below it. Foreign znodes stay; Remove reports them.
 func (r *Root) RemoveBelow(ctx context.Context, s zk.Session, path string, own func(session int64) bool) error {
 	x := &remover{s: s, names: r.Names, own: own}
 	return x.tree(ctx, path)
 }
 
-// again reports whether a removal has to look again: its outcome is in doubt, or there are children that this session's server did
-// not list, because it lags or because they have come meanwhile.
+// again reports whether a removal must look again: its outcome is in doubt, or there are children that this session's server did not list, because it lags or
+// because they are new.
 func again(ctx context.Context, s zk.Session, err error) bool {
 	return ctx.Err() == nil && s.Err() == nil && (errors.Is(err, zk.ErrNotEmpty) || errors.Is(err, zk.ErrNoNode) || zk.Classify(err) == zk.ClassMaybeApplied)
 }
 
-// remover removes what zkbench made and keeps what it left.
+// remover removes what zkbench created and records what it left.
 type remover struct {
 	s     zk.Session
 	names Names
@@ -202,10 +201,10 @@ type remover struct {
 	left  []Foreign
 }
 
-// batch is how many deletes go into one transaction: below the servers' limit of 1 MiB for any name of ours.
+// batch is how many deletes go into one transaction: below the servers' limit of 1 MiB for any of zkbench's names.
 const batch = 200
 
-// below removes what is below a root, without the znodes that make it a root.
+// below removes what is below a root, except the znodes that make it a root.
 func (x *remover) below(ctx context.Context, path string) error {
 	names, _, err := x.s.Children(ctx, path)
 	if errors.Is(err, zk.ErrNoNode) {
@@ -218,12 +217,12 @@ func (x *remover) below(ctx context.Context, path string) error {
 	return x.children(ctx, path, x.sort(path, names, isTop))
 }
 
-// oursBelow tells the names of zkbench's children of a znode.
+// oursBelow returns a function that reports whether a name is that of a zkbench child of path.
 func (x *remover) oursBelow(path string) func(name string) bool {
 	return func(name string) bool { return x.names.isOurs(base(path), name) }
 }
 
-// sort keeps the names that can be ours, and remembers the others.
+// sort returns the names that can be zkbench's, and records the others as foreign.
 func (x *remover) sort(path string, names []string, ours func(string) bool) (kept []string) {
 	for _, name := range names {
 		if ours(name) {
@@ -241,7 +240,7 @@ const (
 	notOurSession = "ephemeral, of session 0x%x, which is not one of this run"
 )
 
-// tree removes a znode and all of ours below it. Znodes that go in the meantime, as those of a dying session do, are fine.
+// tree removes a znode and everything of zkbench's below it. It tolerates znodes that disappear in the meantime, such as those of a dying session.
 func (x *remover) tree(ctx context.Context, path string) error {
 	var t tries
 	for {
@@ -276,7 +275,7 @@ func (x *remover) tree(ctx context.Context, path string) error {
 	}
 }
 
-// children removes children in batches.
+// children removes children of a znode in batches.
 func (x *remover) children(ctx context.Context, path string, names []string) error {
 	for some := range slices.Chunk(names, batch) {
 		some, err := x.dropOthers(ctx, path, some)
@@ -290,7 +289,7 @@ func (x *remover) children(ctx context.Context, path string, names []string) err
 	return nil
 }
 
-// batch removes some children at once, or, if they have children of their own or are gone, one by one.
+// batch removes some children in one transaction, or one by one if any of them has children or is gone.
 func (x *remover) batch(ctx context.Context, path string, names []string) error {
 	if len(names) == 0 {
 		return nil
@@ -308,7 +307,7 @@ func (x *remover) batch(ctx context.Context, path string, names []string) error 
 	case x.s.Err() != nil:
 		return err
 	case errors.Is(err, zk.ErrNotEmpty), errors.Is(err, zk.ErrNoNode), errors.Is(err, zk.ErrNoAuth), zk.Classify(err) == zk.ClassMaybeApplied:
-	default: // the same would be said of each
+	default: // each single request would fail in the same way
 		return err
 	}
 	for _, name := range names {
@@ -319,7 +318,7 @@ func (x *remover) batch(ctx context.Context, path string, names []string) error 
 	return nil
 }
 
-// dropOthers takes the ephemeral znodes of sessions that are none of the run's out of names.
+// dropOthers removes from names the ephemeral znodes of sessions that do not belong to the run.
 func (x *remover) dropOthers(ctx context.Context, path string, names []string) ([]string, error) {
 	if x.own == nil {
 		return names, nil

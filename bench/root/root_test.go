@@ -14,7 +14,7 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// plant makes persistent znodes with the data, above first.
+// plant creates persistent znodes with the data, parents first.
 func plant(t *testing.T, s zk.Session, data string, paths ...string) {
 	t.Helper()
 	for _, path := range paths {
@@ -24,10 +24,10 @@ func plant(t *testing.T, s zk.Session, data string, paths ...string) {
 	}
 }
 
-// testNames are those of two workloads.
+// testNames are the names of two workloads.
 var testNames = NewNames([]string{`cell-#/(lock|queue|semaphore)-#`, `queue-#/qn-SEQ`, `semaphore-#/(leases|locks|max)`}, []string{`lock-#/PROTECTED`})
 
-// newRoot makes a root of a run.
+// newRoot creates a root of a run.
 func newRoot(t *testing.T, s zk.Session, path, run string) *Root {
 	t.Helper()
 	r := New(path, run, "profile", 10*time.Second, testNames)
@@ -37,7 +37,7 @@ func newRoot(t *testing.T, s zk.Session, path, run string) *Root {
 	return r
 }
 
-// removed removes a root, and asserts that nothing foreign was found.
+// removed removes a root, and asserts that no foreign znode was found.
 func removed(t *testing.T, s zk.Session, r *Root) {
 	t.Helper()
 	if left, err := r.Remove(t.Context(), s, nil); err != nil || len(left) > 0 {
@@ -45,7 +45,7 @@ func removed(t *testing.T, s zk.Session, r *Root) {
 	}
 }
 
-// found is what is marked at a path.
+// found returns the marked roots at a path.
 func found(t *testing.T, s zk.Session, path string, deep bool) []Found {
 	t.Helper()
 	f, err := Find(t.Context(), s, testNames, path, deep)
@@ -55,7 +55,7 @@ func found(t *testing.T, s zk.Session, path string, deep bool) []Found {
 	return f.Roots
 }
 
-// wantTree asserts which znodes are there.
+// wantTree asserts which znodes exist.
 func wantTree(t *testing.T, e *zktest.Ensemble, want ...string) {
 	t.Helper()
 	if got := slices.Sorted(maps.Keys(e.Tree())); !slices.Equal(got, want) {
@@ -83,7 +83,7 @@ func TestRootIsMarkedAndRemoved(t *testing.T) {
 		}
 	}
 	removed(t, s, r)
-	wantTree(t, e, "/apps", "/apps/other") // what zkbench did not make stays
+	wantTree(t, e, "/apps", "/apps/other") // what zkbench did not create stays
 	if _, err := r.Remove(t.Context(), s, nil); !errors.Is(err, ErrGone) {
 		t.Errorf("removing what is gone: %v, want ErrGone", err)
 	}
@@ -97,7 +97,7 @@ func TestTwoRunsShareTheirParent(t *testing.T) {
 	removed(t, s, a)
 	wantTree(t, e, "/zkbench", "/zkbench/b", "/zkbench/b/"+AliveName, "/zkbench/b/"+MarkerName)
 	removed(t, s, b)
-	wantTree(t, e) // the last one takes the parent along, though the first had made it
+	wantTree(t, e) // the last one removes the parent too, though the first had created it
 }
 
 func TestParentVanishesUnderTheMakingOfTheRoot(t *testing.T) {
@@ -124,7 +124,7 @@ func TestRootExists(t *testing.T) {
 	defer s.Close()
 	newRoot(t, s, "/zkbench/a", "a")
 	before := e.Tree()
-	b := New("/zkbench/a", "a", "profile", time.Second, testNames) // of the same name: two runs may begin in one millisecond
+	b := New("/zkbench/a", "a", "profile", time.Second, testNames) // with the same name: two runs may start in one millisecond
 	if err := b.Make(t.Context(), s); !errors.Is(err, ErrExists) {
 		t.Errorf("Make = %v, want ErrExists", err)
 	}
@@ -141,7 +141,7 @@ func TestRootExists(t *testing.T) {
 	}
 }
 
-// The reply to any one of the requests is lost, or the request itself.
+// The reply to each of the requests is lost, or the request itself.
 func TestRootWithLostReplies(t *testing.T) {
 	for n := range 8 {
 		for _, applied := range []bool{false, true} {
@@ -165,10 +165,10 @@ func TestRootWithLostReplies(t *testing.T) {
 	}
 }
 
-// item is a znode of a flat directory of queues, under the names that queues give.
+// item returns a znode of a flat directory of queues, named as queues name it.
 func item(i int) string { return fmt.Sprintf("/zkbench/run/cell-1/queue-0/qn-%010d", i) }
 
-// thicket makes a root with many znodes below it, flat and deep, and returns it, and how many.
+// thicket creates a root with many znodes below it, flat and deep, and returns it and their number.
 func thicket(t *testing.T, e *zktest.Ensemble, s zk.Session) (*Root, int) {
 	t.Helper()
 	r := newRoot(t, s, "/zkbench/run", "r1")
@@ -200,7 +200,7 @@ func TestThousandsOfZnodesAreRemoved(t *testing.T) {
 	}
 }
 
-// Znodes go under the hands of the removal, as those of dying sessions do, and others come.
+// Znodes disappear during the removal, as those of dying sessions do, and others are created.
 func TestRemovalBesideOthers(t *testing.T) {
 	e := zktest.New(zktest.Config{})
 	s, other := e.Dial(), e.Dial()

@@ -13,7 +13,7 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// nothingChanged asserts that the znodes of a tree are as they were, by data and Stat.
+// nothingChanged asserts that the znodes of a tree are unchanged, by data and Stat.
 func nothingChanged(t *testing.T, e *zktest.Ensemble, before map[string]zktest.Znode) {
 	t.Helper()
 	now := e.Tree()
@@ -43,7 +43,7 @@ func TestNoRootIsMadeBelowOrAboveAnother(t *testing.T) {
 	nothingChanged(t, e, before)
 }
 
-// A parent is removed and made again as the root of another run, between the look at it and the making of the root below it.
+// A parent is removed and created again as the root of another run, between the look at it and the creation of the root below it.
 func TestOfNestedRootsThatAreMadeAtOnceOneStands(t *testing.T) {
 	e := zktest.New(zktest.Config{})
 	s, other := e.Dial(), e.Dial()
@@ -63,7 +63,7 @@ func TestOfNestedRootsThatAreMadeAtOnceOneStands(t *testing.T) {
 	wantTree(t, e, "/a", "/a/"+AliveName, "/a/"+MarkerName)
 }
 
-// Also one that an older version put there, which let roots be nested.
+// A removal stops at the marker of another root, including one of an older version, which allowed nested roots.
 func TestARemovalStopsAtTheMarkerOfAnother(t *testing.T) {
 	e := zktest.New(zktest.Config{})
 	s := e.Dial()
@@ -94,7 +94,7 @@ func TestWhatIsForeignStaysWithItsParents(t *testing.T) {
 	plant(t, s, "", "/zkbench/run/cell-1", "/zkbench/run/cell-1/lock-0", "/zkbench/run/cell-1/lock-1", "/zkbench/run/cell-1/queue-0", item(1))
 	foreign := []string{"/zkbench/run/precious", "/zkbench/run/cell-1/data", "/zkbench/run/cell-1/lock-0/config", item(1) + "/child"}
 	plant(t, s, "x", foreign...)
-	plant(t, s, "x", "/zkbench/run/precious/cell-1") // ours by name, were it not for its parent
+	plant(t, s, "x", "/zkbench/run/precious/cell-1") // zkbench's by name, but not by its parent
 	contender, err := stranger.Create(t.Context(), "/zkbench/run/cell-1/lock-1/_c_0123456789abcdef0123456789abcdef-lock-", nil, zk.EphemeralSequential)
 	if err != nil {
 		t.Fatal(err)
@@ -126,7 +126,7 @@ func TestWhatIsForeignStaysWithItsParents(t *testing.T) {
 			t.Errorf("nobody says how to remove %s: %s", path, said)
 		}
 	}
-	// Once they are gone the rest goes, and clean need not wait: the marker says that the run is over.
+	// Once they are gone the rest is removed, and clean need not wait: the marker says that the run is over.
 	stranger.Close()
 	for _, path := range []string{"/zkbench/run/" + AliveName, "/zkbench/run/precious/cell-1", "/zkbench/run/precious", "/zkbench/run/cell-1/data", "/zkbench/run/cell-1/lock-0/config", item(1) + "/child"} {
 		if err := s.Delete(t.Context(), path, zk.AnyVersion); err != nil {
@@ -155,7 +155,7 @@ func TestACopiedMarkerMarksNothing(t *testing.T) {
 			t.Errorf("deep %v: found %+v", deep, f)
 		}
 	}
-	// The same path and content, but not the same znode: a tree that was restored from a copy.
+	// It has the same path and content, but is not the same znode: a tree restored from a copy.
 	if _, err := New("/zkbench/run", "r2", "p", time.Second, testNames).Remove(t.Context(), s, nil); err != nil {
 		t.Error(err)
 	}
@@ -185,7 +185,7 @@ func TestTheMarkerOfAnOlderZkbenchIsKnown(t *testing.T) {
 		t.Fatalf("found %+v, want the root, as an older zkbench's", f)
 	}
 	removed(t, s, &f[0].Root)
-	wantTree(t, e, "/zkbench") // nothing tells that this parent is no copy
+	wantTree(t, e, "/zkbench") // nothing shows that this parent is not a copy
 	if f, err := Find(t.Context(), s, testNames, "/zkbench", false); err != nil || !slices.Equal(f.Older, []string{"/zkbench"}) {
 		t.Errorf("Find = %+v, %v, want the older parent", f, err)
 	}
@@ -199,7 +199,7 @@ func TestAParentThatWouldGoIsRefused(t *testing.T) {
 	}
 }
 
-// Servers do not tell a container from a persistent znode: one that has never had a child may be one.
+// Servers do not distinguish a container from a persistent znode: one that has never had a child may be a container.
 func TestAParentThatMayBeAContainerIsRefused(t *testing.T) {
 	e := zktest.New(zktest.Config{})
 	s := e.Dial()
@@ -215,15 +215,15 @@ func TestAParentThatMayBeAContainerIsRefused(t *testing.T) {
 		}
 	}
 	nothingChanged(t, e, before)
-	told := New("/box/run", "r", "p", time.Second, testNames)
-	told.UnusedParent = true
-	if err := told.Make(t.Context(), s); err != nil {
+	unusual := New("/box/run", "r", "p", time.Second, testNames)
+	unusual.UnusedParent = true
+	if err := unusual.Make(t.Context(), s); err != nil {
 		t.Error(err)
 	}
 	newRoot(t, s, "/zkbench/run", "ours") // the parent is zkbench's own
 }
 
-// The reply to the transaction is lost, and the session with it.
+// The reply to the transaction is lost, and so is the session.
 func TestARootWhoseReplyWasLostWithTheSessionIsRecognised(t *testing.T) {
 	e := zktest.New(zktest.Config{})
 	s := e.Dial()
@@ -248,7 +248,7 @@ func TestARootWhoseReplyWasLostWithTheSessionIsRecognised(t *testing.T) {
 	wantTree(t, e)
 }
 
-// Whatever ends the process while the root is made, there is no parent without a root: they are made in one transaction.
+// Even if the process ends while the root is created, no parent is without a root: all are created in one transaction.
 func TestParentsAreMadeWithTheRootOrNotAtAll(t *testing.T) {
 	for after := range 30 {
 		e := zktest.New(zktest.Config{})
@@ -278,7 +278,7 @@ func TestAParentThatCannotBeCleanedIsRefused(t *testing.T) {
 	s := e.Dial()
 	defer s.Close()
 	plant(t, s, "mine", "/apps", "/apps/other")
-	e.Hook(func(op zktest.Op) zktest.Action { // the ACL of /apps grants CREATE alone
+	e.Hook(func(op zktest.Op) zktest.Action { // the ACL of /apps grants only CREATE
 		for _, o := range op.Ops {
 			if !op.Applied && o.Kind == zk.KindDelete && strings.Count(o.Path, "/") == 2 {
 				return zktest.Action{Err: zk.ErrNoAuth}
@@ -323,7 +323,7 @@ func TestDeepFindsEveryRootAndEmptyParents(t *testing.T) {
 	wantTree(t, e, "/copied")
 }
 
-// What a session may not read is no reason to see nothing of the rest, and is told.
+// A znode that a session may not read does not hide the others, and is reported.
 func TestFindTellsWhatItMayNotRead(t *testing.T) {
 	e := zktest.New(zktest.Config{})
 	s := e.Dial()
@@ -342,7 +342,7 @@ func TestFindTellsWhatItMayNotRead(t *testing.T) {
 	}
 }
 
-// The mark of the living is renewed by whoever watches; a removal that has begun, and a run that comes back, exclude each other.
+// Watch renews the znode that marks the run as active; a removal that has started and a run that reconnects exclude each other.
 func TestARunAndACleanExcludeEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := zktest.New(zktest.Config{})
@@ -417,7 +417,7 @@ func TestARunWhoseRootIsGoneIsTold(t *testing.T) {
 	}
 }
 
-// A run without a living session is not dead before its sessions have had the time to come back.
+// A run without an open session counts as active until its sessions have had time to reconnect.
 func TestARootThatHasJustChangedIsActive(t *testing.T) {
 	now := time.Now()
 	f := Found{Root: Root{Marker: Marker{SessionTimeout: 10_000}}}
@@ -435,7 +435,7 @@ func TestARootThatHasJustChangedIsActive(t *testing.T) {
 	}
 }
 
-// A beat raises the version of the run's own marker, which stays what it was, and never touches the marker of a run that has taken the place.
+// A beat raises the version of the run's own marker without changing it, and never touches the marker of a run that has taken its place.
 func TestABeatIsOfTheOwnMarker(t *testing.T) {
 	e := zktest.New(zktest.Config{})
 	s := e.Dial()

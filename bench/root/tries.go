@@ -9,13 +9,14 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// mostTries is how often something is tried whose answer was lost, or shows that others work on the same znodes: for about five seconds.
+// mostTries is how often an action is tried whose answer was lost or shows that other clients work on the same znodes: for about five seconds.
 const mostTries = 12
 
-// tries counts the tries of one thing, and spaces them.
+// tries counts the attempts of one action, and spaces them.
 type tries int
 
-// next waits before another try, after one that failed with err: not before the second, then 10 ms doubling to 1 s. Its error is that there is none, and why.
+// next waits before the next attempt, after one that failed with err: not at all before the second, then from 10 ms doubling to 1 s. It returns an error that
+// says why if there must be no further attempt.
 func (t *tries) next(ctx context.Context, s zk.Session, err error) error {
 	*t++
 	switch {

@@ -2,6 +2,11 @@
 // they kept their promise.
 package main
 
-import "github.com/zkbench/zkbench"
+import (
+	"os"
 
-func main() { zkbench.Main(zkbench.Setup{}) }
+	"github.com/zkbench/zkbench/cmd/zkbench/command"
+	"github.com/zkbench/zkbench/recipes"
+)
+
+func main() { os.Exit(command.Main(recipes.Variants{})) }

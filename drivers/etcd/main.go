@@ -28,7 +28,7 @@ func main() {
 	}
 }
 
-// version is that of the library in this binary.
+// version returns the version of the library in this binary.
 func version() string {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, m := range info.Deps {
@@ -40,7 +40,7 @@ func version() string {
 	return "unknown"
 }
 
-// open opens a connection and a session: a lease of whole seconds, which the library keeps alive.
+// open opens a connection and a session: a lease in whole seconds, which the library keeps alive.
 func open(ctx context.Context, o serve.Opening) (serve.Client, int64, error) {
 	c, err := clientv3.New(clientv3.Config{Endpoints: strings.Split(o.Servers, ","), DialTimeout: o.Timeout, Logger: zap.NewNop()})
 	if err != nil {
@@ -77,7 +77,7 @@ type client struct {
 	closed bool
 }
 
-// Acquire's token is the revision of the store in which the library saw that it holds: a later grant follows the removal of this one's key.
+// Acquire returns as token the store revision at which the library saw that it holds: a later grant follows the deletion of this grant's key.
 func (c *client) Acquire(ctx context.Context, path string) (serve.Grant, error) {
 	return c.lock(ctx, path, (*concurrency.Mutex).Lock)
 }
@@ -97,7 +97,7 @@ func (c *client) lock(ctx context.Context, path string, take func(*concurrency.M
 	return serve.Grant{Token: m.Header().Revision, Node: m.Key()}, nil
 }
 
-// explained gives an error the name that the seam has for it.
+// explained translates an error into the protocol's errors.
 func (c *client) explained(ctx context.Context, err error) error {
 	select {
 	case <-c.session.Done():
@@ -109,7 +109,7 @@ func (c *client) explained(ctx context.Context, err error) error {
 		return serve.ErrHeld
 	case errors.Is(err, concurrency.ErrSessionExpired):
 		return serve.ErrLost
-	case ctx.Err() != nil: // the library gives it as an error of gRPC
+	case ctx.Err() != nil: // the library returns it as a gRPC error
 		return ctx.Err()
 	}
 	return err

@@ -11,7 +11,7 @@ import (
 	"github.com/zkbench/zkbench/drivers/stores"
 )
 
-// The driver as its users build it passes the kit on a real server.
+// The driver, built as its users build it, passes the kit on a real server.
 func TestConforms(t *testing.T) {
 	if _, err := exec.LookPath("etcd"); err != nil {
 		if os.Getenv("ZKBENCH_REQUIRE_PACKAGES") == "1" {
@@ -29,7 +29,7 @@ func TestConforms(t *testing.T) {
 	}
 	defer s.Close()
 	n := 0
-	drivers.Check(t.Context(), drivers.Conformance{Command: []string{program}, Servers: s.Addresses(), Dir: "/kit", Timeout: 4 * time.Second, Patience: time.Minute},
+	drivers.Check(t.Context(), drivers.Conformance{Command: []string{program}, Servers: s.Addresses(), Dir: "/kit", Timeout: 4 * time.Second, AnswerTimeout: time.Minute},
 		func(f drivers.Finding) {
 			if n++; f.Err != nil || f.Skipped != "" {
 				t.Error(f)

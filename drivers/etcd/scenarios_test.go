@@ -10,7 +10,7 @@ import (
 	scenes "github.com/zkbench/zkbench/scenarios/stores"
 )
 
-// The library's mutex does in each scenario what is expected of it.
+// The library's mutex does what is expected of it in each scenario.
 func TestScenarios(t *testing.T) {
 	if _, err := exec.LookPath("etcd"); err != nil {
 		if os.Getenv("ZKBENCH_REQUIRE_PACKAGES") == "1" {

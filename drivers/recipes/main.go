@@ -1,4 +1,4 @@
-// Command recipes is a driver for zkbench's own locks: in a process of their own they can be killed and stopped like those of any library, and go the same way to
+// Command recipes is a driver for zkbench's own locks: in a separate process they can be killed and stopped like those of any library, and take the same way to
 // zkbench and back. Its argument is the lock, such as predecessor.
 package main
 
@@ -52,7 +52,7 @@ func library(v recipes.Variant[recipes.Lock]) serve.Library {
 	}
 }
 
-// client is a session, with a handle for each lock that it was asked for.
+// client is a session, with a handle for each lock that was requested.
 type client struct {
 	s       zk.Session
 	variant recipes.Variant[recipes.Lock]
@@ -62,10 +62,10 @@ type client struct {
 	closed chan struct{}
 }
 
-// lookAgain is how often a session whose lease is over is asked for a new one.
+// lookAgain is how often a session whose lease is over is polled for a new one.
 const lookAgain = 50 * time.Millisecond
 
-// tell tells zkbench what the session tells its users, until it is over.
+// tell forwards the session's notifications to zkbench until the session is over.
 func (c *client) tell(event func(string)) {
 	for over := false; ; {
 		lease, wake := c.s.Lease(), (<-chan time.Time)(nil)
@@ -111,7 +111,7 @@ func (c *client) Acquire(ctx context.Context, path string) (serve.Grant, error) 
 	return serve.Grant{Token: g.Token, Node: g.Path}, explained(err)
 }
 
-// TryAcquire is nothing that these locks have.
+// TryAcquire always fails: these locks do not support it.
 func (c *client) TryAcquire(context.Context, string) (serve.Grant, error) {
 	return serve.Grant{}, errors.ErrUnsupported
 }
@@ -130,7 +130,7 @@ func (c *client) Close() error {
 	return c.s.Close()
 }
 
-// explained gives an error the name that the seam has for it.
+// explained translates an error into the protocol's errors.
 func explained(err error) error {
 	switch {
 	case zk.Classify(err) == zk.ClassSessionGone:

@@ -32,7 +32,7 @@ func (o options) open(ctx context.Context, opening serve.Opening) (serve.Client,
 	return c, 0, nil
 }
 
-// client is one session: a client of Redis, which has no sessions. What it holds expires ttl after it was taken, or renewed.
+// client is one session: a Redis client, because Redis has no sessions. What it holds expires ttl after it was taken or renewed.
 type client struct {
 	options
 	stage stage
@@ -43,19 +43,19 @@ type client struct {
 	held map[string]*hold
 }
 
-// hold is a lock that was taken, and its renewal.
+// hold is a lock that is held, and its renewal.
 type hold struct {
 	stop context.CancelFunc
 	over sync.WaitGroup
-	lost bool // the renewal found it gone, and has said so; to be read when it is over
+	lost bool // the renewal found it gone and reported it; read only after the renewal has ended
 }
 
-// Acquire asks for the lock until it is free. Requests that are under way are not cut: nobody would know whether they were carried out.
+// Acquire retries until the lock is granted. It does not cancel requests in flight, because it would be unknown whether they were executed.
 func (c *client) Acquire(ctx context.Context, key string) (serve.Grant, error) {
-	var told *redis.PubSub
+	var releases *redis.PubSub
 	defer func() {
-		if told != nil {
-			told.Close()
+		if releases != nil {
+			releases.Close()
 		}
 	}()
 	for {
@@ -63,35 +63,35 @@ func (c *client) Acquire(ctx context.Context, key string) (serve.Grant, error) {
 		if !errors.Is(err, serve.ErrHeld) {
 			return g, err
 		}
-		if c.wait == byPubSub && told == nil {
-			told = c.redis.Subscribe(context.WithoutCancel(ctx), key)
-			if _, err := told.Receive(ctx); err != nil {
+		if c.wait == byPubSub && releases == nil {
+			releases = c.redis.Subscribe(context.WithoutCancel(ctx), key)
+			if _, err := releases.Receive(ctx); err != nil {
 				return serve.Grant{}, err
 			}
-			continue // it may have been released before it was subscribed to
+			continue // the lock may have been released before the subscription
 		}
-		if err := c.pause(ctx, key, told); err != nil {
+		if err := c.pause(ctx, key, releases); err != nil {
 			return serve.Grant{}, err
 		}
 	}
 }
 
-// unheard is how long a client waits at most for a release that is published: the publication may be lost.
+// unheard is the longest that a client waits for a published release: the message may be lost.
 const unheard = time.Second
 
-// pause waits until it is worth trying again.
-func (c *client) pause(ctx context.Context, key string, told *redis.PubSub) error {
+// pause waits until a retry makes sense.
+func (c *client) pause(ctx context.Context, key string, releases *redis.PubSub) error {
 	var released <-chan *redis.Message
-	d := time.Duration((0.5 + mathrand.Float64()) * float64(c.poll)) // spread, so that clients do not try in step
-	if told != nil {
+	d := time.Duration((0.5 + mathrand.Float64()) * float64(c.poll)) // randomized, so that clients do not retry in step
+	if releases != nil {
 		left, err := c.redis.PTTL(context.WithoutCancel(ctx), key).Result()
 		if err != nil {
 			return err
 		}
-		if d, released = min(left+time.Millisecond, unheard), told.Channel(); left < 0 {
-			d = unheard // without an end
+		if d, released = min(left+time.Millisecond, unheard), releases.Channel(); left < 0 {
+			d = unheard // no expiry
 			if left == -2 {
-				return nil // it is free
+				return nil // the lock is free
 			}
 		}
 	}
@@ -129,7 +129,7 @@ func (c *client) TryAcquire(ctx context.Context, key string) (serve.Grant, error
 	return serve.Grant{Token: token, Node: key}, nil
 }
 
-// renewAll renews a lock each third of its time until it is released. When it is gone, or was not renewed for its whole time, zkbench is told.
+// renewAll renews a lock every third of its time until it is released. If the lock is gone, or was not renewed for its whole time, zkbench is notified.
 func (c *client) renewAll(ctx context.Context, key string, h *hold) {
 	renewed := time.Now()
 	every := time.NewTicker(max(c.ttl/3, time.Millisecond))
@@ -155,7 +155,7 @@ func (c *client) renewAll(ctx context.Context, key string, h *hold) {
 	}
 }
 
-// Release gives the lock up. What was lost is told to be over.
+// Release releases the lock. If the lock was lost, it also reports that the suspension is over.
 func (c *client) Release(ctx context.Context, key string) error {
 	c.mu.Lock()
 	h := c.held[key]
@@ -184,7 +184,7 @@ func (c *client) Release(ctx context.Context, key string) error {
 	return nil
 }
 
-// Close gives up what is held.
+// Close releases everything that is held.
 func (c *client) Close() error {
 	c.mu.Lock()
 	var keys []string
@@ -195,7 +195,7 @@ func (c *client) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	for _, key := range keys {
-		c.Release(ctx, key) // what cannot be given up expires
+		c.Release(ctx, key) // what cannot be released expires
 	}
 	return c.redis.Close()
 }

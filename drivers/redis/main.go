@@ -1,4 +1,4 @@
-// Command redis is a driver for locks on Redis: the stages of a lock in which each mends the one before, and redsync.
+// Command redis is a driver for locks on Redis: the stages of a lock, each of which fixes a flaw of the previous one, and redsync.
 package main
 
 import (
@@ -25,7 +25,7 @@ type options struct {
 	wait    string
 	poll    time.Duration
 	ttl     time.Duration // 0: the session timeout
-	id      string        // of every client; "": each has one of its own
+	id      string        // of every client; "": each has its own
 	servers int
 }
 
@@ -41,15 +41,15 @@ func main() {
 	}
 }
 
-// silent keeps what the library logs of lost connections from standard error, whose end zkbench shows.
+// silent keeps the library's log messages about lost connections off standard error, whose end zkbench shows.
 type silent struct{}
 
 func (silent) Printf(context.Context, string, ...any) {}
 
-// How a client waits for a lock that is held.
+// The ways to wait for a lock that is held.
 const (
-	byPolling = "poll"   // it tries again after a time
-	byPubSub  = "pubsub" // it is told of each release, and tries again when the lock expires
+	byPolling = "poll"   // retry after a time
+	byPubSub  = "pubsub" // wait for a notification of each release, and retry when the lock expires
 )
 
 func parse(args []string, says io.Writer) (o options, err error) {
@@ -100,7 +100,7 @@ func (o options) library() serve.Library {
 	return l
 }
 
-// version is that of a module in this binary.
+// version returns the version of a module in this binary.
 func version(module string) string {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, m := range info.Deps {
@@ -112,7 +112,7 @@ func version(module string) string {
 	return "unknown"
 }
 
-// connect is a client with connections of its own, which serves.
+// connect returns a client with its own connections, after checking that the server answers.
 func connect(ctx context.Context, address string) (*redis.Client, error) {
 	c := redis.NewClient(&redis.Options{Addr: address, PoolSize: 3})
 	if err := c.Ping(ctx).Err(); err != nil {

@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// started are servers for the test.
+// started starts servers for the test.
 func started(t *testing.T, n int) *stores.Servers {
 	t.Helper()
 	if _, err := exec.LookPath("redis-server"); err != nil {
@@ -53,7 +53,7 @@ func started(t *testing.T, n int) *stores.Servers {
 	return s
 }
 
-// The kit passes drivers of each way to take, to give up and to wait. TestKeys looks at what else the stages differ in.
+// The kit passes drivers with each way to take, to release and to wait. TestKeys checks the other differences between the stages.
 func TestConforms(t *testing.T) {
 	servers := started(t, 3).Addresses()
 	for _, args := range []string{"-stage lua", "-stage fenced -wait pubsub", "-stage redsync -servers 3"} {
@@ -61,7 +61,7 @@ func TestConforms(t *testing.T) {
 			t.Parallel()
 			n := 0
 			drivers.Check(t.Context(), drivers.Conformance{Command: append([]string{program}, strings.Fields(args)...), Servers: servers,
-				Dir: "/" + strings.ReplaceAll(args, " ", ""), Timeout: 3 * time.Second, Patience: time.Minute}, func(f drivers.Finding) {
+				Dir: "/" + strings.ReplaceAll(args, " ", ""), Timeout: 3 * time.Second, AnswerTimeout: time.Minute}, func(f drivers.Finding) {
 				if n++; f.Err != nil || f.Skipped != "" {
 					t.Error(f)
 				}
@@ -73,7 +73,7 @@ func TestConforms(t *testing.T) {
 	}
 }
 
-// What is at the server while a lock is held, and that every stage takes it, excludes, and gives it up. A key without an end is there forever when its holder dies.
+// What the server stores while a lock is held, and that every stage takes, excludes and releases it. A key without an expiry stays forever when its holder dies.
 func TestKeys(t *testing.T) {
 	servers := started(t, 1).Addresses()
 	for name := range stages {
@@ -111,7 +111,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// clients of one stage, of the options given.
+// clients returns clients of one stage with the given options.
 func clients(t *testing.T, servers []string, n int, ttl time.Duration, args ...string) (all []serve.Client, events chan string) {
 	t.Helper()
 	o, err := parse(args, io.Discard)
@@ -130,7 +130,7 @@ func clients(t *testing.T, servers []string, n int, ttl time.Duration, args ...s
 	return all, events
 }
 
-// What becomes of a lock that a holder gives up after its time has passed and another one has taken it: each stage mends what the one before does wrong.
+// What happens to a lock that a holder releases after its time has passed and another client has taken it: each stage fixes a flaw of the previous one.
 func TestALateRelease(t *testing.T) {
 	servers := started(t, 1).Addresses()
 	for _, c := range []struct {
@@ -147,7 +147,7 @@ func TestALateRelease(t *testing.T) {
 				t.Fatal(err)
 			}
 			long, _ := clients(t, servers, 1, time.Hour, "-stage", c.args)
-			if _, err := long[0].Acquire(ctx, key); err != nil { // when the first one's time is over
+			if _, err := long[0].Acquire(ctx, key); err != nil { // granted when the first one's time is over
 				t.Fatal(err)
 			}
 			if err := all[0].Release(ctx, key); err != c.late {
@@ -160,7 +160,7 @@ func TestALateRelease(t *testing.T) {
 	}
 }
 
-// A holder that renews keeps its lock beyond its time; when it is gone all the same it says so, and tokens grow.
+// A holder that renews keeps its lock beyond its time; if the lock is lost nevertheless, the holder says so, and tokens grow.
 func TestRenewal(t *testing.T) {
 	servers := started(t, 1)
 	all, events := clients(t, servers.Addresses(), 2, 2*time.Second, "-stage", "fenced", "-wait", "pubsub")

@@ -14,10 +14,10 @@ import (
 	"github.com/zkbench/zkbench/drivers/serve"
 )
 
-// redsyncStage is the name of the stage that is a library of its own: a lock on a majority of servers that do not know of each other.
+// redsyncStage is the name of the stage that uses a library: a lock on a majority of independent servers.
 const redsyncStage = "redsync"
 
-// openRedsync opens a client of redsync with its defaults but for the expiry: it tries again after 50 to 250 ms, and does not renew.
+// openRedsync opens a client of redsync with its defaults except for the expiry: it retries after 50 to 250 ms, and does not renew.
 func (o options) openRedsync(ctx context.Context, opening serve.Opening) (serve.Client, int64, error) {
 	addresses := strings.Split(opening.Servers, ",")
 	if len(addresses) < o.servers {
@@ -50,7 +50,7 @@ type redsyncClient struct {
 	held map[string]*redsync.Mutex
 }
 
-// Acquire locks until it is granted: the library gives up after 32 tries.
+// Acquire repeats the call until the lock is granted: the library gives up after 32 tries.
 func (c *redsyncClient) Acquire(ctx context.Context, key string) (serve.Grant, error) {
 	for {
 		g, err := c.lock(key, func(m *redsync.Mutex) error { return m.LockContext(ctx) })
@@ -103,7 +103,7 @@ func (c *redsyncClient) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, m := range c.held {
-		m.Unlock() // what cannot be given up expires
+		m.Unlock() // what cannot be released expires
 	}
 	var failed error
 	for _, r := range c.clients {

@@ -8,7 +8,7 @@ import (
 	scenes "github.com/zkbench/zkbench/scenarios/stores"
 )
 
-// Each stage does in each scenario what is expected of it: what it does wrong shows, and what the next one mends does not.
+// Each stage does what is expected of it in each scenario: its flaws show, and those that the next stage fixes no longer show there.
 func TestScenarios(t *testing.T) {
 	started(t, 1)
 	redis := slices.DeleteFunc(scenarios.Variants(scenes.Expectations), func(v string) bool { return v == "etcd" })

@@ -10,17 +10,17 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// stage is a lock on one server: how it is taken and given up. Each of those in the list mends a fault of the one before it.
+// stage is one way to take and release a lock on a single server. Each stage in the list fixes a flaw of the previous one.
 type stage struct {
-	// take takes the lock if it is free; a token of 0 is none.
+	// take takes the lock if it is free; a token of 0 means none.
 	take func(ctx context.Context, c *redis.Client, key, id string, ttl time.Duration) (taken bool, token int64, err error)
-	// give gives it up, and says whether there was something to give up.
+	// give releases the lock, and reports whether there was anything to release.
 	give   func(ctx context.Context, c *redis.Client, key, id string) (was bool, err error)
-	renews bool // a holder renews it each third of its time
+	renews bool // a holder renews the lock every third of its time
 	tokens bool
 }
 
-// The steps of "Simple implementation of Redis and Zookeeper with distributed lock" (article 003), in its order, and two that it does not have: renew and fenced.
+// The steps of "Simple implementation of Redis and Zookeeper with distributed lock", in its order, and two that it lacks: renew and fenced.
 var stages = map[string]stage{
 	"setnx":        {take: setNX(0), give: del},
 	"setnx-expire": {take: setNXThenExpire, give: del},
@@ -35,7 +35,7 @@ func stageNames() []string { return slices.Sorted(maps.Keys(stages)) }
 
 type taking = func(ctx context.Context, c *redis.Client, key, id string, ttl time.Duration) (bool, int64, error)
 
-// setNX is SETNX key 1: a holder that dies holds the lock forever.
+// setNX is SETNX key 1: if a holder dies, the lock is never released.
 func setNX(ttl time.Duration) taking {
 	return func(ctx context.Context, c *redis.Client, key, _ string, _ time.Duration) (bool, int64, error) {
 		taken, err := c.SetNX(ctx, key, 1, ttl).Result()
@@ -43,7 +43,7 @@ func setNX(ttl time.Duration) taking {
 	}
 }
 
-// setNXThenExpire is SETNX and then EXPIRE: a holder that dies between the two holds the lock forever.
+// setNXThenExpire is SETNX and then EXPIRE: if a holder dies between the two, the lock is never released.
 func setNXThenExpire(ctx context.Context, c *redis.Client, key, _ string, ttl time.Duration) (bool, int64, error) {
 	taken, err := c.SetNX(ctx, key, 1, 0).Result()
 	if taken && err == nil {
@@ -72,7 +72,7 @@ func del(ctx context.Context, c *redis.Client, key, _ string) (bool, error) {
 	return n > 0, err
 }
 
-// getThenDel is GET key, a comparison, and DEL key: somebody else may hold it between the two.
+// getThenDel is GET key, a comparison, and DEL key: the lock may change hands between the two commands.
 func getThenDel(ctx context.Context, c *redis.Client, key, id string) (bool, error) {
 	value, err := c.Get(ctx, key).Result()
 	switch {
@@ -95,19 +95,19 @@ end
 return 0`)
 )
 
-// compareAndDel is both in one script, which nothing comes between.
+// compareAndDel does both atomically in one script.
 func compareAndDel(ctx context.Context, c *redis.Client, key, id string) (bool, error) {
 	n, err := delScript.Run(ctx, c, []string{key}, id).Int64()
 	return n > 0, err
 }
 
-// renew gives a holder the whole time again; false: it does not hold the lock any more.
+// renew gives a holder the full time again; false if it no longer holds the lock.
 func renew(ctx context.Context, c *redis.Client, key, id string, ttl time.Duration) (bool, error) {
 	n, err := renewScript.Run(ctx, c, []string{key}, id, ttl.Milliseconds()).Int64()
 	return n > 0, err
 }
 
-// setWithToken takes the lock and the next number of a counter beside it, which a day without a grant forgets.
+// setWithToken takes the lock and the next value of a separate counter, which expires after a day without a grant.
 func setWithToken(ctx context.Context, c *redis.Client, key, id string, ttl time.Duration) (bool, int64, error) {
 	token, err := tokenScript.Run(ctx, c, []string{key, key + ":token"}, id, ttl.Milliseconds()).Int64()
 	return token > 0, token, err

@@ -8,10 +8,10 @@ import (
 	"github.com/zkbench/zkbench/drivers"
 )
 
-// InMemory is a library whose locks and queues are in the memory of the process. Requests are granted in order of arrival. An item is gone when it is taken.
+// InMemory returns a library whose locks and queues are in the memory of the process. Requests are granted in order of arrival. Taking an item removes it.
 func InMemory() Library { return inMemory(false) }
 
-// InMemoryClaims is InMemory with queues whose takes claim: an item that its session has not finished is there again when that is closed.
+// InMemoryClaims is InMemory with queues whose takes claim: an item that its session has not finished becomes available again when the session is closed.
 func InMemoryClaims() Library { return inMemory(true) }
 
 func inMemory(claims bool) Library {
@@ -32,7 +32,7 @@ type memory struct {
 	claims bool
 }
 
-// lock is the lock at a path, which has so many shares: a lock that excludes everybody has one.
+// lock returns the lock at a path, which has all shares: an exclusive lock has one.
 func (m *memory) lock(path string, all int) *shares {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -44,26 +44,26 @@ func (m *memory) lock(path string, all int) *shares {
 	return l
 }
 
-// everybody is how many readers there may be: a writer takes the place of all of them.
+// everybody is the maximum number of readers: a writer takes the place of all of them.
 const everybody = 1 << 30
 
-// modes are how many of the shares of a read/write lock each mode takes.
+// modes says how many shares of a read/write lock each mode takes.
 var modes = map[string]int{drivers.ModeRead: 1, drivers.ModeWrite: everybody}
 
-// shares is of something that is taken in parts.
+// shares is something that can be taken in parts.
 type shares struct {
 	mu      sync.Mutex
 	free    int
-	token   int64 // of the last grant
+	token   int64 // of the latest grant
 	waiting []*asker
 }
 
 type asker struct {
 	n       int
-	granted chan int64 // the token; with room for it
+	granted chan int64 // the token; buffered
 }
 
-// take waits for so many shares.
+// take waits for n shares.
 func (s *shares) take(ctx context.Context, n int) (token int64, err error) {
 	a := &asker{n, make(chan int64, 1)}
 	s.mu.Lock()
@@ -78,7 +78,7 @@ func (s *shares) take(ctx context.Context, n int) (token int64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	select {
-	case token := <-a.granted: // too late to leave
+	case token := <-a.granted: // granted before it could leave
 		return token, nil
 	default:
 	}
@@ -87,7 +87,7 @@ func (s *shares) take(ctx context.Context, n int) (token int64, err error) {
 	return 0, ctx.Err()
 }
 
-// try takes so many shares if nobody has to be waited for.
+// try takes n shares if no wait is needed.
 func (s *shares) try(n int) (token int64, taken bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,7 +106,7 @@ func (s *shares) give(n int) {
 	s.next()
 }
 
-// next grants those who are first and can have what they ask for; s.mu is held.
+// next grants the first waiters as long as their shares are available. s.mu must be held.
 func (s *shares) next() {
 	for len(s.waiting) > 0 && s.waiting[0].n <= s.free {
 		a := s.waiting[0]
@@ -120,7 +120,7 @@ func (s *shares) next() {
 type memoryClient struct {
 	m       *memory
 	mu      sync.Mutex
-	held    map[string]int    // how many shares, by path; nil: closed
+	held    map[string]int    // number of shares by path; nil: closed
 	claimed map[string]stored // by path
 }
 

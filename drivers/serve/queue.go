@@ -11,8 +11,8 @@ import (
 // items is a queue in memory. Takers get items in order of arrival.
 type items struct {
 	mu      sync.Mutex
-	put     int64 // how many were put so far, by which each is known
-	token   int64 // of the last claim
+	put     int64 // number of puts so far, which identifies each item
+	token   int64 // of the latest claim
 	there   []stored
 	waiting []chan claimed
 }
@@ -22,13 +22,13 @@ type stored struct {
 	data   []byte
 }
 
-// claimed is an item that is not there for anybody else.
+// claimed is an item that is hidden from everybody else.
 type claimed struct {
 	stored
 	token int64
 }
 
-// add puts an item, or puts one back in its place.
+// add puts an item, or returns one to its place.
 func (q *items) add(it stored) (number int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -45,7 +45,7 @@ func (q *items) add(it stored) (number int64) {
 	return it.number
 }
 
-// first is the item at the head, which is taken off; q.mu is held.
+// first removes and returns the item at the head. q.mu must be held.
 func (q *items) first() claimed {
 	it := q.there[0]
 	q.there = q.there[1:]
@@ -71,7 +71,7 @@ func (q *items) take(ctx context.Context) (claimed, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	select {
-	case it := <-mine: // too late to leave
+	case it := <-mine: // granted before it could leave
 		return it, nil
 	default:
 	}
@@ -79,7 +79,7 @@ func (q *items) take(ctx context.Context) (claimed, error) {
 	return claimed{}, ctx.Err()
 }
 
-// queue is the queue at a path.
+// queue returns the queue at a path.
 func (m *memory) queue(path string) *items {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -13,90 +13,90 @@ import (
 	"github.com/zkbench/zkbench/drivers"
 )
 
-// Client is one session of the library that is driven. Its methods may be called from several goroutines, of different locks. A driver whose hello
-// does not list locks is not asked for them.
+// Client is one session of the library being driven. Its methods may be called concurrently for different locks. If the driver's hello does not list locks,
+// only Close is called.
 type Client interface {
 	// Acquire waits for the lock at a path until the context ends.
 	Acquire(ctx context.Context, path string) (Grant, error)
-	// TryAcquire takes it if it is free; ErrHeld says that it is not. A driver whose hello does not list it is not asked.
+	// TryAcquire takes the lock if it is free, and otherwise returns ErrHeld. It is not called if the driver's hello does not list it.
 	TryAcquire(ctx context.Context, path string) (Grant, error)
-	// Release gives it up; ErrNotHeld says that the client does not hold it, or does not any more.
+	// Release releases the lock; ErrNotHeld says that the client does not hold it, or no longer does.
 	Release(ctx context.Context, path string) error
 	// Close ends the session.
 	Close() error
 }
 
-// ReadWriter is a Client that has read/write locks: that of a driver whose hello lists read-write. The mode is drivers.ModeRead or
-// drivers.ModeWrite, and that of the release is the one that is held.
+// ReadWriter is a Client that has read/write locks, for drivers whose hello lists read-write. The mode is drivers.ModeRead or
+// drivers.ModeWrite; a release gets the mode that is held.
 type ReadWriter interface {
 	AcquireMode(ctx context.Context, path, mode string) (Grant, error)
 	TryMode(ctx context.Context, path, mode string) (Grant, error)
 	ReleaseMode(ctx context.Context, path, mode string) error
 }
 
-// Semaphore is a Client that has semaphores: that of a driver whose hello lists semaphore. Each call is about one permit of so many that the
-// semaphore has, which all of its clients say alike.
+// Semaphore is a Client that has semaphores, for drivers whose hello lists semaphore. Each call is about one of the semaphore's permits; all
+// clients of a semaphore give the same number of permits.
 type Semaphore interface {
 	AcquirePermit(ctx context.Context, path string, permits int) (Grant, error)
 	TryPermit(ctx context.Context, path string, permits int) (Grant, error)
 	ReleasePermit(ctx context.Context, path string, permits int) error
 }
 
-// Queue is a Client that has queues: that of a driver whose hello lists queue. The error of Put and Take is that of the context if it ended before anything
-// was put or taken; after any other error that may be done or not.
+// Queue is a Client that has queues, for drivers whose hello lists queue. Put and Take return the context's error if it ended before anything
+// was put or taken; after any other error the operation may or may not have been executed.
 type Queue interface {
-	// Put puts an item, and says which znode or key it has; "": not known.
+	// Put puts an item and returns its znode or key; "" if unknown.
 	Put(ctx context.Context, path string, item []byte) (node string, err error)
 	// Take waits for an item until the context ends.
 	Take(ctx context.Context, path string) (Item, error)
 }
 
-// Finisher is a Queue whose takes claim: that of a driver whose hello says so.
+// Finisher is a Queue whose takes claim, for drivers whose hello says so.
 type Finisher interface {
 	Queue
-	// Finish removes the item for good that the client has claimed of a queue, one at a time. ErrNotHeld says that it has none, or not any more.
+	// Finish permanently removes the item that the client has claimed from a queue; there is at most one. ErrNotHeld says that it has none, or no longer has it.
 	Finish(ctx context.Context, path string) error
 }
 
-// Item is an item that was taken: as it was put, with its znode or key, and if it was claimed with the claim's token, where there are any.
+// Item is an item that was taken: its content, its znode or key, and, if it was claimed, the token of the claim if there is one.
 type Item struct {
 	Data []byte
 	Grant
 }
 
-// Grant is what is known of a grant: a token that grows with every later one, and its znode or key; zero where there is none.
+// Grant is what is known about a grant: a token that grows with every later grant, and its znode or key; zero if there is none.
 type Grant struct {
 	Token int64
 	Node  string
 }
 
-// Errors of clients. That of a context is a timeout or a cancellation.
+// Errors of clients. An error of a context means a timeout or a cancellation.
 var (
 	ErrHeld    = errors.New("somebody else holds the lock")
 	ErrNotHeld = errors.New("the lock is not held")
 	ErrLost    = errors.New("the session is over")
 )
 
-// Opening is what a session is opened with.
+// Opening holds the parameters for opening a session.
 type Opening struct {
-	Servers string // host:port, separated by commas
+	Servers string // host:port, comma-separated
 	Timeout time.Duration
-	// Event tells zkbench of the session: drivers.EventSuspended, EventConnected, EventLost. It may be called from any goroutine.
+	// Event notifies zkbench about the session: drivers.EventSuspended, EventConnected, EventLost. It may be called from any goroutine.
 	Event func(event string)
 }
 
-// Library opens sessions of the library that is driven.
+// Library opens sessions of the library being driven.
 type Library struct {
-	Hello drivers.Hello // without Protocol and Now, which are filled in
-	// Open opens a session, and says which number it has at ZooKeeper; 0: not known.
+	Hello drivers.Hello // Protocol and Now are filled in by Run
+	// Open opens a session and returns its ZooKeeper session number; 0 if unknown.
 	Open func(ctx context.Context, o Opening) (Client, int64, error)
 }
 
-// Run answers requests until the end of the input, then closes all sessions.
+// Run answers requests until the input ends, then closes all sessions.
 func Run(in io.Reader, out io.Writer, l Library) error {
 	s := &server{library: l, out: out, started: time.Now(), clients: map[int64]Client{}, cancels: map[int64]context.CancelFunc{}}
 	lines := bufio.NewScanner(in)
-	lines.Buffer(nil, 2<<20) // a put of a million bytes fits
+	lines.Buffer(nil, 2<<20) // room for a put of a million bytes
 	var wait sync.WaitGroup
 	for lines.Scan() {
 		var r drivers.Request
@@ -135,10 +135,10 @@ type server struct {
 	mu      sync.Mutex
 	out     io.Writer
 	clients map[int64]Client
-	cancels map[int64]context.CancelFunc // of the requests under way
+	cancels map[int64]context.CancelFunc // of the requests in flight
 }
 
-// now is the monotonic clock, in nanoseconds since some instant before the first request.
+// now reads the monotonic clock, in nanoseconds since some instant before the first request.
 func (s *server) now() int64 { return int64(time.Since(s.started)) + 1 }
 
 func (s *server) cancel(id int64) {
@@ -157,10 +157,10 @@ func (s *server) say(r drivers.Reply) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.out.Write(append(line, '\n')) // zkbench that does not listen any more has closed the input too
+	s.out.Write(append(line, '\n')) // a zkbench that no longer listens has closed the input too
 }
 
-// answer carries a request out.
+// answer executes a request.
 func (s *server) answer(ctx context.Context, r drivers.Request) drivers.Reply {
 	reply := drivers.Reply{ID: r.ID}
 	switch r.Op {
@@ -186,7 +186,7 @@ func (s *server) answer(ctx context.Context, r drivers.Request) drivers.Reply {
 	return reply
 }
 
-// carryOut carries a request to a session out.
+// carryOut executes a request to a session.
 func (s *server) carryOut(ctx context.Context, c Client, r drivers.Request, reply drivers.Reply) drivers.Reply {
 	if c == nil {
 		reply.Error, reply.Message = drivers.ErrorLost, "no such session"
@@ -235,13 +235,13 @@ func (s *server) carryOut(ctx context.Context, c Client, r drivers.Request, repl
 	return reply
 }
 
-// acquirer is what a request acquires or releases something of.
+// acquirer is the thing that a request acquires or releases.
 type acquirer struct {
 	acquire, try func(ctx context.Context, path string) (Grant, error)
 	release      func(ctx context.Context, path string) error
 }
 
-// acquired is what a request is about; false: the client has no such thing.
+// acquired returns what a request is about; false if the client does not support it.
 func acquired(c Client, r drivers.Request) (acquirer, bool) {
 	switch {
 	case r.Permits > 0:
@@ -258,7 +258,7 @@ func acquired(c Client, r drivers.Request) (acquirer, bool) {
 	return acquirer{c.Acquire, c.TryAcquire, c.Release}, r.Permits == 0 && r.Mode == ""
 }
 
-// about is what can be acquired in one mode, or of so many permits.
+// about binds the functions to one mode, or to a number of permits.
 func about[T any](what T, acquire, try func(context.Context, string, T) (Grant, error), release func(context.Context, string, T) error) acquirer {
 	return acquirer{
 		func(ctx context.Context, path string) (Grant, error) { return acquire(ctx, path, what) },

@@ -4,5 +4,5 @@ package stores
 
 import "syscall"
 
-// attached has nothing to tell other systems: a server there outlives a zkbench that is killed.
+// attached does nothing on other systems: a server there outlives a zkbench that is killed.
 func attached() *syscall.SysProcAttr { return nil }

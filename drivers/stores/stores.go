@@ -23,24 +23,24 @@ const (
 	Etcd  = "etcd"
 )
 
-// kind is how servers of a store are started.
+// kind says how to start servers of a store.
 type kind struct {
 	program, debian string
-	// ports is how many a server listens on, the first of which is the clients'.
+	// ports is how many ports a server listens on; the first is for clients.
 	ports int
 	args  func(dir string, ports []string) []string
-	// ready asks a server that takes connections whether it serves.
+	// ready checks whether a server that accepts connections serves requests.
 	ready func(c net.Conn) error
 }
 
 const host = "127.0.0.1"
 
 var kinds = map[string]kind{
-	// Nothing is written to the disk: a server that is started again knows no locks.
+	// Nothing is written to disk: a restarted server knows no locks.
 	Redis: {"redis-server", "redis-server", 1, func(dir string, ports []string) []string {
 		return []string{"--bind", host, "--port", ports[0], "--dir", dir, "--save", "", "--appendonly", "no", "--daemonize", "no", "--loglevel", "warning"}
 	}, func(c net.Conn) error { return answers(c, "PING\r\n", "+PONG") }},
-	// Writes are synced, as by default.
+	// Writes are synced, which is the default.
 	Etcd: {"etcd", "etcd-server", 2, func(dir string, ports []string) []string {
 		clients, peers := "http://"+net.JoinHostPort(host, ports[0]), "http://"+net.JoinHostPort(host, ports[1])
 		return []string{"--name", "one", "--data-dir", filepath.Join(dir, "data"), "--listen-client-urls", clients, "--advertise-client-urls", clients,
@@ -48,10 +48,10 @@ var kinds = map[string]kind{
 	}, func(c net.Conn) error { return answers(c, "GET /health HTTP/1.0\r\n\r\n", "200 OK") }},
 }
 
-// Known tells whether servers of a store can be started.
+// Known reports whether servers of a store can be started.
 func Known(store string) bool { _, known := kinds[store]; return known }
 
-// answers sends a question and looks for a word in what comes back first.
+// answers sends a question and checks that the first answer contains a word.
 func answers(c net.Conn, question, word string) error {
 	if _, err := c.Write([]byte(question)); err != nil {
 		return err
@@ -64,14 +64,14 @@ func answers(c net.Conn, question, word string) error {
 	return err
 }
 
-// Servers are servers of one store, which do not know of each other. Its methods may be called from several goroutines.
+// Servers are independent servers of one store. Its methods may be called concurrently.
 type Servers struct {
 	Store, Version string
 	dir            string
 	servers        []*server
 }
 
-// server is one of them, which may be started again at the same address.
+// server is one server, which may be restarted at the same address.
 type server struct {
 	kind    kind
 	program string
@@ -81,16 +81,16 @@ type server struct {
 	mu    sync.Mutex
 	cmd   *exec.Cmd
 	ended chan struct{}
-	said  bytes.Buffer // what it wrote; to be read when it has ended
+	said  bytes.Buffer // its output; to be read after it has ended
 }
 
 const (
 	serveWithin = 30 * time.Second
 	endWithin   = 5 * time.Second
-	tries       = 3 // ports that were free may be taken by the time
+	tries       = 3 // a free port may be taken by the time it is used
 )
 
-// Start starts so many servers of a store with nothing in them, and waits until they serve. The error says what is not installed.
+// Start starts n empty servers of a store and waits until they serve requests. Its error says what is not installed.
 func Start(ctx context.Context, store string, n int) (*Servers, error) {
 	k, known := kinds[store]
 	if !known {
@@ -115,7 +115,7 @@ func Start(ctx context.Context, store string, n int) (*Servers, error) {
 	return all, nil
 }
 
-// version is the number in the first line of what a program says of its version.
+// version returns the number in the first line of a program's version output.
 func version(ctx context.Context, program string) string {
 	out, _ := exec.CommandContext(ctx, program, "--version").Output()
 	line, _, _ := strings.Cut(string(out), "\n")
@@ -145,7 +145,7 @@ func (k kind) start(ctx context.Context, program, dir string) (*server, error) {
 	return nil, failed
 }
 
-// freePorts are ports that nobody listens on at the moment.
+// freePorts returns ports that are currently unused.
 func freePorts(n int) (ports []string, err error) {
 	for range n {
 		l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
@@ -159,7 +159,7 @@ func freePorts(n int) (ports []string, err error) {
 	return ports, nil
 }
 
-// start starts the process and waits until it serves.
+// start starts the process and waits until it serves requests.
 func (s *server) start(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -170,7 +170,7 @@ func (s *server) start(ctx context.Context) error {
 	cmd, ended := s.cmd, s.ended
 	started := make(chan error)
 	go func() {
-		runtime.LockOSThread() // and never unlocked: the signal of attached comes when the thread ends that started the process
+		runtime.LockOSThread() // never unlocked: attached sends its signal when the thread that started the process ends
 		err := cmd.Start()
 		started <- err
 		if err == nil {
@@ -210,7 +210,7 @@ func (s *server) serves() error {
 	return s.kind.ready(c)
 }
 
-// kill ends the process at once; the lock is held.
+// kill ends the process at once. The lock must be held.
 func (s *server) kill() {
 	if s.cmd != nil && s.cmd.Process != nil {
 		s.cmd.Process.Kill()
@@ -218,7 +218,7 @@ func (s *server) kill() {
 	}
 }
 
-// Addresses are host:port of the servers.
+// Addresses returns the host:port of each server.
 func (s *Servers) Addresses() (all []string) {
 	for _, one := range s.servers {
 		all = append(all, one.address)
@@ -226,7 +226,7 @@ func (s *Servers) Addresses() (all []string) {
 	return all
 }
 
-// PIDs are the numbers of the servers' processes.
+// PIDs returns the process ids of the servers.
 func (s *Servers) PIDs() (all []int) {
 	for _, one := range s.servers {
 		one.mu.Lock()
@@ -244,10 +244,10 @@ func (s *Servers) Kill(i int) {
 	one.kill()
 }
 
-// Restart starts a server that was killed again, at its address: one of Redis with nothing in it.
+// Restart restarts a killed server at its address. A Redis server is then empty.
 func (s *Servers) Restart(ctx context.Context, i int) error { return s.servers[i].start(ctx) }
 
-// Close ends the servers and removes what they have written. It may be called twice.
+// Close ends the servers and removes their files. It may be called twice.
 func (s *Servers) Close() error {
 	for _, one := range slices.Backward(s.servers) {
 		one.mu.Lock()

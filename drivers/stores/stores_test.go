@@ -14,7 +14,7 @@ import (
 	"github.com/zkbench/zkbench/ensemble/ensembletest"
 )
 
-// ask is the first line that a server of Redis answers a command with.
+// ask returns the first line of a Redis server's answer to a command.
 func ask(t *testing.T, address, command string) string {
 	t.Helper()
 	c, err := net.Dial("tcp", address)
@@ -30,7 +30,7 @@ func ask(t *testing.T, address, command string) string {
 	return strings.TrimSpace(line)
 }
 
-// Servers of Redis do not know of each other; one that was killed comes back at its address with nothing in it; nothing of them stays.
+// Redis servers are independent; a killed one comes back empty at its address; nothing of them stays.
 func TestRedis(t *testing.T) {
 	t.Parallel()
 	ensembletest.Need(t, "redis-server:redis-server")
@@ -68,7 +68,7 @@ func TestRedis(t *testing.T) {
 	}
 }
 
-// No server outlives a process that started it and was killed.
+// No server outlives the process that started it, even if that was killed.
 func TestServersEndWithWhoeverStartedThem(t *testing.T) {
 	const variable = "ZKBENCH_TEST_STARTS_REDIS"
 	if os.Getenv(variable) != "" {
@@ -93,7 +93,7 @@ func TestServersEndWithWhoeverStartedThem(t *testing.T) {
 	if err := child.Start(); err != nil {
 		t.Fatal(err)
 	}
-	out.(*os.File).SetReadDeadline(time.Now().Add(2 * time.Minute)) // for it to say that its server runs
+	out.(*os.File).SetReadDeadline(time.Now().Add(2 * time.Minute)) // time to report that its server runs
 	line, err := bufio.NewReader(out).ReadString('\n')
 	child.Process.Kill()
 	child.Wait()

@@ -17,17 +17,17 @@ import (
 	"github.com/zkbench/zkbench/ensemble/internal/secrets"
 )
 
-// Compose is ZooKeeper servers in containers of a Docker daemon on this machine, each with an address of its own; clients reach them at
+// Compose is an ensemble of ZooKeeper servers in containers of a Docker daemon on this machine, each with its own address; clients reach them at
 // ports of 127.0.0.1, through Docker's forwarding.
 type Compose struct {
 	driver.Ensemble[*container]
 	cfg     Config
 	docker  docker
-	project string      // of Compose: all that belongs to this ensemble has it for a label
-	secrets string      // the directory of what a secured ensemble and its clients need to know; "": none
+	project string      // of Compose: the label of everything that belongs to this ensemble
+	secrets string      // directory of the secrets of a secured ensemble and its clients; "": none
 	silent  atomic.Bool // a server that should be up did not answer the last Stats
 
-	tools func(c *container, script string) []string // how a script runs in the network of a container; nil: not found yet
+	tools func(c *container, script string) []string // how to run a script in the network of a container; nil: not yet determined
 }
 
 var (
@@ -38,9 +38,9 @@ var (
 	_ ensemble.Secured     = (*Compose)(nil)
 )
 
-// Start starts servers in containers and returns when a write went through every one of them. They live until Close, or with
-// cfg.Detach until they are ended; ctx bounds the start alone. When the start fails nothing is left, and the error names the files into which
-// the servers' logs were written. Containers of a zkbench on this machine that was killed are removed first.
+// Start starts servers in containers and returns when a write has gone through every one of them. They live until Close or, with
+// cfg.Detach, until they are ended; ctx only bounds the start. If the start fails, nothing is left, and the error names the files into which
+// the servers' logs were written. It first removes containers of a killed zkbench on this machine.
 func Start(ctx context.Context, cfg Config) (*Compose, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
@@ -82,7 +82,7 @@ func Start(ctx context.Context, cfg Config) (*Compose, error) {
 	return c, nil
 }
 
-// create has Compose make the containers and start them.
+// create makes Compose create and start the containers.
 func (c *Compose) create(ctx context.Context) error {
 	ports := c.cfg.ClientPorts
 	if len(ports) == 0 {
@@ -111,7 +111,7 @@ func (c *Compose) create(ctx context.Context) error {
 	}
 	start := "--detach"
 	if c.cfg.Secure != "" {
-		start = "--no-start" // what a server has to know goes into its container first
+		start = "--no-start" // secrets go into a container before it starts
 	}
 	if err := compose("up", start); err != nil {
 		return err
@@ -143,7 +143,7 @@ func (c *Compose) create(ctx context.Context) error {
 	return c.take(ctx, servers)
 }
 
-// take makes the containers the servers of the ensemble, and learns their processes.
+// take makes the containers the servers of the ensemble, and finds their processes.
 func (c *Compose) take(ctx context.Context, servers []*container) error {
 	dial, err := secrets.Dialer(c.Credentials())
 	if err != nil {
@@ -164,15 +164,15 @@ func (c *Compose) take(ctx context.Context, servers []*container) error {
 	return nil
 }
 
-// Stats asks every server with mntr, and adds what its process has used where that runs on this machine.
+// Stats asks every server with mntr, and adds the usage of its process if that runs on this machine.
 func (c *Compose) Stats(ctx context.Context) []ensemble.ServerStats {
 	all := c.Probe.Stats(ctx)
 	c.silent.Store(slices.ContainsFunc(all, func(st ensemble.ServerStats) bool { return st.Err != nil }))
 	return all
 }
 
-// Ended tells of the servers that ended though nobody asked for it: nil, or an error per server that wraps ErrServerEnded and names its
-// log. Docker is asked only after a server has not answered Stats.
+// Ended reports servers that ended unexpectedly: nil, or an error per server that wraps ErrServerEnded and names its
+// log. It asks Docker only after a server has not answered Stats.
 func (c *Compose) Ended() error {
 	if !c.silent.Load() {
 		return nil

@@ -14,25 +14,25 @@ import (
 	"github.com/zkbench/zkbench/ensemble/internal/secrets"
 )
 
-// Config says which servers Start starts in containers. The zero value of every field is a usable default. The variables of
+// Config configures the servers that Start starts in containers. The zero value of every field is a usable default. The variables of
 // docs/containers.md (ZK_IMAGE, ZK_HEAP, ZK_CPUS, ...) are read from the environment.
 type Config struct {
 	Servers int // 1, 3 or 5, and 4 with an observer; 0 means 3
-	// Observers of Servers have no vote: 1 of 4, or none.
+	// Observers is how many of Servers have no vote: 1 of 4, or none.
 	Observers int
-	Image     string // "" is ZK_IMAGE, then the official image or BuiltImage, whichever is here, then the official one, pulled
+	Image     string // "" is ZK_IMAGE, then the official image or BuiltImage, whichever is local, then the official one, pulled
 	// MaxSessionTimeout of the servers; 0 means 20 ticks.
 	MaxSessionTimeout time.Duration
 	// Secure is one of ensemble.SecureWays; "" means plain connections and no authentication.
 	Secure string
-	// NoFsync answers writes before they are on disk. Faster, and not what ZooKeeper promises: results say so.
+	// NoFsync answers writes before they are on disk. This is faster, but not what ZooKeeper promises: results say so.
 	NoFsync bool
-	// ClientPorts of 127.0.0.1 to publish, one per server; none means free ones.
+	// ClientPorts are the ports of 127.0.0.1 to publish, one per server; none means free ones.
 	ClientPorts []int
 	// StartTimeout bounds the wait for the first write through every server; 0 means 2 min.
 	StartTimeout time.Duration
 
-	// Detach lets the containers outlive this process: see package drivers, which sees to it that there is one such ensemble at a time.
+	// Detach lets the containers outlive this process: see package backend, which ensures that there is only one such ensemble at a time.
 	Detach bool
 	// StateDir holds the state file of a detached ensemble.
 	StateDir string
@@ -55,7 +55,7 @@ func (c Config) validate() error {
 	return errors.Join(ensemble.Target{Compose: c.Servers, Observers: c.Observers}.Check(), driver.CheckPorts(c.ClientPorts, c.Servers), secrets.Check(c.Secure))
 }
 
-// file is the description of the servers, of package compose.
+// file returns the name of the file in package compose that describes the servers.
 func (c Config) file() string {
 	if c.Observers > 0 {
 		return files.Observer
@@ -63,7 +63,7 @@ func (c Config) file() string {
 	return files.Ensemble(c.Servers)
 }
 
-// environment is the variables of the files in package compose that the configuration decides.
+// environment returns the variables of the files in package compose that depend on the configuration.
 func (c *Compose) environment(ports []int) []string {
 	env := []string{"ZK_IMAGE=" + c.cfg.Image}
 	for i, port := range ports {

@@ -20,9 +20,9 @@ type container struct {
 	of          *Compose
 	number      int
 	id, address string
-	pid         atomic.Int64 // of the server's process, as this machine counts them; 0: not known
+	pid         atomic.Int64 // pid of the server on this machine; 0: unknown
 
-	// The faults of its network, changed by Compose.Change alone.
+	// The faults of its network, which only Compose.Change changes.
 	cut   []ensemble.Side
 	delay time.Duration
 	loss  float64 // percent
@@ -38,12 +38,12 @@ func (s *container) State(ctx context.Context) (driver.State, error) {
 	return driver.State{Up: text == "running" || text == "paused", Frozen: text == "paused", Text: "its container is " + text}, err
 }
 
-// docker carries out a command of Docker.
+// docker executes a Docker command.
 func (s *container) docker(ctx context.Context, args ...string) (string, error) {
 	return s.of.docker.run(ctx, args...)
 }
 
-// lookup learns the server's process. Where the daemon runs on another machine its number means nothing here.
+// lookup finds the pid of the server's process. If the daemon runs on another machine, the pid means nothing here.
 func (s *container) lookup(ctx context.Context) error {
 	text, err := s.docker(ctx, "inspect", "--format", "{{.State.Pid}}", s.id)
 	if err != nil {
@@ -60,9 +60,9 @@ func (s *container) lookup(ctx context.Context) error {
 	return nil
 }
 
-// End ends the server; one that does not end in good order within 20 s is killed.
+// End ends the server; it kills a server that does not shut down within 20 s.
 func (s *container) End(ctx context.Context, kill bool, was driver.State) error {
-	if was.Frozen { // a frozen process gets no signal
+	if was.Frozen { // a frozen process receives no signal
 		if _, err := s.docker(ctx, "unpause", s.id); err != nil {
 			return err
 		}
@@ -81,7 +81,7 @@ func (s *container) End(ctx context.Context, kill bool, was driver.State) error 
 	return nil
 }
 
-// Start starts the server, with the faults of the network that it had: they went with the container's old network.
+// Start starts the server and restores its network faults, which were lost with the container's old network.
 func (s *container) Start(ctx context.Context) (reachable bool, err error) {
 	if _, err := s.docker(ctx, "start", s.id); err != nil {
 		return false, err
@@ -104,7 +104,7 @@ func (s *container) Freeze(ctx context.Context, freeze bool) error {
 	return err
 }
 
-// Explain adds to an error what the server's log says of it. The log goes with the container, so it is written to a file.
+// Explain adds to an error what the server's log says about it. The log goes with the container, so it is written to a file.
 func (s *container) Explain(ctx context.Context, kind, cause error) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -115,7 +115,7 @@ func (s *container) Explain(ctx context.Context, kind, cause error) error {
 	return fmt.Errorf("%w: server %d: %w; its log, kept in %s, %s", kind, s.number, cause, path, driver.LastLines(text, 12))
 }
 
-// keepLog writes what the server has written into a file.
+// keepLog writes the server's log into a file.
 func (s *container) keepLog(ctx context.Context) (path, text string, err error) {
 	if text, err = command(ctx, nil, "sh", "-c", `exec docker logs --tail 10000 "$0" 2>&1`, s.id); err != nil {
 		return "", "", err

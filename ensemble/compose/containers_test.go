@@ -26,7 +26,7 @@ import (
 	"github.com/zkbench/zkbench/zk/wire"
 )
 
-// TestMain lets the test binary play the process that is killed: with this variable it starts a server and waits.
+// TestMain lets the test binary play the process that is killed: if this variable is set, it starts a server and waits.
 func TestMain(m *testing.M) {
 	if os.Getenv("ZKBENCH_TEST_VICTIM") != "" {
 		if _, err := compose.Start(context.Background(), compose.Config{Servers: 1}); err != nil {
@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// left is what Docker has of the ensembles that a process has started, whatever other tests have at the same time: containers, volumes, networks.
+// left returns what Docker has of the ensembles that a process started, whatever other tests run at the same time: containers, volumes, networks.
 func left(t *testing.T, pid int) []string {
 	t.Helper()
 	ofProcess := fmt.Sprintf(`name=^/?zkbench-run-[0-9a-z]+-%d-`, pid)
@@ -54,7 +54,7 @@ func left(t *testing.T, pid int) []string {
 	return all
 }
 
-// inContainers starts servers, and sees that nothing is left of them.
+// inContainers starts servers, and checks that nothing is left of them.
 func inContainers(t *testing.T, cfg compose.Config) *compose.Compose {
 	t.Helper()
 	before := len(left(t, os.Getpid()))
@@ -96,7 +96,7 @@ func answers(ctx context.Context, address string) bool {
 	return text == "imok"
 }
 
-// becomes waits until the servers say that a server is in a state, "" meaning that it does not serve.
+// becomes waits until the servers report that a server is in a state, "" meaning that it does not serve.
 func becomes(t *testing.T, c *compose.Compose, number int, state string) {
 	t.Helper()
 	deadline := time.Now().Add(time.Minute)
@@ -187,10 +187,10 @@ func injectIntoNetwork(t *testing.T, c *compose.Compose) {
 		t.Error("a server that is cut off from the clients answers them")
 	}
 	must(t, "Reconnect()", c.Reconnect(ctx, follower))
-	becomes(t, c, follower, "follower") // its peers had it all the time
+	becomes(t, c, follower, "follower") // its peers could reach it all the time
 
 	must(t, "Disconnect(servers)", c.Disconnect(ctx, follower, ensemble.Peers))
-	becomes(t, c, follower, "") // without a quorum it serves nobody
+	becomes(t, c, follower, "") // without a quorum it does not serve
 	if !answers(ctx, address) {
 		t.Error("a server that is cut off from the others does not answer clients")
 	}
@@ -220,7 +220,7 @@ func injectIntoNetwork(t *testing.T, c *compose.Compose) {
 	must(t, "Reconnect()", c.Reconnect(ctx, 1))
 }
 
-// Whether packets can be delayed and lost is a matter of the kernel: either they can, or the refusal says what is missing.
+// Whether packets can be delayed and lost depends on the kernel: either they can, or the error says what is missing.
 func degrade(t *testing.T, c *compose.Compose) {
 	ctx := t.Context()
 	if err := c.Degrades(ctx); err != nil {
@@ -249,7 +249,7 @@ func degrade(t *testing.T, c *compose.Compose) {
 	must(t, "Ready()", c.Ready(ctx))
 }
 
-// A container that ends by itself is told, with the file that has its log.
+// A container that ends by itself is reported, with the file that contains its log.
 func TestAContainerThatEndsByItself(t *testing.T) {
 	tier.Long(t, "containers; package local has the same for processes")
 	ensembletest.NeedDocker(t)
@@ -278,7 +278,7 @@ func TestAContainerThatEndsByItself(t *testing.T) {
 	}
 }
 
-// What a zkbench that was killed with kill -9 has left, the next one removes, also when two begin at the same time.
+// What a zkbench killed with kill -9 has left is removed by the next one, even if two start at the same time.
 func TestContainersOfAKilledProcess(t *testing.T) {
 	tier.Long(t, "containers; package local has the same for processes")
 	ensembletest.NeedDocker(t)
@@ -287,7 +287,7 @@ func TestContainersOfAKilledProcess(t *testing.T) {
 	out, err := victim.StdoutPipe()
 	must(t, "stdout", err)
 	must(t, "start", victim.Start())
-	out.(*os.File).SetReadDeadline(time.Now().Add(5 * time.Minute)) // for it to say that its servers are up
+	out.(*os.File).SetReadDeadline(time.Now().Add(5 * time.Minute)) // time to report that its servers are up
 	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "up\n" {
 		t.Fatalf("the victim says %q, %v", line, err)
 	}
@@ -314,7 +314,7 @@ func TestContainersOfAKilledProcess(t *testing.T) {
 	}
 }
 
-// Servers in containers ask for SASL as processes do: with the credentials that they come with a client is who it says, and without, or with
+// Servers in containers require SASL as processes do: with their credentials a client is who it claims to be, and without them, or with
 // others, it is refused. No password is in the arguments, the variables or the labels of a container.
 func TestServersInContainersAskForSASL(t *testing.T) {
 	tier.Long(t, "containers; package local has the same for processes")
@@ -362,8 +362,8 @@ func TestServersInContainersAskForSASL(t *testing.T) {
 	}
 }
 
-// Servers in containers are secured as processes are: a write goes through each over TLS, once with a client's certificate; without it they refuse the client. Nothing
-// of the secrets stays behind.
+// Servers in containers are secured as processes are: a write goes through each of them over TLS, and once with a client certificate; without it they refuse
+// the client. None of the secrets stays behind.
 func TestSecuredServersInContainers(t *testing.T) {
 	tier.Long(t, "containers; package local has the same for processes")
 	ensembletest.NeedDocker(t)

@@ -15,26 +15,27 @@ import (
 	"github.com/zkbench/zkbench/ensemble/internal/host"
 )
 
-// The images of servers. The official one is the default, the other one is built from Debian's packages by compose/image/build.
+// The images of servers. The official one is the default; compose/image/build builds the other one from Debian's packages.
 const (
 	OfficialImage = "zookeeper:3.8"
 	BuiltImage    = "zkbench/zookeeper:3.8.0"
 )
 
-// docker is how Docker is spoken to: by its command, so that contexts, sockets and remote daemons are what the user set up.
+// docker talks to Docker through its command, so that contexts, sockets and remote daemons are as the user configured them.
 type docker struct {
 	daemon  string   // version
 	compose []string // docker compose, or docker-compose
-	tool    string   // the same with its version
+	tool    string   // the same, with its version
 }
 
-// Available is nil when servers can be started in containers here: a daemon answers, and Compose is installed. ErrNoDocker, with the remedy.
+// Available returns nil if servers can be started in containers here: a daemon answers, and Compose is installed. Otherwise it returns ErrNoDocker, with
+// the remedy.
 func Available(ctx context.Context) error {
 	_, err := findDocker(ctx)
 	return err
 }
 
-// findDocker looks whether a daemon answers and which Compose is here. ensemble.ErrNoDocker, with the remedy.
+// findDocker checks that a daemon answers and finds Compose. It returns ensemble.ErrNoDocker, with the remedy, if that fails.
 func findDocker(ctx context.Context) (docker, error) {
 	daemon, err := command(ctx, nil, "docker", "version", "--format", "{{.Server.Version}}")
 	if err != nil {
@@ -52,20 +53,20 @@ func findDocker(ctx context.Context) (docker, error) {
 		ensemble.ErrNoDocker)
 }
 
-// run is the output of a command of Docker.
+// run returns the output of a Docker command.
 func (d docker) run(ctx context.Context, args ...string) (string, error) {
 	out, err := command(ctx, nil, "docker", args...)
 	return strings.TrimSpace(out), err
 }
 
-// lines is the output of a command of Docker, line by line.
+// lines returns the output of a Docker command, split into lines.
 func (d docker) lines(ctx context.Context, args ...string) ([]string, error) {
 	out, err := d.run(ctx, args...)
 	return strings.Fields(out), err
 }
 
-// command runs a program to its end. What it wrote to stderr is the text of the error, with the remedy for what is known. When ctx ends
-// it is interrupted, so that it can leave in good order.
+// command runs a program to its end. Its error contains what the program wrote to stderr, and the remedy if it is known. When ctx ends,
+// the program is interrupted, so that it can exit gracefully.
 func command(ctx context.Context, env []string, name string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Env = append(os.Environ(), env...)
@@ -86,7 +87,7 @@ func command(ctx context.Context, env []string, name string, args ...string) (st
 	return "", explained(name+" "+args[0], strings.TrimSpace(said.String()), err)
 }
 
-// knownErrors are what Docker says where a user can help. The first that fits counts.
+// knownErrors are Docker's errors that a user can fix. The first match counts.
 var knownErrors = []struct {
 	says   string
 	kind   error
@@ -103,7 +104,7 @@ var knownErrors = []struct {
 	{"is not paused", ensemble.ErrNotRunning, "it runs"},
 }
 
-// explained is an error of Docker's with what it said and the remedy.
+// explained adds to a Docker error what Docker said and the remedy.
 func explained(what, said string, err error) error {
 	for _, f := range knownErrors {
 		if strings.Contains(said, f.says) {
@@ -116,8 +117,8 @@ func explained(what, said string, err error) error {
 	return fmt.Errorf("%s: %s", what, driver.LastLines(said, 6))
 }
 
-// image is the image of the servers, which is here when image returns: the one that was asked for, or else the official one if it is here,
-// the one built from Debian's packages if that is here, or the official one, pulled.
+// image returns the image of the servers, which is available locally on return: the one that was asked for, or else the official one if it is local,
+// the one built from Debian's packages if that is local, or the official one, pulled.
 func (d docker) image(ctx context.Context, asked string) (string, error) {
 	candidates := []string{asked}
 	if asked == "" {
@@ -138,8 +139,8 @@ func (d docker) image(ctx context.Context, asked string) (string, error) {
 	return candidates[0], nil
 }
 
-// remove removes everything of a Compose project: containers, whatever their state, their volumes and networks. Two processes may remove the
-// same at once, as both do that start after a third was killed.
+// remove removes everything of a Compose project: containers in any state, their volumes and networks. Two processes may remove the
+// same project concurrently, as when both start after a third was killed.
 func (d docker) remove(ctx context.Context, project string) error {
 	label := "label=com.docker.compose.project=" + project
 	for _, kind := range []struct{ list, remove []string }{
@@ -158,7 +159,7 @@ func (d docker) remove(ctx context.Context, project string) error {
 			if try == 20 || ctx.Err() != nil {
 				return fmt.Errorf("remove the containers of %s: %w", project, err)
 			}
-			time.Sleep(250 * time.Millisecond) // another process may be removing the same: ask again what is left
+			time.Sleep(250 * time.Millisecond) // another process may be removing the same: check again what is left
 		}
 	}
 	return nil

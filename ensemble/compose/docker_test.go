@@ -12,7 +12,7 @@ import (
 	"github.com/zkbench/zkbench/ensemble/internal/host"
 )
 
-// fakeDocker is a directory for PATH with programs that say what Docker says.
+// fakeDocker makes PATH a directory with programs that imitate Docker.
 func fakeDocker(t *testing.T, scripts map[string]string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -32,7 +32,7 @@ const (
 	noRights = `echo "permission denied while trying to connect to the Docker daemon socket at unix:///var/run/docker.sock" >&2; exit 1`
 )
 
-// What Docker's programs say of what a user can mend is told with the remedy, and nothing is started.
+// Docker's errors that a user can fix are reported with the remedy, and nothing is started.
 func TestWhatDockerSaysIsTold(t *testing.T) {
 	for _, c := range []struct {
 		what    string
@@ -69,7 +69,7 @@ func TestWhatDockerSaysIsTold(t *testing.T) {
 	}
 }
 
-// The image that was asked for, the official one, the built one; and the official one is pulled where none is here.
+// The image that was asked for, the official one, the built one; the official one is pulled if none is available locally.
 func TestTheImageOfServers(t *testing.T) {
 	has := func(images string) string {
 		return answers + `[ "$1" = pull ] && exit; case " ` + images + ` " in *" $5 "*) exit 0 ;; esac; ` + noImage
@@ -87,7 +87,7 @@ func TestTheImageOfServers(t *testing.T) {
 	}
 }
 
-// A project is an orphan when its process on this machine has ended: never one of this process, of another machine, or of somebody else.
+// A project is an orphan if its process on this machine has ended: never one of this process, of another machine, or of somebody else.
 func TestOrphans(t *testing.T) {
 	own := projectName()
 	stat, err := host.ReadStat(os.Getpid())
@@ -98,10 +98,10 @@ func TestOrphans(t *testing.T) {
 		own: false,
 		strings.Replace(own, host.Here().Short(), "elsewhere", 1): false,
 		"zkbench-run-" + host.Here().Short() + "-2000000000-77-1": true,
-		"zkbench-run-" + host.Here().Short() + "-2000000000-0-1":  false, // it did not know its start
+		"zkbench-run-" + host.Here().Short() + "-2000000000-0-1":  false, // it did not know its start time
 		"zkbench-up-abcdefgh": false,
 		"somebody":            false,
-		strings.Replace(own, "-"+fmt.Sprint(stat.Start)+"-", "-1-", 1):            true, // the number was used again
+		strings.Replace(own, "-"+fmt.Sprint(stat.Start)+"-", "-1-", 1):            true, // the pid was reused
 		"zkbench-run-" + host.Here().Short() + "-2000000000-99999999999999999999": false,
 	} {
 		if got := orphaned(project); got != want {

@@ -11,19 +11,19 @@ import (
 	"github.com/zkbench/zkbench/ensemble/internal/driver"
 )
 
-// The ports of a server in a container, by who speaks to them.
+// The ports of a server in a container, by their users.
 const (
 	clientsPort = "2181"
 	peersPorts  = "{ 2888, 3888 }"
 )
 
-// Partitions says whether the packets of a server can be dropped: nft runs in the server's container or in one beside it that shares its
+// Partitions returns nil if the packets of a server can be dropped: nft runs in the server's container, or in another container that shares its
 // network.
 func (c *Compose) Partitions(ctx context.Context, _ ensemble.Side) error {
 	return c.try(ctx, "nft list tables", "packets cannot be dropped")
 }
 
-// Degrades says whether the kernel under Docker can delay and lose packets.
+// Degrades returns nil if the kernel used by Docker can delay and lose packets.
 func (c *Compose) Degrades(ctx context.Context) error {
 	const script = "tc qdisc replace dev lo root netem delay 0ms && tc qdisc del dev lo root"
 	return c.try(ctx, script, "packets cannot be delayed or lost; it takes the module sch_netem of Docker's kernel (sudo modprobe sch_netem)")
@@ -37,7 +37,7 @@ func (c *Compose) try(ctx context.Context, script, what string) error {
 	return nil
 }
 
-// Disconnect drops what a server sends to a side and what comes from there. Its connections stay open, and nothing goes through.
+// Disconnect drops what a server sends to a side and what comes from there. Its connections stay open, but nothing gets through.
 func (c *Compose) Disconnect(ctx context.Context, number int, from ensemble.Side) error {
 	return c.wire(ctx, number, (*container).filter, func(s *container) {
 		if !slices.Contains(s.cut, from) {
@@ -46,22 +46,22 @@ func (c *Compose) Disconnect(ctx context.Context, number int, from ensemble.Side
 	})
 }
 
-// Reconnect undoes every Disconnect of the server; one that is connected is left alone.
+// Reconnect undoes every Disconnect of the server; it does nothing for a connected one.
 func (c *Compose) Reconnect(ctx context.Context, number int) error {
 	return c.wire(ctx, number, (*container).filter, func(s *container) { s.cut = nil })
 }
 
-// SetLatency delays every packet that a server sends; 0 ends it.
+// SetLatency delays every packet that a server sends; 0 ends the delay.
 func (c *Compose) SetLatency(ctx context.Context, number int, delay time.Duration) error {
 	return c.wire(ctx, number, (*container).shape, func(s *container) { s.delay = delay })
 }
 
-// SetLoss lets percent of the packets that a server sends vanish, 0 to 100; 0 ends it.
+// SetLoss drops percent (0 to 100) of the packets that a server sends; 0 ends the loss.
 func (c *Compose) SetLoss(ctx context.Context, number int, percent float64) error {
 	return c.wire(ctx, number, (*container).shape, func(s *container) { s.loss = percent })
 }
 
-// wire changes the network of a server. That of one that is down is changed when it is started again.
+// wire changes the network of a server. If the server is down, the change takes effect when it is restarted.
 func (c *Compose) wire(ctx context.Context, number int, apply func(*container, context.Context) error, change func(*container)) error {
 	return c.Change(ctx, number, func(s *container, was driver.State) error {
 		change(s)
@@ -72,14 +72,14 @@ func (c *Compose) wire(ctx context.Context, number int, apply func(*container, c
 	})
 }
 
-// filter has the kernel drop what the server is cut off from: one table of nftables, replaced as a whole.
+// filter makes the kernel drop the traffic that the server is cut off from: one nftables table, replaced as a whole.
 func (s *container) filter(ctx context.Context) error {
 	var in, out []string
 	for _, side := range s.cut {
 		switch side {
 		case ensemble.Everybody:
 			in, out = append(in, "drop"), append(out, "drop")
-		case ensemble.Peers: // it is their server, and their client
+		case ensemble.Peers: // a peer is both server and client
 			rules := []string{"tcp dport " + peersPorts + " drop", "tcp sport " + peersPorts + " drop"}
 			in, out = append(in, rules...), append(out, rules...)
 		case ensemble.Clients:
@@ -99,7 +99,7 @@ func (s *container) filter(ctx context.Context) error {
 	return s.inside(ctx, "nft -f - <<'END'\n"+rules+"END\n")
 }
 
-// shape has the kernel delay and lose packets on their way out of the container.
+// shape makes the kernel delay and lose outgoing packets of the container.
 func (s *container) shape(ctx context.Context) error {
 	if s.delay == 0 && s.loss == 0 {
 		return s.inside(ctx, "! tc qdisc show dev eth0 | grep -q netem || tc qdisc del dev eth0 root")
@@ -107,8 +107,8 @@ func (s *container) shape(ctx context.Context) error {
 	return s.inside(ctx, fmt.Sprintf("tc qdisc replace dev eth0 root netem limit 100000 delay %dus loss %g%%", s.delay.Microseconds(), s.loss))
 }
 
-// inside runs a script in the network of a server, as root with NET_ADMIN: in its container if that has the tools, as the image built from
-// Debian's packages has, and otherwise in a container of that image which shares its network.
+// inside runs a script in the network of a server, as root with NET_ADMIN: in its container if that has the tools, like the image built from
+// Debian's packages, and otherwise in a container of that image that shares its network.
 func (s *container) inside(ctx context.Context, script string) error {
 	c := s.of
 	if c.tools == nil {

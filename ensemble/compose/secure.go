@@ -11,25 +11,25 @@ import (
 	"github.com/zkbench/zkbench/ensemble/internal/secrets"
 )
 
-// inside is where a server finds what it has to know, in its container: below the directory that the images give to the server's user.
+// inside is where a server finds its secrets in its container: below the directory that the images give to the server's user.
 const inside = "/conf/" + secrets.Dir
 
-// securePort is the port of a secured server, in its container. The plain port listens on the container's loopback address alone, for the health
+// securePort is the port of a secured server in its container. The plain port only listens on the container's loopback address, for the health
 // check.
 const securePort = "2281"
 
-// Credentials are the files that clients of a secured ensemble need.
+// Credentials returns the files that clients of a secured ensemble need.
 func (c *Compose) Credentials() ensemble.Credentials {
 	return secrets.Credentials(c.secrets, c.cfg.Secure)
 }
 
-// writeSecrets makes the directory of a secured ensemble.
+// writeSecrets creates the directory of a secured ensemble.
 func (c *Compose) writeSecrets() error {
 	if c.cfg.Secure == "" {
 		return nil
 	}
 	dir := secretsOf(c.project)
-	if c.cfg.Detach { // beside its state: a system clears the directory for temporary files now and then
+	if c.cfg.Detach { // next to its state: a system clears the directory for temporary files now and then
 		dir = filepath.Join(c.cfg.StateDir, filepath.Base(dir))
 	}
 	if err := os.Mkdir(dir, 0o700); err != nil {
@@ -39,7 +39,7 @@ func (c *Compose) writeSecrets() error {
 	return secrets.Write(c.secrets, c.cfg.Secure)
 }
 
-// secretsOf is the directory that goes with an ensemble, by whose name the next zkbench finds that of one that was killed.
+// secretsOf returns the directory that belongs to an ensemble, by whose name the next zkbench finds that of a killed one.
 func secretsOf(project string) string { return filepath.Join(os.TempDir(), "zkbench-secrets-"+project) }
 
 // removeSecrets removes it.
@@ -50,7 +50,7 @@ func (c *Compose) removeSecrets() error {
 	return os.RemoveAll(filepath.Dir(c.secrets))
 }
 
-// give copies what a server has to know into its container, which has not been started yet. The image's own script hands it to the server's user.
+// give copies a server's secrets into its container before it is started. The image's own script hands them to the server's user.
 func (c *Compose) give(ctx context.Context, id string) error {
 	dir, err := os.MkdirTemp("", "zkbench-give-*")
 	if err != nil {
@@ -76,7 +76,7 @@ func (c *Compose) give(ctx context.Context, id string) error {
 	return nil
 }
 
-// secureLines are the lines of zoo.cfg that secure a server, as the variable has them.
+// secureLines returns the lines of zoo.cfg that secure a server, in the form of the variable.
 func (c *Compose) secureLines() (all []string) {
 	if c.cfg.Secure == "" {
 		return nil
@@ -87,7 +87,7 @@ func (c *Compose) secureLines() (all []string) {
 	return append(all, "secureClientPort="+securePort)
 }
 
-// secureVariables are the variables of the files in package compose for a secured ensemble.
+// secureVariables returns the variables of the files in package compose for a secured ensemble.
 func (c *Compose) secureVariables() []string {
 	if c.cfg.Secure == "" {
 		return nil

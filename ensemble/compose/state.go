@@ -22,12 +22,12 @@ type state struct {
 	Compose struct {
 		Project    string
 		Config     Config
-		Containers []string // ids
-		Secrets    string   // the directory of a secured ensemble
+		Containers []string // container ids
+		Secrets    string   // directory of a secured ensemble
 	}
 }
 
-// saveDetached writes the state file of an ensemble that stays.
+// saveDetached writes the state file of a detached ensemble.
 func (c *Compose) saveDetached() error {
 	if !c.cfg.Detach {
 		return nil
@@ -41,7 +41,7 @@ func (c *Compose) saveDetached() error {
 	return driver.WriteState(c.cfg.StateDir, s)
 }
 
-// Load finds the containers of the detached ensemble whose state file lies in dir. ErrGone when none of them runs.
+// Load finds the containers of the detached ensemble whose state file is in dir. It returns ErrGone if none of them runs.
 func Load(dir string) (*Compose, error) {
 	var s state
 	if err := driver.ReadState(dir, &s); err != nil {
@@ -74,7 +74,7 @@ func Load(dir string) (*Compose, error) {
 	return c, err
 }
 
-// Down removes the containers of the detached ensemble whose state file lies in dir, whether or not they run.
+// Down removes the containers of the detached ensemble whose state file is in dir, whether or not they run.
 func Down(dir string) error {
 	var s state
 	if err := driver.ReadState(dir, &s); err != nil {
@@ -89,12 +89,13 @@ func Down(dir string) error {
 	return errors.Join(d.remove(ctx, s.Compose.Project), c.removeSecrets())
 }
 
-// detachedName is the Compose project of an ensemble that stays.
+// detachedName returns a new Compose project name for a detached ensemble.
 func detachedName() string { return "zkbench-up-" + strings.ToLower(rand.Text()[:8]) }
 
 var projects atomic.Int64 // of this process
 
-// projectName is the Compose project of an ensemble that goes with this process, by whose number the next zkbench knows that it is gone.
+// projectName returns the Compose project name of an ensemble that ends with this process. It contains the pid, which tells the next zkbench whether the
+// process is gone.
 func projectName() string {
 	pid := os.Getpid()
 	start := uint64(0)
@@ -106,7 +107,7 @@ func projectName() string {
 
 var ofRun = regexp.MustCompile(`^zkbench-run-([0-9a-z]+)-(\d+)-(\d+)-\d+$`)
 
-// sweep removes the containers of processes of this machine that were killed: with kill -9 they could not remove them themselves.
+// sweep removes the containers of processes on this machine that were killed with kill -9 and could not remove them themselves.
 func (d docker) sweep(ctx context.Context) error {
 	all, err := d.lines(ctx, "ps", "-a", "--filter", "label=zkbench=ensemble", "--format", `{{.Label "com.docker.compose.project"}}`)
 	if err != nil {
@@ -125,7 +126,7 @@ func (d docker) sweep(ctx context.Context) error {
 	return nil
 }
 
-// orphaned says whether a Compose project belongs to a process of this machine that has ended.
+// orphaned reports whether a Compose project belongs to a process of this machine that has ended.
 func orphaned(project string) bool {
 	m := ofRun.FindStringSubmatch(project)
 	if m == nil || m[1] != host.Here().Short() {

@@ -14,7 +14,7 @@ import (
 )
 
 // Start starts a local ensemble of 1, 3, 5 or 7 servers with small heaps and ends it with the test. Each change edits the
-// configuration before the start. Where there is no Java or no ZooKeeper the test is skipped; see Need.
+// configuration before the start. The test is skipped without Java or ZooKeeper; see Need.
 func Start(t testing.TB, servers int, changes ...func(*local.Config)) *local.Local {
 	t.Helper()
 	NeedServers(t)
@@ -34,7 +34,7 @@ func Start(t testing.TB, servers int, changes ...func(*local.Config)) *local.Loc
 	return e
 }
 
-// cheap keeps the JVM from spending on its compiler and collector what servers that live for seconds never earn.
+// cheap keeps the JVM from spending effort on compiling and garbage collection that does not pay off for servers that live for seconds.
 var cheap = []string{"-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"}
 
 func config(servers int, changes []func(*local.Config)) local.Config {
@@ -45,9 +45,9 @@ func config(servers int, changes []func(*local.Config)) local.Config {
 	return cfg
 }
 
-// Shared is ensembles that the tests of one package share, because a start takes seconds. A test has its ensemble to itself until it ends, with
-// all its subtests; the next test gets it then. So there are as many ensembles of a size as tests that use one ran at once ('go test -parallel').
-// The zero value is ready:
+// Shared holds ensembles that the tests of one package share, because a start takes seconds. A test and its subtests have an ensemble to themselves
+// until the test ends; then the next test gets it. So there are as many ensembles of a size as tests that used one concurrently ('go test -parallel').
+// The zero value is ready to use:
 //
 //	var servers ensembletest.Shared
 //
@@ -55,9 +55,9 @@ func config(servers int, changes []func(*local.Config)) local.Config {
 //
 //	func TestIt(t *testing.T) { addresses := servers.Get(t, 3).Addresses() ... }
 //
-// Tests must leave servers as they found them, and use znodes of their own. Get may be called from several goroutines.
+// Tests must leave servers as they found them, and use their own znodes. Get may be called concurrently.
 type Shared struct {
-	// Strict has every test leave the tree as it found it: see Look.
+	// Strict requires every test to leave the tree as it found it: see Look.
 	Strict bool
 
 	mu   sync.Mutex
@@ -66,13 +66,13 @@ type Shared struct {
 	used map[use]func() (*local.Local, error)
 }
 
-// use is what a test has to itself.
+// use is the ensemble that a test has to itself.
 type use struct {
 	test    string
 	servers int
 }
 
-// Get is an ensemble of this number of servers for a test and its subtests. An onlooker looks at the test or subtest that asks first.
+// Get returns an ensemble of this number of servers for a test and its subtests. An onlooker watches the test or subtest that asks first.
 func (s *Shared) Get(t testing.TB, servers int) *local.Local {
 	t.Helper()
 	NeedServers(t)
@@ -83,7 +83,7 @@ func (s *Shared) Get(t testing.TB, servers int) *local.Local {
 	return e
 }
 
-// take returns what the test has already, a free ensemble, or a new one.
+// take returns the ensemble that the test already has, a free one, or a new one.
 func (s *Shared) take(t testing.TB, servers int) (*local.Local, error) {
 	s.mu.Lock()
 	for name := t.Name(); name != ""; name = name[:max(strings.LastIndexByte(name, '/'), 0)] {
@@ -132,7 +132,7 @@ func (s *Shared) freeOrNew(ctx context.Context, servers int) (*local.Local, erro
 	return e, err
 }
 
-// Run runs the tests and ends the ensembles; what it returns is for os.Exit.
+// Run runs the tests and ends the ensembles; it returns the code for os.Exit.
 func (s *Shared) Run(m *testing.M) int {
 	code := m.Run()
 	if err := s.close(); err != nil {

@@ -9,13 +9,13 @@ import (
 	"github.com/zkbench/zkbench/ensemble/compose"
 )
 
-// NeedDocker skips a test, with the reason, where it cannot start servers in containers: no daemon answers, or the image built from Debian's
-// packages is not there. With ZKBENCH_REQUIRE_DOCKER=1 the test fails instead. ZK_IMAGE names the image from then on.
+// NeedDocker skips a test, with the reason, if it cannot start servers in containers: no daemon answers, or the image built from Debian's
+// packages is missing. With ZKBENCH_REQUIRE_DOCKER=1 the test fails instead. It sets ZK_IMAGE to that image.
 func NeedDocker(t testing.TB) {
 	t.Helper()
 	out, err := exec.Command("docker", "image", "inspect", "--format", "{{.Id}}", compose.BuiltImage).CombinedOutput()
 	if err == nil {
-		os.Setenv("ZK_IMAGE", compose.BuiltImage) // not t.Setenv: tests with containers run beside others
+		os.Setenv("ZK_IMAGE", compose.BuiltImage) // not t.Setenv: tests with containers run in parallel
 		return
 	}
 	said := strings.TrimSpace(string(out))

@@ -28,7 +28,7 @@ func TestStart(t *testing.T) {
 	}
 }
 
-// A test and its subtests have one ensemble, tests that run at once have different ones, and the next test has one of before.
+// A test and its subtests share one ensemble, concurrent tests have different ones, and the next test gets an earlier one.
 func TestShared(t *testing.T) {
 	var have [2]*local.Local
 	var tests, got sync.WaitGroup

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Listen has talk speak to whatever connects to an address of the loopback, each connection in a goroutine of its own, until the end of the test,
+// Listen calls talk for every connection to a loopback address, each in its own goroutine, until the end of the test,
 // which closes the connections and waits for these goroutines. The connection is closed when talk returns.
 func Listen(t testing.TB, talk func(c net.Conn)) (address string) {
 	t.Helper()
@@ -26,7 +26,7 @@ func Listen(t testing.TB, talk func(c net.Conn)) (address string) {
 			if err != nil {
 				return
 			}
-			stop := context.AfterFunc(t.Context(), func() { c.Close() }) // before the functions of Cleanup
+			stop := context.AfterFunc(t.Context(), func() { c.Close() }) // earlier than the functions of Cleanup
 			all.Go(func() {
 				defer stop()
 				defer c.Close()

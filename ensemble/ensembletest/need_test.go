@@ -6,15 +6,15 @@ import (
 	"testing"
 )
 
-// told notes how a test ended.
-type told struct {
+// outcome records how a test ended.
+type outcome struct {
 	testing.TB
 	skipped, failed string
 }
 
-func (*told) Helper()                        {}
-func (s *told) Skip(args ...any)             { s.skipped = fmt.Sprint(args...) }
-func (s *told) Fatalf(f string, args ...any) { s.failed = fmt.Sprintf(f, args...) }
+func (*outcome) Helper()                        {}
+func (s *outcome) Skip(args ...any)             { s.skipped = fmt.Sprint(args...) }
+func (s *outcome) Fatalf(f string, args ...any) { s.failed = fmt.Sprintf(f, args...) }
 
 func TestWhatIsMissingIsToldAndForbiddenWhereItIsRequired(t *testing.T) {
 	t.Setenv("JAVA_HOME", t.TempDir())
@@ -29,7 +29,7 @@ func TestWhatIsMissingIsToldAndForbiddenWhereItIsRequired(t *testing.T) {
 	} {
 		for i, value := range []string{"", "servers", "1"} {
 			t.Setenv("ZKBENCH_REQUIRE_PACKAGES", value)
-			var seen told
+			var seen outcome
 			c.need(&seen)
 			says, other := seen.skipped, seen.failed
 			if c.required[i] {
@@ -40,7 +40,7 @@ func TestWhatIsMissingIsToldAndForbiddenWhereItIsRequired(t *testing.T) {
 			}
 		}
 	}
-	var fine told
+	var fine outcome
 	if Need(&fine, "coreutils:/", "golang-go:go"); fine.skipped+fine.failed != "" {
 		t.Errorf("nothing is missing: skipped with %q, failed with %q", fine.skipped, fine.failed)
 	}

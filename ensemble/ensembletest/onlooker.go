@@ -13,10 +13,10 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// Garden is the znode below which the onlooker keeps what is nobody's business.
+// Garden is the znode below which the onlooker keeps znodes that no test may touch.
 const Garden = "/onlooker"
 
-// garden is znodes as a user may have them, some of them much like zkbench's own.
+// garden holds znodes such as a user may have, some of them similar to zkbench's own.
 var garden = []struct{ path, data string }{
 	{Garden, "precious"},
 	{Garden + "/config", `{"precious": true}`},
@@ -40,17 +40,17 @@ type seen struct {
 	stat zk.Stat
 }
 
-// Onlooker looks at the whole tree of an ensemble before a test and after it, with a session of its own, and fails the test when a znode that
-// is not the test's has changed: by czxid, mzxid, version or data. Start and Shared.Get put every test under one.
+// Onlooker reads the whole tree of an ensemble before and after a test, over its own session, and fails the test if a znode that
+// is not the test's has changed: in czxid, mzxid, version or data. Start and Shared.Get use one for every test.
 type Onlooker struct {
 	addresses []string
 	strict    bool
 	before    map[string]seen
 }
 
-// Look begins to look on until the end of the test. It plants the garden where there is none. With strict every znode that was there has to
-// be there at the end, unchanged, and nothing new; otherwise that holds for the garden alone, and tests may use what others have left.
-// Servers that the test has ended are not looked at again.
+// Look starts an onlooker that watches until the end of the test. It creates the garden if needed. With strict, every znode must
+// be unchanged at the end, and there must be no new ones; otherwise only the garden must, and tests may use what others have left.
+// Servers that the test has ended are not checked.
 func Look(t testing.TB, addresses []string, strict bool) *Onlooker {
 	t.Helper()
 	o := &Onlooker{addresses: addresses, strict: strict}
@@ -65,9 +65,9 @@ func Look(t testing.TB, addresses []string, strict bool) *Onlooker {
 	return o
 }
 
-// dial opens a session for a look.
+// dial opens a session for reading the tree.
 func (o *Onlooker) dial() (zk.Session, context.Context, context.CancelFunc, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second) // of the test's own there is none left in its clean-up
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second) // the test's own context is already canceled during clean-up
 	s, err := wire.Dial(ctx, wire.Config{Servers: o.addresses, Timeout: 10 * time.Second})
 	if err != nil {
 		cancel()
@@ -83,12 +83,11 @@ func (o *Onlooker) plant() error {
 	defer cancel()
 	defer s.Close()
 	if _, there, err := s.Exists(ctx, Garden); err != nil || !there {
-		ops := make([]zk.Op, len(garden))
-		for i, z := range garden {
-			ops[i] = zk.CreateOp(z.path, []byte(z.data), zk.Persistent)
+		_, err := s.Multi(ctx, planting(zk.Container)...)
+		if errors.Is(err, zk.ErrFailed) || errors.Is(err, zk.ErrUnimplemented) { // before ZooKeeper 3.5.1
+			_, err = s.Multi(ctx, planting(zk.Persistent)...)
 		}
-		ops = append(ops, zk.CreateOp(Garden+"/box", nil, zk.Container), zk.CreateOp(Garden+"/box/full", nil, zk.Persistent))
-		if _, err := s.Multi(ctx, ops...); err != nil && !errors.Is(err, zk.ErrNodeExists) {
+		if err != nil && !errors.Is(err, zk.ErrNodeExists) {
 			return err
 		}
 	}
@@ -96,7 +95,15 @@ func (o *Onlooker) plant() error {
 	return err
 }
 
-// Compare looks again. The error says that the servers do not answer.
+// planting creates the garden, with a box of a mode.
+func planting(box zk.Mode) (ops []zk.Op) {
+	for _, z := range garden {
+		ops = append(ops, zk.CreateOp(z.path, []byte(z.data), zk.Persistent))
+	}
+	return append(ops, zk.CreateOp(Garden+"/box", nil, box), zk.CreateOp(Garden+"/box/full", nil, zk.Persistent))
+}
+
+// Compare reads the tree again. It returns an error if the servers do not answer.
 func (o *Onlooker) Compare(t testing.TB) error {
 	t.Helper()
 	s, ctx, cancel, err := o.dial()
@@ -111,7 +118,7 @@ func (o *Onlooker) Compare(t testing.TB) error {
 	}
 	for path, was := range o.before {
 		planted := path == Garden || strings.HasPrefix(path, Garden+"/")
-		if !planted && !o.strict || was.stat.EphemeralOwner != 0 { // an ephemeral one goes with a session of before
+		if !planted && !o.strict || was.stat.EphemeralOwner != 0 { // an ephemeral znode goes with an earlier session
 			continue
 		}
 		is, there := after[path]
@@ -131,7 +138,7 @@ func (o *Onlooker) Compare(t testing.TB) error {
 	return nil
 }
 
-// tree reads all znodes but "/" and ZooKeeper's own.
+// tree reads all znodes except "/" and ZooKeeper's own.
 func tree(ctx context.Context, s zk.Session) (map[string]seen, error) {
 	if err := zk.CatchUp(ctx, s, "/"); err != nil {
 		return nil, err

@@ -11,7 +11,7 @@ import (
 	"github.com/zkbench/zkbench/zk/wire"
 )
 
-// complaints is a test that keeps what it is failed with.
+// complaints is a test that records its failures.
 type complaints struct {
 	testing.TB
 	said []string
@@ -24,7 +24,7 @@ func (c *complaints) Errorf(format string, args ...any) {
 
 func TestTheOnlookerSeesWhatChanges(t *testing.T) {
 	NeedServers(t)
-	e, err := local.Start(t.Context(), config(1, nil)) // under no onlooker of its own
+	e, err := local.Start(t.Context(), config(1, nil)) // without another onlooker
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,42 +13,45 @@ import (
 	"github.com/zkbench/zkbench/ensemble"
 	"github.com/zkbench/zkbench/ensemble/internal/driver"
 	"github.com/zkbench/zkbench/ensemble/internal/secrets"
+	"github.com/zkbench/zkbench/ensemble/versions"
+	"github.com/zkbench/zkbench/zk"
 )
 
-// Config says which servers Start starts. The zero value of every field is a usable default.
+// Config configures the servers that Start starts. The zero value of every field is a usable default.
 type Config struct {
 	Servers int    // 1, 3, 5 or 7; 0 means 3
-	Dir     string // data and logs; must be empty or absent, and is kept. "" is a temporary directory, removed by Close
-	Home    string // ZooKeeper's home directory or server jar; "" is ZOOKEEPER_HOME, then the usual places
-	Java    string // the java program; "" is JAVA_HOME's, then PATH's
+	Dir     string // for data and logs; must be empty or absent, and is kept. "" is a temporary directory, which Close removes
+	// ZooKeeper is the version of the servers, or their home directory or jar: see versions.Find. "" is ZOOKEEPER_HOME, then the usual places.
+	ZooKeeper string
+	Java      string // the java program; "" is JAVA_HOME's, then PATH's
 
 	// Tick is ZooKeeper's unit of time; 0 means 2 s. Session timeouts are at least two ticks unless MinSessionTimeout says
-	// otherwise, and a session expires up to one tick late. Below about 200 ms a pause of the JVM costs a server its leader.
+	// otherwise, and a session expires up to one tick late. Below about 200 ms, a JVM pause can cost a server its leader.
 	Tick time.Duration
-	// Session timeouts outside these bounds are moved into them by the server; 0 means 2 and 20 ticks.
+	// The server moves session timeouts into these bounds; 0 means 2 and 20 ticks.
 	MinSessionTimeout, MaxSessionTimeout time.Duration
-	// NoFsync answers writes before they are on disk. Faster, and not what ZooKeeper promises: results say so.
+	// NoFsync answers writes before they are on disk. This is faster, but not what ZooKeeper promises: results say so.
 	NoFsync bool
-	// Heap of each server as Java's -Xmx, such as 512m, which "" means. Too low shows as long garbage collections in latency,
-	// too high takes the file cache's memory.
+	// Heap of each server, as in Java's -Xmx; "" means 512m. If it is too low, long garbage collections show in the latency; if it is
+	// too high, it takes memory from the file cache.
 	Heap string
 	// LogLevel of the servers: error, warn (the default), info, debug.
 	LogLevel string
-	// Secure is one of ensemble.SecureWays; "" means plain connections and no authentication. Keys and passwords lie in the directory 'secrets'
+	// Secure is one of ensemble.SecureWays; "" means plain connections and no authentication. Keys and passwords are in the directory 'secrets'
 	// of the ensemble, which only its owner may read.
 	Secure string
-	// AdminServer starts ZooKeeper's HTTP server, on a free port. Stats use it where four-letter words are off.
+	// AdminServer starts ZooKeeper's HTTP server on a free port. Stats uses it if four-letter words are disabled.
 	AdminServer bool
 	// ClientPorts asks for these ports, one per server; none means free ones.
 	ClientPorts []int
-	// Extra lines of zoo.cfg, which replace the ones written here.
+	// Extra holds lines of zoo.cfg, which replace the ones written here.
 	Extra map[string]string
 	// JavaArgs go before the main class.
 	JavaArgs []string
 	// StartTimeout bounds the wait for the first write through every server; 0 means 60 s.
 	StartTimeout time.Duration
 
-	// Detach lets the servers outlive this process: see package drivers, which sees to it that there is one such ensemble at a time.
+	// Detach lets the servers outlive this process: see package backend, which ensures that there is only one such ensemble at a time.
 	Detach bool
 	// StateDir holds the state file of a detached ensemble.
 	StateDir string
@@ -73,7 +76,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// validate reports all problems of a configuration with its defaults filled in.
+// validate reports all problems of a configuration whose defaults are filled in.
 func (c Config) validate() error {
 	problems := []error{ensemble.Target{Local: c.Servers}.Check(), driver.CheckPorts(c.ClientPorts, c.Servers), secrets.Check(c.Secure)}
 	if c.Tick < time.Millisecond {
@@ -93,11 +96,22 @@ func (c Config) validate() error {
 	return errors.Join(problems...)
 }
 
+// possible returns an error if the server lacks what the configuration asks for.
+func (c Config) possible(p versions.Program) error {
+	can := zk.PowersOf(p.Version)
+	if c.AdminServer {
+		if err := can.Refuse("the AdminServer", zk.Need{Power: zk.PowerAdminServer}); err != nil {
+			return err
+		}
+	}
+	return can.Refuse("secure: "+c.Secure, ensemble.SecureNeeds(c.Secure)...)
+}
+
 // serverPorts are the ports of one server.
 type serverPorts struct{ Client, Quorum, Election, Admin int }
 
-// zooCfg is the configuration file of server number id, its lines sorted. One server alone gets no server lines: it then
-// runs standalone, as ZooKeeper advises.
+// zooCfg returns the configuration file of server number id, with sorted lines. A single server gets no server lines: it then
+// runs standalone, as ZooKeeper recommends.
 func (c Config) zooCfg(id int, base, dir string, ports []serverPorts) string {
 	own := ports[id-1]
 	lines := map[string]string{
@@ -142,9 +156,9 @@ func (c Config) zooCfg(id int, base, dir string, ports []serverPorts) string {
 	return text.String()
 }
 
-// javaArgs is the command line of a server after the java program. It configures the three loggers that ZooKeeper has come
-// with (log4j 1.2 until 3.7, logback since 3.8, slf4j-simple beside Debian's jar); the ones that are not there do not mind.
-func (c Config) javaArgs(p program, base, cfg string) []string {
+// javaArgs returns the command line of a server after the java program. It configures the three loggers that ZooKeeper has shipped
+// with (log4j 1.2 until 3.7, logback since 3.8, slf4j-simple with Debian's jar); settings of absent loggers do no harm.
+func (c Config) javaArgs(p versions.Program, base, cfg string) []string {
 	fsync := "yes"
 	if c.NoFsync {
 		fsync = "no"
@@ -164,7 +178,7 @@ func (c Config) javaArgs(p program, base, cfg string) []string {
 		"org.apache.zookeeper.server.quorum.QuorumPeerMain", cfg)
 }
 
-// writeFiles lays out the directory: the loggers' files, and for every server its zoo.cfg, myid and data.
+// writeFiles fills the directory: the loggers' files, and zoo.cfg, myid and data for every server.
 func (c Config) writeFiles(base string, ports []serverPorts) error {
 	level := strings.ToUpper(c.LogLevel)
 	files := map[string]string{
@@ -205,7 +219,7 @@ log4j.appender.out.layout.ConversionPattern=%d{ISO8601} [%t] %-5p %c - %m%n
 
 func serverDir(id int) string { return fmt.Sprintf("server-%d", id) }
 
-// What the directories of servers are called, and the log in each.
+// The names of the servers' directories, and of the log in each.
 const (
 	serverDirs = "server-*"
 	logName    = "server.log"

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/zkbench/zkbench/ensemble/versions"
 )
 
 func TestConfigValidate(t *testing.T) {
@@ -17,6 +19,26 @@ func TestConfigValidate(t *testing.T) {
 	}
 	if err := (Config{}).withDefaults().validate(); err != nil {
 		t.Errorf("validate() of the defaults = %v", err)
+	}
+}
+
+func TestWhatOldServersLack(t *testing.T) {
+	for _, test := range []struct {
+		version string
+		cfg     Config
+		lacks   string
+	}{
+		{"3.4.13", Config{}, ""},
+		{"3.4.13", Config{Secure: "tls"}, "secure: tls needs"},
+		{"3.4.13", Config{AdminServer: true}, "the AdminServer needs"},
+		{"3.5.0", Config{Secure: "digest"}, "secure: digest needs"},
+		{"3.5.1", Config{Secure: "tls", AdminServer: true}, ""},
+		{"", Config{Secure: "tls"}, ""}, // unknown: the server will say it
+	} {
+		err := test.cfg.possible(versions.Program{Version: test.version})
+		if (err != nil) != (test.lacks != "") || err != nil && !strings.Contains(err.Error(), test.lacks) {
+			t.Errorf("possible(%q, %+v) = %v, want %q", test.version, test.cfg, err, test.lacks)
+		}
 	}
 }
 

@@ -13,12 +13,12 @@ import (
 
 const tempPattern = "zkbench-ensemble-*"
 
-// prepareDir makes the directory for data and logs, absolute. One that holds something is refused: a measurement starts from
-// an empty tree, and the data might be somebody's.
-// hold, if there is one, keeps the lock that says that the directory's owner lives.
+// prepareDir creates the directory for data and logs and returns its absolute path. It refuses a directory that is not empty: a measurement starts from
+// an empty tree, and the data might belong to somebody.
+// hold, if not nil, keeps the lock that says that the directory's owner lives.
 func prepareDir(cfg Config) (dir string, temporary bool, hold *os.File, err error) {
 	switch {
-	case cfg.Dir == "" && cfg.Detach: // beside its state: a system clears the directory for temporary files now and then
+	case cfg.Dir == "" && cfg.Detach: // next to its state: a system clears the directory for temporary files now and then
 		dir, err = os.MkdirTemp(cfg.StateDir, "data-*")
 		return dir, true, nil, err
 	case cfg.Dir == "":
@@ -41,23 +41,23 @@ func prepareDir(cfg Config) (dir string, temporary bool, hold *os.File, err erro
 	return dir, false, nil, nil
 }
 
-// owner is written into a temporary directory: the process that will remove it. It holds a lock on the file as long as it lives.
+// owner is written into a temporary directory and names the process that will remove it. It holds a lock on the file as long as it lives.
 type owner struct {
-	PID     int
-	Start   uint64 // clock ticks since boot
-	Habitat host.Habitat
+	PID       int
+	Start     uint64 // clock ticks since boot
+	Namespace host.Namespace
 }
 
 func ownerFile(dir string) string { return filepath.Join(dir, "owner.json") }
 
-// temporaryDir makes a directory that goes with the ensemble. A process that was killed with kill -9 could not remove its
+// temporaryDir creates a directory that is removed with the ensemble. A process that was killed with kill -9 could not remove its
 // own: the next start does.
 func temporaryDir(parent string) (dir string, hold *os.File, err error) {
 	sweep(parent)
 	if dir, err = os.MkdirTemp(parent, tempPattern); err != nil {
 		return "", nil, err
 	}
-	self := owner{PID: os.Getpid(), Habitat: host.Here()}
+	self := owner{PID: os.Getpid(), Namespace: host.Here()}
 	if stat, err := host.ReadStat(self.PID); err == nil {
 		self.Start = stat.Start
 	}
@@ -65,7 +65,7 @@ func temporaryDir(parent string) (dir string, hold *os.File, err error) {
 		return "", nil, err
 	}
 	if host.LockShared(hold) != nil {
-		self.Habitat = host.Habitat{} // nobody can tell from the lock whether it lives
+		self.Namespace = host.Namespace{} // without the lock nobody can tell whether it lives
 	}
 	text, err := json.Marshal(self)
 	if err == nil {
@@ -74,7 +74,7 @@ func temporaryDir(parent string) (dir string, hold *os.File, err error) {
 	return dir, hold, err
 }
 
-// sweep removes the temporary directories whose owner is certainly gone. It is a courtesy: what it cannot read, judge or remove it leaves.
+// sweep removes the temporary directories whose owner is certainly gone. It is best effort: it leaves what it cannot read, judge or remove.
 func sweep(parent string) {
 	dirs, _ := filepath.Glob(filepath.Join(parent, tempPattern))
 	for _, dir := range dirs {
@@ -88,13 +88,13 @@ func sweep(parent string) {
 		for _, log := range logs {
 			free = free && !host.Held(log)
 		}
-		if o.Habitat.Dead(o.PID, o.Start, free) {
+		if o.Namespace.Dead(o.PID, o.Start, free) {
 			os.RemoveAll(dir)
 		}
 	}
 }
 
-// keep takes a directory out of sweep's reach, because an error has named the logs in it.
+// keep protects a directory from sweep, because an error has named the logs in it.
 func keep(dir string) error {
 	if err := os.Remove(ownerFile(dir)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -13,15 +13,15 @@ import (
 	"github.com/zkbench/zkbench/ensemble/internal/host"
 )
 
-// What cannot be judged dead is left: processes of other PID namespaces, which have numbers of their own, and of other machines.
+// Processes that cannot be judged dead are left alone: those of other PID namespaces, which have their own pids, and of other machines.
 func TestSweepLeavesWhatItCannotJudge(t *testing.T) {
 	now := host.Here()
-	other := func(change func(*host.Habitat)) host.Habitat {
+	other := func(change func(*host.Namespace)) host.Namespace {
 		h := now
 		change(&h)
 		return h
 	}
-	space := other(func(h *host.Habitat) { h.Space = "pid:[1]" })
+	space := other(func(h *host.Namespace) { h.Space = "pid:[1]" })
 	for name, test := range map[string]struct {
 		owner owner
 		lock  bool
@@ -32,9 +32,9 @@ func TestSweepLeavesWhatItCannotJudge(t *testing.T) {
 		"one whose lock is held":            {owner{1 << 30, 7, now}, true, true},
 		"another namespace":                 {owner{1 << 30, 7, space}, false, false},
 		"another namespace, lock held":      {owner{1 << 30, 7, space}, true, true},
-		"before a reboot":                   {owner{1 << 30, 7, other(func(h *host.Habitat) { h.Boot = "x" })}, false, false},
-		"another machine":                   {owner{1 << 30, 7, other(func(h *host.Habitat) { h.Boot, h.Host = "x", "y" })}, false, true},
-		"a zkbench that did not say where":  {owner{1 << 30, 7, host.Habitat{}}, false, true},
+		"before a reboot":                   {owner{1 << 30, 7, other(func(h *host.Namespace) { h.Boot = "x" })}, false, false},
+		"another machine":                   {owner{1 << 30, 7, other(func(h *host.Namespace) { h.Boot, h.Host = "x", "y" })}, false, true},
+		"a zkbench that did not say where":  {owner{1 << 30, 7, host.Namespace{}}, false, true},
 		"another namespace, log still held": {owner{1 << 30, 7, space}, false, true},
 	} {
 		parent := t.TempDir()
@@ -74,7 +74,7 @@ func lock(t *testing.T, path string) *os.File {
 	return f
 }
 
-// A state file whose pids match nothing here does not mean that the ensemble is gone, as long as its ports answer or its logs are written.
+// A state file whose pids match nothing here does not mean that the ensemble is gone, as long as its ports answer or its logs are being written.
 func TestDownLeavesWhatMayLive(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -87,11 +87,11 @@ func TestDownLeavesWhatMayLive(t *testing.T) {
 	machine.Boot, machine.Host = "x", "y"
 	for name, test := range map[string]struct {
 		address string
-		where   host.Habitat
+		where   host.Namespace
 		locked  bool
 	}{
 		"its port answers":                {l.Addr().String(), now, false},
-		"its port answers, as before":     {l.Addr().String(), host.Habitat{}, false},
+		"its port answers, as before":     {l.Addr().String(), host.Namespace{}, false},
 		"another namespace, port answers": {l.Addr().String(), space, false},
 		"another namespace, log held":     {"127.0.0.1:1", space, true},
 		"another machine":                 {"127.0.0.1:1", machine, false},
@@ -104,7 +104,7 @@ func TestDownLeavesWhatMayLive(t *testing.T) {
 		if test.locked {
 			defer lock(t, log).Close()
 		}
-		s := state{Head: driver.NewHead(ensemble.Description{}), Habitat: test.where, Dir: data, Temporary: true, Config: Config{Detach: true},
+		s := state{Head: driver.NewHead(ensemble.Description{}), Namespace: test.where, Dir: data, Temporary: true, Config: Config{Detach: true},
 			Servers: []serverState{{Address: test.address, PID: os.Getpid(), Start: 1}}}
 		if err := driver.WriteState(dir, s); err != nil {
 			t.Fatal(err)
@@ -121,7 +121,7 @@ func TestDownLeavesWhatMayLive(t *testing.T) {
 	}
 }
 
-// The servers hold the lock of their logs, and nobody else does.
+// The servers hold the locks of their logs, and nobody else does.
 func TestAServerHoldsTheLockOfItsLog(t *testing.T) {
 	needServers(t)
 	l := start(t, small(1))

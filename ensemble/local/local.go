@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -13,19 +14,20 @@ import (
 	"github.com/zkbench/zkbench/ensemble/internal/driver"
 	"github.com/zkbench/zkbench/ensemble/internal/host"
 	"github.com/zkbench/zkbench/ensemble/internal/secrets"
+	"github.com/zkbench/zkbench/ensemble/versions"
 )
 
-// Local is ZooKeeper servers on this machine, on the loopback address.
+// Local is an ensemble of ZooKeeper servers on this machine, on the loopback address.
 type Local struct {
 	driver.Ensemble[*server]
 	cfg       Config
 	java      string
-	program   program
+	program   versions.Program
 	dir       string
-	temporary bool     // dir was made by Start and goes with the servers
-	hold      *os.File // its lock says that this process lives; nil when detached
+	temporary bool     // dir was created by Start and is removed with the servers
+	hold      *os.File // its lock says that this process lives; nil if detached
 	ports     []serverPorts
-	nursery   *nursery // nil when detached
+	launcher  *launcher // nil if detached
 }
 
 var (
@@ -34,21 +36,23 @@ var (
 	_ ensemble.Accountant    = (*Local)(nil)
 )
 
-// Start starts servers and returns when a write went through every one of them. The servers live until Close, or with
-// cfg.Detach until they are ended; ctx bounds the start alone. When the start fails nothing is left running, the error names the
+// Start starts servers and returns when a write has gone through every one of them. The servers live until Close or, with
+// cfg.Detach, until they are ended; ctx only bounds the start. If the start fails, nothing is left running, the error names the
 // server, its log and the log's last lines, and the log stays.
 func Start(ctx context.Context, cfg Config) (*Local, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
 		return nil, fmt.Errorf("local ensemble: %w", err)
 	}
-	find := systemFinder()
-	java, err := find.java(cfg.Java)
+	java, err := findJava(cfg.Java, runtime.GOOS, os.Getenv)
 	if err != nil {
 		return nil, err
 	}
-	program, err := find.zookeeper(cfg.Home)
+	program, err := versions.Find(cfg.ZooKeeper)
 	if err != nil {
+		return nil, err
+	}
+	if err := cfg.possible(program); err != nil {
 		return nil, err
 	}
 	dir, temporary, hold, err := prepareDir(cfg)
@@ -61,8 +65,7 @@ func Start(ctx context.Context, cfg Config) (*Local, error) {
 		return l.launchAll(ctx)
 	})
 	if err == nil {
-		l.describe(ctx)
-		if err = l.saveDetached(); err == nil {
+		if err = errors.Join(l.describe(ctx), l.saveDetached()); err == nil {
 			return l, nil
 		}
 		err = errors.Join(err, l.killAll(), l.forget())
@@ -70,8 +73,8 @@ func Start(ctx context.Context, cfg Config) (*Local, error) {
 	return nil, fmt.Errorf("start %d servers: %w", cfg.Servers, errors.Join(err, l.abandon(ctx)))
 }
 
-// abandon keeps the directory of a failed start for its logs, and removes one that holds none, or that nobody
-// will read because the caller has cancelled the start.
+// abandon keeps the directory of a failed start for its logs. It removes a directory without logs, or one that nobody
+// will read because the caller has canceled the start.
 func (l *Local) abandon(ctx context.Context) error {
 	if l.temporary && (len(l.All()) == 0 || errors.Is(ctx.Err(), context.Canceled)) {
 		return os.RemoveAll(l.dir)
@@ -88,7 +91,7 @@ func (l *Local) launchAll(ctx context.Context) error {
 		return fmt.Errorf("data directory: %w", err)
 	}
 	if !l.cfg.Detach {
-		l.nursery = newNursery()
+		l.launcher = newLauncher()
 	}
 	var servers []*server
 	for i, p := range l.ports {
@@ -102,7 +105,7 @@ func (l *Local) launchAll(ctx context.Context) error {
 		err = errors.Join(err, s.launch())
 	}
 	if err == nil {
-		// Before the wait: if zkbench is killed in it, zkbench down still finds the servers.
+		// Before the wait: if zkbench is killed during it, zkbench down still finds the servers.
 		err = l.saveDetached()
 	}
 	if err == nil {
@@ -131,7 +134,7 @@ func (l *Local) take(servers []*server) error {
 	return nil
 }
 
-// choosePorts finds ports, and removes what a start with others has written.
+// choosePorts finds ports, and removes what a start with other ports has written.
 func (l *Local) choosePorts() error {
 	for _, port := range l.cfg.ClientPorts {
 		if err := driver.PortFree(port); err != nil {
@@ -154,7 +157,7 @@ func (l *Local) choosePorts() error {
 	return nil
 }
 
-// killAll ends every process and waits for it; the thread that kept them goes too.
+// killAll kills every process and waits for it; it also ends the launcher's thread.
 func (l *Local) killAll() error {
 	var failed []error
 	for _, s := range l.All() {
@@ -163,21 +166,21 @@ func (l *Local) killAll() error {
 		}
 	}
 	if err := errors.Join(failed...); err != nil {
-		return err // who was not signalled would be waited for in vain
+		return err // waiting for a server that was not signalled would be in vain
 	}
 	for _, s := range l.All() {
 		if p := s.process.Load(); p != nil {
 			failed = append(failed, p.ended(context.Background())) // SIGKILL needs no deadline
 		}
 	}
-	if l.nursery != nil {
-		l.nursery.close()
-		l.nursery = nil
+	if l.launcher != nil {
+		l.launcher.close()
+		l.launcher = nil
 	}
 	return errors.Join(failed...)
 }
 
-// finish ends the servers and removes a temporary directory, which stays when one of them had ended by itself.
+// finish ends the servers and removes a temporary directory, which stays if one of them had ended by itself.
 func (l *Local) finish(_ context.Context, unasked error) error {
 	if err := errors.Join(unasked, l.killAll()); err != nil {
 		return errors.Join(err, keep(l.dir))
@@ -188,7 +191,7 @@ func (l *Local) finish(_ context.Context, unasked error) error {
 	return nil
 }
 
-// Preflight looks at the servers, their data directory and this process.
+// Preflight checks the servers, their data directory and this process.
 func (l *Local) Preflight(ctx context.Context, need ensemble.Need) []ensemble.Problem {
 	problems := l.Probe.Preflight(ctx, need)
 	if !l.cfg.NoFsync && host.InMemory(l.dir) {
@@ -199,7 +202,8 @@ func (l *Local) Preflight(ctx context.Context, need ensemble.Need) []ensemble.Pr
 	return problems
 }
 
-func (l *Local) describe(ctx context.Context) {
+// describe describes the servers, and compares the version of their program with the one that answers, which is an error if they differ.
+func (l *Local) describe(ctx context.Context) error {
 	l.About = ensemble.Description{
 		Kind: "local", Source: l.program.Source, Version: l.program.Version, Servers: l.Servers(), Fsync: "on",
 		Java: strings.TrimSpace(l.java + " " + javaVersion(l.java)), Tick: l.cfg.Tick, Heap: l.cfg.Heap, DataDir: l.dir,
@@ -208,8 +212,14 @@ func (l *Local) describe(ctx context.Context) {
 	if l.cfg.NoFsync {
 		l.About.Fsync = "off"
 	}
-	// What runs knows better than the name of its jar.
-	if version, err := l.Dial.Version(ctx, l.Hosts[0]); err == nil {
-		l.About.Version = version
+	// A running server is more reliable than the name of its jar.
+	version, err := l.Dial.Version(ctx, l.Hosts[0])
+	if err != nil {
+		return nil
 	}
+	if l.About.Version = version; l.program.Version != "" && version != l.program.Version {
+		return fmt.Errorf("%w: server 1 says that it is ZooKeeper %s, but %s is %s: jars of both are in its class path; remove one",
+			ensemble.ErrVersion, version, l.program.Source, l.program.Version)
+	}
+	return nil
 }

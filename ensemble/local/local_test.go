@@ -15,7 +15,7 @@ import (
 	"github.com/zkbench/zkbench/ensemble/internal/driver"
 )
 
-// TestThreeServers goes through the life of one ensemble, since a start takes seconds: each step leaves it whole.
+// TestThreeServers covers the life of one ensemble, because a start takes seconds: each step leaves it complete.
 func TestThreeServers(t *testing.T) {
 	needServers(t)
 	l := start(t, small(3))
@@ -168,7 +168,7 @@ func threeNoQuorum(t *testing.T, ctx context.Context, l *Local) {
 	if err := l.Pause(ctx, 2); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Stop(ctx, 2); err != nil { // hears SIGTERM though it was paused
+	if err := l.Stop(ctx, 2); err != nil { // gets SIGTERM although it was paused
 		t.Fatal(err)
 	}
 	alone := l.Addresses()[2]
@@ -202,7 +202,7 @@ func threeRefusals(t *testing.T, ctx context.Context, l *Local) {
 	}
 }
 
-// A server that dies by itself is never passed over: Ended says so at once, Close at the end, and its log stays.
+// A server that dies by itself is never overlooked: Ended reports it at once, Close at the end, and its log stays.
 func TestServerThatEndsByItself(t *testing.T) {
 	needServers(t)
 	t.Setenv("TMPDIR", t.TempDir())
@@ -249,7 +249,7 @@ func TestFourLetterWordsOff(t *testing.T) {
 		t.Errorf("Preflight(60 sessions, maxClientCnxns=60) = %v, want that it is too small", problems)
 	}
 
-	// The same server as somebody else's, whose AdminServer is not where we look.
+	// The same server as an external one, whose AdminServer is on an unexpected port.
 	e, err := ensemble.Connect(ctx, ensemble.ExternalConfig{Addresses: l.Addresses(), AdminPort: l.ports[0].Quorum})
 	if err != nil {
 		t.Fatal(err)
@@ -284,7 +284,7 @@ func TestStartFails(t *testing.T) {
 		change func(*Config)
 		is     error
 		says   []string
-		keeps  bool // a directory with a log
+		keeps  bool // keeps a directory with a log
 	}{
 		{"a configuration the server refuses: its log is named and quoted",
 			func(c *Config) { c.Extra = map[string]string{"tickTime": "banana"} },
@@ -298,7 +298,7 @@ func TestStartFails(t *testing.T) {
 		{"a heap that Java refuses",
 			func(c *Config) { c.Heap = "plenty" }, ensemble.ErrNotReady, []string{"plenty"}, true},
 		{"no ZooKeeper where it should be",
-			func(c *Config) { c.Home = full }, ensemble.ErrNoZooKeeper, []string{full}, false},
+			func(c *Config) { c.ZooKeeper = full }, ensemble.ErrNoZooKeeper, []string{full}, false},
 		{"no Java where it should be",
 			func(c *Config) { c.Java = full }, ensemble.ErrNoJava, []string{full}, false},
 		{"a directory with something in it",

@@ -17,7 +17,7 @@ import (
 	"github.com/zkbench/zkbench/ensemble/internal/host"
 )
 
-// TestMain lets the test binary play the process that is killed: with this variable it starts a server and waits.
+// TestMain lets the test binary play the process that is killed: if this variable is set, it starts a server and waits.
 func TestMain(m *testing.M) {
 	if os.Getenv("ZKBENCH_TEST_VICTIM") != "" {
 		victim()
@@ -37,12 +37,12 @@ func victim() {
 	select {}
 }
 
-// small is a configuration that starts fast and needs little.
+// small returns a configuration that starts fast and needs few resources.
 func small(servers int) Config {
 	return Config{Servers: servers, Heap: "128m", Tick: 500 * time.Millisecond}
 }
 
-// start starts an ensemble whose temporary files end with the test, and checks that nothing is left of it.
+// start starts an ensemble whose temporary files are removed with the test, and checks that nothing is left of it.
 func start(t *testing.T, cfg Config) *Local {
 	t.Helper()
 	goroutines := runtime.NumGoroutine()
@@ -82,7 +82,7 @@ func TestKillOfTheParentKillsTheServers(t *testing.T) {
 	if err := parent.Start(); err != nil {
 		t.Fatal(err)
 	}
-	output.(*os.File).SetReadDeadline(time.Now().Add(2 * time.Minute)) // for it to say that its server runs
+	output.(*os.File).SetReadDeadline(time.Now().Add(2 * time.Minute)) // time to report that its server runs
 	line, said := bufio.NewReader(output).ReadString('\n')
 	if err := parent.Process.Signal(syscall.SIGKILL); err != nil {
 		t.Fatal(err)
@@ -103,7 +103,7 @@ func TestKillOfTheParentKillsTheServers(t *testing.T) {
 		t.Fatalf("directories of the killed parent: %v, want one", parentDirs)
 	}
 	swept := func() bool { sweep(os.TempDir()); return len(dirsIn(t, os.TempDir())) == 0 }
-	if driver.Poll(t.Context(), swept) != nil { // the last thread of a killed process gives its locks back a moment after the first has ended
+	if driver.Poll(t.Context(), swept) != nil { // the last thread of a killed process releases its locks a moment after the first has ended
 		t.Errorf("after sweep: %v, want none", dirsIn(t, os.TempDir()))
 	}
 }
@@ -126,7 +126,7 @@ func dirsIn(t *testing.T, parent string) []string {
 // needServers is ensembletest.NeedServers, which imports this package.
 func needServers(t *testing.T) {
 	t.Helper()
-	if err := Missing(); err != nil && os.Getenv("ZKBENCH_REQUIRE_PACKAGES") != "" {
+	if err := Check(Config{}); err != nil && os.Getenv("ZKBENCH_REQUIRE_PACKAGES") != "" {
 		t.Fatalf("ZKBENCH_REQUIRE_PACKAGES is set: %v", err)
 	} else if err != nil {
 		t.Skip(err)

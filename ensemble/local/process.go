@@ -13,17 +13,17 @@ import (
 	"github.com/zkbench/zkbench/ensemble/internal/host"
 )
 
-// process is one Java process. Attached, it is our child and a goroutine waits for it; detached, it is looked at in /proc,
-// whether this process started it or another did.
+// process is one Java process. If attached, it is our child and a goroutine waits for it; if detached, it is checked in /proc,
+// whether this process or another one started it.
 type process struct {
 	pid    int
-	start  uint64      // when it started, as in host.Stat; with pid it names the process
+	start  uint64      // when it started, as in host.Stat; together with pid it identifies the process
 	handle *os.Process // a pidfd on Linux: signals reach this process, never a later one with its pid
 	exited chan struct{}
 }
 
-// adopt finds a process that was started earlier. It opens the handle before it looks at the start time, so that what is
-// signalled is what was looked at.
+// adopt finds a process that was started earlier. It opens the handle before it checks the start time, so that signals reach the
+// process that was checked.
 func adopt(pid int, start uint64) (*process, bool) {
 	handle, err := os.FindProcess(pid)
 	if err != nil {
@@ -50,7 +50,7 @@ func (p *process) running() bool {
 	return err == nil && stat.Start == p.start && stat.State != 'Z' && stat.State != 'X'
 }
 
-// paused waits until the process has stopped, or runs again: SIGSTOP works a moment after kill returned.
+// paused waits until the process has stopped, or runs again: SIGSTOP takes effect a moment after kill has returned.
 func (p *process) paused(ctx context.Context, want bool) error {
 	return driver.Poll(ctx, func() bool {
 		stat, err := host.ReadStat(p.pid)
@@ -73,7 +73,7 @@ func (p *process) ended(ctx context.Context) error {
 	if p.exited == nil {
 		err := driver.Poll(ctx, func() bool { return !p.running() })
 		if err == nil {
-			p.handle.Wait() // takes a zombie of ours away; for somebody else's process it fails at once
+			p.handle.Wait() // reaps our own zombie; for somebody else's process it fails at once
 		}
 		return err
 	}
@@ -85,15 +85,15 @@ func (p *process) ended(ctx context.Context) error {
 	}
 }
 
-// nursery starts attached processes. Linux sends the parent-death signal when the thread that started the child ends, so the
-// thread must live as long as the children: one goroutine keeps it for itself until close.
-type nursery struct {
+// launcher starts attached processes. Linux sends the parent-death signal when the thread that started the child ends, so the
+// thread must live as long as the children: one goroutine keeps it to itself until close.
+type launcher struct {
 	jobs chan func()
 	wait sync.WaitGroup // the thread's goroutine and those that wait for children
 }
 
-func newNursery() *nursery {
-	n := &nursery{jobs: make(chan func())}
+func newLauncher() *launcher {
+	n := &launcher{jobs: make(chan func())}
 	n.wait.Go(func() {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
@@ -105,13 +105,13 @@ func newNursery() *nursery {
 }
 
 // close ends the thread; the children must have ended.
-func (n *nursery) close() {
+func (n *launcher) close() {
 	close(n.jobs)
 	n.wait.Wait()
 }
 
 // launch starts a child that dies with this process. Its output is appended to the log.
-func (n *nursery) launch(name string, args []string, log *os.File) (*process, error) {
+func (n *launcher) launch(name string, args []string, log *os.File) (*process, error) {
 	var handle *os.Process
 	err := errors.New("not started")
 	done := make(chan struct{})
@@ -131,7 +131,7 @@ func (n *nursery) launch(name string, args []string, log *os.File) (*process, er
 	return p, nil
 }
 
-// launchDetached starts a process that stays. If it ends while we live it is a zombie until we end, which running() knows.
+// launchDetached starts a process that stays. If it ends while we live, it is a zombie until we end, which running() takes into account.
 func launchDetached(name string, args []string, log *os.File) (*process, error) {
 	attr, err := detachedAttr()
 	if err != nil {
@@ -158,7 +158,7 @@ func spawn(name string, args []string, log *os.File, attr *syscall.SysProcAttr) 
 	return os.StartProcess(name, append([]string{name}, args...), &os.ProcAttr{Files: []*os.File{null, log, log}, Sys: attr})
 }
 
-// endedProcess stands for a process that was over before we looked.
+// endedProcess stands for a process that had already ended.
 func endedProcess(pid int) *process {
 	exited := make(chan struct{})
 	close(exited)

@@ -10,9 +10,10 @@ import (
 
 	"github.com/zkbench/zkbench/ensemble"
 	"github.com/zkbench/zkbench/ensemble/internal/secrets"
+	"github.com/zkbench/zkbench/ensemble/versions"
 )
 
-// Only the owner may read what an ensemble keeps secret, and it is in no other file and in no argument of a process.
+// Only the owner may read an ensemble's secrets, and they are in no other file and in no argument of a process.
 func TestSecretsAreTheOwnersAlone(t *testing.T) {
 	ports := []serverPorts{{Client: 1, Quorum: 2, Election: 3, Admin: 4}}
 	for _, way := range ensemble.SecureWays() {
@@ -53,7 +54,7 @@ func TestSecretsAreTheOwnersAlone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if args := strings.Join(cfg.javaArgs(program{}, base, "zoo.cfg"), " "); strings.Contains(args, password) {
+		if args := strings.Join(cfg.javaArgs(versions.Program{}, base, "zoo.cfg"), " "); strings.Contains(args, password) {
 			t.Errorf("%s: the arguments have the password: %s", way, args)
 		}
 		if lines := cfg.zooCfg(1, base, "data", ports); strings.Contains(lines, "\nclientPort") || !strings.Contains(lines, "secureClientPort=1\n") {

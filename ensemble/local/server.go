@@ -20,7 +20,7 @@ type server struct {
 	dir     string
 	address string
 	process atomic.Pointer[process] // the latest one
-	logged  int64                   // length of the log when process was started: what is older says nothing of it
+	logged  int64                   // length of the log when process was started: older text does not concern it
 }
 
 func (l *Local) server(id int, address string) *server {
@@ -48,7 +48,7 @@ func (s *server) End(ctx context.Context, kill bool, _ driver.State) error {
 	if kill {
 		err = p.signal(signalKill)
 	} else if err = p.signal(signalStop); err == nil {
-		err = p.signal(signalResume) // a paused server hears SIGTERM only when it runs again
+		err = p.signal(signalResume) // a paused server gets SIGTERM only when it runs again
 	}
 	if err != nil {
 		return err
@@ -78,7 +78,7 @@ func (s *server) launch() error {
 	if err != nil {
 		return err
 	}
-	host.LockShared(log) // the server inherits the lock with its output, and holds it as long as it lives; without it there is less to tell by
+	host.LockShared(log) // the server inherits the lock with its output, and holds it as long as it lives; a failure only means less evidence
 	defer log.Close()
 	if info, err := log.Stat(); err == nil {
 		s.logged = info.Size()
@@ -86,8 +86,8 @@ func (s *server) launch() error {
 	l := s.of
 	args := l.cfg.javaArgs(l.program, l.dir, filepath.Join(s.dir, "zoo.cfg"))
 	var p *process
-	if l.nursery != nil {
-		p, err = l.nursery.launch(l.java, args, log)
+	if l.launcher != nil {
+		p, err = l.launcher.launch(l.java, args, log)
 	} else {
 		p, err = launchDetached(l.java, args, log)
 	}
@@ -98,7 +98,7 @@ func (s *server) launch() error {
 	return nil
 }
 
-// Explain adds to an error what the server's log says of it.
+// Explain adds to an error what the server's log says about it.
 func (s *server) Explain(_ context.Context, kind, cause error) error {
 	text, err := os.ReadFile(s.log())
 	if err != nil {
@@ -107,6 +107,9 @@ func (s *server) Explain(_ context.Context, kind, cause error) error {
 	text = text[min(s.logged, int64(len(text))):]
 	if bytes.Contains(text, []byte("Address already in use")) {
 		kind = ensemble.ErrPortTaken
+	}
+	if mixed := s.of.program.Mixed(string(text)); mixed != "" {
+		cause = fmt.Errorf("%w; %s", cause, mixed)
 	}
 	return fmt.Errorf("%w: server %d: %w; the log %s %s", kind, s.id, cause, s.log(), driver.LastLines(string(text), 12))
 }

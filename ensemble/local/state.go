@@ -11,18 +11,19 @@ import (
 	"github.com/zkbench/zkbench/ensemble"
 	"github.com/zkbench/zkbench/ensemble/internal/driver"
 	"github.com/zkbench/zkbench/ensemble/internal/host"
+	"github.com/zkbench/zkbench/ensemble/versions"
 )
 
-// state is the state file of a detached ensemble. Its pids are read together with the processes' start times, so that a pid
-// that was used again is never signalled.
+// state is the state file of a detached ensemble. It stores the processes' start times with their pids, so that a reused pid
+// is never signalled.
 type state struct {
 	driver.Head
-	Habitat   host.Habitat // where the pids mean something
+	Namespace host.Namespace // in which the pids are valid
 	Dir       string
 	Temporary bool
 	Config    Config // to restart a server
 	Java      string
-	Program   program
+	Program   versions.Program
 	Servers   []serverState
 }
 
@@ -34,13 +35,13 @@ type serverState struct {
 	Down    bool   // killed or stopped on purpose
 }
 
-// saveDetached records which processes a detached ensemble has now.
+// saveDetached records the current processes of a detached ensemble.
 func (l *Local) saveDetached() error {
 	if !l.cfg.Detach {
 		return nil
 	}
 	s := state{
-		Head: driver.NewHead(l.About), Habitat: host.Here(), Dir: l.dir, Temporary: l.temporary,
+		Head: driver.NewHead(l.About), Namespace: host.Here(), Dir: l.dir, Temporary: l.temporary,
 		Config: l.cfg, Java: l.java, Program: l.program,
 	}
 	for i, server := range l.All() {
@@ -50,7 +51,7 @@ func (l *Local) saveDetached() error {
 	return driver.WriteState(l.cfg.StateDir, s)
 }
 
-// forget removes the state file of a start that failed; the directory stays for its logs.
+// forget removes the state file of a failed start; the directory stays for its logs.
 func (l *Local) forget() error {
 	if !l.cfg.Detach {
 		return nil
@@ -58,8 +59,8 @@ func (l *Local) forget() error {
 	return driver.RemoveState(l.cfg.StateDir)
 }
 
-// Load finds the detached ensemble whose state file lies in dir. ErrGone when its servers have all ended, ErrElsewhere when that cannot be
-// told. Servers that are down while others run are no error: Preflight names them.
+// Load finds the detached ensemble whose state file is in dir. It returns ErrGone if its servers have all ended, and ErrElsewhere if that cannot be
+// determined. Servers that are down while others run are not an error: Preflight names them.
 func Load(dir string) (*Local, error) {
 	var s state
 	if err := driver.ReadState(dir, &s); err != nil {
@@ -73,7 +74,7 @@ func Load(dir string) (*Local, error) {
 	for i, saved := range s.Servers {
 		var p *process
 		alive := false
-		if s.Habitat.Boot == "" || s.Habitat == host.Here() {
+		if s.Namespace.Boot == "" || s.Namespace == host.Here() {
 			p, alive = adopt(saved.PID, saved.Start)
 		}
 		if alive {
@@ -103,8 +104,8 @@ func Load(dir string) (*Local, error) {
 	return l, nil
 }
 
-// Down ends the detached ensemble whose state file lies in dir, and removes its data if they were temporary. One that is gone is no error.
-// ErrElsewhere, and nothing is removed, when it may live where its processes cannot be seen from here.
+// Down ends the detached ensemble whose state file is in dir, and removes its data if they were temporary. It is no error if the ensemble is gone.
+// It returns ErrElsewhere, without removing anything, if the ensemble may run where its processes cannot be seen from here.
 func Down(dir string) error {
 	l, err := Load(dir)
 	if err == nil {
@@ -120,7 +121,7 @@ func Down(dir string) error {
 	return os.RemoveAll(s.Dir)
 }
 
-// mayLive says why the ensemble of a state file, none of whose processes is found, may live all the same; nil when it does not.
+// mayLive says why the ensemble of a state file may still run although none of its processes is found; nil if it does not.
 func (s state) mayLive() error {
 	for i, server := range s.Servers {
 		if host.Held(filepath.Join(s.Dir, serverDir(i+1), logName)) {
@@ -131,7 +132,7 @@ func (s state) mayLive() error {
 			return fmt.Errorf("%w: %s answers, though process %d does not belong to it; stop it where it was started", ensemble.ErrElsewhere, server.Address, server.PID)
 		}
 	}
-	if now := host.Here(); s.Habitat.Boot != "" && s.Habitat.Boot != now.Boot && s.Habitat.Host != now.Host {
+	if now := host.Here(); s.Namespace.Boot != "" && s.Namespace.Boot != now.Boot && s.Namespace.Host != now.Host {
 		return fmt.Errorf("%w: it was started on another machine; run 'down' there, or remove the state file if that machine is gone", ensemble.ErrElsewhere)
 	}
 	return nil

@@ -24,7 +24,7 @@ type client struct {
 	xid int32
 }
 
-// open connects and opens a session, or resumes that of cr. The id of the client is 0 when cr has expired.
+// open connects and opens a session, or resumes that of cr. The client's id is 0 if cr has expired.
 func open(t testing.TB, address string, cr jute.Connect) *client {
 	t.Helper()
 	c, err := tryOpen(t, address, cr)
@@ -118,7 +118,7 @@ func (c *client) notified(path string) {
 	}
 }
 
-// ended reads the end of the connection, with nothing before it, and returns the error.
+// ended reads the end of the connection, which must be the next thing to come, and returns the error.
 func (c *client) ended() error {
 	c.t.Helper()
 	f, _, err := c.receive()
@@ -128,7 +128,7 @@ func (c *client) ended() error {
 	return err
 }
 
-// create makes a znode.
+// create creates a znode.
 func (c *client) create(path string) {
 	c.t.Helper()
 	if f, _ := c.reply(c.sendCreate(path)); f.Err != 0 {
@@ -143,7 +143,7 @@ func (c *client) exists(path string) bool {
 	return f.Err == 0
 }
 
-// watch arms a data watch.
+// watch sets a data watch.
 func (c *client) watch(path string) {
 	c.t.Helper()
 	if f, _ := c.reply(c.send(jute.OpGetData, path, true)); f.Err != 0 {

@@ -13,10 +13,10 @@ import (
 	"github.com/zkbench/zkbench/internal/jute"
 )
 
-// conn is one connection of a client, carried on to its server.
+// conn is one connection of a client, forwarded to its server.
 //
-// Each direction has a goroutine that reads frames and decides, and one that writes (line). A direction that has come to its
-// end closes only the socket it writes to: the end must not overtake what is on its way, nor get through a partition of the
+// Each direction has a goroutine that reads frames and decides, and one that writes (line). A direction that ends
+// closes only the socket it writes to: the end must not overtake data in transit, nor get through a partition of the
 // other direction.
 type conn struct {
 	p      *Proxy
@@ -26,23 +26,23 @@ type conn struct {
 	lines  [2]*line // by direction
 
 	session atomic.Int64
-	text    atomic.Bool   // a four-letter word and its answer, no frames
+	text    atomic.Bool   // a four-letter word and its answer instead of frames
 	torn    chan struct{} // closed by tear: everything ends at once
 	once    sync.Once
 	running sync.WaitGroup // asides
 
 	mu      sync.Mutex
-	pending map[int32]Frame // requests whose reply is due, by xid
-	asides  []*aside        // notifications that are out of the stream, in the order of the server
+	pending map[int32]Frame // requests that await their reply, by xid
+	asides  []*aside        // notifications held outside the stream, in the order in which the server sent them
 }
 
 // aside is a notification that has been taken out of the stream.
 type aside struct {
-	fault *Fault        // that took it; nil: it waits for others
+	fault *Fault        // the fault that took it; nil: it waits for others
 	done  chan struct{} // closed when it is back in the stream, or the connection is torn
 }
 
-// Direction of a byte.
+// Direction is the direction of a byte.
 type Direction int
 
 // The directions.
@@ -69,7 +69,7 @@ func (c *conn) run() {
 	c.running.Wait()
 }
 
-// tear ends the connection at once on both sides.
+// tear ends the connection on both sides at once.
 func (c *conn) tear(reset bool) {
 	c.once.Do(func() {
 		if reset {
@@ -82,7 +82,7 @@ func (c *conn) tear(reset bool) {
 	})
 }
 
-// read takes one direction frame by frame.
+// read reads one direction frame by frame.
 func (c *conn) read(from net.Conn, d Direction) {
 	in := bufio.NewReaderSize(from, 4+inspected)
 	l := c.lines[d]
@@ -100,7 +100,7 @@ func (c *conn) read(from net.Conn, d Direction) {
 	l.end()
 }
 
-// words passes a connection on that begins with four letters instead of a length: it asks for a four-letter word, and the
+// words forwards a connection that starts with four letters instead of a length: it asks a four-letter word, and the
 // answer is text.
 func (c *conn) words(in *bufio.Reader, d Direction) bool {
 	head, err := in.Peek(4)
@@ -110,14 +110,14 @@ func (c *conn) words(in *bufio.Reader, d Direction) bool {
 	if d == Upstream {
 		c.text.Store(len(bytes.Trim(head, "abcdefghijklmnopqrstuvwxyz")) == 0)
 	}
-	if !c.text.Load() { // the answer cannot come before the question has been looked at
+	if !c.text.Load() { // the answer cannot arrive before the question has been inspected
 		return false
 	}
 	c.unread(in, d)
 	return true
 }
 
-// unread passes on whatever comes, until the end of the direction.
+// unread forwards everything without inspection, until the end of the direction.
 func (c *conn) unread(in *bufio.Reader, d Direction) {
 	for {
 		if _, err := in.Peek(1); err != nil || !c.forward(in, in.Buffered(), d, 0) {
@@ -126,7 +126,7 @@ func (c *conn) unread(in *bufio.Reader, d Direction) {
 	}
 }
 
-// frame passes one frame on, or does with it what a fault wants; false when the direction is at its end.
+// frame forwards one frame, or applies a fault to it; it returns false at the end of the direction.
 func (c *conn) frame(in *bufio.Reader, d Direction, handshake bool) bool {
 	head, err := in.Peek(4)
 	if err != nil {
@@ -139,6 +139,7 @@ func (c *conn) frame(in *bufio.Reader, d Direction, handshake bool) bool {
 	}
 	fr := c.look(head[4:], d, handshake)
 	fr.Size = size
+	c.p.see(fr)
 	f := c.p.decide(fr)
 	if f == nil {
 		if fr.On == Notification && 4+size <= in.Size() && c.isBehind() {
@@ -152,7 +153,7 @@ func (c *conn) frame(in *bufio.Reader, d Direction, handshake bool) bool {
 	return c.inject(f, in, 4+size, d)
 }
 
-// look reads what is to be known of a frame, and learns from it.
+// look parses the relevant parts of a frame, and updates the state of the connection.
 func (c *conn) look(b []byte, d Direction, handshake bool) Frame {
 	var fr Frame
 	switch {
@@ -170,6 +171,7 @@ func (c *conn) look(b []byte, d Direction, handshake bool) Frame {
 		if cr, _ := jute.ParseConnectReply(b); cr.Session != 0 {
 			c.p.opened(c, cr)
 		} else {
+			fr.Err = refused
 			c.p.over(c.session.Load())
 		}
 	default:
@@ -180,6 +182,9 @@ func (c *conn) look(b []byte, d Direction, handshake bool) Frame {
 			delete(c.pending, fr.Xid)
 			c.mu.Unlock()
 			fr.Op, fr.Path = asked.Op, asked.Path
+			if (fr.Op == jute.OpCreate || fr.Op == jute.OpCreate2) && fr.Err == 0 {
+				fr.Created = created(b)
+			}
 			if fr.Xid == jute.XidPing {
 				fr.Op = jute.OpPing
 			}
@@ -192,11 +197,11 @@ func (c *conn) look(b []byte, d Direction, handshake bool) Frame {
 	return fr
 }
 
-// inject does with the next n bytes, which are a frame, what the fault wants.
+// inject applies the fault to the next n bytes, which are a frame.
 func (c *conn) inject(f *Fault, in *bufio.Reader, n int, d Direction) bool {
 	switch f.rule.Do {
 	case Cut, Reset:
-		// In its turn, so that everything before it arrives.
+		// Queued, so that everything before it arrives.
 		if c.lines[d].put(item{then: func() { c.tear(f.rule.Do == Reset) }}) {
 			<-c.torn
 		}
@@ -234,8 +239,8 @@ func (c *conn) inject(f *Fault, in *bufio.Reader, n int, d Direction) bool {
 	return c.forward(in, n, d, 0)
 }
 
-// aside takes a notification out of the stream and puts it back later, wherever the stream is then. Those that one fault takes keep their order, as
-// ZooKeeper promises it; and none overtakes those whose fault is over or lasts a while (Delay), or they would come in another order than they were sent.
+// aside takes a notification out of the stream and puts it back later, at the stream's position then. Notifications taken by the same fault keep their order,
+// as ZooKeeper promises it. None overtakes those whose fault has ended or takes a fixed time (Delay), because they would then arrive out of order.
 func (c *conn) aside(f *Fault, in *bufio.Reader, n int, d Direction) bool {
 	frame := make([]byte, n)
 	if _, err := io.ReadFull(in, frame); err != nil {
@@ -277,8 +282,8 @@ func (c *conn) aside(f *Fault, in *bufio.Reader, n int, d Direction) bool {
 	return true
 }
 
-// before are asides that a notification which f takes must not overtake, nil for one that no fault takes: all but those that a fault at work holds that
-// has not taken this one. Of those of one fault the last stands for all. c.mu is held.
+// before returns the asides that a notification taken by f (nil if no fault takes it) must not overtake: all except those that another active Hold
+// keeps. Of the asides of one fault it returns only the last. c.mu must be held.
 func (c *conn) before(f *Fault) (last []*aside) {
 	for _, a := range c.asides {
 		if a.fault != nil && a.fault != f && a.fault.rule.Do == Hold && !isClosed(a.fault.removed) {
@@ -293,7 +298,7 @@ func (c *conn) before(f *Fault) (last []*aside) {
 	return last
 }
 
-// isBehind reports whether a notification that no fault takes has to wait for others.
+// isBehind reports whether a notification that no fault takes must wait for others.
 func (c *conn) isBehind() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

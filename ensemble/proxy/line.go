@@ -7,31 +7,31 @@ import (
 	"time"
 )
 
-// Latency is what a network adds to the way of a frame: Constant and a share of Jitter, evenly distributed. The order of frames
-// stays.
+// Latency is the delay that a network adds to a frame: Constant and a uniformly distributed share of Jitter. Frames keep
+// their order.
 type Latency struct{ Constant, Jitter time.Duration }
 
 // SetLatency gives all connections a latency in one direction, from the next frame on.
 func (p *Proxy) SetLatency(d Direction, l Latency) { p.latency[d].Store(&l) }
 
-// line is one direction of a connection behind the reader: a delay line in which frames keep their order.
+// line is one direction of a connection after the reader: a delay line in which frames keep their order.
 type line struct {
 	c     *conn
 	d     Direction
 	to    net.Conn
 	items chan item
-	whole sync.Mutex // held while the pieces of one frame are put
+	whole sync.Mutex // held while the pieces of one frame are added
 
-	// of the writing goroutine
+	// used by the writing goroutine
 	rand *rand.Rand
-	last time.Time // nothing is written before what came before it
+	last time.Time // nothing is written before its predecessors
 }
 
-// item is a piece of a frame, or something to do in its turn.
+// item is a piece of a frame, or something to do when its turn comes.
 type item struct {
 	data  []byte
 	at    time.Time
-	delay time.Duration // beside the latency
+	delay time.Duration // in addition to the latency
 	then  func()
 	end   bool
 }
@@ -44,7 +44,7 @@ func newLine(c *conn, to net.Conn, d Direction, number uint64) *line {
 	return &line{c: c, d: d, to: to, items: make(chan item, queued), rand: rand.New(seed)}
 }
 
-// put adds an item; false when the connection has been torn.
+// put adds an item; it returns false if the connection has been torn.
 func (l *line) put(i item) bool {
 	i.at = time.Now()
 	select {
@@ -55,10 +55,10 @@ func (l *line) put(i item) bool {
 	}
 }
 
-// end closes the other side when everything before has been written.
+// end closes the other side once everything before it has been written.
 func (l *line) end() { l.put(item{end: true}) }
 
-// run writes until the end. After a failed write it takes the rest in vain: the reader of the other direction will notice that
+// run writes until the end. After a failed write it discards the rest: the reader of the other direction will notice that
 // the socket is gone, and ends this direction through the socket that its own line writes to.
 func (l *line) run() {
 	defer l.to.Close()
@@ -86,7 +86,7 @@ func (l *line) run() {
 	}
 }
 
-// sleep waits until an item is due; false when the connection has been torn.
+// sleep waits until an item is due; it returns false if the connection has been torn.
 func (l *line) sleep(i item) bool {
 	due := i.at.Add(i.delay)
 	if lat := l.c.p.latency[l.d].Load(); lat != nil {

@@ -48,13 +48,13 @@ func TestNotifications(t *testing.T) {
 		b := newBench(t)
 		drop := b.p.Add(Rule{On: Notification, Do: Drop})
 		b.c.watch(b.path)
-		b.c.set(b.path, "1") // its reply comes behind the notification
+		b.c.set(b.path, "1") // its reply comes after the notification
 		b.injected(drop, 1)
 	})
 }
 
-// told is a server of one client, which sends so many notifications, numbered by their paths, whenever it is asked to.
-func told(t *testing.T, send <-chan int) (address string) {
+// notifying starts a server for one client, which sends as many notifications as it is asked to, numbered by their paths.
+func notifying(t *testing.T, send <-chan int) (address string) {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -87,13 +87,13 @@ func told(t *testing.T, send <-chan int) (address string) {
 	return l.Addr().String()
 }
 
-// Notifications that were held or delayed come in the order of the server, and so do those behind them, which nothing holds up any more. Nobody but those
-// that a fault at work holds is overtaken.
+// Notifications that were held or delayed arrive in the server's order, and so do those behind them once nothing holds them up any more. Only those
+// held by an active fault are overtaken.
 func TestNotificationsKeepTheirOrder(t *testing.T) {
 	const many = 200
 	for name, c := range map[string]struct {
 		rules []Rule
-		first []int // of those that come while the faults are at work
+		first []int // those that arrive while the faults are active
 	}{
 		"held":              {[]Rule{{Do: Hold}}, nil},
 		"delayed":           {[]Rule{{Do: Delay, For: 20 * time.Millisecond}}, nil},
@@ -104,7 +104,7 @@ func TestNotificationsKeepTheirOrder(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			send := make(chan int)
 			defer close(send)
-			p, err := Start(t.Context(), Config{Upstreams: []string{told(t, send)}})
+			p, err := Start(t.Context(), Config{Upstreams: []string{notifying(t, send)}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -139,7 +139,7 @@ func TestNotificationsKeepTheirOrder(t *testing.T) {
 	}
 }
 
-// numbers are those from one to before another.
+// numbers returns the integers from one number up to, but not including, another.
 func numbers(from, to int) (all []int) {
 	for n := from; n < to; n++ {
 		all = append(all, n)

@@ -18,22 +18,22 @@ import (
 	"github.com/zkbench/zkbench/internal/jute"
 )
 
-// Config says what to stand in front of.
+// Config says which servers the proxy fronts.
 type Config struct {
 	Upstreams []string // host:port of the servers; the first is server 1
-	Seed      uint64   // of the jitter
-	// Encrypted connections are passed on unread: of the faults, Cut and Reset of all connections can be injected, and nothing is known of sessions.
+	Seed      uint64   // for the jitter
+	// Encrypted says that connections are forwarded unread: only the faults Cut and Reset of all connections are possible, and nothing is known about sessions.
 	Encrypted bool
 }
 
-// Proxy listens at one address of this machine for each server. All methods may be called from many goroutines.
+// Proxy listens at one address of this machine for each server. All methods may be called concurrently.
 type Proxy struct {
 	cfg       Config
 	listeners []net.Listener
 	latency   [2]atomic.Pointer[Latency] // by direction
 	running   sync.WaitGroup
 	quit      context.CancelFunc
-	ctx       context.Context // ends with Close, not with a caller
+	ctx       context.Context // ends with Close, not with a caller's context
 
 	mu       sync.Mutex
 	closed   bool
@@ -41,22 +41,23 @@ type Proxy struct {
 	conns    map[*conn]struct{}
 	accepted uint64
 	sessions map[int64]*session
-	swept    time.Time // when sessions that cannot come back were last forgotten
+	watching map[int64]func(Frame) // by session
+	swept    time.Time             // when sessions that cannot come back were last forgotten
 }
 
 type session struct {
-	jute.Connect // what resumes it
+	jute.Connect // what is needed to resume it
 	server       int
-	conn         *conn     // nil while not connected
-	lost         time.Time // since when it is not
+	conn         *conn     // nil while disconnected
+	lost         time.Time // when it was disconnected
 }
 
-// Start begins to listen. The addresses are on the loopback interface, with free ports. ctx has no meaning after the return.
+// Start starts to listen. The addresses are on the loopback interface, with free ports. ctx is not used after Start returns.
 func Start(ctx context.Context, cfg Config) (*Proxy, error) {
 	if len(cfg.Upstreams) == 0 {
 		return nil, errors.New("proxy: no upstreams")
 	}
-	p := &Proxy{cfg: cfg, conns: map[*conn]struct{}{}, sessions: map[int64]*session{}}
+	p := &Proxy{cfg: cfg, conns: map[*conn]struct{}{}, sessions: map[int64]*session{}, watching: map[int64]func(Frame){}}
 	p.cfg.Upstreams = slices.Clone(cfg.Upstreams)
 	p.ctx, p.quit = context.WithCancel(context.WithoutCancel(ctx))
 	for range cfg.Upstreams {
@@ -73,7 +74,7 @@ func Start(ctx context.Context, cfg Config) (*Proxy, error) {
 	return p, nil
 }
 
-// Addresses are what to hand to clients, in the order of the upstreams.
+// Addresses returns the addresses for clients, in the order of the upstreams.
 func (p *Proxy) Addresses() []string {
 	addresses := make([]string, len(p.listeners))
 	for i, l := range p.listeners {
@@ -107,14 +108,14 @@ func (p *Proxy) accept(l net.Listener, server int) {
 			if p.ctx.Err() != nil {
 				return
 			}
-			time.Sleep(time.Millisecond) // out of file descriptors, most likely: as net/http does
+			time.Sleep(time.Millisecond) // most likely out of file descriptors: do as net/http does
 			continue
 		}
 		p.running.Go(func() { p.serve(client.(*net.TCPConn), server) })
 	}
 }
 
-// serve carries one connection to its end.
+// serve forwards one connection until it ends.
 func (p *Proxy) serve(client *net.TCPConn, server int) {
 	upstream, err := new(net.Dialer).DialContext(p.ctx, "tcp", p.cfg.Upstreams[server-1])
 	if err != nil {
@@ -149,16 +150,16 @@ func (p *Proxy) newConn(client, upstream *net.TCPConn, server int) *conn {
 	return c
 }
 
-// Session is one that was opened or resumed through the proxy, and not closed since. One that has not been connected for twice its timeout
-// has expired, or lives without the proxy: it is forgotten, until it comes back.
+// Session is a session that was opened or resumed through the proxy and has not been closed. A session that has been disconnected for twice its timeout
+// has expired, or lives without the proxy: it is forgotten until it comes back.
 type Session struct {
 	ID        int64
 	Timeout   time.Duration // as negotiated
-	Server    int           // the last one that it was connected to
+	Server    int           // the last one to which it was connected
 	Connected bool
 }
 
-// Sessions lists them by id.
+// Sessions lists the sessions by id.
 func (p *Proxy) Sessions() []Session {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -171,19 +172,19 @@ func (p *Proxy) Sessions() []Session {
 	return list
 }
 
-// opened notes that a handshake has succeeded. A session that was resumed through another connection is this one's now.
+// opened records that a handshake has succeeded. A session resumed from another connection now belongs to this one.
 func (p *Proxy) opened(c *conn, cr jute.Connect) {
 	c.session.Store(cr.Session)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	cr.Password = bytes.Clone(cr.Password) // it lies in the buffer of the connection
+	cr.Password = bytes.Clone(cr.Password) // it is in the buffer of the connection
 	p.sessions[cr.Session] = &session{Connect: cr, server: c.server, conn: c}
 	if now := time.Now(); now.Sub(p.swept) > time.Second {
 		p.sweep(now)
 	}
 }
 
-// sweep forgets the sessions that have not been connected for so long that they must have expired: of a client that died nobody else tells.
+// sweep forgets the sessions that have been disconnected for so long that they must have expired: nothing else reports those of a dead client.
 func (p *Proxy) sweep(now time.Time) {
 	p.swept = now
 	maps.DeleteFunc(p.sessions, func(_ int64, s *session) bool { return s.conn == nil && now.Sub(s.lost) > 2*s.Timeout })
@@ -196,17 +197,40 @@ func (p *Proxy) over(id int64) {
 	delete(p.sessions, id)
 }
 
-// KeepAway cuts a session off and keeps it from coming back until the fault is removed. Each attempt is cut.
+// Observe calls see with every frame of a session but the handshake that opens it, before any rule applies to it, until stop is called. It calls from the goroutine that
+// reads the connection: what follows the frame waits until see returns. A session has one observer.
+func (p *Proxy) Observe(session int64, see func(Frame)) (stop func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.watching[session] = see
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.watching, session)
+	}
+}
+
+// see passes a frame to the observer of its session.
+func (p *Proxy) see(fr Frame) {
+	p.mu.Lock()
+	see := p.watching[fr.Session]
+	p.mu.Unlock()
+	if see != nil {
+		see(fr)
+	}
+}
+
+// KeepAway disconnects a session and keeps it from coming back until the fault is removed, by cutting each attempt.
 func (p *Proxy) KeepAway(session int64) *Fault {
 	f := p.Add(Rule{On: Request, Ops: []jute.Op{jute.OpConnect}, Session: session, Do: Cut})
 	p.Cut(session)
 	return f
 }
 
-// Cut closes the connections of a session, of all with 0, and returns how many there were. Clients may come back at once.
+// Cut closes the connections of a session, of all sessions for 0, and returns how many there were. Clients may reconnect at once.
 func (p *Proxy) Cut(session int64) int { return p.end(session, false) }
 
-// Reset is Cut with reset connections (RST).
+// Reset is like Cut, but resets the connections (RST).
 func (p *Proxy) Reset(session int64) int { return p.end(session, true) }
 
 func (p *Proxy) end(session int64, reset bool) int {
@@ -224,19 +248,19 @@ func (p *Proxy) end(session int64, reset bool) int {
 	return len(ending)
 }
 
-// ErrUnknownSession: no such session was opened through the proxy, or it is over.
+// ErrUnknownSession says that no such session was opened through the proxy, or that it is over.
 var ErrUnknownSession = errors.New("unknown session")
 
-// Expire ends a session on the servers as its expiry does, while its client knows nothing: it resumes the session through a
-// connection of its own, past all faults, and closes it. The client's connection is closed by the server; it hears of the
-// expiry when it comes back. The error is ErrUnknownSession also when the session is over already.
+// Expire ends a session on the servers as its expiry would, without its client's knowledge: it resumes the session over its
+// own connection, bypassing all faults, and closes it. The server closes the client's connection; the client learns of the
+// expiry when it reconnects. It also returns ErrUnknownSession if the session is already over.
 func (p *Proxy) Expire(ctx context.Context, id int64) error {
 	// The client loses its connection when the session is resumed elsewhere, and would take the session back.
 	away := p.add(0, Rule{On: Request, Ops: []jute.Op{jute.OpConnect}, Session: id, Do: Hold})
 	defer away.Remove()
 	err := p.expire(ctx, id)
 	if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) {
-		err = p.expire(ctx, id) // a handshake was on its way past the rule
+		err = p.expire(ctx, id) // a handshake got past the rule
 	}
 	if err != nil {
 		return fmt.Errorf("proxy: expire 0x%x: %w", id, err)
@@ -269,7 +293,7 @@ func (p *Proxy) expire(ctx context.Context, id int64) error {
 
 // closeSession resumes a session and closes it.
 func closeSession(server net.Conn, c jute.Connect) error {
-	c.ReadOnly = false // says what the server was, and would ask for such a one
+	c.ReadOnly = false // it describes the server, and would request a read-only one
 	if _, err := server.Write(c.Request()); err != nil {
 		return err
 	}

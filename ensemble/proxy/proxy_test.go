@@ -17,7 +17,7 @@ import (
 	"github.com/zkbench/zkbench/internal/jute"
 )
 
-// bench is a proxy, a client behind it and one that speaks to the server directly.
+// bench is a proxy, a client behind it and a client that talks to the server directly.
 type bench struct {
 	*testing.T
 	p            *Proxy
@@ -78,7 +78,7 @@ func TestEverythingPasses(t *testing.T) {
 	}
 }
 
-// A client that dies closes nothing: its session is forgotten when it must have expired, and one that is connected is not.
+// A client that dies closes nothing: its session is forgotten once it must have expired, but a connected one is not.
 func TestSessionsThatCrashedAreForgotten(t *testing.T) {
 	b := newBench(t)
 	var dead *client
@@ -179,7 +179,7 @@ func TestReset(t *testing.T) {
 	}
 }
 
-// What the proxy cannot read it passes on, whatever it looks like, and it can reset it.
+// The proxy forwards what it cannot read, whatever it looks like, and can reset it.
 func TestEncryptedConnectionsPassUnread(t *testing.T) {
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -260,5 +260,18 @@ func TestClosedServer(t *testing.T) {
 	defer p.Close()
 	if _, err := tryOpen(t, p.Addresses()[0], jute.Connect{}); err == nil {
 		t.Error("opened a session without a server")
+	}
+}
+
+// An observer sees the requests and replies of its session, with the paths of the znodes, until it is stopped.
+func TestObserve(t *testing.T) {
+	b := newBench(t)
+	var seen []Frame // this client waits for each reply, so the observer's calls are apart
+	stop := b.p.Observe(b.c.Session, func(f Frame) { seen = append(seen, f) })
+	b.c.create(b.path + "/observed")
+	stop()
+	b.c.create(b.path + "/unobserved")
+	if len(seen) != 2 || seen[0].On != Request || seen[1].On != Reply || seen[1].Created != b.path+"/observed" {
+		t.Errorf("the observer saw %+v, want the request and the reply of one create", seen)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/zkbench/zkbench/internal/jute"
 )
 
-// Point is where on the way of a frame a rule waits for it.
+// Point is the point on a frame's way at which a rule applies.
 type Point int
 
 // The points.
@@ -19,8 +19,8 @@ const (
 	Request      Point = iota // a request, before it goes to the server
 	Reply                     // the reply of a request, before it goes to the client
 	Notification              // a watch event, before it goes to the client
-	ToServer                  // everything to the server, pings, handshakes and the end of the connection included
-	ToClient                  // everything to the client, likewise
+	ToServer                  // everything sent to the server, including pings, handshakes and the end of the connection
+	ToClient                  // the same for the client
 )
 
 func (p Point) String() string {
@@ -32,19 +32,19 @@ type Action int
 
 // The actions.
 const (
-	// Cut closes the connection on both sides instead of passing the frame on. What came before it has been passed on.
+	// Cut closes the connection on both sides instead of forwarding the frame. Everything before it has been forwarded.
 	Cut Action = iota
-	// Reset is Cut, and both sides see a reset connection (RST).
+	// Reset is like Cut, but both sides see a reset connection (RST).
 	Reset
-	// Hold keeps the frame until the fault is removed. Everything behind it waits too, as behind a lost packet; but
-	// notifications are held aside by a rule on Notification, and later replies overtake them. Those that it holds stay in their
-	// order, and later ones overtake them only while the fault is at work and does not take them.
+	// Hold keeps the frame until the fault is removed. Everything behind it waits too, as behind a lost packet. A rule
+	// on Notification instead holds notifications aside, and later replies overtake them. The held notifications keep their
+	// order, and later ones overtake them only while the fault is active and does not take these.
 	Hold
-	// Delay is Hold for a time.
+	// Delay is Hold for a fixed time.
 	Delay
-	// Repeat passes the frame on and Copies more of it.
+	// Repeat forwards the frame and Copies more of it.
 	Repeat
-	// Drop lets the frame vanish. The connection goes on.
+	// Drop discards the frame. The connection continues.
 	Drop
 )
 
@@ -52,26 +52,26 @@ const (
 type Rule struct {
 	On Point
 
-	// What must match. The zero value of each matches everything, except that no Ops means every operation but Ping and Connect,
-	// so that the count of matches does not depend on time. ToServer and ToClient look at Server and Session only.
+	// What must match. The zero value of each field matches everything, except that no Ops means every operation but Ping and Connect,
+	// so that the count of matches does not depend on time. ToServer and ToClient use only Server and Session.
 	Server  int       // number of the server, from 1
 	Session int64     // id of the session
-	Ops     []jute.Op // not of a Notification
+	Ops     []jute.Op // not for a Notification
 	Path    *regexp.Regexp
 
-	Skip  int // let so many matching frames pass first
-	Times int // so many times, then no more; 0 means forever
+	Skip  int // number of matching frames to let pass first
+	Times int // number of injections; 0 means unlimited
 
 	Do     Action
-	For    time.Duration // of Delay; of Hold the time after which the fault removes itself, 0 for never
-	Copies int           // of Repeat
+	For    time.Duration // for Delay; for Hold the time after which the fault removes itself, 0 for never
+	Copies int           // for Repeat
 
-	// Notify, if not nil, is called before the action, from the goroutine that reads the connection: what comes behind the frame
+	// Notify, if not nil, is called before the action, from the goroutine that reads the connection: what follows the frame
 	// waits until it returns.
 	Notify func(Frame)
 }
 
-// matches reports whether the rule is about f.
+// matches reports whether the rule applies to f.
 func (r *Rule) matches(f Frame) bool {
 	if r.Server != 0 && r.Server != f.Server || r.Session != 0 && r.Session != f.Session {
 		return false
@@ -93,20 +93,20 @@ func (r *Rule) matches(f Frame) bool {
 	return r.Path == nil || r.Path.MatchString(f.Path)
 }
 
-// aside reports whether the frames that the rule keeps are overtaken by others.
+// aside reports whether other frames overtake those that the rule keeps.
 func (r *Rule) aside() bool { return r.On == Notification && (r.Do == Hold || r.Do == Delay) }
 
-// Fault is a rule at work.
+// Fault is an active rule.
 type Fault struct {
 	rule    Rule
 	proxy   *Proxy
 	removed chan struct{}
-	remove  *time.Timer // removes a Hold that has a time; nil for none
+	remove  *time.Timer // removes a Hold with a time limit; nil for others
 
 	mu       sync.Mutex
 	seen     int // matching frames
-	claimed  int // of them, those that it takes
-	injected int // of them, those whose action has been taken
+	claimed  int // matching frames that the fault takes
+	injected int // taken frames whose action has been executed
 	waiting  []waiter
 }
 
@@ -115,10 +115,10 @@ type waiter struct {
 	done chan struct{}
 }
 
-// Add puts a rule to work. Of several that match a frame, the one added first counts.
+// Add activates a rule. If several rules match a frame, the one added first applies.
 func (p *Proxy) Add(r Rule) *Fault { return p.add(-1, r) }
 
-// add puts a rule at the front of all for 0, at the end for -1.
+// add inserts a rule before all others for 0, or after them for -1.
 func (p *Proxy) add(at int, r Rule) *Fault {
 	f := &Fault{rule: r, proxy: p, removed: make(chan struct{})}
 	p.mu.Lock()
@@ -133,7 +133,7 @@ func (p *Proxy) add(at int, r Rule) *Fault {
 	return f
 }
 
-// Remove ends the fault: it takes no more frames, and what it holds goes on its way. It may be called more than once.
+// Remove ends the fault: it takes no more frames, and releases those that it holds. It may be called more than once.
 func (f *Fault) Remove() {
 	f.proxy.mu.Lock()
 	defer f.proxy.mu.Unlock()
@@ -146,15 +146,15 @@ func (f *Fault) Remove() {
 	}
 }
 
-// Injected is how many frames the fault was injected into. A frame counts when the action has been taken: the connection is closed, the
-// frame is held, delayed, repeated or gone.
+// Injected returns how many frames the fault was injected into. A frame counts once the action has been executed: the connection is closed, or the
+// frame is held, delayed, repeated or dropped.
 func (f *Fault) Injected() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.injected
 }
 
-// Wait waits until the fault was injected n times.
+// Wait waits until the fault has been injected n times.
 func (f *Fault) Wait(ctx context.Context, n int) error {
 	f.mu.Lock()
 	if f.injected >= n {
@@ -187,7 +187,7 @@ func (f *Fault) claim(fr Frame) bool {
 	return true
 }
 
-// count counts a frame whose action has been taken.
+// count counts a frame whose action has been executed.
 func (f *Fault) count() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -200,7 +200,7 @@ func (f *Fault) count() {
 	})
 }
 
-// decide finds the fault that takes a frame, nil for none.
+// decide returns the fault that takes a frame, nil for none.
 func (p *Proxy) decide(fr Frame) *Fault {
 	p.mu.Lock()
 	faults := slices.Clone(p.faults)
@@ -213,7 +213,7 @@ func (p *Proxy) decide(fr Frame) *Fault {
 	return nil
 }
 
-// partition finds the fault that holds everything of a direction of a connection.
+// partition returns the fault that holds everything in one direction of a connection.
 func (p *Proxy) partition(fr Frame) *Fault {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -2,7 +2,7 @@ package sharing
 
 import "testing"
 
-// Every session belongs to one share, in which it has one place, and no share has two more than another.
+// Every session belongs to one share, in which it has one place, and shares differ by at most one session.
 func TestEachSessionBelongsToOneShare(t *testing.T) {
 	for shares := 1; shares < 9; shares++ {
 		for objects := 1; objects < 12; objects++ {
@@ -26,7 +26,7 @@ func TestEachSessionBelongsToOneShare(t *testing.T) {
 	}
 }
 
-// However many objects there are, the contenders of each are of as many shares as they can be.
+// For any number of objects, the contenders of each are spread over as many shares as possible.
 func TestEveryObjectHasContendersOfAllShares(t *testing.T) {
 	for shares := 2; shares < 9; shares++ {
 		for objects := 1; objects < 20; objects++ {

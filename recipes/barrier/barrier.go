@@ -12,8 +12,8 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// barrier is the barrier of ZooKeeper's recipe page: one persistent znode. What first adds to the page's steps is that a wait knows everything
-// acknowledged before it started: the server may lag behind, and without it a client could pass a barrier that is set.
+// barrier is the barrier of ZooKeeper's recipe page: one persistent znode. To the page's steps, first adds one by which a wait knows
+// everything that was acknowledged before it started: the server may lag behind, and a client could otherwise pass a barrier that is set.
 type barrier struct {
 	s     zk.Session
 	path  string

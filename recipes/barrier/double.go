@@ -24,7 +24,7 @@ func newDoubleBarrier(s zk.Session, path string, o recipes.Options, all bool) *d
 	return &doubleBarrier{gathering: newGathering(s, path, "ready", o), all: all}
 }
 
-// NewDoubleWith is the variant double-barrier with other directories, for tests: only package recipes and its subpackages can construct a Room.
+// NewDoubleWith creates the variant double-barrier with other directories, for tests: only package recipes and its subpackages can construct a Room.
 func NewDoubleWith(s zk.Session, path string, o recipes.Options, room seam.Room) recipes.DoubleBarrier {
 	b := newDoubleBarrier(s, path, o, false)
 	b.named = room
@@ -64,7 +64,7 @@ func (b *doubleBarrier) Leave(ctx context.Context) error {
 	return nil
 }
 
-// leaveByLowest is the recipe page's way: the lowest member waits for the highest, all others for the lowest, which leaves last.
+// leaveByLowest leaves as on the recipe page: the lowest member waits for the highest, all others for the lowest, which leaves last.
 func (b *doubleBarrier) leaveByLowest(ctx context.Context, own string) error {
 	room, gone := b.room(b.next), false
 	var passes znode.Passes
@@ -132,7 +132,7 @@ func (b *doubleBarrier) leaveByLowest(ctx context.Context, own string) error {
 	}
 }
 
-// leaveByAll is the way of ZooKeeper's tutorial: each member deletes its own znode and then watches all others.
+// leaveByAll leaves as in ZooKeeper's tutorial: each member deletes its own znode and then watches all others.
 func (b *doubleBarrier) leaveByAll(ctx context.Context, own string) error {
 	room := b.room(b.next)
 	if err := znode.Remove(ctx, b.s, own); err != nil {
@@ -150,7 +150,7 @@ func (b *doubleBarrier) leaveByAll(ctx context.Context, own string) error {
 		if members, _, foreign := b.present(children, ""); len(members) == 0 {
 			w.Stop()
 			if waited {
-				return nil // the last member did not wait, and clears; or the first of a later generation does
+				return nil // the last member did not wait, and clears; or the first member of a later generation does
 			}
 			if err := b.clear(ctx, b.next, "", foreign); !errors.Is(err, zk.ErrNotEmpty) {
 				return ended(err)
@@ -168,8 +168,8 @@ func (b *doubleBarrier) leaveByAll(ctx context.Context, own string) error {
 	}
 }
 
-// ended says what a failure to clear an empty generation means to a member that has left it: nothing, unless the session or the context has ended.
-// Somebody else may have cleared it, and if not, the first of a later generation does.
+// ended returns what a failure to clear an empty generation means to a member that has left it: no error, unless the session or the context has
+// ended. Somebody else may have cleared it, and if not, the first member of a later generation does.
 func ended(err error) error {
 	if zk.Classify(err) == zk.ClassDefiniteNo {
 		return nil

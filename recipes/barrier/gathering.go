@@ -37,10 +37,10 @@ func newGathering(s zk.Session, dir, marker string, o recipes.Options) gathering
 		named: func(generation int64) string { return fmt.Sprintf("/%010d", generation) }}
 }
 
-// Generation is the number of the generation that the handle is in, or else enters next.
+// Generation returns the number of the generation that the handle is in or, if it is outside, enters next.
 func (g *gathering) Generation() int64 { return g.next }
 
-// room is the directory of a generation.
+// room returns the directory of a generation.
 func (g *gathering) room(generation int64) string {
 	if g.plain {
 		return g.dir
@@ -82,7 +82,7 @@ func (g *gathering) present(children []string, self string) (members []string, l
 }
 
 // enter creates this member's znode and waits until the generation opens. The steps are those of ZooKeeper's recipe page, 'Double Barriers', where
-// step 1 is the name. first says that this client was the one that found all members present. After an error nothing of this call is left.
+// step 1 is the name. first reports whether it was this client that found all members present. After an error nothing of this call is left.
 func (g *gathering) enter(ctx context.Context) (own string, first bool, err error) {
 	own = g.room(g.next) + "/" + g.memberName()
 	_, open, w, err := g.s.ExistsW(ctx, g.opened()) // step 2
@@ -175,7 +175,7 @@ func (g *gathering) prepare(ctx context.Context) (version int32, err error) {
 	switch {
 	case errors.Is(err, zk.ErrNodeExists), errors.Is(err, zk.ErrBadVersion), errors.Is(err, zk.ErrNoNode),
 		zk.Classify(err) == zk.ClassMaybeApplied && ctx.Err() == nil:
-		return version, nil // the create that follows will tell
+		return version, nil // the create that follows will show whether the generation is over
 	}
 	return version, err
 }
@@ -245,7 +245,7 @@ func (g *gathering) open(ctx context.Context, version int32) (again bool, err er
 	}
 }
 
-// withdrawal bounds how long a member that gives up waits for the servers to say how it ended for the others.
+// withdrawal bounds how long a member that gives up waits to learn from the servers how it ended for the others.
 const withdrawal = time.Second
 
 // withdraw removes this member's znode after an attempt that failed with cause, and returns ErrBarrierBroken if the barrier has opened, or ErrInDoubt

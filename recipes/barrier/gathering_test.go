@@ -42,13 +42,13 @@ func (s *partial) Multi(ctx context.Context, ops ...zk.Op) ([]zk.OpResult, error
 	return results[:min(s.results, len(results))], err
 }
 
-// Two members open a generation at once, or somebody is a generation ahead, or both: in the end the marker exists, however much the engine says
+// Two members open a generation at the same time, or somebody is a generation ahead, or both: in the end the marker exists, however much the engine says
 // about the operations that failed.
 func TestAGenerationIsOpenedOnce(t *testing.T) {
 	const room, marker, ahead = "/b/0000000000", "/b/0000000000/ready", "/b/0000000001"
 	for _, c := range []struct {
 		sentence  string
-		there     []string // existing znodes beside the room
+		there     []string // existing znodes next to the room
 		meanwhile string   // created between the first transaction and the second
 		results   int
 		multis    int

@@ -28,7 +28,7 @@ func (r *rendezvous) Meet(ctx context.Context) error {
 	generation := r.next
 	r.next++
 	r.o.Pause(recipes.PauseGranted)
-	// From here on the client has met, whatever happens to its znode: what is left of it is removed in the background.
+	// From here on the client has met, whatever happens to its znode: if it still exists, it is removed in the background.
 	if err := znode.Remove(ctx, r.s, own); err != nil && !errors.Is(err, zk.ErrNoNode) || !first {
 		return nil
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// Variants is the catalogue of single barriers.
+// Variants returns the catalogue of single barriers.
 func Variants() []recipes.Variant[recipes.Barrier] {
 	return []recipes.Variant[recipes.Barrier]{
 		{
@@ -22,17 +22,17 @@ func Variants() []recipes.Variant[recipes.Barrier] {
 	}
 }
 
-// WaitRequests is the cost of a wait: its first step, a check with a watch, and a check after its event.
+// WaitRequests returns the cost of a wait: its first step, a check with a watch, and a check after its event.
 func WaitRequests(first recipes.Requests) func(int) recipes.Requests {
 	return func(int) recipes.Requests { return recipes.Requests{Reads: first.Reads + 2, Writes: first.Writes} }
 }
 
-// NewWith is the variant barrier with another first step, for published barriers: only package recipes and its subpackages can construct a CatchUp.
+// NewWith creates the variant barrier with another first step, for published barriers: only package recipes and its subpackages can construct a CatchUp.
 func NewWith(s zk.Session, path string, o recipes.Options, first seam.CatchUp) recipes.Barrier {
 	return &barrier{s: s, path: path, o: o, first: first}
 }
 
-// DoubleVariants is the catalogue of double barriers. Their theory of events is per member, leaving and entering, while n are inside.
+// DoubleVariants returns the catalogue of double barriers. Their theoretical events are per member, leaving and entering, while n are inside.
 func DoubleVariants() []recipes.Variant[recipes.DoubleBarrier] {
 	return []recipes.Variant[recipes.DoubleBarrier]{
 		{
@@ -55,7 +55,7 @@ func DoubleVariants() []recipes.Variant[recipes.DoubleBarrier] {
 	}
 }
 
-// RendezvousVariants is the catalogue of rendezvous.
+// RendezvousVariants returns the catalogue of rendezvous.
 func RendezvousVariants() []recipes.Variant[recipes.Rendezvous] {
 	return []recipes.Variant[recipes.Rendezvous]{
 		{
@@ -70,7 +70,7 @@ func RendezvousVariants() []recipes.Variant[recipes.Rendezvous] {
 	}
 }
 
-// barrierWakes is the theory of the events of one member among n. On entering, the marker wakes all, including the one that creates it.
+// barrierWakes returns the theoretical events of one member among n. On entering, the marker wakes all, including the one that creates it.
 func barrierWakes(leaving func(n int) float64) func(n int) (release, arrival float64) {
 	return func(n int) (float64, float64) { return leaving(n), 1 }
 }

@@ -22,13 +22,13 @@ type hall struct {
 	own                   string // the znode of the member
 }
 
-// Enter is the barrier's.
+// Enter calls the barrier's Enter.
 func (h *hall) Enter(ctx context.Context) error {
 	defer h.during(acquiring)()
 	return h.DoubleBarrier.Enter(ctx)
 }
 
-// Leave is the barrier's.
+// Leave calls the barrier's Leave.
 func (h *hall) Leave(ctx context.Context) error {
 	defer h.during(releasing)()
 	return h.DoubleBarrier.Leave(ctx)
@@ -206,7 +206,7 @@ type wall struct {
 	events          int // of this wait
 }
 
-// Wait is the barrier's.
+// Wait calls the barrier's Wait.
 func (b *wall) Wait(ctx context.Context) error {
 	b.waits++
 	b.events = 0

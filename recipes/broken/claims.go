@@ -17,7 +17,7 @@ type claimSteps struct {
 	finished        func(c recipes.Claim, err error) error
 }
 
-// Finish is the queue's, with what is returned to its caller.
+// Finish calls the queue's Finish, and lets the defect replace the result.
 func (q *claimSteps) Finish(ctx context.Context, c recipes.Claim) error {
 	err := q.Claimer.Finish(ctx, c)
 	if q.finished != nil {

@@ -34,19 +34,19 @@ func rightSite() siteSteps {
 	}
 }
 
-// Vote is the commit's, or its replacement.
+// Vote calls the commit's Vote, with the caller's vote or its replacement.
 func (s *site) Vote(ctx context.Context, commit bool) error {
 	s.voted = true
 	return s.Commit.Vote(ctx, s.vote(s, commit))
 }
 
-// Decide is the commit's, or its replacement.
+// Decide calls the commit's Decide, and returns its decision or the replacement.
 func (s *site) Decide(ctx context.Context) (bool, error) {
 	commit, err := s.Commit.Decide(ctx)
 	return s.decision(s, commit), err
 }
 
-// Finish is the commit's, or its replacement.
+// Finish calls the commit's Finish, or its replacement.
 func (s *site) Finish(ctx context.Context) error { return s.finish(ctx, s) }
 
 // siting makes an entry from the commit of the catalogue with one step replaced.

@@ -2,8 +2,8 @@ package broken
 
 import "github.com/zkbench/zkbench/recipes"
 
-// Defect is a recipe with one defect. What the variant promises (FIFO, Tokens) is what the defect leaves intact, without what it breaks as a side
-// effect: for example, a second holder also comes out of turn, so its entry promises no order. So exactly one check is violated.
+// Defect is a recipe with one defect. The variant promises (FIFO, Tokens) only what the defect leaves intact, side effects included: for example,
+// a second holder also comes out of turn, so its entry promises no order. So exactly one check is violated.
 type Defect[T any] struct {
 	recipes.Variant[T]
 	Caught string // name of the check that must be violated

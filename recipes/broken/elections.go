@@ -20,14 +20,14 @@ type ballot struct {
 	elected          func(t recipes.Term) recipes.Term
 	// stand finds a znode to lead with before there is a campaign; "" if there is none.
 	stand    func(ctx context.Context) (path string, czxid int64)
-	standing string // what it has found
+	standing string // what stand has found
 	last     string // the znode of the last term
 }
 
 // errReset: the candidate must start again.
 var errReset = errors.New("begin again")
 
-// Campaign is the election's, with what becomes of the term.
+// Campaign calls the election's Campaign, and lets the defect replace the term.
 func (b *ballot) Campaign(ctx context.Context) (recipes.Term, error) {
 	defer b.during(acquiring)()
 	if b.stand != nil {
@@ -47,7 +47,7 @@ func (b *ballot) Campaign(ctx context.Context) (recipes.Term, error) {
 	return t, err
 }
 
-// Resign is the election's, even for a term that it does not know of.
+// Resign calls the election's Resign; it also ends a term that the election does not know of.
 func (b *ballot) Resign(ctx context.Context) error {
 	defer b.during(releasing)()
 	if path := b.standing; path != "" {
@@ -132,7 +132,7 @@ var Elections = []Defect[recipes.Election]{
 		b.keeps(acquiring, all)
 		b.getW = func(ctx context.Context, path string) ([]byte, zk.Stat, *zk.Watch, error) {
 			data, st, w, err := b.Session.GetW(ctx, path)
-			st.EphemeralOwner = b.ID() // as far as it knows
+			st.EphemeralOwner = b.ID() // as far as the session knows
 			return data, st, w, err
 		}
 	}),

@@ -19,7 +19,7 @@ type party struct {
 	given         func(ctx context.Context, v recipes.View) recipes.View
 }
 
-// Watch is the group's, with the view that is returned to its caller.
+// Watch calls the group's Watch, and lets the defect replace the view.
 func (p *party) Watch(ctx context.Context, token int64) (recipes.View, error) {
 	v, err := p.Group.Watch(ctx, token)
 	if err == nil && p.given != nil {

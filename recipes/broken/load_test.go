@@ -24,6 +24,7 @@ import (
 // load is a load in memory, in the time of a synctest bubble.
 type load struct {
 	seed     uint64
+	seeds    int // how many may be tried, by a defect that shows only if a session ends between two particular requests; 0: this one
 	sessions int
 	length   time.Duration
 	hold     time.Duration
@@ -31,7 +32,7 @@ type load struct {
 	request  time.Duration // latency of requests
 	event    time.Duration // latency of events
 	object   string        // what the sessions contend for; empty: /locks/lock-0
-	cut      bool          // in-flight work at the end is cut at once
+	cut      bool          // in-flight work at the end is cut immediately
 	before39 bool          // events have no zxids
 	shared   bool          // the sessions know that others are in other processes
 	// stage, if not nil, causes what the load alone does not. It is called when all sessions are open.
@@ -57,6 +58,23 @@ func (l load) run(t *testing.T, v recipes.Variant[recipes.Lock]) (verdicts map[s
 	return verdicts
 }
 
+// untilCaught runs a defect with up to l.seeds seeds, until its check convicts it, across hosts too if that is judged separately.
+func untilCaught(l load, by string, run func(load) map[string]check.Verdict) (verdicts map[string]check.Verdict) {
+	for range max(l.seeds, 1) {
+		verdicts = run(l)
+		if several, judged := verdicts[by+across]; verdicts[by].Answer == check.Violated && (!judged || several.Answer == check.Violated) {
+			break
+		}
+		l.seed++
+	}
+	return verdicts
+}
+
+// undecided reports whether a verdict across hosts is unknown because the order of transactions says too little about lost sessions.
+func undecided(v check.Verdict) bool {
+	return v.Answer == check.Unknown && strings.Contains(v.Detail, "sessions were lost")
+}
+
 func (l load) inBubble(t *testing.T, v recipes.Variant[recipes.Lock]) map[string]check.Verdict {
 	return l.drive(t, workloads.NewLock(v, recipes.Options{}, l.cell("/locks", nil)))
 }
@@ -78,7 +96,7 @@ func (l load) holds() profiles.Distribution {
 
 // drive carries out a workload in a bubble and returns the verdict of every check, on one host and with the sessions spread over several.
 func (l load) drive(t *testing.T, w workloads.Workload) map[string]check.Verdict {
-	ens := zktest.New(zktest.Config{Timeout: sessionTimeout, OpLatency: l.request, EventLatency: l.event, Before39: l.before39})
+	ens := zktest.New(zktest.Config{Timeout: sessionTimeout, OpLatency: l.request, EventLatency: l.event, Version: map[bool]string{true: "3.8.0"}[l.before39]})
 	admin := ens.Dial()
 	defer admin.Close()
 	if err := w.Setup(t.Context(), admin); err != nil {

@@ -22,7 +22,7 @@ type lockSteps struct {
 	release func(ctx context.Context) error
 }
 
-// Acquire is the lock's, with what becomes of the grant.
+// Acquire calls the lock's Acquire, and lets the defect replace the grant.
 func (l *lockSteps) Acquire(ctx context.Context) (recipes.Grant, error) {
 	defer l.during(acquiring)()
 	g, err := l.lock.Acquire(ctx)
@@ -32,7 +32,7 @@ func (l *lockSteps) Acquire(ctx context.Context) (recipes.Grant, error) {
 	return g, err
 }
 
-// Release is the lock's, or its replacement.
+// Release calls the lock's Release, or its replacement.
 func (l *lockSteps) Release(ctx context.Context) error {
 	defer l.during(releasing)()
 	if l.release != nil {
@@ -106,7 +106,7 @@ var Locks = []Defect[recipes.Lock]{
 			if err != nil || ahead == "" {
 				return "", err
 			}
-			return first(children, ahead, foreign) // who is before that one
+			return first(children, ahead, foreign) // the contender before that one
 		}
 	}),
 	queued(exclusion, "early-release", "deletes its znode when it has the lock, not when it gives it up", func(l *lockSteps) {
@@ -184,7 +184,7 @@ var Locks = []Defect[recipes.Lock]{
 	}),
 }
 
-// looksFirst is a defect of the single-node lock: between its look and its create another client may have created the znode.
+// looksFirst makes the single-node lock look before it creates, and take a znode that another client creates in between for its own.
 func looksFirst() Defect[recipes.Lock] {
 	single, _ := recipes.Find(lock.Variants(), "single-node")
 	d := defective[recipes.Lock](exclusion, "looks-first", "looks whether somebody holds, and takes a znode that was created since for its own")
@@ -231,7 +231,7 @@ func existing(ctx context.Context, s zk.Session, path string) ([]byte, zk.Stat, 
 	return nil, st, w, err
 }
 
-// needsAWord is the defect that a release is a change of the holder's znode and then its deletion, and that the next in line waits for the change.
+// needsAWord makes a release change the holder's znode and then delete it, and makes the next in line wait for the change.
 func needsAWord(l *lockSteps) {
 	const released = "released"
 	l.getW = func(ctx context.Context, path string) ([]byte, zk.Stat, *zk.Watch, error) {
@@ -252,7 +252,7 @@ func needsAWord(l *lockSteps) {
 	}
 }
 
-// neverIn never grants to the contenders that who selects.
+// neverIn never grants the lock to the contenders that who selects.
 func neverIn(l *lockSteps, who func(name string) bool) {
 	const never = "never" // a znode that nobody creates
 	ahead := l.turn.Ahead
@@ -270,7 +270,7 @@ func neverIn(l *lockSteps, who func(name string) bool) {
 	}
 }
 
-// forgetting is the defect that the third, sixth and ninth contender are passed by all others, and wait forever.
+// forgetting makes the third, sixth and ninth contender be passed by all others and wait forever.
 func forgetting(l *lockSteps) {
 	forgotten := func(name string) bool { n := number(name); return n < 10 && n%3 == 2 }
 	ahead := l.turn.Ahead
@@ -289,7 +289,7 @@ func starving() Defect[recipes.Lock] {
 	return d
 }
 
-// newestFirst has each waiter watch the whole queue, of which only the newest tries to create a znode 'holder', which only one can: exclusion rests
+// newestFirst makes each waiter watch the whole queue. Only the newest waiter tries to create a znode 'holder', which only one can: exclusion rests
 // on that znode, and the order is reversed. The place is removed first: a holder is no longer in the queue when the next may come.
 func newestFirst(l *lockSteps) {
 	var changes *zk.Watch

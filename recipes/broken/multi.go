@@ -19,7 +19,7 @@ type multiSteps struct {
 	acquire           func(ctx context.Context, names []string) ([]recipes.Grant, error)
 }
 
-// Acquire is the lock's, or its replacement.
+// Acquire calls the lock's Acquire, or its replacement.
 func (m *multiSteps) Acquire(ctx context.Context, names ...string) ([]recipes.Grant, error) {
 	defer m.during(acquiring)()
 	if m.acquire != nil {
@@ -28,7 +28,7 @@ func (m *multiSteps) Acquire(ctx context.Context, names ...string) ([]recipes.Gr
 	return m.MultiLock.Acquire(ctx, names...)
 }
 
-// Release is the lock's.
+// Release calls the lock's Release.
 func (m *multiSteps) Release(ctx context.Context) error {
 	defer m.during(releasing)()
 	return m.MultiLock.Release(ctx)

@@ -60,7 +60,7 @@ func newGUID() string {
 	return hex.EncodeToString(b[:])
 }
 
-// number is what the server has appended to a name, 0 if there is none.
+// number returns what the server has appended to a name, 0 if there is none.
 func number(name string) int32 {
 	if len(name) < 11 {
 		return 0

@@ -16,7 +16,7 @@ type tally struct {
 	given           func(ctx context.Context, after int64) int64
 }
 
-// Add is the counter's, with the value that is returned to its caller.
+// Add calls the counter's Add, and lets the defect replace the value.
 func (c *tally) Add(ctx context.Context, delta int64) (recipes.Count, error) {
 	n, err := c.Counter.Add(ctx, delta)
 	if err == nil && c.given != nil {
@@ -99,7 +99,7 @@ type ids struct {
 	next        func(ctx context.Context) (int64, error)
 }
 
-// Next is the generator's, or its replacement.
+// Next calls the generator's Next, or its replacement.
 func (g *ids) Next(ctx context.Context) (int64, error) {
 	if g.next != nil {
 		return g.next(ctx)

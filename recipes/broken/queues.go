@@ -127,13 +127,13 @@ var Queues = []Defect[recipes.Queue]{
 	arriving(liveness, "watches-the-directory", "watches the directory's data, which no item changes", func(q *itemSteps) { q.childrenW = q.data }),
 }
 
-// data is a list with a watch that shows nothing and reports only changes of the data.
+// data lists nothing, and arms a watch that reports only changes of the data.
 func (q *itemSteps) data(ctx context.Context, path string) ([]string, zk.Stat, *zk.Watch, error) {
 	st, _, w, err := q.Session.ExistsW(ctx, path)
 	return nil, st, w, err
 }
 
-// forgetsSome is the defect of every other consumer that starts to wait.
+// forgetsSome makes every other consumer that starts to wait miss the items: its watch reports only changes of the data.
 func forgetsSome() func(*itemSteps) {
 	var came atomic.Int32
 	return func(q *itemSteps) {
@@ -152,7 +152,7 @@ func forgetsSome() func(*itemSteps) {
 
 func byText(a, b seam.Rank) bool { return a.Name < b.Name }
 
-// unseen is a list with a watch that shows nothing.
+// unseen lists nothing, and arms a watch.
 func (q *itemSteps) unseen(ctx context.Context, path string) ([]string, zk.Stat, *zk.Watch, error) {
 	_, st, w, err := q.Session.ChildrenW(ctx, path)
 	return nil, st, w, err
@@ -179,7 +179,7 @@ func protected(q *itemSteps) {
 	}
 }
 
-// showsLate carries out one put in twenty a fifth of a second after it has acknowledged it.
+// showsLate carries out one put in twenty a fifth of a second after acknowledging it.
 func showsLate(q *itemSteps) {
 	var puts atomic.Int32
 	q.create = func(ctx context.Context, path string, data []byte, mode zk.Mode) (zk.Created, error) {
@@ -239,7 +239,7 @@ func without(names []string, name string) (rest []string) {
 	return rest
 }
 
-// written is names with another prefix, which are sorted as text.
+// written replaces the prefix of the names, and sorts the names as text.
 func written(prefix func(recipes.Item) string) func(*itemSteps) {
 	return func(q *itemSteps) {
 		q.names = func(n *seam.Names) {

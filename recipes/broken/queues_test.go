@@ -30,7 +30,7 @@ type queueLoad struct {
 	o                   recipes.Options
 }
 
-var market = queueLoad{producers: 0.2, load: load{sessions: 6, length: 2 * time.Second, hold: 2 * time.Millisecond, request: 2 * time.Millisecond, event: time.Millisecond}}
+var market = queueLoad{producers: 0.2, load: load{seeds: 10, sessions: 6, length: 2 * time.Second, hold: 2 * time.Millisecond, request: 2 * time.Millisecond, event: time.Millisecond}}
 
 // losing is a stage on which every n-th reply of a kind is lost.
 func losing(n int64, kinds ...zk.Kind) func(context.Context, *stage) {
@@ -181,15 +181,12 @@ func (l queueLoad) runQueue(t *testing.T, v recipes.Variant[recipes.Queue]) (ver
 	return verdicts
 }
 
-// untilCaught runs a defect with further seeds until it shows: a session must end between two particular requests.
-func (l queueLoad) untilCaught(t *testing.T, d broken.Defect[recipes.Queue]) (verdicts map[string]check.Verdict) {
-	for range 10 {
-		if verdicts = l.runQueue(t, d.Variant); verdicts[d.Caught].Answer == check.Violated {
-			break
-		}
-		l.seed++
-	}
-	return verdicts
+// untilCaught runs a queue's defect with further seeds until it shows.
+func (l queueLoad) untilCaught(t *testing.T, d broken.Defect[recipes.Queue]) map[string]check.Verdict {
+	return untilCaught(l.load, d.Caught, func(one load) map[string]check.Verdict {
+		l.load = one
+		return l.runQueue(t, d.Variant)
+	})
 }
 
 var upToASecond = profiles.Distribution{Kind: profiles.Uniform, Max: time.Second - 1}
@@ -222,11 +219,15 @@ func TestEachDefectOfAQueueIsCaughtByItsCheck(t *testing.T) {
 	}
 	for _, d := range broken.ClaimQueues {
 		t.Run(d.Name, func(t *testing.T) {
+			l := stagedQueue(d.Name)
+			if d.Name != "broken-blind-claim" { // where a session has to end during the work on an item
+				l.seeds = 1
+			}
 			var also []string
 			if d.Name == "broken-persistent-claim" { // the claim is a znode that is left
 				also = []string{"nothing-left"}
 			}
-			caught(t, d.Caught, stagedQueue(d.Name).runQueue(t, d.Variant), also...)
+			caught(t, d.Caught, l.untilCaught(t, d), also...)
 		})
 	}
 }

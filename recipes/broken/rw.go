@@ -19,12 +19,12 @@ type sharedSteps struct {
 	granted        func(g recipes.Grant) recipes.Grant
 }
 
-// AcquireRead is the lock's, with what becomes of the grant.
+// AcquireRead calls the lock's AcquireRead, and lets the defect replace the grant.
 func (l *sharedSteps) AcquireRead(ctx context.Context) (recipes.Grant, error) {
 	return l.acquire(ctx, l.RWLock.AcquireRead)
 }
 
-// AcquireWrite is the lock's, with what becomes of the grant.
+// AcquireWrite calls the lock's AcquireWrite, and lets the defect replace the grant.
 func (l *sharedSteps) AcquireWrite(ctx context.Context) (recipes.Grant, error) {
 	return l.acquire(ctx, l.RWLock.AcquireWrite)
 }

@@ -18,13 +18,13 @@ type semaphoreSteps struct {
 	o                 recipes.Options
 }
 
-// Acquire is the semaphore's.
+// Acquire calls the semaphore's Acquire.
 func (m *semaphoreSteps) Acquire(ctx context.Context, n int) ([]recipes.Grant, error) {
 	defer m.during(acquiring)()
 	return m.Semaphore.Acquire(ctx, n)
 }
 
-// Release is the semaphore's.
+// Release calls the semaphore's Release.
 func (m *semaphoreSteps) Release(ctx context.Context) error {
 	defer m.during(releasing)()
 	return m.Semaphore.Release(ctx)

@@ -115,7 +115,7 @@ func (a *altered) outliving() {
 	}
 }
 
-// keeps skips, while a call is in progress, the deletes of the znodes that which selects.
+// keeps makes the session skip, while a call is in progress, the deletes of the znodes that which selects.
 func (a *altered) keeps(call int32, which func(path string) bool) {
 	a.remove = func(ctx context.Context, path string, version int32) error {
 		if a.in(call) && which(path) {
@@ -127,10 +127,10 @@ func (a *altered) keeps(call int32, which func(path string) bool) {
 
 func all(string) bool { return true }
 
-// deaf is a watch that reports nothing but the end of the session.
+// deaf returns a watch that reports nothing but the end of the session.
 func (a *altered) deaf(w *zk.Watch) *zk.Watch { return a.only(w, func(zk.Event) bool { return false }) }
 
-// only is a watch that reports only some events.
+// only returns a watch that reports only the events that heeds selects.
 func (a *altered) only(w *zk.Watch, heeds func(zk.Event) bool) *zk.Watch {
 	heard := zk.NewWatch(w.Stop)
 	a.Go(func() {

@@ -17,7 +17,7 @@ type copied struct {
 	given           func(recipes.SettingValue) recipes.SettingValue
 }
 
-// Watch is the cache's, with the value that is returned to its caller.
+// Watch calls the cache's Watch, and lets the defect replace the value.
 func (c *copied) Watch(ctx context.Context, last recipes.SettingValue) (recipes.SettingValue, error) {
 	is, err := c.Setting.Watch(ctx, last)
 	if err == nil && c.given != nil {

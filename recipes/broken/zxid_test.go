@@ -20,7 +20,7 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// agree checks what holds for every run of any recipe: what is violated by the clock is violated by the order of transactions too.
+// agree checks what holds for every run of any recipe: a check that is violated by the clock is also violated by the order of transactions.
 func agree(t *testing.T, v check.Verdict) {
 	t.Helper()
 	violated := map[string]bool{}
@@ -42,7 +42,7 @@ func by(v check.Verdict, judge string) check.Judge {
 	return check.Judge{}
 }
 
-// Grants that are released at once never overlap by the clock. The transactions show the defect all the same.
+// Grants that are released immediately never overlap by the clock. The transactions show the defect nevertheless.
 func TestDefectsAreCaughtByZxidWithoutHolds(t *testing.T) {
 	l := contended
 	l.hold = 0

@@ -320,7 +320,7 @@ func TestACoordinatorThatDiesBeforeItsProposalLeavesNothing(t *testing.T) {
 	})
 }
 
-// The number of events matches the theory: n(n-1) or 2(n-1), besides those of the proposal.
+// The number of events matches the theory: n(n-1) or 2(n-1), in addition to those of the proposal.
 func TestTheEventsOfACommit(t *testing.T) {
 	for _, n := range []int{2, 10, 50} {
 		eachCommit(t, n, func(t *testing.T, b ballot) {

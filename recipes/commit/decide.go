@@ -37,7 +37,7 @@ func (c *site) watchAndVote(ctx context.Context, commit bool, version int32) err
 func (c flat) Decide(ctx context.Context) (bool, error) {
 	if c.voted == nil {
 		if _, there, err := c.s.Exists(ctx, c.decision()); err == nil && there {
-			return c.decided(c.obey(ctx))
+			return c.decided(c.follow(ctx))
 		}
 	}
 	commit, _, err := c.inTime(ctx, c.collect)
@@ -83,13 +83,13 @@ func (c *site) record(ctx context.Context, commit bool, conditions ...zk.Op) (bo
 		return err
 	})
 	if errors.Is(err, zk.ErrNodeExists) {
-		return c.obey(ctx) // also after a lost reply: the decision may be another's
+		return c.follow(ctx) // also after a lost reply: the decision may be another's
 	}
 	return commit && err == nil, gone(err)
 }
 
-// obey reads the decision.
-func (c *site) obey(ctx context.Context) (bool, error) {
+// follow reads the decision.
+func (c *site) follow(ctx context.Context) (bool, error) {
 	data, err := c.read(ctx, c.decision())
 	return string(data) == commitWord, gone(err)
 }
@@ -121,7 +121,7 @@ func (c coordinated) Decide(ctx context.Context) (bool, error) {
 	case late:
 		decided, err = c.record(ctx, false)
 	case err == nil:
-		decided, err = c.obey(ctx)
+		decided, err = c.follow(ctx)
 	}
 	return c.decided(decided, err)
 }

@@ -69,7 +69,7 @@ func TestACommitOfVotesThatHaveChanged(t *testing.T) {
 			if commit, err := c.coordinate(t.Context()); commit != want || err != nil || once {
 				t.Errorf("vote overwritten %v: commit %v, %v; want %v", again, commit, err, want)
 			}
-			if commit, err := u.second.obey(t.Context()); commit != want || err != nil {
+			if commit, err := u.second.follow(t.Context()); commit != want || err != nil {
 				t.Errorf("vote overwritten %v: the decision is commit %v, %v; want %v", again, commit, err, want)
 			}
 		})

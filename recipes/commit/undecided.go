@@ -9,11 +9,11 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// undecided is the two-phase commit of article 001, section 11, read literally: the coordinator creates the transaction and then, one at a time, a
-// child for each site; every site watches all children and votes by writing to its own; and any site that has seen all votes decides. Nothing is said
-// about a site that does not vote: without a timeout the others would wait forever; with one, which every implementation has to add, a site gives up
-// on its own what another, which saw the last vote in time, commits. A vote may be overwritten, and between the first create and the last a site
-// finds half a transaction.
+// undecided is the two-phase commit of 'Understanding ZooKeeper, continued', section 11, read literally: the coordinator creates the transaction and then, one
+// at a time, a child for each site; every site watches all children and votes by writing to its own; and any site that has seen all votes decides. The article
+// says nothing about a site that does not vote: without a timeout the others would wait forever; with one, which every implementation has to add, a site gives
+// up on its own what another, which saw the last vote in time, commits. A vote may be overwritten, and between the first create and the last a site finds half
+// a transaction.
 //
 // The article leaves all znodes behind; Finish is our addition.
 type undecided struct{ *site }

@@ -5,7 +5,7 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// Variants is the catalogue of two-phase commits. Their theory of events is for one transaction of n sites, all of which learn of it before any of
+// Variants returns the catalogue of two-phase commits. Their theoretical events are for one transaction of n sites, all of which learn of it before any of
 // them votes, and all of which commit: the events after it was proposed, and the proposal itself.
 func Variants() []recipes.Variant[recipes.Commit] {
 	return []recipes.Variant[recipes.Commit]{
@@ -28,11 +28,13 @@ func Variants() []recipes.Variant[recipes.Commit] {
 	}
 }
 
-// PublishedVariants are two-phase commits as published in articles.
+// PublishedVariants returns two-phase commits as published in articles.
 func PublishedVariants() []recipes.Variant[recipes.Commit] {
 	return []recipes.Variant[recipes.Commit]{
 		{
-			Name: "article-001-two-phase-commit", Source: "article 001, section 11, which follows ZooKeeper's recipe page 'Two-phased Commit'",
+			Name: "recipe-page-two-phase-commit", Formerly: "article-001-two-phase-commit",
+			Source: "ZooKeeper's recipe page, 'Two-phased Commit', as in 'Understanding ZooKeeper, continued' (了解zookeeper-续), section 11; " +
+				"no author named, published by 程序博客网 in 2024",
 			Doc:    "every site watches the votes of all others and decides for itself: the timeout of one aborts what the others commit",
 			Unsafe: true,
 			Wakes:  flatWakes,
@@ -43,17 +45,17 @@ func PublishedVariants() []recipes.Variant[recipes.Commit] {
 	}
 }
 
-// flatWakes is one event for each vote at each other site, and the proposal at each.
+// flatWakes counts one event for each vote at each other site, and the proposal at each.
 func flatWakes(n int) (float64, float64) { return float64(n * (n - 1)), float64(n - 1) }
 
-// common is what the sites of both variants send for one transaction. Writes: the proposal, the votes, the acknowledgements and the removal. Reads:
+// common returns what the sites of both variants send for one transaction. Writes: the proposal, the votes, the acknowledgements and the removal. Reads:
 // two to learn, and one list by the site that removes everything.
 func common(sites int) recipes.Requests {
 	n := float64(sites)
 	return recipes.Requests{Writes: 1 + n + n + 1, Reads: 2*(n-1) + 1, Lists: 1}
 }
 
-// flatRequests is the maximum: a vote that has been cast when first read needs no second read. In addition to common, every site tries to create the
+// flatRequests returns the maximum: a vote that has been cast when first read needs no second read. In addition to common, every site tries to create the
 // decision, reads each watched vote twice, and reads a decision that another has created.
 func flatRequests(sites int) recipes.Requests {
 	n, r := float64(sites), common(sites)
@@ -62,7 +64,8 @@ func flatRequests(sites int) recipes.Requests {
 	return r
 }
 
-// coordinatedRequests is the maximum, as for flat: the coordinator creates the decision and reads each vote twice, and each site waits for the decision and reads it.
+// coordinatedRequests returns the maximum, as for flat: the coordinator creates the decision and reads each vote twice, and each site waits for the
+// decision and reads it.
 func coordinatedRequests(sites int) recipes.Requests {
 	n, r := float64(sites), common(sites)
 	r.Writes++

@@ -17,8 +17,8 @@ import (
 // lockSuffix is appended to a counter's path for the lock of clients that were refused.
 const lockSuffix = "-lock"
 
-// tagsKept is how many additions a counter remembers. An addition whose reply was lost can be told from another's as long as no more than this many
-// have been made since the value that it was added to.
+// tagsKept is how many additions a counter remembers. Whether an addition whose reply was lost has been made can be determined as long as no more than
+// this many additions have followed the value that it was made to.
 const tagsKept = 8
 
 // tally is the data of a counter: the value, and the tags of the most recent additions, the latest last. The text is the value, alone or followed by
@@ -50,7 +50,7 @@ func parseTally(data []byte) (tally, error) {
 	return tally{n, words[1:]}, nil
 }
 
-// casCounter is a compare-and-set loop on the version of one znode. The version alone does not tell whose write it counts, so after a lost reply the
+// casCounter is a compare-and-set loop on the version of one znode. The version alone does not show whose write it counts, so after a lost reply the
 // author is unknown: each addition therefore leaves a tag in the data, made of the handle's id and a number.
 type casCounter struct {
 	s     zk.Session

@@ -128,7 +128,7 @@ func (g *createdIDs) create(ctx context.Context) (c zk.Created, err error) {
 	}
 }
 
-// numberOfName is the number that the server has appended to the name, read as unsigned, starting from 1. If it is not above this handle's last one,
+// numberOfName returns the number that the server has appended to the name, read as unsigned, starting from 1. If it is not above this handle's last one,
 // the directory was recreated. It cannot know what other handles were given: before deleting the directory, make sure that nobody uses its numbers
 // any more.
 func numberOfName(_ context.Context, g *createdIDs, c zk.Created) (int64, error) {
@@ -146,7 +146,7 @@ func numberOfName(_ context.Context, g *createdIDs, c zk.Created) (int64, error)
 	return id, nil
 }
 
-// czxidOf is the transaction that created the znode.
+// czxidOf returns the transaction that created the znode.
 func czxidOf(ctx context.Context, g *createdIDs, c zk.Created) (int64, error) {
 	return zk.Token(ctx, g.s, c)
 }

@@ -29,7 +29,7 @@ func TestALostCreateOfAGeneratorsDirectoryIsRetried(t *testing.T) {
 	}
 }
 
-// A znode created for an id, whose reply was lost, is removed at once, not only when the session ends.
+// A znode that was created for an id, and whose reply was lost, is removed immediately, not only when the session ends.
 func TestALostReplyOfAnIDLeavesNothing(t *testing.T) {
 	for _, v := range counter.IDVariants() {
 		bubble.Run(t, v.Name, func(t *testing.T, ens *zktest.Ensemble) {

@@ -6,7 +6,7 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// Variants is the catalogue of counters.
+// Variants returns the catalogue of counters.
 func Variants() []recipes.Variant[recipes.Counter] {
 	return []recipes.Variant[recipes.Counter]{
 		{
@@ -27,7 +27,7 @@ func Variants() []recipes.Variant[recipes.Counter] {
 	}
 }
 
-// IDVariants is the catalogue of generators of ids.
+// IDVariants returns the catalogue of generators of ids.
 func IDVariants() []recipes.Variant[recipes.IDs] {
 	return []recipes.Variant[recipes.IDs]{
 		{
@@ -57,7 +57,8 @@ func IDVariants() []recipes.Variant[recipes.IDs] {
 	}
 }
 
-// requests is the cost of an undisturbed draw. What refusals add depends on how the clients interleave; if they run in lockstep, there are as many attempts as clients.
+// requests returns the cost of an undisturbed draw. What refusals add depends on how the clients interleave; if they run in lockstep, there are as many
+// attempts as clients.
 func requests(reads, writes float64) func(int) recipes.Requests {
 	return func(int) recipes.Requests { return recipes.Requests{Reads: reads, Writes: writes} }
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// electionMarkers precede the number of a candidate; article 000's LeaderElectionSupport uses the second, without a guid.
+// electionMarkers precede the number of a candidate; ZooKeeper's own LeaderElectionSupport uses the second, without a guid.
 var electionMarkers = []string{"latch-", "n_"}
 
 // candidate is what the elections have in common: a place among the children of dir, and the term that results from it.
@@ -29,7 +29,7 @@ func newCandidate(s zk.Session, dir string, o recipes.Options) *candidate {
 	return &candidate{s: s, dir: dir, o: o}
 }
 
-// id is what the znode tells observers.
+// id returns the data of the znode, which identify the candidate to observers.
 func (c *candidate) id() []byte {
 	if c.o.ID != "" {
 		return []byte(c.o.ID)

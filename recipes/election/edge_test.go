@@ -66,7 +66,7 @@ func TestACrashedLeaderIsFollowedWhenItsSessionExpires(t *testing.T) {
 		next := bubble.Stand(t.Context(), v, ens.Dial(), recipes.Options{})
 		crash := time.Now()
 		bubble.OK(t, "Crash()", leader.Session.Crash())
-		next.Stands(t, "right after the crash")
+		next.IsCandidate(t, "right after the crash")
 		<-next.Done
 		if got := time.Since(crash); got != leader.Session.Timeout() {
 			t.Errorf("the next candidate leads %v after the crash, want the session timeout", got)
@@ -82,7 +82,7 @@ func TestACandidateVanishesBetweenListAndWatch(t *testing.T) {
 			o := bubble.At(recipes.PauseListed, func() { middle.Session.Close() })
 			o.Watch = watch
 			last := bubble.Stand(t.Context(), v, ens.Dial(), o)
-			last.Stands(t, "behind the leader, watch="+watch)
+			last.IsCandidate(t, "behind the leader, watch="+watch)
 			leader.Resigns(t)
 			last.Leads(t, "after the leader, watch="+watch)
 			last.Resigns(t)
@@ -99,7 +99,7 @@ func TestTheDeathOfAMiddleCandidateElectsNobody(t *testing.T) {
 		middle := bubble.Stand(t.Context(), v, ens.Dial(), recipes.Options{})
 		last := bubble.Stand(t.Context(), v, ens.Dial(), recipes.Options{})
 		ens.Expire(middle.Session)
-		last.Stands(t, "while the leader leads")
+		last.IsCandidate(t, "while the leader leads")
 		leader.Resigns(t)
 		last.Leads(t, "after the leader")
 	})
@@ -114,7 +114,7 @@ func TestADataChangeDoesNotHideTheDeletion(t *testing.T) {
 		for range 3 {
 			_, err := ens.Dial().Set(t.Context(), leader.Term.Path, []byte("x"), zk.AnyVersion)
 			bubble.OK(t, "Set()", err)
-			next.Stands(t, "after a change of the leader's data")
+			next.IsCandidate(t, "after a change of the leader's data")
 			if bubble.Closed(leader.Term.Lost) {
 				t.Fatal("the leader takes a change of its data for the loss of its znode")
 			}
@@ -135,7 +135,7 @@ func TestALeaderNoticesTheDeletionOfItsZnode(t *testing.T) {
 		next.Leads(t, "after the deletion")
 		token := leader.Term.Token
 		leader.Again(t.Context())
-		leader.Stands(t, "again, behind the next")
+		leader.IsCandidate(t, "again, behind the next")
 		next.Resigns(t)
 		leader.Leads(t, "again")
 		if leader.Term.Token <= token {
@@ -194,13 +194,13 @@ func TestASuspendedLeaderContinuesItsTerm(t *testing.T) {
 				t.Fatalf("suspended %v, lost %v, want only suspended", bubble.Closed(before.Suspended), bubble.Closed(before.Lost))
 			}
 			leader.Again(t.Context())
-			leader.Stands(t, "without a server")
+			leader.IsCandidate(t, "without a server")
 			ens.Reconnect(leader.Session)
 			leader.Leads(t, "connected again")
 			if leader.Term.Token != before.Token || bubble.Closed(leader.Term.Suspended) {
 				t.Errorf("term %+v after %+v, want the same one", leader.Term, before)
 			}
-			next.Stands(t, "all the time")
+			next.IsCandidate(t, "all the time")
 			leader.Resigns(t)
 			next.Leads(t, "after the leader")
 			if !bubble.Closed(before.Lost) || !bubble.Closed(leader.Term.Lost) {
@@ -221,11 +221,11 @@ func TestALostTermIsNotContinued(t *testing.T) {
 		if got, want := time.Since(cut), leader.Session.Timeout()*9/10; got != want {
 			t.Errorf("lost after %v, want a tenth of the session timeout before its end, %v", got, want)
 		}
-		next.Stands(t, "while the servers keep the leader's session")
+		next.IsCandidate(t, "while the servers keep the leader's session")
 		ens.Reconnect(leader.Session)
 		leader.Again(t.Context())
 		next.Leads(t, "when the former leader stands again")
-		leader.Stands(t, "behind the next")
+		leader.IsCandidate(t, "behind the next")
 	})
 }
 
@@ -236,7 +236,7 @@ func TestADisconnectionBeforeTheTermDoesNotSuspendIt(t *testing.T) {
 		next := bubble.Stand(t.Context(), v, ens.Dial(), recipes.Options{})
 		ens.Disconnect(next.Session)
 		leader.Resigns(t)
-		next.Stands(t, "without a server")
+		next.IsCandidate(t, "without a server")
 		ens.Reconnect(next.Session)
 		next.Leads(t, "connected again")
 		if bubble.Closed(next.Term.Suspended) || bubble.Closed(next.Term.Lost) {
@@ -250,7 +250,7 @@ func TestACampaignWithoutAServerWaitsForOne(t *testing.T) {
 		s := ens.Dial()
 		ens.Disconnect(s)
 		c := bubble.Stand(t.Context(), v, s, recipes.Options{})
-		c.Stands(t, "without a server")
+		c.IsCandidate(t, "without a server")
 		ens.Reconnect(s)
 		c.Leads(t, "with one")
 	})
@@ -337,7 +337,7 @@ func TestElectionsAcrossTheWrapAndWithForeignChildren(t *testing.T) {
 		for i, c := range all {
 			c.Leads(t, "in its turn")
 			if i+1 < len(all) {
-				all[i+1].Stands(t, "behind it")
+				all[i+1].IsCandidate(t, "behind it")
 			}
 			c.Resigns(t)
 		}

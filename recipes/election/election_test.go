@@ -40,7 +40,7 @@ func TestCandidatesLeadInOrder(t *testing.T) {
 			}
 			last = c.Term.Token
 			if i+1 < len(all) {
-				all[i+1].Stands(t, "the next one")
+				all[i+1].IsCandidate(t, "the next one")
 			}
 			if i%2 == 0 {
 				c.Resigns(t)
@@ -70,14 +70,14 @@ func TestEventsOfAnElectionMatchTheTheory(t *testing.T) {
 }
 
 func TestStagesOfAnElection(t *testing.T) {
-	for _, name := range []string{"predecessor", "article-000-election"} {
+	for _, name := range []string{"predecessor", "zookeeper-leader-election-support"} {
 		bubble.Run(t, name, func(t *testing.T, ens *zktest.Ensemble) {
 			bubble.MakeDir(t, ens.Dial())
 			v := bubble.Find(t, slices.Concat(zkpublished.Elections(), election.Variants()), name)
 			first := bubble.Stand(t.Context(), v, ens.Dial(), recipes.Options{})
 			var seen []string
 			next := bubble.Stand(t.Context(), v, ens.Dial(), recipes.Options{Trace: &recipes.Trace{Stage: func(s string) { seen = append(seen, s) }}})
-			next.Stands(t, "behind the first")
+			next.IsCandidate(t, "behind the first")
 			first.Resigns(t)
 			next.Leads(t, "after the first")
 			next.Resigns(t)

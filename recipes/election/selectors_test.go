@@ -66,7 +66,7 @@ func TestASelectorReleasesHoweverItsFunctionEnds(t *testing.T) {
 				}()
 				err := l.Once(t.Context(), func(context.Context, recipes.Term) error {
 					next = bubble.Stand(t.Context(), bubble.Find(t, election.Variants(), "predecessor"), ens.Dial(), recipes.Options{})
-					next.Stands(t, "behind the selector")
+					next.IsCandidate(t, "behind the selector")
 					return end()
 				})
 				if want := map[string]error{"fails": failure}[name]; !errors.Is(err, want) {
@@ -87,11 +87,11 @@ func TestACancelledCandidateIsSkipped(t *testing.T) {
 		third := bubble.Stand(t.Context(), v, ens.Dial(), recipes.Options{})
 		cancel()
 		bubble.Expect(t, "cancelled", second, "failed")
-		third.Stands(t, "while the first leads")
+		third.IsCandidate(t, "while the first leads")
 		first.Resigns(t)
 		third.Leads(t, "after the first")
 		second.Again(t.Context())
-		second.Stands(t, "again, behind the third")
+		second.IsCandidate(t, "again, behind the third")
 	})
 }
 
@@ -129,7 +129,7 @@ func TestASlowFunctionIsFenced(t *testing.T) {
 	})
 }
 
-// When the connection is lost, the function's context ends at once, and the znode is removed after the reconnection.
+// When the connection is lost, the function's context ends immediately, and the znode is removed after the reconnection.
 func TestASuspendedSelectorGivesUpItsTerm(t *testing.T) {
 	bubble.Run(t, "selector", func(t *testing.T, ens *zktest.Ensemble) {
 		s := ens.Dial()
@@ -145,7 +145,7 @@ func TestASuspendedSelectorGivesUpItsTerm(t *testing.T) {
 		<-started
 		next := bubble.Stand(t.Context(), bubble.Find(t, election.Variants(), "predecessor"), ens.Dial(), recipes.Options{})
 		ens.Disconnect(s)
-		next.Stands(t, "while the selector's znode exists")
+		next.IsCandidate(t, "while the selector's znode exists")
 		ens.Reconnect(s)
 		if err := <-done; !errors.Is(err, recipes.ErrTermLost) {
 			t.Errorf("Once() = %v, want ErrTermLost", err)

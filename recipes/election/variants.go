@@ -5,7 +5,7 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// Variants is the catalogue of leader elections.
+// Variants returns the catalogue of leader elections.
 func Variants() []recipes.Variant[recipes.Election] {
 	return []recipes.Variant[recipes.Election]{
 		{
@@ -35,7 +35,7 @@ func Variants() []recipes.Variant[recipes.Election] {
 
 func wakesAll(n int) (release, arrival float64) { return float64(n - 1), 0 }
 
-// termRequests is the number of requests of one term: the create, a list when the candidate arrives and one for each event that wakes it, the watches
+// termRequests returns the number of requests of one term: the create, a list when the candidate arrives and one for each event that wakes it, the watches
 // that it arms, each of which takes one event, and the read that verifies that its znode is its own.
 func termRequests(wakes func(n int) (release, arrival float64)) func(n int) recipes.Requests {
 	return func(n int) recipes.Requests {

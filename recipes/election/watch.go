@@ -18,17 +18,18 @@ type contended struct {
 	turn znode.Turn
 }
 
-// newPredecessorElection has each candidate watch the one before it.
+// newPredecessorElection creates an election in which each candidate watches the one before it.
 func newPredecessorElection(s zk.Session, dir string, o recipes.Options) *contended {
 	return newContended(s, dir, o, func(_ []string, ahead string) string { return ahead })
 }
 
-// newNaiveElection differs from it only in its watch, so that the comparison shows the herd effect alone.
+// newNaiveElection differs from newPredecessorElection only in its watch, so that a comparison of the two shows the herd effect alone.
 func newNaiveElection(s zk.Session, dir string, o recipes.Options) *contended {
 	return newContended(s, dir, o, func(names []string, _ string) string { return head(names, o.Foreign) })
 }
 
-// newContended has a candidate that is not the first watch the znode that watched chooses, given the names and the nearest before it.
+// newContended creates an election in which a candidate that is not the first watches the znode that watched chooses, given the names and the nearest
+// one before it.
 func newContended(s zk.Session, dir string, o recipes.Options, watched func(names []string, ahead string) string) *contended {
 	turn := znode.InTurn(func(names []string, self string, foreign func(string)) (string, error) {
 		ahead, err := znode.Position(names, self, electionMarkers, foreign)
@@ -41,7 +42,7 @@ func newContended(s zk.Session, dir string, o recipes.Options, watched func(name
 	return &contended{newCandidate(s, dir, o), turn}
 }
 
-// NewPredecessorWith is the variant predecessor with a step replaced, for tests: only package recipes and its subpackages can construct a Turn.
+// NewPredecessorWith creates the variant predecessor with a step replaced, for tests: only package recipes and its subpackages can construct a Turn.
 func NewPredecessorWith(s zk.Session, dir string, o recipes.Options, replace func(*znode.Turn)) recipes.Election {
 	e := newPredecessorElection(s, dir, o)
 	replace(&e.turn)

@@ -84,7 +84,7 @@ type meetings struct {
 	w       *world
 	members int
 	mu      sync.Mutex
-	most    map[string]int // by room: the most members that were in it at once
+	most    map[string]int // by room: the most members that were in it at the same time
 	next    []int64        // by client
 	inside  []int64        // by client: the generation that it is inside of and has not started to leave; -1: none
 	held    []*zktest.Session

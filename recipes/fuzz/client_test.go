@@ -120,4 +120,4 @@ func (c *client) excused(what string, ctx context.Context, s *zktest.Session, er
 }
 
 // wasStormy reports whether faults are being injected, or were a short time ago.
-func (c *client) wasStormy() bool { return time.Since(c.begun) < storm+grace/2 }
+func (c *client) wasStormy() bool { return time.Since(c.begun) < storm+timeLeft/2 }

@@ -37,7 +37,7 @@ func electionGame(v recipes.Variant[recipes.Election]) game {
 					}
 					h := r.begin(&hold{c: c, s: s, path: t.Path, token: t.Token, lost: []<-chan struct{}{t.Lost, t.Suspended}})
 					c.rest(c.hold())
-					lost := h.told()
+					lost := h.notified()
 					if lost && terms > 1 { // it campaigns again
 						h.finish()
 						continue

@@ -53,10 +53,10 @@ func (h *hold) finish() {
 }
 
 // gone reports whether the holder knows that it does not hold any more, or its session has expired.
-func (h *hold) gone() bool { return h.c.expired(h.s) || h.told() }
+func (h *hold) gone() bool { return h.c.expired(h.s) || h.notified() }
 
-// told reports whether the holder knows that it does not hold any more.
-func (h *hold) told() bool {
+// notified reports whether the holder knows that it does not hold any more.
+func (h *hold) notified() bool {
 	for _, lost := range h.lost {
 		select {
 		case <-lost:

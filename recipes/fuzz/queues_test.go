@@ -227,7 +227,7 @@ func (b *books) claim(c *client, q recipes.Claimer, r *referee) {
 	c.released("finish", end, h, lost || b.o.EphemeralItems, err, recipes.ErrClaimLost) // an ephemeral item may have gone with its producer
 }
 
-// end takes what is left, in order, and checks that no item was lost or taken twice.
+// end takes the remaining items, in order, and checks that no item was lost or taken twice.
 func (b *books) end(w *world, v recipes.Variant[recipes.Queue]) {
 	markers := 0
 	for _, path := range w.ens.Ephemerals() {

@@ -20,10 +20,10 @@ import (
 
 // The times of a run, by the bubble's clock.
 const (
-	timeout = 6 * time.Second   // of sessions
-	storm   = 20 * time.Second  // while faults are injected
-	grace   = 30 * time.Second  // after the faults: background work ends within it
-	patient = 120 * time.Second // the longest that an operation may take without faults
+	timeout  = 6 * time.Second   // of sessions
+	storm    = 20 * time.Second  // while faults are injected
+	timeLeft = 30 * time.Second  // after the faults: background work ends within it
+	patient  = 120 * time.Second // the longest that an operation may take without faults
 )
 
 const dir = "/fuzz/a"
@@ -382,14 +382,14 @@ func run(t *testing.T, seed uint64, make func(w *world) player) (w *world) {
 		w.play(script)
 		w.recover()
 		all.Wait()
-		time.Sleep(grace)
+		time.Sleep(timeLeft)
 		w.ghosts("after the faults")
 		if w.lenient || len(w.problems) == 0 {
 			for _, c := range w.clients {
 				all.Go(func() { p.prove(c) })
 			}
 			all.Wait()
-			time.Sleep(grace)
+			time.Sleep(timeLeft)
 			w.ghosts("at the end")
 			p.check(w)
 		}

@@ -155,6 +155,9 @@ func TestWakesMatchTheTheory(t *testing.T) {
 				for range k {
 					bubble.Wait(t.Context(), v, ens.Dial(), recipes.Options{})
 				}
+				if v.Wakes == nil {
+					t.Skip("the variant states no theory")
+				}
 				onRelease, onArrival := v.Wakes(k + 1)
 				before := events()
 				bubble.Release(t, holder)

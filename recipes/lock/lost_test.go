@@ -11,7 +11,7 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// A process is stopped and partitioned. When it continues and checks its lease, it sees at once that the grant is lost, before any other goroutine
+// A process is stopped and partitioned. When it continues and checks its lease, it sees immediately that the grant is lost, before any other goroutine
 // runs: the grant's channel is the lease's.
 func TestAHolderThatWasStoppedSeesThatItsLeaseIsOver(t *testing.T) {
 	bubble.Each(t, lock.Variants(), func(t *testing.T, v recipes.Variant[recipes.Lock], ens *zktest.Ensemble) {

@@ -26,7 +26,7 @@ func newMulti(s zk.Session, dir string, o recipes.Options) *multi {
 	return &multi{s: s, dir: dir, o: o, order: func(names []string) []string { return slices.Compact(slices.Sorted(slices.Values(names))) }}
 }
 
-// NewMultiWith is the variant multi with another order of acquisition, for tests: only package recipes and its subpackages can construct an Order.
+// NewMultiWith creates the variant multi with another order of acquisition, for tests: only package recipes and its subpackages can construct an Order.
 func NewMultiWith(s zk.Session, dir string, o recipes.Options, order seam.Order) recipes.MultiLock {
 	m := newMulti(s, dir, o)
 	m.order = order

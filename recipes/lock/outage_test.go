@@ -25,7 +25,7 @@ func TestAnOutageWhileWaitingDoesNotSpoilASharedGrant(t *testing.T) {
 	})
 }
 
-// A waiter still hears of revocations after an outage.
+// A waiter still learns of revocations after an outage.
 func TestAnOutageWhileWaitingDoesNotSpoilARevocation(t *testing.T) {
 	bubble.Run(t, "revocable", func(t *testing.T, ens *zktest.Ensemble) {
 		holder := revocable(ens.Dial(), recipes.Options{})

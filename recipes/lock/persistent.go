@@ -172,7 +172,7 @@ func (l *persistent) look(own int32) (first, stale bool, err error) {
 	return true, false, nil
 }
 
-// list reads the queue. Events arrive in the meantime, and it cannot be told whether one precedes the read: arrivals are added to the list,
+// list reads the queue. Events arrive in the meantime, and it cannot be determined whether one precedes the read: arrivals are added to the list,
 // departures removed from it, and since a number is never reused both are right either way.
 func (l *persistent) list(ctx context.Context) error {
 	l.mu.Lock()

@@ -22,7 +22,7 @@ func NewPredecessor(s zk.Session, dir string, o recipes.Options) recipes.TryLock
 	return newPredecessor(s, dir, o, znode.LockTurn())
 }
 
-// NewPredecessorWith is NewPredecessor with a step replaced, for tests: only package recipes and its subpackages can construct a Turn.
+// NewPredecessorWith is like NewPredecessor, with a step replaced, for tests: only package recipes and its subpackages can construct a Turn.
 func NewPredecessorWith(s zk.Session, dir string, o recipes.Options, replace func(*znode.Turn)) recipes.Lock {
 	turn := znode.LockTurn()
 	replace(&turn)

@@ -26,7 +26,7 @@ var (
 	readerMarkers = []string{"__READ__", "__rlock__", "-R-"}
 )
 
-// reading is the layout of a reader's znode.
+// reading returns the layout of a reader's znode.
 func reading(l recipes.Layout) recipes.Layout { return znode.Marking(l, l.Shared) }
 
 // parseRole extracts role and number from a child's name, from the right: what precedes the marker may be anything.
@@ -85,14 +85,14 @@ func newReadWrite(s zk.Session, dir string, o recipes.Options, turn znode.Turn) 
 	return &readWrite{Place: znode.NewPlace(s, dir, o), turn: turn}
 }
 
-// sharedTurn is the turn of a read/write lock.
+// sharedTurn returns the turn of a read/write lock.
 func sharedTurn(first bool) znode.Turn {
 	return znode.InTurn(func(children []string, self string, foreign func(string)) (string, error) {
 		return sharedPosition(children, self, first, foreign)
 	})
 }
 
-// NewReadWriteWith is the variant read-write with a step replaced, for tests: only package recipes and its subpackages can construct a Turn.
+// NewReadWriteWith creates the variant read-write with a step replaced, for tests: only package recipes and its subpackages can construct a Turn.
 func NewReadWriteWith(s zk.Session, dir string, o recipes.Options, replace func(*znode.Turn)) recipes.RWLock {
 	turn := sharedTurn(o.ReaderWatch == "first")
 	replace(&turn)
@@ -137,7 +137,7 @@ func (l *readWrite) waitFor(ctx context.Context, self string, refused <-chan err
 	return l.turn.Wait(ctx, l.Session, l.Dir, self, l.Options, refused)
 }
 
-// Downgrade creates a read znode with the number of the write znode, and then deletes the latter: with a number of its own the reader would be behind
+// Downgrade creates a read znode with the number of the write znode, and then deletes the latter: with a new number the reader would be behind
 // the writers that came in the meantime, and one of them would be let in (CURATOR-621).
 func (l *readWrite) Downgrade(ctx context.Context) (recipes.Grant, error) {
 	lease := l.Session.Lease()
@@ -173,7 +173,7 @@ func (l *readWrite) unshare(ctx context.Context, written string) {
 	l.Held.Path, l.reads = written, false
 }
 
-// share creates the read znode beside the write znode and makes it the one that is held; written is the write znode.
+// share creates the read znode next to the write znode and makes it the one that is held; written is the write znode.
 func (l *readWrite) share(ctx context.Context) (written string, err error) {
 	if l.Held.Path == "" || l.reads {
 		return "", recipes.ErrNotHeld
@@ -230,7 +230,7 @@ func (l *readWrite) leave(ctx context.Context, written string) error {
 	return fmt.Errorf("%w: %w", recipes.ErrLockLost, err)
 }
 
-// readWriteWakes is the theory of the events per release, if the requests of n sessions that always contend are in the queue in random order, a share
+// readWriteWakes returns the theoretical events per release, if the requests of n sessions that always contend are in the queue in random order, a share
 // of r of them readers. A writer behind another writer is woken once. A writer behind a run of k readers watches the last of them, then the last that
 // is still there: as often as there are right-to-left maxima in a random order of their releases, which is the k-th harmonic number. A reader is
 // woken once, unless all before it read too. The choice 'first' is not covered: it wakes a reader once for each writer before it.

@@ -76,7 +76,7 @@ func TestAReaderBehindAWaitingWriterWaits(t *testing.T) {
 	})
 }
 
-// CURATOR-621: a downgraded reader must keep its place in the queue. Otherwise a writer that queued meanwhile would hold beside it.
+// CURATOR-621: a downgraded reader must keep its place in the queue. Otherwise a writer that queued in the meantime would hold together with it.
 func TestADowngradeKeepsItsPlace(t *testing.T) {
 	bubble.Each(t, lock.RWVariants(), func(t *testing.T, v recipes.Variant[recipes.RWLock], ens *zktest.Ensemble) {
 		w := write(t.Context(), v, ens.Dial(), recipes.Options{})

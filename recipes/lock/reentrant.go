@@ -13,7 +13,7 @@ import (
 
 // Owner is the holder of a reentrant lock. Goroutines have no identity that a lock could ask for, unlike threads in other languages; an Owner is that
 // identity, and the work that holds the lock passes it on.
-type Owner struct{ _ byte } // not empty: two empty values may share an address
+type Owner struct{ _ byte } // not empty, because two empty values may share an address
 
 // NewOwner creates an owner that is different from all others.
 func NewOwner() *Owner { return new(Owner) }
@@ -54,7 +54,7 @@ func (r *Reentrant) Acquire(ctx context.Context, o *Owner) (recipes.Grant, error
 	return g, err
 }
 
-// TryAcquire is TryLock.TryAcquire for an owner. It does not wait for other owners of the process either.
+// TryAcquire is like TryLock.TryAcquire, for an owner. It does not wait for other owners of the process either.
 func (r *Reentrant) TryAcquire(ctx context.Context, o *Owner) (recipes.Grant, bool, error) {
 	if g, mine, err := r.again(o); mine {
 		return g, err == nil, err
@@ -188,7 +188,7 @@ func newOwned(s zk.Session, path string, o recipes.Options) *owned {
 	return &owned{NewReentrant(s, path, o), NewOwner()}
 }
 
-// Acquire waits for the lock, apart from ErrHeld: a handle that holds acquires once more.
+// Acquire waits for the lock. It never returns ErrHeld: a handle that holds acquires once more.
 func (l *owned) Acquire(ctx context.Context) (recipes.Grant, error) {
 	return l.shared.Acquire(ctx, l.owner)
 }

@@ -146,11 +146,11 @@ func (l *revocable) revoke(ctx context.Context, path string) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	var patience <-chan time.Time
+	var timeout <-chan time.Time
 	if l.Options.Force > 0 {
 		t := time.NewTimer(l.Options.Force)
 		defer t.Stop()
-		patience = t.C
+		timeout = t.C
 	}
 	for {
 		_, there, w, err := l.Session.ExistsW(ctx, path)
@@ -166,7 +166,7 @@ func (l *revocable) revoke(ctx context.Context, path string) (int64, error) {
 			if e.Err != nil {
 				return st.Czxid, e.Err
 			}
-		case <-patience:
+		case <-timeout:
 			w.Stop()
 			if err := znode.Remove(ctx, l.Session, path); err != nil && !errors.Is(err, zk.ErrNoNode) {
 				return st.Czxid, err
@@ -251,13 +251,13 @@ func (g *guard) refuse(err error) {
 	}
 }
 
-// end waits for the goroutine. The deletion of the own znode has ended it, or the znode is left to somebody else.
+// end stops the goroutine and waits for it. The own znode has been deleted, or is left to somebody else.
 func (g *guard) end() {
 	g.stop()
 	<-g.done
 }
 
-// revocableWakes is readWriteWakes plus the event of a guard that sees its own znode deleted.
+// revocableWakes returns readWriteWakes plus the event of a guard that sees its own znode deleted.
 func revocableWakes(l recipes.Load) (release, arrival float64) {
 	release, arrival = readWriteWakes(l)
 	return release + 1, arrival

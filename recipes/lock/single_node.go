@@ -77,7 +77,8 @@ func (l *singleNode) acquire(ctx context.Context) (recipes.Grant, error) {
 	}
 }
 
-// often is how many times in a row a contended lock may be released between a create and the watch that follows, and be taken again before the next one.
+// often is how many times in a row a contended lock may be released between a create and the watch that follows, and then be taken again before the
+// next create.
 const often = 50
 
 // create tries to become the holder; ErrNodeExists if somebody else is.

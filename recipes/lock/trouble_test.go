@@ -50,7 +50,7 @@ func TestTroubleOfSharedLocks(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if len(h) == 0 { // as a server says that refuses to list
+		if len(h) == 0 { // as for a server that refuses to list
 			return nil
 		}
 		return bubble.Second(l.Revoke(ctx, h[0]))

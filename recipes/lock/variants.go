@@ -6,7 +6,7 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// Variants is the catalogue of exclusive locks.
+// Variants returns the catalogue of exclusive locks.
 func Variants() []recipes.Variant[recipes.Lock] {
 	return []recipes.Variant[recipes.Lock]{
 		{
@@ -57,7 +57,7 @@ func Variants() []recipes.Variant[recipes.Lock] {
 	}
 }
 
-// RWVariants is the catalogue of read/write locks.
+// RWVariants returns the catalogue of read/write locks.
 func RWVariants() []recipes.Variant[recipes.RWLock] {
 	return []recipes.Variant[recipes.RWLock]{
 		{
@@ -83,7 +83,7 @@ func RWVariants() []recipes.Variant[recipes.RWLock] {
 	}
 }
 
-// RevocableVariants are the read/write locks whose grants can be revoked.
+// RevocableVariants returns the read/write locks whose grants can be revoked.
 func RevocableVariants() []recipes.Variant[recipes.Revocable] {
 	return []recipes.Variant[recipes.Revocable]{
 		{
@@ -97,7 +97,7 @@ func RevocableVariants() []recipes.Variant[recipes.Revocable] {
 	}
 }
 
-// MultiVariants is the catalogue of locks that are acquired together.
+// MultiVariants returns the catalogue of locks that are acquired together.
 func MultiVariants() []recipes.Variant[recipes.MultiLock] {
 	return []recipes.Variant[recipes.MultiLock]{
 		{

@@ -49,8 +49,8 @@ func (g *group) join(ctx context.Context, path string, data []byte) (recipes.Gra
 }
 
 // create creates the znode of the id. An existing one may be ours only if a create of this very call was carried out and its reply lost; otherwise
-// that somebody has the id never means that we have joined, not even if the data are ours: the znode of an earlier session is removed with that
-// session (CURATOR-498, -604, -696). made says that a znode of ours may exist, even together with an error.
+// an existing znode never means that we have joined, not even if the data are ours: the znode of an earlier session is removed with that session
+// (CURATOR-498, -604, -696). made says that a znode of ours may exist, even together with an error.
 func (g *group) create(ctx context.Context, path string, data []byte) (own zk.Created, made bool, err error) {
 	var passes znode.Passes
 	for try := 1; ; try++ {
@@ -81,8 +81,9 @@ func (g *group) create(ctx context.Context, path string, data []byte) (own zk.Cr
 	}
 }
 
-// outlast waits for the end of the session that has the id, or finds that it is this very call's. It removes nobody: no request deletes the znode of
-// one owner and spares that of the next. What it waits for may be gone before the watch is armed. Without a path, the czxid is of what it waited for.
+// outlast waits for the end of the session that has the id, or finds that the znode is this very call's. It removes nobody: no request deletes the
+// znode of one owner and spares that of the next. The znode may be gone before the watch is armed. If the returned Path is empty, Czxid is that of
+// the znode that it waited for.
 func (g *group) outlast(ctx context.Context, path string, made bool) (zk.Created, error) {
 	st, there, w, err := g.Session.ExistsW(ctx, path)
 	switch {
@@ -120,7 +121,7 @@ func (g *group) withdraw(ctx context.Context, path string) error {
 	return znode.RemoveOwn(ctx, g.Session, zk.Created{Path: path, Czxid: st.Czxid})
 }
 
-// background runs do to its end, whatever happens to ctx. The channel yields its error.
+// background runs do to its end even if ctx ends. The channel yields its error.
 func (g *group) background(ctx context.Context, do func(context.Context) error) <-chan error {
 	done, busy := make(chan error, 1), make(chan struct{})
 	g.busy = busy

@@ -6,7 +6,7 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// Variants is the catalogue of groups.
+// Variants returns the catalogue of groups.
 func Variants() []recipes.Variant[recipes.Group] {
 	return []recipes.Variant[recipes.Group]{
 		{

@@ -10,7 +10,7 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// Barriers are single barriers with the defects that they were published with. They lack the transaction by which a wait learns, before its first
+// Barriers returns single barriers with the defects that they were published with. They lack the transaction by which a wait learns, before its first
 // check, everything that was acknowledged before it started.
 func Barriers() []recipes.Variant[recipes.Barrier] {
 	return []recipes.Variant[recipes.Barrier]{

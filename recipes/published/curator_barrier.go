@@ -11,16 +11,17 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// curatorBarrier is Curator's DistributedDoubleBarrier. Its faults:
+// curatorBarrier is Curator's DistributedDoubleBarrier. Its defects:
 //
-//   - a member that is to be woken by the marker's creation does not see that it has happened before it has counted: where fast members have
-//     made the marker and begun to leave by then, it counts too few, though the marker counts as one, and waits forever, and they for it;
-//   - one that gives up stays counted, so that a later one enters without it (CURATOR-318);
-//   - a marker that was left behind lets everybody in at once;
-//   - when one member is left, a member that has left before takes it for itself, and is out (the lowest died, and another one computes).
+//   - a member that waits for the marker's creation misses it if it happens before the member has counted: if fast members have created the
+//     marker and started to leave by then, it counts too few, although the marker counts as one, and waits forever, and they wait for it;
+//   - a member that gives up stays counted, so that a later one enters without it (CURATOR-318);
+//   - a marker that was left behind lets everybody in immediately;
+//   - when one member is left, a member that has left before takes that one for itself, and is out (the lowest died, and another one still
+//     computes).
 type curatorBarrier struct{ asPublished }
 
-// Enter is enter(), with the end of the context for its time-out.
+// Enter is Curator's enter(); the end of the context stands for its timeout.
 func (b *curatorBarrier) Enter(ctx context.Context) error {
 	if err := b.enter(ctx); err != nil {
 		return fmt.Errorf("enter %s: %w", b.dir, err)
@@ -42,7 +43,7 @@ func (b *curatorBarrier) enter(ctx context.Context) error {
 	b.o.Pause(recipes.PauseCreated)
 	early := false
 	select {
-	case e := <-w.C(): // notifies all waiters, of which there are none
+	case e := <-w.C(): // Curator notifies all waiters here, of which there are none
 		if e.Err != nil {
 			return e.Err
 		}
@@ -64,14 +65,14 @@ func (b *curatorBarrier) enter(ctx context.Context) error {
 	return znode.Await(ctx, w)
 }
 
-// list is the members in the order of their names, and what others have put there.
+// list returns all children but the marker in the order of their names: the members, and what others have created there.
 func (b *curatorBarrier) list(ctx context.Context) (members []string, err error) {
 	err = znode.Insist(ctx, func() (err error) { members, _, err = b.s.Children(ctx, b.dir); return })
 	slices.Sort(members)
 	return slices.DeleteFunc(members, func(name string) bool { return name == "ready" }), except(zk.ErrNoNode, err)
 }
 
-// Leave is leave(), with the end of the context for its time-out.
+// Leave is Curator's leave(); the end of the context stands for its timeout.
 func (b *curatorBarrier) Leave(ctx context.Context) error {
 	err := b.leave(ctx)
 	if err == nil || ctx.Err() != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// DoubleBarriers are double barriers as published in libraries. Neither has generations, and both keep the name of a handle's znode, so a handle's
+// DoubleBarriers returns double barriers as published in libraries. Neither has generations, and both keep the name of a handle's znode, so a handle's
 // Generation only counts how often it has left.
 func DoubleBarriers() []recipes.Variant[recipes.DoubleBarrier] {
 	return []recipes.Variant[recipes.DoubleBarrier]{
@@ -48,7 +48,7 @@ func newAsPublished(s zk.Session, dir, name string, o recipes.Options) asPublish
 	return asPublished{s: s, dir: dir, o: o, own: dir + "/" + name, round: o.Generation}
 }
 
-// Generation is the generation that the handle is in, or enters next.
+// Generation returns the generation that the handle is in, or enters next.
 func (b *asPublished) Generation() int64 { return b.round }
 
 func (b *asPublished) opened() string { return b.dir + "/ready" }

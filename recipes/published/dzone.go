@@ -12,19 +12,19 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// NewDZone is article-004-dzone with its own name: several locks can share a base path, as the article claims.
+// NewDZone creates dzone-lock with its own name: several locks can share a base path, as the article claims.
 func NewDZone(s zk.Session, base, name string, o recipes.Options) recipes.Lock {
 	return &dzone{s: s, base: base, name: name, o: o}
 }
 
-// dzone is the DistributedLock of article 004. A lock has a base path, in which the znodes are, and a name, with which they begin.
-// Its faults:
+// dzone is the DistributedLock of DZone's 'Distributed Lock using Zookeeper'. A lock has a base path, which contains the znodes, and a name, with which
+// theirs begin. Its defects:
 //
 //   - the list of the base path is not filtered: locks of different names wait for each other, and for any child that sorts first;
-//   - a znode holds when its path ends with the name of the first child, which a child such as '2' makes true of many;
+//   - a znode holds when its path ends with the name of the first child, and a child such as '2' makes that true of many;
 //   - names are compared as text, so that after the wrap of the counter the newest holds;
 //   - an error or an interrupt after the create leaves the znode behind; a create whose reply was lost is an error too;
-//   - a znode of its own that is missing is never noticed while others are listed;
+//   - it never notices that its own znode is missing while others are listed;
 //   - a second Acquire forgets the znode of the first and waits for it.
 type dzone struct {
 	s          zk.Session

@@ -12,12 +12,12 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// Elections are elections as published in articles.
+// Elections returns elections as published in articles.
 func Elections() []recipes.Variant[recipes.Election] {
 	return []recipes.Variant[recipes.Election]{
 		{
-			Name:   "article-000-election",
-			Source: "article 000, which prints LeaderElectionSupport of ZooKeeper's own recipes (zookeeper-recipes-election)",
+			Name: "zookeeper-leader-election-support", Formerly: "article-000-election",
+			Source: "LeaderElectionSupport of Apache ZooKeeper's own recipes (zookeeper-recipes-election), half of it printed in " + walkThrough,
 			Doc:    "reads every candidate at each check, and leaves its own znode in the queue if one of them has disappeared",
 			FIFO:   true, Unsafe: true, Wakes: recipes.WakesOne,
 			Znodes: recipes.Znodes{Ephemeral: []string{`OBJECT/n_SEQ`}},
@@ -28,19 +28,22 @@ func Elections() []recipes.Variant[recipes.Election] {
 	}
 }
 
-// electionSupport is the LeaderElectionSupport of ZooKeeper's own recipes (org.apache.zookeeper.recipes.leader), of which article 000
-// prints the half. Its start() makes an offer and determines the election; watches call the latter again, and listeners are told the
-// stages. Campaign is start() and the listener that hears of the election or of a failure; the end of its context is an application
-// that calls stop(). Its faults:
+// electionSupport is the LeaderElectionSupport of ZooKeeper's own recipes (org.apache.zookeeper.recipes.leader), half of which is printed in the
+// article that its Source names. Its start() makes an offer and determines the election; watches call the latter again, and listeners are told
+// the stages. Campaign stands for start() and the listener that learns of the election or of a failure; the end of its context stands for an
+// application that calls stop(). Its defects:
 //
-//   - each determination reads the data of all offers, of which it needs none; one that goes between the list and its read is an
-//     error, after which the own offer stays in the queue: when it comes to the head, nobody leads;
-//   - an offer has no name of its own, so that after a lost reply it stays as a ghost, behind which its own client waits;
-//   - an own offer that is not listed is not noticed, and nothing is watched any more;
+//   - each determination reads the data of all offers and needs none of them; an offer that is gone between the list and its read is an error,
+//     after which the own offer stays in the queue: when it comes to the head, nobody leads;
+//   - an offer's name is not unique, so that after a lost reply it stays as a ghost, behind which its own client waits;
+//   - it does not notice that its own offer is not listed, and then watches nothing;
 //   - any event but a deletion is ignored, though it has consumed the watch;
-//   - a leader is told nothing when its session is over;
-//   - numbers are compared as if the counter never wrapped, and a child of any other name is an error;
-//   - the directory has to be there, and a second start() forgets the offer of the first.
+//   - a leader is not told when its session has ended;
+//   - numbers are compared as if the counter never wrapped, and a child of any other name is an exception: of start(), or, when a watch has called, one
+//     that only the client's log shows, and nothing makes the candidate look again;
+//   - the directory must exist, and a second start() forgets the offer of the first.
+//
+// Package scenarios/published plays most scenarios with the library itself, too (Real). Unlike its stop(), Resign forgets an offer that it has deleted.
 type electionSupport struct {
 	s     zk.Session
 	dir   string
@@ -67,7 +70,7 @@ func (e *electionSupport) Campaign(ctx context.Context) (recipes.Term, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.s.Timeout())
 		defer cancel()
 		e.stop(ctx)
-	} else {
+	} else if !errors.Is(err, errNoOffer) {
 		e.o.Stages(recipes.StageFailed)
 	}
 	return recipes.Term{}, fmt.Errorf("campaign %s: %w", e.dir, err)
@@ -78,9 +81,9 @@ func (e *electionSupport) start(ctx context.Context) (recipes.Term, error) {
 	if err != nil {
 		return recipes.Term{}, err
 	}
-	for {
+	for woken := false; ; woken = true {
 		elected, w, err := e.determine(ctx)
-		if err != nil {
+		if err != nil && !(woken && errors.Is(err, errNoOffer)) {
 			return recipes.Term{}, err
 		}
 		if elected {

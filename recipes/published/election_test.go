@@ -27,9 +27,9 @@ func TestPublishedElectionsAreMarked(t *testing.T) {
 
 // Without faults the article's election works: candidates lead in the order of their offers.
 func TestElectionSupportWithoutAFault(t *testing.T) {
-	bubble.Run(t, "article-000-election", func(t *testing.T, ens *zktest.Ensemble) {
+	bubble.Run(t, "zookeeper-leader-election-support", func(t *testing.T, ens *zktest.Ensemble) {
 		bubble.MakeDir(t, ens.Dial())
-		v := bubble.Find(t, zkpublished.Elections(), "article-000-election")
+		v := bubble.Find(t, zkpublished.Elections(), "zookeeper-leader-election-support")
 		var all []*bubble.Standing
 		for range 5 {
 			all = append(all, bubble.Stand(t.Context(), v, ens.Dial(), recipes.Options{ID: "me"}))
@@ -40,7 +40,7 @@ func TestElectionSupportWithoutAFault(t *testing.T) {
 				t.Errorf("Leader() = %+v, %v", l, err)
 			}
 			if i+1 < len(all) {
-				all[i+1].Stands(t, "behind it")
+				all[i+1].IsCandidate(t, "behind it")
 			}
 			c.Resigns(t)
 		}
@@ -53,8 +53,8 @@ func TestElectionSupportWithoutAFault(t *testing.T) {
 // Each determination reads every offer: n reads when a candidate is woken, n(n+1)/2 until all stand.
 func TestElectionSupportReadsEveryOffer(t *testing.T) {
 	for name, perFailover := range map[string]func(n int) int{
-		"article-000-election": func(n int) int { return n - 1 },
-		"predecessor":          func(int) int { return 1 },
+		"zookeeper-leader-election-support": func(n int) int { return n - 1 },
+		"predecessor":                       func(int) int { return 1 },
 	} {
 		bubble.Run(t, name, func(t *testing.T, ens *zktest.Ensemble) {
 			const n = 20
@@ -64,7 +64,7 @@ func TestElectionSupportReadsEveryOffer(t *testing.T) {
 			for range n {
 				all = append(all, bubble.Stand(t.Context(), bubble.Find(t, slices.Concat(zkpublished.Elections(), election.Variants()), name), ens.Dial(), recipes.Options{}))
 			}
-			if name == "article-000-election" {
+			if name == "zookeeper-leader-election-support" {
 				if got, want := gets(), n*(n+1)/2; got != want {
 					t.Errorf("%d reads until %d candidates stand, want %d", got, n, want)
 				}
@@ -81,16 +81,16 @@ func TestElectionSupportReadsEveryOffer(t *testing.T) {
 
 // An event that is not a deletion consumes the watch, and nobody checks again.
 func TestElectionSupportMissesADeletionAfterAChangeOfData(t *testing.T) {
-	bubble.Run(t, "article-000-election", func(t *testing.T, ens *zktest.Ensemble) {
+	bubble.Run(t, "zookeeper-leader-election-support", func(t *testing.T, ens *zktest.Ensemble) {
 		bubble.MakeDir(t, ens.Dial())
-		v := bubble.Find(t, zkpublished.Elections(), "article-000-election")
+		v := bubble.Find(t, zkpublished.Elections(), "zookeeper-leader-election-support")
 		first := bubble.Stand(t.Context(), v, ens.Dial(), recipes.Options{})
 		next := bubble.Stand(t.Context(), v, ens.Dial(), recipes.Options{})
 		_, err := ens.Dial().Set(t.Context(), first.Term.Path, []byte("x"), zk.AnyVersion)
 		bubble.OK(t, "Set()", err)
 		synctest.Wait()
 		first.Resigns(t)
-		next.Stands(t, "although nobody is before it")
+		next.IsCandidate(t, "although nobody is before it")
 		next.Session.Close()
 		bubble.Expect(t, "with its session", next, "failed")
 	})

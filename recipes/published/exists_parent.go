@@ -11,9 +11,9 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// existsParent is the lock of article 001, section 4, read literally: create a sequential ephemeral znode, list the directory, hold if the own one is
-// the lowest; if not, watch with exists() until it is. The only thing mentioned that could be watched is the directory, and an exists watch reports
-// its creation, deletion and data, never its children: a session that has to wait once waits forever. Errors are not mentioned; here they end the
+// existsParent is the lock of 'Understanding ZooKeeper, continued', section 4, read literally: create a sequential ephemeral znode, list the directory, hold if
+// the own one is the lowest; if not, watch with exists() until it is. The only znode mentioned that could be watched is the directory, and an exists watch
+// reports its creation, deletion and data, never its children: a session that has to wait once waits forever. Errors are not mentioned; here they end the
 // acquisition and leave the znode behind.
 type existsParent struct {
 	s    zk.Session

@@ -12,17 +12,17 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// goZookeeper carries out the algorithm of Lock in github.com/go-zookeeper/zk v1.0.4 over any session, so that it is measured like
-// the others. It is the library's in behaviour, its faults included:
+// goZookeeper carries out the algorithm of Lock in github.com/go-zookeeper/zk v1.0.4 over any session, so that it is measured like the others. It
+// behaves like the library's lock, including its defects:
 //
-//   - a znode of its own that is not listed counts as the lowest, so a waiter whose znode was deleted holds beside the holder;
+//   - its own znode counts as the lowest if it is not listed, so a waiter whose znode was deleted holds together with the holder;
 //   - every error after the create leaves the znode behind, where it blocks all others for as long as the session lives;
 //   - a child whose name it cannot parse is an error, not ignored;
 //   - numbers are compared as integers, so that after the wrap of the counter the newest holds;
 //   - a lock whose release found no znode stays held forever (the library's ErrDeadlock).
 //
-// The library's calls have no context; here the end of a context ends the wait, as an application does that abandons it, and the
-// znode stays as it does there. The lock as the library's own code runs it is kept beside this one in the tests.
+// The library's calls have no context. Here the end of a context ends the wait, as when an application abandons it, and the znode stays as it
+// does there. The tests run the lock of the library itself as well.
 type goZookeeper struct {
 	s    zk.Session
 	dir  string

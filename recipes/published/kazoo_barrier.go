@@ -10,15 +10,15 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// kazooBarrier is kazoo's DoubleBarrier. Its faults:
+// kazooBarrier is kazoo's DoubleBarrier. Its defects:
 //
-//   - it looks for the marker after it has made its znode and heeds its creation alone: where fast members have made the marker and
-//     removed it before, it waits forever, and they for it; and so it does where the marker is there already;
+//   - a member looks for the marker after it has created its znode, and reacts to its creation alone: if fast members have created the marker and
+//     removed it before, the member waits forever, and they wait for it; it also waits forever if the marker exists already;
 //   - the marker counts as a member: one that was left behind lets all but one of the members in;
-//   - a member that is woken by the end of the lowest tries to delete its own znode again, fails, and is out, even if others are still inside.
+//   - a member that is woken because the lowest has left tries to delete its own znode again, fails, and is out, even if others are still inside.
 type kazooBarrier struct{ asPublished }
 
-// Enter is enter(). Where the original returns without taking part, it fails.
+// Enter is kazoo's enter(). Where the original returns without taking part, Enter returns an error.
 func (b *kazooBarrier) Enter(ctx context.Context) error {
 	if err := znode.Insist(ctx, func() error { return b.enter(ctx) }); err != nil {
 		if ctx.Err() == nil { // the end of the context acts as an exception from outside kazoo: it skips the cleaning up
@@ -50,7 +50,7 @@ func (b *kazooBarrier) enter(ctx context.Context) error {
 	return b.heed(ctx, w, zk.EventCreated)
 }
 
-// Leave is leave(), which treats every error as success.
+// Leave is kazoo's leave(), which treats every error as success.
 func (b *kazooBarrier) Leave(ctx context.Context) error {
 	err := znode.Insist(ctx, func() error { return b.leave(ctx) })
 	b.round++

@@ -80,10 +80,10 @@ func TestPublishedLocksAlone(t *testing.T) {
 // The requests of an acquisition behind a holder and its release, as the articles' code and its ZkClient make them.
 func TestRequestsOfAContendedCycle(t *testing.T) {
 	for name, want := range map[string]int{
-		"article-003-zklockimpl": 13, // 12, and one for the directory
-		"article-000-writelock":  8,
-		"article-004-dzone":      4,
-		"predecessor":            5,
+		"zkclient-lock":       13, // 12, and one for the directory
+		"zookeeper-writelock": 8,
+		"dzone-lock":          4,
+		"predecessor":         5,
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, ens *zktest.Ensemble) {
@@ -107,7 +107,7 @@ func TestRequestsOfAContendedCycle(t *testing.T) {
 	}
 }
 
-// When two ZkLockImpl create the directory at once, the constructor of one fails.
+// When two ZkLockImpl create the directory at the same time, the constructor of one fails.
 func TestZkLockImplRacesForItsDirectory(t *testing.T) {
 	inBubble(t, func(t *testing.T, ens *zktest.Ensemble) {
 		s, other := ens.Dial(), ens.Dial()
@@ -120,7 +120,7 @@ func TestZkLockImplRacesForItsDirectory(t *testing.T) {
 			}
 			return zktest.Action{}
 		})
-		l := published(t, "article-003-zklockimpl").New(s, bubble.Dir, recipes.Options{})
+		l := published(t, "zkclient-lock").New(s, bubble.Dir, recipes.Options{})
 		if _, err := l.Acquire(t.Context()); !errors.Is(err, zk.ErrNodeExists) {
 			t.Errorf("Acquire() = %v, want ErrNodeExists", err)
 		}
@@ -131,7 +131,7 @@ func TestZkLockImplRacesForItsDirectory(t *testing.T) {
 func TestDZoneWithoutItsZnodeAndAlone(t *testing.T) {
 	inBubble(t, func(t *testing.T, ens *zktest.Ensemble) {
 		bubble.MakeDir(t, ens.Dial())
-		v := published(t, "article-004-dzone")
+		v := published(t, "dzone-lock")
 		holder := bubble.Wait(t.Context(), v, ens.Dial(), recipes.Options{})
 		orphan := bubble.Wait(t.Context(), v, ens.Dial(), recipes.Options{})
 		if err := ens.Dial().Delete(t.Context(), bubble.Newest(t, ens), zk.AnyVersion); err != nil {
@@ -147,7 +147,7 @@ func TestDZoneWithoutItsZnodeAndAlone(t *testing.T) {
 func TestInterruptedWriteLock(t *testing.T) {
 	inBubble(t, func(t *testing.T, ens *zktest.Ensemble) {
 		bubble.MakeDir(t, ens.Dial())
-		v := published(t, "article-000-writelock")
+		v := published(t, "zookeeper-writelock")
 		holder := bubble.Wait(t.Context(), v, ens.Dial(), recipes.Options{})
 		ctx, cancel := context.WithCancel(t.Context())
 		given := bubble.Wait(ctx, v, ens.Dial(), recipes.Options{})

@@ -20,10 +20,10 @@ func TestPlaceOfAWriteLock(t *testing.T) {
 		{"a name without its directory comes after its own path", "x-1-0000000001", []string{"x-1-0000000001"},
 			"/d/x-1-0000000001", "/d/x-1-0000000001"},
 		{"a missing znode that was first has no predecessor", "/d/x-1-0000000001", []string{"x-2-0000000002"}, "/d/x-2-0000000002", ""},
-		{"the first number after the wrap is not one: its sign is taken for a separator", "/d/x-2--2147483648",
-			[]string{"x-1-2147483647", "x-2--2147483648"}, "/d/x-1-2147483647", "/d/x-1-2147483647"},
-		{"later numbers count without their sign", "/d/x-2--2147483646", []string{"x-1-2147483647", "x-2--2147483646"},
-			"/d/x-2--2147483646", ""},
+		{"the first number after the wrap is the lowest", "/d/x-2--2147483648",
+			[]string{"x-1-2147483647", "x-2--2147483648"}, "/d/x-2--2147483648", ""},
+		{"later numbers follow it", "/d/x-2--2147483646", []string{"x-1-2147483647", "x-2--2147483646", "x-3--2147483648"},
+			"/d/x-3--2147483648", "/d/x-3--2147483648"},
 		{"a negative session is part of the prefix", "/d/x--5-0000000002", []string{"x--5-0000000002", "x-1-0000000001"},
 			"/d/x-1-0000000001", "/d/x-1-0000000001"},
 	} {
@@ -95,7 +95,7 @@ func TestPlaceInTheLibrarysQueue(t *testing.T) {
 func TestJavaNames(t *testing.T) {
 	for path, want := range map[string]javaName{
 		"x-7": {path: "x-7", prefix: "x", seq: 7, numbered: true}, "-7": {path: "-7", seq: 7, numbered: true}, "x": {path: "x", prefix: "x"},
-		"x-": {path: "x-", prefix: "x"},
+		"x-": {path: "x-", prefix: "x"}, "x--7": {path: "x--7", prefix: "x", seq: -7, numbered: true}, "--7": {path: "--7", seq: -7, numbered: true},
 	} {
 		if got := parseJavaName(path); got != want {
 			t.Errorf("parseJavaName(%q) = %+v, want %+v", path, got, want)

@@ -24,7 +24,7 @@ func prepared(t *testing.T) *zktest.Ensemble {
 	return ens
 }
 
-// The lock of article 003 behind a holder: if any of its requests is refused, the acquisition returns the refusal and does not hold.
+// zkclient-lock behind a holder: if any of its requests is refused, the acquisition returns the refusal and does not hold.
 func TestEachRequestOfAnAcquisitionIsRefused(t *testing.T) {
 	const requests = 9 // exists, create, list; exists, exists and watch, exists, list; woken: exists and watch, get
 	for n := range requests + 2 {

@@ -10,7 +10,7 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// Semaphores are semaphores as published in libraries.
+// Semaphores returns semaphores as published in libraries.
 func Semaphores() []recipes.Variant[recipes.Semaphore] {
 	return []recipes.Variant[recipes.Semaphore]{
 		{
@@ -29,10 +29,10 @@ func Semaphores() []recipes.Variant[recipes.Semaphore] {
 // index is the semaphore that Apache Curator has deprecated (InterProcessSemaphore, over LockInternals and StandardLockInternalsDriver): a lock whose
 // first Permits places hold, each other place watching the znode Permits places before it. Its defect is in that choice: a waiter may enter when any
 // holder releases, but it watches only one. With two permits, held by the first and the second, the third watches the first; when the second
-// releases, the third has reached a place that holds, and nothing tells it.
+// releases, the third has reached a place that holds, and nothing tells it so.
 //
-// Everything else is as sound as in the locks of Locks. Its queue is in 'leases', whereas lease keeps there what is counted, and its queue in
-// 'locks'.
+// Everything else is as sound as in the locks of Locks. Its queue is in 'leases', where lease keeps the leases that it counts; the queue of lease is
+// in 'locks'.
 type index struct {
 	s    zk.Session
 	dir  string

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/zkbench/zkbench/recipes"
@@ -15,21 +16,28 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// writeLock is the WriteLock of ZooKeeper's own recipes (org.apache.zookeeper.recipes.lock), which article 000 prints. Its lock()
-// returns whether the lock is held; if not, a watch calls lock() again, and a listener tells of the grant in the end. Acquire is the
-// two together, and the end of its context is an application that calls unlock(). Its faults:
+// writeLock is the WriteLock of ZooKeeper's own recipes (org.apache.zookeeper.recipes.lock). Its lock() returns whether the lock is held; if not,
+// a watch calls lock() again, and a listener reports the grant in the end. Acquire stands for both, and the end of its context for an application
+// that calls unlock(). Its defects:
 //
 //   - a predecessor that is gone when it is looked at is only logged: no watch that could fire is armed, and the lock is never granted;
-//   - after a lost reply it finds its znode by the session's number, but keeps the name without the directory: as its own path sorts
-//     before that name, it watches itself, and no unlock can delete the znode;
+//   - after a lost reply it finds its znode by the session's number, but keeps the name without the directory: as its own path sorts before that
+//     name, it watches itself, and no unlock can delete the znode;
 //   - two handles of one session and directory take each other's znode for their own;
-//   - a znode of its own that is not listed is not noticed, and nothing is watched any more;
-//   - unlock deletes once and forgets the znode whatever comes of it.
+//   - it does not notice that its own znode is not listed, and then watches nothing;
+//   - unlock deletes once, and forgets the znode whatever the outcome;
+//   - unlock leaves the watch of a waiter armed: its event calls lock() again, which queues for an application that has given up;
+//   - numbers are compared as if the counter never wrapped.
+//
+// Not reproduced: the library's watches also call lock() when the connection is lost and when it is back, and each call arms one more of them. Package scenarios/published
+// plays most scenarios with the library itself, too (Real).
 type writeLock struct {
-	s     zk.Session
-	dir   string
-	o     recipes.Options
-	id    string // the own znode: a path after its create, a mere name after its recovery; "" for none
+	s   zk.Session
+	dir string
+	o   recipes.Options
+
+	mu    sync.Mutex // of a Java object: lock and unlock are synchronized
+	id    string     // the own znode: a path after its create, a mere name after its recovery; "" for none
 	name  javaName
 	czxid int64
 	held  bool
@@ -58,17 +66,15 @@ func (l *writeLock) Acquire(ctx context.Context) (recipes.Grant, error) {
 
 func (l *writeLock) acquire(ctx context.Context) (recipes.Grant, error) {
 	for {
-		if err := l.ensureDir(ctx); err != nil {
-			return recipes.Grant{}, err
-		}
 		lease := l.s.Lease()
-		owner, w, err := l.lock(ctx)
+		g, w, err := l.lock(ctx)
 		if err != nil {
 			return recipes.Grant{}, err
 		}
-		if owner {
+		if g != nil {
 			l.o.Pause(recipes.PauseGranted)
-			return recipes.Grant{Path: l.id, Token: l.czxid, Lost: lease}, nil
+			g.Lost = lease
+			return *g, nil
 		}
 		if w == nil { // nothing will call lock() again
 			select {
@@ -78,14 +84,41 @@ func (l *writeLock) acquire(ctx context.Context) (recipes.Grant, error) {
 				return recipes.Grant{}, l.s.Err()
 			}
 		}
-		if err := znode.Await(ctx, w); err != nil {
-			return recipes.Grant{}, err
+		select {
+		case e := <-w.C():
+			if e.Err != nil {
+				return recipes.Grant{}, e.Err
+			}
+		case <-ctx.Done():
+			l.s.Go(func() { l.watched(w) })
+			return recipes.Grant{}, ctx.Err()
 		}
 		l.o.Pause(recipes.PauseWoken)
 	}
 }
 
-// ensureDir is ProtocolSupport's: an error is logged there, and reappears at the next request.
+// watched is LockWatcher after the application has given up: the watch is still armed, and its event calls lock() again.
+func (l *writeLock) watched(w *zk.Watch) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	for w != nil {
+		select {
+		case e := <-w.C():
+			if e.Err != nil {
+				return
+			}
+		case <-l.s.Done():
+			return
+		}
+		_, next, err := l.lock(ctx)
+		if err != nil {
+			return
+		}
+		w = next
+	}
+}
+
+// ensureDir does what ProtocolSupport does: an error is logged there, and reappears at the next request.
 func (l *writeLock) ensureDir(ctx context.Context) error {
 	_, there, err := l.s.Exists(ctx, l.dir)
 	if err == nil && !there {
@@ -97,8 +130,22 @@ func (l *writeLock) ensureDir(ctx context.Context) error {
 	return nil
 }
 
-// lock is retryOperation around execute.
-func (l *writeLock) lock(ctx context.Context) (owner bool, w *zk.Watch, err error) {
+// lock is lock(). It returns a grant or a watch that calls it again; neither: nothing will.
+func (l *writeLock) lock(ctx context.Context) (*recipes.Grant, *zk.Watch, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.ensureDir(ctx); err != nil {
+		return nil, nil, err
+	}
+	owner, w, err := l.retry(ctx)
+	if err != nil || !owner {
+		return nil, w, err
+	}
+	return &recipes.Grant{Path: l.id, Token: l.czxid}, nil, nil
+}
+
+// retry is retryOperation around execute.
+func (l *writeLock) retry(ctx context.Context) (owner bool, w *zk.Watch, err error) {
 	for try := range writeLockTries {
 		owner, w, err = l.execute(ctx)
 		if ctx.Err() != nil || zk.Classify(err) != zk.ClassMaybeApplied {
@@ -188,6 +235,8 @@ func (l *writeLock) Release(ctx context.Context) error {
 }
 
 func (l *writeLock) unlock(ctx context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if l.id == "" {
 		return nil
 	}
@@ -199,7 +248,7 @@ func (l *writeLock) unlock(ctx context.Context) error {
 	return err
 }
 
-// javaName is a ZNodeName: what precedes the last '-', and the number after it, if it is one.
+// javaName is a ZNodeName: what precedes the last '-', and the number after it, if it is one. The second of two '-' is the sign of the number.
 type javaName struct {
 	path, prefix string
 	seq          int32
@@ -210,6 +259,9 @@ func parseJavaName(path string) javaName {
 	i := strings.LastIndexByte(path, '-')
 	if i < 0 {
 		return javaName{path: path, prefix: path}
+	}
+	if i > 0 && path[i-1] == '-' {
+		i--
 	}
 	n, err := strconv.ParseInt(path[i+1:], 10, 32)
 	return javaName{path: path, prefix: path[:i], seq: int32(n), numbered: err == nil}

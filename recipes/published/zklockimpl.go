@@ -11,13 +11,14 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// zkLockImpl is the ZkLockImpl of article 003, over the behaviour of sgroschupf/zkclient's ZkClient. Its faults:
+// zkLockImpl is the ZkLockImpl of 'Simple implementation of Redis and Zookeeper with distributed lock', over the behaviour of sgroschupf/zkclient's
+// ZkClient. Its defects:
 //
-//   - a predecessor that is gone before it is watched, or that dies as a waiter, is taken for a release: it holds beside the holder;
-//   - ZkClient makes a create whose reply was lost again, without looking for the first one: it waits for itself;
+//   - a predecessor that is gone before it is watched, or that dies as a waiter, is taken for a release: the waiter holds together with the holder;
+//   - ZkClient repeats a create whose reply was lost, without looking for the first znode: the lock waits for itself;
 //   - names are compared as text: a child that sorts first blocks it, and after the wrap of the counter the newest holds;
 //   - the latch of the wait opens once: when the predecessor changes after that, it spins on exists and getChildren;
-//   - a release that does not find its znode, or not as the lowest, keeps it in mind, and the handle says 'not reentrant' forever;
+//   - a release that does not find its znode, or not as the lowest, remembers it, and the handle says 'not reentrant' forever;
 //   - nothing ends a wait. Here the end of a context abandons it, as a caller would, with the znode and the handle as they are.
 type zkLockImpl struct {
 	s    zk.Session
@@ -28,13 +29,13 @@ type zkLockImpl struct {
 	pre  string // the one before it
 }
 
-// PauseSeen is a pause point of article-003-zklockimpl: the predecessor exists, nothing has been listed since.
+// PauseSeen is a pause point of zkclient-lock: the predecessor exists, nothing has been listed since.
 const PauseSeen = "seen"
 
 // errIndex is the exception that the article's code throws when its own znode is not listed.
 var errIndex = errors.New("the own znode is not listed: index out of bounds")
 
-// errIllegalRelease is the error of a release that finds itself not to hold.
+// errIllegalRelease is the error of a release that finds that the handle does not hold the lock.
 var errIllegalRelease = errors.New("illegal release: not the lowest znode, or not deleted")
 
 // Acquire waits for the lock, with the defects above.

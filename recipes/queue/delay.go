@@ -24,7 +24,7 @@ func newDelay(s zk.Session, path string, o recipes.Options) *ordered {
 const delayPrefix = priorityPrefix + "|"
 
 // delayNames are those of Apache Curator's DistributedDelayQueue: between two bars the milliseconds since 1970 in hexadecimal. Curator writes at
-// least eight digits, of which the time has had eleven since 2004 and will until 2527; here eleven are always written, so that names sort as their
+// least eight digits, and the time has eleven from 2004 until 2527; here eleven are always written, so that names sort as their
 // times do.
 var delayNames = seam.Names{
 	Before: inRank,
@@ -53,7 +53,7 @@ func millis(t time.Time) int64 {
 	return max(t.Add(time.Millisecond-1).UnixMilli(), 0)
 }
 
-// dueAt is when an item of that rank may be taken; the zero time means always.
+// dueAt returns when an item of that rank may be taken; the zero time means always.
 func dueAt(r seam.Rank) time.Time {
 	if r.Due == 0 {
 		return time.Time{}

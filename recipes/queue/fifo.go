@@ -46,14 +46,14 @@ func newOrdered(s zk.Session, path string, o recipes.Options, names seam.Names) 
 	return &ordered{producer: producer{s: s, dir: path, names: names, o: o}, window: o.Window}
 }
 
-// NewFIFOWith is the variant fifo with a step replaced, for tests: only package recipes and its subpackages can construct Names.
+// NewFIFOWith creates the variant fifo with a step replaced, for tests: only package recipes and its subpackages can construct Names.
 func NewFIFOWith(s zk.Session, path string, o recipes.Options, replace func(*seam.Names)) recipes.Queue {
 	names := fifoNames
 	replace(&names)
 	return newOrdered(s, path, o, names)
 }
 
-// NewPriorityWith is the variant priority with a step replaced.
+// NewPriorityWith creates the variant priority with a step replaced.
 func NewPriorityWith(s zk.Session, path string, o recipes.Options, replace func(*seam.Names)) recipes.Queue {
 	names := priorityNames
 	replace(&names)
@@ -61,7 +61,7 @@ func NewPriorityWith(s zk.Session, path string, o recipes.Options, replace func(
 	return newOrdered(s, path, o, names)
 }
 
-// NewDelayWith is the variant delay with a step replaced.
+// NewDelayWith creates the variant delay with a step replaced.
 func NewDelayWith(s zk.Session, path string, o recipes.Options, replace func(*seam.Names)) recipes.Queue {
 	q := newDelay(s, path, o)
 	replace(&q.names)
@@ -239,8 +239,8 @@ func inOrder(children []string, names seam.Names, foreign func(string)) []string
 	return sorted
 }
 
-// waitForItem returns when there may be an item, with the pzxid of the directory that it waited at. It is called only after a plain list showed none: a watch armed while there are items fires for the
-// first of them that anybody takes, and wakes a consumer for nothing.
+// waitForItem returns when there may be an item, with the pzxid of the directory when it started to wait. It is called only after a plain list showed no items:
+// a watch armed while there are items fires for the first of them that anybody takes, and wakes a consumer unnecessarily.
 func (q *ordered) waitForItem(ctx context.Context) (state int64, err error) {
 	var passes znode.Passes
 	for {

@@ -8,7 +8,7 @@ import (
 	"github.com/zkbench/zkbench/recipes/internal/znode"
 )
 
-// inRank is the order of ranks: earlier due time, then better priority, then earlier arrival.
+// inRank reports whether a comes before b: earlier due time, then better priority, then earlier arrival.
 func inRank(a, b seam.Rank) bool {
 	if a.Due != b.Due {
 		return a.Due < b.Due
@@ -35,7 +35,7 @@ var fifoNames = seam.Names{
 }
 
 // priorityNames are those of Apache Curator's DistributedPriorityQueue: a digit for the sign, then the priority as eight hexadecimal
-// digits. A priority of free width, as the recipe page's 'queue-YY' has it, neither sorts nor parses: 'queue-1' with the number
+// digits. A priority of variable width, as in the recipe page's 'queue-YY', neither sorts nor parses: 'queue-1' with the number
 // 0000000012 is 'queue-10' with 000000012.
 var priorityNames = seam.Names{
 	Before: inRank,

@@ -164,7 +164,7 @@ func (p *producer) once(ctx context.Context, it recipes.Item) (zk.Created, error
 	}
 }
 
-// step is one attempt of once.
+// step makes one attempt of once.
 func (p *producer) step(ctx context.Context, it recipes.Item) (zk.Created, error) {
 	if err := p.mark(ctx); err != nil {
 		return zk.Created{}, err
@@ -176,7 +176,7 @@ func (p *producer) step(ctx context.Context, it recipes.Item) (zk.Created, error
 	return zk.Created{Path: results[1].Path, Czxid: results[1].Stat.Czxid}, nil
 }
 
-// mark creates the producer's marker. It is beside the queue and not in it, where it would count as an item.
+// mark creates the producer's marker. It is next to the queue and not in it, where it would count as an item.
 func (p *producer) mark(ctx context.Context) error {
 	if p.marker != "" {
 		return nil

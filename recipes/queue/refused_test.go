@@ -95,7 +95,7 @@ func TestARefusedCheckForRoom(t *testing.T) {
 	}
 }
 
-// An exact put that remains in doubt removes its marker at once, so that an attempt still in flight fails.
+// An exact put that remains in doubt removes its marker immediately, so that an attempt still in flight fails.
 func TestTheMarkerOfAPutInDoubtIsRemoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ens := zktest.New(zktest.Config{})

@@ -5,7 +5,7 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// Variants is the catalogue of queues that take items in the order of their arrival.
+// Variants returns the catalogue of queues that take items in the order of their arrival.
 func Variants() []recipes.Variant[recipes.Queue] {
 	return []recipes.Variant[recipes.Queue]{
 		{
@@ -23,7 +23,7 @@ func Variants() []recipes.Variant[recipes.Queue] {
 	}
 }
 
-// PriorityVariants is the catalogue of queues that take the item of the best priority.
+// PriorityVariants returns the catalogue of queues that take the item of the best priority.
 func PriorityVariants() []recipes.Variant[recipes.Queue] {
 	return []recipes.Variant[recipes.Queue]{
 		{
@@ -35,7 +35,7 @@ func PriorityVariants() []recipes.Variant[recipes.Queue] {
 	}
 }
 
-// DelayVariants is the catalogue of queues whose items become available at a given time.
+// DelayVariants returns the catalogue of queues whose items become available at a given time.
 func DelayVariants() []recipes.Variant[recipes.Queue] {
 	return []recipes.Variant[recipes.Queue]{
 		{

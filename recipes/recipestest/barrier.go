@@ -13,7 +13,7 @@ import (
 	"github.com/zkbench/zkbench/recipes/internal/bubble"
 )
 
-// BarrierOn tests that a session that waits at a barrier passes when it is removed and not before, with each choice of Variant.Watch.
+// BarrierOn tests that a session that waits at a barrier passes when the barrier is removed and not before, with each choice of Variant.Watch.
 func BarrierOn(t *testing.T, v recipes.Variant[recipes.Barrier], dial Dial, dir string) {
 	ctx := t.Context()
 	for _, watch := range v.Watch {

@@ -23,7 +23,7 @@ func CounterOn(t *testing.T, v recipes.Variant[recipes.Counter], dial Dial, path
 			last := int64(0)
 			for range rounds {
 				n, err := c.Add(ctx, 1)
-				if err != nil || n.Value <= last || n.Attempts < 1 || n.Token == 0 && n.Value > 1 { // not every engine's create tells it
+				if err != nil || n.Value <= last || n.Attempts < 1 || n.Token == 0 && n.Value > 1 { // not every engine's create reports it
 					t.Errorf("Add() after %d = %+v, %v; want more, with a token", last, n, err)
 					return
 				}
@@ -52,7 +52,7 @@ func CounterOn(t *testing.T, v recipes.Variant[recipes.Counter], dial Dial, path
 	}
 }
 
-// IDsOn tests that no id is given twice, that each client's ids grow, and that no znode is left of them.
+// IDsOn tests that no id is given twice, that each client's ids grow, and that they leave no znode behind.
 func IDsOn(t *testing.T, v recipes.Variant[recipes.IDs], dial Dial, path string) {
 	const clients, rounds = 4, 6
 	var mu sync.Mutex

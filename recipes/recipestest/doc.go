@@ -6,10 +6,9 @@
 //	}
 //
 // [Lock] runs on an ensemble in memory, where sessions expire, connections break, replies get lost and processes stop at the points that matter, and no
-// time passes: it takes well under a second and needs no server. What the variant says of itself, in the fields of recipes.Variant, is held against it:
-// FIFO, Tokens, Reentrant.
+// time passes, so that a waiter has to be woken by an event, and a lock that polls fails: it takes well under a second and needs no server. It tests what the variant declares in the fields of recipes.Variant: FIFO, Tokens, Reentrant.
 //
-// The functions that end in On run what can be tested with any ensemble, on whatever a function dials, of which real servers are one:
+// The functions whose names end in On run what can be tested with any ensemble, on one that a function dials. It may consist of real servers:
 // ensemble/ensembletest starts them, zk/wire and zk/gozk dial them.
 //
 // The package imports testing, and is for tests only.

@@ -30,7 +30,7 @@ func TestTheDocumentShowsWhatIsTested(t *testing.T) {
 	want := string(text)
 	parts := map[string]string{"promises": promises.String()}
 	for _, name := range []string{"lock.go", "lock_test.go", "main.go"} {
-		code, err := os.ReadFile("../../internal/command/testdata/yours/" + name)
+		code, err := os.ReadFile("../../cmd/zkbench/command/testdata/yours/" + name)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,8 +10,8 @@ import (
 	"github.com/zkbench/zkbench/recipes/internal/bubble"
 )
 
-// ElectionOn tests that there is one leader at a time, that the terms have growing tokens, and that an observer follows the leaders: the variant has to
-// be a recipes.Follower too.
+// ElectionOn tests that there is one leader at a time, that the terms have growing tokens, and that an observer follows the leaders: the variant's
+// elections must also be Followers.
 func ElectionOn(t *testing.T, v recipes.Variant[recipes.Election], dial Dial, dir string) {
 	ctx := t.Context()
 	t.Run("campaign, resign, campaign again", func(t *testing.T) {
@@ -93,7 +93,7 @@ func ElectionOn(t *testing.T, v recipes.Variant[recipes.Election], dial Dial, di
 		}()
 		bubble.OK(t, "Resign()", first.Resign(ctx))
 		bubble.OK(t, "Campaign()", <-done)
-		for l := (recipes.Leader{}); l.ID != "second"; known = l.Token { // between the two nobody may have stood
+		for l := (recipes.Leader{}); l.ID != "second"; known = l.Token { // there may have been no candidate between the two
 			l, err = observer.Follow(ctx, known)
 			bubble.OK(t, "Follow()", err)
 		}

@@ -15,13 +15,13 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// Lock tests what an exclusive lock promises: what LockOn tests, and that it keeps it while holders die, waiters give up, connections break, requests and
-// replies get lost, processes stop and somebody else deletes znodes, that a holder is told in time when it holds no more, and that nothing is left of what
-// failed. It runs on ensembles in memory, in well under a second, and needs no server. New gets a path of which nothing exists: what the lock needs above its
-// own znodes it makes. It is given the default options.
+// Lock tests what an exclusive lock promises: what LockOn tests; that the lock keeps its promises while holders die, waiters give up, connections break,
+// requests and replies get lost, processes stop and somebody else deletes znodes; that a holder is notified in time when it no longer holds; and that a failed
+// call leaves nothing behind. It runs on ensembles in memory, in well under a second, and needs no server. New gets the default options and a path of which
+// nothing exists: the lock creates what it needs above its own znodes.
 //
-// The variant's fields are held against it: with FIFO grants have to come in the order of arrival, with Tokens each grant needs a token greater than the
-// one before, and with Reentrant a handle that holds can acquire again. A variant that is Persistent may keep a watch for as long as its session lives.
+// The variant's fields are tested too: with FIFO grants must come in the order of arrival, with Tokens each grant needs a token greater than the one before,
+// and with Reentrant a handle that holds can acquire again. A variant that is Persistent may keep a watch for as long as its session lives.
 func Lock(t *testing.T, v recipes.Variant[recipes.Lock]) {
 	excludes(t, v)
 	trouble.Suffer(t, lockScenes(v)...)
@@ -38,7 +38,8 @@ func excludes(t *testing.T, v recipes.Variant[recipes.Lock]) {
 	}
 }
 
-// lockScenes has every request of every call go wrong. They are Whole: how often a request is made again, and after which pause, is the lock's own business.
+// lockScenes returns scenes in which every request of every call goes wrong. They are Whole, because a lock may choose how often it repeats a request,
+// and after which pause.
 func lockScenes(v recipes.Variant[recipes.Lock]) []trouble.Scene {
 	acquire := func(ctx context.Context, l recipes.Lock) error { return bubble.Second(l.Acquire(ctx)) }
 	release := func(ctx context.Context, l recipes.Lock) error { return l.Release(ctx) }
@@ -54,21 +55,21 @@ func lockScenes(v recipes.Variant[recipes.Lock]) []trouble.Scene {
 type Dial = func(*testing.T) zk.Session
 
 // LockOn tests what an exclusive lock promises while nothing breaks, and that the end of the session ends a hold, in the directory dir of the
-// ensemble that dial dials. It takes 20 sessions, and leaves the directory there.
+// ensemble that dial dials. It opens 20 sessions, and leaves the directory behind.
 func LockOn(t *testing.T, v recipes.Variant[recipes.Lock], dial Dial, dir string) {
 	for _, p := range lockBasics {
 		t.Run(p.name, func(t *testing.T) { p.on(t, v, dial, dir) })
 	}
 }
 
-// basic is a promise that any ensemble can show.
+// basic is a promise that can be tested on any ensemble.
 type basic struct {
 	name string
 	test func(t *testing.T, ctx context.Context, lock func() (recipes.Lock, zk.Session), v recipes.Variant[recipes.Lock])
 }
 
 func (b basic) on(t *testing.T, v recipes.Variant[recipes.Lock], dial Dial, dir string) {
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
 	b.test(t, ctx, func() (recipes.Lock, zk.Session) {
 		s := dial(t)
@@ -76,8 +77,8 @@ func (b basic) on(t *testing.T, v recipes.Variant[recipes.Lock], dial Dial, dir 
 	}, v)
 }
 
-// patience is how long a lock may take before it is considered stuck.
-const patience = 5 * time.Minute
+// testTimeout is how long a lock may take before it is considered stuck.
+const testTimeout = 5 * time.Minute
 
 var lockBasics = []basic{
 	{"acquire, release, acquire again", acquiresAgain},

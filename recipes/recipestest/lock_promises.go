@@ -19,7 +19,7 @@ import (
 
 type lockVariant = recipes.Variant[recipes.Lock]
 
-// lockPromises is what a lock promises whatever breaks, each on an ensemble of its own in a bubble.
+// lockPromises are the promises that a lock keeps whatever breaks, each tested on its own ensemble in a bubble.
 var lockPromises = []struct {
 	name string
 	fifo bool // of locks that grant in the order of arrival
@@ -27,9 +27,9 @@ var lockPromises = []struct {
 }{
 	{"grants come in the order of arrival", true, grantsComeInTheOrderOfArrival},
 	{"a dead holder loses the lock", false, aDeadHolderLosesTheLock},
-	{"a holder without a server is told before its session can expire", false, aHolderWithoutAServerIsToldBeforeItsSessionCanExpire},
-	{"a holder whose replies are late is told in time", false, aHolderWhoseRepliesAreLateIsToldInTime},
-	{"a holder that only hears events is told in time", false, aHolderThatOnlyHearsEventsIsToldInTime},
+	{"a holder without a server is notified before its session can expire", false, aHolderWithoutAServerIsNotifiedBeforeItsSessionCanExpire},
+	{"a holder whose replies are late is notified in time", false, aHolderWhoseRepliesAreLateIsNotifiedInTime},
+	{"a holder that only hears events is notified in time", false, aHolderThatOnlyHearsEventsIsNotifiedInTime},
 	{"a holder that was stopped sees that its lease is over", false, aHolderThatWasStoppedSeesThatItsLeaseIsOver},
 	{"an outage while waiting does not spoil the grant", false, anOutageWhileWaitingDoesNotSpoilTheGrant},
 	{"a grant that comes too late for its lease is none", false, aGrantThatComesTooLateForItsLeaseIsNone},
@@ -39,18 +39,18 @@ var lockPromises = []struct {
 	{"a create whose reply is lost is found again", false, aCreateWhoseReplyIsLostIsFoundAgain},
 	{"a release whose reply is lost is repeated", false, aReleaseWhoseReplyIsLostIsRepeated},
 	{"a waiter whose znode is deleted never holds", true, aWaiterWhoseZnodeIsDeletedNeverHolds},
-	{"a holder whose znode is deleted is told at the release", false, aHolderWhoseZnodeIsDeletedIsToldAtTheRelease},
+	{"a holder whose znode is deleted is notified at the release", false, aHolderWhoseZnodeIsDeletedIsNotifiedAtTheRelease},
 	{"a change of the holder's data grants nothing", true, aDataChangeOfThePredecessorGrantsNothing},
 	{"waiters survive a disconnection", false, waitersSurviveADisconnection},
 	{"two handles of one session exclude each other", false, twoHandlesOfOneSessionExcludeEachOther},
 }
 
-// asks begins an acquisition of the lock with a handle of its own.
+// asks starts an acquisition of the lock with a new handle.
 func asks(t *testing.T, v lockVariant, s zk.Session) *bubble.Waiter {
 	return bubble.Wait(t.Context(), v, s, recipes.Options{})
 }
 
-// isLost and ends wait for what a lock that breaks its promise would have them wait for forever: an hour, which takes no time.
+// isLost and ends give up after an hour, which takes no time: a lock that breaks its promise would make them wait forever.
 
 func isLost(t *testing.T, what string, w *bubble.Waiter) {
 	t.Helper()
@@ -106,7 +106,7 @@ func aDeadHolderLosesTheLock(t *testing.T, v lockVariant, ens *zktest.Ensemble) 
 	}
 }
 
-func aHolderWithoutAServerIsToldBeforeItsSessionCanExpire(t *testing.T, v lockVariant, ens *zktest.Ensemble) {
+func aHolderWithoutAServerIsNotifiedBeforeItsSessionCanExpire(t *testing.T, v lockVariant, ens *zktest.Ensemble) {
 	holder := asks(t, v, ens.Dial())
 	next := asks(t, v, ens.Dial())
 	cut := time.Now()
@@ -121,8 +121,8 @@ func aHolderWithoutAServerIsToldBeforeItsSessionCanExpire(t *testing.T, v lockVa
 	bubble.Expect(t, "after the release", next, "holds")
 }
 
-// Replies are late, and then there are none: the last one that came says nothing of when it came.
-func aHolderWhoseRepliesAreLateIsToldInTime(t *testing.T, v lockVariant, ens *zktest.Ensemble) {
+// Replies are late, and then none come. The lease counts from the sending of the last request that was answered, not from its reply.
+func aHolderWhoseRepliesAreLateIsNotifiedInTime(t *testing.T, v lockVariant, ens *zktest.Ensemble) {
 	losing(t, v, ens, func(holder *bubble.Waiter, phase time.Duration) {
 		ens.Delay(holder.Session, zktest.ToClient, holder.Session.Timeout()/4)
 		time.Sleep(2*holder.Session.Timeout() + phase)
@@ -130,8 +130,8 @@ func aHolderWhoseRepliesAreLateIsToldInTime(t *testing.T, v lockVariant, ens *zk
 	})
 }
 
-// The servers do not hear the holder, and it hears of others all the time.
-func aHolderThatOnlyHearsEventsIsToldInTime(t *testing.T, v lockVariant, ens *zktest.Ensemble) {
+// The servers do not hear from the holder, but the holder keeps receiving events about other clients.
+func aHolderThatOnlyHearsEventsIsNotifiedInTime(t *testing.T, v lockVariant, ens *zktest.Ensemble) {
 	losing(t, v, ens, func(holder *bubble.Waiter, phase time.Duration) {
 		time.Sleep(phase)
 		_, _, w, err := holder.Session.ChildrenW(t.Context(), "/")
@@ -149,7 +149,7 @@ func aHolderThatOnlyHearsEventsIsToldInTime(t *testing.T, v lockVariant, ens *zk
 	})
 }
 
-// A process is stopped, and its network is gone meanwhile. When it goes on no timer has told it anything yet.
+// A process is stopped, and its network is gone in the meantime. When it continues, no timer has fired yet.
 func aHolderThatWasStoppedSeesThatItsLeaseIsOver(t *testing.T, v lockVariant, ens *zktest.Ensemble) {
 	holder := asks(t, v, ens.Dial())
 	next := asks(t, v, ens.Dial())
@@ -179,8 +179,8 @@ func anOutageWhileWaitingDoesNotSpoilTheGrant(t *testing.T, v lockVariant, ens *
 	ens.Reconnect(next.Session)
 }
 
-// The connection breaks under one of the requests of an acquisition, and is back when the lease that it began under is over, with the session alive: what is
-// granted then is granted under another lease.
+// The connection breaks during one of the requests of an acquisition, and is restored when the lease under which the acquisition started has ended, with the
+// session still alive: a grant must then be under another lease.
 func aGrantThatComesTooLateForItsLeaseIsNone(t *testing.T, v lockVariant, ens *zktest.Ensemble) {
 	for n := 1; ; n++ {
 		s, seen, cut := ens.Dial(), 0, false
@@ -225,7 +225,7 @@ func aCancelledWaiterLeavesNothing(t *testing.T, v lockVariant, ens *zktest.Ense
 		t.Errorf("%d znodes, want the holder's and the one waiter's", n)
 	}
 	for _, w := range ens.Watches() {
-		if w.Session == given.Session.ID() && !v.Persistent { // whose handle follows the queue for as long as its session lives
+		if w.Session == given.Session.ID() && !v.Persistent { // the handle of a persistent lock follows the queue for as long as its session lives
 			t.Errorf("the cancelled waiter still watches %s", w.Path)
 		}
 	}
@@ -315,7 +315,7 @@ func aWaiterWhoseZnodeIsDeletedNeverHolds(t *testing.T, v lockVariant, ens *zkte
 	}
 }
 
-func aHolderWhoseZnodeIsDeletedIsToldAtTheRelease(t *testing.T, v lockVariant, ens *zktest.Ensemble) {
+func aHolderWhoseZnodeIsDeletedIsNotifiedAtTheRelease(t *testing.T, v lockVariant, ens *zktest.Ensemble) {
 	holder := asks(t, v, ens.Dial())
 	if err := ens.Dial().Delete(t.Context(), holder.Grant.Path, zk.AnyVersion); err != nil {
 		t.Fatal(err)
@@ -361,19 +361,20 @@ func twoHandlesOfOneSessionExcludeEachOther(t *testing.T, v lockVariant, ens *zk
 	bubble.Expect(t, "after the release", second, "holds")
 }
 
-// losing has a holder lose its session in some way while another one waits, at ten points of the time between two pings, and checks that
-// the holder is told a tenth of the session timeout before the other one can be granted. Both times are on one clock, which is exact.
+// losing makes a holder lose its session in some way while another client waits, at ten points of the time between two pings, and checks
+// that the holder is told a tenth of the session timeout before the other client can be granted the lock. Both times are on one clock,
+// which is exact.
 func losing(t *testing.T, v lockVariant, ens *zktest.Ensemble, lose func(holder *bubble.Waiter, phase time.Duration)) {
 	for phase := range 10 {
 		holder := asks(t, v, ens.Dial())
 		bubble.Expect(t, "alone", holder, "holds")
 		next := asks(t, v, ens.Dial())
-		told := make(chan time.Time, 1)
+		notified := make(chan time.Time, 1)
 		ctx, end := context.WithTimeout(t.Context(), time.Hour)
 		go func() {
 			select {
 			case <-holder.Grant.Lost:
-				told <- time.Now()
+				notified <- time.Now()
 			case <-ctx.Done():
 			}
 		}()
@@ -384,7 +385,7 @@ func losing(t *testing.T, v lockVariant, ens *zktest.Ensemble, lose func(holder 
 		synctest.Wait()
 		end()
 		select {
-		case at := <-told:
+		case at := <-notified:
 			if early := granted.Sub(at); early < T/10 {
 				t.Errorf("phase %d: the holder is told %v before the next one is granted, want %v", phase, early, T/10)
 			}

@@ -120,14 +120,14 @@ func TestLocksThatBreakAPromise(t *testing.T) {
 			g, err := l.Acquire(ctx)
 			g.Lost = nil
 			return g, err
-		}}), "a holder whose replies are late is told in time"},
+		}}), "a holder whose replies are late is notified in time"},
 		{"the context is ignored", alter(altered{acquire: func(ctx context.Context, l recipes.Lock) (recipes.Grant, error) {
 			return l.Acquire(context.WithoutCancel(ctx))
 		}}), "a cancelled waiter leaves nothing"},
 		{"the release does not report the loss", alter(altered{release: func(ctx context.Context, l recipes.Lock) error {
 			l.Release(ctx)
 			return nil
-		}}), "a holder whose znode is deleted is told at the release"},
+		}}), "a holder whose znode is deleted is notified at the release"},
 		{"the same token twice", alter(altered{acquire: func(ctx context.Context, l recipes.Lock) (recipes.Grant, error) {
 			g, err := l.Acquire(ctx)
 			g.Token = 1

@@ -14,8 +14,8 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// Queue tests what a queue with these options promises: what QueueOn tests, that takers who were there first get what is put, and that one who gives up
-// leaves no watch. It runs on ensembles in memory.
+// Queue tests what a queue with these options promises: what QueueOn tests, that takers that were waiting first get the items that are put, and that a
+// taker that gives up leaves no watch. It runs on ensembles in memory.
 func Queue(t *testing.T, v recipes.Variant[recipes.Queue], o recipes.Options) {
 	t.Run("while nothing breaks", func(t *testing.T) {
 		QueueOn(t, v, o, bubble.DialIn(zktest.New(zktest.Config{})), bubble.Dir, 120)
@@ -55,7 +55,7 @@ func Queue(t *testing.T, v recipes.Variant[recipes.Queue], o recipes.Options) {
 	})
 }
 
-// taker is a Take in a goroutine of its own; it 'holds' when it has an item.
+// taker is a Take in its own goroutine; its state is 'holds' when it has an item.
 type taker struct {
 	*bubble.Attempt
 	item recipes.Item
@@ -67,10 +67,10 @@ func take(ctx context.Context, q recipes.Queue) *taker {
 	return k
 }
 
-// QueueOn tests that a queue with these options hands on every item once, and in the order of the puts to one consumer. It moves scale items, a
-// multiple of three, in directories that begin with dir.
+// QueueOn tests that a queue with these options delivers every item once, and to a single consumer in the order of the puts. It moves scale
+// items, a multiple of three, in directories that begin with dir.
 func QueueOn(t *testing.T, v recipes.Variant[recipes.Queue], o recipes.Options, dial Dial, dir string, scale int) {
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
 	t.Run("an empty queue, whether its directory is there or not", func(t *testing.T) {
 		q := v.New(dial(t), dir+"-empty", o)

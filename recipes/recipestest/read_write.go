@@ -14,7 +14,8 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// RWLock tests what a read/write lock promises: what RWLockOn tests, and that its writers keep all that Lock tests of a lock. It runs on ensembles in memory.
+// RWLock tests what a read/write lock promises: what RWLockOn tests, and that its writers keep everything that Lock tests of a lock. It runs on
+// ensembles in memory.
 func RWLock(t *testing.T, v recipes.Variant[recipes.RWLock]) {
 	t.Run("while nothing breaks", func(t *testing.T) {
 		ens := zktest.New(zktest.Config{})
@@ -34,9 +35,9 @@ type writer struct{ recipes.RWLock }
 
 func (w writer) Acquire(ctx context.Context) (recipes.Grant, error) { return w.AcquireWrite(ctx) }
 
-// RWLockOn tests that readers share a lock, that a writer has it alone, and what a downgrade does, as LockOn does.
+// RWLockOn tests, like LockOn, that readers share a lock, that a writer excludes all others, and what a downgrade does.
 func RWLockOn(t *testing.T, v recipes.Variant[recipes.RWLock], dial Dial, dir string) {
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
 	t.Run("eight clients, nine reads to a write", func(t *testing.T) {
 		const clients, rounds = 8, 100

@@ -13,8 +13,9 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// Semaphore tests what a semaphore promises: what SemaphoreOn tests, and that one with one permit keeps what Lock tests of a lock in no order, but for its last
-// three tests: what an acquisition leaves to the background, and what it tells of that, differs from lock to lock below. It runs on ensembles in memory.
+// Semaphore tests what a semaphore promises: what SemaphoreOn tests, and that a semaphore with one permit passes what Lock tests of a lock that promises no
+// order, except its last three tests: what an acquisition leaves to the background, and how it reports that, depends on the lock below. It runs on ensembles in
+// memory.
 func Semaphore(t *testing.T, v recipes.Variant[recipes.Semaphore]) {
 	t.Run("while nothing breaks", func(t *testing.T) {
 		ens := zktest.New(zktest.Config{})
@@ -40,9 +41,9 @@ func (p onePermit) Acquire(ctx context.Context) (recipes.Grant, error) {
 	return grants[0], nil
 }
 
-// SemaphoreOn tests that there are never more holders than permits, and that no permit is lost, as LockOn does.
+// SemaphoreOn tests, like LockOn, that there are never more holders than permits, and that no permit is lost.
 func SemaphoreOn(t *testing.T, v recipes.Variant[recipes.Semaphore], dial Dial, dir string) {
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
 	const permits = 3
 	o := recipes.Options{Permits: permits}

@@ -9,7 +9,7 @@ import (
 	"github.com/zkbench/zkbench/recipes/internal/bubble"
 )
 
-// SettingOn tests that readers, who watch in the way of Options.Watch, see a burst of changes to its last version and count what they missed of it.
+// SettingOn tests that readers, with watch as their Options.Watch, see the last version of a burst of changes and count the versions that they missed.
 func SettingOn(t *testing.T, v recipes.Variant[recipes.Setting], watch string, dial Dial, path string) {
 	const readers, burst = 3, 1000
 	ctx := t.Context()
@@ -47,7 +47,7 @@ func SettingOn(t *testing.T, v recipes.Variant[recipes.Setting], watch string, d
 	for i := range burst + 1 {
 		token, err := w.Set(ctx, []byte(strconv.Itoa(i)))
 		bubble.OK(t, "Set()", err)
-		if token <= last && i > 0 { // not every engine's create tells it
+		if token <= last && i > 0 { // not every engine's create reports it
 			t.Fatalf("token %d after %d", token, last)
 		}
 		last = token

@@ -266,10 +266,10 @@ func (l *lease) Release(ctx context.Context) error {
 	return znode.ReleaseError(l.dir, errors.Join(faults...))
 }
 
-// leaseWakes is the theory of the events per release among sessions that always ask: a removed lease wakes the one client that holds the lock, and
+// leaseWakes returns the theoretical events per release among sessions that always ask: a removed lease wakes the one client that holds the lock, and
 // the lock that it releases wakes the next in line. It assumes that permits are scarce: if grants are held so briefly that the lock is the
 // bottleneck, the session that gets it finds a permit, and only the second event remains. With no more sessions than permits nobody waits for a
-// lease, and how many wait for the lock depends on timing: no theory.
+// lease, and how many wait for the lock depends on timing: there is no theory.
 func leaseWakes(l recipes.Load) (release, arrival float64) {
 	switch waiting := l.Sessions - max(l.Permits, 1); {
 	case waiting > 1:

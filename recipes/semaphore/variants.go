@@ -5,7 +5,7 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// Variants is the catalogue of counting semaphores.
+// Variants returns the catalogue of counting semaphores.
 func Variants() []recipes.Variant[recipes.Semaphore] {
 	return []recipes.Variant[recipes.Semaphore]{
 		{

@@ -5,7 +5,7 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// Variants is the catalogue of caches of a setting.
+// Variants returns the catalogue of caches of a setting.
 func Variants() []recipes.Variant[recipes.Setting] {
 	return []recipes.Variant[recipes.Setting]{
 		{

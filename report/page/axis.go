@@ -7,12 +7,12 @@ import (
 	"github.com/zkbench/zkbench/internal/phrase"
 )
 
-// axis maps values to coordinates. Its label has the unit.
+// axis maps values to coordinates. Its label includes the unit.
 type axis struct {
 	label    string
 	log      bool
 	lo, hi   float64 // values at the ends
-	from, to float64 // coordinates of the ends
+	from, to float64 // coordinates of these ends
 	ticks    []tick
 }
 
@@ -21,7 +21,7 @@ type tick struct {
 	label string
 }
 
-// linear is an axis from 0, or from the least value where zero is false, with about n ticks at round numbers.
+// linear returns an axis that starts at 0, or at the lowest value if zero is false, with about n ticks at round numbers.
 func linear(label string, values []float64, zero bool, n int) axis {
 	lo, hi := bounds(values)
 	if zero {
@@ -37,13 +37,13 @@ func linear(label string, values []float64, zero bool, n int) axis {
 		a.lo = step * math.Floor(lo/step+1e-9)
 	}
 	for k := math.Ceil(a.lo/step - 1e-9); k*step <= a.hi+step*1e-9; k++ {
-		at := k*step + 0 // no negative zero
+		at := k*step + 0 // adding 0 avoids a negative zero
 		a.ticks = append(a.ticks, tick{at, short(at)})
 	}
 	return a
 }
 
-// round is the step of 1, 2 or 5 times a power of ten that is not below x.
+// round returns the smallest step of 1, 2 or 5 times a power of ten that is at least x.
 func round(x float64) float64 {
 	power := math.Pow(10, math.Floor(math.Log10(x)))
 	for _, m := range []float64{1, 2, 5} {
@@ -54,7 +54,7 @@ func round(x float64) float64 {
 	return 10 * power
 }
 
-// logarithmic is an axis of the values above 0, with at most n ticks.
+// logarithmic returns an axis of the values above 0, with at most n ticks.
 func logarithmic(label string, values []float64, n int) axis {
 	var positive []float64
 	for _, v := range values {
@@ -66,7 +66,7 @@ func logarithmic(label string, values []float64, n int) axis {
 	if len(positive) == 0 {
 		lo, hi = 1, 10
 	}
-	if hi/lo < 2 { // a decade around values that are nearly the same
+	if hi/lo < 2 { // show a decade around values that are nearly equal
 		lo, hi = lo/2, hi*2
 	} else {
 		pad := math.Pow(hi/lo, 0.04)
@@ -111,7 +111,7 @@ func bounds(values []float64) (lo, hi float64) {
 	return lo, hi
 }
 
-// at is the coordinate of a value; NaN for what a logarithmic axis has no place for.
+// at returns the coordinate of a value; NaN if a logarithmic axis cannot show it.
 func (a axis) at(v float64) float64 {
 	if a.log {
 		if v <= 0 {
@@ -122,7 +122,7 @@ func (a axis) at(v float64) float64 {
 	return a.from + (a.to-a.from)*(v-a.lo)/(a.hi-a.lo)
 }
 
-// short is the label of a tick: 50k, 2M, 0.01.
+// short formats the label of a tick: 50k, 2M, 0.01.
 func short(v float64) string {
 	for _, u := range []struct {
 		size float64

@@ -12,7 +12,7 @@ import (
 	"github.com/zkbench/zkbench/results"
 )
 
-// capacity is the page of a search for the highest load.
+// capacity writes the page of a search for the highest load.
 func (h *html) capacity(s Source) {
 	c := s.Capacity
 	badge, class := c.Outcome, "fair"
@@ -22,14 +22,11 @@ func (h *html) capacity(s Source) {
 	case c.Exit.Code == 3 || c.Exit.Code == 4:
 		badge, class = "missed", "bad"
 	}
-	h.top(titleOf(s), class, badge, report.CapacitySentence(*c)+".", nil)
+	h.top(titleOf(s), class, badge, report.Summary(s.Document), nil)
 	var facts []string
 	if e := c.Environment; e != nil {
 		facts = append(facts, "Ran", c.Profile+", "+c.Variant+": ZooKeeper "+e.ZooKeeper+", "+phrase.Count(e.Servers, "server")+" ("+e.Ensemble+")",
 			"On", phrase.Count(e.Cores, "core")+" of "+e.CPU+", kernel "+e.Kernel)
-	}
-	if e := c.Environment; e != nil && e.Calibration != nil {
-		facts = append(facts, "Calibration", report.CalibrationOfLoads(*e.Calibration, *e, e.Cores))
 	}
 	facts = append(facts, "Took", phrase.Rough(c.Finished.Sub(c.Started))+", "+phrase.Count(len(c.Probes), "probe")+", seed "+strconv.FormatUint(c.Seed, 10))
 	if c.Exit.Code != 0 {
@@ -37,15 +34,16 @@ func (h *html) capacity(s Source) {
 	}
 	h.facts(facts...)
 	if len(c.Command) > 0 {
-		h.element("pre", commandLine(c.Command))
+		h.element("pre", report.CommandLine(c.Command), "id", h.prefix+"command")
 	}
-	h.sections([]report.Section{report.CapacityAnswer(*c)})
+	all := report.Capacity(*c).Sections()
+	all[0].Parts = all[0].Parts[1:] // already shown as the headline
+	h.sections(all[:1])
 	h.plots(probes(c))
-	h.element("h2", "Probes")
-	h.sections([]report.Section{report.CapacityProbes(*c)})
+	h.sections(all[1:])
 }
 
-// probes are the loads of a search with their p99: which passed, which failed, and where the capacity lies.
+// probes plots the loads of a search against their p99: which passed, which failed, and where the capacity lies.
 func probes(doc *results.Capacity) *plot {
 	p := &plot{id: "probes", question: "Which loads met the goals, and where is the capacity?", desc: "The p99 of the response at each load that was probed.",
 		height: 260, head: []string{"load, " + doc.Unit, "p99, ms", "due", "decision"}}
@@ -54,7 +52,7 @@ func probes(doc *results.Capacity) *plot {
 	var xs, ys []float64
 	due, left, warmUps := 0, 0, 0
 	for _, probe := range doc.Probes {
-		if probe.Purpose == "warm-up" { // it decides nothing
+		if probe.Purpose == "warm-up" { // a warm-up decides nothing
 			warmUps++
 			continue
 		}
@@ -63,11 +61,7 @@ func probes(doc *results.Capacity) *plot {
 			n += b.Due
 		}
 		due += n
-		value := "-"
-		if probe.P99 != nil {
-			value = phrase.Number(*probe.P99, 3)
-		}
-		p.rows = append(p.rows, []string{phrase.Number(probe.Load, 4), value, strconv.Itoa(n), probe.Decision})
+		p.row(phrase.Number(probe.Load, 4), orDash(probe.P99), strconv.Itoa(n), probe.Decision)
 		i := slices.Index(decisions, probe.Decision)
 		if probe.P99 == nil || i < 0 {
 			left++

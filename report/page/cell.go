@@ -13,7 +13,7 @@ import (
 	"github.com/zkbench/zkbench/results"
 )
 
-// spectrum is plot 3 of a cell: its percentiles up to where the samples carry them.
+// spectrum is plot 3 of a cell: its percentiles as far as there are enough samples.
 func (s Source) spectrum(pooled results.Cell, id string) *plot {
 	op := timedOp(pooled)
 	if op == "" {
@@ -42,7 +42,7 @@ func (s Source) spectrum(pooled results.Cell, id string) *plot {
 		if p.note == "" {
 			p.note = "n = " + count(h.Count()) + " samples; failures excluded; each line ends where its samples do."
 		}
-		end := n / 3.68 // the p99 takes 368 samples, the p99.9 3,688
+		end := n / 3.68 // the p99 needs 368 samples, the p99.9 3,688
 		most = max(most, end)
 		for k := 0; ; k++ {
 			x := math.Pow(10, float64(k)/16)
@@ -90,27 +90,21 @@ func (s Source) spectrum(pooled results.Cell, id string) *plot {
 	p.y = logarithmic(op+", ms, log", ys, 7)
 	p.draw = func(c *canvas, p *plot) {
 		for i, l := range lines {
-			path := make([][2]float64, 0, len(l))
-			for _, q := range l {
-				path = append(path, [2]float64{p.x.at(q[0]), p.y.at(q[1])})
-			}
-			c.ink(i)
-			c.polyline(path, stroke(i)...)
-			c.end("g")
+			p.path(c, i, l, stroke(i)...)
 		}
 	}
 	return p
 }
 
-// The heat map has at most so many cells.
+// The limits of a heat map.
 const (
 	heatColumns = 200
 	heatRows    = 60
 	shades      = 6
-	strip       = 46.0 // the height of the throughput above it
+	strip       = 46.0 // height of the throughput above the map
 )
 
-// heatMap is plot 4 of a cell.
+// heatMap is plot 4 of a cell: the response times over time.
 func (s Source) heatMap(pooled results.Cell, id string) *plot {
 	cell := typical(s.Run, pooled)
 	columns := s.heat[cell.Name]
@@ -130,7 +124,7 @@ func (s Source) heatMap(pooled results.Cell, id string) *plot {
 	columns = together(columns, heatColumns)
 	n := len(columns)
 	at := func(t time.Time) float64 { return t.Sub(cell.Started).Seconds() }
-	step := (hi-lo)/heatRows + 1 // bins a row
+	step := (hi-lo)/heatRows + 1 // bins per row
 	rows := (hi-lo)/step + 1
 	grid, rate := make([][]float64, n), make([]float64, n)
 	peak := 0.0
@@ -156,7 +150,7 @@ func (s Source) heatMap(pooled results.Cell, id string) *plot {
 			median, longest = quantileOf(c.counts, 0.5), quantileOf(c.counts, 1)
 		}
 		span := c.to.Sub(c.from).Seconds()
-		p.rows = append(p.rows, []string{phrase.Number(at(c.from), 4), phrase.Number(at(c.to), 4), phrase.Number(float64(c.count)/span, 3), median, longest})
+		p.row(phrase.Number(at(c.from), 4), phrase.Number(at(c.to), 4), phrase.Number(float64(c.count)/span, 3), median, longest)
 	}
 	p.x = secondsOf(min(at(columns[0].from), cell.Steady.From), max(at(columns[n-1].to), cell.Steady.To))
 	p.y = axis{label: op + " response, ms, log", log: true, lo: edge(lo), hi: edge(lo + rows*step)}
@@ -176,8 +170,8 @@ func (s Source) heatMap(pooled results.Cell, id string) *plot {
 	return p
 }
 
-// cells draws the cells of a heat map, one path a colour, in units of its columns and rows: strokes from the first row of a colour to the last,
-// as wide as a column, because their coordinates are short. A column of another length than most has rectangles.
+// cells draws the cells of a heat map, one path per colour, in units of its columns and rows. It uses strokes as wide as a column, from the first row
+// of a colour to the last, because their coordinates are short. A column of unusual length is drawn as rectangles.
 func (p *plot) cells(c *canvas, columns []column, grid [][]float64, peak float64, at func(time.Time) float64) {
 	rows := len(grid[0])
 	x, y := p.x.at(at(columns[0].from)), p.y.from
@@ -193,7 +187,7 @@ func (p *plot) cells(c *canvas, columns []column, grid [][]float64, peak float64
 		for i, col := range grid {
 			from, span := (p.x.at(at(columns[i].from))-x)/w, widths[i]/w
 			regular := math.Abs(span-1) <= 0.1
-			if middle := from + span/2; regular { // of whole columns, where it is near
+			if middle := from + span/2; regular { // snapped to whole columns if it is near
 				from = math.Round(100*middle) / 100
 				if whole := math.Floor(middle) + 0.5; math.Abs(middle-whole) <= 0.1 {
 					from = whole
@@ -227,11 +221,11 @@ func (p *plot) cells(c *canvas, columns []column, grid [][]float64, peak float64
 	c.end("g")
 }
 
-// grain is a coordinate to a hundredth of a column; exact is one to a ten thousandth of a unit.
+// grain formats a coordinate to a hundredth of a column; exact formats one to a ten-thousandth of a unit.
 func grain(v float64) string { return strconv.FormatFloat(math.Round(100*v)/100, 'f', -1, 64) }
 func exact(v float64) string { return strconv.FormatFloat(math.Round(1e4*v)/1e4, 'f', -1, 64) }
 
-// together are columns, neighbours added up so that there are at most so many.
+// together merges neighbouring columns until there are at most most.
 func together(columns []column, most int) (all []column) {
 	every := (len(columns) + most - 1) / most
 	for i := 0; i < len(columns); i += every {
@@ -248,10 +242,10 @@ func together(columns []column, most int) (all []column) {
 	return all
 }
 
-// The shades of heat maps, of which the style sheet has others for the dark.
+// The shades of heat maps; the style sheet has others for dark mode.
 var heatColours = [shades]string{"#e3eef7", "#b7d4ea", "#7fb3d9", "#3d8bc4", "#0f639f", "#0a3f6b"}
 
-// shadeOf is the shade of a count by its logarithm, from 1; 0 for none.
+// shadeOf returns the shade of a count by its logarithm, counted from 1; 0 for no count.
 func shadeOf(v, peak float64) int {
 	if v <= 0 {
 		return 0
@@ -262,7 +256,7 @@ func shadeOf(v, peak float64) int {
 	return 1 + min(int(float64(shades)*math.Log(v)/math.Log(peak+1)), shades-1)
 }
 
-// quantileOf is that of counts by bin: the upper edge, in ms.
+// quantileOf returns a quantile of counts by bin, as the upper edge of its bin in ms.
 func quantileOf(counts map[int]int64, q float64) string {
 	total, below := int64(0), int64(0)
 	var bins []int
@@ -278,7 +272,7 @@ func quantileOf(counts map[int]int64, q float64) string {
 	return "-"
 }
 
-// ofRepetitions says which of several repetitions a plot over time is of.
+// ofRepetitions says which of several repetitions a plot over time shows.
 func ofRepetitions(run *results.Run, pooled, cell results.Cell) string {
 	if n := len(repetitions(run, pooled)); n > 1 {
 		return fmt.Sprintf("; repetition %d of %d, the one of median throughput", cell.Repetition, n)
@@ -292,10 +286,10 @@ type event struct {
 	from, to float64
 }
 
-// slowFsync is how long a flush of the log has to be in the mean of an interval to be told of.
+// slowFsync is the shortest flush of the log that is shown, as the average over an interval.
 const slowFsync = 20.0 // ms
 
-// events are faults, changes of leader, lost sessions and slow syncs of a cell.
+// events returns the faults, leader changes, lost sessions and slow syncs of a cell.
 func (s Source) events(c results.Cell) (all []event) {
 	for _, f := range c.Faults {
 		e := event{f.Kind, c.Steady.From + f.AtS, c.Steady.From + f.AtS}

@@ -2,13 +2,12 @@ package page
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/zkbench/zkbench/internal/phrase"
 	"github.com/zkbench/zkbench/report"
 )
 
-// comparison is the page of a comparison.
+// comparison writes the page of a comparison.
 func (h *html) comparison(s Source) {
 	c := s.Comparison
 	counts := map[string]int{}
@@ -27,20 +26,15 @@ func (h *html) comparison(s Source) {
 	if len(counts) == 0 {
 		badge, class = "no verdict", "fair"
 	}
-	var words []string
-	for _, verdict := range sortedKeys(counts) {
-		words = append(words, fmt.Sprintf("%d %s", counts[verdict], strings.ToLower(verdict)))
-	}
-	h.top("zkbench comparison, "+c.Made.UTC().Format("2006-01-02 15:04"), class, badge,
-		fmt.Sprintf("%s against %s: %s.", c.Candidate.Name, c.Baseline.Name, strings.Join(words, ", ")), nil)
+	h.top("zkbench comparison, "+c.Made.UTC().Format("2006-01-02 15:04"), class, badge, report.Summary(s.Document), nil)
 	h.facts("Baseline", c.Baseline.Name+", "+phrase.Count(len(c.Baseline.Runs), "run"), "Candidate", c.Candidate.Name+", "+phrase.Count(len(c.Candidate.Runs), "run"),
 		"Exit code", fmt.Sprintf("%d %s", c.Exit.Code, c.Exit.Reason))
 	h.plots(forest(c))
 	h.element("h2", "Tables")
-	h.sections(report.ComparisonSections(*c))
+	h.sections(report.Comparison(*c).Sections())
 }
 
-// trend is the page of a trend.
+// trend writes the page of a trend.
 func (h *html) trend(s Source) {
 	t := s.Trend
 	changes, worse := 0, 0
@@ -61,11 +55,9 @@ func (h *html) trend(s Source) {
 	case t.Exit.Code != 0:
 		badge, class = "not enough runs", "fair"
 	}
-	h.top("zkbench trend, "+t.Made.UTC().Format("2006-01-02 15:04"), class, badge, fmt.Sprintf("%s in %d series over %s, %d for the worse.", phrase.Count(changes, "change point"),
-		len(t.Series), phrase.Count(len(t.Runs), "run"), worse), nil)
+	h.top("zkbench trend, "+t.Made.UTC().Format("2006-01-02 15:04"), class, badge, report.Summary(s.Document), nil)
 	h.facts("First", t.Runs[0].Dir, "Last", t.Runs[len(t.Runs)-1].Dir, "Exit code", fmt.Sprintf("%d %s", t.Exit.Code, t.Exit.Reason))
-	h.plots(series(t)...)
-	for _, note := range t.Notes {
-		h.element("p", note)
-	}
+	h.plots(changePoints(t)...)
+	h.element("h2", "Tables")
+	h.sections(report.Trend(*t).Sections())
 }

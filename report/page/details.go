@@ -5,19 +5,23 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/zkbench/zkbench/internal/phrase"
 	"github.com/zkbench/zkbench/results"
 )
 
-// phaseOrder is how the phases of an operation follow each other, and phaseInk is the colour of each. Those of a take come in no acquisition.
-var (
-	phaseOrder = []string{"lag", "enqueue", "list", "wait", "delivery", "re-check", "choose", "remove", "other"}
-	phaseInk   = []int{0, 1, 2, 3, 4, 5, 1, 3, 6}
-)
+// phasesOf returns the phases of a cell's operations in order, each with a colour: what precedes them, the phases, and the rest.
+func phasesOf(c results.Cell) (names []string, inks []int) {
+	names, inks = []string{"lag"}, []int{0}
+	for _, m := range c.Roles() {
+		if m.Role == results.RolePhase {
+			names, inks = append(names, m.Op), append(inks, 1+(len(inks)-1)%5)
+		}
+	}
+	return append(names, "other"), append(inks, 6)
+}
 
-// cohorts is plot 5 of a cell: the phases of the operations around three percentiles.
+// cohorts is plot 5 of a cell: the phases of the operations near three percentiles.
 func (s Source) cohorts(pooled results.Cell, id string) *plot {
 	cell := typical(s.Run, pooled)
 	all := s.details[cell.Name].Cohorts
@@ -28,6 +32,7 @@ func (s Source) cohorts(pooled results.Cell, id string) *plot {
 		desc: "Phases of the operations around the 50th, the 90th and the 99th percentile of the response, as shares of it.",
 		note: "Operations of the 45th to 55th, 88th to 92nd and 98.5th to 99.5th percentile; failures excluded" + ofRepetitions(s.Run, pooled, cell) + "."}
 	p.head = []string{"operations around", "n", "response, ms"}
+	phaseOrder, phaseInk := phasesOf(cell)
 	shares := make([][]float64, len(all))
 	used := make([]bool, len(phaseOrder))
 	for i, c := range all {
@@ -86,7 +91,7 @@ func (s Source) cohorts(pooled results.Cell, id string) *plot {
 	return p
 }
 
-// bandsOf are the percentiles that there are cohorts of.
+// bandsOf returns the percentiles that have cohorts.
 func bandsOf(all []results.Cohort) (out []float64) {
 	for _, c := range all {
 		if !slices.Contains(out, c.Percentile) {
@@ -100,7 +105,7 @@ func bandsOf(all []results.Cohort) (out []float64) {
 func (s Source) strips(pooled results.Cell, id string) (all []*plot) {
 	cell := typical(s.Run, pooled)
 	of := s.details[cell.Name].Strips
-	for _, c := range repetitions(s.Run, pooled) { // a violation is shown wherever it was
+	for _, c := range repetitions(s.Run, pooled) { // show a violation whichever repetition it is from
 		if other := s.details[c.Name].Strips; slices.ContainsFunc(other, func(x results.Strip) bool { return x.Why == results.StripCounterexample }) {
 			cell, of = c, other
 			break
@@ -108,7 +113,7 @@ func (s Source) strips(pooled results.Cell, id string) (all []*plot) {
 	}
 	for i, strip := range of {
 		if len(strip.Holds) > 0 && strip.ToMs > strip.FromMs {
-			p := ownership(strip, id+"-"+strconv.Itoa(i+1), strings.HasPrefix(cell.Ownerless, "nobody led"))
+			p := ownership(strip, id+"-"+strconv.Itoa(i+1), ownerOf(cell))
 			p.note += ofRepetitions(s.Run, pooled, cell) + "."
 			all = append(all, p)
 		}
@@ -118,13 +123,13 @@ func (s Source) strips(pooled results.Cell, id string) (all []*plot) {
 
 const laneHigh = 11.0
 
-func ownership(s results.Strip, id string, led bool) *plot {
-	p := &plot{id: "ownership-" + id, question: "What does the longest time without a holder look like?",
+func ownership(s results.Strip, id, owner string) *plot {
+	p := &plot{id: "ownership-" + id, question: "What does the longest time without a " + owner + " look like?",
 		desc: "Who waited for one object, who held it and when nobody did though somebody waited, one lane per session.",
 		head: []string{"session", "from, ms", "to, ms", "for, ms", "state"}}
 	at := func(ms float64) float64 { return ms - s.FromMs }
 	row := func(session string, from, to float64, state string) {
-		p.rows = append(p.rows, []string{session, phrase.Fixed(from, 1), phrase.Fixed(to, 1), phrase.Number(to-from, 3), state})
+		p.row(session, phrase.Fixed(from, 1), phrase.Fixed(to, 1), phrase.Number(to-from, 3), state)
 	}
 	var lanes []uint32
 	for _, h := range s.Holds {
@@ -146,11 +151,7 @@ func ownership(s results.Strip, id string, led bool) *plot {
 	for _, t := range both {
 		row(strconv.Itoa(int(t.Session)), t.FromMs, t.ToMs, "a second holder")
 	}
-	what := "holder"
-	if led {
-		what, p.question = "leader", "What does the longest time without a leader look like?"
-	}
-	p.note = fmt.Sprintf("Object %d, %s around the longest time without a "+what+", %s ms", s.Object, phrase.Count(len(s.Holds), "hold"), phrase.Number(s.UntilMs-s.AtMs, 3))
+	p.note = fmt.Sprintf("Object %d, %s around the longest time without a "+owner+", %s ms", s.Object, phrase.Count(len(s.Holds), "hold"), phrase.Number(s.UntilMs-s.AtMs, 3))
 	if s.Why == results.StripCounterexample {
 		p.question = "Where was " + s.Check + " violated?"
 		p.note = fmt.Sprintf("Object %d, %s around the counterexample", s.Object, phrase.Count(len(s.Holds), "hold"))
@@ -165,7 +166,7 @@ func ownership(s results.Strip, id string, led bool) *plot {
 	}
 	high := laneHigh
 	if len(lanes) <= 10 {
-		high = 16 // for a label each
+		high = 16 // room for one label
 	}
 	p.height = high*float64(len(lanes)) + 4
 	p.x = axis{label: fmt.Sprintf("ms from %s s of the cell on", phrase.Fixed(s.FromMs/1e3, 3)), lo: 0, hi: s.ToMs - s.FromMs}

@@ -9,7 +9,7 @@ import (
 	"github.com/zkbench/zkbench/results"
 )
 
-// crowded are the cells of a workload with the most sessions, one of each curve, and what is known of each.
+// crowded returns, for each curve of a workload, the cell with the most sessions and its details, if has accepts these.
 func (s Source) crowded(cells []results.Cell, has func(results.Details) bool) (vs []curve, details []results.Details) {
 	for _, v := range curves(cells, "sessions") {
 		cell := typical(s.Run, v.cells[len(v.cells)-1])
@@ -22,57 +22,43 @@ func (s Source) crowded(cells []results.Cell, has func(results.Details) bool) (v
 	return vs, details
 }
 
-// fairness is plot 7: how long grants took by their place in the queue, how often they were overtaken, and how evenly they fell.
+// fairness is plot 7: how long grants took by place in the queue, how often requests were overtaken, and how evenly the grants were shared.
 func (s Source) fairness(cells []results.Cell) []*plot {
 	return []*plot{s.waits(cells), s.overtakes(cells), s.lorenz(cells)}
 }
 
 func (s Source) waits(cells []results.Cell) *plot {
 	vs, details := s.crowded(cells, func(d results.Details) bool { return len(d.Places) > 0 })
-	p := &plot{id: "places-" + cells[0].Workload, question: "How long does it take, by place in the queue?",
-		desc: "Percentiles of the response against how many held the object or waited for it first.", head: []string{"variant, sessions", "others ahead", "p50, ms", "p99, ms", "max, ms", "grants"}}
-	var xs, ys []float64
+	p := newSeries(plot{id: "places-" + cells[0].Workload, question: "How long does it take, by place in the queue?",
+		desc: "Percentiles of the response against how many held the object or waited for it first.", head: []string{"variant, sessions", "others ahead", "p50, ms", "p99, ms", "max, ms", "grants"},
+		legend: []key{{0, "hollow: p99", hollowKey}}}, vs, 2)
 	n := int64(0)
-	p50, p99 := make([][]point, len(vs)), make([][]point, len(vs))
 	for i, d := range details {
 		for _, q := range d.Places {
-			x := float64(q.From+q.To)/2 + 1
-			row := []string{vs[i].label, strconv.Itoa(q.From), phrase.Number(q.P50, 3), "-", phrase.Number(q.Max, 3), count(q.Count)}
+			x, ahead := float64(q.From+q.To)/2+1, strconv.Itoa(q.From)
 			if q.To > q.From {
-				row[1] += " to " + strconv.Itoa(q.To)
+				ahead += " to " + strconv.Itoa(q.To)
 			}
-			p50[i] = append(p50[i], point{x: x, y: q.P50})
-			xs, ys = append(xs, x), append(ys, q.P50)
+			p.row(vs[i].label, ahead, phrase.Number(q.P50, 3), orDash(q.P99), phrase.Number(q.Max, 3), count(q.Count))
+			p.add(0, i, point{x: x, y: q.P50})
 			if q.P99 != nil {
-				row[3] = phrase.Number(*q.P99, 3)
-				p99[i], ys = append(p99[i], point{x: x, y: *q.P99, hollow: true}), append(ys, *q.P99)
+				p.add(1, i, point{x: x, y: *q.P99, hollow: true})
 			}
 			n += q.Count
-			p.rows = append(p.rows, row)
 		}
 	}
-	if !slices.ContainsFunc(p50, func(all []point) bool { return len(all) > 2 }) { // in a closed loop, where all wait behind all others
+	if !slices.ContainsFunc(p.sets[0], func(all []point) bool { return len(all) > 2 }) { // in a closed loop everybody waits behind all others
 		return nil
 	}
 	p.note = "n = " + count(n) + " grants of the steady phase, at the most sessions; failures excluded; no p99 below 368."
-	p.legend = append(legendOf(vs), key{0, "hollow: p99", hollowKey})
-	p.x, p.y = logarithmic("place in the queue (1: nobody ahead), log", xs, 8), logarithmic("response, ms, log", ys, 7)
-	p.draw = func(c *canvas, p *plot) {
-		for i := range vs[:min(len(vs), mostCurves)] {
-			p.line(c, i, p99[i])
-			p.line(c, i, p50[i])
-		}
-	}
-	return p
+	return p.finish("", logarithmic("place in the queue (1: nobody ahead), log", p.xs, 8), logarithmic("response, ms, log", p.ys, 7))
 }
 
 func (s Source) overtakes(cells []results.Cell) *plot {
 	vs, details := s.crowded(cells, func(d results.Details) bool { return len(d.Overtaken) > 0 })
-	p := &plot{id: "overtakes-" + cells[0].Workload, question: "How many grants are overtaken by later arrivals?",
-		desc: "The share of grants that were overtaken at least this often.", head: []string{"variant, sessions", "overtaken at least", "% of grants", "grants"}}
-	var xs []float64
-	n := 0
-	points := make([][]point, len(vs))
+	p := newSeries(plot{id: "overtakes-" + cells[0].Workload, question: "How many grants are overtaken by later arrivals?",
+		desc: "The share of grants that were overtaken at least this often.", head: []string{"variant, sessions", "overtaken at least", "% of grants", "grants"}}, vs, 1)
+	n, overtaken := 0, false
 	for i, d := range details {
 		all := 0
 		for _, o := range d.Overtaken {
@@ -83,29 +69,22 @@ func (s Source) overtakes(cells []results.Cell) *plot {
 		for _, o := range d.Overtaken {
 			if o.From > 0 {
 				share := 100 * float64(left) / float64(all)
-				points[i] = append(points[i], point{x: float64(o.From), y: share})
-				xs = append(xs, float64(o.From))
-				p.rows = append(p.rows, []string{vs[i].label, strconv.Itoa(o.From), phrase.Number(share, 3), count(int64(left))})
+				p.add(0, i, point{x: float64(o.From), y: share})
+				p.row(vs[i].label, strconv.Itoa(o.From), phrase.Number(share, 3), count(int64(left)))
+				overtaken = true
 			}
 			left -= o.Grants
 		}
-		if len(points[i]) == 0 {
-			points[i] = []point{{x: 1, y: 0}}
-			p.rows = append(p.rows, []string{vs[i].label, "1", "0", "0"})
+		if len(p.sets[0][i]) == 0 {
+			p.add(0, i, point{x: 1, y: 0})
+			p.row(vs[i].label, "1", "0", "0")
 		}
 	}
-	if len(xs) == 0 { // nobody was
+	if !overtaken {
 		return nil
 	}
 	p.note = "n = " + count(int64(n)) + " grants of whole cells, at the most sessions; overtaken: a later arrival was granted first."
-	p.legend = legendOf(vs)
-	p.x, p.y = logarithmic("overtaken at least this often, log", append(xs, 1), 8), linear("% of the grants", []float64{0, 100}, true, 5)
-	p.draw = func(c *canvas, p *plot) {
-		for i := range vs[:min(len(vs), mostCurves)] {
-			p.line(c, i, points[i])
-		}
-	}
-	return p
+	return p.finish("", logarithmic("overtaken at least this often, log", append(p.xs, 1), 8), linear("% of the grants", []float64{0, 100}, true, 5))
 }
 
 func (s Source) lorenz(cells []results.Cell) *plot {
@@ -130,7 +109,7 @@ func (s Source) lorenz(cells []results.Cell) *plot {
 			x, y := 100*float64(q.Sessions)/float64(last.Sessions), 100*float64(q.Grants)/float64(last.Grants)
 			lines[i] = append(lines[i], [2]float64{x, y})
 			if x >= next-1e-9 {
-				p.rows = append(p.rows, []string{vs[i].label, phrase.Number(x, 3), phrase.Number(y, 3), jain})
+				p.row(vs[i].label, phrase.Number(x, 3), phrase.Number(y, 3), jain)
 				next = math.Floor(x/10)*10 + 10
 			}
 		}
@@ -147,13 +126,7 @@ func (s Source) lorenz(cells []results.Cell) *plot {
 	p.draw = func(c *canvas, p *plot) {
 		p.reference(c, [][2]float64{{0, 0}, {100, 100}})
 		for i := range vs[:min(len(vs), mostCurves)] {
-			var path [][2]float64
-			for _, q := range lines[i] {
-				path = append(path, [2]float64{p.x.at(q[0]), p.y.at(q[1])})
-			}
-			c.ink(i)
-			c.polyline(path, stroke(i)...)
-			c.end("g")
+			p.path(c, i, lines[i], stroke(i)...)
 		}
 	}
 	return p

@@ -8,10 +8,10 @@ import (
 	"github.com/zkbench/zkbench/internal/golden"
 )
 
-// which is the workload, the cell and the place of a plot in its id.
+// which matches the workload, the cell and the number of a plot in its id.
 var which = regexp.MustCompile(`(-(lock|queue|read-write|election|barrier|[0-9]+))+$`)
 
-// Each kind of plot is the one of its golden file; 'go test ./report/page -run Golden -update' rewrites them.
+// Each kind of plot must match its golden file; 'go test ./report/page -run Golden -update' rewrites the files.
 func TestGoldenPlots(t *testing.T) {
 	kinds := map[string]bool{}
 	all := sources(t)

@@ -8,10 +8,10 @@ import (
 	"github.com/zkbench/zkbench/results"
 )
 
-// lamp is one of the four questions at the top: good, fair (not known, or doubtful) or bad.
+// lamp answers one of the four questions at the top of a page: good, fair (unknown or doubtful) or bad.
 type lamp struct{ question, class, answer, detail string }
 
-// marks tell lamps apart without colour.
+// marks distinguish lamps without colour.
 var marks = map[string]string{"good": "● yes", "fair": "◐ in part", "bad": "○ no", "none": "–"}
 
 func lamps(run *results.Run) []lamp {
@@ -57,7 +57,7 @@ func lamps(run *results.Run) []lamp {
 	return []lamp{load, generator, samples, hosts(run)}
 }
 
-// hosts tells whether all servers of all ensembles answered.
+// hosts answers whether all servers of all ensembles replied.
 func hosts(run *results.Run) lamp {
 	var there []string
 	for _, e := range run.Everywhere() {

@@ -11,13 +11,13 @@ import (
 	"github.com/zkbench/zkbench/results"
 )
 
-// course is a value of a cell over its time; NaN where it is not known.
+// course is a value of a cell over time; NaN where it is unknown.
 type course struct {
 	label  string // in the legend
 	values []float64
 }
 
-// overTime is a plot of values at instants of a cell, which are in seconds since its start, with what happened to the cell.
+// overTime plots values of a cell over time, with the events of the cell. Times are in seconds since its start.
 func (s Source) overTime(cell results.Cell, p plot, label string, at []float64, lines []course) *plot {
 	p.height, p.head = 150, []string{"at, s"}
 	var ys []float64
@@ -58,26 +58,22 @@ func (s Source) overTime(cell results.Cell, p plot, label string, at []float64, 
 		for i, l := range lines {
 			var path [][2]float64
 			for k, y := range l.values {
-				if !math.IsNaN(y) {
-					path = append(path, [2]float64{p.x.at(at[k]), p.y.at(y)})
-				}
+				path = append(path, [2]float64{at[k], y})
 			}
-			c.ink(i)
-			c.polyline(path, stroke(i)...)
-			c.end("g")
+			p.path(c, i, path, stroke(i)...)
 		}
 	}
 	return &p
 }
 
-// secondsOf is an axis of the time of a cell.
+// secondsOf returns an axis for the time of a cell.
 func secondsOf(from, to float64) axis {
 	a := axis{label: "seconds since the start of the cell", lo: from, hi: to}
 	a.ticks = linear("", []float64{from, to}, false, 6).ticks
 	return a
 }
 
-// events draws what happened to a cell: a band from top on for what lasted, and a tick at tick for each.
+// events draws the events of a cell: a band that starts at top for each one that lasted, and a tick at height tick for each.
 func (p *plot) events(c *canvas, all []event, top, tick float64) {
 	for _, e := range all {
 		if e.to < p.x.lo || e.from > p.x.hi {
@@ -93,7 +89,7 @@ func (p *plot) events(c *canvas, all []event, top, tick float64) {
 	}
 }
 
-// noted is what the ticks and bands of a plot are, as the end of its note.
+// noted explains the ticks and bands of a plot, as the end of its note.
 func noted(all []event) string {
 	if len(all) == 0 {
 		return ""
@@ -101,7 +97,7 @@ func noted(all []event) string {
 	return " Ticks and bands: " + eventsText(all) + "."
 }
 
-// depths are the plots of the queues of a cell over time: of all together, and where there are several also of those that were deepest.
+// depths plots the depths of a cell's queues over time: of all together, and if there are several, also of the deepest ones.
 func (s Source) depths(pooled results.Cell, id string) (all []*plot) {
 	cell := typical(s.Run, pooled)
 	d := s.details[cell.Name]
@@ -154,7 +150,7 @@ func known(v *float64) float64 {
 	return *v
 }
 
-// leaderless is when nobody led an election though somebody wanted to, and for how long.
+// leaderless plots when an election had no leader although somebody wanted to lead, and for how long.
 func (s Source) leaderless(pooled results.Cell, id string) *plot {
 	cell := typical(s.Run, pooled)
 	steps := s.details[cell.Name].Leaderless
@@ -183,7 +179,7 @@ func (s Source) leaderless(pooled results.Cell, id string) *plot {
 			ofRepetitions(s.Run, pooled, cell), noted(happened)),
 		head: []string{"from, s", "to, s", "% of the time", "times", "longest, ms"}}
 	from = cell.Steady.From
-	start := func(k int) float64 { // of a step
+	start := func(k int) float64 { // start of a step
 		if k == 0 {
 			return cell.Steady.From
 		}
@@ -205,7 +201,7 @@ func (s Source) leaderless(pooled results.Cell, id string) *plot {
 		top := p.y.to - p.inset
 		p.skyline(c, top, share, "% of the time without a leader, up to "+phrase.Number(100*slices.Max(share), 3), func(k int) (float64, float64) { return start(k), steps[k].UntilMs / 1e3 })
 		p.events(c, happened, top+14, top+strip)
-		var stems, dots strings.Builder // a dot is a line of no length with round ends
+		var stems, dots strings.Builder // a dot is a zero-length line with round ends
 		for k, v := range steps {
 			if v.Gaps > 0 {
 				x, y := num(p.x.at(start(k)/2+v.UntilMs/2e3)), num(p.y.at(v.LongestMs))
@@ -221,7 +217,7 @@ func (s Source) leaderless(pooled results.Cell, id string) *plot {
 	return p
 }
 
-// skyline is a filled area above a plot, of values from 0 to the highest, with what they are.
+// skyline draws a filled area above a plot, for values from 0 to the highest, with a text that explains them.
 func (p *plot) skyline(c *canvas, top float64, values []float64, text string, span func(int) (from, to float64)) {
 	limit := slices.Max(values)
 	if limit <= 0 {
@@ -231,7 +227,7 @@ func (p *plot) skyline(c *canvas, top float64, values []float64, text string, sp
 	last := p.x.lo
 	for k, v := range values {
 		from, to := span(k)
-		if p.x.at(from)-p.x.at(last) > 0.5 { // nothing between
+		if p.x.at(from)-p.x.at(last) > 0.5 { // a gap: draw the baseline
 			path += fmt.Sprintf("L%s %sL%s %s", num(p.x.at(last)), num(top+strip), num(p.x.at(from)), num(top+strip))
 		}
 		last = to

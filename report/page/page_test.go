@@ -18,7 +18,7 @@ import (
 
 const published = "../../results/published/quickstart"
 
-// read is a document with the files beside it.
+// read reads a document with the files next to it.
 func read(path string) (Source, error) {
 	d, err := results.ReadDocument(path)
 	if err != nil {
@@ -27,7 +27,7 @@ func read(path string) (Source, error) {
 	return Beside(d)
 }
 
-// sources are documents of each kind: a real run, and a comparison and a trend with every verdict.
+// sources returns documents of each kind: a real run, and a comparison and a trend with every verdict.
 func sources(t testing.TB) map[string]Source {
 	t.Helper()
 	run, err := read(published)
@@ -59,7 +59,7 @@ func write(t testing.TB, all ...Source) string {
 	return b.String()
 }
 
-// The page of a search names the calibration of the machine, where one was stored.
+// The page of a search names the calibration of the machine, if one was stored.
 func TestACapacityPageNamesTheCalibration(t *testing.T) {
 	s := sources(t)["capacity"]
 	const want = "can be trusted, counted in requests"
@@ -72,7 +72,7 @@ func TestACapacityPageNamesTheCalibration(t *testing.T) {
 	}
 }
 
-// A page is XML, asks for nothing that a strict policy forbids, and has a title, a description and a table for each plot.
+// A page is XML, requests nothing that a strict policy forbids, and has a title, a description and a table for each plot.
 func TestPagesArePlain(t *testing.T) {
 	for name, s := range sources(t) {
 		text := write(t, s)
@@ -122,7 +122,7 @@ func TestPagesArePlain(t *testing.T) {
 
 var tags = regexp.MustCompile(`<[^>]*>`)
 
-// rows are the rows of the first table of a piece of a page, as text.
+// rows returns the rows of the first table in a piece of a page, as text.
 func rows(piece string) (all [][]string) {
 	piece, _, _ = strings.Cut(piece, "</table>")
 	for _, r := range strings.Split(piece, "<tr>")[2:] {
@@ -135,7 +135,7 @@ func rows(piece string) (all [][]string) {
 	return all
 }
 
-// The numbers behind the plots are those of the tables, which have them to the digits that their spread leaves.
+// The numbers behind the plots match the tables, which show as many digits as their spread allows.
 func TestNumbersOfPlotsAreThoseOfTables(t *testing.T) {
 	text := write(t, sources(t)["run"])
 	plots, tables, found := strings.Cut(text, ">Tables</h2>")
@@ -151,7 +151,7 @@ func TestNumbersOfPlotsAreThoseOfTables(t *testing.T) {
 		in := inTable[i]
 		a, errA := strconv.ParseFloat(p[2], 64)
 		b, errB := strconv.ParseFloat(strings.Fields(in[2])[0], 64)
-		digit := 0.5 // half of the last one that the table has
+		digit := 0.5 // half of the last digit in the table
 		if math.Mod(b, 10) == 0 {
 			digit *= 10
 		}
@@ -161,7 +161,7 @@ func TestNumbersOfPlotsAreThoseOfTables(t *testing.T) {
 	}
 }
 
-// Files that are not there leave plots out; a document that was sent alone is still a page.
+// Missing files only cost plots; a document that was sent alone still gives a page.
 func TestADocumentAlone(t *testing.T) {
 	dir := t.TempDir()
 	text, err := os.ReadFile(filepath.Join(published, results.RunFile))
@@ -180,7 +180,7 @@ func TestADocumentAlone(t *testing.T) {
 	}
 }
 
-// WriteFile leaves the style sheet beside the page, or puts it into it.
+// WriteFile writes the style sheet next to the page, or into it.
 func TestWriteFile(t *testing.T) {
 	for _, single := range []bool{false, true} {
 		file := filepath.Join(t.TempDir(), File)
@@ -198,7 +198,7 @@ func TestWriteFile(t *testing.T) {
 	}
 }
 
-// BenchmarkHour reads and draws an hour's run of twenty cells, which is to take less than a second and 1.5 MiB.
+// BenchmarkHour reads and draws a one-hour run of twenty cells, which must take less than a second and 1.5 MiB.
 func BenchmarkHour(b *testing.B) {
 	var cells []made
 	for _, variant := range []string{"naive", "predecessor", "single", "table", "spin"} {

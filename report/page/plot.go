@@ -5,15 +5,15 @@ import (
 	"math"
 )
 
-// plot is one figure of the page: a question, what answers it, and the numbers behind it.
+// plot is one figure of the page: a question, the drawing that answers it, and the numbers behind it.
 type plot struct {
 	id       string
 	question string // the caption
 	note     string // n, and what is excluded
-	desc     string // for who does not see it
+	desc     string // for readers who cannot see it
 	x, y     axis
-	height   float64 // of the area; 0: usual
-	inset    float64 // of the area, at its top, which is not of the axis
+	height   float64 // of the area; 0 means the usual height
+	inset    float64 // space at the top of the area that the axis does not use
 	legend   []key
 	draw     func(c *canvas, p *plot)
 	head     []string
@@ -38,11 +38,11 @@ const (
 	hollowKey                // a hollow marker
 	thinKey                  // a thin line without dashes
 	spotKey                  // a marker alone
-	emptyKey                 // the same, hollow
+	emptyKey                 // a hollow marker alone
 	shadeKey                 // a shaded range
 )
 
-// The measures of a plot, in units of its view box. Two plots stand side by side on a screen, and one on a phone, where a unit is 0.77 pixels.
+// The measures of a plot, in units of its view box. A screen shows two plots side by side; a phone shows one, with 0.77 pixels per unit.
 const (
 	wide    = 480.0
 	left    = 50.0
@@ -51,7 +51,7 @@ const (
 	rowHigh = 17.0
 )
 
-// render writes the SVG of the plot.
+// render returns the SVG of the plot.
 func (p *plot) render() string {
 	if p.drawn != "" {
 		return p.drawn
@@ -135,13 +135,13 @@ func (c *canvas) key(k key, x, y float64) {
 	c.words(x+30, y, "start", "key", k.label)
 }
 
-// box is a filled area of series i. The outline keeps boxes side by side apart without colour.
+// box draws a filled area of series i. Its outline separates adjacent boxes without colour.
 func (c *canvas) box(i int, x, y, w, h float64) {
 	opacity := []string{"0.85", "0.6", "0.95", "0.45", "0.75", "0.3", "0.55"}[i%7]
 	c.empty("rect", "x", x, "y", y, "width", math.Max(w, 0.4), "height", h, "fill-opacity", opacity, "stroke-width", "0.6")
 }
 
-// axes are the grid, the ticks and their labels. Labels that would touch the one before are left out.
+// axes draws the grid, the ticks and their labels, without labels that would touch the previous one.
 func (p *plot) axes(c *canvas) {
 	c.open("g", "class", "grid", "stroke", "#dddddd", "stroke-width", "1")
 	for _, t := range p.y.ticks {
@@ -184,7 +184,7 @@ type point struct {
 	hollow          bool
 }
 
-// line draws a series with markers, and whiskers where its points have ranges.
+// line draws a series with markers, and with whiskers at points that have ranges.
 func (p *plot) line(c *canvas, series int, points []point) {
 	var path [][2]float64
 	for _, q := range points {
@@ -207,11 +207,7 @@ func (p *plot) line(c *canvas, series int, points []point) {
 	c.end("g")
 }
 
-// reference is a dashed grey line through points.
+// reference draws a dashed grey line through points.
 func (p *plot) reference(c *canvas, points [][2]float64) {
-	var path [][2]float64
-	for _, q := range points {
-		path = append(path, [2]float64{p.x.at(q[0]), p.y.at(q[1])})
-	}
-	c.polyline(path, "class", "ref", "stroke", "#777777", "stroke-width", "1.3", "stroke-dasharray", "4 4")
+	c.polyline(p.coordinates(points), "class", "ref", "stroke", "#777777", "stroke-width", "1.3", "stroke-dasharray", "4 4")
 }

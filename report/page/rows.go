@@ -9,12 +9,12 @@ import (
 )
 
 const (
-	rowsHigh = 36.0 // of a row with its label
+	rowsHigh = 34.0 // height of a row with its label
 	mostRows = 24
 )
 
-// byRow makes a plot against a load one of rows where all curves have the same single load: one above another there, their points could not be told
-// apart. sets are the points of the curves, such as those of p50 and p99; references are values that lines mark. It reports whether it did.
+// byRow draws the plot as rows if all curves have the same single load, because their points would lie on one line and could not be distinguished.
+// sets are the points of the curves, such as those of p50 and p99; references are values to mark with lines. It reports whether it drew rows.
 func (p *plot) byRow(all []curve, load string, xs []float64, references []float64, sets ...[][]point) bool {
 	if len(all) < 2 || slices.Min(xs) != slices.Max(xs) {
 		return false

@@ -15,7 +15,7 @@ import (
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// servers are the figures of each server over the run, and who led.
+// servers plots the figures of each server over the run, and which server led.
 func (s Source) servers() (all []*plot) {
 	run := s.Run
 	length := run.Finished.Sub(run.Started).Seconds()
@@ -39,14 +39,14 @@ func (s Source) servers() (all []*plot) {
 	if len(names) == 0 {
 		return nil
 	}
-	const most = 240 // points a line
+	const most = 240 // points per line
 	size := math.Max(length/most, 1)
 	n := int(length/size) + 1
 	led := map[string]int{}
 	for _, f := range []struct {
 		figure, label, question string
-		most                    bool // of an interval the highest, not the mean
-		per                     bool // counted: per second
+		most                    bool // take the highest value of an interval, not the mean
+		per                     bool // a counter: plot its rate per second
 	}{
 		{"log_flush_mean_ms", "flush of the log, mean, ms", "Are the disks fast enough?", false, false},
 		{"outstanding", "requests outstanding", "Do requests queue up in the servers?", true, false},
@@ -63,8 +63,8 @@ func (s Source) servers() (all []*plot) {
 			answers, leads, mean := 0, 0, 0.0
 			highest := math.Inf(-1)
 			for _, second := range seconds {
-				g, told := second.Servers[name]
-				if !told {
+				g, answered := second.Servers[name]
+				if !answered {
 					continue
 				}
 				if v, known := g.Get("leader"); known && v == 1 {
@@ -101,7 +101,7 @@ func (s Source) servers() (all []*plot) {
 			values[i] = line
 			samples += answers
 			if answers > 0 {
-				p.rows = append(p.rows, []string{name, strconv.Itoa(100 * leads / max(answers, 1)), phrase.Number(mean/float64(answers), 3), phrase.Number(highest, 3), count(int64(answers))})
+				p.row(name, strconv.Itoa(100*leads/max(answers, 1)), phrase.Number(mean/float64(answers), 3), phrase.Number(highest, 3), count(int64(answers)))
 			}
 		}
 		if len(ys) == 0 {
@@ -128,13 +128,9 @@ func (s Source) servers() (all []*plot) {
 			for i := range names[:min(len(names), mostCurves)] {
 				var path [][2]float64
 				for k, v := range values[i] {
-					if !math.IsNaN(v) {
-						path = append(path, [2]float64{p.x.at((float64(k) + 0.5) * size), p.y.at(v)})
-					}
+					path = append(path, [2]float64{(float64(k) + 0.5) * size, v})
 				}
-				c.ink(i)
-				c.polyline(path, stroke(i)...)
-				c.end("g")
+				p.path(c, i, path, stroke(i)...)
 			}
 		}
 		all = append(all, p)
@@ -142,7 +138,7 @@ func (s Source) servers() (all []*plot) {
 	return all
 }
 
-// forest is the effects of a comparison with their intervals, one line a metric of a cell.
+// forest plots the effects of a comparison with their intervals, one line per metric of a cell.
 func forest(doc *results.Comparison) *plot {
 	type line struct {
 		label, verdict   string
@@ -167,7 +163,7 @@ func forest(doc *results.Comparison) *plot {
 				continue
 			}
 			label := m.Metric
-			if len(doc.Cells) > 1 { // of one cell everybody knows what it is
+			if len(doc.Cells) > 1 { // a single cell needs no name
 				label = name + ", " + label
 			}
 			l := line{label: label, verdict: m.Verdict, effect: *m.Effect, low: math.NaN(), top: math.NaN()}
@@ -193,16 +189,14 @@ func forest(doc *results.Comparison) *plot {
 	for _, l := range lines {
 		values = append(values, l.effect, l.low, l.top)
 	}
-	const high = 34.0
-	p.height = high * float64(len(lines))
+	p.height = rowsHigh * float64(len(lines))
 	p.x, p.y = logarithmic("candidate / baseline, log", values, 7), axis{lo: 0, hi: float64(len(lines))}
 	p.draw = func(c *canvas, p *plot) {
 		lo, hi := p.x.at(1/(1+doc.MinEffect)), p.x.at(1+doc.MinEffect)
 		c.empty("rect", "class", "h1", "x", lo, "y", p.y.to, "width", hi-lo, "height", p.y.from-p.y.to, "fill", heatColours[0])
 		c.line(p.x.at(1), p.y.to, p.x.at(1), p.y.from, "class", "axis", "stroke", "#888888", "stroke-width", "1")
 		for i, l := range lines {
-			y := p.y.to + high*float64(i) + 24
-			c.words(2, y-10, "start", "key", l.label)
+			y := p.lane(c, i, l.label, l.verdict)
 			series := 6
 			switch l.verdict {
 			case "REGRESSION":
@@ -212,7 +206,6 @@ func forest(doc *results.Comparison) *plot {
 			case "EQUIVALENT":
 				series = 0
 			}
-			c.words(p.x.to, y-10, "end", "tick", l.verdict)
 			c.ink(series)
 			if !math.IsNaN(l.low) && !math.IsNaN(l.top) {
 				c.line(p.x.at(l.low), y, p.x.at(l.top), y, "stroke-width", "2")
@@ -224,8 +217,8 @@ func forest(doc *results.Comparison) *plot {
 	return p
 }
 
-// series are the metrics of a trend, one plot each, with their change points.
-func series(doc *results.Trend) (all []*plot) {
+// changePoints plots each metric of a trend with its change points.
+func changePoints(doc *results.Trend) (all []*plot) {
 	for k, s := range doc.Series {
 		m, err := results.ParseMetric(s.Metric)
 		var values []float64
@@ -250,7 +243,7 @@ func series(doc *results.Trend) (all []*plot) {
 		}
 		for i, v := range s.Values {
 			if v != nil && i < len(doc.Runs) {
-				p.rows = append(p.rows, []string{doc.Runs[i].Dir, phrase.Number(*v, 3)})
+				p.row(doc.Runs[i].Dir, phrase.Number(*v, 3))
 			}
 		}
 		p.x = axis{label: "run", lo: 0.5, hi: float64(len(s.Values)) + 0.5}

@@ -14,33 +14,33 @@ import (
 	"github.com/zkbench/zkbench/results"
 )
 
-// Source is a document with what the files beside it tell, as far as plots need it.
+// Source is a document and what plots need from the files next to it.
 type Source struct {
 	results.Document
-	seconds map[string][]results.Second // by cell; what is of no cell under ""
-	heat    map[string][]column         // by cell, of the response that the cell is timed by
+	seconds map[string][]results.Second // by cell; "" holds what belongs to no cell
+	heat    map[string][]column         // by cell, of the response that times the cell
 	whole   map[string]*metrics.Histogram
 	details map[string]results.Details // by cell
 }
 
-// column is what ended in one interval of a cell, by how long it took.
+// column counts the operations that ended in one interval of a cell, by response time.
 type column struct {
 	from, to time.Time
-	counts   map[int]int64 // by bin: see bin
+	counts   map[int]int64 // by bin, see bin
 	count    int64
 }
 
-// The bins of response times: so many a decade, from a microsecond on.
+// Response times are binned logarithmically from one microsecond up.
 const binsPerDecade = 60
 
 func bin(d time.Duration) int {
 	return int(math.Floor(math.Log10(max(float64(d)/float64(time.Microsecond), 1)) * binsPerDecade))
 }
 
-// edge is the least time of a bin in milliseconds.
+// edge returns the lower edge of a bin in milliseconds.
 func edge(bin int) float64 { return math.Pow(10, float64(bin)/binsPerDecade) / 1e3 }
 
-// Beside reads the files beside a document. A run without these, such as a document that was sent alone, has fewer plots.
+// Beside reads the files next to a document. A run without them, such as a document that was sent alone, has fewer plots.
 func Beside(d results.Document) (Source, error) {
 	s := Source{Document: d, seconds: map[string][]results.Second{}, heat: map[string][]column{}, whole: map[string]*metrics.Histogram{}}
 	if d.Run == nil {
@@ -56,7 +56,7 @@ func Beside(d results.Document) (Source, error) {
 	if s.details, err = results.ReadDetails(d.Dir); err != nil {
 		return s, err
 	}
-	timed := map[string]bool{} // the tags of heat maps
+	timed := map[string]bool{} // tags of heat maps
 	wanted := map[string]bool{}
 	for _, c := range d.Run.Cells {
 		if op := timedOp(c); op != "" {
@@ -94,10 +94,10 @@ func Beside(d results.Document) (Source, error) {
 	return s, nil
 }
 
-// timedOp is the operation whose response says how fast a cell is; "" where several are or none.
+// timedOp returns the operation whose response time stands for the speed of a cell; "" if there are several or none.
 func timedOp(c results.Cell) string {
 	op := ""
-	for _, m := range c.Roles() {
+	for _, m := range c.Measured {
 		if _, has := c.Latency[m.Op+".response"]; m.Timed && has {
 			if op != "" && m.Unit != "grants" {
 				return op
@@ -108,7 +108,7 @@ func timedOp(c results.Cell) string {
 	return op
 }
 
-// cells are the cells of a run with their repetitions as one, ordered as in the tables.
+// cells returns the cells of a run with their repetitions pooled, ordered as in the tables.
 func cells(run *results.Run) []results.Cell {
 	all := run.Pooled()
 	slices.SortStableFunc(all, func(a, b results.Cell) int {
@@ -118,7 +118,7 @@ func cells(run *results.Run) []results.Cell {
 	return all
 }
 
-// byValue orders conditions: numbers by their size.
+// byValue orders conditions: numbers numerically.
 func byValue(a, b results.Condition) int {
 	x, errX := strconv.ParseFloat(a.Value, 64)
 	y, errY := strconv.ParseFloat(b.Value, 64)
@@ -128,7 +128,7 @@ func byValue(a, b results.Condition) int {
 	return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Value, b.Value))
 }
 
-// repetitions are the cells of a run that one of cells stands for.
+// repetitions returns the cells of a run that make up a pooled cell.
 func repetitions(run *results.Run, pooled results.Cell) (all []results.Cell) {
 	for _, c := range run.Cells {
 		if !c.Partial && pooled.Same(c) {
@@ -138,7 +138,7 @@ func repetitions(run *results.Run, pooled results.Cell) (all []results.Cell) {
 	return all
 }
 
-// typical is the repetition of median throughput: the one that plots over time are of.
+// typical returns the repetition of median throughput, which plots over time show.
 func typical(run *results.Run, pooled results.Cell) results.Cell {
 	all := repetitions(run, pooled)
 	if len(all) == 0 {

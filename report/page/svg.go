@@ -8,12 +8,12 @@ import (
 	"unicode/utf8"
 )
 
-// canvas is an SVG document that is being written. Attributes come in pairs of name and value.
+// canvas is an SVG document under construction. Attributes are pairs of name and value.
 type canvas struct{ b strings.Builder }
 
 var escape = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&#39;")
 
-// xmlText is text for an element or an attribute, without the control characters that XML forbids.
+// xmlText escapes text for an element or an attribute and drops the control characters that XML forbids.
 func xmlText(s string) string {
 	return escape.Replace(strings.Map(func(r rune) rune {
 		if r < ' ' && r != '\n' && r != '\t' || r == utf8.RuneError || r == 0xFFFE || r == 0xFFFF {
@@ -54,7 +54,7 @@ func (c *canvas) line(x1, y1, x2, y2 float64, attrs ...any) {
 	c.empty("line", append([]any{"x1", x1, "y1", y1, "x2", x2, "y2", y2}, attrs...)...)
 }
 
-// words are text at a point; anchor is start, middle or end.
+// words draws text at a point; anchor is start, middle or end.
 func (c *canvas) words(x, y float64, anchor, class, text string) {
 	attrs := []any{"x", x, "y", y, "class", class}
 	if anchor != "start" {
@@ -63,7 +63,7 @@ func (c *canvas) words(x, y float64, anchor, class, text string) {
 	c.element("text", text, attrs...)
 }
 
-// polyline is a path through points; a point that is not a number begins a new piece.
+// polyline draws a path through points; a point that is not a number starts a new piece.
 func (c *canvas) polyline(points [][2]float64, attrs ...any) {
 	var d strings.Builder
 	pen := "M"
@@ -80,7 +80,7 @@ func (c *canvas) polyline(points [][2]float64, attrs ...any) {
 	}
 }
 
-// num is a coordinate to a tenth of a unit.
+// num formats a coordinate to a tenth of a unit.
 func num(v float64) string {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return "0"
@@ -92,11 +92,11 @@ func num(v float64) string {
 	return s
 }
 
-// width of a text in the font of the plots, from above: no font is at hand to measure it.
+// width returns an upper bound of the width of a text in the font of the plots: no font is available to measure it.
 func width(text string) float64 { return 6.9 * float64(utf8.RuneCountInString(text)) }
 
-// The series of a plot are told apart by colour, dash and marker. The colours are those of Okabe and Ito (Color Universal Design, 2008), which
-// people with the usual forms of colour blindness tell apart; report.css has lighter ones for the dark.
+// The series of a plot differ in colour, dash and marker. The colours are those of Okabe and Ito (Color Universal Design, 2008), which people
+// with the usual forms of colour blindness can distinguish; report.css has lighter ones for dark mode.
 var (
 	colours = []string{"#0072b2", "#d55e00", "#009e73", "#aa4499", "#b8860b", "#3a8fb7", "#555555"}
 	dashes  = []string{"", "7 3", "2 3", "9 3 2 3", "4 2", "1 2", "12 4"}
@@ -108,7 +108,7 @@ func (c *canvas) ink(i int, attrs ...any) {
 	c.open("g", append([]any{"class", fmt.Sprintf("c%d", n+1), "color", colours[n], "stroke", "currentColor", "fill", "currentColor"}, attrs...)...)
 }
 
-// stroke are the attributes of the line of series i.
+// stroke returns the attributes of the line of series i.
 func stroke(i int) []any {
 	attrs := []any{"stroke-width", "1.8", "stroke-linejoin", "round"}
 	if d := dashes[i%len(dashes)]; d != "" {
@@ -117,7 +117,7 @@ func stroke(i int) []any {
 	return attrs
 }
 
-// marker is the one of series i at a point; a hollow one is filled with the colour of the page.
+// marker draws the marker of series i at a point; a hollow one is filled with the colour of the page.
 func (c *canvas) marker(i int, x, y float64, hollow bool) {
 	attrs := []any{"stroke-width", "1.5"}
 	if hollow {

@@ -11,25 +11,26 @@ import (
 	"github.com/zkbench/zkbench/results"
 )
 
-// made is a cell that is made up: so many operations a second for so long.
+// made is a made-up cell: a number of operations per second for some time.
 type made struct {
 	workload, variant string
 	sessions          int
-	rate              float64 // 0: a closed loop
+	rate              float64 // 0 means a closed loop
 	seconds, perS     int
 }
 
 // measuredOf is what the made-up workloads measure.
 var measuredOf = map[string][]results.Measure{
-	"lock": {{Op: "acquire", Role: results.RoleOperation, Unit: "grants", Timed: true}, {Op: "hand-off", Role: results.RolePart, Unit: "hand-offs"}, {Op: "wait", Role: results.RolePhase}},
+	"lock": {{Op: "acquire", Role: results.RoleOperation, Unit: "grants", Timed: true, EndedBy: "release"}, {Op: "hand-off", Role: results.RolePart, Unit: "hand-offs", Owner: "holder", Question: "How long does it take from one holder to the next?"},
+		{Op: "enqueue", Role: results.RolePhase}, {Op: "list", Role: results.RolePhase}, {Op: "wait", Role: results.RolePhase}, {Op: "delivery", Role: results.RolePhase}, {Op: "re-check", Role: results.RolePhase}},
 	"queue": {{Op: "take", Role: results.RoleOperation, Unit: "takes", Idles: true}, {Op: "put", Role: results.RoleOperation, Unit: "puts"},
 		{Op: "put-to-take", Role: results.RolePart, Unit: "items", Timed: true}},
-	"election":   {{Op: "campaign", Role: results.RoleOperation, Unit: "terms", Timed: true}},
-	"barrier":    {{Op: "pass", Role: results.RoleOperation, Unit: "passes", Timed: true}},
+	"election":   {{Op: "campaign", Role: results.RoleOperation, Unit: "terms", Timed: true}, {Op: "hand-off", Role: results.RolePart, Owner: "leader"}},
+	"barrier":    {{Op: "pass", Role: results.RoleOperation, Unit: "passes", Timed: true, Question: "How fast does a barrier release the waiters?", Opens: "the removal is issued"}},
 	"read-write": {{Op: "acquire", Role: results.RoleOperation, Unit: "grants", Timed: true}},
 }
 
-// makeUp writes a run with such cells, one after the other, and returns its directory. The same cells are the same files.
+// makeUp writes a run with the given cells, one after the other, and returns its directory. The same cells give identical files.
 func makeUp(t testing.TB, cells ...made) string {
 	t.Helper()
 	dir, err := results.Create(t.TempDir()+"/run", nil)
@@ -107,7 +108,7 @@ func (m made) cell(i int, at time.Time) results.Cell {
 	return c
 }
 
-// second is what is recorded in one second: times from a lognormal distribution that swells in the middle of each minute.
+// second returns what is recorded in one second: times from a lognormal distribution that widens in the middle of each minute.
 func (m made) second(r *rand.Rand, s int) *metrics.Set {
 	set := &metrics.Set{}
 	slow := 1 + math.Pow(math.Sin(float64(s)/60*math.Pi), 4)
@@ -133,7 +134,7 @@ func (m made) second(r *rand.Rand, s int) *metrics.Set {
 	return set
 }
 
-// details is all that a cell may have.
+// details returns all details that a cell may have.
 func (m made) details(r *rand.Rand, i int) results.Details {
 	d := results.Details{Cell: fmt.Sprintf("%s-%d-%d", m.variant, m.sessions, i), Opening: &results.Opening{Count: int64(m.sessions), P50: 3 + r.Float64(), Max: 30 * (1 + r.Float64())}}
 	if m.workload == "queue" {
@@ -196,7 +197,7 @@ func (m made) details(r *rand.Rand, i int) results.Details {
 	return d
 }
 
-// strip is one hold after the other; around a counterexample two overlap.
+// strip has one hold after the other; around a counterexample two overlap.
 func (m made) strip(broken bool) results.Strip {
 	s := results.Strip{Why: results.StripGap, AtMs: 1100, UntilMs: 1140, FromMs: 1000, ToMs: 1280, Others: 3}
 	if broken {
@@ -222,7 +223,7 @@ func (m made) strip(broken bool) results.Strip {
 	return s
 }
 
-// everyPlot is two runs that have each plot that a run may have.
+// everyPlot returns two runs that together have every plot that a run may have.
 func everyPlot(t testing.TB) []Source {
 	t.Helper()
 	first, err := read(makeUp(t, made{"lock", "first", 10, 0, 15, 90}, made{"lock", "second", 10, 0, 15, 80}, made{"lock", "first", 100, 0, 15, 60}, made{"lock", "second", 100, 0, 15, 30},

@@ -12,25 +12,25 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// Order is what the client that will be paused is told first.
+// Order is the first message to the client that will be paused.
 type Order struct {
 	Addresses []string
 	Engine    string
 	Variant   string
 	Lock      string        // path
-	Timeout   time.Duration // of the session that locks: what the pause has to outlast
-	// Resource is the znode to write, with a session of its own and DataTimeout; "": a register, which its keeper writes for it.
+	Timeout   time.Duration // of the session that locks: the pause must last longer
+	// Resource is the znode to write, with a separate session and DataTimeout; "": a register, which its keeper writes for the client.
 	Resource    string
 	DataTimeout time.Duration
 	Fenced      bool
 }
 
-// Report is what the client says: first that it holds and has looked at its grant, then the outcome of its write.
+// Report is a message from the client: first that it holds and has checked its grant, then the outcome of its write.
 type Report struct {
 	Path     string        `json:",omitempty"`
 	Token    int64         `json:",omitempty"`
-	Wrote    bool          // the write was made: to the znode, or with this report to the register
-	Fence    recipes.Fence `json:",omitempty"` // that the write to the znode met
+	Wrote    bool          // the write was made: to the znode, or by this report to the register
+	Fence    recipes.Fence `json:",omitempty"` // the fence that the write to the znode met
 	Rejected string        `json:",omitempty"` // by the fence
 	Error    string        `json:",omitempty"` // the trial has failed
 }
@@ -41,7 +41,7 @@ const (
 	valueNext   = "the next holder's"
 )
 
-// Dial opens a session of the order's engine at its addresses.
+// Dial opens a session with the order's engine at its addresses.
 type Dial func(ctx context.Context, o Order, timeout time.Duration) (zk.Session, error)
 
 // failing opens sessions for a trial that fails when the servers refuse a request: a lock may try forever.
@@ -59,17 +59,17 @@ func (d Dial) failing(fail context.CancelCauseFunc) Dial {
 	}
 }
 
-// Serve is the client of one trial: it obeys what comes from in, an Order of one of the locks and then the word to write, and reports to out, its errors
-// with what explain adds. It ends when in does, and not before; then it leaves its sessions in good order.
+// Serve is the client of one trial. It reads from in an Order for one of the locks and then the word to write, and reports to out; explain adds to its
+// errors. It ends only when in ends, and then closes its sessions properly.
 func Serve(ctx context.Context, in io.Reader, out io.Writer, of Locks, open Dial, explain func(error) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	orders, ended := make(chan Order), make(chan struct{})
 	go func() {
 		defer close(ended)
 		defer cancel()
-		for told := json.NewDecoder(in); ; {
+		for lines := json.NewDecoder(in); ; {
 			var o Order
-			if told.Decode(&o) != nil {
+			if lines.Decode(&o) != nil {
 				return
 			}
 			select {
@@ -81,7 +81,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, of Locks, open Dial
 	say := json.NewEncoder(out)
 	trial, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
-	err := obey(trial, orders, of, open.failing(fail), func(r Report) error { return say.Encode(r) })
+	err := serve(trial, orders, of, open.failing(fail), func(r Report) error { return say.Encode(r) })
 	if why := context.Cause(trial); err != nil && zk.Refused(why) {
 		err = why
 	}
@@ -92,7 +92,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, of Locks, open Dial
 	return err
 }
 
-func obey(ctx context.Context, orders <-chan Order, of Locks, open Dial, say func(Report) error) error {
+func serve(ctx context.Context, orders <-chan Order, of Locks, open Dial, say func(Report) error) error {
 	next := func() (o Order, err error) {
 		select {
 		case o = <-orders:
@@ -116,8 +116,8 @@ func obey(ctx context.Context, orders <-chan Order, of Locks, open Dial, say fun
 	if err := say(Report{Path: h.grant.Path, Token: h.grant.Token}); err != nil {
 		return err
 	}
-	// The process is stopped here, between the look at the grant and the write that rests on it. The word to go on comes while it is
-	// stopped, so that the write is what it does first when it runs again.
+	// The process is stopped here, between the check of the grant and the write that relies on it. The word to continue arrives while it is
+	// stopped, so that the write is the first thing it does when it runs again.
 	if _, err := next(); err != nil {
 		return err
 	}
@@ -128,7 +128,7 @@ func obey(ctx context.Context, orders <-chan Order, of Locks, open Dial, say fun
 	if err := say(r); err != nil {
 		return err
 	}
-	<-ctx.Done() // the sessions stay until the trial is over
+	<-ctx.Done() // the sessions stay open until the trial is over
 	return nil
 }
 
@@ -167,7 +167,7 @@ func (h *holder) close() error {
 	return errors.Join(err, h.session.Close())
 }
 
-// acquire takes the lock, and looks at the grant as a careful application does before it writes.
+// acquire takes the lock, and checks the grant as a careful application does before it writes.
 func (h *holder) acquire(ctx context.Context) (err error) {
 	if h.grant, err = h.lock.Acquire(ctx); err != nil {
 		return err
@@ -195,7 +195,7 @@ func (h *holder) write(ctx context.Context) (Report, error) {
 	return Report{}, err
 }
 
-// writeZnode is the write of either client.
+// writeZnode is the write of both clients.
 func writeZnode(ctx context.Context, s zk.Session, o Order, g recipes.Grant, value string) (recipes.Fence, error) {
 	if !o.Fenced {
 		_, err := s.Set(ctx, o.Resource, []byte(value), zk.AnyVersion)

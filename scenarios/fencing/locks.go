@@ -9,7 +9,7 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// Locks are the locks that can be played: zkbench's, and others whose names are none of zkbench's. The zero value is zkbench's alone.
+// Locks are the locks that can be played: zkbench's, and others with names of their own. The zero value has only zkbench's.
 type Locks struct {
 	Own   []recipes.Variant[recipes.Lock]
 	OwnRW []recipes.Variant[recipes.RWLock]
@@ -21,7 +21,7 @@ func (l Locks) allRW() []recipes.Variant[recipes.RWLock] {
 	return slices.Concat(lock.RWVariants(), l.OwnRW)
 }
 
-// Variants are the locks that can be fenced: those whose grants carry a token. Of read/write locks it is the writers.
+// Variants returns the locks that can be fenced: those whose grants carry a token. For read/write locks, writers are played.
 func (l Locks) Variants() []string {
 	var names []string
 	for _, v := range l.all() {
@@ -37,13 +37,13 @@ func (l Locks) Variants() []string {
 	return names
 }
 
-// Persistent reports whether a variant needs sessions that can keep a watch armed.
+// Persistent reports whether a variant needs sessions that can keep a watch set.
 func (l Locks) Persistent(variant string) bool {
 	v, _ := recipes.Find(l.all(), variant)
 	return v.Persistent
 }
 
-// Znodes are the names of what the trials make: each has a directory of its own, with a lock, and a resource where that is a znode.
+// Znodes returns the names of the znodes that the trials create: each has its own directory, with a lock, and a resource if that is a znode.
 func (l Locks) Znodes() recipes.Znodes {
 	names := recipes.Znodes{Persistent: []string{`trial-[0-9-]+/(lock|resource)`}, Ephemeral: []string{`OBJECT/PROTECTED`}}
 	for _, v := range l.all() {
@@ -55,7 +55,7 @@ func (l Locks) Znodes() recipes.Znodes {
 	return names.Of("lock")
 }
 
-// find finds what makes handles of the lock of that name.
+// find returns the constructor of handles for the lock with that name.
 func (l Locks) find(name string) (func(s zk.Session, path string) recipes.Lock, bool) {
 	if v, ok := recipes.Find(l.all(), name); ok {
 		return func(s zk.Session, path string) recipes.Lock { return v.New(s, path, recipes.Options{}) }, true

@@ -21,37 +21,37 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// inMemory is a client in this process, on an ensemble in memory. To pause it, its lock session is cut off and what it is told is kept
-// until it goes on.
+// inMemory is a client in this process, on an ensemble in memory. To pause it, its lock session is cut off and messages to it are kept
+// until it resumes.
 type inMemory struct {
 	io.Reader
 	ens    *zktest.Ensemble
-	told   *io.PipeWriter
+	orders *io.PipeWriter
 	says   *io.PipeReader
 	served chan struct{}
 	defect defect
 
 	mu     sync.Mutex
-	lock   zk.Session // the first session that it opens
+	lock   zk.Session // the first session that it opened
 	paused bool
 	kept   [][]byte
 }
 
-// defect is what is wrong with a client; the zero value is a right one.
+// defect describes what is wrong with a client; the zero value is a correct one.
 type defect struct {
-	order   func(*Order)  // changes what it is told
-	report  func(*Report) // changes what it says
-	restive bool          // it goes on while it is paused
-	mute    bool          // it ends instead of saying anything
-	refused zktest.Hook   // what its servers, and those of the next holder, refuse once the znodes are made
+	order   func(*Order)  // changes the order that it receives
+	report  func(*Report) // changes what it reports
+	restive bool          // it continues while it is paused
+	silent  bool          // it ends without reporting anything
+	refused zktest.Hook   // what its servers, and those of the next holder, refuse after the znodes have been created
 }
 
 func startIn(ctx context.Context, ens *zktest.Ensemble, d defect) *inMemory {
-	in, told := io.Pipe()
+	in, orders := io.Pipe()
 	says, out := io.Pipe()
-	c := &inMemory{Reader: says, ens: ens, told: told, says: says, served: make(chan struct{}), defect: d}
+	c := &inMemory{Reader: says, ens: ens, orders: orders, says: says, served: make(chan struct{}), defect: d}
 	context.AfterFunc(ctx, func() { // as a process is killed
-		told.Close()
+		orders.Close()
 		out.Close()
 	})
 	go func() {
@@ -77,7 +77,7 @@ func (c *inMemory) open(_ context.Context, _ Order, timeout time.Duration) (zk.S
 }
 
 func (c *inMemory) say(out *io.PipeWriter, b []byte) (int, error) {
-	if c.defect.mute {
+	if c.defect.silent {
 		out.Close()
 		return len(b), nil
 	}
@@ -112,7 +112,7 @@ func (c *inMemory) Write(b []byte) (int, error) {
 		c.kept = append(c.kept, append([]byte(nil), b...))
 		return len(b), nil
 	}
-	return c.told.Write(b)
+	return c.orders.Write(b)
 }
 
 func (c *inMemory) Pause() error {
@@ -130,7 +130,7 @@ func (c *inMemory) Resume() error {
 	defer c.mu.Unlock()
 	c.paused = false
 	for _, b := range c.kept {
-		if _, err := c.told.Write(b); err != nil {
+		if _, err := c.orders.Write(b); err != nil {
 			return err
 		}
 	}
@@ -139,13 +139,13 @@ func (c *inMemory) Resume() error {
 }
 
 func (c *inMemory) Close() error {
-	c.told.Close()
+	c.orders.Close()
 	c.says.Close()
 	<-c.served
 	return nil
 }
 
-// playable are zkbench's locks, and two that somebody else may have: without tokens there is nothing to fence.
+// playable are zkbench's locks, and two foreign ones: one without tokens has nothing to fence with.
 var playable = Locks{Own: []recipes.Variant[recipes.Lock]{own("own", true), own("tokenless", false)},
 	OwnRW: []recipes.Variant[recipes.RWLock]{ownRW()}}
 
@@ -169,7 +169,7 @@ func TestPlayable(t *testing.T) {
 	}
 }
 
-// runIn plays trials on an ensemble in memory with clients of this defect, in a bubble, and looks for what they leave.
+// runIn plays trials on an ensemble in memory with clients of this defect, in a bubble, and checks what they leave.
 func runIn(t *testing.T, d defect, change func(*Config, context.CancelFunc), judge func(*testing.T, []Row, error)) {
 	synctest.Test(t, func(t *testing.T) {
 		znodes := playable.Znodes()
@@ -196,7 +196,7 @@ func runIn(t *testing.T, d defect, change func(*Config, context.CancelFunc), jud
 		rows, err := Run(ctx, c)
 		judge(t, rows, err)
 		admin.Close()
-		time.Sleep(time.Minute) // of the bubble: sessions that a client left behind expire
+		time.Sleep(time.Minute) // in the bubble: sessions that a client left behind expire
 		if left := ens.Sessions(); len(left) != 0 {
 			t.Errorf("%d sessions are left", len(left))
 		}
@@ -240,18 +240,18 @@ func TestEveryLockLetsALateWriteInUnlessItIsFenced(t *testing.T) {
 	}
 }
 
-// What is wrong with a client shows: as a violation where a late write got in, as an error where nothing is known. It is never taken for a
+// A client's defect shows: as a violation if a late write was accepted, as an error if nothing is known. It is never mistaken for a
 // fence that holds, nor for a violation that showed.
 func TestWhatIsWrongWithAClientShows(t *testing.T) {
 	for _, tt := range []struct {
 		why    string
 		defect defect
-		// want says of a row: the late write was accepted or rejected, or the error has these words.
+		// want returns for a row: the late write was accepted or rejected, or the error contains these words.
 		want func(Row) string
 	}{
 		{"it writes past the fence", defect{order: func(o *Order) { o.Fenced = false }}, func(r Row) string {
 			if r.Resource == Register && r.Fenced {
-				return "rejected" // that fence is not in the client's hands
+				return "rejected" // the client cannot influence that fence
 			}
 			return "accepted"
 		}},
@@ -292,7 +292,7 @@ func TestWhatIsWrongWithAClientShows(t *testing.T) {
 			return "the client reports"
 		}},
 		{"it cannot be stopped", defect{restive: true}, func(Row) string { return context.DeadlineExceeded.Error() }},
-		{"it ends", defect{mute: true}, func(Row) string { return "the client has ended" }},
+		{"it ends", defect{silent: true}, func(Row) string { return "the client has ended" }},
 		{"it knows no such lock", defect{order: func(o *Order) { o.Variant = "none" }}, func(Row) string { return "no lock is called none" }},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
@@ -342,7 +342,7 @@ func TestARefusedTrialEnds(t *testing.T) {
 						said++
 					}
 				}
-				if said == 0 && refused.Load() > 0 && kind != zk.KindDelete { // which comes when the trial is over
+				if said == 0 && refused.Load() > 0 && kind != zk.KindDelete { // deletes come when the trial is over
 					t.Errorf("%v %d: no row says what was refused: %+v", kind, code, rows)
 				}
 			})
@@ -372,7 +372,7 @@ func TestRunTellsWhatItCouldNotStart(t *testing.T) {
 	})
 }
 
-// A round that cannot be played to its end is played again.
+// A round that cannot be completed is repeated.
 func TestARoundIsPlayedAgain(t *testing.T) {
 	runIn(t, defect{}, func(c *Config, _ context.CancelFunc) {
 		start := c.Start
@@ -397,7 +397,7 @@ func TestARoundIsPlayedAgain(t *testing.T) {
 	})
 }
 
-// The end of the context ends the trials under way and begins no more; what had been played by then counts.
+// The end of the context ends running trials and starts no more; what had been completed by then counts.
 func TestRunEndsWithItsContext(t *testing.T) {
 	runIn(t, defect{}, func(c *Config, cancel context.CancelFunc) {
 		c.Rounds = 100

@@ -18,12 +18,12 @@ import (
 // leave is how long a client may take to close its sessions when the trial is over, before it is killed.
 const leave = 5 * time.Second
 
-// process is a client in a process of its own.
+// process is a client in its own process.
 //
-// It never outlives the one that started it. It ends with its standard input, and it is killed with the context; both are of no use to
-// a stopped process whose parent is killed, so see orphanAttr.
+// It never outlives the process that started it. It ends with its standard input, and is killed with the context; neither helps
+// if it is stopped and its parent is killed, so see orphanAttr.
 type process struct {
-	io.Reader // what it says
+	io.Reader // its output
 	stdin     io.WriteCloser
 	cmd       *exec.Cmd
 	stderr    bytes.Buffer // not read before its end
@@ -49,7 +49,7 @@ func Process(ctx context.Context, name string, args ...string) (Client, error) {
 
 func (p *process) Write(b []byte) (int, error) { return p.stdin.Write(b) }
 
-// Pause stops the process and waits until all of its threads have stopped. A signal alone would be no proof: it is delivered some time
+// Pause stops the process and waits until all of its threads have stopped. The signal alone is not enough: it is delivered some time
 // after it was sent.
 func (p *process) Pause() error {
 	if err := p.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
@@ -71,7 +71,7 @@ func (p *process) Pause() error {
 	}
 }
 
-// Resume has the process go on.
+// Resume continues the process.
 func (p *process) Resume() error {
 	if err := p.cmd.Process.Signal(syscall.SIGCONT); err != nil {
 		return fmt.Errorf("resume the client: %w", err)
@@ -80,7 +80,7 @@ func (p *process) Resume() error {
 	return nil
 }
 
-// Close ends the process and waits for it: in good order, or by force if it is stopped or does not come to an end.
+// Close ends the process and waits for it: gracefully, or by force if it is stopped or does not end.
 func (p *process) Close() error {
 	p.stdin.Close()
 	if p.stopped {
@@ -88,7 +88,7 @@ func (p *process) Close() error {
 	}
 	late := time.AfterFunc(leave, func() { p.cmd.Process.Kill() })
 	defer late.Stop()
-	// What it still says is read, for it not to be held up by a full pipe; Wait ends the reading when the process has ended, also if a
+	// Remaining output is read so that a full pipe does not block the process; Wait ends the reading when the process has ended, even if a
 	// process that it started keeps the pipe open.
 	drained := make(chan struct{})
 	go func() { defer close(drained); io.Copy(io.Discard, p.Reader) }()

@@ -21,7 +21,7 @@ import (
 	"github.com/zkbench/zkbench/zk/wire"
 )
 
-// roleEnv makes the test binary a process of another role.
+// roleEnv gives the test binary another role.
 const roleEnv = "ZKBENCH_TEST_FENCING"
 
 // The roles.
@@ -55,7 +55,7 @@ func startSelf(ctx context.Context) (Client, error) {
 	return Process(ctx, "/usr/bin/env", roleEnv+"="+roleClient, os.Args[0])
 }
 
-// A real process, stopped by a real signal past its session timeout on real servers: what the command does.
+// A real process, stopped by a real signal for longer than its session timeout on real servers: what the command does.
 func TestTrialsOnRealServers(t *testing.T) {
 	local := ensembletest.Start(t, 3, func(c *local.Config) { c.Tick = 500 * time.Millisecond })
 	const timeout = time.Second // two ticks
@@ -122,7 +122,7 @@ func settled(t *testing.T, condition func() error) {
 	}
 }
 
-// A stopped process does nothing, and goes on where it was.
+// A stopped process does nothing, and continues where it was.
 func TestPauseStopsTheWholeProcess(t *testing.T) {
 	c, err := Process(t.Context(), "sh", "-c", "while read line; do echo $line; done")
 	if err != nil {
@@ -165,7 +165,7 @@ func TestCloseEndsAClientInEveryState(t *testing.T) {
 	for _, tt := range []struct {
 		why, script string
 		pause       bool
-		fails       string // what Close says; "": nothing
+		fails       string // the error of Close; "": none
 	}{
 		{"it waits", "cat", false, ""},
 		{"it is stopped", "cat", true, ""},
@@ -183,7 +183,7 @@ func TestCloseEndsAClientInEveryState(t *testing.T) {
 				t.Errorf("%s: Pause() = %v", tt.why, err)
 			}
 		}
-		if tt.script == "yes; true" { // a child of the shell, which keeps the pipe open when the shell has been killed
+		if tt.script == "yes; true" { // a child of the shell keeps the pipe open after the shell has been killed
 			if _, err := io.ReadFull(p, make([]byte, 2)); err != nil {
 				t.Error(err)
 			}
@@ -204,7 +204,7 @@ func TestProcessTellsWhatItCannotStart(t *testing.T) {
 	}
 }
 
-// parent starts two clients, stops one of them, says who they are, and waits.
+// parent starts two clients, stops one of them, prints their pids, and waits.
 func parent() {
 	var clients []*process
 	for range 2 {
@@ -223,7 +223,7 @@ func parent() {
 	select {}
 }
 
-// kill -9 of the one that leads the trial takes the clients along, the stopped ones too, which no end of a pipe would wake.
+// kill -9 of the process that leads the trial also ends the clients, even stopped ones, which the end of a pipe would not wake.
 func TestKillOfTheParentKillsItsClients(t *testing.T) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), roleEnv+"="+roleParent)
@@ -234,7 +234,7 @@ func TestKillOfTheParentKillsItsClients(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	said.(*os.File).SetReadDeadline(time.Now().Add(2 * time.Minute)) // for it to name them
+	said.(*os.File).SetReadDeadline(time.Now().Add(2 * time.Minute)) // time to name them
 	var clients []int
 	if err := json.NewDecoder(said).Decode(&clients); err != nil || len(clients) != 2 {
 		t.Fatalf("the parent names %v, %v", clients, err)
@@ -256,7 +256,7 @@ func TestKillOfTheParentKillsItsClients(t *testing.T) {
 	})
 }
 
-// alive reports whether there is a process that has not ended; a zombie has.
+// alive reports whether a process exists that has not ended; a zombie has ended.
 func alive(pid int) bool {
 	letter, err := letterOf(pid)
 	return err == nil && letter != "Z"
@@ -271,7 +271,7 @@ func stateOf(t *testing.T, pid int) string {
 	return letter
 }
 
-// letterOf is the state of a process: the field after its name, which may have spaces and brackets in it.
+// letterOf returns the state of a process: the field after its name, which may contain spaces and brackets.
 func letterOf(pid int) (string, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

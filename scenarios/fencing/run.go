@@ -5,46 +5,46 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"sync"
 
 	"github.com/zkbench/zkbench/recipes"
+	"github.com/zkbench/zkbench/scenarios"
 	"github.com/zkbench/zkbench/zk"
 )
 
-// Client is the client that is paused: Serve, at the other end of Read and Write, in a process of its own. In tests it is anything that
+// Client is the client that is paused: Serve, at the other end of Read and Write, in its own process. In tests it is anything that
 // can be paused.
 type Client interface {
 	io.ReadWriter
-	// Pause returns when the client does nothing any more: until Resume it neither writes nor answers its servers.
+	// Pause returns once the client is inactive: until Resume it neither writes nor answers its servers.
 	Pause() error
 	Resume() error
 	// Close ends the client, paused or not, and waits for its end.
 	Close() error
 }
 
-// Config is one run.
+// Config configures one run.
 type Config struct {
-	Order    Order    // what all trials have in common: Addresses, Engine, the timeouts
-	Dir      string   // an existing znode; each trial makes one below it, and leaves it
-	Locks    Locks    // as the clients have them too
+	Order    Order    // common to all trials: Addresses, Engine, the timeouts
+	Dir      string   // an existing znode; each trial creates one below it, and leaves it there
+	Locks    Locks    // the same as the clients have
 	Variants []string // of Locks.Variants()
-	Rounds   int      // of each row
-	Parallel int      // trials that go on at once; 0: one. Most of their time they wait for a session to expire.
+	Rounds   int      // per row
+	Parallel int      // number of concurrent trials; 0 means 1. Trials mostly wait for a session to expire.
 	// Start starts a client that ends with ctx.
 	Start func(ctx context.Context) (Client, error)
-	// Dial opens a session of the next holder's, in this process.
+	// Dial opens a session for the next holder, in this process.
 	Dial func(ctx context.Context) (zk.Session, error)
-	// Played, if not nil, is told of each row that is complete, from one goroutine at a time.
+	// Played, if not nil, is called after each complete row, from one goroutine at a time.
 	Played func(n, of int, r Row)
 }
 
-// Resource is what holders write.
+// Resource is the kind of resource that holders write.
 type Resource string
 
 // The resources.
 const (
 	Register Resource = "register" // a value in the process that keeps it, to which the clients send their writes
-	Znode    Resource = "znode"    // of the ensemble that keeps the lock
+	Znode    Resource = "znode"    // in the ensemble that keeps the lock
 )
 
 // Row is one lock on one resource, with or without a fence, over all rounds.
@@ -52,68 +52,46 @@ type Row struct {
 	Variant  string
 	Resource Resource
 	Fenced   bool
-	Fence    recipes.Fence // as the writes met it; none while no round was played to its end
-	// Accepted and Rejected are the late writes of paused clients; with the rounds that failed they are all rounds.
+	Fence    recipes.Fence // as the writes met it; none until a round has completed
+	// Accepted and Rejected count the late writes of paused clients; together with the failed rounds they make up all rounds.
 	Accepted, Rejected int
-	Witness            string // of one round: what was accepted, or else what was rejected
-	Replayed           int    // rounds that were played again, because a reply was lost or the machine was late
-	Err                error  // the first, of a round that could not be played to its end, more than once
+	Witness            string // for one round: what was accepted, or else what was rejected
+	Replayed           int    // rounds that were repeated because a reply was lost or the machine was late
+	Err                error  // the first error of a round that could not be completed in any of its attempts
 }
 
-// tries is how often a round is played until it comes to its end. A round that does not is no trial of the fence: the reply to a write may be
+// tries is how often a round is attempted until it completes. An incomplete round does not test the fence: the reply to a write may be
 // lost, or the session may end before its client is paused.
 const tries = 3
 
-// Expected reports whether late writes are to be accepted: where there is no fence.
+// Expected reports whether late writes are expected to be accepted: only without a fence.
 func (r Row) Expected() bool { return !r.Fenced }
 
-// Run plays the trials. The rows are in the order of Variants, each register and znode, each unfenced and fenced; the error is the end
-// of ctx.
+// Run plays the trials. The rows are in the order of Variants, for each register and znode, each unfenced and fenced. It returns an error
+// only when ctx ends.
 func Run(ctx context.Context, c Config) ([]Row, error) {
 	rows := plan(c.Variants)
-	planned := slices.Clone(rows) // while rows fill
-	type place struct{ row, round int }
-	places := make(chan place)
-	left := make([]int, len(rows)) // rounds, of each row
-	complete := 0
-	var mu sync.Mutex
-	var workers sync.WaitGroup
-	for range max(c.Parallel, 1) {
-		workers.Go(func() {
-			for p := range places {
-				var o outcome
-				replayed := -1
-				for replayed+1 < tries && (replayed < 0 || o.err != nil && ctx.Err() == nil) {
-					replayed++
-					o = c.play(ctx, planned[p.row], fmt.Sprintf("%s/trial-%d-%d", c.Dir, p.row, p.round+replayed*c.Rounds))
-				}
-				mu.Lock()
-				rows[p.row].add(o)
-				rows[p.row].Replayed += replayed
-				if left[p.row]--; left[p.row] == 0 {
-					complete++
-					if c.Played != nil {
-						c.Played(complete, len(rows), rows[p.row])
-					}
-				}
-				mu.Unlock()
-			}
-		})
-	}
+	planned := slices.Clone(rows)  // while rows fill
+	left := make([]int, len(rows)) // remaining rounds of each row
 	for i := range rows {
 		left[i] = c.Rounds
 	}
-	for round := range c.Rounds {
-		for i := range rows {
-			select {
-			case places <- place{i, round}:
-			case <-ctx.Done():
+	complete := 0
+	err := scenarios.Each(ctx, c.Parallel, c.Rounds*len(rows), tries, func(ctx context.Context, i, try int) (outcome, error) {
+		row, round := i%len(rows), i/len(rows)
+		o := c.play(ctx, planned[row], fmt.Sprintf("%s/trial-%d-%d", c.Dir, row, round+try*c.Rounds))
+		return o, o.err
+	}, func(i, again int, o outcome) {
+		row := i % len(rows)
+		rows[row].add(o)
+		rows[row].Replayed += again
+		if left[row]--; left[row] == 0 {
+			if complete++; c.Played != nil {
+				c.Played(complete, len(rows), rows[row])
 			}
 		}
-	}
-	close(places)
-	workers.Wait()
-	return rows, ctx.Err()
+	})
+	return rows, err
 }
 
 func plan(variants []string) []Row {
@@ -126,7 +104,7 @@ func plan(variants []string) []Row {
 	return rows
 }
 
-// outcome is what came of one round.
+// outcome is the outcome of one round.
 type outcome struct {
 	accepted bool
 	fence    recipes.Fence

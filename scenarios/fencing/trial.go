@@ -12,23 +12,23 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// patience bounds a trial, beside the session timeout that it waits for: servers that take longer do not serve.
-const patience = time.Minute
+// trialTimeout bounds a trial, in addition to the session timeout that it waits for: servers that take longer are considered broken.
+const trialTimeout = time.Minute
 
 // trial is one round: a paused client and the next holder of its lock.
 type trial struct {
 	order    Order
 	client   Client
-	heard    *json.Decoder // of the client
+	heard    *json.Decoder // reads from the client
 	next     *holder
 	register *recipes.FencedRegister
-	paused   recipes.Grant // as far as the client has told
+	paused   recipes.Grant // as far as the client has reported
 	stopped  time.Time
 }
 
-// play plays one round, and leaves neither a client nor a session.
+// play plays one round, and leaves neither a client nor a session behind.
 func (c Config) play(ctx context.Context, r Row, dir string) (o outcome) {
-	ctx, cancel := context.WithTimeout(ctx, patience+2*c.Order.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, trialTimeout+2*c.Order.Timeout)
 	defer cancel()
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
@@ -76,7 +76,7 @@ func (t *trial) makeZnodes(ctx context.Context, dir string) error {
 	return nil
 }
 
-// stage brings the first client to its grant, stops it, and has the next holder acquire and write.
+// stage lets the first client acquire the lock, stops it, and lets the next holder acquire and write.
 func (t *trial) stage(ctx context.Context) error {
 	if err := t.tell(t.order); err != nil {
 		return err
@@ -90,7 +90,7 @@ func (t *trial) stage(ctx context.Context) error {
 		return err
 	}
 	t.stopped = time.Now()
-	if err := t.tell(Order{}); err != nil { // the word to write, which waits for it
+	if err := t.tell(Order{}); err != nil { // the word to write, which the client finds when it resumes
 		return err
 	}
 	if err := t.next.acquire(ctx); err != nil {
@@ -106,7 +106,7 @@ func (t *trial) stage(ctx context.Context) error {
 	return err
 }
 
-// judge has the first client go on and write, and tells the outcome from the resource: what a client believes is no evidence.
+// judge lets the first client resume and write, and judges the outcome by the resource: what a client believes is no evidence.
 func (t *trial) judge(ctx context.Context) (outcome, error) {
 	before, err := t.read(ctx)
 	if err != nil {
@@ -149,7 +149,7 @@ func (t *trial) judge(ctx context.Context) (outcome, error) {
 // state is what a resource holds.
 type state struct {
 	value string
-	zxid  int64 // of the transaction that wrote a znode
+	zxid  int64 // the transaction that wrote a znode
 }
 
 func (t *trial) read(ctx context.Context) (state, error) {

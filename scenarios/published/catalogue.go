@@ -22,7 +22,7 @@ const (
 	Atomicity Violation = "atomicity"
 )
 
-// Scenario is a situation that a recipe has to come through.
+// Scenario is a situation that a recipe must survive.
 type Scenario struct {
 	Name string
 	Doc  string // one line
@@ -71,103 +71,50 @@ var Scenarios = []Scenario{
 	{"proposer-dies", "the proposer's session expires when its first request is answered", proposerDies},
 }
 
-// Expectations is what the published variants do, by scenario. That a variant comes through is listed where it is claimed that it does
-// not, or that it does.
+// Expectations says what the published variants do, by scenario. A scenario that a variant passes is listed if somebody claims that it
+// fails, or that it passes.
 var Expectations = scenarios.Trials([]expectation{
-	{"article-000-writelock", "predecessor-vanishes", Liveness},
-	{"article-000-writelock", "middle-vanishes", Liveness},
-	{"article-000-writelock", "lost-create-reply", Liveness},
-	{"article-000-writelock", "lost-create-given-up", Liveness},
-	{"article-000-writelock", "lost-delete", Liveness},
-	{"article-000-writelock", "waiter-deleted", Liveness},
-	{"article-000-writelock", "wrap", Exclusion},
-	{"article-000-writelock", "shared-session", Liveness},
-	{"article-000-writelock", "shared-session-alone", None},
-	{"article-000-writelock", "middle-dies", None},
-
-	{"article-001-exists-parent", "plain-release", Liveness},
-
-	{"article-003-zklockimpl", "middle-vanishes", Exclusion},
-	{"article-003-zklockimpl", "middle-dies", Exclusion},
-	{"article-003-zklockimpl", "middle-dies-seen", Rest},
-	{"article-003-zklockimpl", "lost-create-reply", Liveness},
-	{"article-003-zklockimpl", "lost-delete", None},
-	{"article-003-zklockimpl", "lost-delete-reply", Reuse},
-	{"article-003-zklockimpl", "waiter-deleted", Exclusion},
-	{"article-003-zklockimpl", "holder-deleted", Reuse},
-	{"article-003-zklockimpl", "foreign-zero", Liveness},
-	{"article-003-zklockimpl", "wrap", Exclusion},
-	{"article-003-zklockimpl", "predecessor-vanishes", None},
-
-	{"article-004-dzone", "lost-create-reply", Liveness},
-	{"article-004-dzone", "interrupted", Liveness},
-	{"article-004-dzone", "waiter-deleted", Liveness},
-	{"article-004-dzone", "foreign-zero", Liveness},
-	{"article-004-dzone", "foreign-text", Liveness},
-	{"article-004-dzone", "foreign-suffix", Exclusion},
-	{"article-004-dzone", "two-names", Liveness},
-	{"article-004-dzone", "wrap", Exclusion},
-	{"article-004-dzone", "acquired-twice", Liveness},
-	{"article-004-dzone", "predecessor-vanishes", None},
-	{"article-004-dzone", "waiter-expires", None},
-	{"article-004-dzone", "lost-delete", None},
-
-	{"article-000-election", "predecessor-vanishes", Liveness},
-	{"article-000-election", "middle-vanishes", Liveness},
-	{"article-000-election", "lost-create-reply", Liveness},
-	{"article-000-election", "lost-create-given-up", Liveness},
-	{"article-000-election", "waiter-deleted", Liveness},
-	{"article-000-election", "predecessor-data", Liveness},
-	{"article-000-election", "holder-expires", Exclusion},
-	{"article-000-election", "foreign-zero", Liveness},
-	{"article-000-election", "foreign-text", Liveness},
-	{"article-000-election", "wrap", Exclusion},
-	{"article-000-election", "acquired-twice", Liveness},
-	{"article-000-election", "no-directory", Liveness},
-	{"article-000-election", "plain-release", None},
-	{"article-000-election", "middle-dies", None},
-	{"article-000-election", "interrupted", None},
-	{"article-000-election", "lost-delete", None},
-	{"article-000-election", "lost-delete-reply", None},
-
-	{"index", "released-out-of-order", Liveness},
-	{"index", "released-in-order", None},
-
-	{"kazoo-double-barrier", "slow-member", Liveness},
-	{"kazoo-double-barrier", "lowest-dies", Leave},
-	{"kazoo-double-barrier", "all-die-inside", Enter},
-	{"kazoo-double-barrier", "all-meet", None},
-
-	{"curator-double-barrier", "slow-member", Liveness},
-	{"curator-double-barrier", "lowest-dies", Leave},
-	{"curator-double-barrier", "all-die-inside", Enter},
-	{"curator-double-barrier", "enter-given-up", Enter},
-	{"curator-double-barrier", "all-meet", None},
-
-	{"article-001-two-phase-commit", "late-vote", Atomicity},
-	{"article-001-two-phase-commit", "vote-changed", Atomicity},
-	{"article-001-two-phase-commit", "proposer-dies", Liveness},
-	{"article-001-two-phase-commit", "all-vote", None},
-
-	{"go-zookeeper", "interrupted", Liveness},
-	{"go-zookeeper", "lost-delete-reply", Reuse},
-	{"go-zookeeper", "waiter-deleted", Exclusion},
-	{"go-zookeeper", "holder-deleted", Reuse},
-	{"go-zookeeper", "foreign-zero", Liveness},
-	{"go-zookeeper", "foreign-text", Liveness},
-	{"go-zookeeper", "wrap", Exclusion},
-	{"go-zookeeper", "lost-create-reply", None},
-	{"go-zookeeper", "lost-create-given-up", None},
-	{"go-zookeeper", "predecessor-vanishes", None},
-	{"go-zookeeper", "middle-dies", None},
+	{"zookeeper-writelock", Liveness, "predecessor-vanishes middle-vanishes lost-create-reply lost-create-given-up lost-delete interrupted waiter-deleted shared-session"},
+	{"zookeeper-writelock", Exclusion, "wrap"},
+	{"zookeeper-writelock", None, "shared-session-alone middle-dies"},
+	{"exists-on-parent", Liveness, "plain-release"},
+	{"zkclient-lock", Exclusion, "middle-vanishes middle-dies waiter-deleted wrap"},
+	{"zkclient-lock", Rest, "middle-dies-seen"},
+	{"zkclient-lock", Liveness, "lost-create-reply foreign-zero"},
+	{"zkclient-lock", Reuse, "lost-delete-reply holder-deleted"},
+	{"zkclient-lock", None, "lost-delete predecessor-vanishes"},
+	{"dzone-lock", Liveness, "lost-create-reply interrupted waiter-deleted foreign-zero foreign-text two-names acquired-twice"},
+	{"dzone-lock", Exclusion, "foreign-suffix wrap"},
+	{"dzone-lock", None, "predecessor-vanishes waiter-expires lost-delete"},
+	{"zookeeper-leader-election-support", Liveness, "predecessor-vanishes middle-vanishes lost-create-reply lost-create-given-up waiter-deleted predecessor-data " +
+		"foreign-zero foreign-text acquired-twice no-directory"},
+	{"zookeeper-leader-election-support", Exclusion, "holder-expires wrap"},
+	{"zookeeper-leader-election-support", None, "plain-release middle-dies interrupted lost-delete lost-delete-reply"},
+	{"index", Liveness, "released-out-of-order"},
+	{"index", None, "released-in-order"},
+	{"kazoo-double-barrier", Liveness, "slow-member"},
+	{"kazoo-double-barrier", Leave, "lowest-dies"},
+	{"kazoo-double-barrier", Enter, "all-die-inside"},
+	{"kazoo-double-barrier", None, "all-meet"},
+	{"curator-double-barrier", Liveness, "slow-member"},
+	{"curator-double-barrier", Leave, "lowest-dies"},
+	{"curator-double-barrier", Enter, "all-die-inside enter-given-up"},
+	{"curator-double-barrier", None, "all-meet"},
+	{"recipe-page-two-phase-commit", Atomicity, "late-vote vote-changed"},
+	{"recipe-page-two-phase-commit", Liveness, "proposer-dies"},
+	{"recipe-page-two-phase-commit", None, "all-vote"},
+	{"go-zookeeper", Liveness, "interrupted foreign-zero foreign-text"},
+	{"go-zookeeper", Reuse, "lost-delete-reply holder-deleted"},
+	{"go-zookeeper", Exclusion, "waiter-deleted wrap"},
+	{"go-zookeeper", None, "lost-create-reply lost-create-given-up predecessor-vanishes middle-dies"},
 })
 
-type expectation scenarios.Trial
+type expectation scenarios.Row
 
-// Variants are the names of the published variants that there are expectations of.
+// Variants returns the names of the published variants that have expectations.
 func Variants() []string { return scenarios.Variants(Expectations) }
 
-// ofOwn is what is played for a lock that is none of zkbench's: all that the control is played in beside published locks. It has to come through.
+// ofOwn returns the trials for a lock that is not zkbench's: all that the control plays apart from published locks. The lock must pass them.
 func ofOwn(v recipes.Variant[recipes.Lock]) (all []scenarios.Trial) {
 	for _, s := range Scenarios {
 		if s.Name == "acquired-twice" && v.Reentrant {
@@ -183,9 +130,9 @@ func ofOwn(v recipes.Variant[recipes.Lock]) (all []scenarios.Trial) {
 	return all
 }
 
-// plan is what is played for these variants: their expectations, and the control in each of their scenarios.
+// plan returns the trials for these variants: their expectations, and the control in each of their scenarios.
 func plan(variants []string, own []recipes.Variant[recipes.Lock]) []scenarios.Trial {
-	all := scenarios.Of(Expectations, variants)
+	all := append(scenarios.Of(Expectations, variants), scenarios.Of(Real, variants)...)
 	for _, v := range own {
 		if slices.Contains(variants, v.Name) {
 			all = append(all, ofOwn(v)...)
@@ -194,6 +141,9 @@ func plan(variants []string, own []recipes.Variant[recipes.Lock]) []scenarios.Tr
 	var control []scenarios.Trial
 	for _, e := range all {
 		of, _ := subjectOf(e.Variant, own)
+		if real := realSubject(e.Variant); real.byDriver {
+			of = real
+		}
 		if c := (scenarios.Trial{Variant: of.control, Scenario: e.Scenario}); !slices.Contains(control, c) {
 			control = append(control, c)
 		}

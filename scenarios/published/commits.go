@@ -2,16 +2,16 @@ package published
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/zkbench/zkbench/recipes"
+	"github.com/zkbench/zkbench/scenarios"
 	"github.com/zkbench/zkbench/zk"
 )
 
-// sites is how many sites a transaction has, and inTime how long each waits for the votes of the others: long beside the steps of a script.
+// sites is the number of sites of a transaction; inTime is how long each waits for the votes of the others, which is long compared with the steps of a script.
 const (
 	sites  = 3
 	inTime = 4 * time.Second
@@ -21,11 +21,11 @@ const (
 type site struct {
 	*handle
 	commit  recipes.Commit
-	decides *attempt
-	commits bool // what it has decided
+	decides *scenarios.Attempt
+	commits bool // its decision
 }
 
-// site adds a site of the transaction, by its number.
+// site adds a site of the transaction with a number.
 func (t *trial) site(name string, number int) *site {
 	p := &site{handle: t.handle(name, t.dir+"/transaction", nil)}
 	t.with(p.handle, func(s zk.Session, o recipes.Options) {
@@ -37,69 +37,69 @@ func (t *trial) site(name string, number int) *site {
 }
 
 func (p *site) proposes() {
-	if !p.t.over() {
-		p.t.fail(p.commit.Propose(p.t.ctx, nil))
+	if !p.t.Over() {
+		p.t.Fail(p.commit.Propose(p.t.Context(), nil))
 	}
 }
 
 func (p *site) learns() {
-	if !p.t.over() {
-		_, err := p.commit.Learn(p.t.ctx)
-		p.t.fail(err)
+	if !p.t.Over() {
+		_, err := p.commit.Learn(p.t.Context())
+		p.t.Fail(err)
 	}
 }
 
-// votes casts a vote; a site that cannot, though it has learnt of the transaction, will never see it decided.
+// votes casts a vote; a site that cannot vote although it knows of the transaction will never see it decided.
 func (p *site) votes(commit bool) {
-	if p.t.over() {
+	if p.t.Over() {
 		return
 	}
-	if err := p.commit.Vote(p.t.ctx, commit); err != nil {
-		p.t.found(Liveness, "nobody can decide: %s has learnt of the transaction and cannot vote: %v; listed: %s", p.name, err,
+	if err := p.commit.Vote(p.t.Context(), commit); err != nil {
+		p.t.Found(Liveness, "nobody can decide: %s has learnt of the transaction and cannot vote: %v; listed: %s", p.name, err,
 			p.t.listed(p.path))
 	}
 }
 
-// asks begins to decide.
+// asks starts to decide.
 func (p *site) asks() {
-	if !p.t.over() {
+	if !p.t.Over() {
 		p.decides = p.begin(func(ctx context.Context) (err error) { p.commits, err = p.commit.Decide(ctx); return })
 	}
 }
 
-// decided waits until all that have asked have decided; the time-out of each is the longest that this takes.
+// decided waits until all sites that have asked have decided, which takes at most the time-out of each.
 func (t *trial) decided(all ...*site) {
-	ctx, cancel := context.WithTimeout(t.ctx, patience)
+	ctx, cancel := context.WithTimeout(t.Context(), scenarios.StepTimeout)
 	defer cancel()
 	for _, p := range all {
-		if t.over() {
+		if t.Over() {
 			return
 		}
 		select {
-		case <-p.decides.done:
+		case <-p.decides.Done:
 		case <-ctx.Done():
-			t.found(Liveness, "%s does not decide", p.name)
+			t.Found(Liveness, "%s does not decide", p.name)
 		}
 	}
 	t.look()
 }
 
-// judgeSites judges what the sites of a transaction have decided.
+// judgeSites judges the decisions of the sites of a transaction.
 func (t *trial) judgeSites() {
-	var told []string
+	var notified []string
 	var decisions []bool
 	for _, p := range t.sites {
 		switch {
-		case p.decides == nil || !p.decides.over() || p.gone.Load():
-		case p.decides.err != nil:
-			t.found(Liveness, "%s cannot decide: %v", p.name, p.decides.err)
+		case p.decides == nil || !p.decides.Over() || p.gone.Load():
+		case p.decides.Err != nil:
+			t.Found(Liveness, "%s cannot decide: %v", p.name, p.decides.Err)
 		default:
-			told = append(told, p.name+map[bool]string{true: " commits", false: " aborts"}[p.commits])
+			notified = append(notified, p.name+map[bool]string{true: " commits", false: " aborts"}[p.commits])
 			decisions = append(decisions, p.commits)
 		}
 	}
 	if slices.Contains(decisions, true) && slices.Contains(decisions, false) {
-		t.found(Atomicity, "the sites of one transaction decide differently: %s; listed: %s", strings.Join(told, ", "),
+		t.Found(Atomicity, "the sites of one transaction decide differently: %s; listed: %s", strings.Join(notified, ", "),
 			t.listed(t.dir+"/transaction"))
 	}
 }
@@ -115,8 +115,8 @@ func allVote(t *trial) {
 		p.asks()
 	}
 	t.decided(all...)
-	if !t.over() && !all[0].commits {
-		t.fail(fmt.Errorf("%w: not all votes came in time", errNotStaged))
+	if !t.Over() && !all[0].commits {
+		t.Fail(scenarios.NotStaged("not all votes came in time"))
 	}
 }
 
@@ -139,15 +139,15 @@ func voteChanged(t *trial) {
 	first.proposes()
 	second.learns()
 	third.learns()
-	third.votes(true) // and crashes
+	third.votes(true) // and then it crashes
 	second.votes(true)
 	first.votes(true)
 	first.asks()
 	t.decided(first)
 	back := t.site("third, back again", 3)
 	back.learns()
-	if !t.over() {
-		back.commit.Vote(t.ctx, false) // sound ones refuse
+	if !t.Over() {
+		back.commit.Vote(t.Context(), false) // sound recipes refuse
 	}
 	second.asks()
 	back.asks()
@@ -158,8 +158,8 @@ func proposerDies(t *trial) {
 	first, second, third := t.site("first", 1), t.site("second", 2), t.site("third", 3)
 	first.at(recipes.PauseCreated, first.expire)
 	first.at(recipes.PauseProposed, first.expire)
-	if !t.over() {
-		first.commit.Propose(t.ctx, nil)
+	if !t.Over() {
+		first.commit.Propose(t.Context(), nil)
 	}
 	for _, p := range []*site{second, third} {
 		p.learns()

@@ -12,7 +12,7 @@ import (
 	"github.com/zkbench/zkbench/scenarios/published"
 )
 
-// The table of docs/recipes.md says what the program expects, and its commands name variants that there are.
+// The table of docs/recipes.md matches what the program expects, and its commands name existing variants.
 func TestTheDocumentSaysWhatIsExpected(t *testing.T) {
 	text, err := os.ReadFile("../../docs/recipes.md")
 	if err != nil {

@@ -3,13 +3,13 @@ package published
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/zkbench/zkbench/recipes"
+	"github.com/zkbench/zkbench/scenarios"
 	"github.com/zkbench/zkbench/zk"
 )
 
-// office is an election as what the scripts drive: to campaign is to acquire, to resign is to release.
+// office adapts an election to what the scripts drive: Acquire campaigns, Release resigns.
 type office struct{ recipes.Election }
 
 // Acquire campaigns.
@@ -21,20 +21,20 @@ func (o office) Acquire(ctx context.Context) (recipes.Grant, error) {
 // Release resigns.
 func (o office) Release(ctx context.Context) error { return o.Resign(ctx) }
 
-// directory makes the znode that LeaderElectionSupport wants to be there, for elections alone: some published locks have faults in making
+// directory creates the znode that LeaderElectionSupport requires, for elections only: some published locks have flaws in creating
 // theirs.
 func (t *trial) directory() {
 	if t.subject.control != ElectionControl {
 		return
 	}
-	if _, err := t.admin.Create(t.ctx, t.dir+"/lock", nil, zk.Persistent); err != nil && !errors.Is(err, zk.ErrNodeExists) {
-		t.fail(err)
+	if _, err := t.admin.Create(t.Context(), t.dir+"/lock", nil, zk.Persistent); err != nil && !errors.Is(err, zk.ErrNodeExists) {
+		t.Fail(err)
 	}
 }
 
 func noDirectory(t *trial) {
-	if err := t.admin.Delete(t.ctx, t.dir+"/lock", zk.AnyVersion); err != nil && !errors.Is(err, zk.ErrNoNode) {
-		t.fail(err)
+	if err := t.admin.Delete(t.Context(), t.dir+"/lock", zk.AnyVersion); err != nil && !errors.Is(err, zk.ErrNoNode) {
+		t.Fail(err)
 	}
 	first := t.client("first")
 	first.ask()
@@ -51,11 +51,11 @@ func predecessorData(t *trial) {
 	t.look()
 }
 
-// change writes to a znode as a third party does.
+// change writes to a znode as a third party.
 func (t *trial) change(path string) {
-	if !t.over() {
-		_, err := t.admin.Set(t.ctx, path, []byte("changed"), zk.AnyVersion)
-		t.fail(err)
+	if !t.Over() {
+		_, err := t.admin.Set(t.Context(), path, []byte("changed"), zk.AnyVersion)
+		t.Fail(err)
 	}
 }
 
@@ -68,23 +68,24 @@ func holderExpires(t *trial) {
 	t.informed(holder)
 }
 
-// informed makes sure that a holder whose session is over has been told that it holds no more.
+// informed checks that a holder whose session is over has been notified that it no longer holds.
 func (t *trial) informed(h *handle) {
-	if t.over() {
+	if t.Over() {
 		return
 	}
-	ctx, cancel := context.WithTimeout(t.ctx, patience)
+	ctx, cancel := context.WithTimeout(t.Context(), scenarios.StepTimeout)
 	defer cancel()
 	select {
 	case <-h.session.Done():
+	case <-h.refused:
 	case <-ctx.Done():
-		t.fail(fmt.Errorf("%w: the client has not heard of its expiry", errNotStaged))
+		t.Fail(scenarios.NotStaged("the client has not heard of its expiry"))
 		return
 	}
 	t.settle(nil)
 	select {
 	case <-h.asked.grant.Lost:
 	default:
-		t.found(Exclusion, "nobody tells %s, whose session is over, that it holds no more; %s", h.name, t.state())
+		t.Found(Exclusion, "nobody tells %s, whose session is over, that it holds no more; %s", h.name, t.state())
 	}
 }

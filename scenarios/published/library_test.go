@@ -12,8 +12,8 @@ import (
 	lib "github.com/go-zookeeper/zk"
 )
 
-// library is the Go library's own Lock on real servers, without anything of ours: what the transcription go-zookeeper shows must be
-// true of it too.
+// library is the Go library's own Lock on real servers, without any of our code: what the transcription go-zookeeper shows must
+// also be true of it.
 type library struct {
 	*testing.T
 	addresses []string
@@ -90,7 +90,7 @@ func TestTheLibrarysOwnLockHeldTwice(t *testing.T) {
 	if err := holder.Unlock(); err != nil {
 		t.Fatal(err)
 	}
-	for n := range 2 { // nobody unlocks: the second grant is beside the first
+	for n := range 2 { // nobody unlocks: the second grant coexists with the first
 		select {
 		case err := <-granted:
 			if err != nil {

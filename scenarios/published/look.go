@@ -6,67 +6,34 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zkbench/zkbench/scenarios"
 	"github.com/zkbench/zkbench/zk"
 )
 
-// settle returns when the attempt is over or nothing moves any more; nil waits for the latter alone.
-//
-// Nothing moves any more when neither a request of a client nor an event has come for a silence, and each live client's own connection
-// has then answered a sync: replies and events of a connection arrive in the order in which its server sent them, so whatever the
-// servers had to say to the client until then has come, and it did nothing about it.
-func (t *trial) settle(a *attempt) {
-	made := int64(0)
-	for begun, silences := time.Now(), 1; !t.over(); silences++ {
-		moved := t.moves.Load()
-		if t.listen(a) {
-			return
-		}
-		t.sync()
-		n := t.moves.Load() - moved
-		made += n
-		switch {
-		case n == 0:
-			return
-		case silences >= 3 && made >= restless:
-			t.found(Rest, "%d requests in %v though nothing changes, without an end: %s", made, time.Since(begun).Round(silence), t.state())
-			return
-		case time.Since(begun) > patience:
-			t.fail(fmt.Errorf("%w: still moving after %v", errNotStaged, patience))
-		}
-	}
+// settle returns when the attempt is over or nothing moves any more.
+func (t *trial) settle(a *scenarios.Attempt) {
+	t.Settle(a, t.sync, func(requests int64, in time.Duration) {
+		t.Found(Rest, "%d requests in %v though nothing changes, without an end: %s", requests, in, t.state())
+	})
 }
 
-// listen waits for a silence, or until the attempt is over, which it reports.
-func (t *trial) listen(a *attempt) (over bool) {
-	var done <-chan struct{}
-	if a != nil {
-		done = a.done
-	}
-	timer := time.NewTimer(silence)
-	defer timer.Stop()
-	select {
-	case <-done:
-		return true
-	case <-t.ctx.Done():
-		t.fail(t.ctx.Err())
-	case <-timer.C:
-	}
-	return false
-}
-
-// sync asks on the connection of each live client.
-func (t *trial) sync() {
+// sync sends a sync on the connection of each live client.
+func (t *trial) sync() error {
 	for _, h := range t.handles {
 		if h.gone.Load() {
 			continue
 		}
-		if err := h.session.Sync(t.ctx, "/"); err != nil && h.session.Err() == nil {
-			t.fail(err)
+		if err := h.sync(); err != nil && h.session.Err() == nil {
+			return err
 		}
 	}
+	if t.subject.byDriver {
+		return t.drivers.rest(t.Context())
+	}
+	return nil
 }
 
-// look waits until nothing moves any more and judges the state: of locks and semaphores, path by path; of a double barrier; of a two-phase commit.
+// look waits until nothing moves any more and judges the state: for locks and semaphores, path by path; for a double barrier; for a two-phase commit.
 func (t *trial) look() {
 	t.settle(nil)
 	var paths []string
@@ -81,7 +48,7 @@ func (t *trial) look() {
 }
 
 func (t *trial) judge(path string) {
-	if t.over() {
+	if t.Over() {
 		return
 	}
 	var holders, waiters []*handle
@@ -95,39 +62,39 @@ func (t *trial) judge(path string) {
 		}
 	}
 	if len(holders) > t.subject.permits {
-		t.found(Exclusion, "%d hold at once: %s", len(holders), t.state())
+		t.Found(Exclusion, "%d hold at once: %s", len(holders), t.state())
 		return
 	}
 	for _, w := range waiters {
 		there, err := t.placed(w)
 		switch {
 		case err != nil:
-			t.fail(err)
-		case t.subject.own && len(holders) > 0 && w.znode() == "": // a lock of another kind may have no znode for those that wait
+			t.Fail(err)
+		case t.subject.own && len(holders) > 0 && w.znode() == "": // waiters of a foreign lock may have no znode
 		case !there:
-			t.found(Liveness, "%s waits and has no znode: %s", w.name, t.state())
+			t.Found(Liveness, "%s waits and has no znode: %s", w.name, t.state())
 		case len(holders) == 0:
-			t.found(Liveness, "nobody holds: %s", t.state())
+			t.Found(Liveness, "nobody holds: %s", t.state())
 		case len(holders) < t.subject.permits:
-			t.found(Liveness, "only %d of %d permits are held: %s", len(holders), t.subject.permits, t.state())
+			t.Found(Liveness, "only %d of %d permits are held: %s", len(holders), t.subject.permits, t.state())
 		}
 	}
 }
 
-// placed reports whether the znode of a waiter is there.
+// placed reports whether the znode of a waiter exists.
 func (t *trial) placed(w *handle) (bool, error) {
 	z := w.znode()
 	if z == "" {
 		return false, nil
 	}
-	if err := zk.CatchUp(t.ctx, t.admin, z); err != nil && zk.Classify(err) != zk.ClassDefiniteNo {
+	if err := zk.CatchUp(t.Context(), t.admin, z); err != nil && zk.Classify(err) != zk.ClassDefiniteNo {
 		return false, err
 	}
-	_, there, err := t.admin.Exists(t.ctx, z)
+	_, there, err := t.admin.Exists(t.Context(), z)
 	return there, err
 }
 
-// state tells who does what, and what the servers list.
+// state describes what each client does, and which znodes the servers list.
 func (t *trial) state() string {
 	var clients, dirs, lists []string
 	for _, h := range t.handles {

@@ -14,7 +14,7 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// memory is servers in memory.
+// memory is an ensemble of servers in memory.
 type memory struct{ *zktest.Ensemble }
 
 func (m memory) Dial(context.Context) (zk.Session, error) { return m.Ensemble.Dial(), nil }
@@ -60,7 +60,7 @@ func TestScenariosInMemory(t *testing.T) {
 	}
 }
 
-// zkbenchs asserts that the znodes below a root have names by which its removal knows them.
+// zkbenchs asserts that the znodes below a root have names by which zkbench's removal recognizes them.
 func zkbenchs(t *testing.T, dir string) func(path string) {
 	znodes := published.Znodes()
 	names := root.NewNames(znodes.Persistent, znodes.Ephemeral)

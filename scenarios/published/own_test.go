@@ -15,7 +15,7 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// foreign is a lock as somebody else has it: under another name, and without points at which zkbench could pause it.
+// foreign returns a lock as a user may have it: under another name, and without points at which zkbench could pause it.
 func foreign(v recipes.Variant[recipes.Lock]) recipes.Variant[recipes.Lock] {
 	make := v.New
 	v.Name = "foreign-" + v.Name
@@ -26,7 +26,7 @@ func foreign(v recipes.Variant[recipes.Lock]) recipes.Variant[recipes.Lock] {
 	return v
 }
 
-// playForeign plays the scenarios with one foreign lock; the findings are those of it and of the control.
+// playForeign plays the scenarios with one foreign lock, and returns its findings and those of the control.
 func playForeign(t *testing.T, v recipes.Variant[recipes.Lock]) (own, control []scenarios.Finding) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -52,7 +52,7 @@ func playForeign(t *testing.T, v recipes.Variant[recipes.Lock]) (own, control []
 	return own, control
 }
 
-// A sound lock of somebody else comes through all scenarios of locks, each of which can be staged with it.
+// A sound foreign lock passes all scenarios of locks, each of which can be staged with it.
 func TestAForeignLockIsPlayed(t *testing.T) {
 	sound, _ := recipes.Find(lock.Variants(), published.Control)
 	own, control := playForeign(t, foreign(sound))
@@ -62,11 +62,11 @@ func TestAForeignLockIsPlayed(t *testing.T) {
 	judge(t, slices.Concat(own, control))
 }
 
-// hidden is what cannot be told from outside: a point between two requests that only one lock has, a name that is no path, and a waiter that has never
-// made a znode.
+// hidden lists what cannot be determined from outside: a point between two requests that only one lock has, a name that is not a path, and a waiter that has
+// never created a znode.
 var hidden = []string{"middle-dies-seen", "two-names", "shared-session"}
 
-// What the published locks do wrong shows when they are somebody else's too.
+// The defects of the published locks also show if the locks are foreign.
 func TestTheFaultsOfForeignLocksShow(t *testing.T) {
 	for _, v := range known.Locks() {
 		t.Run(v.Name, func(t *testing.T) {
@@ -90,7 +90,7 @@ func TestTheFaultsOfForeignLocksShow(t *testing.T) {
 	}
 }
 
-// A lock in which whoever waits has no znode of its own is judged by who holds, and what cannot be done to it is told.
+// A lock whose waiters have no znodes of their own is judged by who holds it, and what cannot be done to it is reported.
 func TestALockWithoutAQueueIsPlayed(t *testing.T) {
 	single, _ := recipes.Find(lock.Variants(), "single-node")
 	own, _ := playForeign(t, foreign(single))

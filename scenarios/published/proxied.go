@@ -8,10 +8,10 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// Proxied is servers behind a proxy.
+// Proxied implements Servers with servers behind a proxy.
 type Proxied struct {
 	Proxy *proxy.Proxy
-	// Open opens a session at these addresses, which are the proxy's.
+	// Open opens a session at these addresses, which are those of the proxy.
 	Open func(ctx context.Context, addresses []string) (zk.Session, error)
 }
 
@@ -22,7 +22,7 @@ func (p Proxied) Dial(ctx context.Context) (zk.Session, error) {
 	return p.Open(ctx, p.Proxy.Addresses())
 }
 
-// Expire has the proxy end the session.
+// Expire makes the proxy end the session.
 func (p Proxied) Expire(ctx context.Context, s zk.Session) error { return p.Proxy.Expire(ctx, s.ID()) }
 
 // Cut adds a fault to the proxy.
@@ -35,5 +35,5 @@ func (p Proxied) Cut(s zk.Session, kind zk.Kind, applied bool) (wasCut func(cont
 		r.On = proxy.Reply
 	}
 	f := p.Proxy.Add(r)
-	return func(ctx context.Context) bool { return f.Wait(ctx, 1) == nil } // the client hears of the cut before the fault counts it
+	return func(ctx context.Context) bool { return f.Wait(ctx, 1) == nil } // the client notices the cut before the fault counts it
 }

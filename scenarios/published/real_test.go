@@ -35,7 +35,7 @@ func TestScenariosOnRealServers(t *testing.T) {
 	upstreams := servers.Get(t, 3).Addresses()
 	for engine, open := range engines {
 		t.Run(engine, func(t *testing.T) {
-			t.Parallel() // most of the time they listen to silence
+			t.Parallel() // most of the time they wait for silence
 			p, err := proxy.Start(t.Context(), proxy.Config{Upstreams: upstreams})
 			if err != nil {
 				t.Fatal(err)

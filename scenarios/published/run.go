@@ -2,7 +2,6 @@ package published
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -13,28 +12,30 @@ import (
 
 // Servers is an ensemble whose connections can be broken at named points.
 type Servers interface {
-	// Dial opens a session. Its engine must tell a lost reply with zk.ErrMaybeApplied, as all of package zk's do.
+	// Dial opens a session. Its engine must report a lost reply as zk.ErrMaybeApplied, as all engines of package zk do.
 	Dial(ctx context.Context) (zk.Session, error)
 	// Expire ends a session on the servers while its client lives.
 	Expire(ctx context.Context, s zk.Session) error
-	// Cut breaks the connection of the session at its next request of the kind, once: before the servers hear of it, or, applied,
-	// after they have carried it out and before the client hears of that. wasCut waits until it has happened; false when ctx ends
-	// before.
+	// Cut breaks the connection of the session at its next request of the kind, once: before the servers receive it, or, if applied is set,
+	// after they have executed it and before the client learns of it. wasCut waits until it has happened; it returns false if ctx ends
+	// first.
 	Cut(s zk.Session, kind zk.Kind, applied bool) (wasCut func(ctx context.Context) bool)
 }
 
-// Config is one run of the scenarios.
+// Config configures one run of the scenarios.
 type Config struct {
-	scenarios.Config // with Variants(); most of the time of a trial it listens to silence
+	scenarios.Config // with Variants(); a trial mostly waits for silence
 	Servers          Servers
-	Own              []recipes.Variant[recipes.Lock] // locks that are none of zkbench's, which Variants may name
-	Dir              string                          // an existing znode; each trial makes one below it, and leaves it
+	Own              []recipes.Variant[recipes.Lock] // locks that are not zkbench's, which Variants may name
+	Drivers          *Drivers                        // for the variants of Real; nil if Variants names none
+	Dir              string                          // an existing znode; each trial creates one below it, and leaves it there
 }
 
-// Run plays the scenarios of the variants, and each of these with the control. The findings are in the order of Expectations. The
-// error is the end of ctx.
+// Run plays the scenarios of the variants, and each of these with the control. The findings are in the order of Expectations. It returns an
+// error only when ctx ends.
 func Run(ctx context.Context, c Config) ([]scenarios.Finding, error) {
 	trials := plan(c.Variants, c.Own)
+	defer c.Drivers.close()
 	return scenarios.Run(ctx, c.Config, trials, 1, func(ctx context.Context, i, _ int) (Violation, string, error) {
 		return play(ctx, c, fmt.Sprintf("%s/trial-%d", c.Dir, i), trials[i])
 	})
@@ -43,6 +44,9 @@ func Run(ctx context.Context, c Config) ([]scenarios.Finding, error) {
 // play plays one trial.
 func play(ctx context.Context, c Config, dir string, e scenarios.Trial) (seen Violation, witness string, err error) {
 	of, ok := subjectOf(e.Variant, c.Own)
+	if real := realSubject(e.Variant); real.byDriver {
+		of, ok = real, true
+	}
 	if !ok {
 		return None, "", fmt.Errorf("no recipe is called %s", e.Variant)
 	}
@@ -50,19 +54,12 @@ func play(ctx context.Context, c Config, dir string, e scenarios.Trial) (seen Vi
 	if i < 0 {
 		return None, "", fmt.Errorf("no scenario is called %s", e.Scenario)
 	}
-	ctx, cancel := context.WithTimeout(ctx, 4*patience)
-	defer cancel()
-	t, err := newTrial(ctx, c.Servers, of, dir)
-	if err != nil {
-		return None, "", err
-	}
-	t.cancel = cancel
-	defer context.AfterFunc(ctx, func() { t.fail(ctx.Err()) })()
-	t.directory()
-	Scenarios[i].play(t)
-	t.end()
-	return t.seen, t.witness, t.err
+	return scenarios.Play(ctx, 4*scenarios.StepTimeout, func(stage *scenarios.Stage) {
+		t := &trial{Stage: stage, servers: c.Servers, drivers: c.Drivers, subject: of, dir: dir}
+		defer t.end()
+		t.prepare()
+		t.directory()
+		Scenarios[i].play(t)
+		t.Found(None, "passes")
+	})
 }
-
-// errNotStaged: the situation did not come about.
-var errNotStaged = errors.New("the situation could not be staged")

@@ -7,6 +7,7 @@ import (
 
 	"github.com/zkbench/zkbench/recipes"
 	"github.com/zkbench/zkbench/recipes/published"
+	"github.com/zkbench/zkbench/scenarios"
 	"github.com/zkbench/zkbench/zk"
 )
 
@@ -51,7 +52,7 @@ func middleDies(t *trial) {
 	t.look()
 }
 
-// middleDiesSeen needs a recipe that looks at its predecessor more than once; at one that does not, the waiter leaves later.
+// middleDiesSeen needs a recipe that looks at its predecessor more than once; with another recipe the waiter leaves later.
 func middleDiesSeen(t *trial) {
 	holder, middle, last := t.client("holder"), t.client("middle"), t.client("last")
 	holder.ask()
@@ -68,7 +69,7 @@ func middleDiesSeen(t *trial) {
 
 func lostCreateReply(t *trial) {
 	first, second := t.client("first"), t.client("second")
-	first.ask() // from here on everything above the znode is there
+	first.ask() // from here on all parents of the znode exist
 	first.release()
 	wasCut := t.cut(first, zk.KindCreate, true)
 	first.ask()
@@ -119,7 +120,15 @@ func interrupted(t *trial) {
 	given.ask()
 	next.ask()
 	given.abandon()
+	t.look()
 	holder.release()
+	t.look()
+	if !next.holds() {
+		return
+	}
+	next.release() // what the interrupted one left behind must not keep others out
+	last := t.client("last")
+	last.ask()
 	t.look()
 }
 
@@ -141,7 +150,7 @@ func waiterExpires(t *trial) {
 	dead.expire()
 	holder.release()
 	t.look()
-	t.told(dead)
+	t.notified(dead)
 }
 
 func holderDeleted(t *trial) {
@@ -169,7 +178,7 @@ func foreign(t *trial, name string) {
 func foreignSuffix(t *trial) {
 	holder, waiter := t.client("holder"), t.client("waiter")
 	holder.ask()
-	if z := holder.znode(); z != "" { // the child takes the next number, the waiter the one after it
+	if z := holder.znode(); z != "" { // the child gets the next number, the waiter the one after it
 		t.litter(holder, string('0'+(z[len(z)-1]-'0'+2)%10))
 	}
 	waiter.ask()
@@ -183,9 +192,9 @@ func twoNames(t *trial) {
 	t.look()
 }
 
-// named adds a client of the lock of that name: a path of its own, or in article 004 the beginning of its znodes' names.
+// named adds a client of the lock with that name: it has its own path, or with dzone-lock its own prefix of znode names.
 func (t *trial) named(name, lock string) *handle {
-	if t.subject.name != "article-004-dzone" {
+	if t.subject.name != "dzone-lock" {
 		return t.clientOf(name, t.dir+"/"+lock, nil)
 	}
 	return t.clientWith(name, t.dir+"/"+lock, nil, func(s zk.Session, path string, o recipes.Options) recipes.Lock {
@@ -193,7 +202,7 @@ func (t *trial) named(name, lock string) *handle {
 	})
 }
 
-// wrap numbers the znodes itself, as a server does around the wrap: no run can make 2^31 of them.
+// wrap numbers the znodes itself, as a server does around the wrap-around: no run can create 2^31 of them.
 func wrap(t *trial) {
 	holder := t.numbered("holder", math.MaxInt32)
 	next := t.numbered("next", math.MinInt32)
@@ -205,7 +214,7 @@ func wrap(t *trial) {
 	t.look()
 }
 
-// sharedSession has the second client use the first one's session.
+// sharedSession lets the second client use the session of the first one.
 func sharedSession(t *trial) {
 	first := t.client("first")
 	second := t.clientOf("second", first.path, first.session)
@@ -229,13 +238,13 @@ func sharedSessionAlone(t *trial) {
 func acquiredTwice(t *trial) {
 	holder := t.client("holder")
 	holder.ask()
-	if t.over() {
+	if t.Over() {
 		return
 	}
 	held := holder.asked
 	twice := holder.start()
 	t.settle(twice)
-	if twice.over() && twice.err != nil { // refused: it holds as before
+	if twice.Over() && twice.Err != nil { // refused: it still holds
 		holder.asked = held
 	}
 	t.look()
@@ -243,48 +252,48 @@ func acquiredTwice(t *trial) {
 
 // cut breaks the connection of a client at its next request of the kind.
 func (t *trial) cut(h *handle, kind zk.Kind, applied bool) (wasCut func(context.Context) bool) {
-	if t.over() {
+	if t.Over() {
 		return func(context.Context) bool { return true }
 	}
 	return t.servers.Cut(h.session, kind, applied)
 }
 
 func (t *trial) happened(wasCut func(context.Context) bool) {
-	ctx, cancel := context.WithTimeout(t.ctx, patience)
+	ctx, cancel := context.WithTimeout(t.Context(), scenarios.StepTimeout)
 	defer cancel()
-	if !t.over() && !wasCut(ctx) {
-		t.fail(fmt.Errorf("%w: the connection was not cut", errNotStaged))
+	if !t.Over() && !wasCut(ctx) {
+		t.Fail(scenarios.NotStaged("the connection was not cut"))
 	}
 }
 
-// staged makes sure that the client has come to the point at which something was to happen.
+// staged checks that the client has reached the point at which something was to happen.
 func (t *trial) staged(h *handle, point string) {
 	h.mu.Lock()
 	_, left := h.pause[point]
 	h.mu.Unlock()
 	if left {
-		t.fail(fmt.Errorf("%w: the client has not come to the point %q", errNotStaged, point))
+		t.Fail(scenarios.NotStaged("the client has not come to the point %q", point))
 	}
 }
 
-// told makes sure that a client has heard of the end of its session.
-func (t *trial) told(h *handle) {
-	if !t.over() && !h.asked.over() {
-		t.found(Liveness, "%s still waits, though its session is over; %s", h.name, t.state())
+// notified checks that a client has been notified of the end of its session.
+func (t *trial) notified(h *handle) {
+	if !t.Over() && !h.asked.Over() {
+		t.Found(Liveness, "%s still waits, though its session is over; %s", h.name, t.state())
 	}
 }
 
 // numbered adds a client whose sequential znodes get this number.
 func (t *trial) numbered(name string, n int32) *handle {
-	s, err := t.servers.Dial(t.ctx)
+	s, err := t.servers.Dial(t.Context())
 	if err != nil {
-		t.fail(err)
+		t.Fail(err)
 		return &handle{t: t, name: name, pause: map[string]func(){}}
 	}
 	return t.clientOf(name, t.dir+"/lock", &numbered{s, n})
 }
 
-// numbered is a session whose sequential ephemeral znodes get a number of its choice, written as the server writes it.
+// numbered is a session whose sequential ephemeral znodes get a chosen number, written as the server writes it.
 type numbered struct {
 	zk.Session
 	n int32

@@ -6,10 +6,10 @@ import (
 	"github.com/zkbench/zkbench/recipes"
 )
 
-// permits is how many a semaphore has.
+// permits is the number of permits of a semaphore.
 const permits = 2
 
-// permit is a semaphore as what the scripts drive: a handle acquires one permit.
+// permit adapts a semaphore to what the scripts drive: a handle acquires one permit.
 type permit struct{ recipes.Semaphore }
 
 // Acquire acquires a permit.
@@ -25,7 +25,7 @@ func releasedInOrder(t *trial) { releasedBy(t, 0) }
 
 func releasedOutOfOrder(t *trial) { releasedBy(t, permits-1) }
 
-// releasedBy has all permits granted, one after the other, and one of them released while another client waits.
+// releasedBy acquires all permits one after the other, and then releases one of them while another client waits.
 func releasedBy(t *trial, which int) {
 	holders, waiter := []*handle{t.client("first"), t.client("last")}, t.client("waiter")
 	for _, h := range holders {

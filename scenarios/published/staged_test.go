@@ -19,7 +19,7 @@ func (uncut) Cut(zk.Session, zk.Kind, bool) func(context.Context) bool {
 	return func(context.Context) bool { return false }
 }
 
-// A situation that does not come about is an error: a lock that was never in danger has not come through.
+// A situation that does not come about is an error: a lock that was never in danger has not passed.
 func TestWhatIsNotStagedIsAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ens := zktest.New(zktest.Config{OpLatency: time.Millisecond})
@@ -48,7 +48,7 @@ func TestWhatIsNotStagedIsAnError(t *testing.T) {
 	})
 }
 
-// Every scenario is played by somebody, and every expectation is about a scenario.
+// Some variant plays every scenario, and every expectation refers to a scenario.
 func TestTheCatalogueIsWhole(t *testing.T) {
 	played := map[string]int{}
 	for _, e := range published.Expectations {

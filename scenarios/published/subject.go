@@ -13,7 +13,7 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// The sound recipes that every scenario of a published one is also played with; they must come through all of them. ElectionControl is
+// The sound recipes that also play every scenario of a published one; they must pass all of them. ElectionControl is
 // predecessor of recipes.Elections, under a name that no lock has.
 const (
 	Control          = "predecessor"
@@ -29,17 +29,18 @@ type (
 	newCommit  = func(zk.Session, string, recipes.Options) recipes.Commit
 )
 
-// subject is what a trial is of. Of its makers that of its kind is not nil; elections and semaphores are in the form of locks.
+// subject is what a trial tests. Only the constructor of its kind is not nil; elections and semaphores are adapted to locks.
 type subject struct {
 	name, control string
-	own           bool // a lock that is none of zkbench's
-	permits       int  // that handles may hold at once
+	own           bool // a lock that is not zkbench's
+	byDriver      bool // by a driver
+	permits       int  // number of handles that may hold at once
 	lock          newLock
 	barrier       newBarrier
 	commit        newCommit
 }
 
-// subjectOf is the one of a name; own are locks that are none of zkbench's.
+// subjectOf returns the subject with a name; own are locks that are not zkbench's.
 func subjectOf(name string, own []recipes.Variant[recipes.Lock]) (subject, bool) {
 	var all []subject
 	for _, v := range own {

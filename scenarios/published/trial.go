@@ -9,86 +9,48 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/zkbench/zkbench/recipes"
+	"github.com/zkbench/zkbench/scenarios"
 	"github.com/zkbench/zkbench/zk"
 )
 
-// silence is how long nothing must have moved before the state counts as final.
-const silence = time.Second
-
-// Clients that make restless requests or more, some in each of three silences and more, never rest: a count, for how fast they are is the machine's.
-const restless = 300
-
-// patience bounds one step: servers that take longer do not serve.
-const patience = 30 * time.Second
-
-// trial is one scenario with one variant while it is played. The first violation, or the first error, ends it: later steps do nothing.
-// Its methods are called from the script's goroutine, or from a pause point while the script waits.
+// trial is one scenario with one variant while it is played. Its methods are called from the script's goroutine, or from a pause point while the
+// script waits. After its end, later steps do nothing.
 type trial struct {
-	ctx     context.Context
-	cancel  func() // ends what the recipe still does when the trial has failed: it may try forever
+	*scenarios.Stage
 	servers Servers
+	drivers *Drivers
 	subject subject
 	dir     string
 	admin   zk.Session
-	moves   atomic.Int64 // requests answered and events received by the handles
 	handles []*handle
-	members []*member // of a double barrier
-	sites   []*site   // of a two-phase commit
-
-	mu      sync.Mutex
-	seen    Violation
-	witness string
-	err     error
+	members []*member // for a double barrier
+	sites   []*site   // for a two-phase commit
 }
 
-func newTrial(ctx context.Context, servers Servers, s subject, dir string) (*trial, error) {
-	admin, err := servers.Dial(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := admin.Create(ctx, dir, nil, zk.Persistent); err != nil {
-		return nil, errors.Join(err, admin.Close())
-	}
-	return &trial{ctx: ctx, servers: servers, subject: s, dir: dir, admin: admin}, nil
+// prepare opens a session and creates the znode of the trial.
+func (t *trial) prepare() {
+	var err error
+	t.admin, err = t.servers.Dial(t.Context())
+	t.Check(err)
+	_, err = t.admin.Create(t.Context(), t.dir, nil, zk.Persistent)
+	t.Check(err)
 }
 
-// end ends what still goes on, and the sessions.
+// end ends pending calls and the sessions.
 func (t *trial) end() {
 	for _, h := range t.handles {
 		h.abandon()
 	}
 	for _, h := range t.handles {
 		h.session.Close()
+		if h.unobserve != nil {
+			h.unobserve()
+		}
 	}
-	t.admin.Close()
-	if t.err == nil && t.seen == None {
-		t.witness = "passes"
-	}
-}
-
-func (t *trial) over() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.err != nil || t.seen != None
-}
-
-func (t *trial) fail(err error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if err != nil && t.err == nil && t.seen == None {
-		t.err = err
-		t.cancel()
-	}
-}
-
-func (t *trial) found(v Violation, format string, args ...any) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.err == nil && t.seen == None {
-		t.seen, t.witness = v, fmt.Sprintf(format, args...)
+	if t.admin != nil {
+		t.admin.Close()
 	}
 }
 
@@ -98,41 +60,32 @@ type handle struct {
 	name    string
 	path    string
 	session zk.Session
-	lock    recipes.Lock // nil: the recipe is none
-	gone    atomic.Bool  // its session has been ended, at a point of its recipe perhaps
+	lock    recipes.Lock // nil: the recipe is not a lock
+	gone    atomic.Bool  // its session has been ended, possibly at a point of its recipe
 
 	mu    sync.Mutex
-	place string // the znode of its latest attempt, as far as it was told
+	place string // the znode of its latest attempt, if known
 	doubt bool   // the reply of a create was lost in the latest attempt
 	pause map[string]func()
 
-	begun []*attempt
-	asked *attempt // the latest Acquire
+	unobserve func()        // of a driver's session
+	refused   chan struct{} // closed when the servers have told a driver's client that its session has expired
+	over      sync.Once
+	begun     []*scenarios.Attempt
+	asked     *acquisition // the latest
 }
 
-// attempt is one call that may have to wait.
-type attempt struct {
-	cancel context.CancelFunc
-	done   chan struct{}
-	grant  *recipes.Grant // of an Acquire
-	err    error
-
+// acquisition is a call of Acquire.
+type acquisition struct {
+	*scenarios.Attempt
+	grant    recipes.Grant
 	released bool
 }
 
-func (a *attempt) over() bool {
-	select {
-	case <-a.done:
-		return true
-	default:
-		return false
-	}
-}
-
-// client adds a client with a session of its own, on the lock that the scenario is about.
+// client adds a client with its own session, on the scenario's lock.
 func (t *trial) client(name string) *handle { return t.clientOf(name, t.dir+"/lock", nil) }
 
-// clientOf adds a client of a lock. A nil session is a new one.
+// clientOf adds a client of a lock. If s is nil, it opens a new session.
 func (t *trial) clientOf(name, path string, s zk.Session) *handle {
 	return t.clientWith(name, path, s, t.subject.lock)
 }
@@ -143,37 +96,44 @@ func (t *trial) clientWith(name, path string, s zk.Session, lock newLock) *handl
 	return h
 }
 
-// handle is a client, which has no handle on a recipe yet. A nil session is a new one.
+// handle returns a client without a handle on a recipe. If s is nil, it opens a new session.
 func (t *trial) handle(name, path string, s zk.Session) *handle {
-	h := &handle{t: t, name: name, path: path, session: s, pause: map[string]func(){}}
-	if s == nil && !t.over() {
+	h := &handle{t: t, name: name, path: path, session: s, pause: map[string]func(){}, refused: make(chan struct{})}
+	if s == nil && !t.Over() {
 		var err error
-		h.session, err = t.servers.Dial(t.ctx)
-		t.fail(err)
+		h.session, err = t.dial()
+		t.Fail(err)
 	}
 	return h
 }
 
-// with gives a client its handle on the recipe, which make makes for a session that is observed.
+// dial opens the session of a client.
+func (t *trial) dial() (zk.Session, error) {
+	if t.subject.byDriver {
+		return t.drivers.dial(t.Context(), t.subject.name)
+	}
+	return t.servers.Dial(t.Context())
+}
+
+// with gives a client its handle on the recipe, which make creates for an observed session.
 func (t *trial) with(h *handle, make func(zk.Session, recipes.Options)) {
-	if t.over() {
+	if t.Over() {
 		return
 	}
-	make(zk.Observe(h.session, &zk.Trace{
-		Call: func(c zk.Call) {
-			t.moves.Add(1)
-			h.created(c)
-			h.listed(c)
-			if zk.Refused(c.Err) { // what comes of that is no fault of the recipe
-				t.fail(fmt.Errorf("the servers refused a request: %w", c.Err))
-			}
-		},
-		Event: func(zk.Event) { t.moves.Add(1) },
-	}), recipes.Options{Trace: &recipes.Trace{Pause: h.pauseAt}})
+	make(zk.Observe(h.session, t.Trace(func(c zk.Call) {
+		h.created(c)
+		h.listed(c)
+		if zk.Refused(c.Err) { // the recipe is not responsible for the consequences
+			t.Fail(fmt.Errorf("the servers refused a request: %w", c.Err))
+		}
+	})), recipes.Options{Trace: &recipes.Trace{Pause: h.pauseAt}})
+	if t.subject.byDriver {
+		h.observe()
+	}
 	t.handles = append(t.handles, h)
 }
 
-// at has do called, once, when the client comes to a point of its recipe.
+// at calls do once, when the client reaches a point of its recipe.
 func (h *handle) at(point string, do func()) { h.pause[point] = do }
 
 func (h *handle) pauseAt(point string) {
@@ -185,13 +145,13 @@ func (h *handle) pauseAt(point string) {
 		return
 	}
 	do()
-	// The client's server may lag behind what was done, and the client would not meet it.
-	if err := zk.CatchUp(h.t.ctx, h.session, "/"); err != nil && h.session.Err() == nil {
-		h.t.fail(err)
+	// The client's server may lag behind what was done, and the client would not see it.
+	if err := h.catchUp(); err != nil && h.session.Err() == nil {
+		h.t.Fail(err)
 	}
 }
 
-// created notes the znode of a create.
+// created records the znode of a create.
 func (h *handle) created(c zk.Call) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -204,7 +164,7 @@ func (h *handle) created(c zk.Call) {
 	}
 }
 
-// listed stages, at a lock that is none of zkbench's, what is to happen when a client has listed the others: such a lock may know no points to pause at.
+// listed triggers, for a lock that is not zkbench's, what is to happen when a client has listed the others: such a lock may have no pause points.
 func (h *handle) listed(c zk.Call) {
 	if h.t.subject.own && c.Kind == zk.KindChildren && c.Err == nil && h.hasPlace() {
 		h.pauseAt(recipes.PauseListed)
@@ -217,7 +177,7 @@ func (h *handle) hasPlace() bool {
 	return h.place != ""
 }
 
-// znode is the one of the client's latest attempt, "" if it has made none. One whose create was in doubt is looked for by its owner.
+// znode returns the znode of the client's latest attempt, "" if there is none. If its create was in doubt, it is looked up by its owner.
 func (h *handle) znode() string {
 	h.mu.Lock()
 	place, doubt := h.place, h.doubt
@@ -230,7 +190,7 @@ func (h *handle) znode() string {
 		return ""
 	}
 	for _, n := range names {
-		st, there, err := h.t.admin.Exists(h.t.ctx, h.path+"/"+n)
+		st, there, err := h.t.admin.Exists(h.t.Context(), h.path+"/"+n)
 		if err == nil && there && st.EphemeralOwner == h.session.ID() {
 			return h.path + "/" + n
 		}
@@ -238,118 +198,112 @@ func (h *handle) znode() string {
 	return ""
 }
 
-// start begins an acquisition.
-func (h *handle) start() *attempt {
+// start starts an acquisition.
+func (h *handle) start() *scenarios.Attempt {
 	h.mu.Lock()
 	h.place, h.doubt = "", false
 	h.mu.Unlock()
-	grant := new(recipes.Grant)
-	h.asked = h.begin(func(ctx context.Context) (err error) { *grant, err = h.lock.Acquire(ctx); return })
-	h.asked.grant = grant
-	return h.asked
+	a := new(acquisition)
+	a.Attempt = h.begin(func(ctx context.Context) (err error) { a.grant, err = h.lock.Acquire(ctx); return })
+	h.asked = a
+	return a.Attempt
 }
 
-// begin begins what may have to wait.
-func (h *handle) begin(do func(context.Context) error) *attempt {
-	ctx, cancel := context.WithCancel(h.t.ctx)
-	a := &attempt{cancel: cancel, done: make(chan struct{})}
-	go func() {
-		defer close(a.done)
-		a.err = do(ctx)
-	}()
+// begin starts a call that may have to wait.
+func (h *handle) begin(do func(context.Context) error) *scenarios.Attempt {
+	a := h.t.Begin(do)
 	h.begun = append(h.begun, a)
 	return a
 }
 
-// ask acquires, and returns when the lock is granted or nothing moves any more. Who is refused asks once more, as an application does.
+// ask acquires, and returns when the lock is granted or nothing moves any more. If refused, it asks once more, as an application does.
 func (h *handle) ask() {
 	for range 2 {
-		if h.t.over() {
+		if h.t.Over() {
 			return
 		}
 		a := h.start()
 		h.t.settle(a)
-		if !a.over() || a.err == nil {
+		if !a.Over() || a.Err == nil {
 			return
 		}
 	}
-	switch err := h.asked.err; {
+	switch err := h.asked.Err; {
 	case errors.Is(err, recipes.ErrHeld):
-		h.t.found(Reuse, "%s holds nothing, and its handle refuses: %v; listed: %s", h.name, err, h.t.list(h))
+		h.t.Found(Reuse, "%s holds nothing, and its handle refuses: %v; listed: %s", h.name, err, h.t.list(h))
 	default:
-		h.t.found(Liveness, "nobody holds: %s is refused twice: %v; listed: %s", h.name, err, h.t.list(h))
+		h.t.Found(Liveness, "nobody holds: %s is refused twice: %v; listed: %s", h.name, err, h.t.list(h))
 	}
 }
 
-// release releases; when the outcome is not known, it releases once more.
+// release releases; if the outcome is unknown, it releases once more.
 func (h *handle) release() {
-	if h.t.over() {
+	if h.t.Over() {
 		return
 	}
 	if !h.holds() {
-		h.t.fail(fmt.Errorf("%w: %s does not hold", errNotStaged, h.name))
+		h.t.Fail(scenarios.NotStaged("%s does not hold", h.name))
 		return
 	}
 	h.asked.released = true
-	err := h.lock.Release(h.t.ctx)
+	err := h.lock.Release(h.t.Context())
 	if err != nil && !errors.Is(err, recipes.ErrLockLost) {
-		h.lock.Release(h.t.ctx)
+		h.lock.Release(h.t.Context())
 	}
 }
 
-// abandon ends what still waits, and waits for its end.
+// abandon cancels a pending call and waits for its end.
 func (h *handle) abandon() {
 	for _, a := range h.begun {
-		a.cancel()
-		<-a.done
+		a.Abandon()
 	}
 }
 
 // leave closes the session: its znodes are gone when it returns.
 func (h *handle) leave() {
-	if h.t.over() {
+	if h.t.Over() {
 		return
 	}
 	h.gone.Store(true)
 	h.session.Close()
 }
 
-// expire has the servers end the session.
+// expire makes the servers end the session.
 func (h *handle) expire() {
-	if h.t.over() {
+	if h.t.Over() {
 		return
 	}
 	h.gone.Store(true)
-	h.t.fail(h.t.servers.Expire(h.t.ctx, h.session))
+	h.t.Fail(h.t.servers.Expire(h.t.Context(), h.session))
 }
 
-// remove deletes a znode as a third party does.
+// remove deletes a znode as a third party.
 func (t *trial) remove(path string) {
 	if path == "" {
-		t.fail(fmt.Errorf("%w: the client has no znode", errNotStaged))
+		t.Fail(scenarios.NotStaged("the client has no znode"))
 	}
-	if !t.over() {
-		t.fail(t.admin.Delete(t.ctx, path, zk.AnyVersion))
+	if !t.Over() {
+		t.Fail(t.admin.Delete(t.Context(), path, zk.AnyVersion))
 	}
 }
 
-// litter makes a child that is no contender's, beside the znode of a client.
+// litter creates a child that belongs to no contender, next to the znode of a client.
 func (t *trial) litter(beside *handle, name string) {
-	if !t.over() {
-		_, err := t.admin.Create(t.ctx, parent(beside.znode())+"/"+name, nil, zk.Persistent)
-		t.fail(err)
+	if !t.Over() {
+		_, err := t.admin.Create(t.Context(), parent(beside.znode())+"/"+name, nil, zk.Persistent)
+		t.Fail(err)
 	}
 }
 
 // holds reports whether the client believes that it holds.
 func (h *handle) holds() bool {
-	return h.asked != nil && !h.gone.Load() && h.asked.over() && h.asked.err == nil && !h.asked.released
+	return h.asked != nil && !h.gone.Load() && h.asked.Over() && h.asked.Err == nil && !h.asked.released
 }
 
 // waits reports whether the client waits for a grant.
-func (h *handle) waits() bool { return h.asked != nil && !h.gone.Load() && !h.asked.over() }
+func (h *handle) waits() bool { return h.asked != nil && !h.gone.Load() && !h.asked.Over() }
 
-// list is what the servers list beside the znode of a client.
+// list returns what the servers list next to the znode of a client.
 func (t *trial) list(h *handle) string {
 	if z := h.znode(); z != "" {
 		return t.listed(parent(z))
@@ -369,17 +323,17 @@ func (t *trial) listed(dir string) string {
 }
 
 func (t *trial) children(dir string) ([]string, error) {
-	if err := zk.CatchUp(t.ctx, t.admin, dir); err != nil {
+	if err := zk.CatchUp(t.Context(), t.admin, dir); err != nil {
 		return nil, err
 	}
-	names, _, err := t.admin.Children(t.ctx, dir)
+	names, _, err := t.admin.Children(t.Context(), dir)
 	slices.Sort(names)
 	return names, err
 }
 
 func parent(path string) string { return path[:strings.LastIndexByte(path, '/')] }
 
-// short is names of znodes with what is enough of their guids, and of the sessions that WriteLock writes into them.
+// short abbreviates names of znodes: it keeps enough of their guids, and of the sessions that WriteLock writes into them.
 func short(names string) string {
 	return session.ReplaceAllString(guid.ReplaceAllString(names, "${1}.."), "x-..${1}-")
 }

@@ -7,8 +7,8 @@ import (
 	known "github.com/zkbench/zkbench/recipes/published"
 )
 
-// Znodes are the names of what the scenarios make: each has a directory of its own, with the object that is contended for, and some put znodes
-// beside those of the recipes.
+// Znodes returns the names of the znodes that the scenarios create: each has its own directory, with the contended object, and some create znodes
+// next to those of the recipes.
 func Znodes() recipes.Znodes {
 	all := recipes.Znodes{
 		Persistent: []string{
@@ -19,7 +19,7 @@ func Znodes() recipes.Znodes {
 		},
 		Ephemeral: []string{
 			`(lock|Lock[AB]|locks|leases)/PROTECTED`,
-			`lock/(content|[02])`, // what is no place in a queue
+			`lock/(content|[02])`, // what is not a place in a queue
 			`trial-[0-9-]+/Lock[AB]SEQ`,
 			`(SEQ|barrier)/(GUID|ready|start)`,
 			`transaction/(alive_.*|s_#)`,

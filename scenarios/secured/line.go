@@ -7,20 +7,20 @@ import (
 	"github.com/zkbench/zkbench/internal/jute"
 )
 
-// Fault is what is wrong with a client when it comes back.
+// Fault is what is wrong with a client that reconnects.
 type Fault int
 
 // The faults.
 const (
-	Sound     Fault = iota
-	Forgetful       // it does not present the credential of its own again
-	Hasty           // it pings before its credentials
+	Sound      Fault = iota
+	Forgetful        // it does not present its own credential again
+	PingsFirst       // it pings before it presents its credentials
 )
 
-// Line is what the connections of one session pass through, in the clear. Of the first one it changes nothing.
+// Line is a filter for the unencrypted connections of one session. It leaves the first connection unchanged.
 type Line struct {
 	Fault      Fault
-	Credential []byte // of the client's own, USER:PASSWORD
+	Credential []byte // of the client itself, USER:PASSWORD
 
 	mu      sync.Mutex
 	count   int
@@ -49,7 +49,7 @@ func (l *Line) Cut() {
 	}
 }
 
-// Mend makes the connections from now on sound.
+// Mend makes future connections sound.
 func (l *Line) Mend() {
 	l.mu.Lock()
 	l.Fault = Sound
@@ -63,15 +63,15 @@ func (l *Line) note() {
 	l.mu.Unlock()
 }
 
-// Refused is how often a server has answered that it wants credentials first.
+// Refused returns how often a server has answered that it wants credentials first.
 func (l *Line) Refused() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.refused
 }
 
-// altered is a connection whose requests are altered, if alter is not nil, and whose answers are looked at. One goroutine writes at a time, and
-// one reads.
+// altered is a connection whose requests are altered, if alter is not nil, and whose answers are inspected. One goroutine may write at a time, and
+// one may read.
 type altered struct {
 	net.Conn
 	answers answers
@@ -85,7 +85,7 @@ func (a *altered) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Write passes whole frames on, and keeps what is not whole yet.
+// Write forwards complete frames and buffers incomplete ones.
 func (a *altered) Write(b []byte) (int, error) {
 	if a.alter == nil {
 		return a.Conn.Write(b)
@@ -108,23 +108,23 @@ func (a *altered) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// alteration is what a fault makes of the requests of one connection.
+// alteration applies a fault to the requests of one connection.
 type alteration struct {
 	fault      Fault
 	credential []byte
 	frames     int
 }
 
-// frame is what is sent instead of a frame, of which the first is the connect request.
+// frame returns what is sent instead of a frame; the first frame is the connect request.
 func (a *alteration) frame(frame []byte) []byte {
 	a.frames++
 	switch {
-	case a.fault == Hasty && a.frames == 2:
+	case a.fault == PingsFirst && a.frames == 2:
 		ping := jute.BeginRequest(nil, jute.OpPing)
 		jute.Seal(ping, jute.XidPing)
 		return append(ping, frame...)
 	case a.fault == Forgetful && a.frames > 1 && a.own(frame):
-		// Its answer says, as that to the credential would, that all is well.
+		// The answer to this sync reports success, as the answer to the credential would.
 		sync := jute.AppendString(jute.BeginRequest(nil, jute.OpSync), "/")
 		jute.Seal(sync, jute.XidAuth)
 		return sync
@@ -140,7 +140,7 @@ func (a *alteration) own(frame []byte) bool {
 	if jute.Op(d.Int32()) != jute.OpAuth {
 		return false
 	}
-	d.Int32() // type, which is not used
+	d.Int32() // type, unused
 	scheme, credential := d.String(), d.Buffer()
 	return d.Err() == nil && scheme == "digest" && string(credential) == string(a.credential)
 }
@@ -148,12 +148,12 @@ func (a *alteration) own(frame []byte) bool {
 // answers looks for refusals in what a server sends.
 type answers struct {
 	refusal func()
-	head    []byte // of a frame, as far as it has come
-	rest    int    // of the frame behind its head
-	begun   bool   // the answer to the connect request, which has no such head, has come
+	head    []byte // of a frame, as far as received
+	rest    int    // bytes of the frame that follow its head
+	begun   bool   // the answer to the connect request, which has no such head, has arrived
 }
 
-// answerHead is the length of a frame and a jute.Reply.
+// answerHead is the length of a frame's length field and a jute.Reply.
 const answerHead = 4 + jute.ReplyHeader
 
 func (a *answers) look(b []byte) {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"time"
 
 	"github.com/zkbench/zkbench/scenarios"
 	"github.com/zkbench/zkbench/zk"
@@ -14,26 +13,26 @@ import (
 
 // Servers opens sessions on the servers of the run.
 type Servers interface {
-	// Dial opens one that proves what the sessions of the run prove.
+	// Dial opens a session with the credentials of the run's sessions.
 	Dial(ctx context.Context) (zk.Session, error)
-	// DialAs opens one that proves a digest credential besides, USER:PASSWORD, whose owner alone may use what it makes. Each of its connections
-	// passes through wrap, in the clear, unless it is nil.
+	// DialAs opens a session with an additional digest credential, USER:PASSWORD, whose owner alone may use what the session creates. Each of its connections
+	// passes through wrap, unencrypted, unless wrap is nil.
 	DialAs(ctx context.Context, credential []byte, wrap func(net.Conn) net.Conn) (zk.Session, error)
-	// DialNobody opens one that proves nothing.
+	// DialNobody opens a session without credentials.
 	DialNobody(ctx context.Context) (zk.Session, error)
 }
 
-// Config is one run.
+// Config configures one run.
 type Config struct {
 	scenarios.Config // with Variants()
 	Servers          Servers
-	Dir              string // an existing znode; each trial makes one below it, and leaves it
+	Dir              string // an existing znode; each trial creates one below it, and leaves it there
 }
 
-// tries is how often a trial is played until the situation comes about: a session may be lost on a machine that is too slow.
+// tries is how often a trial is attempted until the situation comes about: a slow machine may lose a session.
 const tries = 3
 
-// Run asks the servers for their rules, and plays what Plan says. The error says why the servers could not be asked, or is the end of ctx.
+// Run asks the servers for their rules, and plays the trials of Plan. It returns an error if the servers could not be asked, or when ctx ends.
 func Run(ctx context.Context, c Config) (Rules, []scenarios.Finding, error) {
 	rules, err := ask(ctx, c.Servers, c.Dir+"/trial-0")
 	if err != nil {
@@ -46,12 +45,12 @@ func Run(ctx context.Context, c Config) (Rules, []scenarios.Finding, error) {
 	return rules, findings, err
 }
 
-// credential is a new one of a user. Servers know digest credentials from those who present them.
+// credential returns a new credential for a user. Servers learn digest credentials from those who present them.
 func credential(user string) []byte { return []byte(user + ":" + rand.Text()) }
 
-// ask tries out what the servers ask for.
+// ask finds out by trial what the servers require.
 func ask(ctx context.Context, servers Servers, dir string) (r Rules, err error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, scenarios.StepTimeout)
 	defer cancel()
 	if r.Enforced, err = enforced(ctx, servers); err != nil {
 		return r, err
@@ -77,12 +76,12 @@ func ask(ctx context.Context, servers Servers, dir string) (r Rules, err error) 
 	if err := catchUp(ctx, other); err != nil {
 		return r, err
 	}
-	var told *zk.Stream
+	var events *zk.Stream
 	if w, ok := zk.AsPersistentWatcher(other); ok {
-		if told, err = w.AddWatch(ctx, dir, true); err != nil {
+		if events, err = w.AddWatch(ctx, dir, true); err != nil {
 			return r, err
 		}
-		defer told.Stop()
+		defer events.Stop()
 	}
 	own, last := dir+"/own", dir+"/last"
 	if _, err := owner.Create(ctx, own, nil, zk.Persistent); err != nil {
@@ -99,17 +98,17 @@ func ask(ctx context.Context, servers Servers, dir string) (r Rules, err error) 
 	case !there:
 		return r, fmt.Errorf("%s is not there", own)
 	}
-	if err := owner.Delete(ctx, own, zk.AnyVersion); err != nil || told == nil {
+	if err := owner.Delete(ctx, own, zk.AnyVersion); err != nil || events == nil {
 		return r, err
 	}
 	if _, err := admin.Create(ctx, last, nil, zk.Persistent); err != nil {
 		return r, err
 	}
-	r.ReadTold, err = filtered(ctx, told, own, last)
+	r.ReadEvents, err = filtered(ctx, events, own, last)
 	return r, err
 }
 
-// enforced reports whether a session that has proved nothing is refused everything.
+// enforced reports whether the servers refuse everything to a session without credentials.
 func enforced(ctx context.Context, servers Servers) (bool, error) {
 	nobody, err := servers.DialNobody(ctx)
 	if err == nil {
@@ -119,7 +118,7 @@ func enforced(ctx context.Context, servers Servers) (bool, error) {
 	switch {
 	case errors.Is(err, zk.ErrAuthRequired):
 		return true, nil
-	case errors.Is(err, zk.ErrNoAuth): // it was asked for READ, and so let in
+	case errors.Is(err, zk.ErrNoAuth): // it was asked for READ, so it was let in
 		return false, nil
 	}
 	return false, err
@@ -133,10 +132,10 @@ func catchUp(ctx context.Context, s zk.Session) error {
 	return nil
 }
 
-// filtered reports whether the deletion of own is kept from a watch that hears of what came after it.
-func filtered(ctx context.Context, told *zk.Stream, own, last string) (bool, error) {
+// filtered reports whether the deletion of own is withheld from a watch that is notified of what came after it.
+func filtered(ctx context.Context, events *zk.Stream, own, last string) (bool, error) {
 	for {
-		e, err := told.Next(ctx)
+		e, err := events.Next(ctx)
 		switch {
 		case err != nil:
 			return false, err
@@ -149,6 +148,3 @@ func filtered(ctx context.Context, told *zk.Stream, own, last string) (bool, err
 		}
 	}
 }
-
-// patience bounds one step: servers that take longer do not serve.
-const patience = 30 * time.Second

@@ -10,7 +10,7 @@ import (
 	"github.com/zkbench/zkbench/internal/jute"
 )
 
-// What is expected follows from what the servers ask for.
+// The expectations follow from what the servers require.
 func TestPlan(t *testing.T) {
 	for _, c := range []struct {
 		sentence string
@@ -21,15 +21,15 @@ func TestPlan(t *testing.T) {
 		{"getData needs READ of every server", "predecessor", Rules{}, []Violation{Liveness}},
 		{"exists needs nothing of old servers", "predecessor-exists", Rules{}, []Violation{None}},
 		{"exists needs READ", "predecessor-exists", Rules{ReadLook: true}, []Violation{Liveness}},
-		{"exists needs nothing, and its events do", "predecessor-exists", Rules{ReadTold: true}, []Violation{Liveness}},
+		{"exists needs nothing, and its events do", "predecessor-exists", Rules{ReadEvents: true}, []Violation{Liveness}},
 		{"a persistent watch hears of everything", "persistent", Rules{ReadLook: true}, []Violation{None}},
-		{"a persistent watch hears of what may be read", "persistent", Rules{ReadTold: true}, []Violation{Liveness}},
+		{"a persistent watch hears of what may be read", "persistent", Rules{ReadEvents: true}, []Violation{Liveness}},
 		{"a directory may be read", "naive", Rules{true, true, true}, []Violation{None}},
-		{"where nothing is enforced nobody is hasty", "hasty", Rules{}, nil},
-		{"where it is", "hasty", Rules{Enforced: true}, []Violation{Session}},
+		{"where nothing is enforced no ping is early", "early-ping", Rules{}, nil},
+		{"where it is", "early-ping", Rules{Enforced: true}, []Violation{Session}},
 		{"the engine comes back", "engine", Rules{Enforced: true}, []Violation{None, None}},
 		{"and has one scenario less", "engine", Rules{}, []Violation{None}},
-		{"who is forgetful cannot release", "forgetful", Rules{}, []Violation{Liveness}},
+		{"credentials shown once do not release", "credentials-once", Rules{}, []Violation{Liveness}},
 	} {
 		var got []Violation
 		for _, trial := range Plan([]string{c.variant}, c.rules) {
@@ -52,7 +52,7 @@ func auth(credential string) []byte {
 	return request(jute.OpAuth, jute.XidAuth, jute.AppendBuffer(jute.AppendString(b, "digest"), []byte(credential))...)
 }
 
-// A faulty client's requests are altered from the second connection on, however they are cut into pieces; all others are what they were.
+// A faulty client's requests are altered from the second connection on, however they are split; all others are unchanged.
 func TestWhatIsAltered(t *testing.T) {
 	hello, own, other, last := jute.Connect{}.Request(), auth("holder:x"), auth("run:y"), request(jute.OpPing, jute.XidPing)
 	sync := request(jute.OpSync, jute.XidAuth, jute.AppendString(nil, "/")...)
@@ -65,8 +65,8 @@ func TestWhatIsAltered(t *testing.T) {
 		{Sound, 2, sent},
 		{Forgetful, 1, sent},
 		{Forgetful, 2, slices.Concat(hello, other, sync, last)},
-		{Hasty, 1, sent},
-		{Hasty, 2, slices.Concat(hello, last, other, own, last)},
+		{PingsFirst, 1, sent},
+		{PingsFirst, 2, slices.Concat(hello, last, other, own, last)},
 	} {
 		for _, piece := range []int{1, 7, len(sent)} {
 			line := &Line{Fault: c.fault, Credential: []byte("holder:x")}
@@ -94,7 +94,7 @@ func TestWhatIsAltered(t *testing.T) {
 	}
 }
 
-// Refusals are counted behind the answer to the connect request, whose bytes may look like one.
+// Refusals are counted after the answer to the connect request, whose bytes may look like one.
 func TestWhatIsRefused(t *testing.T) {
 	answer := func(code int32, body int) []byte {
 		b := jute.AppendInt32(nil, int32(jute.ReplyHeader+body))

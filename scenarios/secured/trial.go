@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/zkbench/zkbench/internal/sleep"
@@ -16,207 +15,168 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// silence is how long nothing must have moved before the state counts as final.
-const silence = time.Second
-
-// errNotStaged: the situation did not come about.
-var errNotStaged = errors.New("the situation could not be staged")
-
-// trial is one scenario with one variant while it is played.
+// trial is one scenario with one variant while it is played. Its methods, except leave, end the script when something fails.
 type trial struct {
+	*scenarios.Stage
 	of             subject
 	admin          zk.Session
 	holder, waiter zk.Session
 	line           *Line // of the holder
 	held           recipes.Lock
 	grant          recipes.Grant
-	moves          atomic.Int64 // requests and events of the waiter
-	asked          chan error   // the end of its acquisition
+	waits          *scenarios.Attempt // the waiter's acquisition
 }
 
-// play plays one trial, and leaves no session.
+// play plays one trial, and leaves no session behind.
 func play(ctx context.Context, servers Servers, of scenarios.Trial, dir string) (seen Violation, witness string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, 4*patience)
-	defer cancel()
-	t := &trial{of: subjects[slices.IndexFunc(subjects, func(s subject) bool { return s.name == of.Variant })], asked: make(chan error, 1)}
-	if err = t.open(ctx, servers, of.Scenario == creatorOnly); err == nil {
-		seen, witness, err = t.script(ctx, of.Scenario, dir)
-	}
-	return seen, witness, cmp.Or(err, t.leave(ctx, dir))
+	var left error
+	seen, witness, err = scenarios.Play(ctx, 4*scenarios.StepTimeout, func(stage *scenarios.Stage) {
+		t := &trial{Stage: stage, of: subjects[slices.IndexFunc(subjects, func(s subject) bool { return s.name == of.Variant })]}
+		defer func() { left = t.leave(ctx, dir) }()
+		t.open(servers, of.Scenario == creatorOnly)
+		t.script(of.Scenario, dir)
+	})
+	return seen, witness, cmp.Or(err, left)
 }
 
-// open opens the sessions: the clients are two identities, or one.
-func (t *trial) open(ctx context.Context, servers Servers, two bool) (err error) {
+// open opens the sessions: the clients have two identities, or the same one.
+func (t *trial) open(servers Servers, two bool) {
 	own := credential("holder")
 	others := own
 	if two {
 		others = credential("waiter")
 	}
 	t.line = &Line{Fault: t.of.fault, Credential: own}
-	if t.admin, err = servers.Dial(ctx); err != nil {
-		return err
-	}
-	if t.holder, err = servers.DialAs(ctx, own, t.line.Wrap); err != nil {
-		return err
-	}
-	t.waiter, err = servers.DialAs(ctx, others, nil)
-	return err
+	var err error
+	t.admin, err = servers.Dial(t.Context())
+	t.Check(err)
+	t.holder, err = servers.DialAs(t.Context(), own, t.line.Wrap)
+	t.Check(err)
+	t.waiter, err = servers.DialAs(t.Context(), others, nil)
+	t.Check(err)
 }
 
-// script plays the steps, of which the scenarios have most in common.
-func (t *trial) script(ctx context.Context, scenario, dir string) (Violation, string, error) {
+// script plays the steps, most of which the scenarios share.
+func (t *trial) script(scenario, dir string) {
 	of, ok := recipes.Find(lock.Variants(), t.of.lock)
 	if !ok {
-		return None, "", fmt.Errorf("no lock is called %s", t.of.lock)
+		t.Check(fmt.Errorf("no lock is called %s", t.of.lock))
 	}
-	if err := t.directories(ctx, scenario, dir); err != nil {
-		return None, "", err
-	}
+	t.directories(scenario, dir)
 	for _, s := range []zk.Session{t.holder, t.waiter} {
-		if err := catchUp(ctx, s); err != nil {
-			return None, "", err
-		}
+		t.Check(catchUp(t.Context(), s))
 	}
 	options := recipes.Options{Watch: t.of.watch}
 	t.held = of.New(t.holder, dir+"/lock", options)
 	var err error
-	if t.grant, err = t.held.Acquire(ctx); err != nil {
-		return None, "", fmt.Errorf("%w: nobody else is there, and the lock is not granted: %w", errNotStaged, err)
+	if t.grant, err = t.held.Acquire(t.Context()); err != nil {
+		t.Check(scenarios.NotStaged("nobody else is there, and the lock is not granted: %w", err))
 	}
-	moved := func() { t.moves.Add(1) }
-	waits := of.New(zk.Observe(t.waiter, &zk.Trace{Call: func(zk.Call) { moved() }, Event: func(zk.Event) { moved() }}), dir+"/lock", options)
-	waiting, stop := context.WithCancel(ctx)
-	defer func() { stop(); <-t.asked }()
-	go func() {
-		defer close(t.asked)
-		_, err := waits.Acquire(waiting)
-		t.asked <- err
-	}()
-	if over, err := t.settle(ctx); over {
-		return t.refused("while another one holds", err)
-	} else if err != nil {
-		return None, "", err
+	waiting := of.New(zk.Observe(t.waiter, t.Trace(func(zk.Call) {})), dir+"/lock", options)
+	t.waits = t.Begin(func(ctx context.Context) error {
+		_, err := waiting.Acquire(ctx)
+		return err
+	})
+	defer t.waits.Abandon()
+	if t.settle() {
+		t.refused("while another one holds")
+		return
 	}
 	if scenario != creatorOnly {
-		if seen, witness, err := t.comeBack(ctx); seen != None || err != nil {
-			return seen, witness, err
-		}
+		t.comeBack()
 	}
-	return t.release(ctx)
+	t.release()
 }
 
-// refused judges the end of the waiter's acquisition before its time.
-func (t *trial) refused(when string, err error) (Violation, string, error) {
-	if errors.Is(err, zk.ErrNoAuth) {
-		return Liveness, fmt.Sprintf("the waiter is refused %s: %v", when, err), nil
+// settle returns when the waiter's acquisition is over, which it reports, or nothing moves any more.
+func (t *trial) settle() (over bool) {
+	over = t.Settle(t.waits, func() error { return t.waiter.Sync(t.Context(), "/") }, nil)
+	if t.Over() {
+		t.End()
 	}
-	return None, "", fmt.Errorf("%w: the waiter's acquisition ends %s: %w", errNotStaged, when, err)
+	return over
 }
 
-// refusals are as many as convict a client: each costs it a connection.
+// refused judges a premature end of the waiter's acquisition.
+func (t *trial) refused(when string) {
+	if !errors.Is(t.waits.Err, zk.ErrNoAuth) {
+		t.Check(scenarios.NotStaged("the waiter's acquisition ends %s: %w", when, t.waits.Err))
+	}
+	t.Found(Liveness, "the waiter is refused %s: %v", when, t.waits.Err)
+}
+
+// refusals is the number of refusals that convict a client: each costs it a connection.
 const refusals = 3
 
-// comeBack cuts the holder's connection, and waits until it has another one.
-func (t *trial) comeBack(ctx context.Context) (Violation, string, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+// comeBack cuts the holder's connection, and waits until it has reconnected.
+func (t *trial) comeBack() {
+	ctx, cancel := context.WithTimeout(t.Context(), scenarios.StepTimeout)
 	defer cancel()
 	cut := time.Now()
 	t.line.Cut()
-	back := make(chan error, 1)
-	go func() {
-		var err error
+	back := t.Begin(func(context.Context) (err error) {
 		for again := true; again; again = err != nil && ctx.Err() == nil && t.holder.Err() == nil {
 			err = t.holder.Sync(ctx, t.grant.Path)
 			sleep.For(ctx, 10*time.Millisecond)
 		}
-		back <- err
-	}()
+		return err
+	})
 	for t.line.Refused() < refusals {
 		select {
-		case err := <-back:
-			if err == nil {
-				return None, "", nil
+		case <-back.Done:
+			if back.Err == nil {
+				return
 			}
 			if took := time.Since(cut); t.holder.Err() == nil || took > t.holder.Timeout()/2 {
-				return None, "", fmt.Errorf("%w: the holder does not come back within %v, of a session timeout of %v: %w", errNotStaged, took, t.holder.Timeout(), err)
+				t.Check(scenarios.NotStaged("the holder does not come back within %v, of a session timeout of %v: %w", took, t.holder.Timeout(), back.Err))
 			}
-			return Session, fmt.Sprintf("the holder only lost its connection, and %v later is told: %v", time.Since(cut).Round(time.Millisecond), t.holder.Err()), nil
+			t.Found(Session, "the holder only lost its connection, and %v later is told: %v", time.Since(cut).Round(time.Millisecond), t.holder.Err())
+			t.End()
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
 	cancel()
-	<-back
-	return Session, fmt.Sprintf("the holder only lost its connection, and %d new ones are refused within %v (error -124); it keeps the lock, which it cannot release",
-		refusals, time.Since(cut).Round(time.Millisecond)), nil
+	<-back.Done
+	t.Found(Session, "the holder only lost its connection, and %d new ones are refused within %v (error -124); it keeps the lock, which it cannot release",
+		refusals, time.Since(cut).Round(time.Millisecond))
+	t.End()
 }
 
-// release has the holder let go, and judges what becomes of the waiter.
-func (t *trial) release(ctx context.Context) (Violation, string, error) {
-	released := t.held.Release(ctx)
-	over, err := t.settle(ctx)
+// release releases the holder's lock, and judges what happens to the waiter.
+func (t *trial) release() {
+	released := t.held.Release(t.Context())
+	over := t.settle()
 	switch {
-	case over && err == nil:
-		return None, "the waiter holds after the release", nil
+	case over && t.waits.Err == nil:
+		t.Found(None, "the waiter holds after the release")
 	case over:
-		return t.refused("after the release", err)
-	case err != nil:
-		return None, "", err
-	}
-	if released != nil {
-		return Liveness, fmt.Sprintf("the waiter waits; the holder cannot release, and its session goes on: %v", released), nil
-	}
-	return Liveness, fmt.Sprintf("the waiter waits, and is told nothing after the release; %d requests and events until then", t.moves.Load()), nil
-}
-
-// settle returns when the waiter's acquisition is over, with its error, or when neither a request nor an event of its has come for a silence and its own
-// connection has then answered a sync: whatever the servers had to say to it until then has come.
-func (t *trial) settle(ctx context.Context) (over bool, err error) {
-	for limit := time.Now().Add(patience); ; {
-		moved := t.moves.Load()
-		timer := time.NewTimer(silence)
-		select {
-		case err := <-t.asked:
-			timer.Stop()
-			return true, err
-		case <-ctx.Done():
-			timer.Stop()
-			return false, ctx.Err()
-		case <-timer.C:
-		}
-		if err := t.waiter.Sync(ctx, "/"); err != nil {
-			return false, err
-		}
-		if t.moves.Load() == moved {
-			return false, nil
-		}
-		if time.Now().After(limit) {
-			return false, fmt.Errorf("%w: still moving after %v", errNotStaged, patience)
-		}
+		t.refused("after the release")
+	case released != nil:
+		t.Found(Liveness, "the waiter waits; the holder cannot release, and its session goes on: %v", released)
+	default:
+		t.Found(Liveness, "the waiter waits, and is told nothing after the release; %d requests and events until then", t.Moves())
 	}
 }
 
-// directories makes the directory of a lock, whose ACL says who may delete in it: the run's identity where the clients are two, or else theirs.
-func (t *trial) directories(ctx context.Context, scenario, dir string) error {
-	if _, err := t.admin.Create(ctx, dir, nil, zk.Persistent); err != nil {
-		return err
-	}
-	if err := catchUp(ctx, t.holder); err != nil {
-		return err
-	}
+// directories creates the directory of a lock, whose ACL says who may delete in it: the run's identity if the clients have two, otherwise theirs.
+func (t *trial) directories(scenario, dir string) {
+	_, err := t.admin.Create(t.Context(), dir, nil, zk.Persistent)
+	t.Check(err)
+	t.Check(catchUp(t.Context(), t.holder))
 	maker := t.admin
 	if scenario != creatorOnly {
 		maker = t.holder
 	}
-	_, err := maker.Create(ctx, dir+"/lock", nil, zk.Persistent)
-	return err
+	_, err = maker.Create(t.Context(), dir+"/lock", nil, zk.Persistent)
+	t.Check(err)
 }
 
-// leave closes the sessions, and removes the directory, which the run may not list.
+// leave closes the sessions, and removes the directory, which the run may not be allowed to list.
 func (t *trial) leave(ctx context.Context, dir string) error {
 	if t.line != nil {
 		t.line.Mend() // a session that cannot connect cannot be closed
 	}
-	if t.waiter != nil && t.holder.Err() != nil && t.grant.Path != "" { // who has ended without its servers leaves its znode to its identity
+	if t.waiter != nil && t.holder.Err() != nil && t.grant.Path != "" { // a session that ended without its servers leaves its znode, which only its identity may delete
 		t.waiter.Delete(ctx, t.grant.Path, zk.AnyVersion)
 	}
 	for _, s := range []zk.Session{t.holder, t.waiter} {
@@ -228,7 +188,7 @@ func (t *trial) leave(ctx context.Context, dir string) error {
 		return nil
 	}
 	defer t.admin.Close()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), scenarios.StepTimeout)
 	defer cancel()
 	if err := t.admin.Delete(ctx, dir+"/lock", zk.AnyVersion); err != nil && !errors.Is(err, zk.ErrNoNode) {
 		return fmt.Errorf("remove %s/lock: %w", dir, err)

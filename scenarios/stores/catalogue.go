@@ -20,71 +20,70 @@ const (
 	StaleWrite Violation = "stale-write"
 )
 
-// Scenario is a situation that a lock has to come through.
+// Scenario is a situation that a lock must survive.
 type Scenario struct {
 	Name string
 	Doc  string // one line
-	play script
+	play func(t *trial)
 }
 
 // Scenarios is the catalogue.
 var Scenarios = []Scenario{
-	{"holder-dies", "the process of the holder is killed", holderDies},
-	{"dies-acquiring", "the process is killed when the server has carried out the first command of its acquisition", diesAcquiring},
-	{"holds-too-long", "the holder is alive and works for longer than its lock lasts", holdsTooLong},
-	{"late-release", "the holder releases when its time is over and another one holds", lateRelease},
-	{"same-id", "the same, with clients that have the same id", sameID},
-	{"release-delayed", "the last command of a release is on its way while the lock expires and another one takes it", releaseDelayed},
-	{"paused", "the holder's process is stopped past its expiry, the next holder writes, then the first one writes", paused},
-	{"paused-fenced", "the same, and what they write compares tokens", pausedFenced},
-	{"server-restarted", "a server is killed and started again while the lock is held", restarted},
-	{"server-restarted-fenced", "the same, the next holder writes, then the first one, and what they write compares tokens", restartedFenced},
-	{"outage-and-restart", "two of five servers were down at the grant, and one of the three others is killed and started again", outage},
-	{"fail-over", "the server dies before its replica has got the key, and the replica takes over", failOver},
-	{"fail-over-fenced", "the same, the next holder writes, then the first one, and what they write compares tokens", failOverFenced},
+	{"holder-dies", "the process of the holder is killed", (*trial).holderDies},
+	{"dies-acquiring", "the process is killed when the server has carried out the first command of its acquisition", (*trial).diesAcquiring},
+	{"holds-too-long", "the holder is alive and works for longer than its lock lasts", (*trial).holdsTooLong},
+	{"late-release", "the holder releases when its time is over and another one holds", func(t *trial) { t.lateRelease("") }},
+	{"same-id", "the same, with clients that have the same id", func(t *trial) { t.lateRelease("thread-1") }},
+	{"release-delayed", "the last command of a release is on its way while the lock expires and another one takes it", (*trial).releaseDelayed},
+	{"paused", "the holder's process is stopped past its expiry, the next holder writes, then the first one writes", func(t *trial) { t.paused(false) }},
+	{"paused-fenced", "the same, and what they write compares tokens", func(t *trial) { t.paused(true) }},
+	{"server-restarted", "a server is killed and started again while the lock is held", func(t *trial) { t.restarted(false) }},
+	{"server-restarted-fenced", "the same, the next holder writes, then the first one, and what they write compares tokens", func(t *trial) { t.restarted(true) }},
+	{"outage-and-restart", "two of five servers were down at the grant, and one of the three others is killed and started again", (*trial).outage},
+	{"fail-over", "the server dies before its replica has got the key, and the replica takes over", func(t *trial) { t.failOver(false) }},
+	{"fail-over-fenced", "the same, the next holder writes, then the first one, and what they write compares tokens", func(t *trial) { t.failOver(true) }},
 }
 
-// Expectations say what each variant does in the scenarios that concern it. A lock whose time cannot run out is not asked what it does then.
+// Expectations says what each variant does in the scenarios that apply to it. A lock whose time cannot run out is not tested for what it does then.
 var Expectations = scenarios.Trials([]expectation{
-	{"setnx", "holder-dies", Liveness}, {"setnx", "dies-acquiring", Liveness}, {"setnx", "holds-too-long", None},
-
-	{"setnx-expire", "holder-dies", None}, {"setnx-expire", "dies-acquiring", Liveness}, {"setnx-expire", "holds-too-long", Exclusion},
-	{"setnx-expire", "late-release", Exclusion},
-
-	{"set-nx-ex", "holder-dies", None}, {"set-nx-ex", "dies-acquiring", None}, {"set-nx-ex", "holds-too-long", Exclusion}, {"set-nx-ex", "late-release", Exclusion},
-
-	{"get-del", "holder-dies", None}, {"get-del", "holds-too-long", Exclusion}, {"get-del", "late-release", None}, {"get-del", "same-id", Exclusion},
-	{"get-del", "release-delayed", Exclusion},
-
-	{"lua", "holder-dies", None}, {"lua", "dies-acquiring", None}, {"lua", "holds-too-long", Exclusion}, {"lua", "late-release", None}, {"lua", "same-id", Exclusion},
-	{"lua", "release-delayed", None}, {"lua", "paused", StaleWrite}, {"lua", "server-restarted", Exclusion}, {"lua", "fail-over", Exclusion},
-
-	{"renew", "holder-dies", None}, {"renew", "holds-too-long", None}, {"renew", "late-release", None}, {"renew", "paused", StaleWrite},
-	{"renew", "server-restarted", Exclusion}, {"renew", "fail-over", Exclusion},
-
-	{"fenced", "holder-dies", None}, {"fenced", "dies-acquiring", None}, {"fenced", "holds-too-long", None}, {"fenced", "paused", StaleWrite}, {"fenced", "paused-fenced", None},
-	{"fenced", "server-restarted", Exclusion}, {"fenced", "server-restarted-fenced", StaleWrite},
-	{"fenced", "fail-over", Exclusion}, {"fenced", "fail-over-fenced", StaleWrite},
-
-	{"redsync", "holder-dies", None}, {"redsync", "holds-too-long", Exclusion}, {"redsync", "late-release", None}, {"redsync", "paused", StaleWrite},
-	{"redsync", "server-restarted", Exclusion}, {"redsync", "fail-over", Exclusion},
-
-	{"redsync-5", "holder-dies", None}, {"redsync-5", "paused", StaleWrite}, {"redsync-5", "server-restarted", None}, {"redsync-5", "outage-and-restart", Exclusion},
-
-	{"etcd", "holder-dies", None}, {"etcd", "holds-too-long", None}, {"etcd", "late-release", None}, {"etcd", "paused", StaleWrite}, {"etcd", "paused-fenced", None},
-	{"etcd", "server-restarted", None},
+	{"setnx", Liveness, "holder-dies dies-acquiring"},
+	{"setnx", None, "holds-too-long"},
+	{"setnx-expire", Liveness, "dies-acquiring"},
+	{"setnx-expire", Exclusion, "holds-too-long late-release"},
+	{"setnx-expire", None, "holder-dies"},
+	{"set-nx-ex", Exclusion, "holds-too-long late-release"},
+	{"set-nx-ex", None, "holder-dies dies-acquiring"},
+	{"get-del", Exclusion, "holds-too-long same-id release-delayed"},
+	{"get-del", None, "holder-dies late-release"},
+	{"lua", Exclusion, "holds-too-long same-id server-restarted fail-over"},
+	{"lua", StaleWrite, "paused"},
+	{"lua", None, "holder-dies dies-acquiring late-release release-delayed"},
+	{"renew", StaleWrite, "paused"},
+	{"renew", Exclusion, "server-restarted fail-over"},
+	{"renew", None, "holder-dies holds-too-long late-release"},
+	{"fenced", StaleWrite, "paused server-restarted-fenced fail-over-fenced"},
+	{"fenced", Exclusion, "server-restarted fail-over"},
+	{"fenced", None, "holder-dies dies-acquiring holds-too-long paused-fenced"},
+	{"redsync", Exclusion, "holds-too-long server-restarted fail-over"},
+	{"redsync", StaleWrite, "paused"},
+	{"redsync", None, "holder-dies late-release"},
+	{"redsync-5", StaleWrite, "paused"},
+	{"redsync-5", Exclusion, "outage-and-restart"},
+	{"redsync-5", None, "holder-dies server-restarted"},
+	{"etcd", StaleWrite, "paused"},
+	{"etcd", None, "holder-dies holds-too-long late-release paused-fenced server-restarted"},
 })
 
-type expectation scenarios.Trial
+type expectation scenarios.Row
 
-// Variants are the locks that there are expectations of, in their order.
+// Variants returns the locks that have expectations, in order.
 func Variants() []string { return scenarios.Variants(Expectations) }
 
-// variant is a lock as a trial needs it.
+// variant describes a lock for a trial.
 type variant struct {
 	store   string
 	servers int
-	renews  bool // its holders renew it, and are told when that fails
+	renews  bool // its holders renew it, and are notified if that fails
 	args    []string
 }
 
@@ -98,7 +97,7 @@ func variantOf(name string) variant {
 	return variant{store: stores.Redis, servers: 1, renews: name == "renew" || name == "fenced", args: []string{"-stage", name}}
 }
 
-// command is the arguments of a client whose locks last so long, with an id of its own if that is "".
+// command returns the arguments of a client whose locks last for ttl; it has its own id if id is "".
 func (v variant) command(ttl time.Duration, id string) []string {
 	if v.store == stores.Etcd { // a lease lasts the session timeout
 		return nil

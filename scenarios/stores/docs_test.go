@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The table of docs/redis.md says what the program expects.
+// The table of docs/redis.md matches what the program expects.
 func TestTheDocumentSaysWhatIsExpected(t *testing.T) {
 	text, err := os.ReadFile("../../docs/redis.md")
 	if err != nil {
@@ -19,7 +19,7 @@ func TestTheDocumentSaysWhatIsExpected(t *testing.T) {
 	}
 }
 
-// documented is the expectations, a row a scenario.
+// documented returns the expectations as a table with one row per scenario.
 func documented() string {
 	var b strings.Builder
 	b.WriteString("| scenario | what happens | `" + strings.Join(Variants(), "` | `") + "` |\n|---|---|" + strings.Repeat("---|", len(Variants())) + "\n")

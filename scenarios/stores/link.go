@@ -12,7 +12,7 @@ import (
 	"sync"
 )
 
-// link is the way from one client to one server of Redis. Commands of some names can be held up on it, and so can all replies.
+// link is a proxied connection from one client to one Redis server. It can hold up commands by name, and all replies.
 type link struct {
 	listener net.Listener
 	over     sync.WaitGroup
@@ -21,14 +21,14 @@ type link struct {
 	server  string
 	conns   map[net.Conn]bool // both ends of each connection
 	closed  bool
-	gate    *gate         // what commands wait at; nil: nothing
+	gate    *gate         // what commands wait at; nil: none
 	replies chan struct{} // closed when replies may pass
 }
 
-// gate is what commands of some names wait at until it is opened.
+// gate holds up commands of some names until it is opened.
 type gate struct {
 	names   []string
-	reached chan struct{} // closed when the first one is there
+	reached chan struct{} // closed when the first command is waiting
 	once    sync.Once
 	open    chan struct{}
 }
@@ -56,7 +56,7 @@ func (k *link) accept() {
 	}
 }
 
-// connect carries one connection.
+// connect forwards one connection.
 func (k *link) connect(c net.Conn) {
 	k.mu.Lock()
 	server := k.server
@@ -114,7 +114,7 @@ func (k *link) connect(c net.Conn) {
 	back.Wait()
 }
 
-// reply waits until replies may pass; false: the connection is gone.
+// reply waits until replies may pass; it returns false if the connection is gone.
 func (k *link) reply(gone <-chan struct{}) bool {
 	k.mu.Lock()
 	may := k.replies
@@ -127,7 +127,7 @@ func (k *link) reply(gone <-chan struct{}) bool {
 	}
 }
 
-// pass waits until a command of that name may pass; false: the connection is gone.
+// pass waits until a command of that name may pass; it returns false if the connection is gone.
 func (k *link) pass(name string, gone <-chan struct{}) bool {
 	k.mu.Lock()
 	g := k.gate
@@ -144,7 +144,7 @@ func (k *link) pass(name string, gone <-chan struct{}) bool {
 	}
 }
 
-// hold has commands of these names wait until the gate is opened.
+// hold holds up commands of these names until the gate is opened.
 func (k *link) hold(names ...string) *gate {
 	g := &gate{names: names, reached: make(chan struct{}), open: make(chan struct{})}
 	k.mu.Lock()
@@ -153,14 +153,14 @@ func (k *link) hold(names ...string) *gate {
 	return g
 }
 
-// holdReplies has whatever the server says from now on wait, until the link is closed.
+// holdReplies holds up everything the server says from now on, until the link is closed.
 func (k *link) holdReplies() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.replies = make(chan struct{})
 }
 
-// lead leads to another server from now on; connections to the one before end.
+// lead connects to another server from now on, and closes connections to the previous one.
 func (k *link) lead(server string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -168,14 +168,14 @@ func (k *link) lead(server string) {
 	k.cut()
 }
 
-// cut ends all connections; the lock is held.
+// cut closes all connections. The lock must be held.
 func (k *link) cut() {
 	for c := range k.conns {
 		c.Close()
 	}
 }
 
-// close ends the link. Those whose commands wait at its gate are gone with their connections.
+// close closes the link. Commands that wait at its gate are dropped with their connections.
 func (k *link) close() {
 	k.listener.Close()
 	k.mu.Lock()
@@ -194,7 +194,7 @@ func (k *link) close() {
 
 const longestBulk = 1 << 20
 
-// command reads a command, an array of strings: its name in capitals, and all of its bytes.
+// command reads a command, which is an array of strings, and returns its name in capitals and all its bytes.
 func command(r *bufio.Reader) (name string, raw []byte, err error) {
 	var all bytes.Buffer
 	length := func(kind byte) (int, error) {

@@ -10,7 +10,7 @@ import (
 	"github.com/zkbench/zkbench/scenarios"
 )
 
-// echo is a server that says what it gets.
+// echo starts a server that returns what it receives.
 func echo(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -32,7 +32,7 @@ func echo(t *testing.T) string {
 
 const get, del = "*2\r\n$3\r\nGET\r\n$1\r\na\r\n", "*2\r\n$3\r\ndel\r\n$1\r\na\r\n"
 
-// A link carries commands both ways, holds up those of a name until its gate is open, and none of the others; led elsewhere it ends what was connected.
+// A link forwards commands both ways and holds up only those with a gated name until the gate is open; led elsewhere, it closes existing connections.
 func TestLink(t *testing.T) {
 	k, err := newLink(echo(t))
 	if err != nil {
@@ -78,7 +78,7 @@ func TestCommand(t *testing.T) {
 	}
 }
 
-// Every expectation is of a scenario that there is, and every scenario is played.
+// Every expectation refers to an existing scenario, and every scenario is played.
 func TestExpectations(t *testing.T) {
 	seen := map[string]map[Violation]bool{}
 	for _, e := range Expectations {

@@ -7,332 +7,206 @@ import (
 	"time"
 
 	"github.com/zkbench/zkbench/drivers/stores"
+	"github.com/zkbench/zkbench/scenarios"
 )
 
-func holderDies(ctx context.Context, t *trial) (Violation, string, error) {
-	first, second, err := t.pair(ctx, short, "")
-	if err == nil {
-		err = first.acquire(ctx)
-	}
-	if err != nil {
-		return None, "", err
-	}
+func (t *trial) holderDies() {
+	first, second := t.pair(short, "")
+	first.acquire()
 	first.process.Kill()
-	return t.afterDeath(ctx, second)
+	t.afterDeath(second)
 }
 
-// afterDeath looks whether the lock of a holder that is gone is free again.
-func (t *trial) afterDeath(ctx context.Context, second *client) (Violation, string, error) {
+// afterDeath checks that the lock of a dead holder becomes free again.
+func (t *trial) afterDeath(second *client) {
 	died := time.Now()
 	if t.variant.store == stores.Redis {
-		_, forever, there, err := t.expires(0)
-		if err != nil {
-			return None, "", err
-		}
-		if there && forever { // nobody is left that would delete it
-			if granted, err := second.try(ctx); granted || err != nil {
-				return None, "", fmt.Errorf("%w: a key without an end, and a try says %v, %v", errNotStaged, granted, err)
+		if _, forever, there := t.expires(0); there && forever { // nobody is left to delete it
+			if second.try() {
+				t.Check(scenarios.NotStaged("a key without an end, and a try is granted"))
 			}
-			return Liveness, "the holder is gone, and its key has no end: nobody is ever granted the lock", nil
+			t.Found(Liveness, "the holder is gone, and its key has no end: nobody is ever granted the lock")
+			return
 		}
 	}
-	if err := second.acquire(ctx); err != nil {
-		return None, "", err
-	}
-	return None, fmt.Sprintf("the next client was granted the lock %v after its holder died", time.Since(died).Round(10*time.Millisecond)), nil
+	second.acquire()
+	t.Found(None, "the next client was granted the lock %v after its holder died", time.Since(died).Round(10*time.Millisecond))
 }
 
-func diesAcquiring(ctx context.Context, t *trial) (Violation, string, error) {
-	first, second, err := t.pair(ctx, short, "")
-	if err != nil {
-		return None, "", err
-	}
+func (t *trial) diesAcquiring() {
+	first, second := t.pair(short, "")
 	for _, k := range first.links {
 		k.holdReplies()
 	}
-	acquired := later(func() error { return first.acquire(ctx) })
-	if err := until(ctx, func() (bool, error) { _, _, there, err := t.expires(0); return there, err }); err != nil {
-		return None, "", err
-	}
+	acquired := t.Begin(first.tryAcquire)
+	t.until(func() bool { _, _, there := t.expires(0); return there })
 	first.process.Kill()
-	if err := <-acquired; err == nil {
-		return None, "", fmt.Errorf("%w: it was granted before it died", errNotStaged)
+	if <-acquired.Done; acquired.Err == nil {
+		t.Check(scenarios.NotStaged("it was granted before it died"))
 	}
-	return t.afterDeath(ctx, second)
+	t.afterDeath(second)
 }
 
-func holdsTooLong(ctx context.Context, t *trial) (Violation, string, error) {
+func (t *trial) holdsTooLong() {
 	ttl := short
 	if t.variant.renews {
 		ttl = slow
 	}
-	first, second, err := t.pair(ctx, ttl, "")
-	if err == nil {
-		err = first.acquire(ctx)
-	}
-	if err != nil {
-		return None, "", err
-	}
+	first, second := t.pair(ttl, "")
+	first.acquire()
 	endless := false
 	if t.variant.store == stores.Redis {
-		if _, endless, _, err = t.expires(0); err != nil {
-			return None, "", err
-		}
+		_, endless, _ = t.expires(0)
 	}
-	granted, since := later(func() error { return second.acquire(ctx) }), time.Now()
+	granted, since := t.Begin(second.tryAcquire), time.Now()
 	look := time.NewTicker(100 * time.Millisecond)
 	defer look.Stop()
 	for {
 		select {
-		case err := <-granted:
-			if err != nil {
-				return None, "", err
+		case <-granted.Done:
+			t.Check(granted.Err)
+			if t.variant.renews && first.losesGrant() {
+				t.Check(scenarios.NotStaged("the holder could not renew its lock in time, and was told"))
 			}
-			if t.variant.renews && first.told(ctx) {
-				return None, "", fmt.Errorf("%w: the holder could not renew its lock in time, and was told", errNotStaged)
-			}
-			return overlap(first, fmt.Sprintf("a second client was granted the lock %v after the first, who works on", time.Since(since).Round(10*time.Millisecond)))
+			t.overlap(first, fmt.Sprintf("a second client was granted the lock %v after the first, who works on", time.Since(since).Round(10*time.Millisecond)))
+			return
 		case <-look.C:
 		}
-		ours := true // as far as the server tells: a key of the second client would last longer
+		ours := true // as far as the server shows: a key of the second client would last longer
 		if t.variant.store == stores.Redis {
-			left, forever, there, err := t.expires(0)
-			if err != nil {
-				return None, "", err
-			}
+			left, forever, there := t.expires(0)
 			ours = there && (endless || !forever && left <= ttl)
 		}
 		if ours && time.Since(since) > ttl*3/2 && first.holds() {
-			return None, fmt.Sprintf("the holder still has it, and alone, %v after its grant of %v", time.Since(since).Round(100*time.Millisecond), ttl), nil
+			t.Found(None, "the holder still has it, and alone, %v after its grant of %v", time.Since(since).Round(100*time.Millisecond), ttl)
+			return
 		}
 	}
 }
 
-func lateRelease(ctx context.Context, t *trial) (Violation, string, error) {
-	return t.lateRelease(ctx, "")
-}
-
-func sameID(ctx context.Context, t *trial) (Violation, string, error) {
-	return t.lateRelease(ctx, "thread-1")
-}
-
-func (t *trial) lateRelease(ctx context.Context, id string) (Violation, string, error) {
-	first, second, err := t.pair(ctx, short, id)
-	if err != nil {
-		return None, "", err
+func (t *trial) lateRelease(id string) {
+	first, second := t.pair(short, id)
+	third := t.client(long, id)
+	first.acquire()
+	if t.variant.renews { // it is stopped until its time has run out
+		t.Check(first.process.Pause())
 	}
-	third, err := t.client(ctx, long, id)
-	if err == nil {
-		err = t.expired(ctx, first, second)
+	second.acquire()
+	if t.variant.renews {
+		t.Check(first.process.Resume())
 	}
-	if err != nil {
-		return None, "", err
-	}
-	first.lock.Release(ctx) // says that it is not held, or not
-	granted, err := third.try(ctx)
-	switch {
-	case err != nil:
-		return None, "", err
-	case !granted:
-		return None, "the late release freed nothing: the second client still holds", nil
+	first.lock.Release(t.Context()) // the lock may or may not be held
+	if !third.try() {
+		t.Found(None, "the late release freed nothing: the second client still holds")
+		return
 	}
 	witness := "the first client's late release freed the second one's lock, a third was granted it"
-	if err := second.lock.Release(ctx); err == nil {
-		if again, err := first.try(ctx); err == nil && again {
+	if err := second.lock.Release(t.Context()); err == nil {
+		if again, err := first.tryOnce(); err == nil && again {
 			witness += "; the second one's release freed that of the third, and so on"
 		}
 	}
 	if !third.holds() {
-		return None, "", fmt.Errorf("%w: the third client was told of a loss", errNotStaged)
+		t.Check(scenarios.NotStaged("the third client was told of a loss"))
 	}
-	return Exclusion, witness, nil
+	t.Found(Exclusion, "%s", witness)
 }
 
-// expired has the first client take the lock, and the second when the first one's time is over. A holder that renews is stopped meanwhile.
-func (t *trial) expired(ctx context.Context, first, second *client) error {
-	err := first.acquire(ctx)
-	if err == nil && t.variant.renews {
-		err = first.process.Pause()
-	}
-	if err == nil {
-		err = second.acquire(ctx)
-	}
-	if err == nil && t.variant.renews {
-		err = first.process.Resume()
-	}
-	return err
-}
-
-func releaseDelayed(ctx context.Context, t *trial) (Violation, string, error) {
-	first, second, err := t.pair(ctx, short, "")
-	if err != nil {
-		return None, "", err
-	}
-	third, err := t.client(ctx, long, "")
-	if err == nil {
-		err = first.acquire(ctx)
-	}
-	if err != nil {
-		return None, "", err
-	}
+func (t *trial) releaseDelayed() {
+	first, second := t.pair(short, "")
+	third := t.client(long, "")
+	first.acquire()
 	gate := first.links[0].hold("DEL", "EVAL", "EVALSHA")
-	released := later(func() error { return first.lock.Release(ctx) })
+	released := t.Begin(func(ctx context.Context) error { return first.lock.Release(ctx) })
 	select {
 	case <-gate.reached:
-	case err := <-released:
-		return None, "", fmt.Errorf("%w: the release was over before its last command: %v", errNotStaged, err)
+	case <-released.Done:
+		t.Check(scenarios.NotStaged("the release was over before its last command: %v", released.Err))
 	}
-	if err := second.acquire(ctx); err != nil {
-		return None, "", err
-	}
+	second.acquire()
 	close(gate.open)
-	<-released
-	granted, err := third.try(ctx)
-	switch {
-	case err != nil:
-		return None, "", err
-	case !granted:
-		return None, "the last command of the release found that the lock is another one's", nil
+	<-released.Done
+	if !third.try() {
+		t.Found(None, "the last command of the release found that the lock is another one's")
+		return
 	}
-	return overlap(second, "the first client's release, on its way since before the second one's grant, freed that, and a third was granted the lock")
+	t.overlap(second, "the first client's release, on its way since before the second one's grant, freed that, and a third was granted the lock")
 }
 
-func paused(ctx context.Context, t *trial) (Violation, string, error) { return t.paused(ctx, false) }
-
-func pausedFenced(ctx context.Context, t *trial) (Violation, string, error) {
-	return t.paused(ctx, true)
-}
-
-func (t *trial) paused(ctx context.Context, fenced bool) (Violation, string, error) {
-	first, second, err := t.pair(ctx, short, "")
-	if err == nil {
-		err = first.acquire(ctx)
-	}
-	if err == nil {
-		err = first.process.Pause()
-	}
-	if err == nil {
-		err = second.acquire(ctx)
-	}
-	if err != nil {
-		return None, "", err
-	}
+func (t *trial) paused(fenced bool) {
+	first, second := t.pair(short, "")
+	first.acquire()
+	t.Check(first.process.Pause())
+	second.acquire()
 	if !first.holds() {
-		return None, "", fmt.Errorf("%w: the holder was told of a loss before it was stopped", errNotStaged)
+		t.Check(scenarios.NotStaged("the holder was told of a loss before it was stopped"))
 	}
-	// What the stopped application does first when it goes on is its write.
-	return lateWrite(first, second, fenced)
+	// When the stopped application resumes, its write is the first thing it does.
+	t.lateWrite(first, second, fenced)
 }
 
-func restarted(ctx context.Context, t *trial) (Violation, string, error) {
-	first, second, err := t.pair(ctx, long, "")
-	if err == nil {
-		err = first.acquire(ctx)
-	}
-	if err == nil {
-		err = t.restart(ctx, 0)
-	}
-	if err != nil {
-		return None, "", err
-	}
-	return t.tryBeside(ctx, first, second, "the server was started again without the lock, a second client was granted it")
+func (t *trial) restarted(written bool) {
+	first, second := t.pair(long, "")
+	first.acquire()
+	t.restart(0)
+	t.tryBeside(first, second, written, "the server was started again without the lock, a second client was granted it")
 }
 
-// restart kills server i, and starts it again.
-func (t *trial) restart(ctx context.Context, i int) error {
+// restart kills server i and restarts it.
+func (t *trial) restart(i int) {
 	t.servers.Kill(i)
-	return t.servers.Restart(ctx, i)
+	t.Check(t.servers.Restart(t.Context(), i))
 }
 
-// tryBeside has the second client try while the first one holds. A request that fails with its connection is made again.
-func (t *trial) tryBeside(ctx context.Context, first, second *client, how string) (Violation, string, error) {
+// tryBeside lets the second client try while the first one holds. A request that fails with its connection is repeated. If the lock is granted and the scenario
+// asks for it, both write, and the resource compares tokens.
+func (t *trial) tryBeside(first, second *client, written bool, how string) {
 	granted := false
-	err := until(ctx, func() (answered bool, err error) {
-		granted, err = second.try(ctx)
-		return err == nil, ctx.Err()
+	t.until(func() bool {
+		var err error
+		granted, err = second.tryOnce()
+		return err == nil
 	})
 	switch {
-	case err != nil:
-		return None, "", err
+	case granted && written:
+		t.checkHolds(first)
+		t.lateWrite(first, second, true)
 	case granted:
-		return overlap(first, how)
+		t.overlap(first, how)
 	case !first.holds():
-		return None, "", fmt.Errorf("%w: the holder was told of a loss", errNotStaged)
+		t.Check(scenarios.NotStaged("the holder was told of a loss"))
+	default:
+		t.Found(None, "the first client still holds, and a second one is refused")
 	}
-	return None, "the first client still holds, and a second one is refused", nil
 }
 
-func restartedFenced(ctx context.Context, t *trial) (Violation, string, error) {
-	return afterwards(ctx, t, restarted)
-}
-
-// afterwards has both write that a script has left holding.
-func afterwards(ctx context.Context, t *trial, s script) (Violation, string, error) {
-	if seen, witness, err := s(ctx, t); err != nil || seen != Exclusion {
-		return seen, witness, err
-	}
-	return lateWrite(t.clients[1], t.clients[0], true) // pair starts the second one first
-}
-
-func outage(ctx context.Context, t *trial) (Violation, string, error) {
-	first, second, err := t.pair(ctx, long, "")
-	if err != nil {
-		return None, "", err
-	}
+func (t *trial) outage() {
+	first, second := t.pair(long, "")
 	down := []int{3, 4}
 	for _, i := range down {
 		t.servers.Kill(i)
 	}
-	if err := first.acquire(ctx); err != nil {
-		return None, "", err
-	}
+	first.acquire()
 	for _, i := range down {
-		if err := t.servers.Restart(ctx, i); err != nil {
-			return None, "", err
-		}
+		t.Check(t.servers.Restart(t.Context(), i))
 	}
-	if err := t.restart(ctx, 2); err != nil {
-		return None, "", err
-	}
-	return t.tryBeside(ctx, first, second, "one of the three servers that had granted the lock forgot it, and with two that had been down a second client was granted it")
+	t.restart(2)
+	t.tryBeside(first, second, false, "one of the three servers that had granted the lock forgot it, and with two that had been down a second client was granted it")
 }
 
-func failOver(ctx context.Context, t *trial) (Violation, string, error) {
-	if err := t.start(ctx, 1); err != nil {
-		return None, "", err
-	}
-	replication, err := newLink(t.servers.Addresses()[0])
-	if err != nil {
-		return None, "", err
-	}
-	t.links = append(t.links, replication)
-	if _, err := t.ask(1, "REPLICAOF "+strings.Replace(replication.address(), ":", " ", 1)); err != nil {
-		return None, "", err
-	}
-	first, second, err := t.pair(ctx, long, "")
-	if err != nil {
-		return None, "", err
-	}
-	if _, err := t.ask(0, "SET until-here 1"); err != nil {
-		return None, "", err
-	}
-	if err := until(ctx, func() (bool, error) { there, err := t.ask(1, "EXISTS until-here"); return there == ":1", err }); err != nil {
-		return None, "", err
-	}
+func (t *trial) failOver(written bool) {
+	t.start(1)
+	replication := t.link(t.servers.Addresses()[0])
+	t.ask(1, "REPLICAOF "+strings.Replace(replication.address(), ":", " ", 1))
+	first, second := t.pair(long, "")
+	t.ask(0, "SET until-here 1")
+	t.until(func() bool { return t.ask(1, "EXISTS until-here") == ":1" })
 	replication.holdReplies()
-	if err := first.acquire(ctx); err != nil {
-		return None, "", err
-	}
+	first.acquire()
 	t.servers.Kill(0)
-	if _, err := t.ask(1, "REPLICAOF NO ONE"); err != nil {
-		return None, "", err
-	}
+	t.ask(1, "REPLICAOF NO ONE")
 	for _, c := range t.clients {
 		c.links[0].lead(t.servers.Addresses()[1])
 	}
-	return t.tryBeside(ctx, first, second, "the replica that took over has not got the key, a second client was granted the lock")
-}
-
-func failOverFenced(ctx context.Context, t *trial) (Violation, string, error) {
-	return afterwards(ctx, t, failOver)
+	t.tryBeside(first, second, written, "the replica that took over has not got the key, a second client was granted the lock")
 }

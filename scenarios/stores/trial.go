@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,16 +14,15 @@ import (
 	"github.com/zkbench/zkbench/drivers"
 	"github.com/zkbench/zkbench/drivers/stores"
 	"github.com/zkbench/zkbench/recipes"
+	"github.com/zkbench/zkbench/scenarios"
 )
 
-// key is the lock of a trial, whose servers have no other.
+// key is the lock of a trial, the only one on its servers.
 const key = "/lock"
 
-// errNotStaged: the situation did not come about.
-var errNotStaged = errors.New("the situation could not be staged")
-
-// trial is one scenario with one lock.
+// trial is one scenario with one lock. Its methods, except close, end the script when something fails.
 type trial struct {
+	*scenarios.Stage
 	variant variant
 	command []string // of the driver
 	servers *stores.Servers
@@ -30,13 +30,11 @@ type trial struct {
 	clients []*client
 }
 
-// script plays a scenario, and says what it saw.
-type script = func(ctx context.Context, t *trial) (seen Violation, witness string, err error)
-
-// start starts servers for the trial, more of them than the lock asks for if extra is not 0.
-func (t *trial) start(ctx context.Context, extra int) (err error) {
-	t.servers, err = stores.Start(ctx, t.variant.store, t.variant.servers+extra)
-	return err
+// start starts the servers that the lock needs, and extra more.
+func (t *trial) start(extra int) {
+	var err error
+	t.servers, err = stores.Start(t.Context(), t.variant.store, t.variant.servers+extra)
+	t.Check(err)
 }
 
 func (t *trial) close() {
@@ -51,8 +49,9 @@ func (t *trial) close() {
 	}
 }
 
-// client is a client of the lock: a process of its driver, with a link of its own to each server of Redis.
+// client is a client of the lock: a process of its driver, with its own link to each Redis server.
 type client struct {
+	t       *trial
 	process *drivers.Process
 	session *drivers.Session
 	links   []*link
@@ -60,81 +59,74 @@ type client struct {
 	grant   recipes.Grant
 }
 
-// How long locks last: those that are to be lost, those that a busy machine has to renew in time, and those that do not expire in a trial.
+// The durations of locks: for those to be lost, for those that a busy machine must renew in time, and for those that never expire in a trial.
 const (
 	short = time.Second
 	slow  = 3 * time.Second
 	long  = time.Hour
 )
 
-// client starts a client whose locks last so long.
-func (t *trial) client(ctx context.Context, ttl time.Duration, id string) (*client, error) {
-	p, err := drivers.Start(ctx, append(append([]string(nil), t.command...), t.variant.command(ttl, id)...))
-	if err != nil {
-		return nil, err
-	}
-	c := &client{process: p}
+// client starts a client whose locks last for ttl.
+func (t *trial) client(ttl time.Duration, id string) *client {
+	p, err := drivers.Start(t.Context(), append(slices.Clone(t.command), t.variant.command(ttl, id)...))
+	t.Check(err)
+	c := &client{t: t, process: p}
 	t.clients = append(t.clients, c)
-	addresses, timeout := t.servers.Addresses(), time.Minute
+	addresses, timeout := t.servers.Addresses(), min(ttl, time.Minute) // for etcd, the lease
 	if t.variant.store == stores.Redis {
-		for i, server := range addresses[:t.variant.servers] {
-			k, err := newLink(server)
-			if err != nil {
-				return nil, err
-			}
-			t.links, c.links = append(t.links, k), append(c.links, k)
-			addresses[i] = k.address()
+		addresses, timeout = addresses[:t.variant.servers], time.Minute
+		for i, server := range addresses {
+			k := t.link(server)
+			c.links, addresses[i] = append(c.links, k), k.address()
 		}
-		addresses = addresses[:t.variant.servers]
-	} else {
-		timeout = min(ttl, timeout)
 	}
-	if c.session, err = p.Open(ctx, addresses, timeout); err != nil {
-		return nil, err
-	}
+	c.session, err = p.Open(t.Context(), addresses, timeout)
+	t.Check(err)
 	c.lock = drivers.NewLock(c.session, key, recipes.Options{})
-	return c, nil
+	return c
 }
 
-// pair is two clients: one whose locks last so long, and a second whose locks do not expire. The second one has held the lock before, so that the servers know the scripts
-// and the first one's token is not the lowest.
-func (t *trial) pair(ctx context.Context, ttl time.Duration, id string) (first, second *client, err error) {
+// link opens a new link to a server.
+func (t *trial) link(server string) *link {
+	k, err := newLink(server)
+	t.Check(err)
+	t.links = append(t.links, k)
+	return k
+}
+
+// pair starts two clients: one whose locks last for ttl, and a second whose locks do not expire. The second one has held the lock before, so that the
+// servers know the scripts and the token of the first one is not the lowest.
+func (t *trial) pair(ttl time.Duration, id string) (first, second *client) {
 	if t.servers == nil {
-		if err := t.start(ctx, 0); err != nil {
-			return nil, nil, err
-		}
+		t.start(0)
 	}
-	if second, err = t.client(ctx, long, id); err == nil {
-		first, err = t.client(ctx, ttl, id)
-	}
-	if err == nil {
-		err = second.acquire(ctx)
-	}
-	if err == nil {
-		err = second.lock.Release(ctx)
-	}
-	return first, second, err
+	second, first = t.client(long, id), t.client(ttl, id)
+	second.acquire()
+	t.Check(second.lock.Release(t.Context()))
+	return first, second
 }
 
-func (c *client) acquire(ctx context.Context) (err error) {
+func (c *client) acquire() { c.t.Check(c.tryAcquire(c.t.Context())) }
+
+// tryAcquire acquires the lock; it fails if the driver fails.
+func (c *client) tryAcquire(ctx context.Context) (err error) {
 	c.grant, err = c.lock.Acquire(ctx)
 	return err
 }
 
 // try takes the lock if it is free.
-func (c *client) try(ctx context.Context) (granted bool, err error) {
-	c.grant, granted, err = drivers.Try(ctx, c.lock)
+func (c *client) try() (granted bool) {
+	granted, err := c.tryOnce()
+	c.t.Check(err)
+	return granted
+}
+
+func (c *client) tryOnce() (granted bool, err error) {
+	c.grant, granted, err = drivers.Try(c.t.Context(), c.lock)
 	return granted, err
 }
 
-// later is the outcome of an acquisition or a release that goes on.
-func later(f func() error) <-chan error {
-	done := make(chan error, 1)
-	go func() { done <- f() }()
-	return done
-}
-
-// holds tells whether the client has not been told of a loss. After a grant it holds for its application.
+// holds reports whether the client has not been notified of a loss; after a grant, its application then believes that it holds.
 func (c *client) holds() bool {
 	select {
 	case <-c.grant.Lost:
@@ -146,18 +138,24 @@ func (c *client) holds() bool {
 	}
 }
 
-// told waits for a while for the client to be told of a loss.
-func (c *client) told(ctx context.Context) bool {
+// losesGrant waits for a while for the client to be notified of a loss.
+func (c *client) losesGrant() bool {
 	select {
 	case <-c.grant.Lost:
 	case <-time.After(10 * time.Second):
-	case <-ctx.Done():
+	case <-c.t.Context().Done():
 	}
 	return !c.holds()
 }
 
-// ask asks server i of Redis, and returns the first line of its answer and, of a string, the second.
-func (t *trial) ask(i int, words string) (string, error) {
+// ask queries Redis server i, and returns the first line of its answer or, for a string, the second.
+func (t *trial) ask(i int, words string) string {
+	answer, err := t.answer(i, words)
+	t.Check(err)
+	return answer
+}
+
+func (t *trial) answer(i int, words string) (string, error) {
 	c, err := net.DialTimeout("tcp", t.servers.Addresses()[i], 10*time.Second)
 	if err != nil {
 		return "", err
@@ -180,36 +178,35 @@ func (t *trial) ask(i int, words string) (string, error) {
 	return strings.TrimSpace(line), nil
 }
 
-// expires is when the lock's key at server i will be gone: after the time, never (forever), or it is not there.
-func (t *trial) expires(i int) (left time.Duration, forever, there bool, err error) {
-	answer, err := t.ask(i, "PTTL "+key)
-	if err != nil {
-		return 0, false, false, err
-	}
-	n, err := strconv.Atoi(strings.TrimPrefix(answer, ":"))
-	return time.Duration(n) * time.Millisecond, n == -1, n != -2, err
+// expires returns when the lock's key at server i will be gone: after left, never (forever), or it does not exist.
+func (t *trial) expires(i int) (left time.Duration, forever, there bool) {
+	n, err := strconv.Atoi(strings.TrimPrefix(t.ask(i, "PTTL "+key), ":"))
+	t.Check(err)
+	return time.Duration(n) * time.Millisecond, n == -1, n != -2
 }
 
-// until asks again and again until what it asks for has happened.
-func until(ctx context.Context, happened func() (bool, error)) error {
-	for {
-		if done, err := happened(); done || err != nil {
-			return err
-		}
+// until polls until something has happened.
+func (t *trial) until(happened func() bool) {
+	for !happened() {
 		select {
-		case <-ctx.Done():
-			return ctx.Err()
+		case <-t.Context().Done():
+			t.Check(t.Context().Err())
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
 }
 
-// overlap is what a grant to the second client means while the first one has not been told of a loss.
-func overlap(first *client, how string) (Violation, string, error) {
-	if !first.holds() {
-		return None, "", fmt.Errorf("%w: the holder was told that it may not rely on its lock", errNotStaged)
+// checkHolds checks that a client has not been notified of a loss.
+func (t *trial) checkHolds(c *client) {
+	if !c.holds() {
+		t.Check(scenarios.NotStaged("the holder was told that it may not rely on its lock"))
 	}
-	return Exclusion, "two hold at once: " + how + ", and the first has not been told", nil
+}
+
+// overlap judges a grant to the second client while the first one has not been notified of a loss.
+func (t *trial) overlap(first *client, how string) {
+	t.checkHolds(first)
+	t.Found(Exclusion, "two hold at once: %s, and the first has not been told", how)
 }
 
 const (
@@ -217,12 +214,10 @@ const (
 	byNext  = "the next holder's"
 )
 
-// lateWrite has the next holder write, then the first client, whose application rests on its grant, and tells its outcome from what is written.
-func lateWrite(first, next *client, fenced bool) (Violation, string, error) {
+// lateWrite lets the next holder write, then the first client, whose application relies on its grant, and judges the outcome from the resource.
+func (t *trial) lateWrite(first, next *client, fenced bool) {
 	register := recipes.FencedRegister{Unfenced: !fenced}
-	if err := register.Write(next.grant.Token, []byte(byNext)); err != nil {
-		return None, "", err
-	}
+	t.Check(register.Write(next.grant.Token, []byte(byNext)))
 	err := register.Write(first.grant.Token, []byte(byFirst))
 	tokens := ""
 	if first.grant.Token != 0 {
@@ -231,9 +226,10 @@ func lateWrite(first, next *client, fenced bool) (Violation, string, error) {
 	value, _ := register.Read()
 	switch {
 	case err == nil && string(value) == byFirst:
-		return StaleWrite, "the first client's write was accepted after the next holder's" + tokens, nil
+		t.Found(StaleWrite, "the first client's write was accepted after the next holder's%s", tokens)
 	case errors.Is(err, recipes.ErrStale) && string(value) == byNext:
-		return None, "the first client's write was rejected after the next holder's" + tokens, nil
+		t.Found(None, "the first client's write was rejected after the next holder's%s", tokens)
+	default:
+		t.Check(fmt.Errorf("the write ends with %v, and what was written is %q", err, value))
 	}
-	return None, "", fmt.Errorf("the write ends with %v, and what was written is %q", err, value)
 }

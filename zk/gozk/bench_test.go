@@ -52,7 +52,7 @@ func BenchmarkGet(b *testing.B) {
 	}
 }
 
-// load has each session carry out its share of b.N operations in a closed loop.
+// load makes each session carry out its share of b.N operations in a closed loop.
 func load(b *testing.B, sessions int, op func(session int) error) {
 	b.ReportAllocs()
 	b.ResetTimer()

@@ -85,7 +85,8 @@ func (s *Session) attempt(ctx context.Context, r request, ask func() (reply, err
 	}
 }
 
-// grow makes room for a request of size bytes: it asks for a buffer of the next power of two and has the library write something, because the buffer can only be replaced then.
+// grow makes room for a request of size bytes: it asks for a buffer of the next power of two and makes the library write something, because the buffer
+// can only be replaced then.
 func (s *Session) grow(ctx context.Context, size int64) error {
 	for want := int64(firstBuffer); ; want *= 2 {
 		if want < size {

@@ -14,16 +14,31 @@ import (
 	"github.com/zkbench/zkbench/ensemble/ensembletest"
 	"github.com/zkbench/zkbench/ensemble/local"
 	"github.com/zkbench/zkbench/ensemble/proxy"
+	"github.com/zkbench/zkbench/internal/tier"
 	"github.com/zkbench/zkbench/zk"
 	"github.com/zkbench/zkbench/zk/gozk"
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
 func TestConformance(t *testing.T) {
-	net := startProxy(t)
+	conform(t, startProxy(t, servers.Get(t, 1)))
+}
+
+// The suite on the servers of each version.
+func TestConformanceOfVersions(t *testing.T) {
+	tier.Long(t, "starts servers of three versions; TestConformance")
+	for _, version := range ensembletest.Versions() {
+		t.Run(version, func(t *testing.T) {
+			conform(t, startProxy(t, ensembletest.Start(t, 1, ensembletest.OfVersion(t, version))))
+		})
+	}
+}
+
+func conform(t *testing.T, net *network) {
 	zktest.Conformance(t, func(t *testing.T, cfg zktest.DialConfig) zk.Session {
 		return net.dial(t, cfg.Timeout)
 	}, zktest.Powers{
+		Servers:    zk.PowersOf(net.version),
 		Expire:     func(s zk.Session) { net.expire(t, s) },
 		Disconnect: func(s zk.Session) { net.disconnect(s) },
 		Reconnect:  net.reconnect,
@@ -42,7 +57,7 @@ func TestConformanceOverTLSAndDigest(t *testing.T) {
 	}
 	digest := strings.TrimPrefix(strings.TrimSpace(string(text)), "digest ")
 	dial := func(t *testing.T, timeout time.Duration, d *gate, digests ...string) (*gozk.Session, error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), zktest.Patience)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), zktest.WaitLimit)
 		defer cancel()
 		cfg := gozk.Config{Servers: near.Addresses(), Timeout: timeout, Seed: 1, Connect: d.dial}
 		for _, one := range digests {
@@ -59,7 +74,7 @@ func TestConformanceOverTLSAndDigest(t *testing.T) {
 		return &gated{s, d}
 	}, zktest.Powers{
 		Expire: func(s zk.Session) {
-			ctx, cancel := context.WithTimeout(t.Context(), zktest.Patience)
+			ctx, cancel := context.WithTimeout(t.Context(), zktest.WaitLimit)
 			defer cancel()
 			if err := s.(*gated).Expire(ctx); err != nil {
 				t.Error(err)
@@ -142,26 +157,27 @@ func (d *gate) set(closed bool) {
 // network is the proxy between the sessions of a test and one real server.
 type network struct {
 	*proxy.Proxy
-	mu   sync.Mutex
-	away map[int64]*proxy.Fault
+	version string // of the server
+	mu      sync.Mutex
+	away    map[int64]*proxy.Fault
 }
 
-func startProxy(t *testing.T) *network {
+func startProxy(t *testing.T, e *local.Local) *network {
 	t.Helper()
-	p, err := proxy.Start(t.Context(), proxy.Config{Upstreams: servers.Get(t, 1).Addresses()})
+	p, err := proxy.Start(t.Context(), proxy.Config{Upstreams: e.Addresses()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { p.Close() })
-	return &network{Proxy: p, away: map[int64]*proxy.Fault{}}
+	return &network{Proxy: p, version: e.Describe().Version, away: map[int64]*proxy.Fault{}}
 }
 
 // dial opens a session through the proxy. It works in a test's cleanup too, after the test's context has ended.
 func (n *network) dial(t *testing.T, timeout time.Duration) *gozk.Session {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), zktest.Patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), zktest.WaitLimit)
 	defer cancel()
-	s, err := gozk.Dial(ctx, gozk.Config{Servers: n.Addresses(), Timeout: timeout, Seed: 1})
+	s, err := gozk.Dial(ctx, gozk.Config{Servers: n.Addresses(), Timeout: timeout, Seed: 1, NoContainers: !zk.PowersOf(n.version).Has(zk.PowerContainers)})
 	if err != nil {
 		t.Fatal(err)
 	}

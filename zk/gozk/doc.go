@@ -1,6 +1,6 @@
 // Package gozk implements the Session over github.com/go-zookeeper/zk, the client that Go applications use.
 //
-// The library is used unmodified, through its public API. What would break a recipe is corrected here:
+// The library is used unmodified, through its public API. This package corrects what would break a recipe:
 //
 //   - Expiry. After an expiry the library opens a new session by itself. It dials through this package, which refuses every
 //     connection once the expiry has been seen, so that no reply and no request can ever belong to a second session.
@@ -25,9 +25,9 @@
 //     garbage collector that counts 3 MiB per session lets as much garbage pile up. After 600,000 reads by 2000 sessions, the
 //     library alone had 262 KiB resident per session and was still growing; this package had 58 KiB, of which 14 KiB were live.
 //   - Zxids. The library does not expose the headers of replies, so they are read off the wire. Of two concurrent requests that
-//     have the same operation and path neither learns its zxid, because nothing tells which reply belongs to which.
+//     have the same operation and path neither learns its zxid, because nothing shows which reply belongs to which.
 //
-// What the library cannot do remains so, and is therefore part of what a run with this engine measures. It cannot take a watch off
+// The library's other limits remain, and are therefore part of what a run with this engine measures. It cannot take a watch off
 // the server: a stopped watch stays in the library and on the server until it fires or the session ends (Leaks counts those
 // too). It has no create2, so Created.Czxid is 0 and [zk.Token] costs one read. It has no persistent watches and cannot
 // create containers inside a Multi ([zk.ErrUnimplemented]). After a reconnect it arms its watches again with the zxid of the

@@ -12,7 +12,7 @@ import (
 
 var _ zk.Killer = (*Session)(nil)
 
-// Disconnected is closed while the session has no connection, and when it has ended.
+// Disconnected returns a channel that is closed while the session has no connection, and when it has ended.
 func (s *Session) Disconnected() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()

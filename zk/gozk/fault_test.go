@@ -16,7 +16,7 @@ import (
 	"github.com/zkbench/zkbench/zk/gozk"
 )
 
-// broken is a session behind a proxy, with a znode of its own.
+// broken is a session behind a proxy, with its own znode.
 type broken struct {
 	*testing.T
 	net  *network
@@ -26,7 +26,7 @@ type broken struct {
 
 func newBroken(t *testing.T) broken {
 	t.Helper()
-	b := broken{T: t, net: startProxy(t)}
+	b := broken{T: t, net: startProxy(t, servers.Get(t, 1))}
 	b.s = b.net.dial(t, 6*time.Second)
 	t.Cleanup(func() { b.s.Close() })
 	b.path = root(t, b.s)

@@ -61,7 +61,7 @@ func (h *hosts) pause() time.Duration {
 	return backoff(rounds, h.rand.Float64())
 }
 
-// backoff is the pause after this many failed rounds; spread is in [0,1).
+// backoff returns the pause after this many failed rounds; spread is in [0,1).
 func backoff(rounds int, spread float64) time.Duration {
 	if rounds == 0 {
 		return 0

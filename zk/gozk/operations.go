@@ -22,6 +22,9 @@ func aclOf(owners []zk.Identity) []lib.ACL {
 
 // Create creates a znode. Created.Czxid is always 0.
 func (s *Session) Create(ctx context.Context, path string, data []byte, mode zk.Mode) (zk.Created, error) {
+	if mode == zk.Container && s.noBoxes {
+		return zk.Created{}, &zk.Error{Op: zk.KindCreate, Path: path, Err: zk.ErrUnimplemented}
+	}
 	r := request{kind: zk.KindCreate, path: path, write: true, size: len(path) + len(data) + overhead}
 	v, err := s.do(ctx, r, func() (v reply, err error) {
 		if mode == zk.Container {
@@ -92,7 +95,7 @@ func (s *Session) Children(ctx context.Context, path string) ([]string, zk.Stat,
 	return v.names, v.stat, err
 }
 
-// GetW is Get, and arms a data watch.
+// GetW is like Get, and arms a data watch.
 func (s *Session) GetW(ctx context.Context, path string) ([]byte, zk.Stat, *zk.Watch, error) {
 	defer s.watches.unreserve(path)
 	v, err := s.do(ctx, s.arming(zk.KindGet, path), func() (reply, error) {
@@ -107,7 +110,7 @@ func (s *Session) GetW(ctx context.Context, path string) ([]byte, zk.Stat, *zk.W
 	return v.data, v.stat, v.watch, err
 }
 
-// ExistsW is Exists, and arms a watch even if the znode is missing.
+// ExistsW is like Exists, and arms a watch even if the znode is missing.
 func (s *Session) ExistsW(ctx context.Context, path string) (zk.Stat, bool, *zk.Watch, error) {
 	defer s.watches.unreserve(path)
 	v, err := s.do(ctx, s.arming(zk.KindExists, path), func() (reply, error) {
@@ -126,7 +129,7 @@ func (s *Session) ExistsW(ctx context.Context, path string) (zk.Stat, bool, *zk.
 	return v.stat, v.found, v.watch, err
 }
 
-// ChildrenW is Children, and arms a child watch.
+// ChildrenW is like Children, and arms a child watch.
 func (s *Session) ChildrenW(ctx context.Context, path string) ([]string, zk.Stat, *zk.Watch, error) {
 	defer s.watches.unreserve(path)
 	v, err := s.do(ctx, s.arming(zk.KindChildren, path), func() (reply, error) {

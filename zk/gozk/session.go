@@ -30,6 +30,9 @@ type Config struct {
 	Owners []zk.Identity
 	// Connect opens a connection; nil means plain TCP. Use it for TLS.
 	Connect func(ctx context.Context, network, address string) (net.Conn, error)
+	// NoContainers says that the servers know no containers (before ZooKeeper 3.5.1): such a create fails with ErrUnimplemented without being sent, which would
+	// cost the session its connection.
+	NoContainers bool
 }
 
 // Session is a zk.Session over one connection of the library.
@@ -40,6 +43,7 @@ type Session struct {
 	auth    []native.Auth // the digests, as the native client presents them
 	asked   time.Duration
 	acl     []lib.ACL        // of created znodes
+	noBoxes bool             // Config.NoContainers
 	ended   <-chan lib.Event // closed when the library's goroutines have stopped
 
 	dialing    context.Context // ends with the session; not a caller's: the library's dialling needs one
@@ -91,6 +95,7 @@ func Dial(ctx context.Context, cfg Config) (*Session, error) {
 		asked:   cfg.Timeout,
 		connect: cfg.Connect,
 		acl:     aclOf(cfg.Owners),
+		noBoxes: cfg.NoContainers,
 		watches: watches{paths: make(map[string]*watched)},
 		zxids:   zxids{calls: make(map[asked]*heard)},
 		done:    make(chan struct{}),
@@ -141,7 +146,7 @@ type quiet struct{}
 
 func (quiet) Printf(string, ...any) {}
 
-// Server is the address of the server that the session is connected to, "" while it is disconnected.
+// Server returns the address of the server that the session is connected to, "" while it is disconnected.
 func (s *Session) Server() string {
 	if !s.connected.Load() {
 		return ""
@@ -149,13 +154,13 @@ func (s *Session) Server() string {
 	return s.conn.Server()
 }
 
-// ID is the session's number.
+// ID returns the session id.
 func (s *Session) ID() int64 { return s.id.Load() }
 
-// Timeout is the timeout that the server granted at the last handshake.
+// Timeout returns the timeout that the server granted at the last handshake.
 func (s *Session) Timeout() time.Duration { return time.Duration(s.granted.Load()) }
 
-// Done is closed when the session has ended.
+// Done returns a channel that is closed when the session has ended.
 func (s *Session) Done() <-chan struct{} { return s.done }
 
 // Err returns why the session has ended, nil while it is alive.
@@ -165,7 +170,7 @@ func (s *Session) Err() error {
 	return s.err
 }
 
-// Lease is closed when the session can no longer be relied on.
+// Lease returns a channel that is closed when the session can no longer be relied on.
 func (s *Session) Lease() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -226,7 +231,7 @@ func (s *Session) event(e lib.Event) {
 	}
 }
 
-// eventZxid is the zxid of the event that the library is delivering, in the goroutine that has read it from the newest link.
+// eventZxid returns the zxid of the event that the library is delivering, in the goroutine that has read it from the newest link.
 func (s *Session) eventZxid() int64 {
 	s.mu.Lock()
 	l := s.link
@@ -347,8 +352,8 @@ func (s *Session) shutDown(live bool) {
 // Go runs f in the background; Close waits for it to return.
 func (s *Session) Go(f func()) { s.beside.Go(f) }
 
-// closeAgain closes the session over a new connection, for up to a second, which the library does not do when the answer is lost. Servers were seen to end an
-// encrypted connection before the answer had come.
+// closeAgain closes the session over a new connection, taking up to a second. The library does not do this when the answer is lost, and servers were seen to
+// end an encrypted connection before their answer had arrived.
 func (s *Session) closeAgain() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()

@@ -18,8 +18,8 @@ func (s *Session) Tap(sent func(zk.Kind, time.Time), received func(time.Time)) {
 	s.tap.Store(&tap{sent, received})
 }
 
-// OnLink has told called with what happens to the connection; see [zk.OnLink].
-func (s *Session) OnLink(told func(zk.Link, time.Time)) { s.linked.Store(&told) }
+// OnLink makes the session call notify for each event of its connection; see [zk.OnLink].
+func (s *Session) OnLink(notify func(zk.Link, time.Time)) { s.linked.Store(&notify) }
 
 // Traffic counts what has gone over the connections of the session; see [zk.TrafficOf].
 func (s *Session) Traffic() zk.Traffic {
@@ -27,8 +27,8 @@ func (s *Session) Traffic() zk.Traffic {
 }
 
 func (s *Session) tellLink(what zk.Link) {
-	if told := s.linked.Load(); told != nil && *told != nil {
-		(*told)(what, time.Now())
+	if notify := s.linked.Load(); notify != nil && *notify != nil {
+		(*notify)(what, time.Now())
 	}
 }
 

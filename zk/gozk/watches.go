@@ -19,7 +19,7 @@ const (
 	watchKinds
 )
 
-// fires is the library's own table (Conn.notifyWatches): which watches an event of type t consumes.
+// fires reports whether an event of type t consumes a watch of this kind, by the library's own table (Conn.notifyWatches).
 func fires(t zk.EventType, kind watchKind) bool {
 	switch t {
 	case zk.EventCreated:
@@ -193,7 +193,7 @@ func (t *watches) end(err error) {
 	}
 }
 
-// leaked is the number of watches that were stopped and are still held by the library.
+// leaked returns the number of watches that were stopped and are still held by the library.
 func (t *watches) leaked() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()

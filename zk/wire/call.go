@@ -18,6 +18,7 @@ const (
 	shapeStat            // Stat
 	shapeDataStat        // buffer, Stat
 	shapePathStat        // string, Stat
+	shapePath            // string; the czxid of the Stat is the zxid of the reply
 	shapeNamesStat       // vector of strings, Stat
 	shapeBody            // anything, for the caller to decode
 )
@@ -40,7 +41,8 @@ type call struct {
 	kind       zk.Kind
 	shape      shape
 	arm        class
-	again      bool // may be resent if the reply is lost with the connection: it changes nothing, or is idempotent
+	again      bool  // may be resent if the reply is lost with the connection: it changes nothing, or is idempotent
+	broke      uint8 // connections that broke while it was the oldest request
 
 	ready chan struct{} // capacity 1; nil for a request of the client itself, which has no waiting caller
 	req   []byte        // the whole packet
@@ -141,6 +143,8 @@ func (k *call) settle(r *reader, body []byte, own bool) (kept bool, err error) {
 	case shapePathStat:
 		k.name = d.String()
 		takeStat(&d, &k.stat)
+	case shapePath:
+		k.name, k.stat.Czxid = d.String(), k.zxid
 	case shapeNamesStat:
 		wire := d.Take(len(body) - jute.StatLength)
 		takeStat(&d, &k.stat)

@@ -33,9 +33,10 @@ type Client struct {
 	conn    *conn      // nil while disconnected
 	pending queue      // sent, in the order in which the server will answer
 	err     error
-	eng     *engine // not guarded: constant, as are root and limit
-	root    string  // the chroot, "" if there is none
-	limit   int     // largest request, in bytes
+	eng     *engine // not guarded: constant, as are near, root and limit
+	near    *servers
+	root    string // the chroot, "" if there is none
+	limit   int    // largest request, in bytes
 	xid     int32
 	shut    bool          // Close has been called
 	limited bool          // the server is read-only
@@ -70,7 +71,7 @@ type Client struct {
 	work     sync.WaitGroup // goroutines of this session: reconnection, and readers that are not shared
 	closing  sync.Once
 	freed    chan struct{} // closed when everything has been freed
-	unclosed error         // why Close cannot tell whether the servers have ended the session; written before freed is closed
+	unclosed error         // why Close cannot know whether the servers have ended the session; written before freed is closed
 	beside   background.Work
 }
 
@@ -92,6 +93,10 @@ func Dial(ctx context.Context, cfg Config) (*Client, error) {
 	if c.eng, err = c.shared.acquire(); err != nil {
 		return nil, fmt.Errorf("dial: %w", err)
 	}
+	c.near = c.eng.knows(cfg.Servers)
+	if cfg.Before35 {
+		c.near.old.Store(true)
+	}
 	if err := c.connect(ctx); err != nil {
 		c.end(err)
 		c.release()
@@ -100,7 +105,7 @@ func Dial(ctx context.Context, cfg Config) (*Client, error) {
 	return c, nil
 }
 
-// ID is the session's number.
+// ID returns the session id.
 func (c *Client) ID() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -114,7 +119,7 @@ func (c *Client) Password() []byte {
 	return slices.Clone(c.secret)
 }
 
-// Timeout is the session timeout granted by the server.
+// Timeout returns the session timeout granted by the server.
 func (c *Client) Timeout() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -128,7 +133,7 @@ func (c *Client) ReadOnly() bool {
 	return c.limited
 }
 
-// Server is the address of the server that the session is connected to, "" while it is disconnected.
+// Server returns the address of the server that the session is connected to, "" while it is disconnected.
 func (c *Client) Server() string {
 	if cn := c.current(); cn != nil {
 		return cn.addr
@@ -136,7 +141,7 @@ func (c *Client) Server() string {
 	return ""
 }
 
-// Done is closed when the session has ended.
+// Done returns a channel that is closed when the session has ended.
 func (c *Client) Done() <-chan struct{} { return c.done }
 
 // Err returns why the session has ended, nil while it is alive.
@@ -146,7 +151,7 @@ func (c *Client) Err() error {
 	return c.err
 }
 
-// Lease is closed when the session can no longer be relied on; see Session.
+// Lease returns a channel that is closed when the session can no longer be relied on; see Session.
 func (c *Client) Lease() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -193,14 +198,13 @@ func (cn *conn) broken(cause error) {
 		return
 	}
 	c.conn = nil
-	if cn.spoke.Load() {
+	repeated := c.blame()
+	if cn.spoke.Load() && !repeated {
 		c.fails = 0
 	}
 	failed := c.unsend()
 	c.cutOff()
-	if !c.shut {
-		c.tap.tellLink(zk.LinkLost)
-	}
+	c.tellLink(zk.LinkLost)
 	c.sites.disconnect()
 	ctx, cancel := context.WithCancel(context.Background())
 	c.cancel = cancel
@@ -214,6 +218,22 @@ func (cn *conn) broken(cause error) {
 	for _, k := range failed {
 		k.finish(lost{cause})
 	}
+}
+
+// maxResent is how many connections may break one after the other on the same request before it fails: servers answer some requests by closing the connection.
+const maxResent = 10
+
+// blame counts the connections that broke before the oldest request was answered, which may be the cause, and reports whether this was not the first. Called
+// with mu held.
+func (c *Client) blame() (repeated bool) {
+	k := c.pending.head
+	if k == nil {
+		return false
+	}
+	if k.broke++; k.broke == maxResent {
+		k.again = false
+	}
+	return k.broke > 1
 }
 
 // unsend sorts the requests whose replies are lost: those that may be resent go ahead of the ones already waiting, those without a waiting caller are
@@ -277,7 +297,7 @@ func (c *Client) end(err error) {
 // Go runs f in the background; Close waits for it to return.
 func (c *Client) Go(f func()) { c.beside.Go(f) }
 
-// closeWait is the longest time that Close waits for the server.
+// closeWait returns the longest time that Close waits for the server.
 func closeWait(timeout time.Duration) time.Duration { return min(2*time.Second, timeout/3) }
 
 // Close ends the session on the server and waits for the reply, for at most two seconds or a third of the session timeout, whichever is shorter;

@@ -25,7 +25,7 @@ type Config struct {
 	Seed uint64
 	// Chroot is prepended to every path, as in "/app"; the znode must exist.
 	Chroot string
-	// TLS, if not nil, encrypts the connections. Such a session has two goroutines of its own.
+	// TLS, if not nil, encrypts the connections. Such a session has its own two goroutines.
 	TLS *tls.Config
 	// Auth are credentials that every connection presents first.
 	Auth []Auth
@@ -36,6 +36,10 @@ type Config struct {
 	// ReadOnly accepts a server that is cut off from the ensemble and only serves reads; writes then fail with ErrReadOnly. Since ZooKeeper 3.6 such
 	// a server creates only local sessions, and only if it is configured to (localSessionsEnabled); they end when it rejoins the ensemble.
 	ReadOnly bool
+	// Before35 says that a server may be older than ZooKeeper 3.5, so that sessions send only what those know: a create does not return the Stat (but the czxid),
+	// a container is ErrUnimplemented, and a watch that was given up stays at the server until its event. Without it, the first refused request shows that, is
+	// repeated in the older form, and costs its session the connection; all sessions of the Transport with the same Servers remember it.
+	Before35 bool
 	// MaxRequest and MaxReply limit the size of a packet, in bytes. 0 means 1 MiB - 1 for requests, which is what servers accept by default
 	// (jute.maxbuffer), and 64 MiB for replies. A larger request fails with ErrBadArguments instead of breaking the connection; a larger reply breaks
 	// the connection.

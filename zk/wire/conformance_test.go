@@ -19,6 +19,7 @@ import (
 	"github.com/zkbench/zkbench/ensemble/ensembletest"
 	"github.com/zkbench/zkbench/ensemble/local"
 	"github.com/zkbench/zkbench/internal/jute"
+	"github.com/zkbench/zkbench/internal/tier"
 	"github.com/zkbench/zkbench/zk"
 	"github.com/zkbench/zkbench/zk/wire"
 	"github.com/zkbench/zkbench/zk/zktest"
@@ -35,7 +36,8 @@ func words(cfg *local.Config) {
 }
 
 func TestConformance(t *testing.T) {
-	conform(t, ensembletest.Start(t, 1, words).Addresses(), nil, nil)
+	e := ensembletest.Start(t, 1, words)
+	conform(t, e.Addresses(), zk.PowersOf(e.Describe().Version), nil, nil)
 }
 
 // Pollers cannot read TLS connections, so this run of the suite covers stream connections too.
@@ -48,7 +50,7 @@ func TestConformanceOverTLSAndSASL(t *testing.T) {
 	}
 	user, password, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(string(text)), "sasl "), ":")
 	who := &wire.SASL{User: user, Password: password}
-	conform(t, near.Addresses(), who, near.Dial)
+	conform(t, near.Addresses(), zk.PowersOf(near.Describe().Version), who, near.Dial)
 	costOfASession(t, wire.Config{Servers: near.Addresses(), SASL: who, Dialer: near.Dial})
 
 	stranger, err := wire.Dial(limited(t), wire.Config{Servers: near.Addresses(), Dialer: near.Dial})
@@ -102,7 +104,24 @@ func costOfASession(t *testing.T, cfg wire.Config) {
 }
 
 func TestConformanceOnThreeServers(t *testing.T) {
-	conform(t, ensembletest.Start(t, 3, words).Addresses(), nil, nil)
+	e := ensembletest.Start(t, 3, words)
+	conform(t, e.Addresses(), zk.PowersOf(e.Describe().Version), nil, nil)
+}
+
+// The suite on the servers of each version, alone and as an ensemble. Those of 3.9 must send the zxid of each event.
+func TestConformanceOfVersions(t *testing.T) {
+	tier.Long(t, "starts servers of three versions; TestAClientLearnsThatServersAreOld")
+	for _, version := range ensembletest.Versions() {
+		for _, n := range []int{1, 3} {
+			t.Run(fmt.Sprintf("%s, %d", version, n), func(t *testing.T) {
+				e := ensembletest.Start(t, n, words, ensembletest.OfVersion(t, version))
+				if got := e.Powers(t.Context()); got != zk.PowersOf(version) {
+					t.Errorf("Powers() = %+v, want those of %s", got, version)
+				}
+				conform(t, e.Addresses(), zk.PowersOf(version), nil, nil)
+			})
+		}
+	}
 }
 
 // plain dials connections that a poller cannot read, like those of TLS.
@@ -116,7 +135,7 @@ func plain(ctx context.Context, network, address string) (net.Conn, error) {
 }
 
 // conform runs the suite with each session behind its own proxies.
-func conform(t *testing.T, addresses []string, who *wire.SASL, dialer ensemble.Dialer) {
+func conform(t *testing.T, addresses []string, knows zk.Powers, who *wire.SASL, dialer ensemble.Dialer) {
 	var mu sync.Mutex
 	behind := map[zk.Session][]*proxy{}
 	each := func(s zk.Session, do func(*proxy)) {
@@ -128,7 +147,7 @@ func conform(t *testing.T, addresses []string, who *wire.SASL, dialer ensemble.D
 	}
 	seed := uint64(0)
 	dial := func(t *testing.T, cfg zktest.DialConfig) zk.Session {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), zktest.Patience)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), zktest.WaitLimit)
 		defer cancel()
 		var ps []*proxy
 		var near []string
@@ -147,9 +166,11 @@ func conform(t *testing.T, addresses []string, who *wire.SASL, dialer ensemble.D
 		return &proxied{s, ps}
 	}
 	below := func(s zk.Session) zk.Session { return s.(*proxied).Client }
-	zktest.Conformance(t, dial, zktest.Powers{
-		Persistent: true,
-		Create2:    true,
+	powers := zktest.Powers{
+		Persistent: knows.Has(zk.PowerAddWatch),
+		Create2:    true, // the czxid, also from a server without create2
+		Servers:    knows,
+		EventZxids: knows.Has(zk.PowerEventZxids),
 		Expire: func(s zk.Session) {
 			each(below(s), (*proxy).block) // or the client would reclaim the session
 			if who == nil {
@@ -159,10 +180,13 @@ func conform(t *testing.T, addresses []string, who *wire.SASL, dialer ensemble.D
 			}
 			each(below(s), (*proxy).unblock)
 		},
-		Disconnect:    func(s zk.Session) { each(below(s), (*proxy).block) },
-		Reconnect:     func(s zk.Session) { each(below(s), (*proxy).unblock) },
-		ServerWatches: func(string) int { return watchCount(t, addresses, dialer) },
-	})
+		Disconnect: func(s zk.Session) { each(below(s), (*proxy).block) },
+		Reconnect:  func(s zk.Session) { each(below(s), (*proxy).unblock) },
+	}
+	if knows.Has(zk.PowerRemoveWatches) {
+		powers.ServerWatches = func(string) int { return watchCount(t, addresses, dialer) }
+	}
+	zktest.Conformance(t, dial, powers)
 }
 
 // proxied closes the proxies with the session, so that the suite can count goroutines.

@@ -12,8 +12,11 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// codeNoNode is the one error code that the client itself handles.
-const codeNoNode = -101
+// The error codes that the client itself handles.
+const (
+	codeUnimplemented = -6
+	codeNoNode        = -101
+)
 
 // link carries the bytes of one connection. On Linux a plain socket is read by a shared poller (epollLink); any other connection has goroutines of
 // its own (streamLink). Both feed a conn from a single goroutine.
@@ -41,7 +44,7 @@ type conn struct {
 	pings []int64 // when the unanswered pings were sent, the oldest first; guarded by Client.mu
 }
 
-// send is link.write, counted.
+// send calls link.write and counts the bytes.
 func (cn *conn) send(p []byte) error {
 	cn.c.traffic.sent.Add(int64(len(p)))
 	return cn.link.write(p)
@@ -142,12 +145,32 @@ func (cn *conn) handle(r *reader, f []byte, own bool) (kept bool, err error) {
 	if zxid > 0 {
 		c.zxid = zxid
 	}
+	if code == codeUnimplemented {
+		return cn.unknown(r, k, zxid)
+	}
 	if k.arm != armNone {
 		return cn.armed(r, k, zxid, code, body, own)
 	}
 	c.mu.Unlock()
 	cn.spoke.Store(true)
 	return k.resolve(r, zxid, code, body, own)
+}
+
+// errUnknown: the server has refused a request that it does not know.
+var errUnknown = fmt.Errorf("%w, and closes the connection", zk.ErrUnimplemented)
+
+// unknown completes handle for a request that the server does not know. It closes the connection after that answer (UnimplementedRequestProcessor), so nothing
+// more may be sent on it: its reply would be lost. It is called with mu held, and releases it.
+func (cn *conn) unknown(r *reader, k *call, zxid int64) (kept bool, err error) {
+	c := cn.c
+	if k.arm != armNone {
+		c.sites.answer(k, codeUnimplemented)
+	}
+	c.mu.Unlock()
+	cn.spoke.Store(true)
+	cn.broken(errUnknown)
+	k.resolve(r, zxid, codeUnimplemented, nil, false)
+	return false, errUnknown
 }
 
 // armed completes handle for a request that arms a watch. It is called with mu held, and releases it.

@@ -33,9 +33,9 @@ func pause(fails, servers int, timeout time.Duration) time.Duration {
 	return min(firstPause<<min(fails/servers-1, 10), lastPause, timeout/6)
 }
 
-// patience is how long one server may take to accept a connection and answer: short enough to try all of them within two thirds of the session
+// dialTimeout returns how long one server may take to accept a connection and answer: short enough to try all of them within two thirds of the session
 // timeout, but at most 10 s and at least 250 ms.
-func patience(timeout time.Duration, servers int) time.Duration {
+func dialTimeout(timeout time.Duration, servers int) time.Duration {
 	return max(250*time.Millisecond, min(10*time.Second, timeout*2/3/time.Duration(servers)))
 }
 
@@ -99,7 +99,7 @@ func (c *Client) try(ctx context.Context, host string) error {
 		return ctx.Err()
 	}
 	defer leave()
-	ctx, cancel := context.WithTimeout(ctx, patience(c.Timeout(), len(c.hosts)))
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout(c.Timeout(), len(c.hosts)))
 	defer cancel()
 	nc, err := c.open(ctx, host)
 	if err != nil {
@@ -164,7 +164,7 @@ func (c *Client) greet(nc net.Conn) (greeting, error) {
 	b := c.hello()
 	again := c.id != 0
 	c.tap.tellSent(zk.KindConnect)
-	c.tap.tellLink(zk.LinkTried)
+	c.tellLink(zk.LinkTried)
 	c.mu.Unlock()
 	asked := c.eng.now()
 	g, err := exchange(nc, b, again)
@@ -172,7 +172,7 @@ func (c *Client) greet(nc net.Conn) (greeting, error) {
 	return g, err
 }
 
-// hello is the connect request, for a new session or an existing one. Called with mu held.
+// hello returns the connect request, for a new session or an existing one. Called with mu held.
 func (c *Client) hello() []byte {
 	return jute.Connect{Zxid: c.zxid, Timeout: c.cfg.Timeout, Session: c.id, Password: c.secret, ReadOnly: c.cfg.ReadOnly}.Request()
 }
@@ -243,7 +243,7 @@ func (c *Client) adopt(cn *conn, g greeting) ([]byte, error) {
 		c.lease.Begin(time.Duration(g.asked), c.span, time.Duration(c.eng.exact()))
 	}
 	out := c.backlog()
-	c.tap.tellLink(zk.LinkMade) // what the new connection sends first has been reported
+	c.tellLink(zk.LinkMade) // what the new connection sends first has been reported
 	return out, nil
 }
 

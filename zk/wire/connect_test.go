@@ -22,7 +22,7 @@ import (
 func connecting(dialer func(context.Context, string, string) (net.Conn, error), hosts ...string) *Client {
 	e, _ := newEngine(0, nil)
 	e.stop()
-	return &Client{eng: e, timeout: ten, hosts: hosts, rand: rand.New(rand.NewPCG(1, 0)), done: make(chan struct{}),
+	return &Client{eng: e, near: new(servers), timeout: ten, hosts: hosts, rand: rand.New(rand.NewPCG(1, 0)), done: make(chan struct{}),
 		cfg: Config{Timeout: ten, Dialer: dialer, MaxReply: 1 << 20}}
 }
 

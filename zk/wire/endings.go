@@ -14,7 +14,8 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// Disconnected is closed while the session has no connection, and when it has ended. After a reconnect, the next call returns a new channel.
+// Disconnected returns a channel that is closed while the session has no connection, and when it has ended. After a reconnect, the next call returns a
+// new channel.
 func (c *Client) Disconnected() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -29,7 +30,7 @@ func (c *Client) Disconnected() <-chan struct{} {
 	return c.down
 }
 
-// cutOff notifies those who wait for a disconnection. Called with mu held.
+// cutOff notifies the callers that wait for a disconnection. Called with mu held.
 func (c *Client) cutOff() {
 	if c.down != nil {
 		close(c.down)
@@ -37,7 +38,8 @@ func (c *Client) cutOff() {
 	}
 }
 
-// Crash ends the session as the death of its process would: the servers are not told and expire it after its timeout. Close has nothing left to do afterwards.
+// Crash ends the session as the death of its process would: the servers are not told and expire it after its timeout. Close has nothing left to do
+// afterwards.
 func (c *Client) Crash() error {
 	c.closing.Do(func() {
 		c.end(zk.ErrClosed)
@@ -84,7 +86,8 @@ func CloseSession(ctx context.Context, server string, id int64, password []byte)
 	return Config{}.CloseSession(ctx, server, id, password)
 }
 
-// CloseSession is the function [CloseSession] for a server that requires encrypted connections or credentials. Of the config it uses only Dialer, TLS, SASL and Auth.
+// CloseSession is like the function [CloseSession], for a server that requires encrypted connections or credentials. Of the config it uses only Dialer,
+// TLS, SASL and Auth.
 func (cfg Config) CloseSession(ctx context.Context, server string, id int64, password []byte) error {
 	within := claimed
 	if cfg.Dialer != nil || cfg.TLS != nil || cfg.SASL != nil {
@@ -131,7 +134,7 @@ func closeElsewhere(ctx context.Context, open func(context.Context) (net.Conn, e
 	return err
 }
 
-// claim takes over a session on a connection of its own, and closes it.
+// claim takes over a session on a separate connection, and closes the session.
 func claim(ctx context.Context, open func(context.Context) (net.Conn, error), hello []byte, prove func(net.Conn) error) error {
 	nc, err := open(ctx)
 	if err != nil {

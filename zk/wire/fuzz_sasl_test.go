@@ -25,7 +25,7 @@ func tokenReply(xid, code int32, token string) []byte {
 	return append(jute.AppendInt32(nil, int32(len(b))), b...)
 }
 
-// FuzzAuthenticate has a server answer SASL requests with arbitrary bytes. The client must not accept them as a proof, panic, send more than two
+// FuzzAuthenticate makes a server answer SASL requests with arbitrary bytes. The client must not accept them as a proof, panic, send more than two
 // requests, or disclose the password to the server or in its error.
 func FuzzAuthenticate(f *testing.F) {
 	const challenge = `realm="zk-sasl-md5",nonce="n",charset=utf-8,algorithm=md5-sess`

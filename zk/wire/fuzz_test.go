@@ -18,7 +18,7 @@ func (nowhere) close()             {}
 
 // offline returns a session with a connection to nowhere and one pending request of each shape.
 func offline() *Client {
-	c := &Client{eng: &engine{}, done: make(chan struct{})}
+	c := &Client{eng: &engine{}, near: new(servers), done: make(chan struct{})}
 	c.lease.Begin(0, time.Hour, 0)
 	c.cfg.MaxReply = 1 << 20
 	c.conn = &conn{c: c, link: nowhere{}}

@@ -75,7 +75,7 @@ func TestHostileServers(t *testing.T) {
 	}
 }
 
-// TestFramesInPieces has a server send everything byte by byte.
+// TestFramesInPieces makes a server send everything byte by byte.
 func TestFramesInPieces(t *testing.T) {
 	clean(t)
 	server := impersonate(t, func(_ int, c net.Conn) {

@@ -57,12 +57,12 @@ func (l *leased) at(d time.Duration, late bool) {
 func (l *leased) open(why string, before time.Duration) {
 	l.Helper()
 	l.at(before-1, true)
-	told := l.s.Lease()
-	if over(told) {
+	notify := l.s.Lease()
+	if over(notify) {
 		l.Errorf("%s: the lease is over at %v", why, before-1)
 	}
 	l.at(before, true)
-	if !over(l.s.Lease()) || !over(told) {
+	if !over(l.s.Lease()) || !over(notify) {
 		l.Errorf("%s: the lease is open at %v", why, before)
 	}
 }
@@ -143,11 +143,11 @@ func TestEventsDoNotExtendTheLease(t *testing.T) {
 func TestAStoppedProcessSeesThatItsLeaseIsOver(t *testing.T) {
 	links(t, func(l *leased) {
 		c := <-l.reply
-		told := l.s.Lease()
+		notify := l.s.Lease()
 		l.at(4*time.Second, false)
 		<-l.asked
 		l.at(time.Hour, true)
-		if !over(l.s.Lease()) || !over(told) {
+		if !over(l.s.Lease()) || !over(notify) {
 			l.Error("the lease is open after an hour")
 		}
 		answer(c, -2, 0) // to the ping sent an hour ago
@@ -159,7 +159,7 @@ func TestAStoppedProcessSeesThatItsLeaseIsOver(t *testing.T) {
 		<-l.asked
 		answer(c, -2, 0)
 		l.extended(time.Hour + 9*time.Second)
-		if over(l.s.Lease()) || !over(told) {
+		if over(l.s.Lease()) || !over(notify) {
 			l.Error("the reply to a new ping has not made a new lease")
 		}
 	})
@@ -177,17 +177,17 @@ func TestALeaseComesBackWithALateReply(t *testing.T) {
 		<-l.asked
 		l.at(10*time.Second, false) // the third ping follows later
 		l.at(13*time.Second, true)
-		told := l.s.Lease()
-		if !over(told) {
+		notify := l.s.Lease()
+		if !over(notify) {
 			l.Error("the lease is open at 13 s")
 		}
 		answer(c, -2, 0)
 		l.extended(17 * time.Second)
 		l.at(17*time.Second-1, true)
-		if told = l.s.Lease(); over(told) {
+		if notify = l.s.Lease(); over(notify) {
 			l.Error("the lease has not come back with the reply to the ping of 8 s")
 		}
 		l.at(17*time.Second, false)
-		<-told
+		<-notify
 	})
 }

@@ -123,7 +123,7 @@ func (l *list) edit(wire []byte) bool {
 	return true
 }
 
-// records decodes names that are not preceded by their number. Each gets memory of its own, so that it keeps no other alive.
+// records decodes names that are not preceded by their number. Each gets its own memory, so that it keeps no other name alive.
 func records(wire []byte) (all []string, err error) {
 	d := jute.Decoder{B: wire}
 	for len(d.B) > 0 && !d.Bad {

@@ -2,7 +2,9 @@ package wire
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/zkbench/zkbench/internal/jute"
 	"github.com/zkbench/zkbench/zk"
@@ -10,16 +12,43 @@ import (
 
 // Multi carries out all ops or none.
 func (c *Client) Multi(ctx context.Context, ops ...zk.Op) ([]zk.OpResult, error) {
+	old := c.near.old.Load()
+	res, err := c.multi(ctx, ops, old)
+	if err == nil || old || !errors.Is(err, zk.ErrFailed) || !hasOlderForm(ops) {
+		return res, err
+	}
+	plain, again := c.multi(ctx, ops, true) // the server cannot read the request: perhaps because of create2
+	switch {
+	case errors.Is(again, zk.ErrFailed):
+		return res, err
+	case zk.Classify(again) <= zk.ClassDefiniteNo:
+		c.near.old.Store(true)
+	}
+	return plain, again
+}
+
+// hasOlderForm reports whether a transaction is written differently for old servers, which can read that.
+func hasOlderForm(ops []zk.Op) bool {
+	creates := func(op zk.Op) bool { return op.Kind == zk.KindCreate }
+	return slices.ContainsFunc(ops, creates) && !slices.ContainsFunc(ops, func(op zk.Op) bool { return creates(op) && op.Mode == zk.Container })
+}
+
+// multi sends a transaction, for old servers or for newer ones.
+func (c *Client) multi(ctx context.Context, ops []zk.Op, old bool) ([]zk.OpResult, error) {
 	k := newBare(jute.OpMulti, zk.KindMulti, shapeBody)
 	if len(ops) > 0 {
 		k.path = ops[0].Path
 	}
 	for _, op := range ops {
-		if err := checkOp(op); err != nil {
+		err := checkOp(op)
+		if err == nil && old && op.Kind == zk.KindCreate && op.Mode == zk.Container {
+			err = zk.ErrUnimplemented
+		}
+		if err != nil {
 			k.path = op.Path
 			return nil, discard(k, err)
 		}
-		k.req = c.putOp(k.req, op)
+		k.req = c.putOp(k.req, op, old)
 	}
 	k.req = putMultiHeader(k.req, jute.OpError, true)
 	return c.results(ctx, k, ops)
@@ -39,7 +68,7 @@ func checkOp(op zk.Op) error {
 	return fmt.Errorf("a multi cannot %v: %w", op.Kind, zk.ErrBadArguments)
 }
 
-func (c *Client) putOp(b []byte, op zk.Op) []byte {
+func (c *Client) putOp(b []byte, op zk.Op, old bool) []byte {
 	switch op.Kind {
 	case zk.KindCheck:
 		b = putPath(putMultiHeader(b, jute.OpCheck, false), c.root, op.Path)
@@ -51,10 +80,7 @@ func (c *Client) putOp(b []byte, op zk.Op) []byte {
 		b = putPath(putMultiHeader(b, jute.OpSetData, false), c.root, op.Path)
 		return jute.AppendInt32(jute.AppendBuffer(b, op.Data), op.Version)
 	}
-	code := jute.OpCreate2
-	if op.Mode == zk.Container {
-		code = jute.OpCreateContainer
-	}
+	code, _ := createOp(op.Mode, old)
 	b = putPath(putMultiHeader(b, code, false), c.root, op.Path)
 	return jute.AppendInt32(append(jute.AppendBuffer(b, op.Data), c.acl...), int32(op.Mode))
 }

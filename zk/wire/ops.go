@@ -2,6 +2,7 @@ package wire
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/zkbench/zkbench/internal/jute"
@@ -10,15 +11,32 @@ import (
 
 // Create creates a znode with Config.ACL.
 func (c *Client) Create(ctx context.Context, path string, data []byte, mode zk.Mode) (zk.Created, error) {
-	op := jute.OpCreate2
-	if mode == zk.Container {
-		op = jute.OpCreateContainer
+	old := c.near.old.Load()
+	op, reply := createOp(mode, old)
+	k := newCall(op, zk.KindCreate, path, reply)
+	if k.err = zk.CheckCreate(path, mode); k.err == nil && old && mode == zk.Container {
+		k.err = zk.ErrUnimplemented // sent, it would cost the connection
 	}
-	k := newCall(op, zk.KindCreate, path, shapePathStat)
-	k.err = zk.CheckCreate(path, mode)
 	k.req = append(jute.AppendBuffer(putPath(k.req, c.root, path), data), c.acl...)
 	k.req = jute.AppendInt32(k.req, int32(mode))
-	return c.created(ctx, k)
+	made, err := c.created(ctx, k)
+	if err != nil && op == jute.OpCreate2 && errors.Is(err, zk.ErrUnimplemented) {
+		c.near.old.Store(true)
+		return c.Create(ctx, path, data, mode)
+	}
+	return made, err
+}
+
+// createOp returns the request that creates a znode of a mode, and the shape of its reply. The plain create, the only one of old servers, does not return the
+// Stat; the czxid is the zxid of the reply, because a server answers a write with the last transaction that it has applied, which is this one.
+func createOp(mode zk.Mode, old bool) (jute.Op, shape) {
+	switch {
+	case mode == zk.Container:
+		return jute.OpCreateContainer, shapePathStat
+	case old:
+		return jute.OpCreate, shapePath
+	}
+	return jute.OpCreate2, shapePathStat
 }
 
 func (c *Client) created(ctx context.Context, k *call) (zk.Created, error) {
@@ -45,7 +63,7 @@ func (c *Client) Delete(ctx context.Context, path string, version int32) error {
 	return c.plain(ctx, k)
 }
 
-// plain is do for a request whose reply has no body.
+// plain is like do, for a request whose reply has no body.
 func (c *Client) plain(ctx context.Context, k *call) error {
 	if err := c.do(ctx, k); err != nil {
 		return err
@@ -97,7 +115,7 @@ func (c *Client) Get(ctx context.Context, path string) ([]byte, zk.Stat, error) 
 	return data, st, nil
 }
 
-// GetW is Get with a data watch.
+// GetW is like Get, and arms a data watch.
 func (c *Client) GetW(ctx context.Context, path string) ([]byte, zk.Stat, *zk.Watch, error) {
 	k := c.read(jute.OpGetData, zk.KindGet, path, shapeDataStat, true)
 	w := c.arming(k, armData)
@@ -114,7 +132,7 @@ func (c *Client) Exists(ctx context.Context, path string) (zk.Stat, bool, error)
 	return c.exists(ctx, c.read(jute.OpExists, zk.KindExists, path, shapeStat, false))
 }
 
-// ExistsW is Exists with a watch, which is armed even if the znode is missing.
+// ExistsW is like Exists, and arms a watch even if the znode is missing.
 func (c *Client) ExistsW(ctx context.Context, path string) (zk.Stat, bool, *zk.Watch, error) {
 	k := c.read(jute.OpExists, zk.KindExists, path, shapeStat, true)
 	w := c.arming(k, armExist)
@@ -139,7 +157,7 @@ func (c *Client) Children(ctx context.Context, path string) ([]string, zk.Stat, 
 	return c.children(ctx, c.read(jute.OpGetChildren2, zk.KindChildren, path, shapeNamesStat, false))
 }
 
-// ChildrenW is Children with a child watch.
+// ChildrenW is like Children, and arms a child watch.
 func (c *Client) ChildrenW(ctx context.Context, path string) ([]string, zk.Stat, *zk.Watch, error) {
 	k := c.read(jute.OpGetChildren2, zk.KindChildren, path, shapeNamesStat, true)
 	w := c.arming(k, armChild)

@@ -52,7 +52,7 @@ func TestRequestsOnTheWire(t *testing.T) {
 		body    []byte
 		reply   []byte
 		want    string
-		refused string // the result beside ErrNoNode
+		refused string // the result that comes with ErrNoNode
 	}{
 		{"create", create(zk.EphemeralSequential), jute.OpCreate2, slices.Concat(at("/app/a"), at("x"), world, jute.AppendInt32(nil, 3)), made, "/a-15", "0"},
 		{"create a container", create(zk.Container), jute.OpCreateContainer, slices.Concat(at("/app/a"), at("x"), world, jute.AppendInt32(nil, 4)), made, "/a-15", "0"},

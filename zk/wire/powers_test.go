@@ -179,7 +179,7 @@ func TestLargePackets(t *testing.T) {
 			if err != nil || len(names) != 3001 || len(want) != 0 || st.NumChildren != 3001 {
 				t.Errorf("Children gives %d names, %d missing, %v", len(names), len(want), err)
 			}
-			for some := range slices.Chunk(names, 1000) { // what looks on at later tests looks at all that is there
+			for some := range slices.Chunk(names, 1000) { // whatever inspects the servers in later tests reads everything that is left
 				var gone []zk.Op
 				for _, n := range some {
 					gone = append(gone, zk.DeleteOp(dir+"/"+n, zk.AnyVersion))

@@ -120,7 +120,7 @@ func TestStoppedWatchesAreRemoved(t *testing.T) {
 	}
 }
 
-// After a failed write of one of its own requests the client does not write the next.
+// After the write of one of its own requests has failed, the client does not write the next one.
 func TestRequestsAfterAFailedWrite(t *testing.T) {
 	u := unplug(t)
 	u.writes = io.ErrClosedPipe

@@ -35,7 +35,7 @@ func saslServer(t *testing.T, replies ...saslReply) string {
 	}).address()
 }
 
-// A refusal ends Dial at once: the other servers of an ensemble would refuse too.
+// A refusal ends Dial immediately: the other servers of an ensemble would refuse too.
 func TestSASLRefusals(t *testing.T) {
 	const challenge = `realm="zk-sasl-md5",nonce="n",charset=utf-8,algorithm=md5-sess`
 	for _, c := range []struct {
@@ -50,7 +50,7 @@ func TestSASLRefusals(t *testing.T) {
 		{"a server that does not know the password", []saslReply{{0, challenge}, {0, "rspauth=00"}}, "does not prove"},
 		{"a malformed challenge", []saslReply{{0, "nonsense"}}, "malformed"},
 	} {
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		ctx, cancel := context.WithTimeout(t.Context(), dialTimeout)
 		_, err := wire.Dial(ctx, wire.Config{Servers: []string{saslServer(t, c.replies...)}, Timeout: 10 * time.Second,
 			SASL: &wire.SASL{User: "ada", Password: "sesame"}})
 		cancel()

@@ -16,8 +16,8 @@ import (
 	"github.com/zkbench/zkbench/zk/wire"
 )
 
-// A server keeps the user name of a SASL exchange in state that all its connections share (ZOOKEEPER-4839). So it lets an unknown user in who
-// knows the password of the previous user.
+// A server keeps the user name of a SASL exchange in state that all its connections share (ZOOKEEPER-4839). So it lets in an unknown user
+// that presents the password of the previous user.
 func TestServersLetUnknownUsersIn(t *testing.T) {
 	jaas := filepath.Join(t.TempDir(), "jaas.conf")
 	const users = "Server {\n  org.apache.zookeeper.server.auth.DigestLoginModule required\n  user_ada=\"one\"\n  user_bob=\"two\";\n};\n"
@@ -28,7 +28,7 @@ func TestServersLetUnknownUsersIn(t *testing.T) {
 		cfg.Secure, cfg.JavaArgs = ensemble.SecureSASL, []string{"-Djava.security.auth.login.config=" + jaas}
 	})
 	open := func(user, password string) (*wire.Client, error) {
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		ctx, cancel := context.WithTimeout(t.Context(), dialTimeout)
 		defer cancel()
 		return wire.Dial(ctx, wire.Config{Servers: e.Addresses(), Timeout: 20 * time.Second, Dialer: e.Dial, SASL: &wire.SASL{User: user, Password: password}})
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/zkbench/zkbench/zk/wire"
 )
 
-// patience bounds every wait for something that must happen.
-const patience = 30 * time.Second
+// dialTimeout bounds every wait for something that must happen.
+const dialTimeout = 30 * time.Second
 
 // impostor is a fake server: a test's script handles each connection.
 type impostor struct {
@@ -146,7 +146,7 @@ func serve(c net.Conn) {
 // dial opens a session, which the test's cleanup closes.
 func dial(t testing.TB, cfg wire.Config) *wire.Client {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), dialTimeout)
 	defer cancel()
 	c, err := wire.Dial(ctx, cfg)
 	if err != nil {
@@ -160,9 +160,9 @@ func dial(t testing.TB, cfg wire.Config) *wire.Client {
 	return c
 }
 
-// limited returns a context that ends after patience or with the test.
+// limited returns a context that ends after dialTimeout or with the test.
 func limited(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), dialTimeout)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -172,7 +172,7 @@ func clean(t *testing.T) {
 	t.Helper()
 	goroutines, files := runtime.NumGoroutine(), descriptors()
 	t.Cleanup(func() {
-		deadline := time.Now().Add(patience)
+		deadline := time.Now().Add(dialTimeout)
 		for runtime.NumGoroutine() > goroutines || descriptors() > files {
 			if time.Now().After(deadline) {
 				var stacks bytes.Buffer

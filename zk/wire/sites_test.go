@@ -146,9 +146,9 @@ func TestUnlist(t *testing.T) {
 // child watch at /r.
 func TestWatchesThatAnEventFires(t *testing.T) {
 	for _, c := range []struct {
-		typ         zk.EventType
-		path        string
-		told, above []string
+		typ           zk.EventType
+		path          string
+		notify, above []string
 	}{
 		{zk.EventCreated, "/q", []string{"data", "exist"}, nil}, {zk.EventDataChanged, "/q", []string{"data", "exist"}, nil},
 		{zk.EventDeleted, "/q", []string{"data", "exist", "child"}, nil}, {zk.EventChildrenChanged, "/q", []string{"child"}, nil},
@@ -180,8 +180,8 @@ func TestWatchesThatAnEventFires(t *testing.T) {
 			return all
 		}
 		f, above := all.fire([]byte(c.path), c.typ)
-		if !slices.Equal(names(f), c.told) || !slices.Equal(names(above), c.above) || len(c.told) > 0 && f.path != c.path || len(c.above) > 0 && above.path != "/r" {
-			t.Errorf("%v of %s: fired %v of %q, above %v of %q; want %v and %v", c.typ, c.path, names(f), f.path, names(above), above.path, c.told, c.above)
+		if !slices.Equal(names(f), c.notify) || !slices.Equal(names(above), c.above) || len(c.notify) > 0 && f.path != c.path || len(c.above) > 0 && above.path != "/r" {
+			t.Errorf("%v of %s: fired %v of %q, above %v of %q; want %v and %v", c.typ, c.path, names(f), f.path, names(above), above.path, c.notify, c.above)
 		}
 		f, above = all.fire([]byte(c.path), c.typ)
 		if once := len(f.watches) + len(above.watches); once > 0 {

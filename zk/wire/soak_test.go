@@ -40,7 +40,7 @@ func TestIdleSessionsCostNoGoroutines(t *testing.T) {
 	wire.Until(t, fmt.Sprintf("at most %d goroutines are left, as with one session", before), func() bool { return runtime.NumGoroutine() <= before })
 }
 
-// TestReconnectStorm cuts the connections of several hundred sessions at once, several times: all must come back with their ephemeral znodes.
+// TestReconnectStorm cuts the connections of several hundred sessions at the same time, several times: all must come back with their ephemeral znodes.
 func TestReconnectStorm(t *testing.T) {
 	const sessions, cuts = 300, 4
 	near := addresses(t)

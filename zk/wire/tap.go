@@ -22,17 +22,18 @@ func (c *Client) Tap(sent func(zk.Kind, time.Time), received func(time.Time)) {
 	c.tap.sent, c.tap.received = sent, received
 }
 
-// OnLink has told called with what happens to the connection; see [zk.OnLink].
-func (c *Client) OnLink(told func(zk.Link, time.Time)) {
+// OnLink makes the session call notify for each event of its connection; see [zk.OnLink].
+func (c *Client) OnLink(notify func(zk.Link, time.Time)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.tap.linked = told
+	c.tap.linked = notify
 }
 
-// tellLink reports what happens to the connection. Called with Client.mu held.
-func (t *tap) tellLink(what zk.Link) {
-	if t.linked != nil {
-		t.linked(what, time.Now())
+// tellLink reports what happens to the connection, until the session is being closed: servers of 3.4 may close a connection before they have answered that, and
+// the client then asks on another one. Called with Client.mu held.
+func (c *Client) tellLink(what zk.Link) {
+	if c.tap.linked != nil && !c.shut {
+		c.tap.linked(what, time.Now())
 	}
 }
 
@@ -43,7 +44,7 @@ func (t *tap) tellSent(k zk.Kind) {
 	}
 }
 
-// tellPing is tellSent for the ping, which is in no queue. Called without mu.
+// tellPing is like tellSent, for the ping, which is in no queue. Called without mu.
 func (c *Client) tellPing() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -3,6 +3,8 @@ package wire
 import (
 	"cmp"
 	"runtime"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -36,6 +38,30 @@ type engine struct {
 	turn     atomic.Uint32
 	schedule *schedule
 	dialing  chan struct{} // holds one token for each connection being made
+
+	mu    sync.Mutex
+	known map[string]*servers // by their addresses
+}
+
+// servers is what the sessions of a Transport know about the servers that they connect to.
+type servers struct {
+	// old says that one of them is older than ZooKeeper 3.5: it knows neither create2, containers nor removeWatches, answers such a request with 'unimplemented'
+	// and closes the connection, and answers a multi with one of these with 'marshalling error'. Sessions then send what every version knows.
+	old atomic.Bool
+}
+
+// knows returns what is known about servers with these addresses, in any order.
+func (e *engine) knows(addresses []string) *servers {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	key := strings.Join(slices.Sorted(slices.Values(addresses)), ",")
+	if e.known[key] == nil {
+		if e.known == nil {
+			e.known = map[string]*servers{}
+		}
+		e.known[key] = new(servers)
+	}
+	return e.known[key]
 }
 
 // maxDialing is how many connections are made concurrently: beyond the servers' backlog of 50 the kernel drops attempts, and the client repeats them only after a second.
@@ -44,7 +70,7 @@ const maxDialing = 48
 // dialHold is how long an attempt may hold its slot among them: a server that does not answer must not block sessions that connect to another.
 const dialHold = 200 * time.Millisecond
 
-// pollers is the default number of pollers for a number of CPUs.
+// pollers returns the default number of pollers for a number of CPUs.
 func pollers(cpus int) int { return (cpus + 7) / 8 }
 
 func (t *Transport) acquire() (*engine, error) {
@@ -102,7 +128,7 @@ func (e *engine) stop() {
 	}
 }
 
-// now reads the clock and stores the time for those who need it only roughly. It is never ahead, but may be behind by the time that the machine was
+// now reads the clock and stores the time for callers that need it only roughly. It is never ahead, but may be behind by the time that the machine was
 // suspended since the last call of exact.
 func (e *engine) now() int64 {
 	now := int64(e.time.Rough())

@@ -34,7 +34,7 @@ func unplug(t *testing.T) *unplugged {
 		t.Fatal(err)
 	}
 	away := func(ctx context.Context, _, _ string) (net.Conn, error) { <-ctx.Done(); return nil, ctx.Err() }
-	u.Client = &Client{eng: e, limit: defaultMaxRequest, acl: jute.World, timeout: ten, hosts: []string{"server"}, done: make(chan struct{}),
+	u.Client = &Client{eng: e, near: new(servers), limit: defaultMaxRequest, acl: jute.World, timeout: ten, hosts: []string{"server"}, done: make(chan struct{}),
 		rand: rand.New(rand.NewPCG(1, 0)),
 		cfg:  Config{MaxReply: 1 << 20, Timeout: ten, Dialer: away}}
 	t.Cleanup(func() {

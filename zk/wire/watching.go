@@ -2,6 +2,7 @@ package wire
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -53,11 +54,15 @@ func (c *Client) unwatch(w *zk.Watch, path string) {
 	}
 }
 
-// prune takes off the server what is no longer wanted at path.
+// prune takes off the server what is no longer wanted at path. Old servers cannot remove watches: the site then remembers what is armed there, until its event,
+// which finds no receiver, or a new connection, which does not arm it again.
 func (c *Client) prune(path string) {
 	c.post(func() (out []*call) {
+		if c.near.old.Load() {
+			return nil
+		}
 		for _, typ := range c.sites.prune(path) {
-			k := own(jute.OpRemoveWatches, zk.KindRemoveWatches, nil)
+			k := own(jute.OpRemoveWatches, zk.KindRemoveWatches, c.unwatched)
 			k.req = jute.AppendInt32(putPath(k.req, c.root, path), typ)
 			out = append(out, k)
 		}
@@ -70,8 +75,15 @@ func (c *Client) prune(path string) {
 	}
 }
 
+// unwatched processes the reply to a removeWatches request. A server that does not know it closes the connection, so that its watches are gone.
+func (c *Client) unwatched(err error) {
+	if errors.Is(err, zk.ErrUnimplemented) {
+		c.near.old.Store(true)
+	}
+}
+
 // rearmStreams arms the persistent watches of a path again after a one-shot watch was armed there: servers without ZOOKEEPER-4466 keep one mode per
-// path and connection, the last one requested. Changes in between may be missed, which the streams are told. The one-shot watch is served by the
+// path and connection, the last one requested. Changes in between may be missed, and the streams are told so. The one-shot watch is served by the
 // events of the persistent one (see sites.fire).
 func (c *Client) rearmStreams(path string) {
 	c.post(func() []*call {
@@ -217,8 +229,8 @@ func (c *Client) rearmed(err error, tapes []fired) {
 	}
 }
 
-// loseWatches tells all watches that they are lost and all streams that they have ended, because the server refused to arm them again. What a request
-// in flight arms stays: its reply comes after the refusal.
+// loseWatches tells all watches that they are lost and all streams that they have ended, because the server refused to arm them again. A watch that a
+// request in flight arms stays: its reply comes after the refusal.
 func (c *Client) loseWatches(cause error) {
 	c.mu.Lock()
 	if c.err != nil {

@@ -69,7 +69,7 @@ func TestPauses(t *testing.T) {
 	}{
 		{30 * time.Second, 3, 20 * time.Second / 3}, {time.Hour, 3, 10 * time.Second}, {time.Second, 7, 250 * time.Millisecond},
 	} {
-		if got := patience(c.timeout, c.servers); got != c.want {
+		if got := dialTimeout(c.timeout, c.servers); got != c.want {
 			t.Errorf("patience(%v, %d) = %v, want %v", c.timeout, c.servers, got, c.want)
 		}
 	}

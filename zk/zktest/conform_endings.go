@@ -7,7 +7,7 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// endingPromises are those of zk.Killer and zk.Disconnected.
+// endingPromises test what zk.Killer and zk.Disconnected promise.
 var endingPromises = []promise{
 	{"a session tells that it has lost its connection, and again the next time", canDisconnect, func(p *probe) {
 		for range 2 {
@@ -23,24 +23,24 @@ var endingPromises = []promise{
 		p.open("the new Disconnected", zk.Disconnected(p.s))
 	}},
 	{"a session tells what happens to its connection, in order", canDisconnect, func(p *probe) {
-		told := make(chan zk.Link, 100)
-		equal(p, "the engine tells", zk.OnLink(p.s, func(what zk.Link, _ time.Time) { told <- what }), true)
+		links := make(chan zk.Link, 100)
+		equal(p, "the engine tells", zk.OnLink(p.s, func(what zk.Link, _ time.Time) { links <- what }), true)
 		for range 2 {
 			p.powers.Disconnect(p.s)
 			p.powers.Reconnect(p.s)
 			_, _, err := p.s.Get(p.ctx, p.root)
 			p.must(err)
-			equal(p, "first", <-told, zk.LinkLost)
+			equal(p, "first", <-links, zk.LinkLost)
 			tried := 0
-			for what := <-told; what != zk.LinkMade; what = <-told {
+			for what := <-links; what != zk.LinkMade; what = <-links {
 				equal(p, "before it is back", what, zk.LinkTried)
 				tried++
 			}
 			equal(p, "a handshake went before", tried > 0, true)
 		}
-		before := len(told) // a server that is late may have lost it once more
+		before := len(links) // a slow server may have lost the connection once more
 		p.must(p.s.Close())
-		equal(p, "told of its closing", len(told)-before, 0)
+		equal(p, "told of its closing", len(links)-before, 0)
 	}},
 	{"closing waits for what goes on beside the callers, and what begins after it is over at once", nil, func(p *probe) {
 		s := p.session()

@@ -19,8 +19,8 @@ func (p *probe) addWatch(s zk.Session, path string, recursive bool) *zk.Stream {
 	return st
 }
 
-// tells asserts the next event of a stream.
-func (p *probe) tells(st *zk.Stream, typ zk.EventType, path string) {
+// reports asserts the next event of a stream.
+func (p *probe) reports(st *zk.Stream, typ zk.EventType, path string) {
 	p.Helper()
 	e, err := st.Next(p.ctx)
 	p.must(err)
@@ -50,12 +50,12 @@ var persistentPromises = []promise{
 		p.delete(p.s, path+"/b")
 		p.set(p.s, path, "2")
 		p.delete(p.s, path)
-		p.tells(st, zk.EventCreated, path)
-		p.tells(st, zk.EventDataChanged, path)
-		p.tells(st, zk.EventChildrenChanged, path)
-		p.tells(st, zk.EventChildrenChanged, path)
-		p.tells(st, zk.EventDataChanged, path)
-		p.tells(st, zk.EventDeleted, path)
+		p.reports(st, zk.EventCreated, path)
+		p.reports(st, zk.EventDataChanged, path)
+		p.reports(st, zk.EventChildrenChanged, path)
+		p.reports(st, zk.EventChildrenChanged, path)
+		p.reports(st, zk.EventDataChanged, path)
+		p.reports(st, zk.EventDeleted, path)
 		st.Stop()
 		st.Stop()
 	}},
@@ -70,12 +70,12 @@ var persistentPromises = []promise{
 		p.delete(p.s, path+"/b/c")
 		p.delete(p.s, path+"/b")
 		p.delete(p.s, path)
-		p.tells(st, zk.EventCreated, path+"/b")
-		p.tells(st, zk.EventCreated, path+"/b/c")
-		p.tells(st, zk.EventDataChanged, path+"/b/c")
-		p.tells(st, zk.EventDeleted, path+"/b/c")
-		p.tells(st, zk.EventDeleted, path+"/b")
-		p.tells(st, zk.EventDeleted, path)
+		p.reports(st, zk.EventCreated, path+"/b")
+		p.reports(st, zk.EventCreated, path+"/b/c")
+		p.reports(st, zk.EventDataChanged, path+"/b/c")
+		p.reports(st, zk.EventDeleted, path+"/b/c")
+		p.reports(st, zk.EventDeleted, path+"/b")
+		p.reports(st, zk.EventDeleted, path)
 		st.Stop()
 	}},
 	{"a stopped stream yields nothing more, and one-shot watches go on", persistent, func(p *probe) {
@@ -99,8 +99,8 @@ var persistentPromises = []promise{
 		p.set(p.s, path, "1")
 		p.set(p.s, path, "2")
 		p.fires(w, zk.EventDataChanged, path)
-		p.tells(st, zk.EventDataChanged, path)
-		p.tells(st, zk.EventDataChanged, path)
+		p.reports(st, zk.EventDataChanged, path)
+		p.reports(st, zk.EventDataChanged, path)
 		st.Stop()
 	}},
 	{"a stream ends with the session", persistent, func(p *probe) {
@@ -117,7 +117,7 @@ var persistentPromises = []promise{
 		p.powers.Reconnect(p.s)
 		p.breaks(st, zk.ErrWatchLost)
 		p.set(other, path, "1")
-		for { // a server that lags may tell of the creation behind the gap
+		for { // a server that lags may report the creation after the gap
 			e, err := st.Next(p.ctx)
 			p.must(err)
 			if e.Type == zk.EventDataChanged && e.Path == path {

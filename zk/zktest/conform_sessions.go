@@ -118,7 +118,7 @@ var sessionPromises = []promise{
 
 func canExpire(pw Powers) bool { return pw.Expire != nil }
 
-// refuses asserts that every call on a session that is over fails with its end.
+// refuses asserts that every call on a session that has ended fails with want.
 func (p *probe) refuses(s zk.Session, want error) {
 	p.Helper()
 	_, err := s.Create(p.ctx, p.root+"/late", nil, zk.Persistent)
@@ -208,7 +208,7 @@ var faultPromises = []promise{
 			equal(p, "error", s.Err(), nil)
 			p.powers.Reconnect(s)
 			_, _, err := s.Get(p.ctx, p.root)
-			if errors.Is(err, zk.ErrSessionExpired) && try < 5 { // on a busy machine it came back after the tenth of its timeout that was left
+			if errors.Is(err, zk.ErrSessionExpired) && try < 5 { // a busy machine may have taken longer than the tenth of the timeout that was left
 				s = p.session()
 				continue
 			}

@@ -124,20 +124,23 @@ var watchPromises = []promise{
 		writer, path := p.session(), p.root+"/q"
 		p.create(p.s, path, "", zk.Persistent)
 		p.must(p.s.Sync(p.ctx, path))
+		next := make(chan int) // each create races with one read
 		var wg sync.WaitGroup
 		wg.Go(func() {
-			for i := range children {
+			for i := range next {
 				if _, err := writer.Create(p.ctx, fmt.Sprintf("%s/%d", path, i), nil, zk.Persistent); err != nil {
 					p.Errorf("create: %v", err)
 				}
 			}
 		})
 		defer wg.Wait()
-		for last := int32(0); last < children; {
+		defer close(next)
+		for i := range children {
+			next <- i
 			names, st, w, err := p.s.ChildrenW(p.ctx, path)
 			p.must(err)
 			equal(p, "numChildren of the same moment", int(st.NumChildren), len(names))
-			if last = st.NumChildren; last < children {
+			if len(names) <= i {
 				p.fires(w, zk.EventChildrenChanged, path) // silence here is a change lost between read and watch
 			} else {
 				w.Stop()

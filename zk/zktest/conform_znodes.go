@@ -158,7 +158,15 @@ var znodePromises = []promise{
 		equal(p, "exists", ok, true)
 		equal(p, "owner", st.EphemeralOwner, p.s.ID())
 	}},
-	{"a container takes children like any znode", nil, func(p *probe) {
+	{"a server without containers says so, and the session goes on", func(pw Powers) bool { return !pw.Servers.Has(zk.PowerContainers) }, func(p *probe) {
+		path := p.root + "/box"
+		for range 2 {
+			_, err := p.s.Create(p.ctx, path, nil, zk.Container)
+			p.is(err, zk.ErrUnimplemented)
+		}
+		equal(p, "exists", p.exists(p.s, path), false)
+	}},
+	{"a container takes children like any znode", func(pw Powers) bool { return pw.Servers.Has(zk.PowerContainers) }, func(p *probe) {
 		path := p.root + "/box"
 		equal(p, "path", p.create(p.s, path, "", zk.Container).Path, path)
 		p.create(p.s, path+"/a-", "", zk.EphemeralSequential)

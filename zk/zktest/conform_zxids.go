@@ -8,24 +8,24 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// told is what the calls and events of an observed session have told.
-type told struct {
+// seenZxids holds what the calls and events of an observed session have reported.
+type seenZxids struct {
 	mu     sync.Mutex
 	calls  []zk.Call
 	events []zk.Event
 }
 
-// observe is a session whose calls and events are kept.
-func (p *probe) observe(s zk.Session) (zk.Session, *told) {
-	var t told
+// observe returns s with a trace that records its calls and events.
+func (p *probe) observe(s zk.Session) (zk.Session, *seenZxids) {
+	var t seenZxids
 	return zk.Observe(s, &zk.Trace{
 		Call:  func(c zk.Call) { t.mu.Lock(); defer t.mu.Unlock(); t.calls = append(t.calls, c) },
 		Event: func(e zk.Event) { t.mu.Lock(); defer t.mu.Unlock(); t.events = append(t.events, e) },
 	}), &t
 }
 
-// last is the zxid of the last call.
-func (t *told) last() int64 {
+// last returns the zxid of the last call.
+func (t *seenZxids) last() int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.calls[len(t.calls)-1].Zxid
@@ -129,7 +129,7 @@ var zxidPromises = []promise{
 		writes := map[int64]bool{}
 		for _, c := range t.calls {
 			switch {
-			case c.Kind == zk.KindGet: // 0 where the engine cannot tell
+			case c.Kind == zk.KindGet: // 0 if the engine does not report it
 			case c.Zxid == 0 || writes[c.Zxid]:
 				p.Errorf("%v %s tells the zxid %#x, which is none or another's", c.Kind, c.Path, c.Zxid)
 			case c.Kind == zk.KindSet:

@@ -32,15 +32,17 @@ type Powers struct {
 	Create2 bool
 	// EventZxids: events carry the zxid of their change (servers from 3.9 on).
 	EventZxids bool
+	// Servers are the powers of the servers; the zero value has all of them.
+	Servers zk.Powers
 	// ServerWatches, if not nil, counts the watches that the servers hold below a path, and Watch.Stop removes them.
 	ServerWatches func(path string) int
 }
 
 // Conformance tests that the sessions opened by dial do what zk.Session promises. It also works on real servers: everything happens under a root of
-// its own, which it removes. dial must fail the test if it cannot connect; the suite closes what was dialled. After each test, the number of
-// goroutines must return to what it was before.
+// its own, which it removes. dial must fail the test if it cannot connect; the suite closes the sessions. After each test, the number of goroutines
+// must return to what it was before.
 //
-// The suite asserts orders and outcomes, never times; Patience bounds how long it waits for what must come.
+// The suite asserts orders and outcomes, never times; WaitLimit bounds how long it waits for something that must happen.
 func Conformance(t *testing.T, dial func(t *testing.T, cfg DialConfig) zk.Session, powers Powers) {
 	for _, p := range promises() {
 		if p.needs != nil && !p.needs(powers) {
@@ -50,8 +52,8 @@ func Conformance(t *testing.T, dial func(t *testing.T, cfg DialConfig) zk.Sessio
 	}
 }
 
-// Patience is how long the suite waits for something that must happen before it gives up.
-const Patience = 30 * time.Second
+// WaitLimit is how long the suite waits for something that must happen before it gives up.
+const WaitLimit = 30 * time.Second
 
 // promise is one test of the suite.
 type promise struct {
@@ -69,7 +71,7 @@ func (p promise) test(t *testing.T, dial func(*testing.T, DialConfig) zk.Session
 	base := runtime.NumGoroutine()
 	t.Cleanup(func() { settle(t, base) })
 	pr := &probe{T: t, dial: dial, powers: powers, root: "/zkbench-conformance-" + rand.Text()}
-	ctx, cancel := context.WithTimeout(t.Context(), Patience)
+	ctx, cancel := context.WithTimeout(t.Context(), WaitLimit)
 	t.Cleanup(cancel)
 	pr.ctx = ctx
 	t.Cleanup(pr.clean)
@@ -78,10 +80,10 @@ func (p promise) test(t *testing.T, dial func(*testing.T, DialConfig) zk.Session
 	p.check(pr)
 }
 
-// settle waits until the goroutines of the test have ended. In a bubble the deadline comes at once, and the runtime may happen to run a finalizer,
-// which NumGoroutine counts: so a remaining goroutine must also be visible in the stacks.
+// settle waits until the goroutines of the test have ended. In a bubble the deadline passes immediately, and the runtime may happen to run a
+// finalizer, which NumGoroutine counts: so a remaining goroutine must also be visible in the stacks.
 func settle(t *testing.T, base int) {
-	deadline := time.Now().Add(Patience)
+	deadline := time.Now().Add(WaitLimit)
 	for runtime.NumGoroutine() > base {
 		if time.Now().After(deadline) {
 			buf := make([]byte, 1<<20)
@@ -95,7 +97,7 @@ func settle(t *testing.T, base int) {
 	}
 }
 
-// probe is what a test of the suite works with: a session, a root of its own and assertions.
+// probe is what a test of the suite works with: a session, its own root and assertions.
 type probe struct {
 	*testing.T
 	ctx    context.Context
@@ -117,9 +119,9 @@ func (p *probe) session() zk.Session {
 	return s
 }
 
-// clean removes the root with a session of its own, because those of the test may be gone.
+// clean removes the root with a session that it opens, because those of the test may be gone.
 func (p *probe) clean() {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), Patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), WaitLimit)
 	defer cancel()
 	s := p.dial(p.T, DialConfig{Timeout: 6 * time.Second})
 	defer s.Close()
@@ -166,7 +168,7 @@ func (p *probe) set(s zk.Session, path, data string) zk.Stat {
 	return st
 }
 
-// exists asks a session that has caught up.
+// exists reports whether a znode exists, after s has caught up.
 func (p *probe) exists(s zk.Session, path string) bool {
 	p.Helper()
 	p.must(s.Sync(p.ctx, path))
@@ -212,7 +214,7 @@ func (p *probe) event(w *zk.Watch) zk.Event {
 	}
 }
 
-// fires asserts that a watch tells of the change.
+// fires asserts that a watch reports the change.
 func (p *probe) fires(w *zk.Watch, typ zk.EventType, path string) {
 	p.Helper()
 	e := p.event(w)
@@ -240,7 +242,7 @@ func (p *probe) silent(w *zk.Watch) {
 	}
 }
 
-// flush waits until every event of earlier changes has arrived at s: a session hears of changes in order.
+// flush waits until every event of earlier changes has arrived at s: a session learns of changes in order.
 func (p *probe) flush(s zk.Session) {
 	p.Helper()
 	path := p.root + "/flush-" + rand.Text()

@@ -7,17 +7,18 @@ import (
 )
 
 func TestConformance(t *testing.T) {
-	conform(t, Config{}, true)
+	conform(t, Config{})
 }
 
-func TestConformanceOfServersBefore39(t *testing.T) {
-	conform(t, Config{Before39: true}, false)
+func TestConformanceOfOlderServers(t *testing.T) {
+	for _, version := range []string{"3.4.13", "3.5.10", "3.8.0"} {
+		t.Run(version, func(t *testing.T) { conform(t, Config{Version: version}) })
+	}
 }
 
-func conform(t *testing.T, cfg Config, eventZxids bool) {
+func conform(t *testing.T, cfg Config) {
 	ens := New(cfg)
 	powers := ens.powers()
-	powers.EventZxids = eventZxids
 	Conformance(t, func(t *testing.T, cfg DialConfig) zk.Session { return ens.DialTimeout(cfg.Timeout) }, powers)
 	if n := len(ens.Tree()); n != 0 {
 		t.Errorf("%d znodes are left", n)

@@ -5,7 +5,7 @@
 // counter, one-shot watches that live with their connection and are armed again after a reconnect as setWatches does,
 // sessions that expire on the server while they are partitioned from it.
 //
-// It has no goroutine of its own and waits only on channels and timers made inside, so that in a testing/synctest bubble every
+// It has no goroutine of its own, and waits only on channels and timers that it makes itself, so that in a testing/synctest bubble every
 // duration is exact and takes no time. Without latency and without a hook an operation is carried out in the caller's goroutine.
 //
 // Races are staged with a [Hook]: a function that runs right before and right after the server applies an operation, where it

@@ -19,8 +19,10 @@ type Config struct {
 	// EventLatency is the time from a change to the arrival of its event. Whatever it is, events and replies of one session
 	// arrive in the order in which its server sent them, so a late event delays the replies behind it.
 	EventLatency time.Duration
-	// Before39 makes events carry no zxid, as with servers before 3.9.
-	Before39 bool
+	// Version is that of the servers, such as 3.4.13; "" for the newest. Servers that lack a power (zk.PowersOf) answer a request that needs it with
+	// zk.ErrUnimplemented and close the connection, or a transaction with a container with zk.ErrFailed; keep the watches that were given up until their event;
+	// and send events without zxids.
+	Version string
 	// Hook runs before and after every operation; see Hook. Nil for none.
 	Hook Hook
 	// Created is called with the path of each znode that is created, while the ensemble is locked: it must not call the ensemble. Nil for none.
@@ -32,6 +34,7 @@ type Config struct {
 // Trace hooks of zk.Observe run while the ensemble is locked and must not call it.
 type Ensemble struct {
 	cfg   Config
+	knows zk.Powers
 	start time.Time
 
 	mu       sync.Mutex
@@ -50,13 +53,13 @@ func New(cfg Config) *Ensemble {
 	if cfg.Timeout == 0 {
 		cfg.Timeout = 10 * time.Second
 	}
-	return &Ensemble{cfg: cfg, start: time.Now(), tree: newTree(), zxid: 1 << 32, lastID: 1 << 56, hook: cfg.Hook, counts: newCounts()}
+	return &Ensemble{cfg: cfg, knows: zk.PowersOf(cfg.Version), start: time.Now(), tree: newTree(), zxid: 1 << 32, lastID: 1 << 56, hook: cfg.Hook, counts: newCounts()}
 }
 
 // Dial opens a session with the timeout of the Config.
 func (e *Ensemble) Dial() *Session { return e.DialTimeout(e.cfg.Timeout) }
 
-// DialTimeout opens a session with a timeout of its own.
+// DialTimeout opens a session with the given timeout.
 func (e *Ensemble) DialTimeout(timeout time.Duration) *Session {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -110,7 +113,7 @@ func (e *Ensemble) disconnect(s *Session) {
 	s.drop()
 }
 
-// Reconnect restores the connection of a session: if the session has expired it learns so, otherwise its watches are armed again and report what they
+// Reconnect restores the connection of a session: a session that has expired learns so; otherwise its watches are armed again and report what they
 // have missed. Requests of the old connection that a Hook still delays are no longer carried out. It does nothing to a frozen session.
 func (e *Ensemble) Reconnect(s zk.Session) {
 	e.mu.Lock()
@@ -184,7 +187,7 @@ func (a *agenda) Pop() any {
 	return x
 }
 
-// after has do called, with the ensemble locked, after d.
+// after calls do after d, with the ensemble locked.
 func (e *Ensemble) after(d time.Duration, do func()) {
 	e.filed++
 	heap.Push(&e.agenda, item{due: time.Now().Add(d), order: e.filed, do: do})

@@ -33,15 +33,15 @@ type Action struct {
 	// Lose breaks the connection of the session and restores it immediately: the request is lost before, the reply after. A write then fails with
 	// zk.ErrMaybeApplied, a read is resent. Other calls of the session in flight share its fate, and its watches go through a reconnect.
 	Lose bool
-	// Refuse is with Lose how the servers refuse what the session sends first on the new connection: zk.ErrAuthFailed its credentials, which ends it, any
-	// other error to arm its watches again, which loses all of them.
+	// Refuse, together with Lose, makes the servers refuse what the session sends first on the new connection: with zk.ErrAuthFailed its credentials,
+	// which ends the session; with any other error the request that arms its watches again, which loses all of them.
 	Refuse error
 	// Names, if not nil, replaces the answer of a Children or ChildrenW after it was applied: the list of a server that lags.
 	Names []string
 }
 
-// Refusing is a Hook that answers requests of a kind with an error code of the wire protocol and does not carry them out, from the moment on at which
-// on says so. Like the engines, it takes -101 for an exists to say that there is no such znode.
+// Refusing returns a Hook that answers requests of a kind with an error code of the wire protocol, without carrying them out, whenever on returns
+// true. As in the engines, -101 in answer to an exists means that there is no such znode.
 func Refusing(kind zk.Kind, code int32, on func(Op) bool) Hook {
 	return func(op Op) Action {
 		if op.Applied || op.Kind != kind || !on(op) {

@@ -73,7 +73,7 @@ func (e *Ensemble) Sessions() []*Session {
 	return slices.Clone(e.sessions)
 }
 
-// Zxid is the last transaction.
+// Zxid returns the zxid of the last transaction.
 func (e *Ensemble) Zxid() int64 {
 	e.mu.Lock()
 	defer e.mu.Unlock()

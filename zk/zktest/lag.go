@@ -7,7 +7,7 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// UntilSync as a lag is unlimited.
+// UntilSync is a lag without a time limit.
 const UntilSync time.Duration = math.MaxInt64
 
 // Lag puts the session on a server that lags: from the next change by another session on, its reads, and the watches armed with them, see nothing new

@@ -18,12 +18,12 @@ const (
 
 // lane is one direction of a session's connection.
 type lane struct {
-	silent bool // what is sent is lost
+	silent bool // messages are lost
 	delay  time.Duration
-	last   time.Time // when the last of what is on its way arrives: nothing overtakes
+	last   time.Time // when the last message in flight arrives: none overtakes it
 }
 
-// due is how long from now something takes that is sent with a latency.
+// due returns how long from now a message arrives that is sent with the given latency.
 func (l *lane) due(latency time.Duration) time.Duration {
 	now := time.Now()
 	if at := now.Add(latency + l.delay); at.After(l.last) {
@@ -33,7 +33,7 @@ func (l *lane) due(latency time.Duration) time.Duration {
 }
 
 // Delay makes everything in one direction of a session's connection, including pings and their replies, arrive later by that much, even after a
-// Reconnect, until the next Delay; 0 ends it. Delaying what the server sends makes a server that is slow to answer.
+// Reconnect, until the next Delay; 0 ends it. A delay of the server's messages simulates a server that is slow to answer.
 func (e *Ensemble) Delay(session zk.Session, d Direction, by time.Duration) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -42,8 +42,9 @@ func (e *Ensemble) Delay(session zk.Session, d Direction, by time.Duration) {
 	s.settle()
 }
 
-// Silence loses what is sent in the given directions, and what is in flight, until Reconnect. Its client notices when no reply has come for two
-// thirds of the timeout, its server when no request has come for the whole of it. It does nothing to a session that is disconnected or has ended.
+// Silence loses all messages in the given directions, including those in flight, until Reconnect. The session's client notices when no reply has
+// come for two thirds of the timeout, its server when no request has come for the whole of it. It does nothing to a session that is disconnected
+// or has ended.
 func (e *Ensemble) Silence(session zk.Session, directions ...Direction) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -72,7 +73,7 @@ func (e *Ensemble) Freeze(session zk.Session) {
 	}
 }
 
-// Thaw continues the process. Whatever has come for it arrives immediately; its timers fire in the next moment, and not before Thaw returns.
+// Thaw continues a frozen process. Messages that have come for it are delivered immediately; its timers fire right afterwards, but not before Thaw returns.
 func (e *Ensemble) Thaw(session zk.Session) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -97,7 +98,7 @@ func (e *Ensemble) Thaw(session zk.Session) {
 func (s *Session) settle() {
 	now := s.ens.now()
 	strained := !s.connected || s.frozen
-	var late time.Duration // what was delayed and is still in flight
+	var late time.Duration // the latest arrival of what was delayed and is still in flight
 	for _, l := range s.lanes {
 		strained = strained || l.silent || l.delay > 0
 		late = max(late, time.Until(l.last))
@@ -131,7 +132,7 @@ func (s *Session) extend(sent time.Duration) {
 	}
 }
 
-// later has do called after d, unless the connection changes first.
+// later calls do after d, unless the connection changes first.
 func (s *Session) later(d time.Duration, do func()) {
 	spell := s.spell
 	s.ens.after(max(d, 0), func() {
@@ -215,5 +216,5 @@ func (s *Session) open(d Direction, conn int) bool {
 	return s.connected && s.conn == conn && !s.lanes[d].silent
 }
 
-// now is the time on the clock of leases and expiries.
+// now returns the time on the clock of leases and expiries.
 func (e *Ensemble) now() time.Duration { return time.Since(e.start) }

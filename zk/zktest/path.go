@@ -7,7 +7,7 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// checkPath is PathUtils.validatePath of the Java server: a path that fails here would be refused by every server.
+// checkPath does what PathUtils.validatePath of the Java server does: a path that fails here would be refused by every server.
 func checkPath(path string) error {
 	if path == "/" {
 		return nil
@@ -28,13 +28,13 @@ func checkPath(path string) error {
 	return nil
 }
 
-// badRune tells the characters that the server refuses. It counts in UTF-16, so everything beyond the basic plane is a pair
+// badRune reports whether the server refuses a character. It counts in UTF-16, so everything beyond the basic plane is a pair
 // of surrogates to it.
 func badRune(r rune) bool {
 	return r <= 0x1f || r >= 0x7f && r <= 0x9f || r >= 0xd800 && r <= 0xf8ff || r >= 0xfff0
 }
 
-// checkCreate is checkPath for a create: the number that the server appends belongs to the path, so a sequential create may
+// checkCreate is like checkPath, for a create: the number that the server appends belongs to the path, so a sequential create may
 // end in a slash.
 func checkCreate(path string, mode zk.Mode) error {
 	switch mode {

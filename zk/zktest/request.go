@@ -38,21 +38,27 @@ type result struct {
 	zxid    int64
 }
 
-// errLost says inside the package that the connection broke under a request.
+// errLost is the package's internal error for a request whose connection broke.
 var errLost = errors.New("connection lost")
 
 func (r *request) write() bool { return len(r.ops) > 0 || r.kind == zk.KindMulti }
 
+// maxResent is how many connections may break on one read, as in the native engine.
+const maxResent = 10
+
 // call sends a request and waits for its reply. A read whose connection breaks is resent.
 func (s *Session) call(ctx context.Context, kind zk.Kind, path string, watch bool, ops ...zk.Op) (result, error) {
-	for {
+	for broke := 1; ; broke++ {
 		r := &request{s: s, kind: kind, path: path, watch: watch, ops: ops, done: make(chan result, 1)}
 		if err := s.send(ctx, r); err != nil {
 			return result{}, &zk.Error{Op: kind, Path: path, Err: err}
 		}
 		res, err := r.await(ctx)
 		if err == errLost && !r.write() {
-			continue
+			if broke < maxResent {
+				continue
+			}
+			err = zk.ErrMaybeApplied
 		}
 		zk.Replied(ctx, res.zxid)
 		if err != nil {
@@ -162,6 +168,11 @@ func (r *request) apply() bool {
 	}
 	e.counts.Ops[r.kind]++
 	switch {
+	case r.unknown():
+		r.res.err = zk.ErrUnimplemented
+	case r.kind == zk.KindMulti && !e.knows.Has(zk.PowerContainers) && slices.ContainsFunc(r.ops, container):
+		e.begin(s.id)
+		r.res.err = zk.FromCode(-5)
 	case r.kind == zk.KindSync:
 		s.catchUp()
 	case r.write():
@@ -172,6 +183,14 @@ func (r *request) apply() bool {
 	}
 	r.res.zxid = s.knows()
 	return true
+}
+
+func container(op zk.Op) bool { return op.Kind == zk.KindCreate && op.Mode == zk.Container }
+
+// unknown reports whether the servers do not know the request. They close the connection after such an answer.
+func (r *request) unknown() bool {
+	knows := r.s.ens.knows
+	return r.kind == zk.KindAddWatch && !knows.Has(zk.PowerAddWatch) || r.kind == zk.KindCreate && container(r.ops[0]) && !knows.Has(zk.PowerContainers)
 }
 
 // transact carries out a write.
@@ -246,9 +265,13 @@ func (r *request) finish() {
 	if r.done != nil {
 		r.done <- r.res
 	}
+	if r.unknown() {
+		s.ens.disconnect(s)
+		s.ens.reconnect(s)
+	}
 }
 
-// unwatch takes back the watch of a request whose caller will not learn of it.
+// unwatch removes the watch of a request whose caller will not learn of it.
 func (r *request) unwatch() {
 	if r.res.watch != nil {
 		r.s.forget(r.tab, r.path, r.res.watch)
@@ -259,7 +282,7 @@ func (r *request) unwatch() {
 	r.res.watch, r.res.stream = nil, nil
 }
 
-// wire delivers something to the session over its present connection: in order, and not at all if the connection is gone by then.
+// wire sends something to the session over its current connection: in order, and only if that connection still exists when it arrives.
 func (s *Session) wire(latency time.Duration, deliver func()) {
 	conn := s.conn
 	arrive := func() {
@@ -271,7 +294,7 @@ func (s *Session) wire(latency time.Duration, deliver func()) {
 			return
 		}
 		s.arrivals = append(s.arrivals, func() {
-			if s.connected && s.conn == conn && s.err == nil { // it had come before the client could take it
+			if s.connected && s.conn == conn && s.err == nil { // the client was frozen when it arrived, and may have lost the connection since
 				deliver()
 			}
 		})

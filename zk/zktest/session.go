@@ -57,14 +57,14 @@ var (
 	_ zk.Killer            = (*Session)(nil)
 )
 
-// ID is the session's number.
+// ID returns the session id.
 func (s *Session) ID() int64 { return s.id }
 
-// OnLink has told called with what happens to the connection; see [zk.OnLink].
-func (s *Session) OnLink(told func(zk.Link, time.Time)) {
+// OnLink makes the session call its argument for each event of its connection; see [zk.OnLink].
+func (s *Session) OnLink(notify func(zk.Link, time.Time)) {
 	s.ens.mu.Lock()
 	defer s.ens.mu.Unlock()
-	s.linked = told
+	s.linked = notify
 }
 
 // tellLink reports what happens to the connection. Called with Ensemble.mu held.
@@ -74,7 +74,7 @@ func (s *Session) tellLink(what zk.Link) {
 	}
 }
 
-// Timeout is the session timeout.
+// Timeout returns the session timeout.
 func (s *Session) Timeout() time.Duration { return s.timeout }
 
 // Create makes a znode.
@@ -119,19 +119,19 @@ func (s *Session) Children(ctx context.Context, path string) ([]string, zk.Stat,
 	return r.names, r.stat, err
 }
 
-// GetW is Get with a data watch.
+// GetW is like Get, and arms a data watch.
 func (s *Session) GetW(ctx context.Context, path string) ([]byte, zk.Stat, *zk.Watch, error) {
 	r, err := s.checked(ctx, zk.KindGet, path, true)
 	return r.data, r.stat, r.watch, err
 }
 
-// ExistsW is Exists with a watch.
+// ExistsW is like Exists, and arms a watch.
 func (s *Session) ExistsW(ctx context.Context, path string) (zk.Stat, bool, *zk.Watch, error) {
 	r, err := s.checked(ctx, zk.KindExists, path, true)
 	return r.stat, r.found, r.watch, err
 }
 
-// ChildrenW is Children with a child watch.
+// ChildrenW is like Children, and arms a child watch.
 func (s *Session) ChildrenW(ctx context.Context, path string) ([]string, zk.Stat, *zk.Watch, error) {
 	r, err := s.checked(ctx, zk.KindChildren, path, true)
 	return r.names, r.stat, r.watch, err
@@ -174,17 +174,17 @@ func (s *Session) checked(ctx context.Context, kind zk.Kind, path string, watch 
 	return s.call(ctx, kind, path, watch, ops...)
 }
 
-// Done is closed when the session is over and its client knows.
+// Done returns a channel that is closed when the session has ended and its client knows.
 func (s *Session) Done() <-chan struct{} { return s.done }
 
-// Err is nil while the session lives.
+// Err returns nil while the session is alive, then why it has ended.
 func (s *Session) Err() error {
 	s.ens.mu.Lock()
 	defer s.ens.mu.Unlock()
 	return s.err
 }
 
-// Lease is closed when the session can no longer be relied on.
+// Lease returns a channel that is closed when the session can no longer be relied on.
 func (s *Session) Lease() <-chan struct{} {
 	s.ens.mu.Lock()
 	defer s.ens.mu.Unlock()
@@ -195,7 +195,7 @@ func (s *Session) Lease() <-chan struct{} {
 	return s.lease.Check(now)
 }
 
-// Disconnected is closed while the session has no connection, and when it has ended.
+// Disconnected returns a channel that is closed while the session has no connection, and when it has ended.
 func (s *Session) Disconnected() <-chan struct{} {
 	s.ens.mu.Lock()
 	defer s.ens.mu.Unlock()
@@ -212,7 +212,7 @@ func (s *Session) Crash() error {
 	return nil
 }
 
-// Expire ends the session on the servers, and its client learns it when the servers can reach it.
+// Expire ends the session on the servers; its client learns of it when the servers can reach it.
 func (s *Session) Expire(context.Context) error {
 	s.ens.Expire(s)
 	return nil
@@ -221,7 +221,7 @@ func (s *Session) Expire(context.Context) error {
 // Go runs f in the background; Close waits for it to return.
 func (s *Session) Go(f func()) { s.beside.Go(f) }
 
-// Close ends the session. If its client is disconnected the server cannot be told, and expires the session after its timeout: the error is zk.ErrMaybeApplied.
+// Close ends the session. If its client is disconnected, the server is not told and expires the session after its timeout: the error is zk.ErrMaybeApplied.
 func (s *Session) Close() error {
 	defer s.beside.Wait()
 	s.ens.mu.Lock()
@@ -257,7 +257,7 @@ func (s *Session) Close() error {
 	return nil
 }
 
-// end tells the client that its session is over.
+// end tells the client that its session has ended.
 func (s *Session) end(err error) {
 	if s.err != nil {
 		return

@@ -17,7 +17,7 @@ type node struct {
 	container bool
 }
 
-// record is the Stat as the server sends it. Cversion counts creates and deletes of children, and deletes are
+// record returns the Stat as the server sends it. Cversion counts creates and deletes of children, and deletes are
 // creates - numChildren (DataNode.copyStat).
 func (n *node) record() zk.Stat {
 	st := n.stat
@@ -47,7 +47,7 @@ func newTree() tree {
 	return t
 }
 
-// special are the znodes that cannot be deleted.
+// special reports whether a znode cannot be deleted.
 func special(path string) bool { return path == "/" || below(path, "/zookeeper") }
 
 func (t tree) clone() tree {

@@ -45,7 +45,7 @@ func (t tree) change(op zk.Op, st stamp) (res zk.OpResult, fires []trigger, undo
 	return res, fires, undo, nil
 }
 
-// multi carries out all ops or none. After a failure the ops before it carry no error, the ones behind it ErrRolledBack, as
+// multi carries out all ops or none. After a failure the ops before it carry no error, the ones after it ErrRolledBack, as
 // the server answers (DataTree.processTxn).
 func (t tree) multi(ops []zk.Op, st stamp) (results []zk.OpResult, fires []trigger, failed int, err error) {
 	results = make([]zk.OpResult, len(ops))
@@ -90,7 +90,7 @@ func (e *Ensemble) fire(fires []trigger) {
 	}
 }
 
-// removeSession is the closeSession transaction: all ephemerals of the session go under one zxid.
+// removeSession applies the closeSession transaction: all ephemerals of the session go under one zxid.
 func (e *Ensemble) removeSession(s *Session) {
 	if s.removed {
 		return

@@ -43,7 +43,7 @@ func take(set map[string]struct{}, path string, once bool) bool {
 	return ok
 }
 
-// table says which of the client's lists a watch is in. An exists watch on a znode that is there is a data watch.
+// table says which of the client's lists a watch is in. An exists watch on an existing znode is a data watch.
 type table int
 
 const (
@@ -59,7 +59,8 @@ type waiting struct {
 	streams []*stream
 }
 
-// listener is one caller's watch. It gets changes after since, the zxid of the read that armed it: an event that was in flight at that time belongs to those who waited before.
+// listener is one caller's watch. It gets changes after since, the zxid of the read that armed it: an event that was in flight at that time belongs to
+// earlier listeners.
 type listener struct {
 	*zk.Watch
 	since int64
@@ -86,7 +87,7 @@ var emptied = map[zk.EventType][]table{
 	zk.EventDeleted: {dataTable, existTable, childTable}, zk.EventChildrenChanged: {childTable},
 }
 
-// deliver delivers an event from the wire to everybody in the session that waits for it.
+// deliver delivers an event from the wire to every listener in the session that waits for it.
 func (w *waiting) deliver(e zk.Event, zxid int64) {
 	for _, tab := range emptied[e.Type] {
 		list := w.oneShot[tab][e.Path]
@@ -126,7 +127,7 @@ func (w *waiting) lose(err, ended error) {
 	w.streams = nil
 }
 
-// untold is the zxid of what a session has missed while it had no connection: servers do not send it.
+// untold stands for the zxid of a change that a session missed while it had no connection: servers do not send it.
 const untold = math.MaxInt64
 
 // trigger presents one change to the session's server: the watch fires now or, on a server that lags, when it has caught up.
@@ -145,7 +146,7 @@ func (s *Session) notify(t trigger) {
 	s.ens.counts.Events[t.typ]++
 	s.wire(s.ens.cfg.EventLatency, func() {
 		e := zk.Event{Type: t.typ, Path: t.path, At: time.Now()}
-		if t.zxid != untold && !s.ens.cfg.Before39 {
+		if t.zxid != untold && s.ens.knows.Has(zk.PowerEventZxids) {
 			e.Zxid = t.zxid
 		}
 		s.waiting.deliver(e, t.zxid)
@@ -184,6 +185,9 @@ func (s *Session) forget(tab table, path string, w *zk.Watch) {
 	if len(lists[tab][path]) == 0 {
 		delete(lists[tab], path)
 	}
+	if !s.ens.knows.Has(zk.PowerRemoveWatches) {
+		return
+	}
 	switch {
 	case tab == childTable && len(lists[childTable][path]) == 0:
 		delete(s.armed.child, path)
@@ -192,7 +196,7 @@ func (s *Session) forget(tab table, path string, w *zk.Watch) {
 	}
 }
 
-// rearm is setWatches on a new connection (DataTree.setWatches): what changed since the last reply fires immediately, the rest is armed. A data watch
+// rearm does what setWatches does on a new connection (DataTree.setWatches): what changed since the last reply fires immediately, the rest is armed. A data watch
 // whose znode was deleted and recreated reports changed data; an exists watch misses a znode that came and went.
 func (s *Session) rearm() {
 	t := s.ens.tree

@@ -10,55 +10,55 @@ import (
 	"github.com/zkbench/zkbench/ensemble"
 )
 
-// Server is one server of a driver: what only the driver can do with it. The methods are called one at a time, but for Address, PID, State
+// Server is one server: what only its kind of ensemble can do with it. The methods are called one at a time, except for Address, PID, State
 // and Explain.
 type Server interface {
-	Address() string // of the clients' port
-	PID() int        // on this machine; 0: not known
+	Address() string // of the client port
+	PID() int        // on this machine; 0: unknown
 	State(ctx context.Context) (State, error)
-	// End ends a server that runs, with SIGKILL or in good order, and returns when it has ended.
+	// End ends a running server, with SIGKILL or gracefully, and returns when it has ended.
 	End(ctx context.Context, kill bool, was State) error
 	// Start starts a server that has ended. reachable says that clients can ask it when it is up.
 	Start(ctx context.Context) (reachable bool, err error)
-	// Freeze stops a server that runs, or lets a frozen one run on.
+	// Freeze stops a running server, or continues a frozen one.
 	Freeze(ctx context.Context, freeze bool) error
-	// Explain adds to an error what the server's log says of it.
+	// Explain adds to an error what the server's log says about it.
 	Explain(ctx context.Context, kind, cause error) error
 }
 
-// State is what a server's process does.
+// State is the state of a server's process.
 type State struct {
 	Up, Frozen bool   // a frozen one is up
 	Text       string // for an error
 }
 
-// Config is what differs between drivers, beside their servers.
+// Config is what differs between kinds of ensembles, apart from their servers.
 type Config[S Server] struct {
 	Servers      []S
-	Admin        func(i int) string // as of ensemble.Probe
+	Admin        func(i int) string // as in ensemble.Probe
 	Dial         ensemble.Dialer    // opens connections to the servers; nil: plain ones
 	StartTimeout time.Duration      // bounds each wait for a write through all servers
-	// Look is how often a server that does not answer yet is looked at for whether it has ended.
+	// Look is the interval of checks whether a server that does not answer yet has ended.
 	Look time.Duration
-	// Changed is called when a server has been ended or started.
+	// Changed is called after a server has been ended or started.
 	Changed func() error
-	// Finish ends all servers and removes what is left of them. unasked says which had ended by themselves. Nil where the ensemble stays.
+	// Finish ends all servers and removes what they leave. unasked says which had ended by themselves. It is nil if the ensemble is detached.
 	Finish func(ctx context.Context, unasked error) error
 }
 
-// Ensemble is the part of an ensemble.FaultInjector that all drivers share.
+// Ensemble is the part of an ensemble.FaultInjector that all kinds share.
 type Ensemble[S Server] struct {
 	ensemble.Probe
 	About ensemble.Description
 	cfg   Config[S]
-	down  []bool // somebody asked for its end; guarded by changing
+	down  []bool // ended on request; guarded by changing
 
 	changing sync.Mutex // one server is changed at a time
 	closed   bool
 	closing  error
 }
 
-// Init takes the servers, none of which needs to run yet.
+// Init sets the servers, none of which needs to run yet.
 func (e *Ensemble[S]) Init(cfg Config[S]) {
 	e.cfg = cfg
 	e.down = make([]bool, len(cfg.Servers))
@@ -68,22 +68,22 @@ func (e *Ensemble[S]) Init(cfg Config[S]) {
 	}
 }
 
-// Describe says what was started.
+// Describe describes what was started.
 func (e *Ensemble[S]) Describe() ensemble.Description { return e.About }
 
-// Usage is what the servers' processes have used, read at once; nil for one that does not run on this machine.
+// Usage returns the usage of the servers' processes, read at once; nil for one that does not run on this machine.
 func (e *Ensemble[S]) Usage() []*ensemble.Usage { return e.ReadUsage() }
 
-// All are the servers.
+// All returns the servers.
 func (e *Ensemble[S]) All() []S { return e.cfg.Servers }
 
-// IsDown reports whether somebody asked for the end of server i, counted from 0. It is for Config.Changed and before servers can be changed.
+// IsDown reports whether server i, counted from 0, was ended on request. It is meant for Config.Changed, and for use before servers can be changed.
 func (e *Ensemble[S]) IsDown(i int) bool { return e.down[i] }
 
-// SetDown notes that somebody asked for the end of server i before this process took the ensemble over.
+// SetDown records that server i was ended on request before this process took over the ensemble.
 func (e *Ensemble[S]) SetDown(i int) { e.down[i] = true }
 
-// Change does something with the server of this number, alone. Its state is as it was before.
+// Change calls do with the server of this number and its previous state, one change at a time.
 func (e *Ensemble[S]) Change(ctx context.Context, number int, do func(s S, was State) error) error {
 	if number < 1 || number > len(e.cfg.Servers) {
 		return fmt.Errorf("server %d: servers are numbered 1 to %d", number, len(e.cfg.Servers))
@@ -98,7 +98,7 @@ func (e *Ensemble[S]) Change(ctx context.Context, number int, do func(s S, was S
 	if err == nil {
 		err = do(s, was)
 	}
-	if err == nil || errors.Is(err, ensemble.ErrNotReady) { // explained by the server
+	if err == nil || errors.Is(err, ensemble.ErrNotReady) { // the server has explained it
 		return err
 	}
 	return fmt.Errorf("server %d: %w", number, err)
@@ -114,7 +114,7 @@ func (e *Ensemble[S]) changed() error {
 // Kill ends a server with SIGKILL.
 func (e *Ensemble[S]) Kill(ctx context.Context, number int) error { return e.end(ctx, number, true) }
 
-// Stop ends a server with SIGTERM. If ctx ends first, the server may still be on its way down.
+// Stop ends a server with SIGTERM. If ctx ends first, the server may still be shutting down.
 func (e *Ensemble[S]) Stop(ctx context.Context, number int) error { return e.end(ctx, number, false) }
 
 func (e *Ensemble[S]) end(ctx context.Context, number int, kill bool) error {
@@ -130,7 +130,7 @@ func (e *Ensemble[S]) end(ctx context.Context, number int, kill bool) error {
 	})
 }
 
-// Restart starts a server that is down. It returns when the server accepts connections, which it does before it has found a
+// Restart starts a server that is down. It returns when the server accepts connections, which happens before it has found a
 // quorum; Ready waits for more.
 func (e *Ensemble[S]) Restart(ctx context.Context, number int) error {
 	return e.Change(ctx, number, func(s S, was State) error {
@@ -147,7 +147,7 @@ func (e *Ensemble[S]) Restart(ctx context.Context, number int) error {
 		}
 		var ended error
 		err = Poll(ctx, func() bool {
-			// What counts is an answer: a proxy in front of a server accepts connections before the server does.
+			// Only an answer counts: a proxy in front of a server accepts connections before the server does.
 			if e.Dial.Answers(ctx, s.Address()) {
 				return true
 			}
@@ -161,7 +161,7 @@ func (e *Ensemble[S]) Restart(ctx context.Context, number int) error {
 	})
 }
 
-// hasEnded says that a server has ended; nil while it runs, or that is not known.
+// hasEnded returns an error if a server has ended; nil while it runs, or if that is unknown.
 func hasEnded[S Server](ctx context.Context, s S) error {
 	if now, err := s.State(ctx); err == nil && !now.Up {
 		return fmt.Errorf("%w: %s", ensemble.ErrServerEnded, now.Text)
@@ -169,12 +169,12 @@ func hasEnded[S Server](ctx context.Context, s S) error {
 	return nil
 }
 
-// Pause freezes a server: its connections stay open and nothing answers.
+// Pause freezes a server: its connections stay open but nothing answers.
 func (e *Ensemble[S]) Pause(ctx context.Context, number int) error {
 	return e.freeze(ctx, number, true)
 }
 
-// Resume lets a paused server run on; one that runs already is left alone.
+// Resume continues a paused server; it does nothing if the server runs.
 func (e *Ensemble[S]) Resume(ctx context.Context, number int) error {
 	return e.freeze(ctx, number, false)
 }
@@ -191,8 +191,8 @@ func (e *Ensemble[S]) freeze(ctx context.Context, number int, freeze bool) error
 	})
 }
 
-// Ready waits until a write has gone through every server that was not killed or stopped. A server that ends meanwhile ends
-// the wait.
+// Ready waits until a write has gone through every server that was not killed or stopped. If a server ends meanwhile, it
+// returns.
 func (e *Ensemble[S]) Ready(ctx context.Context) error {
 	e.changing.Lock()
 	closed := e.closed
@@ -202,15 +202,15 @@ func (e *Ensemble[S]) Ready(ctx context.Context) error {
 			up = append(up, s)
 		}
 	}
-	e.changing.Unlock() // what is waited for may need another change
+	e.changing.Unlock() // what is awaited may need another change
 	if closed {
 		return ensemble.ErrClosed
 	}
 	return awaitAll(ctx, e.cfg.StartTimeout, len(up), func(ctx context.Context, i int) error { return awaitWrite(ctx, up[i], e.Dial, e.cfg.Look) })
 }
 
-// Ended tells of the servers that ended though nobody asked for it: nil, or an error per server that wraps ErrServerEnded and
-// names its log. A measurement that goes on beside such a death is one of another ensemble.
+// Ended reports the servers that ended unexpectedly: nil, or an error per server that wraps ErrServerEnded and
+// names its log. A measurement that continues after such a death describes a different ensemble.
 func (e *Ensemble[S]) Ended() error {
 	e.changing.Lock()
 	defer e.changing.Unlock()
@@ -235,11 +235,11 @@ func (e *Ensemble[S]) unasked(ctx context.Context) error {
 	return errors.Join(ended...)
 }
 
-// Stays reports whether the servers stay when this process ends.
+// Stays reports whether the servers outlive this process.
 func (e *Ensemble[S]) Stays() bool { return e.cfg.Finish == nil }
 
-// Close ends the servers and removes what is left of them. If a server had ended by itself, the error wraps ErrServerEnded and names its
-// log. Close on an ensemble that stays leaves it running.
+// Close ends the servers and removes what they leave. If a server had ended by itself, the error wraps ErrServerEnded and names its
+// log. Close leaves a detached ensemble running.
 func (e *Ensemble[S]) Close() error {
 	e.changing.Lock()
 	defer e.changing.Unlock()
@@ -255,7 +255,7 @@ func (e *Ensemble[S]) Close() error {
 	return e.closing
 }
 
-// CheckPorts refuses another number of clients' ports than of servers; none means free ones.
+// CheckPorts returns an error if the numbers of client ports and servers differ; no ports means free ones.
 func CheckPorts(ports []int, servers int) error {
 	if len(ports) != 0 && len(ports) != servers {
 		return fmt.Errorf("%d client ports for %d servers", len(ports), servers)

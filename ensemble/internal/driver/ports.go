@@ -12,8 +12,8 @@ import (
 	"github.com/zkbench/zkbench/ensemble/internal/host"
 )
 
-// FreePorts finds n free TCP ports on the Loopback address, all different. It takes them from below the range from which the
-// kernel takes the ports of outgoing connections: otherwise one of a run's thousands of sessions could sit on the port of a
+// FreePorts finds n different free TCP ports on the Loopback address. It takes them from below the range that the
+// kernel uses for outgoing connections: otherwise one of a run's thousands of sessions could occupy the port of a
 // server that is to be restarted. Another process can take a port until the server has bound it: see WithFreePorts.
 func FreePorts(n int) ([]int, error) {
 	low, high := 10000, host.OutgoingPorts()
@@ -38,7 +38,7 @@ func FreePorts(n int) ([]int, error) {
 	return nil, fmt.Errorf("%w: cannot find %d free ports between %d and %d", ensemble.ErrPortTaken, n, low, high)
 }
 
-// PortFree says whether a server could bind the port now.
+// PortFree reports whether a server could bind the port now.
 func PortFree(port int) error {
 	listener, err := net.Listen("tcp", Loopback(port))
 	if err != nil {
@@ -47,10 +47,10 @@ func PortFree(port int) error {
 	return listener.Close()
 }
 
-// Loopback is an address of this machine that others cannot reach.
+// Loopback returns an address on this machine that other machines cannot reach.
 func Loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 
-// WithFreePorts starts, and starts again where a port that was free has been taken by another process meanwhile, unless it was asked for.
+// WithFreePorts calls start, and repeats it if another process has meanwhile taken a port that was free, unless the ports were asked for.
 func WithFreePorts(ctx context.Context, asked []int, start func() error) error {
 	const tries = 3
 	for try := 1; ; try++ {

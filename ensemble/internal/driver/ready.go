@@ -12,7 +12,7 @@ import (
 	"github.com/zkbench/zkbench/ensemble"
 )
 
-// awaitAll waits for n servers at the same time, and gives up when one of them fails.
+// awaitAll waits for n servers concurrently, and gives up when one of them fails.
 func awaitAll(ctx context.Context, within time.Duration, n int, await func(ctx context.Context, i int) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, within, fmt.Errorf("no write within %v", within))
 	defer cancel()
@@ -28,7 +28,7 @@ func awaitAll(ctx context.Context, within time.Duration, n int, await func(ctx c
 		})
 	}
 	wait.Wait()
-	// The server that ended by itself is the cause, the others only waited for it.
+	// The server that ended by itself is the cause; the others only waited for it.
 	for _, err := range problems {
 		if errors.Is(err, ensemble.ErrServerEnded) {
 			return err
@@ -42,8 +42,8 @@ func awaitAll(ctx context.Context, within time.Duration, n int, await func(ctx c
 	return nil
 }
 
-// awaitWrite asks the question that a run will ask, a write, until the server answers it, ends, or ctx does. look is how often it is looked at
-// for whether it has ended.
+// awaitWrite tries what a run will do, a write, until the server executes it, ends, or ctx does. look is the interval of checks
+// whether the server has ended.
 func awaitWrite[S Server](ctx context.Context, s S, dial ensemble.Dialer, look time.Duration) error {
 	explain := func(cause error) error { return s.Explain(context.WithoutCancel(ctx), ensemble.ErrNotReady, cause) }
 	var last error
@@ -64,7 +64,7 @@ func awaitWrite[S Server](ctx context.Context, s S, dial ensemble.Dialer, look t
 		if ctx.Err() == nil {
 			last = err
 		}
-		if errors.Is(try.Err(), context.DeadlineExceeded) { // on a machine that is full a session and a write may take longer
+		if errors.Is(try.Err(), context.DeadlineExceeded) { // on a busy machine a session and a write may take longer
 			within = min(2*within, 15*time.Second)
 		}
 		select {
@@ -75,7 +75,7 @@ func awaitWrite[S Server](ctx context.Context, s S, dial ensemble.Dialer, look t
 	}
 }
 
-// Poll asks every 10 ms: for what the kernel does within a moment and has no event for.
+// Poll calls done every 10 ms: for what the kernel does within a moment and reports no event for.
 func Poll(ctx context.Context, done func() bool) error {
 	ticker := time.NewTicker(10 * time.Millisecond)
 	defer ticker.Stop()
@@ -89,8 +89,8 @@ func Poll(ctx context.Context, done func() bool) error {
 	return nil
 }
 
-// LastLines is the end of a log for an error message, indented below it. Frames of Java's stack traces are left out: the
-// cause stands above them.
+// LastLines returns the end of a log for an error message, indented. Frames of Java stack traces are omitted: the
+// cause is above them.
 func LastLines(text string, n int) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	lines = slices.DeleteFunc(lines, func(line string) bool { return line == "" || strings.HasPrefix(line, "\tat ") })

@@ -14,7 +14,7 @@ import (
 	"github.com/zkbench/zkbench/internal/program"
 )
 
-// Head begins the state file of every ensemble that stays, whatever its driver.
+// Head is the start of the state file of every detached ensemble, of whatever kind.
 type Head struct {
 	Schema  string
 	Started time.Time
@@ -23,16 +23,16 @@ type Head struct {
 
 const schema = "zkbench.ensemble/1"
 
-// NewHead is the head of an ensemble that has been started now.
+// NewHead returns the head for an ensemble that has just been started.
 func NewHead(about ensemble.Description) Head { return Head{schema, time.Now().UTC(), about} }
 
-// Gone is the error for an ensemble of which nothing runs any more.
+// Gone returns the error for an ensemble of which nothing runs any more.
 func (h Head) Gone(servers int) error {
 	return fmt.Errorf("%w: none of the %d servers of %s is running (a reboot, or they were stopped by hand); %[4]s down "+
 		"cleans up, %[4]s up starts again", ensemble.ErrGone, servers, h.Started.Local().Format(time.DateTime), program.Name())
 }
 
-// StateDir is where the state file lies: what was asked for, or zkbench in the user's cache directory.
+// StateDir returns the directory of the state file: the one that was asked for, or zkbench in the user's cache directory.
 func StateDir(asked string) (string, error) {
 	if asked != "" {
 		return filepath.Abs(asked)
@@ -44,10 +44,10 @@ func StateDir(asked string) (string, error) {
 	return filepath.Join(cache, "zkbench"), nil
 }
 
-// StateFile is the state file in a directory.
+// StateFile returns the path of the state file in a directory.
 func StateFile(dir string) string { return filepath.Join(dir, "ensemble.json") }
 
-// WriteState replaces the state file; a reader sees the old one or the new one whole. state embeds a Head.
+// WriteState replaces the state file atomically: a reader sees either the old or the new one. state embeds a Head.
 func WriteState(dir string, state any) error {
 	text, err := json.MarshalIndent(state, "", "  ")
 	if err != nil {
@@ -68,7 +68,7 @@ func RemoveState(dir string) error {
 	return nil
 }
 
-// ReadState reads the state file into a struct that embeds a Head. ErrNotUp when there is none.
+// ReadState reads the state file into a struct that embeds a Head. It returns ErrNotUp if there is none.
 func ReadState(dir string, state any) error {
 	text, err := os.ReadFile(StateFile(dir))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -87,7 +87,7 @@ func ReadState(dir string, state any) error {
 	return nil
 }
 
-// WithLock keeps two processes from starting or ending an ensemble that stays at the same time.
+// WithLock keeps two processes from starting or ending a detached ensemble at the same time.
 func WithLock(dir string, do func() error) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -97,7 +97,9 @@ func WithLock(dir string, do func() error) error {
 		return err
 	}
 	defer lock.Close()
-	if err := host.TryLock(lock); err != nil {
+	if err := host.TryLock(lock); errors.Is(err, host.ErrLinuxOnly) {
+		return fmt.Errorf("an ensemble that stays: %w; a run may start servers of its own, or name some with --servers", err)
+	} else if err != nil {
 		return fmt.Errorf("%s: another zkbench is starting or stopping the ensemble: %w", lock.Name(), err)
 	}
 	return do()

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// OwnGroup: an interrupt typed at the terminal is for zkbench, which still needs the command.
+// OwnGroup requests a separate process group: an interrupt typed at the terminal is for zkbench, which still needs the command.
 func OwnGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
 // Stat is what zkbench uses of /proc/PID/stat (proc(5)).
@@ -21,10 +21,10 @@ type Stat struct {
 	RSS   uint64 // pages
 }
 
-// clockTick is USER_HZ, which is 100 on every architecture that Go has for Linux.
+// clockTick is USER_HZ, which is 100 on every architecture that Go supports on Linux.
 const clockTick = time.Second / 100
 
-// ReadStat reads it of a process.
+// ReadStat reads the Stat of a process.
 func ReadStat(pid int) (Stat, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -33,7 +33,7 @@ func ReadStat(pid int) (Stat, error) {
 	return parseStat(text)
 }
 
-// parseStat reads after the last ')': the program's name before it may contain anything.
+// parseStat parses what follows the last ')': the program's name before it may contain anything.
 func parseStat(text []byte) (Stat, error) {
 	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
 	if len(fields) < 22 {
@@ -50,7 +50,7 @@ func parseStat(text []byte) (Stat, error) {
 	return Stat{State: fields[0][0], CPU: numbers[0] + numbers[1], Start: numbers[2], RSS: numbers[3]}, nil
 }
 
-// ReadUsage is what a process has used: its CPU time, and its resident memory in bytes.
+// ReadUsage returns the usage of a process: its CPU time, and its resident memory in bytes.
 func ReadUsage(pid int) (cpu time.Duration, rss int64, start uint64, err error) {
 	stat, err := ReadStat(pid)
 	if err != nil {
@@ -59,7 +59,7 @@ func ReadUsage(pid int) (cpu time.Duration, rss int64, start uint64, err error) 
 	return time.Duration(stat.CPU) * clockTick, int64(stat.RSS) * int64(os.Getpagesize()), stat.Start, nil
 }
 
-// Files is how many files this process may have open and how many it has.
+// Files returns how many files this process may have open and how many it has open.
 func Files() (limit, open int64, err error) {
 	var rlimit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &rlimit); err != nil {
@@ -72,7 +72,7 @@ func Files() (limit, open int64, err error) {
 	return int64(min(rlimit.Cur, 1<<62)), int64(len(entries)), nil
 }
 
-// OutgoingPorts is the lowest port that the kernel gives to outgoing connections.
+// OutgoingPorts returns the lowest port that the kernel uses for outgoing connections.
 func OutgoingPorts() int {
 	text, err := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range")
 	if fields := strings.Fields(string(text)); err == nil && len(fields) == 2 {
@@ -83,13 +83,13 @@ func OutgoingPorts() int {
 	return 32768
 }
 
-// TryLock waits for nobody: it says at once whether another process holds the lock. The lock ends with the file or process.
+// TryLock does not wait: it fails at once if another process holds the lock. The lock ends with the file or process.
 func TryLock(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) }
 
-// LockShared locks a file together with others that do; it waits for a look of Held. The lock ends with the last descriptor, also of a process that inherited it.
+// LockShared takes a shared lock on a file; it waits while Held checks the file. The lock ends with the last descriptor, also in a process that inherited it.
 func LockShared(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_SH) }
 
-// Held reports whether somebody has a lock on a file.
+// Held reports whether somebody holds a lock on a file.
 func Held(path string) bool {
 	f, err := os.Open(path)
 	if err != nil {
@@ -99,7 +99,7 @@ func Held(path string) bool {
 	return TryLock(f) == syscall.EWOULDBLOCK
 }
 
-// InMemory says whether a directory lies on a file system for which a sync does nothing.
+// InMemory reports whether a directory is on a file system on which a sync does nothing.
 func InMemory(dir string) bool {
 	const tmpfs, ramfs = 0x01021994, 0x858458f6 // statfs(2)
 	var fs syscall.Statfs_t

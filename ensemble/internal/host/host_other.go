@@ -3,15 +3,10 @@
 package host
 
 import (
-	"errors"
 	"os"
 	"syscall"
 	"time"
 )
-
-// ErrLinuxOnly: this machine does not tell. Elsewhere than on Linux local servers end with Close, but not with a kill -9 of zkbench, and
-// cannot be detached or paused.
-var ErrLinuxOnly = errors.New("works on Linux only")
 
 type Stat struct {
 	State      byte

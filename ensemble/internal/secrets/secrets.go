@@ -20,12 +20,12 @@ import (
 	"github.com/zkbench/zkbench/ensemble"
 )
 
-// Dir is the name of the directory of what a secured ensemble and its clients need to know: only its owner may read it. It goes with the
+// Dir is the name of the directory for the secrets of an ensemble and its clients: only its owner may read it. It is removed with the
 // ensemble.
 const Dir = "secrets"
 
-// The files in it, and who may authenticate: benchUser, and benchUser-0 to benchUser-999 with the same password, for sessions with an identity
-// of their own.
+// The files in it, and who may authenticate: benchUser, and benchUser-0 to benchUser-999 with the same password, for sessions with their own
+// identity.
 const (
 	caFile, serverFile, jaasFile      = "ca.pem", "server.pem", "jaas.conf"
 	clientFile, clientKey, clientsDir = "client.pem", "client.key", "clients"
@@ -35,10 +35,10 @@ const (
 	validFor                          = 10 * 365 * 24 * time.Hour
 )
 
-// OfServers are the files that servers read; the others are for clients.
+// OfServers returns the files that servers read; the others are for clients.
 func OfServers() []string { return []string{caFile, serverFile, jaasFile} }
 
-// Credentials are the files in a directory that clients of an ensemble need which is secured in this way.
+// Credentials returns the files in a directory that clients of an ensemble secured in this way need.
 func Credentials(dir, way string) ensemble.Credentials {
 	at := func(name string) string { return filepath.Join(dir, name) }
 	switch way {
@@ -54,7 +54,7 @@ func Credentials(dir, way string) ensemble.Credentials {
 	return ensemble.Credentials{}
 }
 
-// Dialer opens connections to servers with these credentials; nil where they are plain.
+// Dialer opens connections to servers with these credentials; nil if the connections are plain.
 func Dialer(c ensemble.Credentials) (ensemble.Dialer, error) {
 	if c.CA == "" {
 		return nil, nil
@@ -75,7 +75,7 @@ func Dialer(c ensemble.Credentials) (ensemble.Dialer, error) {
 	return (&tls.Dialer{Config: cfg}).DialContext, nil
 }
 
-// Lines are those of zoo.cfg that secure a server, to which the directory has this path. Its port is not among them.
+// Lines returns the lines of zoo.cfg that secure a server, except its port; dir is the directory's path as the server sees it.
 func Lines(dir, way string) map[string]string {
 	at := func(name string) string { return filepath.Join(dir, name) }
 	lines := map[string]string{
@@ -100,7 +100,7 @@ func Lines(dir, way string) map[string]string {
 	return lines
 }
 
-// JavaArgs are the arguments of Java for a server to which the directory has this path.
+// JavaArgs returns the Java arguments of a server; dir is the directory's path as the server sees it.
 func JavaArgs(dir, way string) []string {
 	if way != ensemble.SecureSASL {
 		return nil
@@ -108,9 +108,9 @@ func JavaArgs(dir, way string) []string {
 	return []string{"-Djava.security.auth.login.config=" + filepath.Join(dir, jaasFile)}
 }
 
-// Write makes the directory, for an ensemble that is secured in this way.
+// Write creates the directory for an ensemble secured in this way.
 func Write(dir, way string) error {
-	if err := os.RemoveAll(dir); err != nil { // of a start with other ports
+	if err := os.RemoveAll(dir); err != nil { // left by a start with other ports
 		return err
 	}
 	if err := os.MkdirAll(filepath.Join(dir, clientsDir), 0o700); err != nil {
@@ -188,7 +188,7 @@ func newAuthority() (*authority, error) {
 	return &authority{signed: signed{cert: text("CERTIFICATE", der)}, parsed: parsed, private: private}, err
 }
 
-// issue makes a certificate for a server on this machine or a client of that name.
+// issue issues a certificate for a server on this machine or a client of that name.
 func (a *authority) issue(name string) (signed, error) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -202,7 +202,7 @@ func (a *authority) issue(name string) (signed, error) {
 	if err != nil {
 		return signed{}, err
 	}
-	key, err := x509.MarshalPKCS8PrivateKey(private) // what ZooKeeper's reader of PEM understands
+	key, err := x509.MarshalPKCS8PrivateKey(private) // the format that ZooKeeper's PEM reader understands
 	return signed{text("CERTIFICATE", der), text("PRIVATE KEY", key)}, err
 }
 
@@ -220,7 +220,7 @@ func text(kind string, der []byte) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
 }
 
-// Check refuses a way that is none; "" is none and right.
+// Check returns an error for an unknown way; "" is valid and means none.
 func Check(way string) error {
 	if way != "" && !slices.Contains(ensemble.SecureWays(), way) {
 		return fmt.Errorf("secure %q: %s", way, strings.Join(ensemble.SecureWays(), ", "))

@@ -7,7 +7,7 @@ import (
 	"github.com/zkbench/zkbench/recipes"
 )
 
-// Attempt is a call that may have to wait, in a goroutine of its own.
+// Attempt is a call that may have to wait, in its own goroutine.
 type Attempt struct {
 	Grant recipes.Grant
 	Err   error
@@ -25,7 +25,7 @@ func Begin(acquire func() (recipes.Grant, error)) *Attempt {
 	return a
 }
 
-// State is "waits", "holds" or "failed".
+// State returns "waits", "holds" or "failed".
 func (a *Attempt) State() string {
 	select {
 	case <-a.Done:

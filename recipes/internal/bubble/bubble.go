@@ -16,7 +16,7 @@ func Run(t *testing.T, name string, test func(*testing.T, *zktest.Ensemble)) {
 	t.Run(name, func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ens := zktest.New(zktest.Config{})
-			defer func() { // also after a test that gave up, or its goroutines would keep the bubble alive
+			defer func() { // also after a test that gave up: its goroutines would otherwise keep the bubble alive
 				for _, s := range ens.Sessions() {
 					s.Close()
 				}
@@ -37,7 +37,7 @@ func OK(t *testing.T, what string, err error) {
 	}
 }
 
-// Find is the variant of that name.
+// Find returns the variant of that name.
 func Find[T any](t *testing.T, catalogue []recipes.Variant[T], name string) recipes.Variant[T] {
 	t.Helper()
 	v, ok := recipes.Find(catalogue, name)
@@ -52,7 +52,7 @@ func InOrder[T any](catalogue []recipes.Variant[T]) []recipes.Variant[T] {
 	return slices.DeleteFunc(slices.Clone(catalogue), func(v recipes.Variant[T]) bool { return !v.FIFO })
 }
 
-// Each runs a test for each variant on an ensemble of its own in memory.
+// Each runs a test for each variant, each on its own ensemble in memory.
 func Each[T any](t *testing.T, variants []recipes.Variant[T], test func(*testing.T, recipes.Variant[T], *zktest.Ensemble)) {
 	for _, v := range variants {
 		Run(t, v.Name, func(t *testing.T, ens *zktest.Ensemble) { test(t, v, ens) })
@@ -62,7 +62,7 @@ func Each[T any](t *testing.T, variants []recipes.Variant[T], test func(*testing
 // Dir is where the handles of tests have their znodes.
 const Dir = "/locks/a"
 
-// MakeDir makes Dir, for recipes that need it to be there.
+// MakeDir makes Dir, for recipes that need it to exist.
 func MakeDir(t *testing.T, s zk.Session) {
 	t.Helper()
 	for _, path := range []string{"/locks", Dir} {

@@ -14,7 +14,7 @@ import (
 // LoseOnce makes the servers lose the first request of a kind, or the reply to it, on a path that the filter takes.
 func LoseOnce(ens *zktest.Ensemble, kind zk.Kind, applied bool, on func(path string) bool) (lost *bool) {
 	lost = new(bool)
-	var taken atomic.Bool // several sessions may make such a request at once
+	var taken atomic.Bool // several sessions may make such a request concurrently
 	ens.Hook(func(op zktest.Op) zktest.Action {
 		if op.Kind != kind || op.Applied != applied || op.Err != nil || !on(op.Path) || !taken.CompareAndSwap(false, true) {
 			return zktest.Action{}

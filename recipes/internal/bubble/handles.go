@@ -67,8 +67,8 @@ func (c *Standing) Leads(t *testing.T, what string) {
 	Expect(t, what, c, "holds")
 }
 
-// Stands fails the test unless this one is still a candidate.
-func (c *Standing) Stands(t *testing.T, what string) {
+// IsCandidate fails the test unless this one is still a candidate.
+func (c *Standing) IsCandidate(t *testing.T, what string) {
 	t.Helper()
 	Expect(t, what, c, "waits")
 }
@@ -118,9 +118,9 @@ func Got(t *testing.T, what string, it recipes.Item, err error, want string) {
 	}
 }
 
-// Poll is Take with a time limit: ErrEmpty if no item came in time.
-func Poll(ctx context.Context, q recipes.Queue, patience time.Duration) (recipes.Item, error) {
-	brief, cancel := context.WithTimeout(ctx, patience)
+// Poll is like Take, with a time limit: ErrEmpty if no item came in time.
+func Poll(ctx context.Context, q recipes.Queue, timeout time.Duration) (recipes.Item, error) {
+	brief, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	it, err := q.Take(brief)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil && !errors.Is(err, recipes.ErrInDoubt) {

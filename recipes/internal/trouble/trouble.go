@@ -40,7 +40,7 @@ type trouble struct {
 	act     func(ens *zktest.Ensemble, op zktest.Op, end func()) zktest.Action
 	errs    []error // the call must return one of these
 	costs   bool    // a call that succeeds nevertheless has repeated each of the requests once, after the pauses of backoff
-	alike   bool    // it happens to requests of the same kind as the first alone
+	alike   bool    // it happens only to requests of the same kind as the first
 }
 
 // played is the outcome of a scene.
@@ -85,14 +85,16 @@ var troubles = []trouble{
 	{name: "expired after", times: 1, applied: true, act: expiring, errs: []error{zk.ErrSessionExpired, zk.ErrClosed}},
 }
 
-// answers are the errors that a server may give whatever is true, for good: what a recipe reads in one request may be what the next one contradicts.
+// answers are the errors that a server may return permanently, whatever is true: one reply may contradict what the recipe has read in the previous one.
 var answers = []error{zk.ErrNoNode, zk.ErrNodeExists, zk.ErrBadVersion, zk.ErrNotEmpty, zk.ErrNoChildrenForEphemerals, zk.ErrRolledBack, zk.ErrReadOnly,
 	zk.FromCode(-4), zk.FromCode(-5), zk.ErrUnimplemented, zk.ErrThrottled}
 
-// mostRequests bounds the requests of a call that is answered so: it has a minute, and a pass of a loop makes up to a dozen requests, a second apart soon.
+// mostRequests bounds the requests of a call that gets such answers: it has a minute, and a pass of a loop makes up to a dozen requests; passes are
+// soon a second apart.
 const mostRequests = 2000
 
-// calm plays a scene whose requests from number n on are answered with an error for good: those of the same kind, or all. It returns what is wrong.
+// calm plays a scene in which the requests from number n on are permanently answered with an error: those of the same kind, or all. It returns what is
+// wrong.
 func (sc Scene) calm(t *testing.T, err error, n int, alike bool) string {
 	p := sc.play(t, trouble{name: "answered", times: 1 << 30, act: failing(err), alike: alike}, n)
 	if p.flood > mostRequests {
@@ -106,11 +108,11 @@ func (sc Scene) play(t *testing.T, tr trouble, n int) (p played) {
 	synctest.Test(t, func(t *testing.T) {
 		ens := zktest.New(zktest.Config{})
 		s, call := sc.Set(t, ens)
-		patience := time.Hour
+		limit := time.Hour
 		if tr.name == "answered" {
-			patience = time.Minute
+			limit = time.Minute
 		}
-		ctx, end := context.WithTimeout(t.Context(), patience)
+		ctx, end := context.WithTimeout(t.Context(), limit)
 		defer end()
 		var mu sync.Mutex
 		seen, over := 0, false
@@ -137,7 +139,7 @@ func (sc Scene) play(t *testing.T, tr trouble, n int) (p played) {
 			mu.Lock()
 			flooded := p.flood > mostRequests
 			mu.Unlock()
-			if flooded { // without this a loop that never waits never lets the time pass
+			if flooded { // otherwise time would never pass in a loop that does not wait
 				time.Sleep(time.Second)
 			}
 			if !hit {
@@ -192,8 +194,8 @@ func Suffer(t *testing.T, scenes ...Scene) {
 	}
 }
 
-// Withstand is Suffer and, for recipes that run on servers of others for long, that a server which always answers a request with the same error gets a
-// bounded number of them.
+// Withstand is Suffer, and also tests that a server which always answers a request with the same error gets a bounded number of them. It is for
+// recipes that run for long on other people's servers.
 func Withstand(t *testing.T, scenes ...Scene) {
 	Suffer(t, scenes...)
 	for _, sc := range scenes {

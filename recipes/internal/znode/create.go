@@ -86,7 +86,8 @@ func findOwn(ctx context.Context, s zk.Session, dir, guid string) (zk.Created, b
 	return zk.Created{}, false, nil
 }
 
-// MakeDirs creates dir as a container, which the servers remove some time after its last child is gone, and its ancestors as persistent znodes.
+// MakeDirs creates dir as a container, which the servers remove some time after its last child is gone, and its ancestors as persistent znodes. Servers without
+// containers get a persistent dir.
 func MakeDirs(ctx context.Context, s zk.Session, dir string) error {
 	return makeDir(ctx, s, dir, zk.Container)
 }
@@ -101,10 +102,14 @@ func makeDir(ctx context.Context, s zk.Session, path string, mode zk.Mode) error
 	var passes Passes
 	for path != "/" {
 		err := Insist(ctx, func() error { return ErrorOf(s.Create(ctx, path, nil, mode)) })
+		if mode == zk.Container && errors.Is(err, zk.ErrUnimplemented) { // servers before ZooKeeper 3.5.1, as Curator does (ZKPaths.mkdirs)
+			mode = zk.Persistent
+			continue
+		}
 		if errors.Is(err, zk.ErrNodeExists) {
 			return nil
 		}
-		if !errors.Is(err, zk.ErrNoNode) || Parent(path) == "/" { // which nobody can create: the root of the session is missing
+		if !errors.Is(err, zk.ErrNoNode) || Parent(path) == "/" { // nobody can create the parent: the root of the session is missing
 			return err
 		}
 		if err := MakeParents(ctx, s, Parent(path)); err != nil {

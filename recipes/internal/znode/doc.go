@@ -1,3 +1,3 @@
-// Package znode contains the building blocks of all recipes: how a znode is created and removed when replies are lost, who is before whom, how to
+// Package znode contains the building blocks of all recipes: how a znode is created and removed when replies are lost, which child is before which, how to
 // wait for a change, and how long a grant lasts.
 package znode

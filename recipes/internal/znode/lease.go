@@ -7,7 +7,7 @@ import (
 )
 
 // Leased runs a wait under a lease obtained before its last check, so that no loss after it is missed, and makes sure that the lease is still valid
-// at the end: if one ended while others held, what was seen since proves nothing, so the wait checks again under the next lease.
+// at the end: if one ended while others held, what has been seen since proves nothing, so the wait checks again under the next lease.
 func Leased(s zk.Session, wait func() error) (lease <-chan struct{}, err error) {
 	for {
 		lease = s.Lease()

@@ -91,7 +91,7 @@ func counter(n int64) (seq int32, ok bool) {
 	return int32(n), true
 }
 
-// Before is the order of sequence numbers: serial-number arithmetic, as in RFC 1982, so that the order survives the wrap of
+// Before reports whether a precedes b in the order of sequence numbers: serial-number arithmetic, as in RFC 1982, so that the order survives the wrap of
 // the server's 32-bit counter as long as fewer than 2^31 numbers are alive between two children.
 func Before(a, b int32) bool { return a-b < 0 }
 
@@ -124,7 +124,7 @@ func Position(children []string, self string, markers []string, foreign func(str
 	return ahead, nil
 }
 
-// Base is the last part of a path.
+// Base returns the last part of a path.
 func Base(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
 
 // Parent returns the path without its last element, "/" at the top.

@@ -40,7 +40,7 @@ func (q *Place) Contend(ctx context.Context, wait func(ctx context.Context, self
 	return g, nil
 }
 
-// ContendAs is Contend on a handle that holds nothing, with the names of another layout, such as a reader's.
+// ContendAs is like Contend, on a handle that holds nothing, with the names of another layout, such as a reader's.
 func (q *Place) ContendAs(ctx context.Context, layout recipes.Layout, wait func(ctx context.Context, self string) error) (recipes.Grant, error) {
 	c, err := Enlist(ctx, q.Session, q.Dir, layout, nil)
 	if err != nil {
@@ -117,7 +117,7 @@ func ReleaseError(dir string, err error) error {
 	return EndError("release", dir, recipes.ErrLockLost, err)
 }
 
-// EndError is the error of giving something up by deleting its znode: lost if the znode was already gone.
+// EndError returns the error of giving something up by deleting its znode: lost if the znode was already gone.
 func EndError(verb, path string, lost, err error) error {
 	switch {
 	case err == nil:

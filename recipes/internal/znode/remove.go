@@ -32,14 +32,14 @@ func Remove(ctx context.Context, s zk.Session, path string) error {
 	return r.run(ctx)
 }
 
-// RemoveOwn is Remove for a znode whose name somebody else may take as soon as it is gone. If its czxid is not known (0), it counts as ours while it
+// RemoveOwn is like Remove, for a znode whose name somebody else may take as soon as it is gone. If its czxid is not known (0), it counts as ours while it
 // is this session's, which suffices if nothing else in this session uses the name.
 func RemoveOwn(ctx context.Context, s zk.Session, own zk.Created) error {
 	r := removal{s: s, own: own, reused: true}
 	return r.run(ctx)
 }
 
-// RemoveInDoubt is RemoveOwn after a request that may already have removed the znode.
+// RemoveInDoubt is like RemoveOwn, after a request that may already have removed the znode.
 func RemoveInDoubt(ctx context.Context, s zk.Session, own zk.Created) error {
 	r := removal{s: s, own: own, reused: true, doubt: true}
 	return r.run(ctx)

@@ -8,7 +8,7 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// Backoff is the pause before attempt n (from 1) of a request that the servers refused for now: 10 ms doubling to 1 s; none for 0.
+// Backoff returns the pause before attempt n (from 1) of a request that the servers refused for now: 10 ms doubling to 1 s; none for 0.
 func Backoff(n int) time.Duration {
 	if n == 0 {
 		return 0
@@ -32,7 +32,7 @@ func Insist(ctx context.Context, read func() error) error {
 }
 
 // Passes spaces the passes of a loop that starts over because of what a server has answered. A loop that does so is right only if the state has
-// changed in the meantime, so each pass says what it has read. After something new the next pass follows at once. After the same as before it waits
+// changed in the meantime, so each pass says what it has read. After something new the next pass follows immediately. After the same as before it waits
 // for Backoff: the server lags behind, or refuses what it shows. The zero value is for a new loop.
 type Passes struct {
 	read any
@@ -48,7 +48,7 @@ func (p *Passes) Next(ctx context.Context, read any) error {
 	return Sleep(ctx, Backoff(p.same-1))
 }
 
-// CatchUp is zk.CatchUp, repeated until it is answered.
+// CatchUp calls zk.CatchUp until it is answered.
 func CatchUp(ctx context.Context, s zk.Session, path string) error {
 	return Insist(ctx, func() error { return zk.CatchUp(ctx, s, path) })
 }

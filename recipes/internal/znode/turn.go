@@ -10,11 +10,11 @@ import (
 
 // Turn is how a place in a queue waits until it is the first. Its steps are functions, so that tests can replace one of them and see whether the checks notice.
 type Turn struct {
-	// Ahead decides, without any waiting, who has to go first: the name of a child, or "" if self holds.
+	// Ahead decides, without any waiting, which child has to go first: its name, or "" if self holds.
 	Ahead func(children []string, self string, foreign func(string)) (ahead string, err error)
-	// Gone says whether self holds because the one ahead left between the list and the watch.
+	// Gone reports whether self holds because the one ahead left between the list and the watch.
 	Gone func() bool
-	// Woken says whether self holds because of an event.
+	// Woken reports whether self holds because of an event.
 	Woken func(e zk.Event) (holds bool, err error)
 	// Armed, if not nil, is called when the one ahead is being watched.
 	Armed func()
@@ -30,7 +30,7 @@ func InTurn(ahead func(children []string, self string, foreign func(string)) (st
 	}
 }
 
-// LockTurn is the turn of an exclusive lock: the lowest number holds, and every other waits for the one before it.
+// LockTurn returns the turn of an exclusive lock: the lowest number holds, and every other waits for the one before it.
 func LockTurn() Turn {
 	return InTurn(func(children []string, self string, foreign func(string)) (string, error) {
 		return Position(children, self, LockMarkers, foreign)

@@ -48,8 +48,8 @@ func Watch(ctx context.Context, s zk.Session, path, how string) (*zk.Watch, erro
 }
 
 // Await waits for the one event of a watch. A nil error only says that something changed: the caller checks again and never concludes anything from
-// the type of the event, because a watch may be consumed by another change than the one hoped for, and after a reconnect a deletion and re-creation
-// arrives as a change of data. The error of a lost watch is the loss of its session.
+// the type of the event, because a watch may be consumed by a different change than the expected one, and after a reconnect a deletion and
+// re-creation arrives as a change of data. The error of a lost watch is the end of its session.
 func Await(ctx context.Context, w *zk.Watch) error {
 	select {
 	case e := <-w.C():

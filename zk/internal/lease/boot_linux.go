@@ -8,7 +8,7 @@ import (
 
 const clockBoottime = 7 // CLOCK_BOOTTIME, since Linux 2.6.39
 
-// boot is the time since the machine was started, suspensions included.
+// boot returns the time since the machine was started, suspensions included.
 func boot() time.Duration {
 	var t syscall.Timespec
 	if _, _, e := syscall.RawSyscall(syscall.SYS_CLOCK_GETTIME, clockBoottime, uintptr(unsafe.Pointer(&t)), 0); e != 0 {

@@ -6,5 +6,5 @@ import "time"
 
 var fallback = time.Now()
 
-// boot is Go's clock, because there is no portable one that keeps running while the machine is suspended.
+// boot reads Go's clock, because there is no portable one that keeps running while the machine is suspended.
 func boot() time.Duration { return time.Since(fallback) }

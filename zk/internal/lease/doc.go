@@ -8,7 +8,7 @@
 // A tenth of T is kept in reserve: clocks whose rates differ by one part in a thousand use a hundredth of it; the rest is for the holder to act, and
 // for the scheduler to run it.
 //
-// Assumptions that no client can check: the server that answered tells the leader within half a tick. If a follower dies right after its answer, or
-// is cut off from the leader and still answers, that answer is lost to the leader. Where that must not matter, the resource has to check the token of
-// the grant.
+// Assumptions that no client can check: the server that answered tells the leader about the session within half a tick. If a follower dies right
+// after its answer, or is cut off from the leader and still answers, that answer is lost to the leader. Where that must not matter, the resource has
+// to check the token of the grant.
 package lease

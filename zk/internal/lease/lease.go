@@ -16,7 +16,7 @@ type Lease struct {
 // Open reports whether the channel of the lease is open.
 func (l *Lease) Open() bool { return l.open }
 
-// Until is the end of the lease as of the last reply.
+// Until returns the end of the lease as of the last reply.
 func (l *Lease) Until() time.Duration { return l.until }
 
 // Extend notes that the server has answered a request that was sent at time sent.
@@ -24,7 +24,7 @@ func (l *Lease) Until() time.Duration { return l.until }
 // A lease that had ended unnoticed continues as if it had not: the session is alive, so it has been all the time.
 func (l *Lease) Extend(sent, span time.Duration) { l.until = max(l.until, sent+span) }
 
-// Begin is Extend for a connect request: the timeout that the server grants replaces the previous one, even if it is shorter.
+// Begin is like Extend, for a connect request: the timeout that the server grants replaces the previous one, even if it is shorter.
 func (l *Lease) Begin(sent, span, now time.Duration) {
 	l.until = sent + span
 	l.Reopen(now)

@@ -1,0 +1,76 @@
+package load
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/zkbench/zkbench/bench/plan"
+	"github.com/zkbench/zkbench/drivers"
+	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/workloads"
+)
+
+// seat returns the seat at place i of the share. In a closed loop the sessions start spread over the first half of the warm-up.
+func (c *Cell) seat(i int) *seat {
+	id := uint32(c.session(i))
+	r := plan.Random(c.Profile.Seed, c.Repetition, id, plan.ArrivalStream)
+	s := &seat{
+		Seat: workloads.Seat{
+			ID: id, Session: c.observed(id, c.clients.sessions[i]), Origin: c.origin, Fanout: c.fanout.Shard(i),
+			Recorder: c.recorder(i),
+			Rand:     plan.Random(c.Profile.Seed, c.Repetition, id, plan.WorkStream),
+			Standing: c.standings.Of(id),
+		},
+		clients: &c.clients, place: i, observed: c.observed, work: c.work, loopOpen: c.Open() && c.paced(id), first: c.first,
+	}
+	s.Open = s.open
+	s.MayLead = func() bool { return c.mayLead(c.clients.session(i)) }
+	if c.driver != nil {
+		s.Work = func(ctx context.Context) (func(), bool) { return drivers.Work(ctx, s.Session) }
+		s.Died = func() (time.Time, bool) { return drivers.Died(s.Session) }
+	}
+	s.stays, s.passes = c.Open() && c.keeps && !s.loopOpen, c.passes
+	s.arrivals = c.arrivals(r, s.loopOpen)
+	if !s.loopOpen {
+		s.pausing = &pausing{Recorder: s.Recorder, of: &c.pauses}
+		s.Recorder = s.pausing
+	}
+	return s
+}
+
+// recorder returns the recorder of seat i.
+func (c *Cell) recorder(i int) metrics.Recorder {
+	figures := c.collector.Shard(i)
+	if c.run.Blocks != nil {
+		figures = metrics.Tee(figures, c.run.Blocks)
+	}
+	return metrics.Tee(counted{figures, &c.cutAt, &c.succeeded}, c.history.Shard(i))
+}
+
+// paced reports whether the session gets part of the rate of an open loop.
+func (c *Cell) paced(id uint32) bool {
+	w, some := c.work.(workloads.Paced)
+	return !some || w.IsPaced(id)
+}
+
+// offers reports whether the operation that a session draws counts towards the rate. Some sessions draw another one, such as revoke, which is not counted.
+func (c *Cell) offers(id uint32) bool {
+	w, some := c.work.(workloads.Drawing)
+	return !some || slices.Contains(workloads.Offered(w), w.Draw(id, plan.Random(c.Profile.Seed, c.Repetition, id, plan.WorkStream)))
+}
+
+func (c *Cell) arrivals(r *rand.Rand, open bool) plan.Arrivals {
+	if plan.Finite(c.work) { // all start at once
+		return plan.Closed(0, c.Profile.Think.Sample, r)
+	}
+	if !open {
+		return plan.Closed(time.Duration(r.Float64()*float64(c.Profile.Warmup)/2), c.Profile.Think.Sample, r)
+	}
+	mean := time.Duration(float64(c.sharers) / c.Rate * float64(time.Second))
+	if c.Profile.Arrivals == "uniform" {
+		return plan.Uniform(mean, r)
+	}
+	return plan.Poisson(mean, r)
+}

@@ -1,0 +1,116 @@
+package load
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/zkbench/zkbench/bench/plan"
+	"github.com/zkbench/zkbench/internal/sleep"
+	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/workloads"
+	"github.com/zkbench/zkbench/zk"
+)
+
+// inspectOpen looks at what is left of the sessions while they are still open, after they have given back whatever they held: a lease or a place in a queue
+// that was not given back disappears when its session closes. As long as sessions have calls in flight, for example when slow servers have not yet removed
+// what the end of the drain cut short, anything found may still be removed: then the finding decides nothing.
+func (c *Cell) inspectOpen(ctx context.Context) error {
+	if plan.Finite(c.work) && c.interrupted { // in the middle of a round, whose znodes may exist
+		return nil
+	}
+	return c.lookAgain(ctx, func(ctx context.Context, s zk.Session, r metrics.Recorder) error {
+		if c.calls.recent(c.origin.Now()) { // as of before the look
+			r = undecided{r}
+		}
+		return workloads.InspectOpen(ctx, c.work, s, r)
+	})
+}
+
+// calls counts the calls of a cell's sessions, including the recipes' background work.
+type calls struct {
+	pending atomic.Int64
+	ended   atomic.Int64 // when the last call ended, as an offset; 0 if none has
+}
+
+// betweenTries is longer than the time between two attempts of a removal.
+const betweenTries = 2 * time.Second
+
+// recent reports whether a call is in flight at an offset, or ended so shortly before it that another may follow.
+func (c *calls) recent(now time.Duration) bool {
+	ended := time.Duration(c.ended.Load())
+	return c.pending.Load() > 0 || ended > 0 && now-ended < betweenTries
+}
+
+// undecided is a recorder for looks whose findings may still disappear without help.
+type undecided struct{ metrics.Recorder }
+
+func (u undecided) Record(m metrics.Sample, parts ...metrics.Sample) {
+	if m.Outcome == metrics.Failed {
+		m.Outcome = metrics.Unfinished
+	}
+	u.Recorder.Record(m, parts...)
+}
+
+// inspect looks at what the closed sessions left. Znodes remain when a session was lost, or when overloaded servers answered its close too late; they
+// disappear when the servers expire the session, at most a session timeout and a tick later.
+func (c *Cell) inspect(ctx context.Context) error { return c.lookAgain(ctx, c.work.Inspect) }
+
+// lookAgain repeats the look until everything is as it should be or the time limit has passed, and keeps the last findings.
+func (c *Cell) lookAgain(ctx context.Context, inspect func(context.Context, zk.Session, metrics.Recorder) error) error {
+	ctx, end := c.target.Bounded(ctx, nil)
+	defer end()
+	limit := c.Profile.SessionTimeout + EndTimeout
+	ctx, cancel := context.WithTimeout(ctx, limit+c.Profile.SessionTimeout+EndTimeout) // for servers that do not answer
+	defer cancel()
+	for deadline := time.Now().Add(limit); ; {
+		var seen samples
+		err := c.target.Admin(ctx, func(s zk.Session) error {
+			seen = nil
+			return inspect(ctx, c.target.Home.Names.Only(zk.Observe(s, c.looking())), &seen)
+		})
+		if err != nil {
+			return fmt.Errorf("look for what is left: %w", err)
+		}
+		if seen.allOK() || time.Now().After(deadline) {
+			c.keep(seen)
+			return nil
+		}
+		if sleep.For(ctx, 200*time.Millisecond) != nil {
+			return ctx.Err()
+		}
+	}
+}
+
+// looking records what the servers refuse to the look itself: what cannot be looked at is not known to be gone.
+func (c *Cell) looking() *zk.Trace {
+	return &zk.Trace{Call: func(call zk.Call) {
+		c.refusals.see(call, metrics.Trip{Session: metrics.Everybody, Start: c.origin.At(call.Start), End: c.origin.At(call.End)})
+	}}
+}
+
+// keep adds the findings after the load to the history.
+func (c *Cell) keep(seen samples) {
+	now := c.origin.Now()
+	for _, s := range seen {
+		s.Due, s.Start, s.End = now, now, now
+		c.history.Shard(0).Record(s)
+	}
+}
+
+// samples is a recorder that keeps its samples.
+type samples []metrics.Sample
+
+func (s *samples) Record(m metrics.Sample, parts ...metrics.Sample) {
+	*s = append(append(*s, m), parts...)
+}
+
+func (s samples) allOK() bool {
+	for _, m := range s {
+		if m.Outcome != metrics.OK {
+			return false
+		}
+	}
+	return true
+}

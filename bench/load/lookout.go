@@ -1,0 +1,163 @@
+package load
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/zkbench/zkbench/internal/sleep"
+	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/zk"
+)
+
+// lookout watches the circumstances of a cell under load, so that a session that waits for a slow server, for a machine busy with something else, or for a
+// connection is not mistaken for one that the recipe has forgotten. What it sees becomes samples of the history: how long a wake-up may take, and when
+// something was late or disconnected.
+type lookout struct {
+	c    *Cell
+	work sync.WaitGroup
+	end  context.CancelFunc
+}
+
+const (
+	// LeastQuick is what a wake-up may take however fast the servers are: one TCP retransmission takes 200 ms.
+	LeastQuick = 250 * time.Millisecond
+	// leastDriverWake is a bound that a wake-up of a driver's lock rarely exceeds: some drivers poll, a few times a second.
+	leastDriverWake = time.Second
+	// probeEvery is how often a server is asked for its round trip: it detects any stall of twice this length.
+	probeEvery = 50 * time.Millisecond
+	// connectedEvery is how often the connections of the sessions are checked.
+	connectedEvery = 100 * time.Millisecond
+)
+
+// newLookout starts watching. The origin of the cell must be known.
+func (c *Cell) newLookout(ctx context.Context) *lookout {
+	ctx, end := context.WithCancel(ctx)
+	l := &lookout{c: c, end: end}
+	addresses := c.target.Addresses()
+	for i := range addresses {
+		l.work.Go(func() { l.probe(ctx, addresses[i:i+1], c.Profile.Seed-1-uint64(i)) })
+	}
+	l.work.Go(func() { l.connections(ctx) })
+	return l
+}
+
+// observed returns a session whose requests are counted.
+func (c *Cell) observed(seat uint32, s zk.Session) zk.Session {
+	c.clients.links.follow(seat, s, c.origin)
+	return zk.Observe(s, &zk.Trace{Pending: &c.calls.pending, Call: func(call zk.Call) {
+		end := c.origin.At(call.End)
+		c.calls.ended.Store(int64(end))
+		answered := call.Err == nil || zk.Classify(call.Err) == zk.ClassDefiniteNo
+		trip := metrics.Trip{Session: seat, Start: c.origin.At(call.Start), End: end, Unanswered: !answered}
+		c.refusals.see(call, trip)
+		c.trips.Record(trip)
+	}})
+}
+
+// lag records that a timer of this process was late.
+func (l *lookout) lag(due, woken time.Time) {
+	l.everybody(l.c.origin.At(due), l.c.origin.At(woken))
+}
+
+// everybody records that all sessions were late between two offsets.
+func (l *lookout) everybody(from, to time.Duration) {
+	l.c.trips.Keep(metrics.Trip{Session: metrics.Everybody, Start: from, End: to})
+}
+
+// probe repeatedly asks one server, on a dedicated session, whether it has caught up with the leader.
+func (l *lookout) probe(ctx context.Context, server []string, seed uint64) {
+	var s zk.Session
+	defer func() {
+		if s != nil {
+			s.Close()
+		}
+	}()
+	for wait := probeEvery; sleep.For(ctx, wait) == nil; wait = probeEvery {
+		begun := l.c.origin.Now()
+		if s == nil || s.Err() != nil {
+			fresh, err := l.c.target.Dial(ctx, server, seed)
+			if err != nil {
+				s, wait = nil, time.Second
+				continue
+			}
+			s = fresh
+		}
+		if err := s.Sync(ctx, l.c.target.Root); err != nil && ctx.Err() == nil {
+			sleep.For(ctx, probeEvery)
+		}
+		// If the server is gone, no session is left on it after a session timeout.
+		took := min(l.c.origin.Now()-begun, l.c.Profile.SessionTimeout)
+		l.everybody(begun, begun+took)
+	}
+}
+
+// connections records which sessions have no connection, and when; and the times when none has one.
+func (l *lookout) connections(ctx context.Context) {
+	type state struct {
+		of   zk.Session
+		cut  <-chan struct{}
+		away bool
+		from time.Duration
+	}
+	states := make([]state, l.c.seats())
+	last, without := l.c.origin.Now(), time.Duration(-1) // the time of the last look, and since when no session has a connection
+	see := func(ended bool) {
+		now, connected := l.c.origin.Now(), false
+		for i, s := range l.c.clients.all() {
+			st := &states[i]
+			replaced := st.of != nil && st.of != s && IsClosed(st.cut)
+			if st.of != s {
+				st.of, st.cut = s, zk.Disconnected(s)
+			}
+			away := IsClosed(st.cut)
+			if replaced && !st.away {
+				st.away, st.from = true, last
+			}
+			if away { // it lost the connection once, or still has none
+				st.cut = zk.Disconnected(s)
+				away = IsClosed(st.cut)
+				if !st.away {
+					st.away, st.from = true, last
+				}
+			}
+			if st.away && (!away || ended) {
+				st.away = false
+				l.record(metrics.Sample{Op: metrics.Down, Session: uint32(l.c.session(i)), Due: st.from, Start: st.from, End: now})
+			}
+			connected = connected || !away
+		}
+		switch {
+		case without < 0 && !connected:
+			without = now
+		case without >= 0 && (connected || ended):
+			l.everybody(without, now)
+			without = -1
+		}
+		last = now
+	}
+	for sleep.For(ctx, connectedEvery) == nil {
+		see(false)
+	}
+	see(true)
+}
+
+// stop ends the watch. Everything that was seen is in the history when it returns.
+func (l *lookout) stop() {
+	l.end()
+	l.work.Wait()
+	quick := max(LeastQuick, 2*l.c.trips.Took().Quantile(0.99))
+	bound := metrics.Sample{Op: metrics.Bound, End: quick}
+	if l.c.driver != nil { // its requests are not seen: how many round trips a wake-up of its locks takes is unknown
+		bound.Outcome, bound.End = metrics.InDoubt, max(leastDriverWake, quick)
+	}
+	l.record(bound)
+	// A wake-up is an event and two or three requests: none that used up most of the bound may go unrecorded.
+	for t := range l.c.trips.Long() {
+		if t.End-t.Start >= quick/4 {
+			l.record(metrics.Sample{Op: metrics.Late, Session: t.Session, Due: t.Start, Start: t.Start, End: t.End})
+		}
+	}
+}
+
+func (l *lookout) record(s metrics.Sample) { l.c.history.Shard(0).Record(s) }

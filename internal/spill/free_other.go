@@ -1,6 +1,0 @@
-//go:build !linux && !darwin
-
-package spill
-
-// Free is how many bytes may be written to the file system of a directory; -1 because this system does not tell.
-func Free(string) int64 { return -1 }

@@ -1,0 +1,2 @@
+// Package export writes runs in the formats of other tools: benchstat, HdrHistogram's plotter, Prometheus, and spreadsheets.
+package export

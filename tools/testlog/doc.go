@@ -1,0 +1,7 @@
+// Command testlog runs 'go test' and reports what happens while it happens: a line for each package as it ends, what is running at least every
+// 20 seconds, and at the end the slowest tests, why tests were skipped, all failures in full, and one line of counts.
+//
+//	testlog -short ./... -- -race -short ./zk/... -- -C drivers/redis ./...
+//
+// Each group of arguments between "--" is one 'go test'; they run concurrently and are reported together. The exit code is 1 if any of them failed.
+package main
