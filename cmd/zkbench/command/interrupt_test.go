@@ -74,7 +74,7 @@ func TestAnInterruptWhileConnecting(t *testing.T) {
 	dial := m.setup.Engines[0].Dial
 	var once sync.Once
 	m.setup.Engines[0].Dial = func(ctx context.Context, servers []string, timeout time.Duration, seed uint64) (zk.Session, error) {
-		if strings.Contains(m.errors.String(), ", connect") { // from here on the servers seem to be slow
+		if seed > 1 { // not the session that administers the root, which has the seed of the profile: for the sessions of the load the servers seem to be slow
 			once.Do(func() { m.interrupt(1) })
 			<-ctx.Done()
 			return nil, ctx.Err()
