@@ -209,6 +209,9 @@ func (r *runner) cells(ctx context.Context) error {
 		if err := r.cause(ctx.Err()); err != nil {
 			return err
 		}
+		if err := r.upgraded(); err != nil {
+			return err
+		}
 		if r.Share.Lowest() {
 			if err := r.fill(ctx, s.Prefill()); err != nil {
 				return err
@@ -223,6 +226,19 @@ func (r *runner) cells(ctx context.Context) error {
 			return err
 		}
 		r.pace.Done(i, time.Since(began))
+	}
+	return nil
+}
+
+// upgraded returns an error if an upgrade of the previous cell was not finished: the next cell would run on other servers than that one.
+func (r *runner) upgraded() error {
+	if len(r.results.Run.Cells) == 0 {
+		return nil
+	}
+	for _, f := range r.results.Run.Cells[len(r.results.Run.Cells)-1].Faults {
+		if f.Kind == profiles.RollingUpgrade && f.Error != "" {
+			return fmt.Errorf("no further cell, because the servers are not those of the first one: %s, %s: %s", f.Kind, f.Target, f.Error)
+		}
 	}
 	return nil
 }

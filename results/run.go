@@ -103,6 +103,7 @@ type Environment struct {
 	Engine         string   `json:"engine"`
 	ZooKeeper      string   `json:"zookeeper"`
 	ZooKeeperAsked string   `json:"zookeeper_asked,omitempty"`  // the version, directory or jar that the profile names; zookeeper is the version that answers
+	ZooKeeperAtEnd []string `json:"zookeeper_at_end,omitempty"` // of each server, in the order of addresses, "" if unknown; absent without a rolling-upgrade
 	Servers        int      `json:"servers"`                    // whose addresses were given
 	Answered       *int     `json:"servers_answered,omitempty"` // how many of these answered at any time during the run
 	Voting         *int     `json:"servers_voting,omitempty"`   // in the whole ensemble, given or not; null if no server reports it

@@ -31,8 +31,9 @@ type serverState struct {
 	Address string
 	Ports   serverPorts
 	PID     int
-	Start   uint64 // clock ticks since boot
-	Down    bool   // killed or stopped on purpose
+	Start   uint64            // clock ticks since boot
+	Down    bool              // killed or stopped on purpose
+	Program *versions.Program // that it has been upgraded to; nil: that of the ensemble
 }
 
 // saveDetached records the current processes of a detached ensemble.
@@ -46,7 +47,11 @@ func (l *Local) saveDetached() error {
 	}
 	for i, server := range l.All() {
 		p := server.process.Load()
-		s.Servers = append(s.Servers, serverState{server.address, l.ports[i], p.pid, p.start, l.IsDown(i)})
+		saved := serverState{Address: server.address, Ports: l.ports[i], PID: p.pid, Start: p.start, Down: l.IsDown(i)}
+		if server.program.Source != l.program.Source {
+			saved.Program = &server.program
+		}
+		s.Servers = append(s.Servers, saved)
 	}
 	return driver.WriteState(l.cfg.StateDir, s)
 }
@@ -84,6 +89,9 @@ func Load(dir string) (*Local, error) {
 		}
 		server := l.server(i+1, saved.Address)
 		server.process.Store(p)
+		if saved.Program != nil {
+			server.program = *saved.Program
+		}
 		servers = append(servers, server)
 		l.ports = append(l.ports, saved.Ports)
 	}
