@@ -15,6 +15,7 @@ import (
 	"github.com/zkbench/zkbench/ensemble/internal/host"
 	"github.com/zkbench/zkbench/ensemble/internal/secrets"
 	"github.com/zkbench/zkbench/ensemble/versions"
+	"github.com/zkbench/zkbench/zk"
 )
 
 // Local is an ensemble of ZooKeeper servers on this machine, on the loopback address.
@@ -184,6 +185,7 @@ func (l *Local) Upgrade(ctx context.Context, number int, to string) (version str
 		if err != nil {
 			return err
 		}
+		s.noSnapshot = s.noSnapshot || zk.PowersOf(p.Version).Has(zk.PowerCreate2) && !zk.PowersOf(s.program.Version).Has(zk.PowerCreate2)
 		version, s.program = p.Version, p
 		return l.saveDetached()
 	})

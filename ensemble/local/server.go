@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 
 	"github.com/zkbench/zkbench/ensemble"
@@ -22,7 +23,10 @@ type server struct {
 	address string
 	process atomic.Pointer[process] // the latest one
 	program versions.Program        // of its next start; guarded by driver.Ensemble.Change
-	logged  int64                   // length of the log when process was started: older text does not concern it
+	// noSnapshot says that its data may have no snapshot, because a version before 3.5 wrote them: newer ones do not start with such data unless they are told to
+	// (snapshot.trust.empty, which ZooKeeper's administrator's guide names for this upgrade). Guarded like program.
+	noSnapshot bool
+	logged     int64 // length of the log when process was started: older text does not concern it
 }
 
 func (l *Local) server(id int, address string) *server {
@@ -86,7 +90,11 @@ func (s *server) launch() error {
 		s.logged = info.Size()
 	}
 	l := s.of
-	args := l.cfg.javaArgs(s.program, l.dir, filepath.Join(s.dir, "zoo.cfg"))
+	cfg := l.cfg
+	if s.noSnapshot {
+		cfg.JavaArgs = append(slices.Clone(cfg.JavaArgs), "-Dzookeeper.snapshot.trust.empty=true")
+	}
+	args := cfg.javaArgs(s.program, l.dir, filepath.Join(s.dir, "zoo.cfg"))
 	var p *process
 	if l.launcher != nil {
 		p, err = l.launcher.launch(l.java, args, log)

@@ -28,12 +28,13 @@ type state struct {
 }
 
 type serverState struct {
-	Address string
-	Ports   serverPorts
-	PID     int
-	Start   uint64            // clock ticks since boot
-	Down    bool              // killed or stopped on purpose
-	Program *versions.Program // that it has been upgraded to; nil: that of the ensemble
+	Address    string
+	Ports      serverPorts
+	PID        int
+	Start      uint64            // clock ticks since boot
+	Down       bool              // killed or stopped on purpose
+	Program    *versions.Program // that it has been upgraded to; nil: that of the ensemble
+	NoSnapshot bool              // see server
 }
 
 // saveDetached records the current processes of a detached ensemble.
@@ -47,7 +48,7 @@ func (l *Local) saveDetached() error {
 	}
 	for i, server := range l.All() {
 		p := server.process.Load()
-		saved := serverState{Address: server.address, Ports: l.ports[i], PID: p.pid, Start: p.start, Down: l.IsDown(i)}
+		saved := serverState{Address: server.address, Ports: l.ports[i], PID: p.pid, Start: p.start, Down: l.IsDown(i), NoSnapshot: server.noSnapshot}
 		if server.program.Source != l.program.Source {
 			saved.Program = &server.program
 		}
@@ -92,6 +93,7 @@ func Load(dir string) (*Local, error) {
 		if saved.Program != nil {
 			server.program = *saved.Program
 		}
+		server.noSnapshot = saved.NoSnapshot
 		servers = append(servers, server)
 		l.ports = append(l.ports, saved.Ports)
 	}
