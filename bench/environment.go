@@ -24,6 +24,7 @@ type environment struct {
 	settings   []profiles.Setting // that distinguish it from the others
 	leftovers  bool               // there may be something of ours at Root
 	unanswered bool               // the servers did not answer when the root was to be created
+	options    map[string]string  // of the servers
 	started    bool               // the servers have just been started, so they will still get faster, and have had no cell
 
 	roll   rollCall
@@ -83,6 +84,9 @@ func (r *runner) connect(ctx context.Context, p profiles.Profile, number int) (e
 			return nil, err
 		}
 		r.target.Proxy, end = front, func() { front.Close() }
+	}
+	if of, ok := r.Ensemble.(ensemble.Configured); ok {
+		r.options = of.Options(ctx)
 	}
 	r.describe()
 	stats := r.Ensemble.Stats(ctx)

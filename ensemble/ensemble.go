@@ -67,6 +67,12 @@ type Capable interface {
 	Powers(ctx context.Context) zk.Powers
 }
 
+// Configured is an Ensemble whose servers report their settings.
+type Configured interface {
+	// Options returns settings that all servers should share, by their names in conf and envi in lower case; nil if no server reports any.
+	Options(ctx context.Context) map[string]string
+}
+
 // Credentials are the files that clients of a secured ensemble need; "" for those they do not need.
 type Credentials struct {
 	CA        string // certificates that sign those of the servers

@@ -111,10 +111,12 @@ type Environment struct {
 	Source         string   `json:"source,omitempty"`
 	Addresses      []string `json:"addresses,omitempty"`
 	ServerCPUs     float64  `json:"server_cpus,omitempty"` // CPUs that each server's container may use; 0 if there is no limit, or it is unknown
-	Encrypted      bool     `json:"encrypted,omitempty"`   // clients connect with TLS
-	Fsync          *bool    `json:"fsync,omitempty"`
-	FsyncMs        *float64 `json:"fsync_ms,omitempty"` // the shortest sync before the first cell; null if the servers' disks are not here
-	SessionTimeout float64  `json:"session_timeout_ms"`
+	// Options are settings of the servers, by their names in conf and envi in lower case; absent if they do not report them.
+	Options        map[string]string `json:"server_options,omitempty"`
+	Encrypted      bool              `json:"encrypted,omitempty"` // clients connect with TLS
+	Fsync          *bool             `json:"fsync,omitempty"`
+	FsyncMs        *float64          `json:"fsync_ms,omitempty"` // the shortest sync before the first cell; null if the servers' disks are not here
+	SessionTimeout float64           `json:"session_timeout_ms"`
 	// Calibration is what the calibration of this machine stored before the run says; null if there was none.
 	Calibration *Calibrated `json:"calibration,omitempty"`
 }

@@ -78,7 +78,7 @@ func TestFaultsThatCannotBeInjected(t *testing.T) {
 
 // Each upgrade starts from what the previous one, by time, has led to; those of servers that another process upgrades are known by their versions only.
 func TestWhatServersAreUpgradedTo(t *testing.T) {
-	p, err := catalogue.Parse("p.yaml", []byte("workload: lock\nvariants: predecessor\nsessions: 5\nduration: 9s\nfaults: [{at: 5s, kind: rolling-upgrade, to: 3.8.0}, " +
+	p, err := catalogue.Parse("p.yaml", []byte("workload: lock\nvariants: predecessor\nsessions: 5\nduration: 9s\nfaults: [{at: 5s, kind: rolling-upgrade, to: 3.8.0}, "+
 		"{at: 1s, kind: rolling-upgrade, to: 3.9.3}, {at: 2s, kind: expire, session: 1}, {at: 7s, kind: rolling-upgrade, to: ./mine}]\n"))
 	if err != nil {
 		t.Fatal(err)
