@@ -23,10 +23,12 @@ type Step struct {
 }
 
 // roll restarts, or upgrades, all servers one by one, as operators do: the leader last, so that there is only one election, and each next server after a write has gone
-// through every server again. When the steady phase ends, it starts the server that is down and leaves the others alone.
+// through every server again. It waits until another such fault is over. When the steady phase ends, it starts the server that is down and leaves the others alone.
 func (s *Schedule) roll(ctx, steady context.Context, i int, f profiles.PlannedFault) error {
-	if !s.rolling.TryLock() {
-		return errors.New("the previous rolling restart or upgrade was not over")
+	for !s.rolling.TryLock() {
+		if sleep.For(steady, 100*time.Millisecond) != nil {
+			return errors.New("the previous rolling restart or upgrade was not over when the steady phase was (raise duration)")
+		}
 	}
 	defer s.rolling.Unlock()
 	s.keepPlaces(i)
