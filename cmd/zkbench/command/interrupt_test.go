@@ -71,6 +71,7 @@ func TestAnInterruptWhileConnecting(t *testing.T) {
 	t.Parallel()
 	address, dir := servers.Get(t, 1).Addresses()[0], out(t)
 	m := newTerminal(t)
+	m.setup.Engines[0].On = nil // it would dial otherwise
 	dial := m.setup.Engines[0].Dial
 	var once sync.Once
 	m.setup.Engines[0].Dial = func(ctx context.Context, servers []string, timeout time.Duration, seed uint64) (zk.Session, error) {
