@@ -63,9 +63,7 @@ func (r *runner) connect(ctx context.Context, p profiles.Profile, number int) (e
 		if err := r.CheckServers(p, on); err != nil {
 			return nil, err
 		}
-		if r.target.Engine.On != nil {
-			r.target.Engine = r.target.Engine.On(on)
-		}
+		r.target.Engine = r.target.Engine.On(on)
 	}
 	if err := r.secure(); err != nil {
 		return nil, err
