@@ -162,13 +162,13 @@ func (t *tracker) fired(e zk.Event) {
 	}
 }
 
-func (t *tracker) call(c zk.Call) {
+func (t *tracker) call(c *zk.Call) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	spend(t.origin, t.fanout, &c)
-	t.zxids.call(&c)
+	spend(t.origin, t.fanout, c)
+	t.zxids.call(c)
 	if c.Kind == zk.KindChildren && c.Err == nil {
-		t.listed(&c)
+		t.listed(c)
 	}
 	t.follows = t.follows || c.Kind == zk.KindAddWatch
 	if !t.acquiring {
@@ -231,7 +231,7 @@ func spend(origin metrics.Origin, f *metrics.FanoutShard, c *zk.Call) {
 // the phases of an acquisition.
 func counted(origin metrics.Origin, f *metrics.FanoutShard) *zk.Trace {
 	return &zk.Trace{
-		Call:     func(c zk.Call) { spend(origin, f, &c) },
+		Call:     func(c *zk.Call) { spend(origin, f, c) },
 		Sent:     func(k zk.Kind, at time.Time) { f.Request(origin.At(at), int(k)) },
 		Received: func(at time.Time) { f.Event(origin.At(at)) },
 	}

@@ -18,7 +18,7 @@ func (c *Cell) seat(i int) *seat {
 	r := plan.Random(c.Profile.Seed, c.Repetition, id, plan.ArrivalStream)
 	s := &seat{
 		Seat: workloads.Seat{
-			ID: id, Session: c.observed(id, c.clients.sessions[i]), Origin: c.origin, Fanout: c.fanout.Shard(i),
+			ID: id, Session: c.observed(i, c.clients.sessions[i]), Origin: c.origin, Fanout: c.fanout.Shard(i),
 			Recorder: c.recorder(i),
 			Rand:     plan.Random(c.Profile.Seed, c.Repetition, id, plan.WorkStream),
 			Standing: c.standings.Of(id),
