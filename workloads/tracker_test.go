@@ -49,7 +49,7 @@ func TestPhasesAddUp(t *testing.T) {
 		{"no create of its own", phases{}, map[metrics.Op]time.Duration{metrics.List: 90}},
 	} {
 		sum, at := time.Duration(0), whole.Start
-		got := c.p.samples(whole)
+		got := c.p.samples(whole, nil)
 		for _, s := range got {
 			if s.Start != at || s.Due != s.Start || s.Session != 3 || s.Object != 1 || s.Token != 9 {
 				t.Errorf("%s: %+v does not follow on %v", c.name, s, at)

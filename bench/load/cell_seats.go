@@ -46,7 +46,7 @@ func (c *Cell) recorder(i int) metrics.Recorder {
 	if c.run.Blocks != nil {
 		figures = metrics.Tee(figures, c.run.Blocks)
 	}
-	return metrics.Tee(counted{figures, &c.cutAt, &c.succeeded}, c.history.Shard(i))
+	return &recorder{figures, c.history.Shard(i), &c.cutAt, &c.succeeded}
 }
 
 // paced reports whether the session gets part of the rate of an open loop.
