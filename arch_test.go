@@ -72,6 +72,7 @@ var allowed = map[string][]string{
 
 	"traffic/zklog": {"internal/jute"},
 	"traffic":       {"traffic/zklog", "internal/phrase"},
+	"traffic/trace": {}, // the format alone, for others too
 
 	"check":                     {"metrics", "metrics/spill"},
 	"ensemble":                  {"compose", "ensemble/internal/host", "internal/jute", "zk"},
