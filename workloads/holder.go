@@ -171,11 +171,11 @@ type holder struct {
 	place    int64                          // of the last grant, in the order that guarded keeps
 	shared   bool                           // another process may issue the release that lets this session in
 	observed zk.Session                     // the session, observed by the tracker
-	patience patience                       // for releases
+	timeout  sharedTimeout                  // of releases
 }
 
-// patience lends contexts that end after a while, one to many calls in turn, because a context of its own would cost each call a timer and five allocations.
-type patience struct {
+// sharedTimeout lends contexts that end after a while, one to many calls in turn, because a context of its own would cost each call a timer and five allocations.
+type sharedTimeout struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	until  time.Time // when ctx ends
@@ -183,15 +183,15 @@ type patience struct {
 
 // atLeast returns a context that ends at least d from now, and at most a quarter later. It has the values of ctx, which is always the same, and does not end
 // with it. It is valid until the next call.
-func (p *patience) atLeast(ctx context.Context, d time.Duration) context.Context {
-	if now := time.Now(); p.ctx == nil || p.until.Sub(now) < d {
-		if p.ctx != nil {
-			p.cancel()
+func (s *sharedTimeout) atLeast(ctx context.Context, d time.Duration) context.Context {
+	if now := time.Now(); s.ctx == nil || s.until.Sub(now) < d {
+		if s.ctx != nil {
+			s.cancel()
 		}
-		p.until = now.Add(d + d/4)
-		p.ctx, p.cancel = context.WithDeadline(context.WithoutCancel(ctx), p.until)
+		s.until = now.Add(d + d/4)
+		s.ctx, s.cancel = context.WithDeadline(context.WithoutCancel(ctx), s.until)
 	}
-	return p.ctx
+	return s.ctx
 }
 
 // acquire asks for a grant and records it. handOff returns when the release that may let this session in was last issued, as an offset; it is
@@ -288,7 +288,7 @@ func (j *holder) release(ctx context.Context, op metrics.Op, g recipes.Grant, is
 		}
 	}
 	// Release even when the run is cut, but not for longer than an unreleased lock would live.
-	rctx := j.patience.atLeast(ctx, j.Session.Timeout())
+	rctx := j.timeout.atLeast(ctx, j.Session.Timeout())
 	j.t.releasing()
 	err := give(rctx)
 	s.End = j.Origin.Now()

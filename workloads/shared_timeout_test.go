@@ -9,7 +9,7 @@ import (
 )
 
 // A context is lent as long as it lasts for the time asked for; its successor ends it. Neither ends with the run.
-func TestPatience(t *testing.T) {
+func TestSharedTimeout(t *testing.T) {
 	type key struct{}
 	const d = 8 * time.Second
 	for _, c := range []struct {
@@ -21,14 +21,14 @@ func TestPatience(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			run, cut := context.WithCancel(context.WithValue(t.Context(), key{}, "value"))
-			var p patience
-			first := p.atLeast(run, d)
+			var s sharedTimeout
+			first := s.atLeast(run, d)
 			cut()
 			if end, _ := first.Deadline(); first.Err() != nil || time.Until(end) != d+d/4 || first.Value(key{}) != "value" {
 				t.Errorf("%s: the first ends in %v with %v, want %v and nil, after the end of the run", c.sentence, time.Until(end), first.Err(), d+d/4)
 			}
 			time.Sleep(c.after)
-			second := p.atLeast(run, d)
+			second := s.atLeast(run, d)
 			if end, _ := second.Deadline(); second.Err() != nil || time.Until(end) < d || (second == first) != c.again {
 				t.Errorf("%s: the second ends in %v with %v, and is the first: %v", c.sentence, time.Until(end), second.Err(), second == first)
 			}
