@@ -72,7 +72,7 @@ var allowed = map[string][]string{
 
 	"traffic/zklog": {"internal/jute"},
 	"traffic/trace": {},
-	"traffic":       {"traffic/zklog", "internal/phrase"},
+	"traffic":       {"traffic/zklog", "traffic/trace", "internal/phrase"},
 
 	"check":                     {"metrics", "metrics/spill"},
 	"ensemble":                  {"compose", "ensemble/internal/host", "internal/jute", "zk"},
