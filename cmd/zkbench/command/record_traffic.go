@@ -13,7 +13,7 @@ import (
 	"github.com/zkbench/zkbench/ensemble"
 	"github.com/zkbench/zkbench/ensemble/proxy"
 	"github.com/zkbench/zkbench/internal/phrase"
-	"github.com/zkbench/zkbench/traffic/record"
+	recorder "github.com/zkbench/zkbench/traffic/record"
 )
 
 func (a *app) recordTraffic(ctx context.Context, args []string) error {
@@ -81,7 +81,7 @@ look into connections with TLS.`)
 
 // recording is a trace that is being written.
 type recording struct {
-	*record.Recorder
+	*recorder.Recorder
 	file  *os.File
 	began time.Time
 }
@@ -92,7 +92,7 @@ func startRecording(path, verb, source string, names bool) (*recording, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := record.New(file, record.Config{Maker: maker(verb), Source: source, Names: names, Salt: rand.Text()})
+	r, err := recorder.New(file, recorder.Config{Maker: maker(verb), Source: source, Names: names, Salt: rand.Text()})
 	if err != nil {
 		return nil, errors.Join(err, file.Close(), os.Remove(path))
 	}
