@@ -30,12 +30,15 @@ look into connections with TLS.`)
 	if f.NArg() != 1 {
 		return usagef("record takes the file to write the trace to")
 	}
+	if *servers == "" {
+		return usagef("record needs --servers with the addresses of running servers")
+	}
 	t, err := ensemble.ParseTarget(*servers)
 	if err != nil {
 		return usageError{err}
 	}
 	if len(t.Addresses) == 0 {
-		return usagef("record needs --servers with the addresses of running servers, got %q", *servers)
+		return usagef("record needs --servers with the addresses of running servers, not %s", t)
 	}
 	config := proxy.Config{Upstreams: t.Addresses}
 	if *listen != "" {
@@ -69,7 +72,7 @@ look into connections with TLS.`)
 		return errors.Join(err, r.discard())
 	}
 	for i, address := range p.Addresses() {
-		fmt.Fprintf(a.stdout, "recording at %s what goes to %s\n", address, t.Addresses[i])
+		fmt.Fprintf(a.stderr, "recording at %s what goes to %s (Ctrl-C to end)\n", address, t.Addresses[i])
 	}
 	select {
 	case <-ctx.Done():
