@@ -348,6 +348,9 @@ func (m *tracer) record(r *zklog.Record, afterwards bool, session int64) {
 
 // change notes that a znode was created (there), deleted (absent) or set (unknown); the session is that of an ephemeral one.
 func (m *tracer) change(path string, afterwards bool, to state, r *zklog.Record, session int64) {
+	if len(path) > trace.MaxPath {
+		return
+	}
 	p := m.before[path]
 	switch {
 	case p != nil && afterwards:
@@ -433,7 +436,7 @@ func (m *tracer) visit(z *zklog.Znode) error {
 // prefilled writes a znode that was there at the start.
 func (m *tracer) prefilled(path string, data int, flags trace.Flags, ttl time.Duration, owner int64) error {
 	m.result.Prefilled++
-	m.e = trace.Event{Kind: trace.Prefill, Session: -1, Path: m.path(path), Size: data, Flags: flags, TTL: ttl}
+	m.e = trace.Event{Kind: trace.Prefill, Session: -1, Path: m.path(path), Size: data, Flags: flags, TTL: max(0, min(ttl, trace.MaxTime))}
 	if owner != 0 {
 		s := m.sessions[owner]
 		if s == nil { // its closing was in a gap of the logs, or the snapshot is damaged
@@ -458,7 +461,7 @@ func (m *tracer) numberOf(s *traced) int {
 func (m *tracer) resume(s *traced, at time.Duration) error {
 	s.there = true
 	m.result.Sessions++
-	return m.w.Write(&trace.Event{Kind: trace.Resume, At: at, Session: m.numberOf(s), Timeout: s.timeout})
+	return m.w.Write(&trace.Event{Kind: trace.Resume, At: at, Session: m.numberOf(s), Timeout: max(0, s.timeout)})
 }
 
 func (m *tracer) path(p string) string {
@@ -474,7 +477,7 @@ func (m *tracer) event(t *zklog.Txn) (more bool, err error) {
 	if !m.options.To.IsZero() && m.now >= m.options.To.UnixMilli() {
 		return false, nil
 	}
-	at := max(0, time.Duration(m.now-m.result.Start.UnixMilli())*time.Millisecond)
+	at := time.Duration(max(0, min(m.now-m.result.Start.UnixMilli(), trace.MaxTime.Milliseconds()))) * time.Millisecond
 	m.result.Length = at
 	m.e = trace.Event{Kind: trace.Request, At: at, Session: -1, Ops: m.e.Ops[:0]}
 	s, err := m.sessionOf(t, at)
@@ -495,7 +498,7 @@ func (m *tracer) event(t *zklog.Txn) (more bool, err error) {
 		}
 		s.there, s.known = true, true
 		m.result.Sessions++
-		m.e.Kind, m.e.Timeout = trace.Open, t.Timeout
+		m.e.Kind, m.e.Timeout = trace.Open, max(0, t.Timeout)
 	case t.Op == zklog.OpCloseSession:
 		if m.e.Kind = trace.Close; t.Cxid == 0 {
 			m.e.Kind = trace.Expire
@@ -543,6 +546,10 @@ func (m *tracer) request(t *zklog.Txn) {
 	case zklog.OpError:
 	case zklog.OpMulti:
 		m.e.Op = trace.Multi
+		if t.Count > trace.MaxOps {
+			m.e.Op, m.e.Code = trace.OtherOp, int32(t.Op)
+			return
+		}
 		for r := range t.Ops() {
 			m.e.Ops = append(m.e.Ops, trace.Event{})
 			m.operation(&m.e.Ops[len(m.e.Ops)-1], r, !t.Failed())
@@ -555,17 +562,17 @@ func (m *tracer) request(t *zklog.Txn) {
 // operation fills in one change. Of one that was not carried out, the servers have made a name, but nothing has it.
 func (m *tracer) operation(e *trace.Event, r *zklog.Record, done bool) {
 	e.Size = r.Data
-	if r.Path != nil {
+	if len(r.Path) <= trace.MaxPath { // no server takes a longer one, unless told to
 		e.Path = m.path(string(r.Path))
 	}
 	version := func(now int32) { e.Version, e.Flags = now-1, trace.UnknownVersion }
 	switch {
 	case r.Op == zklog.OpError:
 		e.Code = r.Code
-	case r.Path == nil || r.Op == zklog.OpReconfig:
+	case e.Path == "" || r.Op == zklog.OpReconfig:
 		e.Op, e.Code = trace.OtherOp, int32(r.Op)
 	case r.Op.Creates():
-		e.Op, e.Flags, e.TTL = trace.Create, kept(r), r.TTL
+		e.Op, e.Flags, e.TTL = trace.Create, kept(r), max(0, min(r.TTL, trace.MaxTime))
 		if _, sequential := r.Sequential(); sequential {
 			got := e.Path
 			e.Path, _, _ = trace.Numbered(got)

@@ -282,6 +282,27 @@ func TestTraceOfDamagedFiles(t *testing.T) {
 	}
 }
 
+// Numbers and paths that no server writes do not keep the rest from being traced.
+func TestTraceOfHostileFiles(t *testing.T) {
+	t.Parallel()
+	s := newScript()
+	s.txn(1, 0, zklog.OpCreateSession, number(-5))
+	s.write(1, 0, zklog.OpCreateTTL, text("/ttl"), data(0), []byte(jute.World), number(10), jute.AppendInt64(nil, 1<<62))
+	s.write(1, 0, zklog.OpCreateTTL, text("/ttl"), data(0), []byte(jute.World), number(10), jute.AppendInt64(nil, -1))
+	s.write(1, 0, zklog.OpDelete, text("/"+strings.Repeat("a/", trace.MaxPath)))
+	s.write(1, 0, zklog.OpMulti, number(trace.MaxOps+1), bytes.Repeat(part(zklog.OpError, number(0)), trace.MaxOps+1))
+	s.at = 1 << 62
+	s.write(1, 1<<31-10, zklog.OpSetData, text("/a"), data(1), number(0))
+	dir := t.TempDir()
+	s.save(t, dir, 1)
+	for _, names := range []bool{true, false} {
+		result, got := events(t, dir, TraceOptions{Names: names})
+		if len(got) != 7 || result.Requests != 5 || !strings.Contains(got[4], "other code=2") || !strings.Contains(got[5], "other code=14") {
+			t.Errorf("%+v\n%.3000s", result, strings.Join(got, "\n"))
+		}
+	}
+}
+
 // A snapshot of 10 million znodes is read and written in memory that does not depend on it.
 func TestTraceOfALargeSnapshot(t *testing.T) {
 	tier.Long(t, "10 million znodes; TestTracePrefills")

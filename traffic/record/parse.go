@@ -41,7 +41,7 @@ func multi(e *trace.Event, d *jute.Decoder) {
 	for {
 		op, done := jute.Op(d.Int32()), d.Bool()
 		d.Int32()
-		if d.Bad || done {
+		if d.Bad = d.Bad || len(e.Ops) > trace.MaxOps; d.Bad || done {
 			return
 		}
 		e.Ops = append(e.Ops, trace.Event{Op: ops[op]})
@@ -57,7 +57,7 @@ func multi(e *trace.Event, d *jute.Decoder) {
 // operation reads the fields of a request of one of the kinds that a trace knows.
 func operation(e *trace.Event, op jute.Op, d *jute.Decoder) {
 	e.Path = d.String()
-	if !strings.HasPrefix(e.Path, "/") || strings.IndexByte(e.Path, 0) >= 0 { // servers refuse it
+	if path(e.Path) == "" { // servers refuse it
 		d.Bad = true
 		return
 	}
@@ -76,7 +76,9 @@ func operation(e *trace.Event, op jute.Op, d *jute.Decoder) {
 			return
 		}
 		if e.Flags = modes[mode]; op == jute.OpCreateTTL {
-			e.TTL = max(0, time.Duration(d.Int64())*time.Millisecond)
+			ms := d.Int64()
+			d.Bad = d.Bad || ms < 0 || ms > trace.MaxTime.Milliseconds() // servers refuse it
+			e.TTL = time.Duration(ms) * time.Millisecond
 		}
 	case trace.Set:
 		e.Size = len(d.Buffer())
@@ -121,9 +123,9 @@ func reply(e *trace.Event, f proxy.Frame, body []byte) {
 	}
 }
 
-// path returns a path that a server has sent, if it is one.
+// path returns a path, if it is one.
 func path(p string) string {
-	if !strings.HasPrefix(p, "/") || strings.IndexByte(p, 0) >= 0 {
+	if len(p) > trace.MaxPath || !strings.HasPrefix(p, "/") || strings.IndexByte(p, 0) >= 0 {
 		return ""
 	}
 	return p
