@@ -126,7 +126,7 @@ type seat struct {
 	workloads.Seat
 	clients  *sessionPool
 	place    int // of its session in the pool
-	observed func(seat uint32, s zk.Session) zk.Session
+	observed func(place int, s zk.Session) zk.Session
 	work     workloads.Workload
 	arrivals plan.Arrivals
 	loopOpen bool
@@ -146,6 +146,9 @@ func (s *seat) run(ctx context.Context, stop <-chan struct{}, until func() time.
 	if s.stays {
 		stop = nil
 	}
+	// A context of the seat's own: each request selects on its Done, whose lock and queue all sessions would otherwise contend for.
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	if w, some := s.work.(workloads.Pipelined); some {
 		defer w.Await(s.ID)
 	}
@@ -263,7 +266,7 @@ func (s *seat) open(ctx context.Context) (zk.Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.Session = s.observed(s.ID, fresh)
+	s.Session = s.observed(s.place, fresh)
 	s.Fanout.Request(s.Origin.Now(), int(zk.KindConnect))
 	s.clients.links.replaced(s.ID, s.Origin.Now())
 	s.clients.retire(s.place, fresh)
