@@ -70,9 +70,10 @@ var allowed = map[string][]string{
 	"recipes/internal/trouble": {"recipes", "recipes/internal/bubble", "zk", "zk/zktest"},
 	"recipes/recipestest":      {"recipes", "recipes/internal/bubble", "recipes/internal/trouble", "zk", "zk/zktest"}, // no implementation: it tests yours too
 
-	"traffic/zklog": {"internal/jute"},
-	"traffic":       {"traffic/zklog", "internal/phrase"},
-	"traffic/trace": {}, // the format alone, for others too
+	"traffic/zklog":  {"internal/jute"},
+	"traffic/trace":  {},
+	"traffic/record": {"traffic/trace", "ensemble/proxy", "internal/jute"},
+	"traffic":        {"traffic/zklog", "traffic/trace", "internal/phrase"},
 
 	"check":                     {"metrics", "metrics/spill"},
 	"ensemble":                  {"compose", "ensemble/internal/host", "internal/jute", "zk"},

@@ -76,8 +76,11 @@ func (r *runner) connect(ctx context.Context, p profiles.Profile, number int) (e
 		}
 	}
 	end = func() {}
-	if faults.NeedsProxy(p) {
-		front, err := proxy.Start(ctx, proxy.Config{Upstreams: r.Ensemble.Addresses(), Seed: p.Seed, Encrypted: r.target.Access.Encrypted()})
+	if r.Record != nil && r.target.Access.Encrypted() {
+		return nil, fmt.Errorf("%w: the connections are encrypted, so they cannot be recorded (remove tls, or do not record)", ErrProfile)
+	}
+	if faults.NeedsProxy(p) || r.Record != nil {
+		front, err := proxy.Start(ctx, proxy.Config{Upstreams: r.Ensemble.Addresses(), Seed: p.Seed, Encrypted: r.target.Access.Encrypted(), Tap: r.Record})
 		if err != nil {
 			return nil, err
 		}

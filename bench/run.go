@@ -19,6 +19,7 @@ import (
 	"github.com/zkbench/zkbench/bench/target"
 	"github.com/zkbench/zkbench/drivers"
 	"github.com/zkbench/zkbench/ensemble"
+	"github.com/zkbench/zkbench/ensemble/proxy"
 	"github.com/zkbench/zkbench/internal/phrase"
 	"github.com/zkbench/zkbench/metrics/spill"
 	"github.com/zkbench/zkbench/profiles"
@@ -51,6 +52,8 @@ type Config struct {
 	// Blocks, if set, cuts the steady phase into blocks and ends it. The profile then has
 	// one cell, in an open loop, and the duration Blocks.Steady.
 	Blocks *load.Blocks
+	// Record, if set, is shown what the sessions of the cells send and receive, which then go through a proxy.
+	Record proxy.Tap
 	// Share is the part of the sessions that this process carries out. Meeting is where it waits for the other shares, or nil if there are none.
 	// With a meeting, Root and Name are those of its plan.
 	Share   fleet.Share
