@@ -170,6 +170,60 @@ func TestALock(t *testing.T) {
 	}
 }
 
+// Of a part of the time, only what was there then counts, from before too.
+func TestAPartOfTheTime(t *testing.T) {
+	s := newScript()
+	for id := range int64(4) {
+		s.open(id + 1)
+	}
+	var holds []string
+	for id := range int64(4) { // a group, four contenders, four items
+		s.create(id+1, fmt.Sprintf("/members/host-%d", id), 0, true, false)
+		holds = append(holds, s.create(id+1, "/locks/a/lock-", 0, true, true))
+		s.create(1, "/queue/item-", 0, false, true)
+	}
+	for id := range int64(2) {
+		s.create(2, fmt.Sprintf("/members/also-%d", id), 0, true, false)
+	}
+	s.delete(1, holds[0])
+	s.close(1, 0)
+	s.at += 100
+	for i := range 3 { // the time of the report, 60 ms: three contenders, then one at a time
+		s.at += 10
+		s.delete(int64(i+2), holds[i+1])
+		s.delete(2, fmt.Sprintf("/queue/item-%010d", i))
+	}
+	for range 3 {
+		p := s.create(3, "/locks/a/lock-", 0, true, true)
+		item := s.create(3, "/queue/item-", 0, false, true)
+		s.at += 10
+		s.delete(3, p)
+		s.delete(4, item)
+	}
+	s.at += 100
+	s.open(5)
+	for id := range int64(10) {
+		s.create(5, fmt.Sprintf("/members/late-%d", id), 0, true, false)
+		s.create(5, "/locks/a/lock-", 0, true, true)
+		s.create(5, "/queue/item-", 0, false, true)
+	}
+	s.expire(5)
+	r := analyzed(t, s, Options{Names: true, From: time.UnixMilli(start + 100), To: time.UnixMilli(start + 200)})
+	v := r.Sessions
+	if v.Before != 3 || v.Opened != 0 || v.Open != 3 || v.Peak != 3 || v.Mean != 3 || v.Writing != 3 || v.Expired != 0 || len(v.Timeouts) != 1 || v.Timeouts[0].Count != 3 {
+		t.Errorf("sessions %+v", v)
+	}
+	var got []string
+	for _, c := range r.Recipes {
+		got = append(got, fmt.Sprintf("%s: %d sessions, %d most, %.4g mean, %d ended, %d puts, depth %d", c.Kind, c.Sessions, c.Most, c.Mean, c.Grants+c.Takes, c.Puts, c.Depth))
+	}
+	slices.Sort(got)
+	want := []string{"group: 3 sessions, 5 most, 5 mean, 0 ended, 0 puts, depth 0", "lock: 3 sessions, 3 most, 1.5 mean, 6 ended, 0 puts, depth 0", "queue: 4 sessions, 4 most, 1.9 mean, 6 ended, 3 puts, depth 1"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 func TestAQueueAndOtherUses(t *testing.T) {
 	s := newScript()
 	for id := range int64(8) {

@@ -111,11 +111,11 @@ type Reads struct {
 
 // Sessions is what became of the sessions.
 type Sessions struct {
-	Before       int64     `json:"before"` // opened before the first transaction
+	Before       int64     `json:"before"` // opened before the time of the report
 	Opened       int64     `json:"opened"`
 	Closed       int64     `json:"closed"`  // by their clients
 	Expired      int64     `json:"expired"` // ended by the servers: expired, or killed by an administrator
-	Open         int64     `json:"open"`    // at the end
+	Open         int64     `json:"open"`    // at the end of the time of the report
 	Peak         int64     `json:"peak"`
 	Mean         float64   `json:"mean"`              // at a time
 	OpenedPerMin float64   `json:"opened_per_minute"` // churn
@@ -209,14 +209,15 @@ func (a *analysis) finish() {
 			r.until(a.last)
 		}
 	}
-	a.open.set(a.open.now, a.now)
 	a.older()
+	a.open.set(a.open.now, a.now, a.span)
 	for _, s := range a.sessions {
-		a.out.Open++
 		a.sum(s, false)
 	}
 	for _, d := range a.dirs {
-		d.items.set(d.items.now, a.now)
+		for _, n := range []*overTime{&d.lock, &d.items, &d.single} {
+			n.set(n.now, a.now, a.span)
+		}
 		d.pattern.add(d)
 	}
 }
