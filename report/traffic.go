@@ -150,7 +150,8 @@ func (doc Traffic) recipes() (s Section) {
 		t.rows = append(t.rows, row)
 	}
 	if len(t.rows) == 0 {
-		s.Caption = "No recipe was recognized."
+		s.Caption = ""
+		s.say("No recipe was recognized.")
 		return s
 	}
 	s.add("", t, "'most' and 'mean' count the children of one directory: contenders, items or members. A grant lasts from when its znode is the lowest until it is gone, so that the time until "+
