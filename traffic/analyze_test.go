@@ -271,6 +271,45 @@ func TestAQueueAndOtherUses(t *testing.T) {
 	}
 }
 
+// kazoo's LockingQueue, with a claim whose name has the number that a sequential znode would get there: it is a claim nevertheless. Where nothing is claimed, "taken" is a name as any other.
+func TestAQueueWithClaims(t *testing.T) {
+	s := newScript()
+	s.open(1)
+	s.open(2)
+	for range 12 {
+		s.create(1, "/work/mail/entries/entry-100-", 50, false, true)
+	}
+	for i := range 10 {
+		name := fmt.Sprintf("entry-100-%010d", i)
+		s.create(2, "/work/mail/taken/"+name, 3, true, false)
+		s.at += 20 + int64(i)
+		s.delete(2, "/work/mail/entries/"+name)
+		s.delete(2, "/work/mail/taken/"+name)
+	}
+	for i := range 6 {
+		s.create(1, fmt.Sprintf("/seats/taken/%d", i), 0, true, false)
+	}
+	for _, names := range []bool{false, true} {
+		r := analyzed(t, s, Options{Names: names, Salt: "s"})
+		if len(r.Recipes) != 2 {
+			t.Fatalf("recipes %+v, want a queue and a group", r.Recipes)
+		}
+		q, g := r.Recipes[0], r.Recipes[1]
+		if q.Kind != Queue || q.Puts != 12 || q.Takes != 10 || q.Depth != 2 || q.HoldMS.Count != 10 || q.HoldMS.Mean != 24.5 || g.Kind != Group || g.Most != 6 {
+			t.Errorf("%+v and %+v", q, g)
+		}
+		for _, m := range r.Mix {
+			if m.Kind == "create ephemeral sequential" {
+				t.Errorf("%d claims are sequential", m.Count)
+			}
+		}
+		all := r.Profiles(ProfileOptions{Variants: map[string]string{Queue: "claim"}})
+		if !strings.Contains(all[len(all)-1].Text, "hold:") {
+			t.Errorf("the profile of the queue has no hold:\n%s", all[len(all)-1].Text)
+		}
+	}
+}
+
 func TestRates(t *testing.T) {
 	s := newScript()
 	s.open(1)

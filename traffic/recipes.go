@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/zkbench/zkbench/traffic/zklog"
 )
 
 // pattern is what is known of all directories with one pattern.
@@ -11,6 +13,7 @@ type pattern struct {
 	text                   string
 	dirs                   int64
 	creates, sets, deletes int64
+	claimed                string // of the items that its children are claims of, if they are
 	use                    *use
 }
 
@@ -83,6 +86,9 @@ func (a *analysis) dirOf(path []byte) *dir {
 		if of = a.patterns[text]; of == nil {
 			of = &pattern{text: text}
 			a.patterns[text] = of
+			if entries, is := zklog.ClaimOf(path); is && text != "(others)" {
+				of.claimed = a.namer.pattern(string(entries))
+			}
 		}
 	}
 	if len(a.dirs) >= mostDirs {
@@ -302,6 +308,11 @@ func (f *figures) mean() float64 {
 // enough is how often something must have happened to be called a recipe.
 const enough = 5
 
+// isQueue says whether items came that others took.
+func (p *pattern) isQueue() bool {
+	return p != nil && p.use != nil && p.use.queue.ended >= enough && 2*p.use.byOthers > p.use.queue.ended
+}
+
 // recipesReport returns the recognized recipes, the busiest first.
 func (a *analysis) recipesReport(seconds float64) (all []Recipe) {
 	per := func(n int64) float64 {
@@ -310,9 +321,15 @@ func (a *analysis) recipesReport(seconds float64) (all []Recipe) {
 		}
 		return float64(n) / seconds
 	}
+	claims := map[string]Values{} // how long, by the pattern of the items
+	for _, p := range a.patterns {
+		if p.use != nil && p.claimed != "" {
+			claims[p.claimed] = p.use.single.hold.values()
+		}
+	}
 	for _, p := range a.patterns {
 		u := p.use
-		if u == nil {
+		if u == nil || p.claimed != "" && a.patterns[p.claimed].isQueue() {
 			continue
 		}
 		sessions := int64(len(u.sessions))
@@ -323,8 +340,8 @@ func (a *analysis) recipesReport(seconds float64) (all []Recipe) {
 			}
 			all = append(all, r)
 		}
-		if f := &u.queue; f.ended >= enough && 2*u.byOthers > f.ended {
-			all = append(all, Recipe{Kind: Queue, Pattern: p.text, Objects: f.objects, Sessions: sessions, Most: f.most, Mean: f.mean(), Puts: f.created, Takes: f.ended, Depth: f.atTheEnd,
+		if f := &u.queue; p.isQueue() {
+			all = append(all, Recipe{Kind: Queue, Pattern: p.text, Objects: f.objects, Sessions: sessions, Most: f.most, Mean: f.mean(), Puts: f.created, Takes: f.ended, Depth: f.atTheEnd, HoldMS: claims[p.text],
 				AgeMS: f.hold.values(), Bytes: f.size.values(), PutRate: per(f.created)})
 		}
 		if f := &u.single; max(f.ended+f.created, f.most) >= enough {

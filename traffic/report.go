@@ -172,7 +172,7 @@ type Recipe struct {
 	Sessions int64   `json:"sessions"`           // different ones, at most 4096 are counted
 	Most     int64   `json:"most"`               // most children of one directory: contenders, permits, items or members
 	Mean     float64 `json:"mean"`               // children while there were any, over time
-	HoldMS   Values  `json:"hold_ms"`            // from being the lowest child until gone, so the new holder's being notified is within
+	HoldMS   Values  `json:"hold_ms"`            // from being the lowest child until gone, so the new holder's being notified is within; queue: of claims
 	WaitMS   Values  `json:"wait_ms"`            // from the create until being the lowest
 	Puts     int64   `json:"puts,omitempty"`     // queue
 	Takes    int64   `json:"takes,omitempty"`    // queue
