@@ -60,7 +60,7 @@ func madeTraffic() *report.Traffic {
 	}
 	doc := &report.Traffic{Schema: traffic.Schema, Dirs: []string{"copy/<data>"}, From: time.UnixMilli(1_700_000_000_000).UTC(), To: time.UnixMilli(1_700_000_900_000).UTC(), Seconds: 900,
 		Coverage: traffic.Coverage{Logs: 2, Transactions: 2000, Problems: []string{"log.1: torn at 17"}}, Mix: []traffic.Share{{Kind: "setData", Count: 900, Data: spread(100)}, {Kind: "delete", Count: 100}},
-		Recipes: []traffic.Recipe{{Kind: traffic.Lock, Pattern: "/a&b", Grants: 100, HoldMS: spread(40)}, {Kind: traffic.Queue, Pattern: "/q", Takes: 100, AgeMS: spread(7)},
+		Recipes: []traffic.Recipe{{Kind: traffic.Lock, Pattern: "/a&b", Grants: 100, HoldMS: spread(40)}, {Kind: traffic.Queue, Pattern: "/q", Takes: 100, AgeMS: spread(7), HoldMS: spread(3)},
 			{Kind: traffic.Lock, Pattern: "/c", Grants: 100, HoldMS: spread(4000)}, {Kind: traffic.Group, Pattern: "/g", Most: 9}}}
 	doc.Writes = traffic.Writes{Count: 1000, PerSecond: 1.1, IntervalS: 2, Started: doc.From, Windows: []traffic.Window{{Seconds: 1, Intervals: 899, Peak: 9, PeakRate: 9, Dispersion: 2}}}
 	for i := range int64(450) {
@@ -72,7 +72,7 @@ func madeTraffic() *report.Traffic {
 // The page of traffic says what is wrong with the files, numbers its recipes and draws those that have times.
 func TestThePageOfTraffic(t *testing.T) {
 	text := write(t, sources(t)["traffic"])
-	for _, want := range []string{"1 problem with the files", "log.1: torn at 17", "copy/&lt;data&gt;", "lock /a&amp;b", ">lock 2<", "0 is not on the axis", "min since the first write"} {
+	for _, want := range []string{"1 problem with the files", "log.1: torn at 17", "copy/&lt;data&gt;", "lock /a&amp;b", ">lock 2<", "0 is not on the axis", "In /q consumers claim items: 100 claims, for 3 ms", "min since the first write"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %q", want)
 		}
