@@ -70,7 +70,8 @@ var allowed = map[string][]string{
 	"recipes/internal/trouble": {"recipes", "recipes/internal/bubble", "zk", "zk/zktest"},
 	"recipes/recipestest":      {"recipes", "recipes/internal/bubble", "recipes/internal/trouble", "zk", "zk/zktest"}, // no implementation: it tests yours too
 
-	"traffic/zklog": {"internal/jute"},
+	"traffic/zklog":  {"internal/jute"},
+	"traffic/replay": {"traffic/trace"},
 	"traffic":       {"traffic/zklog", "internal/phrase"},
 
 	"check":                     {"metrics", "metrics/spill"},
@@ -88,7 +89,7 @@ var allowed = map[string][]string{
 	"drivers/serve":  {"drivers"},
 	"drivers/stores": {},
 
-	"workloads":     {"recipes", "profiles", "check", "metrics", "zk", "internal/phrase", "metrics/spill"},
+	"workloads":     {"recipes", "profiles", "check", "metrics", "zk", "internal/phrase", "metrics/spill", "traffic/replay", "traffic/trace"},
 	"results":       {"capacity", "check", "metrics", "internal/phrase", "internal/sharing", "internal/program"},
 	"results/gates": {"results", "metrics", "results/stats", "internal/phrase"},
 
