@@ -122,7 +122,7 @@ func (p *plans) check(profile profiles.Profile) (problems []profiles.Problem) {
 		if len(point.Rate) > 0 {
 			rate = point.Rate[0]
 		}
-		if n := float64(len(plan.Prefill)) * float64(rounds(plan, rate, point.Warmup+point.Duration)); n > mostPrefilled {
+		if n := float64(len(plan.Prefill)) * float64(repeats(plan, rate, point.Warmup+point.Duration)); n > mostPrefilled {
 			problems = append(problems, profiles.Problem{Key: "duration", Message: fmt.Sprintf("the trace is repeated so often that %.0f znodes have to exist before (at most %.0f)", n, float64(mostPrefilled))})
 		}
 		if len(problems) > 0 {
@@ -132,8 +132,8 @@ func (p *plans) check(profile profiles.Profile) (problems []profiles.Problem) {
 	return nil
 }
 
-// rounds returns how many times a trace is replayed, one after the other, in a load of some length.
-func rounds(plan *replay.Plan, rate float64, span time.Duration) int {
+// repeats returns how many times a trace is replayed, one after the other, in a load of some length.
+func repeats(plan *replay.Plan, rate float64, span time.Duration) int {
 	if rate == 0 {
 		return 1
 	}
@@ -158,7 +158,7 @@ func newReplay(plan *replay.Plan, l Load) Workload {
 	if l.Open {
 		w.speed = plan.Speed(l.Rate)
 	}
-	for i := range rounds(plan, l.Rate, l.Span) {
+	for i := range repeats(plan, l.Rate, l.Span) {
 		w.rounds = append(w.rounds, newRound(plan, w.path(0)+"/round-"+strconv.Itoa(i)))
 	}
 	w.fidelity.lag = metrics.NewHistogram()
@@ -294,7 +294,7 @@ func (r *round) prefill(ctx context.Context, s zk.Session) error {
 		path, _ := r.path(z.Path)
 		mode := zk.Persistent
 		if z.Sequential {
-			path, _ = replay.Split(path)
+			path, _, _ = trace.Numbered(path)
 			mode = zk.PersistentSequential
 		}
 		ops = append(ops, zk.CreateOp(path, data(z.Size), mode))

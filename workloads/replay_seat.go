@@ -413,7 +413,7 @@ func (s *sending) do(ctx context.Context) error {
 	switch a.Op {
 	case trace.Create:
 		if s.item.Kind == replay.Own && a.Flags&trace.Sequential != 0 {
-			path, _ = replay.Split(path)
+			path, _, _ = trace.Numbered(path)
 		}
 		made, err := s.session.Create(ctx, path, data(a.Size), mode(a.Flags))
 		if err == nil {

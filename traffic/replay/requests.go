@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -10,21 +11,10 @@ import (
 // Mark is the first character of the name of each replayed znode, by which the znodes of a replay can be told from those of others.
 const Mark = "~"
 
-// digits is how many digits the servers append to the name of a sequential znode.
-const digits = 10
-
 // numbered reports whether a path ends in a number like those that servers give.
 func numbered(path string) bool {
-	_, number := Split(path)
-	return number != ""
-}
-
-// Split splits a path into what a client asked for and the number that the servers appended, "" if it ends in none.
-func Split(path string) (asked, number string) {
-	if len(path) < digits || strings.Trim(path[len(path)-digits:], "0123456789") != "" {
-		return path, ""
-	}
-	return path[:len(path)-digits], path[len(path)-digits:]
+	_, _, some := trace.Numbered(path)
+	return some
 }
 
 // prefill notes the znodes that exist before.
@@ -42,17 +32,15 @@ func (m *maker) prefill(events []trace.Event) {
 		}
 	}
 	slices.SortStableFunc(there, func(a, b trace.Event) int { // parents first, and siblings in the order of their numbers
-		if a, b := strings.Count(a.Path, "/"), strings.Count(b.Path, "/"); a != b {
-			return a - b
-		}
-		_, x := Split(a.Path)
-		_, y := Split(b.Path)
-		if c := strings.Compare(parentOf(a.Path), parentOf(b.Path)); c != 0 {
+		if c := cmp.Compare(strings.Count(a.Path, "/"), strings.Count(b.Path, "/")); c != 0 {
 			return c
 		}
-		return strings.Compare(x, y)
+		_, x, _ := trace.Numbered(a.Path)
+		_, y, _ := trace.Numbered(b.Path)
+		return cmp.Or(strings.Compare(parentOf(a.Path), parentOf(b.Path)), cmp.Compare(x, y))
 	})
 	for _, e := range there {
+		m.parents(e.Path)
 		if e.Flags&trace.Ephemeral == 0 {
 			n := m.birth(e.Path, nil)
 			m.plan.Prefill = append(m.plan.Prefill, Znode{m.plan.Births[n.birth].Named, e.Size, numbered(e.Path)})
@@ -73,6 +61,17 @@ func (m *maker) prefill(events []trace.Event) {
 			m.open(id, 0, 0, Resume)
 		}
 	}
+}
+
+// parents adds the parents of a prefilled znode that the trace does not have.
+func (m *maker) parents(path string) {
+	parent := parentOf(path)
+	if parent == "" || m.nodes[parent] != nil {
+		return
+	}
+	m.parents(parent)
+	n := m.birth(parent, nil)
+	m.plan.Prefill = append(m.plan.Prefill, Znode{m.plan.Births[n.birth].Named, 0, numbered(parent)})
 }
 
 // birth notes that a znode comes into being.
@@ -178,10 +177,26 @@ const (
 	rolledBack int32 = -2
 )
 
+// failed returns a multi of which only the answer is known, as logs have those that failed, as one write of which only the answer is known.
+func failed(e *trace.Event) *trace.Event {
+	if e.Op != trace.Multi || len(e.Ops) == 0 || slices.ContainsFunc(e.Ops, func(sub trace.Event) bool { return sub.Op != trace.NoOp }) {
+		return e
+	}
+	one := *e
+	one.Op, one.Ops = trace.NoOp, nil
+	for _, sub := range e.Ops {
+		if one.Code == 0 && sub.Code != rolledBack {
+			one.Code = sub.Code
+		}
+	}
+	return &one
+}
+
 // request adds a request.
 func (m *maker) request(e *trace.Event) {
 	s := m.of(e)
 	m.draw(s, e)
+	e = failed(e)
 	if why := left(e); why != "" {
 		m.plan.LeftOut[why]++
 		return

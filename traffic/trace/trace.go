@@ -1,7 +1,3 @@
-// Package trace is the format in which requests of ZooKeeper's clients are kept and passed on: who sent what, when, and what the servers said. A trace
-// is made from the files of a server or by a proxy, and it is what 'zkbench replay' sends again.
-//
-// It holds no data, only sizes, no credentials, and names only as its maker left them.
 package trace
 
 import "time"
@@ -38,7 +34,7 @@ type Op uint8
 
 // The kinds of requests.
 const (
-	NoOp Op = iota
+	NoOp Op = iota // unknown: a request, or an operation of a Multi, of which only the Code is known, because logs do not say what failed
 	Create
 	Delete
 	Set
@@ -73,17 +69,18 @@ const (
 type Event struct {
 	Kind    Kind
 	At      time.Duration // since Header.Start: when the request was sent; from a log, when the leader made the transaction
-	Session int           // from 0, in the order of their first events; -1: nobody's
+	Session int           // from 0, in the order of their first events; -1: nobody's, such as a delete that the servers decided on
 	Timeout time.Duration // of Open and Resume
 
 	Op    Op
 	Flags Flags
 	Path  string
 	// Got is the path that the servers gave a sequential znode, "" if there is none.
-	Got     string
-	Size    int           // bytes of data
-	TTL     time.Duration // of a Create with TTL
-	Version int32         // the one asked for, by a Set, Delete or Check
+	Got  string
+	Size int           // bytes of data: sent, or of a Get received
+	TTL  time.Duration // of a Create with TTL
+	// Version is the one asked for by a Set, SetACL, Delete or Check. With UnknownVersion it is the one that the znode had, -1 if the log does not say.
+	Version int32
 	// Code is 0 or ZooKeeper's error code (-101: no node); of a Notify the type of the event; Pending if there was no reply.
 	Code int32
 	Took time.Duration // from request to reply, 0 if unknown
