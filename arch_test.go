@@ -73,7 +73,7 @@ var allowed = map[string][]string{
 	"traffic/zklog":  {"internal/jute"},
 	"traffic/trace":  {},
 	"traffic/replay": {"traffic/trace"},
-	"traffic":       {"traffic/zklog", "internal/phrase"},
+	"traffic":        {"traffic/zklog", "internal/phrase"},
 
 	"check":                     {"metrics", "metrics/spill"},
 	"ensemble":                  {"compose", "ensemble/internal/host", "internal/jute", "zk"},

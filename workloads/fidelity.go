@@ -56,12 +56,6 @@ const LateAfter = time.Second
 // Tolerated is the share of divergent requests up to which a replay is faithful.
 const Tolerated = 0.01
 
-// Share returns the share of the requests that diverge.
-func (f Fidelity) Share() float64 { return float64(f.Divergent) / float64(max(f.Of, 1)) }
-
-// Faithful reports whether the replay was like its recording: no more than Tolerated of its requests diverge, and as many sessions expired as had to.
-func (f Fidelity) Faithful() bool { return f.Of > 0 && f.Share() <= Tolerated }
-
 // Difference is how often answers of a kind differ in the same way.
 type Difference struct {
 	What, Want, Got string

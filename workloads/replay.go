@@ -24,7 +24,7 @@ import (
 var (
 	traceFile = profiles.Field{Key: "trace", Type: profiles.FilePath, Required: true, Example: "monday.trace",
 		Doc: "File of the trace to replay. Its mean rate is speed 1: twice that rate replays it twice as fast; without a rate the trace is replayed once, as fast as its order allows."}
-	readKinds = profiles.Field{Key: "reads", Type: profiles.WordShares, Words: opNames([]metrics.Op{metrics.GetData, metrics.Exists, metrics.Children}),
+	readKinds = profiles.Field{Key: "reads", Type: profiles.WordShares, Words: opNames([]metrics.Op{metrics.GetData, metrics.Exists, metrics.Children, metrics.Sync}),
 		Example: "{get: 100}", Default: "{get: 70, exists: 20, children: 10}",
 		Doc: "Weights of the reads that are sent where the trace has only their number, as traces made from the files of servers do."}
 )

@@ -252,12 +252,12 @@ func (m *maker) action(s *session, it *Item, e *trace.Event, done bool) Action {
 			a.Version = impossible
 		}
 	}
-	touched := e.Path
+	known := e.Path
 	if done {
-		touched = m.apply(s, it, &a, e, n)
+		known = m.apply(s, it, &a, e, n)
 	}
-	if touched != "" && e.Op != trace.Delete {
-		if s.recent = append(s.recent, touched); len(s.recent) > remembered {
+	if known != "" && e.Op != trace.Delete {
+		if s.recent = append(s.recent, known); len(s.recent) > remembered {
 			s.recent = s.recent[1:]
 		}
 	}

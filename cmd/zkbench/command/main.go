@@ -66,6 +66,7 @@ func verbs() []verb {
 		{"clean", "--servers HOST:PORT,...", "remove what interrupted runs left behind", (*app).clean},
 		{"calibrate", "", "measure which loads and differences can be trusted on this machine", (*app).calibrate},
 		{"driver", "check PROGRAM", "check a driver: the locks and queues of another program", (*app).driver},
+		{"replay", "TRACE", "send the requests of a trace again, as a run", (*app).replay},
 		{"profile-from", "DIR", "report the load that the logs of a server hold, and make a profile of it", (*app).profileFrom},
 		{"limits", "--servers HOST:PORT,...", "show how close the hard limits are, without writing", (*app).limits},
 		{"completion", "bash|zsh|fish", "print a script that completes commands in a shell", (*app).completion},
