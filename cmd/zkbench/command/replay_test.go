@@ -1,0 +1,126 @@
+package command
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/zkbench/zkbench/results"
+	"github.com/zkbench/zkbench/traffic/trace"
+)
+
+// recording is a trace in the making. Its events have to be in the order of their times.
+type recording struct {
+	events []trace.Event
+}
+
+func (r *recording) add(e trace.Event) { r.events = append(r.events, e) }
+
+// write writes the trace to a file.
+func (r *recording) write(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "recorded.trace")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	w, err := trace.NewWriter(f, trace.Header{Maker: "test", Source: "test", Start: time.Date(2026, 11, 24, 8, 0, 0, 0, time.UTC), Names: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range r.events {
+		if err := w.Write(&r.events[i]); err != nil {
+			t.Fatalf("event %d: %v", i, err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// clientsOfALock is a recording of what two clients of a lock do that hand it to each other, with the znodes that were there before, and of a third whose session
+// expires while it has an ephemeral znode that the second then creates.
+func clientsOfALock(hands int) *recording {
+	const step = 20 * time.Millisecond
+	r := &recording{}
+	for _, path := range []string{"/app", "/app/config", "/app/lock"} {
+		r.add(trace.Event{Kind: trace.Prefill, Session: -1, Path: path, Size: 10})
+	}
+	for i := range 20 {
+		r.add(trace.Event{Kind: trace.Prefill, Session: -1, Path: fmt.Sprintf("/app/item-%010d", 5+2*i), Size: 100})
+	}
+	r.add(trace.Event{Kind: trace.Prefill, Session: 0, Path: "/app/leader", Flags: trace.Ephemeral, Size: 5})
+	const timeout = 4 * time.Second
+	r.add(trace.Event{Kind: trace.Resume, Session: 0, Timeout: timeout})
+	r.add(trace.Event{Kind: trace.Open, Session: 1, Timeout: 6 * time.Second})
+	r.add(trace.Event{Kind: trace.Open, Session: 2, Timeout: 6 * time.Second})
+	name := func(i int) string { return fmt.Sprintf("/app/lock/n-%010d", 700+i) }
+	at := step
+	request := func(session int, e trace.Event) {
+		e.Kind, e.Session, e.At = trace.Request, session, at
+		r.add(e)
+		at += step
+	}
+	create := func(i int) {
+		request(1+i%2, trace.Event{Op: trace.Create, Flags: trace.Ephemeral | trace.Sequential, Path: "/app/lock/n-", Got: name(i)})
+	}
+	create(0)
+	for i := range hands {
+		holder := 1 + i%2
+		create(i + 1)
+		request(3-holder, trace.Event{Op: trace.Exists, Flags: trace.Watch, Path: name(i)})
+		request(holder, trace.Event{Op: trace.Set, Path: "/app/config", Size: 50, Version: int32(30 + i), Reads: 2})
+		if i < 20 {
+			request(holder, trace.Event{Op: trace.Delete, Flags: trace.NoVersion, Path: fmt.Sprintf("/app/item-%010d", 5+2*i)})
+		}
+		request(holder, trace.Event{Op: trace.Create, Path: "/app", Code: -110})
+		request(holder, trace.Event{Op: trace.Delete, Flags: trace.UnknownVersion, Version: -1, Path: name(i)})
+		r.add(trace.Event{Kind: trace.Notify, Session: 3 - holder, At: at - step, Path: name(i), Code: 2})
+		request(3-holder, trace.Event{Op: trace.Exists, Path: name(i), Code: -101})
+	}
+	request(1, trace.Event{Op: trace.Multi, Ops: []trace.Event{{Op: trace.Create, Path: "/app/dir"}, {Op: trace.Create, Path: "/app/dir/a", Size: 7}, {Op: trace.Set, Flags: trace.NoVersion, Path: "/app/config", Size: 3}}})
+	request(2, trace.Event{Op: trace.Get, Path: "/app/dir/a", Size: 7})
+	request(2, trace.Event{Op: trace.NoOp, Code: -101})
+	at = max(at, timeout+time.Second)
+	r.add(trace.Event{Kind: trace.Expire, Session: 0, At: at})
+	at += step
+	request(2, trace.Event{Op: trace.Create, Flags: trace.Ephemeral, Path: "/app/leader"})
+	r.add(trace.Event{Kind: trace.Close, Session: 1, At: at})
+	r.add(trace.Event{Kind: trace.Close, Session: 2, At: at + step})
+	return r
+}
+
+// fidelityOf returns the fidelity of the only cell of a result.
+func fidelityOf(t *testing.T, dir string) (results.Cell, results.Fidelity) {
+	t.Helper()
+	doc, err := results.Read(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(doc.Cells) != 1 || doc.Cells[0].Fidelity == nil {
+		t.Fatalf("%d cells", len(doc.Cells))
+	}
+	return doc.Cells[0], *doc.Cells[0].Fidelity
+}
+
+// A recording of a lock, an ephemeral znode whose session expires, numbered names and conditional writes is replayed faithfully.
+func TestReplay(t *testing.T) {
+	t.Parallel()
+	address := servers.Get(t, 1).Addresses()[0]
+	file := clientsOfALock(30).write(t)
+	out := filepath.Join(t.TempDir(), "result")
+	o := zkbench(t, "replay", file, "--servers", address, "--out", out).want(exitOK, "was faithful: 0.00 %")
+	t.Log(o.stdout, o.stderr)
+	cell, f := fidelityOf(t, out)
+	if f.Unsent+f.Unmapped != 0 || len(f.Differ) != 0 || f.Vanished != 1 || f.Requests != cell.Due || cell.Loop != "open" {
+		t.Errorf("fidelity %+v\nof %d requests", f, cell.Due)
+	}
+	t.Logf("%+v", f)
+	_ = strconv.Itoa
+	wantEmpty(t, address)
+}
