@@ -351,7 +351,7 @@ func (k file) read(r *reader, f Field, n *yaml.Node) (any, bool) {
 
 func (file) write(value any) *yaml.Node { return scalar("!!str", value.(string)) }
 
-func (file) schema(Field) object { return object{"type": "string", "minLength": 1, "maxLength": 1000} }
+func (file) schema(Field) object { return object{"type": "string", "maxLength": 1000} }
 
 func (prose) allowed(Field) string { return "printable text of at most 1,000 characters" }
 

@@ -349,6 +349,9 @@ func (w *replays) Inspect(context.Context, zk.Session, metrics.Recorder) error {
 // Checks returns no checks: a replay is judged by its fidelity.
 func (w *replays) Checks() []check.Check { return nil }
 
+// Per returns a request as the unit of cost.
+func (w *replays) Per() (ops []metrics.Op, name string) { return Ops(w), "request" }
+
 // Measures returns a measure for each operation of the trace.
 func (w *replays) Measures() []Measure {
 	var all []Measure

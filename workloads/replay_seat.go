@@ -265,6 +265,7 @@ func (j *player) gone(ctx context.Context, r *round, a replay.Action) (waited bo
 		waited = true
 		select {
 		case <-watch.C():
+			j.w.fidelity.events.Add(-1) // this watch is no recorded one
 		case <-ctx.Done():
 			return waited
 		}

@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -16,10 +17,10 @@ import (
 	"github.com/zkbench/zkbench/workloads"
 )
 
-// replayPrefix is what the name of the profile of a trace starts with; the trace's file follows.
+// replayPrefix is what the name of the profile of a replay starts with; the speed and the file of the trace follow: replay:2.5:monday.trace.
 const replayPrefix = "replay:"
 
-// asRecorded, fastest and mostSpeed are values of --speed.
+// Values of --speed.
 const (
 	asRecorded = "1"
 	fastest    = "max"
@@ -40,44 +41,28 @@ A replay is judged like a promise: if more than 1 % of its requests are not sent
 	if f.NArg() != 1 {
 		return usagef("replay takes one trace; '%s trace' and '%s record' make them", program.Name(), program.Name())
 	}
-	sets, err := replaySets(f.Arg(0), *speed, *reads)
+	sets, err := replaySets(*reads)
 	if err != nil {
 		return err
 	}
 	r.sets = append(sets, r.sets...)
-	return a.runOne(ctx, replayPrefix+f.Arg(0), r, append([]string{program.Name(), "replay"}, concealed(args)...))
+	return a.runOne(ctx, replayed(f.Arg(0), *speed), r, append([]string{program.Name(), "replay"}, concealed(args)...))
 }
 
-// replaySets returns the assignments that --speed and --reads stand for.
-func replaySets(file, speed, reads string) ([]string, error) {
+// replayed returns the name of the profile of a replay.
+func replayed(file, speed string) string { return replayPrefix + speed + ":" + file }
+
+// replaySets returns the assignments that --reads stands for.
+func replaySets(reads string) ([]string, error) {
 	weights, err := readWeights(reads)
-	if err != nil {
+	if err != nil || len(weights) == 0 {
 		return nil, err
 	}
-	var sets []string
-	if len(weights) > 0 {
-		var all []string
-		for kind, n := range weights {
-			all = append(all, fmt.Sprintf("%s: %d", kind, n))
-		}
-		slices.Sort(all)
-		sets = append(sets, "reads={"+strings.Join(all, ", ")+"}")
+	var all []string
+	for _, kind := range slices.Sorted(maps.Keys(weights)) {
+		all = append(all, fmt.Sprintf("%s: %d", kind, weights[kind]))
 	}
-	if speed == asRecorded {
-		return sets, nil
-	}
-	plan, err := planOf(file)
-	if err != nil {
-		return nil, err
-	}
-	if speed == fastest {
-		return append(sets, "rate=[]"), nil
-	}
-	times, err := strconv.ParseFloat(speed, 64)
-	if err != nil || !(times > 0 && times <= mostSpeed) {
-		return nil, usagef("--speed %q: expected a number above 0 and up to %d, such as 2.5, or max", speed, mostSpeed)
-	}
-	return append(sets, "rate="+rateAt(plan, times), "duration="+lengthAt(plan, times).String()), nil
+	return []string{"reads={" + strings.Join(all, ", ") + "}"}, nil
 }
 
 // planOf reads a trace. Of its plan, only the length and the number of requests are used, which do not depend on the kinds of reads.
@@ -99,14 +84,21 @@ func lengthAt(plan *replay.Plan, speed float64) time.Duration {
 	return time.Duration(float64(plan.Length)/speed).Truncate(time.Microsecond) - time.Microsecond
 }
 
-// replayOf returns the profile of the replay of a trace at the speed at which it was recorded.
-func (a *app) replayOf(file string) (profiles.Profile, error) {
+// replayOf returns the profile with the rest of a name after replayPrefix.
+func (a *app) replayOf(name string) (profiles.Profile, error) {
+	speed, file, _ := strings.Cut(name, ":")
+	times, err := strconv.ParseFloat(speed, 64)
+	if speed != fastest && (err != nil || !(times > 0 && times <= mostSpeed)) {
+		return profiles.Profile{}, usagef("--speed %q: expected a number above 0 and up to %d, such as 2.5, or max", speed, mostSpeed)
+	}
 	plan, err := planOf(file)
 	if err != nil {
 		return profiles.Profile{}, err
 	}
-	name := strings.Trim(regexp.MustCompile(`[^A-Za-z0-9._+-]+`).ReplaceAllString(strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)), "-"), "-.")
-	text := fmt.Sprintf("name: replay-%.50s\nworkload: %s\nvariants: [trace]\nsessions: %d\ntrace: %s\nrate: %s\nwarmup: 0s\nduration: %v\n", name, workloads.ReplayName, len(plan.Clients),
-		strconv.Quote(file), rateAt(plan, 1), lengthAt(plan, 1))
-	return a.setup.Catalogue().Parse(file, []byte(text))
+	title := strings.Trim(regexp.MustCompile(`[^A-Za-z0-9._+-]+`).ReplaceAllString(strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)), "-"), "-.")
+	text := fmt.Sprintf("name: replay-%.50s\nworkload: %s\nvariants: [trace]\nsessions: %d\ntrace: %s\n", title, workloads.ReplayName, len(plan.Clients), strconv.Quote(file))
+	if speed != fastest {
+		text += fmt.Sprintf("rate: %s\nwarmup: 0s\nduration: %v\n", rateAt(plan, times), lengthAt(plan, times))
+	}
+	return a.setup.Catalogue().Parse("replay of "+file, []byte(text))
 }
