@@ -194,16 +194,23 @@ func (w onceReplay) Finished(session uint32) bool {
 type round struct {
 	plan  *replay.Plan
 	dir   string
-	done  []chan struct{}          // by the number of the item
+	begin sync.Once
+	done  []chan struct{}          // by the number of the item; nil before the first item
 	names []atomic.Pointer[string] // by birth: the path of the znode
 }
 
 func newRound(plan *replay.Plan, dir string) *round {
-	r := &round{plan: plan, dir: dir, done: make([]chan struct{}, plan.Waited), names: make([]atomic.Pointer[string], len(plan.Births))}
-	for i := range r.done {
-		r.done[i] = make(chan struct{})
-	}
-	return r
+	return &round{plan: plan, dir: dir, names: make([]atomic.Pointer[string], len(plan.Births))}
+}
+
+// start prepares a round for its first item: a load may end before most rounds that it has room for.
+func (r *round) start() {
+	r.begin.Do(func() {
+		r.done = make([]chan struct{}, r.plan.Waited)
+		for i := range r.done {
+			r.done[i] = make(chan struct{})
+		}
+	})
 }
 
 // path returns the path for a Ref, and false if the znode has none because it was not created.

@@ -34,7 +34,9 @@ func (w *replays) take(session uint32) (*round, *replay.Item) {
 	}
 	it := &items[c.next]
 	c.next++
-	return w.rounds[c.round], it
+	r := w.rounds[c.round]
+	r.start()
+	return r, it
 }
 
 // Skip leaves out the next Step of a client, and returns the operation that it would have been.
