@@ -3,6 +3,7 @@ package command
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,7 +11,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/zkbench/zkbench/bench/load"
 	"github.com/zkbench/zkbench/bench/root"
+	"github.com/zkbench/zkbench/capacity"
+	"github.com/zkbench/zkbench/internal/tier"
 	"github.com/zkbench/zkbench/profiles"
 	"github.com/zkbench/zkbench/results"
 	"github.com/zkbench/zkbench/traffic/trace"
@@ -192,6 +196,61 @@ func TestAReplayWithoutHalfThePrefill(t *testing.T) {
 			t.Errorf("differences %+v", d)
 		}
 	})
+}
+
+// The capacity of a server in memory is found over the speed of a replay: how many times the recorded traffic it carries.
+func TestThePlantedSpeedIsFoundInMemory(t *testing.T) {
+	tier.Long(t, "a whole search, most of a minute; relatives: TestReplayInMemory, and TestAPlantedCapacityIsFoundInMemory")
+	t.Parallel()
+	const recorded, planted, clients = 50, 5, 10 // a second; times as many
+	r := &recording{}
+	r.add(trace.Event{Kind: trace.Prefill, Session: -1, Path: "/data", Size: 10})
+	for i := range clients {
+		r.add(trace.Event{Kind: trace.Open, Session: i, Timeout: 30 * time.Second})
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	for at := time.Duration(0); at < 40*time.Second; at += time.Duration(random.ExpFloat64() * float64(time.Second/recorded)) {
+		r.add(trace.Event{Kind: trace.Request, Session: random.IntN(clients), At: at, Op: trace.Get, Path: "/data", Size: 10})
+	}
+	file := r.write(t)
+	synctest.Test(t, func(t *testing.T) {
+		m, p := memorySearchOf(t, replayed(file, asRecorded), overSpeed, capacity.Plan{From: 1, To: 20, Width: 0.1, Confirm: 6, Block: 2 * time.Second, Budget: 5 * time.Minute, Seed: 7,
+			Goals: []capacity.Goal{{Name: "p90<100ms", Share: 0.1}}}, "session_timeout=30s", "ensemble=local:1")
+		p.r.limits = []load.Limit{{Response: 100 * time.Millisecond}}
+		m.turns.service = time.Second / (recorded * planted)
+		r := p.toTheEnd(t)
+		if r.Outcome != capacity.Found || math.Abs(math.Log(r.Load/planted)) > math.Log(1.2) {
+			t.Errorf("%s (%s): %.4g, %+v after %d probes; want about %d", r.Outcome, r.Reason, r.Load, r.Interval, len(r.Steps), planted)
+		}
+	})
+}
+
+// Wrong uses are told before any load.
+func TestReplayUsage(t *testing.T) {
+	t.Parallel()
+	file := clientsOfALock(2).write(t)
+	missing := filepath.Join(t.TempDir(), "missing")
+	empty := (&recording{[]trace.Event{{Kind: trace.Open, Session: 0, Timeout: time.Second}}}).write(t)
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"replay"}, "replay takes one trace"},
+		{[]string{"replay", missing}, missing + ": no such file"},
+		{[]string{"replay", "replay_test.go"}, "replay_test.go: trace: not a trace"},
+		{[]string{"replay", empty}, empty + ": no request that can be replayed"},
+		{[]string{"replay", file, "--speed", "fast"}, `--speed "fast": expected a number above 0`},
+		{[]string{"replay", file, "--speed", "-1"}, `--speed "-1": expected a number above 0`},
+		{[]string{"replay", file, "--speed", "NaN"}, `--speed "NaN": expected a number above 0`},
+		{[]string{"replay", file, "--reads", "got=1"}, `--reads: "got=1"`},
+		{[]string{"replay", file, "--set", "sessions=5"}, "sessions: must be the clients of the trace (3), got 5"},
+		{[]string{"replay", file, "--servers", "127.0.0.1:1", "--share", "1/2", "--meet", "zk://127.0.0.1:1/meet"}, "workload replay"},
+		{[]string{"capacity", "--replay", file, "locks", "--goal", "p99<50ms"}, "not both (remove locks)"},
+		{[]string{"capacity", "--replay", file, "--over", "rate", "--goal", "p99<50ms"}, "--over and --replay cannot be combined"},
+		{[]string{"ab", "--a", "locks", "--a-replay", file, "--b", "locks"}, "--a and --a-replay cannot be combined"},
+	} {
+		zkbench(t, c.args...).want(exitUsage, c.want)
+	}
 }
 
 // fidelityOf returns the fidelity of the only cell of a result.
