@@ -11,7 +11,7 @@ TEST_NEEDS = $(JAVA_NEEDS) libhdrhistogram-java:/usr/share/java/hdrhistogram.jar
 	chromium:chromium prometheus:promtool prometheus:prometheus tmux:tmux groff-base:groff libxml2-utils:xmllint \
 	debian-archive-keyring:/usr/share/keyrings/debian-archive-keyring.gpg
 
-.PHONY: demo build drivers image generator-image test test-all manifests long defects clean-runs bench screenshot mutants dist dist-check check clean
+.PHONY: demo build drivers image generator-image test test-all manifests long defects clean-runs bench screenshot mutants results dist dist-check check clean
 
 demo: build ## install what is missing and run the quickstart profile on three servers started for the run
 	@scripts/need $(JAVA_NEEDS) || docker version >/dev/null 2>&1 || exit 1 # with Docker alone, the run takes containers
@@ -91,6 +91,14 @@ screenshot: build ## draw docs/images/report.png and site.png: the tops of the p
 	./bin/zkbench report results/published/* --site bin/site
 	for page in report:report site:site/index; do chromium --headless=new --no-sandbox --disable-gpu --hide-scrollbars --window-size=1280,1080 \
 		--screenshot=docs/images/$${page%:*}.png file://$(CURDIR)/bin/$${page#*:}.html || exit 1; done
+
+results: build drivers ## measure again what is published, on a quiet machine (more than an hour), and bring the documents up to date; ONLY=NAME,... for some of them
+	@scripts/need $(TEST_NEEDS)
+	$(GO) build -C tools -o ../bin/tools/ ./results
+	bin/tools/results $(if $(ONLY),-only $(ONLY))
+	$(GO) test -count=1 . -run 'TestDocumentsShowThePublishedRuns|TestTheIndexOfResults' -update
+	$(GO) test -count=1 . -run 'TestResultsAndTheCode' -current $(if $(ONLY),|| true)
+	@$(MAKE) --no-print-directory screenshot
 
 mutants: ## change the code of recipes, checks and the client in small ways and tell which changes no test notices (an hour or more)
 	@scripts/need $(TEST_NEEDS) gcc:gcc libc6-dev:/usr/include/stdlib.h

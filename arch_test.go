@@ -71,7 +71,7 @@ var allowed = map[string][]string{
 	"recipes/recipestest":      {"recipes", "recipes/internal/bubble", "recipes/internal/trouble", "zk", "zk/zktest"}, // no implementation: it tests yours too
 
 	"traffic/zklog":  {"internal/jute"},
-	"traffic/trace":  {},
+	"traffic/trace":  {}, // the format alone, for others too
 	"traffic/replay": {"traffic/trace"},
 	"traffic":        {"traffic/zklog", "internal/phrase"},
 

@@ -4,16 +4,21 @@ import (
 	"bytes"
 	"flag"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/zkbench/zkbench/report"
 	"github.com/zkbench/zkbench/results"
 )
 
-var update = flag.Bool("update", false, "rewrite tables of documents from the published runs")
+var (
+	update  = flag.Bool("update", false, "rewrite tables of documents from the published runs")
+	current = flag.Bool("current", false, "fail if a published result is older than the code that it measures")
+)
 
 // Documents whose numbers are those of a published run that they link to.
 var shown = []struct {
@@ -109,6 +114,46 @@ func TestTheIndexOfResults(t *testing.T) {
 	for _, m := range regexp.MustCompile(`\]\(([^)#]+)`).FindAllStringSubmatch(want, -1) {
 		if _, err := os.Stat(filepath.Join("docs", m[1])); err != nil {
 			t.Errorf("%s links to %s: %v", file, m[1], err)
+		}
+	}
+}
+
+// measured is the code whose change makes a result old: what is on the way of a request, and what counts and judges it.
+var measured = []string{"zk", "recipes", "workloads", "bench", "metrics", "check", "drivers", "capacity", "scenarios"}
+
+// A result is old if the code that it measures has changed since: which ones are is said; 'make results' measures them again, and fails if one still is.
+func TestResultsAndTheCode(t *testing.T) {
+	log := append([]string{"log", "-1", "--format=%cI", "--"}, measured...)
+	text, err := exec.Command("git", append(log, ":!*_test.go")...).Output()
+	if err != nil || len(text) == 0 {
+		t.Skip("the history of the code is not here")
+	}
+	changed, err := time.Parse(time.RFC3339, strings.TrimSpace(string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	published, err := filepath.Glob("results/published/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := results.ReadNamed(published...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range all {
+		var started time.Time
+		switch {
+		case one.Run != nil:
+			started = one.Run.Started
+		case one.Capacity != nil:
+			started = one.Capacity.Started
+		}
+		if started.Before(changed) {
+			say := t.Logf
+			if *current {
+				say = t.Errorf
+			}
+			say("%s is of %s, and the code has changed on %s: make results", one.Name, started.Format(time.DateOnly), changed.Format(time.DateOnly))
 		}
 	}
 }

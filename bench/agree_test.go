@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/zkbench/zkbench/bench/root"
+	"github.com/zkbench/zkbench/bench/target"
 	defects "github.com/zkbench/zkbench/recipes/broken"
 	"github.com/zkbench/zkbench/zk"
 )
@@ -59,14 +59,14 @@ func TestServersThatDisagree(t *testing.T) {
 			th.withLocks(defects.Locks)
 			th.config.Ensemble = differing{th}
 			writes := new(int32)
-			dial := th.config.Engines[0].Dial
-			th.config.Engines[0].Dial = func(ctx context.Context, servers []string, timeout time.Duration, seed uint64) (zk.Session, error) {
-				s, err := dial(ctx, servers, timeout, seed)
+			open := th.config.Engines[0].Open
+			th.config.Engines[0].Open = func(ctx context.Context, d target.Dialing) (zk.Session, error) {
+				s, err := open(ctx, d)
 				switch {
 				case err != nil:
 				case c.lost == "all":
 					s = rolledBack{s, writes}
-				case c.lost != "" && len(servers) == 1 && servers[0] == "memory:3":
+				case c.lost != "" && len(d.Servers) == 1 && d.Servers[0] == "memory:3":
 					s = forgetful{s}
 				}
 				return s, err

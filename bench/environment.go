@@ -18,12 +18,12 @@ import (
 
 // environment is the state of a run on one ensemble. A run whose profile names several ensembles has one environment after the other.
 type environment struct {
-	target     *target.Target
-	number     int                // from 0
-	settings   []profiles.Setting // that distinguish it from the others
-	leftovers  bool               // there may be something of ours at Root
-	unanswered bool               // the servers did not answer when the root was to be created
-	started    bool               // the servers have just been started, so they will still get faster, and have had no cell
+	target    *target.Target
+	number    int                // from 0
+	settings  []profiles.Setting // that distinguish it from the others
+	leftovers bool               // there may be something of ours at Root
+	unmade    bool               // the root could not be created, or nobody knows whether it was
+	started   bool               // the servers have just been started, so they will still get faster, and have had no cell
 
 	roll   rollCall
 	filled prefill // what exists besides the cells
@@ -63,9 +63,7 @@ func (r *runner) connect(ctx context.Context, p profiles.Profile, number int) (e
 		if err := r.CheckServers(p, on); err != nil {
 			return nil, err
 		}
-		if r.target.Engine.On != nil {
-			r.target.Engine = r.target.Engine.On(on)
-		}
+		r.target.Engine = r.target.Engine.On(on)
 	}
 	if err := r.secure(); err != nil {
 		return nil, err

@@ -43,7 +43,7 @@ func (r *runner) end(ctx context.Context) error {
 	}
 	limit := r.target.Profile.SessionTimeout + time.Minute + r.removal()
 	switch {
-	case r.unanswered:
+	case r.unmade:
 		limit = forcedRemoval
 	case r.failure.Why() != nil: // the servers may be gone
 		limit = load.EndTimeout

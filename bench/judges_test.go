@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
+	"github.com/zkbench/zkbench/bench/target"
 	"github.com/zkbench/zkbench/check"
 	"github.com/zkbench/zkbench/results"
 	"github.com/zkbench/zkbench/zk"
@@ -64,9 +64,9 @@ func TestAnEngineWithoutZxidsIsJudgedByTheClock(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := newRig(t, zktest.Config{OpLatency: latency.OpLatency, EventLatency: latency.EventLatency, Version: "3.8.0"}, "hold: "+hold)
 			engine := &r.config.Setup.Engines[0]
-			dial := engine.Dial
-			engine.Dial = func(ctx context.Context, servers []string, timeout time.Duration, seed uint64) (zk.Session, error) {
-				s, err := dial(ctx, servers, timeout, seed)
+			open := engine.Open
+			engine.Open = func(ctx context.Context, d target.Dialing) (zk.Session, error) {
+				s, err := open(ctx, d)
 				if err != nil {
 					return nil, err
 				}

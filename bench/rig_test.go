@@ -87,12 +87,12 @@ func newRig(t *testing.T, cfg zktest.Config, lines ...string) *rig {
 			workloads.Rendezvouses(zkbarrier.RendezvousVariants()), workloads.Commits(zkcommit.Variants()), workloads.Elections(zkelection.Variants()),
 			workloads.MultiLocks(zklock.MultiVariants()), workloads.Driving(workloads.Semaphores(zksemaphore.Variants()), drivers.CanSemaphore, drivers.Semaphore, workloads.NewSemaphore), workloads.Configs(zksetting.Variants()),
 			workloads.Groups(zkmembership.Variants()), workloads.DelayQueues(zkqueue.DelayVariants()), workloads.Revocables(zklock.RevocableVariants()), workloads.OpenedSessions()},
-			Engines: []target.Engine{{Name: "memory", Persistent: true, Dial: r.dial}}}}
+			Engines: []target.Engine{{Name: "memory", Persistent: true, Open: r.open}}}}
 	return r
 }
 
-func (r *rig) dial(ctx context.Context, _ []string, timeout time.Duration, by uint64) (zk.Session, error) {
-	seat := int(by) - seed - 1
+func (r *rig) open(ctx context.Context, d target.Dialing) (zk.Session, error) {
+	seat := int(d.Seed) - seed - 1
 	r.mu.Lock()
 	silent, refuse, opened, grants := r.silent, r.refuse, r.opened, r.grants
 	r.mu.Unlock()
@@ -108,9 +108,9 @@ func (r *rig) dial(ctx context.Context, _ []string, timeout time.Duration, by ui
 		}
 	}
 	if grants != nil {
-		timeout = grants(seat)
+		d.Timeout = grants(seat)
 	}
-	s := r.ens.DialTimeout(timeout)
+	s := r.ens.DialTimeout(d.Timeout)
 	r.mu.Lock()
 	r.sessions[seat] = append(r.sessions[seat], s)
 	r.mu.Unlock()

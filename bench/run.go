@@ -174,8 +174,8 @@ func (r *runner) begin(ctx context.Context) error {
 		}
 		r.leftovers = true
 		err := r.makeRoot(ctx, s)
-		r.unanswered = errors.Is(err, zk.ErrNoAnswer)
 		r.leftovers = !errors.Is(err, root.ErrExists) && !errors.Is(err, root.ErrNested) && !errors.Is(err, root.ErrParent) && !refused(err)
+		r.unmade = err != nil
 		return err
 	})
 	return r.cause(access.Explain(err))

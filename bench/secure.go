@@ -62,7 +62,7 @@ func (r *runner) secure() (err error) {
 			return err
 		}
 	}
-	if r.target.Access == nil && r.several() && r.target.Engine.DialAs != nil { // connections to other ensembles may be compared with these
+	if r.target.Access == nil && r.several() && r.target.Engine.Identities { // connections to other ensembles may be compared with these
 		r.target.Access = access.Plain(r.most(r.target.Profile))
 	}
 	r.target.Engine, err = r.target.Engine.As(r.target.Access, r.target.Profile.Seed)

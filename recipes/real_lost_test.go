@@ -116,7 +116,7 @@ func (r *lossRounds) path(i int) string {
 
 // lossDial opens a session with a timeout of lossTimeout.
 func lossDial(ctx context.Context, engine string, addresses []string) (zk.Session, error) {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	if engine == "native" {
 		return wire.Dial(ctx, wire.Config{Servers: addresses, Timeout: lossTimeout})

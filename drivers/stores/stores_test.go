@@ -101,7 +101,7 @@ func TestServersEndWithWhoeverStartedThem(t *testing.T) {
 	if err != nil || !serves {
 		t.Fatalf("it says %q, %v", line, err)
 	}
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		c, err := net.Dial("tcp", address)
 		if err != nil {
 			return

@@ -42,7 +42,7 @@ func tryOpen(t testing.TB, address string, cr jute.Connect) (*client, error) {
 	}
 	t.Cleanup(func() { conn.Close() })
 	c := &client{t: t, conn: conn.(*net.TCPConn), in: bufio.NewReader(conn)}
-	conn.SetDeadline(time.Now().Add(30 * time.Second)) // instead of hanging
+	conn.SetDeadline(time.Now().Add(2 * time.Minute)) // instead of hanging
 	if cr.Password == nil {
 		cr = jute.Connect{Timeout: 10 * time.Second}
 	}

@@ -36,7 +36,7 @@ func newBench(t *testing.T) *bench {
 	t.Cleanup(func() {
 		p.Close()
 		p.Close()
-		for deadline := time.Now().Add(30 * time.Second); runtime.NumGoroutine() > base; runtime.Gosched() {
+		for deadline := time.Now().Add(2 * time.Minute); runtime.NumGoroutine() > base; runtime.Gosched() {
 			if time.Now().After(deadline) {
 				t.Fatalf("%d goroutines after Close, %d before Start", runtime.NumGoroutine(), base)
 			}
@@ -51,7 +51,7 @@ func newBench(t *testing.T) *bench {
 
 func (b *bench) injected(f *Fault, n int) {
 	b.Helper()
-	ctx, cancel := context.WithTimeout(b.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(b.Context(), 2*time.Minute)
 	defer cancel()
 	if err := f.Wait(ctx, n); err != nil {
 		b.Fatal(err)
@@ -86,7 +86,7 @@ func TestSessionsThatCrashedAreForgotten(t *testing.T) {
 		dead = open(t, b.p.Addresses()[0], jute.Connect{Timeout: 4 * time.Second})
 		dead.conn.Close()
 	}
-	for deadline := time.Now().Add(20 * time.Second); len(b.p.Sessions()) > 1; time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); len(b.p.Sessions()) > 1; time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("Sessions() = %+v, want the connected one alone", b.p.Sessions())
 		}
@@ -201,7 +201,7 @@ func TestEncryptedConnectionsPassUnread(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	conn.SetDeadline(time.Now().Add(30 * time.Second))
+	conn.SetDeadline(time.Now().Add(2 * time.Minute))
 	for _, text := range []string{"\x16", "ruok", "\xff\xff\xff\xff", strings.Repeat("\x00x", 20_000)} {
 		if _, err := conn.Write([]byte(text)); err != nil {
 			t.Fatal(err)

@@ -111,7 +111,7 @@ func ephemerals(t *testing.T, s zk.Session, path string) (n int) {
 // settled waits until a condition holds.
 func settled(t *testing.T, condition func() error) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		err := condition()
 		if err == nil {
 			return

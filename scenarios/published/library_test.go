@@ -50,7 +50,7 @@ func (l library) lock() *lib.Lock { return lib.NewLock(l.connect(), l.dir, lib.W
 // queue waits until the queue is n long and returns the latest child, "" for none.
 func (l library) queue(n int) (latest string) {
 	l.Helper()
-	ctx, cancel := context.WithTimeout(l.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(l.Context(), 2*time.Minute)
 	defer cancel()
 	for {
 		names, _, changed, err := l.admin.ChildrenW(l.dir)
@@ -96,7 +96,7 @@ func TestTheLibrarysOwnLockHeldTwice(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-		case <-time.After(30 * time.Second):
+		case <-time.After(2 * time.Minute):
 			t.Fatalf("%d grants: the library's lock is no longer held twice; go-zookeeper's expectation is out of date", n)
 		}
 	}

@@ -36,7 +36,7 @@ func newBroken(t *testing.T) broken {
 // injected waits until the fault has been injected n times.
 func (b broken) injected(f *proxy.Fault, n int) {
 	b.Helper()
-	ctx, cancel := context.WithTimeout(b.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(b.Context(), 2*time.Minute)
 	defer cancel()
 	if err := f.Wait(ctx, n); err != nil {
 		b.Fatal(err)
@@ -190,7 +190,7 @@ func TestCloseAfterALostReply(t *testing.T) {
 // settle waits until at most base goroutines are left.
 func settle(t *testing.T, base int) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); runtime.NumGoroutine() > base; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); runtime.NumGoroutine() > base; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			buf := make([]byte, 1<<20)
 			t.Fatalf("%d goroutines, want %d:\n%s", runtime.NumGoroutine(), base, buf[:runtime.Stack(buf, true)])

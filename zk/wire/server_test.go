@@ -18,7 +18,7 @@ import (
 )
 
 // dialTimeout bounds every wait for something that must happen.
-const dialTimeout = 30 * time.Second
+const dialTimeout = 2 * time.Minute
 
 // impostor is a fake server: a test's script handles each connection.
 type impostor struct {

@@ -53,7 +53,7 @@ func Conformance(t *testing.T, dial func(t *testing.T, cfg DialConfig) zk.Sessio
 }
 
 // WaitLimit is how long the suite waits for something that must happen before it gives up.
-const WaitLimit = 30 * time.Second
+const WaitLimit = time.Minute
 
 // promise is one test of the suite.
 type promise struct {

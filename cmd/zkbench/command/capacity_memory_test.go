@@ -51,8 +51,8 @@ func newOneByOne(t *testing.T) (*oneByOne, *app) {
 	m.memory.Ensemble = zktest.New(zktest.Config{Hook: m.serve})
 	a := &app{setup: setup()}
 	a.setup.Engines = append(a.setup.Engines, target.Engine{Name: "memory", Persistent: true,
-		Dial: func(_ context.Context, _ []string, timeout time.Duration, _ uint64) (zk.Session, error) {
-			return m.DialTimeout(timeout), nil
+		Open: func(_ context.Context, d target.Dialing) (zk.Session, error) {
+			return m.DialTimeout(d.Timeout), nil
 		}})
 	return m, a
 }

@@ -164,14 +164,14 @@ func (m *flooded) app() (*app, *bytes.Buffer) {
 	text := &bytes.Buffer{}
 	a := &app{stdin: strings.NewReader(""), stdout: text, stderr: text, setup: setup()}
 	a.setup.Engines = []target.Engine{{Name: "memory", Persistent: true,
-		Dial: func(_ context.Context, _ []string, timeout time.Duration, _ uint64) (zk.Session, error) {
+		Open: func(_ context.Context, d target.Dialing) (zk.Session, error) {
 			m.mu.Lock()
 			defer m.mu.Unlock()
 			if m.stranger && m.refuses {
 				m.last = time.Now()
 				return nil, zk.ErrAuthFailed
 			}
-			return m.DialTimeout(timeout), nil
+			return m.DialTimeout(d.Timeout), nil
 		}}}
 	return a, text
 }

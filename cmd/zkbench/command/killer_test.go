@@ -18,6 +18,7 @@ import (
 
 	"github.com/zkbench/zkbench/bench"
 	"github.com/zkbench/zkbench/bench/root"
+	"github.com/zkbench/zkbench/bench/target"
 	"github.com/zkbench/zkbench/internal/tier"
 	"github.com/zkbench/zkbench/zk"
 )
@@ -35,10 +36,9 @@ func announce(s bench.Setup) bench.Setup {
 	}
 	s.Engines = slices.Clone(s.Engines)
 	for i, e := range s.Engines {
-		s.Engines[i].On = nil // it would dial otherwise
-		s.Engines[i].Dial = func(ctx context.Context, addresses []string, timeout time.Duration, seed uint64) (zk.Session, error) {
+		s.Engines[i].Open = func(ctx context.Context, d target.Dialing) (zk.Session, error) {
 			say("session")
-			s, err := e.Dial(ctx, addresses, timeout, seed)
+			s, err := e.Open(ctx, d)
 			if err != nil {
 				return nil, err
 			}

@@ -219,7 +219,7 @@ func out(t *testing.T) string { return filepath.Join(t.TempDir(), "result") }
 // session opens a session for the test itself.
 func session(t *testing.T, address string) zk.Session {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	s, err := wire.Dial(ctx, wire.Config{Servers: []string{address}, Timeout: 10 * time.Second})
 	if err != nil {

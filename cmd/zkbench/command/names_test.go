@@ -143,9 +143,9 @@ func inMemoryWith(t *testing.T, p profiles.Profile, names root.Names, opening fu
 	defer dir.Close()
 	s := brokenSetup()
 	p.Engine = "memory"
-	s.Engines = []target.Engine{{Name: "memory", Persistent: true, Dial: func(_ context.Context, _ []string, timeout time.Duration, _ uint64) (zk.Session, error) {
+	s.Engines = []target.Engine{{Name: "memory", Persistent: true, Open: func(_ context.Context, d target.Dialing) (zk.Session, error) {
 		opening(ens)
-		return ens.DialTimeout(timeout), nil
+		return ens.DialTimeout(d.Timeout), nil
 	}}}
 	doc, err := bench.Run(t.Context(), bench.Config{Setup: s, Profile: p, Ensemble: memory{ens}, Name: "names", Out: dir, Stop: make(chan struct{})})
 	if err != nil || doc.LeftBehind != "" {

@@ -103,8 +103,8 @@ func runInMemory(t *testing.T, ens *zktest.Ensemble, name string, sets []string,
 		t.Fatal(err)
 	}
 	s := setup()
-	s.Engines = []target.Engine{{Name: "memory", Persistent: true, Dial: func(_ context.Context, _ []string, timeout time.Duration, _ uint64) (zk.Session, error) {
-		return wrap(ens.DialTimeout(timeout)), nil
+	s.Engines = []target.Engine{{Name: "memory", Persistent: true, Open: func(_ context.Context, d target.Dialing) (zk.Session, error) {
+		return wrap(ens.DialTimeout(d.Timeout)), nil
 	}}}
 	dir, err := results.Create(t.TempDir()+"/run", nil)
 	if err != nil {

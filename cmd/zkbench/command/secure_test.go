@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/zkbench/zkbench/bench/access"
+	"github.com/zkbench/zkbench/bench/target"
 	"github.com/zkbench/zkbench/ensemble"
 	"github.com/zkbench/zkbench/ensemble/ensembletest"
 	"github.com/zkbench/zkbench/ensemble/local"
@@ -196,9 +196,9 @@ func TestASecuredEnsemble(t *testing.T) {
 func expiresBeforeTheLoad(t *testing.T, flags []string) {
 	t.Helper()
 	with := setup()
-	dial := with.Engines[0].DialAs
-	with.Engines[0].DialAs = func(ctx context.Context, servers []string, timeout time.Duration, seed uint64, id access.Identity) (zk.Session, error) {
-		s, err := dial(ctx, servers, timeout, seed, id)
+	open := with.Engines[0].Open
+	with.Engines[0].Open = func(ctx context.Context, d target.Dialing) (zk.Session, error) {
+		s, err := open(ctx, d)
 		if err != nil {
 			return nil, err
 		}

@@ -4,12 +4,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/zkbench/zkbench/zk/wire"
 
 	"github.com/zkbench/zkbench/bench"
-	"github.com/zkbench/zkbench/bench/access"
 	"github.com/zkbench/zkbench/bench/target"
 	"github.com/zkbench/zkbench/drivers"
 	"github.com/zkbench/zkbench/recipes"
@@ -32,7 +30,7 @@ import (
 func setup() bench.Setup {
 	return bench.Setup{
 		Engines: []target.Engine{
-			native(zk.Powers{}), goZooKeeper(zk.Powers{}),
+			native(), goZooKeeper(),
 		},
 		Workloads: append(kinds(recipes.Variants{
 			Locks: slices.Concat(lock.Variants(), known.Locks()), MultiLocks: lock.MultiVariants(),
@@ -69,39 +67,31 @@ func acts(added recipes.Variants) []bench.Act {
 	return []bench.Act{playPublished(added.Locks), playFencing(fencedLocks(added)), playStores(), playSecured()}
 }
 
-// native is the engine of zkbench's own client, for servers with these powers.
-func native(on zk.Powers) target.Engine {
-	old := !on.Has(zk.PowerCreate2)
-	as := func(ctx context.Context, servers []string, timeout time.Duration, seed uint64, id access.Identity) (zk.Session, error) {
-		cfg := wire.Config{Servers: servers, Timeout: timeout, Seed: seed, Chroot: id.Chroot, Dialer: id.Dial, Opened: id.Opened, Before35: old}
-		if id.User != "" {
-			cfg.SASL = &wire.SASL{User: id.User, Password: id.Password}
+// native is the engine of zkbench's own client.
+func native() target.Engine {
+	return target.Engine{Name: "native", Persistent: true, Identities: true, SASL: true, Open: func(ctx context.Context, d target.Dialing) (zk.Session, error) {
+		who := d.Identity
+		cfg := wire.Config{Servers: d.Servers, Timeout: d.Timeout, Seed: d.Seed, Chroot: who.Chroot, Dialer: who.Dial, Opened: who.Opened,
+			Before35: !d.Powers.Has(zk.PowerCreate2)}
+		if who.User != "" {
+			cfg.SASL = &wire.SASL{User: who.User, Password: who.Password}
 		}
-		for _, digest := range id.Digests {
+		for _, digest := range who.Digests {
 			cfg.Auth = append(cfg.Auth, wire.Auth{Scheme: "digest", Credential: digest})
 		}
-		for _, owner := range id.Owners {
+		for _, owner := range who.Owners {
 			cfg.ACL = append(cfg.ACL, wire.ACL{Perms: wire.PermAll, Scheme: owner.Scheme, ID: owner.ID})
 		}
 		return wire.Dial(ctx, cfg)
-	}
-	return target.Engine{Name: "native", Persistent: true, SASL: true, On: native, DialAs: as, Dial: anonymous(as)}
+	}}
 }
 
-// goZooKeeper is the engine of go-zookeeper/zk, for servers with these powers. That library has neither SASL nor a chroot.
-func goZooKeeper(on zk.Powers) target.Engine {
-	as := func(ctx context.Context, servers []string, timeout time.Duration, seed uint64, id access.Identity) (zk.Session, error) {
-		return gozk.Dial(ctx, gozk.Config{Servers: servers, Timeout: timeout, Seed: seed, Digests: id.Digests, Owners: id.Owners, Connect: id.Dial,
-			NoContainers: !on.Has(zk.PowerContainers)})
-	}
-	return target.Engine{Name: "go-zookeeper", On: goZooKeeper, DialAs: as, Dial: anonymous(as)}
-}
-
-// anonymous makes sessions without an identity.
-func anonymous(as func(context.Context, []string, time.Duration, uint64, access.Identity) (zk.Session, error)) func(context.Context, []string, time.Duration, uint64) (zk.Session, error) {
-	return func(ctx context.Context, servers []string, timeout time.Duration, seed uint64) (zk.Session, error) {
-		return as(ctx, servers, timeout, seed, access.Identity{})
-	}
+// goZooKeeper is the engine of go-zookeeper/zk, which has neither SASL nor a chroot.
+func goZooKeeper() target.Engine {
+	return target.Engine{Name: "go-zookeeper", Identities: true, Open: func(ctx context.Context, d target.Dialing) (zk.Session, error) {
+		return gozk.Dial(ctx, gozk.Config{Servers: d.Servers, Timeout: d.Timeout, Seed: d.Seed, Digests: d.Identity.Digests, Owners: d.Identity.Owners,
+			Connect: d.Identity.Dial, NoContainers: !d.Powers.Has(zk.PowerContainers)})
+	}}
 }
 
 func (a *app) version(_ context.Context, args []string) error {

@@ -343,7 +343,7 @@ func TestSharesCompare(t *testing.T) {
 				for i := range docs {
 					a := &app{setup: first.setup, stdout: io.Discard, stderr: io.Discard}
 					a.setup.Engines = []target.Engine{first.setup.Engines[len(first.setup.Engines)-1], {Name: "native", Persistent: true,
-						Dial: func(context.Context, []string, time.Duration, uint64) (zk.Session, error) {
+						Open: func(context.Context, target.Dialing) (zk.Session, error) {
 							s := meets.Dial()
 							mu.Lock()
 							sessions[i] = append(sessions[i], s)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zkbench/zkbench/bench/target"
 	"github.com/zkbench/zkbench/zk/wire"
 
 	"github.com/zkbench/zkbench/bench"
@@ -90,10 +91,10 @@ func dying(n int) string {
 	return planned(all...)
 }
 
-// dial opens a session of a staged run: a real session, modified as the circumstance says.
-func (c circumstance) dial(ctx context.Context, servers []string, timeout time.Duration, seed uint64) (zk.Session, error) {
-	seat := int(seed) - builtinSeed - 1
-	s, err := wire.Dial(ctx, wire.Config{Servers: servers, Timeout: timeout, Seed: seed})
+// open opens a session of a staged run: a real session, modified as the circumstance says.
+func (c circumstance) open(ctx context.Context, d target.Dialing) (zk.Session, error) {
+	seat := int(d.Seed) - builtinSeed - 1
+	s, err := wire.Dial(ctx, wire.Config{Servers: d.Servers, Timeout: d.Timeout, Seed: d.Seed})
 	if err != nil || seat < 0 || c.slow == nil && c.arms == nil && !c.wraps { // the session below 0 belongs to the run itself
 		return s, err
 	}
@@ -108,8 +109,7 @@ func (c circumstance) setup(s bench.Setup) bench.Setup {
 	s.Engines = slices.Clone(s.Engines)
 	for i, e := range s.Engines {
 		if e.Name == "native" {
-			s.Engines[i].On = nil // it would dial otherwise
-			s.Engines[i].Dial = c.dial
+			s.Engines[i].Open = c.open
 		}
 	}
 	return s

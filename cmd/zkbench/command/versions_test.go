@@ -42,8 +42,8 @@ func (v *versioned) Powers(context.Context) zk.Powers { return zk.PowersOf(v.ver
 func runOn(t *testing.T, p profiles.Profile, e *versioned) (*results.Run, error) {
 	t.Helper()
 	s := setup()
-	s.Engines = []target.Engine{{Name: "memory", Persistent: true, Dial: func(_ context.Context, _ []string, timeout time.Duration, _ uint64) (zk.Session, error) {
-		return e.DialTimeout(timeout), nil
+	s.Engines = []target.Engine{{Name: "memory", Persistent: true, Open: func(_ context.Context, d target.Dialing) (zk.Session, error) {
+		return e.DialTimeout(d.Timeout), nil
 	}}}
 	p.Engine = "memory"
 	return runWith(t, s, p, e)

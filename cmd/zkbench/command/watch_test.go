@@ -96,8 +96,8 @@ func watchFanout(t *testing.T, sets []string, lost int64) results.Cell {
 	}
 	ens, events := zktest.New(zktest.Config{OpLatency: 20 * time.Millisecond, EventLatency: 5 * time.Millisecond, Version: "3.8.0"}), new(atomic.Int64)
 	s := setup()
-	s.Engines = []target.Engine{{Name: "memory", Persistent: true, Dial: func(_ context.Context, _ []string, timeout time.Duration, _ uint64) (zk.Session, error) {
-		return forgetful{ens.DialTimeout(timeout), events, lost}, nil
+	s.Engines = []target.Engine{{Name: "memory", Persistent: true, Open: func(_ context.Context, d target.Dialing) (zk.Session, error) {
+		return forgetful{ens.DialTimeout(d.Timeout), events, lost}, nil
 	}}}
 	dir, err := results.Create(t.TempDir()+"/run", nil)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/zkbench/zkbench/bench"
+	"github.com/zkbench/zkbench/bench/target"
 	"github.com/zkbench/zkbench/ensemble"
 	"github.com/zkbench/zkbench/profiles"
 	"github.com/zkbench/zkbench/results"
@@ -154,12 +155,11 @@ func onTheWire(t *testing.T, on ensemble.Ensemble, engine, length string, lines 
 func behind(addresses []string, seed uint64) bench.Setup {
 	s := setup()
 	for i, e := range s.Engines {
-		s.Engines[i].On = nil // it would dial otherwise
-		s.Engines[i].Dial = func(ctx context.Context, servers []string, timeout time.Duration, by uint64) (zk.Session, error) {
-			if by > seed {
-				servers = addresses
+		s.Engines[i].Open = func(ctx context.Context, d target.Dialing) (zk.Session, error) {
+			if d.Seed > seed {
+				d.Servers = addresses
 			}
-			return e.Dial(ctx, servers, timeout, by)
+			return e.Open(ctx, d)
 		}
 	}
 	return s
