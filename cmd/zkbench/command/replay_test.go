@@ -66,6 +66,7 @@ func clientsOfALock(hands int) *recording {
 		r.add(trace.Event{Kind: trace.Prefill, Session: -1, Path: fmt.Sprintf("/app/item-%010d", 5+2*i), Size: 100})
 	}
 	r.add(trace.Event{Kind: trace.Prefill, Session: 0, Path: "/app/leader", Flags: trace.Ephemeral, Size: 5})
+	r.add(trace.Event{Kind: trace.Prefill, Session: 0, Path: "/app/member-0000000041", Flags: trace.Ephemeral})
 	const timeout = 4 * time.Second
 	r.add(trace.Event{Kind: trace.Resume, Session: 0, Timeout: timeout})
 	r.add(trace.Event{Kind: trace.Open, Session: 1, Timeout: 6 * time.Second})
@@ -96,6 +97,7 @@ func clientsOfALock(hands int) *recording {
 	}
 	request(1, trace.Event{Op: trace.Multi, Ops: []trace.Event{{Op: trace.Create, Path: "/app/dir"}, {Op: trace.Create, Path: "/app/dir/a", Size: 7}, {Op: trace.Set, Flags: trace.NoVersion, Path: "/app/config", Size: 3}}})
 	request(2, trace.Event{Op: trace.Get, Path: "/app/dir/a", Size: 7})
+	request(2, trace.Event{Op: trace.Exists, Path: "/app/member-0000000041"})
 	request(2, trace.Event{Op: trace.NoOp, Code: -101})
 	at = max(at, timeout+time.Second)
 	r.add(trace.Event{Kind: trace.Expire, Session: 0, At: at})
@@ -125,7 +127,7 @@ func replayNames() root.Names {
 // In memory, a replay is exact: as many requests as were recorded, at their times, at each speed, with the same answers.
 func TestReplayInMemory(t *testing.T) {
 	t.Parallel()
-	const hands, requests = 20, 1 + 20*9 + 3 + 1 // drawn reads, too
+	const hands, requests = 20, 1 + 20*9 + 4 + 1 // drawn reads, too
 	for _, c := range []struct {
 		speed string
 		times float64
@@ -269,7 +271,24 @@ func fidelityOf(t *testing.T, dir string) (results.Cell, results.Fidelity) {
 // A recording of a lock, an ephemeral znode whose session expires, numbered names and conditional writes is replayed faithfully.
 func TestReplay(t *testing.T) {
 	t.Parallel()
-	address := servers.Get(t, 1).Addresses()[0]
+	replaysTheLock(t, servers.Get(t, 1).Addresses()[0])
+}
+
+// The same on the oldest and the newest servers.
+func TestReplayOnOtherVersions(t *testing.T) {
+	tier.Long(t, "starts servers of two versions; relative: TestReplay")
+	for _, version := range []string{"3.4.13", "3.9.3"} {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			ensembletest.NeedVersion(t, version)
+			e := ensembletest.Start(t, 1, func(c *local.Config) { c.Version = version })
+			replaysTheLock(t, e.Addresses()[0])
+		})
+	}
+}
+
+func replaysTheLock(t *testing.T, address string) {
+	t.Helper()
 	file := clientsOfALock(30).write(t)
 	out := filepath.Join(t.TempDir(), "result")
 	zkbench(t, "replay", file, "--servers", address, "--out", out).want(exitOK, "was faithful: 0.00 %")
