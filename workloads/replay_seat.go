@@ -374,19 +374,15 @@ type sending struct {
 	session  zk.Session
 	round    *round
 	item     *replay.Item
-	unmapped bool // the znode that it names was not created in the replay
+	unmapped bool // the servers have not named the znode: its create has failed in the replay
 }
 
-// path returns the path of an action. A znode that the same multi creates has no path yet.
+// path returns the path of an action.
 func (s *sending) path(a *replay.Action) string {
 	path, known := s.round.path(a.Path)
-	if !known {
-		s.unmapped = true
-		for i := range s.item.Ops {
-			if s.item.Ops[i].Birth == a.Path.Birth {
-				s.unmapped = false
-			}
-		}
+	s.unmapped = s.unmapped || !known
+	if a.Op == trace.Create && a.Flags&trace.Sequential == 0 { // it is known before the answer, to later requests of the session and of the same multi
+		s.round.born(a.Birth, path)
 	}
 	return path
 }
