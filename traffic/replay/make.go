@@ -87,9 +87,10 @@ type node struct {
 	writes   int32 // number of changes of its data since its birth
 	base     int32 // version that was recorded when writes was 0, if based
 	based    bool
-	written  *Item // the last that changed its data
-	deleted  *Item // the last that deleted it
-	bereaved *Item // the last that deleted a child of it
+	written  *Item   // the last that changed its data
+	deleted  *Item   // the last that deleted it
+	bereaved *Item   // the last that deleted a child of it
+	seen     []*Item // the last that saw that it exists, or that it does not
 }
 
 // session is a recorded session.

@@ -85,6 +85,9 @@ func TestNeeds(t *testing.T) {
 		"a write at any version does not":                 {first: trace.Event{Op: trace.Set, Path: "/there", Version: 7}, second: trace.Event{Op: trace.Set, Path: "/there", Flags: trace.NoVersion}},
 		"a create after a delete needs the delete":        {first: trace.Event{Op: trace.Delete, Path: "/there", Flags: trace.NoVersion}, second: create("/there"), needs: true},
 		"so does a read that finds nothing":               {first: trace.Event{Op: trace.Delete, Path: "/there", Flags: trace.NoVersion}, second: trace.Event{Op: trace.Exists, Path: "/there", Code: NoNode}, needs: true},
+		"a delete needs who read the znode before":        {first: trace.Event{Op: trace.Get, Path: "/there"}, second: trace.Event{Op: trace.Delete, Path: "/there", Flags: trace.NoVersion}, needs: true},
+		"a create needs who found nothing before":         {first: trace.Event{Op: trace.Exists, Path: "/a", Code: NoNode}, second: create("/a"), needs: true},
+		"a write does not need who read before":           {first: trace.Event{Op: trace.Get, Path: "/there"}, second: trace.Event{Op: trace.Set, Path: "/there", Flags: trace.NoVersion}},
 		"a delete needs the delete of the last child":     {first: trace.Event{Op: trace.Delete, Path: "/there/child", Flags: trace.NoVersion}, second: trace.Event{Op: trace.Delete, Path: "/there", Flags: trace.NoVersion}, needs: true},
 	} {
 		second := 1

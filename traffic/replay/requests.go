@@ -280,6 +280,19 @@ func (m *maker) sees(it *Item, n *node) {
 	case !n.exists:
 		m.needs(it, n.deleted)
 	}
+	if n.seen = append(n.seen, it); len(n.seen) > remembered {
+		n.seen = n.seen[1:]
+	}
+}
+
+// change makes an item that creates or deletes a znode wait for those that were sent before it, and saw the znode as it was.
+func (m *maker) change(it *Item, n *node) {
+	for _, other := range n.seen {
+		if other.At <= it.At {
+			m.needs(it, other)
+		}
+	}
+	n.seen = nil
 }
 
 // apply notes what a request changed, and returns the path that the session knows from then on.
@@ -292,6 +305,7 @@ func (m *maker) apply(s *session, it *Item, a *Action, e *trace.Event, n *node) 
 				return ""
 			}
 		}
+		m.change(it, m.node(path))
 		n = m.birth(path, it)
 		a.Birth, n.based = n.birth, true
 		if e.Flags&trace.Ephemeral != 0 {
@@ -307,6 +321,7 @@ func (m *maker) apply(s *session, it *Item, a *Action, e *trace.Event, n *node) 
 		if owner := m.sessions[n.owner]; owner != nil {
 			delete(owner.ephemerals, e.Path)
 		}
+		m.change(it, n)
 		n.exists, n.deleted = false, it
 		m.bereave(e.Path, it)
 	}
