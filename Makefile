@@ -30,7 +30,7 @@ drivers: build ## install the libraries of the profile libraries, build the driv
 	cd drivers/redis && $(GO) build -o ../../bin/zkbench-driver-redis . # modules of their own, whose libraries zkbench does not carry
 	cd drivers/etcd && $(GO) build -o ../../bin/zkbench-driver-etcd .
 
-image: ## build the image zkbench/zookeeper:3.8.0 from Debian's packages, for Docker without a registry
+image: ## build the image zkbench/zookeeper:3.8.0 from Debian's packages, for Docker without a registry; RELEASE=trixie: 3.9.3
 	@scripts/need mmdebstrap:mmdebstrap debian-archive-keyring:/usr/share/keyrings/debian-archive-keyring.gpg
 	@compose/image/build
 

@@ -71,9 +71,10 @@ var allowed = map[string][]string{
 	"recipes/recipestest":      {"recipes", "recipes/internal/bubble", "recipes/internal/trouble", "zk", "zk/zktest"}, // no implementation: it tests yours too
 
 	"traffic/zklog":  {"internal/jute"},
-	"traffic/trace":  {}, // the format alone, for others too
+	"traffic/trace":  {},
 	"traffic/replay": {"traffic/trace"},
-	"traffic":        {"traffic/zklog", "internal/phrase"},
+	"traffic/record": {"traffic/trace", "ensemble/proxy", "internal/jute"},
+	"traffic":        {"traffic/zklog", "traffic/trace", "internal/phrase"},
 
 	"check":                     {"metrics", "metrics/spill"},
 	"ensemble":                  {"compose", "ensemble/internal/host", "internal/jute", "zk"},

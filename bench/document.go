@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"runtime"
@@ -24,6 +25,8 @@ func (r *runner) document() *results.Run {
 func (r *runner) described() results.Environment {
 	about, env := r.Ensemble.Describe(), EnvironmentOf(r.Ensemble)
 	env.Zkbench, env.Engine, env.SessionTimeout = r.Version, r.target.Engine.Name, outcome.Millis(r.target.Profile.SessionTimeout)
+	env.Options = r.options
+	env.Java = cmp.Or(env.Java, r.options["java.version"])
 	env.ZooKeeperAsked = r.target.Profile.ZooKeeperOf()
 	env.FileSystem, env.FsyncMs, env.Calibration = fileSystem(about.DataDir), fsyncTime(about.DataDir), r.Calibration.For(env)
 	return env

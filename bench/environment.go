@@ -8,6 +8,7 @@ import (
 
 	"github.com/zkbench/zkbench/bench/faults"
 	"github.com/zkbench/zkbench/bench/outcome"
+	"github.com/zkbench/zkbench/bench/plan"
 	"github.com/zkbench/zkbench/bench/root"
 	"github.com/zkbench/zkbench/bench/target"
 	"github.com/zkbench/zkbench/ensemble"
@@ -23,6 +24,7 @@ type environment struct {
 	settings  []profiles.Setting // that distinguish it from the others
 	leftovers bool               // there may be something of ours at Root
 	unmade    bool               // the root could not be created, or nobody knows whether it was
+	options   map[string]string  // of the servers
 	started   bool               // the servers have just been started, so they will still get faster, and have had no cell
 
 	roll   rollCall
@@ -59,7 +61,7 @@ func (r *runner) connect(ctx context.Context, p profiles.Profile, number int) (e
 	r.target.Home.UnusedParent = r.UnusedParent
 	r.target.Engine, _ = r.engineOf()
 	if of, ok := r.Ensemble.(ensemble.Capable); ok {
-		on := of.Powers(ctx)
+		on := of.Powers(ctx).Also(faults.Upgraded(p, r.Ensemble)...)
 		if err := r.CheckServers(p, on); err != nil {
 			return nil, err
 		}
@@ -74,12 +76,18 @@ func (r *runner) connect(ctx context.Context, p profiles.Profile, number int) (e
 		}
 	}
 	end = func() {}
-	if faults.NeedsProxy(p) {
-		front, err := proxy.Start(ctx, proxy.Config{Upstreams: r.Ensemble.Addresses(), Seed: p.Seed, Encrypted: r.target.Access.Encrypted()})
+	if r.Record != nil && r.target.Access.Encrypted() {
+		return nil, fmt.Errorf("%w: the connections are encrypted, so they cannot be recorded (remove tls, or do not record)", ErrProfile)
+	}
+	if faults.NeedsProxy(p) || r.Record != nil {
+		front, err := proxy.Start(ctx, proxy.Config{Upstreams: r.Ensemble.Addresses(), Seed: p.Seed, Encrypted: r.target.Access.Encrypted(), Tap: r.Record})
 		if err != nil {
 			return nil, err
 		}
 		r.target.Proxy, end = front, func() { front.Close() }
+	}
+	if of, ok := r.Ensemble.(ensemble.Configured); ok {
+		r.options = of.Options(ctx)
 	}
 	r.describe()
 	stats := r.Ensemble.Stats(ctx)
@@ -150,10 +158,39 @@ func (r *runner) measure(ctx context.Context) (begun bool, err, left error) {
 	}
 	unwatch()
 	r.filled.close()
+	if slices.ContainsFunc(r.target.Profile.Faults, func(f profiles.PlannedFault) bool { return f.Kind == profiles.RollingUpgrade }) {
+		r.roll.last(r.Ensemble.Stats(ctx))
+	}
 	r.tellRoll()
 	left = r.end(ctx)
 	r.tellConnecting()
 	return begun, err, left
+}
+
+// checkUpgrades returns an error if a cell would start on servers that the previous one has upgraded: the cells of an ensemble start on the same servers.
+func checkUpgrades(p profiles.Profile) (problems []error) {
+	to, last := -1, profiles.PlannedFault{}
+	for i, f := range p.Faults {
+		if f.Kind != profiles.RollingUpgrade {
+			continue
+		}
+		if f.Every > 0 {
+			problems = append(problems, fmt.Errorf("%s: faults: every is not for a rolling-upgrade, which would find its version already there (plan each one)", p.AtFault(i, "every")))
+		}
+		if to < 0 || f.At >= last.At {
+			to, last = i, f
+		}
+	}
+	if to < 0 {
+		return problems
+	}
+	for _, on := range p.Environments() {
+		if cells := len(plan.Cells(on)); cells > 1 && on.ZooKeeperOf() != last.To {
+			return append(problems, fmt.Errorf("%s: faults: after this rolling-upgrade to %s the next of %d cells would start on other servers than the first "+
+				"(plan one cell, or let the last rolling-upgrade lead back to the value of zookeeper)", p.AtFault(to, "to"), last.To, cells))
+		}
+	}
+	return problems
 }
 
 // checkEnvironments returns what a profile asks for that cannot be done with several ensembles.

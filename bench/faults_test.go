@@ -21,16 +21,17 @@ import (
 // three is a rig whose ensemble can be broken, as far as a run can see: three servers in memory. The sessions do not notice.
 type three struct {
 	*rig
-	began  time.Time
-	leads  int // 0 if none
-	down   map[int]bool
-	calls  []string // what was injected and recovered, with the second
-	refuse map[string]error
-	stops  time.Duration // how long an orderly end takes after the server has stopped leading
+	began    time.Time
+	leads    int // 0 if none
+	down     map[int]bool
+	versions map[int]string // what they were upgraded to
+	calls    []string       // what was injected and recovered, with the second
+	refuse   map[string]error
+	stops    time.Duration // how long an orderly end takes after the server has stopped leading
 }
 
 func newThree(t *testing.T, lines ...string) *three {
-	th := &three{rig: newRig(t, latency, append([]string{"session_timeout: 4s", "sessions: 2", "hold: 250ms"}, lines...)...), leads: 2, down: map[int]bool{},
+	th := &three{rig: newRig(t, latency, append([]string{"session_timeout: 4s", "sessions: 2", "hold: 250ms"}, lines...)...), leads: 2, down: map[int]bool{}, versions: map[int]string{},
 		refuse: map[string]error{}}
 	th.config.Ensemble = th
 	th.on = func(u load.Update) {
@@ -54,6 +55,9 @@ func (th *three) Stats(ctx context.Context) []ensemble.ServerStats {
 		s := one
 		s.Server, s.Address, s.State = i+1, fmt.Sprintf("memory:%d", i+1), "follower"
 		s.Uptime = time.Since(time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC)) // a bubble's time starts in 2000
+		if v := th.versions[i+1]; v != "" {
+			s.Version = v
+		}
 		if th.leads == i+1 {
 			s.State = "leader"
 		}
@@ -95,6 +99,13 @@ func (th *three) Restart(_ context.Context, n int) error { return th.call("resta
 func (th *three) Resume(_ context.Context, n int) error  { return th.call("resume", n, false) }
 func (th *three) Ready(context.Context) error            { return th.call("ready", 0, false) }
 
+func (th *three) Upgrades(_, to string) (string, error) { return to, nil }
+
+func (th *three) Upgrade(_ context.Context, n int, to string) (string, error) {
+	th.set(func() { th.versions[n] = to })
+	return to, th.call("upgrade to "+to, n, true)
+}
+
 func (th *three) Leader(context.Context) (leads int, err error) {
 	th.set(func() { leads = th.leads })
 	return leads, nil
@@ -127,6 +138,18 @@ func TestFaultsAreInjectedAndRecoverAtTheirTimes(t *testing.T) {
 		{"one of which a fault has taken down", []string{"{at: 3s, kind: kill, server: 1}", "{at: 5s, kind: rolling-restart}"},
 			[]string{"kill 1 at 3", "restart 1 at 5", "ready 0", "stop 3 at 5", "restart 3 at 5", "ready 0", "stop 2 at 5", "restart 2 at 5", "ready 0", "restart 1 at 20", "ready 0"},
 			[]string{"kill server 1 3 5", "rolling-restart  5 5"}},
+		{"all servers as another ZooKeeper", []string{"{at: 3s, kind: rolling-upgrade, to: 3.9.3, for: 2s}"},
+			[]string{"stop 1 at 3", "upgrade to 3.9.3 1 at 3", "restart 1 at 5", "ready 0", "stop 3 at 5", "upgrade to 3.9.3 3 at 5", "restart 3 at 7", "ready 0", "stop 2 at 7",
+				"upgrade to 3.9.3 2 at 7", "restart 2 at 9", "ready 0", "ready 0"}, []string{"rolling-upgrade to 3.9.3 3 9"}},
+		{"one waits for the other", []string{"{at: 3s, kind: rolling-upgrade, to: 3.9.3, for: 1s}", "{at: 4s, kind: rolling-restart}"},
+			[]string{"stop 1 at 3", "upgrade to 3.9.3 1 at 3", "restart 1 at 4", "ready 0", "stop 3 at 4", "upgrade to 3.9.3 3 at 4", "restart 3 at 5", "ready 0", "stop 2 at 5",
+				"upgrade to 3.9.3 2 at 5", "restart 2 at 6", "ready 0", "stop 1 at 6", "restart 1 at 6", "ready 0", "stop 2 at 6", "restart 2 at 6", "ready 0", "stop 3 at 6",
+				"restart 3 at 6", "ready 0", "ready 0"},
+			[]string{"rolling-upgrade to 3.9.3 3 6", "rolling-restart  6 6"}},
+		{"one of which a fault has taken down, and which starts as the new one", []string{"{at: 3s, kind: kill, server: 1}", "{at: 5s, kind: rolling-upgrade, to: 3.9.3}"},
+			[]string{"kill 1 at 3", "upgrade to 3.9.3 1 at 5", "restart 1 at 5", "ready 0", "stop 3 at 5", "upgrade to 3.9.3 3 at 5", "restart 3 at 5", "ready 0", "stop 2 at 5",
+				"upgrade to 3.9.3 2 at 5", "restart 2 at 5", "ready 0", "restart 1 at 20", "ready 0"},
+			[]string{"kill server 1 3 5", "rolling-upgrade to 3.9.3 5 5"}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			th := newThree(t, "duration: 20s", faultsOf(c.faults...))
@@ -167,6 +190,81 @@ func TestARollingRestartThatIsNotThrough(t *testing.T) {
 			t.Errorf("left down: %v", th.down)
 		}
 	})
+}
+
+// An upgrade that is cut short is an error of the run, which has no further cell: it would run on other servers. A whole one and its way back are no problem, and
+// the document has the versions.
+func TestUpgrades(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		th := newThree(t, "duration: 8s", "repetitions: 2", "zookeeper: 3.9.3", faultsOf("{at: 3s, kind: rolling-upgrade, to: 3.9.3, for: 4s}"))
+		doc, err := th.run()
+		if err == nil || !strings.Contains(err.Error(), "no further cell, because the servers are not those of the first one: rolling-upgrade, to 3.9.3: not finished: 2 of 3 servers had been upgraded") {
+			t.Errorf("error %v", err)
+		}
+		if doc.Exit.Code != 1 || len(doc.Cells) != 1 || len(doc.Cells[0].Faults[0].Restarts) != 2 {
+			t.Errorf("exit %+v after %d cells", doc.Exit, len(doc.Cells))
+		}
+		if got := doc.Environment.ZooKeeperAtEnd; len(got) != 3 || got[0] != "3.9.3" || got[2] != "3.9.3" || got[1] == "3.9.3" {
+			t.Errorf("versions at the end %q, want 3.9.3 of servers 1 and 3", got)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		th := newThree(t, "duration: 20s", "repetitions: 2", "zookeeper: 3.8.0", faultsOf("{at: 3s, kind: rolling-upgrade, to: 3.9.3}", "{at: 9s, kind: rolling-upgrade, to: 3.8.0}"))
+		doc := th.mustRun()
+		for _, cell := range doc.Cells {
+			for i, want := range []string{"3.9.3", "3.8.0"} {
+				for _, r := range cell.Faults[i].Restarts {
+					if r.ZooKeeper != want {
+						t.Errorf("restart %+v, want ZooKeeper %s", r, want)
+					}
+				}
+			}
+		}
+		if got := doc.Environment.ZooKeeperAtEnd; len(doc.Cells) != 2 || !slices.Equal(got, []string{"3.8.0", "3.8.0", "3.8.0"}) {
+			t.Errorf("%d cells, versions at the end %q", len(doc.Cells), got)
+		}
+	})
+}
+
+// A server that answers as another ZooKeeper than it was upgraded to ends the upgrade.
+func TestAnUpgradeThatChangesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		th := newThree(t, "duration: 20s", faultsOf("{at: 3s, kind: rolling-upgrade, to: 3.9.3}"))
+		th.config.Ensemble = stubborn{th}
+		doc, err := th.run()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f := doc.Cells[0].Faults[0]; doc.Exit.Code != 1 || !strings.Contains(f.Error, "server 1 was upgraded to 3.9.4, and says that it is 3.9.3") || len(f.Restarts) != 1 {
+			t.Errorf("exit %d, %+v", doc.Exit.Code, f)
+		}
+	})
+}
+
+// stubborn is a three whose servers do not become what Upgrade says.
+type stubborn struct{ *three }
+
+func (s stubborn) Upgrade(ctx context.Context, n int, to string) (string, error) {
+	_, err := s.three.Upgrade(ctx, n, to)
+	return "3.9.4", err
+}
+
+// A cell must not start on the servers that another one has upgraded.
+func TestUpgradesAreCheckedBeforeTheLoad(t *testing.T) {
+	for _, c := range []struct{ lines, want string }{
+		{"zookeeper: 3.8.0|repetitions: 1|faults: [{at: 1s, kind: rolling-upgrade, to: 3.9.3}]", ""},
+		{"repetitions: 1|faults: [{at: 1s, kind: rolling-upgrade, to: 3.9.3}]", ""},
+		{"zookeeper: 3.8.0|repetitions: 2|faults: [{at: 1s, kind: rolling-upgrade, to: 3.9.3}]", "after this rolling-upgrade to 3.9.3 the next of 2 cells would start on other servers"},
+		{"repetitions: 2|faults: [{at: 1s, kind: rolling-upgrade, to: 3.9.3}]", "would start on other servers"},
+		{"zookeeper: 3.8.0|repetitions: 2|faults: [{at: 2s, kind: rolling-upgrade, to: 3.8.0}, {at: 1s, kind: rolling-upgrade, to: 3.9.3}]", ""},
+		{"zookeeper: [3.8.0, 3.9.3]|repetitions: 1|faults: [{at: 1s, kind: rolling-upgrade, to: 3.9.3}]", ""},
+		{"zookeeper: 3.8.0|repetitions: 1|faults: [{at: 1s, kind: rolling-upgrade, to: 3.9.3, every: 1s, for: 1ms}]", "every is not for a rolling-upgrade"},
+	} {
+		p := newRig(t, latency, strings.Split(c.lines, "|")...).config.Profile
+		if err := errors.Join(checkUpgrades(p)...); c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %v, want %q", c.lines, err, c.want)
+		}
+	}
 }
 
 // A rolling restart ends if a server does not come back.

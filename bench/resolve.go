@@ -95,7 +95,7 @@ func (b Setup) Check(p profiles.Profile) error {
 	if kind.Drive != nil {
 		problems = append(problems, at(p, workloads.CheckDrivers(p))...)
 	}
-	return joined(slices.Concat(problems, b.checkEnvironments(p), checkPrefill(p), checkGates(p, kind))...)
+	return joined(slices.Concat(problems, b.checkEnvironments(p), checkUpgrades(p), checkPrefill(p), checkGates(p, kind))...)
 }
 
 // Renamed says what the variant with a former name is called now. It returns false if there is none.

@@ -13,7 +13,8 @@ import (
 type rollCall struct {
 	mu       sync.Mutex
 	answered map[string]bool
-	voting   int // 0 if no server has reported it
+	voting   int      // 0 if no server has reported it
+	versions []string // of each server at the end; nil if they cannot have changed
 }
 
 func (r *rollCall) call(all []ensemble.ServerStats) {
@@ -32,9 +33,20 @@ func (r *rollCall) call(all []ensemble.ServerStats) {
 	}
 }
 
+// last records the version of each server at the end of the run; "" for one that does not report it.
+func (r *rollCall) last(all []ensemble.ServerStats) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.versions = make([]string, len(all))
+	for i, st := range all {
+		r.versions[i] = st.Version
+	}
+}
+
 func (r *rollCall) tell(e *results.Environment) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	e.ZooKeeperAtEnd = r.versions
 	if e.Answered = new(len(r.answered)); r.voting > 0 {
 		e.Voting = new(r.voting)
 	}

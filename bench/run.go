@@ -19,6 +19,7 @@ import (
 	"github.com/zkbench/zkbench/bench/target"
 	"github.com/zkbench/zkbench/drivers"
 	"github.com/zkbench/zkbench/ensemble"
+	"github.com/zkbench/zkbench/ensemble/proxy"
 	"github.com/zkbench/zkbench/internal/phrase"
 	"github.com/zkbench/zkbench/metrics/spill"
 	"github.com/zkbench/zkbench/profiles"
@@ -51,6 +52,8 @@ type Config struct {
 	// Blocks, if set, cuts the steady phase into blocks and ends it. The profile then has
 	// one cell, in an open loop, and the duration Blocks.Steady.
 	Blocks *load.Blocks
+	// Record, if set, is shown what the sessions of the cells send and receive, which then go through a proxy.
+	Record proxy.Tap
 	// Share is the part of the sessions that this process carries out. Meeting is where it waits for the other shares, or nil if there are none.
 	// With a meeting, Root and Name are those of its plan.
 	Share   fleet.Share
@@ -209,6 +212,9 @@ func (r *runner) cells(ctx context.Context) error {
 		if err := r.cause(ctx.Err()); err != nil {
 			return err
 		}
+		if err := r.upgraded(); err != nil {
+			return err
+		}
 		if r.Share.Lowest() {
 			if err := r.fill(ctx, s.Prefill()); err != nil {
 				return err
@@ -223,6 +229,19 @@ func (r *runner) cells(ctx context.Context) error {
 			return err
 		}
 		r.pace.Done(i, time.Since(began))
+	}
+	return nil
+}
+
+// upgraded returns an error if an upgrade of the previous cell was not finished: the next cell would run on other servers than that one.
+func (r *runner) upgraded() error {
+	if len(r.results.Run.Cells) == 0 {
+		return nil
+	}
+	for _, f := range r.results.Run.Cells[len(r.results.Run.Cells)-1].Faults {
+		if f.Kind == profiles.RollingUpgrade && f.Error != "" {
+			return fmt.Errorf("no further cell, because the servers are not those of the first one: %s, %s: %s", f.Kind, f.Target, f.Error)
+		}
 	}
 	return nil
 }

@@ -45,6 +45,17 @@ type FaultInjector interface {
 	Ready(ctx context.Context) error
 }
 
+// Upgrader is a FaultInjector whose servers can be started again as another ZooKeeper, newer or older, with their data. Both are named by a version, a home
+// directory or a jar.
+type Upgrader interface {
+	FaultInjector
+	// Upgrades returns the version of a ZooKeeper, "" if it is unknown, or why servers that have run another one cannot run it, with the remedy. from is "" for the
+	// one that they run. It is called before any load.
+	Upgrades(from, to string) (version string, err error)
+	// Upgrade chooses what a server that is down runs when it is started again, and returns its version.
+	Upgrade(ctx context.Context, server int, to string) (version string, err error)
+}
+
 // Staying is an Ensemble whose servers may outlive this process: faults must be recovered before it ends.
 type Staying interface {
 	Stays() bool
@@ -54,6 +65,12 @@ type Staying interface {
 type Capable interface {
 	// Powers asks the servers that are up. What it cannot find out, they have.
 	Powers(ctx context.Context) zk.Powers
+}
+
+// Configured is an Ensemble whose servers report their settings.
+type Configured interface {
+	// Options returns settings that all servers should share, by their names in conf and envi in lower case; nil if no server reports any.
+	Options(ctx context.Context) map[string]string
 }
 
 // Credentials are the files that clients of a secured ensemble need; "" for those they do not need.

@@ -1,6 +1,7 @@
 package ensemble
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -77,6 +78,31 @@ func (p Probe) Inspect(ctx context.Context) []Inspection {
 		}
 	})
 	return all
+}
+
+// options are the names, as in conf and envi, of what Options returns: all that is the same for every server of an ensemble, wherever it runs.
+var options = []string{"ticktime", "initlimit", "synclimit", "minsessiontimeout", "maxsessiontimeout", "maxclientcnxns", "clientportlistenbacklog", "java.version", "java.vendor",
+	"os.memory.max"}
+
+// Options returns settings of the first server that reports some, from conf and envi or its AdminServer; nil if none does.
+func (p Probe) Options(ctx context.Context) map[string]string {
+	for i, address := range p.Hosts {
+		conf, _ := p.Dial.pairsOf(ctx, address, "conf", p.admin(i), "configuration")
+		envi, _ := p.Dial.pairsOf(ctx, address, "envi", p.admin(i), "environment")
+		var found map[string]string
+		for _, name := range options {
+			if value := cmp.Or(conf[name], envi[name]); value != "" {
+				if found == nil {
+					found = map[string]string{}
+				}
+				found[name] = value
+			}
+		}
+		if found != nil {
+			return found
+		}
+	}
+	return nil
 }
 
 // Zxids asks every server for its last transaction and returns when it answered; 0 for a server that does not report it.

@@ -105,11 +105,10 @@ func (c *Collector) Rotate(now time.Duration) Interval {
 	iv := Interval{From: c.from, To: now, Steady: &Set{}, Other: &Set{}}
 	for _, s := range c.shards {
 		full := s.exchange()
-		full.steady.pour(iv.Steady)
+		full.steady.pour(iv.Steady, c.totals)
 		full.other.pour(iv.Other)
 	}
 	c.from = now
-	c.totals.Merge(iv.Steady)
 	return iv
 }
 
@@ -197,13 +196,18 @@ func (t *table) at(k Key) *tally {
 	return *at
 }
 
-// pour moves everything into s.
-func (t *table) pour(s *Set) {
+// pour moves everything into each of the sets.
+func (t *table) pour(sets ...*Set) {
 	for key := range keys {
 		if from := t.tallies[key.side()][key.Op][key.Clock]; from != nil && !from.empty() {
-			from.pour(s.at(key))
+			for _, s := range sets {
+				from.addTo(s.at(key))
+			}
+			from.clear()
 		}
 	}
-	s.count(&t.outcomes, &t.done)
+	for _, s := range sets {
+		s.count(&t.outcomes, &t.done)
+	}
 	t.outcomes, t.done = [Ops][Outcomes]int64{}, [Ops]int64{}
 }

@@ -49,6 +49,10 @@ func (h *Histogram) add(d time.Duration, n int64) {
 
 // Merge adds the counts of o, which remains unchanged. Nothing is lost: all histograms have the same slots.
 func (h *Histogram) Merge(o *Histogram) {
+	if o.Count() == 0 {
+		h.AddOutside(o.overflow, o.negative)
+		return
+	}
 	if dropped := h.h.Merge(o.h); dropped != 0 {
 		panic(fmt.Sprintf("metrics: merge of equal geometries dropped %d values", dropped))
 	}
@@ -185,15 +189,27 @@ func (t *tally) record(d time.Duration) {
 
 func (t *tally) empty() bool { return t.low >= t.high && t.overflow == 0 && t.negative == 0 }
 
-// pour moves everything into h.
-func (t *tally) pour(h *Histogram) {
+// addTo adds everything to h.
+func (t *tally) addTo(h *Histogram) {
 	for i := t.low; i < t.high; i++ {
 		if n := t.counts[i]; n != 0 {
 			h.add(time.Duration(slotValue(i)), n)
-			t.counts[i] = 0
 		}
 	}
 	h.overflow += t.overflow
 	h.negative += t.negative
+}
+
+// clear makes t empty.
+func (t *tally) clear() {
+	if t.low < t.high {
+		clear(t.counts[t.low:t.high])
+	}
 	t.low, t.high, t.overflow, t.negative = slots, 0, 0, 0
+}
+
+// pour moves everything into h.
+func (t *tally) pour(h *Histogram) {
+	t.addTo(h)
+	t.clear()
 }

@@ -46,8 +46,11 @@ func NewPoint(iv Interval, counted, timed []Op) Point {
 		if !op.Has(clock) {
 			clock = Service
 		}
-		h.Merge(iv.Steady.Histogram(op, clock))
-		h.Merge(iv.Other.Histogram(op, clock))
+		for _, s := range []*Set{iv.Steady, iv.Other} {
+			if some := s.histograms[0][op][clock]; some != nil {
+				h.Merge(some)
+			}
+		}
 	}
 	for _, op := range counted {
 		p.OK += iv.Steady.Count(op, OK) + iv.Other.Count(op, OK)

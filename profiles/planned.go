@@ -17,6 +17,7 @@ type PlannedFault struct {
 	For     time.Duration // time until it recovers; 0: it recovers at the end of the cell's steady phase
 	Every   time.Duration // time from one injection to the next, as long as the steady phase lasts; 0: once
 
+	To        string        // for rolling-upgrade: a version of ZooKeeper, or the path of its directory or jar
 	From      string        // for disconnect: everybody, servers or clients
 	Delay     time.Duration // for latency and delay-events
 	Percent   int           // for loss
@@ -43,6 +44,7 @@ const (
 	Pause          = "pause"
 	Restart        = "restart"
 	RollingRestart = "rolling-restart"
+	RollingUpgrade = "rolling-upgrade"
 	Disconnect     = "disconnect"
 	AddLatency     = "latency"
 	AddLoss        = "loss"
@@ -98,6 +100,7 @@ func FaultKinds() []FaultKind {
 		{Restart, "the server is stopped, unless an earlier fault has taken it down, and started again, 'for' later", server, []string{"for"}},
 		{RollingRestart, "all servers are restarted one by one, the leader last: each is stopped and started again, 'for' later, and the next one when a write " +
 			"has gone through every server", nil, []string{"for"}},
+		{RollingUpgrade, "like rolling-restart, but each server is started as the ZooKeeper 'to', with its data: a newer or an older one", []string{"to"}, []string{"for"}},
 		{Disconnect, "the server is cut off from the network, 'from' everybody, the other servers, or the clients, without notice", server,
 			[]string{"for", "from"}},
 		{AddLatency, "every packet that the server sends is delayed by 'delay'", []string{"server", "delay"}, []string{"for"}},
@@ -182,6 +185,8 @@ func faultKeys() []faultKey {
 		durationKey(Field{Key: "every", Type: span{}, Min: float64(time.Second), Max: float64(7 * day),
 			Doc: "Repeat after this time, while the steady phase lasts; never if that ends before 'at'."},
 			func(f *PlannedFault) *time.Duration { return &f.Every }),
+		wordKey(Field{Key: "to", Type: server{}, Doc: "ZooKeeper that the servers run afterwards: a version that is found on this machine, its home directory or its jar."},
+			func(f *PlannedFault) *string { return &f.To }),
 		wordKey(Field{Key: "from", Type: enum{}, Words: []string{FromEverybody, FromServers, FromClients}, Default: FromEverybody,
 			Doc: "Who the server is cut off from."}, func(f *PlannedFault) *string { return &f.From }),
 		durationKey(Field{Key: "delay", Type: span{}, Min: float64(time.Millisecond), Max: float64(time.Hour), Doc: "How much delay."},
@@ -226,8 +231,11 @@ func (p Profile) Schedule() []PlannedFault {
 	return all
 }
 
-// Target returns the session or the server that the fault names, "" for all of them.
+// Target returns the session or the server that the fault names, or what all servers are upgraded to; "" for all of them.
 func (f PlannedFault) Target() string {
+	if f.To != "" {
+		return "to " + f.To
+	}
 	if f.Session != AnySession {
 		return fmt.Sprintf("session %d", f.Session)
 	}
@@ -236,6 +244,9 @@ func (f PlannedFault) Target() string {
 	}
 	return f.Server
 }
+
+// Rolls reports whether the fault restarts all servers, one by one.
+func (f PlannedFault) Rolls() bool { return f.Kind == RollingRestart || f.Kind == RollingUpgrade }
 
 // storms are the kinds of faults that have their own sessions.
 var storms = []string{MassExpiry, ReadStorm}

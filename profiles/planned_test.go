@@ -20,7 +20,7 @@ func faulty(faults ...string) string {
 
 // values has a valid value for each key of a fault.
 var values = map[string]string{"at": "2s", "server": "2", "session": "3", "for": "1s", "every": "5s", "from": "clients", "delay": "50ms", "percent": "5", "op": "create",
-	"times": "2", "copies": "3", "direction": "to-server", "sessions": "20", "ephemerals": "3", "watchers": "2", "znodes": "5", "size": "10"}
+	"times": "2", "copies": "3", "to": "3.9.3", "direction": "to-server", "sessions": "20", "ephemerals": "3", "watchers": "2", "znodes": "5", "size": "10"}
 
 // A fault of every kind with every key that it accepts is read, and is the same after it was written and read again.
 func TestFaultsOfEveryKind(t *testing.T) {

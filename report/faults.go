@@ -157,7 +157,7 @@ func outcomeOf(f results.Fault, success string) string {
 	return text
 }
 
-// restarts says which servers a rolling restart restarted, and how long each took.
+// restarts says which servers a rolling restart or upgrade restarted, how long each took, and which version it then had.
 func restarts(f results.Fault) string {
 	var words []string
 	for _, r := range f.Restarts {
@@ -169,7 +169,11 @@ func restarts(f results.Fault) string {
 			words = append(words, word+" did not come back")
 			continue
 		}
-		words = append(words, fmt.Sprintf("%s after %s", word, phrase.Seconds(*r.HealedS-r.AtS)))
+		word += " after " + phrase.Seconds(*r.HealedS-r.AtS)
+		if r.ZooKeeper != "" {
+			word += " with ZooKeeper " + r.ZooKeeper
+		}
+		words = append(words, word)
 	}
 	if len(words) == 0 {
 		return ""

@@ -15,7 +15,7 @@ type Fault struct {
 	LeaderlessMinS *float64 `json:"leaderless_min_s,omitempty"`
 	LeaderlessMaxS *float64 `json:"leaderless_max_s,omitempty"`
 	Strikes        int      `json:"strikes,omitempty"` // for a fault of requests or events: into how many of them it was injected
-	// Restarts lists the servers of a rolling restart, in order.
+	// Restarts lists the servers of a rolling restart or upgrade, in order.
 	Restarts []Restart `json:"restarts,omitempty"`
 	// NextGrant is the time from the fault, or from when the servers showed an unplanned one, to the next success on any object.
 	NextGrant *float64 `json:"next_grant_ms"`
@@ -36,7 +36,7 @@ type Fault struct {
 	// good, with its session or, if that expired, with a new one. The times are from the fault until half of them, 99 % and all were
 	// back; absent if that never happened. Handshakes counts those sent to the servers until then, or until the load ended.
 	SessionsCut *int     `json:"sessions_cut,omitempty"`
-	LinksCut    *int     `json:"connections_lost,omitempty"` // by these clients: a rolling restart may disconnect a client more than once
+	LinksCut    *int     `json:"connections_lost,omitempty"` // by these clients: a rolling restart or upgrade may disconnect a client more than once
 	BackHalf    *float64 `json:"back_p50_ms,omitempty"`
 	Back99      *float64 `json:"back_p99_ms,omitempty"`
 	BackAll     *float64 `json:"back_all_ms,omitempty"`
@@ -58,6 +58,8 @@ type Restart struct {
 	Leader  bool     `json:"leader,omitempty"`
 	AtS     float64  `json:"at_s"`
 	HealedS *float64 `json:"healed_s"`
+	// ZooKeeper is the version that the server answered with after an upgrade; empty if it does not report it.
+	ZooKeeper string `json:"zookeeper,omitempty"`
 }
 
 // Reconnection is what all sessions of the load sent and received from a fault until all clients that it disconnected were connected again, or until the load

@@ -103,6 +103,7 @@ type Environment struct {
 	Engine         string   `json:"engine"`
 	ZooKeeper      string   `json:"zookeeper"`
 	ZooKeeperAsked string   `json:"zookeeper_asked,omitempty"`  // the version, directory or jar that the profile names; zookeeper is the version that answers
+	ZooKeeperAtEnd []string `json:"zookeeper_at_end,omitempty"` // of each server, in the order of addresses, "" if unknown; absent without a rolling-upgrade
 	Servers        int      `json:"servers"`                    // whose addresses were given
 	Answered       *int     `json:"servers_answered,omitempty"` // how many of these answered at any time during the run
 	Voting         *int     `json:"servers_voting,omitempty"`   // in the whole ensemble, given or not; null if no server reports it
@@ -110,10 +111,12 @@ type Environment struct {
 	Source         string   `json:"source,omitempty"`
 	Addresses      []string `json:"addresses,omitempty"`
 	ServerCPUs     float64  `json:"server_cpus,omitempty"` // CPUs that each server's container may use; 0 if there is no limit, or it is unknown
-	Encrypted      bool     `json:"encrypted,omitempty"`   // clients connect with TLS
-	Fsync          *bool    `json:"fsync,omitempty"`
-	FsyncMs        *float64 `json:"fsync_ms,omitempty"` // the shortest sync before the first cell; null if the servers' disks are not here
-	SessionTimeout float64  `json:"session_timeout_ms"`
+	// Options are settings of the servers, by their names in conf and envi in lower case; absent if they do not report them.
+	Options        map[string]string `json:"server_options,omitempty"`
+	Encrypted      bool              `json:"encrypted,omitempty"` // clients connect with TLS
+	Fsync          *bool             `json:"fsync,omitempty"`
+	FsyncMs        *float64          `json:"fsync_ms,omitempty"` // the shortest sync before the first cell; null if the servers' disks are not here
+	SessionTimeout float64           `json:"session_timeout_ms"`
 	// Calibration is what the calibration of this machine stored before the run says; null if there was none.
 	Calibration *Calibrated `json:"calibration,omitempty"`
 }

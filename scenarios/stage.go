@@ -108,9 +108,9 @@ func (s *Stage) Found(v Violation, format string, args ...any) {
 }
 
 // Trace records the requests and the events of a client, for Settle, and passes the requests to call.
-func (s *Stage) Trace(call func(zk.Call)) *zk.Trace {
+func (s *Stage) Trace(call func(*zk.Call)) *zk.Trace {
 	return &zk.Trace{
-		Call:  func(c zk.Call) { s.moves.Add(1); call(c) },
+		Call:  func(c *zk.Call) { s.moves.Add(1); call(c) },
 		Event: func(zk.Event) { s.moves.Add(1) },
 	}
 }

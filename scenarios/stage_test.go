@@ -70,12 +70,12 @@ func TestSettle(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			_, _, err := Play(t.Context(), time.Hour, func(s *Stage) {
-				trace := s.Trace(func(zk.Call) {})
+				trace := s.Trace(func(*zk.Call) {})
 				client := s.Begin(func(ctx context.Context) error {
 					for range c.requests {
 						select {
 						case <-time.After(c.every - time.Millisecond):
-							trace.Call(zk.Call{})
+							trace.Call(&zk.Call{})
 							time.Sleep(time.Millisecond)
 						case <-ctx.Done():
 						}

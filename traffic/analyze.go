@@ -36,12 +36,9 @@ const (
 // Analyze reads the logs and one snapshot in the directories of one server: dataDir and, if it is another one, dataLogDir. It opens files for reading only. The
 // error is the context's, that of the options, or says that there are no logs; what is wrong with some files is in the Coverage.
 func Analyze(ctx context.Context, dirs []string, o Options) (*Report, error) {
-	files, err := zklog.Find(dirs...)
+	files, err := logsIn(dirs)
 	if err != nil {
 		return nil, err
-	}
-	if len(files.Logs) == 0 {
-		return nil, fmt.Errorf("%s: snapshots, but no transaction logs log.ZXID (give dataLogDir too, if the server has one)", strings.Join(dirs, ", "))
 	}
 	a := &analysis{options: o, namer: namer{o.Salt, o.Names}, seed: maphash.MakeSeed(), sessions: map[int64]*session{}, dirs: map[uint64]*dir{}, znodes: map[uint64]*znode{},
 		patterns: map[string]*pattern{}, mix: map[string]*share{}, failed: map[int32]int64{}, timeouts: map[int64]int64{}, members: map[int]int64{}}
@@ -65,6 +62,15 @@ func Analyze(ctx context.Context, dirs []string, o Options) (*Report, error) {
 	}
 	a.finish()
 	return a.report(dirs, logs.Coverage()), nil
+}
+
+// logsIn lists the files of a server that has logs.
+func logsIn(dirs []string) (zklog.Files, error) {
+	files, err := zklog.Find(dirs...)
+	if err == nil && len(files.Logs) == 0 {
+		err = fmt.Errorf("%s: snapshots, but no transaction logs log.ZXID (give dataLogDir too, if the server has one)", strings.Join(dirs, ", "))
+	}
+	return files, err
 }
 
 // analysis is the state of Analyze.

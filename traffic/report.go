@@ -231,7 +231,7 @@ func (a *analysis) report(dirs []string, c zklog.Coverage) *Report {
 		r.Coverage.Problems = append(r.Coverage.Problems, p.Error())
 	}
 	for _, g := range c.Gaps {
-		r.Coverage.Problems = append(r.Coverage.Problems, fmt.Sprintf("%s: transactions between 0x%x and 0x%x are missing (at least %d)", g.File, g.After, g.Before, g.Missing()))
+		r.Coverage.Problems = append(r.Coverage.Problems, g.String())
 	}
 	if a.tree != nil {
 		a.tree.Data = a.treeData.values()

@@ -9,15 +9,37 @@ import (
 
 // session is an open session.
 type session struct {
-	created  int64 // -1: before the first transaction
-	timeout  int64 // milliseconds; 0: unknown
-	last     int32 // number of the last request in the log
-	known    bool  // last is known, or the session was opened in the logs
-	fell     bool  // the numbers have fallen
+	created int64 // -1: before the first transaction
+	timeout int64 // milliseconds; 0: unknown
+	cxids
 	counted  bool  // among those that are open
 	writes   int64 // within the time of the report
 	own      []uint64
 	ownAlive int64
+}
+
+// cxids follows the numbers of a session's requests.
+type cxids struct {
+	last  int32 // number of the last request in the log
+	known bool  // last is known, or the session was opened in the logs
+	fell  bool  // the numbers have fallen
+}
+
+// gap returns how many requests were not logged between the last one and this one.
+func (c *cxids) gap(cxid int32) (reads int64) {
+	if cxid <= 0 {
+		return 0
+	}
+	reads = int64(cxid) - int64(c.last) - 1
+	switch {
+	case cxid <= c.last: // counted from 1 again
+		c.fell = true
+		reads = int64(cxid) - 1
+	case !c.known:
+		reads = 0
+	}
+	c.last, c.known = cxid, true
+	return reads
 }
 
 // session returns the session of a transaction, after the requests between this one and the one before have been counted; nil: it is the servers' own, or not followed.
@@ -96,18 +118,7 @@ func (a *analysis) count(id, timeout int64) {
 
 // gap counts the requests that were not logged: those between the numbers of two that were.
 func (a *analysis) gap(t *zklog.Txn, s *session) {
-	if t.Cxid <= 0 {
-		return
-	}
-	reads := int64(t.Cxid) - int64(s.last) - 1
-	switch {
-	case t.Cxid <= s.last: // counted from 1 again
-		s.fell = true
-		reads = int64(t.Cxid) - 1
-	case !s.known:
-		reads = 0
-	}
-	s.last, s.known = t.Cxid, true
+	reads := s.gap(t.Cxid)
 	if a.inside {
 		a.reads.Count += reads
 	}

@@ -45,7 +45,7 @@ func BenchmarkRecording(b *testing.B) {
 		collector, history, fanout := metrics.NewCollector(0), metrics.NewHistory(0, nil), metrics.NewFanout(0)
 		origin := metrics.NewOrigin(time.Now())
 		trips, pending := metrics.NewRoundTrips(0, nil), atomic.Int64{}
-		session := zk.Observe(e.Dial(), &zk.Trace{Pending: &pending, Call: func(c zk.Call) { // as a cell does
+		session := zk.Observe(e.Dial(), &zk.Trace{Pending: &pending, Call: func(c *zk.Call) { // as a cell does
 			trips.Record(metrics.Trip{Start: origin.At(c.Start), End: origin.At(c.End)})
 		}})
 		step := w.Join(Seat{Session: session, Recorder: metrics.Tee(collector.Shard(0), history.Shard(0)), Fanout: fanout.Shard(0), Origin: origin})

@@ -42,7 +42,7 @@ func (j *electionSeat) campaign(ctx context.Context, due time.Duration, last int
 	})
 	parts := p.waiting(s)
 	if elected && (s.Token != last || last == 0) {
-		parts = p.samples(s)
+		parts = p.samples(s, nil)
 		if !j.shared {
 			parts = append(parts, handedOver(s, time.Duration(j.gone.Load()), p.woken)...)
 		}

@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/zkbench/zkbench/metrics"
@@ -170,6 +171,27 @@ type holder struct {
 	place    int64                          // of the last grant, in the order that guarded keeps
 	shared   bool                           // another process may issue the release that lets this session in
 	observed zk.Session                     // the session, observed by the tracker
+	timeout  sharedTimeout                  // of releases
+}
+
+// sharedTimeout lends contexts that end after a while, one to many calls in turn, because a context of its own would cost each call a timer and five allocations.
+type sharedTimeout struct {
+	ctx    context.Context
+	cancel context.CancelFunc
+	until  time.Time // when ctx ends
+}
+
+// atLeast returns a context that ends at least d from now, and at most a quarter later. It has the values of ctx, which is always the same, and does not end
+// with it. It is valid until the next call.
+func (s *sharedTimeout) atLeast(ctx context.Context, d time.Duration) context.Context {
+	if now := time.Now(); s.ctx == nil || s.until.Sub(now) < d {
+		if s.ctx != nil {
+			s.cancel()
+		}
+		s.until = now.Add(d + d/4)
+		s.ctx, s.cancel = context.WithDeadline(context.WithoutCancel(ctx), s.until)
+	}
+	return s.ctx
 }
 
 // acquire asks for a grant and records it. handOff returns when the release that may let this session in was last issued, as an offset; it is
@@ -181,7 +203,9 @@ func (j *holder) acquire(ctx context.Context, op metrics.Op, due time.Duration, 
 		j.Recorder.Record(s, p.waiting(s)...)
 		return g, false
 	}
-	parts := p.samples(s)
+	room := rooms.Get().(*[mostParts]metrics.Sample)
+	defer rooms.Put(room)
+	parts := p.samples(s, room[:0])
 	if handOff != nil {
 		// A release that was issued while we waited is what let us in. A reader's may have been issued since then.
 		if r := handOff(); r > s.Start && r <= s.End {
@@ -193,6 +217,12 @@ func (j *holder) acquire(ctx context.Context, op metrics.Op, due time.Duration, 
 	j.Recorder.Record(s, parts...)
 	return g, true
 }
+
+// mostParts is how many samples an acquisition consists of: five phases and the hand-off.
+const mostParts = 6
+
+// rooms are for the parts of an acquisition while they are recorded.
+var rooms = sync.Pool{New: func() any { return new([mostParts]metrics.Sample) }}
 
 // request asks for a grant. The caller has to record the returned sample, with its phases.
 func (j *holder) request(ctx context.Context, op metrics.Op, due time.Duration,
@@ -258,8 +288,7 @@ func (j *holder) release(ctx context.Context, op metrics.Op, g recipes.Grant, is
 		}
 	}
 	// Release even when the run is cut, but not for longer than an unreleased lock would live.
-	rctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), j.Session.Timeout())
-	defer cancel()
+	rctx := j.timeout.atLeast(ctx, j.Session.Timeout())
 	j.t.releasing()
 	err := give(rctx)
 	s.End = j.Origin.Now()

@@ -251,7 +251,7 @@ type lastRequests struct {
 func (l *lastRequests) trace(fanout *metrics.FanoutShard) *zk.Trace {
 	t := counted(l.origin, fanout)
 	count := t.Call
-	t.Call = func(c zk.Call) {
+	t.Call = func(c *zk.Call) {
 		count(c)
 		l.mu.Lock()
 		defer l.mu.Unlock()

@@ -16,33 +16,33 @@ import (
 // The cause of a children event is not on the wire. It follows from the two lists around the event: the parent's cversion
 // counts every create and delete of a child and its child count reports their difference, so both numbers follow.
 type tracker struct {
-	origin metrics.Origin
-	fanout *metrics.FanoutShard
-	blind  bool // the session shows no requests and no events, so there are no phases
-
-	mu        sync.Mutex
+	// The fields that every request uses come first: with thousands of sessions, their cache lines are cold by the time the next request is made.
+	mu        sync.Mutex // guards what follows, except fanout, origin and blind
 	acquiring bool
+	pending   bool // the recipe has not reacted to event yet
+	unknown   bool // a children event whose cause the next list will show
+	again     bool // a second create means that the first place in the queue was lost
+	follows   bool // the recipe keeps a watch armed and makes no request when it wakes up
+	useful    bool // last has been counted as an event after which the session held
+	moved     bool // it has been counted as an event after which the session made progress
+	stirred   bool // an event has arrived, and no watch has been armed since
+	fanout    *metrics.FanoutShard
+	origin    metrics.Origin
 	busy      time.Duration // end of the last request, or the last event, whichever is later
+	zxids     zxids
 	created   time.Duration // end of the first create that the servers answered, with success or with 'node exists'
-	place     int64         // the transaction of that create; 0: it created nothing, or the transaction is not known
 	armed     time.Duration // end of the first request that armed a watch
+	stir      time.Duration // when the last event arrived that a watch delivered
+	place     int64         // the transaction of the create at created; 0: it created nothing, or the transaction is not known
 	event     time.Duration // the last event at the socket
-	pending   bool          // the recipe has not reacted to it yet
 	woken     time.Duration // the last event that the recipe reacted to
 	acted     time.Duration // when it reacted
-	list      zk.Stat       // of the parent at the last list
-	unknown   bool          // a children event whose cause the next list will show
-	again     bool          // a second create means that the first place in the queue was lost
-	follows   bool          // the recipe keeps a watch armed and makes no request when it wakes up
-	received  []receipt     // the last received events that no watch has delivered yet
-	delivered zk.Event      // the last event that a watch delivered: several watches may deliver the same one
-	last      receipt       // the receipt of that event
-	useful    bool          // it has been counted as an event after which the session held
-	moved     bool          // it has been counted as an event after which the session made progress
-	stirred   bool          // an event has arrived, and no watch has been armed since
-	stir      time.Duration // when it arrived
 	watched   []string      // paths watched since the acquisition started
-	zxids     zxids
+	list      zk.Stat       // of the parent at the last list
+	received  []receipt     // the last received events that no watch has delivered yet
+	last      receipt       // the receipt of delivered
+	delivered zk.Event      // the last event that a watch delivered: several watches may deliver the same one
+	blind     bool          // the session shows no requests and no events, so there are no phases
 }
 
 // receipt is an event received from the servers. What becomes of the event is counted in the phase in which the event was counted, whatever the phase
@@ -162,13 +162,13 @@ func (t *tracker) fired(e zk.Event) {
 	}
 }
 
-func (t *tracker) call(c zk.Call) {
+func (t *tracker) call(c *zk.Call) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	spend(t.origin, t.fanout, &c)
-	t.zxids.call(&c)
+	spend(t.origin, t.fanout, c)
+	t.zxids.call(c)
 	if c.Kind == zk.KindChildren && c.Err == nil {
-		t.listed(&c)
+		t.listed(c)
 	}
 	t.follows = t.follows || c.Kind == zk.KindAddWatch
 	if !t.acquiring {
@@ -231,7 +231,7 @@ func spend(origin metrics.Origin, f *metrics.FanoutShard, c *zk.Call) {
 // the phases of an acquisition.
 func counted(origin metrics.Origin, f *metrics.FanoutShard) *zk.Trace {
 	return &zk.Trace{
-		Call:     func(c zk.Call) { spend(origin, f, &c) },
+		Call:     func(c *zk.Call) { spend(origin, f, c) },
 		Sent:     func(k zk.Kind, at time.Time) { f.Request(origin.At(at), int(k)) },
 		Received: func(at time.Time) { f.Event(origin.At(at)) },
 	}
@@ -261,10 +261,11 @@ func cause(was, is zk.Stat) metrics.Cause {
 	return metrics.ByOther
 }
 
-// samples splits an acquisition into its phases, to be recorded with it. If the recipe never had to wait, everything after the create is the list.
-func (p phases) samples(whole metrics.Sample) []metrics.Sample {
+// samples splits an acquisition into its phases, to be recorded with it, and appends them to all. If the recipe never had to wait, everything after the create
+// is the list.
+func (p phases) samples(whole metrics.Sample, all []metrics.Sample) []metrics.Sample {
 	if p.unknown {
-		return nil
+		return all
 	}
 	created := clamp(p.created, whole.Start, whole.End)
 	part := func(op metrics.Op, from, to time.Duration) metrics.Sample {
@@ -272,8 +273,7 @@ func (p phases) samples(whole metrics.Sample) []metrics.Sample {
 		s.Op, s.Due, s.Start, s.End = op, from, from, to
 		return s
 	}
-	all := make([]metrics.Sample, 0, 6) // five phases, and the hand-off that the caller adds
-	if p.created != 0 {                 // otherwise the reply of the create was lost: nobody knows when it took its place
+	if p.created != 0 { // otherwise the reply of the create was lost: nobody knows when it took its place
 		place := part(metrics.Enqueue, whole.Start, created)
 		place.Zxid = p.place // not that of the grant, which may be for a znode that was created later
 		all = append(all, place)

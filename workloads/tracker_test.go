@@ -49,7 +49,7 @@ func TestPhasesAddUp(t *testing.T) {
 		{"no create of its own", phases{}, map[metrics.Op]time.Duration{metrics.List: 90}},
 	} {
 		sum, at := time.Duration(0), whole.Start
-		got := c.p.samples(whole)
+		got := c.p.samples(whole, nil)
 		for _, s := range got {
 			if s.Start != at || s.Due != s.Start || s.Session != 3 || s.Object != 1 || s.Token != 9 {
 				t.Errorf("%s: %+v does not follow on %v", c.name, s, at)
@@ -87,7 +87,7 @@ func TestTheCreateThatCounts(t *testing.T) {
 		tr := &tracker{origin: origin, fanout: metrics.NewFanout(1).Shard(0), again: c.again}
 		tr.begin()
 		for _, call := range c.calls {
-			tr.call(call)
+			tr.call(&call)
 		}
 		if got := tr.end(true).created; got != c.want {
 			t.Errorf("%s: created at %d, want %d", c.name, got, c.want)
@@ -100,8 +100,8 @@ func TestTheCreateThatCounts(t *testing.T) {
 func TestNothingIsCountedOfMoreEventsThanHaveCome(t *testing.T) {
 	origin := metrics.NewOrigin(time.Now())
 	deleted := func(at time.Duration) zk.Event { return zk.Event{Type: zk.EventDeleted, At: origin.Time(at)} }
-	watches := func(path string, at time.Duration) zk.Call {
-		return zk.Call{Kind: zk.KindExists, Watch: true, Path: path, Start: origin.Time(at), End: origin.Time(at)}
+	watches := func(path string, at time.Duration) *zk.Call {
+		return &zk.Call{Kind: zk.KindExists, Watch: true, Path: path, Start: origin.Time(at), End: origin.Time(at)}
 	}
 	steady := metrics.Steady{From: 10, To: 20}
 	for _, c := range []struct {

@@ -20,7 +20,7 @@ func BenchmarkObserve(b *testing.B) {
 		b.Run(fmt.Sprintf("%d traces", traces), func(b *testing.B) {
 			s, ended := zk.Session(answers{}), make([]time.Time, traces)
 			for n := range traces {
-				s = zk.Observe(s, &zk.Trace{Call: func(c zk.Call) { ended[n] = c.End }})
+				s = zk.Observe(s, &zk.Trace{Call: func(c *zk.Call) { ended[n] = c.End }})
 			}
 			b.ReportAllocs()
 			for b.Loop() {

@@ -103,6 +103,23 @@ func (p Powers) Before(missing Power) Powers {
 // Has reports whether the servers have a power.
 func (p Powers) Has(one Power) bool { return p.lacks&(1<<one) == 0 }
 
+// Also returns the powers of servers that have run, or will run, other versions too: what the oldest can. Empty versions are unknown and left out.
+func (p Powers) Also(versions ...string) Powers {
+	all := PowersOf(append([]string{p.Version}, versions...)...)
+	all.lacks |= p.lacks
+	return all
+}
+
+// CheckUpgrade returns why servers of one version cannot be started again, one after the other and with their data, as another version; nil if they can, or if
+// a version is unknown. Servers before 3.5.0 cannot read what newer ones write: creates that return a Stat, containers and TTLs are other transactions in their logs.
+func CheckUpgrade(from, to string) error {
+	const since = "3.5.0"
+	if from == "" || to == "" || before(from, since) || !before(to, since) {
+		return nil
+	}
+	return fmt.Errorf("ZooKeeper %s cannot read the data of %s, which may have transactions that came with %s (there is no way back below %s)", to, from, since, since)
+}
+
 // Need is a power that something needs, and what works without it.
 type Need struct {
 	Power   Power

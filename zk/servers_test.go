@@ -42,3 +42,36 @@ func TestARefusalSaysVersionNeedAndRemedy(t *testing.T) {
 		t.Errorf("Refuse() of servers of unknown version = %v, want nil", got)
 	}
 }
+
+func TestPowersOfServersThatHaveOtherVersionsToo(t *testing.T) {
+	for _, c := range []struct {
+		on   Powers
+		also []string
+		want string // the version
+		tls  bool
+	}{
+		{PowersOf("3.9.3"), nil, "3.9.3", true},
+		{PowersOf("3.9.3"), []string{"", "3.8.0"}, "3.8.0", true},
+		{PowersOf("3.4.13"), []string{"3.8.0"}, "3.4.13", false},
+		{Powers{}, []string{"3.4.13"}, "3.4.13", false},
+		{PowersOf("3.9.3").Without(PowerTLS), []string{"3.8.0"}, "3.8.0", false},
+	} {
+		if got := c.on.Also(c.also...); got.Version != c.want || got.Has(PowerTLS) != c.tls {
+			t.Errorf("%v and %q: %s, TLS %v; want %s, %v", c.on.Version, c.also, got.Version, got.Has(PowerTLS), c.want, c.tls)
+		}
+	}
+}
+
+func TestVersionsThatCannotReadTheDataOfOthers(t *testing.T) {
+	for _, c := range []struct {
+		from, to string
+		can      bool
+	}{
+		{"3.8.0", "3.9.3", true}, {"3.9.3", "3.8.0", true}, {"3.4.13", "3.8.0", true}, {"3.4.13", "3.4.14", true}, {"3.5.0", "3.4.14", false}, {"3.9.3", "3.4.13", false},
+		{"", "3.4.13", true}, {"3.9.3", "", true},
+	} {
+		if err := CheckUpgrade(c.from, c.to); (err == nil) != c.can {
+			t.Errorf("CheckUpgrade(%q, %q) = %v, want possible: %v", c.from, c.to, err, c.can)
+		}
+	}
+}

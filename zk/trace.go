@@ -3,7 +3,7 @@ package zk
 import (
 	"context"
 	"errors"
-	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -62,7 +62,7 @@ type Call struct {
 // Trace receives what a session does. Every hook may be nil, is called from many goroutines concurrently and must neither block nor use the session;
 // Event and Received are called from the goroutine that reads the socket.
 type Trace struct {
-	Call  func(Call)
+	Call  func(*Call) // the Call is read-only, and valid only until the hook returns
 	Event func(Event) // once per one-shot watch that fired; not for a watch that was lost
 	// Sent is called for each request sent to the servers, including those that the session makes on its own, and again each time that one is resent.
 	Sent func(Kind, time.Time)
@@ -97,10 +97,11 @@ func Observe(s Session, t *Trace) Session {
 		wire.Tap(t.Sent, t.Received)
 	}
 	o := &observed{Session: s, tapped: tapped}
+	o.traces = o.room[:0] // rarely more than two: what each call reads is then in one place
 	if below, already := s.(*observed); already {
-		o.Session, o.traces = below.Session, below.traces
+		o.Session, o.traces = below.Session, append(o.traces, below.traces...)
 	}
-	o.traces = append(slices.Clip(o.traces), t)
+	o.traces = append(o.traces, *t)
 	for _, t := range o.traces {
 		o.events = o.events || t.Event != nil || t.Received != nil && !tapped
 	}
@@ -128,28 +129,39 @@ type wrapper interface{ Unwrap() Session }
 
 type observed struct {
 	Session
-	traces []*Trace // the earliest first
-	tapped bool     // the session itself reports what is sent and received
-	events bool     // some trace wants events
+	traces []Trace // the earliest first
+	tapped bool    // the session itself reports what is sent and received
+	events bool    // some trace wants events
+	room   [2]Trace
 }
 
 // Unwrap returns the session below, for optional powers such as persistent watches.
 func (o *observed) Unwrap() Session { return o.Session }
 
-// begin is called at the start of each call, call at its end.
+// begin is called at the start of each call, call when it has returned.
 func (o *observed) begin(ctx context.Context) (time.Time, *Reply) {
-	for _, t := range o.traces {
-		if t.Pending != nil {
-			t.Pending.Add(1)
+	for i := range o.traces {
+		if p := o.traces[i].Pending; p != nil {
+			p.Add(1)
 		}
 	}
 	return time.Now(), &Reply{Context: ctx}
 }
 
-func (o *observed) call(r *Reply, c Call) {
-	c.End, c.Zxid = time.Now(), r.Zxid
-	for _, t := range o.traces {
-		if !o.tapped && t.Sent != nil && sent(&c) {
+// calls are reused: with thousands of sessions in turn, the stack of a session's goroutine is cold memory, and this one is not.
+var calls = sync.Pool{New: func() any { return new(Call) }}
+
+// call returns what the caller completes and passes to tell.
+func (o *observed) call(k Kind, path string, start time.Time, r *Reply, err error) *Call {
+	c := calls.Get().(*Call)
+	c.Kind, c.Path, c.Start, c.End, c.Zxid, c.Err = k, path, start, time.Now(), r.Zxid, err
+	return c
+}
+
+func (o *observed) tell(c *Call) {
+	for i := range o.traces {
+		t := &o.traces[i]
+		if !o.tapped && t.Sent != nil && sent(c) {
 			t.Sent(c.Kind, c.Start)
 		}
 		if t.Call != nil {
@@ -159,6 +171,8 @@ func (o *observed) call(r *Reply, c Call) {
 			t.Pending.Add(-1)
 		}
 	}
+	*c = Call{}
+	calls.Put(c)
 }
 
 // sent reports whether a call to a session without a tap counts as a request. A session that has ended sends nothing.
@@ -169,7 +183,8 @@ func sent(c *Call) bool {
 
 // event delivers an event, and replaces the tap of a session that has none.
 func (o *observed) event(e Event) {
-	for _, t := range o.traces {
+	for i := range o.traces {
+		t := &o.traces[i]
 		if !o.tapped && t.Received != nil {
 			t.Received(e.At)
 		}
@@ -193,77 +208,95 @@ func (o *observed) watch(w *Watch) *Watch {
 func (o *observed) Create(ctx context.Context, path string, data []byte, mode Mode) (Created, error) {
 	start, r := o.begin(ctx)
 	c, err := o.Session.Create(r, path, data, mode)
-	o.call(r, Call{Kind: KindCreate, Path: path, Start: start, Err: err, Created: c})
+	n := o.call(KindCreate, path, start, r, err)
+	n.Created = c
+	o.tell(n)
 	return c, err
 }
 
 func (o *observed) Delete(ctx context.Context, path string, version int32) error {
 	start, r := o.begin(ctx)
 	err := o.Session.Delete(r, path, version)
-	o.call(r, Call{Kind: KindDelete, Path: path, Start: start, Err: err})
+	o.tell(o.call(KindDelete, path, start, r, err))
 	return err
 }
 
 func (o *observed) Set(ctx context.Context, path string, data []byte, version int32) (Stat, error) {
 	start, r := o.begin(ctx)
 	st, err := o.Session.Set(r, path, data, version)
-	o.call(r, Call{Kind: KindSet, Path: path, Start: start, Err: err, Stat: st})
+	n := o.call(KindSet, path, start, r, err)
+	n.Stat = st
+	o.tell(n)
 	return st, err
 }
 
 func (o *observed) Get(ctx context.Context, path string) ([]byte, Stat, error) {
 	start, r := o.begin(ctx)
 	data, st, err := o.Session.Get(r, path)
-	o.call(r, Call{Kind: KindGet, Path: path, Start: start, Err: err, Stat: st, Bytes: len(data)})
+	n := o.call(KindGet, path, start, r, err)
+	n.Stat, n.Bytes = st, len(data)
+	o.tell(n)
 	return data, st, err
 }
 
 func (o *observed) Exists(ctx context.Context, path string) (Stat, bool, error) {
 	start, r := o.begin(ctx)
 	st, ok, err := o.Session.Exists(r, path)
-	o.call(r, Call{Kind: KindExists, Path: path, Start: start, Err: err, Stat: st})
+	n := o.call(KindExists, path, start, r, err)
+	n.Stat = st
+	o.tell(n)
 	return st, ok, err
 }
 
 func (o *observed) Children(ctx context.Context, path string) ([]string, Stat, error) {
 	start, r := o.begin(ctx)
 	names, st, err := o.Session.Children(r, path)
-	o.call(r, Call{Kind: KindChildren, Path: path, Start: start, Err: err, Stat: st, Names: names, Bytes: listBytes(names)})
+	n := o.call(KindChildren, path, start, r, err)
+	n.Stat, n.Names, n.Bytes = st, names, listBytes(names)
+	o.tell(n)
 	return names, st, err
 }
 
 func (o *observed) GetW(ctx context.Context, path string) ([]byte, Stat, *Watch, error) {
 	start, r := o.begin(ctx)
 	data, st, w, err := o.Session.GetW(r, path)
-	o.call(r, Call{Kind: KindGet, Path: path, Watch: true, Start: start, Err: err, Stat: st, Bytes: len(data)})
+	n := o.call(KindGet, path, start, r, err)
+	n.Watch, n.Stat, n.Bytes = true, st, len(data)
+	o.tell(n)
 	return data, st, o.watch(w), err
 }
 
 func (o *observed) ExistsW(ctx context.Context, path string) (Stat, bool, *Watch, error) {
 	start, r := o.begin(ctx)
 	st, ok, w, err := o.Session.ExistsW(r, path)
-	o.call(r, Call{Kind: KindExists, Path: path, Watch: true, Start: start, Err: err, Stat: st})
+	n := o.call(KindExists, path, start, r, err)
+	n.Watch, n.Stat = true, st
+	o.tell(n)
 	return st, ok, o.watch(w), err
 }
 
 func (o *observed) ChildrenW(ctx context.Context, path string) ([]string, Stat, *Watch, error) {
 	start, r := o.begin(ctx)
 	names, st, w, err := o.Session.ChildrenW(r, path)
-	o.call(r, Call{Kind: KindChildren, Path: path, Watch: true, Start: start, Err: err, Stat: st, Names: names, Bytes: listBytes(names)})
+	n := o.call(KindChildren, path, start, r, err)
+	n.Watch, n.Stat, n.Names, n.Bytes = true, st, names, listBytes(names)
+	o.tell(n)
 	return names, st, o.watch(w), err
 }
 
 func (o *observed) Multi(ctx context.Context, ops ...Op) ([]OpResult, error) {
 	start, r := o.begin(ctx)
 	res, err := o.Session.Multi(r, ops...)
-	o.call(r, Call{Kind: KindMulti, Start: start, Err: err, Ops: ops})
+	n := o.call(KindMulti, "", start, r, err)
+	n.Ops = ops
+	o.tell(n)
 	return res, err
 }
 
 func (o *observed) Sync(ctx context.Context, path string) error {
 	start, r := o.begin(ctx)
 	err := o.Session.Sync(r, path)
-	o.call(r, Call{Kind: KindSync, Path: path, Start: start, Err: err})
+	o.tell(o.call(KindSync, path, start, r, err))
 	return err
 }
 

@@ -18,7 +18,7 @@ func TestObserveReportsEveryOperation(t *testing.T) {
 		below := ens.Dial()
 		defer below.Close()
 		var got []string
-		s := zk.Observe(below, &zk.Trace{Call: func(c zk.Call) {
+		s := zk.Observe(below, &zk.Trace{Call: func(c *zk.Call) {
 			got = append(got, fmt.Sprintf("%v %s watch=%v bytes=%d names=%d created=%q version=%d took=%v class=%v",
 				c.Kind, c.Path, c.Watch, c.Bytes, len(c.Names), c.Created.Path, c.Stat.Version, c.End.Sub(c.Start), zk.Classify(c.Err)))
 		}})
@@ -139,8 +139,8 @@ func TestObserveTwice(t *testing.T) {
 		var pending [2]atomic.Int64
 		trace := func(i int) *zk.Trace {
 			return &zk.Trace{Pending: &pending[i],
-				Call: func(c zk.Call) {
-					seen, calls = append(seen, fmt.Sprintf("%d: %v, %d pending", i, c.Kind, pending[i].Load())), append(calls, c)
+				Call: func(c *zk.Call) {
+					seen, calls = append(seen, fmt.Sprintf("%d: %v, %d pending", i, c.Kind, pending[i].Load())), append(calls, *c)
 				},
 				Event: func(e zk.Event) { seen = append(seen, fmt.Sprintf("%d: %v", i, e.Type)) }}
 		}

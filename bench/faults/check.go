@@ -20,12 +20,14 @@ type Environment struct {
 	Driver  ensemble.Ensemble // of the type that the ensemble will have; may be a nil pointer
 	// Encrypted connections hide the protocol, which the proxy must read for most faults of clients. Connections of a profile with tls are always encrypted.
 	Encrypted bool
+	// Upgrades says whether servers can be upgraded, as ensemble.Upgrader does; nil if that cannot be said yet.
+	Upgrades func(from, to string) (version string, err error)
 }
 
 // The kinds of faults, grouped by what they act on.
 var (
 	// the process of a server
-	ofProcesses = []string{profiles.Kill, profiles.StopServer, profiles.Pause, profiles.Restart, profiles.RollingRestart}
+	ofProcesses = []string{profiles.Kill, profiles.StopServer, profiles.Pause, profiles.Restart, profiles.RollingRestart, profiles.RollingUpgrade}
 	// what a server sends
 	ofNetwork = []string{profiles.AddLatency, profiles.AddLoss}
 	// a session, through its own means
@@ -56,13 +58,58 @@ func Check(p profiles.Profile, on Environment) []error {
 			problems = append(problems, fmt.Errorf("%s: %s", p.AtFault(i, "server"), why))
 		}
 	}
+	if len(problems) == 0 && on.Upgrades != nil {
+		_, problems = upgrades(p, on.Upgrades)
+	}
 	return problems
+}
+
+// upgrades returns the versions to which a profile upgrades the servers, in the order of time, without those that are unknown, and every upgrade that is impossible.
+func upgrades(p profiles.Profile, possible func(from, to string) (version string, err error)) (versions []string, problems []error) {
+	var all []int
+	for i, f := range p.Faults {
+		if f.Kind == profiles.RollingUpgrade {
+			all = append(all, i)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b int) int { return cmp.Compare(p.Faults[a].At, p.Faults[b].At) })
+	from := ""
+	for _, i := range all {
+		version, err := possible(from, p.Faults[i].To)
+		if err != nil {
+			problems = append(problems, fmt.Errorf("%s: faults: rolling-upgrade to %s: %w", p.AtFault(i, "to"), p.Faults[i].To, err))
+			continue
+		}
+		if from = p.Faults[i].To; version != "" {
+			versions = append(versions, version)
+		}
+	}
+	return versions, problems
+}
+
+// Upgraded returns the versions that servers are upgraded to during the run, as far as they are known.
+func Upgraded(p profiles.Profile, e ensemble.Ensemble) []string {
+	possible := func(_, to string) (string, error) { // another process upgrades them, and knows what a path names
+		if strings.ContainsRune(to, '/') || strings.HasSuffix(to, ".jar") {
+			return "", nil
+		}
+		return to, nil
+	}
+	if upgrader, ok := e.(ensemble.Upgrader); ok {
+		possible = upgrader.Upgrades
+	}
+	versions, _ := upgrades(p, possible)
+	return versions
 }
 
 // CheckThere is Check for an ensemble that already exists. It asks the ensemble for what the planned faults need.
 func CheckThere(ctx context.Context, p profiles.Profile, e ensemble.Ensemble) []error {
 	about := e.Describe()
-	problems := Check(p, Environment{Name: fmt.Sprintf("%s:%d", about.Kind, e.Servers()), Servers: e.Servers(), Driver: e, Encrypted: encrypted(e)})
+	on := Environment{Name: fmt.Sprintf("%s:%d", about.Kind, e.Servers()), Servers: e.Servers(), Driver: e, Encrypted: encrypted(e)}
+	if upgrader, ok := e.(ensemble.Upgrader); ok {
+		on.Upgrades = upgrader.Upgrades
+	}
+	problems := Check(p, on)
 	if len(problems) > 0 {
 		return problems
 	}
@@ -109,6 +156,7 @@ func (e Environment) impossible(f profiles.PlannedFault) string {
 	_, injects := e.Driver.(ensemble.FaultInjector)
 	_, cuts := e.Driver.(ensemble.Partitioner)
 	_, degrades := e.Driver.(ensemble.Degrader)
+	_, upgrades := e.Driver.(ensemble.Upgrader)
 	network := f.Kind == profiles.Disconnect || slices.Contains(ofNetwork, f.Kind)
 	switch {
 	case e.Encrypted && slices.Contains(ofConnections, f.Kind) && !unread(f):
@@ -118,6 +166,8 @@ func (e Environment) impossible(f profiles.PlannedFault) string {
 	case f.Kind == profiles.Disconnect && !cuts:
 		return "its servers share the network of one machine, which cannot be cut between them (choose --ensemble compose:3, or another fault: " +
 			"pause for a server that hangs, or silence for one that its clients cannot reach but its peers can)"
+	case f.Kind == profiles.RollingUpgrade && !upgrades:
+		return "its servers run the ZooKeeper of their image (choose --ensemble local:3, or rolling-restart)"
 	case network && !degrades:
 		return "its servers share the network of one machine (choose --ensemble compose:3)"
 	}

@@ -35,7 +35,7 @@ type notified struct {
 	Standing     bool            `json:"standing,omitempty"`
 	Err          string          `json:"error,omitempty"`
 	NotRecovered string          `json:"not_recovered,omitempty"`
-	Unfinished   *[2]int         `json:"unfinished,omitempty"` // for a rolling restart: servers done, of how many
+	Unfinished   *[2]int         `json:"unfinished,omitempty"` // for a rolling restart or upgrade: servers done, of how many
 	Steps        []Step          `json:"steps,omitempty"`
 	Outage       *reportedOutage `json:"outage,omitempty"`
 }
@@ -112,7 +112,7 @@ func (s *Schedule) Learn(text []byte) error {
 		case t.Err != "":
 			f.Err = errors.New(t.Err)
 		case t.Unfinished != nil:
-			f.NotRecovered = unfinished{t.Unfinished[0], t.Unfinished[1]}
+			f.NotRecovered = unfinished{f.Kind, t.Unfinished[0], t.Unfinished[1]}
 		case t.NotRecovered != "":
 			f.NotRecovered = errors.New(t.NotRecovered)
 		}

@@ -12,19 +12,23 @@ import (
 	"github.com/zkbench/zkbench/profiles"
 )
 
-// Step is one server of a rolling restart. Times are offsets from the origin.
+// Step is one server of a rolling restart or upgrade. Times are offsets from the origin.
 type Step struct {
 	Server int
 	Leader bool // it was the leader when its turn came
 	Down   time.Duration
 	Up     time.Duration // when a write had gone through every server again; 0 if that did not happen
+	// ZooKeeper is the version that the server answered with afterwards; "" if it has not been asked, or does not report it.
+	ZooKeeper string
 }
 
-// roll restarts all servers one by one, as operators do: the leader last, so that there is only one election, and each next server after a write has gone
-// through every server again. When the steady phase ends, it starts the server that is down and leaves the others alone.
+// roll restarts, or upgrades, all servers one by one, as operators do: the leader last, so that there is only one election, and each next server after a write has gone
+// through every server again. It waits until another such fault is over. When the steady phase ends, it starts the server that is down and leaves the others alone.
 func (s *Schedule) roll(ctx, steady context.Context, i int, f profiles.PlannedFault) error {
-	if !s.rolling.TryLock() {
-		return errors.New("the previous rolling restart was not over")
+	for !s.rolling.TryLock() {
+		if sleep.For(steady, 100*time.Millisecond) != nil {
+			return errors.New("the previous rolling restart or upgrade was not over when the steady phase was (raise duration)")
+		}
 	}
 	defer s.rolling.Unlock()
 	s.keepPlaces(i)
@@ -34,7 +38,7 @@ func (s *Schedule) roll(ctx, steady context.Context, i int, f profiles.PlannedFa
 	}
 	for of := len(left); len(left) > 0; {
 		if steady.Err() != nil {
-			s.recovered(i, unfinished{of - len(left), of})
+			s.recovered(i, unfinished{f.Kind, of - len(left), of})
 			return nil
 		}
 		number, err := s.restartOne(ctx, steady, i, f, left)
@@ -59,7 +63,7 @@ func (s *Schedule) restartOne(ctx, steady context.Context, i int, f profiles.Pla
 	}
 	number = nextToRestart(left, leader)
 	injector := s.target.Ensemble.(ensemble.FaultInjector) // checked before any load
-	up, err := s.stopForRestart(ctx, i, injector, number, number == leader)
+	want, up, err := s.stopForRestart(ctx, i, injector, number, number == leader)
 	if err != nil {
 		return 0, err
 	}
@@ -78,21 +82,44 @@ func (s *Schedule) restartOne(ctx, steady context.Context, i int, f profiles.Pla
 	if err == nil {
 		err = injector.Ready(ctx)
 	}
-	s.stepped(i, number, err == nil)
+	version := ""
+	if err == nil && f.Kind == profiles.RollingUpgrade {
+		version, err = s.answers(ctx, number, want)
+	}
+	s.stepped(i, number, version, err == nil)
 	return number, err
 }
 
-// stopForRestart stops a server and returns the recovery that starts it again. The recovery is nil if a fault had taken the server down already; then it has
-// been started.
-func (s *Schedule) stopForRestart(ctx context.Context, i int, injector ensemble.FaultInjector, number int, leads bool) (recovery, error) {
+// answers returns the version that a server reports; the error wraps ensemble.ErrVersion if another one was wanted.
+func (s *Schedule) answers(ctx context.Context, number int, want string) (string, error) {
+	all := s.target.Ensemble.Stats(ctx)
+	at := slices.IndexFunc(all, func(st ensemble.ServerStats) bool { return st.Server == number && st.Err == nil })
+	if at < 0 {
+		return "", nil
+	}
+	version := all[at].Version
+	if version != "" && want != "" && version != want {
+		return version, fmt.Errorf("%w: server %d was upgraded to %s, and says that it is %s", ensemble.ErrVersion, number, want, version)
+	}
+	return version, nil
+}
+
+// stopForRestart stops a server and returns the recovery that starts it again, and the version that it will have after an upgrade. The recovery is nil if a fault
+// had taken the server down already; then it has been started.
+func (s *Schedule) stopForRestart(ctx context.Context, i int, injector ensemble.FaultInjector, number int, leads bool) (version string, _ recovery, err error) {
 	ctx, cancel := context.WithTimeout(ctx, actWithin)
 	defer cancel()
 	s.servers.Lock()
 	defer s.servers.Unlock()
 	down := s.target.Origin.Now()
-	undo, err := s.takeDown(ctx, i, injector, number)
+	undo, err := s.takeDown(ctx, i, injector, number, func() (err error) {
+		if to := s.all[i].To; to != "" {
+			version, err = s.target.Ensemble.(ensemble.Upgrader).Upgrade(ctx, number, to) // checked before any load
+		}
+		return err
+	})
 	if err != nil {
-		return nil, err
+		return "", nil, err
 	}
 	s.mu.Lock()
 	f := &s.all[i]
@@ -100,22 +127,25 @@ func (s *Schedule) stopForRestart(ctx context.Context, i int, injector ensemble.
 	n := len(f.Steps)
 	s.mu.Unlock()
 	s.tell(i, fmt.Sprintf("server %d stopped, %d of %d", number, n, s.target.Ensemble.Servers()), s.target.Origin.Now())
-	return undo, nil
+	return version, undo, nil
 }
 
 // stepped records that a server of a rolling restart serves again, or failed to.
-func (s *Schedule) stepped(i, number int, up bool) {
+func (s *Schedule) stepped(i, number int, version string, up bool) {
 	now := s.target.Origin.Now()
 	s.mu.Lock()
 	if last := &s.all[i].Steps[len(s.all[i].Steps)-1]; up {
-		last.Up = now
+		last.Up, last.ZooKeeper = now, version
 	}
 	if s.impaired[number] == i+1 {
 		delete(s.impaired, number)
 	}
 	s.mu.Unlock()
 	if up {
-		s.tell(i, fmt.Sprintf("server %d serves again", number), now)
+		if version != "" {
+			version = " with ZooKeeper " + version
+		}
+		s.tell(i, fmt.Sprintf("server %d serves again%s", number, version), now)
 	}
 }
 
@@ -129,9 +159,16 @@ func nextToRestart(left []int, leader int) int {
 	return left[0]
 }
 
-// unfinished is a rolling restart that the end of the steady phase cut short.
-type unfinished struct{ done, of int }
+// unfinished is a rolling restart or upgrade that the end of the steady phase cut short.
+type unfinished struct {
+	kind     string
+	done, of int
+}
 
 func (u unfinished) Error() string {
-	return fmt.Sprintf("%d of %d servers had been restarted when the steady phase was over (raise duration)", u.done, u.of)
+	did := "restarted"
+	if u.kind == profiles.RollingUpgrade {
+		did = "upgraded"
+	}
+	return fmt.Sprintf("%d of %d servers had been %s when the steady phase was over (raise duration)", u.done, u.of, did)
 }

@@ -79,7 +79,7 @@ type Fault struct {
 	NotRecovered error   // why it could not be undone
 	Places       []Place // of the sessions when it was injected
 	Storm        *Storm  // the effects of a storm; nil for another fault
-	Steps        []Step  // of a rolling restart
+	Steps        []Step  // of a rolling restart or upgrade
 	Holder       *Holder // the holder that it hit; nil if it is not about one
 	Ended        int64   // the session that it ended, Expire or Crash; 0: none of this process
 
@@ -94,7 +94,7 @@ type Schedule struct {
 	work   sync.WaitGroup
 
 	servers sync.Mutex // held to choose and impair a server
-	rolling sync.Mutex // held during a rolling restart
+	rolling sync.Mutex // held during a rolling restart or upgrade
 
 	mu        sync.Mutex
 	started   bool
@@ -201,7 +201,7 @@ func (s *Schedule) inject(ctx, steady context.Context, i int, f profiles.Planned
 	if f.IsStorm() {
 		return nil, s.storm(steady, i)
 	}
-	if f.Kind == profiles.RollingRestart {
+	if f.Rolls() {
 		return nil, s.roll(ctx, steady, i, f)
 	}
 	if f.Kind == profiles.KillHolder || f.Kind == profiles.PauseHolder {

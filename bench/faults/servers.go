@@ -24,7 +24,7 @@ func (s *Schedule) impair(ctx, steady context.Context, i int, f profiles.Planned
 	s.keepPlaces(i)
 	injector := s.target.Ensemble.(ensemble.FaultInjector) // checked before any load
 	if f.Kind == profiles.Restart {
-		return s.takeDown(ctx, i, injector, number)
+		return s.takeDown(ctx, i, injector, number, func() error { return nil })
 	}
 	up := func(ctx context.Context) error { return raised(injector.Restart(ctx, number)) }
 	var undo recovery
@@ -62,14 +62,14 @@ func raised(err error) error {
 	return err
 }
 
-// takeDown stops a server, and returns the recovery that starts it again. If a fault has taken the server down already, takeDown starts it at once, which is
-// the recovery from that fault.
-func (s *Schedule) takeDown(ctx context.Context, i int, injector ensemble.FaultInjector, number int) (recovery, error) {
+// takeDown stops a server, calls down, and returns the recovery that starts it again. If a fault has taken the server down already, takeDown starts it at once,
+// which is the recovery from that fault.
+func (s *Schedule) takeDown(ctx context.Context, i int, injector ensemble.FaultInjector, number int, down func() error) (recovery, error) {
 	s.mu.Lock()
 	cause := s.impaired[number]
 	s.mu.Unlock()
 	if cause > 0 {
-		if err := injector.Restart(ctx, number); err != nil {
+		if err := errors.Join(down(), injector.Restart(ctx, number)); err != nil {
 			return nil, err
 		}
 		s.hitServer(i, number)
@@ -81,6 +81,9 @@ func (s *Schedule) takeDown(ctx context.Context, i int, injector ensemble.FaultI
 	}
 	if err := injector.Stop(ctx, number); err != nil {
 		return nil, err
+	}
+	if err := down(); err != nil {
+		return nil, errors.Join(err, raised(injector.Restart(ctx, number)))
 	}
 	s.hitServer(i, number)
 	return func(ctx context.Context) error { return raised(injector.Restart(ctx, number)) }, nil
@@ -102,7 +105,7 @@ func (s *Schedule) hitServer(i, number int) {
 			s.all[cause-1].standing = true
 		}
 	}
-	again := f.Injected // the next server of a rolling restart
+	again := f.Injected // the next server of a rolling restart or upgrade
 	s.mu.Unlock()
 	if !again {
 		s.injected(i, s.target.Origin.Now())

@@ -164,7 +164,7 @@ func (m *meter) traffic() (sum zk.Traffic) {
 // of returns a session whose requests and events are counted; notified is called for each event of a watch.
 func (m *meter) of(s zk.Session, notified func(zk.Event)) zk.Session {
 	return zk.Observe(s, &zk.Trace{Event: notified,
-		Call: func(c zk.Call) {
+		Call: func(c *zk.Call) {
 			if m.on.Load() {
 				m.readBytes.Add(int64(c.Bytes))
 			}

@@ -59,7 +59,7 @@ type Cell struct {
 	driver        *drivers.Fleet // holds the sessions; nil if the profile's engine does
 	storms        *faults.Storms
 	ending        []faults.Place // where the sessions are at the end of the steady phase
-	calls         calls
+	calls         []calls        // by place
 	refusals      refusals
 	lookout       *lookout
 	orphans       map[int64]int         // ephemeral znodes left behind, by session

@@ -18,7 +18,7 @@ func (c *Cell) seat(i int) *seat {
 	r := plan.Random(c.Profile.Seed, c.Repetition, id, plan.ArrivalStream)
 	s := &seat{
 		Seat: workloads.Seat{
-			ID: id, Session: c.observed(id, c.clients.sessions[i]), Origin: c.origin, Fanout: c.fanout.Shard(i),
+			ID: id, Session: c.observed(i, c.clients.sessions[i]), Origin: c.origin, Fanout: c.fanout.Shard(i),
 			Recorder: c.recorder(i),
 			Rand:     plan.Random(c.Profile.Seed, c.Repetition, id, plan.WorkStream),
 			Standing: c.standings.Of(id),
@@ -47,7 +47,7 @@ func (c *Cell) recorder(i int) metrics.Recorder {
 	if c.run.Blocks != nil {
 		figures = metrics.Tee(figures, c.run.Blocks)
 	}
-	return metrics.Tee(counted{figures, &c.cutAt, &c.succeeded}, c.history.Shard(i))
+	return &recorder{figures, c.history.Shard(i), &c.cutAt, &c.succeeded}
 }
 
 // paced reports whether the session gets part of the rate of an open loop.

@@ -6,23 +6,24 @@ import (
 	"github.com/zkbench/zkbench/metrics"
 )
 
-// counted records what sessions did, for the figures. It leaves out what existed before the load, and records what the end of the run cut as unfinished, not
-// as an error. The checks still have to consider that the last request of a session may have been carried out.
-type counted struct {
-	metrics.Recorder
-	cutAt *atomic.Int64 // when the run was cut, as an offset; 0 before
-	ok    *atomic.Int64 // when something last succeeded, as an offset
+// recorder records what the sessions of a seat did: all of it in the history, and in the figures not what existed before the load. There, what the end of the
+// run cut is unfinished, not an error; the checks still have to consider that the last request of a session may have been carried out.
+type recorder struct {
+	figures, history metrics.Recorder
+	cutAt            *atomic.Int64 // when the run was cut, as an offset; 0 before
+	ok               *atomic.Int64 // when something last succeeded, as an offset
 }
 
-func (c counted) Record(s metrics.Sample, parts ...metrics.Sample) {
+func (r *recorder) Record(s metrics.Sample, parts ...metrics.Sample) {
+	r.history.Record(s, parts...)
 	if s.Session == metrics.Everybody {
 		return
 	}
-	if at := c.cutAt.Load(); at > 0 && s.Outcome == metrics.InDoubt && int64(s.End) >= at {
+	if at := r.cutAt.Load(); at > 0 && s.Outcome == metrics.InDoubt && int64(s.End) >= at {
 		s.Outcome = metrics.Unfinished
 	}
 	if s.Outcome == metrics.OK {
-		c.ok.Store(int64(s.End))
+		r.ok.Store(int64(s.End))
 	}
-	c.Recorder.Record(s, parts...)
+	r.figures.Record(s, parts...)
 }

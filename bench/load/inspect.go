@@ -21,17 +21,18 @@ func (c *Cell) inspectOpen(ctx context.Context) error {
 		return nil
 	}
 	return c.lookAgain(ctx, func(ctx context.Context, s zk.Session, r metrics.Recorder) error {
-		if c.calls.recent(c.origin.Now()) { // as of before the look
+		if c.callsRecent() { // as of before the look
 			r = undecided{r}
 		}
 		return workloads.InspectOpen(ctx, c.work, s, r)
 	})
 }
 
-// calls counts the calls of a cell's sessions, including the recipes' background work.
+// calls counts the calls of one seat's sessions, including the recipes' background work.
 type calls struct {
 	pending atomic.Int64
 	ended   atomic.Int64 // when the last call ended, as an offset; 0 if none has
+	_       [48]byte     // a cache line for each seat
 }
 
 // betweenTries is longer than the time between two attempts of a removal.
@@ -41,6 +42,17 @@ const betweenTries = 2 * time.Second
 func (c *calls) recent(now time.Duration) bool {
 	ended := time.Duration(c.ended.Load())
 	return c.pending.Load() > 0 || ended > 0 && now-ended < betweenTries
+}
+
+// callsRecent reports whether a call of any seat is in flight, or has ended so recently that another may follow.
+func (c *Cell) callsRecent() bool {
+	now := c.origin.Now()
+	for i := range c.calls {
+		if c.calls[i].recent(now) {
+			return true
+		}
+	}
+	return false
 }
 
 // undecided is a recorder for looks whose findings may still disappear without help.
@@ -85,7 +97,7 @@ func (c *Cell) lookAgain(ctx context.Context, inspect func(context.Context, zk.S
 
 // looking records what the servers refuse to the look itself: what cannot be looked at is not known to be gone.
 func (c *Cell) looking() *zk.Trace {
-	return &zk.Trace{Call: func(call zk.Call) {
+	return &zk.Trace{Call: func(call *zk.Call) {
 		c.refusals.see(call, metrics.Trip{Session: metrics.Everybody, Start: c.origin.At(call.Start), End: c.origin.At(call.End)})
 	}}
 }

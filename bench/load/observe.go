@@ -42,6 +42,7 @@ type Driver struct {
 func New(r *Run, t *target.Target, c Config) (*Cell, error) {
 	cell := &Cell{Config: c, run: r, target: t, dir: Dir(t.Root, c.Number), collector: metrics.NewCollector(0), history: metrics.NewHistory(0, spill.NewRoom(r.Out.Path(), 0)),
 		fanout: metrics.NewFanout(0), trips: metrics.NewRoundTrips(0, spill.NewRoom(r.Out.Path(), longTrips)), standings: metrics.NewStandings(c.Sessions), set: time.Now()}
+	cell.calls = make([]calls, cell.seats())
 	load := c.Load(cell.dir)
 	load.Shared = !r.Share.Whole()
 	if d := c.Driver; d != nil {

@@ -19,7 +19,7 @@ type refusals struct {
 }
 
 // see is called for each call of a session.
-func (r *refusals) see(call zk.Call, at metrics.Trip) {
+func (r *refusals) see(call *zk.Call, at metrics.Trip) {
 	if call.Err == nil || IsAny(call.Err, context.Canceled, context.DeadlineExceeded) {
 		return
 	}

@@ -127,7 +127,7 @@ type seat struct {
 	workloads.Seat
 	clients  *sessionPool
 	place    int // of its session in the pool
-	observed func(seat uint32, s zk.Session) zk.Session
+	observed func(place int, s zk.Session) zk.Session
 	work     workloads.Workload
 	arrivals plan.Arrivals
 	loopOpen bool
@@ -147,6 +147,9 @@ func (s *seat) run(ctx context.Context, stop <-chan struct{}, until func() time.
 	if s.stays {
 		stop = nil
 	}
+	// A context of the seat's own: each request selects on its Done, whose lock and queue all sessions would otherwise contend for.
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	if w, some := s.work.(workloads.Pipelined); some {
 		defer w.Await(s.ID)
 	}
@@ -276,7 +279,7 @@ func (s *seat) openFor(ctx context.Context, timeout time.Duration) (zk.Session, 
 	if err != nil {
 		return nil, err
 	}
-	s.Session = s.observed(s.ID, fresh)
+	s.Session = s.observed(s.place, fresh)
 	s.Fanout.Request(s.Origin.Now(), int(zk.KindConnect))
 	s.clients.links.replaced(s.ID, s.Origin.Now())
 	s.clients.retire(s.place, fresh)

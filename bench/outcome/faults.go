@@ -99,10 +99,10 @@ func (c *Cell) sessionsOf(injected []faults.Fault, i int, cut time.Duration, r *
 // Never is an offset later than any cell.
 const Never = time.Duration(1 << 61)
 
-// restartsOf returns the servers that a rolling restart has restarted; from is the start of the steady phase.
+// restartsOf returns the servers that a rolling restart or upgrade has restarted; from is the start of the steady phase.
 func restartsOf(f faults.Fault, from time.Duration) (all []results.Restart) {
 	for _, step := range f.Steps {
-		r := results.Restart{Server: step.Server, Leader: step.Leader, AtS: (step.Down - from).Seconds()}
+		r := results.Restart{Server: step.Server, Leader: step.Leader, AtS: (step.Down - from).Seconds(), ZooKeeper: step.ZooKeeper}
 		if step.Up > 0 {
 			r.HealedS = new((step.Up - from).Seconds())
 		}

@@ -34,7 +34,7 @@ type Refusal struct {
 }
 
 // See records a failed call. It is not safe for concurrent use.
-func (r *Refusals) See(call zk.Call, at metrics.Trip) {
+func (r *Refusals) See(call *zk.Call, at metrics.Trip) {
 	if r.Fails++; r.Failed == nil {
 		r.Failed = call.Err
 	}

@@ -63,6 +63,17 @@ func Check(t ensemble.Target) error {
 	return fmt.Errorf("zookeeper %q: running servers have their own ZooKeeper (expected its version, which is compared with theirs, or nothing)", t.ZooKeeper)
 }
 
+// Upgrades returns what ensemble.Upgrader.Upgrades will say of a target whose servers this process will start as local ones; nil if that is not known before
+// they run, or if they cannot be upgraded.
+func Upgrades(t ensemble.Target) func(from, to string) (version string, err error) {
+	if t.Local == 0 || t.Up {
+		return nil
+	}
+	return func(from, to string) (string, error) {
+		return local.CheckUpgrade(local.Config{ZooKeeper: t.ZooKeeper, Secure: t.Secure}, from, to)
+	}
+}
+
 // answered returns an error that wraps ErrVersion if the target asks for a version, and a server that answers has another one, or none says which it has.
 func answered(ctx context.Context, t ensemble.Target, e ensemble.Ensemble) error {
 	if !versions.IsVersion(t.ZooKeeper) {

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/zkbench/zkbench/ensemble"
 	"github.com/zkbench/zkbench/ensemble/versions"
+	"github.com/zkbench/zkbench/zk"
 )
 
 // Check says why servers of a configuration cannot be started, as far as that is known without starting them; nil if they can.
@@ -22,6 +24,29 @@ func Check(cfg Config) error {
 		return err
 	}
 	return cfg.possible(p)
+}
+
+// CheckUpgrade returns the version of a ZooKeeper, "" if it is unknown, or why servers of a configuration that have run another one cannot run it. from is "" for
+// that of the configuration.
+func CheckUpgrade(cfg Config, from, to string) (version string, err error) {
+	old, err := versions.Find(cmp.Or(from, cfg.ZooKeeper))
+	if err != nil {
+		return "", err
+	}
+	p, err := cfg.upgraded(old, to)
+	return p.Version, err
+}
+
+// upgraded returns the program to upgrade servers to that have run old.
+func (c Config) upgraded(old versions.Program, to string) (versions.Program, error) {
+	p, err := versions.Find(to)
+	if err != nil {
+		return p, err
+	}
+	if p.Source == old.Source {
+		return p, fmt.Errorf("the servers run %s already (use rolling-restart, or name another version)", p.Source)
+	}
+	return p, errors.Join(zk.CheckUpgrade(old.Version, p.Version), c.possible(p))
 }
 
 // findJava finds the java program: the one asked for, JAVA_HOME's, or the first in PATH. A JAVA_HOME without java is an error

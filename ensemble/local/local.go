@@ -15,6 +15,7 @@ import (
 	"github.com/zkbench/zkbench/ensemble/internal/host"
 	"github.com/zkbench/zkbench/ensemble/internal/secrets"
 	"github.com/zkbench/zkbench/ensemble/versions"
+	"github.com/zkbench/zkbench/zk"
 )
 
 // Local is an ensemble of ZooKeeper servers on this machine, on the loopback address.
@@ -31,9 +32,9 @@ type Local struct {
 }
 
 var (
-	_ ensemble.Ensemble      = (*Local)(nil)
-	_ ensemble.FaultInjector = (*Local)(nil)
-	_ ensemble.Accountant    = (*Local)(nil)
+	_ ensemble.Ensemble   = (*Local)(nil)
+	_ ensemble.Upgrader   = (*Local)(nil)
+	_ ensemble.Accountant = (*Local)(nil)
 )
 
 // Start starts servers and returns when a write has gone through every one of them. The servers live until Close or, with
@@ -155,6 +156,40 @@ func (l *Local) choosePorts() error {
 		}
 	}
 	return nil
+}
+
+// Upgrades returns the version of a ZooKeeper, or why servers that have run another one cannot run it.
+func (l *Local) Upgrades(from, to string) (version string, err error) {
+	if from != "" {
+		return CheckUpgrade(l.cfg, from, to)
+	}
+	for number := range l.All() { // some of a detached ensemble may have been upgraded before
+		if err := l.Change(context.Background(), number+1, func(s *server, _ driver.State) error {
+			p, err := l.cfg.upgraded(s.program, to)
+			version = p.Version
+			return err
+		}); err != nil {
+			return "", err
+		}
+	}
+	return version, nil
+}
+
+// Upgrade chooses the program that a server that is down runs when it is started again.
+func (l *Local) Upgrade(ctx context.Context, number int, to string) (version string, err error) {
+	err = l.Change(ctx, number, func(s *server, was driver.State) error {
+		if was.Up {
+			return ensemble.ErrRunning
+		}
+		p, err := versions.Find(to)
+		if err != nil {
+			return err
+		}
+		s.noSnapshot = s.noSnapshot || zk.PowersOf(p.Version).Has(zk.PowerCreate2) && !zk.PowersOf(s.program.Version).Has(zk.PowerCreate2)
+		version, s.program = p.Version, p
+		return l.saveDetached()
+	})
+	return version, err
 }
 
 // killAll kills every process and waits for it; it also ends the launcher's thread.

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 
 	"github.com/zkbench/zkbench/ensemble"
 	"github.com/zkbench/zkbench/ensemble/internal/driver"
 	"github.com/zkbench/zkbench/ensemble/internal/host"
+	"github.com/zkbench/zkbench/ensemble/versions"
 )
 
 // server is one server of a Local.
@@ -20,11 +22,15 @@ type server struct {
 	dir     string
 	address string
 	process atomic.Pointer[process] // the latest one
-	logged  int64                   // length of the log when process was started: older text does not concern it
+	program versions.Program        // of its next start; guarded by driver.Ensemble.Change
+	// noSnapshot says that its data may have no snapshot, because a version before 3.5 wrote them: newer ones do not start with such data unless they are told to
+	// (snapshot.trust.empty, which ZooKeeper's administrator's guide names for this upgrade). Guarded like program.
+	noSnapshot bool
+	logged     int64 // length of the log when process was started: older text does not concern it
 }
 
 func (l *Local) server(id int, address string) *server {
-	return &server{of: l, id: id, dir: filepath.Join(l.dir, serverDir(id)), address: address}
+	return &server{of: l, id: id, dir: filepath.Join(l.dir, serverDir(id)), address: address, program: l.program}
 }
 
 func (s *server) log() string { return filepath.Join(s.dir, logName) }
@@ -84,7 +90,11 @@ func (s *server) launch() error {
 		s.logged = info.Size()
 	}
 	l := s.of
-	args := l.cfg.javaArgs(l.program, l.dir, filepath.Join(s.dir, "zoo.cfg"))
+	cfg := l.cfg
+	if s.noSnapshot {
+		cfg.JavaArgs = append(slices.Clone(cfg.JavaArgs), "-Dzookeeper.snapshot.trust.empty=true")
+	}
+	args := cfg.javaArgs(s.program, l.dir, filepath.Join(s.dir, "zoo.cfg"))
 	var p *process
 	if l.launcher != nil {
 		p, err = l.launcher.launch(l.java, args, log)
@@ -108,7 +118,7 @@ func (s *server) Explain(_ context.Context, kind, cause error) error {
 	if bytes.Contains(text, []byte("Address already in use")) {
 		kind = ensemble.ErrPortTaken
 	}
-	if mixed := s.of.program.Mixed(string(text)); mixed != "" {
+	if mixed := s.program.Mixed(string(text)); mixed != "" {
 		cause = fmt.Errorf("%w; %s", cause, mixed)
 	}
 	return fmt.Errorf("%w: server %d: %w; the log %s %s", kind, s.id, cause, s.log(), driver.LastLines(string(text), 12))

@@ -28,11 +28,13 @@ type state struct {
 }
 
 type serverState struct {
-	Address string
-	Ports   serverPorts
-	PID     int
-	Start   uint64 // clock ticks since boot
-	Down    bool   // killed or stopped on purpose
+	Address    string
+	Ports      serverPorts
+	PID        int
+	Start      uint64            // clock ticks since boot
+	Down       bool              // killed or stopped on purpose
+	Program    *versions.Program // that it has been upgraded to; nil: that of the ensemble
+	NoSnapshot bool              // see server
 }
 
 // saveDetached records the current processes of a detached ensemble.
@@ -46,7 +48,11 @@ func (l *Local) saveDetached() error {
 	}
 	for i, server := range l.All() {
 		p := server.process.Load()
-		s.Servers = append(s.Servers, serverState{server.address, l.ports[i], p.pid, p.start, l.IsDown(i)})
+		saved := serverState{Address: server.address, Ports: l.ports[i], PID: p.pid, Start: p.start, Down: l.IsDown(i), NoSnapshot: server.noSnapshot}
+		if server.program.Source != l.program.Source {
+			saved.Program = &server.program
+		}
+		s.Servers = append(s.Servers, saved)
 	}
 	return driver.WriteState(l.cfg.StateDir, s)
 }
@@ -84,6 +90,10 @@ func Load(dir string) (*Local, error) {
 		}
 		server := l.server(i+1, saved.Address)
 		server.process.Store(p)
+		if saved.Program != nil {
+			server.program = *saved.Program
+		}
+		server.noSnapshot = saved.NoSnapshot
 		servers = append(servers, server)
 		l.ports = append(l.ports, saved.Ports)
 	}

@@ -21,6 +21,7 @@ import (
 type conn struct {
 	p      *Proxy
 	server int
+	number uint64 // among all connections
 	client *net.TCPConn
 	up     *net.TCPConn
 	lines  [2]*line // by direction
@@ -52,7 +53,7 @@ const (
 )
 
 func newConn(p *Proxy, client, up *net.TCPConn, server int, number uint64) *conn {
-	c := &conn{p: p, server: server, client: client, up: up, torn: make(chan struct{}), pending: map[int32]Frame{}}
+	c := &conn{p: p, server: server, number: number, client: client, up: up, torn: make(chan struct{}), pending: map[int32]Frame{}}
 	c.lines[Upstream] = newLine(c, up, Upstream, number)
 	c.lines[Downstream] = newLine(c, client, Downstream, number)
 	return c
@@ -140,6 +141,11 @@ func (c *conn) frame(in *bufio.Reader, d Direction, handshake bool) bool {
 	fr := c.look(head[4:], d, handshake)
 	fr.Size = size
 	c.p.see(fr)
+	if c.p.cfg.Tap != nil {
+		if in = c.tap(fr, in, head[4:], d); in == nil {
+			return false
+		}
+	}
 	f := c.p.decide(fr)
 	if f == nil {
 		if fr.On == Notification && 4+size <= in.Size() && c.isBehind() {
@@ -151,6 +157,19 @@ func (c *conn) frame(in *bufio.Reader, d Direction, handshake bool) bool {
 		f.rule.Notify(fr)
 	}
 	return c.inject(f, in, 4+size, d)
+}
+
+// tap shows a frame to the tap, and returns from where to read it; nil at the end of the direction.
+func (c *conn) tap(fr Frame, in *bufio.Reader, head []byte, d Direction) *bufio.Reader {
+	if whole := 4 + fr.Size; len(head) < fr.Size && fr.Size <= mostTapped && (d == Upstream || fr.Op == jute.OpMulti) {
+		var b bytes.Buffer // grows only with what is there
+		if _, err := io.CopyN(&b, in, int64(whole)); err != nil {
+			return nil
+		}
+		in, head = bufio.NewReaderSize(bytes.NewReader(b.Bytes()), in.Size()), b.Bytes()[4:]
+	}
+	c.p.cfg.Tap.Frame(c.number, fr, head)
+	return in
 }
 
 // look parses the relevant parts of a frame, and updates the state of the connection.

@@ -21,10 +21,25 @@ import (
 // Config says which servers the proxy fronts.
 type Config struct {
 	Upstreams []string // host:port of the servers; the first is server 1
+	Listen    []string // host:port to listen at for each of them; nil: the loopback interface, with free ports
+	Tap       Tap      // nil: none
 	Seed      uint64   // for the jitter
 	// Encrypted says that connections are forwarded unread: only the faults Cut and Reset of all connections are possible, and nothing is known about sessions.
 	Encrypted bool
 }
+
+// Tap is shown what passes, before any fault applies to it. Connections are numbered. Both methods are called from the goroutines that read connections, several at a time, and
+// what follows on the connection waits until they return.
+type Tap interface {
+	// Frame is called with a frame and its bytes, which are valid until it returns. Of a frame of more than 8 KiB these are the first 8 KiB, but of a request and of the reply to a multi all, up
+	// to 16 MiB. The call for a request returns before the server has all of it, so that the call for its reply comes later.
+	Frame(conn uint64, f Frame, body []byte)
+	// Ended is called when a connection is over, after all its frames.
+	Ended(conn uint64)
+}
+
+// mostTapped is the longest frame that a Tap is shown as a whole, in bytes.
+const mostTapped = 16 << 20
 
 // Proxy listens at one address of this machine for each server. All methods may be called concurrently.
 type Proxy struct {
@@ -52,16 +67,23 @@ type session struct {
 	lost         time.Time // when it was disconnected
 }
 
-// Start starts to listen. The addresses are on the loopback interface, with free ports. ctx is not used after Start returns.
+// Start starts to listen. ctx is not used after Start returns.
 func Start(ctx context.Context, cfg Config) (*Proxy, error) {
 	if len(cfg.Upstreams) == 0 {
 		return nil, errors.New("proxy: no upstreams")
 	}
+	if len(cfg.Listen) > 0 && len(cfg.Listen) != len(cfg.Upstreams) {
+		return nil, fmt.Errorf("proxy: %d addresses to listen at for %d servers (expected one for each)", len(cfg.Listen), len(cfg.Upstreams))
+	}
 	p := &Proxy{cfg: cfg, conns: map[*conn]struct{}{}, sessions: map[int64]*session{}, watching: map[int64]func(Frame){}}
 	p.cfg.Upstreams = slices.Clone(cfg.Upstreams)
 	p.ctx, p.quit = context.WithCancel(context.WithoutCancel(ctx))
-	for range cfg.Upstreams {
-		l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	for i := range cfg.Upstreams {
+		address := "127.0.0.1:0"
+		if len(cfg.Listen) > 0 {
+			address = cfg.Listen[i]
+		}
+		l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 		if err != nil {
 			p.Close()
 			return nil, fmt.Errorf("proxy: %w", err)
@@ -130,6 +152,9 @@ func (p *Proxy) serve(client *net.TCPConn, server int) {
 		return
 	}
 	c.run()
+	if p.cfg.Tap != nil {
+		p.cfg.Tap.Ended(c.number)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.conns, c)

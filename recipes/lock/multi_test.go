@@ -156,7 +156,7 @@ func TestOneFailedReleaseDoesNotKeepTheOthers(t *testing.T) {
 func TestLocksAreReleasedInReverse(t *testing.T) {
 	bubble.Run(t, "", func(t *testing.T, ens *zktest.Ensemble) {
 		var order []string
-		s := zk.Observe(ens.Dial(), &zk.Trace{Call: func(c zk.Call) {
+		s := zk.Observe(ens.Dial(), &zk.Trace{Call: func(c *zk.Call) {
 			if parts := strings.Split(c.Path, "/"); len(parts) > 4 && (c.Kind == zk.KindCreate || c.Kind == zk.KindDelete) {
 				order = append(order, parts[3])
 			}

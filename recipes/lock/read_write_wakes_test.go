@@ -26,7 +26,7 @@ func TestWakesOfAReaderBehindWriters(t *testing.T) {
 			}
 			events, lists := 0, 0
 			s := ens.Dial()
-			l := v.New(zk.Observe(s, &zk.Trace{Event: func(zk.Event) { events++ }, Call: func(c zk.Call) {
+			l := v.New(zk.Observe(s, &zk.Trace{Event: func(zk.Event) { events++ }, Call: func(c *zk.Call) {
 				if c.Kind == zk.KindChildren {
 					lists++
 				}

@@ -67,7 +67,7 @@ func TestTheCostOfAChange(t *testing.T) {
 		}
 		var calls map[zk.Kind]int
 		listed := 0
-		count := &zk.Trace{Call: func(c zk.Call) {
+		count := &zk.Trace{Call: func(c *zk.Call) {
 			if calls[c.Kind]++; c.Kind == zk.KindChildren {
 				listed = c.Bytes
 			}

@@ -94,7 +94,7 @@ func TestRequestsOfAContendedCycle(t *testing.T) {
 				bubble.MakeDir(t, ens.Dial())
 				holder := bubble.Wait(t.Context(), v, ens.Dial(), recipes.Options{})
 				requests := 0
-				s := zk.Observe(ens.Dial(), &zk.Trace{Call: func(zk.Call) { requests++ }})
+				s := zk.Observe(ens.Dial(), &zk.Trace{Call: func(*zk.Call) { requests++ }})
 				w := bubble.Wait(t.Context(), v, s, recipes.Options{})
 				bubble.Release(t, holder)
 				synctest.Wait()

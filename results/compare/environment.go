@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -119,6 +120,38 @@ func differing(baseline, candidate []Run) (all []results.Differing) {
 	b, c := fsync(baseline), fsync(candidate)
 	if b > 0 && c > 0 && max(b/c, c/b) > fsyncFactor {
 		all = append(all, results.Differing{Name: "fsync_ms", Baseline: fmt.Sprintf("%.2g ms", b), Candidate: fmt.Sprintf("%.2g ms", c)})
+	}
+	return all
+}
+
+// beside returns what else differs between the sides of a comparison in pairs, which runs of other days need not share: where the servers' program came from, whether
+// connections are encrypted, the session timeout, and the settings that the servers report. What only one side knows is left out, as in differing.
+func beside(baseline, candidate []Run) (all []results.Differing) {
+	add := func(name string, of func(results.Environment) string) {
+		values := func(runs []Run) (found []string) {
+			for _, r := range runs {
+				if v := of(r.Environment); v != "" && !slices.Contains(found, v) {
+					found = append(found, v)
+				}
+			}
+			slices.Sort(found)
+			return found
+		}
+		if b, c := values(baseline), values(candidate); len(b) > 0 && len(c) > 0 && !slices.Equal(b, c) {
+			all = append(all, results.Differing{Name: name, Baseline: strings.Join(b, ", "), Candidate: strings.Join(c, ", ")})
+		}
+	}
+	add("source", func(e results.Environment) string { return e.Source })
+	add("encrypted", func(e results.Environment) string { return fmt.Sprint(e.Encrypted) })
+	add("session_timeout", func(e results.Environment) string { return fmt.Sprintf("%g ms", e.SessionTimeout) })
+	names := map[string]bool{}
+	for _, r := range slices.Concat(baseline, candidate) {
+		for name := range r.Environment.Options {
+			names[name] = true
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		add(name, func(e results.Environment) string { return e.Options[name] })
 	}
 	return all
 }

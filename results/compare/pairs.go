@@ -122,7 +122,7 @@ func Pairs(ctx context.Context, c Config) (*results.Comparison, error) {
 			}
 		}
 	}
-	doc.Baseline, doc.Candidate, doc.Differing = side(baseline), side(candidate), differing(baseline, candidate)
+	doc.Baseline, doc.Candidate, doc.Differing = side(baseline), side(candidate), append(differing(baseline, candidate), beside(baseline, candidate)...)
 	doc.Cells = c.judge(measured)
 	cutShort := broken || failure != nil
 	for _, cell := range doc.Cells {

@@ -284,6 +284,24 @@ func TestWhatDiffersIsTold(t *testing.T) {
 	}
 }
 
+// So is what belongs to the servers of a side: where they come from, and their settings as far as both sides report them.
+func TestWhatDiffersBetweenTheServersOfTheSidesIsTold(t *testing.T) {
+	s := newScript(t, 1, slower(1))
+	s.change = func(turn PairRun, run *results.Run) error {
+		run.Environment = results.Environment{ZooKeeper: "3.8.0", Source: "/a", SessionTimeout: 10000, Options: map[string]string{"ticktime": "2000", "java.version": "17.0.1", "initlimit": "5"}}
+		if turn.Candidate {
+			run.Environment.Source, run.Environment.Encrypted = "/b", true
+			run.Environment.Options = map[string]string{"ticktime": "3000", "java.version": "21.0.1", "synclimit": "5"}
+		}
+		return nil
+	}
+	doc, _ := s.judged(t, 5)
+	if want := []results.Differing{{Name: "source", Baseline: "/a", Candidate: "/b"}, {Name: "encrypted", Baseline: "false", Candidate: "true"},
+		{Name: "java.version", Baseline: "17.0.1", Candidate: "21.0.1"}, {Name: "ticktime", Baseline: "2000", Candidate: "3000"}}; !slices.Equal(doc.Differing, want) {
+		t.Errorf("%+v, want %+v", doc.Differing, want)
+	}
+}
+
 func TestDefaults(t *testing.T) {
 	for _, test := range []struct {
 		cell results.Cell

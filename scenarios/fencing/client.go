@@ -51,7 +51,7 @@ func (d Dial) failing(fail context.CancelCauseFunc) Dial {
 		if err != nil {
 			return nil, err
 		}
-		return zk.Observe(s, &zk.Trace{Call: func(c zk.Call) {
+		return zk.Observe(s, &zk.Trace{Call: func(c *zk.Call) {
 			if zk.Refused(c.Err) {
 				fail(fmt.Errorf("the servers refused a request: %w", c.Err))
 			}

@@ -113,7 +113,7 @@ func (d *Drivers) rest(ctx context.Context) error {
 
 // observe has the proxy show the requests, replies and events of a driver's session, which zk.Observe cannot see.
 func (h *handle) observe() {
-	trace := h.t.Trace(func(zk.Call) {})
+	trace := h.t.Trace(func(*zk.Call) {})
 	h.unobserve = h.t.drivers.Proxy.Observe(h.session.ID(), func(f proxy.Frame) {
 		if f.Op == jute.OpPing && f.On != proxy.Notification {
 			return

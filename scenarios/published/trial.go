@@ -120,7 +120,7 @@ func (t *trial) with(h *handle, make func(zk.Session, recipes.Options)) {
 	if t.Over() {
 		return
 	}
-	make(zk.Observe(h.session, t.Trace(func(c zk.Call) {
+	make(zk.Observe(h.session, t.Trace(func(c *zk.Call) {
 		h.created(c)
 		h.listed(c)
 		if zk.Refused(c.Err) { // the recipe is not responsible for the consequences
@@ -152,7 +152,7 @@ func (h *handle) pauseAt(point string) {
 }
 
 // created records the znode of a create.
-func (h *handle) created(c zk.Call) {
+func (h *handle) created(c *zk.Call) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
@@ -165,7 +165,7 @@ func (h *handle) created(c zk.Call) {
 }
 
 // listed triggers, for a lock that is not zkbench's, what is to happen when a client has listed the others: such a lock may have no pause points.
-func (h *handle) listed(c zk.Call) {
+func (h *handle) listed(c *zk.Call) {
 	if h.t.subject.own && c.Kind == zk.KindChildren && c.Err == nil && h.hasPlace() {
 		h.pauseAt(recipes.PauseListed)
 	}

@@ -72,7 +72,7 @@ func (t *trial) script(scenario, dir string) {
 	if t.grant, err = t.held.Acquire(t.Context()); err != nil {
 		t.Check(scenarios.NotStaged("nobody else is there, and the lock is not granted: %w", err))
 	}
-	waiting := of.New(zk.Observe(t.waiter, t.Trace(func(zk.Call) {})), dir+"/lock", options)
+	waiting := of.New(zk.Observe(t.waiter, t.Trace(func(*zk.Call) {})), dir+"/lock", options)
 	t.waits = t.Begin(func(ctx context.Context) error {
 		_, err := waiting.Acquire(ctx)
 		return err

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 )
 
 // Version is the version of the format that a Writer writes and a Reader reads.
@@ -19,12 +20,18 @@ var (
 // magic is what a trace begins with, followed by its version in one byte and by a zstd stream of all the rest.
 const magic = "zktrace"
 
+// The bounds that whoever makes a trace of what others have written or sent must keep: a Writer refuses what is beyond them.
+const (
+	MaxOps  = 1 << 18                      // operations of a Multi
+	MaxTime = maxMicros * time.Microsecond // 142 years
+	MaxPath = maxPath / 16                 // bytes of a path whose names may be replaced; servers read no request that is longer, unless told to
+)
+
 // The bounds of what a trace may have. A Writer refuses what is beyond them, and a Reader does not believe it.
 const (
 	maxHeader   = 64 << 10 // bytes
 	maxPath     = 16 << 20
 	maxSize     = 1<<31 - 1
-	maxOps      = 1 << 18        // of a Multi
 	maxMicros   = 1 << 52        // 142 years
 	maxReads    = 1<<31 - 1      // numbers of requests have 31 bits
 	mostPaths   = 1 << 16        // in the table
@@ -106,8 +113,8 @@ func checkRequest(e *Event, within bool) error {
 		return fmt.Errorf("%d bytes of data (expected 0 to %d)", e.Size, maxSize)
 	case e.Reads < 0 || e.Reads > maxReads:
 		return fmt.Errorf("%d reads (expected 0 to %d)", e.Reads, maxReads)
-	case len(e.Ops) > maxOps:
-		return fmt.Errorf("a multi of %d operations (expected at most %d)", len(e.Ops), maxOps)
+	case len(e.Ops) > MaxOps:
+		return fmt.Errorf("a multi of %d operations (expected at most %d)", len(e.Ops), MaxOps)
 	}
 	return nil
 }

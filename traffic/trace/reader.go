@@ -157,7 +157,7 @@ func (r *Reader) body(e *Event, within bool) {
 		r.corrupt(errors.New("a multi within a multi"))
 		return
 	}
-	n := int(r.number(maxOps, "operations of a multi"))
+	n := int(r.number(MaxOps, "operations of a multi"))
 	for i := 0; i < n && r.err == nil; i++ { // memory grows only with what is there
 		r.ops = append(r.ops, Event{})
 		op := &r.ops[i]

@@ -232,7 +232,7 @@ func TestHostileTraces(t *testing.T) {
 		{"a code of 33 bits", [][]byte{head, u(hasCode), v(1 << 32)}, "32 bits"},
 		{"2^31 operations", [][]byte{head, u(hasOps), u(1 << 31)}, "operations of a multi"},
 		{"-1 operations", [][]byte{head, u(hasOps), u(math64(-1))}, "operations of a multi"},
-		{"operations that are not there", [][]byte{head, u(hasOps), u(maxOps)}, "incomplete"},
+		{"operations that are not there", [][]byte{head, u(hasOps), u(MaxOps)}, "incomplete"},
 		{"a multi within a multi", [][]byte{head, u(hasOps), u(1), {byte(Multi)}, u(hasOps), u(1)}, "within a multi"},
 		{"a prefill afterwards", [][]byte{head, u(0), {byte(Prefill), 0, 0, 0, 0}}, "prefilled"},
 		{"a number of a sequential znode of 33 bits", [][]byte{head, u(hasGot), u(1 << 32)}, "sequential"},
@@ -277,7 +277,7 @@ func TestWriterRefuses(t *testing.T) {
 		{[]Event{{Kind: Request, Op: Get, Path: "/a", Reads: -1}}, "-1 reads"},
 		{[]Event{{Kind: Request, Op: Get, Path: "/a", Took: -1e6}}, "a time of -1ms"},
 		{[]Event{{Kind: Request, Op: Multi, Ops: []Event{{Op: Multi, Ops: []Event{{}}}}}}, "within a multi"},
-		{[]Event{{Kind: Request, Op: Multi, Ops: make([]Event, maxOps+1)}}, "operations"},
+		{[]Event{{Kind: Request, Op: Multi, Ops: make([]Event, MaxOps+1)}}, "operations"},
 		{[]Event{{Kind: Request, Op: Set, Path: "/" + strings.Repeat("a", maxPath)}}, "a path of"},
 	} {
 		w, err := NewWriter(io.Discard, header)

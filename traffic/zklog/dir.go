@@ -89,6 +89,11 @@ func (g Gap) Missing() int64 {
 	return counter(g.Before) - 1
 }
 
+// String says which transactions are missing.
+func (g Gap) String() string {
+	return fmt.Sprintf("%s: transactions between 0x%x and 0x%x are missing (at least %d)", g.File, g.After, g.Before, g.Missing())
+}
+
 func epoch(zxid int64) int64   { return zxid >> 32 }
 func counter(zxid int64) int64 { return zxid & 0xffffffff }
 

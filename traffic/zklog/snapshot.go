@@ -38,6 +38,14 @@ func (z *Znode) Session() int64 {
 	return z.Owner
 }
 
+// TTL returns how long the znode may be unused before the servers delete it; 0: as long as it likes. It is in the lowest five bytes of the mark (EphemeralType.TTL).
+func (z *Znode) TTL() time.Duration {
+	if z.Container() || ServerOf(z.Owner) != 0xff {
+		return 0
+	}
+	return time.Duration(z.Owner&(1<<40-1)) * time.Millisecond
+}
+
 // Visitor is told what a snapshot has, in its order. Each function may be nil.
 type Visitor struct {
 	Session func(id int64, timeout time.Duration)

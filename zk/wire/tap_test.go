@@ -41,7 +41,7 @@ func TestObserveTapsTheWire(t *testing.T) {
 			}
 			var sent, want []zk.Kind
 			received := 0
-			inner := zk.Observe(zk.Within(s, "/"), &zk.Trace{Call: func(zk.Call) {}}) // does not ask for the tap
+			inner := zk.Observe(zk.Within(s, "/"), &zk.Trace{Call: func(*zk.Call) {}}) // does not ask for the tap
 			outer := zk.Observe(inner, &zk.Trace{Sent: func(k zk.Kind, _ time.Time) { sent = append(sent, k) }, Received: func(time.Time) { received++ }})
 			_, _, w, err := outer.ExistsW(t.Context(), "/a")
 			if err != nil {

@@ -19,7 +19,7 @@ type seenZxids struct {
 func (p *probe) observe(s zk.Session) (zk.Session, *seenZxids) {
 	var t seenZxids
 	return zk.Observe(s, &zk.Trace{
-		Call:  func(c zk.Call) { t.mu.Lock(); defer t.mu.Unlock(); t.calls = append(t.calls, c) },
+		Call:  func(c *zk.Call) { t.mu.Lock(); defer t.mu.Unlock(); t.calls = append(t.calls, *c) },
 		Event: func(e zk.Event) { t.mu.Lock(); defer t.mu.Unlock(); t.events = append(t.events, e) },
 	}), &t
 }

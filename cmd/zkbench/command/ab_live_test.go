@@ -12,7 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zkbench/zkbench/ensemble/ensembletest"
 	"github.com/zkbench/zkbench/ensemble/proxy"
+	"github.com/zkbench/zkbench/ensemble/versions"
 	"github.com/zkbench/zkbench/internal/jute"
 	"github.com/zkbench/zkbench/internal/tier"
 	"github.com/zkbench/zkbench/results"
@@ -84,5 +86,46 @@ func TestALiveDelayIsFound(t *testing.T) {
 		default:
 			t.Errorf("a delay of a tenth: %s of %s: %s", m.Verdict, m.Metric, m.Reason)
 		}
+	}
+}
+
+// One version in two directories, each with its own ensemble, is equivalent to itself or cannot be told apart, and the report says that the directories differ.
+// A third is the smallest difference that matters here, because two ensembles on a busy machine do differ by some percent.
+func TestAVersionIsNoSlowerThanItself(t *testing.T) {
+	tier.Long(t, "seven pairs of runs on two ensembles; package compare judges recorded ones")
+	ensembletest.NeedServers(t)
+	p, err := versions.Find("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sides []string
+	for _, side := range []string{"a", "b"} {
+		home := filepath.Join(t.TempDir(), side)
+		if err := os.MkdirAll(filepath.Join(home, "lib"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for _, jar := range p.ClassPath {
+			name := filepath.Join("lib", filepath.Base(jar))
+			if filepath.Base(jar) == "zookeeper.jar" {
+				name = "zookeeper-" + p.Version + ".jar"
+			}
+			if err := os.Symlink(jar, filepath.Join(home, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		sides = append(sides, home)
+	}
+	profile, dir := small(t, "ensemble: local:1", "sessions: 8", "locks: 8", "hold: 0s", "warmup: 500ms", "duration: 1s"), out(t)
+	o := zkbench(t, "ab", "-q", "--a", profile, "--b", profile, "--a-zookeeper", sides[0], "--b-zookeeper", sides[1], "--pairs", "7", "--min-effect", "33%",
+		"--metric", "acquire.service.p50", "--out", dir)
+	c := comparison(t, dir)
+	if len(c.Cells) != 1 || len(c.Cells[0].Metrics) != 1 {
+		t.Fatalf("exit code %d, %+v", o.code, c)
+	}
+	if m := c.Cells[0].Metrics[0]; m.Verdict != "EQUIVALENT" && m.Verdict != "INCONCLUSIVE" {
+		t.Errorf("%s of %s: %s", m.Verdict, m.Metric, m.Reason)
+	}
+	if len(c.Differing) != 1 || c.Differing[0].Name != "source" {
+		t.Errorf("what differs: %+v, want the source alone", c.Differing)
 	}
 }

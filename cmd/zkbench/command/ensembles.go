@@ -149,7 +149,7 @@ func inWords(t ensemble.Target) string {
 // environment returns what is known of an ensemble before it is started.
 func environment(t ensemble.Target) faults.Environment {
 	return faults.Environment{Name: t.String(), Servers: max(t.Local, t.Compose, len(t.Addresses)), Driver: backend.Kind(t),
-		Encrypted: t.Secure != ""}
+		Encrypted: t.Secure != "", Upgrades: backend.Upgrades(t)}
 }
 
 // open returns the ensemble of a run: the given servers, or servers started only for this run.

@@ -68,6 +68,8 @@ func verbs() []verb {
 		{"driver", "check PROGRAM", "check a driver: the locks and queues of another program", (*app).driver},
 		{"replay", "TRACE", "send the requests of a trace again, as a run", (*app).replay},
 		{"profile-from", "DIR", "report the load that the logs of a server hold, and make a profile of it", (*app).profileFrom},
+		{"record", "TRACE --servers HOST:PORT,...", "write a trace of what clients send to running servers", (*app).recordTraffic},
+		{"trace", "DIR --out TRACE", "write a trace of what the logs of a server hold", (*app).trace},
 		{"limits", "--servers HOST:PORT,...", "show how close the hard limits are, without writing", (*app).limits},
 		{"completion", "bash|zsh|fish", "print a script that completes commands in a shell", (*app).completion},
 		{"man", "", "print a manual page", (*app).man},

@@ -48,14 +48,8 @@ With --profile it writes profiles that 'run', 'ab' and 'capacity' accept: FILE f
 	case *reads != "" && *profile == "":
 		return usagef("--reads: only valid with --profile")
 	}
-	if o.From, err = moment("--from", *from); err != nil {
+	if o.From, o.To, err = window(*from, *to); err != nil {
 		return err
-	}
-	if o.To, err = moment("--to", *to); err != nil {
-		return err
-	}
-	if !o.From.IsZero() && !o.To.IsZero() && !o.From.Before(o.To) {
-		return usagef("--to: must be after --from (%s), got %s", *from, *to)
 	}
 	weights, err := readWeights(*reads)
 	if err != nil {
@@ -122,6 +116,17 @@ func (a *app) writeTraffic(doc *traffic.Report, path string, reads map[string]in
 		fmt.Fprintf(a.stderr, "the profile has no reads: there were %d, but their kinds are not in the files (say them with --reads get=70,exists=20,children=10)\n", doc.Reads.Count)
 	}
 	return nil
+}
+
+// window parses the values of --from and --to.
+func window(from, to string) (first, end time.Time, err error) {
+	if first, err = moment("--from", from); err == nil {
+		end, err = moment("--to", to)
+	}
+	if err == nil && !first.IsZero() && !end.IsZero() && !first.Before(end) {
+		err = usagef("--to: must be after --from (%s), got %s", from, to)
+	}
+	return first, end, err
 }
 
 func moment(flag, text string) (time.Time, error) {

@@ -26,15 +26,15 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// recording is a trace in the making. Its events have to be in the order of their times.
-type recording struct {
+// script is a trace in the making. Its events have to be in the order of their times.
+type script struct {
 	events []trace.Event
 }
 
-func (r *recording) add(e trace.Event) { r.events = append(r.events, e) }
+func (r *script) add(e trace.Event) { r.events = append(r.events, e) }
 
 // write writes the trace to a file.
-func (r *recording) write(t *testing.T) string {
+func (r *script) write(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "recorded.trace")
 	f, err := os.Create(path)
@@ -59,9 +59,9 @@ func (r *recording) write(t *testing.T) string {
 
 // clientsOfALock is a recording of what two clients of a lock do that hand it to each other, with the znodes that were there before, and of a third whose session
 // expires while it has an ephemeral znode that the second then creates.
-func clientsOfALock(hands int) *recording {
+func clientsOfALock(hands int) *script {
 	const step = 20 * time.Millisecond
-	r := &recording{}
+	r := &script{}
 	for _, path := range []string{"/app", "/app/config", "/app/lock"} {
 		r.add(trace.Event{Kind: trace.Prefill, Session: -1, Path: path, Size: 10})
 	}
@@ -112,7 +112,7 @@ func clientsOfALock(hands int) *recording {
 }
 
 // replayProfile returns the profile of the replay of a recording.
-func replayProfile(t *testing.T, r *recording, sets ...string) profiles.Profile {
+func replayProfile(t *testing.T, r *script, sets ...string) profiles.Profile {
 	t.Helper()
 	p, err := (&app{setup: setup()}).profile(replayed(r.write(t), asRecorded), sets)
 	if err != nil {
@@ -208,7 +208,7 @@ func TestThePlantedSpeedIsFoundInMemory(t *testing.T) {
 	tier.Long(t, "a whole search, most of a minute; relatives: TestReplayInMemory, and TestAPlantedCapacityIsFoundInMemory")
 	t.Parallel()
 	const recorded, planted, clients = 50, 5, 10 // a second; times as many
-	r := &recording{}
+	r := &script{}
 	r.add(trace.Event{Kind: trace.Prefill, Session: -1, Path: "/data", Size: 10})
 	for i := range clients {
 		r.add(trace.Event{Kind: trace.Open, Session: i, Timeout: 30 * time.Second})
@@ -235,7 +235,7 @@ func TestReplayUsage(t *testing.T) {
 	t.Parallel()
 	file := clientsOfALock(2).write(t)
 	missing := filepath.Join(t.TempDir(), "missing")
-	empty := (&recording{[]trace.Event{{Kind: trace.Open, Session: 0, Timeout: time.Second}}}).write(t)
+	empty := (&script{[]trace.Event{{Kind: trace.Open, Session: 0, Timeout: time.Second}}}).write(t)
 	for _, c := range []struct {
 		args []string
 		want string

@@ -28,9 +28,9 @@ import (
 
 // runFlags holds the command line of 'zkbench run'.
 type runFlags struct {
-	servers, ensemble, zookeeper, engine, root, out string
-	sets, gates                                     []string
-	unused                                          bool
+	servers, ensemble, zookeeper, engine, root, out, record string
+	sets, gates                                             []string
+	unused                                                  bool
 	watching
 	target  ensemble.Target
 	targets []ensemble.Target // one for each ensemble of the profile; the first is target
@@ -62,6 +62,7 @@ func (r *runFlags) add(f *pflag.FlagSet) {
 	f.StringArrayVar(&r.sets, "set", nil, "change a field of the profile, as `key=value`; may be repeated")
 	f.StringArrayVar(&r.gates, "gate", nil, "additional gate, a `limit` such as 'errors < 0.1%'; may be repeated")
 	f.StringVar(&r.out, "out", "", "directory of the result (default results/PROFILE-TIME)")
+	f.StringVar(&r.record, "record", "", "write a trace of the run to `FILE`, which must not exist: the sessions go through a recording proxy, which 'docs/traffic.md' measures")
 	r.output.flags(f, "each gate and each check")
 	f.StringVar(&r.engine, "engine", "", "client library, instead of the profile's")
 	f.StringVar(&r.ensemble, "ensemble", "", "ensemble to start, instead of the profile's: local:N, compose:N or compose:3+1")
@@ -232,8 +233,32 @@ func (a *app) carryOut(ctx context.Context, p profiles.Profile, r runFlags, comm
 		return r.output.failed(a, err)
 	}
 	defer dir.Close()
-	doc, err := a.measure(ctx, p, r, bench.Config{Setup: a.setup, Profile: p, Root: r.root, UnusedParent: r.unused, Name: name, Command: command,
-		Version: versionText(), Out: dir, Stores: r.stores.given()})
+	c := bench.Config{Setup: a.setup, Profile: p, Root: r.root, UnusedParent: r.unused, Name: name, Command: command,
+		Version: versionText(), Out: dir, Stores: r.stores.given()}
+	if r.record == "" {
+		return a.conclude(ctx, p, r, c)
+	}
+	recorded, err := startRecording(r.record, "run "+p.Name, r.target.String(), true)
+	if err != nil {
+		return errors.Join(r.output.failed(a, err), dir.Discard())
+	}
+	c.Record = recorded
+	err = a.conclude(ctx, p, r, c)
+	if recorded.Counts().Sessions == 0 { // the run could not start
+		return errors.Join(err, recorded.discard())
+	}
+	failed := recorded.end(a)
+	if failed != nil && err != nil { // which decides on the exit code, and may have been printed
+		fmt.Fprintf(a.stderr, "%s: %v\n", program.Name(), failed)
+		return err
+	}
+	return errors.Join(err, failed)
+}
+
+// conclude measures, and shows the result.
+func (a *app) conclude(ctx context.Context, p profiles.Profile, r runFlags, c bench.Config) error {
+	dir := c.Out
+	doc, err := a.measure(ctx, p, r, c)
 	if doc == nil {
 		if errors.Is(err, bench.ErrProfile) { // which is only found with a running ensemble
 			err = usageError{err}

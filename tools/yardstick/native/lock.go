@@ -38,7 +38,7 @@ func handoffs(ctx context.Context, sessions []*wire.Client, n int, out *yardstic
 	armed := make(chan struct{}, 1)
 	var locks [2]recipes.Lock
 	for i := range locks {
-		s := zk.Observe(sessions[i], &zk.Trace{Call: func(c zk.Call) {
+		s := zk.Observe(sessions[i], &zk.Trace{Call: func(c *zk.Call) {
 			if c.Watch && c.Err == nil {
 				armed <- struct{}{}
 			}
