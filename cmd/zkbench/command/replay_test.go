@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -180,9 +181,9 @@ func TestAReplayWithoutHalfThePrefill(t *testing.T) {
 	t.Parallel()
 	p := replayProfile(t, clientsOfALock(20))
 	synctest.Test(t, func(t *testing.T) {
-		sessions := 0
+		var sessions atomic.Int32
 		doc := inMemoryWith(t, p, replayNames(), func(ens *zktest.Ensemble) {
-			if sessions++; sessions != 2 { // the first session of the load
+			if sessions.Add(1) != 2 { // the first session of the load
 				return
 			}
 			s := ens.Dial()
