@@ -113,7 +113,7 @@ var allowed = map[string][]string{
 	"bench": {"bench/plan", "bench/load", "bench/outcome", "bench/merge", "bench/target", "bench/fleet", "bench/root", "bench/faults", "bench/access", "recipes", "drivers", "drivers/stores", "profiles", "workloads", "ensemble",
 		"ensemble/proxy", "results", "results/gates", "check", "metrics", "metrics/spill", "zk", "internal/phrase", "internal/program", "internal/sleep"},
 	"ensemble/limits":                {"ensemble", "results", "zk", "internal/phrase"},
-	"cmd/zkbench/internal/calibrate": {"results", "metrics", "results/stats", "zk", "internal/bare", "internal/phrase", "internal/program"},
+	"cmd/zkbench/internal/calibrate": {"results", "metrics", "results/stats", "recipes", "zk", "internal/bare", "internal/phrase", "internal/program"},
 	"internal/bare":                  {"recipes", "metrics", "zk"},
 	"docs":                           {},
 	"cmd/zkbench/internal/exporter":  {"bench/load", "bench/outcome", "metrics"},

@@ -3,7 +3,7 @@ package bare
 import (
 	"context"
 	"errors"
-	"fmt"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -86,10 +86,10 @@ func Loop(ctx context.Context, steps []Step, warmup, length time.Duration, end f
 	return f, err
 }
 
-// Locks returns, for each session, the step that acquires and releases one of n locks of a variant, below dir, over which the sessions are spread evenly.
-// It creates the znodes of the locks below dir, which must exist; those that are there already are used.
-func Locks(ctx context.Context, sessions []zk.Session, v recipes.Variant[recipes.Lock], dir string, n int) ([]Step, error) {
-	paths, err := Paths(ctx, sessions[0], dir, n, nil)
+// Locks returns, for each session, the step that acquires and releases one of n locks of a variant, over which the sessions are spread evenly. The paths of
+// the locks are those of Paths.
+func Locks(ctx context.Context, sessions []zk.Session, v recipes.Variant[recipes.Lock], prefix string, n int) ([]Step, error) {
+	paths, err := Paths(ctx, sessions[0], prefix, n, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -106,10 +106,32 @@ func Locks(ctx context.Context, sessions []zk.Session, v recipes.Variant[recipes
 	return steps, nil
 }
 
-// Paths creates the znodes 0 to n-1 below dir, with data, unless they exist, and returns their paths.
-func Paths(ctx context.Context, s zk.Session, dir string, n int, data []byte) (paths []string, err error) {
+// dataBytes is the size of the znodes that Reads reads: the default of the workload operations.
+const dataBytes = 100
+
+// Reads returns, for each session, the step that reads one of n znodes of 100 bytes after another. Their paths are those of Paths.
+func Reads(ctx context.Context, sessions []zk.Session, prefix string, n int) ([]Step, error) {
+	paths, err := Paths(ctx, sessions[0], prefix, n, make([]byte, dataBytes))
+	if err != nil {
+		return nil, err
+	}
+	steps := make([]Step, len(sessions))
+	for i, s := range sessions {
+		next := i
+		steps[i] = func() error {
+			next++
+			_, _, err := s.Get(context.Background(), paths[next%n])
+			return err
+		}
+	}
+	return steps, nil
+}
+
+// Paths creates persistent znodes with data unless they exist, and returns their n paths: the prefix, which ends with a slash or the start of a name, and
+// the numbers from 0.
+func Paths(ctx context.Context, s zk.Session, prefix string, n int, data []byte) (paths []string, err error) {
 	for i := range n {
-		paths = append(paths, fmt.Sprintf("%s/%d", dir, i))
+		paths = append(paths, prefix+strconv.Itoa(i))
 		if _, err := s.Create(ctx, paths[i], data, zk.Persistent); err != nil && !errors.Is(err, zk.ErrNodeExists) {
 			return nil, err
 		}

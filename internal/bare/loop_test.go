@@ -72,13 +72,13 @@ func TestLocksOfSessions(t *testing.T) {
 		for range 6 {
 			sessions = append(sessions, e.Dial())
 		}
-		if _, err := Locks(t.Context(), sessions, lock.Variants()[0], "/none", 2); !errors.Is(err, zk.ErrNoNode) {
+		if _, err := Locks(t.Context(), sessions, lock.Variants()[0], "/none/", 2); !errors.Is(err, zk.ErrNoNode) {
 			t.Errorf("Locks without their directory: %v, want ErrNoNode", err)
 		}
 		if _, err := sessions[0].Create(t.Context(), "/locks", nil, zk.Persistent); err != nil {
 			t.Fatal(err)
 		}
-		steps, err := Locks(t.Context(), sessions, lock.Variants()[0], "/locks", 2)
+		steps, err := Locks(t.Context(), sessions, lock.Variants()[0], "/locks/", 2)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	bound     = 10  // items that a queue may hold, as in the profile of 'run'
-	itemBytes = 100 // of an item, and of a znode that is read
+	bound     = 10 // items that a queue may hold, as in the profile of 'run'
+	itemBytes = 100
 )
 
 // loops are what all sessions do in loops until their time is over.
@@ -51,7 +51,7 @@ func (l loops) run(ctx context.Context, clients []*wire.Client, out *yardstick.R
 	for i, c := range clients {
 		sessions[i] = c
 	}
-	steps, err := l.steps(ctx, sessions, dir)
+	steps, err := l.steps(ctx, sessions, dir+"/")
 	if err != nil {
 		return err
 	}
@@ -60,30 +60,30 @@ func (l loops) run(ctx context.Context, clients []*wire.Client, out *yardstick.R
 	return err
 }
 
-func (l loops) steps(ctx context.Context, sessions []zk.Session, dir string) ([]bare.Step, error) {
+func (l loops) steps(ctx context.Context, sessions []zk.Session, prefix string) ([]bare.Step, error) {
 	switch l.recipe {
 	case "lock":
 		v, err := predecessor()
 		if err != nil {
 			return nil, err
 		}
-		return bare.Locks(ctx, sessions, v, dir, l.objects)
+		return bare.Locks(ctx, sessions, v, prefix, l.objects)
 	case "queue":
-		return l.queues(ctx, sessions, dir)
+		return l.queues(ctx, sessions, prefix)
 	case "reads":
-		return l.reads(ctx, sessions, dir)
+		return bare.Reads(ctx, sessions, prefix, l.objects)
 	}
 	return nil, fmt.Errorf("-recipe: must be lock, queue or reads, got %q", l.recipe)
 }
 
 // queues returns the steps of the producers, which are half of the sessions of each queue, and of its consumers.
-func (l loops) queues(ctx context.Context, sessions []zk.Session, dir string) ([]bare.Step, error) {
+func (l loops) queues(ctx context.Context, sessions []zk.Session, prefix string) ([]bare.Step, error) {
 	variants := zkqueue.Variants()
 	i := slices.IndexFunc(variants, func(v recipes.Variant[recipes.Queue]) bool { return v.FIFO })
 	if i < 0 {
 		return nil, errors.New("the catalogue has no queue that is first in, first out")
 	}
-	paths, err := bare.Paths(ctx, sessions[0], dir, l.objects, nil)
+	paths, err := bare.Paths(ctx, sessions[0], prefix, l.objects, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -97,24 +97,6 @@ func (l loops) queues(ctx context.Context, sessions []zk.Session, dir string) ([
 			}
 		} else {
 			steps[at] = func() error { _, err := q.Take(context.Background()); return err }
-		}
-	}
-	return steps, nil
-}
-
-// reads returns steps that read one znode after another.
-func (l loops) reads(ctx context.Context, sessions []zk.Session, dir string) ([]bare.Step, error) {
-	paths, err := bare.Paths(ctx, sessions[0], dir, l.objects, make([]byte, itemBytes))
-	if err != nil {
-		return nil, err
-	}
-	steps := make([]bare.Step, len(sessions))
-	for i, s := range sessions {
-		next := i
-		steps[i] = func() error {
-			next++
-			_, _, err := s.Get(context.Background(), paths[next%len(paths)])
-			return err
 		}
 	}
 	return steps, nil
