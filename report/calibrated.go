@@ -79,7 +79,7 @@ func listed(own []results.OwnShare) string {
 	return strings.Join(all, ", ")
 }
 
-// ownMark is zkbench's own share of a rate above which a table of rates at full load has a note.
+// ownMark is zkbench's own share of a rate above which a table of rates at full load has a note, if the interval of the share excludes 0.
 const ownMark = 0.05
 
 // ownShares notes, beside a table with closed loops, which of zkbench's own shares are large by the calibrations of their ensembles.
@@ -89,7 +89,7 @@ func ownShares(run results.Run, group []row) (all []string) {
 		if c == nil || r.loop == "open" {
 			continue
 		}
-		large := slices.DeleteFunc(slices.Clone(c.Own), func(s results.OwnShare) bool { return s.Rate <= ownMark })
+		large := slices.DeleteFunc(slices.Clone(c.Own), func(s results.OwnShare) bool { return s.Rate <= ownMark || s.Low <= 0 })
 		text := fmt.Sprintf("By the calibration of %s with %s, zkbench's own share at full load is more than %s in the median: %s. In a closed loop, the servers can do more than the table says.",
 			c.Made.Format("2006-01-02 15:04"), namedServers(c.Servers, c.Ensemble, c.Encrypted), inPercent(ownMark), listed(large))
 		if len(large) > 0 && !slices.Contains(all, text) {

@@ -35,7 +35,9 @@ func TestConclude(t *testing.T) {
 			results.Trust{Reads: 500, Writes: 50, Single: 0.5, Pairs: 1.41 * 0.2}, []string{"of 3 identical runs the fastest had 50 %", "of about 28 % and more", "Calibrate again", "share these cores"}, "Times:"},
 		{"an own share", results.Calibration{Work: []results.Floor{floor("read", 2, 2), floor("write", 2, 2)}, Own: []results.Beside{
 			{OwnShare: results.OwnShare{Load: "locks", Rate: -0.01, Low: -0.02, High: 0.03}, Run: make([]float64, 7)}, {OwnShare: results.OwnShare{Load: "reads", Rate: 0.3, Low: 0.2, High: 0.4}}}},
-			results.Trust{Reads: 1, Writes: 1}, []string{"own share at full load: -1 % of the rate of locks (-2 % to 3 %), 30 % of the rate of reads (20 % to 40 %).", "medians of 7 pairs"}, "Times:"},
+			results.Trust{Reads: 1, Writes: 1}, []string{"own share at full load: -1 % of the rate of locks (-2 % to 3 %), 30 % of the rate of reads (20 % to 40 %).", "medians of 7 pairs"}, "intervals is wider"},
+		{"an own share that is not known well", results.Calibration{Work: []results.Floor{floor("read", 2, 2), floor("write", 2, 2)}, Own: []results.Beside{
+			{OwnShare: results.OwnShare{Load: "locks", Rate: -0.01, Low: -0.2, High: 0.1}}}}, results.Trust{Reads: 1, Writes: 1}, []string{"intervals is wider than 25 %"}, "Times:"},
 		{"a directory in memory", results.Calibration{Dir: "/ram", Fsync: results.Spent{Median: us(3)}, Work: []results.Floor{floor("read", 2, 2), floor("write", 2, 2)}},
 			results.Trust{Reads: 1, Writes: 1}, []string{"A sync in /ram takes 3 us"}, "Times:"},
 	} {

@@ -20,7 +20,7 @@ const (
 	lateMark = 0.25
 	// quickSync is the median, in microseconds, below which a sync certainly reached no disk.
 	quickSync = 20
-	// busy is the spread of identical runs above which the calibration itself is doubted.
+	// busy is the spread of identical runs, and the width of the interval of an own share, above which the calibration itself is doubted.
 	busy = 0.25
 	// pairsOf10 times the relative standard deviation of single runs is the difference that a paired t-test of ten pairs detects with a power of
 	// 80 % at the level 5 %: (2.262 + 0.883) * sqrt(2/10), with Student's t of 9 degrees of freedom. The runs of a pair share the state of the
@@ -108,6 +108,9 @@ func sentences(doc results.Calibration, trust results.Trust) (all []string) {
 		}
 		say("%s's own share at full load: %s. That is how much less a run does than a bare loop of the same client and requests, as medians of %s with their 95 %% intervals.", program.Name(),
 			strings.Join(own, ", "), phrase.Count(len(doc.Own[0].Run), "pair"))
+		if slices.ContainsFunc(doc.Own, func(b results.Beside) bool { return b.High-b.Low > busy }) {
+			say("At least one of these intervals is wider than %s: measure it again when the machine is quiet, or with more --pairs and a longer --for.", percent(busy))
+		}
 	}
 	if s := doc.Seam.Median; s != nil {
 		say("Drivers: %s of each of their times is the round trip to the driver; ignore smaller differences to zkbench's own recipes.", phrase.Seconds(*s/1e6))
