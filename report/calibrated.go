@@ -90,7 +90,7 @@ func ownShares(run results.Run, group []row) (all []string) {
 			continue
 		}
 		large := slices.DeleteFunc(slices.Clone(c.Own), func(s results.OwnShare) bool { return s.Rate <= ownMark || s.Low <= 0 })
-		text := fmt.Sprintf("By the calibration of %s with %s, zkbench's own share at full load is more than %s in the median: %s. In a closed loop, the servers can do more than the table says.",
+		text := fmt.Sprintf("By the calibration of %s with %s, zkbench's own share at full load is more than %s in the median: %s. Where CPUs limit a closed loop, the servers can do more than the table says.",
 			c.Made.Format("2006-01-02 15:04"), namedServers(c.Servers, c.Ensemble, c.Encrypted), inPercent(ownMark), listed(large))
 		if len(large) > 0 && !slices.Contains(all, text) {
 			all = append(all, text)

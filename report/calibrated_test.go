@@ -77,7 +77,7 @@ func TestCalibrated(t *testing.T) {
 			"3 servers (local): calibrate on these to get theirs.|Calibration of this machine, 2026-01-02 04:04, with 1 server (local:1): comparing two single runs cannot show a throughput difference below 50 %. Median responses below 4 ms include this machine's late timers: w, 3 sessions. Its rates were measured on servers other than 5 servers (local)", "5 servers (local), 3"},
 		{"its own share", strings.Join(calibration(costly), ""), "late timers: v, 3 sessions. zkbench's own share at full load: 20 % of the rate of writes (-10 % to 30 %), 5 % of the rate of locks (-1 % to 7 %), 30 % of the rate of reads (20 % to 40 %).", "more than"},
 		{"no own share", strings.Join(calibration(run(same, quick)), ""), "25 %", "own share"},
-		{"beside a closed loop", beside("closed"), "with 1 server (local:1), zkbench's own share at full load is more than 5 % in the median: 30 % of the rate of reads (20 % to 40 %). In", "|"},
+		{"beside a closed loop", beside("closed"), "with 1 server (local:1), zkbench's own share at full load is more than 5 % in the median: 30 % of the rate of reads (20 % to 40 %). Where CPUs limit", "|"},
 		{"beside an open loop", beside("open") + ".", ".", "own share"},
 		{"beside a closed loop without a calibration", strings.Join(ownShares(results.Run{Cells: []results.Cell{slow}}, rowsOf(results.Run{Cells: []results.Cell{slow}})), "") + ".", ".", "own share"},
 		{"enough pairs", pairs(same, 10, 0.1), "10 pairs should show throughput differences of about 10 % and more.", "would take"},
