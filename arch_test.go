@@ -72,6 +72,7 @@ var allowed = map[string][]string{
 
 	"traffic/zklog":  {"internal/jute"},
 	"traffic/trace":  {},
+	"traffic/replay": {"traffic/trace"},
 	"traffic/record": {"traffic/trace", "ensemble/proxy", "internal/jute"},
 	"traffic":        {"traffic/zklog", "traffic/trace", "internal/phrase"},
 
@@ -90,7 +91,7 @@ var allowed = map[string][]string{
 	"drivers/serve":  {"drivers"},
 	"drivers/stores": {},
 
-	"workloads":     {"recipes", "profiles", "check", "metrics", "zk", "internal/phrase", "metrics/spill"},
+	"workloads":     {"recipes", "profiles", "check", "metrics", "zk", "internal/phrase", "metrics/spill", "traffic/replay", "traffic/trace"},
 	"results":       {"capacity", "check", "metrics", "internal/phrase", "internal/sharing", "internal/program"},
 	"results/gates": {"results", "metrics", "results/stats", "internal/phrase"},
 

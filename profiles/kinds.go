@@ -30,6 +30,7 @@ var (
 	WordShares           Type = shares{}       // Shares, of Field.Words
 	SizeDistribution     Type = sizes{}        // Sizes
 	KeyPopularity        Type = popularity{}   // Popularity
+	FilePath             Type = file{}         // string: the path of a file, as given
 )
 
 // goType returns the Go type of the values of a workload's own field.
@@ -60,6 +61,7 @@ type (
 	truth    struct{}
 	ensemble struct{} // local:N, compose:N or given
 	server   struct{} // a version of ZooKeeper, or the path of its directory or jar
+	file     struct{} // the path of a file
 	prose    struct{} // a paragraph; line breaks have no meaning
 )
 
@@ -337,6 +339,19 @@ func (k server) read(r *reader, f Field, n *yaml.Node) (any, bool) {
 func (server) write(value any) *yaml.Node { return scalar("!!str", value.(string)) }
 
 func (server) schema(Field) object { return object{"type": "string", "pattern": serverPattern} }
+
+func (file) allowed(Field) string { return "the path of a file" }
+
+func (k file) read(r *reader, f Field, n *yaml.Node) (any, bool) {
+	if !printable(n) {
+		return nil, r.wrong(f, n, shown(n)+" is not a path")
+	}
+	return n.Value, true
+}
+
+func (file) write(value any) *yaml.Node { return scalar("!!str", value.(string)) }
+
+func (file) schema(Field) object { return object{"type": "string", "maxLength": 1000} }
 
 func (prose) allowed(Field) string { return "printable text of at most 1,000 characters" }
 

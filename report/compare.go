@@ -10,6 +10,9 @@ import (
 
 // incomparable says why two rows must not be compared; "" if they may be.
 func incomparable(a, b row) string {
+	if a.cells[0].Environment != b.cells[0].Environment { // what the machine did meanwhile is no chance, which repetitions would show
+		return "their ensembles ran one after the other, not in random order; ab compares ensembles in pairs"
+	}
 	for key := range a.cells[0].Parameters {
 		if m := a.cells[0].Meaning(key); m.Caveat != "" {
 			return m.Caveat

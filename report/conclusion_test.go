@@ -14,6 +14,14 @@ func about(v float64) []float64 {
 // wild returns five values within a factor of two.
 func wild(v float64) []float64 { return []float64{0.7 * v, 0.8 * v, v, 1.2 * v, 1.4 * v} }
 
+// onTheSecond makes the row one of the second ensemble of its run.
+func onTheSecond(r row) row {
+	for i := range r.cells {
+		r.cells[i].Environment = 1
+	}
+	return r
+}
+
 func TestConclusions(t *testing.T) {
 	for _, c := range []struct {
 		sentence string
@@ -42,6 +50,8 @@ func TestConclusions(t *testing.T) {
 			"a had 2.0 times the grants per second of b at 10 contenders (seen in this run; no conclusion from 3 runs of each: fewer than 4 cannot tell a difference from chance"},
 		{"more comparisons need more runs", []row{at("a", 10, about(90)[:4], about(3)[:4]), at("b", 10, about(45)[:4], about(6)[:4])},
 			"(seen in this run; no conclusion from 4 runs of each: fewer than 5 cannot tell a difference from chance"},
+		{"one ensemble after the other", []row{at("a", 10, about(90), nil), onTheSecond(at("b", 10, about(45), nil))},
+			"a and b are not comparable at 10 contenders: their ensembles ran one after the other, not in random order; ab compares ensembles in pairs."},
 		{"errors first", []row{failing(at("naive", 10, about(50), nil), 10_000_000), at("predecessor", 10, about(100), nil)},
 			"naive and predecessor are not comparable at 10 contenders: 98 % of the operations of naive failed and 0 % of those of predecessor."},
 		{"who violates is compared with nobody", []row{violated(at("broken", 10, about(900), nil)), at("a", 10, about(90), nil), at("b", 10, about(45), nil)},

@@ -29,6 +29,7 @@ func (doc Run) Sections() (all []Section) {
 		if !group[0].givesGrants() {
 			s.add(costsCaption(group), costsOf(group))
 		}
+		s.add(fidelityCaption, fidelityOf(group), fidelitySentences(group)...)
 		s.add(sidesCaption, sidesOf(group))
 		s.add(clientsCaption, clientsOf(group))
 		s.add(faultsCaption(group), faultsOf(group))

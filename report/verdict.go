@@ -85,9 +85,9 @@ func judgements(rows []row) []string {
 				unknown = append(unknown, fmt.Sprintf("unknown in %s: nothing was checked.", where))
 			}
 			for _, k := range slices.SortedStableFunc(slices.Values(c.Checks), byGravity) {
-				switch k.Verdict {
-				case "holds":
-				case "violated":
+				switch {
+				case k.Verdict == "holds", k.Name == results.Faithful && c.Fidelity != nil: // the table of fidelity says it
+				case k.Verdict == "violated":
 					violated = append(violated, violation(where, k)...)
 				default:
 					unknown = append(unknown, fmt.Sprintf("unknown %s in %s: %s", k.Name, where, why(k)))

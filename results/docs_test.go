@@ -53,6 +53,7 @@ func TestFieldsAreDescribed(t *testing.T) {
 		"`strips` of `details.jsonl`": reflect.TypeFor[Strip](), "`holds` and `waits` of `details.jsonl`": reflect.TypeFor[Tenure](),
 		"`idle` of `details.jsonl`": reflect.TypeFor[Stretch](), "`depths` of `details.jsonl`": reflect.TypeFor[Depth](),
 		"`queues` of `details.jsonl`": reflect.TypeFor[Queue](), "`leaderless` of `details.jsonl`": reflect.TypeFor[Vacancy](),
+		"`fidelity`":                    reflect.TypeFor[Fidelity](),
 		"`arrivals` of `details.jsonl`": reflect.TypeFor[Curve](), "`ranks` of `details.jsonl`": reflect.TypeFor[Rank](),
 		"`zkbench.capacity/1`": reflect.TypeFor[Capacity](), "`probes` of `zkbench.capacity/1`": reflect.TypeFor[CapacityProbe](), "`curve` of `zkbench.capacity/1`": reflect.TypeFor[CriticalLoad](),
 		"`blocks` of `zkbench.capacity/1`": reflect.TypeFor[capacity.Block](),

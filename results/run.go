@@ -175,6 +175,7 @@ type Cell struct {
 	Cost        map[string]float64 `json:"cost,omitempty"`      // requests per success by kind, failed writes, fairness, and the shares that are not in Costs
 	Errors      map[string]int64   `json:"errors"`              // Scope.Operations
 	Pauses      *Pauses            `json:"pauses,omitempty"`    // pauses of closed-loop sessions after failed operations, in the whole cell
+	Fidelity    *Fidelity          `json:"fidelity,omitempty"`  // of a replay; null if the cell is none
 	Generator   Generator          `json:"generator"`
 	Shares      []CellShare        `json:"shares,omitempty"` // for a merged run
 	Checks      []Check            `json:"checks"`

@@ -16,6 +16,8 @@ type Load struct {
 	Shared   bool          // other processes have sessions of the load too: who holds an object is not known here
 	Merged   bool          // the results of all processes are together here, and nothing is executed: with Shared
 	Open     bool          // open loop: work arrives by the clock, even if earlier work is not done
+	Rate     float64       // offered per second over all sessions; 0: closed loop
+	Span     time.Duration // how long work is offered; 0: until it is done
 	Deadline time.Duration // of one operation; 0: none
 	// Stall is how long a session may wait for something that is free before liveness is violated. A lost wake-up stalls forever; a crash stalls
 	// for a session timeout and a tick. Two session timeouts therefore tell a lost wake-up from a crash or a slow machine.

@@ -42,6 +42,15 @@ type Pipelined interface {
 	Await(session uint32)
 }
 
+// Scheduled is a Workload that says when each of its Steps is due; the rate of an open loop, by which it is stretched, is in its Load.
+type Scheduled interface {
+	Workload
+	// Schedule returns a function that returns the due times of a session's Steps, one after the other; with offered, only of those that the rate counts.
+	Schedule(session uint32, offered bool) func() time.Duration
+	// Skip leaves out the next Step of a session, and returns the operation that it would have been; OpNone if the rate does not count it.
+	Skip(session uint32) metrics.Op
+}
+
 // Waiting is a Workload in which something waits without a session that waits for it, such as an item in a queue. Its waiting time is known only
 // when the wait is over; what still waits at the end has waited at least that long.
 type Waiting interface {

@@ -53,6 +53,8 @@ type Seat struct {
 	Died func() (at time.Time, dead bool)
 	// Open opens a session to replace Session, which has ended. The caller stores it in Session.
 	Open func(ctx context.Context) (zk.Session, error)
+	// OpenFor is Open with another session timeout than the profile's. Nil: sessions have that of the profile.
+	OpenFor func(ctx context.Context, timeout time.Duration) (zk.Session, error)
 	// MayLead reports whether the server of the session may be the leader: it is not known to be a follower, an observer or standalone. Nil: none
 	// may.
 	MayLead func() bool

@@ -101,7 +101,7 @@ func (b *Blocks) plan(c *Cell) {
 		if !c.paced(id) || !c.offers(id) {
 			continue
 		}
-		stream := c.arrivals(plan.Random(c.Profile.Seed, c.Repetition, id, plan.ArrivalStream), true)
+		stream := c.arrivals(plan.Random(c.Profile.Seed, c.Repetition, id, plan.ArrivalStream), id, true, true)
 		for due := stream.Next(0); due < end; due = stream.Next(0) {
 			if k, in := b.at(due); in {
 				b.due[k]++

@@ -32,7 +32,8 @@ func (c *Cell) seat(i int) *seat {
 		s.Died = func() (time.Time, bool) { return drivers.Died(s.Session) }
 	}
 	s.stays, s.passes = c.Open() && c.keeps && !s.loopOpen, c.passes
-	s.arrivals = c.arrivals(r, s.loopOpen)
+	s.OpenFor = s.openFor
+	s.arrivals = c.arrivals(r, id, s.loopOpen, false)
 	if !s.loopOpen {
 		s.pausing = &pausing{Recorder: s.Recorder, of: &c.pauses}
 		s.Recorder = s.pausing
@@ -61,12 +62,16 @@ func (c *Cell) offers(id uint32) bool {
 	return !some || slices.Contains(workloads.Offered(w), w.Draw(id, plan.Random(c.Profile.Seed, c.Repetition, id, plan.WorkStream)))
 }
 
-func (c *Cell) arrivals(r *rand.Rand, open bool) plan.Arrivals {
+// arrivals returns when the work of a session is due, with offered only that which the rate counts.
+func (c *Cell) arrivals(r *rand.Rand, id uint32, open, offered bool) plan.Arrivals {
 	if plan.Finite(c.work) { // all start at once
 		return plan.Closed(0, c.Profile.Think.Sample, r)
 	}
 	if !open {
 		return plan.Closed(time.Duration(r.Float64()*float64(c.Profile.Warmup)/2), c.Profile.Think.Sample, r)
+	}
+	if w, some := c.work.(workloads.Scheduled); some {
+		return plan.Listed(w.Schedule(id, offered))
 	}
 	mean := time.Duration(float64(c.sharers) / c.Rate * float64(time.Second))
 	if c.Profile.Arrivals == "uniform" {

@@ -57,7 +57,7 @@ func New(r *Run, t *target.Target, c Config) (*Cell, error) {
 	cell.steady.Store(&outcome.Span{From: c.Profile.Warmup, To: c.Profile.Warmup + c.Profile.Duration})
 	_, cell.keeps = cell.work.(workloads.Waiting)
 	cell.passes = slices.Contains(workloads.Timed(cell.work), metrics.PutToTake)
-	cell.clients.dial, cell.clients.number = t.DialSeat, cell.session
+	cell.clients.dial, cell.clients.dialFor, cell.clients.number = t.DialSeat, t.DialSeatFor, cell.session
 	if c.Driver == nil {
 		return cell, nil
 	}

@@ -21,6 +21,7 @@ import (
 // sessionPool holds the sessions of one cell.
 type sessionPool struct {
 	dial     func(ctx context.Context, id int) (zk.Session, error)
+	dialFor  func(ctx context.Context, id int, timeout time.Duration) (zk.Session, error)
 	number   func(place int) int // returns the number of the session at a place
 	sessions []zk.Session        // by place in the share; only its seat replaces a session, when it is lost
 	lost     atomic.Int64        // sessions that expired
@@ -212,8 +213,13 @@ func (s *seat) turn() {
 // giveUp records work that was offered but had not started when the cell was cut.
 func (s *seat) giveUp(due time.Duration) {
 	now, op := s.Origin.Now(), workloads.Offered(s.work)[0]
-	if w, some := s.work.(workloads.Drawing); some {
+	switch w := s.work.(type) {
+	case workloads.Drawing:
 		op = w.Draw(s.ID, s.Rand)
+	case workloads.Scheduled:
+		if op = w.Skip(s.ID); op == metrics.OpNone {
+			return
+		}
 	}
 	lost := metrics.Sample{Op: op, Outcome: metrics.Unfinished, Session: s.ID, Due: due, Start: now, End: now}
 	s.Recorder.Record(lost)
@@ -261,8 +267,15 @@ func (s *seat) lose(err error) {
 }
 
 // open opens a session that replaces the seat's current one.
-func (s *seat) open(ctx context.Context) (zk.Session, error) {
-	fresh, err := s.clients.dial(ctx, int(s.ID))
+func (s *seat) open(ctx context.Context) (zk.Session, error) { return s.openFor(ctx, 0) }
+
+// openFor is open with a session timeout of its own; 0: that of the profile.
+func (s *seat) openFor(ctx context.Context, timeout time.Duration) (zk.Session, error) {
+	dial := s.clients.dial
+	if timeout > 0 {
+		dial = func(ctx context.Context, id int) (zk.Session, error) { return s.clients.dialFor(ctx, id, timeout) }
+	}
+	fresh, err := dial(ctx, int(s.ID))
 	if err != nil {
 		return nil, err
 	}

@@ -71,6 +71,8 @@ func (d *Document) Conclude(problems []Problem, rootLost bool) {
 			switch {
 			case k.Verdict == check.Violated.String():
 				add(4, "violated: %s of %s", k.Name, where)
+			case c.Fidelity != nil && k.Name == results.Faithful && !c.Fidelity.Faithful() && !rootLost:
+				add(5, "%s: %s", where, c.Fidelity)
 			case k.Verdict == check.Unknown.String() && !k.Uncontended && !rootLost:
 				add(5, "no evidence: %s of %s", k.Name, where)
 			}

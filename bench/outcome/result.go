@@ -90,6 +90,9 @@ func (c *Cell) Result() (results.Cell, Findings) {
 		out.Machine, out.Generator = c.Usage.Machine, c.generator(length, done, totals)
 	}
 	out.Checks, f.verdicts = c.judge()
+	if out.Fidelity = c.fidelity(); out.Fidelity != nil {
+		out.Checks = append(out.Checks, out.Fidelity.Check())
+	}
 	if out.Cost == nil && len(out.Measured) > len(out.Counted) { // it measures more than the operations themselves
 		out.Cost = map[string]float64{}
 	}
@@ -134,6 +137,9 @@ func (c *Cell) parameters() map[string]any {
 	}
 	if c.Open() {
 		p["arrivals"] = c.Profile.Arrivals
+		if _, recorded := c.Work.(workloads.Scheduled); recorded {
+			p["arrivals"] = "recorded"
+		}
 	} else {
 		p["think"] = c.Profile.Think.String()
 	}

@@ -44,6 +44,13 @@ func (s *scheduled) Next(time.Duration) time.Duration {
 	return s.due
 }
 
+// Listed has given due times, one after the other.
+func Listed(next func() time.Duration) Arrivals { return listed(next) }
+
+type listed func() time.Duration
+
+func (l listed) Next(time.Duration) time.Duration { return l() }
+
 // Poisson draws gaps of a Poisson stream with the given mean.
 func Poisson(mean time.Duration, r *rand.Rand) Arrivals {
 	return &scheduled{gap: func() time.Duration { return time.Duration(min(r.ExpFloat64()*float64(mean), float64(never))) }}

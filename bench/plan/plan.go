@@ -74,7 +74,7 @@ func (c Cell) Prefill() int {
 // Load returns what the cell asks of its workload, whose znodes are in dir.
 func (c Cell) Load(dir string) workloads.Load {
 	p := c.Point
-	return workloads.Load{Dir: dir, Sessions: c.Sessions, Open: c.Open(), Deadline: p.Deadline, Stall: 2 * p.SessionTimeout, Values: p.Values()}
+	return workloads.Load{Dir: dir, Sessions: c.Sessions, Open: c.Open(), Rate: c.Rate, Span: p.Warmup + p.Duration, Deadline: p.Deadline, Stall: 2 * p.SessionTimeout, Values: p.Values()}
 }
 
 // Pause returns the mean time that a session of a closed loop spends between its requests: holding or thinking.

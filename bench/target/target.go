@@ -164,9 +164,13 @@ const DialTimeout = 20 * time.Second
 
 // Dial opens a session of the run. Its seed spreads the sessions over the servers, the same way in every run.
 func (t *Target) Dial(ctx context.Context, addresses []string, seed uint64) (zk.Session, error) {
+	return t.dial(ctx, addresses, t.Profile.SessionTimeout, seed)
+}
+
+func (t *Target) dial(ctx context.Context, addresses []string, timeout time.Duration, seed uint64) (zk.Session, error) {
 	ctx, cancel := context.WithTimeout(ctx, DialTimeout)
 	defer cancel()
-	s, err := t.Engine.Dial(ctx, addresses, t.Profile.SessionTimeout, seed)
+	s, err := t.Engine.Dial(ctx, addresses, timeout, seed)
 	if err != nil {
 		return nil, err
 	}
@@ -176,7 +180,12 @@ func (t *Target) Dial(ctx context.Context, addresses []string, seed uint64) (zk.
 
 // DialSeat opens session number id of the load, which writes only below the root.
 func (t *Target) DialSeat(ctx context.Context, id int) (zk.Session, error) {
-	s, err := t.Dial(ctx, t.Addresses(), t.Profile.Seed+uint64(id)+1)
+	return t.DialSeatFor(ctx, id, t.Profile.SessionTimeout)
+}
+
+// DialSeatFor is DialSeat with another session timeout than the profile's.
+func (t *Target) DialSeatFor(ctx context.Context, id int, timeout time.Duration) (zk.Session, error) {
+	s, err := t.dial(ctx, t.Addresses(), timeout, t.Profile.Seed+uint64(id)+1)
 	if err != nil {
 		return nil, err
 	}

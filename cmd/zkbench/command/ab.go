@@ -31,6 +31,7 @@ const alpha = 0.05
 type abSide struct {
 	flag    string // --a or --b
 	profile string
+	trace   string // to replay, instead of a profile
 	runFlags
 	asked  profiles.Profile
 	points []profiles.Profile // one run of each is compared
@@ -78,6 +79,7 @@ func (a *app) readAB(ctx context.Context, f *pflag.FlagSet, r *abFlags, args []s
 		s := &r.sides[i]
 		name := strings.TrimPrefix(s.flag, "--")
 		f.StringVar(&s.profile, name, "", "profile of the "+side+": a built-in one by name, or a YAML file")
+		f.StringVar(&s.trace, name+"-replay", "", "`TRACE` that the "+side+" replays at the speed at which it was recorded, instead of a profile")
 		f.StringArrayVar(&s.sets, name+"-set", nil, "change a field of the "+side+"'s profile, as `key=value`; may be repeated")
 		f.StringVar(&s.servers, name+"-servers", "", "host:port of servers for the "+side+", comma separated")
 		f.StringVar(&s.zookeeper, name+"-zookeeper", "", "`VERSION` of ZooKeeper for the "+side+", such as 3.9.3, or its home directory or jar")
@@ -136,6 +138,12 @@ func (a *app) plan(ctx context.Context, r *abFlags) (c compare.Config, err error
 	}
 	for i := range r.sides {
 		s := &r.sides[i]
+		if s.profile != "" && s.trace != "" {
+			return c, usagef("%s and %s-replay cannot be combined (remove one of them)", s.flag, s.flag)
+		}
+		if s.trace != "" {
+			s.profile = replayed(s.trace, asRecorded)
+		}
 		if s.profile == "" {
 			return c, usagef("ab needs %s PROFILE; '%s list profiles' lists the built-in ones", s.flag, program.Name())
 		}

@@ -23,6 +23,7 @@ type capacityFlags struct {
 	runFlags
 	goals             []string
 	over, width, soak string
+	trace             string // to replay, instead of a profile
 	from, to, least   float64
 	budget, block     time.Duration
 	confirm           int
@@ -42,9 +43,10 @@ type capacitySearch struct {
 }
 
 func (a *app) capacity(ctx context.Context, args []string) error {
-	f := a.flags("capacity PROFILE --goal 'p99<50ms' [flags]", `Searches for the highest load that meets all goals, with an interval from fresh samples. Each probe is a run in an open loop with its own sessions
+	f := a.flags("capacity PROFILE|--replay TRACE --goal 'p99<50ms' [flags]", `Searches for the highest load that meets all goals, with an interval from fresh samples. Each probe is a run in an open loop with its own sessions
 and root; it uses the first variant of the profile, its largest number of sessions and the first value of every other field. With several
 ensembles (--set ensemble=[local:1,local:3,local:5]) each gets its own search, followed by a table of all. docs/capacity.md describes the method.
+With --replay it searches for the highest speed of a trace's replay: how many times your traffic the ensemble carries (docs/traffic.md).
 With --share and --meet several processes search together: the first share plans, and all end with its answer. If a share is lost there is none (exit code 5).
 Exit codes: 0 found, or an interval if stops are too rare for a figure (and not below --min), 3 the interval is below --min, 5 no capacity found.`)
 	var r capacityFlags
@@ -59,8 +61,9 @@ Exit codes: 0 found, or an interval if stops are too rare for a figure (and not 
 func (a *app) readCapacity(ctx context.Context, f *pflag.FlagSet, r *capacityFlags, args []string) ([]capacitySearch, error) {
 	f.StringArrayVar(&r.goals, "goal", nil, "goal that the load must meet: p50, p90, p99 or p99.9 below a time, a share of errors, or expired==0; may be repeated; with p99<10ms,25ms,50ms the search is for the longest, and the same samples give estimates for the others")
 	f.StringVar(&r.over, "over", overRate, "what to vary: rate, or, at the profile's rate, sessions, watches, payload, prefill or contenders")
-	f.Float64Var(&r.from, "from", 0, "lowest load (default 100 a second, 10 sessions or watches, 100 bytes, 1000 znodes of the prefill, 2 contenders)")
-	f.Float64Var(&r.to, "to", 0, "highest load (default 50000 a second, 10000 sessions or watches, 500000 bytes, 1000000 znodes, 2000 contenders)")
+	f.StringVar(&r.trace, "replay", "", "search over the speed of the replay of this `TRACE`, instead of a profile")
+	f.Float64Var(&r.from, "from", 0, "lowest load (default 100 a second, 10 sessions or watches, 100 bytes, 1000 znodes of the prefill, 2 contenders, speed 0.5)")
+	f.Float64Var(&r.to, "to", 0, "highest load (default 50000 a second, 10000 sessions or watches, 500000 bytes, 1000000 znodes, 2000 contenders, speed 100)")
 	f.StringVar(&r.width, "width", "4%", "width of the bracket that the search narrows the capacity down to")
 	f.DurationVar(&r.block, "block", capacity.DefaultBlock, "length of the shortest blocks; shorter blocks make the search shorter, but it misses rare stops")
 	f.DurationVar(&r.budget, "budget", capacity.DefaultBudget, "time limit of the search, without the soak")
@@ -85,7 +88,19 @@ func (a *app) readCapacity(ctx context.Context, f *pflag.FlagSet, r *capacityFla
 	if err := r.watching.check(a); err != nil {
 		return nil, err
 	}
-	if f.NArg() != 1 {
+	name := f.Arg(0)
+	switch {
+	case r.trace != "" && f.NArg() > 0:
+		return nil, usagef("capacity takes a profile or --replay TRACE, not both (remove %s)", f.Arg(0))
+	case r.trace != "" && f.Changed("over"):
+		return nil, usagef("--over and --replay cannot be combined: a replay is searched over its speed (remove --over)")
+	case r.trace != "":
+		plan, err := planOf(r.trace)
+		if err != nil {
+			return nil, err
+		}
+		name, r.over, r.axis = replayed(r.trace, asRecorded), overSpeed, speedAxis(plan)
+	case f.NArg() != 1:
 		return nil, usagef("capacity takes one profile; '%s list profiles' lists the built-in ones", program.Name())
 	}
 	if r.servers != "" && r.ensemble != "" {
@@ -97,7 +112,7 @@ func (a *app) readCapacity(ctx context.Context, f *pflag.FlagSet, r *capacityFla
 	if r.ensemble != "" {
 		r.sets = append(r.sets, "ensemble="+r.ensemble)
 	}
-	searches, err := a.planSearches(ctx, f.Arg(0), r, f.Changed("seed"))
+	searches, err := a.planSearches(ctx, name, r, f.Changed("seed"))
 	for i := range searches {
 		searches[i].command = append([]string{program.Name(), "capacity"}, args...)
 	}

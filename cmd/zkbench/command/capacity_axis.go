@@ -9,6 +9,7 @@ import (
 
 	"github.com/zkbench/zkbench/capacity"
 	"github.com/zkbench/zkbench/profiles"
+	"github.com/zkbench/zkbench/traffic/replay"
 	"github.com/zkbench/zkbench/workloads"
 )
 
@@ -20,6 +21,7 @@ const (
 	overPayload    = "payload"
 	overPrefill    = "prefill"
 	overContenders = "contenders"
+	overSpeed      = "speed" // of the replay of a trace: --replay
 )
 
 // axis is what a search varies.
@@ -30,6 +32,14 @@ type axis struct {
 	key func(profiles.Profile) string
 	// value returns the value of the key at a load. If it is nil, the value is the load, rounded.
 	value func(p profiles.Profile, load float64) string
+	// perLoad is the operations a second that one more of load offers, if that is known beforehand; 0: see rate.
+	perLoad float64
+}
+
+// speedAxis is the axis of the replay of a trace.
+func speedAxis(plan *replay.Plan) axis {
+	return axis{name: overSpeed, doc: "how many times as fast as recorded", unit: "times the recorded speed", from: 0.5, to: mostSpeed, key: fixed("rate"),
+		value: func(_ profiles.Profile, load float64) string { return rateAt(plan, load) }, perLoad: plan.Rate()}
 }
 
 func fixed(key string) func(profiles.Profile) string {
@@ -119,6 +129,9 @@ func (a axis) at(p profiles.Profile, load float64) (profiles.Profile, error) {
 func (a axis) rate(p profiles.Profile) (fixed, each float64, err error) {
 	if a.name == overRate {
 		return 0, 1, nil
+	}
+	if a.perLoad > 0 {
+		return 0, a.perLoad, nil
 	}
 	const one, two = 1000, 2000 // loads in the range of every axis
 	var at [2]float64

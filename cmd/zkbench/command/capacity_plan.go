@@ -35,8 +35,10 @@ func (a *app) planSearches(ctx context.Context, name string, r *capacityFlags, s
 		}
 		plan.Soak = capacity.Soak{Share: at, Length: d}
 	}
-	if r.axis, err = axisOf(r.over); err != nil {
-		return nil, err
+	if r.over != overSpeed {
+		if r.axis, err = axisOf(r.over); err != nil {
+			return nil, err
+		}
 	}
 	plan.From, plan.To = orElse(plan.From, r.axis.from), orElse(plan.To, r.axis.to)
 	p, err := a.prepareWhole(ctx, name, &r.runFlags)

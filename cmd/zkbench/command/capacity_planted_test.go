@@ -50,6 +50,21 @@ func plants(planted time.Duration) map[string]*turns {
 	}
 }
 
+// toTheEnd carries out the whole search.
+func (p *prober) toTheEnd(t *testing.T) capacity.Result {
+	t.Helper()
+	dir := t.TempDir()
+	for probe, more := p.search.Next(); more; probe, more = p.search.Next() {
+		got, _, err := p.carry(probe, filepath.Join(dir, fmt.Sprint(probeDir, probe.Number)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.search.Tell(got)
+		p.judged(p.search.Result().Steps[probe.Number].Judgement)
+	}
+	return p.search.Result()
+}
+
 // The whole search finds a capacity that is planted in a server in memory: one that serves one request after the other, one with a token bucket, and one
 // that pauses half of the time.
 func TestAPlantedCapacityIsFoundInMemory(t *testing.T) {
@@ -63,16 +78,7 @@ func TestAPlantedCapacityIsFoundInMemory(t *testing.T) {
 					Goals: []capacity.Goal{{Name: "p90<100ms", Share: 0.1}}})
 				p.r.limits = []load.Limit{{Response: 100 * time.Millisecond}}
 				m.turns.service, m.ahead, m.still, m.every = s.service, s.ahead, s.still, s.every
-				dir := t.TempDir()
-				for probe, more := p.search.Next(); more; probe, more = p.search.Next() {
-					got, _, err := p.carry(probe, filepath.Join(dir, fmt.Sprint(probeDir, probe.Number)))
-					if err != nil {
-						t.Fatal(err)
-					}
-					p.search.Tell(got)
-					p.judged(p.search.Result().Steps[probe.Number].Judgement)
-				}
-				r := p.search.Result()
+				r := p.toTheEnd(t)
 				if r.Outcome != capacity.Found || math.Abs(math.Log(r.Load/planted)) > math.Log(1.15) || r.Interval.Low > planted || r.Interval.High < 0.95*planted {
 					t.Errorf("%s (%s): %.4g, %+v after %d probes; want %d", r.Outcome, r.Reason, r.Load, r.Interval, len(r.Steps), planted)
 				}

@@ -32,7 +32,16 @@ func memorySearchOf(t *testing.T, profile, over string, plan capacity.Plan, sets
 		t.Fatal(err)
 	}
 	r := capacitySearch{capacityFlags: capacityFlags{limits: []load.Limit{{Response: 50 * time.Millisecond}}}}
-	if r.axis, err = axisOf(over); err == nil {
+	if _, trace, isReplay := strings.Cut(strings.TrimPrefix(profile, replayPrefix), ":"); isReplay {
+		recorded, err := planOf(trace)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.axis = speedAxis(recorded)
+	} else {
+		r.axis, err = axisOf(over)
+	}
+	if err == nil {
 		r.profile, err = r.axis.open(p.One())
 	}
 	if err == nil {

@@ -15,6 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/zkbench/zkbench/profiles"
+	"github.com/zkbench/zkbench/workloads"
 )
 
 const least = "workload: lock\nvariants: naive\nsessions: 10\n"
@@ -42,6 +43,12 @@ func samples(t *testing.T) (all []string) {
 					text += "together: 1\n"
 				} else if w.Name == "multi-lock" {
 					text += "locks: 10\n"
+				}
+				if w.Name == workloads.ReplayName {
+					trace := clientsOfALock(2).write(t)
+					if text = strings.Replace(strings.Replace(text, "1000", "3", 1), f.Example+"\n", trace+"\n", 1); f.Key != "trace" {
+						text = begin[:len(begin)-len("1000\n")] + "3\ntrace: " + trace + "\n" + f.Key + ": " + value + "\n"
+					}
 				}
 				if value != "" {
 					all = append(all, text)

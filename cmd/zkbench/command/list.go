@@ -213,9 +213,17 @@ func (a *app) validate(_ context.Context, args []string) error {
 	return nil
 }
 
+// load loads a profile, or makes that of a trace.
+func (a *app) load(name string) (profiles.Profile, error) {
+	if file, isTrace := strings.CutPrefix(name, replayPrefix); isTrace {
+		return a.replayOf(file)
+	}
+	return a.setup.Catalogue().Load(name)
+}
+
 // profile loads a profile, applies --set and --gate, and checks every name in it.
 func (a *app) profile(name string, sets []string, gates ...string) (profiles.Profile, error) {
-	p, err := a.setup.Catalogue().Load(name)
+	p, err := a.load(name)
 	if err != nil {
 		return p, usageError{err}
 	}

@@ -66,6 +66,7 @@ func verbs() []verb {
 		{"clean", "--servers HOST:PORT,...", "remove what interrupted runs left behind", (*app).clean},
 		{"calibrate", "", "measure which loads and differences can be trusted on this machine", (*app).calibrate},
 		{"driver", "check PROGRAM", "check a driver: the locks and queues of another program", (*app).driver},
+		{"replay", "TRACE", "send the requests of a trace again, as a run", (*app).replay},
 		{"profile-from", "DIR", "report the load that the logs of a server hold, and make a profile of it", (*app).profileFrom},
 		{"record", "TRACE --servers HOST:PORT,...", "write a trace of what clients send to running servers", (*app).recordTraffic},
 		{"trace", "DIR --out TRACE", "write a trace of what the logs of a server hold", (*app).trace},

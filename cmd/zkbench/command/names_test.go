@@ -31,9 +31,14 @@ func TestEveryNameBelowARootIsKnown(t *testing.T) {
 			if broken && (kind.Shape == profiles.Finite || testing.Short()) {
 				continue // may wait for an hour in the bubble; it uses the names of the correct variant
 			}
-			p := set(t, smallest(t, kind.Name, 6), "variants=["+v.Name+"]", "session_timeout=4s")
-			if kind.Shape == profiles.Timed {
-				p = set(t, p, "warmup=200ms", "duration=1s", "drain=3s")
+			var p profiles.Profile
+			switch {
+			case kind.Name == workloads.ReplayName: // it has no built-in profile
+				p = replayProfile(t, clientsOfALock(20))
+			default:
+				if p = set(t, smallest(t, kind.Name, 6), "variants=["+v.Name+"]", "session_timeout=4s"); kind.Shape == profiles.Timed {
+					p = set(t, p, "warmup=200ms", "duration=1s", "drain=3s")
+				}
 			}
 			p = set(t, p, fewer(p, 5)...)
 			if broken {
@@ -116,6 +121,11 @@ func TestNamesOfOthersAreForeign(t *testing.T) {
 
 // inMemory carries out a profile on an ensemble in memory, and checks the znodes that it creates against the names.
 func inMemory(t *testing.T, p profiles.Profile, names root.Names) results.Run {
+	return inMemoryWith(t, p, names, func(*zktest.Ensemble) {})
+}
+
+// inMemoryWith is inMemory with a function that is called whenever a session is opened.
+func inMemoryWith(t *testing.T, p profiles.Profile, names root.Names, opening func(*zktest.Ensemble)) results.Run {
 	const at = "/zkbench/names"
 	var mu sync.Mutex
 	strange := map[string]bool{}
@@ -134,6 +144,7 @@ func inMemory(t *testing.T, p profiles.Profile, names root.Names) results.Run {
 	s := brokenSetup()
 	p.Engine = "memory"
 	s.Engines = []target.Engine{{Name: "memory", Persistent: true, Open: func(_ context.Context, d target.Dialing) (zk.Session, error) {
+		opening(ens)
 		return ens.DialTimeout(d.Timeout), nil
 	}}}
 	doc, err := bench.Run(t.Context(), bench.Config{Setup: s, Profile: p, Ensemble: memory{ens}, Name: "names", Out: dir, Stop: make(chan struct{})})

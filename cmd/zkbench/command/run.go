@@ -46,6 +46,18 @@ func (a *app) runProfile(ctx context.Context, args []string) error {
 Without --servers it starts an ensemble for the run and removes it afterwards: local servers, or containers with --ensemble compose:3 or
 if only Docker is available. Everything lives under one znode, which is removed at the end, even after an interrupt.`)
 	var r runFlags
+	r.add(f)
+	if err := r.parse(a, f, args); err != nil {
+		return err
+	}
+	if f.NArg() != 1 {
+		return usagef("run takes one profile; '%s list profiles' lists the built-in ones", program.Name())
+	}
+	return a.runOne(ctx, f.Arg(0), r, append([]string{program.Name(), "run"}, concealed(args)...))
+}
+
+// add adds the flags of a run.
+func (r *runFlags) add(f *pflag.FlagSet) {
 	f.StringVar(&r.servers, "servers", "", "host:port of the servers to load, comma separated, instead of an ensemble started for the run")
 	f.StringArrayVar(&r.sets, "set", nil, "change a field of the profile, as `key=value`; may be repeated")
 	f.StringArrayVar(&r.gates, "gate", nil, "additional gate, a `limit` such as 'errors < 0.1%'; may be repeated")
@@ -62,14 +74,15 @@ if only Docker is available. Everything lives under one znode, which is removed 
 	r.pages.flags(f)
 	r.fleet.add(f)
 	r.watching.flags(f)
+}
+
+// parse parses the command line of a run.
+func (r *runFlags) parse(a *app, f *pflag.FlagSet, args []string) error {
 	if err := parse(f, args); err != nil {
 		return err
 	}
 	if err := r.watching.check(a); err != nil {
 		return err
-	}
-	if f.NArg() != 1 {
-		return usagef("run takes one profile; '%s list profiles' lists the built-in ones", program.Name())
 	}
 	if f.Changed("servers") && r.servers == "" { // such as --servers "$(zkbench up --print-servers)" if nothing is up
 		return usagef("--servers is empty; give host:port of the servers to load, or leave it out to start an ensemble for the run")
@@ -86,14 +99,16 @@ if only Docker is available. Everything lives under one znode, which is removed 
 	if r.ensemble != "" {
 		r.sets = append(r.sets, "ensemble="+r.ensemble)
 	}
-	if err := checkRoot(r.root); err != nil {
-		return err
-	}
-	p, err := a.prepare(ctx, f.Arg(0), &r)
+	return checkRoot(r.root)
+}
+
+// runOne runs a profile.
+func (a *app) runOne(ctx context.Context, profile string, r runFlags, command []string) error {
+	p, err := a.prepare(ctx, profile, &r)
 	if err != nil {
 		return err
 	}
-	return a.carryOut(ctx, p, r, append([]string{program.Name(), "run"}, concealed(args)...))
+	return a.carryOut(ctx, p, r, command)
 }
 
 // addZooKeeper adds the flag that chooses the servers' version.

@@ -41,7 +41,7 @@ func setup() bench.Setup {
 			Barriers:  slices.Concat(barrier.Variants(), known.Barriers()), DoubleBarriers: barrier.DoubleVariants(), Rendezvouses: barrier.RendezvousVariants(),
 			Counters: counter.Variants(), IDs: counter.IDVariants(),
 			Groups: membership.Variants(), Settings: setting.Variants(), Commits: commit.Variants(),
-		}), workloads.Watchers(), workloads.OperationMixes(), workloads.OpenedSessions()),
+		}), workloads.Watchers(), workloads.OperationMixes(), workloads.OpenedSessions(), workloads.Replays()),
 		Acts: acts(recipes.Variants{}),
 	}
 }

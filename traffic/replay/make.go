@@ -1,0 +1,319 @@
+package replay
+
+import (
+	"cmp"
+	"container/heap"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/zkbench/zkbench/traffic/trace"
+)
+
+// Most is the largest number of events that a Plan may have: it is kept in memory.
+const Most = 5_000_000
+
+// ErrEmpty: a trace has no request that can be replayed.
+var ErrEmpty = errors.New("no request that can be replayed")
+
+// Source is where events come from, such as a trace.Reader.
+type Source interface {
+	// Next returns the next event, valid until the next call, or io.EOF.
+	Next() (*trace.Event, error)
+}
+
+// Weights are the shares of the kinds of reads that are sent where the trace has only their number.
+type Weights map[trace.Op]float64
+
+// Make reads all events and plans their replay. The error is the source's, ErrEmpty, or that the trace is too large or contradicts itself.
+func Make(h trace.Header, s Source, reads Weights) (*Plan, error) {
+	m := &maker{plan: &Plan{Header: h, LeftOut: map[string]int{}, Replaced: map[string]int{}, Ops: map[trace.Op]int{}},
+		nodes: map[string]*node{}, sessions: map[int]*session{}, reads: reads, rand: rand.New(rand.NewPCG(1, 0))}
+	var events []trace.Event
+	for {
+		e, err := s.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(events) == Most {
+			return nil, fmt.Errorf("more than %d events (make a trace of a shorter time)", Most)
+		}
+		one := *e
+		one.Ops = slices.Clone(e.Ops)
+		events = append(events, one)
+	}
+	m.prefill(events)
+	events = slices.DeleteFunc(events, func(e trace.Event) bool { return e.Kind == trace.Prefill })
+	// The servers' order is that of the replies. Within a session it is the order of the requests, so who waits for an earlier one never waits in a circle.
+	slices.SortStableFunc(events, func(a, b trace.Event) int { return cmp.Compare(a.At+a.Took, b.At+b.Took) })
+	for i := range events {
+		if err := m.add(&events[i]); err != nil {
+			return nil, err
+		}
+	}
+	if m.plan.Requests == 0 {
+		return nil, ErrEmpty
+	}
+	m.number()
+	m.assign()
+	return m.plan, nil
+}
+
+// maker makes a plan.
+type maker struct {
+	plan     *Plan
+	nodes    map[string]*node // by recorded path
+	sessions map[int]*session
+	order    []*session
+	reads    Weights
+	rand     *rand.Rand
+	items    []*Item // in the order in which the servers answered
+	births   []*Item // the item that creates each of plan.Births, nil for prefilled ones
+}
+
+// node is a recorded path.
+type node struct {
+	exists   bool
+	birth    int   // of the last znode there, -1 for none
+	owner    int   // session of an ephemeral one
+	size     int   // bytes of data of a prefilled ephemeral one
+	writes   int32 // number of changes of its data since its birth
+	base     int32 // version that was recorded when writes was 0, if based
+	based    bool
+	written  *Item   // the last that changed its data
+	deleted  *Item   // the last that deleted it
+	bereaved *Item   // the last that deleted a child of it
+	seen     []*Item // the last that saw that it exists, or that it does not
+}
+
+// session is a recorded session.
+type session struct {
+	id         int
+	from, to   time.Duration
+	items      []*Item
+	timeout    time.Duration
+	recent     []string // paths that it touched last
+	last       time.Duration
+	over       bool
+	ephemerals map[string]bool
+}
+
+// remembered is how many paths of a session drawn reads choose from.
+const remembered = 8
+
+// add adds one event.
+func (m *maker) add(e *trace.Event) error {
+	m.plan.Length = max(m.plan.Length, e.At+e.Took)
+	switch e.Kind {
+	case trace.Open, trace.Resume:
+		if s := m.sessions[e.Session]; s != nil && !s.over && len(s.items) > 0 {
+			return fmt.Errorf("session %d is opened twice, the second time at %v", e.Session, e.At)
+		}
+		m.open(e.Session, e.At, e.Timeout, map[trace.Kind]Kind{trace.Open: Open, trace.Resume: Resume}[e.Kind])
+	case trace.Close, trace.Expire:
+		m.end(e)
+	case trace.Notify:
+		m.plan.Events++
+	case trace.Request:
+		m.request(e)
+	default:
+		return fmt.Errorf("event of unknown kind %d at %v", e.Kind, e.At)
+	}
+	return nil
+}
+
+// open starts a session.
+func (m *maker) open(id int, at, timeout time.Duration, kind Kind) *session {
+	s := &session{id: id, from: at, to: at, timeout: timeout, ephemerals: map[string]bool{}, last: at}
+	if old := m.sessions[id]; old != nil { // prefilled ephemeral znodes come before their session
+		s.ephemerals = old.ephemerals
+	}
+	m.sessions[id] = s
+	m.order = append(m.order, s)
+	if id >= 0 {
+		m.plan.Sessions++
+	}
+	m.append(s, &Item{Kind: kind, At: at, Timeout: timeout, Action: Action{Birth: -1}})
+	if kind != Resume {
+		return s
+	}
+	for _, path := range slices.Sorted(keys(s.ephemerals)) {
+		n := m.nodes[path]
+		flags := trace.Ephemeral
+		if numbered(path) {
+			flags |= trace.Sequential
+		}
+		it := m.append(s, &Item{Kind: Own, At: at, Action: Action{Op: trace.Create, Flags: flags, Path: m.plan.Births[n.birth].Named, Shown: path, Size: n.size, Birth: n.birth}})
+		m.births[n.birth] = it
+	}
+	return s
+}
+
+func (m *maker) append(s *session, it *Item) *Item {
+	it.Session, it.Number = s.id, len(m.items) // its place, until all are numbered
+	s.items = append(s.items, it)
+	s.to = max(s.to, it.At)
+	m.items = append(m.items, it)
+	return it
+}
+
+// of returns the session of an event. One that the trace does not open was there before.
+func (m *maker) of(e *trace.Event) *session {
+	if s := m.sessions[e.Session]; s != nil && !s.over && len(s.items) > 0 {
+		return s
+	}
+	return m.open(e.Session, 0, 0, Resume)
+}
+
+// end ends a session, and with it its ephemeral znodes.
+func (m *maker) end(e *trace.Event) {
+	s := m.of(e)
+	m.draw(s, e)
+	it := &Item{Kind: Close, At: e.At, Action: Action{Birth: -1}}
+	if e.Kind == trace.Expire {
+		it.Kind, it.Timeout = Vanish, s.timeout
+		m.plan.Expiries++
+	}
+	m.append(s, it)
+	s.over = true
+	for path := range s.ephemerals {
+		n := m.nodes[path]
+		n.exists, n.deleted = false, it
+		m.bereave(path, it)
+	}
+}
+
+// bereave notes who removed a child.
+func (m *maker) bereave(path string, by *Item) {
+	if n := m.nodes[parentOf(path)]; n != nil {
+		n.bereaved = by
+	}
+}
+
+// draw adds the reads that a session has sent since its last event, of which only the number is known.
+func (m *maker) draw(s *session, e *trace.Event) {
+	from, n := s.last, e.Reads
+	s.last = e.At
+	if n <= 0 {
+		return
+	}
+	ops := slices.Sorted(keys(m.reads))
+	total := 0.0
+	for _, op := range ops {
+		total += m.reads[op]
+	}
+	if total == 0 {
+		m.plan.LeftOut["read of unknown kind"] += n
+		return
+	}
+	for i := range n {
+		at, op := m.rand.Float64()*total, ops[len(ops)-1]
+		for _, one := range ops {
+			if at -= m.reads[one]; at < 0 {
+				op = one
+				break
+			}
+		}
+		path := "/"
+		if len(s.recent) > 0 {
+			path = s.recent[m.rand.IntN(len(s.recent))]
+		}
+		it := m.append(s, &Item{Kind: Request, At: from + (e.At-from)*time.Duration(i+1)/time.Duration(n+1), Drawn: true,
+			Action: Action{Op: op, Path: m.ref(path), Shown: path, Birth: -1}})
+		m.needs(it, m.birthOf(it.Path))
+		m.plan.Requests, m.plan.Drawn = m.plan.Requests+1, m.plan.Drawn+1
+		m.plan.Ops[op]++
+	}
+}
+
+// number gives numbers to the items that others wait for.
+func (m *maker) number() {
+	p := m.plan
+	numbers := slices.Repeat([]int{-1}, len(m.items))
+	for _, it := range m.items {
+		for _, place := range append(slices.Clip(it.Needs), it.Expired...) {
+			numbers[place] = 0
+		}
+	}
+	for place, n := range numbers {
+		if n == 0 {
+			numbers[place] = p.Waited
+			p.Waited++
+		}
+	}
+	for _, it := range m.items {
+		it.Number = numbers[it.Number]
+		for i, place := range it.Needs {
+			it.Needs[i] = numbers[place]
+		}
+		for i, place := range it.Expired {
+			it.Expired[i] = numbers[place]
+		}
+	}
+	p.Length = p.Length.Truncate(time.Millisecond) + 2*time.Millisecond // the end comes after the last event, however fast it is replayed
+}
+
+// assign distributes the sessions over as few clients as possible.
+func (m *maker) assign() {
+	slices.SortStableFunc(m.order, func(a, b *session) int { return cmp.Compare(a.from, b.from) })
+	var free clients
+	for _, s := range m.order {
+		slices.SortStableFunc(s.items, func(a, b *Item) int { return cmp.Compare(a.At, b.At) })
+		if !s.over {
+			s.to = m.plan.Length
+		}
+		c := len(m.plan.Clients)
+		if len(free) > 0 && free[0].from <= s.from {
+			c = heap.Pop(&free).(client).number
+		} else {
+			m.plan.Clients = append(m.plan.Clients, nil)
+		}
+		for _, it := range s.items {
+			m.plan.Clients[c] = append(m.plan.Clients[c], *it)
+		}
+		heap.Push(&free, client{s.to, c})
+	}
+}
+
+// client is when a client is free.
+type client struct {
+	from   time.Duration
+	number int
+}
+
+type clients []client
+
+func (c clients) Len() int      { return len(c) }
+func (c clients) Swap(i, j int) { c[i], c[j] = c[j], c[i] }
+func (c clients) Less(i, j int) bool {
+	return cmp.Or(cmp.Compare(c[i].from, c[j].from), cmp.Compare(c[i].number, c[j].number)) < 0
+}
+func (c *clients) Push(x any) { *c = append(*c, x.(client)) }
+func (c *clients) Pop() any {
+	last := (*c)[len(*c)-1]
+	*c = (*c)[:len(*c)-1]
+	return last
+}
+
+func keys[K comparable, V any](m map[K]V) func(func(K) bool) {
+	return func(yield func(K) bool) {
+		for k := range m {
+			if !yield(k) {
+				return
+			}
+		}
+	}
+}
+
+// parentOf returns the path of the parent, "" for a child of the root.
+func parentOf(path string) string { return path[:max(strings.LastIndexByte(path, '/'), 0)] }
+
+// AnyReads are weights for plans of which only the numbers are used.
+var AnyReads = Weights{trace.Get: 1}
