@@ -31,6 +31,8 @@ func (l loops) check(sessions int) error {
 	switch {
 	case l.recipe == "":
 		return nil
+	case !slices.Contains([]string{"lock", "queue", "reads"}, l.recipe):
+		return fmt.Errorf("-recipe: must be lock, queue or reads, got %q", l.recipe)
 	case l.objects < 1:
 		return fmt.Errorf("-objects: must be at least 1, got %d", l.objects)
 	case l.warmup < 0 || l.length <= 0:
@@ -70,10 +72,8 @@ func (l loops) steps(ctx context.Context, sessions []zk.Session, prefix string) 
 		return bare.Locks(ctx, sessions, v, prefix, l.objects)
 	case "queue":
 		return l.queues(ctx, sessions, prefix)
-	case "reads":
-		return bare.Reads(ctx, sessions, prefix, l.objects)
 	}
-	return nil, fmt.Errorf("-recipe: must be lock, queue or reads, got %q", l.recipe)
+	return bare.Reads(ctx, sessions, prefix, l.objects)
 }
 
 // queues returns the steps of the producers, which are half of the sessions of each queue, and of its consumers.
