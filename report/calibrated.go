@@ -62,7 +62,39 @@ func calibration(run results.Run) (all []string) {
 		if short := shorter(run, its, c.Trust.Shortest/1e3); len(short) > 0 {
 			text += fmt.Sprintf(" Median responses below %s include this machine's late timers: %s.", phrase.Seconds(c.Trust.Shortest/1e6), strings.Join(short, ", "))
 		}
+		if len(c.Own) > 0 {
+			text += fmt.Sprintf(" zkbench's own share at full load: %s.", listed(c.Own))
+		}
 		all = append(all, text+otherServers(*c, slices.DeleteFunc(slices.Clone(everywhere), func(e results.Environment) bool { return !its(e) })...))
+	}
+	return all
+}
+
+// listed lists own shares.
+func listed(own []results.OwnShare) string {
+	var all []string
+	for _, s := range own {
+		all = append(all, s.String())
+	}
+	return strings.Join(all, ", ")
+}
+
+// ownMark is zkbench's own share of a rate above which a table of rates at full load has a note, if the interval of the share excludes 0.
+const ownMark = 0.05
+
+// ownShares notes, beside a table with closed loops, which of zkbench's own shares are large by the calibrations of their ensembles.
+func ownShares(run results.Run, group []row) (all []string) {
+	for _, r := range group {
+		c := run.EnvironmentOf(r.cells[0]).Calibration
+		if c == nil || r.loop == "open" {
+			continue
+		}
+		large := slices.DeleteFunc(slices.Clone(c.Own), func(s results.OwnShare) bool { return s.Rate <= ownMark || s.Low <= 0 })
+		text := fmt.Sprintf("By the calibration of %s with %s, zkbench's own share at full load is more than %s in the median: %s. Where CPUs limit a closed loop, the servers can do more than the table says.",
+			c.Made.Format("2006-01-02 15:04"), namedServers(c.Servers, c.Ensemble, c.Encrypted), inPercent(ownMark), listed(large))
+		if len(large) > 0 && !slices.Contains(all, text) {
+			all = append(all, text)
+		}
 	}
 	return all
 }

@@ -50,6 +50,15 @@ func TestCalibrated(t *testing.T) {
 	}
 	five := other
 	five.Servers = 5
+	c3, costly := c, run(same, quick)
+	c3.Own = []results.Beside{{OwnShare: results.OwnShare{Load: "writes", Rate: 0.2, Low: -0.1, High: 0.3}}, {OwnShare: results.OwnShare{Load: "locks", Rate: 0.05, Low: -0.01, High: 0.07}}, {OwnShare: results.OwnShare{Load: "reads", Rate: 0.3, Low: 0.2, High: 0.4}}}
+	costly.Environment.Calibration = c3.For(same)
+	beside := func(loop string) string {
+		run := costly
+		run.Cells = []results.Cell{quick, quick}
+		run.Cells[0].Loop, run.Cells[1].Loop = loop, loop
+		return strings.Join(ownShares(run, rowsOf(run)), "|")
+	}
 	c2 := c
 	c2.Made, c2.Conclusions.Single = c.Made.Add(time.Hour), 0.5
 	two := several(other, five)
@@ -66,6 +75,11 @@ func TestCalibrated(t *testing.T) {
 		{"several that are alike", strings.Join(calibration(several(same, same)), "|"), "v, 3 sessions, w, 3 sessions.", "other servers"},
 		{"two calibrations", strings.Join(calibration(two), "|"), "below 25 %. Median responses below 4 ms include this machine's late timers: v, 3 sessions. Its rates were measured on servers other than " +
 			"3 servers (local): calibrate on these to get theirs.|Calibration of this machine, 2026-01-02 04:04, with 1 server (local:1): comparing two single runs cannot show a throughput difference below 50 %. Median responses below 4 ms include this machine's late timers: w, 3 sessions. Its rates were measured on servers other than 5 servers (local)", "5 servers (local), 3"},
+		{"its own share", strings.Join(calibration(costly), ""), "late timers: v, 3 sessions. zkbench's own share at full load: 20 % of the rate of writes (-10 % to 30 %), 5 % of the rate of locks (-1 % to 7 %), 30 % of the rate of reads (20 % to 40 %).", "more than"},
+		{"no own share", strings.Join(calibration(run(same, quick)), ""), "25 %", "own share"},
+		{"beside a closed loop", beside("closed"), "with 1 server (local:1), zkbench's own share at full load is more than 5 % in the median: 30 % of the rate of reads (20 % to 40 %). Where CPUs limit", "|"},
+		{"beside an open loop", beside("open") + ".", ".", "own share"},
+		{"beside a closed loop without a calibration", strings.Join(ownShares(results.Run{Cells: []results.Cell{slow}}, rowsOf(results.Run{Cells: []results.Cell{slow}})), "") + ".", ".", "own share"},
 		{"enough pairs", pairs(same, 10, 0.1), "10 pairs should show throughput differences of about 10 % and more.", "would take"},
 		{"too few pairs", pairs(same, 10, 0.05), "the minimum effect, 5 %, would take about 40 pairs", rates},
 		{"far too few pairs", pairs(same, 10, 0.01), "the minimum effect, 1 %, needs a quieter machine or longer runs.", "would take"},

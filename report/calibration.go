@@ -42,6 +42,14 @@ func (doc Calibration) Sections() []Section {
 	}
 	t.rows = append(t.rows, []string{"connections", phrase.Number(doc.Connections, 3), "-", "-", "-", "-", "-", "-", "-"})
 	s.add("", t, fmt.Sprintf("Medians of %s of %s each; the spread is the largest divided by the smallest, minus 1.", phrase.Count(len(doc.Work[0].Rates), "run"), phrase.Seconds(doc.RunSeconds)))
+	if len(doc.Own) > 0 {
+		own := table{below: []string{"the same load", "bare loop, per second", "run", "CPU each, bare loop", "run"}, text: []bool{true}}
+		for _, b := range doc.Own {
+			own.rows = append(own.rows, []string{fmt.Sprintf("%s, %s", b.Load, phrase.Count(doc.Sessions, "session")), phrase.Number(stats.Median(b.Bare), 3), phrase.Number(stats.Median(b.Run), 3),
+				phrase.Seconds(stats.Median(b.BareCPU) / 1e6), phrase.Seconds(stats.Median(b.RunCPU) / 1e6)})
+		}
+		s.add("", own, fmt.Sprintf("Medians of %s of %s each.", phrase.Count(len(doc.Own[0].Run), "pair"), phrase.Seconds(doc.RunSeconds)))
+	}
 	s.say(doc.InPlainWords...)
 	return []Section{s}
 }

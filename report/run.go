@@ -23,7 +23,7 @@ func (doc Run) Sections() (all []Section) {
 	}
 	for _, group := range workloads(rows) {
 		s := Section{Caption: caption(group)}
-		s.add("", tableOf(group), nonEmpty(repetitionsCaption(group))...)
+		s.add("", tableOf(group), append(nonEmpty(repetitionsCaption(group)), ownShares(run, group)...)...)
 		s.add(secondsCaption(group), secondsOf(group), growth(group)...)
 		s.say(sentences(group)...)
 		if !group[0].givesGrants() {

@@ -1,9 +1,12 @@
 package results
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/zkbench/zkbench/internal/phrase"
 )
 
 // CalibrationSchema is the version of the document of 'zkbench calibrate'.
@@ -36,6 +39,7 @@ type Calibration struct {
 	Sessions     int      `json:"sessions"`    // of each run
 	RunSeconds   float64  `json:"run_seconds"` // length of each run
 	Work         []Floor  `json:"work"`
+	Own          []Beside `json:"own,omitempty"` // empty: not measured
 	Conclusions  Trust    `json:"trust"`
 	InPlainWords []string `json:"in_plain_words"`
 }
@@ -66,6 +70,30 @@ type Spread struct {
 	CPU    float64 `json:"cpu"`
 }
 
+// Beside is a load in a closed loop, carried out by runs and, in pairs with them, by a loop that nobody observes, with the same client and sessions.
+type Beside struct {
+	OwnShare
+	Bare    []float64 `json:"bare_per_s"`  // of the loop, in each pair
+	Run     []float64 `json:"run_per_s"`   // of the run, in each pair
+	BareCPU []float64 `json:"bare_cpu_us"` // of zkbench per operation
+	RunCPU  []float64 `json:"run_cpu_us"`
+}
+
+// OwnShare is zkbench's own share of a throughput: by how much less, as a share, a run does than the same load without a run. It is negative if the
+// run did more.
+type OwnShare struct {
+	Load string  `json:"load"`  // locks or reads
+	Rate float64 `json:"share"` // median of the pairs
+	Low  float64 `json:"low"`   // of the interval that contains the true median with a probability of 95 %
+	High float64 `json:"high"`
+}
+
+// String returns the share with its interval, in percent.
+func (s OwnShare) String() string {
+	in := func(share float64) string { return phrase.Number(100*share, 2) + " %" }
+	return fmt.Sprintf("%s of the rate of %s (%s to %s)", in(s.Rate), s.Load, in(s.Low), in(s.High))
+}
+
 // Trust is what follows from the measurements. Rates are requests per second over all sessions.
 type Trust struct {
 	Reads  float64 `json:"reads_per_s"`  // half of what the machine reached: schedules are kept up to here
@@ -87,8 +115,10 @@ type Calibrated struct {
 	// Same says that this ensemble is like that of the run. Otherwise what it says about the machine holds, but its rates are those of other servers.
 	Same bool `json:"same_ensemble"`
 	// CPU is what zkbench used per request, in microseconds: the median of the runs with reads.
-	CPU   float64 `json:"cpu_us_per_request"`
-	Trust Trust   `json:"trust"`
+	CPU float64 `json:"cpu_us_per_request"`
+	// Own is zkbench's own share of the throughput at full load; empty: not measured.
+	Own   []OwnShare `json:"own_share,omitempty"`
+	Trust Trust      `json:"trust"`
 }
 
 // SameAs reports whether both come from the same calibration, whatever they say about environments.
@@ -106,6 +136,9 @@ func (c *Calibration) For(e Environment) *Calibrated {
 	out := &Calibrated{Made: c.Made, Ensemble: c.Ensemble, Servers: c.Servers, ZooKeeper: c.ZooKeeper, Encrypted: c.Encrypted, Trust: c.Conclusions}
 	out.Same = c.Servers == e.Servers && c.Encrypted == e.Encrypted && c.ZooKeeper == e.ZooKeeper && (!c.Here && c.Ensemble == strings.Join(e.Addresses, ",") ||
 		c.Here && driver == kind && e.Fsync != nil && *e.Fsync) // calibrations measure with syncs
+	for _, b := range c.Own {
+		out.Own = append(out.Own, b.OwnShare)
+	}
 	for _, w := range c.Work {
 		if cpu := slices.Sorted(slices.Values(w.CPU)); w.Name == "read" && len(cpu) > 0 {
 			out.CPU = cpu[len(cpu)/2]

@@ -35,7 +35,7 @@ func TestFieldsAreDescribed(t *testing.T) {
 	}
 	for heading, typ := range map[string]reflect.Type{
 		"`run.json`": reflect.TypeFor[Run](), "`connecting`": reflect.TypeFor[Connecting](), "`environment`": reflect.TypeFor[Environment](), "`cells`": reflect.TypeFor[Cell](), "`shares`": reflect.TypeFor[RunShare](), "`shares` of `cells`": reflect.TypeFor[CellShare](),
-		"`calibration` of `environment`": reflect.TypeFor[Calibrated](), "`trust`": reflect.TypeFor[Trust](),
+		"`calibration` of `environment`": reflect.TypeFor[Calibrated](), "`trust`": reflect.TypeFor[Trust](), "`own_share`": reflect.TypeFor[OwnShare](),
 		"`gates`": reflect.TypeFor[Gate](), "`cells` of `gates`": reflect.TypeFor[GateCell](), "`pauses`": reflect.TypeFor[Pauses](), "`measured`": reflect.TypeFor[Measure](), "`steady`": reflect.TypeFor[Steady](), "`scope`": reflect.TypeFor[Scope](), "`pools`": reflect.TypeFor[Pool](),
 		"`latency_ms`": reflect.TypeFor[Latency](), "`fanout`": reflect.TypeFor[Fanout](), "`cost_per_success`": reflect.TypeFor[Cost](),
 		"`generator`": reflect.TypeFor[Generator](), "`checks`": reflect.TypeFor[Check](), "`witness`": reflect.TypeFor[WitnessSample](),

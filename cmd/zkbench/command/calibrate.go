@@ -22,8 +22,8 @@ import (
 )
 
 func (a *app) calibrate(ctx context.Context, args []string) error {
-	f := a.flags("calibrate [--ensemble local:N | --servers HOST:PORT,...]", `Measures what this machine adds to every figure: late timers, sockets, the disk, zkbench's own client at full speed, and by how much identical runs
-differ. It says which loads and which differences can be trusted here, and stores that in the user's cache directory, for this boot of this machine.
+	f := a.flags("calibrate [--ensemble local:N | --servers HOST:PORT,...]", `Measures what this machine adds to every figure: late timers, sockets, the disk, zkbench's own client at full speed, by how much identical runs
+differ, and zkbench's own share of a throughput. It says which loads and which differences can be trusted here, and stores that in the user's cache directory, for this boot of this machine.
 It puts full load on the servers; everything lives under one znode, removed at the end.`)
 	var r runFlags
 	f.StringVar(&r.servers, "servers", "", "host:port of the servers to load, comma separated, instead of an ensemble started for the measurement")
@@ -33,6 +33,7 @@ It puts full load on the servers; everything lives under one znode, removed at t
 	sessions := f.Int("sessions", 32, "sessions of each run")
 	runs := f.Int("runs", 7, "identical runs with reads, and as many with writes")
 	each := f.Duration("for", 2*time.Second, "how long each run lasts")
+	pairs := f.Int("pairs", 7, "pairs of a run and a bare loop of the same load, of locks and of reads, that give zkbench's own share; 0 leaves it out")
 	f.StringVar(&r.root, "root", "", "znode to create, and to remove at the end (default "+root.DefaultBase+"/RUN)")
 	r.access.add(f)
 	f.BoolVarP(&r.quiet, "quiet", "q", false, "no progress")
@@ -52,6 +53,8 @@ It puts full load on the servers; everything lives under one znode, removed at t
 		return usagef("--sessions: must be 1 to 1000, got %d", *sessions)
 	case *runs < 3 || *runs > 100:
 		return usagef("--runs: must be 3 to 100, got %d", *runs)
+	case *pairs != 0 && *pairs < calibrate.MinPairs || *pairs > 100:
+		return usagef("--pairs: must be 0 or %d to 100, got %d", calibrate.MinPairs, *pairs)
 	case *each < 100*time.Millisecond || *each > 10*time.Minute:
 		return usagef("--for: must be 100ms to 10m, got %v", *each)
 	}
@@ -92,9 +95,13 @@ It puts full load on the servers; everything lives under one znode, removed at t
 	}
 	about := e.Describe()
 	doc, err := measureIn(ctx, p, r.root)
+	if err == nil && *pairs > 0 {
+		doc.Own, err = a.ownShare(ctx, p, place{e, as, r.root}, *pairs)
+	}
 	if err := errors.Join(err, e.Close()); err != nil {
 		return a.interrupted(ctx, err)
 	}
+	calibrate.Conclude(&doc)
 	doc.Host, doc.BootID = calibrate.Here()
 	doc.Made, doc.Zkbench = time.Now().UTC(), versionText()
 	doc.Ensemble, doc.ZooKeeper, doc.Servers, doc.Encrypted = t.String(), about.Version, len(e.Addresses()), about.Encrypted

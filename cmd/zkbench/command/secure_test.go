@@ -147,7 +147,7 @@ func TestASecuredEnsemble(t *testing.T) {
 		{append([]string{"clean"}, encrypted...), "--auth-file"},
 		{append([]string{"clean", "--chroot", "/missing"}, known...), "there is no such znode"},
 		{append([]string{"clean", "--root", "/hidden"}, stranger...), "give the credentials of the run that created it"},
-		{append([]string{"calibrate", "-q", "--runs", "3", "--for", "100ms", "--sessions", "1"}, encrypted...), "--auth-file"},
+		{append([]string{"calibrate", "-q", "--pairs", "0", "--runs", "3", "--for", "100ms", "--sessions", "1"}, encrypted...), "--auth-file"},
 	} {
 		silent(zkbench(t, c.args...)).want(exitFailed, c.says)
 	}
@@ -168,7 +168,7 @@ func TestASecuredEnsemble(t *testing.T) {
 	}{
 		{append([]string{"ab", "--a", "quickstart", "--b", "quickstart", "--pairs", "2", "-q", "--out", compared, "--junit", filepath.Join(t.TempDir(), "junit.xml"), "--metrics-listen", listen},
 			sides(small)...), "INCONCLUSIVE"},
-		{[]string{"calibrate", "-q", "--runs", "3", "--for", "200ms", "--sessions", "2"}, "Loads: up to"},
+		{[]string{"calibrate", "-q", "--pairs", "6", "--runs", "3", "--for", "200ms", "--sessions", "2"}, "own share at full load"},
 		{[]string{"capacity", "locks-open", "--set", "sessions=4", "--set", "locks=2", "--goal", "p50<10s", "--from", "30", "--to", "40", "--block", "200ms", "--budget", "20s", "-q", "--out", searched}, "Result: "},
 	} {
 		o := silent(zkbench(t, append(c.args, known...)...))

@@ -24,12 +24,13 @@ import (
 func main() {
 	servers := flag.String("servers", "", "host:port, comma separated; none starts a local ensemble of three servers")
 	runs := flag.Int("runs", 5, "how often each generator does each piece of work")
+	length := flag.Duration("for", 10*time.Second, "how long each loop of a recipe, and each 'zkbench run' beside it, is measured; at least 1s")
 	only := flag.String("only", "", "only the pieces of work whose title contains this")
 	update := flag.String("update", "", "write the table into this document")
 	elsewhere := flag.String("yardstick", "../shared/yardstick", "module with the commands floor and gozk, instead of our own; if it is there")
 	flag.Parse()
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	missed, err := run(ctx, *servers, *runs, *only, *update, *elsewhere)
+	missed, err := run(ctx, *servers, *runs, *length, *only, *update, *elsewhere)
 	cancel()
 	switch {
 	case err != nil:
@@ -41,9 +42,15 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, servers string, runs int, only, update, elsewhere string) (missed int, err error) {
+func run(ctx context.Context, servers string, runs int, length time.Duration, only, update, elsewhere string) (missed int, err error) {
 	if runs < 1 {
 		return 0, errors.New("at least one run")
+	}
+	if length < time.Second {
+		return 0, fmt.Errorf("-for: must be at least 1s, got %v", length)
+	}
+	if len(choose(only)) == 0 {
+		return 0, fmt.Errorf("-only: no piece of work has %q in its title", only)
 	}
 	if runtime.GOOS != "linux" {
 		return 0, errors.New("the floor needs epoll: Linux only")
@@ -57,6 +64,7 @@ func run(ctx context.Context, servers string, runs int, only, update, elsewhere 
 	if err != nil {
 		return 0, err
 	}
+	b.length = length
 	about := "given servers"
 	if b.servers = servers; servers == "" {
 		fmt.Fprintln(os.Stderr, "starting three servers")

@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"time"
 
 	"github.com/zkbench/zkbench/results"
 	"github.com/zkbench/zkbench/tools/yardstick"
@@ -53,31 +55,31 @@ var works = []work{
 		[]figure{{"resident memory per session", "KiB", func(r yardstick.Result) float64 { return r.IdleKiB }, 5, false}}, nil, ""},
 	{"hand-off of a predecessor lock; floor: one delete and one list", []string{"floor", "native"}, []string{"-handoff", "500"},
 		[]figure{{"median time", "us", func(r yardstick.Result) float64 { return r.HandoffUs + r.DeleteList }, 1.15, false}}, nil, ""},
-	{"predecessor lock, 10000 sessions in one process, 10 a lock", []string{"native"}, []string{"-sessions", "10000", "-lock", "2"},
+	{"predecessor lock, 10000 sessions in one process, 10 a lock", []string{"native"}, []string{"-sessions", "10000", "-recipe", "lock", "-objects", "1000"},
 		[]figure{{"most resident memory", "MiB", func(r yardstick.Result) float64 { return r.PeakMiB }, 1024, false}}, nil, ""},
-	{"all that 'run' adds to a predecessor lock, 1000 sessions, 100 locks; floor: the recipe in a loop, unobserved", []string{"floor", "native"},
-		[]string{"-sessions", "1000", "-lock", "20"}, []figure{cpu(1.15), rate(0.98)}, nil, overhead},
+	beside("1000 sessions, 100 predecessor locks", "lock", 1000, 100, "workload: lock\nvariants: [predecessor]\nlocks: 100\nhold: 0s\n"),
+	beside("64 sessions, one predecessor lock", "lock", 64, 1, "workload: lock\nvariants: [predecessor]\nlocks: 1\nhold: 0s\n"),
+	beside("5000 sessions, 500 predecessor locks", "lock", 5000, 500, "workload: lock\nvariants: [predecessor]\nlocks: 500\nhold: 0s\n"),
+	beside("100 sessions, 50 fifo queues of at most 10 items", "queue", 100, 50, "workload: queue\nvariants: [fifo]\nqueues: 50\nbound: 10\nhold: 0s\n"),
+	beside("1000 sessions that read 100 znodes (operations)", "reads", 1000, 100, "workload: operations\nvariants: [persistent]\nmix: {get: 100}\n"),
 }
 
-// overhead is the load of native's -lock, with everything that makes it a run: arrivals, observation, recording, intervals. The checks run
-// afterwards and have a benchmark of their own.
-const overhead = `name: overhead
-description: A predecessor lock under full load, to be held against the bare loop of the recipe.
-workload: lock
-variants: [predecessor]
-sessions: [1000]
-locks: 100
-hold: 0s
-warmup: 2s
-duration: 10s
-session_timeout: 30s
-`
+// beside is the work of a run beside the same recipe in a loop that nobody observes. The run has everything that makes it one: arrivals, observation,
+// recording, intervals. The checks run afterwards and have a benchmark of their own.
+func beside(title, recipe string, sessions, objects int, profile string) work {
+	return work{"all that 'run' adds: " + title + "; floor: the same in a loop, unobserved", []string{"floor", "native"},
+		[]string{"-recipe", recipe, "-sessions", strconv.Itoa(sessions), "-objects", strconv.Itoa(objects)}, []figure{cpu(1.15), rate(0.98)}, nil,
+		fmt.Sprintf("name: overhead\ndescription: A full load, beside its bare loop.\n%ssessions: [%d]\nsession_timeout: 30s\n", profile, sessions)}
+}
 
 // bench holds the built generators and the servers.
 type bench struct {
 	dir     string
 	servers string
+	length  time.Duration // of the loops of recipes and the steady phase of runs, after a warm-up of a fifth of it
 }
+
+func (b *bench) warmup() time.Duration { return b.length / 5 }
 
 // build builds the programs. If elsewhere is the directory of another module, the floor and gozk are built from there: yardsticks that were
 // not written together with the client.
@@ -133,13 +135,18 @@ func (b *bench) measure(ctx context.Context, ws []work, runs int) ([]measured, e
 func (b *bench) do(ctx context.Context, w work, generator string) (yardstick.Result, error) {
 	switch {
 	case w.profile != "" && generator == "native":
-		return b.carryOut(ctx, w.profile)
+		return b.carryOut(ctx, fmt.Sprintf("%swarmup: %v\nduration: %v\n", w.profile, b.warmup(), b.length))
 	case w.profile != "":
-		return b.run(ctx, "native", w.args)
+		return b.run(ctx, "native", b.timed(w.args))
 	case generator == "native":
-		return b.run(ctx, generator, slices.Concat(w.args, w.native))
+		return b.run(ctx, generator, slices.Concat(b.timed(w.args), w.native))
 	}
 	return b.run(ctx, generator, w.args)
+}
+
+// timed adds the times of native's loops to its arguments.
+func (b *bench) timed(args []string) []string {
+	return append(slices.Clone(args), "-warmup", b.warmup().String(), "-for", b.length.String())
 }
 
 // carryOut makes 'zkbench run' carry out a profile of one cell.

@@ -76,32 +76,3 @@ func handoffs(ctx context.Context, sessions []*wire.Client, n int, out *yardstic
 	out.HandoffUs = float64(took[len(took)/2].Nanoseconds()) / 1e3
 	return locks[n%2].Release(ctx)
 }
-
-// perLock is how many sessions contend for one lock in contend.
-const perLock = 10
-
-// contend makes every session acquire and release a lock.
-func contend(ctx context.Context, sessions []*wire.Client, times int, out *yardstick.Result) error {
-	v, err := predecessor()
-	if err != nil {
-		return err
-	}
-	if err := ensure(ctx, sessions[0], "/yardstick/locks", nil); err != nil {
-		return err
-	}
-	m := yardstick.Start()
-	err = each(sessions, func(i int, s *wire.Client) error {
-		lock := v.New(s, fmt.Sprintf("/yardstick/locks/%d", i/perLock), recipes.Options{})
-		for range times {
-			if _, err := lock.Acquire(ctx); err != nil {
-				return err
-			}
-			if err := lock.Release(ctx); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	m.Stop(out, len(sessions)*times)
-	return err
-}

@@ -1,5 +1,5 @@
 // Command native drives ZooKeeper through package zk, zkbench's own client. In addition to the work of the other
-// generators, it times the hand-offs of a predecessor lock, and runs the lock in all sessions concurrently.
+// generators, it times the hand-offs of a predecessor lock, and runs locks, queues or reads in all sessions concurrently.
 package main
 
 import (
@@ -27,18 +27,25 @@ func main() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
-	locks := flag.Int("lock", 0, "have every session acquire and release a predecessor lock this many times, 10 sessions a lock, instead of reading")
+	var l loops
+	flag.StringVar(&l.recipe, "recipe", "", "instead of -ops, have all sessions use a recipe in a loop: predecessor locks (lock), fifo queues that hold 10 items (queue), or none (reads)")
+	flag.IntVar(&l.objects, "objects", 1, "locks, queues or znodes of -recipe, over which the sessions are spread evenly")
+	flag.DurationVar(&l.warmup, "warmup", 2*time.Second, "how long -recipe runs before it is measured")
+	flag.DurationVar(&l.length, "for", 10*time.Second, "how long -recipe is measured")
 	own := flag.Bool("own", false, "have every session list a znode of its own, so that no list is like one that came before")
 	profile := flag.String("cpuprofile", "", "write a profile of the work to this file")
 	w := yardstick.Flags()
-	if err := run(context.Background(), w, *locks, *own, *profile); err != nil {
+	if err := run(context.Background(), w, l, *own, *profile); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run(ctx context.Context, w yardstick.Work, locks int, own bool, profile string) (err error) {
+func run(ctx context.Context, w yardstick.Work, l loops, own bool, profile string) (err error) {
 	if w.Handoff > 0 {
 		w.Sessions = 2
+	}
+	if err := l.check(w.Sessions); err != nil {
+		return err
 	}
 	base, start := yardstick.Resident(), time.Now()
 	sessions, err := connect(ctx, w)
@@ -58,8 +65,8 @@ func run(ctx context.Context, w yardstick.Work, locks int, own bool, profile str
 	switch {
 	case w.Handoff > 0:
 		err = handoffs(ctx, sessions, w.Handoff, &out)
-	case locks > 0:
-		err = contend(ctx, sessions, locks, &out)
+	case l.recipe != "":
+		err = l.run(ctx, sessions, &out)
 	case w.Ops > 0:
 		err = load(ctx, sessions, w, own, &out)
 	}

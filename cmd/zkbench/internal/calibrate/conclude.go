@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/zkbench/zkbench/internal/phrase"
 	"github.com/zkbench/zkbench/internal/program"
@@ -19,7 +20,7 @@ const (
 	lateMark = 0.25
 	// quickSync is the median, in microseconds, below which a sync certainly reached no disk.
 	quickSync = 20
-	// busy is the spread of identical runs above which the calibration itself is doubted.
+	// busy is the spread of identical runs, and the width of the interval of an own share, above which the calibration itself is doubted.
 	busy = 0.25
 	// pairsOf10 times the relative standard deviation of single runs is the difference that a paired t-test of ten pairs detects with a power of
 	// 80 % at the level 5 %: (2.262 + 0.883) * sqrt(2/10), with Student's t of 9 degrees of freedom. The runs of a pair share the state of the
@@ -99,6 +100,17 @@ func sentences(doc results.Calibration, trust results.Trust) (all []string) {
 	if doc.LoadedLag.P99 != nil && doc.RoundTrip.Median != nil {
 		say("Times: under load, one timer in a hundred was at least %s late, so open-loop medians below %s also reflect this machine; a request to a server on it takes at least about %s.",
 			phrase.Seconds(*doc.LoadedLag.P99/1e6), phrase.Seconds(trust.Shortest/1e6), phrase.Seconds(*doc.RoundTrip.Median/1e6))
+	}
+	if len(doc.Own) > 0 {
+		var own []string
+		for _, b := range doc.Own {
+			own = append(own, b.OwnShare.String())
+		}
+		say("%s's own share at full load: %s. That is how much less a run does than a bare loop of the same client and requests, as medians of %s with their 95 %% intervals.", program.Name(),
+			strings.Join(own, ", "), phrase.Count(len(doc.Own[0].Run), "pair"))
+		if slices.ContainsFunc(doc.Own, func(b results.Beside) bool { return b.High-b.Low > busy }) {
+			say("At least one of these intervals is wider than %s: measure it again when the machine is quiet, or with more --pairs and a longer --for.", percent(busy))
+		}
 	}
 	if s := doc.Seam.Median; s != nil {
 		say("Drivers: %s of each of their times is the round trip to the driver; ignore smaller differences to zkbench's own recipes.", phrase.Seconds(*s/1e6))

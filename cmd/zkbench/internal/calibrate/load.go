@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/zkbench/zkbench/metrics"
@@ -51,7 +52,7 @@ var kinds = []kind{
 }
 
 // Measure measures the machine, then zkbench's own client on the servers. An error of any request ends it, because a failed request measures
-// nothing. The caller adds to the document what identifies the machine and the servers.
+// nothing. The caller adds to the document what identifies the machine and the servers, and may add zkbench's own share (Own); then it concludes (Conclude).
 func Measure(ctx context.Context, p Plan) (doc results.Calibration, err error) {
 	doc = results.Calibration{Schema: results.CalibrationSchema, Cores: runtime.NumCPU(), Here: p.Here, Dir: p.Dir, Sessions: p.Sessions, RunSeconds: p.For.Seconds()}
 	p.Tell("timers, sockets and the disk")
@@ -97,7 +98,6 @@ func Measure(ctx context.Context, p Plan) (doc results.Calibration, err error) {
 		}
 	}
 	doc.LoadedLag = spent(probe.Take())
-	Conclude(&doc)
 	return doc, nil
 }
 
@@ -140,27 +140,43 @@ func (o outcome) add(f *results.Floor) {
 	f.CPU = append(f.CPU, micros(o.cpu)/n)
 }
 
-// run opens sessions, lets each send one request after another, and closes them.
-func (p Plan) run(ctx context.Context, k kind) (o outcome, err error) {
-	sessions := make([]zk.Session, p.Sessions)
-	defer func() {
-		err = errors.Join(err, inParallel(min(openers, p.Sessions), func(first int) (err error) {
+// open opens the sessions. closeAll closes them, also after an error.
+func (p Plan) open(ctx context.Context) (sessions []zk.Session, closeAll func() error, err error) {
+	sessions = make([]zk.Session, p.Sessions)
+	each := func(do func(i int) error) error {
+		return inParallel(min(openers, p.Sessions), func(first int) (err error) {
 			for i := first; i < len(sessions); i += openers {
-				if sessions[i] != nil {
-					err = errors.Join(err, sessions[i].Close())
-				}
+				err = errors.Join(err, do(i))
 			}
 			return err
-		}))
-	}()
-	if err := inParallel(min(openers, p.Sessions), func(first int) (err error) {
-		for i := first; i < len(sessions); i += openers {
-			if sessions[i], err = p.Open(ctx); err != nil {
-				return err
+		})
+	}
+	closeAll = func() error {
+		return each(func(i int) error {
+			if sessions[i] == nil {
+				return nil
 			}
+			return sessions[i].Close()
+		})
+	}
+	var failed atomic.Bool
+	return sessions, closeAll, each(func(i int) (err error) {
+		if failed.Load() {
+			return nil
 		}
-		return nil
-	}); err != nil {
+		if sessions[i], err = p.Open(ctx); err != nil {
+			sessions[i] = nil
+			failed.Store(true)
+		}
+		return err
+	})
+}
+
+// run opens sessions, lets each send one request after another, and closes them.
+func (p Plan) run(ctx context.Context, k kind) (o outcome, err error) {
+	sessions, closeAll, err := p.open(ctx)
+	defer func() { err = errors.Join(err, closeAll()) }()
+	if err != nil {
 		return o, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, p.For+answerTimeout)
