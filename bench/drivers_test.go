@@ -221,7 +221,7 @@ done`
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			other(t, script(t, c.program), "queue", c.check, c.verdict, map[string]int{"holds": 0, "violated": 4}[c.verdict], "rate: 100", "preload: 20", "drain: 200ms", "saturation: allowed")
+			other(t, script(t, c.program), "queue", c.check, c.verdict, map[string]int{"holds": 0, "violated": 4}[c.verdict], "rate: 100", "preload: 20", "duration: 3s", "drain: 200ms", "saturation: allowed")
 		})
 	}
 	if _, err := catalogue.Parse("test.yaml", []byte("workload: queue\nvariants: [fifo, 'driver:null']\nsessions: 6\nbound: [0, 3]")); err == nil || !strings.Contains(err.Error(), "unbounded") {
