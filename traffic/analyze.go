@@ -82,6 +82,7 @@ type analysis struct {
 	now, first, last int64 // milliseconds: of the current transaction, and of the first and last ones in the window
 	begun, inside    bool  // any transaction so far; the current one is in the window
 	any              bool  // transaction in the window
+	over             bool  // the window has ended
 	clockBack        int64
 	clockBackMost    int64
 	epochs           int
@@ -252,8 +253,11 @@ func (a *analysis) tick(t *zklog.Txn) {
 	}
 }
 
-// apply follows one transaction.
+// apply follows one transaction. What comes after the window changes nothing: sessions and recipes stay as they were at its end.
 func (a *analysis) apply(t *zklog.Txn) {
+	if a.over = a.over || !a.options.To.IsZero() && clamped(t.Millis) >= a.options.To.UnixMilli(); a.over {
+		return
+	}
 	a.tick(t)
 	s := a.session(t)
 	switch t.Op {

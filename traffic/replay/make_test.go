@@ -184,8 +184,8 @@ func TestWhatCannotBeSent(t *testing.T) {
 	if p.LeftOut["setACL"] != 1 || p.LeftOut["other request"] != 1 || p.LeftOut["write of unknown kind"] != 1 || p.Requests != 3 || len(p.Replaced) != 1 {
 		t.Errorf("%d requests, left out %v, replaced %v", p.Requests, p.LeftOut, p.Replaced)
 	}
-	if all := p.requests(); all[1].Op != trace.NoOp || all[1].Code != NotEmpty {
-		t.Errorf("a multi of which only the errors are known is %+v", all[1])
+	if m := p.requests()[1]; m.Op != trace.Multi || m.Code != NotEmpty || len(m.Ops) != 2 || m.Ops[0].Code != rolledBack || m.Ops[1].Code != NotEmpty {
+		t.Errorf("a multi of which only the errors are known is %+v", m)
 	}
 	events := list{opened(0, 0), sent(0, 1*ms, trace.Event{Op: trace.GetACL, Path: "/a"})}
 	if _, err := Make(trace.Header{}, &events, nil); !errors.Is(err, ErrEmpty) {

@@ -141,7 +141,7 @@ func names(it *Item) bool {
 func left(e *trace.Event) string {
 	switch e.Op {
 	case trace.NoOp:
-		if !slices.Contains([]int32{NoNode, NodeExists, BadVersion, NotEmpty}, e.Code) {
+		if !fails(e) {
 			return "write of unknown kind"
 		}
 		return ""
@@ -156,7 +156,10 @@ func left(e *trace.Event) string {
 		return ""
 	case trace.Multi:
 		for i := range e.Ops {
-			if sub := &e.Ops[i]; sub.Op != trace.Check && (sub.Op == trace.Multi || sub.Op > trace.Multi || left(sub) != "") || sub.Path == "" {
+			switch sub := &e.Ops[i]; {
+			case sub.Op == trace.NoOp && sub.Code == rolledBack && slices.ContainsFunc(e.Ops, func(other trace.Event) bool { return fails(&other) }):
+			case sub.Op == trace.Check && sub.Path != "":
+			case sub.Op >= trace.Multi || left(sub) != "":
 				return "multi with requests that cannot be sent"
 			}
 		}
@@ -177,26 +180,15 @@ const (
 	rolledBack int32 = -2
 )
 
-// failed returns a multi of which only the answer is known, as logs have those that failed, as one write of which only the answer is known.
-func failed(e *trace.Event) *trace.Event {
-	if e.Op != trace.Multi || len(e.Ops) == 0 || slices.ContainsFunc(e.Ops, func(sub trace.Event) bool { return sub.Op != trace.NoOp }) {
-		return e
-	}
-	one := *e
-	one.Op, one.Ops = trace.NoOp, nil
-	for _, sub := range e.Ops {
-		if one.Code == 0 && sub.Code != rolledBack {
-			one.Code = sub.Code
-		}
-	}
-	return &one
+// fails reports whether a write of unknown kind failed in a way in which another one can be made to fail.
+func fails(e *trace.Event) bool {
+	return e.Op == trace.NoOp && slices.Contains([]int32{NoNode, NodeExists, BadVersion, NotEmpty}, e.Code)
 }
 
 // request adds a request.
 func (m *maker) request(e *trace.Event) {
 	s := m.of(e)
 	m.draw(s, e)
-	e = failed(e)
 	if why := left(e); why != "" {
 		m.plan.LeftOut[why]++
 		return
@@ -223,6 +215,9 @@ func (m *maker) request(e *trace.Event) {
 
 // action plans a request, and notes what it changed if it succeeded.
 func (m *maker) action(s *session, it *Item, e *trace.Event, done bool) Action {
+	if e.Op == trace.NoOp {
+		return Action{Op: e.Op, Code: e.Code, Path: Ref{Birth: -1}, Birth: -1}
+	}
 	a := Action{Op: e.Op, Flags: e.Flags, Path: m.ref(e.Path), Shown: e.Path, Size: e.Size, Version: -1, Code: e.Code, Birth: -1}
 	if e.Op == trace.Create {
 		a.Path = m.below(e.Path)
