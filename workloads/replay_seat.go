@@ -221,7 +221,7 @@ func (j *player) await(ctx context.Context, r *round, it *replay.Item) bool {
 	}
 	if len(it.Expired) > 0 {
 		for _, a := range actions(it) {
-			if a.Op == trace.Create && j.gone(ctx, r, a) {
+			if (a.Op == trace.Create || a.Op != trace.NoOp && a.Code == replay.NoNode) && j.gone(ctx, r, a) {
 				waited = true
 			}
 		}
@@ -249,7 +249,7 @@ func actions(it *replay.Item) []replay.Action {
 	return []replay.Action{it.Action}
 }
 
-// gone waits until the servers have expired the session whose znode is in the way of a create, and reports whether it had to.
+// gone waits until the servers have expired the session whose znode is in the way of a create, or has to be missed, and reports whether it had to.
 func (j *player) gone(ctx context.Context, r *round, a replay.Action) (waited bool) {
 	if a.Flags&trace.Sequential != 0 || j.s == nil {
 		return false

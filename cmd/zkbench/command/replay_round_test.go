@@ -59,7 +59,7 @@ func roundTrip(t *testing.T, version string, rounds int, recorded bool) {
 	if recorded {
 		recordedLoad(t, address, file, rounds)
 	} else {
-		someTraffic(t, address, rounds)
+		someTraffic(t, address, rounds, func() {})
 	}
 	to := time.Now().Add(time.Millisecond)
 	first := analyzed(t, data, from, to)
@@ -71,14 +71,18 @@ func roundTrip(t *testing.T, version string, rounds int, recorded bool) {
 	out := filepath.Join(t.TempDir(), "result")
 	o := zkbench(t, "replay", file, "--servers", address, "--out", out)
 	cell, f := fidelityOf(t, out)
-	if !f.Faithful() {
+	if !f.Faithful() && !recorded { // recorded reads of other contenders may come before or after their release
 		o.want(exitUnknown, "sent more than 1 s late") // the machine was too slow, but nothing else differs
 	}
 	if f.Unsent+f.Unmapped != 0 || !recorded && len(f.Differ) != 0 || f.Vanished != 1 {
 		t.Errorf("fidelity %+v", f)
 	}
 	b := besideReplay(t, data, cell.Started)
-	compareTraffic(t, first, analyzed(t, data, cell.Started, b.end), b, int64(cell.Sessions))
+	left := int64(0)
+	for _, n := range f.LeftOut { // watches that clients removed: not in the files, as reads are not
+		left += int64(n)
+	}
+	compareTraffic(t, first, analyzed(t, data, cell.Started, b.end), b, int64(cell.Sessions), left)
 	wantEmpty(t, address)
 }
 
@@ -110,14 +114,18 @@ func recordedLoad(t *testing.T, address, file string, rounds int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	someTraffic(t, p.Addresses()[0], rounds)
+	someTraffic(t, p.Addresses()[0], rounds, func() { // the recorder may tell an expiry later than the servers
+		for r.Counts().Expired == 0 {
+			time.Sleep(10 * time.Millisecond)
+		}
+	})
 	if err := errors.Join(p.Close(), r.Close()); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// someTraffic has something of everything that files of servers tell: each kind of write, each failure that they name, multis, a lock, a queue, and a session that expires.
-func someTraffic(t *testing.T, address string, rounds int) {
+// someTraffic has something of everything that files of servers tell: each kind of write, each failure that they name, multis, a lock, a queue, and a session that expires, which it notices after expired.
+func someTraffic(t *testing.T, address string, rounds int, expired func()) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
@@ -138,6 +146,10 @@ func someTraffic(t *testing.T, address string, rounds int) {
 	defer lost.Close()
 	_, err := lost.Create(ctx, "/leader", make([]byte, 11), zk.Ephemeral)
 	must(err)
+	for _, dir := range []string{"/locks", "/locks/one"} { // not by the contenders: of answers at the same time, a recording may have the wrong order
+		_, err := lost.Create(ctx, dir, nil, zk.Persistent)
+		must(err)
+	}
 	k, _ := zk.AsKiller(lost)
 	k.Crash()
 
@@ -191,6 +203,7 @@ func someTraffic(t *testing.T, address string, rounds int) {
 		_, err := out.Take(ctx)
 		must(err)
 	}
+	expired()
 	for { // until the lost session's znode is gone
 		_, there, watch, err := producer.ExistsW(ctx, "/leader")
 		if err != nil {
@@ -254,8 +267,8 @@ func besideReplay(t *testing.T, data string, started time.Time) beside {
 	}
 }
 
-// compareTraffic compares the report of what was recorded with that of its replay by a number of clients, each of which was connected once before the load.
-func compareTraffic(t *testing.T, first, second *traffic.Report, b beside, clients int64) {
+// compareTraffic compares the report of what was recorded with that of its replay by a number of clients, each of which was connected once before the load. Of the requests that are no writes, some were left out.
+func compareTraffic(t *testing.T, first, second *traffic.Report, b beside, clients, left int64) {
 	t.Helper()
 	type kind struct {
 		count, inMulti, sizes, bytes, least, most int64
@@ -280,8 +293,8 @@ func compareTraffic(t *testing.T, first, second *traffic.Report, b beside, clien
 		t.Errorf("failures %+v, multis %+v; recorded %+v, %+v", second.Failed, second.Multis, first.Failed, first.Multis)
 	}
 	x, y := first.Sessions, second.Sessions
-	// A create that needs an expiry is preceded by two reads and the removal of their watch, which tell of it.
-	if got, want := second.Reads.Count-b.reads, first.Reads.Count; got < want || got > want+3*x.Expired {
+	// The two requests that need the expiry, a read and a create, are preceded by reads, and the removal of their watches, which tell of it.
+	if got, want := second.Reads.Count-b.reads, first.Reads.Count; got < want-left || got > want+5*x.Expired {
 		t.Errorf("%d reads, recorded %d", got, want)
 	}
 	timeouts := func(r *traffic.Report) (ms []int64) {
