@@ -42,7 +42,7 @@ generator-image: ## build the image zkbench/zkbench of the load generator, from 
 # goroutines and their locks are, and in the long one everywhere but in the simulations of capacity, which are arithmetic.
 CONCURRENT = ./zk/... $(RECIPES) ./metrics ./drivers ./bench/fleet ./cmd/zkbench/internal/exporter ./ensemble/proxy ./bench/faults ./bench/load
 TESTS = bin/tools/testlog
-SLOW = ./cmd/zkbench/command ./scenarios/published ./recipes ./workloads # these wait longest, and start first
+SLOW = ./cmd/zkbench/command ./bench ./scenarios/published ./recipes ./recipes/broken ./workloads # these take longest, and start first
 
 test: ## prove in at most 8 minutes that zkbench works here: install what that needs, and run the short tier of all tests
 	@scripts/need $(JAVA_NEEDS) gcc:gcc libc6-dev:/usr/include/stdlib.h

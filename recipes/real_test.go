@@ -44,13 +44,19 @@ func awaited[T any](t *testing.T, what string, c <-chan T) (v T) {
 
 func TestMain(m *testing.M) { os.Exit(servers.Run(m)) }
 
+// powers is what the servers can do: those of another version if ZOOKEEPER_HOME names it.
+func powers(t *testing.T) zk.Powers {
+	t.Helper()
+	return servers.Get(t, 3).Powers(t.Context())
+}
+
 // engines open sessions on real servers.
 var engines = map[string]func(t *testing.T, addresses []string) (zk.Session, error){
 	"native": func(t *testing.T, addresses []string) (zk.Session, error) {
-		return wire.Dial(t.Context(), wire.Config{Servers: addresses, Timeout: 10 * time.Second})
+		return wire.Dial(t.Context(), wire.Config{Servers: addresses, Timeout: 10 * time.Second, Before35: !powers(t).Has(zk.PowerCreate2)})
 	},
 	"go-zookeeper": func(t *testing.T, addresses []string) (zk.Session, error) {
-		return gozk.Dial(t.Context(), gozk.Config{Servers: addresses, Timeout: 10 * time.Second})
+		return gozk.Dial(t.Context(), gozk.Config{Servers: addresses, Timeout: 10 * time.Second, NoContainers: !powers(t).Has(zk.PowerContainers)})
 	},
 }
 
@@ -70,8 +76,8 @@ func TestLocksOnRealServers(t *testing.T) {
 	addresses := servers.Get(t, 3).Addresses()
 	for engine, open := range engines {
 		for _, v := range append(lock.Variants(), zkpublished.Locks()[0]) {
-			if v.Persistent && engine == "go-zookeeper" {
-				continue // the library has no addWatch
+			if v.Persistent && (engine == "go-zookeeper" || !powers(t).Has(zk.PowerAddWatch)) {
+				continue // the library has no addWatch, or the servers
 			}
 			t.Run(engine+"/"+v.Name, func(t *testing.T) {
 				recipestest.LockOn(t, v, dialer(addresses, open), fresh()+"/"+engine+"-"+v.Name)
@@ -84,8 +90,8 @@ func TestLocksOnRealServers(t *testing.T) {
 func TestOurLocksContendWithTheLibrarysOwn(t *testing.T) {
 	addresses := servers.Get(t, 3).Addresses()
 	for _, v := range append(lock.Variants(), zkpublished.Locks()[0]) {
-		if !v.FIFO {
-			continue // it does not queue
+		if !v.FIFO || v.Persistent && !powers(t).Has(zk.PowerAddWatch) {
+			continue // it does not queue, or not on these servers
 		}
 		t.Run(v.Name, func(t *testing.T) {
 			path := fresh() + "/" + v.Name
