@@ -254,6 +254,38 @@ func TestRates(t *testing.T) {
 	}
 }
 
+// What comes after the window changes nothing in the report: items that are taken then are there at its end, and sessions that are closed then are open.
+func TestTheEndOfTheWindow(t *testing.T) {
+	t.Parallel()
+	s := newScript()
+	s.open(1)
+	items := make([]string, 20)
+	for i := range items {
+		items[i] = s.create(1, "/jobs/item-", 10, false, true)
+	}
+	s.open(2)
+	for _, path := range items[:15] {
+		s.delete(2, path)
+	}
+	s.at += 1000
+	end := s.at
+	s.open(3)
+	for _, path := range items[15:] {
+		s.delete(3, path)
+	}
+	s.close(1, 7)
+	r := analyzed(t, s, Options{Names: true, To: time.UnixMilli(end)})
+	if len(r.Recipes) != 1 {
+		t.Fatalf("recipes %+v", r.Recipes)
+	}
+	if q := r.Recipes[0]; q.Kind != Queue || q.Puts != 20 || q.Takes != 15 || q.Depth != 5 || q.Sessions != 2 {
+		t.Errorf("%+v", q)
+	}
+	if r.Sessions.Opened != 2 || r.Sessions.Open != 2 || r.Sessions.Closed != 0 || r.Sessions.Peak != 2 || r.Reads.Count != 0 || r.Coverage.Transactions != 44 {
+		t.Errorf("sessions %+v, reads %+v, coverage %+v", r.Sessions, r.Reads, r.Coverage)
+	}
+}
+
 func TestTimelinesFit(t *testing.T) {
 	var line timeline
 	for i := range int64(5000) {
