@@ -119,7 +119,7 @@ var allowed = map[string][]string{
 	"cmd/zkbench/internal/exporter":  {"bench/load", "bench/outcome", "metrics"},
 	"results/export":                 {"results", "metrics"},
 	"report":                         {"traffic", "results", "results/compare", "check", "metrics", "internal/phrase", "results/stats"},
-	"report/page":                    {"report", "results", "metrics", "internal/phrase"},
+	"report/page":                    {"traffic", "report", "results", "metrics", "internal/phrase"},
 }
 
 // testOnly packages are imported by tests alone.

@@ -129,6 +129,7 @@ func (doc Traffic) recipes() (s Section) {
 	s.Heading, s.Caption = "Recipes", "What came and went as recipes do, by patterns of directories."
 	t := table{below: []string{"recipe", "directories", "objects", "sessions", "most", "mean", "grants or takes", "handed over %", "hold or age p50 ms", "p90 ms", "mean ms", "wait p50 ms"},
 		text: []bool{true, true, false, false, false, false, false, false, false, false, false, false}}
+	var claims []string
 	for _, r := range doc.Recipes {
 		row := []string{r.Kind, r.Pattern, whole(r.Objects), whole(r.Sessions), whole(r.Most), phrase.Number(r.Mean, 3), "-", "-", "-", "-", "-", "-"}
 		times, n := r.HoldMS, r.Grants
@@ -148,13 +149,17 @@ func (doc Traffic) recipes() (s Section) {
 			row[11] = whole(r.WaitMS.P50)
 		}
 		t.rows = append(t.rows, row)
+		if h := r.HoldMS; r.Kind == traffic.Queue && h.Count > 0 {
+			claims = append(claims, fmt.Sprintf("In %s consumers claim items: %s, for %d ms in the median, %s in the mean.", r.Pattern, phrase.Count(h.Count, "claim"), h.P50, phrase.Number(h.Mean, 4)))
+		}
 	}
 	if len(t.rows) == 0 {
-		s.Caption = "No recipe was recognized."
+		s.Caption = ""
+		s.say("No recipe was recognized.")
 		return s
 	}
-	s.add("", t, "'most' and 'mean' count the children of one directory: contenders, items or members. A grant lasts from when its znode is the lowest until it is gone, so that the time until "+
-		"a waiter is notified is in it. What looks like a lock may be an election.")
+	s.add("", t, append(claims, "'most' and 'mean' count the children of one directory: contenders, items or members. A grant lasts from when its znode is the lowest until it is gone, so that the time until "+
+		"a waiter is notified is in it. What looks like a lock may be an election.")...)
 	return s
 }
 

@@ -40,7 +40,7 @@ func Analyze(ctx context.Context, dirs []string, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &analysis{options: o, namer: namer{o.Salt, o.Names}, seed: maphash.MakeSeed(), sessions: map[int64]*session{}, dirs: map[uint64]*dir{}, znodes: map[uint64]*znode{},
+	a := &analysis{span: spanOf(o), namer: namer{o.Salt, o.Names}, seed: maphash.MakeSeed(), sessions: map[int64]*session{}, dirs: map[uint64]*dir{}, znodes: map[uint64]*znode{},
 		patterns: map[string]*pattern{}, mix: map[string]*share{}, failed: map[int32]int64{}, timeouts: map[int64]int64{}, members: map[int]int64{}}
 	for _, s := range []int64{1, 10, 60} {
 		a.rates = append(a.rates, &rates{width: 1000 * s})
@@ -75,14 +75,13 @@ func logsIn(dirs []string) (zklog.Files, error) {
 
 // analysis is the state of Analyze.
 type analysis struct {
-	options Options
-	namer   namer
-	seed    maphash.Seed
+	span  span
+	namer namer
+	seed  maphash.Seed
 
 	now, first, last int64 // milliseconds: of the current transaction, and of the first and last ones in the window
 	begun, inside    bool  // any transaction so far; the current one is in the window
 	any              bool  // transaction in the window
-	over             bool  // the window has ended
 	clockBack        int64
 	clockBackMost    int64
 	epochs           int
@@ -240,10 +239,11 @@ func (a *analysis) tick(t *zklog.Txn) {
 		a.epochs++
 	}
 	a.now = at
-	a.inside = (a.options.From.IsZero() || at >= a.options.From.UnixMilli()) && (a.options.To.IsZero() || at < a.options.To.UnixMilli())
+	a.inside = a.span.has(at)
 	if a.inside {
 		if !a.any {
 			a.any, a.first = true, at
+			a.standing()
 		}
 		a.last = at
 	}
@@ -253,11 +253,20 @@ func (a *analysis) tick(t *zklog.Txn) {
 	}
 }
 
-// apply follows one transaction. What comes after the window changes nothing: sessions and recipes stay as they were at its end.
-func (a *analysis) apply(t *zklog.Txn) {
-	if a.over = a.over || !a.options.To.IsZero() && clamped(t.Millis) >= a.options.To.UnixMilli(); a.over {
-		return
+// standing notes what is there when the time of the report begins.
+func (a *analysis) standing() {
+	for id, s := range a.sessions {
+		if s.counted {
+			a.before(id, s)
+		}
 	}
+	for id, z := range a.znodes {
+		z.dir.pattern.use.saw(id, z)
+	}
+}
+
+// apply follows one transaction.
+func (a *analysis) apply(t *zklog.Txn) {
 	a.tick(t)
 	s := a.session(t)
 	switch t.Op {

@@ -174,6 +174,9 @@ func (r *Report) recipeProfile(c Recipe, variant string) string {
 		y.set("sessions", fmt.Sprintf("sessions that put or took: %d", c.Sessions), "%d", max(2, c.Sessions))
 		y.set("queues", "directories", "%d", max(1, c.Objects))
 		y.set("payload", "bytes of an item: the mean", "%d", int64(math.Round(c.Bytes.Mean)))
+		if n := c.HoldMS.Count; n > 0 {
+			y.set("hold", fmt.Sprintf("%d claims: mean %.4g ms, median %d, 90 %% within %d", n, c.HoldMS.Mean, c.HoldMS.P50, c.HoldMS.P90), "%s", holdOf(c.HoldMS))
+		}
 		y.set("rate", fmt.Sprintf("%d puts", c.Puts), "%.6g/s", max(0.001, c.PutRate))
 	case Election:
 		y.set("sessions", fmt.Sprintf("candidates: %d sessions in %d elections", c.Sessions, c.Objects), "%d", max(c.Sessions, 2*c.Objects))

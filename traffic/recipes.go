@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/zkbench/zkbench/traffic/zklog"
 )
 
 // pattern is what is known of all directories with one pattern.
@@ -11,6 +13,7 @@ type pattern struct {
 	text                   string
 	dirs                   int64
 	creates, sets, deletes int64
+	claimed                string // of the items that its children are claims of, if they are
 	use                    *use
 }
 
@@ -83,6 +86,9 @@ func (a *analysis) dirOf(path []byte) *dir {
 		if of = a.patterns[text]; of == nil {
 			of = &pattern{text: text}
 			a.patterns[text] = of
+			if entries, is := zklog.ClaimOf(path); is && text != "(others)" {
+				of.claimed = a.namer.pattern(string(entries))
+			}
 		}
 	}
 	if len(a.dirs) >= mostDirs {
@@ -124,7 +130,9 @@ func (a *analysis) born(path []byte, ephemeral, sequential bool, by, zxid, at, b
 	}
 	z := &znode{dir: d, owner: by, zxid: zxid, created: at, ephemeral: ephemeral, sequential: sequential}
 	a.znodes[id] = z
-	u.by(by)
+	if a.inside {
+		u.saw(id, z)
+	}
 	if ephemeral {
 		a.owns(by, id)
 	}
@@ -133,7 +141,7 @@ func (a *analysis) born(path []byte, ephemeral, sequential bool, by, zxid, at, b
 		u.name(path)
 		u.sequential.count(a.inside)
 		d.waiting = append(d.waiting, z)
-		d.lock.set(d.lock.now+1, a.now)
+		d.lock.set(d.lock.now+1, a.now, a.span)
 		if d.holder == nil {
 			d.holder, d.since, d.handed = z, at, false
 		}
@@ -142,13 +150,18 @@ func (a *analysis) born(path []byte, ephemeral, sequential bool, by, zxid, at, b
 		if a.inside {
 			u.queue.size.add(bytes)
 		}
-		d.items.set(d.items.now+1, a.now)
+		d.items.set(d.items.now+1, a.now, a.span)
 	default:
 		u.single.count(a.inside)
-		if len(u.names) < mostDistinct {
-			u.names[id] = struct{}{}
-		}
-		d.single.set(d.single.now+1, a.now)
+		d.single.set(d.single.now+1, a.now, a.span)
+	}
+}
+
+// saw notes a znode that is there in the time of the report.
+func (u *use) saw(id uint64, z *znode) {
+	u.by(z.owner)
+	if z.ephemeral && !z.sequential && len(u.names) < mostDistinct {
+		u.names[id] = struct{}{}
 	}
 }
 
@@ -208,12 +221,12 @@ func (a *analysis) gone(id uint64, by int64, how ending) {
 	}
 	switch {
 	case z.ephemeral && z.sequential:
-		d.lock.set(d.lock.now-1, a.now)
+		d.lock.set(d.lock.now-1, a.now, a.span)
 		a.released(d, z, u, how)
 	case z.sequential:
-		u.by(by)
-		d.items.set(d.items.now-1, a.now)
+		d.items.set(d.items.now-1, a.now, a.span)
 		if a.inside {
+			u.by(by)
 			u.queue.ended++
 			u.queue.hold.add(a.now - z.created)
 			if by != z.owner {
@@ -221,7 +234,7 @@ func (a *analysis) gone(id uint64, by int64, how ending) {
 			}
 		}
 	default:
-		d.single.set(d.single.now-1, a.now)
+		d.single.set(d.single.now-1, a.now, a.span)
 		if a.inside {
 			u.single.ended++
 			u.single.hold.add(a.now - z.created)
@@ -281,7 +294,7 @@ func (p *pattern) add(d *dir) {
 		form.in.area += form.of.area
 		form.in.time += form.of.time
 		form.in.most = max(form.in.most, form.of.most)
-		form.in.atTheEnd += form.of.now
+		form.in.atTheEnd += form.of.end
 	}
 }
 
@@ -295,6 +308,11 @@ func (f *figures) mean() float64 {
 // enough is how often something must have happened to be called a recipe.
 const enough = 5
 
+// isQueue says whether items came that others took.
+func (p *pattern) isQueue() bool {
+	return p != nil && p.use != nil && p.use.queue.ended >= enough && 2*p.use.byOthers > p.use.queue.ended
+}
+
 // recipesReport returns the recognized recipes, the busiest first.
 func (a *analysis) recipesReport(seconds float64) (all []Recipe) {
 	per := func(n int64) float64 {
@@ -303,9 +321,15 @@ func (a *analysis) recipesReport(seconds float64) (all []Recipe) {
 		}
 		return float64(n) / seconds
 	}
+	claims := map[string]Values{} // how long, by the pattern of the items
+	for _, p := range a.patterns {
+		if p.use != nil && p.claimed != "" {
+			claims[p.claimed] = p.use.single.hold.values()
+		}
+	}
 	for _, p := range a.patterns {
 		u := p.use
-		if u == nil {
+		if u == nil || p.claimed != "" && a.patterns[p.claimed].isQueue() {
 			continue
 		}
 		sessions := int64(len(u.sessions))
@@ -316,11 +340,11 @@ func (a *analysis) recipesReport(seconds float64) (all []Recipe) {
 			}
 			all = append(all, r)
 		}
-		if f := &u.queue; f.ended >= enough && 2*u.byOthers > f.ended {
-			all = append(all, Recipe{Kind: Queue, Pattern: p.text, Objects: f.objects, Sessions: sessions, Most: f.most, Mean: f.mean(), Puts: f.created, Takes: f.ended, Depth: f.atTheEnd,
+		if f := &u.queue; p.isQueue() {
+			all = append(all, Recipe{Kind: Queue, Pattern: p.text, Objects: f.objects, Sessions: sessions, Most: f.most, Mean: f.mean(), Puts: f.created, Takes: f.ended, Depth: f.atTheEnd, HoldMS: claims[p.text],
 				AgeMS: f.hold.values(), Bytes: f.size.values(), PutRate: per(f.created)})
 		}
-		if f := &u.single; f.ended+f.created >= enough {
+		if f := &u.single; max(f.ended+f.created, f.most) >= enough {
 			r := Recipe{Kind: Group, Pattern: p.text, Objects: f.objects, Sessions: sessions, Most: f.most, Mean: f.mean(), Expired: f.expired, HoldMS: f.hold.values()}
 			if names := int64(len(u.names)); f.created >= 3*names && f.ended >= enough { // the same znodes come and go
 				r.Kind, r.Objects, r.Grants, r.GrantsPS = SingleLock, names, f.ended, per(f.ended)

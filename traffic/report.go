@@ -111,11 +111,11 @@ type Reads struct {
 
 // Sessions is what became of the sessions.
 type Sessions struct {
-	Before       int64     `json:"before"` // opened before the first transaction
+	Before       int64     `json:"before"` // opened before the time of the report
 	Opened       int64     `json:"opened"`
 	Closed       int64     `json:"closed"`  // by their clients
 	Expired      int64     `json:"expired"` // ended by the servers: expired, or killed by an administrator
-	Open         int64     `json:"open"`    // at the end
+	Open         int64     `json:"open"`    // at the end of the time of the report
 	Peak         int64     `json:"peak"`
 	Mean         float64   `json:"mean"`              // at a time
 	OpenedPerMin float64   `json:"opened_per_minute"` // churn
@@ -172,7 +172,7 @@ type Recipe struct {
 	Sessions int64   `json:"sessions"`           // different ones, at most 4096 are counted
 	Most     int64   `json:"most"`               // most children of one directory: contenders, permits, items or members
 	Mean     float64 `json:"mean"`               // children while there were any, over time
-	HoldMS   Values  `json:"hold_ms"`            // from being the lowest child until gone, so the new holder's being notified is within
+	HoldMS   Values  `json:"hold_ms"`            // from being the lowest child until gone, so the new holder's being notified is within; queue: of claims
 	WaitMS   Values  `json:"wait_ms"`            // from the create until being the lowest
 	Puts     int64   `json:"puts,omitempty"`     // queue
 	Takes    int64   `json:"takes,omitempty"`    // queue
@@ -209,14 +209,15 @@ func (a *analysis) finish() {
 			r.until(a.last)
 		}
 	}
-	a.open.set(a.open.now, a.now)
 	a.older()
+	a.open.set(a.open.now, a.now, a.span)
 	for _, s := range a.sessions {
-		a.out.Open++
 		a.sum(s, false)
 	}
 	for _, d := range a.dirs {
-		d.items.set(d.items.now, a.now)
+		for _, n := range []*overTime{&d.lock, &d.items, &d.single} {
+			n.set(n.now, a.now, a.span)
+		}
 		d.pattern.add(d)
 	}
 }

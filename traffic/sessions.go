@@ -55,7 +55,7 @@ func (a *analysis) session(t *zklog.Txn) *session {
 	}
 	if !s.counted {
 		s.counted = true
-		a.open.set(a.open.now+1, a.now)
+		a.open.set(a.open.now+1, a.now, a.span)
 		if t.Op != zklog.OpCreateSession { // opened before the first transaction, or in a gap, or local until it needed an ephemeral znode
 			a.before(t.Session, s)
 		}
@@ -72,8 +72,11 @@ func (a *analysis) session(t *zklog.Txn) *session {
 	return s
 }
 
-// before counts a session from before the first transaction.
+// before counts a session that was open when the time of the report began. Those that are known before that are counted by standing.
 func (a *analysis) before(id int64, s *session) {
+	if !a.any {
+		return
+	}
 	a.out.Before++
 	if s.timeout > 0 {
 		a.count(id, s.timeout)
@@ -94,7 +97,7 @@ func (a *analysis) older() {
 			n++
 		}
 	}
-	a.open.set(n, a.now)
+	a.open.set(n, a.now, a.span)
 }
 
 // newSession returns a session, unless there are too many.
@@ -161,11 +164,14 @@ func (a *analysis) closed(t *zklog.Txn, s *session) {
 	}
 	a.sum(s, how == byClient)
 	delete(a.sessions, t.Session)
-	a.open.set(a.open.now-1, a.now)
+	a.open.set(a.open.now-1, a.now, a.span)
 }
 
 // sum adds a session, when no more comes of it, to what is reported of all.
 func (a *analysis) sum(s *session, closed bool) {
+	if !a.any || s.created >= a.span.to {
+		return
+	}
 	if s.writes == 0 {
 		if !closed {
 			a.silent++
@@ -182,7 +188,7 @@ func (a *analysis) sum(s *session, closed bool) {
 
 func (a *analysis) sessionsReport(seconds float64) Sessions {
 	r := a.out
-	r.Peak = a.open.most
+	r.Peak, r.Open = a.open.most, a.open.end
 	if a.open.time > 0 {
 		r.Mean = float64(a.open.area) / float64(a.open.time)
 	}

@@ -1,6 +1,8 @@
 package traffic
 
 import (
+	"math"
+
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
@@ -36,19 +38,43 @@ func (v *values) values() Values {
 	return all
 }
 
-// overTime is the mean of a number over the time in which it was positive.
+// span is the time of a report, in milliseconds: from on, and before to.
+type span struct{ from, to int64 }
+
+// spanOf returns the time of a report.
+func spanOf(o Options) span {
+	s := span{math.MinInt64, math.MaxInt64}
+	if !o.From.IsZero() {
+		s.from = o.From.UnixMilli()
+	}
+	if !o.To.IsZero() {
+		s.to = o.To.UnixMilli()
+	}
+	return s
+}
+
+func (s span) has(at int64) bool { return at >= s.from && at < s.to }
+
+// overTime follows a number. Its mean is over the time of the report in which it was positive.
 type overTime struct {
 	now, since int64 // the number, and since when
 	area, time int64 // number times milliseconds, and milliseconds
-	most       int64
+	most, end  int64 // the most in the time of the report, and what it was at the end of that
 }
 
-func (o *overTime) set(n, at int64) {
-	if o.now > 0 {
-		o.area += o.now * (at - o.since)
-		o.time += at - o.since
+func (o *overTime) set(n, at int64, of span) {
+	if length := min(at, of.to) - max(o.since, of.from); o.now > 0 && length > 0 {
+		o.area += o.now * length
+		o.time += length
+		o.most = max(o.most, o.now)
 	}
-	o.now, o.since, o.most = n, at, max(o.most, n)
+	o.now, o.since = n, at
+	if of.has(at) {
+		o.most = max(o.most, n)
+	}
+	if at < of.to {
+		o.end = n
+	}
 }
 
 // rates counts events in intervals of one length, those without any included.

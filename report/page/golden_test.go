@@ -34,7 +34,7 @@ func TestGoldenPlots(t *testing.T) {
 		}
 	}
 	for _, kind := range strings.Fields(`throughput response rate events children bytes hand-off idle places overtakes shares spectrum heat phases ownership counterexample depth age depth-each age-each
-		leaderless arrivals-pass		servers-log_flush_mean_ms servers-outstanding servers-cpu_s servers-requests opening connecting forest trend probes`) {
+		leaderless arrivals-pass		servers-log_flush_mean_ms servers-outstanding servers-cpu_s servers-requests opening connecting forest trend probes writes sizes holds`) {
 		if !kinds[kind] {
 			t.Errorf("the made-up documents have no plot %s", kind)
 		}

@@ -96,6 +96,8 @@ func (h *html) documents(sources []Source) {
 		}
 		h.open("main")
 		switch {
+		case s.Traffic != nil:
+			h.traffic(s.Traffic)
 		case s.Comparison != nil:
 			h.comparison(s)
 		case s.Trend != nil:
@@ -112,6 +114,8 @@ func (h *html) documents(sources []Source) {
 
 func titleOf(s Source) string {
 	switch {
+	case s.Traffic != nil:
+		return trafficTitle(s.Traffic)
 	case s.Run != nil:
 		return "zkbench " + s.Run.Profile + ", " + s.Run.Started.UTC().Format("2006-01-02 15:04")
 	case s.Comparison != nil:

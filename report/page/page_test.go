@@ -12,8 +12,11 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/zkbench/zkbench/report"
 	"github.com/zkbench/zkbench/results"
+	"github.com/zkbench/zkbench/traffic"
 )
 
 const published = "../../results/published/quickstart"
@@ -47,7 +50,56 @@ func sources(t testing.TB) map[string]Source {
 	capacity := &results.Capacity{Schema: results.CapacitySchema, Profile: "a", Unit: "grants/s", Outcome: "found", Goals: []string{"p99<50ms"}, Load: &one, Low: &half, High: &more,
 		Limit: "unknown", Probes: []results.CapacityProbe{{Load: 0.5, P99: &half, Decision: "pass"}, {Load: 2, P99: &more, Decision: "fail"}, {Load: 1, P99: &one, Decision: "undecided"},
 			{Load: 1, Decision: "invalid"}}}
-	return map[string]Source{"capacity": {Document: results.Document{Capacity: capacity}}, "run": run, "comparison": {Document: results.Document{Comparison: comparison}}, "trend": {Document: results.Document{Trend: trend}}}
+	return map[string]Source{"traffic": {Traffic: madeTraffic()}, "capacity": {Document: results.Document{Capacity: capacity}}, "run": run, "comparison": {Document: results.Document{Comparison: comparison}}, "trend": {Document: results.Document{Trend: trend}}}
+}
+
+// madeTraffic returns a report with some of everything, and names that a page must escape.
+func madeTraffic() *report.Traffic {
+	spread := func(n int64) traffic.Values {
+		return traffic.Values{Count: 100, Mean: float64(n), P50: n, P90: 2 * n, P99: 4 * n, Max: 5 * n, Quantiles: [10]int64{0, 1, n / 4, n / 2, n, n, 2 * n, 2 * n, 2 * n, 3 * n}}
+	}
+	doc := &report.Traffic{Schema: traffic.Schema, Dirs: []string{"copy/<data>"}, From: time.UnixMilli(1_700_000_000_000).UTC(), To: time.UnixMilli(1_700_000_900_000).UTC(), Seconds: 900,
+		Coverage: traffic.Coverage{Logs: 2, Transactions: 2000, Problems: []string{"log.1: torn at 17"}}, Mix: []traffic.Share{{Kind: "setData", Count: 900, Data: spread(100)}, {Kind: "delete", Count: 100}},
+		Recipes: []traffic.Recipe{{Kind: traffic.Lock, Pattern: "/a&b", Grants: 100, HoldMS: spread(40)}, {Kind: traffic.Queue, Pattern: "/q", Takes: 100, AgeMS: spread(7), HoldMS: spread(3)},
+			{Kind: traffic.Lock, Pattern: "/c", Grants: 100, HoldMS: spread(4000)}, {Kind: traffic.Group, Pattern: "/g", Most: 9}}}
+	doc.Writes = traffic.Writes{Count: 1000, PerSecond: 1.1, IntervalS: 2, Started: doc.From, Windows: []traffic.Window{{Seconds: 1, Intervals: 899, Peak: 9, PeakRate: 9, Dispersion: 2}}}
+	for i := range int64(450) {
+		doc.Writes.Timeline = append(doc.Writes.Timeline, i*i%19)
+	}
+	return doc
+}
+
+// The page of traffic says what is wrong with the files, numbers its recipes and draws those that have times.
+func TestThePageOfTraffic(t *testing.T) {
+	text := write(t, sources(t)["traffic"])
+	for _, want := range []string{"1 problem with the files", "log.1: torn at 17", "copy/&lt;data&gt;", "lock /a&amp;b", ">lock 2<", "0 is not on the axis", "In /q consumers claim items: 100 claims, for 3 ms", "min since the first write"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	_, holds, _ := strings.Cut(text, `<figure id="holds`)
+	if got := rows(holds); len(got) != 3 || got[2][0] != "lock /c" || got[2][4] != "4000" {
+		t.Errorf("behind the plot of the holds %q, want two locks and a queue", got)
+	}
+	_, rates, _ := strings.Cut(text, `<figure id="writes`)
+	sum := 0
+	for _, r := range rows(rates) {
+		n, err := strconv.Atoi(r[2])
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum += n
+	}
+	want := 0
+	for _, n := range madeTraffic().Writes.Timeline {
+		want += int(n)
+	}
+	if sum != want {
+		t.Errorf("%d writes behind the plot, want %d", sum, want)
+	}
+	if text := write(t, Source{Traffic: &report.Traffic{}}); strings.Contains(text, "<figure") || !strings.Contains(text, ">complete<") || !strings.Contains(text, "No recipe was recognized") {
+		t.Errorf("the page of nothing: %s", text)
+	}
 }
 
 func write(t testing.TB, all ...Source) string {

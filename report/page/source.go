@@ -11,12 +11,14 @@ import (
 	"time"
 
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/report"
 	"github.com/zkbench/zkbench/results"
 )
 
 // Source is a document and what plots need from the files next to it.
 type Source struct {
 	results.Document
+	Traffic *report.Traffic             // instead of the Document
 	seconds map[string][]results.Second // by cell; "" holds what belongs to no cell
 	heat    map[string][]column         // by cell, of the response that times the cell
 	whole   map[string]*metrics.Histogram

@@ -118,6 +118,7 @@ func TestSequentialNames(t *testing.T) {
 	}{
 		{"/q/lock-0000000012", 13, 12, true}, {"/q/lock-0000000012", 12, 12, false}, {"/q/0000000000", 1, 0, true}, {"/q/lock-0000000012", -1, 12, true},
 		{"/q/lock-000000012", 13, 0, false}, {"/q/2147483647", -1 << 31, 1<<31 - 1, true}, {"/q/2147483648", 0, 0, false}, {"/q/x", 1, 0, false},
+		{"/q/taken/entry-100-0000000012", 13, 0, false}, {"/taken/0000000012", 13, 0, false}, {"/taken-0000000012", 13, 12, true},
 	} {
 		r := Record{Op: OpCreate, Path: []byte(c.path), ParentCVersion: c.parent}
 		if n, ok := r.Sequential(); ok != c.ok || ok && n != c.number {

@@ -33,10 +33,20 @@ func (r *Record) Sequential() (number int32, ok bool) {
 	return number, ok
 }
 
-// SequentialName returns the number at the end of a path that has the form of a sequential znode's: ten digits, as from Java's %010d.
+// ClaimOf returns the directory of the items that a path is a claim of: kazoo's LockingQueue, and zkbench's after it, claims entries/NAME with an ephemeral taken/NAME.
+func ClaimOf(path []byte) (entries []byte, ok bool) {
+	base, ok := bytes.CutSuffix(path[:max(0, bytes.LastIndexByte(path, '/'))], []byte("/taken"))
+	if !ok {
+		return nil, false
+	}
+	return append(bytes.Clone(base), "/entries"...), true
+}
+
+// SequentialName returns the number at the end of a path that has the form of a sequential znode's: ten digits, as from Java's %010d. A claim has the number of its item,
+// which may happen to be that of the claim too.
 func SequentialName(path []byte) (number int32, ok bool) {
 	const digits = 10
-	if len(path) < digits {
+	if _, claim := ClaimOf(path); claim || len(path) < digits {
 		return 0, false
 	}
 	var n int64

@@ -216,7 +216,7 @@ func (m *flooded) judge(t *testing.T, r refusal, said string, failed bool, took,
 
 // A run whose requests are refused ends within its time, with a bounded number of requests, and says what was refused.
 func TestARefusedRunEnds(t *testing.T) {
-	for w, kind := range setup().Workloads {
+	for w, kind := range described() {
 		p := set(t, smallest(t, kind.Name, 6), "session_timeout=4s", "repetitions=1")
 		if kind.Shape == profiles.Timed {
 			p = set(t, p, "warmup=200ms", "duration=1s", "drain=1s")

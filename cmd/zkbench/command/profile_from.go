@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/zkbench/zkbench/report"
+	"github.com/zkbench/zkbench/report/page"
 	"github.com/zkbench/zkbench/results/export"
 	"github.com/zkbench/zkbench/traffic"
 )
@@ -34,6 +35,8 @@ With --profile it writes profiles that 'run', 'ab' and 'capacity' accept: FILE f
 	reads := f.String("reads", "", "with --profile: the kinds of reads, which are not in the files, such as get=70,exists=20,children=10; without it reads are left out")
 	markdown := f.Bool("markdown", false, "write Markdown")
 	asJSON := f.Bool("json", false, "write the document, of schema "+traffic.Schema)
+	html := f.String("html", "", "also write a page with plots to this `file`, and its style sheet report.css beside it")
+	single := f.Bool("single", false, "with --html: include the style sheet in the page, as a single file")
 	out := f.String("out", "", "`FILE` to write instead of standard output")
 	if err := parse(f, args); err != nil {
 		return err
@@ -45,6 +48,8 @@ With --profile it writes profiles that 'run', 'ab' and 'capacity' accept: FILE f
 		return usagef("profile-from takes the dataDir of a server, and its dataLogDir")
 	case *markdown && *asJSON:
 		return usagef("--markdown and --json cannot be combined (remove one of them)")
+	case *single && *html == "":
+		return usagef("--single: only valid with --html FILE")
 	case *reads != "" && *profile == "":
 		return usagef("--reads: only valid with --profile")
 	}
@@ -84,6 +89,11 @@ With --profile it writes profiles that 'run', 'ab' and 'capacity' accept: FILE f
 	}
 	if err := doc.Check(); err != nil {
 		return fmt.Errorf("%s: %w", strings.Join(f.Args(), ", "), err)
+	}
+	if *html != "" {
+		if err := page.WriteFile(*html, *single, page.Source{Traffic: (*report.Traffic)(doc)}); err != nil {
+			return err
+		}
 	}
 	if *profile == "" {
 		return nil

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/zkbench/zkbench/internal/jute"
+	"github.com/zkbench/zkbench/report/page"
 	"github.com/zkbench/zkbench/traffic"
 	"github.com/zkbench/zkbench/traffic/zklog"
 )
@@ -73,6 +74,15 @@ func TestProfileFrom(t *testing.T) {
 	if _, shown, _ := ran(t, "profile-from", dir, "--names", "--markdown"); !strings.Contains(shown, "/payroll") || !strings.Contains(shown, "|:--") {
 		t.Errorf("with names, as Markdown:\n%s", shown)
 	}
+	for _, single := range []bool{false, true} {
+		file := filepath.Join(t.TempDir(), "ours.html")
+		code, shown, errs := ran(t, "profile-from", dir, "--html", file, fmt.Sprintf("--single=%v", single))
+		text, err := os.ReadFile(file)
+		_, beside := os.Stat(filepath.Join(filepath.Dir(file), page.StyleFile))
+		if code != exitOK || err != nil || !strings.Contains(shown, "80 reads") || !strings.Contains(string(text), `<figure id="holds"`) || strings.Contains(string(text), "payroll") || (beside == nil) == single {
+			t.Errorf("as a page, single %v: exit code %d, %v, %s, style sheet %v", single, code, err, errs, beside)
+		}
+	}
 	_, text, _ := ran(t, "profile-from", dir, "--json")
 	var doc traffic.Report
 	if err := json.Unmarshal([]byte(text), &doc); err != nil || doc.Schema != traffic.Schema || doc.Reads.Count != 80 || doc.Writes.Count != 120 || len(doc.Recipes) != 2 {
@@ -121,6 +131,8 @@ func TestProfileFromRefuses(t *testing.T) {
 		{[]string{dir, "--profile", "x", "--reads", "peek=1"}, exitUsage, "expected weights"},
 		{[]string{dir, "--profile", "x", "--reads", "get=0"}, exitUsage, "all weights are 0"},
 		{[]string{dir, "--profile", "x", "--reads", "get=1,get=2"}, exitUsage, "duplicate"},
+		{[]string{dir, "--single"}, exitUsage, "only valid with --html"},
+		{[]string{dir, "--html", filepath.Join(dir, "missing", "x.html")}, exitFailed, "no such file"},
 		{[]string{dir, "--json", "--markdown"}, exitUsage, "cannot be combined"},
 	} {
 		if code, _, errs := ran(t, append([]string{"profile-from"}, c.args...)...); code != c.code || !strings.Contains(errs, c.want) {

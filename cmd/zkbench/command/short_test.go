@@ -23,6 +23,11 @@ func builtins(t *testing.T, workload string) []profiles.Profile {
 	return slices.DeleteFunc(all, func(p profiles.Profile) bool { return workload != "" && p.Workload != workload })
 }
 
+// described returns the workloads whose load a profile describes: all but the replay of a trace, which has tests of its own.
+func described() []workloads.Kind {
+	return slices.DeleteFunc(setup().Workloads, func(k workloads.Kind) bool { return k.Name == workloads.ReplayName })
+}
+
 // smallest returns the built-in profile of a workload with the fewest sessions, of those that break nothing. It has the given number of sessions, or its own
 // number if the given one is too small.
 func smallest(t *testing.T, workload string, sessions int) profiles.Profile {

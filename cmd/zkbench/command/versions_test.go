@@ -63,7 +63,7 @@ func runWith(t *testing.T, s bench.Setup, p profiles.Profile, e ensemble.Ensembl
 // instead, before any request.
 func TestEveryWorkloadOnServersOf34(t *testing.T) {
 	refused := 0
-	for _, kind := range setup().Workloads {
+	for _, kind := range described() {
 		p := set(t, smallest(t, kind.Name, 6), "session_timeout=4s", "repetitions=1")
 		if kind.Shape == profiles.Timed {
 			p = set(t, p, "warmup=200ms", "duration=1s", "drain=2s")
@@ -158,7 +158,7 @@ func TestEveryWorkloadOnEveryVersion(t *testing.T) {
 			t.Parallel()
 			e := ensembletest.Start(t, 3, ensembletest.OfVersion(t, version), func(cfg *local.Config) { cfg.Tick = 500 * time.Millisecond })
 			on := zk.PowersOf(version)
-			for _, kind := range setup().Workloads {
+			for _, kind := range described() {
 				p := set(t, smallest(t, kind.Name, 6), "session_timeout=4s", "repetitions=1")
 				if kind.Shape == profiles.Timed {
 					p = set(t, p, "warmup=200ms", "duration=1s", "drain=5s")

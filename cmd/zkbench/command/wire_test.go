@@ -85,7 +85,7 @@ func TestFiguresAreThoseOfTheWire(t *testing.T) {
 	if testing.Short() {
 		rows = wired[:3] // closed, with a herd, and open; the others differ in their workload
 	}
-	for _, k := range setup().Workloads {
+	for _, k := range described() {
 		if !testing.Short() && !slices.ContainsFunc(rows, func(c wiredCell) bool { return slices.Contains(c.lines, "workload: "+k.Name) }) {
 			rows = append(rows, wiredCell{name: k.Name, lines: onlyCell(t, k), engines: "native"})
 		}
