@@ -221,7 +221,7 @@ func (j *player) await(ctx context.Context, r *round, it *replay.Item) bool {
 	}
 	if len(it.Expired) > 0 {
 		for _, a := range actions(it) {
-			if a.Op == trace.Create && j.gone(ctx, r, a) {
+			if (a.Op == trace.Create || a.Op != trace.NoOp && a.Code == replay.NoNode) && j.gone(ctx, r, a) {
 				waited = true
 			}
 		}
@@ -249,7 +249,7 @@ func actions(it *replay.Item) []replay.Action {
 	return []replay.Action{it.Action}
 }
 
-// gone waits until the servers have expired the session whose znode is in the way of a create, and reports whether it had to.
+// gone waits until the servers have expired the session whose znode is in the way of a create, or has to be missed, and reports whether it had to.
 func (j *player) gone(ctx context.Context, r *round, a replay.Action) (waited bool) {
 	if a.Flags&trace.Sequential != 0 || j.s == nil {
 		return false
@@ -466,6 +466,8 @@ func (s *sending) multi(ctx context.Context) error {
 			ops = append(ops, zk.SetOp(path, data(a.Size), a.Version))
 		case trace.Check:
 			ops = append(ops, zk.CheckOp(path, a.Version))
+		case trace.NoOp:
+			ops = append(ops, s.failing(a.Code))
 		}
 	}
 	results, err := s.session.Multi(ctx, ops...)
@@ -477,18 +479,31 @@ func (s *sending) multi(ctx context.Context) error {
 	return err
 }
 
-// fail sends a write that fails with the recorded code: of a failed write, the files of servers have nothing else.
-func (s *sending) fail(ctx context.Context) error {
+// failing returns a write that fails with a code: of a failed write, the files of servers have nothing else. For other codes it is one that does not fail: an operation of a multi that another one of it makes fail.
+func (s *sending) failing(code int32) zk.Op {
 	dir, present := s.round.dir, s.round.dir+"/present"
-	switch s.item.Code {
+	switch code {
 	case replay.NoNode:
-		return s.session.Delete(ctx, present+"/absent", zk.AnyVersion)
+		return zk.DeleteOp(present+"/absent", zk.AnyVersion)
 	case replay.NodeExists:
-		_, err := s.session.Create(ctx, present, nil, zk.Persistent)
-		return err
+		return zk.CreateOp(present, nil, zk.Persistent)
 	case replay.NotEmpty:
-		return s.session.Delete(ctx, dir, zk.AnyVersion)
+		return zk.DeleteOp(dir, zk.AnyVersion)
+	case replay.BadVersion:
+		return zk.SetOp(present, nil, 1<<30) // a version that it never has
 	}
-	_, err := s.session.Set(ctx, present, nil, 1<<30) // a version that it never has
+	return zk.CheckOp(present, zk.AnyVersion)
+}
+
+// fail sends a write that fails with the recorded code.
+func (s *sending) fail(ctx context.Context) (err error) {
+	switch op := s.failing(s.item.Code); op.Kind {
+	case zk.KindCreate:
+		_, err = s.session.Create(ctx, op.Path, op.Data, op.Mode)
+	case zk.KindDelete:
+		err = s.session.Delete(ctx, op.Path, op.Version)
+	default:
+		_, err = s.session.Set(ctx, op.Path, op.Data, op.Version)
+	}
 	return err
 }

@@ -49,10 +49,10 @@ func Make(h trace.Header, s Source, reads Weights) (*Plan, error) {
 		one.Ops = slices.Clone(e.Ops)
 		events = append(events, one)
 	}
-	m.prefill(events)
-	events = slices.DeleteFunc(events, func(e trace.Event) bool { return e.Kind == trace.Prefill })
 	// The servers' order is that of the replies. Within a session it is the order of the requests, so who waits for an earlier one never waits in a circle.
 	slices.SortStableFunc(events, func(a, b trace.Event) int { return cmp.Compare(a.At+a.Took, b.At+b.Took) })
+	m.prefill(events)
+	events = slices.DeleteFunc(events, func(e trace.Event) bool { return e.Kind == trace.Prefill })
 	for i := range events {
 		if err := m.add(&events[i]); err != nil {
 			return nil, err

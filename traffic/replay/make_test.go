@@ -2,6 +2,7 @@ package replay
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"testing"
@@ -184,8 +185,8 @@ func TestWhatCannotBeSent(t *testing.T) {
 	if p.LeftOut["setACL"] != 1 || p.LeftOut["other request"] != 1 || p.LeftOut["write of unknown kind"] != 1 || p.Requests != 3 || len(p.Replaced) != 1 {
 		t.Errorf("%d requests, left out %v, replaced %v", p.Requests, p.LeftOut, p.Replaced)
 	}
-	if all := p.requests(); all[1].Op != trace.NoOp || all[1].Code != NotEmpty {
-		t.Errorf("a multi of which only the errors are known is %+v", all[1])
+	if m := p.requests()[1]; m.Op != trace.Multi || m.Code != NotEmpty || len(m.Ops) != 2 || m.Ops[0].Code != rolledBack || m.Ops[1].Code != NotEmpty {
+		t.Errorf("a multi of which only the errors are known is %+v", m)
 	}
 	events := list{opened(0, 0), sent(0, 1*ms, trace.Event{Op: trace.GetACL, Path: "/a"})}
 	if _, err := Make(trace.Header{}, &events, nil); !errors.Is(err, ErrEmpty) {
@@ -204,5 +205,31 @@ func TestThePrefill(t *testing.T) {
 	p := planned(t, there("/a/b/n-0000000012"), there("/a/b/n-0000000003"), there("/a/b"), opened(0, 0), sent(0, 1*ms, trace.Event{Op: trace.Get, Path: "/a/b/n-0000000003"}))
 	if len(p.Prefill) != 4 || p.Prefill[0].Path != (Ref{-1, "/~a"}) || p.Prefill[2].Path != (Ref{1, "/~n-0000000003"}) || !p.Prefill[2].Sequential || p.requests()[0].Path != (Ref{2, ""}) {
 		t.Errorf("%+v, then %+v", p.Prefill, p.requests()[0].Path)
+	}
+}
+
+// Znodes of which only answers tell that they existed before, as in recordings, are created before; those that did not exist, or come into being later, are not.
+func TestAnswersProveWhatExistedBefore(t *testing.T) {
+	t.Parallel()
+	p := planned(t, opened(0, 0), sent(0, 1*ms, trace.Event{Op: trace.Get, Path: "/a/b", Size: 7}), sent(0, 2*ms, trace.Event{Op: trace.Exists, Path: "/none", Code: NoNode}),
+		sent(0, 3*ms, trace.Event{Op: trace.Create, Path: "/none"}), sent(0, 4*ms, trace.Event{Op: trace.Get, Path: "/none"}), sent(0, 5*ms, trace.Event{Op: trace.Create, Path: "/there", Code: NodeExists}),
+		sent(0, 6*ms, trace.Event{Op: trace.Create, Path: "/dir/n-", Got: "/dir/n-0000000007", Flags: trace.Sequential}), sent(0, 7*ms, trace.Event{Op: trace.Delete, Path: "/dir/n-0000000007"}),
+		sent(0, 8*ms, trace.Event{Op: trace.Multi, Ops: []trace.Event{{Op: trace.Check, Path: "/checked"}, {Op: trace.Delete, Path: "/old"}}}),
+		sent(0, 9*ms, trace.Event{Op: trace.Multi, Code: NoNode, Ops: []trace.Event{{Op: trace.Delete, Path: "/never"}}}), sent(0, 10*ms, trace.Event{Op: trace.Set, Path: "/set", Code: BadVersion}),
+		sent(0, 11*ms, trace.Event{Op: trace.Sync, Path: "/synced"}), sent(0, 12*ms, trace.Event{Op: trace.Create, Path: "/odd", Code: unimplemented}))
+	var got []string
+	for _, z := range p.Prefill {
+		path := z.Path.Rest
+		if z.Path.Birth >= 0 {
+			path = p.Births[z.Path.Birth].Named.Rest + path
+		}
+		got = append(got, fmt.Sprintf("%s %d", path, z.Size))
+	}
+	slices.Sort(got)
+	if want := []string{"/~a 0", "/~a/~b 7", "/~checked 0", "/~dir 0", "/~old 0", "/~set 0", "/~there 0"}; !slices.Equal(got, want) {
+		t.Errorf("before there are %q, want %q", got, want)
+	}
+	if p.LeftOut["request that the servers did not know"] != 1 || len(p.LeftOut) != 1 {
+		t.Errorf("left out: %v", p.LeftOut)
 	}
 }

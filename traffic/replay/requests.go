@@ -20,7 +20,7 @@ func numbered(path string) bool {
 // prefill notes the znodes that exist before.
 func (m *maker) prefill(events []trace.Event) {
 	opened := map[int]bool{}
-	var there []trace.Event
+	there := existed(events)
 	for _, e := range events {
 		switch e.Kind {
 		case trace.Prefill:
@@ -61,6 +61,48 @@ func (m *maker) prefill(events []trace.Event) {
 			m.open(id, 0, 0, Resume)
 		}
 	}
+}
+
+// existed returns a prefill of the znodes of which the trace does not say that they existed before, but of which the first answer proves it. The events are in the order of the answers.
+func existed(events []trace.Event) (before []trace.Event) {
+	known := map[string]bool{"": true, "/": true}
+	proof := func(path string, there bool, size int) {
+		if !known[path] && strings.HasPrefix(path, "/") {
+			known[path] = true
+			if there {
+				before = append(before, trace.Event{Kind: trace.Prefill, Session: -1, Path: path, Size: size})
+			}
+		}
+	}
+	request := func(e *trace.Event) {
+		switch {
+		case e.Op == trace.Create && e.Code == 0:
+			proof(parentOf(e.Path), true, 0)
+			proof(cmp.Or(e.Got, e.Path), false, 0)
+		case e.Op == trace.Get && e.Code == 0:
+			proof(e.Path, true, e.Size)
+		case e.Op == trace.Create && e.Code == NoNode:
+			proof(parentOf(e.Path), false, 0)
+		case e.Op == trace.Create && e.Code == NodeExists, e.Code == BadVersion, e.Code == NotEmpty:
+			proof(e.Path, true, 0)
+		case e.Op == trace.NoOp || e.Op >= trace.Sync || e.Op == trace.Multi: // of these, the answer says nothing about the znode
+		case e.Code == 0, e.Code == NoNode:
+			proof(e.Path, e.Code == 0, 0)
+		}
+	}
+	for i := range events {
+		switch e := &events[i]; {
+		case e.Kind == trace.Prefill:
+			known[e.Path] = true
+		case e.Kind == trace.Request && e.Op != trace.Multi:
+			request(e)
+		case e.Kind == trace.Request && e.Code == 0 && !slices.ContainsFunc(e.Ops, func(sub trace.Event) bool { return sub.Code != 0 }):
+			for n := range e.Ops {
+				request(&e.Ops[n])
+			}
+		}
+	}
+	return before
 }
 
 // parents adds the parents of a prefilled znode that the trace does not have.
@@ -139,9 +181,12 @@ func names(it *Item) bool {
 
 // left says why a request cannot be replayed, "" if it can.
 func left(e *trace.Event) string {
+	if e.Code == unimplemented {
+		return "request that the servers did not know"
+	}
 	switch e.Op {
 	case trace.NoOp:
-		if !slices.Contains([]int32{NoNode, NodeExists, BadVersion, NotEmpty}, e.Code) {
+		if !fails(e) {
 			return "write of unknown kind"
 		}
 		return ""
@@ -156,7 +201,10 @@ func left(e *trace.Event) string {
 		return ""
 	case trace.Multi:
 		for i := range e.Ops {
-			if sub := &e.Ops[i]; sub.Op != trace.Check && (sub.Op == trace.Multi || sub.Op > trace.Multi || left(sub) != "") || sub.Path == "" {
+			switch sub := &e.Ops[i]; {
+			case sub.Op == trace.NoOp && sub.Code == rolledBack && slices.ContainsFunc(e.Ops, func(other trace.Event) bool { return fails(&other) }):
+			case sub.Op == trace.Check && sub.Path != "":
+			case sub.Op >= trace.Multi || left(sub) != "":
 				return "multi with requests that cannot be sent"
 			}
 		}
@@ -174,29 +222,20 @@ const (
 	BadVersion int32 = -103
 	NodeExists int32 = -110
 	NotEmpty   int32 = -111
-	rolledBack int32 = -2
+
+	rolledBack    int32 = -2
+	unimplemented int32 = -6
 )
 
-// failed returns a multi of which only the answer is known, as logs have those that failed, as one write of which only the answer is known.
-func failed(e *trace.Event) *trace.Event {
-	if e.Op != trace.Multi || len(e.Ops) == 0 || slices.ContainsFunc(e.Ops, func(sub trace.Event) bool { return sub.Op != trace.NoOp }) {
-		return e
-	}
-	one := *e
-	one.Op, one.Ops = trace.NoOp, nil
-	for _, sub := range e.Ops {
-		if one.Code == 0 && sub.Code != rolledBack {
-			one.Code = sub.Code
-		}
-	}
-	return &one
+// fails reports whether a write of unknown kind failed in a way in which another one can be made to fail.
+func fails(e *trace.Event) bool {
+	return e.Op == trace.NoOp && slices.Contains([]int32{NoNode, NodeExists, BadVersion, NotEmpty}, e.Code)
 }
 
 // request adds a request.
 func (m *maker) request(e *trace.Event) {
 	s := m.of(e)
 	m.draw(s, e)
-	e = failed(e)
 	if why := left(e); why != "" {
 		m.plan.LeftOut[why]++
 		return
@@ -223,6 +262,9 @@ func (m *maker) request(e *trace.Event) {
 
 // action plans a request, and notes what it changed if it succeeded.
 func (m *maker) action(s *session, it *Item, e *trace.Event, done bool) Action {
+	if e.Op == trace.NoOp {
+		return Action{Op: e.Op, Code: e.Code, Path: Ref{Birth: -1}, Birth: -1}
+	}
 	a := Action{Op: e.Op, Flags: e.Flags, Path: m.ref(e.Path), Shown: e.Path, Size: e.Size, Version: -1, Code: e.Code, Birth: -1}
 	if e.Op == trace.Create {
 		a.Path = m.below(e.Path)
