@@ -20,7 +20,6 @@ type replayClient struct {
 	round   int
 	joined  bool
 	pending sync.WaitGroup // requests in flight
-	ready   chan struct{}  // closed when its last request is in the hands of the session, after those before it
 }
 
 // take returns the next item of a client, and its round.
