@@ -34,12 +34,13 @@ const (
 	encryption   = "What does a secure connection cost?"
 	whenBroken   = "What happens when something breaks?"
 	whoBreaks    = "Which recipes break their promises, and when?"
+	replayed     = "What does traffic of one's own do to an ensemble?"
 	whichSide    = "Which of two?"
 	overTime     = "What has changed over time?"
 	others       = "What else was measured?"
 )
 
-var asked = []string{whichLibrary, whichStore, whichVersion, howMany, encryption, whenBroken, whoBreaks, whichSide, overTime, others}
+var asked = []string{whichLibrary, whichStore, whichVersion, howMany, encryption, whenBroken, whoBreaks, replayed, whichSide, overTime, others}
 
 // Index groups documents by the questions that they answer, which follow from what differs within each: variants, libraries, stores, versions, sessions. A
 // document may answer several, and answers at least one.
@@ -114,6 +115,9 @@ func questions(d results.Document) (all []string) {
 	}
 	if len(d.Run.Findings) > 0 {
 		all = append(all, whoBreaks)
+	}
+	if slices.ContainsFunc(d.Run.Cells, func(c results.Cell) bool { return c.Fidelity != nil }) {
+		all = append(all, replayed)
 	}
 	if len(all) == 0 {
 		all = append(all, others)

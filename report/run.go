@@ -84,6 +84,9 @@ func Headline(run results.Run) string {
 			return fmt.Sprintf("%s violated its guarantees: %s.", r.title(), strings.TrimSpace(promise))
 		}
 	}
+	if all := fidelitySentences(rows); len(all) > 0 {
+		return all[0]
+	}
 	if all := sentences(rows); len(all) > 0 {
 		if i := slices.IndexFunc(all, func(s string) bool { return !strings.Contains(s, " are not comparable at ") }); i > 0 {
 			return all[i]
