@@ -39,7 +39,7 @@ generator-image: ## build the image zkbench/zkbench of the load generator, from 
 	docker build --quiet --tag zkbench/zkbench compose/generator
 
 # The two tiers: 'make test' is 'go test -short', whose long tests package tier has skipped. The race detector runs in the short tier where sessions,
-# goroutines and their locks are, and in the long one everywhere but in the simulations of capacity, which are arithmetic.
+# goroutines and their locks are, and in the long one everywhere but in the simulations of capacity and in large files, which are arithmetic.
 CONCURRENT = ./zk/... $(RECIPES) ./metrics ./drivers ./bench/fleet ./cmd/zkbench/internal/exporter ./ensemble/proxy ./bench/faults ./bench/load
 TESTS = bin/tools/testlog
 SLOW = ./cmd/zkbench/command ./bench ./scenarios/published ./recipes ./recipes/broken ./workloads # these take longest, and start first
@@ -59,7 +59,7 @@ test-all: ## install what the tests need and run all of them, with the race dete
 	@$(GO) build -C tools -o ../bin/tools/ ./testlog
 	@ZKBENCH_REQUIRE_PACKAGES=1 $(TESTS) \
 		-parallel 8 -race -vet=off -timeout 60m $(SLOW) ./... -- \
-		-vet=off ./capacity -- \
+		-vet=off ./capacity ./traffic -- \
 		-C tools -race ./... -- \
 		-C drivers/redis -race ./... -- \
 		-C drivers/etcd -race ./...
