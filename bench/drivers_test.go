@@ -129,19 +129,24 @@ func suspending(t *testing.T, null string) string {
 }
 
 // A driver that suspends each grant ends each hold before it can overlap with another: there is hardly any evidence that it excludes, although it does.
-// On a busy machine some holds end before their suspension is read.
+// On a busy machine some holds end before their suspension is read: then it runs again.
 func TestADriverThatSuspendsEachGrantIsNotSaidToExclude(t *testing.T) {
 	null := nullDriver(t)
 	for workload, name := range map[string]string{"lock": "mutual-exclusion", "read-write": "reader-writer-exclusion", "semaphore": "permits"} {
-		doc, err := external(t, suspending(t, null), "workload: "+workload)
-		if err != nil || doc.Exit.Code != 5 {
-			t.Fatalf("%s: exit %+v, %v", workload, doc.Exit, err)
+		var c results.Cell
+		for range 3 {
+			doc, err := external(t, suspending(t, null), "workload: "+workload)
+			if err != nil || doc.Exit.Code != 5 {
+				t.Fatalf("%s: exit %+v, %v", workload, doc.Exit, err)
+			}
+			if c = doc.Cells[0]; 10*c.Driver.Suspended >= 9*c.Driver.Holds {
+				break
+			}
 		}
-		c := doc.Cells[0]
 		if k := checkOf(t, c, name); k.Verdict != "unknown" || !strings.Contains(k.Detail, "suspended") {
 			t.Errorf("%+v", k)
 		}
-		if d := c.Driver; d.Holds == 0 || 2*d.Suspended < d.Holds || !strings.Contains(strings.Join(c.Notes, "\n"), "the driver suspended") {
+		if d := c.Driver; d.Holds == 0 || 10*d.Suspended < 9*d.Holds || !strings.Contains(strings.Join(c.Notes, "\n"), "the driver suspended") {
 			t.Errorf("%s: %+v, notes %q", workload, d, c.Notes)
 		}
 	}

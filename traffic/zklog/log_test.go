@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"runtime"
 	"slices"
 	"strings"
@@ -207,7 +208,7 @@ func TestALongTransaction(t *testing.T) {
 // A length costs no memory before its bytes are there.
 func TestALengthAloneAllocatesNothing(t *testing.T) {
 	hostile := logOf(make([]byte, 8), integer(MaxTxn), make([]byte, 100))
-	if n := allocated(func() { contents(hostile) }); n > 4*window {
+	if n := allocated(func() { contents(hostile) }); n > 3*window {
 		t.Errorf("%d bytes allocated for a length of %d with 100 bytes", n, MaxTxn)
 	}
 	many := logOf(txn(header{1, 1, 1, 0, OpMulti}, integer(100_000), bytes.Repeat(op(OpError, integer(0)), 100_000)))
@@ -218,6 +219,7 @@ func TestALengthAloneAllocatesNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		ops = 0
 		for range txn.Ops() {
 			ops++
 		}
@@ -228,11 +230,15 @@ func TestALengthAloneAllocatesNothing(t *testing.T) {
 
 // allocated returns how many bytes do allocates.
 func allocated(do func()) uint64 {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	do()
-	runtime.ReadMemStats(&after)
-	return after.TotalAlloc - before.TotalAlloc
+	least := uint64(math.MaxUint64)
+	for range 3 { // what the runtime allocates meanwhile counts, too
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		do()
+		runtime.ReadMemStats(&after)
+		least = min(least, after.TotalAlloc-before.TotalAlloc)
+	}
+	return least
 }
 
 func TestReadingAllocatesNothingPerTransaction(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/zkbench/zkbench/zk"
 )
@@ -65,7 +66,8 @@ var sessionPromises = []promise{
 		p.fires(w, zk.EventDataChanged, path)
 	}},
 	{"Close may come while calls are on their way", nil, func(p *probe) {
-		s := p.session()
+		s := p.dial(p.T, DialConfig{Timeout: 6 * time.Second})
+		p.Cleanup(func() { s.Close() })
 		started := make(chan struct{}, 8)
 		var wg sync.WaitGroup
 		for range cap(started) {

@@ -112,7 +112,7 @@ func (p *probe) session() zk.Session {
 	p.Helper()
 	s := p.dial(p.T, DialConfig{Timeout: 6 * time.Second})
 	p.Cleanup(func() {
-		if err := s.Close(); err != nil && !errors.Is(err, zk.ErrMaybeApplied) {
+		if err := s.Close(); err != nil {
 			p.Errorf("Close: %v", err)
 		}
 	})

@@ -302,15 +302,25 @@ func TestReplayOnOtherVersions(t *testing.T) {
 func replaysTheLock(t *testing.T, address string) {
 	t.Helper()
 	file := clientsOfALock(30).write(t)
-	out := filepath.Join(t.TempDir(), "result")
-	o := zkbench(t, "replay", file, "--servers", address, "--out", out)
-	cell, f := fidelityOf(t, out)
+	replay := func() (o ending, cell results.Cell, f results.Fidelity) {
+		out := filepath.Join(t.TempDir(), "result")
+		o = zkbench(t, "replay", file, "--servers", address, "--out", out)
+		cell, f = fidelityOf(t, out)
+		return o, cell, f
+	}
+	o, cell, f := replay()
+	for range 2 {
+		if f.Late == 0 {
+			break
+		}
+		o, cell, f = replay() // the machine was too slow for the times of the trace
+	}
 	if f.Faithful() {
 		o.want(exitOK, "was faithful: ")
 	} else { // the machine was too slow
 		o.want(exitUnknown, "was not faithful: ", "sent more than 1 s late")
 	}
-	if f.Unsent+f.Unmapped != 0 || f.Late == 0 && len(f.Differ) != 0 || f.Vanished != 1 || f.Requests != cell.Due || cell.Loop != "open" {
+	if f.Unsent+f.Unmapped != 0 || len(f.Differ) != 0 || f.Vanished != 1 || f.Requests != cell.Due || cell.Loop != "open" {
 		t.Errorf("fidelity %+v\nof %d requests", f, cell.Due)
 	}
 	wantEmpty(t, address)
