@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/zkbench/zkbench/bench/outcome"
 	"github.com/zkbench/zkbench/zk"
 	"github.com/zkbench/zkbench/zk/zktest"
 )
@@ -49,4 +50,26 @@ func TestWhatIsLeftWhenReleasesAreCutShort(t *testing.T) {
 			time.Sleep(time.Minute) // for the requests that the hook delays
 		})
 	}
+}
+
+// A look at many znodes takes slow servers longer than any one of them may take.
+func TestALookTakesAsLongAsItsZnodes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, latency, "sessions: [30]", "locks: 30", "duration: 3s", "session_timeout: 4s")
+		r.at(outcome.PhaseJudge, 0, func() {
+			r.ens.Hook(func(op zktest.Op) zktest.Action {
+				if op.Kind == zk.KindChildren && !op.Applied {
+					time.Sleep(2 * second)
+				}
+				return zktest.Action{}
+			})
+		})
+		before := time.Now()
+		if v := checkOf(t, r.mustRun().Cells[0], "nothing-left"); v.Verdict != "holds" {
+			t.Errorf("nothing-left: %s, %s", v.Verdict, v.Detail)
+		}
+		if took := time.Since(before); took < time.Minute {
+			t.Errorf("the run took %v: the look is not slow", took)
+		}
+	})
 }

@@ -69,18 +69,17 @@ func (u undecided) Record(m metrics.Sample, parts ...metrics.Sample) {
 // disappear when the servers expire the session, at most a session timeout and a tick later.
 func (c *Cell) inspect(ctx context.Context) error { return c.lookAgain(ctx, c.work.Inspect) }
 
-// lookAgain repeats the look until everything is as it should be or the time limit has passed, and keeps the last findings.
+// lookAgain repeats the look until everything is as it should be or the time limit has passed, and keeps the last findings. A look takes as long as it
+// takes to look at everything; each of its requests must be answered within the limit.
 func (c *Cell) lookAgain(ctx context.Context, inspect func(context.Context, zk.Session, metrics.Recorder) error) error {
 	ctx, end := c.target.Bounded(ctx, nil)
 	defer end()
 	limit := c.Profile.SessionTimeout + EndTimeout
-	ctx, cancel := context.WithTimeout(ctx, limit+c.Profile.SessionTimeout+EndTimeout) // for servers that do not answer
-	defer cancel()
 	for deadline := time.Now().Add(limit); ; {
 		var seen samples
 		err := c.target.Admin(ctx, func(s zk.Session) error {
 			seen = nil
-			return inspect(ctx, c.target.Home.Names.Only(zk.Observe(s, c.looking())), &seen)
+			return inspect(ctx, c.target.Home.Names.Only(zk.Prompt(zk.Observe(s, c.looking()), limit)), &seen)
 		})
 		if err != nil {
 			return fmt.Errorf("look for what is left: %w", err)

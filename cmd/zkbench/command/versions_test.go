@@ -163,9 +163,6 @@ func TestEveryWorkloadOnEveryVersion(t *testing.T) {
 				if kind.Shape == profiles.Timed {
 					p = set(t, p, "warmup=200ms", "duration=1s", "drain=5s")
 				}
-				if kind.Name == "operations" {
-					p = set(t, p, "depth=1") // to look at each of a thousand znodes takes a busy machine long
-				}
 				p = set(t, p, fewer(p, 5)...).Points()[0]
 				for _, engine := range []string{"native", "go-zookeeper"} {
 					t.Run(kind.Name+" "+engine, func(t *testing.T) {
