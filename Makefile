@@ -48,8 +48,8 @@ test: ## prove in at most 8 minutes that zkbench works here: install what that n
 	@scripts/need $(JAVA_NEEDS) gcc:gcc libc6-dev:/usr/include/stdlib.h
 	@$(GO) build -C tools -o ../bin/tools/ ./testlog
 	@ZKBENCH_REQUIRE_PACKAGES=servers $(TESTS) \
-		-p 3 -parallel 8 -short -vet=off -timeout 30m $(SLOW) $$($(GO) list ./... | grep -vxF "$$($(GO) list $(CONCURRENT) $(SLOW))") -- \
-		-p 3 -parallel 8 -race -short -vet=off -timeout 30m $(CONCURRENT) -- \
+		-p 3 -parallel 8 -short -vet=off -timeout 15m $(SLOW) $$($(GO) list ./... | grep -vxF "$$($(GO) list $(CONCURRENT) $(SLOW))") -- \
+		-p 3 -parallel 8 -race -short -vet=off -timeout 15m $(CONCURRENT) -- \
 		-C tools -short -vet=off ./...
 
 test-all: ## install what the tests need and run all of them, with the race detector

@@ -112,6 +112,18 @@ func text[K comparable](m map[K]*strings.Builder, k K) string {
 	return b.String()
 }
 
+// textOf removes and returns what a test and those of its subtests that have not ended printed: 'go test' attributes the goroutines of a panic or a time
+// limit to one of them.
+func (l *log) textOf(top test) string {
+	var all strings.Builder
+	for _, t := range slices.SortedFunc(maps.Keys(l.output), func(a, b test) int { return strings.Compare(a.name, b.name) }) {
+		if t.pkg == top.pkg && t.top() == top.name {
+			all.WriteString(text(l.output, t))
+		}
+	}
+	return all.String()
+}
+
 func (l *log) endTest(t test, e event) {
 	delete(l.tests, t)
 	said := text(l.output, t)
@@ -144,7 +156,7 @@ func (l *log) endPackage(e event) {
 		if t.pkg == e.Package {
 			open = append(open, t.name)
 			c.failed++
-			l.fail(short(t.pkg)+" "+t.name, text(l.output, t))
+			l.fail(short(t.pkg)+" "+t.name, condense(l.textOf(t)))
 			delete(l.tests, t)
 		}
 	}
@@ -214,6 +226,40 @@ func (l *log) end(now time.Time) (failed bool) {
 	l.line("Tests: %s", l.total)
 	return len(l.failures) > 0
 }
+
+// condense shortens the goroutines of a panic or a time limit to the places in this module, each stack once. It keeps the first goroutine, which panicked.
+func condense(output string) string {
+	const mark = "goroutine "
+	var kept, stacks []string
+	counts := map[string]int{}
+	for block := range strings.SplitSeq(output, "\n\n") {
+		head, frames, _ := strings.Cut(block, "\n")
+		_, state, isStack := strings.Cut(strings.TrimSuffix(head, "]:"), " [")
+		if !isStack || !strings.HasPrefix(head, mark) || len(kept) < 2 {
+			kept = append(kept, block)
+			continue
+		}
+		state, _, _ = strings.Cut(state, ",")
+		stack := ""
+		for _, place := range places.FindAllStringSubmatch(frames, -1) {
+			stack += "\n\t" + place[1] + " " + path.Base(place[2])
+		}
+		if stack == "" {
+			continue
+		}
+		if stack = state + ":" + stack; counts[stack] == 0 {
+			stacks = append(stacks, stack)
+		}
+		counts[stack]++
+	}
+	for _, stack := range stacks {
+		kept = append(kept, fmt.Sprintf("%d of %s", counts[stack], stack))
+	}
+	return strings.Join(kept, "\n\n")
+}
+
+// places matches a function of this module in the stack of a goroutine, and where in a file it is.
+var places = regexp.MustCompile(`(?m)^(?:created by )?github\.com/zkbench/zkbench/(.+?)(?:\([^()]*\)| in goroutine \d+)?\n\t(\S+)`)
 
 // where matches the start of a message of package testing.
 var where = regexp.MustCompile(`^\w+\.go:\d+: `)

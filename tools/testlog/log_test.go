@@ -8,6 +8,30 @@ import (
 
 const zkbench = "github.com/zkbench/zkbench/"
 
+// timedOut is what a time limit prints.
+const timedOut = `panic: test timed out after 3s
+
+goroutine 6 [running]:
+testing.(*M).startAlarm.func1()
+	/usr/local/go/src/testing/testing.go:2802 +0x354
+
+goroutine 1 [chan receive]:
+testing.(*T).Run(0x3d04, {0x70, 0x9}, 0x74)
+	/usr/local/go/src/testing/testing.go:2019 +0x4b
+
+goroutine 7 [select, 25 minutes]:
+github.com/zkbench/zkbench/zk.(*Session).wait(0x1, {0x2, 0x3})
+	/src/zk/session.go:4 +0x27
+created by github.com/zkbench/zkbench/bench.TestHangs.func1 in goroutine 1
+	/src/bench/hangs_test.go:8 +0x27
+
+goroutine 8 [select]:
+github.com/zkbench/zkbench/zk.(*Session).wait(0x5, {0x2, 0x3})
+	/src/zk/session.go:4 +0x27
+created by github.com/zkbench/zkbench/bench.TestHangs.func1 in goroutine 1
+	/src/bench/hangs_test.go:8 +0x27
+`
+
 func TestLog(t *testing.T) {
 	start := time.Now()
 	var out strings.Builder
@@ -30,6 +54,7 @@ func TestLog(t *testing.T) {
 	add(23, event{Action: "output", Package: "bench", Test: "TestB/one", Output: "    b_test.go:3: wrong\n"},
 		event{Action: "fail", Package: "bench", Test: "TestB/one"}, event{Action: "fail", Package: "bench", Test: "TestB", Elapsed: 21},
 		event{Action: "run", Package: "bench", Test: "TestHangs"}, event{Action: "output", Package: "bench", Test: "TestHangs", Output: "waiting\n"},
+		event{Action: "output", Package: "bench", Test: "TestHangs/here", Output: timedOut},
 		event{Action: "output", Package: "bench", Output: "panic: test timed out\n"}, event{Action: "fail", Package: "bench", Elapsed: 21},
 		event{Action: "output", Package: "check", Test: "TestA", Output: "    tier.go:12: long, for 'make test-all': sleeps\n"},
 		event{Action: "skip", Package: "check", Test: "TestA"}, event{Action: "pass", Package: "check", Elapsed: 21},
@@ -65,6 +90,15 @@ FAIL bench TestB
 
 FAIL bench TestHangs
 waiting
+panic: test timed out after 3s
+
+goroutine 6 [running]:
+testing.(*M).startAlarm.func1()
+	/usr/local/go/src/testing/testing.go:2802 +0x354
+
+2 of select:
+	zk.(*Session).wait session.go:4
+	bench.TestHangs.func1 hangs_test.go:8
 
 FAIL bench
 panic: test timed out
