@@ -2,11 +2,13 @@ package workloads
 
 import (
 	"context"
+	"math/rand/v2"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/profiles"
 	"github.com/zkbench/zkbench/recipes"
 	zklock "github.com/zkbench/zkbench/recipes/lock"
 	"github.com/zkbench/zkbench/zk"
@@ -42,21 +44,52 @@ func BenchmarkRecording(b *testing.B) {
 	})
 	b.Run("recorded", func(b *testing.B) {
 		e, _, w := setup(b)
-		collector, history, fanout := metrics.NewCollector(0), metrics.NewHistory(0, nil), metrics.NewFanout(0)
-		origin := metrics.NewOrigin(time.Now())
-		trips, pending := metrics.NewRoundTrips(0, nil), atomic.Int64{}
-		session := zk.Observe(e.Dial(), &zk.Trace{Pending: &pending, Call: func(c *zk.Call) { // as a cell does
-			trips.Record(metrics.Trip{Start: origin.At(c.Start), End: origin.At(c.End)})
-		}})
-		step := w.Join(Seat{Session: session, Recorder: metrics.Tee(collector.Shard(0), history.Shard(0)), Fanout: fanout.Shard(0), Origin: origin})
-		ctx := context.Background()
+		recorded(b, e, w)
+	})
+}
+
+// BenchmarkReading measures the same for a read of the workload 'operations'.
+func BenchmarkReading(b *testing.B) {
+	setup := func(b *testing.B) (*zktest.Ensemble, *operations) {
+		e := zktest.New(zktest.Config{})
+		w := newOperations(zk.Persistent, Load{Dir: "/cell", Sessions: 1, Values: profiles.Values{"mix": profiles.Shares("get 100"), "depth": 1, "fan_out": 100, "outstanding": 1}})
+		if err := w.Setup(b.Context(), e.Dial()); err != nil {
+			b.Fatal(err)
+		}
+		return e, w
+	}
+	b.Run("bare", func(b *testing.B) {
+		e, w := setup(b)
+		s, path, ctx := e.Dial(), w.leaf(7), context.Background()
 		b.ReportAllocs()
 		for b.Loop() {
-			if err := step(ctx, origin.Now()); err != nil {
+			if _, _, err := s.Get(ctx, path); err != nil {
 				b.Fatal(err)
 			}
 		}
 	})
+	b.Run("recorded", func(b *testing.B) {
+		e, w := setup(b)
+		recorded(b, e, w)
+	})
+}
+
+// recorded measures the steps of a seat whose session is observed and which records as in a cell.
+func recorded(b *testing.B, e *zktest.Ensemble, w Workload) {
+	collector, history, fanout := metrics.NewCollector(0), metrics.NewHistory(0, nil), metrics.NewFanout(0)
+	origin := metrics.NewOrigin(time.Now())
+	trips, pending := metrics.NewRoundTrips(0, nil), atomic.Int64{}
+	session := zk.Observe(e.Dial(), &zk.Trace{Pending: &pending, Call: func(c *zk.Call) {
+		trips.Record(metrics.Trip{Start: origin.At(c.Start), End: origin.At(c.End)})
+	}})
+	step := w.Join(Seat{Session: session, Rand: rand.New(rand.NewPCG(1, 1)), Recorder: metrics.Tee(collector.Shard(0), history.Shard(0)), Fanout: fanout.Shard(0), Origin: origin})
+	ctx := context.Background()
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := step(ctx, origin.Now()); err != nil {
+			b.Fatal(err)
+		}
+	}
 }
 
 // BenchmarkJudging measures what judging costs per sample, for a history of a million samples with 250 thousand grants in turn.

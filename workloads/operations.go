@@ -108,8 +108,9 @@ func leaves(depth, fanOut int) int {
 
 // newOperations returns the workload 'operations': each session has up to outstanding requests in flight, of kinds drawn from the mix.
 func newOperations(mode zk.Mode, l Load) *operations {
-	w := &operations{Load: l, mode: mode, places: places{l.Dir, "tree", 1}, fanOut: l.Int(fanOutOf), n: leaves(l.Int(depth), l.Int(fanOutOf)),
+	w := &operations{Load: l, mode: mode, places: places{l.Dir, "tree", 1}, depth: l.Int(depth), fanOut: l.Int(fanOutOf), n: leaves(l.Int(depth), l.Int(fanOutOf)),
 		sizes: l.Sizes(dataBytes), state: make([]requesterState, l.Sessions)}
+	w.tree = w.path(0)
 	w.draw = l.Popularity(keys).Of(w.n)
 	shares := l.Shares(mix)
 	for _, op := range plain {
@@ -124,7 +125,9 @@ type operations struct {
 	Load
 	places
 	mode      zk.Mode
-	fanOut, n int // children of each znode above the lowest level; znodes of the lowest level
+	tree      string // its root
+	depth     int    // levels of the tree
+	fanOut, n int    // children of each znode above the lowest level; znodes of the lowest level
 	draw      func(*rand.Rand) int
 	sizes     profiles.Sizes
 	ops       []metrics.Op // of the mix
@@ -148,20 +151,24 @@ func (w *operations) shareOf(op metrics.Op) float64 {
 }
 
 // leaf returns the path of a znode of the lowest level, dir that of its parent. Objects are numbered: first the leaves, then the dirs.
-func (w *operations) leaf(key int) string { return w.at(key, w.Int(depth)) }
-func (w *operations) dir(key int) string  { return w.at(key/w.fanOut, w.Int(depth)-1) }
+func (w *operations) leaf(key int) string { return w.at(key, w.depth) }
+func (w *operations) dir(key int) string  { return w.at(key/w.fanOut, w.depth-1) }
 func (w *operations) dirObject(key int) uint32 {
 	return uint32(w.n + key/w.fanOut)
 }
 
 // at returns the path of a znode by its number within a level.
 func (w *operations) at(number, level int) string {
-	path := ""
-	for range level {
-		path = "/n" + strconv.Itoa(number%w.fanOut) + path
-		number /= w.fanOut
+	var room [128]byte
+	return string(w.appendPath(room[:0], number, level))
+}
+
+func (w *operations) appendPath(b []byte, number, level int) []byte {
+	if level == 0 {
+		return append(b, w.tree...)
 	}
-	return w.path(0) + path
+	b = append(w.appendPath(b, number/w.fanOut, level-1), "/n"...)
+	return strconv.AppendInt(b, int64(number%w.fanOut), 10)
 }
 
 // Setup creates the tree, one level after the other.
@@ -172,11 +179,11 @@ func (w *operations) Setup(ctx context.Context, s zk.Session) error {
 	r := rand.New(rand.NewPCG(uint64(w.n), 0))
 	return zk.InBatches(ctx, s, func(yield func(zk.Op) bool) {
 		number := 1
-		for level := 1; level <= w.Int(depth); level++ {
+		for level := 1; level <= w.depth; level++ {
 			number *= w.fanOut
 			for i := range number {
 				var data []byte
-				if level == w.Int(depth) {
+				if level == w.depth {
 					data = make([]byte, w.sizes.Sample(r))
 				}
 				if !yield(zk.CreateOp(w.at(i, level), data, zk.Persistent)) {
@@ -216,7 +223,7 @@ const audited = 5000
 
 // Inspect reads znodes to find lost writes, and looks for ephemeral znodes of sessions that have closed.
 func (w *operations) Inspect(ctx context.Context, s zk.Session, r metrics.Recorder) error {
-	if err := zk.CatchUp(ctx, s, w.path(0)); err != nil {
+	if err := zk.CatchUp(ctx, s, w.tree); err != nil {
 		return err
 	}
 	audit := func(object int, path string, token func(zk.Stat) int64) error {

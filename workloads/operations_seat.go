@@ -19,7 +19,7 @@ type requester struct {
 	w       *operations
 	s       zk.Session
 	session int           // number of the seat's session, from 0
-	free    chan struct{} // full when no further request may be in flight
+	free    chan struct{} // full when no further request may be in flight; nil if only one may
 	owed    int           // creates that replaced deletes when there was nothing to delete
 
 	mu   sync.Mutex // guards mine
@@ -38,21 +38,30 @@ type own struct {
 // Join returns the session's step.
 func (w *operations) Join(seat Seat) Step {
 	state := &w.state[seat.ID]
-	j := &requester{Seat: seat, w: w, s: zk.Observe(seat.Session, counted(seat.Origin, seat.Fanout)), session: state.sessions,
-		free: make(chan struct{}, w.Int(outstanding))}
+	j := &requester{Seat: seat, w: w, s: zk.Observe(seat.Session, counted(seat.Origin, seat.Fanout)), session: state.sessions}
 	state.sessions++
-	return j.step
+	if n := w.Int(outstanding); n > 1 {
+		j.free = make(chan struct{}, n)
+		return j.start
+	}
+	return func(ctx context.Context, due time.Duration) error {
+		r := j.draw(due)
+		j.carryOut(ctx, &r)
+		return j.Session.Err()
+	}
 }
 
 // request is an operation that has been drawn but not yet sent.
 type request struct {
 	metrics.Sample
-	do    func(ctx context.Context) (token int64, version int32, err error) // token 0: the transaction of the reply
-	parts []metrics.Sample                                                  // for the other znodes that it changes: their Object, and the Value that do fills in
+	path  string
+	data  []byte           // to be set, or of a new znode
+	ops   []zk.Op          // of a multi
+	parts []metrics.Sample // for the other znodes that a multi changes: their Object, and the Value that send fills in
 }
 
-// step sends one operation. It waits for its completion if no other operation may be in flight.
-func (j *requester) step(ctx context.Context, due time.Duration) error {
+// start sends one operation, as soon as another operation may be in flight, and does not wait for its completion.
+func (j *requester) start(ctx context.Context, due time.Duration) error {
 	select {
 	case j.free <- struct{}{}:
 	case <-ctx.Done():
@@ -60,12 +69,7 @@ func (j *requester) step(ctx context.Context, due time.Duration) error {
 		j.Recorder.Record(metrics.Sample{Op: j.w.Draw(j.ID, j.Rand), Outcome: metrics.Unfinished, Session: j.ID, Due: due, Start: now, End: now})
 		return j.Session.Err()
 	}
-	r := j.draw()
-	r.Session, r.Due, r.Start = j.ID, due, j.Origin.Now()
-	if cap(j.free) == 1 {
-		j.carryOut(ctx, r)
-		return j.Session.Err()
-	}
+	r := j.draw(due)
 	if !j.w.Open {
 		r.Due = r.Start
 	}
@@ -73,17 +77,18 @@ func (j *requester) step(ctx context.Context, due time.Duration) error {
 	pending.Add(1)
 	j.Session.Go(func() {
 		defer pending.Done()
-		j.carryOut(ctx, r)
+		j.carryOut(ctx, &r)
+		<-j.free
 	})
 	return j.Session.Err()
 }
 
 // carryOut sends a request and records its outcome.
-func (j *requester) carryOut(ctx context.Context, r request) {
+func (j *requester) carryOut(ctx context.Context, r *request) {
 	actx, cancel := within(ctx, j.w.Deadline)
 	defer cancel()
 	reply := &zk.Reply{Context: actx}
-	token, version, err := r.do(reply)
+	token, version, err := j.send(reply, r)
 	r.End = j.Origin.Now()
 	r.Outcome, r.Zxid = outcome(ctx, err), reply.Zxid
 	if (r.Outcome == metrics.Failed || r.Outcome == metrics.Unfinished) && errors.Is(err, zk.ErrMaybeApplied) {
@@ -101,111 +106,97 @@ func (j *requester) carryOut(ctx context.Context, r request) {
 		r.parts[i].Op, r.parts[i].Object, r.parts[i].Value = metrics.Apply, p.Object, p.Value
 	}
 	j.Recorder.Record(r.Sample, r.parts...)
-	<-j.free
+}
+
+// send sends a request and waits for the reply. If token is 0, the transaction is that of the reply.
+func (j *requester) send(ctx context.Context, r *request) (token int64, version int32, err error) {
+	var st zk.Stat
+	switch r.Op {
+	case metrics.GetData:
+		_, st, err = j.s.Get(ctx, r.path)
+	case metrics.Exists:
+		var there bool
+		if st, there, err = j.s.Exists(ctx, r.path); err == nil && !there {
+			err = &zk.Error{Op: zk.KindExists, Path: r.path, Err: zk.ErrNoNode}
+		}
+	case metrics.SetData:
+		st, err = j.s.Set(ctx, r.path, r.data, zk.AnyVersion)
+	case metrics.Children:
+		_, st, err = j.s.Children(ctx, r.path)
+		return st.Pzxid, st.Cversion, err
+	case metrics.Multi:
+		results, err := j.s.Multi(ctx, r.ops...)
+		if err != nil {
+			return 0, -1, err
+		}
+		for i := range r.parts {
+			r.parts[i].Value = check.Seen(j.session, results[i+1].Stat.Version)
+		}
+		return results[0].Stat.Mzxid, results[0].Stat.Version, nil
+	case metrics.Sync:
+		return 0, -1, j.s.Sync(ctx, r.path)
+	case metrics.Create:
+		if _, err = j.s.Create(ctx, r.path, r.data, j.w.mode); err == nil {
+			j.mu.Lock()
+			j.mine = append(j.mine, own{r.path, r.Object})
+			j.mu.Unlock()
+		}
+		return 0, -1, err
+	case metrics.Delete:
+		return 0, -1, j.s.Delete(ctx, r.path, zk.AnyVersion)
+	}
+	return st.Mzxid, st.Version, err
 }
 
 // draw draws the next operation. A session that should delete but has created nothing creates instead, and deletes the next time that it should
 // create: this keeps the shares.
-func (j *requester) draw() request {
-	op, key := j.w.Draw(j.ID, j.Rand), j.w.draw(j.Rand)
-	j.mu.Lock()
-	some := len(j.mine) > 0
-	j.mu.Unlock()
-	switch {
-	case op == metrics.Delete && !some:
-		op = metrics.Create
-		j.owed++
-	case op == metrics.Create && some && j.owed > 0:
-		op = metrics.Delete
-		j.owed--
-	}
-	r := request{Sample: metrics.Sample{Op: op, Object: uint32(key)}}
-	leaf := j.w.leaf(key)
-	switch op {
-	case metrics.GetData:
-		r.do = func(ctx context.Context) (int64, int32, error) {
-			_, st, err := j.s.Get(ctx, leaf)
-			return st.Mzxid, st.Version, err
-		}
-	case metrics.Exists:
-		r.do = func(ctx context.Context) (int64, int32, error) {
-			st, there, err := j.s.Exists(ctx, leaf)
-			if err == nil && !there {
-				err = &zk.Error{Op: zk.KindExists, Path: leaf, Err: zk.ErrNoNode}
+func (j *requester) draw(due time.Duration) request {
+	r := request{Sample: metrics.Sample{Op: j.w.Draw(j.ID, j.Rand), Session: j.ID, Due: due}}
+	key := j.w.draw(j.Rand)
+	r.Object = uint32(key)
+	switch r.Op {
+	case metrics.Create, metrics.Delete:
+		j.childOf(&r, key)
+	case metrics.Children:
+		r.Object, r.path = j.w.dirObject(key), j.w.dir(key)
+	case metrics.Multi: // of several consecutive znodes
+		for i := range j.w.Int(batch) {
+			at := (key + i) % j.w.n
+			r.ops = append(r.ops, zk.SetOp(j.w.leaf(at), j.someData(), zk.AnyVersion))
+			if i > 0 {
+				r.parts = append(r.parts, metrics.Sample{Object: uint32(at)})
 			}
-			return st.Mzxid, st.Version, err
 		}
 	case metrics.SetData:
-		data := make([]byte, j.w.sizes.Sample(j.Rand))
-		r.do = func(ctx context.Context) (int64, int32, error) {
-			st, err := j.s.Set(ctx, leaf, data, zk.AnyVersion)
-			return st.Mzxid, st.Version, err
-		}
-	case metrics.Sync:
-		r.do = func(ctx context.Context) (int64, int32, error) { return 0, -1, j.s.Sync(ctx, leaf) }
-	case metrics.Multi:
-		j.multi(&r, key)
+		r.path, r.data = j.w.leaf(key), j.someData()
 	default:
-		j.ofDir(&r, key)
+		r.path = j.w.leaf(key)
 	}
+	r.Start = j.Origin.Now()
 	return r
 }
 
-// multi sets several consecutive znodes.
-func (j *requester) multi(r *request, key int) {
-	var ops []zk.Op
-	for i := range j.w.Int(batch) {
-		at := (key + i) % j.w.n
-		ops = append(ops, zk.SetOp(j.w.leaf(at), make([]byte, j.w.sizes.Sample(j.Rand)), zk.AnyVersion))
-		if i > 0 {
-			r.parts = append(r.parts, metrics.Sample{Object: uint32(at)})
-		}
-	}
-	parts := r.parts
-	r.do = func(ctx context.Context) (int64, int32, error) {
-		results, err := j.s.Multi(ctx, ops...)
-		if err != nil {
-			return 0, -1, err
-		}
-		for i := range parts {
-			parts[i].Value = check.Seen(j.session, results[i+1].Stat.Version)
-		}
-		return results[0].Stat.Mzxid, results[0].Stat.Version, nil
-	}
-}
+func (j *requester) someData() []byte { return make([]byte, j.w.sizes.Sample(j.Rand)) }
 
-// ofDir lists a znode above the lowest level, adds a child to it, or removes one.
-func (j *requester) ofDir(r *request, key int) {
-	r.Object = j.w.dirObject(key)
-	dir := j.w.dir(key)
-	switch r.Op {
-	case metrics.Children:
-		r.do = func(ctx context.Context) (int64, int32, error) {
-			_, st, err := j.s.Children(ctx, dir)
-			return st.Pzxid, st.Cversion, err
-		}
-	case metrics.Create:
-		state := &j.w.state[j.ID]
-		state.created++
-		path := fmt.Sprintf("%s/%s%d-%d", dir, created[j.w.mode], j.ID, state.created)
-		data := make([]byte, j.w.sizes.Sample(j.Rand))
-		r.do = func(ctx context.Context) (int64, int32, error) {
-			_, err := j.s.Create(ctx, path, data, j.w.mode)
-			if err == nil {
-				j.mu.Lock()
-				j.mine = append(j.mine, own{path, r.Object})
-				j.mu.Unlock()
-			}
-			return 0, -1, err
-		}
-	case metrics.Delete:
-		j.mu.Lock()
-		oldest := j.mine[0]
-		j.mine = j.mine[1:]
-		j.mu.Unlock()
-		r.Object = oldest.dir
-		r.do = func(ctx context.Context) (int64, int32, error) {
-			return 0, -1, j.s.Delete(ctx, oldest.path, zk.AnyVersion)
-		}
+// childOf makes r the creation or the removal of a child of a znode above the lowest level.
+func (j *requester) childOf(r *request, key int) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	some := len(j.mine) > 0
+	switch {
+	case r.Op == metrics.Delete && !some:
+		r.Op = metrics.Create
+		j.owed++
+	case r.Op == metrics.Create && some && j.owed > 0:
+		r.Op = metrics.Delete
+		j.owed--
 	}
+	if r.Op == metrics.Delete {
+		r.Object, r.path = j.mine[0].dir, j.mine[0].path
+		j.mine = j.mine[1:]
+		return
+	}
+	state := &j.w.state[j.ID]
+	state.created++
+	r.Object, r.path, r.data = j.w.dirObject(key), fmt.Sprintf("%s/%s%d-%d", j.w.dir(key), created[j.w.mode], j.ID, state.created), j.someData()
 }

@@ -17,6 +17,9 @@
 //     may take the session timeout divided by the number of servers, as in Java's ClientCnxn, instead of 6.7 timeouts.
 //   - Partitions. A connection whose read side has failed is closed immediately, instead of when a blocked write times out; and one
 //     on which nothing is answered for two thirds of the session timeout is closed even if events arrive.
+//   - Failed writes. The library answers a request whose write fails twice, and a third time if it was made during Close; it has
+//     room for two answers, so Close could wait forever (once in some 700 expiries on a busy machine). Here a write never fails:
+//     the connection is closed instead.
 //   - The lease. The library reports neither when it sends a request nor when it pings. So this too is read off the
 //     wire: each frame's time of writing is recorded and matched with its reply by the request number.
 //   - Memory. The library allocates two buffers of 1.5 MiB per session, and its option for a smaller reply buffer is a hard limit

@@ -76,7 +76,9 @@ func (l *link) greeting() jute.Connect {
 	return c
 }
 
-// Write writes one whole frame for the library; pings are frames too.
+// Write writes one whole frame for the library; pings are frames too. After the handshake it never returns an error. The library answers a request
+// whose write has failed, and answers it once more when the connection ends; if the request was made while the connection was being closed, there is a third
+// answer. It has room for two, so its goroutine would wait forever, and Close with it. Without the error, the reader finds the connection closed.
 func (l *link) Write(b []byte) (int, error) {
 	l.tellSent(b)
 	if now := l.s.clock.Rough(); l.live { // before the reply can arrive, and not later than the request is sent
@@ -90,6 +92,10 @@ func (l *link) Write(b []byte) (int, error) {
 	if want := l.s.wantBuffer.Load(); want > l.s.buffer.Load() {
 		lib.WithMaxConnBufferSize(int(want))(l.s.conn)
 		l.s.buffer.Store(want)
+	}
+	if err != nil && l.live {
+		l.Conn.Close()
+		return len(b), nil
 	}
 	return n, err
 }

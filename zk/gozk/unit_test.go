@@ -173,3 +173,24 @@ func TestValidPath(t *testing.T) {
 		}
 	}
 }
+
+// cut is a connection that cannot be written to.
+type cut struct {
+	net.Conn
+	closed bool
+}
+
+func (c *cut) Write([]byte) (int, error) { return 0, net.ErrClosed }
+func (c *cut) Close() error              { c.closed = true; return nil }
+
+func TestAFailedWriteEndsTheConnection(t *testing.T) {
+	for _, live := range []bool{false, true} {
+		c := &cut{}
+		l := &link{Conn: c, s: &Session{}, live: live}
+		l.wire.z = &l.s.zxids
+		n, err := l.Write(make([]byte, 12))
+		if failed := err != nil; failed == live || c.closed != live || live && n != 12 {
+			t.Errorf("live %v: Write() = %d, %v, closed %v", live, n, err, c.closed)
+		}
+	}
+}
