@@ -214,8 +214,8 @@ done`
 		{"without tokens gives an item again that was finished", null + ` -claims | sed -u 's/"token":[0-9]*,//; s/,"token":[0-9]*//' | ` + again, "claims", "violated"},
 		{"null", null, "delivery-order", "holds"},
 		{"null with claims", null + " -claims", "claims", "holds"},
-		// The thirtieth item is put elsewhere, and the sixtieth take returns it: at the time of that take, items that were put later had been taken.
-		{"shows an item later than it acknowledges it", `sed -u '/"op":"put"/{x;s/$/n/;/^n\{30\}$/{x;s/queue-0"/beside"/;x};x}' | sed -u '/"op":"take"/{x;s/$/n/;/^n\{60\}$/{x;s/queue-0"/beside"/;x};x}' | ` + null,
+		// The tenth item is put elsewhere, and the fortieth take returns it: at the time of that take, items that were put later had been taken.
+		{"shows an item later than it acknowledges it", `sed -u '/"op":"put"/{x;s/$/n/;/^n\{10\}$/{x;s/queue-0"/beside"/;x};x}' | sed -u '/"op":"take"/{x;s/$/n/;/^n\{40\}$/{x;s/queue-0"/beside"/;x};x}' | ` + null,
 			"delivery-order", "violated"},
 		{"loses an item", nth(`op":"put","session`, 10, `s/"path":"[^"]*"/"path":"lost"/`) + " | " + null, "conservation", "violated"},
 		{"answers with an item that nobody put", null + " | " + nth("item", 9, `s/"item":"..../"item":"AAAA/`), "conservation", "violated"},

@@ -10,11 +10,11 @@ import (
 	"github.com/zkbench/zkbench/zk/zktest"
 )
 
-// heldUp runs a driver whose locks last for half a second, with faults of holders after the steady phase.
+// heldUp runs a driver whose locks last for two seconds, which no busy machine takes to use one, with faults of holders after the steady phase.
 func heldUp(t *testing.T, lock string, lines ...string) results.Cell {
 	t.Helper()
-	lines = append([]string{"processes: 3", "sessions: 6", "fence: both", "overtime: 6s",
-		"faults: [{at: 750ms, kind: kill-holder}, {at: 2s, kind: pause-holder, for: 4s}]", "session_timeout: 4s"}, lines...)
+	lines = append([]string{"processes: 3", "sessions: 6", "fence: both", "overtime: 12s",
+		"faults: [{at: 750ms, kind: kill-holder}, {at: 4s, kind: pause-holder, for: 6s}]", "session_timeout: 4s"}, lines...)
 	doc, err := external(t, fmt.Sprintf("%s -dir %s %s", built(t, "./testdata/leased"), t.TempDir(), lock), lines...)
 	if err != nil || len(doc.Cells) != 1 {
 		t.Fatal(err)
@@ -29,7 +29,7 @@ func heldUp(t *testing.T, lock string, lines ...string) results.Cell {
 // that write, and one that compares tokens does not. Neither is in the figures of the steady phase.
 func TestHoldersThatAreKilledAndStopped(t *testing.T) {
 	t.Parallel()
-	c := heldUp(t, "-for 500ms -tokens")
+	c := heldUp(t, "-for 2s -tokens")
 	if len(c.Faults) != 2 {
 		t.Fatalf("faults %+v", c.Faults)
 	}
@@ -57,7 +57,7 @@ func TestHoldersThatAreKilledAndStopped(t *testing.T) {
 // Without tokens there is nothing to compare, but the stale writes are still counted.
 func TestStaleWritesOfALockWithoutTokens(t *testing.T) {
 	t.Parallel()
-	c := heldUp(t, "-for 500ms")
+	c := heldUp(t, "-for 2s")
 	if _, judged := c.Cost["stale_writes_accepted"]; judged || c.Cost["stale_writes_unfenced"] < 1 {
 		t.Errorf("cost %v", c.Cost)
 	}

@@ -33,7 +33,9 @@
 // The library's other limits remain, and are therefore part of what a run with this engine measures. It cannot take a watch off
 // the server: a stopped watch stays in the library and on the server until it fires or the session ends (Leaks counts those
 // too). It has no create2, so Created.Czxid is 0 and [zk.Token] costs one read. It has no persistent watches and cannot
-// create containers inside a Multi ([zk.ErrUnimplemented]). After a reconnect it arms its watches again with the zxid of the
-// last reply it has seen, concurrently with the requests that waited: a reply to one of those that overtakes the arming could hide a
-// change that happened in between.
+// create containers inside a Multi ([zk.ErrUnimplemented]).
+//
+// After a reconnect it arms its watches again with the zxid of the last reply it has seen, concurrently with the requests that waited:
+// a reply that overtook this could hide a change that happened in between. Here it sees no reply before it has asked for its watches;
+// a session with credentials still can, because the library asks only after the replies to those.
 package gozk

@@ -8,6 +8,7 @@ import (
 	lib "github.com/go-zookeeper/zk"
 
 	"github.com/zkbench/zkbench/internal/jute"
+	"github.com/zkbench/zkbench/zk"
 )
 
 // The sizes of the library's buffers: the initial size, and the length of a reply from which the stream is considered corrupt.
@@ -33,6 +34,12 @@ type link struct {
 	wire    wire
 	broken  atomic.Bool
 
+	// arming is closed when the library asks for its watches again; nil if it holds none. Only then may it see replies: it asks for what has changed since the
+	// zxid of the last reply, and would miss what changed until the reply to a request that waited for this connection.
+	arming chan struct{}
+	armed  bool // closed; used only by the writer
+	waited bool // for it; used only by the reader
+
 	asked time.Duration // when the connect request was sent, on the session's clock
 	heard time.Time     // when the last reply or the handshake came; used only by the reader
 }
@@ -52,6 +59,13 @@ func (l *link) Read(b []byte) (int, error) {
 		l.raised = true
 		lib.WithMaxBufferSize(maxReply)(l.s.conn)
 	}
+	if l.arming != nil && !l.waited {
+		l.waited = true
+		select {
+		case <-l.arming:
+		case <-time.After(armingWait):
+		}
+	}
 	n, err := l.Conn.Read(b)
 	l.s.received.Add(int64(n))
 	if l.live {
@@ -66,6 +80,9 @@ func (l *link) Read(b []byte) (int, error) {
 	}
 	return n, err
 }
+
+// armingWait is for a connection that ends before the library has asked for its watches.
+const armingWait = time.Second
 
 // greeting returns the server's connect response, whose password can be used to take over the session; zero before the handshake.
 func (l *link) greeting() jute.Connect {
@@ -83,6 +100,10 @@ func (l *link) Write(b []byte) (int, error) {
 	l.tellSent(b)
 	if now := l.s.clock.Rough(); l.live { // before the reply can arrive, and not later than the request is sent
 		l.wire.wrote(b, now)
+		if l.arming != nil && !l.armed && kindOf(b) == zk.KindSetWatches {
+			l.armed = true
+			close(l.arming)
+		}
 	} else {
 		l.asked = now
 	}

@@ -252,8 +252,12 @@ func (s *Session) use(l *link) bool {
 
 // connectedTo notes that the handshake on the newest connection has succeeded.
 func (s *Session) connectedTo() {
+	rearms := s.watches.held() && len(s.auth) == 0 // with credentials, the library waits for the answers to those first
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if rearms {
+		s.link.arming = make(chan struct{})
+	}
 	s.link.live, s.link.heard = true, time.Now()
 	s.id.CompareAndSwap(0, s.conn.SessionID()) // only reads an atomic
 	s.granted.Store(int64(s.link.greeting().Timeout))

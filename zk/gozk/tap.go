@@ -51,14 +51,19 @@ func (l *link) tellSent(b []byte) {
 	}
 	kind := zk.KindConnect
 	if !handshake {
-		kind = zk.KindOther
-		if len(b) >= jute.RequestHeader {
-			if known, ok := kindsOf[jute.Op(jute.Int32(b[8:]))]; ok {
-				kind = known
-			}
-		}
+		kind = kindOf(b)
 	}
 	t.sent(kind, time.Now())
+}
+
+// kindOf returns the kind of a request from its frame.
+func kindOf(b []byte) zk.Kind {
+	if len(b) >= jute.RequestHeader {
+		if known, ok := kindsOf[jute.Op(jute.Int32(b[8:]))]; ok {
+			return known
+		}
+	}
+	return zk.KindOther
 }
 
 // kindsOf are the kinds of the requests that the library makes, by their type on the wire.

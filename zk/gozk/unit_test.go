@@ -6,11 +6,14 @@ import (
 	"io"
 	"net"
 	"slices"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	lib "github.com/go-zookeeper/zk"
 
+	"github.com/zkbench/zkbench/internal/jute"
 	"github.com/zkbench/zkbench/zk"
 )
 
@@ -193,4 +196,40 @@ func TestAFailedWriteEndsTheConnection(t *testing.T) {
 			t.Errorf("live %v: Write() = %d, %v, closed %v", live, n, err, c.closed)
 		}
 	}
+}
+
+// After a reconnect no reply reaches the library before it has asked for its watches.
+func TestNoReplyOvertakesTheWatches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, server := net.Pipe()
+		l := &link{Conn: client, s: &Session{}, live: true, raised: true, arming: make(chan struct{})}
+		l.wire.z, l.wire.answered = &l.s.zxids, func(time.Duration, bool) {}
+		go server.Write(answer(1, 7, 0))
+		go func() {
+			buf := make([]byte, 100)
+			for {
+				if _, err := server.Read(buf); err != nil {
+					return
+				}
+			}
+		}()
+		var read atomic.Bool
+		go func() {
+			l.Read(make([]byte, 100))
+			read.Store(true)
+		}()
+		for _, step := range []struct {
+			op   jute.Op
+			want bool
+		}{{jute.OpGetData, false}, {jute.OpPing, false}, {jute.OpSetWatches, true}} {
+			if _, err := l.Write(frame(1, step.op, "/a")); err != nil {
+				t.Fatal(err)
+			}
+			if synctest.Wait(); read.Load() != step.want {
+				t.Errorf("after a request of type %v: read %v", step.op, read.Load())
+			}
+		}
+		client.Close()
+		server.Close()
+	})
 }

@@ -206,6 +206,13 @@ func (t *watches) leaked() int {
 	return n
 }
 
+// held reports whether the library holds watches, and so arms them again after a reconnect.
+func (t *watches) held() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.bytes > 0
+}
+
 // reserve counts the path of a watch that is about to be armed, and returns the size of the largest request that the library may make to arm its
 // watches again: it splits them into requests of 128 KiB.
 func (t *watches) reserve(path string) int {
