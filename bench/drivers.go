@@ -50,6 +50,13 @@ func (b Setup) programs(p profiles.Profile) (all []string) {
 	return all
 }
 
+// greetBounded is greetDrivers that an interrupt ends.
+func (r *runner) greetBounded(ctx context.Context) error {
+	ctx, end := r.failure.Bounded(ctx, r.stop)
+	defer end()
+	return r.cause(r.greetDrivers(ctx))
+}
+
 // greetDrivers starts each driver of the profile once and reads its hello, before there is any load.
 func (r *runner) greetDrivers(ctx context.Context) error {
 	r.hellos = map[string]drivers.Hello{}
@@ -71,7 +78,7 @@ func (r *runner) greetDrivers(ctx context.Context) error {
 			return fmt.Errorf("driver %s does not support the workload %s: its hello lists %s (expected %s)", name, kind.Name, strings.Join(p.Hello.Can, ", "), v.Can)
 		}
 	}
-	return r.needStores(ctx)
+	return nil
 }
 
 // driverOf returns the driver of a variant, or nil for one of zkbench's own variants.

@@ -44,6 +44,10 @@ func (r *runner) environments(ctx context.Context) (begun bool, err, left error)
 		if err != nil {
 			return begun, err, nil
 		}
+		if r.hasNone() {
+			end()
+			continue
+		}
 		made, err, left := r.measure(ctx)
 		end()
 		if begun = begun || made; err != nil || left != nil {
@@ -53,6 +57,11 @@ func (r *runner) environments(ctx context.Context) (begun bool, err, left error)
 	return begun, nil, nil
 }
 
+// hasNone reports whether all cells of the current ensemble were left out. Acts have no cells, and one ensemble.
+func (r *runner) hasNone() bool {
+	return r.several() && !slices.ContainsFunc(r.planned, func(c plan.Cell) bool { return c.Environment == r.number })
+}
+
 // connect prepares r for an ensemble that is running. The caller calls end.
 func (r *runner) connect(ctx context.Context, p profiles.Profile, number int) (end func(), err error) {
 	r.environment = &environment{target: target.New(r.failure), number: number, settings: r.Profile.Differences(p)}
@@ -60,9 +69,13 @@ func (r *runner) connect(ctx context.Context, p profiles.Profile, number int) (e
 	r.target.Home = root.New(r.Root, r.Name, p.Name, p.SessionTimeout, r.Setup.Names())
 	r.target.Home.UnusedParent = r.UnusedParent
 	r.target.Engine, _ = r.engineOf()
+	if err := r.greetBounded(ctx); err != nil {
+		return nil, err
+	}
+	var leftOut []string
 	if of, ok := r.Ensemble.(ensemble.Capable); ok {
 		on := of.Powers(ctx).Also(faults.Upgraded(p, r.Ensemble)...)
-		if err := r.CheckServers(p, on); err != nil {
+		if leftOut, err = r.leaveOut(p, on); err != nil {
 			return nil, err
 		}
 		r.target.Engine = r.target.Engine.On(on)
@@ -90,6 +103,11 @@ func (r *runner) connect(ctx context.Context, p profiles.Profile, number int) (e
 		r.options = of.Options(ctx)
 	}
 	r.describe()
+	r.results.Planned = len(r.planned)
+	for _, note := range leftOut {
+		r.load.Tell(note)
+		r.results.Run.Notes = append(r.results.Run.Notes, note)
+	}
 	stats := r.Ensemble.Stats(ctx)
 	r.started = slices.ContainsFunc(stats, func(st ensemble.ServerStats) bool {
 		return st.Err == nil && st.Uptime > 0 && st.Uptime < startup

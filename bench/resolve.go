@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -145,43 +144,6 @@ func find[T any](all []T, is func(T) bool) (one T, there bool) {
 // CheckFaults reports every planned fault that cannot be injected into an environment. The error is ErrProfile.
 func CheckFaults(p profiles.Profile, on faults.Environment) error {
 	return joined(faults.Check(p, on)...)
-}
-
-// CheckServers reports every use of something that the servers cannot do, with its position, their version and what works instead. The error is ErrProfile.
-func (b Setup) CheckServers(p profiles.Profile, on zk.Powers) error {
-	kind, _ := b.workload(p.Workload)
-	if act, isAct := b.act(p.Workload); isAct {
-		kind = act.kind()
-	}
-	var problems []error
-	for i, name := range p.Variants {
-		if err := b.CheckVariant(kind, name, on); err != nil {
-			problems = append(problems, fmt.Errorf("%s: %w", p.At("variants", i), err))
-		}
-	}
-	if p.TLS != (profiles.TLS{}) {
-		if err := on.Refuse("tls", zk.Need{Power: zk.PowerTLS, Instead: "use their plain port"}); err != nil {
-			problems = append(problems, fmt.Errorf("%s: %w", p.At("tls", 0), err))
-		}
-	}
-	return joined(problems...)
-}
-
-// CheckVariant returns why servers cannot carry out a variant of a workload; nil if they can.
-func (b Setup) CheckVariant(kind workloads.Kind, name string, on zk.Powers) error {
-	v, known := kind.Find(name)
-	if !known {
-		return nil
-	}
-	needs := v.Needs()
-	if other, ok := find(kind.Variants, func(v workloads.Variant) bool {
-		return !v.Unsafe && v.Broken == "" && on.Refuse("", v.Needs()...) == nil
-	}); ok {
-		for i := range needs {
-			needs[i].Instead = cmp.Or(needs[i].Instead, "use another variant, such as "+other.Name)
-		}
-	}
-	return on.Refuse("variant "+name, needs...)
 }
 
 // joined returns ErrProfile with some problems, or nil if there are none.

@@ -155,7 +155,7 @@ func (r *runner) begin(ctx context.Context) error {
 	if err := r.preflight(ctx); err != nil {
 		return r.cause(err)
 	}
-	if err := r.greetDrivers(ctx); err != nil {
+	if err := r.needStores(ctx); err != nil {
 		return r.cause(err)
 	}
 	err := r.target.Admin(ctx, func(s zk.Session) error {

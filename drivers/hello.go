@@ -62,6 +62,9 @@ func (p *Process) heard(r Reply, sent, received time.Time) error {
 	case r.Name == "" || r.Now <= 0 || r.Store == "":
 		return fmt.Errorf("%w: its hello lacks the name, the store or now, the time of its clock", ErrProtocol)
 	}
+	if _, err := r.Powers(); err != nil {
+		return err
+	}
 	if err := p.clock.measure(sent, received, r.Now); err != nil {
 		return fmt.Errorf("%w: %w", ErrProtocol, err)
 	}

@@ -1,6 +1,11 @@
 package drivers
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+
+	"github.com/zkbench/zkbench/zk"
+)
 
 // Protocol is the version of the protocol between zkbench and a driver.
 const Protocol = 1
@@ -100,8 +105,21 @@ type Hello struct {
 	Tokens   bool     `json:"tokens,omitempty"`
 	Claims   bool     `json:"claims,omitempty"`  // for queues: a take claims an item, which becomes available again if its session ends before the finish
 	FIFO     bool     `json:"fifo,omitempty"`    // for queues: items are taken in the order in which they were put
+	Needs    []string `json:"needs,omitempty"`   // what the servers of ZooKeeper must be able to do, as in zk.PowerOf: create2
 	Servers  int      `json:"servers,omitempty"` // for a store that zkbench starts: how many servers it needs; 0 means 1
 	Now      int64    `json:"now,omitempty"`     // its clock, in nanoseconds
+}
+
+// Powers returns what the servers of ZooKeeper must be able to do.
+func (h Hello) Powers() (all []zk.Need, err error) {
+	for _, name := range h.Needs {
+		power, found := zk.PowerOf(name)
+		if !found {
+			return nil, fmt.Errorf("%w: its hello needs %q, which zkbench does not know (expected a request, such as create2 or addWatch)", ErrProtocol, name)
+		}
+		all = append(all, zk.Need{Power: power})
+	}
+	return all, nil
 }
 
 // Knows reports whether the driver has an ability.

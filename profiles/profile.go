@@ -2,6 +2,7 @@ package profiles
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -71,6 +72,14 @@ func (p Profile) ZooKeeperOf() string {
 		return ""
 	}
 	return p.ZooKeeper[0]
+}
+
+// VersionOf returns the version that a value of zookeeper names; "" if it is the path of a directory or a jar.
+func VersionOf(zookeeper string) string {
+	if strings.ContainsRune(zookeeper, '/') || strings.HasSuffix(zookeeper, ".jar") {
+		return ""
+	}
+	return zookeeper
 }
 
 // workload returns the profile's workload; nil if the catalogue has none of that name.

@@ -198,3 +198,9 @@ func (a *Attempt) Abandon() {
 	a.cancel()
 	<-a.Done
 }
+
+// Refused reports whether the servers refused a request for a reason outside the recipe, as zk.Refused does. Servers before ZooKeeper 3.5.1 have no containers; recipes
+// create a persistent znode there instead.
+func Refused(c *zk.Call) bool {
+	return zk.Refused(c.Err) && !(c.Mode == zk.Container && errors.Is(c.Err, zk.ErrUnimplemented))
+}

@@ -107,3 +107,21 @@ func TestSettle(t *testing.T) {
 		})
 	}
 }
+
+func TestRefused(t *testing.T) {
+	refused := func(why error) error { return &zk.Error{Op: zk.KindCreate, Path: "/a", Err: why} }
+	for _, c := range []struct {
+		call zk.Call
+		want bool
+	}{
+		{zk.Call{Mode: zk.Container, Err: refused(zk.ErrUnimplemented)}, false}, // a persistent znode follows
+		{zk.Call{Mode: zk.Persistent, Err: refused(zk.ErrUnimplemented)}, true},
+		{zk.Call{Mode: zk.Container, Err: refused(zk.ErrQuota)}, true},
+		{zk.Call{Mode: zk.Container, Err: refused(zk.ErrNodeExists)}, false},
+		{zk.Call{}, false},
+	} {
+		if got := Refused(&c.call); got != c.want {
+			t.Errorf("Refused(%v of mode %v) = %v, want %v", c.call.Err, c.call.Mode, got, c.want)
+		}
+	}
+}

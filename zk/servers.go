@@ -57,6 +57,16 @@ func (p Power) String() string { return known[p].name }
 // Since returns the first version whose servers have the power, "" if all have it.
 func (p Power) Since() string { return known[p].since }
 
+// PowerOf returns the power with a name, such as create2 or TLS; for persistent watches it is that of the request, addWatch.
+func PowerOf(name string) (one Power, found bool) {
+	for i := range powers {
+		if i.String() == name || strings.HasSuffix(i.String(), "("+name+")") {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
 // Powers is what some servers can do. The zero value stands for servers of unknown version: it has all powers, so that nothing is refused on a guess.
 type Powers struct {
 	Version string // the oldest of the servers, such as 3.8.0; "" if it is unknown

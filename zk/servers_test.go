@@ -5,6 +5,19 @@ import (
 	"testing"
 )
 
+func TestPowersByName(t *testing.T) {
+	for name, want := range map[string]Power{"create2": PowerCreate2, "addWatch": PowerAddWatch, "persistent watches (addWatch)": PowerAddWatch, "TLS": PowerTLS} {
+		if got, found := PowerOf(name); got != want || !found {
+			t.Errorf("PowerOf(%q) = %v, %v, want %v", name, got, found, want)
+		}
+	}
+	for _, name := range []string{"", "create3", "Watch)"} {
+		if got, found := PowerOf(name); found {
+			t.Errorf("PowerOf(%q) = %v, want none", name, got)
+		}
+	}
+}
+
 func TestPowersOfVersions(t *testing.T) {
 	for _, c := range []struct {
 		versions []string

@@ -46,6 +46,7 @@ func (k Kind) String() string {
 type Call struct {
 	Kind       Kind
 	Path       string // as requested; the created path is in Created
+	Mode       Mode   // of a create
 	Watch      bool   // the call armed a watch, or would have
 	Start, End time.Time
 	Err        error
@@ -209,7 +210,7 @@ func (o *observed) Create(ctx context.Context, path string, data []byte, mode Mo
 	start, r := o.begin(ctx)
 	c, err := o.Session.Create(r, path, data, mode)
 	n := o.call(KindCreate, path, start, r, err)
-	n.Created = c
+	n.Created, n.Mode = c, mode
 	o.tell(n)
 	return c, err
 }

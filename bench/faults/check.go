@@ -90,10 +90,7 @@ func upgrades(p profiles.Profile, possible func(from, to string) (version string
 // Upgraded returns the versions that servers are upgraded to during the run, as far as they are known.
 func Upgraded(p profiles.Profile, e ensemble.Ensemble) []string {
 	possible := func(_, to string) (string, error) { // another process upgrades them, and knows what a path names
-		if strings.ContainsRune(to, '/') || strings.HasSuffix(to, ".jar") {
-			return "", nil
-		}
-		return to, nil
+		return profiles.VersionOf(to), nil
 	}
 	if upgrader, ok := e.(ensemble.Upgrader); ok {
 		possible = upgrader.Upgrades

@@ -157,6 +157,6 @@ public class Driver {
 
     public static void main(String[] args) throws Exception {
         Serve.serve("curator", Serve.version(InterProcessMutex.class, "org.apache.curator", "curator-recipes"),
-            List.of("lock", "read-write", "semaphore", "queue", "try"), Client::new);
+            List.of("lock", "read-write", "semaphore", "queue", "try"), List.of("create2"), Client::new);
     }
 }

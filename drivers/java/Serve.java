@@ -157,11 +157,12 @@ class Serve {
         say(reply);
     }
 
-    static void take(JsonNode request, String name, String version, List<String> can, Supplier<Client> clients) {
+    static void take(JsonNode request, String name, String version, List<String> can, List<String> needs, Supplier<Client> clients) {
         switch (request.get("op").asText()) {
             case "hello":
                 ObjectNode hello = reply(request).put("protocol", 1).put("name", name).put("version", version).put("store", "zookeeper").put("fifo", true);
                 can.forEach(hello.putArray("can")::add);
+                needs.forEach(hello.putArray("needs")::add);
                 say(hello.put("now", System.nanoTime()));
                 break;
             case "cancel":
@@ -190,11 +191,11 @@ class Serve {
         }
     }
 
-    /** Serves requests until the input ends, then closes all sessions. Locks of the library are znodes, and its queues are in the order of the puts. */
-    static void serve(String name, String version, List<String> can, Supplier<Client> clients) throws IOException {
+    /** Serves requests until the input ends, then closes all sessions. needs is what not all versions of servers can do. Locks of the library are znodes, and its queues are in the order of the puts. */
+    static void serve(String name, String version, List<String> can, List<String> needs, Supplier<Client> clients) throws IOException {
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in));
         for (String line = in.readLine(); line != null; line = in.readLine()) {
-            take(JSON.readTree(line), name, version, can, clients);
+            take(JSON.readTree(line), name, version, can, needs, clients);
         }
         CLIENTS.values().parallelStream().forEach(client -> {
             try {

@@ -38,8 +38,12 @@ func main() {
 }
 
 func library(v recipes.Variant[recipes.Lock]) serve.Library {
+	var needs []string
+	if v.Persistent {
+		needs = []string{"addWatch"}
+	}
 	return serve.Library{
-		Hello: drivers.Hello{Name: v.Name, Version: "of zkbench", Store: drivers.ZooKeeper, Tokens: v.Tokens, Can: []string{drivers.CanLock}},
+		Hello: drivers.Hello{Name: v.Name, Version: "of zkbench", Store: drivers.ZooKeeper, Tokens: v.Tokens, Can: []string{drivers.CanLock}, Needs: needs},
 		Open: func(ctx context.Context, o serve.Opening) (serve.Client, int64, error) {
 			s, err := wire.Dial(ctx, wire.Config{Servers: strings.Split(o.Servers, ","), Timeout: o.Timeout, Seed: rand.Uint64()})
 			if err != nil {

@@ -298,6 +298,6 @@ public class Driver {
             System.exit(1);
         }
         String name = arguments.contains(ELECTION) ? "zookeeper-recipes election" : "zookeeper-recipes";
-        Serve.serve(name, version, arguments.contains(ELECTION) ? List.of("lock") : List.of("lock", "queue"), Client::new);
+        Serve.serve(name, version, arguments.contains(ELECTION) ? List.of("lock") : List.of("lock", "queue"), List.of(), Client::new);
     }
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/zkbench/zkbench/recipes"
+	"github.com/zkbench/zkbench/scenarios"
 	"github.com/zkbench/zkbench/zk"
 )
 
@@ -52,7 +53,7 @@ func (d Dial) failing(fail context.CancelCauseFunc) Dial {
 			return nil, err
 		}
 		return zk.Observe(s, &zk.Trace{Call: func(c *zk.Call) {
-			if zk.Refused(c.Err) {
+			if scenarios.Refused(c) {
 				fail(fmt.Errorf("the servers refused a request: %w", c.Err))
 			}
 		}}), nil

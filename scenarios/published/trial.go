@@ -123,7 +123,7 @@ func (t *trial) with(h *handle, make func(zk.Session, recipes.Options)) {
 	make(zk.Observe(h.session, t.Trace(func(c *zk.Call) {
 		h.created(c)
 		h.listed(c)
-		if zk.Refused(c.Err) { // the recipe is not responsible for the consequences
+		if scenarios.Refused(c) { // the recipe is not responsible for the consequences
 			t.Fail(fmt.Errorf("the servers refused a request: %w", c.Err))
 		}
 	})), recipes.Options{Trace: &recipes.Trace{Pause: h.pauseAt}})

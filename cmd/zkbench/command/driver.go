@@ -72,6 +72,12 @@ docs/drivers.md specifies the protocol. '`+program.Name()+` driver null' is itse
 	if err != nil {
 		return a.interrupted(ctx, err)
 	}
+	if of, capable := e.(ensemble.Capable); capable {
+		needs, _ := hello.Powers() // the driver has said hello, so they are known
+		if err := of.Powers(ctx).Refuse("driver "+hello.Name, needs...); err != nil {
+			return a.interrupted(ctx, errors.Join(err, e.Close()))
+		}
+	}
 	return a.interrupted(ctx, errors.Join(a.checkOn(ctx, e, c), e.Close()))
 }
 

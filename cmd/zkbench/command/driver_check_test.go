@@ -24,6 +24,7 @@ func TestDriverCheckExitCodes(t *testing.T) {
 		{"sound", "exec " + null, exitOK, "ok      deadline"},
 		{"processes that know nothing of each other", null + ` | sed -u 's/"store":"memory"/"store":"elsewhere"/'`, exitViolated, "two sessions hold the lock at once"},
 		{"another language", "echo ready", exitFailed, "FAILED  hello"},
+		{"a need that nobody knows", null + ` | sed -u 's/"store":"memory"/"store":"memory","needs":["create3"]/'`, exitFailed, `its hello needs "create3", which zkbench does not know`},
 		{"no answer to a try", null + ` | sed -u '/held/s/"error":"held"/"error":"busy"/'`, exitFailed, "FAILED  try"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -142,6 +142,9 @@ func (a *app) prepare(ctx context.Context, name string, r *runFlags) (profiles.P
 			ran[one.Ensemble[0]] = profiles.Given
 		}
 	}
+	if err := a.setup.CheckVersions(p); err != nil {
+		return p, usageError{err}
+	}
 	r.target = r.targets[0]
 	p.Ensemble = slices.Clone(p.Ensemble)
 	for i, asked := range p.Ensemble { // a repetition must use the ensemble that was used

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -109,8 +110,94 @@ func TestEveryWorkloadOnServersOf34(t *testing.T) {
 	}
 }
 
-// Servers that do not know a kind of request, cannot read it or close the connection on it: every workload and every other command ends with few requests, from the
-// first on.
+// On several versions a run leaves out what some of them cannot do, and says so; what none can do is refused.
+func TestAListOfVersionsLeavesOut(t *testing.T) {
+	for _, c := range []struct {
+		versions, variants string
+		cells              []string // ZooKeeper's version and the variant
+		notes              int
+	}{
+		{"[3.4.13,3.9.3]", "[predecessor,persistent]", []string{"3.4.13 predecessor", "3.9.3 persistent", "3.9.3 predecessor"}, 1},
+		{"[3.9.3,3.4.13]", "[persistent]", []string{"3.9.3 persistent"}, 1},
+		{"[3.4.13,3.9.3]", "[persistent]", []string{"3.9.3 persistent"}, 1},
+		{"[3.4.13,3.5.10]", "[persistent]", nil, 0},
+	} {
+		t.Run(c.versions+" "+c.variants, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := set(t, smallest(t, "lock", 6), "session_timeout=4s", "repetitions=1", "warmup=200ms", "duration=1s", "drain=2s", "sessions=[5]", "zookeeper="+c.versions, "variants="+c.variants)
+				p.Engine = "memory"
+				all := map[string]*versioned{}
+				for _, v := range p.ZooKeeper {
+					all[v] = newVersioned(v, nil)
+				}
+				now := all[p.ZooKeeper[0]]
+				s := setup()
+				s.Engines = []target.Engine{{Name: "memory", Persistent: true, Open: func(_ context.Context, d target.Dialing) (zk.Session, error) {
+					return now.DialTimeout(d.Timeout), nil
+				}}}
+				dir, err := results.Create(filepath.Join(t.TempDir(), "run"), nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer dir.Close()
+				doc, err := bench.Run(t.Context(), bench.Config{Setup: s, Profile: p, Ensemble: now, Name: "leaves", Out: dir, Progress: func(load.Update) {},
+					Next: func(_ context.Context, p profiles.Profile) (ensemble.Ensemble, error) {
+						now = all[p.ZooKeeperOf()]
+						return now, nil
+					}})
+				for _, e := range all {
+					for _, s := range e.Sessions() {
+						s.Close()
+					}
+				}
+				if c.cells == nil {
+					if early := s.CheckVersions(p); !errors.Is(err, bench.ErrProfile) || !errors.Is(early, bench.ErrProfile) {
+						t.Errorf("Run() = %v, CheckVersions() = %v, want two refusals", err, early)
+					}
+					return
+				}
+				if early := s.CheckVersions(p); err != nil || early != nil || doc.Partial || doc.Exit.Code != 0 {
+					t.Fatalf("Run() = %v, CheckVersions() = %v, exit %+v, partial %v", err, early, doc.Exit, doc.Partial)
+				}
+				var cells []string
+				for _, cell := range doc.Cells {
+					cells = append(cells, p.ZooKeeper[cell.Environment]+" "+cell.Variant)
+				}
+				slices.Sort(cells)
+				notes := 0
+				for _, note := range doc.Notes {
+					if strings.HasPrefix(note, "left out: variant persistent needs persistent watches (addWatch), which ZooKeeper 3.4.13 does not have (use servers of 3.6.0 or newer") {
+						notes++
+					}
+				}
+				if !slices.Equal(cells, c.cells) || notes != c.notes {
+					t.Errorf("cells %q, notes %q; want cells %q and %d notes", cells, doc.Notes, c.cells, c.notes)
+				}
+			})
+		})
+	}
+}
+
+// A driver whose library sends requests that the servers do not know is refused before any load.
+func TestADriverOnServersThatAreTooOld(t *testing.T) {
+	script := `while read -r line; do
+	id=$(echo "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
+	echo "{\"id\":$id,\"protocol\":1,\"name\":\"new\",\"store\":\"zookeeper\",\"can\":[\"lock\"],\"needs\":[\"create2\"],\"now\":$(date +%s%N)}"
+done`
+	file := filepath.Join(t.TempDir(), "driver")
+	if err := os.WriteFile(file, []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	p := set(t, smallest(t, "lock", 6), "session_timeout=4s", "sessions=[5]", `variants=["driver:`+file+`"]`)
+	_, err := runOn(t, p, newVersioned("3.4.13", nil))
+	want := "variant driver:" + file + " needs create2, which ZooKeeper 3.4.13 does not have (use servers of 3.5.0 or newer, or use another variant, such as "
+	if !errors.Is(err, bench.ErrProfile) || !strings.Contains(err.Error(), want) {
+		t.Errorf("Run() = %v, want %q", err, want)
+	}
+}
+
+// Servers that do not know a kind of request, cannot read it or close the connection on it: a load, a replay and every other command ends with few requests,
+// from the first on.
 func TestServersThatKnowNothing(t *testing.T) {
 	for _, kind := range refusedKinds {
 		for _, code := range []int32{-6, -5, closes} {
@@ -121,7 +208,9 @@ func TestServersThatKnowNothing(t *testing.T) {
 			t.Run(r.String(), func(t *testing.T) {
 				t.Parallel()
 				p := set(t, smallest(t, "lock", 6), "session_timeout=4s", "repetitions=1", "warmup=200ms", "duration=1s", "drain=1s").Points()[0]
+				traced := replayProfile(t, clientsOfALock(5))
 				synctest.Test(t, func(t *testing.T) { runRefused(t, p, r) })
+				synctest.Test(t, func(t *testing.T) { runRefused(t, traced, r) })
 				for name, command := range commandsRefused {
 					if name == "calibrate" || name == "published" && code == closes { // it also measures the machine, in real time; published recipes have loops without a pause
 						continue
