@@ -79,7 +79,7 @@ clean-runs: ## look for false alarms: RUNS runs of right recipes from number FRO
 
 long: ## tests that take minutes on a quiet machine: planted capacities on real servers, a starved generator, 10,000 watchers
 	@scripts/need $(JAVA_NEEDS)
-	$(GO) test -timeout 60m -run 'TestAPlantedCapacityIsFound$$|TestAStarved|TestTenThousandWatchers' ./cmd/zkbench/command -v -long
+	$(GO) test -timeout 60m -run 'TestAPlantedCapacityIsFound$$|TestThePlantedSpeedIsFound$$|TestAStarved|TestTenThousandWatchers' ./cmd/zkbench/command -v -long
 
 bench: ## the own client beside the floor and go-zookeeper/zk: ratios of medians of five alternating runs
 	@scripts/need $(JAVA_NEEDS)

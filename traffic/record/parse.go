@@ -109,7 +109,7 @@ func reply(e *trace.Event, f proxy.Frame, body []byte) {
 	if e.Op == trace.OtherOp {
 		return // its Code is its number
 	}
-	e.Code = f.Err
+	e.Code, e.Zxid = f.Err, max(0, f.Zxid)
 	d := jute.Decoder{B: body}
 	d.Reply()
 	switch {

@@ -2,6 +2,7 @@ package record_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -80,6 +81,9 @@ func roundTrip(t *testing.T, sessions, rounds int, version string) {
 	result, err := traffic.Trace(t.Context(), []string{filepath.Join(dir, "server-1", "data")}, traffic.TraceOptions{Names: true, From: from}, &logged)
 	if err != nil || len(result.Problems) > 0 {
 		t.Fatalf("%v, %q", err, result.Problems)
+	}
+	if got, want := inOrder(t, recorded.Bytes()), inOrder(t, logged.Bytes()); !slices.Equal(got, want) {
+		t.Errorf("%d writes in another order than the %d of the log", len(got), len(want))
 	}
 	seen, written := summary(t, &recorded, true), summary(t, &logged, false)
 	if got, want := len(seen), sessions+1; got < want { // handshakes may be answered too late, and are made again
@@ -251,6 +255,33 @@ func summary(t *testing.T, r io.Reader, reads bool) []string {
 		lines = append(lines, fmt.Sprintf("%s %v %s %d reads: %s", who, s.timeout, s.end, s.reads, strings.Join(s.writes, "; ")))
 	}
 	slices.Sort(lines)
+	return lines
+}
+
+// inOrder returns the writes of all sessions: in the order of their zxids where they have some, otherwise in that of the trace.
+func inOrder(t *testing.T, b []byte) (lines []string) {
+	t.Helper()
+	in, err := trace.NewReader(bytes.NewReader(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	type one struct {
+		line string
+		zxid int64
+	}
+	var all []one
+	for e, err := in.Next(); err != io.EOF; e, err = in.Next() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Kind == trace.Request && e.Op < trace.Get && e.Code != -6 {
+			all = append(all, one{write(e), e.Zxid})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b one) int { return cmp.Compare(a.zxid, b.zxid) })
+	for _, w := range all {
+		lines = append(lines, w.line)
+	}
 	return lines
 }
 

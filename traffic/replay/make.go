@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -49,8 +50,7 @@ func Make(h trace.Header, s Source, reads Weights) (*Plan, error) {
 		one.Ops = slices.Clone(e.Ops)
 		events = append(events, one)
 	}
-	// The servers' order is that of the replies. Within a session it is the order of the requests, so who waits for an earlier one never waits in a circle.
-	slices.SortStableFunc(events, func(a, b trace.Event) int { return cmp.Compare(a.At+a.Took, b.At+b.Took) })
+	events = inOrder(events)
 	m.prefill(events)
 	events = slices.DeleteFunc(events, func(e trace.Event) bool { return e.Kind == trace.Prefill })
 	for i := range events {
@@ -64,6 +64,48 @@ func Make(h trace.Header, s Source, reads Weights) (*Plan, error) {
 	m.number()
 	m.assign()
 	return m.plan, nil
+}
+
+// inOrder returns the events in the order in which the servers carried them out: that of the replies. Where a reply has a lower zxid than one that came before it, it belongs before that one. Within a session it is
+// the order of the requests, so who waits for an earlier one never waits in a circle.
+func inOrder(events []trace.Event) []trace.Event {
+	var known []int
+	done, order := make([]time.Duration, len(events)), make([]int, len(events))
+	for i := range events {
+		order[i] = i
+		if done[i] = events[i].At + events[i].Took; events[i].Zxid > 0 {
+			known = append(known, i)
+		}
+	}
+	slices.SortStableFunc(known, func(a, b int) int {
+		x, y := &events[a], &events[b]
+		return cmp.Or(cmp.Compare(x.Zxid, y.Zxid), cmp.Compare(writes(y), writes(x)), cmp.Compare(done[a], done[b]))
+	})
+	next := time.Duration(math.MaxInt64)
+	for _, i := range slices.Backward(known) {
+		next = min(done[i], next-1)       // the times of a trace are microseconds
+		done[i] = max(events[i].At, next) // a server that is behind sees what others saw before the request
+	}
+	last := map[int]time.Duration{}
+	for i, e := range events {
+		done[i] = max(done[i], last[e.Session])
+		last[e.Session] = done[i]
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(done[a], done[b]) })
+	all := make([]trace.Event, len(events))
+	for i, from := range order {
+		all[i] = events[from]
+	}
+	return all
+}
+
+// writes is 1 for a request that has a zxid of its own, 0 for one that reads.
+func writes(e *trace.Event) int {
+	switch e.Op {
+	case trace.Create, trace.Delete, trace.Set, trace.SetACL, trace.Multi:
+		return 1
+	}
+	return 0
 }
 
 // maker makes a plan.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -118,6 +119,32 @@ func TestRequestsThatCross(t *testing.T) {
 	}
 }
 
+// Of replies that come at once from several sessions, zxids say which was first: a read after the write whose zxid it has, and before the next one.
+func TestZxidsOrderReplies(t *testing.T) {
+	t.Parallel()
+	// The replies come as the letters b, c, a.
+	a := sent(0, 10*ms, trace.Event{Op: trace.Create, Path: "/a", Took: 5 * ms, Zxid: 7})
+	b := sent(1, 10*ms, trace.Event{Op: trace.Get, Path: "/a", Took: 3 * ms, Zxid: 7})
+	c := sent(2, 10*ms, trace.Event{Op: trace.Delete, Path: "/a", Flags: trace.NoVersion, Version: -1, Took: 4 * ms, Zxid: 8})
+	all := planned(t, opened(0, 0), opened(1, 0), opened(2, 0), a, b, c).requests()
+	if len(all) != 3 || all[0].Op != trace.Create || all[1].Op != trace.Get || all[2].Op != trace.Delete {
+		t.Fatalf("requests %+v", all)
+	}
+	if want := []int{all[0].Number}; !slices.Equal(all[1].Needs, want) || !slices.Contains(all[2].Needs, all[1].Number) || len(all[0].Needs) != 0 {
+		t.Errorf("the create needs %v, the read %v, the delete %v", all[0].Needs, all[1].Needs, all[2].Needs)
+	}
+	// A server that is behind answers with an old zxid, which does not put the reply before its request, nor before other requests of its session.
+	events := []trace.Event{sent(0, 10*ms, trace.Event{Took: 1 * ms, Zxid: 9}), sent(1, 12*ms, trace.Event{Took: 8 * ms}), sent(2, 14*ms, trace.Event{Took: 1 * ms}),
+		sent(1, 16*ms, trace.Event{Took: 7 * ms, Zxid: 8}), sent(2, 18*ms, trace.Event{Took: 1 * ms})}
+	var at []time.Duration
+	for _, e := range inOrder(events) {
+		at = append(at, e.At)
+	}
+	if want := []time.Duration{10 * ms, 14 * ms, 18 * ms, 12 * ms, 16 * ms}; !slices.Equal(at, want) {
+		t.Errorf("in the order %v, want %v", at, want)
+	}
+}
+
 // Versions count from the same change: recorded 31 is 1 if 30 was the version before the recording.
 func TestVersions(t *testing.T) {
 	t.Parallel()
@@ -179,10 +206,12 @@ func TestDrawnReadsAndExpiries(t *testing.T) {
 // What cannot be sent is counted; a trace of nothing else is an error, as is one that contradicts itself.
 func TestWhatCannotBeSent(t *testing.T) {
 	t.Parallel()
-	p := planned(t, opened(0, 0), sent(0, 1*ms, trace.Event{Op: trace.SetACL, Path: "/a"}), sent(0, 2*ms, trace.Event{Op: trace.OtherOp, Code: 106}), sent(0, 3*ms, trace.Event{Op: trace.NoOp, Code: -122}),
+	p := planned(t, trace.Event{Kind: trace.Prefill, Session: -1, Path: "/box", Flags: trace.Container}, opened(0, 0), sent(0, 1*ms, trace.Event{Op: trace.SetACL, Path: "/a"}), sent(0, 2*ms, trace.Event{Op: trace.OtherOp, Code: 106}), sent(0, 3*ms, trace.Event{Op: trace.NoOp, Code: -122}),
 		sent(0, 4*ms, trace.Event{Op: trace.NoOp, Code: NoNode}), sent(0, 5*ms, trace.Event{Op: trace.Multi, Ops: []trace.Event{{Op: trace.NoOp, Code: rolledBack}, {Op: trace.NoOp, Code: NotEmpty}}}),
-		sent(0, 6*ms, trace.Event{Op: trace.Create, Path: "/c", Flags: trace.Container}))
-	if p.LeftOut["setACL"] != 1 || p.LeftOut["other request"] != 1 || p.LeftOut["write of unknown kind"] != 1 || p.Requests != 3 || len(p.Replaced) != 1 {
+		sent(0, 6*ms, trace.Event{Op: trace.Create, Path: "/c", Flags: trace.Container}), sent(0, 7*ms, trace.Event{Op: trace.Create, Path: "/ttl-", Got: "/ttl-0000000000", Flags: trace.TTL | trace.Sequential, TTL: time.Minute}),
+		sent(-1, 8*ms, trace.Event{Op: trace.Delete, Path: "/c"}))
+	if p.LeftOut["setACL"] != 1 || p.LeftOut["other request"] != 1 || p.LeftOut["write of unknown kind"] != 1 || p.Requests != 5 ||
+		!maps.Equal(p.Replaced, map[string]int{"znode that was there as a container: persistent": 1, "create as a container: persistent": 1, "create with a TTL: persistent": 1}) {
 		t.Errorf("%d requests, left out %v, replaced %v", p.Requests, p.LeftOut, p.Replaced)
 	}
 	if m := p.requests()[1]; m.Op != trace.Multi || m.Code != NotEmpty || len(m.Ops) != 2 || m.Ops[0].Code != rolledBack || m.Ops[1].Code != NotEmpty {

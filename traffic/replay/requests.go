@@ -44,6 +44,7 @@ func (m *maker) prefill(events []trace.Event) {
 		if e.Flags&trace.Ephemeral == 0 {
 			n := m.birth(e.Path, nil)
 			m.plan.Prefill = append(m.plan.Prefill, Znode{m.plan.Births[n.birth].Named, e.Size, numbered(e.Path)})
+			m.replaced("znode that was there", e.Flags)
 		}
 	}
 	for _, e := range there {
@@ -278,12 +279,7 @@ func (m *maker) action(s *session, it *Item, e *trace.Event, done bool) Action {
 		if parent := m.nodes[parentOf(e.Path)]; parent != nil {
 			m.sees(it, parent)
 		}
-		switch {
-		case e.Flags&trace.TTL != 0:
-			m.plan.Replaced["create with a TTL: persistent"]++
-		case e.Flags&trace.Container != 0:
-			m.plan.Replaced["create of a container: persistent"]++
-		}
+		m.replaced("create", e.Flags)
 	}
 	if conditional(e) {
 		m.needs(it, n.written)
@@ -304,6 +300,16 @@ func (m *maker) action(s *session, it *Item, e *trace.Event, done bool) Action {
 		}
 	}
 	return a
+}
+
+// replaced counts znodes that servers remove by themselves, at times of their own: here they are persistent, and removed when they were.
+func (m *maker) replaced(what string, f trace.Flags) {
+	switch {
+	case f&trace.TTL != 0:
+		m.plan.Replaced[what+" with a TTL: persistent"]++
+	case f&trace.Container != 0:
+		m.plan.Replaced[what+" as a container: persistent"]++
+	}
 }
 
 // impossible is a version that no znode has.

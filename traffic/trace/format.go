@@ -55,6 +55,7 @@ const (
 	hasFlags
 	hasReads
 	hasOps
+	hasZxid
 	allFields = 1<<iota - 1
 )
 
@@ -64,7 +65,7 @@ func fields(e *Event) (f uint64) {
 		has bool
 		bit uint64
 	}{{e.Path != "", hasPath}, {e.Got != "", hasGot}, {e.Size != 0, hasSize}, {e.Code != 0, hasCode}, {e.Took != 0, hasTook}, {e.TTL != 0, hasTTL}, {e.Version != 0, hasVersion},
-		{e.Flags != 0, hasFlags}, {e.Timeout != 0, hasTimeout}, {e.Reads != 0, hasReads}, {len(e.Ops) > 0, hasOps}} {
+		{e.Flags != 0, hasFlags}, {e.Timeout != 0, hasTimeout}, {e.Reads != 0, hasReads}, {len(e.Ops) > 0, hasOps}, {e.Zxid != 0, hasZxid}} {
 		if c.has {
 			f |= c.bit
 		}
@@ -78,6 +79,7 @@ type order struct {
 	sessions int
 	started  bool // an event that is no Prefill
 	micros   uint64
+	zxid     int64 // the last one
 }
 
 // check returns what is wrong with an event that follows.
@@ -107,6 +109,8 @@ func checkRequest(e *Event, within bool) error {
 		return fmt.Errorf("operation %d (expected 0 to %d)", e.Op, OtherOp)
 	case within && len(e.Ops) > 0:
 		return errors.New("a multi within a multi")
+	case within && e.Zxid != 0:
+		return errors.New("an operation of a multi with a zxid of its own")
 	case e.Path != "" && !valid(e.Path) || e.Got != "" && !valid(e.Got):
 		return errors.New("a path that does not begin with / or has a NUL")
 	case e.Size < 0 || e.Size > maxSize:

@@ -130,7 +130,7 @@ func (r *Reader) body(e *Event, within bool) {
 		e.Size = int(r.number(maxSize, "bytes of data"))
 	}
 	if f&hasCode != 0 {
-		e.Code = r.signed()
+		e.Code = int32(r.signed(32))
 	}
 	if f&hasTook != 0 {
 		e.Took = r.duration()
@@ -142,7 +142,7 @@ func (r *Reader) body(e *Event, within bool) {
 		e.Timeout = r.duration()
 	}
 	if f&hasVersion != 0 {
-		e.Version = r.signed()
+		e.Version = int32(r.signed(32))
 	}
 	if f&hasFlags != 0 {
 		e.Flags = Flags(r.byte())
@@ -150,10 +150,18 @@ func (r *Reader) body(e *Event, within bool) {
 	if f&hasReads != 0 {
 		e.Reads = int(r.number(maxReads, "reads"))
 	}
-	if f&hasOps == 0 || r.err != nil {
-		return
+	if f&hasOps != 0 {
+		r.within(e, within)
 	}
-	if within {
+	if f&hasZxid != 0 {
+		r.order.zxid += r.signed(64)
+		e.Zxid = r.order.zxid
+	}
+}
+
+// within reads the operations of a multi.
+func (r *Reader) within(e *Event, another bool) {
+	if another {
 		r.corrupt(errors.New("a multi within a multi"))
 		return
 	}
@@ -232,18 +240,18 @@ func (r *Reader) duration() time.Duration {
 	return time.Duration(r.number(maxMicros, "microseconds")) * time.Microsecond
 }
 
-func (r *Reader) signed() int32 {
+func (r *Reader) signed(bits int) int64 {
 	if r.err != nil {
 		return 0
 	}
 	n, err := binary.ReadVarint(r.in)
-	if r.fail(err); r.err == nil && (n < math.MinInt32 || n > math.MaxInt32) {
-		r.corrupt(fmt.Errorf("%d as a number of 32 bits", n))
+	if r.fail(err); r.err == nil && n != n<<(64-bits)>>(64-bits) {
+		r.corrupt(fmt.Errorf("%d as a number of %d bits", n, bits))
 	}
 	if r.err != nil {
 		return 0
 	}
-	return int32(n)
+	return n
 }
 
 // corrupt notes that something cannot be.

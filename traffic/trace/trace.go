@@ -87,6 +87,8 @@ type Event struct {
 	Ops  []Event       // of a Multi: Op, Flags, Path, Got, Size, Version, Code
 	// Reads is the number of requests of unknown kind that the session sent since its event before (see Header.Reads).
 	Reads int
+	// Zxid is that of the reply: of a write its own, of a read that of the last write that its server had carried out; 0 if unknown.
+	Zxid int64
 }
 
 // Pending is the Code of a request that got no reply.

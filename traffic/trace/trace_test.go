@@ -30,12 +30,12 @@ func everything() []Event {
 		{Kind: Request, Session: 1, At: time.Millisecond, Op: Create, Path: "/a/lock-", Got: "/a/lock-0000000007", Flags: Ephemeral | Sequential, Size: 9, Took: 3 * time.Millisecond},
 		{Kind: Request, Session: 1, At: time.Millisecond, Op: Create, Path: "/a/lock-", Got: "/a/lock--000000007", Flags: Sequential},
 		{Kind: Request, Session: 1, At: time.Millisecond, Op: Create, Path: "/t", Flags: TTL, TTL: time.Hour, Code: -110},
-		{Kind: Request, Session: 0, At: time.Second, Op: Delete, Path: "/a/lock-0000000007", Version: -1, Flags: NoVersion, Reads: 1000},
+		{Kind: Request, Session: 0, At: time.Second, Op: Delete, Path: "/a/lock-0000000007", Version: -1, Flags: NoVersion, Reads: 1000, Zxid: 1<<63 - 1},
 		{Kind: Request, Session: 0, At: time.Second, Op: Set, Path: long, Version: 1<<31 - 1},
 		{Kind: Request, Session: 0, At: time.Second, Op: Get, Path: long, Flags: Watch, Code: Pending},
 		{Kind: Notify, Session: 0, At: time.Minute, Path: "/a", Code: 4},
 		{Kind: Request, Session: -1, At: time.Hour, Op: Multi, Code: -101, Ops: []Event{{Op: Check, Path: "/a", Version: -1 << 31}, {Op: Delete, Path: "/a/b", Code: -101}, {Code: -2}}},
-		{Kind: Request, Session: 1, At: time.Hour, Op: Multi, Ops: []Event{{Op: Create, Path: "/a/s", Got: "/a/s0000000001", Size: 1}}},
+		{Kind: Request, Session: 1, At: time.Hour, Op: Multi, Ops: []Event{{Op: Create, Path: "/a/s", Got: "/a/s0000000001", Size: 1}}, Zxid: -1 << 63},
 		{Kind: Close, Session: 1, At: 30 * 24 * time.Hour, Reads: 1<<31 - 1},
 		{Kind: Expire, Session: 0, At: 30 * 24 * time.Hour},
 	}
@@ -234,6 +234,7 @@ func TestHostileTraces(t *testing.T) {
 		{"-1 operations", [][]byte{head, u(hasOps), u(math64(-1))}, "operations of a multi"},
 		{"operations that are not there", [][]byte{head, u(hasOps), u(MaxOps)}, "incomplete"},
 		{"a multi within a multi", [][]byte{head, u(hasOps), u(1), {byte(Multi)}, u(hasOps), u(1)}, "within a multi"},
+		{"a zxid within a multi", [][]byte{head, u(hasOps), u(1), {byte(Set)}, u(hasZxid), v(5)}, "a zxid of its own"},
 		{"a prefill afterwards", [][]byte{head, u(0), {byte(Prefill), 0, 0, 0, 0}}, "prefilled"},
 		{"a number of a sequential znode of 33 bits", [][]byte{head, u(hasGot), u(1 << 32)}, "sequential"},
 	} {

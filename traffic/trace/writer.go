@@ -131,10 +131,9 @@ func (w *Writer) body(e *Event) error {
 	if f&hasReads != 0 {
 		w.b = binary.AppendUvarint(w.b, uint64(e.Reads))
 	}
-	if f&hasOps == 0 {
-		return nil
+	if f&hasOps != 0 {
+		w.b = binary.AppendUvarint(w.b, uint64(len(e.Ops)))
 	}
-	w.b = binary.AppendUvarint(w.b, uint64(len(e.Ops)))
 	for i := range e.Ops {
 		op := &e.Ops[i]
 		if err := checkRequest(op, true); err != nil {
@@ -143,6 +142,10 @@ func (w *Writer) body(e *Event) error {
 		if err := w.body(op); err != nil {
 			return fmt.Errorf("operation %d of a multi: %w", i+1, err)
 		}
+	}
+	if f&hasZxid != 0 {
+		w.b = binary.AppendVarint(w.b, e.Zxid-w.order.zxid)
+		w.order.zxid = e.Zxid
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zkbench/zkbench/internal/phrase"
 	"github.com/zkbench/zkbench/internal/program"
 	"github.com/zkbench/zkbench/profiles"
 	"github.com/zkbench/zkbench/traffic/replay"
@@ -84,7 +85,7 @@ func lengthAt(plan *replay.Plan, speed float64) time.Duration {
 	return time.Duration(float64(plan.Length)/speed).Truncate(time.Microsecond) - time.Microsecond
 }
 
-// replayOf returns the profile with the rest of a name after replayPrefix.
+// replayOf returns the profile with the rest of a name after replayPrefix, and prints what of the trace is not sent as it was recorded.
 func (a *app) replayOf(name string) (profiles.Profile, error) {
 	speed, file, _ := strings.Cut(name, ":")
 	times, err := strconv.ParseFloat(speed, 64)
@@ -94,6 +95,14 @@ func (a *app) replayOf(name string) (profiles.Profile, error) {
 	plan, err := planOf(file)
 	if err != nil {
 		return profiles.Profile{}, err
+	}
+	for _, unlike := range []struct {
+		what string
+		n    map[string]int
+	}{{"left out", plan.LeftOut}, {"replaced", plan.Replaced}} {
+		for _, kind := range slices.Sorted(maps.Keys(unlike.n)) {
+			fmt.Fprintf(a.stderr, "%s: %s: %s, %s\n", file, unlike.what, kind, phrase.Times(unlike.n[kind]))
+		}
 	}
 	title := strings.Trim(regexp.MustCompile(`[^A-Za-z0-9._+-]+`).ReplaceAllString(strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)), "-"), "-.")
 	text := fmt.Sprintf("name: replay-%.50s\nworkload: %s\nvariants: [trace]\nsessions: %d\ntrace: %s\n", title, workloads.ReplayName, len(plan.Clients), strconv.Quote(file))
