@@ -52,14 +52,14 @@ func TestWhatIsLeftWhenReleasesAreCutShort(t *testing.T) {
 	}
 }
 
-// A look at many znodes takes slow servers longer than any one of them may take.
+// A look at many znodes may take longer than a look at few.
 func TestALookTakesAsLongAsItsZnodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, latency, "sessions: [30]", "locks: 30", "duration: 3s", "session_timeout: 4s")
+		r := newRig(t, latency, "sessions: [200]", "locks: 200", "duration: 3s", "session_timeout: 4s")
 		r.at(outcome.PhaseJudge, 0, func() {
 			r.ens.Hook(func(op zktest.Op) zktest.Action {
 				if op.Kind == zk.KindChildren && !op.Applied {
-					time.Sleep(2 * second)
+					time.Sleep(second / 5)
 				}
 				return zktest.Action{}
 			})
@@ -68,7 +68,7 @@ func TestALookTakesAsLongAsItsZnodes(t *testing.T) {
 		if v := checkOf(t, r.mustRun().Cells[0], "nothing-left"); v.Verdict != "holds" {
 			t.Errorf("nothing-left: %s, %s", v.Verdict, v.Detail)
 		}
-		if took := time.Since(before); took < time.Minute {
+		if took := time.Since(before); took < 40*second {
 			t.Errorf("the run took %v: the look is not slow", took)
 		}
 	})

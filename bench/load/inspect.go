@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -69,35 +70,52 @@ func (u undecided) Record(m metrics.Sample, parts ...metrics.Sample) {
 // disappear when the servers expire the session, at most a session timeout and a tick later.
 func (c *Cell) inspect(ctx context.Context) error { return c.lookAgain(ctx, c.work.Inspect) }
 
-// lookAgain repeats the look until everything is as it should be or the time limit has passed, and keeps the last findings. A look takes as long as it
-// takes to look at everything; each of its requests must be answered within the limit.
+// forAnAnswer is how much longer a look may take for each request that the servers have carried out: a look at many znodes takes long.
+const forAnAnswer = 250 * time.Millisecond
+
+// lookAgain repeats the look until everything is as it should be or the time limit has passed, and keeps the last findings.
 func (c *Cell) lookAgain(ctx context.Context, inspect func(context.Context, zk.Session, metrics.Recorder) error) error {
 	ctx, end := c.target.Bounded(ctx, nil)
 	defer end()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	limit := c.Profile.SessionTimeout + EndTimeout
-	for deadline := time.Now().Add(limit); ; {
+	begun, answers := time.Now(), atomic.Int64{}
+	late := time.AfterFunc(2*limit, func() { cancel(context.DeadlineExceeded) }) // for servers that do not answer
+	defer late.Stop()
+	answered := func() {
+		allowed := 2*limit + time.Duration(answers.Add(1))*forAnAnswer
+		late.Reset(time.Until(begun.Add(allowed)))
+	}
+	for {
 		var seen samples
 		err := c.target.Admin(ctx, func(s zk.Session) error {
 			seen = nil
-			return inspect(ctx, c.target.Home.Names.Only(zk.Prompt(zk.Observe(s, c.looking()), limit)), &seen)
+			return inspect(ctx, c.target.Home.Names.Only(zk.Observe(s, c.looking(answered))), &seen)
 		})
+		if cause := context.Cause(ctx); err != nil && errors.Is(cause, context.DeadlineExceeded) {
+			err = fmt.Errorf("%w (%w)", err, cause)
+		}
 		if err != nil {
 			return fmt.Errorf("look for what is left: %w", err)
 		}
-		if seen.allOK() || time.Now().After(deadline) {
+		if seen.allOK() || time.Since(begun) > limit {
 			c.keep(seen)
 			return nil
 		}
 		if sleep.For(ctx, 200*time.Millisecond) != nil {
-			return ctx.Err()
+			return context.Cause(ctx)
 		}
 	}
 }
 
-// looking records what the servers refuse to the look itself: what cannot be looked at is not known to be gone.
-func (c *Cell) looking() *zk.Trace {
+// looking records what the servers refuse to the look itself, because what cannot be looked at is not known to be gone, and reports what they carry out.
+func (c *Cell) looking(answered func()) *zk.Trace {
 	return &zk.Trace{Call: func(call *zk.Call) {
 		c.refusals.see(call, metrics.Trip{Session: metrics.Everybody, Start: c.origin.At(call.Start), End: c.origin.At(call.End)})
+		if call.Err == nil {
+			answered()
+		}
 	}}
 }
 

@@ -112,16 +112,16 @@ func text[K comparable](m map[K]*strings.Builder, k K) string {
 	return b.String()
 }
 
-// textOf removes and returns what a test and those of its subtests that have not ended printed: 'go test' attributes the goroutines of a panic or a time
-// limit to one of them.
-func (l *log) textOf(top test) string {
-	var all strings.Builder
+// unfinished removes and returns what those tests and subtests of a package printed that have not ended, by top-level test. 'go test' attributes the
+// goroutines of a panic or a time limit to one of them, or to one that waits for its turn.
+func (l *log) unfinished(pkg string) map[string]string {
+	all := map[string]string{}
 	for _, t := range slices.SortedFunc(maps.Keys(l.output), func(a, b test) int { return strings.Compare(a.name, b.name) }) {
-		if t.pkg == top.pkg && t.top() == top.name {
-			all.WriteString(text(l.output, t))
+		if t.pkg == pkg && t.name != "" {
+			all[t.top()] += text(l.output, t)
 		}
 	}
-	return all.String()
+	return all
 }
 
 func (l *log) endTest(t test, e event) {
@@ -152,13 +152,18 @@ func (l *log) endPackage(e event) {
 		return // it has no tests
 	}
 	var open []string // tests that a panic or a time limit ended
+	printed := l.unfinished(e.Package)
 	for t := range l.tests {
 		if t.pkg == e.Package {
 			open = append(open, t.name)
 			c.failed++
-			l.fail(short(t.pkg)+" "+t.name, condense(l.textOf(t)))
+			l.fail(short(t.pkg)+" "+t.name, condense(printed[t.name]))
 			delete(l.tests, t)
+			delete(printed, t.name)
 		}
+	}
+	for _, waiting := range slices.Sorted(maps.Keys(printed)) {
+		said += "\n" + condense(printed[waiting])
 	}
 	word := "ok  "
 	if e.Action == "fail" {

@@ -55,6 +55,7 @@ func TestLog(t *testing.T) {
 		event{Action: "fail", Package: "bench", Test: "TestB/one"}, event{Action: "fail", Package: "bench", Test: "TestB", Elapsed: 21},
 		event{Action: "run", Package: "bench", Test: "TestHangs"}, event{Action: "output", Package: "bench", Test: "TestHangs", Output: "waiting\n"},
 		event{Action: "output", Package: "bench", Test: "TestHangs/here", Output: timedOut},
+		event{Action: "output", Package: "bench", Test: "TestWaits", Output: "waits for its turn\n"},
 		event{Action: "output", Package: "bench", Output: "panic: test timed out\n"}, event{Action: "fail", Package: "bench", Elapsed: 21},
 		event{Action: "output", Package: "check", Test: "TestA", Output: "    tier.go:12: long, for 'make test-all': sleeps\n"},
 		event{Action: "skip", Package: "check", Test: "TestA"}, event{Action: "pass", Package: "check", Elapsed: 21},
@@ -102,6 +103,8 @@ testing.(*M).startAlarm.func1()
 
 FAIL bench
 panic: test timed out
+
+waits for its turn
 
 FAIL zk does not build
 zk.go:1: no
