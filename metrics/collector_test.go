@@ -210,6 +210,9 @@ func mustEqual(t *testing.T, what string, got, want *Set) {
 		t.Fatalf("%s: outcomes %v, want %v", what, got.outcomes, want.outcomes)
 	}
 	for key := range keys {
+		if got.histograms[key.side()][key.Op][key.Clock] == nil && want.histograms[key.side()][key.Op][key.Clock] == nil {
+			continue // to compare two empty ones takes the race detector long
+		}
 		if g, w := got.of(key), want.of(key); !g.Equal(w) {
 			t.Fatalf("%s: %v counts %d, want %d with the same slots", what, key, g.Count(), w.Count())
 		}

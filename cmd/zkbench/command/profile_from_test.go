@@ -115,6 +115,27 @@ func TestProfileFrom(t *testing.T) {
 	}
 }
 
+// The profiles that it writes are run as any other: nothing that they ask for is refused, nothing is violated, and nothing is left.
+func TestProfilesOfServersAreRun(t *testing.T) {
+	t.Parallel()
+	address, profile := servers.Get(t, 1).Addresses()[0], filepath.Join(t.TempDir(), "ours.yaml")
+	if code, _, errs := ran(t, "profile-from", trafficDir(t), "--profile", profile, "--reads", "get=3,children=1"); code != exitOK {
+		t.Fatal(code, errs)
+	}
+	files, _ := filepath.Glob(filepath.Join(filepath.Dir(profile), "*.yaml"))
+	for _, file := range files {
+		dir := out(t)
+		o := zkbench(t, "run", file, "--servers", address, "--out", dir, "--set", "duration=2s", "--set", "warmup=200ms", "--set", "drain=20s")
+		if o.code != exitOK && o.code != exitUnknown { // a busy machine may not sustain the rate
+			t.Errorf("%s: exit code %d\n%s%s", file, o.code, o.stdout, o.stderr)
+		}
+		if c := result(t, dir).Cells[0]; c.Operations == 0 {
+			t.Errorf("%s: no operations in %+v", file, c)
+		}
+	}
+	wantEmpty(t, address)
+}
+
 func TestProfileFromRefuses(t *testing.T) {
 	dir := trafficDir(t)
 	for _, c := range []struct {

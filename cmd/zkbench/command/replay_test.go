@@ -386,3 +386,22 @@ func replaysTheLock(t *testing.T, address string) (replays int64) {
 	wantEmpty(t, address)
 	return replays
 }
+
+// A comparison of replays replays each side's trace once in each pair, and concludes nothing from one pair.
+func TestABOfReplays(t *testing.T) {
+	t.Parallel()
+	address, dir := servers.Get(t, 1).Addresses()[0], out(t)
+	a, b := clientsOfALock(30).write(t), clientsOfALock(30).write(t)
+	o := zkbench(t, "ab", "--a-replay", a, "--b-replay", b, "--servers", address, "--pairs", "1", "--metric", "throughput", "--out", dir)
+	o.want(exitUnknown, "INCONCLUSIVE", "pair 1 of 1: throughput")
+	c := comparison(t, dir)
+	for trace, side := range map[string]results.Side{a: c.Baseline, b: c.Candidate} {
+		if len(side.Runs) != 1 {
+			t.Fatalf("runs %q", side.Runs)
+		}
+		if cell, f := fidelityOf(t, side.Runs[0]); cell.Parameters["trace"] != trace || f.Requests == 0 || f.Unsent+f.Unmapped != 0 {
+			t.Errorf("%s: parameters %v, fidelity %+v", side.Name, cell.Parameters, f)
+		}
+	}
+	wantEmpty(t, address)
+}
