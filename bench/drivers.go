@@ -54,7 +54,10 @@ func (b Setup) programs(p profiles.Profile) (all []string) {
 func (r *runner) greetBounded(ctx context.Context) error {
 	ctx, end := r.failure.Bounded(ctx, r.stop)
 	defer end()
-	return r.cause(r.greetDrivers(ctx))
+	if err := r.greetDrivers(ctx); err != nil {
+		return r.cause(err)
+	}
+	return nil
 }
 
 // greetDrivers starts each driver of the profile once and reads its hello, before there is any load.

@@ -94,7 +94,7 @@ func (c *Cell) lookAgain(ctx context.Context, inspect func(context.Context, zk.S
 			return inspect(ctx, c.target.Home.Names.Only(zk.Observe(s, c.looking(answered))), &seen)
 		})
 		if cause := context.Cause(ctx); err != nil && errors.Is(cause, context.DeadlineExceeded) {
-			err = fmt.Errorf("%w (%w)", err, cause)
+			err = fmt.Errorf("%w: %w", cause, err)
 		}
 		if err != nil {
 			return fmt.Errorf("look for what is left: %w", err)
