@@ -67,7 +67,7 @@ func Make(h trace.Header, s Source, reads Weights) (*Plan, error) {
 }
 
 // inOrder returns the events in the order in which the servers carried them out: that of the replies. Where a reply has a lower zxid than one that came before it, it belongs before that one. Within a session it is
-// the order of the requests, so who waits for an earlier one never waits in a circle.
+// the order of the requests, so their dependencies have no cycle.
 func inOrder(events []trace.Event) []trace.Event {
 	var known []int
 	done, order := make([]time.Duration, len(events)), make([]int, len(events))
