@@ -153,6 +153,9 @@ func (cn *conn) handle(r *reader, f []byte, own bool) (kept bool, err error) {
 	}
 	c.mu.Unlock()
 	cn.spoke.Store(true)
+	if k.op == jute.OpClose && code == 0 { // the server closes the connection next: no reason to look for another
+		c.end(zk.ErrClosed)
+	}
 	return k.resolve(r, zxid, code, body, own)
 }
 
