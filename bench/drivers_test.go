@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/zkbench/zkbench/drivers"
 	"github.com/zkbench/zkbench/ensemble/ensembletest"
@@ -294,6 +295,30 @@ func TestADriverIsKilled(t *testing.T) {
 	if _, err := Run(context.Background(), r.config); err == nil || !strings.Contains(err.Error(), "test.yaml:") || !strings.Contains(err.Error(), "predecessor is one of zkbench's own recipes") {
 		t.Error(err)
 	}
+}
+
+// An interrupt while a driver starts is one of the run, which leaves a document like any other.
+func TestAnInterruptWhileADriverStarts(t *testing.T) {
+	t.Parallel()
+	started := filepath.Join(t.TempDir(), "started")
+	r := newRig(t, zktest.Config{}, "variants: ['driver:"+script(t, "touch "+started+"; exec sleep 60")+"']")
+	stop := make(chan struct{})
+	r.config.Stop = stop
+	go func() {
+		defer close(stop)
+		for range 3000 {
+			if _, err := os.Stat(started); err == nil {
+				return
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	}()
+	doc, err := Run(context.Background(), r.config)
+	if !Interrupted(err) || doc == nil || doc.Exit.Code != 130 || !doc.Partial || len(doc.Cells) != 0 {
+		t.Fatalf("%+v, %v", doc, err)
+	}
+	consistent(t, r.config.Out.Path())
+	r.clean()
 }
 
 func TestADriverThatDoesNotStartIsRefused(t *testing.T) {

@@ -105,7 +105,10 @@ func Run(ctx context.Context, c Config) (*results.Run, error) {
 		err = errors.Join(err, closing)
 	}
 	if r.results.Run == nil {
-		return nil, err
+		if !Interrupted(err) {
+			return nil, err
+		}
+		r.describe() // the interrupt came while the drivers were being started
 	}
 	if !begun && !r.leftovers && !Interrupted(err) {
 		return nil, err
