@@ -45,7 +45,7 @@ func (i Interval) All() *Set {
 	return all
 }
 
-// Collector turns the samples of many sessions into intervals and totals. Shards, not sessions, own histograms, because one histogram takes about 190
+// Collector turns the samples of many sessions into intervals and totals. Shards, not sessions, own histograms, because one histogram takes up to 190
 // KiB and there are thousands of sessions.
 //
 // Recording takes an uncontended lock and allocates nothing: BenchmarkCollectorRecord. Rotate exchanges the tables of each shard for empty ones under
@@ -165,11 +165,11 @@ func (s *shard) exchange() *tables {
 	return s.spare
 }
 
-// table is a Set to record into. The tallies are created when first needed and kept.
+// table is a Set to record into. The memory of its histograms is kept.
 type table struct {
-	tallies  [2][Ops][Clocks]*tally // of served and of unserved operations
-	outcomes [Ops][Outcomes]int64
-	done     [Ops]int64
+	histograms [2][Ops][Clocks]Histogram // of served and of unserved operations
+	outcomes   [Ops][Outcomes]int64
+	done       [Ops]int64
 }
 
 func (t *table) add(m Sample) {
@@ -180,30 +180,24 @@ func (t *table) add(m Sample) {
 		return
 	}
 	if !unserved || m.begun() {
-		t.at(Key{op, Service, unserved}).record(m.Service())
+		t.at(Key{op, Service, unserved}).Record(m.Service())
 	}
 	if op.Has(Response) {
-		t.at(Key{op, Response, unserved}).record(m.Response())
-		t.at(Key{op, Lag, unserved}).record(m.Lag())
+		t.at(Key{op, Response, unserved}).Record(m.Response())
+		t.at(Key{op, Lag, unserved}).Record(m.Lag())
 	}
 }
 
-func (t *table) at(k Key) *tally {
-	at := &t.tallies[k.side()][k.Op][k.Clock]
-	if *at == nil {
-		*at = newTally()
-	}
-	return *at
-}
+func (t *table) at(k Key) *Histogram { return &t.histograms[k.side()][k.Op][k.Clock] }
 
 // pour moves everything into each of the sets.
 func (t *table) pour(sets ...*Set) {
 	for key := range keys {
-		if from := t.tallies[key.side()][key.Op][key.Clock]; from != nil && !from.empty() {
+		if from := t.at(key); !from.empty() {
 			for _, s := range sets {
-				from.addTo(s.at(key))
+				s.at(key).Merge(from)
 			}
-			from.clear()
+			from.reset()
 		}
 	}
 	for _, s := range sets {

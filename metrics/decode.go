@@ -19,6 +19,13 @@ type Decoder struct {
 
 // Slots calls do with the slots in use of a payload, as Histogram.Slots yields them. An error means that the payload is not one of Encode's.
 func (d *Decoder) Slots(payload []byte, do func(slot [2]time.Duration, n int64)) error {
+	return d.slots(payload, func(i int, n int64) {
+		do([2]time.Duration{time.Duration(slotValue(i)), time.Duration(slotValue(i + 1))}, n)
+	})
+}
+
+// slots is Slots with the indices of the slots.
+func (d *Decoder) slots(payload []byte, do func(i int, n int64)) error {
 	counts, err := d.counts(payload)
 	if err != nil {
 		return fmt.Errorf("decode histogram: %w", err)
@@ -34,7 +41,7 @@ func (d *Decoder) Slots(payload []byte, do func(slot [2]time.Duration, n int64))
 			continue
 		}
 		if n > 0 {
-			do([2]time.Duration{time.Duration(slotValue(i)), time.Duration(slotValue(i + 1))}, n)
+			do(i, n)
 		}
 		i++
 	}

@@ -2,12 +2,13 @@ package metrics
 
 import (
 	"bytes"
-	"compress/zlib"
 	"encoding/base64"
 	"encoding/binary"
 	"fmt"
 	"math"
 	"sync"
+
+	"github.com/klauspost/compress/zlib"
 )
 
 // The marks of the V2 format with counts as variable-length integers, as in HdrHistogram's AbstractHistogram.java.
@@ -49,10 +50,6 @@ func (h *Histogram) Encode() ([]byte, error) {
 // encoded returns the payload before compression: a header of 40 bytes, then the counts up to the last nonzero one. A run of zeros is encoded as its negated
 // length.
 func (h *Histogram) encoded() []byte {
-	counts := h.h.Export().Counts
-	for len(counts) > 1 && counts[len(counts)-1] == 0 {
-		counts = counts[:len(counts)-1]
-	}
 	p := make([]byte, 8, 4096)
 	p = binary.BigEndian.AppendUint32(p, 0) // no normalizing offset
 	p = binary.BigEndian.AppendUint32(p, digits)
@@ -60,18 +57,20 @@ func (h *Histogram) encoded() []byte {
 	p = binary.BigEndian.AppendUint64(p, uint64(HighestValue))
 	p = binary.BigEndian.AppendUint64(p, math.Float64bits(1)) // integers are the values themselves
 	head := len(p)
-	for i := 0; i < len(counts); {
-		zeros := 0
-		for i+zeros < len(counts) && counts[i+zeros] == 0 {
-			zeros++
-		}
-		if zeros > 1 {
+	next := 0 // the slot whose count follows
+	for i, n := range h.used() {
+		switch zeros := i - next; zeros {
+		case 0:
+		case 1:
+			p = binary.AppendVarint(p, 0)
+		default:
 			p = binary.AppendVarint(p, -int64(zeros))
-			i += zeros
-		} else {
-			p = binary.AppendVarint(p, counts[i])
-			i++
 		}
+		p = binary.AppendVarint(p, n)
+		next = i + 1
+	}
+	if next == 0 {
+		p = binary.AppendVarint(p, 0)
 	}
 	binary.BigEndian.PutUint32(p, encodedMark)
 	binary.BigEndian.PutUint32(p[4:], uint32(len(p)-head))

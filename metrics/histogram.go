@@ -1,13 +1,11 @@
 package metrics
 
 import (
-	"fmt"
 	"iter"
 	"math"
 	"math/bits"
+	"slices"
 	"time"
-
-	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
 // The range of every histogram. Values are recorded in nanoseconds with the resolution of a microsecond: a Duration is in nanoseconds, the HdrHistogram tools
@@ -19,59 +17,112 @@ const (
 	digits       = 3                // significant decimal digits: a value is known to 0.1 %
 )
 
-// Histogram is the distribution of durations, over HdrHistogram with three significant digits. Durations below zero or above HighestValue are counted
-// separately and are not part of any count, mean or quantile. It is not safe for concurrent use.
+// Histogram is the distribution of durations, in the slots of an HdrHistogram with three significant digits. Durations below zero or above HighestValue are
+// counted separately and are not part of any count, mean or quantile. It takes memory only for the slots between the lowest and the highest in use: 190 KiB
+// if those are all. It is not safe for concurrent use; the zero value is empty.
 type Histogram struct {
-	h                  *hdrhistogram.Histogram
+	counts             []int64 // of the slots from first on; beyond its length, its memory is zero
+	first              int
+	n                  int64 // sum of counts
 	overflow, negative int64
 }
 
-// NewHistogram returns an empty histogram of about 190 KiB.
-func NewHistogram() *Histogram {
-	return &Histogram{h: hdrhistogram.New(int64(LowestValue), int64(HighestValue), digits)}
-}
+// NewHistogram returns an empty histogram.
+func NewHistogram() *Histogram { return &Histogram{} }
 
 // Record counts d once.
-func (h *Histogram) Record(d time.Duration) { h.add(d, 1) }
-
-func (h *Histogram) add(d time.Duration, n int64) {
+func (h *Histogram) Record(d time.Duration) {
 	switch {
 	case d < 0:
-		h.negative += n
+		h.negative++
 	case d > HighestValue:
-		h.overflow += n
+		h.overflow++
 	default:
-		if err := h.h.RecordValues(int64(d), n); err != nil {
-			panic(fmt.Sprintf("metrics: %v: %v", d, err)) // only more than 2^63 values can cause this
-		}
+		h.add(slot(int64(d)), 1)
 	}
 }
 
-// Merge adds the counts of o, which remains unchanged. Nothing is lost: all histograms have the same slots.
-func (h *Histogram) Merge(o *Histogram) {
-	if o.Count() == 0 {
-		h.AddOutside(o.overflow, o.negative)
-		return
+// add counts n values of slot i.
+func (h *Histogram) add(i int, n int64) {
+	if at := i - h.first; at < 0 || at >= len(h.counts) {
+		h.reach(i, i+1)
 	}
-	if dropped := h.h.Merge(o.h); dropped != 0 {
-		panic(fmt.Sprintf("metrics: merge of equal geometries dropped %d values", dropped))
-	}
-	h.overflow += o.overflow
-	h.negative += o.negative
+	h.counts[i-h.first] += n
+	h.n += n
 }
+
+// reach makes room for the slots [low, high).
+func (h *Histogram) reach(low, high int) {
+	if len(h.counts) == 0 {
+		h.first = low
+	}
+	low, high = min(low, h.first), max(high, h.first+len(h.counts))
+	old, before := h.counts, h.first-low
+	if h.first = low; high-low <= cap(old) {
+		h.counts = old[:high-low]
+	} else {
+		h.counts = make([]int64, high-low, min(2*(high-low)+64, slots))
+	}
+	if before > 0 || cap(h.counts) != cap(old) {
+		copy(h.counts[before:], old)
+		clear(h.counts[:min(before, len(old))])
+	}
+}
+
+// Merge adds the counts of o, which remains unchanged.
+func (h *Histogram) Merge(o *Histogram) {
+	if len(o.counts) > 0 {
+		h.reach(o.first, o.first+len(o.counts))
+		for i, n := range o.counts {
+			h.counts[o.first-h.first+i] += n
+		}
+	}
+	h.n += o.n
+	h.AddOutside(o.overflow, o.negative)
+}
+
+// reset makes the histogram empty; it keeps its memory.
+func (h *Histogram) reset() {
+	clear(h.counts)
+	*h = Histogram{counts: h.counts[:0]}
+}
+
+// empty reports whether nothing was recorded, in range or out of it.
+func (h *Histogram) empty() bool { return h.n == 0 && h.overflow == 0 && h.negative == 0 }
 
 // Clone returns an independent copy.
 func (h *Histogram) Clone() *Histogram {
-	return &Histogram{h: h.h.Clone(), overflow: h.overflow, negative: h.negative}
+	c := *h
+	c.counts = slices.Clone(h.counts)
+	return &c
 }
 
 // Equal reports whether both hold the same counts.
 func (h *Histogram) Equal(o *Histogram) bool {
-	return h.overflow == o.overflow && h.negative == o.negative && h.h.Equals(o.h)
+	if h.n != o.n || h.overflow != o.overflow || h.negative != o.negative {
+		return false
+	}
+	for i, n := range h.used() {
+		if at := i - o.first; at < 0 || at >= len(o.counts) || o.counts[at] != n {
+			return false
+		}
+	}
+	return true
+}
+
+// used yields the slots in use, lowest first, and the number of values in each.
+func (h *Histogram) used() iter.Seq2[int, int64] {
+	return func(yield func(int, int64) bool) {
+		for i, n := range h.counts {
+			if n > 0 && !yield(h.first+i, n) {
+				return
+			}
+		}
+	}
 }
 
 // Count returns the number of values in range, which mean and quantiles refer to.
-func (h *Histogram) Count() int64 { return h.h.TotalCount() }
+func (h *Histogram) Count() int64 { return h.n }
 
 // Overflow returns the number of values above HighestValue.
 func (h *Histogram) Overflow() int64 { return h.overflow }
@@ -87,44 +138,53 @@ func (h *Histogram) AddOutside(overflow, negative int64) {
 
 // Min returns the lower edge of the lowest slot in use; 0 if empty.
 func (h *Histogram) Min() time.Duration {
-	if h.Count() == 0 {
-		return 0
+	for i := range h.used() {
+		return time.Duration(slotValue(i))
 	}
-	return time.Duration(h.h.Min())
+	return 0
 }
 
 // Max returns the upper edge of the highest slot in use; 0 if empty.
 func (h *Histogram) Max() time.Duration {
-	if h.Count() == 0 {
-		return 0
+	for i, n := range slices.Backward(h.counts) {
+		if n > 0 {
+			return edge(h.first + i)
+		}
 	}
-	return time.Duration(h.h.Max())
+	return 0
 }
 
 // Mean returns the arithmetic mean, taking each value as the middle of its slot; 0 if empty.
-func (h *Histogram) Mean() time.Duration { return time.Duration(h.h.Mean()) }
+func (h *Histogram) Mean() time.Duration {
+	sum := 0.0
+	for i, n := range h.used() {
+		sum += middle(i) * float64(n)
+	}
+	return time.Duration(sum / float64(max(h.n, 1)))
+}
 
 // Quantile returns the upper edge of the slot that holds the value of rank q*Count, rounded up, for 0 <= q <= 1; 0 if empty. At least the share q of all
 // values is at most the result. The reference implementation of HdrHistogram rounds up too, while hdrhistogram-go rounds to the nearest rank, which for a few
 // hundred values is one too low for the p99.
 func (h *Histogram) Quantile(q float64) time.Duration {
-	n := float64(h.Count())
-	if n == 0 {
-		return 0
-	}
 	below := math.Nextafter(q, 0) // a product that should be whole may come out a little above it
-	rank := max(math.Ceil(below*n), 1)
-	return time.Duration(h.h.ValueAtPercentile(100 * (rank - 0.25) / n)) // ValueAtPercentile rounds to the nearest rank again
+	rank := max(int64(math.Ceil(below*float64(h.n))), 1)
+	for i, n := range h.used() {
+		if rank -= n; rank <= 0 {
+			return edge(i)
+		}
+	}
+	return 0
 }
 
 // AddSlot counts n values of a slot that Slots or a Decoder has returned.
-func (h *Histogram) AddSlot(slot [2]time.Duration, n int64) { h.add(slot[0], n) }
+func (h *Histogram) AddSlot(from [2]time.Duration, n int64) { h.add(slot(int64(from[0])), n) }
 
 // Slots yields the slots in use, lowest first: for each, its lowest value and the one above its highest, and the number of values in it.
 func (h *Histogram) Slots() iter.Seq2[[2]time.Duration, int64] {
 	return func(yield func([2]time.Duration, int64) bool) {
-		for i, n := range h.h.Export().Counts {
-			if n > 0 && !yield([2]time.Duration{time.Duration(slotValue(i)), time.Duration(slotValue(i + 1))}, n) {
+		for i, n := range h.used() {
+			if !yield([2]time.Duration{time.Duration(slotValue(i)), time.Duration(slotValue(i + 1))}, n) {
 				return
 			}
 		}
@@ -133,15 +193,11 @@ func (h *Histogram) Slots() iter.Seq2[[2]time.Duration, int64] {
 
 // DecodeHistogram is the inverse of Encode. It rejects histograms with another range or precision, because merging them could lose values.
 func DecodeHistogram(payload []byte) (*Histogram, error) {
-	h, err := hdrhistogram.Decode(payload)
-	if err != nil {
-		return nil, fmt.Errorf("decode histogram: %w", err)
+	h := NewHistogram()
+	if err := new(Decoder).slots(payload, h.add); err != nil {
+		return nil, err
 	}
-	if h.LowestTrackableValue() != int64(LowestValue) || h.HighestTrackableValue() != int64(HighestValue) || h.SignificantFigures() != digits {
-		return nil, fmt.Errorf("decode histogram: range %d..%d ns at %d digits, want %d..%d at %d", h.LowestTrackableValue(),
-			h.HighestTrackableValue(), h.SignificantFigures(), int64(LowestValue), int64(HighestValue), digits)
-	}
-	return &Histogram{h: h}, nil
+	return h, nil
 }
 
 // The slots of an HdrHistogram with this range: 2048 linear ones of 512 ns, then 1024 for each doubling.
@@ -157,59 +213,14 @@ func slot(v int64) int {
 	return doubling<<halfBits + int(v>>(unitBits+doubling))
 }
 
+// edge returns the highest value of a slot.
+func edge(i int) time.Duration { return time.Duration(slotValue(i+1) - 1) }
+
+// middle returns the value that represents a slot.
+func middle(i int) float64 { return float64(slotValue(i) + (slotValue(i+1)-slotValue(i))/2) }
+
 // slotValue returns the lowest value of a slot.
 func slotValue(i int) int64 {
 	doubling := max(i>>halfBits-1, 0)
 	return int64(i-doubling<<halfBits) << (unitBits + doubling)
-}
-
-// tally is what a shard records into: it has the same slots as a Histogram, but remembers which of them are in use, so that the cost of emptying it every
-// second depends on what was recorded and not on the whole range.
-type tally struct {
-	counts             [slots]int64
-	low, high          int // slots in use: [low, high)
-	overflow, negative int64
-}
-
-func newTally() *tally { return &tally{low: slots} }
-
-func (t *tally) record(d time.Duration) {
-	switch {
-	case d < 0:
-		t.negative++
-	case d > HighestValue:
-		t.overflow++
-	default:
-		i := slot(int64(d))
-		t.counts[i]++
-		t.low = min(t.low, i)
-		t.high = max(t.high, i+1)
-	}
-}
-
-func (t *tally) empty() bool { return t.low >= t.high && t.overflow == 0 && t.negative == 0 }
-
-// addTo adds everything to h.
-func (t *tally) addTo(h *Histogram) {
-	for i := t.low; i < t.high; i++ {
-		if n := t.counts[i]; n != 0 {
-			h.add(time.Duration(slotValue(i)), n)
-		}
-	}
-	h.overflow += t.overflow
-	h.negative += t.negative
-}
-
-// clear makes t empty.
-func (t *tally) clear() {
-	if t.low < t.high {
-		clear(t.counts[t.low:t.high])
-	}
-	t.low, t.high, t.overflow, t.negative = slots, 0, 0, 0
-}
-
-// pour moves everything into h.
-func (t *tally) pour(h *Histogram) {
-	t.addTo(h)
-	t.clear()
 }

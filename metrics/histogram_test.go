@@ -1,15 +1,17 @@
 package metrics
 
 import (
+	"math"
 	"math/rand/v2"
+	"reflect"
 	"testing"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// The tally must use the library's slots, or percentiles computed from the log would differ from those of the run.
-func TestTallyHasTheSlotsOfHdrHistogram(t *testing.T) {
+// The slots are those of the library and of HdrHistogram's tools.
+func TestHistogramHasTheSlotsOfHdrHistogram(t *testing.T) {
 	h := hdrhistogram.New(int64(LowestValue), int64(HighestValue), digits)
 	for i := range slots - 1 {
 		low, last := slotValue(i), slotValue(i+1)-1
@@ -21,7 +23,7 @@ func TestTallyHasTheSlotsOfHdrHistogram(t *testing.T) {
 		}
 	}
 	if top := slot(int64(HighestValue)); top >= slots {
-		t.Fatalf("slot(%v) = %d, beyond the %d of a tally", HighestValue, top, slots)
+		t.Fatalf("slot(%v) = %d, beyond the %d of a histogram", HighestValue, top, slots)
 	}
 }
 
@@ -39,16 +41,15 @@ func TestHistogramClampsNothing(t *testing.T) {
 		{"a negative duration is a defect and no percentile", []time.Duration{-1, time.Millisecond}, 1, 0, 1, 999 * time.Microsecond, 1001 * time.Microsecond},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			direct, poured, tally := NewHistogram(), NewHistogram(), newTally()
+			direct, merged, again := NewHistogram(), NewHistogram(), NewHistogram()
+			again.Record(time.Second) // its memory is used before
+			again.reset()
 			for _, v := range tc.values {
 				direct.Record(v)
-				tally.record(v)
+				again.Record(v)
 			}
-			tally.pour(poured)
-			if !tally.empty() {
-				t.Error("the tally is not empty after pour")
-			}
-			for _, h := range []*Histogram{direct, poured} {
+			merged.Merge(again)
+			for _, h := range []*Histogram{direct, again, merged} {
 				if h.Count() != tc.count || h.Overflow() != tc.overflow || h.Negative() != tc.negative {
 					t.Errorf("count, overflow, negative = %d, %d, %d, want %d, %d, %d", h.Count(), h.Overflow(), h.Negative(), tc.count, tc.overflow, tc.negative)
 				}
@@ -56,10 +57,49 @@ func TestHistogramClampsNothing(t *testing.T) {
 					t.Errorf("min, max = %v, %v, want within %v..%v", h.Min(), h.Max(), tc.low, tc.high)
 				}
 			}
-			if !direct.Equal(poured) {
-				t.Error("the tally poured out differs from the histogram recorded directly")
+			if !direct.Equal(again) || !direct.Equal(merged) {
+				t.Error("what was recorded a second time differs")
+			}
+			if again.reset(); !again.empty() || !again.Equal(NewHistogram()) {
+				t.Error("it is not empty after a reset")
 			}
 		})
+	}
+}
+
+// library returns the same histogram of hdrhistogram-go.
+func library(h *Histogram) *hdrhistogram.Histogram {
+	l := hdrhistogram.New(int64(LowestValue), int64(HighestValue), digits)
+	for slot, n := range h.Slots() {
+		l.RecordValues(int64(slot[0]), n)
+	}
+	return l
+}
+
+// Whatever the order in which slots come into use, what it answers is what the library answers.
+func TestHistogramAnswersAsTheLibrary(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 10))
+	h := NewHistogram()
+	for range 300 {
+		reference := hdrhistogram.New(int64(LowestValue), int64(HighestValue), digits)
+		for range r.IntN(100) {
+			d := time.Duration(r.Int64N(int64(HighestValue)) >> r.IntN(42))
+			h.Record(d)
+			reference.RecordValue(int64(d))
+		}
+		if !reflect.DeepEqual(library(h).Export(), reference.Export()) {
+			t.Fatalf("%d values in other slots than the library's", h.Count())
+		}
+		if h.Count() != reference.TotalCount() || h.Count() > 0 && (int64(h.Min()) != reference.Min() || int64(h.Max()) != reference.Max()) ||
+			math.Abs(float64(h.Mean())-reference.Mean()) > 1 {
+			t.Fatalf("count %d, min %v, max %v, mean %v; the library says %d, %d, %d and %.0f", h.Count(), h.Min(), h.Max(), h.Mean(), reference.TotalCount(), reference.Min(),
+				reference.Max(), reference.Mean())
+		}
+		c := h.Clone()
+		if c.Record(time.Millisecond); c.Equal(h) || h.Equal(c) {
+			t.Fatal("a value more makes no difference")
+		}
+		h.reset()
 	}
 }
 

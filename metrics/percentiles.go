@@ -20,19 +20,15 @@ func (h *Histogram) WritePercentiles(w io.Writer) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprintf(out, "%12s %14s %10s %14s\n\n", "Value", "Percentile", "TotalCount", "1/(1-Percentile)")
 	const unit = float64(time.Millisecond)
-	n := float64(h.Count())
+	all := float64(h.Count())
 	below, level, sum := int64(0), 0.0, 0.0
 	last := int64(0) // the upper edge of the last slot in use
-	bars := h.h.Distribution()
-	for _, bar := range bars {
-		if bar.Count == 0 {
-			continue
-		}
-		below += bar.Count
-		last = bar.To
-		sum += middle(bar.From, bar.To) * float64(bar.Count)
-		for share := 100 * float64(below) / n; share >= level && level < 100; level = next(level) {
-			fmt.Fprintf(out, "%12s %s %10d %14s\n", decimal(float64(bar.To)/unit, 3), decimal(level/100, 12), below, decimal(1/(1-level/100), 2))
+	for i, n := range h.used() {
+		below += n
+		last = int64(edge(i))
+		sum += middle(i) * float64(n)
+		for share := 100 * float64(below) / all; share >= level && level < 100; level = next(level) {
+			fmt.Fprintf(out, "%12s %s %10d %14s\n", decimal(float64(last)/unit, 3), decimal(level/100, 12), below, decimal(1/(1-level/100), 2))
 			if below == h.Count() {
 				break // the last slot has one line at its own level, and the line of 100 %
 			}
@@ -43,22 +39,19 @@ func (h *Histogram) WritePercentiles(w io.Writer) error {
 	}
 	mean, squares := 0.0, 0.0
 	if below > 0 {
-		mean = sum / n
+		mean = sum / all
 	}
-	for _, bar := range bars {
-		squares += (middle(bar.From, bar.To) - mean) * (middle(bar.From, bar.To) - mean) * float64(bar.Count)
+	for i, n := range h.used() {
+		squares += (middle(i) - mean) * (middle(i) - mean) * float64(n)
 	}
 	deviation := 0.0
 	if below > 0 {
-		deviation = math.Sqrt(squares / n)
+		deviation = math.Sqrt(squares / all)
 	}
 	fmt.Fprintf(out, "#[Mean    = %12s, StdDeviation   = %12s]\n#[Max     = %12s, Total count    = %12d]\n#[Buckets = %12d, SubBuckets     = %12d]\n",
 		decimal(mean/unit, 3), decimal(deviation/unit, 3), decimal(float64(last)/unit, 3), below, slots>>halfBits-1, 2<<halfBits)
 	return out.Flush()
 }
-
-// middle returns the value that represents a slot.
-func middle(from, to int64) float64 { return float64(from + (to-from+1)/2) }
 
 // next returns the percentile after level: the steps are halved whenever half of the distance to 100 % is left.
 func next(level float64) float64 {

@@ -40,7 +40,7 @@ func NewRoundTrips(shards int, room *spill.Room) *RoundTrips {
 	}
 	r := &RoundTrips{shards: make([]*tripShard, shards), room: room, long: spill.New[Trip](room, nil)}
 	for i := range r.shards {
-		r.shards[i] = &tripShard{took: newTally()}
+		r.shards[i] = &tripShard{}
 	}
 	return r
 }
@@ -50,7 +50,7 @@ func (r *RoundTrips) Record(t Trip) {
 	if !t.Unanswered {
 		s := r.shards[int(t.Session)%len(r.shards)]
 		s.mu.Lock()
-		s.took.record(t.End - t.Start)
+		s.took.Record(t.End - t.Start)
 		s.mu.Unlock()
 	}
 	r.Keep(t)
@@ -73,7 +73,8 @@ func (r *RoundTrips) Took() *Histogram {
 	took := NewHistogram()
 	for _, s := range r.shards {
 		s.mu.Lock()
-		s.took.pour(took)
+		took.Merge(&s.took)
+		s.took.reset()
 		s.mu.Unlock()
 	}
 	return took
@@ -101,6 +102,6 @@ func (r *RoundTrips) Close() {
 
 type tripShard struct {
 	mu   sync.Mutex
-	took *tally
+	took Histogram
 	_    [64]byte
 }
