@@ -154,13 +154,13 @@ func (h *Histogram) Max() time.Duration {
 	return 0
 }
 
-// Mean returns the arithmetic mean, taking each value as the middle of its slot; 0 if empty.
+// Mean returns the arithmetic mean, taking each value as the middle of its slot, with the roundings of hdrhistogram-go; 0 if empty.
 func (h *Histogram) Mean() time.Duration {
-	sum := 0.0
+	mean := 0.0
 	for i, n := range h.used() {
-		sum += middle(i) * float64(n)
+		mean += float64(n) * middle(i) / float64(h.n)
 	}
-	return time.Duration(sum / float64(max(h.n, 1)))
+	return time.Duration(mean)
 }
 
 // Quantile returns the upper edge of the slot that holds the value of rank q*Count, rounded up, for 0 <= q <= 1; 0 if empty. At least the share q of all
