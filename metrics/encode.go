@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"sync"
 
 	"github.com/klauspost/compress/zlib"
 )
@@ -17,23 +16,35 @@ const (
 	compressedMark = 0x1c849314
 )
 
-// compressors pools the compressors for histograms: hdrhistogram-go's own Encode allocates 800 KB for each, which was most of what a run allocated per
-// second. They only encode symbols by their frequency, and do not search for repetitions: counts have few, and the payload gets 10 % smaller in a fifth of
-// the time.
-var compressors = sync.Pool{New: func() any {
+// compressors keeps some compressors for histograms, each of which has tables of 200 KB: hdrhistogram-go's own Encode makes one each time. They only encode
+// symbols by their frequency, and do not search for repetitions: counts have few, and the payload gets 10 % smaller in a fifth of the time.
+var compressors = make(chan *zlib.Writer, 4)
+
+// compressor returns a compressor that nobody uses.
+func compressor() *zlib.Writer {
+	select {
+	case w := <-compressors:
+		return w
+	default:
+	}
 	w, err := zlib.NewWriterLevel(nil, zlib.HuffmanOnly)
 	if err != nil {
 		panic(err) // the level is valid
 	}
 	return w
-}}
+}
 
 // Encode returns the V2 compressed payload of the HdrHistogram log format in base64.
 func (h *Histogram) Encode() ([]byte, error) {
 	var out bytes.Buffer
 	out.Write(make([]byte, 8)) // the mark and the length, known at the end
-	w := compressors.Get().(*zlib.Writer)
-	defer compressors.Put(w)
+	w := compressor()
+	defer func() {
+		select {
+		case compressors <- w:
+		default:
+		}
+	}()
 	w.Reset(&out)
 	if _, err := w.Write(h.encoded()); err != nil {
 		return nil, fmt.Errorf("encode histogram: %w", err)
