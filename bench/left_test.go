@@ -55,7 +55,7 @@ func TestWhatIsLeftWhenReleasesAreCutShort(t *testing.T) {
 // A look at many znodes may take longer than a look at few.
 func TestALookTakesAsLongAsItsZnodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, latency, "sessions: [200]", "locks: 200", "duration: 3s", "session_timeout: 4s")
+		r := newRig(t, latency, "sessions: [200]", "locks: 200", "hold: 500ms", "duration: 3s", "session_timeout: 4s")
 		r.at(outcome.PhaseJudge, 0, func() {
 			r.ens.Hook(func(op zktest.Op) zktest.Action {
 				if op.Kind == zk.KindChildren && !op.Applied {

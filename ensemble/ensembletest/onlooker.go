@@ -67,7 +67,7 @@ func Look(t testing.TB, addresses []string, strict bool) *Onlooker {
 
 // dial opens a session for reading the tree.
 func (o *Onlooker) dial() (zk.Session, context.Context, context.CancelFunc, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second) // the test's own context is already canceled during clean-up
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute) // the test's own context is already canceled during clean-up
 	s, err := wire.Dial(ctx, wire.Config{Servers: o.addresses, Timeout: 10 * time.Second})
 	if err != nil {
 		cancel()

@@ -83,7 +83,7 @@ func TestCleanWaitsForSessionsThatExpire(t *testing.T) {
 	address := servers.Get(t, 1).Addresses()[0]
 	s := session(t, address)
 	waited := false
-	for range 3 {
+	for range 10 {
 		dead := root.New("/zkbench/killed", "killed-1", "locks", 4*time.Second, setup().Names())
 		dead.PID = 1 << 22 // no process
 		dying, err := wire.Dial(t.Context(), wire.Config{Servers: []string{address}, Timeout: 4 * time.Second})

@@ -140,7 +140,7 @@ var frontDoors = []frontDoor{
 		{"misses-one", with("barriers=25", patient)},
 	}},
 	{"double-barrier", "barriers", []string{"clients=10"}, []string{"DoubleBarriers"}, []defective{
-		{"one-short", with("barriers=6").slowly(seat(0, 300*time.Millisecond))},
+		{"one-short", with("barriers=6").slowly(seat(0, 600*time.Millisecond))},
 		{"all-but-one", with("barriers=20", patient)},
 		{"no-generations", with("barriers=10", patient).slowly(seat(0, 300*time.Millisecond, zk.KindChildren))},
 		{"stale-marker", with("barriers=20")},

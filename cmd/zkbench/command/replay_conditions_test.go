@@ -62,7 +62,7 @@ func TestReplayWhileAServerIsKilled(t *testing.T) {
 	tier.Long(t, "waits for a server that is killed; relative: TestReplayWithFaults")
 	t.Parallel()
 	dir := out(t)
-	zkbench(t, "replay", clientsOfALock(30).write(t), "--ensemble", "local:3", "--set", "faults=[{at: 1s, kind: kill, server: leader, for: 1s}]", "--out", dir)
+	zkbench(t, "replay", clientsOfALock(30).write(t), "--ensemble", "local:3", "--set", "faults=[{at: 1s, kind: kill, server: leader, for: 1s}]", "--set", "drain=1m", "--out", dir)
 	cell, f := fidelityOf(t, dir)
 	if len(cell.Faults) != 1 || cell.Faults[0].Error != "" || cell.Faults[0].HealedS == nil {
 		t.Errorf("faults %+v", cell.Faults)

@@ -19,8 +19,12 @@ func TestStormsOnRealServers(t *testing.T) {
 	t.Parallel()
 	on := ensembletest.Start(t, 3, func(c *local.Config) { c.Tick, c.NoFsync = 500*time.Millisecond, true })
 	var of map[string]results.Fault
-	for _, seconds := range []int{14, 40} { // a busy machine needs longer for three restarts, and may lose connections by itself
-		of = storms(t, on, seconds)
+	for _, seconds := range []int{14, 40, 40} { // a busy machine needs longer for three restarts, and may lose connections by itself
+		var err error
+		if of, err = storms(t, on, seconds); err != nil {
+			t.Log(err)
+			continue
+		}
 		if cut := of["reset"].SessionsCut; of["rolling-restart"].Error == "" && cut != nil && *cut == 6 {
 			break
 		}
@@ -66,8 +70,9 @@ func TestStormsOnRealServers(t *testing.T) {
 	}
 }
 
-// storms runs a load of locks with one storm of each kind, in a steady phase of the given seconds, and returns the outcome of each by kind.
-func storms(t *testing.T, on *local.Local, seconds int) map[string]results.Fault {
+// storms runs a load of locks with one storm of each kind, in a steady phase of the given seconds, and returns the outcome of each by kind. The error is why
+// they could not be carried out.
+func storms(t *testing.T, on *local.Local, seconds int) (map[string]results.Fault, error) {
 	t.Helper()
 	p, err := setup().Catalogue().Parse("storms.yaml", fmt.Appendf(nil, `name: storms
 workload: lock
@@ -97,8 +102,8 @@ faults:
 	}
 	defer dir.Close()
 	doc, err := bench.Run(t.Context(), bench.Config{Setup: setup(), Profile: p, Ensemble: on, Name: "storms", Out: dir, Stop: make(chan struct{})})
-	if err != nil || len(doc.Cells) != 1 {
-		t.Fatalf("Run: %v", err)
+	if err != nil {
+		return nil, err
 	}
 	for _, c := range doc.Cells[0].Checks {
 		if c.Verdict == "violated" {
@@ -109,5 +114,5 @@ faults:
 	for _, f := range doc.Cells[0].Faults {
 		of[f.Kind] = f
 	}
-	return of
+	return of, nil
 }
