@@ -8,9 +8,9 @@ require (
 )
 
 require (
-	github.com/HdrHistogram/hdrhistogram-go v1.4.0 // indirect
 	github.com/aclements/go-moremath v0.0.0-20210112150236-f10218a38794 // indirect
 	github.com/anishathalye/porcupine v1.3.1 // indirect
+	github.com/klauspost/compress v1.18.0 // indirect
 )
 
 replace github.com/zkbench/zkbench => ../
