@@ -5,14 +5,12 @@ import (
 	"hash/adler32"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/zkbench/zkbench/internal/jute"
-	"github.com/zkbench/zkbench/internal/tier"
 	"github.com/zkbench/zkbench/traffic/zklog"
 )
 
@@ -377,61 +375,5 @@ func TestPatterns(t *testing.T) {
 	one, other := namer{salt: "1"}.pattern("/payroll/x"), namer{salt: "2"}.pattern("/payroll/x")
 	if strings.Contains(one, "payroll") || one == other || strings.Count(one, "/") != 2 {
 		t.Errorf("hashed: %s and %s", one, other)
-	}
-}
-
-// However much there is, memory has a bound, and what was left out is said.
-func TestMemoryHasABound(t *testing.T) {
-	tier.Long(t, "reads 1 GB of log; relative: TestALock and zklog's TestALengthAloneAllocatesNothing")
-	dir := t.TempDir()
-	s, size := newScript(), int64(0)
-	s.zxid = 0
-	first := s.zxid + 1
-	for id := int64(1); size < 1<<30; id++ {
-		s.open(id)
-		for i := range 40 {
-			p := s.create(id, fmt.Sprintf("/app/tenant-%d/locks/lock-", id%5000), 100, true, true)
-			s.create(id, fmt.Sprintf("/app/queue-%d/item-", id%100), 300, false, true) // taken by nobody
-			s.write(id, 2, zklog.OpSetData, text(fmt.Sprintf("/app/state/%d", i)), data(200), number(1))
-			s.delete(id, p)
-			s.at++
-		}
-		if len(s.b) > 32<<20 {
-			s.save(t, dir, first)
-			size += int64(len(s.b))
-			s.b, first = newScript().b, s.zxid+1
-		}
-	}
-	s.b = nil
-	runtime.GC()
-	most := uint64(0)
-	done, sampled := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(sampled)
-		for {
-			var m runtime.MemStats
-			runtime.ReadMemStats(&m)
-			most = max(most, m.HeapAlloc)
-			select {
-			case <-done:
-				return
-			case <-time.After(20 * time.Millisecond):
-			}
-		}
-	}()
-	began := time.Now()
-	r, err := Analyze(t.Context(), []string{dir}, Options{})
-	took := time.Since(began)
-	close(done)
-	<-sampled
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("%d bytes, %d transactions in %v, heap at most %d MiB", size, r.Coverage.Transactions, took, most>>20)
-	if most > 256<<20 {
-		t.Errorf("a heap of %d MiB", most>>20)
-	}
-	if !slices.ContainsFunc(r.Unknown, func(s string) bool { return strings.Contains(s, "not followed") }) {
-		t.Errorf("nothing is said of what was left out: %q", r.Unknown)
 	}
 }
