@@ -58,7 +58,7 @@ test-all: ## install what the tests need and run all of them, with the race dete
 	@if docker version >/dev/null 2>&1; then $(MAKE) --no-print-directory image; else echo "no Docker here: servers in containers are not tested"; fi
 	@$(GO) build -C tools -o ../bin/tools/ ./testlog
 	@ZKBENCH_REQUIRE_PACKAGES=1 $(TESTS) \
-		-p 3 -parallel 5 -race -vet=off -timeout 60m $(SLOW) ./... -- \
+		-p 3 -parallel 5 -race -vet=off -timeout 60m $(SLOW) ./zk/... ./... -- \
 		-vet=off ./capacity ./traffic -- \
 		-C tools -race ./... -- \
 		-C drivers/redis -race ./... -- \
