@@ -2,7 +2,7 @@ package metrics
 
 import (
 	"math/rand/v2"
-	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -79,14 +79,14 @@ func library(h *Histogram) *hdrhistogram.Histogram {
 func TestHistogramAnswersAsTheLibrary(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
 	h := NewHistogram()
-	for range 300 {
+	for range 50 {
 		reference := hdrhistogram.New(int64(LowestValue), int64(HighestValue), digits)
 		for range r.IntN(100) {
 			d := time.Duration(r.Int64N(int64(HighestValue)) >> r.IntN(42))
 			h.Record(d)
 			reference.RecordValue(int64(d))
 		}
-		if !reflect.DeepEqual(library(h).Export(), reference.Export()) {
+		if !slices.Equal(library(h).Export().Counts, reference.Export().Counts) {
 			t.Fatalf("%d values in other slots than the library's", h.Count())
 		}
 		if h.Count() != reference.TotalCount() || h.Count() > 0 && (int64(h.Min()) != reference.Min() || int64(h.Max()) != reference.Max()) ||
