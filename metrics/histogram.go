@@ -92,9 +92,9 @@ func (h *Histogram) empty() bool { return h.n == 0 && h.overflow == 0 && h.negat
 
 // Clone returns an independent copy.
 func (h *Histogram) Clone() *Histogram {
-	c := *h
-	c.counts = slices.Clone(h.counts)
-	return &c
+	c := NewHistogram()
+	c.Merge(h)
+	return c
 }
 
 // Equal reports whether both hold the same counts.
