@@ -63,10 +63,8 @@ func (h *Histogram) reach(low, high int) {
 	} else {
 		h.counts = make([]int64, high-low, min(2*(high-low)+64, slots))
 	}
-	if before > 0 || cap(h.counts) != cap(old) {
-		copy(h.counts[before:], old)
-		clear(h.counts[:min(before, len(old))])
-	}
+	copy(h.counts[before:], old)
+	clear(h.counts[:min(before, len(old))])
 }
 
 // Merge adds the counts of o, which remains unchanged.

@@ -60,7 +60,7 @@ func (b *blocks) Read(p []byte) (int, error) {
 		b.packed = b.packed[:0]
 		for len(b.packed) < n { // memory grows only with what is there
 			have := len(b.packed)
-			b.packed = append(b.packed, make([]byte, min(n-have, window))...)
+			b.packed = extended(b.packed, min(n-have, window))
 			if _, err := io.ReadFull(b.r, b.packed[have:]); err != nil {
 				return 0, whyShort(err, io.ErrUnexpectedEOF)
 			}

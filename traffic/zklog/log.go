@@ -123,7 +123,7 @@ func (l *Log) take(skip, n int) ([]byte, error) {
 	for len(l.own) < n {
 		have := len(l.own)
 		next := min(n-have, window)
-		l.own = append(l.own, make([]byte, next)...)
+		l.own = extended(l.own, next)
 		got, err := io.ReadFull(l.r, l.own[have:])
 		l.at += int64(got)
 		if err != nil {
@@ -131,6 +131,14 @@ func (l *Log) take(skip, n int) ([]byte, error) {
 		}
 	}
 	return l.own, nil
+}
+
+// extended returns b with n more bytes, whatever they are. Unlike slices.Grow, it allocates once with the race detector too.
+func extended(b []byte, n int) []byte {
+	if len(b)+n > cap(b) {
+		b = append(make([]byte, 0, max(len(b)+n, 2*cap(b))), b...)
+	}
+	return b[:len(b)+n]
 }
 
 func (l *Log) discard() {

@@ -105,6 +105,9 @@ faults:
 	if err != nil {
 		return nil, err
 	}
+	if len(doc.Cells) != 1 {
+		t.Fatalf("%d cells, want 1", len(doc.Cells))
+	}
 	for _, c := range doc.Cells[0].Checks {
 		if c.Verdict == "violated" {
 			t.Errorf("%s is violated: %s", c.Name, c.Detail)
