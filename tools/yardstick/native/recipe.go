@@ -20,7 +20,7 @@ const (
 	itemBytes = 100
 )
 
-// The znodes of loops have paths as long as those of a run: with short ones the servers carry out more, 5 to 10 % in the predecessor lock.
+// The znodes of loops have paths as long as those of a run, so that the servers do the same work for both.
 const (
 	loopsRoot = "/yardstick/loops--20060102T150405.000-000000"
 	loopsDir  = loopsRoot + "/cell-1"
