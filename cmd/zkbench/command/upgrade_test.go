@@ -39,8 +39,8 @@ func TestAnUpgradeThatIsImpossible(t *testing.T) {
 	}{
 		{new, "{at: 1s, kind: rolling-upgrade}", "", "mine.yaml:6:10: faults: required field to is missing (rolling-upgrade needs it)"},
 		{new, "{at: 1s, kind: rolling-upgrade, to: 3.9}", "", "mine.yaml:6:46: faults: to: 3.9 is not a ZooKeeper"},
-		{new, "{at: 1s, kind: rolling-upgrade, to: 3.9.3}", "", "mine.yaml:6:46: faults: rolling-upgrade to 3.9.3: no ZooKeeper found with version 3.9.3"},
-		{new, "{at: 1s, kind: rolling-upgrade, to: 3.9.3}", "", "zookeeper fetch 3.9.3"},
+		{new, "{at: 1s, kind: rolling-upgrade, to: 3.4.13}", "", "mine.yaml:6:46: faults: rolling-upgrade to 3.4.13: no ZooKeeper found with version 3.4.13"},
+		{new, "{at: 1s, kind: rolling-upgrade, to: 3.4.13}", "", "zookeeper fetch 3.4.13"},
 		{new, "{at: 1s, kind: rolling-upgrade, to: /no/such/place}", "", "/no/such/place holds no zookeeper jar"},
 		{new, "{at: 1s, kind: rolling-upgrade, to: " + old + "}", "", "ZooKeeper 3.4.14 cannot read the data of 3.9.2"},
 		{old, "{at: 1s, kind: rolling-upgrade, to: " + new + "}, {at: 2s, kind: rolling-upgrade, to: " + old + "}", "", "ZooKeeper 3.4.14 cannot read the data of 3.9.2"},

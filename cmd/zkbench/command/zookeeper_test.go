@@ -26,7 +26,7 @@ func TestAVersionThatIsNotHere(t *testing.T) {
 	zkbench(t, "run", profile, "--servers", "127.0.0.1:1", "--zookeeper", "/no/such/place").want(exitUsage, "running servers have their own ZooKeeper")
 	zkbench(t, "run", profile, "--servers", "127.0.0.1:1", "--zookeeper", "[3.8.0,3.9.3]").want(exitUsage, "the profile starts 2 ensembles")
 	zkbench(t, "capacity", profile, "--goal", "p99<50ms", "--set", "rate=10/s").want(exitUsage, "zookeeper fetch 3.4.13")
-	zkbench(t, "ab", "--a", profile, "--b", profile, "--a-zookeeper", "3.9.3").want(exitUsage, "zookeeper fetch 3.9.3")
+	zkbench(t, "ab", "--a", profile, "--b", profile, "--a-zookeeper", "3.4.13").want(exitUsage, "zookeeper fetch 3.4.13")
 	zkbench(t, "up", "--zookeeper", "3.0.1").want(exitUsage, "--zookeeper: no ZooKeeper found with version 3.0.1", versions.ListVariable)
 	zkbench(t, "calibrate", "--zookeeper", "3.0.1").want(exitUsage, "--zookeeper: no ZooKeeper found with version 3.0.1")
 }
