@@ -20,10 +20,10 @@ var (
 	current = flag.Bool("current", false, "fail if a published result is older than the code that it measures")
 )
 
-// Documents whose numbers are those of a published run that they link to.
+// Documents whose numbers are those of a published result that they link to.
 var shown = []struct {
-	file, run string
-	of        func(markdown string) string // the part of the report that is shown
+	file, result string
+	of           func(markdown string) string // the part of the report that is shown
 }{
 	{"README.md", "quickstart", strings.TrimSpace},
 	{"docs/libraries.md", "libraries", clients},
@@ -31,39 +31,90 @@ var shown = []struct {
 	{"docs/libraries.md", "libraries-semaphores", clients},
 	{"docs/libraries.md", "libraries-queues", clients},
 	{"docs/redis.md", "redis-and-zookeeper", clients},
+	{"docs/versions.md", "upgrade", faults},
+	{"docs/versions.md", "versions", first},
+	{"docs/versions.md", "versions-locks", first},
+	{"docs/capacity.md", "capacity-ladder/servers-3", answer},
+	{"docs/capacity.md", "capacity-ladder", first},
+	{"docs/capacity.md", "capacity-operations", func(markdown string) string { return strings.Replace(first(markdown), "ensemble", "search  ", 1) }},
 }
 
 // clients is the table of what clients and servers used.
 func clients(markdown string) string {
-	_, table, _ := strings.Cut(markdown, "Resources that clients and servers used.")
-	_, table, _ = strings.Cut(table, "\n\n")
-	table, _, _ = strings.Cut(table, "\n\n")
+	_, markdown, _ = strings.Cut(markdown, "Resources that clients and servers used.")
+	return first(markdown)
+}
+
+// faults is the table of what was broken on purpose.
+func faults(markdown string) string {
+	_, markdown, _ = strings.Cut(markdown, "Faults: what was broken on purpose.")
+	return first(markdown)
+}
+
+// first is the table of rates and times.
+func first(markdown string) string {
+	_, table, _ := strings.Cut("\n"+markdown, "\n|")
+	table, _, _ = strings.Cut("|"+table, "\n\n")
 	return strings.TrimSpace(table)
 }
 
-func TestDocumentsShowThePublishedRuns(t *testing.T) {
-	for _, s := range shown {
-		dir := "results/published/" + s.run
-		run, err := results.Read(dir)
+// answer is what a search found, in its own words.
+func answer(markdown string) string {
+	_, text, _ := strings.Cut(markdown, "\n\n")
+	text, _, _ = strings.Cut(text, "\n|")
+	return "    " + strings.ReplaceAll(strings.ReplaceAll(strings.TrimSpace(text), "\n\n", "\n"), "\n", "\n    ")
+}
+
+// reported returns the report of a published result, in Markdown; of several searches in one directory the table of all.
+func reported(t *testing.T, name string) string {
+	t.Helper()
+	if text, some := reports[name]; some {
+		return text
+	}
+	dir := "results/published/" + name
+	read := func(dir string) results.Document {
+		doc, err := results.ReadDocument(dir)
 		if err != nil {
 			t.Fatal(err)
 		}
-		contradictions, err := results.Validate(dir)
-		if err != nil || len(contradictions) > 0 {
-			t.Errorf("%s contradicts itself: %v, %q", dir, err, contradictions)
+		if doc.Run != nil {
+			if contradictions, err := results.Validate(dir); err != nil || len(contradictions) > 0 {
+				t.Errorf("%s contradicts itself: %v, %q", dir, err, contradictions)
+			}
 		}
-		var table bytes.Buffer
-		if err := report.Markdown(report.Run(*run))(&table); err != nil {
-			t.Fatal(err)
-		}
+		return doc
+	}
+	var markdown bytes.Buffer
+	var searches report.SearchTable
+	several, _ := filepath.Glob(dir + "/*/" + results.RunFile)
+	for _, file := range several {
+		one := filepath.Dir(file)
+		searches = append(searches, report.EnsembleSearch{Name: filepath.Base(one), Capacity: *read(one).Capacity})
+	}
+	write := report.Markdown(searches)
+	if searches == nil {
+		write = report.Markdown(report.Of(read(dir)))
+	}
+	if err := write(&markdown); err != nil {
+		t.Fatal(err)
+	}
+	reports[name] = markdown.String()
+	return reports[name]
+}
+
+var reports = map[string]string{} // by the name of the result: several documents and sentences show the same
+
+func TestDocumentsShowThePublishedRuns(t *testing.T) {
+	for _, s := range shown {
 		text, err := os.ReadFile(s.file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		begin, end := "<!-- "+s.run+" -->\n", "<!-- /"+s.run+" -->"
+		dir := "results/published/" + s.result
+		begin, end := "<!-- "+s.result+" -->\n", "<!-- /"+s.result+" -->"
 		before, rest, found := strings.Cut(string(text), begin)
 		_, after, closed := strings.Cut(rest, end)
-		part := s.of(table.String())
+		part := s.of(reported(t, s.result))
 		if !found || !closed || part == "" {
 			t.Fatalf("%s has no place for the table of %s, or the report has none", s.file, dir)
 		}
@@ -83,11 +134,11 @@ func TestDocumentsShowThePublishedRuns(t *testing.T) {
 // docs/results-index.md lists what is published, as the site does: what stands between its marker and its end.
 func TestTheIndexOfResults(t *testing.T) {
 	const file, marker = "docs/results-index.md", "<!-- index -->\n"
-	published, err := filepath.Glob("results/published/*")
+	dirs, err := filepath.Glob("results/published/*")
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := results.ReadNamed(published...)
+	all, err := results.ReadNamed(dirs...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,11 +183,11 @@ func TestResultsAndTheCode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	published, err := filepath.Glob("results/published/*")
+	dirs, err := filepath.Glob("results/published/*")
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := results.ReadNamed(published...)
+	all, err := results.ReadNamed(dirs...)
 	if err != nil {
 		t.Fatal(err)
 	}

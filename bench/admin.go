@@ -20,14 +20,14 @@ func (r *runner) tellViolations(c *load.Cell, result results.Cell) {
 	}
 }
 
-// watch asks the servers for their figures once a second, under load less often if that costs them much (see askAgain), and fails the run when the ensemble is
-// no longer the one to be measured. The caller calls stop.
+// watch asks the servers for their figures once a second, under load less often if that costs them much (see askAgain) and they answer, and fails the run when the
+// ensemble is no longer the one to be measured. The caller calls stop.
 func (r *runner) watch(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		answered := time.Now()
+		var silent time.Time                  // the first question since the last answer, or zero
 		asked, cost := time.Time{}, time.Hour // the last question, and what the cheapest one so far cost the slowest server
 		second := time.NewTicker(time.Second)
 		defer second.Stop()
@@ -38,7 +38,7 @@ func (r *runner) watch(ctx context.Context) (stop func()) {
 			case <-second.C:
 			}
 			c, now := r.load.Loaded(), time.Now()
-			if c != nil && now.Add(time.Second/2).Before(asked.Add(askAgain(cost))) && !c.Disturbed() {
+			if c != nil && silent.IsZero() && now.Add(time.Second/2).Before(asked.Add(askAgain(cost))) && !c.Disturbed() {
 				continue
 			}
 			asked = now
@@ -51,12 +51,14 @@ func (r *runner) watch(ctx context.Context) (stop func()) {
 			r.roll.call(all)
 			c = r.load.Loaded()
 			if load.Serve(all) || c != nil && c.ServersHurt(now) {
-				answered = now
+				silent = time.Time{}
+			} else if silent.IsZero() {
+				silent = asked
 			}
 			if c != nil {
 				c.Answered(all)
 			}
-			if err := r.broken(now.Sub(answered)); err != nil {
+			if err := r.broken(silent, now); err != nil {
 				if c != nil {
 					err = fmt.Errorf("in %s with %s, %s after its start: %w", c.Variant, phrase.Count(c.Sessions, "session"), phrase.Duration(c.Elapsed()), err)
 				}
@@ -96,15 +98,15 @@ func longest(all []ensemble.ServerStats) time.Duration {
 	return took
 }
 
-// broken returns an error if the ensemble can no longer be used: its servers ended, or none has answered for too long, silent.
-func (r *runner) broken(silent time.Duration) error {
+// broken returns an error if the ensemble can no longer be used: its servers ended, or none has answered for too long, since silent unless that is zero.
+func (r *runner) broken(silent, now time.Time) error {
 	if e, ok := r.Ensemble.(interface{ Ended() error }); ok {
 		if err := e.Ended(); err != nil {
 			return err
 		}
 	}
-	if silent > r.target.Profile.SessionTimeout+5*time.Second {
-		return fmt.Errorf("no server has answered for %v", silent.Round(time.Second))
+	if long := now.Sub(silent); !silent.IsZero() && long > r.target.Profile.SessionTimeout+5*time.Second {
+		return fmt.Errorf("no server has answered for %v", long.Round(time.Second))
 	}
 	return nil
 }

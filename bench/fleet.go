@@ -31,7 +31,7 @@ func (b Setup) CheckShare(p profiles.Profile, s fleet.Share) error {
 		problems = append(problems, fmt.Errorf("%s: %s", at, fmt.Sprintf(format, args...)))
 	}
 	if kind, known := b.workload(p.Workload); known && kind.Shared != nil {
-		for _, found := range kind.Shared(p) {
+		for _, found := range kind.Shared(p, s.Count) {
 			problem(p.At(found.Key, found.Index), "%s: %s", found.Key, found.Message)
 		}
 	} else {

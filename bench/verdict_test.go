@@ -59,6 +59,8 @@ func TestExitOfVerdicts(t *testing.T) {
 		{name: "one is unknown", checks: []check.Check{holds, unknown}, code: 5, reason: "no evidence: open of predecessor with 4 sessions"},
 		{name: "one is violated", checks: []check.Check{violated, unknown, holds}, code: 4,
 			reason: "violated: broken of predecessor with 4 sessions\nno evidence: open of predecessor"},
+		{name: "repetitions of a cell share the reason", checks: []check.Check{unknown}, code: 5, reason: "no evidence: open of predecessor with 4 sessions",
+			rig: func(r *rig) { r.config.Profile.Repetitions = 2 }},
 		{name: "an interrupt is worse than no evidence", checks: []check.Check{unknown}, code: 130, reason: "interrupted\nno evidence: open",
 			rig: func(r *rig) { r.at(outcome.PhaseSteady, 2*time.Second, r.interrupt) }},
 		{name: "a violation is worse than an interrupt", checks: []check.Check{violated}, code: 4, reason: "interrupted\nviolated: broken",
@@ -94,8 +96,8 @@ func TestExitOfVerdicts(t *testing.T) {
 					t.Errorf("exit %+v, want %d", doc.Exit, c.code)
 				}
 				for part := range strings.Lines(c.reason) {
-					if !strings.Contains(doc.Exit.Reason, strings.TrimSpace(part)) {
-						t.Errorf("reason %q lacks %q", doc.Exit.Reason, part)
+					if n := strings.Count(doc.Exit.Reason, strings.TrimSpace(part)); n != 1 {
+						t.Errorf("reason %q has %q %d times, want once", doc.Exit.Reason, part, n)
 					}
 				}
 				if c.code == 0 && doc.Exit.Reason != "" {

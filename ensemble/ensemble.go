@@ -27,7 +27,7 @@ type Ensemble interface {
 
 // Accountant is an Ensemble whose server processes run on this machine, or may.
 type Accountant interface {
-	// Usage returns the usage of each server's process, without asking the server; nil for one that does not run, or not here.
+	// Usage returns what the processes of each server have used, without asking the server; nil if nothing is known, because it does not run, or not here.
 	Usage() []*Usage
 }
 

@@ -67,6 +67,7 @@ type Usage struct {
 	CPU   time.Duration // user and system time since its start, in steps of 10 ms
 	RSS   int64         // bytes
 	Start uint64        // clock ticks from boot to the start of the process: it differs between successive processes of a server
+	Ended time.Duration // user and system time of the server's processes that have ended; only of those that the ensemble has waited for
 }
 
 // ServerStats is one server's answer.

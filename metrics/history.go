@@ -5,7 +5,6 @@ import (
 	"iter"
 	"runtime"
 	"sync"
-	"sync/atomic"
 	"unsafe"
 
 	"github.com/zkbench/zkbench/metrics/spill"
@@ -18,7 +17,6 @@ type History struct {
 	full   chan batch // batches to be written to the file; nil if there is no room
 	empty  sync.Pool  // chunks that have been written
 	writer sync.WaitGroup
-	n      atomic.Int64
 
 	mu     sync.Mutex
 	list   *spill.List[Sample] // samples that are no longer in the shards
@@ -81,7 +79,14 @@ func (h *History) write() {
 func (h *History) Shard(i int) Recorder { return h.shards[i%len(h.shards)] }
 
 // Len returns the number of samples.
-func (h *History) Len() int { return int(h.n.Load()) }
+func (h *History) Len() (n int) {
+	for _, l := range h.shards {
+		l.mu.Lock()
+		n += l.all
+		l.mu.Unlock()
+	}
+	return n
+}
 
 // Room returns where the history spills, and where data derived from it may go; nil if everything stays in memory.
 func (h *History) Room() *spill.Room { return h.room }
@@ -149,6 +154,7 @@ type log struct {
 	chunks []*[chunk]Sample
 	n      int
 	limit  int // chunks
+	all    int // samples recorded
 	_      [64]byte
 }
 
@@ -158,8 +164,8 @@ func (l *log) Record(s Sample, parts ...Sample) {
 	for i := range parts {
 		l.add(&parts[i])
 	}
+	l.all += 1 + len(parts)
 	l.mu.Unlock()
-	l.of.n.Add(int64(1 + len(parts)))
 }
 
 func (l *log) add(s *Sample) {

@@ -3,6 +3,7 @@ package metrics
 import (
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 )
 
@@ -126,6 +127,11 @@ func (s *Set) Done(op Op) int64 { return s.done[op] }
 
 // Count returns the number of samples of op that ended with o, whether or not their times were in range.
 func (s *Set) Count(op Op, o Outcome) int64 { return s.outcomes[op][o] }
+
+// Succeeded reports whether any sample of any operation ended OK.
+func (s *Set) Succeeded() bool {
+	return slices.ContainsFunc(s.outcomes[:], func(of [Outcomes]int64) bool { return of[OK] > 0 })
+}
 
 // Errors returns the number of samples of op that ended in Timeout, Lost or Failed.
 func (s *Set) Errors(op Op) int64 {

@@ -10,7 +10,7 @@ import (
 func TestGrowthWithTheNumberOfBarriers(t *testing.T) {
 	cell := func(sessions int, barriers any, elapsed float64, partial bool) results.Cell {
 		return results.Cell{Workload: "double-barrier", Variant: "double-barrier", Sessions: sessions, Objects: 1, Loop: "closed", ElapsedS: elapsed,
-			Measured: measured("enter", "leave"), Operations: 10, Parameters: map[string]any{"barriers": barriers}, Partial: partial}
+			Measured: measured("enter", "leave"), Operations: 10, Parameters: map[string]any{"barriers": barriers}, Meanings: []results.Meaning{{Key: "barriers", Role: results.RoleAmount, Unit: "barrier"}}, Partial: partial}
 	}
 	rows := rowsOf(results.Run{Cells: []results.Cell{
 		cell(50, 1600, 164, false), cell(50, 200, 20, false), cell(50, 400.0, 40, false), // a document that was read has floats

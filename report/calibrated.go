@@ -62,12 +62,17 @@ func calibration(run results.Run) (all []string) {
 		if short := shorter(run, its, c.Trust.Shortest/1e3); len(short) > 0 {
 			text += fmt.Sprintf(" Median responses below %s include this machine's late timers: %s.", phrase.Seconds(c.Trust.Shortest/1e6), strings.Join(short, ", "))
 		}
-		if len(c.Own) > 0 {
-			text += fmt.Sprintf(" zkbench's own share at full load: %s.", listed(c.Own))
-		}
-		all = append(all, text+otherServers(*c, slices.DeleteFunc(slices.Clone(everywhere), func(e results.Environment) bool { return !its(e) })...))
+		all = append(all, text+ownShare(*c)+otherServers(*c, slices.DeleteFunc(slices.Clone(everywhere), func(e results.Environment) bool { return !its(e) })...))
 	}
 	return all
+}
+
+// ownShare says what zkbench's own share of a rate is, if that was measured.
+func ownShare(c results.Calibrated) string {
+	if len(c.Own) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" zkbench's own share at full load: %s.", listed(c.Own))
 }
 
 // listed lists own shares.
@@ -123,7 +128,7 @@ func CalibrationOfPairs(c results.Calibrated, e results.Environment, pairs int, 
 	default:
 		text += fmt.Sprintf("; the minimum effect, %s, would take about %s, or a quieter machine", inPercent(least), phrase.Count(max(need, pairs+1), "pair"))
 	}
-	return text + "." + otherServers(c, e)
+	return text + "." + ownShare(c) + otherServers(c, e)
 }
 
 // CalibrationOfLoads says which loads of a search are trustworthy, and how much zkbench itself can send.
@@ -137,5 +142,5 @@ func CalibrationOfLoads(c results.Calibrated, e results.Environment, cores int) 
 	if c.Trust.Shortest > 0 {
 		text += fmt.Sprintf(" A goal below %s also measures this machine's timers.", phrase.Seconds(c.Trust.Shortest/1e6))
 	}
-	return text + otherServers(c, e)
+	return text + ownShare(c) + otherServers(c, e)
 }

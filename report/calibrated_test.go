@@ -84,6 +84,9 @@ func TestCalibrated(t *testing.T) {
 		{"too few pairs", pairs(same, 10, 0.05), "the minimum effect, 5 %, would take about 40 pairs", rates},
 		{"far too few pairs", pairs(same, 10, 0.01), "the minimum effect, 1 %, needs a quieter machine or longer runs.", "would take"},
 		{"fewer pairs show less", pairs(other, 5, 0.2), "of about 14 % and more. " + rates, "would take"},
+		{"pairs and its own share", CalibrationOfPairs(*c3.For(same), same, 10, 0.1), "of about 10 % and more. zkbench's own share at full load: 20 % of the rate of writes", rates},
+		{"loads and its own share", CalibrationOfLoads(*c3.For(other), other, 2), " zkbench's own share at full load: 20 % of the rate of writes", "late timers"},
+		{"loads without an own share", CalibrationOfLoads(*c.For(other), other, 2), "9000 reads/s", "own share"},
 		{"loads", CalibrationOfLoads(*c.For(other), other, 2), "up to 9000 reads/s or 1200 writes/s", "late timers"},
 		{"the generator", CalibrationOfLoads(*c.For(other), other, 2), "uses 40 us of CPU per request, so on 2 cores it sends at most 50000/s. A goal below 4 ms", "late"},
 	} {

@@ -15,6 +15,7 @@ func TestTransactionsAreComparedByTheirParticipants(t *testing.T) {
 			Workload: "two-phase-commit", Variant: variant, Sessions: 30, Objects: 1, Loop: "closed",
 			ElapsedS: 10, Throughput: rate, Operations: int64(10 * rate), Measured: measured("decide", "vote"),
 			Parameters: map[string]any{"participants": participants, "aborts": 10},
+			Meanings:   []results.Meaning{{Key: "participants", Role: results.RoleContenders, Unit: "participant"}},
 			Costs:      []results.Cost{{Of: "events", Measured: 90, Theory: &theory, Ratio: &ratio}}, CostPer: "transaction",
 		}
 	}

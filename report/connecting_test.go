@@ -17,7 +17,7 @@ func stormy() results.Run {
 	cell := func(secure string, half, all float64, latency map[string]results.Latency) results.Cell {
 		latency["acquire.response"] = results.Latency{Count: 100, P50: 1, Max: 2}
 		return results.Cell{Workload: "lock", Variant: "predecessor", Measured: ofLock, Sessions: 60, Objects: 1, Repetition: 1, Loop: "open", RatePerS: 20, ElapsedS: 10, Operations: 100,
-			Parameters: map[string]any{"secure": secure}, Latency: latency,
+			Parameters: map[string]any{"secure": secure}, Meanings: []results.Meaning{{Key: "secure", Role: results.RoleOption}}, Latency: latency,
 			Faults: []results.Fault{{Kind: "reset", AtS: 3, SessionsCut: n(60), BackHalf: ms(half), Back99: ms(all), BackAll: ms(all), Handshakes: n(61)},
 				{Kind: "expire", AtS: 5, SessionsCut: n(0)}}}
 	}

@@ -31,7 +31,9 @@ func overloaded() results.Run {
 			"take.response":        {Count: 1059, P50: 1.7, P90: 2, P99: p(3), Max: 4}},
 		Checks: []results.Check{{Name: "conservation", Verdict: "holds", Evidence: 34}}}
 	sides := results.Cell{Workload: "read-write", Variant: "read-write", Sessions: 8, Objects: 1, Repetition: 1, Loop: "closed", ElapsedS: 2, Operations: 200,
-		Throughput: 100, Parameters: map[string]any{"readers": 80}, Measured: measured("acquire", "read-acquire"), Measures: []string{"acquire", "read-acquire"}, Counted: []string{"acquire", "read-acquire"},
+		Throughput: 100, Parameters: map[string]any{"readers": 80}, Meanings: []results.Meaning{{Key: "readers", Role: results.RoleShare, Unit: "reader"}},
+		Measured: []results.Measure{{Op: "acquire", Role: results.RoleOperation, Unit: "grants", Timed: true, Side: "writers"}, {Op: "read-acquire", Role: results.RoleOperation, Unit: "grants", Timed: true, Side: "readers"}},
+		Measures: []string{"acquire", "read-acquire"}, Counted: []string{"acquire", "read-acquire"},
 		Done: map[string]int64{"acquire": 40, "read-acquire": 160, "release": 40, "read-release": 160},
 		Latency: map[string]results.Latency{"acquire.response": {Count: 40, P50: 90, Max: 200}, "read-acquire.response": {Count: 160, P50: 20, Max: 100},
 			"both.response": {Count: 200, P50: 30, Max: 200}},

@@ -28,7 +28,7 @@ func (r row) unit() string {
 
 // shown returns the measures that have columns in a table.
 func (r row) shown() []results.Measure {
-	return slices.DeleteFunc(slices.Clone(r.cells[0].Roles()), func(m results.Measure) bool { return m.Role != results.RoleOperation && m.Role != results.RolePart })
+	return slices.DeleteFunc(slices.Clone(r.cells[0].Measured), func(m results.Measure) bool { return m.Role != results.RoleOperation && m.Role != results.RolePart })
 }
 
 // measuresOf returns the columns of a workload that gives no grants: rate and response of each operation.

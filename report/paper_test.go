@@ -23,7 +23,7 @@ func disturbed(c results.Cell) results.Cell {
 
 func barrierCell(clients, barriers int, seconds float64) results.Cell {
 	return results.Cell{Workload: "double-barrier", Variant: "mine", Sessions: clients, ElapsedS: seconds, Throughput: 10, Loop: "closed",
-		Parameters: map[string]any{"barriers": barriers}, Done: map[string]int64{"round": 10}, Measured: measured("round"), Counted: []string{"round"}}
+		Parameters: map[string]any{"barriers": barriers}, Meanings: []results.Meaning{{Key: "barriers", Role: results.RoleAmount, Unit: "barrier"}}, Done: map[string]int64{"round": 10}, Measured: measured("round"), Counted: []string{"round"}}
 }
 
 // The report of a profile that repeats a table of the paper shows the paper's figures next to those of the run, and says whether the shape

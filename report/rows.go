@@ -257,7 +257,7 @@ func (r *row) measure() {
 
 // passing returns the measure of the time between one owner of an object and the next; the zero Measure if there is none.
 func (r *row) passing() results.Measure {
-	for _, m := range r.cells[0].Roles() {
+	for _, m := range r.cells[0].Measured {
 		if m.Owner != "" {
 			return m
 		}

@@ -167,6 +167,10 @@ func TestTheVerdictOfARow(t *testing.T) {
 			t.Errorf("%q is shortened to %q, want %q", got, tab.rows[0][0], first)
 		}
 	}
+	alone := row{cells: []results.Cell{{Checks: []results.Check{{Name: "fifo", Verdict: "unknown", Uncontended: true}, {Name: "liveness", Verdict: "holds"}}}}}
+	if got := alone.verdict(); got != "uncontended" {
+		t.Errorf("a session alone: %q, want uncontended", got)
+	}
 	if got := (row{cells: []results.Cell{{}}}).verdict(); got != "unknown" {
 		t.Errorf("no checks: %q, want unknown", got)
 	}

@@ -17,7 +17,7 @@ func sidesOf(group []row) table {
 	t := linesOf(group, slices.Concat([]column{named("side", "side", true)}, under("", partOfOp, "/s"), under(response, partOfOp, "p50|response p50, ms", "p99|p99, ms", "p99.9|p99.9, ms", "max|max, ms")),
 		func(r row, add func(cells ...string)) {
 			first := ""
-			for _, m := range r.cells[0].Roles() {
+			for _, m := range r.cells[0].Measured {
 				key := m.Op + ".response"
 				longest := r.maximum(key)
 				if m.Side == "" || !longest.known {

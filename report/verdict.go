@@ -11,8 +11,8 @@ import (
 	"github.com/zkbench/zkbench/results"
 )
 
-// verdict returns the verdict of all checks in all repetitions in one line: 'holds', or the gravest one that does not hold and the number of others.
-// A row without checks is unknown.
+// verdict returns the verdict of all checks in all repetitions in one line: 'holds', or the gravest one that does not hold and the number of others;
+// 'uncontended' if all others hold that need none. A row without checks is unknown.
 func (r row) verdict() string {
 	checks := 0
 	var violated, unknown []results.Check
@@ -33,6 +33,8 @@ func (r row) verdict() string {
 		return "unknown"
 	case len(violated) > 0:
 		return "VIOLATED " + gravest(violated)
+	case len(unknown) > 0 && !slices.ContainsFunc(unknown, func(k results.Check) bool { return !k.Uncontended }):
+		return "uncontended"
 	case len(unknown) > 0:
 		return "unknown " + gravest(unknown)
 	}

@@ -1,6 +1,7 @@
 package results
 
 import (
+	"slices"
 	"time"
 
 	"github.com/zkbench/zkbench/internal/sharing"
@@ -241,6 +242,14 @@ type Meaning struct {
 	Caveat string `json:"caveat,omitempty"` // why the cell is not compared with others
 }
 
+// Meaning returns the meaning of a parameter of the cell; that of a part of the load has only the key.
+func (c Cell) Meaning(key string) Meaning {
+	if i := slices.IndexFunc(c.Meanings, func(m Meaning) bool { return m.Key == key }); i >= 0 {
+		return c.Meanings[i]
+	}
+	return Meaning{Key: key}
+}
+
 // The roles of a Meaning. Cells that differ in an option are compared like those of different variants; other roles are only compared at the same load.
 const (
 	RoleOption     = "option"
@@ -257,9 +266,6 @@ const (
 	RolePhase     = "phase"
 	RoleAside     = "aside" // measured, but not in any column of a table
 )
-
-// Roles returns the measures of a cell with their roles.
-func (c Cell) Roles() []Measure { return c.explained(c.Measured) }
 
 // Scope says which operations the numbers of a cell count. A ratio has the same scope for its numerator and its denominator.
 type Scope struct {

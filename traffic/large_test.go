@@ -33,7 +33,11 @@ func TestTraceOfALargeSnapshot(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	pack, sum := gzip.NewWriter(f), adler32.New()
+	pack, err := gzip.NewWriterLevel(f, gzip.BestSpeed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := adler32.New()
 	out := bufio.NewWriterSize(io.MultiWriter(pack, sum), 1<<20)
 	b := jute.AppendInt32(jute.AppendInt64(jute.AppendInt32([]byte("ZKSN"), 2), -1), 0) // no sessions
 	out.Write(append(jute.AppendInt64(jute.AppendInt32(b, 1), 1), jute.World...))

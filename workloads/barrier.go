@@ -108,7 +108,7 @@ func (w *barrier) Notes(history iter.Seq[metrics.Sample], _ *spill.Room) []strin
 // Join returns the session's step: session 0 sets the barrier, the others wait at it.
 func (w *barrier) Join(seat Seat) Step {
 	j := &rounder{Seat: seat, p: &w.sessions[seat.ID], deadline: w.Deadline}
-	handle := w.variant.New(zk.Observe(seat.Session, counted(seat.Origin, seat.Fanout)), w.node(), w.options)
+	handle := w.variant.New(seat.observed(), w.node(), w.options)
 	part := w.waits
 	if seat.ID == 0 {
 		part = w.sets

@@ -3,7 +3,6 @@ package workloads
 import (
 	"context"
 	"math/rand/v2"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -78,8 +77,8 @@ func BenchmarkReading(b *testing.B) {
 func recorded(b *testing.B, e *zktest.Ensemble, w Workload) {
 	collector, history, fanout := metrics.NewCollector(0), metrics.NewHistory(0, nil), metrics.NewFanout(0)
 	origin := metrics.NewOrigin(time.Now())
-	trips, pending := metrics.NewRoundTrips(0, nil), atomic.Int64{}
-	session := zk.Observe(e.Dial(), &zk.Trace{Pending: &pending, Call: func(c *zk.Call) {
+	trips := metrics.NewRoundTrips(0, nil)
+	session := zk.Observe(e.Dial(), &zk.Trace{Call: func(c *zk.Call) {
 		trips.Record(metrics.Trip{Start: origin.At(c.Start), End: origin.At(c.End)})
 	}})
 	step := w.Join(Seat{Session: session, Rand: rand.New(rand.NewPCG(1, 1)), Recorder: metrics.Tee(collector.Shard(0), history.Shard(0)), Fanout: fanout.Shard(0), Origin: origin})

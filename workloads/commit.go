@@ -130,7 +130,7 @@ func (w *commit) Least() Cost { return Cost{Lists: 1, Reads: float64(w.members(0
 func (w *commit) Join(seat Seat) Step {
 	group := seat.ID % uint32(w.n)
 	j := &commitSeat{rounder: rounder{Seat: seat, p: &w.sessions[seat.ID]}, w: w, group: group, site: int(seat.ID)/w.n + 1,
-		members: w.members(group), observed: zk.Observe(seat.Session, counted(seat.Origin, seat.Fanout))}
+		members: w.members(group), observed: seat.observed()}
 	return func(ctx context.Context, due time.Duration) error {
 		next := j.p.round
 		if j.transact(ctx, due) {

@@ -133,7 +133,7 @@ func (w *config) Notes(iter.Seq[metrics.Sample], *spill.Room) []string {
 // Join returns the session's step as a writer or a reader.
 func (w *config) Join(seat Seat) Step {
 	j := &configSeat{Seat: seat, w: w, object: seat.ID % uint32(w.n)}
-	j.handle = w.variant.New(zk.Observe(seat.Session, counted(seat.Origin, seat.Fanout)), w.path(j.object), w.options)
+	j.handle = w.variant.New(seat.observed(), w.path(j.object), w.options)
 	w.here[seat.ID].Store(true)
 	if w.IsPaced(seat.ID) {
 		return j.write

@@ -95,7 +95,7 @@ func (w *counter) Setup(ctx context.Context, s zk.Session) error {
 // Join gives the session its own handle.
 func (w *counter) Join(seat Seat) Step {
 	object := seat.ID % uint32(w.n)
-	handle := w.variant.New(zk.Observe(seat.Session, counted(seat.Origin, seat.Fanout)), w.node(object), w.options)
+	handle := w.variant.New(seat.observed(), w.node(object), w.options)
 	return func(ctx context.Context, due time.Duration) error {
 		s := metrics.Sample{Op: metrics.Draw, Session: seat.ID, Object: object, Due: due, Start: seat.Origin.Now()}
 		actx, cancel := within(ctx, w.Deadline)

@@ -86,7 +86,7 @@ func (w *doubleBarrier) Join(seat Seat) Step {
 	j := &rounder{Seat: seat, p: &w.sessions[seat.ID], deadline: w.Deadline}
 	o := w.options
 	o.Generation = j.p.round
-	handle := w.variant.New(zk.Observe(seat.Session, counted(seat.Origin, seat.Fanout)), w.path(0), o)
+	handle := w.variant.New(seat.observed(), w.path(0), o)
 	return func(ctx context.Context, due time.Duration) error {
 		if _, err := j.do(ctx, metrics.Enter, due, handle.Enter); err == nil {
 			j.pause(ctx, w.holdFor(j.Rand))
@@ -159,7 +159,7 @@ func (w *rendezvous) Join(seat Seat) Step {
 	j := &rounder{Seat: seat, p: &w.sessions[seat.ID], deadline: w.Deadline}
 	o := w.options
 	o.Generation = j.p.round
-	handle := w.variant.New(zk.Observe(seat.Session, counted(seat.Origin, seat.Fanout)), w.path(0), o)
+	handle := w.variant.New(seat.observed(), w.path(0), o)
 	return func(ctx context.Context, due time.Duration) error {
 		_, err := j.do(ctx, metrics.Meet, due, handle.Meet)
 		j.p.to(handle.Generation())

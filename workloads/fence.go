@@ -37,7 +37,7 @@ var lockFence = profiles.Field{Key: fence.Key, Role: fence.Role, Type: fence.Typ
 	Doc: fence.Doc + " With both the write goes to that register, if the grant has a token, and to one that accepts everything and counts the stale writes."}
 
 // notRegister is Kind.Shared of a workload whose fence may be in this process.
-func notRegister(p profiles.Profile) (problems []profiles.Problem) {
+func notRegister(p profiles.Profile, _ int) (problems []profiles.Problem) {
 	if i := slices.IndexFunc(p.Words(fence), func(f string) bool { return Fence(f) == RegisterFence || Fence(f) == BothFences }); i >= 0 {
 		problems = append(problems, profiles.Problem{Key: fence.Key, Index: i, Message: "a register is in one process, and the sessions are in several (use server)"})
 	}

@@ -71,8 +71,8 @@ type Divergence struct {
 	Want, Got string
 }
 
-// shownDivergences is how many divergences are kept.
-const shownDivergences = 10
+// ShownDivergences is how many divergences are kept.
+const ShownDivergences = 10
 
 // fidelity is a Fidelity in the making. It may be used from many goroutines.
 type fidelity struct {
@@ -104,7 +104,7 @@ func (f *fidelity) diverge(d Divergence) {
 		f.differ = map[Difference]int64{}
 	}
 	f.differ[Difference{What: d.What, Want: d.Want, Got: d.Got}]++
-	if len(f.first) < shownDivergences {
+	if len(f.first) < ShownDivergences {
 		f.first = append(f.first, d)
 	}
 }

@@ -25,9 +25,9 @@ type Kind struct {
 	// workload and its recipes create. The removal of a run, and 'zkbench clean', touch nothing else.
 	Objects string
 	Znodes  recipes.Znodes
-	// Shared reports what a profile asks for that the sessions cannot do when they are spread over several processes, which share nothing but
+	// Shared reports what a profile asks for that the sessions cannot do when they are spread over so many processes, which share nothing but
 	// the servers; nil: they cannot be spread.
-	Shared func(profiles.Profile) []profiles.Problem
+	Shared func(p profiles.Profile, processes int) []profiles.Problem
 	Played []Variant // published recipes with defects, which scenarios show and no load drives
 	// Drive returns the variant of the driver program with that name; nil: no driver can do what the workload needs.
 	Drive func(program string) Variant
@@ -50,7 +50,7 @@ func (k Kind) Held(l Load) time.Duration {
 }
 
 // anywhere is the Kind.Shared of a workload whose sessions may run in any process, for every profile.
-func anywhere(profiles.Profile) []profiles.Problem { return nil }
+func anywhere(profiles.Profile, int) []profiles.Problem { return nil }
 
 // Variant is a recipe that a workload can drive.
 type Variant struct {
@@ -125,9 +125,9 @@ func drive[T any](v recipes.Variant[T], o recipes.Options, l Load) driving[T] {
 
 // holder returns a seat at one of the objects, with its session as the tracker sees it.
 func (d driving[T]) holder(seat Seat, objects int, g *guarded) holder {
-	t := &tracker{origin: seat.Origin, fanout: seat.Fanout, blind: d.Foreign != nil}
+	t := &tracker{meter: seat.meter(), blind: d.Foreign != nil}
 	return holder{Seat: seat, t: t, object: seat.ID % uint32(objects), deadline: d.Deadline, shared: d.Shared, holdFor: d.holdFor, guarded: g,
-		observed: zk.Observe(seat.Session, t.trace())}
+		observed: zk.Observe(seat.Session, t)}
 }
 
 // Playing returns k with additional recipes that no load drives.

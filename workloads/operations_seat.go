@@ -15,12 +15,15 @@ import (
 
 // requester is the seat of a session that sends requests.
 type requester struct {
-	Seat
 	w       *operations
 	s       zk.Session
-	session int           // number of the seat's session, from 0
-	free    chan struct{} // full when no further request may be in flight; nil if only one may
-	owed    int           // creates that replaced deletes when there was nothing to delete
+	session int      // number of the seat's session, from 0
+	reply   zk.Reply // of its request, if only one may be in flight
+	meter   meter
+	Seat
+
+	free chan struct{} // full when no further request may be in flight; nil if only one may
+	owed int           // creates that replaced deletes when there was nothing to delete
 
 	mu   sync.Mutex // guards mine
 	mine []own      // znodes that it has created and not yet asked to delete
@@ -38,16 +41,18 @@ type own struct {
 // Join returns the session's step.
 func (w *operations) Join(seat Seat) Step {
 	state := &w.state[seat.ID]
-	j := &requester{Seat: seat, w: w, s: zk.Observe(seat.Session, counted(seat.Origin, seat.Fanout)), session: state.sessions}
+	j := &requester{Seat: seat, w: w, meter: seat.meter(), session: state.sessions}
+	j.s = zk.Observe(seat.Session, &j.meter)
 	state.sessions++
 	if n := w.Int(outstanding); n > 1 {
 		j.free = make(chan struct{}, n)
 		return j.start
 	}
 	return func(ctx context.Context, due time.Duration) error {
-		r := j.draw(due)
-		j.carryOut(ctx, &r)
-		return j.Session.Err()
+		var r request
+		j.draw(&r, due)
+		j.carryOut(ctx, &r, &j.reply)
+		return j.s.Err()
 	}
 }
 
@@ -69,7 +74,8 @@ func (j *requester) start(ctx context.Context, due time.Duration) error {
 		j.Recorder.Record(metrics.Sample{Op: j.w.Draw(j.ID, j.Rand), Outcome: metrics.Unfinished, Session: j.ID, Due: due, Start: now, End: now})
 		return j.Session.Err()
 	}
-	r := j.draw(due)
+	var r request
+	j.draw(&r, due)
 	if !j.w.Open {
 		r.Due = r.Start
 	}
@@ -77,17 +83,17 @@ func (j *requester) start(ctx context.Context, due time.Duration) error {
 	pending.Add(1)
 	j.Session.Go(func() {
 		defer pending.Done()
-		j.carryOut(ctx, &r)
+		j.carryOut(ctx, &r, new(zk.Reply))
 		<-j.free
 	})
 	return j.Session.Err()
 }
 
 // carryOut sends a request and records its outcome.
-func (j *requester) carryOut(ctx context.Context, r *request) {
+func (j *requester) carryOut(ctx context.Context, r *request, reply *zk.Reply) {
 	actx, cancel := within(ctx, j.w.Deadline)
 	defer cancel()
-	reply := &zk.Reply{Context: actx}
+	reply.Context, reply.Zxid = actx, 0
 	token, version, err := j.send(reply, r)
 	r.End = j.Origin.Now()
 	r.Outcome, r.Zxid = outcome(ctx, err), reply.Zxid
@@ -148,15 +154,15 @@ func (j *requester) send(ctx context.Context, r *request) (token int64, version 
 	return st.Mzxid, st.Version, err
 }
 
-// draw draws the next operation. A session that should delete but has created nothing creates instead, and deletes the next time that it should
+// draw draws the next operation into r, which is empty. A session that should delete but has created nothing creates instead, and deletes the next time that it should
 // create: this keeps the shares.
-func (j *requester) draw(due time.Duration) request {
-	r := request{Sample: metrics.Sample{Op: j.w.Draw(j.ID, j.Rand), Session: j.ID, Due: due}}
+func (j *requester) draw(r *request, due time.Duration) {
+	r.Op, r.Session, r.Due = j.w.Draw(j.ID, j.Rand), j.ID, due
 	key := j.w.draw(j.Rand)
 	r.Object = uint32(key)
 	switch r.Op {
 	case metrics.Create, metrics.Delete:
-		j.childOf(&r, key)
+		j.childOf(r, key)
 	case metrics.Children:
 		r.Object, r.path = j.w.dirObject(key), j.w.dir(key)
 	case metrics.Multi: // of several consecutive znodes
@@ -173,7 +179,6 @@ func (j *requester) draw(due time.Duration) request {
 		r.path = j.w.leaf(key)
 	}
 	r.Start = j.Origin.Now()
-	return r
 }
 
 func (j *requester) someData() []byte { return make([]byte, j.w.sizes.Sample(j.Rand)) }

@@ -66,12 +66,12 @@ func (w *queue) Join(seat Seat) Step {
 			seat.Recorder.Record(put)
 		}
 	})
-	j := &queueSeat{Seat: seat, w: w, object: seat.ID % uint32(w.n), requests: &lastRequests{origin: seat.Origin}}
+	j := &queueSeat{Seat: seat, w: w, object: seat.ID % uint32(w.n), requests: &lastRequests{meter: seat.meter()}}
 	o := w.options
 	o.Pick = seat.Rand.IntN
 	o.Clock = func() time.Time { return seat.Origin.Time(seat.Origin.Now()) } // one clock for all sessions, which nobody sets while they run
 	o.Trace = &recipes.Trace{PutAgain: func() { j.again++ }}
-	j.handle = w.variant.New(zk.Observe(seat.Session, j.requests.trace(seat.Fanout)), w.path(j.object), o)
+	j.handle = w.variant.New(zk.Observe(seat.Session, j.requests), w.path(j.object), o)
 	switch {
 	case w.produces(seat.ID):
 		return j.put
@@ -241,37 +241,35 @@ type during struct {
 
 // lastRequests remembers when a session last listed, last deleted, and last made a request or received an event; it also counts requests.
 type lastRequests struct {
-	origin metrics.Origin
+	meter
 
 	mu             sync.Mutex
 	listed, delete during
 	busy           time.Duration // end of the last request, or the last event
 }
 
-func (l *lastRequests) trace(fanout *metrics.FanoutShard) *zk.Trace {
-	t := counted(l.origin, fanout)
-	count := t.Call
-	t.Call = func(c *zk.Call) {
-		count(c)
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.busy = max(l.busy, l.origin.At(c.End))
-		switch c.Kind {
-		case zk.KindChildren:
-			l.listed = during{from: l.origin.At(c.Start), to: l.origin.At(c.End)}
-		case zk.KindDelete:
-			l.delete = during{from: l.origin.At(c.Start), to: l.origin.At(c.End)}
-			if c.Err == nil {
-				l.delete.zxid = c.Zxid
-			}
+// Ends notes what the call was.
+func (l *lastRequests) Ends(c *zk.Call) {
+	l.meter.Ends(c)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.busy = max(l.busy, l.origin.At(c.End))
+	switch c.Kind {
+	case zk.KindChildren:
+		l.listed = during{from: l.origin.At(c.Start), to: l.origin.At(c.End)}
+	case zk.KindDelete:
+		l.delete = during{from: l.origin.At(c.Start), to: l.origin.At(c.End)}
+		if c.Err == nil {
+			l.delete.zxid = c.Zxid
 		}
 	}
-	t.Event = func(e zk.Event) {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.busy = max(l.busy, l.origin.At(e.At))
-	}
-	return t
+}
+
+// Fires notes when an event came.
+func (l *lastRequests) Fires(e zk.Event) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.busy = max(l.busy, l.origin.At(e.At))
 }
 
 // idle returns the end of a take that was not granted, during which no event made the consumer look again; nil if there was no such time.

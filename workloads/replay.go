@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,10 +28,15 @@ var (
 	readKinds = profiles.Field{Key: "reads", Type: profiles.WordShares, Words: opNames([]metrics.Op{metrics.GetData, metrics.Exists, metrics.Children, metrics.Sync}),
 		Example: "{get: 100}", Default: "{get: 70, exists: 20, children: 10}",
 		Doc: "Weights of the reads that are sent where the trace has only their number, as traces made from the files of servers do."}
+	replayShares = profiles.Field{Key: SharesKey, Type: profiles.WholeNumber, Example: "1", Min: 1, Max: 1000,
+		Doc: "Number of shares of the run, each of them a process: sessions of the trace that depend on each other are in one. By default 1; 'zkbench replay --share I/N' sets it."}
 )
 
-// ReplayName is the name of the workload 'replay'.
-const ReplayName = "replay"
+// ReplayName is the name of the workload 'replay', and SharesKey that of its field for the number of processes.
+const (
+	ReplayName = "replay"
+	SharesKey  = "shares"
+)
 
 // Replays returns the workload 'replay'.
 func Replays() Kind {
@@ -42,7 +48,8 @@ func Replays() Kind {
 			Persistent: []string{`OBJECT/round-#`, `round-#/present`},
 			Ephemeral:  []string{`(round-#|` + replay.Mark + `.*)/` + replay.Mark + `.*`}, // of a recording: nobody knows which of them are ephemeral
 		},
-		Workload: profiles.Workload{Name: ReplayName, Fields: []profiles.Field{traceFile, readKinds}, Check: plans.check},
+		Workload: profiles.Workload{Name: ReplayName, Fields: []profiles.Field{traceFile, readKinds, replayShares}, Check: plans.check},
+		Shared:   asPlanned,
 		Variants: []Variant{{Name: "trace", Source: "docs/traffic.md", Doc: "each recorded session is a session, and each recorded request a request", New: plans.workload}},
 	}
 }
@@ -56,14 +63,14 @@ type plans struct {
 
 // Plan returns the plan of the replay of a trace file, with the weights of its field 'reads' at a point of a profile.
 func (p *plans) get(v profiles.Values) (*replay.Plan, error) {
-	path, shares := v.Word(traceFile), v.Shares(readKinds)
+	path, shares, n := v.Word(traceFile), v.Shares(readKinds), sharesOf(v)
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	of := fmt.Sprint(path, info.Size(), info.ModTime(), shares)
+	of := fmt.Sprint(path, info.Size(), info.ModTime(), shares, n)
 	if p.of == of {
 		return p.plan, nil
 	}
@@ -73,7 +80,7 @@ func (p *plans) get(v profiles.Values) (*replay.Plan, error) {
 			weights[op] = share
 		}
 	}
-	plan, err := ReadPlan(path, weights)
+	plan, err := ReadPlan(path, weights, n)
 	if err != nil {
 		return nil, err
 	}
@@ -81,8 +88,19 @@ func (p *plans) get(v profiles.Values) (*replay.Plan, error) {
 	return plan, nil
 }
 
-// ReadPlan reads a trace file and plans its replay. The error names the file.
-func ReadPlan(path string, reads replay.Weights) (*replay.Plan, error) {
+// sharesOf returns the number of processes that replay a trace.
+func sharesOf(v profiles.Values) int { return max(v.Int(replayShares), 1) }
+
+// asPlanned is Kind.Shared of the workload 'replay'.
+func asPlanned(p profiles.Profile, shares int) (problems []profiles.Problem) {
+	if n := sharesOf(p.Values()); n != shares {
+		problems = append(problems, profiles.Problem{Key: replayShares.Key, Message: fmt.Sprintf("must be the number of shares (%d), got %d", shares, n)})
+	}
+	return problems
+}
+
+// ReadPlan reads a trace file and plans its replay by a number of processes. The error names the file.
+func ReadPlan(path string, reads replay.Weights, processes int) (*replay.Plan, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -92,7 +110,7 @@ func ReadPlan(path string, reads replay.Weights) (*replay.Plan, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	plan, err := replay.Make(r.Header(), r, reads)
+	plan, err := replay.Make(r.Header(), r, reads, processes)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -160,6 +178,9 @@ func newReplay(plan *replay.Plan, l Load) Workload {
 	}
 	for i := range repeats(plan, l.Rate, l.Span) {
 		w.rounds = append(w.rounds, newRound(plan, w.path(0)+"/round-"+strconv.Itoa(i)))
+		if l.Shared && !l.Merged {
+			w.rounds[i].presume()
+		}
 	}
 	w.fidelity.lag = metrics.NewHistogram()
 	if l.Open {
@@ -187,7 +208,15 @@ func (w onceReplay) Finished(session uint32) bool {
 	c := &w.clients[session]
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return int(session) >= len(w.plan.Clients) || c.next == len(w.plan.Clients[session])
+	return c.next == len(w.items(session))
+}
+
+// items returns what a client does.
+func (w *replays) items(session uint32) []replay.Item {
+	if int(session) >= len(w.plan.Clients) {
+		return nil
+	}
+	return w.plan.Clients[session]
 }
 
 // round is one of the repetitions of the trace.
@@ -314,14 +343,29 @@ func (r *round) prefill(ctx context.Context, s zk.Session) error {
 	return send()
 }
 
+// presume notes the names of the znodes of the prefill, which another process creates. The servers number a znode by how many its parent has had before.
+func (r *round) presume() {
+	children := map[string]int{r.dir: 1} // 'present'
+	for i, z := range r.plan.Prefill {
+		path, _ := r.path(z.Path)
+		parent := path[:strings.LastIndexByte(path, '/')]
+		if z.Sequential {
+			path, _, _ = trace.Numbered(path)
+			path += fmt.Sprintf("%010d", children[parent])
+		}
+		children[parent]++
+		r.born(i, path)
+	}
+}
+
 // Schedule returns when the Steps of a client are due, one after the other.
 func (w *replays) Schedule(session uint32, offered bool) func() time.Duration {
 	i, number := -1, 0
 	return func() time.Duration {
-		if int(session) >= len(w.plan.Clients) {
+		items := w.items(session)
+		if len(items) == 0 {
 			return never
 		}
-		items := w.plan.Clients[session]
 		for {
 			if i++; i == len(items) {
 				i, number = 0, number+1

@@ -62,13 +62,14 @@ type player struct {
 // Join returns the client's step. The session that it starts with is closed, unless the recording starts with such a session.
 func (w *replays) Join(seat Seat) Step {
 	j := &player{Seat: seat, w: w, client: &w.clients[seat.ID], sent: make(chan struct{}, 1)}
-	if int(seat.ID) >= len(w.plan.Clients) {
+	items := w.items(seat.ID)
+	if len(items) == 0 {
 		return func(context.Context, time.Duration) error { return nil }
 	}
 	first := !j.client.joined
 	j.client.joined = true
 	if old := seat.Session; first {
-		if it := w.plan.Clients[seat.ID][0]; it.Kind != replay.Resume || it.Timeout != 0 && it.Timeout != old.Timeout() {
+		if it := items[0]; it.Kind != replay.Resume || it.Timeout != 0 && it.Timeout != old.Timeout() {
 			j.client.pending.Go(func() { old.Close() })
 			return j.step
 		}
@@ -79,25 +80,33 @@ func (w *replays) Join(seat Seat) Step {
 
 // use makes the session the client's.
 func (j *player) use(s zk.Session) {
-	t := counted(j.Origin, j.Fanout)
-	request := t.Sent
-	t.Sent = func(k zk.Kind, at time.Time) {
-		request(k, at)
-		switch k {
-		case zk.KindPing, zk.KindConnect, zk.KindAuth, zk.KindSetWatches, zk.KindRemoveWatches:
+	j.Session = s
+	j.s = zk.Observe(s, &played{j.meter(), j})
+}
+
+// played observes the session of a player.
+type played struct {
+	meter
+	*player
+}
+
+// Sends counts a request, and tells the player of its own.
+func (p *played) Sends(k zk.Kind, at time.Time) {
+	p.meter.Sends(k, at)
+	switch k {
+	case zk.KindPing, zk.KindConnect, zk.KindAuth, zk.KindSetWatches, zk.KindRemoveWatches:
+	default:
+		select {
+		case p.sent <- struct{}{}:
 		default:
-			select {
-			case j.sent <- struct{}{}:
-			default:
-			}
 		}
 	}
-	event := t.Received
-	t.Received = func(at time.Time) {
-		event(at)
-		j.w.fidelity.events.Add(1)
-	}
-	j.Session, j.s = s, zk.Observe(s, t)
+}
+
+// Receives counts an event.
+func (p *played) Receives(at time.Time) {
+	p.meter.Receives(at)
+	p.w.fidelity.events.Add(1)
 }
 
 // step does what is due next. It returns an error if the session has ended by itself.

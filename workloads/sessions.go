@@ -89,7 +89,8 @@ func (j *opener) open(ctx context.Context, due time.Duration) bool {
 	fresh, err := j.Seat.Open(actx)
 	s.End, s.Outcome = j.Origin.Now(), outcome(ctx, err)
 	if err == nil {
-		j.Session, j.s, j.heard = fresh, zk.Observe(fresh, counted(j.Origin, j.Fanout)), s.Start
+		j.Session, j.heard = fresh, s.Start
+		j.s = j.observed()
 		s.Token = fresh.ID()
 		if print, known := zk.Fingerprint(fresh); known {
 			s.Value = int64(print)

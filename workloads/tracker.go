@@ -17,7 +17,7 @@ import (
 // counts every create and delete of a child and its child count reports their difference, so both numbers follow.
 type tracker struct {
 	// The fields that every request uses come first: with thousands of sessions, their cache lines are cold by the time the next request is made.
-	mu        sync.Mutex // guards what follows, except fanout, origin and blind
+	mu        sync.Mutex // guards what follows, except meter and blind
 	acquiring bool
 	pending   bool // the recipe has not reacted to event yet
 	unknown   bool // a children event whose cause the next list will show
@@ -26,8 +26,7 @@ type tracker struct {
 	useful    bool // last has been counted as an event after which the session held
 	moved     bool // it has been counted as an event after which the session made progress
 	stirred   bool // an event has arrived, and no watch has been armed since
-	fanout    *metrics.FanoutShard
-	origin    metrics.Origin
+	meter
 	busy      time.Duration // end of the last request, or the last event, whichever is later
 	zxids     zxids
 	created   time.Duration // end of the first create that the servers answered, with success or with 'node exists'
@@ -61,16 +60,11 @@ type phases struct {
 	unknown                            bool          // none of this can be known
 }
 
-func (t *tracker) trace() *zk.Trace {
-	trace := counted(t.origin, t.fanout)
-	trace.Call, trace.Event, trace.Received = t.call, t.fired, t.receive
-	return trace
-}
-
 // mostReceived is how many undelivered events a session remembers.
 const mostReceived = 8
 
-func (t *tracker) receive(at time.Time) {
+// Receives counts an event that the session has received.
+func (t *tracker) Receives(at time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r := receipt{at: t.origin.At(at), counted: true}
@@ -136,9 +130,9 @@ func (t *tracker) end(granted bool) phases {
 	return phases{created: t.created, place: t.place, armed: t.armed, woken: t.woken, acted: t.acted, busy: t.busy}
 }
 
-// fired handles an event that a watch delivers. The event was counted when it was received; only its cause is counted here. If no list follows a
+// Fires handles an event that a watch delivers. The event was counted when it was received; only its cause is counted here. If no list follows a
 // children event, the session had no use for it, because it is the holder for example: the event's cause is not known.
-func (t *tracker) fired(e zk.Event) {
+func (t *tracker) Fires(e zk.Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.zxids.fired(e)
@@ -162,10 +156,11 @@ func (t *tracker) fired(e zk.Event) {
 	}
 }
 
-func (t *tracker) call(c *zk.Call) {
+// Ends handles a call that has returned.
+func (t *tracker) Ends(c *zk.Call) {
+	t.meter.Ends(c)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	spend(t.origin, t.fanout, c)
 	t.zxids.call(c)
 	if c.Kind == zk.KindChildren && c.Err == nil {
 		t.listed(c)
@@ -212,38 +207,6 @@ func (t *tracker) listed(c *zk.Call) {
 		t.cause(cause(t.list, c.Stat))
 	}
 	t.list = c.Stat
-}
-
-// spend counts the names, data or refusal in the reply of a request, at the time of the reply.
-func spend(origin metrics.Origin, f *metrics.FanoutShard, c *zk.Call) {
-	at := origin.At(c.End)
-	switch {
-	case c.Kind == zk.KindChildren && c.Err == nil:
-		f.List(at, len(c.Names), c.Bytes)
-	case c.Kind == zk.KindGet && c.Err == nil:
-		f.Read(at, c.Bytes)
-	case write(c.Kind) && zk.Classify(c.Err) == zk.ClassDefiniteNo:
-		f.FailedWrite(at)
-	}
-}
-
-// counted returns the trace of a session of which only the cost is counted: all requests and events on the wire, and the contents of replies, without
-// the phases of an acquisition.
-func counted(origin metrics.Origin, f *metrics.FanoutShard) *zk.Trace {
-	return &zk.Trace{
-		Call:     func(c *zk.Call) { spend(origin, f, c) },
-		Sent:     func(k zk.Kind, at time.Time) { f.Request(origin.At(at), int(k)) },
-		Received: func(at time.Time) { f.Event(origin.At(at)) },
-	}
-}
-
-// write reports whether a request of this kind costs the servers a transaction even if it is refused.
-func write(k zk.Kind) bool {
-	switch k {
-	case zk.KindCreate, zk.KindDelete, zk.KindSet, zk.KindMulti:
-		return true
-	}
-	return false
 }
 
 // cause returns what changed between two lists of one directory.

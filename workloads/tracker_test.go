@@ -84,10 +84,10 @@ func TestTheCreateThatCounts(t *testing.T) {
 		{"a permit after the place", false, []zk.Call{create(3, nil), create(5, nil)}, 3},
 		{"a candidate that stands again", true, []zk.Call{create(3, nil), create(5, nil)}, 5},
 	} {
-		tr := &tracker{origin: origin, fanout: metrics.NewFanout(1).Shard(0), again: c.again}
+		tr := &tracker{meter: meter{origin: origin, fanout: metrics.NewFanout(1).Shard(0)}, again: c.again}
 		tr.begin()
 		for _, call := range c.calls {
-			tr.call(&call)
+			tr.Ends(&call)
 		}
 		if got := tr.end(true).created; got != c.want {
 			t.Errorf("%s: created at %d, want %d", c.name, got, c.want)
@@ -111,46 +111,46 @@ func TestNothingIsCountedOfMoreEventsThanHaveCome(t *testing.T) {
 		moved    int64
 	}{
 		{"the steady phase is set after its first event has come", func(tr *tracker, set func()) {
-			tr.receive(origin.Time(12))
+			tr.Receives(origin.Time(12))
 			set()
-			tr.fired(deleted(12))
-			tr.call(watches("/2", 13))
+			tr.Fires(deleted(12))
+			tr.Ends(watches("/2", 13))
 		}, metrics.InWarmup, 1},
 		{"an event of the warm-up is told in the steady phase", func(tr *tracker, set func()) {
 			set()
-			tr.receive(origin.Time(9))
-			tr.fired(deleted(11))
-			tr.call(watches("/2", 13))
+			tr.Receives(origin.Time(9))
+			tr.Fires(deleted(11))
+			tr.Ends(watches("/2", 13))
 		}, metrics.InWarmup, 1},
 		{"it lets two in, as far as anybody can tell", func(tr *tracker, set func()) {
 			set()
-			tr.receive(origin.Time(12))
-			tr.fired(deleted(12))
-			tr.call(watches("/2", 13))
+			tr.Receives(origin.Time(12))
+			tr.Fires(deleted(12))
+			tr.Ends(watches("/2", 13))
 			tr.end(true)
 			tr.begin()
-			tr.fired(deleted(12))
-			tr.call(watches("/3", 14))
+			tr.Fires(deleted(12))
+			tr.Ends(watches("/3", 14))
 			tr.end(true)
 		}, metrics.InSteady, 1},
 		{"two watches tell it, and each gets us further", func(tr *tracker, set func()) {
 			set()
-			tr.receive(origin.Time(12))
-			tr.fired(deleted(12))
-			tr.call(watches("/2", 13))
-			tr.fired(deleted(12))
-			tr.call(watches("/3", 14))
+			tr.Receives(origin.Time(12))
+			tr.Fires(deleted(12))
+			tr.Ends(watches("/2", 13))
+			tr.Fires(deleted(12))
+			tr.Ends(watches("/3", 14))
 		}, metrics.InSteady, 1},
 		{"one that nobody has received", func(tr *tracker, set func()) {
 			set()
-			tr.fired(deleted(12))
-			tr.call(watches("/2", 13))
+			tr.Fires(deleted(12))
+			tr.Ends(watches("/2", 13))
 		}, metrics.InSteady, 0},
 	} {
 		f := metrics.NewFanout(1)
-		tr := &tracker{origin: origin, fanout: f.Shard(0)}
+		tr := &tracker{meter: meter{origin: origin, fanout: f.Shard(0)}}
 		tr.begin()
-		tr.call(watches("/1", 1))
+		tr.Ends(watches("/1", 1))
 		c.do(tr, func() { f.SetSteady(steady) })
 		tr.end(true)
 		for _, p := range []metrics.Phase{metrics.InWarmup, metrics.InSteady, metrics.InDrain} {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/zkbench/zkbench/check"
@@ -185,15 +186,22 @@ func (w *watchLoad) StillWaiting(at time.Duration, r metrics.Recorder) {
 // Join returns the session's step: session 0 changes the znode, the others watch it.
 func (w *watchLoad) Join(seat Seat) Step {
 	if seat.ID == 0 {
-		j := &watchWriter{Seat: seat, w: w, s: zk.Observe(seat.Session, counted(seat.Origin, seat.Fanout))}
+		j := &watchWriter{Seat: seat, w: w, s: seat.observed()}
 		return j.step
 	}
 	j := &watcherSeat{Seat: seat, w: w, state: &w.watchers[seat.ID]}
-	trace := counted(seat.Origin, seat.Fanout)
-	trace.Received = func(at time.Time) {
-		j.received.Add(1)
-		seat.Fanout.Event(seat.Origin.At(at))
-	}
-	j.s = zk.Observe(seat.Session, trace)
+	j.s = zk.Observe(seat.Session, &heard{seat.meter(), &j.received})
 	return observing(seat, func(ctx context.Context, _ time.Duration) bool { return j.step(ctx) })
+}
+
+// heard observes the session of a watcher.
+type heard struct {
+	meter
+	received *atomic.Int64
+}
+
+// Receives counts an event.
+func (h *heard) Receives(at time.Time) {
+	h.received.Add(1)
+	h.meter.Receives(at)
 }

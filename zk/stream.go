@@ -38,7 +38,7 @@ type observedWatcher struct {
 func (w observedWatcher) AddWatch(ctx context.Context, path string, recursive bool) (*Stream, error) {
 	start, r := w.o.begin(ctx)
 	st, err := w.PersistentWatcher.AddWatch(r, path, recursive)
-	n := w.o.call(KindAddWatch, path, start, r, err)
+	n := w.o.call(ctx, KindAddWatch, path, start, r, err)
 	n.Watch = true
 	w.o.tell(n)
 	if err == nil {

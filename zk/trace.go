@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -60,24 +59,11 @@ type Call struct {
 	Ops  []Op // of a multi; read-only
 }
 
-// Trace receives what a session does. Every hook may be nil, is called from many goroutines concurrently and must neither block nor use the session;
-// Event and Received are called from the goroutine that reads the socket.
-type Trace struct {
-	Call  func(*Call) // the Call is read-only, and valid only until the hook returns
-	Event func(Event) // once per one-shot watch that fired; not for a watch that was lost
-	// Sent is called for each request sent to the servers, including those that the session makes on its own, and again each time that one is resent.
-	Sent func(Kind, time.Time)
-	// Received is called for each event that comes from the servers, before Event, even if no watch waits for it any more.
-	Received func(time.Time)
-	// Pending counts the calls in flight.
-	Pending *atomic.Int64
-}
-
 // Tapped is the optional ability of a session to report what goes over its wire. Observe uses it; for a session without it, calls and fired watches
 // are counted as sent and received.
 type Tapped interface {
-	// Tap makes the session call sent and received from now on, as in Trace; both may be nil. The last call replaces earlier ones.
-	Tap(sent func(Kind, time.Time), received func(time.Time))
+	// Tap makes the session tell an observer what it sends and receives from now on. The last call replaces earlier ones.
+	Tap(WireObserver)
 }
 
 // asTapped returns the Tapped of s, or false; it looks through Observe and Within.
@@ -89,22 +75,21 @@ func asTapped(s Session) (Tapped, bool) {
 	return t, ok
 }
 
-// Observe returns a session that reports every operation of s to t, so that phases and costs are measured without touching the recipes, as
-// net/http/httptrace does. A session that is already observed reports to both traces, the earlier one first, without paying the cost of observation
+// Observe returns a session that reports every operation of s to an observer, so that phases and costs are measured without touching the recipes, as
+// net/http/httptrace does. A session that is already observed reports to both observers, the earlier one first, without paying the cost of observation
 // twice.
-func Observe(s Session, t *Trace) Session {
-	wire, tapped := asTapped(s)
-	if tapped && (t.Sent != nil || t.Received != nil) {
-		wire.Tap(t.Sent, t.Received)
+func Observe(s Session, by Observer) Session {
+	tap, tapped := asTapped(s)
+	events, wire := powersOf(by)
+	if tapped && wire != nil {
+		tap.Tap(wire)
 	}
-	o := &observed{Session: s, tapped: tapped}
-	o.traces = o.room[:0] // rarely more than two: what each call reads is then in one place
+	o := &observed{Session: s, first: by, tapped: tapped, events: events != nil || wire != nil && !tapped}
 	if below, already := s.(*observed); already {
-		o.Session, o.traces = below.Session, append(o.traces, below.traces...)
-	}
-	o.traces = append(o.traces, *t)
-	for _, t := range o.traces {
-		o.events = o.events || t.Event != nil || t.Received != nil && !tapped
+		o.Session, o.first, o.second, o.events = below.Session, below.first, by, o.events || below.events
+		if below.second != nil {
+			o.second = &both{below.second, by}
+		}
 	}
 	return o
 }
@@ -128,12 +113,12 @@ func Replied(ctx context.Context, zxid int64) {
 // wrapper is a session around another one.
 type wrapper interface{ Unwrap() Session }
 
+// observed is one cache line: with thousands of sessions, it is cold by the time the next call is made.
 type observed struct {
 	Session
-	traces []Trace // the earliest first
-	tapped bool    // the session itself reports what is sent and received
-	events bool    // some trace wants events
-	room   [2]Trace
+	first, second Observer // the earlier one first; second is nil if there is only one
+	tapped        bool     // the session itself reports what is sent and received
+	events        bool     // an observer wants events
 }
 
 // Unwrap returns the session below, for optional powers such as persistent watches.
@@ -141,39 +126,52 @@ func (o *observed) Unwrap() Session { return o.Session }
 
 // begin is called at the start of each call, call when it has returned.
 func (o *observed) begin(ctx context.Context) (time.Time, *Reply) {
-	for i := range o.traces {
-		if p := o.traces[i].Pending; p != nil {
-			p.Add(1)
-		}
+	o.first.Begins()
+	if o.second != nil {
+		o.second.Begins()
 	}
-	return time.Now(), &Reply{Context: ctx}
+	r, given := ctx.(*Reply)
+	if given {
+		r.Zxid = 0
+	} else {
+		r = replies.Get().(*Reply)
+		r.Context = ctx
+	}
+	return time.Now(), r
 }
 
-// calls are reused: with thousands of sessions in turn, the stack of a session's goroutine is cold memory, and this one is not.
-var calls = sync.Pool{New: func() any { return new(Call) }}
+// Calls and replies are reused. With thousands of sessions in turn, the stack of a session's goroutine is cold memory, and a call that has just been reused is
+// not. No engine keeps the context of a request that has returned.
+var (
+	calls   = sync.Pool{New: func() any { return new(Call) }}
+	replies = sync.Pool{New: func() any { return new(Reply) }}
+)
 
 // call returns what the caller completes and passes to tell.
-func (o *observed) call(k Kind, path string, start time.Time, r *Reply, err error) *Call {
+func (o *observed) call(ctx context.Context, k Kind, path string, start time.Time, r *Reply, err error) *Call {
 	c := calls.Get().(*Call)
 	c.Kind, c.Path, c.Start, c.End, c.Zxid, c.Err = k, path, start, time.Now(), r.Zxid, err
+	if ctx != context.Context(r) { // begin has made it
+		*r = Reply{}
+		replies.Put(r)
+	}
 	return c
 }
 
 func (o *observed) tell(c *Call) {
-	for i := range o.traces {
-		t := &o.traces[i]
-		if !o.tapped && t.Sent != nil && sent(c) {
-			t.Sent(c.Kind, c.Start)
-		}
-		if t.Call != nil {
-			t.Call(c)
-		}
-		if t.Pending != nil {
-			t.Pending.Add(-1)
-		}
+	o.tellOne(o.first, c)
+	if o.second != nil {
+		o.tellOne(o.second, c)
 	}
 	*c = Call{}
 	calls.Put(c)
+}
+
+func (o *observed) tellOne(by Observer, c *Call) {
+	if !o.tapped && sent(c) {
+		sends(by, c.Kind, c.Start)
+	}
+	by.Ends(c)
 }
 
 // sent reports whether a call to a session without a tap counts as a request. A session that has ended sends nothing.
@@ -184,14 +182,11 @@ func sent(c *Call) bool {
 
 // event delivers an event, and replaces the tap of a session that has none.
 func (o *observed) event(e Event) {
-	for i := range o.traces {
-		t := &o.traces[i]
-		if !o.tapped && t.Received != nil {
-			t.Received(e.At)
+	for _, by := range []Observer{o.first, o.second} {
+		if !o.tapped {
+			receives(by, e.At)
 		}
-		if t.Event != nil {
-			t.Event(e)
-		}
+		fires(by, e)
 	}
 }
 
@@ -209,7 +204,7 @@ func (o *observed) watch(w *Watch) *Watch {
 func (o *observed) Create(ctx context.Context, path string, data []byte, mode Mode) (Created, error) {
 	start, r := o.begin(ctx)
 	c, err := o.Session.Create(r, path, data, mode)
-	n := o.call(KindCreate, path, start, r, err)
+	n := o.call(ctx, KindCreate, path, start, r, err)
 	n.Created, n.Mode = c, mode
 	o.tell(n)
 	return c, err
@@ -218,14 +213,14 @@ func (o *observed) Create(ctx context.Context, path string, data []byte, mode Mo
 func (o *observed) Delete(ctx context.Context, path string, version int32) error {
 	start, r := o.begin(ctx)
 	err := o.Session.Delete(r, path, version)
-	o.tell(o.call(KindDelete, path, start, r, err))
+	o.tell(o.call(ctx, KindDelete, path, start, r, err))
 	return err
 }
 
 func (o *observed) Set(ctx context.Context, path string, data []byte, version int32) (Stat, error) {
 	start, r := o.begin(ctx)
 	st, err := o.Session.Set(r, path, data, version)
-	n := o.call(KindSet, path, start, r, err)
+	n := o.call(ctx, KindSet, path, start, r, err)
 	n.Stat = st
 	o.tell(n)
 	return st, err
@@ -234,7 +229,7 @@ func (o *observed) Set(ctx context.Context, path string, data []byte, version in
 func (o *observed) Get(ctx context.Context, path string) ([]byte, Stat, error) {
 	start, r := o.begin(ctx)
 	data, st, err := o.Session.Get(r, path)
-	n := o.call(KindGet, path, start, r, err)
+	n := o.call(ctx, KindGet, path, start, r, err)
 	n.Stat, n.Bytes = st, len(data)
 	o.tell(n)
 	return data, st, err
@@ -243,7 +238,7 @@ func (o *observed) Get(ctx context.Context, path string) ([]byte, Stat, error) {
 func (o *observed) Exists(ctx context.Context, path string) (Stat, bool, error) {
 	start, r := o.begin(ctx)
 	st, ok, err := o.Session.Exists(r, path)
-	n := o.call(KindExists, path, start, r, err)
+	n := o.call(ctx, KindExists, path, start, r, err)
 	n.Stat = st
 	o.tell(n)
 	return st, ok, err
@@ -252,7 +247,7 @@ func (o *observed) Exists(ctx context.Context, path string) (Stat, bool, error) 
 func (o *observed) Children(ctx context.Context, path string) ([]string, Stat, error) {
 	start, r := o.begin(ctx)
 	names, st, err := o.Session.Children(r, path)
-	n := o.call(KindChildren, path, start, r, err)
+	n := o.call(ctx, KindChildren, path, start, r, err)
 	n.Stat, n.Names, n.Bytes = st, names, listBytes(names)
 	o.tell(n)
 	return names, st, err
@@ -261,7 +256,7 @@ func (o *observed) Children(ctx context.Context, path string) ([]string, Stat, e
 func (o *observed) GetW(ctx context.Context, path string) ([]byte, Stat, *Watch, error) {
 	start, r := o.begin(ctx)
 	data, st, w, err := o.Session.GetW(r, path)
-	n := o.call(KindGet, path, start, r, err)
+	n := o.call(ctx, KindGet, path, start, r, err)
 	n.Watch, n.Stat, n.Bytes = true, st, len(data)
 	o.tell(n)
 	return data, st, o.watch(w), err
@@ -270,7 +265,7 @@ func (o *observed) GetW(ctx context.Context, path string) ([]byte, Stat, *Watch,
 func (o *observed) ExistsW(ctx context.Context, path string) (Stat, bool, *Watch, error) {
 	start, r := o.begin(ctx)
 	st, ok, w, err := o.Session.ExistsW(r, path)
-	n := o.call(KindExists, path, start, r, err)
+	n := o.call(ctx, KindExists, path, start, r, err)
 	n.Watch, n.Stat = true, st
 	o.tell(n)
 	return st, ok, o.watch(w), err
@@ -279,7 +274,7 @@ func (o *observed) ExistsW(ctx context.Context, path string) (Stat, bool, *Watch
 func (o *observed) ChildrenW(ctx context.Context, path string) ([]string, Stat, *Watch, error) {
 	start, r := o.begin(ctx)
 	names, st, w, err := o.Session.ChildrenW(r, path)
-	n := o.call(KindChildren, path, start, r, err)
+	n := o.call(ctx, KindChildren, path, start, r, err)
 	n.Watch, n.Stat, n.Names, n.Bytes = true, st, names, listBytes(names)
 	o.tell(n)
 	return names, st, o.watch(w), err
@@ -288,7 +283,7 @@ func (o *observed) ChildrenW(ctx context.Context, path string) ([]string, Stat, 
 func (o *observed) Multi(ctx context.Context, ops ...Op) ([]OpResult, error) {
 	start, r := o.begin(ctx)
 	res, err := o.Session.Multi(r, ops...)
-	n := o.call(KindMulti, "", start, r, err)
+	n := o.call(ctx, KindMulti, "", start, r, err)
 	n.Ops = ops
 	o.tell(n)
 	return res, err
@@ -297,7 +292,7 @@ func (o *observed) Multi(ctx context.Context, ops ...Op) ([]OpResult, error) {
 func (o *observed) Sync(ctx context.Context, path string) error {
 	start, r := o.begin(ctx)
 	err := o.Session.Sync(r, path)
-	o.tell(o.call(KindSync, path, start, r, err))
+	o.tell(o.call(ctx, KindSync, path, start, r, err))
 	return err
 }
 

@@ -128,6 +128,19 @@ func TestToken(t *testing.T) {
 	}
 }
 
+// counting is a trace that counts the calls in flight.
+type counting struct {
+	zk.Trace
+	pending *atomic.Int64
+}
+
+func (c *counting) Begins() { c.pending.Add(1) }
+
+func (c *counting) Ends(call *zk.Call) {
+	c.Trace.Ends(call)
+	c.pending.Add(-1)
+}
+
 // A session observed twice reports every operation and event to both traces, the inner one first, with the same times.
 func TestObserveTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -137,12 +150,12 @@ func TestObserveTwice(t *testing.T) {
 		var seen []string
 		var calls []zk.Call
 		var pending [2]atomic.Int64
-		trace := func(i int) *zk.Trace {
-			return &zk.Trace{Pending: &pending[i],
+		trace := func(i int) zk.Observer {
+			return &counting{pending: &pending[i], Trace: zk.Trace{
 				Call: func(c *zk.Call) {
 					seen, calls = append(seen, fmt.Sprintf("%d: %v, %d pending", i, c.Kind, pending[i].Load())), append(calls, *c)
 				},
-				Event: func(e zk.Event) { seen = append(seen, fmt.Sprintf("%d: %v", i, e.Type)) }}
+				Event: func(e zk.Event) { seen = append(seen, fmt.Sprintf("%d: %v", i, e.Type)) }}}
 		}
 		first := zk.Observe(below, trace(0))
 		s := zk.Observe(first, trace(1))
@@ -174,4 +187,26 @@ func TestObserveTwice(t *testing.T) {
 			t.Errorf("%d and %d calls pending at the end", pending[0].Load(), pending[1].Load())
 		}
 	})
+}
+
+// Observers below and above another wrapper have the zxid of each reply, as does a caller that asks for it, with a context of one request or of several.
+func TestZxidsThroughTwoObservers(t *testing.T) {
+	var below, above []int64
+	ens := zktest.New(zktest.Config{})
+	s := zk.Observe(zk.Within(zk.Observe(ens.Dial(), &zk.Trace{Call: func(c *zk.Call) { below = append(below, c.Zxid) }}), "/"),
+		&zk.Trace{Call: func(c *zk.Call) { above = append(above, c.Zxid) }})
+	mine := &zk.Reply{Context: t.Context()}
+	for i, path := range []string{"/a", "/b", "/c", "/d"} {
+		ctx := t.Context()
+		if i%2 == 1 {
+			ctx = mine
+		}
+		c, err := s.Create(ctx, path, nil, zk.Persistent)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if last := len(below) - 1; c.Czxid == 0 || len(below) != i+1 || below[last] != c.Czxid || above[last] != c.Czxid || i%2 == 1 && mine.Zxid != c.Czxid {
+			t.Errorf("create %d of transaction %d: %v below, %v above, %d for the caller", i, c.Czxid, below, above, mine.Zxid)
+		}
+	}
 }

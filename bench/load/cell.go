@@ -54,12 +54,12 @@ type Cell struct {
 	interrupted   bool                // it was interrupted, or the run failed
 	keeps, passes bool                // keeps: something waits in the workload that no session waits for; passes: it is timed from its put to its take
 	cutAt         atomic.Int64        // when in-flight work was cut, as an offset; 0 before
-	succeeded     atomic.Int64        // when an operation last succeeded, as an offset
+	succeeded     atomic.Int64        // end of the last second in which an operation succeeded, as an offset
 	faults        *faults.Schedule
 	driver        *drivers.Fleet // holds the sessions; nil if the profile's engine does
 	storms        *faults.Storms
 	ending        []faults.Place // where the sessions are at the end of the steady phase
-	calls         []calls        // by place
+	calls         []*calls       // by place; nil before the seat takes it
 	refusals      refusals
 	lookout       *lookout
 	orphans       map[int64]int         // ephemeral znodes left behind, by session

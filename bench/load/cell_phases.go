@@ -166,6 +166,7 @@ func (c *Cell) drain(ctx context.Context, finished <-chan struct{}, cut context.
 	at := c.origin.Now()
 	c.cutAt.Store(int64(at))
 	cut(workloads.CutAt(at))
+	c.clients.interrupt()
 	<-finished
 }
 

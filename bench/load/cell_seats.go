@@ -16,16 +16,20 @@ import (
 func (c *Cell) seat(i int) *seat {
 	id := uint32(c.session(i))
 	r := plan.Random(c.Profile.Seed, c.Repetition, id, plan.ArrivalStream)
+	c.clients.links.follow(id, c.clients.sessions[i], c.origin)
 	s := &seat{
 		Seat: workloads.Seat{
-			ID: id, Session: c.observed(i, c.clients.sessions[i]), Origin: c.origin, Fanout: c.fanout.Shard(i),
-			Recorder: c.recorder(i),
-			Rand:     plan.Random(c.Profile.Seed, c.Repetition, id, plan.WorkStream),
+			ID: id, Session: c.clients.sessions[i], Origin: c.origin, Fanout: c.fanout.Shard(i),
 			Standing: c.standings.Of(id),
 		},
-		clients: &c.clients, place: i, observed: c.observed, work: c.work, loopOpen: c.Open() && c.paced(id), first: c.first,
+		clients: &c.clients, place: i, work: c.work, loopOpen: c.Open() && c.paced(id), first: c.first,
 	}
 	s.Open = s.open
+	s.calls.cell, s.calls.seat = c, id
+	s.Calls, c.calls[i] = &s.calls, &s.calls
+	s.Rand = s.draws.Seed(c.Profile.Seed, c.Repetition, id, plan.WorkStream)
+	s.recorder = c.recorder(i)
+	s.Recorder = &s.recorder
 	s.MayLead = func() bool { return c.mayLead(c.clients.session(i)) }
 	if c.driver != nil {
 		s.Work = func(ctx context.Context) (func(), bool) { return drivers.Work(ctx, s.Session) }
@@ -35,19 +39,18 @@ func (c *Cell) seat(i int) *seat {
 	s.OpenFor = s.openFor
 	s.arrivals = c.arrivals(r, id, s.loopOpen, false)
 	if !s.loopOpen {
-		s.pausing = &pausing{Recorder: s.Recorder, of: &c.pauses}
-		s.Recorder = s.pausing
+		s.pausing.of, s.eager = &c.pauses, c.Profile.Think.Average() == 0
 	}
 	return s
 }
 
 // recorder returns the recorder of seat i.
-func (c *Cell) recorder(i int) metrics.Recorder {
+func (c *Cell) recorder(i int) recorder {
 	figures := c.collector.Shard(i)
 	if c.run.Blocks != nil {
 		figures = metrics.Tee(figures, c.run.Blocks)
 	}
-	return &recorder{figures, c.history.Shard(i), &c.cutAt, &c.succeeded}
+	return recorder{figures: figures, history: c.history.Shard(i), cutAt: &c.cutAt}
 }
 
 // paced reports whether the session gets part of the rate of an open loop.

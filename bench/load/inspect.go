@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -29,11 +30,26 @@ func (c *Cell) inspectOpen(ctx context.Context) error {
 	})
 }
 
-// calls counts the calls of one seat's sessions, including the recipes' background work.
+// calls observes the calls of one seat's sessions, including the recipes' background work.
 type calls struct {
+	cell    *Cell
+	seat    uint32
 	pending atomic.Int64
 	ended   atomic.Int64 // when the last call ended, as an offset; 0 if none has
-	_       [48]byte     // a cache line for each seat
+}
+
+// Begins counts a call.
+func (c *calls) Begins() { c.pending.Add(1) }
+
+// Ends records how long a call took, and whether it was refused.
+func (c *calls) Ends(call *zk.Call) {
+	end := c.cell.origin.At(call.End)
+	c.ended.Store(int64(end))
+	answered := call.Err == nil || zk.Classify(call.Err) == zk.ClassDefiniteNo
+	trip := metrics.Trip{Session: c.seat, Start: c.cell.origin.At(call.Start), End: end, Unanswered: !answered}
+	c.cell.refusals.see(call, trip)
+	c.cell.trips.Record(trip)
+	c.pending.Add(-1)
 }
 
 // betweenTries is longer than the time between two attempts of a removal.
@@ -48,12 +64,7 @@ func (c *calls) recent(now time.Duration) bool {
 // callsRecent reports whether a call of any seat is in flight, or has ended so recently that another may follow.
 func (c *Cell) callsRecent() bool {
 	now := c.origin.Now()
-	for i := range c.calls {
-		if c.calls[i].recent(now) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.calls, func(of *calls) bool { return of != nil && of.recent(now) })
 }
 
 // undecided is a recorder for looks whose findings may still disappear without help.

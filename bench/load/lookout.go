@@ -42,20 +42,6 @@ func (c *Cell) newLookout(ctx context.Context) *lookout {
 	return l
 }
 
-// observed returns a session of the seat at a place, whose requests are counted.
-func (c *Cell) observed(place int, s zk.Session) zk.Session {
-	seat, of := uint32(c.session(place)), &c.calls[place]
-	c.clients.links.follow(seat, s, c.origin)
-	return zk.Observe(s, &zk.Trace{Pending: &of.pending, Call: func(call *zk.Call) {
-		end := c.origin.At(call.End)
-		of.ended.Store(int64(end))
-		answered := call.Err == nil || zk.Classify(call.Err) == zk.ClassDefiniteNo
-		trip := metrics.Trip{Session: seat, Start: c.origin.At(call.Start), End: end, Unanswered: !answered}
-		c.refusals.see(call, trip)
-		c.trips.Record(trip)
-	}})
-}
-
 // lag records that a timer of this process was late.
 func (l *lookout) lag(due, woken time.Time) {
 	l.everybody(l.c.origin.At(due), l.c.origin.At(woken))

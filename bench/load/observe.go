@@ -42,7 +42,7 @@ type Driver struct {
 func New(r *Run, t *target.Target, c Config) (*Cell, error) {
 	cell := &Cell{Config: c, run: r, target: t, dir: Dir(t.Root, c.Number), collector: metrics.NewCollector(0), history: metrics.NewHistory(0, spill.NewRoom(r.Out.Path(), 0)),
 		fanout: metrics.NewFanout(0), trips: metrics.NewRoundTrips(0, spill.NewRoom(r.Out.Path(), longTrips)), standings: metrics.NewStandings(c.Sessions), set: time.Now()}
-	cell.calls = make([]calls, cell.seats())
+	cell.calls = make([]*calls, cell.seats())
 	load := c.Load(cell.dir)
 	load.Shared = !r.Share.Whole()
 	if d := c.Driver; d != nil {
@@ -141,6 +141,9 @@ func (s *self) stop() { s.probe.Stop() }
 func (c *Cell) look(series *metrics.Series, own *self) {
 	now := c.origin.Now()
 	iv := c.collector.Rotate(now)
+	if iv.Steady.Succeeded() || iv.Other.Succeeded() {
+		c.succeeded.Store(int64(now))
+	}
 	p := series.Add(iv, c.fanout.Snapshot())
 	if err := c.run.Out.Interval(c.Name(), c.origin.Time(iv.From), c.origin.Time(iv.To), iv.Steady); err != nil {
 		c.target.Fail(err)

@@ -18,26 +18,24 @@ const (
 // pauses counts the pauses of all sessions of a cell.
 type pauses struct{ count, length atomic.Int64 }
 
-// pausing is the recorder of one session; it knows whether the last step failed.
+// pausing knows whether the last step of a session failed.
 type pausing struct {
-	metrics.Recorder
 	mu                sync.Mutex // guards what follows
 	failed, succeeded bool
 	pause             time.Duration // after the last step; 0 if it did not fail
-	of                *pauses
+	of                *pauses       // nil: the session does not pause
 }
 
-// Record notes the outcome of whole operations.
-func (p *pausing) Record(s metrics.Sample, parts ...metrics.Sample) {
+// note notes the outcome of a whole operation.
+func (p *pausing) note(o metrics.Outcome) {
 	p.mu.Lock()
-	switch s.Outcome {
+	defer p.mu.Unlock()
+	switch o {
 	case metrics.OK:
 		p.succeeded = true
 	case metrics.Failed, metrics.Lost, metrics.InDoubt:
 		p.failed = true
 	}
-	p.mu.Unlock()
-	p.Recorder.Record(s, parts...)
 }
 
 // next returns how long to pause after the step that has ended.

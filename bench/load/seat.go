@@ -99,6 +99,13 @@ func (c *sessionPool) connect(ctx context.Context, n int, opened func(int)) erro
 	return nil
 }
 
+// interrupt gives up all requests in flight, whose context has ended.
+func (c *sessionPool) interrupt() {
+	for _, s := range c.all() {
+		zk.Interrupt(s)
+	}
+}
+
 // close closes all sessions, atOnce of them at a time.
 func (c *sessionPool) close(atOnce int) {
 	InParallel(len(c.sessions), atOnce, func(i int) {
@@ -124,17 +131,21 @@ func InParallel(n, atOnce int, do func(int)) {
 
 // seat carries out what one simulated client does in a cell, over one or more successive sessions.
 type seat struct {
+	// The fields that every step uses come first: with thousands of sessions, their cache lines are cold by the time of the next step.
+	recorder
+	calls    calls
+	draws    plan.Source // of Rand
+	work     workloads.Workload
+	first    *countdown // counts this seat's first turn; nil after it
+	loopOpen bool
+	eager    bool // a closed loop without think time
+	stays    bool // it works until the cell is cut, because sessions driven by the rate may still make work for it
 	workloads.Seat
+
+	arrivals plan.Arrivals
+	passes   bool // others take what it puts
 	clients  *sessionPool
 	place    int // of its session in the pool
-	observed func(place int, s zk.Session) zk.Session
-	work     workloads.Workload
-	arrivals plan.Arrivals
-	loopOpen bool
-	pausing  *pausing   // for a closed loop; nil if it does not pause
-	passes   bool       // others take what it puts
-	stays    bool       // it works until the cell is cut, because sessions driven by the rate may still make work for it
-	first    *countdown // counts this seat's first turn
 }
 
 // run does the seat's work until stop closes (nothing new is offered from then on) or ctx ends (in-flight work is cut). In an open loop, work that was due
@@ -147,19 +158,22 @@ func (s *seat) run(ctx context.Context, stop <-chan struct{}, until func() time.
 	if s.stays {
 		stop = nil
 	}
-	// A context of the seat's own: each request selects on its Done, whose lock and queue all sessions would otherwise contend for.
+	// A context of the seat's own: whatever waits selects on its Done, whose lock and queue all sessions would otherwise contend for.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	ctx = zk.Patient(ctx) // the cell interrupts the sessions when it cuts their work
 	if w, some := s.work.(workloads.Pipelined); some {
 		defer w.Await(s.ID)
 	}
-	step := s.work.Join(s.Seat)
-	for due := s.arrivals.Next(0); ; due = s.next(ctx) {
-		if offered := s.waitFor(ctx, stop, due); !offered && (!s.loopOpen || due >= until()) {
+	step, now := s.work.Join(s.Seat), s.Origin.Now()
+	for due := s.arrivals.Next(0); ; due = s.next(ctx, now) {
+		offered := false
+		if now, offered = s.waitFor(ctx, stop, due, now); !offered && (!s.loopOpen || due >= until()) {
 			return
 		}
 		if step == nil {
 			step = s.replace(ctx, nil) // work that is due after the end still waits for a session
+			now = s.Origin.Now()
 		}
 		switch {
 		case ctx.Err() == nil:
@@ -170,7 +184,7 @@ func (s *seat) run(ctx context.Context, stop <-chan struct{}, until func() time.
 			continue
 		}
 		if !s.loopOpen {
-			due = s.Origin.Now() // a closed loop is never late
+			due = now // a closed loop is never late
 		}
 		s.Standing.Waits() // unless the workload knows better
 		err := step(ctx, due)
@@ -183,14 +197,17 @@ func (s *seat) run(ctx context.Context, stop <-chan struct{}, until func() time.
 			s.lose(err)
 			step = s.replace(ctx, stop)
 		}
+		now = s.Origin.Now()
 	}
 }
 
-// next returns when the next unit of work is due. Work that was cut has not failed and causes no pause.
-func (s *seat) next(ctx context.Context) time.Duration {
-	now := s.Origin.Now()
-	due := s.arrivals.Next(now)
-	if s.pausing != nil && ctx.Err() == nil {
+// next returns when the unit of work after the one that ended at now is due. Work that was cut has not failed and causes no pause.
+func (s *seat) next(ctx context.Context, now time.Duration) time.Duration {
+	due := now
+	if !s.eager {
+		due = s.arrivals.Next(now)
+	}
+	if s.pausing.of != nil && ctx.Err() == nil {
 		due = max(due, now+s.pausing.next())
 	}
 	return due
@@ -229,29 +246,24 @@ func (s *seat) giveUp(due time.Duration) {
 	}
 }
 
-// waitFor waits until due; it returns false if the offering stops first.
-func (s *seat) waitFor(ctx context.Context, stop <-chan struct{}, due time.Duration) bool {
-	select {
-	case <-stop:
-		return false
-	case <-ctx.Done():
-		return false
-	default:
+// waitFor waits until due, and returns the time; it returns false if the offering stops first.
+func (s *seat) waitFor(ctx context.Context, stop <-chan struct{}, due, now time.Duration) (time.Duration, bool) {
+	if IsClosed(stop) || ctx.Err() != nil { // in turn, because a select of both would take the lock of stop, which all sessions share
+		return now, false
 	}
-	d := due - s.Origin.Now()
+	d := due - now
 	if d <= 0 {
-		return true
+		return now, true
 	}
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-t.C:
-		return true
+		return s.Origin.Now(), true
 	case <-stop:
-		return false
 	case <-ctx.Done():
-		return false
 	}
+	return s.Origin.Now(), false
 }
 
 // lose closes a session that has ended, and counts it as lost unless its end was intended.
@@ -279,7 +291,8 @@ func (s *seat) openFor(ctx context.Context, timeout time.Duration) (zk.Session, 
 	if err != nil {
 		return nil, err
 	}
-	s.Session = s.observed(s.place, fresh)
+	s.Session = fresh
+	s.clients.links.follow(s.ID, fresh, s.Origin)
 	s.Fanout.Request(s.Origin.Now(), int(zk.KindConnect))
 	s.clients.links.replaced(s.ID, s.Origin.Now())
 	s.clients.retire(s.place, fresh)

@@ -2,6 +2,7 @@ package outcome
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -58,7 +59,10 @@ func (d *Document) Conclude(problems []Problem, rootLost bool) {
 	d.Finished = time.Now().UTC()
 	codes, reasons := []int{0}, []string(nil)
 	add := func(code int, format string, args ...any) {
-		codes, reasons = append(codes, code), append(reasons, fmt.Sprintf(format, args...))
+		codes = append(codes, code)
+		if reason := fmt.Sprintf(format, args...); !slices.Contains(reasons, reason) { // repetitions of a cell have the same
+			reasons = append(reasons, reason)
+		}
 	}
 	for _, p := range problems {
 		why, _, _ := strings.Cut(p.Err.Error(), "\n") // the rest is a server's log

@@ -76,8 +76,8 @@ type MachineMark struct {
 }
 
 // MachineBetween returns who used the machine between two marks, from before the first reading to after the last; own is the CPU time of this process, which
-// must be known. It returns nil if the system does not report the usage. For a server that was started in between, the usage of its new process counts; what
-// its last process used after the first mark is lost, and counts as other usage.
+// must be known. It returns nil if the system does not report the usage. For a server that was started in between, the usage of its new process counts, and
+// that of its last one if the ensemble has waited for it; otherwise what that used after the first mark counts as other usage.
 //
 // Other usage is the rest of the clock time of all CPUs. The kernel's own sum of busy time is not usable: it is counted in ticks, and a virtual machine loses
 // a tick whenever its host takes the CPU away, while processes are timed to the nanosecond, so the busy time would be less than what the processes used.
@@ -106,9 +106,12 @@ func usedByServers(before, after []*ensemble.Usage) (total time.Duration, known 
 			continue
 		}
 		known = true
-		total += b.CPU
-		if a := before[i]; a != nil && a.Start == b.Start {
-			total -= a.CPU
+		total += b.CPU + b.Ended
+		if a := before[i]; a != nil {
+			total -= a.Ended
+			if a.Start == b.Start || b.Ended > a.Ended {
+				total -= a.CPU
+			}
 		}
 	}
 	return total, known

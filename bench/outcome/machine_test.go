@@ -84,6 +84,10 @@ func TestServersThatRunElsewhereAreUnknown(t *testing.T) {
 	if m := MachineBetween(MachineMark{Machine: from, Servers: []*ensemble.Usage{{CPU: 9 * time.Second, Start: 1}}}, restarted, 0); *m.Servers != 3 {
 		t.Errorf("a restarted server used %v s, want the 3 of its new process", *m.Servers)
 	}
+	waited := MachineMark{Machine: to, Servers: []*ensemble.Usage{{CPU: 3 * time.Second, Start: 2, Ended: 15 * time.Second}}}
+	if m := MachineBetween(MachineMark{Machine: from, Servers: []*ensemble.Usage{{CPU: 9 * time.Second, Start: 1, Ended: time.Second}}}, waited, 0); *m.Servers != 8 {
+		t.Errorf("a server whose process ended after 14 s, of which 9 were before, used %v s, want 5 and the 3 of its new process", *m.Servers)
+	}
 }
 
 // On a busy machine the marks are taken late: shares refer to the time between the readings, so that nothing exceeds the total.

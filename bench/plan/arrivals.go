@@ -76,5 +76,19 @@ const (
 // Random returns the generator of one of a session's streams: the same seed gives the same arrivals, for every variant and in every order of the cells, so
 // that variants are compared under the same load.
 func Random(seed uint64, repetition int, session uint32, s Stream) *rand.Rand {
-	return rand.New(rand.NewPCG(seed+uint64(repetition)<<32, uint64(session)*uint64(streams)+uint64(s)))
+	return new(Source).Seed(seed, repetition, session, s)
+}
+
+// Source is what Random returns, with its state, to be part of something else: with thousands of sessions, their memory is cold by the time a session draws
+// again.
+type Source struct {
+	rand rand.Rand
+	pcg  rand.PCG
+}
+
+// Seed starts a stream, and returns its generator.
+func (o *Source) Seed(seed uint64, repetition int, session uint32, s Stream) *rand.Rand {
+	o.pcg.Seed(seed+uint64(repetition)<<32, uint64(session)*uint64(streams)+uint64(s))
+	o.rand = *rand.New(&o.pcg)
+	return &o.rand
 }

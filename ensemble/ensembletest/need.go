@@ -23,7 +23,7 @@ func Need(t testing.TB, packages ...string) {
 			_, err = exec.LookPath(file)
 		}
 		if err != nil {
-			lack(t, fmt.Errorf("%w: install it: apt-get install %s", err, name), "1")
+			lack(t, fmt.Errorf("needs the package %s: apt-get install %[1]s: %w", name, err), "1")
 		}
 	}
 }

@@ -226,6 +226,15 @@ func (l *Local) finish(_ context.Context, unasked error) error {
 	return nil
 }
 
+// Usage returns what the servers' processes have used, with those that have ended; nil for a server of which nothing is known.
+func (l *Local) Usage() []*ensemble.Usage {
+	var all []*ensemble.Usage
+	for _, s := range l.All() {
+		all = append(all, s.usage())
+	}
+	return all
+}
+
 // Preflight checks the servers, their data directory and this process.
 func (l *Local) Preflight(ctx context.Context, need ensemble.Need) []ensemble.Problem {
 	problems := l.Probe.Preflight(ctx, need)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/zkbench/zkbench/ensemble/internal/driver"
@@ -20,6 +21,8 @@ type process struct {
 	start  uint64      // when it started, as in host.Stat; together with pid it identifies the process
 	handle *os.Process // a pidfd on Linux: signals reach this process, never a later one with its pid
 	exited chan struct{}
+	used   atomic.Int64 // user and system time in nanoseconds, once it has ended, if it was our child
+	before int64        // those of the server's earlier processes
 }
 
 // adopt finds a process that was started earlier. It opens the handle before it checks the start time, so that signals reach the
@@ -73,7 +76,7 @@ func (p *process) ended(ctx context.Context) error {
 	if p.exited == nil {
 		err := driver.Poll(ctx, func() bool { return !p.running() })
 		if err == nil {
-			p.handle.Wait() // reaps our own zombie; for somebody else's process it fails at once
+			p.reap() // for somebody else's process it fails at once
 		}
 		return err
 	}
@@ -82,6 +85,13 @@ func (p *process) ended(ctx context.Context) error {
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
+	}
+}
+
+// reap waits for our child; how it ended is in its log.
+func (p *process) reap() {
+	if end, err := p.handle.Wait(); err == nil {
+		p.used.Store(int64(end.UserTime() + end.SystemTime()))
 	}
 }
 
@@ -126,7 +136,7 @@ func (n *launcher) launch(name string, args []string, log *os.File) (*process, e
 	p := &process{pid: handle.Pid, handle: handle, exited: make(chan struct{})}
 	n.wait.Go(func() {
 		defer close(p.exited)
-		handle.Wait() //nolint:errcheck // how it ended stands in its log
+		p.reap()
 	})
 	return p, nil
 }

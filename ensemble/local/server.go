@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/zkbench/zkbench/ensemble"
 	"github.com/zkbench/zkbench/ensemble/internal/driver"
@@ -104,8 +105,24 @@ func (s *server) launch() error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", l.java, err)
 	}
+	if last := s.process.Load(); last != nil {
+		p.before = last.before + last.used.Load()
+	}
 	s.process.Store(p)
 	return nil
+}
+
+// usage returns what the server's processes have used; nil if nothing is known.
+func (s *server) usage() *ensemble.Usage {
+	p := s.process.Load()
+	u, used := ensemble.UsageOf(p.pid), p.used.Load()
+	if ended := p.before + used; ended > 0 {
+		if u == nil || used > 0 {
+			u = &ensemble.Usage{}
+		}
+		u.Ended = time.Duration(ended)
+	}
+	return u
 }
 
 // Explain adds to an error what the server's log says about it.

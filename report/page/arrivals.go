@@ -26,7 +26,7 @@ func (s Source) arrivals(pooled results.Cell, id string) (all []*plot) {
 
 // measureOf returns how a cell describes an operation.
 func measureOf(c results.Cell, op string) results.Measure {
-	for _, m := range c.Roles() {
+	for _, m := range c.Measured {
 		if m.Op == op {
 			return m
 		}

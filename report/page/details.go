@@ -13,7 +13,7 @@ import (
 // phasesOf returns the phases of a cell's operations in order, each with a colour: what precedes them, the phases, and the rest.
 func phasesOf(c results.Cell) (names []string, inks []int) {
 	names, inks = []string{"lag"}, []int{0}
-	for _, m := range c.Roles() {
+	for _, m := range c.Measured {
 		if m.Role == results.RolePhase {
 			names, inks = append(names, m.Op), append(inks, 1+(len(inks)-1)%5)
 		}

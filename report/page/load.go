@@ -160,7 +160,7 @@ func ceiling(cells []results.Cell) (perSecond float64, why string) {
 	hold, objects := time.Duration(-1), cells[0].Objects
 	for _, c := range cells {
 		ended := ""
-		for _, m := range c.Roles() {
+		for _, m := range c.Measured {
 			ended = cmp.Or(ended, m.EndedBy)
 		}
 		if ended == "" || c.Objects != objects {

@@ -31,7 +31,7 @@ func parts(cells []results.Cell) (all []*plot) {
 
 // ownerOf returns the noun for whoever has an object of a cell.
 func ownerOf(c results.Cell) string {
-	for _, m := range c.Roles() {
+	for _, m := range c.Measured {
 		if m.Owner != "" {
 			return m.Owner
 		}

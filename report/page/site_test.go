@@ -89,7 +89,7 @@ func TestTheLinksOfASite(t *testing.T) {
 			t.Errorf("the index has no %s", want)
 		}
 	}
-	if strings.Contains(pages[IndexFile], "capacity-locks-open.html#profile") {
+	if strings.Contains(pages[IndexFile], "capacity-ladder-servers-3.html#profile") {
 		t.Error("the index links to a profile that is not there")
 	}
 	if !strings.Contains(pages["quickstart.html"], "variants: [naive, predecessor]") {

@@ -96,7 +96,7 @@ func makeUp(t testing.TB, cells ...made) string {
 func (m made) cell(i int, at time.Time) results.Cell {
 	c := results.Cell{Name: fmt.Sprintf("%s-%d-%d", m.variant, m.sessions, i), Workload: m.workload, Variant: m.variant, Sessions: m.sessions, Objects: 1, Repetition: 1, Loop: "closed",
 		RatePerS: m.rate, Started: at, Steady: results.Steady{To: float64(m.seconds)}, ElapsedS: float64(m.seconds), Measured: measuredOf[m.workload],
-		Parameters: map[string]any{"hold": "5ms"}, Checks: []results.Check{{Name: "mutual-exclusion", Verdict: "holds", Evidence: 9}},
+		Parameters: map[string]any{"hold": "5ms"}, Meanings: []results.Meaning{{Key: "hold", Role: results.RoleHold}}, Checks: []results.Check{{Name: "mutual-exclusion", Verdict: "holds", Evidence: 9}},
 		Cost:   map[string]float64{"fairness_jain": 0.99, "ownerless_share": 0.1 + 0.02*float64(i%5), "ownerless_share_worst": 0.3},
 		Fanout: &results.Fanout{EventsPerRelease: float64(m.sessions) / 2, TheoryPerRelease: float64(m.sessions), ListsPerAcquire: float64(m.sessions) / 3, ChildrenBytesPerAcquire: float64(m.sessions * m.sessions)}}
 	if m.rate > 0 {

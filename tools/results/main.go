@@ -1,5 +1,5 @@
-// Command results measures again what is published: it carries out the command of each result in results/published, on a machine that has nothing else
-// to do, and replaces the result. A run during which the machine did something else is repeated.
+// Command results measures what is published: it carries out the commands that results/published.txt lists, on a machine that has nothing else
+// to do, and replaces the results. A run during which the machine did something else is repeated.
 package main
 
 import (
@@ -8,11 +8,11 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -45,46 +45,74 @@ func main() {
 	}
 }
 
-// again measures all results in a directory, or those named.
+// again measures all results of a list, or those named.
 func again(published string, only []string) error {
-	dirs, err := find(published, only)
+	all, err := read(published)
 	if err != nil {
 		return err
 	}
-	for _, dir := range dirs {
-		if err := measure(dir); err != nil {
-			return fmt.Errorf("%s: %w", dir, err)
+	chosen, err := named(all, only)
+	if err != nil {
+		return err
+	}
+	for _, r := range chosen {
+		if err := r.measure(published); err != nil {
+			return fmt.Errorf("%s: %w", r.name, err)
 		}
 	}
 	return nil
 }
 
-// find returns the directories below published that hold a result, those named if any are.
-func find(published string, only []string) (dirs []string, err error) {
-	unknown := slices.Clone(only)
-	err = filepath.WalkDir(published, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.Name() != results.RunFile {
-			return err
-		}
-		dir := filepath.Dir(path)
-		name := filepath.ToSlash(strings.TrimPrefix(dir, published+string(filepath.Separator)))
-		if len(only) == 0 || slices.Contains(only, name) {
-			dirs = append(dirs, dir)
-		}
-		unknown = slices.DeleteFunc(unknown, func(n string) bool { return n == name })
-		return nil
-	})
-	if err == nil && len(unknown) > 0 {
-		err = fmt.Errorf("%s has no result %s", published, strings.Join(unknown, ", "))
-	}
-	return dirs, err
+// result is a line of the list.
+type result struct {
+	name string // of its directory
+	exit int    // code of the command
+	args string // of zkbench, as given to a shell
 }
 
-// document is the part of a result that tells how it was made and on what machine; runs and searches both have it.
+// read returns what the list beside a directory of results names.
+func read(published string) (all []result, err error) {
+	file := published + ".txt"
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	for i, line := range strings.Split(string(text), "\n") {
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		head, args, found := strings.Cut(line, ": ")
+		name, exit, other := strings.Cut(head, ", exit ")
+		r := result{name: name, args: args}
+		if other {
+			r.exit, err = strconv.Atoi(exit)
+		}
+		if !found || err != nil {
+			return nil, fmt.Errorf("%s, line %d: must be 'NAME: ARGUMENTS' or 'NAME, exit CODE: ARGUMENTS', got %q", file, i+1, line)
+		}
+		all = append(all, r)
+	}
+	return all, nil
+}
+
+// named returns the results with these names, all if there are none.
+func named(all []result, only []string) (chosen []result, err error) {
+	unknown := slices.Clone(only)
+	for _, r := range all {
+		if len(only) == 0 || slices.Contains(only, r.name) {
+			chosen = append(chosen, r)
+		}
+		unknown = slices.DeleteFunc(unknown, func(n string) bool { return n == r.name })
+	}
+	if len(unknown) > 0 {
+		err = fmt.Errorf("the list of results does not name %s", strings.Join(unknown, ", "))
+	}
+	return chosen, err
+}
+
+// document is the part of a result that tells on what machine it was made; searches have no cells.
 type document struct {
-	Command []string     `json:"command"`
-	Exit    results.Exit `json:"exit"`
-	Cells   []struct {
+	Cells []struct {
 		Name       string          `json:"name"`
 		Machine    results.Machine `json:"machine"`
 		Operations int64           `json:"operations"`
@@ -92,48 +120,46 @@ type document struct {
 	} `json:"cells"`
 }
 
-func read(dir string) (d document, err error) {
-	text, err := os.ReadFile(filepath.Join(dir, results.RunFile))
-	if err == nil {
-		err = json.Unmarshal(text, &d)
-	}
-	if err == nil && len(d.Command) < 2 {
-		err = fmt.Errorf("%s names no command", filepath.Join(dir, results.RunFile))
-	}
-	return d, err
-}
-
-// measure replaces a result by one of the same command, made while the machine was quiet.
-func measure(dir string) error {
-	old, err := read(dir)
-	if err != nil {
-		return err
-	}
+// measure carries out the command of a result while the machine is quiet, and publishes what it made.
+func (r result) measure(published string) error {
+	made, dir := filepath.Join("results", filepath.Base(r.name)), filepath.Join(published, r.name) // made as a user would: the document has its command
 	for range attempts {
 		if err := quiet(); err != nil {
 			return err
 		}
-		made := filepath.Clean(dir) + ".new"
-		if err := os.RemoveAll(made); err != nil {
-			return err
+		if _, err := os.Stat(made); err == nil {
+			return fmt.Errorf("%s exists: move it away", made)
 		}
-		args := arguments(old.Command, made)
-		fmt.Println("zkbench", strings.Join(args, " "))
+		command := "zkbench " + r.args + " --quiet --out " + made
+		fmt.Println(command)
 		began := time.Now()
-		out, err := exec.Command("bin/zkbench", args...).CombinedOutput()
-		if ended := new(exec.ExitError); err != nil && !(errors.As(err, &ended) && ended.ExitCode() == old.Exit.Code) {
+		out, err := exec.Command("sh", "-c", "exec bin/"+command).CombinedOutput()
+		if ended := new(exec.ExitError); err != nil && !(errors.As(err, &ended) && ended.ExitCode() == r.exit) {
 			return fmt.Errorf("%w\n%s", err, out)
 		}
-		d, err := read(made)
+		text, err := os.ReadFile(filepath.Join(made, results.RunFile))
 		if err != nil {
+			return err
+		}
+		var d document
+		if err := json.Unmarshal(text, &d); err != nil {
 			return err
 		}
 		busy := cmp.Or(d.disturbed(), quiet())
 		fmt.Printf("  took %v; %s\n", time.Since(began).Round(time.Second), orQuiet(busy))
 		if busy != nil {
+			if err := os.RemoveAll(made); err != nil {
+				return err
+			}
 			continue
 		}
-		if err := os.RemoveAll(dir); err != nil {
+		probes, _ := filepath.Glob(filepath.Join(made, "probe-*")) // the document of a search has what it found in them
+		for _, old := range append(probes, dir) {
+			if err := os.RemoveAll(old); err != nil {
+				return err
+			}
+		}
+		if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 			return err
 		}
 		return os.Rename(made, dir)
@@ -146,20 +172,6 @@ func orQuiet(err error) string {
 		return "measured again, because " + err.Error()
 	}
 	return "the machine was quiet"
-}
-
-// arguments returns those of the command, with another directory for the result, and without what is said meanwhile.
-func arguments(command []string, out string) (args []string) {
-	for i := 1; i < len(command); i++ {
-		switch {
-		case command[i] == "--out":
-			i++
-		case strings.HasPrefix(command[i], "--out="), command[i] == "--quiet":
-		default:
-			args = append(args, command[i])
-		}
-	}
-	return append(args, "--quiet", "--out", out)
 }
 
 // quiet returns an error if the machine has something else to do.

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -8,30 +11,51 @@ import (
 	"github.com/zkbench/zkbench/results"
 )
 
-func TestCommandsAreCarriedOutAgain(t *testing.T) {
-	got := arguments([]string{"zkbench", "run", "locks", "--set", "a=1", "--out", "results/x", "--quiet", "--out=y"}, "made")
-	if want := []string{"run", "locks", "--set", "a=1", "--quiet", "--out", "made"}; !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
+func TestTheListOfResults(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "published")
+	list := func(text string) ([]result, error) {
+		if err := os.WriteFile(dir+".txt", []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return read(dir)
+	}
+	all, err := list("# results\n\na: run locks --set 'faults=[{at: 1s, kind: reset}]'\nb/c, exit 4: run rw-locks\n")
+	want := []result{{"a", 0, "run locks --set 'faults=[{at: 1s, kind: reset}]'"}, {"b/c", 4, "run rw-locks"}}
+	if err != nil || !slices.Equal(all, want) {
+		t.Errorf("%+v, %v, want %+v", all, err, want)
+	}
+	if one, err := named(all, []string{"b/c"}); err != nil || len(one) != 1 || one[0] != want[1] {
+		t.Errorf("b/c: %+v, %v", one, err)
+	}
+	if _, err := named(all, []string{"a", "d"}); err == nil || !strings.Contains(err.Error(), "does not name d") {
+		t.Errorf("a result that is not in the list: %v", err)
+	}
+	for _, line := range []string{"a", "a, exit x: run locks"} {
+		if _, err := list("\n" + line + "\n"); err == nil || !strings.Contains(err.Error(), "line 2") {
+			t.Errorf("%q: %v", line, err)
+		}
 	}
 }
 
-// Every published result can be measured again: it names its command. One that does not exist is an error.
-func TestPublishedResultsNameTheirCommands(t *testing.T) {
+// Every published result can be measured again.
+func TestPublishedResultsAreListed(t *testing.T) {
 	const published = "../../results/published"
-	dirs, err := find(published, nil)
-	if err != nil || len(dirs) < 10 {
-		t.Fatalf("%q, %v", dirs, err)
+	all, err := read(published)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, dir := range dirs {
-		if _, err := read(dir); err != nil {
-			t.Error(err)
+	err = filepath.WalkDir(published, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.Name() != results.RunFile {
+			return err
 		}
-	}
-	if one, err := find(published, []string{"quickstart"}); err != nil || len(one) != 1 {
-		t.Errorf("quickstart is %q, %v", one, err)
-	}
-	if _, err := find(published, []string{"quickstart", "nothing"}); err == nil || !strings.Contains(err.Error(), "no result nothing") {
-		t.Errorf("a result that does not exist: %v", err)
+		name, err := filepath.Rel(published, filepath.Dir(path))
+		if !slices.ContainsFunc(all, func(r result) bool { return r.name == filepath.ToSlash(name) }) {
+			t.Errorf("the list does not name %s", name)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }
 

@@ -284,11 +284,15 @@ func reason(output string) string {
 	return why
 }
 
-// short returns a package without the module's name.
+// short returns a package without the module's name, and the variables that its 'go test' was given.
 func short(pkg string) string {
-	pkg, _, _ = strings.Cut(pkg, " ") // "PACKAGE GROUP", or of a build: "PACKAGE [PACKAGE.test]"
+	pkg, group, _ := strings.Cut(pkg, " ") // "PACKAGE GROUP VARIABLES", or of a build: "PACKAGE [PACKAGE.test]"
+	name := path.Base(pkg)
 	if _, inside, ok := strings.Cut(pkg, "/zkbench/zkbench/"); ok {
-		return inside
+		name = inside
 	}
-	return path.Base(pkg)
+	if _, set, given := strings.Cut(group, " "); given {
+		name += " " + set
+	}
+	return name
 }

@@ -117,7 +117,7 @@ Tests: 0 passed, 4 failed, 1 skipped
 	}
 }
 
-// What 'go test' itself prints is read: a run of two groups, one of which fails.
+// What 'go test' itself prints is read: a run of three groups, one of which fails and one has a variable of its own.
 func TestGroups(t *testing.T) {
 	got := groups(strings.Fields("-short ./... -- -race ./zk"))
 	if len(got) != 2 || strings.Join(got[0], " ") != "-short ./..." || strings.Join(got[1], " ") != "-race ./zk" {
@@ -127,6 +127,13 @@ func TestGroups(t *testing.T) {
 	l := newLog(&out, time.Now())
 	if err := l.test(0, []string{"-C", "../..", "./internal/phrase"}); err != nil {
 		t.Error(err)
+	}
+	once := l.total.passed
+	if err := l.test(2, []string{"GOFLAGS=-count=2", "-C", "../..", "./internal/phrase"}); err != nil || l.total.passed != 3*once {
+		t.Errorf("with -count=2 as well: %v, %d and then %d passed", err, once, l.total.passed)
+	}
+	if want := "ok   internal/phrase GOFLAGS=-count=2 "; !strings.Contains(out.String(), want) {
+		t.Errorf("the log does not say %q:\n%s", want, out.String())
 	}
 	if err := l.test(1, []string{"./nowhere"}); err == nil {
 		t.Error("a package that does not exist passes")

@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -82,14 +84,21 @@ func (l *safeLog) stopped(args []string, err error) {
 	}
 }
 
+// variable matches the setting of an environment variable.
+var variable = regexp.MustCompile(`^[A-Z_]+=`)
+
 // test runs one 'go test' to its end. The error is nil if all tests passed.
 func (l *safeLog) test(group int, args []string) error {
-	test := []string{"test"}
+	test, vars := []string{"test"}, 0
+	for vars < len(args) && variable.MatchString(args[vars]) {
+		vars++
+	}
+	set, args := args[:vars], args[vars:]
 	if len(args) > 1 && args[0] == "-C" { // has to be the first flag
 		test, args = append(test, args[:2]...), args[2:]
 	}
 	cmd := exec.Command("go", append(append(test, "-json"), args...)...)
-	cmd.Stderr = os.Stderr
+	cmd.Env, cmd.Stderr = append(os.Environ(), set...), os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return err
@@ -97,12 +106,12 @@ func (l *safeLog) test(group int, args []string) error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	l.read(group, out)
+	l.read(strings.Join(append([]string{strconv.Itoa(group)}, set...), " "), out)
 	return cmd.Wait()
 }
 
 // read processes the events of one 'go test', which may test packages that another one tests too. A line that is not an event is printed as it is.
-func (l *safeLog) read(group int, out io.Reader) {
+func (l *safeLog) read(group string, out io.Reader) {
 	lines := bufio.NewReader(out)
 	for {
 		text, err := lines.ReadBytes('\n')
@@ -110,7 +119,7 @@ func (l *safeLog) read(group int, out io.Reader) {
 			var e event
 			l.mu.Lock()
 			if json.Unmarshal(text, &e) == nil && e.Action != "" {
-				e.Package = fmt.Sprint(e.Package, " ", group)
+				e.Package += " " + group
 				l.add(e, time.Now())
 			} else {
 				fmt.Fprintf(l.w, "%s", text)

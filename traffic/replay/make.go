@@ -30,8 +30,9 @@ type Source interface {
 // Weights are the shares of the kinds of reads that are sent where the trace has only their number.
 type Weights map[trace.Op]float64
 
-// Make reads all events and plans their replay. The error is the source's, ErrEmpty, or that the trace is too large or contradicts itself.
-func Make(h trace.Header, s Source, reads Weights) (*Plan, error) {
+// Make reads all events and plans their replay by a number of processes. The error is the source's, ErrEmpty, or that the trace is too large, contradicts itself, or
+// has sessions that depend on each other, so that they cannot be in so many processes.
+func Make(h trace.Header, s Source, reads Weights, processes int) (*Plan, error) {
 	m := &maker{plan: &Plan{Header: h, LeftOut: map[string]int{}, Replaced: map[string]int{}, Ops: map[trace.Op]int{}},
 		nodes: map[string]*node{}, sessions: map[int]*session{}, reads: reads, rand: rand.New(rand.NewPCG(1, 0))}
 	var events []trace.Event
@@ -61,8 +62,14 @@ func Make(h trace.Header, s Source, reads Weights) (*Plan, error) {
 	if m.plan.Requests == 0 {
 		return nil, ErrEmpty
 	}
+	process, err := m.processes(processes)
+	if err != nil {
+		return nil, err
+	}
 	m.number()
-	m.assign()
+	for n := range processes {
+		m.assign(n, processes, process)
+	}
 	return m.plan, nil
 }
 
@@ -302,20 +309,68 @@ func (m *maker) number() {
 	p.Length = p.Length.Truncate(time.Millisecond) + 2*time.Millisecond // the end comes after the last event, however fast it is replayed
 }
 
-// assign distributes the sessions over as few clients as possible.
-func (m *maker) assign() {
-	slices.SortStableFunc(m.order, func(a, b *session) int { return cmp.Compare(a.from, b.from) })
+// processes returns which process each session of m.order belongs to. Sessions that wait for each other, directly or through others, are in one.
+func (m *maker) processes(n int) ([]int, error) {
+	of, group := make([]int, len(m.items)), make([]int, len(m.order))
+	for i, s := range m.order {
+		group[i] = i
+		for _, it := range s.items {
+			of[it.Number] = i
+		}
+	}
+	root := func(i int) int {
+		for group[i] != i {
+			group[i] = group[group[i]]
+			i = group[i]
+		}
+		return i
+	}
+	for place, it := range m.items {
+		for _, other := range append(slices.Clip(it.Needs), it.Expired...) {
+			group[root(of[place])] = root(of[other])
+		}
+	}
+	size := map[int]int{} // items, by root
+	for i, s := range m.order {
+		size[root(i)] += len(s.items)
+	}
+	if len(size) < n {
+		return nil, fmt.Errorf("its sessions depend on each other: the largest number of processes for them is %d, not %d", len(size), n)
+	}
+	load, at, process := make([]int, n), map[int]int{}, make([]int, len(m.order)) // at: the process of a root
+	for _, r := range slices.SortedFunc(keys(size), func(a, b int) int { return cmp.Or(cmp.Compare(size[b], size[a]), cmp.Compare(a, b)) }) {
+		least := slices.Index(load, slices.Min(load))
+		load[least] += size[r]
+		at[r] = least
+	}
+	for i := range process {
+		process[i] = at[root(i)]
+	}
+	return process, nil
+}
+
+// assign distributes the sessions of a process over as few clients as possible.
+func (m *maker) assign(number, processes int, process []int) {
+	var mine []*session
+	for i, s := range m.order {
+		if process[i] == number {
+			mine = append(mine, s)
+		}
+	}
+	slices.SortStableFunc(mine, func(a, b *session) int { return cmp.Compare(a.from, b.from) })
 	var free clients
-	for _, s := range m.order {
+	next := number
+	for _, s := range mine {
 		slices.SortStableFunc(s.items, func(a, b *Item) int { return cmp.Compare(a.At, b.At) })
 		if !s.over {
 			s.to = m.plan.Length
 		}
-		c := len(m.plan.Clients)
+		c := next
 		if len(free) > 0 && free[0].from <= s.from {
 			c = heap.Pop(&free).(client).number
 		} else {
-			m.plan.Clients = append(m.plan.Clients, nil)
+			next += processes
+			m.plan.Clients = append(m.plan.Clients, make([][]Item, max(0, c+1-len(m.plan.Clients)))...)
 		}
 		for _, it := range s.items {
 			m.plan.Clients[c] = append(m.plan.Clients[c], *it)

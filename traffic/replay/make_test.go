@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -29,7 +30,7 @@ const ms = time.Millisecond
 
 func planned(t *testing.T, events ...trace.Event) *Plan {
 	t.Helper()
-	p, err := Make(trace.Header{}, (*list)(&events), Weights{trace.Get: 3, trace.Children: 1})
+	p, err := Make(trace.Header{}, (*list)(&events), Weights{trace.Get: 3, trace.Children: 1}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +199,7 @@ func TestDrawnReadsAndExpiries(t *testing.T) {
 		t.Errorf("%d due %v, %v at twice the speed", last.Kind, last.Due(1), last.Due(2))
 	}
 	events := list{opened(0, 0), sent(0, 100*ms, trace.Event{Op: trace.Sync, Path: "/a", Reads: 3})}
-	if p, err := Make(trace.Header{}, &events, nil); err != nil || p.Drawn != 0 || p.LeftOut["read of unknown kind"] != 3 {
+	if p, err := Make(trace.Header{}, &events, nil, 1); err != nil || p.Drawn != 0 || p.LeftOut["read of unknown kind"] != 3 {
 		t.Errorf("without kinds of reads: %+v, %v", p, err)
 	}
 }
@@ -218,11 +219,11 @@ func TestWhatCannotBeSent(t *testing.T) {
 		t.Errorf("a multi of which only the errors are known is %+v", m)
 	}
 	events := list{opened(0, 0), sent(0, 1*ms, trace.Event{Op: trace.GetACL, Path: "/a"})}
-	if _, err := Make(trace.Header{}, &events, nil); !errors.Is(err, ErrEmpty) {
+	if _, err := Make(trace.Header{}, &events, nil, 1); !errors.Is(err, ErrEmpty) {
 		t.Errorf("nothing that can be sent: %v", err)
 	}
 	events = list{opened(0, 0), opened(0, 1*ms)}
-	if _, err := Make(trace.Header{}, &events, nil); err == nil {
+	if _, err := Make(trace.Header{}, &events, nil, 1); err == nil {
 		t.Error("a session that is opened twice")
 	}
 }
@@ -260,5 +261,52 @@ func TestAnswersProveWhatExistedBefore(t *testing.T) {
 	}
 	if p.LeftOut["request that the servers did not know"] != 1 || len(p.LeftOut) != 1 {
 		t.Errorf("left out: %v", p.LeftOut)
+	}
+}
+
+// Sessions that depend on each other, here those of a lock, are replayed by one process, and what remains is dealt out evenly.
+func TestSessionsThatDependOnEachOtherAreInOneProcess(t *testing.T) {
+	lock := func(name string, sessions ...int) (all []trace.Event) {
+		for i, s := range sessions {
+			all = append(all, sent(s, ms, trace.Event{Op: trace.Create, Flags: trace.Ephemeral | trace.Sequential, Path: name + "/n-", Got: fmt.Sprintf("%s/n-%010d", name, i)}))
+			if i > 0 {
+				all = append(all, sent(s, ms, trace.Event{Op: trace.Exists, Path: fmt.Sprintf("%s/n-%010d", name, i-1)}))
+			}
+		}
+		return all
+	}
+	var events []trace.Event
+	for s := range 6 {
+		events = append(events, opened(s, 0))
+	}
+	for _, group := range [][]trace.Event{lock("/a", 0, 3, 5), lock("/b", 1, 4), lock("/c", 2)} {
+		events = append(events, group...)
+	}
+	for s := range 6 {
+		events = append(events, closed(s, 5*ms))
+	}
+	for processes := 1; processes <= 3; processes++ {
+		of := slices.Clone(events)
+		p, err := Make(trace.Header{}, (*list)(&of), nil, processes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at, load := map[int]int{}, make([]int, processes)
+		for c, items := range p.Clients {
+			for _, it := range items {
+				if old, some := at[it.Session]; some && old != c {
+					t.Errorf("%d processes: session %d has two clients", processes, it.Session)
+				}
+				at[it.Session] = c
+			}
+			load[c%processes] += len(items)
+		}
+		process := func(session int) int { return at[session] % processes }
+		if len(at) != 6 || process(0) != process(3) || process(0) != process(5) || process(1) != process(4) || slices.Min(load) == 0 || slices.Max(load) > 12 && processes > 1 {
+			t.Errorf("%d processes: sessions at clients %v, %v items", processes, at, load)
+		}
+	}
+	if _, err := Make(trace.Header{}, (*list)(&events), nil, 4); err == nil || !strings.Contains(err.Error(), "the largest number of processes for them is 3, not 4") {
+		t.Error(err)
 	}
 }

@@ -11,7 +11,8 @@ type Plan struct {
 	Header trace.Header
 	// Length is how long one replay lasts at speed 1.
 	Length time.Duration
-	// Clients holds what each client does, in order. A client has one session at a time: sessions that were not open at the same time may share one.
+	// Clients holds what each client does, in order. A client has one session at a time: sessions that were not open at the same time may share one. If several
+	// processes replay the trace, client c is one of process c modulo their number, and no item waits for one of another process; some clients may have nothing to do.
 	Clients [][]Item
 	// Prefill holds the znodes that exist before, parents first, without the ephemeral ones, which their sessions create.
 	Prefill []Znode

@@ -80,11 +80,11 @@ func TestTheDocumentedLockIsTheOneThatIsTested(t *testing.T) {
 func TestConn(t *testing.T) {
 	s := dial(t)
 	var sent atomic.Int64
-	s.Tap(func(kind zk.Kind, _ time.Time) {
+	s.Tap(&zk.Trace{Sent: func(kind zk.Kind, _ time.Time) {
 		if kind == zk.KindCreate {
 			sent.Add(1)
 		}
-	}, nil)
+	}})
 	dir := root(t, s)
 	conn, err := gozk.Conn(t.Context(), zk.Within(s, dir))
 	if err != nil {

@@ -62,7 +62,7 @@ type Session struct {
 	beside    background.Work
 	abandoned atomic.Int64 // calls whose caller has returned; changed with mu held
 	spare     atomic.Pointer[pending]
-	tap       atomic.Pointer[tap]
+	tap       atomic.Pointer[zk.WireObserver]
 	linked    atomic.Pointer[func(zk.Link, time.Time)]
 	sent      atomic.Int64          // bytes
 	received  atomic.Int64          // bytes

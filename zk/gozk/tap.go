@@ -7,16 +7,8 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// tap holds the callbacks that report what goes over the wire.
-type tap struct {
-	sent     func(zk.Kind, time.Time)
-	received func(time.Time)
-}
-
-// Tap implements zk.Tapped: sent is called for what the library writes to the socket, received from the library's callback for events.
-func (s *Session) Tap(sent func(zk.Kind, time.Time), received func(time.Time)) {
-	s.tap.Store(&tap{sent, received})
-}
+// Tap implements zk.Tapped: the observer is told of what the library writes to the socket, and of events by the library's callback.
+func (s *Session) Tap(by zk.WireObserver) { s.tap.Store(&by) }
 
 // OnLink makes the session call notify for each event of its connection; see [zk.OnLink].
 func (s *Session) OnLink(notify func(zk.Link, time.Time)) { s.linked.Store(&notify) }
@@ -33,8 +25,8 @@ func (s *Session) tellLink(what zk.Link) {
 }
 
 func (s *Session) tellReceived(at time.Time) {
-	if t := s.tap.Load(); t != nil && t.received != nil {
-		t.received(at)
+	if by := s.tap.Load(); by != nil {
+		(*by).Receives(at)
 	}
 }
 
@@ -45,15 +37,15 @@ func (l *link) tellSent(b []byte) {
 	if handshake {
 		l.s.tellLink(zk.LinkTried)
 	}
-	t := l.s.tap.Load()
-	if t == nil || t.sent == nil {
+	by := l.s.tap.Load()
+	if by == nil {
 		return
 	}
 	kind := zk.KindConnect
 	if !handshake {
 		kind = kindOf(b)
 	}
-	t.sent(kind, time.Now())
+	(*by).Sends(kind, time.Now())
 }
 
 // kindOf returns the kind of a request from its frame.

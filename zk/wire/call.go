@@ -44,7 +44,10 @@ type call struct {
 	again      bool  // may be resent if the reply is lost with the connection: it changes nothing, or is idempotent
 	broke      uint8 // connections that broke while it was the oldest request
 
-	ready chan struct{} // capacity 1; nil for a request of the client itself, which has no waiting caller
+	patient     bool // its caller does not watch its context
+	interrupted bool // Interrupt has sent to ready; guarded by Client.mu until the caller has received
+
+	ready chan struct{} // of two: of finish and of Interrupt; nil for a request of the client itself, which has no waiting caller
 	req   []byte        // the whole packet
 	path  string
 
@@ -67,7 +70,7 @@ type call struct {
 // keepRequest is the size in bytes of the largest request buffer that a pooled call keeps.
 const keepRequest = 4 << 10
 
-var calls = sync.Pool{New: func() any { return &call{ready: make(chan struct{}, 1)} }}
+var calls = sync.Pool{New: func() any { return &call{ready: make(chan struct{}, 2)} }}
 
 // newCall creates a request for one path. If the path is malformed, err is set and do returns it.
 func newCall(op jute.Op, kind zk.Kind, path string, s shape) *call {
@@ -84,8 +87,11 @@ func newBare(op jute.Op, kind zk.Kind, s shape) *call {
 	return k
 }
 
-// free returns a call to the pool once its results have been taken.
+// free returns a call to the pool once its results have been taken. One that was interrupted may still have something in ready.
 func (k *call) free() {
+	if k.interrupted {
+		return
+	}
 	*k = call{req: reusable(k.req, keepRequest), ready: k.ready}
 	calls.Put(k)
 }

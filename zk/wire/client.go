@@ -40,6 +40,7 @@ type Client struct {
 	xid     int32
 	shut    bool          // Close has been called
 	limited bool          // the server is read-only
+	halted  bool          // Interrupt has been called
 	zxid    int64         // of the last reply: setWatches reports changes after it
 	lease   lease.Lease   // on the engine's clock
 	span    time.Duration // how long the lease lasts after a request is sent; 0 while the server is read-only

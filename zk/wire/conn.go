@@ -215,10 +215,10 @@ func (cn *conn) notify(zxid int64, body []byte) error {
 		return io.EOF
 	}
 	f, above := c.sites.fire(path, typ)
-	received := c.tap.received
+	by := c.tap.by
 	c.mu.Unlock()
-	if received != nil {
-		received(at)
+	if by != nil {
+		by.Receives(at)
 	}
 	f.tell(zk.Event{Type: typ, At: at, Zxid: max(zxid, 0)})
 	above.tell(zk.Event{Type: zk.EventChildrenChanged, At: at, Zxid: max(zxid, 0)})

@@ -19,11 +19,18 @@ func (c *Client) do(ctx context.Context, k *call) error {
 	if len(k.req) > c.limit {
 		return discard(k, fmt.Errorf("a request of %d bytes: %w", len(k.req), zk.ErrBadArguments))
 	}
+	done, patient := zk.Watched(ctx)
+	k.patient = patient
 	if err := c.send(k); err != nil {
 		return discard(k, err)
 	}
-	if done := ctx.Done(); done == nil {
+	if done == nil {
 		<-k.ready
+		if patient && k.fate.Load() == callPending { // it was Interrupt
+			if err := c.abandon(k, ctx.Err()); err != nil {
+				return err
+			}
+		}
 	} else {
 		select {
 		case <-k.ready:
@@ -74,10 +81,28 @@ func (c *Client) send(k *call) error {
 	return nil
 }
 
+// Interrupt gives up the requests that have a patient context; see [zk.Interrupt].
+func (c *Client) Interrupt() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.halted = true
+	for _, q := range []*queue{&c.pending, &c.waiting} {
+		for k := q.head; k != nil; k = k.next {
+			if k.patient && !k.interrupted {
+				k.interrupted = true
+				k.ready <- struct{}{}
+			}
+		}
+	}
+}
+
 // over returns why no more requests are accepted, nil if they are. Called with mu held.
 func (c *Client) over(k *call) error {
 	if c.err != nil {
 		return c.err
+	}
+	if c.halted && k.patient {
+		return context.Canceled
 	}
 	if c.shut && k.op != jute.OpClose {
 		return zk.ErrClosed

@@ -187,12 +187,54 @@ func TestWritesToAFullSocket(t *testing.T) {
 		got <- b[:n]
 	}()
 	Until(t, "the backlog is written", func() bool { l.drain(nil, 0, syscall.EPOLLOUT); return !l.backlog.Load() })
-	if l.out != nil {
-		t.Errorf("%d bytes are kept", len(l.out))
+	if len(l.out) > 0 || cap(l.out) > keepRequest {
+		t.Errorf("%d bytes are kept, in %d", len(l.out), cap(l.out))
 	}
 	there.SetReadDeadline(time.Now().Add(ten))
 	if b := <-got; !bytes.Equal(b, sent) {
 		t.Errorf("%d bytes have arrived, want the %d that were written", len(b), len(sent))
+	}
+}
+
+// What is written in a burst is sent at its end, in order, also with what is written between the end and the flush; nothing is sent over a closed link.
+func TestWritesInABurst(t *testing.T) {
+	l, there := unpolled(t)
+	b := &l.p.burst
+	for range 2 { // the second with the memory of the first
+		write := func(text string) {
+			t.Helper()
+			if err := l.write([]byte(text)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		b.begin()
+		write("one ")
+		write("two ")
+		if string(l.out) != "one two " || l.backlog.Load() {
+			t.Errorf("before the end %q is kept, backlog %v", l.out, l.backlog.Load())
+		}
+		links := b.end()
+		write("three ")
+		for _, l := range links {
+			l.flush()
+		}
+		write("four ")
+		got := make([]byte, len("one two three four "))
+		there.SetReadDeadline(time.Now().Add(ten))
+		if _, err := io.ReadFull(there, got); err != nil || string(got) != "one two three four " || !slices.Equal(links, []*epollLink{l}) {
+			t.Errorf("%q, %v, of links %v", got, err, links)
+		}
+	}
+	b.begin()
+	if err := l.write([]byte("five")); err != nil {
+		t.Fatal(err)
+	}
+	l.conn.close()
+	for _, l := range b.end() {
+		l.flush()
+	}
+	if got, err := io.ReadAll(there); len(got) > 0 || err != nil {
+		t.Errorf("after the close %q has arrived, %v", got, err)
 	}
 }
 

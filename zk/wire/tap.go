@@ -8,18 +8,17 @@ import (
 	"github.com/zkbench/zkbench/zk"
 )
 
-// tap holds the callbacks that report what goes over the wire; the zero value has none. It is read and changed with Client.mu held.
+// tap holds who is told what goes over the wire; the zero value tells nobody. It is read and changed with Client.mu held.
 type tap struct {
-	sent     func(zk.Kind, time.Time)
-	received func(time.Time)
-	linked   func(zk.Link, time.Time)
+	by     zk.WireObserver
+	linked func(zk.Link, time.Time)
 }
 
 // Tap implements Tapped.
-func (c *Client) Tap(sent func(zk.Kind, time.Time), received func(time.Time)) {
+func (c *Client) Tap(by zk.WireObserver) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.tap.sent, c.tap.received = sent, received
+	c.tap.by = by
 }
 
 // OnLink makes the session call notify for each event of its connection; see [zk.OnLink].
@@ -39,8 +38,8 @@ func (c *Client) tellLink(what zk.Link) {
 
 // tellSent reports that a request is about to be written to the socket. Called with Client.mu held.
 func (t *tap) tellSent(k zk.Kind) {
-	if t.sent != nil {
-		t.sent(k, time.Now())
+	if t.by != nil {
+		t.by.Sends(k, time.Now())
 	}
 }
 

@@ -14,18 +14,15 @@ import (
 // tapped is a session with a tap: each create also sends a ping and receives something.
 type tapped struct {
 	zk.Session
-	sent     func(zk.Kind, time.Time)
-	received func(time.Time)
+	by zk.WireObserver
 }
 
-func (s *tapped) Tap(sent func(zk.Kind, time.Time), received func(time.Time)) {
-	s.sent, s.received = sent, received
-}
+func (s *tapped) Tap(by zk.WireObserver) { s.by = by }
 
 func (s *tapped) Create(ctx context.Context, path string, data []byte, mode zk.Mode) (zk.Created, error) {
-	s.sent(zk.KindCreate, time.Now())
-	s.sent(zk.KindPing, time.Now())
-	s.received(time.Now())
+	s.by.Sends(zk.KindCreate, time.Now())
+	s.by.Sends(zk.KindPing, time.Now())
+	s.by.Receives(time.Now())
 	return s.Session.Create(ctx, path, data, mode)
 }
 

@@ -188,9 +188,17 @@ func (a *agenda) Pop() any {
 }
 
 // after calls do after d, with the ensemble locked.
+//
+// No timer is due at once: in a synctest bubble the goroutine that sets such a
+// timer runs it, with a race context that all timers of the bubble share, and
+// two goroutines that do so at once crash the race detector (golang/go#78156).
 func (e *Ensemble) after(d time.Duration, do func()) {
 	e.filed++
 	heap.Push(&e.agenda, item{due: time.Now().Add(d), order: e.filed, do: do})
+	if d <= 0 {
+		go e.drain()
+		return
+	}
 	time.AfterFunc(d, e.drain)
 }
 

@@ -143,6 +143,11 @@ func (a *app) plan(ctx context.Context, r *abFlags) (c compare.Config, err error
 		}
 		if s.trace != "" {
 			s.profile = replayed(s.trace, asRecorded)
+			dealt, err := dealtOut(s.trace, r.fleet.part)
+			if err != nil {
+				return c, err
+			}
+			s.sets = append(dealt, s.sets...)
 		}
 		if s.profile == "" {
 			return c, usagef("ab needs %s PROFILE; '%s list profiles' lists the built-in ones", s.flag, program.Name())

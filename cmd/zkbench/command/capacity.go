@@ -109,6 +109,11 @@ func (a *app) readCapacity(ctx context.Context, f *pflag.FlagSet, r *capacityFla
 	if err := r.fleet.check(f, r.servers); err != nil {
 		return nil, err
 	}
+	dealt, err := dealtOut(r.trace, r.fleet.part)
+	if err != nil {
+		return nil, err
+	}
+	r.sets = append(dealt, r.sets...)
 	if r.ensemble != "" {
 		r.sets = append(r.sets, "ensemble="+r.ensemble)
 	}

@@ -80,6 +80,45 @@ func examples(t *testing.T) (profile string, pipelines [][]string) {
 	return profile, pipelines
 }
 
+// What the project's own pipelines make are targets of the Makefile.
+func TestPipelinesMakeTargets(t *testing.T) {
+	makefile, err := os.ReadFile("../../../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, _ := filepath.Glob("../../../.github/workflows/*.yml")
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var doc yaml.Node
+		if err := yaml.Unmarshal(text, &doc); err != nil {
+			t.Errorf("%s: %v", file, err)
+			continue
+		}
+		made := 0
+		for _, command := range scripts(&doc, false) {
+			_, targets, makes := strings.Cut(" "+command, " make ")
+			if !makes {
+				continue
+			}
+			for _, target := range strings.Fields(targets) {
+				if !strings.Contains(target, "=") && !strings.Contains("\n"+string(makefile), "\n"+target+":") {
+					t.Errorf("%s: %q makes %s, which is no target", file, command, target)
+				}
+				made++
+			}
+		}
+		if made == 0 {
+			t.Errorf("%s makes nothing", file)
+		}
+	}
+	if len(files) != 2 {
+		t.Errorf("pipelines are %v, want that of changes and that of releases", files)
+	}
+}
+
 // zkbenchInExamples defines zkbench in the shell of an example: on running servers, for a moment, in one pair. It records how each command ended.
 const zkbenchInExamples = `
 zkbench() {

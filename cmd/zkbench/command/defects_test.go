@@ -117,7 +117,7 @@ var catalogueOf = regexp.MustCompile(`(?m)^var ([A-Z]\w*) = \[\]Defect\[`)
 
 var allDefects = flag.Bool("defects", false, "run every deliberately broken recipe, and not one for each check of each workload")
 
-var atOnce = flag.Int("at-once", 4, "how many runs of broken recipes share the machine")
+var atOnce = flag.Int("at-once", 8, "how many runs of broken recipes share the machine")
 
 // A defect ends a run of the built-in profile of its workload, started as a user starts it, with exit code 4; or with 5, and then the result says what
 // would be long enough. Without the flag -defects, the first defect that a check of a workload has to catch stands for the others; in the short tier,

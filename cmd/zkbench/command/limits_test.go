@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -59,9 +60,16 @@ func TestLimitsChangesNoZnode(t *testing.T) {
 		for _, l := range doc.Lines {
 			named[l.Name] = l
 		}
-		for _, name := range []string{"transactions of this epoch", "ephemeral znodes of one session", "heap", "snapshot", "znodes", "watches", "time to write a snapshot", "open files"} {
+		for _, name := range []string{"transactions of this epoch", "ephemeral znodes of one session", "snapshot", "znodes", "watches", "open files"} {
 			if _, some := named[name]; !some {
 				t.Errorf("--reads %s: no line %q", test.reads, name)
+			}
+		}
+		for _, name := range []string{"heap", "time to write a snapshot"} {
+			_, some := named[name]
+			unseen := slices.ContainsFunc(doc.Unseen, func(why string) bool { return strings.HasPrefix(why, name+": no server reports ") })
+			if old := strings.HasPrefix(e.Describe().Version, "3.4."); some == old || unseen != old {
+				t.Errorf("--reads %s: on %s a line %q: %v, unseen: %v", test.reads, e.Describe().Version, name, some, unseen)
 			}
 		}
 		if l := named["ephemeral znodes of one session"]; l.Now < float64(4+len(base)+2) {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zkbench/zkbench/bench/fleet"
 	"github.com/zkbench/zkbench/internal/phrase"
 	"github.com/zkbench/zkbench/internal/program"
 	"github.com/zkbench/zkbench/profiles"
@@ -46,7 +47,11 @@ A replay is judged like a promise: if more than 1 % of its requests are not sent
 	if err != nil {
 		return err
 	}
-	r.sets = append(sets, r.sets...)
+	dealt, err := dealtOut(f.Arg(0), r.fleet.part)
+	if err != nil {
+		return err
+	}
+	r.sets = slices.Concat(sets, dealt, r.sets)
 	return a.runOne(ctx, replayed(f.Arg(0), *speed), r, append([]string{program.Name(), "replay"}, concealed(args)...))
 }
 
@@ -66,9 +71,21 @@ func replaySets(reads string) ([]string, error) {
 	return []string{"reads={" + strings.Join(all, ", ") + "}"}, nil
 }
 
+// dealtOut returns the assignments with which the shares of a run replay a trace, if there is one.
+func dealtOut(file string, part fleet.Share) ([]string, error) {
+	if file == "" || part.Whole() {
+		return nil, nil
+	}
+	plan, err := workloads.ReadPlan(file, replay.AnyReads, part.Count)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	return []string{fmt.Sprintf("%s=%d", workloads.SharesKey, part.Count), fmt.Sprintf("sessions=%d", len(plan.Clients))}, nil
+}
+
 // planOf reads a trace. Of its plan, only the length and the number of requests are used, which do not depend on the kinds of reads.
 func planOf(file string) (*replay.Plan, error) {
-	plan, err := workloads.ReadPlan(file, replay.AnyReads)
+	plan, err := workloads.ReadPlan(file, replay.AnyReads, 1)
 	if err != nil {
 		return nil, usageError{err}
 	}

@@ -308,7 +308,7 @@ func TestReplayUsage(t *testing.T) {
 		{[]string{"replay", file, "--speed", "NaN"}, `--speed "NaN": expected a number above 0`},
 		{[]string{"replay", file, "--reads", "got=1"}, `--reads: "got=1"`},
 		{[]string{"replay", file, "--set", "sessions=5"}, "sessions: must be the clients of the trace (3), got 5"},
-		{[]string{"replay", file, "--servers", "127.0.0.1:1", "--share", "1/2", "--meet", "zk://127.0.0.1:1/meet"}, "workload replay"},
+		{[]string{"replay", file, "--servers", "127.0.0.1:1", "--share", "1/2", "--meet", "zk://127.0.0.1:1/meet"}, "the largest number of processes for them is 1, not 2"},
 		{[]string{"capacity", "--replay", file, "locks", "--goal", "p99<50ms"}, "not both (remove locks)"},
 		{[]string{"capacity", "--replay", file, "--over", "rate", "--goal", "p99<50ms"}, "--over and --replay cannot be combined"},
 		{[]string{"ab", "--a", "locks", "--a-replay", file, "--b", "locks"}, "--a and --a-replay cannot be combined"},

@@ -84,10 +84,24 @@ public class DoubleBarrierParty {
             return false;
         }
 
+        /**
+         * Waits until it has handled what the servers have announced so far. Curator notifies from a thread of its own: the notification of the
+         * marker's creation, if it comes late, would end a wait of leave.
+         */
+        void settle() throws Exception {
+            CountDownLatch announced = new CountDownLatch(1);
+            client.setData().inBackground((c, event) -> announced.countDown()).forPath("/"); // a write: its server has seen what the others did
+            announced.await();
+            client.runSafe(() -> {}).get();
+        }
+
         String does(String verb) throws Exception {
             return switch (verb) {
                 case "enter" -> begin("entering", barrier::enter, "inside");
-                case "leave" -> begin("leaving", barrier::leave, "out");
+                case "leave" -> {
+                    settle();
+                    yield begin("leaving", barrier::leave, "out");
+                }
                 case "give-up" -> barrier.enter(1, TimeUnit.SECONDS) ? "inside" : "refused";
                 case "halt" -> {
                     gate = new CountDownLatch(1);

@@ -1,0 +1,62 @@
+package workloads
+
+import (
+	"time"
+
+	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/zk"
+)
+
+// meter observes a session: it counts all requests and events on the wire, and the contents of replies.
+type meter struct {
+	origin metrics.Origin
+	fanout *metrics.FanoutShard
+	calls  zk.Observer // is told of each call, too; nil: nobody is
+}
+
+// meter returns what counts for the seat's session.
+func (s *Seat) meter() meter { return meter{s.Origin, s.Fanout, s.Calls} }
+
+// observed returns the seat's session, of which only the cost is counted, without the phases of an acquisition.
+func (s *Seat) observed() zk.Session {
+	k := s.meter()
+	return zk.Observe(s.Session, &k)
+}
+
+// Begins tells that a call begins.
+func (k *meter) Begins() {
+	if k.calls != nil {
+		k.calls.Begins()
+	}
+}
+
+// Ends counts the names, data or refusal in the reply of a request, at the time of the reply.
+func (k *meter) Ends(c *zk.Call) {
+	if k.calls != nil {
+		k.calls.Ends(c)
+	}
+	at := k.origin.At(c.End)
+	switch {
+	case c.Kind == zk.KindChildren && c.Err == nil:
+		k.fanout.List(at, len(c.Names), c.Bytes)
+	case c.Kind == zk.KindGet && c.Err == nil:
+		k.fanout.Read(at, c.Bytes)
+	case write(c.Kind) && zk.Classify(c.Err) == zk.ClassDefiniteNo:
+		k.fanout.FailedWrite(at)
+	}
+}
+
+// Sends counts a request.
+func (k *meter) Sends(kind zk.Kind, at time.Time) { k.fanout.Request(k.origin.At(at), int(kind)) }
+
+// Receives counts an event.
+func (k *meter) Receives(at time.Time) { k.fanout.Event(k.origin.At(at)) }
+
+// write reports whether a request of this kind costs the servers a transaction even if it is refused.
+func write(k zk.Kind) bool {
+	switch k {
+	case zk.KindCreate, zk.KindDelete, zk.KindSet, zk.KindMulti:
+		return true
+	}
+	return false
+}
