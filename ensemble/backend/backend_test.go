@@ -68,8 +68,8 @@ func TestProcessesThatStay(t *testing.T) {
 	if err := Down(dir); err != nil {
 		t.Fatal(err)
 	}
-	if u := second.(ensemble.Accountant).Usage()[0]; u != nil {
-		t.Error("the server runs after Down")
+	if u := second.(ensemble.Accountant).Usage()[0]; u == nil || u.Start != 0 || u.Ended == 0 {
+		t.Errorf("Usage() after Down = %+v, want what the killed process had used, and no process", u)
 	}
 	if _, err := os.Stat(first.Describe().DataDir); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("data directory after Down: %v, want it gone", err)

@@ -115,9 +115,12 @@ func (s *server) launch() error {
 // usage returns what the server's processes have used; nil if nothing is known.
 func (s *server) usage() *ensemble.Usage {
 	p := s.process.Load()
-	u, used := ensemble.UsageOf(p.pid), p.used.Load()
-	if ended := p.before + used; ended > 0 {
-		if u == nil || used > 0 {
+	var u *ensemble.Usage
+	if p.running() {
+		u = ensemble.UsageOf(p.pid)
+	}
+	if ended := p.before + p.used.Load(); ended > 0 {
+		if u == nil {
 			u = &ensemble.Usage{}
 		}
 		u.Ended = time.Duration(ended)
