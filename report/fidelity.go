@@ -50,6 +50,7 @@ func fidelityOf(group []row) table {
 // fidelitySentences says whether replays were faithful, and shows the first divergences.
 func fidelitySentences(group []row) (all []string) {
 	for _, r := range group {
+		all = append(all, fidelityOfAll(r)...)
 		for _, c := range r.cells {
 			f := c.Fidelity
 			if f == nil {
@@ -78,4 +79,22 @@ func fidelitySentences(group []row) (all []string) {
 		}
 	}
 	return all
+}
+
+// fidelityOfAll sums up several repetitions of a replay.
+func fidelityOfAll(r row) []string {
+	var shares []float64
+	faithful := 0
+	for _, c := range r.cells {
+		if f := c.Fidelity; f != nil {
+			shares = append(shares, 100*f.Share())
+			if f.Faithful() {
+				faithful++
+			}
+		}
+	}
+	if len(shares) < 2 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%d of %d replays of %s were faithful: %.2f to %.2f %% of their requests diverge.", faithful, len(shares), r.title(), slices.Min(shares), slices.Max(shares))}
 }
