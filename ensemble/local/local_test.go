@@ -354,3 +354,12 @@ func TestStartCancelled(t *testing.T) {
 		t.Errorf("directories left: %v, want none", left)
 	}
 }
+
+// The process that has the id of an ended one now is somebody else's.
+func TestUsageOfAnEndedProcess(t *testing.T) {
+	var s server
+	s.process.Store(endedProcess(os.Getpid()))
+	if u := s.usage(); u != nil {
+		t.Errorf("usage() = %+v, want nil", u)
+	}
+}
