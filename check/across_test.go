@@ -125,6 +125,14 @@ func TestOrdersAcrossHosts(t *testing.T) {
 		{"a larger token in an unknown state", TokenOrder(), more(token(7, first), 'c', 6), token(8, grant('b', 5010, 5020, -99, 130)), Unknown},
 		{"that its host knew to be later", TokenOrder(), more(token(7, first), 'c', 6), append(token(8, grant('b', 5010, 5020, -99, 130)), placed('d', 5001, 5002, 120)), Holds},
 		{"one token twice, in an unknown state", TokenOrder(), more(token(7, first), 'c', 6), append(token(7, grant('b', 5010, 5020, -99, 130)), placed('d', 5001, 5002, 120)), Unknown},
+		{"one token for a writer and a reader, in an unknown state", QueueOrder(), more(token(7, first), 'c', 6),
+			history{zxid(-99, reads('b', 5009, 5010, 7)), zxid(130, readDone('b', 5020, 5021)), placed('d', 5001, 5002, 120)}, Unknown},
+		{"one token for two readers, in an unknown state", QueueOrder(), more(history{zxid(100, reads('a', 9, 10, 7)), zxid(120, readDone('a', 20, 21))}, 'c', 6),
+			history{zxid(-99, reads('b', 5009, 5010, 7)), zxid(130, readDone('b', 5020, 5021)), placed('d', 5001, 5002, 120)}, Holds},
+		{"a larger token of a reader in an unknown state", QueueOrder(), more(token(7, first), 'c', 6), history{zxid(-99, reads('b', 5009, 5010, 8)), zxid(130, readDone('b', 5020, 5021))}, Unknown},
+		{"the larger of two larger tokens was perhaps given before it, the other was not", TokenOrder(),
+			slices.Concat(token(6, grant('e', 4, 5, 50, 60)), token(8, grant('a', 20, 22, -110, 112)), token(9, grant('c', 30, 32, -100, 115)), history{placed('x', 10, 11, 99), placed('x', 40, 41, 117)}),
+			token(7, grant('b', 5010, 5020, 105, 130)), Unknown},
 		{"first come, first granted", FIFO(), place(1, 90, first), place(5001, 95, next), Holds},
 		{"first come, last granted", FIFO(), place(1, 95, first), place(5001, 90, next), Violated},
 		{"first come, granted in an unknown state", FIFO(), more(place(1, 95, first), 'c', 0), place(5001, 90, grant('b', 5010, 5020, -99, 130)), Unknown},
@@ -179,6 +187,20 @@ func TestSkewsOfClocks(t *testing.T) {
 	}
 }
 
+// Of the bounds of several hosts the largest counts, however little larger it is than the others.
+func TestBoundAcrossHosts(t *testing.T) {
+	hosts := hostsOf(nil, nil, nil)
+	for i, ends := range []int{100, 101, 99} {
+		hosts[i].Meets = []Meet{{Came: -2 * ms, Went: 0}}
+		hosts[i].History = slices.Values(history{sample(metrics.Bound, 'a', 0, 0, ends, 0)})
+	}
+	all, off, problem := aligned(hosts, nil)
+	got := slices.Collect(all)
+	if want := 101*ms + 2*off; problem != "" || off == 0 || len(got) != 1 || got[0].Service() != want {
+		t.Errorf("bounds %v with clocks up to %v apart (%s), want one of %v", got, off, problem, want)
+	}
+}
+
 // A lost wake-up shows across hosts: an object stays free while a session on another host than the last holder's waits.
 func TestLivenessAcrossHosts(t *testing.T) {
 	meets := []Meet{{Came: -2 * ms, Went: 0}}
@@ -220,6 +242,7 @@ func TestFenceOfPermitsAcrossHosts(t *testing.T) {
 		{"a write after one of them was lost", slices.Concat(a, history{write('a', 12, 13, 5, 130)}), slices.Concat(b, history{c[0], with(metrics.Lost, c[1])}), Holds},
 		{"grants without transactions", history{acquire('a', 9, 10, 5), write('a', 12, 13, 5, 130)}, history{acquire('b', 9, 10, 5), release('b', 20, 21)}, Unknown},
 		{"nothing was written", a, b, Unknown},
+		{"all that was written was rejected", slices.Concat(a, history{with(metrics.Lost, write('a', 12, 13, 5, 0))}), b, Holds},
 	} {
 		if v, judged := Fence(2).JudgeAcross(hostsOf(test.first, test.next), nil); !judged || v.Answer != test.answer || v.Answer == Violated && len(v.Witness) != 2 {
 			t.Errorf("%s: %v (%s, %d operations), want %v", test.name, v.Answer, v.Detail, v.Evidence, test.answer)

@@ -26,6 +26,10 @@ func TestOverlap(t *testing.T) {
 			"object 4: session 1 held it from 10.000 ms to 20.000 ms; session 2 held it from 15.000 ms to 30.000 ms. Both held it for 5.000 ms."},
 		{"neither was seen to release", []metrics.Sample{acquire(2, 15), acquire(1, 10)},
 			"object 4: session 1 held it from 10.000 ms with no release recorded; session 2 held it from 15.000 ms with no release recorded. Both held it from then on."},
+		{"the second was not seen to release", []metrics.Sample{acquire(1, 10), acquire(2, 15), release(1, 20)},
+			"object 4: session 1 held it from 10.000 ms to 20.000 ms; session 2 held it from 15.000 ms with no release recorded. Both held it for 5.000 ms."},
+		{"the second ends before the first", []metrics.Sample{acquire(1, 10), acquire(2, 15), release(2, 18), release(1, 20)},
+			"object 4: session 1 held it from 10.000 ms to 20.000 ms; session 2 held it from 15.000 ms to 18.000 ms. Both held it for 3.000 ms."},
 		{"a failed acquire holds nothing", []metrics.Sample{acquire(1, 10), {Op: metrics.Acquire, Outcome: metrics.Timeout, Session: 2, End: 15 * time.Millisecond}}, ""},
 	} {
 		if got := (Check{Severity: Overlap}).classified(Verdict{Answer: Violated, Witness: c.witness}).Overlap; got != c.want {

@@ -161,6 +161,8 @@ func TestClaims(t *testing.T) {
 		{"an item that may be there twice", history{put(1, 0, 1), with(metrics.InDoubt, put(1, 0, 1)), a, fa, claimed('b', 1, 7, 0, 15)}, Unknown, 0, 0, nil},
 		{"one claim given to two, the second after the first was done", history{a, fa, claimed('b', 1, 5, 0, 25)}, Violated, 2, 1,
 			history{a, fa, claimed('b', 1, 5, 0, 25)}},
+		{"an older claim, of a take that began after it was finished", history{a, fa, claimed('b', 1, 4, 22, 25)}, Violated, 2, 1, history{a, fa, claimed('b', 1, 4, 22, 25)}},
+		{"a newer claim, of a take that began after it was finished, counts once", history{a, fa, claimed('b', 1, 7, 22, 25)}, Violated, 2, 1, history{a, fa, claimed('b', 1, 7, 22, 25)}},
 		{"one claim given to two, the second after the first had lost it", history{a, lost, claimed('b', 1, 5, 0, 16)}, Violated, 2, 1,
 			history{a, lost, claimed('b', 1, 5, 0, 16)}},
 		{"finished and given again, without tokens", history{claimed('a', 1, 0, 0, 10), finish('a', 1, 0, 20, 21), claimed('b', 1, 0, 22, 25)}, Violated, 2, 1,
