@@ -79,6 +79,12 @@ func TestExclusionAcrossHosts(t *testing.T) {
 				if v.Answer == Violated && (v.Count == 0 || len(v.Witness) < 2) {
 					t.Errorf("%d violations, counterexample %v", v.Count, v.Witness)
 				}
+				by := map[string]int{}
+				for _, j := range v.Judges {
+					if by[j.By]++; by[j.By] > 1 {
+						t.Errorf("turned=%v: two results of the judge %q: %+v", turned, j.By, v.Judges)
+					}
+				}
 			}
 		})
 	}

@@ -141,6 +141,8 @@ func TestFIFO(t *testing.T) {
 		{"somebody else had", history{with(metrics.Timeout, ea), with(metrics.Timeout, acquire('a', 0, 41, 0)), waits('a', 2, 40), sample(metrics.Expire, 'c', 0, 15, 16, 0), eb, b},
 			Violated, 1, 1, history{with(metrics.Timeout, ea), eb, b, waits('a', 2, 40)}},
 		{"a waiter behind it has not overtaken it", history{ea, a, with(metrics.Timeout, eb), waits('b', 4, 90)}, Unknown, 0, 0, nil},
+		{"one overtakes two: the one that was granted last is shown", history{ea, acquire('a', 0, 25, 0), eb, acquire('b', 0, 30, 0), enqueue('c', 5, 6), acquire('c', 0, 20, 0)}, Violated, 2, 1,
+			history{eb, enqueue('c', 5, 6), acquire('c', 0, 20, 0), acquire('b', 0, 30, 0)}},
 		{"two overtake one", history{ea, late, eb, b, enqueue('c', 5, 6), acquire('c', 0, 25, 0)}, Violated, 2, 2, history{ea, eb, b, late}},
 	})
 }
