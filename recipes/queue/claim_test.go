@@ -77,6 +77,29 @@ func inClaims(t *testing.T, n int, test func(*testing.T, *zktest.Ensemble)) {
 	})
 }
 
+// Element looks again if all items that it found have been taken before it reads them.
+func TestElementOfItemsThatAreTakenMeanwhile(t *testing.T) {
+	inClaims(t, 1, func(t *testing.T, ens *zktest.Ensemble) {
+		s, other := ens.Dial(), claimer(ens.Dial(), recipes.Options{})
+		taken := false
+		ens.Hook(func(op zktest.Op) zktest.Action {
+			if op.Session == s && op.Kind == zk.KindGet && !op.Applied && !taken {
+				taken = true
+				c, err := other.Claim(t.Context())
+				bubble.OK(t, "Claim() of another consumer", err)
+				bubble.OK(t, "Finish()", other.Finish(t.Context(), c))
+				bubble.OK(t, "Put()", bubble.Second(other.Put(t.Context(), bubble.Item(1))))
+			}
+			return zktest.Action{}
+		})
+		it, err := claimer(s, recipes.Options{}).Element(t.Context())
+		bubble.Got(t, "Element()", it, err, "1")
+		if !taken {
+			t.Error("no item was read")
+		}
+	})
+}
+
 func TestAClaimIsFinishedOnce(t *testing.T) {
 	inClaims(t, 2, func(t *testing.T, ens *zktest.Ensemble) {
 		q := claimer(ens.Dial(), recipes.Options{})
