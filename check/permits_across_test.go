@@ -34,7 +34,7 @@ func TestPermitsAcrossHosts(t *testing.T) {
 		{"the same beside one that was lost before", slices.Concat(stale, a, first), slices.Concat(second, b, d), Violated, "both held at once"},
 		{"one that was lost before, and two", slices.Concat(stale, first), slices.Concat(second, b, d), Holds, ""},
 		{"two of one host, the second at the instant of the first's release, and a third", slices.Concat(grant('a', 10, 20, 100, 140), grant('c', 20, 25, 135, 150),
-			history{placed('x', 11, 12, 112), placed('w', 13, 19, 117), placed('x', 21, 22, 138)}), slices.Concat(history{placed('y', 5000, 5002, 115)}, grant('b', 5010, 5020, 110, 145)), Violated, "luck"},
+			history{placed('x', 11, 12, 112), placed('w', 13, 19, 117), placed('x', 21, 22, 138)}), slices.Concat(history{placed('y', 5000, 5002, 115)}, grant('b', 5010, 5020, 110, 145)), Violated, "by luck not held at once"},
 		{"two that each clash with a third, but perhaps not with each other", grant('h', 10, 20, 90, 110), slices.Concat(grant('k', 5010, 5090, 100, 200),
 			event(95, grant('i', 5050, 5060, 0, 160)), history{placed('y', 5061, 5062, 141)}), Unknown, "1 of 3 grants may have been given"},
 	} {
