@@ -18,6 +18,7 @@ func TestStormsOnRealServers(t *testing.T) {
 	tier.Long(t, "waits for storms and restarts; bench has the same in virtual time")
 	t.Parallel()
 	on := ensembletest.Start(t, 3, func(c *local.Config) { c.Tick, c.NoFsync = 500*time.Millisecond, true })
+	cutAll := func(f results.Fault) bool { return f.Error == "" && f.SessionsCut != nil && *f.SessionsCut == 6 }
 	var of map[string]results.Fault
 	for _, seconds := range []int{14, 40, 40} { // a busy machine needs longer for three restarts, and may lose connections by itself
 		var err error
@@ -25,7 +26,7 @@ func TestStormsOnRealServers(t *testing.T) {
 			t.Log(err)
 			continue
 		}
-		if cut := of["reset"].SessionsCut; of["rolling-restart"].Error == "" && cut != nil && *cut == 6 {
+		if cutAll(of["reset"]) && cutAll(of["rolling-restart"]) { // not if the leader is restarted when the load is just over
 			break
 		}
 	}
@@ -51,7 +52,7 @@ func TestStormsOnRealServers(t *testing.T) {
 	all("told that they are gone", lost.Notified, 8*3*2)
 	for _, kind := range []string{"reset", "rolling-restart"} {
 		f := of[kind]
-		if f.Error != "" || f.SessionsCut == nil || *f.SessionsCut != 6 || f.BackAll == nil || *f.LinksCut < 6 || *f.Handshakes < 6 {
+		if !cutAll(f) || f.BackAll == nil || *f.LinksCut < 6 || *f.Handshakes < 6 {
 			t.Fatalf("%s: %+v; want that all of 6 clients were cut off and are back", kind, f)
 		}
 		if r := f.Reconnecting; r == nil || r.Requests < int64(*f.Handshakes) || r.SentBytes == nil || *r.SentBytes <= 0 || *r.ReceivedBytes <= 0 {
