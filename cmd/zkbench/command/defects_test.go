@@ -156,9 +156,15 @@ const plenty = 2000
 
 func (f frontDoor) run(t *testing.T, servers []string, name string, r defective) {
 	if testing.Short() && f.timed() { // most defects show themselves in a part of the profile's time
-		if o, doc := f.once(t, servers, "/defects/"+name, r, "duration=4s"); o.code == exitViolated {
-			logChecks(t, doc)
-			return
+		lengths := []string{"1s", "4s"}
+		if slices.ContainsFunc(r.sets, func(set string) bool { return strings.HasPrefix(set, "faults=") }) { // which are later than that
+			lengths = lengths[1:]
+		}
+		for _, length := range lengths {
+			if o, doc := f.once(t, servers, "/defects/"+name, r, "warmup=500ms", "duration="+length); o.code == exitViolated {
+				logChecks(t, doc)
+				return
+			}
 		}
 	}
 	o, doc := f.once(t, servers, "/defects/"+name, r)
