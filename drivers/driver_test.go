@@ -217,6 +217,9 @@ func (d defective) Acquire(ctx context.Context, path string) (serve.Grant, error
 		os.Exit(3)
 	case "suspends each grant":
 		defer d.event(drivers.EventSuspended)
+	case "loses its connection for a moment":
+		d.event(drivers.EventSuspended)
+		d.event(drivers.EventConnected)
 	case "tells of a loss":
 		defer fmt.Println(`{"event":"suspended","session":9}`)
 	}

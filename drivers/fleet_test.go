@@ -98,6 +98,25 @@ func TestDeathOfADriver(t *testing.T) {
 	}
 }
 
+// A driver that says that what a session holds is unreliable, and reliable again, has lost a connection and made one.
+func TestLinksOfADriver(t *testing.T) {
+	f, _ := fleet(t, "loses its connection for a moment", 1)
+	s, links := dial(t, f, 0), make(chan zk.Link, 9)
+	if !zk.OnLink(s, func(what zk.Link, _ time.Time) { links <- what }) {
+		t.Fatal("it does not report its connection")
+	}
+	if _, err := lockOf(s).Acquire(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if lost, made := <-links, <-links; lost != zk.LinkLost || made != zk.LinkMade || len(links) > 0 {
+		t.Errorf("reported %v, %v and %d more", lost, made, len(links))
+	}
+	s.Close()
+	if len(links) != 1 || <-links != zk.LinkLost {
+		t.Error("the end of the session is not reported")
+	}
+}
+
 // A killed process takes its sessions with it, but does not count as ended by itself; another one takes its place. Without a client all are killed.
 func TestKill(t *testing.T) {
 	f, broken := fleet(t, "none", 2)

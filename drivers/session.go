@@ -27,12 +27,13 @@ type Session struct {
 	id      int64
 	timeout time.Duration
 
-	mu    sync.Mutex
-	done  chan struct{}
-	lease chan struct{} // closed while what it holds is unreliable
-	err   error
-	asked bool // the driver was told to close it
-	work  sync.WaitGroup
+	mu     sync.Mutex
+	done   chan struct{}
+	lease  chan struct{} // closed while what it holds is unreliable
+	err    error
+	asked  bool // the driver was told to close it
+	notify func(zk.Link, time.Time)
+	work   sync.WaitGroup
 }
 
 // Open opens a session to servers. It assumes that the driver gets the session timeout that it asks for.
@@ -184,12 +185,24 @@ func (p *Process) Suspended() (suspended, of int64) {
 	return p.suspended, p.holds
 }
 
+// OnLink makes the session call its argument when what it holds becomes unreliable, and when it is reliable again; see [zk.OnLink].
+func (s *Session) OnLink(notify func(zk.Link, time.Time)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.notify = notify
+}
+
+func (s *Session) tell(what zk.Link) {
+	if s.notify != nil {
+		s.notify(what, time.Now())
+	}
+}
+
 // distrust closes the lease. The lock must be held.
 func (s *Session) distrust() {
-	select {
-	case <-s.lease:
-	default:
+	if !closed(s.lease) {
 		close(s.lease)
+		s.tell(zk.LinkLost)
 	}
 }
 
@@ -212,6 +225,7 @@ func (s *Session) event(name string) error {
 	}
 	if s.err == nil && closed(s.lease) {
 		s.lease = make(chan struct{})
+		s.tell(zk.LinkMade)
 	}
 	return nil
 }

@@ -77,9 +77,9 @@ func BenchmarkReading(b *testing.B) {
 func recorded(b *testing.B, e *zktest.Ensemble, w Workload) {
 	collector, history, fanout := metrics.NewCollector(0), metrics.NewHistory(0, nil), metrics.NewFanout(0)
 	origin := metrics.NewOrigin(time.Now())
-	trips := metrics.NewRoundTrips(0, nil)
+	trips := metrics.NewLongTrips(nil)
 	session := zk.Observe(e.Dial(), &zk.Trace{Call: func(c *zk.Call) {
-		trips.Record(metrics.Trip{Start: origin.At(c.Start), End: origin.At(c.End)})
+		trips.Keep(metrics.Trip{Start: origin.At(c.Start), End: origin.At(c.End)})
 	}})
 	step := w.Join(Seat{Session: session, Rand: rand.New(rand.NewPCG(1, 1)), Recorder: metrics.Tee(collector.Shard(0), history.Shard(0)), Fanout: fanout.Shard(0), Origin: origin})
 	ctx := context.Background()

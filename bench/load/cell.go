@@ -46,15 +46,15 @@ type Cell struct {
 	before        mark          // at the start of the steady phase
 	after         mark          // at its end
 	server        serverSeries
-	trips         *metrics.RoundTrips // round trips of each session's requests, and the delays of all sessions (lookout)
-	asking        sync.WaitGroup      // polls of the servers at the marks
-	cutNow        chan struct{}       // ends an interval of the series at a mark
-	fresh         bool                // the peak resident memory was reset at the start of this cell
-	timers        *metrics.Histogram  // lag of this process's timers in the steady phase
-	interrupted   bool                // it was interrupted, or the run failed
-	keeps, passes bool                // keeps: something waits in the workload that no session waits for; passes: it is timed from its put to its take
-	cutAt         atomic.Int64        // when in-flight work was cut, as an offset; 0 before
-	succeeded     atomic.Int64        // end of the last second in which an operation succeeded, as an offset
+	trips         *metrics.LongTrips // slow requests of each session, and the delays of all sessions (lookout)
+	asking        sync.WaitGroup     // polls of the servers at the marks
+	cutNow        chan struct{}      // ends an interval of the series at a mark
+	fresh         bool               // the peak resident memory was reset at the start of this cell
+	timers        *metrics.Histogram // lag of this process's timers in the steady phase
+	interrupted   bool               // it was interrupted, or the run failed
+	keeps, passes bool               // keeps: something waits in the workload that no session waits for; passes: it is timed from its put to its take
+	cutAt         atomic.Int64       // when in-flight work was cut, as an offset; 0 before
+	succeeded     atomic.Int64       // end of the last second in which an operation succeeded, as an offset
 	faults        *faults.Schedule
 	driver        *drivers.Fleet // holds the sessions; nil if the profile's engine does
 	storms        *faults.Storms
@@ -62,6 +62,7 @@ type Cell struct {
 	calls         []*calls       // by place; nil before the seat takes it
 	refusals      refusals
 	lookout       *lookout
+	self          *self
 	orphans       map[int64]int         // ephemeral znodes left behind, by session
 	pulse         pulse                 // acknowledged writes that test whether the servers lose any
 	disagreement  *outcome.Disagreement // between the servers; nil if there is none

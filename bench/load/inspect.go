@@ -32,23 +32,27 @@ func (c *Cell) inspectOpen(ctx context.Context) error {
 
 // calls observes the calls of one seat's sessions, including the recipes' background work.
 type calls struct {
-	cell    *Cell
-	seat    uint32
-	pending atomic.Int64
-	ended   atomic.Int64 // when the last call ended, as an offset; 0 if none has
+	cell     *Cell
+	seat     uint32
+	pending  atomic.Int64
+	ended    atomic.Int64 // when the last call ended, as an offset; 0 if none has
+	answered atomic.Int64 // calls to which the servers have replied
 }
 
 // Begins counts a call.
 func (c *calls) Begins() { c.pending.Add(1) }
 
-// Ends records how long a call took, and whether it was refused.
+// Ends records that a call took long, or was refused.
 func (c *calls) Ends(call *zk.Call) {
 	end := c.cell.origin.At(call.End)
 	c.ended.Store(int64(end))
 	answered := call.Err == nil || zk.Classify(call.Err) == zk.ClassDefiniteNo
 	trip := metrics.Trip{Session: c.seat, Start: c.cell.origin.At(call.Start), End: end, Unanswered: !answered}
+	if answered {
+		c.answered.Add(1)
+	}
 	c.cell.refusals.see(call, trip)
-	c.cell.trips.Record(trip)
+	c.cell.trips.Keep(trip)
 	c.pending.Add(-1)
 }
 

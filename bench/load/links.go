@@ -1,6 +1,9 @@
 package load
 
 import (
+	"cmp"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -14,8 +17,9 @@ import (
 type links struct {
 	mu    sync.Mutex
 	all   outcome.Links
-	away  map[uint32]bool // seats that have lost their connection
-	whole chan<- struct{} // notified when no seat is away any more; nil if nobody listens
+	ends  []outcome.LinkEvent // sessions that were lost or ended on purpose, each of which is replaced
+	away  map[uint32]bool     // seats that have lost their connection
+	whole chan<- struct{}     // notified when no seat is away any more; nil if nobody listens
 }
 
 // follow records the connection events of a seat's session from now on.
@@ -52,6 +56,51 @@ func (l *links) add(e outcome.LinkEvent) {
 		default: // a notification is already pending
 		}
 	}
+}
+
+// ended records that the session of a seat is over; its seat gets another one.
+func (l *links) ended(seat uint32, at time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ends = append(l.ends, outcome.LinkEvent{Seat: seat, What: zk.LinkLost, At: at})
+}
+
+// outage is the time without a connection, of one seat or of all.
+type outage struct {
+	seat     uint32
+	from, to time.Duration
+}
+
+// breakUnseen is how much longer a connection may have been broken than its client knew.
+const breakUnseen = 100 * time.Millisecond
+
+// outages returns when each seat had no connection, and when none of this many seats had one, until now.
+func (l *links) outages(seats int, now time.Duration) (each, all []outage) {
+	l.mu.Lock()
+	events := slices.Concat(l.ends, l.all.Events)
+	l.mu.Unlock()
+	slices.SortStableFunc(events, func(a, b outcome.LinkEvent) int { return cmp.Compare(a.At, b.At) })
+	since := map[uint32]time.Duration{} // of the seats that have none
+	var last time.Duration              // of all seats to lose theirs
+	back := func(seat uint32, at time.Duration) {
+		each = append(each, outage{seat, max(since[seat]-breakUnseen, 0), at})
+		if len(since) == seats {
+			all = append(all, outage{metrics.Everybody, last, at})
+		}
+		delete(since, seat)
+	}
+	for _, e := range events {
+		switch _, away := since[e.Seat]; {
+		case e.What == zk.LinkLost && !away:
+			since[e.Seat], last = e.At, e.At
+		case e.What == zk.LinkMade && away:
+			back(e.Seat, e.At)
+		}
+	}
+	for _, seat := range slices.Sorted(maps.Keys(since)) {
+		back(seat, now)
+	}
+	return each, all
 }
 
 // tellWhole returns a channel that is notified whenever all clients that had lost their connection have one again.

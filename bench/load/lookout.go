@@ -26,8 +26,6 @@ const (
 	leastDriverWake = time.Second
 	// probeEvery is how often a server is asked for its round trip: it detects any stall of twice this length.
 	probeEvery = 50 * time.Millisecond
-	// connectedEvery is how often the connections of the sessions are checked.
-	connectedEvery = 100 * time.Millisecond
 )
 
 // newLookout starts watching. The origin of the cell must be known.
@@ -38,7 +36,6 @@ func (c *Cell) newLookout(ctx context.Context) *lookout {
 	for i := range addresses {
 		l.work.Go(func() { l.probe(ctx, addresses[i:i+1], c.Profile.Seed-1-uint64(i)) })
 	}
-	l.work.Go(func() { l.connections(ctx) })
 	return l
 }
 
@@ -79,72 +76,47 @@ func (l *lookout) probe(ctx context.Context, server []string, seed uint64) {
 	}
 }
 
-// connections records which sessions have no connection, and when; and the times when none has one.
-func (l *lookout) connections(ctx context.Context) {
-	type state struct {
-		of   zk.Session
-		cut  <-chan struct{}
-		away bool
-		from time.Duration
-	}
-	states := make([]state, l.c.seats())
-	last, without := l.c.origin.Now(), time.Duration(-1) // the time of the last look, and since when no session has a connection
-	see := func(ended bool) {
-		now, connected := l.c.origin.Now(), false
-		for i, s := range l.c.clients.all() {
-			st := &states[i]
-			replaced := st.of != nil && st.of != s && IsClosed(st.cut)
-			if st.of != s {
-				st.of, st.cut = s, zk.Disconnected(s)
-			}
-			away := IsClosed(st.cut)
-			if replaced && !st.away {
-				st.away, st.from = true, last
-			}
-			if away { // it lost the connection once, or still has none
-				st.cut = zk.Disconnected(s)
-				away = IsClosed(st.cut)
-				if !st.away {
-					st.away, st.from = true, last
-				}
-			}
-			if st.away && (!away || ended) {
-				st.away = false
-				l.record(metrics.Sample{Op: metrics.Down, Session: uint32(l.c.session(i)), Due: st.from, Start: st.from, End: now})
-			}
-			connected = connected || !away
-		}
-		switch {
-		case without < 0 && !connected:
-			without = now
-		case without >= 0 && (connected || ended):
-			l.everybody(without, now)
-			without = -1
-		}
-		last = now
-	}
-	for sleep.For(ctx, connectedEvery) == nil {
-		see(false)
-	}
-	see(true)
-}
-
 // stop ends the watch. Everything that was seen is in the history when it returns.
 func (l *lookout) stop() {
 	l.end()
 	l.work.Wait()
-	quick := max(LeastQuick, 2*l.c.trips.Took().Quantile(0.99))
+	each, all := l.c.clients.links.outages(l.c.seats(), l.c.origin.Now())
+	for _, o := range each {
+		l.record(metrics.Sample{Op: metrics.Down, Session: o.seat, Due: o.from, Start: o.from, End: o.to})
+	}
+	for _, o := range all {
+		l.everybody(o.from, o.to)
+	}
+	quick := max(LeastQuick, 2*l.roundTrip(0.99))
 	bound := metrics.Sample{Op: metrics.Bound, End: quick}
 	if l.c.driver != nil { // its requests are not seen: how many round trips a wake-up of its locks takes is unknown
 		bound.Outcome, bound.End = metrics.InDoubt, max(leastDriverWake, quick)
 	}
 	l.record(bound)
 	// A wake-up is an event and two or three requests: none that used up most of the bound may go unrecorded.
-	for t := range l.c.trips.Long() {
+	for t := range l.c.trips.All() {
 		if t.End-t.Start >= quick/4 {
 			l.record(metrics.Sample{Op: metrics.Late, Session: t.Session, Due: t.Start, Start: t.Start, End: t.End})
 		}
 	}
+}
+
+// roundTrip returns a quantile of the durations of all requests that were answered; if it is less than [metrics.LongTrip], something less.
+func (l *lookout) roundTrip(q float64) time.Duration {
+	answered := int64(0)
+	for _, of := range l.c.calls {
+		if of != nil {
+			answered += of.answered.Load()
+		}
+	}
+	took := metrics.NewHistogram()
+	for t := range l.c.trips.All() {
+		if t.Session != metrics.Everybody && !t.Unanswered {
+			took.Record(t.End - t.Start)
+		}
+	}
+	took.AddSlot([2]time.Duration{}, max(answered-took.Count(), 0))
+	return took.Quantile(q)
 }
 
 func (l *lookout) record(s metrics.Sample) { l.c.history.Shard(0).Record(s) }

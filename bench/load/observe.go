@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/zkbench/zkbench/bench/outcome"
@@ -41,7 +42,8 @@ type Driver struct {
 // New prepares a cell on a target without touching the ensemble. The caller closes the cell.
 func New(r *Run, t *target.Target, c Config) (*Cell, error) {
 	cell := &Cell{Config: c, run: r, target: t, dir: Dir(t.Root, c.Number), collector: metrics.NewCollector(0), history: metrics.NewHistory(0, spill.NewRoom(r.Out.Path(), 0)),
-		fanout: metrics.NewFanout(0), trips: metrics.NewRoundTrips(0, spill.NewRoom(r.Out.Path(), longTrips)), standings: metrics.NewStandings(c.Sessions), set: time.Now()}
+		fanout: metrics.NewFanout(0), trips: metrics.NewLongTrips(spill.NewRoom(r.Out.Path(), tripsInMemory)), standings: metrics.NewStandings(c.Sessions), set: time.Now()}
+	cell.clients.links.all.Silent = c.Driver != nil // a driver says when what a session holds is unreliable, not when it has a connection
 	cell.calls = make([]*calls, cell.seats())
 	load := c.Load(cell.dir)
 	load.Shared = !r.Share.Whole()
@@ -68,8 +70,8 @@ func New(r *Run, t *target.Target, c Config) (*Cell, error) {
 	return cell, nil
 }
 
-// longTrips is how many bytes of slow requests stay in memory.
-const longTrips = 1 << 20
+// tripsInMemory is how many bytes of slow requests stay in memory.
+const tripsInMemory = 1 << 20
 
 // Dir returns the znode of a cell.
 func Dir(root string, number int) string { return fmt.Sprintf("%s/cell-%d", root, number) }
@@ -88,23 +90,21 @@ func (c *Cell) Close() {
 func (c *Cell) observe(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	over := make(chan struct{})
-	own := newSelf()
 	series := metrics.NewSeries(workloads.Ops(c.work), workloads.Timed(c.work))
 	c.cutNow = make(chan struct{}, 2)
 	go func() {
 		defer close(over)
-		defer own.stop()
 		second := time.NewTicker(time.Second)
 		defer second.Stop()
 		for {
 			select {
 			case <-ctx.Done():
-				c.look(series, own)
+				c.look(series)
 				return
 			case <-c.cutNow:
 			case <-second.C:
 			}
-			c.look(series, own)
+			c.look(series)
 		}
 	}()
 	return func() {
@@ -115,13 +115,22 @@ func (c *Cell) observe(ctx context.Context) (stop func()) {
 
 // self is what zkbench itself used since the last look.
 type self struct {
-	probe *metrics.TimerProbe
-	at    time.Time
-	cpu   time.Duration
+	at  time.Time
+	cpu time.Duration
+
+	mu   sync.Mutex
+	lags *metrics.Histogram
 }
 
 func newSelf() *self {
-	return &self{metrics.StartTimerProbe(10*time.Millisecond, nil), time.Now(), metrics.CPUTime()}
+	return &self{at: time.Now(), cpu: metrics.CPUTime(), lags: metrics.NewHistogram()}
+}
+
+// late records the lag of a timer.
+func (s *self) late(lag time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lags.Record(lag)
 }
 
 // take returns the share of this machine's CPUs that zkbench used, negative if the system does not report it, and the lag of the timers.
@@ -131,14 +140,14 @@ func (s *self) take() (share float64, lag *metrics.Histogram) {
 	if cpu < 0 || s.cpu < 0 {
 		share = -1
 	}
-	s.at, s.cpu = now, cpu
-	return share, s.probe.Take()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.at, s.cpu, lag, s.lags = now, cpu, s.lags, metrics.NewHistogram()
+	return share, lag
 }
 
-func (s *self) stop() { s.probe.Stop() }
-
 // look ends an interval, writes it and reports the progress.
-func (c *Cell) look(series *metrics.Series, own *self) {
+func (c *Cell) look(series *metrics.Series) {
 	now := c.origin.Now()
 	iv := c.collector.Rotate(now)
 	if iv.Steady.Succeeded() || iv.Other.Succeeded() {
@@ -158,7 +167,7 @@ func (c *Cell) look(series *metrics.Series, own *self) {
 	u.Fleet = together
 	u.Second = &Second{Point: p, Interval: iv, Fanout: c.fanout.Snapshot(), Counted: workloads.Ops(c.work), Timed: workloads.Timed(c.work),
 		Stand: c.standings.Look(), Connected: c.connectedNow(), Leader: c.server.leader()}
-	u.Second.CPU, u.Second.Lag = own.take()
+	u.Second.CPU, u.Second.Lag = c.self.take()
 	c.run.Report(u)
 }
 

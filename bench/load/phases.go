@@ -64,7 +64,11 @@ func (c *Cell) start(ctx context.Context) *phases {
 		c.setSteady(func() outcome.Span { return *c.steady.Load() }) // as planned
 	}
 	c.lookout = c.newLookout(ctx)
-	p.probe = metrics.StartTimerProbe(10*time.Millisecond, c.lookout.lag)
+	c.self = newSelf()
+	p.probe = metrics.StartTimerProbe(10*time.Millisecond, func(due, woken time.Time) {
+		c.lookout.lag(due, woken)
+		c.self.late(woken.Sub(due))
+	})
 	p.working, p.cut = context.WithCancelCause(ctx)
 	if plan.Finite(c.work) { // all of it is measured
 		c.begin(func() outcome.Span { return outcome.Span{To: outcome.Never} })
