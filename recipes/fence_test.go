@@ -335,3 +335,24 @@ func TestParseFenced(t *testing.T) {
 		}
 	}
 }
+
+// Only a name that ends in at least nine digits after something else is never given again.
+func TestProtectGuardsWithNumberedNames(t *testing.T) {
+	bubble.Run(t, "names", func(t *testing.T, ens *zktest.Ensemble) {
+		s := resourceIn(t, ens)
+		for token, c := range []struct {
+			name string
+			want recipes.Fence
+		}{
+			{"lock", recipes.FenceToken}, {"lock-12345678", recipes.FenceToken}, {"lock-123456789", recipes.FenceTransaction},
+			{"lock-0123456789", recipes.FenceTransaction}, {"123456789", recipes.FenceToken}, {"0123456789", recipes.FenceTransaction}, {"lock-123456789x", recipes.FenceToken},
+		} {
+			created, err := s.Create(t.Context(), "/"+c.name, nil, zk.Ephemeral)
+			bubble.OK(t, "Create()", err)
+			fence, st, err := recipes.Protect(t.Context(), s, recipes.Grant{Path: created.Path, Token: int64(token + 1)}, resource, []byte("x"))
+			if fence != c.want || st.Version != int32(token+1) || err != nil {
+				t.Errorf("Protect() with %s: %q, version %d, %v, want %q and version %d", c.name, fence, st.Version, err, c.want, token+1)
+			}
+		}
+	})
+}
