@@ -2,7 +2,9 @@ package outcome
 
 import (
 	"fmt"
+	"runtime/debug"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/zkbench/zkbench/bench/faults"
@@ -31,8 +33,33 @@ type named struct {
 	check.Verdict
 }
 
+// whileJudging is how much garbage may accumulate while cells are judged, in percent of the live memory: nothing is measured then, and judging takes no longer.
+const whileJudging = 100
+
+var thrift struct {
+	sync.Mutex
+	users, before int
+}
+
+// beThrifty makes the process collect garbage sooner until the caller, and everybody else who called it, has called stop.
+func beThrifty() (stop func()) {
+	thrift.Lock()
+	defer thrift.Unlock()
+	if thrift.users++; thrift.users == 1 {
+		thrift.before = debug.SetGCPercent(whileJudging)
+	}
+	return func() {
+		thrift.Lock()
+		defer thrift.Unlock()
+		if thrift.users--; thrift.users == 0 {
+			debug.SetGCPercent(thrift.before)
+		}
+	}
+}
+
 // Result returns the cell's result for the document, and the other findings from its history.
 func (c *Cell) Result() (results.Cell, Findings) {
+	defer beThrifty()()
 	var f Findings
 	seen := c.scan()
 	totals, length := c.Totals, c.Steady.Length()
