@@ -62,7 +62,7 @@ type Cell struct {
 	calls         []*calls       // by place; nil before the seat takes it
 	refusals      refusals
 	lookout       *lookout
-	self          *self
+	self          *self                 // what zkbench itself uses, for the progress
 	orphans       map[int64]int         // ephemeral znodes left behind, by session
 	pulse         pulse                 // acknowledged writes that test whether the servers lose any
 	disagreement  *outcome.Disagreement // between the servers; nil if there is none

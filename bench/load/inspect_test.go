@@ -1,8 +1,13 @@
 package load
 
 import (
+	"context"
+	"slices"
 	"testing"
 	"time"
+
+	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/zk"
 )
 
 // A call is recent while it is in flight, and for a while after its end, by the monotonic clock.
@@ -21,5 +26,24 @@ func TestRecentCalls(t *testing.T) {
 		if got := of.recent(10 * time.Second); got != c.want {
 			t.Errorf("%s: %v", c.sentence, got)
 		}
+	}
+}
+
+// Calls to which the servers have replied are counted, refusals too; those that were given up are not, but all that took long are kept.
+func TestCallsAreCounted(t *testing.T) {
+	cell := &Cell{origin: metrics.NewOrigin(time.Now()), trips: metrics.NewLongTrips(nil)}
+	of := calls{cell: cell, seat: 7}
+	begun := cell.origin.Time(time.Second)
+	for _, c := range []struct {
+		took time.Duration
+		err  error
+	}{{time.Millisecond, nil}, {time.Second, nil}, {time.Millisecond, zk.ErrNoNode}, {time.Second, context.Canceled}, {time.Millisecond, zk.ErrSessionExpired}} {
+		of.Begins()
+		of.Ends(&zk.Call{Start: begun, End: begun.Add(c.took), Err: c.err})
+	}
+	kept := slices.Collect(cell.trips.All())
+	want := []metrics.Trip{{Session: 7, Start: time.Second, End: 2 * time.Second}, {Session: 7, Start: time.Second, End: 2 * time.Second, Unanswered: true}}
+	if n := of.answered.Load(); n != 3 || of.pending.Load() != 0 || !slices.Equal(kept, want) {
+		t.Errorf("%d answered, %d pending, kept %v; want 3, 0, %v", n, of.pending.Load(), kept, want)
 	}
 }

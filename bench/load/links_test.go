@@ -1,13 +1,17 @@
 package load
 
 import (
+	"fmt"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/zkbench/zkbench/bench/outcome"
 	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/workloads"
 	"github.com/zkbench/zkbench/zk"
+	"github.com/zkbench/zkbench/zk/zktest"
 )
 
 // A seat is without a connection from shortly before its client knew until it is connected again, with whatever session, or until now; what is reported twice
@@ -67,5 +71,34 @@ func TestRoundTrip(t *testing.T) {
 		if got := l.roundTrip(0.99); (got - c.want).Abs() > time.Millisecond {
 			t.Errorf("%d answered, %d of them in 200 ms: %v, want %v", c.answered, c.long, got, c.want)
 		}
+	}
+}
+
+// What the lookout has seen is in the history: lost connections and ended sessions, when nobody had one, slow requests, and the bound.
+func TestWhatTheLookoutRecords(t *testing.T) { synctest.Test(t, lookoutRecords) }
+
+func lookoutRecords(t *testing.T) {
+	const s = time.Second
+	cell := &Cell{run: &Run{}, origin: metrics.NewOrigin(time.Now().Add(-9 * s)), trips: metrics.NewLongTrips(nil), history: metrics.NewHistory(1, nil)}
+	cell.Sessions = 2
+	seat := seat{clients: &cell.clients}
+	seat.ID, seat.Origin = 1, metrics.NewOrigin(time.Now().Add(-3*s))
+	seat.Session = zktest.New(zktest.Config{}).Dial()
+	seat.lose(workloads.ErrEnded)
+	cell.clients.links.add(outcome.LinkEvent{Seat: 0, What: zk.LinkLost, At: 2 * s})
+	cell.clients.links.add(outcome.LinkEvent{Seat: 0, What: zk.LinkMade, At: 4 * s})
+	cell.clients.links.add(outcome.LinkEvent{Seat: 1, What: zk.LinkMade, At: 5 * s})
+	cell.trips.Keep(metrics.Trip{Session: 1, Start: 6 * s, End: 7 * s, Unanswered: true})
+	cell.trips.Keep(metrics.Trip{Session: 1, Start: 6 * s, End: 6*s + metrics.LongTrip})
+	l := lookout{c: cell, end: func() {}}
+	l.stop()
+	var got []string
+	for m := range cell.history.All() {
+		got = append(got, fmt.Sprint(m.Op, " ", int32(m.Session), " ", m.Start, " ", m.End))
+	}
+	slices.Sort(got)
+	want := []string{"bound 0 0s 250ms", "down 0 1.9s 4s", "down 1 2.9s 5s", "late -1 3s 4s", "late 1 6s 7s"}
+	if !slices.Equal(got, want) {
+		t.Errorf("recorded %q, want %q", got, want)
 	}
 }

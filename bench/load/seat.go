@@ -268,8 +268,8 @@ func (s *seat) waitFor(ctx context.Context, stop <-chan struct{}, due, now time.
 
 // lose closes a session that has ended, and counts it as lost unless its end was intended.
 func (s *seat) lose(err error) {
-	s.Session.Close()
 	s.clients.links.ended(s.ID, s.Origin.Now())
+	s.Session.Close()
 	if errors.Is(err, workloads.ErrEnded) {
 		return
 	}

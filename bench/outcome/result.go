@@ -36,30 +36,31 @@ type named struct {
 // whileJudging is how much garbage may accumulate while cells are judged, in percent of the live memory: nothing is measured then, and judging takes no longer.
 const whileJudging = 100
 
-var thrift struct {
+// judging counts the cells that are being judged, and keeps the percentage of before.
+var judging struct {
 	sync.Mutex
-	users, before int
+	cells, before int
 }
 
-// beThrifty makes the process collect garbage sooner until the caller, and everybody else who called it, has called stop.
-func beThrifty() (stop func()) {
-	thrift.Lock()
-	defer thrift.Unlock()
-	if thrift.users++; thrift.users == 1 {
-		thrift.before = debug.SetGCPercent(whileJudging)
+// collectSooner makes the process collect garbage sooner until the caller, and everybody else who called it, has called stop.
+func collectSooner() (stop func()) {
+	judging.Lock()
+	defer judging.Unlock()
+	if judging.cells++; judging.cells == 1 {
+		judging.before = debug.SetGCPercent(whileJudging)
 	}
 	return func() {
-		thrift.Lock()
-		defer thrift.Unlock()
-		if thrift.users--; thrift.users == 0 {
-			debug.SetGCPercent(thrift.before)
+		judging.Lock()
+		defer judging.Unlock()
+		if judging.cells--; judging.cells == 0 {
+			debug.SetGCPercent(judging.before)
 		}
 	}
 }
 
 // Result returns the cell's result for the document, and the other findings from its history.
 func (c *Cell) Result() (results.Cell, Findings) {
-	defer beThrifty()()
+	defer collectSooner()()
 	var f Findings
 	seen := c.scan()
 	totals, length := c.Totals, c.Steady.Length()

@@ -6,9 +6,9 @@ import (
 )
 
 // The percentage is what it was before, however many cells are judged at a time.
-func TestThriftEnds(t *testing.T) {
+func TestGarbageIsCollectedSoonerOnlyWhileJudging(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(321))
-	first, second := beThrifty(), beThrifty()
+	first, second := collectSooner(), collectSooner()
 	now := func() int {
 		p := debug.SetGCPercent(whileJudging)
 		debug.SetGCPercent(p)
