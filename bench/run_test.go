@@ -23,6 +23,15 @@ func TestRunOfEachVariant(t *testing.T) {
 				if len(doc.Cells) != 2 {
 					t.Fatalf("%d cells, want 2", len(doc.Cells))
 				}
+				timers := int64(0)
+				for _, u := range r.updates {
+					if u.Second != nil {
+						timers += u.Second.Lag.Count()
+					}
+				}
+				if timers < 900 { // in two cells of five seconds, one every ten milliseconds
+					t.Errorf("the progress has the lag of %d timers, want some 1000", timers)
+				}
 				for _, c := range doc.Cells {
 					if c.Operations == 0 || c.ElapsedS != 4 || c.Throughput != float64(c.Operations)/4 || c.Loop != "closed" {
 						t.Errorf("%d operations in %v s, %v/s, loop %s", c.Operations, c.ElapsedS, c.Throughput, c.Loop)

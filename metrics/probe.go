@@ -18,8 +18,8 @@ type TimerProbe struct {
 }
 
 // StartTimerProbe starts the probe; every is the length of a sleep. At 1 ms it costs about a hundredth of a CPU, at 10 ms a thousandth; longer sleeps sample
-// fewer moments. late, which may be nil, is called after a sleep that was too long, with the times at which it should have ended and at which it did. The
-// caller must call Stop.
+// fewer moments. late, which may be nil, is called after each sleep, with the times at which it should have ended and at which it did. The caller must call
+// Stop.
 func StartTimerProbe(every time.Duration, late func(due, woken time.Time)) *TimerProbe {
 	p := &TimerProbe{stop: make(chan struct{}), done: make(chan struct{}), lags: NewHistogram(), late: late}
 	go p.run(every)
@@ -38,7 +38,7 @@ func (p *TimerProbe) run(every time.Duration) {
 		case <-timer.C:
 		}
 		lag := time.Since(begun) - every
-		if p.late != nil && lag > 0 {
+		if p.late != nil {
 			p.late(begun.Add(every), begun.Add(every+lag))
 		}
 		p.mu.Lock()
