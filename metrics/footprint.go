@@ -20,7 +20,6 @@ type Footprint struct {
 	GCPauseMax   time.Duration // upper edge of its slot in the runtime's histogram: at most a quarter too long, never too short
 	RSS          int64         // bytes currently resident
 	MaxRSS       int64         // peak resident bytes since the process started, or since ResetMaxRSS
-	Sockets      int
 
 	pauses []uint64 // slots of the runtime's histogram
 	edges  []float64
@@ -32,9 +31,9 @@ func CPUTime() time.Duration {
 	return cpu
 }
 
-// ReadFootprint takes a snapshot. It reads a line per open file, which takes some milliseconds with thousands of sessions.
+// ReadFootprint takes a snapshot.
 func ReadFootprint() Footprint {
-	f := Footprint{Sockets: countSockets("/proc/self/fd"), RSS: residentBytes("/proc/self/statm")}
+	f := Footprint{RSS: residentBytes("/proc/self/statm")}
 	f.CPU, f.MaxRSS = usage()
 	var gc debug.GCStats
 	debug.ReadGCStats(&gc)
@@ -49,7 +48,7 @@ func ReadFootprint() Footprint {
 	return f
 }
 
-// Sub returns what was used since before was taken: CPU and pauses are differences, memory and sockets those of f.
+// Sub returns what was used since before was taken: CPU and pauses are differences, memory is that of f.
 func (f Footprint) Sub(before Footprint) Footprint {
 	if f.CPU >= 0 {
 		f.CPU -= before.CPU
@@ -82,6 +81,10 @@ func longestPause(now, before []uint64, edges []float64) time.Duration {
 	}
 	return 0
 }
+
+// CountSockets returns how many sockets this process has open; -1 if the system does not report it. It reads a line per open file, which takes some
+// milliseconds with thousands of sessions.
+func CountSockets() int { return countSockets("/proc/self/fd") }
 
 // countSockets counts the sockets among the links in dir; -1 if there is no such directory.
 func countSockets(dir string) int {

@@ -3,7 +3,7 @@ package metrics
 import "sync/atomic"
 
 // Standings record what the sessions of a cell are currently doing, for progress displays: each session notes its own standing, and any goroutine may read
-// them. A note is one atomic store into its own cache line.
+// them. A note of something new is one atomic store into its own cache line.
 type Standings struct{ all []Standing }
 
 // NewStandings creates the standings of this many sessions, all of them idle.
@@ -27,7 +27,7 @@ const (
 )
 
 // Waits notes that an operation is in progress.
-func (s *Standing) Waits() { s.note(standWaits, 0) }
+func (s *Standing) Waits() { s.turn(standWaits) }
 
 // Holds notes that the session has been granted an object, shared with others if they hold it in the same way.
 func (s *Standing) Holds(object uint32, shared bool) {
@@ -39,7 +39,14 @@ func (s *Standing) Holds(object uint32, shared bool) {
 }
 
 // Ends notes that nothing is in progress, or that the end of a hold has been issued.
-func (s *Standing) Ends() { s.note(standIdle, 0) }
+func (s *Standing) Ends() { s.turn(standIdle) }
+
+// turn notes what the session does without an object, unless that is noted already.
+func (s *Standing) turn(what uint64) {
+	if s != nil && s.word.Load()&3 != what {
+		s.note(what, 0)
+	}
+}
 
 func (s *Standing) note(what uint64, object uint32) {
 	if s == nil {

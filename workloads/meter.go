@@ -11,11 +11,18 @@ import (
 type meter struct {
 	origin metrics.Origin
 	fanout *metrics.FanoutShard
-	calls  zk.Observer // is told of each call, too; nil: nobody is
+	calls  Calls // is told of each call, too; nil: nobody is
+	seat   uint32
+}
+
+// Calls is told of each call of the sessions of several seats, as a [zk.Observer] is.
+type Calls interface {
+	Begins()
+	Ends(seat uint32, c *zk.Call)
 }
 
 // meter returns what counts for the seat's session.
-func (s *Seat) meter() meter { return meter{s.Origin, s.Fanout, s.Calls} }
+func (s *Seat) meter() meter { return meter{s.Origin, s.Fanout, s.Calls, s.ID} }
 
 // observed returns the seat's session, of which only the cost is counted, without the phases of an acquisition.
 func (s *Seat) observed() zk.Session {
@@ -33,7 +40,7 @@ func (k *meter) Begins() {
 // Ends counts the names, data or refusal in the reply of a request, at the time of the reply.
 func (k *meter) Ends(c *zk.Call) {
 	if k.calls != nil {
-		k.calls.Ends(c)
+		k.calls.Ends(k.seat, c)
 	}
 	at := k.origin.At(c.End)
 	switch {

@@ -46,7 +46,7 @@ type Seat struct {
 	Standing *metrics.Standing // what the session is doing, for progress displays; nil: none
 	Session  zk.Session
 	Fanout   *metrics.FanoutShard
-	Calls    zk.Observer // is told of each call of the seat's sessions; nil: nobody is
+	Calls    Calls // is told of each call of the seat's sessions; nil: nobody is
 	// Work starts something short that the client does in addition to its requests, and end ends it. Work waits while the process of the client is
 	// stopped. alive is false if the process is gone or ctx has ended. Nil: the client runs in this process.
 	Work func(ctx context.Context) (end func(), alive bool)

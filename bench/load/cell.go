@@ -49,6 +49,7 @@ type Cell struct {
 	trips         *metrics.LongTrips // slow requests of each session, and the delays of all sessions (lookout)
 	asking        sync.WaitGroup     // polls of the servers at the marks
 	cutNow        chan struct{}      // ends an interval of the series at a mark
+	sockets       int                // open at the end of the steady phase
 	fresh         bool               // the peak resident memory was reset at the start of this cell
 	timers        *metrics.Histogram // lag of this process's timers in the steady phase
 	interrupted   bool               // it was interrupted, or the run failed
@@ -59,7 +60,7 @@ type Cell struct {
 	driver        *drivers.Fleet // holds the sessions; nil if the profile's engine does
 	storms        *faults.Storms
 	ending        []faults.Place // where the sessions are at the end of the steady phase
-	calls         []*calls       // by place; nil before the seat takes it
+	calls         []*calls       // of all sessions, in shards
 	refusals      refusals
 	lookout       *lookout
 	self          *self                 // what zkbench itself uses, for the progress

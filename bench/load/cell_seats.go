@@ -20,13 +20,11 @@ func (c *Cell) seat(i int) *seat {
 	s := &seat{
 		Seat: workloads.Seat{
 			ID: id, Session: c.clients.sessions[i], Origin: c.origin, Fanout: c.fanout.Shard(i),
-			Standing: c.standings.Of(id),
+			Calls: c.calls[i%len(c.calls)], Standing: c.standings.Of(id),
 		},
 		clients: &c.clients, place: i, work: c.work, loopOpen: c.Open() && c.paced(id), first: c.first,
 	}
 	s.Open = s.open
-	s.calls.cell, s.calls.seat = c, id
-	s.Calls, c.calls[i] = &s.calls, &s.calls
 	s.Rand = s.draws.Seed(c.Profile.Seed, c.Repetition, id, plan.WorkStream)
 	s.recorder = c.recorder(i)
 	s.Recorder = &s.recorder

@@ -40,11 +40,11 @@ func TestRecorder(t *testing.T) {
 
 // The calls of all seats count.
 func TestCallsOfAnySeat(t *testing.T) {
-	c := &Cell{calls: []*calls{nil, {}, {}}}
+	c := &Cell{calls: []*calls{{}, {}, {}}}
 	if c.callsRecent() {
 		t.Error("without a call: recent")
 	}
-	c.calls[2].pending.Add(1)
+	c.calls[2].Begins()
 	if !c.callsRecent() {
 		t.Error("with a call of the last seat under way: not recent")
 	}

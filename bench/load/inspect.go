@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -30,30 +31,51 @@ func (c *Cell) inspectOpen(ctx context.Context) error {
 	})
 }
 
-// calls observes the calls of one seat's sessions, including the recipes' background work.
+// calls observes the calls of some of the seats' sessions, including the recipes' background work. Seats share it because with thousands of sessions the
+// memory of each is cold.
 type calls struct {
-	cell     *Cell
-	seat     uint32
-	pending  atomic.Int64
-	ended    atomic.Int64 // when the last call ended, as an offset; 0 if none has
-	answered atomic.Int64 // calls to which the servers have replied
+	cell         *Cell
+	begun, ended atomic.Int64 // calls that have begun, and those of them that have ended
+	unanswered   atomic.Int64 // those that have ended without a reply of the servers
+	last         atomic.Int64 // when the last call ended, as an offset, or up to lastWithin before; 0 if none has
+	_            [64]byte
 }
 
-// Begins counts a call.
-func (c *calls) Begins() { c.pending.Add(1) }
+// lastWithin is how exactly the end of the last call is known, so that it need not be written down for each.
+const lastWithin = 100 * time.Millisecond
+
+// newCalls returns one per CPU. Seat i uses the one with the number i modulo their number.
+func newCalls(c *Cell) []*calls {
+	all := make([]*calls, runtime.GOMAXPROCS(0))
+	for i := range all {
+		all[i] = &calls{cell: c}
+	}
+	return all
+}
+
+// Begins implements [workloads.Calls].
+func (c *calls) Begins() { c.begun.Add(1) }
 
 // Ends records that a call took long, or was refused.
-func (c *calls) Ends(call *zk.Call) {
+func (c *calls) Ends(seat uint32, call *zk.Call) {
 	end := c.cell.origin.At(call.End)
-	c.ended.Store(int64(end))
+	if last := c.last.Load(); last == 0 || end-time.Duration(last) > lastWithin {
+		c.last.Store(int64(end))
+	}
 	answered := call.Err == nil || zk.Classify(call.Err) == zk.ClassDefiniteNo
-	trip := metrics.Trip{Session: c.seat, Start: c.cell.origin.At(call.Start), End: end, Unanswered: !answered}
-	if answered {
-		c.answered.Add(1)
+	trip := metrics.Trip{Session: seat, Start: c.cell.origin.At(call.Start), End: end, Unanswered: !answered}
+	if !answered {
+		c.unanswered.Add(1)
 	}
 	c.cell.refusals.see(call, trip)
 	c.cell.trips.Keep(trip)
-	c.pending.Add(-1)
+	c.ended.Add(1)
+}
+
+// answered returns how many calls the servers have replied to.
+func (c *calls) answered() int64 {
+	unanswered := c.unanswered.Load() // first: it is counted before the call ends
+	return c.ended.Load() - unanswered
 }
 
 // betweenTries is longer than the time between two attempts of a removal.
@@ -61,14 +83,14 @@ const betweenTries = 2 * time.Second
 
 // recent reports whether a call is in flight at an offset, or ended so shortly before it that another may follow.
 func (c *calls) recent(now time.Duration) bool {
-	ended := time.Duration(c.ended.Load())
-	return c.pending.Load() > 0 || ended > 0 && now-ended < betweenTries
+	last, ended := time.Duration(c.last.Load()), c.ended.Load() // before begun: a call that begins in between is in flight
+	return c.begun.Load() > ended || last > 0 && now-last < betweenTries+lastWithin
 }
 
 // callsRecent reports whether a call of any seat is in flight, or has ended so recently that another may follow.
 func (c *Cell) callsRecent() bool {
 	now := c.origin.Now()
-	return slices.ContainsFunc(c.calls, func(of *calls) bool { return of != nil && of.recent(now) })
+	return slices.ContainsFunc(c.calls, func(of *calls) bool { return of.recent(now) })
 }
 
 // undecided is a recorder for looks whose findings may still disappear without help.

@@ -57,9 +57,10 @@ func TestRoundTrip(t *testing.T) {
 		answered, long int64
 		want           time.Duration
 	}{{0, 0, 0}, {1000, 0, 0}, {1000, 10, 0}, {1000, 11, 200 * time.Millisecond}, {1, 1, 200 * time.Millisecond}} {
-		cell := &Cell{trips: metrics.NewLongTrips(nil), calls: []*calls{nil, {}, {}}}
-		cell.calls[1].answered.Store(c.answered / 3)
-		cell.calls[2].answered.Store(c.answered - c.answered/3)
+		cell := &Cell{trips: metrics.NewLongTrips(nil), calls: []*calls{{}, {}}}
+		cell.calls[0].ended.Store(c.answered/3 + 5)
+		cell.calls[0].unanswered.Store(5)
+		cell.calls[1].ended.Store(c.answered - c.answered/3)
 		for range c.long {
 			cell.trips.Keep(metrics.Trip{Session: 1, Start: time.Second, End: time.Second + 200*time.Millisecond})
 		}

@@ -105,9 +105,7 @@ func (l *lookout) stop() {
 func (l *lookout) roundTrip(q float64) time.Duration {
 	answered := int64(0)
 	for _, of := range l.c.calls {
-		if of != nil {
-			answered += of.answered.Load()
-		}
+		answered += of.answered()
 	}
 	took := metrics.NewHistogram()
 	for t := range l.c.trips.All() {

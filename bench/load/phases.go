@@ -118,6 +118,7 @@ func (p *phases) steadyPhase(ctx context.Context) {
 	}
 	p.after = p.mark()
 	p.atMark(ctx, p.begun, polledAfter)
+	p.sockets = metrics.CountSockets()
 	p.timers = p.probe.Take()
 	if p.interrupted || plan.Finite(p.work) || p.run.Blocks != nil {
 		p.shorten(p.begun)

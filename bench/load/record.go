@@ -21,7 +21,7 @@ func (c *Cell) Outcome() *outcome.Cell {
 	}}
 	used := c.after.footprint.Sub(c.before.footprint)
 	if steady.Length() > 0 {
-		o.Usage = &outcome.Usage{Footprint: used, Machine: outcome.MachineBetween(c.before.machine, c.after.machine, used.CPU), Timers: c.timers, Fresh: c.fresh}
+		o.Usage = &outcome.Usage{Footprint: used, Sockets: c.sockets, Machine: outcome.MachineBetween(c.before.machine, c.after.machine, used.CPU), Timers: c.timers, Fresh: c.fresh}
 	}
 	return o
 }

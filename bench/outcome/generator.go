@@ -22,6 +22,7 @@ const (
 // Usage is what zkbench itself and this machine used in the steady phase.
 type Usage struct {
 	metrics.Footprint
+	Sockets int                // at the end of the steady phase
 	Machine *results.Machine   // nil if the system does not report it
 	Timers  *metrics.Histogram // lag of this process's timers
 	Fresh   bool               // MaxRSS counts from the start of this cell
