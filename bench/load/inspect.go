@@ -59,8 +59,10 @@ func (c *calls) Begins() { c.begun.Add(1) }
 // Ends records that a call took long, or was refused.
 func (c *calls) Ends(seat uint32, call *zk.Call) {
 	end := c.cell.origin.At(call.End)
-	if last := c.last.Load(); last == 0 || end-time.Duration(last) > lastWithin {
-		c.last.Store(int64(end))
+	for last := c.last.Load(); last == 0 || end-time.Duration(last) > lastWithin; last = c.last.Load() {
+		if c.last.CompareAndSwap(last, int64(end)) { // otherwise a call that ended at another time was written down meanwhile
+			break
+		}
 	}
 	answered := call.Err == nil || zk.Classify(call.Err) == zk.ClassDefiniteNo
 	trip := metrics.Trip{Session: seat, Start: c.cell.origin.At(call.Start), End: end, Unanswered: !answered}

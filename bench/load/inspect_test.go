@@ -3,6 +3,7 @@ package load
 import (
 	"context"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -56,6 +57,29 @@ func TestCallsAreCounted(t *testing.T) {
 		of.Ends(7, &zk.Call{Start: end, End: end})
 		if behind := cell.origin.At(end) - time.Duration(of.last.Load()); behind < 0 || behind > lastWithin {
 			t.Errorf("the end of the last call is known as %v too early", behind)
+		}
+	}
+}
+
+// Calls of several sessions that end at the same time do not hide the last of them; the race detector shows it if they do.
+func TestTheLastOfManyCalls(t *testing.T) {
+	cell := &Cell{origin: metrics.NewOrigin(time.Now()), trips: metrics.NewLongTrips(nil)}
+	const sessions, rounds = 8, 2000
+	for round := range rounds {
+		of := calls{cell: cell}
+		start := make(chan struct{})
+		var work sync.WaitGroup
+		for i := range sessions {
+			end := cell.origin.Time(time.Duration(i+1) * 2 * lastWithin)
+			work.Go(func() {
+				<-start
+				of.Ends(uint32(i), &zk.Call{Start: end, End: end})
+			})
+		}
+		close(start)
+		work.Wait()
+		if behind := sessions*2*lastWithin - time.Duration(of.last.Load()); behind != 0 {
+			t.Fatalf("round %d: the end of the last call is known as %v too early", round, behind)
 		}
 	}
 }
