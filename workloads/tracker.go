@@ -28,11 +28,11 @@ type tracker struct {
 	stirred   bool // an event has arrived, and no watch has been armed since
 	meter
 	busy      time.Duration // end of the last request, or the last event, whichever is later
-	zxids     zxids
 	created   time.Duration // end of the first create that the servers answered, with success or with 'node exists'
 	armed     time.Duration // end of the first request that armed a watch
 	stir      time.Duration // when the last event arrived that a watch delivered
 	place     int64         // the transaction of the create at created; 0: it created nothing, or the transaction is not known
+	zxids     zxids
 	event     time.Duration // the last event at the socket
 	woken     time.Duration // the last event that the recipe reacted to
 	acted     time.Duration // when it reacted

@@ -8,9 +8,10 @@ import (
 
 // zxids is what one session has seen of the global order of transactions. The tracker guards it.
 type zxids struct {
-	seen      int64     // highest zxid of a reply or an event
-	blurred   time.Time // last event without a zxid, unless a later request was answered
+	seen      int64 // highest zxid of a reply or an event
+	blurred   bool  // an event without a zxid has come, and no later request has been answered
 	releasing bool
+	event     time.Time // when the last event without a zxid came
 	removed   []removal // removals by the last release
 }
 
@@ -23,7 +24,7 @@ type removal struct {
 // fired handles an event. An event without a zxid may let a session in, at an unknown transaction.
 func (z *zxids) fired(e zk.Event) {
 	if z.seen = max(z.seen, e.Zxid); e.Zxid == 0 {
-		z.blurred = e.At
+		z.blurred, z.event = true, e.At
 	}
 }
 
@@ -31,8 +32,8 @@ func (z *zxids) fired(e zk.Event) {
 // long after its reply was read.
 func (z *zxids) call(c *zk.Call) {
 	z.seen = max(z.seen, c.Zxid)
-	if c.Zxid != 0 && c.Start.After(z.blurred) {
-		z.blurred = time.Time{}
+	if z.blurred && c.Zxid != 0 && c.Start.After(z.event) {
+		z.blurred = false
 	}
 	if !z.releasing || c.Err != nil {
 		return
@@ -50,7 +51,7 @@ func (z *zxids) call(c *zk.Call) {
 // now returns the last transaction that the session has seen: whatever lets it in was decided by then. A negative value says that it may have seen a
 // later one whose number is not known.
 func (z *zxids) now() int64 {
-	if !z.blurred.IsZero() {
+	if z.blurred {
 		return -z.seen
 	}
 	return z.seen

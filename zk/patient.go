@@ -2,9 +2,9 @@ package zk
 
 import "context"
 
-// Patient returns a context that ends with ctx, for requests of sessions whose owner calls Interrupt when ctx has ended: engines that have that ability then
-// do not watch the end of the context for each request, which takes a twentieth of a request's CPU time. For other engines, and in what is derived from it, it
-// is a context like any other.
+// Patient returns a context that ends with ctx, for requests of sessions whose owner calls Interrupt when ctx has ended, and for a session that is opened
+// later, at once: engines that have that ability then do not look at the context for each request, which takes a twentieth of a request's CPU time. For other
+// engines, and in what is derived from it, it is a context like any other.
 func Patient(ctx context.Context) context.Context { return &patient{ctx} }
 
 type patient struct{ context.Context }

@@ -84,12 +84,12 @@ func Observe(s Session, by Observer) Session {
 	if tapped && wire != nil {
 		tap.Tap(wire)
 	}
-	o := &observed{Session: s, first: by, tapped: tapped, events: events != nil || wire != nil && !tapped}
-	if below, already := s.(*observed); already {
-		o.Session, o.first, o.second, o.events = below.Session, below.first, by, o.events || below.events
-		if below.second != nil {
-			o.second = &both{below.second, by}
-		}
+	o := &observed{bound: bound{Session: s}, by: by, tapped: tapped, events: events != nil || wire != nil && !tapped}
+	switch below := s.(type) {
+	case *bound:
+		o.bound = *below
+	case *observed:
+		o.bound, o.by, o.events = below.bound, &both{below.by, by}, o.events || below.events
 	}
 	return o
 }
@@ -115,21 +115,15 @@ type wrapper interface{ Unwrap() Session }
 
 // observed is one cache line: with thousands of sessions, it is cold by the time the next call is made.
 type observed struct {
-	Session
-	first, second Observer // the earlier one first; second is nil if there is only one
-	tapped        bool     // the session itself reports what is sent and received
-	events        bool     // an observer wants events
+	bound  // the session, and where it may write if it was bound already
+	by     Observer
+	tapped bool // the session itself reports what is sent and received
+	events bool // the observer wants events
 }
-
-// Unwrap returns the session below, for optional powers such as persistent watches.
-func (o *observed) Unwrap() Session { return o.Session }
 
 // begin is called at the start of each call, call when it has returned.
 func (o *observed) begin(ctx context.Context) (time.Time, *Reply) {
-	o.first.Begins()
-	if o.second != nil {
-		o.second.Begins()
-	}
+	o.by.Begins()
 	r, given := ctx.(*Reply)
 	if given {
 		r.Zxid = 0
@@ -159,19 +153,12 @@ func (o *observed) call(ctx context.Context, k Kind, path string, start time.Tim
 }
 
 func (o *observed) tell(c *Call) {
-	o.tellOne(o.first, c)
-	if o.second != nil {
-		o.tellOne(o.second, c)
+	if !o.tapped && sent(c) {
+		sends(o.by, c.Kind, c.Start)
 	}
+	o.by.Ends(c)
 	*c = Call{}
 	calls.Put(c)
-}
-
-func (o *observed) tellOne(by Observer, c *Call) {
-	if !o.tapped && sent(c) {
-		sends(by, c.Kind, c.Start)
-	}
-	by.Ends(c)
 }
 
 // sent reports whether a call to a session without a tap counts as a request. A session that has ended sends nothing.
@@ -182,12 +169,10 @@ func sent(c *Call) bool {
 
 // event delivers an event, and replaces the tap of a session that has none.
 func (o *observed) event(e Event) {
-	for _, by := range []Observer{o.first, o.second} {
-		if !o.tapped {
-			receives(by, e.At)
-		}
-		fires(by, e)
+	if !o.tapped {
+		receives(o.by, e.At)
 	}
+	fires(o.by, e)
 }
 
 func (o *observed) watch(w *Watch) *Watch {
@@ -203,7 +188,7 @@ func (o *observed) watch(w *Watch) *Watch {
 
 func (o *observed) Create(ctx context.Context, path string, data []byte, mode Mode) (Created, error) {
 	start, r := o.begin(ctx)
-	c, err := o.Session.Create(r, path, data, mode)
+	c, err := o.bound.Create(r, path, data, mode)
 	n := o.call(ctx, KindCreate, path, start, r, err)
 	n.Created, n.Mode = c, mode
 	o.tell(n)
@@ -212,14 +197,14 @@ func (o *observed) Create(ctx context.Context, path string, data []byte, mode Mo
 
 func (o *observed) Delete(ctx context.Context, path string, version int32) error {
 	start, r := o.begin(ctx)
-	err := o.Session.Delete(r, path, version)
+	err := o.bound.Delete(r, path, version)
 	o.tell(o.call(ctx, KindDelete, path, start, r, err))
 	return err
 }
 
 func (o *observed) Set(ctx context.Context, path string, data []byte, version int32) (Stat, error) {
 	start, r := o.begin(ctx)
-	st, err := o.Session.Set(r, path, data, version)
+	st, err := o.bound.Set(r, path, data, version)
 	n := o.call(ctx, KindSet, path, start, r, err)
 	n.Stat = st
 	o.tell(n)
@@ -282,7 +267,7 @@ func (o *observed) ChildrenW(ctx context.Context, path string) ([]string, Stat, 
 
 func (o *observed) Multi(ctx context.Context, ops ...Op) ([]OpResult, error) {
 	start, r := o.begin(ctx)
-	res, err := o.Session.Multi(r, ops...)
+	res, err := o.bound.Multi(r, ops...)
 	n := o.call(ctx, KindMulti, "", start, r, err)
 	n.Ops = ops
 	o.tell(n)

@@ -27,14 +27,14 @@ func ServerOf(s Session) string {
 
 type bound struct {
 	Session
-	dir string // with a trailing slash
+	dir string // with a trailing slash; "": it may write anywhere
 }
 
 // Unwrap returns the session below, for optional powers such as persistent watches.
 func (b *bound) Unwrap() Session { return b.Session }
 
 func (b *bound) check(op Kind, path string) error {
-	if len(path) > len(b.dir) && strings.HasPrefix(path, b.dir) || path == b.dir && op == KindCreate { // a sequential child with no prefix
+	if b.dir == "" || len(path) > len(b.dir) && strings.HasPrefix(path, b.dir) || path == b.dir && op == KindCreate { // a sequential child with no prefix
 		return nil
 	}
 	return &Error{Op: op, Path: path, Err: ErrOutside}

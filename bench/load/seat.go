@@ -296,6 +296,9 @@ func (s *seat) openFor(ctx context.Context, timeout time.Duration) (zk.Session, 
 	s.Fanout.Request(s.Origin.Now(), int(zk.KindConnect))
 	s.clients.links.replaced(s.ID, s.Origin.Now())
 	s.clients.retire(s.place, fresh)
+	if ctx.Err() != nil { // the pool may have been interrupted before the session was part of it
+		zk.Interrupt(fresh)
+	}
 	return s.Session, nil
 }
 

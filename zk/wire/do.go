@@ -13,13 +13,15 @@ func (c *Client) do(ctx context.Context, k *call) error {
 	if k.err != nil {
 		return discard(k, k.err)
 	}
-	if err := ctx.Err(); err != nil {
-		return discard(k, err)
+	done, patient := zk.Watched(ctx)
+	if !patient {
+		if err := ctx.Err(); err != nil {
+			return discard(k, err)
+		}
 	}
 	if len(k.req) > c.limit {
 		return discard(k, fmt.Errorf("a request of %d bytes: %w", len(k.req), zk.ErrBadArguments))
 	}
-	done, patient := zk.Watched(ctx)
 	k.patient = patient
 	if err := c.send(k); err != nil {
 		return discard(k, err)
