@@ -171,25 +171,27 @@ type holder struct {
 	place    int64                          // of the last grant, in the order that guarded keeps
 	shared   bool                           // another process may issue the release that lets this session in
 	observed zk.Session                     // the session, observed by the tracker
-	timeout  sharedTimeout                  // of releases
+	timeout  *sharedTimeout                 // of releases
 }
 
-// sharedTimeout lends contexts that end after a while, one to many calls in turn, because a context of its own would cost each call a timer and five allocations.
+// sharedTimeout lends contexts that end after a while, each to the calls of many sessions: a context of its own would cost each call a timer and five
+// allocations, and one for each session would be cold memory. It is safe for concurrent use.
 type sharedTimeout struct {
-	ctx    context.Context
-	cancel context.CancelFunc
-	until  time.Time // when ctx ends
+	mu    sync.Mutex
+	ctx   context.Context
+	until time.Time // when ctx ends
 }
 
-// atLeast returns a context that ends at least d from now, and at most a quarter later. It has the values of ctx, which is always the same, and does not end
-// with it. It is valid until the next call.
+// atLeast returns a context that ends at least d from now, and at most a quarter later. It has the values of a ctx of this or an earlier call, and does not
+// end with it.
 func (s *sharedTimeout) atLeast(ctx context.Context, d time.Duration) context.Context {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if now := time.Now(); s.ctx == nil || s.until.Sub(now) < d {
-		if s.ctx != nil {
-			s.cancel()
-		}
 		s.until = now.Add(d + d/4)
-		s.ctx, s.cancel = context.WithDeadline(context.WithoutCancel(ctx), s.until)
+		lent, cancel := context.WithDeadline(context.WithoutCancel(ctx), s.until)
+		context.AfterFunc(lent, cancel) // it ends by itself, because others may still use it
+		s.ctx = lent
 	}
 	return s.ctx
 }

@@ -117,17 +117,18 @@ type driving[T any] struct {
 	variant recipes.Variant[T]
 	options recipes.Options
 	holdFor func(*rand.Rand) time.Duration // how long a grant is held, or work takes
+	timeout *sharedTimeout                 // of releases
 }
 
 func drive[T any](v recipes.Variant[T], o recipes.Options, l Load) driving[T] {
-	return driving[T]{Load: l, variant: v, options: o, holdFor: l.Hold().Sample}
+	return driving[T]{Load: l, variant: v, options: o, holdFor: l.Hold().Sample, timeout: &sharedTimeout{}}
 }
 
 // holder returns a seat at one of the objects, with its session as the tracker sees it.
 func (d driving[T]) holder(seat Seat, objects int, g *guarded) holder {
 	t := &tracker{meter: seat.meter(), blind: d.Foreign != nil}
 	return holder{Seat: seat, t: t, object: seat.ID % uint32(objects), deadline: d.Deadline, shared: d.Shared, holdFor: d.holdFor, guarded: g,
-		observed: zk.Observe(seat.Session, t)}
+		timeout: d.timeout, observed: t.session.Observe(seat.Session, t)}
 }
 
 // Playing returns k with additional recipes that no load drives.

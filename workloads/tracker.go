@@ -17,7 +17,8 @@ import (
 // counts every create and delete of a child and its child count reports their difference, so both numbers follow.
 type tracker struct {
 	// The fields that every request uses come first: with thousands of sessions, their cache lines are cold by the time the next request is made.
-	mu        sync.Mutex // guards what follows, except meter and blind
+	session   zk.Observed // what the recipe uses
+	mu        sync.Mutex  // guards what follows, except meter and blind
 	acquiring bool
 	pending   bool // the recipe has not reacted to event yet
 	unknown   bool // a children event whose cause the next list will show
@@ -42,6 +43,7 @@ type tracker struct {
 	last      receipt       // the receipt of delivered
 	delivered zk.Event      // the last event that a watch delivered: several watches may deliver the same one
 	blind     bool          // the session shows no requests and no events, so there are no phases
+	_         [56]byte      // it fills its part of the heap, and so begins with a cache line
 }
 
 // receipt is an event received from the servers. What becomes of the event is counted in the phase in which the event was counted, whatever the phase

@@ -18,7 +18,7 @@ func AsPersistentWatcher(s Session) (PersistentWatcher, bool) {
 	if b, ok := s.(*bound); ok {
 		return AsPersistentWatcher(b.Session)
 	}
-	o, ok := s.(*observed)
+	o, ok := s.(*Observed)
 	if !ok {
 		p, ok := s.(PersistentWatcher)
 		return p, ok
@@ -32,7 +32,7 @@ func AsPersistentWatcher(s Session) (PersistentWatcher, bool) {
 
 type observedWatcher struct {
 	PersistentWatcher
-	o *observed
+	o *Observed
 }
 
 func (w observedWatcher) AddWatch(ctx context.Context, path string, recursive bool) (*Stream, error) {

@@ -78,17 +78,20 @@ func asTapped(s Session) (Tapped, bool) {
 // Observe returns a session that reports every operation of s to an observer, so that phases and costs are measured without touching the recipes, as
 // net/http/httptrace does. A session that is already observed reports to both observers, the earlier one first, without paying the cost of observation
 // twice.
-func Observe(s Session, by Observer) Session {
+func Observe(s Session, by Observer) Session { return new(Observed).Observe(s, by) }
+
+// Observe is like the function Observe, and returns o.
+func (o *Observed) Observe(s Session, by Observer) Session {
 	tap, tapped := asTapped(s)
 	events, wire := powersOf(by)
 	if tapped && wire != nil {
 		tap.Tap(wire)
 	}
-	o := &observed{bound: bound{Session: s}, by: by, tapped: tapped, events: events != nil || wire != nil && !tapped}
+	*o = Observed{bound: bound{Session: s}, by: by, tapped: tapped, events: events != nil || wire != nil && !tapped}
 	switch below := s.(type) {
 	case *bound:
 		o.bound = *below
-	case *observed:
+	case *Observed:
 		o.bound, o.by, o.events = below.bound, &both{below.by, by}, o.events || below.events
 	}
 	return o
@@ -113,8 +116,9 @@ func Replied(ctx context.Context, zxid int64) {
 // wrapper is a session around another one.
 type wrapper interface{ Unwrap() Session }
 
-// observed is one cache line: with thousands of sessions, it is cold by the time the next call is made.
-type observed struct {
+// Observed is the memory of an observed session. Where it is beside what its observer needs for every call, that is sooner at hand: with thousands of sessions,
+// both are cold by the time the next call is made.
+type Observed struct {
 	bound  // the session, and where it may write if it was bound already
 	by     Observer
 	tapped bool // the session itself reports what is sent and received
@@ -122,7 +126,7 @@ type observed struct {
 }
 
 // begin is called at the start of each call, call when it has returned.
-func (o *observed) begin(ctx context.Context) (time.Time, *Reply) {
+func (o *Observed) begin(ctx context.Context) (time.Time, *Reply) {
 	o.by.Begins()
 	r, given := ctx.(*Reply)
 	if given {
@@ -142,7 +146,7 @@ var (
 )
 
 // call returns what the caller completes and passes to tell.
-func (o *observed) call(ctx context.Context, k Kind, path string, start time.Time, r *Reply, err error) *Call {
+func (o *Observed) call(ctx context.Context, k Kind, path string, start time.Time, r *Reply, err error) *Call {
 	c := calls.Get().(*Call)
 	c.Kind, c.Path, c.Start, c.End, c.Zxid, c.Err = k, path, start, time.Now(), r.Zxid, err
 	if ctx != context.Context(r) { // begin has made it
@@ -152,7 +156,7 @@ func (o *observed) call(ctx context.Context, k Kind, path string, start time.Tim
 	return c
 }
 
-func (o *observed) tell(c *Call) {
+func (o *Observed) tell(c *Call) {
 	if !o.tapped && sent(c) {
 		sends(o.by, c.Kind, c.Start)
 	}
@@ -168,14 +172,14 @@ func sent(c *Call) bool {
 }
 
 // event delivers an event, and replaces the tap of a session that has none.
-func (o *observed) event(e Event) {
+func (o *Observed) event(e Event) {
 	if !o.tapped {
 		receives(o.by, e.At)
 	}
 	fires(o.by, e)
 }
 
-func (o *observed) watch(w *Watch) *Watch {
+func (o *Observed) watch(w *Watch) *Watch {
 	if w != nil && o.events {
 		w.observe(func(e Event) {
 			if e.Err == nil {
@@ -186,7 +190,7 @@ func (o *observed) watch(w *Watch) *Watch {
 	return w
 }
 
-func (o *observed) Create(ctx context.Context, path string, data []byte, mode Mode) (Created, error) {
+func (o *Observed) Create(ctx context.Context, path string, data []byte, mode Mode) (Created, error) {
 	start, r := o.begin(ctx)
 	c, err := o.bound.Create(r, path, data, mode)
 	n := o.call(ctx, KindCreate, path, start, r, err)
@@ -195,14 +199,14 @@ func (o *observed) Create(ctx context.Context, path string, data []byte, mode Mo
 	return c, err
 }
 
-func (o *observed) Delete(ctx context.Context, path string, version int32) error {
+func (o *Observed) Delete(ctx context.Context, path string, version int32) error {
 	start, r := o.begin(ctx)
 	err := o.bound.Delete(r, path, version)
 	o.tell(o.call(ctx, KindDelete, path, start, r, err))
 	return err
 }
 
-func (o *observed) Set(ctx context.Context, path string, data []byte, version int32) (Stat, error) {
+func (o *Observed) Set(ctx context.Context, path string, data []byte, version int32) (Stat, error) {
 	start, r := o.begin(ctx)
 	st, err := o.bound.Set(r, path, data, version)
 	n := o.call(ctx, KindSet, path, start, r, err)
@@ -211,7 +215,7 @@ func (o *observed) Set(ctx context.Context, path string, data []byte, version in
 	return st, err
 }
 
-func (o *observed) Get(ctx context.Context, path string) ([]byte, Stat, error) {
+func (o *Observed) Get(ctx context.Context, path string) ([]byte, Stat, error) {
 	start, r := o.begin(ctx)
 	data, st, err := o.Session.Get(r, path)
 	n := o.call(ctx, KindGet, path, start, r, err)
@@ -220,7 +224,7 @@ func (o *observed) Get(ctx context.Context, path string) ([]byte, Stat, error) {
 	return data, st, err
 }
 
-func (o *observed) Exists(ctx context.Context, path string) (Stat, bool, error) {
+func (o *Observed) Exists(ctx context.Context, path string) (Stat, bool, error) {
 	start, r := o.begin(ctx)
 	st, ok, err := o.Session.Exists(r, path)
 	n := o.call(ctx, KindExists, path, start, r, err)
@@ -229,7 +233,7 @@ func (o *observed) Exists(ctx context.Context, path string) (Stat, bool, error) 
 	return st, ok, err
 }
 
-func (o *observed) Children(ctx context.Context, path string) ([]string, Stat, error) {
+func (o *Observed) Children(ctx context.Context, path string) ([]string, Stat, error) {
 	start, r := o.begin(ctx)
 	names, st, err := o.Session.Children(r, path)
 	n := o.call(ctx, KindChildren, path, start, r, err)
@@ -238,7 +242,7 @@ func (o *observed) Children(ctx context.Context, path string) ([]string, Stat, e
 	return names, st, err
 }
 
-func (o *observed) GetW(ctx context.Context, path string) ([]byte, Stat, *Watch, error) {
+func (o *Observed) GetW(ctx context.Context, path string) ([]byte, Stat, *Watch, error) {
 	start, r := o.begin(ctx)
 	data, st, w, err := o.Session.GetW(r, path)
 	n := o.call(ctx, KindGet, path, start, r, err)
@@ -247,7 +251,7 @@ func (o *observed) GetW(ctx context.Context, path string) ([]byte, Stat, *Watch,
 	return data, st, o.watch(w), err
 }
 
-func (o *observed) ExistsW(ctx context.Context, path string) (Stat, bool, *Watch, error) {
+func (o *Observed) ExistsW(ctx context.Context, path string) (Stat, bool, *Watch, error) {
 	start, r := o.begin(ctx)
 	st, ok, w, err := o.Session.ExistsW(r, path)
 	n := o.call(ctx, KindExists, path, start, r, err)
@@ -256,7 +260,7 @@ func (o *observed) ExistsW(ctx context.Context, path string) (Stat, bool, *Watch
 	return st, ok, o.watch(w), err
 }
 
-func (o *observed) ChildrenW(ctx context.Context, path string) ([]string, Stat, *Watch, error) {
+func (o *Observed) ChildrenW(ctx context.Context, path string) ([]string, Stat, *Watch, error) {
 	start, r := o.begin(ctx)
 	names, st, w, err := o.Session.ChildrenW(r, path)
 	n := o.call(ctx, KindChildren, path, start, r, err)
@@ -265,7 +269,7 @@ func (o *observed) ChildrenW(ctx context.Context, path string) ([]string, Stat, 
 	return names, st, o.watch(w), err
 }
 
-func (o *observed) Multi(ctx context.Context, ops ...Op) ([]OpResult, error) {
+func (o *Observed) Multi(ctx context.Context, ops ...Op) ([]OpResult, error) {
 	start, r := o.begin(ctx)
 	res, err := o.bound.Multi(r, ops...)
 	n := o.call(ctx, KindMulti, "", start, r, err)
@@ -274,7 +278,7 @@ func (o *observed) Multi(ctx context.Context, ops ...Op) ([]OpResult, error) {
 	return res, err
 }
 
-func (o *observed) Sync(ctx context.Context, path string) error {
+func (o *Observed) Sync(ctx context.Context, path string) error {
 	start, r := o.begin(ctx)
 	err := o.Session.Sync(r, path)
 	o.tell(o.call(ctx, KindSync, path, start, r, err))
