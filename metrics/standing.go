@@ -3,19 +3,26 @@ package metrics
 import "sync/atomic"
 
 // Standings record what the sessions of a cell are currently doing, for progress displays: each session notes its own standing, and any goroutine may read
-// them. A note of something new is one atomic store into its own cache line.
-type Standings struct{ all []Standing }
+// them. A note of something new is one atomic store into memory that only that session uses.
+type Standings struct{ all []*Standing }
 
 // NewStandings creates the standings of this many sessions, all of them idle.
-func NewStandings(sessions int) *Standings { return &Standings{make([]Standing, sessions)} }
+func NewStandings(sessions int) *Standings { return &Standings{make([]*Standing, sessions)} }
 
-// Of returns the standing of one session.
-func (s *Standings) Of(session uint32) *Standing { return &s.all[session] }
+// Join makes a standing that of a session, which must not have begun. Sessions that never join are idle.
+func (s *Standings) Join(session uint32, as *Standing) { s.all[session] = as }
 
-// Standing is what one session is doing. Its methods except Look are for that session's goroutine alone, and do nothing on nil.
+// Standing is what one session is doing: the zero value says nothing. Its methods are for that session's goroutine alone, and do nothing on nil.
 type Standing struct {
 	word atomic.Uint64 // a count of the notes, the object, and what is being done to it
-	_    [56]byte
+}
+
+// now returns the word, which says idle on nil.
+func (s *Standing) now() uint64 {
+	if s == nil {
+		return standIdle
+	}
+	return s.word.Load()
 }
 
 // What a session may be doing.
@@ -43,7 +50,7 @@ func (s *Standing) Ends() { s.turn(standIdle) }
 
 // turn notes what the session does without an object, unless that is noted already.
 func (s *Standing) turn(what uint64) {
-	if s != nil && s.word.Load()&3 != what {
+	if s.now()&3 != what {
 		s.note(what, 0)
 	}
 }
@@ -64,7 +71,7 @@ type Holding struct {
 // Holder returns a current exclusive hold; false if there is none.
 func (s *Standings) Holder() (Holding, bool) {
 	for i := range s.all {
-		if w := s.all[i].word.Load(); w&3 == standHolds {
+		if w := s.all[i].now(); w&3 == standHolds {
 			return Holding{uint32(i), uint32(w >> 2), w}, true
 		}
 	}
@@ -72,7 +79,7 @@ func (s *Standings) Holder() (Holding, bool) {
 }
 
 // Still reports whether a hold returned by Holder continues: its end has not been issued.
-func (s *Standings) Still(h Holding) bool { return s.all[h.Session].word.Load() == h.word }
+func (s *Standings) Still(h Holding) bool { return s.all[h.Session].now() == h.word }
 
 // Stand is what all sessions are doing at one instant.
 type Stand struct {
@@ -87,7 +94,7 @@ func (s *Standings) Look() Stand {
 	var out Stand
 	first := make([]uint64, len(s.all))
 	for i := range s.all {
-		first[i] = s.all[i].word.Load()
+		first[i] = s.all[i].now()
 		switch first[i] & 3 {
 		case standWaits:
 			out.Waiting++
@@ -98,7 +105,7 @@ func (s *Standings) Look() Stand {
 	type holders struct{ alone, shared int }
 	held := map[uint64]holders{}
 	for i := range s.all {
-		w := s.all[i].word.Load()
+		w := s.all[i].now()
 		if w != first[i] {
 			continue
 		}

@@ -9,10 +9,11 @@ import (
 
 // meter observes a session: it counts all requests and events on the wire, and the contents of replies.
 type meter struct {
-	origin metrics.Origin
-	fanout *metrics.FanoutShard
-	calls  Calls // is told of each call, too; nil: nobody is
-	seat   uint32
+	session zk.Observed // what it observes, which every call uses first
+	origin  metrics.Origin
+	fanout  *metrics.FanoutShard
+	calls   Calls // is told of each call, too; nil: nobody is
+	seat    uint32
 }
 
 // Calls is told of each call of the sessions of several seats, as a [zk.Observer] is.
@@ -22,12 +23,17 @@ type Calls interface {
 }
 
 // meter returns what counts for the seat's session.
-func (s *Seat) meter() meter { return meter{s.Origin, s.Fanout, s.Calls, s.ID} }
+func (s *Seat) meter() meter {
+	return meter{origin: s.Origin, fanout: s.Fanout, calls: s.Calls, seat: s.ID}
+}
+
+// observe returns the session observed by the meter, or by what it is part of.
+func (k *meter) observe(s zk.Session, by zk.Observer) zk.Session { return k.session.Observe(s, by) }
 
 // observed returns the seat's session, of which only the cost is counted, without the phases of an acquisition.
 func (s *Seat) observed() zk.Session {
 	k := s.meter()
-	return zk.Observe(s.Session, &k)
+	return k.observe(s.Session, &k)
 }
 
 // Begins tells that a call begins.

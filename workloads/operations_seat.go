@@ -42,7 +42,7 @@ type own struct {
 func (w *operations) Join(seat Seat) Step {
 	state := &w.state[seat.ID]
 	j := &requester{Seat: seat, w: w, meter: seat.meter(), session: state.sessions}
-	j.s = zk.Observe(seat.Session, &j.meter)
+	j.s = j.meter.observe(seat.Session, &j.meter)
 	state.sessions++
 	if n := w.Int(outstanding); n > 1 {
 		j.free = make(chan struct{}, n)

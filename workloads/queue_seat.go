@@ -71,7 +71,7 @@ func (w *queue) Join(seat Seat) Step {
 	o.Pick = seat.Rand.IntN
 	o.Clock = func() time.Time { return seat.Origin.Time(seat.Origin.Now()) } // one clock for all sessions, which nobody sets while they run
 	o.Trace = &recipes.Trace{PutAgain: func() { j.again++ }}
-	j.handle = w.variant.New(zk.Observe(seat.Session, j.requests), w.path(j.object), o)
+	j.handle = w.variant.New(j.requests.observe(seat.Session, j.requests), w.path(j.object), o)
 	switch {
 	case w.produces(seat.ID):
 		return j.put

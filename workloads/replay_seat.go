@@ -81,7 +81,8 @@ func (w *replays) Join(seat Seat) Step {
 // use makes the session the client's.
 func (j *player) use(s zk.Session) {
 	j.Session = s
-	j.s = zk.Observe(s, &played{j.meter(), j})
+	p := &played{j.meter(), j}
+	j.s = p.observe(s, p)
 }
 
 // played observes the session of a player.

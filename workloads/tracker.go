@@ -17,17 +17,16 @@ import (
 // counts every create and delete of a child and its child count reports their difference, so both numbers follow.
 type tracker struct {
 	// The fields that every request uses come first: with thousands of sessions, their cache lines are cold by the time the next request is made.
-	session   zk.Observed // what the recipe uses
-	mu        sync.Mutex  // guards what follows, except meter and blind
-	acquiring bool
-	pending   bool // the recipe has not reacted to event yet
-	unknown   bool // a children event whose cause the next list will show
-	again     bool // a second create means that the first place in the queue was lost
-	follows   bool // the recipe keeps a watch armed and makes no request when it wakes up
-	useful    bool // last has been counted as an event after which the session held
-	moved     bool // it has been counted as an event after which the session made progress
-	stirred   bool // an event has arrived, and no watch has been armed since
 	meter
+	mu        sync.Mutex // guards what follows, except blind
+	acquiring bool
+	pending   bool          // the recipe has not reacted to event yet
+	unknown   bool          // a children event whose cause the next list will show
+	again     bool          // a second create means that the first place in the queue was lost
+	follows   bool          // the recipe keeps a watch armed and makes no request when it wakes up
+	useful    bool          // last has been counted as an event after which the session held
+	moved     bool          // it has been counted as an event after which the session made progress
+	stirred   bool          // an event has arrived, and no watch has been armed since
 	busy      time.Duration // end of the last request, or the last event, whichever is later
 	created   time.Duration // end of the first create that the servers answered, with success or with 'node exists'
 	armed     time.Duration // end of the first request that armed a watch

@@ -190,7 +190,8 @@ func (w *watchLoad) Join(seat Seat) Step {
 		return j.step
 	}
 	j := &watcherSeat{Seat: seat, w: w, state: &w.watchers[seat.ID]}
-	j.s = zk.Observe(seat.Session, &heard{seat.meter(), &j.received})
+	h := &heard{seat.meter(), &j.received}
+	j.s = h.observe(seat.Session, h)
 	return observing(seat, func(ctx context.Context, _ time.Duration) bool { return j.step(ctx) })
 }
 

@@ -20,7 +20,7 @@ func (c *Cell) seat(i int) *seat {
 	s := &seat{
 		Seat: workloads.Seat{
 			ID: id, Session: c.clients.sessions[i], Origin: c.origin, Fanout: c.fanout.Shard(i),
-			Calls: c.calls[i%len(c.calls)], Standing: c.standings.Of(id),
+			Calls: c.calls[i%len(c.calls)],
 		},
 		clients: &c.clients, place: i, work: c.work, loopOpen: c.Open() && c.paced(id), first: c.first,
 	}
@@ -28,6 +28,8 @@ func (c *Cell) seat(i int) *seat {
 	s.Rand = s.draws.Seed(c.Profile.Seed, c.Repetition, id, plan.WorkStream)
 	s.recorder = c.recorder(i)
 	s.Recorder = &s.recorder
+	s.Standing = &s.standing
+	c.standings.Join(id, s.Standing)
 	s.MayLead = func() bool { return c.mayLead(c.clients.session(i)) }
 	if c.driver != nil {
 		s.Work = func(ctx context.Context) (func(), bool) { return drivers.Work(ctx, s.Session) }

@@ -133,6 +133,7 @@ func InParallel(n, atOnce int, do func(int)) {
 type seat struct {
 	// The fields that every step uses come first: with thousands of sessions, their cache lines are cold by the time of the next step.
 	recorder
+	standing metrics.Standing
 	draws    plan.Source // of Rand
 	work     workloads.Workload
 	first    *countdown // counts this seat's first turn; nil after it
