@@ -13,16 +13,20 @@ func TestWithinWritesNothingOutside(t *testing.T) {
 	free := e.Dial()
 	defer free.Close()
 	s, ctx := zk.Within(free, "/run"), t.Context()
+	seen := func(s zk.Session) zk.Session { return zk.Observe(s, &zk.Trace{}) }
 	plant := func(s zk.Session, path string) error {
 		_, err := s.Create(ctx, path, nil, zk.Persistent)
 		return err
 	}
-	for path, want := range map[string]error{"/run": zk.ErrOutside, "/runs": zk.ErrOutside, "/runs/x": zk.ErrOutside, "/": zk.ErrOutside, "/run/x": zk.ErrNoNode} {
-		set := func() error { _, err := s.Set(ctx, path, nil, -1); return err }
-		multi := func(op zk.Op) error { _, err := s.Multi(ctx, zk.CheckOp("/", -1), op); return err }
-		for i, err := range []error{plant(s, path), s.Delete(ctx, path, -1), set(), multi(zk.CreateOp(path, nil, zk.Persistent)), multi(zk.SetOp(path, nil, -1)), multi(zk.DeleteOp(path, -1))} {
-			if !errors.Is(err, want) || zk.Classify(err) != zk.ClassDefiniteNo {
-				t.Errorf("write %d of %s: %v, want %v", i, path, err, want)
+	for how, s := range map[string]zk.Session{"as it is": s, "observed": seen(s), "observed twice": seen(seen(s)), "around an observed one": zk.Within(seen(free), "/run"),
+		"between two": seen(zk.Within(seen(free), "/run"))} {
+		for path, want := range map[string]error{"/run": zk.ErrOutside, "/runs": zk.ErrOutside, "/runs/x": zk.ErrOutside, "/": zk.ErrOutside, "/run/x": zk.ErrNoNode} {
+			set := func() error { _, err := s.Set(ctx, path, nil, -1); return err }
+			multi := func(op zk.Op) error { _, err := s.Multi(ctx, zk.CheckOp("/", -1), op); return err }
+			for i, err := range []error{plant(s, path), s.Delete(ctx, path, -1), set(), multi(zk.CreateOp(path, nil, zk.Persistent)), multi(zk.SetOp(path, nil, -1)), multi(zk.DeleteOp(path, -1))} {
+				if !errors.Is(err, want) || zk.Classify(err) != zk.ClassDefiniteNo {
+					t.Errorf("%s: write %d of %s: %v, want %v", how, i, path, err, want)
+				}
 			}
 		}
 	}

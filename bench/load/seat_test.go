@@ -6,10 +6,44 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/zkbench/zkbench/ensemble"
+	"github.com/zkbench/zkbench/metrics"
+	"github.com/zkbench/zkbench/workloads"
 	"github.com/zkbench/zkbench/zk"
+	"github.com/zkbench/zkbench/zk/zktest"
 )
+
+// interruptible is a session that notes whether it was interrupted.
+type interruptible struct {
+	zk.Session
+	interrupted bool
+}
+
+func (s *interruptible) Interrupt() { s.interrupted = true }
+
+// A session that is opened while the pool is interrupted is interrupted as well: its requests do not look at the context.
+func TestSessionsOpenedAtTheCutAreInterrupted(t *testing.T) {
+	for _, cut := range []bool{false, true} {
+		ctx, cancel := context.WithCancel(t.Context())
+		fresh := &interruptible{Session: zktest.New(zktest.Config{}).Dial()}
+		c := &Cell{fanout: metrics.NewFanout(1), origin: metrics.NewOrigin(time.Now())}
+		c.clients.dial = func(context.Context, int) (zk.Session, error) {
+			if cut {
+				cancel()
+				c.clients.interrupt() // the session is not in the pool yet
+			}
+			return fresh, nil
+		}
+		c.clients.sessions = []zk.Session{&interruptible{Session: zktest.New(zktest.Config{}).Dial()}}
+		s := &seat{clients: &c.clients, Seat: workloads.Seat{Origin: c.origin, Fanout: c.fanout.Shard(0)}}
+		if _, err := s.open(ctx); err != nil || fresh.interrupted != cut {
+			t.Errorf("cut %v: %v, interrupted %v", cut, err, fresh.interrupted)
+		}
+		cancel()
+	}
+}
 
 // A session that cannot be opened in time is reported with a remedy; other errors are reported unchanged.
 func TestSessionsThatCannotBeOpenedInTimeAreToldWithARemedy(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/zkbench/zkbench/internal/jute"
 	"github.com/zkbench/zkbench/zk"
@@ -45,6 +46,29 @@ func TestInterrupt(t *testing.T) {
 	end()
 	if err := <-other; !errors.Is(err, context.Canceled) {
 		t.Errorf("a context derived from a patient one: %v, want Canceled", err)
+	}
+}
+
+// unread is a context that nobody looks at.
+type unread struct {
+	context.Context
+	*testing.T
+}
+
+func (u unread) Done() <-chan struct{}       { u.Error("Done was called"); return nil }
+func (u unread) Err() error                  { u.Error("Err was called"); return nil }
+func (u unread) Deadline() (time.Time, bool) { return u.Context.Deadline() }
+func (u unread) Value(key any) any           { return u.Context.Value(key) }
+
+// A request that is answered does not look at its patient context.
+func TestPatientContextsAreNotLookedAt(t *testing.T) {
+	u := unplug(t)
+	result := make(chan error, 1)
+	go func() { result <- u.Delete(&zk.Reply{Context: zk.Patient(unread{t.Context(), t})}, "/a", 0) }()
+	<-u.out
+	u.feed(reply(1, 1, 0))
+	if err := <-result; err != nil {
+		t.Error(err)
 	}
 }
 
