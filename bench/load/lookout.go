@@ -24,7 +24,7 @@ const (
 	LeastQuick = 250 * time.Millisecond
 	// leastDriverWake is a bound that a wake-up of a driver's lock rarely exceeds: some drivers poll, a few times a second.
 	leastDriverWake = time.Second
-	// probeEvery is how often a server is asked for its round trip: it detects any stall of twice this length.
+	// probeEvery is how often a server is asked for its round trip, and a timer is set: it detects any stall of twice this length.
 	probeEvery = 50 * time.Millisecond
 )
 
@@ -57,7 +57,7 @@ func (l *lookout) probe(ctx context.Context, server []string, seed uint64) {
 			s.Close()
 		}
 	}()
-	for wait := probeEvery; sleep.For(ctx, wait) == nil; wait = probeEvery {
+	for wait := l.next(); sleep.For(ctx, wait) == nil; wait = l.next() {
 		begun := l.c.origin.Now()
 		if s == nil || s.Err() != nil {
 			fresh, err := l.c.target.Dial(ctx, server, seed)
@@ -75,6 +75,9 @@ func (l *lookout) probe(ctx context.Context, server []string, seed uint64) {
 		l.everybody(begun, begun+took)
 	}
 }
+
+// next returns the time until the next probe: all servers have theirs at the same time, so that it takes one wake-up.
+func (l *lookout) next() time.Duration { return probeEvery - l.c.origin.Now()%probeEvery }
 
 // stop ends the watch. Everything that was seen is in the history when it returns.
 func (l *lookout) stop() {

@@ -65,7 +65,7 @@ func (c *Cell) start(ctx context.Context) *phases {
 	}
 	c.lookout = c.newLookout(ctx)
 	c.self = newSelf()
-	p.probe = metrics.StartTimerProbe(10*time.Millisecond, func(due, woken time.Time) {
+	p.probe = metrics.StartTimerProbe(probeEvery, func(due, woken time.Time) {
 		c.lookout.lag(due, woken)
 		c.self.late(woken.Sub(due))
 	})
