@@ -182,8 +182,8 @@ type sharedTimeout struct {
 	until time.Time // when ctx ends
 }
 
-// atLeast returns a context that ends at least d from now, and at most a quarter later. It has the values of a ctx of this or an earlier call, and does not
-// end with it.
+// atLeast returns a context that ends at least d from now and, if all calls ask for the same d, at most a quarter later. It has the values of the ctx of this
+// or an earlier call, and does not end with it.
 func (s *sharedTimeout) atLeast(ctx context.Context, d time.Duration) context.Context {
 	s.mu.Lock()
 	defer s.mu.Unlock()

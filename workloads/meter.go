@@ -9,7 +9,7 @@ import (
 
 // meter observes a session: it counts all requests and events on the wire, and the contents of replies.
 type meter struct {
-	session zk.Observed // what it observes, which every call uses first
+	session zk.Observed // what it observes
 	origin  metrics.Origin
 	fanout  *metrics.FanoutShard
 	calls   Calls // is told of each call, too; nil: nobody is

@@ -42,7 +42,6 @@ type tracker struct {
 	last      receipt       // the receipt of delivered
 	delivered zk.Event      // the last event that a watch delivered: several watches may deliver the same one
 	blind     bool          // the session shows no requests and no events, so there are no phases
-	_         [56]byte      // it fills its part of the heap, and so begins with a cache line
 }
 
 // receipt is an event received from the servers. What becomes of the event is counted in the phase in which the event was counted, whatever the phase

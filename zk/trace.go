@@ -80,7 +80,7 @@ func asTapped(s Session) (Tapped, bool) {
 // twice.
 func Observe(s Session, by Observer) Session { return new(Observed).Observe(s, by) }
 
-// Observe is like the function Observe, and returns o.
+// Observe does what the function of that name does, in o, and returns o.
 func (o *Observed) Observe(s Session, by Observer) Session {
 	tap, tapped := asTapped(s)
 	events, wire := powersOf(by)
@@ -116,8 +116,8 @@ func Replied(ctx context.Context, zxid int64) {
 // wrapper is a session around another one.
 type wrapper interface{ Unwrap() Session }
 
-// Observed is the memory of an observed session. Where it is beside what its observer needs for every call, that is sooner at hand: with thousands of sessions,
-// both are cold by the time the next call is made.
+// Observed is a session that reports its operations to an observer; call Observe before using it. An observer can have it as a field, so that a call finds both
+// in adjacent cache lines: with thousands of sessions, neither is in the cache by the time of the next call.
 type Observed struct {
 	bound  // the session, and where it may write if it was bound already
 	by     Observer

@@ -62,7 +62,7 @@ func (l *lookout) probe(ctx context.Context, server []string, seed uint64) {
 		if s == nil || s.Err() != nil {
 			fresh, err := l.c.target.Dial(ctx, server, seed)
 			if err != nil {
-				s, wait = nil, time.Second
+				s = nil // it is tried again at the next probe
 				continue
 			}
 			s = fresh

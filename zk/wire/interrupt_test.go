@@ -58,7 +58,6 @@ type unread struct {
 func (u unread) Done() <-chan struct{}       { u.Error("Done was called"); return nil }
 func (u unread) Err() error                  { u.Error("Err was called"); return nil }
 func (u unread) Deadline() (time.Time, bool) { return u.Context.Deadline() }
-func (u unread) Value(key any) any           { return u.Context.Value(key) }
 
 // A request that is answered does not look at its patient context.
 func TestPatientContextsAreNotLookedAt(t *testing.T) {
