@@ -39,7 +39,7 @@ func (c *Cell) seat(i int) *seat {
 	s.OpenFor = s.openFor
 	s.arrivals = c.arrivals(r, id, s.loopOpen, false)
 	if !s.loopOpen {
-		s.pausing.of, s.eager = &c.pauses, c.Profile.Think.Average() == 0
+		s.pausing.of, s.eager = &c.pauses, c.Profile.Think.Average() == 0 && !plan.Finite(c.work)
 	}
 	return s
 }

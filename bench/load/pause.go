@@ -1,7 +1,6 @@
 package load
 
 import (
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -20,40 +19,38 @@ type pauses struct{ count, length atomic.Int64 }
 
 // pausing knows whether the last step of a session failed.
 type pausing struct {
-	mu                sync.Mutex // guards what follows
-	failed, succeeded bool
-	pause             time.Duration // after the last step; 0 if it did not fail
-	of                *pauses       // nil: the session does not pause
+	ended atomic.Uint32 // how the operations of the current step ended, so far: one of the constants below
+	pause time.Duration // after the last step; 0 if it did not fail
+	of    *pauses       // nil: the session does not pause
 }
+
+const (
+	noneEnded uint32 = iota // or neither of what follows
+	noneSucceeded
+	someSucceeded
+)
 
 // note notes the outcome of a whole operation.
 func (p *pausing) note(o metrics.Outcome) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	switch o {
 	case metrics.OK:
-		p.succeeded = true
+		p.ended.Store(someSucceeded)
 	case metrics.Failed, metrics.Lost, metrics.InDoubt:
-		p.failed = true
+		p.ended.CompareAndSwap(noneEnded, noneSucceeded)
 	}
 }
 
-// next returns how long to pause after the step that has ended.
-func (p *pausing) next() time.Duration {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+// next sets how long to pause after the step that has ended.
+func (p *pausing) next() {
 	switch {
-	case !p.failed || p.succeeded:
+	case p.ended.Swap(noneEnded) != noneSucceeded:
 		p.pause = 0
+		return
 	case p.pause == 0:
 		p.pause = firstPause
 	default:
 		p.pause = min(2*p.pause, lastPause)
 	}
-	p.failed, p.succeeded = false, false
-	if p.pause > 0 {
-		p.of.count.Add(1)
-		p.of.length.Add(int64(p.pause))
-	}
-	return p.pause
+	p.of.count.Add(1)
+	p.of.length.Add(int64(p.pause))
 }

@@ -138,7 +138,7 @@ type seat struct {
 	work     workloads.Workload
 	first    *countdown // counts this seat's first turn; nil after it
 	loopOpen bool
-	eager    bool // a closed loop without think time
+	eager    bool // a closed loop without think time, and without an end of its own
 	stays    bool // it works until the cell is cut, because sessions driven by the rate may still make work for it
 	workloads.Seat
 
@@ -159,14 +159,15 @@ func (s *seat) run(ctx context.Context, stop <-chan struct{}, until func() time.
 		stop = nil
 	}
 	// A context of the seat's own: whatever waits selects on its Done, whose lock and queue all sessions would otherwise contend for.
-	ctx, cancel := context.WithCancel(ctx)
+	all := ctx
+	ctx, cancel := context.WithCancel(all)
 	defer cancel()
 	ctx = zk.Patient(ctx) // the cell interrupts the sessions when it cuts their work
 	if w, some := s.work.(workloads.Pipelined); some {
 		defer w.Await(s.ID)
 	}
 	step, now := s.work.Join(s.Seat), s.Origin.Now()
-	for due := s.arrivals.Next(0); ; due = s.next(ctx, now) {
+	for due := s.arrivals.Next(0); ; due = s.next(now) {
 		offered := false
 		if now, offered = s.waitFor(ctx, stop, due, now); !offered && (!s.loopOpen || due >= until()) {
 			return
@@ -186,8 +187,7 @@ func (s *seat) run(ctx context.Context, stop <-chan struct{}, until func() time.
 		if !s.loopOpen {
 			due = now // a closed loop is never late
 		}
-		s.Standing.Waits() // unless the workload knows better
-		err := step(ctx, due)
+		err := s.steps(all, ctx, stop, step, due)
 		s.Standing.Ends()
 		s.turn()
 		if s.finished() {
@@ -201,16 +201,30 @@ func (s *seat) run(ctx context.Context, stop <-chan struct{}, until func() time.
 	}
 }
 
-// next returns when the unit of work after the one that ended at now is due. Work that was cut has not failed and causes no pause.
-func (s *seat) next(ctx context.Context, now time.Duration) time.Duration {
+// steps carries out the step that is due, and further ones as long as each succeeds and the next is due at once. With thousands of sessions, the memory of each
+// is cold after a step: so this needs little of the stack, and asks the context of all seats whether the cell is cut.
+func (s *seat) steps(all, ctx context.Context, stop <-chan struct{}, step workloads.Step, due time.Duration) error {
+	for {
+		s.Standing.Waits() // unless the workload knows better
+		err := step(ctx, due)
+		cut := all.Err() != nil
+		if !cut && s.pausing.of != nil { // work that was cut has not failed
+			s.pausing.next()
+		}
+		if err != nil || cut || !s.eager || s.pausing.pause > 0 || s.first != nil || IsClosed(stop) {
+			return err
+		}
+		due = s.Origin.Now()
+	}
+}
+
+// next returns when the unit of work after the one that ended at now is due.
+func (s *seat) next(now time.Duration) time.Duration {
 	due := now
 	if !s.eager {
 		due = s.arrivals.Next(now)
 	}
-	if s.pausing.of != nil && ctx.Err() == nil {
-		due = max(due, now+s.pausing.next())
-	}
-	return due
+	return max(due, now+s.pausing.pause)
 }
 
 // finished reports whether the seat has done all its work. Only finite workloads have an end.
