@@ -123,7 +123,9 @@ func (j *lockSeat) step(ctx context.Context, due time.Duration) error {
 	if g, granted := j.acquire(ctx, metrics.Acquire, due, released, j.handle.Acquire); granted {
 		j.hold(ctx, g)
 		j.protect(ctx, g)
-		j.release(ctx, metrics.Release, g, func(at time.Duration) { j.released.Store(int64(at)) }, j.handle.Release)
+		if r := j.release(ctx, metrics.Release, g, func(at time.Duration) { j.released.Store(int64(at)) }, j.handle.Release); r.Outcome == metrics.OK {
+			return nil
+		}
 	}
 	return j.Session.Err()
 }

@@ -51,7 +51,9 @@ func (w *operations) Join(seat Seat) Step {
 	return func(ctx context.Context, due time.Duration) error {
 		var r request
 		j.draw(&r, due)
-		j.carryOut(ctx, &r, &j.reply)
+		if j.carryOut(ctx, &r, &j.reply); r.Outcome == metrics.OK {
+			return nil
+		}
 		return j.s.Err()
 	}
 }
