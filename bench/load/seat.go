@@ -224,7 +224,10 @@ func (s *seat) next(now time.Duration) time.Duration {
 	if !s.eager {
 		due = s.arrivals.Next(now)
 	}
-	return max(due, now+s.pausing.pause)
+	if s.pausing.pause > 0 {
+		due = max(due, now+s.pausing.pause)
+	}
+	return due // in an open loop it may have passed
 }
 
 // finished reports whether the seat has done all its work. Only finite workloads have an end.
