@@ -50,9 +50,6 @@ func opNames(ops []metrics.Op) (names []string) {
 // maxKeys bounds the tree: larger trees are what a prefill is for.
 const maxKeys = 1e6
 
-// fewKeys is how many paths are kept, because to make one takes longer than to read it from the cache.
-const fewKeys = 10_000
-
 // OperationMixes returns the workload 'operations'.
 func OperationMixes() Kind {
 	k := Kind{
@@ -114,11 +111,6 @@ func newOperations(mode zk.Mode, l Load) *operations {
 	w := &operations{Load: l, mode: mode, places: places{l.Dir, "tree", 1}, depth: l.Int(depth), fanOut: l.Int(fanOutOf), n: leaves(l.Int(depth), l.Int(fanOutOf)),
 		sizes: l.Sizes(dataBytes), state: make([]requesterState, l.Sessions)}
 	w.tree = w.path(0)
-	if w.n <= fewKeys {
-		for key := range w.n {
-			w.paths = append(w.paths, w.at(key, w.depth))
-		}
-	}
 	w.draw = l.Popularity(keys).Of(w.n)
 	shares := l.Shares(mix)
 	for _, op := range plain {
@@ -133,10 +125,9 @@ type operations struct {
 	Load
 	places
 	mode      zk.Mode
-	tree      string   // its root
-	paths     []string // of the znodes of the lowest level, unless there are many
-	depth     int      // levels of the tree
-	fanOut, n int      // children of each znode above the lowest level; znodes of the lowest level
+	tree      string // its root
+	depth     int    // levels of the tree
+	fanOut, n int    // children of each znode above the lowest level; znodes of the lowest level
 	draw      func(*rand.Rand) int
 	sizes     profiles.Sizes
 	ops       []metrics.Op // of the mix
@@ -160,13 +151,8 @@ func (w *operations) shareOf(op metrics.Op) float64 {
 }
 
 // leaf returns the path of a znode of the lowest level, dir that of its parent. Objects are numbered: first the leaves, then the dirs.
-func (w *operations) leaf(key int) string {
-	if key < len(w.paths) {
-		return w.paths[key]
-	}
-	return w.at(key, w.depth)
-}
-func (w *operations) dir(key int) string { return w.at(key/w.fanOut, w.depth-1) }
+func (w *operations) leaf(key int) string { return w.at(key, w.depth) }
+func (w *operations) dir(key int) string  { return w.at(key/w.fanOut, w.depth-1) }
 func (w *operations) dirObject(key int) uint32 {
 	return uint32(w.n + key/w.fanOut)
 }

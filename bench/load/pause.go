@@ -25,8 +25,8 @@ type pausing struct {
 }
 
 const (
-	noneEnded uint32 = iota // or neither of what follows
-	noneSucceeded
+	noneEnded     uint32 = iota // or only in ways that are neither success nor failure
+	noneSucceeded               // and at least one failed
 	someSucceeded
 )
 
