@@ -111,11 +111,11 @@ func (s *Stream) pop() (Event, bool) {
 	return e, true
 }
 
-// Stop takes the watch off the server without waiting for the reply; it may be called more than once.
+// Stop takes the watch off the server without waiting for the reply, and drops the events that were not read; it may be called more than once.
 func (s *Stream) Stop() {
 	s.mu.Lock()
 	gone := s.over
-	s.over = true
+	s.over, s.queue = true, nil
 	s.mu.Unlock()
 	if !gone && s.stop != nil {
 		s.stop()

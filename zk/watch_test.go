@@ -127,6 +127,7 @@ func TestNextWaits(t *testing.T) {
 func TestStopOfAStream(t *testing.T) {
 	stops := 0
 	s := NewStream(func() { stops++ })
+	s.Fire(Event{Type: EventLost, Err: ErrWatchLost})
 	s.Stop()
 	s.Stop()
 	s.Fire(Event{Type: EventDeleted})

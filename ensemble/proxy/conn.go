@@ -221,10 +221,11 @@ func (c *conn) inject(f *Fault, in *bufio.Reader, n int, d Direction) bool {
 	switch f.rule.Do {
 	case Cut, Reset:
 		// Queued, so that everything before it arrives.
-		if c.lines[d].put(item{then: func() { c.tear(f.rule.Do == Reset) }}) {
+		tear := sync.OnceFunc(func() { f.execute(func() { c.tear(f.rule.Do == Reset) }) })
+		if c.lines[d].put(item{then: tear}) {
 			<-c.torn
 		}
-		f.count()
+		tear()
 		return false
 	case Drop:
 		_, err := io.CopyN(io.Discard, in, int64(n))

@@ -188,9 +188,13 @@ func (f *Fault) claim(fr Frame) bool {
 }
 
 // count counts a frame whose action has been executed.
-func (f *Fault) count() {
+func (f *Fault) count() { f.execute(func() {}) }
+
+// execute carries out the action on a frame. Whoever notices it and asks for the count gets one that has this frame in it.
+func (f *Fault) execute(action func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	action()
 	f.injected++
 	f.waiting = slices.DeleteFunc(f.waiting, func(w waiter) bool {
 		if f.injected >= w.n {
