@@ -136,6 +136,20 @@ func TestCutBeforeTheReply(t *testing.T) {
 	}
 }
 
+// Whoever has noticed that a connection was cut gets a count that contains the cut.
+func TestCutsAreCountedBeforeTheyShow(t *testing.T) {
+	b := newBench(t)
+	f := b.p.Add(Rule{On: Request, Do: Cut})
+	for i := range 300 {
+		b.c.send(jute.OpSync, b.path)
+		b.c.ended()
+		if n := f.Injected(); n != i+1 {
+			t.Fatalf("injected %d times, want %d", n, i+1)
+		}
+		b.c = open(t, b.p.Addresses()[0], b.c.Connect)
+	}
+}
+
 func TestCutBeforeTheRequest(t *testing.T) {
 	b := newBench(t)
 	f := b.p.Add(Rule{On: Request, Ops: []jute.Op{jute.OpCreate}, Skip: 2, Do: Cut})
