@@ -49,7 +49,11 @@ func TestFanoutCountsEverythingOnce(t *testing.T) {
 
 func TestTimerProbe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // synctest waits for the goroutines of the probe to end
-		p := StartTimerProbe(10*time.Millisecond, nil)
+		p := StartTimerProbe(10*time.Millisecond, NewOrigin(time.Now().Add(-3*time.Millisecond)), func(due, woken time.Duration) {
+			if due%(10*time.Millisecond) != 0 || woken != due {
+				t.Errorf("woken at %v instead of %v, want multiples of 10 ms after the origin", woken, due)
+			}
+		})
 		time.Sleep(time.Second + time.Millisecond)
 		synctest.Wait()
 		h := p.Take()

@@ -91,7 +91,7 @@ func lookoutRecords(t *testing.T) {
 	cell.clients.links.add(outcome.LinkEvent{Seat: 1, What: zk.LinkMade, At: 5 * s})
 	cell.trips.Keep(metrics.Trip{Session: 1, Start: 6 * s, End: 7 * s, Unanswered: true})
 	cell.trips.Keep(metrics.Trip{Session: 1, Start: 6 * s, End: 6*s + metrics.LongTrip})
-	l := lookout{c: cell, end: func() {}}
+	l := lookout{c: cell, timers: metrics.StartTimerProbe(time.Hour, cell.origin, nil), end: func() {}}
 	l.stop()
 	var got []string
 	for m := range cell.history.All() {

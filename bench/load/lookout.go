@@ -3,6 +3,7 @@ package load
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/zkbench/zkbench/internal/sleep"
@@ -14,9 +15,19 @@ import (
 // connection is not mistaken for one that the recipe has forgotten. What it sees becomes samples of the history: how long a wake-up may take, and when
 // something was late or disconnected.
 type lookout struct {
-	c    *Cell
-	work sync.WaitGroup
-	end  context.CancelFunc
+	c       *Cell
+	timers  *metrics.TimerProbe
+	servers []*probed
+	work    sync.WaitGroup
+	end     context.CancelFunc
+}
+
+// probed is a server that the lookout asks, on a dedicated session, whether it has caught up with the leader.
+type probed struct {
+	server  []string
+	seed    uint64
+	asking  atomic.Bool // a goroutine does, and uses session
+	session zk.Session  // nil until there is one
 }
 
 const (
@@ -26,22 +37,52 @@ const (
 	leastDriverWake = time.Second
 	// probeEvery is how often a server is asked for its round trip, and a timer is set: it detects any stall of twice this length.
 	probeEvery = 50 * time.Millisecond
+	// justNow is how recent a write must be for its answer to be as good as that of a probe.
+	justNow = probeEvery / 2
 )
 
-// newLookout starts watching. The origin of the cell must be known.
-func (c *Cell) newLookout(ctx context.Context) *lookout {
-	ctx, end := context.WithCancel(ctx)
-	l := &lookout{c: c, end: end}
+func (c *Cell) newLookout() *lookout {
+	l := &lookout{c: c}
 	addresses := c.target.Addresses()
 	for i := range addresses {
-		l.work.Go(func() { l.probe(ctx, addresses[i:i+1], c.Profile.Seed-1-uint64(i)) })
+		l.servers = append(l.servers, &probed{server: addresses[i : i+1], seed: c.Profile.Seed - 1 - uint64(i)})
 	}
 	return l
 }
 
-// lag records that a timer of this process was late.
-func (l *lookout) lag(due, woken time.Time) {
-	l.everybody(l.c.origin.At(due), l.c.origin.At(woken))
+// start starts watching. The origin of the cell must be known.
+func (l *lookout) start(ctx context.Context) {
+	ctx, l.end = context.WithCancel(ctx)
+	l.timers = metrics.StartTimerProbe(probeEvery, l.c.origin, func(due, woken time.Duration) {
+		l.c.self.late(woken - due)
+		l.everybody(due, woken)
+		l.look(ctx, woken)
+	})
+}
+
+// look asks each server that has not just shown by its answer to a write, whichever session made it, that it has caught up with the leader. One goroutine
+// does this for all servers at the same time: to wake up may cost more than to ask.
+func (l *lookout) look(ctx context.Context, now time.Duration) {
+	for _, p := range l.servers {
+		if p.asking.Load() {
+			continue
+		}
+		quiet, wrote := time.Duration(0), false
+		if p.session != nil {
+			quiet, wrote = zk.SinceWrite(p.session)
+		}
+		switch {
+		case wrote && quiet < justNow:
+			continue
+		case !wrote || quiet >= probeEvery+justNow: // it was asked at the last look
+			quiet = 0
+		}
+		p.asking.Store(true)
+		l.work.Go(func() {
+			defer p.asking.Store(false)
+			l.ask(ctx, p, now, quiet)
+		})
+	}
 }
 
 // everybody records that all sessions were late between two offsets.
@@ -49,40 +90,37 @@ func (l *lookout) everybody(from, to time.Duration) {
 	l.c.trips.Keep(metrics.Trip{Session: metrics.Everybody, Start: from, End: to})
 }
 
-// probe repeatedly asks one server, on a dedicated session, whether it has caught up with the leader.
-func (l *lookout) probe(ctx context.Context, server []string, seed uint64) {
-	var s zk.Session
-	defer func() {
-		if s != nil {
-			s.Close()
+// ask asks a server, and records how long it takes to answer from begun on. If it is late, it has been since its last write, which was quiet ago.
+func (l *lookout) ask(ctx context.Context, p *probed, begun, quiet time.Duration) {
+	if p.session == nil || p.session.Err() != nil {
+		fresh, err := l.c.target.Dial(ctx, p.server, p.seed)
+		if err != nil {
+			p.session = nil // it is tried again at the next look
+			return
 		}
-	}()
-	for wait := l.next(); sleep.For(ctx, wait) == nil; wait = l.next() {
-		begun := l.c.origin.Now()
-		if s == nil || s.Err() != nil {
-			fresh, err := l.c.target.Dial(ctx, server, seed)
-			if err != nil {
-				s = nil // it is tried again at the next probe
-				continue
-			}
-			s = fresh
-		}
-		if err := s.Sync(ctx, l.c.target.Root); err != nil && ctx.Err() == nil {
-			sleep.For(ctx, probeEvery)
-		}
-		// If the server is gone, no session is left on it after a session timeout.
-		took := min(l.c.origin.Now()-begun, l.c.Profile.SessionTimeout)
-		l.everybody(begun, begun+took)
+		p.session = fresh
 	}
+	if err := p.session.Sync(ctx, l.c.target.Root); err != nil && ctx.Err() == nil {
+		sleep.For(ctx, probeEvery)
+	}
+	// If the server is gone, no session is left on it after a session timeout.
+	end := begun + min(l.c.origin.Now()-begun, l.c.Profile.SessionTimeout)
+	if end-begun >= justNow {
+		begun -= quiet
+	}
+	l.everybody(begun, end)
 }
-
-// next returns the time until the next probe: all servers have theirs at the same time, so that it takes one wake-up.
-func (l *lookout) next() time.Duration { return probeEvery - l.c.origin.Now()%probeEvery }
 
 // stop ends the watch. Everything that was seen is in the history when it returns.
 func (l *lookout) stop() {
+	l.timers.Stop()
 	l.end()
 	l.work.Wait()
+	InParallel(len(l.servers), atOnce, func(i int) {
+		if s := l.servers[i].session; s != nil {
+			s.Close()
+		}
+	})
 	each, all := l.c.clients.links.outages(l.c.seats(), l.c.origin.Now())
 	for _, o := range each {
 		l.record(metrics.Sample{Op: metrics.Down, Session: o.seat, Due: o.from, Start: o.from, End: o.to})

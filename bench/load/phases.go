@@ -13,7 +13,6 @@ import (
 // phases is the load of a cell in progress. Its methods are called in their order here.
 type phases struct {
 	*Cell
-	probe *metrics.TimerProbe
 	begun bool // the steady phase has started
 
 	working context.Context // the context of the sessions' work
@@ -63,12 +62,9 @@ func (c *Cell) start(ctx context.Context) *phases {
 	if c.Open() {
 		c.setSteady(func() outcome.Span { return *c.steady.Load() }) // as planned
 	}
-	c.lookout = c.newLookout(ctx)
 	c.self = newSelf()
-	p.probe = metrics.StartTimerProbe(probeEvery, func(due, woken time.Time) {
-		c.lookout.lag(due, woken)
-		c.self.late(woken.Sub(due))
-	})
+	c.lookout = c.newLookout()
+	c.lookout.start(ctx)
 	p.working, p.cut = context.WithCancelCause(ctx)
 	if plan.Finite(c.work) { // all of it is measured
 		c.begin(func() outcome.Span { return outcome.Span{To: outcome.Never} })
@@ -91,7 +87,7 @@ func (c *Cell) start(ctx context.Context) *phases {
 // warm waits for the start of the steady phase, takes the mark there and starts the faults.
 func (p *phases) warm(ctx context.Context) {
 	p.begun = plan.Finite(p.work) || p.warmUp(ctx)
-	p.probe.Take()
+	p.lookout.timers.Take()
 	if !plan.Finite(p.work) {
 		p.before = p.mark()
 		p.atMark(ctx, p.begun, polledBefore)
@@ -119,7 +115,7 @@ func (p *phases) steadyPhase(ctx context.Context) {
 	p.after = p.mark()
 	p.atMark(ctx, p.begun, polledAfter)
 	p.sockets = metrics.CountSockets()
-	p.timers = p.probe.Take()
+	p.timers = p.lookout.timers.Take()
 	if p.interrupted || plan.Finite(p.work) || p.run.Blocks != nil {
 		p.shorten(p.begun)
 	}
@@ -155,7 +151,6 @@ func (p *phases) settle() {
 		p.run.Blocks.settle()
 	}
 	p.awaitFaults()
-	p.probe.Stop() // the lookout records its last lag
 	if p.run.Share.Lowest() {
 		p.recordFaults()
 	}

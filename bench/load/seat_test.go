@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/zkbench/zkbench/ensemble"
@@ -44,19 +43,6 @@ func TestSessionsOpenedAtTheCutAreInterrupted(t *testing.T) {
 		}
 		cancel()
 	}
-}
-
-// All servers are probed at the same time, every probeEvery from the origin on.
-func TestProbesAreAtTheSameTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := &lookout{c: &Cell{origin: metrics.NewOrigin(time.Now())}}
-		for _, after := range []time.Duration{0, 20 * time.Millisecond, 75 * time.Millisecond} {
-			time.Sleep(after)
-			if at := l.c.origin.Now(); (at+l.next())%probeEvery != 0 || l.next() <= 0 || l.next() > probeEvery {
-				t.Errorf("after %v the next probe is %v later", at, l.next())
-			}
-		}
-	})
 }
 
 // A session that cannot be opened in time is reported with a remedy; other errors are reported unchanged.

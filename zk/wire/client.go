@@ -142,6 +142,16 @@ func (c *Client) Server() string {
 	return ""
 }
 
+// SinceWrite returns how long ago the session's server last answered a write of any session of its Transport; see [zk.SinceWrite].
+func (c *Client) SinceWrite() (time.Duration, bool) {
+	cn := c.current()
+	if cn == nil {
+		return 0, false
+	}
+	at := cn.peer.wrote.Load()
+	return time.Duration(c.eng.now() - at), at > 0
+}
+
 // Done returns a channel that is closed when the session has ended.
 func (c *Client) Done() <-chan struct{} { return c.done }
 

@@ -39,6 +39,7 @@ type conn struct {
 	need  int          // the length of an incomplete frame including its 4 length bytes, 0 until those have been read
 	frame []byte       // what has been read of an incomplete frame; nil if there is none
 	spoke atomic.Bool  // a reply has been received: the server does more than accept connections
+	peer  *peer
 	addr  string
 	due   int64   // the next visit, 0 for none; guarded by schedule.mu
 	pings []int64 // when the unanswered pings were sent, the oldest first; guarded by Client.mu
@@ -153,6 +154,9 @@ func (cn *conn) handle(r *reader, f []byte, own bool) (kept bool, err error) {
 	}
 	c.mu.Unlock()
 	cn.spoke.Store(true)
+	if k.writes() {
+		cn.peer.wrote.Store(r.now)
+	}
 	if k.op == jute.OpClose && code == 0 { // the server closes the connection next: no reason to look for another
 		c.end(zk.ErrClosed)
 	}

@@ -21,7 +21,7 @@ func offline() *Client {
 	c := &Client{eng: &engine{}, near: new(servers), done: make(chan struct{})}
 	c.lease.Begin(0, time.Hour, 0)
 	c.cfg.MaxReply = 1 << 20
-	c.conn = &conn{c: c, link: nowhere{}}
+	c.conn = &conn{c: c, link: nowhere{}, peer: new(peer)}
 	for i, s := range []shape{shapeNone, shapeStat, shapeDataStat, shapePathStat, shapeNamesStat, shapeBody, shapeDataStat, shapeNamesStat} {
 		k := newCall(jute.OpGetData, zk.KindGet, "/a", s)
 		if i > 5 {

@@ -22,7 +22,7 @@ type streamLink struct {
 const streamBuffer = 4 << 10
 
 func newStreamConn(c *Client, addr string, nc net.Conn) *conn {
-	cn := &conn{c: c, addr: addr}
+	cn := &conn{c: c, addr: addr, peer: c.eng.peer(addr)}
 	cn.link = &streamLink{cn: cn, nc: nc, more: make(chan struct{}, 1)}
 	return cn
 }

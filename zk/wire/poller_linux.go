@@ -240,7 +240,7 @@ func newConn(c *Client, addr string, nc net.Conn) (*conn, error) {
 	}
 	tcp.Close()
 	l := &epollLink{fd: fd, p: c.eng.poller()}
-	l.c, l.addr, l.link = c, addr, l
+	l.c, l.addr, l.peer, l.link = c, addr, c.eng.peer(addr), l
 	return &l.conn, nil
 }
 

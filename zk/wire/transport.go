@@ -41,6 +41,7 @@ type engine struct {
 
 	mu    sync.Mutex
 	known map[string]*servers // by their addresses
+	peers map[string]*peer    // by address
 }
 
 // servers is what the sessions of a Transport know about the servers that they connect to.
@@ -62,6 +63,23 @@ func (e *engine) knows(addresses []string) *servers {
 		e.known[key] = new(servers)
 	}
 	return e.known[key]
+}
+
+// peer is what the sessions of a Transport know about one server.
+type peer struct {
+	wrote atomic.Int64 // when it last answered a write, on the engine's clock; 0: never
+}
+
+func (e *engine) peer(address string) *peer {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.peers[address] == nil {
+		if e.peers == nil {
+			e.peers = map[string]*peer{}
+		}
+		e.peers[address] = new(peer)
+	}
+	return e.peers[address]
 }
 
 // maxDialing is how many connections are made concurrently: beyond the servers' backlog of 50 the kernel drops attempts, and the client repeats them only after a second.

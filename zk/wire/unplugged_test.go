@@ -57,7 +57,7 @@ func (u *unplugged) plug() *conn {
 		reconnects()
 		u.work.Wait()
 	}
-	cn := &conn{c: u.Client, link: u, addr: "server"}
+	cn := &conn{c: u.Client, link: u, addr: "server", peer: new(peer)}
 	out, err := u.adopt(cn, greeting{jute.Connect{Timeout: ten, Session: 7}, u.clock.Load()})
 	if err != nil {
 		u.t.Fatal(err)

@@ -83,7 +83,7 @@ func Measure(ctx context.Context, p Plan) (doc results.Calibration, err error) {
 	var probe *metrics.TimerProbe
 	for run := 0; run <= p.Runs; run++ { // the kinds take turns, so that changes over time are in the spread of each
 		if run == 1 {
-			probe = metrics.StartTimerProbe(sleep, nil)
+			probe = metrics.StartTimerProbe(sleep, metrics.NewOrigin(time.Now()), nil)
 			defer probe.Stop()
 		}
 		for i, k := range kinds {

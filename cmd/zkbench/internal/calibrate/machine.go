@@ -24,7 +24,7 @@ const (
 
 // timers measures how late sleeps of a millisecond end, while this process does nothing else.
 func timers(ctx context.Context) (results.Spent, error) {
-	p := metrics.StartTimerProbe(sleep, nil)
+	p := metrics.StartTimerProbe(sleep, metrics.NewOrigin(time.Now()), nil)
 	defer p.Stop()
 	select {
 	case <-time.After(timersFor):
