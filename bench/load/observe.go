@@ -166,7 +166,7 @@ func (c *Cell) look(series *metrics.Series) {
 	u := c.during(c.phase(now), now)
 	u.Fleet = together
 	u.Second = &Second{Point: p, Interval: iv, Fanout: c.fanout.Snapshot(), Counted: workloads.Ops(c.work), Timed: workloads.Timed(c.work),
-		Stand: c.standings.Look(), Connected: c.connectedNow(), Leader: c.server.leader()}
+		Sessions: c.lookAtSessions, Leader: c.server.leader()}
 	u.Second.CPU, u.Second.Lag = c.self.take()
 	c.run.Report(u)
 }

@@ -49,15 +49,20 @@ type Fleet struct {
 // Second is what was measured between two looks at a cell. Receivers may keep it: the histograms are shared but never changed.
 type Second struct {
 	metrics.Point
-	Interval  metrics.Interval
-	Counted   []metrics.Op         // the operations that Point counts
-	Timed     []metrics.Op         // the operations that Point times
-	Fanout    metrics.FanoutCounts // since the start of the cell
-	Stand     metrics.Stand
-	Connected int                // sessions with a connection
-	Leader    string             // address of the leader; "" if no server has reported to lead
-	CPU       float64            // share of this machine's CPUs that zkbench used; negative if the system does not report it
-	Lag       *metrics.Histogram // of this process's timers
+	Interval metrics.Interval
+	Counted  []metrics.Op         // the operations that Point counts
+	Timed    []metrics.Op         // the operations that Point times
+	Fanout   metrics.FanoutCounts // since the start of the cell
+	Sessions func() Sessions      // looks at them: with thousands, only who shows it should
+	Leader   string               // address of the leader; "" if no server has reported to lead
+	CPU      float64              // share of this machine's CPUs that zkbench used; negative if the system does not report it
+	Lag      *metrics.Histogram   // of this process's timers
+}
+
+// Sessions is what the sessions of a cell are doing.
+type Sessions struct {
+	metrics.Stand
+	Connected int // sessions with a connection
 }
 
 // The kinds of events.
@@ -133,6 +138,8 @@ func (c *Cell) during(phase string, now time.Duration) Update {
 	}
 	return u
 }
+
+func (c *Cell) lookAtSessions() Sessions { return Sessions{c.standings.Look(), c.connectedNow()} }
 
 // connectedNow returns how many sessions have a connection.
 func (c *Cell) connectedNow() int {

@@ -280,8 +280,9 @@ func (p *jsonProgress) update(u load.Update) {
 	}
 	if s := u.Second; s != nil {
 		millis := func(d time.Duration) *float64 { return new(float64(d) / float64(time.Millisecond)) }
-		line.PerS, line.Events, line.Errors, line.Connected = &s.PerSecond, &s.Events, &s.Errors, &s.Connected
-		line.Waiting, line.Holding, line.Holders, line.Leader = &s.Stand.Waiting, &s.Stand.Holding, &s.Stand.Holders, s.Leader
+		now := s.Sessions()
+		line.PerS, line.Events, line.Errors, line.Connected = &s.PerSecond, &s.Events, &s.Errors, &now.Connected
+		line.Waiting, line.Holding, line.Holders, line.Leader = &now.Waiting, &now.Holding, &now.Holders, s.Leader
 		if s.Point.Timed > 0 {
 			line.P50, line.P99, line.Max = millis(s.P50), millis(s.P99), millis(s.Max)
 		}

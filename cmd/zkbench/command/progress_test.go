@@ -24,8 +24,10 @@ func second(rate float64, took time.Duration) *load.Second {
 	lag := metrics.NewHistogram()
 	lag.Record(300 * time.Microsecond)
 	ops := []metrics.Op{metrics.Acquire}
-	return &load.Second{Point: metrics.NewPoint(iv, ops, ops), Interval: iv, Counted: ops, Timed: ops, Connected: 300, Leader: "zk2:2181", CPU: 0.42, Lag: lag,
-		Stand: metrics.Stand{Waiting: 298, Holding: 1, Holders: 1}}
+	return &load.Second{Point: metrics.NewPoint(iv, ops, ops), Interval: iv, Counted: ops, Timed: ops, Leader: "zk2:2181", CPU: 0.42, Lag: lag,
+		Sessions: func() load.Sessions {
+			return load.Sessions{Stand: metrics.Stand{Waiting: 298, Holding: 1, Holders: 1}, Connected: 300}
+		}}
 }
 
 func steadyUpdate(at time.Duration) load.Update {
@@ -87,7 +89,7 @@ func TestJSONProgress(t *testing.T) {
 	p.update(load.Update{Message: "VIOLATED mutual-exclusion in naive", Event: &load.Event{Kind: load.EventViolation, Name: "mutual-exclusion"}})
 	p.update(steadyUpdate(3 * time.Second))
 	idle := steadyUpdate(4 * time.Second)
-	idle.Second = &load.Second{Point: metrics.Point{PerSecond: 0}, CPU: -1}
+	idle.Second = &load.Second{Point: metrics.Point{PerSecond: 0}, Sessions: func() load.Sessions { return load.Sessions{} }, CPU: -1}
 	p.update(idle)
 	golden.Compare(t, "progress.json", out.String())
 	for line := range strings.Lines(out.String()) {
@@ -149,7 +151,7 @@ func TestViewOfTwoHolders(t *testing.T) {
 	} {
 		v, out := screen(40, c.colour)
 		u := steadyUpdate(time.Second)
-		u.Permits, u.Second.Stand = c.permits, c.stand
+		u.Permits, u.Second.Sessions = c.permits, func() load.Sessions { return load.Sessions{Stand: c.stand} }
 		v.update(u)
 		if got := out.String(); c.want != "" && !strings.Contains(got, c.want) || c.want == "" && (strings.Contains(got, "HOLD") || strings.Contains(got, "\x1b[1;31m")) {
 			t.Errorf("%+v, %d permits: %q, want %q", c.stand, c.permits, got, c.want)

@@ -127,11 +127,12 @@ func (v *view) text() []line {
 	if u.Rate > 0 {
 		rate += fmt.Sprintf(" of %s/s offered", phrase.Number(u.Rate, 6))
 	}
-	standing := fmt.Sprintf("%d waiting, %d holding", s.Stand.Waiting, s.Stand.Holding)
+	sessions := s.Sessions()
+	standing := fmt.Sprintf("%d waiting, %d holding", sessions.Waiting, sessions.Holding)
 	held := ""
-	if limit := max(u.Permits, 1); s.Stand.Holders > limit {
-		held = fmt.Sprintf("%d HOLD ONE OBJECT", s.Stand.Holders)
-	} else if s.Stand.Mixed {
+	if limit := max(u.Permits, 1); sessions.Holders > limit {
+		held = fmt.Sprintf("%d HOLD ONE OBJECT", sessions.Holders)
+	} else if sessions.Mixed {
 		held = "A WRITER HOLDS BESIDE READERS"
 	}
 	most := slices.Max(v.rates)
@@ -143,7 +144,7 @@ func (v *view) text() []line {
 		line{text: fmt.Sprintf("%-12s %s", "", sparkline(v.rates, most))},
 		line{text: fmt.Sprintf("%-12s %s   (%s, last second)", u.Timed, now, phrase.Count(s.Point.Timed, "sample"))},
 		line{text: fmt.Sprintf("%-12s %s   (%s, this cell)", "", whole, phrase.Count(v.times.Count(), "sample"))},
-		line{text: fmt.Sprintf("%-12s %s, %d of %d connected ", "sessions", standing, s.Connected, u.Sessions), alarm: held},
+		line{text: fmt.Sprintf("%-12s %s, %d of %d connected ", "sessions", standing, sessions.Connected, u.Sessions), alarm: held},
 		line{text: fmt.Sprintf("%-12s %s; errors: %s", "servers", v.leader(s), v.errorText())},
 		line{text: fmt.Sprintf("%-12s %s", "zkbench", ownText(s))})
 }

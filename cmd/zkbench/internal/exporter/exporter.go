@@ -116,7 +116,8 @@ func (e *Exporter) Update(u load.Update) {
 		e.waiting, e.holders, e.up, e.down = 0, 0, u.Connected, u.Sessions-u.Connected
 		return
 	}
-	e.waiting, e.holders, e.up, e.down = s.Stand.Waiting, s.Stand.Holders, s.Connected, u.Sessions-s.Connected
+	sessions := s.Sessions()
+	e.waiting, e.holders, e.up, e.down = sessions.Waiting, sessions.Holders, sessions.Connected, u.Sessions-sessions.Connected
 	e.cpu, e.hasCPU = s.CPU, s.CPU >= 0
 	if s.Lag != nil {
 		e.lag.Merge(s.Lag)

@@ -59,7 +59,7 @@ func TestUpdates(t *testing.T) {
 	second := func(events int64) load.Update {
 		iv := metrics.Interval{To: time.Second, Steady: &metrics.Set{}, Other: &metrics.Set{}}
 		iv.Steady.Add(metrics.Sample{Op: metrics.Acquire, End: time.Millisecond})
-		s := &load.Second{Point: metrics.Point{To: time.Second, OK: 1}, Interval: iv, Connected: 3, CPU: -1}
+		s := &load.Second{Point: metrics.Point{To: time.Second, OK: 1}, Interval: iv, Sessions: func() load.Sessions { return load.Sessions{Connected: 3} }, CPU: -1}
 		s.Fanout.Events[0], s.Fanout.Moved = events, events/2
 		return load.Update{Tag: "a", Variant: "naive", Sessions: 4, Rate: 200, Phase: outcome.PhaseSteady, Second: s}
 	}
