@@ -37,12 +37,15 @@ type tracker struct {
 	woken     time.Duration // the last event that the recipe reacted to
 	acted     time.Duration // when it reacted
 	watched   []string      // paths watched since the acquisition started
-	list      zk.Stat       // of the parent at the last list
+	list      children      // of the parent at the last list
 	received  []receipt     // the last received events that no watch has delivered yet
-	last      receipt       // the receipt of delivered
-	delivered zk.Event      // the last event that a watch delivered: several watches may deliver the same one
+	last      receipt       // of the last event that a watch delivered
+	delivered time.Time     // when that event was received: several watches may deliver the same one
 	blind     bool          // the session shows no requests and no events, so there are no phases
 }
+
+// children is what the Stat of a znode says about its children: how often one was created or deleted, and how many there are.
+type children struct{ changes, n int32 }
 
 // receipt is an event received from the servers. What becomes of the event is counted in the phase in which the event was counted, whatever the phase
 // is when a watch delivers it. So no count ever exceeds the number of events.
@@ -137,8 +140,8 @@ func (t *tracker) Fires(e zk.Event) {
 	defer t.mu.Unlock()
 	t.zxids.fired(e)
 	t.stir = t.origin.At(e.At)
-	if !e.At.Equal(t.delivered.At) {
-		t.delivered, t.last, t.useful, t.moved = e, t.receiptOf(t.stir), false, false
+	if !e.At.Equal(t.delivered) {
+		t.delivered, t.last, t.useful, t.moved = e.At, t.receiptOf(t.stir), false, false
 		switch {
 		case !t.acquiring:
 		case e.Type == zk.EventChildrenChanged:
@@ -202,16 +205,17 @@ func (t *tracker) watches(path string, asked time.Duration) {
 }
 
 func (t *tracker) listed(c *zk.Call) {
+	now := children{c.Stat.Cversion, c.Stat.NumChildren}
 	if t.unknown {
 		t.unknown = false
-		t.cause(cause(t.list, c.Stat))
+		t.cause(cause(t.list, now))
 	}
-	t.list = c.Stat
+	t.list = now
 }
 
 // cause returns what changed between two lists of one directory.
-func cause(was, is zk.Stat) metrics.Cause {
-	changes, growth := is.Cversion-was.Cversion, is.NumChildren-was.NumChildren
+func cause(was, is children) metrics.Cause {
+	changes, growth := is.changes-was.changes, is.n-was.n
 	arrivals, releases := (changes+growth)/2, (changes-growth)/2
 	switch {
 	case arrivals > 0 && releases > 0:

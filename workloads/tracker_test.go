@@ -12,18 +12,18 @@ func TestCause(t *testing.T) {
 	// The cversion counts creates and deletes of children together.
 	for _, c := range []struct {
 		name    string
-		was, is zk.Stat
+		was, is children
 		want    metrics.Cause
 	}{
-		{"nothing changed", zk.Stat{Cversion: 8, NumChildren: 4}, zk.Stat{Cversion: 8, NumChildren: 4}, metrics.ByOther},
-		{"one came", zk.Stat{Cversion: 8, NumChildren: 4}, zk.Stat{Cversion: 9, NumChildren: 5}, metrics.ByArrival},
-		{"one went", zk.Stat{Cversion: 8, NumChildren: 4}, zk.Stat{Cversion: 9, NumChildren: 3}, metrics.ByRelease},
-		{"one came and one went", zk.Stat{Cversion: 8, NumChildren: 4}, zk.Stat{Cversion: 10, NumChildren: 4}, metrics.ByBoth},
-		{"three came", zk.Stat{Cversion: 8, NumChildren: 4}, zk.Stat{Cversion: 11, NumChildren: 7}, metrics.ByArrival},
-		{"all went", zk.Stat{Cversion: 8, NumChildren: 4}, zk.Stat{Cversion: 12, NumChildren: 0}, metrics.ByRelease},
-		{"two came and one went", zk.Stat{Cversion: 8, NumChildren: 4}, zk.Stat{Cversion: 11, NumChildren: 5}, metrics.ByBoth},
-		{"the first ever", zk.Stat{}, zk.Stat{Cversion: 1, NumChildren: 1}, metrics.ByArrival},
-		{"the counter wraps", zk.Stat{Cversion: 1<<31 - 1, NumChildren: 4}, zk.Stat{Cversion: -1 << 31, NumChildren: 5}, metrics.ByArrival},
+		{"nothing changed", children{8, 4}, children{8, 4}, metrics.ByOther},
+		{"one came", children{8, 4}, children{9, 5}, metrics.ByArrival},
+		{"one went", children{8, 4}, children{9, 3}, metrics.ByRelease},
+		{"one came and one went", children{8, 4}, children{10, 4}, metrics.ByBoth},
+		{"three came", children{8, 4}, children{11, 7}, metrics.ByArrival},
+		{"all went", children{8, 4}, children{12, 0}, metrics.ByRelease},
+		{"two came and one went", children{8, 4}, children{11, 5}, metrics.ByBoth},
+		{"the first ever", children{}, children{1, 1}, metrics.ByArrival},
+		{"the counter wraps", children{1<<31 - 1, 4}, children{-1 << 31, 5}, metrics.ByArrival},
 	} {
 		if got := cause(c.was, c.is); got != c.want {
 			t.Errorf("%s: cause(%+v, %+v) = %v, want %v", c.name, c.was, c.is, got, c.want)
