@@ -58,6 +58,13 @@ func (l *links) add(e outcome.LinkEvent) {
 	}
 }
 
+// lost returns how many seats have lost their connection, and whether that is reported.
+func (l *links) lost() (n int, reported bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.away), !l.all.Silent
+}
+
 // ended records that the session of a seat is over; its seat gets another one.
 func (l *links) ended(seat uint32, at time.Duration) {
 	l.mu.Lock()

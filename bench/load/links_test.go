@@ -103,3 +103,29 @@ func lookoutRecords(t *testing.T) {
 		t.Errorf("recorded %q, want %q", got, want)
 	}
 }
+
+// Servers are asked as often as possible while a session has no connection, whether its engine reports that or has to be asked.
+func TestLostConnectionsDisturb(t *testing.T) {
+	connected := zktest.New(zktest.Config{}).Dial()
+	for _, silent := range []bool{false, true} {
+		c := &Cell{run: &Run{}}
+		c.Sessions = 2
+		c.clients.sessions = []zk.Session{connected, connected}
+		c.clients.links.all.Silent = silent
+		if c.Disturbed() {
+			t.Errorf("silent %v: disturbed while both sessions are connected", silent)
+		}
+		c.clients.links.add(outcome.LinkEvent{Seat: 1, What: zk.LinkLost})
+		gone := zktest.New(zktest.Config{}).Dial()
+		gone.Close()
+		c.clients.sessions[1] = gone
+		if !c.Disturbed() {
+			t.Errorf("silent %v: not disturbed while a session has no connection", silent)
+		}
+		c.clients.links.add(outcome.LinkEvent{Seat: 1, What: zk.LinkMade})
+		c.clients.sessions[1] = connected
+		if c.Disturbed() {
+			t.Errorf("silent %v: disturbed though the session is connected again", silent)
+		}
+	}
+}

@@ -346,8 +346,11 @@ func (c *Cell) Answered(all []ensemble.ServerStats) { c.reported(all, polled) }
 // ServersHurt reports whether a fault of the cell may keep the servers from answering.
 func (c *Cell) ServersHurt(at time.Time) bool { return c.faults.ServersHurt(c.origin.At(at)) }
 
-// Disturbed reports whether the servers are to be asked as often as possible: faults are planned, or a session has no connection.
-func (c *Cell) Disturbed() bool { return len(c.Profile.Faults) > 0 || c.connectedNow() < c.seats() }
+// Disturbed reports whether the servers are to be asked as often as possible: faults are planned, or a session has lost its connection.
+func (c *Cell) Disturbed() bool {
+	lost, reported := c.clients.links.lost()
+	return len(c.Profile.Faults) > 0 || lost > 0 || !reported && c.connectedNow() < c.seats()
+}
 
 // Elapsed returns the time since the load began.
 func (c *Cell) Elapsed() time.Duration { return c.origin.Now() }
