@@ -44,7 +44,7 @@ func spentOn(k zk.Kind) Spent {
 	case zk.KindPing, zk.KindConnect, zk.KindAuth, zk.KindClose:
 		return Upkeep
 	}
-	if write(k) {
+	if k.Writes() {
 		return Writes
 	}
 	return Reads

@@ -54,7 +54,7 @@ func (k *meter) Ends(c *zk.Call) {
 		k.fanout.List(at, len(c.Names), c.Bytes)
 	case c.Kind == zk.KindGet && c.Err == nil:
 		k.fanout.Read(at, c.Bytes)
-	case write(c.Kind) && zk.Classify(c.Err) == zk.ClassDefiniteNo:
+	case c.Kind.Writes() && zk.Classify(c.Err) == zk.ClassDefiniteNo:
 		k.fanout.FailedWrite(at)
 	}
 }
@@ -64,12 +64,3 @@ func (k *meter) Sends(kind zk.Kind, at time.Time) { k.fanout.Request(k.origin.At
 
 // Receives counts an event.
 func (k *meter) Receives(at time.Time) { k.fanout.Event(k.origin.At(at)) }
-
-// write reports whether a request of this kind costs the servers a transaction even if it is refused.
-func write(k zk.Kind) bool {
-	switch k {
-	case zk.KindCreate, zk.KindDelete, zk.KindSet, zk.KindMulti:
-		return true
-	}
-	return false
-}

@@ -42,7 +42,7 @@ func TrafficOf(s Session) (Traffic, bool) {
 	return t.Traffic(), true
 }
 
-// SinceWrite returns how long ago, or a little longer, the server of a session answered a write of this or another session of the process: it was in touch with
+// SinceWrite returns how long ago, or a little longer, the server of a session carried out a write of this or another session of the process: it was in touch with
 // the leader then, and the leader with a quorum. It returns false if there was no write, if the session has no connection, or if the engine does not report it.
 func SinceWrite(s Session) (time.Duration, bool) {
 	if w, wrapped := s.(wrapper); wrapped {

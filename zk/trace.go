@@ -41,6 +41,15 @@ func (k Kind) String() string {
 		"set-watches", "ping", "auth", "connect", "close"}[k]
 }
 
+// Writes reports whether an operation of this kind is a transaction, even if it is refused.
+func (k Kind) Writes() bool {
+	switch k {
+	case KindCreate, KindDelete, KindSet, KindMulti:
+		return true
+	}
+	return false
+}
+
 // Call is one finished operation.
 type Call struct {
 	Kind       Kind

@@ -96,15 +96,6 @@ func (k *call) free() {
 	calls.Put(k)
 }
 
-// writes reports whether the servers must agree on the request before one of them answers it.
-func (k *call) writes() bool {
-	switch k.kind {
-	case zk.KindCreate, zk.KindDelete, zk.KindSet, zk.KindMulti:
-		return true
-	}
-	return false
-}
-
 // finish hands a call that is no longer in any queue to its caller, or frees it.
 func (k *call) finish(err error) {
 	k.err = err

@@ -154,7 +154,7 @@ func (cn *conn) handle(r *reader, f []byte, own bool) (kept bool, err error) {
 	}
 	c.mu.Unlock()
 	cn.spoke.Store(true)
-	if k.writes() {
+	if code == 0 && k.kind.Writes() { // a refusal may come from a server that has no quorum
 		cn.peer.wrote.Store(r.now)
 	}
 	if k.op == jute.OpClose && code == 0 { // the server closes the connection next: no reason to look for another

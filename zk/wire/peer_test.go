@@ -20,6 +20,14 @@ func TestSinceWrite(t *testing.T) {
 		}).address()
 	}
 	here, there := server(), server()
+	refusing := impersonate(t, func(_ int, c net.Conn) { // as a read-only server does, which has no quorum
+		if !welcome(c, time.Minute) {
+			return
+		}
+		for r, ok := next(c); ok; r, ok = next(c) {
+			answer(c, r.xid, -119)
+		}
+	}).address()
 	session := func(address string) *wire.Client {
 		return dial(t, wire.Config{Servers: []string{address}, Timeout: time.Minute, Transport: transport})
 	}
@@ -54,6 +62,11 @@ func TestSinceWrite(t *testing.T) {
 	if ago, _ := zk.SinceWrite(other); ago < 20*time.Millisecond || ago > time.Since(begun) {
 		t.Errorf("the write was %v ago, want between 20 ms and %v", ago, time.Since(begun))
 	}
+	refused := session(refusing)
+	if err := refused.Delete(limited(t), "/a", zk.AnyVersion); err == nil {
+		t.Error("a refused delete has no error")
+	}
+	expect("being refused", nil, []zk.Session{refused})
 	one.Close()
 	expect("closing", []zk.Session{other}, []zk.Session{one, elsewhere})
 }

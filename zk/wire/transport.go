@@ -67,7 +67,7 @@ func (e *engine) knows(addresses []string) *servers {
 
 // peer is what the sessions of a Transport know about one server.
 type peer struct {
-	wrote atomic.Int64 // when it last answered a write, on the engine's clock; 0: never
+	wrote atomic.Int64 // when it last carried out a write, on the engine's clock; 0: never
 }
 
 func (e *engine) peer(address string) *peer {
