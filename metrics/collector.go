@@ -167,7 +167,8 @@ func (s *shard) exchange() *tables {
 
 // table is a Set to record into. The memory of its histograms is kept.
 type table struct {
-	histograms [2][Ops][Clocks]Histogram // of served and of unserved operations
+	punctual   [Ops]Histogram            // of successes that started when they were due: the response is the service time, and there is no lag
+	histograms [2][Ops][Clocks]Histogram // of the other served operations, and of the unserved ones
 	outcomes   [Ops][Outcomes]int64
 	done       [Ops]int64
 }
@@ -177,6 +178,10 @@ func (t *table) add(m Sample) {
 	t.outcomes[op][outcome]++
 	unserved := outcome.unserved()
 	if outcome != OK && (!unserved || !op.Has(Response)) {
+		return
+	}
+	if outcome == OK && m.Start == m.Due && op.Has(Response) {
+		t.punctual[op].Record(m.Service())
 		return
 	}
 	if !unserved || m.begun() {
@@ -196,6 +201,16 @@ func (t *table) pour(sets ...*Set) {
 		if from := t.at(key); !from.empty() {
 			for _, s := range sets {
 				s.at(key).Merge(from)
+			}
+			from.reset()
+		}
+	}
+	for op := range Op(Ops) {
+		if from := &t.punctual[op]; !from.empty() {
+			for _, s := range sets {
+				s.at(Key{Op: op, Clock: Response}).Merge(from)
+				s.at(Key{Op: op, Clock: Service}).Merge(from)
+				s.at(Key{Op: op, Clock: Lag}).add(slot(0), from.n+from.overflow+from.negative)
 			}
 			from.reset()
 		}

@@ -200,7 +200,14 @@ func randomSample(r *rand.Rand, end time.Duration) Sample {
 		s.Outcome = Outcome(r.IntN(Outcomes))
 	}
 	s.Start = end - time.Duration(r.ExpFloat64()*float64(20*time.Millisecond))
-	s.Due = s.Start - time.Duration(r.ExpFloat64()*float64(time.Millisecond))
+	switch s.Due = s.Start; r.IntN(20) {
+	case 0: // of more than HighestValue, or ending before it started
+		s.Start += time.Duration(r.IntN(5)-3) * time.Hour
+		s.Due = s.Start
+	default:
+		s.Due -= time.Duration(r.ExpFloat64() * float64(time.Millisecond))
+	case 1, 2, 3, 4, 5, 6, 7, 8: // as in a closed loop
+	}
 	return s
 }
 

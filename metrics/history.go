@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"iter"
 	"runtime"
+	"slices"
 	"sync"
 	"unsafe"
 
@@ -14,8 +15,8 @@ import (
 type History struct {
 	shards []*log
 	room   *spill.Room
-	full   chan batch // batches to be written to the file; nil if there is no room
-	empty  sync.Pool  // chunks that have been written
+	full   chan batch          // what is to be written to the file; nil if there is no room
+	empty  chan *[chunk]Sample // chunks that have been written
 	writer sync.WaitGroup
 
 	mu     sync.Mutex
@@ -23,10 +24,28 @@ type History struct {
 	closed bool
 }
 
-// batch is chunks of one shard, or a request to report when all previous batches have been written.
+// batch is what one shard holds, or a request to report when all previous batches have been written.
 type batch struct {
-	chunks  []*[chunk]Sample
+	piles   [piles]pile
 	written chan<- struct{}
+}
+
+// pile is samples in the order of recording.
+type pile struct {
+	chunks []*[chunk]Sample
+	n      int // samples in chunks, of which all but the last are full
+}
+
+// piles is how many nearly sorted sequences a shard separates its samples into, so that sorting takes a third less time: samples that ended when they were recorded,
+// and parts that ended long before, such as the create of an acquisition that then waited in line.
+const piles = 2
+
+// pieces returns the samples.
+func (p *pile) pieces() (all [][]Sample) {
+	for i, c := range p.chunks {
+		all = append(all, c[:min(chunk, p.n-i*chunk)])
+	}
+	return all
 }
 
 const (
@@ -45,8 +64,7 @@ func NewHistory(shards int, room *spill.Room) *History {
 	if shards < 1 {
 		shards = runtime.GOMAXPROCS(0)
 	}
-	h := &History{shards: make([]*log, shards), room: room, list: spill.New(room, order)}
-	h.empty.New = func() any { return new([chunk]Sample) }
+	h := &History{shards: make([]*log, shards), room: room, empty: make(chan *[chunk]Sample, Kept/chunk), list: spill.New(room, order)}
 	for i := range h.shards {
 		h.shards[i] = &log{of: h, limit: max(Kept/shards/chunk, 1)}
 	}
@@ -59,18 +77,20 @@ func NewHistory(shards int, room *spill.Room) *History {
 
 // write moves full shards to the file.
 func (h *History) write() {
-	var values []Sample
 	for b := range h.full {
 		if b.written != nil {
 			b.written <- struct{}{}
 			continue
 		}
-		values = values[:0]
-		for _, c := range b.chunks {
-			values = append(values, c[:]...)
-			h.empty.Put(c)
+		for _, p := range b.piles {
+			h.list.AddRun(p.pieces()...)
+			for _, c := range p.chunks {
+				select {
+				case h.empty <- c:
+				default:
+				}
+			}
 		}
-		h.list.AddRun(values)
 	}
 }
 
@@ -118,12 +138,10 @@ func (h *History) gather() {
 	}
 	for _, l := range h.shards {
 		l.mu.Lock()
-		var rest []Sample
-		for i, c := range l.chunks {
-			rest = append(rest, c[:min(chunk, l.n-i*chunk)]...)
+		for i := range l.piles {
+			h.list.Keep(slices.Concat(l.piles[i].pieces()...))
 		}
-		h.list.Keep(rest)
-		l.chunks, l.n = nil, 0
+		l.piles, l.held = [piles]pile{}, 0
 		l.mu.Unlock()
 	}
 }
@@ -149,35 +167,51 @@ func order(a, b *Sample) int {
 
 // log is one shard of a History.
 type log struct {
-	mu     sync.Mutex
-	of     *History
-	chunks []*[chunk]Sample
-	n      int
-	limit  int // chunks
-	all    int // samples recorded
-	_      [64]byte
+	mu    sync.Mutex
+	of    *History
+	piles [piles]pile
+	held  int // chunks in them
+	limit int // of held
+	all   int // samples recorded
+	_     [64]byte
 }
 
 func (l *log) Record(s Sample, parts ...Sample) {
 	l.mu.Lock()
-	l.add(&s)
+	l.add(0, &s)
 	for i := range parts {
-		l.add(&parts[i])
+		p := &parts[i]
+		n := 0
+		if p.End-s.Start < s.End-p.End {
+			n = 1
+		}
+		l.add(n, p)
 	}
 	l.all += 1 + len(parts)
 	l.mu.Unlock()
 }
 
-func (l *log) add(s *Sample) {
-	if l.n == len(l.chunks)*chunk {
-		if h := l.of; h.full != nil && len(l.chunks) >= l.limit {
-			h.full <- batch{chunks: l.chunks}
-			l.chunks, l.n = nil, 0
+func (l *log) add(to int, s *Sample) {
+	p := &l.piles[to]
+	if p.n == len(p.chunks)*chunk {
+		if h := l.of; h.full != nil && l.held >= l.limit {
+			h.full <- batch{piles: l.piles}
+			l.piles, l.held = [piles]pile{}, 0
 		}
-		l.chunks = append(l.chunks, l.of.empty.Get().(*[chunk]Sample))
+		p.chunks = append(p.chunks, l.of.chunk())
+		l.held++
 	}
-	l.chunks[l.n/chunk][l.n%chunk] = *s
-	l.n++
+	p.chunks[p.n/chunk][p.n%chunk] = *s
+	p.n++
+}
+
+func (h *History) chunk() *[chunk]Sample {
+	select {
+	case c := <-h.empty:
+		return c
+	default:
+		return new([chunk]Sample)
+	}
 }
 
 // Tee returns a recorder that gives every sample to each of the recorders in turn. It is as safe for concurrent use as they are.

@@ -83,6 +83,49 @@ func BenchmarkHistoryAll(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/1e6, "ns/sample")
 }
 
+// BenchmarkHistoryOfLocks measures recording the acquisitions of 100 locks, each with 10 sessions in line: 8 samples each, most of them parts that ended
+// before the acquisition did.
+func BenchmarkHistoryOfLocks(b *testing.B) {
+	const all = 100_000
+	r := rand.New(rand.NewPCG(1, 1))
+	for b.Loop() {
+		h := NewHistory(2, spill.NewRoom(b.TempDir(), 0))
+		var at time.Duration
+		var last [100]time.Duration
+		before := CPUTime()
+		for range all {
+			at += time.Duration(r.ExpFloat64() * float64(400*time.Microsecond))
+			lock := r.IntN(100)
+			session := uint32(lock + 100*r.IntN(10))
+			whole := Sample{Op: Acquire, Session: session, Object: uint32(lock), Start: at - 10*max(at-last[lock], 5*time.Millisecond), End: at}
+			last[lock] = at
+			part := func(op Op, from, to time.Duration) Sample {
+				p := whole
+				p.Op, p.Start, p.End = op, from, to
+				return p
+			}
+			created := whole.Start + time.Duration(r.ExpFloat64()*float64(2*time.Millisecond))
+			armed := created + time.Duration(r.ExpFloat64()*float64(time.Millisecond))
+			woken := at - time.Duration(r.ExpFloat64()*float64(2*time.Millisecond))
+			h.Shard(int(session)).Record(whole, part(Enqueue, whole.Start, created), part(List, created, armed), part(Wait, armed, woken),
+				part(Delivery, woken, woken+50*time.Microsecond), part(Recheck, woken+50*time.Microsecond, at), part(HandOff, woken, at))
+			h.Shard(int(session)).Record(Sample{Op: Release, Session: session, Object: uint32(lock), Start: at, End: at + time.Millisecond})
+		}
+		if h.full != nil {
+			written := make(chan struct{})
+			h.full <- batch{written: written}
+			<-written
+		}
+		recorded := CPUTime()
+		for range h.All() {
+			break
+		}
+		b.ReportMetric(float64((recorded-before).Nanoseconds())/all/8, "recording-ns/sample")
+		b.ReportMetric(float64((CPUTime()-recorded).Nanoseconds())/all/8, "sorting-ns/sample")
+		h.Close()
+	}
+}
+
 func TestHistoryReportsLostSamples(t *testing.T) {
 	h := NewHistory(1, spill.NewRoom(t.TempDir()+"/gone", 0))
 	defer h.Close()

@@ -5,8 +5,10 @@ import (
 	"io"
 	"iter"
 	"reflect"
+	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"unsafe"
 )
 
@@ -32,6 +34,7 @@ type run[T any] struct {
 	memory      []T
 	at          int64
 	n, number   int
+	raw         bool // not sorted yet: first and last are unknown
 }
 
 // read reads values from the file, starting with the i-th; it returns false if they cannot be read.
@@ -76,8 +79,7 @@ func hasPointers(t reflect.Type) bool {
 // Add appends a value.
 func (l *List[T]) Add(v T) {
 	if l.limit > 0 && len(l.tail) >= l.limit {
-		l.AddRun(l.tail)
-		l.n -= len(l.tail)
+		l.spill(l.tail)
 		l.tail = l.tail[:0]
 	}
 	if l.limit > 0 && cap(l.tail) == len(l.tail) && 2*len(l.tail) >= l.limit {
@@ -87,44 +89,84 @@ func (l *List[T]) Add(v T) {
 	l.n++
 }
 
-// AddRun spills values at once. The list neither moves nor keeps them: the caller may reuse the slice.
-func (l *List[T]) AddRun(values []T) {
-	l.n += len(values)
-	if len(values) == 0 || l.room.Err() != nil {
+// AddRun spills values, which may be in several pieces, at once. They are sorted only when the list is first read: whoever adds entire runs has no time for
+// that. The list neither moves nor keeps them: the caller may reuse the slices.
+func (l *List[T]) AddRun(pieces ...[]T) {
+	r := run[T]{number: len(l.runs), raw: l.compare != nil}
+	for _, values := range pieces {
+		r.n += len(values)
+	}
+	l.n += r.n
+	if r.n == 0 || !l.open() {
 		return
 	}
-	var err error
-	if l.file == nil {
-		if l.file, err = l.room.create(); err != nil {
+	r.at = l.file.size
+	for _, values := range pieces {
+		if err := l.file.write(bytesOf(values), l.file.size); err != nil {
 			l.room.fail(err)
 			return
 		}
 	}
+	l.runs = append(l.runs, r)
+}
+
+// spill writes values, sorted, to the file.
+func (l *List[T]) spill(values []T) {
+	if !l.open() {
+		return
+	}
 	r := run[T]{at: l.file.size, n: len(values), number: len(l.runs)}
-	const block = 4096
-	buffer := make([]T, 0, min(block, len(values)))
-	flush := func() {
-		if err == nil {
-			_, err = l.file.write(bytesOf(buffer))
+	if r.store(l.file, values, l.compare) {
+		l.runs = append(l.runs, r)
+	}
+}
+
+// open creates the file if there is none; it returns false after an error.
+func (l *List[T]) open() bool {
+	if l.room.Err() != nil {
+		return false
+	}
+	if l.file == nil {
+		var err error
+		if l.file, err = l.room.create(); err != nil {
+			l.room.fail(err)
+			return false
 		}
-		buffer = buffer[:0]
+	}
+	return true
+}
+
+// store writes the values of a run, sorted, to its place in the file, without moving them in memory; it returns false if they cannot be written.
+func (r *run[T]) store(f *file, values []T, compare func(a, b *T) int) bool {
+	const block = 4096
+	buffer, at := make([]T, 0, min(block, len(values))), r.at
+	flush := func() bool {
+		b := bytesOf(buffer)
+		err := f.write(b, at)
+		if err != nil {
+			f.room.fail(err)
+		}
+		at, buffer = at+int64(len(b)), buffer[:0]
+		return err == nil
 	}
 	var last *T
-	for v := range sorted(values, l.compare) {
+	for v := range sorted(values, compare) {
 		if last == nil {
 			r.first = *v
 		}
 		last = v
-		if buffer = append(buffer, *v); len(buffer) == cap(buffer) {
-			flush()
+		if buffer = append(buffer, *v); len(buffer) == cap(buffer) && !flush() {
+			return false
 		}
 	}
 	r.last = *last
-	if flush(); err != nil {
-		l.room.fail(err)
-		return
-	}
-	l.runs = append(l.runs, r)
+	return flush()
+}
+
+// sort sorts a raw run, in memory that is large enough.
+func (r *run[T]) sort(f *file, compare func(a, b *T) int, memory []T) {
+	values := memory[:r.n]
+	r.raw = !r.read(f, 0, values) || !r.store(f, values, compare)
 }
 
 // Keep adds values that stay in memory. The list owns them.
@@ -207,11 +249,35 @@ func (l *List[T]) settle() []run[T] {
 	if !l.settled {
 		l.tail, l.settled = arranged(l.tail, l.compare), true
 	}
+	l.sortRaw()
 	runs := slices.Clone(l.runs)
 	if n := len(l.tail); n > 0 {
 		runs = append(runs, run[T]{first: l.tail[0], last: l.tail[n-1], memory: l.tail, n: n, number: len(runs)})
 	}
 	return runs
+}
+
+// sortRaw sorts the raw runs, as many at a time as there are CPUs.
+func (l *List[T]) sortRaw() {
+	var raw []*run[T]
+	largest := 0
+	for i := range l.runs {
+		if r := &l.runs[i]; r.raw {
+			raw = append(raw, r)
+			largest = max(largest, r.n)
+		}
+	}
+	var next atomic.Int64
+	var all sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(raw)) {
+		all.Go(func() {
+			memory := make([]T, largest)
+			for i := next.Add(1) - 1; i < int64(len(raw)) && l.room.Err() == nil; i = next.Add(1) - 1 {
+				raw[i].sort(l.file, l.compare, memory)
+			}
+		})
+	}
+	all.Wait()
 }
 
 // bytesOf returns the memory of values.

@@ -81,13 +81,14 @@ func (r *Room) create() (*file, error) {
 	return &file{room: r, f: f, named: os.Remove(f.Name()) != nil}, nil
 }
 
-// write appends b and returns its offset.
-func (f *file) write(b []byte) (at int64, err error) {
-	at = f.size
+// write writes b at an offset. At the end of the file it may not be called concurrently.
+func (f *file) write(b []byte, at int64) error {
 	n, err := f.f.WriteAt(b, at)
-	f.size += int64(n)
-	f.room.grow(int64(n))
-	return at, err
+	if end := at + int64(n); end > f.size {
+		f.room.grow(end - f.size)
+		f.size = end
+	}
+	return err
 }
 
 func (f *file) close() {
