@@ -17,35 +17,35 @@ type Trace struct {
 // The recipes call these whether or not the hooks are set.
 
 // Foreign calls Trace.Foreign.
-func (o Options) Foreign(name string) {
+func (o *Options) Foreign(name string) {
 	if o.Trace != nil && o.Trace.Foreign != nil {
 		o.Trace.Foreign(name)
 	}
 }
 
 // PutAgain calls Trace.PutAgain.
-func (o Options) PutAgain() {
+func (o *Options) PutAgain() {
 	if o.Trace != nil && o.Trace.PutAgain != nil {
 		o.Trace.PutAgain()
 	}
 }
 
 // Vacated calls Trace.Vacated.
-func (o Options) Vacated() {
+func (o *Options) Vacated() {
 	if o.Trace != nil && o.Trace.Vacated != nil {
 		o.Trace.Vacated()
 	}
 }
 
 // Pause calls Trace.Pause.
-func (o Options) Pause(point string) {
+func (o *Options) Pause(point string) {
 	if o.Trace != nil && o.Trace.Pause != nil {
 		o.Trace.Pause(point)
 	}
 }
 
 // Stages calls Trace.Stage with each name in turn.
-func (o Options) Stages(names ...string) {
+func (o *Options) Stages(names ...string) {
 	if o.Trace != nil && o.Trace.Stage != nil {
 		for _, name := range names {
 			o.Trace.Stage(name)

@@ -52,7 +52,7 @@ func NewPredecessorWith(s zk.Session, dir string, o recipes.Options, replace fun
 // Campaign waits until this client leads.
 func (e *contended) Campaign(ctx context.Context) (recipes.Term, error) {
 	return e.campaign(ctx, func(ctx context.Context, self string) error {
-		return e.turn.Wait(ctx, e.s, e.dir, self, e.o, nil)
+		return e.turn.Wait(ctx, e.s, e.dir, self, &e.o, nil)
 	})
 }
 

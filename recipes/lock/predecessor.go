@@ -39,7 +39,7 @@ func (l *predecessor) Acquire(ctx context.Context) (recipes.Grant, error) {
 }
 
 func (l *predecessor) wait(ctx context.Context, self string) error {
-	return l.turn.Wait(ctx, l.Session, l.Dir, self, l.Options, nil)
+	return l.turn.Wait(ctx, l.Session, l.Dir, self, &l.Options, nil)
 }
 
 // TryAcquire takes the lock if it is free. It lists before it creates, so that a busy lock costs one read and no write: a znode that comes and goes

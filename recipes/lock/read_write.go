@@ -134,7 +134,7 @@ func (l *readWrite) wait(ctx context.Context, self string) error {
 
 // waitFor returns when self holds. It gives up if refused yields an error.
 func (l *readWrite) waitFor(ctx context.Context, self string, refused <-chan error) error {
-	return l.turn.Wait(ctx, l.Session, l.Dir, self, l.Options, refused)
+	return l.turn.Wait(ctx, l.Session, l.Dir, self, &l.Options, refused)
 }
 
 // Downgrade creates a read znode with the number of the write znode, and then deletes the latter: with a new number the reader would be behind

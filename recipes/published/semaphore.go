@@ -55,7 +55,7 @@ func (l *index) Acquire(ctx context.Context, n int) ([]recipes.Grant, error) {
 	for range n {
 		q := znode.NewPlace(l.s, l.dir, l.o)
 		g, err := q.Contend(ctx, func(ctx context.Context, self string) error {
-			return turn.Wait(ctx, l.s, l.dir, self, l.o, nil)
+			return turn.Wait(ctx, l.s, l.dir, self, &l.o, nil)
 		})
 		if err != nil {
 			znode.ReleaseAll(ctx, l.held)

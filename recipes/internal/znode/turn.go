@@ -39,7 +39,7 @@ func LockTurn() Turn {
 
 // Wait returns when self, a child of dir, holds. It gives up with the error that refused yields. The steps are numbered as on ZooKeeper's recipe
 // page, 'Locks', where step 1 is the create.
-func (t Turn) Wait(ctx context.Context, s zk.Session, dir, self string, o recipes.Options, refused <-chan error) error {
+func (t Turn) Wait(ctx context.Context, s zk.Session, dir, self string, o *recipes.Options, refused <-chan error) error {
 	var passes Passes
 	for {
 		children, _, err := s.Children(ctx, dir) // step 2, without a watch
