@@ -48,7 +48,11 @@ func run(ctx context.Context, w yardstick.Work, l loops, own bool, profile strin
 		return err
 	}
 	base, start := yardstick.Resident(), time.Now()
-	sessions, err := connect(ctx, w)
+	timeout := 30 * time.Second
+	if l.recipe != "" {
+		timeout = 10 * time.Second // the default of a run
+	}
+	sessions, err := connect(ctx, w, timeout)
 	if err != nil {
 		return err
 	}
@@ -107,7 +111,7 @@ func each(sessions []*wire.Client, do func(i int, s *wire.Client) error) error {
 }
 
 // connect opens the sessions, 64 at a time, as the other generators do.
-func connect(ctx context.Context, w yardstick.Work) ([]*wire.Client, error) {
+func connect(ctx context.Context, w yardstick.Work, timeout time.Duration) ([]*wire.Client, error) {
 	sessions := make([]*wire.Client, w.Sessions)
 	errs := make([]error, w.Sessions)
 	gate := make(chan struct{}, 64)
@@ -116,7 +120,7 @@ func connect(ctx context.Context, w yardstick.Work) ([]*wire.Client, error) {
 		gate <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-gate }()
-			sessions[i], errs[i] = wire.Dial(ctx, wire.Config{Servers: w.Servers, Timeout: 30 * time.Second, Seed: uint64(i)})
+			sessions[i], errs[i] = wire.Dial(ctx, wire.Config{Servers: w.Servers, Timeout: timeout, Seed: uint64(i)})
 		})
 	}
 	wg.Wait()
