@@ -166,7 +166,11 @@ func (r *run[T]) store(f *file, values []T, compare func(a, b *T) int) bool {
 // sort sorts a raw run, in memory that is large enough.
 func (r *run[T]) sort(f *file, compare func(a, b *T) int, memory []T) {
 	values := memory[:r.n]
-	r.raw = !r.read(f, 0, values) || !r.store(f, values, compare)
+	if !r.read(f, 0, values) {
+		return
+	}
+	r.first, r.last = values[0], values[r.n-1]
+	r.raw = !inOrder(values, compare) && !r.store(f, values, compare)
 }
 
 // Keep adds values that stay in memory. The list owns them.

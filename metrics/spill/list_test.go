@@ -151,6 +151,36 @@ func TestErrorsAreKept(t *testing.T) {
 	}
 }
 
+// Entire runs are sorted in the file, also those that come after a first reading.
+func TestRunsAreSortedWhenTheyAreRead(t *testing.T) {
+	l := New(NewRoom(t.TempDir(), 0), byKey)
+	defer l.Close()
+	var want []int32
+	for round := range int32(3) {
+		for i := range int32(5) {
+			l.AddRun([]item{{key: 10*i + 9 - round}, {key: 10 * i}}, nil, []item{{key: 10*i + 3}})
+			want = append(want, 10*i+9-round, 10*i, 10*i+3)
+		}
+		slices.Sort(want)
+		var got []int32
+		for v := range l.All() {
+			got = append(got, v.key)
+		}
+		if !slices.Equal(got, want) || l.Len() != len(want) {
+			t.Errorf("round %d: %v, want %v", round, got, want)
+		}
+	}
+	if l.AddRun([]item{{key: 1}, {key: 0}}); l.room.Err() != nil {
+		t.Fatal(l.room.Err())
+	}
+	l.file.f.Truncate(100)
+	for range l.All() {
+	}
+	if l.room.Err() == nil {
+		t.Error("a file that has lost its end: no error")
+	}
+}
+
 func TestValuesHaveNoPointers(t *testing.T) {
 	defer func() {
 		if recover() == nil {
