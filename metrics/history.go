@@ -36,8 +36,8 @@ type pile struct {
 	n      int // samples in chunks, of which all but the last are full
 }
 
-// piles is how many nearly sorted sequences a shard separates its samples into, so that sorting takes a third less time: samples that ended when they were recorded,
-// and parts that ended long before, such as the create of an acquisition that then waited in line.
+// piles is how many nearly sorted sequences a shard separates its samples into, which are sorted in less time: samples that ended when they were recorded, and
+// parts that ended long before, such as the create of an acquisition that then waited in line.
 const piles = 2
 
 // pieces returns the samples.
@@ -54,8 +54,8 @@ const (
 	// Kept is how many samples the shards together hold in memory before they are written: 8 MiB. As many may be in transit. The garbage collector
 	// lets the heap grow to several times what is in use, so each megabyte here is more than one of the process.
 	Kept = 8 << 20 / SampleBytes
-	// chunk is how many samples are allocated at a time: 256 KiB, which are never copied while sessions wait.
-	chunk = 4096
+	// chunk is how many samples are allocated at a time: 128 KiB, which are never copied while sessions wait.
+	chunk = 2048
 )
 
 // NewHistory creates a history with this many shards; below 1 means one per CPU. Samples that do not fit into memory go to the room; if it is nil, everything
@@ -66,7 +66,7 @@ func NewHistory(shards int, room *spill.Room) *History {
 	}
 	h := &History{shards: make([]*log, shards), room: room, empty: make(chan *[chunk]Sample, Kept/chunk), list: spill.New(room, order)}
 	for i := range h.shards {
-		h.shards[i] = &log{of: h, limit: max(Kept/shards/chunk, 1)}
+		h.shards[i] = &log{of: h, limit: max(Kept/shards/chunk, piles)}
 	}
 	if room != nil {
 		h.full = make(chan batch, shards)

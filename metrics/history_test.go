@@ -111,11 +111,9 @@ func BenchmarkHistoryOfLocks(b *testing.B) {
 				part(Delivery, woken, woken+50*time.Microsecond), part(Recheck, woken+50*time.Microsecond, at), part(HandOff, woken, at))
 			h.Shard(int(session)).Record(Sample{Op: Release, Session: session, Object: uint32(lock), Start: at, End: at + time.Millisecond})
 		}
-		if h.full != nil {
-			written := make(chan struct{})
-			h.full <- batch{written: written}
-			<-written
-		}
+		written := make(chan struct{})
+		h.full <- batch{written: written}
+		<-written
 		recorded := CPUTime()
 		for range h.All() {
 			break
@@ -123,6 +121,20 @@ func BenchmarkHistoryOfLocks(b *testing.B) {
 		b.ReportMetric(float64((recorded-before).Nanoseconds())/all/8, "recording-ns/sample")
 		b.ReportMetric(float64((CPUTime()-recorded).Nanoseconds())/all/8, "sorting-ns/sample")
 		h.Close()
+	}
+}
+
+// Where the shards are so many that each keeps few samples, they are still written in entire chunks.
+func TestManyShardsWriteEntireChunks(t *testing.T) {
+	room := spill.NewRoom(t.TempDir(), 0)
+	h := NewHistory(1000, room)
+	defer h.Close()
+	for i := range chunk {
+		s := Sample{Op: Acquire, Start: time.Duration(i), End: time.Duration(i) + time.Second}
+		h.Shard(0).Record(s, Sample{Op: Enqueue, Start: s.Start, End: s.Start + 1})
+	}
+	if n := h.Len(); n != 2*chunk || len(h.full) > 0 || room.Most() > 0 {
+		t.Errorf("%d samples, two chunks: %d batches to be written, %d bytes written", n, len(h.full), room.Most())
 	}
 }
 
