@@ -15,8 +15,8 @@ import (
 type History struct {
 	shards []*log
 	room   *spill.Room
-	full   chan batch          // what is to be written to the file; nil if there is no room
-	empty  chan *[chunk]Sample // chunks that have been written
+	full   chan batch // what is to be written to the file; nil if there is no room
+	empty  sync.Pool  // chunks that have been written
 	writer sync.WaitGroup
 
 	mu     sync.Mutex
@@ -64,7 +64,8 @@ func NewHistory(shards int, room *spill.Room) *History {
 	if shards < 1 {
 		shards = runtime.GOMAXPROCS(0)
 	}
-	h := &History{shards: make([]*log, shards), room: room, empty: make(chan *[chunk]Sample, Kept/chunk), list: spill.New(room, order)}
+	h := &History{shards: make([]*log, shards), room: room, list: spill.New(room, order)}
+	h.empty.New = func() any { return new([chunk]Sample) }
 	for i := range h.shards {
 		h.shards[i] = &log{of: h, limit: max(Kept/shards/chunk, piles)}
 	}
@@ -85,10 +86,7 @@ func (h *History) write() {
 		for _, p := range b.piles {
 			h.list.AddRun(p.pieces()...)
 			for _, c := range p.chunks {
-				select {
-				case h.empty <- c:
-				default:
-				}
+				h.empty.Put(c)
 			}
 		}
 	}
@@ -198,20 +196,11 @@ func (l *log) add(to int, s *Sample) {
 			h.full <- batch{piles: l.piles}
 			l.piles, l.held = [piles]pile{}, 0
 		}
-		p.chunks = append(p.chunks, l.of.chunk())
+		p.chunks = append(p.chunks, l.of.empty.Get().(*[chunk]Sample))
 		l.held++
 	}
 	p.chunks[p.n/chunk][p.n%chunk] = *s
 	p.n++
-}
-
-func (h *History) chunk() *[chunk]Sample {
-	select {
-	case c := <-h.empty:
-		return c
-	default:
-		return new([chunk]Sample)
-	}
 }
 
 // Tee returns a recorder that gives every sample to each of the recorders in turn. It is as safe for concurrent use as they are.
