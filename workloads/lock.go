@@ -113,6 +113,8 @@ type lockSeat struct {
 	holder
 	released *atomic.Int64
 	handle   recipes.Lock
+
+	_ [16]byte // to whole cache lines
 }
 
 func (j *lockSeat) step(ctx context.Context, due time.Duration) error {

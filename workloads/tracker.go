@@ -42,6 +42,8 @@ type tracker struct {
 	last      receipt       // of the last event that a watch delivered
 	delivered time.Time     // when that event was received: several watches may deliver the same one
 	blind     bool          // the session shows no requests and no events, so there are no phases
+
+	_ [40]byte // to whole cache lines, so that every tracker starts with one
 }
 
 // children is what the Stat of a znode says about its children: how often one was created or deleted, and how many there are.

@@ -65,6 +65,8 @@ type call struct {
 	tape      *zk.Stream
 	recursive bool        // the mode of tape
 	answered  func(error) // for a request of the client itself; called by the reader, must not block
+
+	_ [40]byte // to whole cache lines, so that every call starts with one
 }
 
 // keepRequest is the size in bytes of the largest request buffer that a pooled call keeps.

@@ -44,6 +44,8 @@ type Client struct {
 	zxid    int64         // of the last reply: setWatches reports changes after it
 	lease   lease.Lease   // on the engine's clock
 	span    time.Duration // how long the lease lasts after a request is sent; 0 while the server is read-only
+	tap     tap
+	traffic traffic // not guarded
 	sites   sites
 	waiting queue // to be sent once reconnected
 	id      int64
@@ -51,9 +53,6 @@ type Client struct {
 	timeout time.Duration
 	down    chan struct{}      // closed at the next disconnection; nil until somebody asks for it
 	cancel  context.CancelFunc // stops the reconnection; nil while connected
-	tap     tap
-
-	traffic traffic
 
 	trouble atomic.Pointer[error] // why the last connection was lost or could not be made
 

@@ -31,14 +31,13 @@ type link interface {
 
 // conn is one connection of a session, from the reply to its connect request until it breaks.
 type conn struct {
-	c    *Client
-	link link
-
+	c     *Client
+	link  link
 	sent  atomic.Int64 // not later than the last write, on the engine's clock
 	heard atomic.Int64 // when part of a reply was last read, on the same clock
-	need  int          // the length of an incomplete frame including its 4 length bytes, 0 until those have been read
-	frame []byte       // what has been read of an incomplete frame; nil if there is none
+	need  uint32       // the length of an incomplete frame including its 4 length bytes, 0 until those have been read
 	spoke atomic.Bool  // a reply has been received: the server does more than accept connections
+	frame []byte       // what has been read of an incomplete frame; nil if there is none
 	peer  *peer
 	addr  string
 	due   int64   // the next visit, 0 for none; guarded by schedule.mu
@@ -57,9 +56,9 @@ func (cn *conn) room(r *reader) []byte {
 		return r.buf
 	}
 	if len(cn.frame) == cap(cn.frame) {
-		cn.frame = r.grow(cn.frame, cn.need)
+		cn.frame = r.grow(cn.frame, int(cn.need))
 	}
-	return cn.frame[len(cn.frame):min(cn.need, cap(cn.frame))]
+	return cn.frame[len(cn.frame):min(int(cn.need), cap(cn.frame))]
 }
 
 // feed processes bytes that were read at the time now into the buffer that room returned. An error means that the connection is unusable; the caller reports it with broken.
@@ -69,7 +68,7 @@ func (cn *conn) feed(r *reader, p []byte, now int64) error {
 	if cn.need > 0 { // p is in the frame's own memory
 		cn.heard.Store(now)
 		cn.frame = cn.frame[:len(cn.frame)+len(p)]
-		if len(cn.frame) < cn.need {
+		if len(cn.frame) < int(cn.need) {
 			return nil
 		}
 		whole := cn.frame
@@ -90,7 +89,7 @@ func (cn *conn) feed(r *reader, p []byte, now int64) error {
 			return fmt.Errorf("%w: a frame of %d bytes", jute.ErrProtocol, n)
 		}
 		if len(p)-4 < n {
-			cn.need = 4 + n
+			cn.need = uint32(4 + n)
 			break
 		}
 		if _, err := cn.handle(r, p[4:4+n], false); err != nil {
@@ -99,7 +98,7 @@ func (cn *conn) feed(r *reader, p []byte, now int64) error {
 		p = p[4+n:]
 	}
 	if len(p) > 0 {
-		cn.frame = append(r.take(max(len(p), cn.need)), p...)
+		cn.frame = append(r.take(max(len(p), int(cn.need))), p...)
 	}
 	return nil
 }

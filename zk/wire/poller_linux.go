@@ -202,20 +202,19 @@ func (p *poller) remove(l *epollLink) {
 	}
 }
 
-// epollLink is a plain socket that a poller reads. It is allocated together with its conn, and both start with the fields that every request uses:
-// with thousands of sessions, their cache lines are cold by the time the next request is made.
+// epollLink is a plain socket that a poller reads. It is allocated together with its conn, and the fields that every request uses fill the first two
+// cache lines: with thousands of sessions, they are cold by the time the next request is made.
 type epollLink struct {
 	fd      int
 	reading sync.Mutex  // held during a read, so that the descriptor is not closed under it
-	closed  bool        // changed with reading and Client.wmu held
 	turn    int32       // see poller.turns
 	backlog atomic.Bool // the socket did not accept all of out
-	ended   bool        // the server has sent its last byte, which edge triggering reports only once; used by the poller alone
+	slot    int32
+	closed  bool // changed with reading and Client.wmu held
+	ended   bool // the server has sent its last byte, which edge triggering reports only once; used by the poller alone
+	p       *poller
+	out     []byte // what a burst holds back or the socket did not accept; guarded by Client.wmu
 	conn
-
-	p    *poller
-	slot int32
-	out  []byte // what a burst holds back or the socket did not accept; guarded by Client.wmu
 }
 
 // newConn takes over nc. A plain TCP socket goes to a poller, everything else gets goroutines.
