@@ -28,6 +28,8 @@ type three struct {
 	calls    []string       // what was injected and recovered, with the second
 	refuse   map[string]error
 	stops    time.Duration // how long an orderly end takes after the server has stopped leading
+
+	leaderless int // after so many calls nobody leads; 0: somebody always does
 }
 
 func newThree(t *testing.T, lines ...string) *three {
@@ -58,7 +60,7 @@ func (th *three) Stats(ctx context.Context) []ensemble.ServerStats {
 		if v := th.versions[i+1]; v != "" {
 			s.Version = v
 		}
-		if th.leads == i+1 {
+		if th.leads == i+1 && (th.leaderless == 0 || len(th.calls) < th.leaderless) {
 			s.State = "leader"
 		}
 		if th.down[i+1] || len(th.down) > 1 {
@@ -188,6 +190,18 @@ func TestARollingRestartThatIsNotThrough(t *testing.T) {
 		}
 		if len(th.down) != 0 {
 			t.Errorf("left down: %v", th.down)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		th := newThree(t, "duration: 8s", faultsOf("{at: 3s, kind: rolling-upgrade, to: 3.9.3}"))
+		th.leaderless = len([]string{"stop 1", "upgrade 1", "restart 1", "ready", "stop 3", "upgrade 3", "restart 3", "ready"})
+		doc, err := th.run()
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := "not finished: 2 of 3 servers had been upgraded when the steady phase was over (raise duration): no server says that it is the leader"
+		if f := doc.Cells[0].Faults[0]; doc.Exit.Code != 1 || f.Error != want || len(f.Restarts) != 2 {
+			t.Errorf("without a leader: exit %d, error %q after restarts %+v", doc.Exit.Code, f.Error, f.Restarts)
 		}
 	})
 }

@@ -58,8 +58,9 @@ func (s *Schedule) roll(ctx, steady context.Context, i int, f profiles.PlannedFa
 // restartOne restarts one of the servers left and waits until it serves; it returns 0 if it stopped none.
 func (s *Schedule) restartOne(ctx, steady context.Context, i int, f profiles.PlannedFault, left []int) (number int, err error) {
 	leader, err := s.find(steady, profiles.Leader)
-	if err != nil {
-		return 0, err
+	if err != nil { // it has looked for the leader until the steady phase was over
+		of := s.target.Ensemble.Servers()
+		return 0, fmt.Errorf("%w: %w", unfinished{f.Kind, of - len(left), of}, err)
 	}
 	number = nextToRestart(left, leader)
 	injector := s.target.Ensemble.(ensemble.FaultInjector) // checked before any load
