@@ -327,12 +327,10 @@ func (l *epollLink) flush() {
 func (l *epollLink) sendOut() error {
 	l.backlog.Store(true) // now, because the poller learns only once that the socket has become writable
 	n, err := l.send(l.out)
-	if n < len(l.out) {
-		l.out = l.out[n:]
-		return err
+	if l.out = l.out[n:]; len(l.out) == 0 {
+		l.out = reusable(l.out, keepRequest)
+		l.backlog.Store(false)
 	}
-	l.out = reusable(l.out, keepRequest)
-	l.backlog.Store(false)
 	return err
 }
 
