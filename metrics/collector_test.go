@@ -204,9 +204,9 @@ func randomSample(r *rand.Rand, end time.Duration) Sample {
 	case 0: // of more than HighestValue, or ending before it started
 		s.Start += time.Duration(r.IntN(5)-3) * time.Hour
 		s.Due = s.Start
+	case 1, 2, 3, 4, 5, 6, 7, 8: // as in a closed loop
 	default:
 		s.Due -= time.Duration(r.ExpFloat64() * float64(time.Millisecond))
-	case 1, 2, 3, 4, 5, 6, 7, 8: // as in a closed loop
 	}
 	return s
 }
