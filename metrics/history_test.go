@@ -15,10 +15,15 @@ func TestHistoryKeepsEverySampleInOrderOfEnd(t *testing.T) {
 		room := spill.NewRoom(t.TempDir(), 0)
 		h := NewHistory(3, room)
 		var want []Sample
-		for range n {
+		for i := range n {
 			s := randomSample(r, time.Duration(r.IntN(n)))
 			want = append(want, s)
-			h.Shard(int(s.Session)).Record(s)
+			switch {
+			case i%2 == 1:
+				h.Shard(int(s.Session)).Record(s, want[i-1]) // as its part
+			case i == n-1:
+				h.Shard(int(s.Session)).Record(s)
+			}
 		}
 		got := slices.Collect(h.All())
 		if !slices.IsSortedFunc(got, func(a, b Sample) int { return order(&a, &b) }) {
