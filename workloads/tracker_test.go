@@ -6,6 +6,7 @@ import (
 
 	"github.com/zkbench/zkbench/metrics"
 	"github.com/zkbench/zkbench/zk"
+	"unsafe"
 )
 
 func TestCause(t *testing.T) {
@@ -161,6 +162,15 @@ func TestNothingIsCountedOfMoreEventsThanHaveCome(t *testing.T) {
 			if n.Moved != want || n.Useful != want || n.Events[metrics.ByRelease] != want || n.AllEvents() != want {
 				t.Errorf("%s: phase %d: %+v, want %d of each", c.sentence, p, n, want)
 			}
+		}
+	}
+}
+
+// What each request touches starts with a cache line: the allocator gives objects whose size is a multiple of it such addresses.
+func TestWholeCacheLines(t *testing.T) {
+	for name, size := range map[string]uintptr{"tracker": unsafe.Sizeof(tracker{}), "lockSeat": unsafe.Sizeof(lockSeat{})} {
+		if unsafe.Sizeof(uintptr(0)) == 8 && size%64 != 0 {
+			t.Errorf("%s: %d bytes, want a multiple of 64", name, size)
 		}
 	}
 }

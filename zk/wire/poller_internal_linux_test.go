@@ -334,3 +334,12 @@ func TestThePollerClosesItsDescriptor(t *testing.T) {
 	}
 	cn.close()
 }
+
+// What each request touches starts with a cache line: the allocator gives objects whose size is a multiple of it such addresses.
+func TestWholeCacheLines(t *testing.T) {
+	for name, size := range map[string]uintptr{"call": unsafe.Sizeof(call{}), "epollLink": unsafe.Sizeof(epollLink{}), "before its conn": unsafe.Offsetof(epollLink{}.conn)} {
+		if unsafe.Sizeof(uintptr(0)) == 8 && size%64 != 0 {
+			t.Errorf("%s: %d bytes, want a multiple of 64", name, size)
+		}
+	}
+}
