@@ -206,12 +206,13 @@ func TestTheTableOfFaultsIsRight(t *testing.T) {
 func TestAFaultBringsADefectOut(t *testing.T) {
 	t.Parallel()
 	address, dir := servers.Get(t, 1).Addresses()[0], out(t)
-	// The session that ends must have a waiter before it and one behind it, which six of eight have. Seven expiries miss that once in 16,384 runs.
+	// The session that ends must have a waiter before it and one behind it, which six of eight have, while somebody is inside. Seven expiries miss
+	// that once in 16,384 runs, if a lock is held for most of the time: also where the server needs 60 ms to pass it on, so it is held for 150 ms.
 	var expires []string
 	for session := 1; session <= 7; session++ {
 		expires = append(expires, fmt.Sprintf("{at: %dms, kind: expire, session: %d}", 200*session, session))
 	}
-	zkbench(t, "run", small(t, "variants: broken-no-recheck", "sessions: 8", "hold: 20ms", "duration: 2s",
+	zkbench(t, "run", small(t, "variants: broken-no-recheck", "sessions: 8", "hold: 150ms", "duration: 2s",
 		"faults: ["+strings.Join(expires, ", ")+"]"),
 		"--servers", address, "--out", dir).want(exitViolated, "VIOLATED mutual-exclusion in broken-no-recheck", "expire, session 2")
 	wantEmpty(t, address)
