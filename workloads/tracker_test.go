@@ -3,10 +3,10 @@ package workloads
 import (
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/zkbench/zkbench/metrics"
 	"github.com/zkbench/zkbench/zk"
-	"unsafe"
 )
 
 func TestCause(t *testing.T) {

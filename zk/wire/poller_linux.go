@@ -328,7 +328,7 @@ func (l *epollLink) sendOut() error {
 	l.backlog.Store(true) // now, because the poller learns only once that the socket has become writable
 	n, err := l.send(l.out)
 	if l.out = l.out[n:]; len(l.out) == 0 {
-		l.out = reusable(l.out, keepRequest)
+		l.out = reusable(l.out, keepRequest) // only what is left of its memory: the start of it would be cold by the next burst
 		l.backlog.Store(false)
 	}
 	return err
