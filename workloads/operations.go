@@ -112,6 +112,11 @@ func newOperations(mode zk.Mode, l Load) *operations {
 		sizes: l.Sizes(dataBytes), state: make([]requesterState, l.Sessions)}
 	w.tree = w.path(0)
 	w.draw = l.Popularity(keys).Of(w.n)
+	if w.n <= mostLeaves {
+		for i := range w.n {
+			w.leaves = append(w.leaves, w.at(i, w.depth))
+		}
+	}
 	shares := l.Shares(mix)
 	for _, op := range plain {
 		if share := shares.Of(op.String()); share > 0 {
@@ -125,9 +130,10 @@ type operations struct {
 	Load
 	places
 	mode      zk.Mode
-	tree      string // its root
-	depth     int    // levels of the tree
-	fanOut, n int    // children of each znode above the lowest level; znodes of the lowest level
+	tree      string   // its root
+	depth     int      // levels of the tree
+	fanOut, n int      // children of each znode above the lowest level; znodes of the lowest level
+	leaves    []string // paths of the lowest level; nil if there are more than mostLeaves
 	draw      func(*rand.Rand) int
 	sizes     profiles.Sizes
 	ops       []metrics.Op // of the mix
@@ -150,9 +156,17 @@ func (w *operations) shareOf(op metrics.Op) float64 {
 	return 0
 }
 
+// mostLeaves is how many paths are kept instead of being made for each request: as many as are likely to stay in a cache.
+const mostLeaves = 4096
+
 // leaf returns the path of a znode of the lowest level, dir that of its parent. Objects are numbered: first the leaves, then the dirs.
-func (w *operations) leaf(key int) string { return w.at(key, w.depth) }
-func (w *operations) dir(key int) string  { return w.at(key/w.fanOut, w.depth-1) }
+func (w *operations) leaf(key int) string {
+	if w.leaves != nil {
+		return w.leaves[key]
+	}
+	return w.at(key, w.depth)
+}
+func (w *operations) dir(key int) string { return w.at(key/w.fanOut, w.depth-1) }
 func (w *operations) dirObject(key int) uint32 {
 	return uint32(w.n + key/w.fanOut)
 }

@@ -15,11 +15,11 @@ import (
 
 // requester is the seat of a session that sends requests.
 type requester struct {
+	// The fields that every request uses come first: with thousands of sessions, their cache lines are cold by the time the next request is made.
 	w       *operations
-	s       zk.Session
-	session int      // number of the seat's session, from 0
-	reply   zk.Reply // of its request, if only one may be in flight
 	meter   meter
+	reply   zk.Reply // of its request, if only one may be in flight
+	session int      // number of the seat's session, from 0
 	Seat
 
 	free chan struct{} // full when no further request may be in flight; nil if only one may
@@ -27,6 +27,8 @@ type requester struct {
 
 	mu   sync.Mutex // guards mine
 	mine []own      // znodes that it has created and not yet asked to delete
+
+	_ [8]byte // to whole cache lines, so that every requester starts with one
 }
 
 // created is the name prefix of the znodes that a session creates.
@@ -42,7 +44,7 @@ type own struct {
 func (w *operations) Join(seat Seat) Step {
 	state := &w.state[seat.ID]
 	j := &requester{Seat: seat, w: w, meter: seat.meter(), session: state.sessions}
-	j.s = j.meter.observe(seat.Session, &j.meter)
+	j.meter.observe(seat.Session, &j.meter)
 	state.sessions++
 	if n := w.Int(outstanding); n > 1 {
 		j.free = make(chan struct{}, n)
@@ -54,7 +56,7 @@ func (w *operations) Join(seat Seat) Step {
 		if j.carryOut(ctx, &r, &j.reply); r.Outcome == metrics.OK {
 			return nil
 		}
-		return j.s.Err()
+		return j.meter.session.Err()
 	}
 }
 
@@ -119,21 +121,22 @@ func (j *requester) carryOut(ctx context.Context, r *request, reply *zk.Reply) {
 // send sends a request and waits for the reply. If token is 0, the transaction is that of the reply.
 func (j *requester) send(ctx context.Context, r *request) (token int64, version int32, err error) {
 	var st zk.Stat
+	session := &j.meter.session
 	switch r.Op {
 	case metrics.GetData:
-		_, st, err = j.s.Get(ctx, r.path)
+		_, st, err = session.Get(ctx, r.path)
 	case metrics.Exists:
 		var there bool
-		if st, there, err = j.s.Exists(ctx, r.path); err == nil && !there {
+		if st, there, err = session.Exists(ctx, r.path); err == nil && !there {
 			err = &zk.Error{Op: zk.KindExists, Path: r.path, Err: zk.ErrNoNode}
 		}
 	case metrics.SetData:
-		st, err = j.s.Set(ctx, r.path, r.data, zk.AnyVersion)
+		st, err = session.Set(ctx, r.path, r.data, zk.AnyVersion)
 	case metrics.Children:
-		_, st, err = j.s.Children(ctx, r.path)
+		_, st, err = session.Children(ctx, r.path)
 		return st.Pzxid, st.Cversion, err
 	case metrics.Multi:
-		results, err := j.s.Multi(ctx, r.ops...)
+		results, err := session.Multi(ctx, r.ops...)
 		if err != nil {
 			return 0, -1, err
 		}
@@ -142,16 +145,16 @@ func (j *requester) send(ctx context.Context, r *request) (token int64, version 
 		}
 		return results[0].Stat.Mzxid, results[0].Stat.Version, nil
 	case metrics.Sync:
-		return 0, -1, j.s.Sync(ctx, r.path)
+		return 0, -1, session.Sync(ctx, r.path)
 	case metrics.Create:
-		if _, err = j.s.Create(ctx, r.path, r.data, j.w.mode); err == nil {
+		if _, err = session.Create(ctx, r.path, r.data, j.w.mode); err == nil {
 			j.mu.Lock()
 			j.mine = append(j.mine, own{r.path, r.Object})
 			j.mu.Unlock()
 		}
 		return 0, -1, err
 	case metrics.Delete:
-		return 0, -1, j.s.Delete(ctx, r.path, zk.AnyVersion)
+		return 0, -1, session.Delete(ctx, r.path, zk.AnyVersion)
 	}
 	return st.Mzxid, st.Version, err
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/zkbench/zkbench/check"
 	"github.com/zkbench/zkbench/metrics"
 	"github.com/zkbench/zkbench/profiles"
+	"github.com/zkbench/zkbench/zk"
 )
 
 // operationsStand returns a stand with a mix on a tree of 3 x 3 znodes.
@@ -81,6 +82,22 @@ func TestOperationsThatCannotBe(t *testing.T) {
 		_, err := catalogue.Parse("t.yaml", []byte("workload: operations\nvariants: [persistent]\nsessions: 1\n"+lines))
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%q: %v, want %q", lines, err, want)
+		}
+	}
+}
+
+// A path is the same whether it is kept or made for the request.
+func TestPathsOfLeaves(t *testing.T) {
+	for _, tree := range []struct {
+		depth, fanOut, key int
+		want               string
+	}{{1, 100, 17, "/n17"}, {2, 64, 64*63 + 5, "/n63/n5"}, {2, 65, 65*64 + 5, "/n64/n5"}} {
+		w := newOperations(zk.Persistent, Load{Dir: "/cell", Sessions: 1, Values: profiles.Values{"mix": profiles.Shares("get 100"), "depth": tree.depth, "fan_out": tree.fanOut}})
+		if kept := w.leaves != nil; kept != (w.n <= mostLeaves) {
+			t.Errorf("%d znodes: kept is %t", w.n, kept)
+		}
+		if got := w.leaf(tree.key); got != w.tree+tree.want {
+			t.Errorf("leaf %d of %d: %s, want %s", tree.key, w.n, got, w.tree+tree.want)
 		}
 	}
 }

@@ -168,7 +168,7 @@ func TestNothingIsCountedOfMoreEventsThanHaveCome(t *testing.T) {
 
 // What each request touches starts with a cache line: the allocator gives objects whose size is a multiple of it such addresses.
 func TestWholeCacheLines(t *testing.T) {
-	for name, size := range map[string]uintptr{"tracker": unsafe.Sizeof(tracker{}), "lockSeat": unsafe.Sizeof(lockSeat{})} {
+	for name, size := range map[string]uintptr{"tracker": unsafe.Sizeof(tracker{}), "lockSeat": unsafe.Sizeof(lockSeat{}), "requester": unsafe.Sizeof(requester{})} {
 		if unsafe.Sizeof(uintptr(0)) == 8 && size%64 != 0 {
 			t.Errorf("%s: %d bytes, want a multiple of 64", name, size)
 		}
