@@ -78,11 +78,11 @@ func (j *requester) start(ctx context.Context, due time.Duration) error {
 		j.Recorder.Record(metrics.Sample{Op: j.w.Draw(j.ID, j.Rand), Outcome: metrics.Unfinished, Session: j.ID, Due: due, Start: now, End: now})
 		return j.Session.Err()
 	}
+	if !j.w.Open { // as soon as a request may be sent
+		due = j.Origin.Now()
+	}
 	var r request
 	j.draw(&r, due)
-	if !j.w.Open {
-		r.Due = r.Start
-	}
 	pending := &j.w.state[j.ID].pending
 	pending.Add(1)
 	j.Session.Go(func() {
@@ -99,7 +99,7 @@ func (j *requester) carryOut(ctx context.Context, r *request, reply *zk.Reply) {
 	defer cancel()
 	reply.Context, reply.Zxid = actx, 0
 	token, version, err := j.send(reply, r)
-	r.End = j.Origin.Now()
+	r.End = j.Origin.At(reply.End)
 	r.Outcome, r.Zxid = outcome(ctx, err), reply.Zxid
 	if (r.Outcome == metrics.Failed || r.Outcome == metrics.Unfinished) && errors.Is(err, zk.ErrMaybeApplied) {
 		r.Outcome = metrics.InDoubt
@@ -183,7 +183,9 @@ func (j *requester) draw(r *request, due time.Duration) {
 	default:
 		r.path = j.w.leaf(key)
 	}
-	r.Start = j.Origin.Now()
+	if r.Start = due; j.w.Open {
+		r.Start = j.Origin.Now()
+	}
 }
 
 func (j *requester) someData() []byte { return make([]byte, j.w.sizes.Sample(j.Rand)) }

@@ -110,7 +110,8 @@ func (o *Observed) Observe(s Session, by Observer) Session {
 // read that is the state that it saw; every write, even a refused one, has a transaction of its own.
 type Reply struct {
 	context.Context
-	Zxid int64 // 0: no reply has come, or the engine does not report it
+	Zxid int64     // 0: no reply has come, or the engine does not report it
+	End  time.Time // when the request returned, if its session is observed
 }
 
 // Replied passes the zxid in the header of a reply to the caller, if the request's context is a Reply. Engines call it before the request returns, in
@@ -158,7 +159,7 @@ var (
 func (o *Observed) call(ctx context.Context, k Kind, path string, start time.Time, r *Reply, err error) *Call {
 	c := calls.Get().(*Call)
 	c.Kind, c.Path, c.Start, c.End, c.Zxid, c.Err = k, path, start, time.Now(), r.Zxid, err
-	if ctx != context.Context(r) { // begin has made it
+	if r.End = c.End; ctx != context.Context(r) { // begin has made it
 		*r = Reply{}
 		replies.Put(r)
 	}
